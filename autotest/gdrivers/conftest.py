@@ -1,0 +1,70 @@
+"""The driver under test, and the fixtures that more than one file uses.
+
+GDAL_DRIVER_PATH says where the plugin is; by default it is where `cmake --build build` leaves it. Set before GDAL is first imported.
+"""
+import os
+import zipfile
+
+import pytest
+
+os.environ.setdefault("GDAL_DRIVER_PATH", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "build", "gdalplugins"))
+os.environ.setdefault("GDAL_PAM_ENABLED", "NO")  # no .aux.xml beside a store
+
+from osgeo import gdal, osr  # noqa: E402
+
+from webserver import RangeServer  # noqa: E402
+
+gdal.UseExceptions()
+osr.UseExceptions()
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "no_driver: the test is of the test's own tools and does not need the plugin")
+
+
+@pytest.fixture(autouse=True)
+def driver(request):
+    """The driver; without it every test fails that is not marked no_driver."""
+    found = gdal.GetDriverByName("ShardedZarr")
+    if found is None and not request.node.get_closest_marker("no_driver"):
+        pytest.fail("GDAL did not find the plugin in GDAL_DRIVER_PATH=%s" % os.environ["GDAL_DRIVER_PATH"])
+    return found
+
+
+@pytest.fixture
+def server(tmp_path):
+    """An HTTP server over tmp_path, and GDAL with an empty HTTP cache."""
+    gdal.VSICurlClearCache()
+    with RangeServer(tmp_path) as running:
+        yield running
+    gdal.VSICurlClearCache()
+
+
+@pytest.fixture
+def vsimem():
+    """A function that copies a directory into a new place under /vsimem/, removed after the test."""
+    root = "/vsimem/shardedzarr_test"
+
+    def copy(path, name):
+        for folder, _, names in os.walk(path):
+            for file in names:
+                source = os.path.join(folder, file)
+                with open(source, "rb") as opened:
+                    gdal.FileFromMemBuffer("%s/%s/%s" % (root, name, os.path.relpath(source, path)), opened.read())
+        return "%s/%s" % (root, name)
+    yield copy
+    gdal.RmdirRecursive(root)
+
+
+@pytest.fixture
+def zipped(tmp_path):
+    """A function that puts a directory into a zip file, under a folder of that name or at its root, and names it for /vsizip/."""
+    def pack(path, folder=""):
+        archive = str(tmp_path / "packed.zip")
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as opened:
+            for directory, _, names in os.walk(path):
+                for file in names:
+                    source = os.path.join(directory, file)
+                    opened.write(source, os.path.join(folder, os.path.relpath(source, path)))
+        return "/vsizip/" + os.path.join(archive, folder)
+    return pack

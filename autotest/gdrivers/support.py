@@ -1,0 +1,207 @@
+"""What the tests share on the GDAL side: names, opening, what a raster must look like, and what a test cannot do without."""
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from osgeo import gdal, gdal_array, osr
+
+import oracle
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PROJECT = os.path.dirname(os.path.dirname(HERE))
+FIXTURES = os.path.join(os.path.dirname(PROJECT), "shared", "fixtures")
+GDAL = int(gdal.VersionInfo("VERSION_NUM"))
+EGM96 = "/usr/share/proj/egm96_15.gtx"
+
+
+# ------------------------------------------------------------------------------------------------- what may be missing
+
+def need(what, present):
+    """Skips the test where something it cannot do without is absent; in CI (CI=true) that is a failure."""
+    if not present:
+        message = "%s is not here" % what
+        pytest.fail(message) if os.environ.get("CI") == "true" else pytest.skip(message)
+
+
+def fixture_path(*parts):
+    path = os.path.join(FIXTURES, *parts)
+    need(path, os.path.exists(path))
+    return path
+
+
+def run_peer(script, *arguments):
+    """Runs a script of peers/ with the Python that has the other Zarr libraries."""
+    python = os.environ.get("SHARDEDZARR_PEERS", "")
+    need("SHARDEDZARR_PEERS, a Python with zarr, tensorstore and zarrs,", os.path.exists(python))
+    done = subprocess.run([python, os.path.join(HERE, "peers", script), *map(str, arguments)], capture_output=True, text=True)
+    if done.returncode:
+        need("a library that %s needs (%s)" % (script, done.stderr.strip().split("\n")[-1]), "ModuleNotFoundError" not in done.stderr)
+        pytest.fail("%s: %s" % (script, done.stderr[-2000:]))
+
+
+def need_codecs(meta):
+    """Asks for the libraries behind the codecs of a zarr.json."""
+    for name in re.findall(r'"(zstd|blosc)"', str(meta).replace("'", '"')):
+        need("lib%s.so.1" % name, oracle.available(name))
+
+
+# ------------------------------------------------------------------------------------------------------------- opening
+
+def name_of(path, array=None, *indices, prefix="SHARDEDZARR"):
+    """The connection string of an array, or of a slice of it: SHARDEDZARR:"path":/array:i:j."""
+    return '%s:"%s"' % (prefix, path) + (":%s" % array if array else "") + "".join(":%d" % i for i in indices)
+
+
+def open_array(path, array=None, *indices, options=()):
+    """Opens with the driver's own prefix, and only with this driver."""
+    return open_ours(name_of(path, array, *indices), options)
+
+
+def open_ours(name, options=()):
+    """Opens a name as GDAL would, and checks that it was this driver that took it."""
+    dataset = gdal.OpenEx(name, gdal.OF_RASTER, open_options=list(options))
+    assert dataset.GetDriver().ShortName == "ShardedZarr", name
+    return dataset
+
+
+def declined(name):
+    """(whether our driver declines to open a name, the messages that it left)."""
+    messages = []
+    gdal.DontUseExceptions()
+    gdal.ErrorReset()
+    gdal.PushErrorHandler(lambda level, number, message: messages.append(message))
+    try:
+        dataset = gdal.OpenEx(name, gdal.OF_RASTER, allowed_drivers=["ShardedZarr"])
+        last = gdal.GetLastErrorMsg()
+    finally:
+        gdal.PopErrorHandler()
+        gdal.UseExceptions()
+    return dataset is None, messages + [last] * bool(last)
+
+
+def error_of(action, *arguments, **options):
+    """The message with which a call fails."""
+    with pytest.raises(RuntimeError) as info:
+        action(*arguments, **options)
+    return str(info.value)
+
+
+def warnings_of(action):
+    """(result, the messages that were issued meanwhile)."""
+    messages = []
+    gdal.PushErrorHandler(lambda level, number, message: messages.append(message))
+    try:
+        return action(), messages
+    finally:
+        gdal.PopErrorHandler()
+
+
+def subdatasets(dataset):
+    """{array or slice, as in the connection string: (name, description)} of a dataset of several rasters."""
+    assert dataset.RasterCount == 0
+    found = {}
+    for name, description in dataset.GetSubDatasets():
+        key = re.fullmatch(r'SHARDEDZARR:"[^"]*":(.*)', name)
+        assert key, name
+        found[key.group(1)] = (name, description)
+    return found
+
+
+# -------------------------------------------------------------------------------------------------- what it must look like
+
+def raster_dtype(data_type):
+    """The numpy type in which this version of GDAL hands out a Zarr data type."""
+    dtype = oracle.dtype_of(data_type)
+    if dtype == np.bool_:
+        return np.dtype("uint8")
+    if dtype == np.int8 and GDAL < 3070000:
+        return np.dtype("int16")
+    if dtype == np.float16 and GDAL < 3110000:
+        return np.dtype("float32")
+    return dtype
+
+
+def bands_of(array, y=-2, x=-1):
+    """An array as (bands, rows, columns): the extra dimensions flattened in C order, a single dimension as one row."""
+    if array.ndim == 1:
+        array = array[np.newaxis]
+    array = np.moveaxis(array, (y, x), (-2, -1))
+    return array.reshape((-1,) + array.shape[-2:])
+
+
+def as_raster(array, data_type, y=-2, x=-1):
+    """What the bands of an array must read as."""
+    with np.errstate(invalid="ignore"):
+        return bands_of(array, y, x).astype(raster_dtype(data_type))
+
+
+def assert_same(actual, expected, what=""):
+    """Equal in type, shape and value; to the bit, unless GDAL had to convert halves to floats."""
+    assert actual.dtype == expected.dtype and actual.shape == expected.shape, (what, actual.dtype, actual.shape, expected.shape)
+    np.testing.assert_array_equal(actual, expected, err_msg=str(what))
+    if not (GDAL < 3110000 and actual.dtype == np.float32):
+        assert actual.tobytes() == expected.tobytes(), "%s: equal in value, not in bits" % (what,)
+
+
+def read_all(dataset):
+    """All bands as (bands, rows, columns)."""
+    pixels = dataset.ReadAsArray()
+    return pixels if pixels.ndim == 3 else pixels[np.newaxis]
+
+
+def random_window(rng, width, height):
+    """(x, y, width, height) anywhere in a raster."""
+    x, y = int(rng.integers(width)), int(rng.integers(height))
+    return x, y, int(rng.integers(1, width - x + 1)), int(rng.integers(1, height - y + 1))
+
+
+def assert_pixels(dataset, expected, seed=0, windows=6):
+    """The raster equals (bands, rows, columns): whole, and through windows, of one band and of all, that begin and end anywhere."""
+    count, height, width = expected.shape
+    assert (dataset.RasterCount, dataset.RasterYSize, dataset.RasterXSize) == expected.shape
+    band_type = gdal_array.GDALTypeCodeToNumericTypeCode(dataset.GetRasterBand(1).DataType)
+    assert np.dtype(band_type) == expected.dtype
+    rng = np.random.default_rng(seed)
+    for number in range(windows):  # first, so that nothing is in a cache from reading the whole
+        x, y, w, h = random_window(rng, width, height)
+        if number % 2:
+            actual, part = dataset.ReadAsArray(x, y, w, h), expected[:, y:y + h, x:x + w]
+            actual = actual.reshape(part.shape)
+        else:
+            band = int(rng.integers(count))
+            actual, part = dataset.GetRasterBand(band + 1).ReadAsArray(x, y, w, h), expected[band, y:y + h, x:x + w]
+        assert_same(actual, part, "window %s" % [x, y, w, h])
+    assert_same(read_all(dataset), expected, "whole")
+
+
+def assert_reads(path, meta, array, seed=0, y=-2, x=-1, options=()):
+    """A store with this zarr.json opens with our prefix and reads as the array."""
+    dataset = open_array(path, options=options)
+    assert_pixels(dataset, as_raster(array, meta["data_type"], y, x), seed)
+
+
+def same_crs(dataset, wanted):
+    """Whether the CRS is the one that a user writes as `wanted` (EPSG:n, WKT), whatever the order of the data's axes."""
+    actual = dataset.GetSpatialRef()
+    expected = osr.SpatialReference()
+    expected.SetFromUserInput(wanted)
+    return actual is not None and bool(actual.IsSame(expected, ["IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES", "CRITERION=EQUIVALENT"]))
+
+
+def geotransform(dataset):
+    """The geotransform, or None where there is none."""
+    return dataset.GetGeoTransform(can_return_null=True)
+
+
+def peak_memory(code, *arguments, **environment):
+    """Runs `code`, which finds `arguments` in sys.argv[1:] and `gdal` imported, in a process of its own: (what it prints, peak MB)."""
+    program = ("import sys\nfrom osgeo import gdal\ngdal.UseExceptions()\n" + code +
+               "\nprint(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))\n")
+    done = subprocess.run([sys.executable, "-c", program, *map(str, arguments)], capture_output=True, text=True,
+                          env={**os.environ, **environment})
+    assert done.returncode == 0, done.stderr[-2000:]
+    *output, kilobytes = done.stdout.strip().split("\n")
+    return "\n".join(output), int(kilobytes) / 1024

@@ -1,0 +1,236 @@
+"""CreateCopy in its plain form: the pixels, the layout that was asked for, nodata and georeferencing."""
+import glob
+import json
+import os
+
+import numpy as np
+import pytest
+from osgeo import gdal, gdal_array, osr
+
+import oracle
+from stores import PROJ, SPATIAL, random_values
+from support import EGM96, GDAL, assert_same, error_of, geotransform, need, open_ours, same_crs, warnings_of
+
+ODD = (3, 70, 101)
+TYPES = ["uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64", "complex64", "complex128"]
+TYPES += ["int8"] * (GDAL >= 3070000) + ["float16"] * (GDAL >= 3110000)
+
+
+def source(array, transform=None, crs=None, nodata=None):
+    """A raster in memory, of (bands, rows, columns) or (rows, columns)."""
+    dataset = gdal_array.OpenArray(array)
+    if transform:
+        dataset.SetGeoTransform(transform)
+    if crs:
+        srs = osr.SpatialReference()
+        srs.SetFromUserInput(crs)
+        dataset.SetSpatialRef(srs)
+    if nodata is not None:
+        for band in range(dataset.RasterCount):
+            dataset.GetRasterBand(band + 1).SetNoDataValue(nodata)
+    return dataset
+
+
+def create(path, dataset, **options):
+    """Copies without a single warning, closes, and opens what was written."""
+    made, messages = warnings_of(lambda: gdal.GetDriverByName("ShardedZarr").CreateCopy(
+        str(path), dataset, options=["%s=%s" % option for option in options.items()]))
+    assert made is not None and messages == []
+    del made
+    return open_ours(str(path))
+
+
+def stored(path):
+    """(zarr.json, values) of the one raster array below a directory, as the oracle reads it; coordinates are passed over."""
+    rasters = []
+    for name in glob.glob(os.path.join(str(path), "**", "zarr.json"), recursive=True):
+        with open(name) as file:
+            meta = json.load(file)
+        if meta["node_type"] == "array" and oracle.sharding_of(meta["codecs"]) and len(meta["shape"]) > 1:
+            rasters.append(os.path.dirname(name))
+    assert len(rasters) == 1, rasters
+    return oracle.read(rasters[0])
+
+
+def check(path, dataset, array):
+    """Our driver and the oracle both read the array from what was written; returns its zarr.json."""
+    pixels = dataset.ReadAsArray()
+    assert_same(pixels.reshape(array.shape), array)
+    meta, again = stored(path)
+    assert_same(again.reshape(array.shape), array)
+    return meta
+
+
+# ---------------------------------------------------------------------------------------------------------- the main job
+
+def test_egm96_geoid(tmp_path):
+    need(EGM96, os.path.exists(EGM96))
+    path = str(tmp_path / "egm96.zarr")
+    gdal.Translate(path, EGM96, format="ShardedZarr")
+    geoid, copy = gdal.Open(EGM96), open_ours(path)
+    check(path, copy, geoid.ReadAsArray())
+    assert geotransform(copy) == pytest.approx(geoid.GetGeoTransform(), abs=1e-12)
+    assert same_crs(copy, geoid.GetProjection())
+    assert copy.GetRasterBand(1).GetNoDataValue() == geoid.GetRasterBand(1).GetNoDataValue()
+    assert copy.GetRasterBand(1).Checksum() == geoid.GetRasterBand(1).Checksum()
+
+
+def test_options_are_declared():
+    driver = gdal.GetDriverByName("ShardedZarr")
+    for option in ("CHUNK_SHAPE", "SHARD_SHAPE", "COMPRESS", "LEVEL"):
+        assert "name='%s'" % option in driver.GetMetadataItem("DMD_CREATIONOPTIONLIST").replace('"', "'")
+    assert set(driver.GetMetadataItem("DMD_CREATIONDATATYPES").split()) >= {"Byte", "UInt16", "Int16", "Float32", "Float64", "UInt64"}
+
+
+# ---------------------------------------------------------------------------------------------------------------- pixels
+
+@pytest.mark.parametrize("data_type", TYPES)
+@pytest.mark.parametrize("shape", [(41, 67), ODD], ids=["one band", "three bands"])
+def test_every_type_round_trips(tmp_path, data_type, shape):
+    array = random_values(np.random.default_rng(1), data_type, shape)
+    dataset = create(tmp_path / "a.zarr", source(array), CHUNK_SHAPE=16)
+    assert dataset.RasterCount == (shape[0] if len(shape) == 3 else 1)
+    assert check(tmp_path / "a.zarr", dataset, array)["data_type"] == data_type
+
+
+@pytest.mark.parametrize("compress, level", [("ZSTD", None), ("ZSTD", 1), ("ZSTD", 19), ("BLOSC", None), ("BLOSC", 9), ("GZIP", None), ("GZIP", 1),
+                                             ("NONE", None), (None, None)])
+def test_every_compression_round_trips(tmp_path, compress, level):
+    array = np.cumsum(random_values(np.random.default_rng(2), "uint8", ODD) % 3, axis=2).astype("uint16")
+    options = {key: value for key, value in (("COMPRESS", compress), ("LEVEL", level)) if value is not None}
+    meta = check(tmp_path / "a.zarr", create(tmp_path / "a.zarr", source(array), CHUNK_SHAPE=32, **options), array)
+    inside = [name for name, _ in map(oracle.named, oracle.sharding_of(meta["codecs"])["codecs"])]
+    if compress:
+        assert [name for name in inside if name in ("zstd", "blosc", "gzip")] == ([] if compress == "NONE" else [compress.lower()])
+    if level:
+        conf = oracle.named(oracle.sharding_of(meta["codecs"])["codecs"][-1])[1]
+        assert level in (conf.get("level"), conf.get("clevel"))
+
+
+def test_a_higher_level_compresses_more(tmp_path):
+    array = np.cumsum(random_values(np.random.default_rng(2), "uint8", (300, 300)) % 3, axis=1).astype("uint16")
+    sizes = []
+    for level in (1, 9):
+        create(tmp_path / str(level), source(array), COMPRESS="GZIP", LEVEL=level)
+        sizes.append(sum(os.path.getsize(name) for name in glob.glob(str(tmp_path / str(level) / "**"), recursive=True) if os.path.isfile(name)))
+    assert sizes[1] < sizes[0]
+
+
+@pytest.mark.parametrize("chunk, shard, expected", [
+    ("16", "64", ([16, 16], [64, 64])), ("16,32", "48,64", ([16, 32], [48, 64])), ("128", "128", ([128, 128], [128, 128])),
+    ("8", "8", ([8, 8], [8, 8])), ("256", "512", ([256, 256], [512, 512]))])
+def test_chunks_and_shards_have_the_shape_asked_for(tmp_path, chunk, shard, expected):
+    array = random_values(np.random.default_rng(3), "int16", (70, 101))
+    meta = check(tmp_path / "a.zarr", create(tmp_path / "a.zarr", source(array), CHUNK_SHAPE=chunk, SHARD_SHAPE=shard), array)
+    assert (oracle.sharding_of(meta["codecs"])["chunk_shape"][-2:], list(oracle.chunk_shape_of(meta))[-2:]) == expected
+
+
+def test_a_shape_per_dimension_of_several_bands(tmp_path):
+    array = random_values(np.random.default_rng(3), "int16", ODD)
+    meta = check(tmp_path / "a.zarr", create(tmp_path / "a.zarr", source(array), CHUNK_SHAPE="1,16,32", SHARD_SHAPE="3,32,64"), array)
+    assert (oracle.sharding_of(meta["codecs"])["chunk_shape"], list(oracle.chunk_shape_of(meta))) == ([1, 16, 32], [3, 32, 64])
+
+
+def test_without_options_the_chunk_is_512_in_a_larger_shard(tmp_path):
+    array = np.arange(1100 * 1200, dtype="uint32").reshape(1100, 1200)
+    meta = check(tmp_path / "a.zarr", create(tmp_path / "a.zarr", source(array)), array)
+    shard, chunk = oracle.chunk_shape_of(meta), oracle.sharding_of(meta["codecs"])["chunk_shape"]
+    assert chunk[-2:] == [512, 512] and all(s % c == 0 for s, c in zip(shard, chunk)) and shard[-1] > 512
+
+
+def test_the_index_is_the_one_that_every_reader_knows(tmp_path):
+    create(tmp_path / "a.zarr", source(np.ones((20, 30), "uint8")))
+    meta, _ = stored(tmp_path / "a.zarr")
+    conf = oracle.sharding_of(meta["codecs"])
+    assert [name for name, _ in map(oracle.named, conf["index_codecs"])] == ["bytes", "crc32c"]
+    assert oracle.named(conf["index_codecs"][0])[1] == {"endian": "little"} and conf.get("index_location", "end") == "end"
+    assert meta["zarr_format"] == 3 and len(meta["dimension_names"]) == len(meta["shape"])
+
+
+@pytest.mark.parametrize("options", [{"COMPRESS": "LZ77"}, {"CHUNK_SHAPE": "0"}, {"CHUNK_SHAPE": "-4"}, {"CHUNK_SHAPE": "many"}, {"LEVEL": "1000"},
+                                     {"CHUNK_SHAPE": "16", "SHARD_SHAPE": "40"}, {"CHUNK_SHAPE": "16,16,16,16"},
+                                     {"CHUNK_SHAPE": "4000000000"}], ids=str)
+def test_options_that_make_no_sense_are_refused(tmp_path, options):
+    driver = gdal.GetDriverByName("ShardedZarr")
+    assert error_of(driver.CreateCopy, str(tmp_path / "a.zarr"), source(np.ones((20, 30), "uint8")),
+                    options=["%s=%s" % option for option in options.items()])
+    assert not glob.glob(str(tmp_path / "a.zarr" / "**" / "c"), recursive=True)
+
+
+# ---------------------------------------------------------------------------------------------------------------- nodata
+
+@pytest.mark.parametrize("data_type, nodata", [("uint8", 255), ("int16", -32768), ("uint64", 2**64 - 1), ("int64", -2**63), ("int64", 2**53 + 1),
+                                               ("float32", float("nan")), ("float64", -1.7976931348623157e308), ("float32", float("-inf"))])
+def test_nodata_is_the_fill_value(tmp_path, data_type, nodata):
+    array = random_values(np.random.default_rng(5), data_type, ODD)
+    array[:, :40, :50] = nodata
+    dataset = create(tmp_path / "a.zarr", source(array, nodata=nodata), CHUNK_SHAPE=8, SHARD_SHAPE=16)
+    found = [dataset.GetRasterBand(b).GetNoDataValue() for b in (1, 2, 3)]
+    assert found == [nodata] * 3 or np.isnan(found).all() and np.isnan(nodata)
+    meta = check(tmp_path / "a.zarr", dataset, array)
+    assert oracle.fill_of(meta) == nodata or np.isnan(nodata) and np.isnan(oracle.fill_of(meta))
+
+
+def test_without_nodata_the_fill_value_is_zero_and_none_is_claimed(tmp_path):
+    array = random_values(np.random.default_rng(5), "int16", (20, 30))
+    meta = check(tmp_path / "a.zarr", create(tmp_path / "a.zarr", source(array)), array)
+    assert oracle.fill_of(meta) == 0 and "_FillValue" not in meta.get("attributes", {})
+
+
+# ------------------------------------------------------------------------------------------------------- georeferencing
+
+TRANSFORMS = {"north-up": (500000, 10, 0, 5000000, 0, -10), "south-up": (0, 0.5, 0, -45, 0, 0.25),
+              "rotated": (500000, 10, 2.5, 5000000, -1.25, -10)}
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
+@pytest.mark.parametrize("crs", ["EPSG:32633", "EPSG:4326", "+proj=laea +lat_0=10 +lon_0=20 +R=6370997", None])
+@pytest.mark.parametrize("shape", [(20, 30), (2, 20, 30)], ids=["one band", "two bands"])
+def test_georeferencing_round_trips(tmp_path, transform, crs, shape):
+    dataset = create(tmp_path / "a.zarr", source(np.ones(shape, "uint8"), transform, crs))
+    assert geotransform(dataset) == pytest.approx(transform, rel=1e-14)
+    assert dataset.GetSpatialRef() is None if crs is None else same_crs(dataset, crs)
+
+
+def test_georeferencing_is_written_where_others_look(tmp_path):
+    """spatial: and proj: registered by their UUIDs; nothing else is needed by GDAL 3.13 and by rioxarray."""
+    create(tmp_path / "a.zarr", source(np.ones((20, 30), "uint8"), TRANSFORMS["north-up"], "EPSG:32633"))
+    attributes = [json.loads(open(name).read()).get("attributes", {})
+                  for name in glob.glob(str(tmp_path / "a.zarr" / "**" / "zarr.json"), recursive=True)]
+    found = next(a for a in attributes if "spatial:transform" in a)
+    assert found["spatial:transform"] == [10, 0, 500000, 0, -10, 5000000] and len(found["spatial:dimensions"]) == 2
+    assert {SPATIAL, PROJ} <= {c["uuid"] for c in found["zarr_conventions"]}
+    assert found.get("proj:code") == "EPSG:32633" or "proj:wkt2" in found or "proj:projjson" in found
+
+
+def test_without_georeferencing_none_is_claimed(tmp_path):
+    dataset = create(tmp_path / "a.zarr", source(np.ones((20, 30), "uint8")))
+    assert geotransform(dataset) is None and dataset.GetSpatialRef() is None
+
+
+# ------------------------------------------------------------------------------------------------------------- as a tool
+
+def test_translate_from_tiff_by_the_common_road(tmp_path):
+    array = random_values(np.random.default_rng(6), "uint16", ODD)
+    gdal.Translate(str(tmp_path / "a.tif"), source(array, TRANSFORMS["north-up"], "EPSG:32633", 7), format="GTiff")
+    gdal.Translate(str(tmp_path / "a.zarr"), str(tmp_path / "a.tif"), format="ShardedZarr", srcWin=[10, 20, 60, 50], bandList=[3, 1])
+    dataset = open_ours(str(tmp_path / "a.zarr"))
+    check(tmp_path / "a.zarr", dataset, array[[2, 0], 20:70, 10:70])
+    assert geotransform(dataset) == (500100, 10, 0, 4999800, 0, -10)
+    gdal.Translate(str(tmp_path / "b.tif"), dataset)
+    assert_same(gdal.Open(str(tmp_path / "b.tif")).ReadAsArray(), array[[2, 0], 20:70, 10:70])
+
+
+def test_a_copy_of_a_copy_is_the_same(tmp_path):
+    array = random_values(np.random.default_rng(7), "float32", ODD)
+    first = create(tmp_path / "a.zarr", source(array, TRANSFORMS["rotated"], "EPSG:4326", -1), CHUNK_SHAPE=16)
+    second = create(tmp_path / "b.zarr", first, CHUNK_SHAPE="32", COMPRESS="NONE")
+    check(tmp_path / "b.zarr", second, array)
+    assert second.GetGeoTransform() == first.GetGeoTransform() and second.GetRasterBand(3).GetNoDataValue() == -1
+
+
+def test_a_source_that_cannot_be_read_is_an_error(tmp_path):
+    array = random_values(np.random.default_rng(8), "uint16", (100, 100))
+    gdal.Translate(str(tmp_path / "a.tif"), source(array))
+    os.truncate(tmp_path / "a.tif", 10000)
+    assert error_of(gdal.GetDriverByName("ShardedZarr").CreateCopy, str(tmp_path / "a.zarr"), gdal.Open(str(tmp_path / "a.tif")))

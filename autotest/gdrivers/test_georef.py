@@ -1,0 +1,350 @@
+"""Where the pixels are: geotransform and CRS from every convention, their order of precedence, and what is not believed."""
+import json
+
+import numpy as np
+import pytest
+from osgeo import gdal, osr
+
+import oracle
+from stores import (PROJ, SPATIAL, array_meta, convention, counting, group_meta, plain_meta, random_values, spatial_proj,
+                    write_coordinate)
+from support import as_raster, assert_pixels, fixture_path, geotransform, open_array, open_ours, read_all, same_crs
+
+SHAPE = (4, 6)
+NORTH_UP = [10, 0, 500000, 0, -10, 5000000]  # as in spatial:transform
+NORTH_UP_GT = (500000, 10, 0, 5000000, 0, -10)
+UTM33 = "EPSG:32633"
+
+
+def wkt(code, version="WKT2_2019"):
+    srs = osr.SpatialReference()
+    srs.SetFromUserInput(code)
+    return srs.ExportToWkt(["FORMAT=" + version])
+
+
+def projjson(code):
+    srs = osr.SpatialReference()
+    srs.SetFromUserInput(code)
+    return json.loads(srs.ExportToPROJJSON())
+
+
+def write_data(path, attributes=None, group=None, names=("y", "x"), shape=SHAPE):
+    """A group with one sharded array `data`; returns the path of the group."""
+    oracle.write(path, group_meta(group))
+    oracle.write("%s/data" % path, array_meta(shape, dimension_names=list(names), attributes=attributes or {}), counting(shape))
+    return str(path)
+
+
+def open_data(path):
+    return open_array(path, "/data")
+
+
+def write_xy(path, x, y, x_attributes=None, y_attributes=None, names=("y", "x"), data_type="float64"):
+    """Coordinates: the centre of the first cell and the step of each."""
+    write_coordinate(path, names[0], y[0] + y[1] * np.arange(SHAPE[0]), y_attributes, data_type)
+    write_coordinate(path, names[1], x[0] + x[1] * np.arange(SHAPE[1]), x_attributes, data_type)
+
+
+def write_grid_mapping(path, name="spatial_ref", **attributes):
+    oracle.write("%s/%s" % (path, name), plain_meta((), "int64", attributes=attributes), np.zeros(()))
+
+
+# ------------------------------------------------------------------------------------------------------- spatial: and proj:
+
+@pytest.mark.parametrize("where", ["array", "group", "split"])
+def test_spatial_and_proj_on_the_array_or_its_group(tmp_path, where):
+    both = spatial_proj(NORTH_UP, UTM33)
+    transform, code = spatial_proj(NORTH_UP), spatial_proj(code=UTM33)
+    array, group = {"array": (both, None), "group": (None, both), "split": (transform, code)}[where]
+    dataset = open_data(write_data(tmp_path, array, group))
+    assert geotransform(dataset) == NORTH_UP_GT and same_crs(dataset, UTM33)
+
+
+def test_attributes_of_the_array_win_over_those_of_its_group(tmp_path):
+    dataset = open_data(write_data(tmp_path, spatial_proj(NORTH_UP, UTM33), spatial_proj([1, 0, 0, 0, 1, 0], "EPSG:4326")))
+    assert geotransform(dataset) == NORTH_UP_GT and same_crs(dataset, UTM33)
+
+
+def test_attributes_of_a_group_are_not_those_of_its_grandchildren(tmp_path):
+    oracle.write(tmp_path, group_meta(spatial_proj(NORTH_UP, UTM33)))
+    oracle.write(tmp_path / "deep", group_meta())
+    oracle.write(tmp_path / "deep/data", array_meta(SHAPE, dimension_names=["y", "x"]), counting(SHAPE))
+    dataset = open_array(tmp_path, "/deep/data")
+    assert geotransform(dataset) is None and dataset.GetSpatialRef() is None
+
+
+@pytest.mark.parametrize("registered", [
+    [convention(SPATIAL, "spatial:"), convention(PROJ, "proj:")], [convention(SPATIAL, "spatial"), convention(PROJ, "proj")],
+    [convention(PROJ, "whatever"), convention(SPATIAL)], [convention(SPATIAL.upper()), convention(PROJ.upper())],
+    {SPATIAL: {"version": "0.1.0", "name": "spatial"}, PROJ: {"version": "0.1.0"}}],
+    ids=["colon", "plain", "other", "upper case", "object"])
+def test_conventions_are_known_by_their_uuid(tmp_path, registered):
+    dataset = open_data(write_data(tmp_path, spatial_proj(NORTH_UP, UTM33, zarr_conventions=registered)))
+    assert geotransform(dataset) == NORTH_UP_GT and same_crs(dataset, UTM33)
+
+
+@pytest.mark.parametrize("crs", [{"proj:code": UTM33}, {"proj:wkt2": wkt(UTM33)}, {"proj:projjson": projjson(UTM33)},
+                                 {"proj:code": None, "proj:wkt2": wkt(UTM33), "proj:projjson": None},
+                                 {"proj:wkt2": wkt(UTM33, "WKT1_GDAL")}],
+                         ids=["code", "wkt2", "projjson", "nulls", "wkt1"])
+def test_every_form_of_a_proj_crs(tmp_path, crs):
+    assert same_crs(open_data(write_data(tmp_path, spatial_proj(NORTH_UP, **crs))), UTM33)
+
+
+@pytest.mark.parametrize("transform, expected", [
+    (NORTH_UP, NORTH_UP_GT), ([10, 0.1, 450000, 0.15, -10, 5000000], (450000, 10, 0.1, 5000000, 0.15, -10)),
+    ([0.5, 0, -180, 0, 0.5, -90], (-180, 0.5, 0, -90, 0, 0.5)), ([-10, 0, 0, 0, 10, 0], (0, -10, 0, 0, 0, 10))],
+    ids=["north-up", "rotated", "south-up", "mirrored"])
+@pytest.mark.parametrize("registration", [None, "pixel", "node"])
+def test_transforms_for_pixels_and_nodes(tmp_path, transform, expected, registration):
+    more = {"spatial:registration": registration} if registration else {}
+    dataset = open_data(write_data(tmp_path, spatial_proj(transform, UTM33, **more)))
+    if registration == "node":  # the transform names the centres of the outermost cells
+        x, a, b, y, d, e = expected
+        expected = (x - (a + b) / 2, a, b, y - (d + e) / 2, d, e)
+    assert geotransform(dataset) == pytest.approx(expected)
+
+
+def test_spatial_dimensions_tell_rows_from_columns(tmp_path):
+    oracle.write(tmp_path, group_meta())
+    attributes = spatial_proj(NORTH_UP, UTM33, **{"spatial:dimensions": ["b", "a"]})
+    array = random_values(np.random.default_rng(1), "uint16", (3, 4, 5))
+    oracle.write(tmp_path / "data", array_meta((3, 4, 5), dimension_names=["a", "t", "b"], attributes=attributes), array)
+    dataset = open_array(tmp_path, "/data")
+    assert geotransform(dataset) == NORTH_UP_GT
+    assert_pixels(dataset, as_raster(array, "uint16", y=2, x=0))
+
+
+def test_a_bounding_box_serves_where_there_is_no_transform(tmp_path):
+    dataset = open_data(write_data(tmp_path, spatial_proj(None, UTM33, **{"spatial:dimensions": ["y", "x"],
+                                                                         "spatial:bbox": [500000, 4999960, 500060, 5000000]})))
+    assert geotransform(dataset) == NORTH_UP_GT
+
+
+@pytest.mark.parametrize("attributes", [
+    {"spatial:bbox": [0, 0, 0, 0]}, {"spatial:transform": [1, 2, 3]}, {"spatial:transform": ["a"] * 6}, {"spatial:transform": [0] * 6},
+    {"spatial:transform": NORTH_UP, "spatial:transform_type": "polynomial"}, {"spatial:bbox": "everywhere"}], ids=str)
+def test_what_cannot_be_a_transform_is_not_believed(tmp_path, attributes):
+    dataset = open_data(write_data(tmp_path, spatial_proj(None, UTM33, **{"spatial:dimensions": ["y", "x"], **attributes})))
+    assert geotransform(dataset) is None and same_crs(dataset, UTM33)
+    assert_pixels(dataset, as_raster(counting(SHAPE), "uint16"), windows=1)
+
+
+@pytest.mark.parametrize("crs", [{"proj:code": "EPSG:0"}, {"proj:code": "nonsense"}, {"proj:wkt2": "PROJCRS["}, {"proj:projjson": {}},
+                                 {"proj:code": 4326}], ids=str)
+def test_a_crs_that_proj_does_not_know_does_not_hide_the_pixels(tmp_path, crs):
+    dataset = open_data(write_data(tmp_path, spatial_proj(NORTH_UP, **crs)))
+    assert geotransform(dataset) == NORTH_UP_GT and dataset.GetSpatialRef() is None
+    assert_pixels(dataset, as_raster(counting(SHAPE), "uint16"), windows=1)
+
+
+def test_geographic_crs_has_traditional_axes(tmp_path):
+    dataset = open_data(write_data(tmp_path, spatial_proj([1, 0, -180, 0, -1, 90], "EPSG:4326")))
+    assert dataset.GetSpatialRef().GetDataAxisToSRSAxisMapping() == [2, 1]
+
+
+# ------------------------------------------------------------------------------------------------------------------- CF
+
+@pytest.mark.parametrize("attributes", [{"grid_mapping": "crs"}, {"grid_mapping": "crs: x y"}, {"coordinates": "crs"},
+                                        {"coordinates": "valid_time crs lon2d"}], ids=str)
+def test_grid_mapping_is_found(tmp_path, attributes):
+    path = write_data(tmp_path, attributes)
+    write_grid_mapping(path, "crs", crs_wkt=wkt(UTM33, "WKT1_GDAL"), grid_mapping_name="transverse_mercator")
+    write_xy(path, (500005, 10), (4999995, -10))
+    dataset = open_data(path)
+    assert geotransform(dataset) == pytest.approx(NORTH_UP_GT) and same_crs(dataset, UTM33)
+
+
+@pytest.mark.parametrize("member", ["crs_wkt", "spatial_ref"])
+def test_wkt_of_a_grid_mapping(tmp_path, member):
+    path = write_data(tmp_path, {"grid_mapping": "spatial_ref"})
+    write_grid_mapping(path, **{member: wkt(UTM33)})
+    assert same_crs(open_data(path), UTM33)
+
+
+def test_geotransform_of_rioxarray(tmp_path):
+    path = write_data(tmp_path, {"grid_mapping": "spatial_ref"})
+    write_grid_mapping(path, crs_wkt=wkt(UTM33), GeoTransform="500000.0 10.0 0.5 5000000.0 0.25 -10.0")
+    assert geotransform(open_data(path)) == (500000, 10, 0.5, 5000000, 0.25, -10)
+
+
+@pytest.mark.parametrize("names", [("lat", "lon"), ("latitude", "longitude"), ("y", "x"), ("northing", "easting")])
+@pytest.mark.parametrize("data_type", ["float64", "float32"])
+@pytest.mark.parametrize("step", [-0.25, 0.25], ids=["north-up", "south-up"])
+def test_one_dimensional_coordinates_are_cell_centres(tmp_path, names, data_type, step):
+    path = write_data(tmp_path, names=names)
+    write_xy(path, (-179.875, 0.25), (0.125, step), names=names, data_type=data_type)
+    dataset = open_data(path)
+    assert geotransform(dataset) == pytest.approx((-180, 0.25, 0, 0.125 - step / 2, 0, step))
+    assert_pixels(dataset, as_raster(counting(SHAPE), "uint16"), windows=1)
+
+
+def test_coordinates_in_float32_with_rounding_are_regular(tmp_path):
+    path = write_data(tmp_path)
+    write_xy(path, (7.05, 0.1), (50.05, -0.1), data_type="float32")
+    assert geotransform(open_data(path)) == pytest.approx((7, 0.1, 0, 50.1, 0, -0.1), rel=1e-5)
+
+
+def test_integer_coordinates(tmp_path):
+    path = write_data(tmp_path)
+    write_xy(path, (500005, 10), (4999995, -10), data_type="int64")
+    assert geotransform(open_data(path)) == NORTH_UP_GT
+
+
+def test_coordinates_in_shards_with_codecs(tmp_path):
+    path = write_data(tmp_path)
+    meta = array_meta([6], "float64", [4], dimension_names=["x"])
+    oracle.write(tmp_path / "x", meta, 500005 + 10.0 * np.arange(6))
+    write_coordinate(path, "y", 4999995 - 10.0 * np.arange(4))
+    assert geotransform(open_data(path)) == NORTH_UP_GT
+
+
+def test_coordinates_found_by_their_axis_attribute(tmp_path):
+    path = write_data(tmp_path, names=("a", "b"))
+    write_xy(path, (500005, 10), (4999995, -10), {"axis": "X"}, {"axis": "Y"}, names=("a", "b"))
+    assert geotransform(open_data(path)) == NORTH_UP_GT
+
+
+@pytest.mark.parametrize("x", [[0, 1, 2, 4, 5, 6], [0, 0, 0, 0, 0, 0], [0, 1, float("nan"), 3, 4, 5], [0, 1, 2, 3, 4, 3]], ids=str)
+def test_irregular_coordinates_give_no_geotransform(tmp_path, x):
+    path = write_data(tmp_path)
+    write_coordinate(path, "x", x)
+    write_coordinate(path, "y", [3, 2, 1, 0])
+    assert geotransform(open_data(path)) is None
+
+
+def test_coordinates_whose_chunks_are_absent_give_no_geotransform(tmp_path):
+    path = write_data(tmp_path)
+    for name, size in (("x", 6), ("y", 4)):
+        oracle.write(tmp_path / name, plain_meta([size], "int64", dimension_names=[name]))
+    assert geotransform(open_data(path)) is None
+
+
+def test_two_dimensional_latitude_and_longitude_become_the_geolocation_domain(tmp_path):
+    path = write_data(tmp_path, {"coordinates": "lat2 lon2"})
+    lat, lon = np.mgrid[50:54, 5:11] + 0.5 * np.random.default_rng(1).random(SHAPE)
+    for name, values, standard_name, units in (("lat2", lat, "latitude", "degrees_north"), ("lon2", lon, "longitude", "degrees_east")):
+        attributes = {"standard_name": standard_name, "units": units}
+        oracle.write(tmp_path / name, plain_meta(SHAPE, dimension_names=["y", "x"], attributes=attributes), values)
+    dataset = open_data(path)
+    domain = dataset.GetMetadata("GEOLOCATION")
+    assert geotransform(dataset) is None
+    assert [domain[k] for k in ("PIXEL_OFFSET", "LINE_OFFSET", "PIXEL_STEP", "LINE_STEP")] == ["0", "0", "1", "1"]
+    for axis, values in (("X", lon), ("Y", lat)):
+        band = gdal.Open(domain[axis + "_DATASET"]).GetRasterBand(int(domain[axis + "_BAND"]))
+        np.testing.assert_array_equal(band.ReadAsArray(), values)
+    transformer = gdal.Transformer(dataset, None, ["METHOD=GEOLOC_ARRAY"])
+    ok, point = transformer.TransformPoint(False, 2.5, 1.5)
+    assert ok and point[:2] == pytest.approx((lon[1, 2], lat[1, 2]), abs=0.6)
+
+
+# ----------------------------------------------------------------------------------------------------- _CRS and OME-NGFF
+
+@pytest.mark.parametrize("crs", [{"url": "http://www.opengis.net/def/crs/EPSG/0/32633"}, {"wkt": wkt(UTM33)}, {"projjson": projjson(UTM33)},
+                                 {"url": "http://www.opengis.net/def/crs/EPSG/0/32633", "wkt": wkt("EPSG:4326")}],
+                         ids=["url", "wkt", "projjson", "url before wkt"])
+def test_crs_attribute_of_gdal(tmp_path, crs):
+    path = write_data(tmp_path, {"_CRS": crs}, names=("Y", "X"))
+    write_xy(path, (500005, 10), (4999995, -10), names=("Y", "X"))
+    dataset = open_data(path)
+    assert geotransform(dataset) == NORTH_UP_GT and same_crs(dataset, UTM33)
+
+
+@pytest.mark.parametrize("axes", ["yx", "cyx", "tczyx"])
+def test_ome_scale_and_translation_refer_to_pixel_centres(tmp_path, axes):
+    shape = [2] * (len(axes) - 2) + [4, 6]
+    types = {"t": "time", "c": "channel"}
+    oracle.write(tmp_path, group_meta({"ome": {"version": "0.5", "multiscales": [{
+        "name": "image", "axes": [{"name": a, "type": types.get(a, "space")} for a in axes],
+        "datasets": [{"path": "0", "coordinateTransformations": [
+            {"type": "scale", "scale": [1.0] * (len(axes) - 2) + [0.5, 0.25]},
+            {"type": "translation", "translation": [0.0] * (len(axes) - 2) + [100.0, 20.0]}]}]}]}}))
+    oracle.write(tmp_path / "0", array_meta(shape, dimension_names=list(axes)), counting(shape))
+    dataset = open_ours(str(tmp_path))
+    assert geotransform(dataset) == pytest.approx((20 - 0.125, 0.25, 0, 100 - 0.25, 0, 0.5))
+    assert_pixels(dataset, as_raster(counting(shape), "uint16"), windows=1)
+
+
+# ---------------------------------------------------------------------------------------------------------- precedence
+
+def test_conventions_are_believed_in_their_order(tmp_path):
+    path = write_data(tmp_path, {**spatial_proj(NORTH_UP, UTM33), "grid_mapping": "spatial_ref", "_CRS": {"wkt": wkt("EPSG:4326")}})
+    write_grid_mapping(path, crs_wkt=wkt("EPSG:3857"), GeoTransform="1 2 0 3 0 -2")
+    write_xy(path, (0, 1), (0, 1))
+    dataset = open_data(path)
+    assert geotransform(dataset) == NORTH_UP_GT and same_crs(dataset, UTM33)
+    oracle.write(tmp_path / "data", array_meta(SHAPE, dimension_names=["y", "x"], attributes={
+        "grid_mapping": "spatial_ref", "_CRS": {"wkt": wkt("EPSG:4326")}}), counting(SHAPE))
+    assert same_crs(open_data(path), "EPSG:3857"), "CF comes before _CRS"
+
+
+def test_a_crs_of_one_convention_goes_with_the_transform_of_another(tmp_path):
+    path = write_data(tmp_path, spatial_proj(code=UTM33))
+    write_xy(path, (500005, 10), (4999995, -10))
+    dataset = open_data(path)
+    assert geotransform(dataset) == NORTH_UP_GT and same_crs(dataset, UTM33)
+
+
+def test_leftovers_of_another_level_are_not_believed(tmp_path):
+    """EOPF leaves proj:transform, proj:shape and proj:bbox of 10 m on the arrays of every level."""
+    stale = {"proj:transform": [1, 0, 0, 0, -1, 0, 0, 0, 1], "proj:shape": [40, 60], "proj:bbox": [0, 0, 60, 40], "proj:epsg": 32632}
+    group = spatial_proj(None, UTM33, **{"spatial:bbox": [0.0, 0.0, 0.0, 0.0], "spatial:dimensions": ["y", "x"]})
+    path = write_data(tmp_path, stale, group)
+    write_xy(path, (500005, 10), (4999995, -10), data_type="int64")
+    dataset = open_data(path)
+    assert geotransform(dataset) == NORTH_UP_GT and same_crs(dataset, UTM33)
+
+
+# --------------------------------------------------------------------------------------------------- fixtures of others
+
+@pytest.mark.parametrize("name, expected, code", [
+    ("spatial_geotransform.zarr", (450000, 10, 0.1, 5000000, 0.15, -10), None),
+    ("spatial_proj_at_array_level.zarr", (450000, 10, 0, 5000000, 0, -10), "EPSG:32631"),
+    ("spatial_proj_at_parent_level.zarr", (450000, 10, 0, 5000000, 0, -10), "EPSG:32631"),
+    ("spatial_proj_convention_at_root_level.zarr", (450000, 10, 0, 5000000, 0, -10), "EPSG:32631")])
+def test_stores_of_gdal_with_conventions(name, expected, code):
+    dataset = open_array(fixture_path("gdal", name))
+    assert (dataset.RasterXSize, dataset.RasterYSize) == (100, 200)
+    assert geotransform(dataset) == expected
+    assert code is None or same_crs(dataset, code)
+    assert np.isnan(read_all(dataset)).all()
+
+
+def example(*parts):
+    with open(fixture_path("conventions", *parts)) as file:
+        return json.load(file)["attributes"]
+
+
+@pytest.mark.parametrize("folder, name, expected, code", [
+    ("spatial", "proj", (-20037508.342789244, 156543.03392804097, 0, 20037508.342789244, 0, -156543.03392804097), "EPSG:3857"),
+    ("geo-proj", "epsg26711", (440720, 60, 0, 3750120, 0, -60), "EPSG:26711"),
+    ("geo-proj", "epsg3587", (-20037508.342789244, 156543.03392804097, 0, 20037508.342789244, 0, -156543.03392804097), "EPSG:3857"),
+    ("geo-proj", "wkt2", (500000, 30, 0, 5000000, 0, -30), UTM33),
+    ("CF", "composed_with_proj", None, "EPSG:4326"), ("CF", "composed_with_spatial", (-180, 0.25, 0, 90, 0, -0.25), None)])
+def test_examples_of_the_conventions_on_an_array(tmp_path, folder, name, expected, code):
+    attributes = example(folder, "examples", name + ".json")
+    names = attributes.get("spatial:dimensions", ["Y", "X"])
+    dataset = open_data(write_data(tmp_path, attributes, names=names))
+    assert geotransform(dataset) == expected
+    assert dataset.GetSpatialRef() is None if code is None else same_crs(dataset, code)
+
+
+@pytest.mark.parametrize("folder, name, code, levels", [
+    ("spatial", "multiscales", UTM33, [1200, 600, 200]), ("geo-proj", "multiscales", UTM33, [1200, 600, 200]),
+    ("multiscales", "sentinel-2-multiresolution", UTM33, [10980, 5490, 1830, 915, 305, 153]),
+    ("multiscales", "geospatial-pyramid", "EPSG:32632", [400, 200, 100])])
+@pytest.mark.parametrize("asset", ["group", "array"])
+def test_examples_of_the_conventions_on_levels(tmp_path, folder, name, code, levels, asset):
+    attributes = example(folder, "examples", name + ".json")
+    layout = attributes["multiscales"]["layout"]
+    oracle.write(tmp_path, group_meta(attributes))
+    for entry, size in zip(layout, levels):
+        if asset == "group":
+            oracle.write(tmp_path / entry["asset"], group_meta())
+        oracle.write(tmp_path / entry["asset"] / ("b02" if asset == "group" else "."),
+                     array_meta((size, size), shard=(256, 256), dimension_names=["Y", "X"], fill_value=7))
+    for entry, size in zip(layout, levels):
+        a, b, c, d, e, f = entry["spatial:transform"]
+        dataset = open_array(tmp_path, "/" + entry["asset"] + ("/b02" if asset == "group" else ""))
+        assert dataset.RasterXSize == size and geotransform(dataset) == (c, a, b, f, d, e) and same_crs(dataset, code)
+        assert dataset.ReadAsArray(size // 2, size // 2, 2, 2).tolist() == [[7, 7], [7, 7]]

@@ -1,0 +1,141 @@
+"""What the numbers mean: nodata, scale and offset, units, names, categories, colours, and attributes as metadata."""
+import base64
+import struct
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+import oracle
+from stores import array_meta, counting, group_meta, plain_meta, write_coordinate
+from support import as_raster, assert_pixels, open_array, subdatasets
+
+SHAPE = (4, 6)
+NAN = float("nan")
+
+
+def band_of(path, attributes, data_type="int16", fill=0, **members):
+    """The first band of an array with these attributes; the pixels have been checked on the way."""
+    meta = array_meta(SHAPE, data_type, fill_value=fill, attributes=attributes, **members)
+    oracle.write(path, meta, counting(SHAPE, data_type))
+    dataset = open_array(path)
+    assert_pixels(dataset, as_raster(counting(SHAPE, data_type), data_type), windows=1)
+    band = dataset.GetRasterBand(1)
+    band.keep = dataset  # a band does not keep its dataset open
+    return band
+
+
+def xarray_fill(value):
+    """_FillValue of a float array as xarray writes it."""
+    return base64.b64encode(struct.pack("<d", value)).decode()
+
+
+def metadata_of(band):
+    """All metadata of a band and of its dataset."""
+    return {**band.keep.GetMetadata(), **band.GetMetadata()}
+
+
+# ------------------------------------------------------------------------------------------------------------- nodata
+
+@pytest.mark.parametrize("data_type, attributes, fill, nodata", [
+    ("int16", {"_FillValue": -9999}, 0, -9999), ("int16", {"_FillValue": -9999.0}, 0, -9999), ("int16", {}, -1, -1),
+    ("int16", {"missing_value": -5}, 0, -5), ("int16", {"missing_value": -5, "_FillValue": -6}, 0, -6), ("uint8", {}, 255, 255),
+    ("float32", {"_FillValue": xarray_fill(NAN)}, 0.0, NAN), ("float64", {"_FillValue": xarray_fill(-9999.0)}, "NaN", -9999),
+    ("float32", {"_FillValue": xarray_fill(-9999.0)}, "NaN", -9999), ("float32", {"_FillValue": NAN}, 0.0, NAN),
+    ("float32", {"_FillValue": "NaN"}, 0.0, NAN), ("float32", {"_FillValue": float("inf")}, 0.0, float("inf")),
+    ("float32", {"_FillValue": "-Infinity"}, 0.0, float("-inf")), ("float32", {"_FillValue": "0x7fc00000"}, 0.0, NAN),
+    ("float64", {"_FillValue": [-1.5]}, 0.0, -1.5), ("float64", {"missing_value": xarray_fill(1e20)}, 0.0, 1e20),
+    ("float32", {}, "NaN", NAN), ("float64", {}, -32768.5, -32768.5), ("float32", {"_FillValue": 1e20}, 0.0, float(np.float32(1e20))),
+    ("uint64", {"_FillValue": 2**64 - 1}, 0, 2**64 - 1), ("int64", {"_FillValue": -2**63}, 0, -2**63), ("int64", {}, 2**53 + 1, 2**53 + 1),
+    ("uint16", {"_FillValue": 65535}, 0, 65535)], ids=str)
+def test_nodata_is_the_fill_attribute_then_missing_value_then_the_fill_value(tmp_path, data_type, attributes, fill, nodata):
+    found = band_of(tmp_path, attributes, data_type, fill).GetNoDataValue()
+    assert found == nodata or np.isnan([found, nodata]).all()
+
+
+@pytest.mark.parametrize("value", ["AAAA", "nonsense", "", {}, [], True, None], ids=str)
+def test_a_fill_attribute_that_makes_no_sense_does_no_harm(tmp_path, value):
+    band_of(tmp_path, {"_FillValue": value}, "float32")
+
+
+def test_every_band_has_the_nodata(tmp_path):
+    oracle.write(tmp_path, array_meta((3, 4, 5), fill_value=9, attributes={"_FillValue": 77}))
+    dataset = open_array(tmp_path)
+    assert [dataset.GetRasterBand(b).GetNoDataValue() for b in (1, 2, 3)] == [77] * 3
+
+
+# --------------------------------------------------------------------------------------------------------- plain attributes
+
+def test_scale_offset_units_and_long_name(tmp_path):
+    band = band_of(tmp_path, {"scale_factor": 0.0001, "add_offset": -0.1, "units": "K", "long_name": "air temperature"})
+    assert (band.GetScale(), band.GetOffset(), band.GetUnitType(), band.GetDescription()) == (0.0001, -0.1, "K", "air temperature")
+
+
+def test_without_attributes_there_is_neither_scale_nor_unit(tmp_path):
+    band = band_of(tmp_path, {})
+    assert band.GetScale() in (None, 1) and band.GetOffset() in (None, 0) and not band.GetUnitType()
+
+
+def test_remaining_attributes_become_metadata(tmp_path):
+    attributes = {"standard_name": "air_temperature", "valid_max": 330.5, "count": 7, "cell_methods": "time: mean"}
+    found = metadata_of(band_of(tmp_path, attributes))
+    assert found["standard_name"] == "air_temperature" and found["cell_methods"] == "time: mean"
+    assert float(found["valid_max"]) == 330.5 and found["count"] == "7"
+
+
+def test_attributes_that_were_understood_are_not_repeated(tmp_path):
+    understood = {"_FillValue": -1, "scale_factor": 2.0, "add_offset": 1.0, "units": "m"}
+    assert not set(metadata_of(band_of(tmp_path, understood))) & set(understood)
+
+
+@pytest.mark.parametrize("attributes", [{"units": 5}, {"units": None}, {"scale_factor": "a lot"}, {"long_name": ["a", "b"]},
+                                        {"nested": {"a": [1, {"b": None}]}}, {"text": "ü\n\u0000ä"}, {"flag_values": "1, 2"},
+                                        {"flag_values": [1], "flag_meanings": "a b c"}, {"flag_values": [-1, 2**40], "flag_meanings": "a b"},
+                                        {"coordinates": 5}, {"grid_mapping": ["a"]}, {"zarr_conventions": "all"}, {"multiscales": []},
+                                        {"ome": 1}, {"_CRS": "here"}], ids=str)
+def test_attributes_of_unexpected_types_do_no_harm(tmp_path, attributes):
+    band_of(tmp_path, attributes)
+
+
+# ------------------------------------------------------------------------------------------------------ categories, colours
+
+@pytest.mark.parametrize("meanings", ["water land ice", ["water", "land", "ice"]], ids=["string", "list"])
+@pytest.mark.parametrize("values, expected", [([0, 1, 2], ["water", "land", "ice"]), ([1, 2, 4], ["", "water", "land", "", "ice"])])
+def test_flags_become_category_names(tmp_path, meanings, values, expected):
+    band = band_of(tmp_path, {"flag_values": values, "flag_meanings": meanings}, "uint8")
+    assert band.GetCategoryNames() == expected
+
+
+def test_flag_masks_are_no_categories(tmp_path):
+    assert not band_of(tmp_path, {"flag_masks": [1, 2], "flag_meanings": ["a", "b"]}, "uint8").GetCategoryNames()
+
+
+@pytest.mark.parametrize("name, expected", [("red", gdal.GCI_RedBand), ("green", gdal.GCI_GreenBand), ("blue", gdal.GCI_BlueBand)])
+def test_arrays_named_by_a_colour_have_it(tmp_path, name, expected):
+    oracle.write(tmp_path, group_meta())
+    for array in ("red", "green", "blue"):
+        oracle.write(tmp_path / array, array_meta(SHAPE, "uint8"))
+    found = subdatasets(open_array(tmp_path))
+    assert gdal.Open(found["/" + name][0]).GetRasterBand(1).GetColorInterpretation() == expected
+
+
+def test_bands_take_their_description_from_a_coordinate(tmp_path):
+    oracle.write(tmp_path, group_meta())
+    oracle.write(tmp_path / "data", array_meta((2, 4, 5), dimension_names=["wavelength", "y", "x"]))
+    write_coordinate(tmp_path, "wavelength", [492.7, 559.8], {"units": "nm"})
+    dataset = open_array(tmp_path, "/data")
+    assert ["492.7" in dataset.GetRasterBand(1).GetDescription(), "559.8" in dataset.GetRasterBand(2).GetDescription()] == [True, True]
+
+
+def test_bands_named_by_a_coordinate_of_strings(tmp_path):
+    """EOPF names its bands so; a red band by name is a red band."""
+    names = ["red", "green", "blue"]
+    oracle.write(tmp_path, group_meta())
+    oracle.write(tmp_path / "data", array_meta((3, 4, 5), "uint8", dimension_names=["band", "y", "x"]))
+    kind = {"name": "fixed_length_utf32", "configuration": {"length_bytes": 20}}
+    meta = {**plain_meta([3], "uint8", dimension_names=["band"]), "data_type": kind, "fill_value": ""}
+    oracle.put(tmp_path / "band", {"zarr.json": meta, "c/0": np.array(names, "<U5").tobytes()})
+    dataset = open_array(tmp_path, "/data")
+    bands = [dataset.GetRasterBand(b) for b in (1, 2, 3)]
+    assert all(name in band.GetDescription() for name, band in zip(names, bands))
+    assert [b.GetColorInterpretation() for b in bands] == [gdal.GCI_RedBand, gdal.GCI_GreenBand, gdal.GCI_BlueBand]

@@ -1,0 +1,372 @@
+"""Opening: which names the driver takes, which it leaves to others without a word, and what it says is inside."""
+import json
+import os
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+import oracle
+from stores import array_meta, counting, group_meta, plain_meta, random_values, sharding, write_coordinate
+from support import (GDAL, as_raster, assert_pixels, bands_of, declined, error_of, fixture_path, name_of, open_array, open_ours, read_all,
+                     subdatasets, warnings_of)
+
+SHAPE = (11, 14)
+
+
+def write_root(path, **members):
+    """A sharded root array."""
+    return oracle.write(path, array_meta(SHAPE, shard=(6, 8), **members), counting(SHAPE))
+
+
+def write_group(path, *names, shape=SHAPE, **members):
+    """A group with sharded arrays of these names."""
+    oracle.write(path, group_meta())
+    for number, name in enumerate(names):
+        oracle.write(os.path.join(str(path), name), array_meta(shape, **members), counting(shape) + number)
+    return str(path)
+
+
+# ------------------------------------------------------------------------------------------------------------- the driver
+
+def test_driver_declares_what_it_can(driver):
+    metadata = driver.GetMetadata()
+    assert gdal.GetDriver(0).ShortName == "ShardedZarr", "a plugin comes before the built-in drivers"
+    for item in ("DCAP_RASTER", "DCAP_OPEN", "DCAP_CREATECOPY", "DCAP_VIRTUALIO", "DMD_SUBDATASETS"):
+        assert metadata.get(item) == "YES", item
+    assert metadata["DMD_CONNECTION_PREFIX"] == "SHARDEDZARR:"
+    assert metadata["DMD_LONGNAME"]
+    for option in ("NUM_THREADS", "CACHE_SIZE", "USE_CONSOLIDATED_METADATA", "MULTIBAND", "DIM_X", "DIM_Y"):
+        assert "name='%s'" % option in metadata["DMD_OPENOPTIONLIST"].replace('"', "'"), option
+
+
+def test_all_open_options_are_accepted_without_a_warning(tmp_path):
+    name = name_of(write_root(tmp_path))
+    options = ["NUM_THREADS=2", "CACHE_SIZE=1000000", "USE_CONSOLIDATED_METADATA=NO", "MULTIBAND=YES", "DIM_X=1", "DIM_Y=0"]
+    dataset, messages = warnings_of(lambda: open_ours(name, options))
+    assert messages == []
+    assert_pixels(dataset, as_raster(counting(SHAPE), "uint16"))
+
+
+@pytest.mark.parametrize("threads", ["1", "2", "7", "ALL_CPUS"])
+@pytest.mark.parametrize("cache", ["0", "100", "100000000"])
+def test_pixels_do_not_depend_on_threads_and_cache(tmp_path, threads, cache):
+    name = name_of(write_root(tmp_path))
+    assert_pixels(open_ours(name, ["NUM_THREADS=" + threads, "CACHE_SIZE=" + cache]), as_raster(counting(SHAPE), "uint16"))
+
+
+# ------------------------------------------------------------------------------------------------------------- what it takes
+
+@pytest.mark.parametrize("form", ['{}', '{}/', '{}/zarr.json', 'SHARDEDZARR:"{}"', 'SHARDEDZARR:{}', 'SHARDEDZARR:"{}/zarr.json"',
+                                  'ZARR:"{}"', 'ZARR:{}'])
+@pytest.mark.parametrize("folder", ["array.zarr", "no_extension", "with space.zarr", "ovr_x.zarr"])
+def test_root_array_opens_under_every_name(tmp_path, form, folder):
+    path = write_root(tmp_path / folder)
+    assert_pixels(open_ours(form.format(path)), as_raster(counting(SHAPE), "uint16"), windows=2)
+
+
+@pytest.mark.parametrize("form", ['{}', '{}/zarr.json', 'SHARDEDZARR:"{}"', 'SHARDEDZARR:"{}":/deep/er/data', 'ZARR:"{}":/deep/er/data',
+                                  '{}/deep/er/data', 'SHARDEDZARR:"{}/deep/er/data"'])
+@pytest.mark.parametrize("groups", ["explicit", "implicit", "consolidated"])
+def test_array_in_nested_groups_opens(tmp_path, form, groups):
+    oracle.write(tmp_path, group_meta())
+    oracle.write(tmp_path / "deep/er/data", array_meta(SHAPE), counting(SHAPE))
+    if groups != "implicit":
+        oracle.write(tmp_path / "deep", group_meta())
+        oracle.write(tmp_path / "deep/er", group_meta())
+    if groups == "consolidated":
+        oracle.consolidate(tmp_path)
+    assert_pixels(open_ours(form.format(tmp_path)), as_raster(counting(SHAPE), "uint16"), windows=2)
+
+
+def test_a_group_below_the_root_opens_with_what_is_in_it(tmp_path):
+    oracle.write(tmp_path, group_meta())
+    write_group(tmp_path / "one", "data")
+    write_group(tmp_path / "two", "a", "b")
+    assert open_array(tmp_path, "/one").RasterXSize == SHAPE[1]
+    assert set(subdatasets(open_array(tmp_path / "two"))) == {"/a", "/b"}
+
+
+def test_own_prefix_opens_an_array_without_shards(tmp_path):
+    path = oracle.write(tmp_path / "plain", plain_meta(SHAPE, "float32"), counting(SHAPE, "float32"))
+    assert_pixels(open_array(path), as_raster(counting(SHAPE), "float32"))
+
+
+@pytest.mark.parametrize("form", ["{}", "{}/zarr.json", 'SHARDEDZARR:"{}"', 'ZARR:"{}"'])
+@pytest.mark.parametrize("where", ["array", "consolidated group"])
+def test_vsimem_vsizip_and_http_open(tmp_path, vsimem, zipped, server, form, where):
+    path = str(tmp_path / "s.zarr")
+    if where == "array":
+        write_root(path)
+    else:
+        write_group(path, "data")
+        oracle.consolidate(path)
+    for place in (vsimem(path, "s.zarr"), zipped(path, "s.zarr"), server.vsi("s.zarr")):
+        assert_pixels(open_ours(form.format(place)), as_raster(counting(SHAPE), "uint16"), windows=2)
+
+
+def test_zip_file_with_the_store_at_its_root_opens(tmp_path, zipped):
+    path = zipped(write_root(tmp_path / "s"))
+    assert_pixels(open_array(path.rstrip("/")), as_raster(counting(SHAPE), "uint16"), windows=2)
+
+
+def test_array_of_a_store_without_listing_or_consolidated_metadata_opens_by_its_path(tmp_path, server):
+    write_group(tmp_path / "s", "a", "b")
+    assert_pixels(open_array(server.vsi("s"), "/b"), as_raster(counting(SHAPE) + 1, "uint16"), windows=2)
+    assert error_of(open_array, server.vsi("s")), "nothing can be found there without a listing"
+
+
+# ------------------------------------------------------------------------------------------------------- what it does not take
+
+def not_ours(folder):
+    """Files and directories for other drivers, or for none: {what: name}."""
+    os.makedirs(folder / "empty")
+    oracle.put(folder, {"v2/.zarray": {"zarr_format": 2, "shape": [2, 2], "chunks": [2, 2], "dtype": "|u1", "compressor": None,
+                                       "fill_value": 0, "order": "C", "filters": None}, "v2/0.0": b"\1\2\3\4",
+                        "broken/zarr.json": b"{\"zarr_format\": 3, ", "hollow/zarr.json": b"", "binary/zarr.json": bytes(range(256)),
+                        "list/zarr.json": b"[1, 2]", "four/zarr.json": {"zarr_format": 4}, "some.json": {"a": 1},
+                        "zarr.json.txt": b"hello", "text.zarr": b"hello"})
+    gdal.Translate(str(folder / "image.tif"), gdal.GetDriverByName("MEM").Create("", 3, 2))
+    oracle.write(folder / "unsharded", plain_meta(SHAPE), counting(SHAPE, "float64"))
+    oracle.write(folder / "unsharded_group", group_meta())
+    oracle.write(folder / "unsharded_group/data", plain_meta(SHAPE))
+    oracle.write(folder / "consolidated", group_meta())
+    oracle.write(folder / "consolidated/data", plain_meta(SHAPE))
+    oracle.consolidate(folder / "consolidated")
+    found = {name: str(folder / name) for name in os.listdir(folder)}
+    found.update({name + " by its file": "%s/zarr.json" % (folder / name)
+                  for name in ("broken", "hollow", "binary", "list", "unsharded", "unsharded_group", "consolidated")})
+    return {**found, "absent": str(folder / "absent.zarr"), "absent remote": "/vsicurl/http://127.0.0.1:1/absent.zarr",
+            "folder of images": str(folder), "ZARR: unsharded": 'ZARR:"%s"' % (folder / "unsharded"), "other prefix": "NETCDF:\"a.nc\":b",
+            "nothing": "", "xml": "<VRTDataset/>"}
+
+
+def test_identify_and_open_are_silent_on_what_is_not_ours(tmp_path):
+    for what, name in not_ours(tmp_path / "others").items():
+        assert gdal.IdentifyDriverEx(name, allowed_drivers=["ShardedZarr"]) is None, what
+        assert declined(name) == (True, []), what
+
+
+def test_other_drivers_still_get_their_files(tmp_path):
+    names = not_ours(tmp_path / "others")
+    assert gdal.Open(names["image.tif"]).GetDriver().ShortName == "GTiff"
+    if GDAL >= 3080000 and gdal.GetDriverByName("Zarr"):
+        assert gdal.Open(names["v2"]).GetDriver().ShortName == "Zarr"
+        assert gdal.Open(names["unsharded"]).GetDriver().ShortName == "Zarr"
+
+
+def test_remote_files_of_others_are_not_asked_for_a_zarr_json(tmp_path, server):
+    not_ours(tmp_path / "others")
+    for name in ("image.tif", "some.json", "text.zarr.txt"):
+        assert declined(server.vsi("others/" + name)) == (True, [])
+    assert server.requests("zarr.json") == []
+
+
+# ---------------------------------------------------------------------------------------------------------- several rasters
+
+def test_several_arrays_become_subdatasets_with_descriptions(tmp_path):
+    path = write_group(tmp_path, "a", "b")
+    oracle.write(tmp_path / "deep", group_meta())
+    oracle.write(tmp_path / "deep/cube", array_meta((3, 4, 5), "float32"), counting((3, 4, 5), "float32"))
+    oracle.write(tmp_path / "scalar", plain_meta((), "int64"), np.zeros(()))
+    found = subdatasets(open_ours(path))
+    assert set(found) == {"/a", "/b", "/deep/cube"}
+    for key, shape, kind in (("/a", "11x14", "uint16"), ("/deep/cube", "3x4x5", "float32")):
+        description = found[key][1]
+        assert shape in description and key in description and kind in description.lower()
+    assert_pixels(open_ours(found["/b"][0]), as_raster(counting(SHAPE) + 1, "uint16"), windows=2)
+    assert open_ours(found["/deep/cube"][0]).RasterCount == 3
+
+
+def test_coordinates_and_scalars_do_not_hide_the_only_raster(tmp_path):
+    oracle.write(tmp_path, group_meta())
+    oracle.write(tmp_path / "data", array_meta((4, 6), dimension_names=["y", "x"]), counting((4, 6)))
+    write_coordinate(tmp_path, "x", np.arange(6))
+    write_coordinate(tmp_path, "y", np.arange(4))
+    oracle.write(tmp_path / "spatial_ref", plain_meta((), "int64"), np.zeros(()))
+    assert_pixels(open_ours(str(tmp_path)), as_raster(counting((4, 6)), "uint16"))
+
+
+def test_an_array_whose_name_begins_with_ovr_is_an_array(tmp_path):
+    assert set(subdatasets(open_ours(write_group(tmp_path, "ovr_soil", "other")))) == {"/ovr_soil", "/other"}
+
+
+def test_a_single_dimension_opens_as_one_row(tmp_path):
+    path = oracle.write(tmp_path, array_meta([20], "int32", [8], [sharding([4])]), counting([20], "int32"))
+    dataset = open_array(path)
+    assert (dataset.RasterXSize, dataset.RasterYSize, dataset.RasterCount) == (20, 1, 1)
+    assert_pixels(dataset, as_raster(counting([20]), "int32"))
+
+
+def test_an_array_without_dimensions_is_no_raster(tmp_path):
+    oracle.write(tmp_path / "scalar", array_meta([], shard=[], codecs=[sharding([])]), np.array(5))
+    assert error_of(open_array, tmp_path / "scalar")
+
+
+def test_an_absent_array_is_an_error_that_names_it(tmp_path):
+    assert "nowhere" in error_of(open_array, write_group(tmp_path, "a"), "/nowhere")
+
+
+# ---------------------------------------------------------------------------------------------------- consolidated metadata
+
+def test_stale_consolidated_metadata_is_ignored_on_request(tmp_path):
+    write_group(tmp_path, "data")
+    oracle.consolidate(tmp_path)
+    longer = (20, 14)
+    oracle.write(tmp_path / "data", array_meta(longer), counting(longer))
+    assert open_array(tmp_path, "/data").RasterYSize == SHAPE[0]
+    assert_pixels(open_array(tmp_path, "/data", options=["USE_CONSOLIDATED_METADATA=NO"]), as_raster(counting(longer), "uint16"))
+
+
+def test_consolidated_metadata_saves_the_other_requests(tmp_path, server):
+    write_group(tmp_path / "s", "a", "b", "c")
+    oracle.consolidate(tmp_path / "s")
+    assert len(subdatasets(open_array(server.vsi("s")))) == 3
+    assert server.requests("[abc]/zarr.json") == []
+
+
+@pytest.mark.parametrize("consolidated", [None, {"kind": "inline", "must_understand": False, "metadata": {}}])
+def test_empty_or_null_consolidated_metadata_of_a_child_does_no_harm(tmp_path, consolidated):
+    write_group(tmp_path, "data")
+    oracle.consolidate(tmp_path)
+    root = json.loads((tmp_path / "zarr.json").read_text())
+    root["consolidated_metadata"]["metadata"]["empty"] = group_meta(consolidated_metadata=consolidated)
+    oracle.put(tmp_path, {"zarr.json": root})
+    assert open_ours(str(tmp_path)).RasterCount == 1
+
+
+def test_null_consolidated_metadata_counts_as_absent(tmp_path):
+    write_group(tmp_path, "data")
+    oracle.put(tmp_path, {"zarr.json": group_meta(consolidated_metadata=None)})
+    assert open_ours(str(tmp_path)).RasterCount == 1
+
+
+# ------------------------------------------------------------------------------------------------------- extra dimensions
+
+CUBE = (2, 3, 5, 7)
+
+
+def write_cube(path, **members):
+    oracle.write(path, group_meta())
+    names = ["time", "level", "y", "x"]
+    oracle.write("%s/data" % path, array_meta(CUBE, shard=(2, 2, 4, 4), codecs=[sharding((1, 1, 2, 4))], dimension_names=names, **members),
+                 counting(CUBE))
+    return str(path)
+
+
+def test_extra_dimensions_become_bands_in_c_order(tmp_path):
+    dataset = open_array(write_cube(tmp_path), "/data")
+    assert_pixels(dataset, as_raster(counting(CUBE), "uint16"))
+    indices = [(b.GetMetadataItem("DIM_time_INDEX"), b.GetMetadataItem("DIM_level_INDEX"))
+               for b in map(dataset.GetRasterBand, range(1, 7))]
+    assert indices == [(str(t), str(z)) for t in range(2) for z in range(3)]
+
+
+def test_bands_carry_the_values_of_their_coordinates(tmp_path):
+    path = write_cube(tmp_path)
+    write_coordinate(tmp_path, "level", [1000, 850, 500.5], {"units": "hPa"})
+    write_coordinate(tmp_path, "time", [0, 36], {"units": "hours since 2020-02-28", "calendar": "standard"}, "int64")
+    dataset = open_array(path, "/data")
+    values = [float(dataset.GetRasterBand(b).GetMetadataItem("DIM_level_VALUE")) for b in (1, 2, 3, 4)]
+    assert values == [1000, 850, 500.5, 1000]
+    assert "850" in dataset.GetRasterBand(2).GetDescription()
+    assert "2020-02-28T00:00:00" in dataset.GetRasterBand(1).GetDescription()
+    assert "2020-02-29T12:00:00" in dataset.GetRasterBand(4).GetDescription()
+    assert dataset.GetRasterBand(4).GetMetadataItem("DIM_time_VALUE") in ("36", "2020-02-29T12:00:00", "2020-02-29T12:00:00Z")
+
+
+@pytest.mark.parametrize("units, value, iso", [
+    ("seconds since 1970-01-01", 1577836800, "2020-01-01T00:00:00"), ("days since 1900-01-01 00:00:00", 43829, "2020-01-01T00:00:00"),
+    ("minutes since 2019-12-31T23:30:00Z", 30, "2020-01-01T00:00:00"), ("hours since 2020-01-01 06:00", -6, "2020-01-01T00:00:00")])
+def test_cf_time_is_described_as_iso_8601(tmp_path, units, value, iso):
+    oracle.write(tmp_path, group_meta())
+    oracle.write(tmp_path / "data", array_meta((1, 2, 2), dimension_names=["time", "y", "x"]))
+    write_coordinate(tmp_path, "time", [value], {"units": units, "standard_name": "time"}, "int64")
+    assert iso in open_array(tmp_path, "/data").GetRasterBand(1).GetDescription()
+
+
+def test_datetime64_coordinate_is_described_as_iso_8601(tmp_path):
+    oracle.write(tmp_path, group_meta())
+    oracle.write(tmp_path / "data", array_meta((1, 2, 2), dimension_names=["time", "y", "x"]))
+    unit = {"name": "numpy.datetime64", "configuration": {"unit": "ns", "scale_factor": 1}}
+    write_coordinate(tmp_path, "time", [1577836800 * 10**9], data_type=unit)
+    assert "2020-01-01T00:00:00" in open_array(tmp_path, "/data").GetRasterBand(1).GetDescription()
+
+
+@pytest.mark.parametrize("time, level", [(0, 0), (1, 2)])
+def test_indices_choose_a_slice(tmp_path, time, level):
+    dataset = open_array(write_cube(tmp_path), "/data", time, level)
+    assert_pixels(dataset, as_raster(counting(CUBE)[time, level], "uint16"))
+
+
+def test_indices_choose_a_slice_of_a_root_array(tmp_path):
+    oracle.write(tmp_path, array_meta((3, 4, 5)), counting((3, 4, 5)))
+    assert_pixels(open_array(tmp_path, "/", 2), as_raster(counting((3, 4, 5))[2], "uint16"))
+
+
+@pytest.mark.parametrize("indices", [(2, 0), (0, 3), (-1, 0), (0, 0, 0), (0, 10**25)])
+def test_an_index_outside_of_its_dimension_is_an_error(tmp_path, indices):
+    assert error_of(open_array, write_cube(tmp_path), "/data", *indices)
+
+
+def test_without_multiband_the_slices_are_subdatasets(tmp_path):
+    found = subdatasets(open_array(write_cube(tmp_path), "/data", options=["MULTIBAND=NO"]))
+    assert len(found) == 6
+    slices = bands_of(counting(CUBE))
+    for number, (name, _) in enumerate(found.values()):
+        np.testing.assert_array_equal(read_all(open_ours(name))[0], slices[number])
+
+
+@pytest.mark.parametrize("dim_x, dim_y, x, y", [("time", "level", 0, 1), ("0", "1", 0, 1), ("y", "x", 2, 3), ("level", "time", 1, 0)])
+def test_dim_x_and_dim_y_choose_the_plane(tmp_path, dim_x, dim_y, x, y):
+    dataset = open_array(write_cube(tmp_path), "/data", options=["DIM_X=" + dim_x, "DIM_Y=" + dim_y])
+    assert_pixels(dataset, as_raster(counting(CUBE), "uint16", y, x))
+
+
+@pytest.mark.parametrize("option", ["DIM_X=nowhere", "DIM_X=4", "DIM_Y=-1", "DIM_X=y"])
+def test_a_dimension_that_cannot_be_chosen_is_an_error(tmp_path, option):
+    assert error_of(open_array, write_cube(tmp_path), "/data", options=[option, "DIM_Y=y"] if option == "DIM_X=y" else [option])
+
+
+@pytest.mark.parametrize("names, attributes, x, y", [
+    (["x", "y", "t"], {}, 0, 1), (["lon", "lat", "t"], {}, 0, 1), (["Longitude", "t", "Latitude"], {}, 0, 2),
+    (["easting", "northing", "band"], {}, 0, 1), (["row", "col", "band"], {}, 1, 0), (["a", "b", "c"], {}, 2, 1), (None, {}, 2, 1),
+    (["a", "b", "c"], {"a": {"axis": "X"}, "c": {"axis": "Y"}}, 0, 2),
+    (["a", "b", "c"], {"b": {"standard_name": "projection_x_coordinate"}, "a": {"standard_name": "projection_y_coordinate"}}, 1, 0),
+    (["a", "b", "c"], {"a": {"units": "degrees_east"}, "b": {"units": "degrees_north"}}, 0, 1)])
+def test_x_and_y_are_found_among_the_dimensions(tmp_path, names, attributes, x, y):
+    shape = (3, 4, 5)
+    array = random_values(np.random.default_rng(1), "int32", shape)
+    oracle.write(tmp_path, group_meta())
+    oracle.write(tmp_path / "data", array_meta(shape, "int32", **({"dimension_names": names} if names else {})), array)
+    for name, more in attributes.items():
+        write_coordinate(tmp_path, name, np.arange(shape[names.index(name)]), more)
+    assert_pixels(open_array(tmp_path, "/data"), as_raster(array, "int32", y, x))
+
+
+def test_more_bands_than_gdal_allows_are_an_error_that_shows_how_to_slice(tmp_path):
+    path = oracle.write(tmp_path, array_meta((70000, 2, 3), shard=(70000, 2, 3), codecs=[sharding((1, 2, 3))]))
+    assert 'SHARDEDZARR:"' in error_of(open_array, path)
+    assert read_all(open_array(path, "/", 69999)).tolist() == [[[0, 0, 0], [0, 0, 0]]]
+
+
+# ------------------------------------------------------------------------------------------------------------- extensions
+
+@pytest.mark.parametrize("name", ["simple_multiscales_spatial", "test.zr3"])
+def test_unsharded_stores_of_gdal_open_with_our_prefix(name):
+    dataset = open_array(fixture_path("gdal", name))
+    assert dataset.RasterCount or dataset.GetSubDatasets()
+
+
+def test_unknown_members_that_need_not_be_understood_are_ignored(tmp_path):
+    path = write_root(tmp_path, novelty={"must_understand": False, "what": [1, {"a": None}]})
+    assert_pixels(open_array(path), as_raster(counting(SHAPE), "uint16"), windows=1)
+
+
+def test_one_array_that_cannot_be_opened_leaves_the_others_usable(tmp_path):
+    path = write_group(tmp_path, "good")
+    oracle.write(tmp_path / "bad", array_meta(SHAPE, codecs=[sharding((2, 2), {"name": "acme.squeeze"})]))
+    assert_pixels(open_array(path, "/good"), as_raster(counting(SHAPE), "uint16"), windows=1)
+    assert "acme.squeeze" in error_of(open_array, path, "/bad")
+    found = subdatasets(open_ours(path)) if open_ours(path).RasterCount == 0 else {"/good": None}
+    assert "/good" in found

@@ -1,0 +1,205 @@
+"""Pixels: every data type, codec and layout that the specification allows reads as the oracle says, however it is asked for."""
+import json
+
+import numpy as np
+import pytest
+
+import oracle
+from oracle import Layout
+from stores import (ALL_TYPES, BIG, CRC32C, GZIP, LITTLE, ZSTD, array_meta, blosc, codec, counting, random_store, random_values, sharding,
+                    transpose, type_name)
+from support import assert_pixels, as_raster, assert_reads, need, need_codecs, open_array, raster_dtype
+
+SHAPE = (13, 17)  # no multiple of anything below
+
+
+def write_and_check(path, meta, array=None, layout=None, seed=0):
+    need_codecs(meta)
+    if array is None:
+        array = random_values(np.random.default_rng(seed), meta["data_type"], meta["shape"])
+    oracle.write(path, meta, array, layout)
+    assert_reads(path, meta, array, seed)
+
+
+# ------------------------------------------------------------------------------------------------------ types and codecs
+
+@pytest.mark.parametrize("data_type", ALL_TYPES, ids=type_name)
+@pytest.mark.parametrize("codecs", [[LITTLE], [BIG], [transpose(1, 0), LITTLE], [BIG, GZIP], [LITTLE, ZSTD], [LITTLE, blosc()], [LITTLE, CRC32C],
+                                    [transpose(1, 0), BIG, GZIP, CRC32C], [codec("endian", endian="big")]],
+                         ids=["little", "big", "transpose", "gzip", "zstd", "blosc", "crc32c", "all", "endian"])
+def test_every_type_reads_through_every_codec(tmp_path, data_type, codecs):
+    write_and_check(tmp_path, array_meta(SHAPE, data_type, (8, 8), [sharding((4, 4), *codecs)]))
+
+
+@pytest.mark.parametrize("cname", ["lz4", "lz4hc", "blosclz", "zstd", "zlib", "snappy"])
+@pytest.mark.parametrize("shuffle", ["noshuffle", "shuffle", "bitshuffle"])
+@pytest.mark.parametrize("data_type", ["uint8", "uint16", "float64"])
+def test_every_compressor_and_shuffle_of_blosc_reads(tmp_path, cname, shuffle, data_type):
+    if cname == "snappy" and not oracle.available("blosc:snappy"):
+        pytest.skip("this libblosc is built without snappy, as Debian's is")
+    compression = blosc(cname, shuffle, np.dtype(data_type).itemsize)
+    write_and_check(tmp_path, array_meta((40, 50), data_type, (40, 64), [sharding((20, 32), LITTLE, compression)]), counting((40, 50), data_type))
+
+
+@pytest.mark.parametrize("compression", [codec("gzip", level=0), codec("gzip", level=9), codec("gzip"), "gzip", codec("zstd", level=-7),
+                                         codec("zstd", level=19, checksum=True), codec("zstd"), "zstd", codec("crc32c"), "crc32c",
+                                         blosc(clevel=0), blosc("lz4", "shuffle", 2, 9)], ids=str)
+def test_every_configuration_of_a_codec_reads(tmp_path, compression):
+    write_and_check(tmp_path, array_meta(SHAPE, "int16", (8, 8), [sharding((4, 4), LITTLE, compression)]))
+
+
+@pytest.mark.parametrize("layout", [Layout(gzip_members=2), Layout(zstd_content_size=False)], ids=["two gzip members", "no size in zstd"])
+def test_streams_that_do_not_say_their_length_read(tmp_path, layout):
+    compression = GZIP if layout.gzip_members == 2 else ZSTD
+    write_and_check(tmp_path, array_meta(SHAPE, "int16", (8, 8), [sharding((4, 4), LITTLE, compression)]), layout=layout)
+
+
+def test_bare_names_and_missing_configurations_read(tmp_path):
+    shard = codec("sharding_indexed", chunk_shape=[4, 4], codecs=["bytes", "crc32c"], index_codecs=["bytes", "crc32c"])
+    write_and_check(tmp_path, array_meta(SHAPE, "uint8", (8, 8), [shard], chunk_key_encoding="default"))
+
+
+def test_missing_index_codecs_are_little_endian_with_a_checksum(tmp_path):
+    shard = codec("sharding_indexed", chunk_shape=[4, 4], codecs=[LITTLE])
+    write_and_check(tmp_path, array_meta(SHAPE, "int32", (8, 8), [shard]))
+
+
+# ------------------------------------------------------------------------------------------------------------ the layouts
+
+NESTED = sharding((12, 8), sharding((6, 4), sharding((3, 2), LITTLE, GZIP), index=[BIG]), location="start")
+LAYOUTS = {
+    "index at the start": [sharding((4, 4), location="start")],
+    "index big-endian": [sharding((4, 4), index=[BIG, CRC32C])],
+    "index without checksum": [sharding((4, 4), index=[LITTLE])],
+    "index transposed": [sharding((4, 4), index=[transpose(2, 1, 0), LITTLE, CRC32C])],
+    "checksum twice": [sharding((4, 4), LITTLE, CRC32C, index=[LITTLE, CRC32C, CRC32C])],
+    "one chunk in a shard": [sharding((24, 16))],
+    "one element in a chunk": [sharding((1, 1), LITTLE, CRC32C)],
+    "transpose before": [transpose(1, 0), sharding((4, 6))],
+    "transpose before and inside": [transpose(1, 0), sharding((2, 12), transpose(1, 0), BIG)],
+    "transpose twice": [transpose(1, 0), transpose(1, 0), sharding((6, 4))],
+    "nested": [sharding((12, 8), sharding((3, 4)))],
+    "nested three deep": [NESTED],
+    "nested, transposed between": [transpose(1, 0), sharding((8, 12), transpose(1, 0), sharding((4, 2), LITTLE, GZIP))],
+    "nested, compressed between": [sharding((12, 8), sharding((3, 4)), GZIP)],
+    "crc32c after": [sharding((4, 4)), CRC32C],
+    "crc32c after, index at the start": [sharding((4, 4), location="start"), CRC32C],
+    "gzip after": [sharding((4, 4)), GZIP],
+    "gzip after, index at the start": [sharding((4, 4), LITTLE, GZIP, location="start"), GZIP],
+    "gzip and crc32c after nested": [sharding((12, 8), sharding((3, 4), location="start"), CRC32C), GZIP, CRC32C],
+}
+FREEDOMS = {
+    "in order": Layout(),
+    "reversed with gaps": Layout(order="reversed", gap=7),
+    "random, garbage beyond the edge": Layout(order="random", beyond="garbage", seed=3),
+    "everything stored": Layout(leave_out_chunks=False, leave_out_shards=False, share=True),
+}
+
+
+@pytest.mark.parametrize("codecs", LAYOUTS.values(), ids=LAYOUTS)
+@pytest.mark.parametrize("layout", FREEDOMS.values(), ids=FREEDOMS)
+def test_every_layout_of_a_shard_reads(tmp_path, codecs, layout):
+    shape, rng = (53, 37), np.random.default_rng(5)
+    array = random_values(rng, "int16", shape)
+    array[5:30, 3:20] = -7  # empty chunks
+    array[24:48, 16:32] = -7  # an absent shard
+    write_and_check(tmp_path, array_meta(shape, "int16", (24, 16), codecs, fill_value=-7), array, layout)
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 2, 0), (2, 1, 0)])
+@pytest.mark.parametrize("inside", [False, True])
+def test_three_axes_transposed_in_every_way(tmp_path, order, inside):
+    shard = (4, 6, 8)
+    chain = ([sharding((2, 3, 4), transpose(*order), LITTLE)] if inside else
+             [transpose(*order), sharding([shard[i] // 2 for i in order], BIG)])
+    write_and_check(tmp_path, array_meta((5, 7, 11), "uint32", shard, chain))
+
+
+@pytest.mark.parametrize("key", ["default", "v2", codec("default", separator="."), codec("default", separator="/"),
+                                 codec("v2", separator="."), codec("v2", separator="/"), {"name": "v2"}], ids=str)
+def test_every_chunk_key_reads(tmp_path, key):
+    write_and_check(tmp_path, array_meta((5, 9, 9), "int16", (4, 4, 4), [sharding((2, 2, 2))], chunk_key_encoding=key))
+
+
+@pytest.mark.parametrize("shape", [[30], [1], [1, 1], [5, 1], [1, 5], [3, 4, 5], [2, 3, 4, 5], [2, 1, 3, 2, 4], [1, 2, 1, 2, 1, 3]], ids=str)
+@pytest.mark.parametrize("larger", [False, True], ids=["shards divide", "shards larger than the array"])
+def test_every_number_of_dimensions_reads(tmp_path, shape, larger):
+    shard = [4 * s if larger else 2 for s in shape]
+    write_and_check(tmp_path, array_meta(shape, "float32", shard, [sharding([s // 2 for s in shard])]), layout=Layout(beyond="garbage"))
+
+
+@pytest.mark.parametrize("seed", range(170))
+def test_random_stores_read_as_the_oracle_reads_them(tmp_path, seed):
+    meta, array, layout = random_store(seed)
+    write_and_check(tmp_path, meta, array, layout, seed)
+
+
+# ------------------------------------------------------------------------------------------------------------ fill values
+
+INF, NAN = float("inf"), float("nan")
+DATETIME = ALL_TYPES[-2]
+FILLS = [("uint64", 2**64 - 1, 2**64 - 1), ("uint64", 2**63, 2**63), ("uint64", 2**53 + 1, 2**53 + 1), ("int64", -2**63, -2**63),
+         ("int64", 2**63 - 1, 2**63 - 1), ("int64", 9007199254740993, 9007199254740993), ("int8", -128, -128), ("bool", True, 1),
+         ("uint8", 255, 255), ("int16", -32768, -32768), ("int32", 7.0, 7), ("uint16", None, 0), ("float32", None, 0.0),
+         ("float32", "NaN", NAN), ("float64", "NaN", NAN), ("float16", "NaN", NAN), ("float32", "Infinity", INF), ("float64", "-Infinity", -INF),
+         ("float32", "0x7fc00001", NAN), ("float64", "0x7ff8000000000123", NAN), ("float64", "0xfff0000000000000", -INF),
+         ("float16", "0x7e01", NAN), ("float32", "0x3f800000", 1.0), ("float32", 0.1, float(np.float32(0.1))), ("float64", 0.1, 0.1),
+         ("float64", -0.0, -0.0), ("float32", 3.4028234663852886e38, 3.4028234663852886e38), ("float64", 5e-324, 5e-324),
+         ("complex64", [1.5, "NaN"], None), ("complex128", ["-Infinity", 0.25], None), ("complex64", ["0x7fc00001", 0.0], None),
+         (DATETIME, "NaT", -2**63), (DATETIME, -2**63, -2**63), (DATETIME, 1577836800, 1577836800), ("r8", [42], 42), ("r8", "Kg==", 42)]
+
+
+@pytest.mark.parametrize("data_type, fill, nodata", FILLS, ids=["%s %s" % (type_name(t), f) for t, f, _ in FILLS])
+def test_absent_chunks_read_as_the_exact_fill_value(tmp_path, data_type, fill, nodata):
+    meta = array_meta((6, 8), data_type, (4, 4), [sharding((2, 2))], fill_value=fill)
+    array = np.full((6, 8), oracle.fill_of(meta))
+    array[0, 0] = np.ones((), array.dtype)  # one shard has one chunk
+    oracle.write(tmp_path, meta, array)
+    assert_reads(tmp_path, meta, array)
+    if nodata is not None and fill is not None:
+        found = open_array(tmp_path).GetRasterBand(1).GetNoDataValue()
+        np.testing.assert_equal(found, nodata)
+
+
+@pytest.mark.parametrize("token", ["NaN", "Infinity", "-Infinity"])
+def test_bare_tokens_that_are_no_json_are_tolerated_as_fill_value(tmp_path, token):
+    meta = array_meta((6, 8), "float32", fill_value=float(token))
+    assert '"fill_value": %s' % token in json.dumps(meta)
+    oracle.write(tmp_path, meta)
+    assert_reads(tmp_path, meta, np.full((6, 8), float(token), "float32"))
+
+
+def test_a_missing_fill_value_is_zero(tmp_path):
+    meta = array_meta((6, 8), "int32")
+    del meta["fill_value"]
+    oracle.write(tmp_path, meta)
+    assert_reads(tmp_path, meta, np.zeros((6, 8), "int32"))
+
+
+def test_negative_zero_is_not_taken_for_zero(tmp_path):
+    array = np.full((6, 8), -0.0, "float32")
+    write_and_check(tmp_path, array_meta((6, 8), "float32", (4, 4), [sharding((2, 2))]), array)
+
+
+# ------------------------------------------------------------------------------------------------------- many at one time
+
+def test_datasets_in_several_threads_read_right(tmp_path):
+    from concurrent.futures import ThreadPoolExecutor
+    shape = (60, 70)
+    meta = array_meta(shape, "uint16", (32, 32), [sharding((8, 8), LITTLE, GZIP)])
+    oracle.write(tmp_path, meta, counting(shape))
+    expected = as_raster(counting(shape), "uint16")
+    with ThreadPoolExecutor(8) as pool:
+        for done in [pool.submit(lambda seed: assert_pixels(open_array(tmp_path), expected, seed), seed) for seed in range(24)]:
+            done.result()
+
+
+def test_a_long_row_of_bands_reads_like_a_series(tmp_path):
+    need("zstd", oracle.available("zstd"))
+    shape = (300, 4, 5)
+    meta = array_meta(shape, "float32", (100, 4, 6), [sharding((10, 2, 3), LITTLE, ZSTD)])
+    array = random_values(np.random.default_rng(2), "float32", shape)
+    oracle.write(tmp_path, meta, array)
+    dataset = open_array(tmp_path)
+    pixel = dataset.ReadAsArray(3, 2, 1, 1)[:, 0, 0]
+    assert pixel.dtype == raster_dtype("float32") and pixel.tobytes() == array[:, 2, 3].tobytes()

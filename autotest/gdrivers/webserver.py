@@ -1,0 +1,93 @@
+"""A small HTTP server for the tests: byte ranges, no directory listing, a log of every request, and failures on demand."""
+import os
+import re
+import threading
+import time
+import urllib.parse
+from collections import namedtuple
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+Request = namedtuple("Request", "method path range status sent")
+
+
+class RangeServer:
+    """Serves the files under `root` on 127.0.0.1 while used as a context.
+
+    faults   {path: what to answer instead}: an HTTP status, or "short" for a body that breaks off half way
+    latency  seconds that every answer waits
+    log      every request so far, as Request
+    """
+
+    def __init__(self, root):
+        self.root, self.faults, self.latency, self.log = str(root), {}, 0.0, []
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+        self._server.daemon_threads = True
+        self._server.owner = self
+
+    def __enter__(self):
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        return self
+
+    def __exit__(self, *exception):
+        self._server.shutdown()
+        self._server.server_close()
+
+    def vsi(self, path):
+        """The name under which GDAL opens a file or directory of this server."""
+        return "/vsicurl/http://127.0.0.1:%d/%s" % (self._server.server_port, path)
+
+    def requests(self, pattern=""):
+        """The requests whose path, without the first slash, matches a regular expression."""
+        return [request for request in self.log if re.search(pattern, request.path)]
+
+    def bytes_sent(self, pattern=""):
+        return sum(request.sent for request in self.requests(pattern))
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def do_GET(self):
+        self._answer(with_body=True)
+
+    def do_HEAD(self):
+        self._answer(with_body=False)
+
+    def log_message(self, *arguments):
+        pass
+
+    def _answer(self, with_body):
+        owner = self.server.owner
+        path = urllib.parse.unquote(self.path.split("?")[0]).lstrip("/")
+        time.sleep(owner.latency)
+        fault = owner.faults.get(path)
+        status, headers, body = (fault, {}, b"") if isinstance(fault, int) else self._find(os.path.join(owner.root, path))
+        sent = body if with_body else b""
+        if fault == "short":
+            sent = sent[:len(sent) // 2]
+            self.close_connection = True
+        owner.log.append(Request(self.command, path, self.headers.get("Range"), status, len(sent)))
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(sent)
+
+    def _find(self, name):
+        """(status, headers, body) for a file, or the part of it that the Range header asks for."""
+        if not os.path.isfile(name):
+            return 404, {}, b""
+        with open(name, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            wanted = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", ""))
+            if not wanted:
+                return 200, {"Accept-Ranges": "bytes"}, file.read()
+            first, last = wanted.groups()
+            begin = int(first) if first else max(0, size - int(last))
+            end = min(int(last) + 1, size) if first and last else size
+            if begin >= end:
+                return 416, {"Content-Range": "bytes */%d" % size}, b""
+            file.seek(begin)
+            return 206, {"Content-Range": "bytes %d-%d/%d" % (begin, end - 1, size)}, file.read(end - begin)

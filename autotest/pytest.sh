@@ -1,0 +1,10 @@
+#!/bin/sh
+# pytest.sh BUILD PEERS [ARGUMENT...]: the tests in Python, with the plugin of BUILD and the libraries that peers.sh put in PEERS.
+set -eu
+cd "$(dirname "$0")/.."
+GDAL_DRIVER_PATH=$(cd "$1" && pwd)/gdalplugins
+SHARDEDZARR_PEERS=$(cd "$2" && pwd)/run
+export GDAL_DRIVER_PATH SHARDEDZARR_PEERS PYTHONDONTWRITEBYTECODE=1
+shift 2
+# /usr/bin: only Debian's Python has Debian's osgeo
+exec /usr/bin/python3 -m pytest -q -p no:cacheprovider --durations=5 autotest/gdrivers "$@"

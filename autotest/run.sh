@@ -1,0 +1,48 @@
+#!/bin/sh
+# All tests, on a Debian 12 with nothing but sh and apt-get, as root: sh autotest/run.sh
+# Half an hour at most on two cores; the second time less, since what was built and installed under build*/ is kept.
+# What cannot be had (a library from PyPI, another Debian) is SKIPPED; with CI=true that is a failure.
+set -eu
+cd "$(dirname "$0")/.."
+PATH=/usr/sbin:/usr/bin:/sbin:/bin # Debian's own Python, CMake and GDAL, whatever else is installed
+HOME=${HOME:-/root}
+LC_ALL=C.UTF-8
+export PATH HOME LC_ALL
+unset CC CXX CFLAGS CXXFLAGS LDFLAGS
+exec </dev/null
+
+passed=0
+step() { # WHAT COMMAND...
+    what=$1
+    shift
+    printf '\n=== %s\n' "$what"
+    start=$(date +%s)
+    "$@" || {
+        printf '\nFAILED: %s\nsteps: %d passed, 1 failed\n' "$what" "$passed"
+        exit 1
+    }
+    passed=$((passed + 1))
+    echo "--- $what: $(($(date +%s) - start)) s"
+}
+build() { # BUILD CMAKE-OPTION...: a further build, warnings being errors
+    dir=$1
+    shift
+    cmake -S . -B "$dir" -DSHARDEDZARR_WERROR=ON "$@" && cmake --build "$dir" -j "$(nproc)"
+}
+asan_tests() {
+    build build-asan -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS=-O1 -DCMAKE_CXX_FLAGS=-O1 -DSHARDEDZARR_SANITIZE=address,undefined &&
+        ctest --test-dir build-asan --output-on-failure -j "$(nproc)" &&
+        # Python is not built with ASan, which must then be loaded first, and never frees all that it has.
+        LD_PRELOAD=$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 sh autotest/pytest.sh build-asan build/peers
+}
+clang_build() {
+    sh autotest/install.sh clang && build build-clang -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++
+}
+
+step "tests with GDAL of this Debian" sh autotest/suite.sh build
+step "clang compiles without a warning" clang_build
+step "compiles without zstd and blosc" build build-bare -DSHARDEDZARR_ZSTD=OFF -DSHARDEDZARR_BLOSC=OFF
+step "tests with ASan and UBSan" asan_tests
+step "tests with GDAL of trixie" sh autotest/other_gdal.sh trixie
+step "tests with GDAL of sid" sh autotest/other_gdal.sh sid
+printf '\nsteps: %d passed, 0 failed\n' "$passed"

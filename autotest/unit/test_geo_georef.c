@@ -1,0 +1,360 @@
+/* Which dimension is X, where the pixels lie and in which CRS: one store in memory per convention and trap. */
+#include <cpl_error.h>
+#include <math.h>
+
+#include "geo/georef.h"
+#include "geo_store.h"
+
+#define PROJ "{'uuid':'f17cb550-5864-4468-aeb7-f3180cfb622f','name':'proj:'}"
+#define SPATIAL "{'uuid':'689b58e2-cf7b-45e0-9fff-9cfc0883d6b4','name':'spatial'}"
+#define DECLARED "'zarr_conventions':[" PROJ "," SPATIAL "]"
+
+static struct zs_georef read_georef(struct geo_store *s, const char *path)
+{
+    struct zs_error err = {""};
+    struct zs_axes axes;
+    struct zs_georef g;
+    const struct zs_node *node = open_node(s, path);
+    CHECK(node->array != NULL);
+    CHECK(zs_axes_find(s->h, node, NULL, NULL, &axes, &err) == ZS_OK);
+    if (!CHECK(zs_georef_read(s->h, node, axes, &g, &err) == ZS_OK))
+        exit(1);
+    return g;
+}
+
+static void check_transform(const struct zs_georef *g, double a, double b, double c, double d, double e, double f)
+{
+    const double expected[6] = {a, b, c, d, e, f};
+    if (!CHECK(g->has_transform))
+        return;
+    for (int i = 0; i < 6; i++)
+        if (!CHECK(fabs(g->transform[i] - expected[i]) <= 1e-9 * fmax(1, fabs(expected[i]))))
+            fprintf(stderr, "  transform[%d] = %.17g, expected %.17g\n", i, g->transform[i], expected[i]);
+}
+
+static void check_epsg(const struct zs_georef *g, const char *code)
+{
+    CHECK_EQ_STR(g->srs != NULL ? OSRGetAuthorityCode(g->srs, NULL) : NULL, code);
+}
+
+static void test_spatial_and_proj_on_the_array(void)
+{
+    struct geo_store s = {0};
+    put_group(&s, "", "{}");
+    put_array(&s, "ar", "[3,4]", "['y','x']", "uint8", "0",
+              "{" DECLARED ",'proj:code':'EPSG:32631','spatial:dimensions':['y','x'],"
+              "'spatial:transform':[10,0.5,1000,0.25,-20,2000]}");
+    struct zs_georef g = read_georef(&s, "ar");
+    check_transform(&g, 1000, 10, 0.5, 2000, 0.25, -20);
+    check_epsg(&g, "32631");
+    CHECK(!g.pixel_is_point);
+    zs_georef_clear(&g);
+    close_store(&s);
+}
+
+static void test_registration_node_shifts_half_a_pixel(void)
+{
+    struct geo_store s = {0};
+    put_group(&s, "", "{}");
+    put_array(&s, "ar", "[3,4]", "['y','x']", "uint8", "0",
+              "{" DECLARED ",'spatial:dimensions':['y','x'],'spatial:registration':'node',"
+              "'spatial:transform':[10,0,1005,0,-20,1990]}");
+    struct zs_georef g = read_georef(&s, "ar");
+    check_transform(&g, 1000, 10, 0, 2000, 0, -20);
+    CHECK(g.pixel_is_point);
+    zs_georef_clear(&g);
+    close_store(&s);
+}
+
+static void test_array_with_x_first(void)
+{
+    struct geo_store s = {0};
+    put_group(&s, "", "{" DECLARED ",'spatial:dimensions':['lines','samples'],'spatial:transform':[10,0,1000,0,-20,2000],"
+                      "'spatial:shape':[3,4]}");
+    put_array(&s, "ar", "[4,3]", "['samples','lines']", "uint8", "0", "{}");
+    struct zs_axes axes;
+    CHECK(zs_axes_find((open_node(&s, "ar"), s.h), open_node(&s, "ar"), NULL, NULL, &axes, NULL) == ZS_OK);
+    CHECK_EQ_I64(axes.x, 0);
+    CHECK_EQ_I64(axes.y, 1);
+    struct zs_georef g = read_georef(&s, "ar");
+    check_transform(&g, 1000, 10, 0, 2000, 0, -20);
+    zs_georef_clear(&g);
+    close_store(&s);
+}
+
+static void test_group_definitions_hold_for_direct_children_only(void)
+{
+    struct geo_store s = {0};
+    put_group(&s, "", "{'zarr_conventions':{'F17CB550-5864-4468-aeb7-f3180cfb622f':{'version':'0.1.0'},"
+                      "'689b58e2-cf7b-45e0-9fff-9cfc0883d6b4':{}},'proj:code':'EPSG:3857',"
+                      "'spatial:dimensions':['y','x'],'spatial:transform':[10,0,1000,0,-20,2000],'spatial:shape':[3,4]}");
+    put_array(&s, "ar", "[3,4]", "['y','x']", "uint8", "0", "{}");
+    put_array(&s, "other_size", "[30,40]", "['y','x']", "uint8", "0", "{}");
+    put_array(&s, "other_names", "[3,4]", "['v','u']", "uint8", "0", "{}");
+    put_group(&s, "sub", "{}");
+    put_array(&s, "sub/ar", "[3,4]", "['y','x']", "uint8", "0", "{}");
+    struct zs_georef g = read_georef(&s, "ar");
+    check_transform(&g, 1000, 10, 0, 2000, 0, -20);
+    check_epsg(&g, "3857");
+    zs_georef_clear(&g);
+    g = read_georef(&s, "other_size");
+    CHECK(!g.has_transform);
+    zs_georef_clear(&g);
+    g = read_georef(&s, "other_names");
+    CHECK(!g.has_transform);
+    zs_georef_clear(&g);
+    g = read_georef(&s, "sub/ar");
+    CHECK(!g.has_transform && g.srs == NULL);
+    zs_georef_clear(&g);
+    close_store(&s);
+}
+
+static void test_multiscales_entries_and_ratio(void)
+{
+    struct geo_store s = {0};
+    put_group(&s, "", "{}");
+    put_group(&s, "m", "{" DECLARED ",'proj:code':'EPSG:32632','spatial:dimensions':['y','x'],'spatial:bbox':[0,0,0,0],"
+                       "'spatial:transform':[10,0,1000,0,-10,2000],"
+                       "'multiscales':{'layout':[{'asset':'r10','spatial:shape':[10,20]},{'asset':'r20','derived_from':'r10',"
+                       "'spatial:shape':[5,10],'spatial:transform':[20,0,1000,0,-20,2000]},{'asset':'r50'}]}}");
+    put_group(&s, "m/r10", "{}");
+    put_group(&s, "m/r20", "{}");
+    put_group(&s, "m/r50", "{}");
+    put_array(&s, "m/r10/b", "[10,20]", "['y','x']", "uint8", "0", "{}");
+    put_array(&s, "m/r20/b", "[5,10]", "['y','x']", "uint8", "0", "{'proj:transform':[10,0,1000,0,-10,2000,0,0,1]}");
+    put_array(&s, "m/r50/b", "[2,4]", "['y','x']", "uint8", "0", "{'proj:shape':[10,20],'proj:transform':[1,0,0,0,-1,0]}");
+    struct zs_georef g = read_georef(&s, "m/r10/b");
+    check_transform(&g, 1000, 10, 0, 2000, 0, -10);
+    check_epsg(&g, "32632");
+    zs_georef_clear(&g);
+    g = read_georef(&s, "m/r20/b");
+    check_transform(&g, 1000, 20, 0, 2000, 0, -20);
+    check_epsg(&g, "32632");
+    zs_georef_clear(&g);
+    g = read_georef(&s, "m/r50/b");
+    check_transform(&g, 1000, 50, 0, 2000, 0, -50);
+    zs_georef_clear(&g);
+    close_store(&s);
+}
+
+static void test_overview_of_gdal_takes_after_its_base(void)
+{
+    struct geo_store s = {0};
+    put_group(&s, "", "{'multiscales':{'layout':[{'asset':'a'},{'asset':'ovr_2x','derived_from':'a'}]}}");
+    put_array(&s, "a", "[10,20]", "['Y','X']", "uint8", "0",
+              "{" DECLARED ",'proj:code':'EPSG:32632','spatial:transform':[10,0,1000,0,-10,2000]}");
+    put_group(&s, "ovr_2x", "{}");
+    put_array(&s, "ovr_2x/a", "[5,10]", "['Y','X']", "uint8", "0", "{}");
+    struct zs_georef g = read_georef(&s, "ovr_2x/a");
+    check_transform(&g, 1000, 20, 0, 2000, 0, -20);
+    check_epsg(&g, "32632");
+    zs_georef_clear(&g);
+    close_store(&s);
+}
+
+static void test_cf_coordinates_south_up(void)
+{
+    struct geo_store s = {0};
+    put_group(&s, "", "{}");
+    put_array(&s, "t", "[2,5,4]", "['time','lat','lon']", "float32", "'NaN'", "{}");
+    put_axis(&s, "lat", "lat", 5, -10, 5, "{'units':'degrees_north','_FillValue':'AAAAAAAA+H8='}");
+    put_axis(&s, "lon", "lon", 4, 0.25, 0.5, "{'units':'degrees_east'}");
+    struct zs_georef g = read_georef(&s, "t");
+    check_transform(&g, 0, 0.5, 0, -12.5, 0, 5);
+    check_epsg(&g, "4326"); /* degrees and nothing else said */
+    zs_georef_clear(&g);
+    close_store(&s);
+}
+
+static void test_grid_mapping_only_in_coordinates(void)
+{
+    struct geo_store s = {0};
+    put_group(&s, "", "{}");
+    put_array(&s, "t", "[5,4]", "['y','x']", "float32", "'NaN'", "{'coordinates':'latitude spatial_ref'}");
+    put_array(&s, "x", "[4]", "['x']", "float64", "'NaN'", "{}"); /* no chunks: not believed */
+    put_array(&s, "y", "[5]", "['y']", "float64", "'NaN'", "{}");
+    put_array(&s, "latitude", "[5,4]", "['y','x']", "float32", "'NaN'", "{'units':'degree_north'}");
+    put_array(&s, "spatial_ref", "[]", "[]", "int64", "0",
+              "{'grid_mapping_name':'lambert_conformal_conic','standard_parallel':[38.5,38.5],'earth_radius':6371229.0,"
+              "'latitude_of_projection_origin':38.5,'longitude_of_central_meridian':'-97.5',"
+              "'GeoTransform':'-2699020.142521929 3000.0 0.0 1588193.847443335 0.0 -3000.0'}");
+    struct zs_georef g = read_georef(&s, "t");
+    check_transform(&g, -2699020.142521929, 3000, 0, 1588193.847443335, 0, -3000);
+    if (CHECK(g.srs != NULL)) {
+        CHECK_EQ_F64(OSRGetSemiMajor(g.srs, NULL), 6371229.0);
+        CHECK_EQ_F64(OSRGetProjParm(g.srs, "central_meridian", 0, NULL), -97.5);
+    }
+    zs_georef_clear(&g);
+    close_store(&s);
+}
+
+static void test_extended_grid_mapping_in_a_parent_group(void)
+{
+    struct geo_store s = {0};
+    put_group(&s, "", "{}");
+    put_array(&s, "crs", "[]", "[]", "int32", "0",
+              "{'grid_mapping_name':'transverse_mercator','longitude_of_central_meridian':9,"
+              "'scale_factor_at_central_meridian':0.9996,'false_easting':500000,'GeoTransform':'7 1 0 7 0 -1'}");
+    put_group(&s, "g", "{}");
+    put_array(&s, "g/t", "[5,4]", "['y','x']", "float32", "'NaN'", "{'grid_mapping':'crs: x y'}");
+    put_axis(&s, "g/x", "x", 4, 505, 10, "{'units':'m'}");
+    put_axis(&s, "g/y", "y", 5, 95, -10, "{'units':'m'}");
+    struct zs_georef g = read_georef(&s, "g/t");
+    check_transform(&g, 500, 10, 0, 100, 0, -10);
+    CHECK(g.srs != NULL && OSRIsProjected(g.srs));
+    zs_georef_clear(&g);
+    close_store(&s);
+}
+
+static void test_irregular_coordinates_give_no_transform_but_2d_ones_a_geolocation(void)
+{
+    struct geo_store s = {0};
+    put_group(&s, "", "{}");
+    put_array(&s, "t", "[5,4]", "['y','x']", "float32", "'NaN'", "{'coordinates':'lat lon'}");
+    const double x[4] = {0, 1, 2, 4};
+    put_array(&s, "x", "[4]", "['x']", "float64", "'NaN'", "{}");
+    put(&s, "x/c/0", x, sizeof x);
+    put_axis(&s, "y", "y", 5, 0, 1, "{}");
+    put_array(&s, "lat", "[5,4]", "['y','x']", "float32", "'NaN'", "{'standard_name':'latitude'}");
+    put_array(&s, "lon", "[5,4]", "['y','x']", "float32", "'NaN'", "{'units':'degrees_east'}");
+    put_array(&s, "u", "[5,4]", "['y','x']", "float32", "'NaN'", "{'coordinates':'lat empty'}");
+    put_array(&s, "empty", "[5,4]", "['y','x']", "float32", "'NaN'", "{'units':'degrees_east'}");
+    const float places[20] = {0};
+    put(&s, "lat/c/0/0", places, sizeof places);
+    put(&s, "lon/c/0/0", places, sizeof places);
+    struct zs_georef g = read_georef(&s, "u");
+    CHECK(g.geolocation_x == NULL && g.geolocation_y == NULL); /* its chunks are not there */
+    zs_georef_clear(&g);
+    g = read_georef(&s, "t");
+    CHECK(!g.has_transform);
+    CHECK_EQ_STR(g.geolocation_x, "lon");
+    CHECK_EQ_STR(g.geolocation_y, "lat");
+    zs_georef_clear(&g);
+    close_store(&s);
+}
+
+static void test_gdal_crs_and_geotransform(void)
+{
+    struct geo_store s = {0};
+    put_group(&s, "", "{}");
+    put_array(&s, "a", "[5,4]", "['y','x']", "uint8", "0",
+              "{'_CRS':{'url':'http://www.opengis.net/def/crs/EPSG/0/26711'},'gdal:geotransform':[1,2,0.5,3,0.25,-2]}");
+    struct zs_georef g = read_georef(&s, "a");
+    check_transform(&g, 1, 2, 0.5, 3, 0.25, -2);
+    check_epsg(&g, "26711");
+    zs_georef_clear(&g);
+    close_store(&s);
+}
+
+static void test_ome_scale_and_translation_are_of_pixel_centres(void)
+{
+    struct geo_store s = {0};
+    put_group(&s, "", "{'ome':{'version':'0.5','multiscales':[{'datasets':[{'path':'0','coordinateTransformations':"
+                      "[{'type':'scale','scale':[1,0.5,0.25]}]},{'path':'1','coordinateTransformations':[{'type':'scale',"
+                      "'scale':[1,1,0.5]},{'type':'translation','translation':[0,0.25,0.125]}]}],"
+                      "'coordinateTransformations':[{'type':'scale','scale':[1,2,2]}]}]}}");
+    put_array(&s, "0", "[3,8,8]", "['c','y','x']", "uint8", "0", "{}");
+    put_array(&s, "1", "[3,4,4]", "['c','y','x']", "uint8", "0", "{}");
+    struct zs_georef g = read_georef(&s, "0");
+    check_transform(&g, -0.25, 0.5, 0, -0.5, 0, 1);
+    CHECK(g.srs == NULL);
+    zs_georef_clear(&g);
+    g = read_georef(&s, "1");
+    check_transform(&g, -0.25, 1, 0, -0.5, 0, 2);
+    zs_georef_clear(&g);
+    close_store(&s);
+}
+
+static void test_nonsense_is_left_out_in_silence(void)
+{
+    struct geo_store s = {0};
+    put_group(&s, "", "{" DECLARED "}");
+    put_array(&s, "a", "[5,4]", "['y','x']", "uint8", "0",
+              "{'proj:code':'/etc/passwd','proj:wkt2':'PROJCRS[nonsense]','proj:projjson':{'type':'nothing'},"
+              "'spatial:transform':[0,0,0,0,0,0],'grid_mapping':'nowhere','_CRS':{'url':'http://localhost/x','wkt':5}}");
+    CPLErrorReset();
+    CPLErrorSetState(CE_Warning, 7, "mine");
+    struct zs_georef g = read_georef(&s, "a");
+    CHECK(!g.has_transform && g.srs == NULL);
+    CHECK_EQ_I64(CPLGetLastErrorNo(), 7);
+    CHECK_EQ_STR(CPLGetLastErrorMsg(), "mine");
+    zs_georef_clear(&g);
+    close_store(&s);
+}
+
+static void test_axes(void)
+{
+    struct geo_store s = {0};
+    struct zs_error err;
+    struct zs_axes axes;
+    put_group(&s, "", "{}");
+    put_array(&s, "a", "[2,3,4]", "['Lon','time','Lat']", "uint8", "0", "{}");
+    put_array(&s, "b", "[2,3,4]", "[null,null,null]", "uint8", "0", "{}");
+    put_array(&s, "c", "[2,3,4]", "['u','v','w']", "uint8", "0", "{}");
+    put_array(&s, "u", "[2]", "['u']", "uint8", "0", "{'axis':'X'}");
+    put_array(&s, "v", "[3]", "['v']", "uint8", "0", "{'standard_name':'projection_y_coordinate'}");
+    const struct zs_node *a = open_node(&s, "a");
+    CHECK(zs_axes_find(s.h, a, NULL, NULL, &axes, &err) == ZS_OK && axes.x == 0 && axes.y == 2);
+    CHECK(zs_axes_find(s.h, a, "time", NULL, &axes, &err) == ZS_OK && axes.x == 1 && axes.y == 2);
+    CHECK(zs_axes_find(s.h, a, "1", "0", &axes, &err) == ZS_OK && axes.x == 1 && axes.y == 0);
+    CHECK(zs_axes_find(s.h, a, "time", "1", &axes, &err) == ZS_ARGUMENT);
+    CHECK(zs_axes_find(s.h, a, "3", NULL, &axes, &err) == ZS_ARGUMENT);
+    CHECK_CONTAINS(err.message, "DIM_X=3");
+    CHECK(zs_axes_find(s.h, open_node(&s, "b"), NULL, NULL, &axes, &err) == ZS_OK && axes.x == 2 && axes.y == 1);
+    CHECK(zs_axes_find(s.h, open_node(&s, "c"), NULL, NULL, &axes, &err) == ZS_OK && axes.x == 0 && axes.y == 1);
+    CHECK(zs_axes_find(s.h, open_node(&s, "u"), NULL, NULL, &axes, &err) == ZS_OK && axes.x == 0 && axes.y == -1);
+    close_store(&s);
+}
+
+static void test_labels(void)
+{
+    struct geo_store s = {0};
+    struct zs_error err;
+    struct zs_labels l;
+    put_group(&s, "", "{}");
+    put_array(&s, "a", "[2,2,1,3]", "['time','level','day','x']", "uint8", "0", "{}");
+    const int64_t times[2] = {0, 3600};
+    put_array(&s, "time", "[2]", "['time']", "int64", "0", "{'units':'seconds since 2024-01-01','calendar':'standard'}");
+    put(&s, "time/c/0", times, sizeof times);
+    const float levels[2] = {0.1f, 1000.0f};
+    put_array(&s, "level", "[2]", "['level']", "float32", "'NaN'", "{'units':'hPa'}");
+    put(&s, "level/c/0", levels, sizeof levels);
+    put_array(&s, "day", "[1]", "['day']", "int64", "0", "{'units':'days since 2024-05-01'}"); /* 0, so not stored */
+    put_array(&s, "x", "[3]", "['x']", "int64", "0", "{}");                                    /* no chunk */
+    const struct zs_node *a = open_node(&s, "a");
+    if (CHECK(zs_labels_read(s.h, a, 0, 0, 2, &l, &err) == ZS_OK && l.count == 2)) {
+        CHECK_EQ_STR(l.values[1], "2024-01-01T01:00:00");
+        CHECK(l.unit == NULL);
+    }
+    zs_labels_clear(&l);
+    if (CHECK(zs_labels_read(s.h, a, 1, 0, 1, &l, &err) == ZS_OK && l.count == 1)) {
+        CHECK_EQ_STR(l.values[0], "0.1");
+        CHECK_EQ_STR(l.unit, "hPa");
+    }
+    zs_labels_clear(&l);
+    CHECK(zs_labels_read(s.h, a, 2, 0, 1, &l, &err) == ZS_OK && l.count == 1 && strcmp(l.values[0], "2024-05-01T00:00:00") == 0);
+    zs_labels_clear(&l);
+    CHECK(zs_labels_read(s.h, a, 3, 0, 3, &l, &err) == ZS_OK && l.values == NULL);
+    CHECK(zs_labels_read(s.h, a, 3, 2, 2, &l, &err) == ZS_ARGUMENT);
+    close_store(&s);
+}
+
+int main(void)
+{
+    RUN(test_spatial_and_proj_on_the_array);
+    RUN(test_registration_node_shifts_half_a_pixel);
+    RUN(test_array_with_x_first);
+    RUN(test_group_definitions_hold_for_direct_children_only);
+    RUN(test_multiscales_entries_and_ratio);
+    RUN(test_overview_of_gdal_takes_after_its_base);
+    RUN(test_cf_coordinates_south_up);
+    RUN(test_grid_mapping_only_in_coordinates);
+    RUN(test_extended_grid_mapping_in_a_parent_group);
+    RUN(test_irregular_coordinates_give_no_transform_but_2d_ones_a_geolocation);
+    RUN(test_gdal_crs_and_geotransform);
+    RUN(test_ome_scale_and_translation_are_of_pixel_centres);
+    RUN(test_nonsense_is_left_out_in_silence);
+    RUN(test_axes);
+    RUN(test_labels);
+    return check_result();
+}

@@ -1,0 +1,91 @@
+/* Instants of CF and datetime64 as text. Expected values follow from the calendars' rules. */
+#include "check.h"
+#include "geo/cf_time.h"
+
+static const char *cf(const char *units, const char *calendar, double count)
+{
+    static char text[64];
+    struct zs_time_unit unit;
+    if (!zs_cf_time_parse(units, calendar, &unit))
+        return "not a time";
+    if (!zs_time_print_double(&unit, count, text, sizeof text))
+        return "not printable";
+    return text;
+}
+
+static const char *np(const char *name, int64_t scale, int64_t count)
+{
+    static char text[64];
+    struct zs_time_unit unit;
+    if (!zs_datetime_unit(name, scale, &unit))
+        return "not a time";
+    if (!zs_time_print_int(&unit, count, text, sizeof text))
+        return "not printable";
+    return text;
+}
+
+static void test_units_since_a_date(void)
+{
+    CHECK_EQ_STR(cf("seconds since 1970-01-01", "proleptic_gregorian", 1714543200), "2024-05-01T06:00:00");
+    CHECK_EQ_STR(cf("days since 1970-01-01 00:00:00", NULL, 0.25), "1970-01-01T06:00:00");
+    CHECK_EQ_STR(cf("hours since 1900-01-01T00:00:00Z", "gregorian", 24), "1900-01-02T00:00:00");
+    CHECK_EQ_STR(cf("Minutes since 2000-2-28 23:59", "standard", 1), "2000-02-29T00:00:00");
+    CHECK_EQ_STR(cf("days since 2001-03-01", "standard", -1), "2001-02-28T00:00:00");
+    CHECK_EQ_STR(cf("milliseconds since 2020-01-01", "standard", 1500), "2020-01-01T00:00:01.5");
+    CHECK_EQ_STR(cf("seconds since 2020-01-01 00:00:00.25", "standard", 1), "2020-01-01T00:00:01.25");
+    CHECK_EQ_STR(cf("seconds since 2020-01-01 02:00:00 +02:00", "standard", 0), "2020-01-01T00:00:00");
+    CHECK_EQ_STR(cf("seconds since 2020-01-01 00:00 -5", "standard", 0), "2020-01-01T05:00:00");
+    CHECK_EQ_STR(cf("nanoseconds since 2020-01-01", "standard", 1), "2020-01-01T00:00:00.000000001");
+}
+
+static void test_calendars(void)
+{
+    CHECK_EQ_STR(cf("days since 2000-02-28", "noleap", 1), "2000-03-01T00:00:00");
+    CHECK_EQ_STR(cf("days since 2001-02-28", "all_leap", 1), "2001-02-29T00:00:00");
+    CHECK_EQ_STR(cf("days since 2000-01-01", "360_day", 59), "2000-02-30T00:00:00");
+    CHECK_EQ_STR(cf("days since 2000-01-01", "365_day", -1), "1999-12-31T00:00:00");
+    /* The mixed calendar goes from 1582-10-04 to 1582-10-15. */
+    CHECK_EQ_STR(cf("days since 1582-10-15", "standard", -1), "1582-10-04T00:00:00");
+    CHECK_EQ_STR(cf("days since 1582-10-15", "proleptic_gregorian", -1), "1582-10-14T00:00:00");
+    CHECK_EQ_STR(cf("days since 1582-10-04", "standard", 1), "1582-10-15T00:00:00");
+    CHECK_EQ_STR(cf("days since 0001-01-01", "julian", 366), "0002-01-02T00:00:00");
+    /* Julian day 2378862 less that of 0001-01-01, 1721424: as many ocean reanalyses count. */
+    CHECK_EQ_STR(cf("days since 1-1-1 00:00:00", "standard", 657438), "1801-01-01T00:00:00");
+}
+
+static void test_what_is_no_time(void)
+{
+    CHECK_EQ_STR(cf("seconds", NULL, 1), "not a time");
+    CHECK_EQ_STR(cf("m", NULL, 1), "not a time");
+    CHECK_EQ_STR(cf("months since 2000-01-01", NULL, 1), "not a time");
+    CHECK_EQ_STR(cf("days since yesterday", NULL, 1), "not a time");
+    CHECK_EQ_STR(cf("days since 2000-13-01", NULL, 1), "not a time");
+    CHECK_EQ_STR(cf("days since 2000-01-01", "martian", 1), "not a time");
+    CHECK_EQ_STR(cf("days since 2000-01-01", NULL, 1e300), "not printable");
+    CHECK_EQ_STR(np("generic", 1, 1), "not a time");
+}
+
+static void test_datetime64(void)
+{
+    CHECK_EQ_STR(np("Y", 1, 54), "2024-01-01T00:00:00");
+    CHECK_EQ_STR(np("M", 1, -1), "1969-12-01T00:00:00");
+    CHECK_EQ_STR(np("W", 1, 1), "1970-01-08T00:00:00");
+    CHECK_EQ_STR(np("D", 1, 19844), "2024-05-01T00:00:00");
+    CHECK_EQ_STR(np("h", 6, 1), "1970-01-01T06:00:00");
+    CHECK_EQ_STR(np("m", 1, -1), "1969-12-31T23:59:00");
+    CHECK_EQ_STR(np("ms", 1, -1), "1969-12-31T23:59:59.999");
+    CHECK_EQ_STR(np("us", 1, 1714543200000001), "2024-05-01T06:00:00.000001");
+    CHECK_EQ_STR(np("ns", 1, 1714543200123456789), "2024-05-01T06:00:00.123456789");
+    CHECK_EQ_STR(np("ns", 3, INT64_MAX / 3), "2262-04-11T23:47:16.854775806");
+    CHECK_EQ_STR(np("s", 1, INT64_MAX), "not printable");
+    CHECK_EQ_STR(np("Y", 1, INT64_MAX), "not printable");
+}
+
+int main(void)
+{
+    RUN(test_units_since_a_date);
+    RUN(test_calendars);
+    RUN(test_what_is_no_time);
+    RUN(test_datetime64);
+    return check_result();
+}

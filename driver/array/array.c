@@ -1,0 +1,207 @@
+#include "array/array.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "array/edits.h"
+#include "base/parallel.h"
+
+#define DEFAULT_CACHE_BYTES ((uint64_t)64 << 20)
+/* Indexes are small beside what they save: a request each. This holds the indexes of 4000 shards of 1024 chunks. */
+#define INDEX_CACHE_BYTES ((uint64_t)64 << 20)
+/* Open shard files: below the usual limit of 1024 per process, with room for others. */
+#define OPEN_OBJECTS 128
+/* Requests under way at once to a remote store: beyond some ten, servers and links gain nothing more. */
+#define REMOTE_FETCH_THREADS 16
+
+static void object_close(void *object)
+{
+    zs_object_close(object);
+}
+
+uint64_t zs_chunk_number(const struct zs_array *a, int k, const uint64_t *position)
+{
+    uint64_t number = 0;
+    for (int d = 0; d < a->meta->ndim; d++)
+        number = number * a->grid[k][d] + position[d];
+    return number;
+}
+
+void zs_chunk_position(const struct zs_array *a, int k, uint64_t number, uint64_t *position)
+{
+    for (int d = a->meta->ndim - 1; d >= 0; d--) {
+        position[d] = number % a->grid[k][d];
+        number /= a->grid[k][d];
+    }
+}
+
+void zs_leaf_strides(const struct zs_level *leaf, ptrdiff_t *stride)
+{
+    ptrdiff_t s = (ptrdiff_t)leaf->item_size;
+    for (int j = leaf->ndim - 1; j >= 0; j--) {
+        stride[leaf->axis[j]] = s;
+        s *= (ptrdiff_t)leaf->shape[leaf->axis[j]];
+    }
+}
+
+char *zs_shard_key(const struct zs_array *a, uint64_t shard)
+{
+    uint64_t position[ZS_MAX_NDIM];
+    zs_chunk_position(a, 0, shard, position);
+    return zs_chunk_key(a->meta, a->node->path, position);
+}
+
+const char *zs_chunk_describe(const struct zs_array *a, uint64_t leaf, char *buffer, size_t n)
+{
+    uint64_t position[ZS_MAX_NDIM], outer[ZS_MAX_NDIM];
+    const int ndim = a->meta->ndim;
+    zs_chunk_position(a, a->chain.count - 1, leaf, position);
+    for (int d = 0; d < ndim; d++)
+        outer[d] = position[d] * a->leaf->shape[d] / a->chain.levels[0].shape[d];
+    char *key = zs_chunk_key(a->meta, a->node->path, outer);
+    int used = snprintf(buffer, n, "%s/%s", a->store->root, key != NULL ? key : "?");
+    free(key);
+    if (a->chain.count == 1)
+        return buffer;
+    for (int d = 0; d < ndim && used > 0 && (size_t)used < n; d++) {
+        const uint64_t per_shard = a->chain.levels[0].shape[d] / a->leaf->shape[d];
+        used += snprintf(buffer + used, n - (size_t)used, "%s%llu%s", d == 0 ? ", inner chunk [" : ",",
+                         (unsigned long long)(position[d] % per_shard), d == ndim - 1 ? "]" : "");
+    }
+    return buffer;
+}
+
+/* The numbers of chunks must fit 64 bits: they are what caches and plans count in. */
+static enum zs_status count_chunks(struct zs_array *a, struct zs_error *err)
+{
+    for (int k = 0; k < a->chain.count; k++) {
+        uint64_t total, end;
+        for (int d = 0; d < a->meta->ndim; d++) {
+            if (!zs_add_u64(a->meta->shape[d], a->chain.levels[k].shape[d], &end))
+                return zs_fail(err, ZS_INVALID, "shape and chunk_shape: the end of the last chunk does not fit 64 bits");
+            a->grid[k][d] = zs_ceil_div_u64(a->meta->shape[d], a->chain.levels[k].shape[d]);
+        }
+        if (!zs_product_u64(a->grid[k], a->meta->ndim, &total))
+            return zs_fail(err, ZS_INVALID, "shape and chunk_shape: the number of chunks does not fit 64 bits");
+    }
+    return ZS_OK;
+}
+
+enum zs_status zs_array_open_node(struct zs_hierarchy *h, const struct zs_node *node,
+                                  const struct zs_array_options *options, struct zs_array **array, struct zs_error *err)
+{
+    return zs_array_open_in(zs_hierarchy_store(h), node, options, array, err);
+}
+
+enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *node, const struct zs_array_options *options,
+                                struct zs_array **array, struct zs_error *err)
+{
+    if (node->type != ZS_NODE_ARRAY)
+        return zs_fail(err, ZS_NOT_FOUND, "%s/%s: expected an array, found a group", store->root, node->path);
+    if (node->array == NULL) {
+        *err = node->array_error;
+        return node->array_status;
+    }
+    struct zs_array *a = zs_calloc(1, sizeof *a);
+    if (a == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an array");
+    a->store = store;
+    a->node = node;
+    a->meta = node->array;
+    a->threads = options != NULL && options->threads > 0 ? options->threads : zs_cpu_count();
+    a->fetch_threads = a->threads;
+    if (store->is_remote && a->fetch_threads < REMOTE_FETCH_THREADS)
+        a->fetch_threads = REMOTE_FETCH_THREADS;
+
+    enum zs_status status = zs_chain_compile(a->meta, &a->chain, err);
+    if (status == ZS_OK)
+        status = count_chunks(a, err);
+    if (status != ZS_OK) {
+        status = zs_fail_in(err, status, "%s%s%s/zarr.json", store->root, node->path[0] != '\0' ? "/" : "", node->path);
+        zs_array_close(a);
+        return status;
+    }
+    a->leaf = &a->chain.levels[a->chain.count - 1];
+
+    const uint64_t budget = options != NULL && options->cache_bytes != 0 ? options->cache_bytes : DEFAULT_CACHE_BYTES;
+    a->chunks = zs_cache_create(budget, free);
+    a->indexes = zs_cache_create(INDEX_CACHE_BYTES, free);
+    a->objects = zs_cache_create(OPEN_OBJECTS, object_close);
+    if (a->chunks == NULL || a->indexes == NULL || a->objects == NULL) {
+        zs_array_close(a);
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an array's caches");
+    }
+    *array = a;
+    return ZS_OK;
+}
+
+enum zs_status zs_array_open_path(const char *store_path, const char *array_path,
+                                  const struct zs_array_options *options, struct zs_array **array, struct zs_error *err)
+{
+    struct zs_store *store = NULL;
+    struct zs_hierarchy *h = NULL;
+    const struct zs_node *node = NULL;
+    ZS_TRY(zs_store_open_vsi(store_path, &store, err));
+    enum zs_status status = zs_hierarchy_open(store, true, &h, err);
+    if (status == ZS_OK)
+        status = zs_hierarchy_node(h, array_path, &node, err);
+    if (status == ZS_OK)
+        status = zs_array_open_node(h, node, options, array, err);
+    if (status != ZS_OK) {
+        zs_hierarchy_free(h);
+        zs_store_free(store);
+        return status;
+    }
+    (*array)->own_hierarchy = h;
+    (*array)->own_store = store;
+    return ZS_OK;
+}
+
+void zs_array_close(struct zs_array *a)
+{
+    if (a == NULL)
+        return;
+    zs_edits_free(a);
+    zs_cache_free(a->chunks);
+    zs_cache_free(a->indexes);
+    zs_cache_free(a->objects);
+    zs_chain_clear(&a->chain);
+    zs_hierarchy_free(a->own_hierarchy);
+    zs_store_free(a->own_store);
+    free(a);
+}
+
+void zs_array_set_new(struct zs_array *a, int chunk_order)
+{
+    struct zs_error err;
+    struct zs_edits *e;
+    a->is_new = true;
+    if (zs_edits_get(a, &e, &err) == ZS_OK)
+        e->order = (enum zs_chunk_order)chunk_order;
+}
+
+void zs_array_raise_cache(struct zs_array *a, uint64_t bytes)
+{
+    zs_cache_raise_budget(a->chunks, bytes);
+}
+
+const struct zs_array_meta *zs_array_get_meta(const struct zs_array *a)
+{
+    return a->meta;
+}
+
+struct zs_array_info zs_array_get_info(const struct zs_array *a)
+{
+    return (struct zs_array_info){
+        .ndim = a->meta->ndim,
+        .shape = a->meta->shape,
+        .chunk_shape = a->leaf->shape,
+        .shard_shape = a->chain.levels[0].shape,
+        .dimension_names = (const char *const *)a->meta->dimension_names,
+        .data_type = a->meta->dtype.type,
+        .item_size = a->meta->dtype.size,
+        .fill_value = a->meta->fill_value,
+        .is_sharded = a->chain.count > 1,
+    };
+}

@@ -1,0 +1,28 @@
+/* array/array.h: an opened N-dimensional array. What the public header (shardedzarr.h) does not show: opening from a
+ * hierarchy, and the room's own parts. */
+#ifndef ZS_ARRAY_ARRAY_H
+#define ZS_ARRAY_ARRAY_H
+
+#include "zarr/hierarchy.h"
+
+/* Opens the array of `node`, whose hierarchy (and store) must outlive it. Reads nothing but metadata already at hand.
+ * Fails with the node's array_status where the array cannot be read. */
+enum zs_status zs_array_open_node(struct zs_hierarchy *h, const struct zs_node *node,
+                                  const struct zs_array_options *options, struct zs_array **array,
+                                  struct zs_error *err) ZS_MUST_CHECK;
+
+/* The same in a store that need not have the node yet: for arrays being created. */
+enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *node, const struct zs_array_options *options,
+                                struct zs_array **array, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Says that the array is being created by this process, so that writing need not look for older shards, and the physical
+ * order of chunks in its shards (enum zs_chunk_order of shard/writer.h). */
+void zs_array_set_new(struct zs_array *array, int chunk_order);
+
+/* Raises the budget of the decoded-chunk cache to at least `bytes`. */
+void zs_array_raise_cache(struct zs_array *array, uint64_t bytes);
+
+/* Borrowed from the node. */
+const struct zs_array_meta *zs_array_get_meta(const struct zs_array *array);
+
+#endif

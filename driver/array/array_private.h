@@ -1,0 +1,90 @@
+/* array/array_private.h: what the files of this room share. */
+#ifndef ZS_ARRAY_ARRAY_PRIVATE_H
+#define ZS_ARRAY_ARRAY_PRIVATE_H
+
+#include "array/array.h"
+#include "base/cache.h"
+#include "base/checked.h"
+#include "codec/chain.h"
+#include "shard/index.h"
+
+struct zs_array {
+    struct zs_store *store;
+    const struct zs_node *node;
+    const struct zs_array_meta *meta;
+    struct zs_chain chain;
+    const struct zs_level *leaf; /* the last of chain.levels */
+
+    int threads;       /* that decode */
+    int fetch_threads; /* that may wait for bytes: more than `threads` where a round trip is long */
+
+    uint64_t grid[ZS_MAX_LEVELS][ZS_MAX_NDIM]; /* chunks of each level per dimension, over the whole array */
+
+    struct zs_cache *chunks;  /* space 0: decoded leaf chunks; space 1 + k: decoded shards of level k (struct zs_blob) */
+    struct zs_cache *indexes; /* space k: indexes of level-k shards */
+    struct zs_cache *objects; /* space 0: opened shard objects, each counting as one byte */
+
+    struct zs_edits *edits; /* what was written and not flushed (edits.h); NULL until the first write */
+    bool is_new;            /* created by this process: there is no older shard to look for */
+
+    /* Set by zs_array_open_path(), which has nobody else to own them. */
+    struct zs_hierarchy *own_hierarchy;
+    struct zs_store *own_store;
+};
+
+/* A decoded leaf chunk, or a whole shard whose outer bytes codecs were undone. */
+struct zs_blob {
+    size_t size;
+    unsigned char data[];
+};
+
+/* Linear number of a chunk of level `k`, in C order of the array's dimensions, and back. */
+uint64_t zs_chunk_number(const struct zs_array *a, int k, const uint64_t *position);
+void zs_chunk_position(const struct zs_array *a, int k, uint64_t number, uint64_t *position);
+
+/* "root/path/c/0/1, inner chunk [3,4]" for messages; `buffer` is the caller's, and returned. */
+const char *zs_chunk_describe(const struct zs_array *a, uint64_t leaf, char *buffer, size_t n);
+
+/* Strides in bytes of a decoded leaf chunk, per dimension of the array. */
+void zs_leaf_strides(const struct zs_level *leaf, ptrdiff_t *stride);
+
+/* ---- locate.c: from chunk numbers to bytes ---- */
+
+enum zs_location_kind {
+    ZS_LOCATION_UNKNOWN,
+    ZS_LOCATION_EMPTY,   /* not stored: fill value */
+    ZS_LOCATION_OBJECT,  /* the whole object, of a size not known yet (array not sharded) */
+    ZS_LOCATION_RANGE,   /* [offset, offset + size) of the object of `shard` */
+    ZS_LOCATION_PENDING, /* in the writer of its shard (edits.h) */
+    ZS_LOCATION_MEMORY   /* size bytes at `memory` of a blob that the caller keeps pinned */
+};
+
+struct zs_location {
+    enum zs_location_kind kind;
+    uint64_t leaf;  /* number of the leaf chunk */
+    uint64_t shard; /* number of its level-0 chunk */
+    uint64_t offset, size;
+    uint64_t version; /* of the object the index was read from */
+    const unsigned char *memory;
+};
+
+/* Finds the bytes of n leaf chunks of one level-0 chunk. Indexes are read, verified and cached on the way. Blobs that
+ * locations point into are appended, pinned, to *pins (array of *pin_count entries of a->chunks, grown with realloc). */
+enum zs_status zs_locate(struct zs_array *a, struct zs_location **locations, size_t n, struct zs_cache_entry ***pins,
+                         size_t *pin_count, struct zs_error *err) ZS_MUST_CHECK;
+
+/* The opened object of a level-0 chunk, pinned in a->objects. ZS_NOT_FOUND when there is none. */
+enum zs_status zs_shard_object(struct zs_array *a, uint64_t shard, struct zs_cache_entry **entry, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Opens the object `key` of a level-0 shard and reads its index, both handed to the caller, past all caches. ZS_NOT_FOUND when
+ * there is none. */
+enum zs_status zs_shard_read_index(struct zs_array *a, const char *key, struct zs_object **object,
+                                   struct zs_shard_index **index, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Key of a level-0 chunk's object; NULL without memory, freed with free(). */
+char *zs_shard_key(const struct zs_array *a, uint64_t shard);
+
+/* Forgets what is cached of a level-0 chunk, after its object changed. */
+void zs_shard_forget(struct zs_array *a, uint64_t shard);
+
+#endif

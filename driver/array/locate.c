@@ -1,0 +1,409 @@
+/* From the numbers of leaf chunks to the bytes that hold them: through the shard's index, the indexes of shards inside it, and
+ * the codecs that some stores put around a whole shard. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "array/array_private.h"
+
+/* Where the bytes of one shard (of any level) are. */
+struct source {
+    struct zs_object *object;    /* an open object ... */
+    const unsigned char *memory; /* ... or decoded bytes */
+    uint64_t offset;             /* of the shard's first byte within the object */
+    uint64_t size;
+    uint64_t version;
+};
+
+struct locator {
+    struct zs_array *a;
+    struct zs_cache_entry ***pins;
+    size_t *pin_count;
+};
+
+/* ---- Objects ---- */
+
+static enum zs_status keep_object(struct zs_array *a, uint64_t shard, struct zs_object *object,
+                                  struct zs_cache_entry **entry, struct zs_error *err)
+{
+    *entry = zs_cache_put(a->objects, (struct zs_cache_key){0, shard}, object, 1);
+    if (*entry != NULL)
+        return ZS_OK;
+    zs_object_close(object);
+    return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a cache entry");
+}
+
+enum zs_status zs_shard_object(struct zs_array *a, uint64_t shard, struct zs_cache_entry **entry, struct zs_error *err)
+{
+    *entry = zs_cache_get(a->objects, (struct zs_cache_key){0, shard});
+    if (*entry != NULL)
+        return ZS_OK;
+    char *key = zs_shard_key(a, shard);
+    if (key == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
+    struct zs_object *object;
+    enum zs_status status = zs_object_open(a->store, key, &object, err);
+    free(key);
+    return status != ZS_OK ? status : keep_object(a, shard, object, entry, err);
+}
+
+void zs_shard_forget(struct zs_array *a, uint64_t shard)
+{
+    zs_cache_remove(a->objects, (struct zs_cache_key){0, shard});
+    zs_cache_remove(a->indexes, (struct zs_cache_key){0, shard});
+    if (a->chain.count > 2 || (a->chain.count == 2 && a->chain.levels[0].bytes_codec_count > 0)) {
+        /* What was read through this shard is not found by its number; such arrays are rarely written. */
+        zs_cache_clear(a->indexes);
+        zs_cache_clear(a->chunks);
+    }
+}
+
+/* ---- Indexes ---- */
+
+/* Reads the index of a shard whose bytes are at hand. */
+static enum zs_status index_read(const struct zs_level *level, const struct source *src, struct zs_shard_index **index,
+                                 struct zs_error *err)
+{
+    uint64_t at;
+    ZS_TRY(zs_shard_index_offset(level, src->size, &at, err)); /* before allocating for an index that cannot be there */
+    struct zs_shard_index *x = zs_shard_index_alloc(level);
+    if (x == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard index of %llu bytes",
+                       (unsigned long long)level->index_size);
+    x->shard_size = src->size;
+    x->version = src->version;
+    enum zs_status status = ZS_OK;
+    if (src->memory != NULL)
+        memcpy(x->entries, src->memory + at, (size_t)level->index_size);
+    else
+        status = zs_object_read(src->object, src->offset + at, (size_t)level->index_size, x->entries, err);
+    if (status == ZS_OK)
+        status = zs_shard_index_decode(level, x, err);
+    if (status != ZS_OK) {
+        free(x);
+        return status;
+    }
+    *index = x;
+    return ZS_OK;
+}
+
+enum zs_status zs_shard_read_index(struct zs_array *a, const char *key, struct zs_object **object,
+                                   struct zs_shard_index **index, struct zs_error *err)
+{
+    struct zs_object *o;
+    ZS_TRY(zs_object_open(a->store, key, &o, err));
+    const struct source src = {.object = o, .size = zs_object_size(o), .version = o->version};
+    const enum zs_status status = index_read(&a->chain.levels[0], &src, index, err);
+    if (status != ZS_OK) {
+        zs_object_close(o);
+        return zs_fail_in(err, status, "%s/%s", a->store->root, key);
+    }
+    *object = o;
+    return ZS_OK;
+}
+
+/* An index at the end of an object costs one request where the transport knows suffix ranges. */
+static enum zs_status index_read_with_object(struct zs_array *a, uint64_t shard, struct zs_shard_index **index,
+                                             struct zs_error *err)
+{
+    const struct zs_level *level = &a->chain.levels[0];
+    struct zs_cache_entry *entry = zs_cache_get(a->objects, (struct zs_cache_key){0, shard});
+    struct zs_object *object = entry != NULL ? zs_cache_value(entry) : NULL;
+    enum zs_status status = ZS_OK;
+    if (object == NULL && !level->index_at_start && a->store->is_remote) {
+        struct zs_shard_index *x = zs_shard_index_alloc(level);
+        char *key = zs_shard_key(a, shard);
+        if (x == NULL || key == NULL)
+            status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard index");
+        if (status == ZS_OK)
+            status = zs_object_open_tail(a->store, key, (size_t)level->index_size, x->entries, &object, err);
+        free(key);
+        if (status == ZS_OK)
+            status = keep_object(a, shard, object, &entry, err);
+        uint64_t at;
+        if (status == ZS_OK) {
+            x->shard_size = object->size;
+            x->version = object->version;
+            status = zs_shard_index_offset(level, object->size, &at, err);
+        }
+        if (status == ZS_OK)
+            status = zs_shard_index_decode(level, x, err);
+        if (status == ZS_OK)
+            *index = x;
+        else
+            free(x);
+    } else {
+        if (object == NULL) {
+            status = zs_shard_object(a, shard, &entry, err);
+            object = status == ZS_OK ? zs_cache_value(entry) : NULL;
+        }
+        if (status == ZS_OK) {
+            const struct source src = {.object = object, .size = object->size, .version = object->version};
+            status = index_read(level, &src, index, err);
+        }
+    }
+    if (entry != NULL)
+        zs_cache_release(a->objects, entry);
+    return status;
+}
+
+/* The index of level-k shard `number`, pinned. For level 0 without `src` the object is opened as needed, and an object that is
+ * absent, or has no bytes at all, gives an absent index. */
+static enum zs_status index_get(struct zs_array *a, int k, uint64_t number, const struct source *src,
+                                struct zs_cache_entry **entry, struct zs_error *err)
+{
+    const struct zs_cache_key key = {(uint64_t)k, number};
+    bool must_load;
+    *entry = zs_cache_get_or_load(a->indexes, key, &must_load);
+    if (!must_load)
+        return ZS_OK;
+    struct zs_shard_index *index = NULL;
+    enum zs_status status = src != NULL ? index_read(&a->chain.levels[k], src, &index, err)
+                                        : index_read_with_object(a, number, &index, err);
+    if (status == ZS_NOT_FOUND && src == NULL) {
+        index = zs_shard_index_absent();
+        status = index != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard index");
+    }
+    if (status == ZS_OK) {
+        *entry = zs_cache_put(a->indexes, key, index, sizeof *index + 16 * index->count);
+        if (*entry != NULL)
+            return ZS_OK;
+        free(index);
+        status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a cache entry");
+    }
+    zs_cache_abandon(a->indexes, key);
+    return status;
+}
+
+/* ---- Shards that are encoded as a whole ---- */
+
+/* Most bytes that a shard of this level may decode to: its chunks at their worst, its index, and as much again for gaps. */
+static size_t shard_bytes_limit(const struct zs_level *level)
+{
+    uint64_t limit = zs_bytes_bound(level->decoded_size > SIZE_MAX / 4 ? SIZE_MAX / 4 : (size_t)level->decoded_size);
+    if (!zs_add_u64(limit, 2 * level->index_size, &limit) || limit > SIZE_MAX / 4)
+        return SIZE_MAX / 4;
+    return zs_bytes_bound((size_t)limit);
+}
+
+/* The decoded bytes of a level-k shard whose encoded bytes are `src` (level 0: NULL, the whole object), pinned. */
+static enum zs_status blob_get(struct locator *l, int k, uint64_t number, const struct source *src, struct source *decoded,
+                               struct zs_error *err)
+{
+    struct zs_array *a = l->a;
+    const struct zs_level *level = &a->chain.levels[k];
+    const struct zs_cache_key key = {1 + (uint64_t)k, number};
+    struct zs_cache_entry **pins = realloc(*l->pins, (*l->pin_count + 1) * sizeof(struct zs_cache_entry *));
+    if (pins == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a list");
+    *l->pins = pins;
+
+    bool must_load;
+    struct zs_cache_entry *entry = zs_cache_get_or_load(a->chunks, key, &must_load);
+    if (must_load) {
+        const size_t limit = shard_bytes_limit(level);
+        struct zs_scratch *scratch = zs_scratch_acquire();
+        struct zs_buffer fetched = {0}, out = {0};
+        enum zs_status status = scratch != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a scratch");
+        const void *bytes = NULL;
+        size_t n = 0;
+        if (status == ZS_OK && src == NULL) {
+            char *object_key = zs_shard_key(a, number);
+            status = object_key == NULL ? zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key")
+                                        : zs_store_get(a->store, object_key, limit, &fetched, err);
+            free(object_key);
+            bytes = fetched.data;
+            n = fetched.size;
+        } else if (status == ZS_OK && src->memory != NULL) {
+            bytes = src->memory;
+            n = (size_t)src->size;
+        } else if (status == ZS_OK) {
+            n = (size_t)src->size;
+            status = n > limit ? zs_fail(err, ZS_CORRUPT, "expected at most %zu encoded bytes, found %zu", limit, n)
+                               : zs_buffer_reset(&fetched, n, err);
+            if (status == ZS_OK)
+                status = zs_object_read(src->object, src->offset, n, fetched.data, err);
+            bytes = fetched.data;
+        }
+        if (status == ZS_OK)
+            status = zs_bytes_decode_up_to(level->bytes_codecs, level->bytes_codec_count, scratch, bytes, n, limit, &out, err);
+        struct zs_blob *blob = NULL;
+        if (status == ZS_OK) {
+            blob = malloc(sizeof *blob + out.size);
+            if (blob == NULL)
+                status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu bytes", out.size);
+        }
+        if (status == ZS_OK) {
+            blob->size = out.size;
+            memcpy(blob->data, out.data, out.size);
+            entry = zs_cache_put(a->chunks, key, blob, sizeof *blob + blob->size);
+            if (entry == NULL) {
+                free(blob);
+                status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a cache entry");
+            }
+        }
+        zs_buffer_free(&fetched);
+        zs_buffer_free(&out);
+        zs_scratch_release(scratch);
+        if (status != ZS_OK) {
+            zs_cache_abandon(a->chunks, key);
+            return status;
+        }
+    }
+    (*l->pins)[(*l->pin_count)++] = entry;
+    const struct zs_blob *blob = zs_cache_value(entry);
+    *decoded = (struct source){.memory = blob->data, .size = blob->size};
+    return ZS_OK;
+}
+
+/* ---- The walk down ---- */
+
+/* Position of a leaf chunk in units of level k's chunks. */
+static void position_at_level(const struct zs_array *a, int k, uint64_t leaf, uint64_t *position)
+{
+    zs_chunk_position(a, a->chain.count - 1, leaf, position);
+    for (int d = 0; d < a->meta->ndim; d++)
+        position[d] /= a->chain.levels[k].shape[d] / a->leaf->shape[d];
+}
+
+static uint64_t number_at_level(const struct zs_array *a, int k, uint64_t leaf)
+{
+    uint64_t position[ZS_MAX_NDIM];
+    position_at_level(a, k, leaf, position);
+    return zs_chunk_number(a, k, position);
+}
+
+static enum zs_status describe_failure(const struct zs_array *a, uint64_t leaf, enum zs_status status, struct zs_error *err)
+{
+    char where[512];
+    return zs_fail_in(err, status, "%s", zs_chunk_describe(a, leaf, where, sizeof where));
+}
+
+/* Entry of the level-(k+1) chunk around `leaf` in the index of its level-k shard. */
+static enum zs_status entry_of(const struct zs_array *a, int k, const struct zs_shard_index *index, uint64_t leaf,
+                               bool *is_empty, uint64_t *offset, uint64_t *size, struct zs_error *err)
+{
+    const struct zs_level *level = &a->chain.levels[k];
+    uint64_t position[ZS_MAX_NDIM];
+    position_at_level(a, k + 1, leaf, position);
+    for (int d = 0; d < a->meta->ndim; d++)
+        position[d] %= level->grid[d];
+    enum zs_status status =
+        zs_shard_index_entry(level, index, zs_shard_index_number(level, position), is_empty, offset, size, err);
+    /* No codec makes a chunk much larger: a size beyond that is an index gone wrong, not something to allocate. */
+    const struct zs_level *inner = &level[1];
+    const size_t most = inner->is_shard ? shard_bytes_limit(inner) : zs_bytes_bound((size_t)inner->decoded_size);
+    if (status == ZS_OK && !*is_empty && *size > most)
+        status = zs_fail(err, ZS_CORRUPT, "expected at most %zu encoded bytes, found %llu", most, (unsigned long long)*size);
+    return status == ZS_OK ? ZS_OK : describe_failure(a, leaf, status, err);
+}
+
+static void mark(struct zs_location **loc, size_t n, enum zs_location_kind kind)
+{
+    for (size_t i = 0; i < n; i++)
+        loc[i]->kind = kind;
+}
+
+/* Locates n > 0 leaf chunks, all in one level-k shard. `src` are the shard's encoded bytes; NULL at level 0. */
+static enum zs_status locate_in_shard(struct locator *l, int k, const struct source *src, struct zs_location **loc, size_t n,
+                                      struct zs_error *err)
+{
+    struct zs_array *a = l->a;
+    const struct zs_level *level = &a->chain.levels[k];
+    const uint64_t number = number_at_level(a, k, loc[0]->leaf);
+    struct source decoded;
+    if (level->bytes_codec_count > 0) {
+        const enum zs_status status = blob_get(l, k, number, src, &decoded, err);
+        if (status == ZS_NOT_FOUND && k == 0) {
+            mark(loc, n, ZS_LOCATION_EMPTY);
+            return ZS_OK;
+        }
+        if (status != ZS_OK)
+            return describe_failure(a, loc[0]->leaf, status, err);
+        src = &decoded;
+    }
+    struct zs_cache_entry *entry;
+    enum zs_status status = index_get(a, k, number, src, &entry, err);
+    if (status != ZS_OK)
+        return describe_failure(a, loc[0]->leaf, status, err);
+    const struct zs_shard_index *index = zs_cache_value(entry);
+    const bool is_last = k + 2 == a->chain.count;
+    struct zs_cache_entry *object_entry = NULL; /* opened when an inner shard's index must be read */
+
+    for (size_t i = 0, run; i < n && status == ZS_OK; i += run) {
+        bool is_empty;
+        uint64_t offset, size;
+        /* Chunks of one inner shard follow each other: see zs_locate(). */
+        run = 1;
+        if (!is_last) {
+            const uint64_t inner = number_at_level(a, k + 1, loc[i]->leaf);
+            while (i + run < n && number_at_level(a, k + 1, loc[i + run]->leaf) == inner)
+                run++;
+        }
+        status = entry_of(a, k, index, loc[i]->leaf, &is_empty, &offset, &size, err);
+        if (status != ZS_OK)
+            break;
+        if (is_empty) {
+            mark(loc + i, run, ZS_LOCATION_EMPTY);
+            continue;
+        }
+        const uint64_t base = src != NULL ? src->offset : 0;
+        if (is_last) {
+            loc[i]->kind = src != NULL && src->memory != NULL ? ZS_LOCATION_MEMORY : ZS_LOCATION_RANGE;
+            loc[i]->offset = base + offset;
+            loc[i]->size = size;
+            loc[i]->version = index->version;
+            if (loc[i]->kind == ZS_LOCATION_MEMORY)
+                loc[i]->memory = src->memory + offset;
+            continue;
+        }
+        struct source inner_src = {.offset = base + offset, .size = size, .version = index->version};
+        if (src != NULL && src->memory != NULL) {
+            inner_src.memory = src->memory + offset;
+            inner_src.offset = 0;
+        } else if (src != NULL) {
+            inner_src.object = src->object;
+        } else {
+            if (object_entry == NULL)
+                status = zs_shard_object(a, number, &object_entry, err);
+            if (status != ZS_OK) {
+                status = describe_failure(a, loc[i]->leaf, status == ZS_NOT_FOUND ? ZS_IO : status, err);
+                break;
+            }
+            inner_src.object = zs_cache_value(object_entry);
+        }
+        status = locate_in_shard(l, k + 1, &inner_src, loc + i, run, err);
+    }
+    if (object_entry != NULL)
+        zs_cache_release(a->objects, object_entry);
+    zs_cache_release(a->indexes, entry);
+    return status;
+}
+
+/* Leaf chunks in the order of the shards that hold them, outermost first, so that each inner shard is one run. */
+static _Thread_local const struct zs_array *sorting; /* qsort() has no context argument in C11 */
+
+static int by_shards(const void *x, const void *y)
+{
+    const uint64_t p = (*(struct zs_location *const *)x)->leaf, q = (*(struct zs_location *const *)y)->leaf;
+    for (int k = 1; k < sorting->chain.count - 1; k++) {
+        const uint64_t a = number_at_level(sorting, k, p), b = number_at_level(sorting, k, q);
+        if (a != b)
+            return a < b ? -1 : 1;
+    }
+    return (p > q) - (p < q);
+}
+
+enum zs_status zs_locate(struct zs_array *a, struct zs_location **locations, size_t n, struct zs_cache_entry ***pins,
+                         size_t *pin_count, struct zs_error *err)
+{
+    if (a->chain.count == 1) {
+        mark(locations, n, ZS_LOCATION_OBJECT);
+        return ZS_OK;
+    }
+    if (a->chain.count > 2) {
+        sorting = a;
+        qsort(locations, n, sizeof *locations, by_shards);
+    }
+    struct locator l = {a, pins, pin_count};
+    return locate_in_shard(&l, 0, NULL, locations, n, err);
+}

@@ -1,0 +1,51 @@
+/* base/checked.h: arithmetic on sizes that came from a file. Each function returns false, and leaves *out alone, when
+ * the result does not fit: hostile metadata ends in an error, never in a small allocation. */
+#ifndef ZS_BASE_CHECKED_H
+#define ZS_BASE_CHECKED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+static inline bool zs_mul_u64(uint64_t a, uint64_t b, uint64_t *out)
+{
+    if (a != 0 && b > UINT64_MAX / a)
+        return false;
+    *out = a * b;
+    return true;
+}
+
+static inline bool zs_add_u64(uint64_t a, uint64_t b, uint64_t *out)
+{
+    if (b > UINT64_MAX - a)
+        return false;
+    *out = a + b;
+    return true;
+}
+
+static inline bool zs_product_u64(const uint64_t *v, int n, uint64_t *out)
+{
+    uint64_t p = 1;
+    for (int i = 0; i < n; i++)
+        if (!zs_mul_u64(p, v[i], &p))
+            return false;
+    *out = p;
+    return true;
+}
+
+static inline uint64_t zs_ceil_div_u64(uint64_t a, uint64_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+static inline uint64_t zs_min_u64(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline uint64_t zs_max_u64(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+#endif

@@ -1,0 +1,81 @@
+#include "base/map.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+
+static size_t home_of(const struct zs_map *map, uint64_t key)
+{
+    return (size_t)((key * 0x9E3779B97F4A7C15u) >> 32) & (map->capacity - 1);
+}
+
+/* The slot of `key`, or the free one where it would go. */
+static struct zs_map_slot *slot_of(const struct zs_map *map, uint64_t key)
+{
+    size_t i = home_of(map, key);
+    while (map->slots[i].value != NULL && map->slots[i].key != key)
+        i = (i + 1) & (map->capacity - 1);
+    return &map->slots[i];
+}
+
+void *zs_map_get(const struct zs_map *map, uint64_t key)
+{
+    return map->capacity == 0 ? NULL : slot_of(map, key)->value;
+}
+
+bool zs_map_set(struct zs_map *map, uint64_t key, void *value)
+{
+    if (2 * (map->count + 1) > map->capacity) {
+        struct zs_map grown = {.capacity = map->capacity == 0 ? 16 : 2 * map->capacity, .count = map->count};
+        grown.slots = zs_calloc(grown.capacity, sizeof *grown.slots);
+        if (grown.slots == NULL)
+            return false;
+        for (size_t i = 0; i < map->capacity; i++)
+            if (map->slots[i].value != NULL)
+                *slot_of(&grown, map->slots[i].key) = map->slots[i];
+        free(map->slots);
+        *map = grown;
+    }
+    struct zs_map_slot *slot = slot_of(map, key);
+    map->count += slot->value == NULL;
+    *slot = (struct zs_map_slot){key, value};
+    return true;
+}
+
+void *zs_map_remove(struct zs_map *map, uint64_t key)
+{
+    if (map->capacity == 0)
+        return NULL;
+    struct zs_map_slot *slot = slot_of(map, key);
+    void *value = slot->value;
+    if (value == NULL)
+        return NULL;
+    slot->value = NULL;
+    map->count--;
+    /* Those behind may have been pushed on by this one: put them in again. */
+    size_t i = (size_t)(slot - map->slots);
+    for (i = (i + 1) & (map->capacity - 1); map->slots[i].value != NULL; i = (i + 1) & (map->capacity - 1)) {
+        const struct zs_map_slot moved = map->slots[i];
+        map->slots[i].value = NULL;
+        *slot_of(map, moved.key) = moved;
+    }
+    return value;
+}
+
+void *zs_map_next(const struct zs_map *map, size_t *at, uint64_t *key)
+{
+    while (*at < map->capacity) {
+        const struct zs_map_slot *slot = &map->slots[(*at)++];
+        if (slot->value != NULL) {
+            *key = slot->key;
+            return slot->value;
+        }
+    }
+    return NULL;
+}
+
+void zs_map_free(struct zs_map *map)
+{
+    free(map->slots);
+    *map = (struct zs_map){0};
+}

@@ -1,0 +1,26 @@
+/* base/map.h: a table from 64-bit numbers to pointers. Not locked. */
+#ifndef ZS_BASE_MAP_H
+#define ZS_BASE_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Zero-initialise; release with zs_map_free(). The values belong to the caller, and are not NULL. */
+struct zs_map {
+    struct zs_map_slot {
+        uint64_t key;
+        void *value; /* NULL: free */
+    } *slots;
+    size_t capacity; /* a power of two */
+    size_t count;
+};
+
+void *zs_map_get(const struct zs_map *map, uint64_t key); /* NULL when it is not there */
+bool zs_map_set(struct zs_map *map, uint64_t key, void *value); /* replaces; false without memory */
+void *zs_map_remove(struct zs_map *map, uint64_t key); /* the value that was there, or NULL */
+/* Walks all values in no order: start with *at = 0, until NULL. The map must not change meanwhile. */
+void *zs_map_next(const struct zs_map *map, size_t *at, uint64_t *key);
+void zs_map_free(struct zs_map *map);
+
+#endif

@@ -1,0 +1,84 @@
+#include "base/memory.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void *zs_calloc(size_t n, size_t size)
+{
+    return calloc(n != 0 ? n : 1, size != 0 ? size : 1);
+}
+
+char *zs_strndup(const char *s, size_t n)
+{
+    char *copy = malloc(n + 1);
+    if (copy != NULL) {
+        memcpy(copy, s, n);
+        copy[n] = '\0';
+    }
+    return copy;
+}
+
+char *zs_strdup(const char *s)
+{
+    return zs_strndup(s, strlen(s));
+}
+
+char *zs_format(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (n < 0)
+        return NULL;
+    char *s = malloc((size_t)n + 1);
+    if (s != NULL) {
+        va_start(args, format);
+        (void)vsnprintf(s, (size_t)n + 1, format, args);
+        va_end(args);
+    }
+    return s;
+}
+
+enum zs_status zs_buffer_reserve(struct zs_buffer *b, size_t capacity, struct zs_error *err)
+{
+    if (capacity <= b->capacity && b->data != NULL)
+        return ZS_OK;
+    size_t wanted = capacity > b->capacity + b->capacity / 2 ? capacity : b->capacity + b->capacity / 2;
+    void *data = realloc(b->data, wanted != 0 ? wanted : 1);
+    if (data == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu bytes", wanted);
+    b->data = data;
+    b->capacity = wanted;
+    return ZS_OK;
+}
+
+enum zs_status zs_buffer_reset(struct zs_buffer *b, size_t capacity, struct zs_error *err)
+{
+    b->size = 0;
+    if (capacity <= b->capacity && b->data != NULL)
+        return ZS_OK;
+    free(b->data);
+    b->data = NULL;
+    b->capacity = 0;
+    return zs_buffer_reserve(b, capacity, err);
+}
+
+enum zs_status zs_buffer_append(struct zs_buffer *b, const void *data, size_t n, struct zs_error *err)
+{
+    if (n > SIZE_MAX - b->size)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate more than %zu bytes", SIZE_MAX);
+    ZS_TRY(zs_buffer_reserve(b, b->size + n, err));
+    if (n != 0)
+        memcpy(b->data + b->size, data, n);
+    b->size += n;
+    return ZS_OK;
+}
+
+void zs_buffer_free(struct zs_buffer *b)
+{
+    free(b->data);
+    *b = (struct zs_buffer){0};
+}

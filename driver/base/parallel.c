@@ -1,0 +1,188 @@
+#define _GNU_SOURCE /* sched_getaffinity: containers give a process fewer processors than the machine has */
+#include "base/parallel.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+/* Threads wait for network replies as well as decode, so more of them than processors is normal; beyond this a loop just
+ * gets fewer helpers. */
+#define POOL_MAX_THREADS 128
+
+struct job {
+    zs_parallel_fn fn;
+    void *ctx;
+    size_t n;
+    atomic_size_t next_item;
+    atomic_bool stop;
+    int max_helpers;
+    int helpers; /* that joined so far */
+    int active;  /* helpers that have not left; under pool.lock like all below */
+    enum zs_status status;
+    struct zs_error *err;
+    void *context;
+    pthread_cond_t left;
+    struct job *next;
+};
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t work;
+    struct job *jobs; /* that still take helpers */
+    int threads;
+    int idle;
+    struct zs_thread_context hooks;
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER};
+
+void zs_parallel_set_thread_context(const struct zs_thread_context *hooks)
+{
+    pthread_mutex_lock(&pool.lock);
+    pool.hooks = *hooks;
+    pthread_mutex_unlock(&pool.lock);
+}
+
+int zs_cpu_count(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
+        return CPU_COUNT(&set);
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (int)n : 1;
+}
+
+static void job_run(struct job *job)
+{
+    struct zs_error err;
+    for (;;) {
+        if (atomic_load_explicit(&job->stop, memory_order_relaxed))
+            return;
+        size_t item = atomic_fetch_add_explicit(&job->next_item, 1, memory_order_relaxed);
+        if (item >= job->n)
+            return;
+        err.message[0] = '\0';
+        enum zs_status status = job->fn(job->ctx, item, &err);
+        if (status != ZS_OK && !atomic_exchange(&job->stop, true)) {
+            /* Only the first to stop the job gets here; the asking thread reads these after every helper has left. */
+            job->status = status;
+            if (job->err != NULL)
+                *job->err = err;
+        }
+    }
+}
+
+static void job_unlink(struct job *job)
+{
+    for (struct job **p = &pool.jobs; *p != NULL; p = &(*p)->next) {
+        if (*p == job) {
+            *p = job->next;
+            return;
+        }
+    }
+}
+
+static void *pool_thread(void *unused)
+{
+    (void)unused;
+    pthread_mutex_lock(&pool.lock);
+    for (;;) {
+        while (pool.jobs == NULL) {
+            pool.idle++;
+            pthread_cond_wait(&pool.work, &pool.lock);
+            pool.idle--;
+        }
+        struct job *job = pool.jobs;
+        job->active++;
+        if (++job->helpers == job->max_helpers)
+            job_unlink(job);
+        const struct zs_thread_context hooks = pool.hooks;
+        pthread_mutex_unlock(&pool.lock);
+        if (job->context != NULL)
+            hooks.enter(job->context);
+        job_run(job);
+        if (job->context != NULL)
+            hooks.leave(job->context);
+        pthread_mutex_lock(&pool.lock);
+        if (--job->active == 0)
+            pthread_cond_signal(&job->left);
+    }
+    return NULL;
+}
+
+/* With pool.lock held: starts threads until `wanted` are idle or the pool is full. */
+static void pool_grow(int wanted)
+{
+    for (int missing = wanted - pool.idle; missing > 0 && pool.threads < POOL_MAX_THREADS; missing--) {
+        pthread_t thread;
+        pthread_attr_t attr;
+        if (pthread_attr_init(&attr) != 0)
+            return;
+        (void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+        int failed = pthread_create(&thread, &attr, pool_thread, NULL);
+        (void)pthread_attr_destroy(&attr);
+        if (failed)
+            return; /* the caller still does the work itself */
+        pool.threads++;
+    }
+}
+
+static void pool_forget_threads_after_fork(void)
+{
+    /* The child has only the forking thread, and the lock may have been held by one that is gone. */
+    pthread_mutex_init(&pool.lock, NULL);
+    pthread_cond_init(&pool.work, NULL);
+    pool.jobs = NULL;
+    pool.threads = 0;
+    pool.idle = 0;
+}
+
+static void pool_watch_fork(void)
+{
+    (void)pthread_atfork(NULL, NULL, pool_forget_threads_after_fork);
+}
+
+enum zs_status zs_parallel_for(int threads, size_t n, zs_parallel_fn fn, void *ctx, struct zs_error *err)
+{
+    if (threads <= 1 || n <= 1) {
+        for (size_t i = 0; i < n; i++)
+            ZS_TRY(fn(ctx, i, err));
+        return ZS_OK;
+    }
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, pool_watch_fork);
+
+    struct job job = {.fn = fn, .ctx = ctx, .n = n, .status = ZS_OK, .err = err};
+    atomic_init(&job.next_item, 0);
+    atomic_init(&job.stop, false);
+    job.max_helpers = (size_t)threads < n ? threads - 1 : (int)(n - 1);
+    pthread_cond_init(&job.left, NULL);
+
+    pthread_mutex_lock(&pool.lock);
+    const struct zs_thread_context hooks = pool.hooks;
+    pthread_mutex_unlock(&pool.lock);
+    if (hooks.capture != NULL)
+        job.context = hooks.capture();
+
+    pthread_mutex_lock(&pool.lock);
+    pool_grow(job.max_helpers);
+    job.next = pool.jobs;
+    pool.jobs = &job;
+    if (job.max_helpers == 1)
+        pthread_cond_signal(&pool.work);
+    else
+        pthread_cond_broadcast(&pool.work);
+    pthread_mutex_unlock(&pool.lock);
+
+    job_run(&job);
+
+    pthread_mutex_lock(&pool.lock);
+    job_unlink(&job); /* nobody joins from here on */
+    while (job.active > 0)
+        pthread_cond_wait(&job.left, &pool.lock);
+    pthread_mutex_unlock(&pool.lock);
+    pthread_cond_destroy(&job.left);
+    if (job.context != NULL)
+        hooks.release(job.context);
+    return job.status;
+}

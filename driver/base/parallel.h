@@ -1,0 +1,31 @@
+/* base/parallel.h: one pool of threads for the process, and a loop that shares its items among them. */
+#ifndef ZS_BASE_PARALLEL_H
+#define ZS_BASE_PARALLEL_H
+
+#include <stddef.h>
+
+#include "base/status.h"
+
+/* Work on item `item` of 0..n-1. Called at most once per item, from any thread. */
+typedef enum zs_status (*zs_parallel_fn)(void *ctx, size_t item, struct zs_error *err);
+
+/* Runs fn for each item on up to `threads` threads, the calling thread being one of them, so that it makes progress even
+ * when the pool has no thread to give (nested loops, a forked child). Items start in order. After the first failure no
+ * new item starts; that failure is returned when all running items have ended. */
+enum zs_status zs_parallel_for(int threads, size_t n, zs_parallel_fn fn, void *ctx, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Number of processors this process may use, at least 1. */
+int zs_cpu_count(void);
+
+/* Per-thread settings that pool threads must take over from the thread that asked (GDAL's thread-local configuration
+ * options: rasterio keeps credentials there). The room that knows such settings installs the three hooks once; all are
+ * called without locks held. */
+struct zs_thread_context {
+    void *(*capture)(void);       /* in the asking thread; NULL when there is nothing to hand over */
+    void (*enter)(void *context); /* in a pool thread before its first item; not called for NULL */
+    void (*leave)(void *context); /* in the same thread after its last item */
+    void (*release)(void *context);
+};
+void zs_parallel_set_thread_context(const struct zs_thread_context *hooks);
+
+#endif

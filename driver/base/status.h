@@ -1,0 +1,43 @@
+/* base/status.h: how every function of the core says what went wrong.
+ *
+ * A function that can fail returns an enum zs_status and takes, last, a struct zs_error owned by the caller. On anything
+ * but ZS_OK the message says what, where, what was expected and what was found, in one sentence without a final dot.
+ * The core never prints; gdal/ turns one error into one CPLError().
+ */
+#ifndef ZS_BASE_STATUS_H
+#define ZS_BASE_STATUS_H
+
+#include "shardedzarr.h" /* enum zs_status, struct zs_error: part of the public API */
+
+#if defined(__GNUC__)
+#define ZS_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#define ZS_MUST_CHECK __attribute__((warn_unused_result))
+#else
+#define ZS_PRINTF(fmt, args)
+#define ZS_MUST_CHECK
+#endif
+
+/* Sets the message (cut at the capacity, never overflowing) and returns `status`, so that callers can write
+ * `return zs_fail(err, ZS_CORRUPT, "...")`. `err` may be NULL. */
+enum zs_status zs_fail(struct zs_error *err, enum zs_status status, const char *format, ...) ZS_PRINTF(3, 4);
+
+/* Puts "context: " before the message already there, for a caller that knows where (the file, the chunk). */
+enum zs_status zs_fail_in(struct zs_error *err, enum zs_status status, const char *format, ...) ZS_PRINTF(3, 4);
+
+/* Returns from the enclosing function with the status of `expr` unless that is ZS_OK. */
+#define ZS_TRY(expr)                                                                                                   \
+    do {                                                                                                               \
+        const enum zs_status zs_try_status_ = (expr);                                                                  \
+        if (zs_try_status_ != ZS_OK)                                                                                   \
+            return zs_try_status_;                                                                                     \
+    } while (0)
+
+/* The same for functions that have something to release: jumps to `label` with `var` set. */
+#define ZS_TRY_GOTO(var, label, expr)                                                                                  \
+    do {                                                                                                               \
+        (var) = (expr);                                                                                                \
+        if ((var) != ZS_OK)                                                                                            \
+            goto label;                                                                                                \
+    } while (0)
+
+#endif

@@ -1,0 +1,91 @@
+/* The blosc codec (core specification), by c-blosc 1. Only the _ctx functions are safe in several threads, and with one
+ * thread inside: the parallelism is over chunks. */
+#ifdef ZS_HAVE_BLOSC
+#include <blosc.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "codec/bytes_codec.h"
+
+static bool integer_in(const zs_json *configuration, const char *name, int64_t low, int64_t high, int *out)
+{
+    int64_t v;
+    const zs_json *given = zs_json_get(configuration, name);
+    if (given == NULL)
+        return true;
+    if (!zs_json_int64(given, &v) || v < low || v > high)
+        return false;
+    *out = (int)v;
+    return true;
+}
+
+static enum zs_status parse(const zs_json *configuration, struct zs_bytes_codec *codec, struct zs_error *err)
+{
+    codec->level = 5;
+    codec->shuffle = BLOSC_NOSHUFFLE;
+    codec->typesize = 1;
+    codec->blocksize = 0;
+    const char *cname = "zstd";
+    (void)zs_json_string(zs_json_get(configuration, "cname"), &cname);
+    if (blosc_compname_to_compcode(cname) < 0 && strcmp(cname, "snappy") != 0)
+        return zs_fail(err, ZS_UNSUPPORTED, "codec \"blosc\": cname \"%s\" is not supported", cname);
+    (void)snprintf(codec->compressor, sizeof codec->compressor, "%s", cname);
+
+    const zs_json *shuffle = zs_json_get(configuration, "shuffle");
+    if (shuffle == NULL || zs_json_equals(shuffle, "noshuffle"))
+        codec->shuffle = BLOSC_NOSHUFFLE;
+    else if (zs_json_equals(shuffle, "shuffle"))
+        codec->shuffle = BLOSC_SHUFFLE;
+    else if (zs_json_equals(shuffle, "bitshuffle"))
+        codec->shuffle = BLOSC_BITSHUFFLE;
+    else
+        return zs_fail(err, ZS_INVALID, "codec \"blosc\": shuffle: expected noshuffle, shuffle or bitshuffle");
+
+    if (!integer_in(configuration, "clevel", 0, 9, &codec->level))
+        return zs_fail(err, ZS_INVALID, "codec \"blosc\": clevel: expected an integer from 0 to 9");
+    if (!integer_in(configuration, "typesize", 1, INT32_MAX, &codec->typesize))
+        return zs_fail(err, ZS_INVALID, "codec \"blosc\": typesize: expected a positive integer");
+    if (!integer_in(configuration, "blocksize", 0, INT32_MAX, &codec->blocksize))
+        return zs_fail(err, ZS_INVALID, "codec \"blosc\": blocksize: expected an integer from 0");
+    return ZS_OK;
+}
+
+static enum zs_status decode(struct zs_scratch *scratch, const void *src, size_t n, void *dst, size_t capacity,
+                             size_t *produced, struct zs_error *err)
+{
+    (void)scratch;
+    size_t size = 0;
+    if (n < BLOSC_MIN_HEADER_LENGTH || blosc_cbuffer_validate(src, n, &size) != 0)
+        return zs_fail(err, ZS_CORRUPT, "blosc: the %zu bytes are not a valid blosc buffer", n);
+    if (size > capacity)
+        return zs_fail(err, ZS_CORRUPT, "blosc: expected at most %zu bytes after decoding, found %zu", capacity, size);
+    const int r = size == 0 ? 0 : blosc_decompress_ctx(src, dst, capacity, 1);
+    if (r < 0 || (size_t)r != size) {
+        const char *library = blosc_cbuffer_complib(src);
+        return zs_fail(err, ZS_CORRUPT, "blosc: %zu bytes (%s) do not decode to %zu: error %d", n,
+                       library != NULL ? library : "unknown compressor", size, r);
+    }
+    *produced = size;
+    return ZS_OK;
+}
+
+static enum zs_status encode(const struct zs_bytes_codec *codec, struct zs_scratch *scratch, const void *src, size_t n,
+                             struct zs_buffer *out, struct zs_error *err)
+{
+    (void)scratch;
+    if (n > BLOSC_MAX_BUFFERSIZE)
+        return zs_fail(err, ZS_ARGUMENT, "blosc: expected chunks of at most %d bytes, found %zu", BLOSC_MAX_BUFFERSIZE, n);
+    ZS_TRY(zs_buffer_reset(out, n + BLOSC_MAX_OVERHEAD, err));
+    /* A type size above 255 does not fit the header; blosc then shuffles nothing. */
+    const int r = blosc_compress_ctx(codec->level, codec->shuffle, (size_t)codec->typesize, n, src, out->data, out->capacity,
+                                     codec->compressor, (size_t)codec->blocksize, 1);
+    if (r <= 0)
+        return zs_fail(err, ZS_UNSUPPORTED, "blosc: compressing %zu bytes with %s failed: error %d", n, codec->compressor, r);
+    out->size = (size_t)r;
+    return ZS_OK;
+}
+
+const struct zs_bytes_codec_type zs_codec_blosc = {.name = "blosc", .parse = parse, .decode = decode, .encode = encode};
+#else
+typedef int zs_codec_blosc_is_absent; /* ISO C wants a declaration in every file */
+#endif

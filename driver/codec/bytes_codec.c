@@ -1,0 +1,131 @@
+#include "codec/bytes_codec.h"
+
+#include <string.h>
+
+extern const struct zs_bytes_codec_type zs_codec_crc32c, zs_codec_gzip;
+#ifdef ZS_HAVE_ZSTD
+extern const struct zs_bytes_codec_type zs_codec_zstd;
+#define ZSTD_TYPE &zs_codec_zstd
+#else
+#define ZSTD_TYPE NULL
+#endif
+#ifdef ZS_HAVE_BLOSC
+extern const struct zs_bytes_codec_type zs_codec_blosc;
+#define BLOSC_TYPE &zs_codec_blosc
+#else
+#define BLOSC_TYPE NULL
+#endif
+
+/* A known codec whose library was absent at build time has no type, so that the error can say so. */
+static const struct {
+    const char *name;
+    const struct zs_bytes_codec_type *type;
+    const char *library;
+} known[] = {
+    {"gzip", &zs_codec_gzip, "libdeflate"},
+    {"zstd", ZSTD_TYPE, "libzstd"},
+    {"blosc", BLOSC_TYPE, "c-blosc"},
+    {"crc32c", &zs_codec_crc32c, ""},
+};
+
+enum zs_status zs_bytes_codec_find(const char *name, const struct zs_bytes_codec_type **type, struct zs_error *err)
+{
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (strcmp(known[i].name, name) != 0)
+            continue;
+        *type = known[i].type;
+        if (*type == NULL)
+            return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\" needs %s, which this build does not have", name,
+                           known[i].library);
+        return ZS_OK;
+    }
+    return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\" is not supported", name);
+}
+
+size_t zs_bytes_bound(size_t n)
+{
+    const size_t slack = (size_t)64 << 10;
+    return n > (SIZE_MAX - slack) / 2 ? SIZE_MAX : 2 * n + slack;
+}
+
+/* The one of the two codec buffers that does not hold `data`: the output of a step whose input is data. */
+static struct zs_buffer *other_buffer(struct zs_scratch *scratch, const void *data)
+{
+    struct zs_buffer *a = zs_scratch_buffer(scratch, ZS_SCRATCH_CODEC_A);
+    return data != a->data ? a : zs_scratch_buffer(scratch, ZS_SCRATCH_CODEC_B);
+}
+
+/* Decodes with codecs[first..count-1] in reverse; the result stays where it is (src, or one of the two codec buffers). */
+static enum zs_status decode_down_to(const struct zs_bytes_codec *codecs, int first, int count, struct zs_scratch *scratch,
+                                     const void **data, size_t *n, size_t limit, struct zs_error *err)
+{
+    for (int i = count - 1; i >= first; i--) {
+        const struct zs_bytes_codec_type *type = codecs[i].type;
+        if (type->strip != NULL) {
+            ZS_TRY(type->strip(*data, n, err));
+            continue;
+        }
+        struct zs_buffer *out = other_buffer(scratch, data);
+        ZS_TRY(zs_buffer_reset(out, limit, err));
+        size_t produced = 0;
+        ZS_TRY(type->decode(scratch, *data, *n, out->data, limit, &produced, err));
+        *data = out->data;
+        *n = produced;
+    }
+    return ZS_OK;
+}
+
+enum zs_status zs_bytes_decode(const struct zs_bytes_codec *codecs, int count, struct zs_scratch *scratch, const void *src,
+                               size_t n, void *dst, size_t n_dst, struct zs_error *err)
+{
+    /* The last step that produces bytes writes into dst, unless checksums inside the compression come out with the data;
+     * checksums outside only strip. */
+    int inside = 0;
+    while (inside < count && codecs[inside].type->strip != NULL)
+        inside++;
+    const void *data = src;
+    size_t produced = n;
+    if (inside < count) {
+        ZS_TRY(decode_down_to(codecs, inside + 1, count, scratch, &data, &produced, zs_bytes_bound(n_dst), err));
+        void *out = dst;
+        if (inside > 0) {
+            struct zs_buffer *buffer = other_buffer(scratch, data);
+            ZS_TRY(zs_buffer_reset(buffer, n_dst + 4 * (size_t)inside, err));
+            out = buffer->data;
+        }
+        n = produced;
+        ZS_TRY(codecs[inside].type->decode(scratch, data, n, out, n_dst + 4 * (size_t)inside, &produced, err));
+        data = out;
+    }
+    for (int i = inside - 1; i >= 0; i--)
+        ZS_TRY(codecs[i].type->strip(data, &produced, err));
+    if (produced != n_dst)
+        return zs_fail(err, ZS_CORRUPT, "expected %zu bytes after decoding, found %zu", n_dst, produced);
+    if (data != dst)
+        memcpy(dst, data, n_dst);
+    return ZS_OK;
+}
+
+enum zs_status zs_bytes_decode_up_to(const struct zs_bytes_codec *codecs, int count, struct zs_scratch *scratch,
+                                     const void *src, size_t n, size_t limit, struct zs_buffer *out, struct zs_error *err)
+{
+    const void *data = src;
+    ZS_TRY(decode_down_to(codecs, 0, count, scratch, &data, &n, limit, err));
+    ZS_TRY(zs_buffer_reset(out, n, err));
+    return zs_buffer_append(out, data, n, err);
+}
+
+enum zs_status zs_bytes_encode(const struct zs_bytes_codec *codecs, int count, struct zs_scratch *scratch, const void *src,
+                               size_t n, const void **encoded, size_t *n_encoded, struct zs_error *err)
+{
+    const void *data = src;
+    for (int i = 0; i < count; i++) {
+        struct zs_buffer *out = other_buffer(scratch, data);
+        ZS_TRY(codecs[i].type->encode(&codecs[i], scratch, data, n, out, err));
+        data = out->data;
+        n = out->size;
+    }
+    *encoded = data;
+    *n_encoded = n;
+    return ZS_OK;
+}

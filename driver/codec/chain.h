@@ -1,0 +1,63 @@
+/* codec/chain.h: the `codecs` of an array, compiled: which pieces a chunk consists of, down to the bytes of the innermost
+ * chunk (core specification, "Codecs"; sharding codec, ZEP 2).
+ *
+ * Each level is one array -> bytes step. The outermost encodes a chunk of the array's grid; if it is sharding_indexed, its inner
+ * chunks are encoded by the next level, and so on to the leaf, whose step is the `bytes` codec. All transposes on the way to
+ * a level add up to one permutation, so every shape is kept in the order of the array's own dimensions, and only `axis`
+ * tells the order in which the level's bytes or index entries are laid out.
+ */
+#ifndef ZS_CODEC_CHAIN_H
+#define ZS_CODEC_CHAIN_H
+
+#include "codec/bytes_codec.h"
+#include "zarr/node.h"
+
+/* Shards in shards in shards: deeper than anyone has written, and each level is a round trip. */
+#define ZS_MAX_LEVELS 8
+
+struct zs_level {
+    int ndim;
+    uint64_t shape[ZS_MAX_NDIM]; /* of one chunk of this level, in the array's dimension order */
+    int axis[ZS_MAX_NDIM];       /* axis[j]: the array dimension that is dimension j as stored, slowest first */
+
+    struct zs_bytes_codec *bytes_codecs; /* applied to the whole encoded chunk of this level */
+    int bytes_codec_count;
+
+    bool is_shard;
+    /* A shard: */
+    uint64_t grid[ZS_MAX_NDIM]; /* inner chunks per dimension, in the array's dimension order */
+    uint64_t inner_count;       /* their product */
+    bool index_at_start;
+    bool index_big_endian;
+    int index_checksums; /* crc32c codecs of the index: 0, 1 (usual) ... */
+    uint64_t index_size; /* bytes of the encoded index */
+    /* A leaf: */
+    bool big_endian;
+    size_t item_size;
+    size_t swap_unit;
+    uint64_t decoded_size; /* bytes of a decoded chunk (leaf: elements; shard: what its leaves add up to) */
+};
+
+struct zs_chain {
+    int count; /* levels; levels[count - 1] is the leaf */
+    struct zs_level levels[ZS_MAX_LEVELS];
+};
+
+/* Compiles meta->codecs. ZS_UNSUPPORTED or ZS_INVALID with the codec's name and member. */
+enum zs_status zs_chain_compile(const struct zs_array_meta *meta, struct zs_chain *chain, struct zs_error *err) ZS_MUST_CHECK;
+void zs_chain_clear(struct zs_chain *chain);
+
+/* Decodes the n bytes of one leaf chunk into dst (decoded_size bytes): elements in native byte order, laid out as stored
+ * (dimensions in the order of level->axis). */
+enum zs_status zs_leaf_decode(const struct zs_level *leaf, struct zs_scratch *scratch, const void *src, size_t n, void *dst,
+                              struct zs_error *err) ZS_MUST_CHECK;
+
+/* The reverse: src holds decoded_size bytes laid out as stored and is left in stored byte order. *encoded as in
+ * zs_bytes_encode(). */
+enum zs_status zs_leaf_encode(const struct zs_level *leaf, struct zs_scratch *scratch, void *src, const void **encoded,
+                              size_t *n, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Reverses the bytes of each group of `unit` bytes. */
+void zs_swap_bytes(void *data, size_t n, size_t unit);
+
+#endif

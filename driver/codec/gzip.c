@@ -1,0 +1,69 @@
+/* The gzip codec (core specification), by libdeflate: one shot, since the decoded size is always bounded. */
+#include <libdeflate.h>
+#include <string.h>
+
+#include "codec/bytes_codec.h"
+
+static enum zs_status parse(const zs_json *configuration, struct zs_bytes_codec *codec, struct zs_error *err)
+{
+    int64_t level = 6;
+    const zs_json *given = zs_json_get(configuration, "level");
+    if (given != NULL && (!zs_json_int64(given, &level) || level < 0 || level > 9))
+        return zs_fail(err, ZS_INVALID, "codec \"gzip\": level: expected an integer from 0 to 9");
+    codec->level = (int)level;
+    return ZS_OK;
+}
+
+static void free_decoder(void *d)
+{
+    libdeflate_free_decompressor(d);
+}
+
+static void free_encoder(void *c)
+{
+    libdeflate_free_compressor(c);
+}
+
+static enum zs_status decode(struct zs_scratch *scratch, const void *src, size_t n, void *dst, size_t capacity,
+                             size_t *produced, struct zs_error *err)
+{
+    struct libdeflate_decompressor *d = zs_scratch_context(scratch, ZS_SCRATCH_DEFLATE_DECODER, 0);
+    if (d == NULL) {
+        d = libdeflate_alloc_decompressor();
+        if (d == NULL)
+            return zs_fail(err, ZS_NO_MEMORY, "gzip: cannot allocate a decompressor");
+        zs_scratch_set_context(scratch, ZS_SCRATCH_DEFLATE_DECODER, 0, d, free_decoder);
+    }
+    /* A gzip file may have several members one after another (RFC 1952, 2.2). */
+    size_t read = 0, written = 0;
+    do {
+        size_t member_in = 0, member_out = 0;
+        const enum libdeflate_result r = libdeflate_gzip_decompress_ex(
+            d, (const char *)src + read, n - read, (char *)dst + written, capacity - written, &member_in, &member_out);
+        if (r == LIBDEFLATE_INSUFFICIENT_SPACE)
+            return zs_fail(err, ZS_CORRUPT, "gzip: decodes to more than the expected %zu bytes", capacity);
+        if (r != LIBDEFLATE_SUCCESS)
+            return zs_fail(err, ZS_CORRUPT, "gzip: the %zu bytes at offset %zu are not a valid gzip member", n - read, read);
+        read += member_in;
+        written += member_out;
+    } while (read < n);
+    *produced = written;
+    return ZS_OK;
+}
+
+static enum zs_status encode(const struct zs_bytes_codec *codec, struct zs_scratch *scratch, const void *src, size_t n,
+                             struct zs_buffer *out, struct zs_error *err)
+{
+    struct libdeflate_compressor *c = zs_scratch_context(scratch, ZS_SCRATCH_DEFLATE_ENCODER, codec->level);
+    if (c == NULL) {
+        c = libdeflate_alloc_compressor(codec->level);
+        if (c == NULL)
+            return zs_fail(err, ZS_NO_MEMORY, "gzip: cannot allocate a compressor");
+        zs_scratch_set_context(scratch, ZS_SCRATCH_DEFLATE_ENCODER, codec->level, c, free_encoder);
+    }
+    ZS_TRY(zs_buffer_reset(out, libdeflate_gzip_compress_bound(c, n), err));
+    out->size = libdeflate_gzip_compress(c, src, n, out->data, out->capacity);
+    return out->size != 0 ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "gzip: compressing %zu bytes failed", n);
+}
+
+const struct zs_bytes_codec_type zs_codec_gzip = {.name = "gzip", .parse = parse, .decode = decode, .encode = encode};

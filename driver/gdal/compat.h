@@ -1,0 +1,62 @@
+/* gdal/compat.h: what differs between GDAL 3.6 and 3.14 for a raster driver, in one place. */
+#ifndef ZS_GDAL_COMPAT_H
+#define ZS_GDAL_COMPAT_H
+
+#include <gdal_pam.h>
+#include <gdal_priv.h>
+
+#if GDAL_VERSION_NUM < GDAL_COMPUTE_VERSION(3, 6, 0)
+#error "GDAL 3.6 or later is needed"
+#endif
+
+#define ZS_GDAL_AT_LEAST(minor) (GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, minor, 0))
+
+/* 3.7: FlushCache() and closing report failures. */
+#if ZS_GDAL_AT_LEAST(7)
+typedef CPLErr ZSFlushResult;
+#define ZS_FLUSH_RETURN(err) return (err)
+#else
+typedef void ZSFlushResult;
+#define ZS_FLUSH_RETURN(err) static_cast<void>(err)
+#endif
+
+/* 3.7 and 3.11: data types. */
+#if ZS_GDAL_AT_LEAST(7)
+#define ZS_GDT_INT8 GDT_Int8
+#else
+#define ZS_GDT_INT8 GDT_Int16
+#endif
+#if ZS_GDAL_AT_LEAST(11)
+#define ZS_GDT_FLOAT16 GDT_Float16
+#else
+#define ZS_GDT_FLOAT16 GDT_Float32
+#endif
+
+/* 3.9: const band maps. */
+#ifndef BANDMAP_TYPE
+#define BANDMAP_TYPE int *
+#endif
+
+/* 3.12: geotransforms are a class, and reading one is const. */
+#if ZS_GDAL_AT_LEAST(12)
+#define ZS_GET_GEOTRANSFORM_ARG GDALGeoTransform &
+#define ZS_SET_GEOTRANSFORM_ARG const GDALGeoTransform &
+#define ZS_GEOTRANSFORM_CONST const
+#else
+#define ZS_GET_GEOTRANSFORM_ARG double *
+#define ZS_SET_GEOTRANSFORM_ARG double *
+#define ZS_GEOTRANSFORM_CONST
+#endif
+
+/* 3.13: string lists are const. */
+#if ZS_GDAL_AT_LEAST(13)
+typedef CSLConstList ZSMetadata;
+typedef CSLConstList ZSCreateOptions;
+typedef CSLConstList ZSMetadataArg;
+#else
+typedef char **ZSMetadata;
+typedef char **ZSCreateOptions;
+typedef char **ZSMetadataArg;
+#endif
+
+#endif

@@ -1,0 +1,2 @@
+#include "create.h"
+void zsAddCreation(GDALDriver &) {}

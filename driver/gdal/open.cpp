@@ -1,0 +1,368 @@
+#include "open.h"
+
+#include <algorithm>
+
+#include "dataset.h"
+
+extern "C"
+{
+#include "base/parallel.h"
+#include "geo/overviews.h"
+}
+
+/* ---- Options ---- */
+
+bool ZSOpenOptions::Parse(CSLConstList options)
+{
+    use_consolidated = CPLFetchBool(options, "USE_CONSOLIDATED_METADATA", true);
+    multiband = CPLFetchBool(options, "MULTIBAND", true);
+    dim_x = CSLFetchNameValueDef(options, "DIM_X", "");
+    dim_y = CSLFetchNameValueDef(options, "DIM_Y", "");
+
+    const char *count = CSLFetchNameValueDef(options, "NUM_THREADS", CPLGetConfigOption("GDAL_NUM_THREADS", "ALL_CPUS"));
+    threads = EQUAL(count, "ALL_CPUS") ? zs_cpu_count() : atoi(count);
+    if (threads < 1 || threads > 1024)
+    {
+        CPLError(CE_Failure, CPLE_IllegalArg, "NUM_THREADS: expected ALL_CPUS or a number from 1 to 1024, found %s", count);
+        return false;
+    }
+    const char *size = CSLFetchNameValue(options, "CACHE_SIZE");
+    if (size != nullptr)
+    {
+        char *end = nullptr;
+        const double megabytes = CPLStrtod(size, &end);
+        if (end == size || *end != '\0' || !(megabytes >= 0) || megabytes > 1e9)
+        {
+            CPLError(CE_Failure, CPLE_IllegalArg, "CACHE_SIZE: expected a number of megabytes, found %s", size);
+            return false;
+        }
+        cache_bytes = std::max<uint64_t>(1, static_cast<uint64_t>(megabytes * 1024 * 1024));
+    }
+    return true;
+}
+
+/* ---- Identify ---- */
+
+static bool endsWith(const char *s, const char *end)
+{
+    const size_t n = strlen(s), m = strlen(end);
+    return n >= m && EQUAL(s + n - m, end);
+}
+
+/* What a zarr.json says of itself, as far as can be told without parsing it. */
+enum class Look
+{
+    NOT_V3,
+    SHARDED,
+    GROUP, /* whose arrays have files of their own */
+    OTHER
+};
+
+static Look lookAt(const char *path)
+{
+    VSILFILE *file = VSIFOpenL(path, "rb");
+    if (file == nullptr)
+        return Look::NOT_V3;
+    // Piecewise, with an overlap as long as the longest word looked for.
+    constexpr size_t PIECE = 65536, OVERLAP = 32;
+    std::string text;
+    bool v3 = false, group = false, sharded = false;
+    for (;;)
+    {
+        const std::string kept = text.size() > OVERLAP ? text.substr(text.size() - OVERLAP) : text;
+        text.resize(PIECE);
+        const size_t n = VSIFReadL(&text[0], 1, PIECE, file);
+        text.resize(n);
+        text.insert(0, kept);
+        v3 = v3 || text.find("\"zarr_format\"") != std::string::npos;
+        group = group || text.find("\"group\"") != std::string::npos;
+        sharded = sharded || text.find("\"sharding_indexed\"") != std::string::npos;
+        if ((v3 && sharded) || n < PIECE)
+            break;
+    }
+    VSIFCloseL(file);
+    if (!v3)
+        return Look::NOT_V3;
+    if (sharded)
+        return Look::SHARDED;
+    return group ? Look::GROUP : Look::OTHER;
+}
+
+int zsIdentify(GDALOpenInfo *info)
+{
+    const char *name = info->pszFilename;
+    if (STARTS_WITH_CI(name, "SHARDEDZARR:"))
+        return TRUE;
+    const bool prefixed = STARTS_WITH_CI(name, "ZARR:");
+    const bool isFile = endsWith(name, "/zarr.json") || EQUAL(name, "zarr.json");
+    const bool isZip = endsWith(name, ".zarr.zip");
+    if (!prefixed && !isFile && !isZip && !info->bIsDirectory && !(zsIsRemote(name) && (endsWith(name, ".zarr") || endsWith(name, ".zarr/"))))
+        return FALSE;
+    ZSConnection connection;
+    std::string reason;
+    if (!zsParseConnection(name, connection, reason))
+        return FALSE;
+    if (zsIsRemote(connection.store))
+        return prefixed || isFile || endsWith(connection.store.c_str(), ".zarr") || info->bIsDirectory ? GDAL_IDENTIFY_UNKNOWN : FALSE;
+    CPLErrorStateBackuper backup;
+    CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
+    switch (lookAt((connection.store + "/zarr.json").c_str()))
+    {
+        case Look::SHARDED:
+            return TRUE;
+        case Look::GROUP:
+            return GDAL_IDENTIFY_UNKNOWN;
+        case Look::NOT_V3:
+        case Look::OTHER:
+            break;
+    }
+    return FALSE;
+}
+
+/* ---- Open ---- */
+
+static std::shared_ptr<ZSStore> openStore(const std::string &root, bool consolidated, enum zs_status &status, struct zs_error *err)
+{
+    auto store = std::make_shared<ZSStore>();
+    status = zs_store_open_vsi(root.c_str(), &store->store, err);
+    if (status == ZS_OK)
+        status = zs_hierarchy_open(store->store, consolidated, &store->hierarchy, err);
+    return status == ZS_OK ? store : nullptr;
+}
+
+/* Below `top` ("" for all) and worth showing as a raster. */
+struct Candidates
+{
+    std::vector<const struct zs_node *> rasters;
+    std::vector<const struct zs_node *> unreadable;
+    bool sharded = false; /* some array is */
+};
+
+static bool isBelow(const char *path, const std::string &top)
+{
+    return top.empty() || (STARTS_WITH(path, top.c_str()) && (path[top.size()] == '/' || path[top.size()] == '\0'));
+}
+
+/* One-dimensional, and not the coordinate of a dimension: shown where there is nothing better. */
+static bool isProfile(const struct zs_node *node)
+{
+    const char *dimension = node->array->ndim == 1 ? zs_dimension_name(node, 0) : nullptr;
+    return node->array->ndim == 1 && (dimension == nullptr || !EQUAL(dimension, zs_path_name(node->path)));
+}
+
+static enum zs_status findCandidates(ZSStore &store, const std::string &top, Candidates &c, struct zs_error *err)
+{
+    std::vector<const struct zs_node *> profiles;
+    const struct zs_node **nodes = nullptr;
+    size_t count = 0;
+    ZS_TRY(zs_hierarchy_list(store.hierarchy, &nodes, &count, err));
+    for (size_t i = 0; i < count; i++)
+    {
+        const struct zs_node *node = nodes[i];
+        if (node->type != ZS_NODE_ARRAY || !isBelow(node->path, top))
+            continue;
+        c.sharded = c.sharded || node->looks_sharded;
+        if (node->array == nullptr)
+            c.unreadable.push_back(node);
+        else if (node->array->ndim >= 2 && !zs_is_auxiliary(nodes, count, node) && !zs_is_overview(store.hierarchy, node))
+            c.rasters.push_back(node);
+        else if (isProfile(node))
+            profiles.push_back(node);
+    }
+    if (c.rasters.empty())
+        c.rasters = profiles;
+    free(nodes);
+    return ZS_OK;
+}
+
+static std::string shapeText(const struct zs_node *node)
+{
+    std::string s = "[";
+    for (int d = 0; d < node->array->ndim; d++)
+        s += (d == 0 ? "" : "x") + std::to_string(node->array->shape[d]);
+    return s + "]";
+}
+
+static std::string subdatasetDescription(const struct zs_node *node)
+{
+    const GDALDataType type = zsGDALType(node->array->dtype.type, node->array->dtype.size);
+    return shapeText(node) + " /" + node->path + " (" + (type == GDT_Unknown ? node->array->dtype.name : GDALGetDataTypeName(type)) + ")";
+}
+
+/* A dataset of no bands that lists others. */
+class ShardedZarrContainer final : public GDALDataset
+{
+    CPLStringList m_subdatasets;
+    std::shared_ptr<ZSStore> m_store;
+
+  public:
+    ShardedZarrContainer(const std::shared_ptr<ZSStore> &store, const struct zs_node *group) : m_store(store)
+    {
+        nRasterXSize = 512; // what GDAL's other containers say
+        nRasterYSize = 512;
+        char **metadata = nullptr;
+        struct zs_error err;
+        if (group != nullptr && zs_group_metadata_read(group, &metadata, &err) == ZS_OK)
+        {
+            SetMetadata(metadata);
+            zs_metadata_free(metadata);
+        }
+    }
+    void Add(const std::string &name, const std::string &description)
+    {
+        const std::string key = "SUBDATASET_" + std::to_string(m_subdatasets.size() / 2 + 1);
+        m_subdatasets.SetNameValue((key + "_NAME").c_str(), name.c_str());
+        m_subdatasets.SetNameValue((key + "_DESC").c_str(), description.c_str());
+    }
+    char **GetMetadataDomainList() override
+    {
+        return BuildMetadataDomainList(GDALDataset::GetMetadataDomainList(), TRUE, "SUBDATASETS", nullptr);
+    }
+    ZSMetadata GetMetadata(const char *domain = "") override
+    {
+        if (domain != nullptr && EQUAL(domain, "SUBDATASETS"))
+            return m_subdatasets.List();
+        return GDALDataset::GetMetadata(domain);
+    }
+};
+
+/* MULTIBAND=NO: each slice of an array of more than two dimensions is a subdataset. */
+static std::unique_ptr<GDALDataset> listSlices(const std::shared_ptr<ZSStore> &store, const ZSConnection &connection,
+                                               const struct zs_node *node, const struct zs_axes &axes)
+{
+    constexpr size_t MAX_SLICES = 10000; // a list longer than that helps nobody
+    const struct zs_array_meta *meta = node->array;
+    auto container = std::make_unique<ShardedZarrContainer>(store, nullptr);
+    std::vector<uint64_t> at(static_cast<size_t>(meta->ndim), 0);
+    const auto description = subdatasetDescription(node);
+    for (size_t n = 0; n < MAX_SLICES; n++)
+    {
+        std::string slice;
+        for (int d = 0; d < meta->ndim; d++)
+        {
+            if (d != axes.x && d != axes.y)
+                slice += ":" + std::to_string(at[static_cast<size_t>(d)]);
+        }
+        container->Add(connection.SubdatasetName(node->path) + slice, description + " slice " + slice.substr(1));
+        int d = meta->ndim - 1;
+        for (; d >= 0; d--)
+        {
+            if (d == axes.x || d == axes.y)
+                continue;
+            if (++at[static_cast<size_t>(d)] < meta->shape[d])
+                break;
+            at[static_cast<size_t>(d)] = 0;
+        }
+        if (d < 0)
+            break;
+    }
+    return container;
+}
+
+static std::unique_ptr<GDALDataset> openNode(const std::shared_ptr<ZSStore> &store, const ZSConnection &connection,
+                                             const struct zs_node *node, const ZSOpenOptions &options, const char *name,
+                                             struct zs_error *err)
+{
+    if (node->array != nullptr && !options.multiband && connection.indices.empty() && node->array->ndim > 2)
+    {
+        struct zs_axes axes;
+        if (zs_axes_find(store->hierarchy, node, options.dim_x.empty() ? nullptr : options.dim_x.c_str(),
+                         options.dim_y.empty() ? nullptr : options.dim_y.c_str(), &axes, err) != ZS_OK)
+            return nullptr;
+        return listSlices(store, connection, node, axes);
+    }
+    auto ds = ShardedZarrDataset::OpenArray(store, node, connection.indices, options, err);
+    if (ds != nullptr)
+        ds->AttachPam(connection, name);
+    return ds;
+}
+
+static std::unique_ptr<GDALDataset> openGroup(const std::shared_ptr<ZSStore> &store, const ZSConnection &connection,
+                                              const struct zs_node *group, const ZSOpenOptions &options, const char *name,
+                                              bool &declined, struct zs_error *err)
+{
+    Candidates c;
+    if (findCandidates(*store, connection.array, c, err) != ZS_OK)
+        return nullptr;
+    declined = connection.prefix != ZSConnection::Prefix::OWN && !c.sharded;
+    if (declined)
+        return nullptr;
+    if (c.rasters.size() == 1)
+        return openNode(store, connection, c.rasters[0], options, name, err);
+    if (c.rasters.empty())
+    {
+        if (!c.unreadable.empty())
+            *err = c.unreadable[0]->array_error;
+        else
+            snprintf(err->message, sizeof err->message, "%s: there is no array in it that can be a raster", connection.store.c_str());
+        return nullptr;
+    }
+    auto container = std::make_unique<ShardedZarrContainer>(store, group);
+    for (const auto *node : c.rasters)
+        container->Add(connection.SubdatasetName(node->path), subdatasetDescription(node));
+    return container;
+}
+
+GDALDataset *zsOpen(GDALOpenInfo *info)
+{
+    if (zsIdentify(info) == FALSE)
+        return nullptr;
+    ZSConnection connection;
+    std::string reason;
+    const char *name = info->pszFilename;
+    if (!zsParseConnection(name, connection, reason))
+    {
+        CPLError(CE_Failure, CPLE_OpenFailed, "%s: %s", name, reason.c_str());
+        return nullptr;
+    }
+    const bool ours = connection.prefix == ZSConnection::Prefix::OWN;
+    ZSOpenOptions options;
+    if (!options.Parse(info->papszOpenOptions))
+        return nullptr;
+    if (info->eAccess == GA_Update)
+    {
+        if (ours)
+            CPLError(CE_Failure, CPLE_NotSupported, "%s: update mode is not supported", name);
+        return nullptr;
+    }
+
+    struct zs_error err;
+    enum zs_status status;
+    auto store = openStore(connection.store, options.use_consolidated, status, &err);
+    if (store == nullptr)
+    {
+        // Somebody else's, or nothing at all: others shall be asked.
+        if (ours)
+            zsReport(err);
+        return nullptr;
+    }
+    const struct zs_node *node = nullptr;
+    if (zs_hierarchy_node(store->hierarchy, connection.array.c_str(), &node, &err) != ZS_OK)
+    {
+        if (ours)
+            zsReport(err);
+        return nullptr;
+    }
+
+    bool declined = false;
+    std::unique_ptr<GDALDataset> ds;
+    if (node->type == ZS_NODE_GROUP)
+    {
+        ds = openGroup(store, connection, node, options, name, declined, &err);
+    }
+    else
+    {
+        declined = !ours && !node->looks_sharded;
+        if (!declined)
+            ds = openNode(store, connection, node, options, name, &err);
+    }
+    if (declined)
+        return nullptr;
+    if (ds == nullptr)
+    {
+        zsReport(err);
+        return nullptr;
+    }
+    ds->SetDescription(name);
+    return ds.release();
+}

@@ -1,0 +1,121 @@
+#include "types.h"
+
+#include <algorithm>
+
+extern "C"
+{
+#include "zarr/dtype.h"
+}
+
+GDALDataType zsGDALType(enum zs_data_type type, size_t item_size)
+{
+    switch (type)
+    {
+        case ZS_BOOL:
+        case ZS_UINT8:
+            return GDT_Byte;
+        case ZS_INT8:
+            return ZS_GDT_INT8;
+        case ZS_INT16:
+            return GDT_Int16;
+        case ZS_UINT16:
+            return GDT_UInt16;
+        case ZS_INT32:
+            return GDT_Int32;
+        case ZS_UINT32:
+            return GDT_UInt32;
+        case ZS_INT64:
+        case ZS_DATETIME64:
+        case ZS_TIMEDELTA64:
+            return GDT_Int64;
+        case ZS_UINT64:
+            return GDT_UInt64;
+        case ZS_FLOAT16:
+            return ZS_GDT_FLOAT16;
+        case ZS_FLOAT32:
+            return GDT_Float32;
+        case ZS_FLOAT64:
+            return GDT_Float64;
+        case ZS_COMPLEX64:
+            return GDT_CFloat32;
+        case ZS_COMPLEX128:
+            return GDT_CFloat64;
+        case ZS_RAW:
+            return item_size == 1 ? GDT_Byte : GDT_Unknown;
+    }
+    return GDT_Unknown;
+}
+
+bool zsZarrType(GDALDataType type, enum zs_data_type *out)
+{
+    static const enum zs_data_type types[] = {ZS_UINT8, ZS_INT8, ZS_UINT16, ZS_INT16, ZS_UINT32, ZS_INT32, ZS_UINT64,
+                                              ZS_INT64, ZS_FLOAT32, ZS_FLOAT64, ZS_COMPLEX64, ZS_COMPLEX128};
+    for (const auto candidate : types)
+    {
+        if (zsGDALType(candidate, 0) == type)
+        {
+            // Before 3.7, Int16 stands for int8 too; it is written as what it says.
+            *out = type == GDT_Int16 ? ZS_INT16 : candidate;
+            return true;
+        }
+    }
+    if (type == zsGDALType(ZS_FLOAT16, 2))
+    {
+        *out = ZS_FLOAT16;
+        return true;
+    }
+    return false;
+}
+
+/* The two types that old GDALs lack are widened element by element before GDAL converts them further. */
+static bool needsWidening(enum zs_data_type type)
+{
+    return (type == ZS_INT8 && zsGDALType(type, 1) != zsGDALType(ZS_UINT8, 1) && GDALGetDataTypeSizeBytes(zsGDALType(type, 1)) != 1) ||
+           (type == ZS_FLOAT16 && GDALGetDataTypeSizeBytes(zsGDALType(type, 2)) != 2);
+}
+
+bool ZSConversion::IsIdentity() const
+{
+    return to == zsGDALType(from, from_size) && !needsWidening(from);
+}
+
+void zsConvert(void *conversion, const void *src, void *dst, ptrdiff_t dst_stride, size_t n)
+{
+    const auto &c = *static_cast<const ZSConversion *>(conversion);
+    const GDALDataType native = zsGDALType(c.from, c.from_size);
+    const auto stride = static_cast<int>(dst_stride);
+    if (!needsWidening(c.from))
+    {
+        GDALCopyWords64(src, native, static_cast<int>(c.from_size), dst, c.to, stride, static_cast<GPtrDiff_t>(n));
+        return;
+    }
+    // Piecewise through a small buffer of the wider type.
+    constexpr size_t PIECE = 1024;
+    union
+    {
+        GInt16 ints[PIECE];
+        float floats[PIECE];
+    } wide;
+    for (size_t done = 0; done < n;)
+    {
+        const size_t part = std::min(PIECE, n - done);
+        for (size_t i = 0; i < part; i++)
+        {
+            if (c.from == ZS_INT8)
+                wide.ints[i] = static_cast<const signed char *>(src)[done + i];
+            else
+                wide.floats[i] = static_cast<float>(zs_half_to_double(static_cast<const uint16_t *>(src)[done + i]));
+        }
+        GDALCopyWords64(&wide, native, GDALGetDataTypeSizeBytes(native), static_cast<char *>(dst) + dst_stride * static_cast<ptrdiff_t>(done),
+                        c.to, stride, static_cast<GPtrDiff_t>(part));
+        done += part;
+    }
+}
+
+double zsElementToDouble(enum zs_data_type type, size_t item_size, const void *element)
+{
+    ZSConversion c{type, item_size, GDT_Float64};
+    double value = 0;
+    zsConvert(&c, element, &value, sizeof value, 1);
+    return value;
+}

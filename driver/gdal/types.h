@@ -1,0 +1,32 @@
+/* gdal/types.h: Zarr data types as GDAL sees them. */
+#ifndef ZS_GDAL_TYPES_H
+#define ZS_GDAL_TYPES_H
+
+#include "compat.h"
+#include "shardedzarr.h"
+
+/* The GDAL type for an array: its own, or the smallest this GDAL has that holds it. GDT_Unknown for opaque types wider than a
+ * byte. */
+GDALDataType zsGDALType(enum zs_data_type type, size_t item_size);
+
+/* The Zarr type that CreateCopy and Create write for a GDAL type; false when Zarr has none (CInt16, CInt32). */
+bool zsZarrType(GDALDataType type, enum zs_data_type *out);
+
+/* How elements of an array become elements of a GDAL buffer. */
+struct ZSConversion
+{
+    enum zs_data_type from;
+    size_t from_size;
+    GDALDataType to;
+
+    /* Whether elements can be copied as they are. */
+    bool IsIdentity() const;
+};
+
+/* zs_convert_fn with a ZSConversion as context. */
+extern "C" void zsConvert(void *conversion, const void *src, void *dst, ptrdiff_t dst_stride, size_t n);
+
+/* One element as double. */
+double zsElementToDouble(enum zs_data_type type, size_t item_size, const void *element);
+
+#endif

@@ -1,0 +1,194 @@
+#include "geo/axes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "geo/conventions.h"
+#include "geo/coordinates.h"
+
+const char *zs_dimension_name(const struct zs_node *node, int dim)
+{
+    if (node->array == NULL || dim < 0 || dim >= node->array->ndim)
+        return NULL;
+    if (node->array->dimension_names[dim] != NULL)
+        return node->array->dimension_names[dim];
+    const zs_json *names = zs_json_get(node->attributes, "_ARRAY_DIMENSIONS");
+    const char *name = NULL;
+    if (zs_json_is_array(names) && zs_json_size(names) == (size_t)node->array->ndim)
+        zs_json_string(zs_json_at(names, (size_t)dim), &name);
+    return name;
+}
+
+/* Dimension that `text` names: by name, else by index. */
+static enum zs_status dimension_of(const struct zs_node *node, const char *option, const char *text, int *dim,
+                                   struct zs_error *err)
+{
+    const int ndim = node->array->ndim;
+    for (int i = 0; i < ndim; i++) {
+        const char *name = zs_dimension_name(node, i);
+        if (name != NULL && strcmp(name, text) == 0) {
+            *dim = i;
+            return ZS_OK;
+        }
+    }
+    char *end;
+    const long index = strtol(text, &end, 10);
+    if (end != text && *end == '\0' && index >= 0 && index < ndim) {
+        *dim = (int)index;
+        return ZS_OK;
+    }
+    return zs_fail(err, ZS_ARGUMENT, "%s=%s is no dimension of %s, neither by name nor by index 0 to %d", option, text,
+                   node->path[0] != '\0' ? node->path : "the root array", ndim - 1);
+}
+
+static int named_dimension(const struct zs_node *node, const char *name)
+{
+    for (int i = 0; i < node->array->ndim; i++) {
+        const char *ours = zs_dimension_name(node, i);
+        if (ours != NULL && strcmp(ours, name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+/* X and Y as the nearest `spatial:dimensions` that fit the array have them. */
+static bool from_spatial_dimensions(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes *found)
+{
+    struct zs_scope scope;
+    zs_scope_find(h, node, &scope);
+    for (int p = 0; p < scope.places; p++) {
+        const zs_json *dimensions = zs_json_get(scope.place[p].members, "spatial:dimensions");
+        const char *first, *second;
+        if (zs_json_size(dimensions) != 2 || !zs_json_string(zs_json_at(dimensions, 0), &first) ||
+            !zs_json_string(zs_json_at(dimensions, 1), &second))
+            continue;
+        int y = named_dimension(node, first), x = named_dimension(node, second);
+        if (x < 0 || y < 0 || x == y)
+            continue;
+        if (zs_name_axis(first) == 'X' && zs_name_axis(second) == 'Y') { /* written the wrong way round */
+            const int other = x;
+            x = y;
+            y = other;
+        }
+        *found = (struct zs_axes){x, y};
+        return true;
+    }
+    return false;
+}
+
+/* The only dimension whose kind is `axis`, -1 when there is none or more than one. */
+static int only_one(const char *kinds, int ndim, char axis)
+{
+    int found = -1;
+    for (int i = 0; i < ndim; i++)
+        if (kinds[i] == axis) {
+            if (found >= 0)
+                return -1;
+            found = i;
+        }
+    return found;
+}
+
+/* Fills what is still unknown (-1) of X and Y from a kind per dimension. */
+static void from_kinds(struct zs_axes *axes, const char *kinds, int ndim)
+{
+    if (axes->x < 0) {
+        const int x = only_one(kinds, ndim, 'X');
+        if (x != axes->y)
+            axes->x = x;
+    }
+    if (axes->y < 0) {
+        const int y = only_one(kinds, ndim, 'Y');
+        if (y != axes->x)
+            axes->y = y;
+    }
+}
+
+enum zs_status zs_axes_find(struct zs_hierarchy *h, const struct zs_node *node, const char *dim_x, const char *dim_y,
+                            struct zs_axes *axes, struct zs_error *err)
+{
+    struct zs_axes a = {-1, -1}, spatial;
+    const int ndim = node->array != NULL ? node->array->ndim : 0;
+    if (ndim == 0)
+        return zs_fail(err, ZS_ARGUMENT, "%s has no dimension to be X", node->path);
+    if (dim_x != NULL)
+        ZS_TRY(dimension_of(node, "DIM_X", dim_x, &a.x, err));
+    if (dim_y != NULL)
+        ZS_TRY(dimension_of(node, "DIM_Y", dim_y, &a.y, err));
+    if (a.x >= 0 && a.x == a.y)
+        return zs_fail(err, ZS_ARGUMENT, "DIM_X=%s and DIM_Y=%s are the same dimension of %s", dim_x, dim_y, node->path);
+    if (ndim == 1) {
+        *axes = (struct zs_axes){0, -1};
+        return ZS_OK;
+    }
+    if ((a.x < 0 || a.y < 0) && from_spatial_dimensions(h, node, &spatial)) {
+        if (a.x < 0 && spatial.x != a.y)
+            a.x = spatial.x;
+        if (a.y < 0 && spatial.y != a.x)
+            a.y = spatial.y;
+    }
+    char kinds[ZS_MAX_NDIM];
+    if (a.x < 0 || a.y < 0) {
+        for (int i = 0; i < ndim; i++)
+            kinds[i] = zs_name_axis(zs_dimension_name(node, i));
+        /* Names count when they settle both; one alone ("x" beside "lon") is left to CF. */
+        struct zs_axes named = a;
+        from_kinds(&named, kinds, ndim);
+        if (named.x >= 0 && named.y >= 0)
+            a = named;
+    }
+    if (a.x < 0 || a.y < 0) {
+        char cf[ZS_MAX_NDIM];
+        for (int i = 0; i < ndim; i++) {
+            const struct zs_node *c = zs_coordinate_find(h, node, i);
+            cf[i] = c != NULL ? zs_cf_axis(c->attributes, NULL) : 0;
+        }
+        from_kinds(&a, cf, ndim);
+        from_kinds(&a, kinds, ndim);
+    }
+    /* The last dimensions that are left. */
+    for (int i = ndim - 1; i >= 0 && a.x < 0; i--)
+        if (i != a.y)
+            a.x = i;
+    for (int i = ndim - 1; i >= 0 && a.y < 0; i--)
+        if (i != a.x)
+            a.y = i;
+    *axes = a;
+    return ZS_OK;
+}
+
+/* Whether the list of names in attribute `name` of `node` has `wanted`. */
+static bool lists(const struct zs_node *node, const char *name, const char *wanted)
+{
+    const char *list;
+    char word[256];
+    if (!zs_json_string(zs_json_get(node->attributes, name), &list))
+        return false;
+    while ((list = zs_next_word(list, word, sizeof word)) != NULL) {
+        const size_t n = strlen(word);
+        if (n > 0 && word[n - 1] == ':')
+            word[n - 1] = '\0';
+        if (strcmp(word, wanted) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool zs_is_auxiliary(const struct zs_node *const *nodes, size_t count, const struct zs_node *node)
+{
+    if (node->type != ZS_NODE_ARRAY)
+        return false;
+    if (node->array != NULL && node->array->ndim < 2)
+        return true;
+    const char *name = zs_path_name(node->path);
+    const size_t group = (size_t)(name - node->path); /* length of the group's path with its slash */
+    for (size_t i = 0; i < count; i++) {
+        const struct zs_node *other = nodes[i];
+        if (other == node || other->type != ZS_NODE_ARRAY || strncmp(other->path, node->path, group) != 0 ||
+            strchr(other->path + group, '/') != NULL)
+            continue;
+        if (lists(other, "coordinates", name) || lists(other, "grid_mapping", name) || lists(other, "bounds", name))
+            return true;
+    }
+    return false;
+}

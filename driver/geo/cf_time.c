@@ -1,0 +1,349 @@
+#include "geo/cf_time.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SECONDS_PER_DAY ((int64_t)86400)
+#define NANO ((int64_t)1000000000)
+
+struct date {
+    int64_t year;
+    int month, day;
+};
+
+/* ---- Days of each calendar, counted from its 1970-01-01 ---- */
+
+static int64_t floor_div(int64_t a, int64_t b)
+{
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+/* Days since 1970-01-01 of the proleptic Gregorian calendar, in years that begin in March so that the leap day is last
+ * (H. Hinnant, "chrono-compatible low-level date algorithms"). */
+static int64_t gregorian_days(struct date d)
+{
+    const int64_t year = d.year - (d.month <= 2);
+    const int64_t era = floor_div(year, 400), of_era = year - era * 400;
+    const int64_t of_year = (153 * (d.month + (d.month > 2 ? -3 : 9)) + 2) / 5 + d.day - 1;
+    return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
+}
+
+static struct date gregorian_date(int64_t days)
+{
+    days += 719468;
+    const int64_t era = floor_div(days, 146097), of_era = days - era * 146097;
+    const int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+    const int64_t of_year = of_era - (365 * year + year / 4 - year / 100);
+    const int64_t m = (5 * of_year + 2) / 153;
+    const int month = (int)(m < 10 ? m + 3 : m - 9);
+    return (struct date){year + era * 400 + (month <= 2), month, (int)(of_year - (153 * m + 2) / 5 + 1)};
+}
+
+/* The same day count for dates of the Julian calendar: its 1970-01-01 is 13 days after the Gregorian one. */
+static int64_t julian_days(struct date d)
+{
+    const int64_t year = d.year - (d.month <= 2);
+    const int64_t era = floor_div(year, 4), of_era = year - era * 4;
+    const int64_t of_year = (153 * (d.month + (d.month > 2 ? -3 : 9)) + 2) / 5 + d.day - 1;
+    return era * 1461 + of_era * 365 + of_year - 719470;
+}
+
+static struct date julian_date(int64_t days)
+{
+    days += 719470;
+    const int64_t era = floor_div(days, 1461), of_era = days - era * 1461;
+    const int64_t year = (of_era - of_era / 1460) / 365, of_year = of_era - 365 * year;
+    const int64_t m = (5 * of_year + 2) / 153;
+    const int month = (int)(m < 10 ? m + 3 : m - 9);
+    return (struct date){year + era * 4 + (month <= 2), month, (int)(of_year - (153 * m + 2) / 5 + 1)};
+}
+
+/* Years of one length: 365, 366 or 360 days. */
+static const int *month_ends(enum zs_calendar calendar)
+{
+    static const int noleap[13] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365};
+    static const int all_leap[13] = {0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335, 366};
+    static const int thirty[13] = {0, 30, 60, 90, 120, 150, 180, 210, 240, 270, 300, 330, 360};
+    return calendar == ZS_CALENDAR_NOLEAP ? noleap : calendar == ZS_CALENDAR_ALL_LEAP ? all_leap : thirty;
+}
+
+/* First day of the Gregorian calendar in the mixed one, 1582-10-15. */
+#define SWITCH_DAY ((int64_t)-141427)
+
+static int64_t days_of(enum zs_calendar calendar, struct date d)
+{
+    switch (calendar) {
+    case ZS_CALENDAR_GREGORIAN:
+        return gregorian_days(d);
+    case ZS_CALENDAR_JULIAN:
+        return julian_days(d);
+    case ZS_CALENDAR_STANDARD:
+        return gregorian_days(d) >= SWITCH_DAY ? gregorian_days(d) : julian_days(d);
+    case ZS_CALENDAR_NOLEAP:
+    case ZS_CALENDAR_ALL_LEAP:
+    case ZS_CALENDAR_360_DAY:
+        break;
+    }
+    const int *ends = month_ends(calendar);
+    return (d.year - 1970) * ends[12] + ends[d.month - 1] + d.day - 1;
+}
+
+static struct date date_of(enum zs_calendar calendar, int64_t days)
+{
+    if (calendar == ZS_CALENDAR_GREGORIAN || (calendar == ZS_CALENDAR_STANDARD && days >= SWITCH_DAY))
+        return gregorian_date(days);
+    if (calendar == ZS_CALENDAR_JULIAN || calendar == ZS_CALENDAR_STANDARD)
+        return julian_date(days);
+    const int *ends = month_ends(calendar);
+    const int64_t year = floor_div(days, ends[12]);
+    const int of_year = (int)(days - year * ends[12]);
+    int month = 1;
+    while (ends[month] <= of_year)
+        month++;
+    return (struct date){1970 + year, month, of_year - ends[month - 1] + 1};
+}
+
+/* ---- Reading units ---- */
+
+static bool calendar_of(const char *name, enum zs_calendar *calendar)
+{
+    static const struct {
+        const char *name;
+        enum zs_calendar calendar;
+    } known[] = {
+        {"standard", ZS_CALENDAR_STANDARD},       {"gregorian", ZS_CALENDAR_STANDARD},
+        {"proleptic_gregorian", ZS_CALENDAR_GREGORIAN}, {"julian", ZS_CALENDAR_JULIAN},
+        {"noleap", ZS_CALENDAR_NOLEAP},           {"365_day", ZS_CALENDAR_NOLEAP},
+        {"all_leap", ZS_CALENDAR_ALL_LEAP},       {"366_day", ZS_CALENDAR_ALL_LEAP},
+        {"360_day", ZS_CALENDAR_360_DAY},
+    };
+    if (name == NULL)
+        name = "standard";
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(name, known[i].name) == 0) {
+            *calendar = known[i].calendar;
+            return true;
+        }
+    return false;
+}
+
+/* Length of a CF unit in nanoseconds; months and years have none that is meant (CF 4.4 advises against them). */
+static int64_t unit_length(const char *word, size_t n)
+{
+    static const struct {
+        const char *name;
+        int64_t length;
+    } known[] = {
+        {"nanosecond", 1},      {"ns", 1},
+        {"microsecond", 1000},  {"us", 1000},      {"microsec", 1000},
+        {"millisecond", 1000000}, {"ms", 1000000}, {"msec", 1000000}, {"millisec", 1000000},
+        {"second", NANO},       {"s", NANO},       {"sec", NANO},
+        {"minute", 60 * NANO},  {"min", 60 * NANO},
+        {"hour", 3600 * NANO},  {"hr", 3600 * NANO}, {"h", 3600 * NANO},
+        {"day", SECONDS_PER_DAY * NANO}, {"d", SECONDS_PER_DAY * NANO},
+        {"week", 7 * SECONDS_PER_DAY * NANO},
+    };
+    char lower[24];
+    if (n >= sizeof lower)
+        return 0;
+    for (size_t i = 0; i < n; i++)
+        lower[i] = word[i] >= 'A' && word[i] <= 'Z' ? (char)(word[i] + 32) : word[i];
+    lower[n] = '\0';
+    for (int plural = 0; plural < 2; plural++) {
+        for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+            if (strcmp(lower, known[i].name) == 0)
+                return known[i].length;
+        if (n > 2 && lower[n - 1] == 's')
+            lower[n - 1] = '\0';
+    }
+    return 0;
+}
+
+/* Time zone at the end of a reference date: "Z", "UTC", "+01:00", "-0530", "+2". False when it is none of these. */
+static bool parse_zone(const char *text, int64_t *offset)
+{
+    *offset = 0;
+    text += strspn(text, " ");
+    if (*text == '\0' || strcmp(text, "Z") == 0 || strcmp(text, "UTC") == 0 || strcmp(text, "GMT") == 0)
+        return true;
+    if (*text != '+' && *text != '-')
+        return false;
+    const int sign = *text == '-' ? -1 : 1;
+    int hours = 0, minutes = 0, used = 0;
+    if (strchr(text, ':') != NULL ? sscanf(text + 1, "%2d:%2d%n", &hours, &minutes, &used) < 2
+                                  : sscanf(text + 1, "%2d%n%2d%n", &hours, &used, &minutes, &used) < 1)
+        return false;
+    if (text[1 + used] != '\0')
+        return false;
+    *offset = sign * (hours * 3600 + minutes * 60);
+    return true;
+}
+
+bool zs_cf_time_parse(const char *units, const char *calendar, struct zs_time_unit *unit)
+{
+    memset(unit, 0, sizeof *unit);
+    const char *since = units != NULL ? strstr(units, " since ") : NULL;
+    if (since == NULL || !calendar_of(calendar, &unit->calendar))
+        return false;
+    units += strspn(units, " ");
+    if (units > since)
+        return false;
+    unit->nanoseconds = unit_length(units, (size_t)(since - units));
+    unit->seconds = (double)unit->nanoseconds / 1e9;
+    if (unit->nanoseconds == 0)
+        return false;
+
+    const char *text = since + 7;
+    text += strspn(text, " ");
+    int year, month = 1, day = 1, hour = 0, minute = 0, used = 0;
+    if (sscanf(text, "%6d-%2d-%2d%n", &year, &month, &day, &used) < 3)
+        return false;
+    text += used;
+    text += *text == 'T' || *text == 't';
+    text += strspn(text, " ");
+    double second = 0;
+    if (*text >= '0' && *text <= '9') {
+        used = 0;
+        const int n = sscanf(text, "%2d%n:%2d%n", &hour, &used, &minute, &used);
+        text += used;
+        if (n == 2 && *text == ':') {
+            /* By hand: strtod() reads the locale's decimal mark. */
+            int whole = 0;
+            used = 0;
+            if (sscanf(text + 1, "%2d%n", &whole, &used) < 1)
+                return false;
+            text += 1 + used;
+            second = whole;
+            if (*text == '.')
+                for (double digit = 0.1; *++text >= '0' && *text <= '9'; digit /= 10)
+                    second += digit * (*text - '0');
+        }
+    }
+    int64_t zone;
+    if (month < 1 || month > 12 || day < 1 || day > 31 || hour > 24 || minute > 59 || second >= 61 ||
+        !parse_zone(text, &zone))
+        return false;
+    const double whole = floor(second);
+    unit->epoch = days_of(unit->calendar, (struct date){year, month, day}) * SECONDS_PER_DAY + hour * 3600 + minute * 60 +
+                  (int64_t)whole - zone;
+    unit->epoch_nanoseconds = (int64_t)llround((second - whole) * 1e9);
+    return true;
+}
+
+bool zs_datetime_unit(const char *name, int64_t scale, struct zs_time_unit *unit)
+{
+    static const struct {
+        const char *name;
+        int64_t months, nanoseconds;
+        double seconds;
+    } known[] = {
+        {"Y", 12, 0, 0},
+        {"M", 1, 0, 0},
+        {"W", 0, 7 * SECONDS_PER_DAY * NANO, 7 * 86400.0},
+        {"D", 0, SECONDS_PER_DAY * NANO, 86400.0},
+        {"h", 0, 3600 * NANO, 3600.0},
+        {"m", 0, 60 * NANO, 60.0},
+        {"s", 0, NANO, 1.0},
+        {"ms", 0, 1000000, 1e-3},
+        {"us", 0, 1000, 1e-6},
+        {"\xce\xbcs", 0, 1000, 1e-6}, /* with a Greek mu, as the extension registry allows */
+        {"ns", 0, 1, 1e-9},
+        {"ps", 0, 0, 1e-12},
+        {"fs", 0, 0, 1e-15},
+        {"as", 0, 0, 1e-18},
+    };
+    memset(unit, 0, sizeof *unit);
+    if (scale < 1 || scale > INT32_MAX) /* numpy's own bound */
+        return false;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (strcmp(name, known[i].name) != 0)
+            continue;
+        unit->calendar = ZS_CALENDAR_GREGORIAN;
+        unit->months = known[i].months * scale;
+        unit->seconds = known[i].seconds * (double)scale;
+        if (known[i].nanoseconds <= INT64_MAX / scale)
+            unit->nanoseconds = known[i].nanoseconds * scale;
+        return true;
+    }
+    return false;
+}
+
+/* ---- Writing ---- */
+
+/* Years that are printed; seconds beyond them are refused before they can overflow. */
+#define MAX_SECONDS ((double)100000 * 366 * 86400)
+
+static bool print(enum zs_calendar calendar, int64_t seconds, int64_t nanoseconds, char *out, size_t capacity)
+{
+    const int64_t days = floor_div(seconds, SECONDS_PER_DAY);
+    const int of_day = (int)(seconds - days * SECONDS_PER_DAY);
+    const struct date d = date_of(calendar, days);
+    if (d.year < -9999 || d.year > 99999)
+        return false;
+    char fraction[16] = "";
+    if (nanoseconds != 0) {
+        snprintf(fraction, sizeof fraction, ".%09d", (int)nanoseconds);
+        for (size_t n = strlen(fraction); n > 0 && fraction[n - 1] == '0'; n--)
+            fraction[n - 1] = '\0';
+    }
+    const int n = snprintf(out, capacity, "%s%04d-%02d-%02dT%02d:%02d:%02d%s", d.year < 0 ? "-" : "",
+                           (int)(d.year < 0 ? -d.year : d.year), d.month, d.day, of_day / 3600, of_day / 60 % 60,
+                           of_day % 60, fraction);
+    return n > 0 && (size_t)n < capacity;
+}
+
+static bool print_since_epoch(const struct zs_time_unit *unit, int64_t seconds, int64_t nanoseconds, char *out,
+                              size_t capacity)
+{
+    if (fabs((double)seconds) > MAX_SECONDS)
+        return false;
+    seconds += unit->epoch;
+    nanoseconds += unit->epoch_nanoseconds;
+    seconds += floor_div(nanoseconds, NANO);
+    nanoseconds -= floor_div(nanoseconds, NANO) * NANO;
+    return print(unit->calendar, seconds, nanoseconds, out, capacity);
+}
+
+static bool print_months(const struct zs_time_unit *unit, int64_t count, char *out, size_t capacity)
+{
+    if (count > 2000000 || count < -2000000 || unit->months > 2000000)
+        return false;
+    const int64_t month = count * unit->months, year = floor_div(month, 12);
+    const struct date d = {1970 + year, (int)(month - year * 12) + 1, 1};
+    return d.year >= -9999 && d.year <= 99999 &&
+           print(unit->calendar, gregorian_days(d) * SECONDS_PER_DAY, 0, out, capacity);
+}
+
+bool zs_time_print_int(const struct zs_time_unit *unit, int64_t count, char *out, size_t capacity)
+{
+    if (unit->months != 0)
+        return print_months(unit, count, out, capacity);
+    if (unit->nanoseconds == 0)
+        return zs_time_print_double(unit, (double)count, out, capacity);
+    if (fabs((double)count) * unit->seconds > MAX_SECONDS)
+        return false;
+    if (unit->nanoseconds % NANO == 0)
+        return print_since_epoch(unit, count * (unit->nanoseconds / NANO), 0, out, capacity);
+    /* count units = whole seconds and a rest; units that do not divide a second go through their parts. */
+    const int64_t unit_seconds = unit->nanoseconds / NANO, unit_rest = unit->nanoseconds % NANO;
+    const int64_t high = floor_div(count, NANO), low = count - high * NANO;
+    /* high NANO unit_rest nanoseconds are high unit_rest seconds; low unit_rest fits: both are below 1e9. */
+    const int64_t seconds = count * unit_seconds + high * unit_rest + low * unit_rest / NANO;
+    return print_since_epoch(unit, seconds, low * unit_rest % NANO, out, capacity);
+}
+
+bool zs_time_print_double(const struct zs_time_unit *unit, double count, char *out, size_t capacity)
+{
+    if (unit->months != 0)
+        return fabs(count) < 2e6 && print_months(unit, (int64_t)floor(count), out, capacity);
+    if (!isfinite(count) || fabs(count) * unit->seconds > MAX_SECONDS)
+        return false;
+    if (unit->nanoseconds != 0 && count == floor(count) && fabs(count) < 9e15)
+        return zs_time_print_int(unit, (int64_t)count, out, capacity);
+    const double seconds = count * unit->seconds, whole = floor(seconds);
+    /* A double of days since 1900 is exact to a microsecond only: more decimals would be noise. */
+    double micro = floor((seconds - whole) * 1e6 + 0.5);
+    return print_since_epoch(unit, (int64_t)whole, (int64_t)micro * 1000, out, capacity);
+}

@@ -1,0 +1,42 @@
+/* geo/cf_time.h: instants of the CF conventions (section 4.4) and of numpy's datetime64, as ISO 8601. Internal to the room.
+ *
+ * An instant is a count of nanoseconds of its second, and seconds since 1970-01-01T00:00:00 of its calendar: exact for every
+ * unit, without leap seconds. */
+#ifndef ZS_GEO_CF_TIME_H
+#define ZS_GEO_CF_TIME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum zs_calendar {
+    ZS_CALENDAR_GREGORIAN, /* proleptic */
+    ZS_CALENDAR_STANDARD,  /* Julian before 1582-10-15 */
+    ZS_CALENDAR_JULIAN,
+    ZS_CALENDAR_NOLEAP,
+    ZS_CALENDAR_ALL_LEAP,
+    ZS_CALENDAR_360_DAY
+};
+
+struct zs_time_unit {
+    enum zs_calendar calendar;
+    double seconds;    /* length of the unit */
+    int64_t nanoseconds; /* the same as a whole number; 0 when it is not one that int64 holds */
+    int64_t months;    /* numpy's Y and M: the unit in months (seconds is then 0) */
+    int64_t epoch;     /* seconds since 1970-01-01 of the calendar */
+    int64_t epoch_nanoseconds;
+};
+
+/* Reads "<unit> since <date>[ time[ zone]]" and a calendar name (NULL: standard). False when they are not understood: the
+ * units are then those of an ordinary quantity. */
+bool zs_cf_time_parse(const char *units, const char *calendar, struct zs_time_unit *unit);
+
+/* The unit of datetime64 ("Y" to "as") times `scale`. False for "generic" and anything else. */
+bool zs_datetime_unit(const char *name, int64_t scale, struct zs_time_unit *unit);
+
+/* The instant `count` units after the epoch as text ("2024-05-01T06:00:00", with as many decimals as it needs). False when it lies
+ * outside the years -9999 to 99999 or the buffer is too small; 48 bytes always do. */
+bool zs_time_print_int(const struct zs_time_unit *unit, int64_t count, char *out, size_t capacity);
+bool zs_time_print_double(const struct zs_time_unit *unit, double count, char *out, size_t capacity);
+
+#endif

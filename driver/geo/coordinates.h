@@ -1,0 +1,47 @@
+/* geo/coordinates.h: coordinate variables: one-dimensional arrays named as a dimension (CF conventions 1.3, "coordinate
+ * variable"). Internal to the room. */
+#ifndef ZS_GEO_COORDINATES_H
+#define ZS_GEO_COORDINATES_H
+
+#include "geo/axes.h"
+
+/* The coordinate variable of dimension `dim` of the array: in its group, and in consolidated stores (where looking costs
+ * nothing) in the groups above; NULL when there is none, or its length differs. */
+const struct zs_node *zs_coordinate_find(struct zs_hierarchy *h, const struct zs_node *node, int dim);
+
+/* Elements [first, first + count) of a coordinate variable as doubles, scale_factor and add_offset applied, _FillValue as
+ * NaN; 64-bit integers are rounded to double. *values is freed with free() and NULL when the array cannot be read for
+ * a reason that lies in its data or metadata. *is_blank: no element differs from the array's fill value, which is what a
+ * store without its chunks looks like. ZS_IO, ZS_NO_MEMORY, ZS_CANCELLED are handed on. */
+enum zs_status zs_coordinate_values(struct zs_hierarchy *h, const struct zs_node *coordinate, uint64_t first,
+                                    uint64_t count, double **values, bool *is_blank, struct zs_error *err) ZS_MUST_CHECK;
+
+/* The same as elements of the array's own type. */
+enum zs_status zs_coordinate_elements(struct zs_hierarchy *h, const struct zs_node *coordinate, uint64_t first,
+                                      uint64_t count, void **elements, bool *is_blank, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Whether the middle row of a two-dimensional coordinate variable is nothing but fill value, or cannot be read: then it
+ * is no geolocation. Rows at the edge of a swath may well be missing. */
+enum zs_status zs_coordinate_rows_blank(struct zs_hierarchy *h, const struct zs_node *coordinate, bool *is_blank,
+                                        struct zs_error *err) ZS_MUST_CHECK;
+
+/* A regular axis: value i is first + i step. */
+struct zs_regular_axis {
+    bool found;
+    double first, step; /* step is 0 for an axis of one element */
+    uint64_t size;
+    const struct zs_node *coordinate;
+};
+/* Reads the axis of dimension `dim`; found is false where it has no coordinate variable, or one that is blank or not
+ * regular. */
+enum zs_status zs_regular_axis_read(struct zs_hierarchy *h, const struct zs_node *node, int dim,
+                                    struct zs_regular_axis *axis, struct zs_error *err) ZS_MUST_CHECK;
+
+/* What a variable's CF attributes (axis, standard_name, units) make of it: 'X', 'Y', or 0 when they do not say. *is_degrees
+ * when units are degrees of longitude or latitude. */
+char zs_cf_axis(const zs_json *attributes, bool *is_degrees);
+
+/* What a dimension's name makes of it: 'X', 'Y' or 0. */
+char zs_name_axis(const char *name);
+
+#endif

@@ -1,0 +1,36 @@
+/* geo/crs.h: coordinate reference systems from texts and numbers, through OSR. Internal to the room.
+ *
+ * Nothing here prints, and GDAL's last error is as it was before: metadata that name a CRS nobody knows are no event. */
+#ifndef ZS_GEO_CRS_H
+#define ZS_GEO_CRS_H
+
+#include <cpl_error.h>
+#include <ogr_srs_api.h>
+
+#include "zarr/json.h"
+
+/* Keeps GDAL quiet between begin and end, and puts back its last error. */
+struct zs_quiet {
+    CPLErr type;
+    CPLErrorNum number;
+    char *message;
+};
+void zs_quiet_begin(struct zs_quiet *quiet);
+void zs_quiet_end(struct zs_quiet *quiet);
+
+/* Each returns a CRS that the caller releases with OSRRelease(), in traditional GIS axis order, or NULL. */
+OGRSpatialReferenceH zs_crs_from_code(const char *code);          /* "EPSG:32633", "IAU_2015:30100" */
+OGRSpatialReferenceH zs_crs_from_epsg(int64_t code);
+OGRSpatialReferenceH zs_crs_from_wkt(const char *wkt);            /* WKT 1 or 2 */
+OGRSpatialReferenceH zs_crs_from_projjson(const zs_json *object); /* the object, or a string that holds it */
+/* OGC URLs ("http://www.opengis.net/def/crs/EPSG/0/26711") and URNs; nothing is fetched. */
+OGRSpatialReferenceH zs_crs_from_url(const char *url);
+
+/* CRS of a CF grid mapping variable: crs_wkt, spatial_ref, else its grid_mapping_name and parameters (CF appendix F).
+ * `xy_units` are the units of the X coordinate variable (NULL: metre). */
+OGRSpatialReferenceH zs_crs_from_grid_mapping(const zs_json *attributes, const char *xy_units);
+
+/* proj:code, proj:wkt2, proj:projjson of `members`, in this order. */
+OGRSpatialReferenceH zs_crs_from_proj_members(const zs_json *members);
+
+#endif

@@ -1,0 +1,39 @@
+/* geo/georef.h: where the pixels of an array lie: affine transform, coordinate reference system, geolocation arrays.
+ *
+ * Sources, in the order they are believed:
+ *   1. the `spatial:` and `proj:` conventions, by UUID (FORMATS 4.1-4.4): on the array, on its group, or on the multiscales
+ *      entry of its group or of the group above that names its group or itself;
+ *   2. CF: grid_mapping with one-dimensional coordinate variables or GeoTransform;
+ *   3. GDAL's `_CRS` (with coordinate variables, or `gdal:geotransform`);
+ *   4. members named spatial: and proj: that nothing declares;
+ *   5. OME-NGFF scale and translation (no CRS);
+ *   6. for the CRS alone, leftovers of older proj drafts (`proj:epsg`; their `proj:transform` counts only with
+ *      a `proj:shape` that is the array's); WGS 84 where CF coordinates are longitude and
+ *      latitude in degrees and nothing else is said;
+ *   7. for a coarser level of a multiscales, what is known of the finest level, by the ratio of their sizes.
+ * Transform and CRS are searched for apart: a `proj:code` goes well with CF coordinates (EOPF).
+ * A transform with a `spatial:shape` beside it that is not the array's shape is not believed, nor is a bbox alone. */
+#ifndef ZS_GEO_GEOREF_H
+#define ZS_GEO_GEOREF_H
+
+#include <ogr_srs_api.h>
+
+#include "geo/axes.h"
+
+struct zs_georef {
+    bool has_transform;
+    double transform[6]; /* GDAL's order: x = t0 + col t1 + row t2, y = t3 + col t4 + row t5; of pixel corners */
+    bool pixel_is_point; /* the source registered nodes: AREA_OR_POINT=Point */
+    OGRSpatialReferenceH srs; /* owned; NULL when unknown; traditional GIS axis order is set */
+    char *geolocation_x;      /* owned paths of two-dimensional coordinate arrays (longitude or x, latitude or y), or NULL; */
+    char *geolocation_y;      /* set together, and only without a transform. Their shape is (rows, columns) of the raster */
+};
+
+/* Reads what is known of the array `node`; what is absent, malformed, or contradicts the array's shape, is left out without
+ * an error. Fails only when a coordinate variable exists and reading it failed (ZS_IO, ZS_NO_MEMORY, ZS_CANCELLED). With
+ * axes.y < 0 only the CRS is looked for. */
+enum zs_status zs_georef_read(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                              struct zs_georef *georef, struct zs_error *err) ZS_MUST_CHECK;
+void zs_georef_clear(struct zs_georef *georef);
+
+#endif

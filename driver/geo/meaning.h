@@ -1,0 +1,43 @@
+/* geo/meaning.h: what the values of an array mean: nodata, scale, units, names, categories, metadata. */
+#ifndef ZS_GEO_MEANING_H
+#define ZS_GEO_MEANING_H
+
+#include "zarr/hierarchy.h"
+
+/* Attribute (true) of an array whose fill value is not a nodata value. Without it, and without _FillValue and
+ * missing_value, the fill value is nodata; this driver writes it for rasters that have none. */
+#define ZS_NO_NODATA_ATTRIBUTE "gdal:no_nodata"
+
+enum zs_colour { ZS_COLOUR_NONE, ZS_COLOUR_GRAY, ZS_COLOUR_RED, ZS_COLOUR_GREEN, ZS_COLOUR_BLUE, ZS_COLOUR_ALPHA };
+
+struct zs_meaning {
+    bool has_nodata;
+    unsigned char nodata[ZS_MAX_ITEM_SIZE]; /* as one element of the array: item_size bytes, native order */
+    bool has_scale, has_offset;
+    double scale, offset;
+    char *unit;        /* owned; NULL when absent, like the next */
+    char *description; /* long_name, else standard_name, else NULL */
+    char **categories; /* NULL-terminated; index = pixel value, "" where unnamed; NULL when there are none */
+    char **metadata;   /* NULL-terminated "NAME=VALUE": the attributes that have no better place; nested ones as JSON;
+                          NULL when there are none */
+    enum zs_colour colour; /* as an attribute (`color_interpretation`, `common_name`, ...) marks the array */
+};
+
+/* Reads the attributes of the array `node`. Never fails on odd attributes: they become metadata. ZS_NO_MEMORY only. */
+enum zs_status zs_meaning_read(const struct zs_node *node, struct zs_meaning *meaning, struct zs_error *err) ZS_MUST_CHECK;
+void zs_meaning_clear(struct zs_meaning *meaning);
+
+/* The plain attributes of a group as NULL-terminated "NAME=VALUE" (the conventions' members left out), NULL when it has
+ * none; released with zs_metadata_free(). */
+enum zs_status zs_group_metadata_read(const struct zs_node *group, char ***metadata, struct zs_error *err) ZS_MUST_CHECK;
+void zs_metadata_free(char **metadata);
+
+/* Whether an attribute of this name is one that the conventions (georeferencing, overviews, nodata, scale, ...) own, so that it is
+ * neither handed out as metadata nor written as such. */
+bool zs_is_convention_attribute(const char *name);
+
+/* Colour of a band from its name, common name or colour interpretation ("red", "Blue", "grey"; "B04" is none);
+ * ZS_COLOUR_NONE when it says nothing. NULL is allowed. */
+enum zs_colour zs_colour_of_name(const char *name);
+
+#endif

@@ -1,0 +1,271 @@
+#include "geo/overviews.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "geo/conventions.h"
+
+/* GDAL 3.13's groups beside an array that has no multiscales: levels asked for by name where the store cannot be listed. */
+static const int probed_factors[] = {2, 3, 4, 5, 6, 8, 9, 10, 12, 16, 32, 64, 128, 256, 512, 1024};
+
+#define MAX_FOUND (2 * ZS_MAX_LEVELS)
+
+/* Other levels of the pyramid that a base array belongs to. */
+struct family {
+    struct zs_hierarchy *h;
+    const struct zs_node *base;
+    const struct zs_node *found[MAX_FOUND];
+    /* The base is derived from this one: it is not an overview of the base, however small. */
+    bool is_ancestor[MAX_FOUND];
+    /* This one is derived from the base: the base is not an overview of it, however large. */
+    bool is_descendant[MAX_FOUND];
+    int count;
+    bool has_layout;
+    bool only_larger; /* levels below the base are not asked for where asking costs */
+};
+
+static void add_found(struct family *f, const struct zs_node *node, bool is_ancestor, bool is_descendant)
+{
+    if (node == f->base || node->array == NULL || node->array->ndim != f->base->array->ndim ||
+        strcmp(node->array->dtype.name, f->base->array->dtype.name) != 0 || f->count == MAX_FOUND)
+        return;
+    for (int i = 0; i < f->count; i++)
+        if (f->found[i] == node)
+            return;
+    f->found[f->count] = node;
+    f->is_ancestor[f->count] = is_ancestor;
+    f->is_descendant[f->count++] = is_descendant;
+}
+
+static const struct zs_node *node_at(struct zs_hierarchy *h, const char *group, const char *name)
+{
+    const struct zs_node *node;
+    return zs_hierarchy_node_at(h, group, name, &node, NULL) == ZS_OK ? node : NULL;
+}
+
+/* The only array of two or more dimensions directly in a group, NULL when there are more or it is not known. Only where
+ * the whole store is known already: listing costs requests. */
+static const struct zs_node *only_raster(struct zs_hierarchy *h, const char *group)
+{
+    const struct zs_node **nodes, *only = NULL;
+    size_t count;
+    if (!zs_hierarchy_is_consolidated(h) || zs_hierarchy_list(h, &nodes, &count, NULL) != ZS_OK)
+        return NULL;
+    int rasters = 0;
+    for (size_t i = 0; i < count; i++) {
+        const char *below = zs_path_below(group, nodes[i]->path);
+        if (below != NULL && strchr(below, '/') == NULL && nodes[i]->array != NULL && nodes[i]->array->ndim >= 2) {
+            only = nodes[i];
+            rasters++;
+        }
+    }
+    free(nodes);
+    return rasters == 1 ? only : NULL;
+}
+
+/* Whether an entry's spatial:shape is the array's: true where it has none. Which dimensions are meant is not known here, so
+ * any two in order will do. */
+static bool shape_agrees(const zs_json *entry, const struct zs_array_meta *meta)
+{
+    double shape[2];
+    if (!zs_json_doubles(zs_json_get(entry, "spatial:shape"), shape, 2))
+        return true;
+    for (int i = 0; i < meta->ndim; i++)
+        for (int j = 0; j < meta->ndim; j++)
+            if (i != j && (double)meta->shape[i] == shape[0] && (double)meta->shape[j] == shape[1])
+                return true;
+    return false;
+}
+
+/* Adds the levels of one layout that has the base. */
+static void add_layout(struct family *f, const struct zs_node *group, const struct zs_layout *layout)
+{
+    const char *below = zs_path_below(group->path, f->base->path);
+    const int own = below != NULL ? zs_layout_find(layout, below) : -1;
+    if (own < 0)
+        return;
+    f->has_layout = true;
+    const char *name = zs_path_name(f->base->path);
+    for (int i = 0; i < layout->count; i++) {
+        if (i == own)
+            continue;
+        const struct zs_node *level = node_at(f->h, group->path, layout->level[i].asset);
+        if (level != NULL && level->type == ZS_NODE_GROUP && !layout->is_ome) {
+            const char *path = level->path;
+            level = node_at(f->h, path, name);
+            if (level == NULL) {
+                /* One raster per level under changing names: only when the base's own level has one, too. */
+                char *own_group = zs_path_parent(f->base->path);
+                const bool is_alone = own_group != NULL && only_raster(f->h, own_group) == f->base;
+                free(own_group);
+                level = is_alone ? only_raster(f->h, path) : NULL;
+            }
+        }
+        if (level != NULL && level->array != NULL && shape_agrees(layout->level[i].entry, level->array))
+            add_found(f, level, zs_layout_is_derived(layout, own, i), zs_layout_is_derived(layout, i, own));
+    }
+}
+
+/* Whether a group's name is ovr_<N>x; *factor is N. */
+static bool is_overview_group(const char *name, int *factor)
+{
+    int n = 0, used = 0;
+    if (sscanf(name, "ovr_%9d%n", &n, &used) != 1 || n < 1 || strcmp(name + used, "x") != 0)
+        return false;
+    *factor = n;
+    return true;
+}
+
+/* Adds <group>/ovr_<N>x/<name> for each N that is there, and <group>/<name>. */
+static void add_overview_groups(struct family *f, const char *group, const char *name)
+{
+    char path[300];
+    const struct zs_node *base = node_at(f->h, group, name);
+    if (base != NULL)
+        add_found(f, base, false, false);
+    if (f->only_larger || strlen(name) > 200)
+        return;
+    if (zs_hierarchy_is_consolidated(f->h)) {
+        const struct zs_node **nodes;
+        size_t count;
+        if (zs_hierarchy_list(f->h, &nodes, &count, NULL) != ZS_OK)
+            return;
+        for (size_t i = 0; i < count; i++) {
+            const char *below = zs_path_below(group, nodes[i]->path);
+            const char *slash = below != NULL ? strchr(below, '/') : NULL;
+            int factor;
+            if (slash == NULL || (size_t)(slash - below) >= sizeof path || strcmp(slash + 1, name) != 0)
+                continue;
+            memcpy(path, below, (size_t)(slash - below));
+            path[slash - below] = '\0';
+            if (is_overview_group(path, &factor))
+                add_found(f, nodes[i], false, false);
+        }
+        free(nodes);
+        return;
+    }
+    /* Whoever writes such groups writes a multiscales beside them; without one, asking costs requests for nothing. */
+    if (zs_hierarchy_store(f->h)->is_remote)
+        return;
+    for (size_t i = 0; i < sizeof probed_factors / sizeof probed_factors[0]; i++) {
+        snprintf(path, sizeof path, "ovr_%dx/%s", probed_factors[i], name);
+        const struct zs_node *level = node_at(f->h, group, path);
+        if (level != NULL)
+            add_found(f, level, false, false);
+    }
+}
+
+static void find_family(struct zs_hierarchy *h, const struct zs_node *node, bool only_larger, struct family *f)
+{
+    memset(f, 0, sizeof *f);
+    f->only_larger = only_larger;
+    f->h = h;
+    f->base = node;
+    if (node->array == NULL || node->array->ndim < 2 || node->path[0] == '\0')
+        return;
+    struct zs_scope scope;
+    zs_scope_find(h, node, &scope);
+    for (int g = 0; g < scope.groups; g++) {
+        struct zs_layout layout;
+        for (int i = 0; zs_layout_read(scope.group[g]->attributes, i, &layout); i++)
+            add_layout(f, scope.group[g], &layout);
+    }
+    if (f->has_layout)
+        return;
+    char *group = zs_path_parent(node->path);
+    int factor;
+    if (group != NULL && is_overview_group(zs_path_name(group), &factor)) {
+        char *above = zs_path_parent(group);
+        free(group);
+        group = above;
+    }
+    else if (only_larger) {
+        free(group);
+        return;
+    }
+    if (group != NULL)
+        add_overview_groups(f, group, zs_path_name(node->path));
+    free(group);
+}
+
+static double pixels(const struct zs_node *node)
+{
+    double n = 1;
+    for (int i = 0; i < node->array->ndim; i++)
+        n *= (double)node->array->shape[i];
+    return n;
+}
+
+static int by_falling_size(const void *a, const void *b)
+{
+    const double x = pixels(*(const struct zs_node *const *)a), y = pixels(*(const struct zs_node *const *)b);
+    return (x < y) - (x > y);
+}
+
+/* Whether `small` is a smaller version of `large`: X and Y not larger, one of them smaller, all else equal. */
+static bool is_smaller(const struct zs_node *small, const struct zs_node *large, struct zs_axes axes)
+{
+    const uint64_t *s = small->array->shape, *l = large->array->shape;
+    bool any = false;
+    for (int i = 0; i < small->array->ndim; i++) {
+        if (i != axes.x && i != axes.y) {
+            if (s[i] != l[i])
+                return false;
+        } else {
+            if (s[i] > l[i] || s[i] == 0)
+                return false;
+            any |= s[i] < l[i];
+        }
+    }
+    return any;
+}
+
+enum zs_status zs_overviews_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, char ***paths,
+                                 size_t *count, struct zs_error *err)
+{
+    struct family f;
+    const struct zs_node *levels[MAX_FOUND];
+    size_t n = 0;
+    *paths = NULL;
+    *count = 0;
+    find_family(h, node, false, &f);
+    for (int i = 0; i < f.count; i++)
+        if (!f.is_ancestor[i] && axes.y >= 0 && is_smaller(f.found[i], node, axes))
+            levels[n++] = f.found[i];
+    if (n == 0)
+        return ZS_OK;
+    qsort(levels, n, sizeof levels[0], by_falling_size);
+    char **out = zs_calloc(n, sizeof *out);
+    for (size_t i = 0; out != NULL && i < n; i++)
+        if ((out[i] = zs_strdup(levels[i]->path)) == NULL) {
+            zs_paths_free(out, i);
+            out = NULL;
+        }
+    if (out == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "%s: no memory for its overviews", node->path);
+    *paths = out;
+    *count = n;
+    return ZS_OK;
+}
+
+void zs_paths_free(char **paths, size_t count)
+{
+    for (size_t i = 0; paths != NULL && i < count; i++)
+        free(paths[i]);
+    free(paths);
+}
+
+bool zs_is_overview(struct zs_hierarchy *h, const struct zs_node *node)
+{
+    struct family f;
+    struct zs_axes axes;
+    find_family(h, node, true, &f);
+    if (f.count == 0 || zs_axes_find(h, node, NULL, NULL, &axes, NULL) != ZS_OK || axes.y < 0)
+        return false;
+    for (int i = 0; i < f.count; i++)
+        if (!f.is_descendant[i] && is_smaller(node, f.found[i], axes))
+            return true;
+    return false;
+}

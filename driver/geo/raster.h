@@ -1,0 +1,72 @@
+/* geo/raster.h: a raster as this driver lays it out in a store:
+ *
+ *   zarr.json          group: multiscales, spatial:, proj:, consolidated metadata of all below
+ *   <array>            (y, x) or (band, y, x): the pixels
+ *   x, y, band         coordinate variables, for xarray
+ *   spatial_ref        CF grid mapping, 0-d
+ *   ovr_2x/<array> ... overviews, each group laid out alike
+ *
+ * Metadata are written last, the group's own at the very end: a store that opens is complete.
+ */
+#ifndef ZS_GEO_RASTER_H
+#define ZS_GEO_RASTER_H
+
+#include "array/array.h"
+#include "geo/meaning.h"
+#include "geo/write.h"
+#include "zarr/document.h"
+
+/* Which georeferencing conventions are written. */
+enum zs_georef_style { ZS_GEOREF_ALL, ZS_GEOREF_SPATIAL_PROJ, ZS_GEOREF_CF };
+
+/* One array of the raster: what its pixels mean. Borrowed. */
+struct zs_raster_band_set {
+    const char *name;
+    const struct zs_meaning *meaning;
+};
+
+struct zs_raster_spec {
+    uint64_t width, height;
+    bool has_band_dimension;
+    uint64_t bands; /* of each array, when it has a band dimension */
+    const struct zs_raster_band_set *arrays;
+    size_t array_count;
+
+    struct zs_dtype dtype;
+    bool has_nodata;
+    unsigned char nodata[ZS_MAX_ITEM_SIZE]; /* one element, native order: fill value and _FillValue */
+
+    uint64_t chunk[3], shard[3]; /* band, y, x; elements */
+    bool is_sharded;
+    struct zs_encoding encoding;
+    int chunk_order; /* enum zs_chunk_order */
+
+    const char *dim_x, *dim_y, *dim_band;
+    const double *transform; /* six numbers in GDAL's order, or NULL */
+    bool pixel_is_point;
+    OGRSpatialReferenceH srs; /* or NULL */
+    enum zs_georef_style style;
+
+    const char *const *metadata; /* of the whole: NULL-terminated "NAME=VALUE", or NULL */
+
+    const int *overview_factors; /* 2, 4 ... ascending */
+    size_t overview_count;
+    const char *resampling; /* how overviews are made, as the multiscales convention tells it; may be NULL */
+};
+
+struct zs_raster;
+
+/* Sets up the arrays of a new raster in the group at `group` ("" for the root; it is made). Nothing is in the store yet.
+ * The spec and all it points to are borrowed until zs_raster_free(). */
+enum zs_status zs_raster_create(struct zs_store *store, const char *group, const struct zs_raster_spec *spec,
+                                const struct zs_array_options *options, struct zs_raster **raster, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Array k at overview level `level` (0: full resolution), to be written to; borrowed. */
+struct zs_array *zs_raster_array(const struct zs_raster *raster, size_t level, size_t k);
+void zs_raster_level_size(const struct zs_raster *raster, size_t level, uint64_t *width, uint64_t *height);
+
+/* Flushes the arrays and writes coordinates and metadata, last of all those of the group. */
+enum zs_status zs_raster_publish(struct zs_raster *raster, struct zs_error *err) ZS_MUST_CHECK;
+void zs_raster_free(struct zs_raster *raster); /* drops what was not published; NULL is allowed */
+
+#endif

@@ -1,0 +1,42 @@
+/* shard/index.h: the index of a shard (sharding codec, "Binary shard format"): for every inner chunk, in C order of the stored
+ * dimensions, offset and size in bytes within the shard, both 2^64 - 1 when the chunk is not stored. */
+#ifndef ZS_SHARD_INDEX_H
+#define ZS_SHARD_INDEX_H
+
+#include "codec/chain.h"
+
+#define ZS_INDEX_EMPTY UINT64_MAX
+
+struct zs_shard_index {
+    bool is_absent;      /* there is no such shard object: every chunk is empty, and `entries` has none */
+    uint64_t shard_size; /* bytes of the shard that the entries speak of */
+    uint64_t version;    /* of the object it was read from (store/store.h) */
+    uint64_t count;      /* inner chunks */
+    uint64_t entries[];  /* offset, size; offset, size; ... native byte order */
+};
+
+/* An index with room for level->index_size encoded bytes at (void *)index->entries. Released with free(). NULL without
+ * memory. */
+struct zs_shard_index *zs_shard_index_alloc(const struct zs_level *level);
+struct zs_shard_index *zs_shard_index_absent(void);
+
+/* Turns the level->index_size encoded bytes at index->entries into entries: checks every crc32c, then byte order.
+ * ZS_CORRUPT with expected and found. */
+enum zs_status zs_shard_index_decode(const struct zs_level *level, struct zs_shard_index *index, struct zs_error *err) ZS_MUST_CHECK;
+
+/* The bytes of `index` as they are stored, level->index_size of them, into out. */
+void zs_shard_index_encode(const struct zs_level *level, const struct zs_shard_index *index, void *out);
+
+/* Where the index stands in a shard of shard_size bytes. ZS_CORRUPT when the shard is too small to hold it. */
+enum zs_status zs_shard_index_offset(const struct zs_level *level, uint64_t shard_size, uint64_t *offset,
+                                     struct zs_error *err) ZS_MUST_CHECK;
+
+/* Number of the inner chunk at `position` (of the array's dimensions, within the shard) in the index. */
+uint64_t zs_shard_index_number(const struct zs_level *level, const uint64_t *position);
+
+/* Offset and size of inner chunk `number`; *is_empty when it is not stored. ZS_CORRUPT when the entry lies outside of the
+ * shard, overlaps the index, or has one field of 2^64 - 1. */
+enum zs_status zs_shard_index_entry(const struct zs_level *level, const struct zs_shard_index *index, uint64_t number,
+                                    bool *is_empty, uint64_t *offset, uint64_t *size, struct zs_error *err) ZS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,13 @@
+/* shard/order.h: space-filling orders of the chunks of a shard. */
+#ifndef ZS_SHARD_ORDER_H
+#define ZS_SHARD_ORDER_H
+
+#include "shard/writer.h"
+
+/* Fills numbers[level->inner_count] with the chunk numbers in the wanted physical order. Dimensions of one chunk take no part
+ * in the curve. Morton: bits interleaved, last stored dimension lowest. Hilbert: Skilling's transform (AIP Conf. Proc. 707, 2004)
+ * on the smallest cube that holds the grid. ZS_NO_MEMORY only. */
+enum zs_status zs_chunk_order_list(const struct zs_level *level, enum zs_chunk_order order, uint64_t *numbers,
+                                   struct zs_error *err) ZS_MUST_CHECK;
+
+#endif

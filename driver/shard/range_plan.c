@@ -1,0 +1,34 @@
+#include "shard/range_plan.h"
+
+#include <stdlib.h>
+
+static int by_offset(const void *a, const void *b)
+{
+    const struct zs_range *x = a, *y = b;
+    if (x->offset != y->offset)
+        return x->offset < y->offset ? -1 : 1;
+    return (x->size > y->size) - (x->size < y->size);
+}
+
+size_t zs_range_plan(struct zs_range *ranges, size_t n, struct zs_range_policy policy, struct zs_range_group *groups)
+{
+    if (n > 1)
+        qsort(ranges, n, sizeof *ranges, by_offset);
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct zs_range *r = &ranges[i];
+        if (count > 0) {
+            struct zs_range_group *g = &groups[count - 1];
+            const uint64_t group_end = g->offset + g->size, end = r->offset + r->size;
+            const uint64_t joined_end = end > group_end ? end : group_end;
+            if ((r->offset <= group_end || r->offset - group_end <= policy.max_gap) &&
+                (joined_end - g->offset <= policy.max_size || joined_end == group_end)) {
+                g->size = joined_end - g->offset;
+                g->count++;
+                continue;
+            }
+        }
+        groups[count++] = (struct zs_range_group){.first = i, .count = 1, .offset = r->offset, .size = r->size};
+    }
+    return count;
+}

@@ -1,0 +1,28 @@
+/* shard/range_plan.h: which bytes to fetch together. Pure: no I/O, no shards, just ranges. */
+#ifndef ZS_SHARD_RANGE_PLAN_H
+#define ZS_SHARD_RANGE_PLAN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct zs_range {
+    uint64_t offset, size;
+    size_t tag; /* the caller's */
+};
+
+/* A run of ranges that one request fetches: ranges[first .. first + count) lie within [offset, offset + size). */
+struct zs_range_group {
+    size_t first, count;
+    uint64_t offset, size;
+};
+
+struct zs_range_policy {
+    uint64_t max_gap;  /* bytes not wanted that are fetched rather than asking twice */
+    uint64_t max_size; /* of a group, unless one range alone is larger: keeps requests side by side, and memory bounded */
+};
+
+/* Sorts the ranges by offset and groups them; ranges may overlap. Groups are written to groups[n] at most; returns how
+ * many. */
+size_t zs_range_plan(struct zs_range *ranges, size_t n, struct zs_range_policy policy, struct zs_range_group *groups);
+
+#endif

@@ -1,0 +1,133 @@
+#include "store/store.h"
+
+#include <stdlib.h>
+
+void zs_store_free(struct zs_store *store)
+{
+    if (store != NULL)
+        store->ops->free(store);
+}
+
+enum zs_status zs_object_open(struct zs_store *store, const char *key, struct zs_object **object, struct zs_error *err)
+{
+    return store->ops->open(store, key, object, err);
+}
+
+enum zs_status zs_object_open_tail(struct zs_store *store, const char *key, size_t n, void *tail,
+                                   struct zs_object **object, struct zs_error *err)
+{
+    if (store->ops->open_tail != NULL)
+        return store->ops->open_tail(store, key, n, tail, object, err);
+    ZS_TRY(zs_object_open(store, key, object, err));
+    const uint64_t size = zs_object_size(*object);
+    if (size < n)
+        return ZS_OK; /* the caller sees it by the size, and knows better what to say */
+    enum zs_status status = zs_object_read(*object, size - n, n, tail, err);
+    if (status != ZS_OK) {
+        zs_object_close(*object);
+        *object = NULL;
+    }
+    return status;
+}
+
+uint64_t zs_object_size(const struct zs_object *object)
+{
+    return object->size;
+}
+
+enum zs_status zs_object_read(struct zs_object *object, uint64_t offset, size_t n, void *data, struct zs_error *err)
+{
+    if (offset > object->size || n > object->size - offset)
+        return zs_fail(err, ZS_CORRUPT, "expected %zu bytes at offset %llu, found an object of %llu bytes", n,
+                       (unsigned long long)offset, (unsigned long long)object->size);
+    return n == 0 ? ZS_OK : object->store->ops->read(object, offset, n, data, err);
+}
+
+void zs_object_close(struct zs_object *object)
+{
+    if (object != NULL)
+        object->store->ops->close(object);
+}
+
+enum zs_status zs_store_get(struct zs_store *store, const char *key, size_t max_bytes, struct zs_buffer *out,
+                            struct zs_error *err)
+{
+    if (store->ops->get != NULL)
+        return store->ops->get(store, key, max_bytes, out, err);
+    struct zs_object *object;
+    ZS_TRY(zs_object_open(store, key, &object, err));
+    const uint64_t size = zs_object_size(object);
+    enum zs_status status = ZS_OK;
+    if (size > max_bytes)
+        status = zs_fail(err, ZS_INVALID, "%s/%s: expected at most %zu bytes, found %llu", store->root, key, max_bytes,
+                         (unsigned long long)size);
+    if (status == ZS_OK)
+        status = zs_buffer_reset(out, (size_t)size, err);
+    if (status == ZS_OK)
+        status = zs_object_read(object, 0, (size_t)size, out->data, err);
+    if (status == ZS_OK)
+        out->size = (size_t)size;
+    zs_object_close(object);
+    return status;
+}
+
+enum zs_status zs_store_put(struct zs_store *store, const char *key, const void *data, size_t n, struct zs_error *err)
+{
+    struct zs_writer *writer;
+    ZS_TRY(store->ops->create(store, key, &writer, err));
+    enum zs_status status = zs_writer_write(writer, data, n, err);
+    if (status == ZS_OK)
+        return zs_writer_commit(writer, err);
+    zs_writer_abort(writer);
+    return status;
+}
+
+enum zs_status zs_store_create(struct zs_store *store, const char *key, struct zs_writer **writer, struct zs_error *err)
+{
+    return store->ops->create(store, key, writer, err);
+}
+
+enum zs_status zs_writer_write(struct zs_writer *writer, const void *data, size_t n, struct zs_error *err)
+{
+    return n == 0 ? ZS_OK : writer->store->ops->write(writer, data, n, err);
+}
+
+enum zs_status zs_writer_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n, struct zs_error *err)
+{
+    return n == 0 ? ZS_OK : writer->store->ops->patch(writer, offset, data, n, err);
+}
+
+enum zs_status zs_writer_read(struct zs_writer *writer, uint64_t offset, size_t n, void *data, struct zs_error *err)
+{
+    return n == 0 ? ZS_OK : writer->store->ops->read_back(writer, offset, n, data, err);
+}
+
+enum zs_status zs_writer_commit(struct zs_writer *writer, struct zs_error *err)
+{
+    return writer->store->ops->commit(writer, err);
+}
+
+void zs_writer_abort(struct zs_writer *writer)
+{
+    if (writer != NULL)
+        writer->store->ops->abort(writer);
+}
+
+enum zs_status zs_store_remove(struct zs_store *store, const char *key, struct zs_error *err)
+{
+    return store->ops->remove(store, key, err);
+}
+
+enum zs_status zs_store_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
+{
+    return store->ops->list(store, prefix, names, err);
+}
+
+void zs_names_free(char **names)
+{
+    if (names == NULL)
+        return;
+    for (char **p = names; *p != NULL; p++)
+        free(*p);
+    free(names);
+}

@@ -1,0 +1,106 @@
+/* store/store.h: where bytes live: named objects of bytes below one root. One table of functions, filled by vsi.c (every
+ * GDAL virtual file system) and memory.c (tests, fault injection).
+ *
+ * Keys are relative to the root, with "/" between components and none at either end. Absent is ZS_NOT_FOUND and
+ * nothing else is: a refused, broken or short answer is ZS_IO. Messages begin with the object's full name.
+ */
+#ifndef ZS_STORE_STORE_H
+#define ZS_STORE_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+
+struct zs_store;
+struct zs_object;
+struct zs_writer;
+
+/* ---- Stores ---- */
+
+/* A directory, URL or archive in any GDAL virtual file system. Nothing is opened or requested yet. `root` is copied. */
+enum zs_status zs_store_open_vsi(const char *root, struct zs_store **store, struct zs_error *err) ZS_MUST_CHECK;
+/* Objects in memory, empty at first. */
+enum zs_status zs_store_open_memory(struct zs_store **store, struct zs_error *err) ZS_MUST_CHECK;
+void zs_store_free(struct zs_store *store); /* NULL is allowed */
+
+/* The whole object into `out` (from its start). ZS_INVALID when it has more than max_bytes, before anything is
+ * allocated for them. */
+enum zs_status zs_store_get(struct zs_store *store, const char *key, size_t max_bytes, struct zs_buffer *out,
+                            struct zs_error *err) ZS_MUST_CHECK;
+/* Publishes an object from memory, whole or not at all. */
+enum zs_status zs_store_put(struct zs_store *store, const char *key, const void *data, size_t n,
+                            struct zs_error *err) ZS_MUST_CHECK;
+/* Removes an object; one that is absent is fine. */
+enum zs_status zs_store_remove(struct zs_store *store, const char *key, struct zs_error *err) ZS_MUST_CHECK;
+/* Names directly below `prefix` ("" is the root) of objects and, with a trailing "/", of prefixes of further objects.
+ * NULL-terminated, freed with zs_names_free(). ZS_UNSUPPORTED where listing is impossible. */
+enum zs_status zs_store_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err) ZS_MUST_CHECK;
+void zs_names_free(char **names);
+
+/* ---- Objects opened for reading, from many threads at once ---- */
+
+enum zs_status zs_object_open(struct zs_store *store, const char *key, struct zs_object **object,
+                              struct zs_error *err) ZS_MUST_CHECK;
+/* The same, and reads the object's last n bytes into `tail`, in one request where the transport can. When the object has
+ * fewer than n bytes (see its size) `tail` is not filled. */
+enum zs_status zs_object_open_tail(struct zs_store *store, const char *key, size_t n, void *tail,
+                                   struct zs_object **object, struct zs_error *err) ZS_MUST_CHECK;
+uint64_t zs_object_size(const struct zs_object *object);
+/* Reads exactly n bytes. A range beyond the end is ZS_CORRUPT, a short answer ZS_IO. */
+enum zs_status zs_object_read(struct zs_object *object, uint64_t offset, size_t n, void *data,
+                              struct zs_error *err) ZS_MUST_CHECK;
+void zs_object_close(struct zs_object *object); /* NULL is allowed */
+
+/* ---- Objects being written, by one thread at a time: appears whole under its key at commit, replacing an older one, or not at all ---- */
+
+enum zs_status zs_store_create(struct zs_store *store, const char *key, struct zs_writer **writer,
+                               struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_writer_write(struct zs_writer *writer, const void *data, size_t n, struct zs_error *err) ZS_MUST_CHECK;
+/* Replaces bytes written before, and reads them back: offset + n must not exceed what was written. */
+enum zs_status zs_writer_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n,
+                               struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_writer_read(struct zs_writer *writer, uint64_t offset, size_t n, void *data, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_writer_commit(struct zs_writer *writer, struct zs_error *err) ZS_MUST_CHECK; /* releases it, also on failure */
+void zs_writer_abort(struct zs_writer *writer);                                                /* releases it; NULL is allowed */
+
+/* ---- What a filling provides ---- */
+
+struct zs_store_ops {
+    enum zs_status (*open)(struct zs_store *s, const char *key, struct zs_object **object, struct zs_error *err);
+    enum zs_status (*read)(struct zs_object *object, uint64_t offset, size_t n, void *data, struct zs_error *err);
+    void (*close)(struct zs_object *object);
+    enum zs_status (*create)(struct zs_store *s, const char *key, struct zs_writer **writer, struct zs_error *err);
+    enum zs_status (*write)(struct zs_writer *writer, const void *data, size_t n, struct zs_error *err);
+    enum zs_status (*patch)(struct zs_writer *writer, uint64_t offset, const void *data, size_t n, struct zs_error *err);
+    enum zs_status (*read_back)(struct zs_writer *writer, uint64_t offset, size_t n, void *data, struct zs_error *err);
+    enum zs_status (*commit)(struct zs_writer *writer, struct zs_error *err);
+    void (*abort)(struct zs_writer *writer);
+    enum zs_status (*remove)(struct zs_store *s, const char *key, struct zs_error *err);
+    enum zs_status (*list)(struct zs_store *s, const char *prefix, char ***names, struct zs_error *err);
+    void (*free)(struct zs_store *s);
+    /* Optional (NULL: made of the ones above): where one request does it all. */
+    enum zs_status (*open_tail)(struct zs_store *s, const char *key, size_t n, void *tail, struct zs_object **object,
+                                struct zs_error *err);
+    enum zs_status (*get)(struct zs_store *s, const char *key, size_t max_bytes, struct zs_buffer *out,
+                          struct zs_error *err);
+};
+
+/* What every filling's own structures begin with. */
+struct zs_store {
+    const struct zs_store_ops *ops;
+    char *root;     /* for messages, and the VSI path of the root for vsi.c */
+    bool is_remote; /* a round trip costs more than reading some more bytes */
+};
+struct zs_object {
+    struct zs_store *store;
+    uint64_t size;
+    uint64_t version; /* differs, as far as can be told, when the object under this key was replaced */
+};
+struct zs_writer {
+    struct zs_store *store;
+};
+
+#endif

@@ -1,0 +1,251 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/memory.h"
+#include "zarr/node.h"
+
+/* The specification's rule for members that a reader does not know: fail, unless the member says that it need not be
+ * understood. */
+static enum zs_status check_members(const zs_json *document, struct zs_error *err)
+{
+    static const char *const known[] = {"zarr_format",     "node_type",          "shape",
+                                        "data_type",       "chunk_grid",         "chunk_key_encoding",
+                                        "fill_value",      "codecs",             "attributes",
+                                        "dimension_names", "storage_transformers", "consolidated_metadata"};
+    for (const zs_json *member = zs_json_first(document); member != NULL; member = zs_json_next(member)) {
+        const char *name = zs_json_name(member);
+        size_t i = 0;
+        while (i < sizeof known / sizeof known[0] && strcmp(name, known[i]) != 0)
+            i++;
+        bool must_understand = true;
+        (void)zs_json_bool(zs_json_get(member, "must_understand"), &must_understand);
+        if (i == sizeof known / sizeof known[0] && must_understand)
+            return zs_fail(err, ZS_UNSUPPORTED, "member \"%.100s\" must be understood and is not known", name);
+    }
+    return ZS_OK;
+}
+
+/* A list of sizes, each at least `least`: `name` in messages. */
+static enum zs_status parse_sizes(const zs_json *list, const char *name, uint64_t least, uint64_t *sizes, size_t n,
+                                  struct zs_error *err)
+{
+    if (zs_json_size(list) != n)
+        return zs_fail(err, ZS_INVALID, "%s: expected %zu sizes, one per dimension of shape, found %zu", name, n,
+                       zs_json_size(list));
+    size_t i = 0;
+    for (const zs_json *size = zs_json_first(list); size != NULL; size = zs_json_next(size), i++) {
+        if (zs_json_uint64(size, &sizes[i]) && sizes[i] >= least)
+            continue;
+        char *text = zs_json_print(size);
+        (void)zs_fail(err, ZS_INVALID, "%s[%zu]: expected an integer of %" PRIu64 " to 18446744073709551615, found %.60s",
+                      name, i, least, text != NULL ? text : "?");
+        free(text);
+        return ZS_INVALID;
+    }
+    return ZS_OK;
+}
+
+/* Zero sizes left out, so that no part of the product (a stride, a number of rows) overflows either. */
+static bool product_fits(const uint64_t *sizes, int n, uint64_t unit)
+{
+    uint64_t product = unit;
+    for (int i = 0; i < n; i++)
+        if (sizes[i] != 0 && !zs_mul_u64(product, sizes[i], &product))
+            return false;
+    return true;
+}
+
+static enum zs_status parse_shape(const zs_json *shape, struct zs_array_meta *meta, struct zs_error *err)
+{
+    if (!zs_json_is_array(shape))
+        return zs_fail(err, ZS_INVALID, "shape: expected an array of sizes, found %s",
+                       shape == NULL ? "no such member" : "something else");
+    const size_t ndim = zs_json_size(shape);
+    if (ndim > ZS_MAX_NDIM)
+        return zs_fail(err, ZS_UNSUPPORTED, "shape: expected at most %d dimensions, found %zu", ZS_MAX_NDIM, ndim);
+    meta->ndim = (int)ndim;
+    ZS_TRY(parse_sizes(shape, "shape", 0, meta->shape, ndim, err));
+    if (!product_fits(meta->shape, meta->ndim, 1)) {
+        char *text = zs_json_print(shape);
+        (void)zs_fail(err, ZS_INVALID, "shape: expected fewer than 2^64 elements, found %.200s",
+                      text != NULL ? text : "more");
+        free(text);
+        return ZS_INVALID;
+    }
+    return ZS_OK;
+}
+
+/* The name of an extension point that has to be there, and its configuration when that is an object. */
+static enum zs_status require_extension(const zs_json *document, const char *member, const char **name,
+                                        const zs_json **configuration, struct zs_error *err)
+{
+    const zs_json *point = zs_json_get(document, member);
+    if (point == NULL)
+        return zs_fail(err, ZS_INVALID, "%s is missing", member);
+    *name = zs_extension_name(point, configuration);
+    if (*name == NULL)
+        return zs_fail(err, ZS_INVALID, "%s: expected a string or an object with a \"name\"", member);
+    if (*configuration != NULL && !zs_json_is_object(*configuration))
+        return zs_fail(err, ZS_INVALID, "%s \"%.100s\": expected an object as configuration", member, *name);
+    return ZS_OK;
+}
+
+/* After shape and data_type. */
+static enum zs_status parse_chunk_grid(const zs_json *document, struct zs_array_meta *meta, struct zs_error *err)
+{
+    const char *name;
+    const zs_json *configuration;
+    ZS_TRY(require_extension(document, "chunk_grid", &name, &configuration, err));
+    if (strcmp(name, "regular") != 0)
+        return zs_fail(err, ZS_UNSUPPORTED, "chunk_grid \"%.100s\" is not supported", name);
+    const zs_json *chunk_shape = zs_json_get(configuration, "chunk_shape");
+    if (!zs_json_is_array(chunk_shape))
+        return zs_fail(err, ZS_INVALID, "chunk_grid: expected an array of sizes as configuration.chunk_shape, found %s",
+                       chunk_shape == NULL ? "no such member" : "something else");
+    ZS_TRY(parse_sizes(chunk_shape, "chunk_grid: chunk_shape", 1, meta->chunk_shape, (size_t)meta->ndim, err));
+    /* That the number of chunks fits follows from shape, since no chunk is smaller than an element. */
+    if (!product_fits(meta->chunk_shape, meta->ndim, meta->dtype.size)) {
+        char *text = zs_json_print(chunk_shape);
+        (void)zs_fail(err, ZS_INVALID, "chunk_grid: chunk_shape: expected chunks of fewer than 2^64 bytes, found %.200s of %s",
+                      text != NULL ? text : "more", meta->dtype.name);
+        free(text);
+        return ZS_INVALID;
+    }
+    return ZS_OK;
+}
+
+static enum zs_status parse_chunk_key_encoding(const zs_json *document, struct zs_array_meta *meta, struct zs_error *err)
+{
+    const char *name;
+    const zs_json *configuration;
+    ZS_TRY(require_extension(document, "chunk_key_encoding", &name, &configuration, err));
+    meta->key_is_v2 = strcmp(name, "v2") == 0;
+    if (!meta->key_is_v2 && strcmp(name, "default") != 0)
+        return zs_fail(err, ZS_UNSUPPORTED, "chunk_key_encoding \"%.100s\" is not supported", name);
+    meta->key_separator = meta->key_is_v2 ? '.' : '/';
+    const zs_json *separator = zs_json_get(configuration, "separator");
+    if (separator == NULL)
+        return ZS_OK;
+    if (zs_json_equals(separator, "/"))
+        meta->key_separator = '/';
+    else if (zs_json_equals(separator, "."))
+        meta->key_separator = '.';
+    else
+        return zs_fail(err, ZS_INVALID, "chunk_key_encoding \"%s\": expected \"/\" or \".\" as separator", name);
+    return ZS_OK;
+}
+
+static enum zs_status parse_codecs(const zs_json *document, struct zs_array_meta *meta, struct zs_error *err)
+{
+    meta->codecs = zs_json_get(document, "codecs");
+    if (!zs_json_is_array(meta->codecs) || zs_json_first(meta->codecs) == NULL)
+        return zs_fail(err, ZS_INVALID, "codecs: expected an array of at least one codec, found %s",
+                       meta->codecs == NULL ? "no such member" : "something else");
+    size_t i = 0;
+    for (const zs_json *codec = zs_json_first(meta->codecs); codec != NULL; codec = zs_json_next(codec), i++) {
+        const char *name = zs_extension_name(codec, NULL);
+        if (name == NULL)
+            return zs_fail(err, ZS_INVALID, "codecs[%zu]: expected a string or an object with a \"name\"", i);
+        if (strcmp(name, "sharding_indexed") == 0)
+            meta->is_sharded = true;
+    }
+    return ZS_OK;
+}
+
+static enum zs_status check_storage_transformers(const zs_json *document, struct zs_error *err)
+{
+    const zs_json *list = zs_json_get(document, "storage_transformers");
+    if (zs_json_typeof(list) == ZS_JSON_NULL)
+        return ZS_OK;
+    if (!zs_json_is_array(list))
+        return zs_fail(err, ZS_INVALID, "storage_transformers: expected an array");
+    if (zs_json_first(list) == NULL)
+        return ZS_OK;
+    const char *name = zs_extension_name(zs_json_first(list), NULL);
+    return zs_fail(err, ZS_UNSUPPORTED, "storage transformer \"%.100s\" is not supported", name != NULL ? name : "?");
+}
+
+/* Copies the names in `list`, which has one entry per dimension. False without memory. */
+static bool copy_names(const zs_json *list, struct zs_array_meta *meta)
+{
+    int i = 0;
+    for (const zs_json *entry = zs_json_first(list); entry != NULL; entry = zs_json_next(entry), i++) {
+        const char *name;
+        if (!zs_json_string(entry, &name) || name[0] == '\0')
+            continue;
+        meta->dimension_names[i] = zs_strdup(name);
+        if (meta->dimension_names[i] == NULL)
+            return false;
+    }
+    return true;
+}
+
+static enum zs_status parse_dimension_names(const zs_json *document, struct zs_array_meta *meta, struct zs_error *err)
+{
+    const zs_json *names = zs_json_get(document, "dimension_names");
+    if (zs_json_typeof(names) == ZS_JSON_NULL) {
+        /* Where xarray put them in Zarr v2, and stores converted from it still have them. An attribute is not metadata, so
+         * it is not an error when it makes no sense. */
+        names = zs_json_get(zs_json_get(document, "attributes"), "_ARRAY_DIMENSIONS");
+        if (!zs_json_is_array(names) || zs_json_size(names) != (size_t)meta->ndim)
+            return ZS_OK;
+    } else {
+        if (!zs_json_is_array(names) || zs_json_size(names) != (size_t)meta->ndim)
+            return zs_fail(err, ZS_INVALID, "dimension_names: expected an array of %d names, found %zu entries", meta->ndim,
+                           zs_json_size(names));
+        for (const zs_json *c = zs_json_first(names); c != NULL; c = zs_json_next(c))
+            if (zs_json_typeof(c) != ZS_JSON_STRING && zs_json_typeof(c) != ZS_JSON_NULL)
+                return zs_fail(err, ZS_INVALID, "dimension_names: expected strings or null");
+    }
+    if (!copy_names(names, meta))
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate the names of dimensions");
+    return ZS_OK;
+}
+
+static enum zs_status check_attributes(const zs_json *document, struct zs_error *err)
+{
+    const zs_json *attributes = zs_json_get(document, "attributes");
+    if (zs_json_typeof(attributes) != ZS_JSON_NULL && !zs_json_is_object(attributes))
+        return zs_fail(err, ZS_INVALID, "attributes: expected an object");
+    return ZS_OK;
+}
+
+static enum zs_status parse(const zs_json *document, struct zs_array_meta *meta, struct zs_error *err)
+{
+    ZS_TRY(check_members(document, err));
+    ZS_TRY(check_storage_transformers(document, err));
+    ZS_TRY(check_attributes(document, err));
+    ZS_TRY(parse_shape(zs_json_get(document, "shape"), meta, err));
+    ZS_TRY(zs_dtype_parse(zs_json_get(document, "data_type"), &meta->dtype, err));
+    ZS_TRY(zs_fill_value_parse(&meta->dtype, zs_json_get(document, "fill_value"), meta->fill_value,
+                               &meta->fill_value_is_null, err));
+    ZS_TRY(parse_chunk_grid(document, meta, err));
+    ZS_TRY(parse_chunk_key_encoding(document, meta, err));
+    ZS_TRY(parse_codecs(document, meta, err));
+    return parse_dimension_names(document, meta, err);
+}
+
+enum zs_status zs_array_meta_parse(const zs_json *document, struct zs_array_meta **out, struct zs_error *err)
+{
+    struct zs_array_meta *meta = zs_calloc(1, sizeof *meta);
+    if (meta == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate the metadata of an array");
+    enum zs_status status = parse(document, meta, err);
+    if (status != ZS_OK) {
+        zs_array_meta_free(meta);
+        return status;
+    }
+    *out = meta;
+    return ZS_OK;
+}
+
+void zs_array_meta_free(struct zs_array_meta *meta)
+{
+    if (meta == NULL)
+        return;
+    for (int i = 0; i < ZS_MAX_NDIM; i++)
+        free(meta->dimension_names[i]);
+    free(meta);
+}

@@ -1,0 +1,137 @@
+#include "zarr/document.h"
+
+static void add_shape(zs_json *parent, const char *name, const uint64_t *shape, int n)
+{
+    zs_json *list = zs_json_add_array(parent, name);
+    for (int d = 0; d < n; d++)
+        zs_json_add_uint64(list, NULL, shape[d]);
+}
+
+/* Adds {"name": ...} to a list of codecs; the result takes a "configuration". */
+static zs_json *add_codec(zs_json *codecs, const char *name)
+{
+    zs_json *codec = zs_json_add_object(codecs, NULL);
+    zs_json_add_string(codec, "name", name);
+    return codec;
+}
+
+static void add_bytes_codec(zs_json *codecs, size_t swap_unit)
+{
+    zs_json *codec = add_codec(codecs, "bytes");
+    if (swap_unit > 1)
+        zs_json_add_string(zs_json_add_object(codec, "configuration"), "endian", "little");
+}
+
+/* bytes, a compressor, crc32c: as `e` says, for elements of `dtype`. */
+static void add_chunk_codecs(zs_json *codecs, const struct zs_dtype *dtype, const struct zs_encoding *e)
+{
+    add_bytes_codec(codecs, dtype->swap_unit);
+    zs_json *configuration;
+    switch (e->compression) {
+    case ZS_COMPRESS_NONE:
+        break;
+    case ZS_COMPRESS_ZSTD:
+        configuration = zs_json_add_object(add_codec(codecs, "zstd"), "configuration");
+        zs_json_add_int64(configuration, "level", e->level);
+        zs_json_add_bool(configuration, "checksum", false);
+        break;
+    case ZS_COMPRESS_GZIP:
+        configuration = zs_json_add_object(add_codec(codecs, "gzip"), "configuration");
+        zs_json_add_int64(configuration, "level", e->level);
+        break;
+    case ZS_COMPRESS_BLOSC:
+        configuration = zs_json_add_object(add_codec(codecs, "blosc"), "configuration");
+        zs_json_add_string(configuration, "cname", e->blosc_cname);
+        zs_json_add_int64(configuration, "clevel", e->level);
+        zs_json_add_string(configuration, "shuffle", e->blosc_shuffle);
+        zs_json_add_uint64(configuration, "typesize", dtype->size);
+        zs_json_add_int64(configuration, "blocksize", 0);
+        break;
+    }
+    if (e->chunk_checksum)
+        add_codec(codecs, "crc32c");
+}
+
+zs_json *zs_array_document(const struct zs_array_spec *spec)
+{
+    zs_json *doc = zs_json_new_object();
+    zs_json_add_int64(doc, "zarr_format", 3);
+    zs_json_add_string(doc, "node_type", "array");
+    add_shape(doc, "shape", spec->shape, spec->ndim);
+    zs_json_add_string(doc, "data_type", spec->dtype.name);
+
+    zs_json *grid = zs_json_add_object(doc, "chunk_grid");
+    zs_json_add_string(grid, "name", "regular");
+    add_shape(zs_json_add_object(grid, "configuration"), "chunk_shape",
+              spec->is_sharded ? spec->shard_shape : spec->chunk_shape, spec->ndim);
+    zs_json *keys = zs_json_add_object(doc, "chunk_key_encoding");
+    zs_json_add_string(keys, "name", "default");
+    zs_json_add_string(zs_json_add_object(keys, "configuration"), "separator", "/");
+    zs_json *fill = zs_fill_value_add(doc, "fill_value", &spec->dtype, spec->fill_value);
+
+    zs_json *codecs = zs_json_add_array(doc, "codecs");
+    if (spec->is_sharded) {
+        zs_json *sharding = zs_json_add_object(add_codec(codecs, "sharding_indexed"), "configuration");
+        add_shape(sharding, "chunk_shape", spec->chunk_shape, spec->ndim);
+        add_chunk_codecs(zs_json_add_array(sharding, "codecs"), &spec->dtype, &spec->encoding);
+        zs_json *index_codecs = zs_json_add_array(sharding, "index_codecs");
+        add_bytes_codec(index_codecs, 8);
+        add_codec(index_codecs, "crc32c");
+        zs_json_add_string(sharding, "index_location", spec->encoding.index_at_start ? "start" : "end");
+    } else {
+        add_chunk_codecs(codecs, &spec->dtype, &spec->encoding);
+    }
+
+    if (spec->ndim > 0) {
+        zs_json *names = zs_json_add_array(doc, "dimension_names");
+        for (int d = 0; d < spec->ndim; d++) {
+            if (spec->dimension_names[d] != NULL)
+                zs_json_add_string(names, NULL, spec->dimension_names[d]);
+            else
+                zs_json_add_null(names, NULL);
+        }
+    }
+    zs_json *attributes = zs_json_add_object(doc, "attributes");
+    if (fill == NULL || attributes == NULL) {
+        zs_json_free(doc);
+        return NULL;
+    }
+    return doc;
+}
+
+zs_json *zs_group_document(void)
+{
+    zs_json *doc = zs_json_new_object();
+    zs_json_add_int64(doc, "zarr_format", 3);
+    zs_json_add_string(doc, "node_type", "group");
+    if (zs_json_add_object(doc, "attributes") == NULL) {
+        zs_json_free(doc);
+        return NULL;
+    }
+    return doc;
+}
+
+zs_json *zs_document_attributes(zs_json *document)
+{
+    zs_json *attributes = zs_json_get_mutable(document, "attributes");
+    return attributes != NULL ? attributes : zs_json_add_object(document, "attributes");
+}
+
+enum zs_status zs_document_consolidate(zs_json *group, const char *const *paths, zs_json *const *documents, size_t count,
+                                       struct zs_error *err)
+{
+    zs_json *consolidated = zs_json_new_object();
+    zs_json_add_string(consolidated, "kind", "inline");
+    zs_json_add_bool(consolidated, "must_understand", false);
+    zs_json *metadata = zs_json_add_object(consolidated, "metadata");
+    bool whole = metadata != NULL;
+    for (size_t i = 0; i < count && whole; i++)
+        whole = zs_json_add(metadata, paths[i], zs_json_copy(documents[i])) != NULL;
+    if (!whole) {
+        zs_json_free(consolidated);
+        return zs_fail(err, ZS_NO_MEMORY, "cannot build consolidated metadata");
+    }
+    return zs_json_set(group, "consolidated_metadata", consolidated) != NULL
+               ? ZS_OK
+               : zs_fail(err, ZS_NO_MEMORY, "cannot build consolidated metadata");
+}

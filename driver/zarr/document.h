@@ -1,0 +1,45 @@
+/* zarr/document.h: zarr.json documents of new arrays and groups (core specification 3.1; sharding codec). */
+#ifndef ZS_ZARR_DOCUMENT_H
+#define ZS_ZARR_DOCUMENT_H
+
+#include "zarr/node.h"
+
+enum zs_compression { ZS_COMPRESS_NONE, ZS_COMPRESS_ZSTD, ZS_COMPRESS_BLOSC, ZS_COMPRESS_GZIP };
+
+/* How chunks are encoded. */
+struct zs_encoding {
+    enum zs_compression compression;
+    int level;
+    const char *blosc_cname;   /* "zstd", "lz4" ...; borrowed */
+    const char *blosc_shuffle; /* "noshuffle", "shuffle", "bitshuffle" */
+    bool chunk_checksum;       /* crc32c behind each chunk */
+    bool index_at_start;
+};
+
+/* An array to be created. Shapes in elements, slowest dimension first. */
+struct zs_array_spec {
+    int ndim;
+    uint64_t shape[ZS_MAX_NDIM];
+    uint64_t chunk_shape[ZS_MAX_NDIM]; /* the smallest unit that is decoded */
+    bool is_sharded;
+    uint64_t shard_shape[ZS_MAX_NDIM]; /* multiples of chunk_shape */
+    struct zs_dtype dtype;
+    unsigned char fill_value[ZS_MAX_ITEM_SIZE];
+    const char *dimension_names[ZS_MAX_NDIM]; /* NULL where unnamed */
+    struct zs_encoding encoding;
+};
+
+/* The document of the array, with empty attributes; NULL without memory. Released with zs_json_free(). */
+zs_json *zs_array_document(const struct zs_array_spec *spec);
+
+/* The document of a group with empty attributes; NULL without memory. */
+zs_json *zs_group_document(void);
+
+/* The `attributes` of a document, made when absent; NULL without memory. */
+zs_json *zs_document_attributes(zs_json *document);
+
+/* Adds (or replaces) inline consolidated metadata: the documents of `count` nodes at `paths` below this group. */
+enum zs_status zs_document_consolidate(zs_json *group, const char *const *paths, zs_json *const *documents, size_t count,
+                                       struct zs_error *err) ZS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,206 @@
+#include "zarr/dtype.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "zarr/node.h"
+
+static const struct {
+    const char *name;
+    enum zs_data_type type;
+    unsigned char size;
+    unsigned char swap_unit;
+} types[] = {
+    {"bool", ZS_BOOL, 1, 1},
+    {"int8", ZS_INT8, 1, 1},
+    {"uint8", ZS_UINT8, 1, 1},
+    {"int16", ZS_INT16, 2, 2},
+    {"uint16", ZS_UINT16, 2, 2},
+    {"int32", ZS_INT32, 4, 4},
+    {"uint32", ZS_UINT32, 4, 4},
+    {"int64", ZS_INT64, 8, 8},
+    {"uint64", ZS_UINT64, 8, 8},
+    {"float16", ZS_FLOAT16, 2, 2},
+    {"float32", ZS_FLOAT32, 4, 4},
+    {"float64", ZS_FLOAT64, 8, 8},
+    {"complex64", ZS_COMPLEX64, 8, 4},
+    {"complex128", ZS_COMPLEX128, 16, 8},
+    {"numpy.datetime64", ZS_DATETIME64, 8, 8},
+    {"numpy.timedelta64", ZS_TIMEDELTA64, 8, 8},
+    {"r8", ZS_RAW, 1, 1},
+};
+#define TYPE_COUNT (sizeof types / sizeof types[0])
+
+static struct zs_dtype make(size_t i)
+{
+    struct zs_dtype dtype = {
+        .type = types[i].type, .size = types[i].size, .swap_unit = types[i].swap_unit, .unit_scale = 1};
+    (void)snprintf(dtype.name, sizeof dtype.name, "%s", types[i].name);
+    if (dtype.type == ZS_DATETIME64 || dtype.type == ZS_TIMEDELTA64)
+        (void)snprintf(dtype.unit, sizeof dtype.unit, "generic");
+    return dtype;
+}
+
+struct zs_dtype zs_dtype_of(enum zs_data_type type)
+{
+    for (size_t i = 0; i < TYPE_COUNT; i++)
+        if (types[i].type == type)
+            return make(i);
+    return make(TYPE_COUNT - 1);
+}
+
+/* r<N>: N bits of no meaning. */
+static enum zs_status parse_raw(const char *name, struct zs_dtype *dtype, struct zs_error *err)
+{
+    char *end;
+    const unsigned long bits = strtoul(name + 1, &end, 10);
+    if (bits == 0 || bits % 8 != 0 || name[1] == '0')
+        return zs_fail(err, ZS_INVALID, "data_type: expected r<N> with N a multiple of 8, found \"%.40s\"", name);
+    if (bits > 8 * ZS_MAX_ITEM_SIZE)
+        return zs_fail(err, ZS_UNSUPPORTED, "data_type \"%.40s\": raw types of more than %d bits are not supported", name,
+                       8 * ZS_MAX_ITEM_SIZE);
+    struct zs_dtype raw = zs_dtype_of(ZS_RAW);
+    raw.size = bits / 8;
+    (void)snprintf(raw.name, sizeof raw.name, "r%lu", bits);
+    *dtype = raw;
+    return ZS_OK;
+}
+
+static bool is_raw(const char *name)
+{
+    return name[0] == 'r' && name[1] != '\0' && strspn(name + 1, "0123456789") == strlen(name + 1);
+}
+
+/* {"unit": "ns", "scale_factor": 1}. Both may be missing; numpy calls a count without unit "generic". */
+static enum zs_status parse_time_unit(const zs_json *configuration, struct zs_dtype *dtype, struct zs_error *err)
+{
+    static const char *const units[] = {"Y",  "M",  "W",  "D",  "h",  "m",  "s",      "ms",
+                                        "us", "ns", "ps", "fs", "as", "generic"};
+    const zs_json *unit = zs_json_get(configuration, "unit");
+    const zs_json *scale = zs_json_get(configuration, "scale_factor");
+    if (unit != NULL) {
+        const char *text = NULL;
+        (void)zs_json_string(unit, &text);
+        if (text != NULL && (strcmp(text, "\xce\xbcs") == 0 || strcmp(text, "\xc2\xb5s") == 0))
+            text = "us"; /* Greek mu, or the micro sign */
+        size_t i = 0;
+        while (text != NULL && i < sizeof units / sizeof units[0] && strcmp(text, units[i]) != 0)
+            i++;
+        if (text == NULL || i == sizeof units / sizeof units[0])
+            return zs_fail(err, ZS_INVALID, "data_type \"%s\": expected a unit of time such as \"ns\", found \"%.40s\"",
+                           dtype->name, text != NULL ? text : "(no string)");
+        (void)snprintf(dtype->unit, sizeof dtype->unit, "%s", units[i]);
+    }
+    int64_t factor = 1;
+    if (scale != NULL && (!zs_json_int64(scale, &factor) || factor < 1 || factor > INT32_MAX))
+        return zs_fail(err, ZS_INVALID, "data_type \"%s\": expected a scale_factor of 1 to 2147483647", dtype->name);
+    dtype->unit_scale = factor;
+    return ZS_OK;
+}
+
+enum zs_status zs_dtype_parse(const zs_json *data_type, struct zs_dtype *dtype, struct zs_error *err)
+{
+    if (data_type == NULL)
+        return zs_fail(err, ZS_INVALID, "data_type is missing");
+    const zs_json *configuration;
+    const char *name = zs_extension_name(data_type, &configuration);
+    if (name == NULL)
+        return zs_fail(err, ZS_INVALID, "data_type: expected a string or an object with a \"name\"");
+    if (configuration != NULL && !zs_json_is_object(configuration))
+        return zs_fail(err, ZS_INVALID, "data_type \"%.100s\": expected an object as configuration", name);
+    const bool is_numpy_time = strncmp(name, "numpy.", 6) == 0;
+    if (!is_numpy_time && zs_json_size(configuration) != 0)
+        return zs_fail(err, ZS_UNSUPPORTED, "data_type \"%.100s\" with a configuration is not supported", name);
+    if (is_raw(name))
+        return parse_raw(name, dtype, err);
+    for (size_t i = 0; i < TYPE_COUNT; i++) {
+        if (strcmp(types[i].name, name) != 0)
+            continue;
+        struct zs_dtype found = make(i);
+        if (is_numpy_time)
+            ZS_TRY(parse_time_unit(configuration, &found, err));
+        *dtype = found;
+        return ZS_OK;
+    }
+    return zs_fail(err, ZS_UNSUPPORTED, "data_type \"%.100s\" is not supported", name);
+}
+
+double zs_half_to_double(uint16_t half)
+{
+    const double sign = (half & 0x8000U) != 0 ? -1 : 1;
+    const int exponent = (half >> 10) & 0x1f;
+    const int fraction = half & 0x3ff;
+    if (exponent == 0x1f)
+        return fraction != 0 ? (double)NAN : sign * (double)INFINITY;
+    if (exponent == 0)
+        return sign * ldexp(fraction, -24);
+    return sign * ldexp(fraction + 0x400, exponent - 25);
+}
+
+uint16_t zs_half_from_double(double value)
+{
+    const unsigned sign = signbit(value) ? 0x8000U : 0;
+    if (isnan(value))
+        return 0x7e00;
+    const double magnitude = fabs(value);
+    if (magnitude >= 65520) /* half of the last step above the largest half */
+        return (uint16_t)(sign | 0x7c00U);
+    int exponent;
+    (void)frexp(magnitude, &exponent); /* magnitude is in [2^(exponent-1), 2^exponent), or 0 */
+    if (exponent < -13 || magnitude == 0)
+        exponent = -13; /* subnormal: the step stays */
+    /* nearbyint rounds half to even. A result of 2^11 carries into the exponent by itself. */
+    const unsigned steps = (unsigned)nearbyint(ldexp(magnitude, 11 - exponent));
+    return (uint16_t)(sign | (((unsigned)(exponent + 13) << 10) + steps));
+}
+
+double zs_dtype_to_double(const struct zs_dtype *dtype, const void *value)
+{
+    union {
+        int16_t i16;
+        uint16_t u16;
+        int32_t i32;
+        uint32_t u32;
+        int64_t i64;
+        uint64_t u64;
+        float f32;
+        double f64;
+        unsigned char bytes[ZS_MAX_ITEM_SIZE];
+    } u;
+    memcpy(u.bytes, value, dtype->size);
+    switch (dtype->type) {
+    case ZS_BOOL:
+        return u.bytes[0] != 0;
+    case ZS_INT8:
+        return (signed char)u.bytes[0];
+    case ZS_UINT8:
+    case ZS_RAW:
+        return u.bytes[0];
+    case ZS_INT16:
+        return u.i16;
+    case ZS_UINT16:
+        return u.u16;
+    case ZS_INT32:
+        return u.i32;
+    case ZS_UINT32:
+        return u.u32;
+    case ZS_INT64:
+    case ZS_DATETIME64:
+    case ZS_TIMEDELTA64:
+        return (double)u.i64;
+    case ZS_UINT64:
+        return (double)u.u64;
+    case ZS_FLOAT16:
+        return zs_half_to_double(u.u16);
+    case ZS_FLOAT32:
+    case ZS_COMPLEX64:
+        return (double)u.f32;
+    case ZS_FLOAT64:
+    case ZS_COMPLEX128:
+        return u.f64;
+    }
+    return 0;
+}

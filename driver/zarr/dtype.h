@@ -1,0 +1,54 @@
+/* zarr/dtype.h: data types of arrays and their fill values (core specification 3.1, "Data types" and "Fill value";
+ * zarr-extensions data-types for the datetime types). */
+#ifndef ZS_ZARR_DTYPE_H
+#define ZS_ZARR_DTYPE_H
+
+#include "shardedzarr.h"
+#include "zarr/json.h"
+
+/* Largest element: r<N> types up to this many bytes are read (as opaque bytes). */
+#define ZS_MAX_ITEM_SIZE 16
+
+/* One data type as the metadata declare it. */
+struct zs_dtype {
+    enum zs_data_type type;
+    size_t size;           /* bytes of one element */
+    size_t swap_unit;      /* bytes that change order with endianness: size, half of it for complex, 1 for none */
+    char name[48];         /* as in the metadata: "uint16", "numpy.datetime64" */
+    char unit[8];          /* datetime64 and timedelta64: "s", "ns", "D", "generic" ... (ASCII: "us"); else "" */
+    int64_t unit_scale;    /* ... and its scale factor; else 1 */
+};
+
+/* Reads the `data_type` member: a string, or {"name", "configuration"}. ZS_UNSUPPORTED names a type this core does not
+ * read; ZS_INVALID says what is malformed. */
+enum zs_status zs_dtype_parse(const zs_json *data_type, struct zs_dtype *dtype, struct zs_error *err) ZS_MUST_CHECK;
+
+/* The type for a public enumerator, for arrays to be created. */
+struct zs_dtype zs_dtype_of(enum zs_data_type type);
+
+/* Reads a `fill_value` into `value` (dtype->size bytes, native byte order). Accepts every encoding of the specification:
+ * numbers, booleans, "NaN", "Infinity", "-Infinity", "0x..." and "0b..." bit patterns of floats, [re, im], "NaT", arrays
+ * of bytes, base64 (raw types). Tolerated: bare NaN and Infinity tokens, 0 and 1 for bool, a number in quotes, one number
+ * for a complex type (its real part), and NULL or JSON null, which mean zero bits (*was_null is set; may be NULL). A
+ * value that the type cannot hold is ZS_INVALID. float16 is rounded from the nearest double. On failure `value` is
+ * undefined. */
+enum zs_status zs_fill_value_parse(const struct zs_dtype *dtype, const zs_json *fill_value, void *value, bool *was_null,
+                                   struct zs_error *err) ZS_MUST_CHECK;
+
+/* Adds `name` with the fill value in its canonical encoding, exact for every bit pattern: NaN with another payload than the
+ * quiet one as hexadecimal bits, raw bytes as an array. */
+zs_json *zs_fill_value_add(zs_json *parent, const char *name, const struct zs_dtype *dtype, const void *value);
+
+/* IEEE binary16 to double; exact. */
+double zs_half_to_double(uint16_t half);
+/* ... and from double, rounded half to even; what is too large becomes infinite, NaN the quiet NaN 0x7e00. */
+uint16_t zs_half_from_double(double value);
+
+/* Element at `value` (native order) as double: the real part of complex types, 0 or 1 for bool, the count for datetimes. */
+double zs_dtype_to_double(const struct zs_dtype *dtype, const void *value);
+
+/* Decodes base64 (RFC 4648, padding optional) to at most `capacity` bytes. Returns the count, or -1 when it is malformed
+ * or longer. */
+long zs_base64_decode(const char *text, void *out, size_t capacity);
+
+#endif

@@ -1,0 +1,346 @@
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "zarr/dtype.h"
+#include "zarr/number.h"
+
+/* ---- Reading ---- */
+
+/* The message of everything that does not fit: what was expected, and the value as it stands in the file. */
+static enum zs_status mismatch(const struct zs_dtype *dtype, const zs_json *found, const char *expected,
+                               struct zs_error *err)
+{
+    char *text = err != NULL ? zs_json_print(found) : NULL;
+    (void)zs_fail(err, ZS_INVALID, "fill_value of %s: expected %s, found %.100s", dtype->name, expected,
+                  text != NULL ? text : "?");
+    free(text);
+    return ZS_INVALID;
+}
+
+/* A number, also one in quotes: writers whose JSON library has no 64-bit integers do that. */
+static bool number_token(const zs_json *node, const char **token)
+{
+    return zs_json_number(node, token) || zs_json_string(node, token);
+}
+
+static enum zs_status parse_bool(const struct zs_dtype *dtype, const zs_json *node, void *value, struct zs_error *err)
+{
+    bool truth;
+    int64_t number;
+    if (!zs_json_bool(node, &truth)) {
+        if (!zs_json_int64(node, &number) || number < 0 || number > 1)
+            return mismatch(dtype, node, "true or false", err);
+        truth = number != 0;
+    }
+    *(unsigned char *)value = truth;
+    return ZS_OK;
+}
+
+static enum zs_status parse_integer(const struct zs_dtype *dtype, const zs_json *node, void *value, struct zs_error *err)
+{
+    const char *token;
+    if (dtype->type == ZS_UINT64) {
+        uint64_t number;
+        if (!number_token(node, &token) || !zs_number_uint64(token, &number))
+            return mismatch(dtype, node, "an integer of 0 to 18446744073709551615", err);
+        memcpy(value, &number, sizeof number);
+        return ZS_OK;
+    }
+    static const struct {
+        enum zs_data_type type;
+        int64_t min, max;
+    } ranges[] = {
+        {ZS_INT8, INT8_MIN, INT8_MAX},    {ZS_UINT8, 0, UINT8_MAX},   {ZS_INT16, INT16_MIN, INT16_MAX},
+        {ZS_UINT16, 0, UINT16_MAX},       {ZS_INT32, INT32_MIN, INT32_MAX}, {ZS_UINT32, 0, UINT32_MAX},
+        {ZS_INT64, INT64_MIN, INT64_MAX},
+    };
+    int64_t min = INT64_MIN, max = INT64_MAX; /* for the datetime types too */
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
+        if (ranges[i].type == dtype->type) {
+            min = ranges[i].min;
+            max = ranges[i].max;
+        }
+    }
+    int64_t number;
+    if (!number_token(node, &token) || !zs_number_int64(token, &number) || number < min || number > max) {
+        char expected[80];
+        (void)snprintf(expected, sizeof expected, "an integer of %" PRId64 " to %" PRId64, min, max);
+        return mismatch(dtype, node, expected, err);
+    }
+    if (dtype->size == 1) {
+        const uint8_t n = (uint8_t)number;
+        memcpy(value, &n, sizeof n);
+    } else if (dtype->size == 2) {
+        const uint16_t n = (uint16_t)number;
+        memcpy(value, &n, sizeof n);
+    } else if (dtype->size == 4) {
+        const uint32_t n = (uint32_t)number;
+        memcpy(value, &n, sizeof n);
+    } else {
+        memcpy(value, &number, sizeof number);
+    }
+    return ZS_OK;
+}
+
+/* "0x..." or "0b...": the bits of a value of `size` bytes as an unsigned integer. */
+static bool parse_bits(const char *text, size_t size, uint64_t *bits)
+{
+    if (text[0] != '0' || (text[1] != 'x' && text[1] != 'b'))
+        return false;
+    const char *const figures = text[1] == 'x' ? "0123456789abcdefABCDEF" : "01";
+    const unsigned base = text[1] == 'x' ? 16 : 2;
+    const uint64_t limit = size == 8 ? UINT64_MAX : ((uint64_t)1 << (8 * size)) - 1;
+    text += 2;
+    uint64_t n = 0;
+    if (*text == '\0')
+        return false;
+    for (; *text != '\0'; text++) {
+        const char *figure = strchr(figures, *text);
+        if (figure == NULL)
+            return false;
+        size_t digit = (size_t)(figure - figures);
+        if (digit > 15)
+            digit -= 6; /* upper case */
+        if (n > (limit - digit) / base)
+            return false;
+        n = n * base + digit;
+    }
+    *bits = n;
+    return true;
+}
+
+/* The bit pattern of NaN that the specification gives to "NaN", by width in bytes. */
+static uint64_t quiet_nan(size_t size)
+{
+    return size == 2 ? 0x7e00U : size == 4 ? 0x7fc00000U : UINT64_C(0x7ff8000000000000);
+}
+
+static void store_bits(uint64_t bits, size_t size, void *value)
+{
+    const uint16_t b16 = (uint16_t)bits;
+    const uint32_t b32 = (uint32_t)bits;
+    if (size == 2)
+        memcpy(value, &b16, sizeof b16);
+    else if (size == 4)
+        memcpy(value, &b32, sizeof b32);
+    else
+        memcpy(value, &bits, sizeof bits);
+}
+
+static uint64_t load_bits(size_t size, const void *value)
+{
+    uint16_t b16 = 0;
+    uint32_t b32 = 0;
+    uint64_t b64 = 0;
+    if (size == 2)
+        memcpy(&b16, value, sizeof b16);
+    else if (size == 4)
+        memcpy(&b32, value, sizeof b32);
+    else
+        memcpy(&b64, value, sizeof b64);
+    return b64 | b32 | b16;
+}
+
+/* One IEEE number of `size` bytes. */
+static bool parse_float(const zs_json *node, size_t size, void *value)
+{
+    const char *token;
+    if (!number_token(node, &token))
+        return false;
+    uint64_t bits;
+    if (zs_json_typeof(node) == ZS_JSON_STRING && parse_bits(token, size, &bits)) {
+        store_bits(bits, size, value);
+        return true;
+    }
+    if (strcmp(token, "+Infinity") == 0)
+        token++;
+    double number;
+    float single;
+    if (!zs_number_double(token, &number))
+        return false;
+    if (isnan(number)) {
+        store_bits(quiet_nan(size), size, value);
+    } else if (size == 8) {
+        memcpy(value, &number, sizeof number);
+    } else if (size == 4) {
+        if (!zs_number_float(token, &single))
+            return false;
+        memcpy(value, &single, sizeof single);
+    } else {
+        const uint16_t half = zs_half_from_double(number);
+        if (!isinf(number) && (half & 0x7fffU) == 0x7c00U)
+            return false;
+        memcpy(value, &half, sizeof half);
+    }
+    return true;
+}
+
+static const char float_expected[] = "a number in range, \"NaN\", \"Infinity\", \"-Infinity\" or \"0x\" and its bits";
+
+static enum zs_status parse_complex(const struct zs_dtype *dtype, const zs_json *node, void *value, struct zs_error *err)
+{
+    const size_t half = dtype->size / 2;
+    const bool is_pair = zs_json_is_array(node);
+    if (is_pair && zs_json_size(node) != 2)
+        return mismatch(dtype, node, "[real, imaginary]", err);
+    const zs_json *real = is_pair ? zs_json_first(node) : node;
+    memset(value, 0, dtype->size);
+    if (!parse_float(real, half, value) ||
+        (is_pair && !parse_float(zs_json_next(real), half, (unsigned char *)value + half)))
+        return mismatch(dtype, node, "[real, imaginary], each a number in range or a string for one", err);
+    return ZS_OK;
+}
+
+static enum zs_status parse_raw(const struct zs_dtype *dtype, const zs_json *node, void *value, struct zs_error *err)
+{
+    unsigned char *out = value;
+    const char *text;
+    bool ok;
+    if (zs_json_string(node, &text)) {
+        ok = zs_base64_decode(text, out, dtype->size) == (long)dtype->size;
+    } else {
+        ok = zs_json_is_array(node) && zs_json_size(node) == dtype->size;
+        for (const zs_json *c = ok ? zs_json_first(node) : NULL; c != NULL && ok; c = zs_json_next(c)) {
+            int64_t byte = -1;
+            ok = zs_json_int64(c, &byte) && byte >= 0 && byte <= 255;
+            *out++ = (unsigned char)byte;
+        }
+    }
+    if (ok)
+        return ZS_OK;
+    char expected[80];
+    (void)snprintf(expected, sizeof expected, "%zu bytes, as an array of integers or as base64", dtype->size);
+    return mismatch(dtype, node, expected, err);
+}
+
+enum zs_status zs_fill_value_parse(const struct zs_dtype *dtype, const zs_json *fill_value, void *value, bool *was_null,
+                                   struct zs_error *err)
+{
+    const bool is_null = zs_json_typeof(fill_value) == ZS_JSON_NULL;
+    if (was_null != NULL)
+        *was_null = is_null;
+    if (is_null) {
+        memset(value, 0, dtype->size);
+        return ZS_OK;
+    }
+    switch (dtype->type) {
+    case ZS_BOOL:
+        return parse_bool(dtype, fill_value, value, err);
+    case ZS_FLOAT16:
+    case ZS_FLOAT32:
+    case ZS_FLOAT64:
+        return parse_float(fill_value, dtype->size, value) ? ZS_OK : mismatch(dtype, fill_value, float_expected, err);
+    case ZS_COMPLEX64:
+    case ZS_COMPLEX128:
+        return parse_complex(dtype, fill_value, value, err);
+    case ZS_RAW:
+        return parse_raw(dtype, fill_value, value, err);
+    case ZS_DATETIME64:
+    case ZS_TIMEDELTA64:
+        if (zs_json_equals(fill_value, "NaT")) {
+            const int64_t not_a_time = INT64_MIN;
+            memcpy(value, &not_a_time, sizeof not_a_time);
+            return ZS_OK;
+        }
+        return parse_integer(dtype, fill_value, value, err);
+    default:
+        return parse_integer(dtype, fill_value, value, err);
+    }
+}
+
+/* ---- Writing ---- */
+
+static zs_json *add_float(zs_json *parent, const char *name, size_t size, const void *value)
+{
+    const uint64_t bits = load_bits(size, value);
+    double number;
+    float single;
+    if (size == 2) {
+        number = zs_half_to_double((uint16_t)bits);
+    } else if (size == 4) {
+        memcpy(&single, value, sizeof single);
+        number = (double)single; /* written as the double it is, so that readers need not know where to round */
+    } else {
+        memcpy(&number, value, sizeof number);
+    }
+    if (!isnan(number) || bits == quiet_nan(size))
+        return zs_json_add_double(parent, name, number);
+    char text[24];
+    (void)snprintf(text, sizeof text, "0x%0*" PRIx64, (int)(2 * size), bits);
+    return zs_json_add_string(parent, name, text);
+}
+
+zs_json *zs_fill_value_add(zs_json *parent, const char *name, const struct zs_dtype *dtype, const void *value)
+{
+    const unsigned char *bytes = value;
+    int64_t i64;
+    uint64_t u64;
+    switch (dtype->type) {
+    case ZS_BOOL:
+        return zs_json_add_bool(parent, name, bytes[0] != 0);
+    case ZS_FLOAT16:
+    case ZS_FLOAT32:
+    case ZS_FLOAT64:
+        return add_float(parent, name, dtype->size, value);
+    case ZS_COMPLEX64:
+    case ZS_COMPLEX128: {
+        const size_t half = dtype->size / 2;
+        zs_json *pair = zs_json_add_array(parent, name);
+        if (add_float(pair, NULL, half, bytes) == NULL || add_float(pair, NULL, half, bytes + half) == NULL)
+            return NULL;
+        return pair;
+    }
+    case ZS_RAW: {
+        zs_json *array = zs_json_add_array(parent, name);
+        for (size_t i = 0; i < dtype->size; i++)
+            if (zs_json_add_int64(array, NULL, bytes[i]) == NULL)
+                return NULL;
+        return array;
+    }
+    case ZS_UINT64:
+        memcpy(&u64, value, sizeof u64);
+        return zs_json_add_uint64(parent, name, u64);
+    case ZS_INT64:
+    case ZS_DATETIME64:
+    case ZS_TIMEDELTA64:
+        memcpy(&i64, value, sizeof i64);
+        if (dtype->type != ZS_INT64 && i64 == INT64_MIN)
+            return zs_json_add_string(parent, name, "NaT");
+        return zs_json_add_int64(parent, name, i64);
+    default: /* integers that a double holds */
+        return zs_json_add_int64(parent, name, (int64_t)zs_dtype_to_double(dtype, value));
+    }
+}
+
+/* ---- Base64 ---- */
+
+long zs_base64_decode(const char *text, void *out, size_t capacity)
+{
+    static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    unsigned char *bytes = out;
+    size_t figures = 0, n = 0;
+    uint32_t bits = 0;
+    for (; *text != '\0' && *text != '='; text++) {
+        const char *figure = strchr(alphabet, *text);
+        if (figure == NULL)
+            return -1;
+        bits = (bits << 6) | (uint32_t)(figure - alphabet);
+        if (++figures % 4 == 1)
+            continue; /* six bits are no byte yet */
+        if (n == capacity)
+            return -1;
+        const unsigned left = (unsigned)(6 - 2 * ((figures - 1) % 4)); /* bits of the next byte already here: 4, 2, 0 */
+        bytes[n++] = (unsigned char)(bits >> left);
+    }
+    size_t padding = 0;
+    while (text[padding] == '=')
+        padding++;
+    const size_t expected = (4 - figures % 4) % 4;
+    if (text[padding] != '\0' || figures % 4 == 1 || (padding != 0 && padding != expected))
+        return -1;
+    return (long)n;
+}

@@ -1,0 +1,283 @@
+#include "zarr/hierarchy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "zarr/hierarchy_private.h"
+
+/* ---- Paths ---- */
+
+int zs_path_compare(const char *a, const char *b)
+{
+    while (*a != '\0' && *a == *b) {
+        a++;
+        b++;
+    }
+    /* The end comes first, then the slash, then everything else. */
+    const int rank_a = *a == '\0' ? 0 : *a == '/' ? 1 : 2 + (unsigned char)*a;
+    const int rank_b = *b == '\0' ? 0 : *b == '/' ? 1 : 2 + (unsigned char)*b;
+    return rank_a - rank_b;
+}
+
+enum zs_status zs_path_clean(const char *path, char **clean, struct zs_error *err)
+{
+    const char *begin = path + strspn(path, "/");
+    size_t n = strlen(begin);
+    while (n > 0 && begin[n - 1] == '/')
+        n--;
+    for (size_t i = 0; i < n;) {
+        size_t length = 0;
+        bool only_dots = true;
+        for (; i + length < n && begin[i + length] != '/'; length++)
+            only_dots = only_dots && begin[i + length] == '.';
+        if (only_dots) /* an empty component as well */
+            return zs_fail(err, ZS_INVALID, "path \"%.200s\": expected names separated by \"/\", found \"%.*s\"", path,
+                           length > 100 ? 100 : (int)length, begin + i);
+        i += length + 1;
+    }
+    *clean = zs_strndup(begin, n);
+    return *clean != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+}
+
+char *zs_path_parent(const char *path)
+{
+    if (path[0] == '\0')
+        return NULL;
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? zs_strndup(path, (size_t)(slash - path)) : zs_strdup("");
+}
+
+const char *zs_path_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* ---- The table ---- */
+
+void zs_hierarchy_entry_free(struct zs_hierarchy_entry *entry)
+{
+    zs_node_free(entry->node);
+    free(entry->path);
+    free(entry->message);
+    *entry = (struct zs_hierarchy_entry){0};
+}
+
+/* Position of the first entry not before `path`; whether it is the one of `path` itself. */
+static size_t position(const struct zs_hierarchy *h, const char *path, bool *is_there)
+{
+    size_t low = 0, high = h->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (zs_path_compare(h->entries[middle].path, path) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *is_there = low < h->count && strcmp(h->entries[low].path, path) == 0;
+    return low;
+}
+
+const struct zs_hierarchy_entry *zs_hierarchy_insert(struct zs_hierarchy *h, struct zs_hierarchy_entry entry)
+{
+    bool is_there;
+    const size_t i = position(h, entry.path, &is_there);
+    if (is_there) {
+        struct zs_hierarchy_entry older = h->entries[i];
+        if (older.node == NULL && entry.node != NULL) {
+            h->entries[i] = entry;
+            entry = older;
+        }
+        zs_hierarchy_entry_free(&entry);
+        return &h->entries[i];
+    }
+    if (h->count == h->capacity) {
+        const size_t capacity = h->capacity == 0 ? 16 : 2 * h->capacity;
+        struct zs_hierarchy_entry *grown = realloc(h->entries, capacity * sizeof *grown);
+        if (grown == NULL)
+            return NULL;
+        h->entries = grown;
+        h->capacity = capacity;
+    }
+    memmove(h->entries + i + 1, h->entries + i, (h->count - i) * sizeof *h->entries);
+    h->entries[i] = entry;
+    h->count++;
+    return &h->entries[i];
+}
+
+/* ---- Nodes ---- */
+
+/* Reads the zarr.json at `path`. */
+static enum zs_status load(struct zs_store *store, const char *path, struct zs_node **node, struct zs_error *err)
+{
+    char *key = path[0] != '\0' ? zs_format("%s/zarr.json", path) : zs_strdup("zarr.json");
+    if (key == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    struct zs_buffer text = {0};
+    enum zs_status status = zs_store_get(store, key, ZS_JSON_MAX_BYTES, &text, err);
+    zs_json *document = NULL;
+    if (status == ZS_OK) {
+        status = zs_json_parse((const char *)text.data, text.size, &document, err);
+        if (status != ZS_OK)
+            status = zs_fail_in(err, status, "%s/%s", store->root, key);
+    }
+    zs_buffer_free(&text);
+    free(key);
+    if (status != ZS_OK)
+        return status;
+    status = zs_node_create(path, document, true, node, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s", store->root);
+}
+
+/* Whether a path without zarr.json is a group all the same: old writers left groups out. It has directories then, which
+ * must not be the chunks of an array above it. */
+static bool is_implicit_group(struct zs_hierarchy *h, const char *path)
+{
+    char **names;
+    if (h->store->is_remote || zs_store_list(h->store, path, &names, NULL) != ZS_OK)
+        return false;
+    bool has_directory = false;
+    for (char **name = names; *name != NULL && !has_directory; name++)
+        has_directory = strlen(*name) > 1 && (*name)[strlen(*name) - 1] == '/';
+    zs_names_free(names);
+    char *parent = has_directory ? zs_path_parent(path) : NULL;
+    const struct zs_node *above = NULL;
+    const bool is_group = parent != NULL && zs_hierarchy_find(h, parent, true, &above, NULL) == ZS_OK &&
+                          above->type == ZS_NODE_GROUP;
+    free(parent);
+    return is_group;
+}
+
+static enum zs_status answer(const struct zs_hierarchy_entry *entry, const struct zs_node **node, struct zs_error *err)
+{
+    if (entry->node == NULL)
+        return zs_fail(err, entry->status, "%s", entry->message);
+    *node = entry->node;
+    return ZS_OK;
+}
+
+/* Asks the store. The answer is kept by the caller. */
+static enum zs_status ask(struct zs_hierarchy *h, const char *path, bool guess_groups, struct zs_node **node,
+                          struct zs_error *err)
+{
+    enum zs_status status = load(h->store, path, node, err);
+    if (status != ZS_NOT_FOUND)
+        return status;
+    if (guess_groups && is_implicit_group(h, path))
+        return zs_node_create_implicit(path, node, err);
+    return zs_fail(err, ZS_NOT_FOUND, "%s: there is no array or group \"%s\"", h->store->root, path);
+}
+
+enum zs_status zs_hierarchy_find(struct zs_hierarchy *h, const char *path, bool guess_groups, const struct zs_node **node,
+                                 struct zs_error *err)
+{
+    bool is_there;
+    enum zs_status status = ZS_OK;
+    (void)pthread_mutex_lock(&h->lock);
+    const size_t i = position(h, path, &is_there);
+    if (is_there)
+        status = answer(&h->entries[i], node, err);
+    (void)pthread_mutex_unlock(&h->lock);
+    if (is_there)
+        return status;
+    if (h->is_consolidated)
+        return zs_fail(err, ZS_NOT_FOUND, "%s: the consolidated metadata list no array or group \"%s\"", h->store->root,
+                       path);
+
+    struct zs_error reason = {0};
+    struct zs_hierarchy_entry entry = {0};
+    entry.status = ask(h, path, guess_groups, &entry.node, &reason);
+    const bool is_final = entry.status == ZS_OK || entry.status == ZS_INVALID || entry.status == ZS_UNSUPPORTED ||
+                          (entry.status == ZS_NOT_FOUND && guess_groups);
+    if (!is_final)
+        return zs_fail(err, entry.status, "%s", reason.message);
+    entry.path = zs_strdup(path);
+    entry.message = entry.node == NULL ? zs_strdup(reason.message) : NULL;
+    const struct zs_hierarchy_entry *kept = NULL;
+    if (entry.path != NULL && (entry.node != NULL || entry.message != NULL)) {
+        (void)pthread_mutex_lock(&h->lock);
+        kept = zs_hierarchy_insert(h, entry); /* another thread may have been first: then its answer stays */
+        if (kept != NULL)
+            status = answer(kept, node, err);
+        (void)pthread_mutex_unlock(&h->lock);
+    }
+    if (kept == NULL) {
+        zs_hierarchy_entry_free(&entry);
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
+    }
+    return status;
+}
+
+enum zs_status zs_hierarchy_node(struct zs_hierarchy *h, const char *path, const struct zs_node **node,
+                                 struct zs_error *err)
+{
+    char *clean;
+    ZS_TRY(zs_path_clean(path, &clean, err));
+    const enum zs_status status = zs_hierarchy_find(h, clean, true, node, err);
+    free(clean);
+    return status;
+}
+
+enum zs_status zs_hierarchy_node_at(struct zs_hierarchy *h, const char *base, const char *name,
+                                    const struct zs_node **node, struct zs_error *err)
+{
+    char *path = zs_format("%s/%s", base, name);
+    if (path == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    const enum zs_status status = zs_hierarchy_node(h, path, node, err);
+    free(path);
+    return status;
+}
+
+/* ---- Opening ---- */
+
+enum zs_status zs_hierarchy_open(struct zs_store *store, bool use_consolidated, struct zs_hierarchy **out,
+                                 struct zs_error *err)
+{
+    struct zs_hierarchy_entry root = {0};
+    ZS_TRY(load(store, "", &root.node, err));
+    root.path = zs_strdup("");
+    struct zs_hierarchy *h = zs_calloc(1, sizeof *h);
+    if (root.path == NULL || h == NULL || pthread_mutex_init(&h->lock, NULL) != 0) {
+        zs_hierarchy_entry_free(&root);
+        free(h);
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a hierarchy");
+    }
+    h->store = store;
+    enum zs_status status = ZS_OK;
+    if (zs_hierarchy_insert(h, root) == NULL) {
+        zs_hierarchy_entry_free(&root);
+        status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a hierarchy");
+    }
+    if (status == ZS_OK && use_consolidated)
+        status = zs_hierarchy_consolidate(h, err);
+    if (status != ZS_OK) {
+        zs_hierarchy_free(h);
+        return status;
+    }
+    *out = h;
+    return ZS_OK;
+}
+
+void zs_hierarchy_free(struct zs_hierarchy *h)
+{
+    if (h == NULL)
+        return;
+    /* The root comes first, and owns the documents of consolidated nodes: it goes last. */
+    while (h->count > 0)
+        zs_hierarchy_entry_free(&h->entries[--h->count]);
+    free(h->entries);
+    free(h->listing);
+    (void)pthread_mutex_destroy(&h->lock);
+    free(h);
+}
+
+struct zs_store *zs_hierarchy_store(const struct zs_hierarchy *h)
+{
+    return h->store;
+}
+
+bool zs_hierarchy_is_consolidated(const struct zs_hierarchy *h)
+{
+    return h->is_consolidated;
+}

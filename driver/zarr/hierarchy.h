@@ -1,0 +1,52 @@
+/* zarr/hierarchy.h: the nodes of a store: found by path, read once, kept. */
+#ifndef ZS_ZARR_HIERARCHY_H
+#define ZS_ZARR_HIERARCHY_H
+
+#include "store/store.h"
+#include "zarr/node.h"
+
+struct zs_hierarchy;
+
+/* Reads the root zarr.json of a store. With use_consolidated, inline consolidated metadata of the root, unless null or
+ * empty, answer for the whole store without a request: what they do not list, and no listed path lies below, is not
+ * there. Entries whose keys are no paths are ignored; an entry that is no node gives its error to whoever asks for it.
+ * ZS_NOT_FOUND when there is no zarr.json at the root. The store is borrowed. */
+enum zs_status zs_hierarchy_open(struct zs_store *store, bool use_consolidated, struct zs_hierarchy **h,
+                                 struct zs_error *err) ZS_MUST_CHECK;
+void zs_hierarchy_free(struct zs_hierarchy *h);
+
+struct zs_store *zs_hierarchy_store(const struct zs_hierarchy *h);
+
+/* Whether the root carried consolidated metadata that are in use. */
+bool zs_hierarchy_is_consolidated(const struct zs_hierarchy *h);
+
+/* The node at `path` ("" is the root; leading and trailing slashes are ignored), borrowed until the hierarchy is freed.
+ * ZS_NOT_FOUND when there is none. Paths with "..", "." or empty components are ZS_INVALID. One request at most for each
+ * path, whatever the answer; only failures of the transport are asked again. A directory without zarr.json that has
+ * directories is an implicit group, in stores where listing is cheap (not remote). */
+enum zs_status zs_hierarchy_node(struct zs_hierarchy *h, const char *path, const struct zs_node **node,
+                                 struct zs_error *err) ZS_MUST_CHECK;
+
+/* The node at `name` relative to the group `base` ("" for root); same results. */
+enum zs_status zs_hierarchy_node_at(struct zs_hierarchy *h, const char *base, const char *name,
+                                    const struct zs_node **node, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Path of the group that holds `path`, freed with free(); NULL for the root itself or without memory. */
+char *zs_path_parent(const char *path);
+/* Last component of a path (borrowed). */
+const char *zs_path_name(const char *path);
+
+/* All nodes, the root first, then sorted by path, each group before what is in it: from consolidated metadata, else by
+ * listing the store, once. A store that cannot be listed gives what is known by now (the root, and what was asked for).
+ * *nodes is an array of borrowed nodes, freed with free(). Arrays that cannot be read are in it, zarr.json files that are
+ * no Zarr v3 nodes are not. ZS_UNSUPPORTED when a limit below is exceeded. */
+enum zs_status zs_hierarchy_list(struct zs_hierarchy *h, const struct zs_node ***nodes, size_t *count,
+                                 struct zs_error *err) ZS_MUST_CHECK;
+
+/* Limits of the walk by listing: a store is metadata written by strangers, and every directory costs requests. Nothing below
+ * the depth is looked at, neither by the walk nor in consolidated metadata. */
+#define ZS_HIERARCHY_MAX_DEPTH 32
+#define ZS_HIERARCHY_MAX_NODES 20000 /* directories looked into; implicit groups of consolidated metadata */
+#define ZS_HIERARCHY_MAX_PATH 1024   /* bytes of a key of consolidated metadata */
+
+#endif

@@ -1,0 +1,277 @@
+/* Where many nodes come from at once: consolidated metadata, or a walk through the store. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "zarr/hierarchy_private.h"
+
+/* ---- Consolidated metadata ---- */
+
+static int compare_entries(const void *a, const void *b)
+{
+    return zs_path_compare(((const struct zs_hierarchy_entry *)a)->path, ((const struct zs_hierarchy_entry *)b)->path);
+}
+
+/* A key that is the path of something below the root, in its one spelling. */
+static bool is_usable_key(const char *key)
+{
+    const size_t n = strlen(key);
+    if (n == 0 || n > ZS_HIERARCHY_MAX_PATH)
+        return false;
+    char *clean;
+    if (zs_path_clean(key, &clean, NULL) != ZS_OK)
+        return false;
+    const bool is_clean = strcmp(clean, key) == 0;
+    free(clean);
+    int depth = 1;
+    for (const char *p = key; *p != '\0'; p++)
+        depth += *p == '/';
+    return is_clean && depth <= ZS_HIERARCHY_MAX_DEPTH;
+}
+
+/* Makes the entry of one listed document. */
+static enum zs_status make_entry(const struct zs_store *store, const char *path, const zs_json *document,
+                                 struct zs_hierarchy_entry *entry, struct zs_error *err)
+{
+    struct zs_error reason = {0};
+    *entry = (struct zs_hierarchy_entry){0};
+    /* Not const, for what owns its document; this one only borrows. */
+    entry->status = zs_node_create(path, (zs_json *)document, false, &entry->node, &reason);
+    if (entry->status != ZS_NO_MEMORY) {
+        if (entry->status != ZS_OK) {
+            (void)zs_fail_in(&reason, entry->status, "%s: consolidated metadata", store->root);
+            entry->message = zs_strdup(reason.message);
+        }
+        entry->path = zs_strdup(path);
+    }
+    if (entry->path == NULL || (entry->node == NULL && entry->message == NULL)) {
+        zs_hierarchy_entry_free(entry);
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
+    }
+    return ZS_OK;
+}
+
+/* Adds the groups above `path` that are not above `before` as well, the path just before it in order: those that are listed,
+ * and those added already, are. */
+static enum zs_status add_implicit_groups(struct zs_hierarchy *h, const char *before, const char *path, size_t *added,
+                                          struct zs_error *err)
+{
+    for (const char *slash = strchr(path, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        const size_t n = (size_t)(slash - path);
+        if (strncmp(before, path, n) == 0 && (before[n] == '/' || before[n] == '\0'))
+            continue;
+        if (++*added > ZS_HIERARCHY_MAX_NODES)
+            return zs_fail(err, ZS_INVALID, "%s/zarr.json: consolidated_metadata: expected at most %d groups that are not listed",
+                           h->store->root, ZS_HIERARCHY_MAX_NODES);
+        struct zs_hierarchy_entry entry = {.path = zs_strndup(path, n)};
+        if (entry.path == NULL || zs_node_create_implicit(entry.path, &entry.node, err) != ZS_OK ||
+            zs_hierarchy_insert(h, entry) == NULL) {
+            zs_hierarchy_entry_free(&entry);
+            return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
+        }
+    }
+    return ZS_OK;
+}
+
+enum zs_status zs_hierarchy_consolidate(struct zs_hierarchy *h, struct zs_error *err)
+{
+    const zs_json *consolidated = zs_json_get(h->entries[0].node->document, "consolidated_metadata");
+    const zs_json *metadata = zs_json_get(consolidated, "metadata");
+    if (!zs_json_equals(zs_json_get(consolidated, "kind"), "inline") || !zs_json_is_object(metadata))
+        return ZS_OK;
+    const size_t members = zs_json_size(metadata);
+    struct zs_hierarchy_entry *found = zs_calloc(members, sizeof *found);
+    if (found == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu nodes", members);
+    enum zs_status status = ZS_OK;
+    size_t n = 0;
+    for (const zs_json *c = zs_json_first(metadata); c != NULL && status == ZS_OK; c = zs_json_next(c))
+        if (is_usable_key(zs_json_name(c)) &&
+            (status = make_entry(h->store, zs_json_name(c), c, &found[n], err)) == ZS_OK)
+            n++;
+
+    /* In order, each goes to the table's end, and what is below a group follows it. */
+    if (n > 1)
+        qsort(found, n, sizeof *found, compare_entries);
+    size_t inserted = 0, added = 0;
+    const char *before = "";
+    while (status == ZS_OK && inserted < n) {
+        status = add_implicit_groups(h, before, found[inserted].path, &added, err);
+        if (status != ZS_OK)
+            break;
+        const struct zs_hierarchy_entry *kept = zs_hierarchy_insert(h, found[inserted]);
+        if (kept == NULL) {
+            status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu nodes", members);
+            break;
+        }
+        before = kept->path; /* a second entry for the same path is gone */
+        inserted++;
+    }
+    for (size_t i = inserted; i < n; i++)
+        zs_hierarchy_entry_free(&found[i]);
+    free(found);
+    h->is_consolidated = status == ZS_OK && n > 0;
+    return status;
+}
+
+/* ---- The walk ---- */
+
+struct walk {
+    struct zs_hierarchy *h;
+    const struct zs_node **nodes;
+    size_t count, capacity;
+    size_t directories; /* looked into */
+};
+
+static enum zs_status append(struct walk *w, const struct zs_node *node, struct zs_error *err)
+{
+    if (w->count == w->capacity) {
+        const size_t capacity = w->capacity == 0 ? 64 : 2 * w->capacity;
+        const struct zs_node **grown = realloc(w->nodes, capacity * sizeof *grown);
+        if (grown == NULL)
+            return zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu nodes", capacity);
+        w->nodes = grown;
+        w->capacity = capacity;
+    }
+    w->nodes[w->count++] = node;
+    return ZS_OK;
+}
+
+static enum zs_status walk_below(struct walk *w, const char *path, int depth, struct zs_error *err);
+
+/* What is at `path`, and all below it. */
+static enum zs_status walk_child(struct walk *w, const char *path, int depth, struct zs_error *err)
+{
+    if (++w->directories > ZS_HIERARCHY_MAX_NODES)
+        return zs_fail(err, ZS_UNSUPPORTED, "%s: expected at most %d directories to look for arrays in; name the array to open it",
+                       w->h->store->root, ZS_HIERARCHY_MAX_NODES);
+    const struct zs_node *node = NULL;
+    const enum zs_status status = zs_hierarchy_find(w->h, path, false, &node, err);
+    if (status == ZS_INVALID || status == ZS_UNSUPPORTED)
+        return ZS_OK; /* no node; the rest of the store stays usable */
+    if (status != ZS_OK && status != ZS_NOT_FOUND)
+        return status;
+    const bool is_listed = node != NULL && !node->is_implicit;
+    if (is_listed)
+        ZS_TRY(append(w, node, err));
+    if (is_listed && node->type == ZS_NODE_ARRAY)
+        return ZS_OK; /* below are its chunks */
+    const size_t before = w->count;
+    ZS_TRY(walk_below(w, path, depth, err));
+    if (is_listed || w->count == before)
+        return ZS_OK;
+
+    /* A group without zarr.json, since there are nodes below it. */
+    if (node == NULL) {
+        struct zs_hierarchy_entry entry = {.path = zs_strdup(path)};
+        const struct zs_hierarchy_entry *kept = NULL;
+        if (entry.path != NULL && zs_node_create_implicit(path, &entry.node, err) == ZS_OK) {
+            (void)pthread_mutex_lock(&w->h->lock);
+            kept = zs_hierarchy_insert(w->h, entry);
+            node = kept != NULL ? kept->node : NULL;
+            (void)pthread_mutex_unlock(&w->h->lock);
+        }
+        if (kept == NULL) {
+            zs_hierarchy_entry_free(&entry);
+            return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
+        }
+    }
+    return append(w, node, err);
+}
+
+static enum zs_status walk_below(struct walk *w, const char *path, int depth, struct zs_error *err)
+{
+    if (depth >= ZS_HIERARCHY_MAX_DEPTH)
+        return ZS_OK;
+    char **names;
+    enum zs_status status = zs_store_list(w->h->store, path, &names, err);
+    if (status == ZS_NOT_FOUND || (status == ZS_UNSUPPORTED && depth > 0))
+        return ZS_OK; /* gone meanwhile, or no directory after all */
+    if (status != ZS_OK)
+        return status;
+    for (char **name = names; *name != NULL && status == ZS_OK; name++) {
+        const size_t n = strlen(*name);
+        /* Names of nodes do not begin with "__"; some stores keep other things there. */
+        if (n < 2 || (*name)[n - 1] != '/' || strncmp(*name, "__", 2) == 0 || strspn(*name, ".") == n - 1)
+            continue;
+        char *child = path[0] != '\0' ? zs_format("%s/%.*s", path, (int)n - 1, *name) : zs_strndup(*name, n - 1);
+        status = child != NULL ? walk_child(w, child, depth + 1, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+        free(child);
+    }
+    zs_names_free(names);
+    return status;
+}
+
+static int compare_nodes(const void *a, const void *b)
+{
+    return zs_path_compare((*(const struct zs_node *const *)a)->path, (*(const struct zs_node *const *)b)->path);
+}
+
+/* Everything in the table that is a node. */
+static enum zs_status append_known(struct walk *w, struct zs_error *err)
+{
+    enum zs_status status = ZS_OK;
+    (void)pthread_mutex_lock(&w->h->lock);
+    for (size_t i = 0; i < w->h->count && status == ZS_OK; i++)
+        if (w->h->entries[i].node != NULL)
+            status = append(w, w->h->entries[i].node, err);
+    (void)pthread_mutex_unlock(&w->h->lock);
+    return status;
+}
+
+static enum zs_status walk_store(struct walk *w, struct zs_error *err)
+{
+    const struct zs_node *root;
+    ZS_TRY(zs_hierarchy_find(w->h, "", true, &root, err));
+    ZS_TRY(append(w, root, err));
+    return root->type == ZS_NODE_GROUP ? walk_below(w, "", 0, err) : ZS_OK;
+}
+
+/* Hands out a copy of w->nodes. */
+static enum zs_status copy_nodes(const struct zs_node *const *nodes, size_t n, const struct zs_node ***out, size_t *count,
+                                 struct zs_error *err)
+{
+    const struct zs_node **copy = zs_calloc(n, sizeof *copy);
+    if (copy == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu nodes", n);
+    memcpy(copy, nodes, n * sizeof *copy);
+    *out = copy;
+    *count = n;
+    return ZS_OK;
+}
+
+enum zs_status zs_hierarchy_list(struct zs_hierarchy *h, const struct zs_node ***nodes, size_t *count,
+                                 struct zs_error *err)
+{
+    (void)pthread_mutex_lock(&h->lock);
+    const struct zs_node *const *listing = h->listing; /* once set, it stays */
+    const size_t listing_count = h->listing_count;
+    (void)pthread_mutex_unlock(&h->lock);
+    if (listing != NULL)
+        return copy_nodes(listing, listing_count, nodes, count, err);
+
+    struct walk w = {.h = h};
+    struct zs_error reason = {0};
+    enum zs_status status = h->is_consolidated ? append_known(&w, err) : walk_store(&w, &reason);
+    bool is_complete = status == ZS_OK;
+    if (status == ZS_UNSUPPORTED && w.directories == 0) { /* the store cannot be listed */
+        w.count = 0;
+        status = append_known(&w, err);
+    } else if (status != ZS_OK && !h->is_consolidated) {
+        (void)zs_fail(err, status, "%s", reason.message);
+    }
+    if (status == ZS_OK) {
+        qsort(w.nodes, w.count, sizeof *w.nodes, compare_nodes);
+        status = copy_nodes(w.nodes, w.count, nodes, count, err);
+    }
+    if (status == ZS_OK && is_complete) {
+        (void)pthread_mutex_lock(&h->lock);
+        if (h->listing == NULL) {
+            h->listing = w.nodes;
+            h->listing_count = w.count;
+            w.nodes = NULL;
+        }
+        (void)pthread_mutex_unlock(&h->lock);
+    }
+    free(w.nodes);
+    return status;
+}

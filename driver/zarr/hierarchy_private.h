@@ -1,0 +1,47 @@
+/* zarr/hierarchy_private.h: the table of nodes, shared by the files of the hierarchy. */
+#ifndef ZS_ZARR_HIERARCHY_PRIVATE_H
+#define ZS_ZARR_HIERARCHY_PRIVATE_H
+
+#include <pthread.h>
+
+#include "zarr/hierarchy.h"
+
+/* What is known about one path: its node, or why there is none. */
+struct zs_hierarchy_entry {
+    char *path;
+    struct zs_node *node;  /* NULL: */
+    enum zs_status status; /* ... ZS_NOT_FOUND, ZS_INVALID or ZS_UNSUPPORTED */
+    char *message;         /* ... and the error's words */
+};
+
+struct zs_hierarchy {
+    struct zs_store *store;
+    bool is_consolidated; /* set before the hierarchy is handed out */
+    pthread_mutex_t lock; /* for all below; never held during a request */
+    struct zs_hierarchy_entry *entries; /* sorted by zs_path_compare: hostile names cannot make it slow, as a hash's */
+    size_t count, capacity;
+    const struct zs_node **listing; /* the answer of zs_hierarchy_list(), NULL before the first */
+    size_t listing_count;
+};
+
+/* Order of paths in which what is below a group follows it directly. */
+int zs_path_compare(const char *a, const char *b);
+
+/* `path` without slashes at its ends; freed with free(). ZS_INVALID for what cannot be a path of nodes. */
+enum zs_status zs_path_clean(const char *path, char **clean, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Puts an entry at its place and takes over what it points to; the lock is held. What is known already stays, unless it
+ * is that nothing is there. Returns the entry for the path; NULL without memory, the entry then still the caller's. */
+const struct zs_hierarchy_entry *zs_hierarchy_insert(struct zs_hierarchy *h, struct zs_hierarchy_entry entry);
+
+/* The node at a clean path; as zs_hierarchy_node(), but unless `guess_groups` a directory without zarr.json, not known
+ * to be a group, is ZS_NOT_FOUND. */
+enum zs_status zs_hierarchy_find(struct zs_hierarchy *h, const char *path, bool guess_groups, const struct zs_node **node,
+                                 struct zs_error *err) ZS_MUST_CHECK;
+
+/* Fills the table, whose only entry is the root, from the root's consolidated metadata, if there are any. */
+enum zs_status zs_hierarchy_consolidate(struct zs_hierarchy *h, struct zs_error *err) ZS_MUST_CHECK;
+
+void zs_hierarchy_entry_free(struct zs_hierarchy_entry *entry);
+
+#endif

@@ -1,0 +1,136 @@
+/* Printing is ours rather than cJSON's, since numbers have to come out of their marked strings anyway; and short lists,
+ * which zarr.json is full of, stay on one line. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "zarr/json_private.h"
+
+/* Arrays of scalars up to this many characters stay on one line of a pretty document. */
+#define LINE_WIDTH 100
+
+struct printer {
+    struct zs_buffer text;
+    bool pretty;
+    bool no_memory;
+};
+
+static void put(struct printer *p, const char *text, size_t n)
+{
+    if (!p->no_memory && zs_buffer_append(&p->text, text, n, NULL) != ZS_OK)
+        p->no_memory = true;
+}
+
+static void put_line(struct printer *p, size_t depth)
+{
+    put(p, "\n", 1);
+    while (depth-- > 0)
+        put(p, "  ", 2);
+}
+
+static void put_string(struct printer *p, const char *s)
+{
+    static const char hex[] = "0123456789abcdef";
+    put(p, "\"", 1);
+    while (*s != '\0') {
+        size_t plain = 0;
+        while ((unsigned char)s[plain] >= ' ' && s[plain] != '"' && s[plain] != '\\')
+            plain++;
+        put(p, s, plain);
+        s += plain;
+        if (*s == '\0')
+            break;
+        const char c = *s++;
+        if (c == '\n')
+            put(p, "\\n", 2);
+        else if (c == '\t')
+            put(p, "\\t", 2);
+        else if (c == '"' || c == '\\')
+            put(p, (char[]){'\\', c}, 2);
+        else
+            put(p, (char[]){'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]}, 6);
+    }
+    put(p, "\"", 1);
+}
+
+static bool put_scalar(struct printer *p, const zs_json *node)
+{
+    const char *text;
+    bool truth;
+    if (zs_json_number(node, &text))
+        put(p, text, strlen(text));
+    else if (zs_json_string(node, &text))
+        put_string(p, text);
+    else if (zs_json_bool(node, &truth))
+        put(p, truth ? "true" : "false", truth ? 4 : 5);
+    else if (!zs_json_is_array(node) && !zs_json_is_object(node))
+        put(p, "null", 4);
+    else
+        return false;
+    return true;
+}
+
+/* An array of scalars on one line; false, with nothing printed, when it is not one or becomes too long. */
+static bool put_short_array(struct printer *p, const zs_json *array)
+{
+    const size_t before = p->text.size;
+    put(p, "[", 1);
+    for (const zs_json *c = zs_json_first(array); c != NULL; c = zs_json_next(c)) {
+        if (c != zs_json_first(array))
+            put(p, ", ", 2);
+        if (!put_scalar(p, c) || p->text.size - before > LINE_WIDTH) {
+            p->text.size = before;
+            return false;
+        }
+    }
+    put(p, "]", 1);
+    return true;
+}
+
+/* Recurses as deep as the document is nested: ZS_JSON_MAX_DEPTH for what was parsed. */
+static void put_node(struct printer *p, const zs_json *node, size_t depth)
+{
+    if (put_scalar(p, node))
+        return;
+    const bool is_object = zs_json_is_object(node);
+    if (p->pretty && !is_object && put_short_array(p, node))
+        return;
+    put(p, is_object ? "{" : "[", 1);
+    for (const zs_json *c = zs_json_first(node); c != NULL; c = zs_json_next(c)) {
+        if (c != zs_json_first(node))
+            put(p, ",", 1);
+        if (p->pretty)
+            put_line(p, depth + 1);
+        if (is_object) {
+            put_string(p, zs_json_name(c) != NULL ? zs_json_name(c) : "");
+            put(p, p->pretty ? ": " : ":", p->pretty ? 2 : 1);
+        }
+        put_node(p, c, depth + 1);
+    }
+    if (p->pretty && zs_json_first(node) != NULL)
+        put_line(p, depth);
+    put(p, is_object ? "}" : "]", 1);
+}
+
+static char *print(const zs_json *node, bool pretty)
+{
+    struct printer p = {.pretty = pretty};
+    put_node(&p, node, 0);
+    if (pretty)
+        put(&p, "\n", 1);
+    put(&p, "", 1);
+    if (p.no_memory) {
+        zs_buffer_free(&p.text);
+        return NULL;
+    }
+    return (char *)p.text.data;
+}
+
+char *zs_json_print(const zs_json *node)
+{
+    return print(node, false);
+}
+
+char *zs_json_print_pretty(const zs_json *node)
+{
+    return print(node, true);
+}

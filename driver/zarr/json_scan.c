@@ -1,0 +1,143 @@
+#include "zarr/json_private.h"
+
+#include <string.h>
+
+#include "zarr/number.h"
+
+/* A string from its opening quote to behind its closing one; 0 when it does not end. */
+static size_t string_length(const char *text, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        if (text[i] == '"')
+            return i + 1;
+        if (text[i] == '\\')
+            i++;
+    }
+    return 0;
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+/* Whether the string that ended before text[i] is the name of a member. */
+static bool is_name(const char *text, size_t n, size_t i)
+{
+    while (i < n && is_space(text[i]))
+        i++;
+    return i < n && text[i] == ':';
+}
+
+static bool begins_with_mark(const char *string, size_t n)
+{
+    const size_t mark = sizeof ZS_JSON_MARK_ESCAPED - 1;
+    return (n > 2 && string[1] == ZS_JSON_MARK) || (n > 1 + mark && memcmp(string + 1, ZS_JSON_MARK_ESCAPED, mark) == 0);
+}
+
+/* One token of the text: how long it is, and what is put into it. */
+struct token {
+    size_t length;    /* 0: malformed */
+    bool quoted;      /* gets quotes around it */
+    bool marked;      /* gets the mark before its first character (behind the quote) */
+};
+
+static struct token token_at(const char *text, size_t n)
+{
+    struct token t = {.length = 1};
+    if (text[0] == '"') {
+        t.length = string_length(text, n);
+        t.marked = t.length != 0 && begins_with_mark(text, t.length) && !is_name(text, n, t.length);
+    } else if (text[0] == '-' || text[0] == 'N' || text[0] == 'I' || (text[0] >= '0' && text[0] <= '9')) {
+        t.length = zs_number_length(text, n);
+        t.quoted = t.marked = true;
+        /* "1x" or "1-2": let the message be about the number, not about the string that we would make of it. */
+        const size_t end = t.length;
+        if (end < n && !is_space(text[end]) && (text[end] == '\0' || strchr(",]}:", text[end]) == NULL))
+            t.length = 0;
+    } else if ((unsigned char)text[0] < ' ' && !is_space(text[0])) {
+        t.length = 0;
+    }
+    return t;
+}
+
+static size_t added_length(struct token t)
+{
+    return (t.quoted ? 2 : 0) + (t.marked ? sizeof ZS_JSON_MARK_ESCAPED - 1 : 0);
+}
+
+/* First pass: everything is in order, and how long the result will be. */
+static enum zs_status measure(const char *text, size_t length, size_t *rewritten, struct zs_error *err)
+{
+    size_t depth = 0, values = 0, size = length;
+    for (size_t i = 0; i < length;) {
+        const struct token t = token_at(text + i, length - i);
+        if (t.length == 0 && text[i] == '"')
+            return zs_fail(err, ZS_INVALID, "not JSON: the string at offset %zu does not end", i);
+        if (t.length == 0 && t.quoted)
+            return zs_fail(err, ZS_INVALID, "not JSON: malformed number at offset %zu", i);
+        if (t.length == 0)
+            return zs_fail(err, ZS_INVALID, "not JSON: byte 0x%02x at offset %zu", (unsigned)(unsigned char)text[i], i);
+        if (text[i] == '[' || text[i] == '{') {
+            if (++depth > ZS_JSON_MAX_DEPTH)
+                return zs_fail(err, ZS_INVALID, "JSON nested deeper than %d levels at offset %zu", ZS_JSON_MAX_DEPTH, i);
+            values++;
+        } else if (text[i] == ']' || text[i] == '}') {
+            depth -= depth > 0;
+        } else if (text[i] == ',') {
+            values++;
+        }
+        if (values > ZS_JSON_MAX_VALUES)
+            return zs_fail(err, ZS_INVALID, "JSON of more than %zu values", ZS_JSON_MAX_VALUES);
+        size += added_length(t);
+        i += t.length;
+    }
+    *rewritten = size;
+    return ZS_OK;
+}
+
+enum zs_status zs_json_scan(const char *text, size_t length, struct zs_buffer *out, struct zs_error *err)
+{
+    const char *nul = length != 0 ? memchr(text, '\0', length) : NULL;
+    if (nul != NULL) /* cJSON would end a string there, or take it for a space */
+        return zs_fail(err, ZS_INVALID, "not JSON: NUL byte at offset %zu", (size_t)(nul - text));
+    size_t size = 0;
+    ZS_TRY(measure(text, length, &size, err));
+    ZS_TRY(zs_buffer_reset(out, size + 1, err));
+    char *p = (char *)out->data;
+    for (size_t i = 0; i < length;) {
+        const struct token t = token_at(text + i, length - i);
+        size_t head = 0; /* what stands before the mark */
+        if (t.quoted) {
+            *p++ = '"';
+        } else if (t.marked) {
+            *p++ = text[i];
+            head = 1;
+        }
+        if (t.marked) {
+            memcpy(p, ZS_JSON_MARK_ESCAPED, sizeof ZS_JSON_MARK_ESCAPED - 1);
+            p += sizeof ZS_JSON_MARK_ESCAPED - 1;
+        }
+        memcpy(p, text + i + head, t.length - head);
+        p += t.length - head;
+        if (t.quoted)
+            *p++ = '"';
+        i += t.length;
+    }
+    *p = '\0';
+    out->size = size;
+    return ZS_OK;
+}
+
+size_t zs_json_scan_offset(const char *text, size_t length, size_t rewritten)
+{
+    size_t i = 0, to = 0;
+    while (i < length) {
+        const struct token t = token_at(text + i, length - i);
+        if (to + t.length + added_length(t) > rewritten)
+            break;
+        to += t.length + added_length(t);
+        i += t.length;
+    }
+    return i;
+}

@@ -1,0 +1,123 @@
+#include "zarr/node.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+const char *zs_extension_name(const zs_json *node, const zs_json **configuration)
+{
+    const char *name = NULL;
+    if (configuration != NULL)
+        *configuration = NULL;
+    if (zs_json_string(node, &name))
+        return name;
+    if (!zs_json_string(zs_json_get(node, "name"), &name))
+        return NULL;
+    if (configuration != NULL)
+        *configuration = zs_json_get(node, "configuration");
+    return name;
+}
+
+/* Whether sharding_indexed is in a chain of codecs, or in a chain inside one of them. Believes nothing about their form:
+ * this is asked of arrays that cannot be read, too. */
+static bool mentions_sharding(const zs_json *codecs)
+{
+    for (const zs_json *codec = zs_json_first(codecs); codec != NULL; codec = zs_json_next(codec)) {
+        const zs_json *configuration;
+        const char *name = zs_extension_name(codec, &configuration);
+        if (name != NULL && strcmp(name, "sharding_indexed") == 0)
+            return true;
+        if (mentions_sharding(zs_json_get(configuration, "codecs")))
+            return true;
+    }
+    return false;
+}
+
+static enum zs_status check_format(const zs_json *document, struct zs_error *err)
+{
+    if (!zs_json_is_object(document))
+        return zs_fail(err, ZS_INVALID, "expected a JSON object");
+    const zs_json *format = zs_json_get(document, "zarr_format");
+    const char *text;
+    int64_t number;
+    if (zs_json_string(format, &text))
+        return zs_fail(err, ZS_UNSUPPORTED, "zarr_format: expected 3, found \"%.100s\"", text);
+    if (!zs_json_int64(format, &number))
+        return zs_fail(err, ZS_INVALID, "zarr_format: expected 3, found no number");
+    if (number != 3)
+        return zs_fail(err, ZS_UNSUPPORTED, "zarr_format: expected 3, found %lld", (long long)number);
+    return ZS_OK;
+}
+
+static struct zs_node *new_node(const char *path, enum zs_node_type type)
+{
+    struct zs_node *node = zs_calloc(1, sizeof *node);
+    if (node == NULL)
+        return NULL;
+    node->type = type;
+    node->path = zs_strdup(path);
+    if (node->path == NULL) {
+        free(node);
+        return NULL;
+    }
+    return node;
+}
+
+enum zs_status zs_node_create(const char *path, zs_json *document, bool owns_document, struct zs_node **out,
+                              struct zs_error *err)
+{
+    const char *slash = path[0] != '\0' ? "/" : "";
+    struct zs_node *node = NULL;
+    enum zs_status status = check_format(document, err);
+    const zs_json *type = zs_json_get(document, "node_type");
+    const bool is_array = zs_json_equals(type, "array");
+    if (status == ZS_OK && !is_array && !zs_json_equals(type, "group"))
+        status = zs_fail(err, ZS_INVALID, "node_type: expected \"array\" or \"group\"");
+    if (status == ZS_OK && (node = new_node(path, is_array ? ZS_NODE_ARRAY : ZS_NODE_GROUP)) == NULL)
+        status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
+    if (status == ZS_OK && is_array) {
+        node->looks_sharded = mentions_sharding(zs_json_get(document, "codecs"));
+        node->array_status = zs_array_meta_parse(document, &node->array, &node->array_error);
+        if (node->array_status == ZS_NO_MEMORY) { /* of this moment: not to be remembered with the node */
+            if (err != NULL)
+                *err = node->array_error;
+            status = ZS_NO_MEMORY;
+        } else if (node->array_status != ZS_OK) {
+            (void)zs_fail_in(&node->array_error, node->array_status, "%s%szarr.json", path, slash);
+        }
+    }
+    if (status != ZS_OK) {
+        zs_node_free(node); /* does not have the document yet */
+        if (owns_document)
+            zs_json_free(document);
+        return zs_fail_in(err, status, "%s%szarr.json", path, slash);
+    }
+    const zs_json *attributes = zs_json_get(document, "attributes");
+    node->attributes = zs_json_is_object(attributes) ? attributes : NULL;
+    node->document = document;
+    node->owns_document = owns_document;
+    *out = node;
+    return ZS_OK;
+}
+
+enum zs_status zs_node_create_implicit(const char *path, struct zs_node **out, struct zs_error *err)
+{
+    struct zs_node *node = new_node(path, ZS_NODE_GROUP);
+    if (node == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
+    node->is_implicit = true;
+    *out = node;
+    return ZS_OK;
+}
+
+void zs_node_free(struct zs_node *node)
+{
+    if (node == NULL)
+        return;
+    zs_array_meta_free(node->array);
+    if (node->owns_document)
+        zs_json_free(node->document);
+    free(node->path);
+    free(node);
+}

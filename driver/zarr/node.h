@@ -1,0 +1,62 @@
+/* zarr/node.h: one zarr.json as structures: groups, and the metadata of arrays (core specification 3.1, "Array
+ * metadata", "Group metadata"). */
+#ifndef ZS_ZARR_NODE_H
+#define ZS_ZARR_NODE_H
+
+#include "zarr/dtype.h"
+
+/* Metadata of an array, checked and in native form. Sizes are in elements. */
+struct zs_array_meta {
+    int ndim;
+    uint64_t shape[ZS_MAX_NDIM];
+    struct zs_dtype dtype;
+    unsigned char fill_value[ZS_MAX_ITEM_SIZE]; /* native byte order */
+    bool fill_value_is_null;                    /* absent or null in the metadata; fill_value is then zero bits */
+    uint64_t chunk_shape[ZS_MAX_NDIM];          /* of the regular chunk grid: one stored object */
+    char key_separator;                         /* '/' or '.' */
+    bool key_is_v2;                             /* chunk_key_encoding "v2" rather than "default" */
+    char *dimension_names[ZS_MAX_NDIM];         /* NULL where unnamed */
+    const zs_json *codecs;                      /* borrowed from the node's document */
+    bool is_sharded;                            /* some codec of the outer chain is sharding_indexed */
+};
+
+enum zs_node_type { ZS_NODE_GROUP, ZS_NODE_ARRAY };
+
+struct zs_node {
+    enum zs_node_type type;
+    char *path;                /* "" for the root, else "group/array": no leading or trailing slash */
+    const zs_json *attributes; /* borrowed; NULL when absent */
+    zs_json *document;         /* the whole zarr.json; owned unless owns_document is false (consolidated) */
+    bool owns_document;
+    bool is_implicit;                   /* a group without a zarr.json of its own */
+    struct zs_array_meta *array;        /* NULL for groups, and for arrays that cannot be read: */
+    enum zs_status array_status;        /* ... why not: ZS_UNSUPPORTED or ZS_INVALID; else ZS_OK */
+    struct zs_error array_error;        /* ... in words, with the file's name: "group/array/zarr.json: ..." */
+    bool looks_sharded;                 /* a codec named sharding_indexed occurs, readable or not */
+};
+
+/* Makes a node from a parsed zarr.json. `path` is copied. Takes over `document` when owns_document. An array whose metadata
+ * this core cannot use still gives a node (array_status says why), so that the rest of a store stays usable, and so does
+ * a group with a member that must be understood and is not. ZS_INVALID only when the document is not a Zarr node at all,
+ * ZS_UNSUPPORTED when its zarr_format is another than 3. On failure the document is released if owned. */
+enum zs_status zs_node_create(const char *path, zs_json *document, bool owns_document, struct zs_node **node,
+                              struct zs_error *err) ZS_MUST_CHECK;
+/* A group that has no zarr.json: only a path that others lie below. */
+enum zs_status zs_node_create_implicit(const char *path, struct zs_node **node, struct zs_error *err) ZS_MUST_CHECK;
+void zs_node_free(struct zs_node *node); /* NULL is allowed */
+
+/* The extension point `node` (an object with "name" and "configuration", or a bare string) as its name, NULL when it is
+ * neither; *configuration is NULL when there is none. */
+const char *zs_extension_name(const zs_json *node, const zs_json **configuration);
+
+/* Reads the metadata of an array from its document; what zs_node_create() does for arrays. On failure nothing needs to be
+ * released. Everything that comes from the file is bounded here: the number of elements, and the bytes of one chunk, fit
+ * a uint64_t. */
+enum zs_status zs_array_meta_parse(const zs_json *document, struct zs_array_meta **meta, struct zs_error *err) ZS_MUST_CHECK;
+void zs_array_meta_free(struct zs_array_meta *meta); /* NULL is allowed */
+
+/* Key of the chunk at grid position index[ndim], below the array's path: "c/0/3", "0.3", "c" (0-d). NULL without memory;
+ * freed with free(). */
+char *zs_chunk_key(const struct zs_array_meta *meta, const char *array_path, const uint64_t *index);
+
+#endif

@@ -1,0 +1,204 @@
+#define _POSIX_C_SOURCE 200809L /* newlocale, uselocale */
+#include "zarr/number.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <locale.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* strtod and printf follow the thread's locale; this one is switched to around them. Never freed: it belongs to the process. */
+static locale_t c_locale;
+static pthread_once_t c_locale_once = PTHREAD_ONCE_INIT;
+
+static void make_c_locale(void)
+{
+    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+}
+
+static locale_t enter_c_locale(void)
+{
+    (void)pthread_once(&c_locale_once, make_c_locale);
+    return c_locale != (locale_t)0 ? uselocale(c_locale) : (locale_t)0;
+}
+
+static void leave_c_locale(locale_t before)
+{
+    if (before != (locale_t)0)
+        (void)uselocale(before);
+}
+
+static size_t digits(const char *text, size_t n)
+{
+    size_t i = 0;
+    while (i < n && text[i] >= '0' && text[i] <= '9')
+        i++;
+    return i;
+}
+
+static bool begins_with(const char *text, size_t n, const char *word)
+{
+    return n >= strlen(word) && memcmp(text, word, strlen(word)) == 0;
+}
+
+size_t zs_number_length(const char *text, size_t n)
+{
+    if (begins_with(text, n, "NaN"))
+        return 3;
+    size_t i = n > 0 && text[0] == '-' ? 1 : 0;
+    if (begins_with(text + i, n - i, "Infinity"))
+        return i + 8;
+    const size_t whole = digits(text + i, n - i);
+    if (whole == 0 || (whole > 1 && text[i] == '0'))
+        return 0;
+    i += whole;
+    if (i < n && text[i] == '.') {
+        const size_t fraction = digits(text + i + 1, n - i - 1);
+        if (fraction == 0)
+            return 0;
+        i += 1 + fraction;
+    }
+    if (i < n && (text[i] == 'e' || text[i] == 'E')) {
+        size_t j = i + 1;
+        if (j < n && (text[j] == '+' || text[j] == '-'))
+            j++;
+        const size_t exponent = digits(text + j, n - j);
+        if (exponent == 0)
+            return 0;
+        i = j + exponent;
+    }
+    return i;
+}
+
+static bool is_number(const char *token)
+{
+    const size_t n = strlen(token);
+    return n > 0 && zs_number_length(token, n) == n;
+}
+
+static bool is_plain_integer(const char *token)
+{
+    return is_number(token) && strpbrk(token, ".eEN") == NULL && strchr(token, 'I') == NULL;
+}
+
+/* NaN and the infinities, which strtod knows under names of its own. */
+static bool is_word(const char *token, double *out)
+{
+    if (strcmp(token, "NaN") == 0)
+        *out = (double)NAN;
+    else if (strcmp(token, "Infinity") == 0)
+        *out = (double)INFINITY;
+    else if (strcmp(token, "-Infinity") == 0)
+        *out = -(double)INFINITY;
+    else
+        return false;
+    return true;
+}
+
+bool zs_number_double(const char *token, double *out)
+{
+    if (!is_number(token))
+        return false;
+    double value;
+    if (!is_word(token, &value)) {
+        const locale_t before = enter_c_locale();
+        value = strtod(token, NULL);
+        leave_c_locale(before);
+        if (isinf(value))
+            return false;
+    }
+    *out = value;
+    return true;
+}
+
+bool zs_number_float(const char *token, float *out)
+{
+    if (!is_number(token))
+        return false;
+    double word;
+    float value;
+    if (is_word(token, &word)) {
+        value = (float)word;
+    } else {
+        const locale_t before = enter_c_locale();
+        value = strtof(token, NULL);
+        leave_c_locale(before);
+        if (isinf(value))
+            return false;
+    }
+    *out = value;
+    return true;
+}
+
+bool zs_number_int64(const char *token, int64_t *out)
+{
+    if (is_plain_integer(token)) {
+        errno = 0;
+        const intmax_t value = strtoimax(token, NULL, 10);
+        if (errno == ERANGE || value < INT64_MIN || value > INT64_MAX)
+            return false;
+        *out = (int64_t)value;
+        return true;
+    }
+    double value;
+    if (!zs_number_double(token, &value) || !(value >= -0x1p63 && value < 0x1p63) || value != floor(value))
+        return false;
+    *out = (int64_t)value;
+    return true;
+}
+
+bool zs_number_uint64(const char *token, uint64_t *out)
+{
+    if (is_plain_integer(token)) {
+        const bool negative = token[0] == '-'; /* strtoumax would wrap it around; -0 is 0 */
+        errno = 0;
+        const uintmax_t value = strtoumax(token + negative, NULL, 10);
+        if (errno == ERANGE || value > UINT64_MAX || (negative && value != 0))
+            return false;
+        *out = (uint64_t)value;
+        return true;
+    }
+    double value;
+    if (!zs_number_double(token, &value) || !(value >= 0 && value < 0x1p64) || value != floor(value))
+        return false;
+    *out = (uint64_t)value;
+    return true;
+}
+
+void zs_number_print(double value, char text[ZS_NUMBER_SIZE])
+{
+    if (isnan(value) || isinf(value)) {
+        (void)snprintf(text, ZS_NUMBER_SIZE, "%s", isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity");
+        return;
+    }
+    char shortest[32]; /* 17 figures at most */
+    const locale_t before = enter_c_locale();
+    for (int precision = 0; precision <= 16; precision++) {
+        (void)snprintf(shortest, sizeof shortest, "%.*e", precision, value);
+        if (strtod(shortest, NULL) == value)
+            break;
+    }
+    leave_c_locale(before);
+
+    /* "-d.ddde+XX" laid out as people write numbers, unless that needs many zeros. */
+    const char *sign = shortest[0] == '-' ? "-" : "";
+    char figures[24];
+    int n = 0;
+    const char *p = shortest + (sign[0] == '-');
+    for (; *p != 'e'; p++)
+        if (*p != '.' && n < (int)sizeof figures - 1)
+            figures[n++] = *p;
+    figures[n] = '\0';
+    const int exponent = atoi(p + 1);
+    if (exponent < -4 || exponent >= 16)
+        (void)snprintf(text, ZS_NUMBER_SIZE, "%s%c%s%s%s", sign, figures[0], n > 1 ? "." : "", figures + 1, p);
+    else if (exponent < 0)
+        (void)snprintf(text, ZS_NUMBER_SIZE, "%s0.%.*s%s", sign, -exponent - 1, "000", figures);
+    else if (exponent < n - 1)
+        (void)snprintf(text, ZS_NUMBER_SIZE, "%s%.*s.%s", sign, exponent + 1, figures, figures + exponent + 1);
+    else
+        (void)snprintf(text, ZS_NUMBER_SIZE, "%s%s%.*s.0", sign, figures, exponent - n + 1, "0000000000000000");
+}

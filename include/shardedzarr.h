@@ -1,0 +1,142 @@
+/* shardedzarr.h: reading and writing sharded Zarr v3 arrays. The C API of the core, below the GDAL driver.
+ *
+ *   struct zs_error err;
+ *   struct zs_array *array;
+ *   if (zs_array_open_path("/data/scene.zarr", "red", NULL, &array, &err) != ZS_OK)
+ *       puts(err.message);
+ *   uint64_t start[2] = {0, 0}, count[2] = {256, 256};
+ *   uint16_t pixels[256 * 256];
+ *   if (zs_array_read(array, start, count, pixels, &err) != ZS_OK) ...
+ *   zs_array_close(array);
+ *
+ * Terms are those of the Zarr v3 core specification and of the `sharding_indexed` codec (ZEP 2): an array is divided by
+ * its chunk grid into chunks; a chunk stored by sharding_indexed is a shard, one object that holds inner chunks and an
+ * index of them. Shapes, positions and counts are in elements, slowest dimension first, as in the metadata.
+ * All functions may be called from several threads at once unless one says otherwise.
+ */
+#ifndef SHARDEDZARR_H
+#define SHARDEDZARR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Status and message ---- */
+
+enum zs_status {
+    ZS_OK = 0,
+    ZS_NOT_FOUND,   /* there is no such object, node or array */
+    ZS_IO,          /* reading or writing failed: permission, network, disk; nothing is known about the data */
+    ZS_CORRUPT,     /* stored bytes contradict themselves or the metadata: checksum, length, offsets */
+    ZS_INVALID,     /* metadata that break the specification */
+    ZS_UNSUPPORTED, /* metadata in order, but of a kind this build does not handle */
+    ZS_ARGUMENT,    /* the caller asked for something that is not there or not possible */
+    ZS_NO_MEMORY,
+    ZS_CANCELLED    /* the caller's callback asked to stop */
+};
+
+/* Owned by the caller; the message is set on every status but ZS_OK. */
+struct zs_error {
+    char message[1024];
+};
+
+/* ---- Data types ---- */
+
+/* Elements as they are handed out, in native byte order. */
+enum zs_data_type {
+    ZS_BOOL, /* one byte, 0 or 1 */
+    ZS_INT8,
+    ZS_UINT8,
+    ZS_INT16,
+    ZS_UINT16,
+    ZS_INT32,
+    ZS_UINT32,
+    ZS_INT64,
+    ZS_UINT64,
+    ZS_FLOAT16,
+    ZS_FLOAT32,
+    ZS_FLOAT64,
+    ZS_COMPLEX64,  /* two float32 */
+    ZS_COMPLEX128, /* two float64 */
+    ZS_DATETIME64, /* int64 count of a unit since 1970-01-01; INT64_MIN is NaT */
+    ZS_TIMEDELTA64,
+    ZS_RAW /* r<N>: opaque bytes */
+};
+
+/* More dimensions than numpy allows do not occur. */
+#define ZS_MAX_NDIM 32
+
+/* ---- Arrays ---- */
+
+struct zs_array;
+
+struct zs_array_options {
+    int threads;          /* that decode; 0: one per processor */
+    uint64_t cache_bytes; /* budget of the decoded-chunk cache; 0: 64 MiB */
+};
+
+/* What an array is. Pointers are borrowed from the array. */
+struct zs_array_info {
+    int ndim;
+    const uint64_t *shape;
+    const uint64_t *chunk_shape;       /* the smallest unit that is decoded: the innermost chunk */
+    const uint64_t *shard_shape;       /* one stored object; equal to chunk_shape when the array is not sharded */
+    const char *const *dimension_names; /* ndim entries, NULL where unnamed */
+    enum zs_data_type data_type;
+    size_t item_size;           /* bytes of one element */
+    const void *fill_value;     /* item_size bytes, native order */
+    bool is_sharded;
+};
+
+/* Opens the array at `array_path` ("" for the root) of the store at `store_path` (any GDAL virtual file system path).
+ * Options may be NULL. ZS_NOT_FOUND, ZS_INVALID or ZS_UNSUPPORTED with a message that names the file and the member. */
+enum zs_status zs_array_open_path(const char *store_path, const char *array_path,
+                                  const struct zs_array_options *options, struct zs_array **array,
+                                  struct zs_error *err);
+void zs_array_close(struct zs_array *array); /* NULL is allowed; no other call may be running */
+
+struct zs_array_info zs_array_get_info(const struct zs_array *array);
+
+/* Reads the window of `count` elements per dimension at `start` into `out`, dense and in C order. Missing chunks are the
+ * fill value; anything else that is not right is an error naming the object and chunk, and `out` is then undefined. */
+enum zs_status zs_array_read(struct zs_array *array, const uint64_t *start, const uint64_t *count, void *out,
+                             struct zs_error *err);
+
+/* Converts n elements from src (dense, native) to dst (stride in bytes between elements). Called from many threads. */
+typedef void (*zs_convert_fn)(void *ctx, const void *src, void *dst, ptrdiff_t dst_stride, size_t n);
+
+/* A window with its place in the caller's memory. Element i of the window goes to
+ * data + sum of i[d] * stride[d] (bytes; may be negative). */
+struct zs_window {
+    uint64_t start[ZS_MAX_NDIM];
+    uint64_t count[ZS_MAX_NDIM];
+    void *data;
+    ptrdiff_t stride[ZS_MAX_NDIM];
+};
+
+/* Reads several windows as one plan: each chunk is fetched and decoded once, whichever windows it serves. With `convert`,
+ * elements pass through it on their way (ctx is handed to it); else they are copied as they are. */
+enum zs_status zs_array_read_windows(struct zs_array *array, const struct zs_window *windows, size_t n,
+                                     zs_convert_fn convert, void *ctx, struct zs_error *err);
+
+/* ---- Writing ---- */
+
+/* Writes windows; `item_size` is that of the elements at window->data, which pass through `convert` when it is given (else they
+ * are elements of the array). Chunks that a window covers are encoded at once, others are read, changed and kept until
+ * zs_array_flush() or until the cache's budget is full. Shards appear whole; what equals the fill value is not stored. */
+enum zs_status zs_array_write_windows(struct zs_array *array, const struct zs_window *windows, size_t n, size_t item_size,
+                                      zs_convert_fn convert, void *ctx, struct zs_error *err);
+
+/* Brings everything written to the store. On failure what could not be stored is still held, or lost if its shard could not be
+ * published. Closing an array without flushing drops what is held. */
+enum zs_status zs_array_flush(struct zs_array *array, struct zs_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
