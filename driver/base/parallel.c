@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <unistd.h>
@@ -185,4 +186,59 @@ enum zs_status zs_parallel_for(int threads, size_t n, zs_parallel_fn fn, void *c
     if (job.context != NULL)
         hooks.release(job.context);
     return job.status;
+}
+
+struct zs_async {
+    zs_parallel_fn fn;
+    void *ctx;
+    void *context;
+    struct zs_thread_context hooks;
+    pthread_t thread;
+    bool has_thread;
+    enum zs_status status;
+    struct zs_error err;
+};
+
+static void *async_run(void *arg)
+{
+    struct zs_async *a = arg;
+    if (a->context != NULL)
+        a->hooks.enter(a->context);
+    a->status = a->fn(a->ctx, 0, &a->err);
+    if (a->context != NULL)
+        a->hooks.leave(a->context);
+    return NULL;
+}
+
+struct zs_async *zs_async_start(zs_parallel_fn fn, void *ctx)
+{
+    struct zs_async *a = calloc(1, sizeof *a);
+    if (a == NULL)
+        return NULL;
+    a->fn = fn;
+    a->ctx = ctx;
+    pthread_mutex_lock(&pool.lock);
+    a->hooks = pool.hooks;
+    pthread_mutex_unlock(&pool.lock);
+    if (a->hooks.capture != NULL)
+        a->context = a->hooks.capture();
+    a->has_thread = pthread_create(&a->thread, NULL, async_run, a) == 0;
+    return a;
+}
+
+enum zs_status zs_async_wait(struct zs_async *a, struct zs_error *err)
+{
+    if (a == NULL)
+        return ZS_OK;
+    if (a->has_thread)
+        (void)pthread_join(a->thread, NULL);
+    else
+        a->status = a->fn(a->ctx, 0, &a->err);
+    if (a->context != NULL)
+        a->hooks.release(a->context);
+    const enum zs_status status = a->status;
+    if (status != ZS_OK && err != NULL)
+        *err = a->err;
+    free(a);
+    return status;
 }

@@ -1,0 +1,317 @@
+#include "creation_options.h"
+
+#include <algorithm>
+
+extern "C"
+{
+#include "base/parallel.h"
+#include "shard/writer.h"
+}
+
+constexpr uint64_t DEFAULT_CHUNK = 512;
+/* Near this many decoded bytes per shard: few enough objects, and still few enough bytes to rewrite when one changes. */
+constexpr uint64_t SHARD_BYTES = 64 << 20;
+/* What one chunk may hold decoded: all libraries take it, and readers must hold some of them. */
+constexpr uint64_t MAX_CHUNK_BYTES = 1 << 30;
+/* An index of more entries is 16 MB, which each reader of the shard fetches. */
+constexpr uint64_t MAX_CHUNKS_PER_SHARD = 1 << 20;
+
+static const std::vector<const char *> COMPRESSIONS = {"NONE", "ZSTD", "BLOSC", "GZIP"}; // as enum zs_compression
+
+/* Whether this build can write it; the message says what is missing. */
+static bool hasCodec(int compression, struct zs_error *err = nullptr)
+{
+    static const char *const names[] = {nullptr, "zstd", "blosc", "gzip"};
+    const struct zs_bytes_codec_type *type;
+    return compression == ZS_COMPRESS_NONE || zs_bytes_codec_find(names[compression], &type, err) == ZS_OK;
+}
+
+/* Blosc with zstd inside is smaller and decodes faster than zstd alone on what rasters hold. */
+static int standardCompression()
+{
+    if (hasCodec(ZS_COMPRESS_BLOSC))
+        return ZS_COMPRESS_BLOSC;
+    return hasCodec(ZS_COMPRESS_ZSTD) ? ZS_COMPRESS_ZSTD : ZS_COMPRESS_GZIP;
+}
+
+std::string zsCreationOptionList()
+{
+    const char *zstd = hasCodec(ZS_COMPRESS_ZSTD) ? "<Value>ZSTD</Value>" : "";
+    const char *blosc = hasCodec(ZS_COMPRESS_BLOSC) ? "<Value>BLOSC</Value>" : "";
+    const char *standard = COMPRESSIONS[standardCompression()];
+    return std::string("<CreationOptionList>"
+                       "  <Option name='CHUNK_SHAPE' type='string' default='512' description='Shape of an inner chunk: one number "
+                       "for Y and X, or one per dimension separated by commas, slowest first'/>"
+                       "  <Option name='SHARD_SHAPE' type='string' default='AUTO' description='Shape of a shard, multiples of "
+                       "CHUNK_SHAPE, or AUTO for about 64 MiB'/>"
+                       "  <Option name='COMPRESS' type='string-select' default='") +
+           standard + "' description='Compression of chunks'>" + zstd + blosc +
+           "    <Value>GZIP</Value><Value>NONE</Value>"
+           "  </Option>"
+           "  <Option name='LEVEL' type='int' min='-131072' max='22' description='Compression level: ZSTD -131072 to 22 (default 3), "
+           "BLOSC 0 to 9 (default 3), GZIP 0 to 9 (default 6)'/>"
+           "  <Option name='BLOSC_CNAME' type='string-select' default='zstd' description='Compressor inside BLOSC'>"
+           "    <Value>zstd</Value><Value>lz4</Value><Value>lz4hc</Value><Value>blosclz</Value><Value>zlib</Value><Value>snappy</Value>"
+           "  </Option>"
+           "  <Option name='BLOSC_SHUFFLE' type='string-select' description='Reordering inside BLOSC before compression. Default: by "
+           "data type'>"
+           "    <Value>NONE</Value><Value>BYTE</Value><Value>BIT</Value>"
+           "  </Option>"
+           "  <Option name='INDEX_LOCATION' type='string-select' default='END' description='Where the index stands in a shard'>"
+           "    <Value>END</Value><Value>START</Value>"
+           "  </Option>"
+           "  <Option name='CHUNK_ORDER' type='string-select' default='ROW_MAJOR' description='Physical order of the chunks in a shard'>"
+           "    <Value>ROW_MAJOR</Value><Value>MORTON</Value><Value>HILBERT</Value>"
+           "  </Option>"
+           "  <Option name='CHUNK_CHECKSUM' type='boolean' default='NO' description='Whether each chunk gets a crc32c checksum'/>"
+           "  <Option name='OVERVIEWS' type='string' default='AUTO' description='AUTO: by 2 until the smaller side is under a chunk; "
+           "NONE; or factors separated by commas'/>"
+           "  <Option name='RESAMPLING' type='string-select' description='Resampling of overviews. Default: AVERAGE, or NEAREST for "
+           "categories and colour tables'>"
+           "    <Value>NEAREST</Value><Value>AVERAGE</Value><Value>RMS</Value><Value>BILINEAR</Value><Value>CUBIC</Value>"
+           "    <Value>CUBICSPLINE</Value><Value>LANCZOS</Value><Value>GAUSS</Value><Value>MODE</Value>"
+           "  </Option>"
+           "  <Option name='ARRAY_NAME' type='string' description='Name of the array. Default: that of the store'/>"
+           "  <Option name='SINGLE_ARRAY' type='boolean' default='YES' description='Whether all bands go to one array'/>"
+           "  <Option name='INTERLEAVE' type='string-select' default='BAND' description='Whether a chunk holds one band or all'>"
+           "    <Value>BAND</Value><Value>PIXEL</Value>"
+           "  </Option>"
+           "  <Option name='APPEND_SUBDATASET' type='boolean' default='NO' description='Whether to add an array to an existing store'/>"
+           "  <Option name='GEOREFERENCING' type='string-select' default='ALL' description='Conventions that are written'>"
+           "    <Value>ALL</Value><Value>SPATIAL_PROJ</Value><Value>CF</Value>"
+           "  </Option>"
+           "  <Option name='NUM_THREADS' type='string' description='Number of threads that encode, or ALL_CPUS. Default: "
+           "GDAL_NUM_THREADS if set, else ALL_CPUS'/>"
+           "  <Option name='DIM_NAMES' type='string' description='Names of the dimensions separated by commas, slowest first. Default: "
+           "y,x or band,y,x'/>"
+           "</CreationOptionList>";
+}
+
+/* ---- Parsing ---- */
+
+static bool refuse(const char *name, const std::string &expected, const char *found)
+{
+    CPLError(CE_Failure, CPLE_IllegalArg, "%s: expected %s, found %s", name, expected.c_str(), found);
+    return false;
+}
+
+/* Index of the option's value in a list of allowed ones; `fallback` when it is not given, -1 (CPLError emitted) when it is none. */
+static int choose(CSLConstList options, const char *name, const std::vector<const char *> &allowed, int fallback)
+{
+    const char *value = CSLFetchNameValue(options, name);
+    if (value == nullptr)
+        return fallback;
+    std::string all;
+    for (size_t i = 0; i < allowed.size(); i++)
+    {
+        if (EQUAL(value, allowed[i]))
+            return static_cast<int>(i);
+        all += (i == 0 ? "" : i + 1 == allowed.size() ? " or " : ", ") + std::string(allowed[i]);
+    }
+    refuse(name, all, value);
+    return -1;
+}
+
+static bool parseNumbers(const char *name, const char *text, std::vector<uint64_t> &out)
+{
+    const CPLStringList parts(CSLTokenizeString2(text, ",x", CSLT_STRIPLEADSPACES | CSLT_STRIPENDSPACES | CSLT_ALLOWEMPTYTOKENS));
+    for (int i = 0; i < parts.size(); i++)
+    {
+        const char *part = parts[i];
+        if (*part == '\0' || strlen(part) > 10 || strspn(part, "0123456789") != strlen(part) || atoll(part) == 0)
+            return refuse(name, "positive integers separated by commas", text);
+        out.push_back(static_cast<uint64_t>(atoll(part)));
+    }
+    return !out.empty() || refuse(name, "positive integers separated by commas", text);
+}
+
+static bool parseCompression(CSLConstList options, struct zs_encoding &e, std::string &shuffle)
+{
+    const int chosen = choose(options, "COMPRESS", COMPRESSIONS, standardCompression());
+    if (chosen < 0)
+        return false;
+    e.compression = static_cast<enum zs_compression>(chosen);
+    struct zs_error err;
+    if (!hasCodec(chosen, &err))
+    {
+        CPLError(CE_Failure, CPLE_NotSupported, "COMPRESS: %s", err.message);
+        return false;
+    }
+
+    static const int low[] = {0, -131072, 0, 0}, high[] = {0, 22, 9, 9}, usual[] = {0, 3, 3, 6};
+    e.level = usual[chosen];
+    const char *level = CSLFetchNameValue(options, "LEVEL");
+    if (level != nullptr && chosen != ZS_COMPRESS_NONE)
+    {
+        char *end = nullptr;
+        const long value = strtol(level, &end, 10);
+        if (end == level || *end != '\0' || value < low[chosen] || value > high[chosen])
+            return refuse("LEVEL", "an integer from " + std::to_string(low[chosen]) + " to " + std::to_string(high[chosen]) + " for " + COMPRESSIONS[static_cast<size_t>(chosen)], level);
+        e.level = static_cast<int>(value);
+    }
+    static const std::vector<const char *> compressors = {"zstd", "lz4", "lz4hc", "blosclz", "zlib", "snappy"};
+    const int cname = choose(options, "BLOSC_CNAME", compressors, 0);
+    static const std::vector<const char *> shuffles = {"NONE", "BYTE", "BIT"};
+    const int order = choose(options, "BLOSC_SHUFFLE", shuffles, 3);
+    if (cname < 0 || order < 0)
+        return false;
+    e.blosc_cname = compressors[static_cast<size_t>(cname)];
+    static const char *const zarrNames[] = {"noshuffle", "shuffle", "bitshuffle", ""};
+    shuffle = zarrNames[order];
+    return true;
+}
+
+static bool parseOverviews(const char *text, bool &isAuto, std::vector<int> &factors)
+{
+    isAuto = EQUAL(text, "AUTO") || EQUAL(text, "YES");
+    if (isAuto || EQUAL(text, "NONE") || EQUAL(text, "NO"))
+        return true;
+    std::vector<uint64_t> numbers;
+    if (!parseNumbers("OVERVIEWS", text, numbers))
+        return false;
+    for (const uint64_t n : numbers)
+    {
+        if (n < 2 || n > 1 << 20)
+            return refuse("OVERVIEWS", "AUTO, NONE, or factors from 2", text);
+        factors.push_back(static_cast<int>(n));
+    }
+    std::sort(factors.begin(), factors.end());
+    factors.erase(std::unique(factors.begin(), factors.end()), factors.end());
+    return true;
+}
+
+bool ZSCreationOptions::Parse(CSLConstList options)
+{
+    array_name = CSLFetchNameValueDef(options, "ARRAY_NAME", "");
+    if (!array_name.empty() && (array_name.find_first_not_of('.') == std::string::npos || array_name.find('/') != std::string::npos ||
+                                STARTS_WITH(array_name.c_str(), "__") || array_name == "zarr.json"))
+        return refuse("ARRAY_NAME", "a name without /, not of dots alone, not beginning with __", array_name.c_str());
+    single_array = CPLFetchBool(options, "SINGLE_ARRAY", true);
+    append = CPLFetchBool(options, "APPEND_SUBDATASET", false);
+    const int interleave = choose(options, "INTERLEAVE", {"BAND", "PIXEL"}, 0);
+    const int chosenStyle = choose(options, "GEOREFERENCING", {"ALL", "SPATIAL_PROJ", "CF"}, 0);
+    const int index = choose(options, "INDEX_LOCATION", {"END", "START"}, 0);
+    chunk_order = choose(options, "CHUNK_ORDER", {"ROW_MAJOR", "MORTON", "HILBERT"}, ZS_ORDER_ROW_MAJOR);
+    const int how = choose(options, "RESAMPLING",
+                           {"NEAREST", "AVERAGE", "RMS", "BILINEAR", "CUBIC", "CUBICSPLINE", "LANCZOS", "GAUSS", "MODE"}, 100);
+    if (interleave < 0 || chosenStyle < 0 || index < 0 || chunk_order < 0 || how < 0)
+        return false;
+    pixel_interleaved = interleave == 1;
+    style = static_cast<enum zs_georef_style>(chosenStyle);
+    resampling = CSLFetchNameValueDef(options, "RESAMPLING", "");
+    if (!parseCompression(options, encoding, blosc_shuffle))
+        return false;
+    encoding.index_at_start = index == 1;
+    encoding.chunk_checksum = CPLFetchBool(options, "CHUNK_CHECKSUM", false);
+
+    const char *count = CSLFetchNameValueDef(options, "NUM_THREADS", CPLGetConfigOption("GDAL_NUM_THREADS", "ALL_CPUS"));
+    threads = EQUAL(count, "ALL_CPUS") ? zs_cpu_count() : atoi(count);
+    if (threads < 1 || threads > 1024)
+        return refuse("NUM_THREADS", "ALL_CPUS or a number from 1 to 1024", count);
+    const char *text = CSLFetchNameValue(options, "CHUNK_SHAPE");
+    if (text != nullptr && !parseNumbers("CHUNK_SHAPE", text, chunk))
+        return false;
+    text = CSLFetchNameValue(options, "SHARD_SHAPE");
+    if (text != nullptr && !EQUAL(text, "AUTO") && !parseNumbers("SHARD_SHAPE", text, shard))
+        return false;
+    text = CSLFetchNameValue(options, "DIM_NAMES");
+    if (text != nullptr)
+    {
+        const CPLStringList names(CSLTokenizeString2(text, ",", CSLT_STRIPLEADSPACES | CSLT_STRIPENDSPACES));
+        for (int i = 0; i < names.size(); i++)
+            dim_names.push_back(names[i]);
+    }
+    return parseOverviews(CSLFetchNameValueDef(options, "OVERVIEWS", "AUTO"), overviews_auto, overviews);
+}
+
+/* ---- Shapes ---- */
+
+/* Puts one, two or three given numbers on (band, y, x). */
+static bool spread(const char *name, const std::vector<uint64_t> &given, bool hasBands, uint64_t out[3])
+{
+    const size_t dims = hasBands ? 3 : 2;
+    if (given.size() > dims)
+        return refuse(name, "at most " + std::to_string(dims) + " numbers", std::to_string(given.size()).c_str());
+    if (given.size() == 1)
+        out[1] = out[2] = given[0];
+    for (size_t i = 0; i < given.size() && given.size() > 1; i++)
+        out[3 - given.size() + i] = given[i];
+    return true;
+}
+
+bool ZSCreationOptions::Apply(struct zs_raster_spec &spec)
+{
+    const uint64_t size[3] = {spec.has_band_dimension ? spec.bands : 1, spec.height, spec.width};
+    const uint64_t usual[3] = {pixel_interleaved ? size[0] : 1, std::min(DEFAULT_CHUNK, size[1]), std::min(DEFAULT_CHUNK, size[2])};
+    std::copy(usual, usual + 3, spec.chunk);
+    if (!spread("CHUNK_SHAPE", chunk, spec.has_band_dimension, spec.chunk))
+        return false;
+    uint64_t bytes = spec.dtype.size;
+    for (const uint64_t n : spec.chunk)
+    {
+        if (n > MAX_CHUNK_BYTES || bytes * n > MAX_CHUNK_BYTES)
+            return refuse("CHUNK_SHAPE", "a chunk of at most 1 GiB", "more");
+        bytes *= n;
+    }
+
+    // As many chunks as make about SHARD_BYTES, near to a square, and no more than there are.
+    uint64_t perShard = std::max<uint64_t>(1, SHARD_BYTES / bytes), ky = 1, kx = 1;
+    while (ky * kx * 2 <= perShard)
+        (kx <= ky ? kx : ky) *= 2;
+    const auto needed = [&](int d) { return (size[d] + spec.chunk[d] - 1) / spec.chunk[d]; };
+    spec.shard[0] = spec.chunk[0];
+    spec.shard[1] = spec.chunk[1] * std::min(ky, needed(1));
+    spec.shard[2] = spec.chunk[2] * std::min(kx, needed(2));
+    if (!spread("SHARD_SHAPE", shard, spec.has_band_dimension, spec.shard))
+        return false;
+    uint64_t count = 1;
+    static const char *const axes[] = {"bands", "rows", "columns"};
+    for (int d = 0; d < 3; d++)
+    {
+        const uint64_t k = spec.shard[d] / spec.chunk[d];
+        if (spec.shard[d] % spec.chunk[d] != 0)
+        {
+            const uint64_t less = k * spec.chunk[d], more = (k + 1) * spec.chunk[d];
+            return refuse("SHARD_SHAPE",
+                          std::string("a multiple of the chunk's ") + std::to_string(spec.chunk[d]) + " " + axes[d] + " (" +
+                              (less > 0 ? std::to_string(less) + " or " : "") + std::to_string(more) + " would do)",
+                          std::to_string(spec.shard[d]).c_str());
+        }
+        count *= std::min(k, MAX_CHUNKS_PER_SHARD + 1);
+        if (count > MAX_CHUNKS_PER_SHARD)
+            return refuse("SHARD_SHAPE", "at most " + std::to_string(MAX_CHUNKS_PER_SHARD) + " chunks in a shard", "more");
+    }
+    spec.is_sharded = true;
+
+    if (!dim_names.empty() && dim_names.size() != (spec.has_band_dimension ? 3u : 2u))
+        return refuse("DIM_NAMES", spec.has_band_dimension ? "three names" : "two names", std::to_string(dim_names.size()).c_str());
+    spec.dim_x = dim_names.empty() ? "x" : dim_names.back().c_str();
+    spec.dim_y = dim_names.empty() ? "y" : dim_names[dim_names.size() - 2].c_str();
+    spec.dim_band = dim_names.size() == 3 ? dim_names[0].c_str() : "band";
+
+    // Bits of one meaning together compress best; bytes need no reordering. Measured: see autotest/benchmark.
+    if (blosc_shuffle.empty())
+        blosc_shuffle = spec.dtype.size == 1 ? "noshuffle" : "bitshuffle";
+    spec.encoding = encoding;
+    spec.encoding.blosc_shuffle = blosc_shuffle.c_str();
+    spec.chunk_order = chunk_order;
+    spec.style = style;
+
+    m_factors = overviews;
+    if (overviews_auto)
+    {
+        uint64_t side = std::min(spec.width, spec.height);
+        const uint64_t stop = std::min(spec.chunk[1], spec.chunk[2]);
+        for (int f = 2; side >= stop && side > 1; f *= 2)
+        {
+            m_factors.push_back(f);
+            side = (side + 1) / 2;
+        }
+    }
+    // A level of one pixel is the last that says anything.
+    while (!m_factors.empty() && static_cast<uint64_t>(m_factors.back()) > 2 * std::max(spec.width, spec.height))
+        m_factors.pop_back();
+    spec.overview_factors = m_factors.data();
+    spec.overview_count = m_factors.size();
+    return true;
+}

@@ -1,0 +1,46 @@
+/* gdal/creation_options.h: the creation options: declared, parsed, and turned into the shapes of a new store. */
+#ifndef ZS_GDAL_CREATION_OPTIONS_H
+#define ZS_GDAL_CREATION_OPTIONS_H
+
+#include <string>
+#include <vector>
+
+#include "compat.h"
+
+extern "C"
+{
+#include "geo/raster.h"
+}
+
+/* The XML for GDAL_DMD_CREATIONOPTIONLIST. */
+std::string zsCreationOptionList();
+
+struct ZSCreationOptions
+{
+    std::string array_name; /* "" when not given */
+    bool single_array = true;
+    bool pixel_interleaved = false;
+    bool append = false;
+    enum zs_georef_style style = ZS_GEOREF_ALL;
+    struct zs_encoding encoding = {};
+    int chunk_order = 0;
+    int threads = 0;
+    std::vector<uint64_t> chunk, shard; /* as given; empty: default, AUTO */
+    std::vector<std::string> dim_names;
+    std::string blosc_shuffle;           /* "" : by data type */
+    bool overviews_auto = true;
+    std::vector<int> overviews;
+    std::string resampling; /* "" : by what the pixels mean */
+
+    /* Reads GDAL's list. False (CPLError emitted) when a value is not allowed. */
+    bool Parse(CSLConstList options);
+
+    /* Sets chunk, shard, codec and dimension names of the spec (whose size, bands and dtype are set), and the overview factors. False
+     * (CPLError emitted) when shapes do not divide; the message says what would do. The spec borrows from this. */
+    bool Apply(struct zs_raster_spec &spec);
+
+  private:
+    std::vector<int> m_factors;
+};
+
+#endif
