@@ -10,12 +10,11 @@ import pytest
 os.environ.setdefault("GDAL_DRIVER_PATH", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "build", "gdalplugins"))
 os.environ.setdefault("GDAL_PAM_ENABLED", "NO")  # no .aux.xml beside a store
 
-from osgeo import gdal, osr  # noqa: E402
+from osgeo import gdal  # noqa: E402
 
 from webserver import RangeServer  # noqa: E402
 
 gdal.UseExceptions()
-osr.UseExceptions()
 
 
 def pytest_configure(config):
@@ -47,10 +46,11 @@ def vsimem():
 
     def copy(path, name):
         for folder, _, names in os.walk(path):
+            target = os.path.normpath(os.path.join(root, name, os.path.relpath(folder, path)))
+            gdal.MkdirRecursive(target, 0o755)
             for file in names:
-                source = os.path.join(folder, file)
-                with open(source, "rb") as opened:
-                    gdal.FileFromMemBuffer("%s/%s/%s" % (root, name, os.path.relpath(source, path)), opened.read())
+                with open(os.path.join(folder, file), "rb") as opened:
+                    gdal.FileFromMemBuffer("%s/%s" % (target, file), opened.read())
         return "%s/%s" % (root, name)
     yield copy
     gdal.RmdirRecursive(root)

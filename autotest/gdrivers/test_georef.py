@@ -8,7 +8,7 @@ from osgeo import gdal, osr
 import oracle
 from stores import (PROJ, SPATIAL, array_meta, convention, counting, group_meta, plain_meta, random_values, spatial_proj,
                     write_coordinate)
-from support import as_raster, assert_pixels, fixture_path, geotransform, open_array, open_ours, read_all, same_crs
+from support import as_raster, assert_pixels, fixture_path, geotransform, held_band, open_array, open_ours, read_all, same_crs
 
 SHAPE = (4, 6)
 NORTH_UP = [10, 0, 500000, 0, -10, 5000000]  # as in spatial:transform
@@ -231,7 +231,7 @@ def test_two_dimensional_latitude_and_longitude_become_the_geolocation_domain(tm
     assert geotransform(dataset) is None
     assert [domain[k] for k in ("PIXEL_OFFSET", "LINE_OFFSET", "PIXEL_STEP", "LINE_STEP")] == ["0", "0", "1", "1"]
     for axis, values in (("X", lon), ("Y", lat)):
-        band = gdal.Open(domain[axis + "_DATASET"]).GetRasterBand(int(domain[axis + "_BAND"]))
+        band = held_band(gdal.Open(domain[axis + "_DATASET"]), int(domain[axis + "_BAND"]))
         np.testing.assert_array_equal(band.ReadAsArray(), values)
     transformer = gdal.Transformer(dataset, None, ["METHOD=GEOLOC_ARRAY"])
     ok, point = transformer.TransformPoint(False, 2.5, 1.5)

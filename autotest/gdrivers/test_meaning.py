@@ -8,7 +8,7 @@ from osgeo import gdal
 
 import oracle
 from stores import array_meta, counting, group_meta, plain_meta, write_coordinate
-from support import as_raster, assert_pixels, open_array, subdatasets
+from support import as_raster, assert_pixels, held_band, open_array, subdatasets
 
 SHAPE = (4, 6)
 NAN = float("nan")
@@ -20,9 +20,7 @@ def band_of(path, attributes, data_type="int16", fill=0, **members):
     oracle.write(path, meta, counting(SHAPE, data_type))
     dataset = open_array(path)
     assert_pixels(dataset, as_raster(counting(SHAPE, data_type), data_type), windows=1)
-    band = dataset.GetRasterBand(1)
-    band.keep = dataset  # a band does not keep its dataset open
-    return band
+    return held_band(dataset)
 
 
 def xarray_fill(value):
@@ -90,7 +88,8 @@ def test_attributes_that_were_understood_are_not_repeated(tmp_path):
 
 @pytest.mark.parametrize("attributes", [{"units": 5}, {"units": None}, {"scale_factor": "a lot"}, {"long_name": ["a", "b"]},
                                         {"nested": {"a": [1, {"b": None}]}}, {"text": "ü\n\u0000ä"}, {"flag_values": "1, 2"},
-                                        {"flag_values": [1], "flag_meanings": "a b c"}, {"flag_values": [-1, 2**40], "flag_meanings": "a b"},
+                                        {"flag_values": [1], "flag_meanings": "a b c"},
+                                        {"flag_values": [-1, 2**40], "flag_meanings": "a b"},
                                         {"coordinates": 5}, {"grid_mapping": ["a"]}, {"zarr_conventions": "all"}, {"multiscales": []},
                                         {"ome": 1}, {"_CRS": "here"}], ids=str)
 def test_attributes_of_unexpected_types_do_no_harm(tmp_path, attributes):
@@ -116,7 +115,7 @@ def test_arrays_named_by_a_colour_have_it(tmp_path, name, expected):
     for array in ("red", "green", "blue"):
         oracle.write(tmp_path / array, array_meta(SHAPE, "uint8"))
     found = subdatasets(open_array(tmp_path))
-    assert gdal.Open(found["/" + name][0]).GetRasterBand(1).GetColorInterpretation() == expected
+    assert held_band(gdal.Open(found["/" + name][0])).GetColorInterpretation() == expected
 
 
 def test_bands_take_their_description_from_a_coordinate(tmp_path):

@@ -8,13 +8,14 @@ from osgeo import gdal
 
 import oracle
 from stores import MULTISCALES, SPATIAL, array_meta, convention, group_meta, random_values, sharding
-from support import GDAL, fixture_path, geotransform, open_array, open_ours
+from support import GDAL, fixture_path, geotransform, held_band, open_array, open_ours
 
 BASE = (96, 128)
 
 
 def multiscales(*layout, **more):
-    return {"zarr_conventions": [convention(MULTISCALES, "multiscales"), convention(SPATIAL)], "multiscales": {"layout": list(layout)}, **more}
+    registered = [convention(MULTISCALES, "multiscales"), convention(SPATIAL)]
+    return {"zarr_conventions": registered, "multiscales": {"layout": list(layout)}, **more}
 
 
 def entry(asset, derived_from=None, scale=2.0, **more):
@@ -68,17 +69,17 @@ FORMS = ["groups", "arrays in groups", "arrays", "gdal", "ome"]
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("shapes", [HALVES, [(101, 77), (50, 38), (25, 19)], [(101, 77), (51, 39), (26, 20)], [(90, 60), (30, 20), (10, 7)]],
-                         ids=["halves", "rounded down", "rounded up", "thirds"])
+@pytest.mark.parametrize("shapes", [HALVES, [(101, 77), (50, 38), (25, 19)], [(101, 77), (51, 39), (26, 20)],
+                                    [(90, 60), (30, 20), (10, 7)]], ids=["halves", "rounded down", "rounded up", "thirds"])
 def test_overviews_are_found_and_right(tmp_path, form, shapes):
     name, levels = write_pyramid(tmp_path, form, shapes)
-    band = open_array(tmp_path, name).GetRasterBand(1)
+    band = held_band(open_array(tmp_path, name))
     assert [(band.GetOverview(i).YSize, band.GetOverview(i).XSize) for i in range(band.GetOverviewCount())] == shapes[1:]
     for number, array in enumerate(levels[1:]):
         overview = band.GetOverview(number)
         assert overview.DataType == band.DataType and overview.GetNoDataValue() == band.GetNoDataValue()
         np.testing.assert_array_equal(overview.ReadAsArray(), array)
-        np.testing.assert_array_equal(overview.ReadAsArray(3, 2, 5, 4), array[2:6, 3:8])
+        np.testing.assert_array_equal(overview.ReadAsArray(1, 2, 5, 4), array[2:6, 1:6])
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -93,7 +94,7 @@ def test_a_pyramid_opens_at_its_base(tmp_path, form):
 def test_overviews_of_consolidated_stores(tmp_path, form, server):
     name, levels = write_pyramid(tmp_path / "s.zarr", form, HALVES)
     oracle.consolidate(tmp_path / "s.zarr")
-    band = open_array(server.vsi("s.zarr"), name).GetRasterBand(1)
+    band = held_band(open_array(server.vsi("s.zarr"), name))
     np.testing.assert_array_equal(band.GetOverview(1).ReadAsArray(), levels[2])
 
 
@@ -142,7 +143,7 @@ def test_every_band_of_a_cube_has_its_overviews(tmp_path, form):
 
 def test_overviews_of_a_slice_are_those_of_the_slice(tmp_path):
     name, levels = write_pyramid(tmp_path, "groups", [(3,) + s for s in HALVES])
-    band = open_array(tmp_path, name, 2).GetRasterBand(1)
+    band = held_band(open_array(tmp_path, name, 2))
     np.testing.assert_array_equal(band.GetOverview(1).ReadAsArray(), levels[2][2])
 
 
@@ -153,7 +154,7 @@ def test_scale_with_an_entry_per_dimension_and_a_translation(tmp_path):
     for number, shape in enumerate([(2, 64, 64), (2, 32, 32)]):
         oracle.write(tmp_path / str(number), group_meta())
         write_level(tmp_path / str(number) / "data", shape, number)
-    assert open_array(tmp_path, "/0/data").GetRasterBand(2).GetOverviewCount() == 1
+    assert held_band(open_array(tmp_path, "/0/data"), 2).GetOverviewCount() == 1
 
 
 def test_overview_levels_know_their_own_transform(tmp_path):
@@ -164,7 +165,7 @@ def test_overview_levels_know_their_own_transform(tmp_path):
     write_level(tmp_path / "b", (31, 31), 1)
     assert geotransform(open_array(tmp_path, "/a")) == (1000, 10, 0, 2000, 0, -10)
     assert geotransform(open_array(tmp_path, "/b")) == (1000, 20.5, 0, 2000, 0, -20.5)
-    assert open_array(tmp_path, "/a").GetRasterBand(1).GetOverviewCount() == 1
+    assert held_band(open_array(tmp_path, "/a")).GetOverviewCount() == 1
 
 
 def test_only_arrays_of_the_same_name_and_type_are_overviews(tmp_path):
@@ -175,8 +176,8 @@ def test_only_arrays_of_the_same_name_and_type_are_overviews(tmp_path):
     write_level(tmp_path / "a/lonely", BASE, 1)
     oracle.write(tmp_path / "b/data", array_meta((48, 64), "float32", dimension_names=["y", "x"]))
     write_level(tmp_path / "b/other", (48, 64), 1)
-    assert open_array(tmp_path, "/a/data").GetRasterBand(1).GetOverviewCount() == 0
-    assert open_array(tmp_path, "/a/lonely").GetRasterBand(1).GetOverviewCount() == 0
+    assert held_band(open_array(tmp_path, "/a/data")).GetOverviewCount() == 0
+    assert held_band(open_array(tmp_path, "/a/lonely")).GetOverviewCount() == 0
 
 
 def test_larger_levels_are_no_overviews(tmp_path):
@@ -184,7 +185,7 @@ def test_larger_levels_are_no_overviews(tmp_path):
     oracle.write(tmp_path, group_meta(multiscales(entry("m30"), entry("m90", "m30", 3.0), entry("m10", "m30", 1 / 3))))
     for name, shape in (("m30", (60, 90)), ("m90", (20, 30)), ("m10", (180, 270))):
         write_level(tmp_path / name, shape, 1)
-    band = open_array(tmp_path, "/m30").GetRasterBand(1)
+    band = held_band(open_array(tmp_path, "/m30"))
     assert [band.GetOverview(i).XSize for i in range(band.GetOverviewCount())] == [30]
 
 
@@ -221,7 +222,8 @@ def test_gdal_uses_the_overviews(tmp_path):
         assert "48" in str(gdal.Info(dataset, format="json")["bands"][0]["overviews"])
 
 
-@pytest.mark.parametrize("name, base, first", [("root_level_multiscales", "/ar", (100, 50)), ("simple_multiscales", "/level0/ar", (100, 50)),
+@pytest.mark.parametrize("name, base, first", [("root_level_multiscales", "/ar", (100, 50)),
+                                               ("simple_multiscales", "/level0/ar", (100, 50)),
                                                ("simple_multiscales_ref_array", "/level0/ar", (100, 50)),
                                                ("simple_multiscales_spatial", "/level0/ar", (100, 50))])
 def test_pyramids_of_gdal(name, base, first):

@@ -1,8 +1,11 @@
 """Stores that zarr-python, tensorstore and zarrs wrote, and what zarr-python makes of ours.
 
-Needs SHARDEDZARR_PEERS: a Python that has those libraries. The stores are random, and a seed always makes the same store.
+Needs SHARDEDZARR_PEERS: a Python that has those libraries. The stores are random, and a seed always makes the same store. Where
+SHARDEDZARR_STORES names a directory, they are kept in it and made only once: for a root file system without the libraries.
 """
 import json
+import os
+import pathlib
 
 import numpy as np
 import pytest
@@ -26,8 +29,11 @@ def stores_of(tmp_path_factory):
     def make(peer):
         if peer not in made:
             script, more, seeds = PEERS[peer]
-            folder = tmp_path_factory.mktemp(peer)
-            run_peer(script, folder, seeds[0], len(seeds), *more)
+            kept = os.environ.get("SHARDEDZARR_STORES")
+            folder = pathlib.Path(kept, peer) if kept else tmp_path_factory.mktemp(peer)
+            if not (folder / "stores.json").exists():  # which is written last
+                folder.mkdir(parents=True, exist_ok=True)
+                run_peer(script, folder, seeds[0], len(seeds), *more)
             made[peer] = folder
         return made[peer]
     return make
@@ -50,7 +56,8 @@ def test_zarr_python_reads_what_create_copy_writes(tmp_path):
         for compress in ("ZSTD", "BLOSC", "GZIP", "NONE"):
             array = random_values(rng, data_type, [(2, 40, 50), (33, 65)][len(expected) % 2])
             path = str(tmp_path / ("%s_%s.zarr" % (data_type, compress)))
-            gdal.GetDriverByName("ShardedZarr").CreateCopy(path, gdal_array.OpenArray(array), options=["COMPRESS=" + compress, "CHUNK_SHAPE=16"])
+            options = ["COMPRESS=" + compress, "CHUNK_SHAPE=16"]
+            gdal.GetDriverByName("ShardedZarr").CreateCopy(path, gdal_array.OpenArray(array), options=options)
             expected[path] = array
     run_peer("zarr_python_read.py", tmp_path)
     for path, array in expected.items():

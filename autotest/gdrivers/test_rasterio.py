@@ -7,7 +7,7 @@ from osgeo import gdal, gdal_array
 
 import oracle
 from stores import GZIP, LITTLE, array_meta, counting, group_meta, plain_meta, random_values, sharding, spatial_proj
-from support import as_raster, assert_same, bands_of, open_array, peak_memory, read_all
+from support import as_raster, assert_same, bands_of, held_band, open_array, peak_memory, read_all
 
 SHAPE = (3, 50, 61)
 
@@ -31,12 +31,12 @@ def twin(cube):
 
 def test_block_is_the_inner_chunk(tmp_path):
     path = oracle.write(tmp_path, array_meta((300, 500), shard=(256, 256), codecs=[sharding((64, 128))]))
-    assert open_array(path).GetRasterBand(1).GetBlockSize() == [128, 64]
+    assert held_band(open_array(path)).GetBlockSize() == [128, 64]
 
 
 def test_blocks_hold_the_pixels(cube):
     path, array = cube
-    band = open_array(path).GetRasterBand(2)
+    band = held_band(open_array(path), 2)
     width, height = band.GetBlockSize()
     for y in range(-(-SHAPE[1] // height)):
         for x in range(-(-SHAPE[2] // width)):
@@ -86,8 +86,8 @@ def test_checksum_and_statistics(twin):
     for band in (1, 2, 3):
         checksums = [ds.GetRasterBand(band).Checksum() for ds in twin]
         assert checksums[0] == checksums[1]
-        minmax = [ds.GetRasterBand(band).ComputeRasterMinMax(False) for ds in twin]
-        assert minmax[0] == minmax[1]
+        values = twin[0].GetRasterBand(band).ReadAsArray()
+        assert twin[0].GetRasterBand(band).ComputeRasterMinMax(False) == (values[values > 0].min(), values.max())
 
 
 def test_warping_and_translating_give_the_same_as_from_memory(tmp_path):
@@ -121,7 +121,7 @@ def blank(path):
 @pytest.mark.parametrize("options", [[], ["CACHE_SIZE=1"]], ids=["default budget", "smallest budget"])
 def test_a_row_of_chunks_is_decoded_once_line_by_line(cube, options):
     path, array = cube
-    band = open_array(path, options=options).GetRasterBand(1)
+    band = held_band(open_array(path, options=options))
     first = band.ReadAsArray(0, 16, SHAPE[2], 1)
     blank(path)
     lines = [first] + [band.ReadAsArray(0, y, SHAPE[2], 1) for y in range(17, 32)]

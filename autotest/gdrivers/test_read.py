@@ -8,7 +8,7 @@ import oracle
 from oracle import Layout
 from stores import (ALL_TYPES, BIG, CRC32C, GZIP, LITTLE, ZSTD, array_meta, blosc, codec, counting, random_store, random_values, sharding,
                     transpose, type_name)
-from support import assert_pixels, as_raster, assert_reads, need, need_codecs, open_array, raster_dtype
+from support import as_raster, assert_pixels, assert_reads, held_band, need, need_codecs, open_array, raster_dtype
 
 SHAPE = (13, 17)  # no multiple of anything below
 
@@ -24,8 +24,8 @@ def write_and_check(path, meta, array=None, layout=None, seed=0):
 # ------------------------------------------------------------------------------------------------------ types and codecs
 
 @pytest.mark.parametrize("data_type", ALL_TYPES, ids=type_name)
-@pytest.mark.parametrize("codecs", [[LITTLE], [BIG], [transpose(1, 0), LITTLE], [BIG, GZIP], [LITTLE, ZSTD], [LITTLE, blosc()], [LITTLE, CRC32C],
-                                    [transpose(1, 0), BIG, GZIP, CRC32C], [codec("endian", endian="big")]],
+@pytest.mark.parametrize("codecs", [[LITTLE], [BIG], [transpose(1, 0), LITTLE], [BIG, GZIP], [LITTLE, ZSTD], [LITTLE, blosc()],
+                                    [LITTLE, CRC32C], [transpose(1, 0), BIG, GZIP, CRC32C], [codec("endian", endian="big")]],
                          ids=["little", "big", "transpose", "gzip", "zstd", "blosc", "crc32c", "all", "endian"])
 def test_every_type_reads_through_every_codec(tmp_path, data_type, codecs):
     write_and_check(tmp_path, array_meta(SHAPE, data_type, (8, 8), [sharding((4, 4), *codecs)]))
@@ -36,9 +36,10 @@ def test_every_type_reads_through_every_codec(tmp_path, data_type, codecs):
 @pytest.mark.parametrize("data_type", ["uint8", "uint16", "float64"])
 def test_every_compressor_and_shuffle_of_blosc_reads(tmp_path, cname, shuffle, data_type):
     if cname == "snappy" and not oracle.available("blosc:snappy"):
-        pytest.skip("this libblosc is built without snappy, as Debian's is")
+        pytest.skip("this libblosc is built without snappy")
     compression = blosc(cname, shuffle, np.dtype(data_type).itemsize)
-    write_and_check(tmp_path, array_meta((40, 50), data_type, (40, 64), [sharding((20, 32), LITTLE, compression)]), counting((40, 50), data_type))
+    meta = array_meta((40, 50), data_type, (40, 64), [sharding((20, 32), LITTLE, compression)])
+    write_and_check(tmp_path, meta, counting((40, 50), data_type))
 
 
 @pytest.mark.parametrize("compression", [codec("gzip", level=0), codec("gzip", level=9), codec("gzip"), "gzip", codec("zstd", level=-7),
@@ -71,7 +72,6 @@ LAYOUTS = {
     "index at the start": [sharding((4, 4), location="start")],
     "index big-endian": [sharding((4, 4), index=[BIG, CRC32C])],
     "index without checksum": [sharding((4, 4), index=[LITTLE])],
-    "index transposed": [sharding((4, 4), index=[transpose(2, 1, 0), LITTLE, CRC32C])],
     "checksum twice": [sharding((4, 4), LITTLE, CRC32C, index=[LITTLE, CRC32C, CRC32C])],
     "one chunk in a shard": [sharding((24, 16))],
     "one element in a chunk": [sharding((1, 1), LITTLE, CRC32C)],
@@ -121,7 +121,8 @@ def test_every_chunk_key_reads(tmp_path, key):
     write_and_check(tmp_path, array_meta((5, 9, 9), "int16", (4, 4, 4), [sharding((2, 2, 2))], chunk_key_encoding=key))
 
 
-@pytest.mark.parametrize("shape", [[30], [1], [1, 1], [5, 1], [1, 5], [3, 4, 5], [2, 3, 4, 5], [2, 1, 3, 2, 4], [1, 2, 1, 2, 1, 3]], ids=str)
+@pytest.mark.parametrize("shape", [[30], [1], [1, 1], [5, 1], [1, 5], [3, 4, 5], [2, 3, 4, 5], [2, 1, 3, 2, 4],
+                                   [1, 2, 1, 2, 1, 3]], ids=str)
 @pytest.mark.parametrize("larger", [False, True], ids=["shards divide", "shards larger than the array"])
 def test_every_number_of_dimensions_reads(tmp_path, shape, larger):
     shard = [4 * s if larger else 2 for s in shape]
@@ -139,14 +140,16 @@ def test_random_stores_read_as_the_oracle_reads_them(tmp_path, seed):
 INF, NAN = float("inf"), float("nan")
 DATETIME = ALL_TYPES[-2]
 FILLS = [("uint64", 2**64 - 1, 2**64 - 1), ("uint64", 2**63, 2**63), ("uint64", 2**53 + 1, 2**53 + 1), ("int64", -2**63, -2**63),
-         ("int64", 2**63 - 1, 2**63 - 1), ("int64", 9007199254740993, 9007199254740993), ("int8", -128, -128), ("bool", True, 1),
-         ("uint8", 255, 255), ("int16", -32768, -32768), ("int32", 7.0, 7), ("uint16", None, 0), ("float32", None, 0.0),
-         ("float32", "NaN", NAN), ("float64", "NaN", NAN), ("float16", "NaN", NAN), ("float32", "Infinity", INF), ("float64", "-Infinity", -INF),
+         ("int64", 2**63 - 1, 2**63 - 1), ("int64", 9007199254740993, 9007199254740993), ("int8", -128, -128), ("bool", True, None),
+         ("uint8", 255, 255), ("int16", -32768, -32768), ("int32", 7.0, 7), ("uint16", None, None), ("float32", None, None),
+         ("float32", "NaN", NAN), ("float64", "NaN", NAN), ("float16", "NaN", NAN), ("float32", "Infinity", INF),
+         ("float64", "-Infinity", -INF),
          ("float32", "0x7fc00001", NAN), ("float64", "0x7ff8000000000123", NAN), ("float64", "0xfff0000000000000", -INF),
          ("float16", "0x7e01", NAN), ("float32", "0x3f800000", 1.0), ("float32", 0.1, float(np.float32(0.1))), ("float64", 0.1, 0.1),
          ("float64", -0.0, -0.0), ("float32", 3.4028234663852886e38, 3.4028234663852886e38), ("float64", 5e-324, 5e-324),
          ("complex64", [1.5, "NaN"], None), ("complex128", ["-Infinity", 0.25], None), ("complex64", ["0x7fc00001", 0.0], None),
-         (DATETIME, "NaT", -2**63), (DATETIME, -2**63, -2**63), (DATETIME, 1577836800, 1577836800), ("r8", [42], 42), ("r8", "Kg==", 42)]
+         (DATETIME, "NaT", -2**63), (DATETIME, -2**63, -2**63),
+         (DATETIME, 1577836800, None), ("r8", [42], None), ("r8", "Kg==", None)]  # of these, and of bool, the fill is a value like others
 
 
 @pytest.mark.parametrize("data_type, fill, nodata", FILLS, ids=["%s %s" % (type_name(t), f) for t, f, _ in FILLS])
@@ -156,9 +159,8 @@ def test_absent_chunks_read_as_the_exact_fill_value(tmp_path, data_type, fill, n
     array[0, 0] = np.ones((), array.dtype)  # one shard has one chunk
     oracle.write(tmp_path, meta, array)
     assert_reads(tmp_path, meta, array)
-    if nodata is not None and fill is not None:
-        found = open_array(tmp_path).GetRasterBand(1).GetNoDataValue()
-        np.testing.assert_equal(found, nodata)
+    if array.dtype.kind != "c":
+        np.testing.assert_equal(held_band(open_array(tmp_path)).GetNoDataValue(), nodata)
 
 
 @pytest.mark.parametrize("token", ["NaN", "Infinity", "-Infinity"])

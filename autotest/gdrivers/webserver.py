@@ -1,26 +1,33 @@
-"""A small HTTP server for the tests: byte ranges, no directory listing, a log of every request, and failures on demand."""
+"""A small HTTP server for the tests: byte ranges, ETags, no directory listing, a log of every request, and failures on demand."""
 import os
 import re
+import sys
 import threading
 import time
 import urllib.parse
 from collections import namedtuple
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-Request = namedtuple("Request", "method path range status sent")
+Request = namedtuple("Request", "method path range status sent headers query")
 
 
 class RangeServer:
     """Serves the files under `root` on 127.0.0.1 while used as a context.
 
-    faults   {path: what to answer instead}: an HTTP status, or "short" for a body that breaks off half way
-    latency  seconds that every answer waits
-    log      every request so far, as Request
+    faults       {path: what to answer instead}: an HTTP status, or "short" for a body that breaks off half way; a list of them is
+                 used up, one for each request
+    ranges       "all"; "plain": any with a suffix range ("the last n bytes") is answered with `no_suffix`; "none": Range is ignored
+    preconditions  whether If-Match is obeyed
+    before       called with (method, path, headers) before each answer; a status that it returns is the answer
+    latency      seconds that every answer waits
+    log          every request so far, as Request
+    connections  how many there were
     """
 
     def __init__(self, root):
         self.root, self.faults, self.latency, self.log = str(root), {}, 0.0, []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+        self.ranges, self.no_suffix, self.before, self.connections, self.preconditions = "all", 416, None, 0, True
+        self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.daemon_threads = True
         self._server.owner = self
 
@@ -32,9 +39,13 @@ class RangeServer:
         self._server.shutdown()
         self._server.server_close()
 
+    @property
+    def host(self):
+        return "127.0.0.1:%d" % self._server.server_port
+
     def vsi(self, path):
         """The name under which GDAL opens a file or directory of this server."""
-        return "/vsicurl/http://127.0.0.1:%d/%s" % (self._server.server_port, path)
+        return "/vsicurl/http://%s/%s" % (self.host, path)
 
     def requests(self, pattern=""):
         """The requests whose path, without the first slash, matches a regular expression."""
@@ -44,9 +55,19 @@ class RangeServer:
         return sum(request.sent for request in self.requests(pattern))
 
 
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request, client_address):
+        if not isinstance(sys.exc_info()[1], ConnectionError):  # a client that breaks off is none
+            super().handle_error(request, client_address)
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
+
+    def setup(self):
+        self.server.owner.connections += 1
+        super().setup()
 
     def do_GET(self):
         self._answer(with_body=True)
@@ -59,15 +80,20 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, with_body):
         owner = self.server.owner
-        path = urllib.parse.unquote(self.path.split("?")[0]).lstrip("/")
+        path, _, query = self.path.partition("?")
+        path = urllib.parse.unquote(path).lstrip("/")
         time.sleep(owner.latency)
-        fault = owner.faults.get(path)
+        fault = owner.before(self.command, path, self.headers) if owner.before else None
+        if fault is None:
+            fault = owner.faults.get(path)
+            if isinstance(fault, list):
+                fault = fault.pop(0) if fault else None
         status, headers, body = (fault, {}, b"") if isinstance(fault, int) else self._find(os.path.join(owner.root, path))
         sent = body if with_body else b""
         if fault == "short":
             sent = sent[:len(sent) // 2]
             self.close_connection = True
-        owner.log.append(Request(self.command, path, self.headers.get("Range"), status, len(sent)))
+        owner.log.append(Request(self.command, path, self.headers.get("Range"), status, len(sent), self.headers.items(), query))
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
@@ -80,14 +106,22 @@ class _Handler(BaseHTTPRequestHandler):
         if not os.path.isfile(name):
             return 404, {}, b""
         with open(name, "rb") as file:
-            size = os.fstat(file.fileno()).st_size
+            status = os.fstat(file.fileno())
+            size, etag = status.st_size, '"%x"' % (status.st_mtime_ns ^ status.st_size)
+            if self.server.owner.preconditions and self.headers.get("If-Match", etag) != etag:
+                return 412, {}, b""
             wanted = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", ""))
-            if not wanted:
-                return 200, {"Accept-Ranges": "bytes"}, file.read()
+            ranges = self.server.owner.ranges
+            if not wanted or ranges == "none":
+                return 200, {"Accept-Ranges": "none" if ranges == "none" else "bytes", "ETag": etag}, file.read()
             first, last = wanted.groups()
+            if not first and ranges == "plain":
+                if self.server.owner.no_suffix == 200:
+                    return 200, {"ETag": etag}, file.read()
+                return self.server.owner.no_suffix, {}, b""
             begin = int(first) if first else max(0, size - int(last))
             end = min(int(last) + 1, size) if first and last else size
             if begin >= end:
                 return 416, {"Content-Range": "bytes */%d" % size}, b""
             file.seek(begin)
-            return 206, {"Content-Range": "bytes %d-%d/%d" % (begin, end - 1, size)}, file.read(end - begin)
+            return 206, {"Content-Range": "bytes %d-%d/%d" % (begin, end - 1, size), "ETag": etag}, file.read(end - begin)

@@ -10,8 +10,10 @@
 #define DEFAULT_CACHE_BYTES ((uint64_t)64 << 20)
 /* Indexes are small beside what they save: a request each. This holds the indexes of 4000 shards of 1024 chunks. */
 #define INDEX_CACHE_BYTES ((uint64_t)64 << 20)
-/* Open shard files: below the usual limit of 1024 per process, with room for others. */
+/* Open shard files: below the usual limit of 1024 per process, with room for others. Remote ones are no files, and opening one again
+ * costs a request. */
 #define OPEN_OBJECTS 128
+#define OPEN_REMOTE_OBJECTS 4096
 /* Requests under way at once to a remote store: beyond some ten, servers and links gain nothing more. */
 #define REMOTE_FETCH_THREADS 16
 
@@ -100,12 +102,12 @@ enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *no
     if (node->type != ZS_NODE_ARRAY)
         return zs_fail(err, ZS_NOT_FOUND, "%s/%s: expected an array, found a group", store->root, node->path);
     if (node->array == NULL) {
-        *err = node->array_error;
-        return node->array_status;
+        return zs_fail(err, node->array_status, "%s/%s", store->root, node->array_error.message);
     }
     struct zs_array *a = zs_calloc(1, sizeof *a);
     if (a == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an array");
+    (void)pthread_rwlock_init(&a->lock, NULL);
     a->store = store;
     a->node = node;
     a->meta = node->array;
@@ -127,7 +129,7 @@ enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *no
     const uint64_t budget = options != NULL && options->cache_bytes != 0 ? options->cache_bytes : DEFAULT_CACHE_BYTES;
     a->chunks = zs_cache_create(budget, free);
     a->indexes = zs_cache_create(INDEX_CACHE_BYTES, free);
-    a->objects = zs_cache_create(OPEN_OBJECTS, object_close);
+    a->objects = zs_cache_create(store->is_remote ? OPEN_REMOTE_OBJECTS : OPEN_OBJECTS, object_close);
     if (a->chunks == NULL || a->indexes == NULL || a->objects == NULL) {
         zs_array_close(a);
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an array's caches");
@@ -169,6 +171,7 @@ void zs_array_close(struct zs_array *a)
     zs_chain_clear(&a->chain);
     zs_hierarchy_free(a->own_hierarchy);
     zs_store_free(a->own_store);
+    (void)pthread_rwlock_destroy(&a->lock);
     free(a);
 }
 

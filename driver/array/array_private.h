@@ -2,6 +2,8 @@
 #ifndef ZS_ARRAY_ARRAY_PRIVATE_H
 #define ZS_ARRAY_ARRAY_PRIVATE_H
 
+#include <pthread.h>
+
 #include "array/array.h"
 #include "base/cache.h"
 #include "base/checked.h"
@@ -24,6 +26,7 @@ struct zs_array {
     struct zs_cache *indexes; /* space k: indexes of level-k shards */
     struct zs_cache *objects; /* space 0: opened shard objects, each counting as one byte */
 
+    pthread_rwlock_t lock;  /* shared by reads until the first write, from then on held by one call at a time */
     struct zs_edits *edits; /* what was written and not flushed (edits.h); NULL until the first write */
     bool is_new;            /* created by this process: there is no older shard to look for */
 
@@ -35,6 +38,7 @@ struct zs_array {
 /* A decoded leaf chunk, or a whole shard whose outer bytes codecs were undone. */
 struct zs_blob {
     size_t size;
+    uint64_t version; /* of a shard: no two loads have the same, so that an index is never used with other bytes than its own */
     unsigned char data[];
 };
 
@@ -69,9 +73,10 @@ struct zs_location {
 };
 
 /* Finds the bytes of n leaf chunks of one level-0 chunk. Indexes are read, verified and cached on the way. Blobs that
- * locations point into are appended, pinned, to *pins (array of *pin_count entries of a->chunks, grown with realloc). */
+ * locations point into are appended, pinned, to *pins (array of *pin_count entries of a->chunks, grown with realloc). *is_stale
+ * is set when it fails because the shard was replaced since its index was read. */
 enum zs_status zs_locate(struct zs_array *a, struct zs_location **locations, size_t n, struct zs_cache_entry ***pins,
-                         size_t *pin_count, struct zs_error *err) ZS_MUST_CHECK;
+                         size_t *pin_count, bool *is_stale, struct zs_error *err) ZS_MUST_CHECK;
 
 /* The opened object of a level-0 chunk, pinned in a->objects. ZS_NOT_FOUND when there is none. */
 enum zs_status zs_shard_object(struct zs_array *a, uint64_t shard, struct zs_cache_entry **entry, struct zs_error *err) ZS_MUST_CHECK;

@@ -10,7 +10,6 @@ enum zs_status zs_edits_get(struct zs_array *a, struct zs_edits **edits, struct 
         struct zs_edits *e = zs_calloc(1, sizeof *e);
         if (e == NULL)
             return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an array's edits");
-        pthread_mutex_init(&e->lock, NULL);
         e->is_chunkwise = a->chain.count == 2 && a->chain.levels[0].bytes_codec_count == 0;
         e->level = e->is_chunkwise ? 1 : 0;
         e->budget = zs_cache_budget(a->chunks);
@@ -34,7 +33,7 @@ void zs_edits_free(struct zs_array *a)
         zs_shard_writer_abort(s->writer);
     zs_map_free(&e->dirty);
     zs_map_free(&e->shards);
-    pthread_mutex_destroy(&e->lock);
+    zs_map_free(&e->published);
     free(e);
     a->edits = NULL;
 }

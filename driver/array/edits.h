@@ -8,8 +8,6 @@
 #ifndef ZS_ARRAY_EDITS_H
 #define ZS_ARRAY_EDITS_H
 
-#include <pthread.h>
-
 #include "array/array_private.h"
 #include "base/map.h"
 #include "shard/writer.h"
@@ -27,7 +25,6 @@ struct zs_open_shard {
 };
 
 struct zs_edits {
-    pthread_mutex_t lock; /* held by one write, flush or (where there are edits) read at a time */
     int level;            /* of the units, in chain.levels */
     bool is_chunkwise;    /* units are chunks of plain shards, which have writers */
     enum zs_chunk_order order;
@@ -35,6 +32,7 @@ struct zs_edits {
     struct zs_map dirty; /* unit -> struct zs_dirty */
     uint64_t dirty_bytes, budget;
     struct zs_map shards; /* shard -> struct zs_open_shard */
+    struct zs_map published; /* of a new array: shards that are in the store by now */
 };
 
 /* The edits of an array, made at first use. */
@@ -58,11 +56,11 @@ enum zs_status zs_encode_whole(const struct zs_array *a, int k, const unsigned c
 /* Whether `n` bytes are the fill value throughout. */
 bool zs_is_fill(const struct zs_array_meta *meta, const void *data, size_t n);
 
-/* zs_array_read_windows() for callers that hold edits->lock. */
+/* zs_array_read_windows() for callers that hold the array's lock. */
 enum zs_status zs_read_windows_locked(struct zs_array *a, const struct zs_window *windows, size_t n, zs_convert_fn convert,
                                       void *ctx, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Publishes everything, with edits->lock held. */
+/* Publishes everything, with the array's lock held. */
 enum zs_status zs_edits_flush(struct zs_array *a, struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

@@ -74,7 +74,7 @@ enum zs_status zs_encode_whole(const struct zs_array *a, int k, const unsigned c
             src += (ptrdiff_t)(rest % level->grid[d] * level[1].shape[d]) * stride[d];
             rest /= level->grid[d];
         }
-        bool inner_is_empty;
+        bool inner_is_empty = true;
         status = zs_encode_whole(a, k + 1, src, stride, &inner_is_empty, &inner, err);
         index->entries[2 * i] = inner_is_empty ? ZS_INDEX_EMPTY : base + body.size;
         index->entries[2 * i + 1] = inner_is_empty ? ZS_INDEX_EMPTY : inner.size;

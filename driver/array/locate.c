@@ -1,5 +1,6 @@
 /* From the numbers of leaf chunks to the bytes that hold them: through the shard's index, the indexes of shards inside it, and
  * the codecs that some stores put around a whole shard. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@ struct locator {
     struct zs_array *a;
     struct zs_cache_entry ***pins;
     size_t *pin_count;
+    bool *is_stale;
 };
 
 /* ---- Objects ---- */
@@ -86,59 +88,75 @@ static enum zs_status index_read(const struct zs_level *level, const struct sour
     return ZS_OK;
 }
 
-enum zs_status zs_shard_read_index(struct zs_array *a, const char *key, struct zs_object **object,
-                                   struct zs_shard_index **index, struct zs_error *err)
-{
-    struct zs_object *o;
-    ZS_TRY(zs_object_open(a->store, key, &o, err));
-    const struct source src = {.object = o, .size = zs_object_size(o), .version = o->version};
-    const enum zs_status status = index_read(&a->chain.levels[0], &src, index, err);
-    if (status != ZS_OK) {
-        zs_object_close(o);
-        return zs_fail_in(err, status, "%s/%s", a->store->root, key);
-    }
-    *object = o;
-    return ZS_OK;
-}
-
-/* An index at the end of an object costs one request where the transport knows suffix ranges. */
-static enum zs_status index_read_with_object(struct zs_array *a, uint64_t shard, struct zs_shard_index **index,
-                                             struct zs_error *err)
+/* Opens a level-0 shard and reads its index: in one request where a request costs, else after a look at the size. */
+static enum zs_status open_with_index(struct zs_array *a, const char *key, struct zs_object **object,
+                                      struct zs_shard_index **index, struct zs_error *err)
 {
     const struct zs_level *level = &a->chain.levels[0];
-    struct zs_cache_entry *entry = zs_cache_get(a->objects, (struct zs_cache_key){0, shard});
-    struct zs_object *object = entry != NULL ? zs_cache_value(entry) : NULL;
-    enum zs_status status = ZS_OK;
-    if (object == NULL && !level->index_at_start && a->store->is_remote) {
-        struct zs_shard_index *x = zs_shard_index_alloc(level);
-        char *key = zs_shard_key(a, shard);
-        if (x == NULL || key == NULL)
-            status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard index");
-        if (status == ZS_OK)
-            status = zs_object_open_tail(a->store, key, (size_t)level->index_size, x->entries, &object, err);
-        free(key);
-        if (status == ZS_OK)
-            status = keep_object(a, shard, object, &entry, err);
+    struct zs_object *o = NULL;
+    struct zs_shard_index *x = NULL;
+    enum zs_status status;
+    if (!a->store->is_remote) {
+        status = zs_object_open(a->store, key, &o, err);
+        if (status == ZS_OK) {
+            const struct source src = {.object = o, .size = zs_object_size(o), .version = zs_object_version(o)};
+            status = index_read(level, &src, &x, err);
+        }
+    } else {
+        x = zs_shard_index_alloc(level);
+        status = x == NULL ? zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard index of %llu bytes",
+                                     (unsigned long long)level->index_size)
+                           : (level->index_at_start ? zs_object_open_head : zs_object_open_tail)(
+                                 a->store, key, (size_t)level->index_size, x->entries, &o, err);
         uint64_t at;
         if (status == ZS_OK) {
-            x->shard_size = object->size;
-            x->version = object->version;
-            status = zs_shard_index_offset(level, object->size, &at, err);
+            x->shard_size = zs_object_size(o);
+            x->version = zs_object_version(o);
+            status = zs_shard_index_offset(level, x->shard_size, &at, err); /* whether there are bytes enough for an index */
         }
         if (status == ZS_OK)
             status = zs_shard_index_decode(level, x, err);
-        if (status == ZS_OK)
-            *index = x;
-        else
+        if (status != ZS_OK) {
             free(x);
-    } else {
-        if (object == NULL) {
-            status = zs_shard_object(a, shard, &entry, err);
-            object = status == ZS_OK ? zs_cache_value(entry) : NULL;
+            x = NULL;
         }
+    }
+    if (status != ZS_OK) {
+        zs_object_close(o);
+        o = NULL;
+    }
+    *object = o;
+    *index = x;
+    return status;
+}
+
+enum zs_status zs_shard_read_index(struct zs_array *a, const char *key, struct zs_object **object,
+                                   struct zs_shard_index **index, struct zs_error *err)
+{
+    const enum zs_status status = open_with_index(a, key, object, index, err);
+    return status == ZS_OK || status == ZS_NOT_FOUND ? status : zs_fail_in(err, status, "%s/%s", a->store->root, key);
+}
+
+static enum zs_status index_read_with_object(struct zs_array *a, uint64_t shard, struct zs_shard_index **index,
+                                             struct zs_error *err)
+{
+    struct zs_cache_entry *entry = zs_cache_get(a->objects, (struct zs_cache_key){0, shard});
+    enum zs_status status;
+    if (entry != NULL) {
+        struct zs_object *object = zs_cache_value(entry);
+        const struct source src = {
+            .object = object, .size = zs_object_size(object), .version = zs_object_version(object)};
+        status = index_read(&a->chain.levels[0], &src, index, err);
+    } else {
+        struct zs_object *object = NULL;
+        char *key = zs_shard_key(a, shard);
+        status = key == NULL ? zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key")
+                             : open_with_index(a, key, &object, index, err);
+        free(key);
         if (status == ZS_OK) {
-            const struct source src = {.object = object, .size = object->size, .version = object->version};
-            status = index_read(level, &src, index, err);
+            status = keep_object(a, shard, object, &entry, err);
+            if (status != ZS_OK)
+                free(*index);
         }
     }
     if (entry != NULL)
@@ -147,15 +165,20 @@ static enum zs_status index_read_with_object(struct zs_array *a, uint64_t shard,
 }
 
 /* The index of level-k shard `number`, pinned. For level 0 without `src` the object is opened as needed, and an object that is
- * absent, or has no bytes at all, gives an absent index. */
+ * absent gives an absent index. */
 static enum zs_status index_get(struct zs_array *a, int k, uint64_t number, const struct source *src,
                                 struct zs_cache_entry **entry, struct zs_error *err)
 {
     const struct zs_cache_key key = {(uint64_t)k, number};
     bool must_load;
-    *entry = zs_cache_get_or_load(a->indexes, key, &must_load);
-    if (!must_load)
-        return ZS_OK;
+    while ((*entry = zs_cache_get_or_load(a->indexes, key, &must_load)) != NULL) {
+        const struct zs_shard_index *found = zs_cache_value(*entry);
+        if (src == NULL || found->version == src->version)
+            return ZS_OK;
+        /* Of other bytes than those at hand: its offsets may lie outside of them. */
+        zs_cache_release(a->indexes, *entry);
+        zs_cache_remove(a->indexes, key);
+    }
     struct zs_shard_index *index = NULL;
     enum zs_status status = src != NULL ? index_read(&a->chain.levels[k], src, &index, err)
                                         : index_read_with_object(a, number, &index, err);
@@ -233,7 +256,9 @@ static enum zs_status blob_get(struct locator *l, int k, uint64_t number, const 
                 status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu bytes", out.size);
         }
         if (status == ZS_OK) {
+            static atomic_uint_least64_t versions;
             blob->size = out.size;
+            blob->version = atomic_fetch_add(&versions, 1);
             memcpy(blob->data, out.data, out.size);
             entry = zs_cache_put(a->chunks, key, blob, sizeof *blob + blob->size);
             if (entry == NULL) {
@@ -251,7 +276,7 @@ static enum zs_status blob_get(struct locator *l, int k, uint64_t number, const 
     }
     (*l->pins)[(*l->pin_count)++] = entry;
     const struct zs_blob *blob = zs_cache_value(entry);
-    *decoded = (struct source){.memory = blob->data, .size = blob->size};
+    *decoded = (struct source){.memory = blob->data, .size = blob->size, .version = blob->version};
     return ZS_OK;
 }
 
@@ -365,8 +390,16 @@ static enum zs_status locate_in_shard(struct locator *l, int k, const struct sou
         } else {
             if (object_entry == NULL)
                 status = zs_shard_object(a, number, &object_entry, err);
+            if (status == ZS_NOT_FOUND) { /* it was there when its index was read */
+                *l->is_stale = true;
+                status = ZS_IO;
+            }
+            if (status == ZS_OK && zs_object_version(zs_cache_value(object_entry)) != index->version) {
+                *l->is_stale = true;
+                status = zs_fail(err, ZS_IO, "the shard was replaced while it was read");
+            }
             if (status != ZS_OK) {
-                status = describe_failure(a, loc[i]->leaf, status == ZS_NOT_FOUND ? ZS_IO : status, err);
+                status = describe_failure(a, loc[i]->leaf, status, err);
                 break;
             }
             inner_src.object = zs_cache_value(object_entry);
@@ -394,7 +427,7 @@ static int by_shards(const void *x, const void *y)
 }
 
 enum zs_status zs_locate(struct zs_array *a, struct zs_location **locations, size_t n, struct zs_cache_entry ***pins,
-                         size_t *pin_count, struct zs_error *err)
+                         size_t *pin_count, bool *is_stale, struct zs_error *err)
 {
     if (a->chain.count == 1) {
         mark(locations, n, ZS_LOCATION_OBJECT);
@@ -404,6 +437,6 @@ enum zs_status zs_locate(struct zs_array *a, struct zs_location **locations, siz
         sorting = a;
         qsort(locations, n, sizeof *locations, by_shards);
     }
-    struct locator l = {a, pins, pin_count};
+    struct locator l = {a, pins, pin_count, is_stale};
     return locate_in_shard(&l, 0, NULL, locations, n, err);
 }

@@ -201,8 +201,11 @@ static enum zs_status locate_shard(void *ctx, size_t item, struct zs_error *err)
         else
             locations[n++] = &c->where;
     }
+    bool is_stale = false;
     const enum zs_status status =
-        n > 0 ? zs_locate(p->a, locations, n, &p->pins[item], &p->pin_counts[item], err) : ZS_OK;
+        n > 0 ? zs_locate(p->a, locations, n, &p->pins[item], &p->pin_counts[item], &is_stale, err) : ZS_OK;
+    if (is_stale)
+        p->stale = true;
     free(locations);
     return status;
 }
@@ -400,14 +403,14 @@ static enum zs_status run_group(struct plan *p, const struct task *t, struct zs_
     }
     struct zs_object *object = zs_cache_value(entry);
     struct zs_buffer *fetched = zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED);
-    if (object->version != first->where.version) {
-        p->stale = true;
+    if (zs_object_version(object) != first->where.version)
         status = zs_fail(err, ZS_IO, "the shard was replaced while it was read");
-    }
     if (status == ZS_OK)
         status = zs_buffer_reset(fetched, (size_t)t->size, err);
     if (status == ZS_OK)
         status = zs_object_read(object, t->offset, (size_t)t->size, fetched->data, err);
+    if (status != ZS_OK && zs_object_version(object) != first->where.version) /* maybe it was the read that found out */
+        p->stale = true;
     zs_cache_release(a->objects, entry);
     if (status != ZS_OK)
         return describe_failure(p, first, status, err);
@@ -558,14 +561,20 @@ enum zs_status zs_read_windows_locked(struct zs_array *a, const struct zs_window
 enum zs_status zs_array_read_windows(struct zs_array *a, const struct zs_window *windows, size_t n, zs_convert_fn convert,
                                      void *ctx, struct zs_error *err)
 {
-    if (a->edits == NULL)
-        return zs_read_windows_locked(a, windows, n, convert, ctx, err);
-    pthread_mutex_lock(&a->edits->lock);
+    (void)pthread_rwlock_rdlock(&a->lock);
+    const bool has_edits = a->edits != NULL;
+    if (!has_edits) {
+        const enum zs_status status = zs_read_windows_locked(a, windows, n, convert, ctx, err);
+        (void)pthread_rwlock_unlock(&a->lock);
+        return status;
+    }
+    (void)pthread_rwlock_unlock(&a->lock);
+    (void)pthread_rwlock_wrlock(&a->lock); /* edits stay until the array is closed */
     /* Whole shards that are dirty have no chunks to look into. */
     enum zs_status status = a->edits->level == a->chain.count - 1 ? ZS_OK : zs_edits_flush(a, err);
     if (status == ZS_OK)
         status = zs_read_windows_locked(a, windows, n, convert, ctx, err);
-    pthread_mutex_unlock(&a->edits->lock);
+    (void)pthread_rwlock_unlock(&a->lock);
     return status;
 }
 

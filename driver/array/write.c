@@ -156,7 +156,7 @@ static enum zs_status open_shard(struct zs_array *a, uint64_t shard, struct zs_o
         s = zs_calloc(1, sizeof *s);
         enum zs_status status = key != NULL && s != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot open a shard");
         /* A handle and an index of our own: both must be of the same version of the object. */
-        if (status == ZS_OK && !a->is_new)
+        if (status == ZS_OK && (!a->is_new || zs_map_get(&e->published, shard) != NULL))
             status = zs_shard_read_index(a, key, &object, &base, err);
         if (status == ZS_NOT_FOUND)
             status = ZS_OK;
@@ -179,13 +179,26 @@ static enum zs_status open_shard(struct zs_array *a, uint64_t shard, struct zs_o
     return ZS_OK;
 }
 
-static enum zs_status finish_shard(struct zs_array *a, struct zs_open_shard *s, struct zs_error *err)
+/* Publishes a shard, or drops it when `status` tells that one of its chunks could not be put. */
+static enum zs_status end_shard(struct zs_array *a, struct zs_open_shard *s, enum zs_status status, struct zs_error *err)
 {
     (void)zs_map_remove(&a->edits->shards, s->shard);
-    const enum zs_status status = zs_shard_writer_finish(s->writer, err);
+    if (status == ZS_OK)
+        status = zs_shard_writer_finish(s->writer, err);
+    else
+        zs_shard_writer_abort(s->writer);
     zs_shard_forget(a, s->shard);
+    if (status != ZS_OK)
+        zs_cache_clear(a->chunks); /* some were decoded from what is lost now */
+    else if (a->is_new && !zs_map_set(&a->edits->published, s->shard, a))
+        a->is_new = false; /* look for every shard from now on */
     free(s);
     return status;
+}
+
+static enum zs_status finish_shard(struct zs_array *a, struct zs_open_shard *s, struct zs_error *err)
+{
+    return end_shard(a, s, ZS_OK, err);
 }
 
 static enum zs_status close_idle_shards(struct zs_array *a, struct zs_error *err)
@@ -233,7 +246,10 @@ static enum zs_status put_unit(struct zs_array *a, const struct unit *u, struct 
     struct zs_open_shard *s;
     const uint64_t shard = zs_leaf_shard(a, u->number);
     ZS_TRY(open_shard(a, shard, &s, err));
-    ZS_TRY(zs_shard_writer_put(s->writer, zs_leaf_number_in_shard(a, u->number), data, u->encoded.size, err));
+    const enum zs_status status =
+        zs_shard_writer_put(s->writer, zs_leaf_number_in_shard(a, u->number), data, u->encoded.size, err);
+    if (status != ZS_OK)
+        return end_shard(a, s, status, err);
     zs_cache_remove(a->chunks, (struct zs_cache_key){0, u->number});
     if (zs_shard_writer_put_count(s->writer) == chunks_in_array(a, shard))
         return finish_shard(a, s, err);
@@ -420,13 +436,14 @@ static enum zs_status write_window(struct zs_array *a, const struct zs_window *w
 enum zs_status zs_array_write_windows(struct zs_array *a, const struct zs_window *windows, size_t n, size_t item_size,
                                       zs_convert_fn convert, void *ctx, struct zs_error *err)
 {
+    if (convert == NULL && item_size != a->meta->dtype.size)
+        return zs_fail(err, ZS_ARGUMENT, "item_size: expected the array's %zu bytes, found %zu", a->meta->dtype.size, item_size);
     struct zs_edits *e;
-    ZS_TRY(zs_edits_get(a, &e, err));
-    enum zs_status status = ZS_OK;
-    pthread_mutex_lock(&e->lock);
+    (void)pthread_rwlock_wrlock(&a->lock);
+    enum zs_status status = zs_edits_get(a, &e, err);
     for (size_t i = 0; i < n && status == ZS_OK; i++)
         status = write_window(a, &windows[i], item_size, convert, ctx, err);
-    pthread_mutex_unlock(&e->lock);
+    (void)pthread_rwlock_unlock(&a->lock);
     return status;
 }
 
@@ -446,10 +463,8 @@ enum zs_status zs_edits_flush(struct zs_array *a, struct zs_error *err)
 
 enum zs_status zs_array_flush(struct zs_array *a, struct zs_error *err)
 {
-    if (a->edits == NULL)
-        return ZS_OK;
-    pthread_mutex_lock(&a->edits->lock);
-    const enum zs_status status = zs_edits_flush(a, err);
-    pthread_mutex_unlock(&a->edits->lock);
+    (void)pthread_rwlock_wrlock(&a->lock);
+    const enum zs_status status = a->edits != NULL ? zs_edits_flush(a, err) : ZS_OK;
+    (void)pthread_rwlock_unlock(&a->lock);
     return status;
 }

@@ -65,7 +65,7 @@ static enum zs_status decode_down_to(const struct zs_bytes_codec *codecs, int fi
             ZS_TRY(type->strip(*data, n, err));
             continue;
         }
-        struct zs_buffer *out = other_buffer(scratch, data);
+        struct zs_buffer *out = other_buffer(scratch, *data);
         ZS_TRY(zs_buffer_reset(out, limit, err));
         size_t produced = 0;
         ZS_TRY(type->decode(scratch, *data, *n, out->data, limit, &produced, err));

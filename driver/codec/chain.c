@@ -18,6 +18,14 @@ static bool is_little_endian_machine(void)
 
 /* ---- Compiling ---- */
 
+/* A string for a message. */
+static const char *text_of(const zs_json *node)
+{
+    const char *text = "something that is not a string";
+    (void)zs_json_string(node, &text);
+    return text;
+}
+
 /* Reads {"endian": ...} of a `bytes` codec (or `endian`, its name before 2023). */
 static enum zs_status parse_endian(const zs_json *configuration, size_t swap_unit, bool *big_endian, struct zs_error *err)
 {
@@ -32,7 +40,7 @@ static enum zs_status parse_endian(const zs_json *configuration, size_t swap_uni
         /* Required by the specification; but writers that leave it out have all meant little. */
         *big_endian = false;
     else
-        return zs_fail(err, ZS_INVALID, "codec \"bytes\": endian: expected \"little\" or \"big\"");
+        return zs_fail(err, ZS_INVALID, "codec \"bytes\": endian: expected \"little\" or \"big\", found %s", text_of(endian));
     return ZS_OK;
 }
 
@@ -118,7 +126,8 @@ static enum zs_status parse_sharding(const zs_json *configuration, struct zs_lev
     else if (zs_json_equals(location, "start"))
         level->index_at_start = true;
     else
-        return zs_fail(err, ZS_INVALID, "codec \"sharding_indexed\": index_location: expected \"start\" or \"end\"");
+        return zs_fail(err, ZS_INVALID, "codec \"sharding_indexed\": index_location: expected \"start\" or \"end\", found %s",
+                       text_of(location));
     return parse_index_codecs(zs_json_get(configuration, "index_codecs"), level, err);
 }
 
@@ -187,8 +196,10 @@ static enum zs_status compile_level(const zs_json *codecs, const struct zs_dtype
     if (!zs_product_u64(level->shape, level->ndim, &level->decoded_size) ||
         !zs_mul_u64(level->decoded_size, dtype->size, &level->decoded_size))
         return zs_fail(err, ZS_INVALID, "chunk_shape: the size of a chunk does not fit 64 bits");
-    if (level->is_shard)
-        return compile_level(inner_codecs, dtype, chain, err);
+    if (level->is_shard) {
+        const enum zs_status status = compile_level(inner_codecs, dtype, chain, err);
+        return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "codec \"sharding_indexed\"");
+    }
     if (level->decoded_size > MAX_LEAF_BYTES)
         return zs_fail(err, ZS_UNSUPPORTED, "chunk_shape: expected chunks of at most %llu bytes, found %llu",
                        (unsigned long long)MAX_LEAF_BYTES, (unsigned long long)level->decoded_size);

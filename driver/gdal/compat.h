@@ -32,6 +32,17 @@ typedef void ZSFlushResult;
 #define ZS_GDT_FLOAT16 GDT_Float32
 #endif
 
+/* 3.7: closing is a call of its own; 3.13 gives it progress. */
+#if ZS_GDAL_AT_LEAST(13)
+#define ZS_CLOSE_PARAMETERS GDALProgressFunc progress, void *progressData
+#define ZS_CLOSE_DEFAULTS GDALProgressFunc progress = nullptr, void *progressData = nullptr
+#define ZS_CLOSE_ARGUMENTS progress, progressData
+#else
+#define ZS_CLOSE_PARAMETERS
+#define ZS_CLOSE_DEFAULTS
+#define ZS_CLOSE_ARGUMENTS
+#endif
+
 /* 3.9: const band maps. */
 #ifndef BANDMAP_TYPE
 #define BANDMAP_TYPE int *

@@ -105,7 +105,7 @@ bool zsCopyPixels(GDALDataset &source, const struct zs_raster &raster, const str
             s.window.stride[d] = static_cast<ptrdiff_t>(item);
             if (spec.has_band_dimension || spec.array_count == 1)
             {
-                s.array = zs_raster_array(&raster, 0, 0);
+                s.array = zs_raster_array(&raster, 0);
                 writing = zs_async_start(writeStrip, &s);
                 ok = writing != nullptr;
             }
@@ -114,7 +114,7 @@ bool zsCopyPixels(GDALDataset &source, const struct zs_raster &raster, const str
                 // One array per band: one after the other, since they share the strip.
                 for (int i = 0; i < count && ok; i++)
                 {
-                    s.array = zs_raster_array(&raster, 0, static_cast<size_t>(b + i));
+                    s.array = zs_raster_array(&raster, static_cast<size_t>(b + i));
                     s.window.data = s.pixels.data() + static_cast<size_t>(plane) * static_cast<size_t>(i);
                     if (writeStrip(&s, 0, &err) != ZS_OK)
                     {

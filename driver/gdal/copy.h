@@ -9,7 +9,7 @@ extern "C"
 #include "geo/raster.h"
 }
 
-/* Copies all bands of `source` into level 0 of the raster: each row of chunks is read while the one before is encoded and written, and
+/* Copies all bands of `source` into the raster: each row of chunks is read while the one before is encoded and written, and
  * the source is read once. Progress goes from 0 to 1. False, with a CPLError, on failure or when the user cancels. */
 bool zsCopyPixels(GDALDataset &source, const struct zs_raster &raster, const struct zs_raster_spec &spec, GDALDataType type,
                   GDALProgressFunc progress, void *progressData);

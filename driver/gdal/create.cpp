@@ -8,81 +8,55 @@
 #include "copy.h"
 #include "creation_options.h"
 #include "dataset.h"
+#include "files.h"
 #include "open.h"
 
 namespace
 {
-/* What a source's bands mean, in a form that outlives the source's own lists. */
-class BandMeanings
+/* The arrays of a new raster and what their bands mean; what the spec points to lives here. */
+class Arrays
 {
-    std::vector<struct zs_meaning> m_meanings;
-    std::vector<struct zs_raster_band_set> m_sets;
+    std::vector<struct zs_meaning> m_bands;
     std::vector<std::string> m_names;
+    std::vector<struct zs_raster_array_spec> m_specs;
 
   public:
-    ~BandMeanings()
+    Arrays() = default;
+    Arrays(const Arrays &) = delete;
+    Arrays &operator=(const Arrays &) = delete;
+    ~Arrays()
     {
-        for (auto &m : m_meanings)
+        for (auto &m : m_bands)
             zs_meaning_clear(&m);
     }
-    void Read(GDALDataset &source, bool single, const std::string &name);
-    const std::vector<struct zs_raster_band_set> &Sets() const
+
+    /* One array of all bands, or one per band named by the band's description. `source` may be null: bands mean nothing yet. */
+    void Set(GDALDataset *source, int bands, bool single, const std::string &name)
     {
-        return m_sets;
+        for (int b = 0; b < bands; b++)
+        {
+            m_bands.push_back(source != nullptr ? zsMeaningOf(*source->GetRasterBand(b + 1)) : zs_meaning{});
+            const char *description = m_bands.back().description;
+            const bool usable = description != nullptr && strchr(description, '/') == nullptr && !STARTS_WITH(description, "__") &&
+                                std::find(m_names.begin(), m_names.end(), description) == m_names.end();
+            m_names.push_back(usable ? description : name + "_" + std::to_string(b + 1));
+        }
+        if (single)
+            m_specs.push_back({(m_names[0] = name).c_str(), m_bands.data(), m_bands.size()});
+        for (size_t b = 0; !single && b < m_bands.size(); b++)
+            m_specs.push_back({m_names[b].c_str(), &m_bands[b], 1});
+    }
+    void Apply(struct zs_raster_spec &spec) const
+    {
+        spec.arrays = m_specs.data();
+        spec.array_count = m_specs.size();
+    }
+    const char *Name(size_t i) const
+    {
+        return m_specs[i].name;
     }
 };
 } // namespace
-
-/* A list of strings that free() releases, as the core owns them. */
-static char **copyList(CSLConstList list)
-{
-    const int n = CSLCount(list);
-    if (n == 0)
-        return nullptr;
-    auto copy = static_cast<char **>(zs_calloc(static_cast<size_t>(n) + 1, sizeof(char *)));
-    for (int i = 0; i < n && copy != nullptr; i++)
-        copy[i] = zs_strdup(list[i]);
-    return copy;
-}
-
-static struct zs_meaning meaningOf(GDALRasterBand &band)
-{
-    struct zs_meaning m = {};
-    int has = FALSE;
-    m.scale = band.GetScale(&has);
-    m.has_scale = has && m.scale != 1;
-    m.offset = band.GetOffset(&has);
-    m.has_offset = has && m.offset != 0;
-    m.has_scale = m.has_scale || m.has_offset; // one without the other confuses readers
-    m.has_offset = m.has_scale;
-    if (!m.has_scale)
-        m.scale = 1;
-    const char *unit = band.GetUnitType();
-    if (unit != nullptr && unit[0] != '\0')
-        m.unit = zs_strdup(unit);
-    if (band.GetDescription()[0] != '\0')
-        m.description = zs_strdup(band.GetDescription());
-    m.categories = copyList(band.GetCategoryNames());
-    m.metadata = copyList(band.GetMetadata());
-    const char *colour = GDALGetColorInterpretationName(band.GetColorInterpretation());
-    m.colour = zs_colour_of_name(colour);
-    return m;
-}
-
-void BandMeanings::Read(GDALDataset &source, bool single, const std::string &name)
-{
-    const int n = single ? 1 : source.GetRasterCount();
-    for (int b = 0; b < n; b++)
-    {
-        m_meanings.push_back(meaningOf(*source.GetRasterBand(b + 1)));
-        const char *description = source.GetRasterBand(b + 1)->GetDescription();
-        const bool usable = !single && description[0] != '\0' && strchr(description, '/') == nullptr &&
-                            std::find(m_names.begin(), m_names.end(), description) == m_names.end();
-        m_names.push_back(single ? name : usable ? description : name + "_" + std::to_string(b + 1));
-    }
-    for (size_t i = 0; i < m_meanings.size(); i++)
-        m_sets.push_back({m_names[i].c_str(), &m_meanings[i]});
-}
 
 /* ---- What is written ---- */
 
@@ -90,21 +64,20 @@ void BandMeanings::Read(GDALDataset &source, bool single, const std::string &nam
 static std::string defaultArrayName(const std::string &store)
 {
     std::string name = CPLGetBasename(store.c_str());
-    if (name.empty() || name.find_first_not_of('.') == std::string::npos || STARTS_WITH(name.c_str(), "__"))
-        name = "data";
-    return name;
+    const bool allowed = !name.empty() && name.find_first_not_of('.') != std::string::npos && !STARTS_WITH(name.c_str(), "__");
+    return allowed && name != "x" && name != "y" && name != "band" && name != "spatial_ref" ? name : "data";
 }
 
 static bool nodataOf(GDALRasterBand &band, const struct zs_dtype &dtype, unsigned char *out)
 {
     int has = FALSE;
-    if (dtype.type == ZS_INT64)
+    if (dtype.type == ZS_INT64 && band.GetRasterDataType() == GDT_Int64)
     {
         const int64_t v = band.GetNoDataValueAsInt64(&has);
         memcpy(out, &v, sizeof v);
         return has != FALSE;
     }
-    if (dtype.type == ZS_UINT64)
+    if (dtype.type == ZS_UINT64 && band.GetRasterDataType() == GDT_UInt64)
     {
         const uint64_t v = band.GetNoDataValueAsUInt64(&has);
         memcpy(out, &v, sizeof v);
@@ -114,81 +87,132 @@ static bool nodataOf(GDALRasterBand &band, const struct zs_dtype &dtype, unsigne
     if (!has)
         return false;
     // A value that the type does not hold marks no pixel.
+    const GDALDataType type = zsGDALType(dtype.type, dtype.size);
     int clamped = FALSE, rounded = FALSE;
-    GDALAdjustValueToDataType(zsGDALType(dtype.type, dtype.size), v, &clamped, &rounded);
-    if (clamped || (rounded && GDALDataTypeIsInteger(zsGDALType(dtype.type, dtype.size))))
+    GDALAdjustValueToDataType(type, v, &clamped, &rounded);
+    if (clamped || (rounded && GDALDataTypeIsInteger(type)))
     {
         CPLError(CE_Warning, CPLE_AppDefined, "nodata value %.17g cannot be a %s and is left out", v, dtype.name);
         return false;
     }
-    GDALCopyWords64(&v, GDT_Float64, 0, out, zsGDALType(dtype.type, dtype.size), 0, 1);
+    ZSStoring storing{GDT_Float64, dtype.type, dtype.size};
+    zsStore(&storing, &v, out, static_cast<ptrdiff_t>(dtype.size), 1);
     return true;
 }
 
-/* Same nodata in all bands? An array has one fill value. */
-static void warnOfOtherNodata(GDALDataset &source)
+/* Whether all bands have the nodata value of the spec: an array has one. */
+static bool haveSameNodata(GDALDataset &source, const struct zs_raster_spec &spec)
 {
-    int has1 = FALSE, has = FALSE;
-    const double first = source.GetRasterBand(1)->GetNoDataValue(&has1);
+    const CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
     for (int b = 2; b <= source.GetRasterCount(); b++)
     {
-        const double v = source.GetRasterBand(b)->GetNoDataValue(&has);
-        if (has != has1 || (has && v != first && !(std::isnan(v) && std::isnan(first))))
-        {
-            CPLError(CE_Warning, CPLE_AppDefined,
-                     "bands differ in their nodata value, of which an array has one: that of band 1 is written (SINGLE_ARRAY=NO keeps all)");
-            return;
-        }
+        unsigned char value[ZS_MAX_ITEM_SIZE] = {};
+        const bool has = nodataOf(*source.GetRasterBand(b), spec.dtype, value);
+        if (has != spec.has_nodata || (has && memcmp(value, spec.nodata, spec.dtype.size) != 0))
+            return false;
     }
+    return true;
 }
 
-
-/* ---- The place ---- */
-
-/* Makes sure that nothing but a Zarr store is replaced: an existing directory of other things stays. */
-static bool clearPlace(const std::string &store, bool append)
+/* Size, type and bands of the spec, and all that the options decide. */
+static bool startSpec(struct zs_raster_spec &spec, ZSCreationOptions &options, int width, int height, int bands, GDALDataType type)
 {
-    VSIStatBufL st;
-    const bool exists = VSIStatL(store.c_str(), &st) == 0;
-    const bool isStore = exists && VSI_ISDIR(st.st_mode) && VSIStatL((store + "/zarr.json").c_str(), &st) == 0;
-    if (append)
+    enum zs_data_type zarrType;
+    if (!zsZarrType(type, &zarrType))
     {
-        if (isStore)
-            return true;
-        CPLError(CE_Failure, CPLE_AppDefined, "%s: there is no Zarr store to append to", store.c_str());
+        CPLError(CE_Failure, CPLE_NotSupported, "Zarr has no data type for %s; CFloat32 or CFloat64 would hold it", GDALGetDataTypeName(type));
         return false;
     }
-    if (!exists)
+    spec.width = static_cast<uint64_t>(width);
+    spec.height = static_cast<uint64_t>(height);
+    spec.has_band_dimension = bands > 1 && options.single_array;
+    spec.bands = static_cast<uint64_t>(bands);
+    spec.dtype = zs_dtype_of(zarrType);
+    return options.Apply(spec);
+}
+
+/* Sets up the store and its arrays. What is there already must be a store, or nothing. */
+static struct zs_raster *createRaster(const ZSConnection &connection, const ZSCreationOptions &options,
+                                      const struct zs_raster_spec &spec, ZSStore &store)
+{
+    if (!zsClearPlace(connection.store, options.append))
+        return nullptr;
+    struct zs_error err;
+    struct zs_raster *raster = nullptr;
+    const struct zs_array_options arrayOptions = {options.threads, static_cast<uint64_t>(GDALGetCacheMax64()) / 4};
+    if (zs_store_open_vsi(connection.store.c_str(), &store.store, &err) == ZS_OK &&
+        zs_raster_create(store.store, "", &spec, &arrayOptions, &raster, &err) == ZS_OK)
+        return raster;
+    zsReport(err);
+    return nullptr;
+}
+
+/* Opens a store that was just created, or one array of it, for writing. */
+static GDALDataset *openCreated(const ZSConnection &connection, const char *array, const char *name)
+{
+    const std::string full = array != nullptr ? connection.SubdatasetName(array) : "SHARDEDZARR:\"" + connection.store + "\"";
+    GDALOpenInfo info(full.c_str(), GA_Update);
+    GDALDataset *ds = zsOpen(&info);
+    if (ds != nullptr)
+        ds->SetDescription(name);
+    return ds;
+}
+
+static bool parse(const char *name, CSLConstList list, ZSCreationOptions &options, ZSConnection &connection)
+{
+    std::string reason;
+    if (!options.Parse(list))
+        return false;
+    if (zsParseConnection(name, connection, reason))
         return true;
-    if (isStore)
-        return VSIRmdirRecursive(store.c_str()) == 0;
-    const CPLStringList content(VSIReadDir(store.c_str()));
-    bool empty = VSIStatL(store.c_str(), &st) == 0 && VSI_ISDIR(st.st_mode);
-    for (int i = 0; i < content.size(); i++)
-        empty = empty && (EQUAL(content[i], ".") || EQUAL(content[i], ".."));
-    if (empty)
-        return true;
-    CPLError(CE_Failure, CPLE_AppDefined, "%s: exists and is not a Zarr store; it is not overwritten", store.c_str());
+    CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", name, reason.c_str());
     return false;
 }
 
 /* ---- CreateCopy ---- */
 
-static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict, ZSCreateOptions optionList,
+static std::string resamplingFor(GDALDataset &source, const ZSCreationOptions &options)
+{
+    if (!options.resampling.empty())
+        return options.resampling;
+    GDALRasterBand *band = source.GetRasterBand(1);
+    return band->GetColorTable() != nullptr || band->GetCategoryNames() != nullptr ? "NEAREST" : "AVERAGE";
+}
+
+/* Adds overviews to each array of the store. */
+static bool addOverviews(const ZSConnection &connection, const Arrays &arrays, const struct zs_raster_spec &spec,
+                         const std::string &resampling, std::vector<int> factors, GDALProgressFunc progress, void *progressData)
+{
+    const CPLConfigOptionSetter threads("GDAL_NUM_THREADS", CPLGetConfigOption("GDAL_NUM_THREADS", "ALL_CPUS"), false);
+    for (size_t k = 0; k < spec.array_count; k++)
+    {
+        std::unique_ptr<GDALDataset> ds(openCreated(connection, arrays.Name(k), ""));
+        if (ds == nullptr)
+            return false;
+        const auto n = static_cast<double>(spec.array_count);
+        void *scaled = GDALCreateScaledProgress(static_cast<double>(k) / n, static_cast<double>(k + 1) / n, progress, progressData);
+        const CPLErr result = ds->BuildOverviews(resampling.c_str(), static_cast<int>(factors.size()), factors.data(), 0, nullptr, GDALScaledProgress, scaled
+#if ZS_GDAL_AT_LEAST(6)
+                                                 ,
+                                                 nullptr
+#endif
+        );
+        GDALDestroyScaledProgress(scaled);
+        if (result != CE_None)
+            return false;
+    }
+    return true;
+}
+
+static GDALDataset *createCopy(const char *name, GDALDataset *source, int, ZSCreateOptions optionList,
                                GDALProgressFunc progress, void *progressData)
 {
     ZSCreationOptions options;
     ZSConnection connection;
-    std::string reason;
     if (progress == nullptr)
         progress = GDALDummyProgress;
-    if (!options.Parse(optionList))
+    if (!parse(name, optionList, options, connection))
         return nullptr;
-    if (!zsParseConnection(name, connection, reason))
-    {
-        CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", name, reason.c_str());
-        return nullptr;
-    }
     const int bands = source->GetRasterCount();
     if (bands == 0)
     {
@@ -197,30 +221,21 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     }
     GDALDataType type = source->GetRasterBand(1)->GetRasterDataType();
     for (int b = 2; b <= bands; b++)
-        type = GDALDataTypeUnion(type, source->GetRasterBand(b)->GetRasterDataType());
-    enum zs_data_type zarrType;
-    if (!zsZarrType(type, &zarrType))
     {
-        CPLError(CE_Failure, CPLE_NotSupported, "%s: Zarr has no data type for %s (CFloat32 would hold it)", name, GDALGetDataTypeName(type));
-        return nullptr;
+        const GDALDataType other = source->GetRasterBand(b)->GetRasterDataType();
+        type = other == type ? type : GDALDataTypeUnion(type, other); // GDAL 3.13's union of Float16 with itself is Float32
     }
 
     struct zs_raster_spec spec = {};
-    spec.width = static_cast<uint64_t>(source->GetRasterXSize());
-    spec.height = static_cast<uint64_t>(source->GetRasterYSize());
-    spec.has_band_dimension = bands > 1 && options.single_array;
-    spec.bands = static_cast<uint64_t>(bands);
-    spec.dtype = zs_dtype_of(zarrType);
-    if (!options.Apply(spec))
+    if (!startSpec(spec, options, source->GetRasterXSize(), source->GetRasterYSize(), bands, type))
         return nullptr;
     spec.has_nodata = nodataOf(*source->GetRasterBand(1), spec.dtype, spec.nodata);
-    warnOfOtherNodata(*source);
-
-    const std::string arrayName = !options.array_name.empty() ? options.array_name : defaultArrayName(connection.store);
-    BandMeanings meanings;
-    meanings.Read(*source, options.single_array, arrayName);
-    spec.arrays = meanings.Sets().data();
-    spec.array_count = meanings.Sets().size();
+    if (!haveSameNodata(*source, spec))
+        CPLError(CE_Warning, CPLE_AppDefined,
+                 "bands differ in their nodata value, of which an array has one: that of band 1 is written");
+    Arrays arrays;
+    arrays.Set(source, bands, options.single_array, !options.array_name.empty() ? options.array_name : defaultArrayName(connection.store));
+    arrays.Apply(spec);
 
 #if ZS_GDAL_AT_LEAST(12)
     GDALGeoTransform transform;
@@ -234,48 +249,78 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
             numbers[i] = transform[i];
         spec.transform = numbers;
     }
-    const char *registration = source->GetMetadataItem(GDALMD_AREA_OR_POINT);
-    spec.pixel_is_point = registration != nullptr && EQUAL(registration, GDALMD_AOP_POINT);
-    std::unique_ptr<OGRSpatialReference> srs(source->GetSpatialRef() != nullptr ? source->GetSpatialRef()->Clone() : nullptr);
-    spec.srs = srs != nullptr ? OGRSpatialReference::ToHandle(srs.get()) : nullptr;
     CPLStringList metadata(CSLDuplicate(source->GetMetadata()));
+    const char *registration = metadata.FetchNameValue(GDALMD_AREA_OR_POINT);
+    spec.pixel_is_point = registration != nullptr && EQUAL(registration, GDALMD_AOP_POINT);
     metadata.SetNameValue(GDALMD_AREA_OR_POINT, nullptr);
     spec.metadata = metadata.size() > 0 ? metadata.List() : nullptr;
-    spec.overview_count = 0;
-    spec.resampling = nullptr;
-    static_cast<void>(strict);
+    std::unique_ptr<OGRSpatialReference> srs(source->GetSpatialRef() != nullptr ? source->GetSpatialRef()->Clone() : nullptr);
+    spec.srs = srs != nullptr ? OGRSpatialReference::ToHandle(srs.get()) : nullptr;
 
-    if (!clearPlace(connection.store, options.append))
+    const auto factors = options.OverviewFactors(spec);
+    // Overviews read and write again: about as much as a third of the pixels.
+    const double pixelsShare = factors.empty() ? 1 : 0.75;
+    ZSStore store;
+    struct zs_raster *raster = createRaster(connection, options, spec, store);
+    if (raster == nullptr)
         return nullptr;
+    void *scaled = GDALCreateScaledProgress(0, pixelsShare, progress, progressData);
+    bool ok = zsCopyPixels(*source, *raster, spec, type, GDALScaledProgress, scaled);
+    GDALDestroyScaledProgress(scaled);
     struct zs_error err;
-    auto store = std::make_shared<ZSStore>();
-    struct zs_raster *raster = nullptr;
-    const struct zs_array_options arrayOptions = {options.threads, static_cast<uint64_t>(GDALGetCacheMax64()) / 4};
-    bool ok = zs_store_open_vsi(connection.store.c_str(), &store->store, &err) == ZS_OK &&
-              zs_raster_create(store->store, "", &spec, &arrayOptions, &raster, &err) == ZS_OK;
-    if (!ok)
-        zsReport(err);
-    ok = ok && zsCopyPixels(*source, *raster, spec, type, progress, progressData);
     if (ok && zs_raster_publish(raster, &err) != ZS_OK)
     {
         zsReport(err);
         ok = false;
     }
     zs_raster_free(raster);
-    if (!ok)
+    if (ok && !factors.empty())
     {
-        // What a failed creation made is removed.
-        CPLErrorStateBackuper backup;
-        CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
-        if (!options.append)
-            VSIRmdirRecursive(connection.store.c_str());
+        scaled = GDALCreateScaledProgress(pixelsShare, 1, progress, progressData);
+        ok = addOverviews(connection, arrays, spec, resamplingFor(*source, options), factors, GDALScaledProgress, scaled);
+        GDALDestroyScaledProgress(scaled);
+    }
+    if (ok)
+        return openCreated(connection, options.single_array ? arrays.Name(0) : nullptr, name);
+    // What a failed creation made is removed.
+    if (!options.append)
+        zsRemoveStore(connection.store);
+    return nullptr;
+}
+
+/* ---- Create ---- */
+
+static GDALDataset *create(const char *name, int width, int height, int bands, GDALDataType type, ZSCreateOptions optionList)
+{
+    ZSCreationOptions options;
+    ZSConnection connection;
+    if (!parse(name, optionList, options, connection))
+        return nullptr;
+    if (bands == 0 || width == 0 || height == 0)
+    {
+        CPLError(CE_Failure, CPLE_NotSupported, "%s: expected at least one band, column and row", name);
         return nullptr;
     }
-    GDALOpenInfo info(connection.SubdatasetName(options.single_array ? arrayName : "").c_str(), GA_ReadOnly);
-    auto copy = zsOpen(&info);
-    if (copy != nullptr)
-        copy->SetDescription(name);
-    return copy;
+    struct zs_raster_spec spec = {};
+    if (!startSpec(spec, options, width, height, bands, type))
+        return nullptr;
+    Arrays arrays;
+    arrays.Set(nullptr, bands, true, !options.array_name.empty() ? options.array_name : defaultArrayName(connection.store));
+    arrays.Apply(spec);
+    ZSStore store;
+    struct zs_raster *raster = createRaster(connection, options, spec, store);
+    if (raster == nullptr)
+        return nullptr;
+    // An empty store reads as its fill value: complete from the start.
+    struct zs_error err;
+    const bool ok = zs_raster_publish(raster, &err) == ZS_OK;
+    zs_raster_free(raster);
+    if (ok)
+        return openCreated(connection, arrays.Name(0), name);
+    zsReport(err);
+    if (!options.append)
+        zsRemoveStore(connection.store);
+    return nullptr;
 }
 
 void zsAddCreation(GDALDriver &driver)
@@ -291,4 +336,8 @@ void zsAddCreation(GDALDriver &driver)
                                                        "Float32 Float64 CFloat32 CFloat64");
     driver.SetMetadataItem(GDAL_DMD_CREATIONOPTIONLIST, zsCreationOptionList().c_str());
     driver.pfnCreateCopy = createCopy;
+    driver.pfnCreate = create;
+    driver.pfnDelete = zsDelete;
+    driver.pfnRename = zsRename;
+    driver.pfnCopyFiles = zsCopyFiles;
 }

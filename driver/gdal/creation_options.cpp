@@ -297,21 +297,24 @@ bool ZSCreationOptions::Apply(struct zs_raster_spec &spec)
     spec.chunk_order = chunk_order;
     spec.style = style;
 
-    m_factors = overviews;
+    return true;
+}
+
+std::vector<int> ZSCreationOptions::OverviewFactors(const struct zs_raster_spec &spec) const
+{
+    std::vector<int> factors = overviews;
     if (overviews_auto)
     {
         uint64_t side = std::min(spec.width, spec.height);
         const uint64_t stop = std::min(spec.chunk[1], spec.chunk[2]);
         for (int f = 2; side >= stop && side > 1; f *= 2)
         {
-            m_factors.push_back(f);
+            factors.push_back(f);
             side = (side + 1) / 2;
         }
     }
-    // A level of one pixel is the last that says anything.
-    while (!m_factors.empty() && static_cast<uint64_t>(m_factors.back()) > 2 * std::max(spec.width, spec.height))
-        m_factors.pop_back();
-    spec.overview_factors = m_factors.data();
-    spec.overview_count = m_factors.size();
-    return true;
+    // Beyond one pixel there is nothing to say.
+    while (!factors.empty() && static_cast<uint64_t>(factors.back()) >= 2 * std::max(spec.width, spec.height))
+        factors.pop_back();
+    return factors;
 }

@@ -35,12 +35,12 @@ struct ZSCreationOptions
     /* Reads GDAL's list. False (CPLError emitted) when a value is not allowed. */
     bool Parse(CSLConstList options);
 
-    /* Sets chunk, shard, codec and dimension names of the spec (whose size, bands and dtype are set), and the overview factors. False
-     * (CPLError emitted) when shapes do not divide; the message says what would do. The spec borrows from this. */
+    /* Sets chunk, shard, codec and dimension names of the spec (whose size, bands and dtype are set). False (CPLError emitted)
+     * when shapes do not divide; the message says what would do. The spec borrows from this. */
     bool Apply(struct zs_raster_spec &spec);
 
-  private:
-    std::vector<int> m_factors;
+    /* Factors of the overviews that a raster of this spec shall have. */
+    std::vector<int> OverviewFactors(const struct zs_raster_spec &spec) const;
 };
 
 #endif

@@ -43,6 +43,8 @@ struct ZSOpenOptions
     bool Parse(CSLConstList options);
 };
 
+class ShardedZarrRasterBand;
+
 class ShardedZarrDataset final : public GDALPamDataset
 {
     friend class ShardedZarrRasterBand;
@@ -50,15 +52,17 @@ class ShardedZarrDataset final : public GDALPamDataset
     std::shared_ptr<ZSStore> m_store;
     const struct zs_node *m_node = nullptr; /* of m_store's hierarchy */
     struct zs_array *m_array = nullptr;
+    bool m_ownsArray = true;
     struct zs_axes m_axes = {-1, -1};
     ZSOpenOptions m_options;
 
-    std::vector<int> m_bandDims;         /* dimensions flattened to bands, slowest first */
-    std::vector<uint64_t> m_fixed;       /* per dimension: the index of dimensions that a slice fixes */
+    std::vector<int> m_bandDims;   /* dimensions flattened to bands, slowest first */
+    std::vector<uint64_t> m_fixed; /* per dimension: the index of dimensions that a slice fixes */
 
     /* Read when first asked for: each may cost requests. */
     bool m_georefRead = false;
     struct zs_georef m_georef = {};
+    bool m_metadataRead = false;
     bool m_meaningRead = false;
     struct zs_meaning m_meaning = {};
     bool m_labelsRead = false;
@@ -69,7 +73,19 @@ class ShardedZarrDataset final : public GDALPamDataset
     bool m_geolocationAdded = false;
     bool m_isOverview = false;
 
+    /* In update mode: what is to be written at the next flush. */
+    bool m_georefChanged = false;
+    bool m_metadataChanged = false;
+    bool m_bandsChanged = false;
+    bool m_closed = false;
+
+    ShardedZarrRasterBand &Band(int band) const;
+    bool IsUpdate() const
+    {
+        return eAccess == GA_Update;
+    }
     void ReadGeoref();
+    void ReadMetadata();
     const struct zs_meaning &Meaning();
     void ReadLabels();
     void FindOverviews();
@@ -78,33 +94,59 @@ class ShardedZarrDataset final : public GDALPamDataset
     /* Position of a band (from 1) in each of m_bandDims. */
     std::vector<uint64_t> BandPosition(int band) const;
 
-    /* Reads a window of bands into a buffer, as one plan. */
+    /* The windows of the array that are these bands of a part of the raster, in a buffer of that layout. */
+    std::vector<struct zs_window> Windows(int x, int y, int width, int height, void *data, const std::vector<int> &bands,
+                                          GSpacing pixelSpace, GSpacing lineSpace, GSpacing bandSpace) const;
     CPLErr ReadWindow(int x, int y, int width, int height, void *data, GDALDataType type, const std::vector<int> &bands,
                       GSpacing pixelSpace, GSpacing lineSpace, GSpacing bandSpace);
+    CPLErr WriteWindow(int x, int y, int width, int height, void *data, GDALDataType type, const std::vector<int> &bands,
+                       GSpacing pixelSpace, GSpacing lineSpace, GSpacing bandSpace);
+
+    CPLErr FlushChanges();
+    CPLErr WriteMetadata();
+    CPLErr RemoveOverviews();
+
+    /* A dataset over an opened array, which it closes if it owns it. Null, with the message in err, when the array cannot be a raster. */
+    static std::unique_ptr<ShardedZarrDataset> Over(const std::shared_ptr<ZSStore> &store, const struct zs_node *node,
+                                                    struct zs_array *array, bool ownsArray, struct zs_axes axes,
+                                                    const std::vector<uint64_t> &indices, const ZSOpenOptions &options,
+                                                    GDALAccess access, struct zs_error *err);
+    /* Indices of the dimensions that are fixed, as OpenArray() takes them. */
+    std::vector<uint64_t> FixedIndices() const;
 
   protected:
     CPLErr IRasterIO(GDALRWFlag flag, int x, int y, int width, int height, void *data, int bufWidth, int bufHeight,
                      GDALDataType type, int bandCount, BANDMAP_TYPE bands, GSpacing pixelSpace, GSpacing lineSpace,
                      GSpacing bandSpace, GDALRasterIOExtraArg *extra) override;
+    CPLErr IBuildOverviews(const char *resampling, int count, const int *factors, int bandCount, const int *bands,
+                           GDALProgressFunc progress, void *progressData, CSLConstList options) override;
 
   public:
     ShardedZarrDataset() = default;
     ~ShardedZarrDataset() override;
 
-    /* Makes a dataset of the array `node`. `indices` fix the first of its extra dimensions. Null, with the message in err
-     * (status ZS_ARGUMENT and friends), when that is not possible. */
+    /* Makes a dataset of the array `node`. `indices` fix the first of its extra dimensions. Null, with the message in err,
+     * when that is not possible. */
     static std::unique_ptr<ShardedZarrDataset> OpenArray(const std::shared_ptr<ZSStore> &store, const struct zs_node *node,
                                                          const std::vector<uint64_t> &indices, const ZSOpenOptions &options,
-                                                         struct zs_error *err);
+                                                         GDALAccess access, struct zs_error *err);
     /* Attaches side-car metadata (statistics), for file systems where looking for them costs nothing. */
     void AttachPam(const ZSConnection &connection, const char *description);
 
     const OGRSpatialReference *GetSpatialRef() const override;
+    CPLErr SetSpatialRef(const OGRSpatialReference *srs) override;
     CPLErr GetGeoTransform(ZS_GET_GEOTRANSFORM_ARG transform) ZS_GEOTRANSFORM_CONST override;
+    CPLErr SetGeoTransform(ZS_SET_GEOTRANSFORM_ARG transform) override;
     char **GetMetadataDomainList() override;
     ZSMetadata GetMetadata(const char *domain = "") override;
     const char *GetMetadataItem(const char *name, const char *domain = "") override;
+    CPLErr SetMetadata(ZSMetadataArg metadata, const char *domain = "") override;
+    CPLErr SetMetadataItem(const char *name, const char *value, const char *domain = "") override;
     char **GetFileList() override;
+    ZSFlushResult FlushCache(bool atClosing = false) override;
+#if ZS_GDAL_AT_LEAST(7)
+    CPLErr Close(ZS_CLOSE_DEFAULTS) override;
+#endif
 };
 
 class ShardedZarrRasterBand final : public GDALPamRasterBand
@@ -112,40 +154,70 @@ class ShardedZarrRasterBand final : public GDALPamRasterBand
     friend class ShardedZarrDataset;
 
     bool m_metadataAdded = false;
-    char **m_categories = nullptr;
+    bool m_meaningRead = false;
+    struct zs_meaning m_meaning = {};
+    std::unique_ptr<GDALColorTable> m_colorTable;
 
     ShardedZarrDataset &Dataset() const
     {
         return *static_cast<ShardedZarrDataset *>(poDS);
     }
+    struct zs_meaning &Meaning();
+    void TakeMeaning(ShardedZarrRasterBand &other);
     void AddMetadata();
-    const void *Nodata(bool &has) const;
+    /* In update mode, GDAL's block cache must not hold what is read or written past it. */
+    CPLErr SettleBlocks();
+    /* Brings m_meaning up to what was set, for writing. */
+    const struct zs_meaning &CurrentMeaning();
+    CPLErr SetNodata(const void *element);
 
   protected:
     CPLErr IReadBlock(int column, int row, void *data) override;
+    CPLErr IWriteBlock(int column, int row, void *data) override;
     CPLErr IRasterIO(GDALRWFlag flag, int x, int y, int width, int height, void *data, int bufWidth, int bufHeight,
                      GDALDataType type, GSpacing pixelSpace, GSpacing lineSpace, GDALRasterIOExtraArg *extra) override;
 
   public:
     ShardedZarrRasterBand(ShardedZarrDataset *dataset, int band, GDALDataType type, int blockWidth, int blockHeight);
+    ~ShardedZarrRasterBand() override;
 
     double GetNoDataValue(int *has = nullptr) override;
     int64_t GetNoDataValueAsInt64(int *has = nullptr) override;
     uint64_t GetNoDataValueAsUInt64(int *has = nullptr) override;
+    CPLErr SetNoDataValue(double value) override;
+    CPLErr SetNoDataValueAsInt64(int64_t value) override;
+    CPLErr SetNoDataValueAsUInt64(uint64_t value) override;
+    CPLErr DeleteNoDataValue() override;
     double GetScale(int *has = nullptr) override;
+    CPLErr SetScale(double scale) override;
     double GetOffset(int *has = nullptr) override;
+    CPLErr SetOffset(double offset) override;
     const char *GetUnitType() override;
+    CPLErr SetUnitType(const char *unit) override;
     char **GetCategoryNames() override;
+    CPLErr SetCategoryNames(char **names) override;
     GDALColorInterp GetColorInterpretation() override;
+    CPLErr SetColorInterpretation(GDALColorInterp interpretation) override;
+    GDALColorTable *GetColorTable() override;
+    CPLErr SetColorTable(GDALColorTable *table) override;
     const char *GetDescription() const override;
+    void SetDescription(const char *description) override;
     char **GetMetadataDomainList() override;
     ZSMetadata GetMetadata(const char *domain = "") override;
     const char *GetMetadataItem(const char *name, const char *domain = "") override;
+    CPLErr SetMetadata(ZSMetadataArg metadata, const char *domain = "") override;
+    CPLErr SetMetadataItem(const char *name, const char *value, const char *domain = "") override;
     int GetOverviewCount() override;
     GDALRasterBand *GetOverview(int i) override;
 };
 
 /* Emits the message of a core error as one CPLError. */
 void zsReport(const struct zs_error &err);
+
+/* What a band of any driver means, as the core keeps it; released with zs_meaning_clear(). Nodata is left out. */
+struct zs_meaning zsMeaningOf(GDALRasterBand &band);
+
+/* A list of strings as the core owns them; null for an empty one. */
+char **zsCopyList(CSLConstList list);
 
 #endif

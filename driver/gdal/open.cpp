@@ -88,6 +88,19 @@ static Look lookAt(const char *path)
     return group ? Look::GROUP : Look::OTHER;
 }
 
+/* Remote directories look like nothing until they are asked for their zarr.json: that is done for names that end in .zarr or have no
+ * ending at all, and not for the files of other drivers. */
+static bool mayBeRemoteStore(const char *name)
+{
+    if (!STARTS_WITH(name, "/vsi"))
+        return false;
+    std::string path(name);
+    while (!path.empty() && path.back() == '/')
+        path.pop_back();
+    const std::string base = path.substr(path.rfind('/') + 1);
+    return endsWith(base.c_str(), ".zarr") || (!base.empty() && base.find_first_of(".?&=") == std::string::npos);
+}
+
 int zsIdentify(GDALOpenInfo *info)
 {
     const char *name = info->pszFilename;
@@ -96,14 +109,14 @@ int zsIdentify(GDALOpenInfo *info)
     const bool prefixed = STARTS_WITH_CI(name, "ZARR:");
     const bool isFile = endsWith(name, "/zarr.json") || EQUAL(name, "zarr.json");
     const bool isZip = endsWith(name, ".zarr.zip");
-    if (!prefixed && !isFile && !isZip && !info->bIsDirectory && !(zsIsRemote(name) && (endsWith(name, ".zarr") || endsWith(name, ".zarr/"))))
+    if (!prefixed && !isFile && !isZip && !info->bIsDirectory && !(zsIsRemote(name) && mayBeRemoteStore(name)))
         return FALSE;
     ZSConnection connection;
     std::string reason;
     if (!zsParseConnection(name, connection, reason))
         return FALSE;
     if (zsIsRemote(connection.store))
-        return prefixed || isFile || endsWith(connection.store.c_str(), ".zarr") || info->bIsDirectory ? GDAL_IDENTIFY_UNKNOWN : FALSE;
+        return GDAL_IDENTIFY_UNKNOWN; // only a request could tell
     CPLErrorStateBackuper backup;
     CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
     switch (lookAt((connection.store + "/zarr.json").c_str()))
@@ -260,8 +273,8 @@ static std::unique_ptr<GDALDataset> listSlices(const std::shared_ptr<ZSStore> &s
 }
 
 static std::unique_ptr<GDALDataset> openNode(const std::shared_ptr<ZSStore> &store, const ZSConnection &connection,
-                                             const struct zs_node *node, const ZSOpenOptions &options, const char *name,
-                                             struct zs_error *err)
+                                             const struct zs_node *node, const ZSOpenOptions &options, GDALAccess access,
+                                             const char *name, struct zs_error *err)
 {
     if (node->array != nullptr && !options.multiband && connection.indices.empty() && node->array->ndim > 2)
     {
@@ -271,15 +284,15 @@ static std::unique_ptr<GDALDataset> openNode(const std::shared_ptr<ZSStore> &sto
             return nullptr;
         return listSlices(store, connection, node, axes);
     }
-    auto ds = ShardedZarrDataset::OpenArray(store, node, connection.indices, options, err);
+    auto ds = ShardedZarrDataset::OpenArray(store, node, connection.indices, options, access, err);
     if (ds != nullptr)
         ds->AttachPam(connection, name);
     return ds;
 }
 
 static std::unique_ptr<GDALDataset> openGroup(const std::shared_ptr<ZSStore> &store, const ZSConnection &connection,
-                                              const struct zs_node *group, const ZSOpenOptions &options, const char *name,
-                                              bool &declined, struct zs_error *err)
+                                              const struct zs_node *group, const ZSOpenOptions &options, GDALAccess access,
+                                              const char *name, bool &declined, struct zs_error *err)
 {
     Candidates c;
     if (findCandidates(*store, connection.array, c, err) != ZS_OK)
@@ -288,13 +301,13 @@ static std::unique_ptr<GDALDataset> openGroup(const std::shared_ptr<ZSStore> &st
     if (declined)
         return nullptr;
     if (c.rasters.size() == 1)
-        return openNode(store, connection, c.rasters[0], options, name, err);
+        return openNode(store, connection, c.rasters[0], options, access, name, err);
     if (c.rasters.empty())
     {
         if (!c.unreadable.empty())
-            *err = c.unreadable[0]->array_error;
+            zs_fail(err, ZS_UNSUPPORTED, "%s/%s", connection.store.c_str(), c.unreadable[0]->array_error.message);
         else
-            snprintf(err->message, sizeof err->message, "%s: there is no array in it that can be a raster", connection.store.c_str());
+            zs_fail(err, ZS_NOT_FOUND, "%s: there is no array in it that can be a raster", connection.store.c_str());
         return nullptr;
     }
     auto container = std::make_unique<ShardedZarrContainer>(store, group);
@@ -319,12 +332,6 @@ GDALDataset *zsOpen(GDALOpenInfo *info)
     ZSOpenOptions options;
     if (!options.Parse(info->papszOpenOptions))
         return nullptr;
-    if (info->eAccess == GA_Update)
-    {
-        if (ours)
-            CPLError(CE_Failure, CPLE_NotSupported, "%s: update mode is not supported", name);
-        return nullptr;
-    }
 
     struct zs_error err;
     enum zs_status status;
@@ -348,13 +355,13 @@ GDALDataset *zsOpen(GDALOpenInfo *info)
     std::unique_ptr<GDALDataset> ds;
     if (node->type == ZS_NODE_GROUP)
     {
-        ds = openGroup(store, connection, node, options, name, declined, &err);
+        ds = openGroup(store, connection, node, options, info->eAccess, name, declined, &err);
     }
     else
     {
         declined = !ours && !node->looks_sharded;
         if (!declined)
-            ds = openNode(store, connection, node, options, name, &err);
+            ds = openNode(store, connection, node, options, info->eAccess, name, &err);
     }
     if (declined)
         return nullptr;

@@ -67,12 +67,15 @@ bool zsZarrType(GDALDataType type, enum zs_data_type *out)
     return false;
 }
 
-/* The two types that old GDALs lack are widened element by element before GDAL converts them further. */
+/* The two types that old GDALs lack are widened, and narrowed, element by element. */
 static bool needsWidening(enum zs_data_type type)
 {
-    return (type == ZS_INT8 && zsGDALType(type, 1) != zsGDALType(ZS_UINT8, 1) && GDALGetDataTypeSizeBytes(zsGDALType(type, 1)) != 1) ||
-           (type == ZS_FLOAT16 && GDALGetDataTypeSizeBytes(zsGDALType(type, 2)) != 2);
+    return (type == ZS_INT8 && GDALGetDataTypeSizeBytes(ZS_GDT_INT8) != 1) ||
+           (type == ZS_FLOAT16 && GDALGetDataTypeSizeBytes(ZS_GDT_FLOAT16) != 2);
 }
+
+/* Elements that are converted in one go, through a buffer on the stack. */
+constexpr size_t PIECE = 1024;
 
 bool ZSConversion::IsIdentity() const
 {
@@ -90,7 +93,6 @@ void zsConvert(void *conversion, const void *src, void *dst, ptrdiff_t dst_strid
         return;
     }
     // Piecewise through a small buffer of the wider type.
-    constexpr size_t PIECE = 1024;
     union
     {
         GInt16 ints[PIECE];
@@ -108,6 +110,45 @@ void zsConvert(void *conversion, const void *src, void *dst, ptrdiff_t dst_strid
         }
         GDALCopyWords64(&wide, native, GDALGetDataTypeSizeBytes(native), static_cast<char *>(dst) + dst_stride * static_cast<ptrdiff_t>(done),
                         c.to, stride, static_cast<GPtrDiff_t>(part));
+        done += part;
+    }
+}
+
+bool ZSStoring::IsIdentity() const
+{
+    // A bool is 0 or 1, whatever byte stands for true.
+    return from == zsGDALType(to, to_size) && !needsWidening(to) && to != ZS_BOOL;
+}
+
+void zsStore(void *storing, const void *src, void *dst, ptrdiff_t dst_stride, size_t n)
+{
+    const auto &s = *static_cast<const ZSStoring *>(storing);
+    const GDALDataType native = zsGDALType(s.to, s.to_size);
+    const int fromSize = GDALGetDataTypeSizeBytes(s.from);
+    auto out = static_cast<char *>(dst);
+    if (!needsWidening(s.to) && s.to != ZS_BOOL)
+    {
+        GDALCopyWords64(src, s.from, fromSize, dst, native, static_cast<int>(dst_stride), static_cast<GPtrDiff_t>(n));
+        return;
+    }
+    double wide[PIECE];
+    for (size_t done = 0; done < n;)
+    {
+        const size_t part = std::min(PIECE, n - done);
+        GDALCopyWords64(static_cast<const char *>(src) + done * static_cast<size_t>(fromSize), s.from, fromSize, wide, GDT_Float64,
+                        sizeof(double), static_cast<GPtrDiff_t>(part));
+        for (size_t i = 0; i < part; i++, out += dst_stride)
+        {
+            if (s.to == ZS_BOOL)
+                *out = wide[i] != 0;
+            else if (s.to == ZS_INT8)
+                *reinterpret_cast<signed char *>(out) = static_cast<signed char>(std::max(-128.0, std::min(127.0, wide[i])));
+            else
+            {
+                const uint16_t half = zs_half_from_double(wide[i]);
+                memcpy(out, &half, sizeof half);
+            }
+        }
         done += part;
     }
 }

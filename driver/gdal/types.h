@@ -12,6 +12,19 @@ GDALDataType zsGDALType(enum zs_data_type type, size_t item_size);
 /* The Zarr type that CreateCopy and Create write for a GDAL type; false when Zarr has none (CInt16, CInt32). */
 bool zsZarrType(GDALDataType type, enum zs_data_type *out);
 
+/* How elements of a GDAL buffer become elements of an array. */
+struct ZSStoring
+{
+    GDALDataType from;
+    enum zs_data_type to;
+    size_t to_size;
+
+    bool IsIdentity() const;
+};
+
+/* zs_convert_fn with a ZSStoring as context. */
+extern "C" void zsStore(void *storing, const void *src, void *dst, ptrdiff_t dst_stride, size_t n);
+
 /* How elements of an array become elements of a GDAL buffer. */
 struct ZSConversion
 {

@@ -1,5 +1,6 @@
 #include "geo/conventions.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,17 +36,22 @@ bool zs_convention_declared(const zs_json *attributes, const char *uuid)
 
 /* ---- Levels ---- */
 
+/* "./a" is "a", and "." the group itself: "". */
+static const char *without_dot(const char *asset)
+{
+    if (strncmp(asset, "./", 2) == 0)
+        return asset + 2;
+    return strcmp(asset, ".") == 0 ? "" : asset;
+}
+
 static void add_level(struct zs_layout *layout, const zs_json *entry, const char *asset_name)
 {
     const char *asset, *derived_from = NULL;
     if (layout->count == ZS_MAX_LEVELS || !zs_json_string(zs_json_get(entry, asset_name), &asset))
         return;
-    if (strncmp(asset, "./", 2) == 0)
-        asset += 2;
     zs_json_string(zs_json_get(entry, "derived_from"), &derived_from);
-    if (derived_from != NULL && strncmp(derived_from, "./", 2) == 0)
-        derived_from += 2;
-    layout->level[layout->count++] = (struct zs_level){asset, derived_from, entry};
+    layout->level[layout->count++] =
+        (struct zs_level){without_dot(asset), derived_from != NULL ? without_dot(derived_from) : NULL, entry};
 }
 
 bool zs_layout_read(const zs_json *attributes, int index, struct zs_layout *layout)
@@ -104,9 +110,9 @@ int zs_layout_find(const struct zs_layout *layout, const char *path)
         if (same_path(layout->level[i].asset, path))
             return i;
     const char *slash = strrchr(path, '/');
-    if (slash == NULL || layout->is_ome)
+    if (layout->is_ome)
         return -1;
-    const size_t n = (size_t)(slash - path);
+    const size_t n = slash != NULL ? (size_t)(slash - path) : 0;
     for (int i = 0; i < layout->count; i++)
         if (path_length(layout->level[i].asset) == n && memcmp(layout->level[i].asset, path, n) == 0)
             return i;
@@ -131,6 +137,15 @@ bool zs_layout_is_derived(const struct zs_layout *layout, int a, int b)
         a = next;
     }
     return false;
+}
+
+bool zs_is_overview_group(const char *name, int *factor)
+{
+    int n = 0, used = 0;
+    if (sscanf(name, "ovr_%9d%n", &n, &used) != 1 || n < 1 || strcmp(name + used, "x") != 0)
+        return false;
+    *factor = n;
+    return true;
 }
 
 const char *zs_path_below(const char *group, const char *path)
@@ -223,4 +238,43 @@ const char *zs_next_word(const char *list, char *word, size_t capacity)
     memcpy(word, list, kept);
     word[kept] = '\0';
     return list + n;
+}
+
+/* ---- CF ---- */
+
+static bool is_grid_mapping(const struct zs_node *node)
+{
+    return node != NULL && (zs_json_get(node->attributes, "crs_wkt") != NULL ||
+                            zs_json_get(node->attributes, "grid_mapping_name") != NULL ||
+                            zs_json_get(node->attributes, "spatial_ref") != NULL);
+}
+
+const struct zs_node *zs_grid_mapping_find(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_scope *scope,
+                                           bool *in_own_group)
+{
+    const char *list;
+    char word[256];
+    const struct zs_node *found = NULL;
+    const zs_json *member = NULL;
+    for (int i = 0; i < scope->places && member == NULL; i++)
+        member = zs_json_get(scope->place[i].members, "grid_mapping");
+    *in_own_group = false;
+    /* "crs", or in the extended form "crs: x y crs2: lat lon": the first word names the variable. A group's
+     * attribute holds for its arrays (EOPF writes it there). */
+    if (zs_json_string(member, &list) && zs_next_word(list, word, sizeof word) != NULL) {
+        const size_t n = strlen(word);
+        if (n > 0 && word[n - 1] == ':')
+            word[n - 1] = '\0';
+        found = zs_scope_array(h, scope, word, in_own_group);
+        if (found != NULL)
+            return found;
+    }
+    /* Writers that use xarray's set_coords() leave it in the list of coordinates only. */
+    if (zs_json_string(zs_json_get(node->attributes, "coordinates"), &list))
+        while ((list = zs_next_word(list, word, sizeof word)) != NULL) {
+            found = zs_scope_array(h, scope, word, in_own_group);
+            if (is_grid_mapping(found))
+                return found;
+        }
+    return NULL;
 }

@@ -20,7 +20,7 @@ bool zs_convention_declared(const zs_json *attributes, const char *uuid);
 #define ZS_MAX_LEVELS 64
 
 struct zs_level {
-    const char *asset;        /* path below the group, of a group or an array */
+    const char *asset;        /* path below the group, of a group or an array; "" is the group itself */
     const char *derived_from; /* NULL where not said */
     const zs_json *entry;     /* the object that says so */
 };
@@ -40,6 +40,9 @@ int zs_layout_find(const struct zs_layout *layout, const char *path);
 
 /* Whether level `a` is derived from level `b`, directly or through others. */
 bool zs_layout_is_derived(const struct zs_layout *layout, int a, int b);
+
+/* Whether a group's name is ovr_<N>x, as GDAL 3.13 and this driver name overviews; *factor is N. */
+bool zs_is_overview_group(const char *name, int *factor);
 
 /* `path` relative to `group` ("" is the root), NULL when it is not below it. Borrowed. */
 const char *zs_path_below(const char *group, const char *path);
@@ -76,6 +79,10 @@ void zs_scope_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs
 /* A named variable in the nearest of the scope's groups that has it, NULL when none has. */
 const struct zs_node *zs_scope_array(struct zs_hierarchy *h, const struct zs_scope *scope, const char *name,
                                      bool *in_own_group);
+
+/* The CF grid mapping variable of the array, or NULL; *in_own_group: it stands beside it. */
+const struct zs_node *zs_grid_mapping_find(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_scope *scope,
+                                           bool *in_own_group);
 
 /* Walks a list of names separated by white space: copies the next one (cut at capacity) and returns the rest, or NULL at
  * its end. */

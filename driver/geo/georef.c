@@ -195,40 +195,6 @@ static void find_draft_proj(struct search *s)
 
 /* ---- CF ---- */
 
-static bool is_grid_mapping(const struct zs_node *node)
-{
-    return node != NULL && (zs_json_get(node->attributes, "crs_wkt") != NULL ||
-                            zs_json_get(node->attributes, "grid_mapping_name") != NULL ||
-                            zs_json_get(node->attributes, "spatial_ref") != NULL);
-}
-
-/* The grid mapping variable of the array, or NULL. */
-static const struct zs_node *find_grid_mapping(const struct search *s, bool *in_own_group)
-{
-    const char *list;
-    char word[256];
-    const struct zs_node *found = NULL;
-    *in_own_group = false;
-    /* "crs", or in the extended form "crs: x y crs2: lat lon": the first word names the variable. A group's
-     * attribute holds for its arrays (EOPF writes it there). */
-    if (zs_json_string(inherited(s, 0, "grid_mapping"), &list) && zs_next_word(list, word, sizeof word) != NULL) {
-        const size_t n = strlen(word);
-        if (n > 0 && word[n - 1] == ':')
-            word[n - 1] = '\0';
-        found = zs_scope_array(s->h, &s->scope, word, in_own_group);
-        if (found != NULL)
-            return found;
-    }
-    /* Writers that use xarray's set_coords() leave it in the list of coordinates only. */
-    if (zs_json_string(zs_json_get(s->node->attributes, "coordinates"), &list))
-        while ((list = zs_next_word(list, word, sizeof word)) != NULL) {
-            found = zs_scope_array(s->h, &s->scope, word, in_own_group);
-            if (is_grid_mapping(found))
-                return found;
-        }
-    return NULL;
-}
-
 static bool parse_geotransform(const zs_json *grid_mapping, double *t)
 {
     const zs_json *member = zs_json_get(grid_mapping, "GeoTransform");
@@ -469,7 +435,7 @@ static enum zs_status read_georef(struct zs_hierarchy *h, const struct zs_node *
     zs_scope_find(h, node, &s.scope);
 
     bool in_own_group;
-    const struct zs_node *mapping = find_grid_mapping(&s, &in_own_group);
+    const struct zs_node *mapping = zs_grid_mapping_find(h, node, &s.scope, &in_own_group);
     find_crs(&s, mapping);
     enum zs_status status = ZS_OK;
     if (axes.y >= 0 && s.width > 0 && s.height > 0)

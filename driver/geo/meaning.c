@@ -1,4 +1,4 @@
-#include "geo/meaning.h"
+#include "geo/meaning_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -55,8 +55,7 @@ static bool is_float(enum zs_data_type type)
     return type == ZS_FLOAT16 || type == ZS_FLOAT32 || type == ZS_FLOAT64;
 }
 
-/* A missing value, in any of the ways it is written, as one element. False when it is none that the type can hold. */
-static bool parse_missing(const struct zs_dtype *dtype, const zs_json *value, unsigned char *out)
+bool zs_missing_value_read(const struct zs_dtype *dtype, const zs_json *value, unsigned char *out)
 {
     const char *text;
     double number;
@@ -67,9 +66,9 @@ static bool parse_missing(const struct zs_dtype *dtype, const zs_json *value, un
         struct zs_dtype part = zs_dtype_of(dtype->type == ZS_COMPLEX64 ? ZS_FLOAT32 : ZS_FLOAT64);
         memset(out, 0, dtype->size);
         if (!zs_json_is_array(value))
-            return parse_missing(&part, value, out);
-        return zs_json_size(value) == 2 && parse_missing(&part, zs_json_at(value, 0), out) &&
-               parse_missing(&part, zs_json_at(value, 1), out + part.size);
+            return zs_missing_value_read(&part, value, out);
+        return zs_json_size(value) == 2 && zs_missing_value_read(&part, zs_json_at(value, 0), out) &&
+               zs_missing_value_read(&part, zs_json_at(value, 1), out + part.size);
     }
     if (zs_json_is_array(value) && zs_json_size(value) == 1 && dtype->type != ZS_RAW)
         value = zs_json_at(value, 0);
@@ -92,7 +91,7 @@ static void read_nodata(const struct zs_node *node, struct zs_meaning *m)
     const zs_json *a = node->attributes, *value = zs_json_get(a, "_FillValue");
     if (zs_json_typeof(value) != ZS_JSON_NULL) {
         /* One that the type cannot hold masks nothing; other sources would then mask what its writer kept. */
-        m->has_nodata = parse_missing(&meta->dtype, value, m->nodata);
+        m->has_nodata = zs_missing_value_read(&meta->dtype, value, m->nodata);
         return;
     }
     const enum zs_data_type type = meta->dtype.type;
@@ -109,7 +108,7 @@ static void read_nodata(const struct zs_node *node, struct zs_meaning *m)
     if (zs_json_is_array(value) && zs_json_size(value) > 0 && type != ZS_COMPLEX64 && type != ZS_COMPLEX128)
         value = zs_json_at(value, 0); /* GDAL has room for one */
     if (zs_json_typeof(value) != ZS_JSON_NULL) {
-        m->has_nodata = parse_missing(&meta->dtype, value, m->nodata);
+        m->has_nodata = zs_missing_value_read(&meta->dtype, value, m->nodata);
         return;
     }
     bool has_none = false;
@@ -174,16 +173,62 @@ enum zs_colour zs_colour_of_name(const char *name)
     return ZS_COLOUR_NONE;
 }
 
-static enum zs_colour read_colour(const zs_json *attributes)
+const char *zs_colour_name(enum zs_colour colour)
+{
+    static const char *const names[] = {NULL, "Gray", "Red", "Green", "Blue", "Alpha"};
+    return names[colour];
+}
+
+/* GDAL's name for the colour of a band: as the attributes that hold one have it, else made of what other names say. */
+static bool read_colour(const zs_json *attributes, struct zs_meaning *m)
 {
     static const char *const names[] = {"color_interpretation", "colour_interpretation", "COLOR_INTERPRETATION",
                                         "common_name", "eo:common_name"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const enum zs_colour colour = zs_colour_of_name(text_attribute(attributes, names[i]));
-        if (colour != ZS_COLOUR_NONE)
-            return colour;
+    const size_t gdal_names = 3; /* the first of them hold any name that GDAL knows */
+    bool ok = true;
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && m->colour_name == NULL; i++) {
+        const char *text = text_attribute(attributes, names[i]);
+        m->colour = zs_colour_of_name(text);
+        if (m->colour != ZS_COLOUR_NONE)
+            text = zs_colour_name(m->colour);
+        else if (i >= gdal_names)
+            continue;
+        m->colour_name = copy_or_null(text, &ok);
     }
-    return ZS_COLOUR_NONE;
+    return ok;
+}
+
+static bool colour_entry(const zs_json *list, struct zs_colour_entry *entry)
+{
+    double c[4] = {0, 0, 0, 255};
+    if (!zs_json_doubles(list, c, 4) && !zs_json_doubles(list, c, 3))
+        return false;
+    for (int i = 0; i < 4; i++)
+        if (!(c[i] >= -32768 && c[i] <= 32767)) /* NaN as well */
+            return false;
+    *entry = (struct zs_colour_entry){(short)c[0], (short)c[1], (short)c[2], (short)c[3]};
+    return true;
+}
+
+bool zs_colour_table_read(const zs_json *list, struct zs_colour_entry **table, size_t *count)
+{
+    const size_t n = zs_json_is_array(list) ? zs_json_size(list) : 0;
+    *table = NULL;
+    *count = 0;
+    if (n == 0 || n > ZS_MAX_COLOURS)
+        return true;
+    struct zs_colour_entry *t = zs_calloc(n, sizeof *t);
+    if (t == NULL)
+        return false;
+    size_t i = 0;
+    for (const zs_json *e = zs_json_first(list); e != NULL; e = zs_json_next(e), i++)
+        if (!colour_entry(e, &t[i])) { /* half a table would paint the rest black */
+            free(t);
+            return true;
+        }
+    *table = t;
+    *count = n;
+    return true;
 }
 
 /* ---- Categories ---- */
@@ -198,8 +243,9 @@ static bool flag_value(const zs_json *value, size_t *out)
 }
 
 /* Names by index from the list this driver writes when CF's words would not keep them. */
-static bool read_category_list(const zs_json *list, char ***categories)
+bool zs_category_list_read(const zs_json *list, char ***categories)
 {
+    *categories = NULL;
     const size_t n = zs_json_size(list);
     if (!zs_json_is_array(list) || n == 0 || n > MAX_CATEGORIES)
         return true;
@@ -218,7 +264,7 @@ static bool read_category_list(const zs_json *list, char ***categories)
 static bool read_categories(const zs_json *attributes, char ***categories)
 {
     *categories = NULL;
-    if (!read_category_list(zs_json_get(attributes, "gdal:categories"), categories))
+    if (!zs_category_list_read(zs_json_get(attributes, "gdal:categories"), categories))
         return false;
     if (*categories != NULL)
         return true;
@@ -276,7 +322,7 @@ bool zs_is_convention_attribute(const char *name)
         "zarr_conventions", "_CRS",          "grid_mapping",  "coordinates",       "_FillValue",
         "missing_value",    "scale_factor",  "add_offset",    "units",             "flag_values",
         "flag_meanings",    "multiscales",   "_ARRAY_DIMENSIONS", "ome",           "omero",
-        "gdal:geotransform", "gdal:categories", "color_interpretation", "COLOR_INTERPRETATION", ZS_NO_NODATA_ATTRIBUTE};
+        "gdal:geotransform", "gdal:categories", "gdal:bands", "gdal:color_table", "color_interpretation", "COLOR_INTERPRETATION", ZS_NO_NODATA_ATTRIBUTE};
     if (strncmp(name, "spatial:", 8) == 0 || strncmp(name, "proj:", 5) == 0)
         return true;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
@@ -285,7 +331,7 @@ bool zs_is_convention_attribute(const char *name)
     return false;
 }
 
-static char *metadata_item(const char *name, const zs_json *value)
+char *zs_metadata_item(const char *name, const zs_json *value)
 {
     const char *text = NULL;
     char *printed = NULL;
@@ -314,7 +360,9 @@ static enum zs_status read_metadata(const struct zs_node *node, bool keeps_flags
         const bool is_flag = name != NULL && (strcmp(name, "flag_values") == 0 || strcmp(name, "flag_meanings") == 0);
         if (name == NULL || name[0] == '\0' || (zs_is_convention_attribute(name) && !(is_flag && keeps_flags)))
             continue;
-        items[count] = metadata_item(name, a);
+        if (strcmp(name, "long_name") == 0 && zs_json_is_array(a) && node->type == ZS_NODE_ARRAY)
+            continue; /* descriptions of bands */
+        items[count] = zs_metadata_item(name, a);
         ok = items[count++] != NULL;
     }
     if (!ok || count == 0) {
@@ -348,9 +396,9 @@ enum zs_status zs_meaning_read(const struct zs_node *node, struct zs_meaning *me
     m.scale = 1;
     m.has_scale = read_number(a, "scale_factor", &m.scale);
     m.has_offset = read_number(a, "add_offset", &m.offset);
-    m.colour = read_colour(a);
 
-    bool ok = true;
+    bool ok = read_colour(a, &m);
+    ok = ok && zs_colour_table_read(zs_json_get(a, "gdal:color_table"), &m.colour_table, &m.colour_count);
     const char *unit = text_attribute(a, "units");
     if (unit == NULL)
         unit = text_attribute(a, "unit");
@@ -370,10 +418,55 @@ enum zs_status zs_meaning_read(const struct zs_node *node, struct zs_meaning *me
     return ZS_OK;
 }
 
+/* False without memory. NULL is copied as NULL. */
+static bool copy_list(char *const *list, char ***copy)
+{
+    size_t n = 0;
+    *copy = NULL;
+    if (list == NULL)
+        return true;
+    while (list[n] != NULL)
+        n++;
+    char **c = zs_calloc(n + 1, sizeof *c);
+    for (size_t i = 0; c != NULL && i < n; i++)
+        if ((c[i] = zs_strdup(list[i])) == NULL) {
+            zs_metadata_free(c);
+            return false;
+        }
+    *copy = c;
+    return c != NULL;
+}
+
+enum zs_status zs_meaning_copy(const struct zs_meaning *meaning, struct zs_meaning *copy, struct zs_error *err)
+{
+    struct zs_meaning m = *meaning;
+    bool ok = true;
+    m.unit = copy_or_null(meaning->unit, &ok);
+    m.description = copy_or_null(meaning->description, &ok);
+    m.colour_name = copy_or_null(meaning->colour_name, &ok);
+    ok = copy_list(meaning->categories, &m.categories) && ok;
+    ok = copy_list(meaning->metadata, &m.metadata) && ok;
+    m.colour_table = NULL;
+    if (meaning->colour_table != NULL) {
+        m.colour_table = zs_calloc(meaning->colour_count, sizeof *m.colour_table);
+        if (m.colour_table != NULL)
+            memcpy(m.colour_table, meaning->colour_table, meaning->colour_count * sizeof *m.colour_table);
+        ok = ok && m.colour_table != NULL;
+    }
+    if (!ok) {
+        zs_meaning_clear(&m);
+        return zs_fail(err, ZS_NO_MEMORY, "no memory for what a band means");
+    }
+    *copy = m;
+    return ZS_OK;
+}
+
 void zs_meaning_clear(struct zs_meaning *meaning)
 {
     free(meaning->unit);
     free(meaning->description);
+    free(meaning->colour_name);
+    free(meaning->colour_table);
     zs_metadata_free(meaning->categories);
     zs_metadata_free(meaning->metadata);
     memset(meaning, 0, sizeof *meaning);

@@ -8,6 +8,14 @@
  * missing_value, the fill value is nodata; this driver writes it for rasters that have none. */
 #define ZS_NO_NODATA_ATTRIBUTE "gdal:no_nodata"
 
+/* Longest colour table: that of a 16-bit palette. A longer list is not read, nor written. */
+#define ZS_MAX_COLOURS 65536
+
+/* One entry of a colour table. */
+struct zs_colour_entry {
+    short r, g, b, a; /* 0 to 255; a is 255 where opaque */
+};
+
 enum zs_colour { ZS_COLOUR_NONE, ZS_COLOUR_GRAY, ZS_COLOUR_RED, ZS_COLOUR_GREEN, ZS_COLOUR_BLUE, ZS_COLOUR_ALPHA };
 
 struct zs_meaning {
@@ -21,11 +29,18 @@ struct zs_meaning {
     char **metadata;   /* NULL-terminated "NAME=VALUE": the attributes that have no better place; nested ones as JSON;
                           NULL when there are none */
     enum zs_colour colour; /* as an attribute (`color_interpretation`, `common_name`, ...) marks the array */
+    char *colour_name; /* the interpretation by GDAL's name ("Red", "Palette", "Cyan", "Undefined"), NULL where nothing is
+                          said; it is the one that is written, or without it the name of `colour` */
+    struct zs_colour_entry *colour_table; /* by pixel value; NULL when there is none */
+    size_t colour_count;
 };
 
 /* Reads the attributes of the array `node`. Never fails on odd attributes: they become metadata. ZS_NO_MEMORY only. */
 enum zs_status zs_meaning_read(const struct zs_node *node, struct zs_meaning *meaning, struct zs_error *err) ZS_MUST_CHECK;
 void zs_meaning_clear(struct zs_meaning *meaning);
+
+/* A copy that owns what it points to, as one that was read does. ZS_NO_MEMORY only. */
+enum zs_status zs_meaning_copy(const struct zs_meaning *meaning, struct zs_meaning *copy, struct zs_error *err) ZS_MUST_CHECK;
 
 /* The plain attributes of a group as NULL-terminated "NAME=VALUE" (the conventions' members left out), NULL when it has
  * none; released with zs_metadata_free(). */

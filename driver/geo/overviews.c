@@ -108,16 +108,6 @@ static void add_layout(struct family *f, const struct zs_node *group, const stru
     }
 }
 
-/* Whether a group's name is ovr_<N>x; *factor is N. */
-static bool is_overview_group(const char *name, int *factor)
-{
-    int n = 0, used = 0;
-    if (sscanf(name, "ovr_%9d%n", &n, &used) != 1 || n < 1 || strcmp(name + used, "x") != 0)
-        return false;
-    *factor = n;
-    return true;
-}
-
 /* Adds <group>/ovr_<N>x/<name> for each N that is there, and <group>/<name>. */
 static void add_overview_groups(struct family *f, const char *group, const char *name)
 {
@@ -140,7 +130,7 @@ static void add_overview_groups(struct family *f, const char *group, const char 
                 continue;
             memcpy(path, below, (size_t)(slash - below));
             path[slash - below] = '\0';
-            if (is_overview_group(path, &factor))
+            if (zs_is_overview_group(path, &factor))
                 add_found(f, nodes[i], false, false);
         }
         free(nodes);
@@ -176,7 +166,7 @@ static void find_family(struct zs_hierarchy *h, const struct zs_node *node, bool
         return;
     char *group = zs_path_parent(node->path);
     int factor;
-    if (group != NULL && is_overview_group(zs_path_name(group), &factor)) {
+    if (group != NULL && zs_is_overview_group(zs_path_name(group), &factor)) {
         char *above = zs_path_parent(group);
         free(group);
         group = above;

@@ -1,7 +1,8 @@
-/* geo/overviews.h: smaller versions of an array, by the conventions that link them. */
+/* geo/overviews.h: smaller versions of an array, by the conventions that link them: found, made and removed. */
 #ifndef ZS_GEO_OVERVIEWS_H
 #define ZS_GEO_OVERVIEWS_H
 
+#include "array/array.h"
 #include "geo/axes.h"
 
 /* Finds the overviews of the array `node`: `multiscales` convention (of its group or its group's group; levels that are
@@ -17,5 +18,44 @@ void zs_paths_free(char **paths, size_t count);
 
 /* Whether the array at `node` is itself an overview of another array of the store (and so not listed as a subdataset). */
 bool zs_is_overview(struct zs_hierarchy *h, const struct zs_node *node);
+
+/* ---- Making (overviews_make.c). As in geo/update.h: nobody else may use the hierarchy meanwhile. ---- */
+
+/* Overviews of one array that are being written. */
+struct zs_overviews;
+
+/* Sets up one level for each of factors[count] (2 and more, any order, no two alike): an array of the size divided by the
+ * factor in X and Y and rounded up, in the group ovr_<N>x beside the array, under its name, of the same data type, codecs,
+ * chunks, dimension names and other dimensions; shards are cut to the whole chunks that are needed. Where the array has an
+ * overview of exactly that size already, whatever it is called, that one is written to instead. The meaning (nodata,
+ * scale, bands ...) and the georeferencing are those of the array, the latter in the conventions it uses. `resampling`, in
+ * the words of the multiscales convention ("average", "nearest"), may be NULL.
+ * Nothing is in the store yet but for what is written to the levels. ZS_ARGUMENT: a factor below 2, the array at the root
+ * of the store (there is no group for the levels), or axes.y < 0. */
+enum zs_status zs_overviews_create(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                                   const int *factors, size_t count, const char *resampling,
+                                   const struct zs_array_options *options, struct zs_overviews **overviews,
+                                   struct zs_error *err) ZS_MUST_CHECK;
+
+/* Level i, in the order of factors: its array, to write pixels to, and its node. The array is borrowed until
+ * zs_overviews_free(); the node until then, and after zs_overviews_publish() as long as the hierarchy. */
+struct zs_array *zs_overviews_array(const struct zs_overviews *overviews, size_t i);
+const struct zs_node *zs_overviews_node(const struct zs_overviews *overviews, size_t i);
+
+/* Flushes the levels' arrays, writes their documents and coordinates, and last the group's `multiscales`, which lists them
+ * and the levels there were before, and the consolidated metadata above. Other changes of the hierarchy that were not
+ * flushed yet are written as well. Once. */
+enum zs_status zs_overviews_publish(struct zs_overviews *overviews, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Closes the arrays. What was not published is removed from the store, but for pixels written to levels that were there
+ * before. NULL is allowed. */
+void zs_overviews_free(struct zs_overviews *overviews);
+
+/* Removes all overviews of the array that zs_overviews_find() names and that lie in a group ovr_<N>x beside it: first their
+ * mention in `multiscales` and the consolidated metadata, then documents, then chunks. A group that holds nothing else
+ * goes with them. Levels elsewhere (OME-NGFF, GeoZarr pyramids) are data of their own and stay. Flushes the
+ * hierarchy. No array of those levels may be open. *removed (NULL is allowed) is their number. */
+enum zs_status zs_overviews_remove(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, size_t *removed,
+                                   struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

@@ -1,10 +1,11 @@
 /* geo/raster.h: a raster as this driver lays it out in a store:
  *
- *   zarr.json          group: multiscales, spatial:, proj:, consolidated metadata of all below
+ *   zarr.json          group: spatial:, proj:, consolidated metadata of all below
  *   <array>            (y, x) or (band, y, x): the pixels
  *   x, y, band         coordinate variables, for xarray
  *   spatial_ref        CF grid mapping, 0-d
- *   ovr_2x/<array> ... overviews, each group laid out alike
+ *
+ * Overviews are added to what is there (geo/overviews.h).
  *
  * Metadata are written last, the group's own at the very end: a store that opens is complete.
  */
@@ -19,17 +20,18 @@
 /* Which georeferencing conventions are written. */
 enum zs_georef_style { ZS_GEOREF_ALL, ZS_GEOREF_SPATIAL_PROJ, ZS_GEOREF_CF };
 
-/* One array of the raster: what its pixels mean. Borrowed. */
-struct zs_raster_band_set {
+/* One array of the raster and what its bands mean. Borrowed. */
+struct zs_raster_array_spec {
     const char *name;
-    const struct zs_meaning *meaning;
+    const struct zs_meaning *bands;
+    size_t band_count;
 };
 
 struct zs_raster_spec {
     uint64_t width, height;
     bool has_band_dimension;
     uint64_t bands; /* of each array, when it has a band dimension */
-    const struct zs_raster_band_set *arrays;
+    const struct zs_raster_array_spec *arrays;
     size_t array_count;
 
     struct zs_dtype dtype;
@@ -48,10 +50,6 @@ struct zs_raster_spec {
     enum zs_georef_style style;
 
     const char *const *metadata; /* of the whole: NULL-terminated "NAME=VALUE", or NULL */
-
-    const int *overview_factors; /* 2, 4 ... ascending */
-    size_t overview_count;
-    const char *resampling; /* how overviews are made, as the multiscales convention tells it; may be NULL */
 };
 
 struct zs_raster;
@@ -61,9 +59,8 @@ struct zs_raster;
 enum zs_status zs_raster_create(struct zs_store *store, const char *group, const struct zs_raster_spec *spec,
                                 const struct zs_array_options *options, struct zs_raster **raster, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Array k at overview level `level` (0: full resolution), to be written to; borrowed. */
-struct zs_array *zs_raster_array(const struct zs_raster *raster, size_t level, size_t k);
-void zs_raster_level_size(const struct zs_raster *raster, size_t level, uint64_t *width, uint64_t *height);
+/* Array k, to be written to; borrowed. */
+struct zs_array *zs_raster_array(const struct zs_raster *raster, size_t k);
 
 /* Flushes the arrays and writes coordinates and metadata, last of all those of the group. */
 enum zs_status zs_raster_publish(struct zs_raster *raster, struct zs_error *err) ZS_MUST_CHECK;

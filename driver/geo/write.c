@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "geo/conventions.h"
 #include "geo/crs.h"
+#include "geo/meaning_parts.h"
 
 static enum zs_status no_memory(struct zs_error *err)
 {
@@ -237,6 +238,32 @@ enum zs_status zs_write_spatial_proj(zs_json *attributes, const struct zs_georef
 }
 
 /* ---- multiscales ---- */
+
+enum zs_status zs_write_level_place(zs_json *entry, const struct zs_georef_out *geo, struct zs_error *err)
+{
+    static const char *const crs[] = {"proj:code", "proj:wkt2", "proj:projjson", "proj:epsg"};
+    bool ok = true, had_crs = false, ignored;
+    for (size_t i = 0; i < sizeof crs / sizeof crs[0]; i++) {
+        had_crs = had_crs || zs_json_get(entry, crs[i]) != NULL;
+        zs_json_remove(entry, crs[i]);
+    }
+    if (had_crs && geo->srs != NULL)
+        ok = add_proj(entry, geo->srs, &ignored);
+    const bool had_bbox = zs_json_get(entry, "spatial:bbox") != NULL;
+    const bool had_transform = zs_json_get(entry, "spatial:transform") != NULL;
+    if (!had_bbox && !had_transform)
+        return ok ? ZS_OK : no_memory(err);
+    static const char *const place[] = {"spatial:transform", "spatial:bbox", "spatial:registration", "spatial:transform_type"};
+    for (size_t i = 0; i < sizeof place / sizeof place[0]; i++)
+        zs_json_remove(entry, place[i]);
+    if (ok && geo->has_transform) {
+        double t[6];
+        convention_transform(geo, t);
+        ok = (!had_transform || add_transform(entry, t)) && (!had_bbox || add_bbox(entry, geo, t)) &&
+             zs_json_add_string(entry, "spatial:registration", geo->pixel_is_point ? "node" : "pixel") != NULL;
+    }
+    return ok ? ZS_OK : no_memory(err);
+}
 
 static bool add_level(zs_json *layout, const struct zs_georef_out *geo, size_t i, const char *const *paths,
                       const uint64_t *widths, const uint64_t *heights, const char *resampling)
@@ -502,9 +529,34 @@ static bool write_metadata(zs_json *attributes, char *const *metadata)
     return true;
 }
 
+const char *zs_meaning_colour_name(const struct zs_meaning *meaning)
+{
+    return meaning->colour_name != NULL ? meaning->colour_name : zs_colour_name(meaning->colour);
+}
+
+bool zs_colour_table_write(zs_json *object, const char *name, const struct zs_colour_entry *table, size_t count)
+{
+    zs_json_remove(object, name);
+    if (count == 0 || count > ZS_MAX_COLOURS)
+        return true;
+    zs_json *list = zs_json_new_array();
+    bool ok = list != NULL;
+    for (size_t i = 0; i < count && ok; i++) {
+        zs_json *e = zs_json_add_array(list, NULL);
+        zs_json_add_int64(e, NULL, table[i].r);
+        zs_json_add_int64(e, NULL, table[i].g);
+        zs_json_add_int64(e, NULL, table[i].b);
+        ok = zs_json_add_int64(e, NULL, table[i].a) != NULL;
+    }
+    if (!ok) {
+        zs_json_free(list);
+        return false;
+    }
+    return zs_json_add(object, name, list) != NULL;
+}
+
 enum zs_status zs_write_meaning(zs_json *attributes, const struct zs_meaning *meaning, struct zs_error *err)
 {
-    static const char *const colours[] = {NULL, "Gray", "Red", "Green", "Blue", "Alpha"};
     bool ok = true;
     if (meaning->has_scale)
         ok = ok && set_double(attributes, "scale_factor", meaning->scale);
@@ -514,8 +566,10 @@ enum zs_status zs_write_meaning(zs_json *attributes, const struct zs_meaning *me
         ok = ok && set_string(attributes, "units", meaning->unit);
     if (meaning->description != NULL)
         ok = ok && set_string(attributes, "long_name", meaning->description);
-    if (meaning->colour != ZS_COLOUR_NONE)
-        ok = ok && set_string(attributes, "COLOR_INTERPRETATION", colours[meaning->colour]);
+    if (zs_meaning_colour_name(meaning) != NULL)
+        ok = ok && set_string(attributes, "COLOR_INTERPRETATION", zs_meaning_colour_name(meaning));
+    if (meaning->colour_table != NULL)
+        ok = ok && zs_colour_table_write(attributes, "gdal:color_table", meaning->colour_table, meaning->colour_count);
     if (meaning->categories != NULL)
         ok = ok && write_categories(attributes, meaning->categories);
     if (meaning->metadata != NULL)

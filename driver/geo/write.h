@@ -30,6 +30,10 @@ struct zs_georef_out {
  * spatial:registration is "node" and transform and bbox are those of pixel centres, as the convention has it. */
 enum zs_status zs_write_spatial_proj(zs_json *attributes, const struct zs_georef_out *geo, struct zs_error *err) ZS_MUST_CHECK;
 
+/* Puts another place into a multiscales entry, as far as it has one: its spatial:transform (removed when there is none now),
+ * spatial:registration, and proj: members. `geo` is of the level's size. */
+enum zs_status zs_write_level_place(zs_json *entry, const struct zs_georef_out *geo, struct zs_error *err) ZS_MUST_CHECK;
+
 /* Adds the `multiscales` convention to a group: level i has asset paths[i] (below the group), size widths[i] x heights[i];
  * level 0 is the base, from which each level's spatial:transform follows, and each level is derived from the one before.
  * `resampling` may be NULL. With geo->dim_x NULL only the plain multiscales members are written. levels 0 removes the
@@ -49,7 +53,7 @@ enum zs_status zs_write_coordinate(zs_json *attributes, const struct zs_georef_o
  * or with value NULL marks the array as one without nodata (ZS_NO_NODATA_ATTRIBUTE). Removes the other. */
 enum zs_status zs_write_nodata(zs_json *attributes, const struct zs_dtype *dtype, const void *value, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Adds scale_factor, add_offset, units, long_name, flag_values and flag_meanings, COLOR_INTERPRETATION (as GDAL) and the metadata (as
+/* Adds scale_factor, add_offset, units, long_name, flag_values and flag_meanings, COLOR_INTERPRETATION (as GDAL), gdal:color_table and the metadata (as
  * strings; names that zs_is_convention_attribute() are skipped). Leaves nodata alone. */
 enum zs_status zs_write_meaning(zs_json *attributes, const struct zs_meaning *meaning, struct zs_error *err) ZS_MUST_CHECK;
 

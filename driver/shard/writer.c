@@ -19,6 +19,7 @@ struct zs_shard_writer {
     unsigned char *was_put;       /* per chunk */
     uint64_t put_count;
     uint64_t replaced; /* chunks put more than once with bytes: their first bytes are waste */
+    bool is_broken;    /* a write failed: what temp holds since is not known */
 
     struct zs_shard_index *base;
     struct zs_object *object;
@@ -77,19 +78,34 @@ static enum zs_status write_index(const struct zs_level *level, const struct zs_
     return status;
 }
 
-enum zs_status zs_shard_writer_put(struct zs_shard_writer *w, uint64_t number, const void *data, size_t n,
-                                   struct zs_error *err)
+/* Appends to temp, which is made at the first call. */
+static enum zs_status append(struct zs_shard_writer *w, const void *data, size_t n, struct zs_error *err)
 {
-    uint64_t *entry = &w->fresh->entries[2 * number];
-    if (data != NULL && w->temp == NULL) {
+    if (w->temp == NULL) {
         ZS_TRY(zs_store_create(w->store, w->key, &w->temp, err));
         if (w->level->index_at_start) {
             ZS_TRY(reserve_index(w->level, w->temp, err));
             w->temp_size = w->level->index_size;
         }
     }
-    if (data != NULL)
-        ZS_TRY(zs_writer_write(w->temp, data, n, err));
+    return zs_writer_write(w->temp, data, n, err);
+}
+
+static enum zs_status check_not_broken(const struct zs_shard_writer *w, struct zs_error *err)
+{
+    return w->is_broken ? zs_fail(err, ZS_IO, "%s/%s: an earlier write to it failed", w->store->root, w->key) : ZS_OK;
+}
+
+enum zs_status zs_shard_writer_put(struct zs_shard_writer *w, uint64_t number, const void *data, size_t n,
+                                   struct zs_error *err)
+{
+    ZS_TRY(check_not_broken(w, err));
+    if (data != NULL) {
+        const enum zs_status status = append(w, data, n, err);
+        w->is_broken = status != ZS_OK;
+        ZS_TRY(status);
+    }
+    uint64_t *entry = &w->fresh->entries[2 * number];
     if (entry[0] != ZS_INDEX_EMPTY)
         w->replaced++;
     entry[0] = data != NULL ? w->temp_size : ZS_INDEX_EMPTY;
@@ -118,7 +134,10 @@ static enum zs_status find(const struct zs_shard_writer *w, uint64_t number, boo
     *in_temp = w->was_put[number] != 0;
     if (!*in_temp) {
         *is_empty = true;
-        return w->base == NULL ? ZS_OK : zs_shard_index_entry(w->level, w->base, number, is_empty, offset, size, err);
+        if (w->base == NULL)
+            return ZS_OK;
+        const enum zs_status status = zs_shard_index_entry(w->level, w->base, number, is_empty, offset, size, err);
+        return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s/%s", w->store->root, w->key);
     }
     *offset = w->fresh->entries[2 * number];
     *size = w->fresh->entries[2 * number + 1];
@@ -219,6 +238,7 @@ static enum zs_status is_all_empty(const struct zs_shard_writer *w, bool *all_em
 static enum zs_status publish(struct zs_shard_writer *w, uint64_t *numbers, struct zs_error *err)
 {
     bool all_empty;
+    ZS_TRY(check_not_broken(w, err));
     ZS_TRY(is_all_empty(w, &all_empty, err));
     if (all_empty)
         return zs_store_remove(w->store, w->key, err);

@@ -21,7 +21,8 @@ enum zs_status zs_shard_writer_create(struct zs_store *store, const char *key, c
                                       enum zs_chunk_order order, struct zs_shard_index *base, struct zs_object *object,
                                       struct zs_shard_writer **writer, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Sets chunk `number` (as zs_shard_index_number() gives it) to n encoded bytes, or to empty with data NULL. */
+/* Sets chunk `number` (as zs_shard_index_number() gives it) to n encoded bytes, or to empty with data NULL. After a failure the
+ * shard cannot be published any more. */
 enum zs_status zs_shard_writer_put(struct zs_shard_writer *writer, uint64_t number, const void *data, size_t n,
                                    struct zs_error *err) ZS_MUST_CHECK;
 

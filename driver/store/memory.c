@@ -138,6 +138,35 @@ static enum zs_status memory_write(struct zs_writer *writer, const void *data, s
     return zs_buffer_append(&((struct memory_writer *)writer)->bytes, data, n, err);
 }
 
+/* Bytes written before, or NULL with a message. */
+static unsigned char *written(struct zs_writer *writer, uint64_t offset, size_t n, struct zs_error *err)
+{
+    struct memory_writer *w = (struct memory_writer *)writer;
+    if (offset <= w->bytes.size && n <= w->bytes.size - offset)
+        return w->bytes.data + offset;
+    (void)zs_fail(err, ZS_IO, "%s/%s: expected %zu bytes at offset %llu, found %zu written", writer->store->root, w->key, n,
+                  (unsigned long long)offset, w->bytes.size);
+    return NULL;
+}
+
+static enum zs_status memory_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n, struct zs_error *err)
+{
+    unsigned char *bytes = written(writer, offset, n, err);
+    if (bytes == NULL)
+        return ZS_IO;
+    memcpy(bytes, data, n);
+    return ZS_OK;
+}
+
+static enum zs_status memory_read_back(struct zs_writer *writer, uint64_t offset, size_t n, void *data, struct zs_error *err)
+{
+    const unsigned char *bytes = written(writer, offset, n, err);
+    if (bytes == NULL)
+        return ZS_IO;
+    memcpy(data, bytes, n);
+    return ZS_OK;
+}
+
 /* Room for one more entry. */
 static bool reserve(struct memory_store *s)
 {
@@ -255,6 +284,8 @@ enum zs_status zs_store_open_memory(struct zs_store **store, struct zs_error *er
         .close = memory_close,
         .create = memory_create,
         .write = memory_write,
+        .patch = memory_patch,
+        .read_back = memory_read_back,
         .commit = memory_commit,
         .abort = memory_abort,
         .remove = memory_remove,

@@ -1,6 +1,7 @@
 #include "store/store.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 void zs_store_free(struct zs_store *store)
 {
@@ -13,21 +14,42 @@ enum zs_status zs_object_open(struct zs_store *store, const char *key, struct zs
     return store->ops->open(store, key, object, err);
 }
 
-enum zs_status zs_object_open_tail(struct zs_store *store, const char *key, size_t n, void *tail,
-                                   struct zs_object **object, struct zs_error *err)
+/* Opens, then reads n bytes from one end; nothing when there are fewer, which the caller sees by the size, and knows better what to
+ * say of. */
+static enum zs_status open_and_read(struct zs_store *store, const char *key, bool tail, size_t n, void *data,
+                                    struct zs_object **object, struct zs_error *err)
 {
-    if (store->ops->open_tail != NULL)
-        return store->ops->open_tail(store, key, n, tail, object, err);
     ZS_TRY(zs_object_open(store, key, object, err));
     const uint64_t size = zs_object_size(*object);
     if (size < n)
-        return ZS_OK; /* the caller sees it by the size, and knows better what to say */
-    enum zs_status status = zs_object_read(*object, size - n, n, tail, err);
+        return ZS_OK;
+    const enum zs_status status = zs_object_read(*object, tail ? size - n : 0, n, data, err);
     if (status != ZS_OK) {
         zs_object_close(*object);
         *object = NULL;
     }
     return status;
+}
+
+enum zs_status zs_object_open_tail(struct zs_store *store, const char *key, size_t n, void *tail,
+                                   struct zs_object **object, struct zs_error *err)
+{
+    if (store->ops->open_tail != NULL)
+        return store->ops->open_tail(store, key, n, tail, object, err);
+    return open_and_read(store, key, true, n, tail, object, err);
+}
+
+enum zs_status zs_object_open_head(struct zs_store *store, const char *key, size_t n, void *head,
+                                   struct zs_object **object, struct zs_error *err)
+{
+    if (store->ops->open_head != NULL)
+        return store->ops->open_head(store, key, n, head, object, err);
+    return open_and_read(store, key, false, n, head, object, err);
+}
+
+uint64_t zs_object_version(const struct zs_object *object)
+{
+    return __atomic_load_n(&object->version, __ATOMIC_RELAXED);
 }
 
 uint64_t zs_object_size(const struct zs_object *object)
@@ -121,6 +143,49 @@ enum zs_status zs_store_remove(struct zs_store *store, const char *key, struct z
 enum zs_status zs_store_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
 {
     return store->ops->list(store, prefix, names, err);
+}
+
+/* Deeper trees than this are no store's: nodes end at 32 (zarr/hierarchy.h), chunk keys have a level per dimension. */
+#define MAX_TREE_DEPTH 128
+
+static bool is_prefix(const char *name)
+{
+    const size_t n = strlen(name);
+    return n > 0 && name[n - 1] == '/';
+}
+
+static enum zs_status remove_tree(struct zs_store *store, const char *prefix, int depth, struct zs_error *err)
+{
+    if (depth > MAX_TREE_DEPTH)
+        return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: expected at most %d directories above each other", store->root, prefix,
+                       MAX_TREE_DEPTH);
+    char **names;
+    enum zs_status status = zs_store_list(store, prefix, &names, err);
+    if (status != ZS_OK)
+        return status == ZS_NOT_FOUND ? ZS_OK : status;
+    for (int prefixes = 0; prefixes < 2; prefixes++)
+        for (char **name = names; *name != NULL && status == ZS_OK; name++) {
+            if (is_prefix(*name) != (prefixes == 1) || (*name)[strspn(*name, "./")] == '\0')
+                continue;
+            const size_t n = strlen(*name);
+            char *key = zs_format("%s/%.*s", prefix, (int)(prefixes == 1 ? n - 1 : n), *name);
+            if (key == NULL)
+                status = zs_fail(err, ZS_NO_MEMORY, "%s/%s: cannot remove it", store->root, prefix);
+            else
+                status = prefixes == 1 ? remove_tree(store, key, depth + 1, err) : zs_store_remove(store, key, err);
+            free(key);
+        }
+    zs_names_free(names);
+    if (status == ZS_OK && store->ops->remove_directory != NULL)
+        store->ops->remove_directory(store, prefix);
+    return status;
+}
+
+enum zs_status zs_store_remove_tree(struct zs_store *store, const char *prefix, struct zs_error *err)
+{
+    if (prefix[0] == '\0')
+        return zs_fail(err, ZS_ARGUMENT, "%s: expected a part of the store to remove, found all of it", store->root);
+    return remove_tree(store, prefix, 0, err);
 }
 
 void zs_names_free(char **names)

@@ -1,5 +1,6 @@
 /* store/store.h: where bytes live: named objects of bytes below one root. One table of functions, filled by vsi.c (every
- * GDAL virtual file system) and memory.c (tests, fault injection).
+ * GDAL virtual file system), http.c (before vsi.c where objects can be had by plain GET requests) and memory.c (tests, fault
+ * injection).
  *
  * Keys are relative to the root, with "/" between components and none at either end. Absent is ZS_NOT_FOUND and
  * nothing else is: a refused, broken or short answer is ZS_IO. Messages begin with the object's full name.
@@ -39,6 +40,10 @@ enum zs_status zs_store_remove(struct zs_store *store, const char *key, struct z
  * NULL-terminated, freed with zs_names_free(). ZS_UNSUPPORTED where listing is impossible. */
 enum zs_status zs_store_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err) ZS_MUST_CHECK;
 void zs_names_free(char **names);
+/* Removes every object below `prefix` (not ""), those directly in it before those in what is below: so a Zarr node loses
+ * its metadata before its chunks, and never reads as fill value. Nothing there is fine. ZS_UNSUPPORTED where listing is
+ * impossible. */
+enum zs_status zs_store_remove_tree(struct zs_store *store, const char *prefix, struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- Objects opened for reading, from many threads at once ---- */
 
@@ -48,7 +53,13 @@ enum zs_status zs_object_open(struct zs_store *store, const char *key, struct zs
  * fewer than n bytes (see its size) `tail` is not filled. */
 enum zs_status zs_object_open_tail(struct zs_store *store, const char *key, size_t n, void *tail,
                                    struct zs_object **object, struct zs_error *err) ZS_MUST_CHECK;
+/* The same for the first n bytes. */
+enum zs_status zs_object_open_head(struct zs_store *store, const char *key, size_t n, void *head,
+                                   struct zs_object **object, struct zs_error *err) ZS_MUST_CHECK;
 uint64_t zs_object_size(const struct zs_object *object);
+/* Differs, as far as can be told, for an object that replaced another under its key. When a read finds that out, it fails
+ * with ZS_IO, and the version is another from then on. */
+uint64_t zs_object_version(const struct zs_object *object);
 /* Reads exactly n bytes. A range beyond the end is ZS_CORRUPT, a short answer ZS_IO. */
 enum zs_status zs_object_read(struct zs_object *object, uint64_t offset, size_t n, void *data,
                               struct zs_error *err) ZS_MUST_CHECK;
@@ -84,20 +95,24 @@ struct zs_store_ops {
     /* Optional (NULL: made of the ones above): where one request does it all. */
     enum zs_status (*open_tail)(struct zs_store *s, const char *key, size_t n, void *tail, struct zs_object **object,
                                 struct zs_error *err);
+    enum zs_status (*open_head)(struct zs_store *s, const char *key, size_t n, void *head, struct zs_object **object,
+                                struct zs_error *err);
     enum zs_status (*get)(struct zs_store *s, const char *key, size_t max_bytes, struct zs_buffer *out,
                           struct zs_error *err);
+    /* Optional: removes the empty directory of a prefix, where prefixes are directories; failing is no matter. */
+    void (*remove_directory)(struct zs_store *s, const char *prefix);
 };
 
 /* What every filling's own structures begin with. */
 struct zs_store {
     const struct zs_store_ops *ops;
-    char *root;     /* for messages, and the VSI path of the root for vsi.c */
+    char *root;     /* for messages (without credentials), and the VSI path of the root for vsi.c */
     bool is_remote; /* a round trip costs more than reading some more bytes */
 };
 struct zs_object {
     struct zs_store *store;
     uint64_t size;
-    uint64_t version; /* differs, as far as can be told, when the object under this key was replaced */
+    uint64_t version; /* of other threads as well: read with zs_object_version() */
 };
 struct zs_writer {
     struct zs_store *store;

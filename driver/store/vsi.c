@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/parallel.h"
-#include "store/store.h"
+#include "store/vsi_private.h"
 
 /* Uploads and copies go through a buffer of this size. */
 #define COPY_BUFFER_BYTES ((size_t)1 << 20)
@@ -42,19 +42,11 @@ struct vsi_writer {
 
 /* VSI functions print what they dislike and leave it as the last error; here both would be wrong: a missing object is
  * often normal, and the caller gets a status. /vsicurl would also list the parent directory of all it opens. */
-struct quiet {
-    CPLErr type;
-    CPLErrorNum number;
-    char *message;
-    char *readdir_setting; /* thread-local value to put back */
-    bool readdir_set;
-};
-
-static void quiet_begin(struct quiet *q, const struct zs_store *store)
+void zs_vsi_quiet_begin(struct zs_vsi_quiet *q, const struct zs_store *store)
 {
-    q->type = CPLGetLastErrorType();
+    q->type = (int)CPLGetLastErrorType();
     q->number = CPLGetLastErrorNo();
-    q->message = q->type != CE_None ? zs_strdup(CPLGetLastErrorMsg()) : NULL;
+    q->message = q->type != (int)CE_None ? zs_strdup(CPLGetLastErrorMsg()) : NULL;
     q->readdir_set = store->is_remote && CPLGetConfigOption("GDAL_DISABLE_READDIR_ON_OPEN", NULL) == NULL;
     if (q->readdir_set)
         CPLSetThreadLocalConfigOption("GDAL_DISABLE_READDIR_ON_OPEN", "EMPTY_DIR");
@@ -64,13 +56,13 @@ static void quiet_begin(struct quiet *q, const struct zs_store *store)
     errno = 0;
 }
 
-static void quiet_end(struct quiet *q)
+void zs_vsi_quiet_end(struct zs_vsi_quiet *q)
 {
     CPLPopErrorHandler();
     VSIErrorReset();
     if (q->readdir_set)
         CPLSetThreadLocalConfigOption("GDAL_DISABLE_READDIR_ON_OPEN", NULL);
-    CPLErrorSetState(q->type, q->number, q->message != NULL ? q->message : "");
+    CPLErrorSetState((CPLErr)q->type, q->number, q->message != NULL ? q->message : "");
     free(q->message);
 }
 
@@ -118,12 +110,37 @@ static void install_thread_context(void)
 
 /* ---- Reading ---- */
 
-static char *path_of(const struct zs_store *store, const char *key)
+char *zs_vsi_path(const struct zs_store *store, const char *key)
 {
     if (key[0] == '\0')
         return zs_strdup(store->root);
     const size_t n = strlen(store->root);
     return zs_format(n > 0 && store->root[n - 1] == '/' ? "%s%s" : "%s/%s", store->root, key);
+}
+
+const char *zs_vsi_option(const char *path, const char *name)
+{
+    return VSIGetPathSpecificOption(path, name, NULL);
+}
+
+char *zs_vsi_object_url(const char *path)
+{
+    static const char *const systems[][2] = {
+        {"/vsis3/", "AWS_NO_SIGN_REQUEST"}, {"/vsigs/", "GS_NO_SIGN_REQUEST"}, {"/vsiaz/", "AZURE_NO_SIGN_REQUEST"}};
+    for (size_t i = 0; i < sizeof systems / sizeof systems[0]; i++) {
+        if (strncmp(path, systems[i][0], strlen(systems[i][0])) != 0)
+            continue;
+        const char *no_sign = zs_vsi_option(path, systems[i][1]);
+        if (no_sign != NULL && CPLTestBool(no_sign)) {
+            const char *url = VSIGetActualURL(path);
+            return url != NULL && strncmp(url, "http", 4) == 0 ? zs_strdup(url) : NULL;
+        }
+        char *url = VSIGetSignedURL(path, NULL);
+        char *copy = url != NULL ? zs_strdup(url) : NULL;
+        CPLFree(url);
+        return copy;
+    }
+    return NULL;
 }
 
 /* Whether a failed open means that there is no such object. Everything that is not surely so is a failure: taking a
@@ -134,7 +151,8 @@ static bool failure_means_absent(const struct zs_store *store, const char *path)
         if (errno == ENOENT || errno == ENOTDIR)
             return true;
         VSIStatBufL st;
-        return errno != EACCES && VSIStatExL(path, &st, VSI_STAT_EXISTS_FLAG) != 0;
+        return errno != EACCES &&
+               (VSIStatExL(path, &st, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) != 0 || VSI_ISDIR(st.st_mode));
     }
     const int code = VSIGetLastErrorNo();
     if (code == VSIE_AWSObjectNotFound)
@@ -219,18 +237,19 @@ static enum zs_status adopt_file(struct vsi_object *o, VSILFILE *file, struct zs
         o->base.version = version_of(&st);
         return ZS_OK;
     }
-    handle_return(o, file);
+    enum zs_status status = ZS_OK;
     if (VSIFSeekL(file, 0, SEEK_END) != 0)
-        return zs_fail(err, ZS_IO, "%s: cannot find its size: %s", o->path, reason());
-    o->base.size = VSIFTellL(file);
+        status = zs_fail(err, ZS_IO, "%s: cannot find its size: %s", o->path, reason());
+    o->base.size = status == ZS_OK ? VSIFTellL(file) : 0;
     o->base.version = o->base.size;
-    return ZS_OK;
+    handle_return(o, file);
+    return status;
 }
 
 static enum zs_status vsi_open(struct zs_store *store, const char *key, struct zs_object **object, struct zs_error *err)
 {
     struct vsi_object *o = zs_calloc(1, sizeof *o);
-    char *path = path_of(store, key);
+    char *path = zs_vsi_path(store, key);
     if (o == NULL || path == NULL) {
         free(o);
         free(path);
@@ -242,8 +261,8 @@ static enum zs_status vsi_open(struct zs_store *store, const char *key, struct z
     pthread_mutex_init(&o->lock, NULL);
 
     enum zs_status status;
-    struct quiet q;
-    quiet_begin(&q, store);
+    struct zs_vsi_quiet q;
+    zs_vsi_quiet_begin(&q, store);
     VSILFILE *file = open_file(store, path);
     if (file != NULL)
         status = adopt_file(o, file, err);
@@ -251,7 +270,7 @@ static enum zs_status vsi_open(struct zs_store *store, const char *key, struct z
         status = zs_fail(err, ZS_NOT_FOUND, "%s: there is no such file", path);
     else
         status = zs_fail(err, ZS_IO, "%s: cannot be opened: %s", path, reason());
-    quiet_end(&q);
+    zs_vsi_quiet_end(&q);
     if (status != ZS_OK) {
         vsi_close(&o->base);
         return status;
@@ -282,8 +301,8 @@ static enum zs_status vsi_read(struct zs_object *object, uint64_t offset, size_t
     if (o->fd >= 0)
         return read_plain_file(o, offset, n, data, err);
     enum zs_status status = ZS_OK;
-    struct quiet q;
-    quiet_begin(&q, object->store);
+    struct zs_vsi_quiet q;
+    zs_vsi_quiet_begin(&q, object->store);
     VSILFILE *file = handle_take(o);
     if (file == NULL) {
         status = zs_fail(err, ZS_IO, "%s: cannot be opened again: %s", o->path, reason());
@@ -296,7 +315,7 @@ static enum zs_status vsi_read(struct zs_object *object, uint64_t offset, size_t
                              (unsigned long long)offset, got, reason());
         handle_return(o, file);
     }
-    quiet_end(&q);
+    zs_vsi_quiet_end(&q);
     return status;
 }
 
@@ -317,6 +336,7 @@ static char *temp_path_beside(const char *path)
     return zs_format("%.*s.%s.%ld-%u.tmp", (int)dir, path, path + dir, (long)getpid(), atomic_fetch_add(&counter, 1));
 }
 
+/* Makes the directory that `path` is in, and those above it. (VSIMkdirRecursive() of GDAL 3.6 fails on relative paths.) */
 static enum zs_status make_parent_directory(const char *path, struct zs_error *err)
 {
     const char *slash = strrchr(path, '/');
@@ -327,8 +347,12 @@ static enum zs_status make_parent_directory(const char *path, struct zs_error *e
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
     VSIStatBufL st;
     enum zs_status status = ZS_OK;
-    if (VSIStatL(dir, &st) != 0 && VSIMkdirRecursive(dir, 0755) != 0 && VSIStatL(dir, &st) != 0)
-        status = zs_fail(err, ZS_IO, "%s: cannot be created: %s", dir, reason());
+    if (VSIStatL(dir, &st) != 0) {
+        status = make_parent_directory(dir, err);
+        /* Another writer may make it at the same moment. */
+        if (status == ZS_OK && VSIMkdir(dir, 0755) != 0 && VSIStatL(dir, &st) != 0)
+            status = zs_fail(err, ZS_IO, "%s: cannot be created: %s", dir, reason());
+    }
     free(dir);
     return status;
 }
@@ -346,10 +370,10 @@ static enum zs_status vsi_create(struct zs_store *store, const char *key, struct
     if (w == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a writer");
     w->base.store = store;
-    w->path = path_of(store, key);
+    w->path = zs_vsi_path(store, key);
     enum zs_status status = ZS_OK;
-    struct quiet q;
-    quiet_begin(&q, store);
+    struct zs_vsi_quiet q;
+    zs_vsi_quiet_begin(&q, store);
     if (w->path != NULL && has_rename(store->root)) {
         w->temp_path = temp_path_beside(w->path);
         status = make_parent_directory(w->path, err);
@@ -363,7 +387,7 @@ static enum zs_status vsi_create(struct zs_store *store, const char *key, struct
         if (w->file == NULL)
             status = zs_fail(err, ZS_IO, "%s: cannot be created: %s", w->temp_path, reason());
     }
-    quiet_end(&q);
+    zs_vsi_quiet_end(&q);
     if (status != ZS_OK) {
         writer_free(w);
         return status;
@@ -375,42 +399,42 @@ static enum zs_status vsi_create(struct zs_store *store, const char *key, struct
 static enum zs_status vsi_write(struct zs_writer *writer, const void *data, size_t n, struct zs_error *err)
 {
     struct vsi_writer *w = (struct vsi_writer *)writer;
-    struct quiet q;
-    quiet_begin(&q, writer->store);
+    struct zs_vsi_quiet q;
+    zs_vsi_quiet_begin(&q, writer->store);
     enum zs_status status = ZS_OK;
     if (VSIFWriteL(data, 1, n, w->file) != n)
         status = zs_fail(err, ZS_IO, "%s: writing %zu bytes failed: %s", w->path, n, reason());
     else
         w->size += n;
-    quiet_end(&q);
+    zs_vsi_quiet_end(&q);
     return status;
 }
 
 static enum zs_status vsi_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n, struct zs_error *err)
 {
     struct vsi_writer *w = (struct vsi_writer *)writer;
-    struct quiet q;
-    quiet_begin(&q, writer->store);
+    struct zs_vsi_quiet q;
+    zs_vsi_quiet_begin(&q, writer->store);
     enum zs_status status = ZS_OK;
     if (VSIFSeekL(w->file, offset, SEEK_SET) != 0 || VSIFWriteL(data, 1, n, w->file) != n ||
         VSIFSeekL(w->file, w->size, SEEK_SET) != 0)
         status = zs_fail(err, ZS_IO, "%s: writing %zu bytes at offset %llu failed: %s", w->path, n,
                          (unsigned long long)offset, reason());
-    quiet_end(&q);
+    zs_vsi_quiet_end(&q);
     return status;
 }
 
 static enum zs_status vsi_read_back(struct zs_writer *writer, uint64_t offset, size_t n, void *data, struct zs_error *err)
 {
     struct vsi_writer *w = (struct vsi_writer *)writer;
-    struct quiet q;
-    quiet_begin(&q, writer->store);
+    struct zs_vsi_quiet q;
+    zs_vsi_quiet_begin(&q, writer->store);
     enum zs_status status = ZS_OK;
     if (VSIFSeekL(w->file, offset, SEEK_SET) != 0 || VSIFReadL(data, 1, n, w->file) != n ||
         VSIFSeekL(w->file, w->size, SEEK_SET) != 0)
         status = zs_fail(err, ZS_IO, "%s: reading back %zu bytes at offset %llu failed: %s", w->temp_path, n,
                          (unsigned long long)offset, reason());
-    quiet_end(&q);
+    zs_vsi_quiet_end(&q);
     return status;
 }
 
@@ -440,8 +464,8 @@ static enum zs_status vsi_commit(struct zs_writer *writer, struct zs_error *err)
 {
     struct vsi_writer *w = (struct vsi_writer *)writer;
     enum zs_status status = ZS_OK;
-    struct quiet q;
-    quiet_begin(&q, writer->store);
+    struct zs_vsi_quiet q;
+    zs_vsi_quiet_begin(&q, writer->store);
     const bool rename = has_rename(writer->store->root);
     if (!rename)
         status = upload(w, err);
@@ -454,7 +478,7 @@ static enum zs_status vsi_commit(struct zs_writer *writer, struct zs_error *err)
         VSIUnlink(w->temp_path);
     if (writer->store->is_remote)
         VSICurlPartialClearCache(w->path);
-    quiet_end(&q);
+    zs_vsi_quiet_end(&q);
     writer_free(w);
     return status;
 }
@@ -462,39 +486,50 @@ static enum zs_status vsi_commit(struct zs_writer *writer, struct zs_error *err)
 static void vsi_abort(struct zs_writer *writer)
 {
     struct vsi_writer *w = (struct vsi_writer *)writer;
-    struct quiet q;
-    quiet_begin(&q, writer->store);
+    struct zs_vsi_quiet q;
+    zs_vsi_quiet_begin(&q, writer->store);
     VSIFCloseL(w->file);
     VSIUnlink(w->temp_path);
-    quiet_end(&q);
+    zs_vsi_quiet_end(&q);
     writer_free(w);
 }
 
 static enum zs_status vsi_remove(struct zs_store *store, const char *key, struct zs_error *err)
 {
-    char *path = path_of(store, key);
+    char *path = zs_vsi_path(store, key);
     if (path == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
-    struct quiet q;
-    quiet_begin(&q, store);
+    struct zs_vsi_quiet q;
+    zs_vsi_quiet_begin(&q, store);
     VSIStatBufL st;
     enum zs_status status = ZS_OK;
     if (VSIUnlink(path) != 0 && VSIStatL(path, &st) == 0)
         status = zs_fail(err, ZS_IO, "%s: cannot be removed: %s", path, reason());
-    quiet_end(&q);
+    zs_vsi_quiet_end(&q);
     free(path);
     return status;
+}
+
+static void vsi_remove_directory(struct zs_store *store, const char *prefix)
+{
+    char *path = zs_vsi_path(store, prefix);
+    struct zs_vsi_quiet q;
+    zs_vsi_quiet_begin(&q, store);
+    if (path != NULL)
+        (void)VSIRmdir(path);
+    zs_vsi_quiet_end(&q);
+    free(path);
 }
 
 /* ---- Listing ---- */
 
 static enum zs_status vsi_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
 {
-    char *path = path_of(store, prefix);
+    char *path = zs_vsi_path(store, prefix);
     if (path == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
-    struct quiet q;
-    quiet_begin(&q, store);
+    struct zs_vsi_quiet q;
+    zs_vsi_quiet_begin(&q, store);
     VSIDIR *dir = VSIOpenDir(path, 0, NULL);
     enum zs_status status = ZS_OK;
     char **found = NULL;
@@ -522,7 +557,7 @@ static enum zs_status vsi_list(struct zs_store *store, const char *prefix, char 
     }
     if (dir != NULL)
         VSICloseDir(dir);
-    quiet_end(&q);
+    zs_vsi_quiet_end(&q);
     free(path);
     if (status == ZS_OK && found == NULL) {
         found = zs_calloc(1, sizeof *found);
@@ -554,6 +589,7 @@ static const struct zs_store_ops vsi_ops = {
     .commit = vsi_commit,
     .abort = vsi_abort,
     .remove = vsi_remove,
+    .remove_directory = vsi_remove_directory,
     .list = vsi_list,
     .free = vsi_free,
 };
@@ -584,6 +620,5 @@ enum zs_status zs_store_open_vsi(const char *root, struct zs_store **store, stru
         s->root[n - 1] = '\0';
     s->ops = &vsi_ops;
     s->is_remote = path_is_remote(root);
-    *store = s;
-    return ZS_OK;
+    return zs_store_over_http(s, store, err);
 }

@@ -108,8 +108,8 @@ static enum zs_status parse_chunk_grid(const zs_json *document, struct zs_array_
     /* That the number of chunks fits follows from shape, since no chunk is smaller than an element. */
     if (!product_fits(meta->chunk_shape, meta->ndim, meta->dtype.size)) {
         char *text = zs_json_print(chunk_shape);
-        (void)zs_fail(err, ZS_INVALID, "chunk_grid: chunk_shape: expected chunks of fewer than 2^64 bytes, found %.200s of %s",
-                      text != NULL ? text : "more", meta->dtype.name);
+        (void)zs_fail(err, ZS_INVALID,
+                      "chunk_grid: chunk_shape: expected chunks of fewer than 2^64 bytes, found %.200s of %s", text != NULL ? text : "more", meta->dtype.name);
         free(text);
         return ZS_INVALID;
     }

@@ -117,6 +117,12 @@ zs_json *zs_document_attributes(zs_json *document)
     return attributes != NULL ? attributes : zs_json_add_object(document, "attributes");
 }
 
+bool zs_document_is_scalar(const zs_json *document)
+{
+    const zs_json *shape = zs_json_get(document, "shape");
+    return zs_json_is_array(shape) && zs_json_size(shape) == 0;
+}
+
 enum zs_status zs_document_consolidate(zs_json *group, const char *const *paths, zs_json *const *documents, size_t count,
                                        struct zs_error *err)
 {
@@ -125,8 +131,10 @@ enum zs_status zs_document_consolidate(zs_json *group, const char *const *paths,
     zs_json_add_bool(consolidated, "must_understand", false);
     zs_json *metadata = zs_json_add_object(consolidated, "metadata");
     bool whole = metadata != NULL;
-    for (size_t i = 0; i < count && whole; i++)
-        whole = zs_json_add(metadata, paths[i], zs_json_copy(documents[i])) != NULL;
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < count && whole; i++)
+            if (zs_document_is_scalar(documents[i]) == (pass == 0))
+                whole = zs_json_add(metadata, paths[i], zs_json_copy(documents[i])) != NULL;
     if (!whole) {
         zs_json_free(consolidated);
         return zs_fail(err, ZS_NO_MEMORY, "cannot build consolidated metadata");

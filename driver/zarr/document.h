@@ -38,7 +38,12 @@ zs_json *zs_group_document(void);
 /* The `attributes` of a document, made when absent; NULL without memory. */
 zs_json *zs_document_attributes(zs_json *document);
 
-/* Adds (or replaces) inline consolidated metadata: the documents of `count` nodes at `paths` below this group. */
+/* Whether the document is that of a 0-d array, as grid mapping variables are. In consolidated metadata they come first: GDAL
+ * 3.13 opens what it finds there in order, and gives an array no CRS whose grid mapping comes after it. */
+bool zs_document_is_scalar(const zs_json *document);
+
+/* Adds (or replaces) inline consolidated metadata: the documents of `count` nodes at `paths` below this group, in that order
+ * but for 0-d arrays, which come first. */
 enum zs_status zs_document_consolidate(zs_json *group, const char *const *paths, zs_json *const *documents, size_t count,
                                        struct zs_error *err) ZS_MUST_CHECK;
 

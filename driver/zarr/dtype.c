@@ -1,6 +1,5 @@
 #include "zarr/dtype.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,17 +110,16 @@ enum zs_status zs_dtype_parse(const zs_json *data_type, struct zs_dtype *dtype, 
         return zs_fail(err, ZS_INVALID, "data_type: expected a string or an object with a \"name\"");
     if (configuration != NULL && !zs_json_is_object(configuration))
         return zs_fail(err, ZS_INVALID, "data_type \"%.100s\": expected an object as configuration", name);
-    const bool is_numpy_time = strncmp(name, "numpy.", 6) == 0;
-    if (!is_numpy_time && zs_json_size(configuration) != 0)
-        return zs_fail(err, ZS_UNSUPPORTED, "data_type \"%.100s\" with a configuration is not supported", name);
     if (is_raw(name))
         return parse_raw(name, dtype, err);
     for (size_t i = 0; i < TYPE_COUNT; i++) {
         if (strcmp(types[i].name, name) != 0)
             continue;
         struct zs_dtype found = make(i);
-        if (is_numpy_time)
+        if (found.unit[0] != '\0')
             ZS_TRY(parse_time_unit(configuration, &found, err));
+        else if (zs_json_size(configuration) != 0)
+            return zs_fail(err, ZS_UNSUPPORTED, "data_type \"%s\" with a configuration is not supported", name);
         *dtype = found;
         return ZS_OK;
     }

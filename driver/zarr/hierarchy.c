@@ -266,6 +266,10 @@ void zs_hierarchy_free(struct zs_hierarchy *h)
     /* The root comes first, and owns the documents of consolidated nodes: it goes last. */
     while (h->count > 0)
         zs_hierarchy_entry_free(&h->entries[--h->count]);
+    while (h->retired_count > 0)
+        zs_node_free(h->retired[--h->retired_count]);
+    zs_hierarchy_forget_changes(h);
+    free(h->retired);
     free(h->entries);
     free(h->listing);
     (void)pthread_mutex_destroy(&h->lock);

@@ -43,6 +43,28 @@ const char *zs_path_name(const char *path);
 enum zs_status zs_hierarchy_list(struct zs_hierarchy *h, const struct zs_node ***nodes, size_t *count,
                                  struct zs_error *err) ZS_MUST_CHECK;
 
+/* ---- Changing documents (hierarchy_edit.c): in memory first, in the store at the flush. Nobody else may use the hierarchy during
+ * these calls. Nodes handed out stay valid, also those removed or replaced, until the hierarchy is freed. ---- */
+
+/* The attributes of a node, to be changed in place, made when it has none; they show in node->attributes at once and are
+ * written at the next flush. An implicit group becomes a group of its own. */
+enum zs_status zs_hierarchy_edit(struct zs_hierarchy *h, const struct zs_node *node, zs_json **attributes,
+                                 struct zs_error *err) ZS_MUST_CHECK;
+
+/* Adds a node that owns its document, both taken over, also on failure. One that is at its path is replaced by it;
+ * chunks of the older one are the caller's business. Nothing above it may be waiting for its removal. */
+enum zs_status zs_hierarchy_add(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Removes the node at `path` and all below it; its objects go at the flush, the last of all. ZS_ARGUMENT for the root. */
+enum zs_status zs_hierarchy_remove(struct zs_hierarchy *h, const char *path, struct zs_error *err) ZS_MUST_CHECK;
+
+bool zs_hierarchy_is_changed(const struct zs_hierarchy *h);
+
+/* Writes what was changed. Each zarr.json is read again and only what was changed (its attributes; a new document whole) is put
+ * into it; those of groups come after what is in them, the root's last. Inline consolidated metadata of any group above are
+ * brought in step, where there are some. On failure everything remains to be written. */
+enum zs_status zs_hierarchy_flush(struct zs_hierarchy *h, struct zs_error *err) ZS_MUST_CHECK;
+
 /* Limits of the walk by listing: a store is metadata written by strangers, and every directory costs requests. Nothing below
  * the depth is looked at, neither by the walk nor in consolidated metadata. */
 #define ZS_HIERARCHY_MAX_DEPTH 32

@@ -60,7 +60,8 @@ static enum zs_status add_implicit_groups(struct zs_hierarchy *h, const char *be
         if (strncmp(before, path, n) == 0 && (before[n] == '/' || before[n] == '\0'))
             continue;
         if (++*added > ZS_HIERARCHY_MAX_NODES)
-            return zs_fail(err, ZS_INVALID, "%s/zarr.json: consolidated_metadata: expected at most %d groups that are not listed",
+            return zs_fail(err, ZS_INVALID,
+                           "%s/zarr.json: consolidated_metadata: expected at most %d groups that are not listed",
                            h->store->root, ZS_HIERARCHY_MAX_NODES);
         struct zs_hierarchy_entry entry = {.path = zs_strndup(path, n)};
         if (entry.path == NULL || zs_node_create_implicit(entry.path, &entry.node, err) != ZS_OK ||
@@ -142,7 +143,8 @@ static enum zs_status walk_below(struct walk *w, const char *path, int depth, st
 static enum zs_status walk_child(struct walk *w, const char *path, int depth, struct zs_error *err)
 {
     if (++w->directories > ZS_HIERARCHY_MAX_NODES)
-        return zs_fail(err, ZS_UNSUPPORTED, "%s: expected at most %d directories to look for arrays in; name the array to open it",
+        return zs_fail(err, ZS_UNSUPPORTED,
+                       "%s: expected at most %d directories to look for arrays in; name the array to open it",
                        w->h->store->root, ZS_HIERARCHY_MAX_NODES);
     const struct zs_node *node = NULL;
     const enum zs_status status = zs_hierarchy_find(w->h, path, false, &node, err);

@@ -14,6 +14,18 @@ struct zs_hierarchy_entry {
     char *message;         /* ... and the error's words */
 };
 
+/* What is to be written at the next flush (hierarchy_edit.c). */
+enum zs_change_kind {
+    ZS_CHANGE_ATTRIBUTES, /* of a node that is in the store */
+    ZS_CHANGE_WHOLE,      /* a document that is new */
+    ZS_CHANGE_REMOVED     /* the node and all below it are to go */
+};
+struct zs_change {
+    char *path;
+    enum zs_change_kind kind;
+    bool was_removed; /* what was at and below the path before is gone, even if something is there again */
+};
+
 struct zs_hierarchy {
     struct zs_store *store;
     bool is_consolidated; /* set before the hierarchy is handed out */
@@ -22,6 +34,12 @@ struct zs_hierarchy {
     size_t count, capacity;
     const struct zs_node **listing; /* the answer of zs_hierarchy_list(), NULL before the first */
     size_t listing_count;
+
+    /* Of one thread at a time, as all changing is. */
+    struct zs_change *changes;
+    size_t change_count;
+    struct zs_node **retired; /* no longer in the table, but pointers to them may be about */
+    size_t retired_count;
 };
 
 /* Order of paths in which what is below a group follows it directly. */
@@ -43,5 +61,7 @@ enum zs_status zs_hierarchy_find(struct zs_hierarchy *h, const char *path, bool 
 enum zs_status zs_hierarchy_consolidate(struct zs_hierarchy *h, struct zs_error *err) ZS_MUST_CHECK;
 
 void zs_hierarchy_entry_free(struct zs_hierarchy_entry *entry);
+
+void zs_hierarchy_forget_changes(struct zs_hierarchy *h);
 
 #endif

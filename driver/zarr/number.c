@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* strtod and printf follow the thread's locale; this one is switched to around them. Never freed: it belongs to the process. */
+/* strtod and printf follow the thread's locale; this one is switched to around them. Never
+ * freed: it belongs to the process. */
 static locale_t c_locale;
 static pthread_once_t c_locale_once = PTHREAD_ONCE_INIT;
 

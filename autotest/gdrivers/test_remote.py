@@ -1,0 +1,355 @@
+"""Stores behind HTTP: how many requests a read costs, which servers it copes with, and what it sends and tells."""
+import os
+import re
+import urllib.parse
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+import oracle
+from stores import LITTLE, array_meta, counting, sharding
+from support import as_raster, assert_pixels, error_of, open_array, read_all
+
+SHAPE, SHARD, CHUNK = (64, 64), (32, 32), (8, 8)
+VALUES = counting(SHAPE) + 1
+EXPECTED = as_raster(VALUES, "uint16")
+INDEX = 16 * 16 + 4  # bytes of the index of a shard: 16 chunks
+
+
+def write_store(path, **options):
+    oracle.write(path, array_meta(SHAPE, "uint16", SHARD, [sharding(CHUNK, **options)]), VALUES)
+
+
+def asked(server, pattern="/c/"):
+    """The ranges that were asked for."""
+    return [request.range for request in server.requests(pattern)]
+
+
+@pytest.fixture
+def config():
+    """A function that sets a configuration option until the end of the test."""
+    names = []
+
+    def put(name, value):
+        names.append(name)
+        gdal.SetConfigOption(name, value)
+    yield put
+    for name in names:
+        gdal.SetConfigOption(name, None)
+
+
+# ---------------------------------------------------------------------------------------------------------- round trips
+
+def test_opening_with_the_prefix_is_one_request(tmp_path, server):
+    write_store(tmp_path / "s.zarr")
+    open_array(server.vsi("s.zarr"))
+    assert [(r.method, r.path) for r in server.log] == [("GET", "s.zarr/zarr.json")]
+
+
+def test_opening_by_the_name_alone_adds_only_the_look_that_gdal_takes_itself(tmp_path, server, config):
+    config("GDAL_DISABLE_READDIR_ON_OPEN", "EMPTY_DIR")
+    write_store(tmp_path / "s.zarr")
+    assert gdal.Open(server.vsi("s.zarr")).GetDriver().ShortName == "ShardedZarr"
+    assert [(r.method, r.path) for r in server.log] == [("HEAD", "s.zarr"), ("GET", "s.zarr/zarr.json")]
+
+
+@pytest.mark.parametrize("location, index", [("end", "bytes=-%d" % INDEX), ("start", "bytes=0-%d" % (INDEX - 1))])
+def test_a_chunk_costs_one_request_for_the_index_and_one_for_its_bytes(tmp_path, server, location, index):
+    write_store(tmp_path / "s.zarr", location=location)
+    dataset = open_array(server.vsi("s.zarr"))
+    np.testing.assert_array_equal(dataset.ReadAsArray(9, 9, 3, 3), VALUES[9:12, 9:12])
+    assert {r.method for r in server.log} == {"GET"}
+    assert len(asked(server)) == 2 and asked(server)[0] == index
+    np.testing.assert_array_equal(dataset.ReadAsArray(17, 9, 3, 3), VALUES[9:12, 17:20])
+    assert len(asked(server)) == 3, "the index is kept"
+
+
+def test_all_shards_of_a_window_are_asked_at_the_same_time(tmp_path, server):
+    write_store(tmp_path / "s.zarr")
+    dataset = open_array(server.vsi("s.zarr"))
+    server.latency = 0.2
+    server.log.clear()
+    np.testing.assert_array_equal(dataset.ReadAsArray(24, 24, 16, 16), VALUES[24:40, 24:40])
+    assert len(server.log) == 8
+    assert [r.startswith("bytes=-") for r in asked(server)] == [True] * 4 + [False] * 4
+
+
+def test_connections_are_used_again(tmp_path, server):
+    write_store(tmp_path / "s.zarr")
+    dataset = open_array(server.vsi("s.zarr"))
+    for i in range(0, 64, 8):
+        dataset.ReadAsArray(i, i, 2, 2)
+    assert len(server.log) > 8 and server.connections == 1
+
+
+def test_connections_are_closed_with_the_dataset(tmp_path, server):
+    write_store(tmp_path / "s.zarr")
+    for _ in range(3):
+        dataset = open_array(server.vsi("s.zarr"))
+        read_all(dataset)
+        del dataset
+    port = ":%04X" % int(server.host.split(":")[1])
+    with open("/proc/self/net/tcp") as file:  # our ends: established (01), or the server closed first (08)
+        assert not [line for line in file if line.split()[2].endswith(port) and line.split()[3] in ("01", "08")]
+
+
+@pytest.mark.parametrize("location", ["end", "start"])
+def test_empty_and_truncated_objects_are_errors_that_name_the_shard(tmp_path, server, location):
+    write_store(tmp_path / "s.zarr", location=location)
+    for content in (b"", b"x"):
+        (tmp_path / "s.zarr" / "c" / "0" / "1").write_bytes(content)
+        assert "c/0/1" in error_of(read_all, open_array(server.vsi("s.zarr")))
+
+
+def test_names_with_spaces_and_signs_are_found(tmp_path, server):
+    write_store(tmp_path / "a b" / "100%.zarr")
+    name = server.vsi("a%20b/100%25.zarr")
+    assert_pixels(open_array(name), EXPECTED, windows=1)
+    oracle.write(tmp_path / "g.zarr" / "x#1 ?y", array_meta(SHAPE, "uint16", SHARD, [sharding(CHUNK)]), VALUES)
+    oracle.put(tmp_path / "g.zarr", {"zarr.json": b'{"zarr_format": 3, "node_type": "group", "attributes": {}}'})
+    assert_pixels(open_array(server.vsi("g.zarr"), "/x#1 ?y"), EXPECTED, windows=1)
+
+
+def test_the_query_of_a_url_stays_behind_every_name(tmp_path, server):
+    write_store(tmp_path / "s.zarr")
+    assert_pixels(open_array(server.vsi("s.zarr?sig=abc&x=1")), EXPECTED, windows=1)
+    assert {r.query for r in server.log} == {"sig=abc&x=1"}
+
+
+# ------------------------------------------------------------------------------------------------- servers as they are
+
+@pytest.mark.parametrize("answer", [200, 400, 405, 416, 501])
+@pytest.mark.parametrize("location", ["end", "start"])
+def test_a_server_without_suffix_ranges_is_asked_in_plain_ones(tmp_path, server, answer, location):
+    write_store(tmp_path / "s.zarr", location=location)
+    server.ranges, server.no_suffix = "plain", answer
+    dataset = open_array(server.vsi("s.zarr"), options=["NUM_THREADS=1"])
+    for i in range(0, 64, 8):
+        np.testing.assert_array_equal(dataset.ReadAsArray(i, i, 8, 8), VALUES[i:i + 8, i:i + 8])
+    assert_pixels(dataset, EXPECTED)
+    if location == "end" and answer != 200:
+        assert len([r for r in asked(server) if r and r.startswith("bytes=-")]) == 1, "it is told once"
+
+
+def write_large(path):
+    values = np.random.default_rng(1).integers(0, 60000, (1024, 1024), "uint16")
+    oracle.write(path, array_meta(values.shape, "uint16", (1024, 1024), [sharding((256, 256))]), values)
+    return values
+
+
+@pytest.mark.parametrize("ranges, no_suffix", [("plain", 200), ("plain", 416)])
+def test_a_whole_object_that_nobody_asked_for_is_not_downloaded(tmp_path, server, ranges, no_suffix):
+    values = write_large(tmp_path / "s.zarr")
+    server.ranges, server.no_suffix = ranges, no_suffix
+    np.testing.assert_array_equal(open_array(server.vsi("s.zarr")).ReadAsArray(300, 300, 9, 9), values[300:309, 300:309])
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_a_server_that_ignores_ranges_gives_the_pixels_or_an_error(tmp_path, server, large):
+    if large:
+        values = write_large(tmp_path / "s.zarr")
+    else:
+        values = VALUES
+        write_store(tmp_path / "s.zarr")
+    server.ranges = "none"
+    try:
+        pixels = read_all(open_array(server.vsi("s.zarr")))[0]
+    except RuntimeError as error:
+        assert "c/0/0" in str(error)
+    else:
+        np.testing.assert_array_equal(pixels, values)
+
+
+@pytest.mark.parametrize("status", [404, 410])
+def test_absent_shards_are_fill(tmp_path, server, status):
+    write_store(tmp_path / "s.zarr")
+    server.faults["s.zarr/c/1/0"] = status
+    expected = EXPECTED.copy()
+    expected[:, 32:, :32] = 0
+    assert_pixels(open_array(server.vsi("s.zarr")), expected)
+
+
+@pytest.mark.parametrize("kind", ["sharded", "unsharded"])
+@pytest.mark.parametrize("status", [400, 401, 403, 429, 500, 503, "short"])
+def test_a_refusal_names_the_object_and_the_status(tmp_path, server, kind, status):
+    codecs = [sharding(CHUNK)] if kind == "sharded" else [LITTLE]
+    oracle.write(tmp_path / "s.zarr", array_meta(SHAPE, "uint16", SHARD, codecs), VALUES)
+    server.faults["s.zarr/c/0/1"] = status
+    message = error_of(read_all, open_array(server.vsi("s.zarr")))
+    assert "s.zarr/c/0/1" in message and (status == "short" or str(status) in message), message
+
+
+@pytest.mark.parametrize("fault", [500, 503, 429])
+def test_requests_are_retried_as_gdal_is_configured(tmp_path, server, config, fault):
+    write_store(tmp_path / "s.zarr")
+    server.faults.update({"s.zarr/zarr.json": [fault], "s.zarr/c/0/1": [fault, fault]})
+    config("GDAL_HTTP_MAX_RETRY", "2")
+    config("GDAL_HTTP_RETRY_DELAY", "0.05")
+    np.testing.assert_array_equal(read_all(open_array(server.vsi("s.zarr"))), EXPECTED)
+    assert [r.status for r in server.requests("c/0/1")][:3] == [fault, fault, 206]
+
+
+def test_metadata_that_are_too_long_are_refused_before_they_are_downloaded(tmp_path, server):
+    write_store(tmp_path / "s.zarr")
+    with open(tmp_path / "s.zarr" / "zarr.json", "ab") as file:
+        file.truncate(1 << 30)
+    assert "zarr.json" in error_of(open_array, server.vsi("s.zarr"))
+
+
+# --------------------------------------------------------------------------------- an object that changes while it is read
+
+def replace_between_index_and_data(server, path, times, values):
+    """Puts another shard in place after its index was answered; its chunks lie elsewhere."""
+    state = {"left": times, "index_read": False}
+    meta = array_meta(SHAPE, "uint16", SHARD, [sharding(CHUNK)])
+
+    def before(method, asked_path, headers):
+        if asked_path != "s.zarr/c/0/0":
+            return
+        if headers["Range"].startswith("bytes=-"):
+            state["index_read"] = True
+        elif state["index_read"] and state["left"]:
+            state["left"] -= 1
+            state["index_read"] = False
+            other = path.parent / "other"
+            oracle.write(other, meta, values, oracle.Layout(gap=7 * (state["left"] % 2)))
+            shard = path / "c" / "0" / "0"
+            status = os.stat(shard)
+            os.replace(other / "c" / "0" / "0", shard)
+            os.utime(shard, ns=(status.st_atime_ns, status.st_mtime_ns + 10**9))
+    server.before = before
+
+
+@pytest.mark.parametrize("preconditions", [True, False])
+def test_a_shard_that_is_replaced_between_index_and_data_is_read_anew(tmp_path, server, preconditions):
+    """Whether the server obeys If-Match, or only tells another ETag."""
+    write_store(tmp_path / "s.zarr")
+    server.preconditions = preconditions
+    dataset = open_array(server.vsi("s.zarr"))
+    replace_between_index_and_data(server, tmp_path / "s.zarr", 1, VALUES + 1000)
+    np.testing.assert_array_equal(dataset.ReadAsArray(3, 3, 4, 4), VALUES[3:7, 3:7] + 1000)
+    assert (412 in [r.status for r in server.log]) == preconditions
+
+
+def test_a_shard_that_changes_all_the_time_is_an_error(tmp_path, server):
+    write_store(tmp_path / "s.zarr")
+    dataset = open_array(server.vsi("s.zarr"))
+    replace_between_index_and_data(server, tmp_path / "s.zarr", 100, VALUES)
+    assert re.search("c/0/0.*replaced", error_of(dataset.ReadAsArray, 3, 3, 4, 4))
+
+
+def test_a_shard_that_vanishes_after_its_index_is_fill(tmp_path, server):
+    write_store(tmp_path / "s.zarr")
+    dataset = open_array(server.vsi("s.zarr"))
+    dataset.ReadAsArray(3, 3, 2, 2)
+    (tmp_path / "s.zarr" / "c" / "0" / "0").unlink()
+    assert dataset.ReadAsArray(16, 16, 4, 4).tolist() == np.zeros((4, 4)).tolist()
+
+
+# ------------------------------------------------------------------------------------------- what is sent, what is told
+
+@pytest.mark.parametrize("headers", ["Foo: bar", "Foo: bar,X-Other: \"quoted, value\"", "Foo: bar\r\nX-Other: 1"])
+def test_headers_of_the_user_are_sent_once_beside_ours(tmp_path, server, config, headers):
+    if "\r\n" in headers and int(gdal.VersionInfo("VERSION_NUM")) < 3070000:
+        pytest.skip("that form came later")
+    write_store(tmp_path / "s.zarr")
+    config("GDAL_HTTP_HEADERS", headers)
+    read_all(open_array(server.vsi("s.zarr")))
+    for request in server.log:
+        assert [value for name, value in request.headers if name == "Foo"] == ["bar"]
+        assert "X-Other" not in headers or "X-Other" in dict(request.headers)
+    assert all(asked(server))
+
+
+def test_options_for_a_path_alone_are_obeyed(tmp_path, server):
+    if not hasattr(gdal, "SetPathSpecificOption"):
+        pytest.skip("this GDAL's Python has no path specific options")
+    write_store(tmp_path / "s.zarr")
+    gdal.SetPathSpecificOption(server.vsi("s.zarr"), "GDAL_HTTP_HEADERS", "Foo: bar")
+    try:
+        read_all(open_array(server.vsi("s.zarr")))
+    finally:
+        gdal.ClearPathSpecificOptions(server.vsi("s.zarr"))
+    assert all(("Foo", "bar") in request.headers for request in server.log)
+
+
+def test_thread_local_credentials_reach_every_request(tmp_path, server):
+    write_store(tmp_path / "s.zarr")
+    gdal.SetThreadLocalConfigOption("GDAL_HTTP_USERPWD", "user:secret")
+    try:
+        read_all(open_array(server.vsi("s.zarr")))
+    finally:
+        gdal.SetThreadLocalConfigOption("GDAL_HTTP_USERPWD", None)
+    assert len(server.log) >= 9 and all("Authorization" in dict(request.headers) for request in server.log)
+
+
+def test_messages_do_not_tell_passwords_and_signatures(tmp_path, server):
+    write_store(tmp_path / "s.zarr")
+    server.faults["s.zarr/c/0/1"] = 403
+    name = server.vsi("s.zarr?sig=topsecret").replace("http://", "http://user:hidden@")
+    message = error_of(read_all, open_array(name))
+    assert "s.zarr/c/0/1" in message and "topsecret" not in message and "hidden" not in message
+    server.faults["s.zarr/zarr.json"] = 500
+    message = error_of(open_array, name)
+    assert "s.zarr/zarr.json" in message and "topsecret" not in message and "hidden" not in message
+
+
+def test_nothing_is_printed_and_no_error_is_left(tmp_path, server, config):
+    write_store(tmp_path / "s.zarr")
+    server.faults["s.zarr/c/0/1"] = [500, 404]
+    config("GDAL_HTTP_MAX_RETRY", "1")
+    config("GDAL_HTTP_RETRY_DELAY", "0.05")
+    messages = []
+    gdal.PushErrorHandler(lambda level, number, message: messages.append(message))
+    try:
+        dataset = open_array(server.vsi("s.zarr"))
+        gdal.ErrorReset()
+        read_all(dataset)
+        assert gdal.GetLastErrorMsg() == ""
+    finally:
+        gdal.PopErrorHandler()
+    assert messages == []
+
+
+# ---------------------------------------------------------------------------------------------------------- object stores
+
+@pytest.fixture
+def s3(server, config):
+    for name, value in {"AWS_S3_ENDPOINT": server.host, "AWS_HTTPS": "NO", "AWS_VIRTUAL_HOSTING": "FALSE", "AWS_REGION": "eu-west-3",
+                        "AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": "topsecret"}.items():
+        config(name, value)
+    return server
+
+
+def test_objects_of_s3_are_read_through_signed_urls(tmp_path, s3):
+    write_store(tmp_path / "bucket" / "s.zarr")
+    assert_pixels(open_array("/vsis3/bucket/s.zarr"), EXPECTED)
+    assert all(r.method == "GET" and "X-Amz-Signature=" in r.query for r in s3.log)
+    s3.faults["bucket/s.zarr/c/0/0"] = 403
+    message = error_of(read_all, open_array("/vsis3/bucket/s.zarr"))
+    assert "/vsis3/bucket/s.zarr/c/0/0" in message and "Signature" not in message and "403" in message
+
+
+def test_public_objects_of_s3_are_read_unsigned(tmp_path, s3, config):
+    config("AWS_NO_SIGN_REQUEST", "YES")
+    write_store(tmp_path / "bucket" / "s.zarr")
+    assert_pixels(open_array("/vsis3/bucket/s.zarr"), EXPECTED)
+    assert all(r.method == "GET" and r.query == "" for r in s3.log)
+
+
+def test_a_store_that_refuses_signed_urls_is_read_through_vsi(tmp_path, s3):
+    write_store(tmp_path / "bucket" / "s.zarr")
+    s3.before = lambda method, path, headers: None if "Authorization" in headers else 403
+    assert_pixels(open_array("/vsis3/bucket/s.zarr"), EXPECTED, windows=1)
+    assert len([r for r in s3.log if r.status == 403 and r.query]) == 1, "it is tried once"
+
+
+def test_the_other_form_of_vsicurl_names_is_read_through_vsi(tmp_path, server):
+    write_store(tmp_path / "s.zarr")
+    url = urllib.parse.quote("http://%s/s.zarr" % server.host, safe="")
+    try:
+        dataset = open_array("/vsicurl?use_head=no&url=" + url)
+    except RuntimeError:
+        pytest.skip("GDAL cannot put a path behind such a name")
+    assert_pixels(dataset, EXPECTED, windows=1)

@@ -1,0 +1,144 @@
+/* Bands that differ: what is common goes to the array, the rest to gdal:bands, and comes back. */
+#include <math.h>
+
+#include "geo/bands.h"
+#include "geo/write.h"
+#include "geo_store.h"
+
+static char text_red[] = "red", text_nir[] = "near infrared", text_m[] = "m", text_k[] = "K", text_palette[] = "Palette",
+            text_cyan[] = "Cyan", text_mean[] = "STATISTICS_MEAN=3.5", text_empty[] = "", text_sea[] = "open sea";
+
+static const struct zs_node *store_with(struct geo_store *s, const char *type, const zs_json *attributes)
+{
+    char *text = zs_json_print(attributes);
+    put_group(s, "", "{}");
+    put_array(s, "a", "[2,10,20]", "['band','y','x']", type, "0", text);
+    free(text);
+    return open_node(s, "a");
+}
+
+static struct zs_meaning band(const struct zs_node *node, uint64_t i, uint64_t n)
+{
+    struct zs_error err = {""};
+    struct zs_meaning base, m;
+    CHECK(zs_meaning_read(node, &base, &err) == ZS_OK);
+    if (!CHECK(zs_band_meaning_read(node, i, n, &base, &m, &err) == ZS_OK))
+        exit(1);
+    zs_meaning_clear(&base);
+    return m;
+}
+
+static void test_common_goes_to_the_array_and_the_rest_to_bands(void)
+{
+    struct geo_store s = {0};
+    struct zs_error err;
+    const struct zs_dtype f32 = zs_dtype_of(ZS_FLOAT32);
+    char *metadata[] = {text_mean, NULL}, *categories[] = {text_empty, text_sea, NULL};
+    struct zs_colour_entry table[] = {{1, 2, 3, 255}, {250, 0, 9, 0}};
+    struct zs_meaning in[2] = {
+        {.description = text_red, .unit = text_m, .has_scale = true, .scale = 0.1, .has_offset = true, .offset = -5,
+         .colour_name = text_palette, .colour_table = table, .colour_count = 2, .metadata = metadata, .has_nodata = true},
+        {.description = text_nir, .unit = text_k, .has_scale = true, .scale = 0.1, .categories = categories,
+         .colour_name = text_cyan},
+    };
+    const float nan32 = NAN;
+    memcpy(in[0].nodata, &nan32, sizeof nan32);
+    zs_json *a = zs_json_new_object();
+    CHECK(zs_write_band_meanings(a, &f32, in, 2, &err) == ZS_OK);
+    CHECK(zs_write_band_meanings(a, &f32, in, 2, &err) == ZS_OK); /* again: replaced */
+    CHECK_EQ_U64(zs_json_size(zs_json_get(a, "long_name")), 2);
+    CHECK(zs_json_get(a, "scale_factor") != NULL && zs_json_get(a, "add_offset") == NULL && zs_json_get(a, "units") == NULL);
+    CHECK_EQ_U64(zs_json_size(zs_json_get(a, "gdal:bands")), 2);
+    CHECK(zs_json_get(zs_json_at(zs_json_get(a, "gdal:bands"), 0), "scale") == NULL);
+
+    const struct zs_node *node = store_with(&s, "float32", a);
+    struct zs_meaning m = band(node, 0, 2);
+    CHECK_EQ_STR(m.description, "red");
+    CHECK_EQ_STR(m.unit, "m");
+    CHECK(m.has_scale && m.has_offset && m.scale == 0.1 && m.offset == -5);
+    CHECK_EQ_STR(m.colour_name, "Palette");
+    if (CHECK(m.colour_count == 2))
+        CHECK(m.colour_table[1].r == 250 && m.colour_table[1].a == 0 && m.colour_table[0].a == 255);
+    CHECK(m.metadata != NULL && strcmp(m.metadata[0], "STATISTICS_MEAN=3.5") == 0 && m.metadata[1] == NULL);
+    float nodata;
+    memcpy(&nodata, m.nodata, sizeof nodata);
+    CHECK(m.has_nodata && isnan(nodata));
+    zs_meaning_clear(&m);
+    m = band(node, 1, 2);
+    CHECK_EQ_STR(m.description, "near infrared");
+    CHECK_EQ_STR(m.unit, "K");
+    CHECK(m.has_scale && !m.has_offset && !m.has_nodata && m.metadata == NULL && m.colour_table == NULL);
+    CHECK_EQ_STR(m.colour_name, "Cyan");
+    CHECK(m.categories != NULL && strcmp(m.categories[1], "open sea") == 0);
+    zs_meaning_clear(&m);
+    zs_json_free(a);
+    close_store(&s);
+}
+
+static void test_bands_without_a_difference_have_no_list(void)
+{
+    struct zs_error err;
+    const struct zs_dtype u8 = zs_dtype_of(ZS_UINT8);
+    struct zs_meaning in[2] = {{.unit = text_m, .colour = ZS_COLOUR_GRAY}, {.unit = text_m, .colour = ZS_COLOUR_GRAY}};
+    zs_json *a = zs_json_new_object();
+    CHECK(zs_write_band_meanings(a, &u8, in, 2, &err) == ZS_OK);
+    CHECK(zs_json_equals(zs_json_get(a, "units"), "m") && zs_json_equals(zs_json_get(a, "COLOR_INTERPRETATION"), "Gray"));
+    CHECK_EQ_U64(zs_json_size(a), 2);
+    /* One description of two is no list for rioxarray. */
+    in[1].description = text_red;
+    CHECK(zs_write_band_meanings(a, &u8, in, 2, &err) == ZS_OK);
+    CHECK(zs_json_get(a, "long_name") == NULL);
+    CHECK(zs_json_equals(zs_json_get(zs_json_at(zs_json_get(a, "gdal:bands"), 1), "description"), "red"));
+    zs_json_free(a);
+}
+
+static void test_colour_table_of_an_array(void)
+{
+    struct geo_store s = {0};
+    struct zs_error err;
+    struct zs_meaning m;
+    put_group(&s, "", "{}");
+    put_array(&s, "a", "[10,20]", "['y','x']", "uint8", "0",
+              "{'gdal:color_table':[[1,2,3],[4,5,6,7]],'COLOR_INTERPRETATION':'Palette'}");
+    CHECK(zs_meaning_read(open_node(&s, "a"), &m, &err) == ZS_OK);
+    CHECK_EQ_STR(m.colour_name, "Palette");
+    CHECK(m.metadata == NULL);
+    if (CHECK(m.colour_count == 2))
+        CHECK(m.colour_table[0].a == 255 && m.colour_table[1].a == 7);
+    zs_meaning_clear(&m);
+    close_store(&s);
+}
+
+static void test_odd_lists_are_passed_over(void)
+{
+    static const char *const odd[] = {
+        "{'gdal:bands':7,'long_name':['only one']}",
+        "{'gdal:bands':[{}],'long_name':[1,2]}",
+        "{'gdal:bands':[3,'x'],'long_name':{}}",
+        "{'gdal:bands':[{'scale':'x','offset':[],'unit':1,'description':{},'categories':{'a':1},'color_table':[[1,2]],"
+        "'metadata':[1],'nodata':'x','color_interpretation':3},null]}",
+        "{'gdal:bands':[{'color_table':[[1,2,NaN]],'scale':Infinity,'nodata':{}},[]],'gdal:color_table':[[1e9,0,0]]}",
+    };
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
+        struct geo_store s = {0};
+        put_group(&s, "", "{}");
+        put_array(&s, "a", "[2,10,20]", "['band','y','x']", "uint8", "0", odd[i]);
+        const struct zs_node *node = open_node(&s, "a");
+        for (uint64_t b = 0; b < 2; b++) {
+            struct zs_meaning m = band(node, b, 2);
+            CHECK(!m.has_scale && m.unit == NULL && m.description == NULL && m.colour_table == NULL);
+            CHECK(m.categories == NULL && m.metadata == NULL);
+            zs_meaning_clear(&m);
+        }
+        close_store(&s);
+    }
+}
+
+int main(void)
+{
+    RUN(test_common_goes_to_the_array_and_the_rest_to_bands);
+    RUN(test_bands_without_a_difference_have_no_list);
+    RUN(test_colour_table_of_an_array);
+    RUN(test_odd_lists_are_passed_over);
+    return check_result();
+}

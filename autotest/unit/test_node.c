@@ -1,0 +1,336 @@
+/* zarr.json as structures: what is read, what is refused and in which words, and the keys of chunks. */
+#include "check.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "zarr/node.h"
+
+/* An array's document: this one, with the given members replaced ("name": value, ...) or, with a value of `absent`, left
+ * out. */
+static const char base[] = "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[100,200],\"data_type\":\"uint16\","
+                           "\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[10,20]}},"
+                           "\"chunk_key_encoding\":{\"name\":\"default\",\"configuration\":{\"separator\":\"/\"}},"
+                           "\"fill_value\":7,\"codecs\":[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}]}";
+
+static zs_json *parse(const char *text)
+{
+    zs_json *root = NULL;
+    struct zs_error err = {0};
+    if (!CHECK(zs_json_parse(text, strlen(text), &root, &err) == ZS_OK))
+        fprintf(stderr, "%s: %s\n", text, err.message);
+    return root;
+}
+
+static struct zs_node *node_with(const char *members)
+{
+    zs_json *document = parse(base);
+    zs_json *changes = parse(members);
+    for (const zs_json *c = zs_json_first(changes); c != NULL; c = zs_json_next(c)) {
+        if (zs_json_equals(c, "absent"))
+            zs_json_remove(document, zs_json_name(c));
+        else
+            zs_json_set(document, zs_json_name(c), zs_json_copy(c));
+    }
+    zs_json_free(changes);
+    struct zs_node *node = NULL;
+    struct zs_error err = {0};
+    if (!CHECK(zs_node_create("g/a", document, true, &node, &err) == ZS_OK))
+        fprintf(stderr, "%s: %s\n", members, err.message);
+    return node;
+}
+
+static struct zs_node *readable_with(const char *members)
+{
+    struct zs_node *node = node_with(members);
+    if (node != NULL && !CHECK(node->array_status == ZS_OK && node->array != NULL))
+        fprintf(stderr, "%s: %s\n", members, node->array_error.message);
+    return node;
+}
+
+static void check_unreadable(const char *members, enum zs_status expected, const char *part)
+{
+    struct zs_node *node = node_with(members);
+    if (node == NULL)
+        return;
+    if (!CHECK(node->array_status == expected && node->array == NULL))
+        fprintf(stderr, "%s: status %d: %s\n", members, (int)node->array_status, node->array_error.message);
+    CHECK_CONTAINS(node->array_error.message, part);
+    CHECK_CONTAINS(node->array_error.message, "g/a/zarr.json: ");
+    CHECK(node->type == ZS_NODE_ARRAY);
+    zs_node_free(node);
+}
+
+static void check_accepted(const char *members)
+{
+    zs_node_free(readable_with(members));
+}
+
+static void test_array_metadata_are_read(void)
+{
+    struct zs_node *node = readable_with("{\"dimension_names\":[\"y\",null],\"attributes\":{\"u\":\"m\"}}");
+    CHECK_EQ_STR(node->path, "g/a");
+    CHECK(zs_json_equals(zs_json_get(node->attributes, "u"), "m"));
+    CHECK(!node->looks_sharded && !node->is_implicit);
+    const struct zs_array_meta *m = node->array;
+    CHECK_EQ_I64(m->ndim, 2);
+    CHECK(m->shape[0] == 100 && m->shape[1] == 200 && m->chunk_shape[0] == 10 && m->chunk_shape[1] == 20);
+    CHECK(m->dtype.type == ZS_UINT16 && !m->fill_value_is_null && !m->is_sharded);
+    const uint16_t seven = 7;
+    CHECK_EQ_MEM(m->fill_value, &seven, 2);
+    CHECK_EQ_STR(m->dimension_names[0], "y");
+    CHECK_EQ_STR(m->dimension_names[1], NULL);
+    CHECK(m->key_separator == '/' && !m->key_is_v2);
+    CHECK_EQ_U64(zs_json_size(m->codecs), 1);
+    zs_node_free(node);
+
+    node = readable_with("{\"fill_value\":null}");
+    CHECK(node->array->fill_value_is_null && node->attributes == NULL);
+    zs_node_free(node);
+    node = readable_with("{\"fill_value\":\"absent\"}");
+    CHECK(node->array->fill_value_is_null);
+    zs_node_free(node);
+    zs_node_free(NULL);
+}
+
+static void test_extension_points_may_be_bare_strings(void)
+{
+    struct zs_node *node = readable_with("{\"codecs\":[\"bytes\"],\"chunk_key_encoding\":\"v2\",\"data_type\":{\"name\":\"int8\"}}");
+    CHECK(node->array->key_is_v2 && node->array->key_separator == '.');
+    zs_node_free(node);
+    node = readable_with("{\"chunk_key_encoding\":{\"name\":\"default\"}}");
+    CHECK(!node->array->key_is_v2 && node->array->key_separator == '/');
+    zs_node_free(node);
+
+    const zs_json *configuration = (const zs_json *)base;
+    zs_json *root = parse("[\"a\",{\"name\":\"b\",\"configuration\":{\"x\":1}},{\"name\":\"c\"},{\"name\":3},{},4]");
+    CHECK_EQ_STR(zs_extension_name(zs_json_at(root, 0), &configuration), "a");
+    CHECK(configuration == NULL);
+    CHECK_EQ_STR(zs_extension_name(zs_json_at(root, 1), &configuration), "b");
+    CHECK_EQ_U64(zs_json_size(configuration), 1);
+    CHECK_EQ_STR(zs_extension_name(zs_json_at(root, 2), &configuration), "c");
+    CHECK(configuration == NULL);
+    for (size_t i = 3; i < 6; i++)
+        CHECK(zs_extension_name(zs_json_at(root, i), &configuration) == NULL);
+    CHECK(zs_extension_name(NULL, NULL) == NULL);
+    zs_json_free(root);
+}
+
+static void test_sizes_are_checked(void)
+{
+    check_unreadable("{\"shape\":\"absent\"}", ZS_INVALID, "shape: expected an array of sizes, found no such member");
+    check_unreadable("{\"shape\":100}", ZS_INVALID, "shape: expected an array");
+    check_unreadable("{\"shape\":[100,-1]}", ZS_INVALID, "shape[1]: expected an integer of 0 to 18446744073709551615, found -1");
+    check_unreadable("{\"shape\":[1.5,1]}", ZS_INVALID, "shape[0]");
+    check_unreadable("{\"shape\":[\"1\",1]}", ZS_INVALID, "shape[0]");
+    check_unreadable("{\"shape\":[1,NaN]}", ZS_INVALID, "found NaN");
+    check_unreadable("{\"shape\":[18446744073709551616,1]}", ZS_INVALID, "found 18446744073709551616");
+    check_unreadable("{\"shape\":[4294967296,4294967296]}", ZS_INVALID, "shape: expected fewer than 2^64 elements");
+    check_unreadable("{\"shape\":[9223372036854775808,2]}", ZS_INVALID, "[9223372036854775808,2]");
+    check_accepted("{\"shape\":[9223372036854775807,2]}");
+    check_accepted("{\"shape\":[0,18446744073709551615]}");
+    check_accepted("{\"shape\":[100.0,2e2]}");
+    check_unreadable("{\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[0,1]}}}", ZS_INVALID,
+                     "chunk_shape[0]: expected an integer of 1 to");
+    check_unreadable("{\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[1]}}}", ZS_INVALID,
+                     "chunk_shape: expected 2 sizes, one per dimension of shape, found 1");
+    check_unreadable("{\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[-3,1]}}}", ZS_INVALID, "found -3");
+    check_unreadable("{\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[4294967296,2147483648]}}}",
+                     ZS_INVALID, "chunks of fewer than 2^64 bytes");
+    check_unreadable("{\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":3}}}", ZS_INVALID, "chunk_shape");
+    check_unreadable("{\"chunk_grid\":{\"name\":\"regular\",\"configuration\":4}}", ZS_INVALID, "chunk_grid \"regular\"");
+    check_unreadable("{\"chunk_grid\":\"regular\"}", ZS_INVALID, "chunk_shape");
+    check_unreadable("{\"chunk_grid\":[]}", ZS_INVALID, "chunk_grid");
+    check_unreadable("{\"chunk_grid\":\"absent\"}", ZS_INVALID, "chunk_grid is missing");
+    check_unreadable("{\"chunk_grid\":{\"name\":\"rectilinear\",\"configuration\":{}}}", ZS_UNSUPPORTED, "\"rectilinear\"");
+    /* A chunk larger than the array is common. */
+    check_accepted("{\"shape\":[1,0],\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[227760,5]}}}");
+
+    char text[1024] = "{\"shape\":[1";
+    for (int i = 1; i < 33; i++)
+        strcat(text, ",1");
+    strcat(text, "]}");
+    check_unreadable(text, ZS_UNSUPPORTED, "at most 32 dimensions, found 33");
+}
+
+static void test_zero_dimensional_arrays_are_read(void)
+{
+    struct zs_node *node =
+        readable_with("{\"shape\":[],\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[]}},\"dimension_names\":null}");
+    CHECK_EQ_I64(node->array->ndim, 0);
+    zs_node_free(node);
+    check_accepted("{\"shape\":[],\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[]}},\"dimension_names\":[]}");
+}
+
+static void test_members_that_must_be_understood(void)
+{
+    check_unreadable("{\"flavour\":{}}", ZS_UNSUPPORTED, "member \"flavour\" must be understood");
+    check_unreadable("{\"flavour\":{\"must_understand\":true}}", ZS_UNSUPPORTED, "flavour");
+    check_unreadable("{\"flavour\":{\"must_understand\":\"false\"}}", ZS_UNSUPPORTED, "flavour");
+    check_unreadable("{\"flavour\":false}", ZS_UNSUPPORTED, "flavour");
+    check_unreadable("{\"Shape\":[1]}", ZS_UNSUPPORTED, "Shape");
+    check_accepted("{\"flavour\":{\"must_understand\":false,\"name\":\"x\"}}");
+    check_accepted("{\"storage_transformers\":[],\"attributes\":{},\"consolidated_metadata\":null}");
+    check_unreadable("{\"storage_transformers\":[{\"name\":\"chunk-manifest\"}]}", ZS_UNSUPPORTED, "\"chunk-manifest\"");
+    check_unreadable("{\"storage_transformers\":[5]}", ZS_UNSUPPORTED, "storage transformer");
+    check_unreadable("{\"storage_transformers\":{}}", ZS_INVALID, "storage_transformers");
+    check_unreadable("{\"attributes\":[]}", ZS_INVALID, "attributes");
+    check_accepted("{\"attributes\":null}");
+}
+
+static void test_other_members_are_checked(void)
+{
+    check_unreadable("{\"data_type\":\"string\"}", ZS_UNSUPPORTED, "\"string\"");
+    check_unreadable("{\"data_type\":\"absent\"}", ZS_INVALID, "data_type is missing");
+    check_unreadable("{\"fill_value\":70000}", ZS_INVALID, "found 70000");
+    check_unreadable("{\"chunk_key_encoding\":\"absent\"}", ZS_INVALID, "chunk_key_encoding is missing");
+    check_unreadable("{\"chunk_key_encoding\":\"suffix\"}", ZS_UNSUPPORTED, "\"suffix\"");
+    check_unreadable("{\"chunk_key_encoding\":{\"name\":\"v2\",\"configuration\":{\"separator\":\"-\"}}}", ZS_INVALID, "separator");
+    check_unreadable("{\"chunk_key_encoding\":{\"name\":\"v2\",\"configuration\":{\"separator\":1}}}", ZS_INVALID, "separator");
+    check_unreadable("{\"codecs\":\"absent\"}", ZS_INVALID, "codecs: expected an array of at least one codec, found no such member");
+    check_unreadable("{\"codecs\":[]}", ZS_INVALID, "codecs");
+    check_unreadable("{\"codecs\":{\"name\":\"bytes\"}}", ZS_INVALID, "codecs");
+    check_unreadable("{\"codecs\":[\"bytes\",{\"id\":\"gzip\"}]}", ZS_INVALID, "codecs[1]");
+    check_unreadable("{\"codecs\":[null]}", ZS_INVALID, "codecs[0]");
+}
+
+static void test_dimension_names(void)
+{
+    check_unreadable("{\"dimension_names\":[\"y\"]}", ZS_INVALID, "dimension_names: expected an array of 2 names, found 1");
+    check_unreadable("{\"dimension_names\":[\"y\",2]}", ZS_INVALID, "dimension_names");
+    check_unreadable("{\"dimension_names\":\"yx\"}", ZS_INVALID, "dimension_names");
+    struct zs_node *node = readable_with("{\"dimension_names\":null,\"attributes\":{\"_ARRAY_DIMENSIONS\":[\"lat\",\"lon\"]}}");
+    CHECK_EQ_STR(node->array->dimension_names[0], "lat");
+    CHECK_EQ_STR(node->array->dimension_names[1], "lon");
+    zs_node_free(node);
+    node = readable_with("{\"attributes\":{\"_ARRAY_DIMENSIONS\":[\"lat\",7]}}");
+    CHECK_EQ_STR(node->array->dimension_names[0], "lat");
+    CHECK_EQ_STR(node->array->dimension_names[1], NULL);
+    zs_node_free(node);
+    node = readable_with("{\"attributes\":{\"_ARRAY_DIMENSIONS\":[\"time\",\"lat\",\"lon\"]}}"); /* of no use, no error */
+    CHECK_EQ_STR(node->array->dimension_names[0], NULL);
+    zs_node_free(node);
+    node = readable_with("{\"dimension_names\":[\"y\",\"\"],\"attributes\":{\"_ARRAY_DIMENSIONS\":[\"lat\",\"lon\"]}}");
+    CHECK_EQ_STR(node->array->dimension_names[0], "y");
+    CHECK_EQ_STR(node->array->dimension_names[1], NULL);
+    zs_node_free(node);
+}
+
+static void test_sharding_is_seen(void)
+{
+    struct zs_node *node = readable_with("{\"codecs\":[\"transpose\",{\"name\":\"sharding_indexed\",\"configuration\":{}},\"crc32c\"]}");
+    CHECK(node->array->is_sharded && node->looks_sharded);
+    zs_node_free(node);
+    /* Inside another codec it is seen, but the array is not stored as shards. */
+    node = readable_with("{\"codecs\":[{\"name\":\"x\",\"configuration\":{\"codecs\":[\"bytes\",\"sharding_indexed\"]}}]}");
+    CHECK(!node->array->is_sharded && node->looks_sharded);
+    zs_node_free(node);
+    /* In an array that cannot be read, too. */
+    node = node_with("{\"data_type\":\"string\",\"codecs\":[5,\"sharding_indexed\"]}");
+    CHECK(node->array == NULL && node->looks_sharded);
+    zs_node_free(node);
+}
+
+static void check_no_node(const char *text, enum zs_status expected, const char *part)
+{
+    struct zs_node *node = NULL;
+    struct zs_error err = {0};
+    CHECK(zs_node_create("", parse(text), true, &node, &err) == expected);
+    CHECK(node == NULL);
+    CHECK_CONTAINS(err.message, part);
+    CHECK(strncmp(err.message, "zarr.json: ", 11) == 0);
+}
+
+static void test_documents_that_are_no_nodes(void)
+{
+    check_no_node("[]", ZS_INVALID, "object");
+    check_no_node("null", ZS_INVALID, "object");
+    check_no_node("{}", ZS_INVALID, "zarr_format");
+    check_no_node("{\"zarr_format\":2}", ZS_UNSUPPORTED, "zarr_format: expected 3, found 2");
+    check_no_node("{\"zarr_format\":\"https://purl.org/zarr/spec/protocol/core/3.0\"}", ZS_UNSUPPORTED, "purl.org");
+    check_no_node("{\"zarr_format\":3}", ZS_INVALID, "node_type");
+    check_no_node("{\"zarr_format\":3,\"node_type\":\"table\"}", ZS_INVALID, "node_type");
+    check_no_node("{\"zarr_format\":true,\"node_type\":\"group\"}", ZS_INVALID, "zarr_format");
+}
+
+static void test_groups(void)
+{
+    struct zs_node *node = NULL;
+    zs_json *document = parse("{\"zarr_format\":3,\"node_type\":\"group\",\"attributes\":{\"a\":1},\"unknown\":1}");
+    CHECK(zs_node_create("", document, false, &node, NULL) == ZS_OK);
+    CHECK(node->type == ZS_NODE_GROUP && node->array == NULL && node->array_status == ZS_OK && !node->owns_document);
+    CHECK_EQ_U64(zs_json_size(node->attributes), 1);
+    CHECK_EQ_STR(node->path, "");
+    zs_node_free(node);
+    zs_json_free(document); /* borrowed: still ours */
+
+    CHECK(zs_node_create_implicit("a/b", &node, NULL) == ZS_OK);
+    CHECK(node->type == ZS_NODE_GROUP && node->is_implicit && node->document == NULL && node->attributes == NULL);
+    CHECK_EQ_STR(node->path, "a/b");
+    zs_node_free(node);
+}
+
+static void check_key(int ndim, bool is_v2, char separator, const char *path, const char *expected)
+{
+    const struct zs_array_meta meta = {.ndim = ndim, .key_is_v2 = is_v2, .key_separator = separator};
+    const uint64_t index[3] = {1, 23, UINT64_MAX};
+    char *key = zs_chunk_key(&meta, path, index);
+    CHECK_EQ_STR(key, expected);
+    free(key);
+}
+
+static void test_chunk_keys(void)
+{
+    check_key(3, false, '/', "g/a", "g/a/c/1/23/18446744073709551615");
+    check_key(2, false, '.', "a", "a/c.1.23");
+    check_key(2, true, '.', "a", "a/1.23");
+    check_key(2, true, '/', "a", "a/1/23");
+    check_key(2, false, '/', "", "c/1/23");
+    check_key(1, true, '.', "", "1");
+    check_key(0, false, '/', "a", "a/c");
+    check_key(0, false, '.', "", "c");
+    check_key(0, true, '.', "a", "a/0");
+    const struct zs_array_meta meta = {.ndim = ZS_MAX_NDIM, .key_separator = '/'};
+    uint64_t index[ZS_MAX_NDIM];
+    for (int i = 0; i < ZS_MAX_NDIM; i++)
+        index[i] = UINT64_MAX;
+    char *key = zs_chunk_key(&meta, "a", index);
+    CHECK_EQ_U64(strlen(key), 3 + 21 * ZS_MAX_NDIM);
+    free(key);
+}
+
+/* Each member removed, and replaced by a value of each kind: never more than a clear error. */
+static void test_any_member_may_be_anything(void)
+{
+    static const char *const values[] = {"null", "true", "-1", "1e999", "\"\"", "\"absent\"", "[]", "[[]]", "{}", "[null,{}]",
+                                         "{\"name\":\"default\",\"configuration\":[]}", "[{\"name\":\"\"}]", "NaN"};
+    static const char *const members[] = {"shape", "data_type", "chunk_grid", "chunk_key_encoding", "fill_value", "codecs",
+                                          "attributes", "storage_transformers", "dimension_names", "consolidated_metadata", ""};
+    for (size_t m = 0; m < sizeof members / sizeof members[0]; m++) {
+        for (size_t v = 0; v < sizeof values / sizeof values[0]; v++) {
+            char *text = zs_format("{\"%s\":%s}", members[m], values[v]);
+            struct zs_node *node = node_with(text);
+            CHECK((node->array_status == ZS_OK) == (node->array != NULL));
+            CHECK((node->array_status == ZS_OK) == (node->array_error.message[0] == '\0'));
+            zs_node_free(node);
+            free(text);
+        }
+    }
+}
+
+int main(void)
+{
+    RUN(test_array_metadata_are_read);
+    RUN(test_extension_points_may_be_bare_strings);
+    RUN(test_sizes_are_checked);
+    RUN(test_zero_dimensional_arrays_are_read);
+    RUN(test_members_that_must_be_understood);
+    RUN(test_other_members_are_checked);
+    RUN(test_dimension_names);
+    RUN(test_sharding_is_seen);
+    RUN(test_documents_that_are_no_nodes);
+    RUN(test_groups);
+    RUN(test_chunk_keys);
+    RUN(test_any_member_may_be_anything);
+    return check_result();
+}

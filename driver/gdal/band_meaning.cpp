@@ -1,0 +1,480 @@
+/* What the pixels of a band mean, read from the array's attributes and, in update mode, written back. */
+#include <algorithm>
+
+#include "dataset.h"
+
+extern "C"
+{
+#include "geo/bands.h"
+}
+
+static void setFlag(int *flag, bool value)
+{
+    if (flag != nullptr)
+        *flag = value;
+}
+
+static bool isDefault(const char *domain)
+{
+    return domain == nullptr || domain[0] == '\0';
+}
+
+static char *copyText(const char *text)
+{
+    return text != nullptr && text[0] != '\0' ? zs_strdup(text) : nullptr;
+}
+
+static void replaceText(char *&text, const char *by)
+{
+    char *copy = copyText(by);
+    free(text);
+    text = copy;
+}
+
+char **zsCopyList(CSLConstList list)
+{
+    const int n = CSLCount(list);
+    if (n == 0)
+        return nullptr;
+    auto copy = static_cast<char **>(zs_calloc(static_cast<size_t>(n) + 1, sizeof(char *)));
+    for (int i = 0; i < n && copy != nullptr; i++)
+        copy[i] = zs_strdup(list[i]);
+    return copy;
+}
+
+static void setColorTable(struct zs_meaning &m, const GDALColorTable *table)
+{
+    free(m.colour_table);
+    m.colour_table = nullptr;
+    m.colour_count = 0;
+    const int n = table != nullptr ? table->GetColorEntryCount() : 0;
+    if (n == 0)
+        return;
+    m.colour_table = static_cast<struct zs_colour_entry *>(zs_calloc(static_cast<size_t>(n), sizeof *m.colour_table));
+    for (int i = 0; i < n && m.colour_table != nullptr; i++)
+    {
+        GDALColorEntry c;
+        table->GetColorEntryAsRGB(i, &c);
+        m.colour_table[i] = {c.c1, c.c2, c.c3, c.c4};
+        m.colour_count = static_cast<size_t>(i) + 1;
+    }
+}
+
+static void setColor(struct zs_meaning &m, GDALColorInterp interpretation)
+{
+    const char *name = interpretation != GCI_Undefined ? GDALGetColorInterpretationName(interpretation) : nullptr;
+    replaceText(m.colour_name, name);
+    m.colour = zs_colour_of_name(name);
+}
+
+struct zs_meaning zsMeaningOf(GDALRasterBand &band)
+{
+    struct zs_meaning m = {};
+    int has = FALSE;
+    m.scale = band.GetScale(&has);
+    m.has_scale = has && m.scale != 1;
+    m.offset = band.GetOffset(&has);
+    m.has_offset = has && m.offset != 0;
+    if (m.has_scale != m.has_offset)
+    {
+        // One without the other confuses readers.
+        m.scale = m.has_scale ? m.scale : 1;
+        m.offset = m.has_offset ? m.offset : 0;
+        m.has_scale = m.has_offset = true;
+    }
+    m.unit = copyText(band.GetUnitType());
+    m.description = copyText(band.GetDescription());
+    m.categories = zsCopyList(band.GetCategoryNames());
+    m.metadata = zsCopyList(band.GetMetadata());
+    setColor(m, band.GetColorInterpretation());
+    setColorTable(m, band.GetColorTable());
+    return m;
+}
+
+/* ---- Reading ---- */
+
+struct zs_meaning &ShardedZarrRasterBand::Meaning()
+{
+    if (!m_meaningRead)
+    {
+        m_meaningRead = true;
+        auto &ds = Dataset();
+        struct zs_error err;
+        // Bands of a slice are not numbered as those of the array are.
+        const bool whole = ds.FixedIndices().empty();
+        const enum zs_status status =
+            whole ? zs_band_meaning_read(ds.m_node, static_cast<uint64_t>(nBand - 1), static_cast<uint64_t>(ds.nBands), &ds.Meaning(), &m_meaning, &err)
+                  : zs_meaning_copy(&ds.Meaning(), &m_meaning, &err);
+        if (status != ZS_OK)
+            zsReport(err);
+    }
+    return m_meaning;
+}
+
+/* For levels of overviews while they are made: what they mean is what the base means. */
+void ShardedZarrRasterBand::TakeMeaning(ShardedZarrRasterBand &other)
+{
+    struct zs_error err;
+    zs_meaning_clear(&m_meaning);
+    m_meaning = {};
+    m_meaningRead = true;
+    if (zs_meaning_copy(&other.Meaning(), &m_meaning, &err) != ZS_OK)
+        zsReport(err);
+}
+
+double ShardedZarrRasterBand::GetNoDataValue(int *has)
+{
+    const auto &m = Meaning();
+    if (!m.has_nodata)
+        return GDALPamRasterBand::GetNoDataValue(has);
+    setFlag(has, true);
+    const struct zs_array_info info = zs_array_get_info(Dataset().m_array);
+    return zsElementToDouble(info.data_type, info.item_size, m.nodata);
+}
+
+int64_t ShardedZarrRasterBand::GetNoDataValueAsInt64(int *has)
+{
+    const auto &m = Meaning();
+    if (!m.has_nodata || eDataType != GDT_Int64)
+        return GDALPamRasterBand::GetNoDataValueAsInt64(has);
+    setFlag(has, true);
+    int64_t v;
+    memcpy(&v, m.nodata, sizeof v);
+    return v;
+}
+
+uint64_t ShardedZarrRasterBand::GetNoDataValueAsUInt64(int *has)
+{
+    const auto &m = Meaning();
+    if (!m.has_nodata || eDataType != GDT_UInt64)
+        return GDALPamRasterBand::GetNoDataValueAsUInt64(has);
+    setFlag(has, true);
+    uint64_t v;
+    memcpy(&v, m.nodata, sizeof v);
+    return v;
+}
+
+double ShardedZarrRasterBand::GetScale(int *has)
+{
+    const auto &m = Meaning();
+    if (!m.has_scale)
+        return GDALPamRasterBand::GetScale(has);
+    setFlag(has, true);
+    return m.scale;
+}
+
+double ShardedZarrRasterBand::GetOffset(int *has)
+{
+    const auto &m = Meaning();
+    if (!m.has_offset)
+        return GDALPamRasterBand::GetOffset(has);
+    setFlag(has, true);
+    return m.offset;
+}
+
+const char *ShardedZarrRasterBand::GetUnitType()
+{
+    const auto &m = Meaning();
+    return m.unit != nullptr ? m.unit : GDALPamRasterBand::GetUnitType();
+}
+
+char **ShardedZarrRasterBand::GetCategoryNames()
+{
+    const auto &m = Meaning();
+    return m.categories != nullptr ? m.categories : GDALPamRasterBand::GetCategoryNames();
+}
+
+GDALColorTable *ShardedZarrRasterBand::GetColorTable()
+{
+    const auto &m = Meaning();
+    if (m.colour_table == nullptr)
+        return GDALPamRasterBand::GetColorTable();
+    if (m_colorTable == nullptr)
+    {
+        m_colorTable = std::make_unique<GDALColorTable>();
+        for (size_t i = 0; i < m.colour_count; i++)
+        {
+            const auto &c = m.colour_table[i];
+            const GDALColorEntry entry = {c.r, c.g, c.b, c.a};
+            m_colorTable->SetColorEntry(static_cast<int>(i), &entry);
+        }
+    }
+    return m_colorTable.get();
+}
+
+static GDALColorInterp interpretationOf(enum zs_colour colour)
+{
+    switch (colour)
+    {
+        case ZS_COLOUR_GRAY:
+            return GCI_GrayIndex;
+        case ZS_COLOUR_RED:
+            return GCI_RedBand;
+        case ZS_COLOUR_GREEN:
+            return GCI_GreenBand;
+        case ZS_COLOUR_BLUE:
+            return GCI_BlueBand;
+        case ZS_COLOUR_ALPHA:
+            return GCI_AlphaBand;
+        case ZS_COLOUR_NONE:
+            break;
+    }
+    return GCI_Undefined;
+}
+
+GDALColorInterp ShardedZarrRasterBand::GetColorInterpretation()
+{
+    const GDALColorInterp set = GDALPamRasterBand::GetColorInterpretation();
+    if (set != GCI_Undefined)
+        return set;
+    const auto &m = Meaning();
+    if (m.colour_name != nullptr)
+        return GDALGetColorInterpretationByName(m.colour_name);
+    if (m.colour_table != nullptr)
+        return GCI_PaletteIndex;
+    auto &ds = Dataset();
+    enum zs_colour colour = m.colour;
+    if (colour == ZS_COLOUR_NONE && !ds.m_bandDims.empty())
+    {
+        ds.ReadLabels();
+        const auto position = ds.BandPosition(nBand);
+        for (size_t i = 0; i < position.size() && colour == ZS_COLOUR_NONE; i++)
+        {
+            if (!ds.m_labels[i].empty())
+                colour = zs_colour_of_name(ds.m_labels[i][position[i]].c_str());
+        }
+    }
+    if (colour == ZS_COLOUR_NONE && ds.nBands == 1)
+        colour = zs_colour_of_name(zs_path_name(ds.m_node->path));
+    return interpretationOf(colour);
+}
+
+/* ---- Description and metadata ---- */
+
+const char *ShardedZarrRasterBand::GetDescription() const
+{
+    const_cast<ShardedZarrRasterBand *>(this)->AddMetadata();
+    return GDALPamRasterBand::GetDescription();
+}
+
+/* The band's own metadata, and its place in the extra dimensions: DIM_time_INDEX=0, DIM_time_VALUE=2024-05-01T00:00:00. */
+void ShardedZarrRasterBand::AddMetadata()
+{
+    if (m_metadataAdded)
+        return;
+    m_metadataAdded = true;
+    auto &ds = Dataset();
+    const auto &meaning = Meaning();
+    CPLStringList md;
+    for (char **item = meaning.metadata; item != nullptr && *item != nullptr; item++)
+        md.AddString(*item);
+
+    std::string place;
+    ds.ReadLabels();
+    const auto position = ds.BandPosition(nBand);
+    for (size_t i = 0; i < position.size(); i++)
+    {
+        const char *dimension = zs_dimension_name(ds.m_node, ds.m_bandDims[i]);
+        const std::string name = dimension != nullptr ? dimension : "dim" + std::to_string(ds.m_bandDims[i]);
+        const std::string key = "DIM_" + name;
+        md.SetNameValue((key + "_INDEX").c_str(), std::to_string(position[i]).c_str());
+        std::string text = std::to_string(position[i]);
+        if (!ds.m_labels[i].empty())
+        {
+            text = ds.m_labels[i][position[i]];
+            md.SetNameValue((key + "_VALUE").c_str(), text.c_str());
+            if (!ds.m_labelUnits[i].empty())
+                md.SetNameValue((key + "_UNIT").c_str(), ds.m_labelUnits[i].c_str());
+        }
+        place += (i == 0 ? "" : ", ") + name + "=" + text;
+    }
+
+    // What a side-car file says stays on top.
+    CPLStringList merged(CSLMerge(md.StealList(), GDALPamRasterBand::GetMetadata()));
+    GDALMajorObject::SetMetadata(merged.List());
+    if (GDALPamRasterBand::GetDescription()[0] != '\0')
+        return;
+    std::string description = meaning.description != nullptr ? meaning.description : "";
+    if (description.empty())
+    {
+        const char *common = ds.Meaning().description;
+        description = common != nullptr ? common : "";
+        if (!place.empty())
+            description += (description.empty() ? "" : ", ") + place;
+    }
+    if (!description.empty())
+        GDALMajorObject::SetDescription(description.c_str());
+}
+
+char **ShardedZarrRasterBand::GetMetadataDomainList()
+{
+    AddMetadata();
+    return GDALPamRasterBand::GetMetadataDomainList();
+}
+
+ZSMetadata ShardedZarrRasterBand::GetMetadata(const char *domain)
+{
+    AddMetadata();
+    return GDALPamRasterBand::GetMetadata(domain);
+}
+
+const char *ShardedZarrRasterBand::GetMetadataItem(const char *name, const char *domain)
+{
+    AddMetadata();
+    return GDALPamRasterBand::GetMetadataItem(name, domain);
+}
+
+/* ---- Writing: into m_meaning, and from there to the array's attributes at the next flush. Read-only: to the side-car. ---- */
+
+const struct zs_meaning &ShardedZarrRasterBand::CurrentMeaning()
+{
+    auto &m = Meaning();
+    if (m_metadataAdded)
+    {
+        CPLStringList own(CSLDuplicate(GDALMajorObject::GetMetadata()));
+        for (int i = own.size() - 1; i >= 0; i--)
+        {
+            if (STARTS_WITH(own[i], "DIM_"))
+            {
+                char *name = nullptr;
+                CPLParseNameValue(own[i], &name);
+                if (name != nullptr)
+                    own.SetNameValue(name, nullptr);
+                CPLFree(name);
+            }
+        }
+        zs_metadata_free(m.metadata);
+        m.metadata = zsCopyList(own.List());
+    }
+    return m;
+}
+
+CPLErr ShardedZarrRasterBand::SetNodata(const void *element)
+{
+    auto &m = Meaning();
+    m.has_nodata = element != nullptr;
+    if (element != nullptr)
+        memcpy(m.nodata, element, zs_array_get_info(Dataset().m_array).item_size);
+    Dataset().m_bandsChanged = true;
+    return CE_None;
+}
+
+CPLErr ShardedZarrRasterBand::SetNoDataValue(double value)
+{
+    if (!Dataset().IsUpdate())
+        return GDALPamRasterBand::SetNoDataValue(value);
+    const struct zs_array_info info = zs_array_get_info(Dataset().m_array);
+    unsigned char element[ZS_MAX_ITEM_SIZE] = {};
+    ZSStoring storing{GDT_Float64, info.data_type, info.item_size};
+    zsStore(&storing, &value, element, static_cast<ptrdiff_t>(info.item_size), 1);
+    return SetNodata(element);
+}
+
+CPLErr ShardedZarrRasterBand::SetNoDataValueAsInt64(int64_t value)
+{
+    if (!Dataset().IsUpdate() || eDataType != GDT_Int64)
+        return GDALPamRasterBand::SetNoDataValueAsInt64(value);
+    return SetNodata(&value);
+}
+
+CPLErr ShardedZarrRasterBand::SetNoDataValueAsUInt64(uint64_t value)
+{
+    if (!Dataset().IsUpdate() || eDataType != GDT_UInt64)
+        return GDALPamRasterBand::SetNoDataValueAsUInt64(value);
+    return SetNodata(&value);
+}
+
+CPLErr ShardedZarrRasterBand::DeleteNoDataValue()
+{
+    return Dataset().IsUpdate() ? SetNodata(nullptr) : GDALPamRasterBand::DeleteNoDataValue();
+}
+
+CPLErr ShardedZarrRasterBand::SetScale(double scale)
+{
+    if (!Dataset().IsUpdate())
+        return GDALPamRasterBand::SetScale(scale);
+    Meaning().scale = scale;
+    Meaning().has_scale = true;
+    Dataset().m_bandsChanged = true;
+    return CE_None;
+}
+
+CPLErr ShardedZarrRasterBand::SetOffset(double offset)
+{
+    if (!Dataset().IsUpdate())
+        return GDALPamRasterBand::SetOffset(offset);
+    Meaning().offset = offset;
+    Meaning().has_offset = true;
+    Dataset().m_bandsChanged = true;
+    return CE_None;
+}
+
+CPLErr ShardedZarrRasterBand::SetUnitType(const char *unit)
+{
+    if (!Dataset().IsUpdate())
+        return GDALPamRasterBand::SetUnitType(unit);
+    replaceText(Meaning().unit, unit);
+    Dataset().m_bandsChanged = true;
+    return CE_None;
+}
+
+CPLErr ShardedZarrRasterBand::SetCategoryNames(char **names)
+{
+    if (!Dataset().IsUpdate())
+        return GDALPamRasterBand::SetCategoryNames(names);
+    auto &m = Meaning();
+    zs_metadata_free(m.categories);
+    m.categories = zsCopyList(names);
+    Dataset().m_bandsChanged = true;
+    return CE_None;
+}
+
+CPLErr ShardedZarrRasterBand::SetColorInterpretation(GDALColorInterp interpretation)
+{
+    if (!Dataset().IsUpdate())
+        return GDALPamRasterBand::SetColorInterpretation(interpretation);
+    setColor(Meaning(), interpretation);
+    Dataset().m_bandsChanged = true;
+    return CE_None;
+}
+
+CPLErr ShardedZarrRasterBand::SetColorTable(GDALColorTable *table)
+{
+    if (!Dataset().IsUpdate())
+        return GDALPamRasterBand::SetColorTable(table);
+    setColorTable(Meaning(), table);
+    m_colorTable.reset();
+    Dataset().m_bandsChanged = true;
+    return CE_None;
+}
+
+void ShardedZarrRasterBand::SetDescription(const char *description)
+{
+    AddMetadata();
+    if (!Dataset().IsUpdate())
+    {
+        GDALPamRasterBand::SetDescription(description);
+        return;
+    }
+    replaceText(Meaning().description, description);
+    GDALMajorObject::SetDescription(description);
+    Dataset().m_bandsChanged = true;
+}
+
+CPLErr ShardedZarrRasterBand::SetMetadata(ZSMetadataArg metadata, const char *domain)
+{
+    AddMetadata();
+    if (!Dataset().IsUpdate() || !isDefault(domain))
+        return GDALPamRasterBand::SetMetadata(metadata, domain);
+    Dataset().m_bandsChanged = true;
+    return GDALMajorObject::SetMetadata(metadata, domain);
+}
+
+CPLErr ShardedZarrRasterBand::SetMetadataItem(const char *name, const char *value, const char *domain)
+{
+    AddMetadata();
+    if (!Dataset().IsUpdate() || !isDefault(domain))
+        return GDALPamRasterBand::SetMetadataItem(name, value, domain);
+    Dataset().m_bandsChanged = true;
+    return GDALMajorObject::SetMetadataItem(name, value, domain);
+}

@@ -1,0 +1,272 @@
+/* Georeferencing and metadata of a dataset, read from the store's conventions and, in update mode, written back. */
+#include "dataset.h"
+
+extern "C"
+{
+#include "geo/update.h"
+}
+
+static bool isDefault(const char *domain)
+{
+    return domain == nullptr || domain[0] == '\0';
+}
+
+/* ---- Georeferencing ---- */
+
+void ShardedZarrDataset::ReadGeoref()
+{
+    if (m_georefRead)
+        return;
+    m_georefRead = true;
+    if (m_store->hierarchy == nullptr)
+        return;
+    struct zs_error err;
+    if (zs_georef_read(m_store->hierarchy, m_node, m_axes, &m_georef, &err) != ZS_OK)
+        zsReport(err);
+    if (m_georef.pixel_is_point)
+        GDALMajorObject::SetMetadataItem(GDALMD_AREA_OR_POINT, GDALMD_AOP_POINT);
+}
+
+const OGRSpatialReference *ShardedZarrDataset::GetSpatialRef() const
+{
+    const_cast<ShardedZarrDataset *>(this)->ReadGeoref();
+    if (m_georef.srs != nullptr)
+        return OGRSpatialReference::FromHandle(m_georef.srs);
+    return GDALPamDataset::GetSpatialRef();
+}
+
+CPLErr ShardedZarrDataset::SetSpatialRef(const OGRSpatialReference *srs)
+{
+    if (!IsUpdate())
+        return GDALPamDataset::SetSpatialRef(srs);
+    ReadGeoref();
+    if (m_georef.srs != nullptr)
+        OSRDestroySpatialReference(m_georef.srs);
+    m_georef.srs = srs != nullptr && !srs->IsEmpty() ? OGRSpatialReference::ToHandle(srs->Clone()) : nullptr;
+    m_georefChanged = true;
+    return CE_None;
+}
+
+CPLErr ShardedZarrDataset::GetGeoTransform(ZS_GET_GEOTRANSFORM_ARG transform) ZS_GEOTRANSFORM_CONST
+{
+    const_cast<ShardedZarrDataset *>(this)->ReadGeoref();
+    if (!m_georef.has_transform)
+        return GDALPamDataset::GetGeoTransform(transform);
+    for (int i = 0; i < 6; i++)
+        transform[i] = m_georef.transform[i];
+    return CE_None;
+}
+
+CPLErr ShardedZarrDataset::SetGeoTransform(ZS_SET_GEOTRANSFORM_ARG transform)
+{
+    if (!IsUpdate())
+        return GDALPamDataset::SetGeoTransform(transform);
+    ReadGeoref();
+    for (int i = 0; i < 6; i++)
+        m_georef.transform[i] = transform[i];
+    m_georef.has_transform = true;
+    m_georefChanged = true;
+    return CE_None;
+}
+
+/* Two-dimensional coordinates, as GDAL's warper reads them. */
+void ShardedZarrDataset::AddGeolocation()
+{
+    if (m_geolocationAdded)
+        return;
+    m_geolocationAdded = true;
+    ReadGeoref();
+    if (m_georef.geolocation_x == nullptr || m_georef.geolocation_y == nullptr)
+        return;
+    ZSConnection c;
+    c.store = m_store->store->root;
+    CPLStringList md;
+    md.SetNameValue("X_DATASET", c.SubdatasetName(m_georef.geolocation_x).c_str());
+    md.SetNameValue("X_BAND", "1");
+    md.SetNameValue("Y_DATASET", c.SubdatasetName(m_georef.geolocation_y).c_str());
+    md.SetNameValue("Y_BAND", "1");
+    md.SetNameValue("PIXEL_OFFSET", "0");
+    md.SetNameValue("PIXEL_STEP", "1");
+    md.SetNameValue("LINE_OFFSET", "0");
+    md.SetNameValue("LINE_STEP", "1");
+    md.SetNameValue("GEOREFERENCING_CONVENTION", "PIXEL_CENTER");
+    // The arrays hold longitudes and latitudes, whatever the projection of the raster.
+    std::unique_ptr<OGRSpatialReference> geographic(m_georef.srs != nullptr ? OGRSpatialReference::FromHandle(m_georef.srs)->CloneGeogCS() : nullptr);
+    char *wkt = nullptr;
+    if (geographic != nullptr && geographic->exportToWkt(&wkt) == OGRERR_NONE)
+        md.SetNameValue("SRS", wkt);
+    else
+        md.SetNameValue("SRS", SRS_WKT_WGS84_LAT_LONG);
+    CPLFree(wkt);
+    GDALMajorObject::SetMetadata(md.List(), "GEOLOCATION");
+}
+
+/* ---- Metadata ---- */
+
+const struct zs_meaning &ShardedZarrDataset::Meaning()
+{
+    if (!m_meaningRead)
+    {
+        m_meaningRead = true;
+        struct zs_error err;
+        if (zs_meaning_read(m_node, &m_meaning, &err) != ZS_OK)
+            zsReport(err);
+    }
+    return m_meaning;
+}
+
+/* Plain attributes of the array's group, then of the array, then what a side-car file says. */
+void ShardedZarrDataset::ReadMetadata()
+{
+    if (m_metadataRead)
+        return;
+    m_metadataRead = true;
+    ReadGeoref(); // AREA_OR_POINT
+    CPLStringList md;
+    struct zs_error err;
+    char *parent = m_store->hierarchy != nullptr ? zs_path_parent(m_node->path) : nullptr;
+    const struct zs_node *group = nullptr;
+    char **items = nullptr;
+    if (parent != nullptr && zs_hierarchy_node(m_store->hierarchy, parent, &group, &err) == ZS_OK &&
+        zs_group_metadata_read(group, &items, &err) == ZS_OK)
+    {
+        for (char **item = items; item != nullptr && *item != nullptr; item++)
+            md.AddString(*item);
+        zs_metadata_free(items);
+    }
+    free(parent);
+    md = CSLMerge(md.StealList(), Meaning().metadata);
+    md = CSLMerge(md.StealList(), GDALPamDataset::GetMetadata());
+    GDALMajorObject::SetMetadata(md.List());
+}
+
+void ShardedZarrDataset::ReadLabels()
+{
+    if (m_labelsRead)
+        return;
+    m_labelsRead = true;
+    const struct zs_array_info info = zs_array_get_info(m_array);
+    m_labels.resize(m_bandDims.size());
+    m_labelUnits.resize(m_bandDims.size());
+    for (size_t i = 0; i < m_bandDims.size() && m_store->hierarchy != nullptr; i++)
+    {
+        const int d = m_bandDims[i];
+        struct zs_labels labels = {};
+        struct zs_error err;
+        if (zs_labels_read(m_store->hierarchy, m_node, d, 0, info.shape[d], &labels, &err) != ZS_OK)
+            zsReport(err);
+        else if (labels.values != nullptr)
+            m_labels[i].assign(labels.values, labels.values + labels.count);
+        if (labels.unit != nullptr)
+            m_labelUnits[i] = labels.unit;
+        zs_labels_clear(&labels);
+    }
+}
+
+char **ShardedZarrDataset::GetMetadataDomainList()
+{
+    ReadMetadata();
+    AddGeolocation();
+    return GDALPamDataset::GetMetadataDomainList();
+}
+
+ZSMetadata ShardedZarrDataset::GetMetadata(const char *domain)
+{
+    if (isDefault(domain))
+        ReadMetadata();
+    else if (EQUAL(domain, "GEOLOCATION"))
+        AddGeolocation();
+    return GDALPamDataset::GetMetadata(domain);
+}
+
+const char *ShardedZarrDataset::GetMetadataItem(const char *name, const char *domain)
+{
+    if (isDefault(domain))
+        ReadMetadata();
+    else if (EQUAL(domain, "GEOLOCATION"))
+        AddGeolocation();
+    return GDALPamDataset::GetMetadataItem(name, domain);
+}
+
+CPLErr ShardedZarrDataset::SetMetadata(ZSMetadataArg metadata, const char *domain)
+{
+    if (!IsUpdate() || !isDefault(domain))
+        return GDALPamDataset::SetMetadata(metadata, domain);
+    ReadMetadata();
+    m_metadataChanged = true;
+    return GDALMajorObject::SetMetadata(metadata, domain);
+}
+
+CPLErr ShardedZarrDataset::SetMetadataItem(const char *name, const char *value, const char *domain)
+{
+    if (!IsUpdate() || !isDefault(domain))
+        return GDALPamDataset::SetMetadataItem(name, value, domain);
+    ReadMetadata();
+    if (EQUAL(name, GDALMD_AREA_OR_POINT))
+    {
+        m_georef.pixel_is_point = value != nullptr && EQUAL(value, GDALMD_AOP_POINT);
+        m_georefChanged = true;
+    }
+    m_metadataChanged = true;
+    return GDALMajorObject::SetMetadataItem(name, value, domain);
+}
+
+char **ShardedZarrDataset::GetFileList()
+{
+    const std::string root = m_store->store->root;
+    CPLStringList files(GDALPamDataset::GetFileList()); // a side-car file
+    const int pam = files.FindString(GetDescription());
+    if (pam >= 0)
+        files.StealList();
+    files.AddString((root + "/zarr.json").c_str());
+    if (m_node->path[0] != '\0' && !zs_hierarchy_is_consolidated(m_store->hierarchy))
+        files.AddString((root + "/" + m_node->path + "/zarr.json").c_str());
+    return files.StealList();
+}
+
+/* ---- Writing what changed ---- */
+
+CPLErr ShardedZarrDataset::WriteMetadata()
+{
+    struct zs_hierarchy *h = m_store->hierarchy;
+    struct zs_error err;
+    enum zs_status status = ZS_OK;
+    if (m_georefChanged)
+    {
+        struct zs_georef_update update = {};
+        update.has_transform = m_georef.has_transform;
+        memcpy(update.transform, m_georef.transform, sizeof update.transform);
+        update.pixel_is_point = m_georef.pixel_is_point;
+        update.srs = m_georef.srs;
+        status = zs_update_georef(h, m_node, m_axes, &update, &err);
+    }
+    if (status == ZS_OK && m_metadataChanged)
+    {
+        CPLStringList md(CSLDuplicate(GDALMajorObject::GetMetadata()));
+        md.SetNameValue(GDALMD_AREA_OR_POINT, nullptr);
+        status = zs_update_metadata(h, m_node, md.List(), &err);
+    }
+    if (status == ZS_OK && m_bandsChanged && FixedIndices().empty())
+    {
+        std::vector<struct zs_meaning> bands;
+        for (int b = 1; b <= nBands; b++)
+            bands.push_back(Band(b).CurrentMeaning());
+        const size_t size = zs_array_get_info(m_array).item_size;
+        bool same = true;
+        for (const auto &m : bands)
+            same = same && m.has_nodata == bands[0].has_nodata && (!m.has_nodata || memcmp(m.nodata, bands[0].nodata, size) == 0);
+        if (same)
+            status = zs_update_nodata(h, m_node, m_axes, bands[0].has_nodata ? bands[0].nodata : nullptr, &err);
+        if (status == ZS_OK)
+            status = zs_update_bands(h, m_node, m_axes, bands.data(), bands.size(), &err);
+    }
+    if (status == ZS_OK && (m_georefChanged || m_metadataChanged || m_bandsChanged))
+        status = zs_update_flush(h, &err);
+    if (status != ZS_OK)
+    {
+        zsReport(err);
+        return CE_Failure;
+    }
+    m_georefChanged = m_metadataChanged = m_bandsChanged = false;
+    return CE_None;
+}

@@ -1,0 +1,172 @@
+/* Overviews of a dataset: found, built, removed. */
+#include <algorithm>
+
+#include "dataset.h"
+
+extern "C"
+{
+#include "geo/overviews.h"
+}
+
+void ShardedZarrDataset::FindOverviews()
+{
+    if (m_overviewsFound || m_isOverview)
+        return;
+    m_overviewsFound = true;
+    char **paths = nullptr;
+    size_t count = 0;
+    struct zs_error err;
+    if (zs_overviews_find(m_store->hierarchy, m_node, m_axes, &paths, &count, &err) != ZS_OK)
+    {
+        zsReport(err);
+        return;
+    }
+    ZSOpenOptions options = m_options;
+    options.dim_x = std::to_string(m_axes.x);
+    options.dim_y = m_axes.y >= 0 ? std::to_string(m_axes.y) : "";
+    for (size_t i = 0; i < count; i++)
+    {
+        const struct zs_node *node = nullptr;
+        std::unique_ptr<ShardedZarrDataset> overview;
+        if (zs_hierarchy_node(m_store->hierarchy, paths[i], &node, &err) == ZS_OK)
+            overview = OpenArray(m_store, node, FixedIndices(), options, eAccess, &err);
+        if (overview == nullptr || overview->nBands != nBands)
+        {
+            CPLDebug("ShardedZarr", "overview /%s is left out: %s", paths[i], overview == nullptr ? err.message : "other bands");
+            continue;
+        }
+        overview->m_isOverview = true;
+        overview->nPamFlags |= GPF_NOSAVE;
+        m_overviews.push_back(std::move(overview));
+    }
+    zs_paths_free(paths, count);
+}
+
+CPLErr ShardedZarrDataset::RemoveOverviews()
+{
+    struct zs_error err;
+    m_overviews.clear();
+    m_overviewsFound = false;
+    if (zs_overviews_remove(m_store->hierarchy, m_node, m_axes, nullptr, &err) == ZS_OK)
+        return CE_None;
+    zsReport(err);
+    return CE_Failure;
+}
+
+/* Whether a level may be made from the one before: means of means are means (of whole pixels), but the nearest of the nearest is
+ * not the nearest, nor the mode of modes the mode. */
+static bool cascades(const char *resampling)
+{
+    return !STARTS_WITH_CI(resampling, "NEAR") && !EQUAL(resampling, "MODE");
+}
+
+static std::string lower(std::string s)
+{
+    std::transform(s.begin(), s.end(), s.begin(), [](unsigned char c) { return static_cast<char>(tolower(c)); });
+    return s;
+}
+
+CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, const int *factors, int bandCount,
+                                           const int *bandList, GDALProgressFunc progress, void *progressData,
+                                           CSLConstList options)
+{
+    static_cast<void>(bandList);
+    if (EQUAL(resampling, "NONE") && count > 0)
+    {
+        CPLError(CE_Failure, CPLE_NotSupported, "overviews without content are not supported: choose a resampling");
+        return CE_Failure;
+    }
+    if (!IsUpdate())
+    {
+        CPLError(CE_Failure, CPLE_NotSupported, "%s: overviews are part of the store, which must be opened in update mode", GetDescription());
+        return CE_Failure;
+    }
+    if (!FixedIndices().empty() || bandCount != nBands)
+    {
+        CPLError(CE_Failure, CPLE_NotSupported, "%s: overviews are built for all bands of an array together", GetDescription());
+        return CE_Failure;
+    }
+    if (progress == nullptr)
+        progress = GDALDummyProgress;
+#if ZS_GDAL_AT_LEAST(7)
+    if (FlushCache(false) != CE_None)
+        return CE_Failure;
+#else
+    FlushCache(false);
+#endif
+    if (count == 0)
+        return RemoveOverviews();
+
+    // In ascending order, so that a level can be made from the one before.
+    std::vector<int> sorted(factors, factors + count);
+    std::sort(sorted.begin(), sorted.end());
+    sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+    m_overviews.clear();
+    m_overviewsFound = false;
+    struct zs_error err;
+    struct zs_overviews *made = nullptr;
+    struct zs_array_options arrayOptions = {m_options.threads, static_cast<uint64_t>(GDALGetCacheMax64()) / 4};
+    const std::string name = lower(resampling);
+    if (zs_overviews_create(m_store->hierarchy, m_node, m_axes, sorted.data(), sorted.size(), name.c_str(), &arrayOptions, &made, &err) != ZS_OK)
+    {
+        zsReport(err);
+        return CE_Failure;
+    }
+
+    CPLErr result = CE_None;
+    std::vector<std::unique_ptr<ShardedZarrDataset>> levels;
+    double total = 0, done = 0;
+    for (const int f : sorted)
+        total += 1.0 / (static_cast<double>(f) * f);
+    for (size_t i = 0; i < sorted.size() && result == CE_None; i++)
+    {
+        auto level = Over(m_store, zs_overviews_node(made, i), zs_overviews_array(made, i), false, m_axes, {}, m_options, GA_Update, &err);
+        if (level == nullptr)
+        {
+            zsReport(err);
+            result = CE_Failure;
+            break;
+        }
+        level->m_isOverview = true;
+        level->nPamFlags |= GPF_NOSAVE;
+        ShardedZarrDataset *from = this;
+        for (size_t k = i; k-- > 0 && cascades(resampling) && from == this;)
+        {
+            if (sorted[i] % sorted[k] == 0)
+                from = levels[k].get();
+        }
+        const double share = 1.0 / (static_cast<double>(sorted[i]) * sorted[i]) / total;
+        for (int b = 1; b <= nBands && result == CE_None; b++)
+        {
+            // An overview takes its nodata from the source band; levels being made have none of their own to ask.
+            GDALRasterBand *source = from->GetRasterBand(b);
+            if (from != this)
+                static_cast<ShardedZarrRasterBand *>(source)->TakeMeaning(Band(b));
+            GDALRasterBand *target = level->GetRasterBand(b);
+            static_cast<ShardedZarrRasterBand *>(target)->TakeMeaning(Band(b));
+            void *scaled = GDALCreateScaledProgress(done + share * (b - 1) / nBands, done + share * b / nBands, progress, progressData);
+            GDALRasterBand **targets = &target;
+            result = GDALRegenerateOverviewsMultiBand(1, &source, 1, &targets, resampling, GDALScaledProgress, scaled, options);
+            GDALDestroyScaledProgress(scaled);
+        }
+        done += share;
+#if ZS_GDAL_AT_LEAST(7)
+        if (result == CE_None)
+            result = level->FlushCache(false);
+#else
+        const auto before = CPLGetErrorCounter();
+        level->FlushCache(false);
+        if (CPLGetErrorCounter() != before && CPLGetLastErrorType() >= CE_Failure)
+            result = CE_Failure;
+#endif
+        levels.push_back(std::move(level));
+    }
+    if (result == CE_None && zs_overviews_publish(made, &err) != ZS_OK)
+    {
+        zsReport(err);
+        result = CE_Failure;
+    }
+    levels.clear();
+    zs_overviews_free(made);
+    return result;
+}

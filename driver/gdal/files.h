@@ -1,0 +1,20 @@
+/* gdal/files.h: stores as directories of files: replaced, deleted, renamed, copied. */
+#ifndef ZS_GDAL_FILES_H
+#define ZS_GDAL_FILES_H
+
+#include <string>
+
+#include "compat.h"
+
+/* Makes room for a new store: an older store is removed, anything else that is there stays and is an error (CPLError emitted). To
+ * append, a store must be there. */
+bool zsClearPlace(const std::string &store, bool append);
+/* Removes what a failed creation left, silently. */
+void zsRemoveStore(const std::string &store);
+
+/* GDALDriver::pfnDelete, pfnRename, pfnCopyFiles. */
+CPLErr zsDelete(const char *name);
+CPLErr zsRename(const char *newName, const char *oldName);
+CPLErr zsCopyFiles(const char *newName, const char *oldName);
+
+#endif

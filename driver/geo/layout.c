@@ -1,0 +1,86 @@
+#include "geo/layout.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "array/array.h"
+#include "base/checked.h"
+
+char *zs_path_join(const char *a, const char *b)
+{
+    return zs_format("%s%s%s", a, a[0] != '\0' && b[0] != '\0' ? "/" : "", b);
+}
+
+enum zs_status zs_put_document(struct zs_store *store, const char *path, const zs_json *document, struct zs_error *err)
+{
+    char *key = zs_path_join(path, "zarr.json");
+    char *text = zs_json_print_pretty(document);
+    const enum zs_status status = key != NULL && text != NULL
+                                      ? zs_store_put(store, key, text, strlen(text), err)
+                                      : zs_fail(err, ZS_NO_MEMORY, "cannot write the metadata of %s", path);
+    free(key);
+    free(text);
+    return status;
+}
+
+zs_json *zs_small_array_document(const char *name, enum zs_data_type type, uint64_t count)
+{
+    struct zs_array_spec spec = {.ndim = count > 0 ? 1 : 0, .shape = {count}, .chunk_shape = {count}, .dtype = zs_dtype_of(type)};
+    spec.dimension_names[0] = name;
+    if (type == ZS_FLOAT64) {
+        const double nan_value = NAN; /* a coordinate of 0 is a value like any other */
+        memcpy(spec.fill_value, &nan_value, sizeof nan_value);
+    }
+    return zs_array_document(&spec);
+}
+
+enum zs_status zs_write_small_array(struct zs_store *store, const struct zs_node *node, bool is_new, const void *values,
+                                    struct zs_error *err)
+{
+    struct zs_array *array = NULL;
+    const struct zs_array_options options = {.threads = 1};
+    ZS_TRY(zs_array_open_in(store, node, &options, &array, err));
+    if (is_new)
+        zs_array_set_new(array, 0);
+    const size_t size = node->array->dtype.size;
+    struct zs_window w = {.count = {node->array->shape[0]}, .data = (void *)(uintptr_t)values, .stride = {(ptrdiff_t)size}};
+    enum zs_status status = zs_array_write_windows(array, &w, 1, size, NULL, NULL, err);
+    if (status == ZS_OK)
+        status = zs_array_flush(array, err);
+    zs_array_close(array);
+    return status;
+}
+
+bool zs_has_axes(const struct zs_georef_out *geo)
+{
+    return geo->has_transform && geo->transform[2] == 0 && geo->transform[4] == 0;
+}
+
+double *zs_axis_values(const struct zs_georef_out *geo, bool is_x)
+{
+    const uint64_t n = is_x ? geo->width : geo->height;
+    const double origin = geo->transform[is_x ? 0 : 3], step = geo->transform[is_x ? 1 : 5];
+    double *values = n <= SIZE_MAX ? zs_calloc((size_t)n, sizeof *values) : NULL;
+    for (uint64_t i = 0; values != NULL && i < n; i++)
+        values[i] = origin + ((double)i + 0.5) * step;
+    return values;
+}
+
+struct zs_georef_out zs_georef_at_size(const struct zs_georef_out *geo, uint64_t width, uint64_t height)
+{
+    struct zs_georef_out at = *geo;
+    const double sx = (double)geo->width / (double)width, sy = (double)geo->height / (double)height;
+    const double scale[6] = {1, sx, sy, 1, sx, sy};
+    for (int k = 0; k < 6; k++)
+        at.transform[k] *= scale[k];
+    at.width = width;
+    at.height = height;
+    return at;
+}
+
+uint64_t zs_fitting_shard(uint64_t shard, uint64_t chunk, uint64_t size)
+{
+    const uint64_t needed = zs_ceil_div_u64(size, chunk) * chunk;
+    return shard < needed ? shard : needed;
+}

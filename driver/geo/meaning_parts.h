@@ -1,0 +1,27 @@
+/* geo/meaning_parts.h: parts of a meaning in JSON, as attributes of an array and members of a band (bands.h) hold them alike.
+ * Internal to the room. Those that return bool give false without memory only, unless they say otherwise. */
+#ifndef ZS_GEO_MEANING_PARTS_H
+#define ZS_GEO_MEANING_PARTS_H
+
+#include "geo/meaning.h"
+
+/* A missing value, in any of the ways it is written, as one element. False when it is none that the type can hold. */
+bool zs_missing_value_read(const struct zs_dtype *dtype, const zs_json *value, unsigned char *out);
+
+/* Names by pixel value; NULL for what is no such list, or too long a one. On failure what was made so far is in
+ * *categories. */
+bool zs_category_list_read(const zs_json *list, char ***categories);
+
+/* A list of [r, g, b] or [r, g, b, a]; NULL for what is none. */
+bool zs_colour_table_read(const zs_json *list, struct zs_colour_entry **table, size_t *count);
+bool zs_colour_table_write(zs_json *object, const char *name, const struct zs_colour_entry *table, size_t count);
+
+/* "NAME=VALUE" of an attribute, nested ones as JSON; NULL without memory. */
+char *zs_metadata_item(const char *name, const zs_json *value);
+
+/* GDAL's name ("Gray"); NULL for ZS_COLOUR_NONE. */
+const char *zs_colour_name(enum zs_colour colour);
+/* The name of a meaning's colour interpretation, NULL when it has none. Borrowed. */
+const char *zs_meaning_colour_name(const struct zs_meaning *meaning);
+
+#endif

@@ -1,0 +1,292 @@
+#include "geo/place.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "geo/conventions.h"
+#include "geo/coordinates.h"
+#include "geo/layout.h"
+
+/* A coordinate of a type that rounds may be off by this part of a step. */
+#define ROUNDING 0.001
+
+/* ---- What is there ---- */
+
+static bool has_member(const zs_json *members, const char *prefix)
+{
+    for (const zs_json *m = zs_json_first(members); m != NULL; m = zs_json_next(m))
+        if (zs_json_name(m) != NULL && strncmp(zs_json_name(m), prefix, strlen(prefix)) == 0)
+            return true;
+    return false;
+}
+
+bool zs_has_spatial_members(const zs_json *members)
+{
+    return has_member(members, "spatial:");
+}
+
+bool zs_has_proj_members(const zs_json *members)
+{
+    return has_member(members, "proj:");
+}
+
+const struct zs_node *zs_sibling(struct zs_hierarchy *h, const struct zs_node *node, const char *name)
+{
+    char *group = name != NULL ? zs_path_parent(node->path) : NULL;
+    const struct zs_node *found = NULL;
+    if (group == NULL || zs_hierarchy_node_at(h, group, name, &found, NULL) != ZS_OK || found->type != ZS_NODE_ARRAY)
+        found = NULL;
+    free(group);
+    return found != node ? found : NULL;
+}
+
+void zs_place_style_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, struct zs_place_style *style)
+{
+    struct zs_scope scope;
+    bool in_own_group;
+    memset(style, 0, sizeof *style);
+    zs_scope_find(h, node, &scope);
+    for (int i = 0; i < scope.places; i++) {
+        const zs_json *members = scope.place[i].members;
+        /* A size alone, as every multiscales entry of ours has one, says nothing of a place. */
+        style->spatial_proj = style->spatial_proj || zs_json_get(members, "spatial:transform") != NULL ||
+                              zs_json_get(members, "spatial:bbox") != NULL || zs_has_proj_members(members);
+    }
+    const struct zs_node *mapping = zs_grid_mapping_find(h, node, &scope, &in_own_group);
+    style->mapping_name = mapping != NULL ? zs_path_name(mapping->path) : "spatial_ref";
+    style->cf = mapping != NULL || (axes.y >= 0 && zs_coordinate_find(h, node, axes.x) != NULL &&
+                                    zs_coordinate_find(h, node, axes.y) != NULL);
+    if (!style->spatial_proj && !style->cf)
+        style->spatial_proj = style->cf = style->is_default = true;
+}
+
+struct zs_georef_out zs_place_out(const struct zs_node *node, struct zs_axes axes, const struct zs_georef *georef)
+{
+    const char *x = zs_dimension_name(node, axes.x), *y = zs_dimension_name(node, axes.y);
+    struct zs_georef_out out = {.has_transform = georef->has_transform,
+                                .pixel_is_point = georef->pixel_is_point,
+                                .srs = georef->srs,
+                                .width = node->array->shape[axes.x],
+                                .height = node->array->shape[axes.y],
+                                .dim_x = x != NULL ? x : "x",
+                                .dim_y = y != NULL ? y : "y"};
+    memcpy(out.transform, georef->transform, sizeof out.transform);
+    return out;
+}
+
+enum zs_status zs_add_document(struct zs_hierarchy *h, const char *path, zs_json *document, const struct zs_node **node,
+                               struct zs_error *err)
+{
+    struct zs_node *made;
+    if (document == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot build the metadata of %s", path);
+    ZS_TRY(zs_node_create(path, document, true, &made, err));
+    ZS_TRY(zs_hierarchy_add(h, made, err));
+    *node = made;
+    return ZS_OK;
+}
+
+/* Path of `name` beside `node`; freed with free(). */
+static char *path_beside(const struct zs_node *node, const char *name)
+{
+    char *group = zs_path_parent(node->path);
+    char *path = group != NULL ? zs_path_join(group, name) : NULL;
+    free(group);
+    return path;
+}
+
+/* ---- Grid mapping ---- */
+
+/* Takes from a grid mapping variable all that CF puts there: everything but notes. */
+static void clear_mapping(zs_json *attributes)
+{
+    static const char *const kept[] = {"_ARRAY_DIMENSIONS", "long_name", "comment", "description"};
+    const zs_json *next;
+    for (const zs_json *m = zs_json_first(attributes); m != NULL; m = next) {
+        bool keep = false;
+        next = zs_json_next(m);
+        for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
+            keep = keep || strcmp(zs_json_name(m), kept[i]) == 0;
+        if (!keep)
+            zs_json_remove(attributes, zs_json_name(m));
+    }
+}
+
+static enum zs_status write_mapping(struct zs_hierarchy *h, const struct zs_node *node, const char *name,
+                                    const struct zs_georef_out *geo, struct zs_error *err)
+{
+    const struct zs_node *mapping = zs_sibling(h, node, name);
+    if (mapping == NULL && geo->srs == NULL && !geo->has_transform)
+        return ZS_OK;
+    if (mapping == NULL) {
+        char *path = path_beside(node, name);
+        const enum zs_status status = path != NULL ? zs_add_document(h, path, zs_small_array_document(name, ZS_INT64, 0), &mapping, err)
+                                                   : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+        free(path);
+        ZS_TRY(status);
+    }
+    zs_json *attributes;
+    ZS_TRY(zs_hierarchy_edit(h, mapping, &attributes, err));
+    clear_mapping(attributes);
+    return zs_write_grid_mapping(attributes, geo, err);
+}
+
+/* ---- Coordinate variables ---- */
+
+/* Whether the coordinate variable can take the values as it is; float32 gets them in `narrow`. */
+static bool can_hold(const struct zs_node *c, const double *values, uint64_t n, float **narrow)
+{
+    *narrow = NULL;
+    if (c->array == NULL || zs_json_get(c->attributes, "scale_factor") != NULL || zs_json_get(c->attributes, "add_offset") != NULL)
+        return false;
+    if (c->array->dtype.type == ZS_FLOAT64)
+        return true;
+    if (c->array->dtype.type != ZS_FLOAT32)
+        return false;
+    float *f = zs_calloc((size_t)n, sizeof *f);
+    const double step = n > 1 ? fabs(values[1] - values[0]) : fabs(values[0]);
+    bool fits = f != NULL;
+    for (uint64_t i = 0; i < n && fits; i++) {
+        f[i] = (float)values[i];
+        fits = fabs((double)f[i] - values[i]) <= ROUNDING * step;
+    }
+    if (!fits) {
+        free(f);
+        return false;
+    }
+    *narrow = f;
+    return true;
+}
+
+/* A float64 variable in the place of one that cannot hold the values, or of none; attributes are kept but for how numbers
+ * were packed. */
+static enum zs_status replace_axis(struct zs_hierarchy *h, const char *path, const struct zs_node *old, const char *name,
+                                   uint64_t n, const double *values, const struct zs_node **out, struct zs_error *err)
+{
+    static const char *const packing[] = {"scale_factor", "add_offset", "_FillValue", "missing_value", "valid_range"};
+    zs_json *document = zs_small_array_document(name, ZS_FLOAT64, n);
+    if (document != NULL && old != NULL && old->attributes != NULL) {
+        zs_json *attributes = zs_json_set(document, "attributes", zs_json_copy(old->attributes));
+        for (size_t i = 0; i < sizeof packing / sizeof packing[0]; i++)
+            zs_json_remove(attributes, packing[i]);
+    }
+    const enum zs_status status = zs_store_remove_tree(zs_hierarchy_store(h), path, err);
+    if (status != ZS_OK && status != ZS_UNSUPPORTED) {
+        zs_json_free(document);
+        return status;
+    }
+    ZS_TRY(zs_add_document(h, path, document, out, err));
+    return zs_write_small_array(zs_hierarchy_store(h), *out, true, values, err);
+}
+
+static enum zs_status write_values(struct zs_hierarchy *h, const struct zs_node *node, const char *name, const double *values,
+                                   uint64_t n, const struct zs_node **coordinate, struct zs_error *err)
+{
+    const struct zs_node *old = zs_sibling(h, node, name);
+    float *narrow = NULL;
+    if (old != NULL && can_hold(old, values, n, &narrow)) {
+        const void *elements = narrow != NULL ? (const void *)narrow : values;
+        const enum zs_status status = zs_write_small_array(zs_hierarchy_store(h), old, false, elements, err);
+        free(narrow);
+        *coordinate = old;
+        if (status == ZS_OK || status == ZS_IO || status == ZS_NO_MEMORY || status == ZS_CANCELLED)
+            return status;
+    }
+    char *path = path_beside(node, name);
+    if (path == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    const enum zs_status status = replace_axis(h, path, old, name, n, values, coordinate, err);
+    free(path);
+    return status;
+}
+
+/* Units and names as the CRS has them; those that are not known any more go. */
+static enum zs_status describe_axis(struct zs_hierarchy *h, const struct zs_node *c, const struct zs_georef_out *geo, bool is_x,
+                                    struct zs_error *err)
+{
+    zs_json *attributes;
+    bool is_degrees;
+    ZS_TRY(zs_hierarchy_edit(h, c, &attributes, err));
+    zs_cf_axis(attributes, &is_degrees);
+    if (geo->srs != NULL || is_degrees) {
+        zs_json_remove(attributes, "units");
+        zs_json_remove(attributes, "standard_name");
+    }
+    return zs_write_coordinate(attributes, geo, is_x, err);
+}
+
+static enum zs_status write_axis(struct zs_hierarchy *h, const struct zs_node *node, int dim, const struct zs_georef_out *geo,
+                                 bool is_x, bool drops, struct zs_error *err)
+{
+    const char *name = zs_dimension_name(node, dim);
+    const uint64_t n = is_x ? geo->width : geo->height;
+    const struct zs_node *c = zs_sibling(h, node, name);
+    /* Without a name there is no coordinate variable; something else of that name is none. */
+    if (name == NULL || name[0] == '\0' || strchr(name, '/') != NULL || n == 0 ||
+        (c != NULL && c->array != NULL && (c->array->ndim != 1 || c->array->shape[0] != n)))
+        return ZS_OK;
+    if (!zs_has_axes(geo)) {
+        if (c != NULL && (geo->has_transform || drops))
+            return zs_hierarchy_remove(h, c->path, err);
+        return c != NULL ? describe_axis(h, c, geo, is_x, err) : ZS_OK;
+    }
+    double *values = zs_axis_values(geo, is_x);
+    if (values == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate %llu coordinates", (unsigned long long)n);
+    const enum zs_status status = write_values(h, node, name, values, n, &c, err);
+    free(values);
+    return status == ZS_OK ? describe_axis(h, c, geo, is_x, err) : status;
+}
+
+/* ---- The array ---- */
+
+/* GDAL's own attributes of before the conventions: kept in step where they are. */
+static bool write_gdal_members(zs_json *attributes, const struct zs_georef_out *geo)
+{
+    bool ok = true;
+    if (zs_json_get(attributes, "gdal:geotransform") != NULL) {
+        zs_json_remove(attributes, "gdal:geotransform");
+        zs_json *list = geo->has_transform ? zs_json_add_array(attributes, "gdal:geotransform") : NULL;
+        for (int i = 0; i < 6 && geo->has_transform; i++)
+            ok = ok && zs_json_add_double(list, NULL, geo->transform[i]) != NULL;
+    }
+    if (zs_json_get(attributes, "_CRS") != NULL) {
+        zs_json_remove(attributes, "_CRS");
+        zs_json *mapping = zs_json_new_object();
+        struct zs_error ignored;
+        struct zs_georef_out crs = *geo;
+        crs.has_transform = false;
+        if (geo->srs != NULL && mapping != NULL && zs_write_grid_mapping(mapping, &crs, &ignored) == ZS_OK &&
+            zs_json_get(mapping, "crs_wkt") != NULL)
+            ok = ok && zs_json_add(zs_json_add_object(attributes, "_CRS"), "wkt", zs_json_copy(zs_json_get(mapping, "crs_wkt"))) != NULL;
+        zs_json_free(mapping);
+    }
+    return ok;
+}
+
+enum zs_status zs_place_write(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                              const struct zs_place_style *style, const struct zs_georef_out *geo, struct zs_error *err)
+{
+    static const struct zs_georef_out nothing = {0};
+    const bool has_group = node->path[0] != '\0', is_known = geo->srs != NULL || geo->has_transform;
+    const bool writes_cf = style->cf && has_group;
+    if (writes_cf) {
+        ZS_TRY(write_axis(h, node, axes.y, geo, false, style->drops_coordinates, err));
+        ZS_TRY(write_axis(h, node, axes.x, geo, true, style->drops_coordinates, err));
+        ZS_TRY(write_mapping(h, node, style->mapping_name, geo, err));
+    }
+    zs_json *attributes;
+    ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
+    ZS_TRY(zs_write_spatial_proj(attributes, style->spatial_proj || !has_group ? geo : &nothing, err));
+    bool ok = write_gdal_members(attributes, geo);
+    if (writes_cf && is_known) {
+        if (!zs_json_equals(zs_json_get(attributes, "grid_mapping"), style->mapping_name)) {
+            zs_json_remove(attributes, "grid_mapping");
+            ok = ok && zs_json_add_string(attributes, "grid_mapping", style->mapping_name) != NULL;
+        }
+    } else if (!is_known) {
+        zs_json_remove(attributes, "grid_mapping");
+    }
+    return ok ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "no memory for attributes");
+}

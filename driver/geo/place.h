@@ -1,0 +1,42 @@
+/* geo/place.h: where one array lies, said in the conventions that its store uses. Internal to the room; what update.h and
+ * overviews.h are made of. */
+#ifndef ZS_GEO_PLACE_H
+#define ZS_GEO_PLACE_H
+
+#include "geo/axes.h"
+#include "geo/georef.h"
+#include "geo/write.h"
+
+/* The conventions an array's place is said in. */
+struct zs_place_style {
+    bool spatial_proj;       /* members of spatial: and proj: on the array, its groups or multiscales entries */
+    bool cf;                 /* a grid mapping, or coordinate variables of X and Y */
+    bool drops_coordinates;  /* coordinate variables of X and Y go when there is no transform (else only a rotation drops them) */
+    bool is_default;         /* the store uses none, so all of them */
+    const char *mapping_name; /* of the grid mapping variable; borrowed */
+};
+
+/* Finds what the array's store uses; everything where it uses nothing. `mapping_name` is borrowed from a node. */
+void zs_place_style_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, struct zs_place_style *style);
+
+/* The place of the array as a zs_georef_out. Borrows from the arguments. */
+struct zs_georef_out zs_place_out(const struct zs_node *node, struct zs_axes axes, const struct zs_georef *georef);
+
+/* Says it: attributes of the array, and in its own group grid mapping and coordinate variables, made where there are none.
+ * Documents change in memory (zs_hierarchy_flush()), values of coordinates in the store. */
+enum zs_status zs_place_write(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                              const struct zs_place_style *style, const struct zs_georef_out *geo,
+                              struct zs_error *err) ZS_MUST_CHECK;
+
+/* Whether attributes have any member of spatial: (or proj:). */
+bool zs_has_spatial_members(const zs_json *members);
+bool zs_has_proj_members(const zs_json *members);
+
+/* An array of the group that holds `node`, by name; NULL when there is none. */
+const struct zs_node *zs_sibling(struct zs_hierarchy *h, const struct zs_node *node, const char *name);
+
+/* Adds a node made of `document` (taken over) at `path`; *node is borrowed from the hierarchy. */
+enum zs_status zs_add_document(struct zs_hierarchy *h, const char *path, zs_json *document, const struct zs_node **node,
+                               struct zs_error *err) ZS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,362 @@
+#include "geo/update.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "geo/bands.h"
+#include "geo/conventions.h"
+#include "geo/layout.h"
+#include "geo/meaning_parts.h"
+#include "geo/overviews.h"
+#include "geo/place.h"
+
+static enum zs_status no_memory(struct zs_error *err)
+{
+    return zs_fail(err, ZS_NO_MEMORY, "no memory for attributes");
+}
+
+/* ---- The array and its relatives ---- */
+
+/* An array that is to be changed with another. */
+struct relative {
+    const struct zs_node *node;
+    struct zs_axes axes;
+    struct zs_place_style style;
+};
+struct relatives {
+    struct relative *list;
+    size_t count;
+};
+
+static enum zs_status add_relative(struct relatives *r, struct relative relative, struct zs_error *err)
+{
+    for (size_t i = 0; i < r->count; i++)
+        if (r->list[i].node == relative.node)
+            return ZS_OK;
+    struct relative *grown = realloc(r->list, (r->count + 1) * sizeof *grown);
+    if (grown == NULL)
+        return no_memory(err);
+    r->list = grown;
+    r->list[r->count++] = relative;
+    return ZS_OK;
+}
+
+/* Adds an array and its overviews. With `style` those that use no convention of their own follow it. */
+static enum zs_status add_family(struct zs_hierarchy *h, struct relatives *r, const struct zs_node *node, struct zs_axes axes,
+                                 const struct zs_place_style *style, struct zs_error *err)
+{
+    char **paths;
+    size_t count;
+    struct relative base = {.node = node, .axes = axes};
+    if (style != NULL)
+        base.style = *style;
+    ZS_TRY(add_relative(r, base, err));
+    ZS_TRY(zs_overviews_find(h, node, axes, &paths, &count, err));
+    enum zs_status status = ZS_OK;
+    for (size_t i = 0; i < count && status == ZS_OK; i++) {
+        struct relative level = {.axes = axes};
+        if (zs_hierarchy_node(h, paths[i], &level.node, NULL) != ZS_OK)
+            continue;
+        if (style != NULL) {
+            zs_place_style_find(h, level.node, axes, &level.style);
+            if (level.style.is_default)
+                level.style = *style;
+            level.style.drops_coordinates = style->drops_coordinates;
+        }
+        status = add_relative(r, level, err);
+    }
+    zs_paths_free(paths, count);
+    return status;
+}
+
+/* The dimension of `node` with this name and size, -1 when it has none. */
+static int same_dimension(const struct zs_node *node, const char *name, uint64_t size)
+{
+    for (int d = 0; d < node->array->ndim && name != NULL; d++) {
+        const char *theirs = zs_dimension_name(node, d);
+        if (theirs != NULL && strcmp(theirs, name) == 0)
+            return node->array->shape[d] == size ? d : -1;
+    }
+    return -1;
+}
+
+/* Adds the arrays of the same group that have the same X and Y: they share the coordinate variables. */
+static enum zs_status add_siblings(struct zs_hierarchy *h, struct relatives *r, const struct zs_node *node, struct zs_axes axes,
+                                   const struct zs_place_style *style, struct zs_error *err)
+{
+    const struct zs_node **nodes = NULL;
+    size_t count = 0;
+    const char *x = zs_dimension_name(node, axes.x), *y = zs_dimension_name(node, axes.y);
+    char *group = x != NULL && y != NULL ? zs_path_parent(node->path) : NULL;
+    if (group == NULL)
+        return ZS_OK;
+    enum zs_status status = ZS_OK;
+    if (zs_hierarchy_list(h, &nodes, &count, NULL) != ZS_OK) /* what cannot be listed shares nothing we know of */
+        count = 0;
+    for (size_t i = 0; i < count && status == ZS_OK; i++) {
+        const struct zs_node *other = nodes[i];
+        const char *below = zs_path_below(group, other->path);
+        if (other == node || below == NULL || strchr(below, '/') != NULL || other->array == NULL || other->array->ndim < 2)
+            continue;
+        const struct zs_axes theirs = {same_dimension(other, x, node->array->shape[axes.x]),
+                                       same_dimension(other, y, node->array->shape[axes.y])};
+        struct zs_place_style own;
+        if (theirs.x < 0 || theirs.y < 0)
+            continue;
+        zs_place_style_find(h, other, theirs, &own);
+        own.drops_coordinates = style->drops_coordinates;
+        if (!own.is_default)
+            status = add_family(h, r, other, theirs, &own, err);
+    }
+    free(nodes);
+    free(group);
+    return status;
+}
+
+/* ---- Groups ---- */
+
+/* What a group says of the arrays in it, as far as it says it. */
+static enum zs_status write_group(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_georef_out *geo,
+                                  struct zs_error *err)
+{
+    const zs_json *members = group->attributes;
+    double shape[2];
+    const bool has_spatial = zs_json_get(members, "spatial:transform") != NULL || zs_json_get(members, "spatial:bbox") != NULL;
+    const bool has_proj = zs_has_proj_members(members);
+    if (!has_spatial && !has_proj)
+        return ZS_OK;
+    if (zs_json_doubles(zs_json_get(members, "spatial:shape"), shape, 2) &&
+        (shape[0] != (double)geo->height || shape[1] != (double)geo->width))
+        return ZS_OK; /* of another array */
+    struct zs_georef_out said = *geo;
+    said.has_transform = geo->has_transform && has_spatial;
+    zs_json *attributes;
+    ZS_TRY(zs_hierarchy_edit(h, group, &attributes, err));
+    return zs_write_spatial_proj(attributes, &said, err);
+}
+
+/* Size of a level: that of its array, else as its entry says. */
+static bool level_size(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_level *level,
+                       const struct zs_node *base, struct zs_axes axes, uint64_t *width, uint64_t *height)
+{
+    const struct zs_node *node;
+    if (zs_hierarchy_node_at(h, group->path, level->asset, &node, NULL) == ZS_OK &&
+        (node->type == ZS_NODE_ARRAY ||
+         zs_hierarchy_node_at(h, node->path, zs_path_name(base->path), &node, NULL) == ZS_OK) &&
+        node->array != NULL && node->array->ndim == base->array->ndim) {
+        *width = node->array->shape[axes.x];
+        *height = node->array->shape[axes.y];
+    } else {
+        const zs_json *shape = zs_json_get(level->entry, "spatial:shape");
+        if (!zs_json_uint64(zs_json_at(shape, 0), height) || !zs_json_uint64(zs_json_at(shape, 1), width))
+            return false;
+    }
+    return *width > 0 && *height > 0;
+}
+
+/* The entries of a group's multiscales that list the array. */
+static enum zs_status write_entries(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_node *node,
+                                    struct zs_axes axes, const struct zs_georef_out *geo, struct zs_error *err)
+{
+    struct zs_layout layout;
+    const char *below = zs_path_below(group->path, node->path);
+    zs_json *attributes;
+    if (below == NULL || !zs_layout_read(group->attributes, 0, &layout) || layout.is_ome || zs_layout_find(&layout, below) < 0)
+        return ZS_OK;
+    ZS_TRY(zs_hierarchy_edit(h, group, &attributes, err));
+    for (int i = 0; i < layout.count; i++) {
+        uint64_t width, height;
+        struct zs_georef_out at = *geo;
+        if (level_size(h, group, &layout.level[i], node, axes, &width, &height))
+            at = zs_georef_at_size(geo, width, height);
+        else
+            at.has_transform = false;
+        /* Part of the attributes that are being edited. */
+        ZS_TRY(zs_write_level_place((zs_json *)(uintptr_t)layout.level[i].entry, &at, err));
+    }
+    return ZS_OK;
+}
+
+static enum zs_status write_groups(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                                   const struct zs_georef_out *geo, struct zs_error *err)
+{
+    struct zs_scope scope;
+    zs_scope_find(h, node, &scope);
+    for (int i = 0; i < scope.places; i++) {
+        const struct zs_place *place = &scope.place[i];
+        if (place->kind == ZS_PLACE_GROUP && (!place->has_layout || place->is_base))
+            ZS_TRY(write_group(h, place->group, geo, err));
+    }
+    for (int g = 0; g < scope.groups; g++)
+        ZS_TRY(write_entries(h, scope.group[g], node, axes, geo, err));
+    return ZS_OK;
+}
+
+/* ---- Georeferencing ---- */
+
+enum zs_status zs_update_georef(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                                const struct zs_georef_update *update, struct zs_error *err)
+{
+    if (node->array == NULL || axes.x < 0 || axes.y < 0)
+        return zs_fail(err, ZS_ARGUMENT, "%s/%s: expected an array of two dimensions and more", zs_hierarchy_store(h)->root,
+                       node->path);
+    struct zs_georef now;
+    struct zs_place_style style;
+    ZS_TRY(zs_georef_read(h, node, axes, &now, err));
+    zs_place_style_find(h, node, axes, &style);
+    /* CF tells a rotation to few: only the convention that GDAL 3.13 reads it from will do. */
+    if (update->has_transform && (update->transform[2] != 0 || update->transform[4] != 0))
+        style.spatial_proj = true;
+    style.drops_coordinates = now.has_transform && !update->has_transform;
+    zs_georef_clear(&now);
+
+    struct zs_georef wanted = {.has_transform = update->has_transform, .pixel_is_point = update->pixel_is_point, .srs = update->srs};
+    memcpy(wanted.transform, update->transform, sizeof wanted.transform);
+    const struct zs_georef_out geo = zs_place_out(node, axes, &wanted);
+
+    /* All is found out before anything is changed. */
+    struct relatives r = {0};
+    enum zs_status status = add_family(h, &r, node, axes, &style, err);
+    if (status == ZS_OK)
+        status = add_siblings(h, &r, node, axes, &style, err);
+    for (size_t i = 0; i < r.count && status == ZS_OK; i++) {
+        const struct relative *one = &r.list[i];
+        struct zs_georef_out at =
+            zs_georef_at_size(&geo, one->node->array->shape[one->axes.x], one->node->array->shape[one->axes.y]);
+        status = zs_place_write(h, one->node, one->axes, &one->style, &at, err);
+        if (status == ZS_OK)
+            status = write_groups(h, one->node, one->axes, &at, err);
+    }
+    free(r.list);
+    return status;
+}
+
+/* ---- Meaning ---- */
+
+/* Nodata of bands that differed, which the array's now goes before. */
+static void remove_band_nodata(zs_json *attributes)
+{
+    zs_json *bands = zs_json_get_mutable(attributes, ZS_BANDS_ATTRIBUTE);
+    for (const zs_json *e = zs_json_first(bands); e != NULL; e = zs_json_next(e))
+        if (zs_json_is_object(e))
+            zs_json_remove((zs_json *)(uintptr_t)e, "nodata"); /* part of the attributes that are being edited */
+}
+
+enum zs_status zs_update_nodata(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, const void *value,
+                                struct zs_error *err)
+{
+    struct relatives r = {0};
+    if (node->array == NULL)
+        return zs_fail(err, ZS_ARGUMENT, "%s/%s: expected an array", zs_hierarchy_store(h)->root, node->path);
+    enum zs_status status = add_family(h, &r, node, axes, NULL, err);
+    for (size_t i = 0; i < r.count && status == ZS_OK; i++) {
+        zs_json *attributes;
+        status = zs_hierarchy_edit(h, r.list[i].node, &attributes, err);
+        if (status != ZS_OK)
+            break;
+        remove_band_nodata(attributes);
+        status = zs_write_nodata(attributes, &r.list[i].node->array->dtype, value, err);
+    }
+    free(r.list);
+    return status;
+}
+
+enum zs_status zs_update_bands(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                               const struct zs_meaning *bands, size_t count, struct zs_error *err)
+{
+    struct relatives r = {0};
+    if (node->array == NULL)
+        return zs_fail(err, ZS_ARGUMENT, "%s/%s: expected an array", zs_hierarchy_store(h)->root, node->path);
+    enum zs_status status = add_family(h, &r, node, axes, NULL, err);
+    for (size_t i = 0; i < r.count && status == ZS_OK; i++) {
+        zs_json *attributes;
+        status = zs_hierarchy_edit(h, r.list[i].node, &attributes, err);
+        if (status == ZS_OK)
+            status = zs_write_band_meanings(attributes, &r.list[i].node->array->dtype, bands, count, err);
+    }
+    free(r.list);
+    return status;
+}
+
+enum zs_status zs_update_description(struct zs_hierarchy *h, const struct zs_node *node, const char *description,
+                                     struct zs_error *err)
+{
+    zs_json *attributes;
+    ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
+    zs_json_remove(attributes, "long_name");
+    if (description == NULL || description[0] == '\0') {
+        zs_json_remove(attributes, "standard_name");
+        return ZS_OK;
+    }
+    return zs_json_add_string(attributes, "long_name", description) != NULL ? ZS_OK : no_memory(err);
+}
+
+/* ---- Metadata ---- */
+
+/* Whether an attribute is one that zs_update_metadata() may take away. */
+static bool is_plain(const char *name)
+{
+    return name != NULL && name[0] != '\0' && !zs_is_convention_attribute(name) && strcmp(name, "long_name") != 0 &&
+           strcmp(name, "standard_name") != 0;
+}
+
+static bool is_in_list(const char *const *metadata, const char *item)
+{
+    for (; metadata != NULL && *metadata != NULL; metadata++)
+        if (strcmp(*metadata, item) == 0)
+            return true;
+    return false;
+}
+
+/* Removes the plain attributes that are not in the list as they are. */
+static enum zs_status remove_others(zs_json *attributes, const char *const *metadata, struct zs_error *err)
+{
+    const zs_json *next;
+    for (const zs_json *a = zs_json_first(attributes); a != NULL; a = next) {
+        next = zs_json_next(a);
+        if (!is_plain(zs_json_name(a)))
+            continue;
+        char *item = zs_metadata_item(zs_json_name(a), a);
+        if (item == NULL)
+            return no_memory(err);
+        const bool is_kept = is_in_list(metadata, item);
+        free(item);
+        if (!is_kept)
+            zs_json_remove(attributes, zs_json_name(a));
+    }
+    return ZS_OK;
+}
+
+enum zs_status zs_update_metadata(struct zs_hierarchy *h, const struct zs_node *node, const char *const *metadata,
+                                  struct zs_error *err)
+{
+    zs_json *attributes;
+    ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
+    ZS_TRY(remove_others(attributes, metadata, err));
+    for (; metadata != NULL && *metadata != NULL; metadata++) {
+        const char *equals = strchr(*metadata, '=');
+        if (equals == NULL || equals == *metadata)
+            continue;
+        char *name = zs_strndup(*metadata, (size_t)(equals - *metadata));
+        bool ok = name != NULL;
+        if (ok && is_plain(name) && zs_json_get(attributes, name) == NULL)
+            ok = zs_json_add_string(attributes, name, equals + 1) != NULL;
+        free(name);
+        if (!ok)
+            return no_memory(err);
+    }
+    return ZS_OK;
+}
+
+/* ---- The flush ---- */
+
+enum zs_status zs_update_flush(struct zs_hierarchy *h, struct zs_error *err)
+{
+    return zs_hierarchy_flush(h, err);
+}
+
+bool zs_update_is_pending(const struct zs_hierarchy *h)
+{
+    return zs_hierarchy_is_changed(h);
+}

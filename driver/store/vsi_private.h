@@ -1,0 +1,29 @@
+/* store/vsi_private.h: what http.c takes from vsi.c, the only file that knows cpl_vsi.h. */
+#ifndef ZS_STORE_VSI_PRIVATE_H
+#define ZS_STORE_VSI_PRIVATE_H
+
+#include "store/store.h"
+
+/* GDAL's error state and settings around our calls into it: nothing is printed, and no error is left behind. */
+struct zs_vsi_quiet {
+    int type, number;
+    char *message;
+    bool readdir_set; /* a thread-local setting to take back */
+};
+void zs_vsi_quiet_begin(struct zs_vsi_quiet *q, const struct zs_store *store);
+void zs_vsi_quiet_end(struct zs_vsi_quiet *q);
+
+/* The name of an object in GDAL's virtual file systems; NULL without memory, freed with free(). */
+char *zs_vsi_path(const struct zs_store *store, const char *key);
+
+/* What GDAL was told for this path or for all: GDAL_HTTP_HEADERS and the like. NULL when nothing; borrowed, for now. */
+const char *zs_vsi_option(const char *path, const char *name);
+
+/* The URL under which a plain GET finds an object of /vsis3/, /vsigs/ or /vsiaz/, signed where its settings ask for that. NULL when
+ * GDAL cannot tell, and without memory; freed with free(). */
+char *zs_vsi_object_url(const char *path);
+
+/* http.c: puts plain GET requests before a store of vsi.c that can be read so, and takes it over; else *store = vsi. */
+enum zs_status zs_store_over_http(struct zs_store *vsi, struct zs_store **store, struct zs_error *err) ZS_MUST_CHECK;
+
+#endif

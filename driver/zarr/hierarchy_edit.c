@@ -1,0 +1,381 @@
+/* Changing the documents of a store that is there. They change in memory first; the flush reads each zarr.json again and puts
+ * into it what was changed alone, so that whatever else is in the file, or came to it meanwhile, stays. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "zarr/document.h"
+#include "zarr/hierarchy_private.h"
+
+/* ---- What is to be written ---- */
+
+/* Notes that `path` is to be written, or removed. The latest word counts, but for attributes of a node that is new. */
+static enum zs_status note(struct zs_hierarchy *h, const char *path, enum zs_change_kind kind, struct zs_error *err)
+{
+    for (size_t i = 0; i < h->change_count; i++)
+        if (strcmp(h->changes[i].path, path) == 0) {
+            if (!(kind == ZS_CHANGE_ATTRIBUTES && h->changes[i].kind == ZS_CHANGE_WHOLE))
+                h->changes[i].kind = kind;
+            h->changes[i].was_removed |= kind == ZS_CHANGE_REMOVED;
+            return ZS_OK;
+        }
+    struct zs_change *grown = realloc(h->changes, (h->change_count + 1) * sizeof *grown);
+    if (grown != NULL)
+        h->changes = grown;
+    char *copy = zs_strdup(path);
+    if (grown == NULL || copy == NULL) {
+        free(copy);
+        return zs_fail(err, ZS_NO_MEMORY, "cannot note a change of %s", path);
+    }
+    h->changes[h->change_count++] = (struct zs_change){copy, kind, kind == ZS_CHANGE_REMOVED};
+    return ZS_OK;
+}
+
+/* Keeps a node that is no longer in the table until the hierarchy is freed: others may hold pointers to it. */
+static enum zs_status retire(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err)
+{
+    struct zs_node **grown = realloc(h->retired, (h->retired_count + 1) * sizeof *grown);
+    if (grown == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
+    h->retired = grown;
+    h->retired[h->retired_count++] = node;
+    return ZS_OK;
+}
+
+static void forget_listing(struct zs_hierarchy *h)
+{
+    free(h->listing);
+    h->listing = NULL;
+    h->listing_count = 0;
+}
+
+static bool is_at_or_below(const char *path, const char *ancestor)
+{
+    const size_t n = strlen(ancestor);
+    return n == 0 || (strncmp(path, ancestor, n) == 0 && (path[n] == '/' || path[n] == '\0'));
+}
+
+enum zs_status zs_hierarchy_edit(struct zs_hierarchy *h, const struct zs_node *node, zs_json **attributes,
+                                 struct zs_error *err)
+{
+    struct zs_node *mine = (struct zs_node *)(uintptr_t)node; /* const for those who borrow it */
+    if (mine->document == NULL) { /* an implicit group becomes one that is there */
+        mine->document = zs_group_document();
+        mine->owns_document = true;
+    }
+    zs_json *a = zs_json_get_mutable(mine->document, "attributes");
+    if (a != NULL && !zs_json_is_object(a)) {
+        zs_json_remove(mine->document, "attributes");
+        a = NULL;
+    }
+    if (a == NULL)
+        a = zs_json_add_object(mine->document, "attributes");
+    if (a == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "%s: no memory for its attributes", node->path);
+    ZS_TRY(note(h, node->path, mine->is_implicit ? ZS_CHANGE_WHOLE : ZS_CHANGE_ATTRIBUTES, err));
+    mine->is_implicit = false;
+    mine->attributes = a;
+    *attributes = a;
+    return ZS_OK;
+}
+
+/* Takes the node out of an entry, which then says that nothing is there. */
+static enum zs_status vacate(struct zs_hierarchy *h, struct zs_hierarchy_entry *entry, struct zs_error *err)
+{
+    if (entry->node == NULL)
+        return ZS_OK;
+    char *message = zs_format("%s: there is no array or group \"%s\"", h->store->root, entry->path);
+    enum zs_status status = message != NULL ? retire(h, entry->node, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a message");
+    if (status != ZS_OK) {
+        free(message);
+        return status;
+    }
+    entry->node = NULL;
+    entry->status = ZS_NOT_FOUND;
+    free(entry->message);
+    entry->message = message;
+    return ZS_OK;
+}
+
+enum zs_status zs_hierarchy_add(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err)
+{
+    struct zs_hierarchy_entry entry = {.path = zs_strdup(node->path), .node = node};
+    enum zs_status status = entry.path != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
+    for (size_t i = 0; i < h->count && status == ZS_OK; i++)
+        if (strcmp(h->entries[i].path, node->path) == 0)
+            status = vacate(h, &h->entries[i], err);
+    if (status == ZS_OK)
+        status = note(h, node->path, ZS_CHANGE_WHOLE, err);
+    if (status == ZS_OK && zs_hierarchy_insert(h, entry) == NULL)
+        status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
+    if (status != ZS_OK)
+        zs_hierarchy_entry_free(&entry);
+    else
+        forget_listing(h);
+    return status;
+}
+
+enum zs_status zs_hierarchy_remove(struct zs_hierarchy *h, const char *path, struct zs_error *err)
+{
+    if (path[0] == '\0')
+        return zs_fail(err, ZS_ARGUMENT, "the root of a store cannot be removed from it");
+    for (size_t i = 0; i < h->count; i++)
+        if (is_at_or_below(h->entries[i].path, path))
+            ZS_TRY(vacate(h, &h->entries[i], err));
+    /* What was to be written below is not any more: the tree goes as one. */
+    for (size_t i = 0; i < h->change_count;) {
+        if (!is_at_or_below(h->changes[i].path, path)) {
+            i++;
+            continue;
+        }
+        free(h->changes[i].path);
+        h->changes[i] = h->changes[--h->change_count];
+    }
+    forget_listing(h);
+    return note(h, path, ZS_CHANGE_REMOVED, err);
+}
+
+bool zs_hierarchy_is_changed(const struct zs_hierarchy *h)
+{
+    return h->change_count > 0;
+}
+
+/* ---- The flush ---- */
+
+static char *document_key(const char *path)
+{
+    return path[0] != '\0' ? zs_format("%s/zarr.json", path) : zs_strdup("zarr.json");
+}
+
+/* The document at `path` as the store has it now, NULL when it has none. */
+static enum zs_status load(struct zs_store *store, const char *path, zs_json **document, struct zs_error *err)
+{
+    *document = NULL;
+    char *key = document_key(path);
+    if (key == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    struct zs_buffer text = {0};
+    enum zs_status status = zs_store_get(store, key, ZS_JSON_MAX_BYTES, &text, err);
+    if (status == ZS_OK) {
+        status = zs_json_parse((const char *)text.data, text.size, document, err);
+        if (status != ZS_OK)
+            status = zs_fail_in(err, status, "%s/%s", store->root, key);
+    } else if (status == ZS_NOT_FOUND) {
+        status = ZS_OK;
+    }
+    zs_buffer_free(&text);
+    free(key);
+    return status;
+}
+
+static enum zs_status put(struct zs_store *store, const char *path, const zs_json *document, struct zs_error *err)
+{
+    char *key = document_key(path);
+    char *text = zs_json_print_pretty(document);
+    const enum zs_status status = key != NULL && text != NULL
+                                      ? zs_store_put(store, key, text, strlen(text), err)
+                                      : zs_fail(err, ZS_NO_MEMORY, "cannot write the metadata of %s", path);
+    free(key);
+    free(text);
+    return status;
+}
+
+/* The node's document into *document, which is what is there of it: its attributes, or all of it. */
+static bool merge(zs_json **document, const struct zs_node *node, enum zs_change_kind kind)
+{
+    if (kind == ZS_CHANGE_ATTRIBUTES && zs_json_is_object(*document))
+        return zs_json_set(*document, "attributes", zs_json_copy(node->attributes)) != NULL;
+    zs_json_free(*document);
+    *document = zs_json_copy(node->document);
+    return *document != NULL;
+}
+
+/* The same in an object of documents by path. */
+static bool merge_member(zs_json *metadata, const char *name, const struct zs_node *node, enum zs_change_kind kind)
+{
+    zs_json *member = zs_json_get_mutable(metadata, name);
+    if (kind == ZS_CHANGE_ATTRIBUTES && zs_json_is_object(member))
+        return zs_json_set(member, "attributes", zs_json_copy(node->attributes)) != NULL;
+    zs_json *copy = zs_json_copy(node->document);
+    /* The root of a consolidated store holds the documents of all: not to be nested. */
+    zs_json_remove(copy, "consolidated_metadata");
+    return copy != NULL && zs_json_set(metadata, name, copy) != NULL;
+}
+
+static void remove_members(zs_json *metadata, const char *path)
+{
+    const zs_json *next;
+    for (const zs_json *m = zs_json_first(metadata); m != NULL; m = next) {
+        next = zs_json_next(m);
+        if (is_at_or_below(zs_json_name(m), path))
+            zs_json_remove(metadata, zs_json_name(m));
+    }
+}
+
+static const struct zs_node *known_node(const struct zs_hierarchy *h, const char *path)
+{
+    for (size_t i = 0; i < h->count; i++)
+        if (strcmp(h->entries[i].path, path) == 0)
+            return h->entries[i].node;
+    return NULL;
+}
+
+/* Puts 0-d arrays before the others (zarr/document.h says why). */
+static bool put_scalars_first(zs_json *consolidated)
+{
+    const zs_json *metadata = zs_json_get(consolidated, "metadata");
+    zs_json *sorted = zs_json_new_object();
+    bool ok = sorted != NULL;
+    for (int pass = 0; pass < 2; pass++)
+        for (const zs_json *m = zs_json_first(metadata); m != NULL && ok; m = zs_json_next(m))
+            if (zs_document_is_scalar(m) == (pass == 0))
+                ok = zs_json_add(sorted, zs_json_name(m), zs_json_copy(m)) != NULL;
+    if (!ok) {
+        zs_json_free(sorted);
+        return false;
+    }
+    return zs_json_set(consolidated, "metadata", sorted) != NULL;
+}
+
+/* Brings inline consolidated metadata of the group at `path` in step with what changed below. Empty ones are not in use,
+ * and a first entry would hide all that they do not list. */
+static enum zs_status update_consolidated(struct zs_hierarchy *h, const char *path, zs_json *document, bool *is_changed,
+                                          struct zs_error *err)
+{
+    zs_json *consolidated = zs_json_get_mutable(document, "consolidated_metadata");
+    zs_json *metadata = zs_json_get_mutable(consolidated, "metadata");
+    if (!zs_json_is_object(metadata) || zs_json_size(metadata) == 0)
+        return ZS_OK;
+    const size_t n = path[0] != '\0' ? strlen(path) + 1 : 0;
+    /* Removals first: a path may have been removed and come back. */
+    for (size_t i = 0; i < h->change_count; i++) {
+        const struct zs_change *c = &h->changes[i];
+        if (c->was_removed && is_at_or_below(c->path, path) && strlen(c->path) > n) {
+            remove_members(metadata, c->path + n);
+            *is_changed = true;
+        }
+    }
+    bool has_scalar = false;
+    for (size_t i = 0; i < h->change_count; i++) {
+        const struct zs_change *c = &h->changes[i];
+        const struct zs_node *node = known_node(h, c->path);
+        if (c->kind == ZS_CHANGE_REMOVED || node == NULL || !is_at_or_below(c->path, path) || strlen(c->path) <= n)
+            continue;
+        if (!merge_member(metadata, c->path + n, node, c->kind))
+            return zs_fail(err, ZS_NO_MEMORY, "cannot build consolidated metadata");
+        has_scalar = has_scalar || zs_document_is_scalar(node->document);
+        *is_changed = true;
+    }
+    if (has_scalar && !put_scalars_first(consolidated))
+        return zs_fail(err, ZS_NO_MEMORY, "cannot build consolidated metadata");
+    return ZS_OK;
+}
+
+/* Writes what changed in the document at `path`: the node itself, or what it consolidates. */
+static enum zs_status flush_document(struct zs_hierarchy *h, const char *path, struct zs_error *err)
+{
+    zs_json *document;
+    ZS_TRY(load(h->store, path, &document, err));
+    bool is_changed = false;
+    enum zs_status status = ZS_OK;
+    for (size_t i = 0; i < h->change_count && status == ZS_OK; i++) {
+        const struct zs_change *c = &h->changes[i];
+        const struct zs_node *node = strcmp(c->path, path) == 0 ? known_node(h, path) : NULL;
+        if (node == NULL || c->kind == ZS_CHANGE_REMOVED)
+            continue;
+        is_changed = true;
+        if (!merge(&document, node, c->kind))
+            status = zs_fail(err, ZS_NO_MEMORY, "cannot build the metadata of %s", path);
+    }
+    if (status == ZS_OK && document != NULL)
+        status = update_consolidated(h, path, document, &is_changed, err);
+    if (status == ZS_OK && is_changed)
+        status = put(h->store, path, document, err);
+    zs_json_free(document);
+    return status;
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+    return zs_path_compare(*(char *const *)b, *(char *const *)a); /* what is below a group comes before it */
+}
+
+/* The paths that changed, and all groups above them, without doubles, in the order in which they are written. */
+static enum zs_status list_documents(const struct zs_hierarchy *h, char ***paths, size_t *count, struct zs_error *err)
+{
+    size_t n = 0, capacity = 0;
+    char **list = NULL;
+    bool ok = true;
+    for (size_t i = 0; i < h->change_count && ok; i++)
+        for (char *path = zs_strdup(h->changes[i].path); (ok = ok && (path != NULL || n > 0)) && path != NULL;) {
+            if (n == capacity) {
+                capacity = capacity == 0 ? 32 : 2 * capacity;
+                char **grown = realloc(list, capacity * sizeof *grown);
+                if (grown == NULL) {
+                    free(path);
+                    ok = false;
+                    break;
+                }
+                list = grown;
+            }
+            list[n++] = path;
+            path = zs_path_parent(path); /* without memory a group's documents stay as they were: seen below */
+            ok = path != NULL || list[n - 1][0] == '\0';
+        }
+    if (!ok) {
+        for (size_t i = 0; i < n; i++)
+            free(list[i]);
+        free(list);
+        return zs_fail(err, ZS_NO_MEMORY, "cannot list what has changed");
+    }
+    if (n > 1)
+        qsort(list, n, sizeof *list, compare_paths);
+    *count = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (*count > 0 && strcmp(list[*count - 1], list[i]) == 0)
+            free(list[i]);
+        else
+            list[(*count)++] = list[i];
+    }
+    *paths = list;
+    return ZS_OK;
+}
+
+/* A tree goes when nothing speaks of it any more. A store that cannot be listed keeps its chunks, without a document. */
+static enum zs_status remove_tree(struct zs_store *store, const char *path, struct zs_error *err)
+{
+    char *key = document_key(path);
+    enum zs_status status = key != NULL ? zs_store_remove(store, key, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    free(key);
+    if (status != ZS_OK)
+        return status;
+    status = zs_store_remove_tree(store, path, err);
+    return status == ZS_UNSUPPORTED ? ZS_OK : status;
+}
+
+enum zs_status zs_hierarchy_flush(struct zs_hierarchy *h, struct zs_error *err)
+{
+    if (h->change_count == 0)
+        return ZS_OK;
+    char **paths = NULL;
+    size_t count = 0;
+    enum zs_status status = list_documents(h, &paths, &count, err);
+    for (size_t i = 0; i < count && status == ZS_OK; i++)
+        status = flush_document(h, paths[i], err);
+    for (size_t i = 0; i < h->change_count && status == ZS_OK; i++)
+        if (h->changes[i].kind == ZS_CHANGE_REMOVED)
+            status = remove_tree(h->store, h->changes[i].path, err);
+    for (size_t i = 0; i < count; i++)
+        free(paths[i]);
+    free(paths);
+    if (status == ZS_OK) /* else all is tried again: writing a document twice does no harm */
+        zs_hierarchy_forget_changes(h);
+    return status;
+}
+
+void zs_hierarchy_forget_changes(struct zs_hierarchy *h)
+{
+    while (h->change_count > 0)
+        free(h->changes[--h->change_count].path);
+    free(h->changes);
+    h->changes = NULL;
+}
