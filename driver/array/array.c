@@ -22,6 +22,14 @@ static void object_close(void *object)
     zs_object_close(object);
 }
 
+void zs_array_lock(struct zs_array *a, bool shared)
+{
+    /* Held while waiting: a writer lets no new reader in front of it, or it might wait for ever. */
+    (void)pthread_mutex_lock(&a->gate);
+    (void)(shared ? pthread_rwlock_rdlock : pthread_rwlock_wrlock)(&a->lock);
+    (void)pthread_mutex_unlock(&a->gate);
+}
+
 uint64_t zs_chunk_number(const struct zs_array *a, int k, const uint64_t *position)
 {
     uint64_t number = 0;
@@ -107,6 +115,7 @@ enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *no
     struct zs_array *a = zs_calloc(1, sizeof *a);
     if (a == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an array");
+    (void)pthread_mutex_init(&a->gate, NULL);
     (void)pthread_rwlock_init(&a->lock, NULL);
     a->store = store;
     a->node = node;
@@ -172,6 +181,7 @@ void zs_array_close(struct zs_array *a)
     zs_hierarchy_free(a->own_hierarchy);
     zs_store_free(a->own_store);
     (void)pthread_rwlock_destroy(&a->lock);
+    (void)pthread_mutex_destroy(&a->gate);
     free(a);
 }
 

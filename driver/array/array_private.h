@@ -26,6 +26,7 @@ struct zs_array {
     struct zs_cache *indexes; /* space k: indexes of level-k shards */
     struct zs_cache *objects; /* space 0: opened shard objects, each counting as one byte */
 
+    pthread_mutex_t gate;   /* of zs_array_lock() */
     pthread_rwlock_t lock;  /* shared by reads until the first write, from then on held by one call at a time */
     struct zs_edits *edits; /* what was written and not flushed (edits.h); NULL until the first write */
     bool is_new;            /* created by this process: there is no older shard to look for */
@@ -41,6 +42,9 @@ struct zs_blob {
     uint64_t version; /* of a shard: no two loads have the same, so that an index is never used with other bytes than its own */
     unsigned char data[];
 };
+
+/* Takes the array's lock, alone or together with others who share it; released with pthread_rwlock_unlock(&a->lock). */
+void zs_array_lock(struct zs_array *a, bool shared);
 
 /* Linear number of a chunk of level `k`, in C order of the array's dimensions, and back. */
 uint64_t zs_chunk_number(const struct zs_array *a, int k, const uint64_t *position);

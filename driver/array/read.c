@@ -561,7 +561,7 @@ enum zs_status zs_read_windows_locked(struct zs_array *a, const struct zs_window
 enum zs_status zs_array_read_windows(struct zs_array *a, const struct zs_window *windows, size_t n, zs_convert_fn convert,
                                      void *ctx, struct zs_error *err)
 {
-    (void)pthread_rwlock_rdlock(&a->lock);
+    zs_array_lock(a, true);
     const bool has_edits = a->edits != NULL;
     if (!has_edits) {
         const enum zs_status status = zs_read_windows_locked(a, windows, n, convert, ctx, err);
@@ -569,7 +569,7 @@ enum zs_status zs_array_read_windows(struct zs_array *a, const struct zs_window 
         return status;
     }
     (void)pthread_rwlock_unlock(&a->lock);
-    (void)pthread_rwlock_wrlock(&a->lock); /* edits stay until the array is closed */
+    zs_array_lock(a, false); /* edits stay until the array is closed */
     /* Whole shards that are dirty have no chunks to look into. */
     enum zs_status status = a->edits->level == a->chain.count - 1 ? ZS_OK : zs_edits_flush(a, err);
     if (status == ZS_OK)

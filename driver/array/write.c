@@ -439,7 +439,7 @@ enum zs_status zs_array_write_windows(struct zs_array *a, const struct zs_window
     if (convert == NULL && item_size != a->meta->dtype.size)
         return zs_fail(err, ZS_ARGUMENT, "item_size: expected the array's %zu bytes, found %zu", a->meta->dtype.size, item_size);
     struct zs_edits *e;
-    (void)pthread_rwlock_wrlock(&a->lock);
+    zs_array_lock(a, false);
     enum zs_status status = zs_edits_get(a, &e, err);
     for (size_t i = 0; i < n && status == ZS_OK; i++)
         status = write_window(a, &windows[i], item_size, convert, ctx, err);
@@ -463,7 +463,7 @@ enum zs_status zs_edits_flush(struct zs_array *a, struct zs_error *err)
 
 enum zs_status zs_array_flush(struct zs_array *a, struct zs_error *err)
 {
-    (void)pthread_rwlock_wrlock(&a->lock);
+    zs_array_lock(a, false);
     const enum zs_status status = a->edits != NULL ? zs_edits_flush(a, err) : ZS_OK;
     (void)pthread_rwlock_unlock(&a->lock);
     return status;

@@ -233,7 +233,7 @@ GDALColorInterp ShardedZarrRasterBand::GetColorInterpretation()
     if (m.colour_table != nullptr)
         return GCI_PaletteIndex;
     auto &ds = Dataset();
-    enum zs_colour colour = m.colour;
+    enum zs_colour colour = m.colour != ZS_COLOUR_NONE ? m.colour : zs_colour_of_name(m.description);
     if (colour == ZS_COLOUR_NONE && !ds.m_bandDims.empty())
     {
         ds.ReadLabels();

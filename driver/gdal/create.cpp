@@ -64,6 +64,8 @@ class Arrays
 static std::string defaultArrayName(const std::string &store)
 {
     std::string name = CPLGetBasename(store.c_str());
+    if (name.size() > 5 && EQUAL(name.c_str() + name.size() - 5, ".zarr")) // of a .zarr.zip
+        name.resize(name.size() - 5);
     const bool allowed = !name.empty() && name.find_first_not_of('.') != std::string::npos && !STARTS_WITH(name.c_str(), "__");
     return allowed && name != "x" && name != "y" && name != "band" && name != "spatial_ref" ? name : "data";
 }
@@ -131,7 +133,14 @@ static bool startSpec(struct zs_raster_spec &spec, ZSCreationOptions &options, i
     return options.Apply(spec);
 }
 
-/* Sets up the store and its arrays. What is there already must be a store, or nothing. */
+/* Group of a raster in its store: a raster that is appended has one of its own, so that its coordinates meet no others. */
+static std::string groupOf(const ZSCreationOptions &options, const char *array)
+{
+    return options.append ? array : "";
+}
+
+/* Sets up the store and its arrays. What is there already must be a store, or nothing; in a store that is appended to, there must be
+ * nothing of that name. */
 static struct zs_raster *createRaster(const ZSConnection &connection, const ZSCreationOptions &options,
                                       const struct zs_raster_spec &spec, ZSStore &store)
 {
@@ -139,18 +148,29 @@ static struct zs_raster *createRaster(const ZSConnection &connection, const ZSCr
         return nullptr;
     struct zs_error err;
     struct zs_raster *raster = nullptr;
+    const std::string group = groupOf(options, spec.arrays[0].name);
     const struct zs_array_options arrayOptions = {options.threads, static_cast<uint64_t>(GDALGetCacheMax64()) / 4};
-    if (zs_store_open_vsi(connection.store.c_str(), &store.store, &err) == ZS_OK &&
-        zs_raster_create(store.store, "", &spec, &arrayOptions, &raster, &err) == ZS_OK)
+    enum zs_status status = zs_store_open_vsi(connection.store.c_str(), &store.store, &err);
+    if (status == ZS_OK && options.append)
+    {
+        const struct zs_node *node;
+        status = zs_hierarchy_open(store.store, true, &store.hierarchy, &err);
+        if (status == ZS_OK && zs_hierarchy_node(store.hierarchy, group.c_str(), &node, &err) != ZS_NOT_FOUND)
+            status = zs_fail(&err, ZS_ARGUMENT, "%s: there is a /%s already; choose another ARRAY_NAME", connection.store.c_str(), group.c_str());
+    }
+    if (status == ZS_OK)
+        status = zs_raster_create(store.store, group.c_str(), &spec, &arrayOptions, &raster, &err);
+    if (status == ZS_OK)
         return raster;
     zsReport(err);
     return nullptr;
 }
 
 /* Opens a store that was just created, or one array of it, for writing. */
-static GDALDataset *openCreated(const ZSConnection &connection, const char *array, const char *name)
+static GDALDataset *openCreated(const ZSConnection &connection, const std::string &group, const char *array, const char *name)
 {
-    const std::string full = array != nullptr ? connection.SubdatasetName(array) : "SHARDEDZARR:\"" + connection.store + "\"";
+    const std::string path = group + (group.empty() || array == nullptr ? "" : "/") + (array != nullptr ? array : "");
+    const std::string full = path.empty() ? "SHARDEDZARR:\"" + connection.store + "\"" : connection.SubdatasetName(path);
     GDALOpenInfo info(full.c_str(), GA_Update);
     GDALDataset *ds = zsOpen(&info);
     if (ds != nullptr)
@@ -180,13 +200,13 @@ static std::string resamplingFor(GDALDataset &source, const ZSCreationOptions &o
 }
 
 /* Adds overviews to each array of the store. */
-static bool addOverviews(const ZSConnection &connection, const Arrays &arrays, const struct zs_raster_spec &spec,
+static bool addOverviews(const ZSConnection &connection, const std::string &group, const Arrays &arrays, const struct zs_raster_spec &spec,
                          const std::string &resampling, std::vector<int> factors, GDALProgressFunc progress, void *progressData)
 {
     const CPLConfigOptionSetter threads("GDAL_NUM_THREADS", CPLGetConfigOption("GDAL_NUM_THREADS", "ALL_CPUS"), false);
     for (size_t k = 0; k < spec.array_count; k++)
     {
-        std::unique_ptr<GDALDataset> ds(openCreated(connection, arrays.Name(k), ""));
+        std::unique_ptr<GDALDataset> ds(openCreated(connection, group, arrays.Name(k), ""));
         if (ds == nullptr)
             return false;
         const auto n = static_cast<double>(spec.array_count);
@@ -204,7 +224,37 @@ static bool addOverviews(const ZSConnection &connection, const Arrays &arrays, c
     return true;
 }
 
-static GDALDataset *createCopy(const char *name, GDALDataset *source, int, ZSCreateOptions optionList,
+static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict, ZSCreateOptions optionList,
+                               GDALProgressFunc progress, void *progressData);
+
+/* A store in an archive is made beside it and then packed in one go. */
+static GDALDataset *createArchive(const char *name, const ZSConnection &connection, GDALDataset *source, int strict,
+                                  CSLConstList optionList, GDALProgressFunc progress, void *progressData)
+{
+    if (!zsClearPlace(connection.store, false))
+        return nullptr;
+    CPLStringList list(CSLDuplicate(optionList));
+    if (list.FetchNameValue("ARRAY_NAME") == nullptr)
+        list.SetNameValue("ARRAY_NAME", defaultArrayName(connection.store).c_str());
+    const std::string temp = std::string(CPLGenerateTempFilename("shardedzarr")) + ".zarr";
+    std::unique_ptr<GDALDataset> made(createCopy(temp.c_str(), source, strict, list.List(), progress, progressData));
+    bool ok = made != nullptr;
+    made.reset();
+    ok = ok && zsPack(temp, connection.store);
+    zsRemoveStore(temp);
+    if (!ok)
+    {
+        VSIUnlink(connection.store.c_str() + strlen("/vsizip/"));
+        return nullptr;
+    }
+    GDALOpenInfo info(("SHARDEDZARR:\"" + connection.store + "\"").c_str(), GA_ReadOnly);
+    GDALDataset *ds = zsOpen(&info);
+    if (ds != nullptr)
+        ds->SetDescription(name);
+    return ds;
+}
+
+static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict, ZSCreateOptions optionList,
                                GDALProgressFunc progress, void *progressData)
 {
     ZSCreationOptions options;
@@ -213,6 +263,8 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int, ZSCre
         progress = GDALDummyProgress;
     if (!parse(name, optionList, options, connection))
         return nullptr;
+    if (zsIsArchive(connection.store))
+        return createArchive(name, connection, source, strict, optionList, progress, progressData);
     const int bands = source->GetRasterCount();
     if (bands == 0)
     {
@@ -257,6 +309,7 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int, ZSCre
     std::unique_ptr<OGRSpatialReference> srs(source->GetSpatialRef() != nullptr ? source->GetSpatialRef()->Clone() : nullptr);
     spec.srs = srs != nullptr ? OGRSpatialReference::ToHandle(srs.get()) : nullptr;
 
+    const std::string group = groupOf(options, arrays.Name(0));
     const auto factors = options.OverviewFactors(spec);
     // Overviews read and write again: about as much as a third of the pixels.
     const double pixelsShare = factors.empty() ? 1 : 0.75;
@@ -268,7 +321,7 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int, ZSCre
     bool ok = zsCopyPixels(*source, *raster, spec, type, GDALScaledProgress, scaled);
     GDALDestroyScaledProgress(scaled);
     struct zs_error err;
-    if (ok && zs_raster_publish(raster, &err) != ZS_OK)
+    if (ok && zs_raster_publish(raster, store.hierarchy, &err) != ZS_OK)
     {
         zsReport(err);
         ok = false;
@@ -277,14 +330,13 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int, ZSCre
     if (ok && !factors.empty())
     {
         scaled = GDALCreateScaledProgress(pixelsShare, 1, progress, progressData);
-        ok = addOverviews(connection, arrays, spec, resamplingFor(*source, options), factors, GDALScaledProgress, scaled);
+        ok = addOverviews(connection, group, arrays, spec, resamplingFor(*source, options), factors, GDALScaledProgress, scaled);
         GDALDestroyScaledProgress(scaled);
     }
     if (ok)
-        return openCreated(connection, options.single_array ? arrays.Name(0) : nullptr, name);
+        return openCreated(connection, group, options.single_array ? arrays.Name(0) : nullptr, name);
     // What a failed creation made is removed.
-    if (!options.append)
-        zsRemoveStore(connection.store);
+    zsRemoveStore(connection.store + (group.empty() ? "" : "/" + group));
     return nullptr;
 }
 
@@ -301,6 +353,11 @@ static GDALDataset *create(const char *name, int width, int height, int bands, G
         CPLError(CE_Failure, CPLE_NotSupported, "%s: expected at least one band, column and row", name);
         return nullptr;
     }
+    if (zsIsArchive(connection.store))
+    {
+        CPLError(CE_Failure, CPLE_NotSupported, "%s: what is in an archive is written once; copy a finished raster into it", name);
+        return nullptr;
+    }
     struct zs_raster_spec spec = {};
     if (!startSpec(spec, options, width, height, bands, type))
         return nullptr;
@@ -313,13 +370,12 @@ static GDALDataset *create(const char *name, int width, int height, int bands, G
         return nullptr;
     // An empty store reads as its fill value: complete from the start.
     struct zs_error err;
-    const bool ok = zs_raster_publish(raster, &err) == ZS_OK;
+    const bool ok = zs_raster_publish(raster, store.hierarchy, &err) == ZS_OK;
     zs_raster_free(raster);
     if (ok)
-        return openCreated(connection, arrays.Name(0), name);
+        return openCreated(connection, groupOf(options, arrays.Name(0)), arrays.Name(0), name);
     zsReport(err);
-    if (!options.append)
-        zsRemoveStore(connection.store);
+    zsRemoveStore(connection.store + (options.append ? std::string("/") + arrays.Name(0) : ""));
     return nullptr;
 }
 

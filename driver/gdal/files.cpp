@@ -1,5 +1,7 @@
 #include "files.h"
 
+#include <vector>
+
 #include "connection.h"
 
 static bool isStore(const std::string &path)
@@ -22,10 +24,50 @@ static bool isEmptyDirectory(const std::string &path)
     return true;
 }
 
-/* Archives cannot lose files: what is written into them is new. */
-static bool isArchive(const std::string &path)
+bool zsIsArchive(const std::string &path)
 {
-    return STARTS_WITH(path.c_str(), "/vsizip/") || STARTS_WITH(path.c_str(), "/vsitar/") || STARTS_WITH(path.c_str(), "/vsi7z/");
+    return STARTS_WITH(path.c_str(), "/vsizip/");
+}
+
+/* An archive that is a store, or does not exist yet, makes room by going away; any other stays. */
+static bool clearArchive(const std::string &store)
+{
+    const std::string file = store.substr(strlen("/vsizip/"));
+    VSIStatBufL st;
+    if (VSIStatL(file.c_str(), &st) != 0 || (isStore(store) && VSIUnlink(file.c_str()) == 0))
+        return true;
+    CPLError(CE_Failure, CPLE_AppDefined, "%s: exists and is not a zipped Zarr store; it is not overwritten", file.c_str());
+    return false;
+}
+
+bool zsPack(const std::string &from, const std::string &archive)
+{
+    CPLStringList files(VSIReadDirRecursive(from.c_str()));
+    const int root = files.FindString("zarr.json");
+    std::vector<char> buffer(1 << 20);
+    for (int i = 0; i <= files.size(); i++)
+    {
+        const char *name = i == files.size() ? "zarr.json" : files[i];
+        VSIStatBufL st;
+        const std::string path = from + "/" + name;
+        if (i == root || VSIStatL(path.c_str(), &st) != 0 || VSI_ISDIR(st.st_mode))
+            continue;
+        VSILFILE *in = VSIFOpenL(path.c_str(), "rb");
+        VSILFILE *out = in != nullptr ? VSIFOpenL((archive + "/" + name).c_str(), "wb") : nullptr;
+        bool ok = out != nullptr;
+        size_t n;
+        while (ok && (n = VSIFReadL(buffer.data(), 1, buffer.size(), in)) > 0)
+            ok = VSIFWriteL(buffer.data(), 1, n, out) == n;
+        ok = (out == nullptr || VSIFCloseL(out) == 0) && ok;
+        if (in != nullptr)
+            VSIFCloseL(in);
+        if (!ok)
+        {
+            CPLError(CE_Failure, CPLE_FileIO, "%s/%s: cannot be written", archive.c_str(), name);
+            return false;
+        }
+    }
+    return true;
 }
 
 bool zsClearPlace(const std::string &store, bool append)
@@ -37,8 +79,10 @@ bool zsClearPlace(const std::string &store, bool append)
         CPLError(CE_Failure, CPLE_AppDefined, "%s: there is no Zarr store to append to", store.c_str());
         return false;
     }
+    if (zsIsArchive(store))
+        return clearArchive(store);
     VSIStatBufL st;
-    if (isArchive(store) || VSIStatL(store.c_str(), &st) != 0 || isEmptyDirectory(store))
+    if (VSIStatL(store.c_str(), &st) != 0 || isEmptyDirectory(store))
         return true;
     if (!isStore(store))
     {

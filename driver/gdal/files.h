@@ -12,6 +12,11 @@ bool zsClearPlace(const std::string &store, bool append);
 /* Removes what a failed creation left, silently. */
 void zsRemoveStore(const std::string &store);
 
+/* Whether the store lies in an archive, where each file can be written once, one after the other. */
+bool zsIsArchive(const std::string &store);
+/* Copies a finished store into an archive, its root zarr.json last. False (CPLError emitted) on failure. */
+bool zsPack(const std::string &from, const std::string &archive);
+
 /* GDALDriver::pfnDelete, pfnRename, pfnCopyFiles. */
 CPLErr zsDelete(const char *name);
 CPLErr zsRename(const char *newName, const char *oldName);

@@ -224,11 +224,31 @@ static enum zs_status put_document(struct zs_raster *r, const char *path, const 
     return status;
 }
 
-enum zs_status zs_raster_publish(struct zs_raster *r, struct zs_error *err)
+/* Adds the raster's group and all in it to a store that is there. */
+static enum zs_status join_hierarchy(struct zs_raster *r, struct zs_hierarchy *h, struct zs_error *err)
+{
+    for (size_t i = 0; i <= r->count; i++) {
+        /* The group first: what is added below a node that is not there has no place. */
+        char *full = zs_path_join(r->group, i == 0 ? "" : r->documents[i - 1].path);
+        zs_json *copy = zs_json_copy(i == 0 ? r->root : r->documents[i - 1].json);
+        struct zs_node *node = NULL;
+        enum zs_status status = full != NULL && copy != NULL ? zs_node_create(full, copy, true, &node, err)
+                                                             : zs_fail(err, ZS_NO_MEMORY, "cannot copy metadata");
+        free(full);
+        if (status == ZS_OK)
+            status = zs_hierarchy_add(h, node, err);
+        ZS_TRY(status);
+    }
+    return zs_hierarchy_flush(h, err);
+}
+
+enum zs_status zs_raster_publish(struct zs_raster *r, struct zs_hierarchy *h, struct zs_error *err)
 {
     for (size_t k = 0; k < r->spec->array_count; k++)
         ZS_TRY(zs_array_flush(r->arrays[k], err));
     ZS_TRY(add_coordinates(r, err));
+    if (h != NULL)
+        return join_hierarchy(r, h, err);
     const char **paths = zs_calloc(r->count, sizeof(char *));
     zs_json **documents = zs_calloc(r->count, sizeof(zs_json *));
     enum zs_status status = paths != NULL && documents != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot list metadata");

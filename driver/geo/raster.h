@@ -62,8 +62,9 @@ enum zs_status zs_raster_create(struct zs_store *store, const char *group, const
 /* Array k, to be written to; borrowed. */
 struct zs_array *zs_raster_array(const struct zs_raster *raster, size_t k);
 
-/* Flushes the arrays and writes coordinates and metadata, last of all those of the group. */
-enum zs_status zs_raster_publish(struct zs_raster *raster, struct zs_error *err) ZS_MUST_CHECK;
+/* Flushes the arrays and writes coordinates and metadata, last of all those of the group. In a store that is there already, `h` is
+ * its hierarchy, whose consolidated metadata are brought in step; NULL for a new store. */
+enum zs_status zs_raster_publish(struct zs_raster *raster, struct zs_hierarchy *h, struct zs_error *err) ZS_MUST_CHECK;
 void zs_raster_free(struct zs_raster *raster); /* drops what was not published; NULL is allowed */
 
 #endif
