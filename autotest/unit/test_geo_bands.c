@@ -115,8 +115,8 @@ static void test_odd_lists_are_passed_over(void)
         "{'gdal:bands':7,'long_name':['only one']}",
         "{'gdal:bands':[{}],'long_name':[1,2]}",
         "{'gdal:bands':[3,'x'],'long_name':{}}",
-        "{'gdal:bands':[{'scale':'x','offset':[],'unit':1,'description':{},'categories':{'a':1},'color_table':[[1,2]],"
-        "'metadata':[1],'nodata':'x','color_interpretation':3},null]}",
+        "{'gdal:bands':[{'scale':'x','offset':[],'unit':1,'description':{},'categories':{'a':1}},null]}",
+        "{'gdal:bands':[{'color_table':[[1,2]],'metadata':[1],'nodata':'x','color_interpretation':3},null]}",
         "{'gdal:bands':[{'color_table':[[1,2,NaN]],'scale':Infinity,'nodata':{}},[]],'gdal:color_table':[[1e9,0,0]]}",
     };
     for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {

@@ -386,7 +386,7 @@ static enum zs_status write_window(struct zs_array *a, const struct zs_window *w
     const struct zs_edits *e = a->edits;
     const struct zs_level *level = unit_level(a);
     const int n = a->meta->ndim;
-    uint64_t low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM];
+    uint64_t low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM], touched = 1;
     for (int d = 0; d < n; d++) {
         const uint64_t size = a->meta->shape[d];
         if (w->start[d] > size || w->count[d] > size - w->start[d])
@@ -396,8 +396,9 @@ static enum zs_status write_window(struct zs_array *a, const struct zs_window *w
             return ZS_OK;
         at[d] = low[d] = w->start[d] / level->shape[d];
         high[d] = (w->start[d] + w->count[d] - 1) / level->shape[d] + 1;
+        touched *= high[d] - low[d]; /* some of the array's chunks, whose number fits */
     }
-    const size_t per_batch = (size_t)zs_max_u64(1, BATCH_BYTES / level->decoded_size);
+    const size_t per_batch = (size_t)zs_min_u64(touched, zs_max_u64(1, BATCH_BYTES / level->decoded_size));
     struct batch b = {.a = a, .item_size = item_size, .convert = convert, .ctx = ctx};
     b.units = zs_calloc(per_batch, sizeof *b.units);
     if (b.units == NULL)

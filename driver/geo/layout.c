@@ -12,18 +12,6 @@ char *zs_path_join(const char *a, const char *b)
     return zs_format("%s%s%s", a, a[0] != '\0' && b[0] != '\0' ? "/" : "", b);
 }
 
-enum zs_status zs_put_document(struct zs_store *store, const char *path, const zs_json *document, struct zs_error *err)
-{
-    char *key = zs_path_join(path, "zarr.json");
-    char *text = zs_json_print_pretty(document);
-    const enum zs_status status = key != NULL && text != NULL
-                                      ? zs_store_put(store, key, text, strlen(text), err)
-                                      : zs_fail(err, ZS_NO_MEMORY, "cannot write the metadata of %s", path);
-    free(key);
-    free(text);
-    return status;
-}
-
 zs_json *zs_small_array_document(const char *name, enum zs_data_type type, uint64_t count)
 {
     struct zs_array_spec spec = {.ndim = count > 0 ? 1 : 0, .shape = {count}, .chunk_shape = {count}, .dtype = zs_dtype_of(type)};

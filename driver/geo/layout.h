@@ -9,9 +9,6 @@
 /* "a/b", or just one of them when the other is empty. NULL without memory; freed with free(). */
 char *zs_path_join(const char *a, const char *b);
 
-/* Writes the zarr.json of the node at `path`. */
-enum zs_status zs_put_document(struct zs_store *store, const char *path, const zs_json *document, struct zs_error *err) ZS_MUST_CHECK;
-
 /* The document of a small array, one chunk and not compressed: a coordinate variable of `count` elements along the dimension
  * `name`, or with count 0 one that is 0-d and holds its fill value. NULL without memory. */
 zs_json *zs_small_array_document(const char *name, enum zs_data_type type, uint64_t count);

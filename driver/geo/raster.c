@@ -218,7 +218,7 @@ struct zs_array *zs_raster_array(const struct zs_raster *r, size_t k)
 static enum zs_status put_document(struct zs_raster *r, const char *path, const zs_json *json, struct zs_error *err)
 {
     char *full = zs_path_join(r->group, path);
-    const enum zs_status status = full != NULL ? zs_put_document(r->store, full, json, err)
+    const enum zs_status status = full != NULL ? zs_document_put(r->store, full, json, err)
                                                : zs_fail(err, ZS_NO_MEMORY, "cannot write the metadata of %s", path);
     free(full);
     return status;

@@ -1,5 +1,8 @@
 #include "zarr/document.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 static void add_shape(zs_json *parent, const char *name, const uint64_t *shape, int n)
 {
     zs_json *list = zs_json_add_array(parent, name);
@@ -115,6 +118,18 @@ zs_json *zs_document_attributes(zs_json *document)
 {
     zs_json *attributes = zs_json_get_mutable(document, "attributes");
     return attributes != NULL ? attributes : zs_json_add_object(document, "attributes");
+}
+
+enum zs_status zs_document_put(struct zs_store *store, const char *path, const zs_json *document, struct zs_error *err)
+{
+    char *key = path[0] != '\0' ? zs_format("%s/zarr.json", path) : zs_strdup("zarr.json");
+    char *text = zs_json_print_pretty(document);
+    const enum zs_status status = key != NULL && text != NULL
+                                      ? zs_store_put(store, key, text, strlen(text), err)
+                                      : zs_fail(err, ZS_NO_MEMORY, "cannot write the metadata of %s", path);
+    free(key);
+    free(text);
+    return status;
 }
 
 bool zs_document_is_scalar(const zs_json *document)

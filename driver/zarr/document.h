@@ -2,6 +2,7 @@
 #ifndef ZS_ZARR_DOCUMENT_H
 #define ZS_ZARR_DOCUMENT_H
 
+#include "store/store.h"
 #include "zarr/node.h"
 
 enum zs_compression { ZS_COMPRESS_NONE, ZS_COMPRESS_ZSTD, ZS_COMPRESS_BLOSC, ZS_COMPRESS_GZIP };
@@ -37,6 +38,9 @@ zs_json *zs_group_document(void);
 
 /* The `attributes` of a document, made when absent; NULL without memory. */
 zs_json *zs_document_attributes(zs_json *document);
+
+/* Writes the zarr.json of the node at `path` ("" is the root). */
+enum zs_status zs_document_put(struct zs_store *store, const char *path, const zs_json *document, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Whether the document is that of a 0-d array, as grid mapping variables are. In consolidated metadata they come first: GDAL
  * 3.13 opens what it finds there in order, and gives an array no CRS whose grid mapping comes after it. */

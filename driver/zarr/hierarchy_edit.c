@@ -167,18 +167,6 @@ static enum zs_status load(struct zs_store *store, const char *path, zs_json **d
     return status;
 }
 
-static enum zs_status put(struct zs_store *store, const char *path, const zs_json *document, struct zs_error *err)
-{
-    char *key = document_key(path);
-    char *text = zs_json_print_pretty(document);
-    const enum zs_status status = key != NULL && text != NULL
-                                      ? zs_store_put(store, key, text, strlen(text), err)
-                                      : zs_fail(err, ZS_NO_MEMORY, "cannot write the metadata of %s", path);
-    free(key);
-    free(text);
-    return status;
-}
-
 /* The node's document into *document, which is what is there of it: its attributes, or all of it. */
 static bool merge(zs_json **document, const struct zs_node *node, enum zs_change_kind kind)
 {
@@ -289,7 +277,7 @@ static enum zs_status flush_document(struct zs_hierarchy *h, const char *path, s
     if (status == ZS_OK && document != NULL)
         status = update_consolidated(h, path, document, &is_changed, err);
     if (status == ZS_OK && is_changed)
-        status = put(h->store, path, document, err);
+        status = zs_document_put(h->store, path, document, err);
     zs_json_free(document);
     return status;
 }
