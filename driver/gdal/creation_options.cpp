@@ -1,5 +1,7 @@
 #include "creation_options.h"
 
+#include "types.h"
+
 #include <algorithm>
 
 extern "C"
