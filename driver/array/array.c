@@ -194,6 +194,11 @@ void zs_array_set_new(struct zs_array *a, int chunk_order)
         e->order = (enum zs_chunk_order)chunk_order;
 }
 
+int zs_array_chunk_order(const struct zs_array *a)
+{
+    return a->edits != NULL ? (int)a->edits->order : 0;
+}
+
 void zs_array_raise_cache(struct zs_array *a, uint64_t bytes)
 {
     zs_cache_raise_budget(a->chunks, bytes);

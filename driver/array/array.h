@@ -19,6 +19,9 @@ enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *no
  * order of chunks in its shards (enum zs_chunk_order of shard/writer.h). */
 void zs_array_set_new(struct zs_array *array, int chunk_order);
 
+/* The order that zs_array_set_new() gave; 0 where this handle did not create the array: nothing in a store tells. */
+int zs_array_chunk_order(const struct zs_array *array);
+
 /* Raises the budget of the decoded-chunk cache to at least `bytes`. */
 void zs_array_raise_cache(struct zs_array *array, uint64_t bytes);
 

@@ -48,6 +48,17 @@ enum zs_status zs_shard_object(struct zs_array *a, uint64_t shard, struct zs_cac
     return status != ZS_OK ? status : keep_object(a, shard, object, entry, err);
 }
 
+/* Whether a read found that the opened object of a level-0 chunk was replaced. */
+static bool object_is_stale(struct zs_array *a, uint64_t shard)
+{
+    struct zs_cache_entry *entry = zs_cache_get(a->objects, (struct zs_cache_key){0, shard});
+    if (entry == NULL)
+        return false;
+    const bool is_stale = zs_object_is_stale(zs_cache_value(entry));
+    zs_cache_release(a->objects, entry);
+    return is_stale;
+}
+
 void zs_shard_forget(struct zs_array *a, uint64_t shard)
 {
     zs_cache_remove(a->objects, (struct zs_cache_key){0, shard});
@@ -99,7 +110,7 @@ static enum zs_status open_with_index(struct zs_array *a, const char *key, struc
     if (!a->store->is_remote) {
         status = zs_object_open(a->store, key, &o, err);
         if (status == ZS_OK) {
-            const struct source src = {.object = o, .size = zs_object_size(o), .version = zs_object_version(o)};
+            const struct source src = {.object = o, .size = zs_object_size(o), .version = o->version};
             status = index_read(level, &src, &x, err);
         }
     } else {
@@ -111,7 +122,7 @@ static enum zs_status open_with_index(struct zs_array *a, const char *key, struc
         uint64_t at;
         if (status == ZS_OK) {
             x->shard_size = zs_object_size(o);
-            x->version = zs_object_version(o);
+            x->version = o->version;
             status = zs_shard_index_offset(level, x->shard_size, &at, err); /* whether there are bytes enough for an index */
         }
         if (status == ZS_OK)
@@ -145,7 +156,7 @@ static enum zs_status index_read_with_object(struct zs_array *a, uint64_t shard,
     if (entry != NULL) {
         struct zs_object *object = zs_cache_value(entry);
         const struct source src = {
-            .object = object, .size = zs_object_size(object), .version = zs_object_version(object)};
+            .object = object, .size = zs_object_size(object), .version = object->version};
         status = index_read(&a->chain.levels[0], &src, index, err);
     } else {
         struct zs_object *object = NULL;
@@ -394,7 +405,7 @@ static enum zs_status locate_in_shard(struct locator *l, int k, const struct sou
                 *l->is_stale = true;
                 status = ZS_IO;
             }
-            if (status == ZS_OK && zs_object_version(zs_cache_value(object_entry)) != index->version) {
+            if (status == ZS_OK && ((const struct zs_object *)zs_cache_value(object_entry))->version != index->version) {
                 *l->is_stale = true;
                 status = zs_fail(err, ZS_IO, "the shard was replaced while it was read");
             }
@@ -438,5 +449,8 @@ enum zs_status zs_locate(struct zs_array *a, struct zs_location **locations, siz
         qsort(locations, n, sizeof *locations, by_shards);
     }
     struct locator l = {a, pins, pin_count, is_stale};
-    return locate_in_shard(&l, 0, NULL, locations, n, err);
+    const enum zs_status status = locate_in_shard(&l, 0, NULL, locations, n, err);
+    if (status != ZS_OK && object_is_stale(a, locations[0]->shard))
+        *is_stale = true;
+    return status;
 }

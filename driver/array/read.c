@@ -45,6 +45,7 @@ struct plan {
     size_t window_count;
     zs_convert_fn convert;
     void *ctx;
+    bool is_prefetch; /* decode into the cache, place nothing */
 
     struct piece *pieces;
     size_t piece_count;
@@ -296,6 +297,8 @@ static void place(const struct plan *p, const struct planned *c, const unsigned 
     for (size_t i = 0; i < c->piece_count; i++) {
         const struct zs_window *w = &p->windows[p->pieces[c->first_piece + i].window];
         uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
+        if (p->is_prefetch)
+            continue;
         piece_box(p, c, w, start, count);
         const unsigned char *src = a->meta->fill_value;
         if (decoded != NULL) {
@@ -331,7 +334,7 @@ static bool is_wholly_used(const struct plan *p, const struct planned *c)
 static void *direct_destination(const struct plan *p, const struct planned *c)
 {
     const struct zs_array *a = p->a;
-    if (c->piece_count != 1 || p->convert != NULL)
+    if (c->piece_count != 1 || p->convert != NULL || p->is_prefetch)
         return NULL;
     const struct zs_window *w = &p->windows[p->pieces[c->first_piece].window];
     uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
@@ -362,7 +365,7 @@ static enum zs_status deliver(struct plan *p, struct planned *c, struct zs_scrat
     void *direct = direct_destination(p, c);
     if (direct != NULL)
         return zs_leaf_decode(a->leaf, scratch, encoded, n, direct, err);
-    if (is_wholly_used(p, c)) {
+    if (!p->is_prefetch && is_wholly_used(p, c)) {
         struct zs_buffer *out = zs_scratch_buffer(scratch, ZS_SCRATCH_DECODED);
         ZS_TRY(zs_buffer_reset(out, size, err));
         ZS_TRY(zs_leaf_decode(a->leaf, scratch, encoded, n, out->data, err));
@@ -403,13 +406,15 @@ static enum zs_status run_group(struct plan *p, const struct task *t, struct zs_
     }
     struct zs_object *object = zs_cache_value(entry);
     struct zs_buffer *fetched = zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED);
-    if (zs_object_version(object) != first->where.version)
+    if (object->version != first->where.version) {
+        p->stale = true;
         status = zs_fail(err, ZS_IO, "the shard was replaced while it was read");
+    }
     if (status == ZS_OK)
         status = zs_buffer_reset(fetched, (size_t)t->size, err);
     if (status == ZS_OK)
         status = zs_object_read(object, t->offset, (size_t)t->size, fetched->data, err);
-    if (status != ZS_OK && zs_object_version(object) != first->where.version) /* maybe it was the read that found out */
+    if (status != ZS_OK && zs_object_is_stale(object))
         p->stale = true;
     zs_cache_release(a->objects, entry);
     if (status != ZS_OK)
@@ -510,13 +515,18 @@ static uint64_t window_bytes(const struct plan *p)
     return total;
 }
 
-static enum zs_status run_plan(struct plan *p, struct zs_error *err)
+static enum zs_status run_planned(struct plan *p, struct zs_error *err)
 {
-    ZS_TRY(plan_chunks(p, err));
     ZS_TRY(plan_locations(p, err));
     ZS_TRY(plan_tasks(p, err));
     const bool only_copies = p->shard_count == 0 && window_bytes(p) < INLINE_BYTES;
     return zs_parallel_for(only_copies ? 1 : p->a->fetch_threads, p->task_count, run_task, p, err);
+}
+
+static enum zs_status run_plan(struct plan *p, struct zs_error *err)
+{
+    ZS_TRY(plan_chunks(p, err));
+    return run_planned(p, err);
 }
 
 static void plan_clear(struct plan *p)
@@ -556,6 +566,21 @@ enum zs_status zs_read_windows_locked(struct zs_array *a, const struct zs_window
         zs_cache_clear(a->indexes);
         zs_cache_clear(a->objects);
     }
+}
+
+enum zs_status zs_array_prefetch(struct zs_array *a, const struct zs_window *windows, size_t n, struct zs_error *err)
+{
+    ZS_TRY(check_windows(a, windows, n, err));
+    if (a->edits != NULL)
+        return ZS_OK; /* what was written is looked up one by one anyway */
+    struct plan p = {.a = a, .windows = windows, .window_count = n, .is_prefetch = true};
+    pthread_mutex_init(&p.pending_lock, NULL);
+    enum zs_status status = plan_chunks(&p, err);
+    /* More than half of what the cache holds would push itself out before it is used. */
+    if (status == ZS_OK && p.chunk_count > 1 && p.chunk_count <= zs_cache_budget(a->chunks) / 2 / a->leaf->decoded_size)
+        status = run_planned(&p, err);
+    plan_clear(&p);
+    return status;
 }
 
 enum zs_status zs_array_read_windows(struct zs_array *a, const struct zs_window *windows, size_t n, zs_convert_fn convert,

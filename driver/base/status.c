@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum zs_status zs_fail(struct zs_error *err, enum zs_status status, const char *format, ...)
+void zs_error_set(struct zs_error *err, const char *format, ...)
 {
     if (err != NULL) {
         va_list args;
@@ -12,13 +12,12 @@ enum zs_status zs_fail(struct zs_error *err, enum zs_status status, const char *
         (void)vsnprintf(err->message, sizeof err->message, format, args);
         va_end(args);
     }
-    return status;
 }
 
-enum zs_status zs_fail_in(struct zs_error *err, enum zs_status status, const char *format, ...)
+void zs_error_prefix(struct zs_error *err, const char *format, ...)
 {
     if (err == NULL)
-        return status;
+        return;
     const struct zs_error inner = *err;
     va_list args;
     va_start(args, format);
@@ -32,5 +31,4 @@ enum zs_status zs_fail_in(struct zs_error *err, enum zs_status status, const cha
         memcpy(err->message + context + 2, inner.message, kept);
         err->message[context + 2 + kept] = '\0';
     }
-    return status;
 }

@@ -17,12 +17,15 @@
 #define ZS_MUST_CHECK
 #endif
 
-/* Sets the message (cut at the capacity, never overflowing) and returns `status`, so that callers can write
- * `return zs_fail(err, ZS_CORRUPT, "...")`. `err` may be NULL. */
-enum zs_status zs_fail(struct zs_error *err, enum zs_status status, const char *format, ...) ZS_PRINTF(3, 4);
-
+/* Sets the message (cut at the capacity, never overflowing). `err` may be NULL. */
+void zs_error_set(struct zs_error *err, const char *format, ...) ZS_PRINTF(2, 3);
 /* Puts "context: " before the message already there, for a caller that knows where (the file, the chunk). */
-enum zs_status zs_fail_in(struct zs_error *err, enum zs_status status, const char *format, ...) ZS_PRINTF(3, 4);
+void zs_error_prefix(struct zs_error *err, const char *format, ...) ZS_PRINTF(2, 3);
+
+/* `return zs_fail(err, ZS_CORRUPT, "...")`: sets the message; the value is `status`. Macros, so that a compiler sees that
+ * it is not ZS_OK. */
+#define zs_fail(err, status, ...) (zs_error_set((err), __VA_ARGS__), (enum zs_status)(status))
+#define zs_fail_in(err, status, ...) (zs_error_prefix((err), __VA_ARGS__), (enum zs_status)(status))
 
 /* Returns from the enclosing function with the status of `expr` unless that is ZS_OK. */
 #define ZS_TRY(expr)                                                                                                   \

@@ -11,6 +11,12 @@
 #include "files.h"
 #include "open.h"
 
+/* Whether a coordinate variable has that name. */
+static bool isDimension(const struct zs_raster_spec &spec, const std::string &name)
+{
+    return name == spec.dim_x || name == spec.dim_y || name == spec.dim_band;
+}
+
 namespace
 {
 /* The arrays of a new raster and what their bands mean; what the spec points to lives here. */
@@ -31,13 +37,13 @@ class Arrays
     }
 
     /* One array of all bands, or one per band named by the band's description. `source` may be null: bands mean nothing yet. */
-    void Set(GDALDataset *source, int bands, bool single, const std::string &name)
+    void Set(GDALDataset *source, int bands, bool single, const std::string &name, const struct zs_raster_spec &spec)
     {
         for (int b = 0; b < bands; b++)
         {
             m_bands.push_back(source != nullptr ? zsMeaningOf(*source->GetRasterBand(b + 1)) : zs_meaning{});
             const char *description = m_bands.back().description;
-            const bool usable = description != nullptr && strchr(description, '/') == nullptr && !STARTS_WITH(description, "__") &&
+            const bool usable = description != nullptr && zsIsArrayName(description) && !isDimension(spec, description) &&
                                 std::find(m_names.begin(), m_names.end(), description) == m_names.end();
             m_names.push_back(usable ? description : name + "_" + std::to_string(b + 1));
         }
@@ -61,13 +67,13 @@ class Arrays
 /* ---- What is written ---- */
 
 /* Name for the array: of the store without its ending. */
-static std::string defaultArrayName(const std::string &store)
+static std::string defaultArrayName(const std::string &store, const struct zs_raster_spec *spec)
 {
     std::string name = CPLGetBasename(store.c_str());
     if (name.size() > 5 && EQUAL(name.c_str() + name.size() - 5, ".zarr")) // of a .zarr.zip
         name.resize(name.size() - 5);
-    const bool allowed = !name.empty() && name.find_first_not_of('.') != std::string::npos && !STARTS_WITH(name.c_str(), "__");
-    return allowed && name != "x" && name != "y" && name != "band" && name != "spatial_ref" ? name : "data";
+    const bool taken = spec != nullptr ? isDimension(*spec, name) : name == "x" || name == "y" || name == "band";
+    return zsIsArrayName(name) && !taken ? name : "data";
 }
 
 static bool nodataOf(GDALRasterBand &band, const struct zs_dtype &dtype, unsigned char *out)
@@ -235,7 +241,7 @@ static GDALDataset *createArchive(const char *name, const ZSConnection &connecti
         return nullptr;
     CPLStringList list(CSLDuplicate(optionList));
     if (list.FetchNameValue("ARRAY_NAME") == nullptr)
-        list.SetNameValue("ARRAY_NAME", defaultArrayName(connection.store).c_str());
+        list.SetNameValue("ARRAY_NAME", defaultArrayName(connection.store, nullptr).c_str());
     const std::string temp = std::string(CPLGenerateTempFilename("shardedzarr")) + ".zarr";
     std::unique_ptr<GDALDataset> made(createCopy(temp.c_str(), source, strict, list.List(), progress, progressData));
     bool ok = made != nullptr;
@@ -286,7 +292,7 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
         CPLError(CE_Warning, CPLE_AppDefined,
                  "bands differ in their nodata value, of which an array has one: that of band 1 is written");
     Arrays arrays;
-    arrays.Set(source, bands, options.single_array, !options.array_name.empty() ? options.array_name : defaultArrayName(connection.store));
+    arrays.Set(source, bands, options.single_array, !options.array_name.empty() ? options.array_name : defaultArrayName(connection.store, &spec), spec);
     arrays.Apply(spec);
 
 #if ZS_GDAL_AT_LEAST(12)
@@ -362,7 +368,7 @@ static GDALDataset *create(const char *name, int width, int height, int bands, G
     if (!startSpec(spec, options, width, height, bands, type))
         return nullptr;
     Arrays arrays;
-    arrays.Set(nullptr, bands, true, !options.array_name.empty() ? options.array_name : defaultArrayName(connection.store));
+    arrays.Set(nullptr, bands, true, !options.array_name.empty() ? options.array_name : defaultArrayName(connection.store, &spec), spec);
     arrays.Apply(spec);
     ZSStore store;
     struct zs_raster *raster = createRaster(connection, options, spec, store);

@@ -114,6 +114,31 @@ static int choose(CSLConstList options, const char *name, const std::vector<cons
     return -1;
 }
 
+static bool parseBoolean(CSLConstList options, const char *name, bool &out)
+{
+    const char *value = CSLFetchNameValue(options, name);
+    if (value == nullptr)
+        return true;
+    out = CPLTestBool(value);
+    for (const char *no : {"NO", "FALSE", "OFF", "0"})
+    {
+        if (EQUAL(value, no))
+            return true;
+    }
+    for (const char *yes : {"YES", "TRUE", "ON", "1"})
+    {
+        if (EQUAL(value, yes))
+            return true;
+    }
+    return refuse(name, "YES or NO", value);
+}
+
+bool zsIsArrayName(const std::string &name)
+{
+    return name.find_first_not_of('.') != std::string::npos && name.find('/') == std::string::npos && !STARTS_WITH(name.c_str(), "__") &&
+           name != "zarr.json" && name != "spatial_ref" && !STARTS_WITH(name.c_str(), "ovr_");
+}
+
 static bool parseNumbers(const char *name, const char *text, std::vector<uint64_t> &out)
 {
     const CPLStringList parts(CSLTokenizeString2(text, ",x", CSLT_STRIPLEADSPACES | CSLT_STRIPENDSPACES | CSLT_ALLOWEMPTYTOKENS));
@@ -185,11 +210,11 @@ static bool parseOverviews(const char *text, bool &isAuto, std::vector<int> &fac
 bool ZSCreationOptions::Parse(CSLConstList options)
 {
     array_name = CSLFetchNameValueDef(options, "ARRAY_NAME", "");
-    if (!array_name.empty() && (array_name.find_first_not_of('.') == std::string::npos || array_name.find('/') != std::string::npos ||
-                                STARTS_WITH(array_name.c_str(), "__") || array_name == "zarr.json"))
-        return refuse("ARRAY_NAME", "a name without /, not of dots alone, not beginning with __", array_name.c_str());
-    single_array = CPLFetchBool(options, "SINGLE_ARRAY", true);
-    append = CPLFetchBool(options, "APPEND_SUBDATASET", false);
+    if (CSLFetchNameValue(options, "ARRAY_NAME") != nullptr && !zsIsArrayName(array_name))
+        return refuse("ARRAY_NAME", "a name without /, not of dots alone, not beginning with __ or ovr_, not spatial_ref", array_name.c_str());
+    if (!parseBoolean(options, "SINGLE_ARRAY", single_array) || !parseBoolean(options, "APPEND_SUBDATASET", append) ||
+        !parseBoolean(options, "CHUNK_CHECKSUM", encoding.chunk_checksum))
+        return false;
     const int interleave = choose(options, "INTERLEAVE", {"BAND", "PIXEL"}, 0);
     const int chosenStyle = choose(options, "GEOREFERENCING", {"ALL", "SPATIAL_PROJ", "CF"}, 0);
     const int index = choose(options, "INDEX_LOCATION", {"END", "START"}, 0);
@@ -204,10 +229,10 @@ bool ZSCreationOptions::Parse(CSLConstList options)
     if (!parseCompression(options, encoding, blosc_shuffle))
         return false;
     encoding.index_at_start = index == 1;
-    encoding.chunk_checksum = CPLFetchBool(options, "CHUNK_CHECKSUM", false);
 
     const char *count = CSLFetchNameValueDef(options, "NUM_THREADS", CPLGetConfigOption("GDAL_NUM_THREADS", "ALL_CPUS"));
-    threads = EQUAL(count, "ALL_CPUS") ? zs_cpu_count() : atoi(count);
+    const bool isNumber = *count != '\0' && strspn(count, "0123456789") == strlen(count);
+    threads = EQUAL(count, "ALL_CPUS") ? zs_cpu_count() : isNumber ? atoi(count) : 0;
     if (threads < 1 || threads > 1024)
         return refuse("NUM_THREADS", "ALL_CPUS or a number from 1 to 1024", count);
     const char *text = CSLFetchNameValue(options, "CHUNK_SHAPE");
@@ -219,9 +244,15 @@ bool ZSCreationOptions::Parse(CSLConstList options)
     text = CSLFetchNameValue(options, "DIM_NAMES");
     if (text != nullptr)
     {
-        const CPLStringList names(CSLTokenizeString2(text, ",", CSLT_STRIPLEADSPACES | CSLT_STRIPENDSPACES));
+        const CPLStringList names(CSLTokenizeString2(text, ",", CSLT_STRIPLEADSPACES | CSLT_STRIPENDSPACES | CSLT_ALLOWEMPTYTOKENS));
         for (int i = 0; i < names.size(); i++)
+        {
+            if (!zsIsArrayName(names[i]) || names[i] == array_name)
+                return refuse("DIM_NAMES", "names without /, other than ARRAY_NAME", text);
+            if (std::find(dim_names.begin(), dim_names.end(), names[i]) != dim_names.end())
+                return refuse("DIM_NAMES", "names that differ", text);
             dim_names.push_back(names[i]);
+        }
     }
     return parseOverviews(CSLFetchNameValueDef(options, "OVERVIEWS", "AUTO"), overviews_auto, overviews);
 }
@@ -290,6 +321,12 @@ bool ZSCreationOptions::Apply(struct zs_raster_spec &spec)
     spec.dim_x = dim_names.empty() ? "x" : dim_names.back().c_str();
     spec.dim_y = dim_names.empty() ? "y" : dim_names[dim_names.size() - 2].c_str();
     spec.dim_band = dim_names.size() == 3 ? dim_names[0].c_str() : "band";
+
+    for (const char *name : {spec.dim_x, spec.dim_y, spec.has_band_dimension ? spec.dim_band : ""})
+    {
+        if (array_name == name && *name != '\0')
+            return refuse("ARRAY_NAME", std::string("a name other than that of a dimension, for which there are DIM_NAMES"), name);
+    }
 
     // What measured smallest at level 3 on scenes, terrain and classes: integers by bits (a 16-bit scene is 27 % smaller than with
     // zstd alone, by bytes 23 %), floats by bytes (terrain 27 %), single bytes as they are.

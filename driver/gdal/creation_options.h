@@ -15,6 +15,9 @@ extern "C"
 /* The XML for GDAL_DMD_CREATIONOPTIONLIST. */
 std::string zsCreationOptionList();
 
+/* Whether an array may have that name: a key of its own that is neither of the specification nor of what is written beside it. */
+bool zsIsArrayName(const std::string &name);
+
 struct ZSCreationOptions
 {
     std::string array_name; /* "" when not given */

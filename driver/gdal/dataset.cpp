@@ -266,8 +266,46 @@ CPLErr ShardedZarrDataset::IRasterIO(GDALRWFlag flag, int x, int y, int width, i
         return flag == GF_Read ? ReadWindow(x, y, width, height, data, type, list, pixelSpace, lineSpace, bandSpace)
                                : WriteWindow(x, y, width, height, data, type, list, pixelSpace, lineSpace, bandSpace);
     }
+    if (flag == GF_Read && Prefetch(x, y, width, height, bufWidth, bufHeight, std::vector<int>(bands, bands + bandCount), extra) != CE_None)
+        return CE_Failure;
     return GDALPamDataset::IRasterIO(flag, x, y, width, height, data, bufWidth, bufHeight, type, bandCount, bands, pixelSpace,
                                      lineSpace, bandSpace, extra);
+}
+
+CPLErr ShardedZarrDataset::Prefetch(int x, int y, int width, int height, int bufWidth, int bufHeight, const std::vector<int> &bands,
+                                    GDALRasterIOExtraArg *extra)
+{
+    if (bands.empty() || IsUpdate())
+        return CE_None;
+    if (!m_isOverview && (bufWidth < width || bufHeight < height))
+    {
+        GDALRasterIOExtraArg copy;
+        INIT_RASTERIO_EXTRA_ARG(copy);
+        if (extra != nullptr)
+            copy = *extra;
+        int ox = x, oy = y, ow = width, oh = height;
+        if (GDALBandGetBestOverviewLevel2(papoBands[bands[0] - 1], ox, oy, ow, oh, bufWidth, bufHeight, &copy) >= 0)
+            return CE_None;
+    }
+    // A resampling kernel looks a little beyond the window.
+    constexpr int MARGIN = 16;
+    const int left = std::max(0, x - MARGIN), top = std::max(0, y - MARGIN);
+    const int right = std::min(nRasterXSize, x + width + MARGIN), bottom = std::min(nRasterYSize, y + height + MARGIN);
+    const auto windows = Windows(left, top, right - left, bottom - top, nullptr, bands, 0, 0, 0);
+    struct zs_error err;
+    if (zs_array_prefetch(m_array, windows.data(), windows.size(), &err) == ZS_OK)
+        return CE_None;
+    zsReport(err);
+    return CE_Failure;
+}
+
+CPLErr ShardedZarrDataset::AdviseRead(int x, int y, int width, int height, int bufWidth, int bufHeight, GDALDataType, int bandCount,
+                                      int *bandList, ZSCreateOptions)
+{
+    std::vector<int> bands(bandList != nullptr ? std::vector<int>(bandList, bandList + bandCount) : std::vector<int>());
+    for (int b = 1; bands.empty() && b <= nBands; b++)
+        bands.push_back(b);
+    return Prefetch(x, y, width, height, bufWidth, bufHeight, bands, nullptr);
 }
 
 /* ---- Flushing and closing ---- */

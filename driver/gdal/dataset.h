@@ -99,6 +99,9 @@ class ShardedZarrDataset final : public GDALPamDataset
                                           GSpacing pixelSpace, GSpacing lineSpace, GSpacing bandSpace) const;
     CPLErr ReadWindow(int x, int y, int width, int height, void *data, GDALDataType type, const std::vector<int> &bands,
                       GSpacing pixelSpace, GSpacing lineSpace, GSpacing bandSpace);
+    /* Gets the chunks of a window into the cache for reads that come block by block, unless an overview will answer them. */
+    CPLErr Prefetch(int x, int y, int width, int height, int bufWidth, int bufHeight, const std::vector<int> &bands,
+                    GDALRasterIOExtraArg *extra);
     CPLErr WriteWindow(int x, int y, int width, int height, void *data, GDALDataType type, const std::vector<int> &bands,
                        GSpacing pixelSpace, GSpacing lineSpace, GSpacing bandSpace);
 
@@ -143,6 +146,8 @@ class ShardedZarrDataset final : public GDALPamDataset
     CPLErr SetMetadata(ZSMetadataArg metadata, const char *domain = "") override;
     CPLErr SetMetadataItem(const char *name, const char *value, const char *domain = "") override;
     char **GetFileList() override;
+    CPLErr AdviseRead(int x, int y, int width, int height, int bufWidth, int bufHeight, GDALDataType type, int bandCount, int *bands,
+                      ZSCreateOptions options) override;
     ZSFlushResult FlushCache(bool atClosing = false) override;
 #if ZS_GDAL_AT_LEAST(7)
     CPLErr Close(ZS_CLOSE_DEFAULTS) override;

@@ -107,7 +107,8 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
     struct zs_overviews *made = nullptr;
     struct zs_array_options arrayOptions = {m_options.threads, static_cast<uint64_t>(GDALGetCacheMax64()) / 4};
     const std::string name = lower(resampling);
-    if (zs_overviews_create(m_store->hierarchy, m_node, m_axes, sorted.data(), sorted.size(), name.c_str(), &arrayOptions, &made, &err) != ZS_OK)
+    if (zs_overviews_create(m_store->hierarchy, m_node, m_axes, sorted.data(), sorted.size(), name.c_str(),
+                            zs_array_chunk_order(m_array), &arrayOptions, &made, &err) != ZS_OK)
     {
         zsReport(err);
         return CE_Failure;
@@ -148,6 +149,12 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
             GDALRasterBand **targets = &target;
             result = GDALRegenerateOverviewsMultiBand(1, &source, 1, &targets, resampling, GDALScaledProgress, scaled, options);
             GDALDestroyScaledProgress(scaled);
+            // GDAL does not ask whether the end of a band is where to stop.
+            if (result == CE_None && !progress(done + share * b / nBands, nullptr, progressData))
+            {
+                CPLError(CE_Failure, CPLE_UserInterrupt, "User terminated");
+                result = CE_Failure;
+            }
         }
         done += share;
 #if ZS_GDAL_AT_LEAST(7)

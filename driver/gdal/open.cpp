@@ -165,7 +165,7 @@ static bool isProfile(const struct zs_node *node)
 
 static enum zs_status findCandidates(ZSStore &store, const std::string &top, Candidates &c, struct zs_error *err)
 {
-    std::vector<const struct zs_node *> profiles;
+    std::vector<const struct zs_node *> profiles, texts;
     const struct zs_node **nodes = nullptr;
     size_t count = 0;
     ZS_TRY(zs_hierarchy_list(store.hierarchy, &nodes, &count, err));
@@ -176,7 +176,7 @@ static enum zs_status findCandidates(ZSStore &store, const std::string &top, Can
             continue;
         c.sharded = c.sharded || node->looks_sharded;
         if (node->array == nullptr)
-            c.unreadable.push_back(node);
+            (node->is_text ? texts : c.unreadable).push_back(node);
         else if (node->array->ndim >= 2 && !zs_is_auxiliary(nodes, count, node) && !zs_is_overview(store.hierarchy, node))
             c.rasters.push_back(node);
         else if (isProfile(node))
@@ -184,6 +184,8 @@ static enum zs_status findCandidates(ZSStore &store, const std::string &top, Can
     }
     if (c.rasters.empty())
         c.rasters = profiles;
+    if (c.unreadable.empty())
+        c.unreadable = texts; // the reason only where there is no better one
     free(nodes);
     return ZS_OK;
 }

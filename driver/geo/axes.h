@@ -24,8 +24,8 @@ enum zs_status zs_axes_find(struct zs_hierarchy *h, const struct zs_node *node, 
 
 /* Values of the coordinate variable of a dimension, as texts: numbers in their shortest exact form, CF times
  * ("seconds since ...", calendars standard, gregorian, proleptic_gregorian, julian, noleap, all_leap, 360_day) and
- * datetime64 as ISO 8601 ("2024-05-01T06:00:00Z" without the Z: neither knows a zone), missing values as "". Strings are
- * not read (the core has no string type). */
+ * datetime64 as ISO 8601 ("2024-05-01T06:00:00Z" without the Z: neither knows a zone), missing values as "". Text
+ * is taken as it is. */
 struct zs_labels {
     char **values; /* `count` texts, or NULL when there is no readable coordinate variable */
     size_t count;

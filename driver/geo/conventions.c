@@ -47,11 +47,11 @@ static const char *without_dot(const char *asset)
 static void add_level(struct zs_layout *layout, const zs_json *entry, const char *asset_name)
 {
     const char *asset, *derived_from = NULL;
-    if (layout->count == ZS_MAX_LEVELS || !zs_json_string(zs_json_get(entry, asset_name), &asset))
+    if (layout->count == ZS_MAX_LAYOUT_LEVELS || !zs_json_string(zs_json_get(entry, asset_name), &asset))
         return;
     zs_json_string(zs_json_get(entry, "derived_from"), &derived_from);
     layout->level[layout->count++] =
-        (struct zs_level){without_dot(asset), derived_from != NULL ? without_dot(derived_from) : NULL, entry};
+        (struct zs_layout_level){without_dot(asset), derived_from != NULL ? without_dot(derived_from) : NULL, entry};
 }
 
 bool zs_layout_read(const zs_json *attributes, int index, struct zs_layout *layout)

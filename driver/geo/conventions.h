@@ -17,15 +17,15 @@ bool zs_convention_declared(const zs_json *attributes, const char *uuid);
 /* ---- Levels of a pyramid ---- */
 
 /* Published pyramids have a dozen levels; a longer list is cut. */
-#define ZS_MAX_LEVELS 64
+#define ZS_MAX_LAYOUT_LEVELS 64
 
-struct zs_level {
+struct zs_layout_level {
     const char *asset;        /* path below the group, of a group or an array; "" is the group itself */
     const char *derived_from; /* NULL where not said */
     const zs_json *entry;     /* the object that says so */
 };
 struct zs_layout {
-    struct zs_level level[ZS_MAX_LEVELS];
+    struct zs_layout_level level[ZS_MAX_LAYOUT_LEVELS];
     int count;
     bool is_ome; /* assets are arrays, entries have coordinateTransformations */
     const zs_json *transforms; /* OME: those of the whole image, applied after the level's; else NULL */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "array/array.h"
+#include "array/strings.h"
 #include "base/memory.h"
 #include "geo/conventions.h"
 #include "geo/meaning.h"
@@ -18,7 +19,13 @@
  * 1.6 % near the poles: placing them is worth more than that; coordinates rounded to a few decimals deviate less. */
 #define AXIS_TOLERANCE 0.025
 
-const struct zs_node *zs_coordinate_find(struct zs_hierarchy *h, const struct zs_node *node, int dim)
+static bool is_lasting_failure(enum zs_status status)
+{
+    return status == ZS_IO || status == ZS_NO_MEMORY || status == ZS_CANCELLED;
+}
+
+/* The array named as the dimension, readable or not; NULL when there is none. */
+static const struct zs_node *find_by_name(struct zs_hierarchy *h, const struct zs_node *node, int dim)
 {
     const char *name = zs_dimension_name(node, dim);
     if (name == NULL || node->array == NULL)
@@ -27,10 +34,8 @@ const struct zs_node *zs_coordinate_find(struct zs_hierarchy *h, const struct zs
     while (group != NULL) {
         const struct zs_node *found;
         if (zs_hierarchy_node_at(h, group, name, &found, NULL) == ZS_OK && found->type == ZS_NODE_ARRAY) {
-            const bool fits = found->array != NULL && found->array->ndim == 1 &&
-                              found->array->shape[0] == node->array->shape[dim] && found != node;
             free(group);
-            return fits ? found : NULL;
+            return found != node ? found : NULL;
         }
         char *above = zs_hierarchy_is_consolidated(h) ? zs_path_parent(group) : NULL;
         free(group);
@@ -39,9 +44,32 @@ const struct zs_node *zs_coordinate_find(struct zs_hierarchy *h, const struct zs
     return NULL;
 }
 
-static bool is_lasting_failure(enum zs_status status)
+const struct zs_node *zs_coordinate_find(struct zs_hierarchy *h, const struct zs_node *node, int dim)
 {
-    return status == ZS_IO || status == ZS_NO_MEMORY || status == ZS_CANCELLED;
+    const struct zs_node *found = find_by_name(h, node, dim);
+    return found != NULL && found->array != NULL && found->array->ndim == 1 && found->array->shape[0] == node->array->shape[dim]
+               ? found
+               : NULL;
+}
+
+enum zs_status zs_coordinate_texts(struct zs_hierarchy *h, const struct zs_node *node, int dim, uint64_t first, uint64_t count,
+                                   char ***texts, struct zs_error *err)
+{
+    uint64_t length;
+    bool is_blank;
+    *texts = NULL;
+    const struct zs_node *found = find_by_name(h, node, dim);
+    if (found == NULL || count == 0 || !zs_strings_length(found, &length) || length != node->array->shape[dim])
+        return ZS_OK;
+    char **values;
+    const enum zs_status status = zs_strings_read(h, found, first, count, &values, &is_blank, err);
+    if (status != ZS_OK)
+        return is_lasting_failure(status) ? status : ZS_OK;
+    if (is_blank)
+        zs_strings_free(values, (size_t)count);
+    else
+        *texts = values;
+    return ZS_OK;
 }
 
 /* Reads n elements that make up the given window; *data is NULL when the reason why not lies in the array. */

@@ -9,6 +9,12 @@
  * nothing) in the groups above; NULL when there is none, or its length differs. */
 const struct zs_node *zs_coordinate_find(struct zs_hierarchy *h, const struct zs_node *node, int dim);
 
+/* Elements [first, first + count) of the coordinate variable of dimension `dim` where that is an array of text
+ * (array/strings.h), freed with zs_strings_free(). *texts is NULL when there is no such variable, when it cannot be read for a reason that
+ * lies in its data or metadata, and when none of its chunks is there. ZS_IO, ZS_NO_MEMORY, ZS_CANCELLED are handed on. */
+enum zs_status zs_coordinate_texts(struct zs_hierarchy *h, const struct zs_node *node, int dim, uint64_t first, uint64_t count,
+                                   char ***texts, struct zs_error *err) ZS_MUST_CHECK;
+
 /* Elements [first, first + count) of a coordinate variable as doubles, scale_factor and add_offset applied, _FillValue as
  * NaN; 64-bit integers are rounded to double. *values is freed with free() and NULL when the array cannot be read for
  * a reason that lies in its data or metadata. *is_blank: no element differs from the array's fill value, which is what a

@@ -106,19 +106,37 @@ static bool base_size(const struct search *s, const struct zs_place *place, doub
     return true;
 }
 
+/* What goes before any use of a place's members: that they are of this array's dimensions and of a kind that is known. */
+static bool is_understood(const struct search *s, int p, bool *is_swapped)
+{
+    const char *text;
+    if (zs_json_string(inherited(s, p, "spatial:transform_type"), &text) && strcmp(text, "affine") != 0)
+        return false;
+    return dimensions_agree(s, inherited(s, p, "spatial:dimensions"), is_swapped);
+}
+
+/* Takes a transform of the convention's columns and rows. */
+static bool take_transform(struct search *s, double *t, bool is_swapped, bool is_node)
+{
+    if (is_swapped) {
+        const double t1 = t[1], t4 = t[4];
+        t[1] = t[2], t[2] = t1;
+        t[4] = t[5], t[5] = t4;
+    }
+    if (!set_transform(s, t))
+        return false;
+    s->out->pixel_is_point = is_node;
+    return true;
+}
+
 /* Takes the transform of place number `p`, in pixels of the array; only_scaled: those of another level, by the ratio of
  * sizes. */
 static bool take_spatial(struct search *s, int p, bool only_scaled)
 {
     const struct zs_place *place = &s->scope.place[p];
     double a[6], shape[2];
-    const char *text;
     bool is_swapped;
-    if (!zs_json_doubles(zs_json_get(place->members, "spatial:transform"), a, 6))
-        return false;
-    if (zs_json_string(inherited(s, p, "spatial:transform_type"), &text) && strcmp(text, "affine") != 0)
-        return false;
-    if (!dimensions_agree(s, inherited(s, p, "spatial:dimensions"), &is_swapped))
+    if (!zs_json_doubles(zs_json_get(place->members, "spatial:transform"), a, 6) || !is_understood(s, p, &is_swapped))
         return false;
     const bool is_node = zs_json_equals(inherited(s, p, "spatial:registration"), "node");
     double t[6] = {a[2], a[0], a[1], a[5], a[3], a[4]};
@@ -141,15 +159,52 @@ static bool take_spatial(struct search *s, int p, bool only_scaled)
     } else if (only_scaled) {
         return false;
     }
-    if (is_swapped) {
-        const double t1 = t[1], t4 = t[4];
-        t[1] = t[2], t[2] = t1;
-        t[4] = t[5], t[5] = t4;
-    }
-    if (!set_transform(s, t))
+    return take_transform(s, t, is_swapped, is_node);
+}
+
+/* Takes the bounding box of place number `p`: a raster whose north is up, all levels of a pyramid over the same ground. One
+ * beside a transform adds nothing where that is believed, and is no better where it is not. */
+static bool take_bbox(struct search *s, int p)
+{
+    const struct zs_place *place = &s->scope.place[p];
+    double b[4], shape[2];
+    bool is_swapped;
+    if (!zs_json_doubles(zs_json_get(place->members, "spatial:bbox"), b, 4) || !is_understood(s, p, &is_swapped) ||
+        zs_json_typeof(zs_json_get(place->members, "spatial:transform")) != ZS_JSON_NULL)
         return false;
-    s->out->pixel_is_point = is_node;
-    return true;
+    double east = b[2] - b[0], north = b[3] - b[1];
+    if (!(east > 0) || !(north > 0) || !isfinite(east) || !isfinite(north))
+        return false;
+    const double width = (double)(is_swapped ? s->height : s->width), height = (double)(is_swapped ? s->width : s->height);
+    double of_height = height, of_width = width; /* the size that the box is of */
+    if (zs_json_doubles(zs_json_get(place->members, "spatial:shape"), shape, 2)) {
+        if (!place->has_layout && (shape[0] != height || shape[1] != width))
+            return false;
+        of_height = shape[0];
+        of_width = shape[1];
+    } else if (place->has_layout && !place->is_base && !base_size(s, place, &of_height, &of_width)) {
+        return false;
+    }
+    const bool is_node = zs_json_equals(inherited(s, p, "spatial:registration"), "node");
+    if (is_node) { /* from the centres of the outermost pixels to their edges */
+        if (!(of_width > 1) || !(of_height > 1))
+            return false;
+        const double dx = east / (of_width - 1), dy = north / (of_height - 1);
+        b[0] -= dx / 2;
+        b[3] += dy / 2;
+        east += dx;
+        north += dy;
+    }
+    double t[6] = {b[0], east / width, 0, b[3], 0, -north / height};
+    return take_transform(s, t, is_swapped, is_node);
+}
+
+static bool find_bbox(struct search *s)
+{
+    for (int p = 0; p < s->scope.places; p++)
+        if (take_bbox(s, p))
+            return true;
+    return false;
 }
 
 static bool find_spatial(struct search *s, bool only_scaled)
@@ -360,7 +415,7 @@ static enum zs_status find_transform(struct search *s, const struct zs_node *map
     double t[6];
     if (zs_json_doubles(zs_json_get(s->node->attributes, "gdal:geotransform"), t, 6) && set_transform(s, t))
         return ZS_OK;
-    if (find_spatial(s, false) || find_spatial(s, true) || find_draft_transform(s))
+    if (find_spatial(s, false) || find_spatial(s, true) || find_draft_transform(s) || find_bbox(s))
         return ZS_OK;
     if (zs_ome_transform(s->node, &s->scope, s->axes, t))
         set_transform(s, t);

@@ -6,13 +6,14 @@
  *   2. CF: grid_mapping with one-dimensional coordinate variables or GeoTransform;
  *   3. GDAL's `_CRS` (with coordinate variables, or `gdal:geotransform`);
  *   4. members named spatial: and proj: that nothing declares;
- *   5. OME-NGFF scale and translation (no CRS);
- *   6. for the CRS alone, leftovers of older proj drafts (`proj:epsg`; their `proj:transform` counts only with
+ *   5. a `spatial:bbox` where there is no `spatial:transform`: north up, over the array's own shape;
+ *   6. OME-NGFF scale and translation (no CRS);
+ *   7. for the CRS alone, leftovers of older proj drafts (`proj:epsg`; their `proj:transform` counts only with
  *      a `proj:shape` that is the array's); WGS 84 where CF coordinates are longitude and
  *      latitude in degrees and nothing else is said;
- *   7. for a coarser level of a multiscales, what is known of the finest level, by the ratio of their sizes.
+ *   8. for a coarser level of a multiscales, what is known of the finest level, by the ratio of their sizes.
  * Transform and CRS are searched for apart: a `proj:code` goes well with CF coordinates (EOPF).
- * A transform with a `spatial:shape` beside it that is not the array's shape is not believed, nor is a bbox alone. */
+ * A transform with a `spatial:shape` beside it that is not the array's shape is not believed, nor is a bbox of no area. */
 #ifndef ZS_GEO_GEOREF_H
 #define ZS_GEO_GEOREF_H
 

@@ -112,8 +112,13 @@ enum zs_status zs_labels_read(struct zs_hierarchy *h, const struct zs_node *node
         return zs_fail(err, ZS_ARGUMENT, "%s: no elements %llu and on of dimension %d", node->path,
                        (unsigned long long)first, dim);
     const struct zs_node *c = zs_coordinate_find(h, node, dim);
-    if (c == NULL || count == 0 || count > ZS_LABELS_MAX)
+    if (count == 0 || count > ZS_LABELS_MAX)
         return ZS_OK;
+    if (c == NULL) {
+        ZS_TRY(zs_coordinate_texts(h, node, dim, first, count, &labels->values, err));
+        labels->count = labels->values != NULL ? (size_t)count : 0;
+        return ZS_OK;
+    }
     const enum zs_data_type type = c->array->dtype.type;
     if (type == ZS_RAW || type == ZS_COMPLEX64 || type == ZS_COMPLEX128)
         return ZS_OK;

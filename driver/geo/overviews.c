@@ -10,7 +10,7 @@
 /* GDAL 3.13's groups beside an array that has no multiscales: levels asked for by name where the store cannot be listed. */
 static const int probed_factors[] = {2, 3, 4, 5, 6, 8, 9, 10, 12, 16, 32, 64, 128, 256, 512, 1024};
 
-#define MAX_FOUND (2 * ZS_MAX_LEVELS)
+#define MAX_FOUND (2 * ZS_MAX_LAYOUT_LEVELS)
 
 /* Other levels of the pyramid that a base array belongs to. */
 struct family {

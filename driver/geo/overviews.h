@@ -29,11 +29,12 @@ struct zs_overviews;
  * chunks, dimension names and other dimensions; shards are cut to the whole chunks that are needed. Where the array has an
  * overview of exactly that size already, whatever it is called, that one is written to instead. The meaning (nodata,
  * scale, bands ...) and the georeferencing are those of the array, the latter in the conventions it uses. `resampling`, in
- * the words of the multiscales convention ("average", "nearest"), may be NULL.
+ * the words of the multiscales convention ("average", "nearest"), may be NULL; `chunk_order` is zs_array_chunk_order() of the
+ * array, 0 where it is not known.
  * Nothing is in the store yet but for what is written to the levels. ZS_ARGUMENT: a factor below 2, the array at the root
  * of the store (there is no group for the levels), or axes.y < 0. */
 enum zs_status zs_overviews_create(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
-                                   const int *factors, size_t count, const char *resampling,
+                                   const int *factors, size_t count, const char *resampling, int chunk_order,
                                    const struct zs_array_options *options, struct zs_overviews **overviews,
                                    struct zs_error *err) ZS_MUST_CHECK;
 

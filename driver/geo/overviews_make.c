@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "codec/chain.h"
 #include "geo/bands.h"
 #include "geo/conventions.h"
 #include "geo/coordinates.h"
@@ -24,6 +25,7 @@ struct zs_overviews {
     struct zs_axes axes;
     char *group; /* that holds the base */
     char *resampling;
+    int chunk_order;
     struct made_level *levels;
     size_t count;
 };
@@ -53,19 +55,18 @@ static bool set_sizes(zs_json *object, const char *name, const uint64_t *sizes, 
     return zs_json_set(object, name, list) != NULL;
 }
 
-/* Inner chunks of the outermost sharding_indexed codec. False when the array is not sharded, or its dimensions are permuted
- * before: then nothing is known of how a smaller shard would be divided. */
+/* Chunks that a shard is made of (of nested shards the outermost), in the order of the array's dimensions. False when the array
+ * is not sharded. */
 static bool inner_chunks(const struct zs_array_meta *meta, uint64_t *chunk)
 {
-    const zs_json *configuration;
-    const char *name = zs_extension_name(zs_json_first(meta->codecs), &configuration);
-    if (name == NULL || strcmp(name, "sharding_indexed") != 0)
+    struct zs_chain chain;
+    if (zs_chain_compile(meta, &chain, NULL) != ZS_OK)
         return false;
-    const zs_json *shape = zs_json_get(configuration, "chunk_shape");
-    for (int d = 0; d < meta->ndim; d++)
-        if (!zs_json_uint64(zs_json_at(shape, (size_t)d), &chunk[d]) || chunk[d] == 0)
-            return false;
-    return true;
+    const bool is_sharded = chain.levels[0].is_shard;
+    for (int d = 0; d < meta->ndim && is_sharded; d++)
+        chunk[d] = chain.levels[1].shape[d];
+    zs_chain_clear(&chain);
+    return is_sharded;
 }
 
 /* Attributes that say where the base lies: a level's are its own (geo/place.h). */
@@ -140,7 +141,7 @@ static enum zs_status set_up_level(struct zs_overviews *o, struct made_level *le
     if (status == ZS_OK)
         status = zs_array_open_in(store, level->node, options, &level->array, err);
     if (status == ZS_OK)
-        zs_array_set_new(level->array, 0);
+        zs_array_set_new(level->array, o->chunk_order);
     zs_json_free(document);
     free(path);
     return status;
@@ -169,13 +170,18 @@ static enum zs_status set_up(struct zs_overviews *o, const int *factors, const c
 }
 
 enum zs_status zs_overviews_create(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
-                                   const int *factors, size_t count, const char *resampling,
+                                   const int *factors, size_t count, const char *resampling, int chunk_order,
                                    const struct zs_array_options *options, struct zs_overviews **overviews,
                                    struct zs_error *err)
 {
-    if (node->array == NULL || axes.y < 0 || axes.x < 0 || node->path[0] == '\0')
-        return zs_fail(err, ZS_ARGUMENT, "%s/%s: expected an array of two dimensions and more, in a group that can hold overviews",
-                       zs_hierarchy_store(h)->root, node->path);
+    if (node->array == NULL || axes.y < 0 || axes.x < 0)
+        return zs_fail(err, ZS_ARGUMENT, "%s/%s: expected an array of two dimensions and more, to have overviews", zs_hierarchy_store(h)->root,
+                       node->path);
+    if (node->path[0] == '\0')
+        return zs_fail(err, ZS_ARGUMENT,
+                       "%s: overviews of an array are kept in the group it is in, and this one is the root of its store, in none; "
+                       "a copy of it (gdal_translate -of ShardedZarr) is in a group, and gets overviews",
+                       zs_hierarchy_store(h)->root);
     for (size_t i = 0; i < count; i++) {
         bool is_double = false;
         for (size_t k = 0; k < i; k++)
@@ -190,6 +196,7 @@ enum zs_status zs_overviews_create(struct zs_hierarchy *h, const struct zs_node 
     o->base = node;
     o->axes = axes;
     o->count = count;
+    o->chunk_order = chunk_order;
     const enum zs_status status = set_up(o, factors, resampling, options, err);
     if (status != ZS_OK) {
         zs_overviews_free(o);
@@ -274,7 +281,7 @@ struct entry {
     uint64_t width, height;
 };
 struct entries {
-    struct entry list[ZS_MAX_LEVELS];
+    struct entry list[ZS_MAX_LAYOUT_LEVELS];
     size_t count;
 };
 
@@ -292,8 +299,8 @@ static enum zs_status add_entry(struct entries *e, const char *asset, uint64_t w
     for (size_t i = 0; i < e->count; i++)
         if (strcmp(e->list[i].asset, asset) == 0)
             return ZS_OK;
-    if (e->count == ZS_MAX_LEVELS)
-        return zs_fail(err, ZS_UNSUPPORTED, "expected at most %d levels in a pyramid", ZS_MAX_LEVELS);
+    if (e->count == ZS_MAX_LAYOUT_LEVELS)
+        return zs_fail(err, ZS_UNSUPPORTED, "expected at most %d levels in a pyramid", ZS_MAX_LAYOUT_LEVELS);
     char *copy = zs_strdup(asset);
     if (copy == NULL)
         return no_memory(err);
@@ -344,7 +351,7 @@ static bool has_other_rasters(struct zs_hierarchy *h, const struct zs_node *base
 }
 
 /* Size of a level that was listed before: of its array, as its entry says, or by the factor in its name. */
-static bool listed_size(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_level *level,
+static bool listed_size(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_layout_level *level,
                         const struct zs_node *base, struct zs_axes axes, uint64_t *width, uint64_t *height)
 {
     const struct zs_node *node = NULL;
@@ -405,7 +412,7 @@ static enum zs_status collect_entries(struct zs_hierarchy *h, const struct zs_no
     if (is_direct) /* with several arrays in the group the base is the group itself */
         ZS_TRY(add_entry(e, has_other_rasters(h, base, group->path) ? "." : below, width, height, err));
     for (int i = 0; i < layout->count; i++) {
-        const struct zs_level *l = &layout->level[i];
+        const struct zs_layout_level *l = &layout->level[i];
         const struct zs_node *node;
         uint64_t w, v;
         if (is_direct && (l->asset[0] == '\0' || (strchr(l->asset, '/') == NULL &&
@@ -427,8 +434,8 @@ static enum zs_status collect_entries(struct zs_hierarchy *h, const struct zs_no
 static enum zs_status write_entries(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_georef_out *geo,
                                     const struct entries *e, const char *resampling, struct zs_error *err)
 {
-    const char *assets[ZS_MAX_LEVELS];
-    uint64_t widths[ZS_MAX_LEVELS], heights[ZS_MAX_LEVELS];
+    const char *assets[ZS_MAX_LAYOUT_LEVELS];
+    uint64_t widths[ZS_MAX_LAYOUT_LEVELS], heights[ZS_MAX_LAYOUT_LEVELS];
     zs_json *attributes;
     for (size_t i = 0; i < e->count; i++) {
         assets[i] = e->list[i].asset[0] != '\0' ? e->list[i].asset : ".";

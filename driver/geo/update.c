@@ -137,7 +137,7 @@ static enum zs_status write_group(struct zs_hierarchy *h, const struct zs_node *
 }
 
 /* Size of a level: that of its array, else as its entry says. */
-static bool level_size(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_level *level,
+static bool level_size(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_layout_level *level,
                        const struct zs_node *base, struct zs_axes axes, uint64_t *width, uint64_t *height)
 {
     const struct zs_node *node;

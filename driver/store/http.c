@@ -67,6 +67,7 @@ static unsigned session_take(struct http_store *h)
     pthread_mutex_lock(&h->lock);
     if (h->pid != getpid()) {
         h->pid = getpid();
+        atomic_fetch_sub(&idle_sessions, (int)h->idle_count);
         h->session_count = h->idle_count = 0;
     }
     unsigned session;
@@ -582,7 +583,7 @@ static enum zs_status http_open_tail(struct zs_store *store, const char *key, si
 
 static enum zs_status fail_replaced(struct http_object *o, struct zs_error *err)
 {
-    (void)__atomic_add_fetch(&o->base.version, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&o->base.is_stale, true, __ATOMIC_RELAXED);
     return zs_fail(err, ZS_IO, "%s/%s: the object was replaced while it was read", o->base.store->root, o->key);
 }
 

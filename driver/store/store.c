@@ -47,11 +47,6 @@ enum zs_status zs_object_open_head(struct zs_store *store, const char *key, size
     return open_and_read(store, key, false, n, head, object, err);
 }
 
-uint64_t zs_object_version(const struct zs_object *object)
-{
-    return __atomic_load_n(&object->version, __ATOMIC_RELAXED);
-}
-
 uint64_t zs_object_size(const struct zs_object *object)
 {
     return object->size;
@@ -63,6 +58,11 @@ enum zs_status zs_object_read(struct zs_object *object, uint64_t offset, size_t 
         return zs_fail(err, ZS_CORRUPT, "expected %zu bytes at offset %llu, found an object of %llu bytes", n,
                        (unsigned long long)offset, (unsigned long long)object->size);
     return n == 0 ? ZS_OK : object->store->ops->read(object, offset, n, data, err);
+}
+
+bool zs_object_is_stale(const struct zs_object *object)
+{
+    return __atomic_load_n(&object->is_stale, __ATOMIC_RELAXED);
 }
 
 void zs_object_close(struct zs_object *object)
@@ -154,13 +154,23 @@ static bool is_prefix(const char *name)
     return n > 0 && name[n - 1] == '/';
 }
 
+enum zs_status zs_store_remove_link(struct zs_store *store, const char *prefix, bool *was_link, struct zs_error *err)
+{
+    *was_link = false;
+    return store->ops->remove_link != NULL ? store->ops->remove_link(store, prefix, was_link, err) : ZS_OK;
+}
+
 static enum zs_status remove_tree(struct zs_store *store, const char *prefix, int depth, struct zs_error *err)
 {
     if (depth > MAX_TREE_DEPTH)
         return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: expected at most %d directories above each other", store->root, prefix,
                        MAX_TREE_DEPTH);
     char **names;
-    enum zs_status status = zs_store_list(store, prefix, &names, err);
+    bool was_link;
+    enum zs_status status = zs_store_remove_link(store, prefix, &was_link, err);
+    if (status != ZS_OK || was_link)
+        return status;
+    status = zs_store_list(store, prefix, &names, err);
     if (status != ZS_OK)
         return status == ZS_NOT_FOUND ? ZS_OK : status;
     for (int prefixes = 0; prefixes < 2; prefixes++)

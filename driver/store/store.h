@@ -42,8 +42,10 @@ enum zs_status zs_store_list(struct zs_store *store, const char *prefix, char **
 void zs_names_free(char **names);
 /* Removes every object below `prefix` (not ""), those directly in it before those in what is below: so a Zarr node loses
  * its metadata before its chunks, and never reads as fill value. Nothing there is fine. ZS_UNSUPPORTED where listing is
- * impossible. */
+ * impossible. A symbolic link goes, and what it leads to stays. */
 enum zs_status zs_store_remove_tree(struct zs_store *store, const char *prefix, struct zs_error *err) ZS_MUST_CHECK;
+/* Removes what is at `prefix` if that is a symbolic link, which *was_link tells, and else does nothing. */
+enum zs_status zs_store_remove_link(struct zs_store *store, const char *prefix, bool *was_link, struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- Objects opened for reading, from many threads at once ---- */
 
@@ -57,12 +59,12 @@ enum zs_status zs_object_open_tail(struct zs_store *store, const char *key, size
 enum zs_status zs_object_open_head(struct zs_store *store, const char *key, size_t n, void *head,
                                    struct zs_object **object, struct zs_error *err) ZS_MUST_CHECK;
 uint64_t zs_object_size(const struct zs_object *object);
-/* Differs, as far as can be told, for an object that replaced another under its key. When a read finds that out, it fails
- * with ZS_IO, and the version is another from then on. */
-uint64_t zs_object_version(const struct zs_object *object);
-/* Reads exactly n bytes. A range beyond the end is ZS_CORRUPT, a short answer ZS_IO. */
+/* Reads exactly n bytes. A range beyond the end is ZS_CORRUPT, a short answer ZS_IO, and so is finding that the object is no
+ * longer the one that was opened, which zs_object_is_stale() tells from then on. */
 enum zs_status zs_object_read(struct zs_object *object, uint64_t offset, size_t n, void *data,
                               struct zs_error *err) ZS_MUST_CHECK;
+/* Whether a read found that another object has taken its place. Opening it anew gives that one. */
+bool zs_object_is_stale(const struct zs_object *object);
 void zs_object_close(struct zs_object *object); /* NULL is allowed */
 
 /* ---- Objects being written, by one thread at a time: appears whole under its key at commit, replacing an older one, or not at all ---- */
@@ -101,6 +103,8 @@ struct zs_store_ops {
                           struct zs_error *err);
     /* Optional: removes the empty directory of a prefix, where prefixes are directories; failing is no matter. */
     void (*remove_directory)(struct zs_store *s, const char *prefix);
+    /* Optional: where there are symbolic links. */
+    enum zs_status (*remove_link)(struct zs_store *s, const char *prefix, bool *was_link, struct zs_error *err);
 };
 
 /* What every filling's own structures begin with. */
@@ -112,7 +116,8 @@ struct zs_store {
 struct zs_object {
     struct zs_store *store;
     uint64_t size;
-    uint64_t version; /* of other threads as well: read with zs_object_version() */
+    uint64_t version; /* differs, as far as can be told, when the object under this key was replaced */
+    bool is_stale;    /* set by reads, in any thread: see zs_object_is_stale() */
 };
 struct zs_writer {
     struct zs_store *store;

@@ -521,6 +521,20 @@ static void vsi_remove_directory(struct zs_store *store, const char *prefix)
     free(path);
 }
 
+static enum zs_status vsi_remove_link(struct zs_store *store, const char *prefix, bool *was_link, struct zs_error *err)
+{
+    char *path = zs_vsi_path(store, prefix);
+    struct stat st;
+    if (path == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    *was_link = strncmp(path, "/vsi", 4) != 0 && lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+    enum zs_status status = ZS_OK;
+    if (*was_link && unlink(path) != 0)
+        status = zs_fail(err, ZS_IO, "%s: cannot be removed: %s", path, strerror(errno));
+    free(path);
+    return status;
+}
+
 /* ---- Listing ---- */
 
 static enum zs_status vsi_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
@@ -590,6 +604,7 @@ static const struct zs_store_ops vsi_ops = {
     .abort = vsi_abort,
     .remove = vsi_remove,
     .remove_directory = vsi_remove_directory,
+    .remove_link = vsi_remove_link,
     .list = vsi_list,
     .free = vsi_free,
 };

@@ -100,6 +100,22 @@ static enum zs_status parse_time_unit(const zs_json *configuration, struct zs_dt
     return ZS_OK;
 }
 
+enum zs_text_type zs_text_type_of(const zs_json *data_type, uint64_t *units)
+{
+    const zs_json *configuration;
+    const char *name = zs_extension_name(data_type, &configuration);
+    uint64_t bytes = 0;
+    if (units != NULL)
+        *units = 0;
+    if (name != NULL && strcmp(name, "string") == 0)
+        return ZS_TEXT_UTF8;
+    if (name == NULL || strcmp(name, "fixed_length_utf32") != 0)
+        return ZS_TEXT_NONE;
+    if (units != NULL && zs_json_uint64(zs_json_get(configuration, "length_bytes"), &bytes) && bytes % 4 == 0)
+        *units = bytes / 4;
+    return ZS_TEXT_UTF32;
+}
+
 enum zs_status zs_dtype_parse(const zs_json *data_type, struct zs_dtype *dtype, struct zs_error *err)
 {
     if (data_type == NULL)
@@ -123,6 +139,8 @@ enum zs_status zs_dtype_parse(const zs_json *data_type, struct zs_dtype *dtype, 
         *dtype = found;
         return ZS_OK;
     }
+    if (zs_text_type_of(data_type, NULL) != ZS_TEXT_NONE)
+        return zs_fail(err, ZS_UNSUPPORTED, "data_type \"%s\" is text, for which there is no GDAL data type", name);
     return zs_fail(err, ZS_UNSUPPORTED, "data_type \"%.100s\" is not supported", name);
 }
 

@@ -23,6 +23,16 @@ struct zs_dtype {
  * read; ZS_INVALID says what is malformed. */
 enum zs_status zs_dtype_parse(const zs_json *data_type, struct zs_dtype *dtype, struct zs_error *err) ZS_MUST_CHECK;
 
+/* Types of text. GDAL has no data type for them: zs_dtype_parse() refuses them, and array/strings.h reads them for names. */
+enum zs_text_type {
+    ZS_TEXT_NONE,
+    ZS_TEXT_UTF32, /* fixed_length_utf32: code points in the byte order of the bytes codec, padded with zeros */
+    ZS_TEXT_UTF8   /* string: of any length, with the codec vlen-utf8 */
+};
+/* Which of them `data_type` names, NONE for all else. *units (NULL is allowed) is the number of code points in an element of
+ * fixed_length_utf32, 0 when its length_bytes is no positive multiple of 4. */
+enum zs_text_type zs_text_type_of(const zs_json *data_type, uint64_t *units);
+
 /* The type for a public enumerator, for arrays to be created. */
 struct zs_dtype zs_dtype_of(enum zs_data_type type);
 

@@ -331,8 +331,12 @@ static enum zs_status list_documents(const struct zs_hierarchy *h, char ***paths
 /* A tree goes when nothing speaks of it any more. A store that cannot be listed keeps its chunks, without a document. */
 static enum zs_status remove_tree(struct zs_store *store, const char *path, struct zs_error *err)
 {
+    bool was_link; /* to what is not of this store, its document neither */
+    enum zs_status status = zs_store_remove_link(store, path, &was_link, err);
+    if (status != ZS_OK || was_link)
+        return status;
     char *key = document_key(path);
-    enum zs_status status = key != NULL ? zs_store_remove(store, key, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    status = key != NULL ? zs_store_remove(store, key, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
     free(key);
     if (status != ZS_OK)
         return status;

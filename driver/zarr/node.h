@@ -32,6 +32,7 @@ struct zs_node {
     struct zs_array_meta *array;        /* NULL for groups, and for arrays that cannot be read: */
     enum zs_status array_status;        /* ... why not: ZS_UNSUPPORTED or ZS_INVALID; else ZS_OK */
     struct zs_error array_error;        /* ... in words, with the file's name: "group/array/zarr.json: ..." */
+    bool is_text;                       /* its data type is one of text (dtype.h): names for others, never a picture */
     bool looks_sharded;                 /* a codec named sharding_indexed occurs, readable or not */
 };
 
