@@ -1,5 +1,6 @@
 #!/bin/sh
-# The main job, on the EGM96 geoid that PROJ ships: to a sharded Zarr store, a look at it, back, compared. As root on a bare Debian.
+# The main job, on the EGM96 geoid that PROJ ships: to a sharded Zarr store with overviews, a look at it, back, compared. As root on a
+# bare Debian.
 set -eu
 cd "$(dirname "$0")/.."
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin # Debian's own GDAL, whatever else is installed
@@ -11,12 +12,15 @@ mkdir -p build
 { cmake -S . -B build && cmake --build build -j "$(nproc)"; } >build/egm96.log 2>&1 || { cat build/egm96.log; exit 1; }
 export GDAL_DRIVER_PATH="$PWD/build/gdalplugins"
 
-rm -rf "$store" build/egm96.tif
+rm -rf "$store" build/egm96.tif build/egm96.png
 set -x
 gdal_translate -q -of ShardedZarr -co CHUNK_SHAPE=128 -co SHARD_SHAPE=512 "$source" "$store"
 gdalinfo "$store"
 gdal_translate -q -of GTiff "$store" build/egm96.tif
+gdal_translate -q -of PNG -ot Byte -scale -a_nodata none -outsize 360 0 "$store" build/egm96.png # from an overview
 set +x
+
+gdalinfo "$store" | grep -q 'Overviews: 720x361, 360x181, 180x91' || { echo "FAILED: $store has not the overviews it should"; exit 1; }
 
 # The same size, place, type and nodata; and the same pixels to the bit, as raw files (gdalinfo -checksum rounds to integers).
 describe() {
@@ -28,4 +32,4 @@ describe "$source" >build/egm96.txt
 for copy in "$store" build/egm96.tif; do
     describe "$copy" | diff build/egm96.txt - || { echo "FAILED: $copy is not as $source"; exit 1; }
 done
-echo "$store holds the same raster as $source."
+echo "$store holds the same raster as $source; build/egm96.png shows it."

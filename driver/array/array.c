@@ -199,6 +199,11 @@ int zs_array_chunk_order(const struct zs_array *a)
     return a->edits != NULL ? (int)a->edits->order : 0;
 }
 
+uint64_t zs_array_get_cache(const struct zs_array *a)
+{
+    return zs_cache_budget(a->chunks);
+}
+
 void zs_array_raise_cache(struct zs_array *a, uint64_t bytes)
 {
     zs_cache_raise_budget(a->chunks, bytes);

@@ -379,7 +379,12 @@ static GDALDataset *create(const char *name, int width, int height, int bands, G
     const bool ok = zs_raster_publish(raster, store.hierarchy, &err) == ZS_OK;
     zs_raster_free(raster);
     if (ok)
-        return openCreated(connection, groupOf(options, arrays.Name(0)), arrays.Name(0), name);
+    {
+        GDALDataset *ds = openCreated(connection, groupOf(options, arrays.Name(0)), arrays.Name(0), name);
+        if (ds != nullptr)
+            static_cast<ShardedZarrDataset *>(ds)->MarkBlank();
+        return ds;
+    }
     zsReport(err);
     zsRemoveStore(connection.store + (options.append ? std::string("/") + arrays.Name(0) : ""));
     return nullptr;

@@ -240,6 +240,8 @@ CPLErr ShardedZarrDataset::WriteWindow(int x, int y, int width, int height, void
         CPLError(CE_Failure, CPLE_NoWriteAccess, "%s was not opened in update mode", GetDescription());
         return CE_Failure;
     }
+    if (m_isBlank && SettleFillValue() != CE_None)
+        return CE_Failure;
     const struct zs_array_info info = zs_array_get_info(m_array);
     const auto windows = Windows(x, y, width, height, data, bands, pixelSpace, lineSpace, bandSpace);
     ZSStoring storing{type, info.data_type, info.item_size};

@@ -78,6 +78,8 @@ class ShardedZarrDataset final : public GDALPamDataset
     bool m_metadataChanged = false;
     bool m_bandsChanged = false;
     bool m_closed = false;
+    /* Made by Create() and not written to: a nodata value may still become the fill value. */
+    bool m_isBlank = false;
 
     ShardedZarrRasterBand &Band(int band) const;
     bool IsUpdate() const
@@ -106,6 +108,7 @@ class ShardedZarrDataset final : public GDALPamDataset
                        GSpacing pixelSpace, GSpacing lineSpace, GSpacing bandSpace);
 
     CPLErr FlushChanges();
+    CPLErr SettleFillValue();
     CPLErr WriteMetadata();
     CPLErr RemoveOverviews();
 
@@ -133,6 +136,10 @@ class ShardedZarrDataset final : public GDALPamDataset
     static std::unique_ptr<ShardedZarrDataset> OpenArray(const std::shared_ptr<ZSStore> &store, const struct zs_node *node,
                                                          const std::vector<uint64_t> &indices, const ZSOpenOptions &options,
                                                          GDALAccess access, struct zs_error *err);
+    void MarkBlank()
+    {
+        m_isBlank = true;
+    }
     /* Attaches side-car metadata (statistics), for file systems where looking for them costs nothing. */
     void AttachPam(const ZSConnection &connection, const char *description);
 

@@ -226,8 +226,40 @@ char **ShardedZarrDataset::GetFileList()
 
 /* ---- Writing what changed ---- */
 
+/* Before the first pixel: what is not written shall read as the nodata value that was set, as in other drivers. */
+CPLErr ShardedZarrDataset::SettleFillValue()
+{
+    m_isBlank = false;
+    const struct zs_meaning &first = Band(1).Meaning();
+    const size_t size = zs_array_get_info(m_array).item_size;
+    bool same = first.has_nodata && memcmp(first.nodata, zs_array_get_info(m_array).fill_value, size) != 0;
+    for (int b = 2; b <= nBands && same; b++)
+    {
+        const struct zs_meaning &m = Band(b).Meaning();
+        same = m.has_nodata && memcmp(m.nodata, first.nodata, size) == 0;
+    }
+    if (!same)
+        return CE_None;
+    struct zs_error err;
+    struct zs_array *array = nullptr;
+    const struct zs_array_options options = {m_options.threads, zs_array_get_cache(m_array)};
+    const struct zs_node *node = nullptr;
+    if (zs_update_fill_value(m_store->hierarchy, m_node, first.nodata, &node, &err) != ZS_OK ||
+        zs_array_open_node(m_store->hierarchy, node, &options, &array, &err) != ZS_OK)
+    {
+        zsReport(err);
+        return CE_Failure;
+    }
+    zs_array_close(m_array);
+    m_array = array;
+    m_node = node;
+    return CE_None;
+}
+
 CPLErr ShardedZarrDataset::WriteMetadata()
 {
+    if (m_isBlank && m_bandsChanged && SettleFillValue() != CE_None)
+        return CE_Failure;
     struct zs_hierarchy *h = m_store->hierarchy;
     struct zs_error err;
     enum zs_status status = ZS_OK;

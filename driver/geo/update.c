@@ -243,6 +243,30 @@ static void remove_band_nodata(zs_json *attributes)
             zs_json_remove((zs_json *)(uintptr_t)e, "nodata"); /* part of the attributes that are being edited */
 }
 
+enum zs_status zs_update_fill_value(struct zs_hierarchy *h, const struct zs_node *node, const void *value,
+                                    const struct zs_node **replacement, struct zs_error *err)
+{
+    const struct zs_dtype *dtype = &node->array->dtype;
+    zs_json *document = zs_json_copy(node->document);
+    zs_json *attributes = document != NULL ? zs_document_attributes(document) : NULL;
+    if (document != NULL)
+        zs_json_remove(document, "fill_value");
+    enum zs_status status = ZS_OK;
+    if (attributes == NULL || zs_fill_value_add(document, "fill_value", dtype, value) == NULL)
+        status = no_memory(err);
+    if (status == ZS_OK)
+        status = zs_write_nodata(attributes, dtype, value, err);
+    if (status != ZS_OK) {
+        zs_json_free(document);
+        return status;
+    }
+    struct zs_node *fresh;
+    ZS_TRY(zs_node_create(node->path, document, true, &fresh, err));
+    ZS_TRY(zs_hierarchy_add(h, fresh, err));
+    *replacement = fresh;
+    return zs_hierarchy_flush(h, err);
+}
+
 enum zs_status zs_update_nodata(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, const void *value,
                                 struct zs_error *err)
 {

@@ -44,6 +44,11 @@ enum zs_status zs_update_georef(struct zs_hierarchy *h, const struct zs_node *no
 enum zs_status zs_update_nodata(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, const void *value,
                                 struct zs_error *err) ZS_MUST_CHECK;
 
+/* Sets the fill value itself, of an array that has no chunks yet, together with `_FillValue`. The array's node is replaced by
+ * *replacement, in the store at once; arrays opened from the old one are to be opened again. */
+enum zs_status zs_update_fill_value(struct zs_hierarchy *h, const struct zs_node *node, const void *value,
+                                    const struct zs_node **replacement, struct zs_error *err) ZS_MUST_CHECK;
+
 /* Sets what the bands of the array and its overviews mean, as zs_write_band_meanings(). */
 enum zs_status zs_update_bands(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                                const struct zs_meaning *bands, size_t count, struct zs_error *err) ZS_MUST_CHECK;

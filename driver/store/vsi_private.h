@@ -1,4 +1,4 @@
-/* store/vsi_private.h: what http.c takes from vsi.c, the only file that knows cpl_vsi.h. */
+/* store/vsi_private.h: what http.c and http_client.c take from vsi.c, the only file that knows cpl_vsi.h. */
 #ifndef ZS_STORE_VSI_PRIVATE_H
 #define ZS_STORE_VSI_PRIVATE_H
 

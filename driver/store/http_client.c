@@ -1,0 +1,406 @@
+#include "store/http_client.h"
+
+#include <cpl_conv.h>
+#include <cpl_http.h>
+#include <cpl_string.h>
+#include <ctype.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "store/vsi_private.h"
+
+/* An answer longer than was asked for is broken off, but not before this: a long error page shall be told from an object. */
+#define MIN_ANSWER_LIMIT ((size_t)256 << 10)
+/* Idle connections that all stores of the process keep together: each is a file descriptor. */
+#define MAX_IDLE_SESSIONS 128
+
+/* curl's codes for an answer that was broken off since it is too long (curl.h is not ours to include). */
+#define CURL_WRITE_ERROR 23
+#define CURL_FILESIZE_EXCEEDED 63
+
+struct zs_http_client {
+    struct zs_store *vsi;
+    char *url, *query; /* of the root of a /vsicurl/ store; else NULL, and each object's URL is signed */
+
+    /* GDAL keeps a connection open for each session name, and trusts that no two threads use one at a time. */
+    unsigned number;
+    pthread_mutex_t lock;
+    pid_t pid; /* a forked child shares the sockets, and must not use them */
+    unsigned session_count, idle_count, idle_capacity;
+    unsigned *idle;
+};
+
+/* ---- Connections ---- */
+
+static atomic_int idle_sessions;
+
+static void session_name(const struct zs_http_client *h, unsigned session, char *name, size_t n)
+{
+    snprintf(name, n, "ShardedZarr-%ld-%u-%u", (long)h->pid, h->number, session);
+}
+
+static unsigned session_take(struct zs_http_client *h)
+{
+    pthread_mutex_lock(&h->lock);
+    if (h->pid != getpid()) {
+        h->pid = getpid();
+        atomic_fetch_sub(&idle_sessions, (int)h->idle_count);
+        h->session_count = h->idle_count = 0;
+    }
+    unsigned session;
+    if (h->idle_count > 0) {
+        session = h->idle[--h->idle_count];
+        atomic_fetch_sub(&idle_sessions, 1);
+    } else {
+        session = h->session_count++;
+    }
+    pthread_mutex_unlock(&h->lock);
+    return session;
+}
+
+static void session_close(const struct zs_http_client *h, unsigned session)
+{
+    char name[64];
+    session_name(h, session, name, sizeof name);
+    char **options = CSLSetNameValue(NULL, "CLOSE_PERSISTENT", name);
+    CPLHTTPDestroyResult(CPLHTTPFetch("", options));
+    CSLDestroy(options);
+}
+
+static void session_return(struct zs_http_client *h, unsigned session)
+{
+    const bool keep = atomic_fetch_add(&idle_sessions, 1) < MAX_IDLE_SESSIONS;
+    pthread_mutex_lock(&h->lock);
+    bool kept = keep && h->idle_count < h->idle_capacity;
+    if (keep && !kept) {
+        const unsigned capacity = h->idle_capacity == 0 ? 16 : 2 * h->idle_capacity;
+        unsigned *grown = realloc(h->idle, capacity * sizeof *grown);
+        if (grown != NULL) {
+            h->idle = grown;
+            h->idle_capacity = capacity;
+            kept = true;
+        }
+    }
+    if (kept)
+        h->idle[h->idle_count++] = session;
+    pthread_mutex_unlock(&h->lock);
+    if (!kept) {
+        atomic_fetch_sub(&idle_sessions, 1);
+        session_close(h, session);
+    }
+}
+
+/* ---- Requests ---- */
+
+/* What GDAL's client takes from the configuration, and may be set for a path alone (VSISetPathSpecificOption()), which it does not
+ * look at by itself. */
+static const char *const client_options[][2] = {
+    {"GDAL_HTTP_VERSION", "HTTP_VERSION"},
+    {"GDAL_HTTP_CONNECTTIMEOUT", "CONNECTTIMEOUT"},
+    {"GDAL_HTTP_TIMEOUT", "TIMEOUT"},
+    {"GDAL_HTTP_LOW_SPEED_TIME", "LOW_SPEED_TIME"},
+    {"GDAL_HTTP_LOW_SPEED_LIMIT", "LOW_SPEED_LIMIT"},
+    {"GDAL_HTTP_USERPWD", "USERPWD"},
+    {"GDAL_HTTP_PROXY", "PROXY"},
+    {"GDAL_HTTPS_PROXY", "HTTPS_PROXY"},
+    {"GDAL_HTTP_PROXYUSERPWD", "PROXYUSERPWD"},
+    {"GDAL_PROXY_AUTH", "PROXYAUTH"},
+    {"GDAL_HTTP_NETRC", "NETRC"},
+    {"GDAL_HTTP_NETRC_FILE", "NETRC_FILE"},
+    {"GDAL_HTTP_MAX_RETRY", "MAX_RETRY"},
+    {"GDAL_HTTP_RETRY_DELAY", "RETRY_DELAY"},
+    {"GDAL_HTTP_RETRY_CODES", "RETRY_CODES"},
+    {"GDAL_HTTP_HEADER_FILE", "HEADER_FILE"},
+    {"GDAL_HTTP_CAPATH", "CAPATH"},
+    {"GDAL_CURL_CA_BUNDLE", "CAINFO"},
+    {"GDAL_HTTP_SSL_VERIFYSTATUS", "SSL_VERIFYSTATUS"},
+    {"GDAL_HTTP_SSLCERT", "SSLCERT"},
+    {"GDAL_HTTP_SSLCERTTYPE", "SSLCERTTYPE"},
+    {"GDAL_HTTP_SSLKEY", "SSLKEY"},
+    {"GDAL_HTTP_KEYPASSWD", "KEYPASSWD"},
+    {"GDAL_HTTP_UNSAFESSL", "UNSAFESSL"},
+    {"GDAL_HTTP_AUTH", "HTTPAUTH"},
+    {"GDAL_HTTP_BEARER", "HTTP_BEARER"},
+    {"GDAL_GSSAPI_DELEGATION", "GSSAPI_DELEGATION"},
+    {"GDAL_HTTP_COOKIE", "COOKIE"},
+    {"GDAL_HTTP_COOKIEFILE", "COOKIEFILE"},
+    {"GDAL_HTTP_COOKIEJAR", "COOKIEJAR"},
+    {"GDAL_HTTP_TCP_KEEPALIVE", "TCP_KEEPALIVE"},
+    {"GDAL_HTTP_TCP_KEEPIDLE", "TCP_KEEPIDLE"},
+    {"GDAL_HTTP_TCP_KEEPINTVL", "TCP_KEEPINTVL"},
+    {"GDAL_HTTP_USERAGENT", "USERAGENT"},
+};
+
+void zs_http_answer_free(struct zs_http_answer *a)
+{
+    CPLHTTPDestroyResult((CPLHTTPResult *)a->result);
+    a->result = NULL;
+}
+
+static bool is_unreserved(unsigned char c)
+{
+    return isalnum(c) || strchr("-._~/!$&'()*,;=:@+", c) != NULL;
+}
+
+/* The URL of an object below a root; the query of the root, which often is its key, stays at the end. */
+static char *url_below(const char *root, const char *key, const char *query)
+{
+    const size_t n = strlen(root) + 3 * strlen(key) + strlen(query) + 3;
+    char *url = malloc(n);
+    if (url == NULL)
+        return NULL;
+    char *p = url + snprintf(url, n, "%s/", root);
+    for (; *key != '\0'; key++)
+        p += snprintf(p, 4, is_unreserved((unsigned char)*key) ? "%c" : "%%%02X", (unsigned char)*key);
+    memcpy(p, query, strlen(query) + 1);
+    return url;
+}
+
+/* Adds the header lines of GDAL_HTTP_HEADERS, which GDAL splits at line ends, else at commas, and not at all when no second
+ * colon follows the first comma ("Accept: a, b"). */
+static char **add_user_headers(char **lines, const char *text)
+{
+    const char *comma = strchr(text, ',');
+    char **more;
+    if (strstr(text, "\r\n") != NULL)
+        more = CSLTokenizeString2(text, "\r\n", 0);
+    else if (comma != NULL && strchr(comma, ':') == NULL)
+        return CSLAddString(lines, text);
+    else
+        more = CSLTokenizeString2(text, ",", CSLT_HONOURSTRINGS);
+    for (char **line = more; line != NULL && *line != NULL; line++)
+        lines = CSLAddString(lines, *line);
+    CSLDestroy(more);
+    return lines;
+}
+
+static char **request_options(const char *path, const char *session, const char *range, const char *etag, size_t limit)
+{
+    char **options = CSLSetNameValue(NULL, "PERSISTENT", session);
+    for (size_t i = 0; i < sizeof client_options / sizeof client_options[0]; i++) {
+        const char *value = zs_vsi_option(path, client_options[i][0]);
+        if (value != NULL)
+            options = CSLSetNameValue(options, client_options[i][1], value);
+    }
+    /* The handle behind a session keeps what it was told last, so this is always told. */
+    options = CSLSetNameValue(options, "MAX_FILE_SIZE", CPLSPrintf("%zu", limit));
+
+    char **lines = NULL;
+    const char *user = zs_vsi_option(path, "GDAL_HTTP_HEADERS");
+    if (user != NULL)
+        lines = add_user_headers(lines, user);
+    if (range != NULL) {
+        lines = CSLAddString(lines, CPLSPrintf("Range: bytes=%s", range));
+        lines = CSLAddString(lines, "Accept-Encoding: identity"); /* ranges of compressed bytes are of no use */
+    }
+    if (etag != NULL)
+        lines = CSLAddString(lines, CPLSPrintf("If-Match: %s", etag));
+    char *headers = zs_strdup("");
+    for (char **line = lines; headers != NULL && line != NULL && *line != NULL; line++) {
+        char *longer = zs_format("%s%s\r\n", headers, *line);
+        free(headers);
+        headers = longer;
+    }
+    CSLDestroy(lines);
+    if (headers != NULL && headers[0] != '\0')
+        options = CSLSetNameValue(options, "HEADERS", headers);
+    free(headers);
+    return options;
+}
+
+/* The last one: redirections put theirs before. */
+static const char *header(const CPLHTTPResult *r, const char *name)
+{
+    const char *value = NULL;
+    const size_t n = strlen(name);
+    for (char **line = r->papszHeaders; line != NULL && *line != NULL; line++)
+        if (strncasecmp(*line, name, n) == 0 && (*line)[n] == '=')
+            value = *line + n + 1;
+    return value;
+}
+
+static bool parse_u64(const char **p, uint64_t *value)
+{
+    if (!isdigit((unsigned char)**p))
+        return false;
+    char *end;
+    errno = 0;
+    *value = strtoull(*p, &end, 10);
+    *p = end;
+    return errno == 0;
+}
+
+/* Content-Range (RFC 9110, 14.4): "bytes 0-19/100", with "*" for what is not known or not there. */
+static bool parse_content_range(const char *text, struct zs_http_answer *a)
+{
+    if (strncasecmp(text, "bytes", 5) != 0)
+        return false;
+    text += 5 + strspn(text + 5, " =");
+    if (*text == '*')
+        text++;
+    else if (!parse_u64(&text, &a->first) || *text++ != '-' || !parse_u64(&text, &a->last))
+        return false;
+    if (*text++ != '/')
+        return false;
+    return *text == '*' || parse_u64(&text, &a->total);
+}
+
+static void classify(const CPLHTTPResult *r, bool is_range, size_t limit, struct zs_http_answer *a)
+{
+    const char *error = r->pszErrBuf != NULL ? r->pszErrBuf : "";
+    const char *content_range = header(r, "Content-Range"), *length = header(r, "Content-Length");
+    const bool has_range = content_range != NULL && parse_content_range(content_range, a);
+    int code = 0;
+    if (sscanf(error, "HTTP error code : %d", &code) == 1)
+        snprintf(a->found, sizeof a->found, "HTTP status %d", code);
+    else if (r->nStatus != 0)
+        snprintf(a->found, sizeof a->found, "%.150s (curl error %d)", error, r->nStatus);
+    else if (content_range != NULL)
+        snprintf(a->found, sizeof a->found, "%d bytes with Content-Range: %.100s", r->nDataLen, content_range);
+    else
+        snprintf(a->found, sizeof a->found, "%d bytes without Content-Range", r->nDataLen);
+
+    if (code == 404 || code == 410)
+        a->kind = ZS_HTTP_ABSENT;
+    else if (code == 412)
+        a->kind = ZS_HTTP_REPLACED;
+    else if (code == 416)
+        a->kind = ZS_HTTP_BEYOND;
+    else if ((code >= 400 && code < 500 && code != 408 && code != 429) || code == 501)
+        a->kind = ZS_HTTP_REFUSED;
+    else if (code != 0)
+        a->kind = ZS_HTTP_FAILED;
+    else if (r->nStatus == CURL_FILESIZE_EXCEEDED || (r->nStatus == CURL_WRITE_ERROR && a->size > limit))
+        a->kind = has_range ? ZS_HTTP_FAILED : ZS_HTTP_TOO_LONG;
+    else if (r->nStatus != 0 || (error[0] != '\0' && a->size == 0))
+        a->kind = ZS_HTTP_FAILED;
+    else if (has_range && a->first <= a->last)
+        a->kind = is_range && a->last - a->first + 1 == a->size ? ZS_HTTP_PART : ZS_HTTP_FAILED;
+    else if (length != NULL && header(r, "Content-Encoding") == NULL && strtoull(length, NULL, 10) != a->size)
+        a->kind = ZS_HTTP_FAILED; /* broken off, where curl was told not to mind */
+    else
+        a->kind = ZS_HTTP_WHOLE;
+}
+
+/* Object stores send some of their refusals (another region) as redirections that lead nowhere, which look like an answer. */
+static bool is_xml_error(const CPLHTTPResult *r, const struct zs_http_answer *a)
+{
+    const char *type = r->pszContentType;
+    return type != NULL && strstr(type, "xml") != NULL && strstr(a->bytes, "<Error>") != NULL; /* GDAL ends it with a zero */
+}
+
+enum zs_status zs_http_get(struct zs_http_client *h, const char *key, const char *range, const char *etag, size_t limit,
+                           struct zs_http_answer *a, struct zs_error *err)
+{
+    *a = (struct zs_http_answer){.kind = ZS_HTTP_REFUSED, .bytes = "", .first = UINT64_MAX, .last = UINT64_MAX, .total = UINT64_MAX};
+    limit = limit < MIN_ANSWER_LIMIT ? MIN_ANSWER_LIMIT : limit;
+    char *path = zs_vsi_path(h->vsi, key);
+    if (path == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    struct zs_vsi_quiet q;
+    zs_vsi_quiet_begin(&q, h->vsi);
+    char *url = h->url != NULL ? url_below(h->url, key, h->query) : zs_vsi_object_url(path);
+    if (url != NULL) {
+        char session[64];
+        const unsigned number = session_take(h);
+        session_name(h, number, session, sizeof session);
+        char **options = request_options(path, session, range, etag, limit);
+        /* Ours have the user's headers in them; GDAL 3.6 would send those of the configuration a second time. */
+        const char *local = CPLGetThreadLocalConfigOption("GDAL_HTTP_HEADERS", NULL);
+        char *kept = local != NULL ? zs_strdup(local) : NULL;
+        CPLSetThreadLocalConfigOption("GDAL_HTTP_HEADERS", "");
+        a->result = CPLHTTPFetch(url, options);
+        CPLSetThreadLocalConfigOption("GDAL_HTTP_HEADERS", kept);
+        free(kept);
+        CSLDestroy(options);
+        session_return(h, number);
+    } else {
+        snprintf(a->found, sizeof a->found, "no URL for it");
+    }
+    zs_vsi_quiet_end(&q);
+    free(path);
+    free(url);
+    CPLHTTPResult *r = a->result;
+    if (r == NULL)
+        return ZS_OK;
+    if (r->pabyData != NULL && r->nDataLen > 0) {
+        a->bytes = (const char *)r->pabyData;
+        a->size = (size_t)r->nDataLen;
+    }
+    classify(r, range != NULL, limit, a);
+    if (a->kind == ZS_HTTP_WHOLE && h->url == NULL && is_xml_error(r, a))
+        a->kind = ZS_HTTP_REFUSED;
+    const char *found_etag = header(r, "ETag");
+    a->tag = found_etag != NULL && found_etag[0] != '\0' ? found_etag : header(r, "Last-Modified");
+    a->is_strong_etag = a->tag != NULL && a->tag[0] == '"' && a->tag == found_etag;
+    return ZS_OK;
+}
+
+/* ---- The client ---- */
+
+/* Where requests of our own would not be what the user asked for. */
+static bool belongs_to_vsi(const char *root)
+{
+    static const char *const settings[] = {"VSICURL_PC_URL_SIGNING", "VSICURL_PC_COLLECTION", "VSICURL_QUERY_STRING"};
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
+        if (zs_vsi_option(root, settings[i]) != NULL)
+            return true;
+    return false;
+}
+
+void zs_http_client_free(struct zs_http_client *h)
+{
+    if (h == NULL)
+        return;
+    if (h->pid == getpid())
+        for (unsigned i = 0; i < h->idle_count; i++) {
+            session_close(h, h->idle[i]);
+            atomic_fetch_sub(&idle_sessions, 1);
+        }
+    pthread_mutex_destroy(&h->lock);
+    free(h->url);
+    free(h->query);
+    free(h->idle);
+    free(h);
+}
+
+bool zs_http_client_signs(const struct zs_http_client *h)
+{
+    return h->url == NULL;
+}
+
+enum zs_status zs_http_client_create(struct zs_store *vsi, struct zs_http_client **client, struct zs_error *err)
+{
+    static const char *const prefixes[] = {"/vsicurl/http://", "/vsicurl/https://", "/vsis3/", "/vsigs/", "/vsiaz/"};
+    static atomic_uint count;
+    bool is_ours = false;
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
+        is_ours = is_ours || strncmp(vsi->root, prefixes[i], strlen(prefixes[i])) == 0;
+    *client = NULL;
+    if (!is_ours || !CPLHTTPEnabled() || belongs_to_vsi(vsi->root))
+        return ZS_OK;
+    struct zs_http_client *h = zs_calloc(1, sizeof *h);
+    if (h == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an HTTP client");
+    pthread_mutex_init(&h->lock, NULL);
+    h->vsi = vsi;
+    h->pid = getpid();
+    h->number = atomic_fetch_add(&count, 1);
+    if (strncmp(vsi->root, "/vsicurl/", 9) == 0) {
+        const char *url = vsi->root + 9;
+        const size_t n = strcspn(url, "?");
+        h->url = zs_strndup(url, n);
+        h->query = zs_strdup(url + n);
+        if (h->url == NULL || h->query == NULL) {
+            zs_http_client_free(h);
+            return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an HTTP client");
+        }
+    }
+    *client = h;
+    return ZS_OK;
+}

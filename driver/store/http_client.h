@@ -1,0 +1,51 @@
+/* store/http_client.h: plain GET requests through GDAL's HTTP client, with the settings that GDAL has for it. The only room of
+ * cpl_http.h. */
+#ifndef ZS_STORE_HTTP_CLIENT_H
+#define ZS_STORE_HTTP_CLIENT_H
+
+#include "store/store.h"
+
+/* Most bytes of one answer: GDAL's client counts them in an int, and grows its buffer by a quarter beyond them. */
+#define ZS_HTTP_MAX_ANSWER_BYTES ((size_t)1 << 30)
+
+/* What a server said. */
+enum zs_http_kind {
+    ZS_HTTP_PART,     /* 206: bytes first to last of total */
+    ZS_HTTP_WHOLE,    /* 200: all bytes */
+    ZS_HTTP_ABSENT,   /* 404, 410 */
+    ZS_HTTP_REPLACED, /* 412 */
+    ZS_HTTP_BEYOND,   /* 416: the range is outside; total may be known */
+    ZS_HTTP_TOO_LONG, /* more than was asked for: the range was not understood */
+    ZS_HTTP_REFUSED,  /* another answer for which the asker is to blame, 501, and what has no URL */
+    ZS_HTTP_FAILED    /* the server, the network, or an answer that contradicts itself */
+};
+
+struct zs_http_answer {
+    enum zs_http_kind kind;
+    void *result;      /* holds what the pointers below point to */
+    const char *bytes; /* never NULL */
+    size_t size;
+    uint64_t first, last, total; /* UINT64_MAX where not known */
+    const char *tag;             /* ETag, else Last-Modified, else NULL */
+    bool is_strong_etag;
+    char found[200]; /* for messages */
+};
+
+struct zs_http_client;
+
+/* A client for the objects of a store of vsi.c, which is borrowed and lends its paths. *client is NULL where GDAL has no HTTP client,
+ * and where requests of our own would not be what the user asked for. */
+enum zs_status zs_http_client_create(struct zs_store *vsi, struct zs_http_client **client, struct zs_error *err) ZS_MUST_CHECK;
+void zs_http_client_free(struct zs_http_client *client); /* NULL is allowed */
+
+/* Whether each object's URL is signed, of /vsis3/ and the like. */
+bool zs_http_client_signs(const struct zs_http_client *client);
+
+/* One GET, from any thread. `range` as in a Range header ("0-19", "-20"); NULL for all. `etag`, unless NULL, must still be the
+ * object's. An answer of more than `limit` bytes may be broken off. Fails only without memory: the answer says the rest, and is
+ * released with zs_http_answer_free(). */
+enum zs_status zs_http_get(struct zs_http_client *client, const char *key, const char *range, const char *etag, size_t limit,
+                           struct zs_http_answer *answer, struct zs_error *err) ZS_MUST_CHECK;
+void zs_http_answer_free(struct zs_http_answer *answer);
+
+#endif
