@@ -62,6 +62,10 @@ struct plan {
     struct task *tasks;
     size_t task_count;
     pthread_mutex_t pending_lock; /* shard writers serve one at a time */
+    /* More threads wait for bytes than decode: those that have theirs wait for one of a->threads places. */
+    pthread_mutex_t decode_lock;
+    pthread_cond_t decode_done;
+    int decoding;
     atomic_bool stale;            /* a shard was replaced under us */
 };
 
@@ -392,6 +396,23 @@ static enum zs_status deliver(struct plan *p, struct planned *c, struct zs_scrat
     return ZS_OK;
 }
 
+static void decode_begin(struct plan *p)
+{
+    pthread_mutex_lock(&p->decode_lock);
+    while (p->decoding >= p->a->threads)
+        pthread_cond_wait(&p->decode_done, &p->decode_lock);
+    p->decoding++;
+    pthread_mutex_unlock(&p->decode_lock);
+}
+
+static void decode_end(struct plan *p)
+{
+    pthread_mutex_lock(&p->decode_lock);
+    p->decoding--;
+    pthread_cond_signal(&p->decode_done);
+    pthread_mutex_unlock(&p->decode_lock);
+}
+
 /* A group of ranges of one shard: one read, then its chunks. */
 static enum zs_status run_group(struct plan *p, const struct task *t, struct zs_scratch *scratch, struct zs_error *err)
 {
@@ -419,14 +440,16 @@ static enum zs_status run_group(struct plan *p, const struct task *t, struct zs_
     zs_cache_release(a->objects, entry);
     if (status != ZS_OK)
         return describe_failure(p, first, status, err);
-    for (size_t i = 0; i < t->count; i++) {
+    decode_begin(p);
+    for (size_t i = 0; i < t->count && status == ZS_OK; i++) {
         const struct zs_range *r = &p->ranges[t->first + i];
         struct planned *c = &p->chunks[r->tag];
         status = deliver(p, c, scratch, fetched->data + (r->offset - t->offset), (size_t)r->size, err);
         if (status != ZS_OK)
-            return describe_failure(p, c, status, err);
+            status = describe_failure(p, c, status, err);
     }
-    return ZS_OK;
+    decode_end(p);
+    return status;
 }
 
 /* A chunk that is an object of its own. */
@@ -548,6 +571,15 @@ static void plan_clear(struct plan *p)
     free(p->groups);
     free(p->tasks);
     pthread_mutex_destroy(&p->pending_lock);
+    pthread_mutex_destroy(&p->decode_lock);
+    pthread_cond_destroy(&p->decode_done);
+}
+
+static void plan_init(struct plan *p)
+{
+    pthread_mutex_init(&p->pending_lock, NULL);
+    pthread_mutex_init(&p->decode_lock, NULL);
+    pthread_cond_init(&p->decode_done, NULL);
 }
 
 enum zs_status zs_read_windows_locked(struct zs_array *a, const struct zs_window *windows, size_t n, zs_convert_fn convert,
@@ -557,7 +589,7 @@ enum zs_status zs_read_windows_locked(struct zs_array *a, const struct zs_window
     enum zs_status status;
     for (int attempt = 0;; attempt++) {
         struct plan p = {.a = a, .windows = windows, .window_count = n, .convert = convert, .ctx = ctx};
-        pthread_mutex_init(&p.pending_lock, NULL);
+        plan_init(&p);
         status = run_plan(&p, err);
         const bool again = status != ZS_OK && p.stale && attempt < STALE_RETRIES;
         plan_clear(&p);
@@ -574,7 +606,7 @@ enum zs_status zs_array_prefetch(struct zs_array *a, const struct zs_window *win
     if (a->edits != NULL)
         return ZS_OK; /* what was written is looked up one by one anyway */
     struct plan p = {.a = a, .windows = windows, .window_count = n, .is_prefetch = true};
-    pthread_mutex_init(&p.pending_lock, NULL);
+    plan_init(&p);
     enum zs_status status = plan_chunks(&p, err);
     /* More than half of what the cache holds would push itself out before it is used. */
     if (status == ZS_OK && p.chunk_count > 1 && p.chunk_count <= zs_cache_budget(a->chunks) / 2 / a->leaf->decoded_size)

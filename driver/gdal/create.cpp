@@ -172,6 +172,18 @@ static struct zs_raster *createRaster(const ZSConnection &connection, const ZSCr
     return nullptr;
 }
 
+/* Removes what a failed creation made: the store, or the group that was added, which the metadata above may mention already. */
+static void removeCreated(const ZSConnection &connection, const std::string &group)
+{
+    ZSStore store;
+    struct zs_error err;
+    if (!group.empty() && (zs_store_open_vsi(connection.store.c_str(), &store.store, &err) != ZS_OK ||
+                           zs_hierarchy_open(store.store, true, &store.hierarchy, &err) != ZS_OK ||
+                           zs_hierarchy_remove(store.hierarchy, group.c_str(), &err) != ZS_OK || zs_hierarchy_flush(store.hierarchy, &err) != ZS_OK))
+        CPLDebug("ShardedZarr", "/%s is not removed from the metadata: %s", group.c_str(), err.message);
+    zsRemoveStore(connection.store + (group.empty() ? "" : "/" + group));
+}
+
 /* Opens a store that was just created, or one array of it, for writing. */
 static GDALDataset *openCreated(const ZSConnection &connection, const std::string &group, const char *array, const char *name)
 {
@@ -341,8 +353,7 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     }
     if (ok)
         return openCreated(connection, group, options.single_array ? arrays.Name(0) : nullptr, name);
-    // What a failed creation made is removed.
-    zsRemoveStore(connection.store + (group.empty() ? "" : "/" + group));
+    removeCreated(connection, group);
     return nullptr;
 }
 
@@ -386,7 +397,7 @@ static GDALDataset *create(const char *name, int width, int height, int bands, G
         return ds;
     }
     zsReport(err);
-    zsRemoveStore(connection.store + (options.append ? std::string("/") + arrays.Name(0) : ""));
+    removeCreated(connection, groupOf(options, arrays.Name(0)));
     return nullptr;
 }
 

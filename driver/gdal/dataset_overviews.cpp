@@ -60,6 +60,21 @@ static bool cascades(const char *resampling)
     return !STARTS_WITH_CI(resampling, "NEAR") && !EQUAL(resampling, "MODE");
 }
 
+/* GDAL does not look at the answer when a band is finished: remembers that it was to stop. */
+struct Watched
+{
+    GDALProgressFunc progress;
+    void *data;
+    bool stopped;
+};
+
+static int CPL_STDCALL watch(double done, const char *text, void *data)
+{
+    auto &w = *static_cast<Watched *>(data);
+    w.stopped = w.stopped || !w.progress(done, text, w.data);
+    return !w.stopped;
+}
+
 static std::string lower(std::string s)
 {
     std::transform(s.begin(), s.end(), s.begin(), [](unsigned char c) { return static_cast<char>(tolower(c)); });
@@ -88,6 +103,7 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
     }
     if (progress == nullptr)
         progress = GDALDummyProgress;
+    Watched watched = {progress, progressData, false};
 #if ZS_GDAL_AT_LEAST(7)
     if (FlushCache(false) != CE_None)
         return CE_Failure;
@@ -145,12 +161,11 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
                 static_cast<ShardedZarrRasterBand *>(source)->TakeMeaning(Band(b));
             GDALRasterBand *target = level->GetRasterBand(b);
             static_cast<ShardedZarrRasterBand *>(target)->TakeMeaning(Band(b));
-            void *scaled = GDALCreateScaledProgress(done + share * (b - 1) / nBands, done + share * b / nBands, progress, progressData);
+            void *scaled = GDALCreateScaledProgress(done + share * (b - 1) / nBands, done + share * b / nBands, watch, &watched);
             GDALRasterBand **targets = &target;
             result = GDALRegenerateOverviewsMultiBand(1, &source, 1, &targets, resampling, GDALScaledProgress, scaled, options);
             GDALDestroyScaledProgress(scaled);
-            // GDAL does not ask whether the end of a band is where to stop.
-            if (result == CE_None && !progress(done + share * b / nBands, nullptr, progressData))
+            if (result == CE_None && watched.stopped)
             {
                 CPLError(CE_Failure, CPLE_UserInterrupt, "User terminated");
                 result = CE_Failure;
