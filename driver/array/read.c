@@ -1,273 +1,20 @@
-/* Reading windows as one plan: which chunks, where their bytes are, fetched and decoded side by side, each to its place. */
-#include <stdatomic.h>
+/* Reading windows: a plan (plan.h) carried out, its byte ranges fetched and decoded side by side, each chunk to its place. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "array/edits.h"
+#include "array/plan.h"
 #include "base/parallel.h"
 #include "base/strided.h"
-#include "shard/range_plan.h"
 
 /* How many times a read starts anew because a shard was replaced between its index and its data. */
 #define STALE_RETRIES 3
 /* Copies from the cache smaller than this are not worth waking a thread for. */
 #define INLINE_BYTES ((uint64_t)1 << 20)
 
-/* Locally a request costs microseconds: merging pays for small neighbours only, and groups stay small so that threads share
- * the work evenly. A remote request costs milliseconds, in which some hundred kilobytes would have come. */
-static const struct zs_range_policy local_policy = {.max_gap = 4096, .max_size = (uint64_t)512 << 10};
-static const struct zs_range_policy remote_policy = {.max_gap = (uint64_t)128 << 10, .max_size = (uint64_t)8 << 20};
-
-/* A leaf chunk that some windows touch. */
-struct planned {
-    struct zs_location where; /* first: zs_locate() sees it */
-    struct zs_cache_entry *cached;
-    const struct zs_blob *dirty; /* written and not encoded yet */
-    size_t first_piece, piece_count; /* of plan.pieces */
-};
-
-/* One window's share of a chunk. */
-struct piece {
-    uint64_t leaf;
-    size_t window;
-};
-
-/* What one item of the parallel loop does. */
-struct task {
-    size_t shard_first, shard_count; /* locating: chunks[shard_first ...] of one shard */
-    size_t first, count;             /* reading: ranges[first ...] of one group, or one chunk (count 0) */
-    uint64_t offset, size;
-};
-
-struct plan {
-    struct zs_array *a;
-    const struct zs_window *windows;
-    size_t window_count;
-    zs_convert_fn convert;
-    void *ctx;
-    bool is_prefetch; /* decode into the cache, place nothing */
-
-    struct piece *pieces;
-    size_t piece_count;
-    struct planned *chunks; /* in order of their shard, then number */
-    size_t chunk_count;
-
-    struct task *shards; /* of chunks that are not cached */
-    size_t shard_count;
-    struct zs_cache_entry ***pins; /* per shard: blobs that locations point into */
-    size_t *pin_counts;
-
-    struct zs_range *ranges;
-    struct zs_range_group *groups;
-    struct task *tasks;
-    size_t task_count;
-    pthread_mutex_t pending_lock; /* shard writers serve one at a time */
-    /* More threads wait for bytes than decode: those that have theirs wait for one of a->threads places. */
-    pthread_mutex_t decode_lock;
-    pthread_cond_t decode_done;
-    int decoding;
-    atomic_bool stale;            /* a shard was replaced under us */
-};
-
-/* ---- Which chunks ---- */
-
-static enum zs_status check_windows(const struct zs_array *a, const struct zs_window *windows, size_t n, struct zs_error *err)
-{
-    for (size_t i = 0; i < n; i++)
-        for (int d = 0; d < a->meta->ndim; d++) {
-            const uint64_t size = a->meta->shape[d], start = windows[i].start[d], count = windows[i].count[d];
-            if (start > size || count > size - start)
-                return zs_fail(err, ZS_ARGUMENT, "window: expected elements within 0 to %llu of dimension %d, found %llu + %llu",
-                               (unsigned long long)size, d, (unsigned long long)start, (unsigned long long)count);
-        }
-    return ZS_OK;
-}
-
-static bool is_empty_window(const struct zs_array *a, const struct zs_window *w)
-{
-    for (int d = 0; d < a->meta->ndim; d++)
-        if (w->count[d] == 0)
-            return true;
-    return false;
-}
-
-/* Advances `at` within [low, high) of n dimensions, last fastest; false when it came round. */
-static bool next_position(int n, uint64_t *at, const uint64_t *low, const uint64_t *high)
-{
-    for (int d = n - 1; d >= 0; d--) {
-        if (++at[d] < high[d])
-            return true;
-        at[d] = low[d];
-    }
-    return false;
-}
-
-static enum zs_status add_pieces(struct plan *p, size_t window, struct zs_error *err)
-{
-    const struct zs_array *a = p->a;
-    const struct zs_window *w = &p->windows[window];
-    const int n = a->meta->ndim, leaf_level = a->chain.count - 1;
-    const uint64_t *outer = a->chain.levels[0].shape, *leaf = a->leaf->shape;
-    uint64_t outer_low[ZS_MAX_NDIM], outer_high[ZS_MAX_NDIM], low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], total = 1;
-    for (int d = 0; d < n; d++) {
-        const uint64_t end = w->start[d] + w->count[d];
-        outer_low[d] = w->start[d] / outer[d];
-        outer_high[d] = (end - 1) / outer[d] + 1;
-        if (!zs_mul_u64(total, (end - 1) / leaf[d] + 1 - w->start[d] / leaf[d], &total))
-            return zs_fail(err, ZS_ARGUMENT, "window: touches more chunks than 64 bits can count");
-    }
-    if (total > SIZE_MAX / sizeof *p->pieces / 2 - p->piece_count)
-        return zs_fail(err, ZS_NO_MEMORY, "window: touches %llu chunks", (unsigned long long)total);
-    struct piece *pieces = realloc(p->pieces, (p->piece_count + (size_t)total) * sizeof *pieces);
-    if (pieces == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %llu chunks", (unsigned long long)total);
-    p->pieces = pieces;
-
-    uint64_t shard[ZS_MAX_NDIM], at[ZS_MAX_NDIM];
-    memcpy(shard, outer_low, sizeof shard[0] * (size_t)n);
-    do {
-        for (int d = 0; d < n; d++) {
-            const uint64_t from = zs_max_u64(w->start[d], shard[d] * outer[d]);
-            const uint64_t to = zs_min_u64(w->start[d] + w->count[d], (shard[d] + 1) * outer[d]);
-            low[d] = from / leaf[d];
-            high[d] = (to - 1) / leaf[d] + 1;
-        }
-        memcpy(at, low, sizeof at[0] * (size_t)n);
-        do {
-            p->pieces[p->piece_count++] = (struct piece){zs_chunk_number(a, leaf_level, at), window};
-        } while (next_position(n, at, low, high));
-    } while (next_position(n, shard, outer_low, outer_high));
-    return ZS_OK;
-}
-
-static _Thread_local const struct zs_array *sorting; /* qsort() has no context argument in C11 */
-
-static int by_shard_and_leaf(const void *x, const void *y)
-{
-    const struct piece *p = x, *q = y;
-    if (p->leaf != q->leaf) {
-        const uint64_t a = zs_leaf_shard(sorting, p->leaf), b = zs_leaf_shard(sorting, q->leaf);
-        if (a != b)
-            return a < b ? -1 : 1;
-        return p->leaf < q->leaf ? -1 : 1;
-    }
-    return (p->window > q->window) - (p->window < q->window);
-}
-
-static enum zs_status plan_chunks(struct plan *p, struct zs_error *err)
-{
-    for (size_t i = 0; i < p->window_count; i++)
-        if (!is_empty_window(p->a, &p->windows[i]))
-            ZS_TRY(add_pieces(p, i, err));
-    if (p->window_count > 1) { /* one window gave them in order */
-        sorting = p->a;
-        qsort(p->pieces, p->piece_count, sizeof *p->pieces, by_shard_and_leaf);
-    }
-    p->chunks = zs_calloc(p->piece_count, sizeof *p->chunks);
-    if (p->chunks == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu chunks", p->piece_count);
-    for (size_t i = 0; i < p->piece_count; i++) {
-        if (i == 0 || p->pieces[i].leaf != p->pieces[i - 1].leaf) {
-            struct planned *c = &p->chunks[p->chunk_count++];
-            c->where.leaf = p->pieces[i].leaf;
-            c->where.shard = zs_leaf_shard(p->a, c->where.leaf);
-            c->first_piece = i;
-            c->dirty = zs_edits_dirty_leaf(p->a, c->where.leaf);
-            if (c->dirty == NULL)
-                c->cached = zs_cache_get(p->a->chunks, (struct zs_cache_key){0, c->where.leaf});
-        }
-        p->chunks[p->chunk_count - 1].piece_count++;
-    }
-    return ZS_OK;
-}
-
-/* ---- Where their bytes are ---- */
-
-static bool is_at_hand(const struct planned *c)
-{
-    return c->cached != NULL || c->dirty != NULL;
-}
-
-static enum zs_status locate_shard(void *ctx, size_t item, struct zs_error *err)
-{
-    struct plan *p = ctx;
-    const struct task *t = &p->shards[item];
-    struct zs_location **locations = zs_calloc(t->shard_count, sizeof(struct zs_location *));
-    if (locations == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu chunks", t->shard_count);
-    size_t n = 0;
-    for (size_t i = 0; i < t->shard_count; i++) {
-        struct planned *c = &p->chunks[t->shard_first + i];
-        uint64_t number;
-        if (is_at_hand(c))
-            continue;
-        if (zs_edits_pending_leaf(p->a, c->where.leaf, &number) != NULL)
-            c->where.kind = ZS_LOCATION_PENDING;
-        else
-            locations[n++] = &c->where;
-    }
-    bool is_stale = false;
-    const enum zs_status status =
-        n > 0 ? zs_locate(p->a, locations, n, &p->pins[item], &p->pin_counts[item], &is_stale, err) : ZS_OK;
-    if (is_stale)
-        p->stale = true;
-    free(locations);
-    return status;
-}
-
-static enum zs_status plan_locations(struct plan *p, struct zs_error *err)
-{
-    p->shards = zs_calloc(p->chunk_count, sizeof *p->shards);
-    if (p->shards == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu chunks", p->chunk_count);
-    for (size_t i = 0, run; i < p->chunk_count; i += run) {
-        bool missing = false;
-        for (run = 0; i + run < p->chunk_count && p->chunks[i + run].where.shard == p->chunks[i].where.shard; run++)
-            missing = missing || !is_at_hand(&p->chunks[i + run]);
-        if (missing)
-            p->shards[p->shard_count++] = (struct task){.shard_first = i, .shard_count = run};
-    }
-    p->pins = zs_calloc(p->shard_count, sizeof *p->pins);
-    p->pin_counts = zs_calloc(p->shard_count, sizeof *p->pin_counts);
-    if (p->pins == NULL || p->pin_counts == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu shards", p->shard_count);
-    return zs_parallel_for(p->a->fetch_threads, p->shard_count, locate_shard, p, err);
-}
-
-/* ---- What to do ---- */
-
-static enum zs_status plan_tasks(struct plan *p, struct zs_error *err)
-{
-    p->tasks = zs_calloc(p->chunk_count, sizeof *p->tasks);
-    p->ranges = zs_calloc(p->chunk_count, sizeof *p->ranges);
-    p->groups = zs_calloc(p->chunk_count, sizeof *p->groups);
-    if (p->tasks == NULL || p->ranges == NULL || p->groups == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu chunks", p->chunk_count);
-    const struct zs_range_policy policy = p->a->store->is_remote ? remote_policy : local_policy;
-    size_t range_count = 0;
-    for (size_t i = 0, run; i < p->chunk_count; i += run) {
-        const size_t first_range = range_count;
-        for (run = 0; i + run < p->chunk_count && p->chunks[i + run].where.shard == p->chunks[i].where.shard; run++) {
-            const struct planned *c = &p->chunks[i + run];
-            if (!is_at_hand(c) && c->where.kind == ZS_LOCATION_RANGE)
-                p->ranges[range_count++] = (struct zs_range){c->where.offset, c->where.size, i + run};
-            else
-                p->tasks[p->task_count++] = (struct task){.first = i + run};
-        }
-        const size_t groups = zs_range_plan(p->ranges + first_range, range_count - first_range, policy, p->groups);
-        for (size_t g = 0; g < groups; g++)
-            p->tasks[p->task_count++] = (struct task){.first = first_range + p->groups[g].first,
-                                                      .count = p->groups[g].count,
-                                                      .offset = p->groups[g].offset,
-                                                      .size = p->groups[g].size};
-    }
-    return ZS_OK;
-}
-
 /* ---- Placing pixels ---- */
 
 /* The part of a chunk that a window wants: start and count in elements of the array. */
-static void piece_box(const struct plan *p, const struct planned *c, const struct zs_window *w, uint64_t *start,
+static void piece_box(const struct zs_plan *p, const struct zs_planned *c, const struct zs_window *w, uint64_t *start,
                       uint64_t *count)
 {
     const struct zs_array *a = p->a;
@@ -291,7 +38,7 @@ static char *place_in_window(int ndim, const struct zs_window *w, const uint64_t
 }
 
 /* Copies a decoded chunk (NULL: the fill value) to all windows that want some of it. */
-static void place(const struct plan *p, const struct planned *c, const unsigned char *decoded)
+static void place(const struct zs_plan *p, const struct zs_planned *c, const unsigned char *decoded)
 {
     const struct zs_array *a = p->a;
     const int n = a->meta->ndim;
@@ -316,7 +63,7 @@ static void place(const struct plan *p, const struct planned *c, const unsigned 
 }
 
 /* Whether the windows take all elements of the chunk that lie in the array. */
-static bool is_wholly_used(const struct plan *p, const struct planned *c)
+static bool is_wholly_used(const struct zs_plan *p, const struct zs_planned *c)
 {
     const struct zs_array *a = p->a;
     uint64_t used = 0, inside = 1, position[ZS_MAX_NDIM];
@@ -335,7 +82,7 @@ static bool is_wholly_used(const struct plan *p, const struct planned *c)
 
 /* Where the chunk can be decoded in place: one window takes the whole chunk, unconverted, in the layout it is stored in.
  * Else NULL. */
-static void *direct_destination(const struct plan *p, const struct planned *c)
+static void *direct_destination(const struct zs_plan *p, const struct zs_planned *c)
 {
     const struct zs_array *a = p->a;
     if (c->piece_count != 1 || p->convert != NULL || p->is_prefetch)
@@ -353,7 +100,7 @@ static void *direct_destination(const struct plan *p, const struct planned *c)
 
 /* ---- Doing it ---- */
 
-static enum zs_status describe_failure(const struct plan *p, const struct planned *c, enum zs_status status,
+static enum zs_status describe_failure(const struct zs_plan *p, const struct zs_planned *c, enum zs_status status,
                                        struct zs_error *err)
 {
     char where[512];
@@ -361,7 +108,7 @@ static enum zs_status describe_failure(const struct plan *p, const struct planne
 }
 
 /* Decodes the n encoded bytes of a chunk to where they are wanted. */
-static enum zs_status deliver(struct plan *p, struct planned *c, struct zs_scratch *scratch, const void *encoded, size_t n,
+static enum zs_status deliver(struct zs_plan *p, struct zs_planned *c, struct zs_scratch *scratch, const void *encoded, size_t n,
                               struct zs_error *err)
 {
     struct zs_array *a = p->a;
@@ -396,7 +143,7 @@ static enum zs_status deliver(struct plan *p, struct planned *c, struct zs_scrat
     return ZS_OK;
 }
 
-static void decode_begin(struct plan *p)
+static void decode_begin(struct zs_plan *p)
 {
     pthread_mutex_lock(&p->decode_lock);
     while (p->decoding >= p->a->threads)
@@ -405,7 +152,7 @@ static void decode_begin(struct plan *p)
     pthread_mutex_unlock(&p->decode_lock);
 }
 
-static void decode_end(struct plan *p)
+static void decode_end(struct zs_plan *p)
 {
     pthread_mutex_lock(&p->decode_lock);
     p->decoding--;
@@ -414,10 +161,10 @@ static void decode_end(struct plan *p)
 }
 
 /* A group of ranges of one shard: one read, then its chunks. */
-static enum zs_status run_group(struct plan *p, const struct task *t, struct zs_scratch *scratch, struct zs_error *err)
+static enum zs_status run_group(struct zs_plan *p, const struct zs_task *t, struct zs_scratch *scratch, struct zs_error *err)
 {
     struct zs_array *a = p->a;
-    struct planned *first = &p->chunks[p->ranges[t->first].tag];
+    struct zs_planned *first = &p->chunks[p->ranges[t->first].tag];
     struct zs_cache_entry *entry;
     enum zs_status status = zs_shard_object(a, first->where.shard, &entry, err);
     if (status != ZS_OK) {
@@ -443,7 +190,7 @@ static enum zs_status run_group(struct plan *p, const struct task *t, struct zs_
     decode_begin(p);
     for (size_t i = 0; i < t->count && status == ZS_OK; i++) {
         const struct zs_range *r = &p->ranges[t->first + i];
-        struct planned *c = &p->chunks[r->tag];
+        struct zs_planned *c = &p->chunks[r->tag];
         status = deliver(p, c, scratch, fetched->data + (r->offset - t->offset), (size_t)r->size, err);
         if (status != ZS_OK)
             status = describe_failure(p, c, status, err);
@@ -453,7 +200,7 @@ static enum zs_status run_group(struct plan *p, const struct task *t, struct zs_
 }
 
 /* A chunk that is an object of its own. */
-static enum zs_status run_object(struct plan *p, struct planned *c, struct zs_scratch *scratch, struct zs_error *err)
+static enum zs_status run_object(struct zs_plan *p, struct zs_planned *c, struct zs_scratch *scratch, struct zs_error *err)
 {
     struct zs_array *a = p->a;
     char *key = zs_shard_key(a, c->where.shard);
@@ -472,7 +219,7 @@ static enum zs_status run_object(struct plan *p, struct planned *c, struct zs_sc
 }
 
 /* A chunk whose newest bytes wait in the writer of its shard. */
-static enum zs_status run_pending(struct plan *p, struct planned *c, struct zs_scratch *scratch, struct zs_error *err)
+static enum zs_status run_pending(struct zs_plan *p, struct zs_planned *c, struct zs_scratch *scratch, struct zs_error *err)
 {
     uint64_t number;
     struct zs_shard_writer *writer = zs_edits_pending_leaf(p->a, c->where.leaf, &number);
@@ -490,11 +237,11 @@ static enum zs_status run_pending(struct plan *p, struct planned *c, struct zs_s
 
 static enum zs_status run_task(void *ctx, size_t item, struct zs_error *err)
 {
-    struct plan *p = ctx;
-    const struct task *t = &p->tasks[item];
+    struct zs_plan *p = ctx;
+    const struct zs_task *t = &p->tasks[item];
     if (t->count == 0) {
-        struct planned *c = &p->chunks[t->first];
-        if (is_at_hand(c)) {
+        struct zs_planned *c = &p->chunks[t->first];
+        if (zs_is_at_hand(c)) {
             const struct zs_blob *blob = c->dirty != NULL ? c->dirty : zs_cache_value(c->cached);
             place(p, c, blob->data);
             return ZS_OK;
@@ -511,7 +258,7 @@ static enum zs_status run_task(void *ctx, size_t item, struct zs_error *err)
     if (t->count > 0) {
         status = run_group(p, t, scratch, err);
     } else {
-        struct planned *c = &p->chunks[t->first];
+        struct zs_planned *c = &p->chunks[t->first];
         if (c->where.kind == ZS_LOCATION_OBJECT) {
             status = run_object(p, c, scratch, err);
         } else if (c->where.kind == ZS_LOCATION_PENDING) {
@@ -526,7 +273,7 @@ static enum zs_status run_task(void *ctx, size_t item, struct zs_error *err)
     return status;
 }
 
-static uint64_t window_bytes(const struct plan *p)
+static uint64_t window_bytes(const struct zs_plan *p)
 {
     uint64_t total = 0;
     for (size_t i = 0; i < p->window_count; i++) {
@@ -538,61 +285,31 @@ static uint64_t window_bytes(const struct plan *p)
     return total;
 }
 
-static enum zs_status run_planned(struct plan *p, struct zs_error *err)
+static enum zs_status run_planned(struct zs_plan *p, struct zs_error *err)
 {
-    ZS_TRY(plan_locations(p, err));
-    ZS_TRY(plan_tasks(p, err));
+    ZS_TRY(zs_plan_locations(p, err));
+    ZS_TRY(zs_plan_tasks(p, err));
     const bool only_copies = p->shard_count == 0 && window_bytes(p) < INLINE_BYTES;
     return zs_parallel_for(only_copies ? 1 : p->a->fetch_threads, p->task_count, run_task, p, err);
 }
 
-static enum zs_status run_plan(struct plan *p, struct zs_error *err)
+static enum zs_status run_plan(struct zs_plan *p, struct zs_error *err)
 {
-    ZS_TRY(plan_chunks(p, err));
+    ZS_TRY(zs_plan_chunks(p, err));
     return run_planned(p, err);
-}
-
-static void plan_clear(struct plan *p)
-{
-    for (size_t i = 0; i < p->chunk_count; i++)
-        if (p->chunks[i].cached != NULL)
-            zs_cache_release(p->a->chunks, p->chunks[i].cached);
-    for (size_t i = 0; i < p->shard_count && p->pins != NULL && p->pin_counts != NULL; i++) {
-        for (size_t k = 0; k < p->pin_counts[i]; k++)
-            zs_cache_release(p->a->chunks, p->pins[i][k]);
-        free(p->pins[i]);
-    }
-    free(p->pins);
-    free(p->pin_counts);
-    free(p->pieces);
-    free(p->chunks);
-    free(p->shards);
-    free(p->ranges);
-    free(p->groups);
-    free(p->tasks);
-    pthread_mutex_destroy(&p->pending_lock);
-    pthread_mutex_destroy(&p->decode_lock);
-    pthread_cond_destroy(&p->decode_done);
-}
-
-static void plan_init(struct plan *p)
-{
-    pthread_mutex_init(&p->pending_lock, NULL);
-    pthread_mutex_init(&p->decode_lock, NULL);
-    pthread_cond_init(&p->decode_done, NULL);
 }
 
 enum zs_status zs_read_windows_locked(struct zs_array *a, const struct zs_window *windows, size_t n, zs_convert_fn convert,
                                       void *ctx, struct zs_error *err)
 {
-    ZS_TRY(check_windows(a, windows, n, err));
+    ZS_TRY(zs_windows_check(a, windows, n, err));
     enum zs_status status;
     for (int attempt = 0;; attempt++) {
-        struct plan p = {.a = a, .windows = windows, .window_count = n, .convert = convert, .ctx = ctx};
-        plan_init(&p);
+        struct zs_plan p = {.a = a, .windows = windows, .window_count = n, .convert = convert, .ctx = ctx};
+        zs_plan_init(&p);
         status = run_plan(&p, err);
         const bool again = status != ZS_OK && p.stale && attempt < STALE_RETRIES;
-        plan_clear(&p);
+        zs_plan_clear(&p);
         if (!again)
             return status;
         zs_cache_clear(a->indexes);
@@ -602,16 +319,16 @@ enum zs_status zs_read_windows_locked(struct zs_array *a, const struct zs_window
 
 enum zs_status zs_array_prefetch(struct zs_array *a, const struct zs_window *windows, size_t n, struct zs_error *err)
 {
-    ZS_TRY(check_windows(a, windows, n, err));
+    ZS_TRY(zs_windows_check(a, windows, n, err));
     if (a->edits != NULL)
         return ZS_OK; /* what was written is looked up one by one anyway */
-    struct plan p = {.a = a, .windows = windows, .window_count = n, .is_prefetch = true};
-    plan_init(&p);
-    enum zs_status status = plan_chunks(&p, err);
+    struct zs_plan p = {.a = a, .windows = windows, .window_count = n, .is_prefetch = true};
+    zs_plan_init(&p);
+    enum zs_status status = zs_plan_chunks(&p, err);
     /* More than half of what the cache holds would push itself out before it is used. */
     if (status == ZS_OK && p.chunk_count > 1 && p.chunk_count <= zs_cache_budget(a->chunks) / 2 / a->leaf->decoded_size)
         status = run_planned(&p, err);
-    plan_clear(&p);
+    zs_plan_clear(&p);
     return status;
 }
 

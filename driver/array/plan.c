@@ -1,0 +1,236 @@
+#include "array/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parallel.h"
+
+/* Locally a request costs microseconds: merging pays for small neighbours only, and groups stay small so that threads share
+ * the work evenly. A remote request costs milliseconds, in which some hundred kilobytes would have come. */
+static const struct zs_range_policy local_policy = {.max_gap = 4096, .max_size = (uint64_t)512 << 10};
+static const struct zs_range_policy remote_policy = {.max_gap = (uint64_t)128 << 10, .max_size = (uint64_t)8 << 20};
+
+void zs_plan_init(struct zs_plan *p)
+{
+    pthread_mutex_init(&p->pending_lock, NULL);
+    pthread_mutex_init(&p->decode_lock, NULL);
+    pthread_cond_init(&p->decode_done, NULL);
+}
+
+void zs_plan_clear(struct zs_plan *p)
+{
+    for (size_t i = 0; i < p->chunk_count; i++)
+        if (p->chunks[i].cached != NULL)
+            zs_cache_release(p->a->chunks, p->chunks[i].cached);
+    for (size_t i = 0; i < p->shard_count && p->pins != NULL && p->pin_counts != NULL; i++) {
+        for (size_t k = 0; k < p->pin_counts[i]; k++)
+            zs_cache_release(p->a->chunks, p->pins[i][k]);
+        free(p->pins[i]);
+    }
+    free(p->pins);
+    free(p->pin_counts);
+    free(p->pieces);
+    free(p->chunks);
+    free(p->shards);
+    free(p->ranges);
+    free(p->groups);
+    free(p->tasks);
+    pthread_mutex_destroy(&p->pending_lock);
+    pthread_mutex_destroy(&p->decode_lock);
+    pthread_cond_destroy(&p->decode_done);
+}
+
+/* ---- Which chunks ---- */
+
+enum zs_status zs_windows_check(const struct zs_array *a, const struct zs_window *windows, size_t n, struct zs_error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        for (int d = 0; d < a->meta->ndim; d++) {
+            const uint64_t size = a->meta->shape[d], start = windows[i].start[d], count = windows[i].count[d];
+            if (start > size || count > size - start)
+                return zs_fail(err, ZS_ARGUMENT, "window: expected elements within 0 to %llu of dimension %d, found %llu + %llu",
+                               (unsigned long long)size, d, (unsigned long long)start, (unsigned long long)count);
+        }
+    return ZS_OK;
+}
+
+static bool is_empty_window(const struct zs_array *a, const struct zs_window *w)
+{
+    for (int d = 0; d < a->meta->ndim; d++)
+        if (w->count[d] == 0)
+            return true;
+    return false;
+}
+
+/* Advances `at` within [low, high) of n dimensions, last fastest; false when it came round. */
+static bool next_position(int n, uint64_t *at, const uint64_t *low, const uint64_t *high)
+{
+    for (int d = n - 1; d >= 0; d--) {
+        if (++at[d] < high[d])
+            return true;
+        at[d] = low[d];
+    }
+    return false;
+}
+
+static enum zs_status add_pieces(struct zs_plan *p, size_t window, struct zs_error *err)
+{
+    const struct zs_array *a = p->a;
+    const struct zs_window *w = &p->windows[window];
+    const int n = a->meta->ndim, leaf_level = a->chain.count - 1;
+    const uint64_t *outer = a->chain.levels[0].shape, *leaf = a->leaf->shape;
+    uint64_t outer_low[ZS_MAX_NDIM], outer_high[ZS_MAX_NDIM], low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], total = 1;
+    for (int d = 0; d < n; d++) {
+        const uint64_t end = w->start[d] + w->count[d];
+        outer_low[d] = w->start[d] / outer[d];
+        outer_high[d] = (end - 1) / outer[d] + 1;
+        if (!zs_mul_u64(total, (end - 1) / leaf[d] + 1 - w->start[d] / leaf[d], &total))
+            return zs_fail(err, ZS_ARGUMENT, "window: touches more chunks than 64 bits can count");
+    }
+    if (total > SIZE_MAX / sizeof *p->pieces / 2 - p->piece_count)
+        return zs_fail(err, ZS_NO_MEMORY, "window: touches %llu chunks", (unsigned long long)total);
+    struct zs_piece *pieces = realloc(p->pieces, (p->piece_count + (size_t)total) * sizeof *pieces);
+    if (pieces == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %llu chunks", (unsigned long long)total);
+    p->pieces = pieces;
+
+    uint64_t shard[ZS_MAX_NDIM], at[ZS_MAX_NDIM];
+    memcpy(shard, outer_low, sizeof shard[0] * (size_t)n);
+    do {
+        for (int d = 0; d < n; d++) {
+            const uint64_t from = zs_max_u64(w->start[d], shard[d] * outer[d]);
+            const uint64_t to = zs_min_u64(w->start[d] + w->count[d], (shard[d] + 1) * outer[d]);
+            low[d] = from / leaf[d];
+            high[d] = (to - 1) / leaf[d] + 1;
+        }
+        memcpy(at, low, sizeof at[0] * (size_t)n);
+        do {
+            p->pieces[p->piece_count++] = (struct zs_piece){zs_chunk_number(a, leaf_level, at), window};
+        } while (next_position(n, at, low, high));
+    } while (next_position(n, shard, outer_low, outer_high));
+    return ZS_OK;
+}
+
+static _Thread_local const struct zs_array *sorting; /* qsort() has no context argument in C11 */
+
+static int by_shard_and_leaf(const void *x, const void *y)
+{
+    const struct zs_piece *p = x, *q = y;
+    if (p->leaf != q->leaf) {
+        const uint64_t a = zs_leaf_shard(sorting, p->leaf), b = zs_leaf_shard(sorting, q->leaf);
+        if (a != b)
+            return a < b ? -1 : 1;
+        return p->leaf < q->leaf ? -1 : 1;
+    }
+    return (p->window > q->window) - (p->window < q->window);
+}
+
+enum zs_status zs_plan_chunks(struct zs_plan *p, struct zs_error *err)
+{
+    for (size_t i = 0; i < p->window_count; i++)
+        if (!is_empty_window(p->a, &p->windows[i]))
+            ZS_TRY(add_pieces(p, i, err));
+    if (p->window_count > 1) { /* one window gave them in order */
+        sorting = p->a;
+        qsort(p->pieces, p->piece_count, sizeof *p->pieces, by_shard_and_leaf);
+    }
+    p->chunks = zs_calloc(p->piece_count, sizeof *p->chunks);
+    if (p->chunks == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu chunks", p->piece_count);
+    for (size_t i = 0; i < p->piece_count; i++) {
+        if (i == 0 || p->pieces[i].leaf != p->pieces[i - 1].leaf) {
+            struct zs_planned *c = &p->chunks[p->chunk_count++];
+            c->where.leaf = p->pieces[i].leaf;
+            c->where.shard = zs_leaf_shard(p->a, c->where.leaf);
+            c->first_piece = i;
+            c->dirty = zs_edits_dirty_leaf(p->a, c->where.leaf);
+            if (c->dirty == NULL)
+                c->cached = zs_cache_get(p->a->chunks, (struct zs_cache_key){0, c->where.leaf});
+        }
+        p->chunks[p->chunk_count - 1].piece_count++;
+    }
+    return ZS_OK;
+}
+
+/* ---- Where their bytes are ---- */
+
+bool zs_is_at_hand(const struct zs_planned *c)
+{
+    return c->cached != NULL || c->dirty != NULL;
+}
+
+static enum zs_status locate_shard(void *ctx, size_t item, struct zs_error *err)
+{
+    struct zs_plan *p = ctx;
+    const struct zs_task *t = &p->shards[item];
+    struct zs_location **locations = zs_calloc(t->shard_count, sizeof(struct zs_location *));
+    if (locations == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu chunks", t->shard_count);
+    size_t n = 0;
+    for (size_t i = 0; i < t->shard_count; i++) {
+        struct zs_planned *c = &p->chunks[t->shard_first + i];
+        uint64_t number;
+        if (zs_is_at_hand(c))
+            continue;
+        if (zs_edits_pending_leaf(p->a, c->where.leaf, &number) != NULL)
+            c->where.kind = ZS_LOCATION_PENDING;
+        else
+            locations[n++] = &c->where;
+    }
+    bool is_stale = false;
+    const enum zs_status status =
+        n > 0 ? zs_locate(p->a, locations, n, &p->pins[item], &p->pin_counts[item], &is_stale, err) : ZS_OK;
+    if (is_stale)
+        p->stale = true;
+    free(locations);
+    return status;
+}
+
+enum zs_status zs_plan_locations(struct zs_plan *p, struct zs_error *err)
+{
+    p->shards = zs_calloc(p->chunk_count, sizeof *p->shards);
+    if (p->shards == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu chunks", p->chunk_count);
+    for (size_t i = 0, run; i < p->chunk_count; i += run) {
+        bool missing = false;
+        for (run = 0; i + run < p->chunk_count && p->chunks[i + run].where.shard == p->chunks[i].where.shard; run++)
+            missing = missing || !zs_is_at_hand(&p->chunks[i + run]);
+        if (missing)
+            p->shards[p->shard_count++] = (struct zs_task){.shard_first = i, .shard_count = run};
+    }
+    p->pins = zs_calloc(p->shard_count, sizeof *p->pins);
+    p->pin_counts = zs_calloc(p->shard_count, sizeof *p->pin_counts);
+    if (p->pins == NULL || p->pin_counts == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu shards", p->shard_count);
+    return zs_parallel_for(p->a->fetch_threads, p->shard_count, locate_shard, p, err);
+}
+
+/* ---- What to do ---- */
+
+enum zs_status zs_plan_tasks(struct zs_plan *p, struct zs_error *err)
+{
+    p->tasks = zs_calloc(p->chunk_count, sizeof *p->tasks);
+    p->ranges = zs_calloc(p->chunk_count, sizeof *p->ranges);
+    p->groups = zs_calloc(p->chunk_count, sizeof *p->groups);
+    if (p->tasks == NULL || p->ranges == NULL || p->groups == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu chunks", p->chunk_count);
+    const struct zs_range_policy policy = p->a->store->is_remote ? remote_policy : local_policy;
+    size_t range_count = 0;
+    for (size_t i = 0, run; i < p->chunk_count; i += run) {
+        const size_t first_range = range_count;
+        for (run = 0; i + run < p->chunk_count && p->chunks[i + run].where.shard == p->chunks[i].where.shard; run++) {
+            const struct zs_planned *c = &p->chunks[i + run];
+            if (!zs_is_at_hand(c) && c->where.kind == ZS_LOCATION_RANGE)
+                p->ranges[range_count++] = (struct zs_range){c->where.offset, c->where.size, i + run};
+            else
+                p->tasks[p->task_count++] = (struct zs_task){.first = i + run};
+        }
+        const size_t groups = zs_range_plan(p->ranges + first_range, range_count - first_range, policy, p->groups);
+        for (size_t g = 0; g < groups; g++)
+            p->tasks[p->task_count++] = (struct zs_task){.first = first_range + p->groups[g].first,
+                                                      .count = p->groups[g].count,
+                                                      .offset = p->groups[g].offset,
+                                                      .size = p->groups[g].size};
+    }
+    return ZS_OK;
+}

@@ -1,0 +1,75 @@
+/* array/plan.h: a read as one plan: which chunks the windows touch, where their bytes are, and what is to be done with them. */
+#ifndef ZS_ARRAY_PLAN_H
+#define ZS_ARRAY_PLAN_H
+
+#include <stdatomic.h>
+
+#include "array/edits.h"
+#include "shard/range_plan.h"
+
+/* A leaf chunk that some windows touch. */
+struct zs_planned {
+    struct zs_location where; /* first: zs_locate() sees it */
+    struct zs_cache_entry *cached;
+    const struct zs_blob *dirty; /* written and not encoded yet */
+    size_t first_piece, piece_count; /* of plan.pieces */
+};
+
+/* One window's share of a chunk. */
+struct zs_piece {
+    uint64_t leaf;
+    size_t window;
+};
+
+/* What one item of the parallel loop does. */
+struct zs_task {
+    size_t shard_first, shard_count; /* locating: chunks[shard_first ...] of one shard */
+    size_t first, count;             /* reading: ranges[first ...] of one group, or one chunk (count 0) */
+    uint64_t offset, size;
+};
+
+struct zs_plan {
+    struct zs_array *a;
+    const struct zs_window *windows;
+    size_t window_count;
+    zs_convert_fn convert;
+    void *ctx;
+    bool is_prefetch; /* decode into the cache, place nothing */
+
+    struct zs_piece *pieces;
+    size_t piece_count;
+    struct zs_planned *chunks; /* in order of their shard, then number */
+    size_t chunk_count;
+
+    struct zs_task *shards; /* of chunks that are not cached */
+    size_t shard_count;
+    struct zs_cache_entry ***pins; /* per shard: blobs that locations point into */
+    size_t *pin_counts;
+
+    struct zs_range *ranges;
+    struct zs_range_group *groups;
+    struct zs_task *tasks;
+    size_t task_count;
+    pthread_mutex_t pending_lock; /* shard writers serve one at a time */
+    /* More threads wait for bytes than decode: those that have theirs wait for one of a->threads places. */
+    pthread_mutex_t decode_lock;
+    pthread_cond_t decode_done;
+    int decoding;
+    atomic_bool stale;            /* a shard was replaced under us */
+};
+
+/* ZS_ARGUMENT when a window reaches beyond the array. */
+enum zs_status zs_windows_check(const struct zs_array *a, const struct zs_window *windows, size_t n, struct zs_error *err) ZS_MUST_CHECK;
+
+/* A plan whose array, windows and conversion are set is made in three steps: which chunks (those in the cache are pinned), where the
+ * bytes of the others are (indexes are read), what to do. zs_plan_clear() releases it after whichever step. */
+void zs_plan_init(struct zs_plan *p);
+enum zs_status zs_plan_chunks(struct zs_plan *p, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_plan_locations(struct zs_plan *p, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_plan_tasks(struct zs_plan *p, struct zs_error *err) ZS_MUST_CHECK;
+void zs_plan_clear(struct zs_plan *p);
+
+/* Whether the chunk is decoded already. */
+bool zs_is_at_hand(const struct zs_planned *c);
+
+#endif
