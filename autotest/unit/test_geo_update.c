@@ -1,5 +1,8 @@
 /* Stores that are there are changed: georeferencing, nodata, metadata, overviews; and every reader is told the same. */
+#define _GNU_SOURCE /* mkdtemp, symlink */
 #include <math.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "geo/bands.h"
 #include "geo/crs.h"
@@ -7,6 +10,7 @@
 #include "geo/overviews.h"
 #include "geo/update.h"
 #include "geo_store.h"
+#include "shard/writer.h"
 
 static const struct zs_axes yx = {1, 0};
 static const double moved[6] = {5000, 20, 0, 9000, 0, -20};
@@ -328,7 +332,7 @@ static void build(struct geo_store *s, const char *path, const int *factors, siz
 {
     struct zs_error err = {""};
     struct zs_overviews *o = NULL;
-    check_ok(zs_overviews_create(s->h, open_node(s, path), band_yx, factors, n, "average", NULL, &o, &err), &err);
+    check_ok(zs_overviews_create(s->h, open_node(s, path), band_yx, factors, n, "average", 0, NULL, &o, &err), &err);
     for (size_t i = 0; o != NULL && i < n; i++) {
         struct zs_array *array = zs_overviews_array(o, i);
         const struct zs_array_info info = zs_array_get_info(array);
@@ -480,7 +484,7 @@ static void test_overviews_that_are_dropped_leave_nothing(void)
     put_group(&s, "", "{}");
     put_sharded(&s, "a", "{}");
     put(&s, "ovr_2x/a/c/0/0/0", "left by another", 15);
-    check_ok(zs_overviews_create(s.h, open_node(&s, "a"), band_yx, factors, 1, NULL, NULL, &o, &err), &err);
+    check_ok(zs_overviews_create((open_node(&s, ""), s.h), open_node(&s, "a"), band_yx, factors, 1, NULL, 0, NULL, &o, &err), &err);
     CHECK(!is_there(&s, "ovr_2x/a/c/0/0/0"));
     uint16_t pixels[2 * 10 * 15];
     memset(pixels, 1, sizeof pixels);
@@ -491,8 +495,159 @@ static void test_overviews_that_are_dropped_leave_nothing(void)
     zs_overviews_free(o);
     CHECK(!is_there(&s, "ovr_2x/a/c/0/0/0"));
     const int bad[] = {2, 1};
-    CHECK(zs_overviews_create(s.h, open_node(&s, "a"), band_yx, bad, 2, NULL, NULL, &o, &err) == ZS_ARGUMENT);
+    CHECK(zs_overviews_create(s.h, open_node(&s, "a"), band_yx, bad, 2, NULL, 0, NULL, &o, &err) == ZS_ARGUMENT);
     close_store(&s);
+}
+
+/* Offset in its shard of inner chunk `number` of `count`, by the index at its end. */
+static uint64_t chunk_offset(struct geo_store *s, const char *key, uint64_t count, uint64_t number)
+{
+    struct zs_error err = {""};
+    struct zs_buffer b = {0};
+    uint64_t offset = 0;
+    check_ok(zs_store_get(s->store, key, 1 << 20, &b, &err), &err);
+    if (CHECK(b.size > 16 * count + 4))
+        memcpy(&offset, b.data + b.size - 4 - 16 * count + 16 * number, sizeof offset);
+    zs_buffer_free(&b);
+    return offset;
+}
+
+static void test_levels_have_the_chunk_order_of_their_base(void)
+{
+    struct geo_store s = {0};
+    struct zs_error err = {""};
+    struct zs_array *base = NULL;
+    const int factors[] = {2};
+    put_group(&s, "", "{}");
+    put_sharded(&s, "a", "{}");
+    check_ok(zs_array_open_node((open_node(&s, "a"), s.h), open_node(&s, "a"), NULL, &base, &err), &err);
+    CHECK_EQ_I64(zs_array_chunk_order(base), ZS_ORDER_ROW_MAJOR);
+    zs_array_set_new(base, ZS_ORDER_MORTON);
+    CHECK_EQ_I64(zs_array_chunk_order(base), ZS_ORDER_MORTON);
+    for (int order = 0; order < 2; order++) {
+        struct zs_overviews *o = NULL;
+        const int chunk_order = order == 0 ? ZS_ORDER_ROW_MAJOR : zs_array_chunk_order(base);
+        check_ok(zs_overviews_create(s.h, open_node(&s, "a"), band_yx, factors, 1, NULL, chunk_order, NULL, &o, &err), &err);
+        uint16_t pixels[2 * 10 * 15];
+        memset(pixels, 1, sizeof pixels);
+        struct zs_window w = {.count = {2, 10, 15}, .data = pixels, .stride = {300, 30, 2}};
+        check_ok(zs_array_write_windows(zs_overviews_array(o, 0), &w, 1, 2, NULL, NULL, &err), &err);
+        check_ok(zs_array_flush(zs_overviews_array(o, 0), &err), &err);
+        /* A shard of 2 x 3 x 4 chunks: (0, 1, 0) is number 4, (0, 0, 2) number 2. */
+        const bool is_before = chunk_offset(&s, "ovr_2x/a/c/0/0/0", 24, 4) < chunk_offset(&s, "ovr_2x/a/c/0/0/0", 24, 2);
+        CHECK(is_before == (order == 1));
+        zs_overviews_free(o);
+    }
+    zs_array_close(base);
+    close_store(&s);
+}
+
+static void test_levels_of_a_transposed_base_have_cut_shards(void)
+{
+    struct geo_store s = {0};
+    struct zs_error err = {""};
+    struct zs_overviews *o = NULL;
+    const int factors[] = {4};
+    /* Stored as (x, y, band), shards of (16, 16, 2), chunks of (2, 4, 1). */
+    char *text = zs_format("%s",
+        "{'zarr_format':3,'node_type':'array','shape':[2,20,30],'dimension_names':['band','y','x'],'data_type':'uint16',"
+        "'fill_value':0,'chunk_grid':{'name':'regular','configuration':{'chunk_shape':[2,16,16]}},'chunk_key_encoding':{"
+        "'name':'default'},'codecs':[{'name':'transpose','configuration':{'order':[2,1,0]}},{'name':'sharding_indexed',"
+        "'configuration':{'chunk_shape':[2,4,1],'codecs':['bytes'],'index_codecs':['bytes']}}]}");
+    for (char *p = text; *p != '\0'; p++)
+        if (*p == '\'')
+            *p = '"';
+    for (char *p; (p = strstr(text, "[\"bytes\"]")) != NULL;) { /* with an endianness */
+        char *longer = zs_format("%.*s[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}]%s", (int)(p - text), text, p + 9);
+        free(text);
+        text = longer;
+    }
+    put_group(&s, "", "{}");
+    put_document(&s, "a", text);
+    check_ok(zs_overviews_create((open_node(&s, "a"), s.h), open_node(&s, "a"), band_yx, factors, 1, NULL, 0, NULL, &o, &err), &err);
+    if (o != NULL) {
+        const struct zs_array_info info = zs_array_get_info(zs_overviews_array(o, 0));
+        CHECK_EQ_U64(info.shape[1], 5);
+        CHECK_EQ_U64(info.shape[2], 8);
+        CHECK_EQ_U64(info.chunk_shape[1], 4);
+        CHECK_EQ_U64(info.chunk_shape[2], 2);
+        CHECK_EQ_U64(info.shard_shape[0], 2);
+        CHECK_EQ_U64(info.shard_shape[1], 8);
+        CHECK_EQ_U64(info.shard_shape[2], 8);
+    }
+    zs_overviews_free(o);
+    close_store(&s);
+}
+
+static void test_overviews_of_a_root_array_are_refused_with_a_way_out(void)
+{
+    struct geo_store s = {0};
+    struct zs_error err = {""};
+    struct zs_overviews *o = NULL;
+    const int factors[] = {2};
+    put_array(&s, "", "[20,30]", "['y','x']", "uint8", "0", "{}");
+    CHECK(zs_overviews_create((open_node(&s, ""), s.h), open_node(&s, ""), yx, factors, 1, NULL, 0, NULL, &o, &err) == ZS_ARGUMENT);
+    CHECK_CONTAINS(err.message, "root of its store");
+    CHECK_CONTAINS(err.message, "gdal_translate -of ShardedZarr");
+    close_store(&s);
+}
+
+/* ---- Symbolic links ---- */
+
+static char *join(const char *a, const char *b)
+{
+    return zs_format("%s/%s", a, b);
+}
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "wb");
+    if (CHECK(file != NULL)) {
+        CHECK(fwrite(text, 1, strlen(text), file) == strlen(text));
+        fclose(file);
+    }
+}
+
+static void test_removal_does_not_follow_links_out_of_the_store(void)
+{
+    static const char group[] = "{\"zarr_format\":3,\"node_type\":\"group\"}";
+    struct zs_error err = {""};
+    const char *tmp = getenv("TMPDIR");
+    char *top = zs_format("%s/test_geo_update.XXXXXX", tmp != NULL ? tmp : "/tmp");
+    if (!CHECK(mkdtemp(top) != NULL)) {
+        free(top);
+        return;
+    }
+    char *root = join(top, "store"), *outside = join(top, "outside"), *kept = join(outside, "zarr.json");
+    char *root_json = join(root, "zarr.json"), *g = join(root, "g"), *link_in_g = join(g, "link"), *g_json = join(g, "zarr.json");
+    char *link_at_top = join(root, "link"), *file_link = join(g, "zarr_link");
+    CHECK(mkdir(root, 0777) == 0 && mkdir(outside, 0777) == 0 && mkdir(g, 0777) == 0);
+    write_file(root_json, group);
+    write_file(g_json, group);
+    write_file(kept, group);
+    CHECK(symlink(outside, link_in_g) == 0 && symlink(outside, link_at_top) == 0 && symlink(kept, file_link) == 0);
+    struct zs_store *store;
+    struct zs_hierarchy *h;
+    struct stat st;
+    check_ok(zs_store_open_vsi(root, &store, &err), &err);
+    check_ok(zs_hierarchy_open(store, true, &h, &err), &err);
+    check_ok(zs_store_remove_tree(store, "g", &err), &err);
+    CHECK(lstat(g, &st) != 0);
+    CHECK(lstat(kept, &st) == 0);
+    check_ok(zs_hierarchy_remove(h, "link", &err), &err);
+    check_ok(zs_hierarchy_flush(h, &err), &err);
+    CHECK(lstat(link_at_top, &st) != 0);
+    CHECK(lstat(kept, &st) == 0);
+    zs_hierarchy_free(h);
+    zs_store_free(store);
+    (void)remove(kept);
+    (void)remove(outside);
+    (void)remove(root_json);
+    (void)remove(root);
+    CHECK(remove(top) == 0);
+    char *const all[] = {top, root, outside, kept, root_json, g, link_in_g, g_json, link_at_top, file_link};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        free(all[i]);
 }
 
 int main(void)
@@ -507,5 +662,9 @@ int main(void)
     RUN(test_overviews_are_made_and_removed);
     RUN(test_overviews_of_several_arrays);
     RUN(test_overviews_that_are_dropped_leave_nothing);
+    RUN(test_levels_have_the_chunk_order_of_their_base);
+    RUN(test_levels_of_a_transposed_base_have_cut_shards);
+    RUN(test_overviews_of_a_root_array_are_refused_with_a_way_out);
+    RUN(test_removal_does_not_follow_links_out_of_the_store);
     return check_result();
 }

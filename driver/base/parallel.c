@@ -111,10 +111,15 @@ static void *pool_thread(void *unused)
     return NULL;
 }
 
-/* With pool.lock held: starts threads until `wanted` are idle or the pool is full. */
+/* With pool.lock held: starts threads until `wanted` are idle. Loops that run at the same time share what there is: beyond what one of
+ * them asks for, more threads than a few per processor only take turns. */
 static void pool_grow(int wanted)
 {
-    for (int missing = wanted - pool.idle; missing > 0 && pool.threads < POOL_MAX_THREADS; missing--) {
+    if (wanted <= pool.idle)
+        return;
+    const int shared = 4 * zs_cpu_count();
+    const int most = wanted > shared ? wanted : shared;
+    for (int missing = wanted - pool.idle; missing > 0 && pool.threads < most && pool.threads < POOL_MAX_THREADS; missing--) {
         pthread_t thread;
         pthread_attr_t attr;
         if (pthread_attr_init(&attr) != 0)
@@ -169,10 +174,8 @@ enum zs_status zs_parallel_for(int threads, size_t n, zs_parallel_fn fn, void *c
     pool_grow(job.max_helpers);
     job.next = pool.jobs;
     pool.jobs = &job;
-    if (job.max_helpers == 1)
-        pthread_cond_signal(&pool.work);
-    else
-        pthread_cond_broadcast(&pool.work);
+    for (int i = 0; i < job.max_helpers; i++)
+        pthread_cond_signal(&pool.work); /* no more than can help */
     pthread_mutex_unlock(&pool.lock);
 
     job_run(&job);

@@ -1,0 +1,170 @@
+/* fault_store.h: a store over one in memory that counts calls, fails the one it is told to, and calls back before each. */
+#ifndef FAULT_STORE_H
+#define FAULT_STORE_H
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "array_store.h"
+
+enum fault_call { FAULT_OPEN, FAULT_READ, FAULT_CREATE, FAULT_WRITE, FAULT_PATCH, FAULT_READ_BACK, FAULT_COMMIT, FAULT_REMOVE };
+
+struct fault_store {
+    struct zs_store base;
+    struct zs_store *inner; /* borrowed */
+    atomic_long calls;
+    long fail_at; /* number of the call that fails, from 1; 0: none */
+    bool fail_on; /* ... and all after it */
+    uint64_t replaced_below; /* reads at smaller offsets find that the object was replaced ... */
+    int replaced_times;      /* ... so many times */
+    bool half_written; /* a write that fails has written half of its bytes */
+    void (*before)(struct fault_store *s, enum fault_call call, void *ctx);
+    void *ctx;
+};
+
+struct fault_object {
+    struct zs_object base;
+    struct zs_object *inner;
+};
+
+struct fault_writer {
+    struct zs_writer base;
+    struct zs_writer *inner;
+};
+
+static inline bool fault_now(struct zs_store *store, enum fault_call call, struct zs_error *err)
+{
+    struct fault_store *s = (struct fault_store *)store;
+    if (s->before != NULL)
+        s->before(s, call, s->ctx);
+    const long number = atomic_fetch_add(&s->calls, 1) + 1;
+    if (s->fail_at == 0 || number < s->fail_at || (number > s->fail_at && !s->fail_on))
+        return false;
+    (void)zs_fail(err, ZS_IO, "fault/a: call %ld was told to fail", number);
+    return true;
+}
+
+static inline enum zs_status fault_open(struct zs_store *store, const char *key, struct zs_object **object, struct zs_error *err)
+{
+    if (fault_now(store, FAULT_OPEN, err))
+        return ZS_IO;
+    struct fault_object *o = calloc(1, sizeof *o);
+    const enum zs_status status = zs_object_open(((struct fault_store *)store)->inner, key, &o->inner, err);
+    if (status != ZS_OK) {
+        free(o);
+        return status;
+    }
+    o->base = (struct zs_object){.store = store, .size = o->inner->size, .version = o->inner->version};
+    *object = &o->base;
+    return ZS_OK;
+}
+
+static inline enum zs_status fault_read(struct zs_object *object, uint64_t offset, size_t n, void *data, struct zs_error *err)
+{
+    struct fault_store *s = (struct fault_store *)object->store;
+    if (fault_now(object->store, FAULT_READ, err))
+        return ZS_IO;
+    if (offset < s->replaced_below && s->replaced_times > 0) {
+        s->replaced_times--;
+        __atomic_store_n(&object->is_stale, true, __ATOMIC_RELAXED);
+        return zs_fail(err, ZS_IO, "fault/a: was replaced");
+    }
+    return zs_object_read(((struct fault_object *)object)->inner, offset, n, data, err);
+}
+
+static inline void fault_close(struct zs_object *object)
+{
+    zs_object_close(((struct fault_object *)object)->inner);
+    free(object);
+}
+
+static inline enum zs_status fault_create(struct zs_store *store, const char *key, struct zs_writer **writer, struct zs_error *err)
+{
+    if (fault_now(store, FAULT_CREATE, err))
+        return ZS_IO;
+    struct fault_writer *w = calloc(1, sizeof *w);
+    must(zs_store_create(((struct fault_store *)store)->inner, key, &w->inner, err), err);
+    w->base.store = store;
+    *writer = &w->base;
+    return ZS_OK;
+}
+
+static inline enum zs_status fault_write(struct zs_writer *writer, const void *data, size_t n, struct zs_error *err)
+{
+    struct zs_writer *inner = ((struct fault_writer *)writer)->inner;
+    if (!fault_now(writer->store, FAULT_WRITE, err))
+        return zs_writer_write(inner, data, n, err);
+    struct zs_error ignored;
+    if (((struct fault_store *)writer->store)->half_written)
+        must(zs_writer_write(inner, data, n / 2, &ignored), &ignored);
+    return ZS_IO;
+}
+
+static inline enum zs_status fault_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n, struct zs_error *err)
+{
+    return fault_now(writer->store, FAULT_PATCH, err) ? ZS_IO
+                                                      : zs_writer_patch(((struct fault_writer *)writer)->inner, offset, data, n, err);
+}
+
+static inline enum zs_status fault_read_back(struct zs_writer *writer, uint64_t offset, size_t n, void *data, struct zs_error *err)
+{
+    return fault_now(writer->store, FAULT_READ_BACK, err)
+               ? ZS_IO
+               : zs_writer_read(((struct fault_writer *)writer)->inner, offset, n, data, err);
+}
+
+static inline void fault_abort(struct zs_writer *writer)
+{
+    zs_writer_abort(((struct fault_writer *)writer)->inner);
+    free(writer);
+}
+
+static inline enum zs_status fault_commit(struct zs_writer *writer, struct zs_error *err)
+{
+    struct fault_writer *w = (struct fault_writer *)writer;
+    if (fault_now(writer->store, FAULT_COMMIT, err)) {
+        fault_abort(writer);
+        return ZS_IO;
+    }
+    const enum zs_status status = zs_writer_commit(w->inner, err);
+    free(w);
+    return status;
+}
+
+static inline enum zs_status fault_remove(struct zs_store *store, const char *key, struct zs_error *err)
+{
+    return fault_now(store, FAULT_REMOVE, err) ? ZS_IO : zs_store_remove(((struct fault_store *)store)->inner, key, err);
+}
+
+static inline enum zs_status fault_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
+{
+    return zs_store_list(((struct fault_store *)store)->inner, prefix, names, err);
+}
+
+static inline void fault_free(struct zs_store *store)
+{
+    (void)store; /* belongs to the test */
+}
+
+static inline void fault_store_init(struct fault_store *s, struct zs_store *inner)
+{
+    static char root[] = "fault";
+    static const struct zs_store_ops ops = {
+        .open = fault_open,
+        .read = fault_read,
+        .close = fault_close,
+        .create = fault_create,
+        .write = fault_write,
+        .patch = fault_patch,
+        .read_back = fault_read_back,
+        .commit = fault_commit,
+        .abort = fault_abort,
+        .remove = fault_remove,
+        .list = fault_list,
+        .free = fault_free,
+    };
+    *s = (struct fault_store){.base = {.ops = &ops, .root = root}, .inner = inner};
+    atomic_init(&s->calls, 0);
+}
+
+#endif

@@ -1,0 +1,188 @@
+/* How often the store is asked: round trips are what remote users wait for. */
+#include <pthread.h>
+
+#include "array/array_private.h"
+#include "fault_store.h"
+
+struct counted {
+    struct zs_store *memory;
+    struct fault_store store;
+    struct zs_node *node;
+    struct zs_array *array;
+    atomic_int opens, reads;
+};
+
+static void count_call(struct fault_store *s, enum fault_call call, void *ctx)
+{
+    struct counted *c = ctx;
+    (void)s;
+    if (call == FAULT_OPEN)
+        atomic_fetch_add(&c->opens, 1);
+    if (call == FAULT_READ)
+        atomic_fetch_add(&c->reads, 1);
+}
+
+/* 64 x 64 uint8, all of them 1, in shards of 32 x 32; opened anew, so that nothing is known of the store. */
+static void open_counted(struct counted *c, const char *codecs, bool remote)
+{
+    struct zs_error err;
+    static unsigned char ones[64 * 64];
+    memset(ones, 1, sizeof ones);
+    *c = (struct counted){.memory = memory_store(), .node = array_node("[64,64]", "[32,32]", "uint8", "0", codecs)};
+    struct zs_array *writer = open_node(c->memory, c->node, 1, 0);
+    const struct zs_window w = {.count = {64, 64}, .data = ones, .stride = {64, 1}};
+    must(zs_array_write_windows(writer, &w, 1, 1, NULL, NULL, &err), &err);
+    must(zs_array_flush(writer, &err), &err);
+    zs_array_close(writer);
+    fault_store_init(&c->store, c->memory);
+    c->store.base.is_remote = remote;
+    c->store.before = count_call;
+    c->store.ctx = c;
+    c->array = open_node(&c->store.base, c->node, 4, 0);
+}
+
+static void close_counted(struct counted *c)
+{
+    zs_array_close(c->array);
+    zs_node_free(c->node);
+    zs_store_free(c->memory);
+}
+
+/* Reads a window, and checks what it cost. */
+static void read_costs(struct counted *c, uint64_t y, uint64_t x, uint64_t h, uint64_t w, int opens, int reads)
+{
+    struct zs_error err;
+    unsigned char out[64 * 64] = {0};
+    c->opens = 0;
+    c->reads = 0;
+    must(zs_array_read(c->array, (uint64_t[]){y, x}, (uint64_t[]){h, w}, out, &err), &err);
+    for (uint64_t i = 0; i < h * w; i++)
+        if (!CHECK_EQ_U64(out[i], 1))
+            break;
+    CHECK_EQ_I64(c->opens, opens);
+    CHECK_EQ_I64(c->reads, reads);
+}
+
+#define CHUNKS_8 "[{'name':'sharding_indexed','configuration':{'chunk_shape':[8,8],'codecs':['bytes']}}]"
+
+static void test_opening_reads_nothing(void)
+{
+    struct counted c;
+    open_counted(&c, CHUNKS_8, false);
+    CHECK_EQ_I64(c.opens + c.reads, 0);
+    close_counted(&c);
+}
+
+static void test_a_shard_costs_its_index_once_and_its_chunks_together(void)
+{
+    struct counted c;
+    open_counted(&c, CHUNKS_8, false);
+    read_costs(&c, 0, 0, 32, 32, 1, 2);  /* index, sixteen chunks side by side */
+    read_costs(&c, 0, 0, 32, 32, 0, 1);  /* the index is known */
+    read_costs(&c, 0, 0, 64, 64, 3, 7);
+    close_counted(&c);
+}
+
+static void test_of_a_chunk_that_was_used_in_part_the_rest_costs_nothing(void)
+{
+    struct counted c;
+    open_counted(&c, "[{'name':'sharding_indexed','configuration':{'chunk_shape':[8,8],'codecs':['bytes','gzip']}}]", false);
+    read_costs(&c, 0, 0, 1, 8, 1, 2);
+    for (uint64_t line = 1; line < 8; line++)
+        read_costs(&c, line, 0, 1, 8, 0, 0);
+    read_costs(&c, 8, 0, 8, 8, 0, 1); /* taken whole: not kept */
+    read_costs(&c, 8, 0, 8, 8, 0, 1);
+    close_counted(&c);
+}
+
+static void test_far_chunks_are_asked_for_apart_locally_and_together_remotely(void)
+{
+    for (int remote = 0; remote < 2; remote++) {
+        struct zs_error err;
+        struct counted c;
+        open_counted(&c, CHUNKS_8, remote);
+        unsigned char *big = zs_calloc(21000, 1); /* chunk 0 and chunk 15 with 19 kB between them */
+        struct zs_buffer b = get_object(c.memory, "a/c/0/0");
+        memcpy(big, b.data, 64);
+        memcpy(big + 19000, b.data + 64, b.size - 64);
+        unsigned char *index = big + 19000 + b.size - 64 - 260;
+        for (size_t chunk = 1; chunk < 16; chunk++) {
+            const uint64_t offset = 64 * chunk + 19000 - 64;
+            for (int i = 0; i < 8; i++)
+                index[16 * chunk + (size_t)i] = (unsigned char)(offset >> 8 * i);
+        }
+        const uint32_t sum = slow_crc32c(index, 256);
+        for (int i = 0; i < 4; i++)
+            index[256 + i] = (unsigned char)(sum >> 8 * i);
+        put_object(c.memory, "a/c/0/0", big, 19000 + b.size - 64);
+        read_costs(&c, 0, 0, 8, 16, 1, remote ? 2 : 3);
+        CHECK(zs_store_remove(c.memory, "a/c/0/0", &err) == ZS_OK);
+        zs_buffer_free(&b);
+        free(big);
+        close_counted(&c);
+    }
+}
+
+static void test_an_absent_shard_is_asked_for_once(void)
+{
+    struct zs_error err;
+    struct counted c;
+    open_counted(&c, CHUNKS_8, true);
+    must(zs_store_remove(c.memory, "a/c/1/1", &err), &err);
+    unsigned char out[100];
+    for (int i = 0; i < 3; i++) {
+        must(zs_array_read(c.array, (uint64_t[]){40, 40}, (uint64_t[]){10, 10}, out, &err), &err);
+        CHECK_EQ_I64(c.opens, 1);
+        CHECK_EQ_U64(out[99], 0);
+    }
+    CHECK_EQ_I64(c.reads, 0);
+    close_counted(&c);
+}
+
+static void *read_all(void *ctx)
+{
+    struct counted *c = ctx;
+    struct zs_error err;
+    unsigned char out[64 * 64];
+    must(zs_array_read(c->array, (uint64_t[]){0, 0}, (uint64_t[]){64, 64}, out, &err), &err);
+    return NULL;
+}
+
+static void test_eight_threads_ask_for_each_index_once(void)
+{
+    for (int round = 0; round < 20; round++) {
+        struct counted c;
+        pthread_t threads[8];
+        open_counted(&c, CHUNKS_8, true);
+        for (int i = 0; i < 8; i++)
+            CHECK(pthread_create(&threads[i], NULL, read_all, &c) == 0);
+        for (int i = 0; i < 8; i++)
+            (void)pthread_join(threads[i], NULL);
+        CHECK_EQ_I64(c.opens, 4);
+        CHECK_EQ_I64(c.reads, 4 + 8 * 4);
+        close_counted(&c);
+    }
+}
+
+static void test_a_nested_shard_is_read_in_part(void)
+{
+    struct counted c;
+    open_counted(&c, "[{'name':'sharding_indexed','configuration':{'chunk_shape':[16,16],'codecs':[{'name':'sharding_indexed',"
+                     "'configuration':{'chunk_shape':[4,4],'codecs':['bytes']}}]}}]", false);
+    read_costs(&c, 0, 0, 4, 4, 1, 3); /* two indexes and one chunk */
+    read_costs(&c, 0, 4, 4, 4, 0, 1);
+    read_costs(&c, 16, 16, 4, 4, 0, 2); /* in another inner shard */
+    close_counted(&c);
+}
+
+int main(void)
+{
+    RUN(test_opening_reads_nothing);
+    RUN(test_a_shard_costs_its_index_once_and_its_chunks_together);
+    RUN(test_of_a_chunk_that_was_used_in_part_the_rest_costs_nothing);
+    RUN(test_far_chunks_are_asked_for_apart_locally_and_together_remotely);
+    RUN(test_an_absent_shard_is_asked_for_once);
+    RUN(test_eight_threads_ask_for_each_index_once);
+    RUN(test_a_nested_shard_is_read_in_part);
+    return check_result();
+}

@@ -1,0 +1,186 @@
+/* One array used from many threads at once. Also run by hand with -DSHARDEDZARR_SANITIZE=thread. */
+#include <pthread.h>
+
+#include "oracle_store.h"
+
+struct shared {
+    const struct oracle *o;
+    struct zs_array *array;
+    pthread_barrier_t start;
+    atomic_uint_least64_t seed;
+    atomic_bool stop;
+};
+
+static void *read_randomly(void *ctx)
+{
+    struct shared *s = ctx;
+    const struct oracle *o = s->o;
+    uint64_t rng = atomic_fetch_add(&s->seed, 1);
+    struct zs_error err = {""};
+    (void)pthread_barrier_wait(&s->start);
+    for (int round = 0; round < 25; round++) {
+        uint64_t start[ORACLE_DIMS], count[ORACLE_DIMS];
+        random_window(&rng, o->ndim, o->shape, start, count);
+        const uint64_t n = product(count, o->ndim);
+        uint16_t *out = malloc((size_t)n * 2);
+        if (CHECK(zs_array_read(s->array, start, count, out, &err) == ZS_OK))
+            for (uint64_t i = 0; i < n; i++)
+                if (!CHECK_EQ_U64(out[i], o->model[element_of(i, o->ndim, o->shape, start, count)]))
+                    break;
+        free(out);
+    }
+    return NULL;
+}
+
+static void run_threads(struct shared *s, int n, void *(*fn)(void *))
+{
+    pthread_t threads[16];
+    (void)pthread_barrier_init(&s->start, NULL, (unsigned)n);
+    for (int i = 0; i < n; i++)
+        CHECK(pthread_create(&threads[i], NULL, fn, s) == 0);
+    for (int i = 0; i < n; i++)
+        (void)pthread_join(threads[i], NULL);
+    (void)pthread_barrier_destroy(&s->start);
+}
+
+static void test_eight_threads_read_what_one_would(void)
+{
+    for (uint64_t seed = 1; seed <= 30; seed++) {
+        struct oracle o;
+        oracle_random(&o, seed);
+        struct zs_node *node = oracle_node(&o);
+        struct zs_store *store = memory_store();
+        oracle_store(&o, store);
+        /* Without a budget blobs and chunks come and go all the time. */
+        struct shared s = {.o = &o, .array = open_node(store, node, 3, seed % 2 == 0 ? 1 : 0)};
+        run_threads(&s, 8, read_randomly);
+        zs_array_close(s.array);
+        zs_store_free(store);
+        zs_node_free(node);
+        oracle_free(&o);
+    }
+}
+
+/* ---- Readers beside a writer: each chunk is of one value, written whole ---- */
+
+#define SIDE 32
+#define CHUNK 4
+
+static enum zs_status write_chunk(struct zs_array *a, uint64_t y, uint64_t x, uint16_t value, struct zs_error *err)
+{
+    uint16_t data[CHUNK * CHUNK];
+    for (size_t i = 0; i < CHUNK * CHUNK; i++)
+        data[i] = value;
+    const struct zs_window w = {.start = {y * CHUNK, x * CHUNK}, .count = {CHUNK, CHUNK}, .data = data, .stride = {2 * CHUNK, 2}};
+    return zs_array_write_windows(a, &w, 1, 2, NULL, NULL, err);
+}
+
+static void *read_whole_chunks(struct shared *s, uint64_t rng)
+{
+    struct zs_error err = {""};
+    uint16_t newest[SIDE / CHUNK][SIDE / CHUNK] = {{0}};
+    while (!s->stop) {
+        uint64_t start[2], count[2];
+        uint16_t out[SIDE * SIDE];
+        const uint64_t shape[2] = {SIDE, SIDE};
+        random_window(&rng, 2, shape, start, count);
+        if (!CHECK(zs_array_read(s->array, start, count, out, &err) == ZS_OK)) {
+            fprintf(stderr, "%s\n", err.message);
+            break;
+        }
+        for (uint64_t i = 0; i < count[0] * count[1]; i++) {
+            uint64_t at[2];
+            position_of(i, 2, count, at);
+            const uint64_t y = (start[0] + at[0]) / CHUNK, x = (start[1] + at[1]) / CHUNK;
+            uint16_t *known = &newest[y][x];
+            /* All of a chunk in one window is of one write, and no chunk goes back to an older one. */
+            const bool is_first = (at[0] == 0 || (start[0] + at[0]) % CHUNK == 0) && (at[1] == 0 || (start[1] + at[1]) % CHUNK == 0);
+            if (is_first && !CHECK(out[i] >= *known))
+                return NULL;
+            if (is_first)
+                *known = out[i];
+            if (!CHECK_EQ_U64(out[i], *known))
+                return NULL;
+        }
+    }
+    return NULL;
+}
+
+static void *read_or_write(void *ctx)
+{
+    struct shared *s = ctx;
+    uint64_t rng = atomic_fetch_add(&s->seed, 1);
+    const bool writes = rng == 0;
+    (void)pthread_barrier_wait(&s->start);
+    if (!writes)
+        return read_whole_chunks(s, rng);
+    struct zs_error err = {""};
+    for (uint16_t value = 1; value <= 300; value++) {
+        CHECK(write_chunk(s->array, rng_below(&rng, SIDE / CHUNK), rng_below(&rng, SIDE / CHUNK), value, &err) == ZS_OK);
+        if (value % 40 == 0)
+            CHECK(zs_array_flush(s->array, &err) == ZS_OK);
+    }
+    s->stop = true;
+    return NULL;
+}
+
+static void read_while_writing(const char *codecs)
+{
+    struct zs_store *store = memory_store();
+    struct zs_node *node = array_node("[32,32]", "[16,16]", "uint16", "0", codecs);
+    struct shared s = {.array = open_node(store, node, 2, 0)};
+    run_threads(&s, 5, read_or_write);
+    zs_array_close(s.array);
+    zs_node_free(node);
+    zs_store_free(store);
+}
+
+static void test_readers_beside_a_writer_see_whole_writes_and_never_go_back(void)
+{
+    read_while_writing("[{'name':'sharding_indexed','configuration':{'chunk_shape':[4,4],'codecs':['bytes','crc32c']}}]");
+    read_while_writing("[{'name':'sharding_indexed','configuration':{'chunk_shape':[4,4],'codecs':['bytes']}},'crc32c']");
+}
+
+/* ---- First writes at once ---- */
+
+static void *write_own_row(void *ctx)
+{
+    struct shared *s = ctx;
+    const uint64_t row = atomic_fetch_add(&s->seed, 1);
+    struct zs_error err = {""};
+    (void)pthread_barrier_wait(&s->start);
+    for (uint64_t x = 0; x < SIDE / CHUNK; x++)
+        CHECK(write_chunk(s->array, row, x, (uint16_t)(100 * row + x + 1), &err) == ZS_OK);
+    return NULL;
+}
+
+static void test_eight_threads_write_at_once(void)
+{
+    for (int round = 0; round < 20; round++) {
+        struct zs_error err = {""};
+        struct zs_store *store = memory_store();
+        struct zs_node *node = array_node("[32,32]", "[16,16]", "uint16", "0",
+                                          "[{'name':'sharding_indexed','configuration':{'chunk_shape':[4,4],'codecs':['bytes']}}]");
+        struct shared s = {.array = open_node(store, node, 2, 0)};
+        run_threads(&s, 8, write_own_row);
+        CHECK(zs_array_flush(s.array, &err) == ZS_OK);
+        zs_array_close(s.array);
+        struct zs_array *again = open_node(store, node, 2, 0);
+        uint16_t out[SIDE * SIDE];
+        CHECK(zs_array_read(again, (uint64_t[]){0, 0}, (uint64_t[]){SIDE, SIDE}, out, &err) == ZS_OK);
+        for (uint64_t i = 0; i < SIDE * SIDE; i++)
+            if (!CHECK_EQ_U64(out[i], 100 * (i / SIDE / CHUNK) + i % SIDE / CHUNK + 1))
+                break;
+        zs_array_close(again);
+        zs_node_free(node);
+        zs_store_free(store);
+    }
+}
+
+int main(void)
+{
+    RUN(test_eight_threads_read_what_one_would);
+    RUN(test_readers_beside_a_writer_see_whole_writes_and_never_go_back);
+    RUN(test_eight_threads_write_at_once);
+    return check_result();
+}

@@ -1,0 +1,386 @@
+/* Writing windows: whatever is written in whatever order is what is read, before and after it is in the store. */
+#include "array/edits.h"
+#include "oracle_store.h"
+
+#define SHARDS(shape, codecs, more) \
+    "[{'name':'sharding_indexed','configuration':{'chunk_shape':" shape ",'codecs':" codecs more "}}"
+#define START ",'index_location':'start'"
+
+struct layout {
+    int ndim;
+    uint64_t shape[4];
+    const char *chunk, *codecs;
+};
+
+static const struct layout layouts[] = {
+    {2, {13, 17}, "[8,8]", SHARDS("[4,4]", "['bytes','gzip']", "") "]"},
+    {2, {13, 17}, "[8,4]", SHARDS("[2,4]", "['bytes','crc32c']", START) "]"},
+    {2, {9, 20}, "[4,6]", "['bytes','gzip']"},
+    {2, {16, 16}, "[16,16]", "['bytes']"},
+    {2, {13, 17}, "[8,8]", SHARDS("[4,4]", SHARDS("[2,2]", "['bytes','gzip']", "") "]", START) "]"},
+    {2, {13, 17}, "[8,8]", SHARDS("[4,4]", "['bytes']", "") ",'gzip']"},
+    {2, {13, 17}, "[8,8]", SHARDS("[4,4]", "['bytes','gzip']", START) ",'crc32c','gzip']"},
+    {2, {13, 17}, "[8,12]", "[{'name':'transpose','configuration':{'order':[1,0]}}," /* the shard sees 12 x 8 */
+                            "{'name':'sharding_indexed','configuration':{'chunk_shape':[3,4],'codecs':["
+                            "{'name':'bytes','configuration':{'endian':'big'}}]}}]"},
+    {3, {5, 7, 11}, "[2,4,8]", SHARDS("[1,2,4]", "[{'name':'transpose','configuration':{'order':[2,0,1]}},'bytes']", "") "]"},
+    {3, {5, 7, 11}, "[4,4,8]",
+     SHARDS("[2,4,4]",
+            SHARDS("[2,2,1]", "[{'name':'transpose','configuration':{'order':[1,2,0]}},{'name':'bytes','configuration':{'endian':'big'}}]", "") "]",
+            "") "]"},
+    {4, {3, 3, 3, 3}, "[2,2,2,2]", SHARDS("[1,1,1,2]", "['bytes']", "") "]"},
+    {1, {200}, "[16]", SHARDS("[4]", "['bytes']", "") "]"},
+    {0, {0}, "[]", SHARDS("[]", "['bytes']", "") "]"},
+    {0, {0}, "[]", "['bytes']"},
+};
+enum { LAYOUTS = sizeof layouts / sizeof layouts[0], FILL = 5 };
+
+static struct zs_node *node_of(const struct layout *l)
+{
+    char *shape = oracle_list(l->ndim, l->shape);
+    struct zs_node *node = array_node(shape, l->chunk, "uint16", "5", l->codecs);
+    free(shape);
+    return node;
+}
+
+static void narrow(void *ctx, const void *src, void *dst, ptrdiff_t dst_stride, size_t n)
+{
+    (void)ctx;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t v;
+        memcpy(&v, (const char *)src + 4 * i, 4);
+        const uint16_t half = (uint16_t)v;
+        memcpy((char *)dst + (ptrdiff_t)i * dst_stride, &half, 2);
+    }
+}
+
+static void write_randomly(const struct layout *l, struct zs_array *a, uint16_t *model, uint64_t *rng)
+{
+    struct zs_error err = {""};
+    struct zs_window windows[2];
+    void *memory[2];
+    const bool converted = rng_below(rng, 3) == 0, is_fill = rng_below(rng, 4) == 0;
+    const size_t item = converted ? 4 : 2, count = 1 + (size_t)rng_below(rng, 2);
+    for (size_t k = 0; k < count; k++) { /* the second over the first, where they meet */
+        struct zs_window *w = &windows[k];
+        random_window(rng, l->ndim, l->shape, w->start, w->count);
+        const uint64_t n = product(w->count, l->ndim);
+        memory[k] = malloc((size_t)n * item);
+        random_layout(rng, l->ndim, w, memory[k], item);
+        for (uint64_t i = 0; i < n; i++) {
+            const uint16_t value = is_fill ? FILL : (uint16_t)rng_below(rng, 40);
+            const uint32_t wide = 0x77770000u | value;
+            memcpy(in_window(w, l->ndim, i), converted ? (const void *)&wide : (const void *)&value, item);
+            model[element_of(i, l->ndim, l->shape, w->start, w->count)] = value;
+        }
+    }
+    if (!CHECK(zs_array_write_windows(a, windows, count, item, converted ? narrow : NULL, NULL, &err) == ZS_OK))
+        fprintf(stderr, "%s\n", err.message);
+    for (size_t k = 0; k < count; k++)
+        free(memory[k]);
+}
+
+static void compare(const struct layout *l, struct zs_array *a, const uint16_t *model, const uint64_t *start, const uint64_t *count)
+{
+    struct zs_error err = {""};
+    const uint64_t n = product(count, l->ndim);
+    uint16_t *out = malloc((size_t)n * 2);
+    if (!CHECK(zs_array_read(a, start, count, out, &err) == ZS_OK))
+        fprintf(stderr, "%s\n", err.message);
+    for (uint64_t i = 0; i < n; i++)
+        if (!CHECK_EQ_U64(out[i], model[element_of(i, l->ndim, l->shape, start, count)]))
+            break;
+    free(out);
+}
+
+/* Opened as by someone who knows nothing of what was written. */
+static void compare_anew(const struct layout *l, struct zs_store *store, const struct zs_node *node, const uint16_t *model)
+{
+    static const uint64_t zeros[4];
+    struct zs_array *a = open_node(store, node, 2, 0);
+    compare(l, a, model, zeros, l->shape);
+    zs_array_close(a);
+}
+
+static void random_operations(const struct layout *l, uint64_t seed)
+{
+    struct zs_error err = {""};
+    uint64_t rng = seed;
+    const uint64_t n = product(l->shape, l->ndim), budget = seed % 3 == 0 ? 1 : seed % 3 == 1 ? 200 : 0;
+    uint16_t *model = malloc((size_t)n * 2);
+    for (uint64_t i = 0; i < n; i++)
+        model[i] = FILL;
+    struct zs_store *store = memory_store();
+    struct zs_node *node = node_of(l);
+    struct zs_array *a = open_node(store, node, 2, budget);
+    if (seed % 2 == 0)
+        zs_array_set_new(a, (int)(seed / 2 % 3));
+    const int failures = check_failures;
+    for (int i = 0; i < 60 && check_failures == failures; i++) {
+        const uint64_t what = rng_below(&rng, 10);
+        uint64_t start[4], count[4];
+        if (what < 6) {
+            write_randomly(l, a, model, &rng);
+        } else if (what < 8) {
+            random_window(&rng, l->ndim, l->shape, start, count);
+            compare(l, a, model, start, count);
+        } else if (what == 8) {
+            CHECK(zs_array_flush(a, &err) == ZS_OK);
+            compare_anew(l, store, node, model);
+        } else {
+            CHECK(zs_array_flush(a, &err) == ZS_OK);
+            zs_array_close(a);
+            a = open_node(store, node, 2, budget);
+        }
+    }
+    CHECK(zs_array_flush(a, &err) == ZS_OK);
+    compare_anew(l, store, node, model);
+    for (uint64_t i = 0; i < n; i++)
+        model[i] = FILL;
+    struct zs_window all = {.data = model};
+    ptrdiff_t stride = 2;
+    for (int d = l->ndim - 1; d >= 0; d--) {
+        all.count[d] = l->shape[d];
+        all.stride[d] = stride;
+        stride *= (ptrdiff_t)l->shape[d];
+    }
+    CHECK(zs_array_write_windows(a, &all, 1, 2, NULL, NULL, &err) == ZS_OK);
+    CHECK(zs_array_flush(a, &err) == ZS_OK);
+    char **names;
+    must(zs_store_list(store, "", &names, &err), &err);
+    CHECK(names[0] == NULL); /* nothing but fill value is nothing at all */
+    zs_names_free(names);
+    if (check_failures != failures)
+        fprintf(stderr, "... with seed %d and %s\n", (int)seed, l->codecs);
+    zs_array_close(a);
+    zs_node_free(node);
+    zs_store_free(store);
+    free(model);
+}
+
+static void test_random_writes_are_what_is_read(void)
+{
+    for (int l = 0; l < LAYOUTS; l++)
+        for (uint64_t seed = 1; seed <= 12; seed++)
+            random_operations(&layouts[l], seed);
+}
+
+/* ---- One behaviour at a time, in 1 dimension: 64 uint8 in shards of 16 and chunks of 4 ---- */
+
+struct small {
+    struct zs_store *store;
+    struct zs_node *node;
+    struct zs_array *array;
+};
+
+static struct small small_of(const char *codecs, uint64_t cache_bytes)
+{
+    struct small s = {.store = memory_store(), .node = array_node("[62]", "[16]", "uint8", "46", codecs)}; /* '.' */
+    s.array = open_node(s.store, s.node, 2, cache_bytes);
+    return s;
+}
+
+static void small_free(struct small *s)
+{
+    zs_array_close(s->array);
+    zs_node_free(s->node);
+    zs_store_free(s->store);
+}
+
+static enum zs_status write_at(struct zs_array *a, uint64_t start, const char *text, struct zs_error *err)
+{
+    char copy[64];
+    memcpy(copy, text, strlen(text));
+    const struct zs_window w = {.start = {start}, .count = {strlen(text)}, .data = copy, .stride = {1}};
+    return zs_array_write_windows(a, &w, 1, 1, NULL, NULL, err);
+}
+
+static void put(struct small *s, uint64_t start, const char *text)
+{
+    struct zs_error err;
+    must(write_at(s->array, start, text, &err), &err);
+}
+
+static void flush(struct small *s)
+{
+    struct zs_error err;
+    must(zs_array_flush(s->array, &err), &err);
+}
+
+#define PLAIN SHARDS("[4]", "['bytes']", "") "]"
+
+static void test_a_shard_appears_when_all_its_chunks_came_and_others_at_flush(void)
+{
+    struct small s = small_of(PLAIN, 0);
+    put(&s, 0, "aaaabbbbccccdddd");
+    CHECK(has_object(s.store, "a/c/0"));
+    put(&s, 16, "aaaabbbbcccc");
+    put(&s, 28, "dd"); /* half a chunk */
+    CHECK(!has_object(s.store, "a/c/1"));
+    put(&s, 48, "aaaabbbbccccdd"); /* all that lies in the array */
+    CHECK(has_object(s.store, "a/c/3"));
+    flush(&s);
+    CHECK(has_object(s.store, "a/c/1"));
+    CHECK(!has_object(s.store, "a/c/2"));
+    small_free(&s);
+}
+
+static void expect_object(struct small *s, const char *key, const char *body, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+    struct zs_buffer found = get_object(s->store, key);
+    const uint64_t entries[4] = {a, b, c, d};
+    unsigned char index[64];
+    for (int i = 0; i < 4; i++) {
+        oracle_put64(index + 16 * i, entries[i], false);
+        oracle_put64(index + 16 * i + 8, entries[i] == UINT64_MAX ? UINT64_MAX : 4, false);
+    }
+    if (CHECK(found.size == strlen(body) + 68)) {
+        CHECK_EQ_MEM(found.data, body, strlen(body));
+        CHECK_EQ_MEM(found.data + strlen(body), index, 64);
+    }
+    zs_buffer_free(&found);
+}
+
+static void test_chunks_of_nothing_but_fill_are_not_stored(void)
+{
+    struct small s = small_of(PLAIN, 0);
+    put(&s, 0, "aaaa....ccccdddd");
+    expect_object(&s, "a/c/0", "aaaaccccdddd", 0, UINT64_MAX, 4, 8);
+    put(&s, 16, "................");
+    CHECK(!has_object(s.store, "a/c/1"));
+    put(&s, 0, "................");
+    CHECK(!has_object(s.store, "a/c/0"));
+    put(&s, 60, "zz"); /* beyond the edge: fill */
+    flush(&s);
+    expect_object(&s, "a/c/3", "zz..", UINT64_MAX, UINT64_MAX, UINT64_MAX, 0);
+    put(&s, 60, "..");
+    flush(&s);
+    CHECK(!has_object(s.store, "a/c/3"));
+    small_free(&s);
+}
+
+static void test_what_a_new_array_has_published_is_not_forgotten(void)
+{
+    struct small s = small_of(PLAIN, 0);
+    zs_array_set_new(s.array, ZS_ORDER_ROW_MAJOR);
+    put(&s, 0, "aaaabbbbccccdddd");
+    CHECK(has_object(s.store, "a/c/0"));
+    put(&s, 4, "BBBB");
+    put(&s, 13, "D");
+    flush(&s);
+    expect_object(&s, "a/c/0", "aaaaBBBBccccdDdd", 0, 4, 8, 12);
+    put(&s, 0, "AAAA");
+    flush(&s);
+    expect_object(&s, "a/c/0", "AAAABBBBccccdDdd", 0, 4, 8, 12);
+    small_free(&s);
+}
+
+static void test_neighbours_of_a_changed_chunk_stay_byte_for_byte(void)
+{
+    /* Members that our gzip would not write; the second is not even gzip, and nobody looks. */
+    static const char foreign[] = "gzip of another!not gzip at all!";
+    struct small s = small_of(SHARDS("[4]", "['bytes','gzip']", "") "]", 0);
+    struct zs_buffer b = {0};
+    unsigned char index[64];
+    memset(index, 0xFF, 64);
+    oracle_put64(index, 0, false), oracle_put64(index + 8, 16, false);
+    oracle_put64(index + 48, 16, false), oracle_put64(index + 56, 16, false);
+    oracle_append(&b, foreign, 32);
+    oracle_append(&b, index, 64);
+    oracle_add_checksums(&b, 32, 1);
+    put_object(s.store, "a/c/0", b.data, b.size);
+    zs_buffer_free(&b);
+    put(&s, 4, "new!");
+    flush(&s);
+    b = get_object(s.store, "a/c/0");
+    if (CHECK(b.size > 32 + 68)) {
+        const unsigned char *entries = b.data + b.size - 68;
+        CHECK_EQ_MEM(b.data + entries[0], foreign, 16);
+        CHECK_EQ_U64(entries[8], 16);
+        CHECK_EQ_MEM(b.data + entries[48], foreign + 16, 16);
+        CHECK_EQ_U64(entries[56], 16);
+    }
+    zs_buffer_free(&b);
+    small_free(&s);
+}
+
+static void test_dirty_chunks_go_to_the_store_when_the_budget_is_full(void)
+{
+    struct small s = small_of("['bytes']", 40); /* chunks of 16: two fit */
+    for (uint64_t i = 0; i < 4; i++)
+        put(&s, 16 * i + 1, "x");
+    CHECK(has_object(s.store, "a/c/0"));
+    CHECK(s.array->edits->dirty_bytes <= 40);
+    flush(&s);
+    CHECK(has_object(s.store, "a/c/3"));
+    CHECK_EQ_U64(s.array->edits->dirty_bytes, 0);
+    small_free(&s);
+}
+
+static void test_more_shards_than_may_be_open_are_all_written(void)
+{
+    enum { SHARD_COUNT = 600 };
+    struct zs_error err;
+    for (int is_new = 0; is_new < 2; is_new++) {
+        struct zs_store *store = memory_store();
+        struct zs_node *node = array_node("[2400]", "[4]", "uint8", "0", SHARDS("[2]", "['bytes']", "") "]");
+        struct zs_array *a = open_node(store, node, 2, 0);
+        if (is_new)
+            zs_array_set_new(a, ZS_ORDER_ROW_MAJOR);
+        for (uint64_t half = 0; half < 2; half++)
+            for (uint64_t i = 0; i < SHARD_COUNT; i++)
+                must(write_at(a, 4 * i + 2 * half, half == 0 ? "ab" : "cd", &err), &err);
+        must(zs_array_flush(a, &err), &err);
+        zs_array_close(a);
+        a = open_node(store, node, 2, 0);
+        char out[4 * SHARD_COUNT];
+        must(zs_array_read(a, (uint64_t[]){0}, (uint64_t[]){sizeof out}, out, &err), &err);
+        for (size_t i = 0; i < SHARD_COUNT; i++)
+            CHECK_EQ_MEM(out + 4 * i, "abcd", 4);
+        zs_array_close(a);
+        zs_node_free(node);
+        zs_store_free(store);
+    }
+}
+
+static void test_closing_without_a_flush_drops_what_is_held(void)
+{
+    struct small s = small_of(PLAIN, 0);
+    put(&s, 0, "aaaa");
+    put(&s, 20, "x");
+    zs_array_close(s.array);
+    CHECK(!has_object(s.store, "a/c/0"));
+    CHECK(!has_object(s.store, "a/c/1"));
+    s.array = open_node(s.store, s.node, 2, 0);
+    flush(&s); /* of an array that was not written to */
+    small_free(&s);
+}
+
+static void test_wrong_requests_are_refused(void)
+{
+    struct zs_error err = {""};
+    struct small s = small_of(PLAIN, 0);
+    CHECK(write_at(s.array, 61, "xx", &err) == ZS_ARGUMENT);
+    CHECK_CONTAINS(err.message, "dimension 0");
+    CHECK(write_at(s.array, UINT64_MAX, "x", &err) == ZS_ARGUMENT);
+    CHECK(write_at(s.array, 62, "", &err) == ZS_OK);
+    uint64_t wide = 0;
+    const struct zs_window w = {.count = {1}, .data = &wide, .stride = {8}};
+    CHECK(zs_array_write_windows(s.array, &w, 1, 8, NULL, NULL, &err) == ZS_ARGUMENT); /* not the array's element */
+    CHECK_CONTAINS(err.message, "item_size");
+    small_free(&s);
+}
+
+int main(void)
+{
+    RUN(test_random_writes_are_what_is_read);
+    RUN(test_a_shard_appears_when_all_its_chunks_came_and_others_at_flush);
+    RUN(test_chunks_of_nothing_but_fill_are_not_stored);
+    RUN(test_what_a_new_array_has_published_is_not_forgotten);
+    RUN(test_neighbours_of_a_changed_chunk_stay_byte_for_byte);
+    RUN(test_dirty_chunks_go_to_the_store_when_the_budget_is_full);
+    RUN(test_more_shards_than_may_be_open_are_all_written);
+    RUN(test_closing_without_a_flush_drops_what_is_held);
+    RUN(test_wrong_requests_are_refused);
+    return check_result();
+}

@@ -1,0 +1,306 @@
+/* The cache: budget, pins, loading once. */
+#define _GNU_SOURCE /* usleep, rand_r */
+#include "base/cache.h"
+#include "check.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static atomic_int alive;
+
+static void *value_of(int v)
+{
+    int *p = malloc(sizeof *p);
+    *p = v;
+    atomic_fetch_add(&alive, 1);
+    return p;
+}
+
+static void destroy(void *value)
+{
+    *(int *)value = -1; /* a later look is seen as wrong, even without a sanitizer */
+    free(value);
+    atomic_fetch_sub(&alive, 1);
+}
+
+static struct zs_cache_key key_of(uint64_t id)
+{
+    return (struct zs_cache_key){id % 3, id};
+}
+
+static struct zs_cache_entry *put(struct zs_cache *c, uint64_t id, uint64_t bytes)
+{
+    return zs_cache_put(c, key_of(id), value_of((int)id), bytes);
+}
+
+static bool holds(struct zs_cache *c, uint64_t id)
+{
+    struct zs_cache_entry *e = zs_cache_get(c, key_of(id));
+    if (e == NULL)
+        return false;
+    CHECK_EQ_I64(*(int *)zs_cache_value(e), (int)id);
+    zs_cache_release(c, e);
+    return true;
+}
+
+static void test_values_are_found_by_space_and_id(void)
+{
+    struct zs_cache *c = zs_cache_create(100, destroy);
+    struct zs_cache_entry *e = zs_cache_put(c, (struct zs_cache_key){1, 2}, value_of(12), 1);
+    CHECK_EQ_I64(*(int *)zs_cache_value(e), 12);
+    zs_cache_release(c, e);
+    CHECK(zs_cache_get(c, (struct zs_cache_key){2, 1}) == NULL);
+    CHECK(zs_cache_get(c, (struct zs_cache_key){0, 2}) == NULL);
+    e = zs_cache_get(c, (struct zs_cache_key){1, 2});
+    CHECK(e != NULL);
+    zs_cache_release(c, e);
+    zs_cache_free(c);
+    CHECK_EQ_I64(alive, 0);
+    zs_cache_free(NULL);
+}
+
+static void test_budget_evicts_what_was_not_used_longest(void)
+{
+    struct zs_cache *c = zs_cache_create(100, destroy);
+    for (uint64_t i = 0; i < 10; i++)
+        zs_cache_release(c, put(c, i, 10));
+    CHECK_EQ_I64(alive, 10);
+    CHECK(holds(c, 0)); /* now the newest */
+    zs_cache_release(c, put(c, 10, 10));
+    CHECK(holds(c, 0));
+    CHECK(!holds(c, 1));
+    zs_cache_release(c, put(c, 11, 35));
+    CHECK(!holds(c, 2) && !holds(c, 3) && !holds(c, 4) && !holds(c, 5) && holds(c, 6));
+    CHECK_EQ_U64(zs_cache_budget(c), 100);
+    zs_cache_raise_budget(c, 50);
+    CHECK_EQ_U64(zs_cache_budget(c), 100);
+    zs_cache_raise_budget(c, 200);
+    CHECK_EQ_U64(zs_cache_budget(c), 200);
+    for (uint64_t i = 20; i < 30; i++)
+        zs_cache_release(c, put(c, i, 10));
+    CHECK(holds(c, 6) && holds(c, 29));
+    zs_cache_free(c);
+    CHECK_EQ_I64(alive, 0);
+}
+
+static void test_pinned_values_outlive_the_budget(void)
+{
+    struct zs_cache *c = zs_cache_create(10, destroy);
+    struct zs_cache_entry *e[5];
+    for (uint64_t i = 0; i < 5; i++)
+        e[i] = put(c, i, 10);
+    for (uint64_t i = 0; i < 5; i++)
+        CHECK(holds(c, i));
+    struct zs_cache_entry *again = zs_cache_get(c, key_of(2));
+    for (uint64_t i = 0; i < 5; i++)
+        zs_cache_release(c, e[i]);
+    CHECK(!holds(c, 0) && !holds(c, 1) && holds(c, 2));
+    CHECK_EQ_I64(*(int *)zs_cache_value(again), 2);
+    zs_cache_release(c, again);
+    CHECK(alive <= 1);
+    zs_cache_release(c, put(c, 9, 11)); /* larger than all the budget: goes when it is released */
+    CHECK(!holds(c, 9));
+    zs_cache_free(c);
+    CHECK_EQ_I64(alive, 0);
+}
+
+static void test_replaced_while_pinned_lives_until_released(void)
+{
+    struct zs_cache *c = zs_cache_create(100, destroy);
+    struct zs_cache_entry *old = put(c, 1, 10);
+    struct zs_cache_entry *fresh = zs_cache_put(c, key_of(1), value_of(100), 10);
+    CHECK_EQ_I64(*(int *)zs_cache_value(old), 1);
+    struct zs_cache_entry *found = zs_cache_get(c, key_of(1));
+    CHECK_EQ_I64(*(int *)zs_cache_value(found), 100);
+    zs_cache_release(c, found);
+    CHECK_EQ_I64(alive, 2);
+    zs_cache_release(c, old);
+    CHECK_EQ_I64(alive, 1);
+    zs_cache_release(c, fresh);
+    zs_cache_release(c, zs_cache_put(c, key_of(1), value_of(101), 10)); /* replaced while nobody looks */
+    CHECK_EQ_I64(alive, 1);
+    zs_cache_free(c);
+    CHECK_EQ_I64(alive, 0);
+}
+
+static void test_removed_and_cleared_while_pinned_live_until_released(void)
+{
+    struct zs_cache *c = zs_cache_create(1000, destroy);
+    struct zs_cache_entry *e = put(c, 1, 10);
+    zs_cache_remove(c, key_of(1));
+    zs_cache_remove(c, key_of(1));
+    CHECK(!holds(c, 1));
+    CHECK_EQ_I64(*(int *)zs_cache_value(e), 1);
+    zs_cache_release(c, e);
+    CHECK_EQ_I64(alive, 0);
+    for (uint64_t i = 0; i < 20; i++)
+        zs_cache_release(c, put(c, i, 10));
+    e = zs_cache_get(c, key_of(7));
+    zs_cache_clear(c);
+    CHECK_EQ_I64(alive, 1);
+    CHECK_EQ_I64(*(int *)zs_cache_value(e), 7);
+    CHECK(!holds(c, 7) && !holds(c, 8));
+    zs_cache_release(c, e);
+    CHECK_EQ_I64(alive, 0);
+    zs_cache_release(c, put(c, 8, 10)); /* and goes on working */
+    CHECK(holds(c, 8));
+    zs_cache_free(c);
+    CHECK_EQ_I64(alive, 0);
+}
+
+static void test_many_values_are_all_found(void)
+{
+    struct zs_cache *c = zs_cache_create(UINT64_MAX, destroy);
+    for (uint64_t i = 0; i < 5000; i++)
+        zs_cache_release(c, put(c, i << 20, 1));
+    for (uint64_t i = 0; i < 5000; i++)
+        CHECK(holds(c, i << 20));
+    for (uint64_t i = 0; i < 5000; i += 2)
+        zs_cache_remove(c, key_of(i << 20));
+    for (uint64_t i = 0; i < 5000; i++)
+        CHECK(holds(c, i << 20) == (i % 2 == 1));
+    zs_cache_free(c);
+    CHECK_EQ_I64(alive, 0);
+}
+
+/* ---- Loading ---- */
+
+struct loading {
+    struct zs_cache *cache;
+    atomic_int loads, found;
+    int abandons; /* loads that are given up before one succeeds */
+    pthread_barrier_t start;
+};
+
+static void *load_one(void *ctx)
+{
+    struct loading *l = ctx;
+    (void)pthread_barrier_wait(&l->start);
+    for (;;) {
+        bool must_load;
+        struct zs_cache_entry *e = zs_cache_get_or_load(l->cache, key_of(5), &must_load);
+        if (!must_load) {
+            CHECK(e != NULL && *(int *)zs_cache_value(e) == 5);
+            atomic_fetch_add(&l->found, 1);
+            zs_cache_release(l->cache, e);
+            return NULL;
+        }
+        CHECK(e == NULL);
+        CHECK(zs_cache_get(l->cache, key_of(5)) == NULL); /* a look does not wait */
+        const int number = atomic_fetch_add(&l->loads, 1);
+        usleep(20000);
+        if (number < l->abandons) {
+            zs_cache_abandon(l->cache, key_of(5));
+            continue;
+        }
+        zs_cache_release(l->cache, put(l->cache, 5, 1));
+    }
+}
+
+static void load_from_8_threads(int abandons)
+{
+    struct loading l = {.cache = zs_cache_create(100, destroy), .abandons = abandons};
+    pthread_t threads[8];
+    (void)pthread_barrier_init(&l.start, NULL, 8);
+    for (int i = 0; i < 8; i++)
+        CHECK(pthread_create(&threads[i], NULL, load_one, &l) == 0);
+    for (int i = 0; i < 8; i++)
+        (void)pthread_join(threads[i], NULL);
+    CHECK_EQ_I64(l.loads, abandons + 1);
+    CHECK_EQ_I64(l.found, 8);
+    (void)pthread_barrier_destroy(&l.start);
+    zs_cache_free(l.cache);
+    CHECK_EQ_I64(alive, 0);
+}
+
+static void test_eight_threads_load_once(void)
+{
+    load_from_8_threads(0);
+}
+
+static void test_abandon_wakes_those_who_wait_and_one_of_them_loads(void)
+{
+    load_from_8_threads(3);
+}
+
+static void *wait_for_5(void *cache)
+{
+    bool must_load;
+    struct zs_cache_entry *e = zs_cache_get_or_load(cache, key_of(5), &must_load);
+    if (CHECK(!must_load && e != NULL))
+        zs_cache_release(cache, e);
+    return NULL;
+}
+
+static void test_clear_and_remove_leave_what_is_being_loaded(void)
+{
+    struct zs_cache *c = zs_cache_create(100, destroy);
+    bool must_load;
+    CHECK(zs_cache_get_or_load(c, key_of(5), &must_load) == NULL && must_load);
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, wait_for_5, c) == 0);
+    usleep(20000);
+    zs_cache_clear(c);
+    zs_cache_remove(c, key_of(5));
+    zs_cache_release(c, put(c, 5, 1));
+    (void)pthread_join(thread, NULL);
+    CHECK(holds(c, 5));
+    zs_cache_abandon(c, key_of(5)); /* too late: nothing */
+    CHECK(holds(c, 5));
+    zs_cache_free(c);
+    CHECK_EQ_I64(alive, 0);
+}
+
+static void *random_use(void *cache)
+{
+    unsigned seed = (unsigned)(uintptr_t)&cache;
+    for (int i = 0; i < 3000; i++) {
+        const uint64_t id = (uint64_t)(rand_r(&seed) % 40);
+        const int what = rand_r(&seed) % 100;
+        bool must_load;
+        if (what == 0) {
+            zs_cache_clear(cache);
+        } else if (what < 10) {
+            zs_cache_remove(cache, key_of(id));
+        } else {
+            struct zs_cache_entry *e = zs_cache_get_or_load(cache, key_of(id), &must_load);
+            if (must_load && what < 20) {
+                zs_cache_abandon(cache, key_of(id));
+                continue;
+            }
+            if (must_load)
+                e = put(cache, id, 1 + id % 5);
+            CHECK_EQ_I64(*(int *)zs_cache_value(e), (int)id);
+            zs_cache_release(cache, e);
+        }
+    }
+    return NULL;
+}
+
+static void test_random_use_from_8_threads_leaks_and_mixes_nothing(void)
+{
+    struct zs_cache *c = zs_cache_create(50, destroy);
+    pthread_t threads[8];
+    for (int i = 0; i < 8; i++)
+        CHECK(pthread_create(&threads[i], NULL, random_use, c) == 0);
+    for (int i = 0; i < 8; i++)
+        (void)pthread_join(threads[i], NULL);
+    zs_cache_free(c);
+    CHECK_EQ_I64(alive, 0);
+}
+
+int main(void)
+{
+    RUN(test_values_are_found_by_space_and_id);
+    RUN(test_budget_evicts_what_was_not_used_longest);
+    RUN(test_pinned_values_outlive_the_budget);
+    RUN(test_replaced_while_pinned_lives_until_released);
+    RUN(test_removed_and_cleared_while_pinned_live_until_released);
+    RUN(test_many_values_are_all_found);
+    RUN(test_eight_threads_load_once);
+    RUN(test_abandon_wakes_those_who_wait_and_one_of_them_loads);
+    RUN(test_clear_and_remove_leave_what_is_being_loaded);
+    RUN(test_random_use_from_8_threads_leaks_and_mixes_nothing);
+    return check_result();
+}

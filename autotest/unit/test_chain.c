@@ -1,0 +1,315 @@
+/* The codecs of an array, compiled. */
+#include "array_store.h"
+#include "codec/chain.h"
+
+#define LITTLE "{'name':'bytes','configuration':{'endian':'little'}}"
+#define SHARDING(shape, codecs, more) \
+    "{'name':'sharding_indexed','configuration':{'chunk_shape':" shape ",'codecs':" codecs more "}}"
+#define TRANSPOSE(order) "{'name':'transpose','configuration':{'order':" order "}}"
+
+struct compiled {
+    zs_json *codecs;
+    struct zs_array_meta meta;
+    struct zs_chain chain;
+    struct zs_error err;
+    enum zs_status status;
+};
+
+static struct compiled compile_of(int ndim, const uint64_t *chunk_shape, enum zs_data_type type, const char *codecs)
+{
+    struct compiled c = {.codecs = json_of(codecs), .meta = {.ndim = ndim, .dtype = zs_dtype_of(type)}};
+    memcpy(c.meta.chunk_shape, chunk_shape, (size_t)ndim * sizeof *chunk_shape);
+    memcpy(c.meta.shape, chunk_shape, (size_t)ndim * sizeof *chunk_shape);
+    c.meta.codecs = c.codecs;
+    c.status = zs_chain_compile(&c.meta, &c.chain, &c.err);
+    return c;
+}
+
+static void done(struct compiled *c)
+{
+    zs_chain_clear(&c->chain);
+    zs_json_free(c->codecs);
+}
+
+static struct compiled compile(const char *codecs)
+{
+    return compile_of(3, (uint64_t[]){8, 12, 20}, ZS_UINT16, codecs);
+}
+
+static void test_plain_chunks_are_one_level(void)
+{
+    struct compiled c = compile("[" LITTLE ",{'name':'gzip','configuration':{'level':1}},'crc32c']");
+    must(c.status, &c.err);
+    CHECK_EQ_I64(c.chain.count, 1);
+    const struct zs_level *leaf = &c.chain.levels[0];
+    CHECK(!leaf->is_shard && !leaf->big_endian);
+    CHECK_EQ_U64(leaf->decoded_size, 8 * 12 * 20 * 2);
+    CHECK_EQ_U64(leaf->item_size, 2);
+    CHECK_EQ_I64(leaf->bytes_codec_count, 2);
+    CHECK_EQ_STR(leaf->bytes_codecs[1].type->name, "crc32c");
+    for (int d = 0; d < 3; d++)
+        CHECK_EQ_I64(leaf->axis[d], d);
+    done(&c);
+}
+
+static void test_bare_strings_and_missing_configurations(void)
+{
+    static const char *const texts[] = {"['bytes']", "['endian']", "[{'name':'bytes'}]", "[{'name':'bytes','configuration':{}}]",
+                                        "['bytes','gzip']", "['bytes','crc32c']", "[{'name':'endian','configuration':{'endian':'little'}}]"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct compiled c = compile(texts[i]);
+        if (CHECK(c.status == ZS_OK))
+            CHECK(!c.chain.levels[0].big_endian);
+        done(&c);
+    }
+    struct compiled c = compile("[{'name':'endian','configuration':{'endian':'big'}}]");
+    CHECK(c.status == ZS_OK && c.chain.levels[0].big_endian);
+    done(&c);
+    c = compile("[" SHARDING("[4,4,4]", "['bytes']", ",'index_codecs':['bytes','crc32c']") "]");
+    CHECK(c.status == ZS_OK && c.chain.levels[0].index_checksums == 1 && !c.chain.levels[0].index_big_endian);
+    done(&c);
+}
+
+static void test_a_shard_and_its_index(void)
+{
+    struct compiled c =
+        compile("[" SHARDING("[4,3,20]", "[" LITTLE ",'gzip']",
+                             ",'index_location':'start','index_codecs':[{'name':'bytes','configuration':{'endian':'big'}}]") ",'crc32c']");
+    must(c.status, &c.err);
+    CHECK_EQ_I64(c.chain.count, 2);
+    const struct zs_level *shard = &c.chain.levels[0], *leaf = &c.chain.levels[1];
+    CHECK(shard->is_shard && !leaf->is_shard);
+    CHECK_EQ_U64(shard->inner_count, 2 * 4 * 1);
+    CHECK_EQ_U64(shard->grid[0], 2);
+    CHECK_EQ_U64(shard->grid[1], 4);
+    CHECK_EQ_U64(shard->grid[2], 1);
+    CHECK(shard->index_at_start && shard->index_big_endian);
+    CHECK_EQ_I64(shard->index_checksums, 0);
+    CHECK_EQ_U64(shard->index_size, 8 * 16);
+    CHECK_EQ_I64(shard->bytes_codec_count, 1);
+    CHECK_EQ_U64(leaf->decoded_size, 4 * 3 * 20 * 2);
+    CHECK_EQ_I64(leaf->bytes_codec_count, 1);
+    done(&c);
+    c = compile("[" SHARDING("[8,12,20]", "['bytes']", "") "]"); /* what is missing is as everyone has it */
+    CHECK(c.status == ZS_OK && !c.chain.levels[0].index_at_start && c.chain.levels[0].index_checksums == 1);
+    CHECK_EQ_U64(c.chain.levels[0].index_size, 20);
+    done(&c);
+}
+
+static void test_nested_shards(void)
+{
+    struct compiled c = compile("[" SHARDING("[4,6,10]", "[" SHARDING("[2,3,10]", "[" SHARDING("[1,3,5]", "['bytes']", "") "]", "") "]", "") "]");
+    must(c.status, &c.err);
+    CHECK_EQ_I64(c.chain.count, 4);
+    CHECK_EQ_U64(c.chain.levels[0].inner_count, 8);
+    CHECK_EQ_U64(c.chain.levels[1].inner_count, 4);
+    CHECK_EQ_U64(c.chain.levels[2].inner_count, 4);
+    CHECK_EQ_U64(c.chain.levels[1].decoded_size, 4 * 6 * 10 * 2);
+    CHECK_EQ_U64(c.chain.levels[3].shape[2], 5);
+    done(&c);
+}
+
+static void expect_axis(const struct zs_level *level, int a, int b, int c)
+{
+    CHECK_EQ_I64(level->axis[0], a);
+    CHECK_EQ_I64(level->axis[1], b);
+    CHECK_EQ_I64(level->axis[2], c);
+}
+
+static void test_transposes_add_up(void)
+{
+    /* [8,12,20] with order [2,0,1] is stored as [20,8,12]. */
+    struct compiled c = compile("[" TRANSPOSE("[2,0,1]") ",'bytes']");
+    must(c.status, &c.err);
+    expect_axis(&c.chain.levels[0], 2, 0, 1);
+    done(&c);
+    c = compile("[" TRANSPOSE("[2,0,1]") "," TRANSPOSE("[2,0,1]") ",'bytes']"); /* [12,20,8] */
+    must(c.status, &c.err);
+    expect_axis(&c.chain.levels[0], 1, 2, 0);
+    done(&c);
+    c = compile("[" TRANSPOSE("[2,0,1]") "," TRANSPOSE("[2,0,1]") "," TRANSPOSE("[2,0,1]") ",'bytes']");
+    must(c.status, &c.err);
+    expect_axis(&c.chain.levels[0], 0, 1, 2);
+    done(&c);
+    c = compile("[" TRANSPOSE("[2,0,1]") "," TRANSPOSE("[1,0,2]") ",'bytes']"); /* [20,8,12] -> [8,20,12] */
+    must(c.status, &c.err);
+    expect_axis(&c.chain.levels[0], 0, 2, 1);
+    done(&c);
+}
+
+static void test_a_shard_behind_a_transpose_has_its_shapes_in_transposed_axes(void)
+{
+    /* The shard sees [20,8,12]; its chunks are [5,4,12] there, so [4,12,5] in the array; stored transposed once more. */
+    struct compiled c = compile("[" TRANSPOSE("[2,0,1]") "," SHARDING("[5,4,12]", "[" TRANSPOSE("[1,2,0]") ",'bytes']", "") "]");
+    must(c.status, &c.err);
+    const struct zs_level *shard = &c.chain.levels[0], *leaf = &c.chain.levels[1];
+    expect_axis(shard, 2, 0, 1);
+    CHECK_EQ_U64(leaf->shape[0], 4);
+    CHECK_EQ_U64(leaf->shape[1], 12);
+    CHECK_EQ_U64(leaf->shape[2], 5);
+    CHECK_EQ_U64(shard->grid[0], 2);
+    CHECK_EQ_U64(shard->grid[1], 1);
+    CHECK_EQ_U64(shard->grid[2], 4);
+    expect_axis(leaf, 0, 1, 2); /* [5,4,12] by [1,2,0] is [4,12,5] */
+    done(&c);
+}
+
+static void test_no_dimensions(void)
+{
+    const uint64_t none[1] = {0};
+    struct compiled c = compile_of(0, none, ZS_INT64, "[" SHARDING("[]", "[" TRANSPOSE("[]") ",'bytes']", "") "]");
+    must(c.status, &c.err);
+    CHECK_EQ_U64(c.chain.levels[0].inner_count, 1);
+    CHECK_EQ_U64(c.chain.levels[1].decoded_size, 8);
+    done(&c);
+}
+
+static void test_leaf_round_trips_in_either_byte_order_and_every_type(void)
+{
+    static const enum zs_data_type types[] = {ZS_UINT8, ZS_INT16, ZS_FLOAT32, ZS_FLOAT64, ZS_COMPLEX64, ZS_COMPLEX128};
+    for (size_t t = 0; t < sizeof types / sizeof types[0]; t++)
+        for (int big = 0; big < 2; big++) {
+            struct compiled c = compile_of(1, (uint64_t[]){40}, types[t],
+                                           big ? "[{'name':'bytes','configuration':{'endian':'big'}},'gzip']" : "[" LITTLE ",'gzip']");
+            must(c.status, &c.err);
+            const struct zs_level *leaf = &c.chain.levels[0];
+            unsigned char data[640], copy[640], out[640];
+            const size_t n = (size_t)leaf->decoded_size;
+            for (size_t i = 0; i < n; i++)
+                data[i] = copy[i] = (unsigned char)(i * 37);
+            struct zs_scratch *scratch = zs_scratch_acquire();
+            const void *encoded;
+            size_t size;
+            must(zs_leaf_encode(leaf, scratch, copy, &encoded, &size, &c.err), &c.err);
+            const size_t unit = leaf->swap_unit;
+            for (size_t i = 0; i < n; i++) /* src is left in stored order */
+                CHECK_EQ_U64(copy[i], data[big ? i / unit * unit + (unit - 1 - i % unit) : i]);
+            void *stored = malloc(size);
+            memcpy(stored, encoded, size);
+            CHECK(zs_leaf_decode(leaf, scratch, stored, size, out, &c.err) == ZS_OK);
+            CHECK_EQ_MEM(out, data, n);
+            CHECK(zs_leaf_decode(leaf, scratch, stored, size - 1, out, &c.err) == ZS_CORRUPT);
+            free(stored);
+            zs_scratch_release(scratch);
+            done(&c);
+        }
+}
+
+static void test_swapping_leaves_what_is_no_whole_unit(void)
+{
+    unsigned char b[20];
+    for (size_t unit = 1; unit <= 16; unit++) {
+        for (unsigned i = 0; i < 20; i++)
+            b[i] = (unsigned char)i;
+        zs_swap_bytes(b, 19, unit);
+        for (size_t i = 0; i < 20; i++)
+            CHECK_EQ_U64(b[i], i < 19 / unit * unit ? i / unit * unit + (unit - 1 - i % unit) : i);
+    }
+}
+
+struct refusal {
+    enum zs_status status;
+    const char *codecs, *name, *words;
+};
+
+static void test_what_is_wrong_is_refused_by_name(void)
+{
+    static const struct refusal cases[] = {
+        {ZS_INVALID, "[]", "codecs", "at least one"},
+        {ZS_INVALID, "['gzip']", "gzip", "stands before"},
+        {ZS_INVALID, "[" TRANSPOSE("[0,1,2]") "]", "bytes", "found none"},
+        {ZS_INVALID, "['bytes','bytes']", "\"bytes\"", "stands behind"},
+        {ZS_INVALID, "['bytes'," TRANSPOSE("[0,1,2]") "]", "\"transpose\"", "stands behind"},
+        {ZS_INVALID, "['bytes'," SHARDING("[1,1,1]", "['bytes']", "") "]", "\"sharding_indexed\"", "stands behind"},
+        {ZS_INVALID, "[" SHARDING("[4,4,4]", "['bytes']", "") ",'bytes']", "\"bytes\"", "stands behind"},
+        {ZS_INVALID, "[17]", "codecs", "name"},
+        {ZS_INVALID, "['bytes',{'id':'zlib'}]", "codecs", "name"},
+        {ZS_UNSUPPORTED, "['bytes','numcodecs.pcodec']", "\"numcodecs.pcodec\"", "not supported"},
+        {ZS_UNSUPPORTED, "['vlen-utf8']", "\"vlen-utf8\"", "not supported"},
+        {ZS_INVALID, "[{'name':'bytes','configuration':{'endian':'middle'}}]", "\"bytes\"", "endian"},
+        {ZS_INVALID, "['transpose','bytes']", "\"transpose\"", "order"},
+        {ZS_INVALID, "[" TRANSPOSE("[0,1]") ",'bytes']", "\"transpose\"", "3 integers"},
+        {ZS_INVALID, "[" TRANSPOSE("[0,1,1]") ",'bytes']", "\"transpose\"", "permutation"},
+        {ZS_INVALID, "[" TRANSPOSE("[0,1,3]") ",'bytes']", "\"transpose\"", "permutation"},
+        {ZS_INVALID, "[" TRANSPOSE("[0,1,-1]") ",'bytes']", "\"transpose\"", "permutation"},
+        {ZS_INVALID, "[" TRANSPOSE("'F'") ",'bytes']", "\"transpose\"", "order"},
+        {ZS_INVALID, "['sharding_indexed']", "\"sharding_indexed\"", "chunk_shape"},
+        {ZS_INVALID, "[" SHARDING("[4,4]", "['bytes']", "") "]", "\"sharding_indexed\"", "3 integers"},
+        {ZS_INVALID, "[" SHARDING("[4,5,4]", "['bytes']", "") "]", "\"sharding_indexed\"", "divisor of the shard's 12, found 5"},
+        {ZS_INVALID, "[" SHARDING("[4,24,4]", "['bytes']", "") "]", "\"sharding_indexed\"", "divisor"},
+        {ZS_INVALID, "[" SHARDING("[4,0,4]", "['bytes']", "") "]", "\"sharding_indexed\"", "chunk_shape[1]"},
+        {ZS_INVALID, "[" SHARDING("[4,-4,4]", "['bytes']", "") "]", "\"sharding_indexed\"", "positive"},
+        {ZS_INVALID, "[" SHARDING("[4,4,4]", "['bytes']", ",'index_location':'middle'") "]", "\"sharding_indexed\"", "index_location"},
+        {ZS_UNSUPPORTED, "[" SHARDING("[4,4,4]", "['bytes']", ",'index_codecs':['bytes','gzip']") "]", "\"sharding_indexed\"", "gzip"},
+        {ZS_INVALID, "[" SHARDING("[4,4,4]", "['bytes']", ",'index_codecs':[]") "]", "\"sharding_indexed\"", "index_codecs"},
+        {ZS_UNSUPPORTED, "[" SHARDING("[4,4,4]", "['bytes']", ",'index_codecs':['crc32c','bytes']") "]", "\"sharding_indexed\"", "crc32c"},
+        {ZS_UNSUPPORTED, "[" SHARDING("[4,4,4]", "['bytes']", ",'index_codecs':[3]") "]", "\"sharding_indexed\"", "not a codec"},
+        {ZS_INVALID, "[" SHARDING("[4,4,4]", "[]", "") "]", "\"sharding_indexed\"", "at least one"},
+        {ZS_INVALID, "[" SHARDING("[4,4,4]", "'bytes'", "") "]", "\"sharding_indexed\"", "codecs"},
+        {ZS_INVALID, "[{'name':'sharding_indexed','configuration':{'chunk_shape':[4,4,4]}}]", "\"sharding_indexed\"", "codecs"},
+        {ZS_INVALID, "[" SHARDING("[4,4,4]", "['gzip']", "") "]", "gzip", "stands before"},
+        {ZS_UNSUPPORTED, "[" SHARDING("[4,4,4]", "['bytes','zfp']", "") "]", "\"zfp\"", "not supported"},
+        {ZS_INVALID, "['bytes',{'name':'gzip','configuration':{'level':10}}]", "\"gzip\"", "level"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct compiled c = compile(cases[i].codecs);
+        if (!CHECK(c.status == cases[i].status))
+            fprintf(stderr, "%s: status %d\n", cases[i].codecs, c.status);
+        if (c.status != ZS_OK) {
+            CHECK_CONTAINS(c.err.message, cases[i].name);
+            CHECK_CONTAINS(c.err.message, cases[i].words);
+        }
+        CHECK(c.status == ZS_OK || c.chain.count == 0);
+        done(&c);
+    }
+}
+
+static void test_sizes_that_overflow_are_refused(void)
+{
+    const uint64_t huge = (uint64_t)1 << 62;
+    struct compiled c = compile_of(2, (uint64_t[]){huge, 8}, ZS_UINT16, "['bytes']");
+    CHECK(c.status == ZS_INVALID);
+    CHECK_CONTAINS(c.err.message, "64 bits");
+    done(&c);
+    c = compile_of(1, (uint64_t[]){(uint64_t)1 << 33}, ZS_UINT8, "['bytes']"); /* fits 64 bits, but no codec */
+    CHECK(c.status == ZS_UNSUPPORTED);
+    CHECK_CONTAINS(c.err.message, "8589934592");
+    done(&c);
+    c = compile_of(1, (uint64_t[]){huge}, ZS_UINT8, "[" SHARDING("[1]", "['bytes']", "") "]"); /* the index alone */
+    CHECK(c.status == ZS_INVALID);
+    CHECK_CONTAINS(c.err.message, "sharding_indexed");
+    done(&c);
+}
+
+static void test_shards_nested_too_deep_are_refused(void)
+{
+    char *text = zs_strdup("['bytes']");
+    for (int depth = 1; depth <= 12; depth++) {
+        char *outer = zs_format("[" SHARDING("[4,4,4]", "%s", "") "]", text);
+        free(text);
+        text = outer;
+        struct compiled c = compile(text);
+        CHECK(c.status == (depth < ZS_MAX_LEVELS ? ZS_OK : ZS_UNSUPPORTED));
+        if (c.status != ZS_OK)
+            CHECK_CONTAINS(c.err.message, "sharding_indexed");
+        done(&c);
+    }
+    free(text);
+}
+
+int main(void)
+{
+    RUN(test_plain_chunks_are_one_level);
+    RUN(test_bare_strings_and_missing_configurations);
+    RUN(test_a_shard_and_its_index);
+    RUN(test_nested_shards);
+    RUN(test_transposes_add_up);
+    RUN(test_a_shard_behind_a_transpose_has_its_shapes_in_transposed_axes);
+    RUN(test_no_dimensions);
+    RUN(test_leaf_round_trips_in_either_byte_order_and_every_type);
+    RUN(test_swapping_leaves_what_is_no_whole_unit);
+    RUN(test_what_is_wrong_is_refused_by_name);
+    RUN(test_sizes_that_overflow_are_refused);
+    RUN(test_shards_nested_too_deep_are_refused);
+    return check_result();
+}

@@ -1,0 +1,333 @@
+/* Codecs from bytes to bytes: round trips, chains of them, and everything that can be wrong with encoded bytes. */
+#include <zlib.h> /* a second opinion on gzip */
+
+#include "array_store.h"
+#include "codec/bytes_codec.h"
+
+/* A codec with its configuration, as 'name {json}'; false when this build does not have its library. */
+static bool codec_of(const char *text, struct zs_bytes_codec *codec)
+{
+    struct zs_error err = {""};
+    const char *space = strchr(text, ' ');
+    char *name = space != NULL ? zs_strndup(text, (size_t)(space - text)) : zs_strdup(text);
+    zs_json *configuration = space != NULL ? json_of(space + 1) : NULL;
+    *codec = (struct zs_bytes_codec){0};
+    enum zs_status status = zs_bytes_codec_find(name, &codec->type, &err);
+    const bool there = status == ZS_OK;
+    if (there)
+        status = codec->type->parse(configuration, codec, &err);
+    else
+        CHECK_CONTAINS(err.message, "which this build does not have");
+    if (there && !CHECK(status == ZS_OK))
+        fprintf(stderr, "%s: %s\n", text, err.message);
+    zs_json_free(configuration);
+    free(name);
+    return there && status == ZS_OK;
+}
+
+static const char *const codecs[] = {
+    "gzip {'level':0}",
+    "gzip {'level':9}",
+    "gzip",
+    "zstd",
+    "zstd {'level':-5,'checksum':true}",
+    "zstd {'level':19,'checksum':false}",
+    "blosc {'cname':'zstd','clevel':5,'shuffle':'bitshuffle','typesize':2,'blocksize':0}",
+    "blosc {'cname':'lz4','clevel':9,'shuffle':'shuffle','typesize':4,'blocksize':0}",
+    "blosc {'cname':'lz4hc','clevel':1,'shuffle':'noshuffle'}",
+    "blosc {'cname':'blosclz','clevel':0,'shuffle':'shuffle','typesize':8,'blocksize':1024}",
+    "blosc {'cname':'zlib','clevel':3,'shuffle':'shuffle','typesize':300}",
+    "crc32c",
+};
+enum { CODECS = sizeof codecs / sizeof codecs[0] };
+
+/* Something that compresses, something that does not. */
+static unsigned char *sample(uint64_t *rng, size_t n, int kind)
+{
+    unsigned char *data = malloc(n + 1);
+    for (size_t i = 0; i < n; i++)
+        data[i] = kind == 0 ? (unsigned char)rng_next(rng) : kind == 1 ? (unsigned char)(i / 50) : 0;
+    return data;
+}
+
+/* Copies, so that the sanitizer sees a read beyond the end. */
+static void *exactly(const void *data, size_t n)
+{
+    void *copy = malloc(n != 0 ? n : 1);
+    memcpy(copy, data, n);
+    return copy;
+}
+
+static enum zs_status decode(const struct zs_bytes_codec *chain, int count, struct zs_scratch *scratch, const void *encoded,
+                             size_t n, void *out, size_t n_out, struct zs_error *err)
+{
+    void *src = exactly(encoded, n), *dst = malloc(n_out != 0 ? n_out : 1);
+    const enum zs_status status = zs_bytes_decode(chain, count, scratch, src, n, dst, n_out, err);
+    if (status == ZS_OK)
+        memcpy(out, dst, n_out);
+    free(src);
+    free(dst);
+    return status;
+}
+
+static void round_trip(const struct zs_bytes_codec *chain, int count, const unsigned char *data, size_t n)
+{
+    struct zs_error err = {""};
+    struct zs_scratch *scratch = zs_scratch_acquire();
+    const void *encoded;
+    size_t size;
+    must(zs_bytes_encode(chain, count, scratch, data, n, &encoded, &size, &err), &err);
+    CHECK(size <= zs_bytes_bound(n));
+    void *stored = exactly(encoded, size);
+    unsigned char *out = malloc(n + 1);
+    if (CHECK(decode(chain, count, scratch, stored, size, out, n, &err) == ZS_OK))
+        CHECK_EQ_MEM(out, data, n);
+    else
+        fprintf(stderr, "%d codecs, %zu bytes: %s\n", count, n, err.message);
+    struct zs_buffer buffer = {0};
+    CHECK(zs_bytes_decode_up_to(chain, count, scratch, stored, size, n + 100, &buffer, &err) == ZS_OK);
+    CHECK_EQ_U64(buffer.size, n);
+    CHECK_EQ_MEM(buffer.data, data, n);
+    if (n > 0) { /* one byte more or fewer than there are is not what was expected */
+        CHECK(decode(chain, count, scratch, stored, size, out, n - 1, &err) == ZS_CORRUPT);
+        unsigned char *more = malloc(n + 1);
+        CHECK(decode(chain, count, scratch, stored, size, more, n + 1, &err) == ZS_CORRUPT);
+        free(more);
+    }
+    zs_buffer_free(&buffer);
+    free(out);
+    free(stored);
+    zs_scratch_release(scratch);
+}
+
+static void test_every_codec_and_chain_of_two_and_three_round_trips(void)
+{
+    uint64_t rng = 21;
+    struct zs_bytes_codec chain[3] = {{0}};
+    round_trip(chain, 0, (const unsigned char *)"plain", 5);
+    for (int a = 0; a < CODECS; a++) {
+        if (!codec_of(codecs[a], &chain[0]))
+            continue;
+        static const size_t sizes[] = {0, 1, 7, 16, 1000, 70001};
+        for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
+            for (int kind = 0; kind < 3; kind++) {
+                unsigned char *data = sample(&rng, sizes[s], kind);
+                round_trip(chain, 1, data, sizes[s]);
+                free(data);
+            }
+        for (int b = 0; b < CODECS; b++) {
+            const int c = (int)rng_below(&rng, CODECS);
+            if (!codec_of(codecs[b], &chain[1]) || !codec_of(codecs[c], &chain[2]))
+                continue;
+            const size_t n = (size_t)rng_below(&rng, 3000);
+            unsigned char *data = sample(&rng, n, (int)rng_below(&rng, 3));
+            round_trip(chain, 2, data, n);
+            round_trip(chain, 3, data, n);
+            free(data);
+        }
+    }
+}
+
+/* crc32c inside, outside, between, on both sides, twice. */
+static void test_checksums_anywhere_in_a_chain_find_changed_bytes(void)
+{
+    static const char *const chains[][4] = {{"crc32c"},         {"crc32c", "crc32c"},         {"crc32c", "gzip"},
+                                            {"gzip", "crc32c"}, {"crc32c", "gzip", "crc32c"}, {"gzip", "crc32c", "zstd"},
+                                            {"crc32c", "crc32c", "zstd"}, {"gzip {'level':0}", "crc32c", "gzip {'level':0}"}};
+    uint64_t rng = 22;
+    for (size_t c = 0; c < sizeof chains / sizeof chains[0]; c++) {
+        struct zs_bytes_codec chain[4];
+        int count = 0;
+        bool there = true;
+        for (; chains[c][count] != NULL && there; count++)
+            there = codec_of(chains[c][count], &chain[count]);
+        if (!there)
+            continue;
+        struct zs_error err;
+        struct zs_scratch *scratch = zs_scratch_acquire();
+        unsigned char *data = sample(&rng, 500, 0), out[500];
+        round_trip(chain, count, data, 500);
+        const void *encoded;
+        size_t n;
+        must(zs_bytes_encode(chain, count, scratch, data, 500, &encoded, &n, &err), &err);
+        unsigned char *stored = exactly(encoded, n);
+        size_t found = 0;
+        for (size_t i = 0; i < n; i++) {
+            stored[i] ^= 0x10;
+            const enum zs_status status = decode(chain, count, scratch, stored, n, out, 500, &err);
+            CHECK(status == ZS_CORRUPT || (status == ZS_OK && memcmp(out, data, 500) == 0)); /* gzip's own header has spare bits */
+            found += status == ZS_CORRUPT;
+            stored[i] ^= 0x10;
+        }
+        CHECK(found > n - 12);
+        free(stored);
+        free(data);
+        zs_scratch_release(scratch);
+    }
+}
+
+static void test_malformed_bytes_are_corrupt_and_decode_nothing_wrong(void)
+{
+    uint64_t rng = 23;
+    for (int c = 0; c < CODECS; c++) {
+        struct zs_bytes_codec codec;
+        if (!codec_of(codecs[c], &codec))
+            continue;
+        struct zs_error err = {""};
+        struct zs_scratch *scratch = zs_scratch_acquire();
+        const size_t n_data = 3000;
+        unsigned char *data = sample(&rng, n_data, 1), *out = malloc(2 * n_data);
+        const void *encoded;
+        size_t n;
+        must(zs_bytes_encode(&codec, 1, scratch, data, n_data, &encoded, &n, &err), &err);
+        unsigned char *stored = exactly(encoded, n);
+        for (size_t cut = 0; cut < n; cut += n < 400 ? 1 : 7) {
+            if (!CHECK(decode(&codec, 1, scratch, stored, cut, out, n_data, &err) == ZS_CORRUPT))
+                fprintf(stderr, "%s cut at %zu of %zu\n", codecs[c], cut, n);
+            CHECK(strlen(err.message) > 10);
+        }
+        for (int round = 0; round < 500; round++) { /* random bytes, now and then behind a true beginning */
+            const size_t length = (size_t)rng_below(&rng, 200), kept = round % 2 ? (size_t)rng_below(&rng, 20) : 0;
+            unsigned char junk[200];
+            for (size_t i = 0; i < length; i++)
+                junk[i] = i < kept && i < n ? stored[i] : (unsigned char)rng_next(&rng);
+            CHECK(decode(&codec, 1, scratch, junk, length, out, n_data, &err) == ZS_CORRUPT);
+        }
+        for (int round = 0; round < 1000; round++) { /* one byte changed: an error, or some bytes, but as many as wanted */
+            const size_t at = (size_t)rng_below(&rng, n);
+            const unsigned char before = stored[at];
+            stored[at] = (unsigned char)rng_next(&rng);
+            const enum zs_status status = decode(&codec, 1, scratch, stored, n, out, n_data, &err);
+            CHECK(status == ZS_OK || status == ZS_CORRUPT);
+            stored[at] = before;
+        }
+        CHECK(decode(&codec, 1, scratch, stored, n, out, n_data, &err) == ZS_OK); /* the scratch is as good as before */
+        CHECK_EQ_MEM(out, data, n_data);
+        free(stored);
+        free(data);
+        free(out);
+        zs_scratch_release(scratch);
+    }
+}
+
+static void test_no_limit_is_passed_when_the_size_is_not_known(void)
+{
+    for (int c = 0; c < CODECS; c++) {
+        struct zs_bytes_codec codec;
+        if (!codec_of(codecs[c], &codec) || codec.type->strip != NULL)
+            continue;
+        struct zs_error err = {""};
+        struct zs_scratch *scratch = zs_scratch_acquire();
+        static unsigned char zeros[1 << 20]; /* a bomb, of its kind */
+        const void *encoded;
+        size_t n;
+        must(zs_bytes_encode(&codec, 1, scratch, zeros, sizeof zeros, &encoded, &n, &err), &err);
+        void *stored = exactly(encoded, n);
+        struct zs_buffer out = {0};
+        CHECK(zs_bytes_decode_up_to(&codec, 1, scratch, stored, n, sizeof zeros - 1, &out, &err) == ZS_CORRUPT);
+        CHECK(zs_bytes_decode_up_to(&codec, 1, scratch, stored, n, sizeof zeros, &out, &err) == ZS_OK);
+        CHECK_EQ_U64(out.size, sizeof zeros);
+        zs_buffer_free(&out);
+        free(stored);
+        zs_scratch_release(scratch);
+    }
+}
+
+static void test_gzip_of_several_members_and_of_zlib_is_read(void)
+{
+    struct zs_error err = {""};
+    struct zs_bytes_codec codec;
+    unsigned char file[300];
+    size_t n = 0;
+    if (!CHECK(codec_of("gzip", &codec)))
+        return;
+    for (int member = 0; member < 3; member++) {
+        z_stream z = {0};
+        CHECK(deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK);
+        unsigned char text[5];
+        memcpy(text, member == 0 ? "first" : member == 1 ? "other" : "third", 5);
+        z.next_in = text;
+        z.avail_in = 5;
+        z.next_out = file + n;
+        z.avail_out = (unsigned)(sizeof file - n);
+        CHECK(deflate(&z, Z_FINISH) == Z_STREAM_END);
+        n += z.total_out;
+        (void)deflateEnd(&z);
+    }
+    struct zs_scratch *scratch = zs_scratch_acquire();
+    char out[16] = "";
+    CHECK(decode(&codec, 1, scratch, file, n, out, 15, &err) == ZS_OK);
+    CHECK_EQ_STR(out, "firstotherthird");
+    CHECK(decode(&codec, 1, scratch, file, n, out, 10, &err) == ZS_CORRUPT);
+    zs_scratch_release(scratch);
+}
+
+static void test_wrong_configurations_and_unknown_codecs_are_named(void)
+{
+    static const char *const wrong[][2] = {
+        {"gzip {'level':10}", "level"},       {"gzip {'level':-1}", "level"},        {"gzip {'level':'9'}", "level"},
+        {"zstd {'level':23}", "level"},       {"zstd {'level':1.5}", "level"},       {"blosc {'cname':'quick'}", "quick"},
+        {"blosc {'clevel':10}", "clevel"},    {"blosc {'shuffle':'both'}", "shuffle"}, {"blosc {'shuffle':1}", "shuffle"},
+        {"blosc {'typesize':0}", "typesize"}, {"blosc {'blocksize':-1}", "blocksize"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct zs_error err = {""};
+        struct zs_bytes_codec codec = {0};
+        const char *space = strchr(wrong[i][0], ' ');
+        char *name = zs_strndup(wrong[i][0], (size_t)(space - wrong[i][0]));
+        zs_json *configuration = json_of(space + 1);
+        if (zs_bytes_codec_find(name, &codec.type, &err) == ZS_OK) {
+            const enum zs_status status = codec.type->parse(configuration, &codec, &err);
+            CHECK(status == ZS_INVALID || status == ZS_UNSUPPORTED);
+            CHECK_CONTAINS(err.message, wrong[i][1]);
+        }
+        CHECK_CONTAINS(err.message, name);
+        zs_json_free(configuration);
+        free(name);
+    }
+    struct zs_error err;
+    const struct zs_bytes_codec_type *type;
+    CHECK(zs_bytes_codec_find("lzma9", &type, &err) == ZS_UNSUPPORTED);
+    CHECK_CONTAINS(err.message, "\"lzma9\"");
+    CHECK(zs_bytes_codec_find("", &type, &err) == ZS_UNSUPPORTED);
+}
+
+static void test_the_bound_does_not_wrap(void)
+{
+    CHECK(zs_bytes_bound(0) > 0);
+    CHECK(zs_bytes_bound(1000) >= 2000);
+    CHECK_EQ_U64(zs_bytes_bound(SIZE_MAX), SIZE_MAX);
+    CHECK_EQ_U64(zs_bytes_bound(SIZE_MAX / 2), SIZE_MAX);
+}
+
+static void forget(void *context)
+{
+    ++*(int *)context;
+}
+
+static void test_scratch_keeps_contexts_of_one_tag(void)
+{
+    struct zs_scratch *s = zs_scratch_acquire();
+    int released = 0;
+    (void)zs_scratch_context(s, ZS_SCRATCH_DEFLATE_ENCODER, -77); /* whatever an earlier test left */
+    CHECK(zs_scratch_context(s, ZS_SCRATCH_DEFLATE_ENCODER, 3) == NULL);
+    zs_scratch_set_context(s, ZS_SCRATCH_DEFLATE_ENCODER, 3, &released, forget);
+    CHECK(zs_scratch_context(s, ZS_SCRATCH_DEFLATE_ENCODER, 3) == &released);
+    CHECK(zs_scratch_context(s, ZS_SCRATCH_DEFLATE_ENCODER, 4) == NULL);
+    CHECK_EQ_I64(released, 1);
+    zs_scratch_release(s);
+    zs_scratch_release(NULL);
+}
+
+int main(void)
+{
+    RUN(test_every_codec_and_chain_of_two_and_three_round_trips);
+    RUN(test_checksums_anywhere_in_a_chain_find_changed_bytes);
+    RUN(test_malformed_bytes_are_corrupt_and_decode_nothing_wrong);
+    RUN(test_no_limit_is_passed_when_the_size_is_not_known);
+    RUN(test_gzip_of_several_members_and_of_zlib_is_read);
+    RUN(test_wrong_configurations_and_unknown_codecs_are_named);
+    RUN(test_the_bound_does_not_wrap);
+    RUN(test_scratch_keeps_contexts_of_one_tag);
+    return check_result();
+}

@@ -1,0 +1,216 @@
+/* Traps of georeferencing that published stores, and versions of the conventions, set. */
+#include <math.h>
+
+#include "geo/georef.h"
+#include "geo/meaning.h"
+#include "geo/overviews.h"
+#include "geo_store.h"
+
+#define PROJ_UUID "f17cb550-5864-4468-aeb7-f3180cfb622f"
+#define SPATIAL_UUID "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4"
+#define DECLARED "'zarr_conventions':[{'uuid':'" PROJ_UUID "'},{'uuid':'" SPATIAL_UUID "'}]"
+#define YX "'spatial:dimensions':['y','x']"
+
+/* Checks transform (NULL: none) and EPSG code (NULL: none) of an array. */
+static void check_place(struct geo_store *s, const char *path, const double *expected, const char *code)
+{
+    struct zs_error err = {""};
+    struct zs_axes axes;
+    struct zs_georef g;
+    const struct zs_node *node = open_node(s, path);
+    CHECK(zs_axes_find(s->h, node, NULL, NULL, &axes, &err) == ZS_OK);
+    if (!CHECK(zs_georef_read(s->h, node, axes, &g, &err) == ZS_OK))
+        return;
+    if (CHECK(g.has_transform == (expected != NULL)) && expected != NULL)
+        for (int i = 0; i < 6; i++)
+            if (!CHECK(fabs(g.transform[i] - expected[i]) <= 1e-9 * fmax(1, fabs(expected[i]))))
+                fprintf(stderr, "  %s: transform[%d] is %.17g, not %.17g\n", path, i, g.transform[i], expected[i]);
+    CHECK_EQ_STR(g.srs != NULL ? OSRGetAuthorityCode(g.srs, NULL) : NULL, code);
+    zs_georef_clear(&g);
+}
+
+static void check_one(const char *attributes, const double *expected, const char *code)
+{
+    struct geo_store s = {0};
+    put_group(&s, "", "{}");
+    put_array(&s, "ar", "[4,6]", "['y','x']", "uint16", "0", attributes);
+    check_place(&s, "ar", expected, code);
+    close_store(&s);
+}
+
+static const double north_up[6] = {1000, 10, 0, 2000, 0, -10};
+
+static void test_bbox_serves_where_there_is_no_transform(void)
+{
+    check_one("{" DECLARED "," YX ",'spatial:bbox':[1000,1960,1060,2000]}", north_up, NULL);
+    check_one("{" YX ",'spatial:bbox':[1000,1960,1060,2000],'spatial:shape':[4,6]}", north_up, NULL);
+    check_one("{" DECLARED "," YX ",'spatial:bbox':[1000,1960,1060,2000],'spatial:transform':null}", north_up, NULL);
+    /* Centres of the outermost pixels. */
+    check_one("{" DECLARED "," YX ",'spatial:registration':'node','spatial:bbox':[1005,1965,1055,1995]}", north_up, NULL);
+    /* X first: columns run along the array's rows. */
+    struct geo_store s = {0};
+    put_group(&s, "", "{" DECLARED ",'spatial:dimensions':['y','x'],'spatial:bbox':[1000,1960,1060,2000]}");
+    put_array(&s, "ar", "[6,4]", "['x','y']", "uint16", "0", "{}");
+    check_place(&s, "ar", north_up, NULL);
+    close_store(&s);
+}
+
+static void test_bbox_that_is_not_believed(void)
+{
+    static const char *const members[] = {
+        "'spatial:bbox':[0,0,0,0]", "'spatial:bbox':[1000,2000,1060,1960]", "'spatial:bbox':[1060,1960,1000,2000]",
+        "'spatial:bbox':[1000,1960,1060,2000],'spatial:shape':[8,12]", "'spatial:bbox':[NaN,0,1,1]",
+        "'spatial:bbox':[-1e308,0,1e308,1]", "'spatial:bbox':[0,0,Infinity,1]", "'spatial:bbox':[0,0,1]", "'spatial:bbox':'all'",
+        "'spatial:bbox':[1000,1960,1060,2000],'spatial:transform_type':'polynomial'",
+        "'spatial:bbox':[1000,1960,1060,2000],'spatial:transform':[1,2,3]"};
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+        char *attributes = zs_format("{" DECLARED "," YX ",%s}", members[i]);
+        check_one(attributes, NULL, NULL);
+        free(attributes);
+    }
+    check_one("{" DECLARED ",'spatial:dimensions':['v','u'],'spatial:bbox':[1000,1960,1060,2000]}", NULL, NULL);
+}
+
+static void test_bbox_yields_to_cf(void)
+{
+    struct geo_store s = {0};
+    put_group(&s, "", "{" DECLARED "," YX ",'spatial:bbox':[0,0,7,7]}");
+    put_array(&s, "ar", "[4,6]", "['y','x']", "uint16", "0", "{'grid_mapping':'crs'}");
+    put_array(&s, "crs", "[]", "[]", "int32", "0", "{'GeoTransform':'1000 10 0 2000 0 -10'}");
+    put_group(&s, "g", "{" DECLARED "," YX ",'spatial:bbox':[0,0,7,7]}");
+    put_array(&s, "g/ar", "[4,6]", "['y','x']", "uint16", "0", "{}");
+    put_axis(&s, "g/x", "x", 6, 1005, 10, "{}");
+    put_axis(&s, "g/y", "y", 4, 1995, -10, "{}");
+    put_array(&s, "gdal", "[4,6]", "['y','x']", "uint16", "0", "{'gdal:geotransform':[1000,10,0,2000,0,-10]}");
+    check_place(&s, "ar", north_up, NULL);
+    check_place(&s, "g/ar", north_up, NULL);
+    check_place(&s, "gdal", north_up, NULL);
+    close_store(&s);
+}
+
+static void test_bbox_of_a_pyramid_is_of_every_level(void)
+{
+    static const double half[6] = {1000, 20, 0, 2000, 0, -20};
+    static const char *const registrations[] = {"'spatial:bbox':[1000,1960,1060,2000]",
+                                                "'spatial:registration':'node','spatial:bbox':[1005,1965,1055,1995]"};
+    for (int i = 0; i < 2; i++) {
+        struct geo_store s = {0};
+        char *attributes = zs_format("{" DECLARED "," YX ",%s,'multiscales':{'layout':[{'asset':'0'},{'asset':'1','derived_from':'0'}]}}",
+                                     registrations[i]);
+        put_group(&s, "", attributes);
+        put_group(&s, "0", "{}");
+        put_group(&s, "1", "{}");
+        put_array(&s, "0/ar", "[4,6]", "['y','x']", "uint16", "0", "{}");
+        put_array(&s, "1/ar", "[2,3]", "['y','x']", "uint16", "0", "{}");
+        check_place(&s, "0/ar", north_up, NULL);
+        check_place(&s, "1/ar", half, NULL);
+        close_store(&s);
+        free(attributes);
+    }
+}
+
+static void test_conventions_are_known_by_uuid_alone(void)
+{
+#define MEMBERS ",'proj:code':'EPSG:32633'," YX ",'spatial:transform':[10,0,1000,0,-10,2000]"
+    static const char *const declarations[] = {
+        "[{'uuid':'" PROJ_UUID "','name':'proj'},{'uuid':'" SPATIAL_UUID "','name':'spatial'}]",
+        "[{'uuid':'" PROJ_UUID "','name':'proj:'},{'uuid':'" SPATIAL_UUID "','name':'spatial:','schema_url':'about:blank'}]",
+        "[{'uuid':'" SPATIAL_UUID "'},{'uuid':'" PROJ_UUID "'}]",
+        "{'" PROJ_UUID "':{'version':'0.1.0'},'" SPATIAL_UUID "':{}}"};
+    for (size_t i = 0; i < sizeof declarations / sizeof declarations[0]; i++) {
+        /* Declared they go before CF; a name alone declares nothing. */
+        char *attributes = zs_format("{'zarr_conventions':%s,'gdal:geotransform':[7,1,0,7,0,-1]" MEMBERS "}", declarations[i]);
+        check_one(attributes, north_up, "32633");
+        free(attributes);
+    }
+    static const double other[6] = {7, 1, 0, 7, 0, -1};
+    check_one("{'zarr_conventions':[{'name':'spatial'}],'gdal:geotransform':[7,1,0,7,0,-1]" MEMBERS "}", other, "32633");
+}
+
+static void test_stale_members_of_older_drafts_yield(void)
+{
+    /* EOPF: a bbox of zeros, and proj:transform, proj:bbox, proj:epsg of another level. */
+    struct geo_store s = {0};
+    put_group(&s, "", "{" DECLARED ",'proj:code':'EPSG:32632'," YX ",'spatial:bbox':[0,0,0,0],'spatial:registration':'pixel'}");
+    put_array(&s, "ar", "[4,6]", "['y','x']", "uint16", "0",
+              "{'proj:epsg':4326,'proj:transform':[5,0,1,0,-5,2,0,0,1],'proj:bbox':[1,2,3,4],'proj:shape':[8,12]}");
+    put_axis(&s, "x", "x", 6, 1005, 10, "{}");
+    put_axis(&s, "y", "y", 4, 1995, -10, "{}");
+    check_place(&s, "ar", north_up, "32632");
+    close_store(&s);
+    check_one("{'proj:transform':[5,0,1,0,-5,2,0,0,1],'proj:bbox':[1,2,3,4],'proj:shape':[8,12]}", NULL, NULL);
+}
+
+static void test_south_up_transform_stays(void)
+{
+    static const double south_up[6] = {-169, 0.01, 0, 7, 0, 0.01};
+    check_one("{" DECLARED "," YX ",'spatial:transform':[0.01,0,-169,0,0.01,7]}", south_up, NULL);
+}
+
+static void test_scale_of_all_dimensions_and_translation_do_not_move_levels(void)
+{
+    struct geo_store s = {0};
+    struct zs_error err = {""};
+    put_group(&s, "", "{" DECLARED "," YX ",'spatial:transform':[10,0,1000,0,-10,2000],'spatial:shape':[4,6],'multiscales':{'layout':["
+                      "{'asset':'0','transform':{'scale':[1,1,1],'translation':[0,0,0]}},{'asset':'1','derived_from':'0',"
+                      "'transform':{'scale':[1,2,2],'translation':[0,0.5,0.5]}}]}}");
+    put_group(&s, "0", "{}");
+    put_group(&s, "1", "{}");
+    put_array(&s, "0/ar", "[3,4,6]", "['time','y','x']", "uint16", "0", "{}");
+    put_array(&s, "1/ar", "[3,2,3]", "['time','y','x']", "uint16", "0", "{}");
+    static const double half[6] = {1000, 20, 0, 2000, 0, -20};
+    check_place(&s, "0/ar", north_up, NULL);
+    check_place(&s, "1/ar", half, NULL);
+    char **paths;
+    size_t count;
+    CHECK(zs_overviews_find(s.h, open_node(&s, "0/ar"), (struct zs_axes){2, 1}, &paths, &count, &err) == ZS_OK);
+    if (CHECK_EQ_U64(count, 1))
+        CHECK_EQ_STR(paths[0], "1/ar");
+    zs_paths_free(paths, count);
+    close_store(&s);
+}
+
+static void test_fill_value_attribute_in_base64(void)
+{
+    struct geo_store s = {0};
+    struct zs_error err = {""};
+    struct zs_meaning m;
+    put_group(&s, "", "{}");
+    put_array(&s, "ar", "[4,6]", "['y','x']", "float32", "0", "{'_FillValue':'AAAAAAAA+H8='}"); /* a float64 */
+    if (CHECK(zs_meaning_read(open_node(&s, "ar"), &m, &err) == ZS_OK && m.has_nodata)) {
+        float nodata;
+        memcpy(&nodata, m.nodata, sizeof nodata);
+        CHECK(isnan(nodata));
+    }
+    zs_meaning_clear(&m);
+    close_store(&s);
+}
+
+static void test_grid_mapping_that_only_coordinates_name(void)
+{
+    struct geo_store s = {0};
+    put_group(&s, "", "{}");
+    put_array(&s, "t", "[4,6]", "['y','x']", "float32", "'NaN'", "{'coordinates':'valid_time spatial_ref'}");
+    put_array(&s, "spatial_ref", "[]", "null", "int64", "0",
+              "{'grid_mapping_name':'latitude_longitude','spatial_ref':'GEOGCS[\\u0022WGS 84\\u0022,DATUM[\\u0022WGS_1984\\u0022,"
+              "SPHEROID[\\u0022WGS 84\\u0022,6378137,298.257223563]],PRIMEM[\\u0022Greenwich\\u0022,0],"
+              "UNIT[\\u0022degree\\u0022,0.0174532925199433],AUTHORITY[\\u0022EPSG\\u0022,\\u00224326\\u0022]]',"
+              "'GeoTransform':'1000 10 0 2000 0 -10'}");
+    check_place(&s, "t", north_up, "4326");
+    close_store(&s);
+}
+
+int main(void)
+{
+    RUN(test_bbox_serves_where_there_is_no_transform);
+    RUN(test_bbox_that_is_not_believed);
+    RUN(test_bbox_yields_to_cf);
+    RUN(test_bbox_of_a_pyramid_is_of_every_level);
+    RUN(test_conventions_are_known_by_uuid_alone);
+    RUN(test_stale_members_of_older_drafts_yield);
+    RUN(test_south_up_transform_stays);
+    RUN(test_scale_of_all_dimensions_and_translation_do_not_move_levels);
+    RUN(test_fill_value_attribute_in_base64);
+    RUN(test_grid_mapping_that_only_coordinates_name);
+    return check_result();
+}

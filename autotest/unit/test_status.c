@@ -1,0 +1,90 @@
+/* Status and message. */
+#include "base/status.h"
+#include "check.h"
+
+static void test_fail_returns_the_status_and_sets_the_message(void)
+{
+    struct zs_error err = {"before"};
+    CHECK(zs_fail(&err, ZS_CORRUPT, "chunk %d: %s", 7, "bad") == ZS_CORRUPT);
+    CHECK_EQ_STR(err.message, "chunk 7: bad");
+}
+
+static void test_no_error_wanted_still_gives_the_status(void)
+{
+    CHECK(zs_fail(NULL, ZS_IO, "lost") == ZS_IO);
+    CHECK(zs_fail_in(NULL, ZS_NO_MEMORY, "lost") == ZS_NO_MEMORY);
+}
+
+static void test_context_goes_in_front(void)
+{
+    struct zs_error err;
+    (void)zs_fail(&err, ZS_CORRUPT, "found %d", 3);
+    CHECK(zs_fail_in(&err, ZS_IO, "%s/c/0", "root") == ZS_IO);
+    CHECK_EQ_STR(err.message, "root/c/0: found 3");
+    (void)zs_fail_in(&err, ZS_IO, "outer");
+    CHECK_EQ_STR(err.message, "outer: root/c/0: found 3");
+}
+
+static void test_long_messages_are_cut_and_stay_in_bounds(void)
+{
+    struct {
+        struct zs_error err;
+        char guard[8];
+    } s;
+    char text[2 * sizeof s.err.message];
+    memset(text, 'x', sizeof text);
+    text[sizeof text - 1] = '\0';
+    memset(s.guard, 0x5A, sizeof s.guard);
+    (void)zs_fail(&s.err, ZS_IO, "%s", text);
+    CHECK_EQ_U64(strlen(s.err.message), sizeof s.err.message - 1);
+    (void)zs_fail_in(&s.err, ZS_IO, "where");
+    CHECK_EQ_U64(strlen(s.err.message), sizeof s.err.message - 1);
+    CHECK(strncmp(s.err.message, "where: xxx", 10) == 0);
+    /* Contexts that leave no room, or one byte, or two, for what was there. */
+    for (int room = 0; room < 8; room++) {
+        (void)zs_fail(&s.err, ZS_IO, "inner");
+        (void)zs_fail_in(&s.err, ZS_IO, "%.*s", (int)sizeof s.err.message - 1 - room, text);
+        CHECK(strlen(s.err.message) < sizeof s.err.message);
+        CHECK(s.err.message[0] == 'x');
+    }
+    for (size_t i = 0; i < sizeof s.guard; i++)
+        CHECK_EQ_U64((unsigned char)s.guard[i], 0x5A);
+}
+
+static enum zs_status tried(enum zs_status status, bool *came_past)
+{
+    ZS_TRY(status);
+    *came_past = true;
+    return ZS_OK;
+}
+
+static enum zs_status tried_with_cleanup(enum zs_status first, int *released)
+{
+    enum zs_status status;
+    ZS_TRY_GOTO(status, done, first);
+    status = ZS_CANCELLED;
+done:
+    ++*released;
+    return status;
+}
+
+static void test_try_returns_early_on_failure_only(void)
+{
+    bool came_past = false;
+    CHECK(tried(ZS_INVALID, &came_past) == ZS_INVALID && !came_past);
+    CHECK(tried(ZS_OK, &came_past) == ZS_OK && came_past);
+    int released = 0;
+    CHECK(tried_with_cleanup(ZS_IO, &released) == ZS_IO);
+    CHECK(tried_with_cleanup(ZS_OK, &released) == ZS_CANCELLED);
+    CHECK_EQ_I64(released, 2);
+}
+
+int main(void)
+{
+    RUN(test_fail_returns_the_status_and_sets_the_message);
+    RUN(test_no_error_wanted_still_gives_the_status);
+    RUN(test_context_goes_in_front);
+    RUN(test_long_messages_are_cut_and_stay_in_bounds);
+    RUN(test_try_returns_early_on_failure_only);
+    return check_result();
+}
