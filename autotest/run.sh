@@ -45,4 +45,5 @@ step "compiles without zstd and blosc" build build-bare -DSHARDEDZARR_ZSTD=OFF -
 step "tests with ASan and UBSan" asan_tests
 step "tests with GDAL of trixie" sh autotest/other_gdal.sh trixie
 step "tests with GDAL of sid" sh autotest/other_gdal.sh sid
+step "benchmark runs, in a small size" sh autotest/benchmark/run.sh --size small
 printf '\nsteps: %d passed, 0 failed\n' "$passed"

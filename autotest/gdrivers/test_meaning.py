@@ -1,5 +1,6 @@
 """What the numbers mean: nodata, scale and offset, units, names, categories, colours, and attributes as metadata."""
 import base64
+import gzip
 import struct
 
 import numpy as np
@@ -8,7 +9,7 @@ from osgeo import gdal
 
 import oracle
 from stores import array_meta, counting, group_meta, plain_meta, write_coordinate
-from support import as_raster, assert_pixels, held_band, open_array, subdatasets
+from support import as_raster, assert_pixels, error_of, held_band, open_array, subdatasets
 
 SHAPE = (4, 6)
 NAN = float("nan")
@@ -138,3 +139,20 @@ def test_bands_named_by_a_coordinate_of_strings(tmp_path):
     bands = [dataset.GetRasterBand(b) for b in (1, 2, 3)]
     assert all(name in band.GetDescription() for name, band in zip(names, bands))
     assert [b.GetColorInterpretation() for b in bands] == [gdal.GCI_RedBand, gdal.GCI_GreenBand, gdal.GCI_BlueBand]
+
+
+def test_arrays_of_strings_are_names_and_no_rasters(tmp_path):
+    """AlphaEarth's bands, in strings of any length; a table of strings beside them hides nothing."""
+    names = ["A00", "größe", ""]
+    oracle.write(tmp_path, group_meta())
+    oracle.write(tmp_path / "data", array_meta((3, 4, 5), "uint8", dimension_names=["band", "y", "x"]))
+    text = {"data_type": "string", "fill_value": "", "codecs": [{"name": "vlen-utf8"}, {"name": "gzip", "configuration": {"level": 1}}]}
+    items = b"".join(len(n.encode()).to_bytes(4, "little") + n.encode() for n in names)
+    oracle.put(tmp_path / "band", {"zarr.json": {**plain_meta([3], "uint8", dimension_names=["band"]), **text},
+                                   "c/0": gzip.compress((3).to_bytes(4, "little") + items)})
+    oracle.put(tmp_path / "table", {"zarr.json": {**plain_meta([3, 2], "uint8"), **text}})
+    dataset = gdal.Open(str(tmp_path))
+    assert dataset.RasterCount == 3 and dataset.GetDriver().ShortName == "ShardedZarr"
+    assert [dataset.GetRasterBand(b).GetMetadataItem("DIM_band_VALUE") or "" for b in (1, 2, 3)] == names
+    assert "größe" in dataset.GetRasterBand(2).GetDescription()
+    assert "no GDAL data type" in error_of(open_array, tmp_path, "/table")

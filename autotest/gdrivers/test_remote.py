@@ -232,6 +232,16 @@ def test_a_shard_that_is_replaced_between_index_and_data_is_read_anew(tmp_path, 
     assert (412 in [r.status for r in server.log]) == preconditions
 
 
+def test_a_nested_shard_that_is_replaced_before_its_inner_index_is_read_anew(tmp_path, server):
+    meta = array_meta(SHAPE, "uint16", SHARD, [sharding((16, 16), sharding(CHUNK))])
+    oracle.write(tmp_path / "s.zarr", meta, VALUES)
+    dataset = open_array(server.vsi("s.zarr"))
+    dataset.ReadAsArray(1, 1, 2, 2)  # the outer index is kept, and tells where the other inner ones are
+    oracle.write(tmp_path / "other", meta, VALUES + 1000, oracle.Layout(gap=5))
+    os.replace(tmp_path / "other" / "c" / "0" / "0", tmp_path / "s.zarr" / "c" / "0" / "0")
+    np.testing.assert_array_equal(dataset.ReadAsArray(17, 17, 4, 4), VALUES[17:21, 17:21] + 1000)
+
+
 def test_a_shard_that_changes_all_the_time_is_an_error(tmp_path, server):
     write_store(tmp_path / "s.zarr")
     dataset = open_array(server.vsi("s.zarr"))

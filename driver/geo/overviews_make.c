@@ -480,8 +480,13 @@ static enum zs_status write_pyramid(struct zs_hierarchy *h, const struct zs_node
     for (size_t i = 0; made != NULL && i < made->count && status == ZS_OK; i++)
         if (zs_path_below(group->path, made->levels[i].node->path) != NULL)
             status = add_path(&e, group, base, axes, made->levels[i].node, err);
-    if (status == ZS_OK)
-        status = write_entries(h, group, geo, &e, resampling, err);
+    if (status == ZS_OK) {
+        struct zs_georef_out place = *geo;
+        place.ndim = base->array->ndim;
+        place.x = axes.x;
+        place.y = axes.y;
+        status = write_entries(h, group, &place, &e, resampling, err);
+    }
     zs_paths_free(paths, count);
     entries_clear(&e);
     return status;

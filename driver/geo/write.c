@@ -273,12 +273,19 @@ static bool add_level(zs_json *layout, const struct zs_georef_out *geo, size_t i
     if (i > 0)
         zs_json_add_string(e, "derived_from", paths[i - 1]);
     zs_json *transform = zs_json_add_object(e, "transform");
+    /* One number per dimension: GDAL 3.13 and xarray's pyramids have it so for arrays of more than two. */
+    const int ndim = geo->ndim > 0 ? geo->ndim : 2, x = geo->ndim > 0 ? geo->x : 1, y = geo->ndim > 0 ? geo->y : 0;
     zs_json *scale = zs_json_add_array(transform, "scale");
-    zs_json_add_double(scale, NULL, i > 0 ? (double)heights[i - 1] / (double)heights[i] : 1.0);
-    zs_json_add_double(scale, NULL, i > 0 ? (double)widths[i - 1] / (double)widths[i] : 1.0);
+    for (int d = 0; d < ndim; d++)
+        zs_json_add_double(scale, NULL,
+                           i == 0   ? 1.0
+                           : d == y ? (double)heights[i - 1] / (double)heights[i]
+                           : d == x ? (double)widths[i - 1] / (double)widths[i]
+                                    : 1.0);
     zs_json *translation = zs_json_add_array(transform, "translation");
-    zs_json_add_double(translation, NULL, 0.0);
-    bool ok = zs_json_add_double(translation, NULL, 0.0) != NULL;
+    bool ok = translation != NULL;
+    for (int d = 0; d < ndim && ok; d++)
+        ok = zs_json_add_double(translation, NULL, 0.0) != NULL;
     if (i > 0 && resampling != NULL)
         ok = ok && zs_json_add_string(e, "resampling_method", resampling) != NULL;
     if (geo->dim_x != NULL) {

@@ -22,6 +22,7 @@ struct zs_georef_out {
     OGRSpatialReferenceH srs; /* NULL when unknown; borrowed */
     uint64_t width, height;
     const char *dim_x, *dim_y; /* dimension names */
+    int ndim, x, y;            /* of the array, for multiscales: all dimensions and which are X and Y; ndim 0 is (Y, X) */
 };
 
 /* Adds spatial:dimensions, spatial:transform, spatial:shape, spatial:bbox, spatial:registration, proj:code (when the CRS has

@@ -138,6 +138,47 @@ bool zs_document_is_scalar(const zs_json *document)
     return zs_json_is_array(shape) && zs_json_size(shape) == 0;
 }
 
+/* Length of the path of the group that holds `path`. */
+static size_t parent_length(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? (size_t)(slash - path) : 0;
+}
+
+static int by_group(const void *a, const void *b)
+{
+    const zs_json *x = *(const zs_json *const *)a, *y = *(const zs_json *const *)b;
+    const char *p = zs_json_name(x), *q = zs_json_name(y);
+    const size_t m = parent_length(p), n = parent_length(q);
+    const int parents = strncmp(p, q, m < n ? m : n);
+    if (parents != 0 || m != n)
+        return parents != 0 ? parents : m < n ? -1 : 1;
+    const bool s = zs_document_is_scalar(x), t = zs_document_is_scalar(y);
+    return s != t ? (s ? -1 : 1) : strcmp(p, q);
+}
+
+bool zs_document_sort_consolidated(zs_json *consolidated)
+{
+    const zs_json *metadata = zs_json_get(consolidated, "metadata");
+    const size_t count = zs_json_size(metadata);
+    const zs_json **members = zs_calloc(count, sizeof(zs_json *));
+    zs_json *sorted = zs_json_new_object();
+    bool whole = members != NULL && sorted != NULL;
+    size_t n = 0;
+    for (const zs_json *m = zs_json_first(metadata); m != NULL && whole; m = zs_json_next(m))
+        members[n++] = m;
+    if (whole)
+        qsort(members, n, sizeof *members, by_group);
+    for (size_t i = 0; i < n && whole; i++)
+        whole = zs_json_add(sorted, zs_json_name(members[i]), zs_json_copy(members[i])) != NULL;
+    free(members);
+    if (!whole) {
+        zs_json_free(sorted);
+        return false;
+    }
+    return zs_json_set(consolidated, "metadata", sorted) != NULL;
+}
+
 enum zs_status zs_document_consolidate(zs_json *group, const char *const *paths, zs_json *const *documents, size_t count,
                                        struct zs_error *err)
 {
@@ -146,11 +187,9 @@ enum zs_status zs_document_consolidate(zs_json *group, const char *const *paths,
     zs_json_add_bool(consolidated, "must_understand", false);
     zs_json *metadata = zs_json_add_object(consolidated, "metadata");
     bool whole = metadata != NULL;
-    for (int pass = 0; pass < 2; pass++)
-        for (size_t i = 0; i < count && whole; i++)
-            if (zs_document_is_scalar(documents[i]) == (pass == 0))
-                whole = zs_json_add(metadata, paths[i], zs_json_copy(documents[i])) != NULL;
-    if (!whole) {
+    for (size_t i = 0; i < count && whole; i++)
+        whole = zs_json_add(metadata, paths[i], zs_json_copy(documents[i])) != NULL;
+    if (!whole || !zs_document_sort_consolidated(consolidated)) {
         zs_json_free(consolidated);
         return zs_fail(err, ZS_NO_MEMORY, "cannot build consolidated metadata");
     }

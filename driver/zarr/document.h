@@ -46,6 +46,10 @@ enum zs_status zs_document_put(struct zs_store *store, const char *path, const z
  * 3.13 opens what it finds there in order, and gives an array no CRS whose grid mapping comes after it. */
 bool zs_document_is_scalar(const zs_json *document);
 
+/* Sorts the members of consolidated metadata: those of one group together (zarr-python 3.1 loses members that stand apart), 0-d
+ * arrays before the others (GDAL 3.13 gives an array no CRS when its grid mapping comes after it). False without memory. */
+bool zs_document_sort_consolidated(zs_json *consolidated) ZS_MUST_CHECK;
+
 /* Adds (or replaces) inline consolidated metadata: the documents of `count` nodes at `paths` below this group, in that order
  * but for 0-d arrays, which come first. */
 enum zs_status zs_document_consolidate(zs_json *group, const char *const *paths, zs_json *const *documents, size_t count,

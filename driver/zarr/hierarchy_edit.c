@@ -207,23 +207,6 @@ static const struct zs_node *known_node(const struct zs_hierarchy *h, const char
     return NULL;
 }
 
-/* Puts 0-d arrays before the others (zarr/document.h says why). */
-static bool put_scalars_first(zs_json *consolidated)
-{
-    const zs_json *metadata = zs_json_get(consolidated, "metadata");
-    zs_json *sorted = zs_json_new_object();
-    bool ok = sorted != NULL;
-    for (int pass = 0; pass < 2; pass++)
-        for (const zs_json *m = zs_json_first(metadata); m != NULL && ok; m = zs_json_next(m))
-            if (zs_document_is_scalar(m) == (pass == 0))
-                ok = zs_json_add(sorted, zs_json_name(m), zs_json_copy(m)) != NULL;
-    if (!ok) {
-        zs_json_free(sorted);
-        return false;
-    }
-    return zs_json_set(consolidated, "metadata", sorted) != NULL;
-}
-
 /* Brings inline consolidated metadata of the group at `path` in step with what changed below. Empty ones are not in use,
  * and a first entry would hide all that they do not list. */
 static enum zs_status update_consolidated(struct zs_hierarchy *h, const char *path, zs_json *document, bool *is_changed,
@@ -242,7 +225,6 @@ static enum zs_status update_consolidated(struct zs_hierarchy *h, const char *pa
             *is_changed = true;
         }
     }
-    bool has_scalar = false;
     for (size_t i = 0; i < h->change_count; i++) {
         const struct zs_change *c = &h->changes[i];
         const struct zs_node *node = known_node(h, c->path);
@@ -250,10 +232,9 @@ static enum zs_status update_consolidated(struct zs_hierarchy *h, const char *pa
             continue;
         if (!merge_member(metadata, c->path + n, node, c->kind))
             return zs_fail(err, ZS_NO_MEMORY, "cannot build consolidated metadata");
-        has_scalar = has_scalar || zs_document_is_scalar(node->document);
         *is_changed = true;
     }
-    if (has_scalar && !put_scalars_first(consolidated))
+    if (*is_changed && !zs_document_sort_consolidated(consolidated))
         return zs_fail(err, ZS_NO_MEMORY, "cannot build consolidated metadata");
     return ZS_OK;
 }

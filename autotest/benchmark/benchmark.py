@@ -1,0 +1,186 @@
+"""Runs the cases and prints the table: benchmark.py DATA OUT.json [--size small|full] [--rounds N] [--cases REGULAR-EXPRESSION]
+    [--contenders ours,cog,...]
+
+Each run is a process of its own (worker.py); the contenders of a case take turns. A first run of each, which also fills the page cache,
+checks that all yield the same values; with --rounds 0, as for the small size, its time is all there is. No time is judged: a table says
+what was met.
+"""
+import argparse
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+
+import cases
+import rasters
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "gdrivers"))
+from server import Server  # noqa: E402
+
+SCALES = {"small": 8, "full": 1}
+THREADS = "2"
+DIFFERS = "reads other values than the first"
+SLOW = 8.0  # a contender that takes so many seconds is not asked again
+PLUGINS, PEERS, LIMIT = (os.environ["BENCHMARK_" + name] for name in ("PLUGINS", "PEERS", "LIMIT"))
+
+
+def environment(contender, case=None):
+    settings = {"GDAL_NUM_THREADS": THREADS, "RAYON_NUM_THREADS": THREADS, "PYTHONDONTWRITEBYTECODE": "1",
+                "GDAL_DRIVER_PATH": PLUGINS if contender == "ours" else "disable"}
+    if case and case.latency is not None:
+        settings["GDAL_DISABLE_READDIR_ON_OPEN"] = "EMPTY_DIR"  # what everyone who reads COGs over HTTP sets
+    return {**os.environ, **settings, **(case.environment if case else {})}
+
+
+def limit_command(case, data, scale):
+    layout = rasters.LAYOUTS[case.data]
+    size, dtype = rasters.scaled(rasters.SOURCES[layout.source].size, scale), rasters.SOURCES[layout.source].dtype
+    return [LIMIT, data + rasters.file_name(case.data) + ".zarr/data", size, size, rasters.scaled(layout.shard, scale),
+            rasters.chunk_of(layout, scale), rasters.ITEM_SIZES[dtype], layout.codec.split("-")[0], THREADS]
+
+
+def run_one(contender, case, base, scale, check):
+    """The JSON that a run prints, or {"failed": the last line of what it says}."""
+    if contender == "limit":
+        command = limit_command(case, base, scale)
+    else:
+        python = PEERS if contender in cases.PEERS else "/usr/bin/python3"
+        command = [python, os.path.join(HERE, "worker.py"), contender, case.name, base, scale] + ["check"] * check
+    try:
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=600, env=environment(contender, case))
+    except subprocess.TimeoutExpired:
+        return {"failed": "more than 600 s"}
+    if done.returncode:
+        return {"failed": (done.stderr.strip().split("\n") or ["?"])[-1]}
+    return json.loads(done.stdout.strip().split("\n")[-1])
+
+
+def run(contender, case, data, server, scale, check):
+    """A run; over HTTP with what it asked the server for."""
+    if case.latency is None:
+        return run_one(contender, case, data + "/", scale, check)
+    server.latency = case.latency
+    before = len(server.log)
+    base = ("/vsicurl/" if contender in cases.GDALS else "") + "http://%s/" % server.host
+    result = run_one(contender, case, base, scale, check)
+    asked = server.log[before:]
+    return {**result, "requests": len(asked), "sent": sum(request.sent for request in asked)}
+
+
+def run_case(case, data, server, scale, rounds):
+    """{contender: the medians of its runs}, and complaints about values that differ or contenders that fail."""
+    runs = {contender: [run(contender, case, data, server, scale, check=True)] for contender in case.contenders}
+    wrong, expected = [], next((result["crc"] for (result,) in runs.values() if "crc" in result), None)
+    for contender, (result,) in runs.items():
+        if "failed" in result:
+            wrong.append("%s: %s fails: %s" % (case.name, contender, result["failed"]))
+        elif contender not in case.differing and result["crc"] != expected:
+            wrong.append("%s: %s %s" % (case.name, contender, DIFFERS))
+    for _ in range(rounds):
+        for contender, results in runs.items():
+            if "failed" not in results[0] and not (len(results) > 1 and results[-1]["seconds"] > SLOW):
+                results.append(run(contender, case, data, server, scale, check=False))
+    medians = {}
+    for contender, results in runs.items():
+        timed = results[1:] or results
+        keys = [key for key in timed[0] if key not in ("crc", "failed") and all(key in result for result in timed)]
+        medians[contender] = {key: statistics.median(result[key] for result in timed) for key in keys} if "seconds" in keys else {}
+    return medians, wrong
+
+
+# --------------------------------------------------------------------------------------------------------------- the table
+
+def ratio(medians, other):
+    if not medians.get(other) or not medians["ours"]:
+        return None
+    return medians["ours"]["seconds"] / medians[other]["seconds"]
+
+
+def missed(case, medians):
+    """The bars that were not met, as text."""
+    ours, words = medians["ours"], []
+    if not ours:
+        return ["all: it fails"]
+    for bar, most in case.bars.items():
+        if bar in ("cog", "gdal", "limit"):
+            value, what = ratio(medians, bar), "%.2f x " + bar
+        elif bar == "size":
+            value, what = ours["size"] / medians["cog"]["size"], "%.2f x the size of cog"
+        else:
+            value, what = ours[bar], {"seconds": "%.4f s", "megabytes": "%.0f MB", "requests": "%.0f requests"}[bar]
+        if value is not None and value > most:
+            words.append("%s > %g" % (what % value, most))
+    if case.latency is None:
+        words += ["behind %s" % peer for peer in cases.PEERS if (ratio(medians, peer) or 0) > 1]
+    return words
+
+
+def brief(seconds):
+    return "%.4f" % seconds if seconds < 0.1 else "%.2f" % seconds
+
+
+def cell(result):
+    if not result:
+        return "fails"
+    text = "%s (%s) %4.0fM" % (brief(result["seconds"]), brief(result["cpu"]), result["megabytes"])
+    if "size" in result:
+        text += " =%.1fM" % (result["size"] / 1e6)
+    if "requests" in result:
+        text += " %drq %s" % (result["requests"], "%.1fM" % (result["sent"] / 1e6) if result["sent"] >= 1e5 else "%dk" % (result["sent"] / 1e3))
+    return text
+
+
+def print_table(results, full):
+    contenders = cases.GDALS + ["limit"] + cases.PEERS
+    head = ["case"] + contenders + ["/cog", "/gdal", "/limit", "to reach" if full else ""]
+    rows = [head]
+    for name, medians in results.items():
+        case = cases.CASES[name]
+        ratios = [ratio(medians, other) for other in ("cog", "gdal", "limit")]
+        verdict = ", ".join(missed(case, medians)) or ("met" if case.bars else "")
+        rows.append([name] + [cell(medians[c]) if c in medians else "" for c in contenders] +
+                    ["%.2f" % r if r else "" for r in ratios] + [verdict if full else ""])
+    widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
+    for row in rows:
+        print(" | ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip())
+    print("Cells: median seconds (processor seconds), peak memory, =size of what was written, HTTP requests and bytes. /cog: ours divided by COG, and so on.")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("data")
+    parser.add_argument("out")
+    parser.add_argument("--size", choices=SCALES, default="small")
+    parser.add_argument("--rounds", type=int)
+    parser.add_argument("--cases", default="")
+    parser.add_argument("--contenders", default=",".join(cases.GDALS + ["limit"] + cases.PEERS))
+    arguments = parser.parse_args()
+    full = arguments.size == "full"
+    rounds = (5 if full else 0) if arguments.rounds is None else arguments.rounds
+    scale, data = SCALES[arguments.size], os.path.join(os.path.abspath(arguments.data), arguments.size)
+    chosen = [case for case in cases.CASES.values() if re.search(arguments.cases, case.name) and (full or not case.only_full)]
+
+    for case in chosen:
+        case.contenders = [name for name in case.contenders if name in ["ours"] + arguments.contenders.split(",")]
+    results, wrong = {}, []
+    with Server(data) as server:
+        for case in chosen:
+            print("%s ..." % case.name, file=sys.stderr, flush=True)
+            subprocess.run([sys.executable, os.path.join(HERE, "rasters.py"), data, str(scale), case.data], check=True, env=environment("ours"))
+            results[case.name], complaints = run_case(case, data, server, scale, rounds)
+            for contender, medians in results[case.name].items():
+                print("    %-12s %s" % (contender, cell(medians)), file=sys.stderr, flush=True)
+            wrong += complaints
+            with open(arguments.out, "w") as file:
+                json.dump({"size": arguments.size, "rounds": rounds, "threads": THREADS, "cases": results, "wrong": wrong}, file, indent=1)
+    print_table(results, full)
+    print("\n".join("WRONG: " + complaint for complaint in wrong) or "All contenders of a case read the same values.")
+    # That another contender cannot do a case, or is not here, is no failure of ours.
+    return any("ours fails" in complaint or DIFFERS in complaint for complaint in wrong) or not results
+
+
+if __name__ == "__main__":
+    sys.exit(main())

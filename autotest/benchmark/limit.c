@@ -1,0 +1,154 @@
+/* limit: the time that bare reading and decoding of a sharded array takes. Nothing that a driver must do besides is done: no metadata,
+ * no cache, no checks but those without which it would crash.
+ *
+ *   limit DIRECTORY HEIGHT WIDTH SHARD CHUNK ITEMSIZE zstd|blosc|gzip|none THREADS
+ *
+ * DIRECTORY holds the shards c/Y/X of a two-dimensional array: square shards of square chunks, index at the end with a checksum (not
+ * verified). All chunks are read with pread and decoded by THREADS threads into one fresh buffer of the whole array, the first touch of
+ * its memory included. Prints {"seconds", "cpu", "megabytes", "crc"}; crc is the zlib.crc32 of the array. */
+#define _GNU_SOURCE
+#include <blosc.h>
+#include <fcntl.h>
+#include <libdeflate.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <zstd.h>
+
+struct chunk
+{
+    int fd;
+    uint64_t offset, size;
+    size_t row, column; /* of its first pixel */
+};
+
+static size_t height, width, shard, edge, item; /* edge: of a chunk */
+static const char *codec;
+static unsigned char *image;
+static struct chunk *chunks;
+static size_t chunk_count;
+static atomic_size_t next_chunk;
+
+static void fail(const char *what)
+{
+    fprintf(stderr, "limit: %s\n", what);
+    exit(1);
+}
+
+static double now(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static void read_index(const char *directory, size_t y, size_t x)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/c/%zu/%zu", directory, y, x);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat status;
+    if (fd < 0)
+        return; /* all fill value */
+    const size_t across = shard / edge, bytes = across * across * 16;
+    uint64_t *index = malloc(bytes);
+    if (!index || fstat(fd, &status) || pread(fd, index, bytes, status.st_size - (off_t)bytes - 4) != (ssize_t)bytes)
+        fail("cannot read an index");
+    for (size_t i = 0; i < across * across; i++)
+    {
+        const size_t row = y * shard + i / across * edge, column = x * shard + i % across * edge;
+        if (index[2 * i] != UINT64_MAX && row < height && column < width)
+            chunks[chunk_count++] = (struct chunk){fd, index[2 * i], index[2 * i + 1], row, column};
+    }
+    free(index);
+}
+
+static void *work(void *unused)
+{
+    const size_t decoded = edge * edge * item, room = 2 * decoded + 4096;
+    unsigned char *in = malloc(room), *out = malloc(decoded);
+    ZSTD_DCtx *zstd = ZSTD_createDCtx();
+    struct libdeflate_decompressor *gzip = libdeflate_alloc_decompressor();
+    size_t i;
+    (void)unused;
+    while ((i = atomic_fetch_add(&next_chunk, 1)) < chunk_count)
+    {
+        const struct chunk *c = &chunks[i];
+        unsigned char *pixels = out;
+        size_t got = decoded;
+        if (c->size > room || pread(c->fd, in, c->size, (off_t)c->offset) != (ssize_t)c->size)
+            fail("cannot read a chunk");
+        if (*codec == 'z')
+            got = ZSTD_decompressDCtx(zstd, out, decoded, in, c->size);
+        else if (*codec == 'b')
+            got = (size_t)blosc_decompress_ctx(in, out, decoded, 1);
+        else if (*codec == 'g')
+            libdeflate_gzip_decompress(gzip, in, c->size, out, decoded, &got);
+        else
+            pixels = in;
+        if (got != decoded)
+            fail("cannot decode a chunk");
+        const size_t rows = smaller(edge, height - c->row), columns = smaller(edge, width - c->column);
+        for (size_t r = 0; r < rows; r++)
+            memcpy(image + ((c->row + r) * width + c->column) * item, pixels + r * edge * item, columns * item);
+    }
+    return NULL;
+}
+
+static unsigned long peak_kilobytes(void)
+{
+    char line[256];
+    unsigned long kilobytes = 0;
+    FILE *file = fopen("/proc/self/status", "r");
+    while (file && fgets(line, sizeof line, file))
+        sscanf(line, "VmHWM: %lu", &kilobytes);
+    return kilobytes;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 9)
+        fail("wrong arguments");
+    height = strtoul(argv[2], NULL, 10);
+    width = strtoul(argv[3], NULL, 10);
+    shard = strtoul(argv[4], NULL, 10);
+    edge = strtoul(argv[5], NULL, 10);
+    item = strtoul(argv[6], NULL, 10);
+    codec = argv[7];
+    pthread_t threads[64];
+    const size_t thread_count = smaller(strtoul(argv[8], NULL, 10), 64), bytes = height * width * item;
+
+    const double start = now(CLOCK_MONOTONIC), start_cpu = now(CLOCK_PROCESS_CPUTIME_ID);
+    const size_t down = (height + shard - 1) / shard, across = (width + shard - 1) / shard;
+    chunks = malloc(down * across * (shard / edge) * (shard / edge) * sizeof *chunks);
+    /* Huge pages where the kernel gives them on request: numpy asks for them too. */
+    image = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (!chunks || image == MAP_FAILED)
+        fail("no memory");
+    madvise(image, bytes, MADV_HUGEPAGE);
+    for (size_t y = 0; y < down; y++)
+        for (size_t x = 0; x < across; x++)
+            read_index(argv[1], y, x);
+    for (size_t t = 0; t < thread_count; t++)
+        if (pthread_create(&threads[t], NULL, work, NULL))
+            fail("no thread");
+    for (size_t t = 0; t < thread_count; t++)
+        pthread_join(threads[t], NULL);
+    const double seconds = now(CLOCK_MONOTONIC) - start, cpu = now(CLOCK_PROCESS_CPUTIME_ID) - start_cpu;
+
+    printf("{\"seconds\": %.6f, \"cpu\": %.6f, \"megabytes\": %.1f, \"crc\": %u}\n", seconds, cpu, (double)peak_kilobytes() / 1024,
+           libdeflate_crc32(0, image, bytes));
+    return 0;
+}

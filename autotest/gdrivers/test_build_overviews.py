@@ -1,0 +1,216 @@
+"""BuildOverviews and gdaladdo: every level right to the last pixel, sharded as the base is, replaced and removed when asked for."""
+import os
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+import oracle
+from stores import BIG, array_meta, group_meta, random_values, sharding, transpose
+from support import assert_same, error_of, name_of, open_array, open_ours, read_all
+from writing import UTM, arrays, check_consolidated, copy, document, files_of, shards, source
+
+RESAMPLINGS = ["NEAREST", "AVERAGE", "RMS", "BILINEAR", "CUBIC", "CUBICSPLINE", "LANCZOS", "GAUSS", "MODE"]
+
+
+def build(path, how, *factors):
+    dataset = gdal.OpenEx(str(path), gdal.OF_RASTER | gdal.OF_UPDATE)
+    assert dataset.GetDriver().ShortName == "ShardedZarr"
+    assert dataset.BuildOverviews(how, list(factors)) == 0
+    return dataset
+
+
+def levels(dataset, band=1):
+    band = dataset.GetRasterBand(band)
+    return [band.GetOverview(i).ReadAsArray() for i in range(band.GetOverviewCount())]
+
+
+def gdals_own(array, how, *factors, nodata=None):
+    """[level][band]: what GDAL makes of the raster itself, in memory."""
+    reference = source(array, nodata=nodata)
+    reference.BuildOverviews(how, list(factors))
+    return list(zip(*(levels(reference, number) for number in range(1, reference.RasterCount + 1))))
+
+
+def terrain(shape, data_type, seed=0):
+    rng = np.random.default_rng(seed)
+    y, x = np.mgrid[:shape[-2], :shape[-1]]
+    smooth = 100 + 50 * np.sin(x / 9) * np.cos(y / 7) + rng.normal(0, 5, shape)
+    return np.broadcast_to(smooth, shape).astype(data_type)
+
+
+def close(actual, *expected, rounding=1):
+    """Equal to one of those: GDAL's level from the full resolution, or from its level before; integers may be rounded otherwise."""
+    differences = []
+    for wanted in expected:
+        assert actual.shape == wanted.shape and actual.dtype == wanted.dtype
+        difference = np.abs(actual.astype("float64") - wanted.astype("float64"))
+        differences.append(difference.max() if actual.dtype.kind in "iu" else (difference / np.maximum(1, np.abs(wanted))).max() * 1e4)
+    assert min(differences) <= rounding, differences
+
+
+# ------------------------------------------------------------------------------------------------------------------ values
+
+@pytest.mark.parametrize("how", RESAMPLINGS)
+@pytest.mark.parametrize("data_type, shape", [("uint8", (1, 64, 96)), ("int16", (3, 67, 101)), ("float32", (2, 61, 33)), ("uint16", (1, 9, 130))])
+def test_levels_equal_those_of_gdal(tmp_path, how, data_type, shape):
+    array = terrain(shape, data_type)
+    copy(tmp_path / "a.zarr", source(array), CHUNK_SHAPE=16, SHARD_SHAPE=32)
+    made = build(tmp_path / "a.zarr", how, 2, 4)
+    del made
+    dataset = open_ours(str(tmp_path / "a.zarr"))
+    second = gdals_own(np.stack(gdals_own(array, how, 2)[0]), how, 2)[0]
+    for i, factor in enumerate((2, 4)):
+        for band, alone in enumerate(gdals_own(array, how, factor)[0]):
+            if i == 0 or how in ("NEAREST", "MODE"):
+                close(levels(dataset, band + 1)[i], alone, rounding=0)
+            else:
+                close(levels(dataset, band + 1)[i], alone, second[band])
+    check_consolidated(tmp_path / "a.zarr")
+
+
+@pytest.mark.parametrize("how", ["NEAREST", "AVERAGE", "BILINEAR", "MODE", "CUBIC"])
+@pytest.mark.parametrize("nodata", [0, 77])
+def test_nodata_is_not_mixed_in(tmp_path, how, nodata):
+    array = terrain((1, 67, 101), "uint8")
+    array[np.random.default_rng(1).random(array.shape) < 0.3] = nodata
+    array[:, :20, :40] = nodata
+    copy(tmp_path / "a.zarr", source(array, nodata=nodata), CHUNK_SHAPE=16)
+    dataset = build(tmp_path / "a.zarr", how, 2, 3)
+    for i, factor in enumerate((2, 3)):
+        close(levels(dataset)[i], gdals_own(array, how, factor, nodata=nodata)[0][0], rounding=0)
+    assert dataset.GetRasterBand(1).GetOverview(0).GetNoDataValue() == nodata
+
+
+@pytest.mark.parametrize("factors", [(2,), (3,), (2, 4, 8, 16), (5, 7), (8, 2), (2, 3, 6, 9)], ids=str)
+@pytest.mark.parametrize("size", [(64, 64), (67, 101), (1, 200), (200, 1), (17, 13)], ids=str)
+def test_ragged_sizes_are_right_to_the_last_pixel(tmp_path, factors, size):
+    array = random_values(np.random.default_rng(2), "uint8", (1,) + size)
+    copy(tmp_path / "a.zarr", source(array), CHUNK_SHAPE=8, SHARD_SHAPE=24)
+    made = build(tmp_path / "a.zarr", "NEAREST", *factors)
+    del made
+    found = {level.shape: level for level in levels(open_ours(str(tmp_path / "a.zarr")))}
+    for factor in factors:
+        expected = gdals_own(array, "NEAREST", factor)[0][0]
+        if expected.shape != size:
+            assert found[expected.shape].any()
+            if expected.any():  # in memory, GDAL leaves some very small levels empty
+                assert_same(found[expected.shape], expected)
+
+
+def test_averages_of_a_constant_are_that_constant_at_every_level(tmp_path):
+    copy(tmp_path / "a.zarr", source(np.full((2, 101, 203), 201, "uint8")), CHUNK_SHAPE=16)
+    dataset = build(tmp_path / "a.zarr", "AVERAGE", 2, 4, 8, 16, 32)
+    for band in (1, 2):
+        assert [set(np.unique(level)) for level in levels(dataset, band)] == [{201}] * 5
+
+
+@pytest.mark.parametrize("codecs", [[sharding((1, 8, 8), BIG)], [sharding((2, 8, 16), BIG, location="start")],
+                                    [transpose(2, 1, 0), sharding((8, 8, 2), BIG)], [sharding((2, 8, 8), sharding((1, 4, 4), BIG))]], ids=range(4))
+def test_arrays_of_others_get_overviews_with_their_own_codecs(tmp_path, codecs):
+    array = terrain((4, 67, 51), "uint16")
+    path = oracle.write(tmp_path / "a.zarr", group_meta())
+    meta = array_meta(array.shape, "uint16", [2, 16, 32], codecs, dimension_names=["time", "y", "x"])
+    oracle.write(path + "/v", meta, array)
+    made = build(name_of(path, "/v"), "AVERAGE", 2)
+    del made
+    dataset, expected = open_array(path, "/v"), gdals_own(array, "AVERAGE", 2)[0]
+    for band in range(4):
+        close(levels(dataset, band + 1)[0], expected[band], rounding=0)
+    (name, level), = [(n, m) for n, m in arrays(path).items() if n != "v"]
+    assert level["codecs"] == meta["codecs"] and level["dimension_names"] == meta["dimension_names"]
+    assert_same(oracle.read(path + "/" + name)[1], np.stack([levels(dataset, b + 1)[0] for b in range(4)]))
+
+
+# ------------------------------------------------------------------------------------------------------------------- store
+
+def test_levels_are_sharded_as_the_base_is(tmp_path):
+    copy(tmp_path / "a.zarr", source(terrain((2, 200, 300), "int16")), CHUNK_SHAPE=16, SHARD_SHAPE=64, COMPRESS="GZIP", INDEX_LOCATION="START",
+         CHUNK_CHECKSUM="YES", ARRAY_NAME="v")
+    made = build(tmp_path / "a.zarr", "AVERAGE", 2, 4, 32)
+    del made
+    base = document(tmp_path / "a.zarr", "v")
+    for name in ("ovr_2x", "ovr_4x", "ovr_32x"):
+        level = document(tmp_path / "a.zarr", name, "v")
+        assert level["codecs"] == base["codecs"] and level["data_type"] == base["data_type"] and level["fill_value"] == base["fill_value"]
+        assert oracle.sharding_of(level["codecs"])["chunk_shape"] == [1, 16, 16]
+    assert oracle.chunk_shape_of(document(tmp_path / "a.zarr", "ovr_2x", "v")) == (1, 64, 64)
+
+
+def test_what_has_changed_is_seen_when_built_again(tmp_path):
+    array = terrain((1, 64, 96), "uint8")
+    copy(tmp_path / "a.zarr", source(array), CHUNK_SHAPE=16, OVERVIEWS="2,4", ARRAY_NAME="v")
+    dataset = gdal.Open(str(tmp_path / "a.zarr"), gdal.GA_Update)
+    dataset.GetRasterBand(1).WriteArray(255 - array[0])
+    dataset.BuildOverviews("NEAREST", [2, 4])
+    dataset = None
+    again = open_ours(str(tmp_path / "a.zarr"))
+    assert len(levels(again)) == 2
+    for i, factor in enumerate((2, 4)):
+        assert_same(levels(again)[i], gdals_own(255 - array, "NEAREST", factor)[0][0])
+    layout = document(tmp_path / "a.zarr")["attributes"]["multiscales"]["layout"]
+    assert [entry["asset"] for entry in layout] == ["v", "ovr_2x", "ovr_4x"]
+    check_consolidated(tmp_path / "a.zarr")
+
+
+def test_a_level_is_added_to_those_there_are(tmp_path):
+    array = terrain((1, 64, 96), "uint8")
+    copy(tmp_path / "a.zarr", source(array), CHUNK_SHAPE=16, OVERVIEWS="2", ARRAY_NAME="v")
+    made = build(tmp_path / "a.zarr", "NEAREST", 8)
+    del made
+    again = open_ours(str(tmp_path / "a.zarr"))
+    assert [level.shape for level in levels(again)] == [(32, 48), (8, 12)]
+    layout = document(tmp_path / "a.zarr")["attributes"]["multiscales"]["layout"]
+    assert [entry["asset"] for entry in layout] == ["v", "ovr_2x", "ovr_8x"]
+
+
+def test_cleaning_removes_them_and_leaves_the_base(tmp_path):
+    array = terrain((2, 64, 96), "uint8")
+    copy(tmp_path / "a.zarr", source(array, UTM, "EPSG:32633"), CHUNK_SHAPE=16, ARRAY_NAME="v")
+    before = {name: (tmp_path / "a.zarr" / name).read_bytes() for name in files_of(tmp_path / "a.zarr")}
+    made = build(tmp_path / "a.zarr", "AVERAGE", 2, 4)
+    del made
+    dataset = gdal.Open(str(tmp_path / "a.zarr"), gdal.GA_Update)
+    dataset.BuildOverviews("NONE", [])
+    assert dataset.GetRasterBand(1).GetOverviewCount() == 0
+    dataset = None
+    assert files_of(tmp_path / "a.zarr") == sorted(before) and not os.path.exists(tmp_path / "a.zarr" / "ovr_2x")
+    assert {n: (tmp_path / "a.zarr" / n).read_bytes() for n in before if "/c/" in n} == {n: b for n, b in before.items() if "/c/" in n}
+    assert "multiscales" not in document(tmp_path / "a.zarr")["attributes"]
+    assert_same(read_all(open_ours(str(tmp_path / "a.zarr"))), array)
+    check_consolidated(tmp_path / "a.zarr")
+
+
+def test_small_images_are_read_from_overviews_alone(tmp_path):
+    array = terrain((1, 256, 256), "uint8")
+    copy(tmp_path / "a.zarr", source(array), CHUNK_SHAPE=16, OVERVIEWS="4", ARRAY_NAME="v")
+    dataset = open_ours(str(tmp_path / "a.zarr"))
+    expected = levels(dataset)[0]
+    for key in shards(tmp_path / "a.zarr", "v"):
+        os.truncate(tmp_path / "a.zarr" / "v" / key, 1)
+    again = open_ours(str(tmp_path / "a.zarr"))
+    assert_same(again.ReadAsArray(buf_xsize=64, buf_ysize=64), expected)
+
+
+def test_building_is_refused_where_it_cannot_be_done(tmp_path):
+    copy(tmp_path / "a.zarr", source(terrain((2, 64, 96), "uint8")), CHUNK_SHAPE=16, ARRAY_NAME="v")
+    before = files_of(tmp_path / "a.zarr")
+    read_only = open_ours(str(tmp_path / "a.zarr"))
+    assert "update" in error_of(read_only.BuildOverviews, "AVERAGE", [2])
+    dataset = gdal.Open(str(tmp_path / "a.zarr"), gdal.GA_Update)
+    assert error_of(dataset.BuildOverviews, "NONSENSE", [2])
+    dataset = None
+    assert files_of(tmp_path / "a.zarr") == before
+
+
+def test_building_that_is_cancelled_leaves_what_there_was(tmp_path):
+    array = terrain((2, 64, 96), "uint8")
+    copy(tmp_path / "a.zarr", source(array), CHUNK_SHAPE=16, OVERVIEWS="2", ARRAY_NAME="v")
+    before = files_of(tmp_path / "a.zarr")
+    dataset = gdal.Open(str(tmp_path / "a.zarr"), gdal.GA_Update)
+    with pytest.raises(RuntimeError):
+        assert dataset.BuildOverviews("AVERAGE", [4, 8], callback=lambda done, text, data: int(done < 0.5)) == 0
+    dataset = None
+    assert files_of(tmp_path / "a.zarr") == before
+    again = open_ours(str(tmp_path / "a.zarr"))
+    assert len(levels(again)) == 1

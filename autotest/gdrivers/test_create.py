@@ -1,0 +1,191 @@
+"""Create() and writing in any order: what was written is what is read, meanwhile and afterwards, by us and by the oracle."""
+import os
+
+import numpy as np
+import pytest
+from osgeo import gdal, gdal_array, osr
+
+from stores import random_values
+from support import GDAL, assert_same, error_of, open_ours, peak_memory, random_window, read_all, same_crs
+from writing import UTM, chunks_of, check_consolidated, created, driver, only_array, pairs, shards
+
+TYPES = ["uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64", "complex64", "complex128"]
+TYPES += ["int8"] * (GDAL >= 3070000) + ["float16"] * (GDAL >= 3110000)
+
+
+def create(path, shape, data_type="uint16", **options):
+    options = {"CHUNK_SHAPE": 16, "SHARD_SHAPE": 48, **options}
+    code = gdal_array.NumericTypeCodeToGDALTypeCode(np.dtype(data_type))
+    return driver().Create(str(path), shape[2], shape[1], shape[0], code, options=pairs(options))
+
+
+@pytest.fixture(params=[None, 20000], ids=["usual cache", "cache of 20 kB"])
+def cache(request):
+    """GDAL's block cache, as it is and so small that blocks are written again and again."""
+    before = gdal.GetCacheMax()
+    if request.param:
+        gdal.SetCacheMax(request.param)
+    yield
+    gdal.SetCacheMax(before)
+
+
+def test_a_new_raster_is_all_zero_complete_and_has_no_shard(tmp_path):
+    dataset = create(tmp_path / "a.zarr", (2, 70, 101))
+    assert dataset.RasterCount == 2 and not read_all(dataset).any()
+    another = open_ours(str(tmp_path / "a.zarr"))  # at once
+    assert not read_all(another).any() and another.GetRasterBand(1).GetNoDataValue() is None
+    dataset = None
+    name, meta, array = only_array(tmp_path / "a.zarr")
+    assert not array.any() and shards(tmp_path / "a.zarr", name) == {}
+    check_consolidated(tmp_path / "a.zarr")
+
+
+@pytest.mark.parametrize("data_type", TYPES)
+def test_every_type_is_written(tmp_path, data_type):
+    array = random_values(np.random.default_rng(1), data_type, (2, 41, 67))
+    created(tmp_path / "a.zarr", array, CHUNK_SHAPE=16)
+    assert_same(read_all(open_ours(str(tmp_path / "a.zarr"))), array)
+    assert_same(only_array(tmp_path / "a.zarr")[2], array)
+
+
+def write_at_random(dataset, expected, rng, steps):
+    """Writes windows by every road that GDAL has, and reads between."""
+    bands, height, width = expected.shape
+    for _ in range(steps):
+        band = int(rng.integers(bands))
+        x, y, w, h = random_window(rng, width, height)
+        w, h = min(w, 40), min(h, 40)
+        target, road = dataset.GetRasterBand(band + 1), int(rng.integers(6))
+        part = random_values(rng, expected.dtype.name, (h, w))
+        if rng.random() < 0.2:
+            part[:] = 0
+        if road == 0:
+            target.WriteArray(part, x, y)
+            expected[band, y:y + h, x:x + w] = part
+        elif road == 1:  # all bands
+            parts = random_values(rng, expected.dtype.name, (bands, h, w))
+            dataset.WriteArray(parts if bands > 1 else parts[0], x, y)
+            expected[:, y:y + h, x:x + w] = parts
+        elif road == 2:  # a block
+            bw, bh = target.GetBlockSize()
+            i, j = int(rng.integers(-(-width // bw))), int(rng.integers(-(-height // bh)))
+            block = random_values(rng, expected.dtype.name, (bh, bw))
+            target.WriteRaster(i * bw, j * bh, min(bw, width - i * bw), min(bh, height - j * bh),
+                               np.ascontiguousarray(block[:height - j * bh, :width - i * bw]).tobytes())
+            view = expected[band, j * bh:(j + 1) * bh, i * bw:(i + 1) * bw]
+            view[:] = block[:view.shape[0], :view.shape[1]]
+        elif road == 3:  # twice as large as what is given: through the block cache
+            small = random_values(rng, expected.dtype.name, (max(1, h // 2), max(1, w // 2)))
+            w, h = small.shape[1] * 2, small.shape[0] * 2
+            if x + w <= width and y + h <= height:
+                target.WriteRaster(x, y, w, h, small.tobytes(), small.shape[1], small.shape[0], target.DataType)
+                expected[band, y:y + h, x:x + w] = small.repeat(2, axis=0).repeat(2, axis=1)
+        elif road == 4:
+            assert_same(target.ReadAsArray(x, y, w, h), expected[band, y:y + h, x:x + w], "read between")
+        elif rng.random() < 0.8:
+            dataset.FlushCache()
+        else:
+            target.Fill(3)
+            expected[band] = 3
+    return dataset
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_windows_written_in_any_order(tmp_path, cache, seed):
+    rng = np.random.default_rng(seed)
+    data_type, bands = ["uint8", "int16", "float32", "complex64"][seed % 4], [1, 3][seed // 4 % 2]
+    shape = (bands, int(rng.integers(50, 120)), int(rng.integers(50, 120)))
+    options = {"INTERLEAVE": "PIXEL", "SHARD_SHAPE": "AUTO"} if bands > 1 and seed % 3 == 0 else {}
+    dataset = create(tmp_path / "a.zarr", shape, data_type, INDEX_LOCATION=["START", "END"][seed % 2],
+                     CHUNK_ORDER=["ROW_MAJOR", "MORTON", "HILBERT"][seed % 3], **options)
+    expected = np.zeros(shape, data_type)
+    write_at_random(dataset, expected, rng, 40)
+    assert_same(read_all(dataset), expected, "before closing")
+    dataset = None
+    assert_same(read_all(open_ours(str(tmp_path / "a.zarr"))), expected, "after closing")
+    assert_same(only_array(tmp_path / "a.zarr")[2].reshape(shape), expected, "by the oracle")
+
+
+def test_what_was_flushed_is_seen_by_others(tmp_path):
+    dataset = create(tmp_path / "a.zarr", (1, 70, 101))
+    array = random_values(np.random.default_rng(2), "uint16", (70, 101))
+    dataset.GetRasterBand(1).WriteArray(array[:30], 0, 0)
+    dataset.FlushCache()
+    other = open_ours(str(tmp_path / "a.zarr")).ReadAsArray()
+    assert_same(other[:30], array[:30])
+    dataset.GetRasterBand(1).WriteArray(array[30:], 0, 30)
+    dataset.FlushCache()
+    assert_same(open_ours(str(tmp_path / "a.zarr")).ReadAsArray(), array)
+    assert dataset is not None
+
+
+def test_a_band_is_filled(tmp_path):
+    dataset = create(tmp_path / "a.zarr", (2, 70, 101))
+    dataset.GetRasterBand(2).Fill(7)
+    dataset = None
+    found = read_all(open_ours(str(tmp_path / "a.zarr")))
+    assert not found[0].any() and (found[1] == 7).all()
+
+
+def test_what_becomes_fill_again_is_not_stored(tmp_path):
+    dataset = create(tmp_path / "a.zarr", (1, 96, 96), ARRAY_NAME="v")
+    band = dataset.GetRasterBand(1)
+    band.WriteArray(np.ones((96, 96), "uint16"))
+    dataset.FlushCache()
+    band.WriteArray(np.zeros((64, 96), "uint16"))
+    dataset = None
+    _, meta, array = only_array(tmp_path / "a.zarr")
+    assert not array[:64].any() and array[64:].all()
+    stored = shards(tmp_path / "a.zarr", "v")
+    assert sorted(stored) == ["c/1/0", "c/1/1"] and sorted(chunks_of(meta, stored["c/1/0"])) == [(1, 0), (1, 1), (1, 2), (2, 0), (2, 1), (2, 2)]
+
+
+def test_all_is_set_before_the_first_pixel(tmp_path):
+    dataset = create(tmp_path / "a.zarr", (2, 70, 101), "int16")
+    srs = osr.SpatialReference()
+    srs.ImportFromEPSG(32633)
+    dataset.SetGeoTransform(UTM)
+    dataset.SetSpatialRef(srs)
+    dataset.SetMetadataItem("AUTHOR", "somebody")
+    for number in (1, 2):
+        band = dataset.GetRasterBand(number)
+        band.SetNoDataValue(-1)
+        band.SetDescription("b%d" % number)
+        band.SetScale(2.0 * number)
+        band.SetColorInterpretation([gdal.GCI_RedBand, gdal.GCI_AlphaBand][number - 1])
+        band.WriteArray(np.full((70, 101), number, "int16"))
+    dataset = None
+    again = open_ours(str(tmp_path / "a.zarr"))
+    assert again.GetGeoTransform() == UTM and same_crs(again, "EPSG:32633") and again.GetMetadataItem("AUTHOR") == "somebody"
+    for number in (1, 2):
+        band = again.GetRasterBand(number)
+        assert (band.GetNoDataValue(), band.GetDescription(), band.GetScale()) == (-1, "b%d" % number, 2.0 * number)
+        assert band.GetColorInterpretation() == [gdal.GCI_RedBand, gdal.GCI_AlphaBand][number - 1]
+        assert (band.ReadAsArray() == number).all()
+    check_consolidated(tmp_path / "a.zarr")
+
+
+def test_dirty_chunks_stay_within_the_cache_budget(tmp_path):
+    """Random writing of 200 MB into one shard, with a cache of 16 MB."""
+    if "libasan" in os.environ.get("LD_PRELOAD", ""):
+        pytest.skip("ASan takes memory of its own")
+    code = ("import numpy as np\nd = gdal.GetDriverByName('ShardedZarr').Create(sys.argv[1], 8192, 8192, 1, gdal.GDT_UInt16, "
+            "['SHARD_SHAPE=8192', 'CHUNK_SHAPE=512', 'COMPRESS=NONE'])\nb = d.GetRasterBand(1)\nrng = np.random.default_rng(0)\n"
+            "for k in rng.permutation(256):\n    b.WriteArray(np.full((512, 512), k + 1, 'uint16'), int(k % 16) * 512, int(k // 16) * 512)\n"
+            "d.FlushCache()\nprint(sorted(set(int(b.ReadAsArray(int(k % 16) * 512 + 99, int(k // 16) * 512 + 7, 1, 1)[0, 0]) - k - 1 "
+            "for k in range(256))))")
+    printed, megabytes = peak_memory(code, tmp_path / "a.zarr", GDAL_CACHEMAX="16")
+    assert printed == "[0]" and megabytes < 150
+
+
+def test_creating_over_a_store_replaces_it(tmp_path):
+    created(tmp_path / "a.zarr", np.ones((1, 100, 100), "uint8"), CHUNK_SHAPE=8, SHARD_SHAPE=8, ARRAY_NAME="old")
+    created(tmp_path / "a.zarr", np.full((1, 30, 30), 2, "int32"), ARRAY_NAME="new")
+    assert only_array(tmp_path / "a.zarr")[0] == "new" and not os.path.exists(tmp_path / "a.zarr" / "old")
+
+
+def test_writing_to_a_dataset_that_is_read_only_is_an_error(tmp_path):
+    created(tmp_path / "a.zarr", np.ones((1, 30, 30), "uint8"))
+    dataset = open_ours(str(tmp_path / "a.zarr"))
+    assert error_of(lambda: dataset.GetRasterBand(1).WriteRaster(0, 0, 1, 1, b"\0"))
+    assert dataset.ReadAsArray().all()

@@ -1,0 +1,291 @@
+"""Every creation option, alone and in random combinations: what it does to the store, and that the pixels are right all the same."""
+import os
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+import oracle
+from stores import random_values
+from support import GDAL, assert_same, error_of, geotransform, need, open_array, open_ours, read_all, same_crs, subdatasets
+from writing import UTM, arrays, check_consolidated, chunks_of, copy, document, driver, files_of, only_array, pairs, shards, source
+
+TYPES = ["uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64", "complex64", "complex128"]
+TYPES += ["int8"] * (GDAL >= 3070000) + ["float16"] * (GDAL >= 3110000)
+
+
+def smooth(shape, data_type="uint16", seed=0):
+    """Values that compress: a random walk along the columns."""
+    rng = np.random.default_rng(seed)
+    return np.cumsum(rng.integers(0, 3, shape), axis=-1).astype(data_type)
+
+
+def written(path, shape=(70, 101), data_type="uint16", **options):
+    """(name, zarr.json) of a raster that was copied and read equal by us and by the oracle."""
+    array = smooth(shape, data_type)
+    assert_same(copy(path, source(array, UTM, "EPSG:32633"), **options).ReadAsArray(), array)
+    name, meta, again = only_array(path)
+    assert_same(again, array)
+    check_consolidated(path)
+    return name, meta
+
+
+def inner(meta):
+    return oracle.sharding_of(meta["codecs"])
+
+
+# ----------------------------------------------------------------------------------------------------------------- alone
+
+@pytest.mark.parametrize("shape, chunk, shard, expected", [
+    ((70, 101), "16", "32", ([16, 16], [32, 32])), ((70, 101), "16,32", "48,64", ([16, 32], [48, 64])),
+    ((3, 70, 101), "16", "64", ([1, 16, 16], [1, 64, 64])), ((3, 70, 101), "2,16,8", "4,16,16", ([2, 16, 8], [4, 16, 16])),
+    ((3, 70, 101), "3,16,16", None, ([3, 16, 16], [3, 128, 112])), ((70, 101), "16", "AUTO", ([16, 16], [80, 112]))], ids=str)
+def test_shapes_are_as_asked_for(tmp_path, shape, chunk, shard, expected):
+    options = {"CHUNK_SHAPE": chunk, **({"SHARD_SHAPE": shard} if shard else {})}
+    _, meta = written(tmp_path / "a.zarr", shape, **options)
+    assert inner(meta)["chunk_shape"] == expected[0]
+    found = list(oracle.chunk_shape_of(meta))
+    if shard not in (None, "AUTO"):
+        assert found == expected[1]
+    assert all(s % c == 0 for s, c in zip(found, expected[0]))
+
+
+@pytest.mark.parametrize("options, codecs", [
+    ({"COMPRESS": "NONE"}, []), ({"COMPRESS": "GZIP"}, [("gzip", {"level": 6})]), ({"COMPRESS": "GZIP", "LEVEL": 0}, [("gzip", {"level": 0})]),
+    ({"COMPRESS": "ZSTD"}, [("zstd", {"level": 3})]), ({"COMPRESS": "ZSTD", "LEVEL": -7}, [("zstd", {"level": -7})]),
+    ({"COMPRESS": "ZSTD", "LEVEL": 22}, [("zstd", {"level": 22})]),
+    ({}, [("blosc", {"cname": "zstd", "shuffle": "bitshuffle", "typesize": 2})]),
+    ({"COMPRESS": "BLOSC", "LEVEL": 9, "BLOSC_CNAME": "lz4"}, [("blosc", {"cname": "lz4", "clevel": 9})]),
+    ({"BLOSC_CNAME": "lz4hc", "BLOSC_SHUFFLE": "BYTE"}, [("blosc", {"cname": "lz4hc", "shuffle": "shuffle"})]),
+    ({"BLOSC_CNAME": "blosclz", "BLOSC_SHUFFLE": "NONE"}, [("blosc", {"cname": "blosclz", "shuffle": "noshuffle"})]),
+    ({"BLOSC_CNAME": "zlib", "BLOSC_SHUFFLE": "BIT"}, [("blosc", {"cname": "zlib", "shuffle": "bitshuffle"})]),
+    ({"BLOSC_CNAME": "snappy"}, [("blosc", {"cname": "snappy"})]),
+    ({"COMPRESS": "NONE", "CHUNK_CHECKSUM": "YES"}, [("crc32c", {})]),
+    ({"COMPRESS": "GZIP", "CHUNK_CHECKSUM": "YES"}, [("gzip", {}), ("crc32c", {})])], ids=str)
+def test_the_codecs_are_as_asked_for(tmp_path, options, codecs):
+    for name, conf in codecs:
+        need(name, oracle.available("blosc:" + conf["cname"] if name == "blosc" else name))
+    _, meta = written(tmp_path / "a.zarr", CHUNK_SHAPE=16, SHARD_SHAPE=32, **options)
+    found = [oracle.named(c) for c in inner(meta)["codecs"]]
+    assert [name for name, _ in found] == ["bytes"] + [name for name, _ in codecs]
+    for (_, conf), (_, expected) in zip(found[1:], codecs):
+        assert {k: conf[k] for k in expected} == expected
+
+
+@pytest.mark.parametrize("location", ["START", "END"])
+def test_the_index_is_where_it_was_asked_for(tmp_path, location):
+    _, meta = written(tmp_path / "a.zarr", CHUNK_SHAPE=16, SHARD_SHAPE=32, INDEX_LOCATION=location)
+    assert inner(meta).get("index_location", "end") == location.lower()
+
+
+def physical_order(path, meta):
+    """Cells of the first shard in the order in which their bytes lie."""
+    data = shards(path, "a")["c/0/0"]
+    found = chunks_of(meta, data)
+    return sorted(found, key=lambda cell: data.index(found[cell]))
+
+
+def test_chunks_lie_in_the_order_asked_for(tmp_path):
+    options = dict(CHUNK_SHAPE=4, SHARD_SHAPE=32, COMPRESS="NONE", ARRAY_NAME="a")
+    array = np.arange(32 * 32, dtype="uint32").reshape(32, 32)
+    order = {}
+    for name in ("ROW_MAJOR", "MORTON", "HILBERT"):
+        path = tmp_path / (name + ".zarr")
+        assert_same(copy(path, source(array + 1), CHUNK_ORDER=name, **options).ReadAsArray(), array + 1)
+        order[name] = physical_order(path, only_array(path)[1])
+    assert order["ROW_MAJOR"] == list(np.ndindex(8, 8))
+    assert order["MORTON"] == sorted(np.ndindex(8, 8), key=lambda c: sum(((c[d] >> b) & 1) << (2 * b + 1 - d) for b in range(3) for d in range(2)))
+    steps = [abs(a[0] - b[0]) + abs(a[1] - b[1]) for a, b in zip(order["HILBERT"], order["HILBERT"][1:])]
+    assert sorted(order["HILBERT"]) == order["ROW_MAJOR"] and set(steps) == {1}
+
+
+@pytest.mark.parametrize("options, levels", [({}, [(51, 35), (26, 18), (13, 9)]), ({"OVERVIEWS": "AUTO"}, [(51, 35), (26, 18), (13, 9)]),
+                                             ({"OVERVIEWS": "NONE"}, []), ({"OVERVIEWS": "2"}, [(51, 35)]),
+                                             ({"OVERVIEWS": "3,5"}, [(34, 24), (21, 14)]), ({"OVERVIEWS": "8,2"}, [(51, 35), (13, 9)])],
+                         ids=str)
+def test_overviews_are_those_asked_for(tmp_path, options, levels):
+    made = driver().CreateCopy(str(tmp_path / "a.zarr"), source(smooth((70, 101))), options=pairs({"CHUNK_SHAPE": 16, **options}))
+    for dataset in (made, open_ours(str(tmp_path / "a.zarr"))):
+        band = dataset.GetRasterBand(1)
+        assert [(band.GetOverview(i).XSize, band.GetOverview(i).YSize) for i in range(band.GetOverviewCount())] == levels
+
+
+@pytest.mark.parametrize("how", ["NEAREST", "AVERAGE", "RMS", "BILINEAR", "CUBIC", "CUBICSPLINE", "LANCZOS", "GAUSS", "MODE"])
+def test_overviews_are_resampled_as_asked_for(tmp_path, how):
+    array = random_values(np.random.default_rng(4), "uint8", (64, 96))
+    ours = copy(tmp_path / "a.zarr", source(array), CHUNK_SHAPE=16, OVERVIEWS=2, RESAMPLING=how)
+    theirs = source(array)
+    theirs.BuildOverviews(how, [2])
+    expected = theirs.GetRasterBand(1).GetOverview(0).ReadAsArray().astype(int)
+    assert np.abs(ours.GetRasterBand(1).GetOverview(0).ReadAsArray().astype(int) - expected).max() <= 1
+    assert how.lower() in str(document(tmp_path / "a.zarr")["attributes"]["multiscales"]).lower()
+
+
+def test_categories_get_nearest_overviews(tmp_path):
+    array = random_values(np.random.default_rng(4), "uint8", (64, 96)) % 2 * 9
+    dataset = source(array)
+    table = gdal.ColorTable()
+    for value in (0, 9):
+        table.SetColorEntry(value, (value, 2, 3, 255))
+    dataset.GetRasterBand(1).SetColorTable(table)
+    made = copy(tmp_path / "a.zarr", dataset, CHUNK_SHAPE=16, OVERVIEWS=2)
+    level = made.GetRasterBand(1).GetOverview(0).ReadAsArray()
+    assert set(np.unique(level)) == {0, 9}
+
+
+def test_the_array_has_the_name_asked_for_or_that_of_the_store(tmp_path):
+    assert written(tmp_path / "scene.zarr")[0] == "scene"
+    assert written(tmp_path / "b.zarr", ARRAY_NAME="red edge")[0] == "red edge"
+    assert written(tmp_path / "x.zarr")[0] not in ("x", "y", "spatial_ref")
+    assert written(tmp_path / "zarr.json.zarr")[0] != "zarr.json"
+    assert written(tmp_path / "lat.zarr", DIM_NAMES="lat,lon")[0] not in ("lat", "lon")
+
+
+def test_dimensions_have_the_names_asked_for(tmp_path):
+    assert written(tmp_path / "a.zarr")[1]["dimension_names"] == ["y", "x"]
+    assert written(tmp_path / "b.zarr", (2, 20, 30))[1]["dimension_names"] == ["band", "y", "x"]
+    assert written(tmp_path / "c.zarr", DIM_NAMES="lat,lon")[1]["dimension_names"] == ["lat", "lon"]
+    assert written(tmp_path / "d.zarr", (2, 20, 30), DIM_NAMES="t,r,c")[1]["dimension_names"] == ["t", "r", "c"]
+    assert document(tmp_path / "c.zarr", "lat")["shape"] == [70]
+
+
+def test_a_chunk_of_all_bands_when_interleaved_by_pixel(tmp_path):
+    _, meta = written(tmp_path / "a.zarr", (3, 70, 101), INTERLEAVE="PIXEL", CHUNK_SHAPE=16)
+    assert inner(meta)["chunk_shape"] == [3, 16, 16]
+    _, meta = written(tmp_path / "b.zarr", (3, 70, 101), INTERLEAVE="BAND", CHUNK_SHAPE=16)
+    assert inner(meta)["chunk_shape"] == [1, 16, 16]
+
+
+def test_an_array_per_band_is_listed_and_read(tmp_path):
+    array = smooth((3, 70, 101))
+    dataset = source(array, UTM, "EPSG:32633")
+    dataset.GetRasterBand(2).SetDescription("nir")
+    dataset.GetRasterBand(3).SetDescription("x")  # is taken
+    made = driver().CreateCopy(str(tmp_path / "a.zarr"), dataset, options=["SINGLE_ARRAY=NO", "CHUNK_SHAPE=16", "OVERVIEWS=2"])
+    assert made is not None
+    del made
+    names = {"/a_1": 0, "/nir": 1, "/a_3": 2}
+    assert set(subdatasets(open_ours(str(tmp_path / "a.zarr")))) == set(names)
+    for name, band in names.items():
+        part = open_array(str(tmp_path / "a.zarr"), name)
+        assert_same(part.ReadAsArray(), array[band])
+        assert geotransform(part) == UTM and same_crs(part, "EPSG:32633") and part.GetRasterBand(1).GetOverviewCount() == 1
+    check_consolidated(tmp_path / "a.zarr")
+
+
+@pytest.mark.parametrize("style", ["ALL", "SPATIAL_PROJ", "CF"])
+def test_only_the_conventions_asked_for_are_written(tmp_path, style):
+    name, meta = written(tmp_path / "a.zarr", GEOREFERENCING=style)
+    dataset = open_ours(str(tmp_path / "a.zarr"))
+    assert geotransform(dataset) == pytest.approx(UTM) and same_crs(dataset, "EPSG:32633")
+    texts = str(document(tmp_path / "a.zarr")["attributes"]) + str(meta["attributes"])
+    assert ("spatial:transform" in texts) == ("proj:code" in texts) == (style != "CF")
+    assert os.path.exists(tmp_path / "a.zarr" / "spatial_ref") == ("grid_mapping" in meta["attributes"]) == (style != "SPATIAL_PROJ")
+
+
+@pytest.mark.parametrize("threads", ["1", "2", "7", "ALL_CPUS"])
+def test_the_number_of_threads_makes_no_difference(tmp_path, threads):
+    array = smooth((70, 101))
+    for name, count in (("a.zarr", "1"), ("b.zarr", threads)):
+        copy(tmp_path / name, source(array), NUM_THREADS=count, CHUNK_SHAPE=16, ARRAY_NAME="v")
+    assert shards(tmp_path / "a.zarr") == shards(tmp_path / "b.zarr")
+
+
+# --------------------------------------------------------------------------------------------------------- wrong values
+
+WRONG = [("CHUNK_SHAPE", "0", "positive"), ("CHUNK_SHAPE", "-4", "positive"), ("CHUNK_SHAPE", "a", "positive"), ("CHUNK_SHAPE", "16,", "positive"),
+         ("CHUNK_SHAPE", "1,2,3,4", "2"), ("CHUNK_SHAPE", "4000000000", "1 GiB"), ("CHUNK_SHAPE", "99999999999999999999", "positive"),
+         ("SHARD_SHAPE", "40", "32"), ("SHARD_SHAPE", "8", "16"), ("SHARD_SHAPE", "16,16,16", "2"), ("SHARD_SHAPE", "160000000", "1048576"),
+         ("COMPRESS", "LZW", "ZSTD"), ("COMPRESS", "", "ZSTD"), ("LEVEL", "10", "9"), ("LEVEL", "high", "integer"), ("LEVEL", "1.5", "integer"),
+         ("BLOSC_CNAME", "brotli", "lz4"), ("BLOSC_SHUFFLE", "MAYBE", "BIT"), ("INDEX_LOCATION", "MIDDLE", "START"),
+         ("CHUNK_ORDER", "PEANO", "HILBERT"), ("CHUNK_CHECKSUM", "perhaps", "YES"), ("OVERVIEWS", "1", "2"), ("OVERVIEWS", "2,x", "positive"),
+         ("RESAMPLING", "BEST", "CUBIC"), ("ARRAY_NAME", "a/b", "/"), ("ARRAY_NAME", "..", "dots"), ("ARRAY_NAME", "__a", "__"),
+         ("ARRAY_NAME", "x", "name"), ("ARRAY_NAME", "spatial_ref", "name"), ("ARRAY_NAME", "ovr_2x", "name"),
+         ("SINGLE_ARRAY", "perhaps", "YES"), ("INTERLEAVE", "LINE", "PIXEL"), ("APPEND_SUBDATASET", "perhaps", "YES"),
+         ("GEOREFERENCING", "NONE", "CF"), ("NUM_THREADS", "0", "1024"), ("NUM_THREADS", "many", "ALL_CPUS"), ("NUM_THREADS", "2x", "ALL_CPUS"),
+         ("DIM_NAMES", "a", "two names"), ("DIM_NAMES", "a,b,c", "two names"), ("DIM_NAMES", "a,a", "differ"), ("DIM_NAMES", "a/b,c", "/")]
+
+
+@pytest.mark.parametrize("option, value, would_do", WRONG)
+@pytest.mark.parametrize("by", ["CreateCopy", "Create"])
+def test_a_wrong_value_is_refused_with_what_would_do_and_nothing_is_left(tmp_path, option, value, would_do, by):
+    path, options = str(tmp_path / "a.zarr"), pairs({"CHUNK_SHAPE": 16, option: value})
+    if by == "Create":
+        message = error_of(driver().Create, path, 101, 70, 1, gdal.GDT_Byte, options)
+    else:
+        message = error_of(driver().CreateCopy, path, source(smooth((70, 101), "uint8")), options=options)
+    assert option in message and would_do in message
+    assert not os.path.exists(path)
+
+
+@pytest.mark.parametrize("option, value", [("COMPRESS", "LZW"), ("SHARD_SHAPE", "40"), ("DIM_NAMES", "a")])
+def test_a_refused_creation_leaves_the_store_that_was_there(tmp_path, option, value):
+    path = tmp_path / "a.zarr"
+    copy(path, source(smooth((70, 101))))
+    before = {name: (path / name).read_bytes() for name in files_of(path)}
+    # Later versions of GDAL delete it themselves, before the driver is asked, unless told otherwise.
+    options = pairs({"CHUNK_SHAPE": 16, option: value, "@QUIET_DELETE_ON_CREATE_COPY": "NO"})
+    error_of(driver().CreateCopy, str(path), source(smooth((7, 10))), options=options)
+    assert {name: (path / name).read_bytes() for name in files_of(path)} == before
+
+
+def test_types_that_zarr_lacks_are_refused(tmp_path):
+    message = error_of(driver().Create, str(tmp_path / "a.zarr"), 10, 10, 1, gdal.GDT_CInt16)
+    assert "CFloat32" in message and not os.path.exists(tmp_path / "a.zarr")
+    error_of(driver().Create, str(tmp_path / "a.zarr"), 10, 10, 0, gdal.GDT_Byte)
+    assert not os.path.exists(tmp_path / "a.zarr")
+
+
+# --------------------------------------------------------------------------------------------------------- combinations
+
+def random_options(rng, bands, shape):
+    """Options that go together, about half of them given."""
+    pick = lambda *values: str(rng.choice(values))  # noqa: E731
+    chunk = [int(rng.integers(1, s + 6)) for s in shape]
+    lead = [int(rng.integers(1, bands + 2))] if bands > 1 and rng.random() < 0.5 else []
+    shard = [c * int(rng.integers(1, 5)) for c in lead + chunk]
+    compress = pick("NONE", "GZIP", *["ZSTD"] * oracle.available("zstd"), *["BLOSC"] * 2 * oracle.available("blosc"))
+    low, high = {"NONE": (0, 0), "ZSTD": (-10, 12), "GZIP": (0, 9), "BLOSC": (0, 9)}[compress]
+    cnames = [c for c in ("zstd", "lz4", "lz4hc", "blosclz", "zlib", "snappy") if oracle.available("blosc:" + c)]
+    options = {"CHUNK_SHAPE": ",".join(map(str, lead + chunk)), "SHARD_SHAPE": ",".join(map(str, shard)), "COMPRESS": compress,
+               "LEVEL": int(rng.integers(low, high + 1)), "BLOSC_SHUFFLE": pick("NONE", "BYTE", "BIT"), "BLOSC_CNAME": pick(*cnames or ["lz4"]),
+               "INDEX_LOCATION": pick("START", "END"), "CHUNK_ORDER": pick("ROW_MAJOR", "MORTON", "HILBERT"), "CHUNK_CHECKSUM": pick("YES", "NO"),
+               "OVERVIEWS": pick("NONE", "2", "AUTO", "3,4"), "RESAMPLING": pick("NEAREST", "AVERAGE"), "ARRAY_NAME": "pixels",
+               "GEOREFERENCING": pick("ALL", "SPATIAL_PROJ", "CF"), "NUM_THREADS": pick("1", "3"),
+               "DIM_NAMES": ("b,v,u" if bands > 1 else "v,u")}
+    if not lead:
+        options["INTERLEAVE"] = pick("BAND", "PIXEL")
+        if options["INTERLEAVE"] == "PIXEL" and bands > 1:
+            del options["SHARD_SHAPE"]
+    for name in list(options):
+        if rng.random() < 0.35 and name != "CHUNK_SHAPE":
+            options.pop(name)
+    if "COMPRESS" not in options:
+        options.pop("LEVEL", None)
+    if lead and "SHARD_SHAPE" not in options:
+        options["CHUNK_SHAPE"] = ",".join(map(str, chunk))
+    return options
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_random_combination_reads_equal(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    data_type, bands, shape = TYPES[seed % len(TYPES)], int(rng.choice([1, 1, 2, 4])), [int(n) for n in rng.integers(1, 60, 2)]
+    array = random_values(rng, data_type, [bands] + shape)
+    if rng.random() < 0.5:
+        array[:, :shape[0] // 2] = 0
+    options = random_options(rng, bands, shape)
+    dataset = copy(tmp_path / "a.zarr", source(array, UTM if rng.random() < 0.7 else None, "EPSG:32633"), **options)
+    assert_same(read_all(dataset), array, options)
+    name, meta, again = only_array(tmp_path / "a.zarr")
+    assert_same(again.reshape(array.shape), array, options)
+    conf = inner(meta)
+    assert conf["chunk_shape"][-2:] == [int(c) for c in options["CHUNK_SHAPE"].split(",")[-2:]]
+    assert conf.get("index_location", "end").upper() == options.get("INDEX_LOCATION", "END")
+    assert name == options.get("ARRAY_NAME", "a")
+    check_consolidated(tmp_path / "a.zarr")
+    for path in arrays(tmp_path / "a.zarr"):
+        _, level = oracle.read(str(tmp_path / "a.zarr" / path))
+        if path.startswith("ovr_"):
+            found = [dataset.GetRasterBand(1).GetOverview(i).ReadAsArray() for i in range(dataset.GetRasterBand(1).GetOverviewCount())]
+            assert any(f.tobytes() == level.reshape((-1,) + level.shape[-2:])[0].tobytes() for f in found), path

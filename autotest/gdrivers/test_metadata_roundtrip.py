@@ -1,0 +1,190 @@
+"""What a raster means survives the copy: nodata, scale, names, categories, colours, metadata, statistics; and fill is not stored."""
+import json
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+import oracle
+from stores import random_values
+from support import assert_same, open_ours, warnings_of
+from writing import UTM, check_consolidated, chunks_of, copy, document, driver, only_array, shards, source
+
+
+
+def values(shape, data_type="uint8", seed=0):
+    return random_values(np.random.default_rng(seed), data_type, shape)
+
+
+def meaning(band):
+    """All that GDAL says of a band, but for what is of the driver: DIM_* metadata and the description of unnamed bands."""
+    table, statistics = band.GetColorTable(), band.GetStatistics(False, False)
+    return {"nodata": band.GetNoDataValue(), "scale": band.GetScale(), "offset": band.GetOffset(), "unit": band.GetUnitType(),
+            "categories": band.GetCategoryNames(), "colour": band.GetColorInterpretation(), "description": band.GetDescription(),
+            "table": table and [table.GetColorEntry(i) for i in range(table.GetCount())], "statistics": statistics,
+            "metadata": {k: v for k, v in band.GetMetadata().items() if not k.startswith(("DIM_", "STATISTICS_"))}}
+
+
+def dressed(array, **more):
+    """A raster whose bands differ in all that bands may differ in."""
+    dataset = source(array, UTM, "EPSG:32633", **more)
+    dataset.SetMetadata({"AUTHOR": "somebody", "text": 'with "quotes", = and\nlines', "TIFFTAG_DATETIME": "2024:01:02", "empty": "", "ü": "ö"})
+    for number in range(1, dataset.RasterCount + 1):
+        band = dataset.GetRasterBand(number)
+        band.SetDescription("band number %d" % number)
+        band.SetScale(0.5 * number)
+        band.SetOffset(-100.25 * number)
+        band.SetUnitType("m" if number % 2 else "K")
+        band.SetColorInterpretation([gdal.GCI_RedBand, gdal.GCI_GreenBand, gdal.GCI_BlueBand, gdal.GCI_AlphaBand][number - 1])
+        band.SetMetadata({"wavelength": "%d" % (400 + number), "common": "yes"})
+    return dataset
+
+
+@pytest.mark.parametrize("bands", [1, 3, 4])
+@pytest.mark.parametrize("options", [{}, {"INTERLEAVE": "PIXEL"}, {"GEOREFERENCING": "CF"}, {"GEOREFERENCING": "SPATIAL_PROJ"}], ids=str)
+def test_what_bands_mean_survives(tmp_path, bands, options):
+    before = dressed(values((bands, 30, 40), "int16"), nodata=-1)
+    after = copy(tmp_path / "a.zarr", before, **options)
+    for number in range(1, bands + 1):
+        assert meaning(after.GetRasterBand(number)) == meaning(before.GetRasterBand(number))
+    expected, found = before.GetMetadata(), after.GetMetadata()
+    assert {k: found.get(k) for k in expected} == expected
+    check_consolidated(tmp_path / "a.zarr")
+
+
+def test_a_copy_of_a_copy_means_the_same(tmp_path):
+    first = copy(tmp_path / "a.zarr", dressed(values((3, 30, 40), "int16"), nodata=-1))
+    second = copy(tmp_path / "b.zarr", first)
+    for number in (1, 2, 3):
+        assert meaning(second.GetRasterBand(number)) == meaning(first.GetRasterBand(number))
+    assert second.GetMetadata() == first.GetMetadata()
+
+
+def test_an_array_per_band_keeps_what_it_means(tmp_path):
+    before = dressed(values((2, 30, 40), "int16"))
+    made = driver().CreateCopy(str(tmp_path / "a.zarr"), before, options=["SINGLE_ARRAY=NO", "OVERVIEWS=NONE"])
+    del made
+    parts = [name for name, _ in open_ours(str(tmp_path / "a.zarr")).GetSubDatasets()]
+    for number, name in enumerate(parts, 1):
+        opened = open_ours(name)
+        assert meaning(opened.GetRasterBand(1)) == meaning(before.GetRasterBand(number))
+
+
+@pytest.mark.parametrize("count", [3, 256])
+def test_a_colour_table_survives(tmp_path, count):
+    before, table = source((values((30, 40)).astype(int) % count).astype("uint8")), gdal.ColorTable()
+    for i in range(count):
+        table.SetColorEntry(i, (i % 256, 255 - i, (7 * i) % 256, 255 if i else 0))
+    before.GetRasterBand(1).SetColorTable(table)
+    after = copy(tmp_path / "a.zarr", before)
+    assert meaning(after.GetRasterBand(1)) == meaning(before.GetRasterBand(1))
+    assert after.GetRasterBand(1).GetColorInterpretation() == gdal.GCI_PaletteIndex
+
+
+@pytest.mark.parametrize("names", [["water", "land"], ["", "with space", "ö", "d"]])
+def test_category_names_survive(tmp_path, names):
+    before = source(values((30, 40)) % 2)
+    before.GetRasterBand(1).SetCategoryNames(names)
+    after = copy(tmp_path / "a.zarr", before)
+    assert after.GetRasterBand(1).GetCategoryNames() == names
+
+
+def test_statistics_of_the_source_survive_and_none_are_made_up(tmp_path):
+    before = source(values((2, 30, 40), "int16"))
+    first, second = before.GetRasterBand(1), before.GetRasterBand(2)
+    first.SetStatistics(*first.ComputeStatistics(False))
+    after = copy(tmp_path / "a.zarr", before)
+    assert after.GetRasterBand(1).GetStatistics(False, False) == pytest.approx(first.GetStatistics(False, False))
+    assert "STATISTICS_MINIMUM" not in after.GetRasterBand(2).GetMetadata() and "STATISTICS_MINIMUM" not in second.GetMetadata()
+
+
+@pytest.mark.parametrize("data_type, nodata", [("uint8", 0), ("uint8", 255), ("int16", -32768), ("uint16", 65535), ("uint32", 2**32 - 1),
+                                               ("float32", float("nan")), ("float64", -9999.5), ("float32", float("inf"))])
+def test_nodata_is_fill_value_and_attribute(tmp_path, data_type, nodata):
+    array = values((2, 30, 40), data_type)
+    array[:, :16] = nodata
+    dataset = copy(tmp_path / "a.zarr", source(array, nodata=nodata), CHUNK_SHAPE=8, SHARD_SHAPE=16)
+    assert np.array_equal([dataset.GetRasterBand(b).GetNoDataValue() for b in (1, 2)], [nodata] * 2, equal_nan=True)
+    _, meta, again = only_array(tmp_path / "a.zarr")
+    assert_same(again, array)
+    assert np.array_equal(oracle.fill_of(meta), np.array(nodata, data_type), equal_nan=np.isnan(nodata))
+    assert "_FillValue" in meta["attributes"]
+
+
+def test_a_nodata_value_that_the_type_cannot_hold_is_left_out_with_a_warning(tmp_path):
+    array = values((30, 40))
+    dataset, messages = warnings_of(lambda: driver().CreateCopy(str(tmp_path / "a.zarr"), source(array, nodata=-9999)))
+    assert len(messages) == 1 and "-9999" in messages[0]
+    assert dataset.GetRasterBand(1).GetNoDataValue() is None
+    assert_same(dataset.ReadAsArray(), array)
+
+
+def test_bands_that_differ_in_nodata_keep_their_pixels_and_values(tmp_path):
+    array = values((2, 30, 40), "int16")
+    array[0, :16], array[1, :16] = 5, 6
+    before = source(array)
+    for number in (1, 2):
+        before.GetRasterBand(number).SetNoDataValue(4 + number)
+    made, _ = warnings_of(lambda: driver().CreateCopy(str(tmp_path / "a.zarr"), before, options=["OVERVIEWS=NONE"]))
+    del made
+    assert_same(open_ours(str(tmp_path / "a.zarr")).ReadAsArray(), array)
+
+
+# ------------------------------------------------------------------------------------------------------- what is not stored
+
+@pytest.mark.parametrize("nodata", [None, 0, 7])
+def test_chunks_of_fill_are_not_stored_and_shards_of_fill_not_written(tmp_path, nodata):
+    fill = nodata or 0
+    array = np.full((64, 96), fill, "uint16")
+    array[3, 5] = array[40, 70] = 9
+    dataset = copy(tmp_path / "a.zarr", source(array, nodata=nodata), CHUNK_SHAPE=8, SHARD_SHAPE=32, ARRAY_NAME="v")
+    assert_same(dataset.ReadAsArray(), array)
+    _, meta, again = only_array(tmp_path / "a.zarr")
+    assert_same(again, array)
+    stored = shards(tmp_path / "a.zarr", "v")
+    assert {key: sorted(chunks_of(meta, data)) for key, data in stored.items()} == {"c/0/0": [(0, 0)], "c/1/2": [(1, 0)]}
+    assert oracle.fill_of(meta) == fill and dataset.GetRasterBand(1).GetNoDataValue() == nodata
+
+
+@pytest.mark.parametrize("data_type, zero", [("float32", -0.0), ("float64", -0.0), ("complex64", complex(0, -0.0))])
+def test_minus_zero_is_no_fill(tmp_path, data_type, zero):
+    array = np.full((16, 16), zero, data_type)
+    dataset = copy(tmp_path / "a.zarr", source(array), CHUNK_SHAPE=8)
+    assert dataset.ReadAsArray().tobytes() == array.tobytes()
+
+
+def test_a_raster_of_nothing_but_fill_has_no_shard(tmp_path):
+    array = np.zeros((3, 64, 96), "uint16")
+    dataset = copy(tmp_path / "a.zarr", source(array), CHUNK_SHAPE=8, OVERVIEWS="2,4", ARRAY_NAME="v")
+    assert_same(dataset.ReadAsArray(), array)
+    assert shards(tmp_path / "a.zarr", "v") == shards(tmp_path / "a.zarr", "ovr_2x/v") == {}
+
+
+def test_parts_beyond_the_edge_do_not_make_a_chunk_of_fill_different(tmp_path):
+    array = np.zeros((20, 20), "uint8")
+    array[:16, :16] = 1
+    copy(tmp_path / "a.zarr", source(array), CHUNK_SHAPE=16, SHARD_SHAPE=32, ARRAY_NAME="v")
+    _, meta, _ = only_array(tmp_path / "a.zarr")
+    assert list(chunks_of(meta, shards(tmp_path / "a.zarr", "v")["c/0/0"])) == [(0, 0)]
+
+
+# -------------------------------------------------------------------------------------------------------------- documents
+
+def test_documents_are_strict_json_and_name_their_conventions(tmp_path):
+    array = values((2, 30, 40), "float32")
+    copy(tmp_path / "a.zarr", dressed(array, nodata=float("nan")), CHUNK_SHAPE=8, OVERVIEWS="2")
+
+    def refuse(token):
+        raise AssertionError("%s is no JSON" % token)
+    for name in (tmp_path / "a.zarr").rglob("zarr.json"):
+        meta = json.loads(name.read_text(), parse_constant=refuse)
+        assert meta["zarr_format"] == 3 and meta["node_type"] in ("group", "array")
+    conventions = document(tmp_path / "a.zarr")["attributes"]["zarr_conventions"]
+    assert {c["name"].rstrip(":") for c in conventions} == {"spatial", "proj", "multiscales"} and all(c["uuid"] for c in conventions)
+
+
+def test_point_registration_survives(tmp_path):
+    before = source(values((30, 40)), UTM, "EPSG:32633")
+    before.SetMetadataItem("AREA_OR_POINT", "Point")
+    after = copy(tmp_path / "a.zarr", before)
+    assert after.GetMetadataItem("AREA_OR_POINT") == "Point" and after.GetGeoTransform() == pytest.approx(UTM)

@@ -1,0 +1,185 @@
+"""Killed writers, full disks, memory: a shard is wholly old or wholly new, an error is never silent, and nothing torn is left."""
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+import oracle
+from support import assert_same, open_ours, peak_memory
+from writing import arrays, chunks_of, copy, created, document, driver, files_of, shards, source
+
+ROUNDS = 20
+HEAD = "import sys\nimport numpy as np\nfrom osgeo import gdal\ngdal.UseExceptions()\npath = sys.argv[1]\n"
+COPY = HEAD + """
+source = gdal.GetDriverByName("MEM").Create("", 1500, 1500, 1, gdal.GDT_UInt16)
+source.GetRasterBand(1).WriteArray(np.random.default_rng(1).integers(1, 999, (1500, 1500)).astype("uint16"))
+print("ready", flush=True)
+gdal.GetDriverByName("ShardedZarr").CreateCopy(path, source, options=["CHUNK_SHAPE=64", "SHARD_SHAPE=256", "ARRAY_NAME=v"])
+"""
+UPDATE = HEAD + """
+d = gdal.Open(path, gdal.GA_Update)
+b = d.GetRasterBand(1)
+print("ready", flush=True)
+for value in range(2, 1000):
+    b.Fill(value)
+    d.SetMetadataItem("value", str(value))
+    d.FlushCache()
+"""
+
+
+def killed(code, path, longest):
+    """Runs a writer and kills it at some moment."""
+    with subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE) as writer:
+        assert writer.stdout.readline() == b"ready\n"
+        time.sleep(longest)
+        writer.send_signal(signal.SIGKILL)
+
+
+def leftovers(path):
+    return [name for name in files_of(path) if name.endswith(".tmp")]
+
+
+def test_a_copy_that_is_killed_leaves_no_store_or_a_right_one(tmp_path):
+    expected = np.random.default_rng(1).integers(1, 999, (1500, 1500)).astype("uint16")
+    moments, opened = random.Random(7), 0
+    for number in range(ROUNDS):
+        path = tmp_path / ("%d.zarr" % number)
+        killed(COPY, path, moments.uniform(0, 0.5))
+        for name in arrays(path) if path.exists() else []:
+            for key, data in shards(path, name).items():
+                if not key.endswith(".tmp"):
+                    chunks_of(document(path, name), data)  # the index is there and its checksum is right
+        if (path / "zarr.json").exists():
+            opened += 1
+            assert_same(open_ours(str(path)).ReadAsArray(), expected)
+            assert_same(oracle.read(path / "v")[1], expected)
+        else:  # not a store: in the way of nobody
+            with pytest.raises(RuntimeError):
+                gdal.Open(str(path))
+    assert opened < ROUNDS
+
+
+def test_every_shard_is_its_old_or_its_new_self_after_a_kill(tmp_path):
+    moments = random.Random(8)
+    path = created(tmp_path / "a.zarr", np.ones((1, 512, 512), "uint16"), CHUNK_SHAPE=32, SHARD_SHAPE=128, ARRAY_NAME="v")
+    for _ in range(ROUNDS):
+        killed(UPDATE, path, moments.uniform(0.01, 0.4))
+        meta, array = oracle.read(os.path.join(path, "v"))
+        for y in range(0, 512, 128):
+            for x in range(0, 512, 128):
+                shard = array[y:y + 128, x:x + 128]
+                assert shard.min() == shard.max() > 0
+        dataset = open_ours(path)
+        assert_same(dataset.ReadAsArray(), array)
+        assert dataset.GetMetadataItem("value") is None or 1 < int(dataset.GetMetadataItem("value")) < 1000
+    dataset = gdal.Open(path, gdal.GA_Update)  # and it can be written to as ever
+    dataset.GetRasterBand(1).Fill(5)
+    dataset = None
+    assert (oracle.read(os.path.join(path, "v"))[1] == 5).all()
+
+
+# --------------------------------------------------------------------------------------------------------------- full disk
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 2 MB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(place)], capture_output=True).returncode:
+        pytest.skip("mounting a tmpfs is not allowed here")
+    yield place
+    subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+def noise(size, seed=1):
+    return np.random.default_rng(seed).integers(1, 60000, (size, size)).astype("uint16")
+
+
+def test_a_copy_to_a_full_disk_is_an_error_and_leaves_nothing(small_disk):
+    for options in (["SHARD_SHAPE=256"], ["SHARD_SHAPE=2048"], ["SHARD_SHAPE=256", "OVERVIEWS=NONE"]):
+        with pytest.raises(RuntimeError):
+            driver().CreateCopy(str(small_disk / "a.zarr"), source(noise(1500)), options=["CHUNK_SHAPE=64"] + options)
+        assert os.listdir(small_disk) == []
+
+
+def test_a_disk_that_is_full_when_the_overviews_come_is_an_error_and_leaves_nothing(small_disk):
+    with pytest.raises(RuntimeError):
+        driver().CreateCopy(str(small_disk / "a.zarr"), source(noise(950)), options=["CHUNK_SHAPE=64", "SHARD_SHAPE=256"])
+    assert os.listdir(small_disk) == []
+
+
+def test_the_disk_that_fills_up_during_an_update_is_an_error_and_every_chunk_is_old_or_new(small_disk):
+    path, old, new = str(small_disk / "a.zarr"), np.full((1024, 1024), 3, "uint16"), noise(1024, 2)
+    copy(path, source(old), CHUNK_SHAPE=64, SHARD_SHAPE=256, ARRAY_NAME="v")
+    dataset = gdal.Open(path, gdal.GA_Update)
+
+    def write():
+        dataset.GetRasterBand(1).WriteArray(new)
+        dataset.FlushCache()
+    with pytest.raises(RuntimeError):
+        write()
+    with contextlib.suppress(RuntimeError):
+        dataset = None
+    array = oracle.read(os.path.join(path, "v"))[1]
+    for y in range(0, 1024, 64):
+        for x in range(0, 1024, 64):
+            part = (slice(y, y + 64), slice(x, x + 64))
+            assert (array[part] == old[part]).all() or (array[part] == new[part]).all()
+    assert not leftovers(path)
+
+
+def test_flushing_to_a_full_disk_fails(small_disk):
+    path = str(small_disk / "a.zarr")
+    dataset = driver().Create(path, 1024, 1024, 1, gdal.GDT_UInt16, options=["CHUNK_SHAPE=64", "SHARD_SHAPE=256"])
+    with contextlib.suppress(OSError), open(small_disk / "filler", "wb", buffering=0) as file:
+        while file.write(b"\0" * 4096):
+            pass
+
+    def write():
+        dataset.GetRasterBand(1).WriteArray(noise(1024))
+        dataset.FlushCache()
+    with pytest.raises(RuntimeError):
+        write()
+    os.remove(small_disk / "filler")
+    with contextlib.suppress(RuntimeError):
+        dataset = None
+    assert not leftovers(path)
+
+
+# ------------------------------------------------------------------------------------------------------------------ memory
+
+needs_real_memory = pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="ASan takes memory of its own")
+
+CREATE = """
+vrt = "<VRTDataset rasterXSize='%s' rasterYSize='%s'><VRTRasterBand dataType='%s' band='1'/></VRTDataset>" % (sys.argv[2], sys.argv[2], sys.argv[3])
+source = gdal.Open(sys.argv[4] if len(sys.argv) > 4 else vrt)
+gdal.GetDriverByName("ShardedZarr").CreateCopy(sys.argv[1], source, options=["SHARD_SHAPE=" + sys.argv[2], "OVERVIEWS=NONE"])
+"""
+
+
+@needs_real_memory
+def test_memory_does_not_depend_on_the_shard(tmp_path):
+    """A raster of 128 MB into one shard."""
+    tiff = gdal.GetDriverByName("GTiff").Create(str(tmp_path / "a.tif"), 8192, 8192, 1, gdal.GDT_UInt16)
+    for row in range(0, 8192, 512):
+        tiff.GetRasterBand(1).WriteArray(np.random.default_rng(row).integers(0, 4000, (512, 8192)).astype("uint16"), 0, row)
+    checksum = tiff.GetRasterBand(1).Checksum()
+    tiff = None
+    _, megabytes = peak_memory(CREATE, tmp_path / "a.zarr", 8192, "UInt16", tmp_path / "a.tif", GDAL_CACHEMAX="16")
+    assert megabytes < 130
+    assert open_ours(str(tmp_path / "a.zarr")).GetRasterBand(1).Checksum() == checksum
+
+
+@needs_real_memory
+def test_a_very_large_sparse_shard(tmp_path):
+    """4 GB of nothing but fill, in one shard."""
+    _, megabytes = peak_memory(CREATE, tmp_path / "a.zarr", 65536, "Byte", GDAL_CACHEMAX="16")
+    assert megabytes < 250
+    assert not shards(tmp_path / "a.zarr", "a")

@@ -1,0 +1,248 @@
+"""GA_Update: a store that is there, ours or another's, is changed where it was asked for and nowhere else."""
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from osgeo import gdal, osr
+
+import oracle
+from stores import (BIG, CRC32C, GZIP, array_meta, group_meta, random_store, random_values, sharding, spatial_proj, transpose,
+                    write_coordinate)
+from support import (as_raster, assert_same, error_of, geotransform, name_of, need_codecs, open_array, open_ours, raster_dtype,
+                     random_window, read_all, same_crs)
+from writing import UTM, check_consolidated, chunks_of, copy, created, document, only_array, shards, source
+
+
+def update(path, array=None):
+    return gdal.OpenEx(name_of(path, array), gdal.OF_RASTER | gdal.OF_UPDATE)
+
+
+def srs_of(code):
+    srs = osr.SpatialReference()
+    srs.ImportFromEPSG(code)
+    return srs
+
+
+def stat(path):
+    """{file: (mtime in ns, inode)}: what is rewritten changes."""
+    found = {}
+    for folder, _, names in os.walk(str(path)):
+        for name in names:
+            info = os.stat(os.path.join(folder, name))
+            found[os.path.relpath(os.path.join(folder, name), str(path))] = (info.st_mtime_ns, info.st_ino)
+    return found
+
+
+# --------------------------------------------------------------------------------------------------------- pixels of others
+
+STORES = {
+    "sharded": array_meta((40, 50), shard=[16, 32], codecs=[sharding((8, 8))]),
+    "unsharded": array_meta((40, 50), shard=[16, 32], codecs=[BIG, GZIP]),
+    "big endian": array_meta((40, 50), shard=[16, 32], codecs=[sharding((8, 8), BIG, index=(BIG, CRC32C))]),
+    "index at start": array_meta((40, 50), shard=[16, 32], codecs=[sharding((8, 8), BIG, GZIP, location="start")]),
+    "no index checksum": array_meta((40, 50), shard=[16, 32], codecs=[sharding((8, 8), BIG, index=(BIG,))]),
+    "nested": array_meta((40, 50), shard=[32, 32], codecs=[sharding((16, 16), sharding((8, 4), BIG, CRC32C), GZIP)]),
+    "nested twice": array_meta((40, 50), shard=[32, 32], codecs=[sharding((16, 16), sharding((8, 8), sharding((4, 4), BIG), location="start"))]),
+    "outer codecs": array_meta((40, 50), shard=[16, 32], codecs=[sharding((8, 8), BIG), GZIP, CRC32C]),
+    "transposed inside": array_meta((40, 50), shard=[16, 32], codecs=[sharding((8, 4), transpose(1, 0), BIG)]),
+    "transposed outside": array_meta((40, 50), shard=[16, 32], codecs=[transpose(1, 0), sharding((8, 4), BIG)]),
+    "three dimensions": array_meta((4, 40, 50), shard=[4, 16, 32], codecs=[sharding((2, 8, 8), BIG)]),
+    "keys v2": array_meta((40, 50), shard=[16, 32], codecs=[sharding((8, 8), BIG)], chunk_key_encoding={"name": "v2", "configuration": {"separator": "."}}),
+    "fill 7": array_meta((40, 50), shard=[16, 32], codecs=[sharding((8, 8), BIG)], fill_value=7),
+}
+
+
+@pytest.mark.parametrize("kind", STORES)
+@pytest.mark.parametrize("order", ["c", "random"])
+def test_a_store_of_any_codecs_is_changed_by_windows(tmp_path, kind, order):
+    meta, rng = STORES[kind], np.random.default_rng(7)
+    array = random_values(rng, "uint16", meta["shape"])
+    array[..., 16:32, :30] = meta["fill_value"]
+    path = oracle.write(tmp_path / "a.zarr", meta, array, oracle.Layout(order=order, gap=3, share=True, seed=5))
+    bands = array.reshape((-1,) + array.shape[-2:])
+    for _ in range(3):
+        dataset = update(path)
+        for _ in range(4):
+            band, (x, y, w, h) = int(rng.integers(len(bands))), random_window(rng, 50, 40)
+            part = random_values(rng, "uint16", (h, w))
+            dataset.GetRasterBand(band + 1).WriteArray(part, x, y)
+            bands[band, y:y + h, x:x + w] = part
+        assert_same(read_all(dataset), bands)
+        dataset = None
+        assert_same(oracle.read(path)[1], array)
+        assert_same(read_all(open_array(path)), bands)
+    assert document(path) == meta
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_random_store_is_changed_by_windows(tmp_path, seed):
+    meta, array, layout = random_store(seed)
+    need_codecs(meta)
+    path, rng = oracle.write(tmp_path / "a.zarr", meta, array, layout), np.random.default_rng(seed)
+    expected = as_raster(array, meta["data_type"])
+    if raster_dtype(meta["data_type"]) != oracle.dtype_of(meta["data_type"]):
+        pytest.skip("this GDAL has no such type")
+    dataset = update(path)
+    for _ in range(4):
+        band, (x, y, w, h) = int(rng.integers(len(expected))), random_window(rng, expected.shape[2], expected.shape[1])
+        part = as_raster(random_values(rng, meta["data_type"], (h, w)), meta["data_type"])[0]
+        dataset.GetRasterBand(band + 1).WriteArray(part, x, y)
+        expected[band, y:y + h, x:x + w] = part
+    dataset = None
+    _, again = oracle.read(path)
+    assert_same(as_raster(again, meta["data_type"]), expected)
+    assert_same(read_all(open_array(path)), expected)
+
+
+# -------------------------------------------------------------------------------------------------- only what is touched
+
+@pytest.fixture
+def scene(tmp_path):
+    """16 shards of 16 chunks, all different."""
+    array = np.random.default_rng(3).integers(1, 60000, (1, 128, 128)).astype("uint16")
+    path = created(tmp_path / "a.zarr", array, CHUNK_SHAPE=8, SHARD_SHAPE=32, ARRAY_NAME="v")
+    return path, array[0]
+
+
+def test_only_touched_shards_are_rewritten_and_neighbours_keep_their_bytes(scene):
+    path, array = scene
+    before, files = shards(path, "v"), stat(path)
+    dataset = update(path)
+    dataset.GetRasterBand(1).WriteArray(np.full((4, 4), 5, "uint16"), 34, 66)  # in chunk (0, 0) of shard (2, 1)
+    dataset = None
+    after = shards(path, "v")
+    assert {name for name, value in stat(path).items() if files.get(name) != value} == {"v/c/2/1"} and after.keys() == before.keys()
+    meta = document(path, "v")
+    old, new = chunks_of(meta, before["c/2/1"]), chunks_of(meta, after["c/2/1"])
+    assert {cell for cell in old if old[cell] != new[cell]} == {(0, 0)} and old.keys() == new.keys()
+    array[66:70, 34:38] = 5
+    assert_same(only_array(path)[2], array)
+
+
+def test_reading_in_update_mode_changes_nothing(scene):
+    path, array = scene
+    files = stat(path)
+    dataset = update(path)
+    assert_same(dataset.ReadAsArray(), array)
+    dataset.FlushCache()
+    dataset = None
+    assert stat(path) == files
+
+
+def test_a_garbled_shard_is_an_error_and_not_overwritten(scene):
+    path, _ = scene
+    name = os.path.join(path, "v", "c", "2", "1")
+    with open(name, "r+b") as file:
+        file.seek(-3, os.SEEK_END)
+        file.write(b"xyz")
+    broken = open(name, "rb").read()
+    dataset = update(path)
+
+    def write():
+        dataset.GetRasterBand(1).WriteRaster(34, 66, 1, 1, b"\5\0")
+        dataset.FlushCache()
+    assert "c/2/1" in error_of(write)
+    dataset = None
+    assert open(name, "rb").read() == broken
+
+
+def test_two_processes_write_different_shards_of_one_array(scene):
+    path, array = scene
+    code = ("import sys\nimport numpy as np\nfrom osgeo import gdal\ngdal.UseExceptions()\npath, first, name = sys.argv[1], int(sys.argv[2]), sys.argv[3]\n"
+            "for turn in range(15):\n    d = gdal.Open(path, gdal.GA_Update)\n    b = d.GetRasterBand(1)\n"
+            "    for row in range(4):\n        for column in range(first, 4, 2):\n"
+            "            b.WriteArray(np.full((20, 20), 1000 * first + turn, 'uint16'), column * 32 + 5, row * 32 + 5)\n"
+            "    d = None\n")
+    running = [subprocess.Popen([sys.executable, "-c", code, path, str(i), "writer%d" % i]) for i in (0, 1)]
+    assert [process.wait() for process in running] == [0, 0]
+    for row in range(4):
+        for column in range(4):
+            array[row * 32 + 5:row * 32 + 25, column * 32 + 5:column * 32 + 25] = 1000 * (column % 2) + 14
+    assert_same(only_array(path)[2], array)
+    assert len(shards(path, "v")) == 16
+
+
+# ----------------------------------------------------------------------------------------------------- what is known of it
+
+def test_place_and_metadata_are_updated_for_everyone(tmp_path):
+    path, array = str(tmp_path / "a.zarr"), random_values(np.random.default_rng(4), "int16", (2, 70, 101))
+    copy(path, source(array, UTM, "EPSG:32633", -1), CHUNK_SHAPE=16, OVERVIEWS="2,4", ARRAY_NAME="v")
+    pixels = {name: value for name, value in stat(path).items() if name.startswith(("v/c", "ovr_2x/v/c"))}
+    dataset, moved = gdal.Open(path, gdal.GA_Update), (10, 0.5, 0, 50, 0, -0.25)
+    dataset.SetGeoTransform(moved)
+    dataset.SetSpatialRef(srs_of(4326))
+    dataset.SetMetadata({"AUTHOR": "me"})
+    for number in (1, 2):
+        band = dataset.GetRasterBand(number)
+        band.SetNoDataValue(-5)
+        band.SetDescription("d%d" % number)
+        band.SetOffset(number * 1.5)
+    dataset = None
+    again = open_ours(path)
+    assert again.GetGeoTransform() == pytest.approx(moved) and same_crs(again, "EPSG:4326") and again.GetMetadata()["AUTHOR"] == "me"
+    for number in (1, 2):
+        for band in (again.GetRasterBand(number), again.GetRasterBand(number).GetOverview(1)):
+            assert (band.GetNoDataValue(), band.GetOffset()) == (-5, number * 1.5)
+    assert again.GetRasterBand(2).GetDescription() == "d2" and again.GetRasterBand(1).GetOverviewCount() == 2
+    assert_same(read_all(again), array)
+    check_consolidated(path)
+    assert {name: value for name, value in stat(path).items() if name in pixels} == pixels
+    texts = json.dumps([document(path), document(path, "v"), document(path, "spatial_ref")])
+    assert "32633" not in texts and "500000" not in texts
+    assert oracle.read(tmp_path / "a.zarr" / "x")[1][:2] == pytest.approx([10.25, 10.75])
+    assert oracle.read(tmp_path / "a.zarr" / "ovr_2x" / "y")[1][0] == pytest.approx(50 - 0.25 * 70 / 35 / 2)
+
+
+def test_what_is_removed_is_gone_for_everyone(tmp_path):
+    path = str(tmp_path / "a.zarr")
+    before = source(np.ones((30, 40), "uint8"), UTM, "EPSG:32633", 9)
+    before.SetMetadata({"a": "1", "b": "2"})
+    copy(path, before)
+    dataset = gdal.Open(path, gdal.GA_Update)
+    dataset.GetRasterBand(1).DeleteNoDataValue()
+    dataset.SetMetadataItem("a", None)
+    dataset.SetSpatialRef(None)
+    dataset = None
+    again = open_ours(path)
+    assert again.GetRasterBand(1).GetNoDataValue() is None and "a" not in again.GetMetadata() and again.GetMetadata()["b"] == "2"
+    assert again.GetSpatialRef() is None and again.GetGeoTransform() == UTM
+    check_consolidated(path)
+    assert "_FillValue" not in only_array(path)[1]["attributes"]
+
+
+def test_attributes_of_others_keep_their_form(tmp_path):
+    odd = {"number": 1.50, "big": 12345678901234567890, "list": [1, {"deep": None}], "long_name": "theirs", **spatial_proj([1, 0, 5, 0, -1, 9], "EPSG:32633")}
+    array = random_values(np.random.default_rng(4), "uint16", (20, 30))
+    path = oracle.write(tmp_path / "a.zarr", group_meta({"title": "t", "nested": {"x": [1.0, 2]}}))
+    oracle.write(path + "/v", array_meta((20, 30), dimension_names=["y", "x"], attributes=odd, storage_transformers=[]), array)
+    write_coordinate(path, "x", np.arange(30) + 5.5)
+    write_coordinate(path, "y", 8.5 - np.arange(20))
+    oracle.consolidate(path)
+    dataset = gdal.Open(path, gdal.GA_Update)
+    dataset.SetMetadataItem("mine", "yes")
+    dataset.GetRasterBand(1).SetScale(2)
+    dataset.SetGeoTransform([100, 2, 0, 200, 0, -2])
+    dataset = None
+    after, root = document(path, "v"), document(path)
+    assert {k: after["attributes"][k] for k in ("number", "big", "list", "long_name", "proj:code")} == {k: odd[k] for k in ("number", "big", "list", "long_name", "proj:code")}
+    assert root["attributes"]["nested"] == {"x": [1.0, 2]} and after["storage_transformers"] == []
+    assert after["attributes"]["spatial:transform"] == [2, 0, 100, 0, -2, 200] and after["attributes"]["scale_factor"] == 2
+    assert oracle.read(path + "/x")[1][0] == 101 and oracle.read(path + "/y")[1][0] == 199
+    check_consolidated(path)
+    again = open_ours(path)
+    assert geotransform(again) == (100, 2, 0, 200, 0, -2) and again.GetMetadataItem("mine") == "yes"
+    assert_same(again.ReadAsArray(), array)
+
+
+def test_statistics_in_update_mode_go_to_the_store(scene):
+    path, array = scene
+    dataset = gdal.Open(path, gdal.GA_Update)
+    dataset.GetRasterBand(1).ComputeStatistics(False)
+    dataset = None
+    again = open_ours(path)
+    found = again.GetRasterBand(1).GetMetadata()
+    assert float(found["STATISTICS_MAXIMUM"]) == array.max()
+    assert not os.path.exists(path + ".aux.xml") and not os.path.exists(path + "/zarr.json.aux.xml")

@@ -1,0 +1,261 @@
+"""GDAL's programs, and what they do with files: copy, delete, rename, append, archives, memory, object stores, progress and cancel."""
+import glob
+import os
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+import oracle
+from stores import random_values
+from support import assert_same, error_of, geotransform, need, open_array, open_ours, read_all, same_crs, subdatasets
+from objectstore import ObjectStore
+from writing import UTM, arrays, check_consolidated, copy, created, driver, files_of, only_array, pairs, source
+
+
+def run(*command):
+    """Runs one of GDAL's programs, which must print no error."""
+    program = str(command[0])
+    need(program, shutil.which(program))
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": ""})
+    assert done.returncode == 0 and "ERROR" not in done.stderr, done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def tiff(tmp_path):
+    array = np.random.default_rng(5).integers(1, 5000, (3, 90, 120)).astype("uint16")
+    gdal.Translate(str(tmp_path / "in.tif"), source(array, UTM, "EPSG:32633", 7), format="GTiff")
+    return str(tmp_path / "in.tif"), array
+
+
+def same_as_tiff(tmp_path, arguments, tiff):
+    """gdal_translate with these arguments gives the same in both formats."""
+    run("gdal_translate", "-q", *arguments, tiff, tmp_path / "out.tif")
+    run("gdal_translate", "-q", "-of", "ShardedZarr", *arguments, tiff, tmp_path / "out.zarr")
+    ours, theirs = open_ours(str(tmp_path / "out.zarr")), gdal.Open(str(tmp_path / "out.tif"))
+    assert_same(read_all(ours), read_all(theirs))
+    assert ours.GetGeoTransform() == pytest.approx(theirs.GetGeoTransform()) and same_crs(ours, theirs.GetProjection())
+    assert ours.GetRasterBand(1).GetNoDataValue() == theirs.GetRasterBand(1).GetNoDataValue()
+    assert_same(only_array(tmp_path / "out.zarr")[2].reshape(read_all(theirs).shape), read_all(theirs))
+
+
+@pytest.mark.parametrize("arguments", [[], ["-srcwin", 10, 20, 50, 40], ["-b", 3, "-b", 1], ["-outsize", "50%", "50%"], ["-outsize", 240, 180, "-r", "bilinear"],
+                                       ["-scale", 0, 5000, 0, 255, "-ot", "Byte"], ["-b", 2, "-a_nodata", 0], ["-ot", "Float32", "-unscale"],
+                                       ["-b", 1]], ids=str)
+def test_translate(tmp_path, tiff, arguments):
+    same_as_tiff(tmp_path, arguments, tiff[0])
+
+
+def test_warp_into_a_new_and_into_an_existing_store(tmp_path, tiff):
+    warp = ["-q", "-t_srs", "EPSG:32633", "-r", "near", "-te", 500000, 4998800, 501400, 5000200, "-tr", 10, 10]
+    run("gdalwarp", *warp, tiff[0], tmp_path / "out.tif")
+    run("gdalwarp", *warp, "-of", "ShardedZarr", "-co", "CHUNK_SHAPE=16", tiff[0], tmp_path / "out.zarr")
+    expected = gdal.Open(str(tmp_path / "out.tif"))
+    found = open_ours(str(tmp_path / "out.zarr"))
+    assert_same(read_all(found), read_all(expected))
+    assert found.GetGeoTransform() == expected.GetGeoTransform() and same_crs(found, "EPSG:32633")
+    assert found.GetRasterBand(1).GetNoDataValue() == 7
+    found = None
+    other = source(np.full((3, 10, 10), 77, "uint16"), (500500, 10, 0, 4999500, 0, -10), "EPSG:32633")
+    gdal.Translate(str(tmp_path / "other.tif"), other)
+    for target in ("out.tif", "out.zarr"):
+        run("gdalwarp", "-q", tmp_path / "other.tif", tmp_path / target)
+    pixels = read_all(open_ours(str(tmp_path / "out.zarr")))
+    assert_same(pixels, read_all(gdal.Open(str(tmp_path / "out.tif"))))
+    assert (pixels == 77).sum() >= 300
+    run("gdalwarp", "-q", "-of", "ShardedZarr", "-t_srs", "EPSG:4326", tiff[0], tmp_path / "geo.zarr")
+    assert same_crs(open_ours(str(tmp_path / "geo.zarr")), "EPSG:4326")
+
+
+def test_calc_edit_addo_buildvrt_manage(tmp_path, tiff):
+    path, array = str(tmp_path / "a.zarr"), tiff[1]
+    run("gdal_translate", "-q", "-of", "ShardedZarr", "-co", "CHUNK_SHAPE=16", "-co", "OVERVIEWS=NONE", tiff[0], path)
+    run("gdaladdo", "-q", "-r", "nearest", path, 2, 4)
+    dataset = open_ours(path)
+    assert [dataset.GetRasterBand(3).GetOverview(i).XSize for i in range(2)] == [60, 30]
+    dataset = None
+    run("gdaladdo", "-q", "-clean", path)
+    assert not [name for name in arrays(path) if "ovr_" in name]
+    run("gdal_edit.py", "-a_srs", "EPSG:3857", "-a_ullr", 0, 90, 120, 0, "-mo", "KEY=value", "-a_nodata", 9, path)
+    dataset = open_ours(path)
+    assert geotransform(dataset) == (0, 1, 0, 90, 0, -1) and same_crs(dataset, "EPSG:3857") and dataset.GetMetadataItem("KEY") == "value"
+    assert dataset.GetRasterBand(2).GetNoDataValue() == 9
+    run("gdalbuildvrt", "-q", tmp_path / "a.vrt", path)
+    assert_same(read_all(gdal.Open(str(tmp_path / "a.vrt"))), array)
+    run("gdal_calc.py", "--quiet", "--calc=A+1", "--format=ShardedZarr", "-A", path, "--A_band=2", "--outfile=%s" % (tmp_path / "b.zarr"))
+    valid = array[1] != 9
+    assert_same(open_ours(str(tmp_path / "b.zarr")).ReadAsArray()[valid], array[1][valid] + np.uint16(1))
+    assert "ShardedZarr" in run("gdalmanage", "identify", path)
+    run("gdalmanage", "copy", path, tmp_path / "c.zarr")
+    assert_same(read_all(open_ours(str(tmp_path / "c.zarr"))), array)
+    run("gdalmanage", "rename", tmp_path / "c.zarr", tmp_path / "d.zarr")
+    assert not os.path.exists(tmp_path / "c.zarr") and files_of(path) == files_of(tmp_path / "d.zarr")
+    run("gdalmanage", "delete", tmp_path / "d.zarr")
+    assert not os.path.exists(tmp_path / "d.zarr") and os.path.exists(path)
+
+
+# ------------------------------------------------------------------------------------------------------------------- files
+
+def test_what_is_no_store_is_never_touched(tmp_path):
+    folder = tmp_path / "photos"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "sub" / "a.txt").write_text("precious")
+    (tmp_path / "file.zarr").write_text("a file")
+    pixels = source(np.ones((20, 30), "uint8"))
+    for place in (folder, tmp_path / "file.zarr"):
+        error_of(driver().CreateCopy, str(place), pixels)
+        error_of(driver().Create, str(place), 10, 10, 1)
+        error_of(driver().Delete, str(place))
+        error_of(driver().Rename, str(tmp_path / "new"), str(place))
+        created(tmp_path / "ok.zarr", np.ones((1, 20, 30), "uint8"))
+        error_of(driver().Rename, str(place), str(tmp_path / "ok.zarr"))
+        error_of(driver().CopyFiles, str(place), str(tmp_path / "ok.zarr"))
+    assert (folder / "sub" / "a.txt").read_text() == "precious" and (tmp_path / "file.zarr").read_text() == "a file"
+    assert open_ours(str(tmp_path / "ok.zarr")).ReadAsArray().all() and not os.path.exists(tmp_path / "new")
+
+
+def test_an_empty_directory_is_a_place_for_a_store(tmp_path):
+    (tmp_path / "a.zarr").mkdir()
+    assert copy(tmp_path / "a.zarr", source(np.ones((20, 30), "uint8"))).ReadAsArray().all()
+
+
+def test_a_raster_is_appended_as_a_group_of_its_own(tmp_path):
+    first, second = random_values(np.random.default_rng(1), "uint8", (2, 40, 50)), random_values(np.random.default_rng(2), "float32", (1, 30, 20))
+    path = str(tmp_path / "a.zarr")
+    copy(path, source(first, UTM, "EPSG:32633"), ARRAY_NAME="one", CHUNK_SHAPE=8)
+    before = {name: (tmp_path / "a.zarr" / name).read_bytes() for name in files_of(path) if name != "zarr.json"}
+    append = pairs(dict(APPEND_SUBDATASET="YES", ARRAY_NAME="two", CHUNK_SHAPE=8, OVERVIEWS="2"))
+    made = driver().CreateCopy(path, source(second, (0, 1, 0, 0, 0, -1), "EPSG:3857"), options=append)
+    del made
+    found = subdatasets(open_ours(path))
+    assert len(found) == 2
+    for name, pixels, code in (("one", first, "EPSG:32633"), ("two", second, "EPSG:3857")):
+        key, = [key for key in found if key.split("/")[-1] == name]
+        dataset = open_array(path, key)
+        assert_same(read_all(dataset), pixels)
+        assert same_crs(dataset, code) and dataset.GetRasterBand(1).GetOverviewCount() == (name == "two")
+    assert {name: (tmp_path / "a.zarr" / name).read_bytes() for name in before} == before
+    check_consolidated(path)
+    assert "two" in error_of(driver().CreateCopy, path, source(second), options=append)
+    check_consolidated(path)
+
+
+def test_appending_that_is_cancelled_leaves_the_store_as_it_was(tmp_path):
+    path = str(tmp_path / "a.zarr")
+    copy(path, source(np.ones((40, 50), "uint8")), ARRAY_NAME="one")
+    append = pairs(dict(APPEND_SUBDATASET="YES", ARRAY_NAME="two", CHUNK_SHAPE=8, OVERVIEWS="2,4"))
+    for stop in (0.1, 0.8, 0.99):
+        with pytest.raises(RuntimeError):
+            driver().CreateCopy(path, source(np.ones((40, 50), "uint8")), options=append, callback=lambda done, *_: int(done < stop))
+        check_consolidated(path)
+        assert list(arrays(path)) == ["one"] and open_ours(path).ReadAsArray().all()
+    assert error_of(driver().CreateCopy, str(tmp_path / "no.zarr"), source(np.ones((4, 5), "uint8")), options=append)
+    assert not os.path.exists(tmp_path / "no.zarr")
+
+
+@pytest.mark.parametrize("stop", [0.0, 0.3, 0.6, 0.8, 0.95])
+def test_a_copy_that_is_cancelled_leaves_nothing(tmp_path, stop):
+    seen = []
+
+    def progress(done, text, data):
+        seen.append(done)
+        return int(done < stop)
+    array = np.random.default_rng(1).integers(0, 255, (3, 200, 200)).astype("uint8")
+    with pytest.raises(RuntimeError):
+        driver().CreateCopy(str(tmp_path / "a.zarr"), source(array), options=["CHUNK_SHAPE=16", "SHARD_SHAPE=32"], callback=progress)
+    assert not os.path.exists(tmp_path / "a.zarr") and glob.glob(str(tmp_path / "*")) == []
+    assert seen == sorted(seen)
+
+
+def test_progress_ends_at_one(tmp_path):
+    seen = []
+    driver().CreateCopy(str(tmp_path / "a.zarr"), source(np.ones((2, 100, 100), "uint8")), options=["CHUNK_SHAPE=16"],
+                        callback=lambda done, *_: seen.append(done) or 1)
+    assert seen == sorted(seen) and seen[-1] == 1 and len(seen) > 3
+
+
+# ------------------------------------------------------------------------------------------------------------ other places
+
+def test_a_store_in_memory(tmp_path):
+    array = random_values(np.random.default_rng(1), "int16", (2, 70, 101))
+    try:
+        assert_same(copy("/vsimem/sz/a.zarr", source(array), CHUNK_SHAPE=16, OVERVIEWS="2").ReadAsArray(), array)
+        dataset = gdal.Open("/vsimem/sz/a.zarr", gdal.GA_Update)
+        dataset.GetRasterBand(1).WriteArray(array[1], 0, 0)
+        dataset = None
+        assert_same(open_ours("/vsimem/sz/a.zarr").ReadAsArray(), array[[1, 1]])
+        driver().Rename("/vsimem/sz/b.zarr", "/vsimem/sz/a.zarr")
+        driver().CopyFiles("/vsimem/sz/c.zarr", "/vsimem/sz/b.zarr")
+        driver().Delete("/vsimem/sz/b.zarr")
+        assert gdal.VSIStatL("/vsimem/sz/b.zarr") is None
+        assert_same(open_ours("/vsimem/sz/c.zarr").ReadAsArray(), array[[1, 1]])
+    finally:
+        gdal.RmdirRecursive("/vsimem/sz")
+
+
+def test_a_zipped_store_in_one_go(tmp_path):
+    array = random_values(np.random.default_rng(1), "int16", (2, 70, 101))
+    name = "/vsizip/%s" % (tmp_path / "scene.zarr.zip")
+    made = driver().CreateCopy(name, source(array, UTM, "EPSG:32633"), options=["CHUNK_SHAPE=16", "OVERVIEWS=2"])
+    del made
+    dataset = open_ours(name)
+    assert_same(dataset.ReadAsArray(), array)
+    assert dataset.GetRasterBand(1).GetOverviewCount() == 1 and dataset.GetGeoTransform() == UTM
+    shutil.unpack_archive(str(tmp_path / "scene.zarr.zip"), str(tmp_path / "out"), "zip")
+    assert only_array(tmp_path / "out")[0] == "scene"
+    assert_same(only_array(tmp_path / "out")[2], array)
+    (tmp_path / "other.zip").write_bytes(b"precious")
+    error_of(driver().CreateCopy, "/vsizip/%s" % (tmp_path / "other.zip"), source(array))
+    assert (tmp_path / "other.zip").read_bytes() == b"precious"
+    with pytest.raises(RuntimeError):
+        driver().CreateCopy("/vsizip/%s" % (tmp_path / "c.zip"), source(array), callback=lambda done, *_: int(done < 0.5))
+    assert not os.path.exists(tmp_path / "c.zip")
+
+
+@pytest.fixture
+def s3():
+    """A bucket of an object store that knows whole objects alone."""
+    settings = {"AWS_HTTPS": "NO", "AWS_VIRTUAL_HOSTING": "FALSE", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "key", "AWS_REGION": "us-east-1",
+                "GDAL_HTTP_MAX_RETRY": "0"}
+    with ObjectStore() as store:
+        settings["AWS_S3_ENDPOINT"] = store.host
+        for key, value in settings.items():
+            gdal.SetConfigOption(key, value)
+        gdal.VSICurlClearCache()
+        yield store
+        for key in settings:
+            gdal.SetConfigOption(key, None)
+        gdal.VSICurlClearCache()
+
+
+def unloaded(store, folder):
+    oracle.put(folder, {key[len("bucket/"):]: data for key, data in store.objects.items()})
+    return os.path.join(str(folder), "a.zarr")
+
+
+def test_an_object_store_that_uploads_whole_objects(tmp_path, s3):
+    array = random_values(np.random.default_rng(1), "int16", (2, 70, 101))
+    assert_same(copy("/vsis3/bucket/a.zarr", source(array, UTM, "EPSG:32633"), CHUNK_SHAPE=16, SHARD_SHAPE=32, OVERVIEWS="2").ReadAsArray(), array)
+    assert_same(only_array(unloaded(s3, tmp_path / "1"))[2], array)
+    check_consolidated(tmp_path / "1" / "a.zarr")
+    gdal.VSICurlClearCache()
+    s3.log.clear()
+    dataset = gdal.Open("/vsis3/bucket/a.zarr", gdal.GA_Update)
+    dataset.GetRasterBand(1).WriteArray(array[1, :8, :8], 40, 40)
+    dataset = None
+    array[0, 40:48, 40:48] = array[1, :8, :8]
+    uploads = [key for method, key in s3.log if method in ("PUT", "POST")]
+    assert set(uploads) == {"bucket/a.zarr/a/c/0/1/1"}
+    assert_same(only_array(unloaded(s3, tmp_path / "2"))[2], array)
+    assert not [key for key in s3.objects if "tmp" in key]
+
+
+def test_an_upload_that_is_refused_is_an_error(s3):
+    array = random_values(np.random.default_rng(1), "int16", (1, 70, 101))
+    s3.refuse = lambda method, key: method in ("PUT", "POST") and "/c/" in key
+    error_of(driver().CreateCopy, "/vsis3/bucket/a.zarr", source(array), options=["CHUNK_SHAPE=16"])
+    assert "bucket/a.zarr/zarr.json" not in s3.objects
+
