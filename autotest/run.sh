@@ -32,8 +32,9 @@ build() { # BUILD CMAKE-OPTION...: a further build, warnings being errors
 asan_tests() {
     build build-asan -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS=-O1 -DCMAKE_CXX_FLAGS=-O1 -DSHARDEDZARR_SANITIZE=address,undefined &&
         ctest --test-dir build-asan --output-on-failure -j "$(nproc)" &&
-        # Python is not built with ASan, which must then be loaded first, and never frees all that it has.
-        LD_PRELOAD=$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 sh autotest/pytest.sh build-asan build/peers
+        # Python is not built with ASan, which must then be loaded first (and libstdc++, whose exceptions ASan watches), and never
+        # frees all that it has.
+        LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libstdc++.so)" ASAN_OPTIONS=detect_leaks=0 sh autotest/pytest.sh build-asan build/peers
 }
 clang_build() {
     sh autotest/install.sh clang && build build-clang -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++
