@@ -52,8 +52,15 @@ CPLErr ShardedZarrRasterBand::IRasterIO(GDALRWFlag flag, int x, int y, int width
         return flag == GF_Read ? Dataset().ReadWindow(x, y, width, height, data, type, {nBand}, pixelSpace, lineSpace, 0)
                                : Dataset().WriteWindow(x, y, width, height, data, type, {nBand}, pixelSpace, lineSpace, 0);
     }
-    if (flag == GF_Read && Dataset().Prefetch(x, y, width, height, bufWidth, bufHeight, {nBand}, extra) != CE_None)
-        return CE_Failure;
+    auto &ds = Dataset();
+    if (flag == GF_Read && !ds.IsUpdate() && !ds.IsForOverview(x, y, width, height, bufWidth, bufHeight, extra))
+    {
+        CPLErr result = CE_None;
+        if (ds.ReadNearest(x, y, width, height, data, bufWidth, bufHeight, type, {nBand}, pixelSpace, lineSpace, 0, extra, result))
+            return result;
+        if (ds.Prefetch(x, y, width, height, {nBand}) != CE_None)
+            return CE_Failure;
+    }
     return GDALPamRasterBand::IRasterIO(flag, x, y, width, height, data, bufWidth, bufHeight, type, pixelSpace, lineSpace, extra);
 }
 

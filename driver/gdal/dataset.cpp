@@ -125,7 +125,8 @@ std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_p
     const int blockWidth = static_cast<int>(std::min(info.chunk_shape[x], info.shape[x]));
     const int blockHeight = y >= 0 ? static_cast<int>(std::min(info.chunk_shape[y], info.shape[y])) : 1;
     ds->eAccess = access;
-    for (int b = 1; b <= static_cast<int>(bands); b++)
+    // From the last: the first call makes room for all.
+    for (int b = static_cast<int>(bands); b >= 1; b--)
         ds->SetBand(b, new ShardedZarrRasterBand(ds.get(), b, type, blockWidth, blockHeight));
     return ds;
 }
@@ -268,27 +269,79 @@ CPLErr ShardedZarrDataset::IRasterIO(GDALRWFlag flag, int x, int y, int width, i
         return flag == GF_Read ? ReadWindow(x, y, width, height, data, type, list, pixelSpace, lineSpace, bandSpace)
                                : WriteWindow(x, y, width, height, data, type, list, pixelSpace, lineSpace, bandSpace);
     }
-    if (flag == GF_Read && Prefetch(x, y, width, height, bufWidth, bufHeight, std::vector<int>(bands, bands + bandCount), extra) != CE_None)
-        return CE_Failure;
+    const std::vector<int> list(bands, bands + bandCount);
+    if (flag == GF_Read && !IsUpdate() && !IsForOverview(x, y, width, height, bufWidth, bufHeight, extra))
+    {
+        CPLErr result = CE_None;
+        if (ReadNearest(x, y, width, height, data, bufWidth, bufHeight, type, list, pixelSpace, lineSpace, bandSpace, extra, result))
+            return result;
+        if (Prefetch(x, y, width, height, list) != CE_None)
+            return CE_Failure;
+    }
     return GDALPamDataset::IRasterIO(flag, x, y, width, height, data, bufWidth, bufHeight, type, bandCount, bands, pixelSpace,
                                      lineSpace, bandSpace, extra);
 }
 
-CPLErr ShardedZarrDataset::Prefetch(int x, int y, int width, int height, int bufWidth, int bufHeight, const std::vector<int> &bands,
-                                    GDALRasterIOExtraArg *extra)
+bool ShardedZarrDataset::IsForOverview(int x, int y, int width, int height, int bufWidth, int bufHeight, GDALRasterIOExtraArg *extra)
 {
-    if (bands.empty() || IsUpdate())
-        return CE_None;
-    if (!m_isOverview && (bufWidth < width || bufHeight < height))
+    if (m_isOverview || nBands == 0 || (bufWidth >= width && bufHeight >= height))
+        return false;
+    GDALRasterIOExtraArg copy; // the call changes what it is given
+    INIT_RASTERIO_EXTRA_ARG(copy);
+    if (extra != nullptr)
+        copy = *extra;
+    return GDALBandGetBestOverviewLevel2(papoBands[0], x, y, width, height, bufWidth, bufHeight, &copy) >= 0;
+}
+
+/* Windows up to this size are read whole and then thinned out. */
+constexpr uint64_t NEAREST_BYTES = 64 << 20;
+
+/* Source pixel of each buffer pixel, relative to the window, as GDALRasterBand::IRasterIO() computes it. */
+static std::vector<int> nearestPixels(double offset, double step, int count, int first, int size)
+{
+    constexpr double EPS = 1e-10;
+    std::vector<int> pixels(static_cast<size_t>(count));
+    double at = 0.5 * step + offset + EPS;
+    for (auto &pixel : pixels)
     {
-        GDALRasterIOExtraArg copy;
-        INIT_RASTERIO_EXTRA_ARG(copy);
-        if (extra != nullptr)
-            copy = *extra;
-        int ox = x, oy = y, ow = width, oh = height;
-        if (GDALBandGetBestOverviewLevel2(papoBands[bands[0] - 1], ox, oy, ow, oh, bufWidth, bufHeight, &copy) >= 0)
-            return CE_None;
+        pixel = std::max(0, std::min(size - 1, static_cast<int>(at) - first));
+        at += step;
     }
+    return pixels;
+}
+
+bool ShardedZarrDataset::ReadNearest(int x, int y, int width, int height, void *data, int bufWidth, int bufHeight, GDALDataType type,
+                                     const std::vector<int> &bands, GSpacing pixelSpace, GSpacing lineSpace, GSpacing bandSpace,
+                                     GDALRasterIOExtraArg *extra, CPLErr &result)
+{
+    const auto item = static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
+    const uint64_t plane = item * static_cast<uint64_t>(width) * static_cast<uint64_t>(height);
+    if ((extra != nullptr && extra->eResampleAlg != GRIORA_NearestNeighbour) || plane > NEAREST_BYTES / bands.size())
+        return false;
+    const bool exact = extra != nullptr && extra->bFloatingPointWindowValidity;
+    const auto columns = nearestPixels(exact ? extra->dfXOff : x, (exact ? extra->dfXSize : width) / bufWidth, bufWidth, x, width);
+    const auto rows = nearestPixels(exact ? extra->dfYOff : y, (exact ? extra->dfYSize : height) / bufHeight, bufHeight, y, height);
+    std::vector<unsigned char> window(static_cast<size_t>(plane) * bands.size());
+    const auto line = static_cast<GSpacing>(item) * width;
+    result = ReadWindow(x, y, width, height, window.data(), type, bands, static_cast<GSpacing>(item), line, static_cast<GSpacing>(plane));
+    for (size_t b = 0; b < bands.size() && result == CE_None; b++)
+    {
+        for (int row = 0; row < bufHeight; row++)
+        {
+            const unsigned char *from = window.data() + b * plane + static_cast<size_t>(rows[static_cast<size_t>(row)]) * static_cast<size_t>(line);
+            auto to = static_cast<char *>(data) + static_cast<GPtrDiff_t>(bandSpace) * static_cast<GPtrDiff_t>(b) + static_cast<GPtrDiff_t>(lineSpace) * row;
+            for (const int column : columns)
+            {
+                memcpy(to, from + static_cast<size_t>(column) * item, item);
+                to += pixelSpace;
+            }
+        }
+    }
+    return true;
+}
+
+CPLErr ShardedZarrDataset::Prefetch(int x, int y, int width, int height, const std::vector<int> &bands)
+{
     // A resampling kernel looks a little beyond the window.
     constexpr int MARGIN = 16;
     const int left = std::max(0, x - MARGIN), top = std::max(0, y - MARGIN);
@@ -307,7 +360,9 @@ CPLErr ShardedZarrDataset::AdviseRead(int x, int y, int width, int height, int b
     std::vector<int> bands(bandList != nullptr ? std::vector<int>(bandList, bandList + bandCount) : std::vector<int>());
     for (int b = 1; bands.empty() && b <= nBands; b++)
         bands.push_back(b);
-    return Prefetch(x, y, width, height, bufWidth, bufHeight, bands, nullptr);
+    if (IsUpdate() || IsForOverview(x, y, width, height, bufWidth, bufHeight, nullptr))
+        return CE_None;
+    return Prefetch(x, y, width, height, bands);
 }
 
 /* ---- Flushing and closing ---- */

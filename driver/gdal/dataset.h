@@ -101,9 +101,15 @@ class ShardedZarrDataset final : public GDALPamDataset
                                           GSpacing pixelSpace, GSpacing lineSpace, GSpacing bandSpace) const;
     CPLErr ReadWindow(int x, int y, int width, int height, void *data, GDALDataType type, const std::vector<int> &bands,
                       GSpacing pixelSpace, GSpacing lineSpace, GSpacing bandSpace);
-    /* Gets the chunks of a window into the cache for reads that come block by block, unless an overview will answer them. */
-    CPLErr Prefetch(int x, int y, int width, int height, int bufWidth, int bufHeight, const std::vector<int> &bands,
-                    GDALRasterIOExtraArg *extra);
+    /* Whether GDAL will turn to an overview for a read of this size. */
+    bool IsForOverview(int x, int y, int width, int height, int bufWidth, int bufHeight, GDALRasterIOExtraArg *extra);
+    /* Reads a window into a buffer of another size, taking the nearest pixels as GDAL does, as one plan rather than block by block.
+     * False where that is left to GDAL: other resamplings, windows too large to hold. */
+    bool ReadNearest(int x, int y, int width, int height, void *data, int bufWidth, int bufHeight, GDALDataType type,
+                     const std::vector<int> &bands, GSpacing pixelSpace, GSpacing lineSpace, GSpacing bandSpace,
+                     GDALRasterIOExtraArg *extra, CPLErr &result);
+    /* Gets the chunks of a window into the cache for reads that come block by block. */
+    CPLErr Prefetch(int x, int y, int width, int height, const std::vector<int> &bands);
     CPLErr WriteWindow(int x, int y, int width, int height, void *data, GDALDataType type, const std::vector<int> &bands,
                        GSpacing pixelSpace, GSpacing lineSpace, GSpacing bandSpace);
 

@@ -38,6 +38,7 @@ static bool begins_with_mark(const char *string, size_t n)
 /* One token of the text: how long it is, and what is put into it. */
 struct token {
     size_t length;    /* 0: malformed */
+    bool is_space;    /* a run of white space, of which one stays: indentation is half of many documents */
     bool quoted;      /* gets quotes around it */
     bool marked;      /* gets the mark before its first character (behind the quote) */
 };
@@ -55,21 +56,26 @@ static struct token token_at(const char *text, size_t n)
         const size_t end = t.length;
         if (end < n && !is_space(text[end]) && (text[end] == '\0' || strchr(",]}:", text[end]) == NULL))
             t.length = 0;
-    } else if ((unsigned char)text[0] < ' ' && !is_space(text[0])) {
+    } else if (is_space(text[0])) {
+        t.is_space = true;
+        while (t.length < n && is_space(text[t.length]))
+            t.length++;
+    } else if ((unsigned char)text[0] < ' ') {
         t.length = 0;
     }
     return t;
 }
 
-static size_t added_length(struct token t)
+/* How long the token is in the result. */
+static size_t written_length(struct token t)
 {
-    return (t.quoted ? 2 : 0) + (t.marked ? sizeof ZS_JSON_MARK_ESCAPED - 1 : 0);
+    return t.is_space ? 1 : t.length + (t.quoted ? 2 : 0) + (t.marked ? sizeof ZS_JSON_MARK_ESCAPED - 1 : 0);
 }
 
 /* First pass: everything is in order, and how long the result will be. */
 static enum zs_status measure(const char *text, size_t length, size_t *rewritten, struct zs_error *err)
 {
-    size_t depth = 0, values = 0, size = length;
+    size_t depth = 0, values = 0, size = 0;
     for (size_t i = 0; i < length;) {
         const struct token t = token_at(text + i, length - i);
         if (t.length == 0 && text[i] == '"')
@@ -89,7 +95,7 @@ static enum zs_status measure(const char *text, size_t length, size_t *rewritten
         }
         if (values > ZS_JSON_MAX_VALUES)
             return zs_fail(err, ZS_INVALID, "JSON of more than %zu values", ZS_JSON_MAX_VALUES);
-        size += added_length(t);
+        size += written_length(t);
         i += t.length;
     }
     *rewritten = size;
@@ -107,6 +113,11 @@ enum zs_status zs_json_scan(const char *text, size_t length, struct zs_buffer *o
     char *p = (char *)out->data;
     for (size_t i = 0; i < length;) {
         const struct token t = token_at(text + i, length - i);
+        if (t.is_space) {
+            *p++ = ' ';
+            i += t.length;
+            continue;
+        }
         size_t head = 0; /* what stands before the mark */
         if (t.quoted) {
             *p++ = '"';
@@ -134,9 +145,9 @@ size_t zs_json_scan_offset(const char *text, size_t length, size_t rewritten)
     size_t i = 0, to = 0;
     while (i < length) {
         const struct token t = token_at(text + i, length - i);
-        if (to + t.length + added_length(t) > rewritten)
+        if (to + written_length(t) > rewritten)
             break;
-        to += t.length + added_length(t);
+        to += written_length(t);
         i += t.length;
     }
     return i;
