@@ -136,10 +136,11 @@ enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *no
     a->leaf = &a->chain.levels[a->chain.count - 1];
 
     const uint64_t budget = options != NULL && options->cache_bytes != 0 ? options->cache_bytes : DEFAULT_CACHE_BYTES;
-    a->chunks = zs_cache_create(budget, free);
+    a->blobs = zs_blob_pool_create((size_t)a->leaf->decoded_size);
+    a->chunks = zs_cache_create(budget, zs_blob_free);
     a->indexes = zs_cache_create(INDEX_CACHE_BYTES, free);
     a->objects = zs_cache_create(store->is_remote ? OPEN_REMOTE_OBJECTS : OPEN_OBJECTS, object_close);
-    if (a->chunks == NULL || a->indexes == NULL || a->objects == NULL) {
+    if (a->blobs == NULL || a->chunks == NULL || a->indexes == NULL || a->objects == NULL) {
         zs_array_close(a);
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an array's caches");
     }
@@ -175,6 +176,7 @@ void zs_array_close(struct zs_array *a)
         return;
     zs_edits_free(a);
     zs_cache_free(a->chunks);
+    zs_blob_pool_free(a->blobs);
     zs_cache_free(a->indexes);
     zs_cache_free(a->objects);
     zs_chain_clear(&a->chain);

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "array/array.h"
+#include "array/blob.h"
 #include "base/cache.h"
 #include "base/checked.h"
 #include "codec/chain.h"
@@ -22,6 +23,7 @@ struct zs_array {
 
     uint64_t grid[ZS_MAX_LEVELS][ZS_MAX_NDIM]; /* chunks of each level per dimension, over the whole array */
 
+    struct zs_blob_pool *blobs; /* for decoded leaf chunks; outlives the cache that holds them */
     struct zs_cache *chunks;  /* space 0: decoded leaf chunks; space 1 + k: decoded shards of level k (struct zs_blob) */
     struct zs_cache *indexes; /* space k: indexes of level-k shards */
     struct zs_cache *objects; /* space 0: opened shard objects, each counting as one byte */
@@ -34,13 +36,6 @@ struct zs_array {
     /* Set by zs_array_open_path(), which has nobody else to own them. */
     struct zs_hierarchy *own_hierarchy;
     struct zs_store *own_store;
-};
-
-/* A decoded leaf chunk, or a whole shard whose outer bytes codecs were undone. */
-struct zs_blob {
-    size_t size;
-    uint64_t version; /* of a shard: no two loads have the same, so that an index is never used with other bytes than its own */
-    unsigned char data[];
 };
 
 /* Takes the array's lock, alone or together with others who share it; released with pthread_rwlock_unlock(&a->lock). */

@@ -27,7 +27,7 @@ void zs_edits_free(struct zs_array *a)
     size_t at = 0;
     uint64_t key;
     for (struct zs_dirty *d; (d = zs_map_next(&e->dirty, &at, &key)) != NULL; free(d))
-        free(d->blob);
+        zs_blob_free(d->blob);
     at = 0;
     for (struct zs_open_shard *s; (s = zs_map_next(&e->shards, &at, &key)) != NULL; free(s))
         zs_shard_writer_abort(s->writer);

@@ -262,18 +262,17 @@ static enum zs_status blob_get(struct locator *l, int k, uint64_t number, const 
             status = zs_bytes_decode_up_to(level->bytes_codecs, level->bytes_codec_count, scratch, bytes, n, limit, &out, err);
         struct zs_blob *blob = NULL;
         if (status == ZS_OK) {
-            blob = malloc(sizeof *blob + out.size);
+            blob = zs_blob_alloc(NULL, out.size);
             if (blob == NULL)
                 status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu bytes", out.size);
         }
         if (status == ZS_OK) {
             static atomic_uint_least64_t versions;
-            blob->size = out.size;
             blob->version = atomic_fetch_add(&versions, 1);
             memcpy(blob->data, out.data, out.size);
             entry = zs_cache_put(a->chunks, key, blob, sizeof *blob + blob->size);
             if (entry == NULL) {
-                free(blob);
+                zs_blob_free(blob);
                 status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a cache entry");
             }
         }

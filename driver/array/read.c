@@ -124,13 +124,12 @@ static enum zs_status deliver(struct zs_plan *p, struct zs_planned *c, struct zs
         return ZS_OK;
     }
     /* The rest of the chunk is likely to be asked for next. */
-    struct zs_blob *blob = malloc(sizeof *blob + size);
+    struct zs_blob *blob = zs_blob_alloc(a->blobs, size);
     if (blob == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk of %zu bytes", size);
-    blob->size = size;
     const enum zs_status status = zs_leaf_decode(a->leaf, scratch, encoded, n, blob->data, err);
     if (status != ZS_OK) {
-        free(blob);
+        zs_blob_free(blob);
         return status;
     }
     place(p, c, blob->data);
@@ -139,7 +138,7 @@ static enum zs_status deliver(struct zs_plan *p, struct zs_planned *c, struct zs
     if (entry != NULL)
         zs_cache_release(a->chunks, entry);
     else
-        free(blob); /* only the cache is the poorer */
+        zs_blob_free(blob); /* only the cache is the poorer */
     return ZS_OK;
 }
 

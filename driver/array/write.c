@@ -268,7 +268,7 @@ static enum zs_status run_batch(struct batch *b, struct zs_error *err)
             struct zs_edits *e = b->a->edits;
             (void)zs_map_remove(&e->dirty, u->number);
             e->dirty_bytes -= u->dirty->blob->size;
-            free(u->dirty->blob);
+            zs_blob_free(u->dirty->blob);
             free(u->dirty);
         }
     }
@@ -334,13 +334,12 @@ static enum zs_status load(struct zs_array *a, uint64_t number, struct zs_dirty 
         const struct zs_level *level = unit_level(a);
         const size_t size = (size_t)level->decoded_size;
         d = zs_calloc(1, sizeof *d);
-        struct zs_blob *blob = level->decoded_size < SIZE_MAX - sizeof *blob ? malloc(sizeof *blob + size) : NULL;
+        struct zs_blob *blob = zs_blob_alloc(NULL, size);
         if (d == NULL || blob == NULL) {
             free(d);
-            free(blob);
+            zs_blob_free(blob);
             return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk of %zu bytes", size);
         }
-        blob->size = size;
         *d = (struct zs_dirty){.unit = number, .blob = blob};
         fill_unit(a, blob->data); /* what lies beyond the edge */
         struct zs_window w = {.data = blob->data};
@@ -355,7 +354,7 @@ static enum zs_status load(struct zs_array *a, uint64_t number, struct zs_dirty 
         if (status == ZS_OK && !zs_map_set(&e->dirty, number, d))
             status = zs_fail(err, ZS_NO_MEMORY, "cannot keep a chunk");
         if (status != ZS_OK) {
-            free(blob);
+            zs_blob_free(blob);
             free(d);
             return status;
         }
@@ -374,7 +373,7 @@ static void forget_dirty(struct zs_array *a, uint64_t number)
     if (d == NULL)
         return;
     a->edits->dirty_bytes -= d->blob->size;
-    free(d->blob);
+    zs_blob_free(d->blob);
     free(d);
 }
 
