@@ -156,7 +156,9 @@ void zsStore(void *storing, const void *src, void *dst, ptrdiff_t dst_stride, si
 double zsElementToDouble(enum zs_data_type type, size_t item_size, const void *element)
 {
     ZSConversion c{type, item_size, GDT_Float64};
+    alignas(16) unsigned char aligned[ZS_MAX_ITEM_SIZE]; // where it stands it may be at any address
+    memcpy(aligned, element, item_size);
     double value = 0;
-    zsConvert(&c, element, &value, sizeof value, 1);
+    zsConvert(&c, aligned, &value, sizeof value, 1);
     return value;
 }
