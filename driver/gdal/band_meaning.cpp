@@ -14,11 +14,6 @@ static void setFlag(int *flag, bool value)
         *flag = value;
 }
 
-static bool isDefault(const char *domain)
-{
-    return domain == nullptr || domain[0] == '\0';
-}
-
 static char *copyText(const char *text)
 {
     return text != nullptr && text[0] != '\0' ? zs_strdup(text) : nullptr;
@@ -464,7 +459,7 @@ void ShardedZarrRasterBand::SetDescription(const char *description)
 CPLErr ShardedZarrRasterBand::SetMetadata(ZSMetadataArg metadata, const char *domain)
 {
     AddMetadata();
-    if (!Dataset().IsUpdate() || !isDefault(domain))
+    if (!Dataset().IsUpdate() || !zsIsDefaultDomain(domain))
         return GDALPamRasterBand::SetMetadata(metadata, domain);
     Dataset().m_bandsChanged = true;
     return GDALMajorObject::SetMetadata(metadata, domain);
@@ -473,7 +468,7 @@ CPLErr ShardedZarrRasterBand::SetMetadata(ZSMetadataArg metadata, const char *do
 CPLErr ShardedZarrRasterBand::SetMetadataItem(const char *name, const char *value, const char *domain)
 {
     AddMetadata();
-    if (!Dataset().IsUpdate() || !isDefault(domain))
+    if (!Dataset().IsUpdate() || !zsIsDefaultDomain(domain))
         return GDALPamRasterBand::SetMetadataItem(name, value, domain);
     Dataset().m_bandsChanged = true;
     return GDALMajorObject::SetMetadataItem(name, value, domain);

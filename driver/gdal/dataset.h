@@ -229,6 +229,12 @@ class ShardedZarrRasterBand final : public GDALPamRasterBand
     GDALRasterBand *GetOverview(int i) override;
 };
 
+/* Whether a metadata domain is the one without a name. */
+inline bool zsIsDefaultDomain(const char *domain)
+{
+    return domain == nullptr || domain[0] == '\0';
+}
+
 /* Emits the message of a core error as one CPLError. */
 void zsReport(const struct zs_error &err);
 

@@ -6,11 +6,6 @@ extern "C"
 #include "geo/update.h"
 }
 
-static bool isDefault(const char *domain)
-{
-    return domain == nullptr || domain[0] == '\0';
-}
-
 /* ---- Georeferencing ---- */
 
 void ShardedZarrDataset::ReadGeoref()
@@ -172,7 +167,7 @@ char **ShardedZarrDataset::GetMetadataDomainList()
 
 ZSMetadata ShardedZarrDataset::GetMetadata(const char *domain)
 {
-    if (isDefault(domain))
+    if (zsIsDefaultDomain(domain))
         ReadMetadata();
     else if (EQUAL(domain, "GEOLOCATION"))
         AddGeolocation();
@@ -181,7 +176,7 @@ ZSMetadata ShardedZarrDataset::GetMetadata(const char *domain)
 
 const char *ShardedZarrDataset::GetMetadataItem(const char *name, const char *domain)
 {
-    if (isDefault(domain))
+    if (zsIsDefaultDomain(domain))
         ReadMetadata();
     else if (EQUAL(domain, "GEOLOCATION"))
         AddGeolocation();
@@ -190,7 +185,7 @@ const char *ShardedZarrDataset::GetMetadataItem(const char *name, const char *do
 
 CPLErr ShardedZarrDataset::SetMetadata(ZSMetadataArg metadata, const char *domain)
 {
-    if (!IsUpdate() || !isDefault(domain))
+    if (!IsUpdate() || !zsIsDefaultDomain(domain))
         return GDALPamDataset::SetMetadata(metadata, domain);
     ReadMetadata();
     m_metadataChanged = true;
@@ -199,7 +194,7 @@ CPLErr ShardedZarrDataset::SetMetadata(ZSMetadataArg metadata, const char *domai
 
 CPLErr ShardedZarrDataset::SetMetadataItem(const char *name, const char *value, const char *domain)
 {
-    if (!IsUpdate() || !isDefault(domain))
+    if (!IsUpdate() || !zsIsDefaultDomain(domain))
         return GDALPamDataset::SetMetadataItem(name, value, domain);
     ReadMetadata();
     if (EQUAL(name, GDALMD_AREA_OR_POINT))
