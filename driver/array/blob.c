@@ -1,4 +1,4 @@
-#define _GNU_SOURCE /* MADV_HUGEPAGE */
+#define _GNU_SOURCE /* MADV_POPULATE_WRITE */
 #include "array/blob.h"
 
 #include <pthread.h>
@@ -7,13 +7,14 @@
 #include <sys/mman.h>
 
 #include "base/memory.h"
+#include "base/parallel.h"
 
-#define HUGE_PAGE ((size_t)2 << 20)
-#define SLAB_BYTES (4 * HUGE_PAGE)
+#define SLAB_BYTES ((size_t)8 << 20)
+#define PAGE_BYTES ((size_t)4096)
 /* Smaller blobs cost few page faults, larger ones would leave most of a slab unused. */
 #define MIN_BLOB ((size_t)64 << 10)
 #define MAX_BLOB (SLAB_BYTES / 4)
-/* The first few are on their own: a huge page for one small window would be a waste. */
+/* The first few are on their own: a slab for one small window would be a waste. */
 #define BLOBS_BEFORE_SLABS 8
 
 struct zs_slab {
@@ -23,6 +24,7 @@ struct zs_slab {
     size_t fresh;      /* pieces never handed out are those from here on */
     size_t used;       /* pieces handed out now */
     struct zs_blob *free; /* given back; each holds the next in its first bytes of data */
+    struct zs_async *touch;
 };
 
 struct zs_blob_pool {
@@ -48,53 +50,71 @@ struct zs_blob_pool *zs_blob_pool_create(size_t size)
     return pool;
 }
 
+static void slab_free(struct zs_slab *s)
+{
+    const enum zs_status touched = zs_async_wait(s->touch, NULL);
+    (void)touched; /* or not: nothing depends on it */
+    free(s->memory);
+    free(s);
+}
+
 void zs_blob_pool_free(struct zs_blob_pool *pool)
 {
     if (pool == NULL)
         return;
     for (struct zs_slab *s = pool->slabs, *next; s != NULL; s = next) {
         next = s->next;
-        free(s->memory);
-        free(s);
+        slab_free(s);
     }
     pthread_mutex_destroy(&pool->lock);
     free(pool);
 }
 
-static struct zs_slab *slab_create(struct zs_blob_pool *pool)
+static enum zs_status touch_slab(void *memory, size_t item, struct zs_error *err)
+{
+    (void)item;
+    (void)err;
+#ifdef MADV_POPULATE_WRITE
+    (void)madvise(memory, SLAB_BYTES, MADV_POPULATE_WRITE); /* without it (before Linux 5.14) all works as before */
+#else
+    (void)memory;
+#endif
+    return ZS_OK;
+}
+
+/* With the lock held: adds a slab at `end`, the end of the list, and has its pages touched meanwhile. */
+static struct zs_slab *slab_create(struct zs_blob_pool *pool, struct zs_slab **end)
 {
     struct zs_slab *s = zs_calloc(1, sizeof *s);
     if (s == NULL)
         return NULL;
-    s->memory = aligned_alloc(HUGE_PAGE, SLAB_BYTES);
+    s->memory = aligned_alloc(PAGE_BYTES, SLAB_BYTES);
     if (s->memory == NULL) {
         free(s);
         return NULL;
     }
-#ifdef MADV_HUGEPAGE
-    (void)madvise(s->memory, SLAB_BYTES, MADV_HUGEPAGE); /* a hint: without it all works as before */
-#endif
     s->pool = pool;
-    s->next = pool->slabs;
-    pool->slabs = s;
-    return s;
+    s->touch = zs_async_start(touch_slab, s->memory);
+    return *end = s;
 }
 
 /* With the lock held: a piece of a slab, NULL without memory. */
 static struct zs_blob *take_piece(struct zs_blob_pool *pool)
 {
-    struct zs_slab *s = pool->slabs;
-    while (s != NULL && s->used == pool->pieces)
-        s = s->next;
-    if (s == NULL)
-        s = slab_create(pool);
+    struct zs_slab **at = &pool->slabs;
+    while (*at != NULL && (*at)->used == pool->pieces)
+        at = &(*at)->next;
+    struct zs_slab *s = *at != NULL ? *at : slab_create(pool, at);
     if (s == NULL)
         return NULL;
     struct zs_blob *blob = s->free;
-    if (blob != NULL)
+    if (blob != NULL) {
         s->free = *(struct zs_blob **)(void *)blob->data;
-    else
+    } else {
         blob = (struct zs_blob *)(void *)(s->memory + pool->stride * s->fresh++);
+        if (s->next == NULL && s->fresh == pool->pieces / 2 + 1)
+            (void)slab_create(pool, &s->next); /* to be touched before it is needed */
+    }
     s->used++;
     blob->slab = s;
     return blob;
@@ -150,8 +170,6 @@ void zs_blob_free(void *value)
         *p = s->next;
     }
     pthread_mutex_unlock(&pool->lock);
-    if (release) {
-        free(s->memory);
-        free(s);
-    }
+    if (release)
+        slab_free(s);
 }
