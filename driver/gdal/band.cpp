@@ -13,11 +13,6 @@ ShardedZarrRasterBand::ShardedZarrRasterBand(ShardedZarrDataset *dataset, int ba
     nBlockYSize = blockHeight;
 }
 
-ShardedZarrRasterBand::~ShardedZarrRasterBand()
-{
-    zs_meaning_clear(&m_meaning);
-}
-
 /* ---- Pixels ---- */
 
 CPLErr ShardedZarrRasterBand::IReadBlock(int column, int row, void *data)

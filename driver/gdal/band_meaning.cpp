@@ -90,30 +90,28 @@ struct zs_meaning zsMeaningOf(GDALRasterBand &band)
 
 struct zs_meaning &ShardedZarrRasterBand::Meaning()
 {
-    if (!m_meaningRead)
+    if (m_meaning == nullptr)
     {
-        m_meaningRead = true;
+        m_meaning.reset(new zs_meaning{});
         auto &ds = Dataset();
         struct zs_error err;
         // Bands of a slice are not numbered as those of the array are.
         const bool whole = ds.FixedIndices().empty();
         const enum zs_status status =
-            whole ? zs_band_meaning_read(ds.m_node, static_cast<uint64_t>(nBand - 1), static_cast<uint64_t>(ds.nBands), &ds.Meaning(), &m_meaning, &err)
-                  : zs_meaning_copy(&ds.Meaning(), &m_meaning, &err);
+            whole ? zs_band_meaning_read(ds.m_node, static_cast<uint64_t>(nBand - 1), static_cast<uint64_t>(ds.nBands), &ds.Meaning(), m_meaning.get(), &err)
+                  : zs_meaning_copy(&ds.Meaning(), m_meaning.get(), &err);
         if (status != ZS_OK)
             zsReport(err);
     }
-    return m_meaning;
+    return *m_meaning;
 }
 
 /* For levels of overviews while they are made: what they mean is what the base means. */
 void ShardedZarrRasterBand::TakeMeaning(ShardedZarrRasterBand &other)
 {
     struct zs_error err;
-    zs_meaning_clear(&m_meaning);
-    m_meaning = {};
-    m_meaningRead = true;
-    if (zs_meaning_copy(&other.Meaning(), &m_meaning, &err) != ZS_OK)
+    m_meaning.reset(new zs_meaning{});
+    if (zs_meaning_copy(&other.Meaning(), m_meaning.get(), &err) != ZS_OK)
         zsReport(err);
 }
 

@@ -125,6 +125,8 @@ std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_p
     const int blockWidth = static_cast<int>(std::min(info.chunk_shape[x], info.shape[x]));
     const int blockHeight = y >= 0 ? static_cast<int>(std::min(info.chunk_shape[y], info.shape[y])) : 1;
     ds->eAccess = access;
+    // Before there are bands: afterwards it would give each of them a record of its own.
+    ds->PamInitialize();
     // From the last: the first call makes room for all.
     for (int b = static_cast<int>(bands); b >= 1; b--)
         ds->SetBand(b, new ShardedZarrRasterBand(ds.get(), b, type, blockWidth, blockHeight));

@@ -167,14 +167,23 @@ class ShardedZarrDataset final : public GDALPamDataset
 #endif
 };
 
+struct ZSMeaningDeleter
+{
+    void operator()(struct zs_meaning *meaning) const
+    {
+        zs_meaning_clear(meaning);
+        delete meaning;
+    }
+};
+
 class ShardedZarrRasterBand final : public GDALPamRasterBand
 {
     friend class ShardedZarrDataset;
 
-    bool m_metadataAdded = false;
-    bool m_meaningRead = false;
-    struct zs_meaning m_meaning = {};
+    /* Read when it is first asked for, which for most bands of a long series is never. */
+    std::unique_ptr<struct zs_meaning, ZSMeaningDeleter> m_meaning;
     std::unique_ptr<GDALColorTable> m_colorTable;
+    bool m_metadataAdded = false;
 
     ShardedZarrDataset &Dataset() const
     {
@@ -197,7 +206,6 @@ class ShardedZarrRasterBand final : public GDALPamRasterBand
 
   public:
     ShardedZarrRasterBand(ShardedZarrDataset *dataset, int band, GDALDataType type, int blockWidth, int blockHeight);
-    ~ShardedZarrRasterBand() override;
 
     double GetNoDataValue(int *has = nullptr) override;
     int64_t GetNoDataValueAsInt64(int *has = nullptr) override;
