@@ -19,7 +19,11 @@ class Raster:
         self.height, self.width = self.dataset.RasterYSize, self.dataset.RasterXSize
         self.block_width, self.block_height = self.band.GetBlockSize()
         self.dtype = np.dtype(gdal_array.GDALTypeCodeToNumericTypeCode(self.band.DataType))
-        self.parts, self.buffers = [self], {}
+        self.buffers = {}
+
+    @property
+    def parts(self):
+        return [self]
 
     def buffer(self, *shape):
         if shape not in self.buffers:
