@@ -12,8 +12,8 @@ import pytest
 from osgeo import gdal
 
 import oracle
-from support import assert_same, open_ours, peak_memory
-from writing import arrays, chunks_of, copy, created, document, driver, files_of, shards, source
+from support import assert_same, open_array, open_ours, peak_memory, read_all, subdatasets
+from writing import arrays, check_consolidated, chunks_of, copy, created, document, driver, files_of, shards, source
 
 ROUNDS = 20
 HEAD = "import sys\nimport numpy as np\nfrom osgeo import gdal\ngdal.UseExceptions()\npath = sys.argv[1]\n"
@@ -31,6 +31,34 @@ for value in range(2, 1000):
     b.Fill(value)
     d.SetMetadataItem("value", str(value))
     d.FlushCache()
+"""
+# Small ones again and again: the moment falls into the metadata as often as into the pixels.
+NUMBERED = """
+def numbered(number):
+    source = gdal.GetDriverByName("MEM").Create("", 300, 200, 2, gdal.GDT_UInt16)
+    source.WriteArray(np.random.default_rng(number).integers(1, 999, (2, 200, 300)).astype("uint16"))
+    return source
+OPTIONS = ["CHUNK_SHAPE=32", "SHARD_SHAPE=64", "OVERVIEWS=2,4,8", "RESAMPLING=NEAREST"]
+"""
+COPIES = HEAD + NUMBERED + """
+print("ready", flush=True)
+for number in range(1000):
+    options = OPTIONS + ["SINGLE_ARRAY=" + ["YES", "NO"][number % 2]]
+    gdal.GetDriverByName("ShardedZarr").CreateCopy(path + "/%d.zarr" % number, numbered(number), options=options)
+"""
+APPEND = HEAD + NUMBERED + """
+first = len(gdal.Open(path).GetSubDatasets()) // 2 or 1
+print("ready", flush=True)
+for number in range(first, 1000):
+    options = OPTIONS + ["APPEND_SUBDATASET=YES", "ARRAY_NAME=n%d" % number]
+    gdal.GetDriverByName("ShardedZarr").CreateCopy(path, numbered(number), options=options)
+"""
+ADDO = HEAD + """
+print("ready", flush=True)
+for number in range(1000):
+    d = gdal.Open(path, gdal.GA_Update)
+    d.BuildOverviews("NEAREST", [[2, 4, 8], [2, 4, 8], [], [2], [4, 8], []][number % 6])
+    d = None
 """
 
 
@@ -85,6 +113,97 @@ def test_every_shard_is_its_old_or_its_new_self_after_a_kill(tmp_path):
     assert (oracle.read(os.path.join(path, "v"))[1] == 5).all()
 
 
+def numbered(number):
+    """The pixels of the writers above, and what GDAL itself makes of them: [level][band], the base first."""
+    raster = source(np.random.default_rng(number).integers(1, 999, (2, 200, 300)).astype("uint16"))
+    raster.BuildOverviews("NEAREST", [2, 4, 8])
+    return levels_of(raster)
+
+
+def levels_of(dataset):
+    bands = [dataset.GetRasterBand(b + 1) for b in range(dataset.RasterCount)]
+    assert len({band.GetOverviewCount() for band in bands}) == 1
+    return [read_all(dataset)] + [np.stack([band.GetOverview(i).ReadAsArray() for band in bands]) for i in range(bands[0].GetOverviewCount())]
+
+
+def rasters_of(path):
+    """{name of the array, "" of an only one: its levels} of a store."""
+    dataset = open_ours(str(path))
+    if dataset.RasterCount:
+        return {"": levels_of(dataset)}
+    return {key.split("/")[-1]: levels_of(open_array(path, key)) for key in subdatasets(dataset)}
+
+
+def assert_levels(levels, expected):
+    assert len(levels) == len(expected)
+    for level, wanted in zip(levels, expected):
+        assert_same(level, wanted)
+
+
+def test_a_copy_with_overviews_that_is_killed_leaves_no_store_or_one_with_all_of_them(tmp_path):
+    moments = random.Random(9)
+    for round_ in range(ROUNDS):
+        place = tmp_path / str(round_)
+        place.mkdir()
+        killed(COPIES, place, moments.uniform(0, 0.3))
+        for number in range(len(os.listdir(place))):
+            path, expected = place / ("%d.zarr" % number), numbered(number)
+            if not (path / "zarr.json").exists():
+                assert number == len(os.listdir(place)) - 1  # the one being written
+                with pytest.raises(RuntimeError):
+                    gdal.Open(str(path))
+                continue
+            check_consolidated(path)
+            found = [levels for _, levels in sorted(rasters_of(path).items())]
+            assert len(found) == 1 + number % 2
+            for i, levels in enumerate(found):
+                assert_levels(levels, [w if len(found) == 1 else w[i:i + 1] for w in expected])
+
+
+def test_an_appending_that_is_killed_leaves_the_store_as_it_was_or_with_all_that_was_to_come(tmp_path):
+    moments, path, seen = random.Random(10), tmp_path / "a.zarr", 0
+    copy(path, source(numbered(0)[0]), CHUNK_SHAPE=32, SHARD_SHAPE=64, ARRAY_NAME="n0", OVERVIEWS="2,4,8", RESAMPLING="NEAREST")
+    for _ in range(ROUNDS):
+        killed(APPEND, path, moments.uniform(0, 0.1))
+        found = rasters_of(path)
+        assert len(found) >= max(1, seen)
+        seen = len(found)
+        for number in range(seen):
+            assert_levels(found["n%d" % number if seen > 1 else ""], numbered(number))
+    assert seen > 1
+
+
+def test_chunks_that_a_killed_writer_left_do_not_show_in_what_takes_their_place(tmp_path):
+    path, ones = tmp_path / "a.zarr", source(np.ones((50, 50), "uint8"))
+    copy(path, ones, ARRAY_NAME="first")
+    append = ["APPEND_SUBDATASET=YES", "ARRAY_NAME=second"]
+    before = (path / "zarr.json").read_bytes()
+    driver().CreateCopy(str(path), ones, options=append)
+    (path / "zarr.json").write_bytes(before)  # which comes last
+    assert shards(path, "second/second")
+    dataset = driver().Create(str(path), 50, 50, 1, gdal.GDT_Byte, options=append)
+    assert not dataset.ReadAsArray().any()
+
+
+def test_building_overviews_that_is_killed_leaves_right_ones_or_none(tmp_path):
+    moments, path, expected = random.Random(11), tmp_path / "a.zarr", numbered(0)
+    copy(path, source(expected[0]), CHUNK_SHAPE=32, SHARD_SHAPE=64, ARRAY_NAME="v")
+    for _ in range(ROUNDS):
+        killed(ADDO, path, moments.uniform(0, 0.3))
+        for name, meta in document(path)["consolidated_metadata"]["metadata"].items():
+            assert document(path, name) == meta
+        base, *levels = rasters_of(path)[""]
+        assert_same(base, expected[0])
+        assert_same(oracle.read(path / "v")[1], expected[0])
+        for level in levels:
+            wanted, = [w for w in expected[1:] if w.shape == level.shape]
+            assert_same(level, wanted)
+    dataset = gdal.Open(str(path), gdal.GA_Update)  # and they can be built as ever
+    assert dataset.BuildOverviews("NEAREST", [2, 4, 8]) == 0
+    dataset = None
+    assert_levels(rasters_of(path)[""], expected)
+
+
 # --------------------------------------------------------------------------------------------------------------- full disk
 
 @pytest.fixture
@@ -132,6 +251,21 @@ def test_the_disk_that_fills_up_during_an_update_is_an_error_and_every_chunk_is_
         for x in range(0, 1024, 64):
             part = (slice(y, y + 64), slice(x, x + 64))
             assert (array[part] == old[part]).all() or (array[part] == new[part]).all()
+    assert not leftovers(path)
+
+
+def test_what_was_written_before_the_disk_was_full_is_there_after_closing(small_disk):
+    """A write that failed drops no other: neither its chunks that are whole, nor what an earlier one left pending."""
+    path, old, new = str(small_disk / "a.zarr"), np.full((1024, 1024), 3, "uint16"), noise(1024, 2)
+    copy(path, source(old), CHUNK_SHAPE=64, SHARD_SHAPE=256, ARRAY_NAME="v")
+    (small_disk / "filler").write_bytes(bytes(1200000))
+    dataset = gdal.Open(path, gdal.GA_Update)
+    dataset.GetRasterBand(1).WriteArray(new[:64, :64])
+    with pytest.raises(RuntimeError):
+        dataset.GetRasterBand(1).WriteArray(new[256:], 0, 256)
+    with contextlib.suppress(RuntimeError):
+        dataset = None
+    assert_same(oracle.read(os.path.join(path, "v"))[1][:64, :64], new[:64, :64])
     assert not leftovers(path)
 
 

@@ -509,6 +509,47 @@ static void test_memory_store(void)
     zs_store_free(s);
 }
 
+static void add(struct zs_hierarchy *h, const char *path, const char *text)
+{
+    zs_json *document = NULL;
+    struct zs_node *node = NULL;
+    CHECK(zs_json_parse(text, strlen(text), &document, NULL) == ZS_OK);
+    CHECK(zs_node_create(path, document, true, &node, NULL) == ZS_OK && zs_hierarchy_add(h, node, NULL) == ZS_OK);
+}
+
+static void test_a_new_store_that_is_held_appears_at_once(void)
+{
+    struct zs_store *s = NULL;
+    struct zs_hierarchy *h = NULL, *seen = NULL;
+    CHECK(zs_store_open_memory(&s, NULL) == ZS_OK && zs_hierarchy_create(s, &h, NULL) == ZS_OK);
+    zs_hierarchy_hold(h, true);
+    add(h, "", CONSOLIDATED("\"a\":" ARRAY));
+    add(h, "a", ARRAY);
+    CHECK(zs_hierarchy_flush(h, NULL) == ZS_OK && zs_hierarchy_is_changed(h));
+    add(h, "g", GROUP);
+    add(h, "g/b", ARRAY);
+    CHECK(zs_hierarchy_flush(h, NULL) == ZS_OK);
+    check_list(h, "- a g g/b");
+    check_no_node(h, "c", ZS_NOT_FOUND, "no array or group \"c\"");
+    CHECK(zs_hierarchy_open(s, true, &seen, NULL) == ZS_NOT_FOUND);
+    zs_hierarchy_hold(h, false);
+    CHECK(zs_hierarchy_flush(h, NULL) == ZS_OK && !zs_hierarchy_is_changed(h));
+    CHECK(zs_hierarchy_open(s, true, &seen, NULL) == ZS_OK && zs_hierarchy_is_consolidated(seen));
+    check_list(seen, "- a g g/b");
+    zs_hierarchy_free(seen);
+    zs_hierarchy_free(h);
+
+    /* Without consolidated metadata a listing goes by what is in the store: nothing is held. */
+    put(s, "zarr.json", GROUP);
+    CHECK(zs_hierarchy_open(s, true, &h, NULL) == ZS_OK);
+    zs_hierarchy_hold(h, true);
+    add(h, "n", ARRAY);
+    CHECK(zs_hierarchy_flush(h, NULL) == ZS_OK && !zs_hierarchy_is_changed(h));
+    check_list(h, "- a g g/b n");
+    zs_hierarchy_free(h);
+    zs_store_free(s);
+}
+
 static void test_paths_are_taken_apart(void)
 {
     char *parent = zs_path_parent("a/b/c");
@@ -527,6 +568,7 @@ int main(void)
 {
     RUN(test_memory_store);
     RUN(test_paths_are_taken_apart);
+    RUN(test_a_new_store_that_is_held_appears_at_once);
     RUN(test_nodes_are_read_once);
     RUN(test_opening_needs_a_root);
     RUN(test_hostile_paths_are_invalid);

@@ -157,7 +157,9 @@ static struct zs_raster *createRaster(const ZSConnection &connection, const ZSCr
     const std::string group = groupOf(options, spec.arrays[0].name);
     const struct zs_array_options arrayOptions = {options.threads, static_cast<uint64_t>(GDALGetCacheMax64()) / 4};
     enum zs_status status = zs_store_open_vsi(connection.store.c_str(), &store.store, &err);
-    if (status == ZS_OK && options.append)
+    if (status == ZS_OK && !options.append)
+        status = zs_hierarchy_create(store.store, &store.hierarchy, &err);
+    else if (status == ZS_OK)
     {
         const struct zs_node *node;
         status = zs_hierarchy_open(store.store, true, &store.hierarchy, &err);
@@ -217,16 +219,26 @@ static std::string resamplingFor(GDALDataset &source, const ZSCreationOptions &o
     return band->GetColorTable() != nullptr || band->GetCategoryNames() != nullptr ? "NEAREST" : "AVERAGE";
 }
 
-/* Adds overviews to each array of the store. */
-static bool addOverviews(const ZSConnection &connection, const std::string &group, const Arrays &arrays, const struct zs_raster_spec &spec,
+/* Adds overviews to each array of the raster, of which the hierarchy knows. */
+static bool addOverviews(const std::shared_ptr<ZSStore> &store, const std::string &group, const Arrays &arrays, const struct zs_raster_spec &spec,
                          const std::string &resampling, std::vector<int> factors, GDALProgressFunc progress, void *progressData)
 {
     const CPLConfigOptionSetter threads("GDAL_NUM_THREADS", CPLGetConfigOption("GDAL_NUM_THREADS", "ALL_CPUS"), false);
+    ZSOpenOptions options;
+    if (!options.Parse(nullptr))
+        return false;
     for (size_t k = 0; k < spec.array_count; k++)
     {
-        std::unique_ptr<GDALDataset> ds(openCreated(connection, group, arrays.Name(k), ""));
+        struct zs_error err;
+        const struct zs_node *node = nullptr;
+        std::unique_ptr<ShardedZarrDataset> ds;
+        if (zs_hierarchy_node_at(store->hierarchy, group.c_str(), arrays.Name(k), &node, &err) == ZS_OK)
+            ds = ShardedZarrDataset::OpenArray(store, node, {}, options, GA_Update, &err);
         if (ds == nullptr)
+        {
+            zsReport(err);
             return false;
+        }
         const auto n = static_cast<double>(spec.array_count);
         void *scaled = GDALCreateScaledProgress(static_cast<double>(k) / n, static_cast<double>(k + 1) / n, progress, progressData);
         const CPLErr result = ds->BuildOverviews(resampling.c_str(), static_cast<int>(factors.size()), factors.data(), 0, nullptr, GDALScaledProgress, scaled
@@ -331,15 +343,16 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     const auto factors = options.OverviewFactors(spec);
     // Overviews read and write again: about as much as a third of the pixels.
     const double pixelsShare = factors.empty() ? 1 : 0.75;
-    ZSStore store;
-    struct zs_raster *raster = createRaster(connection, options, spec, store);
+    const auto store = std::make_shared<ZSStore>();
+    struct zs_raster *raster = createRaster(connection, options, spec, *store);
     if (raster == nullptr)
         return nullptr;
     void *scaled = GDALCreateScaledProgress(0, pixelsShare, progress, progressData);
     bool ok = zsCopyPixels(*source, *raster, spec, type, GDALScaledProgress, scaled);
     GDALDestroyScaledProgress(scaled);
     struct zs_error err;
-    if (ok && zs_raster_publish(raster, store.hierarchy, &err) != ZS_OK)
+    zs_hierarchy_hold(store->hierarchy, true); // until the overviews are there: what opens is complete
+    if (ok && zs_raster_publish(raster, store->hierarchy, &err) != ZS_OK)
     {
         zsReport(err);
         ok = false;
@@ -348,8 +361,14 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     if (ok && !factors.empty())
     {
         scaled = GDALCreateScaledProgress(pixelsShare, 1, progress, progressData);
-        ok = addOverviews(connection, group, arrays, spec, resamplingFor(*source, options), factors, GDALScaledProgress, scaled);
+        ok = addOverviews(store, group, arrays, spec, resamplingFor(*source, options), factors, GDALScaledProgress, scaled);
         GDALDestroyScaledProgress(scaled);
+    }
+    zs_hierarchy_hold(store->hierarchy, false);
+    if (ok && zs_hierarchy_flush(store->hierarchy, &err) != ZS_OK)
+    {
+        zsReport(err);
+        ok = false;
     }
     if (ok)
         return openCreated(connection, group, options.single_array ? arrays.Name(0) : nullptr, name);

@@ -56,10 +56,23 @@ static enum zs_status add_node(struct zs_raster *r, struct document *d, struct z
     return status;
 }
 
+/* In a store that is appended to, chunks that a process left there when it was killed would show through. */
+static enum zs_status remove_chunks(struct zs_raster *r, const struct document *d, struct zs_error *err)
+{
+    char *chunks = zs_path_join(d->node->path, "c"); /* all keys of the default encoding begin so */
+    if (chunks == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    const enum zs_status status = zs_store_remove_tree(r->store, chunks, err);
+    free(chunks);
+    return status == ZS_UNSUPPORTED ? ZS_OK : status;
+}
+
 static enum zs_status open_array(struct zs_raster *r, struct document *d, const struct zs_array_options *options,
                                  int chunk_order, struct zs_array **array, struct zs_error *err)
 {
     ZS_TRY(add_node(r, d, err));
+    if (r->group[0] != '\0')
+        ZS_TRY(remove_chunks(r, d, err));
     ZS_TRY(zs_array_open_in(r->store, d->node, options, array, err));
     zs_array_set_new(*array, chunk_order);
     return ZS_OK;
@@ -215,18 +228,30 @@ struct zs_array *zs_raster_array(const struct zs_raster *r, size_t k)
     return r->arrays[k];
 }
 
-static enum zs_status put_document(struct zs_raster *r, const char *path, const zs_json *json, struct zs_error *err)
+/* What a store that is new consolidates: the hierarchy adds what else comes to it. */
+static enum zs_status consolidate(struct zs_raster *r, struct zs_error *err)
 {
-    char *full = zs_path_join(r->group, path);
-    const enum zs_status status = full != NULL ? zs_document_put(r->store, full, json, err)
-                                               : zs_fail(err, ZS_NO_MEMORY, "cannot write the metadata of %s", path);
-    free(full);
+    const char **paths = zs_calloc(r->count, sizeof(char *));
+    zs_json **documents = zs_calloc(r->count, sizeof(zs_json *));
+    enum zs_status status = paths != NULL && documents != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot list metadata");
+    for (size_t i = 0; i < r->count && status == ZS_OK; i++) {
+        paths[i] = r->documents[i].path;
+        documents[i] = r->documents[i].json;
+    }
+    if (status == ZS_OK)
+        status = zs_document_consolidate(r->root, paths, documents, r->count, err);
+    free(paths);
+    free(documents);
     return status;
 }
 
-/* Adds the raster's group and all in it to a store that is there. */
-static enum zs_status join_hierarchy(struct zs_raster *r, struct zs_hierarchy *h, struct zs_error *err)
+enum zs_status zs_raster_publish(struct zs_raster *r, struct zs_hierarchy *h, struct zs_error *err)
 {
+    for (size_t k = 0; k < r->spec->array_count; k++)
+        ZS_TRY(zs_array_flush(r->arrays[k], err));
+    ZS_TRY(add_coordinates(r, err));
+    if (r->group[0] == '\0')
+        ZS_TRY(consolidate(r, err));
     for (size_t i = 0; i <= r->count; i++) {
         /* The group first: what is added below a node that is not there has no place. */
         char *full = zs_path_join(r->group, i == 0 ? "" : r->documents[i - 1].path);
@@ -240,28 +265,6 @@ static enum zs_status join_hierarchy(struct zs_raster *r, struct zs_hierarchy *h
         ZS_TRY(status);
     }
     return zs_hierarchy_flush(h, err);
-}
-
-enum zs_status zs_raster_publish(struct zs_raster *r, struct zs_hierarchy *h, struct zs_error *err)
-{
-    for (size_t k = 0; k < r->spec->array_count; k++)
-        ZS_TRY(zs_array_flush(r->arrays[k], err));
-    ZS_TRY(add_coordinates(r, err));
-    if (h != NULL)
-        return join_hierarchy(r, h, err);
-    const char **paths = zs_calloc(r->count, sizeof(char *));
-    zs_json **documents = zs_calloc(r->count, sizeof(zs_json *));
-    enum zs_status status = paths != NULL && documents != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot list metadata");
-    for (size_t i = 0; i < r->count && status == ZS_OK; i++) {
-        paths[i] = r->documents[i].path;
-        documents[i] = r->documents[i].json;
-        status = put_document(r, paths[i], documents[i], err);
-    }
-    if (status == ZS_OK)
-        status = zs_document_consolidate(r->root, paths, documents, r->count, err);
-    free(paths);
-    free(documents);
-    return status == ZS_OK ? put_document(r, "", r->root, err) : status;
 }
 
 void zs_raster_free(struct zs_raster *r)

@@ -5,7 +5,7 @@
  *   x, y, band         coordinate variables, for xarray
  *   spatial_ref        CF grid mapping, 0-d
  *
- * Overviews are added to what is there (geo/overviews.h).
+ * Overviews are added to what is there, or to what is held in the hierarchy (geo/overviews.h).
  *
  * Metadata are written last, the group's own at the very end: a store that opens is complete.
  */
@@ -54,16 +54,18 @@ struct zs_raster_spec {
 
 struct zs_raster;
 
-/* Sets up the arrays of a new raster in the group at `group` ("" for the root; it is made). Nothing is in the store yet.
- * The spec and all it points to are borrowed until zs_raster_free(). */
+/* Sets up the arrays of a new raster in the group at `group` ("" for the root; it is made). Nothing is in the store yet, and chunks
+ * that a killed writer left at an array's place in a group are removed. The spec and all it points to are borrowed until
+ * zs_raster_free(). */
 enum zs_status zs_raster_create(struct zs_store *store, const char *group, const struct zs_raster_spec *spec,
                                 const struct zs_array_options *options, struct zs_raster **raster, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Array k, to be written to; borrowed. */
 struct zs_array *zs_raster_array(const struct zs_raster *raster, size_t k);
 
-/* Flushes the arrays and writes coordinates and metadata, last of all those of the group. In a store that is there already, `h` is
- * its hierarchy, whose consolidated metadata are brought in step; NULL for a new store. */
+/* Flushes the arrays and writes coordinates and metadata, last of all those of the group and of what is above it, whose consolidated
+ * metadata are brought in step. `h` is the store's hierarchy, for a new store zs_hierarchy_create()d; while it is held, the metadata
+ * wait there for what else belongs to the raster (overviews). */
 enum zs_status zs_raster_publish(struct zs_raster *raster, struct zs_hierarchy *h, struct zs_error *err) ZS_MUST_CHECK;
 void zs_raster_free(struct zs_raster *raster); /* drops what was not published; NULL is allowed */
 

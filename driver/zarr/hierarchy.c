@@ -231,25 +231,34 @@ enum zs_status zs_hierarchy_node_at(struct zs_hierarchy *h, const char *base, co
 
 /* ---- Opening ---- */
 
-enum zs_status zs_hierarchy_open(struct zs_store *store, bool use_consolidated, struct zs_hierarchy **out,
-                                 struct zs_error *err)
+enum zs_status zs_hierarchy_create(struct zs_store *store, struct zs_hierarchy **out, struct zs_error *err)
 {
-    struct zs_hierarchy_entry root = {0};
-    ZS_TRY(load(store, "", &root.node, err));
-    root.path = zs_strdup("");
     struct zs_hierarchy *h = zs_calloc(1, sizeof *h);
-    if (root.path == NULL || h == NULL || pthread_mutex_init(&h->lock, NULL) != 0) {
-        zs_hierarchy_entry_free(&root);
+    if (h == NULL || pthread_mutex_init(&h->lock, NULL) != 0) {
         free(h);
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a hierarchy");
     }
     h->store = store;
-    enum zs_status status = ZS_OK;
-    if (zs_hierarchy_insert(h, root) == NULL) {
-        zs_hierarchy_entry_free(&root);
+    h->is_consolidated = true; /* all that there is will be told */
+    *out = h;
+    return ZS_OK;
+}
+
+enum zs_status zs_hierarchy_open(struct zs_store *store, bool use_consolidated, struct zs_hierarchy **out,
+                                 struct zs_error *err)
+{
+    struct zs_hierarchy_entry root = {0};
+    struct zs_hierarchy *h = NULL;
+    ZS_TRY(load(store, "", &root.node, err));
+    root.path = zs_strdup("");
+    enum zs_status status = zs_hierarchy_create(store, &h, err);
+    if (status == ZS_OK)
+        h->is_consolidated = false;
+    if (status == ZS_OK && (root.path == NULL || zs_hierarchy_insert(h, root) == NULL))
         status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a hierarchy");
-    }
-    if (status == ZS_OK && use_consolidated)
+    if (status != ZS_OK)
+        zs_hierarchy_entry_free(&root);
+    else if (use_consolidated)
         status = zs_hierarchy_consolidate(h, err);
     if (status != ZS_OK) {
         zs_hierarchy_free(h);

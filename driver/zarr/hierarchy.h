@@ -13,6 +13,8 @@ struct zs_hierarchy;
  * ZS_NOT_FOUND when there is no zarr.json at the root. The store is borrowed. */
 enum zs_status zs_hierarchy_open(struct zs_store *store, bool use_consolidated, struct zs_hierarchy **h,
                                  struct zs_error *err) ZS_MUST_CHECK;
+/* The hierarchy of a store to be: what is not added to it, first of all its root, is not there. Nothing is asked of the store. */
+enum zs_status zs_hierarchy_create(struct zs_store *store, struct zs_hierarchy **h, struct zs_error *err) ZS_MUST_CHECK;
 void zs_hierarchy_free(struct zs_hierarchy *h);
 
 struct zs_store *zs_hierarchy_store(const struct zs_hierarchy *h);
@@ -60,8 +62,12 @@ enum zs_status zs_hierarchy_remove(struct zs_hierarchy *h, const char *path, str
 
 bool zs_hierarchy_is_changed(const struct zs_hierarchy *h);
 
-/* Writes what was changed. Each zarr.json is read again and only what was changed (its attributes; a new document whole) is put
- * into it; those of groups come after what is in them, the root's last. Inline consolidated metadata of any group above are
+/* While it is held, a flush succeeds and leaves the changes in memory: several steps appear at once, by the root's consolidated
+ * metadata, or not at all. Where there are none it has no effect: each document speaks for itself as soon as it is written. */
+void zs_hierarchy_hold(struct zs_hierarchy *h, bool is_held);
+
+/* Writes what was changed. A zarr.json that is not new is read again and only what was changed (its attributes) is put into
+ * it; those of groups come after what is in them, the root's last. Inline consolidated metadata of any group above are
  * brought in step, where there are some. On failure everything remains to be written. */
 enum zs_status zs_hierarchy_flush(struct zs_hierarchy *h, struct zs_error *err) ZS_MUST_CHECK;
 

@@ -8,16 +8,24 @@
 
 /* ---- What is to be written ---- */
 
+static struct zs_change *find_change(const struct zs_hierarchy *h, const char *path)
+{
+    for (size_t i = 0; i < h->change_count; i++)
+        if (strcmp(h->changes[i].path, path) == 0)
+            return &h->changes[i];
+    return NULL;
+}
+
 /* Notes that `path` is to be written, or removed. The latest word counts, but for attributes of a node that is new. */
 static enum zs_status note(struct zs_hierarchy *h, const char *path, enum zs_change_kind kind, struct zs_error *err)
 {
-    for (size_t i = 0; i < h->change_count; i++)
-        if (strcmp(h->changes[i].path, path) == 0) {
-            if (!(kind == ZS_CHANGE_ATTRIBUTES && h->changes[i].kind == ZS_CHANGE_WHOLE))
-                h->changes[i].kind = kind;
-            h->changes[i].was_removed |= kind == ZS_CHANGE_REMOVED;
-            return ZS_OK;
-        }
+    struct zs_change *known = find_change(h, path);
+    if (known != NULL) {
+        if (!(kind == ZS_CHANGE_ATTRIBUTES && known->kind == ZS_CHANGE_WHOLE))
+            known->kind = kind;
+        known->was_removed |= kind == ZS_CHANGE_REMOVED;
+        return ZS_OK;
+    }
     struct zs_change *grown = realloc(h->changes, (h->change_count + 1) * sizeof *grown);
     if (grown != NULL)
         h->changes = grown;
@@ -139,6 +147,11 @@ bool zs_hierarchy_is_changed(const struct zs_hierarchy *h)
     return h->change_count > 0;
 }
 
+void zs_hierarchy_hold(struct zs_hierarchy *h, bool is_held)
+{
+    h->is_held = is_held && h->is_consolidated;
+}
+
 /* ---- The flush ---- */
 
 static char *document_key(const char *path)
@@ -242,19 +255,15 @@ static enum zs_status update_consolidated(struct zs_hierarchy *h, const char *pa
 /* Writes what changed in the document at `path`: the node itself, or what it consolidates. */
 static enum zs_status flush_document(struct zs_hierarchy *h, const char *path, struct zs_error *err)
 {
-    zs_json *document;
-    ZS_TRY(load(h->store, path, &document, err));
-    bool is_changed = false;
+    const struct zs_change *own = find_change(h, path);
+    const struct zs_node *node = own != NULL && own->kind != ZS_CHANGE_REMOVED ? known_node(h, path) : NULL;
+    zs_json *document = NULL;
+    if (node == NULL || own->kind != ZS_CHANGE_WHOLE) /* else nothing stays of what may be there */
+        ZS_TRY(load(h->store, path, &document, err));
+    bool is_changed = node != NULL;
     enum zs_status status = ZS_OK;
-    for (size_t i = 0; i < h->change_count && status == ZS_OK; i++) {
-        const struct zs_change *c = &h->changes[i];
-        const struct zs_node *node = strcmp(c->path, path) == 0 ? known_node(h, path) : NULL;
-        if (node == NULL || c->kind == ZS_CHANGE_REMOVED)
-            continue;
-        is_changed = true;
-        if (!merge(&document, node, c->kind))
-            status = zs_fail(err, ZS_NO_MEMORY, "cannot build the metadata of %s", path);
-    }
+    if (is_changed && !merge(&document, node, own->kind))
+        status = zs_fail(err, ZS_NO_MEMORY, "cannot build the metadata of %s", path);
     if (status == ZS_OK && document != NULL)
         status = update_consolidated(h, path, document, &is_changed, err);
     if (status == ZS_OK && is_changed)
@@ -327,7 +336,7 @@ static enum zs_status remove_tree(struct zs_store *store, const char *path, stru
 
 enum zs_status zs_hierarchy_flush(struct zs_hierarchy *h, struct zs_error *err)
 {
-    if (h->change_count == 0)
+    if (h->change_count == 0 || h->is_held)
         return ZS_OK;
     char **paths = NULL;
     size_t count = 0;

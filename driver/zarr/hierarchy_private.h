@@ -38,6 +38,7 @@ struct zs_hierarchy {
     /* Of one thread at a time, as all changing is. */
     struct zs_change *changes;
     size_t change_count;
+    bool is_held; /* see zs_hierarchy_hold() */
     struct zs_node **retired; /* no longer in the table, but pointers to them may be about */
     size_t retired_count;
 };
