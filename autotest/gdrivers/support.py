@@ -1,4 +1,5 @@
 """What the tests share on the GDAL side: names, opening, what a raster must look like, and what a test cannot do without."""
+import json
 import os
 import re
 import subprocess
@@ -32,14 +33,37 @@ def fixture_path(*parts):
     return path
 
 
-def run_peer(script, *arguments):
-    """Runs a script of peers/ with the Python that has the other Zarr libraries."""
-    python = os.environ.get("SHARDEDZARR_PEERS", "")
-    need("SHARDEDZARR_PEERS, a Python with zarr, tensorstore and zarrs,", os.path.exists(python))
-    done = subprocess.run([python, os.path.join(HERE, "peers", script), *map(str, arguments)], capture_output=True, text=True)
+def run_peer(script, *arguments, python=None, **environment):
+    """Runs a script of peers/ with the other Zarr libraries that autotest/peers.sh installed, or with another Python."""
+    python = python or os.environ.get("SHARDEDZARR_PEERS", "")
+    need("SHARDEDZARR_PEERS, which runs scripts with zarr, tensorstore, zarrs, zarrita, ...,", os.path.exists(python))
+    done = subprocess.run([python, os.path.join(HERE, "peers", script), *map(str, arguments)], capture_output=True, text=True,
+                          env={**os.environ, **environment})
     if done.returncode:
-        need("a library that %s needs (%s)" % (script, done.stderr.strip().split("\n")[-1]), "ModuleNotFoundError" not in done.stderr)
+        missing = re.search(r"ModuleNotFoundError.*|\[ERR_MODULE_NOT_FOUND\].*|.*node: not found.*", done.stderr)
+        need("a library that %s needs (%s)" % (script, missing and missing.group()), not missing)
         pytest.fail("%s: %s" % (script, done.stderr[-2000:]))
+
+
+PEERS = {  # {peer: (the script that reads with it, as in peers/answers.py, and its first arguments)}
+    "zarr": ("others_read.py", "zarr"), "zarrs": ("others_read.py", "zarrs"), "tensorstore": ("others_read.py", "tensorstore"),
+    "zarrita": ("zarrita_read.mjs",), "xarray": ("xarray_read.py",), "gdal": ("gdal_read.py",)}
+
+
+def ask_peer(peer, folder, asked):
+    """What a peer makes of arrays, [(store in the folder, path in the store)]: for each its answer as in peers/answers.py, with arrays as
+    `values`. GDAL's own driver is asked in a process without our plugin."""
+    with open(os.path.join(folder, "arrays.json"), "w") as file:
+        json.dump(asked, file)
+    run_peer(*PEERS[peer], folder, **({"python": sys.executable, "GDAL_DRIVER_PATH": "disable"} if peer == "gdal" else {}))
+    with open(os.path.join(folder, peer + ".json")) as file:
+        answers = json.load(file)
+    assert len(answers) == len(asked)
+    with open(os.path.join(folder, peer + ".bin"), "rb") as file:
+        for answer in answers:
+            answer["values"] = [np.frombuffer(file.read(int(np.prod(shape)) * np.dtype(dtype).itemsize), dtype).reshape(shape)
+                                for dtype, shape in answer.get("values", [])]
+    return answers
 
 
 def need_codecs(meta):

@@ -1,4 +1,4 @@
-"""Every creation option, alone and in random combinations: what it does to the store, and that the pixels are right all the same."""
+"""Every creation option: what it does to the store, and that the pixels are right all the same. Combinations are in test_write_peers.py."""
 import os
 
 import numpy as np
@@ -7,11 +7,8 @@ from osgeo import gdal
 
 import oracle
 from stores import random_values
-from support import GDAL, assert_same, error_of, geotransform, need, open_array, open_ours, read_all, same_crs, subdatasets
-from writing import UTM, arrays, check_consolidated, chunks_of, copy, document, driver, files_of, only_array, pairs, shards, source
-
-TYPES = ["uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64", "complex64", "complex128"]
-TYPES += ["int8"] * (GDAL >= 3070000) + ["float16"] * (GDAL >= 3110000)
+from support import GDAL, assert_same, error_of, geotransform, need, open_array, open_ours, same_crs, subdatasets
+from writing import UTM, check_consolidated, chunks_of, copy, document, driver, files_of, only_array, pairs, shards, source
 
 
 def smooth(shape, data_type="uint16", seed=0):
@@ -234,58 +231,3 @@ def test_types_that_zarr_lacks_are_refused(tmp_path):
     assert "CFloat32" in message and not os.path.exists(tmp_path / "a.zarr")
     error_of(driver().Create, str(tmp_path / "a.zarr"), 10, 10, 0, gdal.GDT_Byte)
     assert not os.path.exists(tmp_path / "a.zarr")
-
-
-# --------------------------------------------------------------------------------------------------------- combinations
-
-def random_options(rng, bands, shape):
-    """Options that go together, about half of them given."""
-    pick = lambda *values: str(rng.choice(values))  # noqa: E731
-    chunk = [int(rng.integers(1, s + 6)) for s in shape]
-    lead = [int(rng.integers(1, bands + 2))] if bands > 1 and rng.random() < 0.5 else []
-    shard = [c * int(rng.integers(1, 5)) for c in lead + chunk]
-    compress = pick("NONE", "GZIP", *["ZSTD"] * oracle.available("zstd"), *["BLOSC"] * 2 * oracle.available("blosc"))
-    low, high = {"NONE": (0, 0), "ZSTD": (-10, 12), "GZIP": (0, 9), "BLOSC": (0, 9)}[compress]
-    cnames = [c for c in ("zstd", "lz4", "lz4hc", "blosclz", "zlib", "snappy") if oracle.available("blosc:" + c)]
-    options = {"CHUNK_SHAPE": ",".join(map(str, lead + chunk)), "SHARD_SHAPE": ",".join(map(str, shard)), "COMPRESS": compress,
-               "LEVEL": int(rng.integers(low, high + 1)), "BLOSC_SHUFFLE": pick("NONE", "BYTE", "BIT"), "BLOSC_CNAME": pick(*cnames or ["lz4"]),
-               "INDEX_LOCATION": pick("START", "END"), "CHUNK_ORDER": pick("ROW_MAJOR", "MORTON", "HILBERT"), "CHUNK_CHECKSUM": pick("YES", "NO"),
-               "OVERVIEWS": pick("NONE", "2", "AUTO", "3,4"), "RESAMPLING": pick("NEAREST", "AVERAGE"), "ARRAY_NAME": "pixels",
-               "GEOREFERENCING": pick("ALL", "SPATIAL_PROJ", "CF"), "NUM_THREADS": pick("1", "3"),
-               "DIM_NAMES": ("b,v,u" if bands > 1 else "v,u")}
-    if not lead:
-        options["INTERLEAVE"] = pick("BAND", "PIXEL")
-        if options["INTERLEAVE"] == "PIXEL" and bands > 1:
-            del options["SHARD_SHAPE"]
-    for name in list(options):
-        if rng.random() < 0.35 and name != "CHUNK_SHAPE":
-            options.pop(name)
-    if "COMPRESS" not in options:
-        options.pop("LEVEL", None)
-    if lead and "SHARD_SHAPE" not in options:
-        options["CHUNK_SHAPE"] = ",".join(map(str, chunk))
-    return options
-
-
-@pytest.mark.parametrize("seed", range(60))
-def test_a_random_combination_reads_equal(tmp_path, seed):
-    rng = np.random.default_rng(seed)
-    data_type, bands, shape = TYPES[seed % len(TYPES)], int(rng.choice([1, 1, 2, 4])), [int(n) for n in rng.integers(1, 60, 2)]
-    array = random_values(rng, data_type, [bands] + shape)
-    if rng.random() < 0.5:
-        array[:, :shape[0] // 2] = 0
-    options = random_options(rng, bands, shape)
-    dataset = copy(tmp_path / "a.zarr", source(array, UTM if rng.random() < 0.7 else None, "EPSG:32633"), **options)
-    assert_same(read_all(dataset), array, options)
-    name, meta, again = only_array(tmp_path / "a.zarr")
-    assert_same(again.reshape(array.shape), array, options)
-    conf = inner(meta)
-    assert conf["chunk_shape"][-2:] == [int(c) for c in options["CHUNK_SHAPE"].split(",")[-2:]]
-    assert conf.get("index_location", "end").upper() == options.get("INDEX_LOCATION", "END")
-    assert name == options.get("ARRAY_NAME", "a")
-    check_consolidated(tmp_path / "a.zarr")
-    for path in arrays(tmp_path / "a.zarr"):
-        _, level = oracle.read(str(tmp_path / "a.zarr" / path))
-        if path.startswith("ovr_"):
-            found = [dataset.GetRasterBand(1).GetOverview(i).ReadAsArray() for i in range(dataset.GetRasterBand(1).GetOverviewCount())]
-            assert any(f.tobytes() == level.reshape((-1,) + level.shape[-2:])[0].tobytes() for f in found), path

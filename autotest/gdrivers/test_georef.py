@@ -9,6 +9,7 @@ import oracle
 from stores import (PROJ, SPATIAL, array_meta, convention, counting, group_meta, plain_meta, random_values, spatial_proj,
                     write_coordinate)
 from support import as_raster, assert_pixels, fixture_path, geotransform, held_band, open_array, open_ours, read_all, same_crs
+from writing import copy, source
 
 SHAPE = (4, 6)
 NORTH_UP = [10, 0, 500000, 0, -10, 5000000]  # as in spatial:transform
@@ -166,6 +167,14 @@ def test_geotransform_of_rioxarray(tmp_path):
     path = write_data(tmp_path, {"grid_mapping": "spatial_ref"})
     write_grid_mapping(path, crs_wkt=wkt(UTM33), GeoTransform="500000.0 10.0 0.5 5000000.0 0.25 -10.0")
     assert geotransform(open_data(path)) == (500000, 10, 0.5, 5000000, 0.25, -10)
+
+
+@pytest.mark.parametrize("shape", [(1, 30), (20, 1), (1, 1)], ids=str)
+@pytest.mark.parametrize("style", ["CF", "ALL", "SPATIAL_PROJ"])
+def test_a_single_row_or_column_keeps_its_step(tmp_path, shape, style):
+    """Its coordinate has one element and cannot tell it; the grid mapping's GeoTransform can."""
+    transform = (10, 0.25, 0, 50, 0, -0.75)
+    assert geotransform(copy(tmp_path / "a.zarr", source(np.ones(shape, "uint8"), transform, "EPSG:4326"), GEOREFERENCING=style)) == transform
 
 
 @pytest.mark.parametrize("names", [("lat", "lon"), ("latitude", "longitude"), ("y", "x"), ("northing", "easting")])

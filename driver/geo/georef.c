@@ -308,10 +308,15 @@ static enum zs_status find_cf_transform(struct search *s, const struct zs_node *
     y.found = false;
     if (x.coordinate != NULL)
         ZS_TRY(zs_regular_axis_read(s->h, s->node, s->axes.y, &y, err));
-    const bool has_centres = x.coordinate != NULL && transform_of_axes(&x, &y, centres);
     /* A grid mapping taken from a group above speaks of that group's rasters. */
     const bool has_given = mapping != NULL && in_own_group && parse_geotransform(mapping->attributes, given);
     const bool is_rotated = has_given && (given[2] != 0 || given[4] != 0);
+    /* An axis of one element has no step of its own: the text knows it. */
+    if (has_given && x.coordinate != NULL && x.found && x.step == 0)
+        x.step = given[1];
+    if (has_given && y.found && y.step == 0)
+        y.step = given[5];
+    const bool has_centres = x.coordinate != NULL && transform_of_axes(&x, &y, centres);
     /* Where both are there and agree the text is the exact one; where they do not, someone cut the raster and only the
      * coordinates followed. Coordinates cannot tell a rotation. */
     if (has_given && (is_rotated || !has_centres || is_same_place(s, given, centres)) && set_transform(s, given))

@@ -1,36 +1,35 @@
-"""Reads the arrays NAME in DIR/*.zarr with another library: DIR/STORE.zarr becomes DIR/STORE.zarr.LIBRARY.npy.
+"""Reads arrays with another library, for answers.py; zarr-python and zarrs also list the `members` of the store with their attributes.
 
-    python others_read.py zarr|zarrs|tensorstore DIR NAME
-
-tensorstore knows neither nested sharding nor codecs around shards: it passes over stores named nested* and outer*.
+    python others_read.py zarr|zarrs|tensorstore DIR
 """
-import glob
-import json
+import functools
 import sys
-import warnings
 
-import numpy as np
+from answers import answer
 
-library, folder, name = sys.argv[1:]
-warnings.simplefilter("ignore")
+library, folder = sys.argv[1:]
 if library == "tensorstore":
     import tensorstore
 else:
     import zarr
 if library == "zarrs":
     import zarrs  # noqa: F401
-    zarr.config.set({"codec_pipeline.path": "zarrs.ZarrsCodecPipeline"})
-for path in sorted(glob.glob(folder + "/*.zarr")):
+    zarr.config.set({"codec_pipeline.path": "zarrs.ZarrsCodecPipeline", "codec_pipeline.strict": True})  # rather an error than zarr-python's codecs
+
+
+@functools.lru_cache(1)
+def members_of(store):
+    group = zarr.open_group(store, mode="r")
+    assert group.metadata.consolidated_metadata is not None
+    return dict(group.members(max_depth=None))  # lists all, through the consolidated metadata
+
+
+def read(store, path):
     if library == "tensorstore":
-        if "/nested" in path or "/outer" in path:
-            continue
-        spec = {"driver": "zarr3", "kvstore": {"driver": "file", "path": "%s/%s/" % (path, name)}}
-        values = np.asarray(tensorstore.open(spec, open=True).result().read().result())
-    else:
-        group = zarr.open_group(path, mode="r")
-        assert group.metadata.consolidated_metadata is not None
-        members = dict(group.members(max_depth=None))  # lists all, through the consolidated metadata
-        values = members[name][...]
-        with open(path + ".members.json", "w") as file:
-            json.dump({key: dict(node.attrs) for key, node in members.items()}, file)
-    np.save("%s.%s.npy" % (path, library), values)
+        spec = {"driver": "zarr3", "kvstore": {"driver": "file", "path": "%s/%s/" % (store, path)}}
+        return [tensorstore.open(spec, open=True).result().read().result()], {}
+    members = members_of(store)
+    return [members[path][...]], {"members": {key: dict(node.attrs) for key, node in members.items()}}
+
+
+answer(folder, library, read)
