@@ -22,13 +22,15 @@ static enum zs_status no_memory(struct zs_error *err)
 struct convention {
     const char *uuid, *name, *schema_url, *spec_url, *description;
 };
+/* Names and addresses drift, and a reader should go by the UUID; those of v1 are what GDAL and most stores have, and what rioxarray
+ * (0.23) looks for. */
 static const struct convention proj = {
-    ZS_UUID_PROJ, "proj", "https://raw.githubusercontent.com/zarr-conventions/proj/refs/tags/v0.1/schema.json",
-    "https://github.com/zarr-conventions/proj/blob/v0.1/README.md",
+    ZS_UUID_PROJ, "proj:", "https://raw.githubusercontent.com/zarr-conventions/geo-proj/refs/tags/v1/schema.json",
+    "https://github.com/zarr-conventions/geo-proj/blob/v1/README.md",
     "Coordinate reference system information for geospatial data"};
 static const struct convention spatial = {
-    ZS_UUID_SPATIAL, "spatial", "https://raw.githubusercontent.com/zarr-conventions/spatial/refs/tags/v0.1/schema.json",
-    "https://github.com/zarr-conventions/spatial/blob/v0.1/README.md", "Spatial coordinate information"};
+    ZS_UUID_SPATIAL, "spatial:", "https://raw.githubusercontent.com/zarr-conventions/spatial/refs/tags/v1/schema.json",
+    "https://github.com/zarr-conventions/spatial/blob/v1/README.md", "Spatial coordinate information"};
 static const struct convention multiscales = {
     ZS_UUID_MULTISCALES, "multiscales",
     "https://raw.githubusercontent.com/zarr-conventions/multiscales/refs/tags/v1/schema.json",
