@@ -197,6 +197,55 @@ def test_metadata_that_are_too_long_are_refused_before_they_are_downloaded(tmp_p
     assert "zarr.json" in error_of(open_array, server.vsi("s.zarr"))
 
 
+# -------------------------------------------------------------------------------------- what the process remembers of shards
+
+def first_then_another_dataset(server, window):
+    """Opens and reads a window, and gives another dataset of the same store and an empty log."""
+    open_array(server.vsi("s.zarr")).ReadAsArray(*window)
+    dataset = open_array(server.vsi("s.zarr"))
+    server.log.clear()
+    return dataset
+
+
+@pytest.mark.parametrize("location", ["end", "start"])
+def test_another_dataset_of_the_store_does_not_ask_for_the_index_again(tmp_path, server, location):
+    write_store(tmp_path / "s.zarr", location=location)
+    dataset = first_then_another_dataset(server, (3, 3, 2, 2))
+    np.testing.assert_array_equal(dataset.ReadAsArray(9, 9, 3, 3), VALUES[9:12, 9:12])
+    assert len(asked(server)) == 1 and asked(server)[0] not in ("bytes=-%d" % INDEX, "bytes=0-%d" % (INDEX - 1))
+
+
+@pytest.mark.parametrize("preconditions", [True, False])
+def test_shards_that_were_replaced_since_are_found_out(tmp_path, server, preconditions):
+    write_store(tmp_path / "s.zarr")
+    server.preconditions = preconditions
+    dataset = first_then_another_dataset(server, (0, 0, 64, 64))
+    oracle.write(tmp_path / "s.zarr", array_meta(SHAPE, "uint16", SHARD, [sharding(CHUNK)]), VALUES + 1000, oracle.Layout(gap=5))
+    np.testing.assert_array_equal(dataset.ReadAsArray(), VALUES + 1000)
+
+
+def test_a_chunk_that_was_added_since_is_found(tmp_path, server):
+    """Nothing is read of a chunk that is not there, so that no ETag would tell."""
+    values = VALUES.copy()
+    values[8:16, 8:16] = 0
+    meta = array_meta(SHAPE, "uint16", SHARD, [sharding(CHUNK)])
+    oracle.write(tmp_path / "s.zarr", meta, values)
+    dataset = first_then_another_dataset(server, (3, 3, 2, 2))
+    oracle.write(tmp_path / "s.zarr", meta, VALUES)
+    np.testing.assert_array_equal(dataset.ReadAsArray(9, 9, 3, 3), VALUES[9:12, 9:12])
+    assert asked(server)[0] == "bytes=-%d" % INDEX
+    np.testing.assert_array_equal(dataset.ReadAsArray(), VALUES)
+
+
+def test_objects_without_an_etag_are_not_remembered(tmp_path, server):
+    write_store(tmp_path / "s.zarr")
+    server.etags = False
+    dataset = first_then_another_dataset(server, (3, 3, 2, 2))
+    oracle.write(tmp_path / "s.zarr", array_meta(SHAPE, "uint16", SHARD, [sharding(CHUNK)]), VALUES + 1000, oracle.Layout(gap=5))
+    np.testing.assert_array_equal(dataset.ReadAsArray(9, 9, 3, 3), VALUES[9:12, 9:12] + 1000)
+    assert asked(server)[0] == "bytes=-%d" % INDEX
+
+
 # --------------------------------------------------------------------------------- an object that changes while it is read
 
 def replace_between_index_and_data(server, path, times, values):

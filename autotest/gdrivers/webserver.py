@@ -18,16 +18,23 @@ class RangeServer:
                  used up, one for each request
     ranges       "all"; "plain": any with a suffix range ("the last n bytes") is answered with `no_suffix`; "none": Range is ignored
     preconditions  whether If-Match is obeyed
+    etags        whether answers have an ETag
     before       called with (method, path, headers) before each answer; a status that it returns is the answer
     latency      seconds that every answer waits
     log          every request so far, as Request
     connections  how many there were
     """
+    hosts = set()
 
     def __init__(self, root):
         self.root, self.faults, self.latency, self.log = str(root), {}, 0.0, []
-        self.ranges, self.no_suffix, self.before, self.connections, self.preconditions = "all", 416, None, 0, True
+        self.ranges, self.no_suffix, self.before, self.connections = "all", 416, None, 0
+        self.preconditions = self.etags = True
         self._server = _Server(("127.0.0.1", 0), _Handler)
+        while self.host in RangeServer.hosts:  # of which the driver may remember something
+            self._server.server_close()
+            self._server = _Server(("127.0.0.1", 0), _Handler)
+        RangeServer.hosts.add(self.host)
         self._server.daemon_threads = True
         self._server.owner = self
 
@@ -96,7 +103,8 @@ class _Handler(BaseHTTPRequestHandler):
         owner.log.append(Request(self.command, path, self.headers.get("Range"), status, len(sent), self.headers.items(), query))
         self.send_response(status)
         for name, value in headers.items():
-            self.send_header(name, value)
+            if name != "ETag" or owner.etags:
+                self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(sent)

@@ -3,6 +3,7 @@
 #define ZS_ARRAY_ARRAY_PRIVATE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "array/array.h"
 #include "array/blob.h"
@@ -27,6 +28,8 @@ struct zs_array {
     struct zs_cache *chunks;  /* space 0: decoded leaf chunks; space 1 + k: decoded shards of level k (struct zs_blob) */
     struct zs_cache *indexes; /* space k: indexes of level-k shards */
     struct zs_cache *objects; /* space 0: opened shard objects, each counting as one byte */
+
+    atomic_bool distrusts_memory; /* an object had been replaced: of the others nothing is taken from the process's memory any more */
 
     pthread_mutex_t gate;   /* of zs_array_lock() */
     pthread_rwlock_t lock;  /* shared by reads until the first write, from then on held by one call at a time */

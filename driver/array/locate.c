@@ -107,6 +107,8 @@ static enum zs_status open_with_index(struct zs_array *a, const char *key, struc
     struct zs_object *o = NULL;
     struct zs_shard_index *x = NULL;
     enum zs_status status;
+    if (a->distrusts_memory)
+        zs_store_forget(a->store, key);
     if (!a->store->is_remote) {
         status = zs_object_open(a->store, key, &o, err);
         if (status == ZS_OK) {
@@ -123,6 +125,7 @@ static enum zs_status open_with_index(struct zs_array *a, const char *key, struc
         if (status == ZS_OK) {
             x->shard_size = zs_object_size(o);
             x->version = o->version;
+            x->is_remembered = zs_object_is_remembered(o);
             status = zs_shard_index_offset(level, x->shard_size, &at, err); /* whether there are bytes enough for an index */
         }
         if (status == ZS_OK)
@@ -144,6 +147,7 @@ static enum zs_status open_with_index(struct zs_array *a, const char *key, struc
 enum zs_status zs_shard_read_index(struct zs_array *a, const char *key, struct zs_object **object,
                                    struct zs_shard_index **index, struct zs_error *err)
 {
+    zs_store_forget(a->store, key);
     const enum zs_status status = open_with_index(a, key, object, index, err);
     return status == ZS_OK || status == ZS_NOT_FOUND ? status : zs_fail_in(err, status, "%s/%s", a->store->root, key);
 }
@@ -332,6 +336,31 @@ static enum zs_status entry_of(const struct zs_array *a, int k, const struct zs_
     return status == ZS_OK ? ZS_OK : describe_failure(a, leaf, status, err);
 }
 
+/* Whether the index of a level-0 shard is a remembered one and has none of some of the chunks. That they were added since is what no
+ * reading of others would find out. */
+static bool must_ask_again(const struct zs_array *a, const struct zs_shard_index *index, struct zs_location **loc, size_t n)
+{
+    for (size_t i = 0; i < n && index->is_remembered; i++) {
+        bool is_empty;
+        uint64_t offset, size;
+        if (entry_of(a, 0, index, loc[i]->leaf, &is_empty, &offset, &size, NULL) != ZS_OK || is_empty)
+            return true;
+    }
+    return false;
+}
+
+static enum zs_status ask_again(struct zs_array *a, uint64_t shard, struct zs_cache_entry **entry, struct zs_error *err)
+{
+    char *key = zs_shard_key(a, shard);
+    if (key == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
+    zs_store_forget(a->store, key);
+    free(key);
+    zs_cache_remove(a->indexes, (struct zs_cache_key){0, shard});
+    zs_cache_remove(a->objects, (struct zs_cache_key){0, shard});
+    return index_get(a, 0, shard, NULL, entry, err);
+}
+
 static void mark(struct zs_location **loc, size_t n, enum zs_location_kind kind)
 {
     for (size_t i = 0; i < n; i++)
@@ -358,6 +387,10 @@ static enum zs_status locate_in_shard(struct locator *l, int k, const struct sou
     }
     struct zs_cache_entry *entry;
     enum zs_status status = index_get(a, k, number, src, &entry, err);
+    if (status == ZS_OK && must_ask_again(a, zs_cache_value(entry), loc, n)) {
+        zs_cache_release(a->indexes, entry);
+        status = ask_again(a, number, &entry, err);
+    }
     if (status != ZS_OK)
         return describe_failure(a, loc[0]->leaf, status, err);
     const struct zs_shard_index *index = zs_cache_value(entry);

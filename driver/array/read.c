@@ -292,43 +292,43 @@ static enum zs_status run_planned(struct zs_plan *p, struct zs_error *err)
     return zs_parallel_for(only_copies ? 1 : p->a->fetch_threads, p->task_count, run_task, p, err);
 }
 
-static enum zs_status run_plan(struct zs_plan *p, struct zs_error *err)
+/* More than half of what the cache holds would push itself out before it is used. */
+static bool is_worth_prefetching(const struct zs_plan *p)
 {
-    ZS_TRY(zs_plan_chunks(p, err));
-    return run_planned(p, err);
+    return p->chunk_count > 1 && p->chunk_count <= zs_cache_budget(p->a->chunks) / 2 / p->a->leaf->decoded_size;
 }
 
-enum zs_status zs_read_windows_locked(struct zs_array *a, const struct zs_window *windows, size_t n, zs_convert_fn convert,
-                                      void *ctx, struct zs_error *err)
+static enum zs_status run_plan(struct zs_plan planned, struct zs_error *err)
 {
-    ZS_TRY(zs_windows_check(a, windows, n, err));
-    enum zs_status status;
+    struct zs_array *a = planned.a;
+    ZS_TRY(zs_windows_check(a, planned.windows, planned.window_count, err));
     for (int attempt = 0;; attempt++) {
-        struct zs_plan p = {.a = a, .windows = windows, .window_count = n, .convert = convert, .ctx = ctx};
+        struct zs_plan p = planned;
         zs_plan_init(&p);
-        status = run_plan(&p, err);
+        enum zs_status status = zs_plan_chunks(&p, err);
+        if (status == ZS_OK && (!p.is_prefetch || is_worth_prefetching(&p)))
+            status = run_planned(&p, err);
         const bool again = status != ZS_OK && p.stale && attempt < STALE_RETRIES;
         zs_plan_clear(&p);
         if (!again)
             return status;
+        a->distrusts_memory = true;
         zs_cache_clear(a->indexes);
         zs_cache_clear(a->objects);
     }
 }
 
+enum zs_status zs_read_windows_locked(struct zs_array *a, const struct zs_window *windows, size_t n, zs_convert_fn convert,
+                                      void *ctx, struct zs_error *err)
+{
+    return run_plan((struct zs_plan){.a = a, .windows = windows, .window_count = n, .convert = convert, .ctx = ctx}, err);
+}
+
 enum zs_status zs_array_prefetch(struct zs_array *a, const struct zs_window *windows, size_t n, struct zs_error *err)
 {
-    ZS_TRY(zs_windows_check(a, windows, n, err));
     if (a->edits != NULL)
         return ZS_OK; /* what was written is looked up one by one anyway */
-    struct zs_plan p = {.a = a, .windows = windows, .window_count = n, .is_prefetch = true};
-    zs_plan_init(&p);
-    enum zs_status status = zs_plan_chunks(&p, err);
-    /* More than half of what the cache holds would push itself out before it is used. */
-    if (status == ZS_OK && p.chunk_count > 1 && p.chunk_count <= zs_cache_budget(a->chunks) / 2 / a->leaf->decoded_size)
-        status = run_planned(&p, err);
-    zs_plan_clear(&p);
-    return status;
+    return run_plan((struct zs_plan){.a = a, .windows = windows, .window_count = n, .is_prefetch = true}, err);
 }
 
 enum zs_status zs_array_read_windows(struct zs_array *a, const struct zs_window *windows, size_t n, zs_convert_fn convert,

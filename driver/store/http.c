@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "store/http_client.h"
+#include "store/http_memory.h"
 #include "store/vsi_private.h"
 
 struct http_store {
@@ -113,21 +114,21 @@ static uint64_t version_of(const char *tag, uint64_t size)
     return v;
 }
 
-static enum zs_status object_new(struct http_store *h, const char *key, uint64_t size, const struct zs_http_answer *a,
+static enum zs_status object_new(struct http_store *h, const char *key, uint64_t size, const char *tag, bool is_strong_etag,
                                  struct zs_object **object, struct zs_error *err)
 {
     struct http_object *o = zs_calloc(1, sizeof *o);
     if (o != NULL) {
         pthread_mutex_init(&o->lock, NULL);
         o->key = zs_strdup(key);
-        o->tag = a->tag != NULL ? zs_strdup(a->tag) : NULL;
+        o->tag = tag != NULL ? zs_strdup(tag) : NULL;
     }
-    if (o == NULL || o->key == NULL || (a->tag != NULL && o->tag == NULL)) {
+    if (o == NULL || o->key == NULL || (tag != NULL && o->tag == NULL)) {
         if (o != NULL)
             http_close(&o->base);
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an object handle");
     }
-    o->is_strong_etag = a->is_strong_etag;
+    o->is_strong_etag = is_strong_etag;
     o->base.store = &h->base;
     o->base.size = size;
     o->base.version = version_of(o->tag, size);
@@ -140,7 +141,7 @@ static enum zs_status object_from_answer(struct http_store *h, const char *key, 
                                          const struct zs_http_answer *a, struct zs_object **object, struct zs_error *err)
 {
     if (a->kind == ZS_HTTP_BEYOND && a->total == 0)
-        return object_new(h, key, 0, a, object, err);
+        return object_new(h, key, 0, a->tag, a->is_strong_etag, object, err);
     const uint64_t size = a->kind == ZS_HTTP_WHOLE ? a->size : a->total;
     if (a->kind == ZS_HTTP_PART) {
         const uint64_t wanted = n < size ? n : size;
@@ -148,10 +149,31 @@ static enum zs_status object_from_answer(struct http_store *h, const char *key, 
         if (size == UINT64_MAX || a->first != first || a->size != wanted)
             return fail_answer(h, key, tail ? "the last bytes, and the size" : "the first bytes, and the size", a, err);
     }
-    ZS_TRY(object_new(h, key, size, a, object, err));
-    if (size >= n)
-        memcpy(data, a->kind == ZS_HTTP_WHOLE && tail ? a->bytes + (a->size - n) : a->bytes, n);
+    ZS_TRY(object_new(h, key, size, a->tag, a->is_strong_etag, object, err));
+    if (size < n)
+        return ZS_OK;
+    memcpy(data, a->kind == ZS_HTTP_WHOLE && tail ? a->bytes + (a->size - n) : a->bytes, n);
+    if (a->is_strong_etag && !atomic_load(&h->no_if_match))
+        zs_http_memory_put(h->vsi->root, key, tail, n, &(struct zs_remembered){size, a->tag, data});
     return ZS_OK;
+}
+
+/* An object whose first (or last) n bytes are remembered; *object is NULL where they are not. */
+static enum zs_status object_from_memory(struct http_store *h, const char *key, bool tail, size_t n, void *data,
+                                         struct zs_object **object, struct zs_error *err)
+{
+    struct zs_remembered found;
+    void *entry;
+    *object = NULL;
+    if (n == 0 || atomic_load(&h->no_if_match) || !zs_http_memory_find(h->vsi->root, key, tail, n, &found, &entry))
+        return ZS_OK;
+    const enum zs_status status = object_new(h, key, found.size, found.etag, true, object, err);
+    if (status == ZS_OK) {
+        (*object)->is_remembered = true;
+        memcpy(data, found.bytes, n);
+    }
+    zs_http_memory_release(entry);
+    return status;
 }
 
 static enum zs_status http_open_head(struct zs_store *store, const char *key, size_t n, void *head, struct zs_object **object,
@@ -160,6 +182,9 @@ static enum zs_status http_open_head(struct zs_store *store, const char *key, si
     struct http_store *h = (struct http_store *)store;
     if (atomic_load(&h->use_vsi))
         return zs_object_open_head(h->vsi, key, n, head, object, err);
+    ZS_TRY(object_from_memory(h, key, false, n, head, object, err));
+    if (*object != NULL)
+        return ZS_OK;
     char byte, range[64];
     const size_t part = n == 0 ? 1 : n < ZS_HTTP_MAX_ANSWER_BYTES ? n : ZS_HTTP_MAX_ANSWER_BYTES;
     snprintf(range, sizeof range, "0-%zu", part - 1);
@@ -209,6 +234,9 @@ static enum zs_status http_open_tail(struct zs_store *store, const char *key, si
     struct http_store *h = (struct http_store *)store;
     if (atomic_load(&h->use_vsi))
         return zs_object_open_tail(h->vsi, key, n, tail, object, err);
+    ZS_TRY(object_from_memory(h, key, true, n, tail, object, err));
+    if (*object != NULL)
+        return ZS_OK;
     if (n == 0 || n > ZS_HTTP_MAX_ANSWER_BYTES || atomic_load(&h->no_suffix))
         return open_tail_in_two(h, key, n, tail, object, err);
     char range[32];
@@ -248,6 +276,8 @@ static enum zs_status read_through_vsi(struct http_object *o, uint64_t offset, s
 {
     struct http_store *h = (struct http_store *)o->base.store;
     enum zs_status status = ZS_OK;
+    if (o->base.is_remembered)
+        return fail_replaced(o, err); /* or not: VSI does not compare ETags */
     pthread_mutex_lock(&o->lock);
     if (o->twin == NULL)
         status = zs_object_open(h->vsi, o->key, &o->twin, err);
@@ -272,7 +302,8 @@ static enum zs_status read_part(struct http_object *o, uint64_t offset, size_t n
         atomic_store(&h->no_if_match, true); /* ETags of answers are compared all the same */
     if (a.kind == ZS_HTTP_ABSENT || a.kind == ZS_HTTP_REPLACED || a.kind == ZS_HTTP_BEYOND ||
         ((a.kind == ZS_HTTP_PART || a.kind == ZS_HTTP_WHOLE) &&
-         ((total != UINT64_MAX && total != o->base.size) || (a.tag != NULL && o->tag != NULL && strcmp(a.tag, o->tag) != 0))))
+         ((total != UINT64_MAX && total != o->base.size) || (a.tag != NULL && o->tag != NULL && strcmp(a.tag, o->tag) != 0) ||
+          (a.tag == NULL && o->base.is_remembered))))
         status = fail_replaced(o, err);
     else if (a.kind == ZS_HTTP_PART && a.first == offset && a.size == n)
         memcpy(data, a.bytes, n);
@@ -319,6 +350,11 @@ static enum zs_status http_list(struct zs_store *store, const char *prefix, char
     return zs_store_list(((struct http_store *)store)->vsi, prefix, names, err);
 }
 
+static void http_forget(struct zs_store *store, const char *key)
+{
+    zs_http_memory_forget(((struct http_store *)store)->vsi->root, key);
+}
+
 static void http_free(struct zs_store *store)
 {
     struct http_store *h = (struct http_store *)store;
@@ -358,6 +394,7 @@ enum zs_status zs_store_over_http(struct zs_store *vsi, struct zs_store **store,
         .open_tail = http_open_tail,
         .open_head = http_open_head,
         .get = http_get,
+        .forget = http_forget,
     };
     struct zs_http_client *client;
     enum zs_status status = zs_http_client_create(vsi, &client, err);

@@ -60,6 +60,17 @@ enum zs_status zs_object_read(struct zs_object *object, uint64_t offset, size_t 
     return n == 0 ? ZS_OK : object->store->ops->read(object, offset, n, data, err);
 }
 
+bool zs_object_is_remembered(const struct zs_object *object)
+{
+    return object->is_remembered;
+}
+
+void zs_store_forget(struct zs_store *store, const char *key)
+{
+    if (store->ops->forget != NULL)
+        store->ops->forget(store, key);
+}
+
 bool zs_object_is_stale(const struct zs_object *object)
 {
     return __atomic_load_n(&object->is_stale, __ATOMIC_RELAXED);

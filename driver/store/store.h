@@ -58,6 +58,10 @@ enum zs_status zs_object_open_tail(struct zs_store *store, const char *key, size
 /* The same for the first n bytes. */
 enum zs_status zs_object_open_head(struct zs_store *store, const char *key, size_t n, void *head,
                                    struct zs_object **object, struct zs_error *err) ZS_MUST_CHECK;
+/* Whether what the two brought was remembered by this process and not asked for: reading on finds out if the object was replaced, but
+ * whoever does not need to read on should zs_store_forget() it and open it again. */
+bool zs_object_is_remembered(const struct zs_object *object);
+void zs_store_forget(struct zs_store *store, const char *key);
 uint64_t zs_object_size(const struct zs_object *object);
 /* Reads exactly n bytes. A range beyond the end is ZS_CORRUPT, a short answer ZS_IO, and so is finding that the object is no
  * longer the one that was opened, which zs_object_is_stale() tells from then on. */
@@ -101,6 +105,8 @@ struct zs_store_ops {
                                 struct zs_error *err);
     enum zs_status (*get)(struct zs_store *s, const char *key, size_t max_bytes, struct zs_buffer *out,
                           struct zs_error *err);
+    /* Optional: where objects are remembered. */
+    void (*forget)(struct zs_store *s, const char *key);
     /* Optional: removes the empty directory of a prefix, where prefixes are directories; failing is no matter. */
     void (*remove_directory)(struct zs_store *s, const char *prefix);
     /* Optional: where there are symbolic links. */
@@ -117,6 +123,7 @@ struct zs_object {
     struct zs_store *store;
     uint64_t size;
     uint64_t version; /* differs, as far as can be told, when the object under this key was replaced */
+    bool is_remembered; /* opened by what this process knew of it; reads find out when that is no longer true */
     bool is_stale;    /* set by reads, in any thread: see zs_object_is_stale() */
 };
 struct zs_writer {

@@ -1,0 +1,98 @@
+#include "store/http_memory.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cache.h"
+
+/* Indexes of 2000 shards of 1024 chunks. */
+#define MEMORY_BYTES ((uint64_t)32 << 20)
+
+/* One end of an object. The key of the cache is a hash of the name: the name itself tells whether it is meant. */
+struct memory {
+    struct zs_remembered what;
+    size_t n;
+    char *name; /* root, 0, key; then etag, then bytes */
+    size_t name_size;
+    unsigned char data[];
+};
+
+static struct zs_cache *cache;
+
+static void cache_create(void)
+{
+    cache = zs_cache_create(MEMORY_BYTES, free);
+}
+
+static struct zs_cache *the_cache(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, cache_create);
+    return cache;
+}
+
+static uint64_t hash(uint64_t h, const char *s)
+{
+    do
+        h = (h ^ (unsigned char)*s) * 0x100000001B3u; /* FNV-1a */
+    while (*s++ != '\0');
+    return h;
+}
+
+static struct zs_cache_key key_of(const char *root, const char *key, bool tail)
+{
+    return (struct zs_cache_key){tail, hash(hash(0xCBF29CE484222325u, root), key)};
+}
+
+static bool is_named(const struct memory *m, const char *root, const char *key)
+{
+    const size_t r = strlen(root) + 1, k = strlen(key) + 1;
+    return m->name_size == r + k && memcmp(m->name, root, r) == 0 && memcmp(m->name + r, key, k) == 0;
+}
+
+bool zs_http_memory_find(const char *root, const char *key, bool tail, size_t n, struct zs_remembered *found, void **entry)
+{
+    *entry = the_cache() != NULL ? zs_cache_get(cache, key_of(root, key, tail)) : NULL;
+    if (*entry == NULL)
+        return false;
+    const struct memory *m = zs_cache_value(*entry);
+    if (m->n == n && is_named(m, root, key)) {
+        *found = m->what;
+        return true;
+    }
+    zs_http_memory_release(*entry);
+    return false;
+}
+
+void zs_http_memory_release(void *entry)
+{
+    zs_cache_release(cache, entry);
+}
+
+void zs_http_memory_put(const char *root, const char *key, bool tail, size_t n, const struct zs_remembered *what)
+{
+    const size_t r = strlen(root) + 1, k = strlen(key) + 1, e = strlen(what->etag) + 1;
+    if (the_cache() == NULL || n > MEMORY_BYTES / 8)
+        return;
+    struct memory *m = malloc(sizeof *m + r + k + e + n);
+    if (m == NULL)
+        return; /* only the next to open it is the poorer */
+    unsigned char *at = m->data;
+    m->n = n;
+    m->name_size = r + k;
+    m->name = memcpy(at, root, r);
+    memcpy(at + r, key, k);
+    m->what = (struct zs_remembered){what->size, memcpy(at + r + k, what->etag, e), memcpy(at + r + k + e, what->bytes, n)};
+    struct zs_cache_entry *entry = zs_cache_put(cache, key_of(root, key, tail), m, sizeof *m + r + k + e + n);
+    if (entry != NULL)
+        zs_cache_release(cache, entry);
+    else
+        free(m);
+}
+
+void zs_http_memory_forget(const char *root, const char *key)
+{
+    for (int tail = 0; tail < 2 && the_cache() != NULL; tail++)
+        zs_cache_remove(cache, key_of(root, key, tail));
+}
