@@ -36,13 +36,13 @@ def test_driver_declares_what_it_can(driver):
         assert metadata.get(item) == "YES", item
     assert metadata["DMD_CONNECTION_PREFIX"] == "SHARDEDZARR:"
     assert metadata["DMD_LONGNAME"]
-    for option in ("NUM_THREADS", "CACHE_SIZE", "USE_CONSOLIDATED_METADATA", "MULTIBAND", "DIM_X", "DIM_Y"):
+    for option in ("NUM_THREADS", "CACHE_SIZE", "MERGE_GAP", "USE_CONSOLIDATED_METADATA", "MULTIBAND", "DIM_X", "DIM_Y"):
         assert "name='%s'" % option in metadata["DMD_OPENOPTIONLIST"].replace('"', "'"), option
 
 
 def test_all_open_options_are_accepted_without_a_warning(tmp_path):
     name = name_of(write_root(tmp_path))
-    options = ["NUM_THREADS=2", "CACHE_SIZE=1000000", "USE_CONSOLIDATED_METADATA=NO", "MULTIBAND=YES", "DIM_X=1", "DIM_Y=0"]
+    options = ["NUM_THREADS=2", "CACHE_SIZE=1000000", "MERGE_GAP=64", "USE_CONSOLIDATED_METADATA=NO", "MULTIBAND=YES", "DIM_X=1", "DIM_Y=0"]
     dataset, messages = warnings_of(lambda: open_ours(name, options))
     assert messages == []
     assert_pixels(dataset, as_raster(counting(SHAPE), "uint16"))

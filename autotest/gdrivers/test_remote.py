@@ -75,6 +75,14 @@ def test_all_shards_of_a_window_are_asked_at_the_same_time(tmp_path, server):
     assert [r.startswith("bytes=-") for r in asked(server)] == [True] * 4 + [False] * 4
 
 
+@pytest.mark.parametrize("gap, requests", [("0", 4), ("0.3", 4), ("0.4", 1)])
+def test_chunks_with_little_between_them_are_one_request(tmp_path, server, gap, requests):
+    write_store(tmp_path / "s.zarr")  # rows of 4 chunks of 128 bytes: between two columns of them lie 384
+    dataset = open_array(server.vsi("s.zarr"), options=["MERGE_GAP=" + gap])
+    np.testing.assert_array_equal(dataset.ReadAsArray(0, 0, 8, 32), VALUES[:32, :8])
+    assert len(asked(server)) == 1 + requests
+
+
 def test_connections_are_used_again(tmp_path, server):
     write_store(tmp_path / "s.zarr")
     dataset = open_array(server.vsi("s.zarr"))

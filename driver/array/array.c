@@ -17,6 +17,12 @@
 /* Requests under way at once to a remote store: beyond some ten, servers and links gain nothing more. */
 #define REMOTE_FETCH_THREADS 16
 
+/* Locally a request costs microseconds: merging pays for small neighbours only, and groups stay small so that threads share
+ * the work evenly. A remote request costs milliseconds of a server and a connection, in which some hundred kilobytes would have come;
+ * not a round trip, since requests are under way side by side. */
+static const struct zs_range_policy local_ranges = {.max_gap = 4096, .max_size = (uint64_t)512 << 10};
+static const struct zs_range_policy remote_ranges = {.max_gap = (uint64_t)128 << 10, .max_size = (uint64_t)8 << 20};
+
 static void object_close(void *object)
 {
     zs_object_close(object);
@@ -124,6 +130,9 @@ enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *no
     a->fetch_threads = a->threads;
     if (store->is_remote && a->fetch_threads < REMOTE_FETCH_THREADS)
         a->fetch_threads = REMOTE_FETCH_THREADS;
+    a->ranges = store->is_remote ? remote_ranges : local_ranges;
+    if (options != NULL && options->merge_gap != 0)
+        a->ranges.max_gap = options->merge_gap;
 
     enum zs_status status = zs_chain_compile(a->meta, &a->chain, err);
     if (status == ZS_OK)

@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "codec/chain.h"
 #include "shard/index.h"
+#include "shard/range_plan.h"
 
 struct zs_array {
     struct zs_store *store;
@@ -21,6 +22,7 @@ struct zs_array {
 
     int threads;       /* that decode */
     int fetch_threads; /* that may wait for bytes: more than `threads` where a round trip is long */
+    struct zs_range_policy ranges;
 
     uint64_t grid[ZS_MAX_LEVELS][ZS_MAX_NDIM]; /* chunks of each level per dimension, over the whole array */
 

@@ -5,11 +5,6 @@
 
 #include "base/parallel.h"
 
-/* Locally a request costs microseconds: merging pays for small neighbours only, and groups stay small so that threads share
- * the work evenly. A remote request costs milliseconds, in which some hundred kilobytes would have come. */
-static const struct zs_range_policy local_policy = {.max_gap = 4096, .max_size = (uint64_t)512 << 10};
-static const struct zs_range_policy remote_policy = {.max_gap = (uint64_t)128 << 10, .max_size = (uint64_t)8 << 20};
-
 void zs_plan_init(struct zs_plan *p)
 {
     pthread_mutex_init(&p->pending_lock, NULL);
@@ -214,7 +209,6 @@ enum zs_status zs_plan_tasks(struct zs_plan *p, struct zs_error *err)
     p->groups = zs_calloc(p->chunk_count, sizeof *p->groups);
     if (p->tasks == NULL || p->ranges == NULL || p->groups == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu chunks", p->chunk_count);
-    const struct zs_range_policy policy = p->a->store->is_remote ? remote_policy : local_policy;
     size_t range_count = 0;
     for (size_t i = 0, run; i < p->chunk_count; i += run) {
         const size_t first_range = range_count;
@@ -225,7 +219,7 @@ enum zs_status zs_plan_tasks(struct zs_plan *p, struct zs_error *err)
             else
                 p->tasks[p->task_count++] = (struct zs_task){.first = i + run};
         }
-        const size_t groups = zs_range_plan(p->ranges + first_range, range_count - first_range, policy, p->groups);
+        const size_t groups = zs_range_plan(p->ranges + first_range, range_count - first_range, p->a->ranges, p->groups);
         for (size_t g = 0; g < groups; g++)
             p->tasks[p->task_count++] = (struct zs_task){.first = first_range + p->groups[g].first,
                                                       .count = p->groups[g].count,

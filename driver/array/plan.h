@@ -5,7 +5,6 @@
 #include <stdatomic.h>
 
 #include "array/edits.h"
-#include "shard/range_plan.h"
 
 /* A leaf chunk that some windows touch. */
 struct zs_planned {

@@ -155,7 +155,7 @@ static struct zs_raster *createRaster(const ZSConnection &connection, const ZSCr
     struct zs_error err;
     struct zs_raster *raster = nullptr;
     const std::string group = groupOf(options, spec.arrays[0].name);
-    const struct zs_array_options arrayOptions = {options.threads, static_cast<uint64_t>(GDALGetCacheMax64()) / 4};
+    const struct zs_array_options arrayOptions = {options.threads, static_cast<uint64_t>(GDALGetCacheMax64()) / 4, 0};
     enum zs_status status = zs_store_open_vsi(connection.store.c_str(), &store.store, &err);
     if (status == ZS_OK && !options.append)
         status = zs_hierarchy_create(store.store, &store.hierarchy, &err);

@@ -43,7 +43,7 @@ std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::OpenArray(const std::sha
 {
     struct zs_array *array = nullptr;
     struct zs_axes axes;
-    struct zs_array_options arrayOptions = {options.threads, options.cache_bytes};
+    struct zs_array_options arrayOptions = {options.threads, options.cache_bytes, options.merge_gap};
     if (arrayOptions.cache_bytes == 0)
         arrayOptions.cache_bytes = static_cast<uint64_t>(GDALGetCacheMax64()) / 4;
     if (zs_array_open_node(store->hierarchy, node, &arrayOptions, &array, err) != ZS_OK)

@@ -12,6 +12,23 @@ extern "C"
 
 /* ---- Options ---- */
 
+/* An option in larger units than bytes, of which 0 is one: the core takes none for its default. */
+static bool parseBytes(CSLConstList options, const char *name, const char *units, double unit, uint64_t &bytes)
+{
+    const char *text = CSLFetchNameValue(options, name);
+    if (text == nullptr)
+        return true;
+    char *end = nullptr;
+    const double number = CPLStrtod(text, &end);
+    if (end == text || *end != '\0' || !(number >= 0) || number > 1e9)
+    {
+        CPLError(CE_Failure, CPLE_IllegalArg, "%s: expected a number of %s, found %s", name, units, text);
+        return false;
+    }
+    bytes = std::max<uint64_t>(1, static_cast<uint64_t>(number * unit));
+    return true;
+}
+
 bool ZSOpenOptions::Parse(CSLConstList options)
 {
     use_consolidated = CPLFetchBool(options, "USE_CONSOLIDATED_METADATA", true);
@@ -26,19 +43,7 @@ bool ZSOpenOptions::Parse(CSLConstList options)
         CPLError(CE_Failure, CPLE_IllegalArg, "NUM_THREADS: expected ALL_CPUS or a number from 1 to 1024, found %s", count);
         return false;
     }
-    const char *size = CSLFetchNameValue(options, "CACHE_SIZE");
-    if (size != nullptr)
-    {
-        char *end = nullptr;
-        const double megabytes = CPLStrtod(size, &end);
-        if (end == size || *end != '\0' || !(megabytes >= 0) || megabytes > 1e9)
-        {
-            CPLError(CE_Failure, CPLE_IllegalArg, "CACHE_SIZE: expected a number of megabytes, found %s", size);
-            return false;
-        }
-        cache_bytes = std::max<uint64_t>(1, static_cast<uint64_t>(megabytes * 1024 * 1024));
-    }
-    return true;
+    return parseBytes(options, "CACHE_SIZE", "megabytes", 1 << 20, cache_bytes) && parseBytes(options, "MERGE_GAP", "kilobytes", 1 << 10, merge_gap);
 }
 
 /* ---- Identify ---- */
