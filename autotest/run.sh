@@ -44,7 +44,7 @@ step "tests with GDAL of this Debian" sh autotest/suite.sh build
 step "clang compiles without a warning" clang_build
 step "compiles without zstd and blosc" build build-bare -DSHARDEDZARR_ZSTD=OFF -DSHARDEDZARR_BLOSC=OFF
 step "tests with ASan and UBSan" asan_tests
-step "tests with GDAL of trixie" sh autotest/other_gdal.sh trixie
-step "tests with GDAL of sid" sh autotest/other_gdal.sh sid
+step "tests with GDAL of trixie" sh autotest/in_debian.sh trixie sh autotest/suite.sh /work/build
+step "tests with GDAL of sid" sh autotest/in_debian.sh sid sh autotest/suite.sh /work/build
 step "benchmark runs, in a small size" sh autotest/benchmark/run.sh --size small
 printf '\nsteps: %d passed, 0 failed\n' "$passed"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # suite.sh BUILD: installs what the project needs, builds it in BUILD with this Debian's gcc and GDAL, warnings being errors, and
-# runs the tests in C (ctest) and in Python (pytest). autotest/run.sh calls it here and, through other_gdal.sh, in other Debians.
+# runs the tests in C (ctest) and in Python (pytest). autotest/run.sh calls it here and, through in_debian.sh, in other Debians.
 set -eu
 cd "$(dirname "$0")/.."
 sh autotest/install.sh --build binutils gdal-bin python3-gdal python3-numpy python3-pytest python3-venv proj-bin proj-data ca-certificates

@@ -18,7 +18,7 @@ import rasters
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "gdrivers"))
-from server import Server  # noqa: E402
+from webserver import RangeServer  # noqa: E402
 
 SCALES = {"small": 8, "full": 1}
 THREADS = "2"
@@ -166,7 +166,7 @@ def main():
     for case in chosen:
         case.contenders = [name for name in case.contenders if name in ["ours"] + arguments.contenders.split(",")]
     results, wrong = {}, []
-    with Server(data) as server:
+    with RangeServer(data) as server:
         for case in chosen:
             print("%s ..." % case.name, file=sys.stderr, flush=True)
             subprocess.run([sys.executable, os.path.join(HERE, "rasters.py"), data, str(scale), case.data], check=True, env=environment("ours"))

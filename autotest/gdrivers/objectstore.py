@@ -2,11 +2,12 @@
 import re
 import threading
 import urllib.parse
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from xml.sax.saxutils import escape
 
+import webserver
 
-class ObjectStore:
+
+class ObjectStore(webserver.Server):
     """Serves buckets of any name on 127.0.0.1 while used as a context.
 
     objects   {"bucket/key": bytes}
@@ -16,27 +17,10 @@ class ObjectStore:
 
     def __init__(self):
         self.objects, self.uploads, self.log, self.refuse, self.lock = {}, {}, [], lambda method, key: False, threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-        self._server.daemon_threads = True
-        self._server.owner = self
-        self.host = "127.0.0.1:%d" % self._server.server_port
-
-    def __enter__(self):
-        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-        return self
-
-    def __exit__(self, *exception):
-        self._server.shutdown()
-        self._server.server_close()
+        super().__init__(_Handler)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-
-    def log_message(self, *arguments):
-        pass
-
+class _Handler(webserver.Handler):
     def _begin(self):
         """(key, query, body, whether it is refused)"""
         path, _, query = self.path.partition("?")
@@ -55,31 +39,22 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.owner.log.append((self.command, key))
         return key, query, body, self.server.owner.refuse(self.command, key)
 
-    def _answer(self, status, body=b"", **headers):
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name.replace("_", "-"), value)
-        self.send_header("Content-Length", headers.pop("length", None) or str(len(body)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
     def do_PUT(self):
         key, query, body, refused = self._begin()
         if refused:
-            return self._answer(403)
+            return self.answer(403)
         owner = self.server.owner
         with owner.lock:
             if "uploadId" in query:
                 owner.uploads[query["uploadId"]][int(query["partNumber"])] = body
             else:
                 owner.objects[key] = body
-        self._answer(200, ETag='"%x"' % hash(body))
+        self.answer(200, {"ETag": '"%x"' % hash(body)})
 
     def do_POST(self):
         key, query, body, refused = self._begin()
         if refused:
-            return self._answer(403)
+            return self.answer(403)
         owner = self.server.owner
         with owner.lock:
             if "uploads" in query:
@@ -95,39 +70,32 @@ class _Handler(BaseHTTPRequestHandler):
                 for name in re.findall(r"<Key>(.*?)</Key>", body.decode()):
                     owner.objects.pop("%s/%s" % (bucket, name), None)
                 answer = "<DeleteResult></DeleteResult>"
-        self._answer(200, answer.encode(), Content_Type="application/xml")
+        self.answer(200, {"Content-Type": "application/xml"}, answer.encode())
 
     def do_DELETE(self):
         key, query, _, refused = self._begin()
         self.server.owner.uploads.pop(query["uploadId"], None) if "uploadId" in query else self.server.owner.objects.pop(key, None)
-        self._answer(403 if refused else 204)
-
-    def do_HEAD(self):
-        self.do_GET()
+        self.answer(403 if refused else 204)
 
     def do_GET(self):
         key, query, _, refused = self._begin()
         if refused:
-            return self._answer(403)
+            return self.answer(403)
         objects = self.server.owner.objects
         if "/" not in key.rstrip("/") and key not in objects:
             return self._list(key.rstrip("/"), query)
         if key not in objects:
-            return self._answer(404)
+            return self.answer(404)
         data, etag = objects[key], '"%x"' % hash(objects[key])
-        wanted = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", ""))
-        if not wanted or self.command == "HEAD":
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(data)))
-            self.send_header("ETag", etag)
-            self.end_headers()
-            return None if self.command == "HEAD" else self.wfile.write(data)
-        first, last = wanted.groups()
-        begin = int(first) if first else max(0, len(data) - int(last))
-        end = min(int(last) + 1, len(data)) if first and last else len(data)
+        part = self.part(len(data))
+        if part is None or self.command == "HEAD":
+            return self.answer(200, {"ETag": etag}, data)
+        begin, end = part
         if begin >= end:
-            return self._answer(416, Content_Range="bytes */%d" % len(data))
-        self._answer(206, data[begin:end], ETag=etag, Content_Range="bytes %d-%d/%d" % (begin, end - 1, len(data)))
+            return self.answer(416, {"Content-Range": "bytes */%d" % len(data)})
+        self.answer(206, {"ETag": etag, "Content-Range": "bytes %d-%d/%d" % (begin, end - 1, len(data))}, data[begin:end])
+
+    do_HEAD = do_GET
 
     def _list(self, bucket, query):
         prefix, delimiter, entries, folders = query.get("prefix", ""), query.get("delimiter", ""), "", set()
@@ -143,4 +111,4 @@ class _Handler(BaseHTTPRequestHandler):
                     escape(name), len(self.server.owner.objects[key]))
         entries += "".join("<CommonPrefixes><Prefix>%s</Prefix></CommonPrefixes>" % escape(folder) for folder in sorted(folders))
         body = '<?xml version="1.0"?><ListBucketResult><Name>%s</Name><Prefix>%s</Prefix><IsTruncated>false</IsTruncated>%s</ListBucketResult>'
-        self._answer(200, (body % (bucket, escape(prefix), entries)).encode(), Content_Type="application/xml")
+        self.answer(200, {"Content-Type": "application/xml"}, (body % (bucket, escape(prefix), entries)).encode())

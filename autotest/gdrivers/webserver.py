@@ -1,4 +1,5 @@
-"""A small HTTP server for the tests: byte ranges, ETags, no directory listing, a log of every request, and failures on demand."""
+"""A small HTTP server for the tests: byte ranges, ETags, no directory listing, a log of every request, and failures on demand.
+Server and Handler are what it shares with objectstore.py."""
 import os
 import re
 import sys
@@ -11,31 +12,28 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 Request = namedtuple("Request", "method path range status sent headers query")
 
 
-class RangeServer:
-    """Serves the files under `root` on 127.0.0.1 while used as a context.
+class _Listener(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128  # with the usual five, a client that opens many connections waits a second for those that are refused
 
-    faults       {path: what to answer instead}: an HTTP status, or "short" for a body that breaks off half way; a list of them is
-                 used up, one for each request
-    ranges       "all"; "plain": any with a suffix range ("the last n bytes") is answered with `no_suffix`; "none": Range is ignored
-    preconditions  whether If-Match is obeyed
-    etags        whether answers have an ETag
-    before       called with (method, path, headers) before each answer; a status that it returns is the answer
-    latency      seconds that every answer waits
-    log          every request so far, as Request
-    connections  how many there were
-    """
+    def handle_error(self, request, client_address):
+        if not isinstance(sys.exc_info()[1], ConnectionError):  # a client that breaks off is none
+            super().handle_error(request, client_address)
+
+
+class Server:
+    """Answers on 127.0.0.1 while used as a context, with a Handler whose `server.owner` it is."""
+
     hosts = set()
 
-    def __init__(self, root):
-        self.root, self.faults, self.latency, self.log = str(root), {}, 0.0, []
-        self.ranges, self.no_suffix, self.before, self.connections = "all", 416, None, 0
-        self.preconditions = self.etags = True
-        self._server = _Server(("127.0.0.1", 0), _Handler)
-        while self.host in RangeServer.hosts:  # of which the driver may remember something
-            self._server.server_close()
-            self._server = _Server(("127.0.0.1", 0), _Handler)
-        RangeServer.hosts.add(self.host)
-        self._server.daemon_threads = True
+    def __init__(self, handler):
+        while True:
+            self._server = _Listener(("127.0.0.1", 0), handler)
+            self.host = "127.0.0.1:%d" % self._server.server_port
+            if self.host not in Server.hosts:
+                break
+            self._server.server_close()  # of that one the driver may remember something
+        Server.hosts.add(self.host)
         self._server.owner = self
 
     def __enter__(self):
@@ -46,9 +44,51 @@ class RangeServer:
         self._server.shutdown()
         self._server.server_close()
 
-    @property
-    def host(self):
-        return "127.0.0.1:%d" % self._server.server_port
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def log_message(self, *arguments):
+        pass
+
+    def part(self, size):
+        """(begin, end) of the bytes that the Range header asks for, of so many; None without one. Not begin < end: there are none."""
+        wanted = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", ""))
+        if not wanted:
+            return None
+        first, last = wanted.groups()
+        return int(first) if first else max(0, size - int(last)), min(int(last) + 1, size) if first and last else size
+
+    def answer(self, status, headers={}, body=b"", sent=None):
+        """With `sent`, no more of the body than that follows."""
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body[:sent])
+
+
+class RangeServer(Server):
+    """Serves the files under `root` on 127.0.0.1 while used as a context.
+
+    faults       {path: what to answer instead}: an HTTP status, or "short" for a body that breaks off half way; a list of them is
+                 used up, one for each request
+    ranges       "all"; "plain": any with a suffix range ("the last n bytes") is answered with `no_suffix`; "none": Range is ignored
+    preconditions, etags  whether If-Match is obeyed, and answers have an ETag
+    before       called with (method, path, headers) before each answer; a status that it returns is the answer
+    latency      seconds that every answer waits
+    log          every request so far, as Request
+    connections  how many there were
+    """
+
+    def __init__(self, root):
+        self.root, self.faults, self.latency, self.log = str(root), {}, 0.0, []
+        self.ranges, self.no_suffix, self.before, self.connections = "all", 416, None, 0
+        self.preconditions = self.etags = True
+        super().__init__(_Handler)
 
     def vsi(self, path):
         """The name under which GDAL opens a file or directory of this server."""
@@ -62,30 +102,12 @@ class RangeServer:
         return sum(request.sent for request in self.requests(pattern))
 
 
-class _Server(ThreadingHTTPServer):
-    def handle_error(self, request, client_address):
-        if not isinstance(sys.exc_info()[1], ConnectionError):  # a client that breaks off is none
-            super().handle_error(request, client_address)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-
+class _Handler(Handler):
     def setup(self):
         self.server.owner.connections += 1
         super().setup()
 
     def do_GET(self):
-        self._answer(with_body=True)
-
-    def do_HEAD(self):
-        self._answer(with_body=False)
-
-    def log_message(self, *arguments):
-        pass
-
-    def _answer(self, with_body):
         owner = self.server.owner
         path, _, query = self.path.partition("?")
         path = urllib.parse.unquote(path).lstrip("/")
@@ -96,40 +118,35 @@ class _Handler(BaseHTTPRequestHandler):
             if isinstance(fault, list):
                 fault = fault.pop(0) if fault else None
         status, headers, body = (fault, {}, b"") if isinstance(fault, int) else self._find(os.path.join(owner.root, path))
-        sent = body if with_body else b""
+        sent = 0 if self.command == "HEAD" else len(body) // 2 if fault == "short" else len(body)
         if fault == "short":
-            sent = sent[:len(sent) // 2]
             self.close_connection = True
-        owner.log.append(Request(self.command, path, self.headers.get("Range"), status, len(sent), self.headers.items(), query))
-        self.send_response(status)
-        for name, value in headers.items():
-            if name != "ETag" or owner.etags:
-                self.send_header(name, value)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(sent)
+        owner.log.append(Request(self.command, path, self.headers.get("Range"), status, sent, self.headers.items(), query))
+        if not owner.etags:
+            headers.pop("ETag", None)
+        self.answer(status, headers, body, sent)
+
+    do_HEAD = do_GET
 
     def _find(self, name):
         """(status, headers, body) for a file, or the part of it that the Range header asks for."""
+        owner = self.server.owner
         if not os.path.isfile(name):
             return 404, {}, b""
         with open(name, "rb") as file:
             status = os.fstat(file.fileno())
             size, etag = status.st_size, '"%x"' % (status.st_mtime_ns ^ status.st_size)
-            if self.server.owner.preconditions and self.headers.get("If-Match", etag) != etag:
+            if owner.preconditions and self.headers.get("If-Match", etag) != etag:
                 return 412, {}, b""
-            wanted = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", ""))
-            ranges = self.server.owner.ranges
-            if not wanted or ranges == "none":
-                return 200, {"Accept-Ranges": "none" if ranges == "none" else "bytes", "ETag": etag}, file.read()
-            first, last = wanted.groups()
-            if not first and ranges == "plain":
-                if self.server.owner.no_suffix == 200:
-                    return 200, {"ETag": etag}, file.read()
-                return self.server.owner.no_suffix, {}, b""
-            begin = int(first) if first else max(0, size - int(last))
-            end = min(int(last) + 1, size) if first and last else size
+            # For HEAD, which tells no more than their number, so many zeros: files may be big.
+            read = bytes if self.command == "HEAD" else file.read
+            part = self.part(size)
+            if part is None or owner.ranges == "none":
+                return 200, {"Accept-Ranges": "none" if owner.ranges == "none" else "bytes", "ETag": etag}, read(size)
+            if owner.ranges == "plain" and self.headers["Range"].startswith("bytes=-"):
+                return (200, {"ETag": etag}, read(size)) if owner.no_suffix == 200 else (owner.no_suffix, {}, b"")
+            begin, end = part
             if begin >= end:
                 return 416, {"Content-Range": "bytes */%d" % size}, b""
             file.seek(begin)
-            return 206, {"Content-Range": "bytes %d-%d/%d" % (begin, end - 1, size), "ETag": etag}, file.read(end - begin)
+            return 206, {"Content-Range": "bytes %d-%d/%d" % (begin, end - 1, size), "ETag": etag}, read(end - begin)

@@ -68,24 +68,23 @@ char *zs_shard_key(const struct zs_array *a, uint64_t shard)
     return zs_chunk_key(a->meta, a->node->path, position);
 }
 
-const char *zs_chunk_describe(const struct zs_array *a, uint64_t leaf, char *buffer, size_t n)
+enum zs_status zs_fail_in_chunk(const struct zs_array *a, uint64_t leaf, enum zs_status status, struct zs_error *err)
 {
+    char where[512];
     uint64_t position[ZS_MAX_NDIM], outer[ZS_MAX_NDIM];
     const int ndim = a->meta->ndim;
     zs_chunk_position(a, a->chain.count - 1, leaf, position);
     for (int d = 0; d < ndim; d++)
         outer[d] = position[d] * a->leaf->shape[d] / a->chain.levels[0].shape[d];
     char *key = zs_chunk_key(a->meta, a->node->path, outer);
-    int used = snprintf(buffer, n, "%s/%s", a->store->root, key != NULL ? key : "?");
+    int used = snprintf(where, sizeof where, "%s/%s", a->store->root, key != NULL ? key : "?");
     free(key);
-    if (a->chain.count == 1)
-        return buffer;
-    for (int d = 0; d < ndim && used > 0 && (size_t)used < n; d++) {
+    for (int d = 0; a->chain.count > 1 && d < ndim && used > 0 && (size_t)used < sizeof where; d++) {
         const uint64_t per_shard = a->chain.levels[0].shape[d] / a->leaf->shape[d];
-        used += snprintf(buffer + used, n - (size_t)used, "%s%llu%s", d == 0 ? ", inner chunk [" : ",",
+        used += snprintf(where + used, sizeof where - (size_t)used, "%s%llu%s", d == 0 ? ", inner chunk [" : ",",
                          (unsigned long long)(position[d] % per_shard), d == ndim - 1 ? "]" : "");
     }
-    return buffer;
+    return zs_fail_in(err, status, "%s", where);
 }
 
 /* The numbers of chunks must fit 64 bits: they are what caches and plans count in. */

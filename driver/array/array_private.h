@@ -50,8 +50,8 @@ void zs_array_lock(struct zs_array *a, bool shared);
 uint64_t zs_chunk_number(const struct zs_array *a, int k, const uint64_t *position);
 void zs_chunk_position(const struct zs_array *a, int k, uint64_t number, uint64_t *position);
 
-/* "root/path/c/0/1, inner chunk [3,4]" for messages; `buffer` is the caller's, and returned. */
-const char *zs_chunk_describe(const struct zs_array *a, uint64_t leaf, char *buffer, size_t n);
+/* Puts "root/path/c/0/1, inner chunk [3,4]: " before the message already there; returns `status`. */
+enum zs_status zs_fail_in_chunk(const struct zs_array *a, uint64_t leaf, enum zs_status status, struct zs_error *err);
 
 /* Strides in bytes of a decoded leaf chunk, per dimension of the array. */
 void zs_leaf_strides(const struct zs_level *leaf, ptrdiff_t *stride);

@@ -311,12 +311,6 @@ static uint64_t number_at_level(const struct zs_array *a, int k, uint64_t leaf)
     return zs_chunk_number(a, k, position);
 }
 
-static enum zs_status describe_failure(const struct zs_array *a, uint64_t leaf, enum zs_status status, struct zs_error *err)
-{
-    char where[512];
-    return zs_fail_in(err, status, "%s", zs_chunk_describe(a, leaf, where, sizeof where));
-}
-
 /* Entry of the level-(k+1) chunk around `leaf` in the index of its level-k shard. */
 static enum zs_status entry_of(const struct zs_array *a, int k, const struct zs_shard_index *index, uint64_t leaf,
                                bool *is_empty, uint64_t *offset, uint64_t *size, struct zs_error *err)
@@ -333,7 +327,7 @@ static enum zs_status entry_of(const struct zs_array *a, int k, const struct zs_
     const size_t most = inner->is_shard ? shard_bytes_limit(inner) : zs_bytes_bound((size_t)inner->decoded_size);
     if (status == ZS_OK && !*is_empty && *size > most)
         status = zs_fail(err, ZS_CORRUPT, "expected at most %zu encoded bytes, found %llu", most, (unsigned long long)*size);
-    return status == ZS_OK ? ZS_OK : describe_failure(a, leaf, status, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(a, leaf, status, err);
 }
 
 /* Whether the index of a level-0 shard is a remembered one and has none of some of the chunks. That they were added since is what no
@@ -382,7 +376,7 @@ static enum zs_status locate_in_shard(struct locator *l, int k, const struct sou
             return ZS_OK;
         }
         if (status != ZS_OK)
-            return describe_failure(a, loc[0]->leaf, status, err);
+            return zs_fail_in_chunk(a, loc[0]->leaf, status, err);
         src = &decoded;
     }
     struct zs_cache_entry *entry;
@@ -392,7 +386,7 @@ static enum zs_status locate_in_shard(struct locator *l, int k, const struct sou
         status = ask_again(a, number, &entry, err);
     }
     if (status != ZS_OK)
-        return describe_failure(a, loc[0]->leaf, status, err);
+        return zs_fail_in_chunk(a, loc[0]->leaf, status, err);
     const struct zs_shard_index *index = zs_cache_value(entry);
     const bool is_last = k + 2 == a->chain.count;
     struct zs_cache_entry *object_entry = NULL; /* opened when an inner shard's index must be read */
@@ -442,7 +436,7 @@ static enum zs_status locate_in_shard(struct locator *l, int k, const struct sou
                 status = zs_fail(err, ZS_IO, "the shard was replaced while it was read");
             }
             if (status != ZS_OK) {
-                status = describe_failure(a, loc[i]->leaf, status, err);
+                status = zs_fail_in_chunk(a, loc[i]->leaf, status, err);
                 break;
             }
             inner_src.object = zs_cache_value(object_entry);

@@ -100,13 +100,6 @@ static void *direct_destination(const struct zs_plan *p, const struct zs_planned
 
 /* ---- Doing it ---- */
 
-static enum zs_status describe_failure(const struct zs_plan *p, const struct zs_planned *c, enum zs_status status,
-                                       struct zs_error *err)
-{
-    char where[512];
-    return zs_fail_in(err, status, "%s", zs_chunk_describe(p->a, c->where.leaf, where, sizeof where));
-}
-
 /* Decodes the n encoded bytes of a chunk to where they are wanted. */
 static enum zs_status deliver(struct zs_plan *p, struct zs_planned *c, struct zs_scratch *scratch, const void *encoded, size_t n,
                               struct zs_error *err)
@@ -169,7 +162,7 @@ static enum zs_status run_group(struct zs_plan *p, const struct zs_task *t, stru
     if (status != ZS_OK) {
         if (status == ZS_NOT_FOUND) /* it was there when its index was read */
             p->stale = true;
-        return describe_failure(p, first, status == ZS_NOT_FOUND ? ZS_IO : status, err);
+        return zs_fail_in_chunk(a, first->where.leaf, status == ZS_NOT_FOUND ? ZS_IO : status, err);
     }
     struct zs_object *object = zs_cache_value(entry);
     struct zs_buffer *fetched = zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED);
@@ -185,14 +178,14 @@ static enum zs_status run_group(struct zs_plan *p, const struct zs_task *t, stru
         p->stale = true;
     zs_cache_release(a->objects, entry);
     if (status != ZS_OK)
-        return describe_failure(p, first, status, err);
+        return zs_fail_in_chunk(a, first->where.leaf, status, err);
     decode_begin(p);
     for (size_t i = 0; i < t->count && status == ZS_OK; i++) {
         const struct zs_range *r = &p->ranges[t->first + i];
         struct zs_planned *c = &p->chunks[r->tag];
         status = deliver(p, c, scratch, fetched->data + (r->offset - t->offset), (size_t)r->size, err);
         if (status != ZS_OK)
-            status = describe_failure(p, c, status, err);
+            status = zs_fail_in_chunk(p->a, c->where.leaf, status, err);
     }
     decode_end(p);
     return status;
@@ -214,7 +207,7 @@ static enum zs_status run_object(struct zs_plan *p, struct zs_planned *c, struct
     }
     if (status == ZS_OK)
         status = deliver(p, c, scratch, fetched->data, fetched->size, err);
-    return status == ZS_OK ? ZS_OK : describe_failure(p, c, status, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(p->a, c->where.leaf, status, err);
 }
 
 /* A chunk whose newest bytes wait in the writer of its shard. */
@@ -231,7 +224,7 @@ static enum zs_status run_pending(struct zs_plan *p, struct zs_planned *c, struc
         place(p, c, NULL);
     else if (status == ZS_OK)
         status = deliver(p, c, scratch, fetched->data, fetched->size, err);
-    return status == ZS_OK ? ZS_OK : describe_failure(p, c, status, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(p->a, c->where.leaf, status, err);
 }
 
 static enum zs_status run_task(void *ctx, size_t item, struct zs_error *err)
@@ -265,7 +258,7 @@ static enum zs_status run_task(void *ctx, size_t item, struct zs_error *err)
         } else {
             status = deliver(p, c, scratch, c->where.memory, (size_t)c->where.size, err);
             if (status != ZS_OK)
-                status = describe_failure(p, c, status, err);
+                status = zs_fail_in_chunk(p->a, c->where.leaf, status, err);
         }
     }
     zs_scratch_release(scratch);

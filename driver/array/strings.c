@@ -185,22 +185,17 @@ static enum zs_status read_utf32(struct reader *r, const struct zs_node *numbers
 
 /* ---- string ---- */
 
-static uint32_t load_le32(const unsigned char *p)
-{
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
 /* The `expected` elements of one chunk, of which the first is number `at`. */
 static enum zs_status take_items(struct reader *r, uint64_t at, uint64_t expected, const unsigned char *data, size_t n,
                                  struct zs_error *err)
 {
-    const uint32_t found = n >= 4 ? load_le32(data) : 0;
+    const uint32_t found = n >= 4 ? zs_load_le32(data) : 0;
     if (n < 4 || found != expected)
         return zs_fail(err, ZS_CORRUPT, "codec \"vlen-utf8\": expected %llu elements, found %lu", (unsigned long long)expected,
                        (unsigned long)found);
     size_t p = 4;
     for (uint64_t i = 0; i < expected; i++) {
-        const uint32_t length = n - p >= 4 ? load_le32(data + p) : 0;
+        const uint32_t length = n - p >= 4 ? zs_load_le32(data + p) : 0;
         if (n - p < 4 || length > n - p - 4)
             return zs_fail(err, ZS_CORRUPT, "codec \"vlen-utf8\": element %llu ends beyond the %zu bytes of its chunk",
                            (unsigned long long)i, n);

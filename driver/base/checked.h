@@ -1,11 +1,16 @@
-/* base/checked.h: arithmetic on sizes that came from a file. Each function returns false, and leaves *out alone, when
- * the result does not fit: hostile metadata ends in an error, never in a small allocation. */
+/* base/checked.h: numbers that came from a file, and arithmetic on them. Functions with an *out return false, and leave it alone,
+ * when the result does not fit: hostile metadata ends in an error, never in a small allocation. */
 #ifndef ZS_BASE_CHECKED_H
 #define ZS_BASE_CHECKED_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+static inline uint32_t zs_load_le32(const unsigned char *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
 
 static inline bool zs_mul_u64(uint64_t a, uint64_t b, uint64_t *out)
 {

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "codec/bytes_codec.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -92,8 +93,7 @@ static enum zs_status strip(const unsigned char *data, size_t *n, struct zs_erro
     if (*n < 4)
         return zs_fail(err, ZS_CORRUPT, "crc32c: expected at least 4 bytes, found %zu", *n);
     *n -= 4;
-    const unsigned char *p = data + *n;
-    const uint32_t stored = (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+    const uint32_t stored = zs_load_le32(data + *n);
     const uint32_t computed = zs_crc32c(data, *n);
     if (stored != computed)
         return zs_fail(err, ZS_CORRUPT, "crc32c checksum: expected 0x%08x, found 0x%08x", stored, computed);

@@ -19,7 +19,7 @@ bool zsIsRemote(const std::string &path)
     return false;
 }
 
-static bool endsWith(const std::string &s, const std::string &end)
+bool zsEndsWith(const std::string &s, const std::string &end)
 {
     return s.size() >= end.size() && s.compare(s.size() - end.size(), end.size(), end) == 0;
 }
@@ -30,12 +30,12 @@ static std::string storeOfPath(std::string path)
         path = "/vsicurl/" + path;
     if (path == "zarr.json")
         return ".";
-    if (endsWith(path, "/zarr.json"))
+    if (zsEndsWith(path, "/zarr.json"))
         path.resize(path.size() - strlen("/zarr.json"));
     while (path.size() > 1 && path.back() == '/')
         path.pop_back();
     // A zipped store is opened inside the archive.
-    if (endsWith(path, ".zarr.zip") && !STARTS_WITH(path.c_str(), "/vsizip/"))
+    if (zsEndsWith(path, ".zarr.zip") && !STARTS_WITH(path.c_str(), "/vsizip/"))
         path = "/vsizip/" + path;
     return path;
 }

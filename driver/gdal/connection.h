@@ -29,6 +29,8 @@ struct ZSConnection
  * that of its directory; http:// and https:// become /vsicurl/. False, with a reason, when it is malformed. */
 bool zsParseConnection(const char *name, ZSConnection &connection, std::string &reason);
 
+bool zsEndsWith(const std::string &s, const std::string &end);
+
 /* Whether reading this path may mean waiting for a network. */
 bool zsIsRemote(const std::string &path);
 

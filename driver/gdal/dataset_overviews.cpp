@@ -75,12 +75,6 @@ static int CPL_STDCALL watch(double done, const char *text, void *data)
     return !w.stopped;
 }
 
-static std::string lower(std::string s)
-{
-    std::transform(s.begin(), s.end(), s.begin(), [](unsigned char c) { return static_cast<char>(tolower(c)); });
-    return s;
-}
-
 CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, const int *factors, int bandCount,
                                            const int *bandList, GDALProgressFunc progress, void *progressData,
                                            CSLConstList options)
@@ -122,7 +116,7 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
     struct zs_error err;
     struct zs_overviews *made = nullptr;
     struct zs_array_options arrayOptions = {m_options.threads, static_cast<uint64_t>(GDALGetCacheMax64()) / 4, 0};
-    const std::string name = lower(resampling);
+    const std::string name = CPLString(resampling).tolower();
     if (zs_overviews_create(m_store->hierarchy, m_node, m_axes, sorted.data(), sorted.size(), name.c_str(),
                             zs_array_chunk_order(m_array), &arrayOptions, &made, &err) != ZS_OK)
     {

@@ -48,12 +48,6 @@ bool ZSOpenOptions::Parse(CSLConstList options)
 
 /* ---- Identify ---- */
 
-static bool endsWith(const char *s, const char *end)
-{
-    const size_t n = strlen(s), m = strlen(end);
-    return n >= m && EQUAL(s + n - m, end);
-}
-
 /* What a zarr.json says of itself, as far as can be told without parsing it. */
 enum class Look
 {
@@ -102,8 +96,8 @@ static bool mayBeRemoteStore(const char *name)
     std::string path(name);
     while (!path.empty() && path.back() == '/')
         path.pop_back();
-    const std::string base = path.substr(path.rfind('/') + 1);
-    return endsWith(base.c_str(), ".zarr") || (!base.empty() && base.find_first_of(".?&=") == std::string::npos);
+    const std::string base = CPLString(path.substr(path.rfind('/') + 1)).tolower();
+    return zsEndsWith(base, ".zarr") || (!base.empty() && base.find_first_of(".?&=") == std::string::npos);
 }
 
 int zsIdentify(GDALOpenInfo *info)
@@ -112,8 +106,8 @@ int zsIdentify(GDALOpenInfo *info)
     if (STARTS_WITH_CI(name, "SHARDEDZARR:"))
         return TRUE;
     const bool prefixed = STARTS_WITH_CI(name, "ZARR:");
-    const bool isFile = endsWith(name, "/zarr.json") || EQUAL(name, "zarr.json");
-    const bool isZip = endsWith(name, ".zarr.zip");
+    const bool isFile = zsEndsWith(name, "/zarr.json") || EQUAL(name, "zarr.json");
+    const bool isZip = zsEndsWith(name, ".zarr.zip");
     if (!prefixed && !isFile && !isZip && !info->bIsDirectory && !(zsIsRemote(name) && mayBeRemoteStore(name)))
         return FALSE;
     ZSConnection connection;

@@ -289,5 +289,5 @@ enum zs_status zs_write_band_meanings(zs_json *attributes, const struct zs_dtype
     ZS_TRY(zs_write_meaning(attributes, &all, err));
     const bool ok = write_descriptions(attributes, bands, count, common.description) &&
                     write_entries(attributes, dtype, bands, count, &common);
-    return ok ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "no memory for attributes");
+    return ok ? ZS_OK : zs_no_memory(err);
 }

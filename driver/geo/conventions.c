@@ -6,8 +6,7 @@
 
 #include "base/memory.h"
 
-/* ASCII only: attribute values of conventions are ASCII, and tolower() depends on the locale. */
-static bool equals_ignoring_case(const char *a, const char *b)
+bool zs_equals_ignoring_case(const char *a, const char *b)
 {
     for (;; a++, b++) {
         const char x = *a >= 'A' && *a <= 'Z' ? (char)(*a + 32) : *a;
@@ -28,7 +27,7 @@ bool zs_convention_declared(const zs_json *attributes, const char *uuid)
             found = zs_json_name(c);
         else
             zs_json_string(zs_json_get(c, "uuid"), &found);
-        if (found != NULL && equals_ignoring_case(found, uuid))
+        if (found != NULL && zs_equals_ignoring_case(found, uuid))
             return true;
     }
     return false;

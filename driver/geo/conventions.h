@@ -10,6 +10,9 @@
 #define ZS_UUID_SPATIAL "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4"
 #define ZS_UUID_MULTISCALES "d35379db-88df-4056-af3a-620245f8e347"
 
+/* ASCII only: attribute values of conventions are ASCII, and tolower() depends on the locale. */
+bool zs_equals_ignoring_case(const char *a, const char *b);
+
 /* Whether attributes declare the convention: `zarr_conventions` as an array of objects with a uuid, or as the object keyed by
  * uuid of the first draft. Names and URLs are not looked at: they drift, the UUID does not. */
 bool zs_convention_declared(const zs_json *attributes, const char *uuid);

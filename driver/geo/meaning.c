@@ -152,14 +152,6 @@ static char *copy_or_null(const char *text, bool *ok)
     return copy;
 }
 
-static bool equals_ignoring_case(const char *a, const char *b)
-{
-    for (; *a != '\0' || *b != '\0'; a++, b++)
-        if ((*a >= 'A' && *a <= 'Z' ? *a + 32 : *a) != *b)
-            return false;
-    return true;
-}
-
 enum zs_colour zs_colour_of_name(const char *name)
 {
     static const struct {
@@ -168,7 +160,7 @@ enum zs_colour zs_colour_of_name(const char *name)
     } known[] = {{"red", ZS_COLOUR_RED},   {"green", ZS_COLOUR_GREEN}, {"blue", ZS_COLOUR_BLUE},
                  {"alpha", ZS_COLOUR_ALPHA}, {"gray", ZS_COLOUR_GRAY},   {"grey", ZS_COLOUR_GRAY}};
     for (size_t i = 0; name != NULL && i < sizeof known / sizeof known[0]; i++)
-        if (equals_ignoring_case(name, known[i].name))
+        if (zs_equals_ignoring_case(name, known[i].name))
             return known[i].colour;
     return ZS_COLOUR_NONE;
 }

@@ -288,5 +288,5 @@ enum zs_status zs_place_write(struct zs_hierarchy *h, const struct zs_node *node
     } else if (!is_known) {
         zs_json_remove(attributes, "grid_mapping");
     }
-    return ok ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "no memory for attributes");
+    return ok ? ZS_OK : zs_no_memory(err);
 }

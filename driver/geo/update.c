@@ -11,11 +11,6 @@
 #include "geo/overviews.h"
 #include "geo/place.h"
 
-static enum zs_status no_memory(struct zs_error *err)
-{
-    return zs_fail(err, ZS_NO_MEMORY, "no memory for attributes");
-}
-
 /* ---- The array and its relatives ---- */
 
 /* An array that is to be changed with another. */
@@ -36,7 +31,7 @@ static enum zs_status add_relative(struct relatives *r, struct relative relative
             return ZS_OK;
     struct relative *grown = realloc(r->list, (r->count + 1) * sizeof *grown);
     if (grown == NULL)
-        return no_memory(err);
+        return zs_no_memory(err);
     r->list = grown;
     r->list[r->count++] = relative;
     return ZS_OK;
@@ -253,7 +248,7 @@ enum zs_status zs_update_fill_value(struct zs_hierarchy *h, const struct zs_node
         zs_json_remove(document, "fill_value");
     enum zs_status status = ZS_OK;
     if (attributes == NULL || zs_fill_value_add(document, "fill_value", dtype, value) == NULL)
-        status = no_memory(err);
+        status = zs_no_memory(err);
     if (status == ZS_OK)
         status = zs_write_nodata(attributes, dtype, value, err);
     if (status != ZS_OK) {
@@ -313,7 +308,7 @@ enum zs_status zs_update_description(struct zs_hierarchy *h, const struct zs_nod
         zs_json_remove(attributes, "standard_name");
         return ZS_OK;
     }
-    return zs_json_add_string(attributes, "long_name", description) != NULL ? ZS_OK : no_memory(err);
+    return zs_json_add_string(attributes, "long_name", description) != NULL ? ZS_OK : zs_no_memory(err);
 }
 
 /* ---- Metadata ---- */
@@ -343,7 +338,7 @@ static enum zs_status remove_others(zs_json *attributes, const char *const *meta
             continue;
         char *item = zs_metadata_item(zs_json_name(a), a);
         if (item == NULL)
-            return no_memory(err);
+            return zs_no_memory(err);
         const bool is_kept = is_in_list(metadata, item);
         free(item);
         if (!is_kept)
@@ -368,7 +363,7 @@ enum zs_status zs_update_metadata(struct zs_hierarchy *h, const struct zs_node *
             ok = zs_json_add_string(attributes, name, equals + 1) != NULL;
         free(name);
         if (!ok)
-            return no_memory(err);
+            return zs_no_memory(err);
     }
     return ZS_OK;
 }

@@ -12,11 +12,6 @@
 #include "geo/crs.h"
 #include "geo/meaning_parts.h"
 
-static enum zs_status no_memory(struct zs_error *err)
-{
-    return zs_fail(err, ZS_NO_MEMORY, "no memory for attributes");
-}
-
 /* ---- zarr_conventions ---- */
 
 struct convention {
@@ -236,7 +231,7 @@ enum zs_status zs_write_spatial_proj(zs_json *attributes, const struct zs_georef
     if (ok && geo->srs != NULL)
         ok = add_proj(attributes, geo->srs, &declares_proj);
     ok = ok && declare(attributes, &spatial, geo->has_transform) && declare(attributes, &proj, declares_proj);
-    return ok ? ZS_OK : no_memory(err);
+    return ok ? ZS_OK : zs_no_memory(err);
 }
 
 /* ---- multiscales ---- */
@@ -254,7 +249,7 @@ enum zs_status zs_write_level_place(zs_json *entry, const struct zs_georef_out *
     const bool had_bbox = zs_json_get(entry, "spatial:bbox") != NULL;
     const bool had_transform = zs_json_get(entry, "spatial:transform") != NULL;
     if (!had_bbox && !had_transform)
-        return ok ? ZS_OK : no_memory(err);
+        return ok ? ZS_OK : zs_no_memory(err);
     static const char *const place[] = {"spatial:transform", "spatial:bbox", "spatial:registration", "spatial:transform_type"};
     for (size_t i = 0; i < sizeof place / sizeof place[0]; i++)
         zs_json_remove(entry, place[i]);
@@ -264,7 +259,7 @@ enum zs_status zs_write_level_place(zs_json *entry, const struct zs_georef_out *
         ok = (!had_transform || add_transform(entry, t)) && (!had_bbox || add_bbox(entry, geo, t)) &&
              zs_json_add_string(entry, "spatial:registration", geo->pixel_is_point ? "node" : "pixel") != NULL;
     }
-    return ok ? ZS_OK : no_memory(err);
+    return ok ? ZS_OK : zs_no_memory(err);
 }
 
 static bool add_level(zs_json *layout, const struct zs_georef_out *geo, size_t i, const char *const *paths,
@@ -324,7 +319,7 @@ enum zs_status zs_write_multiscales(zs_json *group_attributes, const struct zs_g
             ok = zs_json_add_string(m, "resampling_method", resampling) != NULL;
     }
     ok = ok && declare(group_attributes, &multiscales, levels > 0);
-    return ok ? ZS_OK : no_memory(err);
+    return ok ? ZS_OK : zs_no_memory(err);
 }
 
 /* ---- CF ---- */
@@ -406,7 +401,7 @@ enum zs_status zs_write_grid_mapping(zs_json *attributes, const struct zs_georef
         CPLsnprintf(text, sizeof text, "%.17g %.17g %.17g %.17g %.17g %.17g", t[0], t[1], t[2], t[3], t[4], t[5]);
         ok = set_string(attributes, "GeoTransform", text);
     }
-    return ok ? ZS_OK : no_memory(err);
+    return ok ? ZS_OK : zs_no_memory(err);
 }
 
 enum zs_status zs_write_coordinate(zs_json *attributes, const struct zs_georef_out *geo, bool is_x, struct zs_error *err)
@@ -425,7 +420,7 @@ enum zs_status zs_write_coordinate(zs_json *attributes, const struct zs_georef_o
              set_string(attributes, "long_name", is_x ? "x coordinate of projection" : "y coordinate of projection") &&
              set_string(attributes, "units", metres == 1 ? "m" : metres == 1000 ? "km" : unit != NULL ? unit : "m");
     }
-    return ok ? ZS_OK : no_memory(err);
+    return ok ? ZS_OK : zs_no_memory(err);
 }
 
 /* ---- What the values mean ---- */
@@ -454,7 +449,7 @@ enum zs_status zs_write_nodata(zs_json *attributes, const struct zs_dtype *dtype
     zs_json_remove(attributes, "missing_value");
     zs_json_remove(attributes, ZS_NO_NODATA_ATTRIBUTE);
     if (value == NULL)
-        return zs_json_add_bool(attributes, ZS_NO_NODATA_ATTRIBUTE, true) != NULL ? ZS_OK : no_memory(err);
+        return zs_json_add_bool(attributes, ZS_NO_NODATA_ATTRIBUTE, true) != NULL ? ZS_OK : zs_no_memory(err);
     char text[13];
     const bool is_complex = dtype->type == ZS_COMPLEX64 || dtype->type == ZS_COMPLEX128;
     bool ok;
@@ -472,7 +467,7 @@ enum zs_status zs_write_nodata(zs_json *attributes, const struct zs_dtype *dtype
     } else {
         ok = zs_fill_value_add(attributes, "_FillValue", dtype, value) != NULL;
     }
-    return ok ? ZS_OK : no_memory(err);
+    return ok ? ZS_OK : zs_no_memory(err);
 }
 
 /* A name as one of CF's words, which have no spaces; *changed when it is not the same any more. */
@@ -583,5 +578,5 @@ enum zs_status zs_write_meaning(zs_json *attributes, const struct zs_meaning *me
         ok = ok && write_categories(attributes, meaning->categories);
     if (meaning->metadata != NULL)
         ok = ok && write_metadata(attributes, meaning->metadata);
-    return ok ? ZS_OK : no_memory(err);
+    return ok ? ZS_OK : zs_no_memory(err);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "codec/crc32c.h"
 
 struct zs_shard_index *zs_shard_index_alloc(const struct zs_level *level)
@@ -21,11 +22,6 @@ struct zs_shard_index *zs_shard_index_absent(void)
     if (index != NULL)
         index->is_absent = true;
     return index;
-}
-
-static uint32_t load_le32(const unsigned char *p)
-{
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
 static uint64_t load_u64(const unsigned char *p, bool big_endian)
@@ -48,7 +44,7 @@ enum zs_status zs_shard_index_decode(const struct zs_level *level, struct zs_sha
     size_t n = (size_t)level->index_size;
     for (int i = 0; i < level->index_checksums; i++) {
         n -= 4;
-        const uint32_t expected = load_le32(bytes + n);
+        const uint32_t expected = zs_load_le32(bytes + n);
         const uint32_t found = zs_crc32c(bytes, n);
         if (expected != found)
             return zs_fail(err, ZS_CORRUPT, "shard index: expected the crc32c checksum 0x%08x, found 0x%08x", expected, found);

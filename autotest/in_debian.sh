@@ -1,5 +1,6 @@
 #!/bin/sh
-# other_gdal.sh SUITE: suite.sh in another Debian, for the sake of its GDAL: trixie has 3.10, sid 3.13.
+# in_debian.sh SUITE COMMAND...: runs a command in another Debian, for the sake of its GDAL: trixie has 3.10, sid 3.13. There the project
+# is /work/main, where the command starts, and what is ../shared here is /work/shared.
 # The Debian is debootstrapped into build/roots/SUITE and kept there; SHARDEDZARR_ROOTS names another place than build/roots.
 set -eu
 cd "$(dirname "$0")/.."
@@ -7,22 +8,23 @@ suite=$1
 root=${SHARDEDZARR_ROOTS:-$PWD/build/roots}/$suite
 
 # In a mount namespace of its own, so that nothing that is mounted below outlives this script (think of rm -r build).
-if [ "${OTHER_GDAL_UNSHARED:-}" != yes ]; then
-    export OTHER_GDAL_UNSHARED=yes
+if [ "${IN_DEBIAN_UNSHARED:-}" != yes ]; then
+    export IN_DEBIAN_UNSHARED=yes
     propagation=private
     unshare --mount true 2>/dev/null || propagation=unchanged # all that is allowed in a chroot whose / is no mount point
-    unshare --mount --propagation $propagation true || exec sh autotest/skip.sh "GDAL of $suite: mount namespaces are not allowed here"
-    exec unshare --mount --propagation $propagation sh autotest/other_gdal.sh "$suite"
+    unshare --mount --propagation $propagation true || exec sh autotest/skip.sh "Debian $suite: mount namespaces are not allowed here"
+    exec unshare --mount --propagation $propagation sh autotest/in_debian.sh "$@"
 fi
+shift
 
-sh autotest/install.sh debootstrap
 if [ ! -e "$root/.complete" ]; then
+    sh autotest/install.sh debootstrap
     echo "Debootstrapping $suite into $root"
     rm -rf "$root"
     mkdir -p "$root"
     debootstrap --variant=minbase "$suite" "$root" http://deb.debian.org/debian >"$root.log" 2>&1 || {
         tail -n 5 "$root.log"
-        exec sh autotest/skip.sh "GDAL of $suite: debootstrap failed"
+        exec sh autotest/skip.sh "Debian $suite: debootstrap failed"
     }
     # A mirror of sid may be older than the week that its release file is valid.
     echo 'Acquire::Check-Valid-Until "false";' > "$root/etc/apt/apt.conf.d/80shardedzarr"
@@ -39,4 +41,4 @@ mount --make-private "$root" # the mounts below are seen here alone, even with "
 mount -t proc proc "$root/proc"
 mount --bind . "$root/work/main"
 [ ! -d ../shared ] || mount --bind ../shared "$root/work/shared"
-chroot "$root" sh /work/main/autotest/suite.sh /work/build
+chroot "$root" sh -c 'cd /work/main && exec "$@"' sh "$@"
