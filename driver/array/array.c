@@ -15,13 +15,13 @@
 #define OPEN_OBJECTS 128
 #define OPEN_REMOTE_OBJECTS 4096
 /* Requests under way at once to a remote store: beyond some ten, servers and links gain nothing more. */
-#define REMOTE_FETCH_THREADS 16
+#define REMOTE_FETCH_THREADS 32
 
 /* Locally a request costs microseconds: merging pays for small neighbours only, and groups stay small so that threads share
  * the work evenly. A remote request costs milliseconds of a server and a connection, in which some hundred kilobytes would have come;
  * not a round trip, since requests are under way side by side. */
 static const struct zs_range_policy local_ranges = {.max_gap = 4096, .max_size = (uint64_t)512 << 10};
-static const struct zs_range_policy remote_ranges = {.max_gap = (uint64_t)128 << 10, .max_size = (uint64_t)8 << 20};
+static const struct zs_range_policy remote_ranges = {.max_gap = (uint64_t)128 << 10, .max_size = (uint64_t)4 << 20};
 
 static void object_close(void *object)
 {
