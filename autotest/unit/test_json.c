@@ -371,6 +371,18 @@ static void test_pretty_print_keeps_short_lists_on_a_line(void)
     zs_json_free(again);
 }
 
+static void test_pretty_print_gives_each_consolidated_node_a_line(void)
+{
+    zs_json *root = parse("{\"a\":{\"b\":{}},\"consolidated_metadata\":{\"kind\":\"inline\",\"metadata\":{"
+                          "\"x/y\":{\"shape\":[2],\"c\":{\"d\":1}},\"z\":{}}}}");
+    char *text = zs_json_print_pretty(root);
+    CHECK_EQ_STR(text, "{\n  \"a\": {\n    \"b\": {}\n  },\n"
+                       "  \"consolidated_metadata\": {\n    \"kind\": \"inline\",\n    \"metadata\": {\n"
+                       "      \"x/y\": {\"shape\": [2], \"c\": {\"d\": 1}},\n      \"z\": {}\n    }\n  }\n}\n");
+    free(text);
+    zs_json_free(root);
+}
+
 static void test_a_comma_locale_changes_nothing(void)
 {
     const char *const locales[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "nl_NL.UTF-8", "ru_RU.UTF-8", "de_DE"};
@@ -407,6 +419,7 @@ int main(void)
     RUN(test_doubles_print_in_the_shortest_form_that_reads_back);
     RUN(test_documents_are_built_and_changed);
     RUN(test_pretty_print_keeps_short_lists_on_a_line);
+    RUN(test_pretty_print_gives_each_consolidated_node_a_line);
     RUN(test_a_comma_locale_changes_nothing);
     return check_result();
 }

@@ -7,6 +7,10 @@
 
 /* Arrays of scalars up to this many characters stay on one line of a pretty document. */
 #define LINE_WIDTH 100
+/* Each node of consolidated metadata is one line: of a raster with overviews a third of them was white space, on every open over a
+ * network. */
+#define CONSOLIDATED "consolidated_metadata"
+#define CONSOLIDATED_LEVELS 2
 
 struct printer {
     struct zs_buffer text;
@@ -86,8 +90,8 @@ static bool put_short_array(struct printer *p, const zs_json *array)
     return true;
 }
 
-/* Recurses as deep as the document is nested: ZS_JSON_MAX_DEPTH for what was parsed. */
-static void put_node(struct printer *p, const zs_json *node, size_t depth)
+/* `levels` of the node are broken into lines. Recurses as deep as the document is nested: ZS_JSON_MAX_DEPTH for what was parsed. */
+static void put_node(struct printer *p, const zs_json *node, size_t depth, size_t levels)
 {
     if (put_scalar(p, node))
         return;
@@ -97,16 +101,18 @@ static void put_node(struct printer *p, const zs_json *node, size_t depth)
     put(p, is_object ? "{" : "[", 1);
     for (const zs_json *c = zs_json_first(node); c != NULL; c = zs_json_next(c)) {
         if (c != zs_json_first(node))
-            put(p, ",", 1);
-        if (p->pretty)
+            put(p, ", ", p->pretty && levels == 0 ? 2 : 1);
+        if (levels > 0)
             put_line(p, depth + 1);
+        const char *name = is_object && zs_json_name(c) != NULL ? zs_json_name(c) : "";
         if (is_object) {
-            put_string(p, zs_json_name(c) != NULL ? zs_json_name(c) : "");
-            put(p, p->pretty ? ": " : ":", p->pretty ? 2 : 1);
+            put_string(p, name);
+            put(p, ": ", p->pretty ? 2 : 1);
         }
-        put_node(p, c, depth + 1);
+        const size_t fewer = levels > 0 ? levels - 1 : 0;
+        put_node(p, c, depth + 1, strcmp(name, CONSOLIDATED) == 0 && fewer > CONSOLIDATED_LEVELS ? CONSOLIDATED_LEVELS : fewer);
     }
-    if (p->pretty && zs_json_first(node) != NULL)
+    if (levels > 0 && zs_json_first(node) != NULL)
         put_line(p, depth);
     put(p, is_object ? "}" : "]", 1);
 }
@@ -114,7 +120,7 @@ static void put_node(struct printer *p, const zs_json *node, size_t depth)
 static char *print(const zs_json *node, bool pretty)
 {
     struct printer p = {.pretty = pretty};
-    put_node(&p, node, 0);
+    put_node(&p, node, 0, pretty ? SIZE_MAX : 0);
     if (pretty)
         put(&p, "\n", 1);
     put(&p, "", 1);
