@@ -233,8 +233,8 @@ GDALColorInterp ShardedZarrRasterBand::GetColorInterpretation()
         const auto position = ds.BandPosition(nBand);
         for (size_t i = 0; i < position.size() && colour == ZS_COLOUR_NONE; i++)
         {
-            if (!ds.m_labels[i].empty())
-                colour = zs_colour_of_name(ds.m_labels[i][position[i]].c_str());
+            if (!ds.m_shared->labels[i].empty())
+                colour = zs_colour_of_name(ds.m_shared->labels[i][position[i]].c_str());
         }
     }
     if (colour == ZS_COLOUR_NONE && ds.nBands == 1)
@@ -272,12 +272,12 @@ void ShardedZarrRasterBand::AddMetadata()
         const std::string key = "DIM_" + name;
         md.SetNameValue((key + "_INDEX").c_str(), std::to_string(position[i]).c_str());
         std::string text = std::to_string(position[i]);
-        if (!ds.m_labels[i].empty())
+        if (!ds.m_shared->labels[i].empty())
         {
-            text = ds.m_labels[i][position[i]];
+            text = ds.m_shared->labels[i][position[i]];
             md.SetNameValue((key + "_VALUE").c_str(), text.c_str());
-            if (!ds.m_labelUnits[i].empty())
-                md.SetNameValue((key + "_UNIT").c_str(), ds.m_labelUnits[i].c_str());
+            if (!ds.m_shared->labelUnits[i].empty())
+                md.SetNameValue((key + "_UNIT").c_str(), ds.m_shared->labelUnits[i].c_str());
         }
         place += (i == 0 ? "" : ", ") + name + "=" + text;
     }

@@ -9,6 +9,13 @@ ZSStore::~ZSStore()
     zs_store_free(store);
 }
 
+ZSArray::~ZSArray()
+{
+    zs_georef_clear(&georef);
+    if (isOwned)
+        zs_array_close(array);
+}
+
 void zsReport(const struct zs_error &err)
 {
     CPLError(CE_Failure, CPLE_AppDefined, "ShardedZarr: %s", err.message);
@@ -35,51 +42,58 @@ static const char *nullIfEmpty(const std::string &s)
     return s.empty() ? nullptr : s.c_str();
 }
 
-std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::OpenArray(const std::shared_ptr<ZSStore> &store,
-                                                                  const struct zs_node *node,
-                                                                  const std::vector<uint64_t> &indices,
-                                                                  const ZSOpenOptions &options, GDALAccess access,
-                                                                  struct zs_error *err)
+std::shared_ptr<ZSArray> ZSArray::Open(const ZSStore &store, const struct zs_node *node, const ZSOpenOptions &options,
+                                       struct zs_error *err)
 {
     struct zs_array *array = nullptr;
     struct zs_axes axes;
     struct zs_array_options arrayOptions = {options.threads, options.cache_bytes, options.merge_gap};
     if (arrayOptions.cache_bytes == 0)
         arrayOptions.cache_bytes = static_cast<uint64_t>(GDALGetCacheMax64()) / 4;
-    if (zs_array_open_node(store->hierarchy, node, &arrayOptions, &array, err) != ZS_OK)
+    if (zs_array_open_node(store.hierarchy, node, &arrayOptions, &array, err) != ZS_OK)
         return nullptr;
-    if (zs_axes_find(store->hierarchy, node, nullIfEmpty(options.dim_x), nullIfEmpty(options.dim_y), &axes, err) != ZS_OK)
+    if (zs_axes_find(store.hierarchy, node, nullIfEmpty(options.dim_x), nullIfEmpty(options.dim_y), &axes, err) != ZS_OK)
     {
         zs_array_close(array);
         return nullptr;
     }
-    return Over(store, node, array, true, axes, indices, options, access, err);
+    return std::make_shared<ZSArray>(node, array, axes, true);
 }
 
-std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_ptr<ZSStore> &store, const struct zs_node *node,
-                                                             struct zs_array *array, bool ownsArray, struct zs_axes axes,
+std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::OpenArray(const std::shared_ptr<ZSStore> &store,
+                                                                  const struct zs_node *node,
+                                                                  const std::vector<uint64_t> &indices,
+                                                                  const ZSOpenOptions &options, GDALAccess access,
+                                                                  struct zs_error *err)
+{
+    const auto opened = ZSArray::Open(*store, node, options, err);
+    return opened != nullptr ? Over(store, opened, indices, options, access, err) : nullptr;
+}
+
+std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_ptr<ZSStore> &store,
+                                                             const std::shared_ptr<ZSArray> &opened,
                                                              const std::vector<uint64_t> &indices,
                                                              const ZSOpenOptions &options, GDALAccess access,
                                                              struct zs_error *err)
 {
     auto ds = std::make_unique<ShardedZarrDataset>();
     ds->m_store = store;
-    ds->m_node = node;
-    ds->m_array = array;
-    ds->m_ownsArray = ownsArray;
-    ds->m_axes = axes;
+    ds->m_shared = opened;
+    ds->m_node = opened->node;
+    ds->m_array = opened->array;
+    ds->m_axes = opened->axes;
     ds->m_options = options;
-    const struct zs_array_info info = zs_array_get_info(array);
-    const auto fail = [err, node](const std::string &message)
+    const struct zs_array_info info = zs_array_get_info(ds->m_array);
+    const auto fail = [err, &opened](const std::string &message)
     {
-        zs_fail(err, ZS_ARGUMENT, "array /%s: %s", node->path, message.c_str());
+        zs_fail(err, ZS_ARGUMENT, "array /%s: %s", opened->node->path, message.c_str());
         return nullptr;
     };
 
     const GDALDataType type = zsGDALType(info.data_type, info.item_size);
     if (type == GDT_Unknown)
         return fail("elements of " + std::to_string(info.item_size) + " opaque bytes have no GDAL data type");
-    const int x = axes.x, y = axes.y;
+    const int x = ds->m_axes.x, y = ds->m_axes.y;
     if (info.shape[x] > INT_MAX || (y >= 0 && info.shape[y] > INT_MAX))
         return fail("expected at most 2147483647 columns and rows, found more");
     if (info.shape[x] == 0 || (y >= 0 && info.shape[y] == 0))
@@ -118,10 +132,10 @@ std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_p
         for (size_t i = 0; i < extraDims.size(); i++)
             slice += ":0";
         return fail("its extra dimensions give more than " + std::to_string(MAX_BANDS) +
-                    " bands; open a slice by indices, as in SHARDEDZARR:\"" + store->store->root + "\":/" + node->path + slice);
+                    " bands; open a slice by indices, as in SHARDEDZARR:\"" + store->store->root + "\":/" + opened->node->path + slice);
     }
 
-    zs_array_raise_cache(array, oneRowOfChunks(info, x));
+    zs_array_raise_cache(ds->m_array, oneRowOfChunks(info, x));
     const int blockWidth = static_cast<int>(std::min(info.chunk_shape[x], info.shape[x]));
     const int blockHeight = y >= 0 ? static_cast<int>(std::min(info.chunk_shape[y], info.shape[y])) : 1;
     ds->eAccess = access;
@@ -133,19 +147,40 @@ std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_p
     return ds;
 }
 
-void ShardedZarrDataset::AttachPam(const ZSConnection &connection, const char *description)
+void ShardedZarrDataset::AttachPam(const char *description)
 {
     SetDescription(description);
-    if (zsIsRemote(connection.store))
+    if (m_store->store->is_remote)
     {
         nPamFlags |= GPF_NOSAVE;
         return;
     }
-    SetPhysicalFilename((connection.store + "/zarr.json").c_str());
+    SetPhysicalFilename((std::string(m_store->store->root) + "/zarr.json").c_str());
     if (m_node->path[0] != '\0')
         SetSubdatasetName(m_node->path);
     TryLoadXML();
 }
+
+#if ZS_GDAL_AT_LEAST(10)
+std::unique_ptr<GDALDataset> ShardedZarrDataset::Clone(int scope, bool canShareState) const
+{
+    if (IsUpdate() || !canShareState)
+        return GDALPamDataset::Clone(scope, canShareState);
+    // Other threads may be at work on this dataset: only what is set when it is opened may be looked at.
+    struct zs_error err;
+    auto ds = Over(m_store, m_shared, FixedIndices(), m_options, GA_ReadOnly, &err);
+    if (ds == nullptr)
+    {
+        zsReport(err);
+        return nullptr;
+    }
+    ds->poDriver = poDriver;
+    ds->nOpenFlags = scope;
+    ds->papszOpenOptions = CSLDuplicate(papszOpenOptions);
+    ds->AttachPam(GetDescription());
+    return ds;
+}
+#endif
 
 std::vector<uint64_t> ShardedZarrDataset::FixedIndices() const
 {
@@ -431,6 +466,4 @@ ShardedZarrDataset::~ShardedZarrDataset()
 #endif
     zs_georef_clear(&m_georef);
     zs_meaning_clear(&m_meaning);
-    if (m_ownsArray)
-        zs_array_close(m_array);
 }

@@ -3,6 +3,7 @@
 #define ZS_GDAL_DATASET_H
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,7 @@ extern "C"
 #include "geo/meaning.h"
 }
 
-/* An opened store, shared by the datasets made of it (subdatasets, overviews). */
+/* An opened store, shared by the datasets made of it (overviews, clones in other threads). */
 struct ZSStore
 {
     struct zs_store *store = nullptr;
@@ -44,6 +45,37 @@ struct ZSOpenOptions
     bool Parse(CSLConstList options);
 };
 
+/* An opened array, shared by a dataset and its clones in other threads, all of them read-only; in update mode by nobody. What is read
+ * when first asked for is read under the lock, once for all, and then stays as it is. */
+struct ZSArray
+{
+    const struct zs_node *node; /* of the store's hierarchy; the store must outlive it */
+    struct zs_array *array;
+    struct zs_axes axes;
+    bool isOwned;
+
+    std::mutex lock;
+    bool georefRead = false;
+    struct zs_georef georef = {};
+    bool labelsRead = false;
+    std::vector<std::vector<std::string>> labels; /* per band dimension: a text per index, or none */
+    std::vector<std::string> labelUnits;
+    bool overviewsFound = false;
+    std::vector<std::shared_ptr<ZSArray>> overviews;
+
+    ZSArray(const struct zs_node *nodeIn, struct zs_array *arrayIn, struct zs_axes axesIn, bool isOwnedIn)
+        : node(nodeIn), array(arrayIn), axes(axesIn), isOwned(isOwnedIn)
+    {
+    }
+    ~ZSArray();
+    ZSArray(const ZSArray &) = delete;
+    ZSArray &operator=(const ZSArray &) = delete;
+
+    /* Null, with the message in err, when that is not possible. */
+    static std::shared_ptr<ZSArray> Open(const ZSStore &store, const struct zs_node *node, const ZSOpenOptions &options,
+                                         struct zs_error *err);
+};
+
 class ShardedZarrRasterBand;
 
 class ShardedZarrDataset final : public GDALPamDataset
@@ -51,9 +83,9 @@ class ShardedZarrDataset final : public GDALPamDataset
     friend class ShardedZarrRasterBand;
 
     std::shared_ptr<ZSStore> m_store;
-    const struct zs_node *m_node = nullptr; /* of m_store's hierarchy */
+    std::shared_ptr<ZSArray> m_shared;
+    const struct zs_node *m_node = nullptr; /* of m_shared, as the next two */
     struct zs_array *m_array = nullptr;
-    bool m_ownsArray = true;
     struct zs_axes m_axes = {-1, -1};
     ZSOpenOptions m_options;
 
@@ -66,9 +98,6 @@ class ShardedZarrDataset final : public GDALPamDataset
     bool m_metadataRead = false;
     bool m_meaningRead = false;
     struct zs_meaning m_meaning = {};
-    bool m_labelsRead = false;
-    std::vector<std::vector<std::string>> m_labels; /* per band dimension: a text per index, or none */
-    std::vector<std::string> m_labelUnits;
     bool m_overviewsFound = false;
     std::vector<std::unique_ptr<ShardedZarrDataset>> m_overviews;
     bool m_geolocationAdded = false;
@@ -91,7 +120,9 @@ class ShardedZarrDataset final : public GDALPamDataset
     void ReadMetadata();
     const struct zs_meaning &Meaning();
     void ReadLabels();
+    enum zs_status OpenOverviews(const ZSOpenOptions &options, struct zs_error *err);
     void FindOverviews();
+    void ForgetOverviews();
     void AddGeolocation();
 
     /* Position of a band (from 1) in each of m_bandDims. */
@@ -119,15 +150,18 @@ class ShardedZarrDataset final : public GDALPamDataset
     CPLErr WriteMetadata();
     CPLErr RemoveOverviews();
 
-    /* A dataset over an opened array, which it closes if it owns it. Null, with the message in err, when the array cannot be a raster. */
-    static std::unique_ptr<ShardedZarrDataset> Over(const std::shared_ptr<ZSStore> &store, const struct zs_node *node,
-                                                    struct zs_array *array, bool ownsArray, struct zs_axes axes,
+    /* A dataset over an opened array. Null, with the message in err, when the array cannot be a raster. */
+    static std::unique_ptr<ShardedZarrDataset> Over(const std::shared_ptr<ZSStore> &store, const std::shared_ptr<ZSArray> &opened,
                                                     const std::vector<uint64_t> &indices, const ZSOpenOptions &options,
                                                     GDALAccess access, struct zs_error *err);
     /* Indices of the dimensions that are fixed, as OpenArray() takes them. */
     std::vector<uint64_t> FixedIndices() const;
 
   protected:
+#if ZS_GDAL_AT_LEAST(10)
+    /* For GDAL's thread-safe datasets, in any thread. */
+    std::unique_ptr<GDALDataset> Clone(int scope, bool canShareState) const override;
+#endif
     CPLErr IRasterIO(GDALRWFlag flag, int x, int y, int width, int height, void *data, int bufWidth, int bufHeight,
                      GDALDataType type, int bandCount, BANDMAP_TYPE bands, GSpacing pixelSpace, GSpacing lineSpace,
                      GSpacing bandSpace, GDALRasterIOExtraArg *extra) override;
@@ -148,7 +182,7 @@ class ShardedZarrDataset final : public GDALPamDataset
         m_isBlank = true;
     }
     /* Attaches side-car metadata (statistics), for file systems where looking for them costs nothing. */
-    void AttachPam(const ZSConnection &connection, const char *description);
+    void AttachPam(const char *description);
 
     const OGRSpatialReference *GetSpatialRef() const override;
     CPLErr SetSpatialRef(const OGRSpatialReference *srs) override;

@@ -8,6 +8,11 @@ extern "C"
 
 /* ---- Georeferencing ---- */
 
+static char *copyText(const char *text)
+{
+    return text != nullptr ? zs_strdup(text) : nullptr;
+}
+
 void ShardedZarrDataset::ReadGeoref()
 {
     if (m_georefRead)
@@ -15,9 +20,17 @@ void ShardedZarrDataset::ReadGeoref()
     m_georefRead = true;
     if (m_store->hierarchy == nullptr)
         return;
+    const std::lock_guard<std::mutex> guard(m_shared->lock);
+    const auto &shared = m_shared->georef;
     struct zs_error err;
-    if (zs_georef_read(m_store->hierarchy, m_node, m_axes, &m_georef, &err) != ZS_OK)
+    if (!m_shared->georefRead && zs_georef_read(m_store->hierarchy, m_node, m_axes, &m_shared->georef, &err) != ZS_OK)
         zsReport(err);
+    m_shared->georefRead = true;
+    // A copy for each dataset: an OGRSpatialReference is for one thread at a time, even when it is only read.
+    m_georef = shared;
+    m_georef.srs = shared.srs != nullptr ? OSRClone(shared.srs) : nullptr;
+    m_georef.geolocation_x = copyText(shared.geolocation_x);
+    m_georef.geolocation_y = copyText(shared.geolocation_y);
     if (m_georef.pixel_is_point)
         GDALMajorObject::SetMetadataItem(GDALMD_AREA_OR_POINT, GDALMD_AOP_POINT);
 }
@@ -137,12 +150,13 @@ void ShardedZarrDataset::ReadMetadata()
 
 void ShardedZarrDataset::ReadLabels()
 {
-    if (m_labelsRead)
+    const std::lock_guard<std::mutex> guard(m_shared->lock);
+    if (m_shared->labelsRead)
         return;
-    m_labelsRead = true;
+    m_shared->labelsRead = true;
     const struct zs_array_info info = zs_array_get_info(m_array);
-    m_labels.resize(m_bandDims.size());
-    m_labelUnits.resize(m_bandDims.size());
+    m_shared->labels.resize(m_bandDims.size());
+    m_shared->labelUnits.resize(m_bandDims.size());
     for (size_t i = 0; i < m_bandDims.size() && m_store->hierarchy != nullptr; i++)
     {
         const int d = m_bandDims[i];
@@ -151,9 +165,9 @@ void ShardedZarrDataset::ReadLabels()
         if (zs_labels_read(m_store->hierarchy, m_node, d, 0, info.shape[d], &labels, &err) != ZS_OK)
             zsReport(err);
         else if (labels.values != nullptr)
-            m_labels[i].assign(labels.values, labels.values + labels.count);
+            m_shared->labels[i].assign(labels.values, labels.values + labels.count);
         if (labels.unit != nullptr)
-            m_labelUnits[i] = labels.unit;
+            m_shared->labelUnits[i] = labels.unit;
         zs_labels_clear(&labels);
     }
 }
@@ -245,7 +259,7 @@ CPLErr ShardedZarrDataset::SettleFillValue()
         zsReport(err);
         return CE_Failure;
     }
-    zs_array_close(m_array);
+    m_shared = std::make_shared<ZSArray>(node, array, m_axes, true);
     m_array = array;
     m_node = node;
     return CE_None;

@@ -8,45 +8,68 @@ extern "C"
 #include "geo/overviews.h"
 }
 
+/* Once for all clones. */
+enum zs_status ShardedZarrDataset::OpenOverviews(const ZSOpenOptions &options, struct zs_error *err)
+{
+    const std::lock_guard<std::mutex> guard(m_shared->lock);
+    if (m_shared->overviewsFound)
+        return ZS_OK;
+    m_shared->overviewsFound = true;
+    char **paths = nullptr;
+    size_t count = 0;
+    ZS_TRY(zs_overviews_find(m_store->hierarchy, m_node, m_axes, &paths, &count, err));
+    for (size_t i = 0; i < count; i++)
+    {
+        const struct zs_node *node = nullptr;
+        std::shared_ptr<ZSArray> opened;
+        if (zs_hierarchy_node(m_store->hierarchy, paths[i], &node, err) == ZS_OK)
+            opened = ZSArray::Open(*m_store, node, options, err);
+        if (opened != nullptr)
+            m_shared->overviews.push_back(std::move(opened));
+        else
+            CPLDebug("ShardedZarr", "overview /%s is left out: %s", paths[i], err->message);
+    }
+    zs_paths_free(paths, count);
+    return ZS_OK;
+}
+
 void ShardedZarrDataset::FindOverviews()
 {
     if (m_overviewsFound || m_isOverview)
         return;
     m_overviewsFound = true;
-    char **paths = nullptr;
-    size_t count = 0;
     struct zs_error err;
-    if (zs_overviews_find(m_store->hierarchy, m_node, m_axes, &paths, &count, &err) != ZS_OK)
-    {
-        zsReport(err);
-        return;
-    }
     ZSOpenOptions options = m_options;
     options.dim_x = std::to_string(m_axes.x);
     options.dim_y = m_axes.y >= 0 ? std::to_string(m_axes.y) : "";
-    for (size_t i = 0; i < count; i++)
+    if (OpenOverviews(options, &err) != ZS_OK)
+        zsReport(err);
+    for (const auto &opened : m_shared->overviews)
     {
-        const struct zs_node *node = nullptr;
-        std::unique_ptr<ShardedZarrDataset> overview;
-        if (zs_hierarchy_node(m_store->hierarchy, paths[i], &node, &err) == ZS_OK)
-            overview = OpenArray(m_store, node, FixedIndices(), options, eAccess, &err);
+        auto overview = Over(m_store, opened, FixedIndices(), options, eAccess, &err);
         if (overview == nullptr || overview->nBands != nBands)
         {
-            CPLDebug("ShardedZarr", "overview /%s is left out: %s", paths[i], overview == nullptr ? err.message : "other bands");
+            CPLDebug("ShardedZarr", "overview /%s is left out: %s", opened->node->path, overview == nullptr ? err.message : "other bands");
             continue;
         }
         overview->m_isOverview = true;
         overview->nPamFlags |= GPF_NOSAVE;
         m_overviews.push_back(std::move(overview));
     }
-    zs_paths_free(paths, count);
+}
+
+void ShardedZarrDataset::ForgetOverviews()
+{
+    m_overviews.clear();
+    m_overviewsFound = false;
+    m_shared->overviews.clear();
+    m_shared->overviewsFound = false;
 }
 
 CPLErr ShardedZarrDataset::RemoveOverviews()
 {
     struct zs_error err;
-    m_overviews.clear();
-    m_overviewsFound = false;
+    ForgetOverviews();
     if (zs_overviews_remove(m_store->hierarchy, m_node, m_axes, nullptr, &err) == ZS_OK)
         return CE_None;
     zsReport(err);
@@ -111,8 +134,7 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
     std::vector<int> sorted(factors, factors + count);
     std::sort(sorted.begin(), sorted.end());
     sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
-    m_overviews.clear();
-    m_overviewsFound = false;
+    ForgetOverviews();
     struct zs_error err;
     struct zs_overviews *made = nullptr;
     struct zs_array_options arrayOptions = {m_options.threads, static_cast<uint64_t>(GDALGetCacheMax64()) / 4, 0};
@@ -131,7 +153,8 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
         total += 1.0 / (static_cast<double>(f) * f);
     for (size_t i = 0; i < sorted.size() && result == CE_None; i++)
     {
-        auto level = Over(m_store, zs_overviews_node(made, i), zs_overviews_array(made, i), false, m_axes, {}, m_options, GA_Update, &err);
+        const auto opened = std::make_shared<ZSArray>(zs_overviews_node(made, i), zs_overviews_array(made, i), m_axes, false);
+        auto level = Over(m_store, opened, {}, m_options, GA_Update, &err);
         if (level == nullptr)
         {
             zsReport(err);

@@ -287,7 +287,7 @@ static std::unique_ptr<GDALDataset> openNode(const std::shared_ptr<ZSStore> &sto
     }
     auto ds = ShardedZarrDataset::OpenArray(store, node, connection.indices, options, access, err);
     if (ds != nullptr)
-        ds->AttachPam(connection, name);
+        ds->AttachPam(name);
     return ds;
 }
 
