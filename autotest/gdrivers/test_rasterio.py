@@ -63,16 +63,22 @@ def test_band_lists_and_interleaving(twin, bands, interleave):
     assert raw[0] == raw[1]
 
 
-@pytest.mark.parametrize("buffer", [gdal.GDT_Byte, gdal.GDT_Int16, gdal.GDT_UInt32, gdal.GDT_Int64, gdal.GDT_Float32, gdal.GDT_Float64,
-                                    gdal.GDT_CFloat64], ids=gdal.GetDataTypeName)
-@pytest.mark.parametrize("data_type", ["uint8", "int16", "uint64", "float32", "complex128"])
+BUFFERS = [gdal.GDT_Byte, gdal.GDT_UInt16, gdal.GDT_Int16, gdal.GDT_UInt32, gdal.GDT_Int32, gdal.GDT_UInt64, gdal.GDT_Int64, gdal.GDT_Float32,
+           gdal.GDT_Float64, gdal.GDT_CFloat64]
+
+
+@pytest.mark.parametrize("buffer", BUFFERS, ids=gdal.GetDataTypeName)
+@pytest.mark.parametrize("data_type", ["uint8", "int16", "uint16", "int32", "uint32", "uint64", "float32", "float64", "complex128"])
 def test_other_buffer_types_are_converted_as_gdal_converts(tmp_path, data_type, buffer):
-    array = (counting((20, 30), "float64") * 131 - 700).clip(0 if data_type[0] == "u" else -1e9, 255 if data_type == "uint8" else 1e9)
-    array = array.astype(data_type)
-    oracle.write(tmp_path, array_meta((20, 30), data_type, (16, 16), [sharding((4, 8))]), array)
-    for window in ((0, 0, 30, 20), (3, 5, 11, 13)):
-        raw = [ds.ReadRaster(*window, buf_type=buffer) for ds in (open_array(tmp_path), gdal_array.OpenArray(array))]
+    array = random_values(np.random.default_rng(BUFFERS.index(buffer)), data_type, (20, 60))
+    array[:2] = (counting((2, 60), "float64") * 13 - 700).clip(0 if data_type[0] == "u" else -700, 255)
+    oracle.write(tmp_path, array_meta((20, 60), data_type, (16, 64), [sharding((4, 32))]), array)
+    size = gdal.GetDataTypeSize(buffer) // 8
+    for x, y, width, height in ((0, 0, 60, 20), (3, 5, 21, 13), (1, 0, 59, 1)):
+        raw = [bytes(ds.ReadRaster(x, y, width, height, buf_type=buffer)) for ds in (open_array(tmp_path), gdal_array.OpenArray(array))]
         assert raw[0] == raw[1]
+        spread = open_array(tmp_path).ReadRaster(x, y, width, height, buf_type=buffer, buf_pixel_space=2 * size)
+        assert b"".join(spread[at:at + size] for at in range(0, len(spread), 2 * size)) == raw[1]
 
 
 @pytest.mark.parametrize("method", [gdal.GRIORA_NearestNeighbour, gdal.GRIORA_Bilinear, gdal.GRIORA_Average])

