@@ -72,7 +72,7 @@ def chunk_of(layout, scale):
 
 
 def file_name(name):
-    return name.replace(" ", "_")
+    return name.replace(" ", "_").replace(":", "")
 
 
 def source_path(directory, name):

@@ -7,6 +7,11 @@
 /* A string from its opening quote to behind its closing one; 0 when it does not end. */
 static size_t string_length(const char *text, size_t n)
 {
+    const char *quote = n > 1 ? memchr(text + 1, '"', n - 1) : NULL;
+    if (quote == NULL)
+        return 0;
+    if (memchr(text + 1, '\\', (size_t)(quote - text) - 1) == NULL) /* all but WKT */
+        return (size_t)(quote - text) + 1;
     for (size_t i = 1; i < n; i++) {
         if (text[i] == '"')
             return i + 1;
