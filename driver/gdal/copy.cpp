@@ -1,6 +1,7 @@
 #include "copy.h"
 
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 #include "dataset.h"
@@ -18,7 +19,8 @@ namespace
 /* Rows of some bands, read from the source and not yet written. */
 struct Strip
 {
-    std::vector<unsigned char> pixels;
+    std::unique_ptr<unsigned char[]> pixels; /* not a vector, which would fill them with zeros first */
+    size_t size = 0;
     struct zs_array *array = nullptr;
     struct zs_window window = {};
     size_t item_size = 0;
@@ -75,11 +77,13 @@ bool zsCopyPixels(GDALDataset &source, const struct zs_raster &raster, const str
             Strip &s = strips[next];
             next = 1 - next;
             const GSpacing line = static_cast<GSpacing>(item) * width, plane = line * rows;
-            s.pixels.resize(static_cast<size_t>(plane) * static_cast<size_t>(count));
+            const size_t size = static_cast<size_t>(plane) * static_cast<size_t>(count);
+            if (size > s.size)
+                s.pixels.reset(new unsigned char[s.size = size]);
             std::vector<int> map;
             for (int i = 0; i < count; i++)
                 map.push_back(b + i + 1);
-            if (source.RasterIO(GF_Read, 0, y, width, rows, s.pixels.data(), width, rows, type, count, map.data(),
+            if (source.RasterIO(GF_Read, 0, y, width, rows, s.pixels.get(), width, rows, type, count, map.data(),
                                 static_cast<GSpacing>(item), line, plane, nullptr) != CE_None)
             {
                 ok = false;
@@ -90,7 +94,7 @@ bool zsCopyPixels(GDALDataset &source, const struct zs_raster &raster, const str
                 break;
             s.item_size = item;
             s.window = {};
-            s.window.data = s.pixels.data();
+            s.window.data = s.pixels.get();
             int d = 0;
             if (spec.has_band_dimension)
             {
@@ -115,7 +119,7 @@ bool zsCopyPixels(GDALDataset &source, const struct zs_raster &raster, const str
                 for (int i = 0; i < count && ok; i++)
                 {
                     s.array = zs_raster_array(&raster, static_cast<size_t>(b + i));
-                    s.window.data = s.pixels.data() + static_cast<size_t>(plane) * static_cast<size_t>(i);
+                    s.window.data = s.pixels.get() + static_cast<size_t>(plane) * static_cast<size_t>(i);
                     if (writeStrip(&s, 0, &err) != ZS_OK)
                     {
                         zsReport(err);

@@ -329,7 +329,8 @@ bool ZSCreationOptions::Apply(struct zs_raster_spec &spec)
     }
 
     // What measured smallest at level 3 on scenes, terrain and classes: integers by bits (a 16-bit scene is 27 % smaller than with
-    // zstd alone, by bytes 23 %), floats by bytes (terrain 27 %), single bytes as they are.
+    // zstd alone, by bytes 23 %), floats by bytes (terrain 27 %), single bytes as they are. Level 2 is written in three quarters of
+    // the time, but read in a third more, and a little larger.
     if (blosc_shuffle.empty())
     {
         const bool integer = GDALDataTypeIsInteger(zsGDALType(spec.dtype.type, spec.dtype.size)) != FALSE;
