@@ -6,6 +6,9 @@
 
 #include "array/array_private.h"
 
+/* Largest remote shard, decoded, that is fetched whole when all of it is wanted: larger ones come faster in pieces side by side. */
+#define WHOLE_SHARD_BYTES ((uint64_t)4 << 20)
+
 /* Where the bytes of one shard (of any level) are. */
 struct source {
     struct zs_object *object;    /* an open object ... */
@@ -63,6 +66,7 @@ void zs_shard_forget(struct zs_array *a, uint64_t shard)
 {
     zs_cache_remove(a->objects, (struct zs_cache_key){0, shard});
     zs_cache_remove(a->indexes, (struct zs_cache_key){0, shard});
+    zs_cache_remove(a->chunks, (struct zs_cache_key){1, shard}); /* the whole shard, if it was fetched so */
     if (a->chain.count > 2 || (a->chain.count == 2 && a->chain.levels[0].bytes_codec_count > 0)) {
         /* What was read through this shard is not found by its number; such arrays are rarely written. */
         zs_cache_clear(a->indexes);
@@ -184,7 +188,8 @@ static enum zs_status index_read_with_object(struct zs_array *a, uint64_t shard,
 static enum zs_status index_get(struct zs_array *a, int k, uint64_t number, const struct source *src,
                                 struct zs_cache_entry **entry, struct zs_error *err)
 {
-    const struct zs_cache_key key = {(uint64_t)k, number};
+    /* An index that came with its whole shard is of no use to those who read that by ranges, and the other way round. */
+    const struct zs_cache_key key = {k == 0 && src != NULL ? ZS_MAX_LEVELS : (uint64_t)k, number};
     bool must_load;
     while ((*entry = zs_cache_get_or_load(a->indexes, key, &must_load)) != NULL) {
         const struct zs_shard_index *found = zs_cache_value(*entry);
@@ -223,9 +228,9 @@ static size_t shard_bytes_limit(const struct zs_level *level)
     return zs_bytes_bound((size_t)limit);
 }
 
-/* The decoded bytes of a level-k shard whose encoded bytes are `src` (level 0: NULL, the whole object), pinned. */
-static enum zs_status blob_get(struct locator *l, int k, uint64_t number, const struct source *src, struct source *decoded,
-                               struct zs_error *err)
+/* The decoded bytes, `limit` at most, of a level-k shard whose encoded bytes are `src` (level 0: NULL, the whole object), pinned. */
+static enum zs_status blob_get(struct locator *l, int k, uint64_t number, const struct source *src, size_t limit,
+                               struct source *decoded, struct zs_error *err)
 {
     struct zs_array *a = l->a;
     const struct zs_level *level = &a->chain.levels[k];
@@ -238,7 +243,6 @@ static enum zs_status blob_get(struct locator *l, int k, uint64_t number, const 
     bool must_load;
     struct zs_cache_entry *entry = zs_cache_get_or_load(a->chunks, key, &must_load);
     if (must_load) {
-        const size_t limit = shard_bytes_limit(level);
         struct zs_scratch *scratch = zs_scratch_acquire();
         struct zs_buffer fetched = {0}, out = {0};
         enum zs_status status = scratch != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a scratch");
@@ -330,6 +334,40 @@ static enum zs_status entry_of(const struct zs_array *a, int k, const struct zs_
     return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(a, leaf, status, err);
 }
 
+/* So that an absent shard is not asked for again. */
+static void keep_absent(struct zs_array *a, uint64_t shard)
+{
+    struct zs_shard_index *absent = zs_shard_index_absent();
+    struct zs_cache_entry *entry =
+        absent != NULL ? zs_cache_put(a->indexes, (struct zs_cache_key){0, shard}, absent, sizeof *absent) : NULL;
+    if (entry != NULL)
+        zs_cache_release(a->indexes, entry);
+    else
+        free(absent); /* only a request is lost */
+}
+
+/* Whether so much of a remote level-0 shard is wanted that it comes in one request, index and all; then *limit is what it may have. */
+static bool is_wanted_whole(struct zs_array *a, uint64_t shard, size_t wanted, size_t *limit)
+{
+    const struct zs_level *level = &a->chain.levels[0];
+    if (!a->store->is_remote || a->edits != NULL || a->chain.count != 2)
+        return false;
+    struct zs_cache_entry *index = zs_cache_get(a->indexes, (struct zs_cache_key){0, shard});
+    if (index != NULL) {
+        zs_cache_release(a->indexes, index);
+        return false;
+    }
+    uint64_t position[ZS_MAX_NDIM], chunks = 1; /* that lie in the array */
+    zs_chunk_position(a, 0, shard, position);
+    for (int d = 0; d < a->meta->ndim; d++)
+        chunks *= zs_min_u64(level->grid[d], a->grid[1][d] - position[d] * level->grid[d]);
+    const uint64_t most = WHOLE_SHARD_BYTES / a->leaf->decoded_size;
+    if (chunks > most || (chunks - wanted) * a->leaf->decoded_size > a->ranges.max_gap)
+        return false;
+    *limit = zs_bytes_bound((size_t)(chunks * a->leaf->decoded_size)) + (size_t)level->index_size;
+    return true;
+}
+
 /* Whether the index of a level-0 shard is a remembered one and has none of some of the chunks. That they were added since is what no
  * reading of others would find out. */
 static bool must_ask_again(const struct zs_array *a, const struct zs_shard_index *index, struct zs_location **loc, size_t n)
@@ -369,8 +407,9 @@ static enum zs_status locate_in_shard(struct locator *l, int k, const struct sou
     const struct zs_level *level = &a->chain.levels[k];
     const uint64_t number = number_at_level(a, k, loc[0]->leaf);
     struct source decoded;
+    size_t limit;
     if (level->bytes_codec_count > 0) {
-        const enum zs_status status = blob_get(l, k, number, src, &decoded, err);
+        const enum zs_status status = blob_get(l, k, number, src, shard_bytes_limit(level), &decoded, err);
         if (status == ZS_NOT_FOUND && k == 0) {
             mark(loc, n, ZS_LOCATION_EMPTY);
             return ZS_OK;
@@ -378,6 +417,17 @@ static enum zs_status locate_in_shard(struct locator *l, int k, const struct sou
         if (status != ZS_OK)
             return zs_fail_in_chunk(a, loc[0]->leaf, status, err);
         src = &decoded;
+    } else if (k == 0 && is_wanted_whole(a, number, n, &limit)) {
+        const enum zs_status status = blob_get(l, 0, number, NULL, limit, &decoded, err);
+        if (status == ZS_NOT_FOUND) {
+            keep_absent(a, number);
+            mark(loc, n, ZS_LOCATION_EMPTY);
+            return ZS_OK;
+        }
+        if (status == ZS_OK)
+            src = &decoded;
+        else if (status != ZS_INVALID) /* that is: it has more in it than there should be, and is read by ranges */
+            return zs_fail_in_chunk(a, loc[0]->leaf, status, err);
     }
     struct zs_cache_entry *entry;
     enum zs_status status = index_get(a, k, number, src, &entry, err);
