@@ -13,8 +13,6 @@ extern "C"
 
 /* Two strips of pixels are held at once; bands are read together only as long as a strip of them stays below this. */
 constexpr uint64_t STRIP_BYTES = 128 << 20;
-/* A strip is two rows of chunks, of which threads take more equal shares than of one, where that is not more than: */
-constexpr uint64_t TWO_ROWS_BYTES = 32 << 20;
 
 namespace
 {
@@ -46,9 +44,7 @@ bool zsCopyPixels(GDALDataset &source, const struct zs_raster &raster, const str
 {
     const int width = source.GetRasterXSize(), height = source.GetRasterYSize(), bands = source.GetRasterCount();
     const auto item = static_cast<size_t>(GDALGetDataTypeSizeBytes(type));
-    const uint64_t lineBytes = item * static_cast<uint64_t>(width);
-    const uint64_t step = lineBytes * 2 * spec.chunk[1] <= TWO_ROWS_BYTES ? 2 * spec.chunk[1] : spec.chunk[1];
-    const uint64_t bandStrip = lineBytes * std::min<uint64_t>(step, spec.height);
+    const uint64_t bandStrip = item * static_cast<uint64_t>(width) * std::min<uint64_t>(spec.chunk[1], spec.height);
     // Bands whose pixels lie together in the source are read together, else it would be read once per band; and a chunk of several
     // bands needs them all.
     const auto together = std::max<uint64_t>(1, std::min<uint64_t>(STRIP_BYTES / std::max<uint64_t>(1, bandStrip), static_cast<uint64_t>(bands)));
@@ -75,13 +71,12 @@ bool zsCopyPixels(GDALDataset &source, const struct zs_raster &raster, const str
     for (int b = 0; b < bands && ok; b += static_cast<int>(group))
     {
         const int count = std::min(static_cast<int>(group), bands - b);
-        for (int y = 0; y < height && ok; y += static_cast<int>(step))
+        for (int y = 0; y < height && ok; y += static_cast<int>(spec.chunk[1]))
         {
-            const int rows = static_cast<int>(std::min<uint64_t>(step, static_cast<uint64_t>(height - y)));
+            const int rows = static_cast<int>(std::min<uint64_t>(spec.chunk[1], static_cast<uint64_t>(height - y)));
             Strip &s = strips[next];
             next = 1 - next;
-            const auto line = static_cast<GSpacing>(lineBytes);
-            const GSpacing plane = line * rows;
+            const GSpacing line = static_cast<GSpacing>(item) * width, plane = line * rows;
             const size_t size = static_cast<size_t>(plane) * static_cast<size_t>(count);
             if (size > s.size)
                 s.pixels.reset(new unsigned char[s.size = size]);
