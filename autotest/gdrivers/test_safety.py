@@ -13,7 +13,8 @@ import pytest
 from osgeo import gdal
 
 import oracle
-from support import assert_same, open_array, open_ours, peak_memory, read_all, subdatasets
+from stores import array_meta, group_meta
+from support import assert_same, error_of, open_array, open_ours, peak_memory, read_all, subdatasets
 from writing import arrays, check_consolidated, chunks_of, copy, created, document, driver, files_of, shards, source
 
 ROUNDS = 20
@@ -181,11 +182,29 @@ def test_chunks_that_a_killed_writer_left_do_not_show_in_what_takes_their_place(
     copy(path, ones, ARRAY_NAME="first")
     append = ["APPEND_SUBDATASET=YES", "ARRAY_NAME=second"]
     before = (path / "zarr.json").read_bytes()
-    driver().CreateCopy(str(path), ones, options=append)
+    driver().CreateCopy(str(path), ones, options=append + ["OVERVIEWS=2", "CHUNK_SHAPE=16"])
     (path / "zarr.json").write_bytes(before)  # which comes last
-    assert shards(path, "second/second")
+    assert shards(path, "second/second") and ".unfinished" not in os.listdir(path / "second")
+    (path / "second" / ".unfinished").write_text("")  # until then
     dataset = driver().Create(str(path), 50, 50, 1, gdal.GDT_Byte, options=append)
     assert not dataset.ReadAsArray().any()
+    dataset = None
+    assert sorted(os.listdir(path / "second")) == ["second", "zarr.json"]
+    check_consolidated(path)
+
+
+@pytest.mark.parametrize("how", ["copy", "create"])
+def test_appending_does_not_overwrite_what_the_consolidated_metadata_do_not_list(tmp_path, how):
+    path, ones = tmp_path / "a.zarr", source(np.ones((50, 50), "uint8"))
+    copy(path, ones, ARRAY_NAME="first")
+    oracle.put(path / "second", {"zarr.json": group_meta()})  # by another program, which does not consolidate
+    oracle.write(path / "second/second", array_meta((8, 8), "uint8"), np.full((8, 8), 7, "uint8"))
+    before = {name: (path / name).read_bytes() for name in files_of(path)}
+    append = ["APPEND_SUBDATASET=YES", "ARRAY_NAME=second"]
+    make = (lambda: driver().CreateCopy(str(path), ones, options=append)) if how == "copy" else (
+        lambda: driver().Create(str(path), 50, 50, 1, gdal.GDT_Byte, options=append))
+    assert "there is a /second already" in error_of(make)
+    assert {name: (path / name).read_bytes() for name in files_of(path)} == before
 
 
 def test_building_overviews_that_is_killed_leaves_right_ones_or_none(tmp_path):

@@ -13,7 +13,7 @@ from stores import (BIG, CRC32C, GZIP, array_meta, group_meta, random_store, ran
                     write_coordinate)
 from support import (as_raster, assert_same, error_of, geotransform, name_of, need_codecs, open_array, open_ours, raster_dtype,
                      random_window, read_all, same_crs)
-from writing import UTM, check_consolidated, chunks_of, copy, created, document, only_array, shards, source
+from writing import UTM, change_document, check_consolidated, chunks_of, copy, created, document, only_array, shards, source
 
 
 def update(path, array=None):
@@ -246,3 +246,21 @@ def test_statistics_in_update_mode_go_to_the_store(scene):
     found = again.GetRasterBand(1).GetMetadata()
     assert float(found["STATISTICS_MAXIMUM"]) == array.max()
     assert not os.path.exists(path + ".aux.xml") and not os.path.exists(path + "/zarr.json.aux.xml")
+
+
+@pytest.mark.parametrize("level", [False, True])
+def test_an_edit_keeps_what_is_newer_than_the_consolidated_metadata(tmp_path, level):
+    path = str(tmp_path / "a.zarr")
+    copy(path, source(np.ones((40, 40), "uint8"), UTM, "EPSG:32633"), ARRAY_NAME="v", CHUNK_SHAPE=16, OVERVIEWS="2")
+    node = ("ovr_2x", "v") if level else ("v",)
+    theirs = {**document(path, *node)["attributes"], "theirs": {"deep": [1.50]}, "long_name": "newer"}
+    change_document(path, *node, attributes=theirs)  # as zarr-python does: in the node's own file alone
+    dataset = gdal.Open(path, gdal.GA_Update)
+    dataset.SetMetadataItem("mine", "yes")
+    dataset.GetRasterBand(1).SetNoDataValue(9)
+    dataset.SetGeoTransform([100, 2, 0, 200, 0, -2])
+    dataset = None
+    after = document(path, *node)["attributes"]
+    assert after["theirs"] == {"deep": [1.50]} and after["long_name"] == "newer" and after["_FillValue"] == 9
+    check_consolidated(path)
+    assert open_ours(path).GetGeoTransform() == (100, 2, 0, 200, 0, -2)

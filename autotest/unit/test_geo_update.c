@@ -309,6 +309,52 @@ static void test_what_came_to_a_file_meanwhile_stays(void)
     close_store(&s);
 }
 
+static void test_attributes_that_are_newer_than_consolidated_metadata_stay(void)
+{
+    static const char *const paths[] = {"g", "g/a"};
+    struct geo_store s = {0};
+    struct zs_error err = {""};
+    put_group(&s, "", "{}");
+    put_group(&s, "g", "{}");
+    put_array(&s, "g/a", "[10,20]", "['y','x']", "uint8", "0", "{'old':'1','gone':'1','taken':'1','number':1.50}");
+    consolidate(&s, paths, 2);
+    const struct zs_node *a = open_node(&s, "g/a");
+    /* Another program writes to the array's own file, as zarr-python does. */
+    put_array(&s, "g/a", "[10,20]", "['y','x']", "uint8", "0", "{'old':'2','taken':'1','number':1.50,'theirs':{'b':2}}");
+    const char *const metadata[] = {"old=1", "gone=1", "number=1.50", "new=v", NULL};
+    check_ok(zs_update_metadata(s.h, a, metadata, &err), &err);
+    check_ok(zs_update_flush(s.h, &err), &err);
+    zs_json *root = document(&s, "zarr.json"), *own = document(&s, "g/a/zarr.json");
+    const zs_json *inlined = zs_json_get(zs_json_get(zs_json_get(root, "consolidated_metadata"), "metadata"), "g/a");
+    char *text = zs_json_print(zs_json_get(own, "attributes"));
+    CHECK_EQ_STR(text, "{\"old\":\"2\",\"number\":1.50,\"theirs\":{\"b\":2},\"new\":\"v\"}");
+    CHECK(zs_json_is_same(zs_json_get(own, "attributes"), zs_json_get(inlined, "attributes")));
+    free(text);
+    zs_json_free(root);
+    zs_json_free(own);
+    close_store(&s);
+}
+
+static void test_a_node_that_became_another_is_not_edited(void)
+{
+    static const char *const paths[] = {"a"};
+    struct geo_store s = {0};
+    struct zs_error err = {""};
+    put_group(&s, "", "{}");
+    put_array(&s, "a", "[10,20]", "['y','x']", "uint8", "0", "{}");
+    consolidate(&s, paths, 1);
+    const struct zs_node *a = open_node(&s, "a");
+    put_group(&s, "a", "{'theirs':1}");
+    const char *const metadata[] = {"new=v", NULL};
+    check_ok(zs_update_metadata(s.h, a, metadata, &err), &err);
+    CHECK(zs_update_flush(s.h, &err) == ZS_INVALID);
+    CHECK_CONTAINS(err.message, "a/zarr.json: expected the array it was");
+    zs_json *own = document(&s, "a/zarr.json");
+    CHECK(zs_json_get(zs_json_get(own, "attributes"), "theirs") != NULL && zs_json_equals(zs_json_get(own, "node_type"), "group"));
+    zs_json_free(own);
+    close_store(&s);
+}
+
 /* ---- Overviews ---- */
 
 /* A sharded array of (2, 20, 30): chunks of 1 x 4 x 4, shards of 2 x 16 x 16. */
@@ -659,6 +705,8 @@ int main(void)
     RUN(test_group_entries_and_levels_follow);
     RUN(test_nodata_and_metadata);
     RUN(test_what_came_to_a_file_meanwhile_stays);
+    RUN(test_attributes_that_are_newer_than_consolidated_metadata_stay);
+    RUN(test_a_node_that_became_another_is_not_edited);
     RUN(test_overviews_are_made_and_removed);
     RUN(test_overviews_of_several_arrays);
     RUN(test_overviews_that_are_dropped_leave_nothing);

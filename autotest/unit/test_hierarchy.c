@@ -550,6 +550,28 @@ static void test_a_new_store_that_is_held_appears_at_once(void)
     zs_store_free(s);
 }
 
+static void test_a_look_sees_what_consolidated_metadata_do_not_list(void)
+{
+    struct counting c = STORE("zarr.json", CONSOLIDATED("\"a\":" ARRAY ",\"i/b\":" ARRAY), "new/zarr.json", ARRAY, "g/n/zarr.json", ARRAY,
+                              "bad/zarr.json", "{");
+    struct zs_hierarchy *h = open_hierarchy(&c, true);
+    const struct zs_node *node = NULL;
+    struct zs_error err = {0};
+    check_no_node(h, "new", ZS_NOT_FOUND, "consolidated metadata");
+    CHECK(zs_hierarchy_look(h, "new", &node, &err) == ZS_OK && node->type == ZS_NODE_ARRAY);
+    check_node(h, "new", "new", ZS_NODE_ARRAY); /* from now on it is known */
+    check_list(h, "- a (i) i/b new");
+    CHECK(zs_hierarchy_look(h, "g", &node, &err) == ZS_NOT_FOUND && zs_hierarchy_look(h, "i", &node, &err) == ZS_NOT_FOUND);
+    CHECK_CONTAINS(err.message, "there is no array or group \"i\"");
+    CHECK(zs_hierarchy_look(h, "bad", &node, &err) == ZS_INVALID); /* something is there */
+    c.refused = "g/n/zarr.json";
+    CHECK(zs_hierarchy_look(h, "g/n", &node, &err) == ZS_IO);
+    c.refused = NULL;
+    CHECK(zs_hierarchy_look(h, "g/n", &node, &err) == ZS_OK);
+    CHECK(zs_hierarchy_remove(h, "g/n", &err) == ZS_OK && zs_hierarchy_look(h, "g/n", &node, &err) == ZS_NOT_FOUND);
+    close_all(h, &c);
+}
+
 static void test_paths_are_taken_apart(void)
 {
     char *parent = zs_path_parent("a/b/c");
@@ -569,6 +591,7 @@ int main(void)
     RUN(test_memory_store);
     RUN(test_paths_are_taken_apart);
     RUN(test_a_new_store_that_is_held_appears_at_once);
+    RUN(test_a_look_sees_what_consolidated_metadata_do_not_list);
     RUN(test_nodes_are_read_once);
     RUN(test_opening_needs_a_root);
     RUN(test_hostile_paths_are_invalid);

@@ -154,6 +154,7 @@ static struct zs_raster *createRaster(const ZSConnection &connection, const ZSCr
         return nullptr;
     struct zs_error err;
     struct zs_raster *raster = nullptr;
+    bool isClaimed = false;
     const std::string group = groupOf(options, spec.arrays[0].name);
     const struct zs_array_options arrayOptions = {options.threads, static_cast<uint64_t>(GDALGetCacheMax64()) / 4, 0};
     enum zs_status status = zs_store_open_vsi(connection.store.c_str(), &store.store, &err);
@@ -161,16 +162,18 @@ static struct zs_raster *createRaster(const ZSConnection &connection, const ZSCr
         status = zs_hierarchy_create(store.store, &store.hierarchy, &err);
     else if (status == ZS_OK)
     {
-        const struct zs_node *node;
         status = zs_hierarchy_open(store.store, true, &store.hierarchy, &err);
-        if (status == ZS_OK && zs_hierarchy_node(store.hierarchy, group.c_str(), &node, &err) != ZS_NOT_FOUND)
-            status = zs_fail(&err, ZS_ARGUMENT, "%s: there is a /%s already; choose another ARRAY_NAME", connection.store.c_str(), group.c_str());
+        if (status == ZS_OK)
+            status = zs_raster_claim(store.hierarchy, group.c_str(), &err);
+        isClaimed = status == ZS_OK;
     }
     if (status == ZS_OK)
         status = zs_raster_create(store.store, group.c_str(), &spec, &arrayOptions, &raster, &err);
     if (status == ZS_OK)
         return raster;
     zsReport(err);
+    if (isClaimed && zs_raster_finish(store.store, group.c_str(), &err) != ZS_OK)
+        CPLDebug("ShardedZarr", "%s", err.message);
     return nullptr;
 }
 
@@ -365,7 +368,7 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
         GDALDestroyScaledProgress(scaled);
     }
     zs_hierarchy_hold(store->hierarchy, false);
-    if (ok && zs_hierarchy_flush(store->hierarchy, &err) != ZS_OK)
+    if (ok && (zs_hierarchy_flush(store->hierarchy, &err) != ZS_OK || zs_raster_finish(store->store, group.c_str(), &err) != ZS_OK))
     {
         zsReport(err);
         ok = false;
@@ -406,17 +409,18 @@ static GDALDataset *create(const char *name, int width, int height, int bands, G
         return nullptr;
     // An empty store reads as its fill value: complete from the start.
     struct zs_error err;
-    const bool ok = zs_raster_publish(raster, store.hierarchy, &err) == ZS_OK;
+    const std::string group = groupOf(options, arrays.Name(0));
+    const bool ok = zs_raster_publish(raster, store.hierarchy, &err) == ZS_OK && zs_raster_finish(store.store, group.c_str(), &err) == ZS_OK;
     zs_raster_free(raster);
     if (ok)
     {
-        GDALDataset *ds = openCreated(connection, groupOf(options, arrays.Name(0)), arrays.Name(0), name);
+        GDALDataset *ds = openCreated(connection, group, arrays.Name(0), name);
         if (ds != nullptr)
             static_cast<ShardedZarrDataset *>(ds)->MarkBlank();
         return ds;
     }
     zsReport(err);
-    removeCreated(connection, groupOf(options, arrays.Name(0)));
+    removeCreated(connection, group);
     return nullptr;
 }
 

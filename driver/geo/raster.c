@@ -205,6 +205,64 @@ static enum zs_status set_up(struct zs_raster *r, const struct zs_array_options 
     return zs_write_spatial_proj(zs_document_attributes(r->root), &geo, err);
 }
 
+static char *mark_of(const char *group)
+{
+    return zs_format("%s/.unfinished", group);
+}
+
+/* Whether a writer that did not come to its end left what is in the group. Consolidated metadata that list it came after it was whole. */
+static enum zs_status is_left_over(struct zs_hierarchy *h, const char *group, const char *mark, bool *result, struct zs_error *err)
+{
+    const struct zs_node *node;
+    struct zs_buffer text = {0};
+    *result = false;
+    if (zs_hierarchy_is_consolidated(h) && zs_hierarchy_node(h, group, &node, NULL) == ZS_OK)
+        return ZS_OK;
+    const enum zs_status status = zs_store_get(zs_hierarchy_store(h), mark, 1024, &text, err);
+    *result = status == ZS_OK;
+    zs_buffer_free(&text);
+    return status == ZS_NOT_FOUND ? ZS_OK : status;
+}
+
+static enum zs_status claim(struct zs_hierarchy *h, const char *group, const char *mark, struct zs_error *err)
+{
+    static const char text[] = "A raster is being written here, or was when its writer was killed.\n";
+    struct zs_store *store = zs_hierarchy_store(h);
+    const struct zs_node *node;
+    bool is_left;
+    ZS_TRY(is_left_over(h, group, mark, &is_left, err));
+    enum zs_status status = is_left ? ZS_NOT_FOUND : zs_hierarchy_node(h, group, &node, err);
+    if (status == ZS_NOT_FOUND && !is_left)
+        status = zs_hierarchy_look(h, group, &node, err);
+    if (status == ZS_OK)
+        return zs_fail(err, ZS_ARGUMENT, "%s: there is a /%s already; choose another ARRAY_NAME", store->root, group);
+    if (status != ZS_NOT_FOUND)
+        return status;
+    if (is_left)
+        ZS_TRY(zs_store_remove_tree(store, group, err));
+    return zs_store_put(store, mark, text, sizeof text - 1, err);
+}
+
+enum zs_status zs_raster_claim(struct zs_hierarchy *h, const char *group, struct zs_error *err)
+{
+    char *mark = mark_of(group);
+    const enum zs_status status = mark != NULL ? claim(h, group, mark, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    free(mark);
+    return status;
+}
+
+enum zs_status zs_raster_finish(struct zs_store *store, const char *group, struct zs_error *err)
+{
+    if (group[0] == '\0')
+        return ZS_OK;
+    char *mark = mark_of(group);
+    const enum zs_status status = mark != NULL ? zs_store_remove(store, mark, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    free(mark);
+    if (store->ops->remove_directory != NULL)
+        store->ops->remove_directory(store, group); /* if it is empty: nothing came of it */
+    return status;
+}
+
 enum zs_status zs_raster_create(struct zs_store *store, const char *group, const struct zs_raster_spec *spec,
                                 const struct zs_array_options *options, struct zs_raster **raster, struct zs_error *err)
 {

@@ -54,6 +54,13 @@ struct zs_raster_spec {
 
 struct zs_raster;
 
+/* Takes the group at `group` (not "") of a store that is there for a new raster: ZS_ARGUMENT when there is an array or group already,
+ * whether or not consolidated metadata, which may be older, list it. An object <group>/.unfinished marks it until zs_raster_finish(), so
+ * that what a killed writer left is told from what others made, and removed by the next one. */
+enum zs_status zs_raster_claim(struct zs_hierarchy *h, const char *group, struct zs_error *err) ZS_MUST_CHECK;
+/* The raster is whole, overviews too, or nothing was written. For the root there is nothing to do. */
+enum zs_status zs_raster_finish(struct zs_store *store, const char *group, struct zs_error *err) ZS_MUST_CHECK;
+
 /* Sets up the arrays of a new raster in the group at `group` ("" for the root; it is made). Nothing is in the store yet, and chunks
  * that a killed writer left at an array's place in a group are removed. The spec and all it points to are borrowed until
  * zs_raster_free(). */

@@ -239,7 +239,7 @@ enum zs_status zs_hierarchy_create(struct zs_store *store, struct zs_hierarchy *
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a hierarchy");
     }
     h->store = store;
-    h->is_consolidated = true; /* all that there is will be told */
+    h->is_consolidated = h->is_new = true; /* all that there is will be told */
     *out = h;
     return ZS_OK;
 }
@@ -253,7 +253,7 @@ enum zs_status zs_hierarchy_open(struct zs_store *store, bool use_consolidated, 
     root.path = zs_strdup("");
     enum zs_status status = zs_hierarchy_create(store, &h, err);
     if (status == ZS_OK)
-        h->is_consolidated = false;
+        h->is_consolidated = h->is_new = false;
     if (status == ZS_OK && (root.path == NULL || zs_hierarchy_insert(h, root) == NULL))
         status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a hierarchy");
     if (status != ZS_OK)

@@ -48,8 +48,14 @@ enum zs_status zs_hierarchy_list(struct zs_hierarchy *h, const struct zs_node **
 /* ---- Changing documents (hierarchy_edit.c): in memory first, in the store at the flush. Nobody else may use the hierarchy during
  * these calls. Nodes handed out stay valid, also those removed or replaced, until the hierarchy is freed. ---- */
 
-/* The attributes of a node, to be changed in place, made when it has none; they show in node->attributes at once and are
- * written at the next flush. An implicit group becomes a group of its own. */
+/* The node that is in the store at `path`, whether or not consolidated metadata, which may be older, list it: for those who are about to
+ * put something there. A directory without zarr.json is none. Nothing is asked of the store that zs_hierarchy_create() was given. */
+enum zs_status zs_hierarchy_look(struct zs_hierarchy *h, const char *path, const struct zs_node **node,
+                                 struct zs_error *err) ZS_MUST_CHECK;
+
+/* The attributes of a node, to be changed in place, made when it has none; they show in node->attributes at once. At the next flush what
+ * differs then from what they are now is put into the node's own zarr.json, attribute by attribute: others, which may be newer there than
+ * what was read or consolidated, stay. An implicit group becomes a group of its own. */
 enum zs_status zs_hierarchy_edit(struct zs_hierarchy *h, const struct zs_node *node, zs_json **attributes,
                                  struct zs_error *err) ZS_MUST_CHECK;
 
@@ -66,9 +72,10 @@ bool zs_hierarchy_is_changed(const struct zs_hierarchy *h);
  * metadata, or not at all. Where there are none it has no effect: each document speaks for itself as soon as it is written. */
 void zs_hierarchy_hold(struct zs_hierarchy *h, bool is_held);
 
-/* Writes what was changed. A zarr.json that is not new is read again and only what was changed (its attributes) is put into
- * it; those of groups come after what is in them, the root's last. Inline consolidated metadata of any group above are
- * brought in step, where there are some. On failure everything remains to be written. */
+/* Writes what was changed. A zarr.json that is not new is read again and only what was changed (of its attributes) is put into
+ * it; those of groups come after what is in them, the root's last. Inline consolidated metadata of any group above then say of each
+ * changed node what its own file says, where there are some. ZS_INVALID when a file is a node of another kind by now. On failure
+ * everything remains to be written. */
 enum zs_status zs_hierarchy_flush(struct zs_hierarchy *h, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Limits of the walk by listing: a store is metadata written by strangers, and every directory costs requests. Nothing below

@@ -6,153 +6,7 @@
 #include "zarr/document.h"
 #include "zarr/hierarchy_private.h"
 
-/* ---- What is to be written ---- */
-
-static struct zs_change *find_change(const struct zs_hierarchy *h, const char *path)
-{
-    for (size_t i = 0; i < h->change_count; i++)
-        if (strcmp(h->changes[i].path, path) == 0)
-            return &h->changes[i];
-    return NULL;
-}
-
-/* Notes that `path` is to be written, or removed. The latest word counts, but for attributes of a node that is new. */
-static enum zs_status note(struct zs_hierarchy *h, const char *path, enum zs_change_kind kind, struct zs_error *err)
-{
-    struct zs_change *known = find_change(h, path);
-    if (known != NULL) {
-        if (!(kind == ZS_CHANGE_ATTRIBUTES && known->kind == ZS_CHANGE_WHOLE))
-            known->kind = kind;
-        known->was_removed |= kind == ZS_CHANGE_REMOVED;
-        return ZS_OK;
-    }
-    struct zs_change *grown = realloc(h->changes, (h->change_count + 1) * sizeof *grown);
-    if (grown != NULL)
-        h->changes = grown;
-    char *copy = zs_strdup(path);
-    if (grown == NULL || copy == NULL) {
-        free(copy);
-        return zs_fail(err, ZS_NO_MEMORY, "cannot note a change of %s", path);
-    }
-    h->changes[h->change_count++] = (struct zs_change){copy, kind, kind == ZS_CHANGE_REMOVED};
-    return ZS_OK;
-}
-
-/* Keeps a node that is no longer in the table until the hierarchy is freed: others may hold pointers to it. */
-static enum zs_status retire(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err)
-{
-    struct zs_node **grown = realloc(h->retired, (h->retired_count + 1) * sizeof *grown);
-    if (grown == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
-    h->retired = grown;
-    h->retired[h->retired_count++] = node;
-    return ZS_OK;
-}
-
-static void forget_listing(struct zs_hierarchy *h)
-{
-    free(h->listing);
-    h->listing = NULL;
-    h->listing_count = 0;
-}
-
-static bool is_at_or_below(const char *path, const char *ancestor)
-{
-    const size_t n = strlen(ancestor);
-    return n == 0 || (strncmp(path, ancestor, n) == 0 && (path[n] == '/' || path[n] == '\0'));
-}
-
-enum zs_status zs_hierarchy_edit(struct zs_hierarchy *h, const struct zs_node *node, zs_json **attributes,
-                                 struct zs_error *err)
-{
-    struct zs_node *mine = (struct zs_node *)(uintptr_t)node; /* const for those who borrow it */
-    if (mine->document == NULL) { /* an implicit group becomes one that is there */
-        mine->document = zs_group_document();
-        mine->owns_document = true;
-    }
-    zs_json *a = zs_json_get_mutable(mine->document, "attributes");
-    if (a != NULL && !zs_json_is_object(a)) {
-        zs_json_remove(mine->document, "attributes");
-        a = NULL;
-    }
-    if (a == NULL)
-        a = zs_json_add_object(mine->document, "attributes");
-    if (a == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "%s: no memory for its attributes", node->path);
-    ZS_TRY(note(h, node->path, mine->is_implicit ? ZS_CHANGE_WHOLE : ZS_CHANGE_ATTRIBUTES, err));
-    mine->is_implicit = false;
-    mine->attributes = a;
-    *attributes = a;
-    return ZS_OK;
-}
-
-/* Takes the node out of an entry, which then says that nothing is there. */
-static enum zs_status vacate(struct zs_hierarchy *h, struct zs_hierarchy_entry *entry, struct zs_error *err)
-{
-    if (entry->node == NULL)
-        return ZS_OK;
-    char *message = zs_format("%s: there is no array or group \"%s\"", h->store->root, entry->path);
-    enum zs_status status = message != NULL ? retire(h, entry->node, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a message");
-    if (status != ZS_OK) {
-        free(message);
-        return status;
-    }
-    entry->node = NULL;
-    entry->status = ZS_NOT_FOUND;
-    free(entry->message);
-    entry->message = message;
-    return ZS_OK;
-}
-
-enum zs_status zs_hierarchy_add(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err)
-{
-    struct zs_hierarchy_entry entry = {.path = zs_strdup(node->path), .node = node};
-    enum zs_status status = entry.path != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
-    for (size_t i = 0; i < h->count && status == ZS_OK; i++)
-        if (strcmp(h->entries[i].path, node->path) == 0)
-            status = vacate(h, &h->entries[i], err);
-    if (status == ZS_OK)
-        status = note(h, node->path, ZS_CHANGE_WHOLE, err);
-    if (status == ZS_OK && zs_hierarchy_insert(h, entry) == NULL)
-        status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
-    if (status != ZS_OK)
-        zs_hierarchy_entry_free(&entry);
-    else
-        forget_listing(h);
-    return status;
-}
-
-enum zs_status zs_hierarchy_remove(struct zs_hierarchy *h, const char *path, struct zs_error *err)
-{
-    if (path[0] == '\0')
-        return zs_fail(err, ZS_ARGUMENT, "the root of a store cannot be removed from it");
-    for (size_t i = 0; i < h->count; i++)
-        if (is_at_or_below(h->entries[i].path, path))
-            ZS_TRY(vacate(h, &h->entries[i], err));
-    /* What was to be written below is not any more: the tree goes as one. */
-    for (size_t i = 0; i < h->change_count;) {
-        if (!is_at_or_below(h->changes[i].path, path)) {
-            i++;
-            continue;
-        }
-        free(h->changes[i].path);
-        h->changes[i] = h->changes[--h->change_count];
-    }
-    forget_listing(h);
-    return note(h, path, ZS_CHANGE_REMOVED, err);
-}
-
-bool zs_hierarchy_is_changed(const struct zs_hierarchy *h)
-{
-    return h->change_count > 0;
-}
-
-void zs_hierarchy_hold(struct zs_hierarchy *h, bool is_held)
-{
-    h->is_held = is_held && h->is_consolidated;
-}
-
-/* ---- The flush ---- */
+/* ---- Documents ---- */
 
 static char *document_key(const char *path)
 {
@@ -180,23 +34,253 @@ static enum zs_status load(struct zs_store *store, const char *path, zs_json **d
     return status;
 }
 
-/* The node's document into *document, which is what is there of it: its attributes, or all of it. */
-static bool merge(zs_json **document, const struct zs_node *node, enum zs_change_kind kind)
+/* ---- What is to be written ---- */
+
+static struct zs_change *find_change(const struct zs_hierarchy *h, const char *path)
 {
-    if (kind == ZS_CHANGE_ATTRIBUTES && zs_json_is_object(*document))
-        return zs_json_set(*document, "attributes", zs_json_copy(node->attributes)) != NULL;
-    zs_json_free(*document);
-    *document = zs_json_copy(node->document);
-    return *document != NULL;
+    for (size_t i = 0; i < h->change_count; i++)
+        if (strcmp(h->changes[i].path, path) == 0)
+            return &h->changes[i];
+    return NULL;
 }
 
-/* The same in an object of documents by path. */
-static bool merge_member(zs_json *metadata, const char *name, const struct zs_node *node, enum zs_change_kind kind)
+static bool is_at_or_below(const char *path, const char *ancestor)
 {
-    zs_json *member = zs_json_get_mutable(metadata, name);
-    if (kind == ZS_CHANGE_ATTRIBUTES && zs_json_is_object(member))
-        return zs_json_set(member, "attributes", zs_json_copy(node->attributes)) != NULL;
-    zs_json *copy = zs_json_copy(node->document);
+    const size_t n = strlen(ancestor);
+    return n == 0 || (strncmp(path, ancestor, n) == 0 && (path[n] == '/' || path[n] == '\0'));
+}
+
+/* Notes that `path` is to be written, or removed. The latest word counts, but for attributes of a node that is new. */
+static enum zs_status note(struct zs_hierarchy *h, const char *path, enum zs_change_kind kind, struct zs_error *err)
+{
+    struct zs_change *known = find_change(h, path);
+    if (known != NULL) {
+        if (!(kind == ZS_CHANGE_ATTRIBUTES && known->kind == ZS_CHANGE_WHOLE))
+            known->kind = kind;
+        known->was_removed |= kind == ZS_CHANGE_REMOVED;
+        return ZS_OK;
+    }
+    struct zs_change *grown = realloc(h->changes, (h->change_count + 1) * sizeof *grown);
+    if (grown != NULL)
+        h->changes = grown;
+    char *copy = zs_strdup(path);
+    if (grown == NULL || copy == NULL) {
+        free(copy);
+        return zs_fail(err, ZS_NO_MEMORY, "cannot note a change of %s", path);
+    }
+    h->changes[h->change_count++] = (struct zs_change){.path = copy, .kind = kind, .was_removed = kind == ZS_CHANGE_REMOVED};
+    return ZS_OK;
+}
+
+static void free_change(struct zs_change *c)
+{
+    free(c->path);
+    zs_json_free(c->before);
+    zs_json_free(c->written);
+}
+
+/* Whether what is in the store at `path` is to go. */
+static bool is_removed(const struct zs_hierarchy *h, const char *path)
+{
+    for (size_t i = 0; i < h->change_count; i++)
+        if (h->changes[i].was_removed && is_at_or_below(path, h->changes[i].path))
+            return true;
+    return false;
+}
+
+/* Keeps a node that is no longer in the table until the hierarchy is freed: others may hold pointers to it. */
+static enum zs_status retire(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err)
+{
+    struct zs_node **grown = realloc(h->retired, (h->retired_count + 1) * sizeof *grown);
+    if (grown == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
+    h->retired = grown;
+    h->retired[h->retired_count++] = node;
+    return ZS_OK;
+}
+
+static void forget_listing(struct zs_hierarchy *h)
+{
+    free(h->listing);
+    h->listing = NULL;
+    h->listing_count = 0;
+}
+
+/* Notes that the attributes at `path` are about to change from what they are. */
+static enum zs_status note_edit(struct zs_hierarchy *h, const char *path, const zs_json *attributes, struct zs_error *err)
+{
+    const struct zs_change *known = find_change(h, path);
+    if (known != NULL && known->kind != ZS_CHANGE_REMOVED)
+        return ZS_OK;
+    zs_json *before = zs_json_copy(attributes);
+    if (before == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot note a change of %s", path);
+    const enum zs_status status = note(h, path, ZS_CHANGE_ATTRIBUTES, err);
+    if (status == ZS_OK)
+        find_change(h, path)->before = before;
+    else
+        zs_json_free(before);
+    return status;
+}
+
+enum zs_status zs_hierarchy_edit(struct zs_hierarchy *h, const struct zs_node *node, zs_json **attributes,
+                                 struct zs_error *err)
+{
+    struct zs_node *mine = (struct zs_node *)(uintptr_t)node; /* const for those who borrow it */
+    if (mine->document == NULL) { /* an implicit group becomes one that is there */
+        mine->document = zs_group_document();
+        mine->owns_document = true;
+    }
+    zs_json *a = zs_json_get_mutable(mine->document, "attributes");
+    if (a != NULL && !zs_json_is_object(a)) {
+        zs_json_remove(mine->document, "attributes");
+        a = NULL;
+    }
+    if (a == NULL)
+        a = zs_json_add_object(mine->document, "attributes");
+    if (a == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "%s: no memory for its attributes", node->path);
+    ZS_TRY(note_edit(h, node->path, a, err));
+    mine->is_implicit = false;
+    mine->attributes = a;
+    *attributes = a;
+    return ZS_OK;
+}
+
+/* Takes the node out of an entry, which then says that nothing is there. */
+static enum zs_status vacate(struct zs_hierarchy *h, struct zs_hierarchy_entry *entry, struct zs_error *err)
+{
+    if (entry->node == NULL)
+        return ZS_OK;
+    char *message = zs_format("%s: there is no array or group \"%s\"", h->store->root, entry->path);
+    enum zs_status status = message != NULL ? retire(h, entry->node, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a message");
+    if (status != ZS_OK) {
+        free(message);
+        return status;
+    }
+    entry->node = NULL;
+    entry->status = ZS_NOT_FOUND;
+    free(entry->message);
+    entry->message = message;
+    return ZS_OK;
+}
+
+/* Puts a node, which is taken over, into the table in place of what is there. */
+static enum zs_status put_node(struct zs_hierarchy *h, struct zs_node *node, bool is_change, struct zs_error *err)
+{
+    struct zs_hierarchy_entry entry = {.path = zs_strdup(node->path), .node = node};
+    enum zs_status status = entry.path != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
+    for (size_t i = 0; i < h->count && status == ZS_OK; i++)
+        if (strcmp(h->entries[i].path, node->path) == 0)
+            status = vacate(h, &h->entries[i], err);
+    if (status == ZS_OK && is_change)
+        status = note(h, node->path, ZS_CHANGE_WHOLE, err);
+    if (status == ZS_OK && zs_hierarchy_insert(h, entry) == NULL)
+        status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
+    if (status != ZS_OK)
+        zs_hierarchy_entry_free(&entry);
+    else
+        forget_listing(h);
+    return status;
+}
+
+enum zs_status zs_hierarchy_add(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err)
+{
+    return put_node(h, node, true, err);
+}
+
+enum zs_status zs_hierarchy_look(struct zs_hierarchy *h, const char *path, const struct zs_node **node,
+                                 struct zs_error *err)
+{
+    char *clean;
+    zs_json *document = NULL;
+    struct zs_node *found = NULL;
+    ZS_TRY(zs_path_clean(path, &clean, err));
+    enum zs_status status = zs_hierarchy_find(h, clean, false, node, err);
+    const bool is_known = status != ZS_NOT_FOUND && (status != ZS_OK || !(*node)->is_implicit);
+    if (!is_known && !h->is_new && !is_removed(h, clean))
+        status = load(h->store, clean, &document, err);
+    if (!is_known && document != NULL)
+        status = zs_node_create(clean, document, true, &found, err);
+    else if (!is_known && (status == ZS_OK || status == ZS_NOT_FOUND))
+        status = zs_fail(err, ZS_NOT_FOUND, "%s: there is no array or group \"%s\"", h->store->root, clean);
+    if (found != NULL) {
+        *node = found;
+        status = put_node(h, found, false, err);
+    }
+    free(clean);
+    return status;
+}
+
+enum zs_status zs_hierarchy_remove(struct zs_hierarchy *h, const char *path, struct zs_error *err)
+{
+    if (path[0] == '\0')
+        return zs_fail(err, ZS_ARGUMENT, "the root of a store cannot be removed from it");
+    for (size_t i = 0; i < h->count; i++)
+        if (is_at_or_below(h->entries[i].path, path))
+            ZS_TRY(vacate(h, &h->entries[i], err));
+    /* What was to be written below is not any more: the tree goes as one. */
+    for (size_t i = 0; i < h->change_count;) {
+        if (!is_at_or_below(h->changes[i].path, path)) {
+            i++;
+            continue;
+        }
+        free_change(&h->changes[i]);
+        h->changes[i] = h->changes[--h->change_count];
+    }
+    forget_listing(h);
+    return note(h, path, ZS_CHANGE_REMOVED, err);
+}
+
+bool zs_hierarchy_is_changed(const struct zs_hierarchy *h)
+{
+    return h->change_count > 0;
+}
+
+void zs_hierarchy_hold(struct zs_hierarchy *h, bool is_held)
+{
+    h->is_held = is_held && h->is_consolidated;
+}
+
+/* ---- The flush ---- */
+
+/* Does to `theirs` what was done to `before`, which made it `ours`. */
+static bool merge_attributes(zs_json *theirs, const zs_json *before, const zs_json *ours)
+{
+    for (const zs_json *m = zs_json_first(before); m != NULL; m = zs_json_next(m))
+        if (zs_json_get(ours, zs_json_name(m)) == NULL)
+            zs_json_remove(theirs, zs_json_name(m));
+    for (const zs_json *m = zs_json_first(ours); m != NULL; m = zs_json_next(m))
+        if (!zs_json_is_same(zs_json_get(before, zs_json_name(m)), m) &&
+            zs_json_set(theirs, zs_json_name(m), zs_json_copy(m)) == NULL)
+            return false;
+    return true;
+}
+
+/* Puts a change of the node into *document, what the store has of it now (NULL: nothing). */
+static enum zs_status merge(zs_json **document, const struct zs_node *node, const struct zs_change *change, struct zs_error *err)
+{
+    bool ok;
+    if (change->kind == ZS_CHANGE_ATTRIBUTES && *document != NULL) {
+        const char *type = node->type == ZS_NODE_ARRAY ? "array" : "group";
+        if (!zs_json_equals(zs_json_get(*document, "node_type"), type))
+            return zs_fail(err, ZS_INVALID, "%s/zarr.json: expected the %s it was, found something else: it stays as it is", node->path, type);
+        zs_json *theirs = zs_document_attributes(*document);
+        if (!zs_json_is_object(theirs))
+            theirs = zs_json_set(*document, "attributes", zs_json_new_object());
+        ok = theirs != NULL && merge_attributes(theirs, change->before, node->attributes);
+    } else {
+        zs_json_free(*document);
+        *document = zs_json_copy(node->document);
+        ok = *document != NULL;
+    }
+    return ok ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot build the metadata of %s", node->path);
+}
+
+/* Puts a document that was written into an object of documents by path. */
+static bool set_member(zs_json *metadata, const char *name, const zs_json *document)
+{
+    zs_json *copy = zs_json_copy(document);
     /* The root of a consolidated store holds the documents of all: not to be nested. */
     zs_json_remove(copy, "consolidated_metadata");
     return copy != NULL && zs_json_set(metadata, name, copy) != NULL;
@@ -240,10 +324,9 @@ static enum zs_status update_consolidated(struct zs_hierarchy *h, const char *pa
     }
     for (size_t i = 0; i < h->change_count; i++) {
         const struct zs_change *c = &h->changes[i];
-        const struct zs_node *node = known_node(h, c->path);
-        if (c->kind == ZS_CHANGE_REMOVED || node == NULL || !is_at_or_below(c->path, path) || strlen(c->path) <= n)
+        if (c->written == NULL || !is_at_or_below(c->path, path) || strlen(c->path) <= n)
             continue;
-        if (!merge_member(metadata, c->path + n, node, c->kind))
+        if (!set_member(metadata, c->path + n, c->written))
             return zs_fail(err, ZS_NO_MEMORY, "cannot build consolidated metadata");
         *is_changed = true;
     }
@@ -255,19 +338,24 @@ static enum zs_status update_consolidated(struct zs_hierarchy *h, const char *pa
 /* Writes what changed in the document at `path`: the node itself, or what it consolidates. */
 static enum zs_status flush_document(struct zs_hierarchy *h, const char *path, struct zs_error *err)
 {
-    const struct zs_change *own = find_change(h, path);
+    struct zs_change *own = find_change(h, path);
     const struct zs_node *node = own != NULL && own->kind != ZS_CHANGE_REMOVED ? known_node(h, path) : NULL;
     zs_json *document = NULL;
     if (node == NULL || own->kind != ZS_CHANGE_WHOLE) /* else nothing stays of what may be there */
         ZS_TRY(load(h->store, path, &document, err));
     bool is_changed = node != NULL;
     enum zs_status status = ZS_OK;
-    if (is_changed && !merge(&document, node, own->kind))
-        status = zs_fail(err, ZS_NO_MEMORY, "cannot build the metadata of %s", path);
+    if (is_changed)
+        status = merge(&document, node, own, err);
     if (status == ZS_OK && document != NULL)
         status = update_consolidated(h, path, document, &is_changed, err);
     if (status == ZS_OK && is_changed)
         status = zs_document_put(h->store, path, document, err);
+    if (status == ZS_OK && node != NULL) { /* groups above, which come later, list it as it is now */
+        zs_json_free(own->written);
+        own->written = document;
+        document = NULL;
+    }
     zs_json_free(document);
     return status;
 }
@@ -357,7 +445,7 @@ enum zs_status zs_hierarchy_flush(struct zs_hierarchy *h, struct zs_error *err)
 void zs_hierarchy_forget_changes(struct zs_hierarchy *h)
 {
     while (h->change_count > 0)
-        free(h->changes[--h->change_count].path);
+        free_change(&h->changes[--h->change_count]);
     free(h->changes);
     h->changes = NULL;
 }

@@ -24,11 +24,14 @@ struct zs_change {
     char *path;
     enum zs_change_kind kind;
     bool was_removed; /* what was at and below the path before is gone, even if something is there again */
+    zs_json *before;  /* ZS_CHANGE_ATTRIBUTES: the attributes as they were before the first change; owned */
+    zs_json *written; /* the document as this flush wrote it, for the consolidated metadata above; owned */
 };
 
 struct zs_hierarchy {
     struct zs_store *store;
     bool is_consolidated; /* set before the hierarchy is handed out */
+    bool is_new;          /* of a store that is being made: all that is in it was added here */
     pthread_mutex_t lock; /* for all below; never held during a request */
     struct zs_hierarchy_entry *entries; /* sorted by zs_path_compare: hostile names cannot make it slow, as a hash's */
     size_t count, capacity;

@@ -125,6 +125,19 @@ bool zs_json_equals(const zs_json *node, const char *s)
     return zs_json_string(node, &text) && strcmp(text, s) == 0;
 }
 
+bool zs_json_is_same(const zs_json *a, const zs_json *b)
+{
+    if (a == NULL || b == NULL)
+        return a == b;
+    if ((a->type & 0xFF) != (b->type & 0xFF) || (cJSON_IsString(a) && strcmp(a->valuestring, b->valuestring) != 0))
+        return false;
+    const zs_json *x = zs_json_first(a), *y = zs_json_first(b);
+    for (; x != NULL && y != NULL; x = x->next, y = y->next)
+        if ((x->string != NULL && strcmp(x->string, y->string) != 0) || !zs_json_is_same(x, y))
+            return false;
+    return x == NULL && y == NULL;
+}
+
 bool zs_json_bool(const zs_json *node, bool *out)
 {
     if (!cJSON_IsBool(node))
