@@ -178,6 +178,33 @@ static void test_a_nested_shard_is_read_in_part(void)
     close_counted(&c);
 }
 
+#define MANY "[{'name':'sharding_indexed','configuration':{'chunk_shape':[1,1],'codecs':['bytes']}}]"
+
+/* 16 shards of 2^18 chunks: too many for one plan. */
+static void test_absent_shards_of_many_chunks_are_asked_for_once(void)
+{
+    struct zs_error err;
+    struct counted c = {.memory = memory_store(), .node = array_node("[2048,2048]", "[512,512]", "uint8", "5", MANY)};
+    fault_store_init(&c.store, c.memory);
+    c.store.before = count_call;
+    c.store.ctx = &c;
+    for (int remote = 0; remote < 2; remote++) {
+        unsigned char *out = calloc(2048, 2048);
+        c.opens = 0;
+        c.store.base.is_remote = remote;
+        c.array = open_node(&c.store.base, c.node, 2, 0);
+        for (int again = 0; again < 2; again++)
+            must(zs_array_read(c.array, (uint64_t[]){0, 0}, (uint64_t[]){2048, 2048}, out, &err), &err);
+        CHECK_EQ_I64(c.opens, 16);
+        CHECK_EQ_I64(c.reads, 0);
+        CHECK(out[0] == 5 && memcmp(out, out + 1, 2048 * 2048 - 1) == 0);
+        zs_array_close(c.array);
+        free(out);
+    }
+    zs_node_free(c.node);
+    zs_store_free(c.memory);
+}
+
 int main(void)
 {
     RUN(test_opening_reads_nothing);
@@ -187,5 +214,6 @@ int main(void)
     RUN(test_an_absent_shard_is_asked_for_once);
     RUN(test_eight_threads_ask_for_each_index_or_whole_shard_once);
     RUN(test_a_nested_shard_is_read_in_part);
+    RUN(test_absent_shards_of_many_chunks_are_asked_for_once);
     return check_result();
 }

@@ -14,6 +14,9 @@
  * costs a request. */
 #define OPEN_OBJECTS 128
 #define OPEN_REMOTE_OBJECTS 4096
+/* Most pieces of chunks that one plan has: some 250 bytes each, 16 MB in all. Chunks of any use take 5 microseconds and more to decode, so
+ * that a plan keeps all threads busy for so long that their waiting for each other at its end is not seen. */
+#define PLAN_PIECES ((uint64_t)1 << 16)
 /* Requests under way at once to a remote store: beyond some ten, servers and links gain nothing more. */
 #define REMOTE_FETCH_THREADS 32
 
@@ -126,6 +129,7 @@ enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *no
     a->node = node;
     a->meta = node->array;
     a->threads = options != NULL && options->threads > 0 ? options->threads : zs_cpu_count();
+    a->plan_pieces = PLAN_PIECES;
     a->fetch_threads = a->threads;
     if (store->is_remote && a->fetch_threads < REMOTE_FETCH_THREADS)
         a->fetch_threads = REMOTE_FETCH_THREADS;

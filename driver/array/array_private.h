@@ -24,6 +24,8 @@ struct zs_array {
     int fetch_threads; /* that may wait for bytes: more than `threads` where a round trip is long */
     struct zs_range_policy ranges;
 
+    uint64_t plan_pieces; /* most of one plan; what is more is cut (cut.h) */
+
     uint64_t grid[ZS_MAX_LEVELS][ZS_MAX_NDIM]; /* chunks of each level per dimension, over the whole array */
 
     struct zs_blob_pool *blobs; /* for decoded leaf chunks; outlives the cache that holds them */
@@ -81,6 +83,21 @@ struct zs_location {
  * is set when it fails because the shard was replaced since its index was read. */
 enum zs_status zs_locate(struct zs_array *a, struct zs_location **locations, size_t n, struct zs_cache_entry ***pins,
                          size_t *pin_count, bool *is_stale, struct zs_error *err) ZS_MUST_CHECK;
+
+/* What keeps a level-0 shard's index, or its bytes where they were decoded whole, in the caches. */
+struct zs_hold {
+    struct zs_cache_entry **blobs; /* of a->chunks */
+    size_t blob_count;
+    struct zs_cache_entry *index; /* of a->indexes */
+};
+
+/* Reads the index of the level-0 shard around a leaf chunk so that zs_is_known_empty() can tell. With hold NULL only where that takes no
+ * request more than reading the chunk would; else it is kept until zs_hold_release(). */
+enum zs_status zs_shard_look(struct zs_array *a, uint64_t leaf, struct zs_hold *hold, struct zs_error *err) ZS_MUST_CHECK;
+void zs_hold_release(struct zs_array *a, struct zs_hold *hold);
+
+/* Whether the indexes at hand tell that nothing of a level-k shard is stored; false where they are not at hand. */
+bool zs_is_known_empty(struct zs_array *a, int k, uint64_t number);
 
 /* The opened object of a level-0 chunk, pinned in a->objects. ZS_NOT_FOUND when there is none. */
 enum zs_status zs_shard_object(struct zs_array *a, uint64_t shard, struct zs_cache_entry **entry, struct zs_error *err) ZS_MUST_CHECK;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array/array_private.h"
+#include "array/edits.h"
 
 /* Largest remote shard, decoded, that is fetched whole when all of it is wanted: larger ones come faster in pieces side by side. */
 #define WHOLE_SHARD_BYTES ((uint64_t)4 << 20)
@@ -393,6 +393,38 @@ static enum zs_status ask_again(struct zs_array *a, uint64_t shard, struct zs_ca
     return index_get(a, 0, shard, NULL, entry, err);
 }
 
+bool zs_is_known_empty(struct zs_array *a, int k, uint64_t number)
+{
+    const struct zs_edits *e = a->edits;
+    uint64_t position[ZS_MAX_NDIM], at[ZS_MAX_NDIM], version = 0;
+    zs_chunk_position(a, k, number, position);
+    for (int j = 0; j == 0 || j < k; j++) {
+        for (int d = 0; d < a->meta->ndim; d++)
+            at[d] = position[d] * a->chain.levels[k].shape[d] / a->chain.levels[j].shape[d];
+        const uint64_t shard = zs_chunk_number(a, j, at);
+        if (j == 0 && e != NULL && e->is_chunkwise && (e->dirty.count > 0 || zs_map_get(&e->shards, shard) != NULL))
+            return false;
+        struct zs_cache_entry *entry = zs_cache_get(a->indexes, (struct zs_cache_key){(uint64_t)j, shard});
+        if (entry == NULL)
+            return false;
+        const struct zs_shard_index *index = zs_cache_value(entry);
+        bool is_empty = index->is_absent;
+        bool is_told = !index->is_remembered && (j == 0 || index->version == version);
+        if (is_told && !is_empty && j < k) {
+            uint64_t offset, size;
+            for (int d = 0; d < a->meta->ndim; d++)
+                at[d] = position[d] * a->chain.levels[k].shape[d] / a->chain.levels[j + 1].shape[d] % a->chain.levels[j].grid[d];
+            is_told = zs_shard_index_entry(&a->chain.levels[j], index, zs_shard_index_number(&a->chain.levels[j], at), &is_empty,
+                                           &offset, &size, NULL) == ZS_OK;
+        }
+        version = index->version;
+        zs_cache_release(a->indexes, entry);
+        if (!is_told || is_empty)
+            return is_told;
+    }
+    return false;
+}
+
 static void mark(struct zs_location **loc, size_t n, enum zs_location_kind kind)
 {
     for (size_t i = 0; i < n; i++)
@@ -411,6 +443,7 @@ static enum zs_status locate_in_shard(struct locator *l, int k, const struct sou
     if (level->bytes_codec_count > 0) {
         const enum zs_status status = blob_get(l, k, number, src, shard_bytes_limit(level), &decoded, err);
         if (status == ZS_NOT_FOUND && k == 0) {
+            keep_absent(a, number);
             mark(loc, n, ZS_LOCATION_EMPTY);
             return ZS_OK;
         }
@@ -529,4 +562,33 @@ enum zs_status zs_locate(struct zs_array *a, struct zs_location **locations, siz
     if (status != ZS_OK && object_is_stale(a, locations[0]->shard))
         *is_stale = true;
     return status;
+}
+
+enum zs_status zs_shard_look(struct zs_array *a, uint64_t leaf, struct zs_hold *hold, struct zs_error *err)
+{
+    const struct zs_level *level = &a->chain.levels[0];
+    const uint64_t shard = zs_leaf_shard(a, leaf);
+    size_t limit;
+    if (hold == NULL && (level->bytes_codec_count > 0 || is_wanted_whole(a, shard, (size_t)level->inner_count, &limit)))
+        return ZS_OK; /* its index comes with all of it */
+    struct zs_location where = {.leaf = leaf, .shard = shard}, *location = &where;
+    struct zs_hold own = {0};
+    bool is_stale = false; /* whoever reads it next finds that out too */
+    const enum zs_status status = zs_locate(a, &location, 1, &own.blobs, &own.blob_count, &is_stale, err);
+    own.index = zs_cache_get(a->indexes, (struct zs_cache_key){0, shard});
+    if (hold != NULL)
+        *hold = own;
+    else
+        zs_hold_release(a, &own);
+    return is_stale ? ZS_OK : status;
+}
+
+void zs_hold_release(struct zs_array *a, struct zs_hold *hold)
+{
+    for (size_t i = 0; i < hold->blob_count; i++)
+        zs_cache_release(a->chunks, hold->blobs[i]);
+    free(hold->blobs);
+    if (hold->index != NULL)
+        zs_cache_release(a->indexes, hold->index);
+    *hold = (struct zs_hold){0};
 }

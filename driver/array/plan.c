@@ -25,6 +25,7 @@ void zs_plan_clear(struct zs_plan *p)
     free(p->pins);
     free(p->pin_counts);
     free(p->pieces);
+    free(p->gaps);
     free(p->chunks);
     free(p->shards);
     free(p->ranges);
@@ -49,7 +50,7 @@ enum zs_status zs_windows_check(const struct zs_array *a, const struct zs_window
     return ZS_OK;
 }
 
-static bool is_empty_window(const struct zs_array *a, const struct zs_window *w)
+bool zs_is_empty_window(const struct zs_array *a, const struct zs_window *w)
 {
     for (int d = 0; d < a->meta->ndim; d++)
         if (w->count[d] == 0)
@@ -57,8 +58,7 @@ static bool is_empty_window(const struct zs_array *a, const struct zs_window *w)
     return false;
 }
 
-/* Advances `at` within [low, high) of n dimensions, last fastest; false when it came round. */
-static bool next_position(int n, uint64_t *at, const uint64_t *low, const uint64_t *high)
+bool zs_next_position(int n, uint64_t *at, const uint64_t *low, const uint64_t *high)
 {
     for (int d = n - 1; d >= 0; d--) {
         if (++at[d] < high[d])
@@ -68,41 +68,82 @@ static bool next_position(int n, uint64_t *at, const uint64_t *low, const uint64
     return false;
 }
 
-static enum zs_status add_pieces(struct zs_plan *p, size_t window, struct zs_error *err)
+void zs_piece_box(const struct zs_array *a, int k, uint64_t number, const struct zs_window *w, uint64_t *start, uint64_t *count)
 {
-    const struct zs_array *a = p->a;
-    const struct zs_window *w = &p->windows[window];
-    const int n = a->meta->ndim, leaf_level = a->chain.count - 1;
-    const uint64_t *outer = a->chain.levels[0].shape, *leaf = a->leaf->shape;
-    uint64_t outer_low[ZS_MAX_NDIM], outer_high[ZS_MAX_NDIM], low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], total = 1;
-    for (int d = 0; d < n; d++) {
-        const uint64_t end = w->start[d] + w->count[d];
-        outer_low[d] = w->start[d] / outer[d];
-        outer_high[d] = (end - 1) / outer[d] + 1;
-        if (!zs_mul_u64(total, (end - 1) / leaf[d] + 1 - w->start[d] / leaf[d], &total))
-            return zs_fail(err, ZS_ARGUMENT, "window: touches more chunks than 64 bits can count");
+    uint64_t position[ZS_MAX_NDIM];
+    zs_chunk_position(a, k, number, position);
+    for (int d = 0; d < a->meta->ndim; d++) {
+        const uint64_t low = position[d] * a->chain.levels[k].shape[d];
+        const uint64_t from = zs_max_u64(low, w->start[d]);
+        const uint64_t to = zs_min_u64(low + a->chain.levels[k].shape[d], w->start[d] + w->count[d]);
+        start[d] = from;
+        count[d] = to - from;
     }
-    if (total > SIZE_MAX / sizeof *p->pieces / 2 - p->piece_count)
-        return zs_fail(err, ZS_NO_MEMORY, "window: touches %llu chunks", (unsigned long long)total);
-    struct zs_piece *pieces = realloc(p->pieces, (p->piece_count + (size_t)total) * sizeof *pieces);
-    if (pieces == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %llu chunks", (unsigned long long)total);
-    p->pieces = pieces;
+}
 
-    uint64_t shard[ZS_MAX_NDIM], at[ZS_MAX_NDIM];
-    memcpy(shard, outer_low, sizeof shard[0] * (size_t)n);
-    do {
-        for (int d = 0; d < n; d++) {
-            const uint64_t from = zs_max_u64(w->start[d], shard[d] * outer[d]);
-            const uint64_t to = zs_min_u64(w->start[d] + w->count[d], (shard[d] + 1) * outer[d]);
-            low[d] = from / leaf[d];
-            high[d] = (to - 1) / leaf[d] + 1;
-        }
-        memcpy(at, low, sizeof at[0] * (size_t)n);
+/* Room for `more` items behind the first `count`; false without memory. */
+static bool make_room(void **items, size_t *room, size_t count, uint64_t more, size_t item_size)
+{
+    if (more <= *room - count)
+        return true;
+    if (more > SIZE_MAX / item_size / 2 - count)
+        return false;
+    const size_t wanted = count + (size_t)more > *room + *room / 2 ? count + (size_t)more : *room + *room / 2;
+    void *grown = realloc(*items, wanted * item_size);
+    if (grown == NULL)
+        return false;
+    *items = grown;
+    *room = wanted;
+    return true;
+}
+
+static enum zs_status add_gap(struct zs_plan *p, size_t window, int k, uint64_t number, struct zs_error *err)
+{
+    void *gaps = p->gaps;
+    if (!make_room(&gaps, &p->gap_room, p->gap_count, 1, sizeof *p->gaps))
+        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu chunks", p->gap_count);
+    p->gaps = gaps;
+    p->gaps[p->gap_count++] = (struct zs_gap){window, k, number};
+    return ZS_OK;
+}
+
+/* Adds what lies in box [start, start + count) of a window, as far as it is not empty: chunk by chunk of level k, so that what lies in one
+ * shard comes together. */
+static enum zs_status add_box(struct zs_plan *p, size_t window, int k, const uint64_t *start, const uint64_t *count, struct zs_error *err)
+{
+    struct zs_array *a = p->a;
+    const int n = a->meta->ndim;
+    const struct zs_level *level = &a->chain.levels[k];
+    uint64_t low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM], chunks = 1;
+    for (int d = 0; d < n; d++) {
+        at[d] = low[d] = start[d] / level->shape[d];
+        high[d] = (start[d] + count[d] - 1) / level->shape[d] + 1;
+        chunks *= high[d] - low[d]; /* some of the array's chunks, whose number fits */
+    }
+    if (!level->is_shard) {
+        void *pieces = p->pieces;
+        if (!make_room(&pieces, &p->piece_room, p->piece_count, chunks, sizeof *p->pieces))
+            return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %llu chunks", (unsigned long long)chunks);
+        p->pieces = pieces;
         do {
-            p->pieces[p->piece_count++] = (struct zs_piece){zs_chunk_number(a, leaf_level, at), window};
-        } while (next_position(n, at, low, high));
-    } while (next_position(n, shard, outer_low, outer_high));
+            p->pieces[p->piece_count++] = (struct zs_piece){zs_chunk_number(a, k, at), window};
+        } while (zs_next_position(n, at, low, high));
+        return ZS_OK;
+    }
+    do {
+        const uint64_t number = zs_chunk_number(a, k, at);
+        uint64_t from[ZS_MAX_NDIM] = {0}, extent[ZS_MAX_NDIM] = {0};
+        bool is_single = true; /* one leaf chunk: it is looked up like any other */
+        for (int d = 0; d < n; d++) {
+            from[d] = zs_max_u64(start[d], at[d] * level->shape[d]);
+            extent[d] = zs_min_u64(start[d] + count[d], (at[d] + 1) * level->shape[d]) - from[d];
+            is_single = is_single && from[d] / a->leaf->shape[d] == (from[d] + extent[d] - 1) / a->leaf->shape[d];
+        }
+        if (!is_single && zs_is_known_empty(a, k, number))
+            ZS_TRY(add_gap(p, window, k, number, err));
+        else
+            ZS_TRY(add_box(p, window, k + 1, from, extent, err));
+    } while (zs_next_position(n, at, low, high));
     return ZS_OK;
 }
 
@@ -123,8 +164,8 @@ static int by_shard_and_leaf(const void *x, const void *y)
 enum zs_status zs_plan_chunks(struct zs_plan *p, struct zs_error *err)
 {
     for (size_t i = 0; i < p->window_count; i++)
-        if (!is_empty_window(p->a, &p->windows[i]))
-            ZS_TRY(add_pieces(p, i, err));
+        if (!zs_is_empty_window(p->a, &p->windows[i]))
+            ZS_TRY(add_box(p, i, 0, p->windows[i].start, p->windows[i].count, err));
     if (p->window_count > 1) { /* one window gave them in order */
         sorting = p->a;
         qsort(p->pieces, p->piece_count, sizeof *p->pieces, by_shard_and_leaf);

@@ -20,6 +20,13 @@ struct zs_piece {
     size_t window;
 };
 
+/* One window's share of a chunk of any level but the last that is known to be empty: its leaf chunks are not looked at. */
+struct zs_gap {
+    size_t window;
+    int level;
+    uint64_t number;
+};
+
 /* What one item of the parallel loop does. */
 struct zs_task {
     size_t shard_first, shard_count; /* locating: chunks[shard_first ...] of one shard */
@@ -36,7 +43,9 @@ struct zs_plan {
     bool is_prefetch; /* decode into the cache, place nothing */
 
     struct zs_piece *pieces;
-    size_t piece_count;
+    size_t piece_count, piece_room;
+    struct zs_gap *gaps;
+    size_t gap_count, gap_room;
     struct zs_planned *chunks; /* in order of their shard, then number */
     size_t chunk_count;
 
@@ -60,6 +69,8 @@ struct zs_plan {
 /* ZS_ARGUMENT when a window reaches beyond the array. */
 enum zs_status zs_windows_check(const struct zs_array *a, const struct zs_window *windows, size_t n, struct zs_error *err) ZS_MUST_CHECK;
 
+bool zs_is_empty_window(const struct zs_array *a, const struct zs_window *w);
+
 /* A plan whose array, windows and conversion are set is made in three steps: which chunks (those in the cache are pinned), where the
  * bytes of the others are (indexes are read), what to do. zs_plan_clear() releases it after whichever step. */
 void zs_plan_init(struct zs_plan *p);
@@ -67,6 +78,12 @@ enum zs_status zs_plan_chunks(struct zs_plan *p, struct zs_error *err) ZS_MUST_C
 enum zs_status zs_plan_locations(struct zs_plan *p, struct zs_error *err) ZS_MUST_CHECK;
 enum zs_status zs_plan_tasks(struct zs_plan *p, struct zs_error *err) ZS_MUST_CHECK;
 void zs_plan_clear(struct zs_plan *p);
+
+/* The part of level-k chunk `number` that lies in the window: start and count in elements of the array. */
+void zs_piece_box(const struct zs_array *a, int k, uint64_t number, const struct zs_window *w, uint64_t *start, uint64_t *count);
+
+/* Advances `at` within [low, high) of n dimensions, last fastest; false when it came round. */
+bool zs_next_position(int n, uint64_t *at, const uint64_t *low, const uint64_t *high);
 
 /* Whether the chunk is decoded already. */
 bool zs_is_at_hand(const struct zs_planned *c);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array/cut.h"
 #include "array/plan.h"
 #include "base/parallel.h"
 #include "base/strided.h"
@@ -13,20 +14,10 @@
 
 /* ---- Placing pixels ---- */
 
-/* The part of a chunk that a window wants: start and count in elements of the array. */
 static void piece_box(const struct zs_plan *p, const struct zs_planned *c, const struct zs_window *w, uint64_t *start,
                       uint64_t *count)
 {
-    const struct zs_array *a = p->a;
-    uint64_t position[ZS_MAX_NDIM];
-    zs_chunk_position(a, a->chain.count - 1, c->where.leaf, position);
-    for (int d = 0; d < a->meta->ndim; d++) {
-        const uint64_t low = position[d] * a->leaf->shape[d];
-        const uint64_t from = zs_max_u64(low, w->start[d]);
-        const uint64_t to = zs_min_u64(low + a->leaf->shape[d], w->start[d] + w->count[d]);
-        start[d] = from;
-        count[d] = to - from;
-    }
+    zs_piece_box(p->a, p->a->chain.count - 1, c->where.leaf, w, start, count);
 }
 
 static char *place_in_window(int ndim, const struct zs_window *w, const uint64_t *start)
@@ -277,29 +268,44 @@ static uint64_t window_bytes(const struct zs_plan *p)
     return total;
 }
 
+static enum zs_status fill_gap(void *ctx, size_t item, struct zs_error *err)
+{
+    const struct zs_plan *p = ctx;
+    const struct zs_array *a = p->a;
+    const struct zs_gap *g = &p->gaps[item];
+    const struct zs_window *w = &p->windows[g->window];
+    uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
+    const ptrdiff_t still[ZS_MAX_NDIM] = {0};
+    (void)err;
+    zs_piece_box(a, g->level, g->number, w, start, count);
+    zs_copy_strided(a->meta->ndim, count, a->meta->fill_value, still, place_in_window(a->meta->ndim, w, start), w->stride,
+                    a->meta->dtype.size, p->convert, p->ctx);
+    return ZS_OK;
+}
+
 static enum zs_status run_planned(struct zs_plan *p, struct zs_error *err)
 {
+    if (!p->is_prefetch)
+        ZS_TRY(zs_parallel_for(window_bytes(p) < INLINE_BYTES ? 1 : p->a->threads, p->gap_count, fill_gap, p, err));
+    if (p->chunk_count == 0)
+        return ZS_OK;
     ZS_TRY(zs_plan_locations(p, err));
     ZS_TRY(zs_plan_tasks(p, err));
     const bool only_copies = p->shard_count == 0 && window_bytes(p) < INLINE_BYTES;
     return zs_parallel_for(only_copies ? 1 : p->a->fetch_threads, p->task_count, run_task, p, err);
 }
 
-/* More than half of what the cache holds would push itself out before it is used. */
-static bool is_worth_prefetching(const struct zs_plan *p)
+static enum zs_status run_plan(void *ctx, const struct zs_window *windows, size_t n, struct zs_error *err)
 {
-    return p->chunk_count > 1 && p->chunk_count <= zs_cache_budget(p->a->chunks) / 2 / p->a->leaf->decoded_size;
-}
-
-static enum zs_status run_plan(struct zs_plan planned, struct zs_error *err)
-{
-    struct zs_array *a = planned.a;
-    ZS_TRY(zs_windows_check(a, planned.windows, planned.window_count, err));
+    const struct zs_plan *asked = ctx;
+    struct zs_array *a = asked->a;
     for (int attempt = 0;; attempt++) {
-        struct zs_plan p = planned;
+        struct zs_plan p = *asked;
+        p.windows = windows;
+        p.window_count = n;
         zs_plan_init(&p);
         enum zs_status status = zs_plan_chunks(&p, err);
-        if (status == ZS_OK && (!p.is_prefetch || is_worth_prefetching(&p)))
+        if (status == ZS_OK)
             status = run_planned(&p, err);
         const bool again = status != ZS_OK && p.stale && attempt < STALE_RETRIES;
         zs_plan_clear(&p);
@@ -314,14 +320,28 @@ static enum zs_status run_plan(struct zs_plan planned, struct zs_error *err)
 enum zs_status zs_read_windows_locked(struct zs_array *a, const struct zs_window *windows, size_t n, zs_convert_fn convert,
                                       void *ctx, struct zs_error *err)
 {
-    return run_plan((struct zs_plan){.a = a, .windows = windows, .window_count = n, .convert = convert, .ctx = ctx}, err);
+    struct zs_plan plan = {.a = a, .convert = convert, .ctx = ctx};
+    ZS_TRY(zs_windows_check(a, windows, n, err));
+    return zs_cut(a, windows, n, run_plan, &plan, err);
+}
+
+/* More than half of what the cache holds would push itself out before it is used. */
+static bool is_worth_prefetching(struct zs_array *a, const struct zs_window *windows, size_t n)
+{
+    const uint64_t chunks = zs_count_chunks(a, windows, n);
+    return chunks > 1 && chunks <= zs_cache_budget(a->chunks) / 2 / a->leaf->decoded_size;
 }
 
 enum zs_status zs_array_prefetch(struct zs_array *a, const struct zs_window *windows, size_t n, struct zs_error *err)
 {
-    if (a->edits != NULL)
-        return ZS_OK; /* what was written is looked up one by one anyway */
-    return run_plan((struct zs_plan){.a = a, .windows = windows, .window_count = n, .is_prefetch = true}, err);
+    struct zs_plan plan = {.a = a, .is_prefetch = true};
+    ZS_TRY(zs_windows_check(a, windows, n, err));
+    zs_array_lock(a, true);
+    enum zs_status status = ZS_OK;
+    if (a->edits == NULL && is_worth_prefetching(a, windows, n)) /* what was written is looked up one by one anyway */
+        status = zs_cut(a, windows, n, run_plan, &plan, err);
+    (void)pthread_rwlock_unlock(&a->lock);
+    return status;
 }
 
 enum zs_status zs_array_read_windows(struct zs_array *a, const struct zs_window *windows, size_t n, zs_convert_fn convert,

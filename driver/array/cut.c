@@ -1,0 +1,255 @@
+#include "array/cut.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "array/plan.h"
+#include "base/parallel.h"
+
+/* Shards of which a plan holds more than this are found absent by the plan that wants their chunks: a look beforehand gains nothing. */
+#define MANY_SHARDS 256
+/* Shards that are looked at side by side. */
+#define LOOK_SHARDS 4096
+
+struct cut {
+    struct zs_array *a;
+    const struct zs_window *windows;
+    size_t n;
+    zs_cut_fn run;
+    void *ctx;
+};
+
+/* A box of the array, in elements. */
+struct box {
+    uint64_t start[ZS_MAX_NDIM], end[ZS_MAX_NDIM];
+};
+
+/* The part of a window inside the box; false when there is none. */
+static bool clip(const struct zs_array *a, const struct zs_window *w, const struct box *box, struct zs_window *out)
+{
+    char *data = w->data;
+    *out = *w;
+    for (int d = 0; d < a->meta->ndim; d++) {
+        const uint64_t from = zs_max_u64(w->start[d], box->start[d]), to = zs_min_u64(w->start[d] + w->count[d], box->end[d]);
+        if (from >= to)
+            return false;
+        out->start[d] = from;
+        out->count[d] = to - from;
+        data += (ptrdiff_t)(from - w->start[d]) * w->stride[d];
+    }
+    out->data = data;
+    return true;
+}
+
+/* Chunks of level k that a window that is not empty touches. */
+static uint64_t chunks_of(const struct zs_array *a, int k, const struct zs_window *w)
+{
+    uint64_t n = 1;
+    for (int d = 0; d < a->meta->ndim; d++) {
+        const uint64_t size = a->chain.levels[k].shape[d];
+        n *= (w->start[d] + w->count[d] - 1) / size + 1 - w->start[d] / size; /* some of the array's chunks, whose number fits */
+    }
+    return n;
+}
+
+static uint64_t add_or_most(uint64_t x, uint64_t y)
+{
+    uint64_t sum;
+    return zs_add_u64(x, y, &sum) ? sum : UINT64_MAX;
+}
+
+/* The same for what all windows have in the box. */
+static uint64_t chunks_in(const struct cut *c, int k, const struct box *box)
+{
+    uint64_t total = 0;
+    struct zs_window w;
+    for (size_t i = 0; i < c->n; i++)
+        if (clip(c->a, &c->windows[i], box, &w))
+            total = add_or_most(total, chunks_of(c->a, k, &w));
+    return total;
+}
+
+/* ---- Shards ---- */
+
+/* Leaf chunks, one of each part of a window that lies in a level-0 shard of the box. */
+struct shards {
+    struct zs_array *a;
+    uint64_t *leaves; /* NULL: they are only counted */
+    size_t count;
+    uint64_t pieces; /* in them, those of shards that are known to be absent counting as one */
+};
+
+static void list_shards(const struct cut *c, const struct box *box, struct shards *s)
+{
+    struct zs_array *a = c->a;
+    const int n = a->meta->ndim;
+    const uint64_t *outer = a->chain.levels[0].shape;
+    for (size_t i = 0; i < c->n; i++) {
+        struct zs_window w, part;
+        uint64_t low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM], leaf[ZS_MAX_NDIM];
+        if (!clip(a, &c->windows[i], box, &w))
+            continue;
+        for (int d = 0; d < n; d++) {
+            at[d] = low[d] = w.start[d] / outer[d];
+            high[d] = (w.start[d] + w.count[d] - 1) / outer[d] + 1;
+        }
+        do {
+            const uint64_t shard = zs_chunk_number(a, 0, at);
+            zs_piece_box(a, 0, shard, &w, part.start, part.count);
+            for (int d = 0; d < n; d++)
+                leaf[d] = part.start[d] / a->leaf->shape[d];
+            if (s->leaves != NULL)
+                s->leaves[s->count++] = zs_chunk_number(a, a->chain.count - 1, leaf);
+            s->pieces = add_or_most(s->pieces, zs_is_known_empty(a, 0, shard) ? 1 : chunks_of(a, a->chain.count - 1, &part));
+        } while (zs_next_position(n, at, low, high));
+    }
+}
+
+static enum zs_status look(void *ctx, size_t item, struct zs_error *err)
+{
+    const struct shards *s = ctx;
+    return zs_shard_look(s->a, s->leaves[item], NULL, err);
+}
+
+/* Finds out side by side which shards of the box are absent. */
+static enum zs_status look_at_shards(const struct cut *c, const struct box *box, uint64_t count, struct zs_error *err)
+{
+    struct shards s = {.a = c->a, .leaves = calloc((size_t)count, sizeof *s.leaves)};
+    if (s.leaves == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %llu shards", (unsigned long long)count);
+    list_shards(c, box, &s);
+    const enum zs_status status = zs_parallel_for(c->a->fetch_threads, s.count, look, &s, err);
+    free(s.leaves);
+    return status;
+}
+
+/* ---- Cutting ---- */
+
+/* Halves the box between two chunks of the outermost level that has a border in it; false when it lies in one leaf chunk. */
+static bool halve(const struct zs_array *a, const struct box *box, struct box *low, struct box *high)
+{
+    for (int k = 0; k < a->chain.count; k++)
+        for (int d = 0; d < a->meta->ndim; d++) {
+            const uint64_t size = a->chain.levels[k].shape[d], first = box->start[d] / size, last = (box->end[d] - 1) / size;
+            if (first == last)
+                continue;
+            *low = *high = *box;
+            low->end[d] = high->start[d] = (first + (last - first + 1) / 2) * size;
+            return true;
+        }
+    return false;
+}
+
+static enum zs_status run_box(const struct cut *c, const struct box *box, struct zs_error *err)
+{
+    struct zs_window *parts = calloc(c->n, sizeof *parts);
+    if (parts == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu windows", c->n);
+    size_t n = 0;
+    for (size_t i = 0; i < c->n; i++)
+        n += clip(c->a, &c->windows[i], box, &parts[n]);
+    const enum zs_status status = c->run(c->ctx, parts, n, err);
+    free(parts);
+    return status;
+}
+
+static bool is_in_one_shard(const struct zs_array *a, const struct box *box)
+{
+    for (int d = 0; d < a->meta->ndim; d++)
+        if (box->start[d] / a->chain.levels[0].shape[d] != (box->end[d] - 1) / a->chain.levels[0].shape[d])
+            return false;
+    return a->chain.count > 1;
+}
+
+/* What is known of the shards of a box that is cut. */
+struct known {
+    bool is_looked_at; /* whether those that are absent were found */
+    bool is_held;      /* the index of the one shard that the box lies in */
+};
+
+static enum zs_status cut_box(const struct cut *c, const struct box *box, struct known known, struct zs_error *err);
+
+static enum zs_status cut_halves(const struct cut *c, const struct box *low, const struct box *high, struct known known,
+                                 struct zs_error *err)
+{
+    ZS_TRY(cut_box(c, low, known, err));
+    return cut_box(c, high, known, err);
+}
+
+/* Halves of one shard: its index may be larger than what the cache of indexes holds. */
+static enum zs_status cut_shard(const struct cut *c, const struct box *low, const struct box *high, struct known known,
+                                struct zs_error *err)
+{
+    struct zs_array *a = c->a;
+    struct zs_hold hold = {0};
+    uint64_t leaf[ZS_MAX_NDIM];
+    for (int d = 0; d < a->meta->ndim; d++)
+        leaf[d] = low->start[d] / a->leaf->shape[d];
+    known.is_held = true;
+    enum zs_status status = zs_shard_look(a, zs_chunk_number(a, a->chain.count - 1, leaf), &hold, err);
+    if (status == ZS_OK)
+        status = cut_halves(c, low, high, known, err);
+    zs_hold_release(a, &hold);
+    return status;
+}
+
+static enum zs_status cut_box(const struct cut *c, const struct box *box, struct known known, struct zs_error *err)
+{
+    const struct zs_array *a = c->a;
+    struct box low, high;
+    struct shards s = {.a = c->a, .pieces = chunks_in(c, a->chain.count - 1, box)};
+    if (s.pieces == 0)
+        return ZS_OK;
+    const uint64_t shards = chunks_in(c, 0, box);
+    if (s.pieces > a->plan_pieces && a->chain.count > 1 && shards <= LOOK_SHARDS && s.pieces / shards >= a->plan_pieces / MANY_SHARDS) {
+        if (!known.is_looked_at)
+            ZS_TRY(look_at_shards(c, box, shards, err));
+        known.is_looked_at = true;
+        s.pieces = 0;
+        list_shards(c, box, &s);
+    }
+    if (s.pieces <= a->plan_pieces || !halve(a, box, &low, &high))
+        return run_box(c, box, err);
+    return (!known.is_held && is_in_one_shard(a, box) ? cut_shard : cut_halves)(c, &low, &high, known, err);
+}
+
+/* The smallest box around all windows that are not empty. */
+static struct box box_around(const struct cut *c)
+{
+    struct box box = {{0}, {0}};
+    bool is_first = true;
+    for (size_t i = 0; i < c->n; i++) {
+        const struct zs_window *w = &c->windows[i];
+        if (zs_is_empty_window(c->a, w))
+            continue;
+        for (int d = 0; d < c->a->meta->ndim; d++) {
+            const uint64_t end = w->start[d] + w->count[d];
+            box.start[d] = is_first ? w->start[d] : zs_min_u64(box.start[d], w->start[d]);
+            box.end[d] = is_first ? end : zs_max_u64(box.end[d], end);
+        }
+        is_first = false;
+    }
+    return box;
+}
+
+enum zs_status zs_cut(struct zs_array *a, const struct zs_window *windows, size_t n, zs_cut_fn run, void *ctx, struct zs_error *err)
+{
+    const struct cut c = {a, windows, n, run, ctx};
+    const struct box box = box_around(&c);
+    if (chunks_in(&c, a->chain.count - 1, &box) <= a->plan_pieces)
+        return run(ctx, windows, n, err);
+    return cut_box(&c, &box, (struct known){false, false}, err);
+}
+
+uint64_t zs_count_chunks(struct zs_array *a, const struct zs_window *windows, size_t n)
+{
+    const struct cut c = {.a = a, .windows = windows, .n = n};
+    const struct box box = box_around(&c);
+    struct zs_window around = {{0}, {0}, NULL, {0}};
+    for (int d = 0; d < a->meta->ndim; d++) {
+        around.start[d] = box.start[d];
+        around.count[d] = box.end[d] - box.start[d];
+    }
+    const uint64_t pieces = chunks_in(&c, a->chain.count - 1, &box);
+    return pieces > 1 ? zs_min_u64(pieces, chunks_of(a, a->chain.count - 1, &around)) : pieces;
+}
