@@ -276,7 +276,26 @@ static void check_key(int ndim, bool is_v2, char separator, const char *path, co
     const uint64_t index[3] = {1, 23, UINT64_MAX};
     char *key = zs_chunk_key(&meta, path, index);
     CHECK_EQ_STR(key, expected);
+    uint64_t parsed[3] = {0};
+    if (CHECK(zs_chunk_key_parse(&meta, key + strlen(path) + (path[0] != '\0'), parsed)))
+        CHECK_EQ_MEM(parsed, index, (size_t)ndim * sizeof *index);
     free(key);
+}
+
+static void test_what_is_no_chunk_key_is_not_taken_for_one(void)
+{
+    const struct zs_array_meta meta = {.ndim = 2, .key_separator = '/'}, v2 = {.ndim = 2, .key_is_v2 = true, .key_separator = '.'};
+    const struct zs_array_meta scalar = {.key_separator = '/'};
+    static const char *const keys[] = {"",      "c",     "c/1",    "c/1/2/3", "c/01/2",  "c/1/",   "c/-1/2",  "c/+1/2",
+                                       "c/ 1/2", "c.1.2", "1/2",    "1.2",     "C/1/2",   "c/1/2x", "c/1/.2.tmp", "zarr.json",
+                                       "c/1/18446744073709551616"};
+    uint64_t index[2];
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        CHECK(!zs_chunk_key_parse(&meta, keys[i], index));
+    CHECK(!zs_chunk_key_parse(&v2, "c/1/2", index));
+    CHECK(!zs_chunk_key_parse(&v2, "1.", index));
+    CHECK(!zs_chunk_key_parse(&scalar, "c/0", index));
+    CHECK(!zs_chunk_key_parse(&scalar, "0", index));
 }
 
 static void test_chunk_keys(void)
@@ -331,6 +350,7 @@ int main(void)
     RUN(test_documents_that_are_no_nodes);
     RUN(test_groups);
     RUN(test_chunk_keys);
+    RUN(test_what_is_no_chunk_key_is_not_taken_for_one);
     RUN(test_any_member_may_be_anything);
     return check_result();
 }

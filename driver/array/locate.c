@@ -219,15 +219,6 @@ static enum zs_status index_get(struct zs_array *a, int k, uint64_t number, cons
 
 /* ---- Shards that are encoded as a whole ---- */
 
-/* Most bytes that a shard of this level may decode to: its chunks at their worst, its index, and as much again for gaps. */
-static size_t shard_bytes_limit(const struct zs_level *level)
-{
-    uint64_t limit = zs_bytes_bound(level->decoded_size > SIZE_MAX / 4 ? SIZE_MAX / 4 : (size_t)level->decoded_size);
-    if (!zs_add_u64(limit, 2 * level->index_size, &limit) || limit > SIZE_MAX / 4)
-        return SIZE_MAX / 4;
-    return zs_bytes_bound((size_t)limit);
-}
-
 /* The decoded bytes, `limit` at most, of a level-k shard whose encoded bytes are `src` (level 0: NULL, the whole object), pinned. */
 static enum zs_status blob_get(struct locator *l, int k, uint64_t number, const struct source *src, size_t limit,
                                struct source *decoded, struct zs_error *err)
@@ -327,8 +318,7 @@ static enum zs_status entry_of(const struct zs_array *a, int k, const struct zs_
     enum zs_status status =
         zs_shard_index_entry(level, index, zs_shard_index_number(level, position), is_empty, offset, size, err);
     /* No codec makes a chunk much larger: a size beyond that is an index gone wrong, not something to allocate. */
-    const struct zs_level *inner = &level[1];
-    const size_t most = inner->is_shard ? shard_bytes_limit(inner) : zs_bytes_bound((size_t)inner->decoded_size);
+    const size_t most = zs_level_bound(&level[1]);
     if (status == ZS_OK && !*is_empty && *size > most)
         status = zs_fail(err, ZS_CORRUPT, "expected at most %zu encoded bytes, found %llu", most, (unsigned long long)*size);
     return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(a, leaf, status, err);
@@ -441,7 +431,7 @@ static enum zs_status locate_in_shard(struct locator *l, int k, const struct sou
     struct source decoded;
     size_t limit;
     if (level->bytes_codec_count > 0) {
-        const enum zs_status status = blob_get(l, k, number, src, shard_bytes_limit(level), &decoded, err);
+        const enum zs_status status = blob_get(l, k, number, src, zs_level_bound(level), &decoded, err);
         if (status == ZS_NOT_FOUND && k == 0) {
             keep_absent(a, number);
             mark(loc, n, ZS_LOCATION_EMPTY);

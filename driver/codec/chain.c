@@ -228,6 +228,16 @@ void zs_chain_clear(struct zs_chain *chain)
     memset(chain, 0, sizeof *chain);
 }
 
+size_t zs_level_bound(const struct zs_level *level)
+{
+    if (!level->is_shard)
+        return zs_bytes_bound((size_t)level->decoded_size);
+    uint64_t limit = zs_bytes_bound(level->decoded_size > SIZE_MAX / 4 ? SIZE_MAX / 4 : (size_t)level->decoded_size);
+    if (!zs_add_u64(limit, 2 * level->index_size, &limit) || limit > SIZE_MAX / 4)
+        return SIZE_MAX / 4;
+    return zs_bytes_bound((size_t)limit);
+}
+
 /* ---- Leaf chunks ---- */
 
 void zs_swap_bytes(void *data, size_t n, size_t unit)

@@ -47,6 +47,10 @@ struct zs_chain {
 enum zs_status zs_chain_compile(const struct zs_array_meta *meta, struct zs_chain *chain, struct zs_error *err) ZS_MUST_CHECK;
 void zs_chain_clear(struct zs_chain *chain);
 
+/* Most bytes that an encoded chunk of this level may have, and a shard without its own bytes codecs: its chunks at their worst, its
+ * index, and as much again for gaps. What claims more has gone wrong, and is nothing to allocate. */
+size_t zs_level_bound(const struct zs_level *level);
+
 /* Decodes the n bytes of one leaf chunk into dst (decoded_size bytes): elements in native byte order, laid out as stored
  * (dimensions in the order of level->axis). */
 enum zs_status zs_leaf_decode(const struct zs_level *leaf, struct zs_scratch *scratch, const void *src, size_t n, void *dst,

@@ -59,5 +59,8 @@ void zs_array_meta_free(struct zs_array_meta *meta); /* NULL is allowed */
 /* Key of the chunk at grid position index[ndim], below the array's path: "c/0/3", "0.3", "c" (0-d). NULL without memory;
  * freed with free(). */
 char *zs_chunk_key(const struct zs_array_meta *meta, const char *array_path, const uint64_t *index);
+/* The reverse, for a key below the array's path: false where it is none of this array's, in its one spelling. Whether the position
+ * lies in the grid is not looked at. */
+bool zs_chunk_key_parse(const struct zs_array_meta *meta, const char *key, uint64_t *index);
 
 #endif

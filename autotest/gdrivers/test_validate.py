@@ -1,0 +1,265 @@
+"""shardedzarr-validate: clean stores pass, and every kind of damage is found and named."""
+import collections
+import os
+import re
+import shutil
+import signal
+import struct
+import subprocess
+
+import numpy as np
+import pytest
+
+import oracle
+from option_cases import cases, write
+from stores import LITTLE, CRC32C, GZIP, array_meta, codec, counting, group_meta, random_store, sharding, transpose
+from test_peers import PEERS, stores_of  # noqa: F401
+from writing import change_document, copy, source
+
+PROGRAM = os.path.join(os.environ["GDAL_DRIVER_PATH"], "..", "shardedzarr-validate")
+SUMMARY = re.compile(r".*: (\d+) errors, (\d+) warnings, (\d+) not checked; (\d+) groups, (\d+) arrays, (\d+) objects, (\d+) chunks")
+
+Answer = collections.namedtuple("Answer", "status findings summary")
+
+
+def validate(*stores, options=(), **environment):
+    """Runs the program: (exit status, [(severity, where below the store, the rest)], the numbers of the last summary)."""
+    done = subprocess.run([PROGRAM, *options, *map(str, stores)], capture_output=True, text=True, env={**os.environ, **environment})
+    findings, summary = [], None
+    for line in done.stdout.splitlines():
+        line = re.sub(r"^[0-9.]*( - done\.)?", "", line)
+        if re.match("(error|warning|unchecked): ", line):
+            severity, rest = line.split(": ", 1)
+            store = max((str(store) for store in stores if rest.startswith(str(store))), key=len)
+            where, rest = rest[len(store):].lstrip("/").split(": ", 1)
+            findings.append((severity, where, rest))
+        elif SUMMARY.match(line):
+            summary = list(map(int, SUMMARY.match(line).groups()))
+    assert done.returncode in (0, 1, 2) and not (done.returncode == 0 and done.stderr), done.stderr
+    return Answer(done.returncode, findings, summary)
+
+
+def assert_clean(path, options=()):
+    answer = validate(path, options=options)
+    assert (answer.status, answer.findings) == (0, []), path
+    return answer.summary
+
+
+def assert_found(path, severity, where, what, status=None, options=()):
+    """Exactly one finding, of this severity, there, and of which these words say what."""
+    answer = validate(path, options=options)
+    assert len(answer.findings) == 1, answer.findings
+    found = answer.findings[0]
+    assert found[:2] == (severity, where) and re.search(what, found[2]), found
+    assert answer.status == (status if status is not None else {"error": 1, "unchecked": 2, "warning": 0}[severity])
+
+
+def patch(path, offset, data):
+    with open(str(path), "r+b") as file:
+        file.seek(offset, os.SEEK_SET if offset >= 0 else os.SEEK_END)
+        file.write(data)
+
+
+def truncate(path, size):
+    os.truncate(str(path), size)
+
+
+def flip(path, offset, bit=0):
+    with open(str(path), "rb") as file:
+        file.seek(offset, os.SEEK_SET if offset >= 0 else os.SEEK_END)
+        byte = file.read(1)[0]
+    patch(path, offset, bytes([byte ^ 1 << bit]))
+
+
+@pytest.fixture
+def simple(tmp_path):
+    """A sharded array at the root: 2 x 2 shards of 2 x 2 chunks of 4 x 4 uint16, in the order of their numbers, indexes without checksum."""
+    meta = array_meta((16, 16), shard=(8, 8), codecs=[sharding((4, 4), index=(LITTLE,))])
+    oracle.write(str(tmp_path / "simple.zarr"), meta, counting((16, 16)) + 1)
+    return tmp_path / "simple.zarr"
+
+
+# ------------------------------------------------------------------------------------------------------------ clean stores
+
+def test_stores_of_every_creation_option_are_clean(tmp_path):
+    for case in cases():
+        list(write(tmp_path, case))
+    stores = sorted(os.listdir(tmp_path))
+    answer = validate(*(tmp_path / name for name in stores))
+    assert (answer.status, answer.findings) == (0, [])
+
+
+def test_random_stores_of_the_oracle_are_clean(tmp_path):
+    for seed in range(200):
+        oracle.write(str(tmp_path / str(seed)), *random_store(seed))
+    answer = validate(*(tmp_path / str(seed) for seed in range(200)))
+    assert (answer.status, answer.findings) == (0, [])
+
+
+@pytest.mark.parametrize("peer", PEERS)
+def test_stores_of_peers_are_clean(stores_of, peer):  # noqa: F811
+    folder = stores_of(peer)
+    answer = validate(*(folder / ("%d.zarr" % seed) for seed in PEERS[peer][2]))
+    assert (answer.status, answer.findings) == (0, [])
+
+
+def test_everything_is_counted(simple):
+    assert assert_clean(simple) == [0, 0, 0, 0, 1, 4, 16]
+    assert assert_clean(simple, options=["--metadata-only"]) == [0, 0, 0, 0, 1, 0, 0]
+    assert assert_clean(simple, options=["--threads", "1"]) == [0, 0, 0, 0, 1, 4, 16]
+
+
+def test_a_store_in_a_zip_file_and_one_over_http(tmp_path, simple, zipped, server):
+    flip(simple / "c" / "0" / "1", -1, 7)
+    found = [("error", "c/0/1", validate(simple).findings[0][2])]
+    assert validate(zipped(str(simple))).findings == found
+    answer = validate(server.vsi("simple.zarr"))
+    assert (answer.status, answer.findings) == (1, found)
+    assert answer.summary[5] == 4
+
+
+# ------------------------------------------------------------------------------------------------------------------ shards
+
+def test_a_truncated_shard(simple):
+    truncate(simple / "c" / "1" / "0", 20)
+    assert_found(simple, "error", "c/1/0", "expected at least the 64 bytes of its index, found 20")
+
+
+def test_an_empty_file_is_no_absent_shard(simple):
+    truncate(simple / "c" / "1" / "0", 0)
+    assert_found(simple, "error", "c/1/0", "expected at least the 64 bytes of its index, found 0")
+
+
+def test_an_entry_beyond_the_shard(simple):
+    patch(simple / "c" / "0" / "0", -16, struct.pack("<QQ", 96, 33))
+    assert_found(simple, "error", "c/0/0", "entry 3: expected bytes within 0 to 128 of the shard, found offset 96 and size 33")
+
+
+def test_an_entry_with_one_field_of_all_ones(simple):
+    patch(simple / "c" / "0" / "0", -16, struct.pack("<QQ", 96, 2**64 - 1))
+    assert_found(simple, "error", "c/0/0", "entry 3: expected offset and size both 2.64-1 or neither, found 96")
+
+
+def test_entries_that_overlap_in_part(simple):
+    patch(simple / "c" / "0" / "0", -16, struct.pack("<QQ", 90, 32))
+    assert_found(simple, "error", "c/0/0", "entry 3 overlaps another: expected .* entry 2, 64 to 96, found 90 to 122")
+
+
+def test_entries_of_the_same_bytes_are_allowed(simple):
+    patch(simple / "c" / "0" / "0", -16, struct.pack("<QQ", 64, 32))
+    assert_clean(simple)
+
+
+def test_a_chunk_of_another_size_than_its_shape(simple):
+    patch(simple / "c" / "0" / "0", -16, struct.pack("<QQ", 96, 30))
+    assert_found(simple, "error", "c/0/0, inner chunk [1,1]", "expected 32 bytes after decoding, found 30")
+
+
+def test_a_broken_index_checksum_and_a_broken_chunk_checksum(tmp_path):
+    oracle.write(str(tmp_path), array_meta((16, 16), shard=(8, 8), codecs=[sharding((4, 4), LITTLE, CRC32C)]), counting((16, 16)) + 1)
+    flip(tmp_path / "c" / "0" / "0", 5)
+    assert_found(tmp_path, "error", "c/0/0, inner chunk [0,0]", "crc32c checksum: expected 0x[0-9a-f]+, found 0x")
+    flip(tmp_path / "c" / "0" / "0", 5)
+    flip(tmp_path / "c" / "0" / "0", -3)
+    assert_found(tmp_path, "error", "c/0/0", "shard index: expected the crc32c checksum 0x[0-9a-f]+, found 0x")
+
+
+@pytest.mark.parametrize("after", [[], [CRC32C], [GZIP]])
+def test_shards_in_shards_transposed_and_wrapped(tmp_path, after):
+    inner = sharding((2, 4), transpose(1, 0), sharding((2, 2), LITTLE, CRC32C), *after)
+    values, where = counting((10, 16)) + 1, set()
+    oracle.write(str(tmp_path), array_meta((10, 16), shard=(8, 8), codecs=[transpose(1, 0), sharding((4, 8), inner)]), values)
+    assert assert_clean(tmp_path)[6] >= 40
+    data = (tmp_path / "c" / "1" / "0").read_bytes()
+    for offset in range(0, len(data), 11):
+        (tmp_path / "c" / "1" / "0").write_bytes(data[:offset] + bytes([data[offset] ^ 16]) + data[offset + 1:])
+        answer = validate(tmp_path)
+        where |= {finding[1] for finding in answer.findings}
+        if answer.status == 0:  # the time in the head of a gzip stream
+            assert after == [GZIP] and np.array_equal(oracle.read(str(tmp_path))[1], values), offset
+    assert {"c/1/0"} < where and all(re.fullmatch(r"c/1/0(, inner (shard|chunk) \[[0-7],[0-7]\])?", w) for w in where), where
+
+
+def test_a_chunk_of_an_array_that_is_not_sharded(tmp_path):
+    oracle.write(str(tmp_path), array_meta((8, 8), shard=(4, 4), codecs=[LITTLE, GZIP]), counting((8, 8)) + 1)
+    assert assert_clean(tmp_path)[5:] == [4, 4]
+    truncate(tmp_path / "c" / "1" / "1", 12)
+    assert_found(tmp_path, "error", "c/1/1", "gzip")
+
+
+# ------------------------------------------------------------------------------------------------ what belongs to nothing
+
+def test_stray_objects_are_warned_of(simple):
+    (simple / "c" / "0" / "2").write_bytes(b"x")
+    (simple / "c" / "0" / ".1.123-4.tmp").write_bytes(b"x")
+    (simple / "c" / "0" / "01").write_bytes(b"x")
+    (simple / "notes.txt").write_bytes(b"x")
+    (simple / "lost+found").mkdir()
+    answer = validate(simple)
+    assert answer.status == 0
+    assert sorted(answer.findings) == [
+        ("warning", "c/0/.1.123-4.tmp", "temporary file of a writer that was killed"),
+        ("warning", "c/0/01", "object below an array that is none of its chunks"),
+        ("warning", "c/0/2", "chunk outside of the grid, in dimension 1: expected less than 2, found 2"),
+        ("warning", "lost+found", "folder below an array in which no chunk of it can be"),
+        ("warning", "notes.txt", "object below an array that is none of its chunks")]
+
+
+def test_chunks_of_an_array_without_a_document_are_warned_of(tmp_path):
+    path = tmp_path / "a.zarr"
+    copy(path, source(counting((1, 40, 40))), CHUNK_SHAPE="16", ARRAY_NAME="v")
+    shutil.copytree(path / "v" / "c", path / "w" / "c")
+    assert_found(path, "warning", "w", "folder with objects that belong to no node")
+
+
+def test_a_group_without_a_document_is_warned_of(tmp_path):
+    oracle.put(str(tmp_path), {"zarr.json": group_meta()})
+    oracle.write(str(tmp_path / "g" / "a"), array_meta((4, 4)), counting((4, 4)))
+    assert_found(tmp_path, "warning", "g", "expected a zarr.json that makes it a group, found none")
+
+
+# ------------------------------------------------------------------------------------------------------------ exit status
+
+def test_what_cannot_be_checked_ends_with_2(tmp_path, simple):
+    assert validate(tmp_path / "absent.zarr").status == 2
+    assert validate(tmp_path).status == 2  # no zarr.json
+    change_document(simple, codecs=[codec("bytes", endian="little"), codec("numcodecs.lz4")])
+    assert_found(simple, "unchecked", "zarr.json", '"numcodecs.lz4" is not supported')
+
+
+def test_a_chunk_larger_than_the_memory_is_not_checked(tmp_path):
+    oracle.write(str(tmp_path), array_meta((1024, 2048), shard=(1024, 2048), codecs=[sharding((1024, 2048))]), counting((1024, 2048)) + 1)
+    assert_clean(tmp_path)
+    assert_found(tmp_path, "unchecked", "", "expected 1048576, found 4194304", options=["--memory", "1"])
+
+
+def test_an_unreadable_shard_is_not_checked_and_no_error(tmp_path, simple, server):
+    server.faults["simple.zarr/c/0/1"] = 403
+    answer = validate(server.vsi("simple.zarr"))
+    assert answer.status == 2 and [f[:2] for f in answer.findings] == [("unchecked", "c/0/1")]
+
+
+def test_several_stores_end_with_the_worst(tmp_path, simple):
+    bad = tmp_path / "bad.zarr"
+    shutil.copytree(simple, bad)
+    truncate(bad / "c" / "1" / "0", 20)
+    assert validate(simple, bad, tmp_path / "absent.zarr").status == 1
+    assert validate(simple, tmp_path / "absent.zarr").status == 2
+    assert validate(simple, simple).status == 0
+
+
+def test_usage(tmp_path):
+    for options, status in (([], 2), (["--threads"], 2), (["--threads", "0", "x"], 2), (["--what", "x"], 2), (["--help"], 0)):
+        done = subprocess.run([PROGRAM, *options], capture_output=True, text=True)
+        assert done.returncode == status and "Usage: shardedzarr-validate" in done.stdout + done.stderr
+
+
+def test_interrupted_it_stops_and_says_so(tmp_path, server):
+    oracle.write(str(tmp_path / "a.zarr"), array_meta((4096, 4), shard=(2, 4)), counting((4096, 4)) + 1)
+    server.latency = 0.05
+    process = subprocess.Popen([PROGRAM, server.vsi("a.zarr")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while len(server.log) < 40:
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 128 + signal.SIGINT and "stopped" in errors

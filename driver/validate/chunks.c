@@ -1,0 +1,320 @@
+/* One stored object: its index, entry by entry, and its chunks, each decoded. */
+#include "validate/chunks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+
+#define WHERE_SIZE 1024
+
+/* As array/array.c has them: locally a request is cheap, and small groups share the work evenly. */
+static const struct zs_range_policy local_ranges = {.max_gap = 4096, .max_size = (uint64_t)512 << 10};
+static const struct zs_range_policy remote_ranges = {.max_gap = (uint64_t)128 << 10, .max_size = (uint64_t)4 << 20};
+
+/* "red/c/0/1, inner chunk [2,3]"; of a level between: "inner shard". Level 0 is the object itself. */
+static const char *describe(const struct zs_checked_object *o, int k, const uint64_t *origin, char where[WHERE_SIZE])
+{
+    const struct zs_level *level = &o->array->chain.levels[k];
+    int n = snprintf(where, WHERE_SIZE, "%s", o->key);
+    for (int d = 0; k > 0 && d < level->ndim && n > 0 && n < WHERE_SIZE; d++)
+        n += snprintf(where + n, WHERE_SIZE - (size_t)n, "%s%llu%s",
+                      d > 0            ? ","
+                      : level->is_shard ? ", inner shard ["
+                                        : ", inner chunk [",
+                      (unsigned long long)(origin[d] / level->shape[d]), d == level->ndim - 1 ? "]" : "");
+    return where;
+}
+
+static enum zs_status report(const struct zs_checked_object *o, int k, const uint64_t *origin, enum zs_status status,
+                             struct zs_error *err)
+{
+    char where[WHERE_SIZE];
+    return zs_report_failure(o->c, describe(o, k, origin, where), status, err);
+}
+
+/* Origin of inner chunk `number` of a level-k shard. */
+static void origin_of(const struct zs_level *level, const uint64_t *shard_origin, uint64_t number, uint64_t *origin)
+{
+    for (int j = level->ndim - 1; j >= 0; j--) {
+        const int d = level->axis[j];
+        origin[d] = shard_origin[d] + number % level->grid[d] * (level->shape[d] / level->grid[d]);
+        number /= level->grid[d];
+    }
+}
+
+/* ---- Indexes ---- */
+
+/* Entries that overlap without being the same; `ranges` are sorted. The same bytes for two chunks are allowed. */
+static void check_overlaps(const struct zs_checked_object *o, const struct zs_checked_shard *s)
+{
+    size_t widest = 0; /* of the ranges so far, the one that ends last */
+    for (size_t i = 1; i < s->range_count; i++) {
+        const struct zs_range *a = &s->ranges[widest], *b = &s->ranges[i];
+        const uint64_t end = a->offset + a->size;
+        if (b->offset < end && (a->offset != b->offset || a->size != b->size)) {
+            char where[WHERE_SIZE], expected[128], found[128];
+            snprintf(expected, sizeof expected, "bytes of its own or the very same as entry %zu, %llu to %llu", a->tag,
+                     (unsigned long long)a->offset, (unsigned long long)end);
+            snprintf(found, sizeof found, "%llu to %llu", (unsigned long long)b->offset, (unsigned long long)(b->offset + b->size));
+            char what[64];
+            snprintf(what, sizeof what, "shard index entry %zu overlaps another", b->tag);
+            zs_report(o->c, ZS_SEVERITY_ERROR, describe(o, s->level, s->piece.origin, where), what, expected, found);
+        }
+        if (b->offset + b->size >= end)
+            widest = i;
+    }
+}
+
+/* Turns the index into ranges; entries that lie outside are reported and left out. */
+static enum zs_status take_entries(const struct zs_checked_object *o, struct zs_checked_shard *s, const struct zs_shard_index *index,
+                                   struct zs_error *err)
+{
+    const struct zs_level *level = &o->array->chain.levels[s->level];
+    for (uint64_t i = 0; i < index->count; i++) {
+        bool is_empty;
+        struct zs_range r = {.tag = (size_t)i};
+        enum zs_status status = zs_shard_index_entry(level, index, i, &is_empty, &r.offset, &r.size, err);
+        const size_t most = zs_level_bound(&level[1]);
+        if (status == ZS_OK && !is_empty && r.size > most)
+            status = zs_fail(err, ZS_CORRUPT, "shard index entry %llu: expected at most %zu encoded bytes, found %llu",
+                             (unsigned long long)i, most, (unsigned long long)r.size);
+        if (status != ZS_OK)
+            ZS_TRY(report(o, s->level, s->piece.origin, status, err));
+        else if (!is_empty)
+            s->ranges[s->range_count++] = r;
+    }
+    return ZS_OK;
+}
+
+static enum zs_status read_index(const struct zs_level *level, const struct zs_piece *p, struct zs_shard_index *index,
+                                 struct zs_error *err)
+{
+    uint64_t at;
+    index->shard_size = p->size;
+    ZS_TRY(zs_shard_index_offset(level, p->size, &at, err));
+    if (p->memory != NULL)
+        memcpy(index->entries, p->memory + at, (size_t)level->index_size);
+    else
+        ZS_TRY(zs_object_read(p->object, p->offset + at, (size_t)level->index_size, index->entries, err));
+    return zs_shard_index_decode(level, index, err);
+}
+
+/* Reads and checks the index of a level-k shard. One that cannot be read is reported, and has no ranges. */
+static enum zs_status shard_open(const struct zs_checked_object *o, int k, const struct zs_piece *piece, struct zs_checked_shard *s,
+                                 struct zs_error *err)
+{
+    const struct zs_level *level = &o->array->chain.levels[k];
+    *s = (struct zs_checked_shard){.level = k, .piece = *piece};
+    uint64_t at;
+    const enum zs_status fits = zs_shard_index_offset(level, piece->size, &at, err); /* before allocating for it */
+    if (fits != ZS_OK)
+        return report(o, k, piece->origin, fits, err);
+    struct zs_shard_index *index = zs_shard_index_alloc(level);
+    s->ranges = zs_calloc((size_t)level->inner_count, sizeof *s->ranges);
+    s->groups = zs_calloc((size_t)level->inner_count, sizeof *s->groups);
+    enum zs_status status = index != NULL && s->ranges != NULL && s->groups != NULL
+                                ? read_index(level, piece, index, err)
+                                : zs_fail(err, ZS_NO_MEMORY, "%s: no memory for its index", o->key);
+    if (status != ZS_OK)
+        status = report(o, k, piece->origin, status, err);
+    else
+        status = take_entries(o, s, index, err);
+    free(index);
+    if (status != ZS_OK)
+        return status;
+    s->group_count = zs_range_plan(s->ranges, s->range_count, o->c->store->is_remote ? remote_ranges : local_ranges, s->groups);
+    check_overlaps(o, s);
+    return ZS_OK;
+}
+
+static void shard_close(struct zs_checked_shard *s)
+{
+    free(s->ranges);
+    free(s->groups);
+}
+
+/* ---- Chunks ---- */
+
+static enum zs_status check_piece(const struct zs_checked_object *o, int k, const struct zs_piece *piece, struct zs_error *err);
+
+static enum zs_status check_leaf(const struct zs_checked_object *o, const struct zs_piece *p, struct zs_scratch *scratch,
+                                 struct zs_error *err)
+{
+    const int k = o->array->chain.count - 1;
+    const struct zs_level *leaf = &o->array->chain.levels[k];
+    struct zs_buffer *decoded = zs_scratch_buffer(scratch, ZS_SCRATCH_DECODED);
+    ZS_TRY(zs_buffer_reset(decoded, (size_t)leaf->decoded_size, err));
+    const enum zs_status status = zs_leaf_decode(leaf, scratch, p->memory, (size_t)p->size, decoded->data, err);
+    if (status != ZS_OK)
+        return report(o, k, p->origin, status, err);
+    return zs_check_advance(o->c, 0, 1, leaf->decoded_size, err);
+}
+
+/* Fetches what a group of leaf chunks spans, unless it is at hand, and decodes each. */
+static enum zs_status check_leaves(const struct zs_checked_object *o, const struct zs_checked_shard *s,
+                                   const struct zs_range_group *g, struct zs_scratch *scratch, struct zs_error *err)
+{
+    const struct zs_level *level = &o->array->chain.levels[s->level];
+    const unsigned char *bytes = s->piece.memory != NULL ? s->piece.memory + g->offset : NULL;
+    if (bytes == NULL) {
+        struct zs_buffer *fetched = zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED);
+        ZS_TRY(zs_buffer_reset(fetched, (size_t)g->size, err));
+        const enum zs_status status =
+            zs_object_read(s->piece.object, s->piece.offset + g->offset, (size_t)g->size, fetched->data, err);
+        if (status != ZS_OK)
+            return report(o, s->level, s->piece.origin, status, err);
+        bytes = fetched->data;
+    }
+    for (size_t i = g->first; i < g->first + g->count; i++) {
+        const struct zs_range *r = &s->ranges[i];
+        if (i > g->first && r->offset == r[-1].offset && r->size == r[-1].size)
+            continue; /* the same bytes for several chunks: once is enough */
+        struct zs_piece p = {.memory = bytes + (r->offset - g->offset), .size = r->size};
+        origin_of(level, s->piece.origin, r->tag, p.origin);
+        ZS_TRY(check_leaf(o, &p, scratch, err));
+    }
+    return ZS_OK;
+}
+
+static enum zs_status check_group(const struct zs_checked_object *o, const struct zs_checked_shard *s, size_t number,
+                                  struct zs_error *err)
+{
+    const struct zs_level *level = &o->array->chain.levels[s->level];
+    const struct zs_range_group *g = &s->groups[number];
+    if (!level[1].is_shard) {
+        struct zs_scratch *scratch = zs_scratch_acquire();
+        const enum zs_status status = scratch != NULL ? check_leaves(o, s, g, scratch, err)
+                                                      : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a scratch");
+        zs_scratch_release(scratch);
+        return status;
+    }
+    for (size_t i = g->first; i < g->first + g->count; i++) {
+        const struct zs_range *r = &s->ranges[i];
+        if (i > g->first && r->offset == r[-1].offset && r->size == r[-1].size)
+            continue;
+        struct zs_piece p = {.object = s->piece.object, .offset = s->piece.offset + r->offset, .size = r->size};
+        if (s->piece.memory != NULL)
+            p.memory = s->piece.memory + r->offset;
+        origin_of(level, s->piece.origin, r->tag, p.origin);
+        ZS_TRY(check_piece(o, s->level + 1, &p, err));
+    }
+    return ZS_OK;
+}
+
+static enum zs_status check_shard(const struct zs_checked_object *o, int k, const struct zs_piece *piece, struct zs_error *err)
+{
+    struct zs_checked_shard s;
+    enum zs_status status = shard_open(o, k, piece, &s, err);
+    for (size_t i = 0; i < s.group_count && status == ZS_OK; i++)
+        status = check_group(o, &s, i, err);
+    shard_close(&s);
+    return status;
+}
+
+/* The whole chunk's encoded bytes into `fetched`, unless they are at hand. */
+static enum zs_status fetch(const struct zs_checked_object *o, int k, const struct zs_piece *piece, struct zs_buffer *fetched,
+                            const unsigned char **bytes, struct zs_error *err)
+{
+    const size_t most = zs_level_bound(&o->array->chain.levels[k]);
+    *bytes = piece->memory;
+    if (piece->size > most)
+        return zs_fail(err, ZS_CORRUPT, "expected at most %zu encoded bytes, found %llu", most, (unsigned long long)piece->size);
+    if (piece->size > o->c->memory)
+        return zs_fail(err, ZS_UNSUPPORTED, "a chunk of %llu encoded bytes is more than the budget of %llu",
+                       (unsigned long long)piece->size, (unsigned long long)o->c->memory);
+    if (piece->memory != NULL)
+        return ZS_OK;
+    ZS_TRY(zs_buffer_reset(fetched, (size_t)piece->size, err));
+    ZS_TRY(zs_object_read(piece->object, piece->offset, (size_t)piece->size, fetched->data, err));
+    *bytes = fetched->data;
+    return ZS_OK;
+}
+
+/* A shard with codecs of its own, decoded whole. */
+static enum zs_status check_wrapped(const struct zs_checked_object *o, int k, const struct zs_piece *piece,
+                                    struct zs_scratch *scratch, struct zs_error *err)
+{
+    const struct zs_level *level = &o->array->chain.levels[k];
+    const uint64_t limit = zs_min_u64(zs_level_bound(level), o->c->memory);
+    struct zs_buffer decoded = {0};
+    enum zs_status status =
+        zs_bytes_decode_up_to(level->bytes_codecs, level->bytes_codec_count, scratch, piece->memory, (size_t)piece->size, (size_t)limit, &decoded, err);
+    if (status != ZS_OK) {
+        status = report(o, k, piece->origin, status, err);
+    } else {
+        struct zs_piece inner = {.memory = decoded.data, .size = decoded.size};
+        memcpy(inner.origin, piece->origin, sizeof inner.origin);
+        status = check_shard(o, k, &inner, err);
+    }
+    zs_buffer_free(&decoded);
+    return status;
+}
+
+/* A chunk of level k, whatever it is. */
+static enum zs_status check_piece(const struct zs_checked_object *o, int k, const struct zs_piece *piece, struct zs_error *err)
+{
+    const struct zs_level *level = &o->array->chain.levels[k];
+    if (level->is_shard && level->bytes_codec_count == 0)
+        return check_shard(o, k, piece, err);
+    struct zs_scratch *scratch = zs_scratch_acquire();
+    if (scratch == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a scratch");
+    struct zs_piece p = *piece;
+    enum zs_status status = fetch(o, k, piece, zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED), &p.memory, err);
+    if (status != ZS_OK)
+        status = report(o, k, piece->origin, status, err);
+    else
+        status = level->is_shard ? check_wrapped(o, k, &p, scratch, err) : check_leaf(o, &p, scratch, err);
+    zs_scratch_release(scratch);
+    return status;
+}
+
+/* ---- Objects ---- */
+
+enum zs_status zs_checked_object_open(struct zs_check *c, const struct zs_checked_array *array, uint64_t number,
+                                      struct zs_checked_object *o, struct zs_error *err)
+{
+    *o = (struct zs_checked_object){.c = c, .array = array};
+    uint64_t position[ZS_MAX_NDIM];
+    for (int d = array->node->array->ndim - 1; d >= 0; d--) {
+        position[d] = number % array->grid[d];
+        number /= array->grid[d];
+    }
+    o->key = zs_chunk_key(array->node->array, array->node->path, position);
+    if (o->key == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
+    const enum zs_status status = zs_object_open(c->store, o->key, &o->object, err);
+    if (status == ZS_NOT_FOUND && !array->is_listed)
+        return ZS_OK; /* nobody had said that it is there */
+    if (status != ZS_OK)
+        return zs_report_failure(c, o->key, status, err);
+    pthread_mutex_lock(&c->lock);
+    c->summary->objects++;
+    pthread_mutex_unlock(&c->lock);
+    const struct zs_level *level = &array->chain.levels[0];
+    o->is_shard = level->is_shard && level->bytes_codec_count == 0;
+    const struct zs_piece whole = {.object = o->object, .size = zs_object_size(o->object)};
+    return o->is_shard ? shard_open(o, 0, &whole, &o->shard, err) : ZS_OK;
+}
+
+size_t zs_checked_object_tasks(const struct zs_checked_object *o)
+{
+    return o->object == NULL ? 0 : o->is_shard ? o->shard.group_count : 1;
+}
+
+enum zs_status zs_checked_object_check(const struct zs_checked_object *o, size_t task, struct zs_error *err)
+{
+    if (o->is_shard)
+        return check_group(o, &o->shard, task, err);
+    const struct zs_piece whole = {.object = o->object, .size = zs_object_size(o->object)};
+    return check_piece(o, 0, &whole, err);
+}
+
+void zs_checked_object_close(struct zs_checked_object *o)
+{
+    shard_close(&o->shard);
+    zs_object_close(o->object);
+    free(o->key);
+}

@@ -1,0 +1,133 @@
+/* shardedzarr-validate: the program. Exit status as zs_validate_exit_code(). */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <gdal.h>
+
+#include "validate/validate.h"
+
+static volatile sig_atomic_t is_interrupted;
+
+static void interrupt(int signal_number)
+{
+    (void)signal_number;
+    is_interrupted = 1;
+}
+
+struct output {
+    const char *store;
+    bool is_quiet;
+};
+
+static void print_finding(void *ctx, const struct zs_finding *f)
+{
+    static const char *const severities[] = {"warning", "unchecked", "error"};
+    const struct output *out = ctx;
+    printf("%s: %s%s%s: %s", severities[f->severity], out->store, f->where[0] != '\0' ? "/" : "", f->where, f->what);
+    if (f->expected != NULL)
+        printf(": expected %s, found %s", f->expected, f->found);
+    putchar('\n');
+}
+
+static bool print_progress(void *ctx, double done)
+{
+    const struct output *out = ctx;
+    if (!out->is_quiet)
+        (void)GDALTermProgress(done, NULL, NULL);
+    return !is_interrupted;
+}
+
+static int usage(FILE *to)
+{
+    fputs("Usage: shardedzarr-validate [--quiet] [--metadata-only] [--threads N] [--memory MB] [--config NAME VALUE]... STORE...\n\n"
+          "Checks sharded Zarr v3 stores, each a path in any of GDAL's virtual file systems: documents, shard indexes, every chunk,\n"
+          "overviews, consolidated metadata, coordinates and CRS. Prints what, where, expected and found, a line each.\n\n"
+          "  --quiet          findings only, without progress and summary\n"
+          "  --metadata-only  documents only, no chunks\n"
+          "  --threads N      that decode; default: one per processor\n"
+          "  --memory MB      for chunks; default 1024. Larger chunks are not checked\n\n"
+          "Exit status: 0 no errors (warnings do not count), 1 errors, 2 something could not be checked.\n",
+          to);
+    return to == stdout ? 0 : 2;
+}
+
+/* A number of an option; false when it is none that makes sense. */
+static bool parse_number(const char *text, long most, long *number)
+{
+    char *end;
+    if (text == NULL)
+        return false;
+    *number = strtol(text, &end, 10);
+    return end != text && *end == '\0' && *number >= 1 && *number <= most;
+}
+
+static int validate(const char *store, struct zs_validate_options *options, struct output *out)
+{
+    struct zs_validate_summary s;
+    struct zs_error err;
+    out->store = store;
+    options->ctx = out;
+    const enum zs_status status = zs_validate(store, options, &s, &err);
+    if (!out->is_quiet && status == ZS_OK)
+        (void)GDALTermProgress(1, NULL, NULL);
+    if (status != ZS_OK)
+        fprintf(stderr, "shardedzarr-validate: %s\n", err.message);
+    if (!out->is_quiet)
+        printf("%s: %llu errors, %llu warnings, %llu not checked; %llu groups, %llu arrays, %llu objects, %llu chunks of %.1f MB\n",
+               store, (unsigned long long)s.errors, (unsigned long long)s.warnings, (unsigned long long)s.unchecked,
+               (unsigned long long)s.groups, (unsigned long long)s.arrays, (unsigned long long)s.objects,
+               (unsigned long long)s.chunks, (double)s.bytes / 1e6);
+    fflush(stdout);
+    if (status != ZS_OK && s.errors == 0)
+        return 2;
+    return zs_validate_exit_code(&s);
+}
+
+static int run(int argc, char **argv)
+{
+    struct output out = {0};
+    struct zs_validate_options options = {.report = print_finding, .progress = print_progress};
+    long number;
+    int i = 1;
+    for (; i < argc && argv[i][0] == '-'; i++) {
+        if (strcmp(argv[i], "--quiet") == 0) {
+            out.is_quiet = true;
+        } else if (strcmp(argv[i], "--metadata-only") == 0) {
+            options.metadata_only = true;
+        } else if (strcmp(argv[i], "--threads") == 0 && parse_number(argv[i + 1], 1024, &number)) {
+            options.threads = (int)number;
+            i++;
+        } else if (strcmp(argv[i], "--memory") == 0 && parse_number(argv[i + 1], 1L << 40, &number)) {
+            options.memory = (uint64_t)number << 20;
+            i++;
+        } else {
+            return usage(strcmp(argv[i], "--help") == 0 ? stdout : stderr);
+        }
+    }
+    if (i == argc)
+        return usage(stderr);
+    int result = 0; /* errors before what could not be checked */
+    for (; i < argc && !is_interrupted; i++) {
+        const int one = validate(argv[i], &options, &out);
+        result = one == 1 || result == 1 ? 1 : one != 0 ? one : result;
+    }
+    return is_interrupted ? 128 + SIGINT : result;
+}
+
+int main(int argc, char **argv)
+{
+    /* A second Ctrl-C ends it at once. */
+    struct sigaction action = {.sa_handler = interrupt};
+    action.sa_flags |= (int)SA_RESETHAND;
+    (void)sigaction(SIGINT, &action, NULL);
+    argc = GDALGeneralCmdLineProcessor(argc, &argv, 0); /* --config, --debug */
+    if (argc < 1)
+        return -argc;
+    const int result = run(argc, argv);
+    CSLDestroy(argv);
+    return result;
+}

@@ -1,0 +1,135 @@
+#include "validate/validate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parallel.h"
+#include "validate/validate_private.h"
+
+#define DEFAULT_MEMORY ((uint64_t)1 << 30)
+
+/* ---- Reporting ---- */
+
+void zs_report(struct zs_check *c, enum zs_severity severity, const char *where, const char *what, const char *expected,
+               const char *found)
+{
+    const struct zs_finding finding = {severity, where, what, expected, found};
+    pthread_mutex_lock(&c->lock);
+    switch (severity) {
+    case ZS_SEVERITY_WARNING:
+        c->summary->warnings++;
+        break;
+    case ZS_SEVERITY_UNCHECKED:
+        c->summary->unchecked++;
+        break;
+    case ZS_SEVERITY_ERROR:
+        c->summary->errors++;
+        break;
+    }
+    if (c->options->report != NULL)
+        c->options->report(c->options->ctx, &finding);
+    pthread_mutex_unlock(&c->lock);
+}
+
+void zs_report_numbers(struct zs_check *c, enum zs_severity severity, const char *where, const char *what, uint64_t expected,
+                       uint64_t found)
+{
+    char texts[2][24];
+    snprintf(texts[0], sizeof texts[0], "%llu", (unsigned long long)expected);
+    snprintf(texts[1], sizeof texts[1], "%llu", (unsigned long long)found);
+    zs_report(c, severity, where, what, texts[0], texts[1]);
+}
+
+/* Skips "text: " at the beginning of a message. */
+static const char *without(const char *message, const char *text)
+{
+    const size_t n = strlen(text);
+    return n > 0 && strncmp(message, text, n) == 0 && strncmp(message + n, ": ", 2) == 0 ? message + n + 2 : message;
+}
+
+enum zs_status zs_report_failure(struct zs_check *c, const char *where, enum zs_status status, struct zs_error *err)
+{
+    if (status == ZS_OK || status == ZS_NO_MEMORY || status == ZS_CANCELLED)
+        return status;
+    const bool is_wrong = status == ZS_CORRUPT || status == ZS_INVALID;
+    const char *message = err->message; /* says in front where it is, as `where` does */
+    const size_t root = strlen(c->store->root);
+    if (strncmp(message, c->store->root, root) == 0 && message[root] == '/')
+        message += root + 1;
+    zs_report(c, is_wrong ? ZS_SEVERITY_ERROR : ZS_SEVERITY_UNCHECKED, where, without(message, where), NULL, NULL);
+    return ZS_OK;
+}
+
+enum zs_status zs_check_advance(struct zs_check *c, double units, uint64_t chunks, uint64_t bytes, struct zs_error *err)
+{
+    pthread_mutex_lock(&c->lock);
+    c->units_done += units;
+    c->summary->chunks += chunks;
+    c->summary->bytes += bytes;
+    if (chunks == 0 && c->options->progress != NULL && !c->is_cancelled) {
+        const double done = c->units > 0 ? c->units_done / c->units : 0;
+        c->is_cancelled = !c->options->progress(c->options->ctx, done < 1 ? done : 1);
+    }
+    const bool is_cancelled = c->is_cancelled;
+    pthread_mutex_unlock(&c->lock);
+    return is_cancelled ? zs_fail(err, ZS_CANCELLED, "%s: stopped", c->store->root) : ZS_OK;
+}
+
+char *zs_document_key(const char *path)
+{
+    return path[0] != '\0' ? zs_format("%s/zarr.json", path) : zs_strdup("zarr.json");
+}
+
+/* ---- The run ---- */
+
+static enum zs_status check_chunks(struct zs_check *c, struct zs_error *err)
+{
+    for (size_t i = 0; i < c->array_count; i++)
+        c->units += (double)(c->arrays[i].is_listed ? c->arrays[i].object_count : c->arrays[i].grid_count);
+    for (size_t i = 0; i < c->array_count; i++)
+        ZS_TRY(zs_check_objects(c, &c->arrays[i], err));
+    return ZS_OK;
+}
+
+static enum zs_status check_all(struct zs_check *c, struct zs_error *err)
+{
+    const enum zs_status status = zs_hierarchy_open(c->store, false, &c->h, err);
+    if (status == ZS_INVALID || status == ZS_UNSUPPORTED) /* there is something, and it is no Zarr v3 */
+        return zs_report_failure(c, "zarr.json", status, err);
+    ZS_TRY(status);
+    ZS_TRY(zs_walk_store(c, err));
+    return c->options->metadata_only ? ZS_OK : check_chunks(c, err);
+}
+
+static void clear(struct zs_check *c)
+{
+    for (size_t i = 0; i < c->array_count; i++) {
+        zs_chain_clear(&c->arrays[i].chain);
+        free(c->arrays[i].objects);
+    }
+    free(c->arrays);
+    free(c->nodes);
+    zs_hierarchy_free(c->h);
+    zs_store_free(c->store);
+    pthread_mutex_destroy(&c->lock);
+}
+
+enum zs_status zs_validate(const char *path, const struct zs_validate_options *options, struct zs_validate_summary *summary,
+                           struct zs_error *err)
+{
+    *summary = (struct zs_validate_summary){0};
+    struct zs_check c = {.options = options, .summary = summary};
+    c.threads = options->threads > 0 ? options->threads : zs_cpu_count();
+    c.memory = options->memory != 0 ? options->memory : DEFAULT_MEMORY;
+    ZS_TRY(zs_store_open_vsi(path, &c.store, err));
+    pthread_mutex_init(&c.lock, NULL);
+    const enum zs_status status = check_all(&c, err);
+    clear(&c);
+    return status;
+}
+
+int zs_validate_exit_code(const struct zs_validate_summary *summary)
+{
+    return summary->errors > 0 ? 1 : summary->unchecked > 0 ? 2 : 0;
+}

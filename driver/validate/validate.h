@@ -1,0 +1,53 @@
+/* validate/validate.h: whether a store is what its metadata say, all of it: documents, shard indexes, chunks, overviews, places.
+ *
+ * Readers look at what they are asked for, and pass over much that is odd. This looks at everything, and reports what another reader,
+ * or this one at another window, would stumble over. Nothing is changed. What it cannot tell: bytes that were changed and
+ * still decode where neither the codecs nor the chunks carry a checksum (blosc, zstd by default, raw bytes).
+ */
+#ifndef ZS_VALIDATE_VALIDATE_H
+#define ZS_VALIDATE_VALIDATE_H
+
+#include "base/status.h"
+
+enum zs_severity {
+    ZS_SEVERITY_WARNING,   /* odd, or in the way; pixels and metadata read as they should */
+    ZS_SEVERITY_UNCHECKED, /* could not be looked at: refused, of a kind that this build does not handle, too large for the budget */
+    ZS_SEVERITY_ERROR      /* against the specification or a convention, or not what something else in the store says */
+};
+
+/* The texts are valid during the call. */
+struct zs_finding {
+    enum zs_severity severity;
+    const char *where;    /* key of the object in the store, the chunk in it: "red/c/0/1, inner chunk [2,3]"; "" is the store itself */
+    const char *what;     /* the member, entry or bytes, and what is the matter */
+    const char *expected; /* NULL, together with `found`, where `what` says it all */
+    const char *found;
+};
+
+struct zs_validate_options {
+    int threads;        /* that decode; 0: one per processor */
+    uint64_t memory;    /* bytes for encoded and decoded chunks; 0: 1 GiB. A chunk of more is not checked */
+    bool metadata_only; /* documents, and coordinates as far as they are compared, but no other chunks */
+
+    /* Called by one thread at a time, though not always the same one. Either may be NULL. */
+    void (*report)(void *ctx, const struct zs_finding *finding);
+    bool (*progress)(void *ctx, double done); /* 0 to 1, while chunks are checked; false asks to stop */
+    void *ctx;
+};
+
+struct zs_validate_summary {
+    uint64_t errors, warnings, unchecked; /* findings by severity */
+    uint64_t groups, arrays;              /* that have a zarr.json */
+    uint64_t objects, chunks;             /* stored objects read; innermost chunks decoded */
+    uint64_t bytes;                       /* that these chunks have decoded */
+};
+
+/* Checks the store at `path` (any GDAL virtual file system path). ZS_OK when all was gone through, whatever was found. Else what was
+ * in the way: ZS_NOT_FOUND where there is no zarr.json, ZS_IO, ZS_CANCELLED, ZS_NO_MEMORY; *summary then says how far it came. */
+enum zs_status zs_validate(const char *path, const struct zs_validate_options *options, struct zs_validate_summary *summary,
+                           struct zs_error *err) ZS_MUST_CHECK;
+
+/* What scripts ask: 1 when there are errors, else 2 when something could not be checked, else 0. Warnings do not count. */
+int zs_validate_exit_code(const struct zs_validate_summary *summary);
+
+#endif

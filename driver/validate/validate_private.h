@@ -1,0 +1,67 @@
+/* validate/validate_private.h: what the files of this room share. */
+#ifndef ZS_VALIDATE_VALIDATE_PRIVATE_H
+#define ZS_VALIDATE_VALIDATE_PRIVATE_H
+
+#include <pthread.h>
+
+#include "codec/chain.h"
+#include "validate/validate.h"
+#include "zarr/hierarchy.h"
+
+/* An array whose chunks are to be checked. */
+struct zs_checked_array {
+    const struct zs_node *node;
+    struct zs_chain chain;
+    uint64_t grid[ZS_MAX_NDIM]; /* stored objects per dimension */
+    uint64_t grid_count;        /* their product */
+    bool is_listed;             /* else any object of the grid may be there */
+    uint64_t *objects;          /* linear numbers of those that are */
+    size_t object_count, object_capacity;
+};
+
+/* One run. */
+struct zs_check {
+    struct zs_store *store;
+    struct zs_hierarchy *h; /* each node by its own document: consolidated metadata are not used */
+    const struct zs_validate_options *options;
+    int threads;
+    uint64_t memory;
+
+    const struct zs_node **nodes; /* with a document of their own, in the order of the walk: groups before what is in them */
+    size_t node_count, node_capacity;
+    bool is_listed; /* the store can be listed, so nodes are all there are */
+    struct zs_checked_array *arrays;
+    size_t array_count, array_capacity;
+
+    pthread_mutex_t lock; /* of all below, and held while a callback runs */
+    struct zs_validate_summary *summary;
+    double units, units_done; /* of progress: objects */
+    bool is_cancelled;
+};
+
+/* Reports; `expected` and `found` may be NULL together. `where` is a key. From any thread. */
+void zs_report(struct zs_check *c, enum zs_severity severity, const char *where, const char *what, const char *expected,
+               const char *found);
+/* The same with numbers. */
+void zs_report_numbers(struct zs_check *c, enum zs_severity severity, const char *where, const char *what, uint64_t expected,
+                       uint64_t found);
+/* Reports a failure of the core at `where`: an error where bytes or metadata are wrong, unchecked where it could not look. What is no
+ * matter of the store (ZS_NO_MEMORY, ZS_CANCELLED) is handed back, all else is ZS_OK: the check goes on. */
+enum zs_status zs_report_failure(struct zs_check *c, const char *where, enum zs_status status, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Adds to progress and to the counts of chunks. ZS_CANCELLED when the caller asked to stop. */
+enum zs_status zs_check_advance(struct zs_check *c, double units, uint64_t chunks, uint64_t bytes, struct zs_error *err) ZS_MUST_CHECK;
+
+/* "group/zarr.json", "zarr.json"; NULL without memory, freed with free(). */
+char *zs_document_key(const char *path);
+
+/* ---- walk.c: which nodes there are, and which objects ---- */
+
+/* Fills nodes and arrays of `c`; reports documents that are none, and objects that belong to nothing. */
+enum zs_status zs_walk_store(struct zs_check *c, struct zs_error *err) ZS_MUST_CHECK;
+
+/* ---- objects.c: the objects of one array, side by side; chunks.c: what is in one ---- */
+
+enum zs_status zs_check_objects(struct zs_check *c, const struct zs_checked_array *array, struct zs_error *err) ZS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,339 @@
+/* The walk through a store: every document, and every object that some array should account for. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "array/strings.h"
+#include "base/checked.h"
+#include "validate/validate_private.h"
+
+/* Directories looked into. Links may make circles, which the depth alone would not end in time. */
+#define MAX_DIRECTORIES ((size_t)1 << 20)
+
+struct walk {
+    struct zs_check *c;
+    size_t directories;
+};
+
+/* ---- Names ---- */
+
+static bool is_directory(const char *name)
+{
+    const size_t n = strlen(name);
+    return n > 1 && name[n - 1] == '/';
+}
+
+/* `path`/`name` without the slash that marks a directory; NULL without memory. */
+static char *below(const char *path, const char *name)
+{
+    const int n = (int)strlen(name) - is_directory(name);
+    return path[0] != '\0' ? zs_format("%s/%.*s", path, n, name) : zs_format("%.*s", n, name);
+}
+
+/* Core specification, "Node names". */
+static bool is_node_name(const char *name)
+{
+    const size_t n = strlen(name);
+    return n > 0 && strspn(name, ".") != n && strncmp(name, "__", 2) != 0 && strcmp(name, "zarr.json") != 0;
+}
+
+/* What this driver writes before it is renamed (store/vsi.c). */
+static bool is_temporary(const char *name)
+{
+    const size_t n = strlen(name);
+    return name[0] == '.' && n > 4 && strcmp(name + n - 4, ".tmp") == 0;
+}
+
+static bool is_sidecar(const char *name)
+{
+    const size_t n = strlen(name);
+    return n > 8 && strcmp(name + n - 8, ".aux.xml") == 0;
+}
+
+static void report_left_over(struct walk *w, const char *key)
+{
+    zs_report(w->c, ZS_SEVERITY_WARNING, key, "temporary file of a writer that was killed", NULL, NULL);
+}
+
+/* Lists a directory; what cannot be listed is reported and has no names. */
+static enum zs_status list(struct walk *w, const char *path, char ***names, struct zs_error *err)
+{
+    *names = NULL;
+    ZS_TRY(zs_check_advance(w->c, 0, 0, 0, err));
+    if (++w->directories > MAX_DIRECTORIES) {
+        if (w->directories == MAX_DIRECTORIES + 1)
+            zs_report(w->c, ZS_SEVERITY_UNCHECKED, path, "too many directories: what is in this one and in those after it is not looked at",
+                      NULL, NULL);
+        return ZS_OK;
+    }
+    const enum zs_status status = zs_store_list(w->c->store, path, names, err);
+    return status == ZS_NOT_FOUND ? ZS_OK : zs_report_failure(w->c, path, status, err);
+}
+
+/* ---- The objects of an array ---- */
+
+static enum zs_status add_object(struct zs_checked_array *array, uint64_t number, struct zs_error *err)
+{
+    if (array->object_count == array->object_capacity) {
+        const size_t capacity = array->object_capacity == 0 ? 64 : 2 * array->object_capacity;
+        uint64_t *grown = realloc(array->objects, capacity * sizeof *grown);
+        if (grown == NULL)
+            return zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu chunk numbers", capacity);
+        array->objects = grown;
+        array->object_capacity = capacity;
+    }
+    array->objects[array->object_count++] = number;
+    return ZS_OK;
+}
+
+/* An object below an array, by its key below the array's path: a chunk of the grid, or stray. */
+static enum zs_status take_object(struct walk *w, struct zs_checked_array *array, const char *key, const char *name,
+                                  struct zs_error *err)
+{
+    const struct zs_array_meta *meta = array->node->array;
+    const size_t path = strlen(array->node->path);
+    uint64_t index[ZS_MAX_NDIM], number = 0;
+    if (!zs_chunk_key_parse(meta, key + path + (path > 0), index)) {
+        if (is_temporary(name))
+            report_left_over(w, key);
+        else if (!is_sidecar(name))
+            zs_report(w->c, ZS_SEVERITY_WARNING, key, "object below an array that is none of its chunks", NULL, NULL);
+        return ZS_OK;
+    }
+    for (int d = 0; d < meta->ndim; d++) {
+        if (index[d] >= array->grid[d]) {
+            char what[64];
+            snprintf(what, sizeof what, "chunk outside of the grid, in dimension %d", d);
+            char expected[32], found[32];
+            snprintf(expected, sizeof expected, "less than %llu", (unsigned long long)array->grid[d]);
+            snprintf(found, sizeof found, "%llu", (unsigned long long)index[d]);
+            zs_report(w->c, ZS_SEVERITY_WARNING, key, what, expected, found);
+            return ZS_OK;
+        }
+        number = number * array->grid[d] + index[d];
+    }
+    return add_object(array, number, err);
+}
+
+/* Whether chunks may lie below the directory `name`, itself `depth` directories below an array. */
+static bool may_hold_chunks(const struct zs_array_meta *meta, const char *name, int depth)
+{
+    const bool is_c = depth == 0 && !meta->key_is_v2;
+    const size_t digits = strspn(name, "0123456789");
+    return meta->key_separator == '/' && depth < meta->ndim && (is_c ? strcmp(name, "c/") == 0 : digits > 0 && digits + 1 == strlen(name));
+}
+
+static enum zs_status list_objects(struct walk *w, struct zs_checked_array *array, const char *path, int depth, struct zs_error *err)
+{
+    char **names;
+    enum zs_status status = list(w, path, &names, err);
+    for (char **name = names; name != NULL && *name != NULL && status == ZS_OK; name++) {
+        if (depth == 0 && strcmp(*name, "zarr.json") == 0)
+            continue;
+        char *key = below(path, *name);
+        if (key == NULL)
+            status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+        else if (!is_directory(*name))
+            status = take_object(w, array, key, *name, err);
+        else if (may_hold_chunks(array->node->array, *name, depth))
+            status = list_objects(w, array, key, depth + 1, err);
+        else
+            zs_report(w->c, ZS_SEVERITY_WARNING, key, "folder below an array in which no chunk of it can be", NULL, NULL);
+        free(key);
+    }
+    zs_names_free(names);
+    return status;
+}
+
+static enum zs_status set_grid(struct zs_checked_array *array, struct zs_error *err)
+{
+    const struct zs_array_meta *meta = array->node->array;
+    for (int d = 0; d < meta->ndim; d++)
+        array->grid[d] = zs_ceil_div_u64(meta->shape[d], meta->chunk_shape[d]);
+    if (!zs_product_u64(array->grid, meta->ndim, &array->grid_count))
+        return zs_fail(err, ZS_INVALID, "shape and chunk_shape: the number of chunks does not fit 64 bits");
+    return ZS_OK;
+}
+
+/* Arrays of text are read as a whole, by the one function that can. */
+static enum zs_status check_text(struct zs_check *c, const struct zs_node *node, const char *key, struct zs_error *err)
+{
+    uint64_t length;
+    if (!zs_strings_length(node, &length))
+        return zs_report_failure(c, key, node->array_status, err);
+    char **values;
+    bool is_blank;
+    const enum zs_status status = zs_strings_read(c->h, node, 0, length, &values, &is_blank, err);
+    if (status != ZS_OK)
+        return zs_report_failure(c, node->path, status, err);
+    zs_strings_free(values, (size_t)length);
+    return ZS_OK;
+}
+
+/* Compiles the array's codecs, and finds its objects. */
+static enum zs_status take_array(struct walk *w, const struct zs_node *node, const char *key, struct zs_error *err)
+{
+    struct zs_check *c = w->c;
+    if (node->array == NULL) {
+        *err = node->array_error;
+        return node->is_text ? check_text(c, node, key, err) : zs_report_failure(c, key, node->array_status, err);
+    }
+    if (c->array_count == c->array_capacity) {
+        const size_t capacity = c->array_capacity == 0 ? 16 : 2 * c->array_capacity;
+        struct zs_checked_array *grown = realloc(c->arrays, capacity * sizeof *grown);
+        if (grown == NULL)
+            return zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu arrays", capacity);
+        c->arrays = grown;
+        c->array_capacity = capacity;
+    }
+    struct zs_checked_array *array = &c->arrays[c->array_count];
+    *array = (struct zs_checked_array){.node = node, .is_listed = c->is_listed};
+    enum zs_status status = zs_chain_compile(node->array, &array->chain, err);
+    if (status == ZS_OK)
+        status = set_grid(array, err);
+    if (status != ZS_OK) {
+        zs_chain_clear(&array->chain);
+        return zs_report_failure(c, key, status, err);
+    }
+    c->array_count++;
+    return c->is_listed && !c->options->metadata_only ? list_objects(w, array, node->path, 0, err) : ZS_OK;
+}
+
+/* ---- Nodes ---- */
+
+static enum zs_status add_node(struct zs_check *c, const struct zs_node *node, struct zs_error *err)
+{
+    if (c->node_count == c->node_capacity) {
+        const size_t capacity = c->node_capacity == 0 ? 64 : 2 * c->node_capacity;
+        const struct zs_node **grown = realloc(c->nodes, capacity * sizeof *grown);
+        if (grown == NULL)
+            return zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu nodes", capacity);
+        c->nodes = grown;
+        c->node_capacity = capacity;
+    }
+    c->nodes[c->node_count++] = node;
+    return ZS_OK;
+}
+
+/* The node whose zarr.json is at `path`; *node is NULL where that is none, which is reported. */
+static enum zs_status take_node(struct walk *w, const char *path, const struct zs_node **node, struct zs_error *err)
+{
+    struct zs_check *c = w->c;
+    *node = NULL;
+    char *key = zs_document_key(path);
+    if (key == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    enum zs_status status = zs_hierarchy_node(c->h, path, node, err);
+    if (status != ZS_OK) {
+        *node = NULL;
+        status = zs_report_failure(c, key, status, err);
+    } else {
+        if (path[0] != '\0' && !is_node_name(zs_path_name(path)))
+            zs_report(c, ZS_SEVERITY_ERROR, path, "name of a node", "not only dots, nothing that begins with \"__\"", zs_path_name(path));
+        status = add_node(c, *node, err);
+        if (status == ZS_OK && (*node)->type == ZS_NODE_GROUP)
+            c->summary->groups++;
+        if (status == ZS_OK && (*node)->type == ZS_NODE_ARRAY) {
+            c->summary->arrays++;
+            status = take_array(w, *node, key, err);
+        }
+    }
+    free(key);
+    return status;
+}
+
+static enum zs_status walk(struct walk *w, const char *path, int depth, bool *has_objects, struct zs_error *err);
+
+/* What is in a directory that is no array. */
+static enum zs_status walk_names(struct walk *w, const char *path, int depth, bool is_group, char **names, bool *has_objects,
+                                 struct zs_error *err)
+{
+    enum zs_status status = ZS_OK;
+    for (char **name = names; *name != NULL && status == ZS_OK; name++) {
+        if (strcmp(*name, "zarr.json") == 0)
+            continue;
+        char *key = below(path, *name);
+        if (key == NULL)
+            return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+        if (is_directory(*name)) {
+            bool below_has = false;
+            status = walk(w, key, depth + 1, &below_has, err);
+            /* Said once, of the topmost folder in which there is no node. */
+            if (below_has && is_group)
+                zs_report(w->c, ZS_SEVERITY_WARNING, key, "folder with objects that belong to no node", NULL, NULL);
+            *has_objects |= below_has;
+        } else if (is_temporary(*name)) {
+            report_left_over(w, key);
+        } else {
+            *has_objects = true;
+        }
+        free(key);
+    }
+    return status;
+}
+
+/* *has_objects: there are objects in it, and no node has anything to do with them. */
+static enum zs_status walk(struct walk *w, const char *path, int depth, bool *has_objects, struct zs_error *err)
+{
+    char **names;
+    if (depth > ZS_HIERARCHY_MAX_DEPTH) {
+        zs_report(w->c, ZS_SEVERITY_UNCHECKED, path, "deeper than nodes are looked for", NULL, NULL);
+        return ZS_OK;
+    }
+    const size_t nodes_before = w->c->node_count;
+    enum zs_status status = list(w, path, &names, err);
+    if (status != ZS_OK || names == NULL)
+        return status;
+    bool has_document = false;
+    for (char **name = names; *name != NULL; name++)
+        has_document = has_document || strcmp(*name, "zarr.json") == 0;
+    const struct zs_node *node = NULL;
+    if (has_document)
+        status = take_node(w, path, &node, err);
+    if (status == ZS_OK && (node == NULL || node->type == ZS_NODE_GROUP)) {
+        bool objects = false;
+        status = walk_names(w, path, depth, node != NULL, names, &objects, err);
+        *has_objects = objects && !has_document;
+        if (status == ZS_OK && !has_document && w->c->node_count > nodes_before) {
+            zs_report(w->c, ZS_SEVERITY_WARNING, path, "folder with nodes below it", "a zarr.json that makes it a group", "none");
+            *has_objects = false;
+        }
+    }
+    zs_names_free(names);
+    return status;
+}
+
+/* A store that cannot be listed: what its root has consolidated is what is known. */
+static enum zs_status walk_consolidated(struct walk *w, struct zs_error *err)
+{
+    const struct zs_node *node;
+    ZS_TRY(take_node(w, "", &node, err));
+    const zs_json *metadata = zs_json_get(zs_json_get(node != NULL ? node->document : NULL, "consolidated_metadata"), "metadata");
+    if (node != NULL && node->type == ZS_NODE_GROUP && zs_json_first(metadata) == NULL)
+        zs_report(w->c, ZS_SEVERITY_UNCHECKED, "", "the store cannot be listed and has no consolidated metadata: its nodes are not known",
+                  NULL, NULL);
+    for (const zs_json *m = zs_json_first(metadata); m != NULL; m = zs_json_next(m)) {
+        ZS_TRY(zs_check_advance(w->c, 0, 0, 0, err));
+        const struct zs_node *found;
+        const enum zs_status status = zs_hierarchy_node(w->c->h, zs_json_name(m), &found, err);
+        if (status == ZS_NO_MEMORY)
+            return status;
+        if (status != ZS_NOT_FOUND && status != ZS_INVALID) /* those are said of the consolidated metadata */
+            ZS_TRY(take_node(w, zs_json_name(m), &found, err));
+    }
+    return ZS_OK;
+}
+
+enum zs_status zs_walk_store(struct zs_check *c, struct zs_error *err)
+{
+    struct walk w = {.c = c};
+    char **names;
+    const enum zs_status status = zs_store_list(c->store, "", &names, err);
+    c->is_listed = status == ZS_OK;
+    if (status == ZS_UNSUPPORTED || status == ZS_NOT_FOUND)
+        return walk_consolidated(&w, err);
+    ZS_TRY(status);
+    zs_names_free(names);
+    bool has_objects;
+    return walk(&w, "", 0, &has_objects, err);
+}
