@@ -44,7 +44,10 @@ step "tests with GDAL of this Debian" sh autotest/suite.sh build
 step "clang compiles without a warning" clang_build
 step "compiles without zstd and blosc" build build-bare -DSHARDEDZARR_ZSTD=OFF -DSHARDEDZARR_BLOSC=OFF
 step "tests with ASan and UBSan" asan_tests
+step "tests in C with ThreadSanitizer" sh autotest/tsan.sh build-tsan -E 'test_faults|fuzz'
 step "tests with GDAL of trixie" sh autotest/in_debian.sh trixie sh autotest/suite.sh /work/build
+step "thread-safe datasets of trixie's GDAL with ThreadSanitizer" \
+    sh autotest/in_debian.sh trixie sh autotest/tsan.sh /work/build-tsan -R 'test_threads_top|test_array_threads'
 step "tests with GDAL of sid" sh autotest/in_debian.sh sid sh autotest/suite.sh /work/build
 step "benchmark runs, in a small size" sh autotest/benchmark/run.sh --size small
 printf '\nsteps: %d passed, 0 failed\n' "$passed"

@@ -70,3 +70,56 @@ text = b"sharded " * 20
 save("codec", "gzip", b"\0" + struct.pack("<H", len(text)) + zipped(text))
 save("codec", "zstd", b"\1" + struct.pack("<H", 13) + bytes.fromhex("28b52ffd200d690000") + b"sharded zarr!")
 save("codec", "blosc", b"\2" + struct.pack("<H", 8) + bytes.fromhex("020102010800000008000000180000007368617264656420"))
+
+
+def tree(name, files):
+    """A store as one input: autotest/fuzz/tree.h."""
+    save("open", name, b"\n".join(b"@@" + path.encode() + b"\n" + (data if isinstance(data, bytes) else json.dumps(data).encode()) for path, data in files))
+
+
+def node(shape, chunk, dtype, names, attributes, codecs=None, fill=0):
+    return json.loads(array(shape, chunk, dtype, fill, codecs or ["bytes"], dimension_names=names, attributes=attributes))
+
+
+def group(attributes, nodes=None):
+    more = {"consolidated_metadata": {"kind": "inline", "must_understand": False, "metadata": nodes}} if nodes else {}
+    return {"zarr_format": 3, "node_type": "group", "attributes": attributes, **more}
+
+
+sharded = [codec("sharding_indexed", chunk_shape=[2, 2], codecs=[little], index_codecs=[little])]
+image = shard([pixels(4, 10), None, pixels(4, 30), pixels(4, 40)])
+spatial = {"spatial:dimensions": ["y", "x"], "spatial:transform": [10, 0, 500000, 0, -10, 4000000], "proj:code": "EPSG:32632"}
+wkt = 'GEOGCS["WGS 84",DATUM["WGS_1984",SPHEROID["WGS 84",6378137,298.257223563]],PRIMEM["Greenwich",0],UNIT["degree",0.0174532925199433]]'
+
+tree("root_array", [("zarr.json", node([4, 4], [4, 4], "uint16", ["y", "x"], spatial, sharded)), ("c/0/0", image)])
+pyramid = {"data": node([4, 4], [4, 4], "uint16", ["y", "x"], {**spatial, "scale_factor": 0.1, "units": "m", "_FillValue": 0}, sharded),
+           "ovr_2x": group({}), "ovr_2x/data": node([2, 2], [2, 2], "uint16", ["y", "x"], spatial, sharded)}
+layout = {"multiscales": {"layout": [{"asset": "data"}, {"asset": "ovr_2x", "derived_from": "data", "transform": {"scale": [2, 2], "translation": [0, 0]},
+                                                         "spatial:shape": [2, 2]}], "resampling_method": "average"}}
+tree("pyramid", [("zarr.json", group({**layout, **spatial}, pyramid))] + [(path + "/zarr.json", document) for path, document in pyramid.items()] +
+     [("data/c/0/0", image), ("ovr_2x/data/c/0/0", shard([pixels(4)]))])
+cf = {"t2m": node([2, 4, 4], [1, 4, 4], "int16", ["time", "latitude", "longitude"],
+                  {"coordinates": "spatial_ref", "grid_mapping": "spatial_ref", "long_name": "temperature", "ancillary_variables": "quality"},
+                  [codec("sharding_indexed", chunk_shape=[1, 2, 2], codecs=[little], index_codecs=[little], index_location="start")], -1),
+      "time": node([2], [2], "int64", ["time"], {"units": "days since 2000-01-01", "calendar": "standard", "standard_name": "time"}, [little]),
+      "latitude": node([4], [4], "float64", ["latitude"], {"units": "degrees_north", "standard_name": "latitude"}, [little]),
+      "longitude": node([4], [4], "float64", ["longitude"], {"units": "degrees_east", "axis": "X"}, [little]),
+      "spatial_ref": node([], [], "int64", [], {"crs_wkt": wkt, "GeoTransform": "0 1 0 4 0 -1"}),
+      "quality": node([2, 4, 4], [2, 4, 4], "uint8", ["time", "latitude", "longitude"], {"flag_values": [0, 1], "flag_meanings": "good bad"})}
+tree("cf", [("zarr.json", group({"Conventions": "CF-1.8"}))] + [(path + "/zarr.json", document) for path, document in cf.items()] +
+     [("t2m/c/0/0/0", shard([pixels(4), None, pixels(4), pixels(4)], start=True)), ("time/c/0", struct.pack("<qq", 5, 6)),
+      ("latitude/c/0", struct.pack("<4d", 3.5, 2.5, 1.5, 0.5)), ("longitude/c/0", struct.pack("<4d", 0.5, 1.5, 2.5, 3.5))])
+ome = {"version": "0.5", "multiscales": [{"axes": [{"name": "c", "type": "channel"}, {"name": "y", "type": "space", "unit": "micrometer"},
+                                                   {"name": "x", "type": "space", "unit": "micrometer"}],
+                                          "datasets": [{"path": path, "coordinateTransformations": [{"type": "scale", "scale": [1, s, s]}]}
+                                                       for path, s in (("0", 0.5), ("1", 1))]}]}
+planes = [codec("sharding_indexed", chunk_shape=[1, 2, 2], codecs=[little, codec("gzip", level=1)], index_codecs=[little])]
+tree("ome", [("zarr.json", group({"ome": ome})), ("0/zarr.json", node([2, 4, 4], [2, 4, 4], "uint16", ["c", "y", "x"], {}, planes)),
+             ("1/zarr.json", node([2, 2, 2], [2, 2, 2], "uint16", ["c", "y", "x"], {}, planes)), ("0/c/0/0/0", shard([zipped(pixels(4))] * 8))])
+projjson = {"type": "GeographicCRS", "name": "WGS 84", "datum": {"type": "GeodeticReferenceFrame", "name": "World Geodetic System 1984",
+            "ellipsoid": {"name": "WGS 84", "semi_major_axis": 6378137, "inverse_flattening": 298.257223563}},
+            "coordinate_system": {"subtype": "ellipsoidal", "axis": [{"name": n, "abbreviation": n, "direction": d, "unit": "degree"}
+                                                                     for n, d in (("Lat", "north"), ("Lon", "east"))]}}
+tree("gdal", [("zarr.json", group({})), ("a/zarr.json", node([4, 4], [4, 4], "float32", ["Y", "X"], {
+    "_CRS": {"url": "http://www.opengis.net/def/crs/EPSG/0/4326", "wkt": wkt, "projjson": projjson}, "gdal:geotransform": [1, 2, 0, 3, 0, -2]}, sharded, "NaN")),
+    ("X/zarr.json", node([4], [4], "float64", ["X"], {}, [little])), ("X/c/0", struct.pack("<4d", 1, 2, 3, 4))])

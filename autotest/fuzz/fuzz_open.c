@@ -1,0 +1,222 @@
+/* A store of anyone's, opened as users open it: GDALOpenEx() on a tree in /vsimem/, then all that can be asked of a dataset, then changed: georeference,
+ * metadata, pixels, overviews made and removed. Whatever is in it, nothing outside of it may change, and a pixel that was written is read. */
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+#include <gdal.h>
+#include <ogr_srs_api.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "tree.h"
+
+#define OUTSIDE "/vsimem/fuzz"
+#define STORE OUTSIDE "/s.zarr"
+/* Rasters up to this many pixels are read whole and changed. */
+#define FEW_PIXELS 250000.0
+
+void GDALRegister_ShardedZarr(void);
+
+/* ---- The tree, and what lies beside it ---- */
+
+static const struct {
+    const char *path, *text;
+} baits[] = {
+    {OUTSIDE "/zarr.json", "{\"zarr_format\":3,\"node_type\":\"group\",\"attributes\":{\"bait\":1}}"},
+    {OUTSIDE "/bait/zarr.json", "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[4,4],\"data_type\":\"uint8\",\"fill_value\":0,\"codecs\":[\"bytes\"],"
+                                "\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[4,4]}},\"chunk_key_encoding\":\"default\"}"},
+    {OUTSIDE "/bait/c/0/0", "0123456789abcdef"},
+    {OUTSIDE "/ovr_2x/zarr.json", "{\"zarr_format\":3,\"node_type\":\"group\"}"},
+};
+enum { BAITS = sizeof baits / sizeof baits[0] };
+
+static void put(const char *path, const void *data, size_t size)
+{
+    GByte *copy = CPLMalloc(size > 0 ? size : 1);
+    if (size > 0)
+        memcpy(copy, data, size);
+    VSILFILE *file = VSIFileFromMemBuffer(path, copy, size, TRUE);
+    if (file != NULL)
+        VSIFCloseL(file);
+}
+
+static void check_baits(void)
+{
+    for (int i = 0; i < BAITS; i++) {
+        vsi_l_offset size = 0;
+        const GByte *data = VSIGetMemFileBuffer(baits[i].path, &size, FALSE);
+        if (data == NULL || size != strlen(baits[i].text) || memcmp(data, baits[i].text, (size_t)size) != 0)
+            abort(); /* changed outside of the store */
+    }
+    char **names = VSIReadDirRecursive(OUTSIDE);
+    for (int i = 0; names != NULL && names[i] != NULL; i++) {
+        bool known = strncmp(names[i], "s.zarr", 6) == 0 || strcmp(names[i], "bait/") == 0 || strcmp(names[i], "bait/c/") == 0 ||
+                     strcmp(names[i], "bait/c/0/") == 0 || strcmp(names[i], "ovr_2x/") == 0;
+        for (int k = 0; k < BAITS; k++)
+            known = known || strcmp(names[i], baits[k].path + strlen(OUTSIDE "/")) == 0;
+        if (!known)
+            abort(); /* made outside of the store */
+    }
+    CSLDestroy(names);
+}
+
+static void build(const struct tree *tree)
+{
+    for (size_t i = 0; i < tree->count; i++)
+        put(CPLSPrintf(STORE "/%s", tree->files[i].path), tree->files[i].data, tree->files[i].size);
+    for (int i = 0; i < BAITS; i++)
+        put(baits[i].path, baits[i].text, strlen(baits[i].text));
+}
+
+/* ---- Asking ---- */
+
+static bool is_small(GDALDatasetH ds)
+{
+    return (double)GDALGetRasterXSize(ds) * GDALGetRasterYSize(ds) * GDALGetRasterCount(ds) <= FEW_PIXELS;
+}
+
+static void ask_metadata(GDALMajorObjectH object)
+{
+    char **domains = GDALGetMetadataDomainList(object);
+    for (int i = 0; domains != NULL && domains[i] != NULL; i++)
+        (void)GDALGetMetadata(object, domains[i]);
+    CSLDestroy(domains);
+    (void)GDALGetMetadata(object, NULL);
+    (void)GDALGetDescription(object);
+}
+
+static void read_corners(GDALRasterBandH band)
+{
+    const int width = GDALGetRasterBandXSize(band), height = GDALGetRasterBandYSize(band);
+    double pixel[2];
+    for (int corner = 0; corner < 4; corner++)
+        (void)!GDALRasterIO(band, GF_Read, corner % 2 ? width - 1 : 0, corner / 2 ? height - 1 : 0, 1, 1, pixel, 1, 1, GDT_CFloat64, 0, 0);
+}
+
+static void ask_band(GDALRasterBandH band)
+{
+    int has, x, y;
+    ask_metadata(band);
+    (void)GDALGetRasterNoDataValue(band, &has);
+    (void)GDALGetRasterScale(band, &has);
+    (void)GDALGetRasterOffset(band, &has);
+    (void)GDALGetRasterUnitType(band);
+    (void)GDALGetRasterCategoryNames(band);
+    (void)GDALGetRasterColorTable(band);
+    (void)GDALGetRasterColorInterpretation(band);
+    GDALGetBlockSize(band, &x, &y);
+    if (x <= 0 || y <= 0)
+        abort();
+    read_corners(band);
+    const int overviews = GDALGetOverviewCount(band);
+    for (int i = 0; i < overviews && i < 4; i++)
+        if (GDALGetOverview(band, i) != NULL)
+            read_corners(GDALGetOverview(band, i));
+}
+
+static void ask_dataset(GDALDatasetH ds)
+{
+    double transform[6];
+    ask_metadata(ds);
+    (void)GDALGetGeoTransform(ds, transform);
+    (void)GDALGetSpatialRef(ds);
+    CSLDestroy(GDALGetFileList(ds));
+    const int bands = GDALGetRasterCount(ds);
+    for (int b = 1; b <= bands && b <= 3; b++)
+        ask_band(GDALGetRasterBand(ds, b));
+    if (bands > 3)
+        ask_band(GDALGetRasterBand(ds, bands));
+    if (bands > 0 && is_small(ds)) {
+        double picture[16 * 16];
+        const int width = GDALGetRasterXSize(ds), height = GDALGetRasterYSize(ds);
+        (void)!GDALDatasetRasterIO(ds, GF_Read, 0, 0, width, height, picture, width < 16 ? width : 16, height < 16 ? height : 16,
+                                   GDT_Float64, 1, NULL, 0, 0, 0);
+    }
+}
+
+static GDALDatasetH open_as(const char *name, unsigned flags)
+{
+    static const char *const drivers[] = {"ShardedZarr", NULL};
+    static const char *const options[] = {"NUM_THREADS=1", "CACHE_SIZE=16", NULL};
+    CPLErrorReset();
+    GDALDatasetH ds = GDALOpenEx(name, flags | GDAL_OF_RASTER | GDAL_OF_VERBOSE_ERROR, drivers, options, NULL);
+    if (ds == NULL && CPLGetLastErrorType() == CE_None)
+        abort(); /* every failure says why */
+    return ds;
+}
+
+/* ---- Changing ---- */
+
+static void change(GDALDatasetH ds)
+{
+    double transform[6] = {100, 2, 0, 200, 0, -2}, value = 1;
+    GDALRasterBandH band = GDALGetRasterBand(ds, 1);
+    OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
+    (void)OSRSetWellKnownGeogCS(srs, "WGS84");
+    (void)GDALSetGeoTransform(ds, transform);
+    (void)GDALSetSpatialRef(ds, srs);
+    (void)GDALSetMetadataItem(ds, "note", "changed", NULL);
+    (void)GDALSetDescription(band, "changed");
+    OSRDestroySpatialReference(srs);
+    const bool wrote = GDALRasterIO(band, GF_Write, 0, 0, 1, 1, &value, 1, 1, GDT_Float64, 0, 0) == CE_None;
+    (void)GDALFlushCache(ds);
+    if (wrote && CPLGetLastErrorType() != CE_Failure) {
+        double found = 0;
+        if (GDALRasterIO(band, GF_Read, 0, 0, 1, 1, &found, 1, 1, GDT_Float64, 0, 0) != CE_None || found != value)
+            abort();
+    }
+    int factor = 2;
+    if (GDALBuildOverviews(ds, "NEAREST", 1, &factor, 0, NULL, NULL, NULL) == CE_None)
+        (void)!GDALBuildOverviews(ds, "NONE", 0, NULL, 0, NULL, NULL, NULL);
+}
+
+static void try_subdatasets(GDALDatasetH ds, bool update)
+{
+    char **list = CSLDuplicate(GDALGetMetadata(ds, "SUBDATASETS"));
+    for (int i = 1; i <= 4; i++) {
+        const char *name = CSLFetchNameValue(list, CPLSPrintf("SUBDATASET_%d_NAME", i));
+        GDALDatasetH sub = name != NULL ? open_as(name, update ? GDAL_OF_UPDATE : 0) : NULL;
+        if (sub == NULL)
+            continue;
+        ask_dataset(sub);
+        if (update && GDALGetRasterCount(sub) > 0 && is_small(sub))
+            change(sub);
+        GDALClose(sub);
+    }
+    CSLDestroy(list);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static bool is_set_up;
+    if (!is_set_up) {
+        GDALRegister_ShardedZarr();
+        CPLSetErrorHandler(CPLQuietErrorHandler);
+        CPLSetConfigOption("GDAL_PAM_ENABLED", "NO");
+        CPLSetConfigOption("GDAL_NUM_THREADS", "1");
+        GDALSetCacheMax(64 << 20);
+        is_set_up = true;
+    }
+    struct tree tree;
+    tree_parse(data, size, &tree);
+    if (tree.count == 0)
+        return 0;
+    build(&tree);
+    CPLErrorReset();
+    GDALDatasetH ds = GDALOpenEx(STORE, GDAL_OF_RASTER, NULL, NULL, NULL); /* as anyone's file: may be declined */
+    if (ds != NULL)
+        GDALClose(ds);
+    for (int update = 0; update < 2; update++) {
+        ds = open_as("SHARDEDZARR:\"" STORE "\"", update ? GDAL_OF_UPDATE : 0);
+        if (ds == NULL)
+            continue;
+        ask_dataset(ds);
+        try_subdatasets(ds, update);
+        if (update && GDALGetRasterCount(ds) > 0 && is_small(ds))
+            change(ds);
+        GDALClose(ds);
+        check_baits();
+    }
+    (void)VSIRmdirRecursive(OUTSIDE);
+    return 0;
+}

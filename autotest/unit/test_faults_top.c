@@ -1,0 +1,296 @@
+/* The plugin as GDAL uses it, while memory or files fail: the n-th call, for every n. It says so (or did without), crashes nowhere, leaks nothing
+ * (LeakSanitizer), and what was there before is there, or what was asked for is, whole. */
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+#include <gdal.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "check.h"
+#include "faults.h"
+
+#define ROOT "/vsimem/faults"
+#define STORE ROOT "/a.zarr"
+#define NAME "SHARDEDZARR:\"" STORE "\""
+#define SIDE 24
+#define BANDS 2
+/* More calls than any case below makes. */
+#define MOST_CALLS 20000
+
+void GDALRegister_ShardedZarr(void);
+void GDALRegister_MEM(void);
+
+static const char *const options[] = {"CHUNK_SHAPE=4", "SHARD_SHAPE=8", "COMPRESS=GZIP", "NUM_THREADS=1", "OVERVIEWS=2,4", NULL};
+static const char *const plain_options[] = {"CHUNK_SHAPE=4", "SHARD_SHAPE=8", "COMPRESS=GZIP", "NUM_THREADS=1", "OVERVIEWS=NONE", NULL};
+static const char *const append_options[] = {"CHUNK_SHAPE=4",   "SHARD_SHAPE=8",        "COMPRESS=GZIP",   "NUM_THREADS=1",
+                                             "OVERVIEWS=2", "APPEND_SUBDATASET=YES", "ARRAY_NAME=more", NULL};
+
+/* ---- Rasters: each is told from its pixels ---- */
+
+static GDALDatasetH source_of(int first)
+{
+    GDALDatasetH ds = GDALCreate(GDALGetDriverByName("MEM"), "", SIDE, SIDE, BANDS, GDT_UInt16, NULL);
+    double transform[6] = {500000, 10, 0, 4000000, 0, -10};
+    GUInt16 pixels[SIDE * SIDE];
+    CHECK(GDALSetGeoTransform(ds, transform) == CE_None);
+    CHECK(GDALSetProjection(ds, "LOCAL_CS[\"x\",UNIT[\"m\",1]]") == CE_None);
+    for (int b = 1; b <= BANDS; b++) {
+        for (int i = 0; i < SIDE * SIDE; i++)
+            pixels[i] = (GUInt16)(1000 * first + 100 * b + i % 90);
+        CHECK(GDALRasterIO(GDALGetRasterBand(ds, b), GF_Write, 0, 0, SIDE, SIDE, pixels, SIDE, SIDE, GDT_UInt16, 0, 0) == CE_None);
+    }
+    return ds;
+}
+
+static GDALDatasetH open_quietly(const char *name, unsigned flags)
+{
+    static const char *const drivers[] = {"ShardedZarr", NULL};
+    static const char *const one_thread[] = {"NUM_THREADS=1", NULL};
+    CPLErrorReset();
+    return GDALOpenEx(name, GDAL_OF_RASTER | GDAL_OF_VERBOSE_ERROR | flags, drivers, one_thread, NULL);
+}
+
+/* `first` of the raster, 0 when it cannot be opened or read, -1 when its pixels are of none, or of two. */
+static int which(const char *name)
+{
+    GDALDatasetH ds = open_quietly(name, 0);
+    GUInt16 pixels[SIDE * SIDE];
+    int found = 0;
+    if (ds != NULL && GDALGetRasterXSize(ds) == SIDE && GDALGetRasterCount(ds) == BANDS)
+        for (int b = 1; b <= BANDS; b++) {
+            if (GDALRasterIO(GDALGetRasterBand(ds, b), GF_Read, 0, 0, SIDE, SIDE, pixels, SIDE, SIDE, GDT_UInt16, 0, 0) != CE_None) {
+                found = 0;
+                break;
+            }
+            const int first = pixels[0] / 1000;
+            found = b == 1 || found == first ? first : -1;
+            for (int i = 0; i < SIDE * SIDE; i++)
+                if (pixels[i] != 1000 * first + 100 * b + i % 90)
+                    found = -1;
+            if (found == -1)
+                break;
+        }
+    if (ds != NULL)
+        GDALClose(ds);
+    return found;
+}
+
+static bool copy_to(const char *name, int first, const char *const *list)
+{
+    GDALDatasetH source = source_of(first);
+    CPLErrorReset();
+    GDALDatasetH ds = GDALCreateCopy(GDALGetDriverByName("ShardedZarr"), name, source, FALSE, (char **)(uintptr_t)list, NULL, NULL);
+    if (ds != NULL)
+        GDALClose(ds);
+    GDALClose(source);
+    return ds != NULL;
+}
+
+/* ---- What is done while calls fail. Each says whether it succeeded, as far as its user can tell. ---- */
+
+static bool no_error(void)
+{
+    return CPLGetLastErrorType() != CE_Failure && CPLGetLastErrorType() != CE_Fatal;
+}
+
+static bool do_read(void)
+{
+    GDALDatasetH ds = open_quietly(NAME, 0);
+    GUInt16 pixels[SIDE * SIDE];
+    double transform[6];
+    bool ok = ds != NULL && GDALGetRasterCount(ds) == BANDS;
+    if (ds != NULL) {
+        (void)GDALGetGeoTransform(ds, transform);
+        (void)GDALGetProjectionRef(ds);
+        char **domains = GDALGetMetadataDomainList(ds);
+        CSLDestroy(domains);
+        (void)GDALGetMetadata(ds, NULL);
+    }
+    for (int b = 1; ok && b <= BANDS; b++) {
+        GDALRasterBandH band = GDALGetRasterBand(ds, b);
+        (void)GDALGetDescription(band);
+        (void)GDALGetMetadata(band, NULL);
+        (void)GDALGetOverviewCount(band);
+        ok = GDALRasterIO(band, GF_Read, 0, 0, SIDE, SIDE, pixels, SIDE, SIDE, GDT_UInt16, 0, 0) == CE_None;
+        for (int i = 0; ok && i < SIDE * SIDE; i++)
+            if (!CHECK(pixels[i] == 1000 + 100 * b + i % 90)) /* never nodata */
+                break;
+    }
+    if (ds != NULL)
+        GDALClose(ds);
+    return ok;
+}
+
+static bool do_copy(void)
+{
+    return copy_to(STORE, 2, options);
+}
+
+static bool do_append(void)
+{
+    return copy_to(STORE, 2, append_options);
+}
+
+static bool do_update(void)
+{
+    GDALDatasetH ds = open_quietly(NAME, GDAL_OF_UPDATE);
+    if (ds == NULL)
+        return false;
+    GDALDatasetH new_pixels = source_of(3);
+    GUInt16 pixels[SIDE * SIDE];
+    bool ok = GDALSetMetadataItem(ds, "note", "changed", NULL) == CE_None;
+    for (int b = 1; b <= BANDS; b++)
+        ok = GDALRasterIO(GDALGetRasterBand(new_pixels, b), GF_Read, 0, 0, SIDE, SIDE, pixels, SIDE, SIDE, GDT_UInt16, 0, 0) == CE_None &&
+             GDALRasterIO(GDALGetRasterBand(ds, b), GF_Write, 0, 0, SIDE, SIDE, pixels, SIDE, SIDE, GDT_UInt16, 0, 0) == CE_None && ok;
+    GDALClose(new_pixels);
+    (void)GDALFlushCache(ds);
+    ok = no_error() && ok;
+    GDALClose(ds);
+    return no_error() && ok;
+}
+
+static bool do_overviews(void)
+{
+    GDALDatasetH ds = open_quietly(NAME, GDAL_OF_UPDATE);
+    if (ds == NULL)
+        return false;
+    const int factors[] = {2, 4};
+    bool ok = GDALBuildOverviews(ds, "AVERAGE", 2, (int *)(uintptr_t)factors, 0, NULL, NULL, NULL) == CE_None;
+    GDALClose(ds);
+    return no_error() && ok;
+}
+
+/* ---- Every n ---- */
+
+static void clear(void)
+{
+    (void)VSIRmdirRecursive(ROOT);
+}
+
+struct fault_case {
+    const char *name;
+    const char *const *before; /* options of the raster 1 that is there before; NULL: nothing is */
+    bool (*act)(void);
+    void (*check)(long n, bool ok);
+};
+
+static void check_same(long n, bool ok)
+{
+    (void)n, (void)ok;
+    CHECK_EQ_I64(which(NAME), 1);
+}
+
+static void check_new(long n, bool ok)
+{
+    const int found = which(NAME);
+    if (!CHECK(found == 2 || (!ok && found == 0)))
+        fprintf(stderr, "call %ld: %s, found %d\n", n, ok ? "done" : "failed", found);
+}
+
+static void check_appended(long n, bool ok)
+{
+    const int base = which(NAME ":/a"), more = which(NAME ":/more/more");
+    if (!CHECK(base == 1) || !CHECK(more == 2 || (!ok && more == 0)))
+        fprintf(stderr, "call %ld: %s, found %d and %d\n", n, ok ? "done" : "failed", base, more);
+}
+
+/* Pixels of each chunk are old or new, and those of overviews can be read. */
+static void check_updated(long n, bool ok)
+{
+    if (ok) {
+        CHECK_EQ_I64(which(NAME), 3);
+        return;
+    }
+    GDALDatasetH ds = open_quietly(NAME, 0);
+    GUInt16 pixels[SIDE * SIDE];
+    if (!CHECK(ds != NULL)) {
+        fprintf(stderr, "call %ld: %s\n", n, CPLGetLastErrorMsg());
+        return;
+    }
+    for (int b = 1; b <= BANDS; b++) {
+        if (!CHECK(GDALRasterIO(GDALGetRasterBand(ds, b), GF_Read, 0, 0, SIDE, SIDE, pixels, SIDE, SIDE, GDT_UInt16, 0, 0) == CE_None))
+            break;
+        for (int i = 0; i < SIDE * SIDE; i++)
+            if (!CHECK(pixels[i] == 1000 + 100 * b + i % 90 || pixels[i] == 3000 + 100 * b + i % 90))
+                break;
+    }
+    GDALClose(ds);
+}
+
+static void check_overviews(long n, bool ok)
+{
+    CHECK_EQ_I64(which(NAME), 1);
+    GDALDatasetH ds = open_quietly(NAME, 0);
+    if (!CHECK(ds != NULL))
+        return;
+    GDALRasterBandH band = GDALGetRasterBand(ds, 1);
+    const int count = GDALGetOverviewCount(band);
+    if (!CHECK(!ok || count == 2))
+        fprintf(stderr, "call %ld: %d overviews\n", n, count);
+    for (int i = 0; i < count; i++) { /* those that are listed are whole: no nodata */
+        GDALRasterBandH overview = GDALGetOverview(band, i);
+        const int side = GDALGetRasterBandXSize(overview);
+        GUInt16 pixels[SIDE * SIDE];
+        if (!CHECK(GDALRasterIO(overview, GF_Read, 0, 0, side, side, pixels, side, side, GDT_UInt16, 0, 0) == CE_None))
+            break;
+        for (int k = 0; k < side * side; k++)
+            if (!CHECK(pixels[k] >= 1100 && pixels[k] < 1200)) {
+                fprintf(stderr, "call %ld: overview %d has %d\n", n, i, pixels[k]);
+                break;
+            }
+    }
+    GDALClose(ds);
+}
+
+static const struct fault_case cases[] = {
+    {"reading", options, do_read, check_same},
+    {"a copy to a new place", NULL, do_copy, check_new},
+    {"appending", plain_options, do_append, check_appended},
+    {"updating", plain_options, do_update, check_updated},
+    {"making overviews", plain_options, do_overviews, check_overviews},
+    {"making overviews anew", options, do_overviews, check_overviews},
+};
+enum { CASES = sizeof cases / sizeof cases[0] };
+
+static void run_case(const struct fault_case *c, enum fault_kind kind, int on)
+{
+    const int failures = check_failures;
+    bool reached = true;
+    long n = 0;
+    for (n = 1; reached && n < MOST_CALLS; n++) {
+        clear();
+        CHECK(c->before == NULL || copy_to(STORE, 1, c->before));
+        faults_begin(kind, n, on);
+        const bool ok = c->act();
+        reached = faults_end() >= n;
+        if (!ok && !CHECK(!no_error())) /* every failure says why */
+            fprintf(stderr, "call %ld: no error\n", n);
+        if (!CHECK(reached || ok))
+            fprintf(stderr, "call %ld: nothing failed, and yet: %s\n", n, CPLGetLastErrorMsg());
+        c->check(n, ok);
+        if (check_failures > failures + 20)
+            break;
+    }
+    if (check_failures > failures)
+        fprintf(stderr, "... in %s, kind %d%s, up to call %ld\n", c->name, kind, on ? " and all after it" : "", n);
+    clear();
+}
+
+static void test_files_that_fail_lose_nothing(void)
+{
+    for (int i = 0; i < CASES; i++)
+        for (int on = 0; on < 2; on++)
+            run_case(&cases[i], FAULT_FILES, on);
+}
+
+int main(void)
+{
+    GDALRegister_ShardedZarr();
+    GDALRegister_MEM();
+    CPLSetErrorHandler(CPLQuietErrorHandler);
+    CPLSetConfigOption("GDAL_PAM_ENABLED", "NO");
+    CPLSetConfigOption("GDAL_NUM_THREADS", "1");
+    RUN(test_files_that_fail_lose_nothing);
+    return check_result();
+}
