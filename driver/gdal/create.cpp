@@ -185,7 +185,10 @@ static void removeCreated(const ZSConnection &connection, const std::string &gro
     if (!group.empty() && (zs_store_open_vsi(connection.store.c_str(), &store.store, &err) != ZS_OK ||
                            zs_hierarchy_open(store.store, true, &store.hierarchy, &err) != ZS_OK ||
                            zs_hierarchy_remove(store.hierarchy, group.c_str(), &err) != ZS_OK || zs_hierarchy_flush(store.hierarchy, &err) != ZS_OK))
+    {
         CPLDebug("ShardedZarr", "/%s is not removed from the metadata: %s", group.c_str(), err.message);
+        return; // what they list must not lose its chunks
+    }
     zsRemoveStore(connection.store + (group.empty() ? "" : "/" + group));
 }
 
@@ -368,11 +371,13 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
         GDALDestroyScaledProgress(scaled);
     }
     zs_hierarchy_hold(store->hierarchy, false);
-    if (ok && (zs_hierarchy_flush(store->hierarchy, &err) != ZS_OK || zs_raster_finish(store->store, group.c_str(), &err) != ZS_OK))
+    if (ok && zs_hierarchy_flush(store->hierarchy, &err) != ZS_OK)
     {
         zsReport(err);
         ok = false;
     }
+    if (ok && zs_raster_finish(store->store, group.c_str(), &err) != ZS_OK)
+        CPLDebug("ShardedZarr", "%s", err.message); // the raster is whole, and the metadata list it
     if (ok)
         return openCreated(connection, group, options.single_array ? arrays.Name(0) : nullptr, name);
     removeCreated(connection, group);

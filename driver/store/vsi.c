@@ -515,8 +515,14 @@ static void vsi_remove_directory(struct zs_store *store, const char *prefix)
     char *path = zs_vsi_path(store, prefix);
     struct zs_vsi_quiet q;
     zs_vsi_quiet_begin(&q, store);
-    if (path != NULL)
+    /* /vsimem/ removes a directory that is not empty, and no longer lists what is in it. */
+    char **names = path != NULL && strncmp(path, "/vsi", 4) == 0 ? VSIReadDirEx(path, 3) : NULL;
+    bool is_empty = path != NULL;
+    for (int i = 0; names != NULL && names[i] != NULL; i++)
+        is_empty = is_empty && (strcmp(names[i], ".") == 0 || strcmp(names[i], "..") == 0);
+    if (is_empty)
         (void)VSIRmdir(path);
+    CSLDestroy(names);
     zs_vsi_quiet_end(&q);
     free(path);
 }
