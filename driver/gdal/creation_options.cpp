@@ -8,6 +8,7 @@ extern "C"
 {
 #include "base/parallel.h"
 #include "shard/writer.h"
+#include "zarr/name.h"
 }
 
 constexpr uint64_t DEFAULT_CHUNK = 512;
@@ -135,8 +136,7 @@ static bool parseBoolean(CSLConstList options, const char *name, bool &out)
 
 bool zsIsArrayName(const std::string &name)
 {
-    return name.find_first_not_of('.') != std::string::npos && name.find('/') == std::string::npos && !STARTS_WITH(name.c_str(), "__") &&
-           name != "zarr.json" && name != "spatial_ref" && !STARTS_WITH(name.c_str(), "ovr_");
+    return zs_is_node_name(name.c_str()) && name != "spatial_ref" && !STARTS_WITH(name.c_str(), "ovr_");
 }
 
 static bool parseNumbers(const char *name, const char *text, std::vector<uint64_t> &out)

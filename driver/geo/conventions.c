@@ -241,11 +241,10 @@ const char *zs_next_word(const char *list, char *word, size_t capacity)
 
 /* ---- CF ---- */
 
-static bool is_grid_mapping(const struct zs_node *node)
+bool zs_is_grid_mapping(const zs_json *attributes)
 {
-    return node != NULL && (zs_json_get(node->attributes, "crs_wkt") != NULL ||
-                            zs_json_get(node->attributes, "grid_mapping_name") != NULL ||
-                            zs_json_get(node->attributes, "spatial_ref") != NULL);
+    return zs_json_get(attributes, "crs_wkt") != NULL || zs_json_get(attributes, "grid_mapping_name") != NULL ||
+           zs_json_get(attributes, "spatial_ref") != NULL;
 }
 
 const struct zs_node *zs_grid_mapping_find(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_scope *scope,
@@ -272,7 +271,7 @@ const struct zs_node *zs_grid_mapping_find(struct zs_hierarchy *h, const struct 
     if (zs_json_string(zs_json_get(node->attributes, "coordinates"), &list))
         while ((list = zs_next_word(list, word, sizeof word)) != NULL) {
             found = zs_scope_array(h, scope, word, in_own_group);
-            if (is_grid_mapping(found))
+            if (found != NULL && zs_is_grid_mapping(found->attributes))
                 return found;
         }
     return NULL;

@@ -87,6 +87,9 @@ const struct zs_node *zs_scope_array(struct zs_hierarchy *h, const struct zs_sco
 const struct zs_node *zs_grid_mapping_find(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_scope *scope,
                                            bool *in_own_group);
 
+/* Whether attributes are those of a CF grid mapping variable. */
+bool zs_is_grid_mapping(const zs_json *attributes);
+
 /* Walks a list of names separated by white space: copies the next one (cut at capacity) and returns the rest, or NULL at
  * its end. */
 const char *zs_next_word(const char *list, char *word, size_t capacity);

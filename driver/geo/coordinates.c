@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "geo/conventions.h"
 #include "geo/meaning.h"
+#include "zarr/name.h"
 
 /* Axes up to this many elements are read whole (8 MiB of doubles); of longer ones, both ends and the middle. */
 #define AXIS_READ_WHOLE ((uint64_t)1 << 20)
@@ -28,7 +29,7 @@ static bool is_lasting_failure(enum zs_status status)
 static const struct zs_node *find_by_name(struct zs_hierarchy *h, const struct zs_node *node, int dim)
 {
     const char *name = zs_dimension_name(node, dim);
-    if (name == NULL || node->array == NULL)
+    if (!zs_is_node_name(name) || node->array == NULL)
         return NULL;
     char *group = zs_path_parent(node->path);
     while (group != NULL) {

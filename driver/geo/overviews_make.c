@@ -119,6 +119,37 @@ static const struct zs_node *existing_level(const struct zs_overviews *o, int fa
     return NULL;
 }
 
+/* Whether an array can be a level of the base that was made before, when the base had another size. */
+static bool may_be_level(const struct zs_overviews *o, const struct zs_node *node)
+{
+    const struct zs_array_meta *base = o->base->array, *meta = node->array;
+    bool may = meta != NULL && meta->ndim == base->ndim && strcmp(meta->dtype.name, base->dtype.name) == 0;
+    for (int d = 0; may && d < base->ndim; d++) {
+        const char *ours = zs_dimension_name(o->base, d), *theirs = zs_dimension_name(node, d);
+        may = (ours == NULL) == (theirs == NULL) && (ours == NULL || strcmp(ours, theirs) == 0);
+    }
+    return may;
+}
+
+/* Refuses to make a level where something else is: an array called as the group, or anything in the group that is no level. */
+static enum zs_status check_place(const struct zs_overviews *o, int factor, struct zs_error *err)
+{
+    char *group = zs_format("%s%sovr_%dx", o->group, o->group[0] != '\0' ? "/" : "", factor);
+    char *path = group != NULL ? zs_path_join(group, zs_path_name(o->base->path)) : NULL;
+    const struct zs_node *above = NULL, *there = NULL;
+    enum zs_status status = path != NULL ? zs_hierarchy_occupant(o->h, group, &above, err) : no_memory(err);
+    if (status == ZS_OK && above != NULL && above->type == ZS_NODE_ARRAY)
+        status = zs_fail(err, ZS_ARGUMENT, "%s/%s: expected a group of overviews, or nothing, found an array", zs_hierarchy_store(o->h)->root, group);
+    if (status == ZS_OK)
+        status = zs_hierarchy_occupant(o->h, path, &there, err);
+    if (status == ZS_OK && there != NULL && !may_be_level(o, there))
+        status = zs_fail(err, ZS_ARGUMENT, "%s/%s: expected an overview of %s, or nothing, found %s", zs_hierarchy_store(o->h)->root, path,
+                         o->base->path, there->type == ZS_NODE_ARRAY ? "another array" : "a group");
+    free(group);
+    free(path);
+    return status;
+}
+
 static enum zs_status set_up_level(struct zs_overviews *o, struct made_level *level, char *const *paths, size_t path_count,
                                    const struct zs_array_options *options, struct zs_error *err)
 {
@@ -126,6 +157,7 @@ static enum zs_status set_up_level(struct zs_overviews *o, struct made_level *le
     if (level->node != NULL)
         return zs_array_open_node(o->h, level->node, options, &level->array, err);
     struct zs_store *store = zs_hierarchy_store(o->h);
+    ZS_TRY(check_place(o, level->factor, err));
     char *path = zs_format("%s%sovr_%dx/%s", o->group, o->group[0] != '\0' ? "/" : "", level->factor, zs_path_name(o->base->path));
     zs_json *document = path != NULL ? level_document(o, level->factor) : NULL;
     enum zs_status status = document != NULL ? ZS_OK : no_memory(err);
@@ -225,10 +257,32 @@ static enum zs_status add_group(struct zs_overviews *o, const struct zs_node *le
     const struct zs_node *group = NULL;
     if (path == NULL)
         return no_memory(err);
-    enum zs_status status = zs_hierarchy_node(o->h, path, &group, err);
-    if (status == ZS_NOT_FOUND || (status == ZS_OK && group->is_implicit))
+    enum zs_status status = zs_hierarchy_occupant(o->h, path, &group, err);
+    if (status == ZS_OK && (group == NULL || group->is_implicit))
         status = zs_add_document(o->h, path, zs_group_document(), &group, err);
     free(path);
+    return status;
+}
+
+/* A copy of a coordinate variable beside a level, unless something is there. */
+static enum zs_status copy_coordinate(struct zs_overviews *o, const struct zs_node *level, const struct zs_node *from, const char *name,
+                                      struct zs_error *err)
+{
+    struct zs_slot slot;
+    void *values;
+    bool is_blank;
+    ZS_TRY(zs_slot_find(o->h, level, name, NULL, &slot, err));
+    if (!slot.is_usable)
+        return ZS_OK;
+    enum zs_status status = zs_coordinate_elements(o->h, from, 0, from->array->shape[0], &values, &is_blank, err);
+    if (status == ZS_OK && values != NULL) {
+        const struct zs_node *copy = NULL;
+        status = zs_add_document(o->h, slot.path, zs_json_copy(from->document), &copy, err);
+        if (status == ZS_OK && !is_blank)
+            status = zs_write_small_array(zs_hierarchy_store(o->h), copy, true, values, err);
+        free(values);
+    }
+    free(slot.path);
     return status;
 }
 
@@ -236,28 +290,9 @@ static enum zs_status add_group(struct zs_overviews *o, const struct zs_node *le
 static enum zs_status copy_coordinates(struct zs_overviews *o, const struct zs_node *level, struct zs_error *err)
 {
     for (int d = 0; d < o->base->array->ndim; d++) {
-        const char *name = zs_dimension_name(o->base, d);
         const struct zs_node *from = d != o->axes.x && d != o->axes.y ? zs_coordinate_find(o->h, o->base, d) : NULL;
-        if (from == NULL || zs_sibling(o->h, level, name) != NULL)
-            continue;
-        void *values;
-        bool is_blank;
-        const uint64_t n = from->array->shape[0];
-        ZS_TRY(zs_coordinate_elements(o->h, from, 0, n, &values, &is_blank, err));
-        char *group = values != NULL ? zs_path_parent(level->path) : NULL;
-        char *path = group != NULL ? zs_path_join(group, name) : NULL;
-        const struct zs_node *copy = NULL;
-        enum zs_status status = ZS_OK;
-        if (path != NULL)
-            status = zs_add_document(o->h, path, zs_json_copy(from->document), &copy, err);
-        else if (values != NULL)
-            status = no_memory(err);
-        if (copy != NULL && status == ZS_OK && !is_blank)
-            status = zs_write_small_array(zs_hierarchy_store(o->h), copy, true, values, err);
-        free(values);
-        free(group);
-        free(path);
-        ZS_TRY(status);
+        if (from != NULL)
+            ZS_TRY(copy_coordinate(o, level, from, zs_dimension_name(o->base, d), err));
     }
     return ZS_OK;
 }

@@ -7,6 +7,7 @@
 #include "geo/conventions.h"
 #include "geo/coordinates.h"
 #include "geo/layout.h"
+#include "zarr/name.h"
 
 /* A coordinate of a type that rounds may be off by this part of a step. */
 #define ROUNDING 0.001
@@ -87,13 +88,29 @@ enum zs_status zs_add_document(struct zs_hierarchy *h, const char *path, zs_json
     return ZS_OK;
 }
 
-/* Path of `name` beside `node`; freed with free(). */
-static char *path_beside(const struct zs_node *node, const char *name)
+enum zs_status zs_slot_find(struct zs_hierarchy *h, const struct zs_node *node, const char *name,
+                            bool (*is_kind)(const struct zs_node *found, const char *name), struct zs_slot *slot,
+                            struct zs_error *err)
 {
+    *slot = (struct zs_slot){0};
+    if (!zs_is_node_name(name))
+        return ZS_OK;
     char *group = zs_path_parent(node->path);
     char *path = group != NULL ? zs_path_join(group, name) : NULL;
     free(group);
-    return path;
+    if (path == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    enum zs_status status = zs_hierarchy_occupant(h, path, &slot->own, err);
+    const bool is_other = status == ZS_INVALID || status == ZS_UNSUPPORTED; /* a zarr.json, but none that we know */
+    slot->is_usable = status == ZS_OK && (slot->own == NULL || (is_kind != NULL && slot->own != node &&
+                                                                slot->own->type == ZS_NODE_ARRAY && is_kind(slot->own, name)));
+    if (slot->is_usable) {
+        slot->path = path;
+        return ZS_OK;
+    }
+    free(path);
+    slot->own = NULL;
+    return is_other ? ZS_OK : status;
 }
 
 /* ---- Grid mapping ---- */
@@ -113,21 +130,35 @@ static void clear_mapping(zs_json *attributes)
     }
 }
 
-static enum zs_status write_mapping(struct zs_hierarchy *h, const struct zs_node *node, const char *name,
-                                    const struct zs_georef_out *geo, struct zs_error *err)
+/* A grid mapping variable holds attributes and no data to speak of. */
+static bool is_mapping(const struct zs_node *found, const char *name)
 {
-    const struct zs_node *mapping = zs_sibling(h, node, name);
-    if (mapping == NULL && geo->srs == NULL && !geo->has_transform)
+    (void)name;
+    uint64_t elements = 1;
+    for (int d = 0; found->array != NULL && d < found->array->ndim; d++)
+        elements = found->array->shape[d] > 1 ? 2 : elements;
+    return (found->array != NULL && elements == 1) ||
+           ((found->array == NULL || found->array->ndim < 2) && zs_is_grid_mapping(found->attributes));
+}
+
+/* *is_said: the variable is as it should be. */
+static enum zs_status write_mapping(struct zs_hierarchy *h, const struct zs_node *node, const char *name,
+                                    const struct zs_georef_out *geo, bool *is_said, struct zs_error *err)
+{
+    struct zs_slot slot;
+    *is_said = true;
+    if (zs_sibling(h, node, name) == NULL && geo->srs == NULL && !geo->has_transform)
         return ZS_OK;
-    if (mapping == NULL) {
-        char *path = path_beside(node, name);
-        const enum zs_status status = path != NULL ? zs_add_document(h, path, zs_small_array_document(name, ZS_INT64, 0), &mapping, err)
-                                                   : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
-        free(path);
-        ZS_TRY(status);
-    }
+    ZS_TRY(zs_slot_find(h, node, name, is_mapping, &slot, err));
+    *is_said = slot.is_usable;
+    enum zs_status status = ZS_OK;
+    if (slot.is_usable && slot.own == NULL)
+        status = zs_add_document(h, slot.path, zs_small_array_document(name, ZS_INT64, 0), &slot.own, err);
+    free(slot.path);
+    if (status != ZS_OK || !slot.is_usable)
+        return status;
     zs_json *attributes;
-    ZS_TRY(zs_hierarchy_edit(h, mapping, &attributes, err));
+    ZS_TRY(zs_hierarchy_edit(h, slot.own, &attributes, err));
     clear_mapping(attributes);
     return zs_write_grid_mapping(attributes, geo, err);
 }
@@ -171,7 +202,10 @@ static enum zs_status replace_axis(struct zs_hierarchy *h, const char *path, con
         for (size_t i = 0; i < sizeof packing / sizeof packing[0]; i++)
             zs_json_remove(attributes, packing[i]);
     }
-    const enum zs_status status = zs_store_remove_tree(zs_hierarchy_store(h), path, err);
+    /* Where no node was there may be chunks that a process left when it was killed. */
+    char *left = zs_path_join(path, old == NULL ? "c" : "");
+    enum zs_status status = left != NULL ? zs_store_remove_tree(zs_hierarchy_store(h), left, err) : zs_no_memory(err);
+    free(left);
     if (status != ZS_OK && status != ZS_UNSUPPORTED) {
         zs_json_free(document);
         return status;
@@ -180,25 +214,19 @@ static enum zs_status replace_axis(struct zs_hierarchy *h, const char *path, con
     return zs_write_small_array(zs_hierarchy_store(h), *out, true, values, err);
 }
 
-static enum zs_status write_values(struct zs_hierarchy *h, const struct zs_node *node, const char *name, const double *values,
+static enum zs_status write_values(struct zs_hierarchy *h, const struct zs_slot *slot, const char *name, const double *values,
                                    uint64_t n, const struct zs_node **coordinate, struct zs_error *err)
 {
-    const struct zs_node *old = zs_sibling(h, node, name);
     float *narrow = NULL;
-    if (old != NULL && can_hold(old, values, n, &narrow)) {
+    if (slot->own != NULL && can_hold(slot->own, values, n, &narrow)) {
         const void *elements = narrow != NULL ? (const void *)narrow : values;
-        const enum zs_status status = zs_write_small_array(zs_hierarchy_store(h), old, false, elements, err);
+        const enum zs_status status = zs_write_small_array(zs_hierarchy_store(h), slot->own, false, elements, err);
         free(narrow);
-        *coordinate = old;
+        *coordinate = slot->own;
         if (status == ZS_OK || status == ZS_IO || status == ZS_NO_MEMORY || status == ZS_CANCELLED)
             return status;
     }
-    char *path = path_beside(node, name);
-    if (path == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
-    const enum zs_status status = replace_axis(h, path, old, name, n, values, coordinate, err);
-    free(path);
-    return status;
+    return replace_axis(h, slot->path, slot->own, name, n, values, coordinate, err);
 }
 
 /* Units and names as the CRS has them; those that are not known any more go. */
@@ -216,27 +244,49 @@ static enum zs_status describe_axis(struct zs_hierarchy *h, const struct zs_node
     return zs_write_coordinate(attributes, geo, is_x, err);
 }
 
+/* Whether an array is the coordinate variable of the dimension that is called as it is (CF 1.3). */
+static bool is_coordinate(const struct zs_node *found, const char *name)
+{
+    const char *dimension = zs_dimension_name(found, 0);
+    return found->array != NULL && found->array->ndim == 1 && dimension != NULL && strcmp(dimension, name) == 0;
+}
+
+static enum zs_status write_slot(struct zs_hierarchy *h, const struct zs_slot *slot, const char *name, const struct zs_georef_out *geo,
+                                 bool is_x, struct zs_error *err)
+{
+    const struct zs_node *c = NULL;
+    double *values = zs_axis_values(geo, is_x);
+    if (values == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate the coordinates of %s", slot->path);
+    const enum zs_status status = write_values(h, slot, name, values, is_x ? geo->width : geo->height, &c, err);
+    free(values);
+    return status == ZS_OK ? describe_axis(h, c, geo, is_x, err) : status;
+}
+
+/* *is_said: the coordinate variable is as it should be. */
 static enum zs_status write_axis(struct zs_hierarchy *h, const struct zs_node *node, int dim, const struct zs_georef_out *geo,
-                                 bool is_x, bool drops, struct zs_error *err)
+                                 bool is_x, bool drops, bool *is_said, struct zs_error *err)
 {
     const char *name = zs_dimension_name(node, dim);
     const uint64_t n = is_x ? geo->width : geo->height;
-    const struct zs_node *c = zs_sibling(h, node, name);
-    /* Without a name there is no coordinate variable; something else of that name is none. */
-    if (name == NULL || name[0] == '\0' || strchr(name, '/') != NULL || n == 0 ||
-        (c != NULL && c->array != NULL && (c->array->ndim != 1 || c->array->shape[0] != n)))
+    const bool wants = zs_has_axes(geo);
+    struct zs_slot slot;
+    *is_said = true;
+    if (!wants && (!zs_is_node_name(name) || zs_sibling(h, node, name) == NULL))
         return ZS_OK;
-    if (!zs_has_axes(geo)) {
-        if (c != NULL && (geo->has_transform || drops))
-            return zs_hierarchy_remove(h, c->path, err);
-        return c != NULL ? describe_axis(h, c, geo, is_x, err) : ZS_OK;
-    }
-    double *values = zs_axis_values(geo, is_x);
-    if (values == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate %llu coordinates", (unsigned long long)n);
-    const enum zs_status status = write_values(h, node, name, values, n, &c, err);
-    free(values);
-    return status == ZS_OK ? describe_axis(h, c, geo, is_x, err) : status;
+    ZS_TRY(zs_slot_find(h, node, name, is_coordinate, &slot, err));
+    if (slot.own != NULL && slot.own->array->shape[0] != n) /* of a dimension that has another length elsewhere */
+        slot.is_usable = false;
+    *is_said = slot.is_usable || !wants;
+    enum zs_status status = ZS_OK;
+    if (slot.is_usable && n > 0 && wants)
+        status = write_slot(h, &slot, name, geo, is_x, err);
+    else if (slot.is_usable && slot.own != NULL && (geo->has_transform || drops))
+        status = zs_hierarchy_remove(h, slot.path, err);
+    else if (slot.is_usable && slot.own != NULL)
+        status = describe_axis(h, slot.own, geo, is_x, err);
+    free(slot.path);
+    return status;
 }
 
 /* ---- The array ---- */
@@ -271,16 +321,18 @@ enum zs_status zs_place_write(struct zs_hierarchy *h, const struct zs_node *node
     static const struct zs_georef_out nothing = {0};
     const bool has_group = node->path[0] != '\0', is_known = geo->srs != NULL || geo->has_transform;
     const bool writes_cf = style->cf && has_group;
+    bool says_y = true, says_x = true, says_mapping = true;
     if (writes_cf) {
-        ZS_TRY(write_axis(h, node, axes.y, geo, false, style->drops_coordinates, err));
-        ZS_TRY(write_axis(h, node, axes.x, geo, true, style->drops_coordinates, err));
-        ZS_TRY(write_mapping(h, node, style->mapping_name, geo, err));
+        ZS_TRY(write_axis(h, node, axes.y, geo, false, style->drops_coordinates, &says_y, err));
+        ZS_TRY(write_axis(h, node, axes.x, geo, true, style->drops_coordinates, &says_x, err));
+        ZS_TRY(write_mapping(h, node, style->mapping_name, geo, &says_mapping, err));
     }
+    const bool says_all = has_group && says_y && says_x && says_mapping;
     zs_json *attributes;
     ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
-    ZS_TRY(zs_write_spatial_proj(attributes, style->spatial_proj || !has_group ? geo : &nothing, err));
+    ZS_TRY(zs_write_spatial_proj(attributes, style->spatial_proj || !says_all ? geo : &nothing, err));
     bool ok = write_gdal_members(attributes, geo);
-    if (writes_cf && is_known) {
+    if (writes_cf && is_known && says_mapping) {
         if (!zs_json_equals(zs_json_get(attributes, "grid_mapping"), style->mapping_name)) {
             zs_json_remove(attributes, "grid_mapping");
             ok = ok && zs_json_add_string(attributes, "grid_mapping", style->mapping_name) != NULL;

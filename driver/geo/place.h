@@ -22,7 +22,8 @@ void zs_place_style_find(struct zs_hierarchy *h, const struct zs_node *node, str
 /* The place of the array as a zs_georef_out. Borrows from the arguments. */
 struct zs_georef_out zs_place_out(const struct zs_node *node, struct zs_axes axes, const struct zs_georef *georef);
 
-/* Says it: attributes of the array, and in its own group grid mapping and coordinate variables, made where there are none.
+/* Says it: attributes of the array, and in its own group grid mapping and coordinate variables, made where there are none. Where one
+ * cannot be, because the name is none of a node or something else has it, what is there stays and spatial: and proj: say it.
  * Documents change in memory (zs_hierarchy_flush()), values of coordinates in the store. */
 enum zs_status zs_place_write(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                               const struct zs_place_style *style, const struct zs_georef_out *geo,
@@ -34,6 +35,18 @@ bool zs_has_proj_members(const zs_json *members);
 
 /* An array of the group that holds `node`, by name; NULL when there is none. */
 const struct zs_node *zs_sibling(struct zs_hierarchy *h, const struct zs_node *node, const char *name);
+
+/* A name beside an array, under which a variable of some kind may be written. */
+struct zs_slot {
+    bool is_usable;            /* false: no name of a node, or what is there is of another kind */
+    char *path;                /* freed with free(); NULL unless usable */
+    const struct zs_node *own; /* the variable that is there; NULL where nothing is */
+};
+/* Finds what `name` (NULL: none) beside `node` may be written to. `is_kind` tells whether an array, of that name, is what would be
+ * written; without it nothing may be there. */
+enum zs_status zs_slot_find(struct zs_hierarchy *h, const struct zs_node *node, const char *name,
+                            bool (*is_kind)(const struct zs_node *found, const char *name), struct zs_slot *slot,
+                            struct zs_error *err) ZS_MUST_CHECK;
 
 /* Adds a node made of `document` (taken over) at `path`; *node is borrowed from the hierarchy. */
 enum zs_status zs_add_document(struct zs_hierarchy *h, const char *path, zs_json *document, const struct zs_node **node,

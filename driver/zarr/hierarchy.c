@@ -19,26 +19,6 @@ int zs_path_compare(const char *a, const char *b)
     return rank_a - rank_b;
 }
 
-enum zs_status zs_path_clean(const char *path, char **clean, struct zs_error *err)
-{
-    const char *begin = path + strspn(path, "/");
-    size_t n = strlen(begin);
-    while (n > 0 && begin[n - 1] == '/')
-        n--;
-    for (size_t i = 0; i < n;) {
-        size_t length = 0;
-        bool only_dots = true;
-        for (; i + length < n && begin[i + length] != '/'; length++)
-            only_dots = only_dots && begin[i + length] == '.';
-        if (only_dots) /* an empty component as well */
-            return zs_fail(err, ZS_INVALID, "path \"%.200s\": expected names separated by \"/\", found \"%.*s\"", path,
-                           length > 100 ? 100 : (int)length, begin + i);
-        i += length + 1;
-    }
-    *clean = zs_strndup(begin, n);
-    return *clean != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
-}
-
 char *zs_path_parent(const char *path)
 {
     if (path[0] == '\0')
@@ -221,6 +201,8 @@ enum zs_status zs_hierarchy_node(struct zs_hierarchy *h, const char *path, const
 enum zs_status zs_hierarchy_node_at(struct zs_hierarchy *h, const char *base, const char *name,
                                     const struct zs_node **node, struct zs_error *err)
 {
+    if (name[0] == '/')
+        return zs_fail(err, ZS_INVALID, "path \"%.200s\": expected one that is relative to a group", name);
     char *path = zs_format("%s/%s", base, name);
     if (path == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");

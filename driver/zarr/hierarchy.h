@@ -23,13 +23,13 @@ struct zs_store *zs_hierarchy_store(const struct zs_hierarchy *h);
 bool zs_hierarchy_is_consolidated(const struct zs_hierarchy *h);
 
 /* The node at `path` ("" is the root; leading and trailing slashes are ignored), borrowed until the hierarchy is freed.
- * ZS_NOT_FOUND when there is none. Paths with "..", "." or empty components are ZS_INVALID. One request at most for each
+ * ZS_NOT_FOUND when there is none. What is no path inside the store (name.h) is ZS_INVALID. One request at most for each
  * path, whatever the answer; only failures of the transport are asked again. A directory without zarr.json that has
  * directories is an implicit group, in stores where listing is cheap (not remote). */
 enum zs_status zs_hierarchy_node(struct zs_hierarchy *h, const char *path, const struct zs_node **node,
                                  struct zs_error *err) ZS_MUST_CHECK;
 
-/* The node at `name` relative to the group `base` ("" for root); same results. */
+/* The node at `name` relative to the group `base` ("" for root); same results. A name that begins with "/" is ZS_INVALID. */
 enum zs_status zs_hierarchy_node_at(struct zs_hierarchy *h, const char *base, const char *name,
                                     const struct zs_node **node, struct zs_error *err) ZS_MUST_CHECK;
 
@@ -53,6 +53,12 @@ enum zs_status zs_hierarchy_list(struct zs_hierarchy *h, const struct zs_node **
 enum zs_status zs_hierarchy_look(struct zs_hierarchy *h, const char *path, const struct zs_node **node,
                                  struct zs_error *err) ZS_MUST_CHECK;
 
+/* The same for those who are about to make a node there: *node is NULL where there is nothing, or only chunks that a process left when it
+ * was killed. In stores where listing is cheap a directory without zarr.json that has others is a group here. ZS_INVALID or
+ * ZS_UNSUPPORTED where a zarr.json is no node, and for what is no path inside the store (name.h). */
+enum zs_status zs_hierarchy_occupant(struct zs_hierarchy *h, const char *path, const struct zs_node **node,
+                                     struct zs_error *err) ZS_MUST_CHECK;
+
 /* The attributes of a node, to be changed in place, made when it has none; they show in node->attributes at once. At the next flush what
  * differs then from what they are now is put into the node's own zarr.json, attribute by attribute: others, which may be newer there than
  * what was read or consolidated, stay. An implicit group becomes a group of its own. */
@@ -60,10 +66,12 @@ enum zs_status zs_hierarchy_edit(struct zs_hierarchy *h, const struct zs_node *n
                                  struct zs_error *err) ZS_MUST_CHECK;
 
 /* Adds a node that owns its document, both taken over, also on failure. One that is at its path is replaced by it;
- * chunks of the older one are the caller's business. Nothing above it may be waiting for its removal. */
+ * chunks of the older one are the caller's business. Nothing above it may be waiting for its removal. ZS_INVALID where its path is
+ * none inside the store (name.h). */
 enum zs_status zs_hierarchy_add(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Removes the node at `path` and all below it; its objects go at the flush, the last of all. ZS_ARGUMENT for the root. */
+/* Removes the node at `path` and all below it; its objects go at the flush, the last of all. ZS_ARGUMENT for the root,
+ * ZS_INVALID for what is no path inside the store. */
 enum zs_status zs_hierarchy_remove(struct zs_hierarchy *h, const char *path, struct zs_error *err) ZS_MUST_CHECK;
 
 bool zs_hierarchy_is_changed(const struct zs_hierarchy *h);

@@ -50,6 +50,16 @@ static bool is_at_or_below(const char *path, const char *ancestor)
     return n == 0 || (strncmp(path, ancestor, n) == 0 && (path[n] == '/' || path[n] == '\0'));
 }
 
+/* What is changed is named in one spelling, and lies in the store, whoever made the path. */
+static enum zs_status check_path(const char *path, struct zs_error *err)
+{
+    char *clean;
+    ZS_TRY(zs_path_clean(path, &clean, err));
+    const bool is_clean = strcmp(clean, path) == 0;
+    free(clean);
+    return is_clean ? ZS_OK : zs_fail(err, ZS_INVALID, "path \"%.200s\": expected no slash at its ends", path);
+}
+
 /* Notes that `path` is to be written, or removed. The latest word counts, but for attributes of a node that is new. */
 static enum zs_status note(struct zs_hierarchy *h, const char *path, enum zs_change_kind kind, struct zs_error *err)
 {
@@ -79,11 +89,11 @@ static void free_change(struct zs_change *c)
     zs_json_free(c->written);
 }
 
-/* Whether what is in the store at `path` is to go. */
-static bool is_removed(const struct zs_hierarchy *h, const char *path)
+/* Whether the store need not be asked for `path`: what it has there is to go, or it had nothing when the group above was made. */
+static bool is_vacant(const struct zs_hierarchy *h, const char *path)
 {
     for (size_t i = 0; i < h->change_count; i++)
-        if (h->changes[i].was_removed && is_at_or_below(path, h->changes[i].path))
+        if ((h->changes[i].was_removed || h->changes[i].is_fresh) && is_at_or_below(path, h->changes[i].path))
             return true;
     return false;
 }
@@ -169,12 +179,17 @@ static enum zs_status vacate(struct zs_hierarchy *h, struct zs_hierarchy_entry *
 static enum zs_status put_node(struct zs_hierarchy *h, struct zs_node *node, bool is_change, struct zs_error *err)
 {
     struct zs_hierarchy_entry entry = {.path = zs_strdup(node->path), .node = node};
-    enum zs_status status = entry.path != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
+    enum zs_status status = entry.path != NULL ? check_path(entry.path, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
+    bool is_fresh = false;
     for (size_t i = 0; i < h->count && status == ZS_OK; i++)
-        if (strcmp(h->entries[i].path, node->path) == 0)
+        if (strcmp(h->entries[i].path, node->path) == 0) {
+            is_fresh = h->entries[i].node == NULL && h->entries[i].status == ZS_NOT_FOUND && find_change(h, node->path) == NULL;
             status = vacate(h, &h->entries[i], err);
+        }
     if (status == ZS_OK && is_change)
         status = note(h, node->path, ZS_CHANGE_WHOLE, err);
+    if (status == ZS_OK && is_change && is_fresh)
+        find_change(h, node->path)->is_fresh = true;
     if (status == ZS_OK && zs_hierarchy_insert(h, entry) == NULL)
         status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
     if (status != ZS_OK)
@@ -198,7 +213,7 @@ enum zs_status zs_hierarchy_look(struct zs_hierarchy *h, const char *path, const
     ZS_TRY(zs_path_clean(path, &clean, err));
     enum zs_status status = zs_hierarchy_find(h, clean, false, node, err);
     const bool is_known = status != ZS_NOT_FOUND && (status != ZS_OK || !(*node)->is_implicit);
-    if (!is_known && !h->is_new && !is_removed(h, clean))
+    if (!is_known && !h->is_new && !is_vacant(h, clean))
         status = load(h->store, clean, &document, err);
     if (!is_known && document != NULL)
         status = zs_node_create(clean, document, true, &found, err);
@@ -212,10 +227,71 @@ enum zs_status zs_hierarchy_look(struct zs_hierarchy *h, const char *path, const
     return status;
 }
 
+/* Whether a directory without zarr.json, of a store on disk, has nodes below it: anything but the chunks of an array ("c/0/3")
+ * that never got its zarr.json. */
+static enum zs_status has_nodes_below(struct zs_store *store, const char *path, bool is_chunks, bool *has, struct zs_error *err)
+{
+    char **names;
+    *has = false;
+    const enum zs_status listed = zs_store_list(store, path, &names, err);
+    if (listed != ZS_OK)
+        return listed == ZS_NOT_FOUND || listed == ZS_UNSUPPORTED ? ZS_OK : listed;
+    enum zs_status status = ZS_OK;
+    for (char **name = names; *name != NULL && !*has && status == ZS_OK; name++) {
+        const size_t n = strlen(*name);
+        const bool is_directory = n > 1 && (*name)[n - 1] == '/';
+        if (is_chunks) {
+            *has = strcmp(*name, "zarr.json") == 0 || (is_directory && strspn(*name, "0123456789") != n - 1);
+        } else if (is_directory && strcmp(*name, "c/") == 0) {
+            char *chunks = zs_format("%s/c", path);
+            status = chunks != NULL ? has_nodes_below(store, chunks, true, has, err)
+                                    : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+            free(chunks);
+        } else {
+            *has = is_directory;
+        }
+    }
+    zs_names_free(names);
+    return status;
+}
+
+/* Remembers that nothing is at a path, of which the hierarchy knows nothing yet. */
+static enum zs_status note_absence(struct zs_hierarchy *h, const char *path, const char *message, struct zs_error *err)
+{
+    struct zs_hierarchy_entry entry = {.path = zs_strdup(path), .status = ZS_NOT_FOUND, .message = zs_strdup(message)};
+    if (entry.path != NULL && entry.message != NULL && zs_hierarchy_insert(h, entry) != NULL)
+        return ZS_OK;
+    zs_hierarchy_entry_free(&entry);
+    return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
+}
+
+enum zs_status zs_hierarchy_occupant(struct zs_hierarchy *h, const char *path, const struct zs_node **node, struct zs_error *err)
+{
+    struct zs_error reason = {0};
+    struct zs_node *group = NULL;
+    bool is_group = false;
+    *node = NULL;
+    ZS_TRY(check_path(path, err));
+    enum zs_status status = zs_hierarchy_look(h, path, node, &reason);
+    if (status != ZS_NOT_FOUND)
+        return status == ZS_OK ? ZS_OK : zs_fail(err, status, "%s", reason.message);
+    *node = NULL;
+    if (h->is_consolidated && zs_hierarchy_find(h, path, false, node, NULL) == ZS_OK)
+        return ZS_OK; /* nodes below it are listed */
+    if (!h->store->is_remote && !h->is_new && !is_vacant(h, path))
+        ZS_TRY(has_nodes_below(h->store, path, false, &is_group, err));
+    if (!is_group)
+        return note_absence(h, path, reason.message, err);
+    ZS_TRY(zs_node_create_implicit(path, &group, err));
+    *node = group;
+    return put_node(h, group, false, err);
+}
+
 enum zs_status zs_hierarchy_remove(struct zs_hierarchy *h, const char *path, struct zs_error *err)
 {
     if (path[0] == '\0')
         return zs_fail(err, ZS_ARGUMENT, "the root of a store cannot be removed from it");
+    ZS_TRY(check_path(path, err));
     for (size_t i = 0; i < h->count; i++)
         if (is_at_or_below(h->entries[i].path, path))
             ZS_TRY(vacate(h, &h->entries[i], err));

@@ -192,10 +192,12 @@ static enum zs_status walk_below(struct walk *w, const char *path, int depth, st
         return status;
     for (char **name = names; *name != NULL && status == ZS_OK; name++) {
         const size_t n = strlen(*name);
-        /* Names of nodes do not begin with "__"; some stores keep other things there. */
-        if (n < 2 || (*name)[n - 1] != '/' || strncmp(*name, "__", 2) == 0 || strspn(*name, ".") == n - 1)
+        if (n < 2 || (*name)[n - 1] != '/')
             continue;
-        char *child = path[0] != '\0' ? zs_format("%s/%.*s", path, (int)n - 1, *name) : zs_strndup(*name, n - 1);
+        (*name)[n - 1] = '\0';
+        if (!zs_is_node_name(*name)) /* some stores keep other things under names that begin with "__" */
+            continue;
+        char *child = path[0] != '\0' ? zs_format("%s/%s", path, *name) : zs_strdup(*name);
         status = child != NULL ? walk_child(w, child, depth + 1, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
         free(child);
     }

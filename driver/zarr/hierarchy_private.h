@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "zarr/hierarchy.h"
+#include "zarr/name.h"
 
 /* What is known about one path: its node, or why there is none. */
 struct zs_hierarchy_entry {
@@ -24,6 +25,7 @@ struct zs_change {
     char *path;
     enum zs_change_kind kind;
     bool was_removed; /* what was at and below the path before is gone, even if something is there again */
+    bool is_fresh;    /* ZS_CHANGE_WHOLE, where the store itself had nothing at or below the path */
     zs_json *before;  /* ZS_CHANGE_ATTRIBUTES: the attributes as they were before the first change; owned */
     zs_json *written; /* the document as this flush wrote it, for the consolidated metadata above; owned */
 };
@@ -48,9 +50,6 @@ struct zs_hierarchy {
 
 /* Order of paths in which what is below a group follows it directly. */
 int zs_path_compare(const char *a, const char *b);
-
-/* `path` without slashes at its ends; freed with free(). ZS_INVALID for what cannot be a path of nodes. */
-enum zs_status zs_path_clean(const char *path, char **clean, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Puts an entry at its place and takes over what it points to; the lock is held. What is known already stays, unless it
  * is that nothing is there. Returns the entry for the path; NULL without memory, the entry then still the caller's. */

@@ -1,0 +1,328 @@
+"""Names that come from files: they lead to nothing outside of a store, and to nothing inside that is not what they mean."""
+import json
+import os
+import shutil
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+import oracle
+from stores import MULTISCALES, array_meta, convention, counting, group_meta, plain_meta, sharding, write_coordinate
+from support import assert_same, error_of, geotransform, open_array, open_ours, read_all, same_crs
+from test_update import srs_of, update
+from writing import UTM, check_consolidated, copy, document, source
+
+SHAPE = (40, 50)
+BAD_NAMES = ["..", ".", "", "...", "/", "//", "../..", "../bait", "../../bait", "a/../../bait", "/vsimem/bait", "/vsizip/bait", "zarr.json",
+             "C:", "C:\\bait", "..\\bait", "a\\b", "a\nb", "a\x7fb", "\x01", "%2e%2e", "%2E.", "..%2fbait", "..%5Cbait", "%00",
+             "http://127.0.0.1:9/bait", "file:///bait", "__reserved", "/absolute"]
+NOT_INSIDE = [name for name in BAD_NAMES if name != "__reserved"]
+
+
+def snapshot(folder, *without):
+    """{file: its bytes, folder: None} of all below a folder but for some of its members."""
+    found = {}
+    for at, folders, names in os.walk(str(folder)):
+        folders[:] = sorted(f for f in folders if os.path.relpath(os.path.join(at, f), str(folder)) not in without)
+        for name in folders:
+            found[os.path.relpath(os.path.join(at, name), str(folder))] = None
+        for name in names:
+            with open(os.path.join(at, name), "rb") as file:
+                found[os.path.relpath(os.path.join(at, name), str(folder))] = file.read()
+    return found
+
+
+def bait(folder, length):
+    """Makes a folder look like what a name is after: a coordinate variable of the right length with a CRS, beside files of others."""
+    values = 1000 + 7.0 * np.arange(length)
+    meta = plain_meta((length,), dimension_names=["y"], attributes={"crs_wkt": srs_of(32633).ExportToWkt(), "spatial_ref": "EPSG:32633"})
+    oracle.write(str(folder), meta, values)
+    for name in ("keep.txt", "c/keep.txt", "0/keep.txt", "ovr_2x/v/keep.txt"):
+        os.makedirs(os.path.dirname(os.path.join(str(folder), name)), exist_ok=True)
+        with open(os.path.join(str(folder), name), "w") as file:
+            file.write("not yours")
+
+
+def store_in_bait(tmp_path, name, group="", consolidated=False, **members):
+    """A store with an array v in a group, three folders deep, with baits above and wherever else the name leads."""
+    if name.startswith("/") and name.strip("/").startswith("absolute"):
+        name = str(tmp_path / "above" / "bait")
+    above = tmp_path / "above" / "b"
+    path = str(above / "a.zarr")
+    for length in SHAPE:
+        bait(tmp_path / "above" / "bait", length)
+        bait(above / "bait", length)
+        bait(above, SHAPE[0])
+    oracle.put(path, {"zarr.json": group_meta(), "keep.txt": b"not yours"})
+    values = counting(SHAPE)
+    v = os.path.join(path, group, "v")
+    oracle.write(v, array_meta(SHAPE, shard=[16, 32], codecs=[sharding((8, 8))], **members), values)
+    if group:
+        oracle.put(os.path.join(path, group), {"zarr.json": group_meta()})
+    if consolidated:
+        oracle.consolidate(path)
+    return path, name, values
+
+
+def outside(tmp_path):
+    return snapshot(tmp_path, "above/b/a.zarr")
+
+
+def use(path, array, values):
+    """All that may touch names: opening, looking, changing place, bands and overviews. Returns nothing; errors are for the caller."""
+    open_ours('SHARDEDZARR:"%s"' % path)
+    dataset = open_array(path, array)
+    assert_same(read_all(dataset), values[np.newaxis])
+    assert geotransform(dataset) is None and dataset.GetSpatialRef() is None
+    for ask in (dataset.GetMetadata, dataset.GetMetadataDomainList, dataset.GetFileList, dataset.GetRasterBand(1).GetOverviewCount):
+        ask()
+    dataset = update(path, array)
+    dataset.SetGeoTransform(UTM)
+    dataset.SetSpatialRef(srs_of(32631))
+    dataset = None
+    dataset = open_array(path, array)
+    assert geotransform(dataset) == UTM and same_crs(dataset, "EPSG:32631")
+    dataset = update(path, array)
+    dataset.SetMetadataItem("note", "changed")
+    dataset.GetRasterBand(1).SetNoDataValue(9)
+    dataset.GetRasterBand(1).SetDescription("band")
+    dataset.GetRasterBand(1).ComputeStatistics(False)
+    dataset.GetRasterBand(1).WriteArray(values[:8, :8], 0, 0)
+    dataset = None
+    dataset = update(path, array)
+    dataset.BuildOverviews("NEAREST", [2, 4])
+    dataset = None
+    dataset = open_array(path, array)
+    assert dataset.GetRasterBand(1).GetOverviewCount() == 2
+    assert geotransform(dataset) == UTM and same_crs(dataset, "EPSG:32631")
+    dataset = update(path, array)
+    dataset.SetGeoTransform([1, 2, 0.5, 3, 0.25, -4])
+    dataset = None
+    assert geotransform(open_array(path, array)) == (1, 2, 0.5, 3, 0.25, -4)
+    dataset = update(path, array)
+    dataset.BuildOverviews("NONE", [])
+    dataset = None
+    dataset = open_array(path, array)
+    assert dataset.GetRasterBand(1).GetOverviewCount() == 0
+    assert_same(read_all(dataset), values[np.newaxis])
+
+
+# ------------------------------------------------------------------------------------------------------ out of the store
+
+@pytest.mark.parametrize("name", BAD_NAMES)
+@pytest.mark.parametrize("group, consolidated", [("", False), ("g", True)])
+def test_a_dimension_whose_name_is_no_nodes_leads_nowhere(tmp_path, name, group, consolidated):
+    path, name, values = store_in_bait(tmp_path, name, group, consolidated, dimension_names=[name, name and name + "x"])
+    before = outside(tmp_path)
+    use(path, "/" + os.path.join(group, "v"), values)
+    assert outside(tmp_path) == before
+    with open(path + "/keep.txt") as file:
+        assert file.read() == "not yours"
+    if consolidated:
+        check_consolidated(path)
+
+
+@pytest.mark.parametrize("name", BAD_NAMES)
+def test_an_old_list_of_dimensions_leads_nowhere(tmp_path, name):
+    path, name, values = store_in_bait(tmp_path, name, attributes={"_ARRAY_DIMENSIONS": ["y", name]})
+    before = outside(tmp_path)
+    use(path, "/v", values)
+    assert outside(tmp_path) == before
+
+
+@pytest.mark.parametrize("name", BAD_NAMES)
+def test_a_variable_that_an_attribute_names_is_one_of_the_store(tmp_path, name):
+    attributes = {key: name for key in ("grid_mapping", "coordinates", "ancillary_variables", "bounds", "cell_measures")}
+    path, name, values = store_in_bait(tmp_path, name, "g", dimension_names=["y", "x"], attributes=attributes)
+    before = outside(tmp_path)
+    use(path, "/g/v", values)
+    assert outside(tmp_path) == before
+
+
+def levels(name, kind):
+    if kind == "ome":
+        return {"ome": {"version": "0.5", "multiscales": [{"axes": [{"name": "y", "type": "space"}, {"name": "x", "type": "space"}],
+                                                           "datasets": [{"path": p} for p in ("v", name)]}]}}
+    if kind == "tiles":
+        return {"multiscales": {"tile_matrix_set": {"tileMatrices": [{"id": "v"}, {"id": name}]}}}
+    entries = [{"asset": "v", "spatial:shape": list(SHAPE)}, {"asset": name, "derived_from": "v"}]
+    return {"zarr_conventions": [convention(MULTISCALES)], "multiscales": {"layout": entries}}
+
+
+@pytest.mark.parametrize("name", NOT_INSIDE)
+@pytest.mark.parametrize("kind", ["multiscales", "ome", "tiles"])
+def test_a_level_of_a_pyramid_is_one_of_the_store(tmp_path, name, kind):
+    path, name, values = store_in_bait(tmp_path, name, dimension_names=["y", "x"])
+    small = array_meta((20, 25), shard=[16, 32], codecs=[sharding((8, 8))], dimension_names=["y", "x"])
+    for folder in ("above", "above/b", "above/bait", "above/b/bait"):
+        shutil.rmtree(str(tmp_path / folder / "c"), ignore_errors=True)
+        oracle.write(str(tmp_path / folder), small, np.full((20, 25), 66, "uint16"))
+        oracle.write(str(tmp_path / folder / "v"), small, np.full((20, 25), 66, "uint16"))
+    oracle.put(path, {"zarr.json": group_meta(levels(name, kind))})
+    before = outside(tmp_path)
+    dataset = open_array(path, "/v")
+    assert dataset.GetRasterBand(1).GetOverviewCount() == 0
+    use(path, "/v", values)
+    assert outside(tmp_path) == before
+
+
+@pytest.mark.parametrize("name", NOT_INSIDE)
+def test_a_consolidated_key_is_a_path_in_the_store(tmp_path, name):
+    path, name, values = store_in_bait(tmp_path, name, consolidated=True, dimension_names=["y", "x"])
+    root = document(path)
+    root["consolidated_metadata"]["metadata"].update({
+        name: plain_meta((SHAPE[0],), dimension_names=["y"]), name + "/v": array_meta(SHAPE, codecs=[sharding((2, 2))]),
+        "g/" + name: array_meta(SHAPE, codecs=[sharding((2, 2))])})
+    oracle.put(path, {"zarr.json": root})
+    before = outside(tmp_path)
+    assert_same(read_all(open_ours(path)), values[np.newaxis])  # the only raster
+    use(path, "/v", values)
+    assert outside(tmp_path) == before
+
+
+@pytest.mark.parametrize("name", ["...", "zarr.json", "C:", "a\\b", "a\nb", "a\x7fb", "%2e%2e", "..%2fbait", "__reserved"])
+def test_a_folder_whose_name_is_no_nodes_is_not_listed(tmp_path, name):
+    path, _, values = store_in_bait(tmp_path, name, dimension_names=["y", "x"])
+    os.rename(path + "/zarr.json", path + "/root")
+    oracle.write(os.path.join(path, "more", name), array_meta(SHAPE, codecs=[sharding((2, 2))]), counting(SHAPE))
+    os.rename(path + "/root", path + "/zarr.json")
+    assert_same(read_all(open_ours(path)), values[np.newaxis])  # the only raster
+
+
+def test_a_reserved_name_is_read_when_it_is_named(tmp_path):
+    """xarray calls an array without a name so."""
+    name = "__xarray_dataarray_variable__"
+    path, values = str(tmp_path / "a.zarr"), counting(SHAPE)
+    oracle.put(path, {"zarr.json": group_meta()})
+    oracle.write(os.path.join(path, name), array_meta(SHAPE, codecs=[sharding((2, 2))]), values)
+    assert_same(read_all(open_array(path, "/" + name)), values[np.newaxis])
+    oracle.consolidate(path)
+    assert_same(read_all(open_ours(path)), values[np.newaxis])
+
+
+@pytest.mark.parametrize("name", BAD_NAMES)
+def test_a_name_that_is_no_nodes_is_not_given(tmp_path, name):
+    for option in ("ARRAY_NAME=%s" % name, "DIM_NAMES=y,%s" % name):
+        if name == "" and option.startswith("ARRAY_NAME"):
+            continue  # the default
+        message = error_of(gdal.GetDriverByName("ShardedZarr").CreateCopy, str(tmp_path / "a.zarr"), source(counting(SHAPE)), options=[option])
+        assert option.split("=")[0] in message and "expected" in message
+        assert os.listdir(str(tmp_path)) == []
+
+
+# --------------------------------------------------------------------------------------- something else of the same name
+
+def other(kind, name, shape=(6, 7)):
+    """{key: object} of what is not a variable of the raster, and the array (path, values) whose pixels tell whether it is whole."""
+    values = counting(shape)
+    if kind == "group":
+        return {name: group_meta({"mine": 1}), name + "/deep/v": array_meta(shape)}, (name + "/deep/v", values)
+    if kind == "implicit group":
+        return {name + "/v": array_meta(shape)}, (name + "/v", values)
+    if kind == "picture":
+        return {name: array_meta(shape, attributes={"mine": 1})}, (name, values)
+    if kind == "of another dimension":
+        return {name: plain_meta(SHAPE[:1], "uint16", dimension_names=["station"], attributes={"mine": 1})}, (name, counting(SHAPE[:1]))
+    if kind == "of another length":
+        return {name: plain_meta((7,), "uint16", dimension_names=[name], attributes={"mine": 1})}, (name, counting((7,)))
+    assert kind == "unknown"
+    return {name: {**array_meta(SHAPE[:1]), "data_type": "of tomorrow", "dimension_names": [name]}}, None
+
+
+OTHERS = ["group", "implicit group", "picture", "of another dimension", "of another length", "unknown"]
+
+
+def put_other(path, kind, name):
+    """Puts it there; returns a function that says whether it is still there, bytes and pixels."""
+    nodes, pixels = other(kind, name)
+    for node, meta in nodes.items():
+        array = pixels[1] if pixels and pixels[0] == node else None
+        oracle.write(os.path.join(path, node), meta, array)
+    oracle.put(path, {name + "/keep.txt": b"not yours"})
+    first = name.split("/")[0]
+    before = snapshot(os.path.join(path, first))
+    return lambda: snapshot(os.path.join(path, first)) == before
+
+
+def raster_with(tmp_path, kind, name, listed, array="v", **members):
+    """A store with a raster, and beside it something of that name that no consolidated metadata list unless `listed`."""
+    path, values = str(tmp_path / "a.zarr"), counting(SHAPE)
+    oracle.put(path, {"zarr.json": group_meta()})
+    members.setdefault("dimension_names", ["y", "x"])
+    oracle.write(os.path.join(path, array), array_meta(SHAPE, shard=[16, 32], codecs=[sharding((8, 8))], **members), values)
+    if listed is False:
+        oracle.consolidate(path)
+    is_whole = put_other(path, kind, name)
+    if listed:
+        oracle.consolidate(path)
+    return path, values, is_whole
+
+
+@pytest.mark.parametrize("listed", [None, True, False])
+@pytest.mark.parametrize("kind", OTHERS)
+@pytest.mark.parametrize("name", ["x", "y", "spatial_ref"])
+def test_what_is_called_as_a_dimension_or_grid_mapping_stays(tmp_path, kind, name, listed):
+    path, values, is_whole = raster_with(tmp_path, kind, name, listed)
+    use(path, "/v", values)
+    assert is_whole()
+
+
+@pytest.mark.parametrize("kind", ["group", "picture"])
+def test_what_a_grid_mapping_names_is_changed_only_where_it_is_one(tmp_path, kind):
+    path, values, is_whole = raster_with(tmp_path, kind, "temperature", None, attributes={"grid_mapping": "temperature"})
+    use(path, "/v", values)
+    assert is_whole()
+
+
+def test_an_array_called_as_its_own_dimension_keeps_its_pixels(tmp_path):
+    path, values, _ = raster_with(tmp_path, "group", "other", None, array="x")
+    use(path, "/x", values)
+    meta, stored = oracle.read(path + "/x")
+    assert meta["shape"] == list(SHAPE)
+    assert_same(stored, values)
+
+
+@pytest.mark.parametrize("listed", [None, True, False])
+@pytest.mark.parametrize("kind, name", [("picture", "ovr_2x"), ("of another length", "ovr_2x"), ("group", "ovr_2x/v"), ("picture", "ovr_2x/v"),
+                                        ("implicit group", "ovr_2x/v"), ("unknown", "ovr_2x/v")])
+def test_overviews_are_not_made_over_something_else(tmp_path, kind, name, listed):
+    path, values, is_whole = raster_with(tmp_path, kind, name, listed)
+    message = error_of(update(path, "/v").BuildOverviews, "NEAREST", [2])
+    assert name in message and "found" in message
+    assert is_whole()
+    assert_same(read_all(open_array(path, "/v")), values[np.newaxis])
+
+
+@pytest.mark.parametrize("listed", [None, True, False])
+@pytest.mark.parametrize("kind", OTHERS)
+def test_a_copied_coordinate_leaves_what_is_there(tmp_path, kind, listed):
+    path = str(tmp_path / "a.zarr")
+    oracle.put(path, {"zarr.json": group_meta()})
+    values = counting((2,) + SHAPE)
+    oracle.write(path + "/v", array_meta(values.shape, shard=[2, 16, 32], codecs=[sharding((1, 8, 8))], dimension_names=["time", "y", "x"]), values)
+    write_coordinate(path, "time", [3, 4])
+    oracle.put(path, {"ovr_2x/zarr.json": group_meta()})
+    if listed is False:
+        oracle.consolidate(path)
+    is_whole = put_other(path + "/ovr_2x", kind, "time")
+    if listed:
+        oracle.consolidate(path)
+    dataset = update(path, "/v")
+    dataset.BuildOverviews("NEAREST", [2])
+    dataset = None
+    assert is_whole()
+    assert_same(read_all(open_array(path, "/ovr_2x/v")), values[:, ::2, ::2])
+
+
+def test_chunks_that_a_killed_writer_left_are_no_obstacle(tmp_path):
+    path, values, _ = raster_with(tmp_path, "group", "other", None)
+    left = {"x/c/0": b"chunk", "y/c/.0.1234": b"part of one", "ovr_2x/v/c/0/0": b"shard", "ovr_2x/v/c/1/0": b"shard"}
+    oracle.put(path, left)
+    dataset = update(path, "/v")
+    dataset.SetGeoTransform(UTM)
+    dataset.BuildOverviews("NEAREST", [2])
+    dataset = None
+    meta, x = oracle.read(path + "/x")
+    assert meta["dimension_names"] == ["x"] and x[0] == UTM[0] + UTM[1] / 2
+    assert_same(read_all(open_array(path, "/ovr_2x/v")), values[np.newaxis, ::2, ::2])
