@@ -1,5 +1,6 @@
 """shardedzarr-validate: clean stores pass, and every kind of damage is found and named."""
 import collections
+import json
 import os
 import re
 import shutil
@@ -14,7 +15,8 @@ import oracle
 from option_cases import cases, write
 from stores import LITTLE, CRC32C, GZIP, array_meta, codec, counting, group_meta, random_store, sharding, transpose
 from test_peers import PEERS, stores_of  # noqa: F401
-from writing import change_document, copy, source
+from support import fixture_path
+from writing import UTM, change_document, copy, document, source
 
 PROGRAM = os.path.join(os.environ["GDAL_DRIVER_PATH"], "..", "shardedzarr-validate")
 SUMMARY = re.compile(r".*: (\d+) errors, (\d+) warnings, (\d+) not checked; (\d+) groups, (\d+) arrays, (\d+) objects, (\d+) chunks")
@@ -93,7 +95,8 @@ def test_random_stores_of_the_oracle_are_clean(tmp_path):
     for seed in range(200):
         oracle.write(str(tmp_path / str(seed)), *random_store(seed))
     answer = validate(*(tmp_path / str(seed) for seed in range(200)))
-    assert (answer.status, answer.findings) == (0, [])
+    assert answer.status == 0 and {finding[2] for finding in answer.findings} == {
+        'codecs: expected "bytes", as the codec is called since 2023, found "endian"'}
 
 
 @pytest.mark.parametrize("peer", PEERS)
@@ -263,3 +266,133 @@ def test_interrupted_it_stops_and_says_so(tmp_path, server):
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 128 + signal.SIGINT and "stopped" in errors
+
+
+# --------------------------------------------------------------------------------------------------------------- documents
+
+FIXTURES = {  # {store of GDAL's autotest: (exit status, what is found)}; those with "no zarr.json" are metadata of the root alone
+    "sharing_too_small_data_file": (1, {"endian, for elements of more than one byte", "check_crc", "c/0: crc32c checksum"}),
+    "null_terminated_bytes.zarr": (2, {"null_terminated_bytes"}), "sharded_null_terminated_bytes.zarr": (2, {"null_terminated_bytes"}),
+    "test_deprecated_no_codecs.zr3": (1, {"codecs: expected an array of at least one codec", "belong to no node"}),
+    **{name: (1, {"found no zarr.json"}) for name in (
+        "root_level_multiscales", "simple_multiscales", "simple_multiscales_ref_array", "simple_multiscales_spatial", "spatial_geotransform.zarr",
+        "spatial_proj_at_array_level.zarr", "spatial_proj_at_parent_level.zarr", "spatial_proj_convention_at_root_level.zarr")}}
+
+
+def test_stores_of_gdal_are_clean_or_have_what_is_known_of_them():
+    root = fixture_path("gdal")
+    for name in sorted(os.listdir(root)):
+        status, expected = FIXTURES.get(name, (0, set()))
+        answer = validate(os.path.join(root, name))
+        found = ["%s: %s" % finding[1:] for finding in answer.findings]
+        assert answer.status == status, (name, found)
+        assert all(any(words in text for text in found) for words in expected), (name, found)
+        assert all(any(words in text for words in expected) for text in found), (name, found)
+
+
+DOCUMENTS = [  # (members that replace those of an array, severity, what is said)
+    ({"fill_value": None}, "error", "fill_value: expected a value of the data type, found null"),
+    ({"fill_value": 70000}, "error", "fill_value"),
+    ({"fill_value": "x"}, "error", "fill_value"),
+    ({"shape": [16]}, "error", "chunk_shape: expected 1 sizes"),
+    ({"shape": [16, -1]}, "error", "shape"),
+    ({"chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [8, 0]}}}, "error", "chunk_shape"),
+    ({"chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [8, 8], "x": 1}}}, "error", 'regular: expected members .*, found "x"'),
+    ({"chunk_grid": {"name": "rectilinear"}}, "unchecked", '"rectilinear" is not supported'),
+    ({"chunk_key_encoding": {"name": "default", "configuration": {"separator": "-"}}}, "error", "separator"),
+    ({"dimension_names": ["y"]}, "error", "dimension_names: expected an array of 2 names, found 1"),
+    ({"data_type": "uint15"}, "unchecked", "uint15"),
+    ({"codecs": []}, "error", "codecs: expected an array of at least one codec"),
+    ({"codecs": [LITTLE, LITTLE]}, "error", "takes an array, but stands behind a codec that gives bytes"),
+    ({"codecs": [codec("bytes")]}, "error", "endian, for elements of more than one byte"),
+    ({"codecs": [codec("endian", endian="little")]}, "warning", '"bytes", as the codec is called'),
+    ({"codecs": [codec("bytes", endian="middle")]}, "error", "endian: expected"),
+    ({"codecs": [{**LITTLE, "config": 1}]}, "error", 'found "config"'),
+    ({"new_member": 1}, "error", 'found "new_member"'),
+    ({"new_member": {"must_understand": True}}, "error", 'found "new_member"'),
+    ({"storage_transformers": [{"name": "x"}]}, "unchecked", "storage transformer"),
+    ({"zarr_format": 4}, "unchecked", "zarr_format: expected 3, found 4"),
+    ({"node_type": "grid"}, "error", "node_type"),
+    ({"attributes": 1}, "error", "attributes: expected an object"),
+]
+
+
+@pytest.mark.parametrize("members, severity, what", DOCUMENTS)
+def test_a_document_that_breaks_the_specification(tmp_path, members, severity, what):
+    oracle.put(str(tmp_path), {"zarr.json": {**array_meta((16, 16), shard=(8, 8), codecs=[LITTLE]), **members}})
+    assert_found(tmp_path, severity, "zarr.json", what)
+
+
+def test_members_that_need_not_be_understood_are_fine(tmp_path):
+    oracle.put(str(tmp_path), {"zarr.json": array_meta((4, 4), new_member={"must_understand": False}, attributes={"anything": {"new": [1]}})})
+    assert_clean(tmp_path)
+
+
+def test_a_document_that_is_no_json_or_says_things_twice(tmp_path):
+    text = json.dumps(array_meta((4, 4)))
+    (tmp_path / "zarr.json").write_text(text[:-1])
+    assert_found(tmp_path, "error", "zarr.json", "JSON")
+    (tmp_path / "zarr.json").write_text(text[:-1] + ', "shape": [4, 4]}')
+    assert_found(tmp_path, "error", "zarr.json", "shape: expected one member of this name in an object, found two")
+    (tmp_path / "zarr.json").write_text(text[:-1] + ', "attributes": {"valid_min": NaN}}')
+    assert_found(tmp_path, "warning", "zarr.json", "valid_min: expected a number of JSON, or a string, found NaN")
+
+
+# ----------------------------------------------------------------------------------------------------- consolidated metadata
+
+@pytest.fixture
+def grouped(tmp_path):
+    """A store of ours with consolidated metadata: an array `v`, coordinates, overviews."""
+    path = tmp_path / "grouped.zarr"
+    copy(path, source(counting((1, 60, 40)) + 1, UTM, "EPSG:32633"), CHUNK_SHAPE="16", ARRAY_NAME="v", OVERVIEWS="2,4", CHUNK_CHECKSUM="YES")
+    assert_clean(path)
+    return path
+
+
+def test_stale_consolidated_metadata(grouped):
+    meta = document(grouped, "v")
+    change_document(grouped, "v", attributes={**meta["attributes"], "units": "m"})
+    assert_found(grouped, "error", "zarr.json", 'consolidated metadata of "v": attributes.units: expected "m", found no such member')
+    change_document(grouped, "v", attributes=meta["attributes"])
+    root = document(grouped)
+    root["consolidated_metadata"]["metadata"]["v"]["shape"][1] = 41
+    change_document(grouped, **root)
+    assert_found(grouped, "error", "zarr.json", r'consolidated metadata of "v": shape\[1\]: expected 40, found 41')
+
+
+def test_consolidated_metadata_with_other_spellings_of_the_same_are_fine(grouped):
+    root = document(grouped)
+    listed = root["consolidated_metadata"]["metadata"]
+    listed["v"] = {**dict(reversed(listed["v"].items())), "storage_transformers": [], "fill_value": float(listed["v"]["fill_value"])}
+    change_document(grouped, **root)
+    assert_clean(grouped)
+
+
+def test_what_consolidated_metadata_list_and_what_they_leave_out(grouped):
+    shutil.copytree(grouped / "x", grouped / "z")
+    assert_found(grouped, "error", "zarr.json", 'consolidated metadata: "z" is not listed')
+    shutil.rmtree(grouped / "z")
+    root = document(grouped)
+    root["consolidated_metadata"]["metadata"]["gone"] = document(grouped, "x")
+    change_document(grouped, **root)
+    assert_found(grouped, "error", "zarr.json", 'consolidated metadata of "gone": expected a node that is there, found no zarr.json')
+    root["consolidated_metadata"]["metadata"].pop("gone")
+    for key in ("/x", "../x", "x/"):
+        root["consolidated_metadata"]["metadata"][key] = document(grouped, "x")
+        change_document(grouped, **root)
+        assert_found(grouped, "error", "zarr.json", re.escape(key))
+        root["consolidated_metadata"]["metadata"].pop(key)
+    root["consolidated_metadata"]["must_understand"] = True
+    change_document(grouped, **root)
+    assert_found(grouped, "error", "zarr.json", "must_understand: expected false")
+
+
+def test_a_store_that_cannot_be_listed_is_known_by_its_consolidated_metadata(grouped, server, tmp_path):
+    assert_clean(server.vsi("grouped.zarr"))
+    truncate(grouped / "ovr_2x" / "v" / "c" / "0" / "0", 30)
+    assert validate(server.vsi("grouped.zarr")).findings[0][:2] == ("error", "ovr_2x/v/c/0/0")
+    root = document(grouped)
+    root.pop("consolidated_metadata")
+    oracle.put(str(grouped), {"zarr.json": root})
+    answer = validate(server.vsi("grouped.zarr"))
+    assert answer.status == 2 and "cannot be listed" in answer.findings[0][2]

@@ -1,4 +1,5 @@
 /* shardedzarr-validate: the program. Exit status as zs_validate_exit_code(). */
+#define _GNU_SOURCE /* sigaction() */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

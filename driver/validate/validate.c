@@ -92,6 +92,16 @@ static enum zs_status check_chunks(struct zs_check *c, struct zs_error *err)
     return ZS_OK;
 }
 
+static enum zs_status check_metadata(struct zs_check *c, struct zs_error *err)
+{
+    for (size_t i = 0; i < c->node_count; i++) {
+        ZS_TRY(zs_check_advance(c, 0, 0, 0, err));
+        if (c->nodes[i]->type == ZS_NODE_GROUP)
+            ZS_TRY(zs_check_consolidated(c, c->nodes[i], err));
+    }
+    return ZS_OK;
+}
+
 static enum zs_status check_all(struct zs_check *c, struct zs_error *err)
 {
     const enum zs_status status = zs_hierarchy_open(c->store, false, &c->h, err);
@@ -99,6 +109,7 @@ static enum zs_status check_all(struct zs_check *c, struct zs_error *err)
         return zs_report_failure(c, "zarr.json", status, err);
     ZS_TRY(status);
     ZS_TRY(zs_walk_store(c, err));
+    ZS_TRY(check_metadata(c, err));
     return c->options->metadata_only ? ZS_OK : check_chunks(c, err);
 }
 

@@ -60,6 +60,13 @@ char *zs_document_key(const char *path);
 /* Fills nodes and arrays of `c`; reports documents that are none, and objects that belong to nothing. */
 enum zs_status zs_walk_store(struct zs_check *c, struct zs_error *err) ZS_MUST_CHECK;
 
+/* ---- Of one node or group each, once all are known. What is wrong is reported; ZS_NO_MEMORY, ZS_CANCELLED or ZS_OK ---- */
+
+/* Against the specification. `key` is the document's; *has_errors: something was reported that makes it invalid. */
+enum zs_status zs_check_document(struct zs_check *c, const struct zs_node *node, const char *key, bool *has_errors,
+                                 struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_check_consolidated(struct zs_check *c, const struct zs_node *group, struct zs_error *err) ZS_MUST_CHECK;
+
 /* ---- objects.c: the objects of one array, side by side; chunks.c: what is in one ---- */
 
 enum zs_status zs_check_objects(struct zs_check *c, const struct zs_checked_array *array, struct zs_error *err) ZS_MUST_CHECK;

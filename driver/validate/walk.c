@@ -30,13 +30,6 @@ static char *below(const char *path, const char *name)
     return path[0] != '\0' ? zs_format("%s/%.*s", path, n, name) : zs_format("%.*s", n, name);
 }
 
-/* Core specification, "Node names". */
-static bool is_node_name(const char *name)
-{
-    const size_t n = strlen(name);
-    return n > 0 && strspn(name, ".") != n && strncmp(name, "__", 2) != 0 && strcmp(name, "zarr.json") != 0;
-}
-
 /* What this driver writes before it is renamed (store/vsi.c). */
 static bool is_temporary(const char *name)
 {
@@ -170,13 +163,15 @@ static enum zs_status check_text(struct zs_check *c, const struct zs_node *node,
     return ZS_OK;
 }
 
-/* Compiles the array's codecs, and finds its objects. */
-static enum zs_status take_array(struct walk *w, const struct zs_node *node, const char *key, struct zs_error *err)
+/* Compiles the array's codecs, and finds its objects. has_errors: why it may not be readable was said. */
+static enum zs_status take_array(struct walk *w, const struct zs_node *node, const char *key, bool has_errors, struct zs_error *err)
 {
     struct zs_check *c = w->c;
     if (node->array == NULL) {
         *err = node->array_error;
-        return node->is_text ? check_text(c, node, key, err) : zs_report_failure(c, key, node->array_status, err);
+        if (node->is_text)
+            return check_text(c, node, key, err);
+        return has_errors && node->array_status == ZS_UNSUPPORTED ? ZS_OK : zs_report_failure(c, key, node->array_status, err);
     }
     if (c->array_count == c->array_capacity) {
         const size_t capacity = c->array_capacity == 0 ? 16 : 2 * c->array_capacity;
@@ -228,14 +223,17 @@ static enum zs_status take_node(struct walk *w, const char *path, const struct z
         *node = NULL;
         status = zs_report_failure(c, key, status, err);
     } else {
-        if (path[0] != '\0' && !is_node_name(zs_path_name(path)))
-            zs_report(c, ZS_SEVERITY_ERROR, path, "name of a node", "not only dots, nothing that begins with \"__\"", zs_path_name(path));
+        if (strncmp(zs_path_name(path), "__", 2) == 0)
+            zs_report(c, ZS_SEVERITY_WARNING, path, "name of a node", "one that does not begin with \"__\"", zs_path_name(path));
+        bool has_errors = false;
         status = add_node(c, *node, err);
+        if (status == ZS_OK)
+            status = zs_check_document(c, *node, key, &has_errors, err);
         if (status == ZS_OK && (*node)->type == ZS_NODE_GROUP)
             c->summary->groups++;
         if (status == ZS_OK && (*node)->type == ZS_NODE_ARRAY) {
             c->summary->arrays++;
-            status = take_array(w, *node, key, err);
+            status = take_array(w, *node, key, has_errors, err);
         }
     }
     free(key);

@@ -1,0 +1,213 @@
+/* Consolidated metadata against the nodes' own documents (zarr-specs #373): a cache, which is of use as long as it says the same. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "validate/validate_private.h"
+
+/* How much of a value is shown. */
+#define SHOWN 120
+
+struct consolidated {
+    struct zs_check *c;
+    const struct zs_node *group;
+    char *key;          /* of the document that has them */
+    const char **names; /* listed, sorted */
+    size_t count;
+};
+
+/* ---- Comparing ---- */
+
+static bool same_number(const zs_json *a, const zs_json *b)
+{
+    const char *x, *y;
+    if (!zs_json_number(a, &x) || !zs_json_number(b, &y))
+        return false;
+    int64_t i, j;
+    double p, q;
+    if (strcmp(x, y) == 0)
+        return true;
+    if (zs_json_int64(a, &i) && zs_json_int64(b, &j))
+        return i == j;
+    return zs_json_double(a, &p) && zs_json_double(b, &q) && p == q;
+}
+
+/* Members whose absence says the same as an empty one, and the caches of groups further down, which are of their own. */
+static bool may_be_absent(const zs_json *member)
+{
+    const char *name = zs_json_name(member);
+    if (strcmp(name, "consolidated_metadata") == 0)
+        return true;
+    return zs_json_first(member) == NULL && (strcmp(name, "attributes") == 0 || strcmp(name, "storage_transformers") == 0 ||
+                                             (strcmp(name, "dimension_names") == 0 && zs_json_typeof(member) == ZS_JSON_NULL));
+}
+
+/* Appends ".name" or "[i]" to the path of a difference. */
+static void append_step(char *path, size_t capacity, const zs_json *child, size_t i)
+{
+    const size_t n = strlen(path);
+    if (zs_json_name(child) != NULL)
+        snprintf(path + n, capacity - n, "%s%.80s", n > 0 ? "." : "", zs_json_name(child));
+    else
+        snprintf(path + n, capacity - n, "[%zu]", i);
+}
+
+/* Finds the first place in which two values differ: its path is appended, *a and *b are what is there (NULL: nothing). Members
+ * may come in any order. */
+static bool find_difference(const zs_json **a, const zs_json **b, bool is_document, char *path, size_t capacity)
+{
+    const zs_json *x = *a, *y = *b;
+    const enum zs_json_type type = zs_json_typeof(x);
+    const char *s, *t;
+    bool p, q;
+    if (type != zs_json_typeof(y))
+        return true;
+    if (type == ZS_JSON_NUMBER)
+        return !same_number(x, y);
+    if (zs_json_string(x, &s) && zs_json_string(y, &t))
+        return strcmp(s, t) != 0;
+    if (zs_json_bool(x, &p) && zs_json_bool(y, &q))
+        return p != q;
+    size_t i = 0;
+    const bool is_object = type == ZS_JSON_OBJECT;
+    const zs_json *other = zs_json_first(y);
+    for (const zs_json *c = zs_json_first(x); c != NULL; c = zs_json_next(c), i++, other = is_object ? other : zs_json_next(other)) {
+        *a = c;
+        *b = is_object ? zs_json_get(y, zs_json_name(c)) : other;
+        if (is_document && strcmp(zs_json_name(c), "consolidated_metadata") == 0)
+            continue;
+        if (*b == NULL && is_document && may_be_absent(c))
+            continue;
+        const size_t n = strlen(path);
+        append_step(path, capacity, c, i);
+        if (*b == NULL || find_difference(a, b, false, path, capacity))
+            return true;
+        path[n] = '\0';
+    }
+    for (const zs_json *c = is_object ? zs_json_first(y) : other; c != NULL; c = zs_json_next(c), i++)
+        if ((!is_object || zs_json_get(x, zs_json_name(c)) == NULL) && !(is_document && may_be_absent(c))) {
+            append_step(path, capacity, c, i);
+            *a = NULL;
+            *b = c;
+            return true;
+        }
+    return false;
+}
+
+/* The value as text, cut; for messages. */
+static void show(const zs_json *value, char text[SHOWN + 4])
+{
+    char *printed = value != NULL ? zs_json_print(value) : zs_strdup("no such member");
+    snprintf(text, SHOWN + 4, "%.*s%s", SHOWN, printed != NULL ? printed : "?", printed != NULL && strlen(printed) > SHOWN ? "..." : "");
+    free(printed);
+}
+
+/* ---- One entry ---- */
+
+static char *path_of(const struct consolidated *s, const char *name)
+{
+    return s->group->path[0] != '\0' ? zs_format("%s/%s", s->group->path, name) : zs_strdup(name);
+}
+
+static void compare(const struct consolidated *s, const char *name, const zs_json *listed, const zs_json *own)
+{
+    char what[512], expected[SHOWN + 4], found[SHOWN + 4];
+    snprintf(what, sizeof what, "consolidated metadata of \"%.100s\": ", name);
+    const size_t n = strlen(what);
+    char *path = what + n;
+    if (!find_difference(&own, &listed, true, path, sizeof what - n))
+        return;
+    show(own, expected);
+    show(listed, found);
+    if (path[0] == '\0')
+        what[n - 2] = '\0';
+    zs_report(s->c, ZS_SEVERITY_ERROR, s->key, what, expected, found);
+}
+
+static enum zs_status check_entry(const struct consolidated *s, const zs_json *listed, struct zs_error *err)
+{
+    const char *name = zs_json_name(listed);
+    char what[256];
+    snprintf(what, sizeof what, "consolidated metadata of \"%.100s\"", name);
+    char *path = path_of(s, name);
+    if (path == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    const struct zs_node *node = NULL;
+    const enum zs_status status = zs_hierarchy_node(s->c->h, path, &node, err);
+    const bool is_path = name[0] != '\0' && name[0] != '/' && name[strlen(name) - 1] != '/' && (status != ZS_INVALID || node != NULL);
+    free(path);
+    if (status == ZS_OK && is_path && !node->is_implicit)
+        compare(s, name, listed, node->document);
+    else if (status == ZS_NOT_FOUND || (status == ZS_OK && is_path))
+        zs_report(s->c, ZS_SEVERITY_ERROR, s->key, what, "a node that is there", "no zarr.json");
+    else if (status == ZS_OK)
+        zs_report(s->c, ZS_SEVERITY_ERROR, s->key, what, "a path of names separated by \"/\"", "another key");
+    else
+        return zs_report_failure(s->c, s->key, status, err); /* its own document is broken, or the key is no path */
+    return ZS_OK;
+}
+
+/* ---- All of a group ---- */
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Nodes below the group that its consolidated metadata do not list. */
+static void check_unlisted(const struct consolidated *s)
+{
+    const size_t n = strlen(s->group->path);
+    for (size_t i = 0; i < s->c->node_count; i++) {
+        const char *path = s->c->nodes[i]->path;
+        if (strncmp(path, s->group->path, n) != 0 || path[n] == '\0' || (n > 0 && path[n] != '/'))
+            continue;
+        const char *name = path + n + (n > 0);
+        if (bsearch(&name, s->names, s->count, sizeof *s->names, by_name) != NULL)
+            continue;
+        char what[256];
+        snprintf(what, sizeof what, "consolidated metadata: \"%.100s\" is not listed", name);
+        zs_report(s->c, ZS_SEVERITY_ERROR, s->key, what, "all nodes below the group", "one that is not listed");
+    }
+}
+
+static void check_form(const struct consolidated *s, const zs_json *consolidated)
+{
+    bool must_understand = true;
+    if (!zs_json_equals(zs_json_get(consolidated, "kind"), "inline"))
+        zs_report(s->c, ZS_SEVERITY_ERROR, s->key, "consolidated_metadata: kind", "\"inline\"", "something else");
+    if (!zs_json_bool(zs_json_get(consolidated, "must_understand"), &must_understand) || must_understand)
+        zs_report(s->c, ZS_SEVERITY_ERROR, s->key, "consolidated_metadata: must_understand", "false", "something else");
+    if (!zs_json_is_object(zs_json_get(consolidated, "metadata")))
+        zs_report(s->c, ZS_SEVERITY_ERROR, s->key, "consolidated_metadata: metadata", "an object", "something else");
+}
+
+static enum zs_status check_listed(struct consolidated *s, const zs_json *metadata, struct zs_error *err)
+{
+    s->names = zs_calloc(zs_json_size(metadata), sizeof *s->names);
+    if (s->names == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a list of names");
+    for (const zs_json *m = zs_json_first(metadata); m != NULL; m = zs_json_next(m)) {
+        s->names[s->count++] = zs_json_name(m);
+        ZS_TRY(check_entry(s, m, err));
+    }
+    qsort(s->names, s->count, sizeof *s->names, by_name);
+    if (s->c->is_listed && s->count > 0)
+        check_unlisted(s);
+    return ZS_OK;
+}
+
+enum zs_status zs_check_consolidated(struct zs_check *c, const struct zs_node *group, struct zs_error *err)
+{
+    const zs_json *consolidated = zs_json_get(group->document, "consolidated_metadata");
+    if (zs_json_typeof(consolidated) == ZS_JSON_NULL)
+        return ZS_OK;
+    struct consolidated s = {.c = c, .group = group, .key = zs_document_key(group->path)};
+    if (s.key == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    check_form(&s, consolidated);
+    const enum zs_status status = check_listed(&s, zs_json_get(consolidated, "metadata"), err);
+    free(s.names);
+    free(s.key);
+    return status;
+}
