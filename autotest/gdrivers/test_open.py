@@ -1,6 +1,7 @@
 """Opening: which names the driver takes, which it leaves to others without a word, and what it says is inside."""
 import json
 import os
+import zipfile
 
 import numpy as np
 import pytest
@@ -113,7 +114,17 @@ def test_zip_file_with_the_store_at_its_root_opens(tmp_path, zipped):
 def test_array_of_a_store_without_listing_or_consolidated_metadata_opens_by_its_path(tmp_path, server):
     write_group(tmp_path / "s", "a", "b")
     assert_pixels(open_array(server.vsi("s"), "/b"), as_raster(counting(SHAPE) + 1, "uint16"), windows=2)
-    assert error_of(open_array, server.vsi("s")), "nothing can be found there without a listing"
+    assert "name one" in error_of(open_array, server.vsi("s")), "nothing can be found there without a listing"
+
+
+def test_an_image_of_a_remote_store_is_found_by_what_its_group_says(tmp_path, server):
+    levels = [{"path": name, "coordinateTransformations": [{"type": "scale", "scale": [scale, scale]}]} for name, scale in (("0", 1), ("1", 2))]
+    image = {"ome": {"version": "0.5", "multiscales": [{"axes": [{"name": "y"}, {"name": "x"}], "datasets": levels}]}}
+    oracle.write(tmp_path / "s", group_meta(image))
+    oracle.write(tmp_path / "s/0", array_meta((8, 8)), counting((8, 8)))
+    oracle.write(tmp_path / "s/1", array_meta((4, 4)), counting((4, 4)))
+    assert held_band(open_array(server.vsi("s"))).GetOverviewCount() == 1
+    assert sorted(r.path for r in server.log) == ["s/0/zarr.json", "s/1/zarr.json", "s/zarr.json"]
 
 
 # ------------------------------------------------------------------------------------------------------- what it does not take
@@ -145,6 +156,75 @@ def test_identify_and_open_are_silent_on_what_is_not_ours(tmp_path):
     for what, name in not_ours(tmp_path / "others").items():
         assert gdal.IdentifyDriverEx(name, allowed_drivers=["ShardedZarr"]) is None, what
         assert declined(name) == (True, []), what
+
+
+def write_many(path, count, shape=(2, 2)):
+    """A group with many arrays without shards, and nothing consolidated."""
+    oracle.write(path, group_meta())
+    text = json.dumps(plain_meta(shape))
+    for number in range(count):
+        os.makedirs("%s/a%d" % (path, number))
+        with open("%s/a%d/zarr.json" % (path, number), "w") as file:
+            file.write(text)
+    return str(path)
+
+
+def reads_of(action):
+    """How many times this process reads from files meanwhile."""
+    def count():
+        with open("/proc/self/io") as file:
+            return int(dict(line.split(": ") for line in file)["syscr"])
+    before = count()
+    action()
+    return count() - before
+
+
+def test_a_group_of_others_is_not_walked_whole(tmp_path):
+    path = write_many(tmp_path / "many", 2000)
+    assert reads_of(lambda: declined(path)) < 1000
+    assert declined(path) == (True, [])
+    oracle.consolidate(path)
+    assert reads_of(lambda: declined(path)) < 100
+    assert declined(path) == (True, [])
+
+
+def test_sharded_arrays_among_others_are_found(tmp_path):
+    path = write_many(tmp_path / "many", 20)
+    oracle.write(tmp_path / "many/group", group_meta())
+    oracle.write(tmp_path / "many/group/implicit/data", array_meta(SHAPE), counting(SHAPE))
+    assert "/group/implicit/data" in subdatasets(open_ours(path))
+
+
+def zip_with_damage(folder, archive, damaged):
+    """Packs a folder, and damages what one file was compressed to: it can be listed, but not read. Everything else, root can read."""
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as opened:
+        for file in sorted(folder.rglob("zarr.json")):
+            opened.write(file, "s/%s" % file.relative_to(folder))
+        entry = opened.getinfo("s/" + damaged)
+    content = bytearray(archive.read_bytes())
+    begin = entry.header_offset + 30 + len(entry.filename)
+    content[begin:begin + entry.compress_size] = b"\xff" * entry.compress_size
+    archive.write_bytes(content)
+    return "/vsizip/%s/s" % archive
+
+
+def test_an_unreadable_document_among_others_is_no_error(tmp_path):
+    oracle.write(tmp_path / "s", group_meta())
+    oracle.write(tmp_path / "s/good", plain_meta(SHAPE))
+    oracle.write(tmp_path / "s/bad", plain_meta(SHAPE))
+    others = zip_with_damage(tmp_path / "s", tmp_path / "others.zip", "bad/zarr.json")
+    assert declined(others) == (True, [])
+    assert "bad/zarr.json" in error_of(open_array, others)
+    oracle.write(tmp_path / "s/sharded", array_meta(SHAPE))
+    assert "bad/zarr.json" in error_of(open_ours, zip_with_damage(tmp_path / "s", tmp_path / "ours.zip", "bad/zarr.json"))
+
+
+@pytest.mark.parametrize("options", [["NUM_THREADS=many"], ["CACHE_SIZE=-1"], ["MERGE_GAP=x"]])
+def test_options_are_not_looked_at_for_what_is_not_ours(tmp_path, options):
+    oracle.write(tmp_path / "plain", plain_meta(SHAPE))
+    _, messages = warnings_of(lambda: pytest.raises(RuntimeError, gdal.OpenEx, str(tmp_path / "plain"), gdal.OF_RASTER, ["ShardedZarr"],
+                                                    options))
+    assert not any(options[0].split("=")[0] in message for message in messages)
 
 
 def test_other_drivers_still_get_their_files(tmp_path):

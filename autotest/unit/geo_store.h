@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "geo/axes.h"
+#include "geo/overviews.h"
 
 struct geo_store {
     struct zs_store *store;
@@ -81,6 +81,29 @@ static inline const struct zs_node *open_node(struct geo_store *s, const char *p
         exit(1);
     }
     return node;
+}
+
+/* Whether the node is an overview among all nodes of its store. */
+static inline bool is_overview_of_another(struct zs_hierarchy *h, const struct zs_node *node)
+{
+    const struct zs_node **nodes;
+    size_t count;
+    bool is_marked = false;
+    if (!CHECK(zs_hierarchy_list(h, &nodes, &count, NULL) == ZS_OK))
+        return false;
+    bool *marks = calloc(count, sizeof *marks);
+    CHECK(zs_overviews_mark(h, nodes, count, marks, NULL) == ZS_OK);
+    for (size_t i = 0; i < count; i++)
+        is_marked = is_marked || (nodes[i] == node && marks[i]);
+    free(marks);
+    free(nodes);
+    return is_marked;
+}
+
+static inline bool is_overview(struct geo_store *s, const char *path)
+{
+    const struct zs_node *node = open_node(s, path);
+    return is_overview_of_another(s->h, node);
 }
 
 static inline void close_store(struct geo_store *s)

@@ -114,9 +114,9 @@ static void test_eopf(void)
         check_georef(&s, "measurements/reflectance/r120m/b01", 120, 699960, 4700040, "32632");
         check_georef(&s, "measurements/reflectance/r720m/b05", 109800.0 / 152, 699960, 4700040, "32632");
         check_georef(&s, "conditions/geometry/sun_angles", 0, 0, 0, NULL);
-        CHECK(!zs_is_overview(s.h, open_node(&s, "measurements/reflectance/r10m/b02")));
-        CHECK(!zs_is_overview(s.h, open_node(&s, "measurements/reflectance/r20m/b05")));
-        CHECK(zs_is_overview(s.h, open_node(&s, "measurements/reflectance/r20m/b02")));
+        CHECK(!is_overview(&s, "measurements/reflectance/r10m/b02"));
+        CHECK(!is_overview(&s, "measurements/reflectance/r20m/b05"));
+        CHECK(is_overview(&s, "measurements/reflectance/r20m/b02"));
     }
     close_store(&s);
 }

@@ -22,12 +22,6 @@ static const char *overviews(struct geo_store *s, const char *path)
     return joined;
 }
 
-static bool is_overview(struct geo_store *s, const char *path)
-{
-    const struct zs_node *node = open_node(s, path);
-    return zs_is_overview(s->h, node);
-}
-
 static void test_groups_as_assets_in_any_order(void)
 {
     struct geo_store s = {0};

@@ -453,7 +453,7 @@ static void test_overviews_are_made_and_removed(void)
             check_ok(zs_hierarchy_node(h, "ovr_4x/a", &node, &err), &err);
             CHECK(node->array->is_sharded && node->array->shape[0] == 2 && node->array->shape[1] == 5 && node->array->shape[2] == 8);
             CHECK(node->array->chunk_shape[1] == 8 && node->array->chunk_shape[2] == 8);
-            CHECK(zs_is_overview(h, node));
+            CHECK(is_overview_of_another(h, node));
             struct zs_georef g;
             check_ok(zs_georef_read(h, node, band_yx, &g, &err), &err);
             CHECK(g.has_transform && g.transform[0] == 0 && g.transform[1] == 37.5 && g.transform[3] == 100 && g.transform[5] == -40);
@@ -510,7 +510,7 @@ static void test_overviews_of_several_arrays(void)
         check_pixel(h, "g/ovr_2x/a", 12);
         const struct zs_node *level;
         check_ok(zs_hierarchy_node(h, "g/ovr_2x/a", &level, &err), &err);
-        CHECK(zs_is_overview(h, level));
+        CHECK(is_overview_of_another(h, level));
         if (i == 1)
             zs_hierarchy_free(h);
     }

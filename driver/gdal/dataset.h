@@ -37,7 +37,6 @@ struct ZSOpenOptions
     int threads = 0;
     uint64_t cache_bytes = 0;
     uint64_t merge_gap = 0;
-    bool use_consolidated = true;
     bool multiband = true;
     std::string dim_x, dim_y; /* "" when not given */
 

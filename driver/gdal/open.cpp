@@ -7,7 +7,7 @@
 extern "C"
 {
 #include "base/parallel.h"
-#include "geo/overviews.h"
+#include "geo/listing.h"
 }
 
 /* ---- Options ---- */
@@ -31,7 +31,6 @@ static bool parseBytes(CSLConstList options, const char *name, const char *units
 
 bool ZSOpenOptions::Parse(CSLConstList options)
 {
-    use_consolidated = CPLFetchBool(options, "USE_CONSOLIDATED_METADATA", true);
     multiband = CPLFetchBool(options, "MULTIBAND", true);
     dim_x = CSLFetchNameValueDef(options, "DIM_X", "");
     dim_y = CSLFetchNameValueDef(options, "DIM_Y", "");
@@ -142,53 +141,6 @@ static std::shared_ptr<ZSStore> openStore(const std::string &root, bool consolid
     return status == ZS_OK ? store : nullptr;
 }
 
-/* Below `top` ("" for all) and worth showing as a raster. */
-struct Candidates
-{
-    std::vector<const struct zs_node *> rasters;
-    std::vector<const struct zs_node *> unreadable;
-    bool sharded = false; /* some array is */
-};
-
-static bool isBelow(const char *path, const std::string &top)
-{
-    return top.empty() || (STARTS_WITH(path, top.c_str()) && (path[top.size()] == '/' || path[top.size()] == '\0'));
-}
-
-/* One-dimensional, and not the coordinate of a dimension: shown where there is nothing better. */
-static bool isProfile(const struct zs_node *node)
-{
-    const char *dimension = node->array->ndim == 1 ? zs_dimension_name(node, 0) : nullptr;
-    return node->array->ndim == 1 && (dimension == nullptr || !EQUAL(dimension, zs_path_name(node->path)));
-}
-
-static enum zs_status findCandidates(ZSStore &store, const std::string &top, Candidates &c, struct zs_error *err)
-{
-    std::vector<const struct zs_node *> profiles, texts;
-    const struct zs_node **nodes = nullptr;
-    size_t count = 0;
-    ZS_TRY(zs_hierarchy_list(store.hierarchy, &nodes, &count, err));
-    for (size_t i = 0; i < count; i++)
-    {
-        const struct zs_node *node = nodes[i];
-        if (node->type != ZS_NODE_ARRAY || !isBelow(node->path, top))
-            continue;
-        c.sharded = c.sharded || node->looks_sharded;
-        if (node->array == nullptr)
-            (node->is_text ? texts : c.unreadable).push_back(node);
-        else if (node->array->ndim >= 2 && !zs_is_auxiliary(nodes, count, node) && !zs_is_overview(store.hierarchy, node))
-            c.rasters.push_back(node);
-        else if (isProfile(node))
-            profiles.push_back(node);
-    }
-    if (c.rasters.empty())
-        c.rasters = profiles;
-    if (c.unreadable.empty())
-        c.unreadable = texts; // the reason only where there is no better one
-    free(nodes);
-    return ZS_OK;
-}
-
 static std::string shapeText(const struct zs_node *node)
 {
     std::string s = "[";
@@ -225,8 +177,8 @@ class ShardedZarrContainer final : public GDALDataset
     void Add(const std::string &name, const std::string &description)
     {
         const std::string key = "SUBDATASET_" + std::to_string(m_subdatasets.size() / 2 + 1);
-        m_subdatasets.SetNameValue((key + "_NAME").c_str(), name.c_str());
-        m_subdatasets.SetNameValue((key + "_DESC").c_str(), description.c_str());
+        m_subdatasets.AddString((key + "_NAME=" + name).c_str()); // SetNameValue() would look through all of them each time
+        m_subdatasets.AddString((key + "_DESC=" + description).c_str());
     }
     char **GetMetadataDomainList() override
     {
@@ -293,28 +245,67 @@ static std::unique_ptr<GDALDataset> openNode(const std::shared_ptr<ZSStore> &sto
 
 static std::unique_ptr<GDALDataset> openGroup(const std::shared_ptr<ZSStore> &store, const ZSConnection &connection,
                                               const struct zs_node *group, const ZSOpenOptions &options, GDALAccess access,
-                                              const char *name, bool &declined, struct zs_error *err)
+                                              const char *name, struct zs_error *err)
 {
-    Candidates c;
-    if (findCandidates(*store, connection.array, c, err) != ZS_OK)
+    const struct zs_node **rasters = nullptr;
+    size_t count = 0;
+    if (zs_rasters_find(store->hierarchy, group, &rasters, &count, err) != ZS_OK)
         return nullptr;
-    declined = connection.prefix != ZSConnection::Prefix::OWN && !c.sharded;
-    if (declined)
-        return nullptr;
-    if (c.rasters.size() == 1)
-        return openNode(store, connection, c.rasters[0], options, access, name, err);
-    if (c.rasters.empty())
-    {
-        if (!c.unreadable.empty())
-            zs_fail(err, ZS_UNSUPPORTED, "%s/%s", connection.store.c_str(), c.unreadable[0]->array_error.message);
-        else
-            zs_fail(err, ZS_NOT_FOUND, "%s: there is no array in it that can be a raster", connection.store.c_str());
-        return nullptr;
-    }
+    const std::unique_ptr<const struct zs_node *, decltype(&free)> freed(rasters, free);
+    if (count == 1)
+        return openNode(store, connection, rasters[0], options, access, name, err);
     auto container = std::make_unique<ShardedZarrContainer>(store, group);
-    for (const auto *node : c.rasters)
-        container->Add(connection.SubdatasetName(node->path), subdatasetDescription(node));
+    for (size_t i = 0; i < count; i++)
+        container->Add(connection.SubdatasetName(rasters[i]->path), subdatasetDescription(rasters[i]));
     return container;
+}
+
+/* Whether an array below a directory of a local store is sharded, as far as `looks` looks can tell. */
+static bool hasShards(const std::string &path, int &looks)
+{
+    static const char *const byName[] = {"NAME_AND_TYPE_ONLY=YES", nullptr};
+    const std::unique_ptr<VSIDIR, decltype(&VSICloseDir)> dir(VSIOpenDir(path.c_str(), 0, byName), VSICloseDir);
+    while (const VSIDIREntry *entry = dir != nullptr ? VSIGetNextDirEntry(dir.get()) : nullptr)
+    {
+        if (looks-- <= 0)
+            return false;
+        if (entry->bModeKnown && VSI_ISREG(entry->nMode))
+            continue;
+        const std::string child = path + "/" + entry->pszName;
+        const Look look = lookAt((child + "/zarr.json").c_str());
+        const bool mayBeGroup = look == Look::GROUP || look == Look::NOT_V3; // old writers left groups' own documents out
+        if (look == Look::SHARDED || (mayBeGroup && hasShards(child, looks)))
+            return true;
+    }
+    return false;
+}
+
+/* Whether a store that was not opened by our prefix is for us. Other drivers come next: what cannot be told at once, or
+ * cannot be read, is theirs. */
+static bool isSharded(const ZSStore &store, const ZSConnection &connection, const struct zs_node *node)
+{
+    if (node->type == ZS_NODE_ARRAY)
+        return node->looks_sharded;
+    if (zs_hierarchy_is_consolidated(store.hierarchy))
+        return zs_lists_sharded(store.hierarchy, node);
+    // A look takes 15 us, all of them 4 ms: who knows that there is more asks by the prefix.
+    int looks = 256;
+    return !zsIsRemote(connection.store) && hasShards(connection.store + (connection.array.empty() ? "" : "/" + connection.array), looks);
+}
+
+/* The store and the node that a name means. nullptr: not there, or not ours; `err` says why to those who asked for us. */
+static std::shared_ptr<ZSStore> findNode(const ZSConnection &connection, bool consolidated, const struct zs_node *&node,
+                                         struct zs_error *err)
+{
+    enum zs_status status;
+    auto store = openStore(connection.store, consolidated, status, err);
+    if (store == nullptr || zs_hierarchy_node(store->hierarchy, connection.array.c_str(), &node, err) != ZS_OK)
+        return nullptr;
+    if (connection.prefix == ZSConnection::Prefix::OWN)
+        return store;
+    CPLErrorStateBackuper backup;
+    CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
+    return isSharded(*store, connection, node) ? store : nullptr;
 }
 
 GDALDataset *zsOpen(GDALOpenInfo *info)
@@ -329,43 +320,22 @@ GDALDataset *zsOpen(GDALOpenInfo *info)
         CPLError(CE_Failure, CPLE_OpenFailed, "%s: %s", name, reason.c_str());
         return nullptr;
     }
-    const bool ours = connection.prefix == ZSConnection::Prefix::OWN;
+
+    struct zs_error err;
+    const struct zs_node *node = nullptr;
+    const bool consolidated = CPLFetchBool(info->papszOpenOptions, "USE_CONSOLIDATED_METADATA", true);
+    const auto store = findNode(connection, consolidated, node, &err);
+    if (store == nullptr)
+    {
+        if (connection.prefix == ZSConnection::Prefix::OWN)
+            zsReport(err);
+        return nullptr;
+    }
     ZSOpenOptions options;
     if (!options.Parse(info->papszOpenOptions))
         return nullptr;
-
-    struct zs_error err;
-    enum zs_status status;
-    auto store = openStore(connection.store, options.use_consolidated, status, &err);
-    if (store == nullptr)
-    {
-        // Somebody else's, or nothing at all: others shall be asked.
-        if (ours)
-            zsReport(err);
-        return nullptr;
-    }
-    const struct zs_node *node = nullptr;
-    if (zs_hierarchy_node(store->hierarchy, connection.array.c_str(), &node, &err) != ZS_OK)
-    {
-        if (ours)
-            zsReport(err);
-        return nullptr;
-    }
-
-    bool declined = false;
-    std::unique_ptr<GDALDataset> ds;
-    if (node->type == ZS_NODE_GROUP)
-    {
-        ds = openGroup(store, connection, node, options, info->eAccess, name, declined, &err);
-    }
-    else
-    {
-        declined = !ours && !node->looks_sharded;
-        if (!declined)
-            ds = openNode(store, connection, node, options, info->eAccess, name, &err);
-    }
-    if (declined)
-        return nullptr;
+    auto ds = node->type == ZS_NODE_GROUP ? openGroup(store, connection, node, options, info->eAccess, name, &err)
+                                          : openNode(store, connection, node, options, info->eAccess, name, &err);
     if (ds == nullptr)
     {
         zsReport(err);

@@ -156,39 +156,3 @@ enum zs_status zs_axes_find(struct zs_hierarchy *h, const struct zs_node *node, 
     *axes = a;
     return ZS_OK;
 }
-
-/* Whether the list of names in attribute `name` of `node` has `wanted`. */
-static bool lists(const struct zs_node *node, const char *name, const char *wanted)
-{
-    const char *list;
-    char word[256];
-    if (!zs_json_string(zs_json_get(node->attributes, name), &list))
-        return false;
-    while ((list = zs_next_word(list, word, sizeof word)) != NULL) {
-        const size_t n = strlen(word);
-        if (n > 0 && word[n - 1] == ':')
-            word[n - 1] = '\0';
-        if (strcmp(word, wanted) == 0)
-            return true;
-    }
-    return false;
-}
-
-bool zs_is_auxiliary(const struct zs_node *const *nodes, size_t count, const struct zs_node *node)
-{
-    if (node->type != ZS_NODE_ARRAY)
-        return false;
-    if (node->array != NULL && node->array->ndim < 2)
-        return true;
-    const char *name = zs_path_name(node->path);
-    const size_t group = (size_t)(name - node->path); /* length of the group's path with its slash */
-    for (size_t i = 0; i < count; i++) {
-        const struct zs_node *other = nodes[i];
-        if (other == node || other->type != ZS_NODE_ARRAY || strncmp(other->path, node->path, group) != 0 ||
-            strchr(other->path + group, '/') != NULL)
-            continue;
-        if (lists(other, "coordinates", name) || lists(other, "grid_mapping", name) || lists(other, "bounds", name))
-            return true;
-    }
-    return false;
-}

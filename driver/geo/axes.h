@@ -42,8 +42,4 @@ enum zs_status zs_labels_read(struct zs_hierarchy *h, const struct zs_node *node
                               struct zs_labels *labels, struct zs_error *err) ZS_MUST_CHECK;
 void zs_labels_clear(struct zs_labels *labels);
 
-/* Whether `node` is an array that serves others of its group rather than being a picture itself: it has fewer than two
- * dimensions, or another array of `nodes` lists it in `coordinates`, `grid_mapping` or `bounds`. */
-bool zs_is_auxiliary(const struct zs_node *const *nodes, size_t count, const struct zs_node *node);
-
 #endif

@@ -43,48 +43,48 @@ static const char *without_dot(const char *asset)
     return strcmp(asset, ".") == 0 ? "" : asset;
 }
 
-static void add_level(struct zs_layout *layout, const zs_json *entry, const char *asset_name)
+static void add_levels(struct zs_layout *layout, const zs_json *entries, const char *asset_name)
 {
-    const char *asset, *derived_from = NULL;
-    if (layout->count == ZS_MAX_LAYOUT_LEVELS || !zs_json_string(zs_json_get(entry, asset_name), &asset))
-        return;
-    zs_json_string(zs_json_get(entry, "derived_from"), &derived_from);
-    layout->level[layout->count++] =
-        (struct zs_layout_level){without_dot(asset), derived_from != NULL ? without_dot(derived_from) : NULL, entry};
+    const zs_json *entry = zs_json_first(entries);
+    for (; entry != NULL && layout->count < ZS_MAX_LAYOUT_LEVELS; entry = zs_json_next(entry)) {
+        const char *asset, *derived_from = NULL;
+        if (!zs_json_string(zs_json_get(entry, asset_name), &asset))
+            continue;
+        zs_json_string(zs_json_get(entry, "derived_from"), &derived_from);
+        layout->level[layout->count++] =
+            (struct zs_layout_level){without_dot(asset), derived_from != NULL ? without_dot(derived_from) : NULL, entry};
+    }
 }
 
-bool zs_layout_read(const zs_json *attributes, int index, struct zs_layout *layout)
+bool zs_layout_next(struct zs_layout *layout)
+{
+    const zs_json *image = layout->next, *datasets = zs_json_get(image, "datasets");
+    if (!zs_json_is_array(datasets))
+        return false;
+    *layout = (struct zs_layout){.is_ome = true, .next = zs_json_next(image)};
+    layout->transforms = zs_json_get(image, "coordinateTransformations");
+    add_levels(layout, datasets, "path");
+    return layout->count > 0;
+}
+
+bool zs_layout_first(const zs_json *attributes, struct zs_layout *layout)
 {
     memset(layout, 0, sizeof *layout);
     const zs_json *multiscales = zs_json_get(attributes, "multiscales");
+    /* OME-NGFF keeps a list of images under `ome`; before 0.5 the list was the member `multiscales` itself. */
+    const zs_json *images = zs_json_get(zs_json_get(attributes, "ome"), "multiscales");
+    if (images == NULL)
+        images = multiscales;
+    layout->next = zs_json_is_array(images) ? zs_json_first(images) : NULL;
     const zs_json *levels = zs_json_get(multiscales, "layout");
     const char *asset_name = "asset";
     if (levels == NULL) {
         levels = zs_json_get(zs_json_get(multiscales, "tile_matrix_set"), "tileMatrices");
         asset_name = "id";
     }
-    if (zs_json_is_array(levels)) {
-        if (index == 0) {
-            for (const zs_json *e = zs_json_first(levels); e != NULL; e = zs_json_next(e))
-                add_level(layout, e, asset_name);
-            return layout->count > 0;
-        }
-        index--;
-    }
-    /* OME-NGFF keeps a list of images under `ome`; before 0.5 the list was the member `multiscales` itself. */
-    const zs_json *images = zs_json_get(zs_json_get(attributes, "ome"), "multiscales");
-    if (images == NULL)
-        images = multiscales;
-    if (!zs_json_is_array(images) || index < 0)
-        return false;
-    const zs_json *image = zs_json_at(images, (size_t)index);
-    const zs_json *datasets = zs_json_get(image, "datasets");
-    if (!zs_json_is_array(datasets))
-        return false;
-    layout->is_ome = true;
-    layout->transforms = zs_json_get(image, "coordinateTransformations");
-    for (const zs_json *e = zs_json_first(datasets); e != NULL; e = zs_json_next(e))
-        add_level(layout, e, "path");
+    if (!zs_json_is_array(levels))
+        return zs_layout_next(layout);
+    add_levels(layout, levels, asset_name);
     return layout->count > 0;
 }
 
@@ -172,7 +172,7 @@ static void add_group_places(struct zs_scope *scope, const struct zs_node *node,
     const char *below = zs_path_below(group->path, node->path);
     struct zs_layout layout;
     int level = -1;
-    if (below != NULL && zs_layout_read(group->attributes, 0, &layout) && !layout.is_ome)
+    if (below != NULL && zs_layout_first(group->attributes, &layout) && !layout.is_ome)
         level = zs_layout_find(&layout, below);
     if (level >= 0)
         add_place(scope, (struct zs_place){ZS_PLACE_ENTRY, layout.level[level].entry, group, false, false});

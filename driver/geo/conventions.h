@@ -32,11 +32,13 @@ struct zs_layout {
     int count;
     bool is_ome; /* assets are arrays, entries have coordinateTransformations */
     const zs_json *transforms; /* OME: those of the whole image, applied after the level's; else NULL */
+    const zs_json *next;       /* the image that zs_layout_next() reads */
 };
 
-/* Reads pyramid number `index` of a group's attributes (0 for the multiscales convention; the next for each OME image).
- * Returns false when there is no such one. Strings are borrowed. */
-bool zs_layout_read(const zs_json *attributes, int index, struct zs_layout *layout);
+/* Reads the first pyramid of a group's attributes (that of the multiscales convention, then come the OME images), and the one after
+ * it, in its place. False when there is no such one. Strings are borrowed. */
+bool zs_layout_first(const zs_json *attributes, struct zs_layout *layout);
+bool zs_layout_next(struct zs_layout *layout);
 
 /* The level that is the array at `path`, or the group that holds it; -1 when none is. `path` is relative to the group. */
 int zs_layout_find(const struct zs_layout *layout, const char *path);

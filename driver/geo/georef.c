@@ -90,7 +90,7 @@ static bool base_size(const struct search *s, const struct zs_place *place, doub
     double shape[2];
     struct zs_layout layout;
     bool is_known = zs_json_doubles(zs_json_get(place->members, "spatial:shape"), shape, 2);
-    if (!is_known && zs_layout_read(place->members, 0, &layout)) {
+    if (!is_known && zs_layout_first(place->members, &layout)) {
         is_known = zs_json_doubles(zs_json_get(layout.level[0].entry, "spatial:shape"), shape, 2);
         const struct zs_node *base = is_known ? NULL : array_of_level(s, place->group, &layout, 0);
         if (base != NULL) {
@@ -458,7 +458,7 @@ static enum zs_status inherit_from_base(struct search *s, struct zs_error *err)
         const struct zs_node *group = s->scope.group[g];
         const char *below = zs_path_below(group->path, s->node->path);
         struct zs_layout layout;
-        if (below == NULL || !zs_layout_read(group->attributes, 0, &layout) || layout.is_ome)
+        if (below == NULL || !zs_layout_first(group->attributes, &layout) || layout.is_ome)
             continue;
         const int own = zs_layout_find(&layout, below);
         for (int i = 0; i < own && base == NULL; i++)

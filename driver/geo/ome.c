@@ -42,7 +42,8 @@ bool zs_ome_transform(const struct zs_node *node, const struct zs_scope *scope, 
     for (int g = 0; g < scope->groups; g++) {
         const char *below = zs_path_below(scope->group[g]->path, node->path);
         struct zs_layout layout;
-        for (int image = 0; below != NULL && zs_layout_read(scope->group[g]->attributes, image, &layout); image++) {
+        bool is_there = below != NULL && zs_layout_first(scope->group[g]->attributes, &layout);
+        for (; is_there; is_there = zs_layout_next(&layout)) {
             const int level = layout.is_ome ? zs_layout_find(&layout, below) : -1;
             if (level < 0)
                 continue;

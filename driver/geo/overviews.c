@@ -19,14 +19,11 @@ struct family {
     const struct zs_node *found[MAX_FOUND];
     /* The base is derived from this one: it is not an overview of the base, however small. */
     bool is_ancestor[MAX_FOUND];
-    /* This one is derived from the base: the base is not an overview of it, however large. */
-    bool is_descendant[MAX_FOUND];
     int count;
     bool has_layout;
-    bool only_larger; /* levels below the base are not asked for where asking costs */
 };
 
-static void add_found(struct family *f, const struct zs_node *node, bool is_ancestor, bool is_descendant)
+static void add_found(struct family *f, const struct zs_node *node, bool is_ancestor)
 {
     if (node == f->base || node->array == NULL || node->array->ndim != f->base->array->ndim ||
         strcmp(node->array->dtype.name, f->base->array->dtype.name) != 0 || f->count == MAX_FOUND)
@@ -35,8 +32,7 @@ static void add_found(struct family *f, const struct zs_node *node, bool is_ance
         if (f->found[i] == node)
             return;
     f->found[f->count] = node;
-    f->is_ancestor[f->count] = is_ancestor;
-    f->is_descendant[f->count++] = is_descendant;
+    f->is_ancestor[f->count++] = is_ancestor;
 }
 
 static const struct zs_node *node_at(struct zs_hierarchy *h, const char *group, const char *name)
@@ -104,7 +100,7 @@ static void add_layout(struct family *f, const struct zs_node *group, const stru
             }
         }
         if (level != NULL && level->array != NULL && shape_agrees(layout->level[i].entry, level->array))
-            add_found(f, level, zs_layout_is_derived(layout, own, i), zs_layout_is_derived(layout, i, own));
+            add_found(f, level, zs_layout_is_derived(layout, own, i));
     }
 }
 
@@ -114,8 +110,8 @@ static void add_overview_groups(struct family *f, const char *group, const char 
     char path[300];
     const struct zs_node *base = node_at(f->h, group, name);
     if (base != NULL)
-        add_found(f, base, false, false);
-    if (f->only_larger || strlen(name) > 200)
+        add_found(f, base, false);
+    if (strlen(name) > 200)
         return;
     if (zs_hierarchy_is_consolidated(f->h)) {
         const struct zs_node **nodes;
@@ -131,7 +127,7 @@ static void add_overview_groups(struct family *f, const char *group, const char 
             memcpy(path, below, (size_t)(slash - below));
             path[slash - below] = '\0';
             if (zs_is_overview_group(path, &factor))
-                add_found(f, nodes[i], false, false);
+                add_found(f, nodes[i], false);
         }
         free(nodes);
         return;
@@ -143,14 +139,13 @@ static void add_overview_groups(struct family *f, const char *group, const char 
         snprintf(path, sizeof path, "ovr_%dx/%s", probed_factors[i], name);
         const struct zs_node *level = node_at(f->h, group, path);
         if (level != NULL)
-            add_found(f, level, false, false);
+            add_found(f, level, false);
     }
 }
 
-static void find_family(struct zs_hierarchy *h, const struct zs_node *node, bool only_larger, struct family *f)
+static void find_family(struct zs_hierarchy *h, const struct zs_node *node, struct family *f)
 {
     memset(f, 0, sizeof *f);
-    f->only_larger = only_larger;
     f->h = h;
     f->base = node;
     if (node->array == NULL || node->array->ndim < 2 || node->path[0] == '\0')
@@ -159,7 +154,8 @@ static void find_family(struct zs_hierarchy *h, const struct zs_node *node, bool
     zs_scope_find(h, node, &scope);
     for (int g = 0; g < scope.groups; g++) {
         struct zs_layout layout;
-        for (int i = 0; zs_layout_read(scope.group[g]->attributes, i, &layout); i++)
+        bool is_there = zs_layout_first(scope.group[g]->attributes, &layout);
+        for (; is_there; is_there = zs_layout_next(&layout))
             add_layout(f, scope.group[g], &layout);
     }
     if (f->has_layout)
@@ -170,10 +166,6 @@ static void find_family(struct zs_hierarchy *h, const struct zs_node *node, bool
         char *above = zs_path_parent(group);
         free(group);
         group = above;
-    }
-    else if (only_larger) {
-        free(group);
-        return;
     }
     if (group != NULL)
         add_overview_groups(f, group, zs_path_name(node->path));
@@ -220,7 +212,7 @@ enum zs_status zs_overviews_find(struct zs_hierarchy *h, const struct zs_node *n
     size_t n = 0;
     *paths = NULL;
     *count = 0;
-    find_family(h, node, false, &f);
+    find_family(h, node, &f);
     for (int i = 0; i < f.count; i++)
         if (!f.is_ancestor[i] && axes.y >= 0 && is_smaller(f.found[i], node, axes))
             levels[n++] = f.found[i];
@@ -247,15 +239,133 @@ void zs_paths_free(char **paths, size_t count)
     free(paths);
 }
 
-bool zs_is_overview(struct zs_hierarchy *h, const struct zs_node *node)
+/* ---- All overviews of a store ---- */
+
+struct marking {
+    struct zs_hierarchy *h;
+    const struct zs_node *const *nodes;
+    size_t count;
+    bool *marks;
+    bool *has_layout; /* some pyramid lists the array */
+};
+
+static const struct zs_node *find_node(const struct marking *m, const char *group, const char *name)
 {
-    struct family f;
+    const size_t i = zs_nodes_find(m->nodes, m->count, group, name);
+    return i < m->count ? m->nodes[i] : NULL;
+}
+
+/* Whether `node` is a smaller version of `large`. */
+static bool is_version(const struct marking *m, const struct zs_node *node, const struct zs_node *large)
+{
     struct zs_axes axes;
-    find_family(h, node, true, &f);
-    if (f.count == 0 || zs_axes_find(h, node, NULL, NULL, &axes, NULL) != ZS_OK || axes.y < 0)
-        return false;
-    for (int i = 0; i < f.count; i++)
-        if (!f.is_descendant[i] && is_smaller(node, f.found[i], axes))
-            return true;
-    return false;
+    return large != node && large->array != NULL && large->array->ndim == node->array->ndim &&
+           strcmp(large->array->dtype.name, node->array->dtype.name) == 0 &&
+           zs_axes_find(m->h, node, NULL, NULL, &axes, NULL) == ZS_OK && axes.y >= 0 && is_smaller(node, large, axes);
+}
+
+/* As only_raster(), by the list. */
+static const struct zs_node *only_listed_raster(const struct marking *m, const char *group)
+{
+    const struct zs_node *only = NULL;
+    for (size_t i = zs_nodes_find(m->nodes, m->count, group, ""); i < m->count; i++) {
+        const struct zs_node *node = m->nodes[i];
+        const char *below = strcmp(node->path, group) == 0 ? "/" : zs_path_below(group, node->path);
+        if (below == NULL)
+            break; /* what is below a group follows it */
+        if (strchr(below, '/') != NULL || node->array == NULL || node->array->ndim < 2)
+            continue;
+        if (only != NULL)
+            return NULL;
+        only = node;
+    }
+    return only;
+}
+
+/* The array at another level of the pyramid that has `node`. */
+static const struct zs_node *counterpart(const struct marking *m, const struct zs_node *node, const struct zs_node *level, bool is_ome)
+{
+    if (level == NULL || level->type == ZS_NODE_ARRAY || is_ome)
+        return level;
+    const struct zs_node *same = find_node(m, level->path, zs_path_name(node->path));
+    if (same != NULL || !zs_hierarchy_is_consolidated(m->h))
+        return same;
+    char *group = zs_path_parent(node->path);
+    const bool is_alone = group != NULL && only_listed_raster(m, group) == node;
+    free(group);
+    return is_alone ? only_listed_raster(m, level->path) : NULL;
+}
+
+/* Marks node i if it is of level `own` of the pyramid and smaller than another level that is not made of it. */
+static void mark_level(struct marking *m, size_t i, const struct zs_node *group, const struct zs_layout *layout,
+                       const struct zs_node *const *levels, int own)
+{
+    const struct zs_node *node = m->nodes[i];
+    const char *below = zs_path_below(group->path, node->path);
+    int depth = 0;
+    for (const char *p = below; p != NULL && *p != '\0'; p++)
+        depth += *p == '/';
+    const bool is_in_scope = depth < ZS_MAX_GROUPS - 1 || group->path[0] == '\0'; /* see zs_scope_find() */
+    if (below == NULL || !is_in_scope || zs_layout_find(layout, below) != own || node->array == NULL || node->array->ndim < 2)
+        return;
+    m->has_layout[i] = true;
+    for (int k = 0; k < layout->count && !m->marks[i]; k++) {
+        const struct zs_node *large = k != own ? counterpart(m, node, levels[k], layout->is_ome) : NULL;
+        m->marks[i] = large != NULL && large->array != NULL && shape_agrees(layout->level[k].entry, large->array) &&
+                      is_version(m, node, large) && !zs_layout_is_derived(layout, k, own);
+    }
+}
+
+/* Marks the overviews in one pyramid of a group. */
+static void mark_layout(struct marking *m, const struct zs_node *group, const struct zs_layout *layout)
+{
+    size_t at[ZS_MAX_LAYOUT_LEVELS];
+    const struct zs_node *levels[ZS_MAX_LAYOUT_LEVELS];
+    for (int k = 0; k < layout->count; k++) {
+        at[k] = zs_nodes_find(m->nodes, m->count, group->path, layout->level[k].asset);
+        levels[k] = at[k] < m->count ? m->nodes[at[k]] : NULL;
+    }
+    for (int own = 0; own < layout->count; own++) {
+        if (levels[own] == NULL || zs_layout_find(layout, layout->level[own].asset) != own)
+            continue; /* not there, or listed twice */
+        if (levels[own]->type == ZS_NODE_ARRAY)
+            mark_level(m, at[own], group, layout, levels, own);
+        else if (!layout->is_ome)
+            for (size_t i = at[own] + 1; i < m->count && zs_path_below(levels[own]->path, m->nodes[i]->path) != NULL; i++)
+                mark_level(m, i, group, layout, levels, own);
+    }
+}
+
+/* Marks arrays in groups ovr_<N>x that no pyramid lists, where they are beside a larger one. */
+static void mark_overview_groups(struct marking *m)
+{
+    for (size_t i = 0; i < m->count; i++) {
+        const struct zs_node *node = m->nodes[i];
+        if (node->array == NULL || node->array->ndim < 2 || m->has_layout[i])
+            continue;
+        int factor;
+        char *group = zs_path_parent(node->path);
+        char *above = group != NULL && zs_is_overview_group(zs_path_name(group), &factor) ? zs_path_parent(group) : NULL;
+        const struct zs_node *base = above != NULL ? find_node(m, above, zs_path_name(node->path)) : NULL;
+        m->marks[i] = m->marks[i] || (base != NULL && is_version(m, node, base));
+        free(above);
+        free(group);
+    }
+}
+
+enum zs_status zs_overviews_mark(struct zs_hierarchy *h, const struct zs_node *const *nodes, size_t count, bool *marks,
+                                 struct zs_error *err)
+{
+    struct marking m = {h, nodes, count, marks, zs_calloc(count, sizeof(bool))};
+    if (m.has_layout == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu marks", count);
+    for (size_t i = 0; i < count; i++) {
+        struct zs_layout layout;
+        bool is_there = nodes[i]->type == ZS_NODE_GROUP && zs_layout_first(nodes[i]->attributes, &layout);
+        for (; is_there; is_there = zs_layout_next(&layout))
+            mark_layout(&m, nodes[i], &layout);
+    }
+    mark_overview_groups(&m);
+    free(m.has_layout);
+    return ZS_OK;
 }

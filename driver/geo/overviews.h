@@ -16,8 +16,10 @@ enum zs_status zs_overviews_find(struct zs_hierarchy *h, const struct zs_node *n
                                  size_t *count, struct zs_error *err) ZS_MUST_CHECK;
 void zs_paths_free(char **paths, size_t count);
 
-/* Whether the array at `node` is itself an overview of another array of the store (and so not listed as a subdataset). */
-bool zs_is_overview(struct zs_hierarchy *h, const struct zs_node *node);
+/* Of nodes[count], all that are known of a store, in order: sets marks[i] of each that is an overview of another one. The work is in
+ * proportion to the documents, however many arrays or pyramids a group has. */
+enum zs_status zs_overviews_mark(struct zs_hierarchy *h, const struct zs_node *const *nodes, size_t count, bool *marks,
+                                 struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- Making (overviews_make.c). As in geo/update.h: nobody else may use the hierarchy meanwhile. ---- */
 

@@ -180,6 +180,11 @@ static enum zs_status walk_child(struct walk *w, const char *path, int depth, st
     return append(w, node, err);
 }
 
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
 static enum zs_status walk_below(struct walk *w, const char *path, int depth, struct zs_error *err)
 {
     if (depth >= ZS_HIERARCHY_MAX_DEPTH)
@@ -190,6 +195,12 @@ static enum zs_status walk_below(struct walk *w, const char *path, int depth, st
         return ZS_OK; /* gone meanwhile, or no directory after all */
     if (status != ZS_OK)
         return status;
+    size_t count = 0;
+    while (names[count] != NULL)
+        count++;
+    /* In order, each node goes to the table's end. */
+    if (count > 1)
+        qsort(names, count, sizeof *names, compare_names);
     for (char **name = names; *name != NULL && status == ZS_OK; name++) {
         const size_t n = strlen(*name);
         if (n < 2 || (*name)[n - 1] != '/')
@@ -241,6 +252,37 @@ static enum zs_status copy_nodes(const struct zs_node *const *nodes, size_t n, c
     *out = copy;
     *count = n;
     return ZS_OK;
+}
+
+enum zs_status zs_hierarchy_list_known(struct zs_hierarchy *h, const struct zs_node ***nodes, size_t *count,
+                                       struct zs_error *err)
+{
+    struct walk w = {.h = h};
+    const enum zs_status status = append_known(&w, err);
+    if (status != ZS_OK) {
+        free(w.nodes);
+        return status;
+    }
+    *nodes = w.nodes; /* the table is in order */
+    *count = w.count;
+    return ZS_OK;
+}
+
+size_t zs_nodes_find(const struct zs_node *const *nodes, size_t count, const char *base, const char *name)
+{
+    char *path = zs_format("%s/%s", base, name), *clean = NULL;
+    size_t low = 0, high = path != NULL && zs_path_clean(path, &clean, NULL) == ZS_OK ? count : 0;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (zs_path_compare(nodes[middle]->path, clean) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const bool is_there = clean != NULL && low < count && strcmp(nodes[low]->path, clean) == 0;
+    free(clean);
+    free(path);
+    return is_there ? low : count;
 }
 
 enum zs_status zs_hierarchy_list(struct zs_hierarchy *h, const struct zs_node ***nodes, size_t *count,

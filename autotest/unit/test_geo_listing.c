@@ -1,0 +1,202 @@
+/* Which arrays of a store are shown, and what finding them costs. */
+#include <time.h>
+
+#include "geo/listing.h"
+#include "geo_store.h"
+
+/* Paths of the rasters below a group, joined by blanks; the message where there are none. */
+static const char *rasters(struct geo_store *s, const char *group)
+{
+    static char joined[1024];
+    struct zs_error err = {""};
+    const struct zs_node **nodes;
+    size_t count;
+    joined[0] = '\0';
+    if (zs_rasters_find(s->h, open_node(s, group), &nodes, &count, &err) != ZS_OK) {
+        (void)snprintf(joined, sizeof joined, "%s", err.message);
+        return joined;
+    }
+    for (size_t i = 0; i < count; i++) {
+        strcat(joined, i > 0 ? " " : "");
+        strcat(joined, nodes[i]->path);
+    }
+    free(nodes);
+    return joined;
+}
+
+static void put_raster(struct geo_store *s, const char *path, const char *attributes)
+{
+    put_array(s, path, "[4,6]", "['y','x']", "uint8", "0", attributes);
+}
+
+static void test_what_serves_others_is_not_shown(void)
+{
+    struct geo_store s = {0};
+    put_group(&s, "", "{}");
+    put_raster(&s, "a", "{'coordinates':'lat lon','grid_mapping':'crs: x y','bounds':'a'}");
+    put_raster(&s, "lat", "{}");
+    put_raster(&s, "lon", "{'bounds':'lon_bounds'}");
+    put_raster(&s, "lon_bounds", "{}");
+    put_raster(&s, "crs", "{}");
+    put_array(&s, "y", "[4]", "['y']", "uint8", "0", "{}");
+    put_array(&s, "track", "[9]", "['t']", "uint8", "0", "{}");
+    put_group(&s, "g", "{}");
+    put_raster(&s, "g/lat", "{}"); /* named in another group */
+    open_node(&s, "");
+    CHECK_EQ_STR(rasters(&s, ""), "a g/lat");
+    CHECK_EQ_STR(rasters(&s, "g"), "g/lat");
+    close_store(&s);
+}
+
+static void test_profiles_are_shown_where_there_is_nothing_better(void)
+{
+    struct geo_store s = {0};
+    put_group(&s, "", "{}");
+    put_array(&s, "Time", "[9]", "['time']", "uint8", "0", "{}");
+    open_node(&s, "");
+    CHECK_CONTAINS(rasters(&s, ""), "no array in it that can be a raster");
+    zs_hierarchy_free(s.h);
+    s.h = NULL;
+    put_array(&s, "track", "[9]", "['time']", "uint8", "0", "{}");
+    open_node(&s, "");
+    CHECK_EQ_STR(rasters(&s, ""), "track");
+    zs_hierarchy_free(s.h);
+    s.h = NULL;
+    put_array(&s, "bad", "[4,6]", "['y','x']", "uint9", "0", "{}");
+    CHECK(zs_store_remove(s.store, "track/zarr.json", NULL) == ZS_OK);
+    open_node(&s, "");
+    CHECK_CONTAINS(rasters(&s, ""), "uint9");
+    close_store(&s);
+}
+
+/* A remote store is not listed: a node is a request. */
+static void test_a_remote_store_is_not_searched(void)
+{
+    struct geo_store s = {0};
+    put_group(&s, "", "{}");
+    put_raster(&s, "a", "{}");
+    put_group(&s, "image", "{'ome':{'multiscales':[{'datasets':[{'path':'0'},{'path':'1'}]}]}}");
+    put_raster(&s, "image/0", "{}");
+    put_array(&s, "image/1", "[2,3]", "['y','x']", "uint8", "0", "{}");
+    s.store->is_remote = true;
+    open_node(&s, "");
+    CHECK_CONTAINS(rasters(&s, ""), "name one");
+    CHECK_EQ_STR(rasters(&s, "image"), "image/0");
+    close_store(&s);
+}
+
+/* ---- Cost ---- */
+
+#define ARRAY_OF(shape, attributes)                                                                                             \
+    "{'zarr_format':3,'node_type':'array','shape':[" shape "],'dimension_names':['y','x'],'data_type':'uint8','fill_value':0,"  \
+    "'chunk_grid':{'name':'regular','configuration':{'chunk_shape':[" shape "]}},'chunk_key_encoding':'default',"               \
+    "'codecs':['bytes'],'attributes':{" attributes "}}"
+#define GROUP_OF(attributes) "{'zarr_format':3,'node_type':'group','attributes':{" attributes "}}"
+
+/* Members of the metadata, and attributes of the root, of a store with about n arrays. */
+typedef void (*fill_function)(FILE *metadata, FILE *root, int n);
+
+static void fill_flat(FILE *metadata, FILE *root, int n)
+{
+    (void)root;
+    for (int i = 0; i < n; i++)
+        fprintf(metadata, ",'a%d':" ARRAY_OF("4,6", "'long_name':'x'"), i);
+}
+
+/* Half of the arrays are coordinates of the others: a document's length goes with their number, too. */
+static void fill_coordinates(FILE *metadata, FILE *root, int n)
+{
+    (void)root;
+    for (int i = 0; i < n; i += 2) {
+        fprintf(metadata, ",'c%d':" ARRAY_OF("4,6", ""), i);
+        fprintf(metadata, ",'a%d':" ARRAY_OF("4,6", "'coordinates':'c%d c%d gone'"), i, i, n - 2 - i);
+    }
+}
+
+static void fill_images(FILE *metadata, FILE *root, int n)
+{
+    (void)root;
+    for (int i = 0; i < n; i += 2) {
+        fprintf(metadata, ",'i%d':" GROUP_OF("'ome':{'multiscales':[{'datasets':[{'path':'0'},{'path':'1'}]}]}"), i);
+        fprintf(metadata, ",'i%d/0':" ARRAY_OF("4,6", "") ",'i%d/1':" ARRAY_OF("2,3", ""), i, i);
+    }
+}
+
+static void fill_images_of_one_group(FILE *metadata, FILE *root, int n)
+{
+    fprintf(root, "'ome':{'multiscales':[");
+    for (int i = 0; i < n; i += 2) {
+        fprintf(root, "%s{'datasets':[{'path':'i%d/0'},{'path':'i%d/1'}]}", i > 0 ? "," : "", i, i);
+        fprintf(metadata, ",'i%d/0':" ARRAY_OF("4,6", "") ",'i%d/1':" ARRAY_OF("2,3", ""), i, i);
+    }
+    fprintf(root, "]}");
+}
+
+static void fill_levels_by_gdal(FILE *metadata, FILE *root, int n)
+{
+    (void)root;
+    for (int i = 0; i < n; i += 2)
+        fprintf(metadata, ",'a%d':" ARRAY_OF("4,6", "") ",'ovr_2x/a%d':" ARRAY_OF("2,3", ""), i, i);
+}
+
+/* Seconds of processor time that opening and listing takes; *count is the number of rasters. */
+static double cost_of(fill_function fill, int n, size_t *count)
+{
+    char *members, *attributes;
+    size_t members_size, attributes_size;
+    FILE *metadata = open_memstream(&members, &members_size), *root = open_memstream(&attributes, &attributes_size);
+    fill(metadata, root, n);
+    (void)fclose(metadata);
+    (void)fclose(root);
+    char *text = zs_format("{'zarr_format':3,'node_type':'group','attributes':{%s},'consolidated_metadata':"
+                           "{'kind':'inline','must_understand':false,'metadata':{%s}}}",
+                           attributes, members + 1);
+    for (char *p = text; *p != '\0'; p++)
+        if (*p == '\'')
+            *p = '"';
+    struct geo_store s = {0};
+    put_document(&s, "", text);
+    const struct zs_node **nodes;
+    const clock_t begin = clock();
+    CHECK(zs_rasters_find(s.h, open_node(&s, ""), &nodes, count, NULL) == ZS_OK);
+    const double seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;
+    free(nodes);
+    free(members);
+    free(attributes);
+    close_store(&s);
+    return seconds;
+}
+
+/* Four times the arrays take about four times as long: not sixteen. */
+static void check_linear(fill_function fill, int shown_of_two)
+{
+    double best[2] = {1e9, 1e9};
+    for (int k = 0; k < 6; k++) {
+        size_t count;
+        const int n = k % 2 == 0 ? 2000 : 8000;
+        const double seconds = cost_of(fill, n, &count);
+        CHECK(count == (size_t)(n / 2 * shown_of_two));
+        if (seconds < best[k % 2])
+            best[k % 2] = seconds;
+    }
+    if (!CHECK(best[1] < 9 * best[0]))
+        fprintf(stderr, "2,000 arrays: %.0f ms, 8,000: %.0f ms\n", 1e3 * best[0], 1e3 * best[1]);
+}
+
+static void test_listing_costs_in_proportion_to_the_arrays(void)
+{
+    check_linear(fill_flat, 2);
+    check_linear(fill_coordinates, 1);
+    check_linear(fill_images, 1);
+    check_linear(fill_images_of_one_group, 1);
+    check_linear(fill_levels_by_gdal, 1);
+}
+
+int main(void)
+{
+    RUN(test_what_serves_others_is_not_shown);
+    RUN(test_profiles_are_shown_where_there_is_nothing_better);
+    RUN(test_a_remote_store_is_not_searched);
+    RUN(test_listing_costs_in_proportion_to_the_arrays);
+    return check_result();
+}

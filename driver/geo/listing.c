@@ -1,0 +1,149 @@
+#include "geo/listing.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "geo/conventions.h"
+#include "geo/overviews.h"
+
+bool zs_lists_sharded(struct zs_hierarchy *h, const struct zs_node *group)
+{
+    const struct zs_node **nodes;
+    size_t count;
+    bool found = false;
+    if (!zs_hierarchy_is_consolidated(h) || zs_hierarchy_list_known(h, &nodes, &count, NULL) != ZS_OK)
+        return false;
+    for (size_t i = 0; i < count && !found; i++)
+        found = nodes[i]->looks_sharded && zs_path_below(group->path, nodes[i]->path) != NULL;
+    free(nodes);
+    return found;
+}
+
+/* ---- What there is ---- */
+
+/* Asks for the arrays that a group's own attributes name. */
+static void ask_for_bases(struct zs_hierarchy *h, const struct zs_node *group)
+{
+    struct zs_layout layout;
+    const struct zs_node *ignored;
+    bool is_there = zs_layout_first(group->attributes, &layout);
+    for (int i = 0; is_there && i < ZS_MAX_LAYOUT_LEVELS; i++, is_there = zs_layout_next(&layout))
+        (void)!zs_hierarchy_node_at(h, group->path, layout.level[0].asset, &ignored, NULL);
+}
+
+static enum zs_status list_nodes(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_node ***nodes, size_t *count,
+                                 struct zs_error *err)
+{
+    if (!zs_hierarchy_store(h)->is_remote || zs_hierarchy_is_consolidated(h))
+        return zs_hierarchy_list(h, nodes, count, err);
+    ask_for_bases(h, group);
+    return zs_hierarchy_list_known(h, nodes, count, err);
+}
+
+/* ---- Arrays that serve others ---- */
+
+/* Marks what the list of names in an attribute of nodes[i] names beside it. */
+static enum zs_status mark_named(const struct zs_node *const *nodes, size_t count, size_t i, const char *attribute, bool *marks,
+                                 struct zs_error *err)
+{
+    const char *list;
+    char word[256];
+    if (!zs_json_string(zs_json_get(nodes[i]->attributes, attribute), &list))
+        return ZS_OK;
+    char *group = zs_path_parent(nodes[i]->path);
+    if (group == NULL)
+        return nodes[i]->path[0] == '\0' ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    while ((list = zs_next_word(list, word, sizeof word)) != NULL) {
+        const size_t n = strlen(word);
+        if (word[n - 1] == ':')
+            word[n - 1] = '\0';
+        const size_t found = strchr(word, '/') == NULL && word[0] != '\0' ? zs_nodes_find(nodes, count, group, word) : count;
+        if (found < count && found != i)
+            marks[found] = true;
+    }
+    free(group);
+    return ZS_OK;
+}
+
+static enum zs_status mark_auxiliary(const struct zs_node *const *nodes, size_t count, bool *marks, struct zs_error *err)
+{
+    static const char *const attributes[] = {"coordinates", "grid_mapping", "bounds"};
+    for (size_t i = 0; i < count; i++)
+        for (int k = 0; k < 3 && nodes[i]->type == ZS_NODE_ARRAY; k++)
+            ZS_TRY(mark_named(nodes, count, i, attributes[k], marks, err));
+    return ZS_OK;
+}
+
+/* ---- The choice ---- */
+
+enum kind { KIND_OTHER, KIND_RASTER, KIND_PROFILE, KIND_UNREADABLE, KIND_TEXT, KINDS };
+
+static enum kind kind_of(const struct zs_node *node, const struct zs_node *group, bool is_marked)
+{
+    if (node->type != ZS_NODE_ARRAY || zs_path_below(group->path, node->path) == NULL)
+        return KIND_OTHER;
+    if (node->array == NULL)
+        return node->is_text ? KIND_TEXT : KIND_UNREADABLE;
+    if (node->array->ndim >= 2)
+        return is_marked ? KIND_OTHER : KIND_RASTER;
+    /* The coordinate of a dimension is named as it. */
+    const char *dimension = zs_dimension_name(node, 0);
+    const bool is_coordinate = dimension != NULL && zs_equals_ignoring_case(dimension, zs_path_name(node->path));
+    return node->array->ndim == 1 && !is_coordinate ? KIND_PROFILE : KIND_OTHER;
+}
+
+/* Puts those of nodes[count] that are shown at its begin, and returns their number; *unreadable is the first that would have been
+ * among them, NULL where there is none. What is marked is not shown. */
+static size_t choose(const struct zs_node **nodes, size_t count, const struct zs_node *group, const bool *marks,
+                     const struct zs_node **unreadable)
+{
+    const struct zs_node *first[KINDS] = {NULL};
+    for (size_t i = count; i-- > 0;)
+        first[kind_of(nodes[i], group, marks[i])] = nodes[i];
+    *unreadable = first[KIND_UNREADABLE] != NULL ? first[KIND_UNREADABLE] : first[KIND_TEXT];
+    const enum kind shown = first[KIND_RASTER] != NULL ? KIND_RASTER : KIND_PROFILE;
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (kind_of(nodes[i], group, marks[i]) == shown)
+            nodes[kept++] = nodes[i];
+    return kept;
+}
+
+static enum zs_status explain(const struct zs_hierarchy *h, const struct zs_node *unreadable, struct zs_error *err)
+{
+    const struct zs_store *store = zs_hierarchy_store(h);
+    if (unreadable != NULL)
+        return zs_fail(err, ZS_UNSUPPORTED, "%s/%s", store->root, unreadable->array_error.message);
+    if (store->is_remote && !zs_hierarchy_is_consolidated(h))
+        return zs_fail(err, ZS_NOT_FOUND,
+                       "%s: a remote store without consolidated metadata is not searched for arrays; name one: "
+                       "SHARDEDZARR:\"...\":/array",
+                       store->root);
+    return zs_fail(err, ZS_NOT_FOUND, "%s: there is no array in it that can be a raster", store->root);
+}
+
+enum zs_status zs_rasters_find(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_node ***rasters, size_t *count,
+                               struct zs_error *err)
+{
+    const struct zs_node **nodes = NULL, *unreadable = NULL;
+    size_t n = 0;
+    ZS_TRY(list_nodes(h, group, &nodes, &n, err));
+    bool *marks = zs_calloc(n, sizeof *marks);
+    enum zs_status status = marks != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu marks", n);
+    if (status == ZS_OK)
+        status = mark_auxiliary(nodes, n, marks, err);
+    if (status == ZS_OK)
+        status = zs_overviews_mark(h, nodes, n, marks, err);
+    const size_t kept = status == ZS_OK ? choose(nodes, n, group, marks, &unreadable) : 0;
+    if (status == ZS_OK && kept == 0)
+        status = explain(h, unreadable, err);
+    free(marks);
+    if (status != ZS_OK) {
+        free(nodes);
+        return status;
+    }
+    *rasters = nodes;
+    *count = kept;
+    return ZS_OK;
+}
