@@ -76,7 +76,7 @@ struct zs_array;
 
 struct zs_array_options {
     int threads;          /* that decode; 0: one per processor */
-    uint64_t cache_bytes; /* budget of the decoded-chunk cache; 0: 64 MiB */
+    uint64_t cache_bytes; /* most of the decoded-chunk cache; 0: what the process's budget leaves (64 MiB, shared by all arrays) */
     uint64_t merge_gap;   /* two ranges of a shard with fewer bytes between them are one request; 0: 128 KiB in remote stores, else 4 KiB */
 };
 

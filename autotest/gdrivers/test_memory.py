@@ -1,8 +1,9 @@
 """Memory: what reading takes, however many, large or small the chunks are. Each reads in a process of its own, whose peak is looked at."""
+import numpy as np
 import pytest
 
 import oracle
-from stores import array_meta, sharding
+from stores import GZIP, LITTLE, array_meta, sharding
 from support import name_of, peak_memory
 
 PICTURE = """
@@ -30,3 +31,61 @@ def test_all_of_an_empty_array_of_chunks_of_one_pixel_takes_what_its_pixels_take
     oracle.write(tmp_path, array_meta((8000, 8000), "uint8", (1000, 1000), [sharding((1, 1))], fill_value=7))
     printed, megabytes = peak_memory(ALL, name_of(tmp_path), GDAL_CACHEMAX="64")
     assert printed == "64000000 True" and megabytes < 200
+
+
+# --------------------------------------------------------------------------------------------------------------- budgets
+
+def write_repeated(path, shape, chunk, data_type="uint32", codecs=(LITTLE, GZIP)):
+    """An array each of whose chunks, a shard of its own, holds the same: few bytes that decode to many."""
+    meta = array_meta(shape, data_type, chunk, [sharding(chunk, *codecs)])
+    values = np.broadcast_to(np.arange(chunk[-1], dtype=data_type), chunk)
+    shard = oracle.Encoder(meta).chain(meta["codecs"], values)
+    cells = np.ndindex(*(-(-s // c) for s, c in zip(shape, chunk)))
+    return oracle.put(path, {"zarr.json": meta, **{"/".join(["c", *map(str, cell)]): shard for cell in cells}})
+
+
+LINES = """
+ds = gdal.OpenEx(sys.argv[1])
+band = ds.GetRasterBand(1)
+lines = {bytes(band.ReadRaster(0, y, ds.RasterXSize, 1)) for y in range(0, ds.RasterYSize)}
+print(len(lines), len(lines.pop()))
+"""
+
+
+def test_a_row_of_chunks_larger_than_the_budget_takes_no_more_than_the_budget(tmp_path):
+    write_repeated(tmp_path, (128, 262144), (128, 4096))  # a row of 128 MB
+    printed, megabytes = peak_memory(LINES, name_of(tmp_path), GDAL_CACHEMAX="64", GDAL_NUM_THREADS="2")
+    assert printed == "1 1048576" and megabytes < 140
+
+
+PARTS = """
+held = []
+for name in sys.argv[1:]:
+    ds = gdal.OpenEx(name)
+    for x in range(0, ds.RasterXSize, 512):
+        for y in range(0, ds.RasterYSize, 512):
+            ds.ReadRaster(x, y, 8, 8)
+    held.append(ds)
+print(len(held))
+"""
+
+
+def test_datasets_share_one_budget(tmp_path):
+    names = [name_of(write_repeated(tmp_path / str(i), (2048, 4096), (512, 512))) for i in range(12)]  # 32 MB each
+    printed, megabytes = peak_memory(PARTS, *names, GDAL_CACHEMAX="64", GDAL_NUM_THREADS="2")
+    assert printed == "12" and megabytes < 140
+
+
+def test_a_dataset_that_asks_for_more_than_the_budget_has_it(tmp_path):
+    write_repeated(tmp_path, (2048, 8192), (512, 512))
+    code = """
+sizes = []
+for cache in ("1", "64"):
+    ds = gdal.OpenEx(sys.argv[1], open_options=["CACHE_SIZE=" + cache])
+    for y in range(0, 2048, 512):
+        for x in range(0, 8192, 512):
+            ds.ReadRaster(x, y, 8, 8)
+    sizes.append(next(int(line.split()[1]) for line in open('/proc/self/status') if line.startswith('VmRSS')) // 1024)
+print(sizes[1] - sizes[0] > 40)
+"""
+    assert peak_memory(code, name_of(tmp_path), GDAL_CACHEMAX="64", GDAL_NUM_THREADS="2")[0] == "True"

@@ -51,7 +51,7 @@ static void read_windows(const struct oracle *o, struct zs_array *a, uint64_t *r
 static void read_dense(const struct oracle *o, struct zs_array *a, uint64_t *rng)
 {
     struct zs_error err = {""};
-    uint64_t start[ORACLE_DIMS], count[ORACLE_DIMS];
+    uint64_t start[ORACLE_DIMS] = {0}, count[ORACLE_DIMS] = {0};
     random_window(rng, o->ndim, o->shape, start, count);
     const uint64_t n = product(count, o->ndim);
     uint16_t *out = malloc((size_t)n * 2);
@@ -81,6 +81,46 @@ static void test_random_arrays_read_as_the_oracle_wrote_them(void)
         }
         if (check_failures != failures)
             fprintf(stderr, "... with seed %d\n", (int)seed);
+        zs_array_close(a);
+        zs_store_free(store);
+        zs_node_free(node);
+        oracle_free(&o);
+    }
+}
+
+/* Chunks of 1920 bytes in a random order of dimensions, 75 of them. */
+static void oracle_of_larger_chunks(struct oracle *o, uint64_t seed)
+{
+    static const uint64_t chunk[3] = {4, 12, 20}, shape[3] = {10, 50, 90};
+    do {
+        oracle_random(o, seed++);
+        if (o->ndim != 3 || o->levels != 2)
+            oracle_free(o);
+    } while (o->ndim != 3 || o->levels != 2);
+    for (int d = 0; d < 3; d++) {
+        o->shape[d] = shape[d];
+        o->level[1].chunk[d] = chunk[d];
+        o->level[0].chunk[d] = 2 * chunk[d];
+    }
+    const uint64_t n = product(o->shape, 3);
+    o->model = realloc(o->model, (size_t)n * sizeof *o->model);
+    for (uint64_t i = 0; i < n; i++)
+        o->model[i] = (uint16_t)rng_next(&o->seed);
+}
+
+static void test_parts_of_chunks_that_the_cache_has_no_room_for_read_as_the_oracle_wrote_them(void)
+{
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        struct oracle o;
+        oracle_of_larger_chunks(&o, 1000 * seed);
+        struct zs_node *node = oracle_node(&o);
+        struct zs_store *store = memory_store();
+        oracle_store(&o, store);
+        struct zs_array *a = open_node(store, node, 2, 2000 * (1 + seed % 30));
+        for (int i = 0; i < 12; i++) {
+            read_dense(&o, a, &o.seed);
+            read_windows(&o, a, &o.seed);
+        }
         zs_array_close(a);
         zs_store_free(store);
         zs_node_free(node);
@@ -270,6 +310,7 @@ static void test_an_unsharded_object_of_the_wrong_size_is_an_error(void)
 int main(void)
 {
     RUN(test_random_arrays_read_as_the_oracle_wrote_them);
+    RUN(test_parts_of_chunks_that_the_cache_has_no_room_for_read_as_the_oracle_wrote_them);
     RUN(test_empty_chunks_and_absent_shards_read_as_the_fill_value);
     RUN(test_chunks_may_share_bytes);
     RUN(test_info_is_that_of_the_metadata);

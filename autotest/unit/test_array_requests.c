@@ -178,6 +178,52 @@ static void test_a_nested_shard_is_read_in_part(void)
     close_counted(&c);
 }
 
+/* 6 x 64 x 512 uint16 in eight chunks of 49,152 bytes that do not fit the cache of 200 kB together, each a shard. */
+#define DEEP "[{'name':'sharding_indexed','configuration':{'chunk_shape':[6,64,64],'codecs':['bytes']}}]"
+
+static void read_lines_costs(struct counted *c, uint64_t first, uint64_t bands, int opens, int reads)
+{
+    struct zs_error err;
+    c->opens = 0;
+    c->reads = 0;
+    for (uint64_t y = 0; y < 64; y++) {
+        uint16_t out[6 * 512];
+        must(zs_array_read(c->array, (uint64_t[]){first, y, 0}, (uint64_t[]){bands, 1, 512}, out, &err), &err);
+        for (uint64_t i = 0; i < bands * 512; i++)
+            if (!CHECK_EQ_U64(out[i], (uint16_t)((first + i / 512) * 10007 + y * 512 + i % 512)))
+                return;
+    }
+    CHECK_EQ_I64(c->opens, opens);
+    CHECK_EQ_I64(c->reads, reads);
+}
+
+static void test_lines_of_a_row_of_chunks_that_does_not_fit_the_cache_come_many_at_a_time(void)
+{
+    struct zs_error err;
+    struct counted c = {.memory = memory_store(), .node = array_node("[6,64,512]", "[6,64,64]", "uint16", "0", DEEP)};
+    uint16_t *pixels = calloc(6 * 64 * 512, sizeof *pixels);
+    for (uint64_t i = 0; i < 6 * 64 * 512; i++)
+        pixels[i] = (uint16_t)(i / 32768 * 10007 + i % 32768);
+    c.array = open_node(c.memory, c.node, 1, 0);
+    const struct zs_window w = {.count = {6, 64, 512}, .data = pixels, .stride = {65536, 1024, 2}};
+    must(zs_array_write_windows(c.array, &w, 1, 2, NULL, NULL, &err), &err);
+    must(zs_array_flush(c.array, &err), &err);
+    zs_array_close(c.array);
+    fault_store_init(&c.store, c.memory);
+    c.store.before = count_call;
+    c.store.ctx = &c;
+    c.array = open_node(&c.store.base, c.node, 2, 200000);
+    /* Of a chunk there is room for 18 kB: one band of it, and another; or 23 lines of all bands. */
+    read_lines_costs(&c, 0, 1, 8, 16); /* index and chunk of each shard */
+    read_lines_costs(&c, 1, 1, 0, 0);
+    read_lines_costs(&c, 2, 1, 0, 8);
+    read_lines_costs(&c, 0, 6, 0, 24);
+    zs_array_close(c.array);
+    free(pixels);
+    zs_node_free(c.node);
+    zs_store_free(c.memory);
+}
+
 #define MANY "[{'name':'sharding_indexed','configuration':{'chunk_shape':[1,1],'codecs':['bytes']}}]"
 
 /* 16 shards of 2^18 chunks: too many for one plan. */
@@ -215,5 +261,6 @@ int main(void)
     RUN(test_eight_threads_ask_for_each_index_or_whole_shard_once);
     RUN(test_a_nested_shard_is_read_in_part);
     RUN(test_absent_shards_of_many_chunks_are_asked_for_once);
+    RUN(test_lines_of_a_row_of_chunks_that_does_not_fit_the_cache_come_many_at_a_time);
     return check_result();
 }

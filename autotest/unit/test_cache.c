@@ -73,14 +73,92 @@ static void test_budget_evicts_what_was_not_used_longest(void)
     zs_cache_release(c, put(c, 11, 35));
     CHECK(!holds(c, 2) && !holds(c, 3) && !holds(c, 4) && !holds(c, 5) && holds(c, 6));
     CHECK_EQ_U64(zs_cache_budget(c), 100);
-    zs_cache_raise_budget(c, 50);
-    CHECK_EQ_U64(zs_cache_budget(c), 100);
-    zs_cache_raise_budget(c, 200);
-    CHECK_EQ_U64(zs_cache_budget(c), 200);
-    for (uint64_t i = 20; i < 30; i++)
-        zs_cache_release(c, put(c, i, 10));
-    CHECK(holds(c, 6) && holds(c, 29));
     zs_cache_free(c);
+    CHECK_EQ_I64(alive, 0);
+}
+
+static struct zs_cache *sharing(uint64_t own, uint64_t asked)
+{
+    struct zs_cache *c = zs_cache_create(own, destroy);
+    zs_cache_share_budget(c, asked);
+    return c;
+}
+
+static void test_caches_share_the_budget_of_the_process(void)
+{
+    zs_budget_set(100);
+    struct zs_cache *c = sharing(UINT64_MAX, 0), *d = sharing(UINT64_MAX, 0), *capped = sharing(20, 0);
+    CHECK_EQ_U64(zs_cache_budget(c), 100);
+    CHECK_EQ_U64(zs_cache_budget(capped), 20);
+    for (uint64_t i = 0; i < 5; i++) {
+        zs_cache_release(c, put(c, i, 10));
+        zs_cache_release(d, put(d, 10 + i, 10));
+    }
+    CHECK_EQ_U64(zs_budget_used(), 100);
+    CHECK(holds(c, 0)); /* now the newest of all */
+    zs_cache_release(d, put(d, 20, 10)); /* room for it: 10 more than what is over, so that the next need not look */
+    CHECK(zs_budget_used() <= 100);
+    CHECK(holds(c, 0) && !holds(d, 10) && holds(d, 20) && holds(d, 14));
+    zs_cache_release(capped, put(capped, 30, 15));
+    zs_cache_release(capped, put(capped, 31, 15));
+    CHECK(!holds(capped, 30) && holds(capped, 31) && holds(c, 0));
+    zs_cache_free(d); /* gives back what it held */
+    CHECK(zs_budget_used() <= 100 - 40);
+    zs_cache_free(capped);
+    zs_cache_free(c);
+    CHECK_EQ_U64(zs_budget_used(), 0);
+    CHECK_EQ_I64(alive, 0);
+}
+
+static void test_what_is_taken_from_the_budget_pushes_caches_out_and_comes_back(void)
+{
+    zs_budget_set(100);
+    struct zs_cache *c = sharing(UINT64_MAX, 0);
+    struct zs_cache_entry *pinned = put(c, 0, 30);
+    for (uint64_t i = 1; i < 7; i++)
+        zs_cache_release(c, put(c, i, 10));
+    CHECK(zs_budget_take(50));
+    CHECK(zs_budget_used() <= 100 && holds(c, 6) && !holds(c, 1));
+    CHECK(!zs_budget_take(50)); /* what is pinned stays */
+    CHECK_EQ_U64(zs_budget_used(), 130);
+    CHECK(!holds(c, 6));
+    zs_budget_give(100);
+    zs_cache_release(c, pinned);
+    CHECK(holds(c, 0));
+    zs_budget_set(20); /* a lower budget holds at once */
+    CHECK(!holds(c, 0));
+    zs_cache_free(c);
+    CHECK_EQ_U64(zs_budget_used(), 0);
+}
+
+static void test_the_budget_is_at_least_what_an_open_cache_asked_for(void)
+{
+    zs_budget_set(100);
+    struct zs_cache *c = sharing(1000, 1000), *d = sharing(500, 500);
+    CHECK_EQ_U64(zs_budget(), 1000);
+    zs_cache_free(c);
+    CHECK_EQ_U64(zs_budget(), 500);
+    zs_cache_free(d);
+    CHECK_EQ_U64(zs_budget(), 100);
+}
+
+static void *random_use(void *cache);
+
+static void test_random_use_of_four_caches_of_one_budget_leaks_nothing(void)
+{
+    struct zs_cache *caches[4];
+    pthread_t threads[8];
+    zs_budget_set(60);
+    for (int i = 0; i < 4; i++)
+        caches[i] = sharing(50, 0);
+    for (int i = 0; i < 8; i++)
+        CHECK(pthread_create(&threads[i], NULL, random_use, caches[i % 4]) == 0);
+    for (int i = 0; i < 8; i++)
+        (void)pthread_join(threads[i], NULL);
+    CHECK(zs_budget_used() <= 60 + 8 * 5); /* a thread that finds another at it does not wait */
+    for (int i = 0; i < 4; i++)
+        zs_cache_free(caches[i]);
+    CHECK_EQ_U64(zs_budget_used(), 0);
     CHECK_EQ_I64(alive, 0);
 }
 
@@ -294,6 +372,10 @@ int main(void)
 {
     RUN(test_values_are_found_by_space_and_id);
     RUN(test_budget_evicts_what_was_not_used_longest);
+    RUN(test_caches_share_the_budget_of_the_process);
+    RUN(test_what_is_taken_from_the_budget_pushes_caches_out_and_comes_back);
+    RUN(test_the_budget_is_at_least_what_an_open_cache_asked_for);
+    RUN(test_random_use_of_four_caches_of_one_budget_leaks_nothing);
     RUN(test_pinned_values_outlive_the_budget);
     RUN(test_replaced_while_pinned_lives_until_released);
     RUN(test_removed_and_cleared_while_pinned_live_until_released);

@@ -7,7 +7,6 @@
 #include "array/edits.h"
 #include "base/parallel.h"
 
-#define DEFAULT_CACHE_BYTES ((uint64_t)64 << 20)
 /* Indexes are small beside what they save: a request each. This holds the indexes of 4000 shards of 1024 chunks. */
 #define INDEX_CACHE_BYTES ((uint64_t)64 << 20)
 /* Open shard files: below the usual limit of 1024 per process, with room for others. Remote ones are no files, and opening one again
@@ -55,13 +54,18 @@ void zs_chunk_position(const struct zs_array *a, int k, uint64_t number, uint64_
     }
 }
 
-void zs_leaf_strides(const struct zs_level *leaf, ptrdiff_t *stride)
+void zs_part_strides(const struct zs_level *leaf, const uint64_t *count, ptrdiff_t *stride)
 {
     ptrdiff_t s = (ptrdiff_t)leaf->item_size;
     for (int j = leaf->ndim - 1; j >= 0; j--) {
         stride[leaf->axis[j]] = s;
-        s *= (ptrdiff_t)leaf->shape[leaf->axis[j]];
+        s *= (ptrdiff_t)count[leaf->axis[j]];
     }
+}
+
+void zs_leaf_strides(const struct zs_level *leaf, ptrdiff_t *stride)
+{
+    zs_part_strides(leaf, leaf->shape, stride);
 }
 
 char *zs_shard_key(const struct zs_array *a, uint64_t shard)
@@ -147,15 +151,17 @@ enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *no
     }
     a->leaf = &a->chain.levels[a->chain.count - 1];
 
-    const uint64_t budget = options != NULL && options->cache_bytes != 0 ? options->cache_bytes : DEFAULT_CACHE_BYTES;
+    const uint64_t asked = options != NULL ? options->cache_bytes : 0;
     a->blobs = zs_blob_pool_create((size_t)a->leaf->decoded_size);
-    a->chunks = zs_cache_create(budget, zs_blob_free);
+    a->chunks = zs_cache_create(asked != 0 ? asked : UINT64_MAX, zs_blob_free);
     a->indexes = zs_cache_create(INDEX_CACHE_BYTES, free);
     a->objects = zs_cache_create(store->is_remote ? OPEN_REMOTE_OBJECTS : OPEN_OBJECTS, object_close);
     if (a->blobs == NULL || a->chunks == NULL || a->indexes == NULL || a->objects == NULL) {
         zs_array_close(a);
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an array's caches");
     }
+    zs_cache_share_budget(a->chunks, asked);
+    zs_cache_share_budget(a->indexes, 0);
     *array = a;
     return ZS_OK;
 }
@@ -216,11 +222,6 @@ int zs_array_chunk_order(const struct zs_array *a)
 uint64_t zs_array_get_cache(const struct zs_array *a)
 {
     return zs_cache_budget(a->chunks);
-}
-
-void zs_array_raise_cache(struct zs_array *a, uint64_t bytes)
-{
-    zs_cache_raise_budget(a->chunks, bytes);
 }
 
 const struct zs_array_meta *zs_array_get_meta(const struct zs_array *a)

@@ -22,9 +22,8 @@ void zs_array_set_new(struct zs_array *array, int chunk_order);
 /* The order that zs_array_set_new() gave; 0 where this handle did not create the array: nothing in a store tells. */
 int zs_array_chunk_order(const struct zs_array *array);
 
-/* Budget of the decoded-chunk cache in bytes; raises it to at least `bytes`. */
+/* Bytes that the decoded-chunk cache may hold. */
 uint64_t zs_array_get_cache(const struct zs_array *array);
-void zs_array_raise_cache(struct zs_array *array, uint64_t bytes);
 
 /* Borrowed from the node. */
 const struct zs_array_meta *zs_array_get_meta(const struct zs_array *array);

@@ -55,8 +55,9 @@ void zs_chunk_position(const struct zs_array *a, int k, uint64_t number, uint64_
 /* Puts "root/path/c/0/1, inner chunk [3,4]: " before the message already there; returns `status`. */
 enum zs_status zs_fail_in_chunk(const struct zs_array *a, uint64_t leaf, enum zs_status status, struct zs_error *err);
 
-/* Strides in bytes of a decoded leaf chunk, per dimension of the array. */
+/* Strides in bytes of a decoded leaf chunk, or of a part of one that has `count` elements per dimension, per dimension of the array. */
 void zs_leaf_strides(const struct zs_level *leaf, ptrdiff_t *stride);
+void zs_part_strides(const struct zs_level *leaf, const uint64_t *count, ptrdiff_t *stride);
 
 /* ---- locate.c: from chunk numbers to bytes ---- */
 

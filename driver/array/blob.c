@@ -2,10 +2,12 @@
 #include "array/blob.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "base/cache.h"
 #include "base/memory.h"
 #include "base/parallel.h"
 
@@ -16,6 +18,9 @@
 #define MAX_BLOB (SLAB_BYTES / 4)
 /* The first few are on their own: a slab for one small window would be a waste. */
 #define BLOBS_BEFORE_SLABS 8
+
+/* Of all pools: many arrays with a few blobs each would hold far more in slabs than the budget of their caches. */
+static atomic_size_t slab_count;
 
 struct zs_slab {
     struct zs_blob_pool *pool;
@@ -56,6 +61,7 @@ static void slab_free(struct zs_slab *s)
     (void)touched; /* or not: nothing depends on it */
     free(s->memory);
     free(s);
+    atomic_fetch_sub(&slab_count, 1);
 }
 
 void zs_blob_pool_free(struct zs_blob_pool *pool)
@@ -85,7 +91,7 @@ static enum zs_status touch_slab(void *memory, size_t item, struct zs_error *err
 /* With the lock held: adds a slab at `end`, the end of the list, and has its pages touched meanwhile. */
 static struct zs_slab *slab_create(struct zs_blob_pool *pool, struct zs_slab **end)
 {
-    struct zs_slab *s = zs_calloc(1, sizeof *s);
+    struct zs_slab *s = atomic_load(&slab_count) * SLAB_BYTES <= zs_budget() ? zs_calloc(1, sizeof *s) : NULL;
     if (s == NULL)
         return NULL;
     s->memory = aligned_alloc(PAGE_BYTES, SLAB_BYTES);
@@ -93,12 +99,13 @@ static struct zs_slab *slab_create(struct zs_blob_pool *pool, struct zs_slab **e
         free(s);
         return NULL;
     }
+    atomic_fetch_add(&slab_count, 1);
     s->pool = pool;
     s->touch = zs_async_start(touch_slab, s->memory);
     return *end = s;
 }
 
-/* With the lock held: a piece of a slab, NULL without memory. */
+/* With the lock held: a piece of a slab, NULL where none can be made. */
 static struct zs_blob *take_piece(struct zs_blob_pool *pool)
 {
     struct zs_slab **at = &pool->slabs;
@@ -136,6 +143,7 @@ struct zs_blob *zs_blob_alloc(struct zs_blob_pool *pool, size_t size)
             return NULL;
         blob->slab = NULL;
     }
+    blob->part = NULL;
     blob->size = size;
     return blob;
 }
@@ -152,6 +160,8 @@ static int has_room_elsewhere(const struct zs_blob_pool *pool, const struct zs_s
 void zs_blob_free(void *value)
 {
     struct zs_blob *blob = value;
+    if (blob != NULL)
+        free(blob->part);
     if (blob == NULL || blob->slab == NULL) {
         free(blob);
         return;

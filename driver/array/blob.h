@@ -9,12 +9,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "shardedzarr.h"
+
 struct zs_slab;
 struct zs_blob_pool;
 
-/* A decoded leaf chunk, or a whole shard whose outer bytes codecs were undone. */
+/* A box of a leaf chunk, in elements of the array, stored densely in the order of the chunk's own dimensions. */
+struct zs_part {
+    uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
+};
+
+/* A decoded leaf chunk or the part of one that was worth keeping, or a whole shard whose outer bytes codecs were undone. */
 struct zs_blob {
     struct zs_slab *slab; /* that it is cut from; NULL: on its own */
+    struct zs_part *part; /* that of a leaf chunk it is; NULL: all of it. Freed with it */
     size_t size;
     uint64_t version; /* of a whole shard: no two loads have the same, so that an index is never used with other bytes than its own */
     unsigned char data[];

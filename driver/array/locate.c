@@ -207,7 +207,7 @@ static enum zs_status index_get(struct zs_array *a, int k, uint64_t number, cons
         status = index != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard index");
     }
     if (status == ZS_OK) {
-        *entry = zs_cache_put(a->indexes, key, index, sizeof *index + 16 * index->count);
+        *entry = zs_cache_put(a->indexes, key, index, ZS_CACHE_ENTRY_BYTES + sizeof *index + 16 * index->count);
         if (*entry != NULL)
             return ZS_OK;
         free(index);
@@ -269,7 +269,7 @@ static enum zs_status blob_get(struct locator *l, int k, uint64_t number, const 
             static atomic_uint_least64_t versions;
             blob->version = atomic_fetch_add(&versions, 1);
             memcpy(blob->data, out.data, out.size);
-            entry = zs_cache_put(a->chunks, key, blob, sizeof *blob + blob->size);
+            entry = zs_cache_put(a->chunks, key, blob, ZS_CACHE_ENTRY_BYTES + sizeof *blob + blob->size);
             if (entry == NULL) {
                 zs_blob_free(blob);
                 status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a cache entry");
@@ -329,7 +329,7 @@ static void keep_absent(struct zs_array *a, uint64_t shard)
 {
     struct zs_shard_index *absent = zs_shard_index_absent();
     struct zs_cache_entry *entry =
-        absent != NULL ? zs_cache_put(a->indexes, (struct zs_cache_key){0, shard}, absent, sizeof *absent) : NULL;
+        absent != NULL ? zs_cache_put(a->indexes, (struct zs_cache_key){0, shard}, absent, ZS_CACHE_ENTRY_BYTES + sizeof *absent) : NULL;
     if (entry != NULL)
         zs_cache_release(a->indexes, entry);
     else
@@ -392,7 +392,7 @@ bool zs_is_known_empty(struct zs_array *a, int k, uint64_t number)
         for (int d = 0; d < a->meta->ndim; d++)
             at[d] = position[d] * a->chain.levels[k].shape[d] / a->chain.levels[j].shape[d];
         const uint64_t shard = zs_chunk_number(a, j, at);
-        if (j == 0 && e != NULL && e->is_chunkwise && (e->dirty.count > 0 || zs_map_get(&e->shards, shard) != NULL))
+        if (j == 0 && e != NULL && (e->dirty.count > 0 || zs_map_get(&e->shards, shard) != NULL))
             return false;
         struct zs_cache_entry *entry = zs_cache_get(a->indexes, (struct zs_cache_key){(uint64_t)j, shard});
         if (entry == NULL)

@@ -81,6 +81,39 @@ void zs_piece_box(const struct zs_array *a, int k, uint64_t number, const struct
     }
 }
 
+void zs_wanted_box(const struct zs_plan *p, const struct zs_planned *c, struct zs_part *box)
+{
+    const struct zs_array *a = p->a;
+    for (size_t i = 0; i < c->piece_count; i++) {
+        uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
+        zs_piece_box(a, a->chain.count - 1, c->where.leaf, &p->windows[p->pieces[c->first_piece + i].window], start, count);
+        for (int d = 0; d < a->meta->ndim; d++) {
+            const uint64_t low = i == 0 ? start[d] : zs_min_u64(box->start[d], start[d]);
+            const uint64_t end = i == 0 ? start[d] + count[d] : zs_max_u64(box->start[d] + box->count[d], start[d] + count[d]);
+            box->start[d] = low;
+            box->count[d] = end - low;
+        }
+    }
+}
+
+/* Lets go of a cached part of a chunk that has not all that is wanted. */
+static void drop_other_part(struct zs_plan *p, struct zs_planned *c)
+{
+    const struct zs_part *part = ((const struct zs_blob *)zs_cache_value(c->cached))->part;
+    struct zs_part wanted;
+    bool has_all = true;
+    if (part == NULL)
+        return;
+    zs_wanted_box(p, c, &wanted);
+    for (int d = 0; d < p->a->meta->ndim; d++)
+        has_all = has_all && wanted.start[d] >= part->start[d] &&
+                  wanted.start[d] + wanted.count[d] <= part->start[d] + part->count[d];
+    if (has_all)
+        return;
+    zs_cache_release(p->a->chunks, c->cached);
+    c->cached = NULL;
+}
+
 /* Room for `more` items behind the first `count`; false without memory. */
 static bool make_room(void **items, size_t *room, size_t count, uint64_t more, size_t item_size)
 {
@@ -185,6 +218,9 @@ enum zs_status zs_plan_chunks(struct zs_plan *p, struct zs_error *err)
         }
         p->chunks[p->chunk_count - 1].piece_count++;
     }
+    for (size_t i = 0; i < p->chunk_count; i++)
+        if (p->chunks[i].cached != NULL)
+            drop_other_part(p, &p->chunks[i]);
     return ZS_OK;
 }
 

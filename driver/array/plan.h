@@ -41,6 +41,7 @@ struct zs_plan {
     zs_convert_fn convert;
     void *ctx;
     bool is_prefetch; /* decode into the cache, place nothing */
+    size_t keep;      /* bytes of a chunk used in part that are kept */
 
     struct zs_piece *pieces;
     size_t piece_count, piece_room;
@@ -81,6 +82,9 @@ void zs_plan_clear(struct zs_plan *p);
 
 /* The part of level-k chunk `number` that lies in the window: start and count in elements of the array. */
 void zs_piece_box(const struct zs_array *a, int k, uint64_t number, const struct zs_window *w, uint64_t *start, uint64_t *count);
+
+/* The smallest box of the chunk that holds all that the windows want of it. */
+void zs_wanted_box(const struct zs_plan *p, const struct zs_planned *c, struct zs_part *box);
 
 /* Advances `at` within [low, high) of n dimensions, last fastest; false when it came round. */
 bool zs_next_position(int n, uint64_t *at, const uint64_t *low, const uint64_t *high);

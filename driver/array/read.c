@@ -9,6 +9,9 @@
 
 /* How many times a read starts anew because a shard was replaced between its index and its data. */
 #define STALE_RETRIES 3
+/* What a chunk, or a part of one, takes in the cache besides its elements. */
+#define WHOLE_BYTES (ZS_CACHE_ENTRY_BYTES + sizeof(struct zs_blob))
+#define PART_BYTES (WHOLE_BYTES + sizeof(struct zs_part))
 /* Copies from the cache smaller than this are not worth waking a thread for. */
 #define INLINE_BYTES ((uint64_t)1 << 20)
 
@@ -28,14 +31,22 @@ static char *place_in_window(int ndim, const struct zs_window *w, const uint64_t
     return dst;
 }
 
-/* Copies a decoded chunk (NULL: the fill value) to all windows that want some of it. */
-static void place(const struct zs_plan *p, const struct zs_planned *c, const unsigned char *decoded)
+/* Where an element of a decoded chunk, or of a part of one, stands; and the strides there. */
+static const unsigned char *element_at(const struct zs_array *a, const unsigned char *decoded, const struct zs_part *part,
+                                       const uint64_t *at, ptrdiff_t *stride)
+{
+    zs_part_strides(a->leaf, part != NULL ? part->count : a->leaf->shape, stride);
+    for (int d = 0; d < a->meta->ndim; d++)
+        decoded += (ptrdiff_t)(part != NULL ? at[d] - part->start[d] : at[d] % a->leaf->shape[d]) * stride[d];
+    return decoded;
+}
+
+/* Copies a decoded chunk, or a part of one, to all windows that want some of it. NULL: the fill value. */
+static void place(const struct zs_plan *p, const struct zs_planned *c, const unsigned char *decoded, const struct zs_part *part)
 {
     const struct zs_array *a = p->a;
     const int n = a->meta->ndim;
     ptrdiff_t stride[ZS_MAX_NDIM] = {0};
-    if (decoded != NULL)
-        zs_leaf_strides(a->leaf, stride);
     for (size_t i = 0; i < c->piece_count; i++) {
         const struct zs_window *w = &p->windows[p->pieces[c->first_piece + i].window];
         uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
@@ -43,11 +54,8 @@ static void place(const struct zs_plan *p, const struct zs_planned *c, const uns
             continue;
         piece_box(p, c, w, start, count);
         const unsigned char *src = a->meta->fill_value;
-        if (decoded != NULL) {
-            src = decoded;
-            for (int d = 0; d < n; d++)
-                src += (ptrdiff_t)(start[d] % a->leaf->shape[d]) * stride[d];
-        }
+        if (decoded != NULL)
+            src = element_at(a, decoded, part, start, stride);
         zs_copy_strided(n, count, src, stride, place_in_window(n, w, start), w->stride, a->meta->dtype.size, p->convert,
                         p->ctx);
     }
@@ -91,6 +99,61 @@ static void *direct_destination(const struct zs_plan *p, const struct zs_planned
 
 /* ---- Doing it ---- */
 
+/* Keeps the blob, a decoded chunk or a part of one, for the next who wants it. */
+static void keep(struct zs_array *a, uint64_t leaf, struct zs_blob *blob)
+{
+    struct zs_cache_entry *entry =
+        zs_cache_put(a->chunks, (struct zs_cache_key){0, leaf}, blob,
+                     (blob->part != NULL ? PART_BYTES : WHOLE_BYTES) + blob->size);
+    if (entry != NULL)
+        zs_cache_release(a->chunks, entry);
+    else
+        zs_blob_free(blob); /* only the cache is the poorer */
+}
+
+/* Grows the box within its chunk, forward from the fastest dimension to the slowest, to n bytes at most; false when it is more already. */
+static bool grow_box(const struct zs_array *a, struct zs_part *box, uint64_t n)
+{
+    uint64_t bytes = a->leaf->item_size;
+    for (int d = 0; d < a->meta->ndim; d++)
+        bytes *= box->count[d];
+    if (bytes > n)
+        return false;
+    for (int j = a->meta->ndim - 1; j >= 0; j--) {
+        const int d = a->leaf->axis[j];
+        const uint64_t size = a->leaf->shape[d], end = zs_min_u64((box->start[d] / size + 1) * size, a->meta->shape[d]);
+        bytes /= box->count[d];
+        box->count[d] = zs_min_u64(end - box->start[d], n / bytes);
+        bytes *= box->count[d];
+    }
+    return true;
+}
+
+/* Keeps of a decoded chunk what the plan has room for: what was wanted, and what follows it. */
+static void keep_part(struct zs_plan *p, const struct zs_planned *c, const unsigned char *decoded)
+{
+    const struct zs_array *a = p->a;
+    struct zs_part box, *part = NULL;
+    size_t n = a->leaf->item_size;
+    ptrdiff_t from[ZS_MAX_NDIM], to[ZS_MAX_NDIM];
+    zs_wanted_box(p, c, &box);
+    if (!grow_box(a, &box, p->keep))
+        return;
+    for (int d = 0; d < a->meta->ndim; d++)
+        n *= (size_t)box.count[d];
+    struct zs_blob *blob = zs_blob_alloc(NULL, n);
+    if (blob == NULL || (part = malloc(sizeof *part)) == NULL) {
+        zs_blob_free(blob);
+        return;
+    }
+    *part = box;
+    blob->part = part;
+    zs_part_strides(a->leaf, box.count, to);
+    decoded = element_at(a, decoded, NULL, box.start, from);
+    zs_copy_strided(a->meta->ndim, box.count, decoded, from, blob->data, to, a->leaf->item_size, NULL, NULL);
+    keep(p->a, c->where.leaf, blob);
+}
+
 /* Decodes the n encoded bytes of a chunk to where they are wanted. */
 static enum zs_status deliver(struct zs_plan *p, struct zs_planned *c, struct zs_scratch *scratch, const void *encoded, size_t n,
                               struct zs_error *err)
@@ -100,11 +163,14 @@ static enum zs_status deliver(struct zs_plan *p, struct zs_planned *c, struct zs
     void *direct = direct_destination(p, c);
     if (direct != NULL)
         return zs_leaf_decode(a->leaf, scratch, encoded, n, direct, err);
-    if (!p->is_prefetch && is_wholly_used(p, c)) {
+    const bool is_spent = !p->is_prefetch && is_wholly_used(p, c);
+    if (is_spent || p->keep < size) {
         struct zs_buffer *out = zs_scratch_buffer(scratch, ZS_SCRATCH_DECODED);
         ZS_TRY(zs_buffer_reset(out, size, err));
         ZS_TRY(zs_leaf_decode(a->leaf, scratch, encoded, n, out->data, err));
-        place(p, c, out->data);
+        place(p, c, out->data, NULL);
+        if (!is_spent)
+            keep_part(p, c, out->data);
         return ZS_OK;
     }
     /* The rest of the chunk is likely to be asked for next. */
@@ -116,13 +182,8 @@ static enum zs_status deliver(struct zs_plan *p, struct zs_planned *c, struct zs
         zs_blob_free(blob);
         return status;
     }
-    place(p, c, blob->data);
-    struct zs_cache_entry *entry =
-        zs_cache_put(a->chunks, (struct zs_cache_key){0, c->where.leaf}, blob, sizeof *blob + size);
-    if (entry != NULL)
-        zs_cache_release(a->chunks, entry);
-    else
-        zs_blob_free(blob); /* only the cache is the poorer */
+    place(p, c, blob->data, NULL);
+    keep(a, c->where.leaf, blob);
     return ZS_OK;
 }
 
@@ -193,7 +254,7 @@ static enum zs_status run_object(struct zs_plan *p, struct zs_planned *c, struct
     enum zs_status status = zs_store_get(a->store, key, zs_bytes_bound((size_t)a->leaf->decoded_size), fetched, err);
     free(key);
     if (status == ZS_NOT_FOUND) {
-        place(p, c, NULL);
+        place(p, c, NULL, NULL);
         return ZS_OK;
     }
     if (status == ZS_OK)
@@ -212,7 +273,7 @@ static enum zs_status run_pending(struct zs_plan *p, struct zs_planned *c, struc
     enum zs_status status = zs_shard_writer_get(writer, number, &is_empty, fetched, err);
     pthread_mutex_unlock(&p->pending_lock);
     if (status == ZS_OK && is_empty)
-        place(p, c, NULL);
+        place(p, c, NULL, NULL);
     else if (status == ZS_OK)
         status = deliver(p, c, scratch, fetched->data, fetched->size, err);
     return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(p->a, c->where.leaf, status, err);
@@ -226,11 +287,11 @@ static enum zs_status run_task(void *ctx, size_t item, struct zs_error *err)
         struct zs_planned *c = &p->chunks[t->first];
         if (zs_is_at_hand(c)) {
             const struct zs_blob *blob = c->dirty != NULL ? c->dirty : zs_cache_value(c->cached);
-            place(p, c, blob->data);
+            place(p, c, blob->data, blob->part);
             return ZS_OK;
         }
         if (c->where.kind == ZS_LOCATION_EMPTY) {
-            place(p, c, NULL);
+            place(p, c, NULL, NULL);
             return ZS_OK;
         }
     }
@@ -283,6 +344,20 @@ static enum zs_status fill_gap(void *ctx, size_t item, struct zs_error *err)
     return ZS_OK;
 }
 
+/* How much is kept of each chunk that is used in part: all of it where all such chunks fit the cache. Else they would push each other
+ * out before the next lines are read, and all of them would be decoded for every line; of a part of each, several lines come. */
+static size_t bytes_to_keep(const struct zs_plan *p)
+{
+    const uint64_t size = p->a->leaf->decoded_size, room = zs_cache_budget(p->a->chunks) / 4 * 3;
+    if (p->is_prefetch || p->chunk_count <= room / (size + WHOLE_BYTES))
+        return (size_t)size;
+    uint64_t parts = 0;
+    for (size_t i = 0; i < p->chunk_count; i++)
+        parts += !is_wholly_used(p, &p->chunks[i]);
+    const uint64_t share = parts > 0 ? room / parts : UINT64_MAX;
+    return (size_t)(share < PART_BYTES ? 0 : zs_min_u64(size, share - PART_BYTES));
+}
+
 static enum zs_status run_planned(struct zs_plan *p, struct zs_error *err)
 {
     if (!p->is_prefetch)
@@ -291,6 +366,7 @@ static enum zs_status run_planned(struct zs_plan *p, struct zs_error *err)
         return ZS_OK;
     ZS_TRY(zs_plan_locations(p, err));
     ZS_TRY(zs_plan_tasks(p, err));
+    p->keep = bytes_to_keep(p);
     const bool only_copies = p->shard_count == 0 && window_bytes(p) < INLINE_BYTES;
     return zs_parallel_for(only_copies ? 1 : p->a->fetch_threads, p->task_count, run_task, p, err);
 }
@@ -329,7 +405,7 @@ enum zs_status zs_read_windows_locked(struct zs_array *a, const struct zs_window
 static bool is_worth_prefetching(struct zs_array *a, const struct zs_window *windows, size_t n)
 {
     const uint64_t chunks = zs_count_chunks(a, windows, n);
-    return chunks > 1 && chunks <= zs_cache_budget(a->chunks) / 2 / a->leaf->decoded_size;
+    return chunks > 1 && chunks <= zs_cache_budget(a->chunks) / 2 / (a->leaf->decoded_size + ZS_CACHE_ENTRY_BYTES);
 }
 
 enum zs_status zs_array_prefetch(struct zs_array *a, const struct zs_window *windows, size_t n, struct zs_error *err)

@@ -1,9 +1,15 @@
 #include "base/cache.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/checked.h"
 #include "base/memory.h"
+
+#define DEFAULT_BUDGET ((uint64_t)64 << 20)
+/* Once over the budget, so much of it is made free at one go that looking through all caches is rare. */
+#define FREE_SHARE 32
 
 /* An entry is in the table (found by key) or orphaned (replaced or removed while pinned); only unpinned entries of the
  * table are in the recency list. */
@@ -11,6 +17,7 @@ struct zs_cache_entry {
     struct zs_cache_key key;
     void *value; /* NULL while loading */
     uint64_t bytes;
+    uint64_t stamp; /* of its last release, in a cache that shares the budget */
     int pins;
     bool in_table;
     struct zs_cache_entry *chain;
@@ -27,7 +34,19 @@ struct zs_cache {
     size_t bucket_count; /* a power of two */
     size_t entry_count;
     struct zs_cache_entry *newest, *oldest;
+
+    bool is_shared; /* its bytes count in the budget of the process, and the rest is of use */
+    uint64_t asked;
+    atomic_uint_least64_t oldest_stamp; /* UINT64_MAX: nothing can be evicted */
+    struct zs_cache *next;
 };
+
+static struct {
+    pthread_mutex_t lock; /* of the list and what was asked; taken before the lock of a cache, never with one held */
+    struct zs_cache *first;
+    uint64_t set;
+    atomic_uint_least64_t budget, used, clock;
+} process = {.lock = PTHREAD_MUTEX_INITIALIZER, .set = DEFAULT_BUDGET, .budget = DEFAULT_BUDGET};
 
 struct zs_cache *zs_cache_create(uint64_t budget_bytes, void (*destroy)(void *))
 {
@@ -42,6 +61,7 @@ struct zs_cache *zs_cache_create(uint64_t budget_bytes, void (*destroy)(void *))
     }
     cache->destroy = destroy;
     cache->budget = budget_bytes;
+    atomic_init(&cache->oldest_stamp, UINT64_MAX);
     pthread_mutex_init(&cache->lock, NULL);
     pthread_cond_init(&cache->loaded, NULL);
     return cache;
@@ -62,11 +82,17 @@ static struct zs_cache_entry *find(const struct zs_cache *cache, struct zs_cache
     return e;
 }
 
+static void note_oldest(struct zs_cache *cache)
+{
+    atomic_store_explicit(&cache->oldest_stamp, cache->oldest != NULL ? cache->oldest->stamp : UINT64_MAX, memory_order_relaxed);
+}
+
 static void list_remove(struct zs_cache *cache, struct zs_cache_entry *e)
 {
     *(e->newer != NULL ? &e->newer->older : &cache->newest) = e->older;
     *(e->older != NULL ? &e->older->newer : &cache->oldest) = e->newer;
     e->newer = e->older = NULL;
+    note_oldest(cache);
 }
 
 static void list_push_newest(struct zs_cache *cache, struct zs_cache_entry *e)
@@ -75,6 +101,9 @@ static void list_push_newest(struct zs_cache *cache, struct zs_cache_entry *e)
     e->newer = NULL;
     *(cache->newest != NULL ? &cache->newest->newer : &cache->oldest) = e;
     cache->newest = e;
+    if (cache->is_shared)
+        e->stamp = atomic_fetch_add_explicit(&process.clock, 1, memory_order_relaxed);
+    note_oldest(cache);
 }
 
 static void table_grow(struct zs_cache *cache)
@@ -108,6 +137,8 @@ static void table_insert(struct zs_cache *cache, struct zs_cache_entry *e)
     e->in_table = true;
     cache->entry_count++;
     cache->used += e->bytes;
+    if (cache->is_shared)
+        atomic_fetch_add_explicit(&process.used, e->bytes, memory_order_relaxed);
 }
 
 static void table_remove(struct zs_cache *cache, struct zs_cache_entry *e)
@@ -120,20 +151,26 @@ static void table_remove(struct zs_cache *cache, struct zs_cache_entry *e)
     e->in_table = false;
     cache->entry_count--;
     cache->used -= e->bytes;
+    if (cache->is_shared)
+        atomic_fetch_sub_explicit(&process.used, e->bytes, memory_order_relaxed);
 }
 
-/* With the lock held: takes unpinned entries out until the budget holds, and returns them chained, to be destroyed
- * outside the lock. */
+/* With the lock held: takes the oldest unpinned entry out and puts it before those taken out already, to be destroyed outside the lock. */
+static struct zs_cache_entry *take_oldest(struct zs_cache *cache, struct zs_cache_entry *taken)
+{
+    struct zs_cache_entry *e = cache->oldest;
+    list_remove(cache, e);
+    table_remove(cache, e);
+    e->chain = taken;
+    return e;
+}
+
+/* With the lock held: takes unpinned entries out until the cache's own budget holds. */
 static struct zs_cache_entry *evict(struct zs_cache *cache)
 {
     struct zs_cache_entry *evicted = NULL;
-    while (cache->used > cache->budget && cache->oldest != NULL) {
-        struct zs_cache_entry *e = cache->oldest;
-        list_remove(cache, e);
-        table_remove(cache, e);
-        e->chain = evicted;
-        evicted = e;
-    }
+    while (cache->used > cache->budget && cache->oldest != NULL)
+        evicted = take_oldest(cache, evicted);
     return evicted;
 }
 
@@ -147,6 +184,116 @@ static void destroy_chain(struct zs_cache *cache, struct zs_cache_entry *e)
         e = next;
     }
 }
+
+/* ---- The budget of the process ---- */
+
+uint64_t zs_budget(void)
+{
+    return atomic_load_explicit(&process.budget, memory_order_relaxed);
+}
+
+uint64_t zs_budget_used(void)
+{
+    return atomic_load_explicit(&process.used, memory_order_relaxed);
+}
+
+/* With process.lock held: the cache whose oldest entry is the oldest of all, NULL when there is none; *next is the stamp of the oldest
+ * entry of the others. */
+static struct zs_cache *cache_of_oldest(uint64_t *next)
+{
+    struct zs_cache *found = NULL;
+    uint64_t least = UINT64_MAX;
+    *next = UINT64_MAX;
+    for (struct zs_cache *c = process.first; c != NULL; c = c->next) {
+        const uint64_t stamp = atomic_load_explicit(&c->oldest_stamp, memory_order_relaxed);
+        if (stamp < least) {
+            *next = least;
+            least = stamp;
+            found = c;
+        } else {
+            *next = zs_min_u64(*next, stamp);
+        }
+    }
+    return found;
+}
+
+/* Evicts what was not used longest from all caches when they are over the budget. Called without any cache's lock. */
+static void keep_budget(void)
+{
+    uint64_t budget = zs_budget(), next;
+    if (zs_budget_used() <= budget || pthread_mutex_trylock(&process.lock) != 0)
+        return; /* or another thread does it */
+    budget -= budget / FREE_SHARE;
+    struct zs_cache *cache;
+    while (zs_budget_used() > budget && (cache = cache_of_oldest(&next)) != NULL) {
+        struct zs_cache_entry *evicted = NULL;
+        pthread_mutex_lock(&cache->lock);
+        while (zs_budget_used() > budget && cache->oldest != NULL && cache->oldest->stamp <= next)
+            evicted = take_oldest(cache, evicted);
+        pthread_mutex_unlock(&cache->lock);
+        destroy_chain(cache, evicted); /* the cache lives: it leaves the list before it is freed */
+    }
+    pthread_mutex_unlock(&process.lock);
+}
+
+/* With process.lock held. */
+static void settle_budget(void)
+{
+    uint64_t budget = process.set;
+    for (const struct zs_cache *c = process.first; c != NULL; c = c->next)
+        budget = zs_max_u64(budget, c->asked);
+    atomic_store_explicit(&process.budget, budget, memory_order_relaxed);
+}
+
+void zs_budget_set(uint64_t bytes)
+{
+    pthread_mutex_lock(&process.lock);
+    if (process.set != bytes) {
+        process.set = bytes;
+        settle_budget();
+    }
+    pthread_mutex_unlock(&process.lock);
+    keep_budget();
+}
+
+void zs_cache_share_budget(struct zs_cache *cache, uint64_t asked)
+{
+    cache->is_shared = true;
+    cache->asked = asked;
+    pthread_mutex_lock(&process.lock);
+    cache->next = process.first;
+    process.first = cache;
+    if (asked > zs_budget())
+        settle_budget();
+    pthread_mutex_unlock(&process.lock);
+}
+
+static void leave_budget(struct zs_cache *cache)
+{
+    pthread_mutex_lock(&process.lock);
+    struct zs_cache **p = &process.first;
+    while (*p != cache)
+        p = &(*p)->next;
+    *p = cache->next;
+    if (cache->asked == zs_budget())
+        settle_budget();
+    pthread_mutex_unlock(&process.lock);
+    keep_budget();
+}
+
+bool zs_budget_take(uint64_t bytes)
+{
+    atomic_fetch_add_explicit(&process.used, bytes, memory_order_relaxed);
+    keep_budget();
+    return zs_budget_used() <= zs_budget();
+}
+
+void zs_budget_give(uint64_t bytes)
+{
+    atomic_fetch_sub_explicit(&process.used, bytes, memory_order_relaxed);
+}
+
+/* ---- Values ---- */
 
 /* With the lock held: e becomes pinned. */
 static struct zs_cache_entry *pin(struct zs_cache *cache, struct zs_cache_entry *e)
@@ -232,6 +379,8 @@ struct zs_cache_entry *zs_cache_put(struct zs_cache *cache, struct zs_cache_key 
     pthread_mutex_unlock(&cache->lock);
     destroy_chain(cache, dead);
     destroy_chain(cache, evicted);
+    if (cache->is_shared)
+        keep_budget();
     return e;
 }
 
@@ -254,6 +403,8 @@ void zs_cache_release(struct zs_cache *cache, struct zs_cache_entry *e)
     }
     pthread_mutex_unlock(&cache->lock);
     destroy_chain(cache, dead);
+    if (cache->is_shared)
+        keep_budget();
 }
 
 void zs_cache_clear(struct zs_cache *cache)
@@ -281,6 +432,8 @@ void zs_cache_free(struct zs_cache *cache)
 {
     if (cache == NULL)
         return;
+    if (cache->is_shared)
+        leave_budget(cache);
     zs_cache_clear(cache);
     pthread_mutex_destroy(&cache->lock);
     pthread_cond_destroy(&cache->loaded);
@@ -288,18 +441,7 @@ void zs_cache_free(struct zs_cache *cache)
     free(cache);
 }
 
-void zs_cache_raise_budget(struct zs_cache *cache, uint64_t bytes)
-{
-    pthread_mutex_lock(&cache->lock);
-    if (bytes > cache->budget)
-        cache->budget = bytes;
-    pthread_mutex_unlock(&cache->lock);
-}
-
 uint64_t zs_cache_budget(struct zs_cache *cache)
 {
-    pthread_mutex_lock(&cache->lock);
-    uint64_t budget = cache->budget;
-    pthread_mutex_unlock(&cache->lock);
-    return budget;
+    return cache->is_shared ? zs_min_u64(cache->budget, zs_budget()) : cache->budget; /* neither changes its own */
 }

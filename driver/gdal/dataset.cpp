@@ -3,6 +3,11 @@
 #include <algorithm>
 #include <climits>
 
+extern "C"
+{
+#include "base/cache.h"
+}
+
 ZSStore::~ZSStore()
 {
     zs_hierarchy_free(hierarchy);
@@ -26,17 +31,6 @@ void zsReport(const struct zs_error &err)
 /* More bands than GDAL's own limit cannot be made. */
 constexpr uint64_t MAX_BANDS = 65536;
 
-/* The budget of the decoded-chunk cache never falls below one row of chunks: else reading line by line would decode every
- * chunk of the row again for each line. */
-static uint64_t oneRowOfChunks(const struct zs_array_info &info, int x)
-{
-    uint64_t bytes = info.item_size;
-    for (int d = 0; d < info.ndim; d++)
-        bytes *= info.chunk_shape[d]; /* fits: a decoded chunk is below 2 GiB */
-    const uint64_t chunks = (info.shape[x] + info.chunk_shape[x] - 1) / info.chunk_shape[x];
-    return bytes * std::min<uint64_t>(chunks, UINT64_MAX / (bytes + 1024)) + 1024 * chunks;
-}
-
 static const char *nullIfEmpty(const std::string &s)
 {
     return s.empty() ? nullptr : s.c_str();
@@ -47,9 +41,8 @@ std::shared_ptr<ZSArray> ZSArray::Open(const ZSStore &store, const struct zs_nod
 {
     struct zs_array *array = nullptr;
     struct zs_axes axes;
-    struct zs_array_options arrayOptions = {options.threads, options.cache_bytes, options.merge_gap};
-    if (arrayOptions.cache_bytes == 0)
-        arrayOptions.cache_bytes = static_cast<uint64_t>(GDALGetCacheMax64()) / 4;
+    const struct zs_array_options arrayOptions = {options.threads, options.cache_bytes, options.merge_gap};
+    zs_budget_set(static_cast<uint64_t>(GDALGetCacheMax64()) / 4);
     if (zs_array_open_node(store.hierarchy, node, &arrayOptions, &array, err) != ZS_OK)
         return nullptr;
     if (zs_axes_find(store.hierarchy, node, nullIfEmpty(options.dim_x), nullIfEmpty(options.dim_y), &axes, err) != ZS_OK)
@@ -135,7 +128,6 @@ std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_p
                     " bands; open a slice by indices, as in SHARDEDZARR:\"" + store->store->root + "\":/" + opened->node->path + slice);
     }
 
-    zs_array_raise_cache(ds->m_array, oneRowOfChunks(info, x));
     const int blockWidth = static_cast<int>(std::min(info.chunk_shape[x], info.shape[x]));
     const int blockHeight = y >= 0 ? static_cast<int>(std::min(info.chunk_shape[y], info.shape[y])) : 1;
     ds->eAccess = access;

@@ -15,7 +15,7 @@ static const char OPEN_OPTIONS[] =
     "  <Option name='NUM_THREADS' type='string' "
     "description='Number of threads that decode, or ALL_CPUS. Default: GDAL_NUM_THREADS if set, else ALL_CPUS'/>"
     "  <Option name='CACHE_SIZE' type='float' min='0' "
-    "description='Budget of the cache of decoded chunks in megabytes. Default: a quarter of GDAL_CACHEMAX'/>"
+    "description='Most decoded chunks that are kept, in megabytes. Default: what all datasets share, a quarter of GDAL_CACHEMAX'/>"
     "  <Option name='MERGE_GAP' type='float' min='0' "
     "description='Chunks of a shard with fewer kilobytes between them are one request. Default: 128 over a network, else 4'/>"
     "</OpenOptionList>";
