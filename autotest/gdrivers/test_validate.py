@@ -270,11 +270,11 @@ def test_interrupted_it_stops_and_says_so(tmp_path, server):
 
 # --------------------------------------------------------------------------------------------------------------- documents
 
-FIXTURES = {  # {store of GDAL's autotest: (exit status, what is found)}; those with "no zarr.json" are metadata of the root alone
+FIXTURES = {  # {store of GDAL's autotest: (exit status, what is found)}; those with "a node that is there" are metadata of the root alone
     "sharing_too_small_data_file": (1, {"endian, for elements of more than one byte", "check_crc", "c/0: crc32c checksum"}),
     "null_terminated_bytes.zarr": (2, {"null_terminated_bytes"}), "sharded_null_terminated_bytes.zarr": (2, {"null_terminated_bytes"}),
     "test_deprecated_no_codecs.zr3": (1, {"codecs: expected an array of at least one codec", "belong to no node"}),
-    **{name: (1, {"found no zarr.json"}) for name in (
+    **{name: (1, {"a node that is there"}) for name in (
         "root_level_multiscales", "simple_multiscales", "simple_multiscales_ref_array", "simple_multiscales_spatial", "spatial_geotransform.zarr",
         "spatial_proj_at_array_level.zarr", "spatial_proj_at_parent_level.zarr", "spatial_proj_convention_at_root_level.zarr")}}
 
@@ -396,3 +396,102 @@ def test_a_store_that_cannot_be_listed_is_known_by_its_consolidated_metadata(gro
     oracle.put(str(grouped), {"zarr.json": root})
     answer = validate(server.vsi("grouped.zarr"))
     assert answer.status == 2 and "cannot be listed" in answer.findings[0][2]
+
+
+# ------------------------------------------------------------------------------------------------------- places and pyramids
+
+def set_attributes(path, *node, **members):
+    """Changes attributes of a node in its own document and in the consolidated metadata."""
+    meta = document(path, *node)
+    change_document(path, *node, attributes={**meta["attributes"], **members})
+    if node:
+        root = document(path)
+        root["consolidated_metadata"]["metadata"]["/".join(node)]["attributes"].update(members)
+        change_document(path, **root)
+
+
+def layout_with(path, level, **members):
+    """The multiscales of the root with other members in one level."""
+    multiscales = document(path)["attributes"]["multiscales"]
+    multiscales["layout"][level].update(members)
+    return multiscales
+
+
+def test_a_coordinate_that_is_not_where_the_transform_puts_it(grouped):
+    meta, values = oracle.read(str(grouped / "x"))
+    values[7] += 1
+    oracle.write(str(grouped / "x"), meta, values)
+    assert_found(grouped, "error", "x", r"element 7 against the transform of v: expected 500075, found 500076")
+
+
+@pytest.mark.parametrize("node, members, what", [
+    ([], {"spatial:transform": [10, 0, 500001, 0, -10, 5000000]}, "spatial:transform against what else is said of v"),
+    ([], {"spatial:bbox": [0, 0, 0, 0]}, r"spatial:bbox against the transform: expected \[500000, 4999400, 500400, 5000000\], found"),
+    (["v"], {"spatial:bbox": [500000, 4999400, 500400, 5000001]}, "spatial:bbox"),
+    (["v"], {"spatial:shape": [60, 41]}, "spatial:shape, of X: expected 40, found 41"),
+    (["v"], {"spatial:dimensions": ["y", "z"]}, "names of the array's dimensions"),
+    (["v"], {"spatial:registration": "middle"}, '"pixel" or "node"'),
+    (["spatial_ref"], {"GeoTransform": "500001 10 0 5000000 0 -10"}, r"GeoTransform: expected \[500000, .*found \[500001"),
+    (["v"], {"proj:code": "EPSG:32634"}, "CRS|zone|expected"),
+    ([], {"proj:code": "EPSG:32634"}, "proj:code: expected WGS 84 / UTM zone 33N, found WGS 84 / UTM zone 34N"),
+    (["v"], {"proj:code": "EPSG:1"}, "proj:code: expected a CRS that PROJ knows"),
+    (["v"], {"proj:code": "32633"}, '"AUTHORITY:CODE"'),
+    (["spatial_ref"], {"crs_wkt": 'GEOGCS["x"]'}, "crs_wkt: expected a CRS that PROJ knows"),
+    (["v"], {"proj:epsg": 32633}, "one that the convention knows, found proj:epsg"),
+    (["v"], {"zarr_conventions": [{"name": "x"}]}, "uuid, schema_url or spec_url"),
+    (["v"], {"zarr_conventions": [{"uuid": "x"}]}, "a UUID"),
+])
+def test_what_is_said_of_a_place_in_several_ways_must_agree(grouped, node, members, what):
+    set_attributes(grouped, *node, **members)
+    answer = validate(grouped)
+    assert any(re.search(what, finding[2]) for finding in answer.findings), answer.findings
+    assert answer.status == (0 if "proj:epsg" in members else answer.status or 9)
+
+
+def test_a_convention_that_is_not_declared(grouped):
+    for node in ([], ["v"]):
+        set_attributes(grouped, *node, zarr_conventions=[])
+    found = {finding[0] + finding[2] for finding in validate(grouped).findings if "not declared" in finding[2]}
+    assert len(found) == 2 and all(text.startswith("warning") for text in found), found
+
+
+def test_a_listed_level_that_is_absent(grouped):
+    shutil.rmtree(grouped / "ovr_4x")
+    answer = validate(grouped)
+    assert answer.status == 1
+    assert ("error", "zarr.json", 'multiscales: level "ovr_4x": expected a node that is there, found none') in answer.findings
+
+
+@pytest.mark.parametrize("members, what", [
+    ({"spatial:shape": [30, 21]}, "spatial:shape against the array's columns: expected 21, found 20"),
+    ({"transform": {"scale": [2.0, 3.0], "translation": [0.0, 0.0]}}, "size of dimension 1 against its base's: expected 13.3333333333, found 20"),
+    ({"derived_from": "absent"}, "derived_from: expected the asset of a level, found absent"),
+    ({"spatial:transform": [20.0, 0, 500040, 0, -20.0, 5000000]}, "transform"),
+])
+def test_a_level_that_is_not_what_its_entry_says(grouped, members, what):
+    set_attributes(grouped, multiscales=layout_with(grouped, 1, **members))
+    answer = validate(grouped)
+    assert answer.status == 1 and any(re.search(what, finding[2]) for finding in answer.findings), answer.findings
+
+
+@pytest.mark.parametrize("shape, data_type, what", [
+    ([1, 30, 20], "uint16", "number of dimensions against its base's: expected 2, found 3"),
+    ([30, 20], "int16", "data_type against its base's: expected uint16, found int16"),
+    ([30, 25], "uint16", "columns: expected 20, found 25"),
+])
+def test_a_level_that_is_no_smaller_version_of_its_base(grouped, shape, data_type, what):
+    meta = array_meta(shape, data_type, attributes=document(grouped, "ovr_2x", "v")["attributes"], dimension_names=["b", "y", "x"][-len(shape):])
+    shutil.rmtree(grouped / "ovr_2x" / "v")
+    oracle.write(str(grouped / "ovr_2x" / "v"), meta, counting(shape, data_type))
+    answer = validate(grouped)
+    assert any(re.search(what, finding[2]) for finding in answer.findings), answer.findings
+
+
+def test_several_ways_to_say_a_place_that_agree_are_clean(tmp_path):
+    for number, style in enumerate(("ALL", "SPATIAL_PROJ", "CF")):
+        for crs in ("EPSG:4326", "EPSG:3857", "ESRI:54009", "+proj=laea +lat_0=10 +lon_0=20 +R=6371229"):
+            path = tmp_path / ("%d_%s.zarr" % (number, re.sub(r"\W", "_", crs)))
+            copy(path, source(counting((2, 33, 47)), (3, 0.5, 0, 5, 0, -0.25), crs), CHUNK_SHAPE="16", OVERVIEWS="2,3,7", GEOREFERENCING=style)
+            assert_clean(path)
+    copy(tmp_path / "rotated.zarr", source(counting((1, 33, 47)), (3, 0.5, 0.1, 5, 0.2, -0.25), "EPSG:32633"), CHUNK_SHAPE="16", OVERVIEWS="2,4")
+    assert_clean(tmp_path / "rotated.zarr")

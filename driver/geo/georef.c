@@ -250,7 +250,7 @@ static void find_draft_proj(struct search *s)
 
 /* ---- CF ---- */
 
-static bool parse_geotransform(const zs_json *grid_mapping, double *t)
+bool zs_parse_geotransform(const zs_json *grid_mapping, double t[6])
 {
     const zs_json *member = zs_json_get(grid_mapping, "GeoTransform");
     const char *text;
@@ -268,12 +268,11 @@ static bool parse_geotransform(const zs_json *grid_mapping, double *t)
     return *text == '\0';
 }
 
-/* Whether two transforms put every corner within a hundredth of a pixel of each other. */
-static bool is_same_place(const struct search *s, const double *a, const double *b)
+bool zs_transform_is_same(const double *a, const double *b, uint64_t width, uint64_t height)
 {
     const double tolerance = 0.01 * (fabs(a[1]) + fabs(a[2]) + fabs(a[4]) + fabs(a[5]));
     for (int corner = 0; corner < 4; corner++) {
-        const double col = corner & 1 ? (double)s->width : 0, row = corner & 2 ? (double)s->height : 0;
+        const double col = corner & 1 ? (double)width : 0, row = corner & 2 ? (double)height : 0;
         const double dx = a[0] - b[0] + col * (a[1] - b[1]) + row * (a[2] - b[2]);
         const double dy = a[3] - b[3] + col * (a[4] - b[4]) + row * (a[5] - b[5]);
         if (!(fabs(dx) <= tolerance && fabs(dy) <= tolerance))
@@ -309,7 +308,7 @@ static enum zs_status find_cf_transform(struct search *s, const struct zs_node *
     if (x.coordinate != NULL)
         ZS_TRY(zs_regular_axis_read(s->h, s->node, s->axes.y, &y, err));
     /* A grid mapping taken from a group above speaks of that group's rasters. */
-    const bool has_given = mapping != NULL && in_own_group && parse_geotransform(mapping->attributes, given);
+    const bool has_given = mapping != NULL && in_own_group && zs_parse_geotransform(mapping->attributes, given);
     const bool is_rotated = has_given && (given[2] != 0 || given[4] != 0);
     /* An axis of one element has no step of its own: the text knows it. */
     if (has_given && x.coordinate != NULL && x.found && x.step == 0)
@@ -319,7 +318,7 @@ static enum zs_status find_cf_transform(struct search *s, const struct zs_node *
     const bool has_centres = x.coordinate != NULL && transform_of_axes(&x, &y, centres);
     /* Where both are there and agree the text is the exact one; where they do not, someone cut the raster and only the
      * coordinates followed. Coordinates cannot tell a rotation. */
-    if (has_given && (is_rotated || !has_centres || is_same_place(s, given, centres)) && set_transform(s, given))
+    if (has_given && (is_rotated || !has_centres || zs_transform_is_same(given, centres, s->width, s->height)) && set_transform(s, given))
         return ZS_OK;
     if (has_centres)
         set_transform(s, centres);
@@ -513,6 +512,19 @@ enum zs_status zs_georef_read(struct zs_hierarchy *h, const struct zs_node *node
                               struct zs_georef *georef, struct zs_error *err)
 {
     return read_georef(h, node, axes, true, georef, err);
+}
+
+bool zs_georef_of_place(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, const struct zs_scope *scope, int p,
+                        double transform[6])
+{
+    struct zs_georef out = {0};
+    struct search s = {.h = h, .node = node, .axes = axes, .scope = *scope, .out = &out};
+    s.width = node->array->shape[axes.x];
+    s.height = node->array->shape[axes.y];
+    if (!take_spatial(&s, p, false))
+        return false;
+    memcpy(transform, out.transform, sizeof out.transform);
+    return true;
 }
 
 void zs_georef_clear(struct zs_georef *georef)

@@ -37,4 +37,17 @@ enum zs_status zs_georef_read(struct zs_hierarchy *h, const struct zs_node *node
                               struct zs_georef *georef, struct zs_error *err) ZS_MUST_CHECK;
 void zs_georef_clear(struct zs_georef *georef);
 
+/* ---- For those who compare what several sources say (validate/) ---- */
+
+struct zs_scope;
+
+/* The spatial:transform of place number `p` of the array's scope (geo/conventions.h), as above. False where it has none, or speaks of
+ * another array or level. */
+bool zs_georef_of_place(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, const struct zs_scope *scope, int p,
+                        double transform[6]);
+/* GeoTransform of a grid mapping variable: a text of six numbers, or a list. False where it has none. */
+bool zs_parse_geotransform(const zs_json *grid_mapping, double t[6]);
+/* Whether two transforms put every corner of the raster within a hundredth of a pixel of each other. */
+bool zs_transform_is_same(const double *a, const double *b, uint64_t width, uint64_t height);
+
 #endif

@@ -240,7 +240,8 @@ static enum zs_status check_wrapped(const struct zs_checked_object *o, int k, co
     const uint64_t limit = zs_min_u64(zs_level_bound(level), o->c->memory);
     struct zs_buffer decoded = {0};
     enum zs_status status =
-        zs_bytes_decode_up_to(level->bytes_codecs, level->bytes_codec_count, scratch, piece->memory, (size_t)piece->size, (size_t)limit, &decoded, err);
+        zs_bytes_decode_up_to(level->bytes_codecs, level->bytes_codec_count, scratch, piece->memory, (size_t)piece->size, (size_t)limit,
+                              &decoded, err);
     if (status != ZS_OK) {
         status = report(o, k, piece->origin, status, err);
     } else {

@@ -34,8 +34,9 @@ struct zs_checked_object {
     struct zs_checked_shard shard;
 };
 
-/* Opens object `number` of the array, and reads its index where it is a shard whose chunks can be had one by one. What is wrong with it
- * is reported, not returned: ZS_NO_MEMORY and ZS_CANCELLED only, here and below. Released with zs_checked_object_close(), also on failure. */
+/* Opens object `number` of the array, and reads its index where it is a shard whose chunks can be had one by one. What is wrong
+ * with it is reported, not returned: ZS_NO_MEMORY and ZS_CANCELLED only, here and below. Released with
+ * zs_checked_object_close(), also on failure. */
 enum zs_status zs_checked_object_open(struct zs_check *c, const struct zs_checked_array *array, uint64_t number,
                                       struct zs_checked_object *o, struct zs_error *err) ZS_MUST_CHECK;
 /* Pieces of work in it that may be done side by side: groups of a shard, or the object as a whole. */

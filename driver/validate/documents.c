@@ -82,7 +82,8 @@ static enum zs_status check_json(struct document *d, const zs_json *value, struc
 {
     const char *token;
     if (zs_json_number(value, &token) && (strstr(token, "NaN") != NULL || strstr(token, "Inf") != NULL))
-        report(d, ZS_SEVERITY_WARNING, zs_json_name(value) != NULL ? zs_json_name(value) : "a list", "a number of JSON, or a string", token);
+        report(d, ZS_SEVERITY_WARNING, zs_json_name(value) != NULL ? zs_json_name(value) : "a list", "a number of JSON, or a string",
+               token);
     if (zs_json_is_object(value) && zs_json_size(value) > 1)
         ZS_TRY(check_duplicates(d, value, err));
     for (const zs_json *c = zs_json_first(value); c != NULL; c = zs_json_next(c))

@@ -96,8 +96,14 @@ static enum zs_status check_metadata(struct zs_check *c, struct zs_error *err)
 {
     for (size_t i = 0; i < c->node_count; i++) {
         ZS_TRY(zs_check_advance(c, 0, 0, 0, err));
-        if (c->nodes[i]->type == ZS_NODE_GROUP)
-            ZS_TRY(zs_check_consolidated(c, c->nodes[i], err));
+        const struct zs_node *node = c->nodes[i];
+        ZS_TRY(zs_check_conventions(c, node, err));
+        if (node->type == ZS_NODE_ARRAY) {
+            ZS_TRY(zs_check_place(c, node, err));
+            continue;
+        }
+        ZS_TRY(zs_check_consolidated(c, node, err));
+        ZS_TRY(zs_check_pyramids(c, node, err));
     }
     return ZS_OK;
 }

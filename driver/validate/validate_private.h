@@ -66,6 +66,12 @@ enum zs_status zs_walk_store(struct zs_check *c, struct zs_error *err) ZS_MUST_C
 enum zs_status zs_check_document(struct zs_check *c, const struct zs_node *node, const char *key, bool *has_errors,
                                  struct zs_error *err) ZS_MUST_CHECK;
 enum zs_status zs_check_consolidated(struct zs_check *c, const struct zs_node *group, struct zs_error *err) ZS_MUST_CHECK;
+/* Members of the conventions, each for itself. */
+enum zs_status zs_check_conventions(struct zs_check *c, const struct zs_node *node, struct zs_error *err) ZS_MUST_CHECK;
+/* Levels that a group lists, against what they are derived from. */
+enum zs_status zs_check_pyramids(struct zs_check *c, const struct zs_node *group, struct zs_error *err) ZS_MUST_CHECK;
+/* Transforms, bounding boxes, coordinate variables and CRS of an array against each other. */
+enum zs_status zs_check_place(struct zs_check *c, const struct zs_node *node, struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- objects.c: the objects of one array, side by side; chunks.c: what is in one ---- */
 
