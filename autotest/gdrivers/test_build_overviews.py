@@ -181,6 +181,43 @@ def test_cleaning_removes_them_and_leaves_the_base(tmp_path):
     check_consolidated(tmp_path / "a.zarr")
 
 
+@pytest.mark.parametrize("theirs", ["notes.txt", "b/zarr.json", "quality/zarr.json", "text/zarr.json", "deep/er/zarr.json"])
+def test_cleaning_leaves_what_others_put_beside_a_level(tmp_path, theirs):
+    copy(tmp_path / "a.zarr", source(terrain((1, 64, 96), "uint8"), UTM, "EPSG:32633"), CHUNK_SHAPE=16, ARRAY_NAME="v", OVERVIEWS="2,4")
+    metas = {"b": array_meta((5, 5), "float32"), "quality": array_meta((48,), "uint8", dimension_names=["x"]),
+             "text": {**array_meta((4,), "uint8"), "data_type": "string", "fill_value": ""}}
+    oracle.put(tmp_path / "a.zarr" / "ovr_2x", {theirs: metas.get(theirs.split("/")[0], group_meta() if "json" in theirs else b"mine")})
+    before = (tmp_path / "a.zarr" / "ovr_2x" / theirs).read_bytes()
+    dataset = gdal.Open(str(tmp_path / "a.zarr"), gdal.GA_Update)
+    dataset.BuildOverviews("NONE", [])
+    dataset = None
+    assert (tmp_path / "a.zarr" / "ovr_2x" / theirs).read_bytes() == before and document(tmp_path / "a.zarr", "ovr_2x")
+    assert not os.path.exists(tmp_path / "a.zarr" / "ovr_2x" / "v") and not os.path.exists(tmp_path / "a.zarr" / "ovr_4x")
+    assert os.path.exists(tmp_path / "a.zarr" / "ovr_2x" / "x") == ("json" in theirs)  # which they may use
+    assert open_ours(str(tmp_path / "a.zarr")).GetRasterBand(1).GetOverviewCount() == 0
+
+
+def test_a_level_of_another_size_makes_way_when_the_new_one_is_there(tmp_path):
+    array = terrain((1, 65, 97), "uint8")
+    path = copy(tmp_path / "a.zarr", source(array), CHUNK_SHAPE=16, ARRAY_NAME="v", OVERVIEWS="4") and str(tmp_path / "a.zarr")
+    oracle.write(path + "/ovr_2x", group_meta())  # rounded down
+    oracle.write(path + "/ovr_2x/v", {**document(path, "v"), "shape": [32, 48]}, array[0, :64:2, :96:2])
+    oracle.consolidate(path)
+    with pytest.raises(RuntimeError):
+        gdal.Open(path, gdal.GA_Update).BuildOverviews("NEAREST", [2], callback=lambda done, text, data: 0)
+    assert [n for n in sorted(os.listdir(path)) if n.startswith("ovr")] == ["ovr_2x", "ovr_4x"] and shards(path, "ovr_2x/v")
+    build(path, "NEAREST", 2)
+    assert [level.shape for level in levels(open_ours(path))] == [(33, 49), (17, 25)]
+    assert [n for n in sorted(os.listdir(path)) if n.startswith("ovr")] == ["ovr_2x_2", "ovr_4x"]
+    assert_same(levels(open_ours(path))[0], gdals_own(array, "NEAREST", 2)[0][0])
+    check_consolidated(path)
+    build(path, "AVERAGE", 2)
+    dataset = gdal.Open(path, gdal.GA_Update)
+    dataset.BuildOverviews("NONE", [])
+    dataset = None
+    assert not [n for n in os.listdir(path) if n.startswith("ovr")]
+
+
 def test_small_images_are_read_from_overviews_alone(tmp_path):
     array = terrain((1, 256, 256), "uint8")
     copy(tmp_path / "a.zarr", source(array), CHUNK_SHAPE=16, OVERVIEWS="4", ARRAY_NAME="v")

@@ -1,5 +1,6 @@
 /* Shards that others replace while an array is open: what is read is of one version, old or new, never a mixture. */
 #include "array/array_private.h"
+#include "array_store.h"
 #include "fault_store.h"
 #include "oracle_store.h"
 

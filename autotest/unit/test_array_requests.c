@@ -2,6 +2,7 @@
 #include <pthread.h>
 
 #include "array/array_private.h"
+#include "array_store.h"
 #include "fault_store.h"
 
 struct counted {

@@ -1,5 +1,6 @@
 /* A store that fails: the Nth call, for every N. Whatever fails is said, nothing leaks (LeakSanitizer), every object is its old or
  * its new self, and with the store in order again everything works. */
+#include "array_store.h"
 #include "fault_store.h"
 #include "oracle_store.h"
 

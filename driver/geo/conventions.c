@@ -141,7 +141,10 @@ bool zs_layout_is_derived(const struct zs_layout *layout, int a, int b)
 bool zs_is_overview_group(const char *name, int *factor)
 {
     int n = 0, used = 0;
-    if (sscanf(name, "ovr_%9d%n", &n, &used) != 1 || n < 1 || strcmp(name + used, "x") != 0)
+    if (sscanf(name, "ovr_%9d%n", &n, &used) != 1 || n < 1 || name[used] != 'x')
+        return false;
+    const char *rest = name + used + 1;
+    if (rest[0] != '\0' && (rest[0] != '_' || rest[1] == '\0' || rest[1 + strspn(rest + 1, "0123456789")] != '\0'))
         return false;
     *factor = n;
     return true;

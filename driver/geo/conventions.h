@@ -46,7 +46,7 @@ int zs_layout_find(const struct zs_layout *layout, const char *path);
 /* Whether level `a` is derived from level `b`, directly or through others. */
 bool zs_layout_is_derived(const struct zs_layout *layout, int a, int b);
 
-/* Whether a group's name is ovr_<N>x, as GDAL 3.13 and this driver name overviews; *factor is N. */
+/* Whether a group's name is ovr_<N>x, as GDAL 3.13 and this driver name overviews, or ovr_<N>x_<K>, where that name was taken; *factor is N. */
 bool zs_is_overview_group(const char *name, int *factor);
 
 /* `path` relative to `group` ("" is the root), NULL when it is not below it. Borrowed. */

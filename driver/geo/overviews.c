@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "geo/conventions.h"
+#include "geo/overviews_private.h"
 
 /* GDAL 3.13's groups beside an array that has no multiscales: levels asked for by name where the store cannot be listed. */
 static const int probed_factors[] = {2, 3, 4, 5, 6, 8, 9, 10, 12, 16, 32, 64, 128, 256, 512, 1024};
@@ -21,12 +22,29 @@ struct family {
     bool is_ancestor[MAX_FOUND];
     int count;
     bool has_layout;
+    enum zs_status failure; /* the first look that gave no answer, ZS_OK when all did */
+    struct zs_error reason;
 };
+
+static bool is_alike(const struct zs_node *base, const struct zs_node *node)
+{
+    return node != base && node->array != NULL && node->array->ndim == base->array->ndim &&
+           strcmp(node->array->dtype.name, base->array->dtype.name) == 0;
+}
+
+bool zs_overviews_is_level(const struct zs_node *base, const struct zs_node *node)
+{
+    bool is = is_alike(base, node);
+    for (int d = 0; is && d < base->array->ndim; d++) {
+        const char *ours = zs_dimension_name(base, d), *theirs = zs_dimension_name(node, d);
+        is = (ours == NULL) == (theirs == NULL) && (ours == NULL || strcmp(ours, theirs) == 0);
+    }
+    return is;
+}
 
 static void add_found(struct family *f, const struct zs_node *node, bool is_ancestor)
 {
-    if (node == f->base || node->array == NULL || node->array->ndim != f->base->array->ndim ||
-        strcmp(node->array->dtype.name, f->base->array->dtype.name) != 0 || f->count == MAX_FOUND)
+    if (!is_alike(f->base, node) || f->count == MAX_FOUND)
         return;
     for (int i = 0; i < f->count; i++)
         if (f->found[i] == node)
@@ -35,10 +53,16 @@ static void add_found(struct family *f, const struct zs_node *node, bool is_ance
     f->is_ancestor[f->count++] = is_ancestor;
 }
 
-static const struct zs_node *node_at(struct zs_hierarchy *h, const char *group, const char *name)
+static const struct zs_node *node_at(struct family *f, const char *group, const char *name)
 {
     const struct zs_node *node;
-    return zs_hierarchy_node_at(h, group, name, &node, NULL) == ZS_OK ? node : NULL;
+    struct zs_error reason;
+    const enum zs_status status = zs_hierarchy_node_at(f->h, group, name, &node, &reason);
+    if (status != ZS_OK && status != ZS_NOT_FOUND && status != ZS_INVALID && status != ZS_UNSUPPORTED && f->failure == ZS_OK) {
+        f->failure = status;
+        f->reason = reason;
+    }
+    return status == ZS_OK ? node : NULL;
 }
 
 /* The only array of two or more dimensions directly in a group, NULL when there are more or it is not known. Only where
@@ -87,10 +111,10 @@ static void add_layout(struct family *f, const struct zs_node *group, const stru
     for (int i = 0; i < layout->count; i++) {
         if (i == own)
             continue;
-        const struct zs_node *level = node_at(f->h, group->path, layout->level[i].asset);
+        const struct zs_node *level = node_at(f, group->path, layout->level[i].asset);
         if (level != NULL && level->type == ZS_NODE_GROUP && !layout->is_ome) {
             const char *path = level->path;
-            level = node_at(f->h, path, name);
+            level = node_at(f, path, name);
             if (level == NULL) {
                 /* One raster per level under changing names: only when the base's own level has one, too. */
                 char *own_group = zs_path_parent(f->base->path);
@@ -108,7 +132,7 @@ static void add_layout(struct family *f, const struct zs_node *group, const stru
 static void add_overview_groups(struct family *f, const char *group, const char *name)
 {
     char path[300];
-    const struct zs_node *base = node_at(f->h, group, name);
+    const struct zs_node *base = node_at(f, group, name);
     if (base != NULL)
         add_found(f, base, false);
     if (strlen(name) > 200)
@@ -137,7 +161,7 @@ static void add_overview_groups(struct family *f, const char *group, const char 
         return;
     for (size_t i = 0; i < sizeof probed_factors / sizeof probed_factors[0]; i++) {
         snprintf(path, sizeof path, "ovr_%dx/%s", probed_factors[i], name);
-        const struct zs_node *level = node_at(f->h, group, path);
+        const struct zs_node *level = node_at(f, group, path);
         if (level != NULL)
             add_found(f, level, false);
     }
@@ -150,6 +174,13 @@ static void find_family(struct zs_hierarchy *h, const struct zs_node *node, stru
     f->base = node;
     if (node->array == NULL || node->array->ndim < 2 || node->path[0] == '\0')
         return;
+    /* The groups above, which the scope is made of. */
+    for (char *above = zs_path_parent(node->path); above != NULL && f->failure == ZS_OK;) {
+        char *next = zs_path_parent(above);
+        (void)node_at(f, above, "");
+        free(above);
+        above = next;
+    }
     struct zs_scope scope;
     zs_scope_find(h, node, &scope);
     for (int g = 0; g < scope.groups; g++) {
@@ -204,8 +235,8 @@ static bool is_smaller(const struct zs_node *small, const struct zs_node *large,
     return any;
 }
 
-enum zs_status zs_overviews_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, char ***paths,
-                                 size_t *count, struct zs_error *err)
+static enum zs_status find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, bool needs_all, char ***paths,
+                           size_t *count, struct zs_error *err)
 {
     struct family f;
     const struct zs_node *levels[MAX_FOUND];
@@ -213,6 +244,8 @@ enum zs_status zs_overviews_find(struct zs_hierarchy *h, const struct zs_node *n
     *paths = NULL;
     *count = 0;
     find_family(h, node, &f);
+    if (needs_all && f.failure != ZS_OK)
+        return zs_fail(err, f.failure, "%s", f.reason.message);
     for (int i = 0; i < f.count; i++)
         if (!f.is_ancestor[i] && axes.y >= 0 && is_smaller(f.found[i], node, axes))
             levels[n++] = f.found[i];
@@ -230,6 +263,18 @@ enum zs_status zs_overviews_find(struct zs_hierarchy *h, const struct zs_node *n
     *paths = out;
     *count = n;
     return ZS_OK;
+}
+
+enum zs_status zs_overviews_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, char ***paths,
+                                 size_t *count, struct zs_error *err)
+{
+    return find(h, node, axes, false, paths, count, err);
+}
+
+enum zs_status zs_overviews_find_all(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, char ***paths,
+                                     size_t *count, struct zs_error *err)
+{
+    return find(h, node, axes, true, paths, count, err);
 }
 
 void zs_paths_free(char **paths, size_t count)

@@ -29,7 +29,11 @@ struct zs_overviews;
 /* Sets up one level for each of factors[count] (2 and more, any order, no two alike): an array of the size divided by the
  * factor in X and Y and rounded up, in the group ovr_<N>x beside the array, under its name, of the same data type, codecs,
  * chunks, dimension names and other dimensions; shards are cut to the whole chunks that are needed. Where the array has an
- * overview of exactly that size already, whatever it is called, that one is written to instead. The meaning (nodata,
+ * overview of exactly that size already, whatever it is called, that one is written to instead, shard by shard: each is its old or its
+ * new self at every moment, in every store, and metadata do not change. One of another size keeps its place, and readers keep it, until the
+ * new one is whole: that is made in a group ovr_<N>x_2 (stores of objects cannot rename), and zs_overviews_publish() lists it instead of
+ * the old one, in one document (the group's, or the root's with consolidated metadata), before that goes. Whatever else is in the place of
+ * a level or of its group, whether or not consolidated metadata list it, is ZS_ARGUMENT and stays. The meaning (nodata,
  * scale, bands ...) and the georeferencing are those of the array, the latter in the conventions it uses. `resampling`, in
  * the words of the multiscales convention ("average", "nearest"), may be NULL; `chunk_order` is zs_array_chunk_order() of the
  * array, 0 where it is not known.
@@ -55,9 +59,10 @@ enum zs_status zs_overviews_publish(struct zs_overviews *overviews, struct zs_er
 void zs_overviews_free(struct zs_overviews *overviews);
 
 /* Removes all overviews of the array that zs_overviews_find() names and that lie in a group ovr_<N>x beside it: first their
- * mention in `multiscales` and the consolidated metadata, then documents, then chunks. A group that holds nothing else
- * goes with them. Levels elsewhere (OME-NGFF, GeoZarr pyramids) are data of their own and stay. Flushes the
- * hierarchy. No array of those levels may be open. *removed (NULL is allowed) is their number. */
+ * mention in `multiscales` and the consolidated metadata, then documents, then chunks. Coordinate variables and grid mapping of a level go
+ * with it when no other node is in the group, and the group when nothing is; a group that cannot be looked into is an error. Levels in those
+ * groups that nothing lists, since a writer was killed, go too; levels elsewhere (OME-NGFF, GeoZarr pyramids) are data of their own and stay.
+ * Flushes the hierarchy. No array of those levels may be open. *removed (NULL is allowed) is their number. */
 enum zs_status zs_overviews_remove(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, size_t *removed,
                                    struct zs_error *err) ZS_MUST_CHECK;
 

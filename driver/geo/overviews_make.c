@@ -1,4 +1,4 @@
-/* Overviews of an array that is there: made and removed. */
+/* Overviews of an array that is there are made. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,8 +8,11 @@
 #include "geo/conventions.h"
 #include "geo/coordinates.h"
 #include "geo/layout.h"
-#include "geo/overviews.h"
+#include "geo/overviews_private.h"
 #include "geo/place.h"
+
+/* Groups ovr_<N>x, ovr_<N>x_2 ... of one factor: more than two are only there when writers were killed again and again. */
+#define MAX_PLACES 9
 
 struct made_level {
     int factor;
@@ -17,6 +20,8 @@ struct made_level {
     const struct zs_node *node; /* the hierarchy's, or until it is published: */
     struct zs_node *own;        /* ... this one, owned */
     struct zs_array *array;
+    char *older[MAX_PLACES]; /* levels of this factor and of other sizes, which go when this one is there */
+    int older_count;
 };
 
 struct zs_overviews {
@@ -29,11 +34,6 @@ struct zs_overviews {
     struct made_level *levels;
     size_t count;
 };
-
-static enum zs_status no_memory(struct zs_error *err)
-{
-    return zs_fail(err, ZS_NO_MEMORY, "no memory for overviews");
-}
 
 static uint64_t level_size(const struct zs_overviews *o, int dim, int factor)
 {
@@ -119,35 +119,47 @@ static const struct zs_node *existing_level(const struct zs_overviews *o, int fa
     return NULL;
 }
 
-/* Whether an array can be a level of the base that was made before, when the base had another size. */
-static bool may_be_level(const struct zs_overviews *o, const struct zs_node *node)
+/* Looks whether a level may be made in `group`, as the array `path`. What is there and is no level of the base stays, with an error. One
+ * that the metadata list is an older level, which keeps its place until the new one is there. Another is what a killed writer left. */
+static enum zs_status try_place(struct zs_overviews *o, struct made_level *level, const char *group, const char *path, bool *is_free,
+                                struct zs_error *err)
 {
-    const struct zs_array_meta *base = o->base->array, *meta = node->array;
-    bool may = meta != NULL && meta->ndim == base->ndim && strcmp(meta->dtype.name, base->dtype.name) == 0;
-    for (int d = 0; may && d < base->ndim; d++) {
-        const char *ours = zs_dimension_name(o->base, d), *theirs = zs_dimension_name(node, d);
-        may = (ours == NULL) == (theirs == NULL) && (ours == NULL || strcmp(ours, theirs) == 0);
-    }
-    return may;
+    const struct zs_node *above, *node;
+    const char *root = zs_hierarchy_store(o->h)->root;
+    const bool is_listed = zs_hierarchy_node(o->h, path, &node, NULL) == ZS_OK;
+    ZS_TRY(zs_hierarchy_occupant(o->h, group, &above, err));
+    if (above != NULL && above->type == ZS_NODE_ARRAY)
+        return zs_fail(err, ZS_ARGUMENT, "%s/%s: expected a group of overviews, or nothing, found an array", root, group);
+    ZS_TRY(zs_hierarchy_occupant(o->h, path, &node, err));
+    if (node != NULL && !zs_overviews_is_level(o->base, node))
+        return zs_fail(err, ZS_ARGUMENT, "%s/%s: expected an overview of %s, or nothing, found %s", root, path, o->base->path,
+                       node->type == ZS_NODE_ARRAY ? "another array" : "a group");
+    *is_free = node == NULL || !is_listed;
+    if (*is_free)
+        return ZS_OK;
+    level->older[level->older_count] = zs_strdup(path);
+    return level->older[level->older_count++] != NULL ? ZS_OK : zs_no_memory_for_overviews(err);
 }
 
-/* Refuses to make a level where something else is: an array called as the group, or anything in the group that is no level. */
-static enum zs_status check_place(const struct zs_overviews *o, int factor, struct zs_error *err)
+/* Path for a level that is not there yet, freed with free(). */
+static enum zs_status find_place(struct zs_overviews *o, struct made_level *level, char **place, struct zs_error *err)
 {
-    char *group = zs_format("%s%sovr_%dx", o->group, o->group[0] != '\0' ? "/" : "", factor);
-    char *path = group != NULL ? zs_path_join(group, zs_path_name(o->base->path)) : NULL;
-    const struct zs_node *above = NULL, *there = NULL;
-    enum zs_status status = path != NULL ? zs_hierarchy_occupant(o->h, group, &above, err) : no_memory(err);
-    if (status == ZS_OK && above != NULL && above->type == ZS_NODE_ARRAY)
-        status = zs_fail(err, ZS_ARGUMENT, "%s/%s: expected a group of overviews, or nothing, found an array", zs_hierarchy_store(o->h)->root, group);
-    if (status == ZS_OK)
-        status = zs_hierarchy_occupant(o->h, path, &there, err);
-    if (status == ZS_OK && there != NULL && !may_be_level(o, there))
-        status = zs_fail(err, ZS_ARGUMENT, "%s/%s: expected an overview of %s, or nothing, found %s", zs_hierarchy_store(o->h)->root, path,
-                         o->base->path, there->type == ZS_NODE_ARRAY ? "another array" : "a group");
-    free(group);
-    free(path);
-    return status;
+    const char *slash = o->group[0] != '\0' ? "/" : "";
+    for (int k = 1; k <= MAX_PLACES; k++) {
+        char *group = k == 1 ? zs_format("%s%sovr_%dx", o->group, slash, level->factor)
+                             : zs_format("%s%sovr_%dx_%d", o->group, slash, level->factor, k);
+        char *path = group != NULL ? zs_path_join(group, zs_path_name(o->base->path)) : NULL;
+        bool is_free = false;
+        const enum zs_status status = path != NULL ? try_place(o, level, group, path, &is_free, err) : zs_no_memory_for_overviews(err);
+        free(group);
+        if (status == ZS_OK && is_free) {
+            *place = path;
+            return ZS_OK;
+        }
+        free(path);
+        ZS_TRY(status);
+    }
+    return zs_fail(err, ZS_ARGUMENT, "%s: expected fewer older overviews of factor %d; remove them (gdaladdo -clean)", o->base->path, level->factor);
 }
 
 static enum zs_status set_up_level(struct zs_overviews *o, struct made_level *level, char *const *paths, size_t path_count,
@@ -157,10 +169,10 @@ static enum zs_status set_up_level(struct zs_overviews *o, struct made_level *le
     if (level->node != NULL)
         return zs_array_open_node(o->h, level->node, options, &level->array, err);
     struct zs_store *store = zs_hierarchy_store(o->h);
-    ZS_TRY(check_place(o, level->factor, err));
-    char *path = zs_format("%s%sovr_%dx/%s", o->group, o->group[0] != '\0' ? "/" : "", level->factor, zs_path_name(o->base->path));
-    zs_json *document = path != NULL ? level_document(o, level->factor) : NULL;
-    enum zs_status status = document != NULL ? ZS_OK : no_memory(err);
+    char *path = NULL;
+    ZS_TRY(find_place(o, level, &path, err));
+    zs_json *document = level_document(o, level->factor);
+    enum zs_status status = document != NULL ? ZS_OK : zs_no_memory_for_overviews(err);
     /* Chunks that somebody left there, a process that was killed say, would show through where there is only fill value. */
     if (status == ZS_OK && (status = zs_store_remove_tree(store, path, err)) == ZS_UNSUPPORTED)
         status = ZS_OK;
@@ -187,11 +199,11 @@ static enum zs_status set_up(struct zs_overviews *o, const int *factors, const c
     o->levels = zs_calloc(o->count, sizeof *o->levels);
     if (o->group == NULL || o->levels == NULL || (resampling != NULL && o->resampling == NULL)) {
         o->count = 0;
-        return no_memory(err);
+        return zs_no_memory_for_overviews(err);
     }
     char **paths;
     size_t path_count;
-    ZS_TRY(zs_overviews_find(o->h, o->base, o->axes, &paths, &path_count, err));
+    ZS_TRY(zs_overviews_find_all(o->h, o->base, o->axes, &paths, &path_count, err));
     enum zs_status status = ZS_OK;
     for (size_t i = 0; i < o->count && status == ZS_OK; i++) {
         o->levels[i].factor = factors[i];
@@ -223,7 +235,7 @@ enum zs_status zs_overviews_create(struct zs_hierarchy *h, const struct zs_node 
     }
     struct zs_overviews *o = zs_calloc(1, sizeof *o);
     if (o == NULL)
-        return no_memory(err);
+        return zs_no_memory_for_overviews(err);
     o->h = h;
     o->base = node;
     o->axes = axes;
@@ -250,18 +262,27 @@ const struct zs_node *zs_overviews_node(const struct zs_overviews *o, size_t i)
 
 /* ---- Publishing ---- */
 
-/* The group of a level, made when there is none. */
+/* The group of a level, made when there is none. One that is there is listed from now on. */
 static enum zs_status add_group(struct zs_overviews *o, const struct zs_node *level, struct zs_error *err)
 {
     char *path = zs_path_parent(level->path);
     const struct zs_node *group = NULL;
+    zs_json *attributes;
     if (path == NULL)
-        return no_memory(err);
+        return zs_no_memory_for_overviews(err);
     enum zs_status status = zs_hierarchy_occupant(o->h, path, &group, err);
     if (status == ZS_OK && (group == NULL || group->is_implicit))
         status = zs_add_document(o->h, path, zs_group_document(), &group, err);
+    else if (status == ZS_OK) /* consolidated metadata may not list it */
+        status = zs_hierarchy_edit(o->h, group, &attributes, err);
     free(path);
     return status;
+}
+
+static bool is_named(const struct zs_node *found, const char *name)
+{
+    const char *dimension = zs_dimension_name(found, 0);
+    return found->array != NULL && found->array->ndim == 1 && dimension != NULL && strcmp(dimension, name) == 0;
 }
 
 /* A copy of a coordinate variable beside a level, unless something is there. */
@@ -271,9 +292,14 @@ static enum zs_status copy_coordinate(struct zs_overviews *o, const struct zs_no
     struct zs_slot slot;
     void *values;
     bool is_blank;
-    ZS_TRY(zs_slot_find(o->h, level, name, NULL, &slot, err));
+    ZS_TRY(zs_slot_find(o->h, level, name, is_named, &slot, err));
     if (!slot.is_usable)
         return ZS_OK;
+    if (slot.own != NULL) { /* of a level before this one, which consolidated metadata may not list: from now on they do */
+        zs_json *ignored;
+        free(slot.path);
+        return slot.own->array->shape[0] == from->array->shape[0] ? zs_hierarchy_edit(o->h, slot.own, &ignored, err) : ZS_OK;
+    }
     enum zs_status status = zs_coordinate_elements(o->h, from, 0, from->array->shape[0], &values, &is_blank, err);
     if (status == ZS_OK && values != NULL) {
         const struct zs_node *copy = NULL;
@@ -310,220 +336,15 @@ static enum zs_status publish_level(struct zs_overviews *o, struct made_level *l
     return copy_coordinates(o, own, err);
 }
 
-/* One entry of the multiscales list to be. */
-struct entry {
-    char *asset;
-    uint64_t width, height;
-};
-struct entries {
-    struct entry list[ZS_MAX_LAYOUT_LEVELS];
-    size_t count;
-};
-
-static void entries_clear(struct entries *e)
+static enum zs_status list_levels(struct zs_overviews *o, const struct zs_georef_out *geo, bool only_present, struct zs_error *err)
 {
-    for (size_t i = 0; i < e->count; i++)
-        free(e->list[i].asset);
-    e->count = 0;
-}
-
-/* Adds a level, unless its asset is listed; sizes fall along the list. */
-static enum zs_status add_entry(struct entries *e, const char *asset, uint64_t width, uint64_t height, struct zs_error *err)
-{
-    size_t at = e->count;
-    for (size_t i = 0; i < e->count; i++)
-        if (strcmp(e->list[i].asset, asset) == 0)
-            return ZS_OK;
-    if (e->count == ZS_MAX_LAYOUT_LEVELS)
-        return zs_fail(err, ZS_UNSUPPORTED, "expected at most %d levels in a pyramid", ZS_MAX_LAYOUT_LEVELS);
-    char *copy = zs_strdup(asset);
-    if (copy == NULL)
-        return no_memory(err);
-    while (at > 0 && (double)e->list[at - 1].width * (double)e->list[at - 1].height < (double)width * (double)height) {
-        e->list[at] = e->list[at - 1];
-        at--;
-    }
-    e->list[at] = (struct entry){copy, width, height};
-    e->count++;
-    return ZS_OK;
-}
-
-/* The group whose multiscales list the base, or shall: one that lists it, else its own. */
-static const struct zs_node *pyramid_group(struct zs_hierarchy *h, const struct zs_node *base, struct zs_layout *layout)
-{
-    struct zs_scope scope;
-    zs_scope_find(h, base, &scope);
-    for (int g = 0; g < scope.groups; g++) {
-        const char *below = zs_path_below(scope.group[g]->path, base->path);
-        if (below != NULL && zs_layout_first(scope.group[g]->attributes, layout) && !layout->is_ome &&
-            zs_layout_find(layout, below) >= 0)
-            return scope.group[g];
-    }
-    memset(layout, 0, sizeof *layout);
-    if (scope.groups == 0)
-        return NULL;
-    /* One that lists another array of the group is this one's, too. */
-    if (zs_layout_first(scope.group[0]->attributes, layout) && layout->is_ome)
-        memset(layout, 0, sizeof *layout);
-    return scope.group[0];
-}
-
-/* Whether there are other pictures than the base directly in its group. */
-static bool has_other_rasters(struct zs_hierarchy *h, const struct zs_node *base, const char *group)
-{
-    const struct zs_node **nodes;
-    size_t count;
-    bool any = false;
-    if (zs_hierarchy_list(h, &nodes, &count, NULL) != ZS_OK)
-        return false;
-    for (size_t i = 0; i < count; i++) {
-        const char *below = zs_path_below(group, nodes[i]->path);
-        any = any || (nodes[i] != base && below != NULL && below[0] != '\0' && strchr(below, '/') == NULL &&
-                      nodes[i]->array != NULL && nodes[i]->array->ndim >= 2);
-    }
+    const struct zs_node **nodes = zs_calloc(o->count, sizeof *nodes);
+    if (nodes == NULL)
+        return zs_no_memory_for_overviews(err);
+    for (size_t i = 0; i < o->count; i++)
+        nodes[i] = o->levels[i].node;
+    const enum zs_status status = zs_overviews_list(o->h, o->base, o->axes, geo, nodes, o->count, only_present, o->resampling, err);
     free(nodes);
-    return any;
-}
-
-/* Size of a level that was listed before: of its array, as its entry says, or by the factor in its name. */
-static bool listed_size(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_layout_level *level,
-                        const struct zs_node *base, struct zs_axes axes, uint64_t *width, uint64_t *height)
-{
-    const struct zs_node *node = NULL;
-    double shape[2];
-    int factor;
-    if (zs_hierarchy_node_at(h, group->path, level->asset, &node, NULL) == ZS_OK && node->type == ZS_NODE_GROUP &&
-        zs_hierarchy_node_at(h, node->path, zs_path_name(base->path), &node, NULL) != ZS_OK)
-        node = NULL;
-    if (node != NULL && node->array != NULL && node->array->ndim == base->array->ndim) {
-        *width = node->array->shape[axes.x];
-        *height = node->array->shape[axes.y];
-        return true;
-    }
-    if (zs_json_doubles(zs_json_get(level->entry, "spatial:shape"), shape, 2) && shape[0] >= 1 && shape[1] >= 1 &&
-        shape[0] < 9007199254740992.0 && shape[1] < 9007199254740992.0) {
-        *height = (uint64_t)shape[0];
-        *width = (uint64_t)shape[1];
-        return true;
-    }
-    if (!zs_is_overview_group(zs_path_name(level->asset), &factor))
-        return false;
-    *width = zs_ceil_div_u64(base->array->shape[axes.x], (uint64_t)factor);
-    *height = zs_ceil_div_u64(base->array->shape[axes.y], (uint64_t)factor);
-    return true;
-}
-
-/* Asset of the array at `path`: its group where the level is one of groups with arrays of the base's name. */
-static char *asset_of(const struct zs_node *group, const struct zs_node *base, const char *path)
-{
-    const char *below = zs_path_below(group->path, path);
-    char *asset = below != NULL ? zs_strdup(below) : NULL;
-    char *slash = asset != NULL ? strrchr(asset, '/') : NULL;
-    if (slash != NULL && strcmp(slash + 1, zs_path_name(base->path)) == 0)
-        *slash = '\0';
-    return asset;
-}
-
-static enum zs_status add_path(struct entries *e, const struct zs_node *group, const struct zs_node *base, struct zs_axes axes,
-                               const struct zs_node *level, struct zs_error *err)
-{
-    char *asset = asset_of(group, base, level->path);
-    if (asset == NULL)
-        return no_memory(err);
-    const enum zs_status status = add_entry(e, asset, level->array->shape[axes.x], level->array->shape[axes.y], err);
-    free(asset);
-    return status;
-}
-
-/* What the list is to hold: the base, what it held before, and the overviews there are now. Levels whose asset is no longer
- * there are left out with `only_present`. */
-static enum zs_status collect_entries(struct zs_hierarchy *h, const struct zs_node *base, struct zs_axes axes,
-                                      const struct zs_node *group, const struct zs_layout *layout, bool only_present,
-                                      struct entries *e, struct zs_error *err)
-{
-    const uint64_t width = base->array->shape[axes.x], height = base->array->shape[axes.y];
-    const char *below = zs_path_below(group->path, base->path);
-    const bool is_direct = strchr(below, '/') == NULL;
-    if (is_direct) /* with several arrays in the group the base is the group itself */
-        ZS_TRY(add_entry(e, has_other_rasters(h, base, group->path) ? "." : below, width, height, err));
-    for (int i = 0; i < layout->count; i++) {
-        const struct zs_layout_level *l = &layout->level[i];
-        const struct zs_node *node;
-        uint64_t w, v;
-        if (is_direct && (l->asset[0] == '\0' || (strchr(l->asset, '/') == NULL &&
-                                                  zs_hierarchy_node_at(h, group->path, l->asset, &node, NULL) == ZS_OK &&
-                                                  node->type == ZS_NODE_ARRAY && node->array != NULL &&
-                                                  node->array->shape[axes.x] == width && node->array->shape[axes.y] == height)))
-            continue; /* the base, as it was called when it was alone */
-        if (only_present && zs_hierarchy_node_at(h, group->path, l->asset, &node, NULL) == ZS_NOT_FOUND)
-            continue;
-        if (listed_size(h, group, l, base, axes, &w, &v))
-            ZS_TRY(add_entry(e, l->asset, w, v, err));
-    }
-    if (!is_direct)
-        ZS_TRY(add_path(e, group, base, axes, base, err));
-    return ZS_OK;
-}
-
-/* Writes the list to the group, leaving members of multiscales that are not ours. */
-static enum zs_status write_entries(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_georef_out *geo,
-                                    const struct entries *e, const char *resampling, struct zs_error *err)
-{
-    const char *assets[ZS_MAX_LAYOUT_LEVELS];
-    uint64_t widths[ZS_MAX_LAYOUT_LEVELS], heights[ZS_MAX_LAYOUT_LEVELS];
-    zs_json *attributes;
-    for (size_t i = 0; i < e->count; i++) {
-        assets[i] = e->list[i].asset[0] != '\0' ? e->list[i].asset : ".";
-        widths[i] = e->list[i].width;
-        heights[i] = e->list[i].height;
-    }
-    ZS_TRY(zs_hierarchy_edit(h, group, &attributes, err));
-    const zs_json *old = zs_json_get(attributes, "multiscales");
-    zs_json *kept = zs_json_is_object(old) ? zs_json_copy(old) : NULL;
-    const struct zs_georef_out at = e->count > 0 && geo->has_transform ? zs_georef_at_size(geo, widths[0], heights[0]) : *geo;
-    enum zs_status status = zs_write_multiscales(attributes, &at, e->count > 1 ? e->count : 0, assets, widths, heights, resampling, err);
-    zs_json *now = zs_json_get_mutable(attributes, "multiscales");
-    for (const zs_json *m = zs_json_first(kept); m != NULL && status == ZS_OK && now != NULL; m = zs_json_next(m)) {
-        const bool is_ours = strcmp(zs_json_name(m), "layout") == 0 || strcmp(zs_json_name(m), "resampling_method") == 0;
-        if (!is_ours && zs_json_add(now, zs_json_name(m), zs_json_copy(m)) == NULL)
-            status = no_memory(err);
-    }
-    zs_json_free(kept);
-    return status;
-}
-
-/* Brings the multiscales of the pyramid's group up to date: with the levels made, or (made NULL) without those removed. */
-static enum zs_status write_pyramid(struct zs_hierarchy *h, const struct zs_node *base, struct zs_axes axes,
-                                    const struct zs_georef_out *geo, const struct zs_overviews *made, const char *resampling,
-                                    struct zs_error *err)
-{
-    struct zs_layout layout;
-    struct entries e = {.count = 0};
-    char **paths = NULL;
-    size_t count = 0;
-    const struct zs_node *group = pyramid_group(h, base, &layout);
-    if (group == NULL || (made == NULL && layout.count == 0))
-        return ZS_OK;
-    enum zs_status status = collect_entries(h, base, axes, group, &layout, made == NULL, &e, err);
-    if (status == ZS_OK)
-        status = zs_overviews_find(h, base, axes, &paths, &count, err);
-    for (size_t i = 0; i < count && status == ZS_OK; i++) {
-        const struct zs_node *level;
-        if (zs_hierarchy_node(h, paths[i], &level, NULL) == ZS_OK && zs_path_below(group->path, paths[i]) != NULL)
-            status = add_path(&e, group, base, axes, level, err);
-    }
-    for (size_t i = 0; made != NULL && i < made->count && status == ZS_OK; i++)
-        if (zs_path_below(group->path, made->levels[i].node->path) != NULL)
-            status = add_path(&e, group, base, axes, made->levels[i].node, err);
-    if (status == ZS_OK) {
-        struct zs_georef_out place = *geo;
-        place.ndim = base->array->ndim;
-        place.x = axes.x;
-        place.y = axes.y;
-        status = write_entries(h, group, &place, &e, resampling, err);
-    }
-    zs_paths_free(paths, count);
-    entries_clear(&e);
     return status;
 }
 
@@ -537,12 +358,17 @@ enum zs_status zs_overviews_publish(struct zs_overviews *o, struct zs_error *err
     zs_place_style_find(o->h, o->base, o->axes, &style);
     struct zs_georef_out geo = zs_place_out(o->base, o->axes, &georef);
     enum zs_status status = ZS_OK;
-    for (size_t i = 0; i < o->count && status == ZS_OK; i++)
+    bool has_older = false;
+    for (size_t i = 0; i < o->count && status == ZS_OK; i++) {
         if (o->levels[i].own != NULL)
             status = publish_level(o, &o->levels[i], &style, &geo, err);
+        for (int k = 0; k < o->levels[i].older_count && status == ZS_OK; k++)
+            status = zs_overviews_remove_level(o->h, o->levels[i].older[k], err);
+        has_older = has_older || o->levels[i].older_count > 0;
+    }
     geo.has_transform = geo.has_transform && style.spatial_proj;
     if (status == ZS_OK)
-        status = write_pyramid(o->h, o->base, o->axes, &geo, o, o->resampling, err);
+        status = list_levels(o, &geo, has_older, err);
     zs_georef_clear(&georef);
     if (status == ZS_OK)
         status = zs_hierarchy_flush(o->h, err);
@@ -560,75 +386,20 @@ void zs_overviews_free(struct zs_overviews *o)
         zs_array_close(level->array);
         if (level->is_new && level->own != NULL) {
             /* What cannot be removed is chunks without a document, which nobody reads. */
-            const enum zs_status ignored = zs_store_remove_tree(zs_hierarchy_store(o->h), level->own->path, NULL);
+            struct zs_store *store = zs_hierarchy_store(o->h);
+            const enum zs_status ignored = zs_store_remove_tree(store, level->own->path, NULL);
             (void)ignored;
+            char *group = zs_path_parent(level->own->path);
+            if (group != NULL && store->ops->remove_directory != NULL)
+                store->ops->remove_directory(store, group); /* if nothing else is in it */
+            free(group);
         }
         zs_node_free(level->own);
+        while (level->older_count > 0)
+            free(level->older[--level->older_count]);
     }
     free(o->levels);
     free(o->group);
     free(o->resampling);
     free(o);
-}
-
-/* ---- Removing ---- */
-
-/* Whether the level is one of ours: <group of the base>/ovr_<N>x/<name of the base>. */
-static bool is_ours(const struct zs_node *base, const char *path)
-{
-    char *group = zs_path_parent(path), *above = group != NULL ? zs_path_parent(group) : NULL;
-    char *own = zs_path_parent(base->path);
-    int factor;
-    const bool result = above != NULL && own != NULL && strcmp(above, own) == 0 &&
-                        zs_is_overview_group(zs_path_name(group), &factor) &&
-                        strcmp(zs_path_name(path), zs_path_name(base->path)) == 0;
-    free(group);
-    free(above);
-    free(own);
-    return result;
-}
-
-static enum zs_status remove_level(struct zs_hierarchy *h, const char *path, struct zs_error *err)
-{
-    const struct zs_node *level;
-    char *group = zs_path_parent(path);
-    if (group == NULL)
-        return no_memory(err);
-    enum zs_status status = zs_hierarchy_node(h, path, &level, err);
-    if (status == ZS_OK)
-        status = zs_hierarchy_remove(h, has_other_rasters(h, level, group) ? path : group, err);
-    free(group);
-    return status;
-}
-
-enum zs_status zs_overviews_remove(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, size_t *removed,
-                                   struct zs_error *err)
-{
-    char **paths;
-    size_t count, n = 0;
-    if (removed != NULL)
-        *removed = 0;
-    if (node->array == NULL || axes.y < 0)
-        return ZS_OK;
-    struct zs_georef georef;
-    ZS_TRY(zs_georef_read(h, node, axes, &georef, err));
-    struct zs_place_style style;
-    zs_place_style_find(h, node, axes, &style);
-    enum zs_status status = zs_overviews_find(h, node, axes, &paths, &count, err);
-    for (size_t i = 0; i < count && status == ZS_OK; i++)
-        if (is_ours(node, paths[i])) {
-            status = remove_level(h, paths[i], err);
-            n++;
-        }
-    struct zs_georef_out geo = zs_place_out(node, axes, &georef);
-    geo.has_transform = geo.has_transform && style.spatial_proj;
-    if (status == ZS_OK && n > 0)
-        status = write_pyramid(h, node, axes, &geo, NULL, NULL, err);
-    zs_paths_free(paths, count);
-    zs_georef_clear(&georef);
-    if (status == ZS_OK && n > 0)
-        status = zs_hierarchy_flush(h, err);
-    if (removed != NULL && status == ZS_OK)
-        *removed = n;
-    return status;
 }

@@ -8,7 +8,7 @@
 #include "geo/conventions.h"
 #include "geo/layout.h"
 #include "geo/meaning_parts.h"
-#include "geo/overviews.h"
+#include "geo/overviews_private.h"
 #include "geo/place.h"
 
 /* ---- The array and its relatives ---- */
@@ -47,7 +47,7 @@ static enum zs_status add_family(struct zs_hierarchy *h, struct relatives *r, co
     if (style != NULL)
         base.style = *style;
     ZS_TRY(add_relative(r, base, err));
-    ZS_TRY(zs_overviews_find(h, node, axes, &paths, &count, err));
+    ZS_TRY(zs_overviews_find_all(h, node, axes, &paths, &count, err));
     enum zs_status status = ZS_OK;
     for (size_t i = 0; i < count && status == ZS_OK; i++) {
         struct relative level = {.axes = axes};

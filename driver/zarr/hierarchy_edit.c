@@ -321,20 +321,25 @@ void zs_hierarchy_hold(struct zs_hierarchy *h, bool is_held)
 /* ---- The flush ---- */
 
 /* Does to `theirs` what was done to `before`, which made it `ours`. */
-static bool merge_attributes(zs_json *theirs, const zs_json *before, const zs_json *ours)
+static bool merge_attributes(zs_json *theirs, const zs_json *before, const zs_json *ours, bool *is_changed)
 {
     for (const zs_json *m = zs_json_first(before); m != NULL; m = zs_json_next(m))
-        if (zs_json_get(ours, zs_json_name(m)) == NULL)
+        if (zs_json_get(ours, zs_json_name(m)) == NULL && zs_json_get(theirs, zs_json_name(m)) != NULL) {
             zs_json_remove(theirs, zs_json_name(m));
+            *is_changed = true;
+        }
     for (const zs_json *m = zs_json_first(ours); m != NULL; m = zs_json_next(m))
-        if (!zs_json_is_same(zs_json_get(before, zs_json_name(m)), m) &&
-            zs_json_set(theirs, zs_json_name(m), zs_json_copy(m)) == NULL)
-            return false;
+        if (!zs_json_is_same(zs_json_get(before, zs_json_name(m)), m) && !zs_json_is_same(zs_json_get(theirs, zs_json_name(m)), m)) {
+            if (zs_json_set(theirs, zs_json_name(m), zs_json_copy(m)) == NULL)
+                return false;
+            *is_changed = true;
+        }
     return true;
 }
 
-/* Puts a change of the node into *document, what the store has of it now (NULL: nothing). */
-static enum zs_status merge(zs_json **document, const struct zs_node *node, const struct zs_change *change, struct zs_error *err)
+/* Puts a change of the node into *document, what the store has of it now (NULL: nothing). *is_changed: there was one. */
+static enum zs_status merge(zs_json **document, const struct zs_node *node, const struct zs_change *change, bool *is_changed,
+                            struct zs_error *err)
 {
     bool ok;
     if (change->kind == ZS_CHANGE_ATTRIBUTES && *document != NULL) {
@@ -344,11 +349,12 @@ static enum zs_status merge(zs_json **document, const struct zs_node *node, cons
         zs_json *theirs = zs_document_attributes(*document);
         if (!zs_json_is_object(theirs))
             theirs = zs_json_set(*document, "attributes", zs_json_new_object());
-        ok = theirs != NULL && merge_attributes(theirs, change->before, node->attributes);
+        ok = theirs != NULL && merge_attributes(theirs, change->before, node->attributes, is_changed);
     } else {
         zs_json_free(*document);
         *document = zs_json_copy(node->document);
         ok = *document != NULL;
+        *is_changed = true;
     }
     return ok ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot build the metadata of %s", node->path);
 }
@@ -419,10 +425,10 @@ static enum zs_status flush_document(struct zs_hierarchy *h, const char *path, s
     zs_json *document = NULL;
     if (node == NULL || own->kind != ZS_CHANGE_WHOLE) /* else nothing stays of what may be there */
         ZS_TRY(load(h->store, path, &document, err));
-    bool is_changed = node != NULL;
+    bool is_changed = false;
     enum zs_status status = ZS_OK;
-    if (is_changed)
-        status = merge(&document, node, own, err);
+    if (node != NULL)
+        status = merge(&document, node, own, &is_changed, err);
     if (status == ZS_OK && document != NULL)
         status = update_consolidated(h, path, document, &is_changed, err);
     if (status == ZS_OK && is_changed)

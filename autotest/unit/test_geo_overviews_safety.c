@@ -1,0 +1,380 @@
+/* Overviews are made and removed without harm to what readers see meanwhile and to what others put beside them: whatever call of the store
+ * fails, and when the process ends there. */
+#include "fault_store.h"
+#include "geo/overviews.h"
+#include "geo_store.h"
+#include "zarr/document.h"
+
+static const struct zs_axes yx = {1, 0};
+static const char group[] = "{\"zarr_format\":3,\"node_type\":\"group\"}";
+static const char text_array[] =
+    "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[4],\"data_type\":\"string\",\"fill_value\":\"\",\"chunk_grid\":{\"name\":"
+    "\"regular\",\"configuration\":{\"chunk_shape\":[4]}},\"chunk_key_encoding\":\"default\",\"codecs\":[\"vlen-utf8\"]}";
+
+static void check_ok(enum zs_status status, const struct zs_error *err)
+{
+    if (!CHECK(status == ZS_OK))
+        fprintf(stderr, "%s\n", err->message);
+}
+
+static bool is_there(struct zs_store *store, const char *key)
+{
+    struct zs_error err;
+    struct zs_buffer b = {0};
+    const enum zs_status status = zs_store_get(store, key, 1 << 20, &b, &err);
+    zs_buffer_free(&b);
+    return status == ZS_OK;
+}
+
+/* A 20 x 30 array `a` of uint8 with coordinate variables x and y, with or without consolidated metadata. */
+static void put_base(struct geo_store *s, bool is_consolidated)
+{
+    put_group(s, "", "{}");
+    put_array(s, "a", "[20,30]", "['y','x']", "uint8", "0", "{}");
+    put_axis(s, "x", "x", 30, 5, 10, "{'units':'m','standard_name':'projection_x_coordinate'}");
+    put_axis(s, "y", "y", 20, 95, -10, "{'units':'m','standard_name':'projection_y_coordinate'}");
+    if (!is_consolidated)
+        return;
+    static const char *const paths[] = {"a", "x", "y"};
+    zs_json *documents[3];
+    struct zs_error err = {""};
+    struct zs_hierarchy *h = NULL;
+    check_ok(zs_hierarchy_open(s->store, false, &h, &err), &err);
+    for (int i = 0; i < 3; i++) {
+        const struct zs_node *node = NULL;
+        check_ok(zs_hierarchy_node(h, paths[i], &node, &err), &err);
+        documents[i] = node->document;
+    }
+    zs_json *root = zs_group_document();
+    check_ok(zs_document_consolidate(root, paths, documents, 3, &err), &err);
+    check_ok(zs_document_put(s->store, "", root, &err), &err);
+    zs_json_free(root);
+    zs_hierarchy_free(h);
+}
+
+/* Makes the level of factor 2, of pixels of that value. */
+static enum zs_status build(struct zs_store *store, uint8_t value, struct zs_error *err)
+{
+    static const int two = 2;
+    struct zs_hierarchy *h = NULL;
+    struct zs_overviews *o = NULL;
+    const struct zs_node *a = NULL;
+    uint8_t pixels[10 * 15];
+    memset(pixels, value, sizeof pixels);
+    enum zs_status status = zs_hierarchy_open(store, true, &h, err);
+    if (status == ZS_OK)
+        status = zs_hierarchy_node(h, "a", &a, err);
+    if (status == ZS_OK)
+        status = zs_overviews_create(h, a, yx, &two, 1, "average", 0, NULL, &o, err);
+    if (status == ZS_OK) {
+        struct zs_window w = {.count = {10, 15}, .data = pixels, .stride = {15, 1}};
+        status = zs_array_write_windows(zs_overviews_array(o, 0), &w, 1, 1, NULL, NULL, err);
+    }
+    if (status == ZS_OK)
+        status = zs_overviews_publish(o, err);
+    zs_overviews_free(o);
+    zs_hierarchy_free(h);
+    return status;
+}
+
+static enum zs_status clean(struct zs_store *store, struct zs_error *err)
+{
+    struct zs_hierarchy *h = NULL;
+    const struct zs_node *a = NULL;
+    enum zs_status status = zs_hierarchy_open(store, true, &h, err);
+    if (status == ZS_OK)
+        status = zs_hierarchy_node(h, "a", &a, err);
+    if (status == ZS_OK)
+        status = zs_overviews_remove(h, a, yx, NULL, err);
+    zs_hierarchy_free(h);
+    return status;
+}
+
+/* What a reader finds: the number of levels, each of which must be of one value, that its width tells. */
+static size_t check_levels(struct zs_store *store, bool use_consolidated, const uint8_t *value_of_width)
+{
+    struct zs_error err = {""};
+    struct zs_hierarchy *h = NULL;
+    const struct zs_node *a = NULL;
+    char **paths = NULL;
+    size_t count = 0;
+    check_ok(zs_hierarchy_open(store, use_consolidated, &h, &err), &err);
+    check_ok(zs_hierarchy_node(h, "a", &a, &err), &err);
+    check_ok(zs_overviews_find(h, a, yx, &paths, &count, &err), &err);
+    for (size_t i = 0; i < count; i++) {
+        const struct zs_node *level = NULL;
+        struct zs_array *array = NULL;
+        uint8_t pixels[20 * 30] = {0};
+        const uint64_t zero[2] = {0, 0};
+        check_ok(zs_hierarchy_node(h, paths[i], &level, &err), &err);
+        check_ok(zs_array_open_node(h, level, NULL, &array, &err), &err);
+        check_ok(zs_array_read(array, zero, level->array->shape, pixels, &err), &err);
+        for (uint64_t k = 0; k < level->array->shape[0] * level->array->shape[1]; k++)
+            if (!CHECK(pixels[k] == value_of_width[level->array->shape[1]])) {
+                fprintf(stderr, "%s: %d\n", paths[i], pixels[k]);
+                break;
+            }
+        zs_array_close(array);
+    }
+    zs_paths_free(paths, count);
+    zs_hierarchy_free(h);
+    return count;
+}
+
+static bool lists(struct zs_store *store, const char *path)
+{
+    struct zs_error err = {""};
+    struct zs_hierarchy *h = NULL;
+    const struct zs_node *node = NULL;
+    check_ok(zs_hierarchy_open(store, true, &h, &err), &err);
+    const enum zs_status status = zs_hierarchy_node(h, path, &node, &err);
+    zs_hierarchy_free(h);
+    return status == ZS_OK;
+}
+
+/* ---- Removing ---- */
+
+static void test_removing_levels_leaves_what_is_not_of_them(void)
+{
+    static const struct {
+        const char *key, *text;
+        bool is_node; /* which may use the coordinates of the group */
+    } strangers[] = {{"ovr_2x/theirs/zarr.json", group, true},
+                     {"ovr_2x/text/zarr.json", text_array, true},
+                     {"ovr_2x/deep/er/zarr.json", group, true},
+                     {"ovr_2x/notes.txt", "mine", false}};
+    for (size_t i = 0; i < 2 * sizeof strangers / sizeof strangers[0]; i++) {
+        struct geo_store s = {0};
+        struct zs_error err = {""};
+        const char *key = strangers[i / 2].key;
+        put_base(&s, i % 2 == 1);
+        check_ok(build(s.store, 1, &err), &err);
+        put(&s, key, strangers[i / 2].text, strlen(strangers[i / 2].text));
+        check_ok(clean(s.store, &err), &err);
+        CHECK(is_there(s.store, key) && is_there(s.store, "ovr_2x/zarr.json") && lists(s.store, "ovr_2x"));
+        CHECK(!is_there(s.store, "ovr_2x/a/zarr.json") && !is_there(s.store, "ovr_2x/a/c/0/0") && !lists(s.store, "ovr_2x/a"));
+        CHECK(is_there(s.store, "ovr_2x/x/zarr.json") == strangers[i / 2].is_node);
+        CHECK(lists(s.store, "ovr_2x/x") == strangers[i / 2].is_node);
+        CHECK(check_levels(s.store, true, (uint8_t[31]){0}) == 0);
+        CHECK(is_there(s.store, "a/zarr.json") && is_there(s.store, "x/zarr.json") && is_there(s.store, "x/c/0"));
+        close_store(&s);
+    }
+}
+
+static void test_a_1d_array_beside_a_level_keeps_its_coordinates(void)
+{
+    struct geo_store s = {0};
+    struct zs_error err = {""};
+    put_base(&s, true);
+    check_ok(build(s.store, 1, &err), &err);
+    put_axis(&s, "ovr_2x/quality", "x", 15, 0, 1, "{}");
+    check_ok(clean(s.store, &err), &err);
+    CHECK(is_there(s.store, "ovr_2x/quality/c/0") && is_there(s.store, "ovr_2x/x/c/0") && !is_there(s.store, "ovr_2x/a/zarr.json"));
+    close_store(&s);
+}
+
+static enum zs_status no_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
+{
+    (void)names;
+    return zs_fail(err, store->is_remote ? ZS_UNSUPPORTED : ZS_IO, "%s: cannot be listed", prefix);
+}
+
+static void test_a_group_that_cannot_be_listed_is_not_taken_for_empty(void)
+{
+    for (int is_unsupported = 0; is_unsupported < 2; is_unsupported++) {
+        struct geo_store s = {0};
+        struct zs_error err = {""};
+        struct fault_store faults;
+        put_base(&s, true);
+        check_ok(build(s.store, 1, &err), &err);
+        fault_store_init(&faults, s.store);
+        struct zs_store_ops ops = *faults.base.ops;
+        ops.list = no_list;
+        faults.base.ops = &ops;
+        faults.base.is_remote = is_unsupported == 1;
+        const enum zs_status status = clean(&faults.base, &err);
+        if (is_unsupported) { /* a store where nothing can be listed loses the level, and no more */
+            check_ok(status, &err);
+            CHECK(!lists(s.store, "ovr_2x/a") && is_there(s.store, "ovr_2x/zarr.json") && is_there(s.store, "ovr_2x/x/zarr.json"));
+        } else {
+            CHECK(status == ZS_IO);
+            CHECK_CONTAINS(err.message, "cannot be listed");
+            CHECK(check_levels(s.store, true, (uint8_t[31]){[15] = 1}) == 1);
+        }
+        close_store(&s);
+    }
+}
+
+static void test_removing_that_is_killed_leaves_no_level_or_a_whole_one(void)
+{
+    for (int how = 0; how < 4; how++) { /* with consolidated metadata or without; one call fails, or all from one on */
+        bool done = false;
+        for (long n = 1; !done && CHECK(n < 1000); n++) {
+            struct geo_store s = {0};
+            struct zs_error err = {""};
+            struct fault_store faults;
+            put_base(&s, how % 2 == 1);
+            check_ok(build(s.store, 1, &err), &err);
+            put(&s, "ovr_2x/notes.txt", "mine", 4);
+            fault_store_init(&faults, s.store);
+            faults.fail_at = n;
+            faults.fail_on = how / 2 == 1;
+            const bool failed = clean(&faults.base, &err) != ZS_OK;
+            done = faults.calls < n;
+            CHECK(!failed || !done);
+            CHECK(failed || done || !faults.fail_on); /* what is asked again may fail once */
+            const size_t levels = check_levels(s.store, true, (uint8_t[31]){[15] = 1});
+            CHECK(is_there(s.store, "ovr_2x/notes.txt") && is_there(s.store, "a/zarr.json") && (failed || levels == 0));
+            check_ok(clean(s.store, &err), &err); /* and it can be done again */
+            CHECK(check_levels(s.store, true, (uint8_t[31]){0}) == 0 && check_levels(s.store, false, (uint8_t[31]){0}) == 0);
+            close_store(&s);
+        }
+    }
+}
+
+/* ---- Making anew ---- */
+
+/* An older level, 9 x 14 pixels of 7, as it comes from one who rounds sizes down. */
+static void put_older_level(struct geo_store *s, bool is_consolidated)
+{
+    unsigned char pixels[9 * 14];
+    struct zs_error err = {""};
+    struct zs_hierarchy *h = NULL;
+    const struct zs_node *node = NULL;
+    zs_json *attributes = NULL, *layout = NULL;
+    memset(pixels, 7, sizeof pixels);
+    put_base(s, is_consolidated);
+    put_group(s, "ovr_2x", "{}");
+    put_array(s, "ovr_2x/a", "[9,14]", "['y','x']", "uint8", "0", "{}");
+    put(s, "ovr_2x/a/c/0/0", pixels, sizeof pixels);
+    static const char *const listed[] = {"ovr_2x", "ovr_2x/a"};
+    check_ok(zs_hierarchy_open(s->store, true, &h, &err), &err);
+    for (int i = 0; i < 2; i++) {
+        check_ok(zs_hierarchy_look(h, listed[i], &node, &err), &err);
+        check_ok(zs_hierarchy_edit(h, node, &attributes, &err), &err);
+    }
+    check_ok(zs_hierarchy_node(h, "", &node, &err), &err);
+    check_ok(zs_hierarchy_edit(h, node, &attributes, &err), &err);
+    const char text[] = "{\"layout\":[{\"asset\":\"a\"},{\"asset\":\"ovr_2x\",\"derived_from\":\"a\"}],\"theirs\":1}";
+    check_ok(zs_json_parse(text, sizeof text - 1, &layout, &err), &err);
+    CHECK(zs_json_add(attributes, "multiscales", layout) != NULL);
+    check_ok(zs_hierarchy_flush(h, &err), &err);
+    zs_hierarchy_free(h);
+}
+
+static void test_an_older_level_is_there_until_the_new_one_is(void)
+{
+    const uint8_t old_or_new[31] = {[14] = 7, [15] = 5};
+    for (int how = 0; how < 4; how++) { /* with consolidated metadata or without; one call fails, or all from one on */
+        bool done = false;
+        for (long n = 1; !done && CHECK(n < 1000); n++) {
+            struct geo_store s = {0};
+            struct zs_error err = {""};
+            struct fault_store faults;
+            put_older_level(&s, how % 2 == 1);
+            CHECK(lists(s.store, "ovr_2x/a") && check_levels(s.store, true, (uint8_t[31]){[14] = 7}) == 1);
+            fault_store_init(&faults, s.store);
+            faults.fail_at = n;
+            faults.fail_on = how / 2 == 1;
+            const bool failed = build(&faults.base, 5, &err) != ZS_OK;
+            done = faults.calls < n;
+            CHECK(!failed || !done);
+            CHECK(failed || done || !faults.fail_on); /* what is asked again may fail once */
+            CHECK(check_levels(s.store, true, old_or_new) == 1); /* never none: the old, or the new */
+            CHECK(check_levels(s.store, false, old_or_new) == 1);
+            if (!failed)
+                CHECK(!is_there(s.store, "ovr_2x/zarr.json") && !is_there(s.store, "ovr_2x/a/c/0/0") && is_there(s.store, "ovr_2x_2/a/zarr.json"));
+            check_ok(build(s.store, 6, &err), &err); /* the next one comes to its end, and leaves one level */
+            CHECK(check_levels(s.store, true, (uint8_t[31]){[15] = 6}) == 1);
+            CHECK(check_levels(s.store, false, (uint8_t[31]){[15] = 6}) == 1);
+            check_ok(clean(s.store, &err), &err);
+            CHECK(check_levels(s.store, true, (uint8_t[31]){0}) == 0);
+            close_store(&s);
+        }
+    }
+}
+
+static void test_what_is_no_level_is_not_overwritten(void)
+{
+    static const struct {
+        const char *path, *document;
+    } places[] = {{"ovr_2x", text_array}, {"ovr_2x/a", group}, {"ovr_2x/a", text_array}};
+    for (size_t i = 0; i < 2 * sizeof places / sizeof places[0]; i++) {
+        struct geo_store s = {0};
+        struct zs_error err = {""};
+        const char *path = places[i / 2].path;
+        char *key = zs_format("%s/zarr.json", path);
+        put_base(&s, i % 2 == 1); /* whose consolidated metadata do not list it */
+        put(&s, "ovr_2x/zarr.json", group, sizeof group - 1);
+        put(&s, key, places[i / 2].document, strlen(places[i / 2].document));
+        put(&s, "ovr_2x/a/c/0/0", "theirs", 6);
+        CHECK(build(s.store, 5, &err) == ZS_ARGUMENT);
+        CHECK_CONTAINS(err.message, "or nothing, found");
+        CHECK_CONTAINS(err.message, path);
+        struct zs_buffer text = {0};
+        check_ok(zs_store_get(s.store, key, 1 << 20, &text, &err), &err);
+        CHECK(text.size == strlen(places[i / 2].document) && memcmp(text.data, places[i / 2].document, text.size) == 0);
+        CHECK(is_there(s.store, "ovr_2x/a/c/0/0") && !is_there(s.store, "ovr_2x/x/zarr.json"));
+        zs_buffer_free(&text);
+        free(key);
+        close_store(&s);
+    }
+}
+
+static void test_an_array_of_another_type_is_no_level(void)
+{
+    struct geo_store s = {0};
+    struct zs_error err = {""};
+    put_base(&s, true);
+    put_array(&s, "ovr_2x/a", "[10,15]", "['y','x']", "int16", "0", "{}");
+    CHECK(build(s.store, 5, &err) == ZS_ARGUMENT);
+    CHECK_CONTAINS(err.message, "/ovr_2x/a");
+    close_store(&s);
+}
+
+static void test_other_arrays_of_a_group_stay_when_a_level_comes_to_it(void)
+{
+    struct geo_store s = {0};
+    struct zs_error err = {""};
+    put_base(&s, true);
+    put_group(&s, "ovr_2x", "{'theirs':1}"); /* not listed */
+    put_array(&s, "ovr_2x/b", "[10,15]", "['y','x']", "int16", "0", "{}");
+    check_ok(build(s.store, 5, &err), &err);
+    CHECK(check_levels(s.store, true, (uint8_t[31]){[15] = 5}) == 1 && is_there(s.store, "ovr_2x/b/zarr.json"));
+    struct zs_hierarchy *h = NULL;
+    const struct zs_node *node = NULL;
+    check_ok(zs_hierarchy_open(s.store, true, &h, &err), &err);
+    check_ok(zs_hierarchy_node(h, "ovr_2x", &node, &err), &err);
+    CHECK(zs_json_get(node->attributes, "theirs") != NULL);
+    zs_hierarchy_free(h);
+    close_store(&s);
+}
+
+static void test_a_level_that_a_killed_writer_left_does_not_show_through(void)
+{
+    struct geo_store s = {0};
+    struct zs_error err = {""};
+    unsigned char pixels[10 * 15];
+    memset(pixels, 9, sizeof pixels);
+    put_base(&s, true);
+    put_group(&s, "ovr_2x", "{}");
+    put_array(&s, "ovr_2x/a", "[10,15]", "['y','x']", "uint8", "0", "{}");
+    put(&s, "ovr_2x/a/c/0/0", pixels, sizeof pixels);
+    check_ok(build(s.store, 0, &err), &err); /* nothing but fill value: no chunk is written */
+    CHECK(check_levels(s.store, true, (uint8_t[31]){0}) == 1 && !is_there(s.store, "ovr_2x_2/a/zarr.json"));
+    close_store(&s);
+}
+
+int main(void)
+{
+    RUN(test_removing_levels_leaves_what_is_not_of_them);
+    RUN(test_a_1d_array_beside_a_level_keeps_its_coordinates);
+    RUN(test_a_group_that_cannot_be_listed_is_not_taken_for_empty);
+    RUN(test_removing_that_is_killed_leaves_no_level_or_a_whole_one);
+    RUN(test_an_older_level_is_there_until_the_new_one_is);
+    RUN(test_what_is_no_level_is_not_overwritten);
+    RUN(test_an_array_of_another_type_is_no_level);
+    RUN(test_other_arrays_of_a_group_stay_when_a_level_comes_to_it);
+    RUN(test_a_level_that_a_killed_writer_left_does_not_show_through);
+    return check_result();
+}

@@ -1,0 +1,208 @@
+/* Overviews are removed: what is theirs, and nothing else. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "geo/conventions.h"
+#include "geo/layout.h"
+#include "geo/overviews_private.h"
+#include "geo/place.h"
+
+/* ---- One level ---- */
+
+/* The nodes of a level: its array, and what was copied for it: coordinate variables and grid mapping. */
+struct company {
+    const struct zs_node *node[ZS_MAX_NDIM + 2];
+    int count;
+};
+
+/* Adds the array `name` beside the level, if it is of the level alone: of one dimension and named by it, or a scalar. */
+static enum zs_status add_companion(struct zs_hierarchy *h, struct company *c, const struct zs_node *level, const char *name, int dim,
+                                    struct zs_error *err)
+{
+    const struct zs_node *node = NULL;
+    char *group = name != NULL && name[0] != '\0' && strchr(name, '/') == NULL ? zs_path_parent(level->path) : NULL;
+    char *path = group != NULL ? zs_path_join(group, name) : NULL;
+    enum zs_status status = path != NULL ? zs_hierarchy_look(h, path, &node, err) : ZS_NOT_FOUND;
+    free(group);
+    free(path);
+    if (status != ZS_OK)
+        return status == ZS_IO || status == ZS_NO_MEMORY ? status : ZS_OK; /* else something that is not ours */
+    const struct zs_array_meta *a = node->array;
+    const char *own = a != NULL && a->ndim == 1 ? zs_dimension_name(node, 0) : NULL;
+    const bool is_ours = a != NULL && (dim < 0 ? a->ndim == 0
+                                               : a->ndim == 1 && a->shape[0] == level->array->shape[dim] && own != NULL && strcmp(own, name) == 0);
+    if (is_ours)
+        c->node[c->count++] = node;
+    return ZS_OK;
+}
+
+static enum zs_status find_company(struct zs_hierarchy *h, const struct zs_node *level, struct company *c, struct zs_error *err)
+{
+    const char *mapping = NULL;
+    *c = (struct company){.node = {level}, .count = 1};
+    for (int d = 0; d < level->array->ndim; d++)
+        ZS_TRY(add_companion(h, c, level, zs_dimension_name(level, d), d, err));
+    if (zs_json_string(zs_json_get(level->attributes, "grid_mapping"), &mapping))
+        ZS_TRY(add_companion(h, c, level, mapping, -1, err));
+    return ZS_OK;
+}
+
+/* Whether the group of a level holds other things: nodes, which may use its coordinates, and files. In a store that cannot be listed
+ * there may be anything. */
+static enum zs_status find_others(struct zs_hierarchy *h, const char *group, const struct company *c, bool *has_nodes, bool *has_files,
+                                  struct zs_error *err)
+{
+    char **names;
+    *has_nodes = *has_files = true;
+    const enum zs_status status = zs_store_list(zs_hierarchy_store(h), group, &names, err);
+    if (status == ZS_UNSUPPORTED)
+        return ZS_OK;
+    *has_nodes = *has_files = false;
+    if (status != ZS_OK)
+        return status == ZS_NOT_FOUND ? ZS_OK : status;
+    for (char **name = names; *name != NULL; name++) {
+        const size_t n = strlen(*name);
+        bool is_ours = strcmp(*name, "zarr.json") == 0 || strcmp(*name, "./") == 0 || strcmp(*name, "../") == 0;
+        for (int i = 0; i < c->count; i++) {
+            const char *own = zs_path_name(c->node[i]->path);
+            is_ours = is_ours || (n == strlen(own) + 1 && strncmp(*name, own, n - 1) == 0 && (*name)[n - 1] == '/');
+        }
+        *has_nodes = *has_nodes || (!is_ours && (*name)[n - 1] == '/');
+        *has_files = *has_files || (!is_ours && (*name)[n - 1] != '/');
+    }
+    zs_names_free(names);
+    return ZS_OK;
+}
+
+enum zs_status zs_overviews_remove_level(struct zs_hierarchy *h, const char *path, struct zs_error *err)
+{
+    const struct zs_node *level;
+    struct company c;
+    bool has_nodes = true, has_files = true;
+    ZS_TRY(zs_hierarchy_node(h, path, &level, err));
+    char *group = zs_path_parent(path);
+    enum zs_status status = group != NULL ? find_company(h, level, &c, err) : zs_no_memory_for_overviews(err);
+    if (status == ZS_OK)
+        status = find_others(h, group, &c, &has_nodes, &has_files, err);
+    if (status == ZS_OK && !has_nodes && !has_files)
+        status = zs_hierarchy_remove(h, group, err);
+    else
+        for (int i = 0; i < (has_nodes ? 1 : c.count) && status == ZS_OK; i++)
+            status = zs_hierarchy_remove(h, c.node[i]->path, err);
+    free(group);
+    return status;
+}
+
+/* ---- All levels of an array ---- */
+
+/* Whether the level is one of ours: <group of the base>/ovr_<N>x/<name of the base>. */
+static bool is_ours(const struct zs_node *base, const char *path)
+{
+    char *group = zs_path_parent(path), *above = group != NULL ? zs_path_parent(group) : NULL;
+    char *own = zs_path_parent(base->path);
+    int factor;
+    const bool result = above != NULL && own != NULL && strcmp(above, own) == 0 &&
+                        zs_is_overview_group(zs_path_name(group), &factor) &&
+                        strcmp(zs_path_name(path), zs_path_name(base->path)) == 0;
+    free(group);
+    free(above);
+    free(own);
+    return result;
+}
+
+
+/* Levels to be removed. */
+struct levels {
+    char **paths;
+    size_t count;
+};
+
+/* Adds a path, unless it is there. */
+static enum zs_status add_level(struct levels *l, const char *path, struct zs_error *err)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (strcmp(l->paths[i], path) == 0)
+            return ZS_OK;
+    char **grown = realloc(l->paths, (l->count + 1) * sizeof *grown);
+    if (grown != NULL)
+        l->paths = grown;
+    if (grown == NULL || (grown[l->count] = zs_strdup(path)) == NULL)
+        return zs_no_memory_for_overviews(err);
+    l->count++;
+    return ZS_OK;
+}
+
+static enum zs_status add_known_levels(struct zs_hierarchy *h, const struct zs_node *base, struct zs_axes axes, struct levels *l,
+                                       struct zs_error *err)
+{
+    char **paths;
+    size_t count;
+    ZS_TRY(zs_overviews_find_all(h, base, axes, &paths, &count, err));
+    enum zs_status status = ZS_OK;
+    for (size_t i = 0; i < count && status == ZS_OK; i++)
+        if (is_ours(base, paths[i]))
+            status = add_level(l, paths[i], err);
+    zs_paths_free(paths, count);
+    return status;
+}
+
+/* Levels that are in the store and that nothing lists, since a writer was killed: they would be found once nothing lists any. */
+static enum zs_status add_unlisted_levels(struct zs_hierarchy *h, const struct zs_node *base, struct levels *l, struct zs_error *err)
+{
+    char **names;
+    char *group = zs_path_parent(base->path);
+    if (group == NULL)
+        return base->path[0] == '\0' ? ZS_OK : zs_no_memory_for_overviews(err);
+    enum zs_status status = zs_store_list(zs_hierarchy_store(h), group, &names, err);
+    if (status == ZS_OK) {
+        for (char **name = names; *name != NULL && status == ZS_OK; name++) {
+            const size_t n = strlen(*name);
+            const struct zs_node *node;
+            int factor;
+            if (n > 0 && (*name)[n - 1] == '/')
+                (*name)[n - 1] = '\0';
+            if (!zs_is_overview_group(*name, &factor))
+                continue;
+            char *path = zs_format("%s%s%s/%s", group, group[0] != '\0' ? "/" : "", *name, zs_path_name(base->path));
+            status = path != NULL ? zs_hierarchy_look(h, path, &node, err) : zs_no_memory_for_overviews(err);
+            if (status == ZS_OK && zs_overviews_is_level(base, node))
+                status = add_level(l, path, err);
+            else if (status == ZS_NOT_FOUND || status == ZS_INVALID || status == ZS_UNSUPPORTED)
+                status = ZS_OK;
+            free(path);
+        }
+        zs_names_free(names);
+    }
+    free(group);
+    return status == ZS_UNSUPPORTED || status == ZS_NOT_FOUND ? ZS_OK : status;
+}
+
+enum zs_status zs_overviews_remove(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, size_t *removed,
+                                   struct zs_error *err)
+{
+    struct levels l = {0};
+    if (removed != NULL)
+        *removed = 0;
+    if (node->array == NULL || axes.y < 0)
+        return ZS_OK;
+    struct zs_georef georef;
+    ZS_TRY(zs_georef_read(h, node, axes, &georef, err));
+    struct zs_place_style style;
+    zs_place_style_find(h, node, axes, &style);
+    enum zs_status status = add_known_levels(h, node, axes, &l, err);
+    if (status == ZS_OK)
+        status = add_unlisted_levels(h, node, &l, err);
+    for (size_t i = 0; i < l.count && status == ZS_OK; i++)
+        status = zs_overviews_remove_level(h, l.paths[i], err);
+    struct zs_georef_out geo = zs_place_out(node, axes, &georef);
+    geo.has_transform = geo.has_transform && style.spatial_proj;
+    if (status == ZS_OK && l.count > 0)
+        status = zs_overviews_list(h, node, axes, &geo, NULL, 0, true, NULL, err);
+    zs_georef_clear(&georef);
+    if (status == ZS_OK && l.count > 0)
+        status = zs_hierarchy_flush(h, err);
+    if (removed != NULL && status == ZS_OK)
+        *removed = l.count;
+    zs_paths_free(l.paths, l.count);
+    return status;
+}
