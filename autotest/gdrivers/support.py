@@ -135,7 +135,7 @@ def subdatasets(dataset):
     assert dataset.RasterCount == 0
     found = {}
     for name, description in dataset.GetSubDatasets():
-        key = re.fullmatch(r'SHARDEDZARR:"[^"]*":(.*)', name)
+        key = re.fullmatch(r"SHARDEDZARR:[^\"].*:(/.*)", name)
         assert key, name
         found[key.group(1)] = (name, description)
     return found

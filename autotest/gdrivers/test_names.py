@@ -326,3 +326,142 @@ def test_chunks_that_a_killed_writer_left_are_no_obstacle(tmp_path):
     meta, x = oracle.read(path + "/x")
     assert meta["dimension_names"] == ["x"] and x[0] == UTM[0] + UTM[1] / 2
     assert_same(read_all(open_array(path, "/ovr_2x/v")), values[np.newaxis, ::2, ::2])
+
+
+# ------------------------------------------------------------------------------------------- names of stores and of arrays
+
+def without_quotes(name):
+    """What rasterio 1.4 makes of the name of a subdataset."""
+    return name.replace('"', "")
+
+
+ARRAY_NAMES = ["t", "t:0", "t:0:1", "t%3A0", "t%253A0", "100%", "a\"b", "\"t\"", "2024-01-01T12:00", "a b", "é", "aa:", ":0", "%", "%22", "t&u=1|2"]
+
+
+@pytest.mark.parametrize("consolidated", [False, True])
+def test_listed_names_open_what_they_name(tmp_path, consolidated):
+    path = str(tmp_path / "a.zarr")
+    oracle.put(path, {"zarr.json": group_meta(), "g/zarr.json": group_meta()})
+    wanted = {}
+    for number, name in enumerate(ARRAY_NAMES + ["g/" + name for name in ARRAY_NAMES]):
+        wanted["/" + name] = np.full((2, 4, 6), number, "uint16")
+        oracle.write(os.path.join(path, name), array_meta((2, 4, 6)), wanted["/" + name])
+    if consolidated:
+        oracle.consolidate(path)
+    listed = gdal.Open(path).GetSubDatasets()
+    assert len(listed) == len(wanted)
+    for name, description in listed:
+        array = description[description.index("/"):description.rindex(" (")]
+        for spelling in (name, without_quotes(name)):
+            assert_same(read_all(open_ours(spelling)), wanted[array])
+            assert_same(read_all(open_ours(spelling + ":1")), wanted[array][1:])
+        slices = gdal.OpenEx(name, open_options=["MULTIBAND=NO"]).GetSubDatasets()
+        assert len(slices) == 2
+        for slice_name, _ in slices:
+            assert_same(read_all(open_ours(slice_name)), wanted[array][:1])
+
+
+@pytest.mark.parametrize("store", ["multi.zarr", "./multi.zarr", "sub/multi.zarr", "d", ".", "a b.zarr", "t:0", "2024-01-01T12:00.zarr", "12:00", "a\"b.zarr",
+                                   "\"a\".zarr", "a\":b.zarr", "a:/b.zarr", "C:/x", "a%3Ab.zarr", "x.zarr:", ":x", "é.zarr", "a'b$c.zarr", "a?b=c.zarr",
+                                   "a\\b.zarr", "a\nb.zarr", "SHARDEDZARR", "zarr.json.zarr", " "])
+def test_a_store_of_any_name_is_made_and_opens_again(tmp_path, monkeypatch, store):
+    os.mkdir(str(tmp_path / "here"))
+    monkeypatch.chdir(str(tmp_path / "here"))
+    values = counting(SHAPE)
+    for place in (store, str(tmp_path / "there" / store)):
+        os.makedirs(os.path.dirname(place) or ".", exist_ok=True)
+        made = gdal.GetDriverByName("ShardedZarr").CreateCopy(place, source(values, UTM, "EPSG:32631"), options=["OVERVIEWS=2"])
+        assert_same(read_all(made), values[np.newaxis])
+        del made
+        for name in (place, 'SHARDEDZARR:"%s"' % place):
+            dataset = open_ours(name)
+            assert_same(read_all(dataset), values[np.newaxis])
+            assert geotransform(dataset) == UTM and dataset.GetRasterBand(1).GetOverviewCount() == 1
+        dataset = gdal.OpenEx(place, gdal.OF_UPDATE)
+        dataset.GetRasterBand(1).WriteArray(values[:3, :3] + 1, 0, 0)
+        dataset = None
+        more = gdal.GetDriverByName("ShardedZarr").CreateCopy(place, source(values), options=["APPEND_SUBDATASET=YES", "ARRAY_NAME=more"])
+        assert_same(read_all(more), values[np.newaxis])
+        del more
+        listed = [name for name, _ in gdal.Open(place).GetSubDatasets()]
+        assert len(listed) == 2
+        assert [read_all(open_ours(name))[0, 0, 0] for name in listed] in ([1, 0], [0, 1])
+        if '"' not in store:
+            assert not any('"' in name for name in listed)
+
+
+def test_a_drive_is_no_store(tmp_path, monkeypatch):
+    monkeypatch.chdir(str(tmp_path))
+    assert "drive" in error_of(gdal.GetDriverByName("ShardedZarr").CreateCopy, "C:", source(counting(SHAPE)))
+    assert os.listdir(str(tmp_path)) == []
+
+
+@pytest.mark.parametrize("form", ["SHARDEDZARR:{}:/t2m", 'SHARDEDZARR:"{}":/t2m', 'SHARDEDZARR:"{}":t2m', "SHARDEDZARR:{}/:/t2m", "SHARDEDZARR:{}/zarr.json:/t2m/",
+                                  'ZARR:"{}":/t2m', "ZARR:{}:/t2m"])
+def test_names_with_and_without_quotes(tmp_path, monkeypatch, form):
+    values = counting((3, 4, 6))
+    oracle.write(tmp_path / "multi.zarr/t2m", array_meta((3, 4, 6)), values)
+    oracle.put(tmp_path / "multi.zarr", {"zarr.json": group_meta()})
+    monkeypatch.chdir(str(tmp_path))
+    for store in ("multi.zarr", "./multi.zarr", str(tmp_path / "multi.zarr")):
+        assert_same(read_all(open_ours(form.format(store))), values)
+        assert_same(read_all(open_ours(form.format(store) + ":2")), values[2:])
+
+
+def test_names_without_quotes_over_http(tmp_path, server):
+    values = counting((3, 4, 6))
+    oracle.write(tmp_path / "multi.zarr/t2m", array_meta((3, 4, 6)), values)
+    oracle.write(tmp_path / "multi.zarr/u:1", array_meta((3, 4, 6)), values + 1)
+    oracle.put(tmp_path / "multi.zarr", {"zarr.json": group_meta()})
+    oracle.consolidate(tmp_path / "multi.zarr")
+    for store in (server.vsi("multi.zarr"), server.vsi("multi.zarr")[len("/vsicurl/"):]):
+        assert_same(read_all(open_ours("SHARDEDZARR:%s:/t2m" % store)), values)
+        assert_same(read_all(open_ours("SHARDEDZARR:%s:/t2m:2" % store)), values[2:])
+        names = [name for name, _ in open_ours("SHARDEDZARR:" + store).GetSubDatasets()]
+        assert len(names) == 2 and not any('"' in name for name in names)
+        for name, wanted in zip(names, (values, values + 1)):
+            assert_same(read_all(open_ours(name)), wanted)
+
+
+def test_of_two_readings_that_of_a_store_that_is_there_counts(tmp_path):
+    oracle.put(tmp_path / "a.zarr", {"zarr.json": group_meta()})
+    oracle.write(tmp_path / "a.zarr/b.zarr", array_meta((4, 6)), counting((4, 6)))
+    whole = oracle.write(tmp_path / "a.zarr:/b.zarr", array_meta((4, 6)), counting((4, 6)) + 1)
+    name = "SHARDEDZARR:" + whole
+    assert read_all(open_ours(name))[0, 0, 0] == 0
+    assert read_all(open_ours('SHARDEDZARR:"%s"' % whole))[0, 0, 0] == 1
+    os.rename(str(tmp_path / "a.zarr/zarr.json"), str(tmp_path / "a.zarr/gone"))
+    assert read_all(open_ours(name))[0, 0, 0] == 1
+
+
+def test_an_index_that_is_none_may_belong_to_a_name(tmp_path):
+    path = str(tmp_path / "a.zarr")
+    oracle.put(path, {"zarr.json": group_meta()})
+    oracle.write(path + "/day:12", array_meta((4, 6)), counting((4, 6)))
+    assert_same(read_all(open_array(path, "/day:12")), counting((1, 4, 6)))
+    assert "night" in error_of(open_array, path, "/night:12")
+
+
+def test_the_name_of_a_new_store_names_no_array(tmp_path):
+    for name in ('SHARDEDZARR:"%s":/v', "SHARDEDZARR:%s:/v"):
+        assert "ARRAY_NAME" in error_of(gdal.GetDriverByName("ShardedZarr").CreateCopy, name % (tmp_path / "a.zarr"), source(counting(SHAPE)))
+    assert os.listdir(str(tmp_path)) == []
+
+
+def test_the_geolocation_of_a_signed_url_opens(tmp_path, server):
+    lon, lat = np.meshgrid(np.linspace(10, 12, SHAPE[1]), np.linspace(50, 48, SHAPE[0]))
+    path, dims = tmp_path / "a.zarr", {"dimension_names": ["y", "x"]}
+    oracle.put(path, {"zarr.json": group_meta()})
+    oracle.write(path / "v", array_meta(SHAPE, attributes={"coordinates": "lon lat"}, **dims), counting(SHAPE))
+    oracle.write(path / "lon", plain_meta(SHAPE, attributes={"units": "degrees_east"}, **dims), lon)
+    oracle.write(path / "lat", plain_meta(SHAPE, attributes={"units": "degrees_north"}, **dims), lat)
+    store = server.vsi("a.zarr?X-Amz-Credential=A%2Fb&X-Amz-Signature=a:/b%3A0")
+    document = server.vsi("a.zarr/zarr.json?X-Amz-Credential=A%2Fb&X-Amz-Signature=a:/b%3A0")
+    for spelling, store in [("SHARDEDZARR:%s:/v", store), ('SHARDEDZARR:"%s":/v', store), ("SHARDEDZARR:%s:/v", document)]:
+        del server.log[:]
+        geolocation = open_ours(spelling % store).GetMetadata("GEOLOCATION")
+        assert_same(read_all(open_ours(geolocation["X_DATASET"])), lon[np.newaxis])
+        assert_same(read_all(open_ours(geolocation["Y_DATASET"])), lat[np.newaxis])
+        warped = gdal.Warp("", spelling % store, format="MEM", geoloc=True, dstSRS="EPSG:4326")
+        assert warped.ReadAsArray().any()
+        assert {request.query for request in server.log} == {"X-Amz-Credential=A%2Fb&X-Amz-Signature=a:/b%3A0"}

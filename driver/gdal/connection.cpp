@@ -1,5 +1,6 @@
 #include "connection.h"
 
+#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 
@@ -24,25 +25,92 @@ bool zsEndsWith(const std::string &s, const std::string &end)
     return s.size() >= end.size() && s.compare(s.size() - end.size(), end.size(), end) == 0;
 }
 
+static bool isDrive(const std::string &path)
+{
+    return path.size() == 2 && path[1] == ':' && isalpha(static_cast<unsigned char>(path[0])) != 0;
+}
+
 static std::string storeOfPath(std::string path)
 {
     if (STARTS_WITH_CI(path.c_str(), "http://") || STARTS_WITH_CI(path.c_str(), "https://"))
         path = "/vsicurl/" + path;
     if (path == "zarr.json")
         return ".";
+    const size_t query = STARTS_WITH(path.c_str(), "/vsicurl/") ? path.find('?') : std::string::npos;
+    if (query != std::string::npos) // it stays behind the path
+        return storeOfPath(path.substr(0, query)) + path.substr(query);
     if (zsEndsWith(path, "/zarr.json"))
         path.resize(path.size() - strlen("/zarr.json"));
     while (path.size() > 1 && path.back() == '/')
         path.pop_back();
+#ifndef _WIN32
+    // VSIStatL() takes "C:" for a drive everywhere.
+    if (isDrive(path.substr(0, 2)) && path.size() > 2 && path[2] == '/')
+        path = "./" + path;
+#endif
     // A zipped store is opened inside the archive.
     if (zsEndsWith(path, ".zarr.zip") && !STARTS_WITH(path.c_str(), "/vsizip/"))
         path = "/vsizip/" + path;
     return path;
 }
 
-std::string ZSConnection::SubdatasetName(const std::string &arrayPath) const
+/* ---- Names of arrays ---- */
+
+/* Between a store and an array's indices these would be taken for what separates them; and rasterio leaves out all quotes. */
+static const struct
 {
-    return std::string(OWN_PREFIX) + "\"" + store + "\":/" + arrayPath;
+    char character;
+    const char *escape;
+} ESCAPES[] = {{':', "%3A"}, {'"', "%22"}, {'%', "%25"}};
+
+/* The character that an escape at text[i] stands for; 0 where there is none. */
+static char escapeAt(const std::string &text, size_t i)
+{
+    for (const auto &e : ESCAPES)
+    {
+        if (EQUALN(text.c_str() + i, e.escape, 3))
+            return e.character;
+    }
+    return 0;
+}
+
+static std::string escaped(const std::string &path)
+{
+    std::string out;
+    for (size_t i = 0; i < path.size(); i++)
+    {
+        std::string c(1, path[i]);
+        for (const auto &e : ESCAPES)
+        {
+            // A percent sign may stay, unless it would be taken for an escape.
+            if (path[i] == e.character && (path[i] != '%' || escapeAt(path, i) != 0))
+                c = e.escape;
+        }
+        out += c;
+    }
+    return out;
+}
+
+static std::string unescaped(const std::string &text)
+{
+    std::string out;
+    for (size_t i = 0; i < text.size(); i++)
+    {
+        const char c = escapeAt(text, i);
+        out += c != 0 ? c : text[i];
+        i += c != 0 ? 2 : 0;
+    }
+    return out;
+}
+
+/* Without slashes at its ends. */
+static std::string arrayPath(const ZSConnection &c, std::string text)
+{
+    while (!text.empty() && text.front() == '/')
+        text.erase(0, 1);
+    while (!text.empty() && text.back() == '/')
+        text.pop_back();
+    return c.prefix == ZSConnection::Prefix::OWN ? unescaped(text) : text;
 }
 
 /* "/array:i:j" behind the path. */
@@ -69,13 +137,64 @@ static bool parseArray(const std::string &text, ZSConnection &c, std::string &re
         end = colon;
     }
     c.indices.assign(reversed.rbegin(), reversed.rend());
-    c.array = text.substr(0, end);
-    while (!c.array.empty() && c.array.front() == '/')
-        c.array.erase(0, 1);
-    while (!c.array.empty() && c.array.back() == '/')
-        c.array.pop_back();
+    c.array = arrayPath(c, text.substr(0, end));
+    c.whole = arrayPath(c, text);
     c.has_array = true;
     return true;
+}
+
+/* ---- Names of stores ---- */
+
+/* Where a name without quotes ends the path of the store: at its last ":/", but for that of a URL. */
+static size_t endOfStore(const std::string &name)
+{
+    size_t at = name.rfind(":/");
+    while (at != std::string::npos && name[at + 2] == '/')
+        at = at > 0 ? name.rfind(":/", at - 1) : std::string::npos;
+    return at;
+}
+
+static bool isOnDisk(const std::string &path)
+{
+    VSIStatBufL st;
+    const std::string store = storeOfPath(path);
+    return !zsIsRemote(store) && VSIStatExL((store + "/zarr.json").c_str(), &st, VSI_STAT_EXISTS_FLAG) == 0;
+}
+
+static bool parseUnquoted(const std::string &name, ZSConnection &c, std::string &reason)
+{
+    const size_t end = c.prefix == ZSConnection::Prefix::NONE ? std::string::npos : endOfStore(name);
+    if (end == std::string::npos || end == 0 || (!isOnDisk(name.substr(0, end)) && ((end == 1 && isDrive(name.substr(0, 2))) || isOnDisk(name))))
+    {
+        c.store = storeOfPath(name);
+        return true;
+    }
+    c.store = storeOfPath(name.substr(0, end));
+    return parseArray(name.substr(end + 1), c, reason);
+}
+
+/* The quote that closes the path is the last one that something may follow: paths may hold quotes, and our names of arrays do not. */
+static bool parseQuoted(const std::string &name, ZSConnection &c, std::string &reason)
+{
+    size_t quote = name.rfind('"');
+    while (quote > 0 && quote + 1 < name.size() && name[quote + 1] != ':')
+        quote = name.rfind('"', quote - 1);
+    if (quote == 0)
+    {
+        quote = name.find('"', 1);
+        reason = quote == std::string::npos ? "the path is not closed by a quotation mark"
+                                            : "expected : behind the quoted path, found " + name.substr(quote + 1);
+        return false;
+    }
+    c.store = storeOfPath(name.substr(1, quote - 1));
+    return quote + 1 == name.size() || parseArray(name.substr(quote + 2), c, reason);
+}
+
+std::string ZSConnection::SubdatasetName(const std::string &path) const
+{
+    // Quotes only where the parser needs them.
+    const bool isQuoted = store[0] == '"';
+    return OWN_PREFIX + (isQuoted ? '"' + store + '"' : store) + ":/" + escaped(path);
 }
 
 bool zsParseConnection(const char *name, ZSConnection &c, std::string &reason)
@@ -91,33 +210,12 @@ bool zsParseConnection(const char *name, ZSConnection &c, std::string &reason)
         c.prefix = ZSConnection::Prefix::ZARR;
         rest += strlen(ZARR_PREFIX);
     }
-    if (c.prefix == ZSConnection::Prefix::NONE || *rest != '"')
+    const bool isQuoted = c.prefix != ZSConnection::Prefix::NONE && *rest == '"';
+    if (!(isQuoted ? parseQuoted(rest, c, reason) : parseUnquoted(rest, c, reason)))
+        return false;
+    if (c.store.empty() || isDrive(c.store))
     {
-        c.store = storeOfPath(rest);
-    }
-    else
-    {
-        const char *quote = strchr(rest + 1, '"');
-        if (quote == nullptr)
-        {
-            reason = "the path is not closed by a quotation mark";
-            return false;
-        }
-        c.store = storeOfPath(std::string(rest + 1, quote));
-        if (quote[1] == ':')
-        {
-            if (!parseArray(quote + 2, c, reason))
-                return false;
-        }
-        else if (quote[1] != '\0')
-        {
-            reason = std::string("expected : behind the quoted path, found ") + (quote + 1);
-            return false;
-        }
-    }
-    if (c.store.empty())
-    {
-        reason = "there is no path";
+        reason = c.store.empty() ? "there is no path" : "a drive is no store";
         return false;
     }
     return true;

@@ -157,6 +157,7 @@ static struct zs_raster *createRaster(const ZSConnection &connection, const ZSCr
     bool isClaimed = false;
     const std::string group = groupOf(options, spec.arrays[0].name);
     const struct zs_array_options arrayOptions = {options.threads, static_cast<uint64_t>(GDALGetCacheMax64()) / 4, 0};
+    store.name = connection.store;
     enum zs_status status = zs_store_open_vsi(connection.store.c_str(), &store.store, &err);
     if (status == ZS_OK && !options.append)
         status = zs_hierarchy_create(store.store, &store.hierarchy, &err);
@@ -209,9 +210,10 @@ static bool parse(const char *name, CSLConstList list, ZSCreationOptions &option
     std::string reason;
     if (!options.Parse(list))
         return false;
-    if (zsParseConnection(name, connection, reason))
+    const bool isParsed = zsParseConnection(name, connection, reason);
+    if (isParsed && connection.array.empty())
         return true;
-    CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", name, reason.c_str());
+    CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", name, isParsed ? "a new array is named by the option ARRAY_NAME" : reason.c_str());
     return false;
 }
 

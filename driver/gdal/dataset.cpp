@@ -121,11 +121,13 @@ std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_p
     }
     if (bands > MAX_BANDS)
     {
-        std::string slice;
+        ZSConnection c;
+        c.store = store->store->root;
+        std::string slice = c.SubdatasetName(opened->node->path);
         for (size_t i = 0; i < extraDims.size(); i++)
             slice += ":0";
         return fail("its extra dimensions give more than " + std::to_string(MAX_BANDS) +
-                    " bands; open a slice by indices, as in SHARDEDZARR:\"" + store->store->root + "\":/" + opened->node->path + slice);
+                    " bands; open a slice by indices, as in " + slice);
     }
 
     const int blockWidth = static_cast<int>(std::min(info.chunk_shape[x], info.shape[x]));

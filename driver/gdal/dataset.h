@@ -24,6 +24,7 @@ struct ZSStore
 {
     struct zs_store *store = nullptr;
     struct zs_hierarchy *hierarchy = nullptr;
+    std::string name; /* its VSI path; of a signed URL with the signature, which messages and store->root leave out */
 
     ZSStore() = default;
     ~ZSStore();

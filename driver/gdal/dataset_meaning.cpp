@@ -87,7 +87,7 @@ void ShardedZarrDataset::AddGeolocation()
     if (m_georef.geolocation_x == nullptr || m_georef.geolocation_y == nullptr)
         return;
     ZSConnection c;
-    c.store = m_store->store->root;
+    c.store = m_store->name;
     CPLStringList md;
     md.SetNameValue("X_DATASET", c.SubdatasetName(m_georef.geolocation_x).c_str());
     md.SetNameValue("X_BAND", "1");

@@ -135,6 +135,7 @@ int zsIdentify(GDALOpenInfo *info)
 static std::shared_ptr<ZSStore> openStore(const std::string &root, bool consolidated, enum zs_status &status, struct zs_error *err)
 {
     auto store = std::make_shared<ZSStore>();
+    store->name = root;
     status = zs_store_open_vsi(root.c_str(), &store->store, err);
     if (status == ZS_OK)
         status = zs_hierarchy_open(store->store, consolidated, &store->hierarchy, err);
@@ -293,13 +294,26 @@ static bool isSharded(const ZSStore &store, const ZSConnection &connection, cons
     return !zsIsRemote(connection.store) && hasShards(connection.store + (connection.array.empty() ? "" : "/" + connection.array), looks);
 }
 
+/* The node that a connection names. What look like indices are part of the name where only that is there. */
+static bool findNamed(const ZSStore &store, ZSConnection &connection, const struct zs_node *&node, struct zs_error *err)
+{
+    const enum zs_status status = zs_hierarchy_node(store.hierarchy, connection.array.c_str(), &node, err);
+    struct zs_error ignored;
+    if (status != ZS_NOT_FOUND || connection.indices.empty() ||
+        zs_hierarchy_node(store.hierarchy, connection.whole.c_str(), &node, &ignored) != ZS_OK)
+        return status == ZS_OK;
+    connection.array = connection.whole;
+    connection.indices.clear();
+    return true;
+}
+
 /* The store and the node that a name means. nullptr: not there, or not ours; `err` says why to those who asked for us. */
-static std::shared_ptr<ZSStore> findNode(const ZSConnection &connection, bool consolidated, const struct zs_node *&node,
+static std::shared_ptr<ZSStore> findNode(ZSConnection &connection, bool consolidated, const struct zs_node *&node,
                                          struct zs_error *err)
 {
     enum zs_status status;
     auto store = openStore(connection.store, consolidated, status, err);
-    if (store == nullptr || zs_hierarchy_node(store->hierarchy, connection.array.c_str(), &node, err) != ZS_OK)
+    if (store == nullptr || !findNamed(*store, connection, node, err))
         return nullptr;
     if (connection.prefix == ZSConnection::Prefix::OWN)
         return store;
