@@ -9,17 +9,6 @@
 constexpr const char *OWN_PREFIX = "SHARDEDZARR:";
 constexpr const char *ZARR_PREFIX = "ZARR:";
 
-bool zsIsRemote(const std::string &path)
-{
-    for (const char *mark : {"/vsicurl", "/vsis3", "/vsigs", "/vsiaz", "/vsiadls", "/vsioss", "/vsiswift", "/vsihdfs",
-                             "/vsiwebhdfs", "http://", "https://"})
-    {
-        if (path.find(mark) != std::string::npos)
-            return true;
-    }
-    return false;
-}
-
 bool zsEndsWith(const std::string &s, const std::string &end)
 {
     return s.size() >= end.size() && s.compare(s.size() - end.size(), end.size(), end) == 0;

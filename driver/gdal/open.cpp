@@ -8,6 +8,7 @@ extern "C"
 {
 #include "base/parallel.h"
 #include "geo/listing.h"
+#include "store/store.h"
 }
 
 /* ---- Options ---- */
@@ -107,13 +108,13 @@ int zsIdentify(GDALOpenInfo *info)
     const bool prefixed = STARTS_WITH_CI(name, "ZARR:");
     const bool isFile = zsEndsWith(name, "/zarr.json") || EQUAL(name, "zarr.json");
     const bool isZip = zsEndsWith(name, ".zarr.zip");
-    if (!prefixed && !isFile && !isZip && !info->bIsDirectory && !(zsIsRemote(name) && mayBeRemoteStore(name)))
+    if (!prefixed && !isFile && !isZip && !info->bIsDirectory && !(zs_path_is_remote(name) && mayBeRemoteStore(name)))
         return FALSE;
     ZSConnection connection;
     std::string reason;
     if (!zsParseConnection(name, connection, reason))
         return FALSE;
-    if (zsIsRemote(connection.store))
+    if (zs_path_is_remote(connection.store.c_str()))
         return GDAL_IDENTIFY_UNKNOWN; // only a request could tell
     CPLErrorStateBackuper backup;
     CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);

@@ -26,6 +26,8 @@ enum zs_status zs_store_open_vsi(const char *root, struct zs_store **store, stru
 /* Objects in memory, empty at first. */
 enum zs_status zs_store_open_memory(struct zs_store **store, struct zs_error *err) ZS_MUST_CHECK;
 void zs_store_free(struct zs_store *store); /* NULL is allowed */
+/* Whether reading below this path may mean waiting for a network: by its prefix, or that of the file an archive lies in. */
+bool zs_path_is_remote(const char *path);
 
 /* The whole object into `out` (from its start). ZS_INVALID when it has more than max_bytes, before anything is
  * allocated for them. */

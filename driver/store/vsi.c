@@ -615,18 +615,6 @@ static const struct zs_store_ops vsi_ops = {
     .free = vsi_free,
 };
 
-static bool path_is_remote(const char *root)
-{
-    static const char *const prefixes[] = {"/vsicurl",  "/vsis3",    "/vsigs",    "/vsiaz",      "/vsiadls",
-                                           "/vsioss",   "/vsiswift", "/vsihdfs",  "/vsiwebhdfs", "http://",
-                                           "https://"};
-    /* Anywhere in the path: /vsizip//vsicurl/... waits for the network too. */
-    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
-        if (strstr(root, prefixes[i]) != NULL)
-            return true;
-    return false;
-}
-
 enum zs_status zs_store_open_vsi(const char *root, struct zs_store **store, struct zs_error *err)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -640,6 +628,6 @@ enum zs_status zs_store_open_vsi(const char *root, struct zs_store **store, stru
     for (size_t n = strlen(root); n > 1 && s->root[n - 1] == '/'; n--)
         s->root[n - 1] = '\0';
     s->ops = &vsi_ops;
-    s->is_remote = path_is_remote(root);
+    s->is_remote = zs_path_is_remote(root);
     return zs_store_over_http(s, store, err);
 }

@@ -4,6 +4,16 @@
 
 #include "store/store.h"
 
+/* What kind of place a path is: see place.c. */
+struct zs_place {
+    bool is_local;    /* a path of the operating system, not of a virtual file system */
+    bool is_memory;   /* /vsimem/ */
+    bool is_archive;  /* in an archive, wherever that lies */
+    bool is_remote;   /* behind a network */
+    bool speaks_http; /* ... and failures come with the status of an answer */
+};
+struct zs_place zs_place_of(const char *path);
+
 /* GDAL's error state and settings around our calls into it: nothing is printed, and no error is left behind. */
 struct zs_vsi_quiet {
     int type, number;
