@@ -9,8 +9,64 @@ void zs_store_free(struct zs_store *store)
         store->ops->free(store);
 }
 
+void zs_store_set_sync(struct zs_store *store, enum zs_sync sync)
+{
+    store->sync = sync;
+}
+
+enum zs_status zs_store_sync(struct zs_store *store, struct zs_error *err)
+{
+    return store->ops->sync != NULL ? store->ops->sync(store, err) : ZS_OK;
+}
+
+enum zs_status zs_store_moved(struct zs_store *store, const char *root, struct zs_error *err)
+{
+    char *copy = zs_strdup(root);
+    if (copy == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    free(store->root);
+    store->root = copy;
+    if (store->ops->moved != NULL)
+        store->ops->moved(store);
+    return ZS_OK;
+}
+
+/* ---- Keys ---- */
+
+/* Whether a key or prefix of n bytes stays in the store, and can be a path everywhere. */
+static bool is_key(const char *key, size_t n)
+{
+    for (size_t start = 0, i = 0; i <= n; i++) {
+        if (i < n && ((unsigned char)key[i] < 0x20 || key[i] == 0x7F))
+            return false;
+        if (i < n && key[i] != '/')
+            continue;
+        const size_t length = i - start;
+        if (length == 0 || (length <= 2 && strncmp(key + start, "..", length) == 0))
+            return false;
+        start = i + 1;
+    }
+    return true;
+}
+
+/* The second lock: names from files are looked at where they are read, but nothing leaves the store where they were not. */
+static enum zs_status check_key(const struct zs_store *store, const char *key, struct zs_error *err)
+{
+    if (is_key(key, strlen(key)))
+        return ZS_OK;
+    return zs_fail(err, ZS_ARGUMENT, "%s: expected the name of something in this store, found \"%s\"", store->root, key);
+}
+
+static enum zs_status check_prefix(const struct zs_store *store, const char *prefix, struct zs_error *err)
+{
+    return prefix[0] == '\0' ? ZS_OK : check_key(store, prefix, err);
+}
+
+/* ---- Objects ---- */
+
 enum zs_status zs_object_open(struct zs_store *store, const char *key, struct zs_object **object, struct zs_error *err)
 {
+    ZS_TRY(check_key(store, key, err));
     return store->ops->open(store, key, object, err);
 }
 
@@ -34,6 +90,7 @@ static enum zs_status open_and_read(struct zs_store *store, const char *key, boo
 enum zs_status zs_object_open_tail(struct zs_store *store, const char *key, size_t n, void *tail,
                                    struct zs_object **object, struct zs_error *err)
 {
+    ZS_TRY(check_key(store, key, err));
     if (store->ops->open_tail != NULL)
         return store->ops->open_tail(store, key, n, tail, object, err);
     return open_and_read(store, key, true, n, tail, object, err);
@@ -42,6 +99,7 @@ enum zs_status zs_object_open_tail(struct zs_store *store, const char *key, size
 enum zs_status zs_object_open_head(struct zs_store *store, const char *key, size_t n, void *head,
                                    struct zs_object **object, struct zs_error *err)
 {
+    ZS_TRY(check_key(store, key, err));
     if (store->ops->open_head != NULL)
         return store->ops->open_head(store, key, n, head, object, err);
     return open_and_read(store, key, false, n, head, object, err);
@@ -85,6 +143,7 @@ void zs_object_close(struct zs_object *object)
 enum zs_status zs_store_get(struct zs_store *store, const char *key, size_t max_bytes, struct zs_buffer *out,
                             struct zs_error *err)
 {
+    ZS_TRY(check_key(store, key, err));
     if (store->ops->get != NULL)
         return store->ops->get(store, key, max_bytes, out, err);
     struct zs_object *object;
@@ -107,7 +166,7 @@ enum zs_status zs_store_get(struct zs_store *store, const char *key, size_t max_
 enum zs_status zs_store_put(struct zs_store *store, const char *key, const void *data, size_t n, struct zs_error *err)
 {
     struct zs_writer *writer;
-    ZS_TRY(store->ops->create(store, key, &writer, err));
+    ZS_TRY(zs_store_create(store, key, &writer, err));
     enum zs_status status = zs_writer_write(writer, data, n, err);
     if (status == ZS_OK)
         return zs_writer_commit(writer, err);
@@ -117,6 +176,7 @@ enum zs_status zs_store_put(struct zs_store *store, const char *key, const void 
 
 enum zs_status zs_store_create(struct zs_store *store, const char *key, struct zs_writer **writer, struct zs_error *err)
 {
+    ZS_TRY(check_key(store, key, err));
     return store->ops->create(store, key, writer, err);
 }
 
@@ -148,12 +208,24 @@ void zs_writer_abort(struct zs_writer *writer)
 
 enum zs_status zs_store_remove(struct zs_store *store, const char *key, struct zs_error *err)
 {
+    ZS_TRY(check_key(store, key, err));
     return store->ops->remove(store, key, err);
 }
 
 enum zs_status zs_store_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
 {
-    return store->ops->list(store, prefix, names, err);
+    ZS_TRY(check_prefix(store, prefix, err));
+    ZS_TRY(store->ops->list(store, prefix, names, err));
+    char **kept = *names;
+    for (char **name = *names; *name != NULL; name++) {
+        const size_t n = strlen(*name);
+        if (!zs_is_temporary_name(*name) && n > 0 && is_key(*name, n - ((*name)[n - 1] == '/')))
+            *kept++ = *name;
+        else
+            free(*name);
+    }
+    *kept = NULL;
+    return ZS_OK;
 }
 
 /* Deeper trees than this are no store's: nodes end at 32 (zarr/hierarchy.h), chunk keys have a level per dimension. */
@@ -165,9 +237,17 @@ static bool is_prefix(const char *name)
     return n > 0 && name[n - 1] == '/';
 }
 
+enum zs_status zs_store_is_link(struct zs_store *store, const char *prefix, bool *is_link, struct zs_error *err)
+{
+    *is_link = false;
+    ZS_TRY(check_prefix(store, prefix, err));
+    return store->ops->is_link != NULL ? store->ops->is_link(store, prefix, is_link, err) : ZS_OK;
+}
+
 enum zs_status zs_store_remove_link(struct zs_store *store, const char *prefix, bool *was_link, struct zs_error *err)
 {
     *was_link = false;
+    ZS_TRY(check_prefix(store, prefix, err));
     return store->ops->remove_link != NULL ? store->ops->remove_link(store, prefix, was_link, err) : ZS_OK;
 }
 
@@ -181,14 +261,14 @@ static enum zs_status remove_tree(struct zs_store *store, const char *prefix, in
     enum zs_status status = zs_store_remove_link(store, prefix, &was_link, err);
     if (status != ZS_OK || was_link)
         return status;
-    status = zs_store_list(store, prefix, &names, err);
+    status = store->ops->list(store, prefix, &names, err); /* temporary files too */
     if (status != ZS_OK)
         return status == ZS_NOT_FOUND ? ZS_OK : status;
     for (int prefixes = 0; prefixes < 2; prefixes++)
         for (char **name = names; *name != NULL && status == ZS_OK; name++) {
-            if (is_prefix(*name) != (prefixes == 1) || (*name)[strspn(*name, "./")] == '\0')
-                continue;
             const size_t n = strlen(*name);
+            if (is_prefix(*name) != (prefixes == 1) || !is_key(*name, n - (size_t)prefixes))
+                continue;
             char *key = zs_format("%s/%.*s", prefix, (int)(prefixes == 1 ? n - 1 : n), *name);
             if (key == NULL)
                 status = zs_fail(err, ZS_NO_MEMORY, "%s/%s: cannot remove it", store->root, prefix);

@@ -1,8 +1,9 @@
-/* store/store.h: where bytes live: named objects of bytes below one root. One table of functions, filled by vsi.c (every
- * GDAL virtual file system), http.c (before vsi.c where objects can be had by plain GET requests) and memory.c (tests, fault
- * injection).
+/* store/store.h: where bytes live: named objects of bytes below one root. One table of functions, filled by local.c
+ * (directories), vsi.c (every GDAL virtual file system), http.c (before vsi.c where objects can be had by plain GET requests) and
+ * memory.c (tests, fault injection).
  *
- * Keys are relative to the root, with "/" between components and none at either end. Absent is ZS_NOT_FOUND and
+ * Keys are relative to the root, with "/" between components and none at either end. No component is "", "." or "..", or has a
+ * control character: whatever a file may have named, such a key is ZS_ARGUMENT and nothing is done. Absent is ZS_NOT_FOUND and
  * nothing else is: a refused, broken or short answer is ZS_IO. Messages begin with the object's full name.
  */
 #ifndef ZS_STORE_STORE_H
@@ -21,13 +22,22 @@ struct zs_writer;
 
 /* ---- Stores ---- */
 
-/* A directory, URL or archive in any GDAL virtual file system. Nothing is opened or requested yet. `root` is copied. */
+/* A directory, or a URL or archive in any GDAL virtual file system. Nothing is opened or requested yet. `root` is copied. */
 enum zs_status zs_store_open_vsi(const char *root, struct zs_store **store, struct zs_error *err) ZS_MUST_CHECK;
 /* Objects in memory, empty at first. */
 enum zs_status zs_store_open_memory(struct zs_store **store, struct zs_error *err) ZS_MUST_CHECK;
 void zs_store_free(struct zs_store *store); /* NULL is allowed */
 /* Whether reading below this path may mean waiting for a network: by its prefix, or that of the file an archive lies in. */
 bool zs_path_is_remote(const char *path);
+
+/* When what is committed is put on the disk (fsync). EACH, at first: before it appears under its key, and its folder when the commit
+ * returns. LATER, where nobody looks at the store before it is complete: at zs_store_sync(), which costs less than one by one. Of no
+ * consequence where there is no local disk. */
+enum zs_sync { ZS_SYNC_EACH, ZS_SYNC_LATER, ZS_SYNC_NO };
+void zs_store_set_sync(struct zs_store *store, enum zs_sync sync);
+enum zs_status zs_store_sync(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
+/* The store's directory was renamed to `root`. Nobody else may use the store during the call. */
+enum zs_status zs_store_moved(struct zs_store *store, const char *root, struct zs_error *err) ZS_MUST_CHECK;
 
 /* The whole object into `out` (from its start). ZS_INVALID when it has more than max_bytes, before anything is
  * allocated for them. */
@@ -36,16 +46,21 @@ enum zs_status zs_store_get(struct zs_store *store, const char *key, size_t max_
 /* Publishes an object from memory, whole or not at all. */
 enum zs_status zs_store_put(struct zs_store *store, const char *key, const void *data, size_t n,
                             struct zs_error *err) ZS_MUST_CHECK;
-/* Removes an object; one that is absent is fine. */
+/* Removes an object; one that is absent is fine. Of a symbolic link, the link. */
 enum zs_status zs_store_remove(struct zs_store *store, const char *key, struct zs_error *err) ZS_MUST_CHECK;
 /* Names directly below `prefix` ("" is the root) of objects and, with a trailing "/", of prefixes of further objects.
- * NULL-terminated, freed with zs_names_free(). ZS_UNSUPPORTED where listing is impossible. */
+ * NULL-terminated, freed with zs_names_free(). Without temporary files, and what no key can name. ZS_UNSUPPORTED where listing is
+ * impossible; where there are directories, ZS_NOT_FOUND without one. */
 enum zs_status zs_store_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err) ZS_MUST_CHECK;
 void zs_names_free(char **names);
+/* Whether a file of that name is an unfinished one of this driver, whose writer may be at work or dead. */
+bool zs_is_temporary_name(const char *name);
 /* Removes every object below `prefix` (not ""), those directly in it before those in what is below: so a Zarr node loses
  * its metadata before its chunks, and never reads as fill value. Nothing there is fine. ZS_UNSUPPORTED where listing is
- * impossible. A symbolic link goes, and what it leads to stays. */
+ * impossible. A symbolic link goes, and what it leads to stays. Temporary files go as well. */
 enum zs_status zs_store_remove_tree(struct zs_store *store, const char *prefix, struct zs_error *err) ZS_MUST_CHECK;
+/* Whether what is at `prefix` is a symbolic link, to whatever. */
+enum zs_status zs_store_is_link(struct zs_store *store, const char *prefix, bool *is_link, struct zs_error *err) ZS_MUST_CHECK;
 /* Removes what is at `prefix` if that is a symbolic link, which *was_link tells, and else does nothing. */
 enum zs_status zs_store_remove_link(struct zs_store *store, const char *prefix, bool *was_link, struct zs_error *err) ZS_MUST_CHECK;
 
@@ -73,7 +88,10 @@ enum zs_status zs_object_read(struct zs_object *object, uint64_t offset, size_t 
 bool zs_object_is_stale(const struct zs_object *object);
 void zs_object_close(struct zs_object *object); /* NULL is allowed */
 
-/* ---- Objects being written, by one thread at a time: appears whole under its key at commit, replacing an older one, or not at all ---- */
+/* ---- Objects being written, by one thread at a time: appears whole under its key at commit, replacing an older one, or not at all ----
+ *
+ * Where there are symbolic links, one at the key itself is replaced; through one that leads out of the store nothing is written, listed
+ * for removal, or removed: ZS_UNSUPPORTED. Reading follows links. */
 
 enum zs_status zs_store_create(struct zs_store *store, const char *key, struct zs_writer **writer,
                                struct zs_error *err) ZS_MUST_CHECK;
@@ -111,7 +129,12 @@ struct zs_store_ops {
     void (*forget)(struct zs_store *s, const char *key);
     /* Optional: removes the empty directory of a prefix, where prefixes are directories; failing is no matter. */
     void (*remove_directory)(struct zs_store *s, const char *prefix);
+    /* Optional: after `root` changed. */
+    void (*moved)(struct zs_store *s);
+    /* Optional: where there is a disk. */
+    enum zs_status (*sync)(struct zs_store *s, struct zs_error *err);
     /* Optional: where there are symbolic links. */
+    enum zs_status (*is_link)(struct zs_store *s, const char *prefix, bool *is_link, struct zs_error *err);
     enum zs_status (*remove_link)(struct zs_store *s, const char *prefix, bool *was_link, struct zs_error *err);
 };
 
@@ -119,6 +142,7 @@ struct zs_store_ops {
 struct zs_store {
     const struct zs_store_ops *ops;
     char *root;     /* for messages (without credentials), and the VSI path of the root for vsi.c */
+    enum zs_sync sync;
     bool is_remote; /* a round trip costs more than reading some more bytes */
 };
 struct zs_object {

@@ -1,29 +1,34 @@
-#define _GNU_SOURCE /* struct stat's st_mtim */
+#define _GNU_SOURCE /* O_CLOEXEC */
 #include <cpl_conv.h>
 #include <cpl_error.h>
 #include <cpl_string.h>
 #include <cpl_vsi.h>
 #include <cpl_vsi_error.h>
 #include <errno.h>
-#include <limits.h>
+#include <fcntl.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/parallel.h"
+#include "store/temporary.h"
 #include "store/vsi_private.h"
 
 /* Uploads and copies go through a buffer of this size. */
 #define COPY_BUFFER_BYTES ((size_t)1 << 20)
 
+/* What tells versions of a file in memory apart: so many of its first and of its last bytes, where an index is. */
+#define FINGERPRINT_BYTES ((uint64_t)64 << 10)
+
+struct vsi_store {
+    struct zs_store base;
+    struct zs_place place;
+};
+
 struct vsi_object {
     struct zs_object base;
     char *path;
-    int fd; /* of a plain file: pread() needs no lock and no second handle; -1 for every other file system */
-    VSILFILE *owner;
     /* Idle handles: a VSILFILE has one position, so each concurrent reader needs its own. */
     pthread_mutex_t lock;
     VSILFILE **idle;
@@ -143,27 +148,46 @@ char *zs_vsi_object_url(const char *path)
     return NULL;
 }
 
+/* Whether the nearest directory above `path` that can be listed does not have what `path` lies in. */
+static bool is_not_listed(const char *path)
+{
+    char *at = zs_strdup(path);
+    bool is_missing = false;
+    for (char *slash; at != NULL && (slash = strrchr(at, '/')) != NULL && slash > at + 1;) {
+        *slash = '\0';
+        char **names = VSIReadDir(at);
+        if (names != NULL) {
+            is_missing = CSLFindStringCaseSensitive(names, slash + 1) < 0;
+            CSLDestroy(names);
+            break;
+        }
+    }
+    free(at);
+    return is_missing;
+}
+
 /* Whether a failed open means that there is no such object. Everything that is not surely so is a failure: taking a
  * refused shard for an absent one would give nodata where there are pixels. */
 static bool failure_means_absent(const struct zs_store *store, const char *path)
 {
-    if (!store->is_remote) {
-        if (errno == ENOENT || errno == ENOTDIR)
-            return true;
-        VSIStatBufL st;
-        return errno != EACCES &&
-               (VSIStatExL(path, &st, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) != 0 || VSI_ISDIR(st.st_mode));
-    }
+    const struct zs_place *place = &((const struct vsi_store *)store)->place;
     const int code = VSIGetLastErrorNo();
-    if (code == VSIE_AWSObjectNotFound)
+    if (place->is_archive) /* which gives no reasons, but a table of contents where it can be read */
+        return is_not_listed(path);
+    if (place->speaks_http)
+        return code == VSIE_AWSObjectNotFound || (code == VSIE_HttpError && strstr(VSIGetLastErrorMsg(), "404") != NULL);
+    if (errno == ENOENT || errno == ENOTDIR)
         return true;
-    return code == VSIE_HttpError && strstr(VSIGetLastErrorMsg(), "404") != NULL;
+    VSIStatBufL st;
+    if (VSIStatExL(path, &st, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) == 0)
+        return VSI_ISDIR(st.st_mode);
+    return place->is_memory || is_not_listed(path);
 }
 
 static VSILFILE *open_file(const struct zs_store *store, const char *path)
 {
     VSILFILE *file = VSIFOpenExL(path, "rb", TRUE);
-    if (file == NULL && store->is_remote && VSIGetLastErrorNo() == 0) {
+    if (file == NULL && ((const struct vsi_store *)store)->place.speaks_http && VSIGetLastErrorNo() == 0) {
         /* /vsicurl remembers that it could not open this before, but not why. Ask the server again. */
         VSICurlPartialClearCache(path);
         file = VSIFOpenExL(path, "rb", TRUE);
@@ -171,13 +195,46 @@ static VSILFILE *open_file(const struct zs_store *store, const char *path)
     return file;
 }
 
-static uint64_t version_of(const struct stat *st)
+/* Mixes [offset, offset + n) of a file into *version. */
+static bool mix_bytes(VSILFILE *file, uint64_t offset, uint64_t n, uint64_t *version)
 {
-    uint64_t v = (uint64_t)st->st_size;
-    v = v * 0x9E3779B97F4A7C15u + (uint64_t)st->st_ino;
-    v = v * 0x9E3779B97F4A7C15u + (uint64_t)st->st_mtim.tv_sec;
-    v = v * 0x9E3779B97F4A7C15u + (uint64_t)st->st_mtim.tv_nsec;
-    return v;
+    uint64_t words[512], v = *version;
+    if (VSIFSeekL(file, offset, SEEK_SET) != 0)
+        return false;
+    for (size_t part; n > 0; n -= part) {
+        part = n < sizeof words ? (size_t)n : sizeof words;
+        words[(part - 1) / 8] = 0;
+        if (VSIFReadL(words, 1, part, file) != part)
+            return false;
+        for (size_t i = 0; i < (part + 7) / 8; i++)
+            v = (v ^ words[i]) * 0x9E3779B97F4A7C15u ^ v >> 29;
+    }
+    *version = v;
+    return true;
+}
+
+/* Size and version of an opened file. GDAL's file systems know no versions: what stands in memory is told apart by its bytes, what lies
+ * in an archive by the archive's word. Over a network asking would cost more than it tells, since answers are remembered. */
+static bool measure(const struct vsi_object *o, VSILFILE *file, uint64_t *size, uint64_t *version)
+{
+    const struct zs_place *place = &((const struct vsi_store *)o->base.store)->place;
+    if (VSIFSeekL(file, 0, SEEK_END) != 0)
+        return false;
+    *size = *version = VSIFTellL(file);
+    VSIStatBufL st;
+    if (place->is_archive && !place->is_remote && VSIStatL(o->path, &st) == 0)
+        *version = (*version ^ (uint64_t)st.st_mtime) * 0x9E3779B97F4A7C15u;
+    if (!place->is_memory)
+        return true;
+    const uint64_t n = *size < FINGERPRINT_BYTES ? *size : FINGERPRINT_BYTES;
+    return mix_bytes(file, 0, n, version) && (*size == n || mix_bytes(file, *size - n, n, version));
+}
+
+/* Whether a handle still has, or has as well, what the object was when it was opened. */
+static bool is_unchanged(const struct vsi_object *o, VSILFILE *file)
+{
+    uint64_t size, version;
+    return measure(o, file, &size, &version) && size == o->base.size && version == o->base.version;
 }
 
 static void vsi_close(struct zs_object *object)
@@ -185,8 +242,6 @@ static void vsi_close(struct zs_object *object)
     struct vsi_object *o = (struct vsi_object *)object;
     for (size_t i = 0; i < o->idle_count; i++)
         VSIFCloseL(o->idle[i]);
-    if (o->owner != NULL)
-        VSIFCloseL(o->owner);
     free(o->idle);
     free(o->path);
     pthread_mutex_destroy(&o->lock);
@@ -220,30 +275,7 @@ static VSILFILE *handle_take(struct vsi_object *o)
     if (o->idle_count > 0)
         file = o->idle[--o->idle_count];
     pthread_mutex_unlock(&o->lock);
-    return file != NULL ? file : open_file(o->base.store, o->path);
-}
-
-/* Finds size and version of a freshly opened file, and hands it to the object. */
-static enum zs_status adopt_file(struct vsi_object *o, VSILFILE *file, struct zs_error *err)
-{
-    void *native = o->base.store->is_remote ? NULL : VSIFGetNativeFileDescriptorL(file);
-    struct stat st;
-    if (native != NULL && fstat((int)(intptr_t)native, &st) == 0) {
-        o->owner = file;
-        o->fd = (int)(intptr_t)native;
-        if (S_ISDIR(st.st_mode))
-            return zs_fail(err, ZS_NOT_FOUND, "%s: expected a file, found a directory", o->path);
-        o->base.size = (uint64_t)st.st_size;
-        o->base.version = version_of(&st);
-        return ZS_OK;
-    }
-    enum zs_status status = ZS_OK;
-    if (VSIFSeekL(file, 0, SEEK_END) != 0)
-        status = zs_fail(err, ZS_IO, "%s: cannot find its size: %s", o->path, reason());
-    o->base.size = status == ZS_OK ? VSIFTellL(file) : 0;
-    o->base.version = o->base.size;
-    handle_return(o, file);
-    return status;
+    return file;
 }
 
 static enum zs_status vsi_open(struct zs_store *store, const char *key, struct zs_object **object, struct zs_error *err)
@@ -257,16 +289,18 @@ static enum zs_status vsi_open(struct zs_store *store, const char *key, struct z
     }
     o->base.store = store;
     o->path = path;
-    o->fd = -1;
     pthread_mutex_init(&o->lock, NULL);
 
     enum zs_status status;
     struct zs_vsi_quiet q;
     zs_vsi_quiet_begin(&q, store);
     VSILFILE *file = open_file(store, path);
-    if (file != NULL)
-        status = adopt_file(o, file, err);
-    else if (failure_means_absent(store, path))
+    if (file != NULL) {
+        status = measure(o, file, &o->base.size, &o->base.version)
+                     ? ZS_OK
+                     : zs_fail(err, ZS_IO, "%s: cannot find its size: %s", path, reason());
+        handle_return(o, file);
+    } else if (failure_means_absent(store, path))
         status = zs_fail(err, ZS_NOT_FOUND, "%s: there is no such file", path);
     else
         status = zs_fail(err, ZS_IO, "%s: cannot be opened: %s", path, reason());
@@ -279,42 +313,48 @@ static enum zs_status vsi_open(struct zs_store *store, const char *key, struct z
     return ZS_OK;
 }
 
-static enum zs_status read_plain_file(struct vsi_object *o, uint64_t offset, size_t n, void *data, struct zs_error *err)
+static enum zs_status fail_replaced(struct vsi_object *o, struct zs_error *err)
 {
-    size_t done = 0;
-    while (done < n) {
-        const size_t part = n - done < SSIZE_MAX ? n - done : SSIZE_MAX;
-        const ssize_t got = pread(o->fd, (char *)data + done, part, (off_t)(offset + done));
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return zs_fail(err, ZS_IO, "%s: expected %zu bytes at offset %llu, found %zu%s%s", o->path, n,
-                           (unsigned long long)offset, done, got < 0 ? ": " : "", got < 0 ? strerror(errno) : "");
-        done += (size_t)got;
-    }
+    __atomic_store_n(&o->base.is_stale, true, __ATOMIC_RELAXED);
+    return zs_fail(err, ZS_IO, "%s: the object was replaced while it was read", o->path);
+}
+
+static enum zs_status read_handle(struct vsi_object *o, VSILFILE *file, uint64_t offset, size_t n, void *data, struct zs_error *err)
+{
+    size_t got = 0;
+    if (VSIFSeekL(file, offset, SEEK_SET) == 0)
+        got = VSIFReadL(data, 1, n, file);
+    /* Others write to files in memory in place: whether they did shows afterwards. */
+    if (((const struct vsi_store *)o->base.store)->place.is_memory && !is_unchanged(o, file))
+        return fail_replaced(o, err);
+    if (got != n)
+        return zs_fail(err, ZS_IO, "%s: expected %zu bytes at offset %llu, found %zu: %s", o->path, n, (unsigned long long)offset, got,
+                       reason());
     return ZS_OK;
 }
 
 static enum zs_status vsi_read(struct zs_object *object, uint64_t offset, size_t n, void *data, struct zs_error *err)
 {
     struct vsi_object *o = (struct vsi_object *)object;
-    if (o->fd >= 0)
-        return read_plain_file(o, offset, n, data, err);
     enum zs_status status = ZS_OK;
     struct zs_vsi_quiet q;
     zs_vsi_quiet_begin(&q, object->store);
     VSILFILE *file = handle_take(o);
     if (file == NULL) {
-        status = zs_fail(err, ZS_IO, "%s: cannot be opened again: %s", o->path, reason());
-    } else {
-        size_t got = 0;
-        if (VSIFSeekL(file, offset, SEEK_SET) == 0)
-            got = VSIFReadL(data, 1, n, file);
-        if (got != n)
-            status = zs_fail(err, ZS_IO, "%s: expected %zu bytes at offset %llu, found %zu: %s", o->path, n,
-                             (unsigned long long)offset, got, reason());
-        handle_return(o, file);
+        file = open_file(object->store, o->path);
+        if (file == NULL)
+            status = failure_means_absent(object->store, o->path)
+                         ? fail_replaced(o, err)
+                         : zs_fail(err, ZS_IO, "%s: cannot be opened again: %s", o->path, reason());
+        else if (!object->store->is_remote && !is_unchanged(o, file))
+            status = fail_replaced(o, err);
     }
+    if (status == ZS_OK)
+        status = read_handle(o, file, offset, n, data, err);
+    if (file != NULL && zs_object_is_stale(object))
+        VSIFCloseL(file);
+    else if (file != NULL)
+        handle_return(o, file);
     zs_vsi_quiet_end(&q);
     return status;
 }
@@ -322,21 +362,31 @@ static enum zs_status vsi_read(struct zs_object *object, uint64_t offset, size_t
 /* ---- Writing ---- */
 
 /* Whether a file can be renamed into place within this file system, so that it appears whole. */
-static bool has_rename(const char *root)
+static bool has_rename(const struct zs_store *store)
 {
-    return strncmp(root, "/vsi", 4) != 0 || strncmp(root, "/vsimem/", 8) == 0;
+    return ((const struct vsi_store *)store)->place.is_memory;
 }
 
-/* A name of our own beside `path`: hidden, and not a chunk key that anyone would read. */
-static char *temp_path_beside(const char *path)
+/* A file where GDAL makes temporary ones. Without a name from the start on a local disk, so that a killed writer leaves nothing. */
+static enum zs_status open_upload(struct vsi_writer *w, struct zs_error *err)
 {
-    static atomic_uint counter;
-    const char *slash = strrchr(path, '/');
-    const size_t dir = slash != NULL ? (size_t)(slash - path) + 1 : 0;
-    return zs_format("%.*s.%s.%ld-%u.tmp", (int)dir, path, path + dir, (long)getpid(), atomic_fetch_add(&counter, 1));
+    const char *directory = CPLGetPath(CPLGenerateTempFilename("shardedzarr"));
+    if (directory[0] == '\0')
+        directory = ".";
+    if (!zs_place_of(directory).is_local) {
+        w->temp_path = zs_temporary_path(directory);
+        w->file = w->temp_path != NULL ? VSIFOpenExL(w->temp_path, "wb+", TRUE) : NULL;
+    } else {
+        int fd;
+        ZS_TRY(zs_temporary_create(directory, &fd, &w->temp_path, err));
+        w->file = VSIFOpenExL(w->temp_path, "rb+", TRUE);
+        (void)unlink(w->temp_path);
+        close(fd);
+    }
+    return w->file != NULL ? ZS_OK : zs_fail(err, ZS_IO, "%s: cannot be created: %s", directory, reason());
 }
 
-/* Makes the directory that `path` is in, and those above it. (VSIMkdirRecursive() of GDAL 3.6 fails on relative paths.) */
+/* Makes the directory that `path` is in, and those above it. */
 static enum zs_status make_parent_directory(const char *path, struct zs_error *err)
 {
     const char *slash = strrchr(path, '/');
@@ -364,6 +414,19 @@ static void writer_free(struct vsi_writer *w)
     free(w);
 }
 
+/* A file beside what it will be. */
+static enum zs_status open_beside(struct vsi_writer *w, struct zs_error *err)
+{
+    ZS_TRY(make_parent_directory(w->path, err));
+    char *directory = zs_strndup(w->path, (size_t)(strrchr(w->path, '/') - w->path));
+    w->temp_path = directory != NULL ? zs_temporary_path(directory) : NULL;
+    free(directory);
+    if (w->temp_path == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    w->file = VSIFOpenExL(w->temp_path, "wb+", TRUE);
+    return w->file != NULL ? ZS_OK : zs_fail(err, ZS_IO, "%s: cannot be created: %s", w->temp_path, reason());
+}
+
 static enum zs_status vsi_create(struct zs_store *store, const char *key, struct zs_writer **writer, struct zs_error *err)
 {
     struct vsi_writer *w = zs_calloc(1, sizeof *w);
@@ -371,26 +434,15 @@ static enum zs_status vsi_create(struct zs_store *store, const char *key, struct
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a writer");
     w->base.store = store;
     w->path = zs_vsi_path(store, key);
-    enum zs_status status = ZS_OK;
+    enum zs_status status = w->path != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
     struct zs_vsi_quiet q;
     zs_vsi_quiet_begin(&q, store);
-    if (w->path != NULL && has_rename(store->root)) {
-        w->temp_path = temp_path_beside(w->path);
-        status = make_parent_directory(w->path, err);
-    } else {
-        w->temp_path = zs_strdup(CPLGenerateTempFilename("shardedzarr"));
-    }
-    if (status == ZS_OK && (w->path == NULL || w->temp_path == NULL))
-        status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
-    if (status == ZS_OK) {
-        w->file = VSIFOpenExL(w->temp_path, "wb+", TRUE);
-        if (w->file == NULL)
-            status = zs_fail(err, ZS_IO, "%s: cannot be created: %s", w->temp_path, reason());
-    }
+    if (status == ZS_OK)
+        status = has_rename(store) ? open_beside(w, err) : open_upload(w, err);
     zs_vsi_quiet_end(&q);
     if (status != ZS_OK) {
         writer_free(w);
-        return status;
+        return status == ZS_NOT_FOUND ? ZS_IO : status;
     }
     *writer = &w->base;
     return ZS_OK;
@@ -438,22 +490,37 @@ static enum zs_status vsi_read_back(struct zs_writer *writer, uint64_t offset, s
     return status;
 }
 
-/* One upload of the finished file, for file systems that only know whole objects. */
-static enum zs_status upload(struct vsi_writer *w, struct zs_error *err)
+/* Copies all that was written, no byte less; only reads it when `out` is NULL. */
+static enum zs_status copy_to(struct vsi_writer *w, VSILFILE *out, void *buffer, struct zs_error *err)
 {
     if (VSIFSeekL(w->file, 0, SEEK_SET) != 0)
         return zs_fail(err, ZS_IO, "%s: cannot be read back: %s", w->temp_path, reason());
+    for (uint64_t left = w->size; left > 0;) {
+        const size_t part = left < COPY_BUFFER_BYTES ? (size_t)left : COPY_BUFFER_BYTES;
+        const size_t got = VSIFReadL(buffer, 1, part, w->file);
+        if (got != part)
+            return zs_fail(err, ZS_IO, "%s: expected %llu bytes in %s, found %llu: %s", w->path, (unsigned long long)w->size, w->temp_path,
+                           (unsigned long long)(w->size - left + got), reason());
+        if (out != NULL && VSIFWriteL(buffer, 1, part, out) != part)
+            return zs_fail(err, ZS_IO, "%s: writing failed: %s", w->path, reason());
+        left -= part;
+    }
+    return ZS_OK;
+}
+
+/* One upload of the finished file, for file systems that only know whole objects. That it can be read back is found out before it is
+ * begun: an upload cannot be given up, closing it publishes what it has. */
+static enum zs_status upload(struct vsi_writer *w, struct zs_error *err)
+{
     void *buffer = malloc(COPY_BUFFER_BYTES);
     if (buffer == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu bytes", COPY_BUFFER_BYTES);
-    enum zs_status status = ZS_OK;
-    VSILFILE *out = VSIFOpenExL(w->path, "wb", TRUE);
-    if (out == NULL)
+    enum zs_status status = copy_to(w, NULL, buffer, err);
+    VSILFILE *out = status == ZS_OK ? VSIFOpenExL(w->path, "wb", TRUE) : NULL;
+    if (status == ZS_OK && out == NULL)
         status = zs_fail(err, ZS_IO, "%s: cannot be created: %s", w->path, reason());
-    size_t n;
-    while (status == ZS_OK && (n = VSIFReadL(buffer, 1, COPY_BUFFER_BYTES, w->file)) > 0)
-        if (VSIFWriteL(buffer, 1, n, out) != n)
-            status = zs_fail(err, ZS_IO, "%s: writing failed: %s", w->path, reason());
+    if (status == ZS_OK)
+        status = copy_to(w, out, buffer, err);
     if (out != NULL && VSIFCloseL(out) != 0 && status == ZS_OK)
         status = zs_fail(err, ZS_IO, "%s: writing failed: %s", w->path, reason());
     free(buffer);
@@ -466,7 +533,7 @@ static enum zs_status vsi_commit(struct zs_writer *writer, struct zs_error *err)
     enum zs_status status = ZS_OK;
     struct zs_vsi_quiet q;
     zs_vsi_quiet_begin(&q, writer->store);
-    const bool rename = has_rename(writer->store->root);
+    const bool rename = has_rename(writer->store);
     if (!rename)
         status = upload(w, err);
     /* A full disk may show as late as at close. */
@@ -501,10 +568,18 @@ static enum zs_status vsi_remove(struct zs_store *store, const char *key, struct
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
     struct zs_vsi_quiet q;
     zs_vsi_quiet_begin(&q, store);
-    VSIStatBufL st;
     enum zs_status status = ZS_OK;
-    if (VSIUnlink(path) != 0 && VSIStatL(path, &st) == 0)
-        status = zs_fail(err, ZS_IO, "%s: cannot be removed: %s", path, reason());
+    if (VSIUnlink(path) != 0) {
+        char *why = zs_strdup(reason());
+        errno = 0;
+        VSIErrorReset();
+        VSILFILE *file = open_file(store, path); /* not a stat, which says of nothing why it fails */
+        if (file != NULL || !failure_means_absent(store, path))
+            status = zs_fail(err, ZS_IO, "%s: cannot be removed: %s", path, why != NULL ? why : "");
+        if (file != NULL)
+            VSIFCloseL(file);
+        free(why);
+    }
     zs_vsi_quiet_end(&q);
     free(path);
     return status;
@@ -527,20 +602,6 @@ static void vsi_remove_directory(struct zs_store *store, const char *prefix)
     free(path);
 }
 
-static enum zs_status vsi_remove_link(struct zs_store *store, const char *prefix, bool *was_link, struct zs_error *err)
-{
-    char *path = zs_vsi_path(store, prefix);
-    struct stat st;
-    if (path == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
-    *was_link = strncmp(path, "/vsi", 4) != 0 && lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
-    enum zs_status status = ZS_OK;
-    if (*was_link && unlink(path) != 0)
-        status = zs_fail(err, ZS_IO, "%s: cannot be removed: %s", path, strerror(errno));
-    free(path);
-    return status;
-}
-
 /* ---- Listing ---- */
 
 static enum zs_status vsi_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
@@ -551,45 +612,24 @@ static enum zs_status vsi_list(struct zs_store *store, const char *prefix, char 
     struct zs_vsi_quiet q;
     zs_vsi_quiet_begin(&q, store);
     VSIDIR *dir = VSIOpenDir(path, 0, NULL);
+    VSIStatBufL st;
     enum zs_status status = ZS_OK;
-    char **found = NULL;
-    size_t count = 0, capacity = 0;
+    struct zs_names found = {0};
     if (dir == NULL)
-        status = zs_fail(err, ZS_UNSUPPORTED, "%s: cannot be listed: %s", path, reason());
+        status = zs_fail(err, ((struct vsi_store *)store)->place.is_memory && VSIStatL(path, &st) != 0 ? ZS_NOT_FOUND : ZS_UNSUPPORTED,
+                         "%s: cannot be listed: %s", path, reason());
     const VSIDIREntry *entry;
-    while (status == ZS_OK && dir != NULL && (entry = VSIGetNextDirEntry(dir)) != NULL) {
-        if (count + 1 >= capacity) {
-            capacity = capacity == 0 ? 16 : 2 * capacity;
-            char **grown = realloc(found, capacity * sizeof *grown);
-            if (grown == NULL) {
-                status = zs_fail(err, ZS_NO_MEMORY, "%s: cannot list it", path);
-                break;
-            }
-            found = grown;
-        }
+    while (status == ZS_OK && (entry = VSIGetNextDirEntry(dir)) != NULL) {
         size_t n = strlen(entry->pszName);
         while (n > 0 && entry->pszName[n - 1] == '/')
             n--;
-        found[count] = zs_format(entry->bModeKnown && VSI_ISDIR(entry->nMode) ? "%.*s/" : "%.*s", (int)n, entry->pszName);
-        found[count + 1] = NULL;
-        if (found[count++] == NULL)
-            status = zs_fail(err, ZS_NO_MEMORY, "%s: cannot list it", path);
+        status = zs_names_add(&found, entry->pszName, n, entry->bModeKnown && VSI_ISDIR(entry->nMode), err);
     }
     if (dir != NULL)
         VSICloseDir(dir);
     zs_vsi_quiet_end(&q);
     free(path);
-    if (status == ZS_OK && found == NULL) {
-        found = zs_calloc(1, sizeof *found);
-        if (found == NULL)
-            status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a list");
-    }
-    if (status != ZS_OK) {
-        zs_names_free(found);
-        return status;
-    }
-    *names = found;
-    return ZS_OK;
+    return zs_names_finish(&found, status, names, err);
 }
 
 static void vsi_free(struct zs_store *store)
@@ -610,7 +650,6 @@ static const struct zs_store_ops vsi_ops = {
     .abort = vsi_abort,
     .remove = vsi_remove,
     .remove_directory = vsi_remove_directory,
-    .remove_link = vsi_remove_link,
     .list = vsi_list,
     .free = vsi_free,
 };
@@ -619,15 +658,23 @@ enum zs_status zs_store_open_vsi(const char *root, struct zs_store **store, stru
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     (void)pthread_once(&once, install_thread_context);
-    struct zs_store *s = zs_calloc(1, sizeof *s);
-    if (s == NULL || (s->root = zs_strdup(root)) == NULL) {
+    struct vsi_store *s = zs_calloc(1, sizeof *s);
+    char *path = zs_strdup(root);
+    if (s == NULL || path == NULL) {
         free(s);
+        free(path);
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a store");
     }
     /* A trailing slash would double in every path, which object stores take literally. */
-    for (size_t n = strlen(root); n > 1 && s->root[n - 1] == '/'; n--)
-        s->root[n - 1] = '\0';
-    s->ops = &vsi_ops;
-    s->is_remote = zs_path_is_remote(root);
-    return zs_store_over_http(s, store, err);
+    for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
+        path[n - 1] = '\0';
+    s->place = zs_place_of(root);
+    if (s->place.is_local) {
+        const enum zs_status status = zs_store_open_local(path, store, err);
+        free(s);
+        free(path);
+        return status;
+    }
+    s->base = (struct zs_store){.ops = &vsi_ops, .root = path, .is_remote = s->place.is_remote};
+    return zs_store_over_http(&s->base, store, err);
 }

@@ -1,4 +1,4 @@
-/* store/vsi_private.h: what http.c and http_client.c take from vsi.c, the only file that knows cpl_vsi.h. */
+/* store/vsi_private.h: what the fillings of a store share; vsi.c and place.c alone know cpl_vsi.h. */
 #ifndef ZS_STORE_VSI_PRIVATE_H
 #define ZS_STORE_VSI_PRIVATE_H
 
@@ -32,6 +32,19 @@ const char *zs_vsi_option(const char *path, const char *name);
 /* The URL under which a plain GET finds an object of /vsis3/, /vsigs/ or /vsiaz/, signed where its settings ask for that. NULL when
  * GDAL cannot tell, and without memory; freed with free(). */
 char *zs_vsi_object_url(const char *path);
+
+/* A list of names that grows; zero-initialise. */
+struct zs_names {
+    char **list;
+    size_t count, capacity;
+};
+/* Adds n bytes of a name, and "/" behind that of a prefix. */
+enum zs_status zs_names_add(struct zs_names *names, const char *name, size_t n, bool is_prefix, struct zs_error *err) ZS_MUST_CHECK;
+/* Hands the list over when `status` is ZS_OK, and else frees it; gives that status on. */
+enum zs_status zs_names_finish(struct zs_names *names, enum zs_status status, char ***list, struct zs_error *err) ZS_MUST_CHECK;
+
+/* local.c: a directory of the operating system, which need not exist. */
+enum zs_status zs_store_open_local(const char *root, struct zs_store **store, struct zs_error *err) ZS_MUST_CHECK;
 
 /* http.c: puts plain GET requests before a store of vsi.c that can be read so, and takes it over; else *store = vsi. */
 enum zs_status zs_store_over_http(struct zs_store *vsi, struct zs_store **store, struct zs_error *err) ZS_MUST_CHECK;

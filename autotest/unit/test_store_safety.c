@@ -1,0 +1,513 @@
+/* What a store does when something is in its way: failing reads and removals, links, pipes, dead writers, keys that lead out. */
+#define _GNU_SOURCE /* mkdtemp */
+#include <cpl_conv.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "array/array_private.h"
+#include "fault_vsi.h"
+#include "oracle_store.h"
+
+static struct zs_store *vsi_store(const char *root)
+{
+    struct zs_error err;
+    struct zs_store *store = NULL;
+    must(zs_store_open_vsi(root, &store, &err), &err);
+    return store;
+}
+
+static char *new_directory(void)
+{
+    const char *tmp = getenv("TMPDIR");
+    char *root = zs_format("%s/test_store_safety.XXXXXX", tmp != NULL ? tmp : "/tmp");
+    CHECK(mkdtemp(root) != NULL);
+    return root;
+}
+
+static void remove_directory(char *root)
+{
+    VSIRmdirRecursive(root); /* which follows no link that is left: each test takes its own away */
+    free(root);
+}
+
+static void write_file(const char *root, const char *name, const void *data, size_t n)
+{
+    char *path = zs_format("%s/%s", root, name);
+    FILE *file = fopen(path, "wb");
+    if (CHECK(file != NULL)) {
+        CHECK(fwrite(data, 1, n, file) == n);
+        fclose(file);
+    }
+    free(path);
+}
+
+static bool exists(const char *root, const char *name)
+{
+    struct stat st;
+    char *path = zs_format("%s/%s", root, name);
+    const bool found = lstat(path, &st) == 0;
+    free(path);
+    return found;
+}
+
+static void make_link(const char *target, const char *root, const char *name)
+{
+    char *path = zs_format("%s/%s", root, name);
+    CHECK(symlink(target, path) == 0);
+    free(path);
+}
+
+/* ---- Uploads and removals ---- */
+
+static void test_an_upload_whose_bytes_cannot_be_read_back_is_an_error_and_publishes_nothing(void)
+{
+    static unsigned char data[3 << 20];
+    struct zs_error err;
+    fault_vsi_install();
+    CPLSetConfigOption("CPL_TMPDIR", "/vsifault/tmp");
+    struct zs_store *store = vsi_store("/vsifault/store");
+    put_object(store, "a", "old", 3);
+    for (long limit = 0; limit < (long)sizeof data; limit += (1 << 20) - 1) {
+        fault_vsi.read_limit = limit;
+        CHECK(zs_store_put(store, "a", data, sizeof data, &err) == ZS_IO);
+        CHECK_CONTAINS(err.message, "/vsifault/store/a");
+        fault_vsi_reset();
+        struct zs_buffer b = get_object(store, "a");
+        CHECK(b.size == 3 && memcmp(b.data, "old", 3) == 0);
+        zs_buffer_free(&b);
+    }
+    put_object(store, "a", data, sizeof data);
+    struct zs_buffer b = get_object(store, "a");
+    CHECK_EQ_U64(b.size, sizeof data);
+    zs_buffer_free(&b);
+    zs_store_free(store);
+    CPLSetConfigOption("CPL_TMPDIR", NULL);
+    VSIRmdirRecursive("/vsimem/fault");
+}
+
+static void test_what_neither_goes_nor_is_known_to_be_gone_is_not_removed(void)
+{
+    struct zs_error err;
+    fault_vsi_install();
+    struct zs_store *store = vsi_store("/vsifault/store");
+    put_object(store, "a", "x", 1);
+    CHECK(zs_store_remove(store, "absent", &err) == ZS_OK);
+    fault_vsi.fail_unlink = true;
+    CHECK(zs_store_remove(store, "a", &err) == ZS_IO);
+    fault_vsi.fail_stat = true;
+    CHECK(zs_store_remove(store, "a", &err) == ZS_IO);
+    fault_vsi.open_errno = -1;
+    CHECK(zs_store_remove(store, "a", &err) == ZS_IO);
+    CHECK_CONTAINS(err.message, "/vsifault/store/a");
+    fault_vsi.open_errno = EACCES;
+    CHECK(zs_store_remove(store, "a", &err) == ZS_IO);
+    fault_vsi.open_errno = ENOENT;
+    CHECK(zs_store_remove(store, "a", &err) == ZS_OK);
+    zs_store_free(store);
+    fault_vsi_reset();
+    VSIRmdirRecursive("/vsimem/fault");
+}
+
+static void test_absent_on_hdfs_is_absent_and_refused_is_not(void)
+{
+    struct zs_error err;
+    struct zs_object *o;
+    fault_vsi_install();
+    struct zs_store *store = vsi_store("/vsihdfs/host/store");
+    CHECK(store->is_remote);
+    CHECK(zs_object_open(store, "absent", &o, &err) == ZS_NOT_FOUND);
+    for (int code = -1; code <= EACCES; code += EACCES + 1) {
+        fault_vsi.open_errno = code;
+        fault_vsi.fail_stat = true;
+        CHECK(zs_object_open(store, "a", &o, &err) == ZS_IO);
+    }
+    zs_store_free(store);
+    fault_vsi_reset();
+}
+
+/* ---- Keys ---- */
+
+static void test_a_key_that_leaves_the_store_is_refused_by_every_call(void)
+{
+    static const char *const bad[] = {"..",   ".",    "../a", "a/..", "a/../b", "./a", "a/./b", "/a",     "a/",   "a//b",
+                                      "/",    "//",   "a\nb", "\x7f", "\x01/a", "/..", "a/.",   "../../x"};
+    struct zs_error err;
+    struct zs_object *o;
+    struct zs_writer *w;
+    struct zs_buffer b = {0};
+    char data[4], **names;
+    bool was_link;
+    char *root = new_directory(), *inner = zs_format("%s/store", root);
+    write_file(root, "a", "x", 1);
+    struct zs_store *stores[] = {vsi_store(inner), vsi_store("/vsimem/keys/store"), memory_store()};
+    for (size_t s = 0; s < 3; s++) {
+        struct zs_store *store = stores[s];
+        for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+            err.message[0] = '\0';
+            CHECK(zs_object_open(store, bad[i], &o, &err) == ZS_ARGUMENT);
+            CHECK_CONTAINS(err.message, bad[i]);
+            CHECK(zs_object_open_tail(store, bad[i], 1, data, &o, &err) == ZS_ARGUMENT);
+            CHECK(zs_object_open_head(store, bad[i], 1, data, &o, &err) == ZS_ARGUMENT);
+            CHECK(zs_store_get(store, bad[i], 9, &b, &err) == ZS_ARGUMENT);
+            CHECK(zs_store_put(store, bad[i], "x", 1, &err) == ZS_ARGUMENT);
+            CHECK(zs_store_create(store, bad[i], &w, &err) == ZS_ARGUMENT);
+            CHECK(zs_store_remove(store, bad[i], &err) == ZS_ARGUMENT);
+            CHECK(zs_store_list(store, bad[i], &names, &err) == ZS_ARGUMENT);
+            CHECK(zs_store_remove_tree(store, bad[i], &err) == ZS_ARGUMENT);
+            CHECK(zs_store_remove_link(store, bad[i], &was_link, &err) == ZS_ARGUMENT);
+        }
+        CHECK(zs_object_open(store, "", &o, &err) == ZS_ARGUMENT);
+        CHECK(zs_store_put(store, "", "x", 1, &err) == ZS_ARGUMENT);
+        put_object(store, ".hidden/..a/b..", "x", 1); /* dots are letters like others */
+        CHECK(has_object(store, ".hidden/..a/b.."));
+        zs_store_free(store);
+    }
+    CHECK(exists(root, "a"));
+    VSIRmdirRecursive("/vsimem/keys");
+    free(inner);
+    remove_directory(root);
+}
+
+/* ---- Temporary files ---- */
+
+static size_t temporary_count(const char *root)
+{
+    size_t n = 0;
+    char **names = VSIReadDir(root);
+    for (char **name = names; name != NULL && *name != NULL; name++)
+        n += zs_is_temporary_name(*name);
+    CSLDestroy(names);
+    return n;
+}
+
+static void test_temporary_names_are_ours_and_of_chance(void)
+{
+    CHECK(zs_is_temporary_name(".shardedzarr-0123456789abcdef0123456789abcdef.tmp"));
+    CHECK(!zs_is_temporary_name(".shardedzarr-0123456789abcdef0123456789abcdeg.tmp"));
+    CHECK(!zs_is_temporary_name(".shardedzarr-0123456789abcdef0123456789abcdef.tmp2"));
+    CHECK(!zs_is_temporary_name(".shardedzarr-0123456789abcdef.tmp"));
+    CHECK(!zs_is_temporary_name("zarr.json") && !zs_is_temporary_name(".tmp") && !zs_is_temporary_name(""));
+    struct zs_error err;
+    char *root = new_directory();
+    struct zs_store *store = vsi_store(root);
+    struct zs_writer *w[2];
+    must(zs_store_create(store, "a/c/0", &w[0], &err), &err);
+    pid_t child = fork(); /* the number of the process is another one, that of the writer the same */
+    if (child == 0) {
+        struct zs_writer *other;
+        const bool ok = zs_store_create(store, "a/c/0", &other, &err) == ZS_OK && zs_writer_write(other, "x", 1, &err) == ZS_OK;
+        _exit(ok ? 0 : 1);
+    }
+    int code = 1;
+    CHECK(waitpid(child, &code, 0) == child && code == 0);
+    must(zs_store_create(store, "a/c/0", &w[1], &err), &err);
+    CHECK_EQ_U64(temporary_count(root), 3);
+    must(zs_writer_write(w[0], "first", 5, &err), &err);
+    must(zs_writer_write(w[1], "second", 6, &err), &err);
+    must(zs_writer_commit(w[1], &err), &err);
+    must(zs_writer_commit(w[0], &err), &err);
+    struct zs_buffer b = get_object(store, "a/c/0");
+    CHECK(b.size == 5 && memcmp(b.data, "first", 5) == 0);
+    zs_buffer_free(&b);
+    zs_store_free(store);
+    remove_directory(root);
+}
+
+static void test_what_a_dead_writer_left_goes_with_the_next_one_and_what_a_living_one_writes_stays(void)
+{
+    struct zs_error err;
+    char *root = new_directory();
+    struct zs_store *living = vsi_store(root);
+    struct zs_writer *w;
+    must(zs_store_create(living, "a/c/0", &w, &err), &err);
+    must(zs_writer_write(w, "living", 6, &err), &err);
+    pid_t child = fork();
+    if (child == 0) { /* is killed while it writes */
+        struct zs_store *store = vsi_store(root);
+        struct zs_writer *other;
+        must(zs_store_create(store, "a/c/1", &other, &err), &err);
+        must(zs_writer_write(other, "dead", 4, &err), &err);
+        raise(SIGKILL);
+    }
+    int code = 0;
+    CHECK(waitpid(child, &code, 0) == child && WIFSIGNALED(code));
+    write_file(root, "not-ours.tmp", "x", 1);
+    CHECK_EQ_U64(temporary_count(root), 2);
+
+    struct zs_store *next = vsi_store(root);
+    char **names = NULL;
+    must(zs_store_list(next, "", &names, &err), &err); /* never taken for data */
+    for (char **name = names; *name != NULL; name++)
+        CHECK(!zs_is_temporary_name(*name));
+    zs_names_free(names);
+    CHECK_EQ_U64(temporary_count(root), 2); /* reading removes nothing */
+    put_object(next, "b/zarr.json", "{}", 2);
+    CHECK_EQ_U64(temporary_count(root), 1);
+    CHECK(exists(root, "not-ours.tmp"));
+    must(zs_writer_commit(w, &err), &err);
+    struct zs_buffer b = get_object(next, "a/c/0");
+    CHECK(b.size == 6 && memcmp(b.data, "living", 6) == 0);
+    zs_buffer_free(&b);
+    CHECK_EQ_U64(temporary_count(root), 0);
+    zs_store_free(next);
+    zs_store_free(living);
+    remove_directory(root);
+}
+
+static void *put_many(void *store)
+{
+    struct zs_error err;
+    for (int i = 0; i < 200; i++)
+        CHECK(zs_store_put(store, "a", "x", 1, &err) == ZS_OK);
+    return NULL;
+}
+
+static void test_writers_that_start_while_others_look_for_dead_ones_lose_nothing(void)
+{
+    struct zs_error err;
+    char *root = new_directory();
+    struct zs_store *store = vsi_store(root);
+    zs_store_set_sync(store, ZS_SYNC_NO);
+    put_object(store, "a", "x", 1);
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, put_many, store) == 0);
+    for (int i = 0; i < 200; i++) {
+        struct zs_store *other = vsi_store(root);
+        zs_store_set_sync(other, ZS_SYNC_NO);
+        CHECK(zs_store_put(other, "b", "x", 1, &err) == ZS_OK);
+        zs_store_free(other);
+    }
+    (void)pthread_join(thread, NULL);
+    zs_store_free(store);
+    CHECK_EQ_U64(temporary_count(root), 0);
+    remove_directory(root);
+}
+
+static void test_what_was_synced_later_is_all_there(void)
+{
+    struct zs_error err;
+    char *root = new_directory();
+    for (int sync = ZS_SYNC_EACH; sync <= ZS_SYNC_NO; sync++) {
+        struct zs_store *store = vsi_store(root);
+        zs_store_set_sync(store, (enum zs_sync)sync);
+        for (int i = 0; i < 100; i++) {
+            char key[32];
+            snprintf(key, sizeof key, "%d/c/%d/%d", sync, i % 7, i);
+            put_object(store, key, key, strlen(key));
+        }
+        CHECK(zs_store_remove(store, "1/c/1/1", &err) == ZS_OK);
+        CHECK(zs_store_remove_tree(store, "1/c/2", &err) == ZS_OK);
+        CHECK(zs_store_sync(store, &err) == ZS_OK);
+        CHECK(zs_store_sync(store, &err) == ZS_OK);
+        CHECK(has_object(store, "1/c/0/0") == (sync >= 1));
+        zs_store_free(store);
+    }
+    remove_directory(root);
+}
+
+static void test_a_store_whose_folders_were_removed_is_written_to_as_ever(void)
+{
+    struct zs_error err;
+    char *root = new_directory();
+    struct zs_store *store = vsi_store(root);
+    struct zs_writer *w;
+    put_object(store, "a/c/0", "x", 1);
+    VSIRmdirRecursive(root);
+    put_object(store, "a/c/0", "x", 1);
+    CHECK(has_object(store, "a/c/0"));
+    must(zs_store_create(store, "a/c/1", &w, &err), &err);
+    must(zs_store_remove_tree(store, "a", &err), &err);
+    CHECK(zs_writer_commit(w, &err) == ZS_OK);
+    CHECK(has_object(store, "a/c/1") && !has_object(store, "a/c/0"));
+    zs_store_free(store);
+    remove_directory(root);
+}
+
+/* ---- Links and what is no file ---- */
+
+static void test_nothing_is_written_or_removed_through_a_link_that_leaves_the_store(void)
+{
+    struct zs_error err = {""};
+    bool was_link;
+    char *root = new_directory(), *outside = new_directory(), *file = zs_format("%s/file", outside);
+    write_file(outside, "file", "theirs", 6);
+    struct zs_store *store = vsi_store(root);
+    put_object(store, "a/zarr.json", "{}", 2);
+    make_link(outside, root, "out");
+    make_link(outside, root, "a/c");
+    make_link(file, root, "a/linked");
+    make_link(file, root, "a/absent");
+
+    CHECK(has_object(store, "out/file") && has_object(store, "a/c/file") && has_object(store, "a/linked")); /* reading follows */
+    CHECK(zs_store_put(store, "out/new", "x", 1, &err) == ZS_UNSUPPORTED);
+    CHECK_CONTAINS(err.message, "/out");
+    CHECK_CONTAINS(err.message, "link");
+    CHECK(zs_store_put(store, "a/c/0/0", "x", 1, &err) == ZS_UNSUPPORTED);
+    CHECK(zs_store_remove(store, "out/file", &err) == ZS_UNSUPPORTED);
+    CHECK(zs_store_remove(store, "a/c/file", &err) == ZS_UNSUPPORTED);
+    CHECK(zs_store_remove_tree(store, "out/below", &err) == ZS_UNSUPPORTED);
+    CHECK(zs_store_remove_link(store, "a/c/file", &was_link, &err) == ZS_UNSUPPORTED);
+    CHECK(!exists(outside, "new") && !exists(outside, "0") && exists(outside, "file"));
+
+    put_object(store, "a/linked", "ours", 4); /* the link is replaced */
+    CHECK(zs_store_remove(store, "a/absent", &err) == ZS_OK && !exists(root, "a/absent"));
+    struct zs_buffer b = get_object(store, "out/file");
+    CHECK(b.size == 6 && memcmp(b.data, "theirs", 6) == 0);
+    zs_buffer_free(&b);
+    CHECK(zs_store_remove_tree(store, "a", &err) == ZS_OK && !exists(root, "a"));
+    CHECK(zs_store_remove_link(store, "out", &was_link, &err) == ZS_OK && was_link);
+    CHECK(exists(outside, "file"));
+    zs_store_free(store);
+    free(file);
+    remove_directory(root);
+    remove_directory(outside);
+}
+
+static void test_a_link_within_the_store_is_written_through(void)
+{
+    char *root = new_directory(), *parent = zs_format("%s-other", root);
+    CHECK(mkdir(parent, 0755) == 0); /* begins with the same letters */
+    struct zs_error err;
+    struct zs_store *store = vsi_store(root);
+    put_object(store, "a/c/0", "x", 1);
+    make_link("a", root, "same");
+    make_link(parent, root, "other");
+    put_object(store, "same/c/1", "x", 1);
+    CHECK(has_object(store, "a/c/1"));
+    CHECK(zs_store_put(store, "other/c/1", "x", 1, &err) == ZS_UNSUPPORTED);
+    CHECK(zs_store_remove_tree(store, "same", &err) == ZS_OK);
+    CHECK(has_object(store, "a/c/1") && !exists(root, "same"));
+    zs_store_free(store);
+    char *link = zs_format("%s/other", root);
+    CHECK(unlink(link) == 0);
+    free(link);
+    remove_directory(parent);
+    remove_directory(root);
+}
+
+static void test_the_root_may_be_a_link(void)
+{
+    char *root = new_directory(), *link = zs_format("%s.zarr", root);
+    struct zs_error err;
+    CHECK(symlink(root, link) == 0);
+    struct zs_store *store = vsi_store(link);
+    put_object(store, "a/c/0", "x", 1);
+    CHECK(exists(root, "a/c/0"));
+    CHECK(zs_store_remove_tree(store, "a", &err) == ZS_OK && !exists(root, "a"));
+    zs_store_free(store);
+    CHECK(unlink(link) == 0);
+    free(link);
+    remove_directory(root);
+}
+
+static void test_a_pipe_is_no_object_and_does_not_hang(void)
+{
+    struct zs_error err = {""};
+    struct zs_object *o;
+    struct zs_buffer b = {0};
+    char *root = new_directory(), *pipe = zs_format("%s/zarr.json", root);
+    struct zs_store *store = vsi_store(root);
+    CHECK(mkfifo(pipe, 0644) == 0);
+    CHECK(zs_object_open(store, "zarr.json", &o, &err) == ZS_IO);
+    CHECK_CONTAINS(err.message, pipe);
+    CHECK(zs_store_get(store, "zarr.json", 100, &b, &err) == ZS_IO);
+    make_link("/dev/zero", root, "zero");
+    CHECK(zs_store_get(store, "zero", 100, &b, &err) == ZS_IO);
+    put_object(store, "zarr.json", "{}", 2); /* replaced as any other */
+    CHECK(has_object(store, "zarr.json"));
+    zs_store_free(store);
+    free(pipe);
+    remove_directory(root);
+}
+
+/* ---- Files in memory ---- */
+
+/* A shard of four chunks of 4 bytes each, in the given order: other orders have the same size. */
+static struct zs_buffer shard_in_order(const char *order, char first)
+{
+    struct zs_buffer b = {0}, index = {0};
+    for (const char *p = order; *p != '\0'; p++)
+        for (int k = 0; k < 4; k++) {
+            const char letter = (char)(first + *p - '0');
+            oracle_append(&b, &letter, 1);
+        }
+    for (int i = 0; i < 4; i++) {
+        unsigned char entry[16];
+        oracle_put64(entry, (uint64_t)(strchr(order, '0' + i) - order) * 4, false);
+        oracle_put64(entry + 8, 4, false);
+        oracle_append(&index, entry, 16);
+    }
+    oracle_add_checksums(&index, 0, 1);
+    oracle_append(&b, index.data, index.size);
+    zs_buffer_free(&index);
+    return b;
+}
+
+static void write_in_place(const char *path, const struct zs_buffer *b)
+{
+    VSILFILE *file = VSIFOpenL(path, "wb");
+    if (CHECK(file != NULL)) {
+        CHECK(VSIFWriteL(b->data, 1, b->size, file) == b->size);
+        VSIFCloseL(file);
+    }
+}
+
+static void test_a_shard_in_memory_replaced_between_index_and_data_is_read_anew(void)
+{
+    const char *path = "/vsimem/replaced/a/c/0";
+    for (int way = 0; way < 4; way++) {
+        struct zs_error err = {""};
+        char out[17] = "";
+        struct zs_store *store = vsi_store("/vsimem/replaced");
+        struct zs_node *node = array_node("[16]", "[16]", "uint8", "7",
+                                          "[{'name':'sharding_indexed','configuration':{'chunk_shape':[4],'codecs':['bytes']}}]");
+        struct zs_array *array = open_node(store, node, 1, 0);
+        struct zs_buffer old = shard_in_order("0123", 'a'), fresh = shard_in_order("3210", 'A');
+        const uint64_t start = 0, four = 4, sixteen = 16;
+        put_object(store, "a/c/0", old.data, old.size);
+        must(zs_array_read(array, &start, &four, out, &err), &err);
+        CHECK_EQ_STR(out, "aaaa");
+        if (way == 0)
+            write_in_place(path, &fresh); /* the handle that is open sees it */
+        else
+            put_object(store, "a/c/0", fresh.data, fresh.size);
+        if (way == 2)
+            zs_cache_clear(array->objects); /* as when many others were read */
+        if (way == 3) { /* so that the new one may lie where the old one lay */
+            zs_cache_clear(array->objects);
+            put_object(store, "a/c/0", old.data, old.size);
+            put_object(store, "a/c/0", fresh.data, fresh.size);
+        }
+        zs_cache_clear(array->chunks);
+        must(zs_array_read(array, &start, &sixteen, out, &err), &err);
+        CHECK_EQ_STR(out, way == 1 ? "aaaabbbbccccdddd" : "AAAABBBBCCCCDDDD"); /* an open file that was renamed over stays */
+        zs_array_close(array);
+        zs_node_free(node);
+        zs_store_free(store);
+        zs_buffer_free(&old);
+        zs_buffer_free(&fresh);
+        VSIRmdirRecursive("/vsimem/replaced");
+    }
+}
+
+int main(void)
+{
+    RUN(test_an_upload_whose_bytes_cannot_be_read_back_is_an_error_and_publishes_nothing);
+    RUN(test_what_neither_goes_nor_is_known_to_be_gone_is_not_removed);
+    RUN(test_absent_on_hdfs_is_absent_and_refused_is_not);
+    RUN(test_a_key_that_leaves_the_store_is_refused_by_every_call);
+    RUN(test_temporary_names_are_ours_and_of_chance);
+    RUN(test_what_a_dead_writer_left_goes_with_the_next_one_and_what_a_living_one_writes_stays);
+    RUN(test_writers_that_start_while_others_look_for_dead_ones_lose_nothing);
+    RUN(test_what_was_synced_later_is_all_there);
+    RUN(test_a_store_whose_folders_were_removed_is_written_to_as_ever);
+    RUN(test_nothing_is_written_or_removed_through_a_link_that_leaves_the_store);
+    RUN(test_a_link_within_the_store_is_written_through);
+    RUN(test_the_root_may_be_a_link);
+    RUN(test_a_pipe_is_no_object_and_does_not_hang);
+    RUN(test_a_shard_in_memory_replaced_between_index_and_data_is_read_anew);
+    return check_result();
+}

@@ -1,0 +1,208 @@
+/* The folders of a local store: each is looked at once, and not at every chunk. */
+#define _GNU_SOURCE /* statx(), O_DIRECTORY */
+#include "store/local_private.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static uint64_t hash_of(const char *text)
+{
+    uint64_t v = 0xCBF29CE484222325u; /* FNV-1a */
+    for (; *text != '\0'; text++)
+        v = (v ^ (unsigned char)*text) * 0x100000001B3u;
+    return v;
+}
+
+char *zs_key_parent(const char *key)
+{
+    const char *slash = strrchr(key, '/');
+    return zs_strndup(key, slash != NULL ? (size_t)(slash - key) : 0);
+}
+
+void zs_folders_forget(struct local_store *s)
+{
+    size_t at = 0;
+    uint64_t key;
+    for (struct folder *f, *next; (f = zs_map_next(&s->folders, &at, &key)) != NULL;)
+        for (; f != NULL; f = next) {
+            next = f->next;
+            free(f->prefix);
+            free(f);
+        }
+    zs_map_free(&s->folders);
+    s->folders = (struct zs_map){0};
+    free(s->real_root);
+    s->real_root = NULL;
+}
+
+static enum zs_status sync_path(const char *path, struct zs_error *err)
+{
+    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    enum zs_status status = ZS_OK;
+    /* Some file systems cannot: what they say then is no failure to write. */
+    if (fd >= 0 && fsync(fd) != 0 && errno != EINVAL && errno != ENOTSUP && errno != EROFS)
+        status = zs_fail(err, ZS_IO, "%s: cannot be written to the disk: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return status;
+}
+
+enum zs_status zs_folder_sync(const struct local_store *s, const char *prefix, struct zs_error *err)
+{
+    char *path = zs_vsi_path(&s->base, prefix);
+    const enum zs_status status = path != NULL ? sync_path(path, err) : fail_memory(err);
+    free(path);
+    return status;
+}
+
+/* After a directory was made. */
+static enum zs_status sync_parent(const char *path, struct zs_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    char *parent = slash == NULL ? zs_strdup(".") : zs_strndup(path, slash > path ? (size_t)(slash - path) : 1);
+    const enum zs_status status = parent != NULL ? sync_path(parent, err) : fail_memory(err);
+    free(parent);
+    return status;
+}
+
+/* Marks the folder of a key and those above it, which may be new as well. */
+static enum zs_status mark_dirty(struct local_store *s, const char *key, struct zs_error *err)
+{
+    char *prefix = zs_key_parent(key);
+    struct folder *f;
+    for (bool is_last = false; !is_last;) {
+        const enum zs_status status = prefix != NULL ? zs_folder_enter(s, prefix, false, &f, err) : fail_memory(err);
+        is_last = status != ZS_OK || f->is_dirty || prefix[0] == '\0';
+        if (status == ZS_OK)
+            f->is_dirty = true;
+        char *above = is_last ? NULL : zs_key_parent(prefix);
+        free(prefix);
+        prefix = above;
+        if (status != ZS_OK && status != ZS_NOT_FOUND)
+            return status;
+    }
+    return ZS_OK;
+}
+
+enum zs_status zs_folders_sync(struct local_store *s, char **keys, size_t n, struct zs_error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        ZS_TRY(mark_dirty(s, keys[i], err));
+    size_t at = 0;
+    uint64_t hash;
+    for (struct folder *f; (f = zs_map_next(&s->folders, &at, &hash)) != NULL;)
+        for (; f != NULL; f = f->next) {
+            if (f->is_dirty)
+                ZS_TRY(zs_folder_sync(s, f->prefix, err));
+            f->is_dirty = false;
+        }
+    return n > 0 ? sync_parent(s->base.root, err) : ZS_OK;
+}
+
+/* Makes one directory; *is_new tells whether it was not there. */
+static enum zs_status make_directory(const struct zs_store *store, const char *path, bool *is_new, struct zs_error *err)
+{
+    *is_new = mkdir(path, 0755) == 0;
+    if (!*is_new && errno != EEXIST)
+        return zs_fail(err, errno == ENOENT ? ZS_NOT_FOUND : ZS_IO, "%s: cannot be created: %s", path, strerror(errno));
+    return *is_new && store->sync == ZS_SYNC_EACH ? sync_parent(path, err) : ZS_OK;
+}
+
+/* Makes the root, and those above it. */
+static enum zs_status make_root(const struct zs_store *store, const char *path, bool *is_new, struct zs_error *err)
+{
+    struct stat st;
+    *is_new = false;
+    if (path[0] == '\0' || stat(path, &st) == 0)
+        return ZS_OK;
+    char *parent = zs_key_parent(path);
+    enum zs_status status = parent != NULL ? make_root(store, parent, is_new, err) : fail_memory(err);
+    free(parent);
+    return status == ZS_OK ? make_directory(store, path, is_new, err) : status;
+}
+
+/* A link may lead from one place of a store to another, but what is written or removed through it must not be somebody else's. */
+static enum zs_status check_link(const struct local_store *s, const char *path, struct zs_error *err)
+{
+    char *target = realpath(path, NULL);
+    if (target == NULL)
+        return zs_fail(err, ZS_IO, "%s: this link cannot be followed: %s", path, strerror(errno));
+    const size_t n = strlen(s->real_root);
+    const bool is_inside = strncmp(target, s->real_root, n) == 0 && (n == 1 || target[n] == '/' || target[n] == '\0');
+    free(target);
+    return is_inside ? ZS_OK
+                     : zs_fail(err, ZS_UNSUPPORTED, "%s: this link leads out of the store: nothing is written or removed there", path);
+}
+
+static uint64_t mount_of(const char *path)
+{
+    struct statx st;
+    if (statx(AT_FDCWD, path, 0, STATX_MNT_ID, &st) != 0)
+        return 0;
+    return (st.stx_mnt_id << 40) ^ ((uint64_t)st.stx_dev_major << 20) ^ st.stx_dev_minor;
+}
+
+/* Looks at one folder whose parents were found to lie in the store, and makes it if wanted. ZS_NOT_FOUND when it is not there. */
+static enum zs_status look_at_folder(struct local_store *s, const char *prefix, const char *path, bool make, bool *is_new,
+                                     struct zs_error *err)
+{
+    struct stat st;
+    *is_new = false;
+    if (prefix[0] == '\0') {
+        if (make)
+            ZS_TRY(make_root(&s->base, path, is_new, err));
+        free(s->real_root);
+        s->real_root = realpath(path, NULL);
+        if (s->real_root == NULL)
+            return zs_fail(err, means_absent(errno) ? ZS_NOT_FOUND : ZS_IO, "%s: cannot be entered: %s", path, strerror(errno));
+    } else {
+        if (make)
+            ZS_TRY(make_directory(&s->base, path, is_new, err));
+        if (!*is_new && lstat(path, &st) == 0 && S_ISLNK(st.st_mode))
+            ZS_TRY(check_link(s, path, err));
+    }
+    if (*is_new)
+        return ZS_OK;
+    if (stat(path, &st) != 0)
+        return zs_fail(err, means_absent(errno) ? ZS_NOT_FOUND : ZS_IO, "%s: cannot be entered: %s", path, strerror(errno));
+    if (!S_ISDIR(st.st_mode))
+        return zs_fail(err, make ? ZS_IO : ZS_NOT_FOUND, "%s: expected a directory, found a file", path);
+    return ZS_OK;
+}
+
+enum zs_status zs_folder_enter(struct local_store *s, const char *prefix, bool make, struct folder **folder, struct zs_error *err)
+{
+    const uint64_t hash = hash_of(prefix);
+    for (*folder = zs_map_get(&s->folders, hash); *folder != NULL; *folder = (*folder)->next)
+        if (strcmp((*folder)->prefix, prefix) == 0)
+            return ZS_OK;
+    if (prefix[0] != '\0') {
+        char *parent = zs_key_parent(prefix);
+        struct folder *above;
+        const enum zs_status status = parent != NULL ? zs_folder_enter(s, parent, make, &above, err) : fail_memory(err);
+        free(parent);
+        ZS_TRY(status);
+    }
+    char *path = zs_vsi_path(&s->base, prefix);
+    struct folder *f = zs_calloc(1, sizeof *f);
+    enum zs_status status = path != NULL && f != NULL && (f->prefix = zs_strdup(prefix)) != NULL ? ZS_OK : fail_memory(err);
+    if (status == ZS_OK)
+        status = look_at_folder(s, prefix, path, make, &f->is_clean, err);
+    if (status == ZS_OK) {
+        f->mount = mount_of(path);
+        f->next = zs_map_get(&s->folders, hash);
+        status = zs_map_set(&s->folders, hash, f) ? ZS_OK : fail_memory(err);
+    }
+    free(path);
+    if (status != ZS_OK) {
+        if (f != NULL)
+            free(f->prefix);
+        free(f);
+        return status;
+    }
+    *folder = f;
+    return ZS_OK;
+}

@@ -1,0 +1,59 @@
+/* store/local_private.h: what local.c and local_folders.c share. */
+#ifndef ZS_STORE_LOCAL_PRIVATE_H
+#define ZS_STORE_LOCAL_PRIVATE_H
+
+#include <errno.h>
+#include <pthread.h>
+
+#include "base/map.h"
+#include "store/vsi_private.h"
+
+/* A folder of the store that was found to lie in it. */
+struct folder {
+    struct folder *next; /* of the same hash */
+    char *prefix;
+    uint64_t mount; /* folders with the same one can be renamed into each other */
+    bool is_clean;  /* no files of dead writers */
+    bool is_dirty;  /* to be put on the disk by zs_folders_sync() */
+};
+
+struct local_store {
+    struct zs_store base;
+    pthread_mutex_t lock;  /* of all below */
+    struct zs_map folders; /* by a hash of their prefix */
+    char *real_root;       /* without symbolic links; NULL until something is written or removed */
+    char **unsynced;       /* keys of objects that zs_store_sync() shall put on the disk */
+    size_t unsynced_count, unsynced_capacity;
+};
+
+static inline struct local_store *store_of(struct zs_store *store)
+{
+    return (struct local_store *)store;
+}
+
+static inline enum zs_status fail_memory(struct zs_error *err)
+{
+    return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+}
+
+static inline bool means_absent(int code)
+{
+    return code == ENOENT || code == ENOTDIR;
+}
+
+/* ---- local_folders.c: all under the store's lock ---- */
+
+/* The folder of a prefix, made if wanted. It is looked at once, and found to lie in the store: ZS_UNSUPPORTED when a symbolic link leads
+ * out of it, ZS_NOT_FOUND when it is not there. It lives until zs_folders_forget(). */
+enum zs_status zs_folder_enter(struct local_store *s, const char *prefix, bool make, struct folder **folder,
+                               struct zs_error *err) ZS_MUST_CHECK;
+void zs_folders_forget(struct local_store *s); /* after one was removed */
+
+/* Puts what was renamed into a folder on the disk. */
+enum zs_status zs_folder_sync(const struct local_store *s, const char *prefix, struct zs_error *err) ZS_MUST_CHECK;
+/* The same for the folders of n keys, those above them, and the root in its own. */
+enum zs_status zs_folders_sync(struct local_store *s, char **keys, size_t n, struct zs_error *err) ZS_MUST_CHECK;
+
+char *zs_key_parent(const char *key); /* NULL without memory; freed with free() */
+
+#endif
