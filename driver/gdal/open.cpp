@@ -292,7 +292,7 @@ static bool isSharded(const ZSStore &store, const ZSConnection &connection, cons
         return zs_lists_sharded(store.hierarchy, node);
     // A look takes 15 us, all of them 4 ms: who knows that there is more asks by the prefix.
     int looks = 256;
-    return !zsIsRemote(connection.store) && hasShards(connection.store + (connection.array.empty() ? "" : "/" + connection.array), looks);
+    return !zs_path_is_remote(connection.store.c_str()) && hasShards(connection.store + (connection.array.empty() ? "" : "/" + connection.array), looks);
 }
 
 /* The node that a connection names. What look like indices are part of the name where only that is there. */
