@@ -6,8 +6,18 @@
 
 #include "compat.h"
 
+extern "C"
+{
+#include "store/store.h"
+}
+
 constexpr const char *OWN_PREFIX = "SHARDEDZARR:";
 constexpr const char *ZARR_PREFIX = "ZARR:";
+
+bool zsIsRemote(const std::string &path)
+{
+    return zs_path_is_remote(path.c_str());
+}
 
 bool zsEndsWith(const std::string &s, const std::string &end)
 {

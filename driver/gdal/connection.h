@@ -34,4 +34,7 @@ bool zsParseConnection(const char *name, ZSConnection &connection, std::string &
 
 bool zsEndsWith(const std::string &s, const std::string &end);
 
+/* Whether reading this path may mean waiting for a network: see store/store.h. */
+bool zsIsRemote(const std::string &path);
+
 #endif

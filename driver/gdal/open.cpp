@@ -8,7 +8,6 @@ extern "C"
 {
 #include "base/parallel.h"
 #include "geo/listing.h"
-#include "store/store.h"
 }
 
 /* ---- Options ---- */
@@ -108,13 +107,13 @@ int zsIdentify(GDALOpenInfo *info)
     const bool prefixed = STARTS_WITH_CI(name, "ZARR:");
     const bool isFile = zsEndsWith(name, "/zarr.json") || EQUAL(name, "zarr.json");
     const bool isZip = zsEndsWith(name, ".zarr.zip");
-    if (!prefixed && !isFile && !isZip && !info->bIsDirectory && !(zs_path_is_remote(name) && mayBeRemoteStore(name)))
+    if (!prefixed && !isFile && !isZip && !info->bIsDirectory && !(zsIsRemote(name) && mayBeRemoteStore(name)))
         return FALSE;
     ZSConnection connection;
     std::string reason;
     if (!zsParseConnection(name, connection, reason))
         return FALSE;
-    if (zs_path_is_remote(connection.store.c_str()))
+    if (zsIsRemote(connection.store))
         return GDAL_IDENTIFY_UNKNOWN; // only a request could tell
     CPLErrorStateBackuper backup;
     CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
@@ -292,7 +291,7 @@ static bool isSharded(const ZSStore &store, const ZSConnection &connection, cons
         return zs_lists_sharded(store.hierarchy, node);
     // A look takes 15 us, all of them 4 ms: who knows that there is more asks by the prefix.
     int looks = 256;
-    return !zs_path_is_remote(connection.store.c_str()) && hasShards(connection.store + (connection.array.empty() ? "" : "/" + connection.array), looks);
+    return !zsIsRemote(connection.store) && hasShards(connection.store + (connection.array.empty() ? "" : "/" + connection.array), looks);
 }
 
 /* The node that a connection names. What look like indices are part of the name where only that is there. */
