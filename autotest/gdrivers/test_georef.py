@@ -1,4 +1,5 @@
 """Where the pixels are: geotransform and CRS from every convention, their order of precedence, and what is not believed."""
+import gzip
 import json
 
 import numpy as np
@@ -6,9 +7,10 @@ import pytest
 from osgeo import gdal, osr
 
 import oracle
-from stores import (PROJ, SPATIAL, array_meta, convention, counting, group_meta, plain_meta, random_values, spatial_proj,
-                    write_coordinate)
-from support import as_raster, assert_pixels, fixture_path, geotransform, held_band, open_array, open_ours, read_all, same_crs
+from stores import (GZIP, LITTLE, PROJ, SPATIAL, array_meta, convention, counting, group_meta, plain_meta, random_values, sharding,
+                    spatial_proj, write_coordinate)
+from support import (as_raster, assert_pixels, fixture_path, geotransform, held_band, name_of, open_array, open_ours, peak_memory,
+                     read_all, same_crs)
 from writing import copy, source
 
 SHAPE = (4, 6)
@@ -245,6 +247,69 @@ def test_two_dimensional_latitude_and_longitude_become_the_geolocation_domain(tm
     transformer = gdal.Transformer(dataset, None, ["METHOD=GEOLOC_ARRAY"])
     ok, point = transformer.TransformPoint(False, 2.5, 1.5)
     assert ok and point[:2] == pytest.approx((lon[1, 2], lat[1, 2]), abs=0.6)
+
+
+# ------------------------------------------------------------------------------------------------- coordinates have a budget
+
+LOOK = """
+messages = []
+gdal.PushErrorHandler(lambda level, number, message: messages.append(message))
+ds = gdal.OpenEx(sys.argv[1])
+assert ds.GetDriver().ShortName == 'ShardedZarr'
+print(ds.GetGeoTransform(can_return_null=True), ds.GetMetadata('GEOLOCATION'), *messages)
+"""
+
+
+def write_wide(path, width, attributes=None):
+    """As write_data(), four wide rows without chunks."""
+    oracle.write(path, group_meta())
+    oracle.write("%s/data" % path, array_meta((4, width), "uint8", (4, 2**20), [sharding((4, 2**20))], dimension_names=["y", "x"],
+                                              attributes=attributes or {}))
+    return str(path)
+
+
+def look(path):
+    """Opens in a process of its own: (geotransform, geolocation and warnings as text, peak MB)."""
+    return peak_memory(LOOK, name_of(path, "/data"))
+
+
+@pytest.mark.parametrize("chunk", [2**20, 2**29], ids=["chunks", "one chunk"])
+def test_wide_geolocation_arrays_without_chunks_take_no_memory(tmp_path, chunk):
+    shape = (4, 400000000)
+    path = write_wide(tmp_path, shape[1], {"coordinates": "lat2 lon2"})
+    for name, units in (("lat2", "degrees_north"), ("lon2", "degrees_east")):
+        meta = array_meta(shape, "float64", (1, chunk), [LITTLE], dimension_names=["y", "x"], attributes={"units": units})
+        oracle.put(path, {name + "/zarr.json": meta})
+    output, megabytes = look(path)
+    assert output.startswith("None {}") and "/lon2: too large" in output and megabytes < 200
+
+
+def test_long_axes_without_chunks_take_no_memory(tmp_path):
+    path = write_wide(tmp_path, 400000000)
+    oracle.put(path, {"x/zarr.json": array_meta([400000000], "float64", [2**20], [LITTLE], dimension_names=["x"])})
+    write_coordinate(path, "y", [3, 2, 1, 0])
+    output, megabytes = look(path)
+    assert output.startswith("None {}") and "/x: too large" in output and megabytes < 200
+
+
+def test_a_coordinate_whose_chunk_is_a_bomb_is_left_out(tmp_path):
+    path = write_data(tmp_path)
+    oracle.put(path, {"x/zarr.json": array_meta([6], "float64", [2**26], [LITTLE, GZIP], dimension_names=["x"]),
+                      "x/c/0": gzip.compress(bytes(2**29), 1)})
+    write_coordinate(path, "y", [3, 2, 1, 0])
+    output, megabytes = look(path)
+    assert output.startswith("None {}") and "/x: too large" in output and megabytes < 200
+
+
+@pytest.mark.parametrize("bent", [None, 0, 1200000, 2999999], ids=str)
+def test_every_value_of_a_long_axis_must_be_on_its_line(tmp_path, bent):
+    path = write_wide(tmp_path, 3000000)
+    x = 100.5 + np.arange(3000000.0)
+    if bent is not None:
+        x[bent] += 0.4
+    write_coordinate(path, "x", x)
+    write_coordinate(path, "y", [3.5, 2.5, 1.5, 0.5])
+    assert geotransform(open_data(path)) == ((100, 1, 0, 4, 0, -1) if bent is None else None)
 
 
 # ----------------------------------------------------------------------------------------------------- _CRS and OME-NGFF

@@ -25,12 +25,15 @@ void ShardedZarrDataset::ReadGeoref()
     struct zs_error err;
     if (!m_shared->georefRead && zs_georef_read(m_store->hierarchy, m_node, m_axes, &m_shared->georef, &err) != ZS_OK)
         zsReport(err);
+    if (!m_shared->georefRead && shared.left_out != nullptr)
+        CPLError(CE_Warning, CPLE_AppDefined, "/%s: too large for a coordinate variable; it is not used", shared.left_out);
     m_shared->georefRead = true;
     // A copy for each dataset: an OGRSpatialReference is for one thread at a time, even when it is only read.
     m_georef = shared;
     m_georef.srs = shared.srs != nullptr ? OSRClone(shared.srs) : nullptr;
     m_georef.geolocation_x = copyText(shared.geolocation_x);
     m_georef.geolocation_y = copyText(shared.geolocation_y);
+    m_georef.left_out = nullptr;
     if (m_georef.pixel_is_point)
         GDALMajorObject::SetMetadataItem(GDALMD_AREA_OR_POINT, GDALMD_AOP_POINT);
 }

@@ -7,14 +7,14 @@
 
 #include "array/array.h"
 #include "array/strings.h"
+#include "base/checked.h"
 #include "base/memory.h"
 #include "geo/conventions.h"
 #include "geo/meaning.h"
 #include "zarr/name.h"
 
-/* Axes up to this many elements are read whole (8 MiB of doubles); of longer ones, both ends and the middle. */
-#define AXIS_READ_WHOLE ((uint64_t)1 << 20)
-#define AXIS_SAMPLE ((uint64_t)1024)
+/* Coordinates are looked through so many at a time (8 MiB of doubles). */
+#define BLOCK ((uint64_t)1 << 20)
 
 /* Deviation from a straight line, as part of a step, up to which an axis is regular. Gaussian latitudes deviate by up to
  * 1.6 % near the poles: placing them is worth more than that; coordinates rounded to a few decimals deviate less. */
@@ -73,27 +73,43 @@ enum zs_status zs_coordinate_texts(struct zs_hierarchy *h, const struct zs_node 
     return ZS_OK;
 }
 
+/* Opens a variable to be read; *array is NULL when the reason why not lies in it. One thread and no cache to speak of: a coordinate
+ * is a chunk or two. Who reads it piece by piece has each chunk decoded once. */
+static enum zs_status open_variable(struct zs_hierarchy *h, const struct zs_node *node, bool by_pieces, struct zs_array **array,
+                                    bool *is_too_large, struct zs_error *err)
+{
+    const struct zs_array_options options = {.threads = 1, .cache_bytes = by_pieces ? 2 * ZS_COORDINATE_MAX_CHUNK : BLOCK};
+    *is_too_large = false;
+    *array = NULL;
+    const enum zs_status status = zs_array_open_node(h, node, &options, array, err);
+    if (status != ZS_OK)
+        return is_lasting_failure(status) ? status : ZS_OK;
+    const struct zs_array_info info = zs_array_get_info(*array);
+    uint64_t bytes;
+    if (!zs_product_u64(info.chunk_shape, info.ndim, &bytes) || !zs_mul_u64(bytes, info.item_size, &bytes))
+        bytes = UINT64_MAX;
+    if (bytes > ZS_COORDINATE_MAX_CHUNK) {
+        *is_too_large = true;
+        zs_array_close(*array);
+        *array = NULL;
+    }
+    return ZS_OK;
+}
+
 /* Reads n elements that make up the given window; *data is NULL when the reason why not lies in the array. */
-static enum zs_status read_window(struct zs_hierarchy *h, const struct zs_node *node, const uint64_t *start,
-                                  const uint64_t *count, uint64_t n, unsigned char **data, bool *is_blank,
-                                  struct zs_error *err)
+static enum zs_status read_elements(struct zs_array *array, const struct zs_node *node, const uint64_t *start, const uint64_t *count,
+                                    uint64_t n, unsigned char **data, bool *is_blank, struct zs_error *err)
 {
     const struct zs_array_meta *meta = node->array;
     const size_t size = meta->dtype.size;
     *data = NULL;
     *is_blank = true;
-    if (n > SIZE_MAX / ZS_MAX_ITEM_SIZE)
+    if (n > ZS_COORDINATE_MAX)
         return ZS_OK;
     unsigned char *elements = zs_calloc((size_t)n, size);
     if (elements == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "%s: no memory for %llu coordinates", node->path, (unsigned long long)n);
-    struct zs_array *array = NULL;
-    /* One thread and no cache to speak of: a coordinate is a chunk or two. */
-    const struct zs_array_options options = {.threads = 1, .cache_bytes = (uint64_t)1 << 20};
-    enum zs_status status = zs_array_open_node(h, node, &options, &array, err);
-    if (status == ZS_OK)
-        status = zs_array_read(array, start, count, elements, err);
-    zs_array_close(array);
+    const enum zs_status status = zs_array_read(array, start, count, elements, err);
     if (status != ZS_OK) {
         free(elements);
         return is_lasting_failure(status) ? status : ZS_OK;
@@ -115,60 +131,73 @@ enum zs_status zs_coordinate_elements(struct zs_hierarchy *h, const struct zs_no
     if (first > meta->shape[0] || count > meta->shape[0] - first)
         return zs_fail(err, ZS_ARGUMENT, "%s has %llu elements, asked for %llu at %llu", coordinate->path,
                        (unsigned long long)meta->shape[0], (unsigned long long)count, (unsigned long long)first);
-    unsigned char *data;
-    ZS_TRY(read_window(h, coordinate, &first, &count, count, &data, is_blank, err));
+    unsigned char *data = NULL;
+    struct zs_array *array;
+    bool is_too_large;
+    ZS_TRY(open_variable(h, coordinate, false, &array, &is_too_large, err));
+    const enum zs_status status =
+        array != NULL ? read_elements(array, coordinate, &first, &count, count, &data, is_blank, err) : ZS_OK;
+    zs_array_close(array);
     *elements = data;
-    return ZS_OK;
+    return status;
 }
 
 enum zs_status zs_coordinate_rows_blank(struct zs_hierarchy *h, const struct zs_node *coordinate, bool *is_blank,
-                                        struct zs_error *err)
+                                        bool *is_too_large, struct zs_error *err)
 {
-    *is_blank = true;
     const struct zs_array_meta *meta = coordinate->array;
-    if (meta == NULL || meta->ndim != 2 || meta->shape[0] == 0 || meta->shape[1] == 0)
+    *is_blank = true;
+    *is_too_large = meta != NULL && meta->ndim == 2 && meta->shape[1] > ZS_COORDINATE_MAX;
+    if (meta == NULL || meta->ndim != 2 || meta->shape[0] == 0 || *is_too_large)
         return ZS_OK;
-    const uint64_t start[2] = {meta->shape[0] / 2, 0}, count[2] = {1, meta->shape[1]};
-    unsigned char *data;
-    ZS_TRY(read_window(h, coordinate, start, count, count[1], &data, is_blank, err));
-    free(data);
-    return ZS_OK;
+    struct zs_array *array;
+    ZS_TRY(open_variable(h, coordinate, true, &array, is_too_large, err));
+    enum zs_status status = ZS_OK;
+    for (uint64_t at = 0; at < meta->shape[1] && array != NULL && *is_blank && status == ZS_OK; at += BLOCK) {
+        const uint64_t n = meta->shape[1] - at < BLOCK ? meta->shape[1] - at : BLOCK;
+        const uint64_t start[2] = {meta->shape[0] / 2, at}, count[2] = {1, n};
+        unsigned char *data;
+        status = read_elements(array, coordinate, start, count, n, &data, is_blank, err);
+        free(data);
+    }
+    zs_array_close(array);
+    return status;
 }
 
-enum zs_status zs_coordinate_values(struct zs_hierarchy *h, const struct zs_node *coordinate, uint64_t first,
-                                    uint64_t count, double **values, bool *is_blank, struct zs_error *err)
+/* Elements of a coordinate variable as its values; NULL for a type that has none. */
+static enum zs_status values_of(const struct zs_node *coordinate, const unsigned char *elements, uint64_t count, double **values,
+                                struct zs_error *err)
 {
-    *values = NULL;
-    void *elements;
-    ZS_TRY(zs_coordinate_elements(h, coordinate, first, count, &elements, is_blank, err));
-    if (elements == NULL)
-        return ZS_OK;
     const struct zs_dtype *dtype = &coordinate->array->dtype;
-    double *out = dtype->type == ZS_RAW ? NULL : zs_calloc((size_t)count, sizeof *out);
-    if (out == NULL) {
-        free(elements);
-        return dtype->type == ZS_RAW ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "%s: no memory", coordinate->path);
-    }
+    *values = NULL;
+    if (dtype->type == ZS_RAW)
+        return ZS_OK;
     struct zs_meaning meaning;
-    const enum zs_status status = zs_meaning_read(coordinate, &meaning, err);
-    if (status != ZS_OK) {
-        free(elements);
-        free(out);
-        return status;
-    }
+    ZS_TRY(zs_meaning_read(coordinate, &meaning, err));
+    double *out = zs_calloc((size_t)count, sizeof *out);
     /* Only an explicit _FillValue marks a coordinate as missing: 0 is a place like any other. */
     const bool masks = meaning.has_nodata && zs_json_get(coordinate->attributes, "_FillValue") != NULL;
-    for (uint64_t i = 0; i < count; i++) {
-        const unsigned char *e = (const unsigned char *)elements + i * dtype->size;
+    for (uint64_t i = 0; i < count && out != NULL; i++) {
+        const unsigned char *e = elements + i * dtype->size;
         out[i] = zs_dtype_to_double(dtype, e) * (meaning.has_scale ? meaning.scale : 1) +
                  (meaning.has_offset ? meaning.offset : 0);
         if (masks && memcmp(e, meaning.nodata, dtype->size) == 0)
             out[i] = NAN;
     }
     zs_meaning_clear(&meaning);
-    free(elements);
     *values = out;
-    return ZS_OK;
+    return out != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "%s: no memory", coordinate->path);
+}
+
+enum zs_status zs_coordinate_values(struct zs_hierarchy *h, const struct zs_node *coordinate, uint64_t first,
+                                    uint64_t count, double **values, bool *is_blank, struct zs_error *err)
+{
+    void *elements;
+    *values = NULL;
+    ZS_TRY(zs_coordinate_elements(h, coordinate, first, count, &elements, is_blank, err));
+    const enum zs_status status = elements != NULL ? values_of(coordinate, elements, count, values, err) : ZS_OK;
+    free(elements);
+    return status;
 }
 
 /* Whether values[0..n), which are elements `first` and on of the axis, lie on its line. */
@@ -182,19 +211,6 @@ static bool is_on_line(const struct zs_regular_axis *axis, const double *values,
     return true;
 }
 
-static enum zs_status read_end(struct zs_hierarchy *h, const struct zs_node *c, uint64_t at, double *value,
-                               struct zs_error *err)
-{
-    double *v;
-    bool is_blank;
-    *value = NAN;
-    ZS_TRY(zs_coordinate_values(h, c, at, 1, &v, &is_blank, err));
-    if (v != NULL)
-        *value = v[0];
-    free(v);
-    return ZS_OK;
-}
-
 /* Rounding noise of one coordinate: that of its type, and of the decimals float32 writers start from. */
 static double rounding_noise(const struct zs_dtype *dtype, double a, double b)
 {
@@ -204,16 +220,45 @@ static double rounding_noise(const struct zs_dtype *dtype, double a, double b)
     return dtype->type == ZS_FLOAT16 ? 0x1p-10 * largest : 8 * DBL_EPSILON * largest;
 }
 
-/* Checks a long axis, whose ends are known, at both ends and in the middle. */
-static enum zs_status check_samples(struct zs_hierarchy *h, struct zs_regular_axis *axis, double noise, struct zs_error *err)
+/* Values [first, first + n) of an opened coordinate variable; NULL when they cannot be had for a reason that lies in it. */
+static enum zs_status read_values(struct zs_array *array, const struct zs_node *c, uint64_t first, uint64_t n, double **values,
+                                  bool *is_blank, struct zs_error *err)
 {
-    const uint64_t n = axis->size, at[3] = {0, n / 2, n - AXIS_SAMPLE};
-    bool is_regular = true;
-    for (int k = 0; k < 3 && is_regular; k++) {
-        double *v;
-        bool is_blank;
-        ZS_TRY(zs_coordinate_values(h, axis->coordinate, at[k], AXIS_SAMPLE, &v, &is_blank, err));
-        is_regular = v != NULL && is_on_line(axis, v, at[k], AXIS_SAMPLE, noise);
+    unsigned char *elements;
+    *values = NULL;
+    ZS_TRY(read_elements(array, c, &first, &n, n, &elements, is_blank, err));
+    const enum zs_status status = elements != NULL ? values_of(c, elements, n, values, err) : ZS_OK;
+    free(elements);
+    return status;
+}
+
+/* The line from end to end: single differences of float32 coordinates are mostly rounding noise. False where there is none. */
+static bool find_line(struct zs_regular_axis *axis, double first, double last)
+{
+    axis->first = first;
+    axis->step = axis->size > 1 ? (last - first) / (double)(axis->size - 1) : 0;
+    return isfinite(first) && isfinite(axis->step) && (axis->size == 1 || axis->step != 0);
+}
+
+/* Checks an axis block by block: every value must lie on the line. */
+static enum zs_status check_axis(struct zs_array *array, struct zs_regular_axis *axis, struct zs_error *err)
+{
+    const struct zs_node *c = axis->coordinate;
+    const uint64_t size = axis->size;
+    double *v, last = NAN;
+    bool is_regular = true, is_blank;
+    if (size > BLOCK) {
+        ZS_TRY(read_values(array, c, size - 1, 1, &v, &is_blank, err));
+        last = v != NULL ? v[0] : NAN;
+        free(v);
+    }
+    for (uint64_t at = 0; at < size && is_regular; at += BLOCK) {
+        const uint64_t n = size - at < BLOCK ? size - at : BLOCK;
+        ZS_TRY(read_values(array, c, at, n, &v, &is_blank, err));
+        if (v != NULL && size <= BLOCK)
+            last = v[n - 1];
+        is_regular = v != NULL && (at > 0 || find_line(axis, v[0], last)) && !(is_blank && size == 1) &&
+                     is_on_line(axis, v, at, n, rounding_noise(&c->array->dtype, axis->first, last));
         free(v);
     }
     axis->found = is_regular;
@@ -227,39 +272,16 @@ enum zs_status zs_regular_axis_read(struct zs_hierarchy *h, const struct zs_node
     const struct zs_node *c = zs_coordinate_find(h, node, dim);
     if (c == NULL)
         return ZS_OK;
-    const uint64_t n = node->array->shape[dim];
     axis->coordinate = c;
-    axis->size = n;
-    if (n == 0)
+    axis->size = node->array->shape[dim];
+    axis->is_too_large = axis->size > ZS_COORDINATE_MAX;
+    if (axis->size == 0 || axis->is_too_large)
         return ZS_OK;
-
-    double *v = NULL, last;
-    bool is_blank = false;
-    const bool is_whole = n <= AXIS_READ_WHOLE;
-    if (is_whole) {
-        ZS_TRY(zs_coordinate_values(h, c, 0, n, &v, &is_blank, err));
-        if (v == NULL || is_blank) {
-            free(v);
-            return ZS_OK;
-        }
-        axis->first = v[0];
-        last = v[n - 1];
-    } else {
-        ZS_TRY(read_end(h, c, 0, &axis->first, err));
-        ZS_TRY(read_end(h, c, n - 1, &last, err));
-    }
-    /* From end to end: single differences of float32 coordinates are mostly rounding noise. */
-    axis->step = n > 1 ? (last - axis->first) / (double)(n - 1) : 0;
-    const double noise = rounding_noise(&c->array->dtype, axis->first, last);
-    if (!isfinite(axis->first) || !isfinite(axis->step) || (n > 1 && axis->step == 0)) {
-        free(v);
-        return ZS_OK;
-    }
-    if (!is_whole)
-        return check_samples(h, axis, noise, err);
-    axis->found = is_on_line(axis, v, 0, n, noise);
-    free(v);
-    return ZS_OK;
+    struct zs_array *array;
+    ZS_TRY(open_variable(h, c, true, &array, &axis->is_too_large, err));
+    const enum zs_status status = array != NULL ? check_axis(array, axis, err) : ZS_OK;
+    zs_array_close(array);
+    return status;
 }
 
 static bool is_one_of(const char *s, const char *const *list)

@@ -15,25 +15,31 @@ const struct zs_node *zs_coordinate_find(struct zs_hierarchy *h, const struct zs
 enum zs_status zs_coordinate_texts(struct zs_hierarchy *h, const struct zs_node *node, int dim, uint64_t first, uint64_t count,
                                    char ***texts, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Elements [first, first + count) of a coordinate variable as doubles, scale_factor and add_offset applied, _FillValue as
- * NaN; 64-bit integers are rounded to double. *values is freed with free() and NULL when the array cannot be read for
- * a reason that lies in its data or metadata. *is_blank: no element differs from the array's fill value, which is what a
- * store without its chunks looks like. ZS_IO, ZS_NO_MEMORY, ZS_CANCELLED are handed on. */
-enum zs_status zs_coordinate_values(struct zs_hierarchy *h, const struct zs_node *coordinate, uint64_t first,
-                                    uint64_t count, double **values, bool *is_blank, struct zs_error *err) ZS_MUST_CHECK;
+/* Budget of coordinates: the longest axis or row that is looked through, block by block, and the largest chunk that is decoded for it.
+ * No raster is so wide; a longer one is left out rather than believed by samples: a wrong place is worse than none. */
+#define ZS_COORDINATE_MAX ((uint64_t)16 << 20)
+#define ZS_COORDINATE_MAX_CHUNK ((uint64_t)128 << 20)
 
-/* The same as elements of the array's own type. */
+/* Elements [first, first + count) of a coordinate variable, in the array's own type. *elements is freed with free() and NULL when the
+ * array cannot be read for a reason that lies in its data or metadata, or is beyond the budget. *is_blank: no element differs
+ * from the array's fill value, which is what a store without its chunks looks like. ZS_IO, ZS_NO_MEMORY, ZS_CANCELLED are
+ * handed on. */
 enum zs_status zs_coordinate_elements(struct zs_hierarchy *h, const struct zs_node *coordinate, uint64_t first,
                                       uint64_t count, void **elements, bool *is_blank, struct zs_error *err) ZS_MUST_CHECK;
 
+/* The same as doubles, scale_factor and add_offset applied, _FillValue as NaN; 64-bit integers are rounded to double. */
+enum zs_status zs_coordinate_values(struct zs_hierarchy *h, const struct zs_node *coordinate, uint64_t first,
+                                    uint64_t count, double **values, bool *is_blank, struct zs_error *err) ZS_MUST_CHECK;
+
 /* Whether the middle row of a two-dimensional coordinate variable is nothing but fill value, or cannot be read: then it
- * is no geolocation. Rows at the edge of a swath may well be missing. */
+ * is no geolocation. Rows at the edge of a swath may well be missing. *is_too_large: it was not looked at, and counts as blank. */
 enum zs_status zs_coordinate_rows_blank(struct zs_hierarchy *h, const struct zs_node *coordinate, bool *is_blank,
-                                        struct zs_error *err) ZS_MUST_CHECK;
+                                        bool *is_too_large, struct zs_error *err) ZS_MUST_CHECK;
 
 /* A regular axis: value i is first + i step. */
 struct zs_regular_axis {
     bool found;
+    bool is_too_large; /* not looked at: beyond the budget */
     double first, step; /* step is 0 for an axis of one element */
     uint64_t size;
     const struct zs_node *coordinate;

@@ -298,15 +298,25 @@ static bool transform_of_axes(const struct zs_regular_axis *x, const struct zs_r
     return true;
 }
 
+/* Remembers a variable that was not looked at. */
+static enum zs_status leave_out(struct search *s, const struct zs_node *coordinate, struct zs_error *err)
+{
+    free(s->out->left_out);
+    s->out->left_out = zs_strdup(coordinate->path);
+    return s->out->left_out != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+}
+
 static enum zs_status find_cf_transform(struct search *s, const struct zs_node *mapping, bool in_own_group,
                                         struct zs_error *err)
 {
     struct zs_regular_axis x, y;
     double centres[6], given[6];
     ZS_TRY(zs_regular_axis_read(s->h, s->node, s->axes.x, &x, err));
-    y.found = false;
+    y.found = y.is_too_large = false;
     if (x.coordinate != NULL)
         ZS_TRY(zs_regular_axis_read(s->h, s->node, s->axes.y, &y, err));
+    if (x.is_too_large || y.is_too_large)
+        ZS_TRY(leave_out(s, x.is_too_large ? x.coordinate : y.coordinate, err));
     /* A grid mapping taken from a group above speaks of that group's rasters. */
     const bool has_given = mapping != NULL && in_own_group && zs_parse_geotransform(mapping->attributes, given);
     const bool is_rotated = has_given && (given[2] != 0 || given[4] != 0);
@@ -394,9 +404,11 @@ static enum zs_status find_geolocation(struct search *s, struct zs_error *err)
     }
     if (x == NULL || y == NULL)
         return ZS_OK;
-    bool x_blank, y_blank;
-    ZS_TRY(zs_coordinate_rows_blank(s->h, x, &x_blank, err));
-    ZS_TRY(zs_coordinate_rows_blank(s->h, y, &y_blank, err));
+    bool x_blank, y_blank, x_too_large, y_too_large;
+    ZS_TRY(zs_coordinate_rows_blank(s->h, x, &x_blank, &x_too_large, err));
+    ZS_TRY(zs_coordinate_rows_blank(s->h, y, &y_blank, &y_too_large, err));
+    if (x_too_large || y_too_large)
+        ZS_TRY(leave_out(s, x_too_large ? x : y, err));
     if (x_blank || y_blank)
         return ZS_OK;
     s->out->geolocation_x = zs_strdup(x->path);
@@ -503,6 +515,10 @@ static enum zs_status read_georef(struct zs_hierarchy *h, const struct zs_node *
         status = inherit_from_base(&s, err);
     if (status == ZS_OK && axes.y >= 0 && !georef->has_transform)
         status = find_geolocation(&s, err);
+    if (georef->has_transform || georef->geolocation_x != NULL) {
+        free(georef->left_out);
+        georef->left_out = NULL;
+    }
     if (status != ZS_OK)
         zs_georef_clear(georef);
     return status;
@@ -533,5 +549,6 @@ void zs_georef_clear(struct zs_georef *georef)
         OSRRelease(georef->srs);
     free(georef->geolocation_x);
     free(georef->geolocation_y);
+    free(georef->left_out);
     memset(georef, 0, sizeof *georef);
 }

@@ -28,6 +28,7 @@ struct zs_georef {
     OGRSpatialReferenceH srs; /* owned; NULL when unknown; traditional GIS axis order is set */
     char *geolocation_x;      /* owned paths of two-dimensional coordinate arrays (longitude or x, latitude or y), or NULL; */
     char *geolocation_y;      /* set together, and only without a transform. Their shape is (rows, columns) of the raster */
+    char *left_out; /* owned path of a coordinate variable too large to be looked at, where the place was not found without it; or NULL */
 };
 
 /* Reads what is known of the array `node`; what is absent, malformed, or contradicts the array's shape, is left out without
