@@ -10,13 +10,14 @@ import subprocess
 
 import numpy as np
 import pytest
+from osgeo import gdal
 
 import oracle
 from option_cases import cases, write
 from stores import LITTLE, CRC32C, GZIP, array_meta, codec, counting, group_meta, random_store, sharding, transpose
 from test_peers import PEERS, stores_of  # noqa: F401
-from support import fixture_path
-from writing import UTM, change_document, copy, document, source
+from support import GDAL, fixture_path, need, open_ours
+from writing import UTM, change_document, copy, document, files_of, source
 
 PROGRAM = os.path.join(os.environ["GDAL_DRIVER_PATH"], "..", "shardedzarr-validate")
 SUMMARY = re.compile(r".*: (\d+) errors, (\d+) warnings, (\d+) not checked; (\d+) groups, (\d+) arrays, (\d+) objects, (\d+) chunks")
@@ -119,6 +120,21 @@ def test_a_store_in_a_zip_file_and_one_over_http(tmp_path, simple, zipped, serve
     answer = validate(server.vsi("simple.zarr"))
     assert (answer.status, answer.findings) == (1, found)
     assert answer.summary[5] == 4
+
+
+@pytest.mark.skipif(GDAL < 3110000, reason="drivers have commands since GDAL 3.11")
+def test_the_command_of_gdal_says_the_same(simple):
+    need("the program gdal", shutil.which("gdal"))
+    run = lambda *options: subprocess.run(["gdal", "driver", "shardedzarr", "validate", *options], capture_output=True, text=True)  # noqa: E731
+    assert run(str(simple)).returncode == 0 and "0 errors" in run("--threads", "1", str(simple)).stdout
+    assert "--metadata-only" in run("--help").stdout
+    truncate(simple / "c" / "1" / "0", 20)
+    done = run("--quiet", str(simple))
+    assert done.returncode == 1 and "found errors" in done.stderr
+    assert "error: %s/c/1/0: %s\n" % (simple, validate(simple).findings[0][2]) in done.stdout
+    assert run("--metadata-only", str(simple)).returncode == 0
+    with pytest.raises(RuntimeError, match="found errors"):
+        gdal.Run("driver", "shardedzarr", "validate", store=str(simple))
 
 
 # ------------------------------------------------------------------------------------------------------------------ shards
@@ -495,3 +511,66 @@ def test_several_ways_to_say_a_place_that_agree_are_clean(tmp_path):
             assert_clean(path)
     copy(tmp_path / "rotated.zarr", source(counting((1, 33, 47)), (3, 0.5, 0.1, 5, 0.2, -0.25), "EPSG:32633"), CHUNK_SHAPE="16", OVERVIEWS="2,4")
     assert_clean(tmp_path / "rotated.zarr")
+
+
+# ---------------------------------------------------------------------------------------------------------- one flipped bit
+
+def seen(path):
+    """All that a reader sees of a raster: metadata, pixels, overviews."""
+    dataset = open_ours(str(path))
+    info = gdal.Info(dataset, format="json")
+    for name in ("description", "files"):
+        info.pop(name)
+    pixels = [dataset.ReadAsArray().tobytes()]
+    for number in range(dataset.RasterCount):
+        band = dataset.GetRasterBand(number + 1)
+        pixels += [band.GetOverview(i).ReadAsArray().tobytes() for i in range(band.GetOverviewCount())]
+    return json.dumps(info, sort_keys=True), pixels
+
+
+def flips(path, every_document, every_data, seed=1):
+    """(file, byte, bit) of the flips to be tried: all bytes of shard indexes, some of documents and of what else is in shards."""
+    rng = np.random.default_rng(seed)
+    for name in files_of(path):
+        size = os.path.getsize(path / name)
+        index = size
+        if not name.endswith("zarr.json"):
+            meta = document(path, re.sub(r"/c(/\d+)*$", "", name))
+            conf = oracle.sharding_of(meta["codecs"])
+            index = size - (16 * int(np.prod([s // c for s, c in zip(oracle.chunk_shape_of(meta), conf["chunk_shape"])])) + 4 if conf else 0)
+        step = every_document if name.endswith("zarr.json") else every_data
+        for byte in [*range(int(rng.integers(step)), index, step), *range(index, size)]:
+            yield name, byte, int(rng.integers(8))
+
+
+@pytest.mark.parametrize("options", [{}, {"COMPRESS": "NONE", "INTERLEAVE": "PIXEL"}])
+def test_a_flipped_bit_is_found_or_changes_nothing_that_is_read(tmp_path, options):
+    """Chunks have checksums here: without them, bytes that still decode are other pixels that nobody can tell from the right ones."""
+    path = tmp_path / "whole.zarr"
+    copy(path, source(counting((2, 40, 50)) % 977, UTM, "EPSG:32633", 9), CHUNK_SHAPE="16", SHARD_SHAPE="32", OVERVIEWS="2", CHUNK_CHECKSUM="YES",
+         **options)
+    expected, tried = seen(path), list(flips(path, 97, 61))
+    for number, (name, byte, bit) in enumerate(tried):
+        shutil.copytree(path, tmp_path / str(number), copy_function=os.link)
+        changed = tmp_path / str(number) / name
+        changed.unlink()
+        shutil.copyfile(path / name, changed)
+        flip(changed, byte, bit)
+    done = subprocess.run([PROGRAM, *(str(tmp_path / str(number)) for number in range(len(tried)))], capture_output=True, text=True)
+    summaries = {}
+    for line in done.stdout.splitlines():
+        found = re.match(r".*/(\d+): (\d+) errors, (\d+) warnings, (\d+) not checked", line)
+        if found:
+            summaries[int(found[1])] = any(map(int, found.groups()[1:]))
+    assert len(summaries) == len(tried) > 400
+    reported = sum(summaries.values())
+    missed = []
+    for number, (name, byte, bit) in enumerate(tried):
+        if not summaries[number]:
+            try:
+                if seen(tmp_path / str(number)) != expected:
+                    missed.append((name, byte, bit))
+            except RuntimeError as error:
+                missed.append((name, byte, bit, str(error)))
+    assert missed == []
+    assert reported > 0.5 * len(tried)

@@ -1,4 +1,5 @@
 /* The one symbol that the plugin exports. */
+#include "command.h"
 #include "create.h"
 #include "open.h"
 
@@ -36,5 +37,6 @@ void GDALRegister_ShardedZarr()
     driver->pfnIdentify = zsIdentify;
     driver->pfnOpen = zsOpen;
     zsAddCreation(*driver);
+    zsAddCommands(*driver);
     GetGDALDriverManager()->RegisterDriver(driver);
 }

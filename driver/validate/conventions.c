@@ -150,6 +150,25 @@ static void check_prefixed(const struct declared *d, const char *prefix, const c
         zs_report(d->c, ZS_SEVERITY_WARNING, d->key, "attributes of a convention that is not declared in zarr_conventions", uuid, prefix);
 }
 
+/* Names that differ in one letter from those that readers look for: mistyped, or damaged. */
+static void check_spelling(const struct declared *d)
+{
+    static const char *const names[] = {
+        "spatial:dimensions", "spatial:transform", "spatial:transform_type", "spatial:bbox", "spatial:shape", "spatial:registration",
+        "proj:code", "proj:wkt2", "proj:projjson", "multiscales", "zarr_conventions", "grid_mapping", "coordinates", "_FillValue",
+        "missing_value", "scale_factor", "add_offset", "standard_name", "long_name", "flag_values", "flag_meanings", "flag_masks",
+        "crs_wkt", "spatial_ref", "GeoTransform", "gdal:bands", "gdal:color_table"};
+    for (const zs_json *m = zs_json_first(d->node->attributes); m != NULL; m = zs_json_next(m))
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+            const char *name = zs_json_name(m);
+            size_t different = 0;
+            for (size_t k = 0; strlen(name) == strlen(names[i]) && names[i][k] != '\0'; k++)
+                different += name[k] != names[i][k];
+            if (different == 1)
+                zs_report(d->c, ZS_SEVERITY_WARNING, d->key, "attribute that is almost called as one of a convention", names[i], name);
+        }
+}
+
 enum zs_status zs_check_conventions(struct zs_check *c, const struct zs_node *node, struct zs_error *err)
 {
     static const char *const spatial[] = {"dimensions", "transform", "transform_type", "bbox", "shape", "registration", NULL};
@@ -159,6 +178,7 @@ enum zs_status zs_check_conventions(struct zs_check *c, const struct zs_node *no
     struct declared d = {c, zs_document_key(node->path), node};
     if (d.key == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    check_spelling(&d);
     check_declarations(&d, zs_json_get(node->attributes, "zarr_conventions"));
     check_prefixed(&d, "spatial:", spatial, ZS_UUID_SPATIAL);
     check_prefixed(&d, "proj:", proj, ZS_UUID_PROJ);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "validate/validate_private.h"
 
 /* Members of the configurations that are known here. */
@@ -78,9 +79,18 @@ static enum zs_status check_duplicates(struct document *d, const zs_json *object
     return ZS_OK;
 }
 
+static void check_text(struct document *d, const char *text)
+{
+    if (text != NULL && !zs_utf8_check(text, strlen(text), NULL))
+        report(d, ZS_SEVERITY_ERROR, text, "UTF-8, as JSON is", "other bytes");
+}
+
 static enum zs_status check_json(struct document *d, const zs_json *value, struct zs_error *err)
 {
-    const char *token;
+    const char *token, *text = NULL;
+    (void)zs_json_string(value, &text);
+    check_text(d, text);
+    check_text(d, zs_json_name(value));
     if (zs_json_number(value, &token) && (strstr(token, "NaN") != NULL || strstr(token, "Inf") != NULL))
         report(d, ZS_SEVERITY_WARNING, zs_json_name(value) != NULL ? zs_json_name(value) : "a list", "a number of JSON, or a string",
                token);

@@ -24,14 +24,15 @@ struct output {
     bool is_quiet;
 };
 
-static void print_finding(void *ctx, const struct zs_finding *f)
+static void print_and_free(char *text)
 {
-    static const char *const severities[] = {"warning", "unchecked", "error"};
-    const struct output *out = ctx;
-    printf("%s: %s%s%s: %s", severities[f->severity], out->store, f->where[0] != '\0' ? "/" : "", f->where, f->what);
-    if (f->expected != NULL)
-        printf(": expected %s, found %s", f->expected, f->found);
-    putchar('\n');
+    puts(text != NULL ? text : "no memory for a text");
+    free(text);
+}
+
+static void print_finding(void *ctx, const struct zs_finding *finding)
+{
+    print_and_free(zs_finding_text(finding, ((const struct output *)ctx)->store));
 }
 
 static bool print_progress(void *ctx, double done)
@@ -78,10 +79,7 @@ static int validate(const char *store, struct zs_validate_options *options, stru
     if (status != ZS_OK)
         fprintf(stderr, "shardedzarr-validate: %s\n", err.message);
     if (!out->is_quiet)
-        printf("%s: %llu errors, %llu warnings, %llu not checked; %llu groups, %llu arrays, %llu objects, %llu chunks of %.1f MB\n",
-               store, (unsigned long long)s.errors, (unsigned long long)s.warnings, (unsigned long long)s.unchecked,
-               (unsigned long long)s.groups, (unsigned long long)s.arrays, (unsigned long long)s.objects,
-               (unsigned long long)s.chunks, (double)s.bytes / 1e6);
+        print_and_free(zs_validate_summary_text(&s, store));
     fflush(stdout);
     if (status != ZS_OK && s.errors == 0)
         return 2;

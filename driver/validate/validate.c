@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/parallel.h"
+#include "base/utf8.h"
 #include "validate/validate_private.h"
 
 #define DEFAULT_MEMORY ((uint64_t)1 << 30)
@@ -149,4 +150,38 @@ enum zs_status zs_validate(const char *path, const struct zs_validate_options *o
 int zs_validate_exit_code(const struct zs_validate_summary *summary)
 {
     return summary->errors > 0 ? 1 : summary->unchecked > 0 ? 2 : 0;
+}
+
+/* ---- Text ---- */
+
+/* Names come from strangers, and texts go to terminals. */
+static char *printable(char *text)
+{
+    const bool is_utf8 = text == NULL || zs_utf8_check(text, strlen(text), NULL);
+    for (char *p = text; p != NULL && *p != '\0'; p++)
+        if ((unsigned char)*p < 0x20 || *p == 0x7F || (!is_utf8 && (unsigned char)*p > 0x7F))
+            *p = '?';
+    return text;
+}
+
+char *zs_finding_text(const struct zs_finding *f, const char *store)
+{
+    static const char *const severities[] = {"warning", "unchecked", "error"};
+    const char *slash = f->where[0] != '\0' ? "/" : "", *expected = "", *found = "", *texts[2] = {"", ""};
+    if (f->expected != NULL) {
+        expected = ": expected ";
+        texts[0] = f->expected;
+        found = ", found ";
+        texts[1] = f->found;
+    }
+    return printable(zs_format("%s: %s%s%s: %s%s%s%s%s", severities[f->severity], store, slash, f->where, f->what, expected, texts[0],
+                               found, texts[1]));
+}
+
+char *zs_validate_summary_text(const struct zs_validate_summary *s, const char *store)
+{
+    return printable(zs_format("%s: %llu errors, %llu warnings, %llu not checked; %llu groups, %llu arrays, %llu objects, %llu chunks of %.1f MB",
+                               store, (unsigned long long)s->errors, (unsigned long long)s->warnings, (unsigned long long)s->unchecked,
+                               (unsigned long long)s->groups, (unsigned long long)s->arrays, (unsigned long long)s->objects,
+                               (unsigned long long)s->chunks, (double)s->bytes / 1e6));
 }

@@ -47,6 +47,11 @@ struct zs_validate_summary {
 enum zs_status zs_validate(const char *path, const struct zs_validate_options *options, struct zs_validate_summary *summary,
                            struct zs_error *err) ZS_MUST_CHECK;
 
+/* A finding and a summary as a line of text for people, with `store` in front of what it says, without its end of line; NULL without
+ * memory, freed with free(). Control characters, which names may hold, are shown as "?", and so is what is not UTF-8. */
+char *zs_finding_text(const struct zs_finding *finding, const char *store);
+char *zs_validate_summary_text(const struct zs_validate_summary *summary, const char *store);
+
 /* What scripts ask: 1 when there are errors, else 2 when something could not be checked, else 0. Warnings do not count. */
 int zs_validate_exit_code(const struct zs_validate_summary *summary);
 
