@@ -465,3 +465,48 @@ def test_the_geolocation_of_a_signed_url_opens(tmp_path, server):
         warped = gdal.Warp("", spelling % store, format="MEM", geoloc=True, dstSRS="EPSG:4326")
         assert warped.ReadAsArray().any()
         assert {request.query for request in server.log} == {"X-Amz-Credential=A%2Fb&X-Amz-Signature=a:/b%3A0"}
+
+
+# ----------------------------------------------------------------------------------------------------------- lists of files
+
+SPELLINGS = ["{}", "{}/", "{}//", "{}/zarr.json", 'SHARDEDZARR:"{}"', "SHARDEDZARR:{}", "SHARDEDZARR:{}/", "SHARDEDZARR:{}/zarr.json"]
+
+
+@pytest.fixture
+def side_cars():
+    gdal.SetConfigOption("GDAL_PAM_ENABLED", "YES")
+    yield
+    gdal.SetConfigOption("GDAL_PAM_ENABLED", None)
+
+
+@pytest.mark.parametrize("consolidated", [False, True])
+@pytest.mark.parametrize("spelling", SPELLINGS + ["SHARDEDZARR:{}:/v", 'SHARDEDZARR:"{}/":v'])
+def test_the_list_of_files_has_each_once_and_the_side_car(tmp_path, monkeypatch, side_cars, spelling, consolidated):
+    monkeypatch.chdir(str(tmp_path))
+    for place in (str(tmp_path / "a.zarr"), "a.zarr"):
+        oracle.put(place, {"zarr.json": group_meta()})
+        oracle.write(place + "/v", array_meta(SHAPE, dimension_names=["y", "x"]), counting(SHAPE))
+        if consolidated:
+            oracle.consolidate(place)
+        documents = [place + "/zarr.json"] + ([] if consolidated else [place + "/v/zarr.json"])
+        assert open_ours(spelling.format(place)).GetFileList() == documents
+        dataset = open_ours(spelling.format(place))
+        dataset.SetMetadataItem("note", "kept", "MINE")
+        dataset = None
+        dataset = open_ours(spelling.format(place))
+        assert dataset.GetMetadataItem("note", "MINE") == "kept"
+        assert dataset.GetFileList() == documents + [place + "/zarr.json.aux.xml"]
+        assert os.path.exists(place + "/zarr.json.aux.xml")
+        dataset = None
+        os.remove(place + "/zarr.json.aux.xml")
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_the_list_of_files_of_several_rasters(tmp_path, spelling):
+    path = str(tmp_path / "a.zarr")
+    oracle.put(path, {"zarr.json": group_meta()})
+    for name in "vw":
+        oracle.write(os.path.join(path, name), array_meta(SHAPE), counting(SHAPE))
+    assert open_ours(spelling.format(path)).GetFileList() == [path + "/zarr.json"]
+    oracle.put(path, {"zarr.json.aux.xml": b"<PAMDataset/>"})
+    assert open_ours(spelling.format(path)).GetFileList() == [path + "/zarr.json", path + "/zarr.json.aux.xml"]

@@ -226,13 +226,19 @@ CPLErr ShardedZarrDataset::SetMetadataItem(const char *name, const char *value, 
 char **ShardedZarrDataset::GetFileList()
 {
     const std::string root = m_store->store->root;
-    CPLStringList files(GDALPamDataset::GetFileList()); // a side-car file
-    const int pam = files.FindString(GetDescription());
-    if (pam >= 0)
-        files.StealList();
+    CPLStringList files;
     files.AddString((root + "/zarr.json").c_str());
     if (m_node->path[0] != '\0' && !zs_hierarchy_is_consolidated(m_store->hierarchy))
         files.AddString((root + "/" + m_node->path + "/zarr.json").c_str());
+    if (m_store->store->is_remote)
+        return files.StealList();
+    // GDAL adds the store once more, under the name by which it was opened, and a side-car file.
+    const CPLStringList others(GDALPamDataset::GetFileList());
+    for (int i = 0; i < others.size(); i++)
+    {
+        if (zsEndsWith(others[i], ".aux.xml"))
+            files.AddString(others[i]);
+    }
     return files.StealList();
 }
 

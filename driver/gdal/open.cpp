@@ -181,6 +181,16 @@ class ShardedZarrContainer final : public GDALDataset
         m_subdatasets.AddString((key + "_NAME=" + name).c_str()); // SetNameValue() would look through all of them each time
         m_subdatasets.AddString((key + "_DESC=" + description).c_str());
     }
+    char **GetFileList() override
+    {
+        const std::string document = std::string(m_store->store->root) + "/zarr.json", sideCar = document + ".aux.xml";
+        CPLStringList files;
+        VSIStatBufL st;
+        files.AddString(document.c_str());
+        if (!m_store->store->is_remote && VSIStatExL(sideCar.c_str(), &st, VSI_STAT_EXISTS_FLAG) == 0)
+            files.AddString(sideCar.c_str());
+        return files.StealList();
+    }
     char **GetMetadataDomainList() override
     {
         return BuildMetadataDomainList(GDALDataset::GetMetadataDomainList(), TRUE, "SUBDATASETS", nullptr);
