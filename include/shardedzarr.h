@@ -77,6 +77,7 @@ struct zs_array;
 struct zs_array_options {
     int threads;          /* that decode; 0: one per processor */
     uint64_t cache_bytes; /* most of the decoded-chunk cache; 0: what the process's budget leaves (64 MiB, shared by all arrays) */
+    uint64_t max_chunk_bytes; /* larger chunks are not decoded, and no more than this at once; 0: 512 MiB, or four budgets of the process */
     uint64_t merge_gap;   /* two ranges of a shard with fewer bytes between them are one request; 0: 128 KiB in remote stores, else 4 KiB */
 };
 

@@ -89,3 +89,44 @@ for cache in ("1", "64"):
 print(sizes[1] - sizes[0] > 40)
 """
     assert peak_memory(code, name_of(tmp_path), GDAL_CACHEMAX="64", GDAL_NUM_THREADS="2")[0] == "True"
+
+
+# ----------------------------------------------------------------------------------------------------------------- bombs
+
+PIXEL = """
+try:
+    ds = gdal.OpenEx(sys.argv[1], open_options=sys.argv[2:])
+    print(list(ds.ReadRaster(70, 1, 1, 1)))
+except RuntimeError as error:
+    print(error)
+"""
+
+
+def test_a_chunk_of_a_gibibyte_is_refused_for_one_pixel_unless_the_option_allows_it(tmp_path):
+    write_repeated(tmp_path / "small", (8192, 8192), (8192, 8192), "uint8")  # 64 MB
+    assert peak_memory(PIXEL, name_of(tmp_path / "small"))[0] == "[70]"
+    message, megabytes = peak_memory(PIXEL, name_of(tmp_path / "small"), "MAX_CHUNK_SIZE=16", GDAL_CACHEMAX="64")
+    assert "c/0/0, inner chunk [0,0]" in message and "16777216" in message and "67108864" in message
+    assert "MAX_CHUNK_SIZE" in message and megabytes < 100
+
+    meta = array_meta((32768, 32768), "uint8", (32768, 32768), [sharding((32768, 32768), LITTLE, GZIP)])
+    shard = (tmp_path / "small" / "c" / "0" / "0").read_bytes()
+    name = name_of(oracle.put(tmp_path / "large", {"zarr.json": meta, "c/0/0": shard}))
+    message, megabytes = peak_memory(PIXEL, name, GDAL_CACHEMAX="64")
+    assert "MAX_CHUNK_SIZE" in message and "1073741824" in message and megabytes < 100
+    assert "MAX_CHUNK_SIZE" not in peak_memory(PIXEL, name, "MAX_CHUNK_SIZE=1024", GDAL_CACHEMAX="64")[0]  # there is less in it
+
+
+def test_a_chunk_of_a_few_hundred_megabytes_is_decoded_once_and_takes_its_size(tmp_path):
+    write_repeated(tmp_path, (16384, 16384), (16384, 16384), "uint8")  # 256 MB
+    printed, megabytes = peak_memory(PIXEL, name_of(tmp_path), GDAL_CACHEMAX="64")
+    assert printed == "[70]" and megabytes < 256 + 100
+
+
+def test_a_shard_that_is_compressed_as_a_whole_is_bounded_too(tmp_path):
+    meta = array_meta((4096, 4096), "uint8", (4096, 4096), [sharding((64, 64)), GZIP])
+    values = np.broadcast_to(np.arange(4096).astype("uint8"), (4096, 4096))
+    oracle.put(tmp_path, {"zarr.json": meta, "c/0/0": oracle.Encoder(meta).chain(meta["codecs"], values)})
+    assert peak_memory(PIXEL, name_of(tmp_path))[0] == "[70]"
+    message = peak_memory(PIXEL, name_of(tmp_path), "MAX_CHUNK_SIZE=4")[0]
+    assert "MAX_CHUNK_SIZE" in message and "c/0/0" in message and "4194304" in message

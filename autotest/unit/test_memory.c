@@ -1,6 +1,8 @@
 /* Allocation, strings, buffers, and arithmetic on sizes that came from a file. */
 #include "base/checked.h"
+#include "base/cache.h"
 #include "base/memory.h"
+#include "codec/scratch.h"
 #include "check.h"
 
 #include <stdlib.h>
@@ -137,6 +139,33 @@ static void test_checked_arithmetic_refuses_what_does_not_fit(void)
     CHECK_EQ_U64(zs_max_u64(3, 4), 4);
 }
 
+/* ---- Scratches ---- */
+
+static void test_idle_scratches_shrink_to_half_of_the_budget_and_go_with_the_last_array(void)
+{
+    struct zs_error err;
+    struct zs_scratch *scratch[20];
+    size_t kept = 0, trimmed = 0;
+    zs_budget_set((uint64_t)32 << 20);
+    for (int i = 0; i < 20; i++) {
+        scratch[i] = zs_scratch_acquire();
+        CHECK(zs_buffer_reset(zs_scratch_buffer(scratch[i], ZS_SCRATCH_DECODED), (size_t)3 << 20, &err) == ZS_OK);
+    }
+    for (int i = 0; i < 20; i++)
+        zs_scratch_release(scratch[i]);
+    for (int i = 0; i < 20; i++)
+        kept += zs_scratch_buffer(scratch[i] = zs_scratch_acquire(), ZS_SCRATCH_DECODED)->capacity;
+    CHECK_EQ_U64(kept, (size_t)15 << 20); /* five of them */
+    for (int i = 0; i < 20; i++)
+        zs_scratch_release(scratch[i]);
+    zs_scratch_trim();
+    for (int i = 0; i < 20; i++)
+        trimmed += zs_scratch_buffer(scratch[i] = zs_scratch_acquire(), ZS_SCRATCH_DECODED)->capacity;
+    CHECK_EQ_U64(trimmed, 0);
+    for (int i = 0; i < 20; i++)
+        zs_scratch_release(scratch[i]);
+}
+
 int main(void)
 {
     RUN(test_calloc_gives_zeroed_memory_also_for_nothing);
@@ -147,5 +176,6 @@ int main(void)
     RUN(test_buffer_of_no_bytes_has_a_pointer);
     RUN(test_buffer_too_large_is_an_error_and_keeps_the_content);
     RUN(test_checked_arithmetic_refuses_what_does_not_fit);
+    RUN(test_idle_scratches_shrink_to_half_of_the_budget_and_go_with_the_last_array);
     return check_result();
 }

@@ -13,6 +13,11 @@
  * costs a request. */
 #define OPEN_OBJECTS 128
 #define OPEN_REMOTE_OBJECTS 4096
+/* A few kilobytes may honestly decode to a chunk of gigabytes, and one pixel of it takes them all. The largest chunks that are published
+ * have 64 MB (global forecasts: all steps of a small tile); a few hundred MB are somebody's own choice, and work. What is more must
+ * be in proportion: four budgets are all of GDAL_CACHEMAX, one in twenty of a machine's bytes. */
+#define MAX_CHUNK_BYTES ((uint64_t)512 << 20)
+#define MAX_CHUNK_BUDGETS 4
 /* Most pieces of chunks that one plan has: some 250 bytes each, 16 MB in all. Chunks of any use take 5 microseconds and more to decode, so
  * that a plan keeps all threads busy for so long that their waiting for each other at its end is not seen. */
 #define PLAN_PIECES ((uint64_t)1 << 16)
@@ -24,6 +29,8 @@
  * not a round trip, since requests are under way side by side. */
 static const struct zs_range_policy local_ranges = {.max_gap = 4096, .max_size = (uint64_t)512 << 10};
 static const struct zs_range_policy remote_ranges = {.max_gap = (uint64_t)128 << 10, .max_size = (uint64_t)4 << 20};
+
+static atomic_int open_arrays; /* of the process */
 
 static void object_close(void *object)
 {
@@ -66,6 +73,14 @@ void zs_part_strides(const struct zs_level *leaf, const uint64_t *count, ptrdiff
 void zs_leaf_strides(const struct zs_level *leaf, ptrdiff_t *stride)
 {
     zs_part_strides(leaf, leaf->shape, stride);
+}
+
+enum zs_status zs_chunk_size_check(const struct zs_array *a, struct zs_error *err)
+{
+    if (a->leaf->decoded_size <= a->max_chunk)
+        return ZS_OK;
+    return zs_fail(err, ZS_UNSUPPORTED, "chunk: expected at most %llu bytes decoded, found %llu; the open option MAX_CHUNK_SIZE allows more",
+                   (unsigned long long)a->max_chunk, (unsigned long long)a->leaf->decoded_size);
 }
 
 char *zs_shard_key(const struct zs_array *a, uint64_t shard)
@@ -127,6 +142,7 @@ enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *no
     struct zs_array *a = zs_calloc(1, sizeof *a);
     if (a == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an array");
+    atomic_fetch_add(&open_arrays, 1);
     (void)pthread_mutex_init(&a->gate, NULL);
     (void)pthread_rwlock_init(&a->lock, NULL);
     a->store = store;
@@ -151,6 +167,9 @@ enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *no
     }
     a->leaf = &a->chain.levels[a->chain.count - 1];
 
+    a->max_chunk = options != NULL && options->max_chunk_bytes != 0 ? options->max_chunk_bytes
+                                                                    : zs_max_u64(MAX_CHUNK_BYTES, MAX_CHUNK_BUDGETS * zs_budget());
+    a->decode_places = (int)zs_max_u64(1, zs_min_u64((uint64_t)a->threads, a->max_chunk / a->leaf->decoded_size));
     const uint64_t asked = options != NULL ? options->cache_bytes : 0;
     a->blobs = zs_blob_pool_create((size_t)a->leaf->decoded_size);
     a->chunks = zs_cache_create(asked != 0 ? asked : UINT64_MAX, zs_blob_free);
@@ -203,6 +222,8 @@ void zs_array_close(struct zs_array *a)
     (void)pthread_rwlock_destroy(&a->lock);
     (void)pthread_mutex_destroy(&a->gate);
     free(a);
+    if (atomic_fetch_sub(&open_arrays, 1) == 1)
+        zs_scratch_trim();
 }
 
 void zs_array_set_new(struct zs_array *a, int chunk_order)

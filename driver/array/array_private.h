@@ -24,6 +24,8 @@ struct zs_array {
     int fetch_threads; /* that may wait for bytes: more than `threads` where a round trip is long */
     struct zs_range_policy ranges;
 
+    uint64_t max_chunk; /* bytes: larger chunks are refused */
+    int decode_places;  /* chunks that are decoded at once: one per thread, but no more bytes than one chunk may have */
     uint64_t plan_pieces; /* most of one plan; what is more is cut (cut.h) */
 
     uint64_t grid[ZS_MAX_LEVELS][ZS_MAX_NDIM]; /* chunks of each level per dimension, over the whole array */
@@ -54,6 +56,9 @@ void zs_chunk_position(const struct zs_array *a, int k, uint64_t number, uint64_
 
 /* Puts "root/path/c/0/1, inner chunk [3,4]: " before the message already there; returns `status`. */
 enum zs_status zs_fail_in_chunk(const struct zs_array *a, uint64_t leaf, enum zs_status status, struct zs_error *err);
+
+/* ZS_UNSUPPORTED where a leaf chunk is larger than what may be decoded. */
+enum zs_status zs_chunk_size_check(const struct zs_array *a, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Strides in bytes of a decoded leaf chunk, or of a part of one that has `count` elements per dimension, per dimension of the array. */
 void zs_leaf_strides(const struct zs_level *leaf, ptrdiff_t *stride);

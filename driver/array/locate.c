@@ -259,6 +259,8 @@ static enum zs_status blob_get(struct locator *l, int k, uint64_t number, const 
         }
         if (status == ZS_OK)
             status = zs_bytes_decode_up_to(level->bytes_codecs, level->bytes_codec_count, scratch, bytes, n, limit, &out, err);
+        zs_scratch_release(scratch); /* with large buffers: the bytes are held twice at most */
+        zs_buffer_free(&fetched);
         struct zs_blob *blob = NULL;
         if (status == ZS_OK) {
             blob = zs_blob_alloc(NULL, out.size);
@@ -275,9 +277,7 @@ static enum zs_status blob_get(struct locator *l, int k, uint64_t number, const 
                 status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a cache entry");
             }
         }
-        zs_buffer_free(&fetched);
         zs_buffer_free(&out);
-        zs_scratch_release(scratch);
         if (status != ZS_OK) {
             zs_cache_abandon(a->chunks, key);
             return status;
@@ -431,7 +431,11 @@ static enum zs_status locate_in_shard(struct locator *l, int k, const struct sou
     struct source decoded;
     size_t limit;
     if (level->bytes_codec_count > 0) {
-        const enum zs_status status = blob_get(l, k, number, src, zs_level_bound(level), &decoded, err);
+        limit = zs_level_bound(level);
+        enum zs_status status = blob_get(l, k, number, src, limit < a->max_chunk ? limit : (size_t)a->max_chunk, &decoded, err);
+        if (status == ZS_CORRUPT && limit > a->max_chunk)
+            status = zs_fail_in(err, status, "shard encoded as a whole, of which the open option MAX_CHUNK_SIZE allows %llu bytes",
+                                (unsigned long long)a->max_chunk);
         if (status == ZS_NOT_FOUND && k == 0) {
             keep_absent(a, number);
             mark(loc, n, ZS_LOCATION_EMPTY);

@@ -60,7 +60,7 @@ struct zs_plan {
     struct zs_task *tasks;
     size_t task_count;
     pthread_mutex_t pending_lock; /* shard writers serve one at a time */
-    /* More threads wait for bytes than decode: those that have theirs wait for one of a->threads places. */
+    /* More threads wait for bytes than decode: those that have theirs wait for one of a->decode_places. */
     pthread_mutex_t decode_lock;
     pthread_cond_t decode_done;
     int decoding;

@@ -160,6 +160,7 @@ static enum zs_status deliver(struct zs_plan *p, struct zs_planned *c, struct zs
 {
     struct zs_array *a = p->a;
     const size_t size = (size_t)a->leaf->decoded_size;
+    ZS_TRY(zs_chunk_size_check(a, err));
     void *direct = direct_destination(p, c);
     if (direct != NULL)
         return zs_leaf_decode(a->leaf, scratch, encoded, n, direct, err);
@@ -189,8 +190,10 @@ static enum zs_status deliver(struct zs_plan *p, struct zs_planned *c, struct zs
 
 static void decode_begin(struct zs_plan *p)
 {
+    if (p->a->decode_places >= p->a->fetch_threads)
+        return; /* there are no more threads than that */
     pthread_mutex_lock(&p->decode_lock);
-    while (p->decoding >= p->a->threads)
+    while (p->decoding >= p->a->decode_places)
         pthread_cond_wait(&p->decode_done, &p->decode_lock);
     p->decoding++;
     pthread_mutex_unlock(&p->decode_lock);
@@ -198,10 +201,22 @@ static void decode_begin(struct zs_plan *p)
 
 static void decode_end(struct zs_plan *p)
 {
+    if (p->a->decode_places >= p->a->fetch_threads)
+        return;
     pthread_mutex_lock(&p->decode_lock);
     p->decoding--;
     pthread_cond_signal(&p->decode_done);
     pthread_mutex_unlock(&p->decode_lock);
+}
+
+/* One chunk whose bytes have come. */
+static enum zs_status deliver_one(struct zs_plan *p, struct zs_planned *c, struct zs_scratch *scratch, const void *encoded, size_t n,
+                                  struct zs_error *err)
+{
+    decode_begin(p);
+    const enum zs_status status = deliver(p, c, scratch, encoded, n, err);
+    decode_end(p);
+    return status;
 }
 
 /* A group of ranges of one shard: one read, then its chunks. */
@@ -258,7 +273,7 @@ static enum zs_status run_object(struct zs_plan *p, struct zs_planned *c, struct
         return ZS_OK;
     }
     if (status == ZS_OK)
-        status = deliver(p, c, scratch, fetched->data, fetched->size, err);
+        status = deliver_one(p, c, scratch, fetched->data, fetched->size, err);
     return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(p->a, c->where.leaf, status, err);
 }
 
@@ -275,7 +290,7 @@ static enum zs_status run_pending(struct zs_plan *p, struct zs_planned *c, struc
     if (status == ZS_OK && is_empty)
         place(p, c, NULL, NULL);
     else if (status == ZS_OK)
-        status = deliver(p, c, scratch, fetched->data, fetched->size, err);
+        status = deliver_one(p, c, scratch, fetched->data, fetched->size, err);
     return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(p->a, c->where.leaf, status, err);
 }
 
@@ -308,7 +323,7 @@ static enum zs_status run_task(void *ctx, size_t item, struct zs_error *err)
         } else if (c->where.kind == ZS_LOCATION_PENDING) {
             status = run_pending(p, c, scratch, err);
         } else {
-            status = deliver(p, c, scratch, c->where.memory, (size_t)c->where.size, err);
+            status = deliver_one(p, c, scratch, c->where.memory, (size_t)c->where.size, err);
             if (status != ZS_OK)
                 status = zs_fail_in_chunk(p->a, c->where.leaf, status, err);
         }

@@ -28,6 +28,9 @@ enum zs_scratch_context_use {
 struct zs_scratch *zs_scratch_acquire(void);
 void zs_scratch_release(struct zs_scratch *scratch); /* NULL is allowed */
 
+/* Frees all but the smallest buffers of scratches that nobody uses. */
+void zs_scratch_trim(void);
+
 struct zs_buffer *zs_scratch_buffer(struct zs_scratch *scratch, enum zs_scratch_buffer_use use);
 
 /* A library context, NULL until set. The scratch releases it with destroy. `tag` tells contexts of different settings apart

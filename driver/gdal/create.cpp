@@ -156,7 +156,7 @@ static struct zs_raster *createRaster(const ZSConnection &connection, const ZSCr
     struct zs_raster *raster = nullptr;
     bool isClaimed = false;
     const std::string group = groupOf(options, spec.arrays[0].name);
-    const struct zs_array_options arrayOptions = {options.threads, static_cast<uint64_t>(GDALGetCacheMax64()) / 4, 0};
+    const struct zs_array_options arrayOptions = zsArrayOptions(options.threads);
     store.name = connection.store;
     enum zs_status status = zs_store_open_vsi(connection.store.c_str(), &store.store, &err);
     if (status == ZS_OK && !options.append)

@@ -36,13 +36,23 @@ static const char *nullIfEmpty(const std::string &s)
     return s.empty() ? nullptr : s.c_str();
 }
 
+struct zs_array_options zsArrayOptions(int threads)
+{
+    struct zs_array_options options = {};
+    zs_budget_set(static_cast<uint64_t>(GDALGetCacheMax64()) / 4);
+    options.threads = threads;
+    return options;
+}
+
 std::shared_ptr<ZSArray> ZSArray::Open(const ZSStore &store, const struct zs_node *node, const ZSOpenOptions &options,
                                        struct zs_error *err)
 {
     struct zs_array *array = nullptr;
     struct zs_axes axes;
-    const struct zs_array_options arrayOptions = {options.threads, options.cache_bytes, options.merge_gap};
-    zs_budget_set(static_cast<uint64_t>(GDALGetCacheMax64()) / 4);
+    struct zs_array_options arrayOptions = zsArrayOptions(options.threads);
+    arrayOptions.cache_bytes = options.cache_bytes;
+    arrayOptions.max_chunk_bytes = options.max_chunk_bytes;
+    arrayOptions.merge_gap = options.merge_gap;
     if (zs_array_open_node(store.hierarchy, node, &arrayOptions, &array, err) != ZS_OK)
         return nullptr;
     if (zs_axes_find(store.hierarchy, node, nullIfEmpty(options.dim_x), nullIfEmpty(options.dim_y), &axes, err) != ZS_OK)

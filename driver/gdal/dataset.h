@@ -37,6 +37,7 @@ struct ZSOpenOptions
 {
     int threads = 0;
     uint64_t cache_bytes = 0;
+    uint64_t max_chunk_bytes = 0;
     uint64_t merge_gap = 0;
     bool multiband = true;
     std::string dim_x, dim_y; /* "" when not given */
@@ -44,6 +45,9 @@ struct ZSOpenOptions
     /* Reads GDAL's list; false (CPLError emitted) when a value is not allowed. */
     bool Parse(CSLConstList options);
 };
+
+/* For an array that decodes and encodes with so many threads, within the budget of the process: set to a quarter of GDAL_CACHEMAX. */
+struct zs_array_options zsArrayOptions(int threads);
 
 /* An opened array, shared by a dataset and its clones in other threads, all of them read-only; in update mode by nobody. What is read
  * when first asked for is read under the lock, once for all, and then stays as it is. */

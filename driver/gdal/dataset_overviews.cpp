@@ -137,7 +137,7 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
     ForgetOverviews();
     struct zs_error err;
     struct zs_overviews *made = nullptr;
-    struct zs_array_options arrayOptions = {m_options.threads, static_cast<uint64_t>(GDALGetCacheMax64()) / 4, 0};
+    struct zs_array_options arrayOptions = zsArrayOptions(m_options.threads);
     const std::string name = CPLString(resampling).tolower();
     if (zs_overviews_create(m_store->hierarchy, m_node, m_axes, sorted.data(), sorted.size(), name.c_str(),
                             zs_array_chunk_order(m_array), &arrayOptions, &made, &err) != ZS_OK)

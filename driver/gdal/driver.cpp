@@ -17,6 +17,8 @@ static const char OPEN_OPTIONS[] =
     "description='Number of threads that decode, or ALL_CPUS. Default: GDAL_NUM_THREADS if set, else ALL_CPUS'/>"
     "  <Option name='CACHE_SIZE' type='float' min='0' "
     "description='Most decoded chunks that are kept, in megabytes. Default: what all datasets share, a quarter of GDAL_CACHEMAX'/>"
+    "  <Option name='MAX_CHUNK_SIZE' type='float' min='0' "
+    "description='Chunks of more megabytes, decoded, are refused. Default: 512, or GDAL_CACHEMAX where that is more'/>"
     "  <Option name='MERGE_GAP' type='float' min='0' "
     "description='Chunks of a shard with fewer kilobytes between them are one request. Default: 128 over a network, else 4'/>"
     "</OpenOptionList>";

@@ -42,7 +42,9 @@ bool ZSOpenOptions::Parse(CSLConstList options)
         CPLError(CE_Failure, CPLE_IllegalArg, "NUM_THREADS: expected ALL_CPUS or a number from 1 to 1024, found %s", count);
         return false;
     }
-    return parseBytes(options, "CACHE_SIZE", "megabytes", 1 << 20, cache_bytes) && parseBytes(options, "MERGE_GAP", "kilobytes", 1 << 10, merge_gap);
+    return parseBytes(options, "CACHE_SIZE", "megabytes", 1 << 20, cache_bytes) &&
+           parseBytes(options, "MAX_CHUNK_SIZE", "megabytes", 1 << 20, max_chunk_bytes) &&
+           parseBytes(options, "MERGE_GAP", "kilobytes", 1 << 10, merge_gap);
 }
 
 /* ---- Identify ---- */
