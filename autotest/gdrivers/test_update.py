@@ -3,6 +3,7 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -163,6 +164,57 @@ def test_two_processes_write_different_shards_of_one_array(scene):
             array[row * 32 + 5:row * 32 + 25, column * 32 + 5:column * 32 + 25] = 1000 * (column % 2) + 14
     assert_same(only_array(path)[2], array)
     assert len(shards(path, "v")) == 16
+
+
+WRITERS = """
+import random, sys
+import numpy as np
+from osgeo import gdal
+gdal.UseExceptions()
+path, number, count, side, seed = sys.argv[1], *map(int, sys.argv[2:])
+blocks = [(y, x) for y in range(0, 64, side) for x in range(0, 64, side)]
+random.Random(seed).shuffle(blocks)
+rng = random.Random(100 * seed + number)
+dataset = None
+for y, x in blocks[number::count]:
+    dataset = dataset or gdal.Open(path, gdal.GA_Update)
+    dataset.GetRasterBand(1).WriteArray(np.full((side, side), 1 + y * 64 + x, "uint16"), x, y)
+    if rng.random() < 0.3:
+        dataset = None
+"""
+
+
+@pytest.mark.parametrize("count, side", [(4, 16), (6, 4)])  # chunks; quarters of one
+@pytest.mark.parametrize("kind", ["sharded", "nested", "outer codecs", "unsharded"])
+def test_of_many_processes_that_write_into_the_same_shards_none_loses_a_block(tmp_path, kind, count, side):
+    meta = dict(STORES[kind], shape=[64, 64])
+    path = str(tmp_path / "a.zarr")
+    oracle.write(path, meta, np.repeat(np.arange(64)[:, None] % 48 // 16, 64, 1).astype("uint16"))  # some shards are not there
+    seed = side * count
+    running = [subprocess.Popen([sys.executable, "-c", WRITERS, name_of(path)] + [str(i) for i in (number, count, side, seed)])
+               for number in range(count)]
+    assert [process.wait() for process in running] == [0] * count
+    expected = np.kron(np.arange(64 // side)[:, None] * side * 64 + np.arange(64 // side) * side + 1, np.ones((side, side))).astype("uint16")
+    assert_same(read_all(open_array(path))[0], expected)
+    assert not [name for _, _, names in os.walk(path) for name in names if name.startswith(".") or "lock" in name]
+
+
+def test_threads_with_datasets_of_one_store_lose_nothing(tmp_path):
+    for place in (str(tmp_path), "/vsimem/threads"):
+        path = place + "/a.zarr"
+        gdal.GetDriverByName("ShardedZarr").Create(path, 64, 64, 1, gdal.GDT_UInt16, ["CHUNK_SHAPE=16,16", "SHARD_SHAPE=64,64"])
+
+        def work(number):
+            for i in range(number, 256, 4):
+                dataset = gdal.Open(path, gdal.GA_Update)
+                dataset.GetRasterBand(1).WriteArray(np.full((4, 4), i + 1, "uint16"), i % 16 * 4, i // 16 * 4)
+                dataset = None
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(work, range(4)))
+        expected = np.kron(np.arange(1, 257).reshape(16, 16), np.ones((4, 4))).astype("uint16")
+        assert_same(read_all(gdal.Open(path))[0], expected)
+        gdal.GetDriverByName("ShardedZarr").Delete(path)
 
 
 # ----------------------------------------------------------------------------------------------------- what is known of it

@@ -55,7 +55,7 @@ static inline enum zs_status fault_open(struct zs_store *store, const char *key,
         free(o);
         return status;
     }
-    o->base = (struct zs_object){.store = store, .size = o->inner->size, .version = o->inner->version};
+    o->base = (struct zs_object){.store = store, .size = o->inner->size, .version = o->inner->version, .is_versioned = o->inner->is_versioned};
     *object = &o->base;
     return ZS_OK;
 }
@@ -146,6 +146,16 @@ static inline enum zs_status fault_list(struct zs_store *store, const char *pref
     return zs_store_list(((struct fault_store *)store)->inner, prefix, names, err);
 }
 
+static inline enum zs_status fault_lock(struct zs_store *store, const char *key, struct zs_lock **lock, struct zs_error *err)
+{
+    return zs_store_lock(((struct fault_store *)store)->inner, key, lock, err);
+}
+
+static inline void fault_unlock(struct zs_store *store, struct zs_lock *lock)
+{
+    zs_store_unlock(((struct fault_store *)store)->inner, lock);
+}
+
 static inline void fault_free(struct zs_store *store)
 {
     (void)store; /* belongs to the test */
@@ -166,6 +176,8 @@ static inline void fault_store_init(struct fault_store *s, struct zs_store *inne
         .abort = fault_abort,
         .remove = fault_remove,
         .list = fault_list,
+        .lock = fault_lock,
+        .unlock = fault_unlock,
         .free = fault_free,
     };
     *s = (struct fault_store){.base = {.ops = &ops, .root = root}, .inner = inner};

@@ -371,6 +371,167 @@ static void test_wrong_requests_are_refused(void)
     small_free(&s);
 }
 
+/* ---- Several writers of one store ---- */
+
+/* Two or more handles write random elements, each its own (element i belongs to writer i % writers), in turns, with budgets that evict
+ * and flushes between: whatever the interleaving, nothing of anyone is lost. */
+static void random_writers(const struct layout *l, uint64_t seed)
+{
+    enum { WRITERS = 3 };
+    struct zs_error err = {""};
+    uint64_t rng = seed * 977;
+    const uint64_t n = product(l->shape, l->ndim);
+    uint16_t *model = malloc((size_t)n * 2);
+    for (uint64_t i = 0; i < n; i++)
+        model[i] = FILL;
+    struct zs_store *store = memory_store();
+    struct zs_node *node = node_of(l);
+    struct zs_array *writers[WRITERS];
+    for (int k = 0; k < WRITERS; k++)
+        writers[k] = open_node(store, node, 1, seed % 3 == 0 ? 1 : seed % 3 == 1 ? 200 : 0);
+    for (int i = 0; i < 150; i++) {
+        const uint64_t element = rng_below(&rng, n), k = element % WRITERS;
+        uint16_t value = (uint16_t)rng_below(&rng, 1000);
+        struct zs_window w = {.data = &value};
+        position_of(element, l->ndim, l->shape, w.start);
+        for (int d = 0; d < l->ndim; d++)
+            w.count[d] = 1;
+        must(zs_array_write_windows(writers[k], &w, 1, 2, NULL, NULL, &err), &err);
+        model[element] = value;
+        if (rng_below(&rng, 6) == 0)
+            must(zs_array_flush(writers[rng_below(&rng, WRITERS)], &err), &err);
+    }
+    for (int k = 0; k < WRITERS; k++) {
+        must(zs_array_flush(writers[k], &err), &err);
+        zs_array_close(writers[k]);
+    }
+    const int failures = check_failures;
+    compare_anew(l, store, node, model);
+    if (check_failures != failures)
+        fprintf(stderr, "... with seed %d and %s\n", (int)seed, l->codecs);
+    zs_node_free(node);
+    zs_store_free(store);
+    free(model);
+}
+
+static void test_of_several_writers_of_one_chunk_none_loses_an_element(void)
+{
+    for (int l = 0; l < LAYOUTS; l++)
+        for (uint64_t seed = 1; seed <= 30; seed++)
+            random_writers(&layouts[l], seed);
+}
+
+static void test_a_chunk_that_was_put_whole_wins_and_its_neighbours_stay(void)
+{
+    struct zs_error err;
+    struct small s = small_of(PLAIN, 0);
+    put(&s, 0, "aaaabbbbccccdddd");
+    struct zs_array *other = open_node(s.store, s.node, 2, 0);
+    put(&s, 4, "BB");    /* read before the other publishes */
+    put(&s, 8, "CCCC");  /* whole */
+    must(write_at(other, 7, "xyz", &err), &err); /* one element of the chunk of BB, two of CCCC */
+    must(write_at(other, 12, "D", &err), &err);
+    must(zs_array_flush(other, &err), &err);
+    zs_array_close(other);
+    flush(&s);
+    expect_object(&s, "a/c/0", "aaaaBBbxCCCCDddd", 0, 4, 8, 12);
+    small_free(&s);
+}
+
+static void test_a_shard_that_another_removed_or_made_is_no_surprise(void)
+{
+    struct zs_error err;
+    struct small s = small_of(PLAIN, 0);
+    put(&s, 0, "aaaabbbbccccdddd");
+    put(&s, 5, "X");
+    struct zs_array *other = open_node(s.store, s.node, 2, 0);
+    must(write_at(other, 0, "................", &err), &err);
+    CHECK(!has_object(s.store, "a/c/0"));
+    flush(&s);
+    expect_object(&s, "a/c/0", ".X..", UINT64_MAX, 0, UINT64_MAX, UINT64_MAX);
+    put(&s, 17, "Y"); /* there is none */
+    must(write_at(other, 18, "Z", &err), &err);
+    must(zs_array_flush(other, &err), &err);
+    flush(&s);
+    expect_object(&s, "a/c/1", ".YZ.", 0, UINT64_MAX, UINT64_MAX, UINT64_MAX);
+    zs_array_close(other);
+    small_free(&s);
+}
+
+/* ---- Nested shards ---- */
+
+#define NESTED SHARDS("[8]", SHARDS("[4]", "['bytes']", "") "]", "") "]"
+
+static void test_in_nested_shards_neighbours_stay_byte_for_byte(void)
+{
+    struct small s = small_of(NESTED, 0); /* shards of 16 hold shards of 8, which hold chunks of 4 */
+    put(&s, 0, "aaaabbbbccccdddd");
+    struct zs_buffer before = get_object(s.store, "a/c/0");
+    put(&s, 9, "X");
+    flush(&s);
+    struct zs_buffer after = get_object(s.store, "a/c/0");
+    enum { INNER = 8 + 2 * 16 + 4 };
+    if (CHECK(before.size == 2 * INNER + 36 && after.size == before.size)) {
+        CHECK_EQ_MEM(after.data, before.data, INNER);
+        CHECK_EQ_MEM(after.data + INNER, "cXccdddd", 8);
+    }
+    zs_buffer_free(&before);
+    zs_buffer_free(&after);
+    small_free(&s);
+}
+
+/* An inner shard that nobody could decode: it is copied, not looked into. */
+static void test_an_inner_shard_that_is_not_touched_is_not_looked_into(void)
+{
+    struct zs_error err;
+    struct small s = small_of(NESTED, 0);
+    unsigned char object[7 + 36];
+    memcpy(object, "garbage", 7);
+    oracle_put64(object + 7, 0, false), oracle_put64(object + 15, 7, false);
+    memset(object + 23, 0xFF, 16);
+    const uint32_t sum = slow_crc32c(object + 7, 32);
+    for (int i = 0; i < 4; i++)
+        object[39 + i] = (unsigned char)(sum >> (8 * i));
+    put_object(s.store, "a/c/0", object, sizeof object);
+    put(&s, 9, "X");
+    flush(&s);
+    struct zs_buffer after = get_object(s.store, "a/c/0");
+    CHECK(after.size > 7 && memcmp(after.data, "garbage", 7) == 0);
+    zs_buffer_free(&after);
+    CHECK(write_at(s.array, 1, "Y", &err) != ZS_OK); /* into that one */
+    CHECK_CONTAINS(err.message, "a/c/0");
+    small_free(&s);
+}
+
+/* An outer shard of 64 GiB decoded, of which nothing is stored: what is held is the chunk. */
+static void test_a_pixel_in_a_huge_nested_shard_needs_no_memory_for_the_rest(void)
+{
+    static const char *const codecs[] = {
+        SHARDS("[4096,4096]", SHARDS("[256,256]", "['bytes','gzip']", "") "]", "") "]",
+        SHARDS("[4096,4096]", SHARDS("[256,256]", "['bytes']", "") ",'gzip']", "") "]",
+        SHARDS("[256,256]", "['bytes','gzip']", "") ",'gzip','crc32c']",
+    };
+    for (int c = 0; c < 3; c++) {
+        struct zs_error err;
+        struct zs_store *store = memory_store();
+        struct zs_node *node = array_node("[262144,262144]", c < 2 ? "[262144,262144]" : "[65536,65536]", "uint8", "0", codecs[c]);
+        struct zs_array *a = open_node(store, node, 1, (uint64_t)1 << 20);
+        unsigned char pixel = 7, out = 0;
+        for (int round = 0; round < 2; round++) { /* over nothing, and over what the first made */
+            const uint64_t at = round == 0 ? 200000 : 200300;
+            struct zs_window w = {.start = {at, at}, .count = {1, 1}, .data = &pixel, .stride = {1, 1}};
+            must(zs_array_write_windows(a, &w, 1, 1, NULL, NULL, &err), &err);
+            CHECK(a->edits->dirty_bytes + a->edits->held_bytes < (uint64_t)4 << 20);
+            must(zs_array_flush(a, &err), &err);
+            must(zs_array_read(a, w.start, w.count, &out, &err), &err);
+            CHECK_EQ_U64(out, 7);
+        }
+        zs_array_close(a);
+        zs_node_free(node);
+        zs_store_free(store);
+    }
+}
+
 int main(void)
 {
     RUN(test_random_writes_are_what_is_read);
@@ -382,5 +543,11 @@ int main(void)
     RUN(test_more_shards_than_may_be_open_are_all_written);
     RUN(test_closing_without_a_flush_drops_what_is_held);
     RUN(test_wrong_requests_are_refused);
+    RUN(test_of_several_writers_of_one_chunk_none_loses_an_element);
+    RUN(test_a_chunk_that_was_put_whole_wins_and_its_neighbours_stay);
+    RUN(test_a_shard_that_another_removed_or_made_is_no_surprise);
+    RUN(test_in_nested_shards_neighbours_stay_byte_for_byte);
+    RUN(test_an_inner_shard_that_is_not_touched_is_not_looked_into);
+    RUN(test_a_pixel_in_a_huge_nested_shard_needs_no_memory_for_the_rest);
     return check_result();
 }

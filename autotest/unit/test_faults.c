@@ -259,10 +259,60 @@ static void test_reading_after_a_failed_write_gives_no_lost_pixels(void)
         }
 }
 
+/* Six objects of which each has a changed element; one call fails. */
+static void test_a_flush_that_fails_at_one_shard_writes_the_others_and_can_be_tried_again(void)
+{
+    for (int layout = 0; layout < LAYOUTS; layout++) {
+        bool failed = true;
+        for (long n = 1; failed; n++) {
+            struct zs_error err = {""};
+            struct zs_node *node = node_of(layout);
+            unsigned char before[SIDE * SIDE], after[SIDE * SIDE], out[SIDE * SIDE];
+            fill_model(before, 1);
+            memcpy(after, before, sizeof after);
+            struct zs_store *store = store_with(node, before);
+            struct fault_store faults;
+            fault_store_init(&faults, store);
+            struct zs_array *a = open_node(&faults.base, node, 2, 0);
+            for (uint64_t i = 0; i < MOST_OBJECTS; i++) {
+                after[(i / 2 * 4 + 1) * SIDE + i % 2 * 8 + 1] = 99;
+                must(write_box(a, i / 2 * 4 + 1, i % 2 * 8 + 1, 1, 1, after, &err), &err);
+            }
+            faults.calls = 0;
+            faults.fail_at = n;
+            const enum zs_status status = zs_array_flush(a, &err);
+            failed = faults.calls >= n;
+            CHECK((status != ZS_OK) == failed);
+            if (failed)
+                CHECK_CONTAINS(err.message, "fault/a");
+            struct zs_array *reader = open_node(store, node, 1, 0);
+            int written = 0;
+            must(zs_array_read(reader, zeros, whole, out, &err), &err);
+            for (int i = 0; i < SIDE * SIDE; i++) {
+                CHECK(out[i] == before[i] || out[i] == after[i]);
+                written += out[i] != before[i];
+            }
+            CHECK(written >= (failed ? MOST_OBJECTS - 1 : MOST_OBJECTS)); /* a shard that is complete is tried twice */
+            zs_array_close(reader);
+            faults.fail_at = 0;
+            must(zs_array_flush(a, &err), &err);
+            zs_array_close(a);
+            reader = open_node(store, node, 1, 0);
+            check_content(reader, after);
+            zs_array_close(reader);
+            zs_store_free(store);
+            zs_node_free(node);
+            if (!CHECK(n < 1000))
+                break;
+        }
+    }
+}
+
 int main(void)
 {
     RUN(test_reading_says_every_failure_and_works_again_after_it);
     RUN(test_writing_says_every_failure_and_leaves_old_or_new_objects);
     RUN(test_reading_after_a_failed_write_gives_no_lost_pixels);
+    RUN(test_a_flush_that_fails_at_one_shard_writes_the_others_and_can_be_tried_again);
     return check_result();
 }

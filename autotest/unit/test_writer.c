@@ -6,16 +6,22 @@
 
 #define CHUNKS 16
 
-static struct zs_level level_of(bool index_at_start)
+/* A shard, and the leaf chunks in it. */
+struct levels {
+    struct zs_level of[2];
+};
+
+static struct levels levels_of(bool index_at_start)
 {
-    return (struct zs_level){.ndim = 2,
+    return (struct levels){{{.ndim = 2,
                              .is_shard = true,
                              .grid = {4, 4},
                              .axis = {0, 1},
                              .inner_count = CHUNKS,
                              .index_at_start = index_at_start,
                              .index_checksums = 1,
-                             .index_size = 16 * CHUNKS + 4};
+                             .index_size = 16 * CHUNKS + 4},
+                            {.ndim = 2, .item_size = 1, .decoded_size = 64}}};
 }
 
 /* What a chunk is to be: text, or NULL for empty. */
@@ -88,7 +94,9 @@ static void put(struct zs_shard_writer *w, uint64_t number, const char *text)
 static void finish(struct zs_shard_writer *w)
 {
     struct zs_error err;
-    must(zs_shard_writer_finish(w, &err), &err);
+    bool is_lost;
+    must(zs_shard_writer_publish(w, &is_lost, &err), &err);
+    zs_shard_writer_free(w);
 }
 
 static const char *text_of(uint64_t number)
@@ -100,10 +108,11 @@ static const char *text_of(uint64_t number)
 static void test_chunks_in_any_order_become_a_shard_in_the_wanted_one(void)
 {
     for (int variant = 0; variant < 2 * 3 * 3; variant++) {
-        const struct zs_level level = level_of(variant % 2);
+        const struct levels levels = levels_of(variant % 2);
+        const struct zs_level *level = levels.of;
         const enum zs_chunk_order order = (enum zs_chunk_order)(variant / 2 % 3);
         struct zs_store *store = memory_store();
-        struct zs_shard_writer *w = writer_of(store, &level, order);
+        struct zs_shard_writer *w = writer_of(store, level, order);
         model chunks = {NULL};
         for (uint64_t i = 0; i < CHUNKS; i++) {
             const uint64_t number = variant / 6 == 0 ? i : variant / 6 == 1 ? CHUNKS - 1 - i : i * 5 % CHUNKS;
@@ -114,7 +123,7 @@ static void test_chunks_in_any_order_become_a_shard_in_the_wanted_one(void)
         }
         CHECK(!has_object(store, "s"));
         finish(w);
-        check_shard(store, &level, order, chunks);
+        check_shard(store, level, order, chunks);
         zs_store_free(store);
     }
 }
@@ -122,9 +131,10 @@ static void test_chunks_in_any_order_become_a_shard_in_the_wanted_one(void)
 static void test_a_chunk_replaced_before_the_end_leaves_no_trace(void)
 {
     for (int at_start = 0; at_start < 2; at_start++) {
-        const struct zs_level level = level_of(at_start);
+        const struct levels levels = levels_of(at_start);
+        const struct zs_level *level = levels.of;
         struct zs_store *store = memory_store();
-        struct zs_shard_writer *w = writer_of(store, &level, ZS_ORDER_ROW_MAJOR);
+        struct zs_shard_writer *w = writer_of(store, level, ZS_ORDER_ROW_MAJOR);
         model chunks = {NULL};
         put(w, 1, "first thought");
         put(w, 2, "kept");
@@ -137,18 +147,18 @@ static void test_a_chunk_replaced_before_the_end_leaves_no_trace(void)
         CHECK(!zs_shard_writer_has(w, 0));
         chunks[1] = "second thought", chunks[2] = "kept", chunks[4] = "no more empty";
         finish(w);
-        check_shard(store, &level, ZS_ORDER_ROW_MAJOR, chunks);
+        check_shard(store, level, ZS_ORDER_ROW_MAJOR, chunks);
         zs_store_free(store);
 
         store = memory_store(); /* the same where the order needs no copy */
-        w = writer_of(store, &level, ZS_ORDER_ROW_MAJOR);
+        w = writer_of(store, level, ZS_ORDER_ROW_MAJOR);
         memset(chunks, 0, sizeof chunks);
         put(w, 1, "first thought");
         put(w, 1, "second thought");
         put(w, 2, "kept");
         chunks[1] = "second thought", chunks[2] = "kept";
         finish(w);
-        check_shard(store, &level, ZS_ORDER_ROW_MAJOR, chunks);
+        check_shard(store, level, ZS_ORDER_ROW_MAJOR, chunks);
         zs_store_free(store);
     }
 }
@@ -169,11 +179,12 @@ static void test_over_a_base_what_was_not_put_stays_byte_for_byte(void)
 {
     uint64_t rng = 31;
     for (int at_start = 0; at_start < 2; at_start++) {
-        const struct zs_level level = level_of(at_start);
+        const struct levels levels = levels_of(at_start);
+        const struct zs_level *level = levels.of;
         struct zs_store *store = memory_store();
         model chunks = {NULL};
         for (int round = 0; round < 60; round++) {
-            struct zs_shard_writer *w = writer_of(store, &level, ZS_ORDER_MORTON);
+            struct zs_shard_writer *w = writer_of(store, level, ZS_ORDER_MORTON);
             for (uint64_t n = rng_below(&rng, 6); n > 0; n--) {
                 const uint64_t number = rng_below(&rng, CHUNKS);
                 chunks[number] = rng_below(&rng, 3) == 0 ? NULL : text_of(rng_below(&rng, 20));
@@ -187,7 +198,7 @@ static void test_over_a_base_what_was_not_put_stays_byte_for_byte(void)
                 any = any || chunks[i] != NULL;
             CHECK(has_object(store, "s") == any);
             if (any)
-                check_shard(store, &level, ZS_ORDER_MORTON, chunks);
+                check_shard(store, level, ZS_ORDER_MORTON, chunks);
         }
         zs_store_free(store);
     }
@@ -195,15 +206,16 @@ static void test_over_a_base_what_was_not_put_stays_byte_for_byte(void)
 
 static void test_a_shard_of_nothing_is_no_object(void)
 {
-    const struct zs_level level = level_of(false);
+    const struct levels levels = levels_of(false);
+    const struct zs_level *level = levels.of;
     struct zs_store *store = memory_store();
-    finish(writer_of(store, &level, ZS_ORDER_ROW_MAJOR));
+    finish(writer_of(store, level, ZS_ORDER_ROW_MAJOR));
     CHECK(!has_object(store, "s"));
-    struct zs_shard_writer *w = writer_of(store, &level, ZS_ORDER_ROW_MAJOR);
+    struct zs_shard_writer *w = writer_of(store, level, ZS_ORDER_ROW_MAJOR);
     put(w, 3, "something");
     finish(w);
     CHECK(has_object(store, "s"));
-    w = writer_of(store, &level, ZS_ORDER_ROW_MAJOR);
+    w = writer_of(store, level, ZS_ORDER_ROW_MAJOR);
     put(w, 3, NULL);
     CHECK(has_object(store, "s"));
     finish(w);
@@ -213,40 +225,42 @@ static void test_a_shard_of_nothing_is_no_object(void)
 
 static void test_abort_leaves_everything_as_it_was(void)
 {
-    const struct zs_level level = level_of(true);
+    const struct levels levels = levels_of(true);
+    const struct zs_level *level = levels.of;
     struct zs_store *store = memory_store();
-    struct zs_shard_writer *w = writer_of(store, &level, ZS_ORDER_ROW_MAJOR);
+    struct zs_shard_writer *w = writer_of(store, level, ZS_ORDER_ROW_MAJOR);
     put(w, 3, "dropped");
-    zs_shard_writer_abort(w);
+    zs_shard_writer_free(w);
     CHECK(!has_object(store, "s"));
-    w = writer_of(store, &level, ZS_ORDER_ROW_MAJOR);
+    w = writer_of(store, level, ZS_ORDER_ROW_MAJOR);
     put(w, 3, "stays");
     finish(w);
-    w = writer_of(store, &level, ZS_ORDER_ROW_MAJOR);
+    w = writer_of(store, level, ZS_ORDER_ROW_MAJOR);
     put(w, 3, "dropped");
     put(w, 4, "dropped");
-    zs_shard_writer_abort(w);
+    zs_shard_writer_free(w);
     const model chunks = {[3] = "stays"};
-    check_shard(store, &level, ZS_ORDER_ROW_MAJOR, chunks);
-    zs_shard_writer_abort(NULL);
+    check_shard(store, level, ZS_ORDER_ROW_MAJOR, chunks);
+    zs_shard_writer_free(NULL);
     zs_store_free(store);
 }
 
 static void test_a_chunk_larger_than_the_copy_buffer_is_copied_whole(void)
 {
     struct zs_error err;
-    const struct zs_level level = level_of(false);
+    const struct levels levels = levels_of(false);
+    const struct zs_level *level = levels.of;
     struct zs_store *store = memory_store();
     char *large = malloc(3500001);
     for (size_t i = 0; i < 3500000; i++)
         large[i] = (char)('a' + i % 23);
     large[3500000] = '\0';
     const model chunks = {[5] = large, [9] = "small"};
-    struct zs_shard_writer *w = writer_of(store, &level, ZS_ORDER_ROW_MAJOR);
+    struct zs_shard_writer *w = writer_of(store, level, ZS_ORDER_ROW_MAJOR);
     put(w, 9, "small"); /* out of order */
     put(w, 5, large);
     finish(w);
-    check_shard(store, &level, ZS_ORDER_ROW_MAJOR, chunks);
+    check_shard(store, level, ZS_ORDER_ROW_MAJOR, chunks);
     free(large);
     CHECK(zs_store_remove(store, "s", &err) == ZS_OK);
     zs_store_free(store);
@@ -255,22 +269,26 @@ static void test_a_chunk_larger_than_the_copy_buffer_is_copied_whole(void)
 static void test_a_corrupt_neighbour_is_not_copied_and_the_object_is_named(void)
 {
     struct zs_error err = {""};
-    const struct zs_level level = level_of(false);
+    const struct levels levels = levels_of(false);
+    const struct zs_level *level = levels.of;
     struct zs_store *store = memory_store();
-    struct zs_shard_writer *w = writer_of(store, &level, ZS_ORDER_ROW_MAJOR);
+    struct zs_shard_writer *w = writer_of(store, level, ZS_ORDER_ROW_MAJOR);
     put(w, 2, "x");
     finish(w);
     struct zs_buffer before = get_object(store, "s");
     struct zs_object *object = NULL;
     must(zs_object_open(store, "s", &object, &err), &err);
-    struct zs_shard_index *base = zs_shard_index_alloc(&level);
+    struct zs_shard_index *base = zs_shard_index_alloc(level);
     base->shard_size = zs_object_size(object);
     memset(base->entries, 0xFF, 32 * CHUNKS / 2);
     base->entries[4] = 100000; /* behind the end */
     base->entries[5] = 1;
-    must(zs_shard_writer_create(store, "s", &level, ZS_ORDER_ROW_MAJOR, base, object, &w, &err), &err);
+    must(zs_shard_writer_create(store, "s", level, ZS_ORDER_ROW_MAJOR, base, object, &w, &err), &err);
     put(w, 7, "y");
-    CHECK(zs_shard_writer_finish(w, &err) == ZS_CORRUPT);
+    bool is_lost = true;
+    CHECK(zs_shard_writer_publish(w, &is_lost, &err) == ZS_CORRUPT);
+    CHECK(!is_lost);
+    zs_shard_writer_free(w);
     CHECK_CONTAINS(err.message, "memory/s");
     CHECK_CONTAINS(err.message, "entry 2");
     struct zs_buffer after = get_object(store, "s");
@@ -280,35 +298,68 @@ static void test_a_corrupt_neighbour_is_not_copied_and_the_object_is_named(void)
     zs_store_free(store);
 }
 
-/* A write that failed may have left some of its bytes: nothing that stands behind them may become a shard. */
-static void test_after_a_failed_write_nothing_is_published(void)
+/* A write that failed may have left some of its bytes: nothing that stands behind them may become a shard. What was put without a
+ * failure is still there, and can be published when the store works again. */
+static void test_after_a_failed_write_what_was_put_is_published_and_nothing_else(void)
 {
-    for (int at_start = 0; at_start < 2; at_start++)
-        for (long fail_at = 1; fail_at < 8; fail_at++) {
+    for (int variant = 0; variant < 4; variant++)
+        for (long fail_at = 1; fail_at < 12; fail_at++) {
             struct zs_error err;
-            const struct zs_level level = level_of(at_start);
+            const struct levels levels = levels_of(variant & 1);
             struct zs_store *store = memory_store();
             struct fault_store faults;
             fault_store_init(&faults, store);
-            struct zs_shard_writer *w = writer_of(&faults.base, &level, ZS_ORDER_ROW_MAJOR);
+            struct zs_shard_writer *w = writer_of(&faults.base, levels.of, ZS_ORDER_ROW_MAJOR);
             faults.calls = 0;
             faults.fail_at = fail_at;
             faults.half_written = true;
-            bool failed = false;
             model chunks = {NULL};
             for (uint64_t i = 0; i < 4; i++) {
-                chunks[i] = text_of(i);
-                failed = zs_shard_writer_put(w, i, text_of(i), strlen(text_of(i)), &err) != ZS_OK || failed;
+                const uint64_t number = variant & 2 ? 3 - i : i; /* in order: temp becomes the shard */
+                if (zs_shard_writer_put(w, number, text_of(i), strlen(text_of(i)), &err) == ZS_OK)
+                    chunks[number] = text_of(i);
+                else
+                    CHECK_CONTAINS(err.message, "fault");
             }
-            const enum zs_status status = zs_shard_writer_finish(w, &err);
-            CHECK(!failed || status != ZS_OK);
+            bool is_lost = false;
+            enum zs_status status = zs_shard_writer_publish(w, &is_lost, &err);
             CHECK(has_object(store, "s") == (status == ZS_OK));
+            if (status != ZS_OK && !is_lost)
+                status = zs_shard_writer_publish(w, &is_lost, &err); /* the store works again */
+            CHECK((status == ZS_OK) != is_lost);
             if (status == ZS_OK)
-                check_shard(store, &level, ZS_ORDER_ROW_MAJOR, chunks);
-            else
-                CHECK_CONTAINS(err.message, "fault");
+                check_shard(store, levels.of, ZS_ORDER_ROW_MAJOR, chunks);
+            CHECK(has_object(store, "s") == (status == ZS_OK));
+            zs_shard_writer_free(w);
             zs_store_free(store);
         }
+}
+
+/* Reading a neighbour fails, or gives fewer bytes than there should be: that is never its end. */
+static void test_a_read_error_while_neighbours_are_copied_publishes_nothing(void)
+{
+    struct zs_error err;
+    const struct levels levels = levels_of(false);
+    struct zs_store *store = memory_store();
+    struct zs_shard_writer *w = writer_of(store, levels.of, ZS_ORDER_ROW_MAJOR);
+    model chunks = {NULL};
+    for (uint64_t i = 0; i < CHUNKS; i++)
+        put(w, i, chunks[i] = text_of(i));
+    finish(w);
+    for (long fail_at = 1; fail_at < CHUNKS; fail_at++) {
+        struct fault_store faults;
+        fault_store_init(&faults, store);
+        w = writer_of(&faults.base, levels.of, ZS_ORDER_ROW_MAJOR);
+        put(w, 3, "new");
+        faults.calls = 0;
+        faults.fail_at = fail_at;
+        bool is_lost;
+        CHECK(zs_shard_writer_publish(w, &is_lost, &err) != ZS_OK);
+        CHECK(!is_lost);
+        check_shard(store, levels.of, ZS_ORDER_ROW_MAJOR, chunks);
+        zs_shard_writer_free(w);
+    }
+    zs_store_free(store);
 }
 
 int main(void)
@@ -320,6 +371,7 @@ int main(void)
     RUN(test_abort_leaves_everything_as_it_was);
     RUN(test_a_chunk_larger_than_the_copy_buffer_is_copied_whole);
     RUN(test_a_corrupt_neighbour_is_not_copied_and_the_object_is_named);
-    RUN(test_after_a_failed_write_nothing_is_published);
+    RUN(test_after_a_failed_write_what_was_put_is_published_and_nothing_else);
+    RUN(test_a_read_error_while_neighbours_are_copied_publishes_nothing);
     return check_result();
 }

@@ -1,8 +1,9 @@
 #include "array/edits.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-#include "base/parallel.h"
+#include "base/strided.h"
 
 enum zs_status zs_edits_get(struct zs_array *a, struct zs_edits **edits, struct zs_error *err)
 {
@@ -10,13 +11,30 @@ enum zs_status zs_edits_get(struct zs_array *a, struct zs_edits **edits, struct 
         struct zs_edits *e = zs_calloc(1, sizeof *e);
         if (e == NULL)
             return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an array's edits");
-        e->is_chunkwise = a->chain.count == 2 && a->chain.levels[0].bytes_codec_count == 0;
-        e->level = e->is_chunkwise ? 1 : 0;
+        e->has_shards = a->chain.count > 1;
         e->budget = zs_cache_budget(a->chunks);
         a->edits = e;
     }
     *edits = a->edits;
     return ZS_OK;
+}
+
+void zs_dirty_free(struct zs_dirty *d)
+{
+    zs_blob_free(d->blob);
+    free(d->touched);
+    free(d);
+}
+
+void zs_open_shard_free(struct zs_open_shard *s)
+{
+    size_t at = 0;
+    uint64_t key;
+    for (void *touched; (touched = zs_map_next(&s->touched, &at, &key)) != NULL;)
+        free(touched);
+    zs_map_free(&s->touched);
+    zs_shard_writer_free(s->writer);
+    free(s);
 }
 
 void zs_edits_free(struct zs_array *a)
@@ -26,11 +44,11 @@ void zs_edits_free(struct zs_array *a)
         return;
     size_t at = 0;
     uint64_t key;
-    for (struct zs_dirty *d; (d = zs_map_next(&e->dirty, &at, &key)) != NULL; free(d))
-        zs_blob_free(d->blob);
+    for (struct zs_dirty *d; (d = zs_map_next(&e->dirty, &at, &key)) != NULL;)
+        zs_dirty_free(d);
     at = 0;
-    for (struct zs_open_shard *s; (s = zs_map_next(&e->shards, &at, &key)) != NULL; free(s))
-        zs_shard_writer_abort(s->writer);
+    for (struct zs_open_shard *s; (s = zs_map_next(&e->shards, &at, &key)) != NULL;)
+        zs_open_shard_free(s);
     zs_map_free(&e->dirty);
     zs_map_free(&e->shards);
     zs_map_free(&e->published);
@@ -49,16 +67,21 @@ uint64_t zs_leaf_shard(const struct zs_array *a, uint64_t leaf)
 
 uint64_t zs_leaf_number_in_shard(const struct zs_array *a, uint64_t leaf)
 {
-    uint64_t position[ZS_MAX_NDIM];
-    zs_chunk_position(a, 1, leaf, position);
-    for (int d = 0; d < a->meta->ndim; d++)
-        position[d] %= a->chain.levels[0].grid[d];
-    return zs_shard_index_number(&a->chain.levels[0], position);
+    uint64_t position[ZS_MAX_NDIM], number = 0;
+    zs_chunk_position(a, a->chain.count - 1, leaf, position);
+    for (int k = 0; k + 1 < a->chain.count; k++) {
+        const struct zs_level *level = &a->chain.levels[k];
+        uint64_t at[ZS_MAX_NDIM];
+        for (int d = 0; d < a->meta->ndim; d++)
+            at[d] = position[d] / (level[1].shape[d] / a->leaf->shape[d]) % level->grid[d];
+        number = number * level->inner_count + zs_shard_index_number(level, at);
+    }
+    return number;
 }
 
 const struct zs_blob *zs_edits_dirty_leaf(const struct zs_array *a, uint64_t leaf)
 {
-    if (a->edits == NULL || a->edits->level != a->chain.count - 1)
+    if (a->edits == NULL)
         return NULL;
     const struct zs_dirty *d = zs_map_get(&a->edits->dirty, leaf);
     return d != NULL ? d->blob : NULL;
@@ -66,11 +89,25 @@ const struct zs_blob *zs_edits_dirty_leaf(const struct zs_array *a, uint64_t lea
 
 struct zs_shard_writer *zs_edits_pending_leaf(const struct zs_array *a, uint64_t leaf, uint64_t *number)
 {
-    if (a->edits == NULL || !a->edits->is_chunkwise)
+    if (a->edits == NULL || !a->edits->has_shards)
         return NULL;
     const struct zs_open_shard *s = zs_map_get(&a->edits->shards, zs_leaf_shard(a, leaf));
     if (s == NULL)
         return NULL;
     *number = zs_leaf_number_in_shard(a, leaf);
     return zs_shard_writer_has(s->writer, *number) ? s->writer : NULL;
+}
+
+bool zs_is_fill(const struct zs_array_meta *meta, const void *data, size_t n)
+{
+    const size_t item = meta->dtype.size;
+    return n >= item && memcmp(data, meta->fill_value, item) == 0 &&
+           memcmp(data, (const char *)data + item, n - item) == 0;
+}
+
+void zs_fill_leaf(const struct zs_array *a, void *data)
+{
+    const uint64_t n = a->leaf->decoded_size / a->leaf->item_size;
+    const ptrdiff_t from = 0, to = (ptrdiff_t)a->leaf->item_size;
+    zs_copy_strided(1, &n, a->meta->fill_value, &from, data, &to, a->leaf->item_size, NULL, NULL);
 }

@@ -447,10 +447,7 @@ enum zs_status zs_array_read_windows(struct zs_array *a, const struct zs_window 
     }
     (void)pthread_rwlock_unlock(&a->lock);
     zs_array_lock(a, false); /* edits stay until the array is closed */
-    /* Whole shards that are dirty have no chunks to look into. */
-    enum zs_status status = a->edits->level == a->chain.count - 1 ? ZS_OK : zs_edits_flush(a, err);
-    if (status == ZS_OK)
-        status = zs_read_windows_locked(a, windows, n, convert, ctx, err);
+    const enum zs_status status = zs_read_windows_locked(a, windows, n, convert, ctx, err);
     (void)pthread_rwlock_unlock(&a->lock);
     return status;
 }

@@ -8,9 +8,6 @@
 
 /* Decoded bytes that are encoded between two rounds of appending: bounds the memory of one call. */
 #define BATCH_BYTES ((uint64_t)64 << 20)
-/* Shards being built at once, each an open file. One more publishes the one that was longest idle, which costs a copy of it
- * should more of its chunks come. */
-#define MAX_OPEN_SHARDS 256
 
 /* One unit to be encoded. */
 struct unit {
@@ -18,7 +15,7 @@ struct unit {
     const struct zs_window *window; /* covers it; NULL: it is dirty */
     struct zs_dirty *dirty;
     struct zs_buffer encoded;
-    bool is_empty;
+    bool is_encoded, is_empty;
 };
 
 struct batch {
@@ -30,41 +27,13 @@ struct batch {
     size_t count;
 };
 
-static const struct zs_level *unit_level(const struct zs_array *a)
-{
-    return &a->chain.levels[a->edits->level];
-}
-
-/* Strides of a decoded unit: as stored for a leaf, plain C order for a whole shard. */
-static void unit_strides(const struct zs_array *a, ptrdiff_t *stride)
-{
-    const struct zs_level *level = unit_level(a);
-    if (!level->is_shard) {
-        zs_leaf_strides(level, stride);
-        return;
-    }
-    ptrdiff_t s = (ptrdiff_t)level->item_size;
-    for (int d = level->ndim - 1; d >= 0; d--) {
-        stride[d] = s;
-        s *= (ptrdiff_t)level->shape[d];
-    }
-}
-
-static void fill_unit(const struct zs_array *a, unsigned char *data)
-{
-    const struct zs_level *level = unit_level(a);
-    const uint64_t n = level->decoded_size / level->item_size;
-    const ptrdiff_t from = 0, to = (ptrdiff_t)level->item_size;
-    zs_copy_strided(1, &n, a->meta->fill_value, &from, data, &to, level->item_size, NULL, NULL);
-}
-
 /* The part of a unit inside the window: first element and count per dimension; whether it is all that lies in the array. */
 static bool unit_box(const struct zs_array *a, uint64_t number, const struct zs_window *w, uint64_t *start, uint64_t *count)
 {
-    const struct zs_level *level = unit_level(a);
+    const struct zs_level *level = a->leaf;
     uint64_t position[ZS_MAX_NDIM];
     bool whole = true;
-    zs_chunk_position(a, a->edits->level, number, position);
+    zs_chunk_position(a, a->chain.count - 1, number, position);
     for (int d = 0; d < a->meta->ndim; d++) {
         const uint64_t low = position[d] * level->shape[d];
         const uint64_t high = zs_min_u64(low + level->shape[d], a->meta->shape[d]);
@@ -76,207 +45,121 @@ static bool unit_box(const struct zs_array *a, uint64_t number, const struct zs_
     return whole;
 }
 
-/* Copies the window's part of a unit into its decoded form. */
-static void gather(const struct batch *b, uint64_t number, const struct zs_window *w, unsigned char *data)
+/* Copies the window's part of a unit into its decoded form, and says so of `touched` (may be NULL). */
+static void gather(const struct batch *b, uint64_t number, const struct zs_window *w, unsigned char *data, struct zs_touched *touched)
 {
     const struct zs_array *a = b->a;
     uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
     ptrdiff_t stride[ZS_MAX_NDIM];
     (void)unit_box(a, number, w, start, count);
-    unit_strides(a, stride);
+    zs_leaf_strides(a->leaf, stride);
     const char *src = w->data;
     unsigned char *dst = data;
     for (int d = 0; d < a->meta->ndim; d++) {
         src += (ptrdiff_t)(start[d] - w->start[d]) * w->stride[d];
-        dst += (ptrdiff_t)(start[d] % unit_level(a)->shape[d]) * stride[d];
+        start[d] %= a->leaf->shape[d];
+        dst += (ptrdiff_t)start[d] * stride[d];
     }
     zs_copy_strided(a->meta->ndim, count, src, w->stride, dst, stride, b->item_size, b->convert, b->ctx);
+    if (touched != NULL)
+        zs_touched_add(touched, a->leaf, start, count);
 }
 
 /* ---- Encoding ---- */
+
+/* The unit's decoded bytes, in `decoded`, in which encoding may swap them. */
+static enum zs_status decode_unit(const struct batch *b, const struct unit *u, struct zs_buffer *decoded, struct zs_error *err)
+{
+    const struct zs_array *a = b->a;
+    const size_t size = (size_t)a->leaf->decoded_size;
+    ZS_TRY(zs_buffer_reset(decoded, size, err));
+    if (u->window == NULL) {
+        memcpy(decoded->data, u->dirty->blob->data, size); /* the blob stays as it is until the put succeeded */
+        return ZS_OK;
+    }
+    uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
+    bool is_cut = false; /* it reaches beyond the array's edge */
+    (void)unit_box(a, u->number, u->window, start, count);
+    for (int d = 0; d < a->meta->ndim; d++)
+        is_cut = is_cut || count[d] != a->leaf->shape[d];
+    if (is_cut)
+        zs_fill_leaf(a, decoded->data);
+    gather(b, u->number, u->window, decoded->data, NULL);
+    return ZS_OK;
+}
 
 static enum zs_status encode_unit(void *ctx, size_t item, struct zs_error *err)
 {
     struct batch *b = ctx;
     const struct zs_array *a = b->a;
-    const struct zs_level *level = unit_level(a);
     struct unit *u = &b->units[item];
-    const size_t size = (size_t)level->decoded_size;
     struct zs_scratch *scratch = zs_scratch_acquire();
     if (scratch == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a scratch");
     struct zs_buffer *decoded = zs_scratch_buffer(scratch, ZS_SCRATCH_DECODED);
-    unsigned char *data = NULL;
-    enum zs_status status = zs_buffer_reset(decoded, size, err);
-    if (status == ZS_OK && u->window != NULL) {
-        uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
-        data = decoded->data;
-        (void)unit_box(a, u->number, u->window, start, count);
-        for (int d = 0; d < a->meta->ndim; d++)
-            if (count[d] != level->shape[d]) { /* reaches beyond the array's edge */
-                fill_unit(a, data);
-                break;
-            }
-        gather(b, u->number, u->window, data);
-    } else if (status == ZS_OK) {
-        data = u->dirty->blob->data;
+    enum zs_status status = decode_unit(b, u, decoded, err);
+    if (status == ZS_OK)
+        u->is_empty = zs_is_fill(a->meta, decoded->data, (size_t)a->leaf->decoded_size);
+    if (status == ZS_OK && !u->is_empty) {
+        const void *encoded;
+        size_t n;
+        status = zs_leaf_encode(a->leaf, scratch, decoded->data, &encoded, &n, err);
+        if (status == ZS_OK)
+            status = zs_buffer_append(&u->encoded, encoded, n, err);
     }
-    if (status == ZS_OK && level->is_shard) {
-        ptrdiff_t stride[ZS_MAX_NDIM];
-        unit_strides(a, stride);
-        status = zs_encode_whole(a, a->edits->level, data, stride, &u->is_empty, &u->encoded, err);
-    } else if (status == ZS_OK) {
-        u->is_empty = zs_is_fill(a->meta, data, size);
-        if (!u->is_empty) {
-            const void *encoded;
-            size_t n;
-            if (u->dirty != NULL) { /* encoding may swap bytes in place; the blob stays as it is until the put succeeded */
-                memcpy(decoded->data, data, size);
-                data = decoded->data;
-            }
-            status = zs_leaf_encode(level, scratch, data, &encoded, &n, err);
-            if (status == ZS_OK)
-                status = zs_buffer_append(&u->encoded, encoded, n, err);
-        }
-    }
+    u->is_encoded = status == ZS_OK;
     zs_scratch_release(scratch);
     return status;
 }
 
-/* ---- Handing to shards ---- */
+/* ---- Dirty units ---- */
 
-static enum zs_status open_shard(struct zs_array *a, uint64_t shard, struct zs_open_shard **out, struct zs_error *err)
+static uint64_t dirty_size(const struct zs_dirty *d)
 {
-    struct zs_edits *e = a->edits;
-    struct zs_open_shard *s = zs_map_get(&e->shards, shard);
-    if (s == NULL) {
-        char *key = zs_shard_key(a, shard);
-        struct zs_shard_index *base = NULL;
-        struct zs_object *object = NULL;
-        s = zs_calloc(1, sizeof *s);
-        enum zs_status status = key != NULL && s != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot open a shard");
-        /* A handle and an index of our own: both must be of the same version of the object. */
-        if (status == ZS_OK && (!a->is_new || zs_map_get(&e->published, shard) != NULL))
-            status = zs_shard_read_index(a, key, &object, &base, err);
-        if (status == ZS_NOT_FOUND)
-            status = ZS_OK;
-        if (status == ZS_OK) {
-            s->shard = shard;
-            status = zs_shard_writer_create(a->store, key, &a->chain.levels[0], e->order, base, object, &s->writer, err);
-        }
-        free(key);
-        if (status == ZS_OK && !zs_map_set(&e->shards, shard, s)) {
-            zs_shard_writer_abort(s->writer);
-            status = zs_fail(err, ZS_NO_MEMORY, "cannot open a shard");
-        }
-        if (status != ZS_OK) {
-            free(s);
-            return status;
-        }
+    return d->blob->size + (d->touched != NULL ? d->touched->size : 0);
+}
+
+static void forget_dirty(struct zs_array *a, uint64_t number)
+{
+    struct zs_dirty *d = zs_map_remove(&a->edits->dirty, number);
+    if (d == NULL)
+        return;
+    a->edits->dirty_bytes -= dirty_size(d);
+    zs_dirty_free(d);
+}
+
+/* Stores a unit that was encoded; its dirty form is not needed any more then. *later as in zs_edits_put(). */
+static enum zs_status put_unit(struct zs_array *a, const struct unit *u, enum zs_status *later, struct zs_error *err)
+{
+    struct zs_dirty *d = u->dirty;
+    struct zs_touched *touched = d != NULL && d->touched != NULL && d->touched->left > 0 ? d->touched : NULL;
+    const uint64_t size = d != NULL ? dirty_size(d) : 0;
+    ZS_TRY(zs_edits_put(a, u->number, u->is_empty ? NULL : u->encoded.data, u->encoded.size, touched, later, err));
+    if (d != NULL) {
+        if (touched != NULL)
+            d->touched = NULL; /* it was given away */
+        a->edits->dirty_bytes -= size - dirty_size(d);
     }
-    s->stamp = ++e->stamp;
-    *out = s;
+    forget_dirty(a, u->number);
     return ZS_OK;
 }
 
-/* Publishes a shard, or drops it when `status` tells that one of its chunks could not be put. */
-static enum zs_status end_shard(struct zs_array *a, struct zs_open_shard *s, enum zs_status status, struct zs_error *err)
-{
-    (void)zs_map_remove(&a->edits->shards, s->shard);
-    if (status == ZS_OK)
-        status = zs_shard_writer_finish(s->writer, err);
-    else
-        zs_shard_writer_abort(s->writer);
-    zs_shard_forget(a, s->shard);
-    if (status != ZS_OK)
-        zs_cache_clear(a->chunks); /* some were decoded from what is lost now */
-    else if (a->is_new && !zs_map_set(&a->edits->published, s->shard, a))
-        a->is_new = false; /* look for every shard from now on */
-    free(s);
-    return status;
-}
-
-static enum zs_status finish_shard(struct zs_array *a, struct zs_open_shard *s, struct zs_error *err)
-{
-    return end_shard(a, s, ZS_OK, err);
-}
-
-static enum zs_status close_idle_shards(struct zs_array *a, struct zs_error *err)
-{
-    struct zs_edits *e = a->edits;
-    while (e->shards.count > MAX_OPEN_SHARDS) {
-        struct zs_open_shard *oldest = NULL;
-        size_t at = 0;
-        uint64_t key;
-        for (struct zs_open_shard *s; (s = zs_map_next(&e->shards, &at, &key)) != NULL;)
-            if (oldest == NULL || s->stamp < oldest->stamp)
-                oldest = s;
-        ZS_TRY(finish_shard(a, oldest, err));
-    }
-    return ZS_OK;
-}
-
-/* Chunks of a shard that lie in the array, at least in part. */
-static uint64_t chunks_in_array(const struct zs_array *a, uint64_t shard)
-{
-    uint64_t position[ZS_MAX_NDIM], n = 1;
-    zs_chunk_position(a, 0, shard, position);
-    for (int d = 0; d < a->meta->ndim; d++) {
-        const uint64_t outer = a->chain.levels[0].shape[d], low = position[d] * outer;
-        n *= zs_ceil_div_u64(zs_min_u64(outer, a->meta->shape[d] - low), a->leaf->shape[d]);
-    }
-    return n;
-}
-
-/* Stores one encoded unit: into its shard's writer, or as an object of its own. */
-static enum zs_status put_unit(struct zs_array *a, const struct unit *u, struct zs_error *err)
-{
-    const void *data = u->is_empty ? NULL : u->encoded.data;
-    if (!a->edits->is_chunkwise) {
-        char *key = zs_shard_key(a, u->number);
-        if (key == NULL)
-            return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
-        const enum zs_status status =
-            data != NULL ? zs_store_put(a->store, key, data, u->encoded.size, err) : zs_store_remove(a->store, key, err);
-        free(key);
-        zs_shard_forget(a, u->number);
-        zs_cache_remove(a->chunks, (struct zs_cache_key){0, u->number});
-        return status;
-    }
-    struct zs_open_shard *s;
-    const uint64_t shard = zs_leaf_shard(a, u->number);
-    ZS_TRY(open_shard(a, shard, &s, err));
-    const enum zs_status status =
-        zs_shard_writer_put(s->writer, zs_leaf_number_in_shard(a, u->number), data, u->encoded.size, err);
-    if (status != ZS_OK)
-        return end_shard(a, s, status, err);
-    zs_cache_remove(a->chunks, (struct zs_cache_key){0, u->number});
-    if (zs_shard_writer_put_count(s->writer) == chunks_in_array(a, shard))
-        return finish_shard(a, s, err);
-    return close_idle_shards(a, err);
-}
-
+/* Encodes units and stores them: all that can be. The first failure is returned; dirty units that failed stay dirty. */
 static enum zs_status run_batch(struct batch *b, struct zs_error *err)
 {
-    enum zs_status status = zs_parallel_for(b->a->threads, b->count, encode_unit, b, err);
+    enum zs_status first = zs_parallel_for(b->a->threads, b->count, encode_unit, b, err);
     for (size_t i = 0; i < b->count; i++) {
         struct unit *u = &b->units[i];
-        if (status == ZS_OK)
-            status = put_unit(b->a, u, err);
+        struct zs_error ignored;
+        enum zs_status later = ZS_OK;
+        const enum zs_status status = u->is_encoded ? put_unit(b->a, u, &later, first == ZS_OK ? err : &ignored) : ZS_OK;
+        if (first == ZS_OK)
+            first = status != ZS_OK ? status : later;
         zs_buffer_free(&u->encoded);
-        if (status == ZS_OK && u->dirty != NULL) {
-            struct zs_edits *e = b->a->edits;
-            (void)zs_map_remove(&e->dirty, u->number);
-            e->dirty_bytes -= u->dirty->blob->size;
-            zs_blob_free(u->dirty->blob);
-            free(u->dirty);
-        }
     }
     b->count = 0;
-    return status;
+    return first;
 }
-
-/* ---- Dirty units ---- */
 
 static int by_stamp(const void *x, const void *y)
 {
@@ -290,7 +173,7 @@ static int by_number(const void *x, const void *y)
     return (p->number > q->number) - (p->number < q->number);
 }
 
-/* Encodes the oldest dirty units until at most `keep` bytes are left. */
+/* Encodes the oldest dirty units until at most `keep` bytes are left, or more where some fail: the first failure is returned. */
 static enum zs_status clean(struct zs_array *a, uint64_t keep, struct zs_error *err)
 {
     struct zs_edits *e = a->edits;
@@ -310,55 +193,48 @@ static enum zs_status clean(struct zs_array *a, uint64_t keep, struct zs_error *
     uint64_t left = e->dirty_bytes;
     size_t chosen = 0;
     while (chosen < n && left > keep)
-        left -= units[chosen++].dirty->blob->size;
+        left -= dirty_size(units[chosen++].dirty);
     qsort(units, chosen, sizeof *units, by_number); /* neighbours in their order: the shard need not be reordered */
-    const uint64_t per_batch = zs_max_u64(1, BATCH_BYTES / unit_level(a)->decoded_size);
-    enum zs_status status = ZS_OK;
-    for (size_t i = 0; i < chosen && status == ZS_OK; i += b.count) {
+    const uint64_t per_batch = zs_max_u64(1, BATCH_BYTES / a->leaf->decoded_size);
+    enum zs_status first = ZS_OK;
+    for (size_t i = 0, n_batch; i < chosen; i += n_batch) {
+        struct zs_error ignored;
+        n_batch = chosen - i < per_batch ? chosen - i : (size_t)per_batch;
         b.units = units + i;
-        b.count = chosen - i < per_batch ? chosen - i : (size_t)per_batch;
-        const size_t done = b.count;
-        status = run_batch(&b, err);
-        b.count = done;
+        b.count = n_batch;
+        const enum zs_status status = run_batch(&b, first == ZS_OK ? err : &ignored);
+        first = first == ZS_OK ? status : first;
     }
     free(units);
-    return status;
+    return first;
 }
 
-/* Makes a unit dirty: its present content, decoded. */
+/* Makes a unit dirty: its present content, decoded. Others go to the store before they are too many. */
 static enum zs_status load(struct zs_array *a, uint64_t number, struct zs_dirty **out, struct zs_error *err)
 {
     struct zs_edits *e = a->edits;
     struct zs_dirty *d = zs_map_get(&e->dirty, number);
     if (d == NULL) {
-        const struct zs_level *level = unit_level(a);
-        const size_t size = (size_t)level->decoded_size;
+        const size_t size = (size_t)a->leaf->decoded_size;
+        if (e->dirty_bytes > 0 && e->dirty_bytes + size > e->budget)
+            ZS_TRY(clean(a, e->budget / 2 > size ? e->budget / 2 - size : 0, err));
         d = zs_calloc(1, sizeof *d);
         struct zs_blob *blob = zs_blob_alloc(NULL, size);
-        if (d == NULL || blob == NULL) {
-            free(d);
-            zs_blob_free(blob);
-            return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk of %zu bytes", size);
-        }
-        *d = (struct zs_dirty){.unit = number, .blob = blob};
-        fill_unit(a, blob->data); /* what lies beyond the edge */
-        struct zs_window w = {.data = blob->data};
-        uint64_t position[ZS_MAX_NDIM];
-        zs_chunk_position(a, e->level, number, position);
-        for (int k = 0; k < a->meta->ndim; k++) {
-            w.start[k] = position[k] * level->shape[k];
-            w.count[k] = zs_min_u64(level->shape[k], a->meta->shape[k] - w.start[k]);
-        }
-        unit_strides(a, w.stride);
-        enum zs_status status = zs_read_windows_locked(a, &w, 1, NULL, NULL, err);
-        if (status == ZS_OK && !zs_map_set(&e->dirty, number, d))
+        enum zs_status status = d != NULL && blob != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk of %zu bytes", size);
+        struct zs_touched *touched = NULL;
+        if (status == ZS_OK)
+            status = zs_edits_load(a, number, blob->data, &touched, err);
+        if (status == ZS_OK && !zs_map_set(&e->dirty, number, d)) {
+            free(touched);
             status = zs_fail(err, ZS_NO_MEMORY, "cannot keep a chunk");
+        }
         if (status != ZS_OK) {
             zs_blob_free(blob);
             free(d);
             return status;
         }
-        e->dirty_bytes += size;
+        *d = (struct zs_dirty){.unit = number, .blob = blob, .touched = touched};
+        e->dirty_bytes += dirty_size(d);
         zs_cache_remove(a->chunks, (struct zs_cache_key){0, number});
     }
     d->stamp = ++e->stamp;
@@ -366,24 +242,12 @@ static enum zs_status load(struct zs_array *a, uint64_t number, struct zs_dirty 
     return ZS_OK;
 }
 
-/* A write over a whole unit that is dirty: its old content does not matter any more. */
-static void forget_dirty(struct zs_array *a, uint64_t number)
-{
-    struct zs_dirty *d = zs_map_remove(&a->edits->dirty, number);
-    if (d == NULL)
-        return;
-    a->edits->dirty_bytes -= d->blob->size;
-    zs_blob_free(d->blob);
-    free(d);
-}
-
 /* ---- Windows ---- */
 
 static enum zs_status write_window(struct zs_array *a, const struct zs_window *w, size_t item_size, zs_convert_fn convert,
                                    void *ctx, struct zs_error *err)
 {
-    const struct zs_edits *e = a->edits;
-    const struct zs_level *level = unit_level(a);
+    const struct zs_level *level = a->leaf;
     const int n = a->meta->ndim;
     uint64_t low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM], touched = 1;
     for (int d = 0; d < n; d++) {
@@ -404,21 +268,17 @@ static enum zs_status write_window(struct zs_array *a, const struct zs_window *w
         return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu chunks", per_batch);
     enum zs_status status = ZS_OK;
     for (bool more = true; more && status == ZS_OK;) {
-        const uint64_t number = zs_chunk_number(a, e->level, at);
+        const uint64_t number = zs_chunk_number(a, a->chain.count - 1, at);
         uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
         if (unit_box(a, number, w, start, count)) {
-            forget_dirty(a, number);
             b.units[b.count++] = (struct unit){.number = number, .window = w};
             if (b.count == per_batch)
                 status = run_batch(&b, err);
         } else {
             struct zs_dirty *dirty = NULL;
             status = load(a, number, &dirty, err);
-            if (status == ZS_OK) {
-                gather(&b, number, w, dirty->blob->data);
-                if (e->dirty_bytes > e->budget)
-                    status = clean(a, e->budget / 2, err);
-            }
+            if (status == ZS_OK)
+                gather(&b, number, w, dirty->blob->data, dirty->touched);
         }
         more = false;
         for (int d = n - 1; d >= 0 && !more; d--) {
@@ -449,16 +309,9 @@ enum zs_status zs_array_write_windows(struct zs_array *a, const struct zs_window
 
 enum zs_status zs_edits_flush(struct zs_array *a, struct zs_error *err)
 {
-    struct zs_edits *e = a->edits;
-    ZS_TRY(clean(a, 0, err));
-    for (;;) {
-        size_t at = 0;
-        uint64_t key;
-        struct zs_open_shard *s = zs_map_next(&e->shards, &at, &key);
-        if (s == NULL)
-            return ZS_OK;
-        ZS_TRY(finish_shard(a, s, err));
-    }
+    struct zs_error ignored;
+    const enum zs_status first = clean(a, 0, err), status = zs_edits_publish(a, first == ZS_OK ? err : &ignored);
+    return first != ZS_OK ? first : status;
 }
 
 enum zs_status zs_array_flush(struct zs_array *a, struct zs_error *err)

@@ -4,26 +4,141 @@
 #include <string.h>
 
 #include "shard/order.h"
+#include "shard/present.h"
 
 #define COPY_BYTES ((size_t)1 << 20)
+
+/* A shard of any level of which some chunks were put or asked for. */
+struct part {
+    const struct zs_level *level;
+    struct part *outer; /* NULL: the object itself */
+    uint64_t number;    /* in the outer one */
+    uint64_t put_count; /* different leaf chunks put, in inner shards too */
+    bool is_opened;     /* `present` is what the store has */
+    struct zs_present present;
+    /* Of leaf chunks: what was put, offsets in temp. */
+    struct zs_shard_index *fresh;
+    unsigned char *was_put;
+    /* Of inner shards: NULL until touched. */
+    struct part **inner;
+};
 
 struct zs_shard_writer {
     struct zs_store *store;
     char *key;
-    const struct zs_level *level;
     enum zs_chunk_order order;
 
     struct zs_writer *temp; /* made at the first chunk with bytes; with the index at the start, its room is kept free */
     uint64_t temp_size;
-    struct zs_shard_index *fresh; /* of what was put, offsets in temp */
-    unsigned char *was_put;       /* per chunk */
-    uint64_t put_count;
     uint64_t replaced; /* chunks put more than once with bytes: their first bytes are waste */
-    bool is_broken;    /* a write failed: what temp holds since is not known */
+    bool is_broken;    /* a write failed: what temp holds from temp_size on is not known */
+    bool is_lost;      /* publishing failed after temp was given away */
 
-    struct zs_shard_index *base;
+    struct part *root;
     struct zs_object *object;
+    uint64_t memory; /* bytes of zs_present.decoded */
 };
+
+/* ---- Parts ---- */
+
+static void close_present(struct zs_shard_writer *w, struct part *p)
+{
+    w->memory -= p->present.decoded.capacity;
+    zs_present_clear(&p->present);
+    p->is_opened = false;
+}
+
+static void part_free(struct zs_shard_writer *w, struct part *p)
+{
+    if (p == NULL)
+        return;
+    for (uint64_t i = 0; p->inner != NULL && i < p->level->inner_count; i++)
+        part_free(w, p->inner[i]);
+    close_present(w, p);
+    free(p->inner);
+    free(p->fresh);
+    free(p->was_put);
+    free(p);
+}
+
+static struct part *part_create(const struct zs_level *level, struct part *outer, uint64_t number)
+{
+    struct part *p = zs_calloc(1, sizeof *p);
+    if (p == NULL)
+        return NULL;
+    *p = (struct part){.level = level, .outer = outer, .number = number};
+    if (level[1].is_shard) {
+        p->inner = zs_calloc((size_t)level->inner_count, sizeof *p->inner);
+    } else {
+        p->fresh = zs_shard_index_alloc(level);
+        p->was_put = zs_calloc((size_t)level->inner_count, 1);
+    }
+    if (level[1].is_shard ? p->inner == NULL : p->fresh == NULL || p->was_put == NULL) {
+        free(p->inner);
+        free(p->fresh);
+        free(p->was_put);
+        free(p);
+        return NULL;
+    }
+    for (uint64_t i = 0; p->fresh != NULL && i < 2 * p->fresh->count; i++)
+        p->fresh->entries[i] = ZS_INDEX_EMPTY;
+    return p;
+}
+
+static enum zs_status fail_in_object(const struct zs_shard_writer *w, enum zs_status status, struct zs_error *err)
+{
+    return zs_fail_in(err, status, "%s/%s", w->store->root, w->key);
+}
+
+/* Reads what the store has of a part, from the outermost in. */
+static enum zs_status open_present(struct zs_shard_writer *w, struct part *p, struct zs_error *err)
+{
+    if (p->is_opened)
+        return ZS_OK;
+    struct zs_bytes bytes = {.object = w->object, .size = w->object != NULL ? zs_object_size(w->object) : 0};
+    bool is_empty = w->object == NULL;
+    if (p->outer != NULL) {
+        ZS_TRY(open_present(w, p->outer, err));
+        const enum zs_status status = zs_present_chunk(p->outer->level, &p->outer->present, p->number, &is_empty, &bytes, err);
+        if (status != ZS_OK)
+            return fail_in_object(w, status, err);
+    }
+    const enum zs_status status = is_empty ? ZS_OK : zs_present_open(p->level, &bytes, &p->present, err);
+    if (status != ZS_OK)
+        return fail_in_object(w, status, err);
+    w->memory += p->present.decoded.capacity;
+    p->is_opened = true;
+    return ZS_OK;
+}
+
+/* Leaf chunks in one chunk of the level inside of this one. */
+static uint64_t leaves_per_chunk(const struct zs_level *level)
+{
+    uint64_t n = 1; /* the leaves of a shard have numbers that fit 64 bits: all its elements have */
+    for (level++; level->is_shard; level++)
+        n *= level->inner_count;
+    return n;
+}
+
+/* The innermost shard of leaf `number`, which becomes its number in there. With make false: NULL where it was not touched. */
+static struct part *find_part(const struct zs_shard_writer *w, uint64_t *number, bool make)
+{
+    struct part *p = w->root;
+    while (p != NULL && p->inner != NULL) {
+        const uint64_t leaves = leaves_per_chunk(p->level), i = *number / leaves;
+        if (p->inner[i] == NULL && make)
+            p->inner[i] = part_create(p->level + 1, p, i);
+        p = p->inner[i];
+        *number %= leaves;
+    }
+    return p;
+}
+
+static enum zs_status touch_part(const struct zs_shard_writer *w, uint64_t *number, struct part **part, struct zs_error *err)
+{
+    *part = find_part(w, number, true);
+    return *part != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard");
+}
 
 enum zs_status zs_shard_writer_create(struct zs_store *store, const char *key, const struct zs_level *level,
                                       enum zs_chunk_order order, struct zs_shard_index *base, struct zs_object *object,
@@ -31,151 +146,284 @@ enum zs_status zs_shard_writer_create(struct zs_store *store, const char *key, c
 {
     struct zs_shard_writer *w = zs_calloc(1, sizeof *w);
     if (w != NULL) {
-        w->base = base;
-        w->object = object;
         w->store = store;
-        w->level = level;
         w->order = order;
         w->key = zs_strdup(key);
-        w->fresh = zs_shard_index_alloc(level);
-        w->was_put = zs_calloc((size_t)level->inner_count, 1);
+        w->root = part_create(level, NULL, 0);
     }
-    if (w == NULL || w->key == NULL || w->fresh == NULL || w->was_put == NULL) {
-        if (w == NULL) {
-            free(base);
-            zs_object_close(object);
-        }
-        zs_shard_writer_abort(w);
+    if (w == NULL || w->key == NULL || w->root == NULL) {
+        zs_shard_writer_free(w);
+        free(base);
+        zs_object_close(object);
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard of %llu chunks", (unsigned long long)level->inner_count);
     }
-    for (uint64_t i = 0; i < 2 * w->fresh->count; i++)
-        w->fresh->entries[i] = ZS_INDEX_EMPTY;
-    *writer = w;
+    const enum zs_status status = zs_shard_writer_rebase(w, base, object, err);
+    if (status != ZS_OK)
+        zs_shard_writer_free(w);
+    else
+        *writer = w;
+    return status;
+}
+
+void zs_shard_writer_free(struct zs_shard_writer *w)
+{
+    if (w == NULL)
+        return;
+    zs_writer_abort(w->temp);
+    part_free(w, w->root);
+    zs_object_close(w->object);
+    free(w->key);
+    free(w);
+}
+
+static void close_all(struct zs_shard_writer *w, struct part *p)
+{
+    close_present(w, p);
+    for (uint64_t i = 0; p->inner != NULL && i < p->level->inner_count; i++)
+        if (p->inner[i] != NULL)
+            close_all(w, p->inner[i]);
+}
+
+enum zs_status zs_shard_writer_rebase(struct zs_shard_writer *w, struct zs_shard_index *base, struct zs_object *object,
+                                      struct zs_error *err)
+{
+    close_all(w, w->root);
+    zs_object_close(w->object);
+    w->object = object;
+    if (base == NULL)
+        return open_present(w, w->root, err);
+    w->root->present.index = base;
+    if (object != NULL)
+        w->root->present.bytes = (struct zs_bytes){.object = object, .size = zs_object_size(object)};
+    w->root->is_opened = true;
+    return ZS_OK;
+}
+
+const struct zs_object *zs_shard_writer_object(const struct zs_shard_writer *w)
+{
+    return w->object;
+}
+
+uint64_t zs_shard_writer_memory(const struct zs_shard_writer *w)
+{
+    return w->memory;
+}
+
+/* ---- Bytes going out ---- */
+
+/* Where a shard is built: in an object, or in memory when it is encoded as a whole. */
+struct sink {
+    struct zs_writer *out;
+    struct zs_buffer *memory;
+    uint64_t size;
+};
+
+static enum zs_status sink_write(struct sink *s, const void *data, size_t n, struct zs_error *err)
+{
+    ZS_TRY(s->out != NULL ? zs_writer_write(s->out, data, n, err) : zs_buffer_append(s->memory, data, n, err));
+    s->size += n;
+    return ZS_OK;
+}
+
+static enum zs_status sink_patch(struct sink *s, uint64_t offset, const void *data, size_t n, struct zs_error *err)
+{
+    if (s->out != NULL)
+        return zs_writer_patch(s->out, offset, data, n, err);
+    memcpy(s->memory->data + offset, data, n);
     return ZS_OK;
 }
 
 /* Room for an index in front, to be filled when it is known. */
-static enum zs_status reserve_index(const struct zs_level *level, struct zs_writer *out, struct zs_error *err)
+static enum zs_status reserve_index(const struct zs_level *level, struct sink *s, struct zs_error *err)
 {
     unsigned char *zeros = zs_calloc((size_t)level->index_size, 1);
     if (zeros == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an index of %llu bytes", (unsigned long long)level->index_size);
-    const enum zs_status status = zs_writer_write(out, zeros, (size_t)level->index_size, err);
+    const enum zs_status status = sink_write(s, zeros, (size_t)level->index_size, err);
     free(zeros);
     return status;
 }
 
-static enum zs_status write_index(const struct zs_level *level, const struct zs_shard_index *index, struct zs_writer *out,
+/* `start`: where the shard begins. */
+static enum zs_status write_index(const struct zs_level *level, const struct zs_shard_index *index, uint64_t start, struct sink *s,
                                   struct zs_error *err)
 {
     void *bytes = malloc((size_t)level->index_size);
     if (bytes == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an index of %llu bytes", (unsigned long long)level->index_size);
     zs_shard_index_encode(level, index, bytes);
-    const enum zs_status status = level->index_at_start ? zs_writer_patch(out, 0, bytes, (size_t)level->index_size, err)
-                                                        : zs_writer_write(out, bytes, (size_t)level->index_size, err);
+    const enum zs_status status = level->index_at_start ? sink_patch(s, start, bytes, (size_t)level->index_size, err)
+                                                        : sink_write(s, bytes, (size_t)level->index_size, err);
     free(bytes);
     return status;
 }
 
-/* Appends to temp, which is made at the first call. */
-static enum zs_status append(struct zs_shard_writer *w, const void *data, size_t n, struct zs_error *err)
+/* ---- Putting and getting ---- */
+
+/* A temp of which all is known, in the place of one that is broken. */
+static enum zs_status salvage(struct zs_shard_writer *w, struct zs_error *err)
 {
-    if (w->temp == NULL) {
-        ZS_TRY(zs_store_create(w->store, w->key, &w->temp, err));
-        if (w->level->index_at_start) {
-            ZS_TRY(reserve_index(w->level, w->temp, err));
-            w->temp_size = w->level->index_size;
-        }
+    struct zs_buffer buffer = {0};
+    struct zs_writer *temp;
+    ZS_TRY(zs_store_create(w->store, w->key, &temp, err));
+    enum zs_status status = zs_buffer_reset(&buffer, COPY_BYTES, err);
+    for (uint64_t at = 0; at < w->temp_size && status == ZS_OK; at += COPY_BYTES) {
+        const size_t part = w->temp_size - at < COPY_BYTES ? (size_t)(w->temp_size - at) : COPY_BYTES;
+        status = zs_writer_read(w->temp, at, part, buffer.data, err);
+        if (status == ZS_OK)
+            status = zs_writer_write(temp, buffer.data, part, err);
     }
-    return zs_writer_write(w->temp, data, n, err);
+    zs_buffer_free(&buffer);
+    if (status != ZS_OK) {
+        zs_writer_abort(temp);
+        return status;
+    }
+    zs_writer_abort(w->temp);
+    w->temp = temp;
+    w->is_broken = false;
+    return ZS_OK;
 }
 
-static enum zs_status check_not_broken(const struct zs_shard_writer *w, struct zs_error *err)
+/* Makes temp, or makes it anew. */
+static enum zs_status prepare_temp(struct zs_shard_writer *w, struct zs_error *err)
 {
-    return w->is_broken ? zs_fail(err, ZS_IO, "%s/%s: an earlier write to it failed", w->store->root, w->key) : ZS_OK;
+    if (w->is_lost)
+        return zs_fail(err, ZS_IO, "%s/%s: an earlier write to it failed", w->store->root, w->key);
+    if (w->is_broken)
+        return salvage(w, err);
+    if (w->temp != NULL)
+        return ZS_OK;
+    const struct zs_level *level = w->root->level;
+    ZS_TRY(zs_store_create(w->store, w->key, &w->temp, err));
+    if (level->index_at_start && w->root->inner == NULL && level->bytes_codec_count == 0) {
+        struct sink s = {.out = w->temp};
+        const enum zs_status status = reserve_index(level, &s, err);
+        if (status != ZS_OK) {
+            zs_writer_abort(w->temp);
+            w->temp = NULL;
+            return status;
+        }
+        w->temp_size = level->index_size;
+    }
+    return ZS_OK;
 }
 
 enum zs_status zs_shard_writer_put(struct zs_shard_writer *w, uint64_t number, const void *data, size_t n,
                                    struct zs_error *err)
 {
-    ZS_TRY(check_not_broken(w, err));
+    struct part *p;
+    ZS_TRY(touch_part(w, &number, &p, err));
     if (data != NULL) {
-        const enum zs_status status = append(w, data, n, err);
+        ZS_TRY(prepare_temp(w, err));
+        const enum zs_status status = zs_writer_write(w->temp, data, n, err);
         w->is_broken = status != ZS_OK;
         ZS_TRY(status);
     }
-    uint64_t *entry = &w->fresh->entries[2 * number];
+    uint64_t *entry = &p->fresh->entries[2 * number];
     if (entry[0] != ZS_INDEX_EMPTY)
         w->replaced++;
     entry[0] = data != NULL ? w->temp_size : ZS_INDEX_EMPTY;
     entry[1] = data != NULL ? n : ZS_INDEX_EMPTY;
     if (data != NULL)
         w->temp_size += n;
-    w->put_count += !w->was_put[number];
-    w->was_put[number] = 1;
+    for (struct part *q = p; q != NULL && !p->was_put[number]; q = q->outer)
+        q->put_count++;
+    p->was_put[number] = 1;
     return ZS_OK;
 }
 
 uint64_t zs_shard_writer_put_count(const struct zs_shard_writer *w)
 {
-    return w->put_count;
+    return w->root->put_count;
 }
 
 bool zs_shard_writer_has(const struct zs_shard_writer *w, uint64_t number)
 {
-    return w->was_put[number] != 0;
+    const struct part *p = find_part(w, &number, false);
+    return p != NULL && p->was_put[number] != 0;
 }
 
-/* Where a chunk's bytes are now: in temp, or in the present object. */
-static enum zs_status find(const struct zs_shard_writer *w, uint64_t number, bool *is_empty, bool *in_temp, uint64_t *offset,
-                           uint64_t *size, struct zs_error *err)
+enum zs_status zs_shard_writer_get_present(struct zs_shard_writer *w, uint64_t number, bool *is_empty, struct zs_buffer *out,
+                                           struct zs_error *err)
 {
-    *in_temp = w->was_put[number] != 0;
-    if (!*in_temp) {
-        *is_empty = true;
-        if (w->base == NULL)
-            return ZS_OK;
-        const enum zs_status status = zs_shard_index_entry(w->level, w->base, number, is_empty, offset, size, err);
-        return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s/%s", w->store->root, w->key);
-    }
-    *offset = w->fresh->entries[2 * number];
-    *size = w->fresh->entries[2 * number + 1];
-    *is_empty = *offset == ZS_INDEX_EMPTY;
+    struct part *p;
+    struct zs_bytes bytes;
+    ZS_TRY(touch_part(w, &number, &p, err));
+    ZS_TRY(open_present(w, p, err));
+    enum zs_status status = zs_present_chunk(p->level, &p->present, number, is_empty, &bytes, err);
+    if (status == ZS_OK && bytes.size > zs_level_bound(&p->level[1]) && !*is_empty)
+        status = zs_fail(err, ZS_CORRUPT, "expected at most %zu encoded bytes, found %llu",
+                         zs_level_bound(&p->level[1]), (unsigned long long)bytes.size);
+    if (status == ZS_OK && !*is_empty)
+        status = zs_buffer_reset(out, (size_t)bytes.size, err);
+    if (status == ZS_OK && !*is_empty)
+        status = zs_bytes_read(&bytes, 0, (size_t)bytes.size, out->data, err);
+    if (status != ZS_OK)
+        return fail_in_object(w, status, err);
+    out->size = *is_empty ? 0 : (size_t)bytes.size;
     return ZS_OK;
-}
-
-static enum zs_status read_part(struct zs_shard_writer *w, bool in_temp, uint64_t offset, size_t n, void *data,
-                                struct zs_error *err)
-{
-    return in_temp ? zs_writer_read(w->temp, offset, n, data, err) : zs_object_read(w->object, offset, n, data, err);
 }
 
 enum zs_status zs_shard_writer_get(struct zs_shard_writer *w, uint64_t number, bool *is_empty, struct zs_buffer *out,
                                    struct zs_error *err)
 {
-    bool in_temp;
-    uint64_t offset, size;
-    ZS_TRY(find(w, number, is_empty, &in_temp, &offset, &size, err));
+    uint64_t inside = number;
+    const struct part *p = find_part(w, &inside, false);
+    if (p == NULL || !p->was_put[inside])
+        return zs_shard_writer_get_present(w, number, is_empty, out, err);
+    const uint64_t *entry = &p->fresh->entries[2 * inside];
+    out->size = 0;
+    *is_empty = entry[0] == ZS_INDEX_EMPTY;
     if (*is_empty)
         return ZS_OK;
-    ZS_TRY(zs_buffer_reset(out, (size_t)size, err));
-    ZS_TRY(read_part(w, in_temp, offset, (size_t)size, out->data, err));
-    out->size = (size_t)size;
+    if (w->is_lost)
+        return zs_fail(err, ZS_IO, "%s/%s: an earlier write to it failed", w->store->root, w->key);
+    ZS_TRY(zs_buffer_reset(out, (size_t)entry[1], err));
+    ZS_TRY(zs_writer_read(w->temp, entry[0], (size_t)entry[1], out->data, err));
+    out->size = (size_t)entry[1];
+    return ZS_OK;
+}
+
+/* ---- Publishing ---- */
+
+/* Whether inner chunk `number` is another than the store has. */
+static bool is_changed(const struct part *p, uint64_t number)
+{
+    return p->inner != NULL ? p->inner[number] != NULL && p->inner[number]->put_count > 0 : p->was_put[number] != 0;
+}
+
+static enum zs_status is_all_empty(struct zs_shard_writer *w, struct part *p, bool *all_empty, struct zs_error *err)
+{
+    ZS_TRY(open_present(w, p, err));
+    *all_empty = true;
+    for (uint64_t i = 0; i < p->level->inner_count && *all_empty; i++) {
+        struct zs_bytes bytes;
+        if (!is_changed(p, i)) {
+            const enum zs_status status = zs_present_chunk(p->level, &p->present, i, all_empty, &bytes, err);
+            if (status != ZS_OK)
+                return fail_in_object(w, status, err);
+        } else if (p->inner != NULL) {
+            ZS_TRY(is_all_empty(w, p->inner[i], all_empty, err));
+        } else {
+            *all_empty = p->fresh->entries[2 * i] == ZS_INDEX_EMPTY;
+        }
+    }
     return ZS_OK;
 }
 
 /* Whether temp, but for its index, is the shard: nothing to take from elsewhere, nothing wasted, all in the wanted order. */
 static bool temp_is_final(const struct zs_shard_writer *w, const uint64_t *numbers)
 {
-    if (w->replaced != 0)
+    const struct part *p = w->root;
+    if (w->replaced != 0 || w->is_broken || p->inner != NULL || p->level->bytes_codec_count > 0)
         return false;
+    const struct zs_shard_index *base = p->present.index;
     uint64_t last = 0;
-    for (uint64_t i = 0; i < w->level->inner_count; i++) {
-        const uint64_t number = numbers[i], *base = w->base != NULL ? &w->base->entries[2 * number] : NULL;
-        if (!w->was_put[number] && base != NULL && !w->base->is_absent && (base[0] != ZS_INDEX_EMPTY || base[1] != ZS_INDEX_EMPTY))
+    for (uint64_t i = 0; i < p->level->inner_count; i++) {
+        const uint64_t number = numbers[i], *entry = base != NULL && !base->is_absent ? &base->entries[2 * number] : NULL;
+        if (!p->was_put[number] && entry != NULL && (entry[0] != ZS_INDEX_EMPTY || entry[1] != ZS_INDEX_EMPTY))
             return false;
-        const uint64_t offset = w->fresh->entries[2 * number];
+        const uint64_t offset = p->fresh->entries[2 * number];
         if (offset == ZS_INDEX_EMPTY)
             continue;
         if (offset < last)
@@ -185,107 +433,139 @@ static bool temp_is_final(const struct zs_shard_writer *w, const uint64_t *numbe
     return true;
 }
 
-static enum zs_status copy_bytes(struct zs_shard_writer *w, bool in_temp, uint64_t offset, uint64_t size,
-                                 struct zs_writer *out, struct zs_buffer *buffer, struct zs_error *err)
-{
-    while (size > 0) {
-        const size_t part = size < COPY_BYTES ? (size_t)size : COPY_BYTES;
-        ZS_TRY(zs_buffer_reset(buffer, part, err));
-        ZS_TRY(read_part(w, in_temp, offset, part, buffer->data, err));
-        ZS_TRY(zs_writer_write(out, buffer->data, part, err));
-        offset += part;
-        size -= part;
-    }
-    return ZS_OK;
-}
-
-/* Writes all chunks in the wanted order to `out`, and their places to `index`. */
-static enum zs_status copy_in_order(struct zs_shard_writer *w, const uint64_t *numbers, struct zs_writer *out,
-                                    struct zs_shard_index *index, struct zs_error *err)
+/* Copies `size` bytes from temp, or with `from` from there. */
+static enum zs_status copy_bytes(struct zs_shard_writer *w, const struct zs_bytes *from, uint64_t offset, uint64_t size, struct sink *s,
+                                 struct zs_error *err)
 {
     struct zs_buffer buffer = {0};
-    enum zs_status status = w->level->index_at_start ? reserve_index(w->level, out, err) : ZS_OK;
-    uint64_t at = w->level->index_at_start ? w->level->index_size : 0;
-    for (uint64_t i = 0; i < w->level->inner_count && status == ZS_OK; i++) {
-        const uint64_t number = numbers[i];
-        bool is_empty, in_temp;
-        uint64_t offset = 0, size = 0;
-        status = find(w, number, &is_empty, &in_temp, &offset, &size, err);
-        index->entries[2 * number] = index->entries[2 * number + 1] = ZS_INDEX_EMPTY;
-        if (status != ZS_OK || is_empty)
-            continue;
-        status = copy_bytes(w, in_temp, offset, size, out, &buffer, err);
-        index->entries[2 * number] = at;
-        index->entries[2 * number + 1] = size;
-        at += size;
+    enum zs_status status = ZS_OK;
+    while (size > 0 && status == ZS_OK) {
+        const size_t part = size < COPY_BYTES ? (size_t)size : COPY_BYTES;
+        status = zs_buffer_reset(&buffer, part, err);
+        if (status == ZS_OK)
+            status = from != NULL ? zs_bytes_read(from, offset, part, buffer.data, err)
+                                  : zs_writer_read(w->temp, offset, part, buffer.data, err);
+        if (status == ZS_OK)
+            status = sink_write(s, buffer.data, part, err);
+        offset += part;
+        size -= part;
     }
     zs_buffer_free(&buffer);
     return status;
 }
 
-static enum zs_status is_all_empty(const struct zs_shard_writer *w, bool *all_empty, struct zs_error *err)
+static enum zs_status build(struct zs_shard_writer *w, struct part *p, struct sink *s, struct zs_error *err);
+
+/* A shard that its bytes codecs encode as a whole. */
+static enum zs_status build_encoded(struct zs_shard_writer *w, struct part *p, struct sink *s, struct zs_error *err)
 {
-    *all_empty = true;
-    for (uint64_t i = 0; i < w->level->inner_count && *all_empty; i++) {
-        bool is_empty, in_temp;
-        uint64_t offset, size;
-        ZS_TRY(find(w, i, &is_empty, &in_temp, &offset, &size, err));
-        *all_empty = is_empty;
+    struct zs_buffer plain = {0};
+    struct sink memory = {.memory = &plain};
+    struct zs_scratch *scratch = zs_scratch_acquire();
+    const void *encoded;
+    size_t n;
+    enum zs_status status = scratch != NULL ? build(w, p, &memory, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a scratch");
+    if (status == ZS_OK)
+        status = zs_bytes_encode(p->level->bytes_codecs, p->level->bytes_codec_count, scratch, plain.data, plain.size, &encoded, &n, err);
+    if (status == ZS_OK)
+        status = sink_write(s, encoded, n, err);
+    zs_scratch_release(scratch);
+    zs_buffer_free(&plain);
+    return status;
+}
+
+/* Writes inner chunk `number` as it shall be; nothing when it is empty, which *is_empty tells. */
+static enum zs_status build_chunk(struct zs_shard_writer *w, struct part *p, uint64_t number, bool *is_empty, struct sink *s,
+                                  struct zs_error *err)
+{
+    struct zs_bytes bytes;
+    if (!is_changed(p, number)) {
+        const enum zs_status status = zs_present_chunk(p->level, &p->present, number, is_empty, &bytes, err);
+        if (status != ZS_OK)
+            return fail_in_object(w, status, err);
+        return *is_empty ? ZS_OK : copy_bytes(w, &bytes, 0, bytes.size, s, err);
     }
+    if (p->inner == NULL) {
+        const uint64_t *entry = &p->fresh->entries[2 * number];
+        *is_empty = entry[0] == ZS_INDEX_EMPTY;
+        return *is_empty ? ZS_OK : copy_bytes(w, NULL, entry[0], entry[1], s, err);
+    }
+    ZS_TRY(is_all_empty(w, p->inner[number], is_empty, err));
+    if (*is_empty)
+        return ZS_OK;
+    return (p->inner[number]->level->bytes_codec_count > 0 ? build_encoded : build)(w, p->inner[number], s, err);
+}
+
+/* Writes a shard, its chunks in the wanted order, as it is before its own bytes codecs. */
+static enum zs_status build(struct zs_shard_writer *w, struct part *p, struct sink *s, struct zs_error *err)
+{
+    const struct zs_level *level = p->level;
+    const uint64_t start = s->size;
+    uint64_t *numbers = zs_calloc((size_t)level->inner_count, sizeof *numbers);
+    struct zs_shard_index *index = zs_shard_index_alloc(level);
+    enum zs_status status = numbers != NULL && index != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot order the chunks of a shard");
+    if (status == ZS_OK)
+        status = zs_chunk_order_list(level, w->order, numbers, err);
+    if (status == ZS_OK)
+        status = open_present(w, p, err);
+    if (status == ZS_OK && level->index_at_start)
+        status = reserve_index(level, s, err);
+    for (uint64_t i = 0; i < level->inner_count && status == ZS_OK; i++) {
+        const uint64_t at = s->size;
+        uint64_t *entry = &index->entries[2 * numbers[i]];
+        bool is_empty = false;
+        status = build_chunk(w, p, numbers[i], &is_empty, s, err);
+        entry[0] = is_empty ? ZS_INDEX_EMPTY : at - start;
+        entry[1] = is_empty ? ZS_INDEX_EMPTY : s->size - at;
+    }
+    if (status == ZS_OK)
+        status = write_index(level, index, start, s, err);
+    free(index);
+    free(numbers);
+    return status;
+}
+
+static enum zs_status publish_copy(struct zs_shard_writer *w, struct zs_error *err)
+{
+    struct sink s = {0};
+    ZS_TRY(zs_store_create(w->store, w->key, &s.out, err));
+    const enum zs_status status = (w->root->level->bytes_codec_count > 0 ? build_encoded : build)(w, w->root, &s, err);
+    if (status == ZS_OK)
+        return zs_writer_commit(s.out, err);
+    zs_writer_abort(s.out);
+    return status;
+}
+
+static enum zs_status publish_temp(struct zs_shard_writer *w, struct zs_error *err)
+{
+    struct sink s = {.out = w->temp, .size = w->temp_size};
+    const enum zs_status status = write_index(w->root->level, w->root->fresh, 0, &s, err);
+    w->is_broken = status != ZS_OK;
+    ZS_TRY(status);
+    w->temp = NULL;
+    w->is_lost = true; /* if it fails: it was given away */
+    ZS_TRY(zs_writer_commit(s.out, err));
+    w->is_lost = false;
     return ZS_OK;
 }
 
-static enum zs_status publish(struct zs_shard_writer *w, uint64_t *numbers, struct zs_error *err)
+enum zs_status zs_shard_writer_publish(struct zs_shard_writer *w, bool *is_lost, struct zs_error *err)
 {
+    *is_lost = w->is_lost;
+    if (w->is_lost)
+        return zs_fail(err, ZS_IO, "%s/%s: an earlier write to it failed", w->store->root, w->key);
     bool all_empty;
-    ZS_TRY(check_not_broken(w, err));
-    ZS_TRY(is_all_empty(w, &all_empty, err));
+    ZS_TRY(is_all_empty(w, w->root, &all_empty, err));
     if (all_empty)
         return zs_store_remove(w->store, w->key, err);
-    ZS_TRY(zs_chunk_order_list(w->level, w->order, numbers, err));
-    if (temp_is_final(w, numbers)) {
-        ZS_TRY(write_index(w->level, w->fresh, w->temp, err));
-        struct zs_writer *temp = w->temp;
-        w->temp = NULL;
-        return zs_writer_commit(temp, err);
-    }
-    struct zs_writer *out;
-    struct zs_shard_index *index = zs_shard_index_alloc(w->level);
-    if (index == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard index");
-    enum zs_status status = zs_store_create(w->store, w->key, &out, err);
-    if (status == ZS_OK) {
-        status = copy_in_order(w, numbers, out, index, err);
-        if (status == ZS_OK)
-            status = write_index(w->level, index, out, err);
-        if (status == ZS_OK)
-            status = zs_writer_commit(out, err);
-        else
-            zs_writer_abort(out);
-    }
-    free(index);
-    return status;
-}
-
-enum zs_status zs_shard_writer_finish(struct zs_shard_writer *w, struct zs_error *err)
-{
-    uint64_t *numbers = zs_calloc((size_t)w->level->inner_count, sizeof *numbers);
-    enum zs_status status =
-        numbers != NULL ? publish(w, numbers, err) : zs_fail(err, ZS_NO_MEMORY, "cannot order the chunks of a shard");
+    const struct zs_level *level = w->root->level;
+    uint64_t *numbers = zs_calloc((size_t)level->inner_count, sizeof *numbers);
+    if (numbers == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot order the chunks of a shard");
+    enum zs_status status = zs_chunk_order_list(level, w->order, numbers, err);
+    if (status == ZS_OK)
+        status = w->temp != NULL && temp_is_final(w, numbers) ? publish_temp(w, err) : publish_copy(w, err);
     free(numbers);
-    zs_shard_writer_abort(w);
+    *is_lost = w->is_lost;
     return status;
-}
-
-void zs_shard_writer_abort(struct zs_shard_writer *w)
-{
-    if (w == NULL)
-        return;
-    zs_writer_abort(w->temp);
-    zs_object_close(w->object);
-    free(w->base);
-    free(w->fresh);
-    free(w->was_put);
-    free(w->key);
-    free(w);
 }

@@ -2,7 +2,9 @@
  *
  * Encoded chunks are appended to a file under a temporary name as they come, so memory does not depend on the shard. When all
  * came in the wanted order, that file becomes the shard; else it is copied once in that order. Over an existing shard,
- * chunks that were not replaced are copied as the bytes they are.
+ * chunks that were not replaced are copied as the bytes they are. In nested shards an inner shard of which nothing was replaced is
+ * copied so too, and one that was touched is built like its outer one. Only what a shard's own bytes codecs need is held in memory: the
+ * encoded bytes of that shard.
  */
 #ifndef ZS_SHARD_WRITER_H
 #define ZS_SHARD_WRITER_H
@@ -15,14 +17,16 @@ enum zs_chunk_order { ZS_ORDER_ROW_MAJOR, ZS_ORDER_MORTON, ZS_ORDER_HILBERT };
 
 struct zs_shard_writer;
 
-/* A writer for the shard `key`. `base` is its present index and `object` its present object, both NULL when it is new or
- * absent; the writer takes over both. The level (kind: shard without bytes codecs of its own) is borrowed. */
+/* A writer for the shard `key`, whose levels follow each other from `level` (a shard) to the leaf; they are borrowed. `object` is its
+ * present object, NULL when it is absent, and `base` its index, or NULL: then it is read. The writer takes over both, also on failure. */
 enum zs_status zs_shard_writer_create(struct zs_store *store, const char *key, const struct zs_level *level,
                                       enum zs_chunk_order order, struct zs_shard_index *base, struct zs_object *object,
                                       struct zs_shard_writer **writer, struct zs_error *err) ZS_MUST_CHECK;
+void zs_shard_writer_free(struct zs_shard_writer *writer); /* drops what was not published; NULL is allowed */
 
-/* Sets chunk `number` (as zs_shard_index_number() gives it) to n encoded bytes, or to empty with data NULL. After a failure the
- * shard cannot be published any more. */
+/* Leaf chunks have numbers: that of the outermost inner chunk (zs_shard_index_number()) times the leaves in one, plus the number in there. */
+
+/* Sets chunk `number` to n encoded bytes, or to empty with data NULL. A put that fails is as if it had not been made. */
 enum zs_status zs_shard_writer_put(struct zs_shard_writer *writer, uint64_t number, const void *data, size_t n,
                                    struct zs_error *err) ZS_MUST_CHECK;
 
@@ -30,12 +34,23 @@ enum zs_status zs_shard_writer_put(struct zs_shard_writer *writer, uint64_t numb
 uint64_t zs_shard_writer_put_count(const struct zs_shard_writer *writer);
 bool zs_shard_writer_has(const struct zs_shard_writer *writer, uint64_t number);
 
-/* Encoded bytes of a chunk as the shard would now hold it, into `out`; *is_empty when it would hold none. */
+/* Bytes of memory that are held for shards with bytes codecs of their own. */
+uint64_t zs_shard_writer_memory(const struct zs_shard_writer *writer);
+
+/* Encoded bytes of a chunk as the shard would now hold it, or as its present object holds it, into `out`; *is_empty when there are none. */
 enum zs_status zs_shard_writer_get(struct zs_shard_writer *writer, uint64_t number, bool *is_empty, struct zs_buffer *out,
                                    struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_shard_writer_get_present(struct zs_shard_writer *writer, uint64_t number, bool *is_empty, struct zs_buffer *out,
+                                           struct zs_error *err) ZS_MUST_CHECK;
 
-/* Publishes the shard, or removes the object when all chunks are empty. Releases the writer, also on failure. */
-enum zs_status zs_shard_writer_finish(struct zs_shard_writer *writer, struct zs_error *err) ZS_MUST_CHECK;
-void zs_shard_writer_abort(struct zs_shard_writer *writer); /* NULL is allowed */
+/* The present object that all that was not put is taken from; NULL when there is none. */
+const struct zs_object *zs_shard_writer_object(const struct zs_shard_writer *writer);
+/* Another object is the present one: as in zs_shard_writer_create(). What was put stays. */
+enum zs_status zs_shard_writer_rebase(struct zs_shard_writer *writer, struct zs_shard_index *base, struct zs_object *object,
+                                      struct zs_error *err) ZS_MUST_CHECK;
+
+/* Publishes the shard, or removes the object when all chunks are empty; the writer has done its work then, and is freed. After a failure
+ * everything that was put is still there, for another try, but where *is_lost is set. */
+enum zs_status zs_shard_writer_publish(struct zs_shard_writer *writer, bool *is_lost, struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

@@ -132,6 +132,7 @@ static enum zs_status object_new(struct http_store *h, const char *key, uint64_t
     o->base.store = &h->base;
     o->base.size = size;
     o->base.version = version_of(o->tag, size);
+    o->base.is_versioned = tag != NULL && is_strong_etag;
     *object = &o->base;
     return ZS_OK;
 }

@@ -69,6 +69,7 @@ static enum zs_status open_file(struct local_object *o, struct zs_error *err)
         return zs_fail(err, ZS_IO, "%s: expected a file, found a pipe or a device", o->path);
     o->base.size = (uint64_t)st.st_size;
     o->base.version = version_of(&st);
+    o->base.is_versioned = true;
     return ZS_OK;
 }
 
@@ -344,6 +345,25 @@ static enum zs_status local_commit(struct zs_writer *writer, struct zs_error *er
     return status;
 }
 
+/* Locks the folder of an object, which is made if need be: where it is not nobody else could be held back. */
+static enum zs_status local_lock(struct zs_store *store, const char *key, struct zs_lock **lock, struct zs_error *err)
+{
+    struct local_store *s = store_of(store);
+    struct folder *f;
+    char *prefix = zs_key_parent(key);
+    char *path = prefix != NULL ? zs_vsi_path(store, prefix) : NULL;
+    enum zs_status status = path != NULL ? ZS_OK : fail_memory(err);
+    pthread_mutex_lock(&s->lock);
+    if (status == ZS_OK)
+        status = zs_folder_enter(s, prefix, true, &f, err);
+    pthread_mutex_unlock(&s->lock);
+    if (status == ZS_OK)
+        status = zs_lock_directory(path, lock, err);
+    free(path);
+    free(prefix);
+    return status;
+}
+
 /* ---- Removing ---- */
 
 /* Whether what is to be removed can be there: ZS_NOT_FOUND when its folder is not. */
@@ -499,6 +519,8 @@ enum zs_status zs_store_open_local(const char *root, struct zs_store **store, st
         .is_link = local_is_link,
         .remove_link = local_remove_link,
         .list = local_list,
+        .lock = local_lock,
+        .unlock = zs_lock_release,
         .moved = local_moved,
         .sync = local_sync,
         .free = local_free,

@@ -21,6 +21,7 @@ struct entry {
 struct memory_store {
     struct zs_store base;
     pthread_mutex_t lock;
+    pthread_mutex_t writing; /* held through zs_store_lock(), for any key */
     struct entry *entries; /* sorted by key */
     size_t count, capacity;
     uint64_t versions;
@@ -86,7 +87,7 @@ static enum zs_status memory_open(struct zs_store *store, const char *key, struc
         free(opened);
         return zs_fail(err, ZS_NOT_FOUND, "%s/%s: no such object", store->root, key);
     }
-    opened->base = (struct zs_object){.store = store, .size = opened->blob->size, .version = opened->blob->version};
+    opened->base = (struct zs_object){.store = store, .size = opened->blob->size, .version = opened->blob->version, .is_versioned = true};
     *object = &opened->base;
     return ZS_OK;
 }
@@ -263,6 +264,21 @@ static enum zs_status memory_list(struct zs_store *store, const char *prefix, ch
     return status;
 }
 
+static enum zs_status memory_lock(struct zs_store *store, const char *key, struct zs_lock **lock, struct zs_error *err)
+{
+    (void)key, (void)err;
+    pthread_mutex_t *writing = &store_of(store)->writing;
+    (void)pthread_mutex_lock(writing);
+    *lock = (struct zs_lock *)writing;
+    return ZS_OK;
+}
+
+static void memory_unlock(struct zs_store *store, struct zs_lock *lock)
+{
+    (void)lock;
+    (void)pthread_mutex_unlock(&store_of(store)->writing);
+}
+
 static void memory_free(struct zs_store *store)
 {
     struct memory_store *s = store_of(store);
@@ -273,6 +289,7 @@ static void memory_free(struct zs_store *store)
     free(s->entries);
     free(s->base.root);
     (void)pthread_mutex_destroy(&s->lock);
+    (void)pthread_mutex_destroy(&s->writing);
     free(s);
 }
 
@@ -290,6 +307,8 @@ enum zs_status zs_store_open_memory(struct zs_store **store, struct zs_error *er
         .abort = memory_abort,
         .remove = memory_remove,
         .list = memory_list,
+        .lock = memory_lock,
+        .unlock = memory_unlock,
         .free = memory_free,
     };
     struct memory_store *s = zs_calloc(1, sizeof *s);
@@ -301,6 +320,7 @@ enum zs_status zs_store_open_memory(struct zs_store **store, struct zs_error *er
         free(s);
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a store");
     }
+    (void)pthread_mutex_init(&s->writing, NULL);
     *store = &s->base;
     return ZS_OK;
 }

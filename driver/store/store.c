@@ -212,6 +212,18 @@ enum zs_status zs_store_remove(struct zs_store *store, const char *key, struct z
     return store->ops->remove(store, key, err);
 }
 
+enum zs_status zs_store_lock(struct zs_store *store, const char *key, struct zs_lock **lock, struct zs_error *err)
+{
+    *lock = NULL;
+    return store->ops->lock != NULL ? store->ops->lock(store, key, lock, err) : ZS_OK;
+}
+
+void zs_store_unlock(struct zs_store *store, struct zs_lock *lock)
+{
+    if (lock != NULL)
+        store->ops->unlock(store, lock);
+}
+
 enum zs_status zs_store_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
 {
     ZS_TRY(check_prefix(store, prefix, err));

@@ -103,6 +103,14 @@ enum zs_status zs_writer_read(struct zs_writer *writer, uint64_t offset, size_t 
 enum zs_status zs_writer_commit(struct zs_writer *writer, struct zs_error *err) ZS_MUST_CHECK; /* releases it, also on failure */
 void zs_writer_abort(struct zs_writer *writer);                                                /* releases it; NULL is allowed */
 
+/* ---- Two writers of one object ---- */
+
+/* Waits until no other writer, in this process or another, holds the lock of this object, and holds it. Where a file system has no locks
+ * that is ZS_OK with *lock NULL. Nobody who holds one may ask for another. */
+struct zs_lock;
+enum zs_status zs_store_lock(struct zs_store *store, const char *key, struct zs_lock **lock, struct zs_error *err) ZS_MUST_CHECK;
+void zs_store_unlock(struct zs_store *store, struct zs_lock *lock); /* NULL is allowed */
+
 /* ---- What a filling provides ---- */
 
 struct zs_store_ops {
@@ -136,6 +144,9 @@ struct zs_store_ops {
     /* Optional: where there are symbolic links. */
     enum zs_status (*is_link)(struct zs_store *s, const char *prefix, bool *is_link, struct zs_error *err);
     enum zs_status (*remove_link)(struct zs_store *s, const char *prefix, bool *was_link, struct zs_error *err);
+    /* Optional, both or none: where there are locks. */
+    enum zs_status (*lock)(struct zs_store *s, const char *key, struct zs_lock **lock, struct zs_error *err);
+    void (*unlock)(struct zs_store *s, struct zs_lock *lock);
 };
 
 /* What every filling's own structures begin with. */
@@ -149,6 +160,7 @@ struct zs_object {
     struct zs_store *store;
     uint64_t size;
     uint64_t version; /* differs, as far as can be told, when the object under this key was replaced */
+    bool is_versioned; /* ... and surely so */
     bool is_remembered; /* opened by what this process knew of it; reads find out when that is no longer true */
     bool is_stale;    /* set by reads, in any thread: see zs_object_is_stale() */
 };

@@ -638,6 +638,12 @@ static void vsi_free(struct zs_store *store)
     free(store);
 }
 
+static enum zs_status vsi_lock(struct zs_store *store, const char *key, struct zs_lock **lock, struct zs_error *err)
+{
+    (void)key;
+    return ((const struct vsi_store *)store)->place.is_memory ? zs_lock_memory(lock, err) : ZS_OK;
+}
+
 static const struct zs_store_ops vsi_ops = {
     .open = vsi_open,
     .read = vsi_read,
@@ -651,6 +657,8 @@ static const struct zs_store_ops vsi_ops = {
     .remove = vsi_remove,
     .remove_directory = vsi_remove_directory,
     .list = vsi_list,
+    .lock = vsi_lock,
+    .unlock = zs_lock_release,
     .free = vsi_free,
 };
 

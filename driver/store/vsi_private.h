@@ -43,6 +43,13 @@ enum zs_status zs_names_add(struct zs_names *names, const char *name, size_t n, 
 /* Hands the list over when `status` is ZS_OK, and else frees it; gives that status on. */
 enum zs_status zs_names_finish(struct zs_names *names, enum zs_status status, char ***list, struct zs_error *err) ZS_MUST_CHECK;
 
+/* lock.c: what zs_store_lock() is; *lock is NULL before. A directory of the operating system is locked for all that is in it: an object that is
+ * renamed into place is another file each time, and a file beside it would be left behind. Where it cannot be opened, or its file system
+ * has no locks (some network ones), *lock stays NULL. */
+enum zs_status zs_lock_directory(const char *path, struct zs_lock **lock, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_lock_memory(struct zs_lock **lock, struct zs_error *err) ZS_MUST_CHECK; /* of all files in /vsimem/ */
+void zs_lock_release(struct zs_store *store, struct zs_lock *lock);
+
 /* local.c: a directory of the operating system, which need not exist. */
 enum zs_status zs_store_open_local(const char *root, struct zs_store **store, struct zs_error *err) ZS_MUST_CHECK;
 

@@ -1,0 +1,431 @@
+/* Handing encoded chunks to their shards, and publishing those: over what the store has by then, which others may have changed. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "array/edits.h"
+
+/* Shards being built at once, each an open file. One more publishes the one that was longest idle, which costs a copy of it
+ * should more of its chunks come. */
+#define MAX_OPEN_SHARDS 256
+
+/* ---- Leaf chunks ---- */
+
+/* Elements of a leaf chunk that lie in the array. */
+static uint64_t elements_inside(const struct zs_array *a, uint64_t leaf)
+{
+    uint64_t position[ZS_MAX_NDIM], n = 1;
+    zs_chunk_position(a, a->chain.count - 1, leaf, position);
+    for (int d = 0; d < a->meta->ndim; d++)
+        n *= zs_min_u64(a->leaf->shape[d], a->meta->shape[d] - position[d] * a->leaf->shape[d]);
+    return n;
+}
+
+static enum zs_status decode(const struct zs_array *a, struct zs_scratch *scratch, bool is_empty, const struct zs_buffer *encoded,
+                             void *data, struct zs_error *err)
+{
+    if (!is_empty)
+        return zs_leaf_decode(a->leaf, scratch, encoded->data, encoded->size, data, err);
+    zs_fill_leaf(a, data);
+    return ZS_OK;
+}
+
+/* The encoded bytes that the store has of a leaf chunk; `s` is its open shard, NULL where chunks are objects. */
+static enum zs_status read_present(struct zs_array *a, struct zs_open_shard *s, uint64_t leaf, bool *is_empty, struct zs_buffer *out,
+                                   struct zs_error *err)
+{
+    if (s != NULL)
+        return zs_shard_writer_get_present(s->writer, zs_leaf_number_in_shard(a, leaf), is_empty, out, err);
+    char *key = zs_shard_key(a, leaf);
+    if (key == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
+    zs_store_forget(a->store, key);
+    enum zs_status status = zs_store_get(a->store, key, zs_bytes_bound((size_t)a->leaf->decoded_size), out, err);
+    free(key);
+    *is_empty = status == ZS_NOT_FOUND;
+    return *is_empty ? ZS_OK : status;
+}
+
+static uint64_t content_of(bool is_empty, const struct zs_buffer *encoded)
+{
+    return zs_content_of(is_empty ? NULL : encoded->data, encoded->size);
+}
+
+/* What a chunk is made of when others changed it. */
+struct merged {
+    struct zs_scratch *scratch;
+    struct zs_buffer ours, theirs; /* decoded */
+    const void *encoded;           /* NULL: it is empty */
+    size_t n;
+};
+
+/* Puts our elements over theirs: `ours` is filled in, and so are the bytes that the store has now. */
+static enum zs_status merge(struct zs_array *a, const struct zs_touched *touched, bool is_empty, const struct zs_buffer *present,
+                            struct merged *m, struct zs_error *err)
+{
+    const size_t size = (size_t)a->leaf->decoded_size;
+    ZS_TRY(zs_buffer_reset(&m->theirs, size, err));
+    ZS_TRY(decode(a, m->scratch, is_empty, present, m->theirs.data, err));
+    zs_touched_apply(touched, a->leaf, m->ours.data, m->theirs.data);
+    m->encoded = NULL;
+    m->n = 0;
+    return zs_is_fill(a->meta, m->theirs.data, size) ? ZS_OK
+                                                     : zs_leaf_encode(a->leaf, m->scratch, m->theirs.data, &m->encoded, &m->n, err);
+}
+
+static enum zs_status merged_begin(struct zs_array *a, struct merged *m, struct zs_error *err)
+{
+    *m = (struct merged){.scratch = zs_scratch_acquire()};
+    if (m->scratch == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a scratch");
+    return zs_buffer_reset(&m->ours, (size_t)a->leaf->decoded_size, err);
+}
+
+static void merged_end(struct merged *m)
+{
+    zs_buffer_free(&m->ours);
+    zs_buffer_free(&m->theirs);
+    zs_scratch_release(m->scratch);
+}
+
+/* ---- Open shards ---- */
+
+/* The object of a shard as it is now, and its index where that is not in need of decoding; both NULL when there is none. */
+static enum zs_status open_object(struct zs_array *a, const char *key, struct zs_object **object, struct zs_shard_index **index,
+                                  struct zs_error *err)
+{
+    *object = NULL;
+    *index = NULL;
+    enum zs_status status;
+    if (a->chain.levels[0].bytes_codec_count == 0) {
+        status = zs_shard_read_index(a, key, object, index, err);
+    } else {
+        zs_store_forget(a->store, key);
+        status = zs_object_open(a->store, key, object, err);
+    }
+    return status == ZS_NOT_FOUND ? ZS_OK : status;
+}
+
+/* Whether nobody else can have made this shard. */
+static bool is_unpublished(const struct zs_array *a, uint64_t shard)
+{
+    return a->is_new && zs_map_get(&a->edits->published, shard) == NULL;
+}
+
+static enum zs_status open_shard(struct zs_array *a, uint64_t shard, struct zs_open_shard **out, struct zs_error *err)
+{
+    struct zs_edits *e = a->edits;
+    struct zs_open_shard *s = zs_map_get(&e->shards, shard);
+    if (s == NULL) {
+        char *key = zs_shard_key(a, shard);
+        /* A handle and an index of our own: both must be of the same version of the object. */
+        struct zs_object *object = NULL;
+        struct zs_shard_index *index = NULL;
+        s = zs_calloc(1, sizeof *s);
+        enum zs_status status = key != NULL && s != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot open a shard");
+        if (status == ZS_OK && !is_unpublished(a, shard))
+            status = open_object(a, key, &object, &index, err);
+        if (status == ZS_OK)
+            status = zs_shard_writer_create(a->store, key, &a->chain.levels[0], e->order, index, object, &s->writer, err);
+        free(key);
+        if (status == ZS_OK && !zs_map_set(&e->shards, shard, s)) {
+            zs_shard_writer_free(s->writer);
+            status = zs_fail(err, ZS_NO_MEMORY, "cannot open a shard");
+        }
+        if (status != ZS_OK) {
+            free(s);
+            return status;
+        }
+        s->shard = shard;
+    }
+    s->stamp = ++e->stamp;
+    *out = s;
+    return ZS_OK;
+}
+
+/* Counts the memory that a shard holds. */
+static void account(struct zs_edits *e, struct zs_open_shard *s, bool is_open)
+{
+    uint64_t held = is_open ? zs_shard_writer_memory(s->writer) : 0, key;
+    size_t at = 0;
+    if (is_open && s->touched.count > 0)
+        held += s->touched.count * ((const struct zs_touched *)zs_map_next(&s->touched, &at, &key))->size;
+    e->held_bytes = e->held_bytes - s->held + held;
+    s->held = held;
+}
+
+static void forget_shard(struct zs_array *a, struct zs_open_shard *s)
+{
+    (void)zs_map_remove(&a->edits->shards, s->shard);
+    account(a->edits, s, false);
+    zs_open_shard_free(s);
+}
+
+/* Chunks of a shard that lie in the array, at least in part. */
+static uint64_t chunks_in_array(const struct zs_array *a, uint64_t shard)
+{
+    uint64_t position[ZS_MAX_NDIM], n = 1;
+    zs_chunk_position(a, 0, shard, position);
+    for (int d = 0; d < a->meta->ndim; d++) {
+        const uint64_t outer = a->chain.levels[0].shape[d], low = position[d] * outer;
+        n *= zs_ceil_div_u64(zs_min_u64(outer, a->meta->shape[d] - low), a->leaf->shape[d]);
+    }
+    return n;
+}
+
+static bool is_complete(const struct zs_array *a, const struct zs_open_shard *s)
+{
+    return zs_shard_writer_put_count(s->writer) == chunks_in_array(a, s->shard);
+}
+
+/* ---- Publishing ---- */
+
+/* Whether the object under the key is surely the one that the writer builds on. */
+static enum zs_status is_unchanged(struct zs_array *a, const struct zs_open_shard *s, const char *key, bool *unchanged,
+                                   struct zs_error *err)
+{
+    const struct zs_object *before = zs_shard_writer_object(s->writer);
+    struct zs_object *now = NULL;
+    zs_store_forget(a->store, key);
+    const enum zs_status status = zs_object_open(a->store, key, &now, err);
+    if (status == ZS_NOT_FOUND) {
+        *unchanged = before == NULL;
+        return ZS_OK;
+    }
+    ZS_TRY(status);
+    *unchanged = before != NULL && before->is_versioned && now->is_versioned && before->version == now->version;
+    zs_object_close(now);
+    return ZS_OK;
+}
+
+/* A chunk of which a part was written: over what it is by now. */
+static enum zs_status catch_up_chunk(struct zs_array *a, struct zs_open_shard *s, uint64_t leaf, struct zs_touched *touched,
+                                     struct zs_error *err)
+{
+    const uint64_t number = zs_leaf_number_in_shard(a, leaf);
+    struct zs_buffer present = {0}, pending = {0};
+    bool is_empty, is_empty_here;
+    enum zs_status status = read_present(a, s, leaf, &is_empty, &present, err);
+    const uint64_t content = status == ZS_OK ? content_of(is_empty, &present) : 0;
+    if (status == ZS_OK && content != touched->content) {
+        struct merged m;
+        status = merged_begin(a, &m, err);
+        if (status == ZS_OK)
+            status = zs_shard_writer_get(s->writer, number, &is_empty_here, &pending, err);
+        if (status == ZS_OK)
+            status = decode(a, m.scratch, is_empty_here, &pending, m.ours.data, err);
+        if (status == ZS_OK)
+            status = merge(a, touched, is_empty, &present, &m, err);
+        if (status == ZS_OK)
+            status = zs_shard_writer_put(s->writer, number, m.encoded, m.n, err);
+        if (status == ZS_OK)
+            touched->content = content;
+        merged_end(&m);
+    }
+    zs_buffer_free(&present);
+    zs_buffer_free(&pending);
+    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(a, leaf, status, err);
+}
+
+/* Makes the writer build on the object that is there now. */
+static enum zs_status catch_up(struct zs_array *a, struct zs_open_shard *s, const char *key, struct zs_error *err)
+{
+    if (is_complete(a, s) && s->touched.count == 0)
+        return ZS_OK;
+    bool unchanged;
+    ZS_TRY(is_unchanged(a, s, key, &unchanged, err));
+    if (!unchanged) {
+        struct zs_object *object;
+        struct zs_shard_index *index;
+        ZS_TRY(open_object(a, key, &object, &index, err));
+        ZS_TRY(zs_shard_writer_rebase(s->writer, index, object, err));
+        zs_cache_clear(a->chunks); /* some were decoded from what was there before */
+    }
+    size_t at = 0;
+    uint64_t leaf;
+    for (struct zs_touched *t; (t = zs_map_next(&s->touched, &at, &leaf)) != NULL;)
+        ZS_TRY(catch_up_chunk(a, s, leaf, t, err));
+    return ZS_OK;
+}
+
+/* Publishes a shard, which is forgotten then. If it fails it stays, unless that is impossible. */
+static enum zs_status publish(struct zs_array *a, struct zs_open_shard *s, struct zs_error *err)
+{
+    if (zs_shard_writer_put_count(s->writer) == 0) {
+        forget_shard(a, s);
+        return ZS_OK;
+    }
+    char *key = zs_shard_key(a, s->shard);
+    if (key == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
+    bool is_lost = false;
+    struct zs_lock *lock = NULL;
+    const bool is_alone = is_unpublished(a, s->shard);
+    enum zs_status status = is_alone ? ZS_OK : zs_store_lock(a->store, key, &lock, err);
+    if (status == ZS_OK && !is_alone)
+        status = catch_up(a, s, key, err);
+    if (status == ZS_OK)
+        status = zs_shard_writer_publish(s->writer, &is_lost, err);
+    zs_store_unlock(a->store, lock);
+    free(key);
+    zs_shard_forget(a, s->shard);
+    if (status == ZS_OK && a->is_new && !zs_map_set(&a->edits->published, s->shard, a))
+        a->is_new = false; /* look for every shard from now on */
+    if (is_lost)
+        zs_cache_clear(a->chunks); /* some were decoded from what is lost now */
+    if (status == ZS_OK || is_lost)
+        forget_shard(a, s);
+    else
+        s->stamp = ++a->edits->stamp; /* others are tried first when there are too many */
+    return status;
+}
+
+static enum zs_status close_idle_shards(struct zs_array *a, struct zs_error *err)
+{
+    struct zs_edits *e = a->edits;
+    while (e->shards.count > MAX_OPEN_SHARDS || (e->shards.count > 1 && e->held_bytes > e->budget / 2)) {
+        struct zs_open_shard *oldest = NULL;
+        size_t at = 0;
+        uint64_t key;
+        for (struct zs_open_shard *s; (s = zs_map_next(&e->shards, &at, &key)) != NULL;)
+            if (oldest == NULL || s->stamp < oldest->stamp)
+                oldest = s;
+        ZS_TRY(publish(a, oldest, err));
+    }
+    return ZS_OK;
+}
+
+static int by_shard(const void *x, const void *y)
+{
+    const struct zs_open_shard *p = *(struct zs_open_shard *const *)x, *q = *(struct zs_open_shard *const *)y;
+    return (p->shard > q->shard) - (p->shard < q->shard);
+}
+
+enum zs_status zs_edits_publish(struct zs_array *a, struct zs_error *err)
+{
+    struct zs_edits *e = a->edits;
+    struct zs_open_shard **list = zs_calloc(e->shards.count, sizeof *list);
+    if (list == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot list %zu shards", e->shards.count);
+    size_t n = 0, at = 0;
+    uint64_t key;
+    for (struct zs_open_shard *s; (s = zs_map_next(&e->shards, &at, &key)) != NULL;)
+        list[n++] = s;
+    qsort(list, n, sizeof *list, by_shard);
+    enum zs_status first = ZS_OK;
+    for (size_t i = 0; i < n; i++) {
+        struct zs_error ignored;
+        const enum zs_status status = publish(a, list[i], first == ZS_OK ? err : &ignored);
+        first = first == ZS_OK ? status : first;
+    }
+    free(list);
+    return first;
+}
+
+/* ---- Loading and putting ---- */
+
+enum zs_status zs_edits_load(struct zs_array *a, uint64_t leaf, void *data, struct zs_touched **touched, struct zs_error *err)
+{
+    struct zs_open_shard *s = NULL;
+    if (a->edits->has_shards)
+        ZS_TRY(open_shard(a, zs_leaf_shard(a, leaf), &s, err));
+    struct zs_scratch *scratch = zs_scratch_acquire();
+    if (scratch == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a scratch");
+    struct zs_buffer *encoded = zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED);
+    const uint64_t number = zs_leaf_number_in_shard(a, leaf);
+    const bool is_pending = s != NULL && zs_shard_writer_has(s->writer, number);
+    const struct zs_touched *before = is_pending ? zs_map_get(&s->touched, leaf) : NULL;
+    bool is_empty;
+    enum zs_status status = is_pending ? zs_shard_writer_get(s->writer, number, &is_empty, encoded, err)
+                                       : read_present(a, s, leaf, &is_empty, encoded, err);
+    if (status == ZS_OK)
+        status = decode(a, scratch, is_empty, encoded, data, err);
+    if (status == ZS_OK && (before != NULL || !is_pending)) {
+        *touched = is_pending ? zs_touched_copy(before)
+                              : zs_touched_create(a->leaf, elements_inside(a, leaf), content_of(is_empty, encoded));
+        if (*touched == NULL)
+            status = zs_fail(err, ZS_NO_MEMORY, "cannot keep a chunk");
+    } else {
+        *touched = NULL;
+    }
+    zs_scratch_release(scratch);
+    if (status != ZS_OK)
+        return zs_fail_in_chunk(a, leaf, status, err);
+    if (s == NULL)
+        return ZS_OK;
+    account(a->edits, s, true);
+    status = close_idle_shards(a, err);
+    if (status != ZS_OK)
+        free(*touched);
+    return status;
+}
+
+/* A chunk that is an object of its own. */
+static enum zs_status put_object(struct zs_array *a, uint64_t leaf, const void *data, size_t n, const struct zs_touched *touched,
+                                 struct zs_error *err)
+{
+    struct merged m = {0};
+    struct zs_buffer present = {0};
+    struct zs_lock *lock = NULL;
+    bool is_empty = true;
+    char *key = zs_shard_key(a, leaf);
+    if (key == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
+    enum zs_status status = a->is_new ? ZS_OK : zs_store_lock(a->store, key, &lock, err);
+    if (status == ZS_OK && touched != NULL && !a->is_new)
+        status = read_present(a, NULL, leaf, &is_empty, &present, err);
+    if (status == ZS_OK && touched != NULL && !a->is_new && content_of(is_empty, &present) != touched->content) {
+        const struct zs_buffer ours = {.data = (unsigned char *)data, .size = n};
+        status = merged_begin(a, &m, err);
+        if (status == ZS_OK)
+            status = decode(a, m.scratch, data == NULL, &ours, m.ours.data, err);
+        if (status == ZS_OK)
+            status = merge(a, touched, is_empty, &present, &m, err);
+        data = m.encoded;
+        n = m.n;
+    }
+    if (status == ZS_OK)
+        status = data != NULL ? zs_store_put(a->store, key, data, n, err) : zs_store_remove(a->store, key, err);
+    zs_store_unlock(a->store, lock);
+    merged_end(&m);
+    zs_buffer_free(&present);
+    free(key);
+    zs_shard_forget(a, leaf);
+    return status;
+}
+
+/* Keeps what is touched of a chunk beside its bytes; `before` is what was kept, and is not freed. */
+static enum zs_status put_in_shard(struct zs_array *a, struct zs_open_shard *s, uint64_t leaf, const void *data, size_t n,
+                                   struct zs_touched *touched, struct zs_touched *before, struct zs_error *err)
+{
+    if (touched != NULL && !zs_map_set(&s->touched, leaf, touched))
+        return zs_fail(err, ZS_NO_MEMORY, "cannot keep a chunk");
+    const enum zs_status status = zs_shard_writer_put(s->writer, zs_leaf_number_in_shard(a, leaf), data, n, err);
+    struct zs_touched *const kept = status == ZS_OK ? touched : before;
+    if (kept == NULL)
+        (void)zs_map_remove(&s->touched, leaf);
+    else
+        (void)zs_map_set(&s->touched, leaf, kept); /* it is there: nothing to allocate */
+    return status;
+}
+
+enum zs_status zs_edits_put(struct zs_array *a, uint64_t leaf, const void *data, size_t n, struct zs_touched *touched,
+                            enum zs_status *later, struct zs_error *err)
+{
+    *later = ZS_OK;
+    if (!a->edits->has_shards) {
+        ZS_TRY(put_object(a, leaf, data, n, touched, err));
+        zs_cache_remove(a->chunks, (struct zs_cache_key){0, leaf});
+        free(touched);
+        return ZS_OK;
+    }
+    struct zs_open_shard *s;
+    ZS_TRY(open_shard(a, zs_leaf_shard(a, leaf), &s, err));
+    struct zs_touched *before = zs_map_get(&s->touched, leaf);
+    ZS_TRY(put_in_shard(a, s, leaf, data, n, touched, before, err));
+    free(before);
+    zs_cache_remove(a->chunks, (struct zs_cache_key){0, leaf});
+    account(a->edits, s, true);
+    *later = is_complete(a, s) ? publish(a, s, err) : close_idle_shards(a, err);
+    return ZS_OK;
+}
