@@ -22,6 +22,10 @@ void zs_array_set_new(struct zs_array *array, int chunk_order);
 /* The order that zs_array_set_new() gave; 0 where this handle did not create the array: nothing in a store tells. */
 int zs_array_chunk_order(const struct zs_array *array);
 
+/* zs_array_flush() before the array is closed: what cannot be stored is dropped, the newest first, so that the room it took on a full disk
+ * serves the rest. */
+enum zs_status zs_array_flush_last(struct zs_array *array, struct zs_error *err) ZS_MUST_CHECK;
+
 /* Bytes that the decoded-chunk cache may hold. */
 uint64_t zs_array_get_cache(const struct zs_array *array);
 

@@ -73,13 +73,14 @@ enum zs_status zs_edits_load(struct zs_array *a, uint64_t leaf, void *data, stru
 enum zs_status zs_edits_put(struct zs_array *a, uint64_t leaf, const void *data, size_t n, struct zs_touched *touched,
                             enum zs_status *later, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Publishes all shards. Those that fail stay for another try, and the first failure is returned. */
-enum zs_status zs_edits_publish(struct zs_array *a, struct zs_error *err) ZS_MUST_CHECK;
+/* Publishes all shards, oldest first. Those that fail stay for another try, and the first failure is returned. With is_last there will be
+ * no other: what fails is dropped, or the newest for it, since the disk may be full of them. */
+enum zs_status zs_edits_publish(struct zs_array *a, bool is_last, struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- write.c ---- */
 
 /* Publishes everything, dirty chunks too, likewise. */
-enum zs_status zs_edits_flush(struct zs_array *a, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_edits_flush(struct zs_array *a, bool is_last, struct zs_error *err) ZS_MUST_CHECK;
 
 /* zs_array_read_windows() for callers that hold the array's lock. */
 enum zs_status zs_read_windows_locked(struct zs_array *a, const struct zs_window *windows, size_t n, zs_convert_fn convert,

@@ -294,13 +294,17 @@ static enum zs_status close_idle_shards(struct zs_array *a, struct zs_error *err
     return ZS_OK;
 }
 
-static int by_shard(const void *x, const void *y)
+/* Those that cannot be written to any more come first: the disk may be full, and they free what they have. */
+static int by_urgency(const void *x, const void *y)
 {
     const struct zs_open_shard *p = *(struct zs_open_shard *const *)x, *q = *(struct zs_open_shard *const *)y;
-    return (p->shard > q->shard) - (p->shard < q->shard);
+    const bool p_is_broken = zs_shard_writer_is_broken(p->writer), q_is_broken = zs_shard_writer_is_broken(q->writer);
+    if (p_is_broken != q_is_broken)
+        return p_is_broken ? -1 : 1;
+    return (p->stamp > q->stamp) - (p->stamp < q->stamp);
 }
 
-enum zs_status zs_edits_publish(struct zs_array *a, struct zs_error *err)
+enum zs_status zs_edits_publish(struct zs_array *a, bool is_last, struct zs_error *err)
 {
     struct zs_edits *e = a->edits;
     struct zs_open_shard **list = zs_calloc(e->shards.count, sizeof *list);
@@ -310,12 +314,20 @@ enum zs_status zs_edits_publish(struct zs_array *a, struct zs_error *err)
     uint64_t key;
     for (struct zs_open_shard *s; (s = zs_map_next(&e->shards, &at, &key)) != NULL;)
         list[n++] = s;
-    qsort(list, n, sizeof *list, by_shard);
+    qsort(list, n, sizeof *list, by_urgency);
     enum zs_status first = ZS_OK;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n;) {
         struct zs_error ignored;
+        const uint64_t shard = list[i]->shard;
         const enum zs_status status = publish(a, list[i], first == ZS_OK ? err : &ignored);
         first = first == ZS_OK ? status : first;
+        const bool is_gone = zs_map_get(&e->shards, shard) == NULL;
+        if (is_last && !is_gone && zs_shard_writer_is_broken(list[i]->writer))
+            forget_shard(a, list[i++]);
+        else if (is_last && !is_gone)
+            forget_shard(a, list[--n]); /* the newest; and this one is tried again in the room that it took */
+        else
+            i++;
     }
     free(list);
     return first;
@@ -420,7 +432,12 @@ enum zs_status zs_edits_put(struct zs_array *a, uint64_t leaf, const void *data,
         return ZS_OK;
     }
     struct zs_open_shard *s;
-    ZS_TRY(open_shard(a, zs_leaf_shard(a, leaf), &s, err));
+    const uint64_t shard = zs_leaf_shard(a, leaf);
+    ZS_TRY(open_shard(a, shard, &s, err));
+    if (zs_shard_writer_is_broken(s->writer)) { /* what it has goes first */
+        ZS_TRY(publish(a, s, err));
+        ZS_TRY(open_shard(a, shard, &s, err));
+    }
     struct zs_touched *before = zs_map_get(&s->touched, leaf);
     ZS_TRY(put_in_shard(a, s, leaf, data, n, touched, before, err));
     free(before);

@@ -307,17 +307,34 @@ enum zs_status zs_array_write_windows(struct zs_array *a, const struct zs_window
     return status;
 }
 
-enum zs_status zs_edits_flush(struct zs_array *a, struct zs_error *err)
+enum zs_status zs_edits_flush(struct zs_array *a, bool is_last, struct zs_error *err)
 {
-    struct zs_error ignored;
-    const enum zs_status first = clean(a, 0, err), status = zs_edits_publish(a, first == ZS_OK ? err : &ignored);
-    return first != ZS_OK ? first : status;
+    enum zs_status first = ZS_OK;
+    /* Once more when some could not be put: publishing makes room, and a shard whose writing failed is open anew. */
+    for (int turn = 0; turn < 2 && (turn == 0 || a->edits->dirty.count > 0); turn++) {
+        struct zs_error ignored;
+        enum zs_status status = clean(a, 0, first == ZS_OK ? err : &ignored);
+        first = first == ZS_OK ? status : first;
+        status = zs_edits_publish(a, is_last, first == ZS_OK ? err : &ignored);
+        first = first == ZS_OK ? status : first;
+    }
+    return first;
+}
+
+static enum zs_status flush(struct zs_array *a, bool is_last, struct zs_error *err)
+{
+    zs_array_lock(a, false);
+    const enum zs_status status = a->edits != NULL ? zs_edits_flush(a, is_last, err) : ZS_OK;
+    (void)pthread_rwlock_unlock(&a->lock);
+    return status;
 }
 
 enum zs_status zs_array_flush(struct zs_array *a, struct zs_error *err)
 {
-    zs_array_lock(a, false);
-    const enum zs_status status = a->edits != NULL ? zs_edits_flush(a, err) : ZS_OK;
-    (void)pthread_rwlock_unlock(&a->lock);
-    return status;
+    return flush(a, false, err);
+}
+
+enum zs_status zs_array_flush_last(struct zs_array *a, struct zs_error *err)
+{
+    return flush(a, true, err);
 }

@@ -408,11 +408,11 @@ CPLErr ShardedZarrDataset::AdviseRead(int x, int y, int width, int height, int b
 
 /* ---- Flushing and closing ---- */
 
-CPLErr ShardedZarrDataset::FlushChanges()
+CPLErr ShardedZarrDataset::FlushChanges(bool atClosing)
 {
     CPLErr result = CE_None;
     struct zs_error err;
-    if (zs_array_flush(m_array, &err) != ZS_OK)
+    if ((atClosing ? zs_array_flush_last : zs_array_flush)(m_array, &err) != ZS_OK)
     {
         zsReport(err);
         result = CE_Failure;
@@ -432,7 +432,7 @@ ZSFlushResult ShardedZarrDataset::FlushCache(bool atClosing)
 #else
         GDALPamDataset::FlushCache(atClosing);
 #endif
-        if (FlushChanges() != CE_None)
+        if (FlushChanges(atClosing) != CE_None)
             result = CE_Failure;
         ZS_FLUSH_RETURN(result);
     }

@@ -149,7 +149,7 @@ class ShardedZarrDataset final : public GDALPamDataset
     CPLErr WriteWindow(int x, int y, int width, int height, void *data, GDALDataType type, const std::vector<int> &bands,
                        GSpacing pixelSpace, GSpacing lineSpace, GSpacing bandSpace);
 
-    CPLErr FlushChanges();
+    CPLErr FlushChanges(bool atClosing);
     CPLErr SettleFillValue();
     CPLErr WriteMetadata();
     CPLErr RemoveOverviews();

@@ -204,6 +204,11 @@ const struct zs_object *zs_shard_writer_object(const struct zs_shard_writer *w)
     return w->object;
 }
 
+bool zs_shard_writer_is_broken(const struct zs_shard_writer *w)
+{
+    return w->is_broken;
+}
+
 uint64_t zs_shard_writer_memory(const struct zs_shard_writer *w)
 {
     return w->memory;
@@ -260,37 +265,10 @@ static enum zs_status write_index(const struct zs_level *level, const struct zs_
 
 /* ---- Putting and getting ---- */
 
-/* A temp of which all is known, in the place of one that is broken. */
-static enum zs_status salvage(struct zs_shard_writer *w, struct zs_error *err)
-{
-    struct zs_buffer buffer = {0};
-    struct zs_writer *temp;
-    ZS_TRY(zs_store_create(w->store, w->key, &temp, err));
-    enum zs_status status = zs_buffer_reset(&buffer, COPY_BYTES, err);
-    for (uint64_t at = 0; at < w->temp_size && status == ZS_OK; at += COPY_BYTES) {
-        const size_t part = w->temp_size - at < COPY_BYTES ? (size_t)(w->temp_size - at) : COPY_BYTES;
-        status = zs_writer_read(w->temp, at, part, buffer.data, err);
-        if (status == ZS_OK)
-            status = zs_writer_write(temp, buffer.data, part, err);
-    }
-    zs_buffer_free(&buffer);
-    if (status != ZS_OK) {
-        zs_writer_abort(temp);
-        return status;
-    }
-    zs_writer_abort(w->temp);
-    w->temp = temp;
-    w->is_broken = false;
-    return ZS_OK;
-}
-
-/* Makes temp, or makes it anew. */
 static enum zs_status prepare_temp(struct zs_shard_writer *w, struct zs_error *err)
 {
-    if (w->is_lost)
+    if (w->is_broken || w->is_lost)
         return zs_fail(err, ZS_IO, "%s/%s: an earlier write to it failed", w->store->root, w->key);
-    if (w->is_broken)
-        return salvage(w, err);
     if (w->temp != NULL)
         return ZS_OK;
     const struct zs_level *level = w->root->level;

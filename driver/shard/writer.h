@@ -26,9 +26,12 @@ void zs_shard_writer_free(struct zs_shard_writer *writer); /* drops what was not
 
 /* Leaf chunks have numbers: that of the outermost inner chunk (zs_shard_index_number()) times the leaves in one, plus the number in there. */
 
-/* Sets chunk `number` to n encoded bytes, or to empty with data NULL. A put that fails is as if it had not been made. */
+/* Sets chunk `number` to n encoded bytes, or to empty with data NULL. A put that fails is as if it had not been made; if it was in
+ * writing, what was put before can be published, but no more bytes can be put. */
 enum zs_status zs_shard_writer_put(struct zs_shard_writer *writer, uint64_t number, const void *data, size_t n,
                                    struct zs_error *err) ZS_MUST_CHECK;
+
+bool zs_shard_writer_is_broken(const struct zs_shard_writer *writer);
 
 /* How many different chunks were put, and whether this one was. */
 uint64_t zs_shard_writer_put_count(const struct zs_shard_writer *writer);
