@@ -1,8 +1,14 @@
 #include "files.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "connection.h"
+
+extern "C"
+{
+#include "store/store.h"
+}
 
 static bool isStore(const std::string &path)
 {
@@ -50,14 +56,18 @@ bool zsPack(const std::string &from, const std::string &archive)
         const char *name = i == files.size() ? "zarr.json" : files[i];
         VSIStatBufL st;
         const std::string path = from + "/" + name;
-        if (i == root || VSIStatL(path.c_str(), &st) != 0 || VSI_ISDIR(st.st_mode))
+        const bool found = i != root && VSIStatL(path.c_str(), &st) == 0;
+        if (i == root || zs_is_temporary_name(CPLGetFilename(name)) || (found && VSI_ISDIR(st.st_mode)))
             continue;
         VSILFILE *in = VSIFOpenL(path.c_str(), "rb");
         VSILFILE *out = in != nullptr ? VSIFOpenL((archive + "/" + name).c_str(), "wb") : nullptr;
-        bool ok = out != nullptr;
-        size_t n;
-        while (ok && (n = VSIFReadL(buffer.data(), 1, buffer.size(), in)) > 0)
-            ok = VSIFWriteL(buffer.data(), 1, n, out) == n;
+        bool ok = found && out != nullptr;
+        for (vsi_l_offset left = ok ? static_cast<vsi_l_offset>(st.st_size) : 0; ok && left > 0;)
+        {
+            const size_t n = static_cast<size_t>(std::min<vsi_l_offset>(left, buffer.size()));
+            ok = VSIFReadL(buffer.data(), 1, n, in) == n && VSIFWriteL(buffer.data(), 1, n, out) == n;
+            left -= n;
+        }
         ok = (out == nullptr || VSIFCloseL(out) == 0) && ok;
         if (in != nullptr)
             VSIFCloseL(in);

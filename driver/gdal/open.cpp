@@ -60,6 +60,10 @@ enum class Look
 
 static Look lookAt(const char *path)
 {
+    // A pipe would wait for somebody who writes to it.
+    VSIStatBufL st;
+    if (VSIStatExL(path, &st, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) != 0 || !VSI_ISREG(st.st_mode))
+        return Look::NOT_V3;
     VSILFILE *file = VSIFOpenL(path, "rb");
     if (file == nullptr)
         return Look::NOT_V3;

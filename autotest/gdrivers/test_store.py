@@ -1,0 +1,104 @@
+"""Where bytes live: what is absent and what has failed in archives and folders, what is no file, what killed writers left."""
+import os
+import re
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+from support import assert_same, open_ours
+from webserver import RangeServer
+from writing import copy, created, files_of, source
+
+TEMPORARY = re.compile(r"\.shardedzarr-[0-9a-f]{32}\.tmp")
+
+
+@pytest.fixture
+def sparse(tmp_path):
+    """A store of four shards, of which one is absent: (path, pixels)."""
+    pixels = np.arange(1, 64 * 64 + 1, dtype="uint16").reshape(64, 64)
+    pixels[32:, 32:] = 0
+    path = tmp_path / "a.zarr"
+    copy(path, source(pixels), CHUNK_SHAPE=16, SHARD_SHAPE=32, ARRAY_NAME="v", OVERVIEWS="NONE", COMPRESS="NONE")
+    assert not (path / "v/c/1/1").exists()
+    return path, pixels
+
+
+def zipped(path):
+    name = str(path) + ".zip"
+    with zipfile.ZipFile(name, "w", zipfile.ZIP_STORED) as archive:
+        for file in files_of(path):
+            archive.write(os.path.join(path, file), file)
+    return name
+
+
+def test_an_absent_shard_in_a_folder_called_as_a_bucket_is_nodata(sparse, tmp_path):
+    path, pixels = sparse
+    place = tmp_path / "vsis3-mirror" / "vsicurl"
+    place.mkdir(parents=True)
+    path.rename(place / "a.zarr")
+    assert_same(gdal.Open(str(place / "a.zarr")).ReadAsArray(), pixels)
+
+
+def test_an_absent_shard_in_an_archive_is_nodata_on_a_disk_and_behind_a_network(sparse, tmp_path):
+    path, pixels = sparse
+    name = zipped(path)
+    assert_same(open_ours("/vsizip/" + name).ReadAsArray(), pixels)
+    with RangeServer(tmp_path) as server:
+        assert_same(open_ours("/vsizip/" + server.vsi("a.zarr.zip")).ReadAsArray(), pixels)
+
+
+@pytest.mark.parametrize("fault", [403, 500, 404])
+def test_a_refused_shard_in_an_archive_behind_a_network_is_an_error(sparse, tmp_path, fault):
+    path, _ = sparse
+    os.rename(zipped(path), tmp_path / ("%d.zarr.zip" % fault))
+    with RangeServer(tmp_path) as server:
+        dataset = open_ours("/vsizip/" + server.vsi("%d.zarr.zip" % fault))
+        server.faults["%d.zarr.zip" % fault] = fault
+        gdal.VSICurlClearCache()
+        with pytest.raises(RuntimeError):
+            dataset.ReadAsArray(0, 0, 32, 32)
+        with pytest.raises(RuntimeError):
+            dataset.ReadAsArray(32, 32, 32, 32)  # absent, but who knows
+
+
+OPEN = "import sys\nfrom osgeo import gdal\ngdal.UseExceptions()\ntry:\n    gdal.Open(sys.argv[1])\nexcept RuntimeError:\n    print('no')\n"
+
+
+@pytest.mark.parametrize("prefix", ["%s", 'SHARDEDZARR:"%s"'])
+def test_a_pipe_in_place_of_metadata_does_not_hang(tmp_path, prefix):
+    os.mkfifo(tmp_path / "zarr.json")
+    done = subprocess.run([sys.executable, "-c", OPEN, prefix % tmp_path], capture_output=True, timeout=60, text=True)
+    assert done.stdout == "no\n"
+
+
+def test_a_pipe_in_place_of_a_shard_is_an_error(sparse):
+    path, pixels = sparse
+    os.mkfifo(path / "v/c/1/1")
+    dataset = open_ours(str(path))
+    assert_same(dataset.ReadAsArray(0, 0, 64, 32), pixels[:32])
+    with pytest.raises(RuntimeError, match="pipe"):
+        dataset.ReadAsArray(32, 32, 32, 32)
+
+
+
+
+def test_what_a_killed_update_left_is_not_listed_and_goes_with_the_next_writer(tmp_path):
+    path = created(tmp_path / "a.zarr", np.ones((1, 512, 512), "uint16"), CHUNK_SHAPE=16, SHARD_SHAPE=512, ARRAY_NAME="v")
+    left = os.path.join(path, ".shardedzarr-" + "0" * 32 + ".tmp")
+    with open(left, "wb") as file:
+        file.write(b"x")
+    (tmp_path / "a.zarr" / "mine.tmp").write_bytes(b"x")
+    dataset = open_ours(path)
+    assert not any(TEMPORARY.search(name) for name in dataset.GetFileList())
+    assert_same(dataset.ReadAsArray(), np.ones((512, 512), "uint16"))
+    assert os.path.exists(left)  # reading removes nothing
+    dataset = gdal.Open(path, gdal.GA_Update)
+    dataset.GetRasterBand(1).WriteArray(np.full((1, 1), 5, "uint16"), 3, 3)
+    dataset = None
+    assert not os.path.exists(left)
+    assert (tmp_path / "a.zarr" / "mine.tmp").exists()
+    assert not any(TEMPORARY.search(name) for name in files_of(path))

@@ -1,0 +1,114 @@
+/* In which order a store asks for its bytes to be put on the disk. The functions of the C library that do it are replaced by ones that
+ * take a note. */
+#define _GNU_SOURCE /* mkdtemp, O_DIRECTORY */
+#include <cpl_vsi.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "array_store.h"
+
+static char noted[4096]; /* "d": bytes of a file, "r": renamed, "f": a folder */
+static bool fails;
+
+static int note(char letter)
+{
+    const size_t n = strlen(noted);
+    if (n + 1 < sizeof noted)
+        noted[n] = letter;
+    errno = EIO;
+    return fails ? -1 : 0;
+}
+
+int fdatasync(int fd)
+{
+    (void)fd;
+    return note('d');
+}
+
+int fsync(int fd)
+{
+    struct stat st;
+    CHECK(fstat(fd, &st) == 0 && S_ISDIR(st.st_mode));
+    return note('f');
+}
+
+int rename(const char *from, const char *to)
+{
+    (void)note('r');
+    return (int)syscall(SYS_renameat, AT_FDCWD, from, AT_FDCWD, to);
+}
+
+static const char *notes_of_puts(enum zs_sync sync, int count, bool at_end)
+{
+    struct zs_error err;
+    struct zs_store *store = NULL;
+    char root[] = "/tmp/test_store_sync.XXXXXX";
+    CHECK(mkdtemp(root) != NULL);
+    must(zs_store_open_vsi(root, &store, &err), &err);
+    put_object(store, "c/first", "x", 1); /* makes the folder */
+    zs_store_set_sync(store, sync);
+    memset(noted, 0, sizeof noted);
+    for (int i = 0; i < count; i++) {
+        char key[8];
+        snprintf(key, sizeof key, "c/%d", i);
+        put_object(store, key, "x", 1);
+    }
+    if (at_end)
+        CHECK(zs_store_sync(store, &err) == ZS_OK);
+    zs_store_free(store);
+    VSIRmdirRecursive(root);
+    return noted;
+}
+
+static void test_bytes_are_on_the_disk_before_the_rename_and_the_folder_after_it(void)
+{
+    CHECK_EQ_STR(notes_of_puts(ZS_SYNC_EACH, 1, false), "drf");
+    CHECK_EQ_STR(notes_of_puts(ZS_SYNC_EACH, 2, true), "drfdrf");
+}
+
+static void test_without_sync_nothing_waits_for_the_disk(void)
+{
+    CHECK_EQ_STR(notes_of_puts(ZS_SYNC_NO, 3, true), "rrr");
+}
+
+static void test_a_new_store_is_put_on_the_disk_at_its_end_each_folder_once(void)
+{
+    CHECK_EQ_STR(notes_of_puts(ZS_SYNC_LATER, 3, false), "rrr");
+    CHECK_EQ_STR(notes_of_puts(ZS_SYNC_LATER, 3, true), "rrrdddfff"); /* c, the root, and the one above it */
+}
+
+static void test_what_cannot_be_put_on_the_disk_is_an_error_and_the_old_object_stays(void)
+{
+    struct zs_error err = {""};
+    struct zs_store *store = NULL;
+    char root[] = "/tmp/test_store_sync.XXXXXX";
+    CHECK(mkdtemp(root) != NULL);
+    must(zs_store_open_vsi(root, &store, &err), &err);
+    put_object(store, "a", "old", 3);
+    fails = true;
+    CHECK(zs_store_put(store, "a", "new", 3, &err) == ZS_IO);
+    CHECK_CONTAINS(err.message, root);
+    struct zs_buffer b = get_object(store, "a");
+    CHECK_EQ_MEM(b.data, "old", 3);
+    zs_store_set_sync(store, ZS_SYNC_LATER);
+    put_object(store, "a", "new", 3);
+    CHECK(zs_store_sync(store, &err) == ZS_IO);
+    fails = false;
+    CHECK(zs_store_sync(store, &err) == ZS_OK);
+    zs_buffer_free(&b);
+    zs_store_free(store);
+    VSIRmdirRecursive(root);
+}
+
+int main(void)
+{
+    RUN(test_bytes_are_on_the_disk_before_the_rename_and_the_folder_after_it);
+    RUN(test_without_sync_nothing_waits_for_the_disk);
+    RUN(test_a_new_store_is_put_on_the_disk_at_its_end_each_folder_once);
+    RUN(test_what_cannot_be_put_on_the_disk_is_an_error_and_the_old_object_stays);
+    return check_result();
+}
