@@ -240,3 +240,59 @@ def test_a_source_that_cannot_be_read_is_an_error(tmp_path):
     gdal.Translate(str(tmp_path / "a.tif"), source(array))
     os.truncate(tmp_path / "a.tif", 10000)
     assert error_of(gdal.GetDriverByName("ShardedZarr").CreateCopy, str(tmp_path / "a.zarr"), gdal.Open(str(tmp_path / "a.tif")))
+
+
+# ------------------------------------------------------------------------------------------------------- what cannot be kept
+
+def with_gcps(dataset):
+    srs = osr.SpatialReference()
+    srs.ImportFromEPSG(4326)
+    dataset.SetGCPs([gdal.GCP(x, y, 0, x, y) for x, y in ((0, 0), (5, 0), (0, 5), (5, 5))], srs)
+
+
+def with_rpc(dataset):
+    dataset.SetMetadata({"LINE_OFF": "1", "SAMP_OFF": "2"}, "RPC")
+
+
+def with_table(dataset):
+    table = gdal.RasterAttributeTable()
+    table.CreateColumn("value", gdal.GFT_Integer, gdal.GFU_MinMax)
+    table.SetRowCount(2)
+    dataset.GetRasterBand(1).SetDefaultRAT(table)
+
+
+LOSSES = {"ground control points": with_gcps, "metadata domain RPC": with_rpc, "raster attribute table": with_table,
+          "mask": lambda dataset: dataset.CreateMaskBand(gdal.GMF_PER_DATASET),
+          "metadata domain mine": lambda dataset: dataset.SetMetadataItem("a", "b", "mine"),
+          "metadata domain spectral": lambda dataset: dataset.GetRasterBand(1).SetMetadataItem("a", "b", "spectral"),
+          "nodata values that differ between bands": lambda dataset: dataset.GetRasterBand(2).SetNoDataValue(3),
+          "data types that differ between bands": lambda dataset: dataset.AddBand(gdal.GDT_Float64)}
+
+
+@pytest.mark.parametrize("what", LOSSES)
+def test_what_cannot_be_kept_is_an_error_with_strict_and_else_a_warning(tmp_path, what):
+    values = np.arange(72, dtype="uint8").reshape(2, 6, 6)
+    dataset = gdal.GetDriverByName("MEM").CreateCopy("", source(values))
+    LOSSES[what](dataset)
+    path = tmp_path / "a.zarr"
+    driver = gdal.GetDriverByName("ShardedZarr")
+    assert what in error_of(driver.CreateCopy, str(path), dataset, strict=1)
+    assert not path.exists()
+    made, messages = warnings_of(lambda: driver.CreateCopy(str(path), dataset, strict=0))
+    assert len(messages) == 1 and what in messages[0]
+    assert np.array_equal(made.ReadAsArray()[:2], values)
+
+
+def test_a_strict_copy_that_would_lose_something_leaves_the_older_store(tmp_path):
+    path = tmp_path / "a.zarr"
+    create(path, source(np.full((6, 6), 7, "uint8")))
+    dataset = source(np.zeros((6, 6), "uint8"))
+    with_gcps(dataset)
+    assert "ground control points" in error_of(gdal.GetDriverByName("ShardedZarr").CreateCopy, str(path), dataset)
+    assert open_ours(str(path)).ReadAsArray().min() == 7
+
+
+def test_translate_of_a_whole_raster_is_silent_and_strict(tmp_path):
+    _, messages = warnings_of(lambda: gdal.Translate(str(tmp_path / "a.zarr"), source(np.arange(36, dtype="uint8").reshape(6, 6)),
+                                                     options="-of ShardedZarr -strict -a_nodata 3 -mo a=b"))
+    assert messages == []

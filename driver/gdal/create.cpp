@@ -9,6 +9,7 @@
 #include "creation_options.h"
 #include "dataset.h"
 #include "files.h"
+#include "losses.h"
 #include "open.h"
 
 /* Whether a coordinate variable has that name. */
@@ -105,20 +106,6 @@ static bool nodataOf(GDALRasterBand &band, const struct zs_dtype &dtype, unsigne
     }
     ZSStoring storing{GDT_Float64, dtype.type, dtype.size};
     zsStore(&storing, &v, out, static_cast<ptrdiff_t>(dtype.size), 1);
-    return true;
-}
-
-/* Whether all bands have the nodata value of the spec: an array has one. */
-static bool haveSameNodata(GDALDataset &source, const struct zs_raster_spec &spec)
-{
-    const CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
-    for (int b = 2; b <= source.GetRasterCount(); b++)
-    {
-        unsigned char value[ZS_MAX_ITEM_SIZE] = {};
-        const bool has = nodataOf(*source.GetRasterBand(b), spec.dtype, value);
-        if (has != spec.has_nodata || (has && memcmp(value, spec.nodata, spec.dtype.size) != 0))
-            return false;
-    }
     return true;
 }
 
@@ -320,9 +307,6 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     if (!startSpec(spec, options, source->GetRasterXSize(), source->GetRasterYSize(), bands, type))
         return nullptr;
     spec.has_nodata = nodataOf(*source->GetRasterBand(1), spec.dtype, spec.nodata);
-    if (!haveSameNodata(*source, spec))
-        CPLError(CE_Warning, CPLE_AppDefined,
-                 "bands differ in their nodata value, of which an array has one: that of band 1 is written");
     Arrays arrays;
     arrays.Set(source, bands, options.single_array, !options.array_name.empty() ? options.array_name : defaultArrayName(connection.store, &spec), spec);
     arrays.Apply(spec);
@@ -386,6 +370,12 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     return nullptr;
 }
 
+static GDALDataset *createCheckedCopy(const char *name, GDALDataset *source, int strict, ZSCreateOptions optionList,
+                                      GDALProgressFunc progress, void *progressData)
+{
+    return zsCheckLosses(name, *source, strict != FALSE) ? createCopy(name, source, strict, optionList, progress, progressData) : nullptr;
+}
+
 /* ---- Create ---- */
 
 static GDALDataset *create(const char *name, int width, int height, int bands, GDALDataType type, ZSCreateOptions optionList)
@@ -443,7 +433,7 @@ void zsAddCreation(GDALDriver &driver)
 #endif
                                                        "Float32 Float64 CFloat32 CFloat64");
     driver.SetMetadataItem(GDAL_DMD_CREATIONOPTIONLIST, zsCreationOptionList().c_str());
-    driver.pfnCreateCopy = createCopy;
+    driver.pfnCreateCopy = createCheckedCopy;
     driver.pfnCreate = create;
     driver.pfnDelete = zsDelete;
     driver.pfnRename = zsRename;

@@ -1,0 +1,97 @@
+#include "losses.h"
+
+#include <string>
+
+#include <gdal_rat.h>
+
+namespace
+{
+/* A list in words, each once. */
+class Losses
+{
+    CPLStringList m_list;
+
+  public:
+    void Add(const std::string &what)
+    {
+        if (m_list.FindString(what.c_str()) < 0)
+            m_list.AddString(what.c_str());
+    }
+    std::string Text() const
+    {
+        std::string text;
+        for (int i = 0; i < m_list.size(); i++)
+            text += std::string(i > 0 ? "; " : "") + m_list[i];
+        return text;
+    }
+};
+} // namespace
+
+/* Domains of what is kept elsewhere, or describes the source as a file and not its pixels. */
+static bool isKept(const char *domain)
+{
+    static const char *const kept[] = {"", "IMAGE_STRUCTURE", "SUBDATASETS", "DERIVED_SUBDATASETS", "xml:VRT", "vrt_sources",
+                                       "new_vrt_sources", "LocationInfo"};
+    for (const char *name : kept)
+    {
+        if (EQUAL(domain, name))
+            return true;
+    }
+    return false;
+}
+
+static void addDomains(GDALMajorObject &object, Losses &losses)
+{
+    const CPLStringList domains(object.GetMetadataDomainList());
+    for (int i = 0; i < domains.size(); i++)
+    {
+        if (!isKept(domains[i]) && CSLCount(object.GetMetadata(domains[i])) > 0)
+            losses.Add(std::string("metadata domain ") + domains[i]);
+    }
+}
+
+/* A band's nodata value as text, which tells 64-bit integers and NaN apart; "" where there is none. */
+static std::string nodataText(GDALRasterBand &band)
+{
+    int has = FALSE;
+    std::string text;
+    if (band.GetRasterDataType() == GDT_Int64)
+        text = std::to_string(band.GetNoDataValueAsInt64(&has));
+    else if (band.GetRasterDataType() == GDT_UInt64)
+        text = std::to_string(band.GetNoDataValueAsUInt64(&has));
+    else
+        text = CPLSPrintf("%.17g", band.GetNoDataValue(&has));
+    return has ? text : "";
+}
+
+static void addBand(GDALRasterBand &band, GDALRasterBand &first, Losses &losses)
+{
+    addDomains(band, losses);
+    const GDALRasterAttributeTable *table = band.GetDefaultRAT();
+    if (table != nullptr && table->GetRowCount() > 0)
+        losses.Add("raster attribute table");
+    if ((band.GetMaskFlags() & (GMF_ALL_VALID | GMF_NODATA | GMF_ALPHA)) == 0)
+        losses.Add("mask");
+    if (band.GetRasterDataType() != first.GetRasterDataType())
+        losses.Add("data types that differ between bands (all become one that holds them)");
+    if (nodataText(band) != nodataText(first))
+        losses.Add("nodata values that differ between bands (that of band 1 is written)");
+}
+
+bool zsCheckLosses(const char *name, GDALDataset &source, bool strict)
+{
+    Losses losses;
+    if (source.GetGCPCount() > 0)
+        losses.Add("ground control points");
+    addDomains(source, losses);
+    for (int b = 1; b <= source.GetRasterCount(); b++)
+        addBand(*source.GetRasterBand(b), *source.GetRasterBand(1), losses);
+    const std::string text = losses.Text();
+    if (text.empty())
+        return true;
+    if (strict)
+        CPLError(CE_Failure, CPLE_NotSupported, "%s: not copied, because strict, and this would be lost: %s", name, text.c_str());
+    else
+        CPLError(CE_Warning, CPLE_NotSupported, "%s: lost in the copy: %s", name, text.c_str());
+    return !strict;
+}
