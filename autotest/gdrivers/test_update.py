@@ -14,7 +14,7 @@ from stores import (BIG, CRC32C, GZIP, array_meta, group_meta, random_store, ran
                     write_coordinate)
 from support import (as_raster, assert_same, error_of, geotransform, name_of, need_codecs, open_array, open_ours, raster_dtype,
                      random_window, read_all, same_crs)
-from writing import UTM, change_document, check_consolidated, chunks_of, copy, created, document, only_array, shards, source
+from writing import UTM, arrays, change_document, check_consolidated, chunks_of, copy, created, document, only_array, shards, source
 
 
 def update(path, array=None):
@@ -316,3 +316,97 @@ def test_an_edit_keeps_what_is_newer_than_the_consolidated_metadata(tmp_path, le
     assert after["theirs"] == {"deep": [1.50]} and after["long_name"] == "newer" and after["_FillValue"] == 9
     check_consolidated(path)
     assert open_ours(path).GetGeoTransform() == (100, 2, 0, 200, 0, -2)
+
+
+# ------------------------------------------------------------------------------------------------------------- statistics
+
+@pytest.fixture
+def pam():
+    """Side-car files, which the other tests do without."""
+    gdal.SetConfigOption("GDAL_PAM_ENABLED", "YES")
+    yield
+    gdal.SetConfigOption("GDAL_PAM_ENABLED", None)
+
+
+def side_car(path):
+    name = path + "/zarr.json.aux.xml"
+    return open(name).read() if os.path.exists(name) else ""
+
+
+@pytest.mark.parametrize("how", ["set", "computed", "edit"])
+def test_statistics_that_were_set_go_before_an_older_side_car(scene, pam, how):
+    path, array = scene
+    dataset = open_ours(path)
+    dataset.GetRasterBand(1).ComputeStatistics(False)
+    dataset = None
+    assert "STATISTICS_MAXIMUM" in side_car(path)
+    if how == "edit":
+        subprocess.run(["gdal_edit.py", path, "-setstats", "1", "2", "3", "4"], check=True, env={**os.environ, "GDAL_PAM_ENABLED": "YES"})
+    else:
+        dataset = update(path)
+        dataset.GetRasterBand(1).WriteArray(np.full((128, 128), 2, "uint16")) if how == "computed" else None
+        dataset.GetRasterBand(1).ComputeStatistics(False) if how == "computed" else dataset.GetRasterBand(1).SetStatistics(1, 2, 3, 4)
+        dataset = None
+    expected = [2, 2, 2, 0] if how == "computed" else [1, 2, 3, 4]
+    assert open_ours(path).GetRasterBand(1).GetStatistics(False, False) == expected
+    assert '"STATISTICS_MAXIMUM": "2"' in json.dumps(document(path, "v")) and "STATISTICS" not in side_car(path)
+
+
+@pytest.mark.parametrize("mode", ["r", "r+"])
+@pytest.mark.parametrize("write", ["array", "dataset", "fill"])
+def test_statistics_go_when_pixels_are_written(scene, pam, mode, write):
+    path, array = scene
+    dataset = open_ours(path) if mode == "r" else update(path)
+    dataset.GetRasterBand(1).ComputeStatistics(False)
+    dataset = None
+    assert "STATISTICS_MAXIMUM" in open_ours(path).GetRasterBand(1).GetMetadata()
+    dataset = update(path)
+    if write == "fill":
+        dataset.GetRasterBand(1).Fill(3)
+    else:
+        (dataset.GetRasterBand(1) if write == "array" else dataset).WriteArray(np.full((4, 4), 3, "uint16"), 1, 1)
+    dataset = None
+    again = open_ours(path)
+    assert not [name for name in again.GetRasterBand(1).GetMetadata() if name.startswith("STATISTICS")]
+    assert "STATISTICS" not in json.dumps(document(path, "v")) and "STATISTICS" not in side_car(path)
+
+
+def test_statistics_of_pixels_that_are_written_late_stay(scene, pam):
+    path, array = scene
+    dataset = update(path)
+    dataset.GetRasterBand(1).ComputeStatistics(False)
+    dataset.GetRasterBand(1).Fill(3)  # in GDAL's block cache
+    dataset.GetRasterBand(1).SetStatistics(3, 3, 3, 0)
+    dataset = None
+    again = open_ours(path)
+    assert again.GetRasterBand(1).GetStatistics(False, False) == [3, 3, 3, 0] and (again.ReadAsArray() == 3).all()
+
+
+def test_a_side_car_does_not_repeat_what_the_store_says(scene, pam):
+    path, array = scene
+    for text in ("one", "two"):
+        dataset = update(path)
+        dataset.SetMetadataItem("ABOUT", text)
+        dataset.GetRasterBand(1).SetMetadataItem("BAND", text)
+        dataset = None
+        dataset = open_ours(path)
+        dataset.GetRasterBand(1).ComputeStatistics(False)
+        assert dataset.GetMetadataItem("ABOUT") == text and dataset.GetRasterBand(1).GetMetadataItem("BAND") == text
+        dataset = None
+        assert "STATISTICS_MAXIMUM" in open_ours(path).GetRasterBand(1).GetMetadata()
+        assert "BAND\"" not in side_car(path) and "ABOUT" not in side_car(path)
+
+
+def test_a_side_car_of_several_arrays_keeps_those_of_the_others(tmp_path, pam):
+    path = str(tmp_path / "a.zarr")
+    copy(path, source(np.arange(128, dtype="uint8").reshape(2, 8, 8)), SINGLE_ARRAY="NO", ARRAY_NAME="v", CHUNK_SHAPE=4)
+    names = ["/" + name for name in arrays(path)]
+    for name in names:
+        dataset = open_array(path, name)
+        dataset.GetRasterBand(1).ComputeStatistics(False)
+        dataset = None
+    dataset = update(path, names[0])
+    dataset.GetRasterBand(1).Fill(3)
+    dataset = None
+    assert "STATISTICS_MAXIMUM" in open_array(path, names[1]).GetRasterBand(1).GetMetadata()
+    assert "STATISTICS_MAXIMUM" not in open_array(path, names[0]).GetRasterBand(1).GetMetadata()

@@ -27,6 +27,7 @@ CPLErr ShardedZarrRasterBand::IWriteBlock(int column, int row, void *data)
 {
     const int x = column * nBlockXSize, y = row * nBlockYSize;
     const int size = GDALGetDataTypeSizeBytes(eDataType);
+    DropStatistics(true);
     return Dataset().WriteWindow(x, y, std::min(nBlockXSize, nRasterXSize - x), std::min(nBlockYSize, nRasterYSize - y), data,
                                  eDataType, {nBand}, size, static_cast<GSpacing>(size) * nBlockXSize, 0);
 }
@@ -40,6 +41,8 @@ CPLErr ShardedZarrRasterBand::IRasterIO(GDALRWFlag flag, int x, int y, int width
                                         int bufHeight, GDALDataType type, GSpacing pixelSpace, GSpacing lineSpace,
                                         GDALRasterIOExtraArg *extra)
 {
+    if (flag == GF_Write && eAccess == GA_Update)
+        DropStatistics(false);
     if (width == bufWidth && height == bufHeight)
     {
         if (SettleBlocks() != CE_None)

@@ -37,6 +37,34 @@ char **zsCopyList(CSLConstList list)
     return copy;
 }
 
+CPLStringList zsItemsNotIn(CSLConstList list, const CPLStringList &other)
+{
+    CPLStringList items;
+    for (int i = 0; i < CSLCount(list); i++)
+    {
+        if (other.FindString(list[i]) < 0)
+            items.AddString(list[i]);
+    }
+    return items;
+}
+
+/* Statistics are GDAL's: STATISTICS_MINIMUM and so on. They are true together. */
+static bool isStatistic(const char *item)
+{
+    return STARTS_WITH_CI(item, "STATISTICS_");
+}
+
+static CPLStringList statisticsOf(CSLConstList list)
+{
+    CPLStringList items;
+    for (int i = 0; i < CSLCount(list); i++)
+    {
+        if (isStatistic(list[i]))
+            items.AddString(list[i]);
+    }
+    return items;
+}
+
 static void setColorTable(struct zs_meaning &m, const GDALColorTable *table)
 {
     free(m.colour_table);
@@ -282,8 +310,14 @@ void ShardedZarrRasterBand::AddMetadata()
         place += (i == 0 ? "" : ", ") + name + "=" + text;
     }
 
-    // What a side-car file says stays on top.
-    CPLStringList merged(CSLMerge(md.StealList(), GDALPamRasterBand::GetMetadata()));
+    // What a side-car file says stays on top, but for statistics: those of the store are set, and the file's may be older.
+    CPLStringList sideCar(CSLDuplicate(GDALPamRasterBand::GetMetadata()));
+    const CPLStringList old = statisticsOf(sideCar.List());
+    m_sideCarHasStatistics = !old.empty();
+    if (!statisticsOf(md.List()).empty())
+        sideCar = zsItemsNotIn(sideCar.List(), old);
+    m_fromStore = md;
+    CPLStringList merged(CSLMerge(md.StealList(), sideCar.List()));
     GDALMajorObject::SetMetadata(merged.List());
     if (GDALPamRasterBand::GetDescription()[0] != '\0')
         return;
@@ -297,6 +331,35 @@ void ShardedZarrRasterBand::AddMetadata()
     }
     if (!description.empty())
         GDALMajorObject::SetDescription(description.c_str());
+}
+
+CPLXMLNode *ShardedZarrRasterBand::SerializeToXML(const char *path)
+{
+    const CPLStringList all(CSLDuplicate(GDALMajorObject::GetMetadata()));
+    // What was changed is about to be written to the store, all of it.
+    GDALMajorObject::SetMetadata(Dataset().m_bandsChanged ? nullptr : zsItemsNotIn(all.List(), m_fromStore).List());
+    CPLXMLNode *tree = GDALPamRasterBand::SerializeToXML(path);
+    GDALMajorObject::SetMetadata(const_cast<char **>(all.List()));
+    return tree;
+}
+
+void ShardedZarrRasterBand::DropStatistics(bool isBlock)
+{
+    auto &ds = Dataset();
+    if (ds.m_isOverview || (isBlock && m_statisticsSet))
+        return;
+    // Mostly there are none, which is seen without reading coordinates.
+    const bool known = m_metadataAdded ? false : !statisticsOf(Meaning().metadata).empty();
+    if (!known && statisticsOf(GDALMajorObject::GetMetadata()).empty() && !m_sideCarHasStatistics)
+        return;
+    AddMetadata();
+    CPLStringList all(CSLDuplicate(GDALMajorObject::GetMetadata()));
+    GDALMajorObject::SetMetadata(zsItemsNotIn(all.List(), statisticsOf(all.List())).List());
+    ds.m_bandsChanged = true;
+    if (m_sideCarHasStatistics)
+        ds.MarkPamDirty();
+    m_sideCarHasStatistics = false;
+    m_statisticsSet = false;
 }
 
 char **ShardedZarrRasterBand::GetMetadataDomainList()
@@ -460,6 +523,7 @@ CPLErr ShardedZarrRasterBand::SetMetadata(ZSMetadataArg metadata, const char *do
     if (!Dataset().IsUpdate() || !zsIsDefaultDomain(domain))
         return GDALPamRasterBand::SetMetadata(metadata, domain);
     Dataset().m_bandsChanged = true;
+    m_statisticsSet = true;
     return GDALMajorObject::SetMetadata(metadata, domain);
 }
 
@@ -469,5 +533,6 @@ CPLErr ShardedZarrRasterBand::SetMetadataItem(const char *name, const char *valu
     if (!Dataset().IsUpdate() || !zsIsDefaultDomain(domain))
         return GDALPamRasterBand::SetMetadataItem(name, value, domain);
     Dataset().m_bandsChanged = true;
+    m_statisticsSet = m_statisticsSet || isStatistic(name);
     return GDALMajorObject::SetMetadataItem(name, value, domain);
 }

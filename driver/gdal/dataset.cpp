@@ -299,6 +299,8 @@ CPLErr ShardedZarrDataset::IRasterIO(GDALRWFlag flag, int x, int y, int width, i
                                      int bufHeight, GDALDataType type, int bandCount, BANDMAP_TYPE bands, GSpacing pixelSpace,
                                      GSpacing lineSpace, GSpacing bandSpace, GDALRasterIOExtraArg *extra)
 {
+    for (int i = 0; i < bandCount && flag == GF_Write && IsUpdate(); i++)
+        Band(bands[i]).DropStatistics(false);
     if (width == bufWidth && height == bufHeight)
     {
         const std::vector<int> list(bands, bands + bandCount);

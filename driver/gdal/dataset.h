@@ -100,6 +100,7 @@ class ShardedZarrDataset final : public GDALPamDataset
     bool m_georefRead = false;
     struct zs_georef m_georef = {};
     bool m_metadataRead = false;
+    CPLStringList m_fromStore; /* metadata that the store tells: a side-car file does not repeat them */
     bool m_meaningRead = false;
     struct zs_meaning m_meaning = {};
     bool m_overviewsFound = false;
@@ -169,6 +170,7 @@ class ShardedZarrDataset final : public GDALPamDataset
     CPLErr IRasterIO(GDALRWFlag flag, int x, int y, int width, int height, void *data, int bufWidth, int bufHeight,
                      GDALDataType type, int bandCount, BANDMAP_TYPE bands, GSpacing pixelSpace, GSpacing lineSpace,
                      GSpacing bandSpace, GDALRasterIOExtraArg *extra) override;
+    CPLXMLNode *SerializeToXML(const char *path) override;
     CPLErr IBuildOverviews(const char *resampling, int count, const int *factors, int bandCount, const int *bands,
                            GDALProgressFunc progress, void *progressData, CSLConstList options) override;
 
@@ -223,6 +225,9 @@ class ShardedZarrRasterBand final : public GDALPamRasterBand
     std::unique_ptr<struct zs_meaning, ZSMeaningDeleter> m_meaning;
     std::unique_ptr<GDALColorTable> m_colorTable;
     bool m_metadataAdded = false;
+    CPLStringList m_fromStore; /* metadata that the store tells: a side-car file does not repeat them */
+    bool m_sideCarHasStatistics = false;
+    bool m_statisticsSet = false; /* since the dataset was opened */
 
     ShardedZarrDataset &Dataset() const
     {
@@ -231,6 +236,8 @@ class ShardedZarrRasterBand final : public GDALPamRasterBand
     struct zs_meaning &Meaning();
     void TakeMeaning(ShardedZarrRasterBand &other);
     void AddMetadata();
+    /* Pixels are written: statistics that were known are not true any more. Blocks may come late, after statistics of them were set. */
+    void DropStatistics(bool isBlock);
     /* In update mode, GDAL's block cache must not hold what is read or written past it. */
     CPLErr SettleBlocks();
     /* Brings m_meaning up to what was set, for writing. */
@@ -238,6 +245,7 @@ class ShardedZarrRasterBand final : public GDALPamRasterBand
     CPLErr SetNodata(const void *element);
 
   protected:
+    CPLXMLNode *SerializeToXML(const char *path) override;
     CPLErr IReadBlock(int column, int row, void *data) override;
     CPLErr IWriteBlock(int column, int row, void *data) override;
     CPLErr IRasterIO(GDALRWFlag flag, int x, int y, int width, int height, void *data, int bufWidth, int bufHeight,
@@ -287,6 +295,9 @@ void zsReport(const struct zs_error &err);
 
 /* What a band of any driver means, as the core keeps it; released with zs_meaning_clear(). Nodata is left out. */
 struct zs_meaning zsMeaningOf(GDALRasterBand &band);
+
+/* The items of a list that are not, as they are, in the other. */
+CPLStringList zsItemsNotIn(CSLConstList list, const CPLStringList &other);
 
 /* A list of strings as the core owns them; null for an empty one. */
 char **zsCopyList(CSLConstList list);

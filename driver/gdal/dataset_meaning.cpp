@@ -147,6 +147,7 @@ void ShardedZarrDataset::ReadMetadata()
     }
     free(parent);
     md = CSLMerge(md.StealList(), Meaning().metadata);
+    m_fromStore = md;
     md = CSLMerge(md.StealList(), GDALPamDataset::GetMetadata());
     GDALMajorObject::SetMetadata(md.List());
 }
@@ -244,6 +245,16 @@ char **ShardedZarrDataset::GetFileList()
 
 /* ---- Writing what changed ---- */
 
+/* Never null: GDAL would remove the side-car file, which may be of other arrays, too. */
+CPLXMLNode *ShardedZarrDataset::SerializeToXML(const char *path)
+{
+    const CPLStringList all(CSLDuplicate(GDALMajorObject::GetMetadata()));
+    GDALMajorObject::SetMetadata(zsItemsNotIn(all.List(), m_fromStore).List());
+    CPLXMLNode *tree = GDALPamDataset::SerializeToXML(path);
+    GDALMajorObject::SetMetadata(const_cast<char **>(all.List()));
+    return tree != nullptr ? tree : CPLCreateXMLNode(nullptr, CXT_Element, "PAMDataset");
+}
+
 /* Before the first pixel: what is not written shall read as the nodata value that was set, as in other drivers. */
 CPLErr ShardedZarrDataset::SettleFillValue()
 {
@@ -316,6 +327,18 @@ CPLErr ShardedZarrDataset::WriteMetadata()
     {
         zsReport(err);
         return CE_Failure;
+    }
+    // What is in the store now need not be in a side-car file; statistics there must not outlive those of the store.
+    if (m_metadataChanged)
+        m_fromStore = CSLDuplicate(GDALMajorObject::GetMetadata());
+    for (int b = 1; b <= nBands && m_bandsChanged; b++)
+    {
+        if (!Band(b).m_metadataAdded)
+            continue;
+        Band(b).m_fromStore = CSLDuplicate(Band(b).GDALMajorObject::GetMetadata());
+        if (Band(b).m_sideCarHasStatistics)
+            MarkPamDirty();
+        Band(b).m_sideCarHasStatistics = false;
     }
     m_georefChanged = m_metadataChanged = m_bandsChanged = false;
     return CE_None;
