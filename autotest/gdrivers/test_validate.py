@@ -481,13 +481,17 @@ def test_a_listed_level_that_is_absent(grouped):
 @pytest.mark.parametrize("members, what", [
     ({"spatial:shape": [30, 21]}, "spatial:shape against the array's columns: expected 21, found 20"),
     ({"transform": {"scale": [2.0, 3.0], "translation": [0.0, 0.0]}}, "size of dimension 1 against its base's: expected 13.3333333333, found 20"),
+    ({"assed": 1}, "multiscales: a level: expected members that the convention knows, found assed"),
+    ({"asset": "../v"}, "multiscales: asset: expected a path below the group"),
+    ({"transform": {"skale": [2.0, 2.0]}}, "multiscales: transform: expected a scale"),
     ({"derived_from": "absent"}, "derived_from: expected the asset of a level, found absent"),
     ({"spatial:transform": [20.0, 0, 500040, 0, -20.0, 5000000]}, "transform"),
 ])
 def test_a_level_that_is_not_what_its_entry_says(grouped, members, what):
     set_attributes(grouped, multiscales=layout_with(grouped, 1, **members))
     answer = validate(grouped)
-    assert answer.status == 1 and any(re.search(what, finding[2]) for finding in answer.findings), answer.findings
+    assert any(re.search(what, finding[2]) for finding in answer.findings), answer.findings
+    assert answer.status == (0 if "assed" in members else 1)
 
 
 @pytest.mark.parametrize("shape, data_type, what", [
@@ -545,11 +549,12 @@ def flips(path, every_document, every_data, seed=1):
 
 @pytest.mark.parametrize("options", [{}, {"COMPRESS": "NONE", "INTERLEAVE": "PIXEL"}])
 def test_a_flipped_bit_is_found_or_changes_nothing_that_is_read(tmp_path, options):
-    """Chunks have checksums here: without them, bytes that still decode are other pixels that nobody can tell from the right ones."""
+    """Chunks have checksums here: without them, bytes that still decode are other pixels that nobody can tell from the right ones. So it is
+    with the numbers of bands, which have none and nothing to be compared with."""
     path = tmp_path / "whole.zarr"
     copy(path, source(counting((2, 40, 50)) % 977, UTM, "EPSG:32633", 9), CHUNK_SHAPE="16", SHARD_SHAPE="32", OVERVIEWS="2", CHUNK_CHECKSUM="YES",
          **options)
-    expected, tried = seen(path), list(flips(path, 97, 61))
+    expected, tried = seen(path), [one for one in flips(path, 97, 61) if not one[0].startswith("band/c")]
     for number, (name, byte, bit) in enumerate(tried):
         shutil.copytree(path, tmp_path / str(number), copy_function=os.link)
         changed = tmp_path / str(number) / name

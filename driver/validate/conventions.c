@@ -99,6 +99,48 @@ static void check_proj(const struct declared *d, const zs_json *members)
         wrong(d, "proj:projjson", "an object", projjson);
 }
 
+/* ---- multiscales ---- */
+
+static bool is_one_of(const char *name, const char *const *list)
+{
+    while (*list != NULL && strcmp(name, *list) != 0)
+        list++;
+    return *list != NULL;
+}
+
+/* Members of an object of the convention; those of conventions with a prefix may be among them. */
+static void check_known(const struct declared *d, const char *of, const zs_json *object, const char *const *known)
+{
+    for (const zs_json *m = zs_json_first(object); m != NULL; m = zs_json_next(m))
+        if (!is_one_of(zs_json_name(m), known) && strchr(zs_json_name(m), ':') == NULL)
+            zs_report(d->c, ZS_SEVERITY_WARNING, d->key, of, "members that the convention knows", zs_json_name(m));
+}
+
+/* The layout of the convention. Its older drafts and OME-NGFF, which share the name, are looked at in pyramids.c only. */
+static void check_multiscales(const struct declared *d, const zs_json *multiscales)
+{
+    static const char *const members[] = {"layout", "resampling_method", NULL};
+    static const char *const entry_members[] = {"asset", "derived_from", "transform", "resampling_method", NULL};
+    static const char *const transform_members[] = {"scale", "translation", NULL};
+    const zs_json *layout = zs_json_get(multiscales, "layout");
+    if (!zs_json_is_object(multiscales) || zs_json_get(multiscales, "tile_matrix_set") != NULL)
+        return;
+    check_known(d, "multiscales", multiscales, members);
+    if (!zs_json_is_array(layout) || zs_json_first(layout) == NULL)
+        wrong(d, "multiscales: layout", "a list of levels", layout);
+    for (const zs_json *entry = zs_json_first(layout); entry != NULL; entry = zs_json_next(entry)) {
+        const zs_json *asset = zs_json_get(entry, "asset"), *transform = zs_json_get(entry, "transform");
+        const char *text = "";
+        if (!zs_json_string(asset, &text) || text[0] == '/' || strstr(text, "..") != NULL)
+            wrong(d, "multiscales: asset", "a path below the group", asset);
+        check_known(d, "multiscales: a level", entry, entry_members);
+        check_known(d, "multiscales: transform", transform, transform_members);
+        if (zs_json_get(entry, "derived_from") != NULL && zs_json_get(transform, "scale") == NULL)
+            wrong(d, "multiscales: transform", "a scale, for a level that is derived from another", transform);
+        check_spatial(d, entry);
+    }
+}
+
 /* ---- Declarations ---- */
 
 static void check_declarations(const struct declared *d, const zs_json *list)
@@ -140,10 +182,7 @@ static void check_prefixed(const struct declared *d, const char *prefix, const c
         if (strncmp(name, prefix, strlen(prefix)) != 0)
             continue;
         has_any = true;
-        const char *const *k = known;
-        while (*k != NULL && strcmp(*k, name + strlen(prefix)) != 0)
-            k++;
-        if (*k == NULL)
+        if (!is_one_of(name + strlen(prefix), known))
             zs_report(d->c, ZS_SEVERITY_WARNING, d->key, "attribute with a convention's prefix", "one that the convention knows", name);
     }
     if (has_any && !is_declared(d, uuid))
@@ -184,6 +223,7 @@ enum zs_status zs_check_conventions(struct zs_check *c, const struct zs_node *no
     check_prefixed(&d, "proj:", proj, ZS_UUID_PROJ);
     check_spatial(&d, node->attributes);
     check_proj(&d, node->attributes);
+    check_multiscales(&d, zs_json_get(node->attributes, "multiscales"));
     if (node->array != NULL && zs_convention_declared(node->attributes, ZS_UUID_SPATIAL) &&
         zs_json_get(node->attributes, "spatial:dimensions") == NULL)
         wrong(&d, "spatial:dimensions", "two names, where the convention is declared", NULL);
