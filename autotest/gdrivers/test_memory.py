@@ -1,6 +1,7 @@
 """Memory: what reading takes, however many, large or small the chunks are. Each reads in a process of its own, whose peak is looked at."""
 import numpy as np
 import pytest
+from osgeo import gdal
 
 import oracle
 from stores import GZIP, LITTLE, array_meta, sharding
@@ -130,3 +131,24 @@ def test_a_shard_that_is_compressed_as_a_whole_is_bounded_too(tmp_path):
     assert peak_memory(PIXEL, name_of(tmp_path))[0] == "[70]"
     message = peak_memory(PIXEL, name_of(tmp_path), "MAX_CHUNK_SIZE=4")[0]
     assert "MAX_CHUNK_SIZE" in message and "c/0/0" in message and "4194304" in message
+
+
+# ---------------------------------------------------------------------------------------------------- far apart in memory
+
+FAR_APART = """
+import mmap, struct
+far, item = int(sys.argv[2]), gdal.GetDataTypeSize(int(sys.argv[3])) // 8
+memory = mmap.mmap(-1, 2 * abs(far) + 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000)  # MAP_NORESERVE
+ds = gdal.OpenEx(sys.argv[1])
+ds.ReadRaster(1, 2, 1, 1, buf_type=int(sys.argv[3]), buf_band_space=far, buf_obj=memory)
+print([struct.unpack_from({4: "f", 8: "d"}[item], memory, b * far)[0] for b in range(3)])
+"""
+
+
+@pytest.mark.parametrize("data_type", ["uint16", "float16", "int8"])
+@pytest.mark.parametrize("far", [2**31 + 4096, 2**32 + 8])
+def test_bands_more_than_2_gigabytes_apart_in_memory_come_where_they_belong(tmp_path, data_type, far):
+    values = np.arange(3 * 4 * 4).reshape(3, 4, 4).astype(data_type)
+    oracle.write(tmp_path, array_meta((3, 4, 4), data_type, (4, 4, 4), [sharding((4, 4, 4))]), values)
+    printed, megabytes = peak_memory(FAR_APART, name_of(tmp_path), far, gdal.GDT_Float32)
+    assert printed == str([float(v) for v in values[:, 2, 1]]) and megabytes < 200

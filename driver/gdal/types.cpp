@@ -1,6 +1,7 @@
 #include "types.h"
 
 #include <algorithm>
+#include <climits>
 #include <cstdint>
 #include <limits>
 
@@ -149,6 +150,18 @@ static Widen widenBetween(GDALDataType from, GDALDataType to)
     }
 }
 
+/* GDAL takes strides as int: between bands, or lines of a window in the order of its columns, there may be more than 2 GB. */
+static void copyWords(const void *src, GDALDataType from, size_t fromSize, void *dst, GDALDataType to, ptrdiff_t stride, size_t n)
+{
+    if (stride >= INT_MIN && stride <= INT_MAX)
+    {
+        GDALCopyWords64(src, from, static_cast<int>(fromSize), dst, to, static_cast<int>(stride), static_cast<GPtrDiff_t>(n));
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        GDALCopyWords64(static_cast<const char *>(src) + i * fromSize, from, 0, static_cast<char *>(dst) + static_cast<ptrdiff_t>(i) * stride, to, 0, 1);
+}
+
 static bool isAligned(const void *p, size_t size)
 {
     return reinterpret_cast<uintptr_t>(p) % size == 0;
@@ -158,15 +171,14 @@ void zsConvert(void *conversion, const void *src, void *dst, ptrdiff_t dst_strid
 {
     const auto &c = *static_cast<const ZSConversion *>(conversion);
     const GDALDataType native = zsGDALType(c.from, c.from_size);
-    const auto stride = static_cast<int>(dst_stride);
     if (!needsWidening(c.from))
     {
         const auto size = static_cast<size_t>(GDALGetDataTypeSizeBytes(c.to));
-        const Widen widening = static_cast<size_t>(stride) == size ? widenBetween(native, c.to) : nullptr;
+        const Widen widening = dst_stride == static_cast<ptrdiff_t>(size) ? widenBetween(native, c.to) : nullptr;
         if (widening != nullptr && isAligned(src, c.from_size) && isAligned(dst, size))
             widening(src, dst, n);
         else
-            GDALCopyWords64(src, native, static_cast<int>(c.from_size), dst, c.to, stride, static_cast<GPtrDiff_t>(n));
+            copyWords(src, native, c.from_size, dst, c.to, dst_stride, n);
         return;
     }
     // Piecewise through a small buffer of the wider type.
@@ -185,8 +197,8 @@ void zsConvert(void *conversion, const void *src, void *dst, ptrdiff_t dst_strid
             else
                 wide.floats[i] = static_cast<float>(zs_half_to_double(static_cast<const uint16_t *>(src)[done + i]));
         }
-        GDALCopyWords64(&wide, native, GDALGetDataTypeSizeBytes(native), static_cast<char *>(dst) + dst_stride * static_cast<ptrdiff_t>(done),
-                        c.to, stride, static_cast<GPtrDiff_t>(part));
+        copyWords(&wide, native, static_cast<size_t>(GDALGetDataTypeSizeBytes(native)),
+                  static_cast<char *>(dst) + dst_stride * static_cast<ptrdiff_t>(done), c.to, dst_stride, part);
         done += part;
     }
 }
@@ -205,7 +217,7 @@ void zsStore(void *storing, const void *src, void *dst, ptrdiff_t dst_stride, si
     auto out = static_cast<char *>(dst);
     if (!needsWidening(s.to) && s.to != ZS_BOOL)
     {
-        GDALCopyWords64(src, s.from, fromSize, dst, native, static_cast<int>(dst_stride), static_cast<GPtrDiff_t>(n));
+        copyWords(src, s.from, static_cast<size_t>(fromSize), dst, native, dst_stride, n);
         return;
     }
     double wide[PIECE];
