@@ -1,6 +1,7 @@
 """Where bytes live: what is absent and what has failed in archives and folders, what is no file, what killed writers left."""
 import os
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -33,6 +34,51 @@ def zipped(path):
         for file in files_of(path):
             archive.write(os.path.join(path, file), file)
     return name
+
+
+COUNTER = '''
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+static int count;
+int fsync(int fd) { count++; return ((int (*)(int))dlsym(RTLD_NEXT, "fsync"))(fd); }
+int fdatasync(int fd) { count++; return ((int (*)(int))dlsym(RTLD_NEXT, "fdatasync"))(fd); }
+__attribute__((destructor)) static void tell(void) { printf("%d\\n", count); }
+'''
+WRITE = '''
+import sys
+from osgeo import gdal
+gdal.UseExceptions()
+path, fsync = sys.argv[1:]
+source = gdal.GetDriverByName("MEM").Create("", 64, 64, 1)
+source.GetRasterBand(1).Fill(3)
+driver = gdal.GetDriverByName("ShardedZarr")
+driver.CreateCopy(path + "/copy.zarr", source, options=["FSYNC=" + fsync])
+dataset = driver.Create(path + "/new.zarr", 64, 64, 1, options=["FSYNC=" + fsync])
+dataset.GetRasterBand(1).Fill(5)
+dataset = None
+dataset = gdal.OpenEx(path + "/copy.zarr", gdal.OF_UPDATE, open_options=["FSYNC=" + fsync])
+dataset.GetRasterBand(1).Fill(5)
+dataset.SetMetadataItem("a", "b")
+dataset = None
+'''
+
+
+def test_fsync_is_asked_for_unless_it_is_left_out(tmp_path):
+    if shutil.which("cc") is None:
+        pytest.skip("without a compiler")
+    (tmp_path / "count.c").write_text(COUNTER)
+    library = str(tmp_path / "count.so")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, str(tmp_path / "count.c"), "-ldl"], check=True)
+    counts = {}
+    for fsync in "YES", "NO":
+        (tmp_path / fsync).mkdir()
+        preload = " ".join(filter(None, [os.environ.get("LD_PRELOAD"), library]))
+        done = subprocess.run([sys.executable, "-c", WRITE, str(tmp_path / fsync), fsync], check=True, capture_output=True, text=True,
+                              env={**os.environ, "LD_PRELOAD": preload})
+        counts[fsync] = int(done.stdout)
+        assert_same(gdal.Open(str(tmp_path / fsync / "new.zarr")).ReadAsArray(), np.full((64, 64), 5, "uint8"))
+    assert counts["NO"] == 0 and counts["YES"] >= 6
 
 
 def test_an_absent_shard_in_a_folder_called_as_a_bucket_is_nodata(sparse, tmp_path):

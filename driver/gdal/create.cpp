@@ -146,6 +146,8 @@ static struct zs_raster *createRaster(const ZSConnection &connection, const ZSCr
     const struct zs_array_options arrayOptions = zsArrayOptions(options.threads);
     store.name = connection.store;
     enum zs_status status = zs_store_open_vsi(connection.store.c_str(), &store.store, &err);
+    if (status == ZS_OK && !options.fsync)
+        zs_store_set_sync(store.store, ZS_SYNC_NO);
     if (status == ZS_OK && !options.append)
         status = zs_hierarchy_create(store.store, &store.hierarchy, &err);
     else if (status == ZS_OK)
@@ -181,12 +183,17 @@ static void removeCreated(const ZSConnection &connection, const std::string &gro
 }
 
 /* Opens a store that was just created, or one array of it, for writing. */
-static GDALDataset *openCreated(const ZSConnection &connection, const std::string &group, const char *array, const char *name)
+static GDALDataset *openCreated(const ZSConnection &connection, const std::string &group, const char *array, const char *name,
+                                const ZSCreationOptions &options)
 {
     const std::string path = group + (group.empty() || array == nullptr ? "" : "/") + (array != nullptr ? array : "");
     const std::string full = path.empty() ? "SHARDEDZARR:\"" + connection.store + "\"" : connection.SubdatasetName(path);
     GDALOpenInfo info(full.c_str(), GA_Update);
+    CPLStringList openOptions;
+    openOptions.SetNameValue("FSYNC", options.fsync ? "YES" : "NO");
+    info.papszOpenOptions = openOptions.List();
     GDALDataset *ds = zsOpen(&info);
+    info.papszOpenOptions = nullptr;
     if (ds != nullptr)
         ds->SetDescription(name);
     return ds;
@@ -365,7 +372,7 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     if (ok && zs_raster_finish(store->store, group.c_str(), &err) != ZS_OK)
         CPLDebug("ShardedZarr", "%s", err.message); // the raster is whole, and the metadata list it
     if (ok)
-        return openCreated(connection, group, options.single_array ? arrays.Name(0) : nullptr, name);
+        return openCreated(connection, group, options.single_array ? arrays.Name(0) : nullptr, name, options);
     removeCreated(connection, group);
     return nullptr;
 }
@@ -411,7 +418,7 @@ static GDALDataset *create(const char *name, int width, int height, int bands, G
     zs_raster_free(raster);
     if (ok)
     {
-        GDALDataset *ds = openCreated(connection, group, arrays.Name(0), name);
+        GDALDataset *ds = openCreated(connection, group, arrays.Name(0), name, options);
         if (ds != nullptr)
             static_cast<ShardedZarrDataset *>(ds)->MarkBlank();
         return ds;

@@ -85,6 +85,8 @@ std::string zsCreationOptionList()
            "  </Option>"
            "  <Option name='NUM_THREADS' type='string' description='Number of threads that encode, or ALL_CPUS. Default: "
            "GDAL_NUM_THREADS if set, else ALL_CPUS'/>"
+           "  <Option name='FSYNC' type='boolean' default='YES' description='Whether what is written is put on the disk before it takes its "
+           "place; with NO a power failure may take pixels away. Default: the configuration option SHARDEDZARR_FSYNC if set'/>"
            "  <Option name='DIM_NAMES' type='string' description='Names of the dimensions separated by commas, slowest first. Default: "
            "y,x or band,y,x'/>"
            "</CreationOptionList>";
@@ -209,11 +211,12 @@ static bool parseOverviews(const char *text, bool &isAuto, std::vector<int> &fac
 
 bool ZSCreationOptions::Parse(CSLConstList options)
 {
+    fsync = CPLTestBool(CPLGetConfigOption("SHARDEDZARR_FSYNC", "YES"));
     array_name = CSLFetchNameValueDef(options, "ARRAY_NAME", "");
     if (CSLFetchNameValue(options, "ARRAY_NAME") != nullptr && !zsIsArrayName(array_name))
         return refuse("ARRAY_NAME", "a name without /, not of dots alone, not beginning with __ or ovr_, not spatial_ref", array_name.c_str());
     if (!parseBoolean(options, "SINGLE_ARRAY", single_array) || !parseBoolean(options, "APPEND_SUBDATASET", append) ||
-        !parseBoolean(options, "CHUNK_CHECKSUM", encoding.chunk_checksum))
+        !parseBoolean(options, "FSYNC", fsync) || !parseBoolean(options, "CHUNK_CHECKSUM", encoding.chunk_checksum))
         return false;
     const int interleave = choose(options, "INTERLEAVE", {"BAND", "PIXEL"}, 0);
     const int chosenStyle = choose(options, "GEOREFERENCING", {"ALL", "SPATIAL_PROJ", "CF"}, 0);

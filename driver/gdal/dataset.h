@@ -40,6 +40,7 @@ struct ZSOpenOptions
     uint64_t max_chunk_bytes = 0;
     uint64_t merge_gap = 0;
     bool multiband = true;
+    bool fsync = true; /* as in ZSCreationOptions */
     std::string dim_x, dim_y; /* "" when not given */
 
     /* Reads GDAL's list; false (CPLError emitted) when a value is not allowed. */

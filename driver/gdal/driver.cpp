@@ -19,6 +19,8 @@ static const char OPEN_OPTIONS[] =
     "description='Most decoded chunks that are kept, in megabytes. Default: what all datasets share, a quarter of GDAL_CACHEMAX'/>"
     "  <Option name='MAX_CHUNK_SIZE' type='float' min='0' "
     "description='Chunks of more megabytes, decoded, are refused. Default: 512, or GDAL_CACHEMAX where that is more'/>"
+    "  <Option name='FSYNC' type='boolean' default='YES' description='Whether what is changed is put on the disk before it takes the place "
+    "of what was there. Default: the configuration option SHARDEDZARR_FSYNC if set'/>"
     "  <Option name='MERGE_GAP' type='float' min='0' "
     "description='Chunks of a shard with fewer kilobytes between them are one request. Default: 128 over a network, else 4'/>"
     "</OpenOptionList>";

@@ -32,6 +32,7 @@ static bool parseBytes(CSLConstList options, const char *name, const char *units
 bool ZSOpenOptions::Parse(CSLConstList options)
 {
     multiband = CPLFetchBool(options, "MULTIBAND", true);
+    fsync = CPLFetchBool(options, "FSYNC", CPLTestBool(CPLGetConfigOption("SHARDEDZARR_FSYNC", "YES")));
     dim_x = CSLFetchNameValueDef(options, "DIM_X", "");
     dim_y = CSLFetchNameValueDef(options, "DIM_Y", "");
 
@@ -364,6 +365,8 @@ GDALDataset *zsOpen(GDALOpenInfo *info)
     ZSOpenOptions options;
     if (!options.Parse(info->papszOpenOptions))
         return nullptr;
+    if (!options.fsync)
+        zs_store_set_sync(store->store, ZS_SYNC_NO);
     auto ds = node->type == ZS_NODE_GROUP ? openGroup(store, connection, node, options, info->eAccess, name, &err)
                                           : openNode(store, connection, node, options, info->eAccess, name, &err);
     if (ds == nullptr)
