@@ -1,4 +1,4 @@
-"""A small S3 server in memory: PUT, GET with ranges, HEAD, DELETE, listing, multipart uploads. Objects appear whole or not at all."""
+"""A small S3 server in memory: PUT, GET with ranges, HEAD, DELETE, listing, copying, multipart uploads. Objects appear whole or not at all."""
 import re
 import threading
 import urllib.parse
@@ -47,6 +47,11 @@ class _Handler(webserver.Handler):
         with owner.lock:
             if "uploadId" in query:
                 owner.uploads[query["uploadId"]][int(query["partNumber"])] = body
+            elif "x-amz-copy-source" in self.headers:
+                source = urllib.parse.unquote(self.headers["x-amz-copy-source"]).lstrip("/")
+                if source not in owner.objects:
+                    return self.answer(404)
+                owner.objects[key] = owner.objects[source]
             else:
                 owner.objects[key] = body
         self.answer(200, {"ETag": '"%x"' % hash(body)})

@@ -11,6 +11,7 @@
 #include "files.h"
 #include "losses.h"
 #include "open.h"
+#include "target.h"
 
 /* Whether a coordinate variable has that name. */
 static bool isDimension(const struct zs_raster_spec &spec, const std::string &name)
@@ -132,22 +133,34 @@ static std::string groupOf(const ZSCreationOptions &options, const char *array)
     return options.append ? array : "";
 }
 
-/* Sets up the store and its arrays. What is there already must be a store, or nothing; in a store that is appended to, there must be
- * nothing of that name. */
-static struct zs_raster *createRaster(const ZSConnection &connection, const ZSCreationOptions &options,
+/* Where a creation writes: an existing store that is appended to, or a target of its own. */
+static bool openTarget(const ZSConnection &connection, const ZSCreationOptions &options, const char *array, GDALDataset *source, ZSTarget &target)
+{
+    if (!options.append)
+        return target.Open(connection.store, source, options.overwrite);
+    VSIStatBufL st;
+    const std::string group = connection.store + "/" + groupOf(options, array);
+    if (VSIStatExL((connection.store + "/zarr.json").c_str(), &st, VSI_STAT_EXISTS_FLAG) != 0)
+    {
+        CPLError(CE_Failure, CPLE_AppDefined, "%s: there is no Zarr store to append to", connection.store.c_str());
+        return false;
+    }
+    return VSIStatExL(group.c_str(), &st, VSI_STAT_EXISTS_FLAG) != 0 || zsIsAllOwn(group);
+}
+
+/* Sets up the store at `path` and its arrays. In a store that is appended to, there must be nothing of that name. */
+static struct zs_raster *createRaster(const ZSConnection &connection, const std::string &path, const ZSCreationOptions &options,
                                       const struct zs_raster_spec &spec, ZSStore &store)
 {
-    if (!zsClearPlace(connection.store, options.append))
-        return nullptr;
     struct zs_error err;
     struct zs_raster *raster = nullptr;
     bool isClaimed = false;
     const std::string group = groupOf(options, spec.arrays[0].name);
     const struct zs_array_options arrayOptions = zsArrayOptions(options.threads);
-    store.name = connection.store;
-    enum zs_status status = zs_store_open_vsi(connection.store.c_str(), &store.store, &err);
-    if (status == ZS_OK && !options.fsync)
-        zs_store_set_sync(store.store, ZS_SYNC_NO);
+    store.name = path;
+    enum zs_status status = zs_store_open_vsi(path.c_str(), &store.store, &err);
+    if (status == ZS_OK && (!options.fsync || path != connection.store))
+        zs_store_set_sync(store.store, options.fsync ? ZS_SYNC_LATER : ZS_SYNC_NO); // later: before it takes its place
     if (status == ZS_OK && !options.append)
         status = zs_hierarchy_create(store.store, &store.hierarchy, &err);
     else if (status == ZS_OK)
@@ -167,27 +180,28 @@ static struct zs_raster *createRaster(const ZSConnection &connection, const ZSCr
     return nullptr;
 }
 
-/* Removes what a failed creation made: the store, or the group that was added, which the metadata above may mention already. */
-static void removeCreated(const ZSConnection &connection, const std::string &group)
+/* Removes the group that a failed creation was about to append, which the metadata above may mention already. */
+static void removeAppended(const std::string &path, const std::string &group)
 {
     ZSStore store;
     struct zs_error err;
-    if (!group.empty() && (zs_store_open_vsi(connection.store.c_str(), &store.store, &err) != ZS_OK ||
-                           zs_hierarchy_open(store.store, true, &store.hierarchy, &err) != ZS_OK ||
-                           zs_hierarchy_remove(store.hierarchy, group.c_str(), &err) != ZS_OK || zs_hierarchy_flush(store.hierarchy, &err) != ZS_OK))
+    if (zs_store_open_vsi(path.c_str(), &store.store, &err) != ZS_OK || zs_hierarchy_open(store.store, true, &store.hierarchy, &err) != ZS_OK ||
+        zs_hierarchy_remove(store.hierarchy, group.c_str(), &err) != ZS_OK || zs_hierarchy_flush(store.hierarchy, &err) != ZS_OK)
     {
         CPLDebug("ShardedZarr", "/%s is not removed from the metadata: %s", group.c_str(), err.message);
         return; // what they list must not lose its chunks
     }
-    zsRemoveStore(connection.store + (group.empty() ? "" : "/" + group));
+    zsRemoveSilently(path + "/" + group);
 }
 
 /* Opens a store that was just created, or one array of it, for writing. */
-static GDALDataset *openCreated(const ZSConnection &connection, const std::string &group, const char *array, const char *name,
+static GDALDataset *openCreated(const std::string &store, const std::string &group, const char *array, const char *name,
                                 const ZSCreationOptions &options)
 {
+    ZSConnection connection;
+    connection.store = store;
     const std::string path = group + (group.empty() || array == nullptr ? "" : "/") + (array != nullptr ? array : "");
-    const std::string full = path.empty() ? "SHARDEDZARR:\"" + connection.store + "\"" : connection.SubdatasetName(path);
+    const std::string full = path.empty() ? "SHARDEDZARR:\"" + store + "\"" : connection.SubdatasetName(path);
     GDALOpenInfo info(full.c_str(), GA_Update);
     CPLStringList openOptions;
     openOptions.SetNameValue("FSYNC", options.fsync ? "YES" : "NO");
@@ -259,11 +273,11 @@ static bool addOverviews(const std::shared_ptr<ZSStore> &store, const std::strin
 static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict, ZSCreateOptions optionList,
                                GDALProgressFunc progress, void *progressData);
 
-/* A store in an archive is made beside it and then packed in one go. */
+/* A store in an archive is made as files first and then packed in one go; the archive is made beside the one it replaces. */
 static GDALDataset *createArchive(const char *name, const ZSConnection &connection, GDALDataset *source, int strict,
                                   CSLConstList optionList, GDALProgressFunc progress, void *progressData)
 {
-    if (!zsClearPlace(connection.store, false))
+    if (!zsMayReplaceArchive(connection.store, *source))
         return nullptr;
     CPLStringList list(CSLDuplicate(optionList));
     if (list.FetchNameValue("ARRAY_NAME") == nullptr)
@@ -273,12 +287,9 @@ static GDALDataset *createArchive(const char *name, const ZSConnection &connecti
     bool ok = made != nullptr;
     made.reset();
     ok = ok && zsPack(temp, connection.store);
-    zsRemoveStore(temp);
+    zsRemoveSilently(temp);
     if (!ok)
-    {
-        VSIUnlink(connection.store.c_str() + strlen("/vsizip/"));
         return nullptr;
-    }
     GDALOpenInfo info(("SHARDEDZARR:\"" + connection.store + "\"").c_str(), GA_ReadOnly);
     GDALDataset *ds = zsOpen(&info);
     if (ds != nullptr)
@@ -343,7 +354,10 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     // Overviews read and write again: about as much as a third of the pixels.
     const double pixelsShare = factors.empty() ? 1 : 0.75;
     const auto store = std::make_shared<ZSStore>();
-    struct zs_raster *raster = createRaster(connection, options, spec, *store);
+    ZSTarget target;
+    if (!openTarget(connection, options, arrays.Name(0), source, target))
+        return nullptr;
+    struct zs_raster *raster = createRaster(connection, options.append ? connection.store : target.Path(), options, spec, *store);
     if (raster == nullptr)
         return nullptr;
     void *scaled = GDALCreateScaledProgress(0, pixelsShare, progress, progressData);
@@ -371,10 +385,16 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     }
     if (ok && zs_raster_finish(store->store, group.c_str(), &err) != ZS_OK)
         CPLDebug("ShardedZarr", "%s", err.message); // the raster is whole, and the metadata list it
-    if (ok)
-        return openCreated(connection, group, options.single_array ? arrays.Name(0) : nullptr, name, options);
-    removeCreated(connection, group);
-    return nullptr;
+    if (ok && zs_store_sync(store->store, &err) != ZS_OK)
+    {
+        zsReport(err);
+        ok = false;
+    }
+    if (!ok && options.append)
+        removeAppended(connection.store, group);
+    if (!ok || (!options.append && !target.Commit()))
+        return nullptr;
+    return openCreated(connection.store, group, options.single_array ? arrays.Name(0) : nullptr, name, options);
 }
 
 static GDALDataset *createCheckedCopy(const char *name, GDALDataset *source, int strict, ZSCreateOptions optionList,
@@ -407,25 +427,39 @@ static GDALDataset *create(const char *name, int width, int height, int bands, G
     Arrays arrays;
     arrays.Set(nullptr, bands, true, !options.array_name.empty() ? options.array_name : defaultArrayName(connection.store, &spec), spec);
     arrays.Apply(spec);
+    auto target = std::make_unique<ZSTarget>();
+    if (!openTarget(connection, options, arrays.Name(0), nullptr, *target))
+        return nullptr;
+    const std::string path = options.append ? connection.store : target->Path();
     ZSStore store;
-    struct zs_raster *raster = createRaster(connection, options, spec, store);
+    struct zs_raster *raster = createRaster(connection, path, options, spec, store);
     if (raster == nullptr)
         return nullptr;
     // An empty store reads as its fill value: complete from the start.
     struct zs_error err;
     const std::string group = groupOf(options, arrays.Name(0));
-    const bool ok = zs_raster_publish(raster, store.hierarchy, &err) == ZS_OK && zs_raster_finish(store.store, group.c_str(), &err) == ZS_OK;
+    const bool ok = zs_raster_publish(raster, store.hierarchy, &err) == ZS_OK && zs_raster_finish(store.store, group.c_str(), &err) == ZS_OK &&
+                    zs_store_sync(store.store, &err) == ZS_OK;
     zs_raster_free(raster);
-    if (ok)
+    if (!ok)
     {
-        GDALDataset *ds = openCreated(connection, group, arrays.Name(0), name, options);
-        if (ds != nullptr)
-            static_cast<ShardedZarrDataset *>(ds)->MarkBlank();
-        return ds;
+        zsReport(err);
+        if (options.append)
+            removeAppended(path, group);
+        return nullptr;
     }
-    zsReport(err);
-    removeCreated(connection, group);
-    return nullptr;
+    // What replaces another takes its place when it is flushed.
+    const bool waits = !options.append && target->Replaces();
+    if (!options.append && !waits && !target->Commit())
+        return nullptr;
+    GDALDataset *ds = openCreated(waits ? path : connection.store, group, arrays.Name(0), name, options);
+    if (ds != nullptr)
+    {
+        static_cast<ShardedZarrDataset *>(ds)->MarkBlank();
+        if (waits)
+            static_cast<ShardedZarrDataset *>(ds)->CommitLater(std::move(target));
+    }
+    return ds;
 }
 
 void zsAddCreation(GDALDriver &driver)

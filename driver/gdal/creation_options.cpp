@@ -80,6 +80,7 @@ std::string zsCreationOptionList()
            "    <Value>BAND</Value><Value>PIXEL</Value>"
            "  </Option>"
            "  <Option name='APPEND_SUBDATASET' type='boolean' default='NO' description='Whether to add an array to an existing store'/>"
+           "  <Option name='OVERWRITE' type='boolean' default='NO' description='Whether to replace a store that holds other than one raster'/>"
            "  <Option name='GEOREFERENCING' type='string-select' default='ALL' description='Conventions that are written'>"
            "    <Value>ALL</Value><Value>SPATIAL_PROJ</Value><Value>CF</Value>"
            "  </Option>"
@@ -216,7 +217,8 @@ bool ZSCreationOptions::Parse(CSLConstList options)
     if (CSLFetchNameValue(options, "ARRAY_NAME") != nullptr && !zsIsArrayName(array_name))
         return refuse("ARRAY_NAME", "a name without /, not of dots alone, not beginning with __ or ovr_, not spatial_ref", array_name.c_str());
     if (!parseBoolean(options, "SINGLE_ARRAY", single_array) || !parseBoolean(options, "APPEND_SUBDATASET", append) ||
-        !parseBoolean(options, "FSYNC", fsync) || !parseBoolean(options, "CHUNK_CHECKSUM", encoding.chunk_checksum))
+        !parseBoolean(options, "OVERWRITE", overwrite) || !parseBoolean(options, "FSYNC", fsync) ||
+        !parseBoolean(options, "CHUNK_CHECKSUM", encoding.chunk_checksum))
         return false;
     const int interleave = choose(options, "INTERLEAVE", {"BAND", "PIXEL"}, 0);
     const int chosenStyle = choose(options, "GEOREFERENCING", {"ALL", "SPATIAL_PROJ", "CF"}, 0);

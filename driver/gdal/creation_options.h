@@ -24,6 +24,7 @@ struct ZSCreationOptions
     bool single_array = true;
     bool pixel_interleaved = false;
     bool append = false;
+    bool overwrite = false;
     bool fsync = true; /* whether what is written is put on the disk before it takes its place */
     enum zs_georef_style style = ZS_GEOREF_ALL;
     struct zs_encoding encoding = {};

@@ -421,7 +421,26 @@ CPLErr ShardedZarrDataset::FlushChanges(bool atClosing)
     }
     if (!m_isOverview && WriteMetadata() != CE_None)
         result = CE_Failure;
+    if (result == CE_None && m_target != nullptr)
+        result = TakePlace();
     return result;
+}
+
+CPLErr ShardedZarrDataset::TakePlace()
+{
+    const std::string root = m_target->Root();
+    struct zs_error err;
+    if (!m_target->Commit())
+        return CE_Failure;
+    m_target.reset();
+    if (zs_store_moved(m_store->store, root.c_str(), &err) != ZS_OK)
+    {
+        zsReport(err);
+        return CE_Failure;
+    }
+    if (!m_store->store->is_remote)
+        SetPhysicalFilename((root + "/zarr.json").c_str());
+    return CE_None;
 }
 
 ZSFlushResult ShardedZarrDataset::FlushCache(bool atClosing)

@@ -9,6 +9,7 @@
 
 #include "compat.h"
 #include "connection.h"
+#include "target.h"
 #include "types.h"
 
 extern "C"
@@ -116,6 +117,8 @@ class ShardedZarrDataset final : public GDALPamDataset
     bool m_closed = false;
     /* Made by Create() and not written to: a nodata value may still become the fill value. */
     bool m_isBlank = false;
+    /* What it replaces when it is flushed, if it does: until then it lies beside that. */
+    std::unique_ptr<ZSTarget> m_target;
 
     ShardedZarrRasterBand &Band(int band) const;
     bool IsUpdate() const
@@ -133,6 +136,7 @@ class ShardedZarrDataset final : public GDALPamDataset
 
     /* Position of a band (from 1) in each of m_bandDims. */
     std::vector<uint64_t> BandPosition(int band) const;
+    CPLErr TakePlace();
 
     /* The windows of the array that are these bands of a part of the raster, in a buffer of that layout. */
     std::vector<struct zs_window> Windows(int x, int y, int width, int height, void *data, const std::vector<int> &bands,
@@ -187,6 +191,11 @@ class ShardedZarrDataset final : public GDALPamDataset
     void MarkBlank()
     {
         m_isBlank = true;
+    }
+    /* It lies beside what it replaces: the first flush puts it in place. */
+    void CommitLater(std::unique_ptr<ZSTarget> target)
+    {
+        m_target = std::move(target);
     }
     /* Attaches side-car metadata (statistics), for file systems where looking for them costs nothing. */
     void AttachPam(const char *description);

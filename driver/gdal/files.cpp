@@ -4,6 +4,9 @@
 #include <vector>
 
 #include "connection.h"
+#include "dataset.h"
+#include "sources.h"
+#include "target.h"
 
 extern "C"
 {
@@ -16,37 +19,50 @@ static bool isStore(const std::string &path)
     return VSIStatExL((path + "/zarr.json").c_str(), &st, VSI_STAT_EXISTS_FLAG) == 0;
 }
 
-static bool isEmptyDirectory(const std::string &path)
-{
-    VSIStatBufL st;
-    if (VSIStatL(path.c_str(), &st) != 0 || !VSI_ISDIR(st.st_mode))
-        return false;
-    const CPLStringList content(VSIReadDir(path.c_str()));
-    for (int i = 0; i < content.size(); i++)
-    {
-        if (!EQUAL(content[i], ".") && !EQUAL(content[i], ".."))
-            return false;
-    }
-    return true;
-}
-
 bool zsIsArchive(const std::string &path)
 {
     return STARTS_WITH(path.c_str(), "/vsizip/");
 }
 
-/* An archive that is a store, or does not exist yet, makes room by going away; any other stays. */
-static bool clearArchive(const std::string &store)
+static std::string archiveOf(const std::string &store)
 {
-    const std::string file = store.substr(strlen("/vsizip/"));
+    return store.substr(strlen("/vsizip/"));
+}
+
+bool zsMayReplaceArchive(const std::string &store, GDALDataset &source)
+{
+    const std::string file = archiveOf(store);
+    std::string which;
     VSIStatBufL st;
-    if (VSIStatL(file.c_str(), &st) != 0 || (isStore(store) && VSIUnlink(file.c_str()) == 0))
+    if (VSIStatL(file.c_str(), &st) != 0)
         return true;
-    CPLError(CE_Failure, CPLE_AppDefined, "%s: exists and is not a zipped Zarr store; it is not overwritten", file.c_str());
+    if (!isStore(store))
+        CPLError(CE_Failure, CPLE_AppDefined, "%s: exists and is not a zipped Zarr store; it is not overwritten", file.c_str());
+    else if (zsIsSource(source, file, which))
+        CPLError(CE_Failure, CPLE_AppDefined, "%s: is not overwritten: it is read from", file.c_str());
+    else
+        return true;
     return false;
 }
 
-bool zsPack(const std::string &from, const std::string &archive)
+static bool copyFile(const std::string &from, const std::string &to, vsi_l_offset size, std::vector<char> &buffer)
+{
+    VSILFILE *in = VSIFOpenL(from.c_str(), "rb");
+    VSILFILE *out = in != nullptr ? VSIFOpenL(to.c_str(), "wb") : nullptr;
+    bool ok = out != nullptr;
+    for (vsi_l_offset left = ok ? size : 0; ok && left > 0;)
+    {
+        const size_t n = static_cast<size_t>(std::min<vsi_l_offset>(left, buffer.size()));
+        ok = VSIFReadL(buffer.data(), 1, n, in) == n && VSIFWriteL(buffer.data(), 1, n, out) == n;
+        left -= n;
+    }
+    ok = (out == nullptr || VSIFCloseL(out) == 0) && ok;
+    if (in != nullptr)
+        VSIFCloseL(in);
+    return ok;
+}
+
+static bool packInto(const std::string &from, const std::string &archive)
 {
     CPLStringList files(VSIReadDirRecursive(from.c_str()));
     const int root = files.FindString("zarr.json");
@@ -59,19 +75,7 @@ bool zsPack(const std::string &from, const std::string &archive)
         const bool found = i != root && VSIStatL(path.c_str(), &st) == 0;
         if (i == root || zs_is_temporary_name(CPLGetFilename(name)) || (found && VSI_ISDIR(st.st_mode)))
             continue;
-        VSILFILE *in = VSIFOpenL(path.c_str(), "rb");
-        VSILFILE *out = in != nullptr ? VSIFOpenL((archive + "/" + name).c_str(), "wb") : nullptr;
-        bool ok = found && out != nullptr;
-        for (vsi_l_offset left = ok ? static_cast<vsi_l_offset>(st.st_size) : 0; ok && left > 0;)
-        {
-            const size_t n = static_cast<size_t>(std::min<vsi_l_offset>(left, buffer.size()));
-            ok = VSIFReadL(buffer.data(), 1, n, in) == n && VSIFWriteL(buffer.data(), 1, n, out) == n;
-            left -= n;
-        }
-        ok = (out == nullptr || VSIFCloseL(out) == 0) && ok;
-        if (in != nullptr)
-            VSIFCloseL(in);
-        if (!ok)
+        if (!found || !copyFile(path, archive + "/" + name, static_cast<vsi_l_offset>(st.st_size), buffer))
         {
             CPLError(CE_Failure, CPLE_FileIO, "%s/%s: cannot be written", archive.c_str(), name);
             return false;
@@ -80,36 +84,31 @@ bool zsPack(const std::string &from, const std::string &archive)
     return true;
 }
 
-bool zsClearPlace(const std::string &store, bool append)
+bool zsPack(const std::string &from, const std::string &archive)
 {
-    if (append)
+    const std::string file = archiveOf(archive);
+    struct zs_staging staging;
+    struct zs_error err;
+    zsRemoveLeftovers(file);
+    bool ok = zs_staging_begin(file.c_str(), false, &staging, &err) == ZS_OK;
+    if (!ok)
+        zsReport(err);
+    const std::string packed = ok ? staging.is_beside ? std::string(staging.path) + "/" + ZS_PACKED_NAME : staging.path : "";
+    // In braces: the directory has the ending of an archive as well.
+    ok = ok && packInto(from, "/vsizip/{" + packed + "}");
+    if (ok && staging.is_beside && VSIRename(packed.c_str(), staging.root) != 0)
     {
-        if (isStore(store))
-            return true;
-        CPLError(CE_Failure, CPLE_AppDefined, "%s: there is no Zarr store to append to", store.c_str());
-        return false;
+        CPLError(CE_Failure, CPLE_FileIO, "%s: cannot be put in place", file.c_str());
+        ok = false;
     }
-    if (zsIsArchive(store))
-        return clearArchive(store);
-    VSIStatBufL st;
-    if (VSIStatL(store.c_str(), &st) != 0 || isEmptyDirectory(store))
-        return true;
-    if (!isStore(store))
-    {
-        CPLError(CE_Failure, CPLE_AppDefined, "%s: exists and is not a Zarr store; it is not overwritten", store.c_str());
-        return false;
-    }
-    if (VSIRmdirRecursive(store.c_str()) == 0)
-        return true;
-    CPLError(CE_Failure, CPLE_FileIO, "%s: the store that is there cannot be removed", store.c_str());
-    return false;
-}
-
-void zsRemoveStore(const std::string &store)
-{
-    CPLErrorStateBackuper backup;
-    CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
-    VSIRmdirRecursive(store.c_str());
+    if (ok)
+        staging.made = 0;
+    else if (!packed.empty())
+        VSIUnlink(packed.c_str());
+    if (staging.path != nullptr && staging.is_beside)
+        VSIRmdir(staging.path);
+    zs_staging_end(&staging);
+    return ok;
 }
 
 /* The store that a name stands for; "" (CPLError emitted) when it is none. */
@@ -128,15 +127,41 @@ static std::string storeOf(const char *name)
     return "";
 }
 
+/* GDAL deletes what a copy is about to overwrite, before it asks the driver: all but directories. Nothing may go before what replaces it
+ * is there, so stores are deleted by the names of their directories alone. */
+static bool isDeletable(const char *name, const ZSConnection &connection)
+{
+    return connection.prefix == ZSConnection::Prefix::NONE && !zsEndsWith(name, "zarr.json") && !zsIsArchive(connection.store);
+}
+
 CPLErr zsDelete(const char *name)
 {
-    const std::string store = storeOf(name);
+    ZSConnection connection;
+    std::string reason;
+    VSIStatBufL st;
+    if (zsParseConnection(name, connection, reason) && !isDeletable(name, connection))
+    {
+        if (VSIStatL(connection.store.c_str(), &st) == 0)
+            CPLError(CE_Warning, CPLE_NotSupported, "%s: nothing is deleted by this name; %s", name,
+                     zsIsArchive(connection.store) ? "remove the archive as a file" : ("the store's is " + connection.store).c_str());
+        return CE_Failure;
+    }
+    // On a network GDAL may not know yet that this is a directory, and then it is as above.
+    if (zs_path_is_remote(connection.store.c_str()) && (VSIStatL(connection.store.c_str(), &st) != 0 || !VSI_ISDIR(st.st_mode)))
+    {
+        zsForgetListing(connection.store);
+        if (VSIStatL(connection.store.c_str(), &st) == 0)
+            CPLError(CE_Warning, CPLE_FileIO, "%s: is not deleted: GDAL did not know that it is there; it does from now on", name);
+        return CE_Failure;
+    }
+    // What a killed writer left is a store no more or not yet.
+    const std::string store = VSIStatL((connection.store + "/zarr.json").c_str(), &st) != 0 && zsIsLeftover(connection.store) ? connection.store : storeOf(name);
     if (store.empty())
         return CE_Failure;
-    if (VSIRmdirRecursive(store.c_str()) == 0)
-        return CE_None;
-    CPLError(CE_Failure, CPLE_FileIO, "%s: cannot be removed", store.c_str());
-    return CE_Failure;
+    zsRemoveLeftovers(store);
+    if (zsIsLink(store))
+        return VSIUnlink(store.c_str()) == 0 ? CE_None : CE_Failure;
+    return zsRemoveOwn(store) ? CE_None : CE_Failure;
 }
 
 /* The place for a store that is renamed or copied; "" (CPLError emitted) when something is there. */
@@ -170,10 +195,13 @@ CPLErr zsCopyFiles(const char *newName, const char *oldName)
     const std::string from = storeOf(oldName), to = from.empty() ? "" : newPlace(newName);
     if (to.empty())
         return CE_Failure;
+    // Like any other new store it appears when it is complete.
+    ZSTarget target;
+    if (!target.Open(to, nullptr, false))
+        return CE_Failure;
     // A trailing slash: the content, not the directory into the other.
-    if (VSISync((from + "/").c_str(), to.c_str(), nullptr, nullptr, nullptr, nullptr))
-        return CE_None;
-    zsRemoveStore(to);
+    if (VSISync((from + "/").c_str(), target.Path().c_str(), nullptr, nullptr, nullptr, nullptr))
+        return target.Commit() ? CE_None : CE_Failure;
     CPLError(CE_Failure, CPLE_FileIO, "%s: cannot be copied to %s", from.c_str(), to.c_str());
     return CE_Failure;
 }

@@ -6,15 +6,12 @@
 
 #include "compat.h"
 
-/* Makes room for a new store: an older store is removed, anything else that is there stays and is an error (CPLError emitted). To
- * append, a store must be there. */
-bool zsClearPlace(const std::string &store, bool append);
-/* Removes what a failed creation left, silently. */
-void zsRemoveStore(const std::string &store);
-
 /* Whether the store lies in an archive, where each file can be written once, one after the other. */
 bool zsIsArchive(const std::string &store);
-/* Copies a finished store into an archive, its root zarr.json last. False (CPLError emitted) on failure. */
+/* Whether a copy may write an archive: nothing is there, or a zipped store that the source does not read. Else CPLError is emitted. */
+bool zsMayReplaceArchive(const std::string &store, GDALDataset &source);
+/* Copies a finished store into an archive, its root zarr.json last, which then takes the place of an older one. False (CPLError emitted)
+ * on failure: the older one is there. */
 bool zsPack(const std::string &from, const std::string &archive);
 
 /* GDALDriver::pfnDelete, pfnRename, pfnCopyFiles. */

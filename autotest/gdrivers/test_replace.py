@@ -1,0 +1,502 @@
+"""What is there when something else is to take its place: it stays until that is complete, and nothing that is not a store's ever goes."""
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+from objectstore import ObjectStore
+from support import assert_same, error_of, need, open_ours, read_all, subdatasets, warnings_of
+from writing import UTM, copy, created, driver, files_of, pairs, source
+
+TEMPORARY = ".shardedzarr-0123456789abcdef0123456789abcdef.tmp"
+OLD, NEW = np.full((1, 70, 90), 3, "uint8"), np.full((2, 50, 40), 9, "int16")
+
+
+def snapshot(path):
+    """{name below: its bytes, the target of a link, or None for a directory} of all that is there."""
+    found = {}
+    for folder, folders, names in os.walk(str(path)):
+        for name in folders + names:
+            full = os.path.join(folder, name)
+            key = os.path.relpath(full, str(path))
+            if os.path.islink(full):
+                found[key] = os.readlink(full)
+            else:
+                found[key] = None if os.path.isdir(full) else open(full, "rb").read()
+    return found
+
+
+def program(*command, cwd=None):
+    """(exit status, all that was printed) of one of GDAL's programs."""
+    need(command[0], shutil.which(command[0]))
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, cwd=cwd, env={**os.environ, "PYTHONPATH": ""})
+    return done.returncode, done.stdout + done.stderr
+
+
+def several(path):
+    """A store of two rasters, /red and /green."""
+    copy(path, source(OLD, UTM, "EPSG:32633"), ARRAY_NAME="red", CHUNK_SHAPE=16)
+    driver().CreateCopy(str(path), source(OLD + 1), options=["APPEND_SUBDATASET=YES", "ARRAY_NAME=green", "OVERVIEWS=NONE"])
+    return str(path)
+
+
+# ---------------------------------------------------------------------------------------------------------------- sources
+
+def spelled(tmp_path):
+    """Names of a source that lies in a.zarr, and of targets that it must not be copied to."""
+    several(tmp_path / "a.zarr")
+    copy(tmp_path / "b.zarr", source(OLD, UTM, "EPSG:32633"), CHUNK_SHAPE=16, OVERVIEWS="2")
+    os.symlink("b.zarr", str(tmp_path / "link.zarr"))
+    gdal.Translate(str(tmp_path / "b.vrt"), str(tmp_path / "b.zarr"), format="VRT")
+    gdal.Translate(str(tmp_path / "nested.vrt"), str(tmp_path / "b.vrt"), format="VRT")
+    gdal.Warp(str(tmp_path / "warped.vrt"), str(tmp_path / "b.zarr"), format="VRT")
+    gdal.Translate(str(tmp_path / "red.vrt"), 'SHARDEDZARR:"%s":/red' % (tmp_path / "a.zarr"), format="VRT")
+    return [('SHARDEDZARR:"a.zarr":/red', "a.zarr"), ("b.zarr", "./b.zarr/"), ("b.zarr", str(tmp_path / "b.zarr")), ("link.zarr", "b.zarr"),
+            ("b.zarr", "link.zarr"), ("b.zarr/zarr.json", "b.zarr"), ("b.vrt", "b.zarr"), ("nested.vrt", "b.zarr"), ("warped.vrt", "b.zarr"),
+            ("red.vrt", "a.zarr"), ("b.zarr", "b.zarr/zarr.json"), ("b.zarr", 'SHARDEDZARR:"b.zarr"'), ("b.zarr", "b.zarr/new.zarr"),
+            ("nested.vrt", "link.zarr"), ("vrt://b.zarr?bands=1", "b.zarr"), ('SHARDEDZARR:"a.zarr":/red', "a.zarr/green")]
+
+
+@pytest.mark.parametrize("number", range(16))
+def test_a_target_that_is_holds_or_lies_in_a_source_is_refused_and_untouched(tmp_path, number):
+    source_name, target = spelled(tmp_path)[number]
+    before = snapshot(tmp_path)
+    for options in ((), ("-co", "OVERWRITE=YES"), ("-outsize", "50%", "50%")):
+        status, printed = program("gdal_translate", "-q", "-of", "ShardedZarr", *options, source_name, target, cwd=str(tmp_path))
+        assert status != 0 and printed
+        assert snapshot(tmp_path) == before
+    if not target.startswith("SHARDEDZARR:"):
+        assert "read from" in printed
+
+
+def test_an_overview_of_the_target_is_a_source(tmp_path):
+    copy(tmp_path / "b.zarr", source(OLD), CHUNK_SHAPE=16, OVERVIEWS="2")
+    before = snapshot(tmp_path)
+    base = gdal.OpenEx(str(tmp_path / "b.zarr"))
+    level = base.GetRasterBand(1).GetOverview(0).GetDataset()
+    with pytest.raises(RuntimeError):
+        driver().CreateCopy(str(tmp_path / "b.zarr"), level)
+    status, printed = program("gdal_translate", "-q", "-of", "ShardedZarr", "-oo", "OVERVIEW_LEVEL=0", "b.zarr", "b.zarr", cwd=str(tmp_path))
+    assert status != 0 and snapshot(tmp_path) == before
+
+
+def test_a_source_in_memory_is_not_overwritten_by_its_copy():
+    try:
+        copy("/vsimem/rp/a.zarr", source(OLD))
+        for name in ("/vsimem/rp/a.zarr", "/vsimem/rp//a.zarr/", "/vsimem/rp/./a.zarr"):
+            assert "read from" in error_of(driver().CreateCopy, name, gdal.Open("/vsimem/rp/a.zarr"))
+        assert_same(read_all(open_ours("/vsimem/rp/a.zarr")), OLD)
+    finally:
+        gdal.RmdirRecursive("/vsimem/rp")
+
+
+def test_a_source_beside_the_target_is_no_hindrance(tmp_path):
+    copy(tmp_path / "a.zarr", source(OLD))
+    copy(tmp_path / "a.zarr2", source(NEW))
+    status, printed = program("gdal_translate", "-q", "-of", "ShardedZarr", "a.zarr2", "a.zarr", cwd=str(tmp_path))
+    assert (status, printed) == (0, "")
+    assert_same(read_all(open_ours(str(tmp_path / "a.zarr"))), NEW)
+
+
+# ------------------------------------------------------------------------------------------------- what may be overwritten
+
+def test_a_store_of_several_rasters_is_overwritten_only_when_told_so(tmp_path):
+    path = several(tmp_path / "a.zarr")
+    before = snapshot(tmp_path)
+    for call in (lambda *options: driver().CreateCopy(path, source(NEW), options=list(options)),
+                 lambda *options: driver().Create(path, 10, 10, 1, options=list(options))):
+        message = error_of(call)
+        assert "OVERWRITE=YES" in message and "APPEND_SUBDATASET" in message and "/red" in message and "/green" in message
+        assert snapshot(tmp_path) == before
+    copy(path, source(NEW), OVERWRITE="YES")
+    assert_same(read_all(open_ours(path)), NEW)
+    assert os.listdir(str(tmp_path)) == ["a.zarr"]
+
+
+def test_a_store_with_an_array_that_is_no_raster_of_ours_is_not_overwritten(tmp_path):
+    copy(tmp_path / "a.zarr", source(OLD))
+    series = tmp_path / "a.zarr" / "series"
+    series.mkdir()
+    (series / "zarr.json").write_text(
+        '{"zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "uint8", "fill_value": 0, "codecs": [{"name": "bytes"}], "chunk_grid": '
+        '{"name": "regular", "configuration": {"chunk_shape": [4]}}, "chunk_key_encoding": {"name": "default"}, "dimension_names": ["time"]}')
+    (series / "c").mkdir()
+    (series / "c" / "0").write_bytes(b"abcd")
+    before = snapshot(tmp_path)
+    assert "/series" in error_of(driver().CreateCopy, str(tmp_path / "a.zarr"), source(NEW))
+    assert snapshot(tmp_path) == before
+    copy(tmp_path / "a.zarr", source(NEW), OVERWRITE="YES")
+    assert not series.exists()
+
+
+# ------------------------------------------------------------------------------------------------------- what is not ours
+
+FOREIGN = ["notes.txt", "a/notes.txt", "a/c/photo.jpg", "photos/c/0.jpg", "a/c/0/0/0/0", "ovr_2x/zarr.json.bak", ".tmp", "x/zarr.txt", "a/c/x.tmp"]
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+@pytest.mark.parametrize("overwrite", ["NO", "YES"])
+def test_a_store_with_files_of_others_is_not_overwritten(tmp_path, name, overwrite):
+    path = copy(tmp_path / "a.zarr", source(OLD), CHUNK_SHAPE=16, OVERVIEWS="2").GetDescription()
+    os.makedirs(os.path.join(path, os.path.dirname(name)), exist_ok=True) if "0/0/0" not in name else None
+    name = name if "0/0/0" not in name else "a/c/0/x/0"
+    os.makedirs(os.path.join(path, os.path.dirname(name)), exist_ok=True)
+    with open(os.path.join(path, name), "w") as file:
+        file.write("precious")
+    before = snapshot(tmp_path)
+    assert name in error_of(driver().CreateCopy, path, source(NEW), options=["OVERWRITE=" + overwrite])
+    assert name in error_of(driver().Create, path, 10, 10, 1, options=["OVERWRITE=" + overwrite])
+    assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_deleting_a_store_leaves_files_of_others_and_says_so(tmp_path, name):
+    path = copy(tmp_path / "a.zarr", source(OLD), CHUNK_SHAPE=16, OVERVIEWS="2").GetDescription()
+    name = name if "0/0/0" not in name else "a/c/0/x/0"
+    os.makedirs(os.path.join(path, os.path.dirname(name)), exist_ok=True)
+    with open(os.path.join(path, name), "w") as file:
+        file.write("precious")
+    status, printed = program("gdalmanage", "delete", path)
+    assert name in printed
+    assert {key: data for key, data in snapshot(path).items() if data is not None} == {name: b"precious"}
+
+
+def test_a_folder_that_merely_holds_a_zarr_json_loses_nothing(tmp_path):
+    folder = tmp_path / "home"
+    (folder / "work").mkdir(parents=True)
+    for name in ("thesis.txt", "work/data.bin", "zarr.json"):
+        (folder / name).write_text("precious")
+    before = snapshot(tmp_path)
+    error_of(driver().CreateCopy, str(folder), source(NEW))
+    error_of(driver().CreateCopy, str(folder), source(NEW), options=["OVERWRITE=YES"])
+    error_of(driver().Create, str(folder), 10, 10, 1)
+    warnings_of(lambda: driver().Delete(str(folder)))
+    assert snapshot(tmp_path) == before
+
+
+def test_all_that_is_a_stores_own_goes_with_it(tmp_path):
+    path = several(tmp_path / "a.zarr")
+    for name in ("zarr.json.aux.xml", "red/zarr.json.aux.xml", TEMPORARY, "red/c/0/" + TEMPORARY, "red/" + TEMPORARY):
+        (tmp_path / "a.zarr" / name).write_text("left")
+    assert program("gdalmanage", "delete", path) == (0, "")
+    assert os.listdir(str(tmp_path)) == []
+
+
+@pytest.mark.parametrize("encoding", [("default", "."), ("v2", "."), ("v2", "/")], ids=str)
+def test_chunks_are_known_by_every_key_encoding(tmp_path, encoding):
+    name, separator = encoding
+    (tmp_path / "a.zarr").mkdir()
+    (tmp_path / "a.zarr" / "zarr.json").write_text(
+        '{"zarr_format": 3, "node_type": "array", "shape": [4, 4], "data_type": "uint8", "fill_value": 0, "codecs": [{"name": "bytes"}], "chunk_grid": '
+        '{"name": "regular", "configuration": {"chunk_shape": [4, 4]}}, "chunk_key_encoding": {"name": "%s", "configuration": {"separator": "%s"}}}' % encoding)
+    key = tmp_path / "a.zarr" / ("c." * (name == "default") + "0" + separator + "0")
+    key.parent.mkdir(exist_ok=True)
+    key.write_bytes(bytes(16))
+    assert driver().Delete(str(tmp_path / "a.zarr")) == 0
+    assert os.listdir(str(tmp_path)) == []
+
+
+# ------------------------------------------------------------------------------------------------------------------ links
+
+def test_links_in_a_store_are_unlinked_and_what_they_lead_to_stays(tmp_path):
+    for action in (lambda path: driver().Delete(path), lambda path: copy(path, source(NEW), OVERWRITE="YES")):
+        path = copy(tmp_path / "a.zarr", source(OLD), CHUNK_SHAPE=16, ARRAY_NAME="v", OVERVIEWS="2").GetDescription()
+        outside = tmp_path / "outside"
+        outside.mkdir()
+        os.rename(os.path.join(path, "v", "c"), str(outside / "c"))
+        os.symlink("../../outside/c", os.path.join(path, "v", "c"))
+        os.rename(os.path.join(path, "ovr_2x"), str(outside / "ovr_2x"))
+        os.symlink(str(outside / "ovr_2x"), os.path.join(path, "ovr_2x"))
+        assert_same(read_all(open_ours(path)), OLD)
+        before = snapshot(outside)
+        action(path)
+        assert snapshot(outside) == before and len(before) > 5
+        assert not os.path.lexists(os.path.join(path, "v"))
+        shutil.rmtree(str(outside))
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def test_a_link_to_a_folder_of_others_is_not_a_stores(tmp_path):
+    path = copy(tmp_path / "a.zarr", source(OLD)).GetDescription()
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "a.jpg").write_text("precious")
+    os.symlink("../photos", os.path.join(path, "photos"))
+    before = snapshot(tmp_path)
+    assert "photos" in error_of(driver().CreateCopy, path, source(NEW))
+    assert snapshot(tmp_path) == before
+
+
+def test_a_store_behind_a_link_is_replaced_behind_it_and_deleting_takes_the_link(tmp_path):
+    (tmp_path / "disk").mkdir()
+    copy(tmp_path / "disk" / "a.zarr", source(OLD))
+    os.symlink("disk/a.zarr", str(tmp_path / "link.zarr"))
+    copy(tmp_path / "link.zarr", source(NEW))
+    assert os.readlink(str(tmp_path / "link.zarr")) == "disk/a.zarr" and os.listdir(str(tmp_path / "disk")) == ["a.zarr"]
+    assert_same(read_all(open_ours(str(tmp_path / "disk" / "a.zarr"))), NEW)
+    driver().Delete(str(tmp_path / "link.zarr"))
+    assert not os.path.lexists(str(tmp_path / "link.zarr"))
+    assert_same(read_all(open_ours(str(tmp_path / "disk" / "a.zarr"))), NEW)
+
+
+# ---------------------------------------------------------------------------------------------------- cancelled and failed
+
+@pytest.mark.parametrize("name", ["c", "0", "data"])
+def test_arrays_of_any_name_are_removed_when_a_copy_is_cancelled(tmp_path, name):
+    with pytest.raises(RuntimeError):
+        driver().CreateCopy(str(tmp_path / "a.zarr"), source(NEW), options=["CHUNK_SHAPE=16", "ARRAY_NAME=" + name], callback=lambda done, *_: int(done < 0.5))
+    assert os.listdir(str(tmp_path)) == []
+
+
+@pytest.mark.parametrize("stop", [0.0, 0.3, 0.6, 0.8, 0.95])
+def test_a_copy_that_is_cancelled_leaves_what_was_there_and_nothing_else(tmp_path, stop):
+    copy(tmp_path / "a.zarr", source(OLD), OVERVIEWS="2")
+    before = snapshot(tmp_path)
+    for name in ("a.zarr", "new.zarr", "new/deep/er/new.zarr"):
+        with pytest.raises(RuntimeError):
+            driver().CreateCopy(str(tmp_path / name), source(np.ones((3, 200, 200), "uint8")), options=["CHUNK_SHAPE=16", "SHARD_SHAPE=32"],
+                                callback=lambda done, *_: int(done < stop))
+        assert snapshot(tmp_path) == before
+
+
+def test_a_source_that_fails_leaves_what_was_there(tmp_path):
+    copy(tmp_path / "a.zarr", source(OLD))
+    created(tmp_path / "broken.zarr", np.ones((1, 100, 100), "uint8"), CHUNK_SHAPE=16, SHARD_SHAPE=32)
+    (tmp_path / "broken.zarr" / "broken" / "c" / "2" / "1").write_bytes(b"broken")
+    before = snapshot(tmp_path)
+    error_of(driver().CreateCopy, str(tmp_path / "a.zarr"), gdal.Open(str(tmp_path / "broken.zarr")))
+    assert snapshot(tmp_path) == before
+
+
+def test_an_archive_is_there_until_its_replacement_is(tmp_path):
+    name = str(tmp_path / "a.zarr.zip")
+    copy(name, source(OLD))
+    before = snapshot(tmp_path)
+    with pytest.raises(RuntimeError):
+        driver().CreateCopy(name, source(NEW), callback=lambda done, *_: int(done < 0.5))
+    assert snapshot(tmp_path) == before
+    error_of(driver().CreateCopy, name, gdal.Open(name))
+    assert snapshot(tmp_path) == before
+    gdal.PushErrorHandler("CPLQuietErrorHandler")
+    made = driver().CreateCopy(name, source(NEW))
+    gdal.PopErrorHandler()
+    del made
+    assert_same(read_all(open_ours(name)), NEW)
+    assert os.listdir(str(tmp_path)) == ["a.zarr.zip"]
+
+
+@pytest.mark.parametrize("name", ["a.zarr/zarr.json", 'SHARDEDZARR:"a.zarr"'])
+def test_gdal_does_not_delete_a_store_before_its_replacement_is_there(tmp_path, name):
+    """It deletes whatever a target's name opens as, unless that is a directory."""
+    copy(tmp_path / "a.zarr", source(OLD))
+    before = snapshot(tmp_path)
+    code = ("from osgeo import gdal\nd = gdal.GetDriverByName('ShardedZarr')\ngdal.DontUseExceptions()\n"
+            "made = d.CreateCopy(%r, gdal.GetDriverByName('MEM').Create('', 20, 20, 1), callback=lambda done, *_: 0)\nassert made is None\n")
+    done = subprocess.run([sys.executable, "-c", code % name], cwd=str(tmp_path), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert snapshot(tmp_path) == before
+
+
+# ----------------------------------------------------------------------------------------------------------------- Create
+
+def test_create_over_a_store_leaves_the_old_one_until_the_first_flush(tmp_path):
+    path = copy(tmp_path / "a.zarr", source(OLD), OVERVIEWS="2").GetDescription()
+    before = snapshot(path)
+    dataset = driver().Create(path, 40, 50, 2, gdal.GDT_Int16, options=["CHUNK_SHAPE=16"])
+    dataset.WriteArray(NEW)
+    assert snapshot(path) == before
+    assert_same(read_all(dataset), NEW)
+    dataset.FlushCache()
+    assert_same(read_all(open_ours(path)), NEW)
+    assert os.listdir(str(tmp_path)) == ["a.zarr"]
+    dataset.GetRasterBand(1).Fill(4)  # and it goes on
+    dataset.SetMetadataItem("key", "value")
+    assert dataset.GetFileList() == [path + "/zarr.json"] and dataset.GetDescription() == path
+    dataset = None
+    assert (open_ours(path).GetRasterBand(1).ReadAsArray() == 4).all() and open_ours(path).GetMetadataItem("key") == "value"
+
+
+def test_create_over_a_store_that_is_closed_at_once_replaces_it(tmp_path):
+    path = copy(tmp_path / "a.zarr", source(OLD)).GetDescription()
+    dataset = driver().Create(path, 40, 50, 1, gdal.GDT_Byte)
+    dataset.GetRasterBand(1).SetStatistics(1, 2, 1.5, 0.5)
+    dataset = None
+    assert not read_all(open_ours(path)).any() and open_ours(path).RasterXSize == 40
+    assert os.listdir(str(tmp_path)) == ["a.zarr"]
+
+
+def test_create_over_a_store_in_memory():
+    try:
+        copy("/vsimem/rp/a.zarr", source(OLD), OVERVIEWS="2")
+        dataset = driver().Create("/vsimem/rp/a.zarr", 40, 50, 2, gdal.GDT_Int16)
+        assert_same(read_all(open_ours("/vsimem/rp/a.zarr")), OLD)
+        dataset.WriteArray(NEW)
+        dataset = None
+        assert_same(read_all(open_ours("/vsimem/rp/a.zarr")), NEW)
+        assert gdal.ReadDir("/vsimem/rp") == ["a.zarr"]
+        with pytest.raises(RuntimeError):
+            driver().CreateCopy("/vsimem/rp/a.zarr", source(OLD), callback=lambda *_: 0)
+        assert_same(read_all(open_ours("/vsimem/rp/a.zarr")), NEW)
+        assert gdal.ReadDir("/vsimem/rp") == ["a.zarr"]
+    finally:
+        gdal.RmdirRecursive("/vsimem/rp")
+
+
+# ------------------------------------------------------------------------------------------------------------------ kills
+
+REPLACE = """
+import sys
+import numpy as np
+from osgeo import gdal
+gdal.UseExceptions()
+path = sys.argv[1]
+def raster(value):
+    source = gdal.GetDriverByName("MEM").Create("", 200, 200, 1)
+    source.GetRasterBand(1).Fill(value)
+    return source
+print("ready", flush=True)
+for value in range(1, 200):
+    %s
+"""
+COPY = "gdal.GetDriverByName('ShardedZarr').CreateCopy(path, raster(value), options=['CHUNK_SHAPE=8', 'SHARD_SHAPE=16'])"
+DELETE = COPY + "\n    gdal.GetDriverByName('ShardedZarr').Delete(path)"
+
+
+def killed(code, path, seconds):
+    with subprocess.Popen([sys.executable, "-c", REPLACE % code, str(path)], stdout=subprocess.PIPE) as writer:
+        assert writer.stdout.readline() == b"ready\n"
+        time.sleep(seconds)
+        writer.send_signal(signal.SIGKILL)
+
+
+@pytest.mark.parametrize("code", [COPY, DELETE], ids=["copy", "delete"])
+def test_what_is_killed_while_it_replaces_or_removes_a_store_leaves_one_that_is_whole_or_none(tmp_path, code):
+    moments, path, seen = random.Random(3), tmp_path / "a.zarr", set()
+    for number in range(20):
+        killed(code, path, moments.uniform(0.05, 0.5))
+        seen.add(path.exists())
+        if path.exists():
+            pixels = read_all(open_ours(str(path)))
+            assert pixels.min() == pixels.max() > 0
+        if number % 5 == 4:  # and all is as ever, and tidy, after the same command
+            status, printed = program("gdalwarp", "-q", "-overwrite", "-of", "ShardedZarr", "-t_srs", "EPSG:4326", _utm(tmp_path), path)
+            assert (status, printed) == (0, "")
+            assert sorted(os.listdir(str(tmp_path))) == ["a.zarr", "utm.tif"]
+            assert program("gdalmanage", "delete", path) == (0, "")
+            assert os.listdir(str(tmp_path)) == ["utm.tif"]
+    assert code == DELETE or True in seen
+
+
+def _utm(tmp_path):
+    gdal.Translate(str(tmp_path / "utm.tif"), source(OLD, UTM, "EPSG:32633"))
+    return tmp_path / "utm.tif"
+
+
+def test_the_next_writer_removes_what_a_killed_one_left_and_not_what_another_writes(tmp_path):
+    path = tmp_path / "a.zarr"
+    while not any(name.endswith(".tmp") for name in os.listdir(str(tmp_path))):
+        killed(COPY, path, random.uniform(0.05, 0.3))
+    (tmp_path / ".a.zarr.notes.tmp").mkdir()  # not ours
+    (tmp_path / ".b.zarr.0123456789abcdef.tmp").mkdir()  # another's place
+    names = []
+
+    def progress(done, *_):
+        names.append(sorted(name for name in os.listdir(str(tmp_path)) if name.startswith(".a.zarr")))
+        if len(names) == 1:
+            copy(path, source(NEW))  # a second writer meanwhile
+        return 1
+    driver().CreateCopy(str(path), source(OLD), callback=progress)
+    assert len(names[0]) == 2 and names[0] == names[-1]
+    assert sorted(os.listdir(str(tmp_path))) == [".a.zarr.notes.tmp", ".b.zarr.0123456789abcdef.tmp", "a.zarr"]
+    assert_same(read_all(open_ours(str(path))), OLD)
+
+
+def test_a_store_that_was_taken_away_and_not_replaced_is_put_back(tmp_path):
+    """What a kill leaves between the two renames of a file system without exchange."""
+    copy(tmp_path / "a.zarr", source(OLD))
+    copy(tmp_path / "new", source(NEW))
+    os.rename(str(tmp_path / "a.zarr"), str(tmp_path / ".a.zarr.0123456789abcdef.old"))
+    os.rename(str(tmp_path / "new"), str(tmp_path / ".a.zarr.fedcba9876543210.tmp"))
+    with pytest.raises(RuntimeError):
+        driver().CreateCopy(str(tmp_path / "a.zarr"), source(NEW), callback=lambda *_: 0)
+    assert os.listdir(str(tmp_path)) == ["a.zarr"]
+    assert_same(read_all(open_ours(str(tmp_path / "a.zarr"))), OLD)
+
+
+# -------------------------------------------------------------------------------------------------------------- at once
+
+def test_of_two_copies_to_one_new_place_at_once_one_wins_whole(tmp_path):
+    for number in range(20):
+        path = str(tmp_path / ("%d.zarr" % number))
+
+        def write(value):
+            raster = gdal.GetDriverByName("MEM").Create("", 150 + value, 150, 1)
+            raster.GetRasterBand(1).Fill(value)
+            driver().CreateCopy(path, raster, options=["CHUNK_SHAPE=16", "SHARD_SHAPE=32", "ARRAY_NAME=v"])
+        writers = [threading.Thread(target=write, args=(value,)) for value in (1, 2)]
+        for writer in writers:
+            writer.start()
+        for writer in writers:
+            writer.join()
+        pixels = read_all(open_ours(path))
+        value = pixels.shape[-1] - 150
+        assert value in (1, 2) and (pixels == value).all()
+    assert sorted(os.listdir(str(tmp_path))) == sorted("%d.zarr" % number for number in range(20))
+
+
+# ----------------------------------------------------------------------------------------------------------- object stores
+
+@pytest.fixture
+def s3():
+    settings = {"AWS_HTTPS": "NO", "AWS_VIRTUAL_HOSTING": "FALSE", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "key", "AWS_REGION": "us-east-1",
+                "GDAL_HTTP_MAX_RETRY": "0"}
+    with ObjectStore() as store:
+        settings["AWS_S3_ENDPOINT"] = store.host
+        for key, value in settings.items():
+            gdal.SetConfigOption(key, value)
+        gdal.VSICurlClearCache()
+        yield store
+        for key in settings:
+            gdal.SetConfigOption(key, None)
+        gdal.VSICurlClearCache()
+
+
+def test_a_store_of_objects_is_there_until_its_replacement_is(s3):
+    path = "/vsis3/bucket/a.zarr"
+    copy(path, source(OLD))
+    before = dict(s3.objects)
+    with pytest.raises(RuntimeError):
+        driver().CreateCopy(path, source(NEW), callback=lambda *_: 0)
+    assert s3.objects == before
+    s3.refuse = lambda method, key: method == "PUT" and "/c/" in key
+    error_of(driver().CreateCopy, path, source(NEW))
+    assert s3.objects == before
+    s3.refuse = lambda method, key: False
+    s3.log.clear()
+    copy(path, source(NEW))
+    gdal.VSICurlClearCache()
+    assert_same(read_all(open_ours(path)), NEW)
+    assert all(key.startswith("bucket/a.zarr/") for key in s3.objects)
+    changes = [key for method, key in s3.log if key.startswith("bucket/a.zarr/") and method in ("PUT", "DELETE", "POST")]
+    assert changes[0] == changes[-1] == "bucket/a.zarr/zarr.json"  # gone first, there again last
+
+
+def test_what_a_killed_writer_left_on_an_object_store_is_in_nobodys_way(s3):
+    path = "/vsis3/bucket/a.zarr"
+    copy(path, source(OLD), ARRAY_NAME="v")
+    for key in ("bucket/a.zarr/zarr.json", "bucket/a.zarr/v/zarr.json"):
+        del s3.objects[key]
+    gdal.VSICurlClearCache()
+    copy(path, source(NEW), ARRAY_NAME="w")
+    assert not [key for key in s3.objects if "/v/" in key]
+    del s3.objects["bucket/a.zarr/zarr.json"]
+    gdal.VSICurlClearCache()
+    driver().Delete(path)
+    assert s3.objects == {}

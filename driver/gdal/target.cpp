@@ -1,0 +1,316 @@
+#include "target.h"
+
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "connection.h"
+#include "dataset.h"
+#include "files.h"
+#include "sources.h"
+
+extern "C"
+{
+#include "geo/axes.h"
+#include "geo/listing.h"
+#include "zarr/contents.h"
+}
+
+namespace
+{
+/* What is in a store's directory, of which nothing may be known yet. */
+struct Contents
+{
+    struct zs_store *store = nullptr;
+    struct zs_contents found = {};
+
+    Contents() = default;
+    Contents(const Contents &) = delete;
+    Contents &operator=(const Contents &) = delete;
+    ~Contents()
+    {
+        zs_contents_clear(&found);
+        zs_store_free(store);
+    }
+    bool Find(const std::string &path, struct zs_error *err)
+    {
+        zs_contents_clear(&found);
+        zs_store_free(store);
+        store = nullptr;
+        return zs_store_open_vsi(path.c_str(), &store, err) == ZS_OK && zs_contents_find(store, &found, err) == ZS_OK;
+    }
+    bool Find(const std::string &path)
+    {
+        struct zs_error err;
+        if (Find(path, &err))
+            return true;
+        zsReport(err);
+        return false;
+    }
+    bool FindSilently(const std::string &path)
+    {
+        struct zs_error err;
+        return Find(path, &err);
+    }
+    bool Remove()
+    {
+        struct zs_error err;
+        if (zs_contents_remove(store, &found, &err) == ZS_OK)
+            return true;
+        zsReport(err);
+        return false;
+    }
+    bool IsEmpty() const
+    {
+        return found.foreign_count + found.own.count + found.directories.count == 0;
+    }
+    bool HasRoot() const
+    {
+        return found.own.count > 0 && EQUAL(found.own.names[0], "zarr.json");
+    }
+};
+} // namespace
+
+void zsForgetListing(const std::string &path)
+{
+    if (zs_path_is_remote(path.c_str()))
+        VSICurlPartialClearCache(CPLGetPath(path.c_str()));
+}
+
+/* ---- Removing ---- */
+
+bool zsIsLeftover(const std::string &path)
+{
+    Contents c;
+    return c.FindSilently(path) && !c.HasRoot() && c.found.foreign_count == 0 && c.found.own.count > 0;
+}
+
+bool zsIsLink(const std::string &path)
+{
+    struct zs_error err;
+    struct zs_store *store = nullptr;
+    bool isLink = false;
+    if (zs_store_open_vsi(path.c_str(), &store, &err) == ZS_OK && zs_store_is_link(store, "", &isLink, &err) != ZS_OK)
+        CPLDebug("ShardedZarr", "%s", err.message);
+    zs_store_free(store);
+    return isLink;
+}
+
+bool zsIsAllOwn(const std::string &store)
+{
+    Contents c;
+    if (!c.Find(store))
+        return false;
+    if (c.found.foreign_count == 0)
+        return true;
+    CPLError(CE_Failure, CPLE_AppDefined, "%s: is not overwritten: %s in it is not of a Zarr store", store.c_str(), c.found.foreign);
+    return false;
+}
+
+bool zsRemoveOwn(const std::string &store)
+{
+    Contents c;
+    if (!c.Find(store))
+        return false;
+    std::string path = store;
+    if (c.found.foreign_count == 0)
+    {
+        // Out of sight at once: nobody opens or reads what is half gone.
+        char *aside = zs_staging_set_aside(store.c_str());
+        if (aside != nullptr)
+            path = aside;
+        free(aside);
+        struct zs_error err;
+        if (path != store && zs_store_moved(c.store, path.c_str(), &err) != ZS_OK)
+        {
+            zsReport(err);
+            return false;
+        }
+    }
+    const bool ok = c.Remove();
+    if (c.found.foreign_count > 0)
+        CPLError(CE_Warning, CPLE_AppDefined, "%s: %llu files that are not of the store stay, the first is %s", store.c_str(),
+                 static_cast<unsigned long long>(c.found.foreign_count), c.found.foreign);
+    else if (ok)
+        VSIRmdir(path.c_str());
+    return ok;
+}
+
+/* The same for what was never in place: nobody is told of it. */
+void zsRemoveSilently(const std::string &path)
+{
+    const CPLErrorStateBackuper backup;
+    const CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
+    Contents c;
+    if (c.FindSilently(path) && c.Remove() && c.found.foreign_count == 0)
+        VSIRmdir(path.c_str());
+}
+
+void zsRemoveLeftovers(const std::string &root)
+{
+    char **paths = zs_staging_leftovers(root.c_str());
+    for (char **path = paths; path != nullptr && *path != nullptr; path++)
+    {
+        VSIUnlink((std::string(*path) + "/" + ZS_PACKED_NAME).c_str());
+        zsRemoveSilently(*path);
+    }
+    zs_names_free(paths);
+}
+
+/* ---- What may be overwritten ---- */
+
+/* Arrays that no raster is made of, and no coordinate: somebody else put them there. */
+static bool isStrange(const struct zs_node *node)
+{
+    if (node->type != ZS_NODE_ARRAY || node->is_text)
+        return false;
+    if (node->array == nullptr || node->array->ndim != 1)
+        return node->array == nullptr;
+    const char *dimension = zs_dimension_name(node, 0);
+    return dimension == nullptr || !EQUAL(dimension, zs_path_name(node->path));
+}
+
+/* Whether the store is one raster with what belongs to it: what a creation of this driver leaves. */
+static bool isOneRaster(const std::string &root)
+{
+    ZSStore store;
+    struct zs_error err;
+    const struct zs_node *group = nullptr;
+    const struct zs_node **rasters = nullptr, **nodes = nullptr;
+    size_t count = 0, nodeCount = 0;
+    if (zs_store_open_vsi(root.c_str(), &store.store, &err) != ZS_OK || zs_hierarchy_open(store.store, false, &store.hierarchy, &err) != ZS_OK ||
+        zs_hierarchy_node(store.hierarchy, "", &group, &err) != ZS_OK || zs_hierarchy_list(store.hierarchy, &nodes, &nodeCount, &err) != ZS_OK)
+    {
+        zsReport(err);
+        return false;
+    }
+    std::vector<std::string> arrays;
+    const enum zs_status status = zs_rasters_find(store.hierarchy, group, &rasters, &count, &err);
+    for (size_t i = 0; status == ZS_OK && i < count && arrays.size() < 2; i++)
+        arrays.push_back(std::string("/") + rasters[i]->path);
+    for (size_t i = 0; i < nodeCount && arrays.size() < 2; i++)
+    {
+        if (isStrange(nodes[i]) && (arrays.empty() || arrays[0] != std::string("/") + nodes[i]->path))
+            arrays.push_back(std::string("/") + nodes[i]->path);
+    }
+    free(rasters);
+    free(nodes);
+    if (status == ZS_OK && arrays.size() == 1)
+        return true;
+    CPLError(CE_Failure, CPLE_AppDefined, "%s: expected a store of one raster to overwrite, found %s; OVERWRITE=YES replaces it, APPEND_SUBDATASET=YES adds to it",
+             root.c_str(), arrays.empty() ? "none" : arrays.size() == 1 ? arrays[0].c_str() : (arrays[0] + " and " + arrays[1]).c_str());
+    return false;
+}
+
+/* Whether what is at `root` may go. `isThere` tells whether there is anything. */
+static bool mayReplace(const std::string &root, bool overwrite, bool &isThere)
+{
+    VSIStatBufL st;
+    Contents c;
+    // Of an object store GDAL may remember that nothing was there; listing asks.
+    bool isDirectory = zs_path_is_remote(root.c_str()) && c.FindSilently(root) && !c.IsEmpty();
+    isThere = isDirectory || VSIStatL(root.c_str(), &st) == 0;
+    if (!isThere)
+        return true;
+    if (!isDirectory)
+    {
+        isDirectory = VSI_ISDIR(st.st_mode) != 0;
+        if (isDirectory && !c.Find(root))
+            return false;
+    }
+    isThere = !isDirectory || !c.IsEmpty();
+    if (!isThere)
+        return true;
+    if (!isDirectory || (!c.HasRoot() && (c.found.foreign_count > 0 || c.found.own.count == 0)))
+    {
+        CPLError(CE_Failure, CPLE_AppDefined, "%s: exists and is not a Zarr store; it is not overwritten", root.c_str());
+        return false;
+    }
+    if (c.found.foreign_count > 0)
+    {
+        CPLError(CE_Failure, CPLE_AppDefined, "%s: is not overwritten: it holds files that are not of the store, the first is %s", root.c_str(), c.found.foreign);
+        return false;
+    }
+    // Without a root it is what a killed writer left.
+    return !c.HasRoot() || overwrite || isOneRaster(root);
+}
+
+/* ---- The target ---- */
+
+bool ZSTarget::Open(const std::string &root, GDALDataset *source, bool overwrite)
+{
+    m_overwrite = overwrite;
+    std::string which;
+    if (source != nullptr && zsIsSource(*source, root, which))
+    {
+        CPLError(CE_Failure, CPLE_AppDefined, "%s: is not overwritten: %s, which is read from, is, holds, or lies in it", root.c_str(), which.c_str());
+        return false;
+    }
+    zsRemoveLeftovers(root);
+    if (!mayReplace(root, overwrite, m_replaces))
+        return false;
+    struct zs_error err;
+    if (zs_staging_begin(root.c_str(), m_replaces, &m_staging, &err) != ZS_OK)
+    {
+        zs_staging_end(&m_staging);
+        zsReport(err);
+        return false;
+    }
+    m_path = m_staging.path;
+    m_isOpen = true;
+    return true;
+}
+
+/* Puts objects where they belong, on a store that does not rename: the root's zarr.json last. */
+bool ZSTarget::Move()
+{
+    Contents from;
+    const std::string root = m_staging.root;
+    if (!from.Find(m_path) || !zsRemoveOwn(root))
+        return false;
+    for (size_t i = from.found.own.count; i-- > 0;)
+    {
+        const std::string name = std::string("/") + from.found.own.names[i];
+        if (VSIRename((m_path + name).c_str(), (root + name).c_str()) != 0)
+        {
+            CPLError(CE_Failure, CPLE_FileIO, "%s%s: cannot be copied to %s; what is complete is at %s", m_path.c_str(), name.c_str(), root.c_str(), m_path.c_str());
+            m_isOpen = false; // what is left of it is all that there is
+            return false;
+        }
+    }
+    return true;
+}
+
+bool ZSTarget::Commit()
+{
+    char *older = nullptr;
+    struct zs_error err;
+    bool isThere = false;
+    if (!m_staging.is_beside)
+    {
+        const bool ok = m_path == m_staging.root || Move();
+        m_isOpen = m_isOpen && !ok;
+        zsForgetListing(m_staging.root);
+        return ok;
+    }
+    // Somebody may have been quicker, or added what is not of the store.
+    if (!mayReplace(m_staging.root, m_overwrite, isThere))
+        return false;
+    if (zs_staging_publish(&m_staging, &older, &err) != ZS_OK)
+    {
+        zsReport(err);
+        return false;
+    }
+    m_isOpen = false;
+    if (older != nullptr)
+        zsRemoveSilently(older);
+    free(older);
+    return true;
+}
+
+ZSTarget::~ZSTarget()
+{
+    if (m_isOpen)
+        zsRemoveSilently(m_path);
+    zs_staging_end(&m_staging);
+}

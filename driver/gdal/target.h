@@ -1,0 +1,83 @@
+/* gdal/target.h: where a creation writes, and what becomes of what is there.
+ *
+ * A new store is written beside its place and put there when it is complete (store/staging.h): cancelled, killed or failed, what was
+ * there is there. On object stores, which do not rename, it is written in place, its root zarr.json last; one that replaces another is
+ * written under a prefix beside it and then copied, object by object.
+ */
+#ifndef ZS_GDAL_TARGET_H
+#define ZS_GDAL_TARGET_H
+
+#include <string>
+
+#include "compat.h"
+
+extern "C"
+{
+#include "store/staging.h"
+}
+
+class ZSTarget
+{
+    std::string m_name; /* as the user gave it */
+    struct zs_staging m_staging = {nullptr, nullptr, false, -1, 0};
+    std::string m_path;
+    bool m_overwrite = false;
+    bool m_replaces = false;
+    bool m_isOpen = false;
+
+    bool Move();
+
+  public:
+    ZSTarget() = default;
+    ZSTarget(const ZSTarget &) = delete;
+    ZSTarget &operator=(const ZSTarget &) = delete;
+    ~ZSTarget(); /* removes what was not put in place */
+
+    /* Refuses (CPLError emitted, nothing touched) a place that is, holds or lies in a source of the copy (may be null), and what must not
+     * be overwritten: anything but a store, a store with files that are not its own, and unless `overwrite` one that was not written as
+     * one raster. Then makes what is to be written to. */
+    bool Open(const std::string &root, GDALDataset *source, bool overwrite);
+
+    /* Where to write. */
+    const std::string &Path() const
+    {
+        return m_path;
+    }
+    /* The place, symbolic links at its end followed. */
+    std::string Root() const
+    {
+        return m_staging.root;
+    }
+    /* Whether something is there now that the commit replaces. */
+    bool Replaces() const
+    {
+        return m_replaces;
+    }
+    /* Puts what was written in place and removes what it replaces. False (CPLError emitted) on failure: what was there is there. */
+    bool Commit();
+};
+
+/* Removes what is the store's own, its root's metadata first. What is not stays, and a warning says so. False (CPLError emitted) on
+ * failure. */
+bool zsRemoveOwn(const std::string &store);
+
+/* The same for what was never in place, of which nobody is told. */
+void zsRemoveSilently(const std::string &store);
+
+/* Over a network GDAL remembers what was in the directory above: to be asked again, where something is there by now. */
+void zsForgetListing(const std::string &path);
+
+/* Whether a directory that is no store holds what a killed writer left of one, and nothing else. */
+bool zsIsLeftover(const std::string &path);
+bool zsIsLink(const std::string &path);
+
+/* Name of an archive while it is being packed, in a directory beside its place. */
+#define ZS_PACKED_NAME "packed.zarr.zip"
+
+/* Removes what writers that are gone left beside a place. */
+void zsRemoveLeftovers(const std::string &root);
+
+/* Whether all that is in the directory of a store, or of what is left of one, is its own. Else CPLError is emitted. */
+bool zsIsAllOwn(const std::string &store);
+
+#endif

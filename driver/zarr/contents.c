@@ -1,0 +1,226 @@
+#include "zarr/contents.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "zarr/hierarchy.h"
+
+/* As deep as nodes and chunk keys go (store.c). */
+#define MAX_DEPTH 128
+
+/* What a directory is, which decides what its files may be. */
+struct place {
+    const char *array;               /* path of the array whose chunks are here */
+    const struct zs_array_meta *meta; /* NULL: its document is missing, or not understood */
+    bool has_document;
+};
+
+struct search {
+    struct zs_store *store;
+    struct zs_contents *contents;
+};
+
+static enum zs_status add(struct zs_keys *list, char *name, struct zs_error *err)
+{
+    if (name != NULL && list->count + 1 >= list->capacity) {
+        const size_t capacity = list->capacity == 0 ? 64 : 2 * list->capacity;
+        char **grown = realloc(list->names, capacity * sizeof *grown);
+        if (grown == NULL) {
+            free(name);
+            name = NULL;
+        } else {
+            list->names = grown;
+            list->capacity = capacity;
+        }
+    }
+    if (name == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot list what is in a store");
+    list->names[list->count++] = name;
+    return ZS_OK;
+}
+
+static enum zs_status add_foreign(struct zs_contents *c, const char *key, struct zs_error *err)
+{
+    if (c->foreign_count++ == 0 && (c->foreign = zs_strdup(key)) == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot list what is in a store");
+    return ZS_OK;
+}
+
+/* ---- Names ---- */
+
+static bool is_number(const char *text, size_t n)
+{
+    return n > 0 && strspn(text, "0123456789") >= n;
+}
+
+/* Whether `key`, relative to the array, is one of its chunks, or with `is_directory` may have chunks below. */
+static bool is_chunk_key(const struct place *place, const char *key, size_t n, bool is_directory)
+{
+    const struct zs_array_meta *meta = place->meta;
+    const bool is_prefixed = n > 0 && key[0] == 'c';
+    if (is_prefixed ? meta != NULL && meta->key_is_v2 : !place->has_document || (meta != NULL && !meta->key_is_v2))
+        return false;
+    int numbers = 0;
+    size_t i = is_prefixed ? 1 : 0;
+    if (is_prefixed && i < n && key[i++] != (meta != NULL ? meta->key_separator : key[1] == '.' ? '.' : '/'))
+        return false;
+    while (i < n) {
+        const size_t length = strcspn(key + i, meta == NULL ? "./" : meta->key_separator == '.' ? "." : "/");
+        const size_t end = i + length < n ? i + length : n;
+        if (!is_number(key + i, end - i))
+            return false;
+        numbers++;
+        i = end + 1;
+    }
+    if (is_directory)
+        return meta == NULL || numbers < meta->ndim;
+    if (meta == NULL)
+        return numbers > 0 || place->has_document;
+    return numbers == meta->ndim || (meta->ndim == 0 && meta->key_is_v2 && numbers == 1);
+}
+
+/* Whether a file is of the store. `key` is relative to the root. */
+static bool is_own(const struct place *place, const char *key)
+{
+    const char *name = zs_path_name(key);
+    if (zs_is_temporary_name(name) || strcmp(name, ".unfinished") == 0) /* geo/raster.h */
+        return true;
+    if (strcmp(name, "zarr.json") == 0)
+        return place->has_document;
+    if (strcmp(name, "zarr.json.aux.xml") == 0 || strcmp(name, "zarr.json.ovr") == 0)
+        return true;
+    if (place->array == NULL)
+        return false;
+    const size_t above = strlen(place->array) + (place->array[0] != '\0' ? 1 : 0);
+    return is_chunk_key(place, key + above, strlen(key + above), false);
+}
+
+/* ---- The walk ---- */
+
+/* Reads the document in a directory. What is no Zarr v3 node is somebody else's file. */
+static enum zs_status load(const struct search *s, const char *path, struct zs_node **node, struct zs_error *err)
+{
+    char *key = path[0] != '\0' ? zs_format("%s/zarr.json", path) : zs_strdup("zarr.json");
+    struct zs_buffer text = {0};
+    zs_json *document = NULL;
+    *node = NULL;
+    enum zs_status status = key != NULL ? zs_store_get(s->store, key, ZS_JSON_MAX_BYTES, &text, err)
+                                        : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    if (status == ZS_OK)
+        status = zs_json_parse((const char *)text.data, text.size, &document, err);
+    if (status == ZS_OK)
+        status = zs_node_create(path, document, true, node, err);
+    zs_buffer_free(&text);
+    free(key);
+    return status == ZS_INVALID || status == ZS_UNSUPPORTED || status == ZS_NOT_FOUND ? ZS_OK : status;
+}
+
+static enum zs_status walk(const struct search *s, const char *path, struct place above, int depth, struct zs_error *err);
+
+static enum zs_status take_file(const struct search *s, const struct place *place, const char *key, struct zs_error *err)
+{
+    if (!is_own(place, key))
+        return add_foreign(s->contents, key, err);
+    return add(&s->contents->own, zs_strdup(key), err);
+}
+
+static enum zs_status take_directory(const struct search *s, const struct place *place, const char *key, int depth, struct zs_error *err)
+{
+    const size_t skip = place->array != NULL && place->array[0] != '\0' ? strlen(place->array) + 1 : 0;
+    const bool is_for_chunks = place->array != NULL && is_chunk_key(place, key + skip, strlen(key + skip), true);
+    bool is_link = false;
+    ZS_TRY(zs_store_is_link(s->store, key, &is_link, err));
+    if (is_link) {
+        struct zs_node *node;
+        ZS_TRY(load(s, key, &node, err));
+        const bool is_node = node != NULL;
+        zs_node_free(node);
+        return is_for_chunks || is_node ? add(&s->contents->own, zs_strdup(key), err) : add_foreign(s->contents, key, err);
+    }
+    ZS_TRY(walk(s, key, is_for_chunks ? *place : (struct place){0}, depth + 1, err));
+    return add(&s->contents->directories, zs_strdup(key), err);
+}
+
+/* All that is in a directory, its document first, then files, then directories. */
+static enum zs_status take_all(const struct search *s, const char *path, const struct place *place, char **names, int depth,
+                               struct zs_error *err)
+{
+    enum zs_status status = ZS_OK;
+    for (int pass = 0; pass < 3; pass++)
+        for (char **name = names; *name != NULL && status == ZS_OK; name++) {
+            const size_t n = strlen(*name);
+            const bool is_directory = n > 0 && (*name)[n - 1] == '/';
+            if (pass != (is_directory ? 2 : strcmp(*name, "zarr.json") == 0 ? 0 : 1) || strcmp(*name, ".") == 0 || (*name)[strspn(*name, "./")] == '\0')
+                continue;
+            const int length = (int)(is_directory ? n - 1 : n);
+            char *key = path[0] != '\0' ? zs_format("%s/%.*s", path, length, *name) : zs_strndup(*name, (size_t)length);
+            if (key == NULL)
+                status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+            else
+                status = is_directory ? take_directory(s, place, key, depth, err) : take_file(s, place, key, err);
+            free(key);
+        }
+    return status;
+}
+
+static enum zs_status walk(const struct search *s, const char *path, struct place above, int depth, struct zs_error *err)
+{
+    if (depth > MAX_DEPTH)
+        return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: expected at most %d directories above each other", s->store->root, path, MAX_DEPTH);
+    char **names;
+    struct zs_node *node = NULL;
+    enum zs_status status = s->store->ops->list(s->store, path, &names, err) /* temporary files too */;
+    if (status != ZS_OK)
+        return status == ZS_NOT_FOUND ? ZS_OK : status;
+    bool has_document = false, has_chunks = false;
+    for (char **name = names; *name != NULL; name++) {
+        has_document |= strcmp(*name, "zarr.json") == 0;
+        has_chunks |= strcmp(*name, "c/") == 0;
+    }
+    if (has_document)
+        status = load(s, path, &node, err);
+    /* Without documents, an array called c looks like the chunks of one above it. */
+    if (has_chunks && !above.has_document)
+        above = (struct place){0};
+    struct place place = above;
+    if (node != NULL)
+        place = (struct place){node->type == ZS_NODE_ARRAY ? path : NULL, node->array, true};
+    else if (above.array == NULL)
+        place = (struct place){path, NULL, false};
+    if (status == ZS_OK)
+        status = take_all(s, path, &place, names, depth, err);
+    zs_node_free(node);
+    zs_names_free(names);
+    return status;
+}
+
+enum zs_status zs_contents_find(struct zs_store *store, struct zs_contents *contents, struct zs_error *err)
+{
+    *contents = (struct zs_contents){0};
+    const struct search s = {store, contents};
+    return walk(&s, "", (struct place){0}, 0, err);
+}
+
+enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_contents *contents, struct zs_error *err)
+{
+    for (size_t i = 0; i < contents->own.count; i++)
+        ZS_TRY(zs_store_remove(store, contents->own.names[i], err));
+    for (size_t i = 0; i < contents->directories.count && !store->is_remote && store->ops->remove_directory != NULL; i++)
+        store->ops->remove_directory(store, contents->directories.names[i]);
+    return ZS_OK;
+}
+
+static void clear(struct zs_keys *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        free(list->names[i]);
+    free(list->names);
+}
+
+void zs_contents_clear(struct zs_contents *contents)
+{
+    clear(&contents->own);
+    clear(&contents->directories);
+    free(contents->foreign);
+    *contents = (struct zs_contents){0};
+}
