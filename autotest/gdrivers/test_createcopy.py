@@ -9,7 +9,7 @@ from osgeo import gdal, gdal_array, osr
 
 import oracle
 from stores import PROJ, SPATIAL, random_values
-from support import EGM96, GDAL, assert_same, error_of, geotransform, need, open_ours, same_crs, warnings_of
+from support import EGM96, GDAL, assert_same, error_of, geotransform, need, open_ours, peak_memory, same_crs, warnings_of
 
 ODD = (3, 70, 101)
 TYPES = ["uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64", "complex64", "complex128"]
@@ -296,3 +296,24 @@ def test_translate_of_a_whole_raster_is_silent_and_strict(tmp_path):
     _, messages = warnings_of(lambda: gdal.Translate(str(tmp_path / "a.zarr"), source(np.arange(36, dtype="uint8").reshape(6, 6)),
                                                      options="-of ShardedZarr -strict -a_nodata 3 -mo a=b"))
     assert messages == []
+
+
+# ---------------------------------------------------------------------------------------------------------------- memory
+
+WIDE = """
+made = gdal.GetDriverByName("GTiff").Create("/vsimem/s.tif", 8000, 300, 200, gdal.GDT_UInt16,
+                                            ["INTERLEAVE=PIXEL", "TILED=YES", "SPARSE_OK=YES", "COMPRESS=DEFLATE"])
+for x in range(0, 8000, 499):
+    made.GetRasterBand(1 + x % 200).WriteRaster(x, x % 300, 1, 1, x.to_bytes(2, "little"), buf_type=gdal.GDT_UInt16)
+made.FlushCache()
+gdal.GetDriverByName("ShardedZarr").CreateCopy(sys.argv[1], made, options=["INTERLEAVE=" + sys.argv[2], "OVERVIEWS=NONE"])
+copied = gdal.Open(sys.argv[1])
+for x in range(0, 8000, 499):
+    assert copied.GetRasterBand(1 + x % 200).ReadRaster(x, x % 300, 1, 1) == x.to_bytes(2, "little")
+"""
+
+
+@pytest.mark.parametrize("interleave", ["PIXEL", "BAND"])
+def test_a_row_of_chunks_of_many_bands_goes_by_pieces_that_fit_memory(tmp_path, interleave):
+    """A row of chunks of all bands has 960 MB, and there were two of them."""
+    assert peak_memory(WIDE, str(tmp_path / "a.zarr"), interleave, GDAL_CACHEMAX="64")[1] < 700

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
+#include <numeric>
 #include <vector>
 
 #include "dataset.h"
@@ -11,12 +13,25 @@ extern "C"
 #include "base/parallel.h"
 }
 
-/* Two strips of pixels are held at once; bands are read together only as long as a strip of them stays below this. */
-constexpr uint64_t STRIP_BYTES = 128 << 20;
+/* Pixels held at once, in two strips: one is read while the other is written. A single strip up to this is better than a source that is
+ * read more than once. */
+constexpr uint64_t COPY_BYTES = 256 << 20;
 
 namespace
 {
-/* Rows of some bands, read from the source and not yet written. */
+/* What is read and written at once: whole chunks, but for the edges. */
+struct Step
+{
+    int bands, rows, columns;
+};
+
+struct Box
+{
+    int band, y, x;
+    int bands, rows, columns;
+};
+
+/* A box of the source, read and not yet written. */
 struct Strip
 {
     std::unique_ptr<unsigned char[]> pixels; /* not a vector, which would fill them with zeros first */
@@ -24,6 +39,31 @@ struct Strip
     struct zs_array *array = nullptr;
     struct zs_window window = {};
     size_t item_size = 0;
+};
+
+/* Writes one strip beside the caller's work. What it writes outlives it, however the copy ends. */
+class Writing
+{
+  public:
+    ~Writing()
+    {
+        static_cast<void>(Wait());
+    }
+
+    bool Wait()
+    {
+        struct zs_error err;
+        const bool ok = zs_async_wait(m_async, &err) == ZS_OK;
+        m_async = nullptr;
+        if (!ok)
+            zsReport(err);
+        return ok;
+    }
+
+    bool Start(Strip &strip);
+
+  private:
+    struct zs_async *m_async = nullptr;
 };
 } // namespace
 
@@ -33,108 +73,139 @@ static enum zs_status writeStrip(void *ctx, size_t, struct zs_error *err)
     return zs_array_write_windows(s.array, &s.window, 1, s.item_size, nullptr, nullptr, err);
 }
 
+bool Writing::Start(Strip &strip)
+{
+    m_async = zs_async_start(writeStrip, &strip);
+    if (m_async == nullptr)
+        CPLError(CE_Failure, CPLE_OutOfMemory, "cannot start to write");
+    return m_async != nullptr;
+}
+
 static bool isPixelInterleaved(GDALDataset &source)
 {
     const char *interleave = source.GetMetadataItem("INTERLEAVE", "IMAGE_STRUCTURE");
     return interleave != nullptr && EQUAL(interleave, "PIXEL");
 }
 
+/* Bands whose pixels lie together in the source are read together, else it would be read once per band; and a chunk of several bands
+ * needs them all. Rows of chunks are read whole, unless they are too much: then so many columns of them as fit, one chunk at least. */
+static Step stepOf(GDALDataset &source, const struct zs_raster_spec &spec, uint64_t item)
+{
+    const auto width = static_cast<uint64_t>(source.GetRasterXSize()), bands = static_cast<uint64_t>(source.GetRasterCount());
+    const uint64_t rows = std::min<uint64_t>(spec.chunk[1], spec.height), column = std::min<uint64_t>(spec.chunk[2], width);
+    uint64_t group = isPixelInterleaved(source) ? std::min(std::max<uint64_t>(1, COPY_BYTES / 2 / (item * width * rows)), bands) : 1;
+    if (spec.has_band_dimension)
+        group = std::min((group + spec.chunk[0] - 1) / spec.chunk[0] * spec.chunk[0], bands);
+    uint64_t columns = width;
+    if (item * group * rows * width > COPY_BYTES)
+        columns = std::min(std::max<uint64_t>(1, COPY_BYTES / 2 / (item * group * rows * column)) * column, width);
+    return {static_cast<int>(group), static_cast<int>(rows), static_cast<int>(columns)};
+}
+
+/* Makes room for `size` bytes. */
+static bool reserve(Strip &s, size_t size, const Box &box)
+{
+    if (size <= s.size)
+        return true;
+    s.pixels.reset();
+    s.size = 0;
+    s.pixels.reset(new (std::nothrow) unsigned char[size]);
+    if (s.pixels == nullptr)
+    {
+        CPLError(CE_Failure, CPLE_OutOfMemory, "%d bands of %d x %d pixels, a chunk at least, need %llu bytes, which cannot be had", box.bands,
+                 box.columns, box.rows, static_cast<unsigned long long>(size));
+        return false;
+    }
+    s.size = size;
+    return true;
+}
+
+static bool readBox(GDALDataset &source, GDALDataType type, const Box &box, bool hasBandDimension, Strip &s)
+{
+    const auto item = static_cast<GSpacing>(GDALGetDataTypeSizeBytes(type));
+    const GSpacing line = item * box.columns, plane = line * box.rows;
+    std::vector<int> bands(static_cast<size_t>(box.bands));
+    std::iota(bands.begin(), bands.end(), box.band + 1);
+    if (!reserve(s, static_cast<size_t>(plane) * bands.size(), box) ||
+        source.RasterIO(GF_Read, box.x, box.y, box.columns, box.rows, s.pixels.get(), box.columns, box.rows, type, box.bands, bands.data(),
+                        item, line, plane, nullptr) != CE_None)
+        return false;
+    s.item_size = static_cast<size_t>(item);
+    s.window = {};
+    s.window.data = s.pixels.get();
+    int d = 0;
+    const auto add = [&](int start, int count, GSpacing stride)
+    {
+        s.window.start[d] = static_cast<uint64_t>(start);
+        s.window.count[d] = static_cast<uint64_t>(count);
+        s.window.stride[d++] = static_cast<ptrdiff_t>(stride);
+    };
+    if (hasBandDimension)
+        add(box.band, box.bands, plane);
+    add(box.y, box.rows, line);
+    add(box.x, box.columns, item);
+    return true;
+}
+
+/* One array per band: one after the other, since they share the strip. */
+static bool writeBands(const struct zs_raster &raster, const Box &box, Strip &s)
+{
+    const size_t plane = s.item_size * static_cast<size_t>(box.columns) * static_cast<size_t>(box.rows);
+    for (int i = 0; i < box.bands; i++)
+    {
+        struct zs_error err;
+        s.array = zs_raster_array(&raster, static_cast<size_t>(box.band + i));
+        s.window.data = s.pixels.get() + plane * static_cast<size_t>(i);
+        if (writeStrip(&s, 0, &err) != ZS_OK)
+        {
+            zsReport(err);
+            return false;
+        }
+    }
+    return true;
+}
+
 bool zsCopyPixels(GDALDataset &source, const struct zs_raster &raster, const struct zs_raster_spec &spec, GDALDataType type,
                   GDALProgressFunc progress, void *progressData)
 {
     const int width = source.GetRasterXSize(), height = source.GetRasterYSize(), bands = source.GetRasterCount();
-    const auto item = static_cast<size_t>(GDALGetDataTypeSizeBytes(type));
-    const uint64_t bandStrip = item * static_cast<uint64_t>(width) * std::min<uint64_t>(spec.chunk[1], spec.height);
-    // Bands whose pixels lie together in the source are read together, else it would be read once per band; and a chunk of several
-    // bands needs them all.
-    const auto together = std::max<uint64_t>(1, std::min<uint64_t>(STRIP_BYTES / std::max<uint64_t>(1, bandStrip), static_cast<uint64_t>(bands)));
-    uint64_t group = isPixelInterleaved(source) ? together : 1;
-    if (spec.has_band_dimension)
-        group = std::min<uint64_t>((group + spec.chunk[0] - 1) / spec.chunk[0] * spec.chunk[0], static_cast<uint64_t>(bands));
-
-    Strip strips[2];
-    struct zs_async *writing = nullptr;
-    struct zs_error err;
-    bool ok = true;
-    int next = 0;
-    const auto finish = [&]
-    {
-        if (zs_async_wait(writing, &err) != ZS_OK)
-        {
-            zsReport(err);
-            ok = false;
-        }
-        writing = nullptr;
-    };
-    const double total = static_cast<double>(bands) * height;
+    const auto item = static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
+    const Step step = stepOf(source, spec, item);
+    const uint64_t most = item * static_cast<uint64_t>(step.bands) * static_cast<uint64_t>(step.rows) * static_cast<uint64_t>(step.columns);
+    const bool fitsTwice = 2 * most <= COPY_BYTES;
+    const double total = static_cast<double>(bands) * height * width;
     double done = 0;
-    for (int b = 0; b < bands && ok; b += static_cast<int>(group))
+    Strip strips[2];
+    Writing writing; // after the strips: gone before them
+    Box box = {};
+    int next = 0;
+    for (box.band = 0; box.band < bands; box.band += step.bands)
     {
-        const int count = std::min(static_cast<int>(group), bands - b);
-        for (int y = 0; y < height && ok; y += static_cast<int>(spec.chunk[1]))
+        box.bands = std::min(step.bands, bands - box.band);
+        for (box.y = 0; box.y < height; box.y += box.rows)
         {
-            const int rows = static_cast<int>(std::min<uint64_t>(spec.chunk[1], static_cast<uint64_t>(height - y)));
-            Strip &s = strips[next];
-            next = 1 - next;
-            const GSpacing line = static_cast<GSpacing>(item) * width, plane = line * rows;
-            const size_t size = static_cast<size_t>(plane) * static_cast<size_t>(count);
-            if (size > s.size)
-                s.pixels.reset(new unsigned char[s.size = size]);
-            std::vector<int> map;
-            for (int i = 0; i < count; i++)
-                map.push_back(b + i + 1);
-            if (source.RasterIO(GF_Read, 0, y, width, rows, s.pixels.get(), width, rows, type, count, map.data(),
-                                static_cast<GSpacing>(item), line, plane, nullptr) != CE_None)
+            box.rows = std::min(step.rows, height - box.y);
+            for (box.x = 0; box.x < width; box.x += box.columns)
             {
-                ok = false;
-                break;
-            }
-            finish();
-            if (!ok)
-                break;
-            s.item_size = item;
-            s.window = {};
-            s.window.data = s.pixels.get();
-            int d = 0;
-            if (spec.has_band_dimension)
-            {
-                s.window.start[d] = static_cast<uint64_t>(b);
-                s.window.count[d] = static_cast<uint64_t>(count);
-                s.window.stride[d++] = static_cast<ptrdiff_t>(plane);
-            }
-            s.window.start[d] = static_cast<uint64_t>(y);
-            s.window.count[d] = static_cast<uint64_t>(rows);
-            s.window.stride[d++] = static_cast<ptrdiff_t>(line);
-            s.window.count[d] = static_cast<uint64_t>(width);
-            s.window.stride[d] = static_cast<ptrdiff_t>(item);
-            if (spec.has_band_dimension || spec.array_count == 1)
-            {
+                box.columns = std::min(step.columns, width - box.x);
+                Strip &s = strips[next];
+                if (fitsTwice)
+                    next = 1 - next;
+                else if (!writing.Wait())
+                    return false;
+                if (!readBox(source, type, box, spec.has_band_dimension, s) || !writing.Wait())
+                    return false;
                 s.array = zs_raster_array(&raster, 0);
-                writing = zs_async_start(writeStrip, &s);
-                ok = writing != nullptr;
-            }
-            else
-            {
-                // One array per band: one after the other, since they share the strip.
-                for (int i = 0; i < count && ok; i++)
+                if (spec.has_band_dimension || spec.array_count == 1 ? !writing.Start(s) : !writeBands(raster, box, s))
+                    return false;
+                done += static_cast<double>(box.rows) * box.columns * box.bands;
+                if (!progress(done / total, nullptr, progressData))
                 {
-                    s.array = zs_raster_array(&raster, static_cast<size_t>(b + i));
-                    s.window.data = s.pixels.get() + static_cast<size_t>(plane) * static_cast<size_t>(i);
-                    if (writeStrip(&s, 0, &err) != ZS_OK)
-                    {
-                        zsReport(err);
-                        ok = false;
-                    }
+                    CPLError(CE_Failure, CPLE_UserInterrupt, "User terminated CreateCopy()");
+                    return false;
                 }
-            }
-            done += static_cast<double>(rows) * count;
-            if (ok && !progress(done / total, nullptr, progressData))
-            {
-                CPLError(CE_Failure, CPLE_UserInterrupt, "User terminated CreateCopy()");
-                ok = false;
             }
         }
     }
-    finish();
-    return ok;
+    return writing.Wait();
 }
