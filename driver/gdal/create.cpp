@@ -9,6 +9,7 @@
 #include "creation_options.h"
 #include "dataset.h"
 #include "files.h"
+#include "guard.h"
 #include "losses.h"
 #include "open.h"
 #include "target.h"
@@ -474,9 +475,9 @@ void zsAddCreation(GDALDriver &driver)
 #endif
                                                        "Float32 Float64 CFloat32 CFloat64");
     driver.SetMetadataItem(GDAL_DMD_CREATIONOPTIONLIST, zsCreationOptionList().c_str());
-    driver.pfnCreateCopy = createCheckedCopy;
-    driver.pfnCreate = create;
-    driver.pfnDelete = zsDelete;
-    driver.pfnRename = zsRename;
-    driver.pfnCopyFiles = zsCopyFiles;
+    driver.pfnCreateCopy = ZSGuarded<createCheckedCopy>::Call;
+    driver.pfnCreate = ZSGuarded<create>::Call;
+    driver.pfnDelete = ZSGuarded<zsDelete>::Call;
+    driver.pfnRename = ZSGuarded<zsRename>::Call;
+    driver.pfnCopyFiles = ZSGuarded<zsCopyFiles>::Call;
 }

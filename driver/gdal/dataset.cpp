@@ -1,4 +1,4 @@
-#include "dataset.h"
+#include "guarded.h"
 
 #include <algorithm>
 #include <climits>
@@ -79,7 +79,7 @@ std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_p
                                                              const ZSOpenOptions &options, GDALAccess access,
                                                              struct zs_error *err)
 {
-    auto ds = std::make_unique<ShardedZarrDataset>();
+    std::unique_ptr<ShardedZarrDataset> ds = std::make_unique<ZSGuardedDataset>();
     ds->m_store = store;
     ds->m_shared = opened;
     ds->m_node = opened->node;
@@ -147,7 +147,7 @@ std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_p
     ds->PamInitialize();
     // From the last: the first call makes room for all.
     for (int b = static_cast<int>(bands); b >= 1; b--)
-        ds->SetBand(b, new ShardedZarrRasterBand(ds.get(), b, type, blockWidth, blockHeight));
+        ds->SetBand(b, new ZSGuardedBand(ds.get(), b, type, blockWidth, blockHeight));
     return ds;
 }
 
@@ -483,9 +483,9 @@ CPLErr ShardedZarrDataset::Close(ZS_CLOSE_PARAMETERS)
 ShardedZarrDataset::~ShardedZarrDataset()
 {
 #if ZS_GDAL_AT_LEAST(7)
-    static_cast<void>(ShardedZarrDataset::Close());
+    static_cast<void>(zsGuard([this] { return ShardedZarrDataset::Close(); }));
 #else
-    ShardedZarrDataset::FlushCache(true);
+    zsGuard([this] { ShardedZarrDataset::FlushCache(true); });
     m_closed = true;
     m_overviews.clear();
 #endif

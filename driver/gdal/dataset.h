@@ -84,7 +84,7 @@ struct ZSArray
 
 class ShardedZarrRasterBand;
 
-class ShardedZarrDataset final : public GDALPamDataset
+class ShardedZarrDataset : public GDALPamDataset
 {
     friend class ShardedZarrRasterBand;
 
@@ -227,7 +227,7 @@ struct ZSMeaningDeleter
     }
 };
 
-class ShardedZarrRasterBand final : public GDALPamRasterBand
+class ShardedZarrRasterBand : public GDALPamRasterBand
 {
     friend class ShardedZarrDataset;
 

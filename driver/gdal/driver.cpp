@@ -1,6 +1,7 @@
 /* The one symbol that the plugin exports. */
 #include "command.h"
 #include "create.h"
+#include "guard.h"
 #include "open.h"
 
 extern "C" CPL_DLL void GDALRegister_ShardedZarr();
@@ -38,8 +39,8 @@ void GDALRegister_ShardedZarr()
     driver->SetMetadataItem(GDAL_DMD_CONNECTION_PREFIX, "SHARDEDZARR:");
     driver->SetMetadataItem(GDAL_DMD_SUBDATASETS, "YES");
     driver->SetMetadataItem(GDAL_DMD_OPENOPTIONLIST, OPEN_OPTIONS);
-    driver->pfnIdentify = zsIdentify;
-    driver->pfnOpen = zsOpen;
+    driver->pfnIdentify = ZSGuarded<zsIdentify>::Call;
+    driver->pfnOpen = ZSGuarded<zsOpen>::Call;
     zsAddCreation(*driver);
     zsAddCommands(*driver);
     GetGDALDriverManager()->RegisterDriver(driver);

@@ -1,0 +1,38 @@
+/* gdal/guard.h: no exception leaves this driver: GDAL's callers are often C, and lack of memory is an error as others are. */
+#ifndef ZS_GDAL_GUARD_H
+#define ZS_GDAL_GUARD_H
+
+#include <exception>
+#include <type_traits>
+
+#include "compat.h"
+
+/* What f() gives; when it throws, a CPLError and what says failure in its type: CE_Failure, null, 0, false. */
+template <class F> auto zsGuard(F &&f) -> decltype(f())
+{
+    using Result = decltype(f());
+    try
+    {
+        return f();
+    }
+    catch (const std::exception &e)
+    {
+        CPLError(CE_Failure, CPLE_OutOfMemory, "ShardedZarr: out of memory (%s)", e.what());
+    }
+    if constexpr (std::is_same_v<Result, CPLErr>)
+        return CE_Failure;
+    else if constexpr (!std::is_void_v<Result>)
+        return Result{};
+}
+
+/* The same function, guarded: ZSGuarded<zsOpen>::Call. */
+template <auto F> struct ZSGuarded;
+template <class Result, class... Arguments, Result (*F)(Arguments...)> struct ZSGuarded<F>
+{
+    static Result Call(Arguments... arguments)
+    {
+        return zsGuard([&] { return F(arguments...); });
+    }
+};
+
+#endif
