@@ -69,6 +69,16 @@ static uint64_t chunks_in(const struct cut *c, int k, const struct box *box)
     return total;
 }
 
+/* Pieces of leaf chunks that the windows have. */
+static uint64_t pieces_of(const struct cut *c)
+{
+    uint64_t total = 0;
+    for (size_t i = 0; i < c->n; i++)
+        if (!zs_is_empty_window(c->a, &c->windows[i]))
+            total = add_or_most(total, chunks_of(c->a, c->a->chain.count - 1, &c->windows[i]));
+    return total;
+}
+
 /* ---- Shards ---- */
 
 /* Leaf chunks, one of each part of a window that lies in a level-0 shard of the box. */
@@ -235,9 +245,9 @@ static struct box box_around(const struct cut *c)
 enum zs_status zs_cut(struct zs_array *a, const struct zs_window *windows, size_t n, zs_cut_fn run, void *ctx, struct zs_error *err)
 {
     const struct cut c = {a, windows, n, run, ctx};
-    const struct box box = box_around(&c);
-    if (chunks_in(&c, a->chain.count - 1, &box) <= a->plan_pieces)
+    if (pieces_of(&c) <= a->plan_pieces)
         return run(ctx, windows, n, err);
+    const struct box box = box_around(&c);
     return cut_box(&c, &box, (struct known){false, false}, err);
 }
 
@@ -250,6 +260,6 @@ uint64_t zs_count_chunks(struct zs_array *a, const struct zs_window *windows, si
         around.start[d] = box.start[d];
         around.count[d] = box.end[d] - box.start[d];
     }
-    const uint64_t pieces = chunks_in(&c, a->chain.count - 1, &box);
+    const uint64_t pieces = pieces_of(&c);
     return pieces > 1 ? zs_min_u64(pieces, chunks_of(a, a->chain.count - 1, &around)) : pieces;
 }

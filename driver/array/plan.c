@@ -165,7 +165,8 @@ static enum zs_status add_box(struct zs_plan *p, size_t window, int k, const uin
     }
     do {
         const uint64_t number = zs_chunk_number(a, k, at);
-        uint64_t from[ZS_MAX_NDIM] = {0}, extent[ZS_MAX_NDIM] = {0};
+        uint64_t from[ZS_MAX_NDIM], extent[ZS_MAX_NDIM];
+        from[0] = extent[0] = 0; /* of no dimensions too */
         bool is_single = true; /* one leaf chunk: it is looked up like any other */
         for (int d = 0; d < n; d++) {
             from[d] = zs_max_u64(start[d], at[d] * level->shape[d]);
@@ -199,7 +200,7 @@ enum zs_status zs_plan_chunks(struct zs_plan *p, struct zs_error *err)
     for (size_t i = 0; i < p->window_count; i++)
         if (!zs_is_empty_window(p->a, &p->windows[i]))
             ZS_TRY(add_box(p, i, 0, p->windows[i].start, p->windows[i].count, err));
-    if (p->window_count > 1) { /* one window gave them in order */
+    if (p->window_count > 1 && p->piece_count > 1) { /* one window gave them in order */
         sorting = p->a;
         qsort(p->pieces, p->piece_count, sizeof *p->pieces, by_shard_and_leaf);
     }
