@@ -532,6 +532,44 @@ static void test_a_pixel_in_a_huge_nested_shard_needs_no_memory_for_the_rest(voi
     }
 }
 
+/* ---- The budget of the process ---- */
+
+/* 1 x 256 chunks of 1 KiB, changed in part: all of them are dirty, as far as there is room. */
+static struct zs_array *with_dirty_chunks(struct zs_store *store, const struct zs_node *node, uint64_t n)
+{
+    struct zs_error err;
+    struct zs_array *a = open_node(store, node, 1, 0);
+    static const unsigned char one = 1;
+    for (uint64_t i = 0; i < n; i++) {
+        const struct zs_window w = {.start = {i * 1024}, .count = {1}, .data = (void *)(uintptr_t)&one, .stride = {1}};
+        must(zs_array_write_windows(a, &w, 1, 1, NULL, NULL, &err), &err);
+    }
+    return a;
+}
+
+static void test_dirty_chunks_of_all_arrays_count_in_the_budget_of_the_process(void)
+{
+    struct zs_error err;
+    struct zs_store *store = memory_store();
+    struct zs_node *node = array_node("[262144]", "[262144]", "uint8", "0", "[{'name':'sharding_indexed','configuration':"
+                                      "{'chunk_shape':[1024],'codecs':['bytes']}}]");
+    const uint64_t before = zs_budget_used();
+    zs_budget_set((uint64_t)128 << 10);
+    struct zs_array *a = with_dirty_chunks(store, node, 80);
+    CHECK(zs_budget_used() - before >= 80 << 10);
+    struct zs_array *b = with_dirty_chunks(store, node, 256), *c = with_dirty_chunks(store, node, 256);
+    CHECK(b->edits->dirty_bytes <= 18 << 10 && c->edits->dirty_bytes <= 18 << 10); /* an eighth, and one chunk */
+    CHECK(zs_budget_used() - before >= a->edits->dirty_bytes + b->edits->dirty_bytes + c->edits->dirty_bytes);
+    must(zs_array_flush(a, &err), &err);
+    zs_array_close(a);
+    zs_array_close(b); /* drops what it has */
+    zs_array_close(c);
+    CHECK_EQ_U64(zs_budget_used(), before);
+    zs_budget_set((uint64_t)64 << 20);
+    zs_node_free(node);
+    zs_store_free(store);
+}
+
 int main(void)
 {
     RUN(test_random_writes_are_what_is_read);
@@ -549,5 +587,6 @@ int main(void)
     RUN(test_in_nested_shards_neighbours_stay_byte_for_byte);
     RUN(test_an_inner_shard_that_is_not_touched_is_not_looked_into);
     RUN(test_a_pixel_in_a_huge_nested_shard_needs_no_memory_for_the_rest);
+    RUN(test_dirty_chunks_of_all_arrays_count_in_the_budget_of_the_process);
     return check_result();
 }

@@ -19,6 +19,16 @@ enum zs_status zs_edits_get(struct zs_array *a, struct zs_edits **edits, struct 
     return ZS_OK;
 }
 
+void zs_edits_count(struct zs_edits *e)
+{
+    const uint64_t now = e->dirty_bytes + e->held_bytes;
+    if (now > e->counted)
+        e->is_over = !zs_budget_take(now - e->counted);
+    else
+        zs_budget_give(e->counted - now);
+    e->counted = now;
+}
+
 void zs_dirty_free(struct zs_dirty *d)
 {
     zs_blob_free(d->blob);
@@ -52,6 +62,7 @@ void zs_edits_free(struct zs_array *a)
     zs_map_free(&e->dirty);
     zs_map_free(&e->shards);
     zs_map_free(&e->published);
+    zs_budget_give(e->counted);
     free(e);
     a->edits = NULL;
 }

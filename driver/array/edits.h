@@ -37,6 +37,8 @@ struct zs_edits {
     uint64_t stamp;
     struct zs_map dirty; /* leaf -> struct zs_dirty */
     uint64_t dirty_bytes, budget;
+    uint64_t counted; /* of dirty_bytes and held_bytes, in the budget of the process */
+    bool is_over;     /* that has no room for them */
     struct zs_map shards;    /* shard -> struct zs_open_shard */
     uint64_t held_bytes;     /* by these */
     struct zs_map published; /* of a new array: shards that are in the store by now */
@@ -45,6 +47,7 @@ struct zs_edits {
 /* The edits of an array, made at first use. */
 enum zs_status zs_edits_get(struct zs_array *a, struct zs_edits **edits, struct zs_error *err) ZS_MUST_CHECK;
 void zs_edits_free(struct zs_array *a); /* drops what was not flushed */
+void zs_edits_count(struct zs_edits *e); /* after any change of dirty_bytes or held_bytes */
 void zs_dirty_free(struct zs_dirty *d);
 void zs_open_shard_free(struct zs_open_shard *s);
 

@@ -151,6 +151,7 @@ static void account(struct zs_edits *e, struct zs_open_shard *s, bool is_open)
         held += s->touched.count * ((const struct zs_touched *)zs_map_next(&s->touched, &at, &key))->size;
     e->held_bytes = e->held_bytes - s->held + held;
     s->held = held;
+    zs_edits_count(e);
 }
 
 static void forget_shard(struct zs_array *a, struct zs_open_shard *s)

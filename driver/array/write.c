@@ -9,6 +9,9 @@
 /* Decoded bytes that are encoded between two rounds of appending: bounds the memory of one call. */
 #define BATCH_BYTES ((uint64_t)64 << 20)
 
+/* Where the edits of other arrays have all of the process's budget, those of one may have this share of it: they cannot be made to go. */
+#define OWN_SHARE 8
+
 /* One unit to be encoded. */
 struct unit {
     uint64_t number;
@@ -125,6 +128,7 @@ static void forget_dirty(struct zs_array *a, uint64_t number)
     if (d == NULL)
         return;
     a->edits->dirty_bytes -= dirty_size(d);
+    zs_edits_count(a->edits);
     zs_dirty_free(d);
 }
 
@@ -216,8 +220,11 @@ static enum zs_status load(struct zs_array *a, uint64_t number, struct zs_dirty 
     struct zs_dirty *d = zs_map_get(&e->dirty, number);
     if (d == NULL) {
         const size_t size = (size_t)a->leaf->decoded_size;
-        if (e->dirty_bytes > 0 && e->dirty_bytes + size > e->budget)
-            ZS_TRY(clean(a, e->budget / 2 > size ? e->budget / 2 - size : 0, err));
+        const bool is_over = e->is_over && e->dirty_bytes > e->budget / OWN_SHARE;
+        if (e->dirty_bytes > 0 && (e->dirty_bytes + size > e->budget || is_over)) {
+            const uint64_t half = is_over ? e->dirty_bytes / 2 : e->budget / 2;
+            ZS_TRY(clean(a, half > size ? half - size : 0, err));
+        }
         d = zs_calloc(1, sizeof *d);
         struct zs_blob *blob = zs_blob_alloc(NULL, size);
         enum zs_status status = d != NULL && blob != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk of %zu bytes", size);
@@ -235,6 +242,7 @@ static enum zs_status load(struct zs_array *a, uint64_t number, struct zs_dirty 
         }
         *d = (struct zs_dirty){.unit = number, .blob = blob, .touched = touched};
         e->dirty_bytes += dirty_size(d);
+        zs_edits_count(e);
         zs_cache_remove(a->chunks, (struct zs_cache_key){0, number});
     }
     d->stamp = ++e->stamp;
