@@ -224,20 +224,30 @@ void zs_store_unlock(struct zs_store *store, struct zs_lock *lock)
         store->ops->unlock(store, lock);
 }
 
-enum zs_status zs_store_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
+static enum zs_status list(struct zs_store *store, const char *prefix, bool with_temporary, char ***names, struct zs_error *err)
 {
     ZS_TRY(check_prefix(store, prefix, err));
     ZS_TRY(store->ops->list(store, prefix, names, err));
     char **kept = *names;
     for (char **name = *names; *name != NULL; name++) {
         const size_t n = strlen(*name);
-        if (!zs_is_temporary_name(*name) && n > 0 && is_key(*name, n - ((*name)[n - 1] == '/')))
+        if ((with_temporary || !zs_is_temporary_name(*name)) && n > 0 && is_key(*name, n - ((*name)[n - 1] == '/')))
             *kept++ = *name;
         else
             free(*name);
     }
     *kept = NULL;
     return ZS_OK;
+}
+
+enum zs_status zs_store_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
+{
+    return list(store, prefix, false, names, err);
+}
+
+enum zs_status zs_store_list_all(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
+{
+    return list(store, prefix, true, names, err);
 }
 
 /* Deeper trees than this are no store's: nodes end at 32 (zarr/hierarchy.h), chunk keys have a level per dimension. */

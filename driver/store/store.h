@@ -52,6 +52,8 @@ enum zs_status zs_store_remove(struct zs_store *store, const char *key, struct z
  * NULL-terminated, freed with zs_names_free(). Without temporary files, and what no key can name. ZS_UNSUPPORTED where listing is
  * impossible; where there are directories, ZS_NOT_FOUND without one. */
 enum zs_status zs_store_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err) ZS_MUST_CHECK;
+/* The same with temporary files, for those who account for everything. */
+enum zs_status zs_store_list_all(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err) ZS_MUST_CHECK;
 void zs_names_free(char **names);
 /* Whether a file of that name is an unfinished one of this driver, whose writer may be at work or dead. */
 bool zs_is_temporary_name(const char *name);

@@ -30,13 +30,6 @@ static char *below(const char *path, const char *name)
     return path[0] != '\0' ? zs_format("%s/%.*s", path, n, name) : zs_format("%.*s", n, name);
 }
 
-/* What this driver writes before it is renamed (store/vsi.c). */
-static bool is_temporary(const char *name)
-{
-    const size_t n = strlen(name);
-    return name[0] == '.' && n > 4 && strcmp(name + n - 4, ".tmp") == 0;
-}
-
 static bool is_sidecar(const char *name)
 {
     const size_t n = strlen(name);
@@ -45,7 +38,7 @@ static bool is_sidecar(const char *name)
 
 static void report_left_over(struct walk *w, const char *key)
 {
-    zs_report(w->c, ZS_SEVERITY_WARNING, key, "temporary file of a writer that was killed", NULL, NULL);
+    zs_report(w->c, ZS_SEVERITY_WARNING, key, "temporary file of a writer, which was killed unless it is at work now", NULL, NULL);
 }
 
 /* Lists a directory; what cannot be listed is reported and has no names. */
@@ -59,7 +52,7 @@ static enum zs_status list(struct walk *w, const char *path, char ***names, stru
                       NULL, NULL);
         return ZS_OK;
     }
-    const enum zs_status status = zs_store_list(w->c->store, path, names, err);
+    const enum zs_status status = zs_store_list_all(w->c->store, path, names, err);
     return status == ZS_NOT_FOUND ? ZS_OK : zs_report_failure(w->c, path, status, err);
 }
 
@@ -87,7 +80,7 @@ static enum zs_status take_object(struct walk *w, struct zs_checked_array *array
     const size_t path = strlen(array->node->path);
     uint64_t index[ZS_MAX_NDIM], number = 0;
     if (!zs_chunk_key_parse(meta, key + path + (path > 0), index)) {
-        if (is_temporary(name))
+        if (zs_is_temporary_name(name))
             report_left_over(w, key);
         else if (!is_sidecar(name))
             zs_report(w->c, ZS_SEVERITY_WARNING, key, "object below an array that is none of its chunks", NULL, NULL);
@@ -260,7 +253,7 @@ static enum zs_status walk_names(struct walk *w, const char *path, int depth, bo
             if (below_has && is_group)
                 zs_report(w->c, ZS_SEVERITY_WARNING, key, "folder with objects that belong to no node", NULL, NULL);
             *has_objects |= below_has;
-        } else if (is_temporary(*name)) {
+        } else if (zs_is_temporary_name(*name)) {
             report_left_over(w, key);
         } else {
             *has_objects = true;
