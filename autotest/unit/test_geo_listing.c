@@ -171,7 +171,7 @@ static double cost_of(fill_function fill, int n, size_t *count)
 static void check_linear(fill_function fill, int shown_of_two)
 {
     double best[2] = {1e9, 1e9};
-    for (int k = 0; k < 6; k++) {
+    for (int k = 0; k < 4; k++) {
         size_t count;
         const int n = k % 2 == 0 ? 2000 : 8000;
         const double seconds = cost_of(fill, n, &count);

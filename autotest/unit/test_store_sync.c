@@ -53,7 +53,7 @@ static const char *notes_of_puts(enum zs_sync sync, int count, bool at_end)
     zs_store_set_sync(store, sync);
     memset(noted, 0, sizeof noted);
     for (int i = 0; i < count; i++) {
-        char key[8];
+        char key[16];
         snprintf(key, sizeof key, "c/%d", i);
         put_object(store, key, "x", 1);
     }
