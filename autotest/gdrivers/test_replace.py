@@ -361,11 +361,13 @@ def raster(value):
     source = gdal.GetDriverByName("MEM").Create("", 200, 200, 1)
     source.GetRasterBand(1).Fill(value)
     return source
+options = ["CHUNK_SHAPE=8", "SHARD_SHAPE=16"]
+gdal.GetDriverByName("ShardedZarr").CreateCopy(path, raster(1), options=options)
 print("ready", flush=True)
-for value in range(1, 200):
+for value in range(2, 200):
     %s
 """
-COPY = "gdal.GetDriverByName('ShardedZarr').CreateCopy(path, raster(value), options=['CHUNK_SHAPE=8', 'SHARD_SHAPE=16'])"
+COPY = "gdal.GetDriverByName('ShardedZarr').CreateCopy(path, raster(value), options=options)"
 DELETE = COPY + "\n    gdal.GetDriverByName('ShardedZarr').Delete(path)"
 
 
@@ -449,6 +451,74 @@ def test_of_two_copies_to_one_new_place_at_once_one_wins_whole(tmp_path):
         value = pixels.shape[-1] - 150
         assert value in (1, 2) and (pixels == value).all()
     assert sorted(os.listdir(str(tmp_path))) == sorted("%d.zarr" % number for number in range(20))
+
+
+@pytest.mark.parametrize("smaller", [False, True])
+def test_a_dataset_of_a_store_that_was_replaced_reads_its_old_pixels_or_fails(tmp_path, smaller):
+    def raster(value):
+        made = gdal.GetDriverByName("MEM").Create("", 256, 256, 1)
+        made.GetRasterBand(1).Fill(value)
+        if smaller:  # the most of its shards are not there
+            made.GetRasterBand(1).WriteArray(np.zeros((250, 256), "uint8"))
+        return made
+    path, options = str(tmp_path / "a.zarr"), ["CHUNK_SHAPE=16", "SHARD_SHAPE=32", "ARRAY_NAME=v", "OVERVIEWS=NONE", "BLOSC_CNAME=lz4"]
+    full = gdal.GetDriverByName("MEM").Create("", 256, 256, 1)
+    full.GetRasterBand(1).Fill(1)
+    right = wrong = 0
+    for action in (lambda: driver().CreateCopy(path, raster(2), options=options), lambda: driver().Delete(path),
+                   lambda: (open(path + "/notes", "w").close(), warnings_of(lambda: driver().Delete(path)))):
+        shutil.rmtree(path, ignore_errors=True)
+        driver().CreateCopy(path, full, options=options)
+        dataset = gdal.Open(path)
+        assert dataset.ReadAsArray(0, 0, 40, 40).all()
+        action()
+        for x, y in ((0, 0), (100, 100), (200, 10), (10, 200), (240, 240)):
+            try:
+                assert (dataset.ReadAsArray(x, y, 16, 16) == 1).all()
+                right += 1
+            except RuntimeError as error:
+                assert "after it was opened" in str(error)
+                wrong += 1
+    assert right >= 1 and wrong >= 10
+
+
+def test_reading_while_a_store_is_replaced_gives_the_old_or_the_new(tmp_path):
+    path, options = str(tmp_path / "a.zarr"), ["CHUNK_SHAPE=16", "SHARD_SHAPE=32", "ARRAY_NAME=v", "OVERVIEWS=NONE"]
+    rasters = []
+    for value in (1, 2):
+        rasters.append(gdal.GetDriverByName("MEM").Create("", 128, 128, 1))
+        rasters[-1].GetRasterBand(1).Fill(value)
+    driver().CreateCopy(path, rasters[0], options=options)
+    code = ("import sys\nfrom osgeo import gdal\ngdal.UseExceptions()\nprint('ready', flush=True)\nseen = set()\nwhile True:\n"
+            "    try:\n        pixels = gdal.Open(sys.argv[1]).ReadAsArray()\n    except RuntimeError as error:\n"
+            "        assert 'after it was opened' in str(error) or 'not recognized' in str(error), error\n        continue\n"
+            "    assert pixels.min() == pixels.max() > 0, pixels\n")
+    with subprocess.Popen([sys.executable, "-c", code, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as reader:
+        assert reader.stdout.readline() == b"ready\n"
+        for number in range(30):
+            driver().CreateCopy(path, rasters[number % 2], options=options)
+        alive = reader.poll() is None
+        reader.kill()
+        assert alive, reader.stderr.read()
+
+
+def test_who_writes_to_a_store_that_was_replaced_is_told_and_does_not_mix(tmp_path):
+    path = str(tmp_path / "a.zarr")
+    first = driver().Create(path, 200, 200, 1, options=["CHUNK_SHAPE=16", "SHARD_SHAPE=32", "ARRAY_NAME=v"])
+    second = driver().Create(path, 200, 200, 1, options=["CHUNK_SHAPE=16", "SHARD_SHAPE=32", "ARRAY_NAME=v"])
+    first.GetRasterBand(1).Fill(1)
+    second.GetRasterBand(1).Fill(2)
+    second = None
+    with pytest.raises(RuntimeError, match="after it was opened"):
+        first.GetRasterBand(1).Fill(3)
+        first.FlushCache()
+    gdal.PushErrorHandler("CPLQuietErrorHandler")
+    try:
+        first = None
+    except RuntimeError:
+        pass
+    gdal.PopErrorHandler()
+    assert (open_ours(path).ReadAsArray() == 2).all()
 
 
 # ----------------------------------------------------------------------------------------------------------- object stores

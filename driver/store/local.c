@@ -17,6 +17,9 @@
 /* The disk begins to write after this many bytes, so that it has little left to do when a shard is finished. */
 #define WRITE_BEHIND_BYTES ((uint64_t)8 << 20)
 
+/* A store that is replaced oftener than this while it is being opened does not open. */
+#define ANCHOR_ATTEMPTS 8
+
 struct local_object {
     struct zs_object base;
     int fd;
@@ -73,6 +76,59 @@ static enum zs_status open_file(struct local_object *o, struct zs_error *err)
     return ZS_OK;
 }
 
+/* Remembers which directory the root is. */
+static void anchor(struct local_store *s)
+{
+    struct stat st;
+    if (s->root >= 0)
+        close(s->root);
+    s->root = open(s->base.root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (s->root >= 0 && fstat(s->root, &st) == 0) {
+        s->root_device = st.st_dev;
+        s->root_number = st.st_ino;
+    }
+}
+
+/* Whether another directory is at the root by now, or none. Looked at after a file was, since that may be the other's. */
+static bool is_elsewhere(const struct local_store *s)
+{
+    struct stat st;
+    return s->root >= 0 && (stat(s->base.root, &st) != 0 || st.st_dev != s->root_device || st.st_ino != s->root_number);
+}
+
+/* Whether what is absent is so because the store is being removed: its metadata go first. */
+static bool is_being_removed(const struct local_store *s, const char *key)
+{
+    struct stat st;
+    if (!atomic_load(&s->has_metadata) || strcmp(key, "zarr.json") == 0)
+        return false;
+    char *path = zs_vsi_path(&s->base, "zarr.json");
+    const bool is_gone = path != NULL && stat(path, &st) != 0 && means_absent(errno);
+    free(path);
+    return is_gone;
+}
+
+static enum zs_status check_root(const struct zs_store *store, struct zs_error *err)
+{
+    const struct local_store *s = (const struct local_store *)store;
+    if (!atomic_load(&s->has_metadata) || !is_elsewhere(s)) /* without metadata it is a folder like any other */
+        return ZS_OK;
+    return zs_fail(err, ZS_IO, "%s: this store was replaced or removed after it was opened", store->root);
+}
+
+/* The same after looking for an object, which gave `status`. */
+static enum zs_status check_opened(struct local_store *s, const char *key, enum zs_status status, struct zs_error *err)
+{
+    if (status != ZS_OK && status != ZS_NOT_FOUND)
+        return status;
+    ZS_TRY(check_root(&s->base, err));
+    if (status == ZS_NOT_FOUND && is_being_removed(s, key))
+        return zs_fail(err, ZS_IO, "%s: this store was removed after it was opened", s->base.root);
+    if (status == ZS_OK && strcmp(key, "zarr.json") == 0)
+        atomic_store(&s->has_metadata, true);
+    return status;
+}
+
 static enum zs_status local_open(struct zs_store *store, const char *key, struct zs_object **object, struct zs_error *err)
 {
     struct local_object *o = zs_calloc(1, sizeof *o);
@@ -81,7 +137,17 @@ static enum zs_status local_open(struct zs_store *store, const char *key, struct
     o->base.store = store;
     o->fd = -1;
     o->path = zs_vsi_path(store, key);
-    const enum zs_status status = o->path != NULL ? open_file(o, err) : fail_memory(err);
+    enum zs_status status = o->path != NULL ? open_file(o, err) : fail_memory(err);
+    /* What takes the place before any metadata were read is the store. */
+    struct local_store *s = store_of(store);
+    for (int i = 0; i < ANCHOR_ATTEMPTS && strcmp(key, "zarr.json") == 0 && !atomic_load(&s->has_metadata) && is_elsewhere(s); i++) {
+        anchor(s);
+        if (o->fd >= 0)
+            close(o->fd);
+        o->fd = -1;
+        status = o->path != NULL ? open_file(o, err) : fail_memory(err);
+    }
+    status = check_opened(s, key, status, err);
     if (status != ZS_OK) {
         local_close(&o->base);
         return status;
@@ -336,6 +402,8 @@ static enum zs_status local_commit(struct zs_writer *writer, struct zs_error *er
     struct local_writer *w = (struct local_writer *)writer;
     enum zs_status status = finish_file(w, err);
     if (status == ZS_OK)
+        status = check_root(writer->store, err);
+    if (status == ZS_OK)
         status = move_into_place(w, err);
     if (status != ZS_OK)
         (void)unlink(w->temp_path);
@@ -498,6 +566,8 @@ static void local_free(struct zs_store *store)
         free(s->unsynced[--s->unsynced_count]);
     free(s->unsynced);
     pthread_mutex_destroy(&s->lock);
+    if (s->root >= 0)
+        close(s->root);
     free(store->root);
     free(s);
 }
@@ -530,6 +600,8 @@ enum zs_status zs_store_open_local(const char *root, struct zs_store **store, st
         free(s);
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a store");
     }
+    s->root = -1;
+    anchor(s);
     s->base.ops = &ops;
     s->base.sync = ZS_SYNC_EACH;
     pthread_mutex_init(&s->lock, NULL);

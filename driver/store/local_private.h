@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
 
 #include "base/map.h"
 #include "store/vsi_private.h"
@@ -22,6 +24,10 @@ struct local_store {
     pthread_mutex_t lock;  /* of all below */
     struct zs_map folders; /* by a hash of their prefix */
     char *real_root;       /* without symbolic links; NULL until something is written or removed */
+    int root;              /* the directory that was opened, so that no other gets its number; -1 when there was none */
+    dev_t root_device;
+    ino_t root_number;
+    atomic_bool has_metadata; /* a zarr.json was read in it */
     char **unsynced;       /* keys of objects that zs_store_sync() shall put on the disk */
     size_t unsynced_count, unsynced_capacity;
 };
