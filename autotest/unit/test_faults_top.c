@@ -15,6 +15,8 @@
 #define NAME "SHARDEDZARR:\"" STORE "\""
 #define SIDE 24
 #define BANDS 2
+/* Every call fails in turn; with FAULTS_STEP=7, every seventh, for builds that are slow. */
+static long step = 1;
 /* More calls than any case below makes. */
 #define MOST_CALLS 20000
 
@@ -74,6 +76,15 @@ static int which(const char *name)
     if (ds != NULL)
         GDALClose(ds);
     return found;
+}
+
+static int overview_count(const char *name)
+{
+    GDALDatasetH ds = open_quietly(name, 0);
+    const int n = ds != NULL && GDALGetRasterCount(ds) > 0 ? GDALGetOverviewCount(GDALGetRasterBand(ds, 1)) : -1;
+    if (ds != NULL)
+        GDALClose(ds);
+    return n;
 }
 
 static bool copy_to(const char *name, int first, const char *const *list)
@@ -181,6 +192,15 @@ static void check_same(long n, bool ok)
     CHECK_EQ_I64(which(NAME), 1);
 }
 
+/* Done: the new one is there. Said to have failed: the old one, or already the new one, whole in either case. */
+static void check_replaced(long n, bool ok)
+{
+    const int found = which(NAME);
+    if (!CHECK(found == 2 || (!ok && found == 1)))
+        fprintf(stderr, "call %ld: %s, found %d\n", n, ok ? "done" : "failed", found);
+    CHECK_EQ_I64(overview_count(NAME), 2);
+}
+
 static void check_new(long n, bool ok)
 {
     const int found = which(NAME);
@@ -246,6 +266,7 @@ static void check_overviews(long n, bool ok)
 static const struct fault_case cases[] = {
     {"reading", options, do_read, check_same},
     {"a copy to a new place", NULL, do_copy, check_new},
+    {"a copy over a store", options, do_copy, check_replaced},
     {"appending", plain_options, do_append, check_appended},
     {"updating", plain_options, do_update, check_updated},
     {"making overviews", plain_options, do_overviews, check_overviews},
@@ -258,7 +279,7 @@ static void run_case(const struct fault_case *c, enum fault_kind kind, int on)
     const int failures = check_failures;
     bool reached = true;
     long n = 0;
-    for (n = 1; reached && n < MOST_CALLS; n++) {
+    for (n = 1; reached && n < MOST_CALLS; n += step) {
         clear();
         CHECK(c->before == NULL || copy_to(STORE, 1, c->before));
         faults_begin(kind, n, on);
@@ -284,6 +305,12 @@ static void test_files_that_fail_lose_nothing(void)
             run_case(&cases[i], FAULT_FILES, on);
 }
 
+static void test_memory_that_fails_loses_nothing(void)
+{
+    for (int i = 0; i < CASES; i++)
+        run_case(&cases[i], FAULT_MEMORY, 0);
+}
+
 int main(void)
 {
     GDALRegister_ShardedZarr();
@@ -291,6 +318,9 @@ int main(void)
     CPLSetErrorHandler(CPLQuietErrorHandler);
     CPLSetConfigOption("GDAL_PAM_ENABLED", "NO");
     CPLSetConfigOption("GDAL_NUM_THREADS", "1");
+    if (getenv("FAULTS_STEP") != NULL)
+        step = strtol(getenv("FAULTS_STEP"), NULL, 10);
     RUN(test_files_that_fail_lose_nothing);
+    RUN(test_memory_that_fails_loses_nothing);
     return check_result();
 }
