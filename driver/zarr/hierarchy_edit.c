@@ -453,8 +453,10 @@ static enum zs_status list_documents(const struct zs_hierarchy *h, char ***paths
     size_t n = 0, capacity = 0;
     char **list = NULL;
     bool ok = true;
-    for (size_t i = 0; i < h->change_count && ok; i++)
-        for (char *path = zs_strdup(h->changes[i].path); (ok = ok && (path != NULL || n > 0)) && path != NULL;) {
+    for (size_t i = 0; i < h->change_count && ok; i++) {
+        char *path = zs_strdup(h->changes[i].path);
+        ok = path != NULL;
+        while (ok && path != NULL) {
             if (n == capacity) {
                 capacity = capacity == 0 ? 32 : 2 * capacity;
                 char **grown = realloc(list, capacity * sizeof *grown);
@@ -466,9 +468,10 @@ static enum zs_status list_documents(const struct zs_hierarchy *h, char ***paths
                 list = grown;
             }
             list[n++] = path;
-            path = zs_path_parent(path); /* without memory a group's documents stay as they were: seen below */
+            path = zs_path_parent(path);
             ok = path != NULL || list[n - 1][0] == '\0';
         }
+    }
     if (!ok) {
         for (size_t i = 0; i < n; i++)
             free(list[i]);
