@@ -8,7 +8,7 @@ from osgeo import gdal
 import oracle
 from stores import BIG, array_meta, group_meta, random_values, sharding, transpose
 from support import assert_same, error_of, name_of, open_array, open_ours, read_all
-from writing import UTM, arrays, check_consolidated, copy, document, files_of, shards, source
+from writing import UTM, arrays, check_consolidated, copy, created, document, files_of, shards, source
 
 RESAMPLINGS = ["NEAREST", "AVERAGE", "RMS", "BILINEAR", "CUBIC", "CUBICSPLINE", "LANCZOS", "GAUSS", "MODE"]
 
@@ -251,3 +251,19 @@ def test_building_that_is_cancelled_leaves_what_there_was(tmp_path):
     assert files_of(tmp_path / "a.zarr") == before
     again = open_ours(str(tmp_path / "a.zarr"))
     assert len(levels(again)) == 1
+
+
+def test_overviews_without_content_are_made_to_be_written_to(tmp_path):
+    """BuildOverviews("NONE"), as of GTiff: arrays without chunks, which other processes fill."""
+    path = created(tmp_path / "a.zarr", np.full((2, 65, 97), 9, "uint8"), CHUNK_SHAPE=16, ARRAY_NAME="v")
+    dataset = build(path, "NONE", 2, 4)
+    del dataset
+    assert [document(path, group, "v")["shape"] for group in ("ovr_2x", "ovr_4x")] == [[2, 33, 49], [2, 17, 25]]
+    assert not shards(path, "ovr_2x/v") and not shards(path, "ovr_4x/v")
+    level = gdal.OpenEx(name_of(path, "/ovr_2x/v"), gdal.OF_RASTER | gdal.OF_UPDATE)
+    level.WriteArray(np.full((2, 33, 49), 5, "uint8"))
+    level = None
+    dataset = build(path, "NONE", 2)  # what there is stays
+    del dataset
+    assert [np.unique(level).tolist() for level in levels(open_ours(path))] == [[5], [0]]
+    check_consolidated(path)

@@ -9,6 +9,7 @@ from osgeo import gdal
 import oracle
 from stores import MULTISCALES, SPATIAL, array_meta, convention, group_meta, random_values, sharding
 from support import GDAL, fixture_path, geotransform, held_band, open_array, open_ours
+from writing import source
 
 BASE = (96, 128)
 
@@ -211,6 +212,15 @@ def test_absent_chunks_of_an_overview_are_fill(tmp_path):
     name, _ = write_pyramid(tmp_path, "groups", HALVES)
     shutil.rmtree(tmp_path / "level1/data/c")
     assert not open_array(tmp_path, name).ReadAsArray(buf_xsize=64, buf_ysize=48).any()
+
+
+def test_overview_level_none_reads_the_base_alone(tmp_path):
+    name, levels = write_pyramid(tmp_path, "groups", HALVES)
+    shutil.rmtree(tmp_path / "level1/data/c")
+    shutil.rmtree(tmp_path / "level2/data/c")
+    dataset = open_array(tmp_path, name, options=["OVERVIEW_LEVEL=NONE"])
+    small = dataset.ReadAsArray(buf_xsize=64, buf_ysize=48)
+    np.testing.assert_array_equal(small, gdal.Translate("", source(levels[0]), format="MEM", width=64, height=48).ReadAsArray())
 
 
 def test_gdal_uses_the_overviews(tmp_path):

@@ -67,6 +67,8 @@ CPLErr ShardedZarrRasterBand::IRasterIO(GDALRWFlag flag, int x, int y, int width
 int ShardedZarrRasterBand::GetOverviewCount()
 {
     auto &ds = Dataset();
+    if (!ds.AreOverviewsEnabled()) // OVERVIEW_LEVEL=NONE
+        return 0;
     ds.FindOverviews();
     return ds.m_overviews.empty() ? GDALPamRasterBand::GetOverviewCount() : static_cast<int>(ds.m_overviews.size());
 }

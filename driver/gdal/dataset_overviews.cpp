@@ -103,11 +103,6 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
                                            CSLConstList options)
 {
     static_cast<void>(bandList);
-    if (EQUAL(resampling, "NONE") && count > 0)
-    {
-        CPLError(CE_Failure, CPLE_NotSupported, "overviews without content are not supported: choose a resampling");
-        return CE_Failure;
-    }
     if (!IsUpdate())
     {
         CPLError(CE_Failure, CPLE_NotSupported, "%s: overviews are part of the store, which must be opened in update mode", GetDescription());
@@ -139,7 +134,8 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
     struct zs_overviews *made = nullptr;
     struct zs_array_options arrayOptions = zsArrayOptions(m_options.threads);
     const std::string name = CPLString(resampling).tolower();
-    if (zs_overviews_create(m_store->hierarchy, m_node, m_axes, sorted.data(), sorted.size(), name.c_str(),
+    const bool isFilled = name != "none"; // else levels are made without content: others write it
+    if (zs_overviews_create(m_store->hierarchy, m_node, m_axes, sorted.data(), sorted.size(), isFilled ? name.c_str() : nullptr,
                             zs_array_chunk_order(m_array), &arrayOptions, &made, &err) != ZS_OK)
     {
         zsReport(err);
@@ -151,7 +147,7 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
     double total = 0, done = 0;
     for (const int f : sorted)
         total += 1.0 / (static_cast<double>(f) * f);
-    for (size_t i = 0; i < sorted.size() && result == CE_None; i++)
+    for (size_t i = 0; isFilled && i < sorted.size() && result == CE_None; i++)
     {
         const auto opened = std::make_shared<ZSArray>(zs_overviews_node(made, i), zs_overviews_array(made, i), m_axes, false);
         auto level = Over(m_store, opened, {}, m_options, GA_Update, &err);
