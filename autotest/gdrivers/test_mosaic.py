@@ -1,0 +1,137 @@
+"""data/mosaic.py: many rasters become one store by many workers, as gdalwarp and this driver would have made it."""
+import collections
+import glob
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from osgeo import gdal, osr
+
+from objectstore import ObjectStore
+from support import PROJECT, assert_same, need, open_ours, read_all
+from writing import copy
+
+SCRIPT = os.path.join(PROJECT, "data", "mosaic.py")
+TARGET = ["--t_srs", "EPSG:3857", "--tr", "15", "15", "--chunk", "32", "--shard", "64"]
+
+
+def crs(code):
+    srs = osr.SpatialReference()
+    srs.ImportFromEPSG(code)
+    srs.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
+    return srs
+
+
+def make_inputs(folder, count, size=60):
+    """Rasters of two bands with holes, that overlap, every other in the CRS of the next zone."""
+    rng, names = np.random.default_rng(count), []
+    for number in range(count):
+        srs = crs(32632 + number % 2)
+        east, north, _ = osr.CoordinateTransformation(crs(32633), srs).TransformPoint(*(rng.random(2) * 4000 + (400000, 5000000)))
+        names.append(str(folder / ("%03d.tif" % number)))
+        dataset = gdal.GetDriverByName("GTiff").Create(names[-1], size, size, 2, gdal.GDT_Int16)
+        dataset.SetGeoTransform((round(east), 20, 0, round(north), 0, -20))
+        dataset.SetProjection(srs.ExportToWkt())
+        for band in range(2):
+            pixels = rng.integers(0, 1000, (size, size))
+            pixels[rng.random((size, size)) < 0.1] = -1
+            dataset.GetRasterBand(band + 1).SetNoDataValue(-1)
+            dataset.GetRasterBand(band + 1).WriteArray(pixels)
+    return names
+
+
+def start(*arguments, **environment):
+    need("python3-distributed", importlib.util.find_spec("distributed"))
+    return subprocess.Popen([sys.executable, SCRIPT, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            env={**os.environ, "GDAL_NUM_THREADS": "1", **environment})
+
+
+def finish(process):
+    """What it printed."""
+    output, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors[-3000:]
+    return output
+
+
+def counts(output):
+    """[shards made], [shards that were there] of all levels."""
+    words = [line.split() for line in output.splitlines() if "shards made" in line]
+    return [int(line[0]) for line in words], [int(line[3]) for line in words]
+
+
+def shards_of(store):
+    """{shard: when it was written} of all levels."""
+    found = glob.glob(os.path.join(store, "m", "c", "0", "*", "*")) + glob.glob(os.path.join(store, "ovr_*", "m", "c", "0", "*", "*"))
+    return {name: os.stat(name).st_mtime_ns for name in found}
+
+
+def assert_is_what_gdal_makes(store, names, folder, how):
+    """Pixels as of gdalwarp, overviews as of the driver, to the bit."""
+    expected = gdal.Warp("", names, format="MEM", dstSRS="EPSG:3857", xRes=15, yRes=15, resampleAlg="bilinear", errorThreshold=0)
+    found = open_ours(store)
+    assert found.GetGeoTransform() == expected.GetGeoTransform() and found.GetRasterBand(1).GetNoDataValue() == -1
+    assert_same(read_all(found), read_all(expected))
+    whole = copy(folder / "whole.zarr", expected, CHUNK_SHAPE=32, OVERVIEWS="AUTO", RESAMPLING=how)
+    assert whole.GetRasterBand(1).GetOverviewCount() == found.GetRasterBand(1).GetOverviewCount() > 2
+    for level in range(whole.GetRasterBand(1).GetOverviewCount()):
+        for band in (1, 2):
+            assert_same(*(dataset.GetRasterBand(band).GetOverview(level).ReadAsArray() for dataset in (found, whole)), (level, band))
+
+
+def test_workers_make_what_gdalwarp_makes_though_one_is_killed(tmp_path):
+    """40 rasters, 3 workers, one of them killed; then what is missing, and only that, is made."""
+    names, store = make_inputs(tmp_path, 40), str(tmp_path / "m.zarr")
+    arguments = [store, *names, *TARGET, "--resampling", "bilinear", "--workers", 3]
+    process = start(*arguments)
+    while not shards_of(store) and process.poll() is None:
+        time.sleep(0.02)
+    children = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(process.pid)], capture_output=True, text=True).stdout.splitlines()
+    os.kill(next(int(child.split()[0]) for child in children if "spawn_main" in child), signal.SIGKILL)
+    early = len(shards_of(store))
+    made, there = counts(finish(process))
+    assert made[0] > early + 10 and sum(there) <= 1 and len(made) > 3  # the killed one may have written its shard
+    assert_is_what_gdal_makes(store, names, tmp_path, "AVERAGE")
+    subprocess.run([os.path.join(os.path.dirname(os.environ["GDAL_DRIVER_PATH"]), "shardedzarr-validate"), store], check=True)
+
+    before = shards_of(store)
+    gone = sorted(before)[3::5]
+    for name in gone:
+        os.remove(name)
+    finish(start(*arguments))
+    after = shards_of(store)
+    assert sorted(after) == sorted(before)
+    assert [name for name in after if after[name] != before[name]] == [name for name in after if name in gone]
+    assert_is_what_gdal_makes(store, names, tmp_path, "AVERAGE")
+
+    process = start(store, *names[1:], *TARGET)
+    assert "these inputs and arguments" in process.communicate(timeout=300)[1] and process.returncode != 0
+    assert shards_of(store) == after
+
+
+@pytest.mark.parametrize("how", ["NEAREST"])
+def test_overviews_by_other_resamplings(tmp_path, how):
+    names, store = make_inputs(tmp_path, 8), str(tmp_path / "m.zarr")
+    finish(start(store, *names, *TARGET, "--resampling", "bilinear", "--workers", 1, "--co", "RESAMPLING=" + how))
+    assert_is_what_gdal_makes(store, names, tmp_path, how)
+
+
+def test_on_an_object_store_nothing_is_listed(tmp_path):
+    """Per shard: its name is asked for, metadata are read, the shard is written, each once."""
+    names = make_inputs(tmp_path, 8)
+    with ObjectStore() as s3:
+        settings = {"AWS_HTTPS": "NO", "AWS_VIRTUAL_HOSTING": "FALSE", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "key",
+                    "AWS_REGION": "us-east-1", "AWS_S3_ENDPOINT": s3.host}
+        made, _ = counts(finish(start("/vsis3/bucket/m.zarr", *names, *TARGET, "--workers", 1, "--co", "OVERVIEWS=2", **settings)))
+        shards = [key for key in s3.objects if "/m/c/" in key]
+        assert len(shards) > 5 and sum(made) >= len(shards)
+        tasks = s3.log[next(i for i, (_, key) in enumerate(s3.log) if "/m/c/" in key):]
+        assert not [key for _, key in tasks if "/" not in key.rstrip("/")] and ("PUT", "bucket/m.zarr/zarr.json") not in tasks
+        requests = collections.Counter(tasks)
+        assert {requests["PUT", key] for key in shards} == {1}
+        base = tasks[:next(i for i, (_, key) in enumerate(tasks) if "/ovr_2x/m/c/" in key)]
+        assert len(base) <= 4 * made[0]
