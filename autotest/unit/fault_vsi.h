@@ -5,6 +5,7 @@
 #include <cpl_string.h>
 #include <cpl_vsi.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,6 +93,11 @@ static inline void fault_vsi_reset(void)
 /* Also as /vsihdfs/, which Debian's GDAL is built without. */
 static inline void fault_vsi_install(void)
 {
+    static bool is_installed;
+    fault_vsi_reset();
+    if (is_installed)
+        return;
+    is_installed = true;
     VSIFilesystemPluginCallbacksStruct *callbacks = VSIAllocFilesystemPluginCallbacksStruct();
     callbacks->open = fault_vsi_open;
     callbacks->stat = fault_vsi_stat;
@@ -105,7 +111,6 @@ static inline void fault_vsi_install(void)
     VSIInstallPluginHandler("/vsifault/", callbacks);
     VSIInstallPluginHandler("/vsihdfs/", callbacks);
     VSIFreeFilesystemPluginCallbacksStruct(callbacks);
-    fault_vsi_reset();
 }
 
 #endif

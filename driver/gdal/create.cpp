@@ -138,7 +138,7 @@ static std::string groupOf(const ZSCreationOptions &options, const char *array)
 static bool openTarget(const ZSConnection &connection, const ZSCreationOptions &options, const char *array, GDALDataset *source, ZSTarget &target)
 {
     if (!options.append)
-        return target.Open(connection.store, source, options.overwrite);
+        return target.Open(connection.store, source, options.overwrite, options.fsync);
     VSIStatBufL st;
     const std::string group = connection.store + "/" + groupOf(options, array);
     if (VSIStatExL((connection.store + "/zarr.json").c_str(), &st, VSI_STAT_EXISTS_FLAG) != 0)

@@ -197,7 +197,7 @@ CPLErr zsCopyFiles(const char *newName, const char *oldName)
         return CE_Failure;
     // Like any other new store it appears when it is complete.
     ZSTarget target;
-    if (!target.Open(to, nullptr, false))
+    if (!target.Open(to, nullptr, false, true))
         return CE_Failure;
     // A trailing slash: the content, not the directory into the other.
     if (VSISync((from + "/").c_str(), target.Path().c_str(), nullptr, nullptr, nullptr, nullptr))

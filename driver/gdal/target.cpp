@@ -237,9 +237,10 @@ static bool mayReplace(const std::string &root, bool overwrite, bool &isThere)
 
 /* ---- The target ---- */
 
-bool ZSTarget::Open(const std::string &root, GDALDataset *source, bool overwrite)
+bool ZSTarget::Open(const std::string &root, GDALDataset *source, bool overwrite, bool fsync)
 {
     m_overwrite = overwrite;
+    m_fsync = fsync;
     std::string which;
     if (source != nullptr && zsIsSource(*source, root, which))
     {
@@ -296,7 +297,7 @@ bool ZSTarget::Commit()
     // Somebody may have been quicker, or added what is not of the store.
     if (!mayReplace(m_staging.root, m_overwrite, isThere))
         return false;
-    if (zs_staging_publish(&m_staging, &older, &err) != ZS_OK)
+    if (zs_staging_publish(&m_staging, m_fsync, &older, &err) != ZS_OK)
     {
         zsReport(err);
         return false;

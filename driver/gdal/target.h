@@ -22,6 +22,7 @@ class ZSTarget
     struct zs_staging m_staging = {nullptr, nullptr, false, -1, 0};
     std::string m_path;
     bool m_overwrite = false;
+    bool m_fsync = true;
     bool m_replaces = false;
     bool m_isOpen = false;
 
@@ -35,8 +36,8 @@ class ZSTarget
 
     /* Refuses (CPLError emitted, nothing touched) a place that is, holds or lies in a source of the copy (may be null), and what must not
      * be overwritten: anything but a store, a store with files that are not its own, and unless `overwrite` one that was not written as
-     * one raster. Then makes what is to be written to. */
-    bool Open(const std::string &root, GDALDataset *source, bool overwrite);
+     * one raster. Then makes what is to be written to. With `fsync` the commit is on the disk when it is done. */
+    bool Open(const std::string &root, GDALDataset *source, bool overwrite, bool fsync);
 
     /* Where to write. */
     const std::string &Path() const

@@ -229,7 +229,7 @@ static void sync_parent(const char *path)
     free(parent);
 }
 
-enum zs_status zs_staging_publish(struct zs_staging *s, char **older, struct zs_error *err)
+enum zs_status zs_staging_publish(struct zs_staging *s, bool sync, char **older, struct zs_error *err)
 {
     *older = NULL;
     if (!s->is_beside) {
@@ -239,7 +239,7 @@ enum zs_status zs_staging_publish(struct zs_staging *s, char **older, struct zs_
     errno = 0;
     if ((is_local(s->root) ? take_local(s, older) : take_in_memory(s, older)) != 0)
         return zs_fail(err, ZS_IO, "%s: cannot be put in place: %s", s->root, errno != 0 ? strerror(errno) : "no reason given");
-    if (is_local(s->root))
+    if (sync && is_local(s->root))
         sync_parent(s->root);
     s->is_beside = false;
     s->made = 0;

@@ -22,9 +22,9 @@ struct zs_staging {
 /* Makes the directory, and those above it. `replaces` says that something is at `root`. Released with zs_staging_end(), also on failure. */
 enum zs_status zs_staging_begin(const char *root, bool replaces, struct zs_staging *s, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Puts what is at `path` at the place. *older, freed with free(), says where that is now which was there: to be removed by the caller.
- * NULL when nothing was, or an empty directory. On failure what was there is there. */
-enum zs_status zs_staging_publish(struct zs_staging *s, char **older, struct zs_error *err) ZS_MUST_CHECK;
+/* Puts what is at `path` at the place, and the rename on the disk if `sync`. *older, freed with free(), says where that is now which was
+ * there: to be removed by the caller. NULL when nothing was, or an empty directory. On failure what was there is there. */
+enum zs_status zs_staging_publish(struct zs_staging *s, bool sync, char **older, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Gives up the lock. What was not put in place must be gone by now: so go the directories that were made for it. */
 void zs_staging_end(struct zs_staging *s);
