@@ -110,6 +110,7 @@ READERS = GDALS + ["limit"] + PEERS
 add("create, ZSTD 3", "scene", GDALS + PEERS, layout=Layout("scene"), bars={"cog": 1.0})
 add("create, default codec", "scene", ["ours", "cog"], layout=Layout("scene", codec="default"), bars={"cog": 0.6, "size": 1.0})
 add("create with overviews", "scene", ["ours", "cog"], layout=Layout("scene", overviews=True))
+add("create without fsync", "scene", ["ours"], layout=Layout("scene", codec="default"), environment={"SHARDEDZARR_FSYNC": "NO"})
 add("read all", "scene", READERS, whole, bars={"cog": 1.0, "limit": 1.15})
 add("line by line", "scene", GDALS + ["tensorstore"], lines, bars={"gdal": 0.7})
 add("block by block", "scene", GDALS + PEERS, blocks)
