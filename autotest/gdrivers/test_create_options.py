@@ -75,11 +75,39 @@ def test_the_index_is_where_it_was_asked_for(tmp_path, location):
     assert inner(meta).get("index_location", "end") == location.lower()
 
 
-def physical_order(path, meta):
+def physical_order(path, meta, name="a"):
     """Cells of the first shard in the order in which their bytes lie."""
-    data = shards(path, "a")["c/0/0"]
+    data = shards(path, name)["c/0/0"]
     found = chunks_of(meta, data)
     return sorted(found, key=lambda cell: data.index(found[cell]))
+
+
+@pytest.mark.parametrize("nodata", [None, 100000])
+@pytest.mark.parametrize("how", ["copy", "create", "fill", "warp", "overviews"])
+def test_every_way_of_writing_keeps_the_order_asked_for(tmp_path, how, nodata):
+    path, array = tmp_path / "a.zarr", np.arange(1, 64 * 64 + 1, dtype="uint32").reshape(64, 64)
+    options = pairs(dict(CHUNK_SHAPE=4, SHARD_SHAPE=32, COMPRESS="NONE", ARRAY_NAME="a", CHUNK_ORDER="MORTON", OVERVIEWS="2" if how == "copy" else "NONE"))
+    from_raster = source(array, UTM, "EPSG:32633")
+    if how == "copy":
+        made = driver().CreateCopy(str(path), from_raster, options=options)
+    elif how == "warp":
+        made = gdal.Warp(str(path), from_raster, format="ShardedZarr", creationOptions=options, dstNodata=nodata)
+    else:
+        made = driver().Create(str(path), 64, 64, 1, gdal.GDT_UInt32, options=options)
+        if nodata is not None:  # becomes the fill value: the array is opened anew
+            made.GetRasterBand(1).SetNoDataValue(nodata)
+        for y in range(0, 64, 4) if how != "fill" else ():
+            made.GetRasterBand(1).WriteArray(array[y:y + 4], 0, y)
+        if how == "fill":
+            for y in range(60, -1, -4):
+                made.GetRasterBand(1).WriteRaster(0, y, 64, 4, np.repeat(array[y:y + 4], 2, 1)[:, ::2].tobytes())
+        if how == "overviews":
+            made.BuildOverviews("NEAREST", [2])
+    made = None
+    morton = sorted(np.ndindex(8, 8), key=lambda c: sum(((c[d] >> b) & 1) << (2 * b + 1 - d) for b in range(3) for d in range(2)))
+    for name in ["a"] + ["ovr_2x/a"] * (how in ("copy", "overviews")):
+        assert physical_order(path, document(path, *name.split("/")), name) == morton, name
+    assert_same(open_ours(str(path)).ReadAsArray(), array)
 
 
 def test_chunks_lie_in_the_order_asked_for(tmp_path):

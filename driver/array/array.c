@@ -226,13 +226,18 @@ void zs_array_close(struct zs_array *a)
         zs_scratch_trim();
 }
 
-void zs_array_set_new(struct zs_array *a, int chunk_order)
+void zs_array_set_order(struct zs_array *a, int chunk_order)
 {
     struct zs_error err;
     struct zs_edits *e;
-    a->is_new = true;
-    if (zs_edits_get(a, &e, &err) == ZS_OK)
+    if (zs_edits_get(a, &e, &err) == ZS_OK) /* else the order is the usual one, and the first write will say what is wrong */
         e->order = (enum zs_chunk_order)chunk_order;
+}
+
+void zs_array_set_new(struct zs_array *a, int chunk_order)
+{
+    a->is_new = true;
+    zs_array_set_order(a, chunk_order);
 }
 
 int zs_array_chunk_order(const struct zs_array *a)

@@ -19,7 +19,10 @@ enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *no
  * order of chunks in its shards (enum zs_chunk_order of shard/writer.h). */
 void zs_array_set_new(struct zs_array *array, int chunk_order);
 
-/* The order that zs_array_set_new() gave; 0 where this handle did not create the array: nothing in a store tells. */
+/* The order alone, for shards that are written from now on. */
+void zs_array_set_order(struct zs_array *array, int chunk_order);
+
+/* The order that one of the two gave; 0 where none did: nothing in a store tells. */
 int zs_array_chunk_order(const struct zs_array *array);
 
 /* zs_array_flush() before the array is closed: what cannot be stored is dropped, the newest first, so that the room it took on a full disk

@@ -195,7 +195,7 @@ static void removeAppended(const std::string &path, const std::string &group)
     zsRemoveSilently(path + "/" + group);
 }
 
-/* Opens a store that was just created, or one array of it, for writing. */
+/* Opens a store that was just created, or one array of it, for writing as its options ask for. */
 static GDALDataset *openCreated(const std::string &store, const std::string &group, const char *array, const char *name,
                                 const ZSCreationOptions &options)
 {
@@ -205,12 +205,16 @@ static GDALDataset *openCreated(const std::string &store, const std::string &gro
     const std::string full = path.empty() ? "SHARDEDZARR:\"" + store + "\"" : connection.SubdatasetName(path);
     GDALOpenInfo info(full.c_str(), GA_Update);
     CPLStringList openOptions;
+    openOptions.SetNameValue("NUM_THREADS", std::to_string(options.threads).c_str());
     openOptions.SetNameValue("FSYNC", options.fsync ? "YES" : "NO");
     info.papszOpenOptions = openOptions.List();
     GDALDataset *ds = zsOpen(&info);
     info.papszOpenOptions = nullptr;
     if (ds != nullptr)
         ds->SetDescription(name);
+    auto raster = dynamic_cast<ShardedZarrDataset *>(ds); // else a list of several
+    if (raster != nullptr)
+        raster->SetChunkOrder(options.chunk_order);
     return ds;
 }
 
@@ -238,9 +242,10 @@ static std::string resamplingFor(GDALDataset &source, const ZSCreationOptions &o
 
 /* Adds overviews to each array of the raster, of which the hierarchy knows. */
 static bool addOverviews(const std::shared_ptr<ZSStore> &store, const std::string &group, const Arrays &arrays, const struct zs_raster_spec &spec,
-                         const std::string &resampling, std::vector<int> factors, GDALProgressFunc progress, void *progressData)
+                         const ZSCreationOptions &asked, const std::string &resampling, std::vector<int> factors,
+                         GDALProgressFunc progress, void *progressData)
 {
-    const CPLConfigOptionSetter threads("GDAL_NUM_THREADS", CPLGetConfigOption("GDAL_NUM_THREADS", "ALL_CPUS"), false);
+    const CPLConfigOptionSetter threads("GDAL_NUM_THREADS", std::to_string(asked.threads).c_str(), false);
     ZSOpenOptions options;
     if (!options.Parse(nullptr))
         return false;
@@ -256,6 +261,7 @@ static bool addOverviews(const std::shared_ptr<ZSStore> &store, const std::strin
             zsReport(err);
             return false;
         }
+        ds->SetChunkOrder(asked.chunk_order);
         const auto n = static_cast<double>(spec.array_count);
         void *scaled = GDALCreateScaledProgress(static_cast<double>(k) / n, static_cast<double>(k + 1) / n, progress, progressData);
         const CPLErr result = ds->BuildOverviews(resampling.c_str(), static_cast<int>(factors.size()), factors.data(), 0, nullptr, GDALScaledProgress, scaled
@@ -375,7 +381,7 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     if (ok && !factors.empty())
     {
         scaled = GDALCreateScaledProgress(pixelsShare, 1, progress, progressData);
-        ok = addOverviews(store, group, arrays, spec, resamplingFor(*source, options), factors, GDALScaledProgress, scaled);
+        ok = addOverviews(store, group, arrays, spec, options, resamplingFor(*source, options), factors, GDALScaledProgress, scaled);
         GDALDestroyScaledProgress(scaled);
     }
     zs_hierarchy_hold(store->hierarchy, false);

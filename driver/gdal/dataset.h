@@ -197,6 +197,11 @@ class ShardedZarrDataset : public GDALPamDataset
     {
         m_target = std::move(target);
     }
+    /* Order of chunks in the shards that are written (enum zs_chunk_order), which nothing in a store tells. */
+    void SetChunkOrder(int order)
+    {
+        zs_array_set_order(m_array, order);
+    }
     /* Attaches side-car metadata (statistics), for file systems where looking for them costs nothing. */
     void AttachPam(const char *description);
 

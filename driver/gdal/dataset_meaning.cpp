@@ -279,6 +279,7 @@ CPLErr ShardedZarrDataset::SettleFillValue()
         zsReport(err);
         return CE_Failure;
     }
+    zs_array_set_order(array, zs_array_chunk_order(m_array));
     m_shared = std::make_shared<ZSArray>(node, array, m_axes, true);
     m_array = array;
     m_node = node;
