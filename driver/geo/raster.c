@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "geo/bands.h"
 #include "geo/layout.h"
+#include "zarr/contents.h"
 
 /* A document to be published at `path`. */
 struct document {
@@ -239,7 +240,7 @@ static enum zs_status claim(struct zs_hierarchy *h, const char *group, const cha
     if (status != ZS_NOT_FOUND)
         return status;
     if (is_left)
-        ZS_TRY(zs_store_remove_tree(store, group, err));
+        ZS_TRY(zs_contents_remove_below(store, group, err));
     return zs_store_put(store, mark, text, sizeof text - 1, err);
 }
 

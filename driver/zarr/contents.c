@@ -210,6 +210,19 @@ enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_conten
     return ZS_OK;
 }
 
+enum zs_status zs_contents_remove_below(struct zs_store *store, const char *path, struct zs_error *err)
+{
+    struct zs_contents contents = {0};
+    const struct search s = {store, &contents};
+    enum zs_status status = walk(&s, path, (struct place){0}, 0, err);
+    if (status == ZS_OK)
+        status = zs_contents_remove(store, &contents, err);
+    zs_contents_clear(&contents);
+    if (status == ZS_OK && !store->is_remote && store->ops->remove_directory != NULL)
+        store->ops->remove_directory(store, path); /* if it is empty */
+    return status;
+}
+
 static void clear(struct zs_keys *list)
 {
     for (size_t i = 0; i < list->count; i++)

@@ -31,4 +31,7 @@ void zs_contents_clear(struct zs_contents *contents);
  * empty, but for the root. */
 enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_contents *contents, struct zs_error *err) ZS_MUST_CHECK;
 
+/* The same of what is at and below `path` (not ""), and of that alone; nothing there is fine. ZS_UNSUPPORTED where listing is impossible. */
+enum zs_status zs_contents_remove_below(struct zs_store *store, const char *path, struct zs_error *err) ZS_MUST_CHECK;
+
 #endif

@@ -76,7 +76,7 @@ enum zs_status zs_hierarchy_edit(struct zs_hierarchy *h, const struct zs_node *n
  * none inside the store (name.h). */
 enum zs_status zs_hierarchy_add(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Removes the node at `path` and all below it; its objects go at the flush, the last of all. ZS_ARGUMENT for the root,
+/* Removes the node at `path` and all below it; its objects (zarr/contents.h; not what others put there) go at the flush, the last of all. ZS_ARGUMENT for the root,
  * ZS_INVALID for what is no path inside the store. */
 enum zs_status zs_hierarchy_remove(struct zs_hierarchy *h, const char *path, struct zs_error *err) ZS_MUST_CHECK;
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "zarr/contents.h"
 #include "zarr/document.h"
 #include "zarr/hierarchy_private.h"
 
@@ -491,20 +492,21 @@ static enum zs_status list_documents(const struct zs_hierarchy *h, char ***paths
     return ZS_OK;
 }
 
-/* A tree goes when nothing speaks of it any more. A store that cannot be listed keeps its chunks, without a document. */
+/* A tree goes when nothing speaks of it any more: what is its own, and not what others put there. A store that cannot be listed keeps its
+ * chunks, without a document. */
 static enum zs_status remove_tree(struct zs_store *store, const char *path, struct zs_error *err)
 {
     bool was_link; /* to what is not of this store, its document neither */
     enum zs_status status = zs_store_remove_link(store, path, &was_link, err);
     if (status != ZS_OK || was_link)
         return status;
+    status = zs_contents_remove_below(store, path, err);
+    if (status != ZS_UNSUPPORTED)
+        return status;
     char *key = document_key(path);
     status = key != NULL ? zs_store_remove(store, key, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
     free(key);
-    if (status != ZS_OK)
-        return status;
-    status = zs_store_remove_tree(store, path, err);
-    return status == ZS_UNSUPPORTED ? ZS_OK : status;
+    return status;
 }
 
 enum zs_status zs_hierarchy_flush(struct zs_hierarchy *h, struct zs_error *err)
