@@ -11,8 +11,9 @@ arguments a run that was stopped goes on where it was, and tasks of a worker tha
 shard is there is asked by its name; nothing is ever listed. A shard of nodata alone is no object: those that an input
 touches and leaves empty are looked at again by the next run. An input that has changed changes no shard that is there.
 
-Where pixels become larger, gdalwarp takes the radius of bilinear, cubic, ... from each window that it works on: equal
-pixels then need the same --wo XSCALE=... --wo YSCALE=... in both.
+Unless pixels become clearly smaller, gdalwarp takes the radius of bilinear, cubic, ... from each window that it works on, so
+that windows of another size differ a little (by 1 or 2 in 2 % of the pixels, say). Equal pixels, and no seams, then need a
+fixed scale, the same in both: --wo XSCALE=1 --wo YSCALE=1 where their size stays about the same, 0.5 where it doubles.
 """
 import argparse
 import collections
