@@ -5,10 +5,11 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
 #include <string>
 
 #include <gdalalgorithm.h>
+
+#include "guard.h"
 
 extern "C"
 {
@@ -32,6 +33,18 @@ class ZSValidate final : public GDALAlgorithm
 
   protected:
     bool RunImpl(GDALProgressFunc progress, void *progressData) override
+    {
+        return zsGuard([&] { return Check(progress, progressData); });
+    }
+
+  private:
+    std::string store_, output_;
+    bool metadataOnly_ = false;
+    int threads_ = 0;
+    GDALProgressFunc progress_ = nullptr;
+    void *progressData_ = nullptr;
+
+    bool Check(GDALProgressFunc progress, void *progressData)
     {
         zs_validate_options options = {};
         options.threads = threads_;
@@ -58,13 +71,6 @@ class ZSValidate final : public GDALAlgorithm
         return status == ZS_OK && zs_validate_exit_code(&summary) == 0;
     }
 
-  private:
-    std::string store_, output_;
-    bool metadataOnly_ = false;
-    int threads_ = 0;
-    GDALProgressFunc progress_ = nullptr;
-    void *progressData_ = nullptr;
-
     /* The program shows output-string only of what succeeded, and at the end. */
     void Print(const char *text)
     {
@@ -78,14 +84,7 @@ class ZSValidate final : public GDALAlgorithm
     {
         auto self = static_cast<ZSValidate *>(ctx);
         char *text = zs_finding_text(finding, self->store_.c_str());
-        try
-        {
-            self->Print(text);
-        }
-        catch (const std::exception &)
-        {
-            // counted, though not shown
-        }
+        zsGuard([&] { self->Print(text); });
         free(text);
     }
 
@@ -105,7 +104,7 @@ GDALAlgorithm *instantiate(const std::vector<std::string> &path)
 
 void zsAddCommands(GDALDriver &driver)
 {
-    driver.pfnInstantiateAlgorithm = instantiate;
+    driver.pfnInstantiateAlgorithm = ZSGuarded<instantiate>::Call;
     driver.DeclareAlgorithm({"validate"});
 }
 
