@@ -381,7 +381,7 @@ def killed(code, path, seconds):
 @pytest.mark.parametrize("code", [COPY, DELETE], ids=["copy", "delete"])
 def test_what_is_killed_while_it_replaces_or_removes_a_store_leaves_one_that_is_whole_or_none(tmp_path, code):
     moments, path, seen = random.Random(3), tmp_path / "a.zarr", set()
-    for number in range(20):
+    for number in range(10):
         killed(code, path, moments.uniform(0.05, 0.5))
         seen.add(path.exists())
         if path.exists():
