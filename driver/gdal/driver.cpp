@@ -1,6 +1,7 @@
 /* The one symbol that the plugin exports. */
 #include "command.h"
 #include "create.h"
+#include "files.h"
 #include "guard.h"
 #include "open.h"
 
@@ -26,11 +27,53 @@ static const char OPEN_OPTIONS[] =
     "description='Chunks of a shard with fewer kilobytes between them are one request. Default: 128 over a network, else 4'/>"
     "</OpenOptionList>";
 
+#if ZS_GDAL_AT_LEAST(13)
+namespace
+{
+/* GDAL 3.13 makes room for a new dataset by deleting the old one, directories too, before the driver is asked: a copy that then fails, or
+ * is refused, would leave neither. This driver makes room itself, when the new store is whole. GDALDriver::QuietDelete(), which all that make
+ * room call, asks for the driver by Identify() and then twice for the callback; who wants to delete asks once. */
+class Driver final : public GDALDriver
+{
+    static thread_local int s_asked;
+
+    static CPLErr Delete(const char *name)
+    {
+        const bool makesRoom = s_asked > 1;
+        s_asked = 0;
+        if (!makesRoom)
+            return ZSGuarded<zsDelete>::Call(name);
+        CPLDebug("ShardedZarr", "%s stays until what replaces it is complete", name);
+        return CE_Failure; // which nobody who makes room looks at
+    }
+
+  public:
+    static int Identify(GDALOpenInfo *info)
+    {
+        s_asked = 0;
+        return ZSGuarded<zsIdentify>::Call(info);
+    }
+    DeleteCallback GetDeleteCallback() override
+    {
+        s_asked++;
+        return Delete;
+    }
+};
+thread_local int Driver::s_asked = 0;
+} // namespace
+#endif
+
 void GDALRegister_ShardedZarr()
 {
     if (!GDAL_CHECK_VERSION("ShardedZarr") || GDALGetDriverByName("ShardedZarr") != nullptr)
         return;
+#if ZS_GDAL_AT_LEAST(13)
+    auto driver = new Driver();
+    driver->pfnIdentify = Driver::Identify;
+#else
     auto driver = new GDALDriver();
+    driver->pfnIdentify = ZSGuarded<zsIdentify>::Call;
+#endif
     driver->SetDescription("ShardedZarr");
     driver->SetMetadataItem(GDAL_DMD_LONGNAME, "Sharded Zarr v3");
     driver->SetMetadataItem(GDAL_DCAP_RASTER, "YES");
@@ -39,7 +82,6 @@ void GDALRegister_ShardedZarr()
     driver->SetMetadataItem(GDAL_DMD_CONNECTION_PREFIX, "SHARDEDZARR:");
     driver->SetMetadataItem(GDAL_DMD_SUBDATASETS, "YES");
     driver->SetMetadataItem(GDAL_DMD_OPENOPTIONLIST, OPEN_OPTIONS);
-    driver->pfnIdentify = ZSGuarded<zsIdentify>::Call;
     driver->pfnOpen = ZSGuarded<zsOpen>::Call;
     zsAddCreation(*driver);
     zsAddCommands(*driver);

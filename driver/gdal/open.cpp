@@ -106,6 +106,29 @@ static bool mayBeRemoteStore(const char *name)
     return zsEndsWith(base, ".zarr") || (!base.empty() && base.find_first_of(".?&=") == std::string::npos);
 }
 
+/* A look takes 15 us, all of them 4 ms: who knows that there is more asks by the prefix. */
+constexpr int MOST_LOOKS = 256;
+
+/* Whether an array below a directory of a local store is sharded, as far as `looks` looks can tell. */
+static bool hasShards(const std::string &path, int &looks)
+{
+    static const char *const byName[] = {"NAME_AND_TYPE_ONLY=YES", nullptr};
+    const std::unique_ptr<VSIDIR, decltype(&VSICloseDir)> dir(VSIOpenDir(path.c_str(), 0, byName), VSICloseDir);
+    while (const VSIDIREntry *entry = dir != nullptr ? VSIGetNextDirEntry(dir.get()) : nullptr)
+    {
+        if (looks-- <= 0)
+            return false;
+        if (entry->bModeKnown && VSI_ISREG(entry->nMode))
+            continue;
+        const std::string child = path + "/" + entry->pszName;
+        const Look look = lookAt((child + "/zarr.json").c_str());
+        const bool mayBeGroup = look == Look::GROUP || look == Look::NOT_V3; // old writers left groups' own documents out
+        if (look == Look::SHARDED || (mayBeGroup && hasShards(child, looks)))
+            return true;
+    }
+    return false;
+}
+
 int zsIdentify(GDALOpenInfo *info)
 {
     const char *name = info->pszFilename;
@@ -120,16 +143,19 @@ int zsIdentify(GDALOpenInfo *info)
     std::string reason;
     if (!zsParseConnection(name, connection, reason))
         return FALSE;
-    if (zsIsRemote(connection.store))
+    // GDALIdentifyDriver() asks for all kinds of datasets, in silence. Nobody opens it then, but who deletes it is decided: worth a request, and looks.
+    const bool isForGood = (info->nOpenFlags & GDAL_OF_VECTOR) != 0 && (info->nOpenFlags & GDAL_OF_VERBOSE_ERROR) == 0;
+    if (zsIsRemote(connection.store) && !isForGood)
         return GDAL_IDENTIFY_UNKNOWN; // only a request could tell
     CPLErrorStateBackuper backup;
     CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
+    int looks = MOST_LOOKS;
     switch (lookAt((connection.store + "/zarr.json").c_str()))
     {
         case Look::SHARDED:
             return TRUE;
         case Look::GROUP:
-            return GDAL_IDENTIFY_UNKNOWN;
+            return isForGood && !zsIsRemote(connection.store) && hasShards(connection.store, looks) ? TRUE : GDAL_IDENTIFY_UNKNOWN;
         case Look::NOT_V3:
         case Look::OTHER:
             break;
@@ -278,26 +304,6 @@ static std::unique_ptr<GDALDataset> openGroup(const std::shared_ptr<ZSStore> &st
     return container;
 }
 
-/* Whether an array below a directory of a local store is sharded, as far as `looks` looks can tell. */
-static bool hasShards(const std::string &path, int &looks)
-{
-    static const char *const byName[] = {"NAME_AND_TYPE_ONLY=YES", nullptr};
-    const std::unique_ptr<VSIDIR, decltype(&VSICloseDir)> dir(VSIOpenDir(path.c_str(), 0, byName), VSICloseDir);
-    while (const VSIDIREntry *entry = dir != nullptr ? VSIGetNextDirEntry(dir.get()) : nullptr)
-    {
-        if (looks-- <= 0)
-            return false;
-        if (entry->bModeKnown && VSI_ISREG(entry->nMode))
-            continue;
-        const std::string child = path + "/" + entry->pszName;
-        const Look look = lookAt((child + "/zarr.json").c_str());
-        const bool mayBeGroup = look == Look::GROUP || look == Look::NOT_V3; // old writers left groups' own documents out
-        if (look == Look::SHARDED || (mayBeGroup && hasShards(child, looks)))
-            return true;
-    }
-    return false;
-}
-
 /* Whether a store that was not opened by our prefix is for us. Other drivers come next: what cannot be told at once, or
  * cannot be read, is theirs. */
 static bool isSharded(const ZSStore &store, const ZSConnection &connection, const struct zs_node *node)
@@ -306,8 +312,7 @@ static bool isSharded(const ZSStore &store, const ZSConnection &connection, cons
         return node->looks_sharded;
     if (zs_hierarchy_is_consolidated(store.hierarchy))
         return zs_lists_sharded(store.hierarchy, node);
-    // A look takes 15 us, all of them 4 ms: who knows that there is more asks by the prefix.
-    int looks = 256;
+    int looks = MOST_LOOKS;
     return !zsIsRemote(connection.store) && hasShards(connection.store + (connection.array.empty() ? "" : "/" + connection.array), looks);
 }
 
