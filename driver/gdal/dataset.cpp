@@ -47,20 +47,15 @@ struct zs_array_options zsArrayOptions(int threads)
 std::shared_ptr<ZSArray> ZSArray::Open(const ZSStore &store, const struct zs_node *node, const ZSOpenOptions &options,
                                        struct zs_error *err)
 {
-    struct zs_array *array = nullptr;
-    struct zs_axes axes;
+    const auto opened = std::make_shared<ZSArray>(node, nullptr, zs_axes{}, true);
     struct zs_array_options arrayOptions = zsArrayOptions(options.threads);
     arrayOptions.cache_bytes = options.cache_bytes;
     arrayOptions.max_chunk_bytes = options.max_chunk_bytes;
     arrayOptions.merge_gap = options.merge_gap;
-    if (zs_array_open_node(store.hierarchy, node, &arrayOptions, &array, err) != ZS_OK)
+    if (zs_array_open_node(store.hierarchy, node, &arrayOptions, &opened->array, err) != ZS_OK ||
+        zs_axes_find(store.hierarchy, node, nullIfEmpty(options.dim_x), nullIfEmpty(options.dim_y), &opened->axes, err) != ZS_OK)
         return nullptr;
-    if (zs_axes_find(store.hierarchy, node, nullIfEmpty(options.dim_x), nullIfEmpty(options.dim_y), &axes, err) != ZS_OK)
-    {
-        zs_array_close(array);
-        return nullptr;
-    }
-    return std::make_shared<ZSArray>(node, array, axes, true);
+    return opened;
 }
 
 std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::OpenArray(const std::shared_ptr<ZSStore> &store,

@@ -157,23 +157,25 @@ void ShardedZarrDataset::ReadLabels()
     const std::lock_guard<std::mutex> guard(m_shared->lock);
     if (m_shared->labelsRead)
         return;
-    m_shared->labelsRead = true;
     const struct zs_array_info info = zs_array_get_info(m_array);
-    m_shared->labels.resize(m_bandDims.size());
-    m_shared->labelUnits.resize(m_bandDims.size());
+    std::vector<std::vector<std::string>> values(m_bandDims.size());
+    std::vector<std::string> units(m_bandDims.size());
     for (size_t i = 0; i < m_bandDims.size() && m_store->hierarchy != nullptr; i++)
     {
         const int d = m_bandDims[i];
         struct zs_labels labels = {};
+        const std::unique_ptr<struct zs_labels, void (*)(struct zs_labels *)> cleared(&labels, zs_labels_clear);
         struct zs_error err;
         if (zs_labels_read(m_store->hierarchy, m_node, d, 0, info.shape[d], &labels, &err) != ZS_OK)
             zsReport(err);
         else if (labels.values != nullptr)
-            m_shared->labels[i].assign(labels.values, labels.values + labels.count);
+            values[i].assign(labels.values, labels.values + labels.count);
         if (labels.unit != nullptr)
-            m_shared->labelUnits[i] = labels.unit;
-        zs_labels_clear(&labels);
+            units[i] = labels.unit;
     }
+    m_shared->labels = std::move(values);
+    m_shared->labelUnits = std::move(units);
+    m_shared->labelsRead = true;
 }
 
 char **ShardedZarrDataset::GetMetadataDomainList()

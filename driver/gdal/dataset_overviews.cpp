@@ -18,6 +18,8 @@ enum zs_status ShardedZarrDataset::OpenOverviews(const ZSOpenOptions &options, s
     char **paths = nullptr;
     size_t count = 0;
     ZS_TRY(zs_overviews_find(m_store->hierarchy, m_node, m_axes, &paths, &count, err));
+    const auto release = [count](char **list) { zs_paths_free(list, count); };
+    const std::unique_ptr<char *, decltype(release)> released(paths, release);
     for (size_t i = 0; i < count; i++)
     {
         const struct zs_node *node = nullptr;
@@ -29,7 +31,6 @@ enum zs_status ShardedZarrDataset::OpenOverviews(const ZSOpenOptions &options, s
         else
             CPLDebug("ShardedZarr", "overview /%s is left out: %s", paths[i], err->message);
     }
-    zs_paths_free(paths, count);
     return ZS_OK;
 }
 
