@@ -305,6 +305,21 @@ def test_gdal_does_not_delete_a_store_before_its_replacement_is_there(tmp_path, 
     assert snapshot(tmp_path) == before
 
 
+def test_the_directory_that_a_process_works_in_becomes_a_store_and_another(tmp_path):
+    here = os.getcwd()
+    (tmp_path / "a.zarr").mkdir()
+    os.chdir(str(tmp_path / "a.zarr"))
+    try:
+        for pixels in (OLD, NEW):
+            made = driver().CreateCopy(".", source(pixels))
+            assert_same(read_all(made), pixels)
+            made = None
+            assert_same(read_all(open_ours(str(tmp_path / "a.zarr"))), pixels)
+    finally:
+        os.chdir(here)
+    assert os.listdir(str(tmp_path)) == ["a.zarr"]
+
+
 # ----------------------------------------------------------------------------------------------------------------- Create
 
 def test_create_over_a_store_leaves_the_old_one_until_the_first_flush(tmp_path):

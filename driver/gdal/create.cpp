@@ -195,6 +195,12 @@ static void removeAppended(const std::string &path, const std::string &group)
     zsRemoveSilently(path + "/" + group);
 }
 
+/* Where a store is now, as the user calls it unless that is the directory that the process works in, which lost its name to it. */
+static std::string placeOf(const ZSConnection &connection, const ZSTarget &target)
+{
+    return connection.store == "." && !target.Root().empty() ? target.Root() : connection.store;
+}
+
 /* Opens a store that was just created, or one array of it, for writing as its options ask for. */
 static GDALDataset *openCreated(const std::string &store, const std::string &group, const char *array, const char *name,
                                 const ZSCreationOptions &options)
@@ -401,7 +407,7 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
         removeAppended(connection.store, group);
     if (!ok || (!options.append && !target.Commit()))
         return nullptr;
-    return openCreated(connection.store, group, options.single_array ? arrays.Name(0) : nullptr, name, options);
+    return openCreated(placeOf(connection, target), group, options.single_array ? arrays.Name(0) : nullptr, name, options);
 }
 
 static GDALDataset *createCheckedCopy(const char *name, GDALDataset *source, int strict, ZSCreateOptions optionList,
@@ -459,7 +465,7 @@ static GDALDataset *create(const char *name, int width, int height, int bands, G
     const bool waits = !options.append && target->Replaces();
     if (!options.append && !waits && !target->Commit())
         return nullptr;
-    GDALDataset *ds = openCreated(waits ? path : connection.store, group, arrays.Name(0), name, options);
+    GDALDataset *ds = openCreated(waits ? path : placeOf(connection, *target), group, arrays.Name(0), name, options);
     if (ds != nullptr)
     {
         static_cast<ShardedZarrDataset *>(ds)->MarkBlank();

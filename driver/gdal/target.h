@@ -47,7 +47,7 @@ class ZSTarget
     /* The place, symbolic links at its end followed. */
     std::string Root() const
     {
-        return m_staging.root;
+        return m_staging.root != nullptr ? m_staging.root : "";
     }
     /* Whether something is there now that the commit replaces. */
     bool Replaces() const

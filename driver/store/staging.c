@@ -150,13 +150,20 @@ static enum zs_status make_beside(struct zs_staging *s, struct zs_error *err)
     return zs_fail(err, ZS_IO, "%s: cannot be created: all names beside it are taken", s->root);
 }
 
+/* Whether this process works in that directory: another that takes its place would not be where the process is. */
+static bool is_current_directory(const char *path)
+{
+    struct stat here, there;
+    return is_local(path) && stat(".", &here) == 0 && stat(path, &there) == 0 && here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+}
+
 enum zs_status zs_staging_begin(const char *root, bool replaces, struct zs_staging *s, struct zs_error *err)
 {
     *s = (struct zs_staging){.lock = -1};
     s->root = resolve(root);
     if (s->root == NULL)
         return zs_fail(err, ZS_IO, "%s: cannot be followed: %s", root, strerror(errno));
-    if (has_rename(s->root)) {
+    if (has_rename(s->root) && !(is_current_directory(s->root) && is_empty_directory(s->root))) {
         ZS_TRY(make_parents(s->root, &s->made, err));
         struct stat st;
         const bool is_there = is_local(s->root) && stat(s->root, &st) == 0;
