@@ -143,6 +143,19 @@ def test_a_raster_is_appended_as_a_group_of_its_own(tmp_path):
     check_consolidated(path)
 
 
+def test_the_programs_append(tmp_path, tiff):
+    (name, array), path = tiff, str(tmp_path / "a.zarr")
+    run("gdal_translate", "-of", "ShardedZarr", "-co", "ARRAY_NAME=one", name, path)
+    run("gdal_translate", "-of", "ShardedZarr", "-co", "APPEND_SUBDATASET=YES", "-co", "ARRAY_NAME=two", name, path)
+    names = ["one", "two"]
+    if int(gdal.VersionInfo()) >= 3130000:
+        run("gdal", "raster", "convert", "--append", "--of", "ShardedZarr", "--co", "ARRAY_NAME=three", name, path)
+        names.append("three")
+    assert sorted(key.split("/")[-1] for key in subdatasets(open_ours(path))) == sorted(names)
+    for name in names:
+        assert_same(read_all(open_array(path, name if name == "one" else name + "/" + name)), array)
+
+
 def test_appending_that_is_cancelled_leaves_the_store_as_it_was(tmp_path):
     path = str(tmp_path / "a.zarr")
     copy(path, source(np.ones((40, 50), "uint8")), ARRAY_NAME="one")

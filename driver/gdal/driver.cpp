@@ -81,6 +81,9 @@ void GDALRegister_ShardedZarr()
     driver->SetMetadataItem(GDAL_DMD_EXTENSIONS, "zarr");
     driver->SetMetadataItem(GDAL_DMD_CONNECTION_PREFIX, "SHARDEDZARR:");
     driver->SetMetadataItem(GDAL_DMD_SUBDATASETS, "YES");
+#ifdef GDAL_DCAP_CREATE_SUBDATASETS // 3.13 refuses APPEND_SUBDATASET=YES without it
+    driver->SetMetadataItem(GDAL_DCAP_CREATE_SUBDATASETS, "YES");
+#endif
     driver->SetMetadataItem(GDAL_DMD_OPENOPTIONLIST, OPEN_OPTIONS);
     driver->pfnOpen = ZSGuarded<zsOpen>::Call;
     zsAddCreation(*driver);
