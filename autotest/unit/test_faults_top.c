@@ -192,10 +192,26 @@ static void check_same(long n, bool ok)
     CHECK_EQ_I64(which(NAME), 1);
 }
 
+/* Whether the old store stands aside, whole: where there is no exchange of names, all may fail between two renames. The next writer puts it back. */
+static bool is_aside(void)
+{
+    char **names = VSIReadDir(ROOT);
+    bool found = false;
+    for (int i = 0; names != NULL && names[i] != NULL; i++) {
+        char name[300];
+        (void)snprintf(name, sizeof name, "SHARDEDZARR:\"" ROOT "/%s\"", names[i]);
+        found = found || (strncmp(names[i], ".a.zarr.", 8) == 0 && which(name) == 1);
+    }
+    CSLDestroy(names);
+    return found;
+}
+
 /* Done: the new one is there. Said to have failed: the old one, or already the new one, whole in either case. */
 static void check_replaced(long n, bool ok)
 {
     const int found = which(NAME);
+    if (!ok && found == 0 && CHECK(is_aside()))
+        return;
     if (!CHECK(found == 2 || (!ok && found == 1)))
         fprintf(stderr, "call %ld: %s, found %d\n", n, ok ? "done" : "failed", found);
     CHECK_EQ_I64(overview_count(NAME), 2);
