@@ -9,5 +9,6 @@ echo "$(gdalinfo --version); $(gcc --version | head -n 1)"
 cmake -S . -B "$1" -DSHARDEDZARR_WERROR=ON
 cmake --build "$1" -j "$(nproc)"
 ctest --test-dir "$1" --output-on-failure -j "$(nproc)"
+sh autotest/package.sh "$1"
 sh autotest/peers.sh "$1/peers"
 sh autotest/pytest.sh "$1" "$1/peers"

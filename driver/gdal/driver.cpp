@@ -76,6 +76,7 @@ void GDALRegister_ShardedZarr()
 #endif
     driver->SetDescription("ShardedZarr");
     driver->SetMetadataItem(GDAL_DMD_LONGNAME, "Sharded Zarr v3");
+    driver->SetMetadataItem("VERSION", ZS_VERSION); // as gdalinfo --format shows those of other drivers' libraries
     driver->SetMetadataItem(GDAL_DCAP_RASTER, "YES");
     driver->SetMetadataItem(GDAL_DCAP_VIRTUALIO, "YES");
     driver->SetMetadataItem(GDAL_DMD_EXTENSIONS, "zarr");

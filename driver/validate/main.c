@@ -123,6 +123,10 @@ int main(int argc, char **argv)
     struct sigaction action = {.sa_handler = interrupt};
     action.sa_flags |= (int)SA_RESETHAND;
     (void)sigaction(SIGINT, &action, NULL);
+    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+        printf("shardedzarr-validate %s, %s\n", ZS_VERSION, GDALVersionInfo("--version"));
+        return 0;
+    }
     argc = GDALGeneralCmdLineProcessor(argc, &argv, 0); /* --config, --debug */
     if (argc < 1)
         return -argc;

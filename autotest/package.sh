@@ -1,0 +1,91 @@
+#!/bin/sh
+# package.sh BUILD: makes the Debian package of what is built in BUILD, looks what is in it and what it depends on, and installs it in a copy
+# of this system that is gone afterwards. Then a C program is built with the header and the library that `cmake --install` gives.
+set -eu
+cd "$(dirname "$0")/.."
+sh autotest/install.sh binutils dpkg-dev file gdal-bin gzip pkgconf
+build=$(cd "$1" && pwd)
+unset GDAL_DRIVER_PATH
+
+# In a mount namespace of its own, for the copy of this system.
+if [ "${PACKAGE_UNSHARED:-}" != yes ]; then
+    export PACKAGE_UNSHARED=yes
+    propagation=private
+    unshare --mount true 2>/dev/null || propagation=unchanged # as in in_debian.sh, whose namespace is private already
+    unshare --mount --propagation $propagation true || exec sh autotest/skip.sh "package: mount namespaces are not allowed here"
+    exec unshare --mount --propagation $propagation sh autotest/package.sh "$build"
+fi
+tmp=$(mktemp -d)
+mkdir "$tmp/copy"
+trap 'umount --recursive --lazy "$tmp/copy" 2>/dev/null || true; rm -rf --one-file-system "$tmp"' EXIT
+
+fail() {
+    echo "FAILED: $*"
+    exit 1
+}
+
+# What is in the package
+version=$(sed -n -E 's/^project\(ShardedZarr VERSION ([0-9.]+) .*/\1/p' CMakeLists.txt)
+[ "$(sed -n -E 's/^## ([0-9.]+).*/\1/p' driver/CHANGELOG.md | head -n 1)" = "$version" ] || fail "driver/CHANGELOG.md does not begin with $version"
+cmake "$build" >/dev/null # finds dpkg-dev, where it was not there before
+(cd "$build" && cpack -G DEB -B "$tmp/made" >"$tmp/log" 2>&1) || fail "cpack: $(cat "$tmp/log")"
+deb=$(ls "$tmp"/made/gdal-plugin-shardedzarr_"$version"-*.deb) || fail "it made no package of version $version"
+plugin=/usr/lib/$(gcc -print-multiarch)/gdalplugins/gdal_ShardedZarr.so
+doc=/usr/share/doc/gdal-plugin-shardedzarr
+man=/usr/share/man/man1/shardedzarr-validate.1.gz
+dpkg-deb -x "$deb" "$tmp/package"
+printf '%s\n' /usr/bin/shardedzarr-validate "$plugin" $man $doc/README.md $doc/copyright $doc/changelog.gz \
+    $doc/changelog.Debian.gz | sort >"$tmp/expected"
+(cd "$tmp/package" && find . ! -type d -size +0 | sed 's/^\.//' | sort) | diff "$tmp/expected" - || fail "the package holds other files (>) than expected (<)"
+gzip -dc "$tmp/package$doc/changelog.gz" | cmp - driver/CHANGELOG.md || fail "changelog.gz is not driver/CHANGELOG.md"
+for option in $("$build/shardedzarr-validate" --help | grep -o -E -e '--[a-z-]+' | sort -u); do
+    gzip -dc "$tmp/package$man" | tr -d '\\' | grep -q -e "$option" || fail "the manual page has no $option"
+done
+
+# It depends on the package of each library that the plugin loads, so on the libgdal that it was built with.
+depends=$(dpkg-deb -f "$deb" Depends)
+for library in $(objdump -p "$tmp/package$plugin" | sed -n 's/ *NEEDED *//p'); do
+    found=
+    for owner in $(dpkg-query -S "*/$library" | sed -n -E 's/^([^:]*):.*/\1/p' | sort -u); do
+        case ", $depends" in *", $owner "*) found=yes ;; esac
+    done
+    [ -n "$found" ] || fail "nothing in \"$depends\" has $library"
+done
+
+# Installed in an overlay over this system: nothing of it stays.
+mount -t tmpfs tmpfs "$tmp/copy"
+mkdir "$tmp/copy/upper" "$tmp/copy/work" "$tmp/copy/root"
+if mount -t overlay overlay -o "lowerdir=/,upperdir=$tmp/copy/upper,workdir=$tmp/copy/work" "$tmp/copy/root"; then
+    mount --rbind /dev "$tmp/copy/root/dev"
+    mount -t proc proc "$tmp/copy/root/proc"
+    cp "$deb" "$tmp/copy/root/root/package.deb"
+    chroot "$tmp/copy/root" sh -eu -s "$version" <<'END' || fail "installed, the package does not do what it should"
+cd /root
+quietly() {
+    "$@" >log 2>&1 </dev/null || { cat log; echo "FAILED: $*"; exit 1; }
+}
+quietly apt-get install -y ./package.deb
+quietly gdalinfo --format ShardedZarr
+grep "VERSION=$1\$" log
+quietly gdal_create -of ShardedZarr -outsize 300 200 -bands 1 -burn 7 seven.zarr
+quietly gdalinfo seven.zarr
+grep '^Driver: ShardedZarr/' log
+quietly shardedzarr-validate seven.zarr
+quietly shardedzarr-validate --version
+grep "^shardedzarr-validate $1, GDAL " log
+quietly apt-get remove -y gdal-plugin-shardedzarr
+! gdalinfo --format ShardedZarr >log 2>&1
+END
+else
+    sh autotest/skip.sh "package: not installed, for overlays are not allowed here"
+fi
+
+# The C API, from a folder of its own
+cmake --install "$build" --component development --prefix "$tmp/api" >"$tmp/log"
+PKG_CONFIG_PATH=$(dirname "$(find "$tmp/api" -name shardedzarr.pc)")
+export PKG_CONFIG_PATH
+[ "$(pkg-config --modversion shardedzarr)" = "$version" ] || fail "shardedzarr.pc is of another version"
+gcc -std=c11 -Wall -Wextra -Werror autotest/installed.c -o "$tmp/program" $(pkg-config --cflags --libs shardedzarr)
+GDAL_DRIVER_PATH=$build/gdalplugins gdal_create -q -of ShardedZarr -outsize 300 200 -bands 1 -burn 7 "$tmp/seven.zarr"
+"$tmp/program" "$tmp/seven.zarr" seven 7 || fail "the program built with the installed header and library"
+echo "$(basename "$deb"): $depends"
