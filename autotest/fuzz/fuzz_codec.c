@@ -1,21 +1,21 @@
 /* Encoded bytes of anyone's: decoded to a known size, and up to a limit. Byte 0 is the codecs, bytes 1 and 2 the size. */
 #include <stdlib.h>
 
-#include "codec/bytes_codec.h"
+#include "codec/codec.h"
 #include "fuzz.h"
 
 static const char *const chains[][3] = {{"gzip"}, {"zstd"}, {"blosc"}, {"gzip", "zstd"}, {"blosc", "crc32c"}, {"crc32c", "gzip"}};
 enum { CHAINS = sizeof chains / sizeof chains[0] };
 
-static int chain_of(int number, struct zs_bytes_codec *chain)
+static int chain_of(int number, struct zs_stage *chain)
 {
     struct zs_error err;
+    struct zs_form form = {.dtype = zs_dtype_of(ZS_UINT16)};
+    const struct zs_codec *codec;
     int count = 0;
     for (; count < 3 && chains[number][count] != NULL; count++) {
-        chain[count] = (struct zs_bytes_codec){0};
-        if (zs_bytes_codec_find(chains[number][count], &chain[count].type, &err) != ZS_OK ||
-            chain[count].type->parse(NULL, &chain[count], &err) != ZS_OK)
-            return 0; /* not in this build */
+        if (zs_codec_find(chains[number][count], &codec, &err) != ZS_OK || zs_stage_parse(codec, NULL, &form, &chain[count], &err) != ZS_OK)
+            break; /* not in this build */
     }
     return count;
 }
@@ -23,13 +23,11 @@ static int chain_of(int number, struct zs_bytes_codec *chain)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct zs_error err = {""};
-    struct zs_bytes_codec chain[3];
+    struct zs_stage chain[3];
     if (size < 3)
         return 0;
     const int count = chain_of(data[0] % CHAINS, chain);
     const size_t wanted = (size_t)data[1] | (size_t)data[2] << 8;
-    if (count == 0)
-        return 0;
     struct zs_scratch *scratch = zs_scratch_acquire();
     uint8_t *out = malloc(wanted != 0 ? wanted : 1), *in = malloc(size); /* of the exact size: the sanitizer watches both ends */
     if (scratch == NULL || out == NULL || in == NULL)
@@ -51,6 +49,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (zs_bytes_decode_up_to(chain, count, scratch, in, size - 3, wanted, &buffer, &err) == ZS_OK && buffer.size > wanted)
         abort();
     zs_buffer_free(&buffer);
+    for (int i = 0; i < count; i++)
+        zs_stage_clear(&chain[i]);
     zs_scratch_release(scratch);
     free(out);
     free(in);

@@ -1,5 +1,6 @@
 /* The codecs of an array, compiled. */
 #include "array_store.h"
+#include "codec/bytes.h"
 #include "codec/chain.h"
 
 #define LITTLE "{'name':'bytes','configuration':{'endian':'little'}}"
@@ -42,11 +43,11 @@ static void test_plain_chunks_are_one_level(void)
     must(c.status, &c.err);
     CHECK_EQ_I64(c.chain.count, 1);
     const struct zs_level *leaf = &c.chain.levels[0];
-    CHECK(!leaf->is_shard && !leaf->big_endian);
+    CHECK(!leaf->is_shard && leaf->stage_count == 0);
     CHECK_EQ_U64(leaf->decoded_size, 8 * 12 * 20 * 2);
     CHECK_EQ_U64(leaf->item_size, 2);
     CHECK_EQ_I64(leaf->bytes_codec_count, 2);
-    CHECK_EQ_STR(leaf->bytes_codecs[1].type->name, "crc32c");
+    CHECK_EQ_STR(leaf->bytes_codecs[1].codec->name, "crc32c");
     for (int d = 0; d < 3; d++)
         CHECK_EQ_I64(leaf->axis[d], d);
     done(&c);
@@ -59,11 +60,11 @@ static void test_bare_strings_and_missing_configurations(void)
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct compiled c = compile(texts[i]);
         if (CHECK(c.status == ZS_OK))
-            CHECK(!c.chain.levels[0].big_endian);
+            CHECK(c.chain.levels[0].stage_count == 0);
         done(&c);
     }
     struct compiled c = compile("[{'name':'endian','configuration':{'endian':'big'}}]");
-    CHECK(c.status == ZS_OK && c.chain.levels[0].big_endian);
+    CHECK(c.status == ZS_OK && c.chain.levels[0].stage_count == 1);
     done(&c);
     c = compile("[" SHARDING("[4,4,4]", "['bytes']", ",'index_codecs':['bytes','crc32c']") "]");
     CHECK(c.status == ZS_OK && c.chain.levels[0].index_checksums == 1 && !c.chain.levels[0].index_big_endian);
@@ -181,8 +182,8 @@ static void test_leaf_round_trips_in_either_byte_order_and_every_type(void)
             const void *encoded;
             size_t size;
             must(zs_leaf_encode(leaf, scratch, copy, &encoded, &size, &c.err), &c.err);
-            const size_t unit = leaf->swap_unit;
-            for (size_t i = 0; i < n; i++) /* src is left in stored order */
+            const size_t unit = c.meta.dtype.swap_unit;
+            for (size_t i = 0; i < n; i++) /* as stored, in place */
                 CHECK_EQ_U64(copy[i], data[big ? i / unit * unit + (unit - 1 - i % unit) : i]);
             void *stored = malloc(size);
             memcpy(stored, encoded, size);
@@ -201,7 +202,7 @@ static void test_swapping_leaves_what_is_no_whole_unit(void)
     for (size_t unit = 1; unit <= 16; unit++) {
         for (unsigned i = 0; i < 20; i++)
             b[i] = (unsigned char)i;
-        zs_swap_bytes(b, 19, unit);
+        zs_swap_bytes(b, b, 19, unit);
         for (size_t i = 0; i < 20; i++)
             CHECK_EQ_U64(b[i], i < 19 / unit * unit ? i / unit * unit + (unit - 1 - i % unit) : i);
     }

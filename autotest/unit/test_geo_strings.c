@@ -2,7 +2,7 @@
 #include "array/array.h"
 #include "array/strings.h"
 #include "base/utf8.h"
-#include "codec/bytes_codec.h"
+#include "codec/codec.h"
 #include "codec/crc32c.h"
 #include "geo_store.h"
 
@@ -215,13 +215,16 @@ static void test_strings_in_chunks(void)
 static size_t encoded(const char *name, const void *in, size_t n, unsigned char *out)
 {
     struct zs_error err = {""};
-    struct zs_bytes_codec codec = {0};
+    const struct zs_codec *codec;
+    struct zs_form form = {.dtype = zs_dtype_of(ZS_UINT8)};
+    struct zs_stage stage = {0};
     struct zs_scratch *scratch = zs_scratch_acquire();
     const void *data = NULL;
     size_t size = 0;
-    if (zs_bytes_codec_find(name, &codec.type, &err) == ZS_OK && CHECK(codec.type->parse(NULL, &codec, &err) == ZS_OK) &&
-        CHECK(zs_bytes_encode(&codec, 1, scratch, in, n, &data, &size, &err) == ZS_OK))
+    if (zs_codec_find(name, &codec, &err) == ZS_OK && CHECK(zs_stage_parse(codec, NULL, &form, &stage, &err) == ZS_OK) &&
+        CHECK(zs_bytes_encode(&stage, 1, scratch, in, n, &data, &size, &err) == ZS_OK))
         memcpy(out, data, size);
+    zs_stage_clear(&stage);
     zs_scratch_release(scratch);
     return size;
 }

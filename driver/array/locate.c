@@ -351,10 +351,10 @@ static bool is_wanted_whole(struct zs_array *a, uint64_t shard, size_t wanted, s
     zs_chunk_position(a, 0, shard, position);
     for (int d = 0; d < a->meta->ndim; d++)
         chunks *= zs_min_u64(level->grid[d], a->grid[1][d] - position[d] * level->grid[d]);
-    const uint64_t most = WHOLE_SHARD_BYTES / a->leaf->decoded_size;
-    if (chunks > most || (chunks - wanted) * a->leaf->decoded_size > a->ranges.max_gap)
+    const uint64_t each = a->leaf->stored_size;
+    if (chunks > WHOLE_SHARD_BYTES / each || (chunks - wanted) * each > a->ranges.max_gap)
         return false;
-    *limit = zs_bytes_bound((size_t)(chunks * a->leaf->decoded_size)) + (size_t)level->index_size;
+    *limit = zs_bytes_bound((size_t)(chunks * each)) + (size_t)level->index_size;
     return true;
 }
 

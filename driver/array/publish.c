@@ -39,7 +39,7 @@ static enum zs_status read_present(struct zs_array *a, struct zs_open_shard *s, 
     if (key == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
     zs_store_forget(a->store, key);
-    enum zs_status status = zs_store_get(a->store, key, zs_bytes_bound((size_t)a->leaf->decoded_size), out, err);
+    enum zs_status status = zs_store_get(a->store, key, zs_level_bound(a->leaf), out, err);
     free(key);
     *is_empty = status == ZS_NOT_FOUND;
     return *is_empty ? ZS_OK : status;

@@ -266,7 +266,7 @@ static enum zs_status run_object(struct zs_plan *p, struct zs_planned *c, struct
     if (key == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
     struct zs_buffer *fetched = zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED);
-    enum zs_status status = zs_store_get(a->store, key, zs_bytes_bound((size_t)a->leaf->decoded_size), fetched, err);
+    enum zs_status status = zs_store_get(a->store, key, zs_level_bound(a->leaf), fetched, err);
     free(key);
     if (status == ZS_NOT_FOUND) {
         place(p, c, NULL, NULL);

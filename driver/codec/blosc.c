@@ -3,9 +3,18 @@
 #ifdef ZS_HAVE_BLOSC
 #include <blosc.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "codec/bytes_codec.h"
+#include "codec/codec.h"
+
+struct blosc {
+    int level;
+    char compressor[8]; /* cname */
+    int shuffle;
+    int typesize;
+    int blocksize;
+};
 
 static bool integer_in(const zs_json *configuration, const char *name, int64_t low, int64_t high, int *out)
 {
@@ -19,7 +28,7 @@ static bool integer_in(const zs_json *configuration, const char *name, int64_t l
     return true;
 }
 
-static enum zs_status parse(const zs_json *configuration, struct zs_bytes_codec *codec, struct zs_error *err)
+static enum zs_status read(const zs_json *configuration, struct blosc *codec, struct zs_error *err)
 {
     codec->level = 5;
     codec->shuffle = BLOSC_NOSHUFFLE;
@@ -50,9 +59,18 @@ static enum zs_status parse(const zs_json *configuration, struct zs_bytes_codec 
     return ZS_OK;
 }
 
-static enum zs_status decode(struct zs_scratch *scratch, const void *src, size_t n, void *dst, size_t capacity,
-                             size_t *produced, struct zs_error *err)
+static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
+    stage->state = zs_calloc(1, sizeof(struct blosc));
+    if (stage->state == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "codec \"blosc\": cannot allocate its configuration");
+    return read(configuration, stage->state, err);
+}
+
+static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n, void *dst,
+                             size_t capacity, size_t *produced, struct zs_error *err)
+{
+    (void)stage;
     (void)scratch;
     size_t size = 0;
     if (n < BLOSC_MIN_HEADER_LENGTH || blosc_cbuffer_validate(src, n, &size) != 0)
@@ -69,9 +87,10 @@ static enum zs_status decode(struct zs_scratch *scratch, const void *src, size_t
     return ZS_OK;
 }
 
-static enum zs_status encode(const struct zs_bytes_codec *codec, struct zs_scratch *scratch, const void *src, size_t n,
+static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
                              struct zs_buffer *out, struct zs_error *err)
 {
+    const struct blosc *codec = stage->state;
     (void)scratch;
     if (n > BLOSC_MAX_BUFFERSIZE)
         return zs_fail(err, ZS_ARGUMENT, "blosc: expected chunks of at most %d bytes, found %zu", BLOSC_MAX_BUFFERSIZE, n);
@@ -85,7 +104,8 @@ static enum zs_status encode(const struct zs_bytes_codec *codec, struct zs_scrat
     return ZS_OK;
 }
 
-const struct zs_bytes_codec_type zs_codec_blosc = {.name = "blosc", .parse = parse, .decode = decode, .encode = encode};
+const struct zs_codec zs_codec_blosc = {
+    .name = "blosc", .kind = ZS_BYTES_TO_BYTES, .parse = parse, .decode = decode, .encode = encode};
 #else
 typedef int zs_codec_blosc_is_absent; /* ISO C wants a declaration in every file */
 #endif

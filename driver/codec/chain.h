@@ -4,12 +4,13 @@
  * Each level is one array -> bytes step. The outermost encodes a chunk of the array's grid; if it is sharding_indexed, its inner
  * chunks are encoded by the next level, and so on to the leaf, whose step is the `bytes` codec. All transposes on the way to
  * a level add up to one permutation, so every shape is kept in the order of the array's own dimensions, and only `axis`
- * tells the order in which the level's bytes or index entries are laid out.
+ * tells the order in which the level's bytes or index entries are laid out. Codecs that change each element by itself work
+ * the same before a shard and in its chunks, so they all become stages of the leaf.
  */
 #ifndef ZS_CODEC_CHAIN_H
 #define ZS_CODEC_CHAIN_H
 
-#include "codec/bytes_codec.h"
+#include "codec/codec.h"
 #include "zarr/node.h"
 
 /* Shards in shards in shards: deeper than anyone has written, and each level is a round trip. */
@@ -20,7 +21,7 @@ struct zs_level {
     uint64_t shape[ZS_MAX_NDIM]; /* of one chunk of this level, in the array's dimension order */
     int axis[ZS_MAX_NDIM];       /* axis[j]: the array dimension that is dimension j as stored, slowest first */
 
-    struct zs_bytes_codec *bytes_codecs; /* applied to the whole encoded chunk of this level */
+    struct zs_stage *bytes_codecs; /* applied to the whole encoded chunk of this level */
     int bytes_codec_count;
 
     bool is_shard;
@@ -32,10 +33,12 @@ struct zs_level {
     int index_checksums; /* crc32c codecs of the index: 0, 1 (usual) ... */
     uint64_t index_size; /* bytes of the encoded index */
     /* A leaf: */
-    bool big_endian;
+    struct zs_stage *stages; /* from the array's elements to the bytes that bytes_codecs receive; those that change nothing are left out */
+    int stage_count;
     size_t item_size;
-    size_t swap_unit;
+    /* Both: */
     uint64_t decoded_size; /* bytes of a decoded chunk (leaf: elements; shard: what its leaves add up to) */
+    uint64_t stored_size;  /* ... of what the bytes_codecs of its leaves receive */
 };
 
 struct zs_chain {
@@ -56,12 +59,8 @@ size_t zs_level_bound(const struct zs_level *level);
 enum zs_status zs_leaf_decode(const struct zs_level *leaf, struct zs_scratch *scratch, const void *src, size_t n, void *dst,
                               struct zs_error *err) ZS_MUST_CHECK;
 
-/* The reverse: src holds decoded_size bytes laid out as stored and is left in stored byte order. *encoded as in
- * zs_bytes_encode(). */
+/* The reverse: src holds decoded_size bytes laid out as stored; what is left in it is undefined. *encoded as in zs_bytes_encode(). */
 enum zs_status zs_leaf_encode(const struct zs_level *leaf, struct zs_scratch *scratch, void *src, const void **encoded,
                               size_t *n, struct zs_error *err) ZS_MUST_CHECK;
-
-/* Reverses the bytes of each group of `unit` bytes. */
-void zs_swap_bytes(void *data, size_t n, size_t unit);
 
 #endif

@@ -1,16 +1,25 @@
 /* The gzip codec (core specification), by libdeflate: one shot, since the decoded size is always bounded. */
 #include <libdeflate.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "codec/bytes_codec.h"
+#include "codec/codec.h"
 
-static enum zs_status parse(const zs_json *configuration, struct zs_bytes_codec *codec, struct zs_error *err)
+struct gzip {
+    int level;
+};
+
+static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
     int64_t level = 6;
     const zs_json *given = zs_json_get(configuration, "level");
     if (given != NULL && (!zs_json_int64(given, &level) || level < 0 || level > 9))
         return zs_fail(err, ZS_INVALID, "codec \"gzip\": level: expected an integer from 0 to 9");
-    codec->level = (int)level;
+    struct gzip *state = zs_calloc(1, sizeof *state);
+    if (state == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "codec \"gzip\": cannot allocate its configuration");
+    state->level = (int)level;
+    stage->state = state;
     return ZS_OK;
 }
 
@@ -24,9 +33,10 @@ static void free_encoder(void *c)
     libdeflate_free_compressor(c);
 }
 
-static enum zs_status decode(struct zs_scratch *scratch, const void *src, size_t n, void *dst, size_t capacity,
-                             size_t *produced, struct zs_error *err)
+static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n, void *dst,
+                             size_t capacity, size_t *produced, struct zs_error *err)
 {
+    (void)stage;
     struct libdeflate_decompressor *d = zs_scratch_context(scratch, ZS_SCRATCH_DEFLATE_DECODER, 0);
     if (d == NULL) {
         d = libdeflate_alloc_decompressor();
@@ -51,19 +61,21 @@ static enum zs_status decode(struct zs_scratch *scratch, const void *src, size_t
     return ZS_OK;
 }
 
-static enum zs_status encode(const struct zs_bytes_codec *codec, struct zs_scratch *scratch, const void *src, size_t n,
+static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
                              struct zs_buffer *out, struct zs_error *err)
 {
-    struct libdeflate_compressor *c = zs_scratch_context(scratch, ZS_SCRATCH_DEFLATE_ENCODER, codec->level);
+    const int level = ((const struct gzip *)stage->state)->level;
+    struct libdeflate_compressor *c = zs_scratch_context(scratch, ZS_SCRATCH_DEFLATE_ENCODER, level);
     if (c == NULL) {
-        c = libdeflate_alloc_compressor(codec->level);
+        c = libdeflate_alloc_compressor(level);
         if (c == NULL)
             return zs_fail(err, ZS_NO_MEMORY, "gzip: cannot allocate a compressor");
-        zs_scratch_set_context(scratch, ZS_SCRATCH_DEFLATE_ENCODER, codec->level, c, free_encoder);
+        zs_scratch_set_context(scratch, ZS_SCRATCH_DEFLATE_ENCODER, level, c, free_encoder);
     }
     ZS_TRY(zs_buffer_reset(out, libdeflate_gzip_compress_bound(c, n), err));
     out->size = libdeflate_gzip_compress(c, src, n, out->data, out->capacity);
     return out->size != 0 ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "gzip: compressing %zu bytes failed", n);
 }
 
-const struct zs_bytes_codec_type zs_codec_gzip = {.name = "gzip", .parse = parse, .decode = decode, .encode = encode};
+const struct zs_codec zs_codec_gzip = {
+    .name = "gzip", .kind = ZS_BYTES_TO_BYTES, .parse = parse, .decode = decode, .encode = encode};

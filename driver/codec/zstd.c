@@ -1,17 +1,27 @@
 /* The zstd codec (zarr-extensions codecs/zstd), by libzstd. */
 #ifdef ZS_HAVE_ZSTD
+#include <stdlib.h>
 #include <zstd.h>
 
-#include "codec/bytes_codec.h"
+#include "codec/codec.h"
 
-static enum zs_status parse(const zs_json *configuration, struct zs_bytes_codec *codec, struct zs_error *err)
+struct zstd {
+    int level;
+    bool checksum;
+};
+
+static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
     int64_t level = 0;
     const zs_json *given = zs_json_get(configuration, "level");
     if (given != NULL && (!zs_json_int64(given, &level) || level < -131072 || level > 22))
         return zs_fail(err, ZS_INVALID, "codec \"zstd\": level: expected an integer from -131072 to 22");
-    codec->level = (int)level;
-    (void)zs_json_bool(zs_json_get(configuration, "checksum"), &codec->checksum);
+    struct zstd *state = zs_calloc(1, sizeof *state);
+    if (state == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "codec \"zstd\": cannot allocate its configuration");
+    state->level = (int)level;
+    (void)zs_json_bool(zs_json_get(configuration, "checksum"), &state->checksum);
+    stage->state = state;
     return ZS_OK;
 }
 
@@ -25,9 +35,10 @@ static void free_encoder(void *c)
     ZSTD_freeCCtx(c);
 }
 
-static enum zs_status decode(struct zs_scratch *scratch, const void *src, size_t n, void *dst, size_t capacity,
-                             size_t *produced, struct zs_error *err)
+static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n, void *dst,
+                             size_t capacity, size_t *produced, struct zs_error *err)
 {
+    (void)stage;
     ZSTD_DCtx *d = zs_scratch_context(scratch, ZS_SCRATCH_ZSTD_DECODER, 0);
     if (d == NULL) {
         d = ZSTD_createDCtx();
@@ -43,9 +54,10 @@ static enum zs_status decode(struct zs_scratch *scratch, const void *src, size_t
     return ZS_OK;
 }
 
-static enum zs_status encode(const struct zs_bytes_codec *codec, struct zs_scratch *scratch, const void *src, size_t n,
+static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
                              struct zs_buffer *out, struct zs_error *err)
 {
+    const struct zstd *state = stage->state;
     ZSTD_CCtx *c = zs_scratch_context(scratch, ZS_SCRATCH_ZSTD_ENCODER, 0);
     if (c == NULL) {
         c = ZSTD_createCCtx();
@@ -53,8 +65,8 @@ static enum zs_status encode(const struct zs_bytes_codec *codec, struct zs_scrat
             return zs_fail(err, ZS_NO_MEMORY, "zstd: cannot allocate a compressor");
         zs_scratch_set_context(scratch, ZS_SCRATCH_ZSTD_ENCODER, 0, c, free_encoder);
     }
-    (void)ZSTD_CCtx_setParameter(c, ZSTD_c_compressionLevel, codec->level);
-    (void)ZSTD_CCtx_setParameter(c, ZSTD_c_checksumFlag, codec->checksum);
+    (void)ZSTD_CCtx_setParameter(c, ZSTD_c_compressionLevel, state->level);
+    (void)ZSTD_CCtx_setParameter(c, ZSTD_c_checksumFlag, state->checksum);
     ZS_TRY(zs_buffer_reset(out, ZSTD_compressBound(n), err));
     const size_t r = ZSTD_compress2(c, out->data, out->capacity, src, n);
     if (ZSTD_isError(r))
@@ -63,7 +75,8 @@ static enum zs_status encode(const struct zs_bytes_codec *codec, struct zs_scrat
     return ZS_OK;
 }
 
-const struct zs_bytes_codec_type zs_codec_zstd = {.name = "zstd", .parse = parse, .decode = decode, .encode = encode};
+const struct zs_codec zs_codec_zstd = {
+    .name = "zstd", .kind = ZS_BYTES_TO_BYTES, .parse = parse, .decode = decode, .encode = encode};
 #else
 typedef int zs_codec_zstd_is_absent; /* ISO C wants a declaration in every file */
 #endif

@@ -25,8 +25,8 @@ static const std::vector<const char *> COMPRESSIONS = {"NONE", "ZSTD", "BLOSC", 
 static bool hasCodec(int compression, struct zs_error *err = nullptr)
 {
     static const char *const names[] = {nullptr, "zstd", "blosc", "gzip"};
-    const struct zs_bytes_codec_type *type;
-    return compression == ZS_COMPRESS_NONE || zs_bytes_codec_find(names[compression], &type, err) == ZS_OK;
+    const struct zs_codec *codec;
+    return compression == ZS_COMPRESS_NONE || zs_codec_find(names[compression], &codec, err) == ZS_OK;
 }
 
 /* Blosc with zstd inside is smaller and decodes faster than zstd alone on what rasters hold. */

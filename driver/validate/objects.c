@@ -67,7 +67,7 @@ static enum zs_status check_batch(struct batch *b, size_t count, int threads, st
 /* As many threads as have room for a group of encoded chunks and a decoded one each. */
 static int threads_within(const struct zs_check *c, const struct zs_level *leaf)
 {
-    const uint64_t each = leaf->decoded_size + zs_bytes_bound((size_t)leaf->decoded_size);
+    const uint64_t each = leaf->decoded_size + zs_level_bound(leaf);
     const int wanted = c->store->is_remote && c->threads < REMOTE_THREADS ? REMOTE_THREADS : c->threads;
     return (int)zs_max_u64(1, zs_min_u64((uint64_t)wanted, c->memory / each));
 }

@@ -1,0 +1,166 @@
+#include "codec/codec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+extern const struct zs_codec zs_codec_transpose, zs_codec_bytes, zs_codec_sharding, zs_codec_crc32c, zs_codec_gzip;
+#ifdef ZS_HAVE_ZSTD
+extern const struct zs_codec zs_codec_zstd;
+#define ZSTD &zs_codec_zstd
+#else
+#define ZSTD NULL
+#endif
+#ifdef ZS_HAVE_BLOSC
+extern const struct zs_codec zs_codec_blosc;
+#define BLOSC &zs_codec_blosc
+#else
+#define BLOSC NULL
+#endif
+
+/* A known codec whose library was absent at build time is NULL, so that the error can say so. */
+static const struct {
+    const char *name;
+    const struct zs_codec *codec;
+    const char *library;
+} known[] = {
+    {"transpose", &zs_codec_transpose, ""},
+    {"bytes", &zs_codec_bytes, ""},
+    {"endian", &zs_codec_bytes, ""}, /* its name before 2023 */
+    {"sharding_indexed", &zs_codec_sharding, ""},
+    {"gzip", &zs_codec_gzip, "libdeflate"},
+    {"zstd", ZSTD, "libzstd"},
+    {"blosc", BLOSC, "c-blosc"},
+    {"crc32c", &zs_codec_crc32c, ""},
+};
+
+enum zs_status zs_codec_find(const char *name, const struct zs_codec **codec, struct zs_error *err)
+{
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (strcmp(known[i].name, name) != 0)
+            continue;
+        *codec = known[i].codec;
+        if (*codec == NULL)
+            return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\" needs %s, which this build does not have", name,
+                           known[i].library);
+        return ZS_OK;
+    }
+    return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\" is not supported", name);
+}
+
+enum zs_status zs_stage_parse(const struct zs_codec *codec, const zs_json *configuration, struct zs_form *form, struct zs_stage *stage,
+                              struct zs_error *err)
+{
+    struct zs_stage parsed = {.codec = codec, .in = form->dtype, .out = form->dtype};
+    enum zs_status status = codec->parse(configuration, &parsed, err);
+    if (status == ZS_OK && codec->is_elementwise) {
+        _Alignas(16) unsigned char in[ZS_MAX_ITEM_SIZE], out[ZS_MAX_ITEM_SIZE] = {0};
+        memcpy(in, form->fill, sizeof in);
+        status = codec->encode_array(&parsed, 1, in, out, err);
+        if (status != ZS_OK)
+            status = zs_fail_in(err, ZS_INVALID, "fill_value");
+        memcpy(form->fill, out, sizeof out);
+    }
+    if (status != ZS_OK) {
+        zs_stage_clear(&parsed);
+        return status;
+    }
+    form->dtype = parsed.out;
+    *stage = parsed;
+    return ZS_OK;
+}
+
+void zs_stage_clear(struct zs_stage *stage)
+{
+    free(stage->state);
+    *stage = (struct zs_stage){0};
+}
+
+size_t zs_bytes_bound(size_t n)
+{
+    const size_t slack = (size_t)64 << 10;
+    return n > (SIZE_MAX - slack) / 2 ? SIZE_MAX : 2 * n + slack;
+}
+
+/* The one of the two codec buffers that does not hold `data`: the output of a step whose input is data. */
+static struct zs_buffer *other_buffer(struct zs_scratch *scratch, const void *data)
+{
+    struct zs_buffer *a = zs_scratch_buffer(scratch, ZS_SCRATCH_CODEC_A);
+    const bool is_in_a = (uintptr_t)data - (uintptr_t)a->data < a->capacity;
+    return !is_in_a ? a : zs_scratch_buffer(scratch, ZS_SCRATCH_CODEC_B);
+}
+
+/* Decodes with codecs[first..count-1] in reverse; the result stays where it is (src, or one of the two codec buffers). */
+static enum zs_status decode_down_to(const struct zs_stage *codecs, int first, int count, struct zs_scratch *scratch,
+                                     const unsigned char **data, size_t *n, size_t limit, struct zs_error *err)
+{
+    for (int i = count - 1; i >= first; i--) {
+        const struct zs_codec *codec = codecs[i].codec;
+        if (codec->strip != NULL) {
+            ZS_TRY(codec->strip(&codecs[i], data, n, err));
+            continue;
+        }
+        struct zs_buffer *out = other_buffer(scratch, *data);
+        ZS_TRY(zs_buffer_reset(out, limit, err));
+        size_t produced = 0;
+        ZS_TRY(codec->decode(&codecs[i], scratch, *data, *n, out->data, limit, &produced, err));
+        *data = out->data;
+        *n = produced;
+    }
+    return ZS_OK;
+}
+
+enum zs_status zs_bytes_decode(const struct zs_stage *codecs, int count, struct zs_scratch *scratch, const void *src, size_t n,
+                               void *dst, size_t n_dst, struct zs_error *err)
+{
+    /* The last step that produces bytes writes into dst, unless checksums inside the compression come out with the data;
+     * checksums outside only strip. */
+    int inside = 0;
+    while (inside < count && codecs[inside].codec->strip != NULL)
+        inside++;
+    const unsigned char *data = src;
+    size_t produced = n;
+    if (inside < count) {
+        const size_t capacity = n_dst + ZS_STRIP_BYTES * (size_t)inside;
+        ZS_TRY(decode_down_to(codecs, inside + 1, count, scratch, &data, &produced, zs_bytes_bound(n_dst), err));
+        unsigned char *out = dst;
+        if (inside > 0) {
+            struct zs_buffer *buffer = other_buffer(scratch, data);
+            ZS_TRY(zs_buffer_reset(buffer, capacity, err));
+            out = buffer->data;
+        }
+        n = produced;
+        ZS_TRY(codecs[inside].codec->decode(&codecs[inside], scratch, data, n, out, capacity, &produced, err));
+        data = out;
+    }
+    for (int i = inside - 1; i >= 0; i--)
+        ZS_TRY(codecs[i].codec->strip(&codecs[i], &data, &produced, err));
+    if (produced != n_dst)
+        return zs_fail(err, ZS_CORRUPT, "expected %zu bytes after decoding, found %zu", n_dst, produced);
+    if (data != dst)
+        memcpy(dst, data, n_dst);
+    return ZS_OK;
+}
+
+enum zs_status zs_bytes_decode_up_to(const struct zs_stage *codecs, int count, struct zs_scratch *scratch, const void *src,
+                                     size_t n, size_t limit, struct zs_buffer *out, struct zs_error *err)
+{
+    const unsigned char *data = src;
+    ZS_TRY(decode_down_to(codecs, 0, count, scratch, &data, &n, limit, err));
+    ZS_TRY(zs_buffer_reset(out, n, err));
+    return zs_buffer_append(out, data, n, err);
+}
+
+enum zs_status zs_bytes_encode(const struct zs_stage *codecs, int count, struct zs_scratch *scratch, const void *src, size_t n,
+                               const void **encoded, size_t *n_encoded, struct zs_error *err)
+{
+    const void *data = src;
+    for (int i = 0; i < count; i++) {
+        struct zs_buffer *out = other_buffer(scratch, data);
+        ZS_TRY(codecs[i].codec->encode(&codecs[i], scratch, data, n, out, err));
+        data = out->data;
+        n = out->size;
+    }
+    *encoded = data;
+    *n_encoded = n;
+    return ZS_OK;
+}
