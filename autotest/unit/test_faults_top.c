@@ -290,6 +290,13 @@ static const struct fault_case cases[] = {
 };
 enum { CASES = sizeof cases / sizeof cases[0] };
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/lsan_interface.h>
+static int leaks(void) { return __lsan_do_recoverable_leak_check(); }
+#else
+static int leaks(void) { return 0; }
+#endif
+
 static void run_case(const struct fault_case *c, enum fault_kind kind, int on)
 {
     const int failures = check_failures;
@@ -312,6 +319,8 @@ static void run_case(const struct fault_case *c, enum fault_kind kind, int on)
     if (check_failures > failures)
         fprintf(stderr, "... in %s, kind %d%s, up to call %ld\n", c->name, kind, on ? " and all after it" : "", n);
     clear();
+    if (!CHECK(leaks() == 0))
+        fprintf(stderr, "... leaked in %s, kind %d%s\n", c->name, kind, on ? " and all after it" : "");
 }
 
 static void test_files_that_fail_lose_nothing(void)

@@ -150,8 +150,9 @@ static bool openTarget(const ZSConnection &connection, const ZSCreationOptions &
 }
 
 /* Sets up the store at `path` and its arrays. In a store that is appended to, there must be nothing of that name. */
-static struct zs_raster *createRaster(const ZSConnection &connection, const std::string &path, const ZSCreationOptions &options,
-                                      const struct zs_raster_spec &spec, ZSStore &store)
+static ZSOwned<struct zs_raster> createRaster(const ZSConnection &connection, const std::string &path,
+                                              const ZSCreationOptions &options, const struct zs_raster_spec &spec,
+                                              ZSStore &store)
 {
     struct zs_error err;
     struct zs_raster *raster = nullptr;
@@ -174,11 +175,11 @@ static struct zs_raster *createRaster(const ZSConnection &connection, const std:
     if (status == ZS_OK)
         status = zs_raster_create(store.store, group.c_str(), &spec, &arrayOptions, &raster, &err);
     if (status == ZS_OK)
-        return raster;
+        return {raster, zs_raster_free};
     zsReport(err);
     if (isClaimed && zs_raster_finish(store.store, group.c_str(), &err) != ZS_OK)
         CPLDebug("ShardedZarr", "%s", err.message);
-    return nullptr;
+    return {nullptr, zs_raster_free};
 }
 
 /* Removes the group that a failed creation was about to append, which the metadata above may mention already. */
@@ -370,7 +371,7 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     ZSTarget target;
     if (!openTarget(connection, options, arrays.Name(0), source, target))
         return nullptr;
-    struct zs_raster *raster = createRaster(connection, options.append ? connection.store : target.Path(), options, spec, *store);
+    auto raster = createRaster(connection, options.append ? connection.store : target.Path(), options, spec, *store);
     if (raster == nullptr)
         return nullptr;
     void *scaled = GDALCreateScaledProgress(0, pixelsShare, progress, progressData);
@@ -378,12 +379,12 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     GDALDestroyScaledProgress(scaled);
     struct zs_error err;
     zs_hierarchy_hold(store->hierarchy, true); // until the overviews are there: what opens is complete
-    if (ok && zs_raster_publish(raster, store->hierarchy, &err) != ZS_OK)
+    if (ok && zs_raster_publish(raster.get(), store->hierarchy, &err) != ZS_OK)
     {
         zsReport(err);
         ok = false;
     }
-    zs_raster_free(raster);
+    raster.reset();
     if (ok && !factors.empty())
     {
         scaled = GDALCreateScaledProgress(pixelsShare, 1, progress, progressData);
@@ -445,15 +446,15 @@ static GDALDataset *create(const char *name, int width, int height, int bands, G
         return nullptr;
     const std::string path = options.append ? connection.store : target->Path();
     ZSStore store;
-    struct zs_raster *raster = createRaster(connection, path, options, spec, store);
+    auto raster = createRaster(connection, path, options, spec, store);
     if (raster == nullptr)
         return nullptr;
     // An empty store reads as its fill value: complete from the start.
     struct zs_error err;
     const std::string group = groupOf(options, arrays.Name(0));
-    const bool ok = zs_raster_publish(raster, store.hierarchy, &err) == ZS_OK && zs_raster_finish(store.store, group.c_str(), &err) == ZS_OK &&
+    const bool ok = zs_raster_publish(raster.get(), store.hierarchy, &err) == ZS_OK && zs_raster_finish(store.store, group.c_str(), &err) == ZS_OK &&
                     zs_store_sync(store.store, &err) == ZS_OK;
-    zs_raster_free(raster);
+    raster.reset();
     if (!ok)
     {
         zsReport(err);

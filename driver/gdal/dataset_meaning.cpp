@@ -1,5 +1,6 @@
 /* Georeferencing and metadata of a dataset, read from the store's conventions and, in update mode, written back. */
 #include "dataset.h"
+#include "guard.h"
 
 extern "C"
 {
@@ -135,17 +136,16 @@ void ShardedZarrDataset::ReadMetadata()
     ReadGeoref(); // AREA_OR_POINT
     CPLStringList md;
     struct zs_error err;
-    char *parent = m_store->hierarchy != nullptr ? zs_path_parent(m_node->path) : nullptr;
+    const std::unique_ptr<char, decltype(&free)> parent(m_store->hierarchy != nullptr ? zs_path_parent(m_node->path) : nullptr, free);
     const struct zs_node *group = nullptr;
     char **items = nullptr;
-    if (parent != nullptr && zs_hierarchy_node(m_store->hierarchy, parent, &group, &err) == ZS_OK &&
+    if (parent != nullptr && zs_hierarchy_node(m_store->hierarchy, parent.get(), &group, &err) == ZS_OK &&
         zs_group_metadata_read(group, &items, &err) == ZS_OK)
     {
+        const ZSOwned<char *> itemsFreed(items, zs_metadata_free);
         for (char **item = items; item != nullptr && *item != nullptr; item++)
             md.AddString(*item);
-        zs_metadata_free(items);
     }
-    free(parent);
     md = CSLMerge(md.StealList(), Meaning().metadata);
     m_fromStore = md;
     md = CSLMerge(md.StealList(), GDALPamDataset::GetMetadata());

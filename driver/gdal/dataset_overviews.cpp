@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "dataset.h"
+#include "guard.h"
 
 extern "C"
 {
@@ -132,16 +133,17 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
     sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
     ForgetOverviews();
     struct zs_error err;
-    struct zs_overviews *made = nullptr;
+    struct zs_overviews *raw = nullptr;
     struct zs_array_options arrayOptions = zsArrayOptions(m_options.threads);
     const std::string name = CPLString(resampling).tolower();
     const bool isFilled = name != "none"; // else levels are made without content: others write it
     if (zs_overviews_create(m_store->hierarchy, m_node, m_axes, sorted.data(), sorted.size(), isFilled ? name.c_str() : nullptr,
-                            zs_array_chunk_order(m_array), &arrayOptions, &made, &err) != ZS_OK)
+                            zs_array_chunk_order(m_array), &arrayOptions, &raw, &err) != ZS_OK)
     {
         zsReport(err);
         return CE_Failure;
     }
+    const ZSOwned<struct zs_overviews> made(raw, zs_overviews_free); // outlives the levels
 
     CPLErr result = CE_None;
     std::vector<std::unique_ptr<ShardedZarrDataset>> levels;
@@ -150,7 +152,7 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
         total += 1.0 / (static_cast<double>(f) * f);
     for (size_t i = 0; isFilled && i < sorted.size() && result == CE_None; i++)
     {
-        const auto opened = std::make_shared<ZSArray>(zs_overviews_node(made, i), zs_overviews_array(made, i), m_axes, false);
+        const auto opened = std::make_shared<ZSArray>(zs_overviews_node(made.get(), i), zs_overviews_array(made.get(), i), m_axes, false);
         auto level = Over(m_store, opened, {}, m_options, GA_Update, &err);
         if (level == nullptr)
         {
@@ -197,12 +199,10 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
 #endif
         levels.push_back(std::move(level));
     }
-    if (result == CE_None && zs_overviews_publish(made, &err) != ZS_OK)
+    if (result == CE_None && zs_overviews_publish(made.get(), &err) != ZS_OK)
     {
         zsReport(err);
         result = CE_Failure;
     }
-    levels.clear();
-    zs_overviews_free(made);
     return result;
 }

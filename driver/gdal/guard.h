@@ -3,9 +3,13 @@
 #define ZS_GDAL_GUARD_H
 
 #include <exception>
+#include <memory>
 #include <type_traits>
 
 #include "compat.h"
+
+/* What a function in C has handed over, with the function that releases it: also when an exception passes. */
+template <class T> using ZSOwned = std::unique_ptr<T, void (*)(T *)>;
 
 /* What f() gives; when it throws, a CPLError and what says failure in its type: CE_Failure, null, 0, false. */
 template <class F> auto zsGuard(F &&f) -> decltype(f())

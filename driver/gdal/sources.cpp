@@ -53,18 +53,17 @@ static std::vector<Identity> chainOf(const std::string &path, bool &exists)
     std::vector<Identity> chain;
     struct stat st;
     exists = false;
-    char *real = nullptr;
+    std::unique_ptr<char, decltype(&free)> real(nullptr, free);
     for (std::string at = path; !at.empty() && real == nullptr; at = parentOf(at))
     {
-        real = realpath(at.c_str(), nullptr);
+        real.reset(realpath(at.c_str(), nullptr));
         exists = exists || (real != nullptr && at == path);
     }
-    for (std::string at = real != nullptr ? real : ""; !at.empty(); at = parentOf(at))
+    for (std::string at = real != nullptr ? real.get() : ""; !at.empty(); at = parentOf(at))
     {
         if (stat(at.c_str(), &st) == 0)
             chain.emplace_back(st.st_dev, st.st_ino);
     }
-    free(real);
     return chain;
 }
 

@@ -7,6 +7,7 @@
 #include "connection.h"
 #include "dataset.h"
 #include "files.h"
+#include "guard.h"
 #include "sources.h"
 
 extern "C"
@@ -116,10 +117,9 @@ bool zsRemoveOwn(const std::string &store)
     if (c.found.foreign_count == 0)
     {
         // Out of sight at once: nobody opens or reads what is half gone.
-        char *aside = zs_staging_set_aside(store.c_str());
+        const std::unique_ptr<char, decltype(&free)> aside(zs_staging_set_aside(store.c_str()), free);
         if (aside != nullptr)
-            path = aside;
-        free(aside);
+            path = aside.get();
         struct zs_error err;
         if (path != store && zs_store_moved(c.store, path.c_str(), &err) != ZS_OK)
         {
@@ -148,13 +148,12 @@ void zsRemoveSilently(const std::string &path)
 
 void zsRemoveLeftovers(const std::string &root)
 {
-    char **paths = zs_staging_leftovers(root.c_str());
-    for (char **path = paths; path != nullptr && *path != nullptr; path++)
+    const ZSOwned<char *> paths(zs_staging_leftovers(root.c_str()), zs_names_free);
+    for (char **path = paths.get(); path != nullptr && *path != nullptr; path++)
     {
         VSIUnlink((std::string(*path) + "/" + ZS_PACKED_NAME).c_str());
         zsRemoveSilently(*path);
     }
-    zs_names_free(paths);
 }
 
 /* ---- What may be overwritten ---- */
@@ -184,8 +183,10 @@ static bool isOneRaster(const std::string &root)
         zsReport(err);
         return false;
     }
-    std::vector<std::string> arrays;
     const enum zs_status status = zs_rasters_find(store.hierarchy, group, &rasters, &count, &err);
+    using Nodes = std::unique_ptr<const struct zs_node *, decltype(&free)>;
+    const Nodes rastersFreed(rasters, free), nodesFreed(nodes, free);
+    std::vector<std::string> arrays;
     for (size_t i = 0; status == ZS_OK && i < count && arrays.size() < 2; i++)
         arrays.push_back(std::string("/") + rasters[i]->path);
     for (size_t i = 0; i < nodeCount && arrays.size() < 2; i++)
@@ -193,8 +194,6 @@ static bool isOneRaster(const std::string &root)
         if (isStrange(nodes[i]) && (arrays.empty() || arrays[0] != std::string("/") + nodes[i]->path))
             arrays.push_back(std::string("/") + nodes[i]->path);
     }
-    free(rasters);
-    free(nodes);
     if (status == ZS_OK && arrays.size() == 1)
         return true;
     CPLError(CE_Failure, CPLE_AppDefined, "%s: expected a store of one raster to overwrite, found %s; OVERWRITE=YES replaces it, APPEND_SUBDATASET=YES adds to it",
@@ -302,10 +301,10 @@ bool ZSTarget::Commit()
         zsReport(err);
         return false;
     }
+    const std::unique_ptr<char, decltype(&free)> olderFreed(older, free);
     m_isOpen = false;
     if (older != nullptr)
         zsRemoveSilently(older);
-    free(older);
     return true;
 }
 

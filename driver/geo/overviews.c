@@ -175,11 +175,11 @@ static void find_family(struct zs_hierarchy *h, const struct zs_node *node, stru
     if (node->array == NULL || node->array->ndim < 2 || node->path[0] == '\0')
         return;
     /* The groups above, which the scope is made of. */
-    for (char *above = zs_path_parent(node->path); above != NULL && f->failure == ZS_OK;) {
-        char *next = zs_path_parent(above);
-        (void)node_at(f, above, "");
+    for (char *above = zs_path_parent(node->path), *next; above != NULL; above = next) {
+        if (f->failure == ZS_OK)
+            (void)node_at(f, above, "");
+        next = zs_path_parent(above);
         free(above);
-        above = next;
     }
     struct zs_scope scope;
     zs_scope_find(h, node, &scope);
