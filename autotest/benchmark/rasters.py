@@ -169,7 +169,7 @@ def make(directory, name, scale):
     layout, base = LAYOUTS[name], os.path.join(directory, file_name(name))
     make_source(directory, layout.source, scale)
     source = gdal.Open(source_path(directory, layout.source))
-    gdal.GetDriverByName("ShardedZarr").CreateCopy(base + ".zarr", source, options=our_options(layout, scale))
+    gdal.GetDriverByName("ShardedZarr").CreateCopy(base + ".zarr", source, strict=0, options=our_options(layout, scale))
     if layout.cog:
         cog = gdal.GetDriverByName("COG")
         gdal.PushErrorHandler("CPLQuietErrorHandler")  # it finds the tiles of the small size unexpectedly small
