@@ -1,5 +1,6 @@
 #!/bin/sh
-# pytest.sh BUILD PEERS [ARGUMENT...]: the tests in Python, with the plugin of BUILD and the libraries that peers.sh put in PEERS.
+# pytest.sh BUILD PEERS [ARGUMENT...]: the tests in Python, with the plugin of BUILD and the libraries that peers.sh put in PEERS, side by side
+# in PYTEST_WORKERS processes (as many as there are processors).
 set -eu
 cd "$(dirname "$0")/.."
 GDAL_DRIVER_PATH=$(cd "$1" && pwd)/gdalplugins
@@ -7,4 +8,4 @@ SHARDEDZARR_PEERS=$(cd "$2" && pwd)/run
 export GDAL_DRIVER_PATH SHARDEDZARR_PEERS PYTHONDONTWRITEBYTECODE=1
 shift 2
 # /usr/bin: only Debian's Python has Debian's osgeo
-exec /usr/bin/python3 -m pytest -q -p no:cacheprovider --durations=5 autotest/gdrivers "$@"
+exec /usr/bin/python3 -m pytest -q -p no:cacheprovider -n "${PYTEST_WORKERS:-$(nproc)}" --durations=5 autotest/gdrivers "$@"
