@@ -228,13 +228,18 @@ def geotransform(dataset):
     return dataset.GetGeoTransform(can_return_null=True)
 
 
-def peak_memory(code, *arguments, **environment):
-    """Runs `code`, which finds `arguments` in sys.argv[1:] and `gdal` imported, in a process of its own: (what it prints, peak MB).
-    Under ASan, which takes memory of its own and gives none back for a while, the peak says nothing and is 0."""
-    program = ("import sys\nfrom osgeo import gdal\ngdal.UseExceptions()\n" + code +
-               "\nprint(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))\n")
+def in_process(code, *arguments, **environment):
+    """Runs `code`, which finds `arguments` in sys.argv[1:] and `gdal` imported, in a process of its own: the lines that it prints."""
+    program = "import os, sys\nfrom osgeo import gdal\ngdal.UseExceptions()\n" + code
     done = subprocess.run([sys.executable, "-c", program, *map(str, arguments)], capture_output=True, text=True,
                           env={**os.environ, **environment})
     assert done.returncode == 0, done.stderr[-2000:]
-    *output, kilobytes = done.stdout.strip().split("\n")
+    return done.stdout.strip().split("\n")
+
+
+def peak_memory(code, *arguments, **environment):
+    """in_process(): (what it prints, peak MB). Under ASan, which takes memory of its own and gives none back for a while, the peak says
+    nothing and is 0."""
+    code += "\nprint(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))\n"
+    *output, kilobytes = in_process(code, *arguments, **environment)
     return "\n".join(output), 0 if "libasan" in os.environ.get("LD_PRELOAD", "") else int(kilobytes) / 1024

@@ -7,7 +7,7 @@ from osgeo import gdal
 
 import oracle
 from stores import random_values
-from support import GDAL, assert_same, error_of, geotransform, need, open_array, open_ours, same_crs, subdatasets
+from support import GDAL, assert_same, error_of, geotransform, in_process, need, open_array, open_ours, same_crs, subdatasets
 from writing import UTM, check_consolidated, chunks_of, copy, document, driver, files_of, only_array, pairs, shards, source
 
 
@@ -83,7 +83,7 @@ def physical_order(path, meta, name="a"):
 
 
 @pytest.mark.parametrize("nodata", [None, 100000])
-@pytest.mark.parametrize("how", ["copy", "create", "fill", "warp", "overviews"])
+@pytest.mark.parametrize("how", ["copy", "create", "fill", "warp", "overviews", "later", "changed"])
 def test_every_way_of_writing_keeps_the_order_asked_for(tmp_path, how, nodata):
     path, array = tmp_path / "a.zarr", np.arange(1, 64 * 64 + 1, dtype="uint32").reshape(64, 64)
     options = pairs(dict(CHUNK_SHAPE=4, SHARD_SHAPE=32, COMPRESS="NONE", ARRAY_NAME="a", CHUNK_ORDER="MORTON", OVERVIEWS="2" if how == "copy" else "NONE"))
@@ -103,11 +103,47 @@ def test_every_way_of_writing_keeps_the_order_asked_for(tmp_path, how, nodata):
                 made.GetRasterBand(1).WriteRaster(0, y, 64, 4, np.repeat(array[y:y + 4], 2, 1)[:, ::2].tobytes())
         if how == "overviews":
             made.BuildOverviews("NEAREST", [2])
+        if how in ("later", "changed"):
+            made = None
+            made = gdal.Open(str(path), gdal.GA_Update)
+        if how == "later":
+            made.BuildOverviews("NEAREST", [2])
+        if how == "changed":
+            made.GetRasterBand(1).WriteArray(array[8:40, 3:60], 3, 8)
     made = None
     morton = sorted(np.ndindex(8, 8), key=lambda c: sum(((c[d] >> b) & 1) << (2 * b + 1 - d) for b in range(3) for d in range(2)))
-    for name in ["a"] + ["ovr_2x/a"] * (how in ("copy", "overviews")):
+    for name in ["a"] + ["ovr_2x/a"] * (how in ("copy", "overviews", "later")):
         assert physical_order(path, document(path, *name.split("/")), name) == morton, name
     assert_same(open_ours(str(path)).ReadAsArray(), array)
+
+
+THREADS = """
+how, path, threads = sys.argv[1:]
+source = gdal.GetDriverByName("MEM").Create("", 256, 256)
+source.SetGeoTransform([0, 1, 0, 0, 0, -1])
+source.GetRasterBand(1).WriteRaster(0, 0, 256, 256, os.urandom(65536))
+options = ["CHUNK_SHAPE=16", "SHARD_SHAPE=256", "OVERVIEWS=NONE", "NUM_THREADS=" + threads]
+ours = gdal.GetDriverByName("ShardedZarr")
+before = len(os.listdir("/proc/self/task"))
+if how == "copy":
+    ours.CreateCopy(path, source, options=options)
+elif how == "warp":
+    gdal.Warp(path, source, format="ShardedZarr", creationOptions=options)
+else:
+    made = ours.Create(path, 256, 256, options=options)
+    made.GetRasterBand(1).WriteRaster(0, 0, 256, 256, os.urandom(65536))
+    made.FlushCache()
+    made = None
+print(len(os.listdir("/proc/self/task")) - before)
+"""
+
+
+@pytest.mark.parametrize("how", ["copy", "create", "warp"])
+def test_every_way_of_writing_has_the_threads_asked_for(tmp_path, how):
+    started = {}
+    for threads in (1, 7):
+        started[threads] = int(in_process(THREADS, how, tmp_path / ("%d.zarr" % threads), threads, GDAL_NUM_THREADS="1")[-1])
+    assert started[7] - started[1] == 6  # and this one
 
 
 def test_chunks_lie_in_the_order_asked_for(tmp_path):

@@ -240,9 +240,18 @@ void zs_array_set_new(struct zs_array *a, int chunk_order)
     zs_array_set_order(a, chunk_order);
 }
 
-int zs_array_chunk_order(const struct zs_array *a)
+int zs_array_chunk_order(struct zs_array *a)
 {
-    return a->edits != NULL ? (int)a->edits->order : 0;
+    struct zs_error err;
+    struct zs_edits *e;
+    int order = 0;
+    zs_array_lock(a, false);
+    if (zs_edits_get(a, &e, &err) == ZS_OK) {
+        zs_edits_find_order(a);
+        order = (int)e->order;
+    }
+    (void)pthread_rwlock_unlock(&a->lock);
+    return order;
 }
 
 uint64_t zs_array_get_cache(const struct zs_array *a)

@@ -22,8 +22,8 @@ void zs_array_set_new(struct zs_array *array, int chunk_order);
 /* The order alone, for shards that are written from now on. */
 void zs_array_set_order(struct zs_array *array, int chunk_order);
 
-/* The order that one of the two gave; 0 where none did: nothing in a store tells. */
-int zs_array_chunk_order(const struct zs_array *array);
+/* The order that one of the two gave, or the shards that are there have; 0 where nothing tells. */
+int zs_array_chunk_order(struct zs_array *array);
 
 /* zs_array_flush() before the array is closed: what cannot be stored is dropped, the newest first, so that the room it took on a full disk
  * serves the rest. */

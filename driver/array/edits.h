@@ -76,6 +76,9 @@ enum zs_status zs_edits_load(struct zs_array *a, uint64_t leaf, void *data, stru
 enum zs_status zs_edits_put(struct zs_array *a, uint64_t leaf, const void *data, size_t n, struct zs_touched *touched,
                             enum zs_status *later, struct zs_error *err) ZS_MUST_CHECK;
 
+/* Sets a->edits->order to what the shards that are in the store tell, if any do. */
+void zs_edits_find_order(struct zs_array *a);
+
 /* Publishes all shards, oldest first. Those that fail stay for another try, and the first failure is returned. With is_last there will be
  * no other: what fails is dropped, or the newest for it, since the disk may be full of them. */
 enum zs_status zs_edits_publish(struct zs_array *a, bool is_last, struct zs_error *err) ZS_MUST_CHECK;

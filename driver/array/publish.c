@@ -3,10 +3,14 @@
 #include <string.h>
 
 #include "array/edits.h"
+#include "shard/order.h"
 
 /* Shards being built at once, each an open file. One more publishes the one that was longest idle, which costs a copy of it
  * should more of its chunks come. */
 #define MAX_OPEN_SHARDS 256
+
+/* Shards that are opened to learn the order of their chunks, spread over the array: the first may be empty. */
+#define MOST_LOOKS 16
 
 /* ---- Leaf chunks ---- */
 
@@ -124,6 +128,8 @@ static enum zs_status open_shard(struct zs_array *a, uint64_t shard, struct zs_o
         enum zs_status status = key != NULL && s != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot open a shard");
         if (status == ZS_OK && !is_unpublished(a, shard))
             status = open_object(a, key, &object, &index, err);
+        if (index != NULL) /* a shard that is changed keeps its order */
+            e->order = zs_chunk_order_of(&a->chain.levels[0], index, e->order);
         if (status == ZS_OK)
             status = zs_shard_writer_create(a->store, key, &a->chain.levels[0], e->order, index, object, &s->writer, err);
         free(key);
@@ -140,6 +146,31 @@ static enum zs_status open_shard(struct zs_array *a, uint64_t shard, struct zs_o
     s->stamp = ++e->stamp;
     *out = s;
     return ZS_OK;
+}
+
+void zs_edits_find_order(struct zs_array *a)
+{
+    uint64_t count = 1; /* it was looked at for overflow when the array was opened */
+    for (int d = 0; d < a->meta->ndim; d++)
+        count *= a->grid[0][d];
+    const uint64_t looks = zs_min_u64(count, MOST_LOOKS);
+    bool is_found = a->is_new || !a->edits->has_shards;
+    for (uint64_t i = 0; i < looks && !is_found; i++) {
+        struct zs_error ignored;
+        struct zs_object *object;
+        struct zs_shard_index *index;
+        char *key = zs_shard_key(a, i * (count / looks));
+        if (key == NULL || open_object(a, key, &object, &index, &ignored) != ZS_OK) {
+            free(key);
+            return; /* whoever reads the pixels will say what is wrong */
+        }
+        is_found = index != NULL;
+        if (index != NULL)
+            a->edits->order = zs_chunk_order_of(&a->chain.levels[0], index, a->edits->order);
+        free(index);
+        zs_object_close(object);
+        free(key);
+    }
 }
 
 /* Counts the memory that a shard holds. */

@@ -88,3 +88,36 @@ enum zs_status zs_chunk_order_list(const struct zs_level *level, enum zs_chunk_o
     free(list);
     return ZS_OK;
 }
+
+static bool lies_in(const struct zs_level *level, const struct zs_shard_index *index, enum zs_chunk_order order, uint64_t *numbers)
+{
+    struct zs_error ignored;
+    uint64_t last = 0;
+    if (zs_chunk_order_list(level, order, numbers, &ignored) != ZS_OK)
+        return false;
+    for (uint64_t i = 0; i < index->count; i++) {
+        const uint64_t offset = index->entries[2 * numbers[i]];
+        if (offset == ZS_INDEX_EMPTY)
+            continue;
+        if (offset < last)
+            return false;
+        last = offset;
+    }
+    return true;
+}
+
+enum zs_chunk_order zs_chunk_order_of(const struct zs_level *level, const struct zs_shard_index *index, enum zs_chunk_order likely)
+{
+    const enum zs_chunk_order orders[] = {likely, ZS_ORDER_ROW_MAJOR, ZS_ORDER_MORTON, ZS_ORDER_HILBERT};
+    if (index->is_absent)
+        return likely;
+    enum zs_chunk_order found = ZS_ORDER_ROW_MAJOR;
+    uint64_t *numbers = zs_calloc((size_t)level->inner_count, sizeof *numbers);
+    for (size_t i = 0; numbers != NULL && i < sizeof orders / sizeof orders[0]; i++)
+        if (lies_in(level, index, orders[i], numbers)) {
+            found = orders[i];
+            break;
+        }
+    free(numbers);
+    return found;
+}
