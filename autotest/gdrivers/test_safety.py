@@ -309,6 +309,18 @@ def test_flushing_to_a_full_disk_fails(small_disk):
     assert not leftovers(path)
 
 
+@pytest.mark.skipif(not hasattr(gdal.Dataset, "Close"), reason="GDAL 3.8 has Close()")
+def test_closing_on_a_full_disk_fails(small_disk):
+    dataset = driver().Create(str(small_disk / "a.zarr"), 1024, 1024, 1, gdal.GDT_UInt16, options=["CHUNK_SHAPE=64", "SHARD_SHAPE=256"])
+    with contextlib.suppress(OSError), open(small_disk / "filler", "wb", buffering=0) as file:
+        while file.write(b"\0" * 4096):
+            pass
+    dataset.GetRasterBand(1).WriteArray(noise(64))  # is kept in memory
+    with pytest.raises(RuntimeError, match="No space left"):
+        dataset.Close()
+    os.remove(small_disk / "filler")
+
+
 # ------------------------------------------------------------------------------------------------------------------ memory
 
 needs_real_memory = pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="ASan takes memory of its own")

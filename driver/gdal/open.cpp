@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dataset.h"
+#include "guard.h"
 
 extern "C"
 {
@@ -165,16 +166,6 @@ int zsIdentify(GDALOpenInfo *info)
 
 /* ---- Open ---- */
 
-static std::shared_ptr<ZSStore> openStore(const std::string &root, bool consolidated, enum zs_status &status, struct zs_error *err)
-{
-    auto store = std::make_shared<ZSStore>();
-    store->name = root;
-    status = zs_store_open_vsi(root.c_str(), &store->store, err);
-    if (status == ZS_OK)
-        status = zs_hierarchy_open(store->store, consolidated, &store->hierarchy, err);
-    return status == ZS_OK ? store : nullptr;
-}
-
 static std::string shapeText(const struct zs_node *node)
 {
     std::string s = "[";
@@ -204,8 +195,8 @@ class ShardedZarrContainer final : public GDALDataset
         struct zs_error err;
         if (group != nullptr && zs_group_metadata_read(group, &metadata, &err) == ZS_OK)
         {
+            const ZSOwned<char *> freed(metadata, zs_metadata_free);
             SetMetadata(metadata);
-            zs_metadata_free(metadata);
         }
     }
     void Add(const std::string &name, const std::string &description)
@@ -329,23 +320,57 @@ static bool findNamed(const ZSStore &store, ZSConnection &connection, const stru
     return true;
 }
 
-/* The store and the node that a name means. nullptr: not there, or not ours; `err` says why to those who asked for us. */
-static std::shared_ptr<ZSStore> findNode(ZSConnection &connection, bool consolidated, const struct zs_node *&node,
-                                         struct zs_error *err)
+/* The node that a name means. false: not there, or not ours; `err` says why to those who asked for us. */
+static bool findNode(const std::shared_ptr<ZSStore> &store, ZSConnection &connection, const struct zs_node *&node, struct zs_error *err)
 {
-    enum zs_status status;
-    auto store = openStore(connection.store, consolidated, status, err);
-    if (store == nullptr || !findNamed(*store, connection, node, err))
-        return nullptr;
+    if (!findNamed(*store, connection, node, err))
+        return false;
     if (connection.prefix == ZSConnection::Prefix::OWN)
-        return store;
+        return true;
     CPLErrorStateBackuper backup;
     CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
-    return isSharded(*store, connection, node) ? store : nullptr;
+    return isSharded(*store, connection, node);
+}
+
+namespace
+{
+struct Attempt
+{
+    std::unique_ptr<GDALDataset> dataset;
+    bool isOurs = false;     // `err` is worth telling
+    bool isReplaced = false; // the store was exchanged for another on the way: what was found out is of both
+};
+} // namespace
+
+static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, struct zs_error *err)
+{
+    Attempt a;
+    ZSOpenOptions options;
+    a.isOurs = connection.prefix == ZSConnection::Prefix::OWN;
+    const struct zs_node *node = nullptr;
+    const auto store = std::make_shared<ZSStore>();
+    store->name = connection.store;
+    if (zs_store_open_vsi(connection.store.c_str(), &store->store, err) != ZS_OK)
+        return a;
+    const bool consolidated = CPLFetchBool(info.papszOpenOptions, "USE_CONSOLIDATED_METADATA", true);
+    if (zs_hierarchy_open(store->store, consolidated, &store->hierarchy, err) == ZS_OK && findNode(store, connection, node, err))
+    {
+        a.isOurs = options.Parse(info.papszOpenOptions); // else it has said why
+        if (!a.isOurs)
+            return a;
+        if (!options.fsync)
+            zs_store_set_sync(store->store, ZS_SYNC_NO);
+        a.dataset = node->type == ZS_NODE_GROUP
+                        ? openGroup(store, connection, node, options, info.eAccess, info.pszFilename, err)
+                        : openNode(store, connection, node, options, info.eAccess, info.pszFilename, err);
+    }
+    a.isReplaced = a.dataset == nullptr && zs_store_is_replaced(store->store);
+    return a;
 }
 
 GDALDataset *zsOpen(GDALOpenInfo *info)
 {
+    constexpr int ATTEMPTS = 16; // a store that is replaced oftener while it is being opened does not open
     if (zsIdentify(info) == FALSE)
         return nullptr;
     ZSConnection connection;
@@ -356,29 +381,13 @@ GDALDataset *zsOpen(GDALOpenInfo *info)
         CPLError(CE_Failure, CPLE_OpenFailed, "%s: %s", name, reason.c_str());
         return nullptr;
     }
-
     struct zs_error err;
-    const struct zs_node *node = nullptr;
-    const bool consolidated = CPLFetchBool(info->papszOpenOptions, "USE_CONSOLIDATED_METADATA", true);
-    const auto store = findNode(connection, consolidated, node, &err);
-    if (store == nullptr)
-    {
-        if (connection.prefix == ZSConnection::Prefix::OWN)
-            zsReport(err);
-        return nullptr;
-    }
-    ZSOpenOptions options;
-    if (!options.Parse(info->papszOpenOptions))
-        return nullptr;
-    if (!options.fsync)
-        zs_store_set_sync(store->store, ZS_SYNC_NO);
-    auto ds = node->type == ZS_NODE_GROUP ? openGroup(store, connection, node, options, info->eAccess, name, &err)
-                                          : openNode(store, connection, node, options, info->eAccess, name, &err);
-    if (ds == nullptr)
-    {
+    Attempt a;
+    for (int i = 0; i == 0 || (i < ATTEMPTS && a.isReplaced); i++)
+        a = attempt(*info, connection, &err);
+    if (a.dataset != nullptr)
+        a.dataset->SetDescription(name);
+    else if (a.isOurs)
         zsReport(err);
-        return nullptr;
-    }
-    ds->SetDescription(name);
-    return ds.release();
+    return a.dataset.release();
 }

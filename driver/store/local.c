@@ -90,8 +90,9 @@ static void anchor(struct local_store *s)
 }
 
 /* Whether another directory is at the root by now, or none. Looked at after a file was, since that may be the other's. */
-static bool is_elsewhere(const struct local_store *s)
+static bool is_elsewhere(const struct zs_store *store)
 {
+    const struct local_store *s = (const struct local_store *)store;
     struct stat st;
     return s->root >= 0 && (stat(s->base.root, &st) != 0 || st.st_dev != s->root_device || st.st_ino != s->root_number);
 }
@@ -111,7 +112,7 @@ static bool is_being_removed(const struct local_store *s, const char *key)
 static enum zs_status check_root(const struct zs_store *store, struct zs_error *err)
 {
     const struct local_store *s = (const struct local_store *)store;
-    if (!atomic_load(&s->has_metadata) || !is_elsewhere(s)) /* without metadata it is a folder like any other */
+    if (!atomic_load(&s->has_metadata) || !is_elsewhere(store)) /* without metadata it is a folder like any other */
         return ZS_OK;
     return zs_fail(err, ZS_IO, "%s: this store was replaced or removed after it was opened", store->root);
 }
@@ -140,7 +141,7 @@ static enum zs_status local_open(struct zs_store *store, const char *key, struct
     enum zs_status status = o->path != NULL ? open_file(o, err) : fail_memory(err);
     /* What takes the place before any metadata were read is the store. */
     struct local_store *s = store_of(store);
-    for (int i = 0; i < ANCHOR_ATTEMPTS && strcmp(key, "zarr.json") == 0 && !atomic_load(&s->has_metadata) && is_elsewhere(s); i++) {
+    for (int i = 0; i < ANCHOR_ATTEMPTS && strcmp(key, "zarr.json") == 0 && !atomic_load(&s->has_metadata) && is_elsewhere(store); i++) {
         anchor(s);
         if (o->fd >= 0)
             close(o->fd);
@@ -591,6 +592,7 @@ enum zs_status zs_store_open_local(const char *root, struct zs_store **store, st
         .list = local_list,
         .lock = local_lock,
         .unlock = zs_lock_release,
+        .is_replaced = is_elsewhere,
         .moved = local_moved,
         .sync = local_sync,
         .free = local_free,

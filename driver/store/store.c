@@ -19,6 +19,11 @@ enum zs_status zs_store_sync(struct zs_store *store, struct zs_error *err)
     return store->ops->sync != NULL ? store->ops->sync(store, err) : ZS_OK;
 }
 
+bool zs_store_is_replaced(const struct zs_store *store)
+{
+    return store->ops->is_replaced != NULL && store->ops->is_replaced(store);
+}
+
 enum zs_status zs_store_moved(struct zs_store *store, const char *root, struct zs_error *err)
 {
     char *copy = zs_strdup(root);

@@ -66,6 +66,9 @@ enum zs_status zs_store_is_link(struct zs_store *store, const char *prefix, bool
 /* Removes what is at `prefix` if that is a symbolic link, which *was_link tells, and else does nothing. */
 enum zs_status zs_store_remove_link(struct zs_store *store, const char *prefix, bool *was_link, struct zs_error *err) ZS_MUST_CHECK;
 
+/* Whether another store, or none, has taken the place of the one that was opened. False where nobody can tell. */
+bool zs_store_is_replaced(const struct zs_store *store);
+
 /* ---- Objects opened for reading, from many threads at once ---- */
 
 enum zs_status zs_object_open(struct zs_store *store, const char *key, struct zs_object **object,
@@ -139,6 +142,8 @@ struct zs_store_ops {
     void (*forget)(struct zs_store *s, const char *key);
     /* Optional: removes the empty directory of a prefix, where prefixes are directories; failing is no matter. */
     void (*remove_directory)(struct zs_store *s, const char *prefix);
+    /* Optional: where a root can be told from another that has its name. */
+    bool (*is_replaced)(const struct zs_store *s);
     /* Optional: after `root` changed. */
     void (*moved)(struct zs_store *s);
     /* Optional: where there is a disk. */
