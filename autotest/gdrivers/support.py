@@ -47,7 +47,7 @@ def run_peer(script, *arguments, python=None, **environment):
 
 PEERS = {  # {peer: (the script that reads with it, as in peers/answers.py, and its first arguments)}
     "zarr": ("others_read.py", "zarr"), "zarrs": ("others_read.py", "zarrs"), "tensorstore": ("others_read.py", "tensorstore"),
-    "zarrita": ("zarrita_read.mjs",), "xarray": ("xarray_read.py",), "gdal": ("gdal_read.py",)}
+    "zarrita": ("zarrita_read.mjs",), "xarray": ("xarray_read.py",), "datatree": ("xarray_tree.py",), "gdal": ("gdal_read.py",)}
 
 
 def ask_peer(peer, folder, asked):

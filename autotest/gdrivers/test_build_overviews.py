@@ -118,7 +118,7 @@ def test_arrays_of_others_get_overviews_with_their_own_codecs(tmp_path, codecs):
     for band in range(4):
         close(levels(dataset, band + 1)[0], expected[band], rounding=0)
     (name, level), = [(n, m) for n, m in arrays(path).items() if n != "v"]
-    assert level["codecs"] == meta["codecs"] and level["dimension_names"] == meta["dimension_names"]
+    assert level["codecs"] == meta["codecs"] and level["dimension_names"] == ["time", "y_2x", "x_2x"]
     assert_same(oracle.read(path + "/" + name)[1], np.stack([levels(dataset, b + 1)[0] for b in range(4)]))
 
 
@@ -184,7 +184,7 @@ def test_cleaning_removes_them_and_leaves_the_base(tmp_path):
 @pytest.mark.parametrize("theirs", ["notes.txt", "b/zarr.json", "quality/zarr.json", "text/zarr.json", "deep/er/zarr.json"])
 def test_cleaning_leaves_what_others_put_beside_a_level(tmp_path, theirs):
     copy(tmp_path / "a.zarr", source(terrain((1, 64, 96), "uint8"), UTM, "EPSG:32633"), CHUNK_SHAPE=16, ARRAY_NAME="v", OVERVIEWS="2,4")
-    metas = {"b": array_meta((5, 5), "float32"), "quality": array_meta((48,), "uint8", dimension_names=["x"]),
+    metas = {"b": array_meta((5, 5), "float32"), "quality": array_meta((48,), "uint8", dimension_names=["x_2x"]),
              "text": {**array_meta((4,), "uint8"), "data_type": "string", "fill_value": ""}}
     oracle.put(tmp_path / "a.zarr" / "ovr_2x", {theirs: metas.get(theirs.split("/")[0], group_meta() if "json" in theirs else b"mine")})
     before = (tmp_path / "a.zarr" / "ovr_2x" / theirs).read_bytes()
@@ -193,7 +193,7 @@ def test_cleaning_leaves_what_others_put_beside_a_level(tmp_path, theirs):
     dataset = None
     assert (tmp_path / "a.zarr" / "ovr_2x" / theirs).read_bytes() == before and document(tmp_path / "a.zarr", "ovr_2x")
     assert not os.path.exists(tmp_path / "a.zarr" / "ovr_2x" / "v") and not os.path.exists(tmp_path / "a.zarr" / "ovr_4x")
-    assert os.path.exists(tmp_path / "a.zarr" / "ovr_2x" / "x") == ("json" in theirs)  # which they may use
+    assert os.path.exists(tmp_path / "a.zarr" / "ovr_2x" / "x_2x") == ("json" in theirs)  # which they may use
     assert open_ours(str(tmp_path / "a.zarr")).GetRasterBand(1).GetOverviewCount() == 0
 
 

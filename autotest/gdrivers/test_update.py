@@ -245,7 +245,7 @@ def test_place_and_metadata_are_updated_for_everyone(tmp_path):
     texts = json.dumps([document(path), document(path, "v"), document(path, "spatial_ref")])
     assert "32633" not in texts and "500000" not in texts
     assert oracle.read(tmp_path / "a.zarr" / "x")[1][:2] == pytest.approx([10.25, 10.75])
-    assert oracle.read(tmp_path / "a.zarr" / "ovr_2x" / "y")[1][0] == pytest.approx(50 - 0.25 * 70 / 35 / 2)
+    assert oracle.read(tmp_path / "a.zarr" / "ovr_2x" / "y_2x")[1][0] == pytest.approx(50 - 0.25 * 70 / 35 / 2)
 
 
 def test_what_is_removed_is_gone_for_everyone(tmp_path):

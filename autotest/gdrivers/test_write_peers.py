@@ -9,7 +9,7 @@ import pytest
 from osgeo import gdal, osr
 
 import oracle
-from option_cases import FREE, base_of, cases, declared, write
+from option_cases import FREE, base_of, cases, declared, level_of, write
 from stores import random_values
 from support import GDAL, ask_peer, assert_same, geotransform, name_of, open_array, read_all, run_peer, same_crs
 from writing import UTM, check_consolidated, copy, document, source
@@ -153,6 +153,15 @@ def test_zarr_python_lists_all_nodes_through_the_consolidated_metadata(written, 
 
 # ------------------------------------------------------------------------------------------------------------------ xarray
 
+def dimensions_of(array, has_bands):
+    """The names of an array's dimensions: those of an overview tell its factor, those of an array beside which is another of that name tell both."""
+    names = ["band", "y", "x"] if has_bands else ["y", "x"]
+    if array.options.get("APPEND_SUBDATASET") == "YES":
+        names[-2:] = ["%s_%s" % (name, array.path.partition("/")[0]) for name in names[-2:]]
+    names = array.options["DIM_NAMES"].split(",") if "DIM_NAMES" in array.options else names
+    return [*names[:-2], *(name + ("_%dx" % level_of(array.path) if array.level else "") for name in names[-2:])]
+
+
 def fault_of_xarray(array, answer):
     raw, decoded = answer["values"]
     fault = fault_of_values(raw, array.values)
@@ -165,7 +174,7 @@ def fault_of_xarray(array, answer):
         return "the decoded values differ"
     if not is_number(answer["nodata"], array.nodata):
         return "nodata %s, not %s" % (answer["nodata"], array.nodata)
-    names = array.options.get("DIM_NAMES", "band,y,x" if bands else "y,x").split(",")
+    names = dimensions_of(array, bands)
     height, width = array.values.shape[-2:]
     if (answer["dims"], answer["size"]) != (names, [width, height]):
         return "%s of %s" % (answer["dims"], answer["size"])

@@ -150,9 +150,8 @@ static bool openTarget(const ZSConnection &connection, const ZSCreationOptions &
 }
 
 /* Sets up the store at `path` and its arrays. In a store that is appended to, there must be nothing of that name. */
-static ZSOwned<struct zs_raster> createRaster(const ZSConnection &connection, const std::string &path,
-                                              const ZSCreationOptions &options, const struct zs_raster_spec &spec,
-                                              ZSStore &store)
+static ZSOwned<struct zs_raster> createRaster(const ZSConnection &connection, const std::string &path, ZSCreationOptions &options,
+                                              struct zs_raster_spec &spec, ZSStore &store)
 {
     struct zs_error err;
     struct zs_raster *raster = nullptr;
@@ -171,6 +170,10 @@ static ZSOwned<struct zs_raster> createRaster(const ZSConnection &connection, co
         if (status == ZS_OK)
             status = zs_raster_claim(store.hierarchy, group.c_str(), &err);
         isClaimed = status == ZS_OK;
+        bool taken[3] = {};
+        if (status == ZS_OK)
+            status = zs_raster_dimensions_taken(store.hierarchy, group.c_str(), &spec, taken, &err);
+        options.RenameDimensions(spec, taken);
     }
     if (status == ZS_OK)
         status = zs_raster_create(store.store, group.c_str(), &spec, &arrayOptions, &raster, &err);

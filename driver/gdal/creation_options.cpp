@@ -349,6 +349,17 @@ bool ZSCreationOptions::Apply(struct zs_raster_spec &spec)
     return true;
 }
 
+void ZSCreationOptions::RenameDimensions(struct zs_raster_spec &spec, const bool taken[3])
+{
+    if (!dim_names.empty())
+        return;
+    for (const char *name : {spec.dim_band, spec.dim_y, spec.dim_x})
+        dim_names.push_back(taken[dim_names.size()] ? std::string(name) + "_" + spec.arrays[0].name : name);
+    spec.dim_band = dim_names[0].c_str();
+    spec.dim_y = dim_names[1].c_str();
+    spec.dim_x = dim_names[2].c_str();
+}
+
 std::vector<int> ZSCreationOptions::OverviewFactors(const struct zs_raster_spec &spec) const
 {
     std::vector<int> factors = overviews;

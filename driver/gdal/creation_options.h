@@ -44,6 +44,10 @@ struct ZSCreationOptions
      * when shapes do not divide; the message says what would do. The spec borrows from this. */
     bool Apply(struct zs_raster_spec &spec);
 
+    /* Other names for those of the spec's dimensions (band, y, x) that the store a raster is appended to has for others: with `_<array>` at
+     * the end. Names that were given stay. */
+    void RenameDimensions(struct zs_raster_spec &spec, const bool taken[3]);
+
     /* Factors of the overviews that a raster of this spec shall have. */
     std::vector<int> OverviewFactors(const struct zs_raster_spec &spec) const;
 };

@@ -19,6 +19,20 @@ const char *zs_dimension_name(const struct zs_node *node, int dim)
     return name;
 }
 
+size_t zs_dimension_stem(const char *name)
+{
+    static const char digits[] = "0123456789";
+    const char *end = strrchr(name, '_');
+    const size_t n = end != NULL ? strspn(end + 1, digits) : 0;
+    return n > 0 && end != name && strcmp(end + 1 + n, "x") == 0 ? (size_t)(end - name) : strlen(name);
+}
+
+bool zs_dimension_is_of(const char *name, const char *base)
+{
+    const size_t n = strlen(base);
+    return strncmp(name, base, n) == 0 && (name[n] == '\0' || zs_dimension_stem(name) == n);
+}
+
 /* Dimension that `text` names: by name, else by index. */
 static enum zs_status dimension_of(const struct zs_node *node, const char *option, const char *text, int *dim,
                                    struct zs_error *err)
@@ -45,7 +59,7 @@ static int named_dimension(const struct zs_node *node, const char *name)
 {
     for (int i = 0; i < node->array->ndim; i++) {
         const char *ours = zs_dimension_name(node, i);
-        if (ours != NULL && strcmp(ours, name) == 0)
+        if (ours != NULL && zs_dimension_is_of(ours, name))
             return i;
     }
     return -1;

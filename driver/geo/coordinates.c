@@ -328,10 +328,11 @@ char zs_name_axis(const char *name)
     static const char *const y_names[] = {"y", "lat", "latitude", "northing", "northings", "row", "rows", "line", "lines",
                                           "rlat", "yc", "y_coordinate", "height", "projection_y_coordinate", NULL};
     char lower[32];
-    size_t i = 0;
-    if (name == NULL || strlen(name) >= sizeof lower)
+    const size_t n = name != NULL ? zs_dimension_stem(name) : 0;
+    if (n == 0 || n >= sizeof lower)
         return 0;
-    for (; name[i] != '\0'; i++)
+    size_t i = 0;
+    for (; i < n; i++)
         lower[i] = name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] + 32) : name[i];
     lower[i] = '\0';
     return is_one_of(lower, x_names) ? 'X' : is_one_of(lower, y_names) ? 'Y' : 0;

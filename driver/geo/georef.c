@@ -53,9 +53,9 @@ static bool dimensions_agree(const struct search *s, const zs_json *dimensions, 
         first = second;
         second = other;
     }
-    if (strcmp(first, y) == 0 && strcmp(second, x) == 0)
+    if (zs_dimension_is_of(y, first) && zs_dimension_is_of(x, second))
         return true;
-    *is_swapped = strcmp(first, x) == 0 && strcmp(second, y) == 0;
+    *is_swapped = zs_dimension_is_of(x, first) && zs_dimension_is_of(y, second);
     return *is_swapped;
 }
 

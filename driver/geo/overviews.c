@@ -37,7 +37,7 @@ bool zs_overviews_is_level(const struct zs_node *base, const struct zs_node *nod
     bool is = is_alike(base, node);
     for (int d = 0; is && d < base->array->ndim; d++) {
         const char *ours = zs_dimension_name(base, d), *theirs = zs_dimension_name(node, d);
-        is = (ours == NULL) == (theirs == NULL) && (ours == NULL || strcmp(ours, theirs) == 0);
+        is = (ours == NULL) == (theirs == NULL) && (ours == NULL || zs_dimension_is_of(theirs, ours));
     }
     return is;
 }

@@ -28,7 +28,8 @@ struct zs_overviews;
 
 /* Sets up one level for each of factors[count] (2 and more, any order, no two alike): an array of the size divided by the
  * factor in X and Y and rounded up, in the group ovr_<N>x beside the array, under its name, of the same data type, codecs,
- * chunks, dimension names and other dimensions; shards are cut to the whole chunks that are needed. Where the array has an
+ * chunks and other dimensions; X and Y are called as the base's with `_<N>x` at the end, because in xarray's DataTree a dimension of the
+ * groups above must have its size and coordinates in those below, too; shards are cut to the whole chunks that are needed. Where the array has an
  * overview of exactly that size already, whatever it is called, that one is written to instead, shard by shard: each is its old or its
  * new self at every moment, in every store, and metadata do not change. One of another size keeps its place, and readers keep it, until the
  * new one is whole: that is made in a group ovr_<N>x_2 (stores of objects cannot rename), and zs_overviews_publish() lists it instead of

@@ -55,6 +55,27 @@ static bool set_sizes(zs_json *object, const char *name, const uint64_t *sizes, 
     return zs_json_set(object, name, list) != NULL;
 }
 
+/* Names for the dimensions of a level in the place of the base's, where a document has them (`names`). */
+static bool set_names(const struct zs_overviews *o, zs_json *object, const char *names, int factor)
+{
+    zs_json *list = zs_json_get(object, names) != NULL ? zs_json_new_array() : NULL;
+    bool ok = list != NULL;
+    if (zs_json_get(object, names) == NULL)
+        return true;
+    for (int d = 0; d < o->base->array->ndim && ok; d++) {
+        const char *name = zs_dimension_name(o->base, d);
+        const bool is_xy = d == o->axes.x || d == o->axes.y;
+        char *own = name != NULL && is_xy ? zs_format("%s_%dx", name, factor) : name != NULL ? zs_strdup(name) : NULL;
+        ok = name == NULL ? zs_json_add_null(list, NULL) != NULL : own != NULL && zs_json_add_string(list, NULL, own) != NULL;
+        free(own);
+    }
+    if (!ok) {
+        zs_json_free(list);
+        return false;
+    }
+    return zs_json_set(object, names, list) != NULL;
+}
+
 /* Chunks that a shard is made of (of nested shards the outermost), in the order of the array's dimensions. False when the array
  * is not sharded. */
 static bool inner_chunks(const struct zs_array_meta *meta, uint64_t *chunk)
@@ -96,7 +117,8 @@ static zs_json *level_document(const struct zs_overviews *o, int factor)
     zs_json *grid = zs_json_get_mutable(zs_json_get_mutable(document, "chunk_grid"), "configuration");
     zs_json *attributes = document != NULL ? zs_document_attributes(document) : NULL;
     if (attributes == NULL || !set_sizes(document, "shape", shape, meta->ndim) ||
-        !set_sizes(grid, "chunk_shape", shard, meta->ndim)) {
+        !set_sizes(grid, "chunk_shape", shard, meta->ndim) || !set_names(o, document, "dimension_names", factor) ||
+        !set_names(o, attributes, "_ARRAY_DIMENSIONS", factor)) {
         zs_json_free(document);
         return NULL;
     }
@@ -330,8 +352,8 @@ static enum zs_status publish_level(struct zs_overviews *o, struct made_level *l
     struct zs_node *own = level->own;
     level->own = NULL; /* the hierarchy's now, whatever comes */
     ZS_TRY(zs_hierarchy_add(o->h, own, err));
-    const struct zs_georef_out at =
-        zs_georef_at_size(geo, own->array->shape[o->axes.x], own->array->shape[o->axes.y]);
+    struct zs_georef_out at = zs_georef_at_size(geo, own->array->shape[o->axes.x], own->array->shape[o->axes.y]);
+    zs_place_name_dimensions(&at, own, o->axes);
     ZS_TRY(zs_place_write(o->h, own, o->axes, style, &at, err));
     return copy_coordinates(o, own, err);
 }

@@ -11,8 +11,8 @@
 enum zs_status zs_overviews_find_all(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, char ***paths,
                                      size_t *count, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Whether an array that is in the place of a level of the base, ovr_<N>x/<name>, is one, of whatever size: as many dimensions of the same
- * names and of the same data type. */
+/* Whether an array that is in the place of a level of the base, ovr_<N>x/<name>, is one, of whatever size: as many dimensions of the
+ * base's names, or of those that they have at a level, and of the same data type. */
 bool zs_overviews_is_level(const struct zs_node *base, const struct zs_node *node);
 
 /* Brings the multiscales of the pyramid's group up to date in memory (overviews_list.c): adds the levels made[count], which the hierarchy

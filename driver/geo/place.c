@@ -62,17 +62,22 @@ void zs_place_style_find(struct zs_hierarchy *h, const struct zs_node *node, str
         style->spatial_proj = style->cf = style->is_default = true;
 }
 
-struct zs_georef_out zs_place_out(const struct zs_node *node, struct zs_axes axes, const struct zs_georef *georef)
+void zs_place_name_dimensions(struct zs_georef_out *geo, const struct zs_node *node, struct zs_axes axes)
 {
     const char *x = zs_dimension_name(node, axes.x), *y = zs_dimension_name(node, axes.y);
+    geo->dim_x = x != NULL ? x : "x";
+    geo->dim_y = y != NULL ? y : "y";
+}
+
+struct zs_georef_out zs_place_out(const struct zs_node *node, struct zs_axes axes, const struct zs_georef *georef)
+{
     struct zs_georef_out out = {.has_transform = georef->has_transform,
                                 .pixel_is_point = georef->pixel_is_point,
                                 .srs = georef->srs,
                                 .width = node->array->shape[axes.x],
-                                .height = node->array->shape[axes.y],
-                                .dim_x = x != NULL ? x : "x",
-                                .dim_y = y != NULL ? y : "y"};
+                                .height = node->array->shape[axes.y]};
     memcpy(out.transform, georef->transform, sizeof out.transform);
+    zs_place_name_dimensions(&out, node, axes);
     return out;
 }
 
@@ -333,12 +338,9 @@ enum zs_status zs_place_write(struct zs_hierarchy *h, const struct zs_node *node
     ZS_TRY(zs_write_spatial_proj(attributes, style->spatial_proj || !says_all ? geo : &nothing, err));
     bool ok = write_gdal_members(attributes, geo);
     if (writes_cf && is_known && says_mapping) {
-        if (!zs_json_equals(zs_json_get(attributes, "grid_mapping"), style->mapping_name)) {
-            zs_json_remove(attributes, "grid_mapping");
-            ok = ok && zs_json_add_string(attributes, "grid_mapping", style->mapping_name) != NULL;
-        }
+        ZS_TRY(zs_write_grid_mapping_name(attributes, style->mapping_name, err));
     } else if (!is_known) {
-        zs_json_remove(attributes, "grid_mapping");
+        ZS_TRY(zs_write_grid_mapping_name(attributes, NULL, err));
     }
     return ok ? ZS_OK : zs_no_memory(err);
 }

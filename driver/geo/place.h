@@ -22,6 +22,9 @@ void zs_place_style_find(struct zs_hierarchy *h, const struct zs_node *node, str
 /* The place of the array as a zs_georef_out. Borrows from the arguments. */
 struct zs_georef_out zs_place_out(const struct zs_node *node, struct zs_axes axes, const struct zs_georef *georef);
 
+/* Calls X and Y as the array does: a raster's place at another level is not yet of the level's dimensions. */
+void zs_place_name_dimensions(struct zs_georef_out *geo, const struct zs_node *node, struct zs_axes axes);
+
 /* Says it: attributes of the array, and in its own group grid mapping and coordinate variables, made where there are none. Where one
  * cannot be, because the name is none of a node or something else has it, what is there stays and spatial: and proj: say it.
  * Documents change in memory (zs_hierarchy_flush()), values of coordinates in the store. */

@@ -94,7 +94,7 @@ static enum zs_status add_small_array(struct zs_raster *r, const char *name, enu
 
 /* ---- Georeferencing ---- */
 
-static struct zs_georef_out georef_of(const struct zs_raster_spec *spec)
+struct zs_georef_out zs_raster_georef(const struct zs_raster_spec *spec)
 {
     struct zs_georef_out geo = {.has_transform = spec->transform != NULL,
                                 .pixel_is_point = spec->pixel_is_point,
@@ -125,7 +125,7 @@ static enum zs_status add_axis(struct zs_raster *r, const struct zs_georef_out *
 static enum zs_status add_coordinates(struct zs_raster *r, struct zs_error *err)
 {
     const struct zs_raster_spec *spec = r->spec;
-    const struct zs_georef_out geo = georef_of(spec);
+    const struct zs_georef_out geo = zs_raster_georef(spec);
     if (spec->style != ZS_GEOREF_SPATIAL_PROJ) {
         if (zs_has_axes(&geo)) {
             ZS_TRY(add_axis(r, &geo, false, err));
@@ -155,11 +155,11 @@ static enum zs_status add_coordinates(struct zs_raster *r, struct zs_error *err)
 static enum zs_status write_array_attributes(zs_json *attributes, const struct zs_raster_spec *spec,
                                              const struct zs_raster_array_spec *array, struct zs_error *err)
 {
-    const struct zs_georef_out geo = georef_of(spec);
+    const struct zs_georef_out geo = zs_raster_georef(spec);
     if (spec->style != ZS_GEOREF_CF && (geo.has_transform || geo.srs != NULL))
         ZS_TRY(zs_write_spatial_proj(attributes, &geo, err));
     if (spec->style != ZS_GEOREF_SPATIAL_PROJ && (geo.has_transform || geo.srs != NULL))
-        zs_json_add_string(attributes, "grid_mapping", "spatial_ref");
+        ZS_TRY(zs_write_grid_mapping_name(attributes, "spatial_ref", err));
     ZS_TRY(zs_write_nodata(attributes, &spec->dtype, spec->has_nodata ? spec->nodata : NULL, err));
     const struct zs_meaning of_whole = {.metadata = (char **)(uintptr_t)spec->metadata};
     if (spec->metadata != NULL)
@@ -200,7 +200,7 @@ static enum zs_status set_up(struct zs_raster *r, const struct zs_array_options 
     if (r->arrays == NULL || r->root == NULL || r->group == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a raster");
     ZS_TRY(add_pixels(r, options, err));
-    const struct zs_georef_out geo = georef_of(r->spec);
+    const struct zs_georef_out geo = zs_raster_georef(r->spec);
     if (r->spec->style == ZS_GEOREF_CF || (!geo.has_transform && geo.srs == NULL))
         return ZS_OK;
     return zs_write_spatial_proj(zs_document_attributes(r->root), &geo, err);

@@ -3,7 +3,7 @@
  *   zarr.json          group: spatial:, proj:, consolidated metadata of all below
  *   <array>            (y, x) or (band, y, x): the pixels
  *   x, y, band         coordinate variables, for xarray
- *   spatial_ref        CF grid mapping, 0-d
+ *   spatial_ref        CF grid mapping, 0-d; a word of the array's `coordinates`
  *
  * Overviews are added to what is there, or to what is held in the hierarchy (geo/overviews.h).
  *
@@ -51,6 +51,15 @@ struct zs_raster_spec {
 
     const char *const *metadata; /* of the whole: NULL-terminated "NAME=VALUE", or NULL */
 };
+
+/* Where a raster lies. Borrows from the spec. */
+struct zs_georef_out zs_raster_georef(const struct zs_raster_spec *spec);
+
+/* Which of dim_band, dim_y and dim_x (in this order) of a raster that is to be in the group at `group` is the name of another dimension
+ * in the groups above: one of another size, or of other coordinates. xarray's DataTree refuses such a store, and whoever looks for a
+ * coordinate in the groups above takes the wrong one. */
+enum zs_status zs_raster_dimensions_taken(struct zs_hierarchy *h, const char *group, const struct zs_raster_spec *spec, bool taken[3],
+                                          struct zs_error *err) ZS_MUST_CHECK;
 
 struct zs_raster;
 

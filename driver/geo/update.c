@@ -219,6 +219,7 @@ enum zs_status zs_update_georef(struct zs_hierarchy *h, const struct zs_node *no
         const struct relative *one = &r.list[i];
         struct zs_georef_out at =
             zs_georef_at_size(&geo, one->node->array->shape[one->axes.x], one->node->array->shape[one->axes.y]);
+        zs_place_name_dimensions(&at, one->node, one->axes);
         status = zs_place_write(h, one->node, one->axes, &one->style, &at, err);
         if (status == ZS_OK)
             status = write_groups(h, one->node, one->axes, &at, err);

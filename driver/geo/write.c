@@ -404,6 +404,52 @@ enum zs_status zs_write_grid_mapping(zs_json *attributes, const struct zs_georef
     return ok ? ZS_OK : zs_no_memory(err);
 }
 
+static bool is_word(const char *text, size_t n, const char *word)
+{
+    return word != NULL && strlen(word) == n && memcmp(text, word, n) == 0;
+}
+
+/* A list (taken over) with one more word. */
+static char *longer_list(char *list, const char *word, size_t n)
+{
+    char *longer = zs_format("%s%s%.*s", list, list[0] != '\0' ? " " : "", (int)n, word);
+    free(list);
+    return longer;
+}
+
+/* `coordinates` without one word and with another; either may be NULL. */
+static bool change_coordinates(zs_json *attributes, const char *without, const char *with)
+{
+    const char *word = "";
+    char *text = zs_strdup("");
+    zs_json_string(zs_json_get(attributes, "coordinates"), &word);
+    for (size_t n; *word != '\0' && text != NULL; word += n) {
+        word += strspn(word, " ");
+        n = strcspn(word, " ");
+        if (n > 0 && !is_word(word, n, without) && !is_word(word, n, with))
+            text = longer_list(text, word, n);
+    }
+    if (text != NULL && with != NULL)
+        text = longer_list(text, with, strlen(with));
+    bool ok = text != NULL;
+    zs_json_remove(attributes, "coordinates");
+    if (ok && text[0] != '\0')
+        ok = zs_json_add_string(attributes, "coordinates", text) != NULL;
+    free(text);
+    return ok;
+}
+
+enum zs_status zs_write_grid_mapping_name(zs_json *attributes, const char *name, struct zs_error *err)
+{
+    const char *old = NULL;
+    zs_json_string(zs_json_get(attributes, "grid_mapping"), &old);
+    bool ok = change_coordinates(attributes, old, name);
+    zs_json_remove(attributes, "grid_mapping");
+    if (ok && name != NULL)
+        ok = zs_json_add_string(attributes, "grid_mapping", name) != NULL;
+    return ok ? ZS_OK : zs_no_memory(err);
+}
+
 enum zs_status zs_write_coordinate(zs_json *attributes, const struct zs_georef_out *geo, bool is_x, struct zs_error *err)
 {
     const bool is_geographic = geo->srs != NULL && OSRIsGeographic(geo->srs);

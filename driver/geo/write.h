@@ -49,6 +49,10 @@ enum zs_status zs_write_multiscales(zs_json *group_attributes, const struct zs_g
  * (grid_mapping_name where known), GeoTransform. */
 enum zs_status zs_write_grid_mapping(zs_json *attributes, const struct zs_georef_out *geo, struct zs_error *err) ZS_MUST_CHECK;
 
+/* Makes the grid mapping variable `name` the array's: `grid_mapping`, and a word of `coordinates`, without which xarray does not take it
+ * for a coordinate unless it is told to (decode_coords="all"), and rioxarray finds no CRS. NULL takes both away. */
+enum zs_status zs_write_grid_mapping_name(zs_json *attributes, const char *name, struct zs_error *err) ZS_MUST_CHECK;
+
 /* Attributes of a coordinate variable: standard_name, long_name, units, axis. `is_x` tells which. */
 enum zs_status zs_write_coordinate(zs_json *attributes, const struct zs_georef_out *geo, bool is_x, struct zs_error *err) ZS_MUST_CHECK;
 
