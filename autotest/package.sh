@@ -1,6 +1,7 @@
 #!/bin/sh
 # package.sh BUILD: makes the Debian package of what is built in BUILD, looks what is in it and what it depends on, and installs it in a copy
-# of this system that is gone afterwards. Then a C program is built with the header and the library that `cmake --install` gives.
+# of this system that is gone afterwards; there the README's commands that install run, too. Then a C program is built with the header and the
+# library that `cmake --install` gives.
 set -eu
 cd "$(dirname "$0")/.."
 sh autotest/install.sh binutils dpkg-dev file gdal-bin gzip pkgconf
@@ -34,7 +35,7 @@ plugin=/usr/lib/$(gcc -print-multiarch)/gdalplugins/gdal_ShardedZarr.so
 doc=/usr/share/doc/gdal-plugin-shardedzarr
 man=/usr/share/man/man1/shardedzarr-validate.1.gz
 dpkg-deb -x "$deb" "$tmp/package"
-printf '%s\n' /usr/bin/shardedzarr-validate "$plugin" $man $doc/README.md $doc/copyright $doc/changelog.gz \
+printf '%s\n' /usr/bin/shardedzarr-validate "$plugin" $man $doc/README.md $doc/manual.md $doc/copyright $doc/changelog.gz \
     $doc/changelog.Debian.gz | sort >"$tmp/expected"
 (cd "$tmp/package" && find . ! -type d -size +0 | sed 's/^\.//' | sort) | diff "$tmp/expected" - || fail "the package holds other files (>) than expected (<)"
 gzip -dc "$tmp/package$doc/changelog.gz" | cmp - driver/CHANGELOG.md || fail "changelog.gz is not driver/CHANGELOG.md"
@@ -59,7 +60,13 @@ if mount -t overlay overlay -o "lowerdir=/,upperdir=$tmp/copy/upper,workdir=$tmp
     mount --rbind /dev "$tmp/copy/root/dev"
     mount -t proc proc "$tmp/copy/root/proc"
     cp "$deb" "$tmp/copy/root/root/package.deb"
-    chroot "$tmp/copy/root" sh -eu -s "$version" <<'END' || fail "installed, the package does not do what it should"
+    mkdir -p "$tmp/copy/root$PWD"
+    mount --bind . "$tmp/copy/root$PWD"
+    # The README's commands; what they install is here, in whatever version, and `build` is what is built already.
+    sed -n '/^```sh autotest\/package.sh$/,/^```$/p' README.md |
+        sed -E -e '/^```/d' -e "s| build( \|$)| $build\1|g" -e 's/^apt-get install/& --yes --no-upgrade/' >"$tmp/copy/root/root/install.sh"
+    [ -s "$tmp/copy/root/root/install.sh" ] || fail "README.md has no commands that are tested here"
+    chroot "$tmp/copy/root" sh -eu -s "$version" "$PWD" <<'END' || fail "installed, the package does not do what it should"
 cd /root
 quietly() {
     "$@" >log 2>&1 </dev/null || { cat log; echo "FAILED: $*"; exit 1; }
@@ -75,6 +82,11 @@ quietly shardedzarr-validate --version
 grep "^shardedzarr-validate $1, GDAL " log
 quietly apt-get remove -y gdal-plugin-shardedzarr
 ! gdalinfo --format ShardedZarr >log 2>&1
+
+# The README's commands
+cd "$2"
+. /root/install.sh >/root/log 2>&1 || { cat /root/log; exit 1; }
+gdalinfo --format ShardedZarr | grep "VERSION=$1\$"
 END
 else
     sh autotest/skip.sh "package: not installed, for overlays are not allowed here"

@@ -42,6 +42,7 @@ clang_build() {
 
 export FAULTS_STEP=7 # every seventh call of test_faults_top fails; all of them take five minutes
 step "tests with GDAL of this Debian" sh autotest/suite.sh build
+step "the first command of the README" sh data/egm96.sh
 step "clang compiles without a warning" clang_build
 step "compiles without zstd and blosc" build build-bare -DSHARDEDZARR_ZSTD=OFF -DSHARDEDZARR_BLOSC=OFF
 step "tests with ASan and UBSan" asan_tests

@@ -7,7 +7,7 @@ set(docs ${CMAKE_INSTALL_DATADIR}/doc/${package})
 
 install(TARGETS gdal_ShardedZarr LIBRARY DESTINATION ${SHARDEDZARR_PLUGIN_DIR} COMPONENT plugin)
 install(TARGETS shardedzarr-validate COMPONENT plugin)
-install(FILES README.md DESTINATION ${docs} COMPONENT plugin)
+install(FILES README.md driver/manual.md DESTINATION ${docs} COMPONENT plugin)
 install(FILES LICENSE DESTINATION ${docs} RENAME copyright COMPONENT plugin) # as Debian calls it
 
 # SOURCE's text, as NAME.gz (Debian's habit for changelogs and manual pages) into DESTINATION.
