@@ -48,7 +48,8 @@ def copy(path, dataset, **options):
 
 
 def created(path, array, **options):
-    """A store that Create() made, filled with (bands, rows, columns) and closed."""
+    """A store that Create() made, filled with (bands, rows, columns) and closed. No overviews unless asked for, as above."""
+    options.setdefault("OVERVIEWS", "NONE")
     code = gdal_array.NumericTypeCodeToGDALTypeCode(array.dtype)
     dataset = driver().Create(str(path), array.shape[2], array.shape[1], array.shape[0], code, options=pairs(options))
     for number, band in enumerate(array):

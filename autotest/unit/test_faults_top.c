@@ -143,20 +143,39 @@ static bool do_append(void)
     return copy_to(STORE, 2, append_options);
 }
 
-static bool do_update(void)
+/* Writes all pixels of raster `first` to an opened one. */
+static bool fill(GDALDatasetH ds, int first)
 {
-    GDALDatasetH ds = open_quietly(NAME, GDAL_OF_UPDATE);
-    if (ds == NULL)
-        return false;
-    GDALDatasetH new_pixels = source_of(3);
+    GDALDatasetH new_pixels = source_of(first);
     GUInt16 pixels[SIDE * SIDE];
     bool ok = GDALSetMetadataItem(ds, "note", "changed", NULL) == CE_None;
     for (int b = 1; b <= BANDS; b++)
         ok = GDALRasterIO(GDALGetRasterBand(new_pixels, b), GF_Read, 0, 0, SIDE, SIDE, pixels, SIDE, SIDE, GDT_UInt16, 0, 0) == CE_None &&
              GDALRasterIO(GDALGetRasterBand(ds, b), GF_Write, 0, 0, SIDE, SIDE, pixels, SIDE, SIDE, GDT_UInt16, 0, 0) == CE_None && ok;
     GDALClose(new_pixels);
+    return ok;
+}
+
+static bool do_update(void)
+{
+    GDALDatasetH ds = open_quietly(NAME, GDAL_OF_UPDATE);
+    if (ds == NULL)
+        return false;
+    bool ok = fill(ds, 3);
     (void)GDALFlushCache(ds);
     ok = no_error() && ok;
+    GDALClose(ds);
+    return no_error() && ok;
+}
+
+/* Overviews are made when it is closed. */
+static bool do_create(void)
+{
+    CPLErrorReset();
+    GDALDatasetH ds = GDALCreate(GDALGetDriverByName("ShardedZarr"), STORE, SIDE, SIDE, BANDS, GDT_UInt16, (char **)(uintptr_t)options);
+    if (ds == NULL)
+        return false;
+    const bool ok = fill(ds, 2);
     GDALClose(ds);
     return no_error() && ok;
 }
@@ -254,6 +273,16 @@ static void check_updated(long n, bool ok)
     GDALClose(ds);
 }
 
+/* Done: the new one is there with its overviews. Else the old one, or the new one without what could not be written, or without overviews. */
+static void check_created(long n, bool ok)
+{
+    const int found = which(NAME), count = overview_count(NAME);
+    if (!ok && found == 0 && count == -1 && CHECK(is_aside()))
+        return;
+    if (!CHECK(ok ? found == 2 && count == 2 : count == 0 || count == 2) || !CHECK(ok || found != 1 || count == 2))
+        fprintf(stderr, "call %ld: %s, found %d with %d overviews\n", n, ok ? "done" : "failed", found, count);
+}
+
 static void check_overviews(long n, bool ok)
 {
     CHECK_EQ_I64(which(NAME), 1);
@@ -285,6 +314,7 @@ static const struct fault_case cases[] = {
     {"a copy over a store", options, do_copy, check_replaced},
     {"appending", plain_options, do_append, check_appended},
     {"updating", plain_options, do_update, check_updated},
+    {"creating over a store", options, do_create, check_created},
     {"making overviews", plain_options, do_overviews, check_overviews},
     {"making overviews anew", options, do_overviews, check_overviews},
 };

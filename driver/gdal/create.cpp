@@ -242,14 +242,6 @@ static bool parse(const char *name, CSLConstList list, ZSCreationOptions &option
 
 /* ---- CreateCopy ---- */
 
-static std::string resamplingFor(GDALDataset &source, const ZSCreationOptions &options)
-{
-    if (!options.resampling.empty())
-        return options.resampling;
-    GDALRasterBand *band = source.GetRasterBand(1);
-    return band->GetColorTable() != nullptr || band->GetCategoryNames() != nullptr ? "NEAREST" : "AVERAGE";
-}
-
 /* Adds overviews to each array of the raster, of which the hierarchy knows. */
 static bool addOverviews(const std::shared_ptr<ZSStore> &store, const std::string &group, const Arrays &arrays, const struct zs_raster_spec &spec,
                          const ZSCreationOptions &asked, const std::string &resampling, std::vector<int> factors,
@@ -391,7 +383,7 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     if (ok && !factors.empty())
     {
         scaled = GDALCreateScaledProgress(pixelsShare, 1, progress, progressData);
-        ok = addOverviews(store, group, arrays, spec, options, resamplingFor(*source, options), factors, GDALScaledProgress, scaled);
+        ok = addOverviews(store, group, arrays, spec, options, zsOverviewResampling(options.resampling, *source), factors, GDALScaledProgress, scaled);
         GDALDestroyScaledProgress(scaled);
     }
     zs_hierarchy_hold(store->hierarchy, false);
@@ -473,6 +465,7 @@ static GDALDataset *create(const char *name, int width, int height, int bands, G
     if (ds != nullptr)
     {
         static_cast<ShardedZarrDataset *>(ds)->MarkBlank();
+        static_cast<ShardedZarrDataset *>(ds)->MakeOverviewsLater(options.OverviewFactors(spec), options.resampling);
         if (waits)
             static_cast<ShardedZarrDataset *>(ds)->CommitLater(std::move(target));
     }

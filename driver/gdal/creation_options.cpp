@@ -378,3 +378,11 @@ std::vector<int> ZSCreationOptions::OverviewFactors(const struct zs_raster_spec 
         factors.pop_back();
     return factors;
 }
+
+std::string zsOverviewResampling(const std::string &asked, GDALDataset &raster)
+{
+    if (!asked.empty())
+        return asked;
+    GDALRasterBand *band = raster.GetRasterBand(1);
+    return band->GetColorTable() != nullptr || band->GetCategoryNames() != nullptr ? "NEAREST" : "AVERAGE";
+}

@@ -52,4 +52,7 @@ struct ZSCreationOptions
     std::vector<int> OverviewFactors(const struct zs_raster_spec &spec) const;
 };
 
+/* What overviews of the raster are made with: what was asked for, or where that is "" what suits the meaning of its pixels. */
+std::string zsOverviewResampling(const std::string &asked, GDALDataset &raster);
+
 #endif

@@ -279,6 +279,7 @@ CPLErr ShardedZarrDataset::WriteWindow(int x, int y, int width, int height, void
     }
     if (m_isBlank && SettleFillValue() != CE_None)
         return CE_Failure;
+    m_isWritten = true;
     const struct zs_array_info info = zs_array_get_info(m_array);
     const auto windows = Windows(x, y, width, height, data, bands, pixelSpace, lineSpace, bandSpace);
     ZSStoring storing{type, info.data_type, info.item_size};
@@ -416,8 +417,13 @@ CPLErr ShardedZarrDataset::FlushChanges(bool atClosing)
     }
     if (!m_isOverview && WriteMetadata() != CE_None)
         result = CE_Failure;
-    if (result == CE_None && m_target != nullptr)
-        result = TakePlace();
+    if (result != CE_None)
+        return result;
+    // The raster is whole, and takes its place, whatever becomes of its overviews.
+    if (atClosing)
+        result = MakeLaterOverviews();
+    if (m_target != nullptr && TakePlace() != CE_None)
+        result = CE_Failure;
     return result;
 }
 
@@ -465,6 +471,10 @@ CPLErr ShardedZarrDataset::Close(ZS_CLOSE_PARAMETERS)
     CPLErr result = CE_None;
     if (!m_closed)
     {
+#if ZS_GDAL_AT_LEAST(13)
+        m_closeProgress = progress != nullptr ? progress : GDALDummyProgress;
+        m_closeProgressData = progressData;
+#endif
         result = FlushCache(true);
         m_closed = true;
         m_overviews.clear();

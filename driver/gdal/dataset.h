@@ -117,6 +117,12 @@ class ShardedZarrDataset : public GDALPamDataset
     bool m_closed = false;
     /* Made by Create() and not written to: a nodata value may still become the fill value. */
     bool m_isBlank = false;
+    /* Made by Create(): overviews that it gets when it is closed; what closes it may watch them. */
+    std::vector<int> m_overviewsLater;
+    std::string m_overviewResampling;
+    bool m_isWritten = false; /* pixels were */
+    GDALProgressFunc m_closeProgress = GDALDummyProgress;
+    void *m_closeProgressData = nullptr;
     /* What it replaces when it is flushed, if it does: until then it lies beside that. */
     std::unique_ptr<ZSTarget> m_target;
 
@@ -159,6 +165,12 @@ class ShardedZarrDataset : public GDALPamDataset
     CPLErr SettleFillValue();
     CPLErr WriteMetadata();
     CPLErr RemoveOverviews();
+    CPLErr MakeOverviews(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress, void *progressData, CSLConstList options);
+    CPLErr MakeLaterOverviews();
+    bool WillMakeOverviews() const
+    {
+        return !m_overviewsLater.empty() && m_isWritten && !bSuppressOnClose;
+    }
 
     /* A dataset over an opened array. Null, with the message in err, when the array cannot be a raster. */
     static std::unique_ptr<ShardedZarrDataset> Over(const std::shared_ptr<ZSStore> &store, const std::shared_ptr<ZSArray> &opened,
@@ -192,6 +204,13 @@ class ShardedZarrDataset : public GDALPamDataset
     {
         m_isBlank = true;
     }
+    /* When it is closed it gets overviews of these factors, unless nothing was written or BuildOverviews() was called. The resampling may be
+     * "": that which the bands then mean. */
+    void MakeOverviewsLater(const std::vector<int> &factors, const std::string &resampling)
+    {
+        m_overviewsLater = factors;
+        m_overviewResampling = resampling;
+    }
     /* It lies beside what it replaces: the first flush puts it in place. */
     void CommitLater(std::unique_ptr<ZSTarget> target)
     {
@@ -220,6 +239,12 @@ class ShardedZarrDataset : public GDALPamDataset
     ZSFlushResult FlushCache(bool atClosing = false) override;
 #if ZS_GDAL_AT_LEAST(7)
     CPLErr Close(ZS_CLOSE_DEFAULTS) override;
+#endif
+#if ZS_GDAL_AT_LEAST(13)
+    bool GetCloseReportsProgress() const override
+    {
+        return WillMakeOverviews();
+    }
 #endif
 };
 

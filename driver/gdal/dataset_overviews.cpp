@@ -1,6 +1,7 @@
 /* Overviews of a dataset: found, built, removed. */
 #include <algorithm>
 
+#include "creation_options.h"
 #include "dataset.h"
 #include "guard.h"
 
@@ -117,18 +118,34 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
     }
     if (progress == nullptr)
         progress = GDALDummyProgress;
-    Watched watched = {progress, progressData, false};
+    m_overviewsLater.clear(); // from now on it is the caller who decides
 #if ZS_GDAL_AT_LEAST(7)
     if (FlushCache(false) != CE_None)
         return CE_Failure;
 #else
     FlushCache(false);
 #endif
-    if (count == 0)
-        return RemoveOverviews();
+    return count == 0 ? RemoveOverviews() : MakeOverviews(resampling, std::vector<int>(factors, factors + count), progress, progressData, options);
+}
 
+CPLErr ShardedZarrDataset::MakeLaterOverviews()
+{
+    if (!WillMakeOverviews())
+        return CE_None;
+    const std::vector<int> factors = std::move(m_overviewsLater);
+    m_overviewsLater.clear(); // once, whatever comes
+    const std::string resampling = zsOverviewResampling(m_overviewResampling, *this);
+    CPLDebug("ShardedZarr", "%s: %d overviews are made (%s)", GetDescription(), static_cast<int>(factors.size()), resampling.c_str());
+    const CPLConfigOptionSetter threads("GDAL_NUM_THREADS", std::to_string(m_options.threads).c_str(), false);
+    return MakeOverviews(resampling.c_str(), factors, m_closeProgress, m_closeProgressData, nullptr);
+}
+
+CPLErr ShardedZarrDataset::MakeOverviews(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress, void *progressData,
+                                         CSLConstList options)
+{
+    Watched watched = {progress, progressData, false};
     // In ascending order, so that a level can be made from the one before.
-    std::vector<int> sorted(factors, factors + count);
+    std::vector<int> sorted(factors);
     std::sort(sorted.begin(), sorted.end());
     sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
     ForgetOverviews();

@@ -89,6 +89,12 @@ class ZSGuardedDataset final : public ShardedZarrDataset
         return zsGuard([&] { return Base::Close(ZS_CLOSE_ARGUMENTS); });
     }
 #endif
+#if ZS_GDAL_AT_LEAST(13)
+    bool GetCloseReportsProgress() const override
+    {
+        return zsGuard([&] { return Base::GetCloseReportsProgress(); });
+    }
+#endif
 };
 
 class ZSGuardedBand final : public ShardedZarrRasterBand

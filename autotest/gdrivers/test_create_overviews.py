@@ -1,0 +1,294 @@
+"""Overviews of what Create() makes: those of a copy, made when the dataset is closed; and what a close that fails or is killed leaves."""
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+import oracle
+from stores import plain_meta
+from support import GDAL, assert_same, error_of, need, open_array, open_ours, read_all, subdatasets
+from writing import UTM, arrays, check_consolidated, copy, created, document, driver, files_of, pairs, source
+
+PIXELS = np.random.default_rng(3).integers(1, 250, (3, 90, 120)).astype("uint8")
+CHUNKS = ["CHUNK_SHAPE=16", "SHARD_SHAPE=32", "ARRAY_NAME=v"]
+
+
+def levels(dataset):
+    """[level][band], from the base on."""
+    bands = [dataset.GetRasterBand(number + 1) for number in range(dataset.RasterCount)]
+    return [read_all(dataset)] + [np.stack([band.GetOverview(i).ReadAsArray() for band in bands]) for i in range(bands[0].GetOverviewCount())]
+
+
+def assert_levels(actual, expected, count):
+    assert len(actual) == len(expected) == count
+    for level, wanted in zip(actual, expected):
+        assert_same(level, wanted)
+
+
+def sizes(path):
+    """Widths of the levels of a store, and that the overviews in it are those that its metadata list."""
+    band = open_ours(str(path)).GetRasterBand(1)
+    dataset = open_ours(str(path))
+    found = [dataset.GetRasterBand(1).GetOverview(i).XSize for i in range(dataset.GetRasterBand(1).GetOverviewCount())]
+    assert band is not None and len([name for name in arrays(path) if "ovr_" in name]) == len(found)
+    return found
+
+
+def close(dataset, watch=lambda message: None):
+    """Closes, with an exception where that fails; `watch` is called with all messages."""
+    errors = []
+
+    def handler(level, number, message):
+        watch(message)
+        if level >= gdal.CE_Failure:
+            errors.append(message)
+    gdal.PushErrorHandler(handler)
+    try:
+        if GDAL >= 3080000:
+            dataset.Close()
+        else:  # has no error in Python
+            dataset.__swig_destroy__(dataset)
+            dataset.this = None
+    finally:
+        gdal.PopErrorHandler()
+    if errors:
+        raise RuntimeError("\n".join(errors))
+
+
+# ----------------------------------------------------------------------------------------------------------------- values
+
+def kinds():
+    plain = source(PIXELS, UTM, "EPSG:32633")
+    masked = source(np.where(PIXELS < 60, 7, PIXELS), UTM, "EPSG:32633", 7)
+    floats = source(PIXELS.astype("float32") / 3, UTM, "EPSG:32633", float("nan"))
+    palette = source(PIXELS[0] % 5, UTM, "EPSG:32633")
+    table = gdal.ColorTable()
+    for value in range(5):
+        table.SetColorEntry(value, (value * 50, 255 - value * 50, value, 255))
+    palette.GetRasterBand(1).SetColorTable(table)
+    return {"plain": plain, "nodata": masked, "floats": floats, "palette": palette}
+
+
+@pytest.mark.parametrize("kind, options, warping", [
+    ("plain", [], []), ("plain", ["RESAMPLING=CUBIC"], []), ("plain", ["OVERVIEWS=3,5", "RESAMPLING=NEAREST"], []), ("plain", ["INTERLEAVE=PIXEL"], ["-dstalpha"]),
+    ("nodata", [], []), ("nodata", ["RESAMPLING=MODE", "CHUNK_ORDER=HILBERT"], []), ("floats", [], []), ("palette", [], []),
+    ("palette", ["RESAMPLING=AVERAGE"], [])], ids=str)
+def test_a_warp_to_a_store_has_the_overviews_of_a_copy_of_the_same_warp(tmp_path, kind, options, warping):
+    warping = ["-t_srs", "EPSG:4326", *warping]
+    gdal.Warp(str(tmp_path / "a.tif"), kinds()[kind], options=list(warping))
+    copied = copy(tmp_path / "copy.zarr", gdal.Open(str(tmp_path / "a.tif")), **dict(o.split("=", 1) for o in ["OVERVIEWS=AUTO", *CHUNKS, *options]))
+    made = gdal.Warp(str(tmp_path / "a.zarr"), kinds()[kind], format="ShardedZarr", creationOptions=CHUNKS + options, options=list(warping))
+    made = None
+    made = open_ours(str(tmp_path / "a.zarr"))
+    assert_levels(levels(made), levels(copied), 3 if "OVERVIEWS=3,5" in options else 4)
+    ours, theirs = document(tmp_path / "a.zarr")["attributes"]["multiscales"], document(tmp_path / "copy.zarr")["attributes"]["multiscales"]
+    assert ours == theirs
+    check_consolidated(tmp_path / "a.zarr")
+    assert [name for name in files_of(tmp_path / "a.zarr") if name.endswith(".tmp")] == []
+
+
+PROGRAMS = {
+    "gdalwarp": lambda tiff, out: ["gdalwarp", "-q", "-of", "ShardedZarr", "-co", "CHUNK_SHAPE=16", tiff, out],
+    "gdal_merge": lambda tiff, out: ["gdal_merge.py", "-q", "-of", "ShardedZarr", "-co", "CHUNK_SHAPE=16", "-o", out, tiff],
+    "gdal_calc": lambda tiff, out: ["gdal_calc.py", "--quiet", "--calc=A+1", "--format=ShardedZarr", "--co=CHUNK_SHAPE=16", "-A", tiff, "--outfile=%s" % out],
+    "gdaldem": lambda tiff, out: ["gdaldem", "slope", "-q", "-of", "ShardedZarr", "-co", "CHUNK_SHAPE=16", tiff, out],
+    "gdal_proximity": lambda tiff, out: ["gdal_proximity.py", "-q", "-values", "9", "-of", "ShardedZarr", "-co", "CHUNK_SHAPE=16", tiff, out],
+    "gdal_rasterize": lambda tiff, out: ["gdal_rasterize", "-q", "-of", "ShardedZarr", "-co", "CHUNK_SHAPE=16", "-burn", "7", "-tr", "10", "10",
+                                         "-te", "500000", "4999100", "501200", "5000000", os.path.join(os.path.dirname(tiff), "square.csv"), out]}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_that_create_leave_overviews(tmp_path, name):
+    gdal.Translate(str(tmp_path / "a.tif"), source(PIXELS[:1], UTM, "EPSG:32633"))
+    (tmp_path / "square.csv").write_text('WKT,id\n"POLYGON((500100 4999900,500700 4999900,500700 4999300,500100 4999900))",1\n')
+    command = PROGRAMS[name](str(tmp_path / "a.tif"), str(tmp_path / "a.zarr"))
+    need(command[0], shutil.which(command[0]))
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": ""})
+    assert done.returncode == 0 and "ERROR" not in done.stderr, done.stderr
+    made = open_ours(str(tmp_path / "a.zarr"))
+    assert read_all(made).any()
+    assert_levels(levels(made), levels(copy(tmp_path / "copy.zarr", made, CHUNK_SHAPE=16, OVERVIEWS="AUTO")), 4)
+
+
+@pytest.mark.parametrize("options, widths", [([], [60, 30, 15]), (["OVERVIEWS=NONE"], []), (["OVERVIEWS=4"], [30]), (["CHUNK_SHAPE=128"], []),
+                                             (["CHUNK_SHAPE=512", "OVERVIEWS=AUTO"], [])], ids=str)
+def test_levels_are_those_of_the_option(tmp_path, options, widths):
+    created(tmp_path / "a.zarr", PIXELS, **{"CHUNK_SHAPE": 16, "OVERVIEWS": "AUTO", **dict(o.split("=") for o in options)})
+    assert sizes(tmp_path / "a.zarr") == widths
+
+
+def test_a_raster_that_is_appended_gets_overviews_of_its_own(tmp_path):
+    copy(tmp_path / "a.zarr", source(PIXELS), ARRAY_NAME="one", CHUNK_SHAPE=16)
+    created(tmp_path / "a.zarr", PIXELS[:1] + 1, ARRAY_NAME="two", APPEND_SUBDATASET="YES", CHUNK_SHAPE=16, OVERVIEWS="AUTO")
+    assert sorted(subdatasets(open_ours(str(tmp_path / "a.zarr")))) == ["/one", "/two/two"]
+    expected = copy(tmp_path / "b.zarr", source(PIXELS[:1] + 1), CHUNK_SHAPE=16, OVERVIEWS="AUTO")
+    assert_levels(levels(open_array(tmp_path / "a.zarr", "/two/two")), levels(expected), 4)
+    assert_levels(levels(open_array(tmp_path / "a.zarr", "/one")), [PIXELS], 1)
+    check_consolidated(tmp_path / "a.zarr")
+
+
+def test_in_memory():
+    try:
+        created("/vsimem/co/a.zarr", PIXELS, CHUNK_SHAPE=16, OVERVIEWS="2")
+        assert open_ours("/vsimem/co/a.zarr").GetRasterBand(3).GetOverview(0).ReadAsArray().all()
+    finally:
+        gdal.RmdirRecursive("/vsimem/co")
+
+
+# -------------------------------------------------------------------------------------------------------- who gets none
+
+def test_where_no_pixel_was_written_there_are_none_and_nothing_is_read(tmp_path):
+    dataset = driver().Create(str(tmp_path / "a.zarr"), 1000000, 1000000, 1)  # a terabyte
+    dataset.SetGeoTransform(UTM)
+    dataset.GetRasterBand(1).SetNoDataValue(7)
+    dataset.GetRasterBand(1).SetDescription("empty")
+    dataset.FlushCache()
+    close(dataset)
+    assert sizes(tmp_path / "a.zarr") == [] and open_ours(str(tmp_path / "a.zarr")).ReadAsArray(5, 5, 1, 1)[0, 0] == 7
+    assert "multiscales" not in document(tmp_path / "a.zarr")["attributes"]
+
+
+def test_levels_of_empty_parts_are_not_stored(tmp_path):
+    dataset = driver().Create(str(tmp_path / "a.zarr"), 2048, 2048, 1, options=["CHUNK_SHAPE=64", "SHARD_SHAPE=64", "OVERVIEWS=2", "ARRAY_NAME=v"])
+    dataset.WriteRaster(1000, 1000, 1, 1, b"\x64")
+    close(dataset)
+    stored = [name for name in files_of(tmp_path / "a.zarr") if not name.endswith("zarr.json")]
+    assert sorted(stored) == ["ovr_2x/v/c/7/7", "v/c/15/15"]
+
+
+def test_levels_that_the_caller_made_stay(tmp_path):
+    dataset = driver().Create(str(tmp_path / "a.zarr"), 120, 90, 3, options=CHUNKS)
+    dataset.WriteArray(PIXELS)
+    dataset.BuildOverviews("NEAREST", [3])
+    close(dataset)
+    assert sizes(tmp_path / "a.zarr") == [40]
+    expected = source(PIXELS)
+    expected.BuildOverviews("NEAREST", [3])
+    assert_levels(levels(open_ours(str(tmp_path / "a.zarr"))), levels(expected), 2)
+
+
+def test_levels_that_the_caller_removed_stay_away(tmp_path):
+    dataset = driver().Create(str(tmp_path / "a.zarr"), 120, 90, 3, options=CHUNKS)
+    dataset.WriteArray(PIXELS)
+    dataset.BuildOverviews("NONE", [])
+    close(dataset)
+    assert sizes(tmp_path / "a.zarr") == []
+
+
+def test_a_store_that_is_opened_for_update_gets_none(tmp_path):
+    created(tmp_path / "a.zarr", PIXELS, CHUNK_SHAPE=16, OVERVIEWS="NONE")
+    dataset = gdal.OpenEx(str(tmp_path / "a.zarr"), gdal.OF_UPDATE)
+    dataset.WriteArray(PIXELS + 1)
+    close(dataset)
+    assert sizes(tmp_path / "a.zarr") == []
+
+
+# --------------------------------------------------------------------------------------------- a close that does not succeed
+
+def spoil(store):
+    """Puts an array of somebody else where the group of a level would be."""
+    os.makedirs(os.path.join(store, "ovr_2x"))
+    oracle.put(os.path.join(store, "ovr_2x"), {"zarr.json": plain_meta((4,), "uint8")})
+
+
+def test_a_close_that_cannot_make_them_says_so_and_the_raster_is_whole(tmp_path):
+    dataset = driver().Create(str(tmp_path / "a.zarr"), 120, 90, 3, options=CHUNKS)
+    dataset.WriteArray(PIXELS)
+    spoil(str(tmp_path / "a.zarr"))
+    message = error_of(close, dataset)
+    assert "ovr_2x" in message and "found an array" in message
+    found = open_array(tmp_path / "a.zarr", "/v")
+    assert_levels(levels(found), [PIXELS], 1)
+
+
+def test_what_replaces_another_takes_its_place_though_its_overviews_failed(tmp_path):
+    created(tmp_path / "a.zarr", PIXELS[:1], ARRAY_NAME="old")
+    dataset = driver().Create(str(tmp_path / "a.zarr"), 120, 90, 3, options=["CHUNK_SHAPE=16", "ARRAY_NAME=new"])
+    dataset.WriteArray(PIXELS)
+    beside, = [name for name in os.listdir(str(tmp_path)) if name != "a.zarr"]
+    spoil(str(tmp_path / beside))
+    assert "ovr_2x" in error_of(close, dataset)
+    assert os.listdir(str(tmp_path)) == ["a.zarr"]
+    assert_levels(levels(open_array(tmp_path / "a.zarr", "/new")), [PIXELS], 1)
+
+
+def test_what_replaces_another_has_its_overviews_before_it_takes_its_place(tmp_path):
+    path = created(tmp_path / "a.zarr", PIXELS[:1], ARRAY_NAME="old")
+    dataset = driver().Create(path, 120, 90, 3, options=["CHUNK_SHAPE=16", "ARRAY_NAME=new"])
+    dataset.WriteArray(PIXELS)
+    names = [(tmp_path / name) for name in os.listdir(str(tmp_path)) if name != "a.zarr"]
+    seen = []
+    gdal.SetConfigOption("CPL_DEBUG", "ShardedZarr")
+    try:
+        close(dataset, lambda message: seen.append((message, "old" in arrays(path), names[0].exists())))
+    finally:
+        gdal.SetConfigOption("CPL_DEBUG", None)
+    assert [state for message, *state in seen if "3 overviews" in message] == [[True, True]]
+    assert os.listdir(str(tmp_path)) == ["a.zarr"] and sizes(path) == [60, 30, 15] and "old" not in arrays(path)
+
+
+@pytest.mark.skipif(GDAL < 3130000, reason="Close() has progress from GDAL 3.13 on")
+def test_closing_reports_progress_and_can_be_stopped(tmp_path):
+    for stop in (False, True):
+        dataset = driver().Create(str(tmp_path / "a.zarr"), 120, 90, 3, options=CHUNKS)
+        assert not dataset.GetCloseReportsProgress()
+        dataset.WriteArray(PIXELS)
+        assert dataset.GetCloseReportsProgress()
+        shown = []
+        report = lambda done, *_: shown.append(done) or not stop  # noqa: E731
+        if stop:
+            assert "terminated" in error_of(dataset.Close, callback=report)
+        else:
+            dataset.Close(callback=report)
+            assert shown == sorted(shown) and shown[-1] == 1 and len(shown) > 3
+        assert sizes(tmp_path / "a.zarr") == ([] if stop else [60, 30, 15])
+        assert_same(read_all(open_ours(str(tmp_path / "a.zarr"))), PIXELS)
+
+
+CLOSES = """
+import sys
+import numpy as np
+from osgeo import gdal
+gdal.UseExceptions()
+path = sys.argv[1]
+pixels = np.random.default_rng(1).integers(1, 999, (2, 600, 500)).astype("uint16")
+print("ready", flush=True)
+for number in range(1000):
+    dataset = gdal.GetDriverByName("ShardedZarr").Create(path % number if "%" in path else path, 500, 600, 2, gdal.GDT_UInt16,
+                                                         ["CHUNK_SHAPE=32", "SHARD_SHAPE=128", "ARRAY_NAME=v"])
+    dataset.WriteArray(pixels + np.uint16(number % 2))
+    dataset = None
+"""
+
+
+@pytest.mark.parametrize("replacing", [False, True])
+def test_a_close_that_is_killed_leaves_a_raster_with_all_its_overviews_or_none(tmp_path, replacing):
+    pixels = np.random.default_rng(1).integers(1, 999, (2, 600, 500)).astype("uint16")
+    expected = [levels(copy(tmp_path / ("%d.copy" % i), source(pixels + np.uint16(i)), CHUNK_SHAPE=32, OVERVIEWS="AUTO")) for i in range(2)]
+    moments = random.Random(5)
+    for kill in range(8):
+        folder = tmp_path / str(kill)
+        folder.mkdir()
+        if replacing:
+            copy(folder / "a.zarr", source(pixels), CHUNK_SHAPE=32, OVERVIEWS="AUTO", ARRAY_NAME="v")
+        with subprocess.Popen([sys.executable, "-c", CLOSES, str(folder / ("a.zarr" if replacing else "%d.zarr"))], stdout=subprocess.PIPE) as writer:
+            assert writer.stdout.readline() == b"ready\n"
+            time.sleep(moments.uniform(0, 0.5))
+            writer.send_signal(signal.SIGKILL)
+        stores = sorted(name for name in os.listdir(str(folder)) if not name.startswith("."))
+        last = max(range(len(stores)), key=lambda i: int(stores[i].split(".")[0])) if not replacing and stores else None
+        for i, name in enumerate(stores):
+            found = levels(open_ours(str(folder / name)))
+            parity = 0 if replacing and (found[0] == pixels).all() else 1 if replacing else int(name.split(".")[0]) % 2
+            if replacing or i != last:
+                assert_levels(found, expected[parity], 6)
+            else:  # killed while it was written, or closed: what there is of it is right
+                assert len(found) in (1, 6) and ((found[0] == expected[parity][0]) | (found[0] == 0)).all()
+                assert len(found) == 1 or all((a == b).all() for a, b in zip(found, expected[parity]))
