@@ -15,11 +15,11 @@ from objectstore import ObjectStore
 from writing import UTM, arrays, check_consolidated, copy, created, driver, files_of, only_array, pairs, source
 
 
-def run(*command):
+def run(*command, cwd=None):
     """Runs one of GDAL's programs, which must print no error."""
     program = str(command[0])
     need(program, shutil.which(program))
-    done = subprocess.run([*map(str, command)], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": ""})
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": ""}, cwd=cwd)
     assert done.returncode == 0 and "ERROR" not in done.stderr, done.stderr
     return done.stdout
 
@@ -98,6 +98,29 @@ def test_calc_edit_addo_buildvrt_manage(tmp_path, tiff):
 
 
 # ------------------------------------------------------------------------------------------------------------------- files
+
+@pytest.mark.parametrize("name, other", [("a.zarr", "b.zarr"), ("a.zarr/", "b.zarr/"), ("./a.zarr", "./b.zarr"), ("a.zarr", "sub/b.zarr"), ("sub/../a.zarr", "b.zarr"),
+                                         ("a.zarr/zarr.json", "b.zarr"), ("plain", "other")])
+def test_a_store_is_copied_renamed_and_deleted_by_a_name_without_a_folder(tmp_path, monkeypatch, name, other):
+    (tmp_path / "sub").mkdir()
+    array = np.random.default_rng(5).integers(1, 5000, (2, 90, 120)).astype("uint16")
+    store = tmp_path / name.split("/zarr.json")[0]
+    copy(store, source(array, UTM, "EPSG:32633"), CHUNK_SHAPE=16, OVERVIEWS="2")
+    before = {file: (store / file).read_bytes() for file in files_of(store)}
+
+    def same(path):
+        return {file: (tmp_path / path / file).read_bytes() for file in files_of(tmp_path / path)} == before
+    run("gdalmanage", "copy", name, other, cwd=str(tmp_path))
+    assert same(other) and same(store)
+    run("gdalmanage", "rename", other, "renamed.zarr", cwd=str(tmp_path))
+    assert same("renamed.zarr") and not os.path.exists(tmp_path / other)
+    run("gdalmanage", "delete", "renamed.zarr", cwd=str(tmp_path))
+    assert not os.path.exists(tmp_path / "renamed.zarr")
+    monkeypatch.chdir(tmp_path)  # as rasterio.shutil.copyfiles() and delete() do
+    assert driver().CopyFiles(other, name) == 0 and same(other)
+    assert driver().Rename("renamed.zarr", other) == 0 and same("renamed.zarr")
+    assert driver().Delete("renamed.zarr") == 0 and same(store)
+    assert sorted(os.listdir(str(tmp_path))) == sorted({"sub", name.split("/zarr.json")[0].strip("./").replace("sub/../", "")})
 
 def test_what_is_no_store_is_never_touched(tmp_path):
     folder = tmp_path / "photos"
