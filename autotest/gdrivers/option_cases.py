@@ -29,10 +29,11 @@ Array = collections.namedtuple("Array", "store path meta values transform epsg n
 FREE = {  # values of the options that are no choice; those of three numbers or names are for three bands
     "CHUNK_SHAPE": ["8", "16,32", "2,16,8", "100,200", "1,3"], "SHARD_SHAPE": ["AUTO", "16", "48,64", "2,32,16"],
     "LEVEL": ["0", "3", "9"], "OVERVIEWS": ["AUTO", "NONE", "2", "7,3"], "ARRAY_NAME": ["pixels", "red edge"],
-    "NUM_THREADS": ["1", "3", "ALL_CPUS"], "DIM_NAMES": ["lat,lon", "t,v,u"]}
+    "NUM_THREADS": ["1", "3", "ALL_CPUS"], "DIM_NAMES": ["lat,lon", "t,v,u"],
+    "BLOCKXSIZE": ["32", "1"], "BLOCKYSIZE": ["16", "100"]}
 LEVELS = [("ZSTD", "-7"), ("ZSTD", "22"), ("GZIP", "0"), ("GZIP", "9")]  # what LEVEL may be depends on COMPRESS
 CHUNKS = {"CHUNK_SHAPE": "16"}  # given beside an option so that there are several
-BESIDE = {"RESAMPLING": {**CHUNKS, "OVERVIEWS": "2"}}
+BESIDE = {"RESAMPLING": {**CHUNKS, "OVERVIEWS": "2"}, "BLOCKXSIZE": {"BLOCKYSIZE": "16"}, "BLOCKYSIZE": {"BLOCKXSIZE": "32"}}
 
 
 def declared():

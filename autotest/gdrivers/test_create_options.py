@@ -7,7 +7,7 @@ from osgeo import gdal
 
 import oracle
 from stores import random_values
-from support import GDAL, assert_same, error_of, geotransform, in_process, need, open_array, open_ours, same_crs, subdatasets
+from support import GDAL, assert_same, error_of, geotransform, in_process, need, open_array, open_ours, same_crs, subdatasets, warnings_of
 from writing import UTM, check_consolidated, chunks_of, copy, document, driver, files_of, only_array, pairs, shards, source
 
 
@@ -234,6 +234,26 @@ def test_an_array_per_band_is_listed_and_read(tmp_path):
     check_consolidated(tmp_path / "a.zarr")
 
 
+@pytest.mark.parametrize("profile, chunk", [
+    ("BLOCKXSIZE=32 BLOCKYSIZE=16 TILED=YES INTERLEAVE=pixel", (3, 16, 32)), ("BLOCKXSIZE=32 BLOCKYSIZE=16 INTERLEAVE=line", (1, 16, 32)),
+    ("BLOCKXSIZE=101 BLOCKYSIZE=1 TILED=False INTERLEAVE=band", (1, 70, 101)), ("BLOCKYSIZE=32", (1, 70, 101)),
+    ("BLOCKXSIZE=32 BLOCKYSIZE=32 TILED=NO", (1, 70, 101)), ("BLOCKXSIZE=256 BLOCKYSIZE=256 TILED=TRUE", (1, 70, 101)),
+    ("BLOCKXSIZE=32 BLOCKYSIZE=32 TILED=YES CHUNK_SHAPE=8", (1, 8, 8))])
+@pytest.mark.parametrize("by", ["CreateCopy", "Create"])
+def test_blocks_of_other_formats_are_taken_for_chunks_without_a_warning(tmp_path, profile, chunk, by):
+    """As rasterio hands on the profile of a GeoTIFF."""
+    path, array, options = str(tmp_path / "a.zarr"), np.ones((3, 70, 101), "uint8"), profile.split()
+    if by == "Create":
+        made, messages = warnings_of(lambda: driver().Create(path, 101, 70, 3, gdal.GDT_Byte, options))
+        made.WriteArray(array)
+    else:
+        made, messages = warnings_of(lambda: driver().CreateCopy(path, source(array), options=options))
+    assert messages == []
+    made = None
+    _, meta, values = only_array(path)
+    assert tuple(oracle.sharding_of(meta["codecs"])["chunk_shape"]) == chunk and (values == 1).all()
+
+
 @pytest.mark.parametrize("style", ["ALL", "SPATIAL_PROJ", "CF"])
 def test_only_the_conventions_asked_for_are_written(tmp_path, style):
     name, meta = written(tmp_path / "a.zarr", GEOREFERENCING=style)
@@ -262,7 +282,7 @@ WRONG = [("CHUNK_SHAPE", "0", "positive"), ("CHUNK_SHAPE", "-4", "positive"), ("
          ("CHUNK_ORDER", "PEANO", "HILBERT"), ("CHUNK_CHECKSUM", "perhaps", "YES"), ("OVERVIEWS", "1", "2"), ("OVERVIEWS", "2,x", "positive"),
          ("RESAMPLING", "BEST", "CUBIC"), ("ARRAY_NAME", "a/b", "/"), ("ARRAY_NAME", "..", "dots"), ("ARRAY_NAME", "__a", "__"),
          ("ARRAY_NAME", "x", "name"), ("ARRAY_NAME", "spatial_ref", "name"), ("ARRAY_NAME", "ovr_2x", "name"),
-         ("SINGLE_ARRAY", "perhaps", "YES"), ("INTERLEAVE", "LINE", "PIXEL"), ("APPEND_SUBDATASET", "perhaps", "YES"),
+         ("SINGLE_ARRAY", "perhaps", "YES"), ("INTERLEAVE", "TILE", "PIXEL"), ("BLOCKXSIZE", "0", "positive"), ("BLOCKYSIZE", "big", "positive"), ("TILED", "perhaps", "YES"), ("APPEND_SUBDATASET", "perhaps", "YES"),
          ("GEOREFERENCING", "NONE", "CF"), ("NUM_THREADS", "0", "1024"), ("NUM_THREADS", "many", "ALL_CPUS"), ("NUM_THREADS", "2x", "ALL_CPUS"),
          ("DIM_NAMES", "a", "two names"), ("DIM_NAMES", "a,b,c", "two names"), ("DIM_NAMES", "a,a", "differ"), ("DIM_NAMES", "a/b,c", "/")]
 

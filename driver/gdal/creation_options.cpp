@@ -11,9 +11,10 @@ extern "C"
 #include "zarr/name.h"
 }
 
-constexpr uint64_t DEFAULT_CHUNK = 512;
 /* Near this many decoded bytes per shard: few enough objects, and still few enough bytes to rewrite when one changes. */
 constexpr uint64_t SHARD_BYTES = 64 << 20;
+/* Blocks of fewer rows or columns are strips, of which no chunks are made. */
+constexpr uint64_t MIN_BLOCK = 16;
 /* What one chunk may hold decoded: all libraries take it, and readers must hold some of them. */
 constexpr uint64_t MAX_CHUNK_BYTES = 1 << 30;
 /* An index of more entries is 16 MB, which each reader of the shard fetches. */
@@ -76,9 +77,14 @@ std::string zsCreationOptionList()
            "  </Option>"
            "  <Option name='ARRAY_NAME' type='string' description='Name of the array. Default: that of the store'/>"
            "  <Option name='SINGLE_ARRAY' type='boolean' default='YES' description='Whether all bands go to one array'/>"
-           "  <Option name='INTERLEAVE' type='string-select' default='BAND' description='Whether a chunk holds one band or all'>"
-           "    <Value>BAND</Value><Value>PIXEL</Value>"
+           "  <Option name='INTERLEAVE' type='string-select' default='BAND' description='Whether a chunk holds one band (BAND; LINE is "
+           "taken for it) or all'>"
+           "    <Value>BAND</Value><Value>PIXEL</Value><Value>LINE</Value>"
            "  </Option>"
+           "  <Option name='BLOCKXSIZE' type='int' description='With BLOCKYSIZE, as profiles of other formats have them: columns and rows of a "
+           "chunk where there is no CHUNK_SHAPE. Strips are passed over: fewer than 16, or TILED=NO'/>"
+           "  <Option name='BLOCKYSIZE' type='int' description='See BLOCKXSIZE'/>"
+           "  <Option name='TILED' type='boolean' description='See BLOCKXSIZE; a store is always made of chunks'/>"
            "  <Option name='APPEND_SUBDATASET' type='boolean' default='NO' description='Whether to add an array to an existing store'/>"
            "  <Option name='OVERWRITE' type='boolean' default='NO' description='Whether to replace a store that holds other than one raster'/>"
            "  <Option name='GEOREFERENCING' type='string-select' default='ALL' description='Conventions that are written'>"
@@ -155,6 +161,23 @@ static bool parseNumbers(const char *name, const char *text, std::vector<uint64_
     return !out.empty() || refuse(name, "positive integers separated by commas", text);
 }
 
+/* What profiles of other formats, GTiff's say, call the size of a chunk. */
+static bool parseBlock(CSLConstList options, uint64_t &width, uint64_t &height)
+{
+    const char *texts[] = {CSLFetchNameValue(options, "BLOCKXSIZE"), CSLFetchNameValue(options, "BLOCKYSIZE")};
+    std::vector<uint64_t> sizes;
+    bool isTiled = true;
+    if ((texts[0] != nullptr && !parseNumbers("BLOCKXSIZE", texts[0], sizes)) || (texts[1] != nullptr && !parseNumbers("BLOCKYSIZE", texts[1], sizes)) ||
+        !parseBoolean(options, "TILED", isTiled))
+        return false;
+    if (isTiled && sizes.size() == 2 && std::min(sizes[0], sizes[1]) >= MIN_BLOCK)
+    {
+        width = sizes[0];
+        height = sizes[1];
+    }
+    return true;
+}
+
 static bool parseCompression(CSLConstList options, struct zs_encoding &e, std::string &shuffle)
 {
     const int chosen = choose(options, "COMPRESS", COMPRESSIONS, standardCompression());
@@ -220,7 +243,7 @@ bool ZSCreationOptions::Parse(CSLConstList options)
         !parseBoolean(options, "OVERWRITE", overwrite) || !parseBoolean(options, "FSYNC", fsync) ||
         !parseBoolean(options, "CHUNK_CHECKSUM", encoding.chunk_checksum))
         return false;
-    const int interleave = choose(options, "INTERLEAVE", {"BAND", "PIXEL"}, 0);
+    const int interleave = choose(options, "INTERLEAVE", {"BAND", "PIXEL", "LINE"}, 0);
     const int chosenStyle = choose(options, "GEOREFERENCING", {"ALL", "SPATIAL_PROJ", "CF"}, 0);
     const int index = choose(options, "INDEX_LOCATION", {"END", "START"}, 0);
     chunk_order = choose(options, "CHUNK_ORDER", {"ROW_MAJOR", "MORTON", "HILBERT"}, ZS_ORDER_ROW_MAJOR);
@@ -242,6 +265,8 @@ bool ZSCreationOptions::Parse(CSLConstList options)
         return refuse("NUM_THREADS", "ALL_CPUS or a number from 1 to 1024", count);
     const char *text = CSLFetchNameValue(options, "CHUNK_SHAPE");
     if (text != nullptr && !parseNumbers("CHUNK_SHAPE", text, chunk))
+        return false;
+    if (!parseBlock(options, block_width, block_height))
         return false;
     text = CSLFetchNameValue(options, "SHARD_SHAPE");
     if (text != nullptr && !EQUAL(text, "AUTO") && !parseNumbers("SHARD_SHAPE", text, shard))
@@ -280,7 +305,7 @@ static bool spread(const char *name, const std::vector<uint64_t> &given, bool ha
 bool ZSCreationOptions::Apply(struct zs_raster_spec &spec)
 {
     const uint64_t size[3] = {spec.has_band_dimension ? spec.bands : 1, spec.height, spec.width};
-    const uint64_t usual[3] = {pixel_interleaved ? size[0] : 1, std::min(DEFAULT_CHUNK, size[1]), std::min(DEFAULT_CHUNK, size[2])};
+    const uint64_t usual[3] = {pixel_interleaved ? size[0] : 1, std::min(block_height, size[1]), std::min(block_width, size[2])};
     std::copy(usual, usual + 3, spec.chunk);
     if (!spread("CHUNK_SHAPE", chunk, spec.has_band_dimension, spec.chunk))
         return false;

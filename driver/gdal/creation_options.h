@@ -31,6 +31,7 @@ struct ZSCreationOptions
     int chunk_order = 0;
     int threads = 0;
     std::vector<uint64_t> chunk, shard; /* as given; empty: default, AUTO */
+    uint64_t block_width = 512, block_height = 512; /* of a chunk by default */
     std::vector<std::string> dim_names;
     std::string blosc_shuffle;           /* "" : by data type */
     bool overviews_auto = true;
