@@ -215,14 +215,49 @@ def test_a_refusal_names_the_object_and_the_status(tmp_path, server, kind, statu
     assert "s.zarr/c/0/1" in message and (status == "short" or str(status) in message), message
 
 
-@pytest.mark.parametrize("fault", [500, 503, 429])
+@pytest.mark.parametrize("fault", [500, 503, 429, "short", "reset"])
 def test_requests_are_retried_as_gdal_is_configured(tmp_path, server, config, fault):
     write_store(tmp_path / "s.zarr")
     server.faults.update({"s.zarr/zarr.json": [fault], "s.zarr/c/0/1": [fault, fault]})
     config("GDAL_HTTP_MAX_RETRY", "2")
     config("GDAL_HTTP_RETRY_DELAY", "0.05")
     np.testing.assert_array_equal(open_array(server.vsi("s.zarr")).ReadAsArray(*PARTS), VALUES[8:56, 8:56])
-    assert [r.status for r in server.requests("c/0/1")][:3] == [fault, fault, 206]
+    status = 206 if isinstance(fault, str) else fault
+    assert [r.status for r in server.requests("c/0/1")][:3] == [status, status, 206]
+
+
+def test_answers_that_are_always_cut_are_asked_for_as_often_as_configured(tmp_path, server, config):
+    write_store(tmp_path / "s.zarr")
+    server.faults["s.zarr/zarr.json"] = "short"
+    config("GDAL_HTTP_RETRY_DELAY", "0.01")
+    for retries, requests in ((None, 1), ("0", 1), ("3", 4)):
+        config("GDAL_HTTP_MAX_RETRY", retries)
+        server.log.clear()
+        assert "zarr.json" in error_of(open_array, server.vsi("s.zarr"))
+        assert len(server.requests("zarr.json")) == requests
+
+
+def test_a_message_says_the_path_once(tmp_path, server):
+    write_store(tmp_path / "s.zarr")
+    for fault in (403, "short"):
+        server.faults["s.zarr/c/0/1"] = fault
+        message = error_of(read_all, open_array(server.vsi("s.zarr")))
+        assert message.count("s.zarr/c/0/1") == 1 and message.count("127.0.0.1") == 1, message
+    server.faults["s.zarr/zarr.json"] = 403
+    message = error_of(open_array, server.vsi("s.zarr"))
+    assert message.count("s.zarr/zarr.json") == 1 and message.count("127.0.0.1") == 1, message
+
+
+@pytest.mark.parametrize("allowed", [".tif", "zarr.json", ".json", ".tif,.zarr"])
+def test_extensions_that_gdal_allows_do_not_hinder_who_names_a_store_of_ours(tmp_path, server, config, allowed):
+    """CPL_VSIL_CURL_ALLOWED_EXTENSIONS keeps GDAL from looking for side-car files; names of chunks have no extension."""
+    config("CPL_VSIL_CURL_ALLOWED_EXTENSIONS", allowed)
+    write_store(tmp_path / "s.zarr")
+    assert_pixels(open_array(server.vsi("s.zarr")), EXPECTED, windows=1)
+    server.ranges = "none"  # and through VSI
+    write_large(tmp_path / "l.zarr")
+    message = error_of(lambda: open_array(server.vsi("l.zarr")).ReadAsArray(300, 300, 9, 9))
+    assert "CPL_VSIL_CURL_ALLOWED_EXTENSIONS" in message and "l.zarr/c/" in message, message
 
 
 def test_metadata_that_are_too_long_are_refused_before_they_are_downloaded(tmp_path, server):
@@ -423,6 +458,28 @@ def test_objects_of_s3_are_read_through_signed_urls(tmp_path, s3):
     s3.faults["bucket/s.zarr/c/0/0"] = 403
     message = error_of(read_all, open_array("/vsis3/bucket/s.zarr"))
     assert "/vsis3/bucket/s.zarr/c/0/0" in message and "Signature" not in message and "403" in message
+
+
+def refusal(code, message):
+    return '<?xml version="1.0"?>\n<Error><Code>%s</Code><Message>%s</Message><RequestId>1</RequestId></Error>' % (code, message)
+
+
+@pytest.mark.parametrize("proven", [False, True])
+@pytest.mark.parametrize("status, code, message", [(403, "AccessDenied", "Access Denied"), (404, "NoSuchBucket", "The specified bucket does not exist"),
+                                                   (403, "InvalidAccessKeyId", "The AWS Access Key Id you provided does not exist in our records.")])
+def test_what_s3_says_of_a_refusal_is_in_the_message(tmp_path, s3, status, code, message, proven):
+    write_store(tmp_path / "bucket" / "s.zarr")
+    s3.faults["bucket/s.zarr/" + ("c/0/0" if proven else "zarr.json")] = (status, refusal(code, message))
+    said = error_of(lambda: read_all(open_array("/vsis3/bucket/s.zarr")))
+    assert code in said and message in said and "/vsis3/bucket/s.zarr/" in said and str(status) in said
+
+
+def test_an_object_that_s3_does_not_have_is_fill(tmp_path, s3):
+    write_store(tmp_path / "bucket" / "s.zarr")
+    s3.faults["bucket/s.zarr/c/1/0"] = (404, refusal("NoSuchKey", "The specified key does not exist."))
+    expected = EXPECTED.copy()
+    expected[:, 32:, :32] = 0
+    assert_pixels(open_array("/vsis3/bucket/s.zarr"), expected)
 
 
 def test_public_objects_of_s3_are_read_unsigned(tmp_path, s3, config):

@@ -2,6 +2,8 @@
 Server and Handler are what it shares with objectstore.py."""
 import os
 import re
+import socket
+import struct
 import sys
 import threading
 import time
@@ -74,8 +76,8 @@ class Handler(BaseHTTPRequestHandler):
 class RangeServer(Server):
     """Serves the files under `root` on 127.0.0.1 while used as a context.
 
-    faults       {path: what to answer instead}: an HTTP status, or "short" for a body that breaks off half way; a list of them is
-                 used up, one for each request
+    faults       {path: what to answer instead}: an HTTP status, alone or with a body in XML; "short" for a body that breaks off half way,
+                 "reset" where the connection is reset then; a list of them is used up, one for each request
     ranges       "all"; "plain": any with a suffix range ("the last n bytes") is answered with `no_suffix`; "none": Range is ignored
     preconditions, etags  whether If-Match is obeyed, and answers have an ETag
     before       called with (method, path, headers) before each answer; a status that it returns is the answer
@@ -117,10 +119,17 @@ class _Handler(Handler):
             fault = owner.faults.get(path)
             if isinstance(fault, list):
                 fault = fault.pop(0) if fault else None
-        status, headers, body = (fault, {}, b"") if isinstance(fault, int) else self._find(os.path.join(owner.root, path))
-        sent = 0 if self.command == "HEAD" else len(body) // 2 if fault == "short" else len(body)
-        if fault == "short":
+        if isinstance(fault, int):
+            status, headers, body = fault, {}, b""
+        elif isinstance(fault, tuple):
+            status, headers, body = fault[0], {"Content-Type": "application/xml"}, fault[1].encode()
+        else:
+            status, headers, body = self._find(os.path.join(owner.root, path))
+        sent = 0 if self.command == "HEAD" else len(body) // 2 if fault in ("short", "reset") else len(body)
+        if fault in ("short", "reset"):
             self.close_connection = True
+        if fault == "reset":
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         owner.log.append(Request(self.command, path, self.headers.get("Range"), status, sent, self.headers.items(), query))
         if not owner.etags:
             headers.pop("ETag", None)

@@ -25,6 +25,29 @@ static void test_context_goes_in_front(void)
     CHECK_EQ_STR(err.message, "outer: root/c/0: found 3");
 }
 
+static void prefixed(const char *message, const char *context, const char *expected)
+{
+    struct zs_error err;
+    (void)zs_fail(&err, ZS_IO, "%s", message);
+    (void)zs_fail_in(&err, ZS_IO, "%s", context);
+    CHECK_EQ_STR(err.message, expected);
+}
+
+static void test_a_path_is_said_once(void)
+{
+    prefixed("root/c/0: found 3", "root/c/0", "root/c/0: found 3");
+    prefixed("root/c/0: found 3", "root/c/0, inner chunk [1,2]", "root/c/0, inner chunk [1,2]: found 3");
+    prefixed("root/zarr.json: found 3", "root", "root: root/zarr.json: found 3"); /* not a path to be sure of */
+    prefixed("/root/zarr.json: found 3", "/root", "/root/zarr.json: found 3");
+    prefixed("root/c/10: found 3", "root/c/1", "root/c/1: root/c/10: found 3");
+    prefixed("root/c/1: found 3", "root/c/10", "root/c/10: root/c/1: found 3");
+    prefixed("/vsicurl/http://host:8/a b/c/0: found 3: 4", "/vsicurl/http://host:8/a b/c/0, inner chunk [0]",
+             "/vsicurl/http://host:8/a b/c/0, inner chunk [0]: found 3: 4");
+    prefixed("codec \"zstd\": found 3", "codec", "codec: codec \"zstd\": found 3");
+    prefixed("found 3", "root/c/0", "root/c/0: found 3");
+    prefixed("", "root/c/0", "root/c/0: ");
+}
+
 static void test_long_messages_are_cut_and_stay_in_bounds(void)
 {
     struct {
@@ -84,6 +107,7 @@ int main(void)
     RUN(test_fail_returns_the_status_and_sets_the_message);
     RUN(test_no_error_wanted_still_gives_the_status);
     RUN(test_context_goes_in_front);
+    RUN(test_a_path_is_said_once);
     RUN(test_long_messages_are_cut_and_stay_in_bounds);
     RUN(test_try_returns_early_on_failure_only);
     return check_result();

@@ -14,6 +14,20 @@ void zs_error_set(struct zs_error *err, const char *format, ...)
     }
 }
 
+/* What a message says beyond `context`, where what is below has named the same file or object already; NULL where it says all of that. */
+static const char *without_context(const char *message, const char *context)
+{
+    const size_t n = strlen(context);
+    if (strchr(context, '/') == NULL)
+        return message;
+    if (strncmp(message, context, n) == 0 && strchr(":,/", message[n]) != NULL)
+        return NULL;
+    const char *end = strstr(message, ": ");
+    return end != NULL && end > message && strncmp(message, context, (size_t)(end - message)) == 0 && strchr("/,", context[end - message]) != NULL
+               ? end + 2
+               : message;
+}
+
 void zs_error_prefix(struct zs_error *err, const char *format, ...)
 {
     if (err == NULL)
@@ -23,12 +37,17 @@ void zs_error_prefix(struct zs_error *err, const char *format, ...)
     va_start(args, format);
     (void)vsnprintf(err->message, sizeof err->message, format, args);
     va_end(args);
+    const char *rest = without_context(inner.message, err->message);
+    if (rest == NULL) {
+        *err = inner;
+        return;
+    }
     const size_t context = strlen(err->message);
     const size_t room = sizeof err->message - 1 - context;
     if (room > 2) {
         memcpy(err->message + context, ": ", 2);
-        const size_t kept = strlen(inner.message) < room - 2 ? strlen(inner.message) : room - 2;
-        memcpy(err->message + context + 2, inner.message, kept);
+        const size_t kept = strlen(rest) < room - 2 ? strlen(rest) : room - 2;
+        memcpy(err->message + context + 2, rest, kept);
         err->message[context + 2 + kept] = '\0';
     }
 }

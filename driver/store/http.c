@@ -62,6 +62,14 @@ static enum zs_status fail_answer(const struct http_store *h, const char *key, c
     return zs_fail(err, ZS_IO, "%s/%s: expected %s, found %s", h->base.root, key, expected, a->found);
 }
 
+/* The status of the same request through VSI. Where that failed as well, the server's own words are better than what VSI makes of them. */
+static enum zs_status after_vsi(const struct http_store *h, const char *key, const char *expected, const struct zs_http_answer *a,
+                                enum zs_status status, struct zs_error *err)
+{
+    const bool is_known = status == ZS_OK || status == ZS_NO_MEMORY || (status == ZS_NOT_FOUND && !a->lacks_bucket);
+    return is_known || !a->has_reason ? status : fail_answer(h, key, expected, a, err);
+}
+
 /* ---- Whole objects ---- */
 
 static enum zs_status http_get(struct zs_store *store, const char *key, size_t max_bytes, struct zs_buffer *out,
@@ -86,7 +94,7 @@ static enum zs_status http_get(struct zs_store *store, const char *key, size_t m
     } else if (a.kind == ZS_HTTP_ABSENT) {
         status = fail_absent(h, key, err);
     } else if (must_use_vsi(h, &a)) {
-        status = zs_store_get(h->vsi, key, max_bytes, out, err);
+        status = after_vsi(h, key, "the object", &a, zs_store_get(h->vsi, key, max_bytes, out, err), err);
     } else {
         status = fail_answer(h, key, "the object", &a, err);
     }
@@ -197,7 +205,7 @@ static enum zs_status http_open_head(struct zs_store *store, const char *key, si
     else if (a.kind == ZS_HTTP_PART || a.kind == ZS_HTTP_WHOLE || (a.kind == ZS_HTTP_BEYOND && a.total == 0))
         status = object_from_answer(h, key, false, part, n == 0 ? &byte : head, &a, object, err);
     else if (must_use_vsi(h, &a))
-        status = zs_object_open_head(h->vsi, key, n, head, object, err);
+        status = after_vsi(h, key, "the first bytes", &a, zs_object_open_head(h->vsi, key, n, head, object, err), err);
     else
         status = fail_answer(h, key, "the first bytes", &a, err);
     zs_http_answer_free(&a);
@@ -311,7 +319,7 @@ static enum zs_status read_part(struct http_object *o, uint64_t offset, size_t n
     else if (a.kind == ZS_HTTP_WHOLE)
         memcpy(data, a.bytes + offset, n);
     else if (must_use_vsi(h, &a))
-        status = read_through_vsi(o, offset, n, data, err);
+        status = after_vsi(h, o->key, expected, &a, read_through_vsi(o, offset, n, data, err), err);
     else
         status = fail_answer(h, o->key, expected, &a, err);
     zs_http_answer_free(&a);

@@ -2,6 +2,7 @@
 
 #include <cpl_conv.h>
 #include <cpl_http.h>
+#include <cpl_multiproc.h>
 #include <cpl_string.h>
 #include <ctype.h>
 #include <errno.h>
@@ -18,6 +19,9 @@
 #define MIN_ANSWER_LIMIT ((size_t)256 << 10)
 /* Idle connections that all stores of the process keep together: each is a file descriptor. */
 #define MAX_IDLE_SESSIONS 128
+
+/* Seconds before a request is made again, as GDAL's. */
+#define DEFAULT_RETRY_DELAY 30.0
 
 /* curl's codes for an answer that was broken off since it is too long (curl.h is not ours to include). */
 #define CURL_WRITE_ERROR 23
@@ -250,6 +254,38 @@ static bool parse_content_range(const char *text, struct zs_http_answer *a)
     return *text == '*' || parse_u64(&text, &a->total);
 }
 
+/* The text of an XML element; of what servers write only what can be printed. */
+static void copy_element(const char *xml, const char *name, char *text, size_t n)
+{
+    char begin[32];
+    snprintf(begin, sizeof begin, "<%s>", name);
+    const char *from = strstr(xml, begin);
+    size_t used = 0;
+    for (from = from != NULL ? from + strlen(begin) : ""; *from != '\0' && *from != '<' && used + 1 < n; from++)
+        text[used++] = (unsigned char)*from < ' ' ? ' ' : *from;
+    text[used] = '\0';
+}
+
+/* Adds why S3, or one of its kin, refused: <Error><Code>AccessDenied</Code><Message>Access Denied</Message>. GDAL ends its bytes with a zero. */
+static void add_reason(struct zs_http_answer *a)
+{
+    char code[64], message[200];
+    if (strstr(a->bytes, "<Error") == NULL)
+        return;
+    copy_element(a->bytes, "Code", code, sizeof code);
+    copy_element(a->bytes, "Message", message, sizeof message);
+    const size_t used = strlen(a->found);
+    a->has_reason = code[0] != '\0';
+    if (a->has_reason)
+        snprintf(a->found + used, sizeof a->found - used, " (%s%s%s)", code, message[0] != '\0' ? ": " : "", message);
+}
+
+/* curl's codes for a connection that broke (curl.h is not ours to include): part of a file, nothing, sending, receiving, an HTTP/2 stream. */
+static bool is_broken(int code)
+{
+    return code == 18 || code == 52 || code == 55 || code == 56 || code == 92;
+}
+
 static void classify(const CPLHTTPResult *r, bool is_range, size_t limit, struct zs_http_answer *a)
 {
     const char *error = r->pszErrBuf != NULL ? r->pszErrBuf : "";
@@ -265,7 +301,10 @@ static void classify(const CPLHTTPResult *r, bool is_range, size_t limit, struct
     else
         snprintf(a->found, sizeof a->found, "%d bytes without Content-Range", r->nDataLen);
 
-    if (code == 404 || code == 410)
+    if (code != 0)
+        add_reason(a);
+    a->lacks_bucket = strstr(a->found, "(NoSuchBucket") != NULL;
+    if ((code == 404 && !a->lacks_bucket) || code == 410)
         a->kind = ZS_HTTP_ABSENT;
     else if (code == 412)
         a->kind = ZS_HTTP_REPLACED;
@@ -285,6 +324,7 @@ static void classify(const CPLHTTPResult *r, bool is_range, size_t limit, struct
         a->kind = ZS_HTTP_FAILED; /* broken off, where curl was told not to mind */
     else
         a->kind = ZS_HTTP_WHOLE;
+    a->is_cut = a->kind == ZS_HTTP_FAILED && code == 0 && (is_broken(r->nStatus) || (r->nStatus == 0 && (length != NULL || has_range)));
 }
 
 /* Object stores send some of their refusals (another region) as redirections that lead nowhere, which look like an answer. */
@@ -294,22 +334,18 @@ static bool is_xml_error(const CPLHTTPResult *r, const struct zs_http_answer *a)
     return type != NULL && strstr(type, "xml") != NULL && strstr(a->bytes, "<Error>") != NULL; /* GDAL ends it with a zero */
 }
 
-enum zs_status zs_http_get(struct zs_http_client *h, const char *key, const char *range, const char *etag, size_t limit,
-                           struct zs_http_answer *a, struct zs_error *err)
+static void ask_once(struct zs_http_client *h, const char *path, const char *key, const char *range, const char *etag, size_t limit,
+                     int retries, struct zs_http_answer *a)
 {
     *a = (struct zs_http_answer){.kind = ZS_HTTP_REFUSED, .bytes = "", .first = UINT64_MAX, .last = UINT64_MAX, .total = UINT64_MAX};
-    limit = limit < MIN_ANSWER_LIMIT ? MIN_ANSWER_LIMIT : limit;
-    char *path = zs_vsi_path(h->vsi, key);
-    if (path == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
-    struct zs_vsi_quiet q;
-    zs_vsi_quiet_begin(&q, h->vsi);
     char *url = h->url != NULL ? url_below(h->url, key, h->query) : zs_vsi_object_url(path);
     if (url != NULL) {
         char session[64];
         const unsigned number = session_take(h);
         session_name(h, number, session, sizeof session);
         char **options = request_options(path, session, range, etag, limit);
+        if (retries >= 0)
+            options = CSLSetNameValue(options, "MAX_RETRY", CPLSPrintf("%d", retries));
         /* Ours have the user's headers in them; GDAL 3.6 would send those of the configuration a second time. */
         const char *local = CPLGetThreadLocalConfigOption("GDAL_HTTP_HEADERS", NULL);
         char *kept = local != NULL ? zs_strdup(local) : NULL;
@@ -322,22 +358,46 @@ enum zs_status zs_http_get(struct zs_http_client *h, const char *key, const char
     } else {
         snprintf(a->found, sizeof a->found, "no URL for it");
     }
-    zs_vsi_quiet_end(&q);
-    free(path);
     free(url);
     CPLHTTPResult *r = a->result;
     if (r == NULL)
-        return ZS_OK;
+        return;
     if (r->pabyData != NULL && r->nDataLen > 0) {
         a->bytes = (const char *)r->pabyData;
         a->size = (size_t)r->nDataLen;
     }
     classify(r, range != NULL, limit, a);
-    if (a->kind == ZS_HTTP_WHOLE && h->url == NULL && is_xml_error(r, a))
+    if (a->kind == ZS_HTTP_WHOLE && h->url == NULL && is_xml_error(r, a)) {
         a->kind = ZS_HTTP_REFUSED;
+        add_reason(a);
+    }
     const char *found_etag = header(r, "ETag");
     a->tag = found_etag != NULL && found_etag[0] != '\0' ? found_etag : header(r, "Last-Modified");
     a->is_strong_etag = a->tag != NULL && a->tag[0] == '"' && a->tag == found_etag;
+}
+
+enum zs_status zs_http_get(struct zs_http_client *h, const char *key, const char *range, const char *etag, size_t limit,
+                           struct zs_http_answer *a, struct zs_error *err)
+{
+    limit = limit < MIN_ANSWER_LIMIT ? MIN_ANSWER_LIMIT : limit;
+    char *path = zs_vsi_path(h->vsi, key);
+    if (path == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    struct zs_vsi_quiet q;
+    zs_vsi_quiet_begin(&q, h->vsi);
+    ask_once(h, path, key, range, etag, limit, -1, a);
+    /* GDAL's client asks again for the status of an answer, not for what its body lacks. */
+    if (a->is_cut) {
+        const char *most = zs_vsi_option(path, "GDAL_HTTP_MAX_RETRY"), *wait = zs_vsi_option(path, "GDAL_HTTP_RETRY_DELAY");
+        double delay = wait != NULL ? CPLAtof(wait) : DEFAULT_RETRY_DELAY;
+        for (int left = most != NULL ? atoi(most) : 0; left > 0 && a->is_cut; left--, delay *= 2) {
+            zs_http_answer_free(a);
+            CPLSleep(delay);
+            ask_once(h, path, key, range, etag, limit, left - 1, a);
+        }
+    }
+    zs_vsi_quiet_end(&q);
+    free(path);
     return ZS_OK;
 }
 

@@ -28,7 +28,10 @@ struct zs_http_answer {
     uint64_t first, last, total; /* UINT64_MAX where not known */
     const char *tag;             /* ETag, else Last-Modified, else NULL */
     bool is_strong_etag;
-    char found[200]; /* for messages */
+    char found[400];  /* for messages */
+    bool has_reason;  /* found[] tells what the server wrote about its refusal */
+    bool lacks_bucket; /* ... that there is no such bucket: then no object is absent, the name is wrong */
+    bool is_cut;      /* ZS_HTTP_FAILED: the connection broke before the answer was complete */
 };
 
 struct zs_http_client;
@@ -42,7 +45,8 @@ void zs_http_client_free(struct zs_http_client *client); /* NULL is allowed */
 bool zs_http_client_signs(const struct zs_http_client *client);
 
 /* One GET, from any thread. `range` as in a Range header ("0-19", "-20"); NULL for all. `etag`, unless NULL, must still be the
- * object's. An answer of more than `limit` bytes may be broken off. Fails only without memory: the answer says the rest, and is
+ * object's. An answer of more than `limit` bytes may be broken off. One that is cut short is
+ * asked for again as GDAL's client does for a server's errors (GDAL_HTTP_MAX_RETRY, GDAL_HTTP_RETRY_DELAY). Fails only without memory: the answer says the rest, and is
  * released with zs_http_answer_free(). */
 enum zs_status zs_http_get(struct zs_http_client *client, const char *key, const char *range, const char *etag, size_t limit,
                            struct zs_http_answer *answer, struct zs_error *err) ZS_MUST_CHECK;

@@ -81,6 +81,19 @@ static const char *reason(void)
     return errno != 0 ? strerror(errno) : "no reason given";
 }
 
+/* The same of what cannot be opened: GDAL says nothing of what its settings keep it from. */
+static const char *reason_not_opened(void)
+{
+    static const char *const limits[] = {"CPL_VSIL_CURL_ALLOWED_EXTENSIONS", "CPL_VSIL_CURL_ALLOWED_FILENAME"};
+    const bool is_silent = VSIGetLastErrorNo() == 0 && CPLGetLastErrorMsg()[0] == '\0';
+    for (size_t i = 0; is_silent && i < sizeof limits / sizeof limits[0]; i++) {
+        const char *allowed = CPLGetConfigOption(limits[i], NULL);
+        if (allowed != NULL)
+            return CPLSPrintf("%s allows no more than %s", limits[i], allowed);
+    }
+    return reason();
+}
+
 static void *context_capture(void)
 {
     char **options = CPLGetThreadLocalConfigOptions();
@@ -303,7 +316,7 @@ static enum zs_status vsi_open(struct zs_store *store, const char *key, struct z
     } else if (failure_means_absent(store, path))
         status = zs_fail(err, ZS_NOT_FOUND, "%s: there is no such file", path);
     else
-        status = zs_fail(err, ZS_IO, "%s: cannot be opened: %s", path, reason());
+        status = zs_fail(err, ZS_IO, "%s: cannot be opened: %s", path, reason_not_opened());
     zs_vsi_quiet_end(&q);
     if (status != ZS_OK) {
         vsi_close(&o->base);
