@@ -51,6 +51,12 @@ save("chain", "transposed", array([3, 4, 5], [2, 2, 2], "complex64", [0.5, "-Inf
                                   [codec("transpose", order=[2, 0, 1]), codec("bytes", endian="big"), codec("gzip", level=5)]))
 save("chain", "blosc", array([3], [2], "int64", -9223372036854775808, [little, codec("blosc", cname="lz4", clevel=5, shuffle="bitshuffle",
                                                                                     typesize=8, blocksize=0)]))
+eopf = [codec("scale_offset", offset=-0.1, scale=10000.0),
+        codec("cast_value", data_type="uint16", rounding="nearest-away", out_of_range="clamp", scalar_map={"encode": [["NaN", 0]], "decode": [[0, "NaN"]]})]
+save("chain", "eopf", array([9, 9], [8, 8], "float32", "NaN", [codec("sharding_indexed", chunk_shape=[4, 4], codecs=eopf + [little, "crc32c"],
+                                                                     index_codecs=[little, "crc32c"])]))
+save("chain", "cast_before", array([9], [8], "int16", 5, [codec("cast_value", data_type="int8", out_of_range="wrap"), codec("bitround", keepbits=3),
+                                                          codec("sharding_indexed", chunk_shape=[4], codecs=[little], index_codecs=[little])]))
 save("chain", "scalar", array([], [], "bool", True, ["bytes"], storage_transformers=[]))
 save("chain", "group", b'{"zarr_format":3,"node_type":"group","attributes":{},"consolidated_metadata":null}')
 

@@ -28,7 +28,7 @@ static enum zs_status decode(const struct zs_array *a, struct zs_scratch *scratc
                              void *data, struct zs_error *err)
 {
     if (!is_empty)
-        return zs_leaf_decode(a->leaf, scratch, encoded->data, encoded->size, data, err);
+        return zs_leaf_decode_for_update(a->leaf, scratch, encoded->data, encoded->size, data, err);
     zs_fill_leaf(a, data);
     return ZS_OK;
 }

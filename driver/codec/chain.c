@@ -86,11 +86,39 @@ static enum zs_status size_stages(struct zs_level *leaf, struct zs_error *err)
     return ZS_OK;
 }
 
+/* Number of stages that are elementwise, from the first. */
+static int elementwise_count(const struct zs_level *level)
+{
+    int n = 0;
+    while (n < level->stage_count && level->stages[n].codec->is_elementwise)
+        n++;
+    return n;
+}
+
+/* The stages before a shard are those of its chunks, too: there an empty chunk is the fill value as they made it, which must be the array's
+ * again when they are undone. */
+static enum zs_status push_stages(struct zs_level *level, const void *fill, struct zs_error *err)
+{
+    const int n = elementwise_count(level);
+    if (n < level->stage_count)
+        return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\" before \"sharding_indexed\" is not supported: a chunk could not be read by itself",
+                       level->stages[n].codec->name);
+    if (!zs_stages_keep_element(level->stages, n, fill))
+        return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\" before \"sharding_indexed\": it does not give the fill_value back",
+                       level->stages[0].codec->name);
+    level[1].stages = level->stages;
+    level[1].stage_count = n;
+    level->stages = NULL;
+    level->stage_count = 0;
+    return ZS_OK;
+}
+
 /* Compiles one `codecs` list into chain->levels[chain->count], whose ndim, shape and axis are set, and recurses into shards. `form` is
  * what its first codec receives; what stages before it there are is in the level. */
-static enum zs_status compile_level(const zs_json *codecs, const struct zs_dtype *dtype, struct zs_form *form, struct zs_chain *chain,
+static enum zs_status compile_level(const zs_json *codecs, const struct zs_array_meta *meta, struct zs_form *form, struct zs_chain *chain,
                                     struct zs_error *err)
 {
+    const struct zs_dtype *dtype = &meta->dtype;
     struct zs_level *level = &chain->levels[chain->count++], *inner = level + 1;
     if (!zs_json_is_array(codecs) || zs_json_size(codecs) == 0)
         return zs_fail(err, ZS_INVALID, "codecs: expected a list of at least one codec");
@@ -101,13 +129,12 @@ static enum zs_status compile_level(const zs_json *codecs, const struct zs_dtype
     if (!zs_product_u64(level->shape, level->ndim, &level->decoded_size) ||
         !zs_mul_u64(level->decoded_size, dtype->size, &level->decoded_size))
         return zs_fail(err, ZS_INVALID, "chunk_shape: the size of a chunk does not fit 64 bits");
-    if (!level->is_shard)
+    if (!level->is_shard) {
+        level->keeps_fill = zs_stages_keep_element(level->stages, elementwise_count(level), meta->fill_value);
         return size_stages(level, err);
-    inner->stages = level->stages;
-    inner->stage_count = level->stage_count;
-    level->stages = NULL;
-    level->stage_count = 0;
-    const enum zs_status status = compile_level(inner_codecs, dtype, form, chain, err);
+    }
+    ZS_TRY(push_stages(level, meta->fill_value, err));
+    const enum zs_status status = compile_level(inner_codecs, meta, form, chain, err);
     if (status != ZS_OK)
         return zs_fail_in(err, status, "codec \"sharding_indexed\"");
     if (!zs_mul_u64(level->inner_count, inner->stored_size, &level->stored_size))
@@ -126,7 +153,7 @@ enum zs_status zs_chain_compile(const struct zs_array_meta *meta, struct zs_chai
         outer->shape[d] = meta->chunk_shape[d];
         outer->axis[d] = d;
     }
-    const enum zs_status status = compile_level(meta->codecs, &meta->dtype, &form, chain, err);
+    const enum zs_status status = compile_level(meta->codecs, meta, &form, chain, err);
     if (status != ZS_OK)
         zs_chain_clear(chain);
     return status;
@@ -178,10 +205,35 @@ enum zs_status zs_leaf_decode(const struct zs_level *leaf, struct zs_scratch *sc
     return zs_stages_decode(leaf->stages, leaf->stage_count, scratch, data, dst, err);
 }
 
+enum zs_status zs_leaf_decode_for_update(const struct zs_level *leaf, struct zs_scratch *scratch, const void *src, size_t n, void *dst,
+                                         struct zs_error *err)
+{
+    const size_t size = (size_t)leaf->decoded_size;
+    ZS_TRY(zs_leaf_decode(leaf, scratch, src, n, dst, err));
+    if (leaf->stage_count == 0 || (leaf->stage_count == 1 && leaf->stages[0].codec->kind == ZS_ARRAY_TO_BYTES))
+        return ZS_OK; /* exact */
+    struct zs_buffer copy = {0}, again = {0};
+    const void *encoded;
+    enum zs_status status = zs_buffer_append(&copy, dst, size, err);
+    if (status == ZS_OK)
+        status = zs_stages_encode(leaf->stages, leaf->stage_count, scratch, copy.data, &encoded, err);
+    if (status == ZS_OK)
+        status = zs_buffer_reset(&again, size, err);
+    if (status == ZS_OK)
+        status = zs_stages_decode(leaf->stages, leaf->stage_count, scratch, encoded, again.data, err);
+    if (status == ZS_OK && memcmp(again.data, dst, size) != 0)
+        status = zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": encoded again, pixels that are not written would change", leaf->stages[0].codec->name);
+    zs_buffer_free(&copy);
+    zs_buffer_free(&again);
+    return status;
+}
+
 enum zs_status zs_leaf_encode(const struct zs_level *leaf, struct zs_scratch *scratch, void *src, const void **encoded,
                               size_t *n, struct zs_error *err)
 {
     const void *data;
+    if (!leaf->keeps_fill)
+        return zs_fail(err, ZS_UNSUPPORTED, "the codecs do not give the fill_value back: pixels without a value would get one");
     ZS_TRY(zs_stages_encode(leaf->stages, leaf->stage_count, scratch, src, &data, err));
     return zs_bytes_encode(leaf->bytes_codecs, leaf->bytes_codec_count, scratch, data, (size_t)leaf->stored_size, encoded, n, err);
 }

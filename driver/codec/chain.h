@@ -35,6 +35,7 @@ struct zs_level {
     /* A leaf: */
     struct zs_stage *stages; /* from the array's elements to the bytes that bytes_codecs receive; those that change nothing are left out */
     int stage_count;
+    bool keeps_fill; /* the fill value comes out of the stages as it went in; else nothing is written */
     size_t item_size;
     /* Both: */
     uint64_t decoded_size; /* bytes of a decoded chunk (leaf: elements; shard: what its leaves add up to) */
@@ -58,6 +59,11 @@ size_t zs_level_bound(const struct zs_level *level);
  * (dimensions in the order of level->axis). */
 enum zs_status zs_leaf_decode(const struct zs_level *leaf, struct zs_scratch *scratch, const void *src, size_t n, void *dst,
                               struct zs_error *err) ZS_MUST_CHECK;
+
+/* Decodes a chunk of which only some elements will be written. ZS_UNSUPPORTED where encoding the others again would change them, as some
+ * roundings do. */
+enum zs_status zs_leaf_decode_for_update(const struct zs_level *leaf, struct zs_scratch *scratch, const void *src, size_t n, void *dst,
+                                         struct zs_error *err) ZS_MUST_CHECK;
 
 /* The reverse: src holds decoded_size bytes laid out as stored; what is left in it is undefined. *encoded as in zs_bytes_encode(). */
 enum zs_status zs_leaf_encode(const struct zs_level *leaf, struct zs_scratch *scratch, void *src, const void **encoded,

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const struct zs_codec zs_codec_transpose, zs_codec_bytes, zs_codec_sharding, zs_codec_crc32c, zs_codec_gzip;
+extern const struct zs_codec zs_codec_transpose, zs_codec_scale_offset, zs_codec_cast_value, zs_codec_bitround, zs_codec_bytes, zs_codec_sharding,
+    zs_codec_crc32c, zs_codec_gzip;
 #ifdef ZS_HAVE_ZSTD
 extern const struct zs_codec zs_codec_zstd;
 #define ZSTD &zs_codec_zstd
@@ -24,6 +25,10 @@ static const struct {
     const char *library;
 } known[] = {
     {"transpose", &zs_codec_transpose, ""},
+    {"scale_offset", &zs_codec_scale_offset, ""},
+    {"cast_value", &zs_codec_cast_value, ""},
+    {"bitround", &zs_codec_bitround, ""},
+    {"numcodecs.bitround", &zs_codec_bitround, ""},
     {"bytes", &zs_codec_bytes, ""},
     {"endian", &zs_codec_bytes, ""}, /* its name before 2023 */
     {"sharding_indexed", &zs_codec_sharding, ""},
@@ -52,7 +57,7 @@ enum zs_status zs_stage_parse(const struct zs_codec *codec, const zs_json *confi
 {
     struct zs_stage parsed = {.codec = codec, .in = form->dtype, .out = form->dtype};
     enum zs_status status = codec->parse(configuration, &parsed, err);
-    if (status == ZS_OK && codec->is_elementwise) {
+    if (status == ZS_OK && codec->is_elementwise && !parsed.is_void) {
         _Alignas(16) unsigned char in[ZS_MAX_ITEM_SIZE], out[ZS_MAX_ITEM_SIZE] = {0};
         memcpy(in, form->fill, sizeof in);
         status = codec->encode_array(&parsed, 1, in, out, err);

@@ -90,6 +90,9 @@ enum zs_status zs_stages_encode(const struct zs_stage *stages, int count, struct
 /* Whether all of them are elementwise and leave the size of an element alone. */
 bool zs_stages_keep_size(const struct zs_stage *stages, int count);
 
+/* Whether an element comes out of the stages, all elementwise, as it went in (NaN as any NaN). */
+bool zs_stages_keep_element(const struct zs_stage *stages, int count, const void *element);
+
 /* ---- Stages that take bytes (codec.c) ---- */
 
 /* Decodes with the codecs in reverse order into dst. The last step must give exactly n_dst bytes: else ZS_CORRUPT, with

@@ -71,6 +71,19 @@ static enum zs_status encode_run(const struct zs_stage *stages, int first, int l
     return ZS_OK;
 }
 
+bool zs_stages_keep_element(const struct zs_stage *stages, int count, const void *element)
+{
+    _Alignas(16) unsigned char in[ZS_MAX_ITEM_SIZE], stored[ZS_MAX_ITEM_SIZE], out[ZS_MAX_ITEM_SIZE];
+    if (count == 0)
+        return true;
+    const struct zs_dtype *dtype = &stages[0].in;
+    memcpy(in, element, dtype->size);
+    if (encode_run(stages, 0, count - 1, 1, in, stored, NULL) != ZS_OK || decode_run(stages, 0, count - 1, 1, stored, out, NULL) != ZS_OK)
+        return false;
+    const double before = zs_dtype_to_double(dtype, in), after = zs_dtype_to_double(dtype, out);
+    return memcmp(in, out, dtype->size) == 0 || (dtype->swap_unit == dtype->size && before != before && after != after);
+}
+
 /* The one of the two buffers of stages that does not hold `data`, with room for n bytes. */
 static enum zs_status next_buffer(struct zs_scratch *scratch, const void *data, size_t n, void **out, struct zs_error *err)
 {

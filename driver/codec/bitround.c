@@ -1,0 +1,76 @@
+/* The bitround codec (zarr-extensions; numcodecs.bitround is its older name): floats with fewer digits, so that they compress better. What is
+ * stored is the array. */
+#include <string.h>
+
+#include "codec/codec.h"
+
+struct bitround {
+    int cut; /* binary digits of the fraction that become zero */
+};
+
+static int fraction_digits(enum zs_data_type type)
+{
+    switch (type) {
+    case ZS_FLOAT16:
+        return 10;
+    case ZS_FLOAT32:
+    case ZS_COMPLEX64:
+        return 23;
+    case ZS_FLOAT64:
+    case ZS_COMPLEX128:
+        return 52;
+    default:
+        return 0;
+    }
+}
+
+static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
+{
+    const int digits = fraction_digits(stage->in.type);
+    int64_t keep;
+    const int most = digits != 0 ? digits : 64;
+    if (!zs_json_int64(zs_json_get(configuration, "keepbits"), &keep) || keep < 0 || keep > most)
+        return zs_fail(err, ZS_INVALID, "codec \"bitround\": keepbits: expected an integer from 0 to %d", most);
+    if (stage->in.type == ZS_BOOL || stage->in.type == ZS_RAW)
+        return zs_fail(err, ZS_INVALID, "codec \"bitround\": expected an array of numbers, found %s", stage->in.name);
+    stage->is_void = digits == 0; /* integers are read, and written with all their digits: larger, but not wrong */
+    if (stage->is_void)
+        return ZS_OK;
+    struct bitround *state = zs_calloc(1, sizeof *state);
+    if (state == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "codec \"bitround\": cannot allocate its configuration");
+    state->cut = digits - (int)keep;
+    stage->state = state;
+    stage->is_void = state->cut == 0;
+    return ZS_OK;
+}
+
+/* Half to even, by integer arithmetic on the bits. Infinity and NaN stay what they are. */
+#define ROUND_BITS(T, digits)                                        \
+    do {                                                             \
+        const T *s = src;                                            \
+        T *d = dst;                                                  \
+        const T one = 1, rest = (T)((one << cut) - 1);               \
+        const T special = (T)((((T)~(T)0) >> ((digits) + 1)) << (digits)); \
+        for (size_t i = 0; i < count; i++) {                         \
+            const T rounded = (T)((s[i] + (rest >> 1) + (s[i] >> cut & one)) & (T)~rest); \
+            d[i] = (s[i] & special) == special ? s[i] : rounded;     \
+        }                                                            \
+    } while (0)
+
+static enum zs_status encode_array(const struct zs_stage *stage, size_t n, const void *src, void *dst, struct zs_error *err)
+{
+    const int cut = ((const struct bitround *)stage->state)->cut;
+    const size_t count = n * (stage->in.size / stage->in.swap_unit);
+    (void)err;
+    if (stage->in.swap_unit == 2)
+        ROUND_BITS(uint16_t, 10);
+    else if (stage->in.swap_unit == 4)
+        ROUND_BITS(uint32_t, 23);
+    else
+        ROUND_BITS(uint64_t, 52);
+    return ZS_OK;
+}
+
+const struct zs_codec zs_codec_bitround = {
+    .name = "bitround", .kind = ZS_ARRAY_TO_ARRAY, .parse = parse, .is_elementwise = true, .encode_array = encode_array};

@@ -1,0 +1,369 @@
+#include "codec/cast.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Elements that are cast at a time. */
+#define BLOCK 512
+
+/* ---- One number, any type: slow, and what the quick loops are held to ---- */
+
+static const struct format {
+    enum zs_data_type type;
+    bool is_float, is_signed;
+    int size;
+    int digits;   /* binary: of an integer without its sign; of a float, the hidden one counted */
+    int smallest; /* of a float: exponent of its smallest step */
+    double largest;
+} formats[] = {
+    {ZS_INT8, false, true, 1, 7, 0, 0},
+    {ZS_UINT8, false, false, 1, 8, 0, 0},
+    {ZS_INT16, false, true, 2, 15, 0, 0},
+    {ZS_UINT16, false, false, 2, 16, 0, 0},
+    {ZS_INT32, false, true, 4, 31, 0, 0},
+    {ZS_UINT32, false, false, 4, 32, 0, 0},
+    {ZS_INT64, false, true, 8, 63, 0, 0},
+    {ZS_UINT64, false, false, 8, 64, 0, 0},
+    {ZS_FLOAT16, true, true, 2, 11, -24, 65504},
+    {ZS_FLOAT32, true, true, 4, 24, -149, 0x1.fffffep127},
+    {ZS_FLOAT64, true, true, 8, 53, -1074, 0x1.fffffffffffffp1023},
+};
+
+static const struct format *format_of(enum zs_data_type type)
+{
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
+        if (formats[i].type == type)
+            return &formats[i];
+    return NULL;
+}
+
+bool zs_is_number(enum zs_data_type type)
+{
+    return format_of(type) != NULL;
+}
+
+bool zs_is_integer(enum zs_data_type type)
+{
+    const struct format *f = format_of(type);
+    return f != NULL && !f->is_float;
+}
+
+/* Exactly what any of the types holds: a float, or an integer as its sign and magnitude. */
+struct number {
+    bool is_float, is_negative;
+    double value;
+    uint64_t magnitude;
+};
+
+static struct number load(const struct format *f, const void *p)
+{
+    struct number x = {.is_float = f->is_float};
+    union {
+        uint8_t u8;
+        uint16_t u16;
+        uint32_t u32;
+        uint64_t u64;
+        float f32;
+        double f64;
+    } u = {0};
+    memcpy(&u, p, (size_t)f->size);
+    if (f->is_float) {
+        x.value = f->size == 2 ? zs_half_to_double(u.u16) : f->size == 4 ? (double)u.f32 : u.f64;
+        return x;
+    }
+    uint64_t bits = f->size == 1 ? u.u8 : f->size == 2 ? u.u16 : f->size == 4 ? u.u32 : u.u64;
+    x.is_negative = f->is_signed && bits >> f->digits != 0;
+    if (x.is_negative && f->digits < 63)
+        bits |= ~(uint64_t)0 << f->digits;
+    x.magnitude = x.is_negative ? 0 - bits : bits;
+    return x;
+}
+
+static double round_double(double v, enum zs_rounding rounding)
+{
+    switch (rounding) {
+    case ZS_NEAREST_EVEN:
+        return nearbyint(v);
+    case ZS_TOWARDS_ZERO:
+        return trunc(v);
+    case ZS_TOWARDS_POSITIVE:
+        return ceil(v);
+    case ZS_TOWARDS_NEGATIVE:
+        return floor(v);
+    case ZS_NEAREST_AWAY:
+        return round(v);
+    }
+    return v;
+}
+
+static bool to_integer(const struct zs_cast *cast, struct number x, const struct format *f, void *dst)
+{
+    bool is_huge = false;
+    if (x.is_float) {
+        if (!isfinite(x.value))
+            return false;
+        const double rounded = round_double(x.value, cast->rounding);
+        x.is_negative = rounded < 0;
+        is_huge = fabs(rounded) >= 0x1p64;
+        x.magnitude = (uint64_t)(is_huge ? fmod(fabs(rounded), 0x1p64) : fabs(rounded));
+    }
+    const uint64_t largest = f->digits == 64 ? UINT64_MAX : ((uint64_t)1 << f->digits) - 1;
+    const uint64_t limit = !x.is_negative ? largest : f->is_signed ? largest + 1 : 0;
+    if (is_huge || x.magnitude > limit) {
+        if (cast->out_of_range == ZS_RANGE_ERROR)
+            return false;
+        if (cast->out_of_range == ZS_RANGE_CLAMP)
+            x.magnitude = limit;
+    }
+    const uint64_t bits = x.is_negative ? 0 - x.magnitude : x.magnitude;
+    const uint8_t b8 = (uint8_t)bits;
+    const uint16_t b16 = (uint16_t)bits;
+    const uint32_t b32 = (uint32_t)bits;
+    memcpy(dst, f->size == 1 ? (const void *)&b8 : f->size == 2 ? (const void *)&b16 : f->size == 4 ? (const void *)&b32 : &bits,
+           (size_t)f->size);
+    return true;
+}
+
+/* An integer rounded to so many binary digits. */
+static double round_magnitude(struct number x, int digits, enum zs_rounding rounding)
+{
+    int cut = 0;
+    while (x.magnitude >> cut >> (digits - 1) > 1)
+        cut++;
+    uint64_t kept = x.magnitude >> cut;
+    if (cut > 0) {
+        const uint64_t rest = x.magnitude - (kept << cut), half = (uint64_t)1 << (cut - 1);
+        const bool away = rounding == ZS_NEAREST_EVEN        ? rest > half || (rest == half && kept % 2 == 1)
+                          : rounding == ZS_NEAREST_AWAY      ? rest >= half
+                          : rounding == ZS_TOWARDS_POSITIVE  ? rest > 0 && !x.is_negative
+                          : rounding == ZS_TOWARDS_NEGATIVE && rest > 0 && x.is_negative;
+        kept += away;
+    }
+    return ldexp(x.is_negative ? -(double)kept : (double)kept, cut);
+}
+
+static bool to_float(const struct zs_cast *cast, struct number x, const struct format *f, void *dst)
+{
+    double v = x.value;
+    if (!x.is_float) {
+        v = round_magnitude(x, f->digits, cast->rounding);
+    } else if (isfinite(v) && v != 0 && f->size < 8) {
+        int exponent;
+        (void)frexp(v, &exponent);
+        const int step = exponent - f->digits > f->smallest ? exponent - f->digits : f->smallest;
+        v = copysign(ldexp(round_double(ldexp(v, -step), cast->rounding), step), v);
+    }
+    if (fabs(v) > f->largest && !(x.is_float && isinf(x.value))) {
+        if (cast->out_of_range != ZS_RANGE_CLAMP)
+            return false;
+        v = copysign((double)INFINITY, v);
+    }
+    const uint16_t half = f->size == 2 ? zs_half_from_double(v) : 0;
+    const float single = (float)v;
+    memcpy(dst, f->size == 2 ? (const void *)&half : f->size == 4 ? (const void *)&single : &v, (size_t)f->size);
+    return true;
+}
+
+static enum zs_status cast_slowly(const struct zs_cast *cast, size_t n, const unsigned char *src, unsigned char *dst, struct zs_error *err)
+{
+    const struct format *from = format_of(cast->from), *to = format_of(cast->to);
+    for (size_t i = 0; i < n; i++) {
+        const struct number x = load(from, src + i * (size_t)from->size);
+        if ((to->is_float ? to_float : to_integer)(cast, x, to, dst + i * (size_t)to->size))
+            continue;
+        char text[40];
+        if (x.is_float)
+            (void)snprintf(text, sizeof text, "%.17g", x.value);
+        else
+            (void)snprintf(text, sizeof text, "%s%llu", x.is_negative ? "-" : "", (unsigned long long)x.magnitude);
+        return zs_fail(err, ZS_INVALID, "%s has no value in %s", text, zs_dtype_of(cast->to).name);
+    }
+    return ZS_OK;
+}
+
+/* ---- Quick loops ---- */
+
+/* Sizes grow or stay, and every value has its own in the other type, or its nearest that is even. */
+#define WIDEN(name, S, T)                                            \
+    static bool name(size_t n, const void *src, void *dst)           \
+    {                                                                \
+        const S *s = src;                                            \
+        T *d = dst;                                                  \
+        for (size_t i = 0; i < n; i++)                               \
+            d[i] = (T)s[i];                                          \
+        return true;                                                 \
+    }
+WIDEN(i8_f32, int8_t, float)
+WIDEN(u8_f32, uint8_t, float)
+WIDEN(i16_f32, int16_t, float)
+WIDEN(u16_f32, uint16_t, float)
+WIDEN(i32_f32, int32_t, float)
+WIDEN(u32_f32, uint32_t, float)
+WIDEN(i8_f64, int8_t, double)
+WIDEN(u8_f64, uint8_t, double)
+WIDEN(i16_f64, int16_t, double)
+WIDEN(u16_f64, uint16_t, double)
+WIDEN(i32_f64, int32_t, double)
+WIDEN(u32_f64, uint32_t, double)
+WIDEN(f32_f64, float, double)
+WIDEN(u8_u16, uint8_t, uint16_t)
+WIDEN(u8_i16, uint8_t, int16_t)
+WIDEN(i8_i16, int8_t, int16_t)
+WIDEN(u8_i32, uint8_t, int32_t)
+WIDEN(i8_i32, int8_t, int32_t)
+WIDEN(u8_u32, uint8_t, uint32_t)
+WIDEN(u16_u32, uint16_t, uint32_t)
+WIDEN(u16_i32, uint16_t, int32_t)
+WIDEN(i16_i32, int16_t, int32_t)
+WIDEN(i32_i64, int32_t, int64_t)
+WIDEN(u32_i64, uint32_t, int64_t)
+
+/* Rounded to the nearest even; false where any does not fit, or is NaN: then the slow way says which. What is written for those is undefined
+ * but harmless. */
+#define ROUND(name, S, T, rint, low, high)                           \
+    static bool name(size_t n, const void *src, void *dst)           \
+    {                                                                \
+        const S *s = src;                                            \
+        T *d = dst;                                                  \
+        bool fits = true;                                            \
+        for (size_t i = 0; i < n; i++) {                             \
+            const S r = rint(s[i]);                                  \
+            const bool is_in = r >= (S)(low) && r <= (S)(high);      \
+            fits &= is_in;                                           \
+            d[i] = is_in ? (T)r : 0;                                 \
+        }                                                            \
+        return fits;                                                 \
+    }
+ROUND(f32_i8, float, int8_t, nearbyintf, INT8_MIN, INT8_MAX)
+ROUND(f32_u8, float, uint8_t, nearbyintf, 0, UINT8_MAX)
+ROUND(f32_i16, float, int16_t, nearbyintf, INT16_MIN, INT16_MAX)
+ROUND(f32_u16, float, uint16_t, nearbyintf, 0, UINT16_MAX)
+ROUND(f64_i8, double, int8_t, nearbyint, INT8_MIN, INT8_MAX)
+ROUND(f64_u8, double, uint8_t, nearbyint, 0, UINT8_MAX)
+ROUND(f64_i16, double, int16_t, nearbyint, INT16_MIN, INT16_MAX)
+ROUND(f64_u16, double, uint16_t, nearbyint, 0, UINT16_MAX)
+ROUND(f64_i32, double, int32_t, nearbyint, INT32_MIN, INT32_MAX)
+ROUND(f64_u32, double, uint32_t, nearbyint, 0, UINT32_MAX)
+
+static const struct {
+    enum zs_data_type from, to;
+    bool is_exact; /* with any rounding */
+    bool (*cast)(size_t n, const void *src, void *dst);
+} quick[] = {
+    {ZS_INT8, ZS_FLOAT32, true, i8_f32},     {ZS_UINT8, ZS_FLOAT32, true, u8_f32},    {ZS_INT16, ZS_FLOAT32, true, i16_f32},
+    {ZS_UINT16, ZS_FLOAT32, true, u16_f32},  {ZS_INT32, ZS_FLOAT32, false, i32_f32},  {ZS_UINT32, ZS_FLOAT32, false, u32_f32},
+    {ZS_INT8, ZS_FLOAT64, true, i8_f64},     {ZS_UINT8, ZS_FLOAT64, true, u8_f64},    {ZS_INT16, ZS_FLOAT64, true, i16_f64},
+    {ZS_UINT16, ZS_FLOAT64, true, u16_f64},  {ZS_INT32, ZS_FLOAT64, true, i32_f64},   {ZS_UINT32, ZS_FLOAT64, true, u32_f64},
+    {ZS_FLOAT32, ZS_FLOAT64, true, f32_f64}, {ZS_UINT8, ZS_UINT16, true, u8_u16},     {ZS_UINT8, ZS_INT16, true, u8_i16},
+    {ZS_INT8, ZS_INT16, true, i8_i16},       {ZS_UINT8, ZS_INT32, true, u8_i32},      {ZS_INT8, ZS_INT32, true, i8_i32},
+    {ZS_UINT8, ZS_UINT32, true, u8_u32},     {ZS_UINT16, ZS_UINT32, true, u16_u32},   {ZS_UINT16, ZS_INT32, true, u16_i32},
+    {ZS_INT16, ZS_INT32, true, i16_i32},     {ZS_INT32, ZS_INT64, true, i32_i64},     {ZS_UINT32, ZS_INT64, true, u32_i64},
+    {ZS_FLOAT32, ZS_INT8, false, f32_i8},    {ZS_FLOAT32, ZS_UINT8, false, f32_u8},   {ZS_FLOAT32, ZS_INT16, false, f32_i16},
+    {ZS_FLOAT32, ZS_UINT16, false, f32_u16}, {ZS_FLOAT64, ZS_INT8, false, f64_i8},    {ZS_FLOAT64, ZS_UINT8, false, f64_u8},
+    {ZS_FLOAT64, ZS_INT16, false, f64_i16},  {ZS_FLOAT64, ZS_UINT16, false, f64_u16}, {ZS_FLOAT64, ZS_INT32, false, f64_i32},
+    {ZS_FLOAT64, ZS_UINT32, false, f64_u32},
+};
+
+/* False: not done, and src is what it was, since no two types of one size are in the table. */
+static bool cast_quickly(const struct zs_cast *cast, size_t n, const void *src, void *dst)
+{
+    if (cast->from == cast->to) {
+        memmove(dst, src, n * (size_t)format_of(cast->from)->size);
+        return true;
+    }
+    for (size_t i = 0; i < sizeof quick / sizeof quick[0]; i++)
+        if (quick[i].from == cast->from && quick[i].to == cast->to)
+            return (quick[i].is_exact || cast->rounding == ZS_NEAREST_EVEN) && quick[i].cast(n, src, dst);
+    return false;
+}
+
+/* ---- The map ---- */
+
+#define MATCH(T, is_equal)                                           \
+    do {                                                             \
+        const T *s = src;                                            \
+        T key;                                                       \
+        memcpy(&key, from, sizeof key);                              \
+        for (size_t i = 0; i < n; i++)                               \
+            is_key[i] = (is_equal);                                  \
+    } while (0)
+
+/* Which elements are equal to the key. */
+static void match(const struct format *f, size_t n, const void *src, const unsigned char *from, bool *is_key)
+{
+    if (f->is_float && f->size == 2) {
+        const uint16_t infinite = 0x7c00, sign = 0x7fff;
+        MATCH(uint16_t, s[i] == key || ((s[i] & sign) == 0 && (key & sign) == 0) || ((s[i] & sign) > infinite && (key & sign) > infinite));
+    } else if (f->is_float && f->size == 4) {
+        MATCH(float, s[i] == key || (s[i] != s[i] && key != key));
+    } else if (f->is_float) {
+        MATCH(double, s[i] == key || (s[i] != s[i] && key != key));
+    } else if (f->size == 1) {
+        MATCH(uint8_t, s[i] == key);
+    } else if (f->size == 2) {
+        MATCH(uint16_t, s[i] == key);
+    } else if (f->size == 4) {
+        MATCH(uint32_t, s[i] == key);
+    } else {
+        MATCH(uint64_t, s[i] == key);
+    }
+}
+
+#define REPLACE(T)                                                   \
+    do {                                                             \
+        T *d = dst;                                                  \
+        T value;                                                     \
+        memcpy(&value, to, sizeof value);                            \
+        for (size_t i = 0; i < n; i++)                               \
+            d[i] = is_key[i] ? value : d[i];                         \
+    } while (0)
+
+static void replace(size_t size, size_t n, const bool *is_key, const unsigned char *to, void *dst)
+{
+    if (size == 1)
+        REPLACE(uint8_t);
+    else if (size == 2)
+        REPLACE(uint16_t);
+    else if (size == 4)
+        REPLACE(uint32_t);
+    else
+        REPLACE(uint64_t);
+}
+
+static enum zs_status cast_block(const struct zs_cast *cast, size_t n, const void *src, void *dst, struct zs_error *err)
+{
+    return cast_quickly(cast, n, src, dst) ? ZS_OK : cast_slowly(cast, n, src, dst, err);
+}
+
+/* What the map has is cast as zero, which every type holds, and replaced afterwards. */
+static enum zs_status cast_mapped(const struct zs_cast *cast, size_t n, const void *src, void *dst, struct zs_error *err)
+{
+    static const unsigned char zero[8];
+    const struct format *from = format_of(cast->from), *to = format_of(cast->to);
+    _Alignas(8) unsigned char given[BLOCK * 8], others[BLOCK * 8];
+    bool is_key[BLOCK];
+    memcpy(given, src, n * (size_t)from->size);
+    memcpy(others, src, n * (size_t)from->size);
+    for (size_t k = 0; k < cast->map_count; k++) {
+        match(from, n, given, cast->map[k].from, is_key);
+        replace((size_t)from->size, n, is_key, zero, others);
+    }
+    ZS_TRY(cast_block(cast, n, others, dst, err));
+    for (size_t k = cast->map_count; k > 0; k--) { /* the first that matches is the last that is written */
+        match(from, n, given, cast->map[k - 1].from, is_key);
+        replace((size_t)to->size, n, is_key, cast->map[k - 1].to, dst);
+    }
+    return ZS_OK;
+}
+
+enum zs_status zs_cast_elements(const struct zs_cast *cast, size_t n, const void *src, void *dst, struct zs_error *err)
+{
+    const size_t from = (size_t)format_of(cast->from)->size, to = (size_t)format_of(cast->to)->size;
+    for (size_t at = 0; at < n; at += BLOCK) {
+        const size_t part = n - at < BLOCK ? n - at : BLOCK;
+        ZS_TRY((cast->map_count > 0 ? cast_mapped : cast_block)(cast, part, (const unsigned char *)src + at * from,
+                                                                (unsigned char *)dst + at * to, err));
+    }
+    return ZS_OK;
+}

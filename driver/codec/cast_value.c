@@ -1,0 +1,141 @@
+/* The cast_value codec (zarr-extensions): elements stored as another data type, by value. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "codec/cast.h"
+#include "codec/codec.h"
+
+/* Values that are mapped: a mask of a few, in practice one. Each costs a pass over the chunk. */
+#define MAX_MAPPED 256
+
+struct cast_value {
+    struct zs_cast encode, decode;
+    struct zs_mapped map[]; /* of encode, then of decode */
+};
+
+static enum zs_status parse_choice(const zs_json *configuration, const char *name, const char *const *choices, int count, int *out,
+                                   struct zs_error *err)
+{
+    const zs_json *given = zs_json_get(configuration, name);
+    const char *found = "something that is not a string";
+    if (given == NULL)
+        return ZS_OK;
+    for (int i = 0; i < count; i++)
+        if (choices[i] != NULL && zs_json_equals(given, choices[i])) {
+            *out = i;
+            return ZS_OK;
+        }
+    (void)zs_json_string(given, &found);
+    return zs_fail(err, ZS_INVALID, "%s: \"%.40s\" is not one of its values", name, found);
+}
+
+/* [[from, to], ...] */
+static enum zs_status parse_pairs(const zs_json *pairs, const struct zs_dtype *from, const struct zs_dtype *to, struct zs_mapped *map,
+                                  struct zs_error *err)
+{
+    for (const zs_json *pair = zs_json_first(pairs); pair != NULL; pair = zs_json_next(pair), map++) {
+        bool from_null, to_null;
+        unsigned char key[ZS_MAX_ITEM_SIZE], value[ZS_MAX_ITEM_SIZE];
+        if (!zs_json_is_array(pair) || zs_json_size(pair) != 2)
+            return zs_fail(err, ZS_INVALID, "expected pairs of values");
+        ZS_TRY(zs_fill_value_parse(from, zs_json_at(pair, 0), key, &from_null, err));
+        ZS_TRY(zs_fill_value_parse(to, zs_json_at(pair, 1), value, &to_null, err));
+        if (from_null || to_null)
+            return zs_fail(err, ZS_INVALID, "expected pairs of values, found null");
+        memcpy(map->from, key, sizeof map->from);
+        memcpy(map->to, value, sizeof map->to);
+    }
+    return ZS_OK;
+}
+
+static enum zs_status check_map(const zs_json *map, const char *const *members, struct zs_error *err)
+{
+    if (map != NULL && !zs_json_is_object(map))
+        return zs_fail(err, ZS_INVALID, "expected an object");
+    for (const zs_json *m = zs_json_first(map); m != NULL; m = zs_json_next(m)) {
+        if (strcmp(zs_json_name(m), members[0]) != 0 && strcmp(zs_json_name(m), members[1]) != 0)
+            return zs_fail(err, ZS_INVALID, "unknown member \"%.40s\"", zs_json_name(m));
+        if (!zs_json_is_array(m))
+            return zs_fail(err, ZS_INVALID, "%s: expected a list", zs_json_name(m));
+        if (zs_json_size(m) > MAX_MAPPED)
+            return zs_fail(err, ZS_UNSUPPORTED, "%s: expected at most %d pairs, found %zu", zs_json_name(m), MAX_MAPPED, zs_json_size(m));
+    }
+    return ZS_OK;
+}
+
+static enum zs_status parse_map(const zs_json *map, struct zs_stage *stage, struct zs_cast cast, struct zs_error *err)
+{
+    static const char *const members[] = {"encode", "decode"};
+    ZS_TRY(check_map(map, members, err));
+    const zs_json *encode = zs_json_get(map, "encode"), *decode = zs_json_get(map, "decode");
+    const size_t n_encode = zs_json_size(encode), n_decode = zs_json_size(decode);
+    struct cast_value *c = zs_calloc(1, sizeof *c + (n_encode + n_decode) * sizeof c->map[0]);
+    if (c == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "no memory");
+    stage->state = c;
+    c->encode = c->decode = cast;
+    c->encode.map = c->map;
+    c->encode.map_count = n_encode;
+    c->decode.map = c->map + n_encode;
+    c->decode.map_count = n_decode;
+    c->decode.from = stage->out.type;
+    c->decode.to = stage->in.type;
+    enum zs_status status = parse_pairs(encode, &stage->in, &stage->out, c->map, err);
+    if (status != ZS_OK)
+        return zs_fail_in(err, status, "encode");
+    status = parse_pairs(decode, &stage->out, &stage->in, c->map + n_encode, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "decode");
+}
+
+static enum zs_status read(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
+{
+    static const char *const roundings[] = {"nearest-even", "towards-zero", "towards-positive", "towards-negative", "nearest-away"};
+    static const char *const ranges[] = {NULL, "clamp", "wrap"};
+    static const char *const known[] = {"data_type", "rounding", "out_of_range", "scalar_map"};
+    for (const zs_json *m = zs_json_first(configuration); m != NULL; m = zs_json_next(m)) {
+        size_t i = 0;
+        while (i < 4 && strcmp(zs_json_name(m), known[i]) != 0)
+            i++;
+        if (i == 4)
+            return zs_fail(err, ZS_INVALID, "unknown member \"%.40s\"", zs_json_name(m));
+    }
+    ZS_TRY(zs_dtype_parse(zs_json_get(configuration, "data_type"), &stage->out, err));
+    if (!zs_is_number(stage->in.type) || !zs_is_number(stage->out.type))
+        return zs_fail(err, ZS_INVALID, "data_type: expected integers or floats, found %s to %s", stage->in.name, stage->out.name);
+    int rounding = ZS_NEAREST_EVEN, range = ZS_RANGE_ERROR;
+    ZS_TRY(parse_choice(configuration, "rounding", roundings, 5, &rounding, err));
+    ZS_TRY(parse_choice(configuration, "out_of_range", ranges, 3, &range, err));
+    if (range == ZS_RANGE_WRAP && !zs_is_integer(stage->out.type))
+        return zs_fail(err, ZS_INVALID, "out_of_range: \"wrap\" is for integers, found %s", stage->out.name);
+    const struct zs_cast cast = {.from = stage->in.type,
+                                 .to = stage->out.type,
+                                 .rounding = (enum zs_rounding)rounding,
+                                 .out_of_range = (enum zs_out_of_range)range};
+    const enum zs_status status = parse_map(zs_json_get(configuration, "scalar_map"), stage, cast, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "scalar_map");
+}
+
+static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
+{
+    const enum zs_status status = read(configuration, stage, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "codec \"cast_value\"");
+}
+
+static enum zs_status encode_array(const struct zs_stage *stage, size_t n, const void *src, void *dst, struct zs_error *err)
+{
+    const enum zs_status status = zs_cast_elements(&((const struct cast_value *)stage->state)->encode, n, src, dst, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "codec \"cast_value\"");
+}
+
+static enum zs_status decode_array(const struct zs_stage *stage, size_t n, const void *src, void *dst, struct zs_error *err)
+{
+    const enum zs_status status = zs_cast_elements(&((const struct cast_value *)stage->state)->decode, n, src, dst, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in(err, ZS_CORRUPT, "codec \"cast_value\"");
+}
+
+const struct zs_codec zs_codec_cast_value = {.name = "cast_value",
+                                             .kind = ZS_ARRAY_TO_ARRAY,
+                                             .parse = parse,
+                                             .is_elementwise = true,
+                                             .encode_array = encode_array,
+                                             .decode_array = decode_array};
