@@ -54,16 +54,19 @@ static enum zs_status mark_named(const struct zs_node *const *nodes, size_t coun
     char *group = zs_path_parent(nodes[i]->path);
     if (group == NULL)
         return nodes[i]->path[0] == '\0' ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
-    while ((list = zs_next_word(list, word, sizeof word)) != NULL) {
+    enum zs_status status = ZS_OK;
+    while (status == ZS_OK && (list = zs_next_word(list, word, sizeof word)) != NULL) {
         const size_t n = strlen(word);
         if (word[n - 1] == ':')
             word[n - 1] = '\0';
-        const size_t found = strchr(word, '/') == NULL && word[0] != '\0' ? zs_nodes_find(nodes, count, group, word) : count;
+        size_t found = count;
+        if (strchr(word, '/') == NULL && word[0] != '\0')
+            status = zs_nodes_find(nodes, count, group, word, &found, err);
         if (found < count && found != i)
             marks[found] = true;
     }
     free(group);
-    return ZS_OK;
+    return status;
 }
 
 static enum zs_status mark_auxiliary(const struct zs_node *const *nodes, size_t count, bool *marks, struct zs_error *err)

@@ -292,28 +292,48 @@ struct marking {
     size_t count;
     bool *marks;
     bool *has_layout; /* some pyramid lists the array */
+    bool has_no_memory; /* to tell: some marks are missing */
 };
 
-static const struct zs_node *find_node(const struct marking *m, const char *group, const char *name)
+/* Position of a node, m->count when it is not there. */
+static size_t place_of(struct marking *m, const char *group, const char *name)
 {
-    const size_t i = zs_nodes_find(m->nodes, m->count, group, name);
+    size_t at;
+    m->has_no_memory |= zs_nodes_find(m->nodes, m->count, group, name, &at, NULL) != ZS_OK;
+    return at;
+}
+
+static const struct zs_node *find_node(struct marking *m, const char *group, const char *name)
+{
+    const size_t i = place_of(m, group, name);
     return i < m->count ? m->nodes[i] : NULL;
 }
 
+/* zs_path_parent() */
+static char *parent_of(struct marking *m, const char *path)
+{
+    char *parent = zs_path_parent(path);
+    m->has_no_memory |= parent == NULL && path[0] != '\0';
+    return parent;
+}
+
 /* Whether `node` is a smaller version of `large`. */
-static bool is_version(const struct marking *m, const struct zs_node *node, const struct zs_node *large)
+static bool is_version(struct marking *m, const struct zs_node *node, const struct zs_node *large)
 {
     struct zs_axes axes;
-    return large != node && large->array != NULL && large->array->ndim == node->array->ndim &&
-           strcmp(large->array->dtype.name, node->array->dtype.name) == 0 &&
-           zs_axes_find(m->h, node, NULL, NULL, &axes, NULL) == ZS_OK && axes.y >= 0 && is_smaller(node, large, axes);
+    if (large == node || large->array == NULL || large->array->ndim != node->array->ndim ||
+        strcmp(large->array->dtype.name, node->array->dtype.name) != 0)
+        return false;
+    const enum zs_status status = zs_axes_find(m->h, node, NULL, NULL, &axes, NULL);
+    m->has_no_memory |= status == ZS_NO_MEMORY;
+    return status == ZS_OK && axes.y >= 0 && is_smaller(node, large, axes);
 }
 
 /* As only_raster(), by the list. */
-static const struct zs_node *only_listed_raster(const struct marking *m, const char *group)
+static const struct zs_node *only_listed_raster(struct marking *m, const char *group)
 {
     const struct zs_node *only = NULL;
-    for (size_t i = zs_nodes_find(m->nodes, m->count, group, ""); i < m->count; i++) {
+    for (size_t i = place_of(m, group, ""); i < m->count; i++) {
         const struct zs_node *node = m->nodes[i];
         const char *below = strcmp(node->path, group) == 0 ? "/" : zs_path_below(group, node->path);
         if (below == NULL)
@@ -328,14 +348,14 @@ static const struct zs_node *only_listed_raster(const struct marking *m, const c
 }
 
 /* The array at another level of the pyramid that has `node`. */
-static const struct zs_node *counterpart(const struct marking *m, const struct zs_node *node, const struct zs_node *level, bool is_ome)
+static const struct zs_node *counterpart(struct marking *m, const struct zs_node *node, const struct zs_node *level, bool is_ome)
 {
     if (level == NULL || level->type == ZS_NODE_ARRAY || is_ome)
         return level;
     const struct zs_node *same = find_node(m, level->path, zs_path_name(node->path));
     if (same != NULL || !zs_hierarchy_is_consolidated(m->h))
         return same;
-    char *group = zs_path_parent(node->path);
+    char *group = parent_of(m, node->path);
     const bool is_alone = group != NULL && only_listed_raster(m, group) == node;
     free(group);
     return is_alone ? only_listed_raster(m, level->path) : NULL;
@@ -367,7 +387,7 @@ static void mark_layout(struct marking *m, const struct zs_node *group, const st
     size_t at[ZS_MAX_LAYOUT_LEVELS];
     const struct zs_node *levels[ZS_MAX_LAYOUT_LEVELS];
     for (int k = 0; k < layout->count; k++) {
-        at[k] = zs_nodes_find(m->nodes, m->count, group->path, layout->level[k].asset);
+        at[k] = place_of(m, group->path, layout->level[k].asset);
         levels[k] = at[k] < m->count ? m->nodes[at[k]] : NULL;
     }
     for (int own = 0; own < layout->count; own++) {
@@ -389,8 +409,8 @@ static void mark_overview_groups(struct marking *m)
         if (node->array == NULL || node->array->ndim < 2 || m->has_layout[i])
             continue;
         int factor;
-        char *group = zs_path_parent(node->path);
-        char *above = group != NULL && zs_is_overview_group(zs_path_name(group), &factor) ? zs_path_parent(group) : NULL;
+        char *group = parent_of(m, node->path);
+        char *above = group != NULL && zs_is_overview_group(zs_path_name(group), &factor) ? parent_of(m, group) : NULL;
         const struct zs_node *base = above != NULL ? find_node(m, above, zs_path_name(node->path)) : NULL;
         m->marks[i] = m->marks[i] || (base != NULL && is_version(m, node, base));
         free(above);
@@ -401,7 +421,7 @@ static void mark_overview_groups(struct marking *m)
 enum zs_status zs_overviews_mark(struct zs_hierarchy *h, const struct zs_node *const *nodes, size_t count, bool *marks,
                                  struct zs_error *err)
 {
-    struct marking m = {h, nodes, count, marks, zs_calloc(count, sizeof(bool))};
+    struct marking m = {h, nodes, count, marks, zs_calloc(count, sizeof(bool)), false};
     if (m.has_layout == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu marks", count);
     for (size_t i = 0; i < count; i++) {
@@ -412,5 +432,5 @@ enum zs_status zs_overviews_mark(struct zs_hierarchy *h, const struct zs_node *c
     }
     mark_overview_groups(&m);
     free(m.has_layout);
-    return ZS_OK;
+    return m.has_no_memory ? zs_fail(err, ZS_NO_MEMORY, "cannot look for overviews") : ZS_OK;
 }

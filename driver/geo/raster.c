@@ -314,10 +314,10 @@ enum zs_status zs_raster_publish(struct zs_raster *r, struct zs_hierarchy *h, st
     for (size_t i = 0; i <= r->count; i++) {
         /* The group first: what is added below a node that is not there has no place. */
         char *full = zs_path_join(r->group, i == 0 ? "" : r->documents[i - 1].path);
-        zs_json *copy = zs_json_copy(i == 0 ? r->root : r->documents[i - 1].json);
+        zs_json *copy = full != NULL ? zs_json_copy(i == 0 ? r->root : r->documents[i - 1].json) : NULL;
         struct zs_node *node = NULL;
-        enum zs_status status = full != NULL && copy != NULL ? zs_node_create(full, copy, true, &node, err)
-                                                             : zs_fail(err, ZS_NO_MEMORY, "cannot copy metadata");
+        enum zs_status status = copy != NULL ? zs_node_create(full, copy, true, &node, err)
+                                             : zs_fail(err, ZS_NO_MEMORY, "cannot copy metadata");
         free(full);
         if (status == ZS_OK)
             status = zs_hierarchy_add(h, node, err);

@@ -48,8 +48,10 @@ enum zs_status zs_hierarchy_list(struct zs_hierarchy *h, const struct zs_node **
 /* The same of what is known by now: nothing is asked of the store. */
 enum zs_status zs_hierarchy_list_known(struct zs_hierarchy *h, const struct zs_node ***nodes, size_t *count,
                                        struct zs_error *err) ZS_MUST_CHECK;
-/* Position in such a list of the node at `name` relative to the group `base` ("" for the root); `count` when it is not in it. */
-size_t zs_nodes_find(const struct zs_node *const *nodes, size_t count, const char *base, const char *name);
+/* Position in such a list of the node at `name` relative to the group `base` ("" for the root); `count` when it is not in it.
+ * ZS_NO_MEMORY only. */
+enum zs_status zs_nodes_find(const struct zs_node *const *nodes, size_t count, const char *base, const char *name, size_t *at,
+                             struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- Changing documents (hierarchy_edit.c): in memory first, in the store at the flush. Nobody else may use the hierarchy during
  * these calls. Nodes handed out stay valid, also those removed or replaced, until the hierarchy is freed. ---- */

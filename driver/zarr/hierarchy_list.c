@@ -268,10 +268,16 @@ enum zs_status zs_hierarchy_list_known(struct zs_hierarchy *h, const struct zs_n
     return ZS_OK;
 }
 
-size_t zs_nodes_find(const struct zs_node *const *nodes, size_t count, const char *base, const char *name)
+enum zs_status zs_nodes_find(const struct zs_node *const *nodes, size_t count, const char *base, const char *name, size_t *at,
+                             struct zs_error *err)
 {
     char *path = zs_format("%s/%s", base, name), *clean = NULL;
-    size_t low = 0, high = path != NULL && zs_path_clean(path, &clean, NULL) == ZS_OK ? count : 0;
+    const enum zs_status status = path != NULL ? zs_path_clean(path, &clean, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    free(path);
+    *at = count;
+    if (status != ZS_OK)
+        return status == ZS_NO_MEMORY ? status : ZS_OK; /* else no path that a node can have */
+    size_t low = 0, high = count;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
         if (zs_path_compare(nodes[middle]->path, clean) < 0)
@@ -279,10 +285,10 @@ size_t zs_nodes_find(const struct zs_node *const *nodes, size_t count, const cha
         else
             high = middle;
     }
-    const bool is_there = clean != NULL && low < count && strcmp(nodes[low]->path, clean) == 0;
+    if (low < count && strcmp(nodes[low]->path, clean) == 0)
+        *at = low;
     free(clean);
-    free(path);
-    return is_there ? low : count;
+    return ZS_OK;
 }
 
 enum zs_status zs_hierarchy_list(struct zs_hierarchy *h, const struct zs_node ***nodes, size_t *count,
