@@ -5,6 +5,10 @@
 #include "guard.h"
 #include "open.h"
 
+#include <dlfcn.h>
+
+#include <atomic>
+
 extern "C" CPL_DLL void GDALRegister_ShardedZarr();
 
 static const char OPEN_OPTIONS[] =
@@ -63,8 +67,36 @@ thread_local int Driver::s_asked = 0;
 } // namespace
 #endif
 
+/* Whether the GDAL that asks us to register (`caller` is an address in its code) is another one than this plugin was linked with: that of a
+ * rasterio from PyPI, say, which brings its own. To register would put the driver where nobody there looks for it. The GDAL that asks says so,
+ * once; as a warning, because rasterio logs that as one, and errors as mere information. */
+static bool isOfAnotherGDAL(const void *caller)
+{
+    static std::atomic<bool> isSaid{false};
+    Dl_info theirs, ours;
+    if (dladdr(caller, &theirs) == 0 || dladdr(reinterpret_cast<const void *>(GDALVersionInfo), &ours) == 0)
+        return false;
+    void *library = dlopen(theirs.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    if (library == nullptr) // a program with GDAL in it, and perhaps with us
+        return false;
+    const auto manager = reinterpret_cast<decltype(&GetGDALDriverManager)>(dlsym(library, "GetGDALDriverManager"));
+    const auto version = reinterpret_cast<decltype(&GDALVersionInfo)>(dlsym(library, "GDALVersionInfo"));
+    const auto error = reinterpret_cast<decltype(&CPLError)>(dlsym(library, "CPLError"));
+    const bool isOther = manager != nullptr && version != nullptr && error != nullptr && manager() != GetGDALDriverManager();
+    if (isOther && !isSaid.exchange(true))
+        error(CE_Warning, CPLE_AppDefined,
+              "ShardedZarr is not available here: its plugin belongs to GDAL %s (%s), but this process uses GDAL %s (%s), as a package "
+              "from PyPI brings it. Use a Python package that was built with the plugin's GDAL (of the system or conda), or take the "
+              "plugin out of GDAL_DRIVER_PATH",
+              GDALVersionInfo("RELEASE_NAME"), ours.dli_fname, version("RELEASE_NAME"), theirs.dli_fname);
+    dlclose(library);
+    return isOther;
+}
+
 void GDALRegister_ShardedZarr()
 {
+    if (isOfAnotherGDAL(__builtin_return_address(0)))
+        return;
     if (!GDAL_CHECK_VERSION("ShardedZarr") || GDALGetDriverByName("ShardedZarr") != nullptr)
         return;
 #if ZS_GDAL_AT_LEAST(13)

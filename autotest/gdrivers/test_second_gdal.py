@@ -1,0 +1,32 @@
+"""A process with two GDALs: a rasterio from PyPI brings one, and loads a plugin that was linked with the system's."""
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+from support import run_peer
+from writing import source
+
+
+@pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="a plugin with ASan cannot be loaded by Python without")
+def test_a_gdal_that_is_not_the_plugins_is_told_so_once(tmp_path):
+    gdal.Translate(str(tmp_path / "a.tif"), source(np.ones((20, 30), "uint8")))
+    run_peer("second_gdal.py", tmp_path)
+    answer = json.loads((tmp_path / "answer.json").read_text())
+    assert len(answer["libraries"]) == 2
+    message, = [text for text in answer["messages"] if "ShardedZarr" in text]
+    ours = gdal.VersionInfo("RELEASE_NAME")
+    for part in ("GDAL %s (" % ours, "GDAL %s (" % answer["version"], "rasterio.libs/libgdal", "GDAL_DRIVER_PATH", "system or conda"):
+        assert part in message, part
+    assert answer["drivers"] == [] and answer["pixels"] == [600, 600]  # all else goes on
+
+
+@pytest.mark.parametrize("command", [["gdalinfo", "--format", "ShardedZarr"], [
+    sys.executable, "-c", "from osgeo import gdal, ogr; gdal.AllRegister(); gdal.AllRegister(); print(gdal.GetDriverByName('ShardedZarr').LongName)"]])
+def test_where_there_is_one_gdal_nothing_is_said(command):
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert "Sharded Zarr v3" in done.stdout and done.stderr == ""
