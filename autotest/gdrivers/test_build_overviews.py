@@ -232,7 +232,7 @@ def test_small_images_are_read_from_overviews_alone(tmp_path):
 def test_building_is_refused_where_it_cannot_be_done(tmp_path):
     copy(tmp_path / "a.zarr", source(terrain((2, 64, 96), "uint8")), CHUNK_SHAPE=16, ARRAY_NAME="v")
     before = files_of(tmp_path / "a.zarr")
-    read_only = open_ours(str(tmp_path / "a.zarr"))
+    read_only = open_array(str(tmp_path / "a.zarr"), "/v")
     assert "update" in error_of(read_only.BuildOverviews, "AVERAGE", [2])
     dataset = gdal.Open(str(tmp_path / "a.zarr"), gdal.GA_Update)
     assert error_of(dataset.BuildOverviews, "NONSENSE", [2])

@@ -70,7 +70,7 @@ int ShardedZarrRasterBand::GetOverviewCount()
     if (!ds.AreOverviewsEnabled()) // OVERVIEW_LEVEL=NONE
         return 0;
     ds.FindOverviews();
-    return ds.m_overviews.empty() ? GDALPamRasterBand::GetOverviewCount() : static_cast<int>(ds.m_overviews.size());
+    return ds.m_overviews.empty() ? ds.ExternalCount() : static_cast<int>(ds.m_overviews.size());
 }
 
 GDALRasterBand *ShardedZarrRasterBand::GetOverview(int i)
@@ -78,7 +78,7 @@ GDALRasterBand *ShardedZarrRasterBand::GetOverview(int i)
     auto &ds = Dataset();
     ds.FindOverviews();
     if (ds.m_overviews.empty())
-        return GDALPamRasterBand::GetOverview(i);
+        return ds.m_external.GetOverview(nBand, i);
     if (i < 0 || i >= static_cast<int>(ds.m_overviews.size()))
         return nullptr;
     return ds.m_overviews[static_cast<size_t>(i)]->GetRasterBand(nBand);

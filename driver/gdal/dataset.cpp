@@ -177,6 +177,8 @@ std::unique_ptr<GDALDataset> ShardedZarrDataset::Clone(int scope, bool canShareS
     ds->nOpenFlags = scope;
     ds->papszOpenOptions = CSLDuplicate(papszOpenOptions);
     ds->AttachPam(GetDescription());
+    if (!m_beside.empty())
+        ds->KeepOverviewsBeside(m_beside);
     return ds;
 }
 #endif

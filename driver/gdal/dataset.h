@@ -107,6 +107,14 @@ class ShardedZarrDataset : public GDALPamDataset
     struct zs_meaning m_meaning = {};
     bool m_overviewsFound = false;
     std::vector<std::unique_ptr<ShardedZarrDataset>> m_overviews;
+    /* Overviews beside the store, in <m_beside>.ovr, as GDAL keeps them for files that are not to be changed. Only the one raster of a
+     * local store has them: "" for all others. */
+    std::string m_beside;
+    GDALDefaultOverviews m_external;
+    int ExternalCount()
+    {
+        return m_external.IsInitialized() ? m_external.GetOverviewCount(1) : 0; // the former looks for the file
+    }
     bool m_geolocationAdded = false;
     bool m_isOverview = false;
 
@@ -171,6 +179,8 @@ class ShardedZarrDataset : public GDALPamDataset
     {
         return !m_overviewsLater.empty() && m_isWritten && !bSuppressOnClose;
     }
+    CPLErr BuildExternal(const char *resampling, int count, const int *factors, int bandCount, const int *bandList,
+                         GDALProgressFunc progress, void *progressData, CSLConstList options);
 
     /* A dataset over an opened array. Null, with the message in err, when the array cannot be a raster. */
     static std::unique_ptr<ShardedZarrDataset> Over(const std::shared_ptr<ZSStore> &store, const std::shared_ptr<ZSArray> &opened,
@@ -221,6 +231,8 @@ class ShardedZarrDataset : public GDALPamDataset
     {
         zs_array_set_order(m_array, order);
     }
+    /* Says that this is the one raster of a store, and where that is. */
+    void KeepOverviewsBeside(const std::string &store);
     /* Attaches side-car metadata (statistics), for file systems where looking for them costs nothing. */
     void AttachPam(const char *description);
 

@@ -1,5 +1,6 @@
 /* Georeferencing and metadata of a dataset, read from the store's conventions and, in update mode, written back. */
 #include "dataset.h"
+#include "files.h"
 #include "guard.h"
 
 extern "C"
@@ -242,6 +243,10 @@ char **ShardedZarrDataset::GetFileList()
         if (zsEndsWith(others[i], ".aux.xml"))
             files.AddString(others[i]);
     }
+    VSIStatBufL st;
+    const std::string external = zsExternalOverviews(m_beside);
+    if (!m_beside.empty() && VSIStatExL(external.c_str(), &st, VSI_STAT_EXISTS_FLAG) == 0)
+        files.AddString(external.c_str());
     return files.StealList();
 }
 

@@ -3,6 +3,7 @@
 
 #include "creation_options.h"
 #include "dataset.h"
+#include "files.h"
 #include "guard.h"
 
 extern "C"
@@ -74,10 +75,37 @@ CPLErr ShardedZarrDataset::RemoveOverviews()
     struct zs_error err;
     ForgetOverviews();
     if (zs_overviews_remove(m_store->hierarchy, m_node, m_axes, nullptr, &err) == ZS_OK)
-        return CE_None;
+        return ExternalCount() > 0 ? m_external.CleanOverviews() : CE_None;
     zsReport(err);
     return CE_Failure;
 }
+
+/* ---- Beside the store ---- */
+
+void ShardedZarrDataset::KeepOverviewsBeside(const std::string &store)
+{
+    const std::string name = CPLGetFilename(store.c_str());
+    if (m_store->store->is_remote || zsIsArchive(store) || name.empty() || name == "." || name == "..")
+        return;
+    m_beside = store;
+    m_external.Initialize(this, m_beside.c_str());
+}
+
+CPLErr ShardedZarrDataset::BuildExternal(const char *resampling, int count, const int *factors, int bandCount, const int *bandList,
+                                         GDALProgressFunc progress, void *progressData, CSLConstList options)
+{
+    FindOverviews();
+    if (m_beside.empty())
+        CPLError(CE_Failure, CPLE_NotSupported, "%s: overviews beside the store are for the one raster of a local store; those of others are part of "
+                 "the store, which must be opened in update mode", GetDescription());
+    else if (!m_overviews.empty())
+        CPLError(CE_Failure, CPLE_NotSupported, "%s: there are overviews in the store already; they are changed in update mode", GetDescription());
+    else if (m_external.IsInitialized())
+        return m_external.BuildOverviews(m_beside.c_str(), resampling, count, factors, bandCount, bandList, progress, progressData, options);
+    return CE_Failure;
+}
+
+/* ---- In the store ---- */
 
 /* Whether a level may be made from the one before: means of means are means (of whole pixels), but the nearest of the nearest is
  * not the nearest, nor the mode of modes the mode. */
@@ -105,12 +133,8 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
                                            const int *bandList, GDALProgressFunc progress, void *progressData,
                                            CSLConstList options)
 {
-    static_cast<void>(bandList);
     if (!IsUpdate())
-    {
-        CPLError(CE_Failure, CPLE_NotSupported, "%s: overviews are part of the store, which must be opened in update mode", GetDescription());
-        return CE_Failure;
-    }
+        return BuildExternal(resampling, count, factors, bandCount, bandList, progress, progressData, options);
     if (!FixedIndices().empty() || bandCount != nBands)
     {
         CPLError(CE_Failure, CPLE_NotSupported, "%s: overviews are built for all bands of an array together", GetDescription());

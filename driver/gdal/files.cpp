@@ -19,6 +19,50 @@ static bool isStore(const std::string &path)
     return VSIStatExL((path + "/zarr.json").c_str(), &st, VSI_STAT_EXISTS_FLAG) == 0;
 }
 
+static bool copyFile(const std::string &from, const std::string &to, vsi_l_offset size, std::vector<char> &buffer)
+{
+    VSILFILE *in = VSIFOpenL(from.c_str(), "rb");
+    VSILFILE *out = in != nullptr ? VSIFOpenL(to.c_str(), "wb") : nullptr;
+    bool ok = out != nullptr;
+    for (vsi_l_offset left = ok ? size : 0; ok && left > 0;)
+    {
+        const size_t n = static_cast<size_t>(std::min<vsi_l_offset>(left, buffer.size()));
+        ok = VSIFReadL(buffer.data(), 1, n, in) == n && VSIFWriteL(buffer.data(), 1, n, out) == n;
+        left -= n;
+    }
+    ok = (out == nullptr || VSIFCloseL(out) == 0) && ok;
+    if (in != nullptr)
+        VSIFCloseL(in);
+    return ok;
+}
+
+std::string zsExternalOverviews(const std::string &store)
+{
+    return store + ".ovr";
+}
+
+void zsRemoveExternalOverviews(const std::string &store)
+{
+    VSIStatBufL st;
+    const std::string file = zsExternalOverviews(store);
+    if (!zs_path_is_remote(store.c_str()) && VSIStatExL(file.c_str(), &st, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) == 0 && VSI_ISREG(st.st_mode))
+        VSIUnlink(file.c_str());
+}
+
+/* The same for who renames or copies: false where there are overviews and they cannot be taken along. */
+static bool takeExternalOverviews(const std::string &from, const std::string &to, bool isCopied)
+{
+    VSIStatBufL st;
+    std::vector<char> buffer(1 << 20);
+    const std::string source = zsExternalOverviews(from), target = zsExternalOverviews(to);
+    if (zs_path_is_remote(from.c_str()) || VSIStatL(source.c_str(), &st) != 0 || !VSI_ISREG(st.st_mode))
+        return true;
+    if (isCopied ? copyFile(source, target, static_cast<vsi_l_offset>(st.st_size), buffer) : VSIRename(source.c_str(), target.c_str()) == 0)
+        return true;
+    CPLError(CE_Failure, CPLE_FileIO, "%s: cannot be %s %s", source.c_str(), isCopied ? "copied to" : "renamed to", target.c_str());
+    return false;
+}
+
 bool zsIsArchive(const std::string &path)
 {
     return STARTS_WITH(path.c_str(), "/vsizip/");
@@ -43,23 +87,6 @@ bool zsMayReplaceArchive(const std::string &store, GDALDataset &source)
     else
         return true;
     return false;
-}
-
-static bool copyFile(const std::string &from, const std::string &to, vsi_l_offset size, std::vector<char> &buffer)
-{
-    VSILFILE *in = VSIFOpenL(from.c_str(), "rb");
-    VSILFILE *out = in != nullptr ? VSIFOpenL(to.c_str(), "wb") : nullptr;
-    bool ok = out != nullptr;
-    for (vsi_l_offset left = ok ? size : 0; ok && left > 0;)
-    {
-        const size_t n = static_cast<size_t>(std::min<vsi_l_offset>(left, buffer.size()));
-        ok = VSIFReadL(buffer.data(), 1, n, in) == n && VSIFWriteL(buffer.data(), 1, n, out) == n;
-        left -= n;
-    }
-    ok = (out == nullptr || VSIFCloseL(out) == 0) && ok;
-    if (in != nullptr)
-        VSIFCloseL(in);
-    return ok;
 }
 
 static bool packInto(const std::string &from, const std::string &archive)
@@ -159,6 +186,7 @@ CPLErr zsDelete(const char *name)
     if (store.empty())
         return CE_Failure;
     zsRemoveLeftovers(store);
+    zsRemoveExternalOverviews(store);
     if (zsIsLink(store))
         return VSIUnlink(store.c_str()) == 0 ? CE_None : CE_Failure;
     return zsRemoveOwn(store) ? CE_None : CE_Failure;
@@ -185,7 +213,7 @@ CPLErr zsRename(const char *newName, const char *oldName)
     if (to.empty())
         return CE_Failure;
     if (VSIRename(from.c_str(), to.c_str()) == 0)
-        return CE_None;
+        return takeExternalOverviews(from, to, false) ? CE_None : CE_Failure;
     CPLError(CE_Failure, CPLE_FileIO, "%s: cannot be renamed to %s", from.c_str(), to.c_str());
     return CE_Failure;
 }
@@ -201,7 +229,7 @@ CPLErr zsCopyFiles(const char *newName, const char *oldName)
         return CE_Failure;
     // A trailing slash: the content, not the directory into the other.
     if (VSISync((from + "/").c_str(), target.Path().c_str(), nullptr, nullptr, nullptr, nullptr))
-        return target.Commit() ? CE_None : CE_Failure;
+        return target.Commit() && takeExternalOverviews(from, to, true) ? CE_None : CE_Failure;
     CPLError(CE_Failure, CPLE_FileIO, "%s: cannot be copied to %s", from.c_str(), to.c_str());
     return CE_Failure;
 }

@@ -14,6 +14,11 @@ bool zsMayReplaceArchive(const std::string &store, GDALDataset &source);
  * on failure: the older one is there. */
 bool zsPack(const std::string &from, const std::string &archive);
 
+/* Where GDAL keeps overviews of a local store that is not to be changed: NAME.zarr.ovr. They go with the store. */
+std::string zsExternalOverviews(const std::string &store);
+/* Removes them, if there are any. */
+void zsRemoveExternalOverviews(const std::string &store);
+
 /* GDALDriver::pfnDelete, pfnRename, pfnCopyFiles. */
 CPLErr zsDelete(const char *name);
 CPLErr zsRename(const char *newName, const char *oldName);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dataset.h"
+#include "describe.h"
 #include "guard.h"
 
 extern "C"
@@ -166,20 +167,6 @@ int zsIdentify(GDALOpenInfo *info)
 
 /* ---- Open ---- */
 
-static std::string shapeText(const struct zs_node *node)
-{
-    std::string s = "[";
-    for (int d = 0; d < node->array->ndim; d++)
-        s += (d == 0 ? "" : "x") + std::to_string(node->array->shape[d]);
-    return s + "]";
-}
-
-static std::string subdatasetDescription(const struct zs_node *node)
-{
-    const GDALDataType type = zsGDALType(node->array->dtype.type, node->array->dtype.size);
-    return shapeText(node) + " /" + node->path + " (" + (type == GDT_Unknown ? node->array->dtype.name : GDALGetDataTypeName(type)) + ")";
-}
-
 /* A dataset of no bands that lists others. */
 class ShardedZarrContainer final : public GDALDataset
 {
@@ -235,7 +222,7 @@ static std::unique_ptr<GDALDataset> listSlices(const std::shared_ptr<ZSStore> &s
     const struct zs_array_meta *meta = node->array;
     auto container = std::make_unique<ShardedZarrContainer>(store, nullptr);
     std::vector<uint64_t> at(static_cast<size_t>(meta->ndim), 0);
-    const auto description = subdatasetDescription(node);
+    const auto description = zsDescribe(*store, node, false);
     for (size_t n = 0; n < MAX_SLICES; n++)
     {
         std::string slice;
@@ -291,7 +278,7 @@ static std::unique_ptr<GDALDataset> openGroup(const std::shared_ptr<ZSStore> &st
         return openNode(store, connection, rasters[0], options, access, name, err);
     auto container = std::make_unique<ShardedZarrContainer>(store, group);
     for (size_t i = 0; i < count; i++)
-        container->Add(connection.SubdatasetName(rasters[i]->path), subdatasetDescription(rasters[i]));
+        container->Add(connection.SubdatasetName(rasters[i]->path), zsDescribe(*store, rasters[i], count <= ZS_MOST_TIMES));
     return container;
 }
 
@@ -364,6 +351,9 @@ static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, struct
                         ? openGroup(store, connection, node, options, info.eAccess, info.pszFilename, err)
                         : openNode(store, connection, node, options, info.eAccess, info.pszFilename, err);
     }
+    auto raster = dynamic_cast<ShardedZarrDataset *>(a.dataset.get());
+    if (raster != nullptr && connection.array.empty())
+        raster->KeepOverviewsBeside(store->store->root);
     a.isReplaced = a.dataset == nullptr && zs_store_is_replaced(store->store);
     return a;
 }

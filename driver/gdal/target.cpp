@@ -288,6 +288,7 @@ bool ZSTarget::Commit()
     bool isThere = false;
     if (!m_staging.is_beside)
     {
+        zsRemoveExternalOverviews(m_staging.root); // they would be taken for the new store's
         const bool ok = m_path == m_staging.root || Move();
         m_isOpen = m_isOpen && !ok;
         zsForgetListing(m_staging.root);
@@ -296,6 +297,7 @@ bool ZSTarget::Commit()
     // Somebody may have been quicker, or added what is not of the store.
     if (!mayReplace(m_staging.root, m_overwrite, isThere))
         return false;
+    zsRemoveExternalOverviews(m_staging.root);
     if (zs_staging_publish(&m_staging, m_fsync, &older, &err) != ZS_OK)
     {
         zsReport(err);

@@ -1,0 +1,105 @@
+"""What GDAL keeps beside a store that is not to be changed: overviews in NAME.zarr.ovr, as for a GeoTIFF."""
+import os
+import shutil
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+from stores import array_meta, group_meta
+import oracle
+from support import assert_same, error_of, name_of, open_array, open_ours, read_all
+from test_build_overviews import gdals_own, levels, terrain
+from writing import UTM, copy, driver, files_of, source
+
+ARRAY = terrain((2, 67, 96), "int16")
+
+
+@pytest.fixture
+def store(tmp_path):
+    """A store without overviews in it, and two levels beside it."""
+    path = str(tmp_path / "a.zarr")
+    copy(path, source(ARRAY, UTM, "EPSG:32633", -1), CHUNK_SHAPE=16)
+    before = files_of(path)
+    assert open_ours(path).BuildOverviews("AVERAGE", [2, 4]) == 0
+    assert files_of(path) == before and sorted(os.listdir(tmp_path)) == ["a.zarr", "a.zarr.ovr"]
+    return path
+
+
+def test_overviews_of_a_store_opened_read_only_are_kept_beside_it(store, tmp_path):
+    tif = str(tmp_path / "a.tif")
+    gdal.Translate(tif, store).FlushCache()
+    gdal.Open(tif).BuildOverviews("AVERAGE", [2, 4])
+    geotiff = gdal.Open(tif)
+    expected = list(zip(levels(geotiff, 1), levels(geotiff, 2)))
+    for name in (store, store + "/zarr.json", name_of(store)):
+        dataset = open_ours(name)
+        for band in (1, 2):
+            for level, wanted in zip(levels(dataset, band), expected):
+                assert_same(level, wanted[band - 1])
+        assert len(levels(dataset)) == 2 and store + ".ovr" in dataset.GetFileList()
+        assert_same(dataset.ReadAsArray(buf_xsize=48, buf_ysize=34), np.stack(expected[0]))
+    assert_same(read_all(open_ours(store)), ARRAY)
+
+
+def test_they_are_removed_read_only_and_in_update_mode(store):
+    open_ours(store).BuildOverviews("NONE", [])
+    assert not os.path.exists(store + ".ovr") and levels(open_ours(store)) == []
+    open_ours(store).BuildOverviews("NEAREST", [2])
+    gdal.Open(store, gdal.GA_Update).BuildOverviews("NONE", [])
+    assert not os.path.exists(store + ".ovr") and levels(open_ours(store)) == []
+
+
+def test_those_in_the_store_go_before_those_beside_it(store):
+    gdal.Open(store, gdal.GA_Update).BuildOverviews("NEAREST", [2])
+    found, = levels(open_ours(store))
+    assert_same(found, gdals_own(ARRAY, "NEAREST", 2)[0][0])
+    assert "already" in error_of(open_ours(store).BuildOverviews, "AVERAGE", [2])
+
+
+def test_they_go_where_the_store_goes(store, tmp_path):
+    ovr = open(store + ".ovr", "rb").read()
+    moved, copied = str(tmp_path / "moved.zarr"), str(tmp_path / "copied.zarr")
+    assert driver().Rename(moved, store) == 0
+    assert not os.path.exists(store + ".ovr") and open(moved + ".ovr", "rb").read() == ovr and len(levels(open_ours(moved))) == 2
+    assert driver().CopyFiles(copied, moved) == 0
+    assert open(copied + ".ovr", "rb").read() == open(moved + ".ovr", "rb").read() == ovr
+    assert driver().Delete(copied) == 0
+    assert sorted(os.listdir(tmp_path)) == ["moved.zarr", "moved.zarr.ovr"]
+
+
+def test_a_store_that_is_replaced_has_none_of_the_old_one(store):
+    copy(store, source(ARRAY + 1), CHUNK_SHAPE=16)
+    assert not os.path.exists(store + ".ovr") and levels(open_ours(store)) == []
+    open_ours(store).BuildOverviews("NEAREST", [2])
+    shutil.rmtree(store)
+    copy(store, source(ARRAY + 2), CHUNK_SHAPE=16)
+    assert levels(open_ours(store)) == []
+
+
+def test_a_store_that_is_not_replaced_keeps_them(store):
+    os.mkdir(store + "/notes")
+    open(store + "/notes/mine.txt", "w").close()
+    assert error_of(driver().CreateCopy, store, source(ARRAY))
+    assert len(levels(open_ours(store))) == 2
+
+
+def test_an_array_at_the_root_has_them_too(tmp_path):
+    path = oracle.write(tmp_path / "a.zarr", array_meta(ARRAY.shape, "int16"), ARRAY)
+    open_array(path).BuildOverviews("NEAREST", [2])
+    assert_same(levels(open_array(path))[0], gdals_own(ARRAY, "NEAREST", 2)[0][0])
+
+
+def test_one_array_of_several_has_none(tmp_path):
+    path = oracle.write(tmp_path / "a.zarr", group_meta())
+    for name in "ab":
+        oracle.write(path + "/" + name, array_meta(ARRAY.shape, "int16"), ARRAY)
+    message = error_of(open_array(path, "/a").BuildOverviews, "NEAREST", [2])
+    assert "one raster" in message and "update mode" in message and os.listdir(tmp_path) == ["a.zarr"]
+
+
+def test_threads_that_share_a_dataset_read_them(store):
+    if not hasattr(gdal, "OF_THREAD_SAFE"):
+        pytest.skip("GDAL has no thread-safe datasets before 3.10")
+    dataset = gdal.OpenEx(store, gdal.OF_RASTER | gdal.OF_THREAD_SAFE)
+    assert_same(dataset.GetRasterBand(1).ReadAsArray(buf_xsize=48, buf_ysize=34), gdals_own(ARRAY, "AVERAGE", 2, nodata=-1)[0][0])

@@ -1,0 +1,14 @@
+/* gdal/describe.h: an array in one line, for who chooses from a list. */
+#ifndef ZS_GDAL_DESCRIBE_H
+#define ZS_GDAL_DESCRIBE_H
+
+#include "dataset.h"
+
+/* Lists of more arrays tell no times, nor those of remote stores: each costs a look at a coordinate variable. */
+constexpr size_t ZS_MOST_TIMES = 64;
+
+/* "t2m - [720x600x600] 2 metre temperature (K) (Float32), time 2026-05-01..2026-05-30", as far as it is known. QGIS calls a layer by what
+ * is before the " - ". With `times` the coordinates of the extra dimensions are looked at. */
+std::string zsDescribe(const ZSStore &store, const struct zs_node *node, bool times);
+
+#endif
