@@ -12,6 +12,7 @@ os.environ.setdefault("GDAL_PAM_ENABLED", "NO")  # no .aux.xml beside a store
 
 from osgeo import gdal  # noqa: E402
 
+from objectstore import ObjectStore  # noqa: E402
 from webserver import RangeServer  # noqa: E402
 
 gdal.UseExceptions()
@@ -37,6 +38,22 @@ def server(tmp_path):
     with RangeServer(tmp_path) as running:
         yield running
     gdal.VSICurlClearCache()
+
+
+@pytest.fixture
+def s3():
+    """A bucket of an object store that knows whole objects alone, /vsis3/bucket, and GDAL with an empty HTTP cache."""
+    settings = {"AWS_HTTPS": "NO", "AWS_VIRTUAL_HOSTING": "FALSE", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "key", "AWS_REGION": "us-east-1",
+                "GDAL_HTTP_MAX_RETRY": "0"}
+    with ObjectStore() as store:
+        settings["AWS_S3_ENDPOINT"] = store.host
+        for key, value in settings.items():
+            gdal.SetConfigOption(key, value)
+        gdal.VSICurlClearCache()
+        yield store
+        for key in settings:
+            gdal.SetConfigOption(key, None)
+        gdal.VSICurlClearCache()
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """A small S3 server in memory: PUT, GET with ranges, HEAD, DELETE, listing, copying, multipart uploads. Objects appear whole or not at all."""
 import re
 import threading
+import time
 import urllib.parse
 from xml.sax.saxutils import escape
 
@@ -13,10 +14,13 @@ class ObjectStore(webserver.Server):
     objects   {"bucket/key": bytes}
     log       (method, "bucket/key") of every request
     refuse    called with (method, "bucket/key"); where it is true the answer is 403
+    latency   seconds that every answer waits
+    most      requests that were under way at once
     """
 
     def __init__(self):
         self.objects, self.uploads, self.log, self.refuse, self.lock = {}, {}, [], lambda method, key: False, threading.Lock()
+        self.latency, self.under_way, self.most = 0.0, 0, 0
         super().__init__(_Handler)
 
 
@@ -36,7 +40,14 @@ class _Handler(webserver.Handler):
                     break
         else:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        self.server.owner.log.append((self.command, key))
+        owner = self.server.owner
+        owner.log.append((self.command, key))
+        with owner.lock:
+            owner.under_way += 1
+            owner.most = max(owner.most, owner.under_way)
+        time.sleep(owner.latency)
+        with owner.lock:
+            owner.under_way -= 1
         return key, query, body, self.server.owner.refuse(self.command, key)
 
     def do_PUT(self):

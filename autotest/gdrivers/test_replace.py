@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from osgeo import gdal
 
-from objectstore import ObjectStore
 from support import assert_same, error_of, need, open_ours, read_all, subdatasets, warnings_of
 from writing import UTM, copy, created, driver, files_of, pairs, source
 
@@ -538,21 +537,6 @@ def test_who_writes_to_a_store_that_was_replaced_is_told_and_does_not_mix(tmp_pa
 
 
 # ----------------------------------------------------------------------------------------------------------- object stores
-
-@pytest.fixture
-def s3():
-    settings = {"AWS_HTTPS": "NO", "AWS_VIRTUAL_HOSTING": "FALSE", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "key", "AWS_REGION": "us-east-1",
-                "GDAL_HTTP_MAX_RETRY": "0"}
-    with ObjectStore() as store:
-        settings["AWS_S3_ENDPOINT"] = store.host
-        for key, value in settings.items():
-            gdal.SetConfigOption(key, value)
-        gdal.VSICurlClearCache()
-        yield store
-        for key in settings:
-            gdal.SetConfigOption(key, None)
-        gdal.VSICurlClearCache()
-
 
 def test_a_store_of_objects_is_there_until_its_replacement_is(s3):
     path = "/vsis3/bucket/a.zarr"

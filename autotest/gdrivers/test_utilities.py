@@ -11,7 +11,6 @@ from osgeo import gdal
 import oracle
 from stores import random_values
 from support import assert_same, error_of, geotransform, need, open_array, open_ours, read_all, same_crs, subdatasets
-from objectstore import ObjectStore
 from writing import UTM, arrays, check_consolidated, copy, created, driver, files_of, only_array, pairs, source
 
 
@@ -249,22 +248,6 @@ def test_a_zipped_store_in_one_go(tmp_path):
     with pytest.raises(RuntimeError):
         driver().CreateCopy("/vsizip/%s" % (tmp_path / "c.zip"), source(array), callback=lambda done, *_: int(done < 0.5))
     assert not os.path.exists(tmp_path / "c.zip")
-
-
-@pytest.fixture
-def s3():
-    """A bucket of an object store that knows whole objects alone."""
-    settings = {"AWS_HTTPS": "NO", "AWS_VIRTUAL_HOSTING": "FALSE", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "key", "AWS_REGION": "us-east-1",
-                "GDAL_HTTP_MAX_RETRY": "0"}
-    with ObjectStore() as store:
-        settings["AWS_S3_ENDPOINT"] = store.host
-        for key, value in settings.items():
-            gdal.SetConfigOption(key, value)
-        gdal.VSICurlClearCache()
-        yield store
-        for key in settings:
-            gdal.SetConfigOption(key, None)
-        gdal.VSICurlClearCache()
 
 
 def unloaded(store, folder):

@@ -229,6 +229,11 @@ struct zs_async *zs_async_start(zs_parallel_fn fn, void *ctx)
     return a;
 }
 
+bool zs_async_has_thread(const struct zs_async *a)
+{
+    return a->has_thread;
+}
+
 enum zs_status zs_async_wait(struct zs_async *a, struct zs_error *err)
 {
     if (a == NULL)

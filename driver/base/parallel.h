@@ -2,6 +2,7 @@
 #ifndef ZS_BASE_PARALLEL_H
 #define ZS_BASE_PARALLEL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/status.h"
@@ -18,6 +19,8 @@ enum zs_status zs_parallel_for(int threads, size_t n, zs_parallel_fn fn, void *c
 struct zs_async;
 /* Starts fn on a thread of its own, or, where none can be had, leaves it to zs_async_wait(). NULL without memory. */
 struct zs_async *zs_async_start(zs_parallel_fn fn, void *ctx);
+/* Whether it has a thread. */
+bool zs_async_has_thread(const struct zs_async *async);
 /* Waits for the end of it and releases it; its status and message. NULL gives ZS_OK. */
 enum zs_status zs_async_wait(struct zs_async *async, struct zs_error *err) ZS_MUST_CHECK;
 

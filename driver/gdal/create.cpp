@@ -176,6 +176,8 @@ static ZSOwned<struct zs_raster> createRaster(const ZSConnection &connection, co
         options.RenameDimensions(spec, taken);
     }
     if (status == ZS_OK)
+        status = zs_store_overlap(store.store, &err); // not before the claim, which others must see
+    if (status == ZS_OK)
         status = zs_raster_create(store.store, group.c_str(), &spec, &arrayOptions, &raster, &err);
     if (status == ZS_OK)
         return {raster, zs_raster_free};
@@ -183,6 +185,13 @@ static ZSOwned<struct zs_raster> createRaster(const ZSConnection &connection, co
     if (isClaimed && zs_raster_finish(store.store, group.c_str(), &err) != ZS_OK)
         CPLDebug("ShardedZarr", "%s", err.message);
     return {nullptr, zs_raster_free};
+}
+
+static void settleSilently(const ZSStore &store)
+{
+    struct zs_error err;
+    if (zs_store_settle(store.store, &err) != ZS_OK)
+        CPLDebug("ShardedZarr", "%s", err.message);
 }
 
 /* Removes the group that a failed creation was about to append, which the metadata above may mention already. */
@@ -399,6 +408,8 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
         zsReport(err);
         ok = false;
     }
+    if (!ok)
+        settleSilently(*store); // what is under way would come after it was removed
     if (!ok && options.append)
         removeAppended(connection.store, group);
     if (!ok || (!options.append && !target.Commit()))
@@ -453,6 +464,7 @@ static GDALDataset *create(const char *name, int width, int height, int bands, G
     if (!ok)
     {
         zsReport(err);
+        settleSilently(store);
         if (options.append)
             removeAppended(path, group);
         return nullptr;

@@ -196,7 +196,7 @@ static enum zs_status set_up_level(struct zs_overviews *o, struct made_level *le
     zs_json *document = level_document(o, level->factor);
     enum zs_status status = document != NULL ? ZS_OK : zs_no_memory_for_overviews(err);
     /* Chunks that somebody left there, a process that was killed say, would show through where there is only fill value. */
-    if (status == ZS_OK && (status = zs_store_remove_tree(store, path, err)) == ZS_UNSUPPORTED)
+    if (status == ZS_OK && !zs_hierarchy_is_new(o->h) && (status = zs_store_remove_tree(store, path, err)) == ZS_UNSUPPORTED)
         status = ZS_OK;
     if (status == ZS_OK) {
         level->is_new = true;

@@ -209,7 +209,9 @@ static enum zs_status replace_axis(struct zs_hierarchy *h, const char *path, con
     }
     /* Where no node was there may be chunks that a process left when it was killed. */
     char *left = zs_path_join(path, old == NULL ? "c" : "");
-    enum zs_status status = left != NULL ? zs_store_remove_tree(zs_hierarchy_store(h), left, err) : zs_no_memory(err);
+    enum zs_status status = left != NULL ? ZS_OK : zs_no_memory(err);
+    if (status == ZS_OK && !(old == NULL && zs_hierarchy_is_new(h)))
+        status = zs_store_remove_tree(zs_hierarchy_store(h), left, err);
     free(left);
     if (status != ZS_OK && status != ZS_UNSUPPORTED) {
         zs_json_free(document);

@@ -396,7 +396,7 @@ enum zs_status zs_store_over_http(struct zs_store *vsi, struct zs_store **store,
         .open = http_open,
         .read = http_read,
         .close = http_close,
-        .create = http_create,
+        .create = http_create, /* of a writer of VSI's: what else is done with it is done there */
         .remove = http_remove,
         .list = http_list,
         .free = http_free,

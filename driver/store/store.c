@@ -3,10 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/uploads.h"
+
 void zs_store_free(struct zs_store *store)
 {
-    if (store != NULL)
-        store->ops->free(store);
+    if (store == NULL)
+        return;
+    zs_uploads_free(store->uploads);
+    store->ops->free(store);
 }
 
 void zs_store_set_sync(struct zs_store *store, enum zs_sync sync)
@@ -22,6 +26,16 @@ enum zs_status zs_store_sync(struct zs_store *store, struct zs_error *err)
 bool zs_store_is_replaced(const struct zs_store *store)
 {
     return store->ops->is_replaced != NULL && store->ops->is_replaced(store);
+}
+
+enum zs_status zs_store_overlap(struct zs_store *store, struct zs_error *err)
+{
+    return store->is_remote && store->uploads == NULL ? zs_uploads_create(&store->uploads, err) : ZS_OK;
+}
+
+enum zs_status zs_store_settle(struct zs_store *store, struct zs_error *err)
+{
+    return store->uploads != NULL ? zs_uploads_settle(store->uploads, err) : ZS_OK;
 }
 
 enum zs_status zs_store_moved(struct zs_store *store, const char *root, struct zs_error *err)
@@ -72,7 +86,16 @@ static enum zs_status check_prefix(const struct zs_store *store, const char *pre
 enum zs_status zs_object_open(struct zs_store *store, const char *key, struct zs_object **object, struct zs_error *err)
 {
     ZS_TRY(check_key(store, key, err));
-    return store->ops->open(store, key, object, err);
+    *object = NULL;
+    if (store->uploads != NULL)
+        ZS_TRY(zs_uploads_open(store->uploads, key, object, err));
+    return *object != NULL ? ZS_OK : store->ops->open(store, key, object, err);
+}
+
+/* Whether one request of the store's own does it all; not of what is here. */
+static bool asks_at_once(const struct zs_store *store, bool can, const char *key)
+{
+    return can && (store->uploads == NULL || !zs_uploads_has(store->uploads, key));
 }
 
 /* Opens, then reads n bytes from one end; nothing when there are fewer, which the caller sees by the size, and knows better what to
@@ -96,7 +119,7 @@ enum zs_status zs_object_open_tail(struct zs_store *store, const char *key, size
                                    struct zs_object **object, struct zs_error *err)
 {
     ZS_TRY(check_key(store, key, err));
-    if (store->ops->open_tail != NULL)
+    if (asks_at_once(store, store->ops->open_tail != NULL, key))
         return store->ops->open_tail(store, key, n, tail, object, err);
     return open_and_read(store, key, true, n, tail, object, err);
 }
@@ -105,7 +128,7 @@ enum zs_status zs_object_open_head(struct zs_store *store, const char *key, size
                                    struct zs_object **object, struct zs_error *err)
 {
     ZS_TRY(check_key(store, key, err));
-    if (store->ops->open_head != NULL)
+    if (asks_at_once(store, store->ops->open_head != NULL, key))
         return store->ops->open_head(store, key, n, head, object, err);
     return open_and_read(store, key, false, n, head, object, err);
 }
@@ -149,7 +172,7 @@ enum zs_status zs_store_get(struct zs_store *store, const char *key, size_t max_
                             struct zs_error *err)
 {
     ZS_TRY(check_key(store, key, err));
-    if (store->ops->get != NULL)
+    if (asks_at_once(store, store->ops->get != NULL, key))
         return store->ops->get(store, key, max_bytes, out, err);
     struct zs_object *object;
     ZS_TRY(zs_object_open(store, key, &object, err));
@@ -182,12 +205,22 @@ enum zs_status zs_store_put(struct zs_store *store, const char *key, const void 
 enum zs_status zs_store_create(struct zs_store *store, const char *key, struct zs_writer **writer, struct zs_error *err)
 {
     ZS_TRY(check_key(store, key, err));
-    return store->ops->create(store, key, writer, err);
+    ZS_TRY(store->ops->create(store, key, writer, err));
+    if (store->uploads == NULL)
+        return ZS_OK;
+    (*writer)->uploads = store->uploads;
+    (*writer)->key = zs_strdup(key);
+    if ((*writer)->key != NULL)
+        return ZS_OK;
+    zs_writer_abort(*writer);
+    return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a writer");
 }
 
 enum zs_status zs_writer_write(struct zs_writer *writer, const void *data, size_t n, struct zs_error *err)
 {
-    return n == 0 ? ZS_OK : writer->store->ops->write(writer, data, n, err);
+    const enum zs_status status = n == 0 ? ZS_OK : writer->store->ops->write(writer, data, n, err);
+    writer->size += status == ZS_OK ? n : 0;
+    return status;
 }
 
 enum zs_status zs_writer_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n, struct zs_error *err)
@@ -202,18 +235,27 @@ enum zs_status zs_writer_read(struct zs_writer *writer, uint64_t offset, size_t 
 
 enum zs_status zs_writer_commit(struct zs_writer *writer, struct zs_error *err)
 {
-    return writer->store->ops->commit(writer, err);
+    char *key = writer->key;
+    const enum zs_status status = writer->uploads != NULL ? zs_uploads_send(writer->uploads, key, writer, err)
+                                                          : writer->store->ops->commit(writer, err);
+    free(key);
+    return status;
 }
 
 void zs_writer_abort(struct zs_writer *writer)
 {
-    if (writer != NULL)
-        writer->store->ops->abort(writer);
+    if (writer == NULL)
+        return;
+    char *key = writer->key;
+    writer->store->ops->abort(writer);
+    free(key);
 }
 
 enum zs_status zs_store_remove(struct zs_store *store, const char *key, struct zs_error *err)
 {
     ZS_TRY(check_key(store, key, err));
+    if (store->uploads != NULL)
+        zs_uploads_forget(store->uploads, key);
     return store->ops->remove(store, key, err);
 }
 
@@ -232,6 +274,7 @@ void zs_store_unlock(struct zs_store *store, struct zs_lock *lock)
 static enum zs_status list(struct zs_store *store, const char *prefix, bool with_temporary, char ***names, struct zs_error *err)
 {
     ZS_TRY(check_prefix(store, prefix, err));
+    ZS_TRY(zs_store_settle(store, err));
     ZS_TRY(store->ops->list(store, prefix, names, err));
     char **kept = *names;
     for (char **name = *names; *name != NULL; name++) {
@@ -313,6 +356,8 @@ enum zs_status zs_store_remove_tree(struct zs_store *store, const char *prefix, 
 {
     if (prefix[0] == '\0')
         return zs_fail(err, ZS_ARGUMENT, "%s: expected a part of the store to remove, found all of it", store->root);
+    const enum zs_status ignored = zs_store_settle(store, NULL); /* what failed need not be removed */
+    (void)ignored;
     return remove_tree(store, prefix, 0, err);
 }
 

@@ -19,6 +19,7 @@
 struct zs_store;
 struct zs_object;
 struct zs_writer;
+struct zs_uploads; /* store/uploads.h */
 
 /* ---- Stores ---- */
 
@@ -36,6 +37,11 @@ bool zs_path_is_remote(const char *path);
 enum zs_sync { ZS_SYNC_EACH, ZS_SYNC_LATER, ZS_SYNC_NO };
 void zs_store_set_sync(struct zs_store *store, enum zs_sync sync);
 enum zs_status zs_store_sync(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
+/* From now on what is committed to a remote store is sent beside the caller's work, several objects at once, and a commit that failed may
+ * be told by a later one: for stores that nobody looks at before they are complete. Reading, removing and listing through this store see all
+ * that was committed. zs_store_settle() waits for it, and says of the first failure: before something is committed that speaks of it. */
+enum zs_status zs_store_overlap(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_store_settle(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
 /* The store's directory was renamed to `root`. Nobody else may use the store during the call. */
 enum zs_status zs_store_moved(struct zs_store *store, const char *root, struct zs_error *err) ZS_MUST_CHECK;
 
@@ -138,6 +144,8 @@ struct zs_store_ops {
                                 struct zs_error *err);
     enum zs_status (*get)(struct zs_store *s, const char *key, size_t max_bytes, struct zs_buffer *out,
                           struct zs_error *err);
+    /* Optional: the commit of a remote store in two, of which `abort` is the second. */
+    enum zs_status (*send)(struct zs_writer *writer, struct zs_error *err);
     /* Optional: where objects are remembered. */
     void (*forget)(struct zs_store *s, const char *key);
     /* Optional: removes the empty directory of a prefix, where prefixes are directories; failing is no matter. */
@@ -162,6 +170,7 @@ struct zs_store {
     char *root;     /* for messages (without credentials), and the VSI path of the root for vsi.c */
     enum zs_sync sync;
     bool is_remote; /* a round trip costs more than reading some more bytes */
+    struct zs_uploads *uploads; /* NULL: commits are not overlapped */
 };
 struct zs_object {
     struct zs_store *store;
@@ -173,6 +182,9 @@ struct zs_object {
 };
 struct zs_writer {
     struct zs_store *store;
+    uint64_t size;
+    struct zs_uploads *uploads; /* that it is handed to, under this key */
+    char *key;
 };
 
 #endif

@@ -7,16 +7,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/checked.h"
 #include "base/parallel.h"
 #include "store/temporary.h"
 #include "store/vsi_private.h"
 
 /* Uploads and copies go through a buffer of this size. */
 #define COPY_BUFFER_BYTES ((size_t)1 << 20)
+/* What is larger than 50 MB GDAL sends in parts, one after the other, with a request before and one after them. Up to this, it is told to
+ * hold all of an object in memory and to send it in one. */
+#define MAX_WHOLE_MB 128
 
 /* What tells versions of a file in memory apart: so many of its first and of its last bytes, where an index is. */
 #define FINGERPRINT_BYTES ((uint64_t)64 << 10)
@@ -36,11 +41,11 @@ struct vsi_object {
 };
 
 struct vsi_writer {
-    struct zs_writer base;
+    struct zs_writer base; /* with its size */
     VSILFILE *file;
+    pthread_mutex_t lock; /* of the position in `file`: it is read back while it is sent */
     char *path;      /* where the object shall appear */
     char *temp_path; /* what `file` writes */
-    uint64_t size;
 };
 
 /* ---- GDAL's error state and settings around our calls ---- */
@@ -422,6 +427,7 @@ static enum zs_status make_parent_directory(const char *path, struct zs_error *e
 
 static void writer_free(struct vsi_writer *w)
 {
+    pthread_mutex_destroy(&w->lock);
     free(w->path);
     free(w->temp_path);
     free(w);
@@ -446,6 +452,7 @@ static enum zs_status vsi_create(struct zs_store *store, const char *key, struct
     if (w == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a writer");
     w->base.store = store;
+    pthread_mutex_init(&w->lock, NULL);
     w->path = zs_vsi_path(store, key);
     enum zs_status status = w->path != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
     struct zs_vsi_quiet q;
@@ -469,8 +476,6 @@ static enum zs_status vsi_write(struct zs_writer *writer, const void *data, size
     enum zs_status status = ZS_OK;
     if (VSIFWriteL(data, 1, n, w->file) != n)
         status = zs_fail(err, ZS_IO, "%s: writing %zu bytes failed: %s", w->path, n, reason());
-    else
-        w->size += n;
     zs_vsi_quiet_end(&q);
     return status;
 }
@@ -482,7 +487,7 @@ static enum zs_status vsi_patch(struct zs_writer *writer, uint64_t offset, const
     zs_vsi_quiet_begin(&q, writer->store);
     enum zs_status status = ZS_OK;
     if (VSIFSeekL(w->file, offset, SEEK_SET) != 0 || VSIFWriteL(data, 1, n, w->file) != n ||
-        VSIFSeekL(w->file, w->size, SEEK_SET) != 0)
+        VSIFSeekL(w->file, writer->size, SEEK_SET) != 0)
         status = zs_fail(err, ZS_IO, "%s: writing %zu bytes at offset %llu failed: %s", w->path, n,
                          (unsigned long long)offset, reason());
     zs_vsi_quiet_end(&q);
@@ -495,10 +500,12 @@ static enum zs_status vsi_read_back(struct zs_writer *writer, uint64_t offset, s
     struct zs_vsi_quiet q;
     zs_vsi_quiet_begin(&q, writer->store);
     enum zs_status status = ZS_OK;
+    pthread_mutex_lock(&w->lock);
     if (VSIFSeekL(w->file, offset, SEEK_SET) != 0 || VSIFReadL(data, 1, n, w->file) != n ||
-        VSIFSeekL(w->file, w->size, SEEK_SET) != 0)
+        VSIFSeekL(w->file, writer->size, SEEK_SET) != 0)
         status = zs_fail(err, ZS_IO, "%s: reading back %zu bytes at offset %llu failed: %s", w->temp_path, n,
                          (unsigned long long)offset, reason());
+    pthread_mutex_unlock(&w->lock);
     zs_vsi_quiet_end(&q);
     return status;
 }
@@ -506,19 +513,36 @@ static enum zs_status vsi_read_back(struct zs_writer *writer, uint64_t offset, s
 /* Copies all that was written, no byte less; only reads it when `out` is NULL. */
 static enum zs_status copy_to(struct vsi_writer *w, VSILFILE *out, void *buffer, struct zs_error *err)
 {
-    if (VSIFSeekL(w->file, 0, SEEK_SET) != 0)
-        return zs_fail(err, ZS_IO, "%s: cannot be read back: %s", w->temp_path, reason());
-    for (uint64_t left = w->size; left > 0;) {
+    const uint64_t size = w->base.size;
+    for (uint64_t left = size; left > 0;) {
         const size_t part = left < COPY_BUFFER_BYTES ? (size_t)left : COPY_BUFFER_BYTES;
-        const size_t got = VSIFReadL(buffer, 1, part, w->file);
+        pthread_mutex_lock(&w->lock);
+        const size_t got = VSIFSeekL(w->file, size - left, SEEK_SET) == 0 ? VSIFReadL(buffer, 1, part, w->file) : 0;
+        pthread_mutex_unlock(&w->lock);
         if (got != part)
-            return zs_fail(err, ZS_IO, "%s: expected %llu bytes in %s, found %llu: %s", w->path, (unsigned long long)w->size, w->temp_path,
-                           (unsigned long long)(w->size - left + got), reason());
+            return zs_fail(err, ZS_IO, "%s: expected %llu bytes in %s, found %llu: %s", w->path, (unsigned long long)size, w->temp_path,
+                           (unsigned long long)(size - left + got), reason());
         if (out != NULL && VSIFWriteL(buffer, 1, part, out) != part)
             return zs_fail(err, ZS_IO, "%s: writing failed: %s", w->path, reason());
         left -= part;
     }
     return ZS_OK;
+}
+
+/* Has an object sent in one request. The name of the setting that is to be taken back, or NULL. */
+static const char *begin_whole(const struct vsi_writer *w)
+{
+    static const char *const settings[][2] = {{"/vsis3/", "VSIS3_CHUNK_SIZE"}, {"/vsigs/", "VSIGS_CHUNK_SIZE"}};
+    const unsigned mb = (unsigned)(zs_min_u64(w->base.size, (uint64_t)MAX_WHOLE_MB << 20) >> 20) + 1;
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+        char text[16];
+        if (strncmp(w->path, settings[i][0], strlen(settings[i][0])) != 0 || mb > MAX_WHOLE_MB || zs_vsi_option(w->path, settings[i][1]) != NULL)
+            continue;
+        snprintf(text, sizeof text, "%u", mb);
+        CPLSetThreadLocalConfigOption(settings[i][1], text);
+        return settings[i][1];
+    }
+    return NULL;
 }
 
 /* One upload of the finished file, for file systems that only know whole objects. That it can be read back is found out before it is
@@ -529,7 +553,10 @@ static enum zs_status upload(struct vsi_writer *w, struct zs_error *err)
     if (buffer == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu bytes", COPY_BUFFER_BYTES);
     enum zs_status status = copy_to(w, NULL, buffer, err);
+    const char *setting = begin_whole(w);
     VSILFILE *out = status == ZS_OK ? VSIFOpenExL(w->path, "wb", TRUE) : NULL;
+    if (setting != NULL)
+        CPLSetThreadLocalConfigOption(setting, NULL);
     if (status == ZS_OK && out == NULL)
         status = zs_fail(err, ZS_IO, "%s: cannot be created: %s", w->path, reason());
     if (status == ZS_OK)
@@ -537,6 +564,17 @@ static enum zs_status upload(struct vsi_writer *w, struct zs_error *err)
     if (out != NULL && VSIFCloseL(out) != 0 && status == ZS_OK)
         status = zs_fail(err, ZS_IO, "%s: writing failed: %s", w->path, reason());
     free(buffer);
+    return status;
+}
+
+static enum zs_status vsi_send(struct zs_writer *writer, struct zs_error *err)
+{
+    struct vsi_writer *w = (struct vsi_writer *)writer;
+    struct zs_vsi_quiet q;
+    zs_vsi_quiet_begin(&q, writer->store);
+    const enum zs_status status = upload(w, err);
+    VSICurlPartialClearCache(w->path);
+    zs_vsi_quiet_end(&q);
     return status;
 }
 
@@ -666,6 +704,7 @@ static const struct zs_store_ops vsi_ops = {
     .patch = vsi_patch,
     .read_back = vsi_read_back,
     .commit = vsi_commit,
+    .send = vsi_send,
     .abort = vsi_abort,
     .remove = vsi_remove,
     .remove_directory = vsi_remove_directory,

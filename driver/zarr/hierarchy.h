@@ -82,6 +82,8 @@ enum zs_status zs_hierarchy_add(struct zs_hierarchy *h, struct zs_node *node, st
  * ZS_INVALID for what is no path inside the store. */
 enum zs_status zs_hierarchy_remove(struct zs_hierarchy *h, const char *path, struct zs_error *err) ZS_MUST_CHECK;
 
+/* Whether it is that of a store to be: nothing is in it but what was put there through this hierarchy. */
+bool zs_hierarchy_is_new(const struct zs_hierarchy *h);
 bool zs_hierarchy_is_changed(const struct zs_hierarchy *h);
 
 /* While it is held, a flush succeeds and leaves the changes in memory: several steps appear at once, by the root's consolidated

@@ -309,6 +309,11 @@ enum zs_status zs_hierarchy_remove(struct zs_hierarchy *h, const char *path, str
     return note(h, path, ZS_CHANGE_REMOVED, err);
 }
 
+bool zs_hierarchy_is_new(const struct zs_hierarchy *h)
+{
+    return h->is_new;
+}
+
 bool zs_hierarchy_is_changed(const struct zs_hierarchy *h)
 {
     return h->change_count > 0;
@@ -515,9 +520,17 @@ enum zs_status zs_hierarchy_flush(struct zs_hierarchy *h, struct zs_error *err)
         return ZS_OK;
     char **paths = NULL;
     size_t count = 0;
-    enum zs_status status = list_documents(h, &paths, &count, err);
-    for (size_t i = 0; i < count && status == ZS_OK; i++)
-        status = flush_document(h, paths[i], err);
+    enum zs_status status = zs_store_settle(h->store, err); /* the chunks that they speak of */
+    if (status == ZS_OK)
+        status = list_documents(h, &paths, &count, err);
+    for (size_t i = 0; i < count && status == ZS_OK; i++) {
+        if (paths[i][0] == '\0') /* the root, by which a store opens */
+            status = zs_store_settle(h->store, err);
+        if (status == ZS_OK)
+            status = flush_document(h, paths[i], err);
+    }
+    if (status == ZS_OK)
+        status = zs_store_settle(h->store, err);
     for (size_t i = 0; i < h->change_count && status == ZS_OK; i++)
         if (h->changes[i].kind == ZS_CHANGE_REMOVED)
             status = remove_tree(h->store, h->changes[i].path, err);

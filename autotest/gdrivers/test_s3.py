@@ -1,0 +1,90 @@
+"""Writing to an object store: how many requests it takes, which of them go side by side, and what is there when one fails."""
+import numpy as np
+import pytest
+from osgeo import gdal
+
+import oracle
+from support import assert_same, error_of, open_array, read_all
+from writing import UTM, check_consolidated, copy, driver, source
+
+PATH = "/vsis3/bucket/a.zarr"
+
+
+def noise(*shape):
+    return np.random.default_rng(1).integers(0, 256, shape).astype("uint8")
+
+
+# --------------------------------------------------------------------------------------------------------- new stores
+
+def made(array, path=PATH, **options):
+    """Makes a store of an array, without a warning, and closes it."""
+    copy(path, source(array, UTM, "EPSG:32633"), ARRAY_NAME="v", CHUNK_SHAPE=64, SHARD_SHAPE=128, **options).FlushCache()
+
+
+def requests_of_new(s3, array, **options):
+    """The requests of making one, from the first upload to that of the root's metadata."""
+    gdal.VSICurlClearCache()
+    s3.log.clear()
+    made(array, **options)
+    first = [method for method, _ in s3.log].index("PUT")
+    return s3.log[first:s3.log.index(("PUT", "bucket/a.zarr/zarr.json")) + 1]
+
+
+def levels(path):
+    dataset = open_array(path, "/v")
+    band = [dataset.GetRasterBand(number + 1) for number in range(dataset.RasterCount)]
+    return [np.stack([b.GetOverview(level).ReadAsArray() for b in band]) for level in range(band[0].GetOverviewCount())]
+
+
+@pytest.mark.parametrize("resampling", ["AVERAGE", "NEAREST", "MODE", "CUBIC"])
+def test_a_new_store_with_overviews_asks_for_nothing_and_puts_each_object_once(s3, tmp_path, resampling):
+    array = noise(3, 500, 400)
+    log = requests_of_new(s3, array, OVERVIEWS="2,4,8", RESAMPLING=resampling)
+    assert len(log) == len(set(log)) and set(log) == {("PUT", key) for key in s3.objects}
+    made(array, tmp_path / "a.zarr", OVERVIEWS="2,4,8", RESAMPLING=resampling)
+    actual, expected = levels(PATH), levels(tmp_path / "a.zarr")
+    assert len(actual) == len(expected) == 3
+    for number in range(3):
+        assert_same(actual[number], expected[number])
+    oracle.put(tmp_path / "s3", {key[len("bucket/"):]: data for key, data in s3.objects.items()})
+    check_consolidated(tmp_path / "s3" / "a.zarr")
+
+
+def test_shards_of_a_new_store_go_side_by_side(s3):
+    s3.latency = 0.05
+    log = requests_of_new(s3, noise(1, 1024, 1024))
+    assert len([key for _, key in log if "/v/c/" in key]) == 64 and 4 <= s3.most <= 16
+
+
+def test_more_than_may_be_kept_is_read_back_from_the_store(s3):
+    array = noise(1, 2048, 2048)
+    before = gdal.GetCacheMax()
+    gdal.SetCacheMax(1 << 20)
+    try:
+        log = requests_of_new(s3, array, OVERVIEWS="2,4")
+    finally:
+        gdal.SetCacheMax(before)
+    assert ("GET", "bucket/a.zarr/v/c/0/0") in log
+    dataset = open_array(PATH, "/v")
+    assert_same(read_all(dataset), array)
+    dataset = driver().CreateCopy("/vsimem/a.zarr", source(array, UTM, "EPSG:32633"), options=["ARRAY_NAME=v", "OVERVIEWS=2,4"])
+    dataset = None
+    for actual, expected in zip(levels(PATH), levels("/vsimem/a.zarr")):
+        assert_same(actual, expected)
+    gdal.RmdirRecursive("/vsimem/a.zarr")
+
+
+@pytest.mark.parametrize("refused", ["/v/c/3/0", "/v/c/7/7", "/ovr_2x/v/c/3/3", "/ovr_2x/v/zarr.json", "/x/c/0"])
+def test_an_upload_that_fails_among_others_is_an_error_and_leaves_nothing(s3, refused):
+    s3.latency = 0.01
+    s3.refuse = lambda method, key: method == "PUT" and key.endswith(refused)
+    message = error_of(made, noise(1, 1000, 1000), OVERVIEWS="2")
+    assert "/vsis3/bucket/a.zarr" + refused in message
+    assert s3.objects == {}
+
+
+def test_metadata_of_a_new_store_come_after_the_chunks_that_they_speak_of(s3):
+    s3.latency = 0.05
+    log = requests_of_new(s3, noise(1, 1000, 1000), OVERVIEWS="2")
+    is_document = [key.endswith("zarr.json") for _, key in log]
+    assert is_document == sorted(is_document) and is_document.count(True) > 5
