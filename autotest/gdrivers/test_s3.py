@@ -14,6 +14,67 @@ def noise(*shape):
     return np.random.default_rng(1).integers(0, 256, shape).astype("uint8")
 
 
+def changed(s3, array, x, y, size):
+    """The requests of changing a box of a store, of which `array` has the pixels."""
+    gdal.VSICurlClearCache()
+    s3.log.clear()
+    dataset = gdal.OpenEx('SHARDEDZARR:"%s"' % PATH, gdal.OF_RASTER | gdal.OF_UPDATE)
+    array[0, y:y + size, x:x + size] ^= 255
+    dataset.GetRasterBand(1).WriteArray(array[0, y:y + size, x:x + size], x, y)
+    dataset = None
+    log, s3.latency = list(s3.log), 0
+    gdal.VSICurlClearCache()
+    most = s3.most
+    assert_same(read_all(open_array(PATH)), array)
+    s3.most = most
+    return log
+
+
+# ------------------------------------------------------------------------------------------------------------ changes
+
+@pytest.mark.parametrize("size", [64, 20], ids=["a chunk", "a part of one"])
+def test_changing_a_block_is_the_metadata_the_index_the_neighbours_and_the_upload(s3, size):
+    array = noise(1, 512, 512)
+    copy(PATH, source(array, UTM, "EPSG:32633"), CHUNK_SHAPE=64, SHARD_SHAPE=512, ARRAY_NAME="v").FlushCache()
+    log = changed(s3, array, 192, 256, size)
+    shard = "bucket/a.zarr/v/c/0/0"
+    of_the_chunk = [("GET", shard)] * (size < 64)
+    assert log == [("GET", "bucket/a.zarr/zarr.json"), ("GET", shard)] + of_the_chunk + [("GET", shard), ("PUT", shard)]
+
+
+def test_a_large_shard_comes_in_two_requests_side_by_side_and_goes_in_one(s3):
+    array = noise(1, 7168, 7168)
+    copy(PATH, source(array), CHUNK_SHAPE=512, SHARD_SHAPE=7168, COMPRESS="NONE", ARRAY_NAME="v").FlushCache()
+    s3.latency, s3.most = 0.2, 0
+    log = changed(s3, array, 4096, 4096, 512)
+    assert [method for method, key in log if "/c/" in key] == ["GET", "GET", "GET", "PUT"] and s3.most == 2
+
+
+def test_the_first_and_the_last_block_of_a_shard_with_its_index_in_front(s3):
+    array = noise(1, 512, 512)
+    copy(PATH, source(array), CHUNK_SHAPE=32, SHARD_SHAPE=512, ARRAY_NAME="v", INDEX_LOCATION="START").FlushCache()
+    assert len(changed(s3, array, 0, 0, 32)) == 4
+    assert len(changed(s3, array, 480, 480, 32)) == 4
+
+
+def test_who_changes_a_shard_that_others_change_meanwhile_loses_nothing_of_theirs(s3):
+    array = noise(1, 256, 256)
+    copy(PATH, source(array), CHUNK_SHAPE=64, SHARD_SHAPE=256, ARRAY_NAME="v").FlushCache()
+    ours = gdal.OpenEx('SHARDEDZARR:"%s"' % PATH, gdal.OF_RASTER | gdal.OF_UPDATE)
+    theirs = gdal.OpenEx('SHARDEDZARR:"%s"' % PATH, gdal.OF_RASTER | gdal.OF_UPDATE)
+    for dataset, x in ((ours, 0), (theirs, 64)):
+        array[0, :64, x:x + 64] ^= 255
+        dataset.GetRasterBand(1).WriteArray(array[0, :64, x:x + 64], x, 0)
+    for dataset, x in ((ours, 130), (theirs, 150)):  # parts of one chunk
+        array[0, :20, x:x + 20] ^= 255
+        dataset.GetRasterBand(1).WriteArray(array[0, :20, x:x + 20], x, 0)
+    dataset = theirs = None
+    ours.FlushCache()
+    ours = None
+    gdal.VSICurlClearCache()
+    assert_same(read_all(open_array(PATH)), array)
+
+
 # --------------------------------------------------------------------------------------------------------- new stores
 
 def made(array, path=PATH, **options):

@@ -211,6 +211,30 @@ static bool is_complete(const struct zs_array *a, const struct zs_open_shard *s)
 
 /* ---- Publishing ---- */
 
+/* How many times a shard that was replaced while it was being published is published anew. */
+#define STALE_RETRIES 3
+
+/* The version of the object that the writer builds on, as in zs_touched. */
+static uint64_t version_of(const struct zs_open_shard *s)
+{
+    const struct zs_object *object = s != NULL ? zs_shard_writer_object(s->writer) : NULL;
+    return object != NULL && object->is_versioned ? object->version : 0;
+}
+
+/* Whether publishing finds out by itself if others changed the shard: each look at it costs a round trip. */
+static bool finds_out(const struct zs_array *a, const struct zs_open_shard *s)
+{
+    const uint64_t version = version_of(s);
+    size_t at = 0;
+    uint64_t leaf;
+    if (!a->store->is_remote || version == 0 || !zs_shard_writer_will_read(s->writer))
+        return false;
+    for (const struct zs_touched *t; (t = zs_map_next(&s->touched, &at, &leaf)) != NULL;)
+        if (t->version != version)
+            return false;
+    return true;
+}
+
 /* Whether the object under the key is surely the one that the writer builds on. */
 static enum zs_status is_unchanged(struct zs_array *a, const struct zs_open_shard *s, const char *key, bool *unchanged,
                                    struct zs_error *err)
@@ -253,6 +277,8 @@ static enum zs_status catch_up_chunk(struct zs_array *a, struct zs_open_shard *s
             touched->content = content;
         merged_end(&m);
     }
+    if (status == ZS_OK)
+        touched->version = version_of(s);
     zs_buffer_free(&present);
     zs_buffer_free(&pending);
     return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(a, leaf, status, err);
@@ -279,6 +305,22 @@ static enum zs_status catch_up(struct zs_array *a, struct zs_open_shard *s, cons
     return ZS_OK;
 }
 
+/* Publishes over what the shard is by now. */
+static enum zs_status publish_over(struct zs_array *a, struct zs_open_shard *s, const char *key, bool *is_lost, struct zs_error *err)
+{
+    if (!finds_out(a, s))
+        ZS_TRY(catch_up(a, s, key, err));
+    enum zs_status status = zs_shard_writer_publish(s->writer, is_lost, err);
+    for (int i = 0; i < STALE_RETRIES && status != ZS_OK && !*is_lost; i++) {
+        const struct zs_object *object = zs_shard_writer_object(s->writer);
+        if (object == NULL || !zs_object_is_stale(object))
+            break;
+        ZS_TRY(catch_up(a, s, key, err));
+        status = zs_shard_writer_publish(s->writer, is_lost, err);
+    }
+    return status;
+}
+
 /* Publishes a shard, which is forgotten then. If it fails it stays, unless that is impossible. */
 static enum zs_status publish(struct zs_array *a, struct zs_open_shard *s, struct zs_error *err)
 {
@@ -293,10 +335,8 @@ static enum zs_status publish(struct zs_array *a, struct zs_open_shard *s, struc
     struct zs_lock *lock = NULL;
     const bool is_alone = is_unpublished(a, s->shard);
     enum zs_status status = is_alone ? ZS_OK : zs_store_lock(a->store, key, &lock, err);
-    if (status == ZS_OK && !is_alone)
-        status = catch_up(a, s, key, err);
     if (status == ZS_OK)
-        status = zs_shard_writer_publish(s->writer, &is_lost, err);
+        status = is_alone ? zs_shard_writer_publish(s->writer, &is_lost, err) : publish_over(a, s, key, &is_lost, err);
     zs_store_unlock(a->store, lock);
     free(key);
     zs_shard_forget(a, s->shard);
@@ -389,6 +429,8 @@ enum zs_status zs_edits_load(struct zs_array *a, uint64_t leaf, void *data, stru
                               : zs_touched_create(a->leaf, elements_inside(a, leaf), content_of(is_empty, encoded));
         if (*touched == NULL)
             status = zs_fail(err, ZS_NO_MEMORY, "cannot keep a chunk");
+        else if (!is_pending)
+            (*touched)->version = version_of(s);
     } else {
         *touched = NULL;
     }

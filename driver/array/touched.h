@@ -6,6 +6,7 @@
 
 struct zs_touched {
     uint64_t content;    /* zs_content_of() the chunk that was read */
+    uint64_t version;    /* of the object that it was read from; 0 where that is not sure to tell it from others */
     uint64_t left;       /* elements that lie in the array and were not written: with none the chunk is ours */
     size_t size;         /* of the mask in bytes */
     unsigned char mask[]; /* a bit for each element as stored, lowest first */

@@ -3,10 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shard/ahead.h"
 #include "shard/order.h"
 #include "shard/present.h"
 
 #define COPY_BYTES ((size_t)1 << 20)
+#define REMOTE_COPY_BYTES ((size_t)16 << 20) /* what is too large to be fetched ahead: a round trip each */
 
 /* A shard of any level of which some chunks were put or asked for. */
 struct part {
@@ -37,6 +39,7 @@ struct zs_shard_writer {
     struct part *root;
     struct zs_object *object;
     uint64_t memory; /* bytes of zs_present.decoded */
+    struct zs_ahead ahead; /* of a remote object, while the shard is built */
 };
 
 /* ---- Parts ---- */
@@ -111,6 +114,12 @@ static enum zs_status open_present(struct zs_shard_writer *w, struct part *p, st
     return ZS_OK;
 }
 
+/* Whether inner chunk `number` is another than the store has. */
+static bool is_changed(const struct part *p, uint64_t number)
+{
+    return p->inner != NULL ? p->inner[number] != NULL && p->inner[number]->put_count > 0 : p->was_put[number] != 0;
+}
+
 /* Leaf chunks in one chunk of the level inside of this one. */
 static uint64_t leaves_per_chunk(const struct zs_level *level)
 {
@@ -170,6 +179,7 @@ void zs_shard_writer_free(struct zs_shard_writer *w)
     if (w == NULL)
         return;
     zs_writer_abort(w->temp);
+    zs_ahead_clear(&w->ahead);
     part_free(w, w->root);
     zs_object_close(w->object);
     free(w->key);
@@ -202,6 +212,17 @@ enum zs_status zs_shard_writer_rebase(struct zs_shard_writer *w, struct zs_shard
 const struct zs_object *zs_shard_writer_object(const struct zs_shard_writer *w)
 {
     return w->object;
+}
+
+bool zs_shard_writer_will_read(const struct zs_shard_writer *w)
+{
+    const struct zs_shard_index *index = w->root->present.index;
+    if (index == NULL || index->is_absent || w->root->level->bytes_codec_count > 0)
+        return false;
+    for (uint64_t i = 0; i < index->count; i++)
+        if (!is_changed(w->root, i) && index->entries[2 * i] != ZS_INDEX_EMPTY)
+            return true;
+    return false;
 }
 
 bool zs_shard_writer_is_broken(const struct zs_shard_writer *w)
@@ -364,12 +385,6 @@ enum zs_status zs_shard_writer_get(struct zs_shard_writer *w, uint64_t number, b
 
 /* ---- Publishing ---- */
 
-/* Whether inner chunk `number` is another than the store has. */
-static bool is_changed(const struct part *p, uint64_t number)
-{
-    return p->inner != NULL ? p->inner[number] != NULL && p->inner[number]->put_count > 0 : p->was_put[number] != 0;
-}
-
 static enum zs_status is_all_empty(struct zs_shard_writer *w, struct part *p, bool *all_empty, struct zs_error *err)
 {
     ZS_TRY(open_present(w, p, err));
@@ -411,14 +426,47 @@ static bool temp_is_final(const struct zs_shard_writer *w, const uint64_t *numbe
     return true;
 }
 
+/* Fetches the unchanged chunks from place `first` of a shard on, as many as there is room for. */
+static enum zs_status fetch_ahead(struct zs_shard_writer *w, const struct part *p, const uint64_t *numbers, uint64_t first,
+                                  struct zs_error *err)
+{
+    const uint64_t room = zs_ahead_room();
+    struct zs_range *ranges = zs_calloc((size_t)(p->level->inner_count - first), sizeof *ranges);
+    enum zs_status status = ranges != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot plan for the chunks of a shard");
+    size_t n = 0;
+    uint64_t total = 0;
+    for (uint64_t i = first; i < p->level->inner_count && status == ZS_OK; i++) {
+        struct zs_bytes bytes;
+        bool is_empty = true;
+        if (is_changed(p, numbers[i]))
+            continue;
+        status = zs_present_chunk(p->level, &p->present, numbers[i], &is_empty, &bytes, err);
+        if (is_empty)
+            continue;
+        if (bytes.size > room - total)
+            break;
+        total += bytes.size;
+        ranges[n++] = (struct zs_range){.offset = bytes.offset, .size = bytes.size};
+    }
+    if (status == ZS_OK && n > 0)
+        status = zs_ahead_fetch(&w->ahead, w->object, ranges, n, err);
+    free(ranges);
+    return status == ZS_OK ? ZS_OK : fail_in_object(w, status, err);
+}
+
 /* Copies `size` bytes from temp, or with `from` from there. */
 static enum zs_status copy_bytes(struct zs_shard_writer *w, const struct zs_bytes *from, uint64_t offset, uint64_t size, struct sink *s,
                                  struct zs_error *err)
 {
+    const bool is_remote = from != NULL && from->memory == NULL && from->object->store->is_remote;
+    const unsigned char *here = is_remote ? zs_ahead_find(&w->ahead, from->offset + offset, size) : NULL;
+    if (here != NULL)
+        return sink_write(s, here, (size_t)size, err);
     struct zs_buffer buffer = {0};
     enum zs_status status = ZS_OK;
+    const size_t most = is_remote ? REMOTE_COPY_BYTES : COPY_BYTES;
     while (size > 0 && status == ZS_OK) {
-        const size_t part = size < COPY_BYTES ? (size_t)size : COPY_BYTES;
+        const size_t part = size < most ? (size_t)size : most;
         status = zs_buffer_reset(&buffer, part, err);
         if (status == ZS_OK)
             status = from != NULL ? zs_bytes_read(from, offset, part, buffer.data, err)
@@ -452,15 +500,19 @@ static enum zs_status build_encoded(struct zs_shard_writer *w, struct part *p, s
     return status;
 }
 
-/* Writes inner chunk `number` as it shall be; nothing when it is empty, which *is_empty tells. */
-static enum zs_status build_chunk(struct zs_shard_writer *w, struct part *p, uint64_t number, bool *is_empty, struct sink *s,
-                                  struct zs_error *err)
+/* Writes the inner chunk at `place` of the order as it shall be; nothing when it is empty, which *is_empty tells. */
+static enum zs_status build_chunk(struct zs_shard_writer *w, struct part *p, const uint64_t *numbers, uint64_t place, bool *is_empty,
+                                  struct sink *s, struct zs_error *err)
 {
+    const uint64_t number = numbers[place];
     struct zs_bytes bytes;
     if (!is_changed(p, number)) {
         const enum zs_status status = zs_present_chunk(p->level, &p->present, number, is_empty, &bytes, err);
         if (status != ZS_OK)
             return fail_in_object(w, status, err);
+        if (!*is_empty && bytes.memory == NULL && bytes.object->store->is_remote &&
+            zs_ahead_find(&w->ahead, bytes.offset, bytes.size) == NULL)
+            ZS_TRY(fetch_ahead(w, p, numbers, place, err));
         return *is_empty ? ZS_OK : copy_bytes(w, &bytes, 0, bytes.size, s, err);
     }
     if (p->inner == NULL) {
@@ -492,7 +544,7 @@ static enum zs_status build(struct zs_shard_writer *w, struct part *p, struct si
         const uint64_t at = s->size;
         uint64_t *entry = &index->entries[2 * numbers[i]];
         bool is_empty = false;
-        status = build_chunk(w, p, numbers[i], &is_empty, s, err);
+        status = build_chunk(w, p, numbers, i, &is_empty, s, err);
         entry[0] = is_empty ? ZS_INDEX_EMPTY : at - start;
         entry[1] = is_empty ? ZS_INDEX_EMPTY : s->size - at;
     }
@@ -508,6 +560,7 @@ static enum zs_status publish_copy(struct zs_shard_writer *w, struct zs_error *e
     struct sink s = {0};
     ZS_TRY(zs_store_create(w->store, w->key, &s.out, err));
     const enum zs_status status = (w->root->level->bytes_codec_count > 0 ? build_encoded : build)(w, w->root, &s, err);
+    zs_ahead_clear(&w->ahead);
     if (status == ZS_OK)
         return zs_writer_commit(s.out, err);
     zs_writer_abort(s.out);

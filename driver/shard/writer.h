@@ -48,6 +48,8 @@ enum zs_status zs_shard_writer_get_present(struct zs_shard_writer *writer, uint6
 
 /* The present object that all that was not put is taken from; NULL when there is none. */
 const struct zs_object *zs_shard_writer_object(const struct zs_shard_writer *writer);
+/* Whether publishing reads some of it, and so finds out by its version if it was replaced: it fails then, and the object is stale. */
+bool zs_shard_writer_will_read(const struct zs_shard_writer *writer);
 /* Another object is the present one: as in zs_shard_writer_create(). What was put stays. */
 enum zs_status zs_shard_writer_rebase(struct zs_shard_writer *writer, struct zs_shard_index *base, struct zs_object *object,
                                       struct zs_error *err) ZS_MUST_CHECK;
