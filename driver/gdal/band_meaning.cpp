@@ -326,7 +326,7 @@ void ShardedZarrRasterBand::AddMetadata()
     {
         const char *common = ds.Meaning().description;
         description = common != nullptr ? common : "";
-        if (!place.empty())
+        if (ds.m_shared->labelsSpeak) // else an index, which is no description
             description += (description.empty() ? "" : ", ") + place;
     }
     if (!description.empty())

@@ -23,6 +23,7 @@ namespace
 struct Step
 {
     int bands, rows, columns;
+    int run; /* bands that follow each other in a box of the array: a step ends where they do */
 };
 
 struct Box
@@ -87,19 +88,34 @@ static bool isPixelInterleaved(GDALDataset &source)
     return interleave != nullptr && EQUAL(interleave, "PIXEL");
 }
 
+/* So many bands at least as are asked for, and as whole chunks hold: some along one extra dimension, all along faster ones, and one
+ * along slower ones. */
+static uint64_t bandsOfStep(const struct zs_raster_spec &spec, uint64_t asked, uint64_t bands, uint64_t &run)
+{
+    run = bands;
+    for (int d = 0; d < spec.axis_count; d++)
+    {
+        const uint64_t size = spec.axes[d].size, inner = run / size, chunk = spec.chunk[d];
+        if (chunk > 1 || asked > inner || d + 1 == spec.axis_count)
+            return std::min((asked + chunk * inner - 1) / (chunk * inner) * chunk, size) * inner;
+        run = inner;
+    }
+    return asked;
+}
+
 /* Bands whose pixels lie together in the source are read together, else it would be read once per band; and a chunk of several bands
  * needs them all. Rows of chunks are read whole, unless they are too much: then so many columns of them as fit, one chunk at least. */
 static Step stepOf(GDALDataset &source, const struct zs_raster_spec &spec, uint64_t item)
 {
     const auto width = static_cast<uint64_t>(source.GetRasterXSize()), bands = static_cast<uint64_t>(source.GetRasterCount());
-    const uint64_t rows = std::min<uint64_t>(spec.chunk[1], spec.height), column = std::min<uint64_t>(spec.chunk[2], width);
-    uint64_t group = isPixelInterleaved(source) ? std::min(std::max<uint64_t>(1, COPY_BYTES / 2 / (item * width * rows)), bands) : 1;
-    if (spec.has_band_dimension)
-        group = std::min((group + spec.chunk[0] - 1) / spec.chunk[0] * spec.chunk[0], bands);
+    const int y = spec.axis_count, x = y + 1;
+    const uint64_t rows = std::min<uint64_t>(spec.chunk[y], spec.height), column = std::min<uint64_t>(spec.chunk[x], width);
+    uint64_t group = isPixelInterleaved(source) ? std::min(std::max<uint64_t>(1, COPY_BYTES / 2 / (item * width * rows)), bands) : 1, run;
+    group = bandsOfStep(spec, group, bands, run);
     uint64_t columns = width;
     if (item * group * rows * width > COPY_BYTES)
         columns = std::min(std::max<uint64_t>(1, COPY_BYTES / 2 / (item * group * rows * column)) * column, width);
-    return {static_cast<int>(group), static_cast<int>(rows), static_cast<int>(columns)};
+    return {static_cast<int>(group), static_cast<int>(rows), static_cast<int>(columns), static_cast<int>(run)};
 }
 
 /* Makes room for `size` bytes. */
@@ -120,7 +136,7 @@ static bool reserve(Strip &s, size_t size, const Box &box)
     return true;
 }
 
-static bool readBox(GDALDataset &source, GDALDataType type, const Box &box, bool hasBandDimension, Strip &s)
+static bool readBox(GDALDataset &source, GDALDataType type, const Box &box, const struct zs_raster_spec &spec, Strip &s)
 {
     const auto item = static_cast<GSpacing>(GDALGetDataTypeSizeBytes(type));
     const GSpacing line = item * box.columns, plane = line * box.rows;
@@ -134,16 +150,22 @@ static bool readBox(GDALDataset &source, GDALDataType type, const Box &box, bool
     s.window = {};
     s.window.data = s.pixels.get();
     int d = 0;
-    const auto add = [&](int start, int count, GSpacing stride)
+    const auto add = [&](uint64_t start, uint64_t count, GSpacing stride)
     {
-        s.window.start[d] = static_cast<uint64_t>(start);
-        s.window.count[d] = static_cast<uint64_t>(count);
+        s.window.start[d] = start;
+        s.window.count[d] = count;
         s.window.stride[d++] = static_cast<ptrdiff_t>(stride);
     };
-    if (hasBandDimension)
-        add(box.band, box.bands, plane);
-    add(box.y, box.rows, line);
-    add(box.x, box.columns, item);
+    auto inner = static_cast<uint64_t>(source.GetRasterCount()), start = static_cast<uint64_t>(box.band);
+    for (int i = 0; i < spec.axis_count; i++)
+    {
+        const uint64_t size = spec.axes[i].size;
+        inner /= size;
+        add(start / inner, std::min(std::max<uint64_t>(1, static_cast<uint64_t>(box.bands) / inner), size), plane * static_cast<GSpacing>(inner));
+        start %= inner;
+    }
+    add(static_cast<uint64_t>(box.y), static_cast<uint64_t>(box.rows), line);
+    add(static_cast<uint64_t>(box.x), static_cast<uint64_t>(box.columns), item);
     return true;
 }
 
@@ -179,9 +201,9 @@ bool zsCopyPixels(GDALDataset &source, const struct zs_raster &raster, const str
     Writing writing; // after the strips: gone before them
     Box box = {};
     int next = 0;
-    for (box.band = 0; box.band < bands; box.band += step.bands)
+    for (box.band = 0; box.band < bands; box.band += box.bands)
     {
-        box.bands = std::min(step.bands, bands - box.band);
+        box.bands = std::min(step.bands, step.run - box.band % step.run);
         for (box.y = 0; box.y < height; box.y += box.rows)
         {
             box.rows = std::min(step.rows, height - box.y);
@@ -193,10 +215,10 @@ bool zsCopyPixels(GDALDataset &source, const struct zs_raster &raster, const str
                     next = 1 - next;
                 else if (!writing.Wait())
                     return false;
-                if (!readBox(source, type, box, spec.has_band_dimension, s) || !writing.Wait())
+                if (!readBox(source, type, box, spec, s) || !writing.Wait())
                     return false;
                 s.array = zs_raster_array(&raster, 0);
-                if (spec.has_band_dimension || spec.array_count == 1 ? !writing.Start(s) : !writeBands(raster, box, s))
+                if (spec.array_count == 1 ? !writing.Start(s) : !writeBands(raster, box, s))
                     return false;
                 done += static_cast<double>(box.rows) * box.columns * box.bands;
                 if (!progress(done / total, nullptr, progressData))

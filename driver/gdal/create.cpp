@@ -12,12 +12,14 @@
 #include "guard.h"
 #include "losses.h"
 #include "open.h"
+#include "source_axes.h"
 #include "target.h"
 
 /* Whether a coordinate variable has that name. */
 static bool isDimension(const struct zs_raster_spec &spec, const std::string &name)
 {
-    return name == spec.dim_x || name == spec.dim_y || name == spec.dim_band;
+    const auto isNamed = [&](const struct zs_extra_axis &axis) { return name == axis.name; };
+    return name == spec.dim_x || name == spec.dim_y || std::any_of(spec.axes, spec.axes + spec.axis_count, isNamed);
 }
 
 namespace
@@ -39,13 +41,19 @@ class Arrays
             zs_meaning_clear(&m);
     }
 
-    /* One array of all bands, or one per band named by the band's description. `source` may be null: bands mean nothing yet. */
-    void Set(GDALDataset *source, int bands, bool single, const std::string &name, const struct zs_raster_spec &spec)
+    /* What the bands mean; `source` may be null: nothing yet. */
+    std::vector<struct zs_meaning> &Read(GDALDataset *source, int bands)
     {
         for (int b = 0; b < bands; b++)
-        {
             m_bands.push_back(source != nullptr ? zsMeaningOf(*source->GetRasterBand(b + 1)) : zs_meaning{});
-            const char *description = m_bands.back().description;
+        return m_bands;
+    }
+    /* One array of all bands, or one per band named by the band's description. */
+    void Set(bool single, const std::string &name, const struct zs_raster_spec &spec)
+    {
+        for (size_t b = 0; b < m_bands.size(); b++)
+        {
+            const char *description = m_bands[b].description;
             const bool usable = description != nullptr && zsIsArrayName(description) && !isDimension(spec, description) &&
                                 std::find(m_names.begin(), m_names.end(), description) == m_names.end();
             m_names.push_back(usable ? description : name + "_" + std::to_string(b + 1));
@@ -111,8 +119,8 @@ static bool nodataOf(GDALRasterBand &band, const struct zs_dtype &dtype, unsigne
     return true;
 }
 
-/* Size, type and bands of the spec, and all that the options decide. */
-static bool startSpec(struct zs_raster_spec &spec, ZSCreationOptions &options, int width, int height, int bands, GDALDataType type)
+/* Size, type and dimensions of the spec, and all that the options decide. */
+static bool startSpec(struct zs_raster_spec &spec, ZSCreationOptions &options, int width, int height, const ZSSourceAxes &axes, GDALDataType type)
 {
     enum zs_data_type zarrType;
     if (!zsZarrType(type, &zarrType))
@@ -122,8 +130,7 @@ static bool startSpec(struct zs_raster_spec &spec, ZSCreationOptions &options, i
     }
     spec.width = static_cast<uint64_t>(width);
     spec.height = static_cast<uint64_t>(height);
-    spec.has_band_dimension = bands > 1 && options.single_array;
-    spec.bands = static_cast<uint64_t>(bands);
+    axes.Apply(spec);
     spec.dtype = zs_dtype_of(zarrType);
     return options.Apply(spec);
 }
@@ -151,7 +158,7 @@ static bool openTarget(const ZSConnection &connection, const ZSCreationOptions &
 
 /* Sets up the store at `path` and its arrays. In a store that is appended to, there must be nothing of that name. */
 static ZSOwned<struct zs_raster> createRaster(const ZSConnection &connection, const std::string &path, ZSCreationOptions &options,
-                                              struct zs_raster_spec &spec, ZSStore &store)
+                                              struct zs_raster_spec &spec, ZSSourceAxes &axes, ZSStore &store)
 {
     struct zs_error err;
     struct zs_raster *raster = nullptr;
@@ -170,10 +177,10 @@ static ZSOwned<struct zs_raster> createRaster(const ZSConnection &connection, co
         if (status == ZS_OK)
             status = zs_raster_claim(store.hierarchy, group.c_str(), &err);
         isClaimed = status == ZS_OK;
-        bool taken[3] = {};
+        bool taken[ZS_MAX_NDIM] = {};
         if (status == ZS_OK)
             status = zs_raster_dimensions_taken(store.hierarchy, group.c_str(), &spec, taken, &err);
-        options.RenameDimensions(spec, taken);
+        options.RenameDimensions(spec, axes, taken);
     }
     if (status == ZS_OK)
         status = zs_store_overlap(store.store, &err); // not before the claim, which others must see
@@ -340,11 +347,16 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     }
 
     struct zs_raster_spec spec = {};
-    if (!startSpec(spec, options, source->GetRasterXSize(), source->GetRasterYSize(), bands, type))
+    ZSSourceAxes axes;
+    if (options.single_array)
+        axes.Find(source, bands, options.dim_names);
+    if (!startSpec(spec, options, source->GetRasterXSize(), source->GetRasterYSize(), axes, type))
         return nullptr;
     spec.has_nodata = nodataOf(*source->GetRasterBand(1), spec.dtype, spec.nodata);
+    CPLStringList metadata(CSLDuplicate(source->GetMetadata()));
     Arrays arrays;
-    arrays.Set(source, bands, options.single_array, !options.array_name.empty() ? options.array_name : defaultArrayName(connection.store, &spec), spec);
+    axes.Spend(metadata, arrays.Read(source, bands));
+    arrays.Set(options.single_array, !options.array_name.empty() ? options.array_name : defaultArrayName(connection.store, &spec), spec);
     arrays.Apply(spec);
 
 #if ZS_GDAL_AT_LEAST(12)
@@ -359,7 +371,6 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
             numbers[i] = transform[i];
         spec.transform = numbers;
     }
-    CPLStringList metadata(CSLDuplicate(source->GetMetadata()));
     const char *registration = metadata.FetchNameValue(GDALMD_AREA_OR_POINT);
     spec.pixel_is_point = registration != nullptr && EQUAL(registration, GDALMD_AOP_POINT);
     metadata.SetNameValue(GDALMD_AREA_OR_POINT, nullptr);
@@ -375,7 +386,7 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     ZSTarget target;
     if (!openTarget(connection, options, arrays.Name(0), source, target))
         return nullptr;
-    auto raster = createRaster(connection, options.append ? connection.store : target.Path(), options, spec, *store);
+    auto raster = createRaster(connection, options.append ? connection.store : target.Path(), options, spec, axes, *store);
     if (raster == nullptr)
         return nullptr;
     void *scaled = GDALCreateScaledProgress(0, pixelsShare, progress, progressData);
@@ -442,17 +453,21 @@ static GDALDataset *create(const char *name, int width, int height, int bands, G
         return nullptr;
     }
     struct zs_raster_spec spec = {};
-    if (!startSpec(spec, options, width, height, bands, type))
+    ZSSourceAxes axes;
+    if (options.single_array)
+        axes.Find(nullptr, bands, options.dim_names);
+    if (!startSpec(spec, options, width, height, axes, type))
         return nullptr;
     Arrays arrays;
-    arrays.Set(nullptr, bands, true, !options.array_name.empty() ? options.array_name : defaultArrayName(connection.store, &spec), spec);
+    arrays.Read(nullptr, bands);
+    arrays.Set(true, !options.array_name.empty() ? options.array_name : defaultArrayName(connection.store, &spec), spec);
     arrays.Apply(spec);
     auto target = std::make_unique<ZSTarget>();
     if (!openTarget(connection, options, arrays.Name(0), nullptr, *target))
         return nullptr;
     const std::string path = options.append ? connection.store : target->Path();
     ZSStore store;
-    auto raster = createRaster(connection, path, options, spec, store);
+    auto raster = createRaster(connection, path, options, spec, axes, store);
     if (raster == nullptr)
         return nullptr;
     // An empty store reads as its fill value: complete from the start.

@@ -1,5 +1,6 @@
 #include "creation_options.h"
 
+#include "source_axes.h"
 #include "types.h"
 
 #include <algorithm>
@@ -95,7 +96,7 @@ std::string zsCreationOptionList()
            "  <Option name='FSYNC' type='boolean' default='YES' description='Whether what is written is put on the disk before it takes its "
            "place; with NO a power failure may take pixels away. Default: the configuration option SHARDEDZARR_FSYNC if set'/>"
            "  <Option name='DIM_NAMES' type='string' description='Names of the dimensions separated by commas, slowest first. Default: "
-           "y,x or band,y,x'/>"
+           "those of the source, else y,x or band,y,x'/>"
            "</CreationOptionList>";
 }
 
@@ -289,29 +290,36 @@ bool ZSCreationOptions::Parse(CSLConstList options)
 
 /* ---- Shapes ---- */
 
-/* Puts one, two or three given numbers on (band, y, x). */
-static bool spread(const char *name, const std::vector<uint64_t> &given, bool hasBands, uint64_t out[3])
+/* Puts given numbers on the last of `dims` dimensions; one is for Y and X. */
+static bool spread(const char *name, const std::vector<uint64_t> &given, size_t dims, uint64_t *out)
 {
-    const size_t dims = hasBands ? 3 : 2;
     if (given.size() > dims)
         return refuse(name, "at most " + std::to_string(dims) + " numbers", std::to_string(given.size()).c_str());
     if (given.size() == 1)
-        out[1] = out[2] = given[0];
-    for (size_t i = 0; i < given.size() && given.size() > 1; i++)
-        out[3 - given.size() + i] = given[i];
+        out[dims - 2] = out[dims - 1] = given[0];
+    else
+        std::copy(given.begin(), given.end(), out + dims - given.size());
     return true;
 }
 
 bool ZSCreationOptions::Apply(struct zs_raster_spec &spec)
 {
-    const uint64_t size[3] = {spec.has_band_dimension ? spec.bands : 1, spec.height, spec.width};
-    const uint64_t usual[3] = {pixel_interleaved ? size[0] : 1, std::min(block_height, size[1]), std::min(block_width, size[2])};
-    std::copy(usual, usual + 3, spec.chunk);
-    if (!spread("CHUNK_SHAPE", chunk, spec.has_band_dimension, spec.chunk))
+    const auto y = static_cast<size_t>(spec.axis_count), x = y + 1, dims = x + 1;
+    std::vector<uint64_t> size;
+    for (size_t d = 0; d < y; d++)
+    {
+        size.push_back(spec.axes[d].size);
+        spec.chunk[d] = pixel_interleaved ? size[d] : 1;
+    }
+    size.insert(size.end(), {spec.height, spec.width});
+    spec.chunk[y] = std::min(block_height, spec.height);
+    spec.chunk[x] = std::min(block_width, spec.width);
+    if (!spread("CHUNK_SHAPE", chunk, dims, spec.chunk))
         return false;
     uint64_t bytes = spec.dtype.size;
-    for (const uint64_t n : spec.chunk)
+    for (size_t d = 0; d < dims; d++)
     {
+        const uint64_t n = spec.chunk[d];
         if (n > MAX_CHUNK_BYTES || bytes * n > MAX_CHUNK_BYTES)
             return refuse("CHUNK_SHAPE", "a chunk of at most 1 GiB", "more");
         bytes *= n;
@@ -321,22 +329,22 @@ bool ZSCreationOptions::Apply(struct zs_raster_spec &spec)
     uint64_t perShard = std::max<uint64_t>(1, SHARD_BYTES / bytes), ky = 1, kx = 1;
     while (ky * kx * 2 <= perShard)
         (kx <= ky ? kx : ky) *= 2;
-    const auto needed = [&](int d) { return (size[d] + spec.chunk[d] - 1) / spec.chunk[d]; };
-    spec.shard[0] = spec.chunk[0];
-    spec.shard[1] = spec.chunk[1] * std::min(ky, needed(1));
-    spec.shard[2] = spec.chunk[2] * std::min(kx, needed(2));
-    if (!spread("SHARD_SHAPE", shard, spec.has_band_dimension, spec.shard))
+    const auto needed = [&](size_t d) { return (size[d] + spec.chunk[d] - 1) / spec.chunk[d]; };
+    std::copy(spec.chunk, spec.chunk + y, spec.shard);
+    spec.shard[y] = spec.chunk[y] * std::min(ky, needed(y));
+    spec.shard[x] = spec.chunk[x] * std::min(kx, needed(x));
+    if (!spread("SHARD_SHAPE", shard, dims, spec.shard))
         return false;
     uint64_t count = 1;
-    static const char *const axes[] = {"bands", "rows", "columns"};
-    for (int d = 0; d < 3; d++)
+    for (size_t d = 0; d < dims; d++)
     {
+        const char *axis = d == x ? "columns" : d == y ? "rows" : "bands";
         const uint64_t k = spec.shard[d] / spec.chunk[d];
         if (spec.shard[d] % spec.chunk[d] != 0)
         {
             const uint64_t less = k * spec.chunk[d], more = (k + 1) * spec.chunk[d];
             return refuse("SHARD_SHAPE",
-                          std::string("a multiple of the chunk's ") + std::to_string(spec.chunk[d]) + " " + axes[d] + " (" +
+                          std::string("a multiple of the chunk's ") + std::to_string(spec.chunk[d]) + " " + axis + " (" +
                               (less > 0 ? std::to_string(less) + " or " : "") + std::to_string(more) + " would do)",
                           std::to_string(spec.shard[d]).c_str());
         }
@@ -346,15 +354,16 @@ bool ZSCreationOptions::Apply(struct zs_raster_spec &spec)
     }
     spec.is_sharded = true;
 
-    if (!dim_names.empty() && dim_names.size() != (spec.has_band_dimension ? 3u : 2u))
-        return refuse("DIM_NAMES", spec.has_band_dimension ? "three names" : "two names", std::to_string(dim_names.size()).c_str());
+    if (!dim_names.empty() && dim_names.size() != dims)
+        return refuse("DIM_NAMES", dims == 2 ? "two names" : dims == 3 ? "three names" : std::to_string(dims) + " names",
+                      std::to_string(dim_names.size()).c_str());
     spec.dim_x = dim_names.empty() ? "x" : dim_names.back().c_str();
     spec.dim_y = dim_names.empty() ? "y" : dim_names[dim_names.size() - 2].c_str();
-    spec.dim_band = dim_names.size() == 3 ? dim_names[0].c_str() : "band";
 
-    for (const char *name : {spec.dim_x, spec.dim_y, spec.has_band_dimension ? spec.dim_band : ""})
+    for (size_t d = 0; d < dims; d++)
     {
-        if (array_name == name && *name != '\0')
+        const char *name = d == x ? spec.dim_x : d == y ? spec.dim_y : spec.axes[d].name;
+        if (array_name == name)
             return refuse("ARRAY_NAME", std::string("a name other than that of a dimension, for which there are DIM_NAMES"), name);
     }
 
@@ -374,15 +383,19 @@ bool ZSCreationOptions::Apply(struct zs_raster_spec &spec)
     return true;
 }
 
-void ZSCreationOptions::RenameDimensions(struct zs_raster_spec &spec, const bool taken[3])
+void ZSCreationOptions::RenameDimensions(struct zs_raster_spec &spec, ZSSourceAxes &axes, const bool *taken)
 {
     if (!dim_names.empty())
         return;
-    for (const char *name : {spec.dim_band, spec.dim_y, spec.dim_x})
-        dim_names.push_back(taken[dim_names.size()] ? std::string(name) + "_" + spec.arrays[0].name : name);
-    spec.dim_band = dim_names[0].c_str();
-    spec.dim_y = dim_names[1].c_str();
-    spec.dim_x = dim_names[2].c_str();
+    const int y = spec.axis_count, x = y + 1;
+    for (int d = 0; d <= x; d++)
+    {
+        const char *name = d == x ? spec.dim_x : d == y ? spec.dim_y : spec.axes[d].name;
+        dim_names.push_back(taken[d] ? std::string(name) + "_" + spec.arrays[0].name : name);
+    }
+    axes.Rename(dim_names);
+    spec.dim_y = dim_names[static_cast<size_t>(y)].c_str();
+    spec.dim_x = dim_names[static_cast<size_t>(x)].c_str();
 }
 
 std::vector<int> ZSCreationOptions::OverviewFactors(const struct zs_raster_spec &spec) const
@@ -391,7 +404,7 @@ std::vector<int> ZSCreationOptions::OverviewFactors(const struct zs_raster_spec 
     if (overviews_auto)
     {
         uint64_t side = std::min(spec.width, spec.height);
-        const uint64_t stop = std::min(spec.chunk[1], spec.chunk[2]);
+        const uint64_t stop = std::min(spec.chunk[spec.axis_count], spec.chunk[spec.axis_count + 1]);
         for (int f = 2; side >= stop && side > 1; f *= 2)
         {
             factors.push_back(f);

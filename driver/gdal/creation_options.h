@@ -15,6 +15,8 @@ extern "C"
 /* The XML for GDAL_DMD_CREATIONOPTIONLIST. */
 std::string zsCreationOptionList();
 
+class ZSSourceAxes;
+
 /* Whether an array may have that name: a key of its own that is neither of the specification nor of what is written beside it. */
 bool zsIsArrayName(const std::string &name);
 
@@ -45,9 +47,9 @@ struct ZSCreationOptions
      * when shapes do not divide; the message says what would do. The spec borrows from this. */
     bool Apply(struct zs_raster_spec &spec);
 
-    /* Other names for those of the spec's dimensions (band, y, x) that the store a raster is appended to has for others: with `_<array>` at
+    /* Other names for those of the spec's dimensions (in the array's order) that the store a raster is appended to has for others: with `_<array>` at
      * the end. Names that were given stay. */
-    void RenameDimensions(struct zs_raster_spec &spec, const bool taken[3]);
+    void RenameDimensions(struct zs_raster_spec &spec, ZSSourceAxes &axes, const bool *taken);
 
     /* Factors of the overviews that a raster of this spec shall have. */
     std::vector<int> OverviewFactors(const struct zs_raster_spec &spec) const;

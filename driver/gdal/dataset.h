@@ -66,6 +66,7 @@ struct ZSArray
     bool labelsRead = false;
     std::vector<std::vector<std::string>> labels; /* per band dimension: a text per index, or none */
     std::vector<std::string> labelUnits;
+    bool labelsSpeak = false; /* whether some say more than an index does */
     bool overviewsFound = false;
     std::vector<std::shared_ptr<ZSArray>> overviews;
 
@@ -143,6 +144,10 @@ class ShardedZarrDataset : public GDALPamDataset
     void ReadMetadata();
     const struct zs_meaning &Meaning();
     void ReadLabels();
+    /* What the coordinate variables of the band dimensions say, which is not the array's: added to its metadata, and taken out again
+     * before those are written. */
+    void AddAxisMetadata(CPLStringList &md);
+    void RemoveAxisMetadata(CPLStringList &md) const;
     enum zs_status OpenOverviews(const ZSOpenOptions &options, struct zs_error *err);
     void FindOverviews();
     void ForgetOverviews();

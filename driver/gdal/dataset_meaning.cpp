@@ -2,6 +2,7 @@
 #include "dataset.h"
 #include "files.h"
 #include "guard.h"
+#include "source_axes.h"
 
 extern "C"
 {
@@ -128,6 +129,54 @@ const struct zs_meaning &ShardedZarrDataset::Meaning()
     return m_meaning;
 }
 
+/* "time#units" is what the netCDF driver calls the attribute `units` of the coordinate variable `time`. */
+static std::string axisPrefix(const struct zs_node *node, int dim)
+{
+    const char *name = zs_dimension_name(node, dim);
+    return name != nullptr ? std::string(name) + "#" : "";
+}
+
+void ShardedZarrDataset::AddAxisMetadata(CPLStringList &md)
+{
+    std::string all;
+    for (const int d : m_bandDims)
+    {
+        const char *name = zs_dimension_name(m_node, d);
+        all += (all.empty() ? "" : ",") + std::string(name != nullptr ? name : "dim" + std::to_string(d));
+    }
+    if (m_bandDims.size() > 1)
+        md.SetNameValue(ZS_EXTRA_DIMENSIONS, ("{" + all + "}").c_str());
+    for (const int d : m_bandDims)
+    {
+        const std::string prefix = axisPrefix(m_node, d);
+        char **items = nullptr;
+        struct zs_error err;
+        if (m_store->hierarchy == nullptr || prefix.empty())
+            continue;
+        if (zs_label_attributes(m_store->hierarchy, m_node, d, &items, &err) != ZS_OK)
+            zsReport(err);
+        const ZSOwned<char *> itemsFreed(items, zs_metadata_free);
+        for (char **item = items; item != nullptr && *item != nullptr; item++)
+            md.AddString((prefix + *item).c_str());
+    }
+}
+
+void ShardedZarrDataset::RemoveAxisMetadata(CPLStringList &md) const
+{
+    md.SetNameValue(ZS_EXTRA_DIMENSIONS, nullptr);
+    for (const int d : m_bandDims)
+    {
+        const std::string prefix = axisPrefix(m_node, d);
+        CPLStringList kept;
+        for (int i = 0; i < md.size(); i++)
+        {
+            if (prefix.empty() || !STARTS_WITH(md[i], prefix.c_str()))
+                kept.AddString(md[i]);
+        }
+        md = kept;
+    }
+}
+
 /* Plain attributes of the array's group, then of the array, then what a side-car file says. */
 void ShardedZarrDataset::ReadMetadata()
 {
@@ -148,6 +197,7 @@ void ShardedZarrDataset::ReadMetadata()
             md.AddString(*item);
     }
     md = CSLMerge(md.StealList(), Meaning().metadata);
+    AddAxisMetadata(md);
     m_fromStore = md;
     md = CSLMerge(md.StealList(), GDALPamDataset::GetMetadata());
     GDALMajorObject::SetMetadata(md.List());
@@ -161,6 +211,7 @@ void ShardedZarrDataset::ReadLabels()
     const struct zs_array_info info = zs_array_get_info(m_array);
     std::vector<std::vector<std::string>> values(m_bandDims.size());
     std::vector<std::string> units(m_bandDims.size());
+    bool speak = false;
     for (size_t i = 0; i < m_bandDims.size() && m_store->hierarchy != nullptr; i++)
     {
         const int d = m_bandDims[i];
@@ -173,9 +224,11 @@ void ShardedZarrDataset::ReadLabels()
             values[i].assign(labels.values, labels.values + labels.count);
         if (labels.unit != nullptr)
             units[i] = labels.unit;
+        speak = speak || (labels.values != nullptr && !labels.is_index);
     }
     m_shared->labels = std::move(values);
     m_shared->labelUnits = std::move(units);
+    m_shared->labelsSpeak = speak;
     m_shared->labelsRead = true;
 }
 
@@ -313,6 +366,7 @@ CPLErr ShardedZarrDataset::WriteMetadata()
     {
         CPLStringList md(CSLDuplicate(GDALMajorObject::GetMetadata()));
         md.SetNameValue(GDALMD_AREA_OR_POINT, nullptr);
+        RemoveAxisMetadata(md);
         status = zs_update_metadata(h, m_node, md.List(), &err);
     }
     if (status == ZS_OK && m_bandsChanged && FixedIndices().empty())

@@ -35,6 +35,8 @@ struct zs_labels {
     char **values; /* `count` texts, or NULL when there is no readable coordinate variable */
     size_t count;
     char *unit; /* owned; NULL when there is none (times have none: the text says it) */
+    bool is_index; /* the values say no more than where an element stands: whole numbers without a unit that count from 0 or 1, or
+                      of a dimension called "band", whose numbers are a way to count, too */
 };
 
 /* Longest stretch of labels that is read; a longer one gives no labels. */
@@ -46,5 +48,12 @@ struct zs_labels {
 enum zs_status zs_labels_read(struct zs_hierarchy *h, const struct zs_node *node, int dim, uint64_t first, uint64_t count,
                               struct zs_labels *labels, struct zs_error *err) ZS_MUST_CHECK;
 void zs_labels_clear(struct zs_labels *labels);
+
+/* What the coordinate variable of dimension `dim` says of itself: its attributes that are texts, as NULL-terminated "NAME=VALUE", and
+ * ZS_AXIS_TYPE (geo/extra_axis.h) where one would take the labels for another type; datetime64 as CF counts it. With these,
+ * zs_extra_axis_parse() makes of the labels what the variable holds. No data are read. *items is NULL when there is nothing to
+ * say; released with zs_metadata_free(). ZS_NO_MEMORY only. */
+enum zs_status zs_label_attributes(struct zs_hierarchy *h, const struct zs_node *node, int dim, char ***items,
+                                   struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

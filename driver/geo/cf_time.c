@@ -181,6 +181,48 @@ static bool parse_zone(const char *text, int64_t *offset)
     return true;
 }
 
+/* Decimals of a second after its point, as nanoseconds; moves *text behind them. By hand: strtod() reads the locale's decimal mark. */
+static int64_t parse_fraction(const char **text)
+{
+    int64_t nanoseconds = 0, unit = NANO / 10;
+    for (; **text >= '0' && **text <= '9'; ++*text, unit /= 10)
+        nanoseconds += unit * (**text - '0');
+    return nanoseconds;
+}
+
+/* A date, a time or none, a zone or none, as an instant of the calendar. */
+static bool parse_instant(enum zs_calendar calendar, const char *text, int64_t *seconds, int64_t *nanoseconds)
+{
+    text += strspn(text, " ");
+    int year, month = 1, day = 1, hour = 0, minute = 0, second = 0, used = 0;
+    *nanoseconds = 0;
+    if (sscanf(text, "%6d-%2d-%2d%n", &year, &month, &day, &used) < 3)
+        return false;
+    text += used;
+    text += *text == 'T' || *text == 't';
+    text += strspn(text, " ");
+    if (*text >= '0' && *text <= '9') {
+        used = 0;
+        const int n = sscanf(text, "%2d%n:%2d%n", &hour, &used, &minute, &used);
+        text += used;
+        if (n == 2 && *text == ':') {
+            used = 0;
+            if (sscanf(text + 1, "%2d%n", &second, &used) < 1)
+                return false;
+            text += 1 + used;
+            if (*text == '.') {
+                text++;
+                *nanoseconds = parse_fraction(&text);
+            }
+        }
+    }
+    int64_t zone;
+    if (month < 1 || month > 12 || day < 1 || day > 31 || hour > 24 || minute > 59 || second > 60 || !parse_zone(text, &zone))
+        return false;
+    *seconds = days_of(calendar, (struct date){year, month, day}) * SECONDS_PER_DAY + hour * 3600 + minute * 60 + second - zone;
+    return true;
+}
+
 bool zs_cf_time_parse(const char *units, const char *calendar, struct zs_time_unit *unit)
 {
     memset(unit, 0, sizeof *unit);
@@ -192,43 +234,31 @@ bool zs_cf_time_parse(const char *units, const char *calendar, struct zs_time_un
         return false;
     unit->nanoseconds = unit_length(units, (size_t)(since - units));
     unit->seconds = (double)unit->nanoseconds / 1e9;
-    if (unit->nanoseconds == 0)
-        return false;
+    return unit->nanoseconds != 0 && parse_instant(unit->calendar, since + 7, &unit->epoch, &unit->epoch_nanoseconds);
+}
 
-    const char *text = since + 7;
-    text += strspn(text, " ");
-    int year, month = 1, day = 1, hour = 0, minute = 0, used = 0;
-    if (sscanf(text, "%6d-%2d-%2d%n", &year, &month, &day, &used) < 3)
+bool zs_time_count(const struct zs_time_unit *unit, const char *text, int64_t *count, double *value)
+{
+    int64_t seconds, nanoseconds;
+    if (unit->nanoseconds == 0 || !parse_instant(unit->calendar, text, &seconds, &nanoseconds))
         return false;
-    text += used;
-    text += *text == 'T' || *text == 't';
-    text += strspn(text, " ");
-    double second = 0;
-    if (*text >= '0' && *text <= '9') {
-        used = 0;
-        const int n = sscanf(text, "%2d%n:%2d%n", &hour, &used, &minute, &used);
-        text += used;
-        if (n == 2 && *text == ':') {
-            /* By hand: strtod() reads the locale's decimal mark. */
-            int whole = 0;
-            used = 0;
-            if (sscanf(text + 1, "%2d%n", &whole, &used) < 1)
-                return false;
-            text += 1 + used;
-            second = whole;
-            if (*text == '.')
-                for (double digit = 0.1; *++text >= '0' && *text <= '9'; digit /= 10)
-                    second += digit * (*text - '0');
-        }
+    seconds -= unit->epoch;
+    nanoseconds -= unit->epoch_nanoseconds;
+    seconds += floor_div(nanoseconds, NANO);
+    nanoseconds -= floor_div(nanoseconds, NANO) * NANO;
+    *value = ((double)seconds * 1e9 + (double)nanoseconds) / (double)unit->nanoseconds;
+    /* Whole where units are whole seconds and divide, or are parts of a second. */
+    const int64_t length = unit->nanoseconds, per_second = length < NANO && NANO % length == 0 ? NANO / length : 0;
+    bool is_whole = fabs(*value) < 9e18;
+    if (is_whole && per_second != 0)
+        is_whole = nanoseconds % length == 0;
+    else if (is_whole)
+        is_whole = length % NANO == 0 && nanoseconds == 0 && seconds % (length / NANO) == 0;
+    *count = INT64_MIN;
+    if (is_whole) {
+        *count = per_second != 0 ? seconds * per_second + nanoseconds / length : seconds / (length / NANO);
+        *value = (double)*count;
     }
-    int64_t zone;
-    if (month < 1 || month > 12 || day < 1 || day > 31 || hour > 24 || minute > 59 || second >= 61 ||
-        !parse_zone(text, &zone))
-        return false;
-    const double whole = floor(second);
-    unit->epoch = days_of(unit->calendar, (struct date){year, month, day}) * SECONDS_PER_DAY + hour * 3600 + minute * 60 +
-                  (int64_t)whole - zone;
-    unit->epoch_nanoseconds = (int64_t)llround((second - whole) * 1e9);
     return true;
 }
 

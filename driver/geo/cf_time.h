@@ -39,4 +39,8 @@ bool zs_datetime_unit(const char *name, int64_t scale, struct zs_time_unit *unit
 bool zs_time_print_int(const struct zs_time_unit *unit, int64_t count, char *out, size_t capacity);
 bool zs_time_print_double(const struct zs_time_unit *unit, double count, char *out, size_t capacity);
 
+/* The inverse for units that are so many nanoseconds: units from the epoch to an instant as those functions write it. *count is
+ * INT64_MIN where that is no whole number, or one beyond 9e18; *value is the nearest double. False when the text is no instant. */
+bool zs_time_count(const struct zs_time_unit *unit, const char *text, int64_t *count, double *value);
+
 #endif

@@ -10,6 +10,7 @@
 #include "geo/axes.h"
 #include "geo/cf_time.h"
 #include "geo/coordinates.h"
+#include "geo/extra_axis.h"
 #include "geo/meaning.h"
 
 /* How the elements of one coordinate variable become texts. */
@@ -103,6 +104,20 @@ static enum zs_status print_all(const struct printer *p, const unsigned char *el
     return zs_fail(err, ZS_NO_MEMORY, "no memory for %zu labels", count);
 }
 
+/* Whether whole numbers without a unit are indices: they count, or are the numbers of bands. */
+static bool is_index(const struct zs_dtype *dtype, const unsigned char *elements, size_t count, uint64_t first, const char *name)
+{
+    const bool is_band = name != NULL && strcmp(name, "band") == 0;
+    const double start = zs_dtype_to_double(dtype, elements) - (double)first;
+    bool counts = start == 0 || start == 1, is_whole = true;
+    for (size_t i = 0; i < count; i++) {
+        const double v = zs_dtype_to_double(dtype, elements + i * dtype->size);
+        counts = counts && v == start + (double)(first + i);
+        is_whole = is_whole && v == floor(v);
+    }
+    return counts || (is_band && is_whole);
+}
+
 enum zs_status zs_labels_read(struct zs_hierarchy *h, const struct zs_node *node, int dim, uint64_t first, uint64_t count,
                               struct zs_labels *labels, struct zs_error *err)
 {
@@ -143,6 +158,9 @@ enum zs_status zs_labels_read(struct zs_hierarchy *h, const struct zs_node *node
         const bool is_believed = !is_blank || (count == 1 && believes_single(&p, elements));
         if (is_believed)
             status = print_all(&p, elements, (size_t)count, labels, err);
+        const bool is_plain = !p.is_time && type != ZS_TIMEDELTA64 && type != ZS_BOOL && p.meaning.unit == NULL && !p.meaning.has_scale &&
+                              !p.meaning.has_offset;
+        labels->is_index = is_plain && is_index(p.dtype, elements, (size_t)count, first, zs_dimension_name(node, dim));
         if (is_believed && status == ZS_OK && !p.is_time && p.meaning.unit != NULL)
             labels->unit = zs_strdup(p.meaning.unit);
         else if (is_believed && status == ZS_OK && type == ZS_TIMEDELTA64 && p.dtype->unit[0] != '\0' &&
@@ -154,6 +172,63 @@ enum zs_status zs_labels_read(struct zs_hierarchy *h, const struct zs_node *node
     }
     free(elements);
     return status;
+}
+
+/* CF units for instants of datetime64, of which labels are exact texts. */
+static const char *units_of_datetime(const char *unit)
+{
+    static const char *const known[][2] = {{"ns", "nanoseconds"}, {"us", "microseconds"}, {"ms", "milliseconds"}, {"s", "seconds"},
+                                           {"m", "minutes"}, {"h", "hours"}, {"D", "days"}, {"W", "days"}, {"M", "days"}, {"Y", "days"}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(unit, known[i][0]) == 0)
+            return known[i][1];
+    return NULL;
+}
+
+/* Takes an item made by zs_format(); false without memory. */
+static bool take_item(char **items, size_t *count, char *item)
+{
+    items[*count] = item;
+    return items[(*count)++] != NULL;
+}
+
+static bool add_type(const struct zs_node *c, char **items, size_t *count)
+{
+    const struct zs_dtype *dtype = &c->array->dtype;
+    const bool is_packed = zs_json_get(c->attributes, "scale_factor") != NULL || zs_json_get(c->attributes, "add_offset") != NULL;
+    const char *units = dtype->type == ZS_DATETIME64 ? units_of_datetime(dtype->unit) : NULL;
+    if (units != NULL)
+        return take_item(items, count, zs_format("units=%s since 1970-01-01", units)) &&
+               take_item(items, count, zs_strdup("calendar=proleptic_gregorian"));
+    const bool is_number = dtype->type >= ZS_INT8 && dtype->type <= ZS_FLOAT64;
+    if (!is_number || dtype->type == ZS_INT64 || is_packed)
+        return true;
+    return take_item(items, count, zs_format("%s=%s", ZS_AXIS_TYPE, dtype->name));
+}
+
+enum zs_status zs_label_attributes(struct zs_hierarchy *h, const struct zs_node *node, int dim, char ***items, struct zs_error *err)
+{
+    *items = NULL;
+    const struct zs_node *c = zs_coordinate_find(h, node, dim);
+    if (c == NULL)
+        return ZS_OK;
+    char **list = zs_calloc(zs_json_size(c->attributes) + 3, sizeof *list);
+    size_t count = 0;
+    bool ok = list != NULL;
+    const char *text;
+    for (const zs_json *a = zs_json_first(c->attributes); a != NULL && ok; a = zs_json_next(a)) {
+        const char *name = zs_json_name(a);
+        const bool is_said = zs_json_string(a, &text) && strchr(name, '=') == NULL && name[0] != '_' && name[0] != '\0';
+        if (is_said && !(c->array->dtype.type == ZS_DATETIME64 && (strcmp(name, "units") == 0 || strcmp(name, "calendar") == 0)))
+            ok = take_item(list, &count, zs_format("%s=%s", name, text));
+    }
+    ok = ok && add_type(c, list, &count);
+    if (!ok || count == 0) {
+        zs_metadata_free(list);
+        return ok ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "%s: no memory for its attributes", c->path);
+    }
+    *items = list;
+    return ZS_OK;
 }
 
 void zs_labels_clear(struct zs_labels *labels)

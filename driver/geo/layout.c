@@ -16,10 +16,12 @@ zs_json *zs_small_array_document(const char *name, enum zs_data_type type, uint6
 {
     struct zs_array_spec spec = {.ndim = count > 0 ? 1 : 0, .shape = {count}, .chunk_shape = {count}, .dtype = zs_dtype_of(type)};
     spec.dimension_names[0] = name;
-    if (type == ZS_FLOAT64) {
-        const double nan_value = NAN; /* a coordinate of 0 is a value like any other */
+    const double nan_value = NAN; /* a coordinate of 0 is a value like any other */
+    const float nan_single = NAN;
+    if (type == ZS_FLOAT64)
         memcpy(spec.fill_value, &nan_value, sizeof nan_value);
-    }
+    else if (type == ZS_FLOAT32)
+        memcpy(spec.fill_value, &nan_single, sizeof nan_single);
     return zs_array_document(&spec);
 }
 

@@ -121,7 +121,7 @@ static enum zs_status add_axis(struct zs_raster *r, const struct zs_georef_out *
     return status == ZS_OK ? zs_write_coordinate(attributes, geo, is_x, err) : status;
 }
 
-/* x, y, band and spatial_ref. */
+/* x, y, spatial_ref, and those of the extra dimensions. */
 static enum zs_status add_coordinates(struct zs_raster *r, struct zs_error *err)
 {
     const struct zs_raster_spec *spec = r->spec;
@@ -137,17 +137,15 @@ static enum zs_status add_coordinates(struct zs_raster *r, struct zs_error *err)
             ZS_TRY(zs_write_grid_mapping(attributes, &geo, err));
         }
     }
-    if (!spec->has_band_dimension)
-        return ZS_OK;
-    int64_t *numbers = zs_calloc((size_t)spec->bands, sizeof *numbers);
-    if (numbers == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate band numbers");
-    for (uint64_t b = 0; b < spec->bands; b++)
-        numbers[b] = (int64_t)b + 1;
-    zs_json *attributes;
-    const enum zs_status status = add_small_array(r, spec->dim_band, ZS_INT64, numbers, spec->bands, &attributes, err);
-    free(numbers);
-    return status;
+    for (int i = 0; i < spec->axis_count; i++) {
+        const struct zs_extra_axis *axis = &spec->axes[i];
+        zs_json *attributes;
+        if (axis->elements == NULL)
+            continue;
+        ZS_TRY(add_small_array(r, axis->name, axis->type, axis->elements, axis->size, &attributes, err));
+        ZS_TRY(zs_write_extra_axis(attributes, axis, err));
+    }
+    return ZS_OK;
 }
 
 /* ---- Arrays of pixels ---- */
@@ -170,16 +168,18 @@ static enum zs_status write_array_attributes(zs_json *attributes, const struct z
 static enum zs_status add_pixels(struct zs_raster *r, const struct zs_array_options *options, struct zs_error *err)
 {
     const struct zs_raster_spec *spec = r->spec;
-    const uint64_t shape[3] = {spec->bands, spec->height, spec->width};
-    const char *names[3] = {spec->dim_band, spec->dim_y, spec->dim_x};
-    const int first = spec->has_band_dimension ? 0 : 1;
-    struct zs_array_spec a = {.ndim = 3 - first, .is_sharded = spec->is_sharded, .dtype = spec->dtype, .encoding = spec->encoding};
-    for (int d = first; d < 3; d++) {
-        a.shape[d - first] = shape[d];
-        a.chunk_shape[d - first] = spec->chunk[d];
-        a.shard_shape[d - first] = spec->shard[d];
-        a.dimension_names[d - first] = names[d];
+    const int y = spec->axis_count, x = y + 1;
+    struct zs_array_spec a = {.ndim = x + 1, .is_sharded = spec->is_sharded, .dtype = spec->dtype, .encoding = spec->encoding};
+    memcpy(a.chunk_shape, spec->chunk, sizeof a.chunk_shape);
+    memcpy(a.shard_shape, spec->shard, sizeof a.shard_shape);
+    for (int d = 0; d < y; d++) {
+        a.shape[d] = spec->axes[d].size;
+        a.dimension_names[d] = spec->axes[d].name;
     }
+    a.shape[y] = spec->height;
+    a.shape[x] = spec->width;
+    a.dimension_names[y] = spec->dim_y;
+    a.dimension_names[x] = spec->dim_x;
     if (spec->has_nodata)
         memcpy(a.fill_value, spec->nodata, sizeof a.fill_value);
     for (size_t k = 0; k < spec->array_count; k++) {

@@ -1,7 +1,7 @@
 /* geo/raster.h: a raster as this driver lays it out in a store:
  *
  *   zarr.json          group: spatial:, proj:, consolidated metadata of all below
- *   <array>            (y, x) or (band, y, x): the pixels
+ *   <array>            (y, x) or (band, y, x), or with other dimensions in the place of band: the pixels
  *   x, y, band         coordinate variables, for xarray
  *   spatial_ref        CF grid mapping, 0-d; a word of the array's `coordinates`
  *
@@ -13,6 +13,7 @@
 #define ZS_GEO_RASTER_H
 
 #include "array/array.h"
+#include "geo/extra_axis.h"
 #include "geo/meaning.h"
 #include "geo/write.h"
 #include "zarr/document.h"
@@ -29,8 +30,8 @@ struct zs_raster_array_spec {
 
 struct zs_raster_spec {
     uint64_t width, height;
-    bool has_band_dimension;
-    uint64_t bands; /* of each array, when it has a band dimension */
+    const struct zs_extra_axis *axes; /* of each array, slowest first; its bands are their product. Borrowed. */
+    int axis_count;                   /* at most ZS_MAX_NDIM - 2 */
     const struct zs_raster_array_spec *arrays;
     size_t array_count;
 
@@ -38,12 +39,12 @@ struct zs_raster_spec {
     bool has_nodata;
     unsigned char nodata[ZS_MAX_ITEM_SIZE]; /* one element, native order: fill value and _FillValue */
 
-    uint64_t chunk[3], shard[3]; /* band, y, x; elements */
+    uint64_t chunk[ZS_MAX_NDIM], shard[ZS_MAX_NDIM]; /* of the extra dimensions, y, x; elements */
     bool is_sharded;
     struct zs_encoding encoding;
     int chunk_order; /* enum zs_chunk_order */
 
-    const char *dim_x, *dim_y, *dim_band;
+    const char *dim_x, *dim_y;
     const double *transform; /* six numbers in GDAL's order, or NULL */
     bool pixel_is_point;
     OGRSpatialReferenceH srs; /* or NULL */
@@ -55,10 +56,10 @@ struct zs_raster_spec {
 /* Where a raster lies. Borrows from the spec. */
 struct zs_georef_out zs_raster_georef(const struct zs_raster_spec *spec);
 
-/* Which of dim_band, dim_y and dim_x (in this order) of a raster that is to be in the group at `group` is the name of another dimension
+/* Which dimensions (axis_count + 2, in the array's order) of a raster that is to be in the group at `group` is the name of another dimension
  * in the groups above: one of another size, or of other coordinates. xarray's DataTree refuses such a store, and whoever looks for a
  * coordinate in the groups above takes the wrong one. */
-enum zs_status zs_raster_dimensions_taken(struct zs_hierarchy *h, const char *group, const struct zs_raster_spec *spec, bool taken[3],
+enum zs_status zs_raster_dimensions_taken(struct zs_hierarchy *h, const char *group, const struct zs_raster_spec *spec, bool *taken,
                                           struct zs_error *err) ZS_MUST_CHECK;
 
 struct zs_raster;

@@ -12,25 +12,46 @@ struct dimension {
     const char *name;
     uint64_t size;
     double *values; /* its coordinates; NULL where it has none */
+    const struct zs_extra_axis *axis; /* NULL for Y and X */
 };
 
-/* Band numbers, as raster.c writes them. */
-static double *band_values(uint64_t bands)
+static double *values_of_axis(const struct zs_extra_axis *axis)
 {
-    double *values = zs_calloc((size_t)bands, sizeof *values);
-    for (uint64_t b = 0; values != NULL && b < bands; b++)
-        values[b] = (double)b + 1;
+    const struct zs_dtype dtype = zs_dtype_of(axis->type);
+    double *values = zs_calloc((size_t)axis->size, sizeof *values);
+    for (uint64_t i = 0; values != NULL && i < axis->size; i++)
+        values[i] = zs_dtype_to_double(&dtype, (const unsigned char *)axis->elements + i * dtype.size);
     return values;
 }
 
-static bool find_dimensions(const struct zs_raster_spec *spec, struct dimension dims[3])
+/* In the array's order. */
+static bool find_dimensions(const struct zs_raster_spec *spec, struct dimension *dims)
 {
     const struct zs_georef_out geo = zs_raster_georef(spec);
     const bool has_axes = zs_has_axes(&geo) && spec->style != ZS_GEOREF_SPATIAL_PROJ;
-    dims[0] = (struct dimension){spec->has_band_dimension ? spec->dim_band : "", spec->bands, band_values(spec->bands)};
-    dims[1] = (struct dimension){spec->dim_y, spec->height, has_axes ? zs_axis_values(&geo, false) : NULL};
-    dims[2] = (struct dimension){spec->dim_x, spec->width, has_axes ? zs_axis_values(&geo, true) : NULL};
-    return dims[0].values != NULL && (!has_axes || (dims[1].values != NULL && dims[2].values != NULL));
+    const int y = spec->axis_count, x = y + 1;
+    bool ok = true;
+    for (int d = 0; d < y; d++) {
+        const struct zs_extra_axis *axis = &spec->axes[d];
+        dims[d] = (struct dimension){axis->name, axis->size, axis->elements != NULL ? values_of_axis(axis) : NULL, axis};
+        ok = ok && (axis->elements == NULL || dims[d].values != NULL);
+    }
+    dims[y] = (struct dimension){spec->dim_y, spec->height, has_axes ? zs_axis_values(&geo, false) : NULL, NULL};
+    dims[x] = (struct dimension){spec->dim_x, spec->width, has_axes ? zs_axis_values(&geo, true) : NULL, NULL};
+    return ok && (!has_axes || (dims[y].values != NULL && dims[x].values != NULL));
+}
+
+/* Whether a variable counts as the axis does: "hours since ..." */
+static bool has_units_of(const struct zs_node *variable, const struct zs_extra_axis *axis)
+{
+    static const char *const names[] = {"units", "calendar"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *theirs = NULL, *ours = zs_extra_axis_attribute(axis->attributes, names[i]);
+        zs_json_string(zs_json_get(variable->attributes, names[i]), &theirs);
+        if ((theirs == NULL) != (ours == NULL) || (ours != NULL && strcmp(theirs, ours) != 0))
+            return false;
+    }
+    return true;
 }
 
 /* Whether dimension d of an array is the same as ours, to the bit: in size, and in coordinates where it has any. */
@@ -44,18 +65,19 @@ static enum zs_status is_same(struct zs_hierarchy *h, const struct zs_node *node
     if (!*same || c == NULL || ours->size == 0)
         return ZS_OK;
     ZS_TRY(zs_coordinate_values(h, c, 0, ours->size, &values, &is_blank, err));
-    *same = values != NULL && memcmp(values, ours->values, (size_t)ours->size * sizeof *values) == 0;
+    *same = values != NULL && memcmp(values, ours->values, (size_t)ours->size * sizeof *values) == 0 &&
+            (ours->axis == NULL || has_units_of(c, ours->axis));
     free(values);
     return ZS_OK;
 }
 
 /* Looks at the dimensions of one array of a group above. */
-static enum zs_status compare(struct zs_hierarchy *h, const struct zs_node *node, const struct dimension dims[3], bool taken[3],
+static enum zs_status compare(struct zs_hierarchy *h, const struct zs_node *node, const struct dimension *dims, int ndim, bool *taken,
                               struct zs_error *err)
 {
     for (int d = 0; d < node->array->ndim; d++) {
         const char *name = zs_dimension_name(node, d);
-        for (int k = 0; k < 3 && name != NULL; k++) {
+        for (int k = 0; k < ndim && name != NULL; k++) {
             bool same = true;
             if (!taken[k] && strcmp(name, dims[k].name) == 0)
                 ZS_TRY(is_same(h, node, d, &dims[k], &same, err));
@@ -65,24 +87,25 @@ static enum zs_status compare(struct zs_hierarchy *h, const struct zs_node *node
     return ZS_OK;
 }
 
-enum zs_status zs_raster_dimensions_taken(struct zs_hierarchy *h, const char *group, const struct zs_raster_spec *spec, bool taken[3],
+enum zs_status zs_raster_dimensions_taken(struct zs_hierarchy *h, const char *group, const struct zs_raster_spec *spec, bool *taken,
                                           struct zs_error *err)
 {
-    struct dimension dims[3];
+    struct dimension dims[ZS_MAX_NDIM] = {{0}};
+    const int ndim = spec->axis_count + 2;
     const struct zs_node **nodes = NULL;
     size_t count = 0;
-    memset(taken, 0, 3 * sizeof *taken);
+    memset(taken, 0, (size_t)ndim * sizeof *taken);
     enum zs_status status = find_dimensions(spec, dims) ? ZS_OK : zs_no_memory(err);
     if (status == ZS_OK && zs_hierarchy_list(h, &nodes, &count, NULL) != ZS_OK)
         count = 0; /* what cannot be listed has no names that we know of */
     for (size_t i = 0; i < count && status == ZS_OK; i++) {
         char *above = nodes[i]->array != NULL ? zs_path_parent(nodes[i]->path) : NULL;
         if (above != NULL && zs_path_below(above, group) != NULL)
-            status = compare(h, nodes[i], dims, taken, err);
+            status = compare(h, nodes[i], dims, ndim, taken, err);
         free(above);
     }
     free(nodes);
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; k < ndim; k++)
         free(dims[k].values);
     return status;
 }

@@ -1,0 +1,400 @@
+"""Copies keep the dimensions that the bands of their source are flattened from (time, level ...): their values, units and calendars.
+And bands are described by what means something: an index does not."""
+import json
+import os
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+import oracle
+from stores import array_meta, counting, group_meta, sharding, write_coordinate
+from support import GDAL, error_of, need, open_array, open_ours, read_all, run_peer, warnings_of
+from writing import UTM, check_consolidated, copy, created, document, driver, pairs, source
+
+TIME = {"units": "hours since 2024-05-01 00:00:00", "calendar": "proleptic_gregorian", "standard_name": "time", "axis": "T"}
+LEVEL = {"units": "hPa", "positive": "down", "long_name": "pressure level"}
+TYPES = {"float64": gdal.GDT_Float64, "float32": gdal.GDT_Float32, "int32": gdal.GDT_Int32, "int16": gdal.GDT_Int16}
+SIZE = (20, 30)
+
+
+def multidimensional(path, driver_name, axes, size=SIZE):
+    """A file of GDAL's multidimensional API with a variable t2m along axes {name: (values, data type, attributes)}, y and x."""
+    gdal_driver = gdal.GetDriverByName(driver_name)
+    need("GDAL's %s driver" % driver_name, gdal_driver)
+    dataset = gdal_driver.CreateMultiDimensional(str(path))
+    root, dimensions = dataset.GetRootGroup(), []
+    place = {"y": (50.0 - np.arange(size[0]), "float64", {"units": "degrees_north", "standard_name": "latitude"}),
+             "x": (10.0 + np.arange(size[1]), "float64", {"units": "degrees_east", "standard_name": "longitude"})}
+    for name, (values, data_type, attributes) in {**axes, **place}.items():
+        dimension = root.CreateDimension(name, {"y": "HORIZONTAL_Y", "x": "HORIZONTAL_X"}.get(name), None, len(values))
+        variable = root.CreateMDArray(name, [dimension], gdal.ExtendedDataType.Create(TYPES[data_type]))
+        for key, text in attributes.items():
+            variable.CreateAttribute(key, [], gdal.ExtendedDataType.CreateString()).Write(text)
+        variable.Write(np.array(values, data_type))
+        if driver_name == "Zarr":
+            dimension.SetIndexingVariable(variable)
+        dimensions.append(dimension)
+    data = root.CreateMDArray("t2m", dimensions, gdal.ExtendedDataType.Create(gdal.GDT_Float32))
+    data.SetUnit("K")
+    pixels = counting([d.GetSize() for d in dimensions], "float32")
+    data.Write(pixels)
+    return pixels
+
+
+def netcdf(path, **axes):
+    multidimensional(path, "netCDF", axes)
+    return gdal.Open(str(path))
+
+
+def axis(path, name):
+    """(values, attributes) of a coordinate variable of a store."""
+    meta, values = oracle.read(os.path.join(str(path), name))
+    assert meta["dimension_names"] == [name]
+    return values.tolist(), meta["attributes"]
+
+
+def dimensions(path, array):
+    return dict(zip(document(path, array)["dimension_names"], document(path, array)["shape"]))
+
+
+def leftovers(path, array):
+    """What of the metadata that speak of axes is still there."""
+    text = json.dumps(document(path, array)["attributes"])
+    return [word for word in ("NETCDF_DIM", "DIM_", "GRIB_VALID_TIME", "time#", "level#", "2024-05-01T") if word in text]
+
+
+def stacked(items, shape=SIZE, **metadata):
+    """A raster in memory whose bands have these metadata, {name: text} for each, and whose dataset has `metadata`."""
+    dataset = source(counting((len(items), *shape), "uint16"))
+    dataset.SetMetadata({name.replace("__", "#"): text for name, text in metadata.items()})
+    for number, item in enumerate(items):
+        dataset.GetRasterBand(number + 1).SetMetadata(item)
+    return dataset
+
+
+def assert_counted(path, array, count):
+    """The bands of a copy are just counted."""
+    assert list(dimensions(path, array).items())[0] == ("band", count)
+    assert axis(path, "band")[0] == list(range(1, count + 1))
+
+
+# ------------------------------------------------------------------------------------------------------------ netCDF
+
+@pytest.mark.parametrize("values, data_type, attributes", [
+    ([0, 6, 12], "float64", TIME), ([0, 6, 13], "int32", TIME), ([0.1, 1 / 3, 2.5], "float64", {**TIME, "units": "days since 1900-01-01"}),
+    ([58, 59, 60], "int32", {**TIME, "units": "days since 2000-01-01", "calendar": "noleap"}), ([7], "int32", TIME),
+    ([29, 30], "int16", {**TIME, "units": "days since 2000-02-01", "calendar": "360_day"})], ids=str)
+def test_xarray_sees_the_times_of_the_netcdf_file(tmp_path, values, data_type, attributes):
+    copy(tmp_path / "c.zarr", netcdf(tmp_path / "a.nc", time=(values, data_type, attributes)))
+    run_peer("xarray_axes.py", tmp_path / "answer.json", tmp_path / "a.nc", tmp_path / "c.zarr")
+    theirs, ours = json.loads((tmp_path / "answer.json").read_text()).values()
+    assert ours == theirs and ours["time"]["time"]["calendar"] == attributes["calendar"]
+    assert len(ours["time"]["values"]) == len(values)
+
+
+def test_time_of_netcdf_becomes_a_dimension_and_nothing_of_it_is_left(tmp_path):
+    dataset = netcdf(tmp_path / "a.nc", time=([0, 6, 12], "float64", TIME))
+    made = copy(tmp_path / "c.zarr", dataset)
+    assert dimensions(tmp_path / "c.zarr", "c") == {"time": 3, "y": 20, "x": 30}
+    assert axis(tmp_path / "c.zarr", "time") == ([0, 6, 12], TIME)
+    np.testing.assert_array_equal(read_all(made), read_all(dataset))
+    assert leftovers(tmp_path / "c.zarr", "c") == []
+    assert [made.GetRasterBand(b).GetMetadataItem("DIM_time_VALUE") for b in (1, 2, 3)] == [
+        "2024-05-01T00:00:00", "2024-05-01T06:00:00", "2024-05-01T12:00:00"]
+    assert made.GetMetadataItem("time#units") == TIME["units"] and made.GetRasterBand(1).GetUnitType() == "K"
+    check_consolidated(tmp_path / "c.zarr")
+
+
+def two_axes(path):
+    return netcdf(path, time=([0, 6, 12], "int32", TIME), level=([1000, 0.1], "float32", LEVEL))
+
+
+def test_several_dimensions_keep_their_order(tmp_path):
+    dataset = two_axes(tmp_path / "a.nc")
+    made = copy(tmp_path / "c.zarr", dataset)
+    assert dimensions(tmp_path / "c.zarr", "c") == {"time": 3, "level": 2, "y": 20, "x": 30}
+    values, attributes = axis(tmp_path / "c.zarr", "level")
+    assert np.array(values, "float32").tolist() == np.array([1000, 0.1], "float32").tolist() and attributes == LEVEL
+    assert document(tmp_path / "c.zarr", "level")["data_type"] == "float32"
+    np.testing.assert_array_equal(read_all(made), read_all(dataset))
+    assert leftovers(tmp_path / "c.zarr", "c") == []
+
+
+@pytest.mark.parametrize("options", [{"CHUNK_SHAPE": "2,2,16,16", "SHARD_SHAPE": "2,2,32,32"}, {"CHUNK_SHAPE": "2,8,8"}, {"INTERLEAVE": "PIXEL"},
+                                     {"CHUNK_SHAPE": "2,1,16,16", "SHARD_SHAPE": "4,2,32,32"}, {"CHUNK_SHAPE": "16"},
+                                     {"OVERVIEWS": "2,4"}], ids=str)
+def test_chunks_along_several_dimensions(tmp_path, options):
+    dataset = two_axes(tmp_path / "a.nc")
+    made = copy(tmp_path / "c.zarr", dataset, **options)
+    np.testing.assert_array_equal(read_all(made), read_all(dataset))
+    if "OVERVIEWS" in options:
+        assert made.GetRasterBand(6).GetOverviewCount() == 2
+        assert dimensions(tmp_path / "c.zarr", "ovr_2x/c") == {"time": 3, "level": 2, "y_2x": 10, "x_2x": 15}
+        assert oracle.read(str(tmp_path / "c.zarr" / "ovr_2x" / "time"))[1].tolist() == [0, 6, 12]
+
+
+def test_too_many_numbers_for_the_dimensions_are_refused(tmp_path):
+    assert "at most 4" in error_of(copy, tmp_path / "c.zarr", two_axes(tmp_path / "a.nc"), CHUNK_SHAPE="1,1,1,16,16")
+
+
+def test_what_went_through_a_geotiff_has_its_time_yet(tmp_path):
+    gdal.Translate(str(tmp_path / "a.tif"), netcdf(tmp_path / "a.nc", time=([0, 6, 12], "float64", TIME)))
+    copy(tmp_path / "c.zarr", gdal.Open(str(tmp_path / "a.tif")))
+    assert axis(tmp_path / "c.zarr", "time") == ([0, 6, 12], TIME)
+
+
+# --------------------------------------------------------------------------------------------------------- subsets, copies
+
+def test_a_subset_of_bands_keeps_its_values(tmp_path):
+    first = copy(tmp_path / "a.zarr", netcdf(tmp_path / "a.nc", time=([0, 6, 12, 18, 24], "float64", TIME)))
+    for name, dataset in (("b", first), ("c", gdal.Open(str(tmp_path / "a.nc")))):
+        target = str(tmp_path / (name + ".zarr"))
+        gdal.Translate(target, dataset, format="ShardedZarr", bandList=[2, 5], creationOptions=["OVERVIEWS=NONE"])
+        assert axis(target, "time") == ([6, 24], TIME), name
+        np.testing.assert_array_equal(read_all(open_ours(target)), read_all(dataset)[[1, 4]])
+    gdal.Translate(str(tmp_path / "d.zarr"), first, format="ShardedZarr", bandList=[5])
+    assert axis(tmp_path / "d.zarr", "time")[0] == [24] and dimensions(tmp_path / "d.zarr", "d")["time"] == 1
+
+
+def test_a_copy_of_a_copy_is_the_same(tmp_path):
+    first = copy(tmp_path / "a.zarr", two_axes(tmp_path / "a.nc"), ARRAY_NAME="t2m")
+    second = copy(tmp_path / "b.zarr", first, ARRAY_NAME="t2m")
+    copy(tmp_path / "c.zarr", second, ARRAY_NAME="t2m")
+    documents = [{node: document(tmp_path / store, node) for node in ("", "t2m", "time", "level")} for store in ("a.zarr", "b.zarr", "c.zarr")]
+    assert documents[0] == documents[1] == documents[2]
+    assert axis(tmp_path / "c.zarr", "level") == axis(tmp_path / "a.zarr", "level")
+    np.testing.assert_array_equal(read_all(second), read_all(first))
+
+
+def write_cube(path, attributes=None, **coordinates):
+    """A store as others write it: (time, member, y, x); coordinates are (values, attributes, data type)."""
+    oracle.write(path, group_meta())
+    shape = (2, 3, *SIZE)
+    oracle.write(os.path.join(str(path), "t2m"),
+                 array_meta(shape, shard=(2, 2, 32, 32), codecs=[sharding((1, 1, 32, 32))], dimension_names=["time", "member", "y", "x"],
+                            attributes=attributes or {}), counting(shape))
+    for name, (values, attributes, data_type) in coordinates.items():
+        write_coordinate(path, name, values, attributes, data_type)
+    return open_array(path, "/t2m")
+
+
+def test_stores_of_others_are_copied_with_their_axes(tmp_path):
+    nanoseconds = {"name": "numpy.datetime64", "configuration": {"unit": "ns", "scale_factor": 1}}
+    made = write_cube(tmp_path / "a", {"long_name": "temperature"}, member=([0.1, 0.2, 0.7], {"units": "1"}, "float32"),
+                      time=(np.array([1714521600000000000, 1714543200000000001], "int64"), {"long_name": "time"}, nanoseconds))
+    copied = copy(tmp_path / "c.zarr", made)
+    assert dimensions(tmp_path / "c.zarr", "c") == {"time": 2, "member": 3, "y": 20, "x": 30}
+    assert axis(tmp_path / "c.zarr", "time") == ([1714521600000000000, 1714543200000000001], {
+        "long_name": "time", "units": "nanoseconds since 1970-01-01", "calendar": "proleptic_gregorian"})
+    assert axis(tmp_path / "c.zarr", "member") == (np.array([0.1, 0.2, 0.7], "float32").tolist(), {"units": "1"})
+    assert document(tmp_path / "c.zarr", "c")["attributes"]["long_name"] == "temperature"
+    assert [copied.GetRasterBand(b).GetDescription() for b in (1, 6)] == [made.GetRasterBand(b).GetDescription() for b in (1, 6)]
+    assert copied.GetRasterBand(6).GetDescription() == "temperature, time=2024-05-01T06:00:00.000000001, member=0.7"
+    np.testing.assert_array_equal(read_all(copied), read_all(made))
+
+
+def test_a_dimension_without_coordinates_keeps_its_name(tmp_path):
+    made = write_cube(tmp_path / "a", time=([3, 4], {"units": "days since 2024-01-01"}, "int64"))
+    copy(tmp_path / "c.zarr", made)
+    assert dimensions(tmp_path / "c.zarr", "c") == {"time": 2, "member": 3, "y": 20, "x": 30}
+    assert not (tmp_path / "c.zarr" / "member").exists() and axis(tmp_path / "c.zarr", "time")[0] == [3, 4]
+
+
+def test_metadata_that_are_changed_do_not_take_in_those_of_the_axes(tmp_path):
+    copy(tmp_path / "c.zarr", netcdf(tmp_path / "a.nc", time=([0, 6, 12], "float64", TIME)))
+    dataset = gdal.OpenEx(str(tmp_path / "c.zarr"), gdal.OF_UPDATE)
+    dataset.SetMetadataItem("author", "me")
+    dataset.GetRasterBand(1).SetMetadataItem("quality", "good")
+    dataset = None
+    assert document(tmp_path / "c.zarr", "c")["attributes"]["author"] == "me" and leftovers(tmp_path / "c.zarr", "c") == []
+    assert open_ours(str(tmp_path / "c.zarr")).GetMetadataItem("time#units") == TIME["units"]
+
+
+@pytest.mark.parametrize("hours, units, name", [([0, 6], TIME["units"], "time"), ([0, 12], TIME["units"], "time_b"),
+                                                ([0, 6], "hours since 2025-05-01 00:00:00", "time_b")])
+def test_an_array_that_is_appended_shares_a_time_only_if_it_is_the_same(tmp_path, hours, units, name):
+    copy(tmp_path / "a.zarr", netcdf(tmp_path / "a.nc", time=([0, 6], "float64", TIME)))
+    dataset = netcdf(tmp_path / "b.nc", time=(hours, "float64", {**TIME, "units": units}))
+    driver().CreateCopy(str(tmp_path / "a.zarr"), dataset, options=["APPEND_SUBDATASET=YES", "ARRAY_NAME=b", "OVERVIEWS=NONE"])
+    assert list(dimensions(tmp_path / "a.zarr", "b/b")) == [name, "y", "x"]
+    assert oracle.read(str(tmp_path / "a.zarr" / "b" / name))[1].tolist() == hours
+
+
+# ------------------------------------------------------------------------------------------------------------- GRIB
+
+def grib(path, *fields):
+    """A GRIB file of one message per field, {item: text} in the terms of GDAL's GRIB writer."""
+    need("GDAL's GRIB driver", gdal.GetDriverByName("GRIB"))
+    messages = b""
+    for number, options in enumerate(fields):
+        dataset = source(np.full(SIZE, number, "float32"), (10, 1, 0, 50, 0, -1), "EPSG:4326")
+        gdal.GetDriverByName("GRIB").CreateCopy(str(path) + ".one", dataset, options=pairs(options))
+        with open(str(path) + ".one", "rb") as file:
+            messages += file.read()
+    with open(str(path), "wb") as file:
+        file.write(messages)
+    return gdal.Open(str(path))
+
+
+def copy_of_grib(path, dataset):
+    """Not strict: GDAL gives it a metadata domain of its own, which a store does not keep."""
+    made, _ = warnings_of(lambda: driver().CreateCopy(str(path), dataset, strict=0, options=["OVERVIEWS=NONE"]))
+    made = None
+    return open_ours(str(path))
+
+
+def field(hours=0, level=85000, parameter=0, day="2024-05-01"):
+    """Temperature (parameter 0) or another quantity on an isobaric surface, so many hours after the start of a day."""
+    numbers = [0, parameter, 2, 0, 0, 0, 0, 1, hours, 100, 0, level, 255, 0, 0]
+    return {"IDS": "CENTER=98(ECMWF) SUBCENTER=0 MASTER_TABLE=24 LOCAL_TABLE=0 SIGNF_REF_TIME=1 REF_TIME=%sT00:00:00Z PROD_STATUS=0 TYPE=1" % day,
+            "DISCIPLINE": "0", "PDS_PDTN": "0", "PDS_TEMPLATE_NUMBERS": " ".join(
+                str(b) for n, size in zip(numbers, (1, 1, 1, 1, 1, 2, 1, 1, 4, 1, 1, 4, 1, 1, 4)) for b in int(n).to_bytes(size, "big"))}
+
+
+def test_times_of_grib_become_a_dimension(tmp_path):
+    dataset = grib(tmp_path / "a.grib2", field(0), field(6), field(30))
+    made = copy_of_grib(tmp_path / "c.zarr", dataset)
+    values, attributes = axis(tmp_path / "c.zarr", "time")
+    assert values == [1714521600 + 3600 * h for h in (0, 6, 30)]
+    assert attributes["units"] == "seconds since 1970-01-01" and attributes["standard_name"] == "time"
+    assert made.GetRasterBand(3).GetMetadataItem("DIM_time_VALUE") == "2024-05-02T06:00:00"
+    left = made.GetRasterBand(3).GetMetadata()
+    assert left["GRIB_ELEMENT"] == "TMP" and "GRIB_VALID_TIME" not in left
+    np.testing.assert_array_equal(read_all(made), read_all(dataset))
+
+
+def test_levels_of_grib_become_a_dimension(tmp_path):
+    copy_of_grib(tmp_path / "c.zarr", grib(tmp_path / "a.grib2", field(6, 100000), field(6, 85000), field(6, 50000)))
+    values, attributes = axis(tmp_path / "c.zarr", "isbl")
+    assert values == [100000, 85000, 50000] and attributes == {"units": "Pa", "long_name": "Isobaric surface"}
+
+
+@pytest.mark.parametrize("fields", [(field(0), field(0, parameter=4)), (field(0), field(6, 50000)), (field(0), field(0)),
+                                    (field(0), field(6), field(6, 50000))], ids=["elements", "both", "twice", "ragged"])
+def test_grib_fields_that_differ_in_more_are_counted(tmp_path, fields):
+    made = copy_of_grib(tmp_path / "c.zarr", grib(tmp_path / "a.grib2", *fields))
+    assert_counted(tmp_path / "c.zarr", "c", len(fields))
+    assert made.GetRasterBand(1).GetMetadataItem("GRIB_VALID_TIME") is not None
+
+
+# --------------------------------------------------------------------------------------------------------- GDAL's Zarr driver
+
+@pytest.mark.skipif(GDAL < 3080000, reason="before 3.8 GDAL's Zarr driver makes no bands of other dimensions")
+def test_axes_of_gdals_zarr_driver(tmp_path):
+    multidimensional(tmp_path / "a.zarr", "Zarr", {"time": ([0, 6, 12], "float64", TIME), "level": ([1000, 850], "int32", LEVEL)})
+    dataset = gdal.OpenEx(str(tmp_path / "a.zarr"), allowed_drivers=["Zarr"])
+    made = copy(tmp_path / "c.zarr", dataset)
+    assert dimensions(tmp_path / "c.zarr", "c") == {"time": 3, "level": 2, "y": 20, "x": 30}
+    assert axis(tmp_path / "c.zarr", "time") == ([0, 6, 12], {"units": TIME["units"]})  # it tells no more
+    assert axis(tmp_path / "c.zarr", "level") == ([1000, 850], {"units": "hPa"})
+    np.testing.assert_array_equal(read_all(made), read_all(dataset))
+
+
+# ---------------------------------------------------------------------------------------------------------------- DIM_NAMES
+
+def test_names_of_dimensions_win_over_those_of_the_source_and_values_stay(tmp_path):
+    copy(tmp_path / "c.zarr", netcdf(tmp_path / "a.nc", time=([0, 6, 12], "float64", TIME)), DIM_NAMES="t,lat,lon")
+    assert dimensions(tmp_path / "c.zarr", "c") == {"t": 3, "lat": 20, "lon": 30}
+    assert axis(tmp_path / "c.zarr", "t") == ([0, 6, 12], TIME) and not (tmp_path / "c.zarr" / "time").exists()
+
+
+@pytest.mark.parametrize("names, expected", [("time,y,x", "4 names"), ("a,b,c,d,e", "4 names"), ("y,x", "4 names")])
+def test_names_for_another_number_of_dimensions_are_refused(tmp_path, names, expected):
+    message = error_of(copy, tmp_path / "c.zarr", two_axes(tmp_path / "a.nc"), DIM_NAMES=names)
+    assert expected in message and "found %d" % len(names.split(",")) in message
+
+
+@pytest.mark.parametrize("make", ["copy", "create", "copy of a copy"])
+def test_a_name_makes_no_times_of_bands_that_are_counted(tmp_path, make):
+    pixels = counting((3, *SIZE), "uint8")
+    if make == "create":
+        created(tmp_path / "c.zarr", pixels, DIM_NAMES="time,y,x")
+    else:
+        rgb = source(pixels) if make == "copy" else copy(tmp_path / "a.zarr", source(pixels))
+        copy(tmp_path / "c.zarr", rgb, DIM_NAMES="time,y,x")
+    assert dimensions(tmp_path / "c.zarr", "c")["time"] == 3 and not (tmp_path / "c.zarr" / "time").exists()
+    assert open_ours(str(tmp_path / "c.zarr")).GetRasterBand(2).GetDescription() == ""
+
+
+def test_the_array_is_not_called_as_an_axis(tmp_path):
+    dataset = netcdf(tmp_path / "a.nc", time=([0, 6, 12], "float64", TIME))
+    assert "other than that of a dimension" in error_of(copy, tmp_path / "c.zarr", dataset, ARRAY_NAME="time")
+    copy(tmp_path / "time.zarr", dataset)
+    assert dimensions(tmp_path / "time.zarr", "data")["time"] == 3
+
+
+# ---------------------------------------------------------------------------------------------------------- what is doubtful
+
+def items(**axes):
+    """Metadata of bands: NETCDF_DIM_<name> from {name: [text per band]}."""
+    return [{"NETCDF_DIM_" + name: str(texts[b]) for name, texts in axes.items() if texts[b] is not None}
+            for b in range(len(next(iter(axes.values()))))]
+
+
+@pytest.mark.parametrize("axes", [
+    {"time": [5, 5, 5]}, {"time": [1, 2, 1]}, {"time": [1, None, 3]}, {"time": ["a", "b", "c"]}, {"time": [1, 2, "nan?"]},
+    {"time": [0, 0, 6, 6], "level": [1, 2, 1, 3]}, {"time": [0, 0, 6], "level": [1, 2, 1]}, {"time": [0, 6, 6, 0], "level": [1, 1, 2, 2]},
+    {"x": [1, 2, 3]}, {"a/b": [1, 2, 3]}, {"..": [1, 2, 3]}, {"spatial_ref": [1, 2]}], ids=str)
+def test_what_is_doubtful_is_counted_and_keeps_its_metadata(tmp_path, axes):
+    metadata = items(**axes)
+    made = copy(tmp_path / "c.zarr", stacked(metadata, time__units="hours since 2024-05-01", NETCDF_DIM_EXTRA="{time}"))
+    assert_counted(tmp_path / "c.zarr", "c", len(metadata))
+    found = [{k: v for k, v in made.GetRasterBand(b + 1).GetMetadata().items() if "NETCDF" in k} for b in range(len(metadata))]
+    assert found == metadata and made.GetMetadataItem("time#units") == "hours since 2024-05-01"
+
+
+def test_packed_coordinates_are_doubtful(tmp_path):
+    copy(tmp_path / "c.zarr", stacked(items(time=[1, 2]), time__units="hours since 2024-05-01", time__scale_factor="0.5"))
+    assert_counted(tmp_path / "c.zarr", "c", 2)
+
+
+def test_an_array_per_band_has_no_axes(tmp_path):
+    dataset = netcdf(tmp_path / "a.nc", time=([0, 6, 12], "float64", TIME))
+    driver().CreateCopy(str(tmp_path / "c.zarr"), dataset, options=["SINGLE_ARRAY=NO", "OVERVIEWS=NONE"])
+    assert dimensions(tmp_path / "c.zarr", "c_2") == {"y": 20, "x": 30}
+    assert open_array(tmp_path / "c.zarr", "/c_2").GetRasterBand(1).GetMetadataItem("NETCDF_DIM_time") == "6"
+
+
+def test_a_store_that_only_counted_its_bands_gets_its_time_at_the_next_copy(tmp_path):
+    """As stores were written before: their bands keep what the netCDF driver said."""
+    made = copy(tmp_path / "a.zarr", stacked(items(time=[0, 6]), time__units=TIME["units"], time__scale_factor="1"))
+    assert_counted(tmp_path / "a.zarr", "a", 2)
+    made = None
+    dataset = gdal.OpenEx(str(tmp_path / "a.zarr"), gdal.OF_UPDATE)
+    dataset.SetMetadataItem("time#scale_factor", None)
+    dataset = None
+    copy(tmp_path / "c.zarr", open_ours(str(tmp_path / "a.zarr")))
+    assert axis(tmp_path / "c.zarr", "time") == ([0, 6], {"units": TIME["units"]}) and leftovers(tmp_path / "c.zarr", "c") == []
+
+
+# ------------------------------------------------------------------------------------------------------------- descriptions
+
+def described(path, dimension, values, attributes=None, data_type="int64"):
+    """Descriptions of the bands of a store as others write it."""
+    oracle.write(path, group_meta())
+    oracle.write(path / "data", array_meta((len(values), 4, 5), "uint8", dimension_names=[dimension, "y", "x"]))
+    write_coordinate(path, dimension, values, attributes, data_type)
+    dataset = open_array(path, "/data")
+    return [dataset.GetRasterBand(b + 1).GetDescription() for b in range(len(values))]
+
+
+@pytest.mark.parametrize("dimension, values", [("band", [1, 2, 3]), ("band", [3, 1, 4]), ("member", [0, 1, 2]), ("member", [1, 2, 3])])
+def test_an_index_is_no_description(tmp_path, dimension, values):
+    assert described(tmp_path, dimension, values) == ["", "", ""]
+
+
+@pytest.mark.parametrize("dimension, values, attributes, data_type, expected", [
+    ("wavelength", [492.7, 559.8], {"units": "nm"}, "float64", ["wavelength=492.7", "wavelength=559.8"]),
+    ("time", [0, 1], {"units": "days since 2024-05-01"}, "int64", ["time=2024-05-01T00:00:00", "time=2024-05-02T00:00:00"]),
+    ("level", [850, 500], {}, "int64", ["level=850", "level=500"]), ("depth", [0, 1], {"units": "m"}, "int64", ["depth=0", "depth=1"])])
+def test_values_that_mean_something_describe_bands(tmp_path, dimension, values, attributes, data_type, expected):
+    assert described(tmp_path, dimension, values, attributes, data_type) == expected
+
+
+def test_bands_of_our_rgb_have_no_description(tmp_path):
+    made = copy(tmp_path / "a.zarr", source(counting((3, *SIZE), "uint8"), UTM, "EPSG:32632"))
+    again = copy(tmp_path / "b.zarr", made)
+    for dataset in (made, again):
+        assert [dataset.GetRasterBand(b).GetDescription() for b in (1, 2, 3)] == ["", "", ""]
+    assert "gdal:bands" not in document(tmp_path / "b.zarr", "b")["attributes"]
