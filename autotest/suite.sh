@@ -4,6 +4,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 sh autotest/install.sh --build binutils gdal-bin python3-gdal python3-numpy python3-pytest python3-pytest-xdist python3-venv python3-distributed procps proj-bin proj-data ca-certificates
+case $(gdalinfo --version) in "GDAL 3.10"*) sh autotest/install.sh python3-qgis ;; esac # test_qgis.py: minutes, in one Debian alone
 echo "$(gdalinfo --version); $(gcc --version | head -n 1)"
 
 cmake -S . -B "$1" -DSHARDEDZARR_WERROR=ON

@@ -351,7 +351,7 @@ def test_listed_names_open_what_they_name(tmp_path, consolidated):
     listed = gdal.Open(path).GetSubDatasets()
     assert len(listed) == len(wanted)
     for name, description in listed:
-        array = description[description.index("/"):description.rindex(" (")]
+        array = "/" + description[:description.rindex(" - ")]
         for spelling in (name, without_quotes(name)):
             assert_same(read_all(open_ours(spelling)), wanted[array])
             assert_same(read_all(open_ours(spelling + ":1")), wanted[array][1:])

@@ -52,7 +52,7 @@ std::string zsDescribe(const ZSStore &store, const struct zs_node *node, bool ti
 {
     const GDALDataType type = zsGDALType(node->array->dtype.type, node->array->dtype.size);
     const std::string typeName = type == GDT_Unknown ? node->array->dtype.name : GDALGetDataTypeName(type);
-    std::string s = (node->path[0] != '\0' ? node->path + std::string(" - ") : "") + shapeText(node);
+    std::string s = shapeText(node);
     struct zs_meaning meaning;
     struct zs_error err;
     if (zs_meaning_read(node, &meaning, &err) == ZS_OK)

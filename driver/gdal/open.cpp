@@ -231,7 +231,7 @@ static std::unique_ptr<GDALDataset> listSlices(const std::shared_ptr<ZSStore> &s
             if (d != axes.x && d != axes.y)
                 slice += ":" + std::to_string(at[static_cast<size_t>(d)]);
         }
-        container->Add(connection.SubdatasetName(node->path) + slice, description + " slice " + slice.substr(1));
+        container->Add(connection.SubdatasetName(node->path) + slice, node->path + slice + " - " + description);
         int d = meta->ndim - 1;
         for (; d >= 0; d--)
         {
@@ -278,7 +278,8 @@ static std::unique_ptr<GDALDataset> openGroup(const std::shared_ptr<ZSStore> &st
         return openNode(store, connection, rasters[0], options, access, name, err);
     auto container = std::make_unique<ShardedZarrContainer>(store, group);
     for (size_t i = 0; i < count; i++)
-        container->Add(connection.SubdatasetName(rasters[i]->path), zsDescribe(*store, rasters[i], count <= ZS_MOST_TIMES));
+        container->Add(connection.SubdatasetName(rasters[i]->path),
+                       std::string(rasters[i]->path) + " - " + zsDescribe(*store, rasters[i], count <= ZS_MOST_TIMES));
     return container;
 }
 
