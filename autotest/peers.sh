@@ -1,6 +1,6 @@
 #!/bin/sh
-# peers.sh DIRECTORY: other Zarr libraries, from PyPI and npm, apart from the system. DIRECTORY/run SCRIPT ARGUMENT... runs a script with them,
-# in Python or, where its name ends in .mjs, in JavaScript.
+# peers.sh DIRECTORY: other Zarr libraries, from PyPI and npm, apart from the system; and nginx, which is unpacked and not installed, because it
+# would start. DIRECTORY/run SCRIPT ARGUMENT... runs a script with them, in Python or, where its name ends in .mjs, in JavaScript.
 # Apart from the system's Python because GDAL's bindings need the numpy that they were built with.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -21,6 +21,11 @@ if ! cmp -s "$here/gdrivers/peers/package-lock.json" "$1/js/installed.json"; the
     else
         sh "$here/skip.sh" "zarrita from npm"
     fi
+fi
+if [ ! -x "$1/nginx/usr/sbin/nginx" ]; then
+    mkdir -p "$1/nginx"
+    (cd "$1/nginx" && { apt-get download nginx || { apt-get update && apt-get download nginx; }; } >log 2>&1 && dpkg -x nginx_*.deb .) ||
+        sh "$here/skip.sh" "nginx from Debian"
 fi
 # JavaScript from stdin, because imports are then looked up in the current directory and not where the script lies.
 # Without LD_PRELOAD: the peers are not what the sanitizers are for.
