@@ -14,6 +14,11 @@ def noise(*shape):
     return np.random.default_rng(1).integers(0, 256, shape).astype("uint8")
 
 
+def asked(s3):
+    """Keys of the requests, in their order."""
+    return [key for _, key in s3.log]
+
+
 def changed(s3, array, x, y, size):
     """The requests of changing a box of a store, of which `array` has the pixels."""
     gdal.VSICurlClearCache()
@@ -149,3 +154,23 @@ def test_metadata_of_a_new_store_come_after_the_chunks_that_they_speak_of(s3):
     log = requests_of_new(s3, noise(1, 1000, 1000), OVERVIEWS="2")
     is_document = [key.endswith("zarr.json") for _, key in log]
     assert is_document == sorted(is_document) and is_document.count(True) > 5
+
+
+# ------------------------------------------------------------------------------------------------------------ reading
+
+@pytest.mark.parametrize("interleaved", [False, True], ids=["a shard per band", "a shard of all bands"])
+@pytest.mark.parametrize("how", [gdal.GRIORA_NearestNeighbour, gdal.GRIORA_Bilinear])
+def test_a_thumbnail_is_the_metadata_and_then_the_shards_of_its_level_side_by_side(s3, interleaved, how):
+    array = noise(3, 600, 500)
+    options = {"CHUNK_SHAPE": "3,64,64", "SHARD_SHAPE": "3,128,128"} if interleaved else {"CHUNK_SHAPE": 64, "SHARD_SHAPE": 128}
+    copy(PATH, source(array, UTM, "EPSG:32633"), ARRAY_NAME="v", OVERVIEWS="2,4,8", RESAMPLING="AVERAGE", **options).FlushCache()
+    gdal.VSICurlClearCache()
+    s3.log.clear()
+    s3.latency, s3.most = 0.2, 0
+    pixels = open_array(PATH, "/v").ReadAsArray(buf_xsize=63, buf_ysize=75, resample_alg=how)
+    s3.latency = 0
+    shards = ["bucket/a.zarr/ovr_8x/v/c/%d/0/0" % band for band in range(1 if interleaved else 3)]
+    assert asked(s3)[0] == "bucket/a.zarr/zarr.json" and sorted(asked(s3)[1:]) == shards and s3.most == len(shards)
+    dataset = open_array(PATH, "/v")
+    for number in range(3):
+        assert_same(pixels[number], dataset.GetRasterBand(number + 1).ReadAsArray(buf_xsize=63, buf_ysize=75, resample_alg=how))

@@ -362,6 +362,11 @@ void ShardedZarrRasterBand::DropStatistics(bool isBlock)
     m_statisticsSet = false;
 }
 
+static bool isDefault(const char *domain)
+{
+    return domain == nullptr || domain[0] == '\0';
+}
+
 char **ShardedZarrRasterBand::GetMetadataDomainList()
 {
     AddMetadata();
@@ -370,14 +375,21 @@ char **ShardedZarrRasterBand::GetMetadataDomainList()
 
 ZSMetadata ShardedZarrRasterBand::GetMetadata(const char *domain)
 {
-    AddMetadata();
+    if (isDefault(domain))
+        AddMetadata();
     return GDALPamRasterBand::GetMetadata(domain);
 }
 
+/* GDAL asks for NBITS, and of each overview for RESAMPLING, before it reads a pixel: no reason to read coordinates, which give DIM_
+ * items and no others. */
 const char *ShardedZarrRasterBand::GetMetadataItem(const char *name, const char *domain)
 {
-    AddMetadata();
-    return GDALPamRasterBand::GetMetadataItem(name, domain);
+    if (isDefault(domain) && (name == nullptr || STARTS_WITH_CI(name, "DIM_") || STARTS_WITH_CI(name, "STATISTICS_")))
+        AddMetadata();
+    const char *item = GDALPamRasterBand::GetMetadataItem(name, domain);
+    if (item == nullptr && isDefault(domain) && !m_metadataAdded)
+        item = CSLFetchNameValue(Meaning().metadata, name);
+    return item;
 }
 
 /* ---- Writing: into m_meaning, and from there to the array's attributes at the next flush. Read-only: to the side-car. ---- */

@@ -311,9 +311,12 @@ CPLErr ShardedZarrDataset::IRasterIO(GDALRWFlag flag, int x, int y, int width, i
                                : WriteWindow(x, y, width, height, data, type, list, pixelSpace, lineSpace, bandSpace);
     }
     const std::vector<int> list(bands, bands + bandCount);
+    CPLErr result = CE_None;
+    if (flag == GF_Read && !IsUpdate() && bandCount > 1 &&
+        ReadOverview(x, y, width, height, data, bufWidth, bufHeight, type, bandCount, bands, pixelSpace, lineSpace, bandSpace, extra, result))
+        return result;
     if (flag == GF_Read && !IsUpdate() && !IsForOverview(x, y, width, height, bufWidth, bufHeight, extra))
     {
-        CPLErr result = CE_None;
         if (ReadNearest(x, y, width, height, data, bufWidth, bufHeight, type, list, pixelSpace, lineSpace, bandSpace, extra, result))
             return result;
         if (Prefetch(x, y, width, height, list) != CE_None)
@@ -332,6 +335,26 @@ bool ShardedZarrDataset::IsForOverview(int x, int y, int width, int height, int 
     if (extra != nullptr)
         copy = *extra;
     return GDALBandGetBestOverviewLevel2(papoBands[0], x, y, width, height, bufWidth, bufHeight, &copy) >= 0;
+}
+
+/* Bands together, whose chunks are asked for side by side: GDAL asks its overview for one band after the other. */
+bool ShardedZarrDataset::ReadOverview(int x, int y, int width, int height, void *data, int bufWidth, int bufHeight, GDALDataType type,
+                                      int bandCount, BANDMAP_TYPE bands, GSpacing pixelSpace, GSpacing lineSpace, GSpacing bandSpace,
+                                      GDALRasterIOExtraArg *extra, CPLErr &result)
+{
+    if (!IsForOverview(x, y, width, height, bufWidth, bufHeight, extra))
+        return false;
+    GDALRasterIOExtraArg inLevel;
+    INIT_RASTERIO_EXTRA_ARG(inLevel);
+    if (extra != nullptr)
+        inLevel = *extra;
+    const int level = GDALBandGetBestOverviewLevel2(papoBands[0], x, y, width, height, bufWidth, bufHeight, &inLevel); // places in the level, too
+    auto overview = dynamic_cast<ShardedZarrDataset *>(papoBands[0]->GetOverview(level)->GetDataset());
+    if (overview == nullptr || overview->nBands != nBands)
+        return false; // of a file beside the store
+    result = overview->RasterIO(GF_Read, x, y, width, height, data, bufWidth, bufHeight, type, bandCount, bands, pixelSpace, lineSpace, bandSpace,
+                                &inLevel);
+    return true;
 }
 
 /* Windows up to this size are read whole and then thinned out. */

@@ -164,6 +164,10 @@ class ShardedZarrDataset : public GDALPamDataset
                       GSpacing pixelSpace, GSpacing lineSpace, GSpacing bandSpace);
     /* Whether GDAL will turn to an overview for a read of this size. */
     bool IsForOverview(int x, int y, int width, int height, int bufWidth, int bufHeight, GDALRasterIOExtraArg *extra);
+    /* Reads from the overview that GDAL would take, all bands together. False where it would take none, or none of the store. */
+    bool ReadOverview(int x, int y, int width, int height, void *data, int bufWidth, int bufHeight, GDALDataType type, int bandCount,
+                      BANDMAP_TYPE bands, GSpacing pixelSpace, GSpacing lineSpace, GSpacing bandSpace, GDALRasterIOExtraArg *extra,
+                      CPLErr &result);
     /* Reads a window into a buffer of another size, taking the nearest pixels as GDAL does, as one plan rather than block by block.
      * False where that is left to GDAL: other resamplings, windows too large to hold. */
     bool ReadNearest(int x, int y, int width, int height, void *data, int bufWidth, int bufHeight, GDALDataType type,
