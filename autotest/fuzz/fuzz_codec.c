@@ -4,7 +4,9 @@
 #include "codec/codec.h"
 #include "fuzz.h"
 
-static const char *const chains[][3] = {{"gzip"}, {"zstd"}, {"blosc"}, {"gzip", "zstd"}, {"blosc", "crc32c"}, {"crc32c", "gzip"}};
+static const char *const chains[][3] = {{"gzip"}, {"zstd"}, {"blosc"}, {"gzip", "zstd"}, {"blosc", "crc32c"}, {"crc32c", "gzip"},
+                                       {"numcodecs.zlib"}, {"numcodecs.bz2"}, {"numcodecs.lz4"}, {"numcodecs.lzma"}, {"numcodecs.shuffle", "numcodecs.adler32"},
+                                       {"numcodecs.crc32", "numcodecs.fletcher32"}, {"numcodecs.jenkins_lookup3", "numcodecs.lz4"}};
 enum { CHAINS = sizeof chains / sizeof chains[0] };
 
 static int chain_of(int number, struct zs_stage *chain)

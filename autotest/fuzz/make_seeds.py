@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """Writes the first inputs of each fuzz target to corpus/: valid ones, from which a fuzzer finds its way."""
+import bz2
 import gzip
 import json
+import lzma
 import pathlib
 import struct
+import zlib
 
 HERE = pathlib.Path(__file__).parent / "corpus"
 EMPTY = 2**64 - 1
@@ -57,6 +60,11 @@ save("chain", "eopf", array([9, 9], [8, 8], "float32", "NaN", [codec("sharding_i
                                                                      index_codecs=[little, "crc32c"])]))
 save("chain", "cast_before", array([9], [8], "int16", 5, [codec("cast_value", data_type="int8", out_of_range="wrap"), codec("bitround", keepbits=3),
                                                           codec("sharding_indexed", chunk_shape=[4], codecs=[little], index_codecs=[little])]))
+save("chain", "numcodecs", array([9, 9], [8, 8], "float32", 0, [codec("numcodecs.quantize", digits=2, dtype="<f4"),
+                                                                codec("numcodecs.fixedscaleoffset", offset=1, scale=10.5, dtype="<f4", astype="|u1"),
+                                                                codec("numcodecs.delta", dtype="|u1", astype="<i2"), little, codec("numcodecs.shuffle"),
+                                                                codec("numcodecs.blosc", cname="lz4", clevel=5, shuffle=-1), codec("numcodecs.crc32")]))
+save("chain", "packbits", array([9], [8], "bool", False, [codec("numcodecs.packbits"), "bytes", codec("numcodecs.lzma"), codec("numcodecs.bz2", level=1)]))
 save("chain", "scalar", array([], [], "bool", True, ["bytes"], storage_transformers=[]))
 save("chain", "group", b'{"zarr_format":3,"node_type":"group","attributes":{},"consolidated_metadata":null}')
 
@@ -76,6 +84,12 @@ text = b"sharded " * 20
 save("codec", "gzip", b"\0" + struct.pack("<H", len(text)) + zipped(text))
 save("codec", "zstd", b"\1" + struct.pack("<H", 13) + bytes.fromhex("28b52ffd200d690000") + b"sharded zarr!")
 save("codec", "blosc", b"\2" + struct.pack("<H", 8) + bytes.fromhex("020102010800000008000000180000007368617264656420"))
+
+
+save("codec", "zlib", b"\6" + struct.pack("<H", len(text)) + zlib.compress(text))
+save("codec", "bz2", b"\7" + struct.pack("<H", len(text)) + bz2.compress(text))
+save("codec", "lz4", b"\x08" + struct.pack("<H", 5) + struct.pack("<I", 5) + b"\x50shard")
+save("codec", "lzma", b"\x09" + struct.pack("<H", len(text)) + lzma.compress(text))
 
 
 def tree(name, files):

@@ -1,6 +1,9 @@
 """Codecs beyond the core specification, against plain numpy: what is stored is written by the oracle as integers, or read by it, and the codecs
 between are in zarr.json alone."""
 import json
+import os
+import re
+import shutil
 
 import numpy as np
 import pytest
@@ -9,7 +12,7 @@ from osgeo import gdal
 import oracle
 import stores
 from stores import LITTLE, codec
-from support import assert_pixels, error_of, name_of, open_ours
+from support import assert_pixels, error_of, name_of, open_ours, run_peer
 
 NAN_AS_0 = {"encode": [["NaN", 0]], "decode": [[0, "NaN"]]}
 EOPF = [codec("scale_offset", offset=-0.1, scale=10000.0), codec("cast_value", data_type="uint16", scalar_map=NAN_AS_0)]
@@ -222,3 +225,68 @@ def test_bitround_of_integers_is_read(tmp_path):
     stored = np.array([[0, 1, 10, 12, 96, 128, 192, 224]], "uint8")  # a sample of the specification
     write(tmp_path, stored, [codec("bitround", keepbits=3)], "uint8", 0)
     same(read(tmp_path), stored)
+
+
+# ------------------------------------------------------------------------------------------- what zarr-python writes
+
+# What is refused by name, rather than read or written otherwise than zarr-python would.
+REFUSED = re.compile(r'does not give the fill_value back|"numcodecs.delta" before "sharding_indexed"|"transpose" behind|has no value in|'
+                     r'do not give the fill_value back|pixels that are not written would change|out of the range of|sums of its differences')
+
+
+@pytest.fixture(scope="module")
+def random_filters(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("filters")
+    run_peer("zarr_python_filters.py", folder, 0, 200)
+    return folder
+
+
+def values_of(path, dtype):
+    """What we read, in the type and shape of the array; the refusal where it is one."""
+    try:
+        values = read(path)
+    except RuntimeError as error:
+        assert REFUSED.search(str(error)), error
+        return None
+    shape = json.loads((path / "zarr.json").read_text())["shape"]
+    return values.reshape(shape).astype("uint8" if dtype == "bool" else dtype)
+
+
+def test_random_stores_with_other_codecs_read_as_zarr_python_reads_them(random_filters):
+    chains, equal, names = json.loads((random_filters / "stores.json").read_text()), 0, set()
+    for seed, chain in chains.items():
+        expected = np.load(random_filters / (seed + ".npy"))
+        values = values_of(random_filters / (seed + ".zarr"), expected.dtype)
+        if values is not None:
+            np.testing.assert_array_equal(values, expected, err_msg="%s %s" % (seed, chain))
+            equal += 1
+            names.update(re.findall(r"numcodecs\.\w+|cast_value|scale_offset", str(chain)))
+    assert equal > 0.85 * len(chains) > 100
+    assert len(names) >= 18, names
+
+
+def test_random_stores_with_other_codecs_are_updated_and_zarr_python_reads_them(random_filters, tmp_path):
+    chains, updated = json.loads((random_filters / "stores.json").read_text()), []
+    for seed in list(chains)[::2]:
+        path = tmp_path / (seed + ".zarr")
+        shutil.copytree(random_filters / (seed + ".zarr"), path)
+        dtype = np.load(random_filters / (seed + ".npy")).dtype
+        before = values_of(path, dtype)
+        if before is None:
+            continue
+        raster = read(path)
+        try:
+            update(path, np.roll(raster, 1, -1)[..., :1, :])
+        except RuntimeError as error:
+            assert REFUSED.search(str(error)), error
+            continue
+        after = values_of(path, dtype)
+        if after.ndim > 1:
+            np.testing.assert_array_equal(after[..., 1:, :], before[..., 1:, :], err_msg="%s %s" % (seed, chains[seed]))
+        updated.append((seed + ".zarr", after))
+    assert len(updated) > 40
+    for name in set(os.listdir(tmp_path)) - {name for name, _ in updated}:
+        shutil.rmtree(tmp_path / name)
+    run_peer("zarr_python_read.py", tmp_path)
+    for name, after in updated:
+        np.testing.assert_array_equal(np.load(str(tmp_path / name) + ".npy").astype(after.dtype), after, err_msg=name)

@@ -55,6 +55,16 @@ static const char *const codecs[] = {
     "blosc {'cname':'blosclz','clevel':0,'shuffle':'shuffle','typesize':8,'blocksize':1024}",
     "blosc {'cname':'zlib','clevel':3,'shuffle':'shuffle','typesize':300}",
     "crc32c",
+    "numcodecs.zlib {'level':1}",
+    "numcodecs.bz2",
+    "numcodecs.lz4",
+    "numcodecs.lzma",
+    "numcodecs.blosc {'cname':'lz4','clevel':5,'shuffle':1,'blocksize':0}",
+    "numcodecs.shuffle {'elementsize':1}",
+    "numcodecs.crc32",
+    "numcodecs.adler32 {'location':'end'}",
+    "numcodecs.fletcher32",
+    "numcodecs.jenkins_lookup3 {'initval':5}",
 };
 enum { CODECS = sizeof codecs / sizeof codecs[0] };
 
@@ -102,7 +112,9 @@ static void round_trip(const struct zs_stage *chain, int count, const unsigned c
     else
         fprintf(stderr, "%d codecs, %zu bytes: %s\n", count, n, err.message);
     struct zs_buffer buffer = {0};
-    CHECK(zs_bytes_decode_up_to(chain, count, scratch, stored, size, n + 100, &buffer, &err) == ZS_OK);
+    if (!CHECK(zs_bytes_decode_up_to(chain, count, scratch, stored, size, n + 1000, &buffer, &err) == ZS_OK))
+        fprintf(stderr, "%s %s %s: %s\n", count > 0 ? chain[0].codec->name : "", count > 1 ? chain[1].codec->name : "",
+                count > 2 ? chain[2].codec->name : "", err.message);
     CHECK_EQ_U64(buffer.size, n);
     CHECK_EQ_MEM(buffer.data, data, n);
     if (n > 0) { /* one byte more or fewer than there are is not what was expected */
@@ -285,6 +297,9 @@ static void test_wrong_configurations_and_unknown_codecs_are_named(void)
         {"gzip {'level':10}", "level"},       {"gzip {'level':-1}", "level"},        {"gzip {'level':'9'}", "level"},
         {"zstd {'level':23}", "level"},       {"zstd {'level':1.5}", "level"},       {"blosc {'cname':'quick'}", "quick"},
         {"blosc {'clevel':10}", "clevel"},    {"blosc {'shuffle':'both'}", "shuffle"}, {"blosc {'shuffle':1}", "shuffle"},
+        {"numcodecs.bz2 {'level':0}", "level"}, {"numcodecs.lzma {'format':3}", "format"}, {"numcodecs.crc32 {'location':'middle'}", "location"},
+        {"numcodecs.shuffle {'elementsize':0}", "elementsize"}, {"numcodecs.jenkins_lookup3 {'initval':-1}", "initval"},
+        {"numcodecs.jenkins_lookup3 {'prefix':[1]}", "prefix"}, {"numcodecs.blosc {'shuffle':3}", "shuffle"},
         {"blosc {'typesize':0}", "typesize"}, {"blosc {'blocksize':-1}", "blocksize"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
@@ -309,6 +324,37 @@ static void test_wrong_configurations_and_unknown_codecs_are_named(void)
     CHECK(zs_codec_find("lzma9", &codec, &err) == ZS_UNSUPPORTED);
     CHECK_CONTAINS(err.message, "\"lzma9\"");
     CHECK(zs_codec_find("", &codec, &err) == ZS_UNSUPPORTED);
+}
+
+/* Of "123456789", by zlib, numcodecs and the authors' own programs. */
+static void test_checksums_of_known_bytes(void)
+{
+    static const struct {
+        const char *codec;
+        unsigned char bytes[4];
+        bool at_start;
+    } known[] = {
+        {"numcodecs.crc32", {0x26, 0x39, 0xf4, 0xcb}, true},
+        {"numcodecs.crc32 {'location':'end'}", {0x26, 0x39, 0xf4, 0xcb}, false},
+        {"numcodecs.adler32", {0xde, 0x01, 0x1e, 0x09}, true},
+        {"numcodecs.crc32c", {0x83, 0x92, 0x06, 0xe3}, false},
+        {"numcodecs.fletcher32", {0xd5, 0x09, 0xdf, 0x09}, false},
+        {"numcodecs.jenkins_lookup3", {0x96, 0x9a, 0x5d, 0x84}, false},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        struct zs_error err;
+        struct zs_stage stage;
+        const void *encoded;
+        size_t n;
+        if (!CHECK(codec_of(known[i].codec, &stage)))
+            continue;
+        struct zs_scratch *scratch = zs_scratch_acquire();
+        must(zs_bytes_encode(&stage, 1, scratch, "123456789", 9, &encoded, &n, &err), &err);
+        CHECK_EQ_U64(n, 13);
+        CHECK_EQ_MEM((const char *)encoded + (known[i].at_start ? 0 : 9), known[i].bytes, 4);
+        CHECK_EQ_MEM((const char *)encoded + (known[i].at_start ? 4 : 0), "123456789", 9);
+        zs_scratch_release(scratch);
+    }
 }
 
 static void test_the_bound_does_not_wrap(void)
@@ -346,6 +392,7 @@ int main(void)
     RUN(test_no_limit_is_passed_when_the_size_is_not_known);
     RUN(test_gzip_of_several_members_and_of_zlib_is_read);
     RUN(test_wrong_configurations_and_unknown_codecs_are_named);
+    RUN(test_checksums_of_known_bytes);
     RUN(test_the_bound_does_not_wrap);
     RUN(test_scratch_keeps_contexts_of_one_tag);
     return check_result();

@@ -59,6 +59,30 @@ static enum zs_status read(const zs_json *configuration, struct blosc *codec, st
     return ZS_OK;
 }
 
+/* numcodecs: shuffle is a number, -1 for what suits the elements, and their size is in the buffer that it is given. */
+static enum zs_status parse_numcodecs(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
+{
+    struct blosc *codec = zs_calloc(1, sizeof *codec);
+    if (codec == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "codec \"numcodecs.blosc\": cannot allocate its configuration");
+    stage->state = codec;
+    *codec = (struct blosc){.level = 5, .compressor = "lz4", .shuffle = BLOSC_SHUFFLE, .typesize = (int)stage->in.size};
+    const char *cname = "lz4";
+    (void)zs_json_string(zs_json_get(configuration, "cname"), &cname);
+    if (blosc_compname_to_compcode(cname) < 0 && strcmp(cname, "snappy") != 0)
+        return zs_fail(err, ZS_UNSUPPORTED, "codec \"numcodecs.blosc\": cname \"%s\" is not supported", cname);
+    (void)snprintf(codec->compressor, sizeof codec->compressor, "%s", cname);
+    if (!integer_in(configuration, "clevel", 0, 9, &codec->level))
+        return zs_fail(err, ZS_INVALID, "codec \"numcodecs.blosc\": clevel: expected an integer from 0 to 9");
+    if (!integer_in(configuration, "shuffle", -1, 2, &codec->shuffle))
+        return zs_fail(err, ZS_INVALID, "codec \"numcodecs.blosc\": shuffle: expected an integer from -1 to 2");
+    if (!integer_in(configuration, "blocksize", 0, INT32_MAX, &codec->blocksize))
+        return zs_fail(err, ZS_INVALID, "codec \"numcodecs.blosc\": blocksize: expected an integer from 0");
+    if (codec->shuffle < 0)
+        codec->shuffle = codec->typesize == 1 ? BLOSC_BITSHUFFLE : BLOSC_SHUFFLE;
+    return ZS_OK;
+}
+
 static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
     stage->state = zs_calloc(1, sizeof(struct blosc));
@@ -106,6 +130,8 @@ static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *sc
 
 const struct zs_codec zs_codec_blosc = {
     .name = "blosc", .kind = ZS_BYTES_TO_BYTES, .parse = parse, .decode = decode, .encode = encode};
+const struct zs_codec zs_codec_numcodecs_blosc = {
+    .name = "numcodecs.blosc", .kind = ZS_BYTES_TO_BYTES, .parse = parse_numcodecs, .decode = decode, .encode = encode};
 #else
 typedef int zs_codec_blosc_is_absent; /* ISO C wants a declaration in every file */
 #endif

@@ -137,5 +137,6 @@ const struct zs_codec zs_codec_cast_value = {.name = "cast_value",
                                              .kind = ZS_ARRAY_TO_ARRAY,
                                              .parse = parse,
                                              .is_elementwise = true,
+                                             .encodes_fill = true,
                                              .encode_array = encode_array,
                                              .decode_array = decode_array};

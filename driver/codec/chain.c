@@ -28,10 +28,22 @@ static enum zs_status add_stage(struct zs_stage **stages, int *count, const stru
     return ZS_OK;
 }
 
+/* Number of stages that are elementwise, from the first. */
+static int elementwise_count(const struct zs_level *level)
+{
+    int n = 0;
+    while (n < level->stage_count && level->stages[n].codec->is_elementwise)
+        n++;
+    return n;
+}
+
 /* Reads one codec of a list: a stage of the level, or how the level is laid out. */
 static enum zs_status compile_codec(const struct zs_codec *codec, const zs_json *configuration, struct zs_level *level,
                                     struct zs_form *form, struct zs_error *err)
 {
+    if (codec->arrange != NULL && elementwise_count(level) < level->stage_count && codec->kind == ZS_ARRAY_TO_ARRAY)
+        return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\" behind \"%s\" is not supported", codec->name,
+                       level->stages[level->stage_count - 1].codec->name);
     if (codec->arrange != NULL)
         return codec->arrange(configuration, level, err);
     if (codec->kind == ZS_BYTES_TO_BYTES)
@@ -43,7 +55,7 @@ static enum zs_status compile_codec(const struct zs_codec *codec, const zs_json 
 static enum zs_status compile_list(const zs_json *codecs, struct zs_level *level, bool is_last, struct zs_form *form,
                                    const zs_json **inner_codecs, struct zs_error *err)
 {
-    bool have_bytes = false;
+    bool have_bytes = false, is_uint8 = false;
     for (const zs_json *c = zs_json_first(codecs); c != NULL; c = zs_json_next(c)) {
         const zs_json *configuration;
         const struct zs_codec *codec;
@@ -51,6 +63,11 @@ static enum zs_status compile_list(const zs_json *codecs, struct zs_level *level
         if (name == NULL)
             return zs_fail(err, ZS_INVALID, "codecs: expected a name or an object with a name");
         ZS_TRY(zs_codec_find(name, &codec, err));
+        if (have_bytes && is_uint8 && strcmp(codec->name, "bytes") == 0) {
+            is_uint8 = false;
+            continue;
+        }
+        is_uint8 = codec->gives_uint8;
         if (codec->kind != ZS_BYTES_TO_BYTES && have_bytes)
             return zs_fail(err, ZS_INVALID, "codecs: \"%s\" takes an array, but stands behind a codec that gives bytes", name);
         if (codec->kind == ZS_BYTES_TO_BYTES && !have_bytes)
@@ -84,15 +101,6 @@ static enum zs_status size_stages(struct zs_level *leaf, struct zs_error *err)
                            (unsigned long long)MAX_LEAF_BYTES, (unsigned long long)leaf->stored_size);
     }
     return ZS_OK;
-}
-
-/* Number of stages that are elementwise, from the first. */
-static int elementwise_count(const struct zs_level *level)
-{
-    int n = 0;
-    while (n < level->stage_count && level->stages[n].codec->is_elementwise)
-        n++;
-    return n;
 }
 
 /* The stages before a shard are those of its chunks, too: there an empty chunk is the fill value as they made it, which must be the array's
@@ -192,7 +200,7 @@ enum zs_status zs_leaf_decode(const struct zs_level *leaf, struct zs_scratch *sc
 {
     const size_t stored = (size_t)leaf->stored_size;
     const void *data = dst;
-    if (leaf->bytes_codec_count == 0 && leaf->stage_count > 0 && n == stored) {
+    if (leaf->bytes_codec_count == 0 && leaf->stage_count > 0 && leaf->stages[leaf->stage_count - 1].codec->is_elementwise && n == stored) {
         data = src;
     } else if (zs_stages_keep_size(leaf->stages, leaf->stage_count)) {
         ZS_TRY(zs_bytes_decode(leaf->bytes_codecs, leaf->bytes_codec_count, scratch, src, n, dst, stored, err));

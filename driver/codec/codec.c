@@ -4,38 +4,66 @@
 #include <string.h>
 
 extern const struct zs_codec zs_codec_transpose, zs_codec_scale_offset, zs_codec_cast_value, zs_codec_bitround, zs_codec_bytes, zs_codec_sharding,
-    zs_codec_crc32c, zs_codec_gzip;
-#ifdef ZS_HAVE_ZSTD
-extern const struct zs_codec zs_codec_zstd;
-#define ZSTD &zs_codec_zstd
-#else
-#define ZSTD NULL
-#endif
-#ifdef ZS_HAVE_BLOSC
-extern const struct zs_codec zs_codec_blosc;
-#define BLOSC &zs_codec_blosc
-#else
-#define BLOSC NULL
-#endif
+    zs_codec_crc32c, zs_codec_gzip, zs_codec_zstd, zs_codec_blosc;
+extern const struct zs_codec zs_codec_numcodecs_fixedscaleoffset, zs_codec_numcodecs_quantize, zs_codec_numcodecs_astype, zs_codec_numcodecs_delta,
+    zs_codec_numcodecs_packbits, zs_codec_numcodecs_zlib, zs_codec_numcodecs_bz2, zs_codec_numcodecs_lzma, zs_codec_numcodecs_lz4,
+    zs_codec_numcodecs_blosc, zs_codec_numcodecs_shuffle, zs_codec_numcodecs_crc32, zs_codec_numcodecs_crc32c, zs_codec_numcodecs_adler32,
+    zs_codec_numcodecs_fletcher32, zs_codec_numcodecs_jenkins;
 
 /* A known codec whose library was absent at build time is NULL, so that the error can say so. */
+#ifdef ZS_HAVE_ZSTD
+#define ZSTD(codec) &codec
+#else
+#define ZSTD(codec) NULL
+#endif
+#ifdef ZS_HAVE_BLOSC
+#define BLOSC(codec) &codec
+#else
+#define BLOSC(codec) NULL
+#endif
+#ifdef ZS_HAVE_BZ2
+#define BZ2(codec) &codec
+#else
+#define BZ2(codec) NULL
+#endif
+
 static const struct {
     const char *name;
     const struct zs_codec *codec;
     const char *library;
 } known[] = {
+    /* Core specification and zarr-extensions */
     {"transpose", &zs_codec_transpose, ""},
     {"scale_offset", &zs_codec_scale_offset, ""},
     {"cast_value", &zs_codec_cast_value, ""},
     {"bitround", &zs_codec_bitround, ""},
-    {"numcodecs.bitround", &zs_codec_bitround, ""},
     {"bytes", &zs_codec_bytes, ""},
     {"endian", &zs_codec_bytes, ""}, /* its name before 2023 */
     {"sharding_indexed", &zs_codec_sharding, ""},
     {"gzip", &zs_codec_gzip, "libdeflate"},
-    {"zstd", ZSTD, "libzstd"},
-    {"blosc", BLOSC, "c-blosc"},
+    {"zstd", ZSTD(zs_codec_zstd), "libzstd"},
+    {"blosc", BLOSC(zs_codec_blosc), "c-blosc"},
     {"crc32c", &zs_codec_crc32c, ""},
+    /* The numcodecs library, as zarr-python writes them */
+    {"numcodecs.bitround", &zs_codec_bitround, ""},
+    {"numcodecs.fixedscaleoffset", &zs_codec_numcodecs_fixedscaleoffset, ""},
+    {"numcodecs.quantize", &zs_codec_numcodecs_quantize, ""},
+    {"numcodecs.astype", &zs_codec_numcodecs_astype, ""},
+    {"numcodecs.delta", &zs_codec_numcodecs_delta, ""},
+    {"numcodecs.packbits", &zs_codec_numcodecs_packbits, ""},
+    {"numcodecs.gzip", &zs_codec_gzip, ""},
+    {"numcodecs.zlib", &zs_codec_numcodecs_zlib, ""},
+    {"numcodecs.zstd", ZSTD(zs_codec_zstd), "libzstd"},
+    {"numcodecs.blosc", BLOSC(zs_codec_numcodecs_blosc), "c-blosc"},
+    {"numcodecs.bz2", BZ2(zs_codec_numcodecs_bz2), "libbz2"},
+    {"numcodecs.lzma", &zs_codec_numcodecs_lzma, ""},
+    {"numcodecs.lz4", &zs_codec_numcodecs_lz4, ""},
+    {"numcodecs.shuffle", &zs_codec_numcodecs_shuffle, ""},
+    {"numcodecs.crc32", &zs_codec_numcodecs_crc32, ""},
+    {"numcodecs.crc32c", &zs_codec_numcodecs_crc32c, ""},
+    {"numcodecs.adler32", &zs_codec_numcodecs_adler32, ""},
+    {"numcodecs.fletcher32", &zs_codec_numcodecs_fletcher32, ""},
+    {"numcodecs.jenkins_lookup3", &zs_codec_numcodecs_jenkins, ""},
 };
 
 enum zs_status zs_codec_find(const char *name, const struct zs_codec **codec, struct zs_error *err)
@@ -60,9 +88,9 @@ enum zs_status zs_stage_parse(const struct zs_codec *codec, const zs_json *confi
     if (status == ZS_OK && codec->is_elementwise && !parsed.is_void) {
         _Alignas(16) unsigned char in[ZS_MAX_ITEM_SIZE], out[ZS_MAX_ITEM_SIZE] = {0};
         memcpy(in, form->fill, sizeof in);
-        status = codec->encode_array(&parsed, 1, in, out, err);
+        status = codec->encode_array(&parsed, 1, in, out, codec->encodes_fill ? err : NULL);
         if (status != ZS_OK)
-            status = zs_fail_in(err, ZS_INVALID, "fill_value");
+            status = codec->encodes_fill ? zs_fail_in(err, ZS_INVALID, "fill_value") : ZS_OK;
         memcpy(form->fill, out, sizeof out);
     }
     if (status != ZS_OK) {

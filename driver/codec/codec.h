@@ -16,7 +16,7 @@ enum zs_codec_kind { ZS_ARRAY_TO_ARRAY, ZS_ARRAY_TO_BYTES, ZS_BYTES_TO_BYTES };
 /* The array between two codecs. */
 struct zs_form {
     struct zs_dtype dtype;
-    unsigned char fill[ZS_MAX_ITEM_SIZE]; /* the fill value as the codecs so far make it, native byte order */
+    unsigned char fill[ZS_MAX_ITEM_SIZE]; /* the fill value as the codecs so far make it, native byte order; zero behind one that cannot */
 };
 
 /* One codec of a chain, configured. */
@@ -43,8 +43,12 @@ struct zs_codec {
     /* -- Array to array or bytes. src and dst are aligned for their data types; they are the same when in.size == out.size and
      * the codec is elementwise, and else do not overlap. */
 
+    /* The fill value must be one that it can encode, as its specification has it. Others only where chunks in shards depend on it. */
+    bool encodes_fill;
     /* Each element by itself: pushed below sharding, and given any number of elements. Others get whole chunks. */
     bool is_elementwise;
+    /* What it gives may be called an array of bytes, and a `bytes` codec stand behind it that has nothing left to do. */
+    bool gives_uint8;
     /* Bytes of a chunk after encoding; NULL: stage->count elements of stage->out. */
     size_t (*encoded_size)(const struct zs_stage *stage);
     enum zs_status (*encode_array)(const struct zs_stage *stage, size_t n, const void *src, void *dst, struct zs_error *err);

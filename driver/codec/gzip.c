@@ -1,4 +1,4 @@
-/* The gzip codec (core specification), by libdeflate: one shot, since the decoded size is always bounded. */
+/* The gzip codec (core specification) and numcodecs.zlib, the same in another wrapping, by libdeflate: one shot, since the decoded size is always bounded. */
 #include <libdeflate.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +14,10 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
     int64_t level = 6;
     const zs_json *given = zs_json_get(configuration, "level");
     if (given != NULL && (!zs_json_int64(given, &level) || level < 0 || level > 9))
-        return zs_fail(err, ZS_INVALID, "codec \"gzip\": level: expected an integer from 0 to 9");
+        return zs_fail(err, ZS_INVALID, "codec \"%s\": level: expected an integer from 0 to 9", stage->codec->name);
     struct gzip *state = zs_calloc(1, sizeof *state);
     if (state == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "codec \"gzip\": cannot allocate its configuration");
+        return zs_fail(err, ZS_NO_MEMORY, "codec \"%s\": cannot allocate its configuration", stage->codec->name);
     state->level = (int)level;
     stage->state = state;
     return ZS_OK;
@@ -33,17 +33,30 @@ static void free_encoder(void *c)
     libdeflate_free_compressor(c);
 }
 
+static struct libdeflate_decompressor *decoder_of(struct zs_scratch *scratch)
+{
+    struct libdeflate_decompressor *d = zs_scratch_context(scratch, ZS_SCRATCH_DEFLATE_DECODER, 0);
+    if (d == NULL && (d = libdeflate_alloc_decompressor()) != NULL)
+        zs_scratch_set_context(scratch, ZS_SCRATCH_DEFLATE_DECODER, 0, d, free_decoder);
+    return d;
+}
+
+static struct libdeflate_compressor *encoder_of(const struct zs_stage *stage, struct zs_scratch *scratch)
+{
+    const int level = ((const struct gzip *)stage->state)->level;
+    struct libdeflate_compressor *c = zs_scratch_context(scratch, ZS_SCRATCH_DEFLATE_ENCODER, level);
+    if (c == NULL && (c = libdeflate_alloc_compressor(level)) != NULL)
+        zs_scratch_set_context(scratch, ZS_SCRATCH_DEFLATE_ENCODER, level, c, free_encoder);
+    return c;
+}
+
 static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n, void *dst,
                              size_t capacity, size_t *produced, struct zs_error *err)
 {
     (void)stage;
-    struct libdeflate_decompressor *d = zs_scratch_context(scratch, ZS_SCRATCH_DEFLATE_DECODER, 0);
-    if (d == NULL) {
-        d = libdeflate_alloc_decompressor();
-        if (d == NULL)
-            return zs_fail(err, ZS_NO_MEMORY, "gzip: cannot allocate a decompressor");
-        zs_scratch_set_context(scratch, ZS_SCRATCH_DEFLATE_DECODER, 0, d, free_decoder);
-    }
+    struct libdeflate_decompressor *d = decoder_of(scratch);
+    if (d == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "gzip: cannot allocate a decompressor");
     /* A gzip file may have several members one after another (RFC 1952, 2.2). */
     size_t read = 0, written = 0;
     do {
@@ -64,14 +77,9 @@ static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *sc
 static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
                              struct zs_buffer *out, struct zs_error *err)
 {
-    const int level = ((const struct gzip *)stage->state)->level;
-    struct libdeflate_compressor *c = zs_scratch_context(scratch, ZS_SCRATCH_DEFLATE_ENCODER, level);
-    if (c == NULL) {
-        c = libdeflate_alloc_compressor(level);
-        if (c == NULL)
-            return zs_fail(err, ZS_NO_MEMORY, "gzip: cannot allocate a compressor");
-        zs_scratch_set_context(scratch, ZS_SCRATCH_DEFLATE_ENCODER, level, c, free_encoder);
-    }
+    struct libdeflate_compressor *c = encoder_of(stage, scratch);
+    if (c == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "gzip: cannot allocate a compressor");
     ZS_TRY(zs_buffer_reset(out, libdeflate_gzip_compress_bound(c, n), err));
     out->size = libdeflate_gzip_compress(c, src, n, out->data, out->capacity);
     return out->size != 0 ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "gzip: compressing %zu bytes failed", n);
@@ -79,3 +87,29 @@ static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *sc
 
 const struct zs_codec zs_codec_gzip = {
     .name = "gzip", .kind = ZS_BYTES_TO_BYTES, .parse = parse, .decode = decode, .encode = encode};
+
+static enum zs_status decode_zlib(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n, void *dst,
+                                  size_t capacity, size_t *produced, struct zs_error *err)
+{
+    (void)stage;
+    struct libdeflate_decompressor *d = decoder_of(scratch);
+    if (d == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "zlib: cannot allocate a decompressor");
+    if (libdeflate_zlib_decompress(d, src, n, dst, capacity, produced) != LIBDEFLATE_SUCCESS)
+        return zs_fail(err, ZS_CORRUPT, "zlib: %zu bytes do not decode to at most %zu", n, capacity);
+    return ZS_OK;
+}
+
+static enum zs_status encode_zlib(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
+                                  struct zs_buffer *out, struct zs_error *err)
+{
+    struct libdeflate_compressor *c = encoder_of(stage, scratch);
+    if (c == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "zlib: cannot allocate a compressor");
+    ZS_TRY(zs_buffer_reset(out, libdeflate_zlib_compress_bound(c, n), err));
+    out->size = libdeflate_zlib_compress(c, src, n, out->data, out->capacity);
+    return out->size != 0 ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "zlib: compressing %zu bytes failed", n);
+}
+
+const struct zs_codec zs_codec_numcodecs_zlib = {
+    .name = "numcodecs.zlib", .kind = ZS_BYTES_TO_BYTES, .parse = parse, .decode = decode_zlib, .encode = encode_zlib};

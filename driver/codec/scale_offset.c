@@ -167,5 +167,6 @@ const struct zs_codec zs_codec_scale_offset = {.name = "scale_offset",
                                                .kind = ZS_ARRAY_TO_ARRAY,
                                                .parse = parse,
                                                .is_elementwise = true,
+                                               .encodes_fill = true,
                                                .encode_array = encode_array,
                                                .decode_array = decode_array};

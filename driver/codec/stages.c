@@ -103,13 +103,17 @@ enum zs_status zs_stages_decode(const struct zs_stage *stages, int count, struct
         int first = last;
         while (stages[last].codec->is_elementwise && first > 0 && stages[first - 1].codec->is_elementwise)
             first--;
+        const size_t size = stages[first].count * stages[first].in.size;
+        const bool is_direct = first == 0 && (stages[last].codec->is_elementwise || is_aligned(dst, &stages[0].in));
         void *out = dst;
-        if (first > 0)
-            ZS_TRY(next_buffer(scratch, src, stages[first].count * stages[first].in.size, &out, err));
+        if (!is_direct)
+            ZS_TRY(next_buffer(scratch, src, size, &out, err));
         if (stages[last].codec->is_elementwise)
             ZS_TRY(decode_run(stages, first, last, stages[last].count, src, out, err));
         else
             ZS_TRY(stages[last].codec->decode_array(&stages[last], stages[last].count, src, out, err));
+        if (first == 0 && !is_direct)
+            memcpy(dst, out, size);
         src = out;
         count = first;
     }

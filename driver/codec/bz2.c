@@ -1,0 +1,57 @@
+/* numcodecs.bz2, by libbz2. */
+#ifdef ZS_HAVE_BZ2
+#include <bzlib.h>
+#include <stdlib.h>
+
+#include "codec/codec.h"
+
+struct bz2 {
+    int level;
+};
+
+static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
+{
+    int64_t level = 1;
+    const zs_json *given = zs_json_get(configuration, "level");
+    if (given != NULL && (!zs_json_int64(given, &level) || level < 1 || level > 9))
+        return zs_fail(err, ZS_INVALID, "codec \"numcodecs.bz2\": level: expected an integer from 1 to 9");
+    struct bz2 *state = zs_calloc(1, sizeof *state);
+    if (state == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "codec \"numcodecs.bz2\": no memory");
+    state->level = (int)level;
+    stage->state = state;
+    return ZS_OK;
+}
+
+static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n, void *dst,
+                             size_t capacity, size_t *produced, struct zs_error *err)
+{
+    unsigned size = capacity < UINT32_MAX ? (unsigned)capacity : UINT32_MAX;
+    (void)stage;
+    (void)scratch;
+    const int r = n > UINT32_MAX ? BZ_DATA_ERROR : BZ2_bzBuffToBuffDecompress(dst, &size, (char *)(uintptr_t)src, (unsigned)n, 0, 0);
+    if (r != BZ_OK)
+        return zs_fail(err, ZS_CORRUPT, "numcodecs.bz2: %zu bytes do not decode to at most %zu: error %d", n, capacity, r);
+    *produced = size;
+    return ZS_OK;
+}
+
+static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
+                             struct zs_buffer *out, struct zs_error *err)
+{
+    (void)scratch;
+    ZS_TRY(zs_buffer_reset(out, zs_bytes_bound(n), err));
+    unsigned size = out->capacity < UINT32_MAX ? (unsigned)out->capacity : UINT32_MAX;
+    const int level = ((const struct bz2 *)stage->state)->level;
+    const int r = BZ2_bzBuffToBuffCompress((char *)out->data, &size, (char *)(uintptr_t)src, (unsigned)n, level, 0, 0);
+    if (r != BZ_OK)
+        return zs_fail(err, ZS_NO_MEMORY, "numcodecs.bz2: compressing %zu bytes failed: error %d", n, r);
+    out->size = size;
+    return ZS_OK;
+}
+
+const struct zs_codec zs_codec_numcodecs_bz2 = {
+    .name = "numcodecs.bz2", .kind = ZS_BYTES_TO_BYTES, .parse = parse, .decode = decode, .encode = encode};
+#else
+typedef int zs_codec_bz2_is_absent; /* ISO C wants a declaration in every file */
+#endif

@@ -1,0 +1,191 @@
+/* The checksums of numcodecs: four bytes, little-endian, before or behind the data. */
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/checked.h"
+#include "codec/codec.h"
+#include "codec/crc32c.h"
+
+struct checksum {
+    bool at_start;
+    uint32_t seed; /* jenkins_lookup3: initval */
+};
+
+static enum zs_status read_location(const zs_json *configuration, struct checksum *state, struct zs_error *err)
+{
+    const zs_json *location = zs_json_get(configuration, "location");
+    if (zs_json_equals(location, "start"))
+        state->at_start = true;
+    else if (zs_json_equals(location, "end"))
+        state->at_start = false;
+    else if (zs_json_typeof(location) != ZS_JSON_NULL)
+        return zs_fail(err, ZS_INVALID, "location: expected \"start\" or \"end\"");
+    return ZS_OK;
+}
+
+static enum zs_status parse_as(bool at_start, const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
+{
+    struct checksum *state = zs_calloc(1, sizeof *state);
+    if (state == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "codec \"%s\": no memory", stage->codec->name);
+    stage->state = state;
+    state->at_start = at_start;
+    const enum zs_status status = read_location(configuration, state, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "codec \"%s\"", stage->codec->name);
+}
+
+static enum zs_status parse_at_start(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
+{
+    return parse_as(true, configuration, stage, err);
+}
+
+static enum zs_status parse_at_end(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
+{
+    return parse_as(false, configuration, stage, err);
+}
+
+/* Always at the end. */
+static enum zs_status parse_fletcher(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
+{
+    (void)configuration;
+    return parse_as(false, NULL, stage, err);
+}
+
+static enum zs_status parse_jenkins(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
+{
+    int64_t seed = 0;
+    const zs_json *initval = zs_json_get(configuration, "initval");
+    if (initval != NULL && (!zs_json_int64(initval, &seed) || seed < 0 || seed > UINT32_MAX))
+        return zs_fail(err, ZS_INVALID, "codec \"%s\": initval: expected an integer of 32 bits", stage->codec->name);
+    if (zs_json_typeof(zs_json_get(configuration, "prefix")) != ZS_JSON_NULL)
+        return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": prefix is not supported", stage->codec->name);
+    ZS_TRY(parse_as(false, NULL, stage, err));
+    ((struct checksum *)stage->state)->seed = (uint32_t)seed;
+    return ZS_OK;
+}
+
+/* Fletcher's sums of 16-bit words, big-endian, as HDF5 has them. 360 words are what 32 bits hold before they are reduced. */
+static uint32_t fletcher32(const unsigned char *p, size_t n)
+{
+    uint32_t low = 0, high = 0;
+    for (size_t words = n / 2; words > 0;) {
+        size_t part = words < 360 ? words : 360;
+        words -= part;
+        for (; part > 0; part--, p += 2) {
+            low += (uint32_t)p[0] << 8 | p[1];
+            high += low;
+        }
+        low = (low & 0xffff) + (low >> 16);
+        high = (high & 0xffff) + (high >> 16);
+    }
+    if (n % 2 != 0) {
+        low += (uint32_t)p[0] << 8;
+        high += low;
+        low = (low & 0xffff) + (low >> 16);
+        high = (high & 0xffff) + (high >> 16);
+    }
+    low = (low & 0xffff) + (low >> 16);
+    high = (high & 0xffff) + (high >> 16);
+    return high << 16 | low;
+}
+
+static uint32_t rotate(uint32_t x, int k)
+{
+    return x << k | x >> (32 - k);
+}
+
+/* Bob Jenkins' lookup3, bytes as little-endian words. */
+static uint32_t lookup3(const unsigned char *p, size_t n, uint32_t seed)
+{
+    uint32_t a = 0xdeadbeef + (uint32_t)n + seed, b = a, c = a;
+    for (; n > 12; n -= 12, p += 12) {
+        a += zs_load_le32(p);
+        b += zs_load_le32(p + 4);
+        c += zs_load_le32(p + 8);
+        a -= c, a ^= rotate(c, 4), c += b;
+        b -= a, b ^= rotate(a, 6), a += c;
+        c -= b, c ^= rotate(b, 8), b += a;
+        a -= c, a ^= rotate(c, 16), c += b;
+        b -= a, b ^= rotate(a, 19), a += c;
+        c -= b, c ^= rotate(b, 4), b += a;
+    }
+    if (n == 0)
+        return c;
+    unsigned char rest[12] = {0};
+    memcpy(rest, p, n);
+    a += zs_load_le32(rest);
+    b += zs_load_le32(rest + 4);
+    c += zs_load_le32(rest + 8);
+    c ^= b, c -= rotate(b, 14);
+    a ^= c, a -= rotate(c, 11);
+    b ^= a, b -= rotate(a, 25);
+    c ^= b, c -= rotate(b, 16);
+    a ^= c, a -= rotate(c, 4);
+    b ^= a, b -= rotate(a, 14);
+    c ^= b, c -= rotate(b, 24);
+    return c;
+}
+
+/* zlib counts in unsigned int. */
+static uint32_t by_zlib(uLong (*step)(uLong, const Bytef *, uInt), uLong sum, const unsigned char *p, size_t n)
+{
+    for (size_t part; n > 0; n -= part, p += part) {
+        part = n < (size_t)1 << 30 ? n : (size_t)1 << 30;
+        sum = step(sum, p, (uInt)part);
+    }
+    return (uint32_t)sum;
+}
+
+extern const struct zs_codec zs_codec_numcodecs_crc32, zs_codec_numcodecs_crc32c, zs_codec_numcodecs_adler32, zs_codec_numcodecs_fletcher32;
+
+static uint32_t sum_of(const struct zs_stage *stage, const unsigned char *p, size_t n)
+{
+    if (stage->codec == &zs_codec_numcodecs_crc32)
+        return by_zlib(crc32, 0, p, n);
+    if (stage->codec == &zs_codec_numcodecs_adler32)
+        return by_zlib(adler32, 1, p, n);
+    if (stage->codec == &zs_codec_numcodecs_crc32c)
+        return zs_crc32c(p, n);
+    if (stage->codec == &zs_codec_numcodecs_fletcher32)
+        return fletcher32(p, n);
+    return lookup3(p, n, ((const struct checksum *)stage->state)->seed);
+}
+
+static enum zs_status strip(const struct zs_stage *stage, const unsigned char **data, size_t *n, struct zs_error *err)
+{
+    const struct checksum *state = stage->state;
+    if (*n < 4)
+        return zs_fail(err, ZS_CORRUPT, "%s: expected at least 4 bytes, found %zu", stage->codec->name, *n);
+    *n -= 4;
+    const uint32_t stored = zs_load_le32(state->at_start ? *data : *data + *n);
+    if (state->at_start)
+        *data += 4;
+    const uint32_t computed = sum_of(stage, *data, *n);
+    if (stored != computed)
+        return zs_fail(err, ZS_CORRUPT, "%s checksum: expected 0x%08x, found 0x%08x", stage->codec->name, stored, computed);
+    return ZS_OK;
+}
+
+static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
+                             struct zs_buffer *out, struct zs_error *err)
+{
+    (void)scratch;
+    const struct checksum *state = stage->state;
+    const uint32_t c = sum_of(stage, src, n);
+    const unsigned char sum[4] = {c & 0xFF, c >> 8 & 0xFF, c >> 16 & 0xFF, (unsigned char)(c >> 24)};
+    ZS_TRY(zs_buffer_reset(out, n + 4, err));
+    if (state->at_start)
+        ZS_TRY(zs_buffer_append(out, sum, 4, err));
+    ZS_TRY(zs_buffer_append(out, src, n, err));
+    return state->at_start ? ZS_OK : zs_buffer_append(out, sum, 4, err);
+}
+
+#define CHECKSUM(variable, text, parser)                             \
+    const struct zs_codec variable = {                               \
+        .name = "numcodecs." text, .kind = ZS_BYTES_TO_BYTES, .parse = parser, .strip = strip, .encode = encode}
+CHECKSUM(zs_codec_numcodecs_crc32, "crc32", parse_at_start);
+CHECKSUM(zs_codec_numcodecs_adler32, "adler32", parse_at_start);
+CHECKSUM(zs_codec_numcodecs_crc32c, "crc32c", parse_at_end);
+CHECKSUM(zs_codec_numcodecs_fletcher32, "fletcher32", parse_fletcher);
+CHECKSUM(zs_codec_numcodecs_jenkins, "jenkins_lookup3", parse_jenkins);

@@ -1,0 +1,67 @@
+/* numcodecs.shuffle: all first bytes of the elements, then all second ones, and so on. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "codec/codec.h"
+
+struct shuffle {
+    size_t size; /* of an element */
+};
+
+static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
+{
+    int64_t size = (int64_t)stage->in.size; /* what zarr-python takes where it is missing */
+    const zs_json *given = zs_json_get(configuration, "elementsize");
+    if (zs_json_typeof(given) != ZS_JSON_NULL && (!zs_json_int64(given, &size) || size < 1 || size > INT32_MAX))
+        return zs_fail(err, ZS_INVALID, "codec \"numcodecs.shuffle\": elementsize: expected a positive integer");
+    struct shuffle *state = zs_calloc(1, sizeof *state);
+    if (state == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "codec \"numcodecs.shuffle\": no memory");
+    state->size = (size_t)size;
+    stage->state = state;
+    return ZS_OK;
+}
+
+/* Rows and columns change places. With few columns (decoding: few rows) a row at a time is what a cache takes. */
+static void exchange(const unsigned char *src, unsigned char *dst, size_t rows, size_t columns)
+{
+    if (rows < columns) {
+        for (size_t r = 0; r < rows; r++)
+            for (size_t c = 0; c < columns; c++)
+                dst[c * rows + r] = src[r * columns + c];
+    } else {
+        for (size_t c = 0; c < columns; c++)
+            for (size_t r = 0; r < rows; r++)
+                dst[c * rows + r] = src[r * columns + c];
+    }
+}
+
+static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n, void *dst,
+                             size_t capacity, size_t *produced, struct zs_error *err)
+{
+    const size_t size = ((const struct shuffle *)stage->state)->size;
+    (void)scratch;
+    if (n > capacity)
+        return zs_fail(err, ZS_CORRUPT, "numcodecs.shuffle: expected at most %zu bytes, found %zu", capacity, n);
+    if (n % size != 0)
+        return zs_fail(err, ZS_CORRUPT, "numcodecs.shuffle: expected a multiple of %zu bytes, found %zu", size, n);
+    exchange(src, dst, size, n / size);
+    *produced = n;
+    return ZS_OK;
+}
+
+static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
+                             struct zs_buffer *out, struct zs_error *err)
+{
+    const size_t size = ((const struct shuffle *)stage->state)->size;
+    (void)scratch;
+    if (n % size != 0)
+        return zs_fail(err, ZS_ARGUMENT, "numcodecs.shuffle: expected a multiple of %zu bytes, found %zu", size, n);
+    ZS_TRY(zs_buffer_reset(out, n, err));
+    exchange(src, out->data, n / size, size);
+    out->size = n;
+    return ZS_OK;
+}
+
+const struct zs_codec zs_codec_numcodecs_shuffle = {
+    .name = "numcodecs.shuffle", .kind = ZS_BYTES_TO_BYTES, .parse = parse, .decode = decode, .encode = encode};
