@@ -7,7 +7,7 @@ from osgeo import gdal, gdal_array, osr
 
 from stores import random_values
 from support import GDAL, assert_same, error_of, open_ours, peak_memory, random_window, read_all, same_crs
-from writing import UTM, chunks_of, check_consolidated, created, driver, only_array, pairs, shards
+from writing import UTM, chunks_of, check_consolidated, created, driver, only_array, pairs, shards, source
 
 TYPES = ["uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64", "complex64", "complex128"]
 TYPES += ["int8"] * (GDAL >= 3070000) + ["float16"] * (GDAL >= 3110000)
@@ -163,6 +163,32 @@ def test_all_is_set_before_the_first_pixel(tmp_path):
         assert band.GetColorInterpretation() == [gdal.GCI_RedBand, gdal.GCI_AlphaBand][number - 1]
         assert (band.ReadAsArray() == number).all()
     check_consolidated(tmp_path / "a.zarr")
+
+
+def colours(dataset):
+    return [gdal.GetColorInterpretationName(dataset.GetRasterBand(number + 1).GetColorInterpretation()) for number in range(dataset.RasterCount)]
+
+
+@pytest.mark.parametrize("bands, data_type, options, expected", [
+    (3, "uint8", [], ["Red", "Green", "Blue"]), (4, "uint8", [], ["Red", "Green", "Blue", "Alpha"]),
+    (3, "uint8", ["-dstalpha"], ["Red", "Green", "Blue", "Alpha"]), (3, "uint16", ["-setci"], ["Red", "Green", "Blue"]),
+    (3, "uint16", [], ["Undefined"] * 3), (1, "uint8", [], ["Undefined"]), (1, "uint8", ["-dstalpha"], ["Undefined", "Alpha"])], ids=str)
+def test_a_warped_picture_has_its_colours(tmp_path, bands, data_type, options, expected):
+    picture = source(np.full((bands, 40, 50), 9, data_type), UTM, "EPSG:32633")
+    for number in range(bands if bands > 1 else 0):
+        picture.GetRasterBand(number + 1).SetColorInterpretation(gdal.GCI_RedBand + number)
+    made = gdal.Warp(str(tmp_path / "a.zarr"), picture, format="ShardedZarr", options=["-t_srs", "EPSG:4326", *options])
+    made = None
+    assert colours(open_ours(str(tmp_path / "a.zarr"))) == expected
+
+
+def test_colours_that_are_set_hold(tmp_path):
+    dataset = driver().Create(str(tmp_path / "a.zarr"), 50, 40, 4)
+    assert colours(open_ours(str(tmp_path / "a.zarr"))) == ["Red", "Green", "Blue", "Undefined"]  # the fourth may be infrared
+    for number, colour in enumerate([gdal.GCI_Undefined, gdal.GCI_BlueBand, gdal.GCI_GreenBand, gdal.GCI_GrayIndex]):
+        dataset.GetRasterBand(number + 1).SetColorInterpretation(colour)
+    dataset = None
+    assert colours(open_ours(str(tmp_path / "a.zarr"))) == ["Undefined", "Blue", "Green", "Gray"]
 
 
 def test_dirty_chunks_stay_within_the_cache_budget(tmp_path):

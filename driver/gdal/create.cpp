@@ -22,6 +22,18 @@ static bool isDimension(const struct zs_raster_spec &spec, const std::string &na
     return name == spec.dim_x || name == spec.dim_y || std::any_of(spec.axes, spec.axes + spec.axis_count, isNamed);
 }
 
+/* Three bands of bytes, and a fourth beside them, are a picture until their colours are set: as GTiff takes them, too, and gdalwarp sets none but alpha. */
+static struct zs_meaning meaningOfNew(int band, int bands, const struct zs_dtype &dtype)
+{
+    struct zs_meaning m = {};
+    if (dtype.type == ZS_UINT8 && (bands == 3 || bands == 4) && band < 3)
+    {
+        m.colour_name = zs_strdup(GDALGetColorInterpretationName(static_cast<GDALColorInterp>(GCI_RedBand + band)));
+        m.colour = zs_colour_of_name(m.colour_name);
+    }
+    return m;
+}
+
 namespace
 {
 /* The arrays of a new raster and what their bands mean; what the spec points to lives here. */
@@ -41,11 +53,11 @@ class Arrays
             zs_meaning_clear(&m);
     }
 
-    /* What the bands mean; `source` may be null: nothing yet. */
-    std::vector<struct zs_meaning> &Read(GDALDataset *source, int bands)
+    /* What the bands mean; `source` may be null: no more is known of them than their type. */
+    std::vector<struct zs_meaning> &Read(GDALDataset *source, int bands, const struct zs_dtype &dtype)
     {
         for (int b = 0; b < bands; b++)
-            m_bands.push_back(source != nullptr ? zsMeaningOf(*source->GetRasterBand(b + 1)) : zs_meaning{});
+            m_bands.push_back(source != nullptr ? zsMeaningOf(*source->GetRasterBand(b + 1)) : meaningOfNew(b, bands, dtype));
         return m_bands;
     }
     /* One array of all bands, or one per band named by the band's description. */
@@ -355,7 +367,7 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     spec.has_nodata = nodataOf(*source->GetRasterBand(1), spec.dtype, spec.nodata);
     CPLStringList metadata(CSLDuplicate(source->GetMetadata()));
     Arrays arrays;
-    axes.Spend(metadata, arrays.Read(source, bands));
+    axes.Spend(metadata, arrays.Read(source, bands, spec.dtype));
     arrays.Set(options.single_array, !options.array_name.empty() ? options.array_name : defaultArrayName(connection.store, &spec), spec);
     arrays.Apply(spec);
 
@@ -459,7 +471,7 @@ static GDALDataset *create(const char *name, int width, int height, int bands, G
     if (!startSpec(spec, options, width, height, axes, type))
         return nullptr;
     Arrays arrays;
-    arrays.Read(nullptr, bands);
+    arrays.Read(nullptr, bands, spec.dtype);
     arrays.Set(true, !options.array_name.empty() ? options.array_name : defaultArrayName(connection.store, &spec), spec);
     arrays.Apply(spec);
     auto target = std::make_unique<ZSTarget>();
