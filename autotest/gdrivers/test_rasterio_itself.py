@@ -1,0 +1,70 @@
+"""Debian's own rasterio and rioxarray, which use the same GDAL: they open, read, describe and write a store as they do other rasters."""
+import numpy as np
+import pytest
+from osgeo import gdal
+
+from support import assert_same, name_of, need, open_ours, read_all
+from writing import UTM, copy, source
+
+PIXELS = np.arange(2 * 60 * 90, dtype="int16").reshape(2, 60, 90)
+
+
+def module(name):
+    """rasterio or rioxarray, which Debian has."""
+    try:
+        return __import__(name)
+    except ImportError:
+        need("python3-" + name, False)
+
+
+@pytest.fixture
+def store(tmp_path):
+    copy(tmp_path / "a.zarr", source(PIXELS, UTM, "EPSG:32633", -1), CHUNK_SHAPE=16, OVERVIEWS="2")
+    return str(tmp_path / "a.zarr")
+
+
+def test_rasterio_reads_and_describes_a_store(store):
+    rasterio = module("rasterio")
+    for name in (store, store + "/zarr.json", name_of(store)):
+        with rasterio.open(name) as dataset:
+            assert dataset.driver == "ShardedZarr" and dataset.crs.to_epsg() == 32633 and dataset.nodata == -1
+            assert dataset.transform.to_gdal() == UTM and dataset.overviews(1) == [2] and dataset.block_shapes == [(16, 16)] * 2
+            assert_same(dataset.read(), PIXELS)
+            window = rasterio.windows.Window(7, 9, 30, 20)
+            assert_same(dataset.read(2, window=window), PIXELS[1, 9:29, 7:37])
+
+
+def test_rasterio_writes_and_updates_a_store(store, tmp_path):
+    rasterio = module("rasterio")
+    with rasterio.open(store) as before:
+        profile = {**before.profile, "count": 1, "driver": "ShardedZarr"}
+    path = str(tmp_path / "b.zarr")
+    with rasterio.open(path, "w", **profile) as made:
+        made.write(PIXELS[:1])
+    with rasterio.open(path, "r+") as again:
+        again.write(PIXELS[1, :16, :16], 1, window=rasterio.windows.Window(16, 32, 16, 16))
+    expected = PIXELS[:1].copy()
+    expected[0, 32:48, 16:32] = PIXELS[1, :16, :16]
+    dataset = open_ours(path)
+    assert_same(read_all(dataset), expected)
+    assert dataset.GetGeoTransform() == UTM and dataset.GetRasterBand(1).GetNoDataValue() == -1
+
+
+def test_rasterio_lists_the_arrays_of_a_store(store):
+    rasterio = module("rasterio")
+    gdal.GetDriverByName("ShardedZarr").CreateCopy(store, source(PIXELS[0] + 1, UTM, "EPSG:32633"),
+                                                   options=["APPEND_SUBDATASET=YES", "ARRAY_NAME=more", "OVERVIEWS=NONE"])
+    with rasterio.open(store) as dataset:
+        names = dataset.subdatasets
+    assert len(names) == 2
+    for name, wanted in zip(names, (PIXELS, PIXELS[:1] + 1)):
+        with rasterio.open(name) as one:
+            assert_same(one.read(), wanted)
+
+
+def test_rioxarray_opens_a_store_as_a_raster(store):
+    rioxarray = module("rioxarray")
+    with rioxarray.open_rasterio(store) as values:
+        assert values.dims == ("band", "y", "x") and values.rio.crs.to_epsg() == 32633 and values.rio.nodata == -1
+        assert values.rio.transform().to_gdal() == UTM and values.rio.bounds() == (500000, 4999400, 500900, 5000000)
+        assert_same(values.values, PIXELS)
