@@ -12,6 +12,7 @@ class ObjectStore(webserver.Server):
     """Serves buckets of any name on 127.0.0.1 while used as a context.
 
     objects   {"bucket/key": bytes}
+    ages      {"bucket/key": days since it was modified}, 0 where nothing is said
     log       (method, "bucket/key") of every request
     refuse    called with (method, "bucket/key"); where it is true the answer is 403
     latency   seconds that every answer waits
@@ -20,7 +21,7 @@ class ObjectStore(webserver.Server):
 
     def __init__(self):
         self.objects, self.uploads, self.log, self.refuse, self.lock = {}, {}, [], lambda method, key: False, threading.Lock()
-        self.latency, self.under_way, self.most = 0.0, 0, 0
+        self.ages, self.latency, self.under_way, self.most = {}, 0.0, 0, 0
         super().__init__(_Handler)
 
 
@@ -123,8 +124,9 @@ class _Handler(webserver.Handler):
             if delimiter and delimiter in rest:
                 folders.add(prefix + rest.split(delimiter)[0] + delimiter)
             else:
-                entries += "<Contents><Key>%s</Key><Size>%d</Size><LastModified>2024-01-01T00:00:00.000Z</LastModified></Contents>" % (
-                    escape(name), len(self.server.owner.objects[key]))
+                modified = time.gmtime(time.time() - 86400 * self.server.owner.ages.get(key, 0))
+                entries += "<Contents><Key>%s</Key><Size>%d</Size><LastModified>%s</LastModified></Contents>" % (
+                    escape(name), len(self.server.owner.objects[key]), time.strftime("%Y-%m-%dT%H:%M:%S.000Z", modified))
         entries += "".join("<CommonPrefixes><Prefix>%s</Prefix></CommonPrefixes>" % escape(folder) for folder in sorted(folders))
         body = '<?xml version="1.0"?><ListBucketResult><Name>%s</Name><Prefix>%s</Prefix><IsTruncated>false</IsTruncated>%s</ListBucketResult>'
         self.answer(200, {"Content-Type": "application/xml"}, (body % (bucket, escape(prefix), entries)).encode())

@@ -156,6 +156,37 @@ def test_metadata_of_a_new_store_come_after_the_chunks_that_they_speak_of(s3):
     assert is_document == sorted(is_document) and is_document.count(True) > 5
 
 
+# ----------------------------------------------------------------------------------------------- killed replacements
+
+def test_what_a_killed_replacement_left_goes_with_the_next_when_it_is_a_day_old(s3):
+    array = noise(1, 200, 200)
+    made(array)
+    whole = dict(s3.objects)
+    names = {"old": ".a.zarr.0123456789abcdef.tmp", "young": ".a.zarr.fedcba9876543210.tmp", "other": ".b.zarr.0123456789abcdef.tmp",
+             "strange": ".a.zarr.backup.tmp"}
+    for name in names.values():
+        for key, data in whole.items():
+            s3.objects[key.replace("a.zarr", name, 1)] = data
+            s3.ages[key.replace("a.zarr", name, 1)] = 2
+    s3.ages["bucket/%s/v/c/0/0" % names["young"]] = 0.5  # the last that was written
+    gdal.VSICurlClearCache()
+    s3.refuse = lambda method, key: method == "PUT" and "/c/" in key
+    error_of(made, array ^ 255)
+    left = {key.split("/")[1] for key in s3.objects}
+    assert left == {"a.zarr", *names.values()}, "only when another has taken the place"
+    s3.refuse = lambda method, key: False
+    made(array ^ 255)
+    assert {key.split("/")[1] for key in s3.objects} == {"a.zarr", names["young"], names["other"], names["strange"]}
+    assert_same(read_all(open_array(PATH, "/v")), array ^ 255)
+
+
+def test_who_makes_a_new_store_does_not_look_for_leftovers(s3):
+    s3.objects["bucket/.a.zarr.0123456789abcdef.tmp/zarr.json"] = b"{}"
+    s3.ages["bucket/.a.zarr.0123456789abcdef.tmp/zarr.json"] = 2
+    made(noise(1, 200, 200))
+    assert "bucket/.a.zarr.0123456789abcdef.tmp/zarr.json" in s3.objects
+
+
 # ------------------------------------------------------------------------------------------------------------ reading
 
 @pytest.mark.parametrize("interleaved", [False, True], ids=["a shard per band", "a shard of all bands"])

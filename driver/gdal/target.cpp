@@ -156,6 +156,16 @@ void zsRemoveLeftovers(const std::string &root)
     }
 }
 
+/* On a store of objects, those of replacements that were killed. */
+static void removeOldLeftovers(const std::string &root)
+{
+    const CPLErrorStateBackuper backup;
+    const CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
+    const ZSOwned<char *> paths(zs_staging_old_prefixes(root.c_str()), zs_names_free);
+    for (char **path = paths.get(); path != nullptr && *path != nullptr; path++)
+        zsRemoveSilently(*path);
+}
+
 /* ---- What may be overwritten ---- */
 
 /* Arrays that no raster is made of, and no coordinate: somebody else put them there. */
@@ -290,6 +300,8 @@ bool ZSTarget::Commit()
     {
         zsRemoveExternalOverviews(m_staging.root); // they would be taken for the new store's
         const bool ok = m_path == m_staging.root || Move();
+        if (ok && m_replaces)
+            removeOldLeftovers(m_staging.root);
         m_isOpen = m_isOpen && !ok;
         zsForgetListing(m_staging.root);
         return ok;

@@ -13,6 +13,7 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -21,6 +22,7 @@
 #define ASIDE ".old"     /* an older store, between two renames */
 #define CHANCE_LENGTH 16 /* hexadecimal digits of a name */
 #define ATTEMPTS 16
+#define DEAD_AFTER (24 * 3600) /* seconds without an upload */
 
 static bool is_local(const char *path)
 {
@@ -285,6 +287,18 @@ struct leftovers {
     bool has_writer; /* one that lives */
 };
 
+static void append(struct leftovers *l, char *path)
+{
+    char **grown = path != NULL ? realloc(l->paths, (l->count + 2) * sizeof *grown) : NULL;
+    if (grown == NULL) {
+        free(path);
+        return;
+    }
+    l->paths = grown;
+    l->paths[l->count++] = path;
+    l->paths[l->count] = NULL;
+}
+
 /* Notes the entry if it is one that nobody holds. */
 static void note(struct leftovers *l, const char *entry)
 {
@@ -294,17 +308,13 @@ static void note(struct leftovers *l, const char *entry)
         return;
     char *path = zs_format("%.*s%s", (int)n, l->root, entry);
     const int lock = path != NULL ? lock_directory(path) : -1;
-    char **grown = lock >= 0 ? realloc(l->paths, (l->count + 2) * sizeof *grown) : NULL;
-    if (lock >= 0)
-        (void)close(lock);
     l->has_writer |= lock < 0;
-    if (grown == NULL) {
+    if (lock < 0) {
         free(path);
         return;
     }
-    l->paths = grown;
-    l->paths[l->count++] = path;
-    l->paths[l->count] = NULL;
+    (void)close(lock);
+    append(l, path);
 }
 
 /* Puts an older store back that lost its place to nobody. */
@@ -336,5 +346,45 @@ char **zs_staging_leftovers(const char *root)
         put_back(&l);
     free(parent);
     free(place);
+    return l.paths;
+}
+
+/* Whether there are objects below the prefix, and the youngest is that old. */
+static bool is_old(const char *prefix)
+{
+    const time_t now = time(NULL);
+    VSIDIR *d = VSIOpenDir(prefix, -1, NULL);
+    size_t count = 0;
+    bool result = d != NULL;
+    for (const VSIDIREntry *e; result && (e = VSIGetNextDirEntry(d)) != NULL;)
+        if (!e->bModeKnown || !VSI_ISDIR(e->nMode)) {
+            result = e->bMTimeKnown && now - (time_t)e->nMTime > DEAD_AFTER;
+            count++;
+        }
+    if (d != NULL)
+        VSICloseDir(d);
+    return result && count > 0;
+}
+
+char **zs_staging_old_prefixes(const char *root)
+{
+    const size_t n = directory_length(root);
+    char *parent = n > 0 ? zs_strndup(root, n - 1) : NULL, *prefix = zs_format("PREFIX=.%s.", root + n);
+    const char *const options[] = {prefix, NULL};
+    VSIDIR *d = parent != NULL && prefix != NULL ? VSIOpenDir(parent, 0, options) : NULL;
+    struct leftovers l = {.root = root};
+    for (const VSIDIREntry *e; d != NULL && (e = VSIGetNextDirEntry(d)) != NULL;) {
+        char *name = zs_strndup(e->pszName, strcspn(e->pszName, "/"));
+        char *path = name != NULL && is_beside(name, root + n, TEMPORARY) ? zs_format("%s/%s", parent, name) : NULL;
+        if (path != NULL && is_old(path))
+            append(&l, path);
+        else
+            free(path);
+        free(name);
+    }
+    if (d != NULL)
+        VSICloseDir(d);
+    free(parent);
+    free(prefix);
     return l.paths;
 }

@@ -2,7 +2,7 @@
  *
  * On file systems that rename (local ones and /vsimem/) that is a hidden directory beside the place, ".NAME.<16 digits>.tmp", locked by
  * its maker for as long as it lives. It takes the place by a rename: by an exchange where another is there. So a place holds the old
- * or the new, whole, at every moment. Elsewhere a store is written in place.
+ * or the new, whole, at every moment. Elsewhere a store is written in place, and one that replaces another under such a hidden name.
  */
 #ifndef ZS_STORE_STAGING_H
 #define ZS_STORE_STAGING_H
@@ -32,6 +32,10 @@ void zs_staging_end(struct zs_staging *s);
 /* What writers that are gone left beside a place: NULL-terminated paths, freed with zs_names_free(); NULL when there is nothing. An older
  * store that one of them had taken away, and not yet replaced, is put back. */
 char **zs_staging_leftovers(const char *root);
+
+/* The same on a store of objects, where nothing tells whether a writer lives: of those beside the place whatever has had nothing written to it
+ * for a day. One that was killed while it took the place may have left all that there is: remove them when another has taken it. */
+char **zs_staging_old_prefixes(const char *root);
 
 /* Where a store that is to go gets out of sight, at once and whole: a path beside it, freed with free(). NULL where that cannot be. */
 char *zs_staging_set_aside(const char *root);
