@@ -336,11 +336,36 @@ static enum zs_status cast_block(const struct zs_cast *cast, size_t n, const voi
     return cast_quickly(cast, n, src, dst) ? ZS_OK : cast_slowly(cast, n, src, dst, err);
 }
 
-/* What the map has is cast as zero, which every type holds, and replaced afterwards. */
+/* Whether the quick loop has a value for everything, between types of different sizes. */
+static bool never_fails(const struct zs_cast *cast)
+{
+    for (size_t i = 0; i < sizeof quick / sizeof quick[0]; i++)
+        if (quick[i].from == cast->from && quick[i].to == cast->to)
+            return quick[i].is_exact;
+    return false;
+}
+
+/* The first that matches is the last that is written. */
+static void replace_mapped(const struct zs_cast *cast, size_t n, const void *given, void *dst)
+{
+    const struct format *from = format_of(cast->from), *to = format_of(cast->to);
+    bool is_key[BLOCK];
+    for (size_t k = cast->map_count; k > 0; k--) {
+        match(from, n, given, cast->map[k - 1].from, is_key);
+        replace((size_t)to->size, n, is_key, cast->map[k - 1].to, dst);
+    }
+}
+
+/* What the map has is cast as zero, which every type holds, and replaced afterwards; where nothing can fail only the latter. */
 static enum zs_status cast_mapped(const struct zs_cast *cast, size_t n, const void *src, void *dst, struct zs_error *err)
 {
     static const unsigned char zero[8];
-    const struct format *from = format_of(cast->from), *to = format_of(cast->to);
+    if (never_fails(cast)) {
+        (void)cast_quickly(cast, n, src, dst);
+        replace_mapped(cast, n, src, dst);
+        return ZS_OK;
+    }
+    const struct format *from = format_of(cast->from);
     _Alignas(8) unsigned char given[BLOCK * 8], others[BLOCK * 8];
     bool is_key[BLOCK];
     memcpy(given, src, n * (size_t)from->size);
@@ -350,10 +375,7 @@ static enum zs_status cast_mapped(const struct zs_cast *cast, size_t n, const vo
         replace((size_t)from->size, n, is_key, zero, others);
     }
     ZS_TRY(cast_block(cast, n, others, dst, err));
-    for (size_t k = cast->map_count; k > 0; k--) { /* the first that matches is the last that is written */
-        match(from, n, given, cast->map[k - 1].from, is_key);
-        replace((size_t)to->size, n, is_key, cast->map[k - 1].to, dst);
-    }
+    replace_mapped(cast, n, given, dst);
     return ZS_OK;
 }
 
