@@ -3,7 +3,7 @@
 # runs the tests in C (ctest) and in Python (pytest). autotest/run.sh calls it here and, through in_debian.sh, in other Debians.
 set -eu
 cd "$(dirname "$0")/.."
-sh autotest/install.sh --build binutils gdal-bin python3-gdal python3-numpy python3-pytest python3-pytest-xdist python3-venv python3-distributed python3-rasterio python3-rioxarray python3-rasterio procps proj-bin proj-data ca-certificates
+sh autotest/install.sh --build binutils gdal-bin python3-gdal python3-numpy python3-pytest python3-pytest-xdist python3-venv python3-distributed python3-rasterio python3-rioxarray procps proj-bin proj-data ca-certificates
 case $(gdalinfo --version) in "GDAL 3.10"*) sh autotest/install.sh python3-qgis ;; esac # test_qgis.py: minutes, in one Debian alone
 echo "$(gdalinfo --version); $(gcc --version | head -n 1)"
 
