@@ -230,8 +230,10 @@ void zs_array_set_order(struct zs_array *a, int chunk_order)
 {
     struct zs_error err;
     struct zs_edits *e;
-    if (zs_edits_get(a, &e, &err) == ZS_OK) /* else the order is the usual one, and the first write will say what is wrong */
-        e->order = (enum zs_chunk_order)chunk_order;
+    if (zs_edits_get(a, &e, &err) != ZS_OK)
+        return; /* the order is the usual one, and the first write will say what is wrong */
+    e->order = (enum zs_chunk_order)chunk_order;
+    e->knows_order = true;
 }
 
 void zs_array_set_new(struct zs_array *a, int chunk_order)

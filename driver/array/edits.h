@@ -34,6 +34,7 @@ struct zs_open_shard {
 struct zs_edits {
     bool has_shards; /* else each chunk is an object */
     enum zs_chunk_order order;
+    bool knows_order; /* it was asked for, or was looked for */
     uint64_t stamp;
     struct zs_map dirty; /* leaf -> struct zs_dirty */
     uint64_t dirty_bytes, budget;
@@ -76,7 +77,7 @@ enum zs_status zs_edits_load(struct zs_array *a, uint64_t leaf, void *data, stru
 enum zs_status zs_edits_put(struct zs_array *a, uint64_t leaf, const void *data, size_t n, struct zs_touched *touched,
                             enum zs_status *later, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Sets a->edits->order to what the shards that are in the store tell, if any do. */
+/* Sets a->edits->order to what the shards that are in the store tell, if any do; once, and not where it was asked for. */
 void zs_edits_find_order(struct zs_array *a);
 
 /* Publishes all shards, oldest first. Those that fail stay for another try, and the first failure is returned. With is_last there will be

@@ -154,7 +154,8 @@ void zs_edits_find_order(struct zs_array *a)
     for (int d = 0; d < a->meta->ndim; d++)
         count *= a->grid[0][d];
     const uint64_t looks = zs_min_u64(count, MOST_LOOKS);
-    bool is_found = a->is_new || !a->edits->has_shards;
+    bool is_found = a->edits->knows_order || !a->edits->has_shards;
+    a->edits->knows_order = true;
     for (uint64_t i = 0; i < looks && !is_found; i++) {
         struct zs_error ignored;
         struct zs_object *object;
