@@ -254,7 +254,7 @@ def test_several_arrays_become_subdatasets_with_descriptions(tmp_path):
     assert set(found) == {"/a", "/b", "/deep/cube"}
     for key, shape, kind in (("/a", "11x14", "uint16"), ("/deep/cube", "3x4x5", "float32")):
         description = found[key][1]
-        assert shape in description and key in description and kind in description.lower()
+        assert description.startswith(key[1:] + " - [" + shape + "]") and kind in description.lower()
     assert_pixels(open_ours(found["/b"][0]), as_raster(counting(SHAPE) + 1, "uint16"), windows=2)
     assert open_ours(found["/deep/cube"][0]).RasterCount == 3
 
