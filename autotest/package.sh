@@ -48,7 +48,7 @@ depends=$(dpkg-deb -f "$deb" Depends)
 for library in $(objdump -p "$tmp/package$plugin" | sed -n 's/ *NEEDED *//p'); do
     found=
     for owner in $(dpkg-query -S "*/$library" | sed -n -E 's/^([^:]*):.*/\1/p' | sort -u); do
-        case ", $depends" in *", $owner "*) found=yes ;; esac
+        case ", $depends," in *", $owner "* | *", $owner,"*) found=yes ;; esac
     done
     [ -n "$found" ] || fail "nothing in \"$depends\" has $library"
 done
