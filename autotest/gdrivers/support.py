@@ -228,6 +228,16 @@ def geotransform(dataset):
     return dataset.GetGeoTransform(can_return_null=True)
 
 
+def close(dataset):
+    """Close(); when that fails, GDAL 3.10's Python would close again what is no more."""
+    try:
+        dataset.Close()
+    finally:
+        if dataset.this is not None:
+            dataset.thisown = False
+            dataset.this = None
+
+
 def in_process(code, *arguments, **environment):
     """Runs `code`, which finds `arguments` in sys.argv[1:] and `gdal` imported, in a process of its own: the lines that it prints."""
     program = "import os, sys\nfrom osgeo import gdal\ngdal.UseExceptions()\n" + code

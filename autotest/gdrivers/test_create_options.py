@@ -237,6 +237,7 @@ def test_an_array_per_band_is_listed_and_read(tmp_path):
 @pytest.mark.parametrize("profile, chunk", [
     ("BLOCKXSIZE=32 BLOCKYSIZE=16 TILED=YES INTERLEAVE=pixel", (3, 16, 32)), ("BLOCKXSIZE=32 BLOCKYSIZE=16 INTERLEAVE=line", (1, 16, 32)),
     ("BLOCKXSIZE=101 BLOCKYSIZE=1 TILED=False INTERLEAVE=band", (1, 70, 101)), ("BLOCKYSIZE=32", (1, 70, 101)),
+    ("BLOCKXSIZE=101 BLOCKYSIZE=63 INTERLEAVE=band", (1, 70, 101)), ("BLOCKXSIZE=101 BLOCKYSIZE=16 TILED=YES", (1, 16, 101)),
     ("BLOCKXSIZE=32 BLOCKYSIZE=32 TILED=NO", (1, 70, 101)), ("BLOCKXSIZE=256 BLOCKYSIZE=256 TILED=TRUE", (1, 70, 101)),
     ("BLOCKXSIZE=32 BLOCKYSIZE=32 TILED=YES CHUNK_SHAPE=8", (1, 8, 8))])
 @pytest.mark.parametrize("by", ["CreateCopy", "Create"])

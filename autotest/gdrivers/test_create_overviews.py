@@ -12,6 +12,7 @@ import pytest
 from osgeo import gdal
 
 import oracle
+import support
 from stores import plain_meta
 from support import GDAL, assert_same, error_of, need, open_array, open_ours, read_all, subdatasets
 from writing import UTM, arrays, check_consolidated, copy, created, document, driver, files_of, pairs, source
@@ -52,7 +53,7 @@ def close(dataset, watch=lambda message: None):
     gdal.PushErrorHandler(handler)
     try:
         if GDAL >= 3080000:
-            dataset.Close()
+            support.close(dataset)
         else:  # has no error in Python
             dataset.__swig_destroy__(dataset)
             dataset.this = None

@@ -14,7 +14,7 @@ from osgeo import gdal
 
 import oracle
 from stores import array_meta, group_meta
-from support import assert_same, error_of, open_array, open_ours, peak_memory, read_all, subdatasets
+from support import assert_same, close, error_of, open_array, open_ours, peak_memory, read_all, subdatasets
 from writing import arrays, check_consolidated, chunks_of, copy, created, document, driver, files_of, shards, source
 
 ROUNDS = 20
@@ -317,7 +317,7 @@ def test_closing_on_a_full_disk_fails(small_disk):
             pass
     dataset.GetRasterBand(1).WriteArray(noise(40))  # a part of a chunk is kept in memory
     with pytest.raises(RuntimeError, match="No space left"):
-        dataset.Close()
+        close(dataset)
     os.remove(small_disk / "filler")
 
 

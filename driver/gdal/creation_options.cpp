@@ -83,7 +83,7 @@ std::string zsCreationOptionList()
            "    <Value>BAND</Value><Value>PIXEL</Value><Value>LINE</Value>"
            "  </Option>"
            "  <Option name='BLOCKXSIZE' type='int' description='With BLOCKYSIZE, as profiles of other formats have them: columns and rows of a "
-           "chunk where there is no CHUNK_SHAPE. Strips are passed over: fewer than 16, or TILED=NO'/>"
+           "chunk where there is no CHUNK_SHAPE. Strips are passed over: fewer than 16, TILED=NO, or without TILED as wide as the raster'/>"
            "  <Option name='BLOCKYSIZE' type='int' description='See BLOCKXSIZE'/>"
            "  <Option name='TILED' type='boolean' description='See BLOCKXSIZE; a store is always made of chunks'/>"
            "  <Option name='APPEND_SUBDATASET' type='boolean' default='NO' description='Whether to add an array to an existing store'/>"
@@ -163,7 +163,7 @@ static bool parseNumbers(const char *name, const char *text, std::vector<uint64_
 }
 
 /* What profiles of other formats, GTiff's say, call the size of a chunk. */
-static bool parseBlock(CSLConstList options, uint64_t &width, uint64_t &height)
+static bool parseBlock(CSLConstList options, uint64_t &width, uint64_t &height, bool &isTile)
 {
     const char *texts[] = {CSLFetchNameValue(options, "BLOCKXSIZE"), CSLFetchNameValue(options, "BLOCKYSIZE")};
     std::vector<uint64_t> sizes;
@@ -171,6 +171,7 @@ static bool parseBlock(CSLConstList options, uint64_t &width, uint64_t &height)
     if ((texts[0] != nullptr && !parseNumbers("BLOCKXSIZE", texts[0], sizes)) || (texts[1] != nullptr && !parseNumbers("BLOCKYSIZE", texts[1], sizes)) ||
         !parseBoolean(options, "TILED", isTiled))
         return false;
+    isTile = isTiled && CSLFetchNameValue(options, "TILED") != nullptr;
     if (isTiled && sizes.size() == 2 && std::min(sizes[0], sizes[1]) >= MIN_BLOCK)
     {
         width = sizes[0];
@@ -267,7 +268,7 @@ bool ZSCreationOptions::Parse(CSLConstList options)
     const char *text = CSLFetchNameValue(options, "CHUNK_SHAPE");
     if (text != nullptr && !parseNumbers("CHUNK_SHAPE", text, chunk))
         return false;
-    if (!parseBlock(options, block_width, block_height))
+    if (!parseBlock(options, block_width, block_height, block_is_tile))
         return false;
     text = CSLFetchNameValue(options, "SHARD_SHAPE");
     if (text != nullptr && !EQUAL(text, "AUTO") && !parseNumbers("SHARD_SHAPE", text, shard))
@@ -312,8 +313,9 @@ bool ZSCreationOptions::Apply(struct zs_raster_spec &spec)
         spec.chunk[d] = pixel_interleaved ? size[d] : 1;
     }
     size.insert(size.end(), {spec.height, spec.width});
-    spec.chunk[y] = std::min(block_height, spec.height);
-    spec.chunk[x] = std::min(block_width, spec.width);
+    const bool isStrip = !block_is_tile && block_width >= spec.width && block_height < spec.height;
+    spec.chunk[y] = std::min(isStrip ? USUAL_BLOCK : block_height, spec.height);
+    spec.chunk[x] = std::min(isStrip ? USUAL_BLOCK : block_width, spec.width);
     if (!spread("CHUNK_SHAPE", chunk, dims, spec.chunk))
         return false;
     uint64_t bytes = spec.dtype.size;

@@ -33,7 +33,9 @@ struct ZSCreationOptions
     int chunk_order = 0;
     int threads = 0;
     std::vector<uint64_t> chunk, shard; /* as given; empty: default, AUTO */
-    uint64_t block_width = 512, block_height = 512; /* of a chunk by default */
+    static constexpr uint64_t USUAL_BLOCK = 512;
+    uint64_t block_width = USUAL_BLOCK, block_height = USUAL_BLOCK; /* of a chunk by default */
+    bool block_is_tile = false; /* TILED says so; else one as wide as the raster is a strip */
     std::vector<std::string> dim_names;
     std::string blosc_shuffle;           /* "" : by data type */
     bool overviews_auto = true;
