@@ -3,6 +3,7 @@ import collections
 import glob
 import importlib.util
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -63,8 +64,8 @@ def finish(process):
 
 def counts(output):
     """[shards made], [shards that were there] of all levels."""
-    words = [line.split() for line in output.splitlines() if "shards made" in line]
-    return [int(line[0]) for line in words], [int(line[3]) for line in words]
+    found = re.findall(r"(\d+) shards made, (\d+) were there", output)  # in a pipe GDAL's bar ends after what Python prints
+    return [int(made) for made, _ in found], [int(there) for _, there in found]
 
 
 def shards_of(store):
