@@ -89,14 +89,11 @@ enum zs_status zs_chunk_order_list(const struct zs_level *level, enum zs_chunk_o
     return ZS_OK;
 }
 
-static bool lies_in(const struct zs_level *level, const struct zs_shard_index *index, enum zs_chunk_order order, uint64_t *numbers)
+bool zs_chunks_lie_in(const uint64_t *entries, const uint64_t *numbers, uint64_t count)
 {
-    struct zs_error ignored;
     uint64_t last = 0;
-    if (zs_chunk_order_list(level, order, numbers, &ignored) != ZS_OK)
-        return false;
-    for (uint64_t i = 0; i < index->count; i++) {
-        const uint64_t offset = index->entries[2 * numbers[i]];
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t offset = entries[2 * numbers[i]];
         if (offset == ZS_INDEX_EMPTY)
             continue;
         if (offset < last)
@@ -113,11 +110,16 @@ enum zs_chunk_order zs_chunk_order_of(const struct zs_level *level, const struct
         return likely;
     enum zs_chunk_order found = ZS_ORDER_ROW_MAJOR;
     uint64_t *numbers = zs_calloc((size_t)level->inner_count, sizeof *numbers);
-    for (size_t i = 0; numbers != NULL && i < sizeof orders / sizeof orders[0]; i++)
-        if (lies_in(level, index, orders[i], numbers)) {
+    for (size_t i = 0; numbers != NULL && i < sizeof orders / sizeof orders[0]; i++) {
+        struct zs_error ignored;
+        if (i > 0 && orders[i] == likely)
+            continue; /* it was the first */
+        if (zs_chunk_order_list(level, orders[i], numbers, &ignored) == ZS_OK &&
+            zs_chunks_lie_in(index->entries, numbers, index->count)) {
             found = orders[i];
             break;
         }
+    }
     free(numbers);
     return found;
 }

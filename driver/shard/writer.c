@@ -411,19 +411,12 @@ static bool temp_is_final(const struct zs_shard_writer *w, const uint64_t *numbe
     if (w->replaced != 0 || w->is_broken || p->inner != NULL || p->level->bytes_codec_count > 0)
         return false;
     const struct zs_shard_index *base = p->present.index;
-    uint64_t last = 0;
-    for (uint64_t i = 0; i < p->level->inner_count; i++) {
-        const uint64_t number = numbers[i], *entry = base != NULL && !base->is_absent ? &base->entries[2 * number] : NULL;
-        if (!p->was_put[number] && entry != NULL && (entry[0] != ZS_INDEX_EMPTY || entry[1] != ZS_INDEX_EMPTY))
+    for (uint64_t i = 0; base != NULL && !base->is_absent && i < p->level->inner_count; i++) {
+        const uint64_t *entry = &base->entries[2 * i];
+        if (!p->was_put[i] && (entry[0] != ZS_INDEX_EMPTY || entry[1] != ZS_INDEX_EMPTY))
             return false;
-        const uint64_t offset = p->fresh->entries[2 * number];
-        if (offset == ZS_INDEX_EMPTY)
-            continue;
-        if (offset < last)
-            return false;
-        last = offset;
     }
-    return true;
+    return zs_chunks_lie_in(p->fresh->entries, numbers, p->level->inner_count);
 }
 
 /* Fetches the unchanged chunks from place `first` of a shard on, as many as there is room for. */
