@@ -43,10 +43,8 @@ def server(tmp_path):
 @pytest.fixture
 def s3():
     """A bucket of an object store that knows whole objects alone, /vsis3/bucket, and GDAL with an empty HTTP cache."""
-    settings = {"AWS_HTTPS": "NO", "AWS_VIRTUAL_HOSTING": "FALSE", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "key", "AWS_REGION": "us-east-1",
-                "GDAL_HTTP_MAX_RETRY": "0"}
     with ObjectStore() as store:
-        settings["AWS_S3_ENDPOINT"] = store.host
+        settings = {**store.settings(), "GDAL_HTTP_MAX_RETRY": "0"}
         for key, value in settings.items():
             gdal.SetConfigOption(key, value)
         gdal.VSICurlClearCache()
@@ -85,3 +83,16 @@ def zipped(tmp_path):
                     opened.write(source, os.path.join(folder, os.path.relpath(source, path)))
         return "/vsizip/" + os.path.join(archive, folder)
     return pack
+
+
+@pytest.fixture
+def config():
+    """A function that sets a configuration option until the end of the test."""
+    names = []
+
+    def put(name, value):
+        names.append(name)
+        gdal.SetConfigOption(name, value)
+    yield put
+    for name in names:
+        gdal.SetConfigOption(name, None)

@@ -24,6 +24,11 @@ class ObjectStore(webserver.Server):
         self.ages, self.latency, self.under_way, self.most = {}, 0.0, 0, 0
         super().__init__(_Handler)
 
+    def settings(self):
+        """The configuration options with which GDAL's /vsis3/ asks it; while it serves."""
+        return {"AWS_HTTPS": "NO", "AWS_VIRTUAL_HOSTING": "FALSE", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "key",
+                "AWS_REGION": "us-east-1", "AWS_S3_ENDPOINT": self.host}
+
 
 class _Handler(webserver.Handler):
     def _begin(self):

@@ -128,9 +128,7 @@ def test_on_an_object_store_nothing_is_listed(tmp_path):
     """Per shard: its name is asked for, metadata are read, the shard is written, each once."""
     names = make_inputs(tmp_path, 8)
     with ObjectStore() as s3:
-        settings = {"AWS_HTTPS": "NO", "AWS_VIRTUAL_HOSTING": "FALSE", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "key",
-                    "AWS_REGION": "us-east-1", "AWS_S3_ENDPOINT": s3.host}
-        made, _ = counts(finish(start("/vsis3/bucket/m.zarr", *names, *TARGET, "--workers", 1, "--co", "OVERVIEWS=2", **settings)))
+        made, _ = counts(finish(start("/vsis3/bucket/m.zarr", *names, *TARGET, "--workers", 1, "--co", "OVERVIEWS=2", **s3.settings())))
         shards = [key for key in s3.objects if "/m/c/" in key]
         assert len(shards) > 5 and sum(made) >= len(shards)
         tasks = s3.log[next(i for i, (_, key) in enumerate(s3.log) if "/m/c/" in key):]

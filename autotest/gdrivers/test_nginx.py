@@ -74,18 +74,6 @@ def nginx(tmp_path):
         gdal.VSICurlClearCache()
 
 
-@pytest.fixture
-def config():
-    names = []
-
-    def put(name, value):
-        names.append(name)
-        gdal.SetConfigOption(name, value)
-    yield put
-    for name in names:
-        gdal.SetConfigOption(name, None)
-
-
 @pytest.mark.parametrize("version, protocol", [("1.1", "HTTP/1.1"), ("2", "HTTP/2.0")])
 def test_a_store_is_read_over_tls(nginx, config, version, protocol):
     url, log, certificate = nginx

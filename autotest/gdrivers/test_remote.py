@@ -33,19 +33,6 @@ def asked(server, pattern="/c/"):
     return [request.range for request in server.requests(pattern)]
 
 
-@pytest.fixture
-def config():
-    """A function that sets a configuration option until the end of the test."""
-    names = []
-
-    def put(name, value):
-        names.append(name)
-        gdal.SetConfigOption(name, value)
-    yield put
-    for name in names:
-        gdal.SetConfigOption(name, None)
-
-
 # ---------------------------------------------------------------------------------------------------------- round trips
 
 def test_opening_with_the_prefix_is_one_request(tmp_path, server):
