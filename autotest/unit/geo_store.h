@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "geo/overviews.h"
+#include "raster/overviews.h"
 
 struct geo_store {
     struct zs_store *store;

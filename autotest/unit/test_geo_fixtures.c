@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "geo/georef.h"
-#include "geo/overviews.h"
+#include "raster/overviews.h"
 #include "geo_store.h"
 
 static char *read_file(const char *name, size_t *size)

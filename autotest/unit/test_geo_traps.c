@@ -3,7 +3,7 @@
 
 #include "geo/georef.h"
 #include "geo/meaning.h"
-#include "geo/overviews.h"
+#include "raster/overviews.h"
 #include "geo_store.h"
 
 #define PROJ_UUID "f17cb550-5864-4468-aeb7-f3180cfb622f"

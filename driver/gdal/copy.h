@@ -6,7 +6,7 @@
 
 extern "C"
 {
-#include "geo/raster.h"
+#include "raster/create.h"
 }
 
 /* Copies all bands of `source` into the raster: each row of chunks is read while the one before is encoded and written, and

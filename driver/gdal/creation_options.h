@@ -9,7 +9,7 @@
 
 extern "C"
 {
-#include "geo/raster.h"
+#include "raster/create.h"
 }
 
 /* The XML for GDAL_DMD_CREATIONOPTIONLIST. */

@@ -6,7 +6,7 @@
 
 extern "C"
 {
-#include "geo/update.h"
+#include "raster/update.h"
 }
 
 /* ---- Georeferencing ---- */

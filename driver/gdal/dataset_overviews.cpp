@@ -8,7 +8,7 @@
 
 extern "C"
 {
-#include "geo/overviews.h"
+#include "raster/overviews.h"
 }
 
 /* Once for all clones. */

@@ -9,7 +9,7 @@
 extern "C"
 {
 #include "base/parallel.h"
-#include "geo/listing.h"
+#include "raster/listing.h"
 }
 
 /* ---- Options ---- */

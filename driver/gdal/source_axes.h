@@ -10,7 +10,7 @@
 
 extern "C"
 {
-#include "geo/raster.h"
+#include "raster/create.h"
 }
 
 /* An item of a dataset's metadata, by this driver: the dimensions that its bands are flattened from, "{time,level}", slowest first. Where

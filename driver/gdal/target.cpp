@@ -13,7 +13,7 @@
 extern "C"
 {
 #include "geo/axes.h"
-#include "geo/listing.h"
+#include "raster/listing.h"
 #include "zarr/contents.h"
 }
 

@@ -13,7 +13,7 @@ struct zs_axes {
  * it has none. Borrowed from the node. */
 const char *zs_dimension_name(const struct zs_node *node, int dim);
 
-/* The X and Y of an overview are called as the base's with the ending `_<N>x` (geo/overviews.h), or just so. Length of a name without
+/* The X and Y of an overview are called as the base's with the ending `_<N>x` (raster/overviews.h), or just so. Length of a name without
  * that ending, and whether a dimension is called as the base's dimension `base` or as that at a level. */
 size_t zs_dimension_stem(const char *name);
 bool zs_dimension_is_of(const char *name, const char *base);

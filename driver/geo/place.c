@@ -6,7 +6,7 @@
 
 #include "geo/conventions.h"
 #include "geo/coordinates.h"
-#include "geo/layout.h"
+#include "geo/variables.h"
 #include "zarr/name.h"
 
 /* A coordinate of a type that rounds may be off by this part of a step. */

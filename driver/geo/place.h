@@ -1,5 +1,5 @@
-/* geo/place.h: where one array lies, said in the conventions that its store uses. Internal to the room; what update.h and
- * overviews.h are made of. */
+/* geo/place.h: where one array lies, said in the conventions that its store uses. What raster/update.h and
+ * raster/overviews.h are made of. */
 #ifndef ZS_GEO_PLACE_H
 #define ZS_GEO_PLACE_H
 

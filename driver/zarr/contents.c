@@ -83,7 +83,7 @@ static bool is_chunk_key(const struct place *place, const char *key, size_t n, b
 static bool is_own(const struct place *place, const char *key)
 {
     const char *name = zs_path_name(key);
-    if (zs_is_temporary_name(name) || strcmp(name, ".unfinished") == 0) /* geo/raster.h */
+    if (zs_is_temporary_name(name) || strcmp(name, ".unfinished") == 0) /* raster/create.h */
         return true;
     if (strcmp(name, "zarr.json") == 0)
         return place->has_document;

@@ -33,6 +33,11 @@ const char *zs_path_name(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
+char *zs_path_join(const char *a, const char *b)
+{
+    return zs_format("%s%s%s", a, a[0] != '\0' && b[0] != '\0' ? "/" : "", b);
+}
+
 /* ---- The table ---- */
 
 void zs_hierarchy_entry_free(struct zs_hierarchy_entry *entry)

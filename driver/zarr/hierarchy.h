@@ -37,6 +37,8 @@ enum zs_status zs_hierarchy_node_at(struct zs_hierarchy *h, const char *base, co
 char *zs_path_parent(const char *path);
 /* Last component of a path (borrowed). */
 const char *zs_path_name(const char *path);
+/* "a/b", or just one of them when the other is empty. NULL without memory; freed with free(). */
+char *zs_path_join(const char *a, const char *b);
 
 /* All nodes, the root first, then sorted by path, each group before what is in it: from consolidated metadata, else by
  * listing the store, once. A store that cannot be listed gives what is known by now (the root, and what was asked for).

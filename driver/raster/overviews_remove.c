@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "geo/conventions.h"
-#include "geo/layout.h"
-#include "geo/overviews_private.h"
 #include "geo/place.h"
+#include "geo/variables.h"
+#include "raster/overviews_private.h"
 
 /* ---- One level ---- */
 

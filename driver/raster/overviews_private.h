@@ -1,9 +1,9 @@
-/* geo/overviews_private.h: what making and removing overviews share. */
-#ifndef ZS_GEO_OVERVIEWS_PRIVATE_H
-#define ZS_GEO_OVERVIEWS_PRIVATE_H
+/* raster/overviews_private.h: what making and removing overviews share. */
+#ifndef ZS_RASTER_OVERVIEWS_PRIVATE_H
+#define ZS_RASTER_OVERVIEWS_PRIVATE_H
 
-#include "geo/overviews.h"
 #include "geo/write.h"
+#include "raster/overviews.h"
 
 #define zs_no_memory_for_overviews(err) zs_fail(err, ZS_NO_MEMORY, "no memory for overviews")
 

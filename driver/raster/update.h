@@ -1,4 +1,4 @@
-/* geo/update.h: changing what a store that is there says of an array: where it lies, what it means. The store may be anyone's.
+/* raster/update.h: changing what a store that is there says of an array: where it lies, what it means. The store may be anyone's.
  *
  *   zs_update_georef(h, node, axes, &geo, &err);        documents change in memory, coordinates in the store
  *   zs_update_nodata(h, node, &value, &err);
@@ -10,8 +10,8 @@
  * No reader shall be told two things: what says the same in another convention is changed along or removed. What is not
  * known here stays as it is, byte for byte as far as JSON goes (numbers keep their form, unknown members their place).
  */
-#ifndef ZS_GEO_UPDATE_H
-#define ZS_GEO_UPDATE_H
+#ifndef ZS_RASTER_UPDATE_H
+#define ZS_RASTER_UPDATE_H
 
 #include <ogr_srs_api.h>
 

@@ -7,9 +7,9 @@
 #include "geo/bands.h"
 #include "geo/crs.h"
 #include "geo/georef.h"
-#include "geo/overviews.h"
-#include "geo/update.h"
 #include "geo_store.h"
+#include "raster/overviews.h"
+#include "raster/update.h"
 #include "shard/writer.h"
 
 static const struct zs_axes yx = {1, 0};
@@ -659,7 +659,7 @@ static void test_removal_does_not_follow_links_out_of_the_store(void)
     static const char group[] = "{\"zarr_format\":3,\"node_type\":\"group\"}";
     struct zs_error err = {""};
     const char *tmp = getenv("TMPDIR");
-    char *top = zs_format("%s/test_geo_update.XXXXXX", tmp != NULL ? tmp : "/tmp");
+    char *top = zs_format("%s/test_raster_update.XXXXXX", tmp != NULL ? tmp : "/tmp");
     if (!CHECK(mkdtemp(top) != NULL)) {
         free(top);
         return;

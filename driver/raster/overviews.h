@@ -1,6 +1,6 @@
-/* geo/overviews.h: smaller versions of an array, by the conventions that link them: found, made and removed. */
-#ifndef ZS_GEO_OVERVIEWS_H
-#define ZS_GEO_OVERVIEWS_H
+/* raster/overviews.h: smaller versions of an array, by the conventions that link them: found, made and removed. */
+#ifndef ZS_RASTER_OVERVIEWS_H
+#define ZS_RASTER_OVERVIEWS_H
 
 #include "array/array.h"
 #include "geo/axes.h"
@@ -21,7 +21,7 @@ void zs_paths_free(char **paths, size_t count);
 enum zs_status zs_overviews_mark(struct zs_hierarchy *h, const struct zs_node *const *nodes, size_t count, bool *marks,
                                  struct zs_error *err) ZS_MUST_CHECK;
 
-/* ---- Making (overviews_make.c). As in geo/update.h: nobody else may use the hierarchy meanwhile. ---- */
+/* ---- Making (overviews_make.c). As in raster/update.h: nobody else may use the hierarchy meanwhile. ---- */
 
 /* Overviews of one array that are being written. */
 struct zs_overviews;

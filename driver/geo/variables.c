@@ -1,16 +1,10 @@
-#include "geo/layout.h"
+#include "geo/variables.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "array/array.h"
-#include "base/checked.h"
-
-char *zs_path_join(const char *a, const char *b)
-{
-    return zs_format("%s%s%s", a, a[0] != '\0' && b[0] != '\0' ? "/" : "", b);
-}
 
 zs_json *zs_small_array_document(const char *name, enum zs_data_type type, uint64_t count)
 {
@@ -67,10 +61,4 @@ struct zs_georef_out zs_georef_at_size(const struct zs_georef_out *geo, uint64_t
     at.width = width;
     at.height = height;
     return at;
-}
-
-uint64_t zs_fitting_shard(uint64_t shard, uint64_t chunk, uint64_t size)
-{
-    const uint64_t needed = zs_ceil_div_u64(size, chunk) * chunk;
-    return shard < needed ? shard : needed;
 }

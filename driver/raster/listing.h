@@ -1,6 +1,6 @@
-/* geo/listing.h: which arrays of a store are pictures. */
-#ifndef ZS_GEO_LISTING_H
-#define ZS_GEO_LISTING_H
+/* raster/listing.h: which arrays of a store are pictures. */
+#ifndef ZS_RASTER_LISTING_H
+#define ZS_RASTER_LISTING_H
 
 #include "geo/axes.h"
 

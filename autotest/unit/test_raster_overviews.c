@@ -1,5 +1,5 @@
 /* Which smaller arrays are overviews of an array, by each of the conventions. */
-#include "geo/overviews.h"
+#include "raster/overviews.h"
 #include "geo_store.h"
 
 /* Paths of the overviews, joined by blanks. */

@@ -1,7 +1,7 @@
 /* Which arrays of a store are shown, and what finding them costs. */
 #include <time.h>
 
-#include "geo/listing.h"
+#include "raster/listing.h"
 #include "geo_store.h"
 
 /* Paths of the rasters below a group, joined by blanks; the message where there are none. */

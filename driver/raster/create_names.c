@@ -4,8 +4,8 @@
 
 #include "geo/conventions.h"
 #include "geo/coordinates.h"
-#include "geo/layout.h"
-#include "geo/raster.h"
+#include "geo/variables.h"
+#include "raster/create.h"
 
 /* A dimension of the new raster. */
 struct dimension {

@@ -1,16 +1,16 @@
-/* geo/raster.h: a raster as this driver lays it out in a store:
+/* raster/create.h: a raster as this driver lays it out in a store:
  *
  *   zarr.json          group: spatial:, proj:, consolidated metadata of all below
  *   <array>            (y, x) or (band, y, x), or with other dimensions in the place of band: the pixels
  *   x, y, band         coordinate variables, for xarray
  *   spatial_ref        CF grid mapping, 0-d; a word of the array's `coordinates`
  *
- * Overviews are added to what is there, or to what is held in the hierarchy (geo/overviews.h).
+ * Overviews are added to what is there, or to what is held in the hierarchy (raster/overviews.h).
  *
  * Metadata are written last, the group's own at the very end: a store that opens is complete.
  */
-#ifndef ZS_GEO_RASTER_H
-#define ZS_GEO_RASTER_H
+#ifndef ZS_RASTER_CREATE_H
+#define ZS_RASTER_CREATE_H
 
 #include "array/array.h"
 #include "geo/extra_axis.h"

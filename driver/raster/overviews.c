@@ -1,4 +1,4 @@
-#include "geo/overviews.h"
+#include "raster/overviews.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "geo/conventions.h"
-#include "geo/overviews_private.h"
+#include "raster/overviews_private.h"
 
 /* GDAL 3.13's groups beside an array that has no multiscales: levels asked for by name where the store cannot be listed. */
 static const int probed_factors[] = {2, 3, 4, 5, 6, 8, 9, 10, 12, 16, 32, 64, 128, 256, 512, 1024};

@@ -7,9 +7,9 @@
 #include "geo/bands.h"
 #include "geo/conventions.h"
 #include "geo/coordinates.h"
-#include "geo/layout.h"
-#include "geo/overviews_private.h"
 #include "geo/place.h"
+#include "geo/variables.h"
+#include "raster/overviews_private.h"
 
 /* Groups ovr_<N>x, ovr_<N>x_2 ... of one factor: more than two are only there when writers were killed again and again. */
 #define MAX_PLACES 9
@@ -102,6 +102,13 @@ static void remove_place(zs_json *attributes)
     }
 }
 
+/* A shard larger than a small overview is cut to what is needed of it: whole chunks. */
+static uint64_t fitting_shard(uint64_t shard, uint64_t chunk, uint64_t size)
+{
+    const uint64_t needed = zs_ceil_div_u64(size, chunk) * chunk;
+    return shard < needed ? shard : needed;
+}
+
 /* The document of a level: the base's, smaller. NULL without memory. */
 static zs_json *level_document(const struct zs_overviews *o, int factor)
 {
@@ -111,7 +118,7 @@ static zs_json *level_document(const struct zs_overviews *o, int factor)
     for (int d = 0; d < meta->ndim; d++) {
         const bool is_xy = d == o->axes.x || d == o->axes.y;
         shape[d] = is_xy ? level_size(o, d, factor) : meta->shape[d];
-        shard[d] = is_cut && is_xy ? zs_fitting_shard(meta->chunk_shape[d], chunk[d], shape[d]) : meta->chunk_shape[d];
+        shard[d] = is_cut && is_xy ? fitting_shard(meta->chunk_shape[d], chunk[d], shape[d]) : meta->chunk_shape[d];
     }
     zs_json *document = zs_json_copy(o->base->document);
     zs_json *grid = zs_json_get_mutable(zs_json_get_mutable(document, "chunk_grid"), "configuration");

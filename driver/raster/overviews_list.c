@@ -4,8 +4,8 @@
 
 #include "base/checked.h"
 #include "geo/conventions.h"
-#include "geo/layout.h"
-#include "geo/overviews_private.h"
+#include "geo/variables.h"
+#include "raster/overviews_private.h"
 
 /* One entry of the multiscales list to be. */
 struct entry {

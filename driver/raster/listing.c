@@ -1,11 +1,11 @@
-#include "geo/listing.h"
+#include "raster/listing.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "geo/conventions.h"
-#include "geo/overviews.h"
+#include "raster/overviews.h"
 
 bool zs_lists_sharded(struct zs_hierarchy *h, const struct zs_node *group)
 {

@@ -1,11 +1,11 @@
-#include "geo/raster.h"
+#include "raster/create.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "geo/bands.h"
-#include "geo/layout.h"
+#include "geo/variables.h"
 #include "zarr/contents.h"
 
 /* A document to be published at `path`. */

@@ -1,4 +1,4 @@
-#include "geo/update.h"
+#include "raster/update.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -6,10 +6,10 @@
 #include "base/memory.h"
 #include "geo/bands.h"
 #include "geo/conventions.h"
-#include "geo/layout.h"
 #include "geo/meaning_parts.h"
-#include "geo/overviews_private.h"
 #include "geo/place.h"
+#include "geo/variables.h"
+#include "raster/overviews_private.h"
 
 /* ---- The array and its relatives ---- */
 

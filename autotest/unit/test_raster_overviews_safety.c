@@ -1,7 +1,7 @@
 /* Overviews are made and removed without harm to what readers see meanwhile and to what others put beside them: whatever call of the store
  * fails, and when the process ends there. */
 #include "fault_store.h"
-#include "geo/overviews.h"
+#include "raster/overviews.h"
 #include "geo_store.h"
 #include "zarr/document.h"
 
