@@ -45,22 +45,6 @@ void zs_array_lock(struct zs_array *a, bool shared)
     (void)pthread_mutex_unlock(&a->gate);
 }
 
-uint64_t zs_chunk_number(const struct zs_array *a, int k, const uint64_t *position)
-{
-    uint64_t number = 0;
-    for (int d = 0; d < a->meta->ndim; d++)
-        number = number * a->grid[k][d] + position[d];
-    return number;
-}
-
-void zs_chunk_position(const struct zs_array *a, int k, uint64_t number, uint64_t *position)
-{
-    for (int d = a->meta->ndim - 1; d >= 0; d--) {
-        position[d] = number % a->grid[k][d];
-        number /= a->grid[k][d];
-    }
-}
-
 void zs_part_strides(const struct zs_level *leaf, const uint64_t *count, ptrdiff_t *stride)
 {
     ptrdiff_t s = (ptrdiff_t)leaf->item_size;
@@ -68,11 +52,6 @@ void zs_part_strides(const struct zs_level *leaf, const uint64_t *count, ptrdiff
         stride[leaf->axis[j]] = s;
         s *= (ptrdiff_t)count[leaf->axis[j]];
     }
-}
-
-void zs_leaf_strides(const struct zs_level *leaf, ptrdiff_t *stride)
-{
-    zs_part_strides(leaf, leaf->shape, stride);
 }
 
 enum zs_status zs_chunk_size_check(const struct zs_array *a, struct zs_error *err)
@@ -86,7 +65,7 @@ enum zs_status zs_chunk_size_check(const struct zs_array *a, struct zs_error *er
 char *zs_shard_key(const struct zs_array *a, uint64_t shard)
 {
     uint64_t position[ZS_MAX_NDIM];
-    zs_chunk_position(a, 0, shard, position);
+    zs_grid_position(&a->grid, 0, shard, position);
     return zs_chunk_key(a->meta, a->node->path, position);
 }
 
@@ -95,34 +74,17 @@ enum zs_status zs_fail_in_chunk(const struct zs_array *a, uint64_t leaf, enum zs
     char where[512];
     uint64_t position[ZS_MAX_NDIM], outer[ZS_MAX_NDIM];
     const int ndim = a->meta->ndim;
-    zs_chunk_position(a, a->chain.count - 1, leaf, position);
-    for (int d = 0; d < ndim; d++)
-        outer[d] = position[d] * a->leaf->shape[d] / a->chain.levels[0].shape[d];
+    zs_grid_position(&a->grid, a->chain.count - 1, leaf, position);
+    zs_grid_around(&a->grid, a->chain.count - 1, position, 0, outer);
     char *key = zs_chunk_key(a->meta, a->node->path, outer);
     int used = snprintf(where, sizeof where, "%s/%s", a->store->root, key != NULL ? key : "?");
     free(key);
     for (int d = 0; a->chain.count > 1 && d < ndim && used > 0 && (size_t)used < sizeof where; d++) {
-        const uint64_t per_shard = a->chain.levels[0].shape[d] / a->leaf->shape[d];
+        const uint64_t before = zs_grid_span(&a->grid, 0, d, outer[d]).start / a->leaf->shape[d];
         used += snprintf(where + used, sizeof where - (size_t)used, "%s%llu%s", d == 0 ? ", inner chunk [" : ",",
-                         (unsigned long long)(position[d] % per_shard), d == ndim - 1 ? "]" : "");
+                         (unsigned long long)(position[d] - before), d == ndim - 1 ? "]" : "");
     }
     return zs_fail_in(err, status, "%s", where);
-}
-
-/* The numbers of chunks must fit 64 bits: they are what caches and plans count in. */
-static enum zs_status count_chunks(struct zs_array *a, struct zs_error *err)
-{
-    for (int k = 0; k < a->chain.count; k++) {
-        uint64_t total, end;
-        for (int d = 0; d < a->meta->ndim; d++) {
-            if (!zs_add_u64(a->meta->shape[d], a->chain.levels[k].shape[d], &end))
-                return zs_fail(err, ZS_INVALID, "shape and chunk_shape: the end of the last chunk does not fit 64 bits");
-            a->grid[k][d] = zs_ceil_div_u64(a->meta->shape[d], a->chain.levels[k].shape[d]);
-        }
-        if (!zs_product_u64(a->grid[k], a->meta->ndim, &total))
-            return zs_fail(err, ZS_INVALID, "shape and chunk_shape: the number of chunks does not fit 64 bits");
-    }
-    return ZS_OK;
 }
 
 enum zs_status zs_array_open_node(struct zs_hierarchy *h, const struct zs_node *node,
@@ -159,7 +121,7 @@ enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *no
 
     enum zs_status status = zs_chain_compile(a->meta, &a->chain, err);
     if (status == ZS_OK)
-        status = count_chunks(a, err);
+        status = zs_grid_init(&a->grid, a->meta, &a->chain, err);
     if (status != ZS_OK) {
         status = zs_fail_in(err, status, "%s%s%s/zarr.json", store->root, node->path[0] != '\0' ? "/" : "", node->path);
         zs_array_close(a);

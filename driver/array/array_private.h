@@ -7,9 +7,9 @@
 
 #include "array/array.h"
 #include "array/blob.h"
+#include "array/grid.h"
 #include "base/cache.h"
 #include "base/checked.h"
-#include "codec/chain.h"
 #include "shard/index.h"
 #include "shard/range_plan.h"
 
@@ -28,7 +28,7 @@ struct zs_array {
     int decode_places;  /* chunks that are decoded at once: one per thread, but no more bytes than one chunk may have */
     uint64_t plan_pieces; /* most of one plan; what is more is cut (cut.h) */
 
-    uint64_t grid[ZS_MAX_LEVELS][ZS_MAX_NDIM]; /* chunks of each level per dimension, over the whole array */
+    struct zs_grid grid;
 
     struct zs_blob_pool *blobs; /* for decoded leaf chunks; outlives the cache that holds them */
     struct zs_cache *chunks;  /* space 0: decoded leaf chunks; space 1 + k: decoded shards of level k (struct zs_blob) */
@@ -50,18 +50,13 @@ struct zs_array {
 /* Takes the array's lock, alone or together with others who share it; released with pthread_rwlock_unlock(&a->lock). */
 void zs_array_lock(struct zs_array *a, bool shared);
 
-/* Linear number of a chunk of level `k`, in C order of the array's dimensions, and back. */
-uint64_t zs_chunk_number(const struct zs_array *a, int k, const uint64_t *position);
-void zs_chunk_position(const struct zs_array *a, int k, uint64_t number, uint64_t *position);
-
 /* Puts "root/path/c/0/1, inner chunk [3,4]: " before the message already there; returns `status`. */
 enum zs_status zs_fail_in_chunk(const struct zs_array *a, uint64_t leaf, enum zs_status status, struct zs_error *err);
 
 /* ZS_UNSUPPORTED where a leaf chunk is larger than what may be decoded. */
 enum zs_status zs_chunk_size_check(const struct zs_array *a, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Strides in bytes of a decoded leaf chunk, or of a part of one that has `count` elements per dimension, per dimension of the array. */
-void zs_leaf_strides(const struct zs_level *leaf, ptrdiff_t *stride);
+/* Strides in bytes of a decoded leaf chunk, or a part of one, that has `count` elements per dimension, per dimension of the array. */
 void zs_part_strides(const struct zs_level *leaf, const uint64_t *count, ptrdiff_t *stride);
 
 /* ---- locate.c: from chunk numbers to bytes ---- */

@@ -46,8 +46,8 @@ static uint64_t chunks_of(const struct zs_array *a, int k, const struct zs_windo
 {
     uint64_t n = 1;
     for (int d = 0; d < a->meta->ndim; d++) {
-        const uint64_t size = a->chain.levels[k].shape[d];
-        n *= (w->start[d] + w->count[d] - 1) / size + 1 - w->start[d] / size; /* some of the array's chunks, whose number fits */
+        /* some of the array's chunks, whose number fits */
+        n *= zs_grid_find(&a->grid, k, d, w->start[d] + w->count[d] - 1) + 1 - zs_grid_find(&a->grid, k, d, w->start[d]);
     }
     return n;
 }
@@ -93,23 +93,22 @@ static void list_shards(const struct cut *c, const struct box *box, struct shard
 {
     struct zs_array *a = c->a;
     const int n = a->meta->ndim;
-    const uint64_t *outer = a->chain.levels[0].shape;
     for (size_t i = 0; i < c->n; i++) {
         struct zs_window w, part;
         uint64_t low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM], leaf[ZS_MAX_NDIM];
         if (!clip(a, &c->windows[i], box, &w))
             continue;
         for (int d = 0; d < n; d++) {
-            at[d] = low[d] = w.start[d] / outer[d];
-            high[d] = (w.start[d] + w.count[d] - 1) / outer[d] + 1;
+            at[d] = low[d] = zs_grid_find(&a->grid, 0, d, w.start[d]);
+            high[d] = zs_grid_find(&a->grid, 0, d, w.start[d] + w.count[d] - 1) + 1;
         }
         do {
-            const uint64_t shard = zs_chunk_number(a, 0, at);
+            const uint64_t shard = zs_grid_number(&a->grid, 0, at);
             zs_piece_box(a, 0, shard, &w, part.start, part.count);
             for (int d = 0; d < n; d++)
-                leaf[d] = part.start[d] / a->leaf->shape[d];
+                leaf[d] = zs_grid_find(&a->grid, a->chain.count - 1, d, part.start[d]);
             if (s->leaves != NULL)
-                s->leaves[s->count++] = zs_chunk_number(a, a->chain.count - 1, leaf);
+                s->leaves[s->count++] = zs_grid_number(&a->grid, a->chain.count - 1, leaf);
             s->pieces = add_or_most(s->pieces, zs_is_known_empty(a, 0, shard) ? 1 : chunks_of(a, a->chain.count - 1, &part));
         } while (zs_next_position(n, at, low, high));
     }
@@ -140,11 +139,11 @@ static bool halve(const struct zs_array *a, const struct box *box, struct box *l
 {
     for (int k = 0; k < a->chain.count; k++)
         for (int d = 0; d < a->meta->ndim; d++) {
-            const uint64_t size = a->chain.levels[k].shape[d], first = box->start[d] / size, last = (box->end[d] - 1) / size;
+            const uint64_t first = zs_grid_find(&a->grid, k, d, box->start[d]), last = zs_grid_find(&a->grid, k, d, box->end[d] - 1);
             if (first == last)
                 continue;
             *low = *high = *box;
-            low->end[d] = high->start[d] = (first + (last - first + 1) / 2) * size;
+            low->end[d] = high->start[d] = zs_grid_span(&a->grid, k, d, first + (last - first + 1) / 2).start;
             return true;
         }
     return false;
@@ -166,7 +165,7 @@ static enum zs_status run_box(const struct cut *c, const struct box *box, struct
 static bool is_in_one_shard(const struct zs_array *a, const struct box *box)
 {
     for (int d = 0; d < a->meta->ndim; d++)
-        if (box->start[d] / a->chain.levels[0].shape[d] != (box->end[d] - 1) / a->chain.levels[0].shape[d])
+        if (zs_grid_find(&a->grid, 0, d, box->start[d]) != zs_grid_find(&a->grid, 0, d, box->end[d] - 1))
             return false;
     return a->chain.count > 1;
 }
@@ -194,9 +193,9 @@ static enum zs_status cut_shard(const struct cut *c, const struct box *low, cons
     struct zs_hold hold = {0};
     uint64_t leaf[ZS_MAX_NDIM];
     for (int d = 0; d < a->meta->ndim; d++)
-        leaf[d] = low->start[d] / a->leaf->shape[d];
+        leaf[d] = zs_grid_find(&a->grid, a->chain.count - 1, d, low->start[d]);
     known.is_held = true;
-    enum zs_status status = zs_shard_look(a, zs_chunk_number(a, a->chain.count - 1, leaf), &hold, err);
+    enum zs_status status = zs_shard_look(a, zs_grid_number(&a->grid, a->chain.count - 1, leaf), &hold, err);
     if (status == ZS_OK)
         status = cut_halves(c, low, high, known, err);
     zs_hold_release(a, &hold);

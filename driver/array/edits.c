@@ -67,29 +67,6 @@ void zs_edits_free(struct zs_array *a)
     a->edits = NULL;
 }
 
-uint64_t zs_leaf_shard(const struct zs_array *a, uint64_t leaf)
-{
-    uint64_t position[ZS_MAX_NDIM];
-    zs_chunk_position(a, a->chain.count - 1, leaf, position);
-    for (int d = 0; d < a->meta->ndim; d++)
-        position[d] = position[d] * a->leaf->shape[d] / a->chain.levels[0].shape[d];
-    return zs_chunk_number(a, 0, position);
-}
-
-uint64_t zs_leaf_number_in_shard(const struct zs_array *a, uint64_t leaf)
-{
-    uint64_t position[ZS_MAX_NDIM], number = 0;
-    zs_chunk_position(a, a->chain.count - 1, leaf, position);
-    for (int k = 0; k + 1 < a->chain.count; k++) {
-        const struct zs_level *level = &a->chain.levels[k];
-        uint64_t at[ZS_MAX_NDIM];
-        for (int d = 0; d < a->meta->ndim; d++)
-            at[d] = position[d] / (level[1].shape[d] / a->leaf->shape[d]) % level->grid[d];
-        number = number * level->inner_count + zs_shard_index_number(level, at);
-    }
-    return number;
-}
-
 const struct zs_blob *zs_edits_dirty_leaf(const struct zs_array *a, uint64_t leaf)
 {
     if (a->edits == NULL)
@@ -102,10 +79,10 @@ struct zs_shard_writer *zs_edits_pending_leaf(const struct zs_array *a, uint64_t
 {
     if (a->edits == NULL || !a->edits->has_shards)
         return NULL;
-    const struct zs_open_shard *s = zs_map_get(&a->edits->shards, zs_leaf_shard(a, leaf));
+    const struct zs_open_shard *s = zs_map_get(&a->edits->shards, zs_grid_shard(&a->grid, leaf));
     if (s == NULL)
         return NULL;
-    *number = zs_leaf_number_in_shard(a, leaf);
+    *number = zs_grid_number_in_shard(&a->grid, leaf);
     return zs_shard_writer_has(s->writer, *number) ? s->writer : NULL;
 }
 

@@ -57,10 +57,6 @@ const struct zs_blob *zs_edits_dirty_leaf(const struct zs_array *a, uint64_t lea
 /* The writer that holds newer bytes of this leaf chunk than the store, else NULL; *number is its place in the shard. */
 struct zs_shard_writer *zs_edits_pending_leaf(const struct zs_array *a, uint64_t leaf, uint64_t *number);
 
-/* Number of the leaf chunk within its (level 0) shard, as in shard/writer.h. */
-uint64_t zs_leaf_number_in_shard(const struct zs_array *a, uint64_t leaf);
-uint64_t zs_leaf_shard(const struct zs_array *a, uint64_t leaf);
-
 /* Whether `n` bytes are the fill value throughout. */
 bool zs_is_fill(const struct zs_array_meta *meta, const void *data, size_t n);
 /* Fills a decoded leaf chunk with it. */

@@ -291,19 +291,18 @@ static enum zs_status blob_get(struct locator *l, int k, uint64_t number, const 
 
 /* ---- The walk down ---- */
 
-/* Position of a leaf chunk in units of level k's chunks. */
+/* Position of the level-k chunk around a leaf chunk. */
 static void position_at_level(const struct zs_array *a, int k, uint64_t leaf, uint64_t *position)
 {
-    zs_chunk_position(a, a->chain.count - 1, leaf, position);
-    for (int d = 0; d < a->meta->ndim; d++)
-        position[d] /= a->chain.levels[k].shape[d] / a->leaf->shape[d];
+    zs_grid_position(&a->grid, a->chain.count - 1, leaf, position);
+    zs_grid_around(&a->grid, a->chain.count - 1, position, k, position);
 }
 
 static uint64_t number_at_level(const struct zs_array *a, int k, uint64_t leaf)
 {
     uint64_t position[ZS_MAX_NDIM];
     position_at_level(a, k, leaf, position);
-    return zs_chunk_number(a, k, position);
+    return zs_grid_number(&a->grid, k, position);
 }
 
 /* Entry of the level-(k+1) chunk around `leaf` in the index of its level-k shard. */
@@ -313,8 +312,7 @@ static enum zs_status entry_of(const struct zs_array *a, int k, const struct zs_
     const struct zs_level *level = &a->chain.levels[k];
     uint64_t position[ZS_MAX_NDIM];
     position_at_level(a, k + 1, leaf, position);
-    for (int d = 0; d < a->meta->ndim; d++)
-        position[d] %= level->grid[d];
+    zs_grid_inside(&a->grid, k, position, position);
     enum zs_status status =
         zs_shard_index_entry(level, index, zs_shard_index_number(level, position), is_empty, offset, size, err);
     /* No codec makes a chunk much larger: a size beyond that is an index gone wrong, not something to allocate. */
@@ -347,10 +345,7 @@ static bool is_wanted_whole(struct zs_array *a, uint64_t shard, size_t wanted, s
         zs_cache_release(a->indexes, index);
         return false;
     }
-    uint64_t position[ZS_MAX_NDIM], chunks = 1; /* that lie in the array */
-    zs_chunk_position(a, 0, shard, position);
-    for (int d = 0; d < a->meta->ndim; d++)
-        chunks *= zs_min_u64(level->grid[d], a->grid[1][d] - position[d] * level->grid[d]);
+    const uint64_t chunks = zs_grid_leaves(&a->grid, shard);
     const uint64_t each = a->leaf->stored_size;
     if (chunks > WHOLE_SHARD_BYTES / each || (chunks - wanted) * each > a->ranges.max_gap)
         return false;
@@ -387,11 +382,10 @@ bool zs_is_known_empty(struct zs_array *a, int k, uint64_t number)
 {
     const struct zs_edits *e = a->edits;
     uint64_t position[ZS_MAX_NDIM], at[ZS_MAX_NDIM], version = 0;
-    zs_chunk_position(a, k, number, position);
+    zs_grid_position(&a->grid, k, number, position);
     for (int j = 0; j == 0 || j < k; j++) {
-        for (int d = 0; d < a->meta->ndim; d++)
-            at[d] = position[d] * a->chain.levels[k].shape[d] / a->chain.levels[j].shape[d];
-        const uint64_t shard = zs_chunk_number(a, j, at);
+        zs_grid_around(&a->grid, k, position, j, at);
+        const uint64_t shard = zs_grid_number(&a->grid, j, at);
         if (j == 0 && e != NULL && (e->dirty.count > 0 || zs_map_get(&e->shards, shard) != NULL))
             return false;
         struct zs_cache_entry *entry = zs_cache_get(a->indexes, (struct zs_cache_key){(uint64_t)j, shard});
@@ -402,8 +396,8 @@ bool zs_is_known_empty(struct zs_array *a, int k, uint64_t number)
         bool is_told = !index->is_remembered && (j == 0 || index->version == version);
         if (is_told && !is_empty && j < k) {
             uint64_t offset, size;
-            for (int d = 0; d < a->meta->ndim; d++)
-                at[d] = position[d] * a->chain.levels[k].shape[d] / a->chain.levels[j + 1].shape[d] % a->chain.levels[j].grid[d];
+            zs_grid_around(&a->grid, k, position, j + 1, at);
+            zs_grid_inside(&a->grid, j, at, at);
             is_told = zs_shard_index_entry(&a->chain.levels[j], index, zs_shard_index_number(&a->chain.levels[j], at), &is_empty,
                                            &offset, &size, NULL) == ZS_OK;
         }
@@ -561,7 +555,7 @@ enum zs_status zs_locate(struct zs_array *a, struct zs_location **locations, siz
 enum zs_status zs_shard_look(struct zs_array *a, uint64_t leaf, struct zs_hold *hold, struct zs_error *err)
 {
     const struct zs_level *level = &a->chain.levels[0];
-    const uint64_t shard = zs_leaf_shard(a, leaf);
+    const uint64_t shard = zs_grid_shard(&a->grid, leaf);
     size_t limit;
     if (hold == NULL && (level->bytes_codec_count > 0 || is_wanted_whole(a, shard, (size_t)level->inner_count, &limit)))
         return ZS_OK; /* its index comes with all of it */

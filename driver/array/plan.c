@@ -70,12 +70,11 @@ bool zs_next_position(int n, uint64_t *at, const uint64_t *low, const uint64_t *
 
 void zs_piece_box(const struct zs_array *a, int k, uint64_t number, const struct zs_window *w, uint64_t *start, uint64_t *count)
 {
-    uint64_t position[ZS_MAX_NDIM];
-    zs_chunk_position(a, k, number, position);
+    uint64_t low[ZS_MAX_NDIM], length[ZS_MAX_NDIM];
+    zs_grid_box(&a->grid, k, number, low, length);
     for (int d = 0; d < a->meta->ndim; d++) {
-        const uint64_t low = position[d] * a->chain.levels[k].shape[d];
-        const uint64_t from = zs_max_u64(low, w->start[d]);
-        const uint64_t to = zs_min_u64(low + a->chain.levels[k].shape[d], w->start[d] + w->count[d]);
+        const uint64_t from = zs_max_u64(low[d], w->start[d]);
+        const uint64_t to = zs_min_u64(low[d] + length[d], w->start[d] + w->count[d]);
         start[d] = from;
         count[d] = to - from;
     }
@@ -146,32 +145,33 @@ static enum zs_status add_box(struct zs_plan *p, size_t window, int k, const uin
 {
     struct zs_array *a = p->a;
     const int n = a->meta->ndim;
-    const struct zs_level *level = &a->chain.levels[k];
+    const int leaf = a->chain.count - 1;
     uint64_t low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM], chunks = 1;
     for (int d = 0; d < n; d++) {
-        at[d] = low[d] = start[d] / level->shape[d];
-        high[d] = (start[d] + count[d] - 1) / level->shape[d] + 1;
+        at[d] = low[d] = zs_grid_find(&a->grid, k, d, start[d]);
+        high[d] = zs_grid_find(&a->grid, k, d, start[d] + count[d] - 1) + 1;
         chunks *= high[d] - low[d]; /* some of the array's chunks, whose number fits */
     }
-    if (!level->is_shard) {
+    if (k == leaf) {
         void *pieces = p->pieces;
         if (!make_room(&pieces, &p->piece_room, p->piece_count, chunks, sizeof *p->pieces))
             return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %llu chunks", (unsigned long long)chunks);
         p->pieces = pieces;
         do {
-            p->pieces[p->piece_count++] = (struct zs_piece){zs_chunk_number(a, k, at), window};
+            p->pieces[p->piece_count++] = (struct zs_piece){zs_grid_number(&a->grid, k, at), window};
         } while (zs_next_position(n, at, low, high));
         return ZS_OK;
     }
     do {
-        const uint64_t number = zs_chunk_number(a, k, at);
+        const uint64_t number = zs_grid_number(&a->grid, k, at);
         uint64_t from[ZS_MAX_NDIM], extent[ZS_MAX_NDIM];
         from[0] = extent[0] = 0; /* of no dimensions too */
         bool is_single = true; /* one leaf chunk: it is looked up like any other */
         for (int d = 0; d < n; d++) {
-            from[d] = zs_max_u64(start[d], at[d] * level->shape[d]);
-            extent[d] = zs_min_u64(start[d] + count[d], (at[d] + 1) * level->shape[d]) - from[d];
-            is_single = is_single && from[d] / a->leaf->shape[d] == (from[d] + extent[d] - 1) / a->leaf->shape[d];
+            const struct zs_span s = zs_grid_span(&a->grid, k, d, at[d]);
+            from[d] = zs_max_u64(start[d], s.start);
+            extent[d] = zs_min_u64(start[d] + count[d], s.start + s.length) - from[d];
+            is_single = is_single && zs_grid_find(&a->grid, leaf, d, from[d]) == zs_grid_find(&a->grid, leaf, d, from[d] + extent[d] - 1);
         }
         if (!is_single && zs_is_known_empty(a, k, number))
             ZS_TRY(add_gap(p, window, k, number, err));
@@ -187,7 +187,7 @@ static int by_shard_and_leaf(const void *x, const void *y)
 {
     const struct zs_piece *p = x, *q = y;
     if (p->leaf != q->leaf) {
-        const uint64_t a = zs_leaf_shard(sorting, p->leaf), b = zs_leaf_shard(sorting, q->leaf);
+        const uint64_t a = zs_grid_shard(&sorting->grid, p->leaf), b = zs_grid_shard(&sorting->grid, q->leaf);
         if (a != b)
             return a < b ? -1 : 1;
         return p->leaf < q->leaf ? -1 : 1;
@@ -211,7 +211,7 @@ enum zs_status zs_plan_chunks(struct zs_plan *p, struct zs_error *err)
         if (i == 0 || p->pieces[i].leaf != p->pieces[i - 1].leaf) {
             struct zs_planned *c = &p->chunks[p->chunk_count++];
             c->where.leaf = p->pieces[i].leaf;
-            c->where.shard = zs_leaf_shard(p->a, c->where.leaf);
+            c->where.shard = zs_grid_shard(&p->a->grid, c->where.leaf);
             c->first_piece = i;
             c->dirty = zs_edits_dirty_leaf(p->a, c->where.leaf);
             if (c->dirty == NULL)

@@ -14,16 +14,6 @@
 
 /* ---- Leaf chunks ---- */
 
-/* Elements of a leaf chunk that lie in the array. */
-static uint64_t elements_inside(const struct zs_array *a, uint64_t leaf)
-{
-    uint64_t position[ZS_MAX_NDIM], n = 1;
-    zs_chunk_position(a, a->chain.count - 1, leaf, position);
-    for (int d = 0; d < a->meta->ndim; d++)
-        n *= zs_min_u64(a->leaf->shape[d], a->meta->shape[d] - position[d] * a->leaf->shape[d]);
-    return n;
-}
-
 static enum zs_status decode(const struct zs_array *a, struct zs_scratch *scratch, bool is_empty, const struct zs_buffer *encoded,
                              void *data, struct zs_error *err)
 {
@@ -38,7 +28,7 @@ static enum zs_status read_present(struct zs_array *a, struct zs_open_shard *s, 
                                    struct zs_error *err)
 {
     if (s != NULL)
-        return zs_shard_writer_get_present(s->writer, zs_leaf_number_in_shard(a, leaf), is_empty, out, err);
+        return zs_shard_writer_get_present(s->writer, zs_grid_number_in_shard(&a->grid, leaf), is_empty, out, err);
     char *key = zs_shard_key(a, leaf);
     if (key == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
@@ -152,7 +142,7 @@ void zs_edits_find_order(struct zs_array *a)
 {
     uint64_t count = 1; /* it was looked at for overflow when the array was opened */
     for (int d = 0; d < a->meta->ndim; d++)
-        count *= a->grid[0][d];
+        count *= a->grid.count[0][d];
     const uint64_t looks = zs_min_u64(count, MOST_LOOKS);
     bool is_found = a->edits->knows_order || !a->edits->has_shards;
     a->edits->knows_order = true;
@@ -193,21 +183,9 @@ static void forget_shard(struct zs_array *a, struct zs_open_shard *s)
     zs_open_shard_free(s);
 }
 
-/* Chunks of a shard that lie in the array, at least in part. */
-static uint64_t chunks_in_array(const struct zs_array *a, uint64_t shard)
-{
-    uint64_t position[ZS_MAX_NDIM], n = 1;
-    zs_chunk_position(a, 0, shard, position);
-    for (int d = 0; d < a->meta->ndim; d++) {
-        const uint64_t outer = a->chain.levels[0].shape[d], low = position[d] * outer;
-        n *= zs_ceil_div_u64(zs_min_u64(outer, a->meta->shape[d] - low), a->leaf->shape[d]);
-    }
-    return n;
-}
-
 static bool is_complete(const struct zs_array *a, const struct zs_open_shard *s)
 {
-    return zs_shard_writer_put_count(s->writer) == chunks_in_array(a, s->shard);
+    return zs_shard_writer_put_count(s->writer) == zs_grid_leaves(&a->grid, s->shard);
 }
 
 /* ---- Publishing ---- */
@@ -258,7 +236,7 @@ static enum zs_status is_unchanged(struct zs_array *a, const struct zs_open_shar
 static enum zs_status catch_up_chunk(struct zs_array *a, struct zs_open_shard *s, uint64_t leaf, struct zs_touched *touched,
                                      struct zs_error *err)
 {
-    const uint64_t number = zs_leaf_number_in_shard(a, leaf);
+    const uint64_t number = zs_grid_number_in_shard(&a->grid, leaf);
     struct zs_buffer present = {0}, pending = {0};
     bool is_empty, is_empty_here;
     enum zs_status status = read_present(a, s, leaf, &is_empty, &present, err);
@@ -412,12 +390,12 @@ enum zs_status zs_edits_load(struct zs_array *a, uint64_t leaf, void *data, stru
 {
     struct zs_open_shard *s = NULL;
     if (a->edits->has_shards)
-        ZS_TRY(open_shard(a, zs_leaf_shard(a, leaf), &s, err));
+        ZS_TRY(open_shard(a, zs_grid_shard(&a->grid, leaf), &s, err));
     struct zs_scratch *scratch = zs_scratch_acquire();
     if (scratch == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a scratch");
     struct zs_buffer *encoded = zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED);
-    const uint64_t number = zs_leaf_number_in_shard(a, leaf);
+    const uint64_t number = zs_grid_number_in_shard(&a->grid, leaf);
     const bool is_pending = s != NULL && zs_shard_writer_has(s->writer, number);
     const struct zs_touched *before = is_pending ? zs_map_get(&s->touched, leaf) : NULL;
     bool is_empty;
@@ -427,7 +405,7 @@ enum zs_status zs_edits_load(struct zs_array *a, uint64_t leaf, void *data, stru
         status = decode(a, scratch, is_empty, encoded, data, err);
     if (status == ZS_OK && (before != NULL || !is_pending)) {
         *touched = is_pending ? zs_touched_copy(before)
-                              : zs_touched_create(a->leaf, elements_inside(a, leaf), content_of(is_empty, encoded));
+                              : zs_touched_create(a->leaf, zs_grid_elements(&a->grid, a->chain.count - 1, leaf), content_of(is_empty, encoded));
         if (*touched == NULL)
             status = zs_fail(err, ZS_NO_MEMORY, "cannot keep a chunk");
         else if (!is_pending)
@@ -487,7 +465,7 @@ static enum zs_status put_in_shard(struct zs_array *a, struct zs_open_shard *s, 
 {
     if (touched != NULL && !zs_map_set(&s->touched, leaf, touched))
         return zs_fail(err, ZS_NO_MEMORY, "cannot keep a chunk");
-    const enum zs_status status = zs_shard_writer_put(s->writer, zs_leaf_number_in_shard(a, leaf), data, n, err);
+    const enum zs_status status = zs_shard_writer_put(s->writer, zs_grid_number_in_shard(&a->grid, leaf), data, n, err);
     struct zs_touched *const kept = status == ZS_OK ? touched : before;
     if (kept == NULL)
         (void)zs_map_remove(&s->touched, leaf);
@@ -507,7 +485,7 @@ enum zs_status zs_edits_put(struct zs_array *a, uint64_t leaf, const void *data,
         return ZS_OK;
     }
     struct zs_open_shard *s;
-    const uint64_t shard = zs_leaf_shard(a, leaf);
+    const uint64_t shard = zs_grid_shard(&a->grid, leaf);
     ZS_TRY(open_shard(a, shard, &s, err));
     if (zs_shard_writer_is_broken(s->writer)) { /* what it has goes first */
         ZS_TRY(publish(a, s, err));

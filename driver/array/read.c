@@ -31,31 +31,43 @@ static char *place_in_window(int ndim, const struct zs_window *w, const uint64_t
     return dst;
 }
 
-/* Where an element of a decoded chunk, or of a part of one, stands; and the strides there. */
-static const unsigned char *element_at(const struct zs_array *a, const unsigned char *decoded, const struct zs_part *part,
-                                       const uint64_t *at, ptrdiff_t *stride)
+/* All of a leaf chunk. */
+static void whole_chunk(const struct zs_array *a, uint64_t leaf, struct zs_part *part)
 {
-    zs_part_strides(a->leaf, part != NULL ? part->count : a->leaf->shape, stride);
-    for (int d = 0; d < a->meta->ndim; d++)
-        decoded += (ptrdiff_t)(part != NULL ? at[d] - part->start[d] : at[d] % a->leaf->shape[d]) * stride[d];
+    zs_grid_box(&a->grid, a->chain.count - 1, leaf, part->start, part->count);
+}
+
+/* Where an element of a decoded part of a chunk stands. */
+static const unsigned char *element_at(int ndim, const unsigned char *decoded, const struct zs_part *part, const uint64_t *at,
+                                       const ptrdiff_t *stride)
+{
+    for (int d = 0; d < ndim; d++)
+        decoded += (ptrdiff_t)(at[d] - part->start[d]) * stride[d];
     return decoded;
 }
 
-/* Copies a decoded chunk, or a part of one, to all windows that want some of it. NULL: the fill value. */
+/* Copies a decoded part of a chunk (NULL: all of it) to all windows that want some of it. NULL bytes: the fill value. */
 static void place(const struct zs_plan *p, const struct zs_planned *c, const unsigned char *decoded, const struct zs_part *part)
 {
     const struct zs_array *a = p->a;
     const int n = a->meta->ndim;
     ptrdiff_t stride[ZS_MAX_NDIM] = {0};
+    struct zs_part whole;
+    if (p->is_prefetch)
+        return;
+    if (decoded != NULL) {
+        if (part == NULL)
+            whole_chunk(a, c->where.leaf, &whole);
+        part = part != NULL ? part : &whole;
+        zs_part_strides(a->leaf, part->count, stride);
+    }
     for (size_t i = 0; i < c->piece_count; i++) {
         const struct zs_window *w = &p->windows[p->pieces[c->first_piece + i].window];
         uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
-        if (p->is_prefetch)
-            continue;
         piece_box(p, c, w, start, count);
         const unsigned char *src = a->meta->fill_value;
         if (decoded != NULL)
-            src = element_at(a, decoded, part, start, stride);
+            src = element_at(n, decoded, part, start, stride);
         zs_copy_strided(n, count, src, stride, place_in_window(n, w, start), w->stride, a->meta->dtype.size, p->convert,
                         p->ctx);
     }
@@ -65,10 +77,8 @@ static void place(const struct zs_plan *p, const struct zs_planned *c, const uns
 static bool is_wholly_used(const struct zs_plan *p, const struct zs_planned *c)
 {
     const struct zs_array *a = p->a;
-    uint64_t used = 0, inside = 1, position[ZS_MAX_NDIM];
-    zs_chunk_position(a, a->chain.count - 1, c->where.leaf, position);
-    for (int d = 0; d < a->meta->ndim; d++)
-        inside *= zs_min_u64(a->leaf->shape[d], a->meta->shape[d] - position[d] * a->leaf->shape[d]);
+    const uint64_t inside = zs_grid_elements(&a->grid, a->chain.count - 1, c->where.leaf);
+    uint64_t used = 0;
     for (size_t i = 0; i < c->piece_count; i++) {
         uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM], size = 1;
         piece_box(p, c, &p->windows[p->pieces[c->first_piece + i].window], start, count);
@@ -88,11 +98,13 @@ static void *direct_destination(const struct zs_plan *p, const struct zs_planned
         return NULL;
     const struct zs_window *w = &p->windows[p->pieces[c->first_piece].window];
     uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
+    struct zs_part chunk;
     ptrdiff_t stride[ZS_MAX_NDIM];
     piece_box(p, c, w, start, count);
-    zs_leaf_strides(a->leaf, stride);
+    whole_chunk(a, c->where.leaf, &chunk);
+    zs_part_strides(a->leaf, chunk.count, stride);
     for (int d = 0; d < a->meta->ndim; d++)
-        if (count[d] != a->leaf->shape[d] || (count[d] > 1 && stride[d] != w->stride[d]))
+        if (count[d] != chunk.count[d] || (count[d] > 1 && stride[d] != w->stride[d]))
             return NULL;
     return place_in_window(a->meta->ndim, w, start);
 }
@@ -111,8 +123,8 @@ static void keep(struct zs_array *a, uint64_t leaf, struct zs_blob *blob)
         zs_blob_free(blob); /* only the cache is the poorer */
 }
 
-/* Grows the box within its chunk, forward from the fastest dimension to the slowest, to n bytes at most; false when it is more already. */
-static bool grow_box(const struct zs_array *a, struct zs_part *box, uint64_t n)
+/* Grows a box of a chunk, forward from the fastest dimension to the slowest, to n bytes at most; false when it is more already. */
+static bool grow_box(const struct zs_array *a, const struct zs_part *chunk, struct zs_part *box, uint64_t n)
 {
     uint64_t bytes = a->leaf->item_size;
     for (int d = 0; d < a->meta->ndim; d++)
@@ -121,7 +133,7 @@ static bool grow_box(const struct zs_array *a, struct zs_part *box, uint64_t n)
         return false;
     for (int j = a->meta->ndim - 1; j >= 0; j--) {
         const int d = a->leaf->axis[j];
-        const uint64_t size = a->leaf->shape[d], end = zs_min_u64((box->start[d] / size + 1) * size, a->meta->shape[d]);
+        const uint64_t end = zs_min_u64(chunk->start[d] + chunk->count[d], a->meta->shape[d]);
         bytes /= box->count[d];
         box->count[d] = zs_min_u64(end - box->start[d], n / bytes);
         bytes *= box->count[d];
@@ -133,11 +145,12 @@ static bool grow_box(const struct zs_array *a, struct zs_part *box, uint64_t n)
 static void keep_part(struct zs_plan *p, const struct zs_planned *c, const unsigned char *decoded)
 {
     const struct zs_array *a = p->a;
-    struct zs_part box, *part = NULL;
+    struct zs_part chunk, box, *part = NULL;
     size_t n = a->leaf->item_size;
     ptrdiff_t from[ZS_MAX_NDIM], to[ZS_MAX_NDIM];
+    whole_chunk(a, c->where.leaf, &chunk);
     zs_wanted_box(p, c, &box);
-    if (!grow_box(a, &box, p->keep))
+    if (!grow_box(a, &chunk, &box, p->keep))
         return;
     for (int d = 0; d < a->meta->ndim; d++)
         n *= (size_t)box.count[d];
@@ -149,7 +162,8 @@ static void keep_part(struct zs_plan *p, const struct zs_planned *c, const unsig
     *part = box;
     blob->part = part;
     zs_part_strides(a->leaf, box.count, to);
-    decoded = element_at(a, decoded, NULL, box.start, from);
+    zs_part_strides(a->leaf, chunk.count, from);
+    decoded = element_at(a->meta->ndim, decoded, &chunk, box.start, from);
     zs_copy_strided(a->meta->ndim, box.count, decoded, from, blob->data, to, a->leaf->item_size, NULL, NULL);
     keep(p->a, c->where.leaf, blob);
 }

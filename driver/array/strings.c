@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "array/array.h"
+#include "array/grid.h"
 #include "base/checked.h"
 #include "base/utf8.h"
 #include "shard/index.h"
@@ -248,20 +249,22 @@ static enum zs_status read_index(const struct zs_level *level, struct zs_object 
     return ZS_OK;
 }
 
-/* The chunks of one opened shard, the first element of which is number `at`. */
-static enum zs_status take_shard(struct reader *r, const struct zs_chain *chain, struct zs_object *object, uint64_t at,
+/* The chunks of one opened shard, number `i` of the grid. */
+static enum zs_status take_shard(struct reader *r, const struct zs_grid *grid, struct zs_object *object, uint64_t i,
                                  struct zs_error *err)
 {
-    const struct zs_level *shard = &chain->levels[0], *leaf = &chain->levels[1];
+    const struct zs_level *shard = &grid->chain->levels[0], *leaf = &grid->chain->levels[1];
     struct zs_shard_index *index;
     struct zs_buffer data = {0};
     ZS_TRY(read_index(shard, object, &index, err));
     enum zs_status status = ZS_OK;
-    const uint64_t skipped = r->first > at ? r->first - at : 0, end = r->first + r->count - at, step = leaf->shape[0];
-    for (uint64_t k = skipped / step; k < shard->inner_count && k * step < end && status == ZS_OK; k++) {
+    const struct zs_span all = zs_grid_span(grid, 0, 0, i);
+    const uint64_t first = zs_max_u64(r->first, all.start), end = zs_min_u64(r->first + r->count, all.start + all.length);
+    const uint64_t before = zs_grid_find(grid, 1, 0, all.start), last = zs_grid_find(grid, 1, 0, end - 1);
+    for (uint64_t c = zs_grid_find(grid, 1, 0, first); c <= last && status == ZS_OK; c++) {
         bool is_empty;
         uint64_t offset, size;
-        status = zs_shard_index_entry(shard, index, k, &is_empty, &offset, &size, err);
+        status = zs_shard_index_entry(shard, index, c - before, &is_empty, &offset, &size, err);
         if (status != ZS_OK || is_empty)
             continue;
         if (size > ZS_STRINGS_MAX_BYTES)
@@ -271,7 +274,7 @@ static enum zs_status take_shard(struct reader *r, const struct zs_chain *chain,
         if (status == ZS_OK)
             status = zs_object_read(object, offset, (size_t)size, data.data, err);
         if (status == ZS_OK)
-            status = take_chunk(r, leaf, at + k * step, data.data, (size_t)size, err);
+            status = take_chunk(r, leaf, zs_grid_span(grid, 1, 0, c).start, data.data, (size_t)size, err);
     }
     zs_buffer_free(&data);
     free(index);
@@ -279,20 +282,19 @@ static enum zs_status take_shard(struct reader *r, const struct zs_chain *chain,
 }
 
 /* The stored object number `i` of the grid; its absence is no failure. */
-static enum zs_status take_object(struct reader *r, const struct zs_array_meta *meta, const struct zs_chain *chain, uint64_t i,
-                                  struct zs_error *err)
+static enum zs_status take_object(struct reader *r, const struct zs_grid *grid, uint64_t i, struct zs_error *err)
 {
-    const uint64_t at = i * meta->chunk_shape[0];
-    char *key = zs_chunk_key(meta, r->node->path, &i);
+    const bool is_sharded = grid->chain->count > 1;
+    char *key = zs_chunk_key(grid->meta, r->node->path, &i);
     if (key == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
     struct zs_object *object = NULL;
     struct zs_buffer data = {0};
-    enum zs_status status = chain->count == 1 ? zs_store_get(r->store, key, ZS_STRINGS_MAX_BYTES, &data, err)
-                                              : zs_object_open(r->store, key, &object, err);
+    enum zs_status status = is_sharded ? zs_object_open(r->store, key, &object, err)
+                                       : zs_store_get(r->store, key, ZS_STRINGS_MAX_BYTES, &data, err);
     if (status == ZS_OK)
-        status = chain->count == 1 ? take_chunk(r, &chain->levels[0], at, data.data, data.size, err)
-                                   : take_shard(r, chain, object, at, err);
+        status = is_sharded ? take_shard(r, grid, object, i, err)
+                            : take_chunk(r, &grid->chain->levels[0], zs_grid_span(grid, 0, 0, i).start, data.data, data.size, err);
     else if (status == ZS_NOT_FOUND)
         status = ZS_OK;
     zs_object_close(object);
@@ -305,14 +307,17 @@ static enum zs_status take_object(struct reader *r, const struct zs_array_meta *
 static enum zs_status read_utf8(struct reader *r, const struct zs_array_meta *meta, struct zs_error *err)
 {
     struct zs_chain chain;
+    struct zs_grid grid;
     enum zs_status status = zs_chain_compile(meta, &chain, err);
+    if (status == ZS_OK && (status = zs_grid_init(&grid, meta, &chain, err)) != ZS_OK)
+        zs_chain_clear(&chain);
     if (status != ZS_OK)
         return zs_fail_in(err, status, "%s/zarr.json", r->node->path);
     if (chain.count > 2 || (chain.count == 2 && chain.levels[0].bytes_codec_count > 0))
         status = zs_fail(err, ZS_UNSUPPORTED, "%s: text in shards that are in shards or compressed is not supported", r->node->path);
-    const uint64_t chunk = meta->chunk_shape[0], last = r->first + r->count - 1;
-    for (uint64_t i = r->first / chunk; i <= last / chunk && status == ZS_OK; i++)
-        status = take_object(r, meta, &chain, i, err);
+    const uint64_t last = zs_grid_find(&grid, 0, 0, r->first + r->count - 1);
+    for (uint64_t i = zs_grid_find(&grid, 0, 0, r->first); i <= last && status == ZS_OK; i++)
+        status = take_object(r, &grid, i, err);
     zs_chain_clear(&chain);
     for (uint64_t i = 0; i < r->count && status == ZS_OK; i++)
         if (r->values[i] == NULL)

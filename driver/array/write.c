@@ -33,17 +33,15 @@ struct batch {
 /* The part of a unit inside the window: first element and count per dimension; whether it is all that lies in the array. */
 static bool unit_box(const struct zs_array *a, uint64_t number, const struct zs_window *w, uint64_t *start, uint64_t *count)
 {
-    const struct zs_level *level = a->leaf;
-    uint64_t position[ZS_MAX_NDIM];
+    uint64_t low[ZS_MAX_NDIM], length[ZS_MAX_NDIM];
     bool whole = true;
-    zs_chunk_position(a, a->chain.count - 1, number, position);
+    zs_grid_box(&a->grid, a->chain.count - 1, number, low, length);
     for (int d = 0; d < a->meta->ndim; d++) {
-        const uint64_t low = position[d] * level->shape[d];
-        const uint64_t high = zs_min_u64(low + level->shape[d], a->meta->shape[d]);
-        start[d] = zs_max_u64(low, w->start[d]);
+        const uint64_t high = zs_min_u64(low[d] + length[d], a->meta->shape[d]);
+        start[d] = zs_max_u64(low[d], w->start[d]);
         const uint64_t end = zs_min_u64(high, w->start[d] + w->count[d]);
         count[d] = end - start[d];
-        whole = whole && start[d] == low && end == high;
+        whole = whole && start[d] == low[d] && end == high;
     }
     return whole;
 }
@@ -52,15 +50,16 @@ static bool unit_box(const struct zs_array *a, uint64_t number, const struct zs_
 static void gather(const struct batch *b, uint64_t number, const struct zs_window *w, unsigned char *data, struct zs_touched *touched)
 {
     const struct zs_array *a = b->a;
-    uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
+    uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM], low[ZS_MAX_NDIM], length[ZS_MAX_NDIM];
     ptrdiff_t stride[ZS_MAX_NDIM];
     (void)unit_box(a, number, w, start, count);
-    zs_leaf_strides(a->leaf, stride);
+    zs_grid_box(&a->grid, a->chain.count - 1, number, low, length);
+    zs_part_strides(a->leaf, length, stride);
     const char *src = w->data;
     unsigned char *dst = data;
     for (int d = 0; d < a->meta->ndim; d++) {
         src += (ptrdiff_t)(start[d] - w->start[d]) * w->stride[d];
-        start[d] %= a->leaf->shape[d];
+        start[d] -= low[d];
         dst += (ptrdiff_t)start[d] * stride[d];
     }
     zs_copy_strided(a->meta->ndim, count, src, w->stride, dst, stride, b->item_size, b->convert, b->ctx);
@@ -80,12 +79,7 @@ static enum zs_status decode_unit(const struct batch *b, const struct unit *u, s
         memcpy(decoded->data, u->dirty->blob->data, size); /* the blob stays as it is until the put succeeded */
         return ZS_OK;
     }
-    uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
-    bool is_cut = false; /* it reaches beyond the array's edge */
-    (void)unit_box(a, u->number, u->window, start, count);
-    for (int d = 0; d < a->meta->ndim; d++)
-        is_cut = is_cut || count[d] != a->leaf->shape[d];
-    if (is_cut)
+    if (zs_grid_elements(&a->grid, a->chain.count - 1, u->number) < size / a->leaf->item_size) /* it reaches beyond the array's edge */
         zs_fill_leaf(a, decoded->data);
     gather(b, u->number, u->window, decoded->data, NULL);
     return ZS_OK;
@@ -255,8 +249,7 @@ static enum zs_status load(struct zs_array *a, uint64_t number, struct zs_dirty 
 static enum zs_status write_window(struct zs_array *a, const struct zs_window *w, size_t item_size, zs_convert_fn convert,
                                    void *ctx, struct zs_error *err)
 {
-    const struct zs_level *level = a->leaf;
-    const int n = a->meta->ndim;
+    const int n = a->meta->ndim, leaf = a->chain.count - 1;
     uint64_t low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM], touched = 1;
     for (int d = 0; d < n; d++) {
         const uint64_t size = a->meta->shape[d];
@@ -265,18 +258,18 @@ static enum zs_status write_window(struct zs_array *a, const struct zs_window *w
                            (unsigned long long)size, d, (unsigned long long)w->start[d], (unsigned long long)w->count[d]);
         if (w->count[d] == 0)
             return ZS_OK;
-        at[d] = low[d] = w->start[d] / level->shape[d];
-        high[d] = (w->start[d] + w->count[d] - 1) / level->shape[d] + 1;
+        at[d] = low[d] = zs_grid_find(&a->grid, leaf, d, w->start[d]);
+        high[d] = zs_grid_find(&a->grid, leaf, d, w->start[d] + w->count[d] - 1) + 1;
         touched *= high[d] - low[d]; /* some of the array's chunks, whose number fits */
     }
-    const size_t per_batch = (size_t)zs_min_u64(touched, zs_max_u64(1, BATCH_BYTES / level->decoded_size));
+    const size_t per_batch = (size_t)zs_min_u64(touched, zs_max_u64(1, BATCH_BYTES / a->leaf->decoded_size));
     struct batch b = {.a = a, .item_size = item_size, .convert = convert, .ctx = ctx};
     b.units = zs_calloc(per_batch, sizeof *b.units);
     if (b.units == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu chunks", per_batch);
     enum zs_status status = ZS_OK;
     for (bool more = true; more && status == ZS_OK;) {
-        const uint64_t number = zs_chunk_number(a, a->chain.count - 1, at);
+        const uint64_t number = zs_grid_number(&a->grid, leaf, at);
         uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
         if (unit_box(a, number, w, start, count)) {
             b.units[b.count++] = (struct unit){.number = number, .window = w};

@@ -39,7 +39,7 @@ static void origin_of(const struct zs_level *level, const uint64_t *shard_origin
 {
     for (int j = level->ndim - 1; j >= 0; j--) {
         const int d = level->axis[j];
-        origin[d] = shard_origin[d] + number % level->grid[d] * (level->shape[d] / level->grid[d]);
+        origin[d] = shard_origin[d] + number % level->grid[d] * level[1].shape[d];
         number /= level->grid[d];
     }
 }
@@ -279,10 +279,7 @@ enum zs_status zs_checked_object_open(struct zs_check *c, const struct zs_checke
 {
     *o = (struct zs_checked_object){.c = c, .array = array};
     uint64_t position[ZS_MAX_NDIM];
-    for (int d = array->node->array->ndim - 1; d >= 0; d--) {
-        position[d] = number % array->grid[d];
-        number /= array->grid[d];
-    }
+    zs_grid_position(&array->grid, 0, number, position);
     o->key = zs_chunk_key(array->node->array, array->node->path, position);
     if (o->key == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");

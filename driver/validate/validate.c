@@ -87,9 +87,9 @@ char *zs_document_key(const char *path)
 static enum zs_status check_chunks(struct zs_check *c, struct zs_error *err)
 {
     for (size_t i = 0; i < c->array_count; i++)
-        c->units += (double)(c->arrays[i].is_listed ? c->arrays[i].object_count : c->arrays[i].grid_count);
+        c->units += (double)(c->arrays[i]->is_listed ? c->arrays[i]->object_count : c->arrays[i]->grid_count);
     for (size_t i = 0; i < c->array_count; i++)
-        ZS_TRY(zs_check_objects(c, &c->arrays[i], err));
+        ZS_TRY(zs_check_objects(c, c->arrays[i], err));
     return ZS_OK;
 }
 
@@ -123,8 +123,9 @@ static enum zs_status check_all(struct zs_check *c, struct zs_error *err)
 static void clear(struct zs_check *c)
 {
     for (size_t i = 0; i < c->array_count; i++) {
-        zs_chain_clear(&c->arrays[i].chain);
-        free(c->arrays[i].objects);
+        zs_chain_clear(&c->arrays[i]->chain);
+        free(c->arrays[i]->objects);
+        free(c->arrays[i]);
     }
     free(c->arrays);
     free(c->nodes);

@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-#include "codec/chain.h"
+#include "array/grid.h"
 #include "validate/validate.h"
 #include "zarr/hierarchy.h"
 
@@ -12,8 +12,8 @@
 struct zs_checked_array {
     const struct zs_node *node;
     struct zs_chain chain;
-    uint64_t grid[ZS_MAX_NDIM]; /* stored objects per dimension */
-    uint64_t grid_count;        /* their product */
+    struct zs_grid grid;
+    uint64_t grid_count; /* stored objects that there may be */
     bool is_listed;             /* else any object of the grid may be there */
     uint64_t *objects;          /* linear numbers of those that are */
     size_t object_count, object_capacity;
@@ -30,7 +30,7 @@ struct zs_check {
     const struct zs_node **nodes; /* with a document of their own, in the order of the walk: groups before what is in them */
     size_t node_count, node_capacity;
     bool is_listed; /* the store can be listed, so nodes are all there are */
-    struct zs_checked_array *arrays;
+    struct zs_checked_array **arrays;
     size_t array_count, array_capacity;
 
     pthread_mutex_t lock; /* of all below, and held while a callback runs */

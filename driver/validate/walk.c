@@ -78,7 +78,7 @@ static enum zs_status take_object(struct walk *w, struct zs_checked_array *array
 {
     const struct zs_array_meta *meta = array->node->array;
     const size_t path = strlen(array->node->path);
-    uint64_t index[ZS_MAX_NDIM], number = 0;
+    uint64_t index[ZS_MAX_NDIM];
     if (!zs_chunk_key_parse(meta, key + path + (path > 0), index)) {
         if (zs_is_temporary_name(name))
             report_left_over(w, key);
@@ -87,18 +87,17 @@ static enum zs_status take_object(struct walk *w, struct zs_checked_array *array
         return ZS_OK;
     }
     for (int d = 0; d < meta->ndim; d++) {
-        if (index[d] >= array->grid[d]) {
+        if (index[d] >= array->grid.count[0][d]) {
             char what[64];
             snprintf(what, sizeof what, "chunk outside of the grid, in dimension %d", d);
             char expected[32], found[32];
-            snprintf(expected, sizeof expected, "less than %llu", (unsigned long long)array->grid[d]);
+            snprintf(expected, sizeof expected, "less than %llu", (unsigned long long)array->grid.count[0][d]);
             snprintf(found, sizeof found, "%llu", (unsigned long long)index[d]);
             zs_report(w->c, ZS_SEVERITY_WARNING, key, what, expected, found);
             return ZS_OK;
         }
-        number = number * array->grid[d] + index[d];
     }
-    return add_object(array, number, err);
+    return add_object(array, zs_grid_number(&array->grid, 0, index), err);
 }
 
 /* Whether chunks may lie below the directory `name`, itself `depth` directories below an array. */
@@ -131,16 +130,6 @@ static enum zs_status list_objects(struct walk *w, struct zs_checked_array *arra
     return status;
 }
 
-static enum zs_status set_grid(struct zs_checked_array *array, struct zs_error *err)
-{
-    const struct zs_array_meta *meta = array->node->array;
-    for (int d = 0; d < meta->ndim; d++)
-        array->grid[d] = zs_ceil_div_u64(meta->shape[d], meta->chunk_shape[d]);
-    if (!zs_product_u64(array->grid, meta->ndim, &array->grid_count))
-        return zs_fail(err, ZS_INVALID, "shape and chunk_shape: the number of chunks does not fit 64 bits");
-    return ZS_OK;
-}
-
 /* Arrays of text are read as a whole, by the one function that can. */
 static enum zs_status check_text(struct zs_check *c, const struct zs_node *node, const char *key, struct zs_error *err)
 {
@@ -168,22 +157,26 @@ static enum zs_status take_array(struct walk *w, const struct zs_node *node, con
     }
     if (c->array_count == c->array_capacity) {
         const size_t capacity = c->array_capacity == 0 ? 16 : 2 * c->array_capacity;
-        struct zs_checked_array *grown = realloc(c->arrays, capacity * sizeof *grown);
+        struct zs_checked_array **grown = realloc(c->arrays, capacity * sizeof *grown);
         if (grown == NULL)
             return zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu arrays", capacity);
         c->arrays = grown;
         c->array_capacity = capacity;
     }
-    struct zs_checked_array *array = &c->arrays[c->array_count];
+    struct zs_checked_array *array = zs_calloc(1, sizeof *array);
+    if (array == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an array");
     *array = (struct zs_checked_array){.node = node, .is_listed = c->is_listed};
     enum zs_status status = zs_chain_compile(node->array, &array->chain, err);
     if (status == ZS_OK)
-        status = set_grid(array, err);
+        status = zs_grid_init(&array->grid, node->array, &array->chain, err);
     if (status != ZS_OK) {
         zs_chain_clear(&array->chain);
+        free(array);
         return zs_report_failure(c, key, status, err);
     }
-    c->array_count++;
+    (void)zs_product_u64(array->grid.count[0], node->array->ndim, &array->grid_count); /* it fits: zs_grid_init() */
+    c->arrays[c->array_count++] = array;
     return c->is_listed && !c->options->metadata_only ? list_objects(w, array, node->path, 0, err) : ZS_OK;
 }
 

@@ -1,0 +1,58 @@
+/* array/grid.h: which elements a chunk spans and which chunk an element lies in, at every level of an array's chain. Nothing else
+ * knows how the chunks of an array lie side by side. */
+#ifndef ZS_ARRAY_GRID_H
+#define ZS_ARRAY_GRID_H
+
+#include "codec/chain.h"
+
+struct zs_grid {
+    int ndim;
+    const struct zs_array_meta *meta; /* borrowed, as is: */
+    const struct zs_chain *chain;
+    uint64_t count[ZS_MAX_LEVELS][ZS_MAX_NDIM]; /* chunks of each level per dimension, over the whole array */
+};
+
+/* Elements of one dimension, of the array. */
+struct zs_span {
+    uint64_t start, length;
+};
+
+/* `meta` and `chain` stay where they are. ZS_INVALID where the end of the last chunk or the number of chunks does not fit 64 bits:
+ * numbers are what caches and plans count in. */
+enum zs_status zs_grid_init(struct zs_grid *grid, const struct zs_array_meta *meta, const struct zs_chain *chain,
+                            struct zs_error *err) ZS_MUST_CHECK;
+
+/* What chunk `at` of level k spans in dimension d: all of its length, though the last may reach beyond the array. */
+static inline struct zs_span zs_grid_span(const struct zs_grid *g, int k, int d, uint64_t at)
+{
+    const uint64_t length = g->chain->levels[k].shape[d];
+    return (struct zs_span){at * length, length};
+}
+
+/* The chunk of level k that element `i` of dimension d lies in. */
+static inline uint64_t zs_grid_find(const struct zs_grid *g, int k, int d, uint64_t i)
+{
+    return i / g->chain->levels[k].shape[d];
+}
+
+/* Number of a chunk of level k, in C order of the array's dimensions, and back. */
+uint64_t zs_grid_number(const struct zs_grid *g, int k, const uint64_t *position);
+void zs_grid_position(const struct zs_grid *g, int k, uint64_t number, uint64_t *position);
+
+/* What chunk `number` of level k spans in all dimensions. */
+void zs_grid_box(const struct zs_grid *g, int k, uint64_t number, uint64_t *start, uint64_t *length);
+/* How many of its elements lie in the array. */
+uint64_t zs_grid_elements(const struct zs_grid *g, int k, uint64_t number);
+/* Leaf chunks of a level-0 chunk that lie in the array, at least in part. */
+uint64_t zs_grid_leaves(const struct zs_grid *g, uint64_t shard);
+
+/* The chunk of level k around the chunk at `position` of an inner level `from`. */
+void zs_grid_around(const struct zs_grid *g, int from, const uint64_t *position, int k, uint64_t *around);
+/* Where the level-(k+1) chunk at `position` stands in its level-k shard, in units of itself. May be in place. */
+void zs_grid_inside(const struct zs_grid *g, int k, const uint64_t *position, uint64_t *inside);
+
+/* Number of the level-0 chunk around a leaf chunk, and the leaf's number within it, as in shard/writer.h. */
+uint64_t zs_grid_shard(const struct zs_grid *g, uint64_t leaf);
+uint64_t zs_grid_number_in_shard(const struct zs_grid *g, uint64_t leaf);
+
+#endif
