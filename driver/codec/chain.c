@@ -138,6 +138,7 @@ static enum zs_status compile_level(const zs_json *codecs, const struct zs_array
         !zs_mul_u64(level->decoded_size, dtype->size, &level->decoded_size))
         return zs_fail(err, ZS_INVALID, "chunk_shape: the size of a chunk does not fit 64 bits");
     if (!level->is_shard) {
+        level->lookup = zs_lookup_create(level->stages, level->stage_count);
         level->keeps_fill = zs_stages_keep_element(level->stages, elementwise_count(level), meta->fill_value);
         return size_stages(level, err);
     }
@@ -177,6 +178,7 @@ static void clear_stages(struct zs_stage *stages, int count)
 void zs_chain_clear(struct zs_chain *chain)
 {
     for (int i = 0; i < ZS_MAX_LEVELS; i++) {
+        zs_lookup_free(chain->levels[i].lookup);
         clear_stages(chain->levels[i].stages, chain->levels[i].stage_count);
         clear_stages(chain->levels[i].bytes_codecs, chain->levels[i].bytes_codec_count);
     }
@@ -210,6 +212,8 @@ enum zs_status zs_leaf_decode(const struct zs_level *leaf, struct zs_scratch *sc
         ZS_TRY(zs_bytes_decode(leaf->bytes_codecs, leaf->bytes_codec_count, scratch, src, n, buffer->data, stored, err));
         data = buffer->data;
     }
+    if (leaf->lookup != NULL && zs_lookup_decode(leaf->lookup, leaf->stages, leaf->stage_count, leaf->stages[0].count, data, dst))
+        return ZS_OK;
     return zs_stages_decode(leaf->stages, leaf->stage_count, scratch, data, dst, err);
 }
 

@@ -10,7 +10,7 @@
 #ifndef ZS_CODEC_CHAIN_H
 #define ZS_CODEC_CHAIN_H
 
-#include "codec/codec.h"
+#include "codec/lookup.h"
 #include "zarr/node.h"
 
 /* Shards in shards in shards: deeper than anyone has written, and each level is a round trip. */
@@ -35,6 +35,7 @@ struct zs_level {
     /* A leaf: */
     struct zs_stage *stages; /* from the array's elements to the bytes that bytes_codecs receive; those that change nothing are left out */
     int stage_count;
+    struct zs_lookup *lookup; /* the stages as a table, or NULL */
     bool keeps_fill; /* the fill value comes out of the stages as it went in; else nothing is written */
     size_t item_size;
     /* Both: */

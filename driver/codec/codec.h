@@ -91,6 +91,9 @@ enum zs_status zs_stages_decode(const struct zs_stage *stages, int count, struct
  * scratch that is valid until its next use; its size is the last stage's out_bytes. */
 enum zs_status zs_stages_encode(const struct zs_stage *stages, int count, struct zs_scratch *scratch, void *src, const void **encoded,
                                 struct zs_error *err) ZS_MUST_CHECK;
+/* Undoes elementwise stages for n elements, under the same terms. */
+enum zs_status zs_stages_decode_elements(const struct zs_stage *stages, int count, size_t n, const void *src, void *dst,
+                                         struct zs_error *err) ZS_MUST_CHECK;
 /* Whether all of them are elementwise and leave the size of an element alone. */
 bool zs_stages_keep_size(const struct zs_stage *stages, int count);
 
