@@ -117,6 +117,26 @@ def test_every_way_of_writing_keeps_the_order_asked_for(tmp_path, how, nodata):
     assert_same(open_ours(str(path)).ReadAsArray(), array)
 
 
+def test_a_shard_of_another_order_keeps_it_and_new_ones_have_the_order_asked_for(tmp_path):
+    path, array = tmp_path / "a.zarr", np.arange(1, 32 * 64 + 1, dtype="uint32").reshape(32, 64)
+    options = pairs(dict(CHUNK_SHAPE=4, SHARD_SHAPE=32, COMPRESS="NONE", ARRAY_NAME="a", CHUNK_ORDER="MORTON", OVERVIEWS="NONE"))
+    ours = driver().Create(str(path), 64, 32, 1, gdal.GDT_UInt32, options=options)
+    theirs = gdal.Open(str(path), gdal.GA_Update)
+    theirs.GetRasterBand(1).WriteArray(array[:, :32])  # row by row: nothing says otherwise
+    theirs = None
+    array[:4, :4] += 5000
+    for x in (0, 32):  # changes that shard, and makes its neighbour
+        ours.GetRasterBand(1).WriteArray(array[:4, :4] if x == 0 else array[:, x:], x, 0)
+    ours = None
+    meta, order = document(path, "a"), {}
+    for name, data in shards(path, "a").items():
+        found = chunks_of(meta, data)
+        order[name] = sorted(found, key=lambda cell: data.index(found[cell]))
+    morton = sorted(np.ndindex(8, 8), key=lambda c: sum(((c[d] >> b) & 1) << (2 * b + 1 - d) for b in range(3) for d in range(2)))
+    assert order == {"c/0/0": list(np.ndindex(8, 8)), "c/0/1": morton}
+    assert_same(open_ours(str(path)).ReadAsArray(), array)
+
+
 THREADS = """
 how, path, threads = sys.argv[1:]
 source = gdal.GetDriverByName("MEM").Create("", 256, 256)

@@ -118,10 +118,11 @@ static enum zs_status open_shard(struct zs_array *a, uint64_t shard, struct zs_o
         enum zs_status status = key != NULL && s != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot open a shard");
         if (status == ZS_OK && !is_unpublished(a, shard))
             status = open_object(a, key, &object, &index, err);
-        if (index != NULL) /* a shard that is changed keeps its order */
-            e->order = zs_chunk_order_of(&a->chain.levels[0], index, e->order);
+        const enum zs_chunk_order order = index != NULL ? zs_chunk_order_of(&a->chain.levels[0], index, e->order) : e->order;
+        if (!e->knows_order)
+            e->order = order; /* new ones as their neighbours are; but one that is changed keeps its own */
         if (status == ZS_OK)
-            status = zs_shard_writer_create(a->store, key, &a->chain.levels[0], e->order, index, object, &s->writer, err);
+            status = zs_shard_writer_create(a->store, key, &a->chain.levels[0], order, index, object, &s->writer, err);
         free(key);
         if (status == ZS_OK && !zs_map_set(&e->shards, shard, s)) {
             zs_shard_writer_free(s->writer);
