@@ -80,6 +80,84 @@ def test_who_changes_a_shard_that_others_change_meanwhile_loses_nothing_of_their
     assert_same(read_all(open_array(PATH)), array)
 
 
+def opened(path=PATH):
+    gdal.VSICurlClearCache()
+    return gdal.OpenEx('SHARDEDZARR:"%s"' % path, gdal.OF_RASTER | gdal.OF_UPDATE)
+
+
+def test_shards_that_are_changed_go_side_by_side_and_their_neighbours_come_so(s3):
+    array = noise(1, 1024, 1024)
+    copy(PATH, source(array), CHUNK_SHAPE=64, SHARD_SHAPE=128, ARRAY_NAME="v").FlushCache()
+    s3.log.clear()
+    dataset, s3.latency, s3.most = opened(), 0.05, 0
+    array[:, 100:500, 100:900] ^= 255  # 3 x 7 shards of which it is all, and a frame of those of which it is a part
+    dataset.GetRasterBand(1).WriteArray(array[0, 100:500, 100:900], 100, 100)
+    dataset = None
+    assert 8 <= s3.most <= 16 and [key for method, key in s3.log if method == "PUT"].count("bucket/a.zarr/v/c/1/1") == 1
+    assert len([key for method, key in s3.log if method == "PUT"]) == 4 * 8
+    s3.latency = 0
+    gdal.VSICurlClearCache()
+    assert_same(read_all(open_array(PATH)), array)
+
+
+def test_of_shards_that_go_side_by_side_the_one_that_fails_is_kept_for_the_next_flush(s3):
+    array = noise(1, 1024, 1024)
+    copy(PATH, source(array), CHUNK_SHAPE=64, SHARD_SHAPE=128, ARRAY_NAME="v").FlushCache()
+    dataset = opened()
+    s3.latency, before = 0.01, array.copy()
+    s3.refuse = lambda method, key: method == "PUT" and key.endswith(("/v/c/1/3", "/v/c/7/7"))
+    array ^= 255
+
+    def write():
+        dataset.GetRasterBand(1).WriteArray(array[0])
+        dataset.FlushCache()
+
+    assert "/vsis3/bucket/a.zarr/v/c/" in error_of(write)
+    gdal.VSICurlClearCache()
+    expected = array.copy()
+    for y, x in ((1, 3), (7, 7)):
+        box = (0, slice(128 * y, 128 * y + 128), slice(128 * x, 128 * x + 128))
+        expected[box] = before[box]
+    assert_same(read_all(open_array(PATH)), expected)
+    s3.refuse = lambda method, key: False
+    s3.log.clear()
+    dataset.FlushCache()
+    dataset = None
+    assert sorted(key for method, key in s3.log if method == "PUT") == ["bucket/a.zarr/v/c/1/3", "bucket/a.zarr/v/c/7/7"]
+    gdal.VSICurlClearCache()
+    assert_same(read_all(open_array(PATH)), array)
+
+
+def test_overviews_of_a_store_that_is_there_go_side_by_side_and_are_not_read_back(s3):
+    array = noise(3, 600, 500)
+    made(array, OVERVIEWS="NONE")
+    made(array, "/vsimem/a.zarr", OVERVIEWS="2,4,8", RESAMPLING="AVERAGE")
+    dataset, s3.most, s3.latency = opened(), 0, 0.02
+    s3.log.clear()
+    assert dataset.BuildOverviews("AVERAGE", [2, 4, 8]) == 0
+    dataset = None
+    s3.latency = 0
+    assert 4 <= s3.most <= 16
+    put = [key for method, key in s3.log if method == "PUT"]
+    assert len(put) == len(set(put)) and put[-1] == "bucket/a.zarr/zarr.json"
+    is_document = [key.endswith("zarr.json") for key in put]
+    assert is_document == sorted(is_document), "documents come after the chunks that they speak of"
+    assert not [key for method, key in s3.log if method == "GET" and "/ovr_" in key and "/c/" in key]
+    for actual, expected in zip(levels(PATH), levels("/vsimem/a.zarr")):
+        assert_same(actual, expected)
+    gdal.RmdirRecursive("/vsimem/a.zarr")
+
+
+def test_an_overview_that_cannot_be_stored_leaves_the_store_as_it_was(s3):
+    made(noise(3, 600, 500), OVERVIEWS="NONE")
+    before = dict(s3.objects)
+    dataset, s3.latency = opened(), 0.01
+    s3.refuse = lambda method, key: method == "PUT" and key.endswith("/ovr_2x/v/c/1/1/1")
+    assert "/ovr_2x/v/c/1/1/1" in error_of(dataset.BuildOverviews, "AVERAGE", [2, 4])
+    dataset = None
+    assert s3.objects == before
+
+
 # --------------------------------------------------------------------------------------------------------- new stores
 
 def made(array, path=PATH, **options):
@@ -154,6 +232,36 @@ def test_metadata_of_a_new_store_come_after_the_chunks_that_they_speak_of(s3):
     log = requests_of_new(s3, noise(1, 1000, 1000), OVERVIEWS="2")
     is_document = [key.endswith("zarr.json") for _, key in log]
     assert is_document == sorted(is_document) and is_document.count(True) > 5
+
+
+def test_what_create_makes_goes_side_by_side_with_its_metadata_last(s3, tmp_path):
+    array = noise(3, 600, 500)
+    gdal.VSICurlClearCache()
+    s3.latency = 0.02
+    dataset = driver().Create(PATH, 500, 600, 3, gdal.GDT_Byte, ["ARRAY_NAME=v", "CHUNK_SHAPE=64", "SHARD_SHAPE=128", "OVERVIEWS=2,4"])
+    dataset.SetGeoTransform(UTM)
+    dataset.SetProjection(source(array, UTM, "EPSG:32633").GetProjection())
+    s3.log.clear()
+    s3.most = 0
+    for y in range(0, 600, 50):  # as gdalwarp writes
+        dataset.WriteArray(array[:, y:y + 50], 0, y)
+    dataset = None
+    s3.latency = 0
+    put = [key for method, key in s3.log if method == "PUT"]
+    assert 8 <= s3.most <= 16 and put[-1] == "bucket/a.zarr/zarr.json" and put.count(put[-1]) == 2
+    whole = put.index(put[-1])  # the raster is whole, and then has its overviews
+    assert len([key for key in put[:whole] if key.startswith("bucket/a.zarr/v/c/")]) == 3 * 5 * 4
+    for part in (put[:whole], put[whole + 1:]):
+        is_document = [key.endswith("zarr.json") for key in part if not key.startswith(("bucket/a.zarr/x/", "bucket/a.zarr/y/"))]
+        assert is_document == sorted(is_document)
+    oracle.put(tmp_path, {key[len("bucket/"):]: data for key, data in s3.objects.items()})
+    check_consolidated(tmp_path / "a.zarr")
+    made(array, "/vsimem/a.zarr", OVERVIEWS="2,4")
+    gdal.VSICurlClearCache()
+    assert_same(read_all(open_array(PATH, "/v")), array)
+    for actual, expected in zip(levels(PATH), levels("/vsimem/a.zarr")):
+        assert_same(actual, expected)
+    gdal.RmdirRecursive("/vsimem/a.zarr")
 
 
 # ----------------------------------------------------------------------------------------------- killed replacements

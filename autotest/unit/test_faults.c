@@ -158,7 +158,7 @@ static void changed_model(const unsigned char *before, const unsigned char *writ
             memcpy(after + y * SIDE + boxes[b][1], written + y * SIDE + boxes[b][1], (size_t)boxes[b][3]);
 }
 
-static void write_with_failures(int layout, uint64_t budget, bool fail_on, bool half_written)
+static void write_with_failures(int layout, uint64_t budget, bool fail_on, bool half_written, bool remote)
 {
     struct zs_node *node = node_of(layout);
     unsigned char before[SIDE * SIDE], written[SIDE * SIDE], after[SIDE * SIDE];
@@ -176,6 +176,7 @@ static void write_with_failures(int layout, uint64_t budget, bool fail_on, bool 
         fault_store_init(&faults, store);
         faults.fail_on = fail_on;
         faults.half_written = half_written;
+        faults.base.is_remote = remote; /* shards side by side */
         struct zs_array *a = open_node(&faults.base, node, 2, budget);
         faults.fail_at = n;
         const bool ok = change(a, written, &err);
@@ -223,17 +224,17 @@ static void write_with_failures(int layout, uint64_t budget, bool fail_on, bool 
 static void test_writing_says_every_failure_and_leaves_old_or_new_objects(void)
 {
     for (int layout = 0; layout < LAYOUTS; layout++)
-        for (int variant = 0; variant < 8; variant++)
-            write_with_failures(layout, variant & 1 ? 1 : 0, variant & 2, variant & 4);
+        for (int variant = 0; variant < 16; variant++)
+            write_with_failures(layout, variant & 1 ? 1 : 0, variant & 2, variant & 4, variant & 8);
 }
 
 /* What is read while the store is down is what was written, or an error. */
 static void test_reading_after_a_failed_write_gives_no_lost_pixels(void)
 {
-    for (int layout = 0; layout < LAYOUTS; layout++)
+    for (int layout = 0; layout < 2 * LAYOUTS; layout++)
         for (long n = 1; n < 40; n++) {
             struct zs_error err = {""};
-            struct zs_node *node = node_of(layout);
+            struct zs_node *node = node_of(layout / 2);
             unsigned char before[SIDE * SIDE], written[SIDE * SIDE], out[SIDE * SIDE], again[SIDE * SIDE];
             fill_model(before, 1);
             fill_model(written, 101);
@@ -241,6 +242,7 @@ static void test_reading_after_a_failed_write_gives_no_lost_pixels(void)
             struct fault_store faults;
             fault_store_init(&faults, store);
             faults.fail_at = n;
+            faults.base.is_remote = layout % 2;
             struct zs_array *a = open_node(&faults.base, node, 2, 0);
             (void)write_box(a, 0, 0, 2, 4, written, &err); /* one chunk, and what it is read as */
             (void)zs_array_read(a, zeros, (uint64_t[]){1, 5}, out, &err);
@@ -262,17 +264,18 @@ static void test_reading_after_a_failed_write_gives_no_lost_pixels(void)
 /* Six objects of which each has a changed element; one call fails. */
 static void test_a_flush_that_fails_at_one_shard_writes_the_others_and_can_be_tried_again(void)
 {
-    for (int layout = 0; layout < LAYOUTS; layout++) {
+    for (int layout = 0; layout < 2 * LAYOUTS; layout++) {
         bool failed = true;
         for (long n = 1; failed; n++) {
             struct zs_error err = {""};
-            struct zs_node *node = node_of(layout);
+            struct zs_node *node = node_of(layout / 2);
             unsigned char before[SIDE * SIDE], after[SIDE * SIDE], out[SIDE * SIDE];
             fill_model(before, 1);
             memcpy(after, before, sizeof after);
             struct zs_store *store = store_with(node, before);
             struct fault_store faults;
             fault_store_init(&faults, store);
+            faults.base.is_remote = layout % 2;
             struct zs_array *a = open_node(&faults.base, node, 2, 0);
             for (uint64_t i = 0; i < MOST_OBJECTS; i++) {
                 after[(i / 2 * 4 + 1) * SIDE + i % 2 * 8 + 1] = 99;

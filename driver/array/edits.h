@@ -2,7 +2,7 @@
  *
  * The unit of change is the leaf chunk. One that a write covers is encoded at once; one that it touches is decoded, kept and
  * changed ("dirty"), within a budget. Encoded chunks go to the writer of their shard, which publishes when all its chunks came,
- * or at flush. Reading looks here first.
+ * or at flush; to a remote store those that are complete go when there are some, side by side. Reading looks here first.
  *
  * Others may write to the same shards meanwhile, in this process or another. So which elements of a chunk were written is kept
  * ("touched") until the shard is published; that happens under the lock of its object, over what the object is by then. Chunks that
@@ -29,6 +29,7 @@ struct zs_open_shard {
     struct zs_shard_writer *writer;
     struct zs_map touched; /* leaf -> struct zs_touched, of those that were put and not written whole */
     uint64_t held;         /* bytes of memory of all this */
+    bool has_failed;       /* it was to be published: now it waits for a flush */
 };
 
 struct zs_edits {
@@ -76,7 +77,7 @@ enum zs_status zs_edits_put(struct zs_array *a, uint64_t leaf, const void *data,
 /* Sets a->edits->order to what the shards that are in the store tell, if any do; once, and not where it was asked for. */
 void zs_edits_find_order(struct zs_array *a);
 
-/* Publishes all shards, oldest first. Those that fail stay for another try, and the first failure is returned. With is_last there will be
+/* Publishes all shards, oldest first, to a remote store side by side. Those that fail stay for another try, and the first failure is returned. With is_last there will be
  * no other: what fails is dropped, or the newest for it, since the disk may be full of them. */
 enum zs_status zs_edits_publish(struct zs_array *a, bool is_last, struct zs_error *err) ZS_MUST_CHECK;
 

@@ -3,11 +3,17 @@
 #include <string.h>
 
 #include "array/edits.h"
+#include "base/parallel.h"
 #include "shard/order.h"
 
 /* Shards being built at once, each an open file. One more publishes the one that was longest idle, which costs a copy of it
  * should more of its chunks come. */
 #define MAX_OPEN_SHARDS 256
+
+/* Shards that go to a remote store side by side: beyond some ten, links gain nothing more. */
+#define MOST_AT_ONCE 16
+/* GDAL holds no more than so much of an object in memory while it is sent (vsi.c). */
+#define SENT_BYTES ((uint64_t)128 << 20)
 
 /* Shards that are opened to learn the order of their chunks, spread over the array: the first may be empty. */
 #define MOST_LOOKS 16
@@ -301,49 +307,146 @@ static enum zs_status publish_over(struct zs_array *a, struct zs_open_shard *s, 
     return status;
 }
 
-/* Publishes a shard, which is forgotten then. If it fails it stays, unless that is impossible. */
-static enum zs_status publish(struct zs_array *a, struct zs_open_shard *s, struct zs_error *err)
+/* A shard on its way to the store. */
+struct going {
+    struct zs_array *a;
+    struct zs_open_shard *s;
+    bool is_lost;
+    enum zs_status status;
+    struct zs_error err;
+};
+
+/* Sends one; in any thread, and of other shards in others. What that means for the array is for settle(). */
+static enum zs_status send(struct going *g, struct zs_error *err)
 {
-    if (zs_shard_writer_put_count(s->writer) == 0) {
-        forget_shard(a, s);
+    struct zs_array *a = g->a;
+    if (zs_shard_writer_put_count(g->s->writer) == 0)
         return ZS_OK;
-    }
-    char *key = zs_shard_key(a, s->shard);
+    char *key = zs_shard_key(a, g->s->shard);
     if (key == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
-    bool is_lost = false;
     struct zs_lock *lock = NULL;
-    const bool is_alone = is_unpublished(a, s->shard);
+    const bool is_alone = is_unpublished(a, g->s->shard);
     enum zs_status status = is_alone ? ZS_OK : zs_store_lock(a->store, key, &lock, err);
     if (status == ZS_OK)
-        status = is_alone ? zs_shard_writer_publish(s->writer, &is_lost, err) : publish_over(a, s, key, &is_lost, err);
+        status = is_alone ? zs_shard_writer_publish(g->s->writer, &g->is_lost, err) : publish_over(a, g->s, key, &g->is_lost, err);
     zs_store_unlock(a->store, lock);
     free(key);
-    zs_shard_forget(a, s->shard);
-    if (status == ZS_OK && a->is_new && !zs_map_set(&a->edits->published, s->shard, a))
-        a->is_new = false; /* look for every shard from now on */
-    if (is_lost)
-        zs_cache_clear(a->chunks); /* some were decoded from what is lost now */
-    if (status == ZS_OK || is_lost)
-        forget_shard(a, s);
-    else
-        s->stamp = ++a->edits->stamp; /* others are tried first when there are too many */
+    zs_shard_forget(a, g->s->shard);
     return status;
+}
+
+static enum zs_status send_item(void *ctx, size_t item, struct zs_error *unused)
+{
+    struct going *g = (struct going *)ctx + item;
+    (void)unused;
+    g->status = send(g, &g->err);
+    return ZS_OK; /* the others go on */
+}
+
+/* A shard that was sent is forgotten. If that failed it stays, unless that is impossible. */
+static enum zs_status settle(struct going *g, struct zs_error *err)
+{
+    struct zs_array *a = g->a;
+    const enum zs_status status = g->status;
+    if (status == ZS_OK && zs_shard_writer_put_count(g->s->writer) > 0 && a->is_new && !zs_map_set(&a->edits->published, g->s->shard, a))
+        a->is_new = false; /* look for every shard from now on */
+    if (g->is_lost)
+        zs_cache_clear(a->chunks); /* some were decoded from what is lost now */
+    if (status == ZS_OK || g->is_lost) {
+        forget_shard(a, g->s);
+    } else {
+        g->s->stamp = ++a->edits->stamp; /* others are tried first when there are too many */
+        g->s->has_failed = true;
+    }
+    return status == ZS_OK ? ZS_OK : zs_fail(err, status, "%s", g->err.message);
+}
+
+/* Whether shards wait for others to go with: each upload is a wait for a network. Not where they are sent beside our work. */
+static bool goes_side_by_side(const struct zs_array *a)
+{
+    return a->store->is_remote && a->store->uploads == NULL;
+}
+
+/* How many of these may be sent at once, whose bytes GDAL holds meanwhile. */
+static size_t places_for(const struct zs_array *a, struct zs_open_shard *const *list, size_t n)
+{
+    uint64_t largest = 1;
+    for (size_t i = 0; i < n; i++)
+        largest = zs_max_u64(largest, zs_shard_writer_most_bytes(list[i]->writer));
+    const uint64_t places = zs_budget() / zs_min_u64(largest, SENT_BYTES);
+    return goes_side_by_side(a) ? (size_t)zs_max_u64(1, zs_min_u64(places, MOST_AT_ONCE)) : 1;
+}
+
+/* Publishes n shards, all that can be, to a remote store side by side. The first failure is returned. */
+static enum zs_status publish(struct zs_array *a, struct zs_open_shard *const *list, size_t n, struct zs_error *err)
+{
+    enum zs_status first = ZS_OK;
+    const size_t places = places_for(a, list, n);
+    for (size_t i = 0, count; i < n; i += count) {
+        struct going going[MOST_AT_ONCE];
+        struct zs_error ignored;
+        count = n - i < places ? n - i : places;
+        for (size_t k = 0; k < count; k++)
+            going[k] = (struct going){.a = a, .s = list[i + k]};
+        const enum zs_status none = zs_parallel_for((int)count, count, send_item, going, &ignored);
+        (void)none;
+        for (size_t k = 0; k < count; k++) {
+            const enum zs_status status = settle(&going[k], first == ZS_OK ? err : &ignored);
+            first = first == ZS_OK ? status : first;
+        }
+    }
+    return first;
+}
+
+/* The open shards, in an order; NULL without memory. */
+static struct zs_open_shard **list_shards(const struct zs_edits *e, int (*compare)(const void *, const void *), struct zs_error *err)
+{
+    struct zs_open_shard **list = zs_calloc(e->shards.count, sizeof *list);
+    if (list == NULL)
+        zs_error_set(err, "cannot list %zu shards", e->shards.count);
+    size_t n = 0, at = 0;
+    uint64_t key;
+    for (struct zs_open_shard *s; list != NULL && (s = zs_map_next(&e->shards, &at, &key)) != NULL;)
+        list[n++] = s;
+    if (list != NULL)
+        qsort(list, n, sizeof *list, compare);
+    return list;
+}
+
+static int by_age(const void *x, const void *y)
+{
+    const struct zs_open_shard *p = *(struct zs_open_shard *const *)x, *q = *(struct zs_open_shard *const *)y;
+    return (p->stamp > q->stamp) - (p->stamp < q->stamp);
 }
 
 static enum zs_status close_idle_shards(struct zs_array *a, struct zs_error *err)
 {
     struct zs_edits *e = a->edits;
     while (e->shards.count > MAX_OPEN_SHARDS || (e->shards.count > 1 && e->held_bytes > e->budget / 2)) {
-        struct zs_open_shard *oldest = NULL;
-        size_t at = 0;
-        uint64_t key;
-        for (struct zs_open_shard *s; (s = zs_map_next(&e->shards, &at, &key)) != NULL;)
-            if (oldest == NULL || s->stamp < oldest->stamp)
-                oldest = s;
-        ZS_TRY(publish(a, oldest, err));
+        struct zs_open_shard **list = list_shards(e, by_age, err);
+        if (list == NULL)
+            return ZS_NO_MEMORY;
+        const size_t others = e->shards.count - 1, places = places_for(a, list, others); /* the youngest is in use */
+        const enum zs_status status = publish(a, list, others < places ? others : places, err);
+        free(list);
+        ZS_TRY(status);
     }
     return ZS_OK;
+}
+
+/* Publishes a shard that is complete: with others that are, where that spares waiting. */
+static enum zs_status publish_complete(struct zs_array *a, struct zs_open_shard *s, struct zs_error *err)
+{
+    if (!goes_side_by_side(a))
+        return publish(a, &s, 1, err);
+    struct zs_open_shard *list[MOST_AT_ONCE];
+    size_t n = 0, at = 0;
+    uint64_t key;
+    for (struct zs_open_shard *t; n < MOST_AT_ONCE && (t = zs_map_next(&a->edits->shards, &at, &key)) != NULL;)
+        if (is_complete(a, t) && !t->has_failed)
+            list[n++] = t;
+    return n < places_for(a, list, n) ? close_idle_shards(a, err) : publish(a, list, n, err);
 }
 
 /* Those that cannot be written to any more come first: the disk may be full, and they free what they have. */
@@ -351,38 +454,47 @@ static int by_urgency(const void *x, const void *y)
 {
     const struct zs_open_shard *p = *(struct zs_open_shard *const *)x, *q = *(struct zs_open_shard *const *)y;
     const bool p_is_broken = zs_shard_writer_is_broken(p->writer), q_is_broken = zs_shard_writer_is_broken(q->writer);
-    if (p_is_broken != q_is_broken)
-        return p_is_broken ? -1 : 1;
-    return (p->stamp > q->stamp) - (p->stamp < q->stamp);
+    return p_is_broken != q_is_broken ? (p_is_broken ? -1 : 1) : by_age(x, y);
 }
 
-enum zs_status zs_edits_publish(struct zs_array *a, bool is_last, struct zs_error *err)
+/* One by one. With is_last, what fails is dropped, or the newest for it: then it is tried again in the room that this took. */
+static enum zs_status publish_each(struct zs_array *a, struct zs_open_shard **list, bool is_last, struct zs_error *err)
 {
     struct zs_edits *e = a->edits;
-    struct zs_open_shard **list = zs_calloc(e->shards.count, sizeof *list);
-    if (list == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot list %zu shards", e->shards.count);
-    size_t n = 0, at = 0;
-    uint64_t key;
-    for (struct zs_open_shard *s; (s = zs_map_next(&e->shards, &at, &key)) != NULL;)
-        list[n++] = s;
-    qsort(list, n, sizeof *list, by_urgency);
     enum zs_status first = ZS_OK;
-    for (size_t i = 0; i < n;) {
+    for (size_t i = 0, n = e->shards.count; i < n;) {
         struct zs_error ignored;
         const uint64_t shard = list[i]->shard;
-        const enum zs_status status = publish(a, list[i], first == ZS_OK ? err : &ignored);
+        const enum zs_status status = publish(a, &list[i], 1, first == ZS_OK ? err : &ignored);
         first = first == ZS_OK ? status : first;
         const bool is_gone = zs_map_get(&e->shards, shard) == NULL;
         if (is_last && !is_gone && zs_shard_writer_is_broken(list[i]->writer))
             forget_shard(a, list[i++]);
         else if (is_last && !is_gone)
-            forget_shard(a, list[--n]); /* the newest; and this one is tried again in the room that it took */
+            forget_shard(a, list[--n]);
         else
             i++;
     }
-    free(list);
     return first;
+}
+
+enum zs_status zs_edits_publish(struct zs_array *a, bool is_last, struct zs_error *err)
+{
+    struct zs_edits *e = a->edits;
+    struct zs_open_shard **list = list_shards(e, by_urgency, err);
+    if (list == NULL)
+        return ZS_NO_MEMORY;
+    const bool is_together = goes_side_by_side(a);
+    enum zs_status status = is_together ? publish(a, list, e->shards.count, err) : publish_each(a, list, is_last, err);
+    free(list);
+    if (!is_together || !is_last || e->shards.count == 0)
+        return status;
+    list = list_shards(e, by_urgency, err); /* what failed, which may have taken the room of each other */
+    if (list == NULL)
+        return ZS_NO_MEMORY;
+    status = publish_each(a, list, true, err);
+    free(list);
+    return status;
 }
 
 /* ---- Loading and putting ---- */
@@ -489,7 +601,7 @@ enum zs_status zs_edits_put(struct zs_array *a, uint64_t leaf, const void *data,
     const uint64_t shard = zs_grid_shard(&a->grid, leaf);
     ZS_TRY(open_shard(a, shard, &s, err));
     if (zs_shard_writer_is_broken(s->writer)) { /* what it has goes first */
-        ZS_TRY(publish(a, s, err));
+        ZS_TRY(publish(a, &s, 1, err));
         ZS_TRY(open_shard(a, shard, &s, err));
     }
     struct zs_touched *before = zs_map_get(&s->touched, leaf);
@@ -497,6 +609,6 @@ enum zs_status zs_edits_put(struct zs_array *a, uint64_t leaf, const void *data,
     free(before);
     zs_cache_remove(a->chunks, (struct zs_cache_key){0, leaf});
     account(a->edits, s, true);
-    *later = is_complete(a, s) ? publish(a, s, err) : close_idle_shards(a, err);
+    *later = is_complete(a, s) ? publish_complete(a, s, err) : close_idle_shards(a, err);
     return ZS_OK;
 }

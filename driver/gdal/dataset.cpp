@@ -14,6 +14,37 @@ ZSStore::~ZSStore()
     zs_store_free(store);
 }
 
+bool ZSOverlap::Begin(const ZSStore &store)
+{
+    struct zs_error err;
+    if (store.store->uploads != nullptr || !store.store->is_remote)
+        return true; // whoever began it ends it
+    if (zs_store_overlap(store.store, &err) != ZS_OK)
+    {
+        zsReport(err);
+        return false;
+    }
+    m_store = store.store;
+    return true;
+}
+
+bool ZSOverlap::End()
+{
+    struct zs_error err;
+    const bool ok = m_store == nullptr || zs_store_overlap_end(m_store, &err) == ZS_OK;
+    m_store = nullptr;
+    if (!ok)
+        zsReport(err);
+    return ok;
+}
+
+ZSOverlap::~ZSOverlap()
+{
+    struct zs_error err;
+    if (m_store != nullptr && zs_store_overlap_end(m_store, &err) != ZS_OK)
+        CPLDebug("ShardedZarr", "%s", err.message); // it was said why it ends so
+}
+
 ZSArray::~ZSArray()
 {
     zs_georef_clear(&georef);

@@ -33,6 +33,21 @@ struct ZSStore
     ZSStore &operator=(const ZSStore &) = delete;
 };
 
+/* While it lives, what is written to a remote store goes side by side; nobody is to look at that before its metadata, which come last. */
+class ZSOverlap
+{
+    struct zs_store *m_store = nullptr; /* null where there is nothing to end */
+
+  public:
+    ZSOverlap() = default;
+    ZSOverlap(const ZSOverlap &) = delete;
+    ZSOverlap &operator=(const ZSOverlap &) = delete;
+    ~ZSOverlap();
+    /* False with CPLError emitted. */
+    bool Begin(const ZSStore &store);
+    bool End();
+};
+
 /* What the open options ask for. */
 struct ZSOpenOptions
 {
@@ -183,6 +198,7 @@ class ShardedZarrDataset : public GDALPamDataset
     CPLErr WriteMetadata();
     CPLErr RemoveOverviews();
     CPLErr MakeOverviews(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress, void *progressData, CSLConstList options);
+    CPLErr MakeLevels(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress, void *progressData, CSLConstList options);
     CPLErr MakeLaterOverviews();
     bool WillMakeOverviews() const
     {

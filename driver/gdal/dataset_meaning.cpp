@@ -350,9 +350,14 @@ CPLErr ShardedZarrDataset::WriteMetadata()
 {
     if (m_isBlank && m_bandsChanged && SettleFillValue() != CE_None)
         return CE_Failure;
+    if (!m_georefChanged && !m_metadataChanged && !m_bandsChanged)
+        return CE_None;
     struct zs_hierarchy *h = m_store->hierarchy;
     struct zs_error err;
     enum zs_status status = ZS_OK;
+    ZSOverlap overlap;
+    if (!overlap.Begin(*m_store))
+        return CE_Failure;
     if (m_georefChanged)
     {
         struct zs_georef_update update = {};
@@ -383,13 +388,15 @@ CPLErr ShardedZarrDataset::WriteMetadata()
         if (status == ZS_OK)
             status = zs_update_bands(h, m_node, m_axes, bands.data(), bands.size(), &err);
     }
-    if (status == ZS_OK && (m_georefChanged || m_metadataChanged || m_bandsChanged))
+    if (status == ZS_OK)
         status = zs_update_flush(h, &err);
     if (status != ZS_OK)
     {
         zsReport(err);
         return CE_Failure;
     }
+    if (!overlap.End())
+        return CE_Failure;
     // What is in the store now need not be in a side-car file; statistics there must not outlive those of the store.
     if (m_metadataChanged)
         m_fromStore = CSLDuplicate(GDALMajorObject::GetMetadata());

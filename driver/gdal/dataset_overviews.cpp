@@ -167,6 +167,16 @@ CPLErr ShardedZarrDataset::MakeLaterOverviews()
 CPLErr ShardedZarrDataset::MakeOverviews(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress, void *progressData,
                                          CSLConstList options)
 {
+    ZSOverlap overlap; // ends when the levels are closed
+    if (!overlap.Begin(*m_store))
+        return CE_Failure;
+    const CPLErr result = MakeLevels(resampling, factors, progress, progressData, options);
+    return result != CE_None || overlap.End() ? result : CE_Failure;
+}
+
+CPLErr ShardedZarrDataset::MakeLevels(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress, void *progressData,
+                                      CSLConstList options)
+{
     Watched watched = {progress, progressData, false};
     // In ascending order, so that a level can be made from the one before.
     std::vector<int> sorted(factors);

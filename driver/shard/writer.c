@@ -235,6 +235,11 @@ uint64_t zs_shard_writer_memory(const struct zs_shard_writer *w)
     return w->memory;
 }
 
+uint64_t zs_shard_writer_most_bytes(const struct zs_shard_writer *w)
+{
+    return w->temp_size + (w->object != NULL ? zs_object_size(w->object) : 0);
+}
+
 /* ---- Bytes going out ---- */
 
 /* Where a shard is built: in an object, or in memory when it is encoded as a whole. */
@@ -564,13 +569,14 @@ static enum zs_status publish_temp(struct zs_shard_writer *w, struct zs_error *e
 {
     struct sink s = {.out = w->temp, .size = w->temp_size};
     const enum zs_status status = write_index(w->root->level, w->root->fresh, 0, &s, err);
-    w->is_broken = status != ZS_OK;
+    w->is_broken = true; /* behind the index no chunk can be put, if this fails */
     ZS_TRY(status);
-    w->temp = NULL;
-    w->is_lost = true; /* if it fails: it was given away */
-    ZS_TRY(zs_writer_commit(s.out, err));
-    w->is_lost = false;
-    return ZS_OK;
+    bool is_kept;
+    const enum zs_status committed = zs_writer_try_commit(s.out, &is_kept, err);
+    if (!is_kept)
+        w->temp = NULL;
+    w->is_lost = committed != ZS_OK && !is_kept; /* it was given away */
+    return committed;
 }
 
 enum zs_status zs_shard_writer_publish(struct zs_shard_writer *w, bool *is_lost, struct zs_error *err)

@@ -40,6 +40,9 @@ bool zs_shard_writer_has(const struct zs_shard_writer *writer, uint64_t number);
 /* Bytes of memory that are held for shards with bytes codecs of their own. */
 uint64_t zs_shard_writer_memory(const struct zs_shard_writer *writer);
 
+/* The shard will have so many bytes at most, but for its index and what its own bytes codecs add. */
+uint64_t zs_shard_writer_most_bytes(const struct zs_shard_writer *writer);
+
 /* Encoded bytes of a chunk as the shard would now hold it, or as its present object holds it, into `out`; *is_empty when there are none. */
 enum zs_status zs_shard_writer_get(struct zs_shard_writer *writer, uint64_t number, bool *is_empty, struct zs_buffer *out,
                                    struct zs_error *err) ZS_MUST_CHECK;

@@ -38,6 +38,14 @@ enum zs_status zs_store_settle(struct zs_store *store, struct zs_error *err)
     return store->uploads != NULL ? zs_uploads_settle(store->uploads, err) : ZS_OK;
 }
 
+enum zs_status zs_store_overlap_end(struct zs_store *store, struct zs_error *err)
+{
+    const enum zs_status status = zs_store_settle(store, err);
+    zs_uploads_free(store->uploads);
+    store->uploads = NULL;
+    return status;
+}
+
 enum zs_status zs_store_moved(struct zs_store *store, const char *root, struct zs_error *err)
 {
     char *copy = zs_strdup(root);
@@ -239,6 +247,18 @@ enum zs_status zs_writer_commit(struct zs_writer *writer, struct zs_error *err)
     const enum zs_status status = writer->uploads != NULL ? zs_uploads_send(writer->uploads, key, writer, err)
                                                           : writer->store->ops->commit(writer, err);
     free(key);
+    return status;
+}
+
+enum zs_status zs_writer_try_commit(struct zs_writer *writer, bool *is_kept, struct zs_error *err)
+{
+    *is_kept = false;
+    if (writer->uploads != NULL || !writer->store->is_remote || writer->store->ops->send == NULL)
+        return zs_writer_commit(writer, err);
+    const enum zs_status status = writer->store->ops->send(writer, err);
+    *is_kept = status != ZS_OK;
+    if (!*is_kept)
+        zs_writer_abort(writer); /* releases what was sent */
     return status;
 }
 

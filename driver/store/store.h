@@ -42,6 +42,8 @@ enum zs_status zs_store_sync(struct zs_store *store, struct zs_error *err) ZS_MU
  * that was committed. zs_store_settle() waits for it, and says of the first failure: before something is committed that speaks of it. */
 enum zs_status zs_store_overlap(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
 enum zs_status zs_store_settle(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
+/* Waits likewise; commits are one by one from now on. No object may be open that was opened since they were not. */
+enum zs_status zs_store_overlap_end(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
 /* The store's directory was renamed to `root`. Nobody else may use the store during the call. */
 enum zs_status zs_store_moved(struct zs_store *store, const char *root, struct zs_error *err) ZS_MUST_CHECK;
 
@@ -112,6 +114,8 @@ enum zs_status zs_writer_patch(struct zs_writer *writer, uint64_t offset, const 
                                struct zs_error *err) ZS_MUST_CHECK;
 enum zs_status zs_writer_read(struct zs_writer *writer, uint64_t offset, size_t n, void *data, struct zs_error *err) ZS_MUST_CHECK;
 enum zs_status zs_writer_commit(struct zs_writer *writer, struct zs_error *err) ZS_MUST_CHECK; /* releases it, also on failure */
+/* The same, but where it says *is_kept after a failure the writer is there with all that was written: it can be read back, and be committed again. */
+enum zs_status zs_writer_try_commit(struct zs_writer *writer, bool *is_kept, struct zs_error *err) ZS_MUST_CHECK;
 void zs_writer_abort(struct zs_writer *writer);                                                /* releases it; NULL is allowed */
 
 /* ---- Two writers of one object ---- */

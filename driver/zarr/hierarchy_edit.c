@@ -524,7 +524,8 @@ enum zs_status zs_hierarchy_flush(struct zs_hierarchy *h, struct zs_error *err)
     if (status == ZS_OK)
         status = list_documents(h, &paths, &count, err);
     for (size_t i = 0; i < count && status == ZS_OK; i++) {
-        if (paths[i][0] == '\0') /* the root, by which a store opens */
+        const struct zs_change *own = find_change(h, paths[i]);
+        if (paths[i][0] == '\0' || own == NULL || own->kind != ZS_CHANGE_WHOLE) /* the root, by which a store opens, and what was there before */
             status = zs_store_settle(h->store, err);
         if (status == ZS_OK)
             status = flush_document(h, paths[i], err);
