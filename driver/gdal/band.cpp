@@ -15,21 +15,22 @@ ShardedZarrRasterBand::ShardedZarrRasterBand(ShardedZarrDataset *dataset, int ba
 
 /* ---- Pixels ---- */
 
+struct zs_band_window ShardedZarrRasterBand::BlockWindow(int column, int row, void *data) const
+{
+    const int x = column * nBlockXSize, y = row * nBlockYSize, size = GDALGetDataTypeSizeBytes(eDataType);
+    return zsBandWindow(x, y, std::min(nBlockXSize, nRasterXSize - x), std::min(nBlockYSize, nRasterYSize - y), data, &nBand, 1, size,
+                        static_cast<GSpacing>(size) * nBlockXSize, 0);
+}
+
 CPLErr ShardedZarrRasterBand::IReadBlock(int column, int row, void *data)
 {
-    const int x = column * nBlockXSize, y = row * nBlockYSize;
-    const int size = GDALGetDataTypeSizeBytes(eDataType);
-    return Dataset().ReadWindow(x, y, std::min(nBlockXSize, nRasterXSize - x), std::min(nBlockYSize, nRasterYSize - y), data,
-                                eDataType, {nBand}, size, static_cast<GSpacing>(size) * nBlockXSize, 0);
+    return Dataset().ReadWindow(BlockWindow(column, row, data), eDataType);
 }
 
 CPLErr ShardedZarrRasterBand::IWriteBlock(int column, int row, void *data)
 {
-    const int x = column * nBlockXSize, y = row * nBlockYSize;
-    const int size = GDALGetDataTypeSizeBytes(eDataType);
     DropStatistics(true);
-    return Dataset().WriteWindow(x, y, std::min(nBlockXSize, nRasterXSize - x), std::min(nBlockYSize, nRasterYSize - y), data,
-                                 eDataType, {nBand}, size, static_cast<GSpacing>(size) * nBlockXSize, 0);
+    return Dataset().WriteWindow(BlockWindow(column, row, data), eDataType);
 }
 
 CPLErr ShardedZarrRasterBand::SettleBlocks()
@@ -43,20 +44,20 @@ CPLErr ShardedZarrRasterBand::IRasterIO(GDALRWFlag flag, int x, int y, int width
 {
     if (flag == GF_Write && eAccess == GA_Update)
         DropStatistics(false);
+    auto &ds = Dataset();
+    const auto window = zsBandWindow(x, y, width, height, data, &nBand, 1, pixelSpace, lineSpace, 0);
     if (width == bufWidth && height == bufHeight)
     {
         if (SettleBlocks() != CE_None)
             return CE_Failure;
-        return flag == GF_Read ? Dataset().ReadWindow(x, y, width, height, data, type, {nBand}, pixelSpace, lineSpace, 0)
-                               : Dataset().WriteWindow(x, y, width, height, data, type, {nBand}, pixelSpace, lineSpace, 0);
+        return flag == GF_Read ? ds.ReadWindow(window, type) : ds.WriteWindow(window, type);
     }
-    auto &ds = Dataset();
     if (flag == GF_Read && !ds.IsUpdate() && !ds.IsForOverview(x, y, width, height, bufWidth, bufHeight, extra))
     {
         CPLErr result = CE_None;
-        if (ds.ReadNearest(x, y, width, height, data, bufWidth, bufHeight, type, {nBand}, pixelSpace, lineSpace, 0, extra, result))
+        if (ds.ReadNearest(window, bufWidth, bufHeight, type, extra, result))
             return result;
-        if (ds.Prefetch(x, y, width, height, {nBand}) != CE_None)
+        if (ds.Prefetch(window) != CE_None)
             return CE_Failure;
     }
     return GDALPamRasterBand::IRasterIO(flag, x, y, width, height, data, bufWidth, bufHeight, type, pixelSpace, lineSpace, extra);

@@ -255,7 +255,7 @@ GDALColorInterp ShardedZarrRasterBand::GetColorInterpretation()
         return GCI_PaletteIndex;
     auto &ds = Dataset();
     enum zs_colour colour = m.colour != ZS_COLOUR_NONE ? m.colour : zs_colour_of_name(m.description);
-    if (colour == ZS_COLOUR_NONE && !ds.m_bandDims.empty())
+    if (colour == ZS_COLOUR_NONE && ds.Slices().dim_count > 0)
     {
         ds.ReadLabels();
         const auto position = ds.BandPosition(nBand);
@@ -295,8 +295,9 @@ void ShardedZarrRasterBand::AddMetadata()
     const auto position = ds.BandPosition(nBand);
     for (size_t i = 0; i < position.size(); i++)
     {
-        const char *dimension = zs_dimension_name(ds.m_node, ds.m_bandDims[i]);
-        const std::string name = dimension != nullptr ? dimension : "dim" + std::to_string(ds.m_bandDims[i]);
+        const int d = ds.Slices().dims[i];
+        const char *dimension = zs_dimension_name(ds.m_node, d);
+        const std::string name = dimension != nullptr ? dimension : "dim" + std::to_string(d);
         const std::string key = "DIM_" + name;
         md.SetNameValue((key + "_INDEX").c_str(), std::to_string(position[i]).c_str());
         std::string text = std::to_string(position[i]);

@@ -11,6 +11,7 @@
 extern "C"
 {
 #include "base/parallel.h"
+#include "raster/pixels.h"
 }
 
 /* Pixels held at once, in two strips: one is read while the other is written. A single strip up to this is better than a source that is
@@ -37,8 +38,9 @@ struct Strip
 {
     std::unique_ptr<unsigned char[]> pixels; /* not a vector, which would fill them with zeros first */
     size_t size = 0;
-    struct zs_array *array = nullptr;
-    struct zs_window window = {};
+    struct zs_bands target = {};
+    std::vector<int> bands;
+    struct zs_band_window window = {};
     size_t item_size = 0;
 };
 
@@ -71,7 +73,7 @@ class Writing
 static enum zs_status writeStrip(void *ctx, size_t, struct zs_error *err)
 {
     const auto &s = *static_cast<Strip *>(ctx);
-    return zs_array_write_windows(s.array, &s.window, 1, s.item_size, nullptr, nullptr, err);
+    return zs_pixels_write(&s.target, &s.window, s.item_size, nullptr, err);
 }
 
 bool Writing::Start(Strip &strip)
@@ -136,54 +138,18 @@ static bool reserve(Strip &s, size_t size, const Box &box)
     return true;
 }
 
-static bool readBox(GDALDataset &source, GDALDataType type, const Box &box, const struct zs_raster_spec &spec, Strip &s)
+static bool readBox(GDALDataset &source, GDALDataType type, const Box &box, Strip &s)
 {
     const auto item = static_cast<GSpacing>(GDALGetDataTypeSizeBytes(type));
     const GSpacing line = item * box.columns, plane = line * box.rows;
-    std::vector<int> bands(static_cast<size_t>(box.bands));
-    std::iota(bands.begin(), bands.end(), box.band + 1);
-    if (!reserve(s, static_cast<size_t>(plane) * bands.size(), box) ||
-        source.RasterIO(GF_Read, box.x, box.y, box.columns, box.rows, s.pixels.get(), box.columns, box.rows, type, box.bands, bands.data(),
+    s.bands.resize(static_cast<size_t>(box.bands));
+    std::iota(s.bands.begin(), s.bands.end(), box.band + 1);
+    if (!reserve(s, static_cast<size_t>(plane) * s.bands.size(), box) ||
+        source.RasterIO(GF_Read, box.x, box.y, box.columns, box.rows, s.pixels.get(), box.columns, box.rows, type, box.bands, s.bands.data(),
                         item, line, plane, nullptr) != CE_None)
         return false;
     s.item_size = static_cast<size_t>(item);
-    s.window = {};
-    s.window.data = s.pixels.get();
-    int d = 0;
-    const auto add = [&](uint64_t start, uint64_t count, GSpacing stride)
-    {
-        s.window.start[d] = start;
-        s.window.count[d] = count;
-        s.window.stride[d++] = static_cast<ptrdiff_t>(stride);
-    };
-    auto inner = static_cast<uint64_t>(source.GetRasterCount()), start = static_cast<uint64_t>(box.band);
-    for (int i = 0; i < spec.axis_count; i++)
-    {
-        const uint64_t size = spec.axes[i].size;
-        inner /= size;
-        add(start / inner, std::min(std::max<uint64_t>(1, static_cast<uint64_t>(box.bands) / inner), size), plane * static_cast<GSpacing>(inner));
-        start %= inner;
-    }
-    add(static_cast<uint64_t>(box.y), static_cast<uint64_t>(box.rows), line);
-    add(static_cast<uint64_t>(box.x), static_cast<uint64_t>(box.columns), item);
-    return true;
-}
-
-/* One array per band: one after the other, since they share the strip. */
-static bool writeBands(const struct zs_raster &raster, const Box &box, Strip &s)
-{
-    const size_t plane = s.item_size * static_cast<size_t>(box.columns) * static_cast<size_t>(box.rows);
-    for (int i = 0; i < box.bands; i++)
-    {
-        struct zs_error err;
-        s.array = zs_raster_array(&raster, static_cast<size_t>(box.band + i));
-        s.window.data = s.pixels.get() + plane * static_cast<size_t>(i);
-        if (writeStrip(&s, 0, &err) != ZS_OK)
-        {
-            zsReport(err);
-            return false;
-        }
-    }
+    s.window = zsBandWindow(box.x, box.y, box.columns, box.rows, s.pixels.get(), s.bands.data(), box.bands, item, line, plane);
     return true;
 }
 
@@ -215,10 +181,10 @@ bool zsCopyPixels(GDALDataset &source, const struct zs_raster &raster, const str
                     next = 1 - next;
                 else if (!writing.Wait())
                     return false;
-                if (!readBox(source, type, box, spec, s) || !writing.Wait())
+                if (!readBox(source, type, box, s) || !writing.Wait())
                     return false;
-                s.array = zs_raster_array(&raster, 0);
-                if (spec.array_count == 1 ? !writing.Start(s) : !writeBands(raster, box, s))
+                s.target = zs_raster_bands(&raster);
+                if (!writing.Start(s))
                     return false;
                 done += static_cast<double>(box.rows) * box.columns * box.bands;
                 if (!progress(done / total, nullptr, progressData))

@@ -6,6 +6,7 @@
 extern "C"
 {
 #include "base/cache.h"
+#include "raster/pixels.h"
 }
 
 ZSStore::~ZSStore()
@@ -130,37 +131,18 @@ std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_p
     ds->nRasterXSize = static_cast<int>(info.shape[x]);
     ds->nRasterYSize = y >= 0 ? static_cast<int>(info.shape[y]) : 1;
 
-    std::vector<int> extraDims;
-    for (int d = 0; d < info.ndim; d++)
-    {
-        if (d != x && d != y)
-            extraDims.push_back(d);
-    }
-    if (indices.size() > extraDims.size())
-        return fail("expected at most " + std::to_string(extraDims.size()) + " indices, found " + std::to_string(indices.size()));
-    ds->m_fixed.assign(static_cast<size_t>(info.ndim), 0);
-    for (size_t i = 0; i < indices.size(); i++)
-    {
-        const int d = extraDims[i];
-        if (indices[i] >= info.shape[d])
-            return fail("index " + std::to_string(indices[i]) + " is out of range: dimension " + std::to_string(d) + " has " +
-                        std::to_string(info.shape[d]) + " elements");
-        ds->m_fixed[static_cast<size_t>(d)] = indices[i];
-    }
-    ds->m_bandDims.assign(extraDims.begin() + static_cast<ptrdiff_t>(indices.size()), extraDims.end());
-    uint64_t bands = 1;
-    for (const int d : ds->m_bandDims)
-    {
-        if (info.shape[d] == 0)
-            return fail("a dimension of no elements gives no band");
-        bands = info.shape[d] > MAX_BANDS ? MAX_BANDS + 1 : std::min(bands * info.shape[d], MAX_BANDS + 1);
-    }
-    if (bands > MAX_BANDS)
+    ds->m_slices.resize(1);
+    struct zs_band_array &bands = ds->m_slices.front();
+    bands.array = ds->m_array;
+    struct zs_error reason;
+    if (zs_slices_find(info.ndim, info.shape, ds->m_axes, indices.data(), indices.size(), &bands.slices, &reason) != ZS_OK)
+        return fail(reason.message);
+    if (bands.slices.count > MAX_BANDS)
     {
         ZSConnection c;
         c.store = store->store->root;
         std::string slice = c.SubdatasetName(opened->node->path);
-        for (size_t i = 0; i < extraDims.size(); i++)
+        for (int i = 0; i < bands.slices.fixed_count + bands.slices.dim_count; i++)
             slice += ":0";
         return fail("its extra dimensions give more than " + std::to_string(MAX_BANDS) +
                     " bands; open a slice by indices, as in " + slice);
@@ -172,7 +154,7 @@ std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_p
     // Before there are bands: afterwards it would give each of them a record of its own.
     ds->PamInitialize();
     // From the last: the first call makes room for all.
-    for (int b = static_cast<int>(bands); b >= 1; b--)
+    for (int b = static_cast<int>(bands.slices.count); b >= 1; b--)
         ds->SetBand(b, new ZSGuardedBand(ds.get(), b, type, blockWidth, blockHeight));
     return ds;
 }
@@ -216,13 +198,7 @@ std::unique_ptr<GDALDataset> ShardedZarrDataset::Clone(int scope, bool canShareS
 
 std::vector<uint64_t> ShardedZarrDataset::FixedIndices() const
 {
-    std::vector<uint64_t> indices;
-    for (int d = 0; d < static_cast<int>(m_fixed.size()); d++)
-    {
-        if (d != m_axes.x && d != m_axes.y && std::find(m_bandDims.begin(), m_bandDims.end(), d) == m_bandDims.end())
-            indices.push_back(m_fixed[static_cast<size_t>(d)]);
-    }
-    return indices;
+    return std::vector<uint64_t>(Slices().fixed, Slices().fixed + Slices().fixed_count);
 }
 
 ShardedZarrRasterBand &ShardedZarrDataset::Band(int band) const
@@ -234,76 +210,25 @@ ShardedZarrRasterBand &ShardedZarrDataset::Band(int band) const
 
 std::vector<uint64_t> ShardedZarrDataset::BandPosition(int band) const
 {
-    const struct zs_array_info info = zs_array_get_info(m_array);
-    std::vector<uint64_t> position(m_bandDims.size());
-    auto rest = static_cast<uint64_t>(band - 1);
-    for (size_t i = m_bandDims.size(); i-- > 0;)
-    {
-        position[i] = rest % info.shape[m_bandDims[i]];
-        rest /= info.shape[m_bandDims[i]];
-    }
+    std::vector<uint64_t> position(static_cast<size_t>(Slices().dim_count));
+    zs_slice_position(&Slices(), static_cast<uint64_t>(band - 1), position.data());
     return position;
 }
 
-std::vector<struct zs_window> ShardedZarrDataset::Windows(int x, int y, int width, int height, void *data,
-                                                          const std::vector<int> &bands, GSpacing pixelSpace,
-                                                          GSpacing lineSpace, GSpacing bandSpace) const
+CPLErr ShardedZarrDataset::ReadWindow(const struct zs_band_window &window, GDALDataType type)
 {
     const struct zs_array_info info = zs_array_get_info(m_array);
-    std::vector<struct zs_window> windows;
-    for (size_t i = 0, run; i < bands.size(); i += run)
-    {
-        // Bands that follow each other along the last band dimension are one window.
-        const auto position = BandPosition(bands[i]);
-        const uint64_t room = m_bandDims.empty() ? 1 : info.shape[m_bandDims.back()] - position.back();
-        for (run = 1; i + run < bands.size() && bands[i + run] == bands[i] + static_cast<int>(run) && run < room;)
-            run++;
-        struct zs_window w = {};
-        for (int d = 0; d < info.ndim; d++)
-        {
-            w.start[d] = m_fixed[static_cast<size_t>(d)];
-            w.count[d] = 1;
-        }
-        for (size_t k = 0; k < m_bandDims.size(); k++)
-            w.start[m_bandDims[k]] = position[k];
-        if (!m_bandDims.empty())
-        {
-            w.count[m_bandDims.back()] = run;
-            w.stride[m_bandDims.back()] = static_cast<ptrdiff_t>(bandSpace);
-        }
-        w.start[m_axes.x] = static_cast<uint64_t>(x);
-        w.count[m_axes.x] = static_cast<uint64_t>(width);
-        w.stride[m_axes.x] = static_cast<ptrdiff_t>(pixelSpace);
-        if (m_axes.y >= 0)
-        {
-            w.start[m_axes.y] = static_cast<uint64_t>(y);
-            w.count[m_axes.y] = static_cast<uint64_t>(height);
-            w.stride[m_axes.y] = static_cast<ptrdiff_t>(lineSpace);
-        }
-        w.data = static_cast<char *>(data) + static_cast<ptrdiff_t>(bandSpace) * static_cast<ptrdiff_t>(i);
-        windows.push_back(w);
-    }
-    return windows;
-}
-
-CPLErr ShardedZarrDataset::ReadWindow(int x, int y, int width, int height, void *data, GDALDataType type,
-                                      const std::vector<int> &bands, GSpacing pixelSpace, GSpacing lineSpace,
-                                      GSpacing bandSpace)
-{
-    const struct zs_array_info info = zs_array_get_info(m_array);
-    const auto windows = Windows(x, y, width, height, data, bands, pixelSpace, lineSpace, bandSpace);
     ZSConversion conversion{info.data_type, info.item_size, type};
+    const struct zs_conversion perArray = {conversion.IsIdentity() ? nullptr : zsConvert, &conversion};
+    const struct zs_bands bands = Bands();
     struct zs_error err;
-    if (zs_array_read_windows(m_array, windows.data(), windows.size(), conversion.IsIdentity() ? nullptr : zsConvert,
-                              &conversion, &err) == ZS_OK)
+    if (zs_pixels_read(&bands, &window, &perArray, &err) == ZS_OK)
         return CE_None;
     zsReport(err);
     return CE_Failure;
 }
 
-CPLErr ShardedZarrDataset::WriteWindow(int x, int y, int width, int height, void *data, GDALDataType type,
-                                       const std::vector<int> &bands, GSpacing pixelSpace, GSpacing lineSpace,
-                                       GSpacing bandSpace)
+CPLErr ShardedZarrDataset::WriteWindow(const struct zs_band_window &window, GDALDataType type)
 {
     if (!IsUpdate())
     {
@@ -314,11 +239,11 @@ CPLErr ShardedZarrDataset::WriteWindow(int x, int y, int width, int height, void
         return CE_Failure;
     m_isWritten = true;
     const struct zs_array_info info = zs_array_get_info(m_array);
-    const auto windows = Windows(x, y, width, height, data, bands, pixelSpace, lineSpace, bandSpace);
     ZSStoring storing{type, info.data_type, info.item_size};
+    const struct zs_conversion perArray = {storing.IsIdentity() ? nullptr : zsStore, &storing};
+    const struct zs_bands bands = Bands();
     struct zs_error err;
-    if (zs_array_write_windows(m_array, windows.data(), windows.size(), static_cast<size_t>(GDALGetDataTypeSizeBytes(type)),
-                               storing.IsIdentity() ? nullptr : zsStore, &storing, &err) == ZS_OK)
+    if (zs_pixels_write(&bands, &window, static_cast<size_t>(GDALGetDataTypeSizeBytes(type)), &perArray, &err) == ZS_OK)
         return CE_None;
     zsReport(err);
     return CE_Failure;
@@ -330,27 +255,25 @@ CPLErr ShardedZarrDataset::IRasterIO(GDALRWFlag flag, int x, int y, int width, i
 {
     for (int i = 0; i < bandCount && flag == GF_Write && IsUpdate(); i++)
         Band(bands[i]).DropStatistics(false);
+    const auto window = zsBandWindow(x, y, width, height, data, bands, bandCount, pixelSpace, lineSpace, bandSpace);
     if (width == bufWidth && height == bufHeight)
     {
-        const std::vector<int> list(bands, bands + bandCount);
-        for (const int b : list)
+        for (int i = 0; i < bandCount; i++)
         {
-            if (Band(b).SettleBlocks() != CE_None)
+            if (Band(bands[i]).SettleBlocks() != CE_None)
                 return CE_Failure;
         }
-        return flag == GF_Read ? ReadWindow(x, y, width, height, data, type, list, pixelSpace, lineSpace, bandSpace)
-                               : WriteWindow(x, y, width, height, data, type, list, pixelSpace, lineSpace, bandSpace);
+        return flag == GF_Read ? ReadWindow(window, type) : WriteWindow(window, type);
     }
-    const std::vector<int> list(bands, bands + bandCount);
     CPLErr result = CE_None;
     if (flag == GF_Read && !IsUpdate() && bandCount > 1 &&
         ReadOverview(x, y, width, height, data, bufWidth, bufHeight, type, bandCount, bands, pixelSpace, lineSpace, bandSpace, extra, result))
         return result;
     if (flag == GF_Read && !IsUpdate() && !IsForOverview(x, y, width, height, bufWidth, bufHeight, extra))
     {
-        if (ReadNearest(x, y, width, height, data, bufWidth, bufHeight, type, list, pixelSpace, lineSpace, bandSpace, extra, result))
+        if (ReadNearest(window, bufWidth, bufHeight, type, extra, result))
             return result;
-        if (Prefetch(x, y, width, height, list) != CE_None)
+        if (Prefetch(window) != CE_None)
             return CE_Failure;
     }
     return GDALPamDataset::IRasterIO(flag, x, y, width, height, data, bufWidth, bufHeight, type, bandCount, bands, pixelSpace,
@@ -405,45 +328,54 @@ static std::vector<int> nearestPixels(double offset, double step, int count, int
     return pixels;
 }
 
-bool ShardedZarrDataset::ReadNearest(int x, int y, int width, int height, void *data, int bufWidth, int bufHeight, GDALDataType type,
-                                     const std::vector<int> &bands, GSpacing pixelSpace, GSpacing lineSpace, GSpacing bandSpace,
+bool ShardedZarrDataset::ReadNearest(const struct zs_band_window &window, int bufWidth, int bufHeight, GDALDataType type,
                                      GDALRasterIOExtraArg *extra, CPLErr &result)
 {
     const auto item = static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
-    const uint64_t plane = item * static_cast<uint64_t>(width) * static_cast<uint64_t>(height);
-    if ((extra != nullptr && extra->eResampleAlg != GRIORA_NearestNeighbour) || plane > NEAREST_BYTES / bands.size())
+    const uint64_t plane = item * window.width * window.height;
+    if ((extra != nullptr && extra->eResampleAlg != GRIORA_NearestNeighbour) || plane > NEAREST_BYTES / window.band_count)
         return false;
+    const auto x = static_cast<int>(window.x), y = static_cast<int>(window.y);
+    const auto width = static_cast<int>(window.width), height = static_cast<int>(window.height);
     const bool exact = extra != nullptr && extra->bFloatingPointWindowValidity;
     const auto columns = nearestPixels(exact ? extra->dfXOff : x, (exact ? extra->dfXSize : width) / bufWidth, bufWidth, x, width);
     const auto rows = nearestPixels(exact ? extra->dfYOff : y, (exact ? extra->dfYSize : height) / bufHeight, bufHeight, y, height);
-    std::vector<unsigned char> window(static_cast<size_t>(plane) * bands.size());
-    const auto line = static_cast<GSpacing>(item) * width;
-    result = ReadWindow(x, y, width, height, window.data(), type, bands, static_cast<GSpacing>(item), line, static_cast<GSpacing>(plane));
-    for (size_t b = 0; b < bands.size() && result == CE_None; b++)
+    std::vector<unsigned char> pixels(static_cast<size_t>(plane) * window.band_count);
+    struct zs_band_window whole = window;
+    whole.data = pixels.data();
+    whole.pixel_space = static_cast<ptrdiff_t>(item);
+    whole.line_space = static_cast<ptrdiff_t>(item) * width;
+    whole.band_space = static_cast<ptrdiff_t>(plane);
+    result = ReadWindow(whole, type);
+    for (size_t b = 0; b < window.band_count && result == CE_None; b++)
     {
         for (int row = 0; row < bufHeight; row++)
         {
-            const unsigned char *from = window.data() + b * plane + static_cast<size_t>(rows[static_cast<size_t>(row)]) * static_cast<size_t>(line);
-            auto to = static_cast<char *>(data) + static_cast<GPtrDiff_t>(bandSpace) * static_cast<GPtrDiff_t>(b) + static_cast<GPtrDiff_t>(lineSpace) * row;
+            const unsigned char *from = pixels.data() + b * plane + rows[static_cast<size_t>(row)] * whole.line_space;
+            auto to = static_cast<char *>(window.data) + window.band_space * static_cast<ptrdiff_t>(b) + window.line_space * row;
             for (const int column : columns)
             {
                 memcpy(to, from + static_cast<size_t>(column) * item, item);
-                to += pixelSpace;
+                to += window.pixel_space;
             }
         }
     }
     return true;
 }
 
-CPLErr ShardedZarrDataset::Prefetch(int x, int y, int width, int height, const std::vector<int> &bands)
+CPLErr ShardedZarrDataset::Prefetch(const struct zs_band_window &window)
 {
     // A resampling kernel looks a little beyond the window.
-    constexpr int MARGIN = 16;
-    const int left = std::max(0, x - MARGIN), top = std::max(0, y - MARGIN);
-    const int right = std::min(nRasterXSize, x + width + MARGIN), bottom = std::min(nRasterYSize, y + height + MARGIN);
-    const auto windows = Windows(left, top, right - left, bottom - top, nullptr, bands, 0, 0, 0);
+    constexpr uint64_t MARGIN = 16;
+    struct zs_band_window around = window;
+    around.data = nullptr;
+    around.x = window.x > MARGIN ? window.x - MARGIN : 0;
+    around.y = window.y > MARGIN ? window.y - MARGIN : 0;
+    around.width = std::min(static_cast<uint64_t>(nRasterXSize), window.x + window.width + MARGIN) - around.x;
+    around.height = std::min(static_cast<uint64_t>(nRasterYSize), window.y + window.height + MARGIN) - around.y;
+    const struct zs_bands bands = Bands();
     struct zs_error err;
-    if (zs_array_prefetch(m_array, windows.data(), windows.size(), &err) == ZS_OK)
+    if (zs_pixels_prefetch(&bands, &around, &err) == ZS_OK)
         return CE_None;
     zsReport(err);
     return CE_Failure;
@@ -457,7 +389,7 @@ CPLErr ShardedZarrDataset::AdviseRead(int x, int y, int width, int height, int b
         bands.push_back(b);
     if (IsUpdate() || IsForOverview(x, y, width, height, bufWidth, bufHeight, nullptr))
         return CE_None;
-    return Prefetch(x, y, width, height, bands);
+    return Prefetch(zsBandWindow(x, y, width, height, nullptr, bands.data(), static_cast<int>(bands.size()), 0, 0, 0));
 }
 
 /* ---- Flushing and closing ---- */

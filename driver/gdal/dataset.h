@@ -18,6 +18,7 @@ extern "C"
 #include "geo/axes.h"
 #include "geo/georef.h"
 #include "geo/meaning.h"
+#include "raster/slices.h"
 }
 
 /* An opened store, shared by the datasets made of it (overviews, clones in other threads). */
@@ -111,8 +112,7 @@ class ShardedZarrDataset : public GDALPamDataset
     struct zs_axes m_axes = {-1, -1};
     ZSOpenOptions m_options;
 
-    std::vector<int> m_bandDims;   /* dimensions flattened to bands, slowest first */
-    std::vector<uint64_t> m_fixed; /* per dimension: the index of dimensions that a slice fixes */
+    std::vector<struct zs_band_array> m_slices; /* which slices of which arrays the bands are */
 
     /* Read when first asked for: each may cost requests. */
     bool m_georefRead = false;
@@ -168,15 +168,19 @@ class ShardedZarrDataset : public GDALPamDataset
     void ForgetOverviews();
     void AddGeolocation();
 
-    /* Position of a band (from 1) in each of m_bandDims. */
+    const struct zs_slices &Slices() const
+    {
+        return m_slices.front().slices;
+    }
+    struct zs_bands Bands() const
+    {
+        return {m_slices.data(), m_slices.size()};
+    }
+    /* Position of a band (from 1) in each of its dimensions. */
     std::vector<uint64_t> BandPosition(int band) const;
     CPLErr TakePlace();
 
-    /* The windows of the array that are these bands of a part of the raster, in a buffer of that layout. */
-    std::vector<struct zs_window> Windows(int x, int y, int width, int height, void *data, const std::vector<int> &bands,
-                                          GSpacing pixelSpace, GSpacing lineSpace, GSpacing bandSpace) const;
-    CPLErr ReadWindow(int x, int y, int width, int height, void *data, GDALDataType type, const std::vector<int> &bands,
-                      GSpacing pixelSpace, GSpacing lineSpace, GSpacing bandSpace);
+    CPLErr ReadWindow(const struct zs_band_window &window, GDALDataType type);
     /* Whether GDAL will turn to an overview for a read of this size. */
     bool IsForOverview(int x, int y, int width, int height, int bufWidth, int bufHeight, GDALRasterIOExtraArg *extra);
     /* Reads from the overview that GDAL would take, all bands together. False where it would take none, or none of the store. */
@@ -185,13 +189,11 @@ class ShardedZarrDataset : public GDALPamDataset
                       CPLErr &result);
     /* Reads a window into a buffer of another size, taking the nearest pixels as GDAL does, as one plan rather than block by block.
      * False where that is left to GDAL: other resamplings, windows too large to hold. */
-    bool ReadNearest(int x, int y, int width, int height, void *data, int bufWidth, int bufHeight, GDALDataType type,
-                     const std::vector<int> &bands, GSpacing pixelSpace, GSpacing lineSpace, GSpacing bandSpace,
-                     GDALRasterIOExtraArg *extra, CPLErr &result);
+    bool ReadNearest(const struct zs_band_window &window, int bufWidth, int bufHeight, GDALDataType type, GDALRasterIOExtraArg *extra,
+                     CPLErr &result);
     /* Gets the chunks of a window into the cache for reads that come block by block. */
-    CPLErr Prefetch(int x, int y, int width, int height, const std::vector<int> &bands);
-    CPLErr WriteWindow(int x, int y, int width, int height, void *data, GDALDataType type, const std::vector<int> &bands,
-                       GSpacing pixelSpace, GSpacing lineSpace, GSpacing bandSpace);
+    CPLErr Prefetch(const struct zs_band_window &window);
+    CPLErr WriteWindow(const struct zs_band_window &window, GDALDataType type);
 
     CPLErr FlushChanges(bool atClosing);
     CPLErr SettleFillValue();
@@ -312,6 +314,7 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     }
     struct zs_meaning &Meaning();
     void TakeMeaning(ShardedZarrRasterBand &other);
+    struct zs_band_window BlockWindow(int column, int row, void *data) const;
     void AddMetadata();
     /* Pixels are written: statistics that were known are not true any more. Blocks may come late, after statistics of them were set. */
     void DropStatistics(bool isBlock);
@@ -360,6 +363,22 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     int GetOverviewCount() override;
     GDALRasterBand *GetOverview(int i) override;
 };
+
+/* A window of bands (from 1) in the terms of RasterIO(). */
+inline struct zs_band_window zsBandWindow(int x, int y, int width, int height, void *data, const int *bands, int bandCount,
+                                          GSpacing pixelSpace, GSpacing lineSpace, GSpacing bandSpace)
+{
+    return {static_cast<uint64_t>(x),
+            static_cast<uint64_t>(y),
+            static_cast<uint64_t>(width),
+            static_cast<uint64_t>(height),
+            bands,
+            static_cast<size_t>(bandCount),
+            data,
+            static_cast<ptrdiff_t>(pixelSpace),
+            static_cast<ptrdiff_t>(lineSpace),
+            static_cast<ptrdiff_t>(bandSpace)};
+}
 
 /* Whether a metadata domain is the one without a name. */
 inline bool zsIsDefaultDomain(const char *domain)

@@ -139,15 +139,17 @@ static std::string axisPrefix(const struct zs_node *node, int dim)
 void ShardedZarrDataset::AddAxisMetadata(CPLStringList &md)
 {
     std::string all;
-    for (const int d : m_bandDims)
+    for (int i = 0; i < Slices().dim_count; i++)
     {
+        const int d = Slices().dims[i];
         const char *name = zs_dimension_name(m_node, d);
         all += (all.empty() ? "" : ",") + std::string(name != nullptr ? name : "dim" + std::to_string(d));
     }
-    if (m_bandDims.size() > 1)
+    if (Slices().dim_count > 1)
         md.SetNameValue(ZS_EXTRA_DIMENSIONS, ("{" + all + "}").c_str());
-    for (const int d : m_bandDims)
+    for (int i = 0; i < Slices().dim_count; i++)
     {
+        const int d = Slices().dims[i];
         const std::string prefix = axisPrefix(m_node, d);
         char **items = nullptr;
         struct zs_error err;
@@ -164,14 +166,15 @@ void ShardedZarrDataset::AddAxisMetadata(CPLStringList &md)
 void ShardedZarrDataset::RemoveAxisMetadata(CPLStringList &md) const
 {
     md.SetNameValue(ZS_EXTRA_DIMENSIONS, nullptr);
-    for (const int d : m_bandDims)
+    for (int i = 0; i < Slices().dim_count; i++)
     {
+        const int d = Slices().dims[i];
         const std::string prefix = axisPrefix(m_node, d);
         CPLStringList kept;
-        for (int i = 0; i < md.size(); i++)
+        for (int k = 0; k < md.size(); k++)
         {
-            if (prefix.empty() || !STARTS_WITH(md[i], prefix.c_str()))
-                kept.AddString(md[i]);
+            if (prefix.empty() || !STARTS_WITH(md[k], prefix.c_str()))
+                kept.AddString(md[k]);
         }
         md = kept;
     }
@@ -208,17 +211,16 @@ void ShardedZarrDataset::ReadLabels()
     const std::lock_guard<std::mutex> guard(m_shared->lock);
     if (m_shared->labelsRead)
         return;
-    const struct zs_array_info info = zs_array_get_info(m_array);
-    std::vector<std::vector<std::string>> values(m_bandDims.size());
-    std::vector<std::string> units(m_bandDims.size());
+    const auto dims = static_cast<size_t>(Slices().dim_count);
+    std::vector<std::vector<std::string>> values(dims);
+    std::vector<std::string> units(dims);
     bool speak = false;
-    for (size_t i = 0; i < m_bandDims.size() && m_store->hierarchy != nullptr; i++)
+    for (size_t i = 0; i < dims && m_store->hierarchy != nullptr; i++)
     {
-        const int d = m_bandDims[i];
         struct zs_labels labels = {};
         const std::unique_ptr<struct zs_labels, void (*)(struct zs_labels *)> cleared(&labels, zs_labels_clear);
         struct zs_error err;
-        if (zs_labels_read(m_store->hierarchy, m_node, d, 0, info.shape[d], &labels, &err) != ZS_OK)
+        if (zs_labels_read(m_store->hierarchy, m_node, Slices().dims[i], 0, Slices().sizes[i], &labels, &err) != ZS_OK)
             zsReport(err);
         else if (labels.values != nullptr)
             values[i].assign(labels.values, labels.values + labels.count);
@@ -341,7 +343,7 @@ CPLErr ShardedZarrDataset::SettleFillValue()
     }
     zs_array_set_order(array, zs_array_chunk_order(m_array));
     m_shared = std::make_shared<ZSArray>(node, array, m_axes, true);
-    m_array = array;
+    m_array = m_slices.front().array = array;
     m_node = node;
     return CE_None;
 }

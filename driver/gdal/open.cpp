@@ -216,33 +216,22 @@ class ShardedZarrContainer final : public GDALDataset
 
 /* MULTIBAND=NO: each slice of an array of more than two dimensions is a subdataset. */
 static std::unique_ptr<GDALDataset> listSlices(const std::shared_ptr<ZSStore> &store, const ZSConnection &connection,
-                                               const struct zs_node *node, const struct zs_axes &axes)
+                                               const struct zs_node *node, const struct zs_axes &axes, struct zs_error *err)
 {
-    constexpr size_t MAX_SLICES = 10000; // a list longer than that helps nobody
-    const struct zs_array_meta *meta = node->array;
+    constexpr uint64_t MAX_SLICES = 10000; // a list longer than that helps nobody
+    struct zs_slices slices;
+    if (zs_slices_find(node->array->ndim, node->array->shape, axes, nullptr, 0, &slices, err) != ZS_OK)
+        return nullptr;
     auto container = std::make_unique<ShardedZarrContainer>(store, nullptr);
-    std::vector<uint64_t> at(static_cast<size_t>(meta->ndim), 0);
+    std::vector<uint64_t> position(static_cast<size_t>(slices.dim_count));
     const auto description = zsDescribe(*store, node, false);
-    for (size_t n = 0; n < MAX_SLICES; n++)
+    for (uint64_t n = 0; n < std::min(slices.count, MAX_SLICES); n++)
     {
         std::string slice;
-        for (int d = 0; d < meta->ndim; d++)
-        {
-            if (d != axes.x && d != axes.y)
-                slice += ":" + std::to_string(at[static_cast<size_t>(d)]);
-        }
+        zs_slice_position(&slices, n, position.data());
+        for (const uint64_t index : position)
+            slice += ":" + std::to_string(index);
         container->Add(connection.SubdatasetName(node->path) + slice, node->path + slice + " - " + description);
-        int d = meta->ndim - 1;
-        for (; d >= 0; d--)
-        {
-            if (d == axes.x || d == axes.y)
-                continue;
-            if (++at[static_cast<size_t>(d)] < meta->shape[d])
-                break;
-            at[static_cast<size_t>(d)] = 0;
-        }
-        if (d < 0)
-            break;
     }
     return container;
 }
@@ -257,7 +246,7 @@ static std::unique_ptr<GDALDataset> openNode(const std::shared_ptr<ZSStore> &sto
         if (zs_axes_find(store->hierarchy, node, options.dim_x.empty() ? nullptr : options.dim_x.c_str(),
                          options.dim_y.empty() ? nullptr : options.dim_y.c_str(), &axes, err) != ZS_OK)
             return nullptr;
-        return listSlices(store, connection, node, axes);
+        return listSlices(store, connection, node, axes, err);
     }
     auto ds = ShardedZarrDataset::OpenArray(store, node, connection.indices, options, access, err);
     if (ds != nullptr)

@@ -22,7 +22,7 @@ struct zs_raster {
     zs_json *root;                     /* the group's own document */
     struct document *documents;        /* all but root, paths relative to the group */
     size_t count;
-    struct zs_array **arrays;
+    struct zs_band_array *arrays; /* each of as many bands */
 };
 
 /* ---- Documents ---- */
@@ -186,7 +186,9 @@ static enum zs_status add_pixels(struct zs_raster *r, const struct zs_array_opti
         struct document *d = NULL;
         ZS_TRY(add_document(r, spec->arrays[k].name, zs_array_document(&a), &d, err));
         ZS_TRY(write_array_attributes(zs_document_attributes(d->json), spec, &spec->arrays[k], err));
-        ZS_TRY(open_array(r, d, options, spec->chunk_order, &r->arrays[k], err));
+        ZS_TRY(zs_slices_find(a.ndim, a.shape, (struct zs_axes){x, y}, NULL, 0, &r->arrays[k].slices, err));
+        r->arrays[k].first = k * r->arrays[k].slices.count;
+        ZS_TRY(open_array(r, d, options, spec->chunk_order, &r->arrays[k].array, err));
     }
     return ZS_OK;
 }
@@ -195,7 +197,7 @@ static enum zs_status add_pixels(struct zs_raster *r, const struct zs_array_opti
 
 static enum zs_status set_up(struct zs_raster *r, const struct zs_array_options *options, struct zs_error *err)
 {
-    r->arrays = zs_calloc(r->spec->array_count, sizeof(struct zs_array *));
+    r->arrays = zs_calloc(r->spec->array_count, sizeof *r->arrays);
     r->root = zs_group_document();
     if (r->arrays == NULL || r->root == NULL || r->group == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a raster");
@@ -282,9 +284,9 @@ enum zs_status zs_raster_create(struct zs_store *store, const char *group, const
     return ZS_OK;
 }
 
-struct zs_array *zs_raster_array(const struct zs_raster *r, size_t k)
+struct zs_bands zs_raster_bands(const struct zs_raster *r)
 {
-    return r->arrays[k];
+    return (struct zs_bands){r->arrays, r->spec->array_count};
 }
 
 /* What a store that is new consolidates: the hierarchy adds what else comes to it. */
@@ -307,7 +309,7 @@ static enum zs_status consolidate(struct zs_raster *r, struct zs_error *err)
 enum zs_status zs_raster_publish(struct zs_raster *r, struct zs_hierarchy *h, struct zs_error *err)
 {
     for (size_t k = 0; k < r->spec->array_count; k++)
-        ZS_TRY(zs_array_flush(r->arrays[k], err));
+        ZS_TRY(zs_array_flush(r->arrays[k].array, err));
     ZS_TRY(add_coordinates(r, err));
     if (r->group[0] == '\0')
         ZS_TRY(consolidate(r, err));
@@ -331,7 +333,7 @@ void zs_raster_free(struct zs_raster *r)
     if (r == NULL)
         return;
     for (size_t k = 0; k < r->spec->array_count && r->arrays != NULL; k++)
-        zs_array_close(r->arrays[k]);
+        zs_array_close(r->arrays[k].array);
     for (size_t i = 0; i < r->count; i++) {
         zs_node_free(r->documents[i].node);
         zs_json_free(r->documents[i].json);

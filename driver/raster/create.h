@@ -16,6 +16,7 @@
 #include "geo/extra_axis.h"
 #include "geo/meaning.h"
 #include "geo/write.h"
+#include "raster/slices.h"
 #include "zarr/document.h"
 
 /* Which georeferencing conventions are written. */
@@ -77,8 +78,8 @@ enum zs_status zs_raster_finish(struct zs_store *store, const char *group, struc
 enum zs_status zs_raster_create(struct zs_store *store, const char *group, const struct zs_raster_spec *spec,
                                 const struct zs_array_options *options, struct zs_raster **raster, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Array k, to be written to; borrowed. */
-struct zs_array *zs_raster_array(const struct zs_raster *raster, size_t k);
+/* Its bands, to be written to; borrowed. */
+struct zs_bands zs_raster_bands(const struct zs_raster *raster);
 
 /* Flushes the arrays and writes coordinates and metadata, last of all those of the group and of what is above it, whose consolidated
  * metadata are brought in step. `h` is the store's hierarchy, for a new store zs_hierarchy_create()d; while it is held, the metadata

@@ -1,0 +1,67 @@
+#include "raster/pixels.h"
+
+#include "base/parallel.h"
+
+/* Arrays that are read at once: round trips are waited for together, but each array decodes up to its own limit of memory. */
+#define ARRAYS_AT_ONCE 16
+
+static const struct zs_conversion as_they_are = {0};
+
+static const struct zs_conversion *conversion_of(const struct zs_conversion *conversions, const struct zs_band_plan_part *part)
+{
+    return conversions != NULL ? &conversions[part->array] : &as_they_are;
+}
+
+struct reading {
+    const struct zs_bands *bands;
+    const struct zs_conversion *conversions; /* NULL: none */
+    bool is_prefetch;
+    struct zs_band_plan plan;
+};
+
+static enum zs_status read_part(void *ctx, size_t item, struct zs_error *err)
+{
+    const struct reading *r = ctx;
+    const struct zs_band_plan_part *part = &r->plan.parts[item];
+    struct zs_array *array = r->bands->arrays[part->array].array;
+    if (r->is_prefetch)
+        return zs_array_prefetch(array, part->windows, part->count, err);
+    const struct zs_conversion *c = conversion_of(r->conversions, part);
+    return zs_array_read_windows(array, part->windows, part->count, c->convert, c->ctx, err);
+}
+
+static enum zs_status run(struct reading *r, const struct zs_band_window *window, struct zs_error *err)
+{
+    ZS_TRY(zs_band_plan_make(r->bands, window, &r->plan, err));
+    const enum zs_status status = zs_parallel_for(ARRAYS_AT_ONCE, r->plan.count, read_part, r, err);
+    zs_band_plan_clear(&r->plan);
+    return status;
+}
+
+enum zs_status zs_pixels_read(const struct zs_bands *bands, const struct zs_band_window *window,
+                              const struct zs_conversion *conversions, struct zs_error *err)
+{
+    struct reading r = {.bands = bands, .conversions = conversions};
+    return run(&r, window, err);
+}
+
+enum zs_status zs_pixels_prefetch(const struct zs_bands *bands, const struct zs_band_window *window, struct zs_error *err)
+{
+    struct reading r = {.bands = bands, .is_prefetch = true};
+    return run(&r, window, err);
+}
+
+enum zs_status zs_pixels_write(const struct zs_bands *bands, const struct zs_band_window *window, size_t item_size,
+                               const struct zs_conversion *conversions, struct zs_error *err)
+{
+    struct zs_band_plan plan;
+    ZS_TRY(zs_band_plan_make(bands, window, &plan, err));
+    enum zs_status status = ZS_OK;
+    for (size_t i = 0; i < plan.count && status == ZS_OK; i++) {
+        const struct zs_band_plan_part *part = &plan.parts[i];
+        const struct zs_conversion *c = conversion_of(conversions, part);
+        status = zs_array_write_windows(bands->arrays[part->array].array, part->windows, part->count, item_size, c->convert, c->ctx, err);
+    }
+    zs_band_plan_clear(&plan);
+    return status;
+}

@@ -1,0 +1,194 @@
+#include "raster/slices.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/memory.h"
+
+/* ---- Slices of one array ---- */
+
+enum zs_status zs_slices_find(int ndim, const uint64_t *shape, struct zs_axes axes, const uint64_t *indices, size_t n,
+                              struct zs_slices *slices, struct zs_error *err)
+{
+    struct zs_slices s = {.axes = axes, .ndim = ndim, .count = 1};
+    const int extra = ndim - (axes.y >= 0 ? 2 : 1);
+    if (n > (size_t)extra)
+        return zs_fail(err, ZS_ARGUMENT, "expected at most %d indices, found %zu", extra, n);
+    for (int d = 0; d < ndim; d++) {
+        if (d == axes.x || d == axes.y)
+            continue;
+        if ((size_t)s.fixed_count < n) {
+            const uint64_t index = indices[s.fixed_count];
+            if (index >= shape[d])
+                return zs_fail(err, ZS_ARGUMENT, "index %llu is out of range: dimension %d has %llu elements",
+                               (unsigned long long)index, d, (unsigned long long)shape[d]);
+            s.fixed[s.fixed_count++] = index;
+            continue;
+        }
+        if (shape[d] == 0)
+            return zs_fail(err, ZS_ARGUMENT, "a dimension of no elements gives no band");
+        s.dims[s.dim_count] = d;
+        s.sizes[s.dim_count++] = shape[d];
+        if (!zs_mul_u64(s.count, shape[d], &s.count))
+            s.count = UINT64_MAX; /* and so it stays */
+    }
+    *slices = s;
+    return ZS_OK;
+}
+
+void zs_slice_position(const struct zs_slices *s, uint64_t slice, uint64_t *position)
+{
+    for (int i = s->dim_count - 1; i >= 0; i--) {
+        position[i] = slice % s->sizes[i];
+        slice /= s->sizes[i];
+    }
+}
+
+/* The most slices from `slice` on, but no more than `most` (1 at least), that are a box of the array: all along fast dimensions, some along
+ * one, one along those that are slower. */
+static uint64_t find_box(const struct zs_slices *s, uint64_t slice, uint64_t most, uint64_t *position, uint64_t *count)
+{
+    uint64_t n = 1;
+    zs_slice_position(s, slice, position);
+    for (int i = 0; i < s->dim_count; i++)
+        count[i] = 1;
+    for (int i = s->dim_count - 1; i >= 0; i--) {
+        count[i] = zs_min_u64(s->sizes[i] - position[i], most / n);
+        n *= count[i];
+        if (count[i] < s->sizes[i])
+            break;
+    }
+    return n;
+}
+
+/* ---- Windows of bands ---- */
+
+/* Bands that are one window of an array. */
+struct box {
+    size_t array;
+    uint64_t slice, count;
+    size_t at; /* in the list of bands */
+};
+struct boxes {
+    struct box *list;
+    size_t count, room;
+    bool is_sorted;
+};
+
+static const struct zs_band_array *array_of(const struct zs_bands *bands, uint64_t band)
+{
+    size_t low = 0, high = bands->count; /* the last array that begins at the band or before */
+    while (high - low > 1) {
+        const size_t middle = low + (high - low) / 2;
+        if (bands->arrays[middle].first <= band)
+            low = middle;
+        else
+            high = middle;
+    }
+    const struct zs_band_array *a = &bands->arrays[low];
+    return bands->count > 0 && band - a->first < a->slices.count ? a : NULL;
+}
+
+static enum zs_status add_box(struct boxes *b, struct box box, struct zs_error *err)
+{
+    if (b->count == b->room) {
+        const size_t room = b->room > 0 ? 2 * b->room : 1;
+        struct box *grown = realloc(b->list, room * sizeof *grown);
+        if (grown == NULL)
+            return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu bands", b->count);
+        b->list = grown;
+        b->room = room;
+    }
+    b->is_sorted = b->is_sorted && (b->count == 0 || b->list[b->count - 1].array <= box.array);
+    b->list[b->count++] = box;
+    return ZS_OK;
+}
+
+static enum zs_status find_boxes(const struct zs_bands *bands, const struct zs_band_window *w, struct boxes *boxes, struct zs_error *err)
+{
+    for (size_t i = 0; i < w->band_count;) {
+        const struct zs_band_array *a = w->bands[i] > 0 ? array_of(bands, (uint64_t)w->bands[i] - 1) : NULL;
+        uint64_t position[ZS_MAX_NDIM], count[ZS_MAX_NDIM], run = 1;
+        if (a == NULL)
+            return zs_fail(err, ZS_ARGUMENT, "there is no band %d", w->bands[i]);
+        const uint64_t slice = (uint64_t)w->bands[i] - 1 - a->first;
+        while (run < a->slices.count - slice && run < w->band_count - i && (uint64_t)w->bands[i + run] == (uint64_t)w->bands[i] + run)
+            run++;
+        run = find_box(&a->slices, slice, run, position, count);
+        ZS_TRY(add_box(boxes, (struct box){(size_t)(a - bands->arrays), slice, run, i}, err));
+        i += (size_t)run;
+    }
+    return ZS_OK;
+}
+
+static int compare_boxes(const void *a, const void *b)
+{
+    const struct box *x = a, *y = b;
+    if (x->array != y->array)
+        return x->array < y->array ? -1 : 1;
+    return x->at < y->at ? -1 : 1;
+}
+
+static void set_dimension(struct zs_window *out, int d, uint64_t start, uint64_t count, ptrdiff_t stride)
+{
+    out->start[d] = start;
+    out->count[d] = count;
+    out->stride[d] = stride;
+}
+
+static void fill_window(const struct zs_slices *s, const struct box *box, const struct zs_band_window *w, struct zs_window *out)
+{
+    uint64_t position[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
+    ptrdiff_t step = w->band_space;
+    for (int d = 0, i = 0; d < s->ndim; d++)
+        if (d != s->axes.x && d != s->axes.y && i < s->fixed_count)
+            set_dimension(out, d, s->fixed[i++], 1, 0);
+    (void)find_box(s, box->slice, box->count, position, count);
+    for (int i = s->dim_count - 1; i >= 0; i--) {
+        set_dimension(out, s->dims[i], position[i], count[i], step);
+        step *= (ptrdiff_t)count[i];
+    }
+    set_dimension(out, s->axes.x, w->x, w->width, w->pixel_space);
+    if (s->axes.y >= 0)
+        set_dimension(out, s->axes.y, w->y, w->height, w->line_space);
+    out->data = w->data != NULL ? (char *)w->data + (ptrdiff_t)box->at * w->band_space : NULL;
+}
+
+enum zs_status zs_band_plan_make(const struct zs_bands *bands, const struct zs_band_window *w, struct zs_band_plan *plan,
+                                 struct zs_error *err)
+{
+    struct boxes boxes = {.is_sorted = true};
+    struct zs_band_plan p = {0};
+    enum zs_status status = find_boxes(bands, w, &boxes, err);
+    if (status == ZS_OK) {
+        p.windows = zs_calloc(boxes.count, sizeof *p.windows);
+        p.parts = zs_calloc(boxes.count, sizeof *p.parts);
+        if (p.windows == NULL || p.parts == NULL)
+            status = zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu windows", boxes.count);
+    }
+    if (status != ZS_OK) {
+        free(boxes.list);
+        zs_band_plan_clear(&p);
+        return status;
+    }
+    if (!boxes.is_sorted)
+        qsort(boxes.list, boxes.count, sizeof *boxes.list, compare_boxes);
+    for (size_t i = 0; i < boxes.count; i++) {
+        const struct box *box = &boxes.list[i];
+        if (i == 0 || box->array != box[-1].array)
+            p.parts[p.count++] = (struct zs_band_plan_part){.array = box->array, .windows = &p.windows[i]};
+        p.parts[p.count - 1].count++;
+        fill_window(&bands->arrays[box->array].slices, box, w, &p.windows[i]);
+    }
+    free(boxes.list);
+    *plan = p;
+    return ZS_OK;
+}
+
+void zs_band_plan_clear(struct zs_band_plan *plan)
+{
+    free(plan->parts);
+    free(plan->windows);
+    *plan = (struct zs_band_plan){0};
+}

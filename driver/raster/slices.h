@@ -1,0 +1,68 @@
+/* raster/slices.h: a band is a slice of an array, wherever that is; and a window of some bands is windows of the arrays they lie in.
+ * Pure: nothing is read here, and no array is looked into. */
+#ifndef ZS_RASTER_SLICES_H
+#define ZS_RASTER_SLICES_H
+
+#include "geo/axes.h"
+
+/* The slices of one array along X and Y, counted in C order: each is an index into every other dimension. */
+struct zs_slices {
+    struct zs_axes axes;
+    int ndim; /* of the array */
+    uint64_t fixed[ZS_MAX_NDIM]; /* indices into the first dimensions but X and Y, the same for all slices */
+    int fixed_count;
+    int dims[ZS_MAX_NDIM]; /* the other dimensions, slowest first */
+    uint64_t sizes[ZS_MAX_NDIM]; /* their sizes */
+    int dim_count;
+    uint64_t count; /* of slices; UINT64_MAX when 64 bits do not count them */
+};
+
+/* The slices of an array of that shape, of which `indices` fix the first of the dimensions but X and Y. ZS_ARGUMENT when they are too
+ * many, or one is out of range, or a dimension has no elements. */
+enum zs_status zs_slices_find(int ndim, const uint64_t *shape, struct zs_axes axes, const uint64_t *indices, size_t n,
+                              struct zs_slices *slices, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Where a slice is in each of the dim_count dimensions. */
+void zs_slice_position(const struct zs_slices *slices, uint64_t slice, uint64_t *position);
+
+/* An array whose slices are bands, one after the other. The slices are of as many columns and rows as those of its raster. */
+struct zs_band_array {
+    struct zs_array *array; /* borrowed */
+    struct zs_slices slices;
+    uint64_t first; /* bands of the raster before its own */
+};
+
+/* The bands of a raster: those of the first array, then those of the next. Borrowed. */
+struct zs_bands {
+    const struct zs_band_array *arrays;
+    size_t count;
+};
+
+/* A window of some bands, and its place in the caller's memory. Distances are in bytes and may be negative. */
+struct zs_band_window {
+    uint64_t x, y, width, height; /* pixels */
+    const int *bands;             /* numbers from 1, in any order */
+    size_t band_count;
+    void *data; /* of pixel (x, y) of the first of them; NULL where only the place in the arrays matters */
+    ptrdiff_t pixel_space, line_space, band_space;
+};
+
+/* What a window of bands is in the arrays. */
+struct zs_band_plan {
+    struct zs_band_plan_part {
+        size_t array; /* of zs_bands; each once, in order */
+        const struct zs_window *windows;
+        size_t count;
+    } *parts;
+    size_t count;
+    struct zs_window *windows; /* of all parts */
+};
+
+/* Bands that follow each other and are a box of their array are one window: the windows are as few and as large as the order of the bands
+ * allows, so that whole chunks of several bands are seen to be whole. ZS_ARGUMENT when there is no such band; that a window lies within
+ * its array is left to those who read it. Released with zs_band_plan_clear(), on failure nothing is held. */
+enum zs_status zs_band_plan_make(const struct zs_bands *bands, const struct zs_band_window *window, struct zs_band_plan *plan,
+                                 struct zs_error *err) ZS_MUST_CHECK;
+void zs_band_plan_clear(struct zs_band_plan *plan);
+
+#endif
