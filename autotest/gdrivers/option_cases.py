@@ -33,6 +33,7 @@ FREE = {  # values of the options that are no choice; those of three numbers or 
     "BLOCKXSIZE": ["32", "1"], "BLOCKYSIZE": ["16", "100"]}
 LEVELS = [("ZSTD", "-7"), ("ZSTD", "22"), ("GZIP", "0"), ("GZIP", "9")]  # what LEVEL may be depends on COMPRESS
 CHUNKS = {"CHUNK_SHAPE": "16"}  # given beside an option so that there are several
+ELSEWHERE = ["SCALE_OFFSET", "SCALE", "OFFSET", "BITROUND"]  # pixels become others: test_packing.py
 BESIDE = {"RESAMPLING": {**CHUNKS, "OVERVIEWS": "2"}, "BLOCKXSIZE": {"BLOCKYSIZE": "16"}, "BLOCKYSIZE": {"BLOCKXSIZE": "32"}}
 
 
@@ -49,7 +50,7 @@ def alone():
     """Cases of one option each, every value of those that are a choice."""
     given = [("CHUNK_SHAPE", value, {}) for value in FREE["CHUNK_SHAPE"]]
     for option, choice in declared().items():
-        for value in choice or FREE[option]:
+        for value in choice or FREE[option] if option not in ELSEWHERE else []:
             if option != "CHUNK_SHAPE" and (option != "BLOSC_CNAME" or oracle.available("blosc:" + value)):
                 given.append((option, value, BESIDE.get(option, CHUNKS)))
     given += [("LEVEL", level, {**CHUNKS, "COMPRESS": compress}) for compress, level in LEVELS

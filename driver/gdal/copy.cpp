@@ -138,7 +138,7 @@ static bool reserve(Strip &s, size_t size, const Box &box)
     return true;
 }
 
-static bool readBox(GDALDataset &source, GDALDataType type, const Box &box, Strip &s)
+static bool readBox(GDALDataset &source, GDALDataType type, const ZSPacking &packing, const Box &box, Strip &s)
 {
     const auto item = static_cast<GSpacing>(GDALGetDataTypeSizeBytes(type));
     const GSpacing line = item * box.columns, plane = line * box.rows;
@@ -148,13 +148,14 @@ static bool readBox(GDALDataset &source, GDALDataType type, const Box &box, Stri
         source.RasterIO(GF_Read, box.x, box.y, box.columns, box.rows, s.pixels.get(), box.columns, box.rows, type, box.bands, s.bands.data(),
                         item, line, plane, nullptr) != CE_None)
         return false;
+    packing.Unpack(s.pixels.get(), type, static_cast<size_t>(plane / item) * s.bands.size());
     s.item_size = static_cast<size_t>(item);
     s.window = zsBandWindow(box.x, box.y, box.columns, box.rows, s.pixels.get(), s.bands.data(), box.bands, item, line, plane);
     return true;
 }
 
 bool zsCopyPixels(GDALDataset &source, const struct zs_raster &raster, const struct zs_raster_spec &spec, GDALDataType type,
-                  GDALProgressFunc progress, void *progressData)
+                  const ZSPacking &packing, GDALProgressFunc progress, void *progressData)
 {
     const int width = source.GetRasterXSize(), height = source.GetRasterYSize(), bands = source.GetRasterCount();
     const auto item = static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
@@ -181,7 +182,7 @@ bool zsCopyPixels(GDALDataset &source, const struct zs_raster &raster, const str
                     next = 1 - next;
                 else if (!writing.Wait())
                     return false;
-                if (!readBox(source, type, box, s) || !writing.Wait())
+                if (!readBox(source, type, packing, box, s) || !writing.Wait())
                     return false;
                 s.target = zs_raster_bands(&raster);
                 if (!writing.Start(s))

@@ -12,6 +12,7 @@
 #include "guard.h"
 #include "losses.h"
 #include "open.h"
+#include "packing.h"
 #include "source_axes.h"
 #include "target.h"
 
@@ -358,16 +359,24 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
         type = other == type ? type : GDALDataTypeUnion(type, other); // GDAL 3.13's union of Float16 with itself is Float32
     }
 
+    ZSPacking packing;
+    if (!packing.Start(options, source, type))
+        return nullptr;
     struct zs_raster_spec spec = {};
     ZSSourceAxes axes;
     if (options.single_array)
         axes.Find(source, bands, options.dim_names);
     if (!startSpec(spec, options, source->GetRasterXSize(), source->GetRasterYSize(), axes, type))
         return nullptr;
-    spec.has_nodata = nodataOf(*source->GetRasterBand(1), spec.dtype, spec.nodata);
+    if (!packing.IsUsed())
+        spec.has_nodata = nodataOf(*source->GetRasterBand(1), spec.dtype, spec.nodata);
+    if (!options.CheckRounding(spec))
+        return nullptr;
     CPLStringList metadata(CSLDuplicate(source->GetMetadata()));
     Arrays arrays;
-    axes.Spend(metadata, arrays.Read(source, bands, spec.dtype));
+    auto &meanings = arrays.Read(source, bands, spec.dtype);
+    packing.Finish(spec, meanings);
+    axes.Spend(metadata, meanings);
     arrays.Set(options.single_array, !options.array_name.empty() ? options.array_name : defaultArrayName(connection.store, &spec), spec);
     arrays.Apply(spec);
 
@@ -402,7 +411,7 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     if (raster == nullptr)
         return nullptr;
     void *scaled = GDALCreateScaledProgress(0, pixelsShare, progress, progressData);
-    bool ok = zsCopyPixels(*source, *raster, spec, type, GDALScaledProgress, scaled);
+    bool ok = zsCopyPixels(*source, *raster, spec, type, packing, GDALScaledProgress, scaled);
     GDALDestroyScaledProgress(scaled);
     struct zs_error err;
     zs_hierarchy_hold(store->hierarchy, true); // until the overviews are there: what opens is complete
@@ -464,14 +473,17 @@ static GDALDataset *create(const char *name, int width, int height, int bands, G
         CPLError(CE_Failure, CPLE_NotSupported, "%s: what is in an archive is written once; copy a finished raster into it", name);
         return nullptr;
     }
+    ZSPacking packing;
+    if (!packing.Start(options, nullptr, type))
+        return nullptr;
     struct zs_raster_spec spec = {};
     ZSSourceAxes axes;
     if (options.single_array)
         axes.Find(nullptr, bands, options.dim_names);
-    if (!startSpec(spec, options, width, height, axes, type))
+    if (!startSpec(spec, options, width, height, axes, type) || !options.CheckRounding(spec))
         return nullptr;
     Arrays arrays;
-    arrays.Read(nullptr, bands, spec.dtype);
+    packing.Finish(spec, arrays.Read(nullptr, bands, spec.dtype));
     arrays.Set(true, !options.array_name.empty() ? options.array_name : defaultArrayName(connection.store, &spec), spec);
     arrays.Apply(spec);
     auto target = std::make_unique<ZSTarget>();

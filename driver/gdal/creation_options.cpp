@@ -4,6 +4,7 @@
 #include "types.h"
 
 #include <algorithm>
+#include <cmath>
 
 extern "C"
 {
@@ -69,6 +70,15 @@ std::string zsCreationOptionList()
            "    <Value>ROW_MAJOR</Value><Value>MORTON</Value><Value>HILBERT</Value>"
            "  </Option>"
            "  <Option name='CHUNK_CHECKSUM' type='boolean' default='NO' description='Whether each chunk gets a crc32c checksum'/>"
+           "  <Option name='SCALE_OFFSET' type='string-select' default='NO' description='Whether pixels become values in physical units that are "
+           "stored as integers, by the scale and offset of the source; or the type of these. Default for floats: UINT16'>"
+           "    <Value>NO</Value><Value>YES</Value><Value>UINT8</Value><Value>INT8</Value><Value>UINT16</Value><Value>INT16</Value>"
+           "    <Value>UINT32</Value><Value>INT32</Value>"
+           "  </Option>"
+           "  <Option name='SCALE' type='float' description='For SCALE_OFFSET: value of a step of the integers. Default: that of the source'/>"
+           "  <Option name='OFFSET' type='float' description='For SCALE_OFFSET: value of the integer 0. Default: that of the source'/>"
+           "  <Option name='BITROUND' type='int' min='1' max='52' description='Binary digits of the fraction of floats that are kept; the others "
+           "become zero'/>"
            "  <Option name='OVERVIEWS' type='string' default='AUTO' description='AUTO: by 2 until the smaller side is under a chunk; "
            "NONE; or factors separated by commas'/>"
            "  <Option name='RESAMPLING' type='string-select' description='Resampling of overviews. Default: AVERAGE, or NEAREST for "
@@ -216,6 +226,36 @@ static bool parseCompression(CSLConstList options, struct zs_encoding &e, std::s
     return true;
 }
 
+static bool parseNumber(CSLConstList options, const char *name, bool &has, double &out)
+{
+    const char *text = CSLFetchNameValue(options, name);
+    char *end = nullptr;
+    has = text != nullptr;
+    if (!has)
+        return true;
+    out = CPLStrtod(text, &end);
+    return (end != text && *end == '\0') || refuse(name, "a number", text);
+}
+
+/* What elements become before they are bytes. */
+bool ZSCreationOptions::ParseStored(CSLConstList options)
+{
+    static const enum zs_data_type types[] = {ZS_UINT8, ZS_INT8, ZS_UINT16, ZS_INT16, ZS_UINT32, ZS_INT32};
+    const int packed = choose(options, "SCALE_OFFSET", {"NO", "YES", "UINT8", "INT8", "UINT16", "INT16", "UINT32", "INT32"}, 0);
+    if (packed < 0 || !parseNumber(options, "SCALE", has_scale, scale) || !parseNumber(options, "OFFSET", has_offset, offset))
+        return false;
+    scale_offset = packed > 0;
+    has_packed_type = packed > 1;
+    if (has_packed_type)
+        packed_type = types[packed - 2];
+    const char *text = CSLFetchNameValue(options, "BITROUND");
+    if (text == nullptr)
+        return true;
+    const bool isNumber = *text != '\0' && strlen(text) < 4 && strspn(text, "0123456789") == strlen(text);
+    encoding.keepbits = isNumber ? atoi(text) : 0;
+    return (encoding.keepbits >= 1 && !scale_offset) || refuse("BITROUND", scale_offset ? "nothing beside SCALE_OFFSET" : "digits from 1", text);
+}
+
 static bool parseOverviews(const char *text, bool &isAuto, std::vector<int> &factors)
 {
     isAuto = EQUAL(text, "AUTO") || EQUAL(text, "YES");
@@ -256,7 +296,7 @@ bool ZSCreationOptions::Parse(CSLConstList options)
     pixel_interleaved = interleave == 1;
     style = static_cast<enum zs_georef_style>(chosenStyle);
     resampling = CSLFetchNameValueDef(options, "RESAMPLING", "");
-    if (!parseCompression(options, encoding, blosc_shuffle))
+    if (!parseCompression(options, encoding, blosc_shuffle) || !ParseStored(options))
         return false;
     encoding.index_at_start = index == 1;
 
@@ -301,6 +341,24 @@ static bool spread(const char *name, const std::vector<uint64_t> &given, size_t 
     else
         std::copy(given.begin(), given.end(), out + dims - given.size());
     return true;
+}
+
+bool ZSCreationOptions::CheckRounding(const struct zs_raster_spec &spec) const
+{
+    const int keep = encoding.keepbits;
+    const int digits = spec.dtype.type == ZS_FLOAT16 ? 10 : spec.dtype.type == ZS_FLOAT32 ? 23 : spec.dtype.type == ZS_FLOAT64 ? 52 : 0;
+    if (keep > 0 && digits == 0)
+        return refuse("BITROUND", "floats", spec.dtype.name);
+    if (keep > digits)
+        return refuse("BITROUND", "at most " + std::to_string(digits) + " digits for " + spec.dtype.name, std::to_string(keep).c_str());
+    const double nodata = keep > 0 && spec.has_nodata ? zs_dtype_to_double(&spec.dtype, spec.nodata) : 0;
+    int exponent = 0, needed = 0;
+    for (double rest = std::isfinite(nodata) ? 2 * std::frexp(nodata, &exponent) : 0; rest != std::floor(rest); needed++)
+        rest *= 2;
+    if (needed <= keep)
+        return true;
+    CPLError(CE_Failure, CPLE_IllegalArg, "BITROUND: the nodata value %.17g needs BITROUND=%d or more", nodata, needed);
+    return false;
 }
 
 bool ZSCreationOptions::Apply(struct zs_raster_spec &spec)
@@ -374,8 +432,9 @@ bool ZSCreationOptions::Apply(struct zs_raster_spec &spec)
     // the time, but read in a third more, and a little larger.
     if (blosc_shuffle.empty())
     {
-        const bool integer = GDALDataTypeIsInteger(zsGDALType(spec.dtype.type, spec.dtype.size)) != FALSE;
-        blosc_shuffle = spec.dtype.size == 1 ? "noshuffle" : integer ? "bitshuffle" : "shuffle";
+        const struct zs_dtype stored = encoding.is_packed ? zs_dtype_of(encoding.packed_type) : spec.dtype;
+        const bool integer = GDALDataTypeIsInteger(zsGDALType(stored.type, stored.size)) != FALSE;
+        blosc_shuffle = stored.size == 1 ? "noshuffle" : integer ? "bitshuffle" : "shuffle";
     }
     spec.encoding = encoding;
     spec.encoding.blosc_shuffle = blosc_shuffle.c_str();

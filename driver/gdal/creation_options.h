@@ -37,6 +37,10 @@ struct ZSCreationOptions
     uint64_t block_width = USUAL_BLOCK, block_height = USUAL_BLOCK; /* of a chunk by default */
     bool block_is_tile = false; /* TILED says so; else one as wide as the raster is a strip */
     std::vector<std::string> dim_names;
+    bool scale_offset = false, has_packed_type = false; /* SCALE_OFFSET: stored as integers, of a type that is given or not */
+    enum zs_data_type packed_type = ZS_UINT16;
+    bool has_scale = false, has_offset = false; /* those that the options name */
+    double scale = 1, offset = 0;
     std::string blosc_shuffle;           /* "" : by data type */
     bool overviews_auto = true;
     std::vector<int> overviews;
@@ -44,6 +48,9 @@ struct ZSCreationOptions
 
     /* Reads GDAL's list. False (CPLError emitted) when a value is not allowed. */
     bool Parse(CSLConstList options);
+
+    /* Whether BITROUND suits the spec's data type and nodata value. */
+    bool CheckRounding(const struct zs_raster_spec &spec) const;
 
     /* Sets chunk, shard, codec and dimension names of the spec (whose size, bands and dtype are set). False (CPLError emitted)
      * when shapes do not divide; the message says what would do. The spec borrows from this. */
@@ -55,6 +62,9 @@ struct ZSCreationOptions
 
     /* Factors of the overviews that a raster of this spec shall have. */
     std::vector<int> OverviewFactors(const struct zs_raster_spec &spec) const;
+
+  private:
+    bool ParseStored(CSLConstList options);
 };
 
 /* What overviews of the raster are made with: what was asked for, or where that is "" what suits the meaning of its pixels. */

@@ -180,8 +180,7 @@ static enum zs_status add_pixels(struct zs_raster *r, const struct zs_array_opti
     a.shape[x] = spec->width;
     a.dimension_names[y] = spec->dim_y;
     a.dimension_names[x] = spec->dim_x;
-    if (spec->has_nodata)
-        memcpy(a.fill_value, spec->nodata, sizeof a.fill_value);
+    memcpy(a.fill_value, spec->nodata, sizeof a.fill_value);
     for (size_t k = 0; k < spec->array_count; k++) {
         struct document *d = NULL;
         ZS_TRY(add_document(r, spec->arrays[k].name, zs_array_document(&a), &d, err));

@@ -38,7 +38,7 @@ struct zs_raster_spec {
 
     struct zs_dtype dtype;
     bool has_nodata;
-    unsigned char nodata[ZS_MAX_ITEM_SIZE]; /* one element, native order: fill value and _FillValue */
+    unsigned char nodata[ZS_MAX_ITEM_SIZE]; /* one element, native order: fill value, and _FillValue where has_nodata */
 
     uint64_t chunk[ZS_MAX_NDIM], shard[ZS_MAX_NDIM]; /* of the extra dimensions, y, x; elements */
     bool is_sharded;

@@ -25,9 +25,41 @@ static void add_bytes_codec(zs_json *codecs, size_t swap_unit)
         zs_json_add_string(zs_json_add_object(codec, "configuration"), "endian", "little");
 }
 
-/* bytes, a compressor, crc32c: as `e` says, for elements of `dtype`. */
+/* One pair of a scalar_map: NaN and the integer for it. */
+static void add_mapped(zs_json *map, const char *name, int64_t missing, bool to_missing)
+{
+    zs_json *pair = zs_json_add_array(zs_json_add_array(map, name), NULL);
+    if (to_missing)
+        zs_json_add_string(pair, NULL, "NaN");
+    zs_json_add_int64(pair, NULL, missing);
+    if (!to_missing)
+        zs_json_add_string(pair, NULL, "NaN");
+}
+
+static void add_packing(zs_json *codecs, const struct zs_dtype *stored, const struct zs_encoding *e)
+{
+    zs_json *scaling = zs_json_add_object(add_codec(codecs, "scale_offset"), "configuration");
+    zs_json_add_double(scaling, "offset", e->offset);
+    zs_json_add_double(scaling, "scale", e->factor);
+    zs_json *cast = zs_json_add_object(add_codec(codecs, "cast_value"), "configuration");
+    zs_json_add_string(cast, "data_type", stored->name);
+    if (e->has_missing) {
+        zs_json *map = zs_json_add_object(cast, "scalar_map");
+        add_mapped(map, "encode", e->missing, true);
+        add_mapped(map, "decode", e->missing, false);
+    }
+}
+
+/* What changes elements, then bytes, a compressor, crc32c: as `e` says, for elements of `dtype`. */
 static void add_chunk_codecs(zs_json *codecs, const struct zs_dtype *dtype, const struct zs_encoding *e)
 {
+    const struct zs_dtype packed = zs_dtype_of(e->packed_type);
+    if (e->is_packed) {
+        add_packing(codecs, &packed, e);
+        dtype = &packed;
+    }
+    if (e->keepbits > 0) /* by its older name, which zarr-python knows too */
+        zs_json_add_int64(zs_json_add_object(add_codec(codecs, "numcodecs.bitround"), "configuration"), "keepbits", e->keepbits);
     add_bytes_codec(codecs, dtype->swap_unit);
     zs_json *configuration;
     switch (e->compression) {

@@ -15,6 +15,14 @@ struct zs_encoding {
     const char *blosc_shuffle; /* "noshuffle", "shuffle", "bitshuffle" */
     bool chunk_checksum;       /* crc32c behind each chunk */
     bool index_at_start;
+
+    /* Elements, floats in memory, are stored as integers: (element - offset) * factor, rounded (codecs scale_offset and cast_value). */
+    bool is_packed;
+    enum zs_data_type packed_type;
+    double offset, factor;
+    bool has_missing;
+    int64_t missing; /* the integer that stands for NaN */
+    int keepbits;    /* of floats: digits of the fraction that are kept (numcodecs.bitround); 0: all */
 };
 
 /* An array to be created. Shapes in elements, slowest dimension first. */

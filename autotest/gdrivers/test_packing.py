@@ -1,0 +1,185 @@
+"""The creation options SCALE_OFFSET and BITROUND: values in physical units, stored as integers, and floats with fewer digits."""
+import numpy as np
+import pytest
+from osgeo import gdal
+
+import oracle
+from support import ask_peer, assert_pixels, error_of, name_of, need, open_ours, warnings_of
+from writing import UTM, arrays, change_document, copy, document, driver, pairs, source
+
+DIGITS = np.random.default_rng(5).integers(1, 65535, (2, 40, 61)).astype("uint16")
+DIGITS[:, 3:9, 7:33] = 0
+
+
+def packed(array, scale, offset=None, nodata=None):
+    """A raster in memory whose bands have a scale and an offset."""
+    dataset = source(array, UTM, "EPSG:32633", nodata)
+    for b in range(dataset.RasterCount):
+        dataset.GetRasterBand(b + 1).SetScale(scale)
+        if offset is not None:
+            dataset.GetRasterBand(b + 1).SetOffset(offset)
+    return dataset
+
+
+def inner_codecs(path, *node):
+    return oracle.sharding_of(document(path, *node)["codecs"])["codecs"]
+
+
+def stored(path, name, data_type, fill=0):
+    """What the chunks hold, codecs left aside."""
+    meta = document(path, name)
+    codecs = [c for c in inner_codecs(path, name) if c["name"] not in ("scale_offset", "cast_value")]
+    sharding = {**meta["codecs"][0]["configuration"], "codecs": codecs}
+    change_document(path, name, data_type=data_type, fill_value=fill, codecs=[{"name": "sharding_indexed", "configuration": sharding}])
+    _, array = oracle.read(str(path / name))
+    change_document(path, name, **meta)
+    return array
+
+
+def physical(digits, scale, offset, none=None):
+    """As the codec scale_offset decodes."""
+    values = digits.astype("float32") / np.float32(1 / scale) + np.float32(offset)
+    if none is not None:
+        values[digits == none] = np.nan
+    return values
+
+
+def test_digits_are_stored_as_they_are_and_read_as_what_they_mean(tmp_path):
+    path = tmp_path / "scene.zarr"
+    dataset = copy(path, packed(DIGITS, 0.0001, -0.1, 0), SCALE_OFFSET="YES", CHUNK_SHAPE="16")
+    assert_pixels(dataset, physical(DIGITS, 0.0001, -0.1, 0))
+    band = dataset.GetRasterBand(1)
+    assert band.GetScale() in (None, 1) and band.GetOffset() in (None, 0) and np.isnan(band.GetNoDataValue())
+    np.testing.assert_array_equal(stored(path, "scene", "uint16"), DIGITS)
+    meta = document(path, "scene")
+    assert (meta["data_type"], meta["fill_value"]) == ("float32", "NaN")
+    assert inner_codecs(path, "scene")[:2] == [
+        {"name": "scale_offset", "configuration": {"offset": -0.1, "scale": 10000.0}},
+        {"name": "cast_value", "configuration": {"data_type": "uint16", "scalar_map": {"encode": [["NaN", 0]], "decode": [[0, "NaN"]]}}}]
+    assert not {"scale_factor", "add_offset"} & set(meta["attributes"])
+
+
+@pytest.mark.parametrize("data_type, scale, offset, nodata", [
+    ("uint8", 0.5, None, None), ("uint8", 0.5, -20, 255), ("int16", 0.01, 273.15, -32768), ("uint16", 2.75e-05, -0.2, 0), ("int16", 0.1, None, None),
+    ("uint16", 1 / 3, 1000, 65535), ("int32", 1e-07, 5, -1), ("uint32", 0.001, None, None)])
+def test_every_digit_comes_back(tmp_path, data_type, scale, offset, nodata):
+    limits = np.iinfo(data_type)
+    every = np.arange(limits.min, limits.max + 1, 1 + limits.max // 65536 if limits.bits == 32 else 1).astype(data_type)
+    every = np.resize(np.append(every, every.dtype.type(limits.max)), (1, 300, 300))
+    copy(tmp_path / "a.zarr", packed(every, scale, offset, nodata), SCALE_OFFSET="YES")
+    np.testing.assert_array_equal(stored(tmp_path / "a.zarr", "a", data_type), every[0])
+    values = open_ours(str(tmp_path / "a.zarr")).ReadAsArray()
+    assert values.dtype == ("float64" if limits.bits == 32 else "float32")
+    expected = every[0] * scale + (offset or 0)
+    expected[every[0] == (nodata if nodata is not None else 1e30)] = np.nan
+    np.testing.assert_allclose(values, expected, rtol=3e-7, atol=abs(scale) / 100)
+
+
+def test_floats_are_stored_as_the_integers_that_their_scale_names(tmp_path):
+    values = np.round(np.random.default_rng(3).normal(15, 9, (1, 40, 61)), 2).astype("float32")
+    values[0, 5:9] = np.nan
+    values[0, 20:22] = -9999
+    dataset = copy(tmp_path / "t.zarr", packed(values, 0.01, 0, -9999), SCALE_OFFSET="INT16", OVERVIEWS="2")
+    expected = np.where(values == -9999, np.float32("nan"), values)
+    np.testing.assert_allclose(dataset.ReadAsArray(), expected[0], atol=1e-5)
+    digits = np.where(np.isnan(expected), -32768, np.rint(expected * 100)).astype("int16")
+    np.testing.assert_array_equal(stored(tmp_path / "t.zarr", "t", "int16"), digits[0])
+    assert inner_codecs(tmp_path / "t.zarr", "ovr_2x", "t") == inner_codecs(tmp_path / "t.zarr", "t")
+    level = dataset.GetRasterBand(1).GetOverview(0).ReadAsArray()
+    assert level.dtype == "float32" and np.nanmax(level) < 60
+
+
+def test_create_is_told_the_scale_and_warping_into_it_works(tmp_path):
+    made = driver().Create(str(tmp_path / "new.zarr"), 61, 40, 1, gdal.GDT_Float32,
+                           options=pairs({"SCALE_OFFSET": "YES", "SCALE": "0.0001", "OFFSET": "-0.1", "OVERVIEWS": "NONE"}))
+    values = physical(DIGITS[0], 0.0001, -0.1, 0)
+    made.GetRasterBand(1).WriteArray(values[:20])
+    made = None
+    dataset = gdal.OpenEx(name_of(str(tmp_path / "new.zarr")), gdal.OF_UPDATE)
+    dataset.GetRasterBand(1).WriteArray(values[10:20], 0, 25)
+    dataset = None
+    expected = np.full_like(values, np.nan)
+    expected[:20], expected[25:35] = values[:20], values[10:20]
+    np.testing.assert_array_equal(open_ours(str(tmp_path / "new.zarr")).ReadAsArray(), expected)
+    warped = gdal.Warp(str(tmp_path / "warped.zarr"), packed(values, 1), format="ShardedZarr", dstNodata="nan",
+                       creationOptions=["SCALE_OFFSET=YES", "SCALE=0.0001", "OFFSET=-0.1", "OVERVIEWS=NONE"])
+    warped = None
+    np.testing.assert_array_equal(open_ours(str(tmp_path / "warped.zarr")).ReadAsArray(), values)
+
+
+def test_a_value_out_of_the_range_of_the_integers_is_an_error(tmp_path):
+    message = error_of(copy, tmp_path / "a.zarr", packed(np.full((4, 6), -3, "float32"), 0.01), SCALE_OFFSET="YES")
+    assert "has no value in uint16" in message
+
+
+def test_statistics_of_digits_are_none_of_the_values(tmp_path):
+    dataset = packed(DIGITS, 0.0001, -0.1, 0)
+    dataset.GetRasterBand(1).SetMetadataItem("STATISTICS_MAXIMUM", "65535")
+    dataset.GetRasterBand(1).SetMetadataItem("sensor", "MSI")
+    made = copy(tmp_path / "a.zarr", dataset, SCALE_OFFSET="YES")
+    metadata = made.GetRasterBand(1).GetMetadata()
+    assert metadata["sensor"] == "MSI" and "STATISTICS_MAXIMUM" not in metadata
+
+
+@pytest.mark.parametrize("array, options, words", [
+    (DIGITS, {"SCALE_OFFSET": "YES"}, "neither scale nor offset"),
+    (DIGITS, {"SCALE": "2"}, "are for SCALE_OFFSET=YES"),
+    (DIGITS, {"SCALE_OFFSET": "YES", "SCALE": "0"}, "finite scale other than 0"),
+    (DIGITS, {"SCALE_OFFSET": "YES", "SCALE": "two"}, "SCALE: expected a number"),
+    (DIGITS, {"SCALE_OFFSET": "MAYBE"}, "SCALE_OFFSET: expected"),
+    (DIGITS, {"SCALE_OFFSET": "YES", "SCALE": "1e-12", "OFFSET": "1e9"}, "more digits than Float64"),
+    (DIGITS.astype("complex64"), {"SCALE_OFFSET": "YES", "SCALE": "2"}, "found CFloat32"),
+    (DIGITS, {"BITROUND": "5"}, "BITROUND: expected"),
+    (DIGITS.astype("float32"), {"BITROUND": "24"}, "BITROUND: expected"),
+    (DIGITS.astype("float32"), {"BITROUND": "0"}, "BITROUND: expected"),
+])
+def test_what_cannot_be_is_refused_with_the_option(tmp_path, array, options, words):
+    assert words in error_of(copy, tmp_path / "a.zarr", source(array), **options)
+    assert not (tmp_path / "a.zarr").exists()
+
+
+def test_bands_of_different_scales_and_integers_of_create_are_refused(tmp_path):
+    dataset = packed(DIGITS, 0.5)
+    dataset.GetRasterBand(2).SetScale(2)
+    assert "others in band 2" in error_of(copy, tmp_path / "a.zarr", dataset, SCALE_OFFSET="YES")
+    assert "the type of the values" in error_of(driver().Create, str(tmp_path / "b.zarr"), 8, 8, 1, gdal.GDT_UInt16, ["SCALE_OFFSET=YES", "SCALE=2"])
+
+
+# ----------------------------------------------------------------------------------------------------------- bitround
+
+def rounded(values, keepbits):
+    bits = values.view("uint32")
+    cut = 23 - keepbits
+    return values if cut == 0 else ((bits + ((1 << cut - 1) - 1) + (bits >> cut & 1)) >> cut << cut).view("float32")
+
+
+def test_bitround_keeps_so_many_digits(tmp_path):
+    values = np.random.default_rng(3).normal(280, 9, (1, 100, 100)).astype("float32")
+    size = {}
+    for keep in (7, 23):
+        path = tmp_path / ("k%d.zarr" % keep)
+        np.testing.assert_array_equal(copy(path, source(values), BITROUND=str(keep), OVERVIEWS="2").ReadAsArray(), rounded(values, keep)[0])
+        assert inner_codecs(path, path.stem)[0] == inner_codecs(path, "ovr_2x", path.stem)[0] == {
+            "name": "numcodecs.bitround", "configuration": {"keepbits": keep}}
+        size[keep] = sum(f.stat().st_size for f in (path / path.stem / "c").rglob("*") if f.is_file())
+    assert size[7] < 0.6 * size[23]
+
+
+def test_a_nodata_value_that_rounding_would_change_is_refused_with_the_digits_that_keep_it(tmp_path):
+    values = np.full((8, 8), -9999, "float32")
+    assert "-9999 needs BITROUND=13" in error_of(copy, tmp_path / "a.zarr", source(values, nodata=-9999), BITROUND="7")
+    np.testing.assert_array_equal(copy(tmp_path / "a.zarr", source(values, nodata=-9999), BITROUND="13").ReadAsArray(), values)
+
+
+# -------------------------------------------------------------------------------------------------------------- peers
+
+@pytest.mark.parametrize("peer", ["zarr", "xarray", "datatree"])
+def test_others_see_the_values(tmp_path, peer):
+    copy(tmp_path / "scene.zarr", packed(DIGITS, 0.0001, -0.1, 0), SCALE_OFFSET="YES", CHUNK_SHAPE="16")
+    values = np.random.default_rng(3).normal(280, 9, (40, 61)).astype("float32")
+    copy(tmp_path / "soft.zarr", source(values, UTM, "EPSG:32633"), BITROUND="7")
+    scene, soft = ask_peer(peer, tmp_path, [("scene.zarr", "scene"), ("soft.zarr", "soft")])
+    assert "error" not in soft, soft
+    np.testing.assert_array_equal(soft["values"][-1], rounded(values, 7))
+    need("a zarr-python with scale_offset", "scale_offset" not in scene.get("error", ""))
+    np.testing.assert_array_equal(scene["values"][-1], physical(DIGITS, 0.0001, -0.1, 0))
