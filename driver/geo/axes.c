@@ -12,7 +12,7 @@ const char *zs_dimension_name(const struct zs_node *node, int dim)
         return NULL;
     if (node->array->dimension_names[dim] != NULL)
         return node->array->dimension_names[dim];
-    const zs_json *names = zs_json_get(node->attributes, "_ARRAY_DIMENSIONS");
+    const zs_json *names = zs_json_get(node->attributes, ZS_ARRAY_DIMENSIONS);
     const char *name = NULL;
     if (zs_json_is_array(names) && zs_json_size(names) == (size_t)node->array->ndim)
         zs_json_string(zs_json_at(names, (size_t)dim), &name);
@@ -55,38 +55,14 @@ static enum zs_status dimension_of(const struct zs_node *node, const char *optio
                    node->path[0] != '\0' ? node->path : "the root array", ndim - 1);
 }
 
-static int named_dimension(const struct zs_node *node, const char *name)
-{
-    for (int i = 0; i < node->array->ndim; i++) {
-        const char *ours = zs_dimension_name(node, i);
-        if (ours != NULL && zs_dimension_is_of(ours, name))
-            return i;
-    }
-    return -1;
-}
-
-/* X and Y as the nearest `spatial:dimensions` that fit the array have them. */
-static bool from_spatial_dimensions(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes *found)
+/* X and Y as a convention names them. */
+static bool from_conventions(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes *found)
 {
     struct zs_scope scope;
     zs_scope_find(h, node, &scope);
-    for (int p = 0; p < scope.places; p++) {
-        const zs_json *dimensions = zs_json_get(scope.place[p].members, "spatial:dimensions");
-        const char *first, *second;
-        if (zs_json_size(dimensions) != 2 || !zs_json_string(zs_json_at(dimensions, 0), &first) ||
-            !zs_json_string(zs_json_at(dimensions, 1), &second))
-            continue;
-        int y = named_dimension(node, first), x = named_dimension(node, second);
-        if (x < 0 || y < 0 || x == y)
-            continue;
-        if (zs_name_axis(first) == 'X' && zs_name_axis(second) == 'Y') { /* written the wrong way round */
-            const int other = x;
-            x = y;
-            y = other;
-        }
-        *found = (struct zs_axes){x, y};
-        return true;
-    }
+    for (const struct zs_convention *const *c = zs_conventions; *c != NULL; c++)
+        if ((*c)->find_axes != NULL && (*c)->find_axes(node, &scope, found))
+            return true;
     return false;
 }
 
@@ -121,7 +97,7 @@ static void from_kinds(struct zs_axes *axes, const char *kinds, int ndim)
 enum zs_status zs_axes_find(struct zs_hierarchy *h, const struct zs_node *node, const char *dim_x, const char *dim_y,
                             struct zs_axes *axes, struct zs_error *err)
 {
-    struct zs_axes a = {-1, -1}, spatial;
+    struct zs_axes a = {-1, -1}, said;
     const int ndim = node->array != NULL ? node->array->ndim : 0;
     if (ndim == 0)
         return zs_fail(err, ZS_ARGUMENT, "%s has no dimension to be X", node->path);
@@ -135,11 +111,11 @@ enum zs_status zs_axes_find(struct zs_hierarchy *h, const struct zs_node *node, 
         *axes = (struct zs_axes){0, -1};
         return ZS_OK;
     }
-    if ((a.x < 0 || a.y < 0) && from_spatial_dimensions(h, node, &spatial)) {
-        if (a.x < 0 && spatial.x != a.y)
-            a.x = spatial.x;
-        if (a.y < 0 && spatial.y != a.x)
-            a.y = spatial.y;
+    if ((a.x < 0 || a.y < 0) && from_conventions(h, node, &said)) {
+        if (a.x < 0 && said.x != a.y)
+            a.x = said.x;
+        if (a.y < 0 && said.y != a.x)
+            a.y = said.y;
     }
     char kinds[ZS_MAX_NDIM];
     if (a.x < 0 || a.y < 0) {

@@ -9,6 +9,9 @@ struct zs_axes {
     int y; /* -1 for one-dimensional arrays */
 };
 
+/* Where xarray kept the names of dimensions before `dimension_names`. */
+#define ZS_ARRAY_DIMENSIONS "_ARRAY_DIMENSIONS"
+
 /* Name of dimension `dim`: from `dimension_names`, else from the attribute `_ARRAY_DIMENSIONS` of older writers; NULL where
  * it has none. Borrowed from the node. */
 const char *zs_dimension_name(const struct zs_node *node, int dim);

@@ -1,99 +1,126 @@
-/* geo/conventions.h: where the Zarr conventions keep their members: which groups are above an array, what they declare, and
- * which multiscales entry speaks of it. Internal to the room. Sources: zarr-conventions-spec (registration), proj,
- * spatial, multiscales (FORMATS 4.1-4.4), OME-NGFF 0.5, and the GeoZarr 0.4 draft for its tile matrices. */
+/* geo/conventions.h: what a convention is: the ways in which stores say where pixels lie, each in a file of its own,
+ * behind one table. A new one is one file and one row of zs_conventions[] (conventions.c). Internal to the core:
+ * georef.h, meaning.h and the rooms above go over the table, or call what the convention's own header has. */
 #ifndef ZS_GEO_CONVENTIONS_H
 #define ZS_GEO_CONVENTIONS_H
 
-#include "geo/axes.h"
+#include "geo/georef.h"
+#include "geo/multiscales.h"
+#include "geo/scope.h"
+#include "geo/write.h"
 
-#define ZS_UUID_PROJ "f17cb550-5864-4468-aeb7-f3180cfb622f"
-#define ZS_UUID_SPATIAL "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4"
-#define ZS_UUID_MULTISCALES "d35379db-88df-4056-af3a-620245f8e347"
-
-/* ASCII only: attribute values of conventions are ASCII, and tolower() depends on the locale. */
-bool zs_equals_ignoring_case(const char *a, const char *b);
-
-/* Whether attributes declare the convention: `zarr_conventions` as an array of objects with a uuid, or as the object keyed by
- * uuid of the first draft. Names and URLs are not looked at: they drift, the UUID does not. */
-bool zs_convention_declared(const zs_json *attributes, const char *uuid);
-
-/* ---- Levels of a pyramid ---- */
-
-/* Published pyramids have a dozen levels; a longer list is cut. */
-#define ZS_MAX_LAYOUT_LEVELS 64
-
-struct zs_layout_level {
-    const char *asset;        /* path below the group, of a group or an array; "" is the group itself */
-    const char *derived_from; /* NULL where not said */
-    const zs_json *entry;     /* the object that says so */
-};
-struct zs_layout {
-    struct zs_layout_level level[ZS_MAX_LAYOUT_LEVELS];
-    int count;
-    bool is_ome; /* assets are arrays, entries have coordinateTransformations */
-    const zs_json *transforms; /* OME: those of the whole image, applied after the level's; else NULL */
-    const zs_json *next;       /* the image that zs_layout_next() reads */
+/* How much what is said is worth. All conventions are asked for what they have of one kind before any is asked for
+ * the next; among one kind the order of the table counts. georef.h tells what that makes. */
+enum zs_belief {
+    ZS_DECLARED,  /* by a convention that `zarr_conventions` declares, by UUID, on the array or above */
+    ZS_SAID,      /* plainly, for just this array, or for the level of a pyramid that it is of */
+    ZS_LEFT_OVER, /* less than a transform or a CRS, or by drafts, or for the whole of a group */
+    ZS_GUESSED,   /* by nobody, and meant all the same */
+    ZS_BELIEFS
 };
 
-/* Reads the first pyramid of a group's attributes (that of the multiscales convention, then come the OME images), and the one after
- * it, in its place. False when there is no such one. Strings are borrowed. */
-bool zs_layout_first(const zs_json *attributes, struct zs_layout *layout);
-bool zs_layout_next(struct zs_layout *layout);
-
-/* The level that is the array at `path`, or the group that holds it; -1 when none is. `path` is relative to the group. */
-int zs_layout_find(const struct zs_layout *layout, const char *path);
-
-/* Whether level `a` is derived from level `b`, directly or through others. */
-bool zs_layout_is_derived(const struct zs_layout *layout, int a, int b);
-
-/* Whether a group's name is ovr_<N>x, as GDAL 3.13 and this driver name overviews, or ovr_<N>x_<K>, where that name was taken; *factor is N. */
-bool zs_is_overview_group(const char *name, int *factor);
-
-/* `path` relative to `group` ("" is the root), NULL when it is not below it. Borrowed. */
-const char *zs_path_below(const char *group, const char *path);
-
-/* ---- Places ---- */
-
-/* Groups looked at above an array: its own, and as many above as a pyramid's nested assets need; then the root, where some
- * writers declare the conventions of the whole store. More would cost requests. */
-#define ZS_MAX_GROUPS 4
-
-enum zs_place_kind {
-    ZS_PLACE_ARRAY, /* the array's attributes */
-    ZS_PLACE_ENTRY, /* the multiscales entry that names the array or its group */
-    ZS_PLACE_GROUP  /* attributes of its group, or of the group with that multiscales */
-};
-struct zs_place {
-    enum zs_place_kind kind;
-    const zs_json *members;
-    const struct zs_node *group; /* NULL for ZS_PLACE_ARRAY */
-    bool has_layout;             /* ZS_PLACE_GROUP: what it says holds for the base level of its pyramid ... */
-    bool is_base;                /* ... and the array is of that level */
+/* An array whose place is looked for. */
+struct zs_search {
+    struct zs_hierarchy *h;
+    const struct zs_node *node;
+    struct zs_axes axes; /* y is -1 where only the CRS is looked for */
+    uint64_t width, height;
+    struct zs_scope scope;
+    struct zs_georef *out;
 };
 
-/* Where the members of the conventions about one array may stand, the most specific first. */
-struct zs_scope {
-    struct zs_place place[1 + 2 * ZS_MAX_GROUPS];
-    int places;
-    const struct zs_node *group[ZS_MAX_GROUPS]; /* nearest first */
-    int groups;
-    bool declares_spatial, declares_proj; /* the array or any of the groups does */
+/* False for what is no array with these axes. */
+bool zs_search_begin(struct zs_search *s, struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                     struct zs_georef *out);
+
+/* Takes a transform (GDAL's order, pixel corners) as the array's. False when it is none that can be inverted. */
+bool zs_search_take(struct zs_search *s, const double *t);
+
+/* Who is told all that conventions say of an array's place, to compare it (validate/). `path` is of the node that
+ * says it, `what` what is shown; `srs` is NULL where the member names none, and the receiver's to release; is_code:
+ * by an authority's code, which this PROJ may not know. They fail without memory only. */
+struct zs_told {
+    void *context;
+    enum zs_status (*transform)(void *context, const char *path, const char *what, const double *t, struct zs_error *err);
+    enum zs_status (*box)(void *context, const char *path, const char *what, const double *box, struct zs_error *err);
+    enum zs_status (*crs)(void *context, const char *path, const char *what, OGRSpatialReferenceH srs, bool is_code,
+                          struct zs_error *err);
 };
-void zs_scope_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_scope *scope);
 
-/* A named variable in the nearest of the scope's groups that has it, NULL when none has. */
-const struct zs_node *zs_scope_array(struct zs_hierarchy *h, const struct zs_scope *scope, const char *name,
-                                     bool *in_own_group);
+/* Who is told what is wrong with the members of one convention, each for itself (validate/). */
+enum zs_flaw {
+    ZS_FLAW_WRONG,
+    ZS_FLAW_ODD,      /* it may be meant so */
+    ZS_FLAW_UNCHECKED /* of a kind that is not known here */
+};
+struct zs_flaws {
+    void *context;
+    void (*report)(void *context, enum zs_flaw flaw, const char *member, const char *expected, const char *found);
+};
+/* Reports a member that is wrong, as it is printed. `found` is NULL where there is none. */
+void zs_report_wrong(const struct zs_flaws *to, const char *member, const char *expected, const zs_json *found);
 
-/* The CF grid mapping variable of the array, or NULL; *in_own_group: it stands beside it. */
-const struct zs_node *zs_grid_mapping_find(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_scope *scope,
-                                           bool *in_own_group);
+/* One convention. What it has not is NULL. */
+struct zs_convention {
+    /* Its entry in `zarr_conventions`: readers go by the UUID, names and addresses drift. The latter only of what
+     * this driver writes. */
+    const char *uuid, *name, *schema_url, *spec_url, *description;
+    const char *prefix;        /* that all its members begin with */
+    const char *const *known;  /* what may come after it; NULL-terminated, as the next two */
+    const char *const *owned;  /* attributes of its own without a prefix: they are no plain metadata */
+    const char *const *looked_for; /* names whose misspelling is worth a warning */
 
-/* Whether attributes are those of a CF grid mapping variable. */
-bool zs_is_grid_mapping(const zs_json *attributes);
+    /* ---- Reading. What is absent, malformed, or contradicts the array's shape is left alone; only what cannot be
+     * read fails. ---- */
 
-/* Walks a list of names separated by white space: copies the next one (cut at capacity) and returns the rest, or NULL at
- * its end. */
-const char *zs_next_word(const char *list, char *word, size_t capacity);
+    /* X and Y of an array, false where it does not say. */
+    bool (*find_axes)(const struct zs_node *node, const struct zs_scope *scope, struct zs_axes *axes);
+    /* Transform, and CRS, into s->out; what is not said in the way of `belief` stays unknown. */
+    enum zs_status (*find_transform)(struct zs_search *s, enum zs_belief belief, struct zs_error *err);
+    void (*find_crs)(struct zs_search *s, enum zs_belief belief);
+    /* The pyramid of layout->attributes after layout->image (NULL: the first); see zs_layout_next(). */
+    bool (*next_layout)(struct zs_layout *layout);
+
+    /* ---- Changing ---- */
+
+    /* Whether members of a group say the place of the arrays in it that have the size of `geo`. */
+    bool (*concerns)(const zs_json *members, const struct zs_georef_out *geo);
+    /* Brings members that say a place up to date, as far as they say it; those that say none stay. ZS_NO_MEMORY only. */
+    enum zs_status (*change)(zs_json *members, enum zs_place_kind kind, const struct zs_georef_out *geo,
+                             struct zs_error *err);
+
+    /* ---- Checking (validate/) ---- */
+
+    /* Members of a node, or of an entry in its multiscales, each for itself. */
+    void (*check)(const struct zs_node *node, const zs_json *members, const struct zs_flaws *to);
+    /* All that is said of the array's place, believed or not. */
+    enum zs_status (*tell)(struct zs_search *s, const struct zs_told *told, struct zs_error *err);
+};
+
+/* All of them; among what is worth the same, what comes first is believed. Ends with NULL. */
+extern const struct zs_convention *const zs_conventions[];
+
+/* Whether attributes declare the convention: `zarr_conventions` as an array of objects with a uuid, or as the object
+ * keyed by uuid of the first draft. */
+bool zs_convention_is_declared(const struct zs_convention *convention, const zs_json *attributes);
+/* Whether the array of the scope or any of the groups does. */
+bool zs_scope_declares(const struct zs_scope *scope, const struct zs_convention *convention);
+
+/* Makes zarr_conventions name the convention once, or not at all, leaving the others. The object of the first draft
+ * becomes the array that readers of today look for. False without memory. */
+bool zs_convention_declare(const struct zs_convention *convention, zs_json *attributes, bool is_wanted);
+
+/* Checks `zarr_conventions` itself. */
+void zs_check_declarations(const zs_json *attributes, const struct zs_flaws *to);
+
+/* Whether there are members with the convention's prefix, and removes them all. */
+bool zs_convention_has_members(const struct zs_convention *convention, const zs_json *members);
+void zs_convention_remove_members(const struct zs_convention *convention, zs_json *members);
+
+/* Removes all that says where the array of these attributes lies. */
+void zs_place_remove(zs_json *attributes);
+
+/* Calls f for each name of an attribute whose misspelling is worth a warning. */
+void zs_convention_names(void (*f)(void *context, const char *name), void *context);
 
 #endif

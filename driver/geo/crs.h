@@ -25,12 +25,9 @@ OGRSpatialReferenceH zs_crs_from_wkt(const char *wkt);            /* WKT 1 or 2 
 OGRSpatialReferenceH zs_crs_from_projjson(const zs_json *object); /* the object, or a string that holds it */
 /* OGC URLs ("http://www.opengis.net/def/crs/EPSG/0/26711") and URNs; nothing is fetched. */
 OGRSpatialReferenceH zs_crs_from_url(const char *url);
+OGRSpatialReferenceH zs_crs_from_proj_string(const char *text);   /* "+proj=utm +zone=33" */
 
-/* CRS of a CF grid mapping variable: crs_wkt, spatial_ref, else its grid_mapping_name and parameters (CF appendix F).
- * `xy_units` are the units of the X coordinate variable (NULL: metre). */
-OGRSpatialReferenceH zs_crs_from_grid_mapping(const zs_json *attributes, const char *xy_units);
-
-/* proj:code, proj:wkt2, proj:projjson of `members`, in this order. */
-OGRSpatialReferenceH zs_crs_from_proj_members(const zs_json *members);
+/* WKT of the CRS in the given form ("FORMAT=WKT2_2019"), freed with CPLFree(); NULL where it has none. */
+char *zs_crs_to_wkt(OGRSpatialReferenceH srs, const char *format);
 
 #endif

@@ -1,16 +1,15 @@
 /* geo/georef.h: where the pixels of an array lie: affine transform, coordinate reference system, geolocation arrays.
  *
- * Sources, in the order they are believed:
+ * Sources, in the order they are believed (the table in conventions.c, by what each thing said is worth):
  *   1. the `spatial:` and `proj:` conventions, by UUID (FORMATS 4.1-4.4): on the array, on its group, or on the multiscales
  *      entry of its group or of the group above that names its group or itself;
  *   2. CF: grid_mapping with one-dimensional coordinate variables or GeoTransform;
  *   3. GDAL's `_CRS` (with coordinate variables, or `gdal:geotransform`);
  *   4. members named spatial: and proj: that nothing declares;
- *   5. a `spatial:bbox` where there is no `spatial:transform`: north up, over the array's own shape;
- *   6. OME-NGFF scale and translation (no CRS);
- *   7. for the CRS alone, leftovers of older proj drafts (`proj:epsg`; their `proj:transform` counts only with
- *      a `proj:shape` that is the array's); WGS 84 where CF coordinates are longitude and
- *      latitude in degrees and nothing else is said;
+ *   5. leftovers of older proj drafts: `proj:epsg`, and `proj:transform` with a `proj:shape` that is the array's;
+ *   6. a `spatial:bbox` where there is no `spatial:transform`: north up, over the array's own shape;
+ *   7. OME-NGFF scale and translation (no CRS); WGS 84 where CF coordinates are longitude and latitude in degrees and
+ *      nothing else is said;
  *   8. for a coarser level of a multiscales, what is known of the finest level, by the ratio of their sizes.
  * Transform and CRS are searched for apart: a `proj:code` goes well with CF coordinates (EOPF).
  * A transform with a `spatial:shape` beside it that is not the array's shape is not believed, nor is a bbox of no area. */
@@ -38,16 +37,6 @@ enum zs_status zs_georef_read(struct zs_hierarchy *h, const struct zs_node *node
                               struct zs_georef *georef, struct zs_error *err) ZS_MUST_CHECK;
 void zs_georef_clear(struct zs_georef *georef);
 
-/* ---- For those who compare what several sources say (validate/) ---- */
-
-struct zs_scope;
-
-/* The spatial:transform of place number `p` of the array's scope (geo/conventions.h), as above. False where it has none, or speaks of
- * another array or level. */
-bool zs_georef_of_place(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, const struct zs_scope *scope, int p,
-                        double transform[6]);
-/* GeoTransform of a grid mapping variable: a text of six numbers, or a list. False where it has none. */
-bool zs_parse_geotransform(const zs_json *grid_mapping, double t[6]);
 /* Whether two transforms put every corner of the raster within a hundredth of a pixel of each other. */
 bool zs_transform_is_same(const double *a, const double *b, uint64_t width, uint64_t height);
 

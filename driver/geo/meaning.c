@@ -7,7 +7,7 @@
 #include <cpl_conv.h>
 
 #include "base/memory.h"
-#include "geo/conventions.h"
+#include "geo/scope.h"
 
 /* Category names are a list indexed by value: a value of a million would make a million names. */
 #define MAX_CATEGORIES 65536
@@ -307,21 +307,6 @@ static bool read_categories(const zs_json *attributes, char ***categories)
 }
 
 /* ---- Metadata ---- */
-
-bool zs_is_convention_attribute(const char *name)
-{
-    static const char *const names[] = {
-        "zarr_conventions", "_CRS",          "grid_mapping",  "coordinates",       "_FillValue",
-        "missing_value",    "scale_factor",  "add_offset",    "units",             "flag_values",
-        "flag_meanings",    "multiscales",   "_ARRAY_DIMENSIONS", "ome",           "omero",
-        "gdal:geotransform", "gdal:categories", "gdal:bands", "gdal:color_table", "color_interpretation", "COLOR_INTERPRETATION", ZS_NO_NODATA_ATTRIBUTE};
-    if (strncmp(name, "spatial:", 8) == 0 || strncmp(name, "proj:", 5) == 0)
-        return true;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return false;
-}
 
 char *zs_metadata_item(const char *name, const zs_json *value)
 {

@@ -36,7 +36,9 @@ static bool apply(const zs_json *list, int ndim, const int *dims, double *scale,
     return true;
 }
 
-bool zs_ome_transform(const struct zs_node *node, const struct zs_scope *scope, struct zs_axes axes, double *transform)
+/* The transform of the array, in GDAL's order and of pixel corners (OME's are of centres), from the image of a group
+ * above that lists it as a dataset. False when there is none, or it is not made of scales and translations. */
+static bool transform_of(const struct zs_node *node, const struct zs_scope *scope, struct zs_axes axes, double *transform)
 {
     const int dims[2] = {axes.x, axes.y};
     for (int g = 0; g < scope->groups; g++) {
@@ -63,3 +65,36 @@ bool zs_ome_transform(const struct zs_node *node, const struct zs_scope *scope, 
     }
     return false;
 }
+
+static enum zs_status find_transform(struct zs_search *s, enum zs_belief belief, struct zs_error *err)
+{
+    double t[6];
+    (void)err;
+    if (belief == ZS_LEFT_OVER && transform_of(s->node, &s->scope, s->axes, t))
+        (void)!zs_search_take(s, t);
+    return ZS_OK;
+}
+
+/* Images as pyramids: a list under `ome`; before 0.5 the list was the member `multiscales` itself. */
+static bool next_layout(struct zs_layout *layout)
+{
+    const zs_json *images = zs_json_get(zs_json_get(layout->attributes, "ome"), "multiscales");
+    if (images == NULL)
+        images = zs_json_get(layout->attributes, "multiscales");
+    if (!zs_json_is_array(images))
+        return false;
+    layout->image = layout->image != NULL ? zs_json_next(layout->image) : zs_json_first(images);
+    layout->is_ome = true;
+    layout->transforms = zs_json_get(layout->image, "coordinateTransformations");
+    return zs_json_is_array(zs_json_get(layout->image, "datasets")) &&
+           zs_layout_add_levels(layout, zs_json_get(layout->image, "datasets"), "path");
+}
+
+static const char *const owned[] = {"ome", "omero", NULL};
+
+const struct zs_convention zs_ome = {
+    .name = "OME-NGFF",
+    .owned = owned,
+    .find_transform = find_transform,
+    .next_layout = next_layout,
+};

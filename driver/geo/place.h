@@ -25,34 +25,11 @@ struct zs_georef_out zs_place_out(const struct zs_node *node, struct zs_axes axe
 /* Calls X and Y as the array does: a raster's place at another level is not yet of the level's dimensions. */
 void zs_place_name_dimensions(struct zs_georef_out *geo, const struct zs_node *node, struct zs_axes axes);
 
-/* Says it: attributes of the array, and in its own group grid mapping and coordinate variables, made where there are none. Where one
- * cannot be, because the name is none of a node or something else has it, what is there stays and spatial: and proj: say it.
- * Documents change in memory (zs_hierarchy_flush()), values of coordinates in the store. */
+/* Says it: attributes of the array, and in its own group grid mapping and coordinate variables, made where there are
+ * none. Where one cannot be, because the name is none of a node or something else has it, what is there stays and
+ * spatial: and proj: say it. Documents change in memory (zs_hierarchy_flush()), values of coordinates in the store. */
 enum zs_status zs_place_write(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                               const struct zs_place_style *style, const struct zs_georef_out *geo,
                               struct zs_error *err) ZS_MUST_CHECK;
-
-/* Whether attributes have any member of spatial: (or proj:). */
-bool zs_has_spatial_members(const zs_json *members);
-bool zs_has_proj_members(const zs_json *members);
-
-/* An array of the group that holds `node`, by name; NULL when there is none. */
-const struct zs_node *zs_sibling(struct zs_hierarchy *h, const struct zs_node *node, const char *name);
-
-/* A name beside an array, under which a variable of some kind may be written. */
-struct zs_slot {
-    bool is_usable;            /* false: no name of a node, or what is there is of another kind */
-    char *path;                /* freed with free(); NULL unless usable */
-    const struct zs_node *own; /* the variable that is there; NULL where nothing is */
-};
-/* Finds what `name` (NULL: none) beside `node` may be written to. `is_kind` tells whether an array, of that name, is what would be
- * written; without it nothing may be there. */
-enum zs_status zs_slot_find(struct zs_hierarchy *h, const struct zs_node *node, const char *name,
-                            bool (*is_kind)(const struct zs_node *found, const char *name), struct zs_slot *slot,
-                            struct zs_error *err) ZS_MUST_CHECK;
-
-/* Adds a node made of `document` (taken over) at `path`; *node is borrowed from the hierarchy. */
-enum zs_status zs_add_document(struct zs_hierarchy *h, const char *path, zs_json *document, const struct zs_node **node,
-                               struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "array/array.h"
+#include "zarr/name.h"
 
 zs_json *zs_small_array_document(const char *name, enum zs_data_type type, uint64_t count)
 {
@@ -61,4 +62,53 @@ struct zs_georef_out zs_georef_at_size(const struct zs_georef_out *geo, uint64_t
     at.width = width;
     at.height = height;
     return at;
+}
+
+/* ---- Beside an array ---- */
+
+const struct zs_node *zs_sibling(struct zs_hierarchy *h, const struct zs_node *node, const char *name)
+{
+    char *group = name != NULL ? zs_path_parent(node->path) : NULL;
+    const struct zs_node *found = NULL;
+    if (group == NULL || zs_hierarchy_node_at(h, group, name, &found, NULL) != ZS_OK || found->type != ZS_NODE_ARRAY)
+        found = NULL;
+    free(group);
+    return found != node ? found : NULL;
+}
+
+enum zs_status zs_add_document(struct zs_hierarchy *h, const char *path, zs_json *document, const struct zs_node **node,
+                               struct zs_error *err)
+{
+    struct zs_node *made;
+    if (document == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot build the metadata of %s", path);
+    ZS_TRY(zs_node_create(path, document, true, &made, err));
+    ZS_TRY(zs_hierarchy_add(h, made, err));
+    *node = made;
+    return ZS_OK;
+}
+
+enum zs_status zs_slot_find(struct zs_hierarchy *h, const struct zs_node *node, const char *name,
+                            bool (*is_kind)(const struct zs_node *found, const char *name), struct zs_slot *slot,
+                            struct zs_error *err)
+{
+    *slot = (struct zs_slot){0};
+    if (!zs_is_node_name(name))
+        return ZS_OK;
+    char *group = zs_path_parent(node->path);
+    char *path = group != NULL ? zs_path_join(group, name) : NULL;
+    free(group);
+    if (path == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    enum zs_status status = zs_hierarchy_occupant(h, path, &slot->own, err);
+    const bool is_other = status == ZS_INVALID || status == ZS_UNSUPPORTED; /* a zarr.json, but none that we know */
+    slot->is_usable = status == ZS_OK && (slot->own == NULL || (is_kind != NULL && slot->own != node &&
+                                                                slot->own->type == ZS_NODE_ARRAY && is_kind(slot->own, name)));
+    if (slot->is_usable) {
+        slot->path = path;
+        return ZS_OK;
+    }
+    free(path);
+    slot->own = NULL;
+    return is_other ? ZS_OK : status;
 }

@@ -23,4 +23,23 @@ double *zs_axis_values(const struct zs_georef_out *geo, bool is_x);
 /* The same place at another resolution: of as many pixels as `width` and `height` say. */
 struct zs_georef_out zs_georef_at_size(const struct zs_georef_out *geo, uint64_t width, uint64_t height);
 
+/* An array of the group that holds `node`, by name; NULL when there is none. */
+const struct zs_node *zs_sibling(struct zs_hierarchy *h, const struct zs_node *node, const char *name);
+
+/* A name beside an array, under which a variable of some kind may be written. */
+struct zs_slot {
+    bool is_usable;            /* false: no name of a node, or what is there is of another kind */
+    char *path;                /* freed with free(); NULL unless usable */
+    const struct zs_node *own; /* the variable that is there; NULL where nothing is */
+};
+/* Finds what `name` (NULL: none) beside `node` may be written to. `is_kind` tells whether an array, of that name, is what would be
+ * written; without it nothing may be there. */
+enum zs_status zs_slot_find(struct zs_hierarchy *h, const struct zs_node *node, const char *name,
+                            bool (*is_kind)(const struct zs_node *found, const char *name), struct zs_slot *slot,
+                            struct zs_error *err) ZS_MUST_CHECK;
+
+/* Adds a node made of `document` (taken over) at `path`; *node is borrowed from the hierarchy. */
+enum zs_status zs_add_document(struct zs_hierarchy *h, const char *path, zs_json *document, const struct zs_node **node,
+                               struct zs_error *err) ZS_MUST_CHECK;
+
 #endif

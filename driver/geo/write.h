@@ -1,6 +1,8 @@
 /* geo/write.h: the conventions as this driver writes them: `spatial:` and `proj:` for web clients and GDAL 3.13, CF
  * grid_mapping and coordinate variables for xarray and rioxarray, `multiscales` for overviews. Formats: FORMATS 4.1-4.5.
  *
+ * Each is in the file of its convention; those of what values mean are in write.c.
+ *
  * All functions add to attributes that the caller owns, replacing members of the same name, and fail only without memory.
  * A layout that GDAL 3.13, xarray and this driver all understand: the array (say `band`) with the attributes of
  * zs_write_spatial_proj(), zs_write_nodata() and "grid_mapping": "spatial_ref"; beside it `x`, `y` (pixel centres; not when
@@ -32,10 +34,6 @@ struct zs_georef_out {
  * attributes of an array or group. Members of that kind already there are replaced or removed. With pixel_is_point,
  * spatial:registration is "node" and transform and bbox are those of pixel centres, as the convention has it. */
 enum zs_status zs_write_spatial_proj(zs_json *attributes, const struct zs_georef_out *geo, struct zs_error *err) ZS_MUST_CHECK;
-
-/* Puts another place into a multiscales entry, as far as it has one: its spatial:transform (removed when there is none now),
- * spatial:registration, and proj: members. `geo` is of the level's size. */
-enum zs_status zs_write_level_place(zs_json *entry, const struct zs_georef_out *geo, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Adds the `multiscales` convention to a group: level i has asset paths[i] (below the group), size widths[i] x heights[i];
  * level 0 is the base, from which each level's spatial:transform follows, and each level is derived from the one before.

@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "geo/bands.h"
+#include "geo/cf.h"
 #include "geo/variables.h"
 #include "zarr/contents.h"
 
@@ -133,7 +134,7 @@ static enum zs_status add_coordinates(struct zs_raster *r, struct zs_error *err)
         }
         if (geo.srs != NULL || geo.has_transform) {
             zs_json *attributes = NULL;
-            ZS_TRY(add_small_array(r, "spatial_ref", ZS_INT64, NULL, 0, &attributes, err));
+            ZS_TRY(add_small_array(r, ZS_GRID_MAPPING, ZS_INT64, NULL, 0, &attributes, err));
             ZS_TRY(zs_write_grid_mapping(attributes, &geo, err));
         }
     }
@@ -157,7 +158,7 @@ static enum zs_status write_array_attributes(zs_json *attributes, const struct z
     if (spec->style != ZS_GEOREF_CF && (geo.has_transform || geo.srs != NULL))
         ZS_TRY(zs_write_spatial_proj(attributes, &geo, err));
     if (spec->style != ZS_GEOREF_SPATIAL_PROJ && (geo.has_transform || geo.srs != NULL))
-        ZS_TRY(zs_write_grid_mapping_name(attributes, "spatial_ref", err));
+        ZS_TRY(zs_write_grid_mapping_name(attributes, ZS_GRID_MAPPING, err));
     ZS_TRY(zs_write_nodata(attributes, &spec->dtype, spec->has_nodata ? spec->nodata : NULL, err));
     const struct zs_meaning of_whole = {.metadata = (char **)(uintptr_t)spec->metadata};
     if (spec->metadata != NULL)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "geo/conventions.h"
+#include "geo/cf.h"
 #include "raster/overviews.h"
 
 bool zs_lists_sharded(struct zs_hierarchy *h, const struct zs_node *group)
@@ -71,10 +71,9 @@ static enum zs_status mark_named(const struct zs_node *const *nodes, size_t coun
 
 static enum zs_status mark_auxiliary(const struct zs_node *const *nodes, size_t count, bool *marks, struct zs_error *err)
 {
-    static const char *const attributes[] = {"coordinates", "grid_mapping", "bounds"};
     for (size_t i = 0; i < count; i++)
-        for (int k = 0; k < 3 && nodes[i]->type == ZS_NODE_ARRAY; k++)
-            ZS_TRY(mark_named(nodes, count, i, attributes[k], marks, err));
+        for (const char *const *name = zs_cf_references; *name != NULL && nodes[i]->type == ZS_NODE_ARRAY; name++)
+            ZS_TRY(mark_named(nodes, count, i, *name, marks, err));
     return ZS_OK;
 }
 

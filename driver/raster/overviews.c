@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "geo/conventions.h"
+#include "geo/spatial.h"
 #include "raster/overviews_private.h"
 
 /* GDAL 3.13's groups beside an array that has no multiscales: levels asked for by name where the store cannot be listed. */
@@ -85,12 +85,12 @@ static const struct zs_node *only_raster(struct zs_hierarchy *h, const char *gro
     return rasters == 1 ? only : NULL;
 }
 
-/* Whether an entry's spatial:shape is the array's: true where it has none. Which dimensions are meant is not known here, so
+/* Whether the size that an entry says is the array's: true where it has none. Which dimensions are meant is not known here, so
  * any two in order will do. */
 static bool shape_agrees(const zs_json *entry, const struct zs_array_meta *meta)
 {
     double shape[2];
-    if (!zs_json_doubles(zs_json_get(entry, "spatial:shape"), shape, 2))
+    if (!zs_spatial_size(entry, shape))
         return true;
     for (int i = 0; i < meta->ndim; i++)
         for (int j = 0; j < meta->ndim; j++)

@@ -95,34 +95,6 @@ static enum zs_status is_present(struct zs_hierarchy *h, const struct zs_node *g
     return status;
 }
 
-/* Size of a level that was listed before: of its array, as its entry says, or by the factor in its name. */
-static bool listed_size(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_layout_level *level,
-                        const struct zs_node *base, struct zs_axes axes, uint64_t *width, uint64_t *height)
-{
-    const struct zs_node *node = NULL;
-    double shape[2];
-    int factor;
-    if (zs_hierarchy_node_at(h, group->path, level->asset, &node, NULL) == ZS_OK && node->type == ZS_NODE_GROUP &&
-        zs_hierarchy_node_at(h, node->path, zs_path_name(base->path), &node, NULL) != ZS_OK)
-        node = NULL;
-    if (node != NULL && node->array != NULL && node->array->ndim == base->array->ndim) {
-        *width = node->array->shape[axes.x];
-        *height = node->array->shape[axes.y];
-        return true;
-    }
-    if (zs_json_doubles(zs_json_get(level->entry, "spatial:shape"), shape, 2) && shape[0] >= 1 && shape[1] >= 1 &&
-        shape[0] < 9007199254740992.0 && shape[1] < 9007199254740992.0) {
-        *height = (uint64_t)shape[0];
-        *width = (uint64_t)shape[1];
-        return true;
-    }
-    if (!zs_is_overview_group(zs_path_name(level->asset), &factor))
-        return false;
-    *width = zs_ceil_div_u64(base->array->shape[axes.x], (uint64_t)factor);
-    *height = zs_ceil_div_u64(base->array->shape[axes.y], (uint64_t)factor);
-    return true;
-}
-
 /* Asset of the array at `path`: its group where the level is one of groups with arrays of the base's name. */
 static char *asset_of(const struct zs_node *group, const struct zs_node *base, const char *path)
 {
@@ -171,7 +143,7 @@ static enum zs_status collect_entries(struct zs_hierarchy *h, const struct zs_no
         bool is_kept = true;
         if (only_present)
             ZS_TRY(is_present(h, group, base, l->asset, &is_kept, err));
-        if (is_kept && listed_size(h, group, l, base, axes, &w, &v))
+        if (is_kept && zs_level_size(h, group, l, base, axes, &w, &v))
             ZS_TRY(add_entry(e, l->asset, w, v, err));
     }
     if (!is_direct)
@@ -179,7 +151,7 @@ static enum zs_status collect_entries(struct zs_hierarchy *h, const struct zs_no
     return ZS_OK;
 }
 
-/* Writes the list to the group, leaving members of multiscales that are not ours. */
+/* Writes the list to the group. */
 static enum zs_status write_entries(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_georef_out *geo,
                                     const struct entries *e, const char *resampling, struct zs_error *err)
 {
@@ -192,18 +164,8 @@ static enum zs_status write_entries(struct zs_hierarchy *h, const struct zs_node
         heights[i] = e->list[i].height;
     }
     ZS_TRY(zs_hierarchy_edit(h, group, &attributes, err));
-    const zs_json *old = zs_json_get(attributes, "multiscales");
-    zs_json *kept = zs_json_is_object(old) ? zs_json_copy(old) : NULL;
     const struct zs_georef_out at = e->count > 0 && geo->has_transform ? zs_georef_at_size(geo, widths[0], heights[0]) : *geo;
-    enum zs_status status = zs_write_multiscales(attributes, &at, e->count > 1 ? e->count : 0, assets, widths, heights, resampling, err);
-    zs_json *now = zs_json_get_mutable(attributes, "multiscales");
-    for (const zs_json *m = zs_json_first(kept); m != NULL && status == ZS_OK && now != NULL; m = zs_json_next(m)) {
-        const bool is_ours = strcmp(zs_json_name(m), "layout") == 0 || strcmp(zs_json_name(m), "resampling_method") == 0;
-        if (!is_ours && zs_json_add(now, zs_json_name(m), zs_json_copy(m)) == NULL)
-            status = zs_no_memory_for_overviews(err);
-    }
-    zs_json_free(kept);
-    return status;
+    return zs_write_multiscales(attributes, &at, e->count > 1 ? e->count : 0, assets, widths, heights, resampling, err);
 }
 
 enum zs_status zs_overviews_list(struct zs_hierarchy *h, const struct zs_node *base, struct zs_axes axes, const struct zs_georef_out *geo,

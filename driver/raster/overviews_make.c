@@ -90,18 +90,6 @@ static bool inner_chunks(const struct zs_array_meta *meta, uint64_t *chunk)
     return is_sharded;
 }
 
-/* Attributes that say where the base lies: a level's are its own (geo/place.h). */
-static void remove_place(zs_json *attributes)
-{
-    const zs_json *next;
-    for (const zs_json *m = zs_json_first(attributes); m != NULL; m = next) {
-        const char *name = zs_json_name(m);
-        next = zs_json_next(m);
-        if (strncmp(name, "spatial:", 8) == 0 || strncmp(name, "proj:", 5) == 0)
-            zs_json_remove(attributes, name);
-    }
-}
-
 /* A shard larger than a small overview is cut to what is needed of it: whole chunks. */
 static uint64_t fitting_shard(uint64_t shard, uint64_t chunk, uint64_t size)
 {
@@ -125,11 +113,11 @@ static zs_json *level_document(const struct zs_overviews *o, int factor)
     zs_json *attributes = document != NULL ? zs_document_attributes(document) : NULL;
     if (attributes == NULL || !set_sizes(document, "shape", shape, meta->ndim) ||
         !set_sizes(grid, "chunk_shape", shard, meta->ndim) || !set_names(o, document, "dimension_names", factor) ||
-        !set_names(o, attributes, "_ARRAY_DIMENSIONS", factor)) {
+        !set_names(o, attributes, ZS_ARRAY_DIMENSIONS, factor)) {
         zs_json_free(document);
         return NULL;
     }
-    remove_place(attributes);
+    zs_place_remove(attributes); /* a level's is its own (geo/place.h) */
     return document;
 }
 

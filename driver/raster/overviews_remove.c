@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "geo/conventions.h"
+#include "geo/cf.h"
 #include "geo/place.h"
 #include "geo/variables.h"
 #include "raster/overviews_private.h"
@@ -38,11 +38,11 @@ static enum zs_status add_companion(struct zs_hierarchy *h, struct company *c, c
 
 static enum zs_status find_company(struct zs_hierarchy *h, const struct zs_node *level, struct company *c, struct zs_error *err)
 {
-    const char *mapping = NULL;
+    const char *mapping = zs_grid_mapping_name(level->attributes);
     *c = (struct company){.node = {level}, .count = 1};
     for (int d = 0; d < level->array->ndim; d++)
         ZS_TRY(add_companion(h, c, level, zs_dimension_name(level, d), d, err));
-    if (zs_json_string(zs_json_get(level->attributes, "grid_mapping"), &mapping))
+    if (mapping != NULL)
         ZS_TRY(add_companion(h, c, level, mapping, -1, err));
     return ZS_OK;
 }

@@ -115,39 +115,14 @@ static enum zs_status add_siblings(struct zs_hierarchy *h, struct relatives *r, 
 static enum zs_status write_group(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_georef_out *geo,
                                   struct zs_error *err)
 {
-    const zs_json *members = group->attributes;
-    double shape[2];
-    const bool has_spatial = zs_json_get(members, "spatial:transform") != NULL || zs_json_get(members, "spatial:bbox") != NULL;
-    const bool has_proj = zs_has_proj_members(members);
-    if (!has_spatial && !has_proj)
-        return ZS_OK;
-    if (zs_json_doubles(zs_json_get(members, "spatial:shape"), shape, 2) &&
-        (shape[0] != (double)geo->height || shape[1] != (double)geo->width))
-        return ZS_OK; /* of another array */
-    struct zs_georef_out said = *geo;
-    said.has_transform = geo->has_transform && has_spatial;
     zs_json *attributes;
-    ZS_TRY(zs_hierarchy_edit(h, group, &attributes, err));
-    return zs_write_spatial_proj(attributes, &said, err);
-}
-
-/* Size of a level: that of its array, else as its entry says. */
-static bool level_size(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_layout_level *level,
-                       const struct zs_node *base, struct zs_axes axes, uint64_t *width, uint64_t *height)
-{
-    const struct zs_node *node;
-    if (zs_hierarchy_node_at(h, group->path, level->asset, &node, NULL) == ZS_OK &&
-        (node->type == ZS_NODE_ARRAY ||
-         zs_hierarchy_node_at(h, node->path, zs_path_name(base->path), &node, NULL) == ZS_OK) &&
-        node->array != NULL && node->array->ndim == base->array->ndim) {
-        *width = node->array->shape[axes.x];
-        *height = node->array->shape[axes.y];
-    } else {
-        const zs_json *shape = zs_json_get(level->entry, "spatial:shape");
-        if (!zs_json_uint64(zs_json_at(shape, 0), height) || !zs_json_uint64(zs_json_at(shape, 1), width))
-            return false;
+    for (const struct zs_convention *const *c = zs_conventions; *c != NULL; c++) {
+        if ((*c)->concerns == NULL || !(*c)->concerns(group->attributes, geo))
+            continue;
+        ZS_TRY(zs_hierarchy_edit(h, group, &attributes, err));
+        ZS_TRY((*c)->change(attributes, ZS_PLACE_GROUP, geo, err));
     }
-    return *width > 0 && *height > 0;
+    return ZS_OK;
 }
 
 /* The entries of a group's multiscales that list the array. */
@@ -163,12 +138,15 @@ static enum zs_status write_entries(struct zs_hierarchy *h, const struct zs_node
     for (int i = 0; i < layout.count; i++) {
         uint64_t width, height;
         struct zs_georef_out at = *geo;
-        if (level_size(h, group, &layout.level[i], node, axes, &width, &height))
+        if (zs_level_size(h, group, &layout.level[i], node, axes, &width, &height))
             at = zs_georef_at_size(geo, width, height);
         else
             at.has_transform = false;
         /* Part of the attributes that are being edited. */
-        ZS_TRY(zs_write_level_place((zs_json *)(uintptr_t)layout.level[i].entry, &at, err));
+        zs_json *entry = (zs_json *)(uintptr_t)layout.level[i].entry;
+        for (const struct zs_convention *const *c = zs_conventions; *c != NULL; c++)
+            if ((*c)->change != NULL)
+                ZS_TRY((*c)->change(entry, ZS_PLACE_ENTRY, &at, err));
     }
     return ZS_OK;
 }

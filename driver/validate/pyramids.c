@@ -1,11 +1,10 @@
-/* Pyramids as groups list them (geo/conventions.h): every level is there, and is a smaller version of what it is derived from. */
+/* Pyramids as groups list them (geo/multiscales.h): every level is there, and is a smaller version of what it is derived from. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "geo/conventions.h"
-#include "geo/georef.h"
+#include "geo/spatial.h"
 #include "validate/validate_private.h"
 
 struct pyramid {
@@ -52,11 +51,11 @@ static void check_sizes(const struct pyramid *p, int level, const struct zs_node
 {
     const zs_json *entry = p->layout.level[level].entry;
     double shape[2];
-    if (zs_json_doubles(zs_json_get(entry, "spatial:shape"), shape, 2)) {
+    if (zs_spatial_size(entry, shape)) {
         if (shape[0] != (double)small->array->shape[axes.y])
-            report_sizes(p, level, "spatial:shape against the array's rows", shape[0], small->array->shape[axes.y]);
+            report_sizes(p, level, ZS_SPATIAL_SHAPE " against the array's rows", shape[0], small->array->shape[axes.y]);
         if (shape[1] != (double)small->array->shape[axes.x])
-            report_sizes(p, level, "spatial:shape against the array's columns", shape[1], small->array->shape[axes.x]);
+            report_sizes(p, level, ZS_SPATIAL_SHAPE " against the array's columns", shape[1], small->array->shape[axes.x]);
     }
     for (int d = 0; d < base->array->ndim; d++) {
         const double factor = scale_of(entry, base, axes, d);

@@ -1,0 +1,371 @@
+#include "geo/cf.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "geo/coordinates.h"
+#include "geo/crs.h"
+#include "geo/variables.h"
+#include "zarr/name.h"
+
+/* A coordinate of a type that rounds may be off by this part of a step. */
+#define ROUNDING 0.001
+
+const char *const zs_cf_references[] = {"coordinates", "grid_mapping", "bounds", NULL};
+
+/* ---- CRS ---- */
+
+/* Unit of the X coordinate variable, NULL when not said; *is_degrees when both X and Y are in degrees east and north. */
+static const char *coordinate_units(const struct zs_search *s, bool *is_degrees)
+{
+    const struct zs_node *x = zs_coordinate_find(s->h, s->node, s->axes.x);
+    const struct zs_node *y = s->axes.y >= 0 ? zs_coordinate_find(s->h, s->node, s->axes.y) : NULL;
+    const char *units = NULL;
+    bool x_degrees = false, y_degrees = false;
+    if (x != NULL) {
+        zs_cf_axis(x->attributes, &x_degrees);
+        zs_json_string(zs_json_get(x->attributes, "units"), &units);
+    }
+    if (y != NULL)
+        zs_cf_axis(y->attributes, &y_degrees);
+    *is_degrees = x_degrees && y_degrees;
+    return units;
+}
+
+static void find_crs(struct zs_search *s, enum zs_belief belief)
+{
+    bool in_own_group, is_degrees;
+    if (belief != ZS_SAID && belief != ZS_GUESSED)
+        return;
+    const struct zs_node *mapping = zs_grid_mapping_find(s->h, &s->scope, &in_own_group);
+    if ((belief == ZS_SAID) != (mapping != NULL))
+        return;
+    const char *units = coordinate_units(s, &is_degrees);
+    if (belief == ZS_SAID)
+        s->out->srs = zs_crs_from_grid_mapping(mapping->attributes, units);
+    /* CF leaves the datum of plain longitudes and latitudes open. GDAL's netCDF driver takes WGS 84 then, and so does
+     * every reader people compare with; only where nothing else was said, not where a grid mapping could not be read. */
+    else if (is_degrees)
+        s->out->srs = zs_crs_from_epsg(4326);
+}
+
+/* ---- Transform ---- */
+
+/* Transform from two regular axes of pixel centres. An axis of one element takes the other's step. */
+static bool transform_of_axes(const struct zs_regular_axis *x, const struct zs_regular_axis *y, double *t)
+{
+    if (!x->found || !y->found)
+        return false;
+    double dx = x->step, dy = y->step;
+    if (dx == 0)
+        dx = fabs(dy);
+    if (dy == 0)
+        dy = -fabs(dx);
+    if (dx == 0)
+        return false;
+    t[0] = x->first - dx / 2, t[1] = dx, t[2] = 0;
+    t[3] = y->first - dy / 2, t[4] = 0, t[5] = dy;
+    return true;
+}
+
+/* Remembers a variable that was not looked at. */
+static enum zs_status leave_out(struct zs_search *s, const struct zs_node *coordinate, struct zs_error *err)
+{
+    free(s->out->left_out);
+    s->out->left_out = zs_strdup(coordinate->path);
+    return s->out->left_out != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+}
+
+static enum zs_status find_on_axes(struct zs_search *s, struct zs_error *err)
+{
+    bool in_own_group;
+    const struct zs_node *mapping = zs_grid_mapping_find(s->h, &s->scope, &in_own_group);
+    struct zs_regular_axis x, y;
+    double centres[6], given[6];
+    ZS_TRY(zs_regular_axis_read(s->h, s->node, s->axes.x, &x, err));
+    y.found = y.is_too_large = false;
+    if (x.coordinate != NULL)
+        ZS_TRY(zs_regular_axis_read(s->h, s->node, s->axes.y, &y, err));
+    if (x.is_too_large || y.is_too_large)
+        ZS_TRY(leave_out(s, x.is_too_large ? x.coordinate : y.coordinate, err));
+    /* A grid mapping taken from a group above speaks of that group's rasters. */
+    const bool has_given = mapping != NULL && in_own_group && zs_parse_geotransform(mapping->attributes, given);
+    const bool is_rotated = has_given && (given[2] != 0 || given[4] != 0);
+    /* An axis of one element has no step of its own: the text knows it. */
+    if (has_given && x.coordinate != NULL && x.found && x.step == 0)
+        x.step = given[1];
+    if (has_given && y.found && y.step == 0)
+        y.step = given[5];
+    const bool has_centres = x.coordinate != NULL && transform_of_axes(&x, &y, centres);
+    /* Where both are there and agree the text is the exact one; where they do not, someone cut the raster and only the
+     * coordinates followed. Coordinates cannot tell a rotation. */
+    if (has_given && (is_rotated || !has_centres || zs_transform_is_same(given, centres, s->width, s->height)) &&
+        zs_search_take(s, given))
+        return ZS_OK;
+    if (has_centres)
+        zs_search_take(s, centres);
+    return ZS_OK;
+}
+
+/* Whether `c` has the raster's rows and columns as its two dimensions. */
+static bool is_on_raster(const struct zs_search *s, const struct zs_node *c)
+{
+    if (c == NULL || c == s->node || c->array == NULL || c->array->ndim != 2 || c->array->shape[0] != s->height ||
+        c->array->shape[1] != s->width)
+        return false;
+    const int dims[2] = {s->axes.y, s->axes.x};
+    for (int i = 0; i < 2; i++) {
+        const char *theirs = zs_dimension_name(c, i), *ours = zs_dimension_name(s->node, dims[i]);
+        if (theirs != NULL && ours != NULL && strcmp(theirs, ours) != 0)
+            return false;
+    }
+    return true;
+}
+
+enum zs_status zs_cf_find_geolocation(struct zs_search *s, struct zs_error *err)
+{
+    const char *list;
+    char word[256];
+    const struct zs_node *x = NULL, *y = NULL;
+    if (!zs_json_string(zs_json_get(s->node->attributes, "coordinates"), &list))
+        return ZS_OK;
+    while ((list = zs_next_word(list, word, sizeof word)) != NULL) {
+        const struct zs_node *c = zs_scope_array(s->h, &s->scope, word, NULL);
+        if (!is_on_raster(s, c))
+            continue;
+        char axis = zs_cf_axis(c->attributes, NULL);
+        if (axis == 0)
+            axis = zs_name_axis(zs_path_name(c->path));
+        if (axis == 'X' && x == NULL)
+            x = c;
+        else if (axis == 'Y' && y == NULL)
+            y = c;
+    }
+    if (x == NULL || y == NULL)
+        return ZS_OK;
+    bool x_blank, y_blank, x_too_large, y_too_large;
+    ZS_TRY(zs_coordinate_rows_blank(s->h, x, &x_blank, &x_too_large, err));
+    ZS_TRY(zs_coordinate_rows_blank(s->h, y, &y_blank, &y_too_large, err));
+    if (x_too_large || y_too_large)
+        ZS_TRY(leave_out(s, x_too_large ? x : y, err));
+    if (x_blank || y_blank)
+        return ZS_OK;
+    s->out->geolocation_x = zs_strdup(x->path);
+    s->out->geolocation_y = zs_strdup(y->path);
+    if (s->out->geolocation_x == NULL || s->out->geolocation_y == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "%s: no memory for its geolocation arrays", s->node->path);
+    return ZS_OK;
+}
+
+static enum zs_status find_transform(struct zs_search *s, enum zs_belief belief, struct zs_error *err)
+{
+    return belief == ZS_SAID ? find_on_axes(s, err) : ZS_OK;
+}
+
+/* ---- Writing ---- */
+
+static bool set_string(zs_json *object, const char *name, const char *value)
+{
+    zs_json_remove(object, name);
+    return zs_json_add_string(object, name, value) != NULL;
+}
+
+enum zs_status zs_write_coordinate(zs_json *attributes, const struct zs_georef_out *geo, bool is_x, struct zs_error *err)
+{
+    const bool is_geographic = geo->srs != NULL && OSRIsGeographic(geo->srs);
+    const bool is_projected = geo->srs != NULL && OSRIsProjected(geo->srs);
+    bool ok = set_string(attributes, "axis", is_x ? "X" : "Y");
+    if (ok && is_geographic) {
+        ok = set_string(attributes, "standard_name", is_x ? "longitude" : "latitude") &&
+             set_string(attributes, "long_name", is_x ? "longitude" : "latitude") &&
+             set_string(attributes, "units", is_x ? "degrees_east" : "degrees_north");
+    } else if (ok && is_projected) {
+        char *unit = NULL; /* borrowed from the CRS */
+        const double metres = OSRGetLinearUnits(geo->srs, &unit);
+        ok = set_string(attributes, "standard_name", is_x ? "projection_x_coordinate" : "projection_y_coordinate") &&
+             set_string(attributes, "long_name", is_x ? "x coordinate of projection" : "y coordinate of projection") &&
+             set_string(attributes, "units", metres == 1 ? "m" : metres == 1000 ? "km" : unit != NULL ? unit : "m");
+    }
+    return ok ? ZS_OK : zs_no_memory(err);
+}
+
+/* Whether the coordinate variable can take the values as it is; float32 gets them in `narrow`. */
+static bool can_hold(const struct zs_node *c, const double *values, uint64_t n, float **narrow)
+{
+    *narrow = NULL;
+    if (c->array == NULL || zs_json_get(c->attributes, "scale_factor") != NULL || zs_json_get(c->attributes, "add_offset") != NULL)
+        return false;
+    if (c->array->dtype.type == ZS_FLOAT64)
+        return true;
+    if (c->array->dtype.type != ZS_FLOAT32)
+        return false;
+    float *f = zs_calloc((size_t)n, sizeof *f);
+    const double step = n > 1 ? fabs(values[1] - values[0]) : fabs(values[0]);
+    bool fits = f != NULL;
+    for (uint64_t i = 0; i < n && fits; i++) {
+        f[i] = (float)values[i];
+        fits = fabs((double)f[i] - values[i]) <= ROUNDING * step;
+    }
+    if (!fits) {
+        free(f);
+        return false;
+    }
+    *narrow = f;
+    return true;
+}
+
+/* A float64 variable in the place of one that cannot hold the values, or of none; attributes are kept but for how
+ * numbers were packed. */
+static enum zs_status replace_axis(struct zs_hierarchy *h, const char *path, const struct zs_node *old, const char *name,
+                                   uint64_t n, const double *values, const struct zs_node **out, struct zs_error *err)
+{
+    static const char *const packing[] = {"scale_factor", "add_offset", "_FillValue", "missing_value", "valid_range"};
+    zs_json *document = zs_small_array_document(name, ZS_FLOAT64, n);
+    if (document != NULL && old != NULL && old->attributes != NULL) {
+        zs_json *attributes = zs_json_set(document, "attributes", zs_json_copy(old->attributes));
+        for (size_t i = 0; i < sizeof packing / sizeof packing[0]; i++)
+            zs_json_remove(attributes, packing[i]);
+    }
+    /* Where no node was there may be chunks that a process left when it was killed. */
+    char *left = zs_path_join(path, old == NULL ? "c" : "");
+    enum zs_status status = left != NULL ? ZS_OK : zs_no_memory(err);
+    if (status == ZS_OK && !(old == NULL && zs_hierarchy_is_new(h)))
+        status = zs_store_remove_tree(zs_hierarchy_store(h), left, err);
+    free(left);
+    if (status != ZS_OK && status != ZS_UNSUPPORTED) {
+        zs_json_free(document);
+        return status;
+    }
+    ZS_TRY(zs_add_document(h, path, document, out, err));
+    return zs_write_small_array(zs_hierarchy_store(h), *out, true, values, err);
+}
+
+static enum zs_status write_values(struct zs_hierarchy *h, const struct zs_slot *slot, const char *name, const double *values,
+                                   uint64_t n, const struct zs_node **coordinate, struct zs_error *err)
+{
+    float *narrow = NULL;
+    if (slot->own != NULL && can_hold(slot->own, values, n, &narrow)) {
+        const void *elements = narrow != NULL ? (const void *)narrow : values;
+        const enum zs_status status = zs_write_small_array(zs_hierarchy_store(h), slot->own, false, elements, err);
+        free(narrow);
+        *coordinate = slot->own;
+        if (status == ZS_OK || status == ZS_IO || status == ZS_NO_MEMORY || status == ZS_CANCELLED)
+            return status;
+    }
+    return replace_axis(h, slot->path, slot->own, name, n, values, coordinate, err);
+}
+
+/* Units and names as the CRS has them; those that are not known any more go. */
+static enum zs_status describe_axis(struct zs_hierarchy *h, const struct zs_node *c, const struct zs_georef_out *geo, bool is_x,
+                                    struct zs_error *err)
+{
+    zs_json *attributes;
+    bool is_degrees;
+    ZS_TRY(zs_hierarchy_edit(h, c, &attributes, err));
+    zs_cf_axis(attributes, &is_degrees);
+    if (geo->srs != NULL || is_degrees) {
+        zs_json_remove(attributes, "units");
+        zs_json_remove(attributes, "standard_name");
+    }
+    return zs_write_coordinate(attributes, geo, is_x, err);
+}
+
+/* Whether an array is the coordinate variable of the dimension that is called as it is (CF 1.3). */
+static bool is_coordinate(const struct zs_node *found, const char *name)
+{
+    const char *dimension = zs_dimension_name(found, 0);
+    return found->array != NULL && found->array->ndim == 1 && dimension != NULL && strcmp(dimension, name) == 0;
+}
+
+static enum zs_status write_slot(struct zs_hierarchy *h, const struct zs_slot *slot, const char *name, const struct zs_georef_out *geo,
+                                 bool is_x, struct zs_error *err)
+{
+    const struct zs_node *c = NULL;
+    double *values = zs_axis_values(geo, is_x);
+    if (values == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate the coordinates of %s", slot->path);
+    const enum zs_status status = write_values(h, slot, name, values, is_x ? geo->width : geo->height, &c, err);
+    free(values);
+    return status == ZS_OK ? describe_axis(h, c, geo, is_x, err) : status;
+}
+
+/* *is_said: the coordinate variable is as it should be. */
+static enum zs_status write_axis(struct zs_hierarchy *h, const struct zs_node *node, int dim, const struct zs_georef_out *geo,
+                                 bool is_x, bool drops, bool *is_said, struct zs_error *err)
+{
+    const char *name = zs_dimension_name(node, dim);
+    const uint64_t n = is_x ? geo->width : geo->height;
+    const bool wants = zs_has_axes(geo);
+    struct zs_slot slot;
+    *is_said = true;
+    if (!wants && (!zs_is_node_name(name) || zs_sibling(h, node, name) == NULL))
+        return ZS_OK;
+    ZS_TRY(zs_slot_find(h, node, name, is_coordinate, &slot, err));
+    if (slot.own != NULL && slot.own->array->shape[0] != n) /* of a dimension that has another length elsewhere */
+        slot.is_usable = false;
+    *is_said = slot.is_usable || !wants;
+    enum zs_status status = ZS_OK;
+    if (slot.is_usable && n > 0 && wants)
+        status = write_slot(h, &slot, name, geo, is_x, err);
+    else if (slot.is_usable && slot.own != NULL && (geo->has_transform || drops))
+        status = zs_hierarchy_remove(h, slot.path, err);
+    else if (slot.is_usable && slot.own != NULL)
+        status = describe_axis(h, slot.own, geo, is_x, err);
+    free(slot.path);
+    return status;
+}
+
+bool zs_cf_is_said(struct zs_hierarchy *h, const struct zs_scope *scope, struct zs_axes axes, const char **mapping_name)
+{
+    bool in_own_group;
+    const struct zs_node *mapping = zs_grid_mapping_find(h, scope, &in_own_group);
+    *mapping_name = mapping != NULL ? zs_path_name(mapping->path) : ZS_GRID_MAPPING;
+    return mapping != NULL || (axes.y >= 0 && zs_coordinate_find(h, scope->node, axes.x) != NULL &&
+                               zs_coordinate_find(h, scope->node, axes.y) != NULL);
+}
+
+enum zs_status zs_cf_write(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, const char *mapping_name,
+                           bool drops, const struct zs_georef_out *geo, bool *says_all, bool *says_mapping,
+                           struct zs_error *err)
+{
+    bool says_y = true, says_x = true;
+    ZS_TRY(write_axis(h, node, axes.y, geo, false, drops, &says_y, err));
+    ZS_TRY(write_axis(h, node, axes.x, geo, true, drops, &says_x, err));
+    ZS_TRY(zs_grid_mapping_write(h, node, mapping_name, geo, says_mapping, err));
+    *says_all = says_y && says_x && *says_mapping;
+    return ZS_OK;
+}
+
+/* ---- Checking ---- */
+
+/* Coordinate variables are compared by their values, by who can read (validate/places.c). */
+static enum zs_status tell(struct zs_search *s, const struct zs_told *told, struct zs_error *err)
+{
+    bool in_own_group;
+    double given[6];
+    const struct zs_node *mapping = zs_grid_mapping_find(s->h, &s->scope, &in_own_group);
+    if (mapping == NULL)
+        return ZS_OK;
+    ZS_TRY(zs_grid_mapping_tell(mapping, told, err));
+    if (in_own_group && zs_parse_geotransform(mapping->attributes, given))
+        ZS_TRY(told->transform(told->context, mapping->path, "GeoTransform", given, err));
+    return ZS_OK;
+}
+
+static const char *const owned[] = {"grid_mapping", "coordinates", "_FillValue",  "missing_value", "scale_factor",
+                                    "add_offset",   "units",       "flag_values", "flag_meanings", NULL};
+static const char *const looked_for[] = {"grid_mapping",  "coordinates", "_FillValue",   "missing_value", "scale_factor",
+                                         "add_offset",    "standard_name", "long_name",  "flag_values",   "flag_meanings",
+                                         "flag_masks",    "crs_wkt",     "spatial_ref",  "GeoTransform",  NULL};
+
+const struct zs_convention zs_cf = {
+    .uuid = "77c308c7-4db2-4774-8b2d-aa37e9997db6",
+    .name = "CF",
+    .owned = owned,
+    .looked_for = looked_for,
+    .find_transform = find_transform,
+    .find_crs = find_crs,
+    .tell = tell,
+};

@@ -1,0 +1,60 @@
+/* geo/cf.h: the CF conventions about places (CF 4, 5; FORMATS 4.5): a grid mapping variable, coordinate variables of
+ * X and Y (geo/coordinates.h), two-dimensional coordinates. Internal to the core. */
+#ifndef ZS_GEO_CF_H
+#define ZS_GEO_CF_H
+
+#include "geo/conventions.h"
+
+extern const struct zs_convention zs_cf;
+
+/* Attributes whose words name variables that serve the array and are no pictures; NULL-terminated. */
+extern const char *const zs_cf_references[];
+
+/* ---- Grid mappings (cf_grid_mapping.c) ---- */
+
+/* What this driver calls the grid mapping variable, as rioxarray does. */
+#define ZS_GRID_MAPPING "spatial_ref"
+
+/* Whether attributes are those of a grid mapping variable. */
+bool zs_is_grid_mapping(const zs_json *attributes);
+
+/* The name of the grid mapping that attributes of an array have, as it stands there; NULL where they have none. */
+const char *zs_grid_mapping_name(const zs_json *attributes);
+
+/* The grid mapping variable of the array, or NULL; *in_own_group: it stands beside it. */
+const struct zs_node *zs_grid_mapping_find(struct zs_hierarchy *h, const struct zs_scope *scope, bool *in_own_group);
+
+/* CRS of a grid mapping variable: crs_wkt, spatial_ref, else its grid_mapping_name and parameters (CF appendix F).
+ * `xy_units` are the units of the X coordinate variable (NULL: metre). NULL where it is none; else released with
+ * OSRRelease(). */
+OGRSpatialReferenceH zs_crs_from_grid_mapping(const zs_json *attributes, const char *xy_units);
+
+/* GeoTransform of a grid mapping variable: a text of six numbers, or a list. False where it has none. */
+bool zs_parse_geotransform(const zs_json *grid_mapping, double t[6]);
+
+/* Writes the variable `name` beside the array, made where there is none; *is_said: it is as it should be (else the
+ * name is taken). */
+enum zs_status zs_grid_mapping_write(struct zs_hierarchy *h, const struct zs_node *node, const char *name,
+                                     const struct zs_georef_out *geo, bool *is_said, struct zs_error *err) ZS_MUST_CHECK;
+
+/* The CRS it names, to be told. */
+enum zs_status zs_grid_mapping_tell(const struct zs_node *mapping, const struct zs_told *told,
+                                    struct zs_error *err) ZS_MUST_CHECK;
+
+/* ---- Both (cf.c) ---- */
+
+/* Whether the array has a grid mapping, or coordinate variables of X and Y; *mapping_name is the name of that which
+ * it has or would get, borrowed. */
+bool zs_cf_is_said(struct zs_hierarchy *h, const struct zs_scope *scope, struct zs_axes axes, const char **mapping_name);
+
+/* Two-dimensional coordinates that `coordinates` names, as the raster's geolocation arrays. */
+enum zs_status zs_cf_find_geolocation(struct zs_search *s, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Writes coordinate variables and the grid mapping `mapping_name` beside the array; `drops`: coordinate variables go
+ * where there is no transform (else only a rotation drops them). *says_all: all are as they should be; *says_mapping:
+ * the grid mapping is. */
+enum zs_status zs_cf_write(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, const char *mapping_name,
+                           bool drops, const struct zs_georef_out *geo, bool *says_all, bool *says_mapping,
+                           struct zs_error *err) ZS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,432 @@
+/* CF grid mapping variables: found, read as a CRS, written (CF 5.6, appendix F). */
+#include "geo/cf.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cpl_conv.h>
+#include <cpl_string.h>
+
+#include "base/memory.h"
+#include "geo/crs.h"
+#include "geo/variables.h"
+
+/* ---- Finding ---- */
+
+bool zs_is_grid_mapping(const zs_json *attributes)
+{
+    return zs_json_get(attributes, "crs_wkt") != NULL || zs_json_get(attributes, "grid_mapping_name") != NULL ||
+           zs_json_get(attributes, "spatial_ref") != NULL;
+}
+
+const char *zs_grid_mapping_name(const zs_json *attributes)
+{
+    const char *name = NULL;
+    zs_json_string(zs_json_get(attributes, "grid_mapping"), &name);
+    return name;
+}
+
+const struct zs_node *zs_grid_mapping_find(struct zs_hierarchy *h, const struct zs_scope *scope, bool *in_own_group)
+{
+    const char *list;
+    char word[256];
+    const struct zs_node *found = NULL;
+    *in_own_group = false;
+    /* "crs", or in the extended form "crs: x y crs2: lat lon": the first word names the variable. A group's
+     * attribute holds for its arrays (EOPF writes it there). */
+    if (zs_json_string(zs_scope_inherited(scope, 0, "grid_mapping"), &list) && zs_next_word(list, word, sizeof word) != NULL) {
+        const size_t n = strlen(word);
+        if (n > 0 && word[n - 1] == ':')
+            word[n - 1] = '\0';
+        found = zs_scope_array(h, scope, word, in_own_group);
+        if (found != NULL)
+            return found;
+    }
+    /* Writers that use xarray's set_coords() leave it in the list of coordinates only. */
+    if (zs_json_string(zs_json_get(scope->node->attributes, "coordinates"), &list))
+        while ((list = zs_next_word(list, word, sizeof word)) != NULL) {
+            found = zs_scope_array(h, scope, word, in_own_group);
+            if (found != NULL && zs_is_grid_mapping(found->attributes))
+                return found;
+        }
+    return NULL;
+}
+
+/* ---- As a CRS ---- */
+
+/* A PROJ string that grows; too long a one ends as an import that fails. */
+struct proj_text {
+    char text[1024];
+    size_t size;
+};
+
+static void add(struct proj_text *p, const char *name, double value)
+{
+    if (p->size >= sizeof p->text)
+        return;
+    /* Always with a dot: CPLsnprintf ignores the locale, as PROJ does when it reads. */
+    const int n = CPLsnprintf(p->text + p->size, sizeof p->text - p->size, " +%s=%.17g", name, value);
+    p->size += n > 0 ? (size_t)n : 0;
+}
+
+static void add_text(struct proj_text *p, const char *text)
+{
+    if (p->size >= sizeof p->text)
+        return;
+    const int n = snprintf(p->text + p->size, sizeof p->text - p->size, " %s", text);
+    p->size += n > 0 ? (size_t)n : 0;
+}
+
+/* A parameter: a number, or a string with one; of a list, element `index`. */
+static bool number(const zs_json *attributes, const char *name, size_t index, double *out)
+{
+    const zs_json *value = zs_json_get(attributes, name);
+    if (zs_json_is_array(value))
+        value = zs_json_at(value, index);
+    else if (index > 0)
+        return false;
+    const char *text;
+    if (zs_json_string(value, &text)) {
+        char *end;
+        *out = CPLStrtod(text, &end);
+        return end != text && isfinite(*out);
+    }
+    return zs_json_double(value, out) && isfinite(*out);
+}
+
+static void add_parameter(struct proj_text *p, const zs_json *a, const char *proj_name, const char *cf_name, double fallback)
+{
+    double value = fallback;
+    number(a, cf_name, 0, &value);
+    if (isfinite(value))
+        add(p, proj_name, value);
+}
+
+/* Ellipsoid and prime meridian. Without either a CF grid mapping leaves the figure of the Earth open: WGS 84 is meant
+ * more often than anything else. */
+static void add_figure(struct proj_text *p, const zs_json *a)
+{
+    double radius, semi_minor, inverse_flattening, meridian;
+    if (number(a, "semi_major_axis", 0, &radius) && radius > 0) {
+        if (number(a, "inverse_flattening", 0, &inverse_flattening) && inverse_flattening > 0) {
+            add(p, "a", radius);
+            add(p, "rf", inverse_flattening);
+        } else if (number(a, "semi_minor_axis", 0, &semi_minor) && semi_minor > 0 && semi_minor != radius) {
+            add(p, "a", radius);
+            add(p, "b", semi_minor);
+        } else {
+            add(p, "R", radius);
+        }
+    } else if (number(a, "earth_radius", 0, &radius) && radius > 0) {
+        add(p, "R", radius);
+    } else {
+        add_text(p, "+datum=WGS84");
+    }
+    if (number(a, "longitude_of_prime_meridian", 0, &meridian) && meridian != 0)
+        add(p, "pm", meridian);
+}
+
+/* CF appendix F to PROJ: the projection's name and its own parameters. False for a name that is not known. */
+static bool add_projection(struct proj_text *p, const zs_json *a, const char *name)
+{
+    const double none = NAN;
+    double value;
+    if (strcmp(name, "lambert_conformal_conic") == 0 || strcmp(name, "albers_conical_equal_area") == 0) {
+        add_text(p, name[0] == 'l' ? "+proj=lcc" : "+proj=aea");
+        add_parameter(p, a, "lat_0", "latitude_of_projection_origin", none);
+        add_parameter(p, a, "lon_0", "longitude_of_central_meridian", 0);
+        if (number(a, "standard_parallel", 0, &value)) {
+            add(p, "lat_1", value);
+            number(a, "standard_parallel", 1, &value); /* a cone that touches has one parallel */
+            add(p, "lat_2", value);
+        }
+    } else if (strcmp(name, "transverse_mercator") == 0) {
+        add_text(p, "+proj=tmerc");
+        add_parameter(p, a, "lat_0", "latitude_of_projection_origin", 0);
+        add_parameter(p, a, "lon_0", "longitude_of_central_meridian", 0);
+        add_parameter(p, a, "k_0", "scale_factor_at_central_meridian", 1);
+    } else if (strcmp(name, "polar_stereographic") == 0 || strcmp(name, "stereographic") == 0) {
+        double origin = NAN;
+        add_text(p, "+proj=stere");
+        add_parameter(p, a, "lat_0", "latitude_of_projection_origin", none);
+        if (number(a, "straight_vertical_longitude_from_pole", 0, &origin))
+            add(p, "lon_0", origin);
+        else
+            add_parameter(p, a, "lon_0", "longitude_of_projection_origin", 0);
+        if (number(a, "standard_parallel", 0, &value))
+            add(p, "lat_ts", value);
+        else
+            add_parameter(p, a, "k_0", "scale_factor_at_projection_origin", 1);
+    } else if (strcmp(name, "mercator") == 0) {
+        add_text(p, "+proj=merc");
+        add_parameter(p, a, "lon_0", "longitude_of_projection_origin", 0);
+        if (number(a, "standard_parallel", 0, &value))
+            add(p, "lat_ts", value);
+        else
+            add_parameter(p, a, "k_0", "scale_factor_at_projection_origin", 1);
+    } else if (strcmp(name, "lambert_cylindrical_equal_area") == 0) {
+        add_text(p, "+proj=cea");
+        add_parameter(p, a, "lon_0", "longitude_of_central_meridian", 0);
+        add_parameter(p, a, "lat_ts", "standard_parallel", 0);
+    } else if (strcmp(name, "sinusoidal") == 0) {
+        add_text(p, "+proj=sinu");
+        add_parameter(p, a, "lon_0", "longitude_of_projection_origin", 0);
+    } else if (strcmp(name, "lambert_azimuthal_equal_area") == 0 || strcmp(name, "azimuthal_equidistant") == 0 ||
+               strcmp(name, "orthographic") == 0) {
+        add_text(p, name[0] == 'l' ? "+proj=laea" : name[0] == 'a' ? "+proj=aeqd" : "+proj=ortho");
+        add_parameter(p, a, "lat_0", "latitude_of_projection_origin", 0);
+        add_parameter(p, a, "lon_0", "longitude_of_projection_origin", 0);
+    } else {
+        return false;
+    }
+    add_parameter(p, a, "x_0", "false_easting", 0);
+    add_parameter(p, a, "y_0", "false_northing", 0);
+    return true;
+}
+
+static OGRSpatialReferenceH from_parameters(const zs_json *a, const char *name, const char *xy_units)
+{
+    struct proj_text p = {.size = 0};
+    if (strcmp(name, "latitude_longitude") == 0) {
+        add_text(&p, "+proj=longlat");
+    } else if (strcmp(name, "rotated_latitude_longitude") == 0) {
+        double pole = 0;
+        number(a, "grid_north_pole_longitude", 0, &pole);
+        add_text(&p, "+proj=ob_tran +o_proj=longlat");
+        add_parameter(&p, a, "o_lon_p", "north_pole_grid_longitude", 0);
+        add_parameter(&p, a, "o_lat_p", "grid_north_pole_latitude", 90);
+        add(&p, "lon_0", 180 + pole);
+    } else {
+        if (!add_projection(&p, a, name))
+            return NULL;
+        if (xy_units != NULL && (strcmp(xy_units, "km") == 0 || strncmp(xy_units, "kilomet", 7) == 0))
+            add_text(&p, "+units=km");
+        else
+            add_text(&p, "+units=m");
+    }
+    add_figure(&p, a);
+    add_text(&p, "+no_defs");
+    if (p.size >= sizeof p.text)
+        return NULL;
+    if (strcmp(p.text, " +proj=longlat +datum=WGS84 +no_defs") == 0)
+        return zs_crs_from_epsg(4326); /* the same, with its name and code */
+    return zs_crs_from_proj_string(p.text);
+}
+
+OGRSpatialReferenceH zs_crs_from_grid_mapping(const zs_json *attributes, const char *xy_units)
+{
+    const char *text;
+    OGRSpatialReferenceH srs = NULL;
+    if (zs_json_string(zs_json_get(attributes, "crs_wkt"), &text))
+        srs = zs_crs_from_wkt(text);
+    if (srs == NULL && zs_json_string(zs_json_get(attributes, "spatial_ref"), &text)) {
+        srs = zs_crs_from_wkt(text);
+        if (srs == NULL)
+            srs = zs_crs_from_code(text);
+    }
+    if (srs == NULL && zs_json_string(zs_json_get(attributes, "grid_mapping_name"), &text))
+        srs = from_parameters(attributes, text, xy_units);
+    return srs;
+}
+
+/* ---- As a transform ---- */
+
+bool zs_parse_geotransform(const zs_json *grid_mapping, double t[6])
+{
+    const zs_json *member = zs_json_get(grid_mapping, "GeoTransform");
+    const char *text;
+    if (zs_json_doubles(member, t, 6))
+        return true;
+    if (!zs_json_string(member, &text))
+        return false;
+    for (int i = 0; i < 6; i++) {
+        char *end;
+        t[i] = CPLStrtod(text, &end);
+        if (end == text)
+            return false;
+        text = end + strspn(end, " ,\t");
+    }
+    return *text == '\0';
+}
+
+/* ---- Writing ---- */
+
+static bool set_string(zs_json *object, const char *name, const char *value)
+{
+    zs_json_remove(object, name);
+    return zs_json_add_string(object, name, value) != NULL;
+}
+
+static bool set_double(zs_json *object, const char *name, double value)
+{
+    zs_json_remove(object, name);
+    return zs_json_add_double(object, name, value) != NULL;
+}
+
+/* CF names of projections whose parameters map one to one (CF appendix F). */
+static bool add_cf_parameters(zs_json *attributes, OGRSpatialReferenceH srs)
+{
+    static const struct {
+        const char *wkt, *cf;
+        const char *parameters[5][2]; /* WKT, CF */
+    } known[] = {
+        {"Transverse_Mercator", "transverse_mercator",
+         {{"latitude_of_origin", "latitude_of_projection_origin"}, {"central_meridian", "longitude_of_central_meridian"},
+          {"scale_factor", "scale_factor_at_central_meridian"}}},
+        {"Lambert_Azimuthal_Equal_Area", "lambert_azimuthal_equal_area",
+         {{"latitude_of_center", "latitude_of_projection_origin"}, {"longitude_of_center", "longitude_of_projection_origin"}}},
+        {"Mercator_1SP", "mercator",
+         {{"central_meridian", "longitude_of_projection_origin"}, {"scale_factor", "scale_factor_at_projection_origin"}}},
+    };
+    bool ok = true;
+    if (OSRIsGeographic(srs))
+        ok = set_string(attributes, "grid_mapping_name", "latitude_longitude");
+    const char *projection = OSRIsProjected(srs) ? OSRGetAttrValue(srs, "PROJECTION", 0) : NULL;
+    for (size_t i = 0; projection != NULL && i < sizeof known / sizeof known[0]; i++) {
+        if (strcmp(projection, known[i].wkt) != 0)
+            continue;
+        ok = set_string(attributes, "grid_mapping_name", known[i].cf);
+        for (int p = 0; p < 5 && known[i].parameters[p][0] != NULL; p++)
+            ok = ok && set_double(attributes, known[i].parameters[p][1],
+                                  OSRGetNormProjParm(srs, known[i].parameters[p][0], 0, NULL));
+        ok = ok && set_double(attributes, "false_easting", OSRGetProjParm(srs, "false_easting", 0, NULL)) &&
+             set_double(attributes, "false_northing", OSRGetProjParm(srs, "false_northing", 0, NULL));
+    }
+    OGRErr result = OGRERR_NONE;
+    const double a = OSRGetSemiMajor(srs, &result);
+    if (ok && result == OGRERR_NONE && (OSRIsGeographic(srs) || OSRIsProjected(srs)))
+        ok = set_double(attributes, "semi_major_axis", a) &&
+             set_double(attributes, "inverse_flattening", OSRGetInvFlattening(srs, NULL));
+    return ok;
+}
+
+enum zs_status zs_write_grid_mapping(zs_json *attributes, const struct zs_georef_out *geo, struct zs_error *err)
+{
+    bool ok = true;
+    if (geo->srs != NULL) {
+        char *wkt = zs_crs_to_wkt(geo->srs, "FORMAT=WKT2_2019");
+        /* crs_wkt may be either (CF 5.6.1); spatial_ref is GDAL's, whose older versions read WKT 1 best. */
+        char *old = zs_crs_to_wkt(geo->srs, "FORMAT=WKT1_GDAL");
+        ok = wkt == NULL || set_string(attributes, "crs_wkt", wkt);
+        if (ok && (old != NULL || wkt != NULL))
+            ok = set_string(attributes, "spatial_ref", old != NULL ? old : wkt);
+        CPLFree(wkt);
+        CPLFree(old);
+        struct zs_quiet quiet;
+        zs_quiet_begin(&quiet);
+        ok = ok && add_cf_parameters(attributes, geo->srs);
+        zs_quiet_end(&quiet);
+    }
+    if (ok && geo->has_transform) {
+        const double *t = geo->transform;
+        char text[256];
+        CPLsnprintf(text, sizeof text, "%.17g %.17g %.17g %.17g %.17g %.17g", t[0], t[1], t[2], t[3], t[4], t[5]);
+        ok = set_string(attributes, "GeoTransform", text);
+    }
+    return ok ? ZS_OK : zs_no_memory(err);
+}
+
+static bool is_word(const char *text, size_t n, const char *word)
+{
+    return word != NULL && strlen(word) == n && memcmp(text, word, n) == 0;
+}
+
+/* A list (taken over) with one more word. */
+static char *longer_list(char *list, const char *word, size_t n)
+{
+    char *longer = zs_format("%s%s%.*s", list, list[0] != '\0' ? " " : "", (int)n, word);
+    free(list);
+    return longer;
+}
+
+/* `coordinates` without one word and with another; either may be NULL. */
+static bool change_coordinates(zs_json *attributes, const char *without, const char *with)
+{
+    const char *word = "";
+    char *text = zs_strdup("");
+    zs_json_string(zs_json_get(attributes, "coordinates"), &word);
+    for (size_t n; *word != '\0' && text != NULL; word += n) {
+        word += strspn(word, " ");
+        n = strcspn(word, " ");
+        if (n > 0 && !is_word(word, n, without) && !is_word(word, n, with))
+            text = longer_list(text, word, n);
+    }
+    if (text != NULL && with != NULL)
+        text = longer_list(text, with, strlen(with));
+    bool ok = text != NULL;
+    zs_json_remove(attributes, "coordinates");
+    if (ok && text[0] != '\0')
+        ok = zs_json_add_string(attributes, "coordinates", text) != NULL;
+    free(text);
+    return ok;
+}
+
+enum zs_status zs_write_grid_mapping_name(zs_json *attributes, const char *name, struct zs_error *err)
+{
+    bool ok = change_coordinates(attributes, zs_grid_mapping_name(attributes), name);
+    zs_json_remove(attributes, "grid_mapping");
+    if (ok && name != NULL)
+        ok = zs_json_add_string(attributes, "grid_mapping", name) != NULL;
+    return ok ? ZS_OK : zs_no_memory(err);
+}
+
+/* Takes from a grid mapping variable all that CF puts there: everything but notes. */
+static void clear_mapping(zs_json *attributes)
+{
+    static const char *const kept[] = {ZS_ARRAY_DIMENSIONS, "long_name", "comment", "description"};
+    const zs_json *next;
+    for (const zs_json *m = zs_json_first(attributes); m != NULL; m = next) {
+        bool keep = false;
+        next = zs_json_next(m);
+        for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
+            keep = keep || strcmp(zs_json_name(m), kept[i]) == 0;
+        if (!keep)
+            zs_json_remove(attributes, zs_json_name(m));
+    }
+}
+
+/* A grid mapping variable holds attributes and no data to speak of. */
+static bool is_mapping(const struct zs_node *found, const char *name)
+{
+    (void)name;
+    uint64_t elements = 1;
+    for (int d = 0; found->array != NULL && d < found->array->ndim; d++)
+        elements = found->array->shape[d] > 1 ? 2 : elements;
+    return (found->array != NULL && elements == 1) ||
+           ((found->array == NULL || found->array->ndim < 2) && zs_is_grid_mapping(found->attributes));
+}
+
+enum zs_status zs_grid_mapping_write(struct zs_hierarchy *h, const struct zs_node *node, const char *name,
+                                     const struct zs_georef_out *geo, bool *is_said, struct zs_error *err)
+{
+    struct zs_slot slot;
+    *is_said = true;
+    if (zs_sibling(h, node, name) == NULL && geo->srs == NULL && !geo->has_transform)
+        return ZS_OK;
+    ZS_TRY(zs_slot_find(h, node, name, is_mapping, &slot, err));
+    *is_said = slot.is_usable;
+    enum zs_status status = ZS_OK;
+    if (slot.is_usable && slot.own == NULL)
+        status = zs_add_document(h, slot.path, zs_small_array_document(name, ZS_INT64, 0), &slot.own, err);
+    free(slot.path);
+    if (status != ZS_OK || !slot.is_usable)
+        return status;
+    zs_json *attributes;
+    ZS_TRY(zs_hierarchy_edit(h, slot.own, &attributes, err));
+    clear_mapping(attributes);
+    return zs_write_grid_mapping(attributes, geo, err);
+}
+
+/* ---- Checking ---- */
+
+enum zs_status zs_grid_mapping_tell(const struct zs_node *mapping, const struct zs_told *told, struct zs_error *err)
+{
+    static const char *const members[] = {"crs_wkt", "spatial_ref"};
+    const char *wkt;
+    for (int i = 0; i < 2; i++)
+        if (zs_json_string(zs_json_get(mapping->attributes, members[i]), &wkt))
+            ZS_TRY(told->crs(told->context, mapping->path, members[i], zs_crs_from_wkt(wkt), false, err));
+    return ZS_OK;
+}

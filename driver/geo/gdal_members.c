@@ -1,0 +1,80 @@
+#include "geo/gdal_members.h"
+
+#include <cpl_conv.h>
+
+#include "geo/crs.h"
+#include "geo/meaning.h"
+
+static void find_crs(struct zs_search *s, enum zs_belief belief)
+{
+    const zs_json *crs = zs_json_get(s->node->attributes, "_CRS");
+    const char *text;
+    if (belief != ZS_SAID)
+        return;
+    if (zs_json_string(zs_json_get(crs, "url"), &text))
+        s->out->srs = zs_crs_from_url(text);
+    if (s->out->srs == NULL && zs_json_string(zs_json_get(crs, "wkt"), &text))
+        s->out->srs = zs_crs_from_wkt(text);
+    if (s->out->srs == NULL)
+        s->out->srs = zs_crs_from_projjson(zs_json_get(crs, "projjson"));
+}
+
+static enum zs_status find_transform(struct zs_search *s, enum zs_belief belief, struct zs_error *err)
+{
+    double t[6];
+    (void)err;
+    if (belief == ZS_SAID && zs_json_doubles(zs_json_get(s->node->attributes, "gdal:geotransform"), t, 6))
+        (void)!zs_search_take(s, t);
+    return ZS_OK;
+}
+
+/* Of the array, as they were before the other conventions: kept in step where they are. */
+static enum zs_status change(zs_json *members, enum zs_place_kind kind, const struct zs_georef_out *geo, struct zs_error *err)
+{
+    bool ok = true;
+    if (kind != ZS_PLACE_ARRAY)
+        return ZS_OK;
+    if (zs_json_get(members, "gdal:geotransform") != NULL) {
+        zs_json_remove(members, "gdal:geotransform");
+        zs_json *list = geo->has_transform ? zs_json_add_array(members, "gdal:geotransform") : NULL;
+        for (int i = 0; i < 6 && geo->has_transform; i++)
+            ok = ok && zs_json_add_double(list, NULL, geo->transform[i]) != NULL;
+    }
+    if (zs_json_get(members, "_CRS") != NULL) {
+        char *wkt = geo->srs != NULL ? zs_crs_to_wkt(geo->srs, "FORMAT=WKT2_2019") : NULL;
+        zs_json_remove(members, "_CRS");
+        ok = ok && (wkt == NULL || zs_json_add_string(zs_json_add_object(members, "_CRS"), "wkt", wkt) != NULL);
+        CPLFree(wkt);
+    }
+    return ok ? ZS_OK : zs_no_memory(err);
+}
+
+static enum zs_status tell(struct zs_search *s, const struct zs_told *told, struct zs_error *err)
+{
+    const zs_json *crs = zs_json_get(s->node->attributes, "_CRS"), *projjson = zs_json_get(crs, "projjson");
+    const char *path = s->node->path, *text;
+    double t[6];
+    if (zs_json_string(zs_json_get(crs, "wkt"), &text))
+        ZS_TRY(told->crs(told->context, path, "wkt", zs_crs_from_wkt(text), false, err));
+    if (zs_json_typeof(projjson) != ZS_JSON_NULL)
+        ZS_TRY(told->crs(told->context, path, "projjson", zs_crs_from_projjson(projjson), false, err));
+    if (zs_json_string(zs_json_get(crs, "url"), &text))
+        ZS_TRY(told->crs(told->context, path, "url", zs_crs_from_url(text), false, err));
+    if (zs_json_doubles(zs_json_get(s->node->attributes, "gdal:geotransform"), t, 6))
+        ZS_TRY(told->transform(told->context, path, "gdal:geotransform", t, err));
+    return ZS_OK;
+}
+
+static const char *const owned[] = {"_CRS", "gdal:geotransform", "gdal:categories", "gdal:bands", "gdal:color_table",
+                                    "color_interpretation", "COLOR_INTERPRETATION", ZS_NO_NODATA_ATTRIBUTE, NULL};
+static const char *const looked_for[] = {"gdal:bands", "gdal:color_table", NULL};
+
+const struct zs_convention zs_gdal_members = {
+    .name = "GDAL",
+    .owned = owned,
+    .looked_for = looked_for,
+    .find_transform = find_transform,
+    .find_crs = find_crs,
+    .change = change,
+    .tell = tell,
+};

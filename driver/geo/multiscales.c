@@ -1,0 +1,298 @@
+#include "geo/multiscales.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "geo/conventions.h"
+#include "geo/spatial.h"
+
+/* ---- Reading ---- */
+
+/* "./a" is "a", and "." the group itself: "". */
+static const char *without_dot(const char *asset)
+{
+    if (strncmp(asset, "./", 2) == 0)
+        return asset + 2;
+    return strcmp(asset, ".") == 0 ? "" : asset;
+}
+
+bool zs_layout_add_levels(struct zs_layout *layout, const zs_json *entries, const char *asset_name)
+{
+    const zs_json *entry = zs_json_first(entries);
+    for (; entry != NULL && layout->count < ZS_MAX_LAYOUT_LEVELS; entry = zs_json_next(entry)) {
+        const char *asset, *derived_from = NULL;
+        if (!zs_json_string(zs_json_get(entry, asset_name), &asset))
+            continue;
+        zs_json_string(zs_json_get(entry, "derived_from"), &derived_from);
+        layout->level[layout->count++] =
+            (struct zs_layout_level){without_dot(asset), derived_from != NULL ? without_dot(derived_from) : NULL, entry};
+    }
+    return layout->count > 0;
+}
+
+bool zs_layout_first(const zs_json *attributes, struct zs_layout *layout)
+{
+    *layout = (struct zs_layout){.attributes = attributes};
+    return zs_layout_next(layout);
+}
+
+bool zs_layout_next(struct zs_layout *layout)
+{
+    int c = layout->convention;
+    const zs_json *image = layout->image;
+    for (; zs_conventions[c] != NULL; c++, image = NULL) {
+        *layout = (struct zs_layout){.attributes = layout->attributes, .convention = c, .image = image};
+        if (zs_conventions[c]->next_layout != NULL && zs_conventions[c]->next_layout(layout))
+            return true;
+    }
+    *layout = (struct zs_layout){.attributes = layout->attributes, .convention = c};
+    return false;
+}
+
+/* The one pyramid of the convention, or of the tile matrices that it took the name from. */
+static bool next_layout(struct zs_layout *layout)
+{
+    const zs_json *multiscales = zs_json_get(layout->attributes, "multiscales");
+    const zs_json *levels = zs_json_get(multiscales, "layout");
+    const char *asset_name = "asset";
+    if (layout->image != NULL)
+        return false;
+    layout->image = multiscales;
+    if (levels == NULL) {
+        levels = zs_json_get(zs_json_get(multiscales, "tile_matrix_set"), "tileMatrices");
+        asset_name = "id";
+    }
+    return zs_json_is_array(levels) && zs_layout_add_levels(layout, levels, asset_name);
+}
+
+/* Length of a path without slashes at its end. */
+static size_t path_length(const char *path)
+{
+    size_t n = strlen(path);
+    while (n > 0 && path[n - 1] == '/')
+        n--;
+    return n;
+}
+
+static bool same_path(const char *a, const char *b)
+{
+    const size_t n = path_length(a);
+    return n == path_length(b) && memcmp(a, b, n) == 0;
+}
+
+int zs_layout_find(const struct zs_layout *layout, const char *path)
+{
+    for (int i = 0; i < layout->count; i++)
+        if (same_path(layout->level[i].asset, path))
+            return i;
+    const char *slash = strrchr(path, '/');
+    if (layout->is_ome)
+        return -1;
+    const size_t n = slash != NULL ? (size_t)(slash - path) : 0;
+    for (int i = 0; i < layout->count; i++)
+        if (path_length(layout->level[i].asset) == n && memcmp(layout->level[i].asset, path, n) == 0)
+            return i;
+    return -1;
+}
+
+bool zs_layout_is_derived(const struct zs_layout *layout, int a, int b)
+{
+    /* Bounded by the number of levels: a file may name a circle. */
+    for (int steps = 0; steps < layout->count; steps++) {
+        const char *from = layout->level[a].derived_from;
+        if (from == NULL)
+            return false;
+        int next = -1;
+        for (int i = 0; i < layout->count && next < 0; i++)
+            if (same_path(layout->level[i].asset, from))
+                next = i;
+        if (next < 0)
+            return false;
+        if (next == b)
+            return true;
+        a = next;
+    }
+    return false;
+}
+
+bool zs_is_overview_group(const char *name, int *factor)
+{
+    int n = 0, used = 0;
+    if (sscanf(name, "ovr_%9d%n", &n, &used) != 1 || n < 1 || name[used] != 'x')
+        return false;
+    const char *rest = name + used + 1;
+    if (rest[0] != '\0' && (rest[0] != '_' || rest[1] == '\0' || rest[1 + strspn(rest + 1, "0123456789")] != '\0'))
+        return false;
+    *factor = n;
+    return true;
+}
+
+/* ---- Levels as nodes ---- */
+
+#define MAX_SIZE 9007199254740992.0 /* doubles count to here */
+
+const struct zs_node *zs_level_array(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_layout_level *level,
+                                     const struct zs_node *like)
+{
+    const struct zs_node *found;
+    if (zs_hierarchy_node_at(h, group->path, level->asset, &found, NULL) != ZS_OK)
+        return NULL;
+    if (found->type == ZS_NODE_GROUP &&
+        zs_hierarchy_node_at(h, found->path, zs_path_name(like->path), &found, NULL) != ZS_OK)
+        return NULL;
+    return found->array != NULL && found->array->ndim == like->array->ndim ? found : NULL;
+}
+
+bool zs_level_size(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_layout_level *level,
+                   const struct zs_node *like, struct zs_axes axes, uint64_t *width, uint64_t *height)
+{
+    const struct zs_node *node = zs_level_array(h, group, level, like);
+    double size[2];
+    int factor;
+    if (node != NULL) {
+        *width = node->array->shape[axes.x];
+        *height = node->array->shape[axes.y];
+    } else if (zs_spatial_size(level->entry, size) && size[0] >= 1 && size[1] >= 1 && fmax(size[0], size[1]) < MAX_SIZE) {
+        *height = (uint64_t)size[0];
+        *width = (uint64_t)size[1];
+    } else if (zs_is_overview_group(zs_path_name(level->asset), &factor)) {
+        *width = zs_ceil_div_u64(like->array->shape[axes.x], (uint64_t)factor);
+        *height = zs_ceil_div_u64(like->array->shape[axes.y], (uint64_t)factor);
+    } else {
+        return false;
+    }
+    return *width > 0 && *height > 0;
+}
+
+/* ---- Writing ---- */
+
+static bool add_level(zs_json *layout, const struct zs_georef_out *geo, size_t i, const char *const *paths,
+                      const uint64_t *widths, const uint64_t *heights, const char *resampling)
+{
+    zs_json *e = zs_json_add_object(layout, NULL);
+    zs_json_add_string(e, "asset", paths[i]);
+    if (i > 0)
+        zs_json_add_string(e, "derived_from", paths[i - 1]);
+    zs_json *transform = zs_json_add_object(e, "transform");
+    /* One number per dimension: GDAL 3.13 and xarray's pyramids have it so for arrays of more than two. */
+    const int ndim = geo->ndim > 0 ? geo->ndim : 2, x = geo->ndim > 0 ? geo->x : 1, y = geo->ndim > 0 ? geo->y : 0;
+    zs_json *scale = zs_json_add_array(transform, "scale");
+    for (int d = 0; d < ndim; d++)
+        zs_json_add_double(scale, NULL,
+                           i == 0   ? 1.0
+                           : d == y ? (double)heights[i - 1] / (double)heights[i]
+                           : d == x ? (double)widths[i - 1] / (double)widths[i]
+                                    : 1.0);
+    zs_json *translation = zs_json_add_array(transform, "translation");
+    bool ok = translation != NULL;
+    for (int d = 0; d < ndim && ok; d++)
+        ok = zs_json_add_double(translation, NULL, 0.0) != NULL;
+    if (i > 0 && resampling != NULL)
+        ok = ok && zs_json_add_string(e, "resampling_method", resampling) != NULL;
+    if (ok && geo->dim_x != NULL) {
+        struct zs_georef_out level = *geo;
+        level.width = widths[i];
+        level.height = heights[i];
+        const double across = (double)widths[0] / (double)widths[i], down = (double)heights[0] / (double)heights[i];
+        const double scales[6] = {1, across, down, 1, across, down};
+        for (int k = 0; k < 6; k++)
+            level.transform[k] *= scales[k];
+        ok = zs_spatial_write_level(e, &level);
+    }
+    return ok;
+}
+
+/* Adds the members of the multiscales there were that are not ours. */
+static bool keep_others(zs_json *multiscales, const zs_json *old)
+{
+    bool ok = true;
+    for (const zs_json *m = zs_json_is_object(old) ? zs_json_first(old) : NULL; m != NULL && ok; m = zs_json_next(m))
+        if (strcmp(zs_json_name(m), "layout") != 0 && strcmp(zs_json_name(m), "resampling_method") != 0)
+            ok = zs_json_add(multiscales, zs_json_name(m), zs_json_copy(m)) != NULL;
+    return ok;
+}
+
+enum zs_status zs_write_multiscales(zs_json *group_attributes, const struct zs_georef_out *geo, size_t levels,
+                                    const char *const *paths, const uint64_t *widths, const uint64_t *heights,
+                                    const char *resampling, struct zs_error *err)
+{
+    bool ok = true;
+    if (levels > 0) {
+        zs_json *m = zs_json_new_object();
+        zs_json *layout = zs_json_add_array(m, "layout");
+        ok = layout != NULL;
+        for (size_t i = 0; i < levels && ok; i++)
+            ok = add_level(layout, geo, i, paths, widths, heights, resampling);
+        if (ok && resampling != NULL)
+            ok = zs_json_add_string(m, "resampling_method", resampling) != NULL;
+        ok = ok && keep_others(m, zs_json_get(group_attributes, "multiscales"));
+        if (!ok) {
+            zs_json_free(m);
+            return zs_no_memory(err);
+        }
+        zs_json_remove(group_attributes, "multiscales");
+        ok = zs_json_add(group_attributes, "multiscales", m) != NULL;
+    } else {
+        zs_json_remove(group_attributes, "multiscales");
+    }
+    ok = ok && zs_convention_declare(&zs_multiscales, group_attributes, levels > 0);
+    return ok ? ZS_OK : zs_no_memory(err);
+}
+
+/* ---- Checking ---- */
+
+static bool is_one_of(const char *name, const char *const *list)
+{
+    while (*list != NULL && strcmp(name, *list) != 0)
+        list++;
+    return *list != NULL;
+}
+
+/* Members of an object of the convention; those of conventions with a prefix may be among them. */
+static void check_known(const struct zs_flaws *to, const char *of, const zs_json *object, const char *const *known)
+{
+    for (const zs_json *m = zs_json_first(object); m != NULL; m = zs_json_next(m))
+        if (!is_one_of(zs_json_name(m), known) && strchr(zs_json_name(m), ':') == NULL)
+            to->report(to->context, ZS_FLAW_ODD, of, "members that the convention knows", zs_json_name(m));
+}
+
+/* The layout of the convention. Its older drafts and OME-NGFF, which share the name, are not looked at here. */
+static void check(const struct zs_node *node, const zs_json *members, const struct zs_flaws *to)
+{
+    static const char *const own_members[] = {"layout", "resampling_method", NULL};
+    static const char *const entry_members[] = {"asset", "derived_from", "transform", "resampling_method", NULL};
+    static const char *const transform_members[] = {"scale", "translation", NULL};
+    const zs_json *multiscales = zs_json_get(members, "multiscales"), *layout = zs_json_get(multiscales, "layout");
+    if (!zs_json_is_object(multiscales) || zs_json_get(multiscales, "tile_matrix_set") != NULL)
+        return;
+    check_known(to, "multiscales", multiscales, own_members);
+    if (!zs_json_is_array(layout) || zs_json_first(layout) == NULL)
+        zs_report_wrong(to, "multiscales: layout", "a list of levels", layout);
+    for (const zs_json *entry = zs_json_first(layout); entry != NULL; entry = zs_json_next(entry)) {
+        const zs_json *asset = zs_json_get(entry, "asset"), *transform = zs_json_get(entry, "transform");
+        const char *text = "";
+        if (!zs_json_string(asset, &text) || text[0] == '/' || strstr(text, "..") != NULL)
+            zs_report_wrong(to, "multiscales: asset", "a path below the group", asset);
+        check_known(to, "multiscales: a level", entry, entry_members);
+        check_known(to, "multiscales: transform", transform, transform_members);
+        if (zs_json_get(entry, "derived_from") != NULL && zs_json_get(transform, "scale") == NULL)
+            zs_report_wrong(to, "multiscales: transform", "a scale, for a level that is derived from another", transform);
+        zs_spatial.check(node, entry, to);
+    }
+}
+
+static const char *const owned[] = {"multiscales", NULL};
+
+const struct zs_convention zs_multiscales = {
+    .uuid = "d35379db-88df-4056-af3a-620245f8e347",
+    .name = "multiscales",
+    .schema_url = "https://raw.githubusercontent.com/zarr-conventions/multiscales/refs/tags/v1/schema.json",
+    .spec_url = "https://github.com/zarr-conventions/multiscales/blob/v1/README.md",
+    .description = "Multiscale layout of zarr datasets",
+    .owned = owned,
+    .looked_for = owned,
+    .next_layout = next_layout,
+    .check = check,
+};

@@ -1,0 +1,211 @@
+#include "geo/proj.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cpl_conv.h>
+
+#include "geo/crs.h"
+
+static const char *const known[] = {"code", "wkt2", "projjson", NULL};
+/* Of drafts of 2025, which also had a place. */
+static const char *const drafted[] = {"epsg", "transform", "bbox", "shape", NULL};
+
+/* ---- Reading ---- */
+
+/* Code, WKT, PROJJSON, in this order; any may be null. */
+static OGRSpatialReferenceH crs_of(const zs_json *members)
+{
+    const char *text;
+    OGRSpatialReferenceH srs = NULL;
+    if (zs_json_string(zs_json_get(members, "proj:code"), &text))
+        srs = zs_crs_from_code(text);
+    if (srs == NULL && zs_json_string(zs_json_get(members, "proj:wkt2"), &text))
+        srs = zs_crs_from_wkt(text);
+    if (srs == NULL)
+        srs = zs_crs_from_projjson(zs_json_get(members, "proj:projjson"));
+    return srs;
+}
+
+static void find_crs(struct zs_search *s, enum zs_belief belief)
+{
+    int64_t code;
+    for (int p = 0; p < s->scope.places && s->out->srs == NULL; p++) {
+        const zs_json *members = s->scope.place[p].members;
+        if (belief == ZS_DECLARED || belief == ZS_SAID)
+            s->out->srs = crs_of(members);
+        else if (belief == ZS_LEFT_OVER && zs_json_int64(zs_json_get(members, "proj:epsg"), &code))
+            s->out->srs = zs_crs_from_epsg(code);
+    }
+}
+
+/* Drafts before the spatial convention kept a transform on each array as `proj:transform` (six or nine numbers).
+ * Copies of it have wandered to arrays of other sizes, so it counts only with a `proj:shape` that is the array's. */
+static enum zs_status find_transform(struct zs_search *s, enum zs_belief belief, struct zs_error *err)
+{
+    (void)err;
+    const zs_json *members = s->node->attributes;
+    double a[9], shape[2];
+    const zs_json *transform = zs_json_get(members, "proj:transform");
+    if (belief != ZS_LEFT_OVER)
+        return ZS_OK;
+    if (!zs_json_doubles(transform, a, 9) && !zs_json_doubles(transform, a, 6))
+        return ZS_OK;
+    if (!zs_json_doubles(zs_json_get(members, "proj:shape"), shape, 2) || shape[0] != (double)s->height ||
+        shape[1] != (double)s->width)
+        return ZS_OK;
+    const double t[6] = {a[2], a[0], a[1], a[5], a[3], a[4]};
+    (void)!zs_search_take(s, t);
+    return ZS_OK;
+}
+
+/* ---- Writing and changing ---- */
+
+/* "AUTHORITY:CODE" of the CRS when that alone gives the same CRS back; freed with free(), NULL otherwise. */
+static char *exact_code(OGRSpatialReferenceH srs)
+{
+    const char *authority = OSRGetAuthorityName(srs, NULL), *code = OSRGetAuthorityCode(srs, NULL);
+    if (authority == NULL || code == NULL)
+        return NULL;
+    char *text = zs_format("%s:%s", authority, code);
+    OGRSpatialReferenceH again = text != NULL ? zs_crs_from_code(text) : NULL;
+    /* The order of axes in data is our own business: both CRS are read in traditional order. */
+    const char *const options[] = {"IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES", NULL};
+    struct zs_quiet quiet;
+    zs_quiet_begin(&quiet);
+    const bool is_same = again != NULL && OSRIsSameEx(srs, again, options);
+    zs_quiet_end(&quiet);
+    if (again != NULL)
+        OSRRelease(again);
+    if (!is_same) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+static bool add_projjson(zs_json *attributes, OGRSpatialReferenceH srs)
+{
+    char *text = NULL;
+    zs_json *json = NULL;
+    struct zs_quiet quiet;
+    zs_quiet_begin(&quiet);
+    if (OSRExportToPROJJSON(srs, &text, NULL) != OGRERR_NONE) {
+        CPLFree(text);
+        text = NULL;
+    }
+    zs_quiet_end(&quiet);
+    if (text != NULL && zs_json_parse(text, strlen(text), &json, NULL) != ZS_OK)
+        json = NULL;
+    CPLFree(text);
+    /* A CRS without PROJJSON (a local one, say) still has its WKT. */
+    return json == NULL || zs_json_add(attributes, "proj:projjson", json) != NULL;
+}
+
+/* *has_any: the CRS can be said. */
+static bool add_crs(zs_json *members, OGRSpatialReferenceH srs, bool *has_any)
+{
+    *has_any = true;
+    char *code = exact_code(srs);
+    if (code != NULL) {
+        const bool ok = zs_json_add_string(members, "proj:code", code) != NULL;
+        free(code);
+        return ok;
+    }
+    char *wkt = zs_crs_to_wkt(srs, "FORMAT=WKT2_2019");
+    if (wkt == NULL) {
+        *has_any = false;
+        return true;
+    }
+    bool ok = zs_json_add_string(members, "proj:wkt2", wkt) != NULL;
+    CPLFree(wkt);
+    return ok && add_projjson(members, srs);
+}
+
+static void remove_all(zs_json *members, const char *const *names)
+{
+    for (; *names != NULL; names++) {
+        char name[40];
+        snprintf(name, sizeof name, "proj:%s", *names);
+        zs_json_remove(members, name);
+    }
+}
+
+bool zs_proj_write(zs_json *attributes, OGRSpatialReferenceH srs)
+{
+    bool has_any = false;
+    remove_all(attributes, known);
+    remove_all(attributes, drafted);
+    return (srs == NULL || add_crs(attributes, srs, &has_any)) && zs_convention_declare(&zs_proj, attributes, has_any);
+}
+
+/* Of a group and an array it is written together with where they lie (geo/spatial.h). */
+static enum zs_status change(zs_json *members, enum zs_place_kind kind, const struct zs_georef_out *geo, struct zs_error *err)
+{
+    static const char *const names[] = {"proj:code", "proj:wkt2", "proj:projjson", "proj:epsg"};
+    bool had_crs = false, ignored;
+    if (kind != ZS_PLACE_ENTRY)
+        return ZS_OK;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        had_crs = had_crs || zs_json_get(members, names[i]) != NULL;
+        zs_json_remove(members, names[i]);
+    }
+    return !had_crs || geo->srs == NULL || add_crs(members, geo->srs, &ignored) ? ZS_OK : zs_no_memory(err);
+}
+
+/* ---- Checking ---- */
+
+static void check(const struct zs_node *node, const zs_json *members, const struct zs_flaws *to)
+{
+    (void)node;
+    const char *text;
+    const zs_json *code = zs_json_get(members, "proj:code"), *wkt = zs_json_get(members, "proj:wkt2");
+    const zs_json *projjson = zs_json_get(members, "proj:projjson");
+    if (zs_json_typeof(code) != ZS_JSON_NULL) {
+        const char *colon = zs_json_string(code, &text) ? strchr(text, ':') : NULL;
+        if (colon == NULL || colon == text || colon[1] == '\0' || strchr(colon + 1, ':') != NULL)
+            zs_report_wrong(to, "proj:code", "\"AUTHORITY:CODE\"", code);
+    }
+    if (zs_json_typeof(wkt) != ZS_JSON_NULL && !zs_json_string(wkt, &text))
+        zs_report_wrong(to, "proj:wkt2", "a string", wkt);
+    if (zs_json_typeof(projjson) != ZS_JSON_NULL && !zs_json_is_object(projjson))
+        zs_report_wrong(to, "proj:projjson", "an object", projjson);
+}
+
+/* All spellings at all places. */
+static enum zs_status tell(struct zs_search *s, const struct zs_told *told, struct zs_error *err)
+{
+    const char *text;
+    for (int p = 0; p < s->scope.places; p++) {
+        const struct zs_place *place = &s->scope.place[p];
+        /* A group's CRS is that of the arrays directly in it; further up it is not meant. */
+        if (p > 0 && place->group != s->scope.group[0] && place->kind == ZS_PLACE_GROUP && !place->has_layout)
+            continue;
+        const char *path = zs_scope_path(&s->scope, p);
+        const zs_json *projjson = zs_json_get(place->members, "proj:projjson");
+        if (zs_json_string(zs_json_get(place->members, "proj:code"), &text))
+            ZS_TRY(told->crs(told->context, path, "proj:code", zs_crs_from_code(text), true, err));
+        if (zs_json_string(zs_json_get(place->members, "proj:wkt2"), &text))
+            ZS_TRY(told->crs(told->context, path, "proj:wkt2", zs_crs_from_wkt(text), false, err));
+        if (zs_json_typeof(projjson) != ZS_JSON_NULL)
+            ZS_TRY(told->crs(told->context, path, "proj:projjson", zs_crs_from_projjson(projjson), false, err));
+    }
+    return ZS_OK;
+}
+
+/* Names and addresses are those of v1, which GDAL and most stores have, and what rioxarray (0.23) looks for. */
+const struct zs_convention zs_proj = {
+    .uuid = "f17cb550-5864-4468-aeb7-f3180cfb622f",
+    .name = "proj:",
+    .schema_url = "https://raw.githubusercontent.com/zarr-conventions/geo-proj/refs/tags/v1/schema.json",
+    .spec_url = "https://github.com/zarr-conventions/geo-proj/blob/v1/README.md",
+    .description = "Coordinate reference system information for geospatial data",
+    .prefix = "proj:",
+    .known = known,
+    .find_transform = find_transform,
+    .find_crs = find_crs,
+    .change = change,
+    .check = check,
+    .tell = tell,
+};

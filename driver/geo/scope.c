@@ -1,0 +1,119 @@
+#include "geo/scope.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "geo/multiscales.h"
+
+bool zs_equals_ignoring_case(const char *a, const char *b)
+{
+    for (;; a++, b++) {
+        const char x = *a >= 'A' && *a <= 'Z' ? (char)(*a + 32) : *a;
+        const char y = *b >= 'A' && *b <= 'Z' ? (char)(*b + 32) : *b;
+        if (x != y)
+            return false;
+        if (x == '\0')
+            return true;
+    }
+}
+
+const char *zs_path_below(const char *group, const char *path)
+{
+    const size_t n = strlen(group);
+    if (n == 0)
+        return path;
+    if (strncmp(group, path, n) != 0 || path[n] != '/')
+        return NULL;
+    return path + n + 1;
+}
+
+const char *zs_next_word(const char *list, char *word, size_t capacity)
+{
+    static const char space[] = " \t\r\n";
+    if (list == NULL)
+        return NULL;
+    list += strspn(list, space);
+    const size_t n = strcspn(list, space);
+    if (n == 0)
+        return NULL;
+    const size_t kept = n < capacity ? n : capacity - 1;
+    memcpy(word, list, kept);
+    word[kept] = '\0';
+    return list + n;
+}
+
+static void add_place(struct zs_scope *scope, struct zs_place place)
+{
+    if (place.members != NULL && scope->places < (int)(sizeof scope->place / sizeof scope->place[0]))
+        scope->place[scope->places++] = place;
+}
+
+/* What group number i above the array says of it. */
+static void add_group_places(struct zs_scope *scope, const struct zs_node *node, int i)
+{
+    const struct zs_node *group = scope->group[i];
+    const char *below = zs_path_below(group->path, node->path);
+    struct zs_layout layout;
+    int level = -1;
+    if (below != NULL && zs_layout_first(group->attributes, &layout) && !layout.is_ome)
+        level = zs_layout_find(&layout, below);
+    if (level >= 0)
+        add_place(scope, (struct zs_place){ZS_PLACE_ENTRY, layout.level[level].entry, group, false, false});
+    /* Group members hold for the arrays directly in it, and for the levels it lays out: nothing else inherits. */
+    const bool is_direct = below != NULL && strchr(below, '/') == NULL;
+    if (level >= 0 || is_direct)
+        add_place(scope, (struct zs_place){ZS_PLACE_GROUP, group->attributes, group, level >= 0, level == 0});
+}
+
+void zs_scope_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_scope *scope)
+{
+    memset(scope, 0, sizeof *scope);
+    scope->node = node;
+    add_place(scope, (struct zs_place){ZS_PLACE_ARRAY, node->attributes, NULL, false, false});
+    char *path = zs_path_parent(node->path);
+    while (path != NULL && scope->groups < ZS_MAX_GROUPS) {
+        const bool is_root = path[0] == '\0';
+        /* The last seat is the root's. */
+        if (is_root || scope->groups < ZS_MAX_GROUPS - 1) {
+            const struct zs_node *group;
+            if (zs_hierarchy_node(h, path, &group, NULL) == ZS_OK && group->type == ZS_NODE_GROUP)
+                scope->group[scope->groups++] = group;
+        }
+        char *next = zs_path_parent(path);
+        free(path);
+        path = next;
+    }
+    free(path);
+    for (int i = 0; i < scope->groups; i++)
+        add_group_places(scope, node, i);
+}
+
+const zs_json *zs_scope_inherited(const struct zs_scope *scope, int place, const char *name)
+{
+    for (int i = place; i < scope->places; i++) {
+        const zs_json *member = zs_json_get(scope->place[i].members, name);
+        if (member != NULL)
+            return member;
+    }
+    return NULL;
+}
+
+const char *zs_scope_path(const struct zs_scope *scope, int place)
+{
+    const struct zs_node *group = scope->place[place].group;
+    return group != NULL ? group->path : scope->node->path;
+}
+
+const struct zs_node *zs_scope_array(struct zs_hierarchy *h, const struct zs_scope *scope, const char *name,
+                                     bool *in_own_group)
+{
+    for (int i = 0; i < scope->groups; i++) {
+        const struct zs_node *found;
+        if (zs_hierarchy_node_at(h, scope->group[i]->path, name, &found, NULL) == ZS_OK && found->type == ZS_NODE_ARRAY) {
+            if (in_own_group != NULL)
+                *in_own_group = i == 0;
+            return found;
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,57 @@
+/* geo/scope.h: where members that speak of an array may stand: on itself, its groups, and the multiscales entries
+ * that name it. Internal to the core. Sources: zarr-conventions-spec (registration), proj, spatial, multiscales
+ * (FORMATS 4.1-4.4). */
+#ifndef ZS_GEO_SCOPE_H
+#define ZS_GEO_SCOPE_H
+
+#include "geo/axes.h"
+
+/* ASCII only: attribute values of conventions are ASCII, and tolower() depends on the locale. */
+bool zs_equals_ignoring_case(const char *a, const char *b);
+
+/* `path` relative to `group` ("" is the root), NULL when it is not below it. Borrowed. */
+const char *zs_path_below(const char *group, const char *path);
+
+/* Walks a list of names separated by white space: copies the next one (cut at capacity) and returns the rest, or NULL
+ * at its end. */
+const char *zs_next_word(const char *list, char *word, size_t capacity);
+
+/* Groups looked at above an array: its own, and as many above as a pyramid's nested assets need; then the root, where
+ * some writers declare the conventions of the whole store. More would cost requests. */
+#define ZS_MAX_GROUPS 4
+
+enum zs_place_kind {
+    ZS_PLACE_ARRAY, /* the array's attributes */
+    ZS_PLACE_ENTRY, /* the multiscales entry that names the array or its group */
+    ZS_PLACE_GROUP  /* attributes of its group, or of the group with that multiscales */
+};
+struct zs_place {
+    enum zs_place_kind kind;
+    const zs_json *members;
+    const struct zs_node *group; /* NULL for ZS_PLACE_ARRAY */
+    bool has_layout;             /* ZS_PLACE_GROUP: what it says holds for the base level of its pyramid ... */
+    bool is_base;                /* ... and the array is of that level */
+};
+
+/* Where the members of the conventions about one array may stand, the most specific first. */
+struct zs_scope {
+    const struct zs_node *node;
+    struct zs_place place[1 + 2 * ZS_MAX_GROUPS];
+    int places;
+    const struct zs_node *group[ZS_MAX_GROUPS]; /* nearest first */
+    int groups;
+};
+void zs_scope_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_scope *scope);
+
+/* Member `name` at place number `place`, or at those less specific: a multiscales entry leaves to its group what is
+ * common to all. */
+const zs_json *zs_scope_inherited(const struct zs_scope *scope, int place, const char *name);
+
+/* Path of the node that has the members of a place. */
+const char *zs_scope_path(const struct zs_scope *scope, int place);
+
+/* A named variable in the nearest of the scope's groups that has it, NULL when none has. */
+const struct zs_node *zs_scope_array(struct zs_hierarchy *h, const struct zs_scope *scope, const char *name,
+                                     bool *in_own_group);
+
+#endif

@@ -1,0 +1,452 @@
+#include "geo/spatial.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "geo/coordinates.h"
+#include "geo/proj.h"
+
+static const char *const known[] = {"dimensions", "transform", "transform_type", "bbox", "shape", "registration", NULL};
+
+bool zs_spatial_size(const zs_json *members, double size[2])
+{
+    return zs_json_doubles(zs_json_get(members, ZS_SPATIAL_SHAPE), size, 2);
+}
+
+/* ---- Dimensions ---- */
+
+static int named_dimension(const struct zs_node *node, const char *name)
+{
+    for (int i = 0; i < node->array->ndim; i++) {
+        const char *ours = zs_dimension_name(node, i);
+        if (ours != NULL && zs_dimension_is_of(ours, name))
+            return i;
+    }
+    return -1;
+}
+
+/* X and Y as the nearest dimensions that fit the array have them. */
+static bool find_axes(const struct zs_node *node, const struct zs_scope *scope, struct zs_axes *found)
+{
+    for (int p = 0; p < scope->places; p++) {
+        const zs_json *dimensions = zs_json_get(scope->place[p].members, "spatial:dimensions");
+        const char *first, *second;
+        if (zs_json_size(dimensions) != 2 || !zs_json_string(zs_json_at(dimensions, 0), &first) ||
+            !zs_json_string(zs_json_at(dimensions, 1), &second))
+            continue;
+        int y = named_dimension(node, first), x = named_dimension(node, second);
+        if (x < 0 || y < 0 || x == y)
+            continue;
+        if (zs_name_axis(first) == 'X' && zs_name_axis(second) == 'Y') { /* written the wrong way round */
+            const int other = x;
+            x = y;
+            y = other;
+        }
+        *found = (struct zs_axes){x, y};
+        return true;
+    }
+    return false;
+}
+
+/* Whether the array's X and Y are the convention's dimensions; *is_swapped when its [y, x] are our [x, y]. Members
+ * without dimensions, or an array without names, are taken as they come. */
+static bool dimensions_agree(const struct zs_search *s, const zs_json *dimensions, bool *is_swapped)
+{
+    const char *x = zs_dimension_name(s->node, s->axes.x), *y = zs_dimension_name(s->node, s->axes.y);
+    const char *first, *second;
+    *is_swapped = false;
+    if (x == NULL || y == NULL || !zs_json_string(zs_json_at(dimensions, 0), &first) ||
+        !zs_json_string(zs_json_at(dimensions, 1), &second))
+        return true;
+    /* The convention is [y, x]; one that is plainly written the other way round means the other way round. */
+    if (zs_name_axis(first) == 'X' && zs_name_axis(second) == 'Y') {
+        const char *other = first;
+        first = second;
+        second = other;
+    }
+    if (zs_dimension_is_of(y, first) && zs_dimension_is_of(x, second))
+        return true;
+    *is_swapped = zs_dimension_is_of(x, first) && zs_dimension_is_of(y, second);
+    return *is_swapped;
+}
+
+/* ---- Transform ---- */
+
+/* Size of the level that a group's own members speak of: theirs, or that of the base of its pyramid. */
+static bool base_size(const struct zs_search *s, const struct zs_place *place, double *height, double *width)
+{
+    double size[2];
+    struct zs_layout layout;
+    uint64_t columns, rows;
+    if (zs_spatial_size(place->members, size)) {
+        *height = size[0];
+        *width = size[1];
+        return size[0] >= 1 && size[1] >= 1;
+    }
+    if (!zs_layout_first(place->members, &layout) ||
+        !zs_level_size(s->h, place->group, &layout.level[0], s->node, s->axes, &columns, &rows))
+        return false;
+    *height = (double)rows;
+    *width = (double)columns;
+    return true;
+}
+
+/* What goes before any use of a place's members: that they are of this array's dimensions and of a kind that is
+ * known. */
+static bool is_understood(const struct zs_search *s, int p, bool *is_swapped)
+{
+    const char *text;
+    if (zs_json_string(zs_scope_inherited(&s->scope, p, "spatial:transform_type"), &text) && strcmp(text, "affine") != 0)
+        return false;
+    return dimensions_agree(s, zs_scope_inherited(&s->scope, p, "spatial:dimensions"), is_swapped);
+}
+
+/* Takes a transform of the convention's columns and rows. */
+static bool take_transform(struct zs_search *s, double *t, bool is_swapped, bool is_node)
+{
+    if (is_swapped) {
+        const double t1 = t[1], t4 = t[4];
+        t[1] = t[2], t[2] = t1;
+        t[4] = t[5], t[5] = t4;
+    }
+    if (!zs_search_take(s, t))
+        return false;
+    s->out->pixel_is_point = is_node;
+    return true;
+}
+
+/* Takes the transform of place number `p`, in pixels of the array; only_scaled: those of another level, by the ratio of
+ * sizes. */
+static bool take_spatial(struct zs_search *s, int p, bool only_scaled)
+{
+    const struct zs_place *place = &s->scope.place[p];
+    double a[6], shape[2];
+    bool is_swapped;
+    if (!zs_json_doubles(zs_json_get(place->members, "spatial:transform"), a, 6) || !is_understood(s, p, &is_swapped))
+        return false;
+    const bool is_node = zs_json_equals(zs_scope_inherited(&s->scope, p, "spatial:registration"), "node");
+    double t[6] = {a[2], a[0], a[1], a[5], a[3], a[4]};
+    if (is_node) { /* to the corner of the pixel whose centre is given; in pixels of the level that is spoken of */
+        t[0] -= (t[1] + t[2]) / 2;
+        t[3] -= (t[4] + t[5]) / 2;
+    }
+    const double width = (double)(is_swapped ? s->height : s->width), height = (double)(is_swapped ? s->width : s->height);
+    const bool has_shape = zs_spatial_size(place->members, shape);
+    const bool is_other_level =
+        (has_shape && (shape[0] != height || shape[1] != width)) || (place->has_layout && !place->is_base && !has_shape);
+    if (is_other_level) {
+        double base_height, base_width;
+        if (!only_scaled || !place->has_layout || is_swapped || !base_size(s, place, &base_height, &base_width))
+            return false;
+        t[1] *= base_width / width;
+        t[4] *= base_width / width;
+        t[2] *= base_height / height;
+        t[5] *= base_height / height;
+    } else if (only_scaled) {
+        return false;
+    }
+    return take_transform(s, t, is_swapped, is_node);
+}
+
+/* Takes the bounding box of place number `p`: a raster whose north is up, all levels of a pyramid over the same
+ * ground. One beside a transform adds nothing where that is believed, and is no better where it is not. */
+static bool take_bbox(struct zs_search *s, int p)
+{
+    const struct zs_place *place = &s->scope.place[p];
+    double b[4], shape[2];
+    bool is_swapped;
+    if (!zs_json_doubles(zs_json_get(place->members, "spatial:bbox"), b, 4) || !is_understood(s, p, &is_swapped) ||
+        zs_json_typeof(zs_json_get(place->members, "spatial:transform")) != ZS_JSON_NULL)
+        return false;
+    double east = b[2] - b[0], north = b[3] - b[1];
+    if (!(east > 0) || !(north > 0) || !isfinite(east) || !isfinite(north))
+        return false;
+    const double width = (double)(is_swapped ? s->height : s->width), height = (double)(is_swapped ? s->width : s->height);
+    double of_height = height, of_width = width; /* the size that the box is of */
+    if (zs_spatial_size(place->members, shape)) {
+        if (!place->has_layout && (shape[0] != height || shape[1] != width))
+            return false;
+        of_height = shape[0];
+        of_width = shape[1];
+    } else if (place->has_layout && !place->is_base && !base_size(s, place, &of_height, &of_width)) {
+        return false;
+    }
+    const bool is_node = zs_json_equals(zs_scope_inherited(&s->scope, p, "spatial:registration"), "node");
+    if (is_node) { /* from the centres of the outermost pixels to their edges */
+        if (!(of_width > 1) || !(of_height > 1))
+            return false;
+        const double dx = east / (of_width - 1), dy = north / (of_height - 1);
+        b[0] -= dx / 2;
+        b[3] += dy / 2;
+        east += dx;
+        north += dy;
+    }
+    double t[6] = {b[0], east / width, 0, b[3], 0, -north / height};
+    return take_transform(s, t, is_swapped, is_node);
+}
+
+/* Takes what the first place says that says it. */
+static bool take_first(struct zs_search *s, bool only_scaled)
+{
+    for (int p = 0; p < s->scope.places; p++)
+        if (take_spatial(s, p, only_scaled))
+            return true;
+    return false;
+}
+
+static enum zs_status find_transform(struct zs_search *s, enum zs_belief belief, struct zs_error *err)
+{
+    (void)err;
+    if (belief == ZS_DECLARED || belief == ZS_SAID)
+        (void)!take_first(s, false);
+    if (belief == ZS_SAID && !s->out->has_transform)
+        (void)!take_first(s, true);
+    for (int p = 0; belief == ZS_LEFT_OVER && p < s->scope.places && !s->out->has_transform; p++)
+        (void)!take_bbox(s, p);
+    return ZS_OK;
+}
+
+/* ---- Writing ---- */
+
+/* Origin that the convention wants: the corner, or with node registration the centre of the first pixel. */
+static void convention_transform(const struct zs_georef_out *geo, double *t)
+{
+    memcpy(t, geo->transform, 6 * sizeof *t);
+    if (geo->pixel_is_point) {
+        t[0] += (t[1] + t[2]) / 2;
+        t[3] += (t[4] + t[5]) / 2;
+    }
+}
+
+static bool add_transform(zs_json *object, const double *t)
+{
+    zs_json *a = zs_json_add_array(object, "spatial:transform");
+    const double order[6] = {t[1], t[2], t[0], t[4], t[5], t[3]};
+    bool ok = true;
+    for (int i = 0; i < 6; i++)
+        ok &= zs_json_add_double(a, NULL, order[i]) != NULL;
+    return ok;
+}
+
+static bool add_shape(zs_json *object, uint64_t height, uint64_t width)
+{
+    zs_json *a = zs_json_add_array(object, ZS_SPATIAL_SHAPE);
+    zs_json_add_uint64(a, NULL, height);
+    return zs_json_add_uint64(a, NULL, width) != NULL;
+}
+
+static bool add_bbox(zs_json *object, const struct zs_georef_out *geo, const double *t)
+{
+    /* To the outer centres with node registration, else to the outer corners. */
+    const double less = geo->pixel_is_point ? 1 : 0;
+    const double cols = (double)geo->width - less, rows = (double)geo->height - less;
+    double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
+    for (int corner = 0; corner < 4; corner++) {
+        const double col = corner & 1 ? cols : 0, row = corner & 2 ? rows : 0;
+        const double at[2] = {t[0] + col * t[1] + row * t[2], t[3] + col * t[4] + row * t[5]};
+        for (int i = 0; i < 2; i++) {
+            low[i] = fmin(low[i], at[i]);
+            high[i] = fmax(high[i], at[i]);
+        }
+    }
+    zs_json *a = zs_json_add_array(object, "spatial:bbox");
+    zs_json_add_double(a, NULL, low[0]);
+    zs_json_add_double(a, NULL, low[1]);
+    zs_json_add_double(a, NULL, high[0]);
+    return zs_json_add_double(a, NULL, high[1]) != NULL;
+}
+
+static bool add_dimensions(zs_json *object, const struct zs_georef_out *geo)
+{
+    zs_json *a = zs_json_add_array(object, "spatial:dimensions");
+    zs_json_add_string(a, NULL, geo->dim_y);
+    return zs_json_add_string(a, NULL, geo->dim_x) != NULL;
+}
+
+/* "pixel", which is what it is without a word, or "node". */
+static bool add_registration(zs_json *object, const struct zs_georef_out *geo)
+{
+    return zs_json_add_string(object, "spatial:registration", geo->pixel_is_point ? "node" : "pixel") != NULL;
+}
+
+/* Replaces all members of the convention by those of a place; with has_transform false there are none. */
+static bool write_place(zs_json *attributes, const struct zs_georef_out *geo)
+{
+    for (const char *const *n = known; *n != NULL; n++) {
+        char name[40];
+        snprintf(name, sizeof name, "spatial:%s", *n);
+        zs_json_remove(attributes, name);
+    }
+    bool ok = true;
+    if (geo->has_transform) {
+        double t[6];
+        convention_transform(geo, t);
+        ok = add_dimensions(attributes, geo) && add_transform(attributes, t) &&
+             zs_json_add_string(attributes, "spatial:transform_type", "affine") != NULL &&
+             add_shape(attributes, geo->height, geo->width) && add_bbox(attributes, geo, t) &&
+             add_registration(attributes, geo);
+    }
+    return ok && zs_convention_declare(&zs_spatial, attributes, geo->has_transform);
+}
+
+enum zs_status zs_write_spatial_proj(zs_json *attributes, const struct zs_georef_out *geo, struct zs_error *err)
+{
+    return write_place(attributes, geo) && zs_proj_write(attributes, geo->srs) ? ZS_OK : zs_no_memory(err);
+}
+
+bool zs_spatial_write_level(zs_json *entry, const struct zs_georef_out *level)
+{
+    double t[6];
+    if (!add_shape(entry, level->height, level->width))
+        return false;
+    if (!level->has_transform)
+        return true;
+    convention_transform(level, t);
+    return add_transform(entry, t) && (!level->pixel_is_point || add_registration(entry, level));
+}
+
+/* ---- Changing ---- */
+
+static bool has_place(const zs_json *members)
+{
+    return zs_json_get(members, "spatial:transform") != NULL || zs_json_get(members, "spatial:bbox") != NULL;
+}
+
+bool zs_spatial_proj_is_said(const zs_json *members)
+{
+    return has_place(members) || zs_convention_has_members(&zs_proj, members);
+}
+
+static bool concerns(const zs_json *members, const struct zs_georef_out *geo)
+{
+    double size[2];
+    return zs_spatial_proj_is_said(members) &&
+           (!zs_spatial_size(members, size) || (size[0] == (double)geo->height && size[1] == (double)geo->width));
+}
+
+/* A group says as much as it said, an entry of multiscales what it had. An array's own are written whole
+ * (zs_place_write()). */
+static enum zs_status change(zs_json *members, enum zs_place_kind kind, const struct zs_georef_out *geo, struct zs_error *err)
+{
+    static const char *const place[] = {"spatial:transform", "spatial:bbox", "spatial:registration", "spatial:transform_type"};
+    const bool had_bbox = zs_json_get(members, "spatial:bbox") != NULL;
+    const bool had_transform = zs_json_get(members, "spatial:transform") != NULL;
+    if (kind == ZS_PLACE_GROUP) {
+        struct zs_georef_out said = *geo;
+        said.has_transform = geo->has_transform && has_place(members);
+        return zs_write_spatial_proj(members, &said, err);
+    }
+    if (kind == ZS_PLACE_ARRAY || (!had_bbox && !had_transform))
+        return ZS_OK;
+    for (size_t i = 0; i < sizeof place / sizeof place[0]; i++)
+        zs_json_remove(members, place[i]);
+    bool ok = true;
+    if (geo->has_transform) {
+        double t[6];
+        convention_transform(geo, t);
+        ok = (!had_transform || add_transform(members, t)) && (!had_bbox || add_bbox(members, geo, t)) &&
+             add_registration(members, geo);
+    }
+    return ok ? ZS_OK : zs_no_memory(err);
+}
+
+/* ---- Checking ---- */
+
+static void check_transform(const struct zs_flaws *to, const zs_json *member)
+{
+    double t[6];
+    bool is_fine = zs_json_doubles(member, t, 6);
+    for (int i = 0; i < 6 && is_fine; i++)
+        is_fine = isfinite(t[i]);
+    if (!is_fine || t[0] * t[4] == t[1] * t[3])
+        zs_report_wrong(to, "spatial:transform", "six numbers that can be inverted", member);
+}
+
+/* Two names, on an array those of its dimensions, and their sizes where they are given. */
+static void check_dimensions(const struct zs_node *node, const zs_json *names, const zs_json *shape,
+                             const struct zs_flaws *to)
+{
+    const struct zs_array_meta *meta = node->array;
+    const char *name[2] = {NULL, NULL};
+    double size[2];
+    const bool has_shape = zs_json_doubles(shape, size, 2);
+    if (shape != NULL && !has_shape)
+        zs_report_wrong(to, ZS_SPATIAL_SHAPE, "two sizes", shape);
+    if (names == NULL)
+        return;
+    if (zs_json_size(names) != 2 || !zs_json_string(zs_json_at(names, 0), &name[0]) || !zs_json_string(zs_json_at(names, 1), &name[1])) {
+        zs_report_wrong(to, "spatial:dimensions", "two names, of Y and X", names);
+        return;
+    }
+    for (int i = 0; meta != NULL && i < 2; i++) {
+        int dim = 0;
+        while (dim < meta->ndim && (zs_dimension_name(node, dim) == NULL || strcmp(zs_dimension_name(node, dim), name[i]) != 0))
+            dim++;
+        if (dim == meta->ndim) {
+            zs_report_wrong(to, "spatial:dimensions", "names of the array's dimensions", names);
+            return;
+        }
+        if (has_shape && size[i] != (double)meta->shape[dim]) {
+            char texts[2][32];
+            snprintf(texts[0], sizeof texts[0], "%llu", (unsigned long long)meta->shape[dim]);
+            snprintf(texts[1], sizeof texts[1], "%.12g", size[i]);
+            to->report(to->context, ZS_FLAW_WRONG, i == 0 ? ZS_SPATIAL_SHAPE ", of Y" : ZS_SPATIAL_SHAPE ", of X", texts[0],
+                       texts[1]);
+        }
+    }
+}
+
+static void check(const struct zs_node *node, const zs_json *members, const struct zs_flaws *to)
+{
+    const zs_json *transform = zs_json_get(members, "spatial:transform"), *bbox = zs_json_get(members, "spatial:bbox");
+    const zs_json *registration = zs_json_get(members, "spatial:registration"), *type = zs_json_get(members, "spatial:transform_type");
+    double b[4];
+    const bool is_affine = type == NULL || zs_json_equals(type, "affine");
+    if (transform != NULL && is_affine)
+        check_transform(to, transform);
+    if (!is_affine)
+        to->report(to->context, ZS_FLAW_UNCHECKED, "spatial:transform_type", "\"affine\"", "another one");
+    if (bbox != NULL && (!zs_json_doubles(bbox, b, 4) || !(b[0] <= b[2]) || !(b[1] <= b[3])))
+        zs_report_wrong(to, "spatial:bbox", "[xmin, ymin, xmax, ymax]", bbox);
+    if (registration != NULL && !zs_json_equals(registration, "pixel") && !zs_json_equals(registration, "node"))
+        zs_report_wrong(to, "spatial:registration", "\"pixel\" or \"node\"", registration);
+    check_dimensions(node, zs_json_get(members, "spatial:dimensions"), zs_json_get(members, ZS_SPATIAL_SHAPE), to);
+    if (members == node->attributes && node->array != NULL && zs_convention_is_declared(&zs_spatial, members) &&
+        zs_json_get(members, "spatial:dimensions") == NULL)
+        zs_report_wrong(to, "spatial:dimensions", "two names, where the convention is declared", NULL);
+}
+
+/* Each place's transform and box, as far as they are of this array's level. */
+static enum zs_status tell(struct zs_search *s, const struct zs_told *told, struct zs_error *err)
+{
+    for (int p = 0; p < s->scope.places; p++) {
+        const struct zs_place *place = &s->scope.place[p];
+        const char *path = zs_scope_path(&s->scope, p);
+        double box[4];
+        char what[200];
+        snprintf(what, sizeof what, "spatial:transform against what else is said of %.100s", s->node->path);
+        if (take_spatial(s, p, false))
+            ZS_TRY(told->transform(told->context, path, what, s->out->transform, err));
+        if ((place->kind != ZS_PLACE_GROUP || !place->has_layout || place->is_base) &&
+            zs_json_doubles(zs_json_get(place->members, "spatial:bbox"), box, 4))
+            ZS_TRY(told->box(told->context, path, "spatial:bbox against the transform", box, err));
+    }
+    return ZS_OK;
+}
+
+const struct zs_convention zs_spatial = {
+    .uuid = "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4",
+    .name = "spatial:",
+    .schema_url = "https://raw.githubusercontent.com/zarr-conventions/spatial/refs/tags/v1/schema.json",
+    .spec_url = "https://github.com/zarr-conventions/spatial/blob/v1/README.md",
+    .description = "Spatial coordinate information",
+    .prefix = "spatial:",
+    .known = known,
+    .find_axes = find_axes,
+    .find_transform = find_transform,
+    .concerns = concerns,
+    .change = change,
+    .check = check,
+    .tell = tell,
+};
