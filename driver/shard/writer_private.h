@@ -1,0 +1,64 @@
+/* shard/writer_private.h: what the files that make one shard share: writer.c (what was put), build.c (a shard is built whole). */
+#ifndef ZS_SHARD_WRITER_PRIVATE_H
+#define ZS_SHARD_WRITER_PRIVATE_H
+
+#include "shard/ahead.h"
+#include "shard/present.h"
+#include "shard/writer.h"
+
+/* A shard of any level of which some chunks were put or asked for. */
+struct part {
+    const struct zs_level *level;
+    struct part *outer; /* NULL: the object itself */
+    uint64_t number;    /* in the outer one */
+    uint64_t put_count; /* different leaf chunks put, in inner shards too */
+    bool is_opened;     /* `present` is what the store has */
+    struct zs_present present;
+    /* Of leaf chunks: what was put, offsets in temp. */
+    struct zs_shard_index *fresh;
+    unsigned char *was_put;
+    /* Of inner shards: NULL until touched. */
+    struct part **inner;
+};
+
+struct zs_shard_writer {
+    struct zs_store *store;
+    char *key;
+    enum zs_chunk_order order;
+
+    struct zs_writer *temp; /* made at the first chunk with bytes; with the index at the start, its room is kept free */
+    uint64_t temp_size;
+    uint64_t replaced; /* chunks put more than once with bytes: their first bytes are waste */
+    bool is_broken;    /* a write failed: what temp holds from temp_size on is not known */
+    bool is_lost;      /* publishing failed after temp was given away */
+
+    struct part *root;
+    struct zs_object *object;
+    uint64_t memory; /* bytes of zs_present.decoded */
+    struct zs_ahead ahead; /* of a remote object, while the shard is built */
+};
+
+/* ---- writer.c ---- */
+
+/* Puts the object's name before the message. */
+enum zs_status zs_fail_in_shard(const struct zs_shard_writer *w, enum zs_status status, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Reads what the store has of a part, from the outermost in. */
+enum zs_status zs_part_open(struct zs_shard_writer *w, struct part *p, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Whether inner chunk `number` is another than the store has. */
+bool zs_part_is_changed(const struct part *p, uint64_t number);
+
+/* ---- build.c ---- */
+
+/* Where a shard is built: in an object, or in memory when it is encoded as a whole. */
+struct sink {
+    struct zs_writer *out;
+    struct zs_buffer *memory;
+    uint64_t size;
+};
+
+/* Room for an index in front, to be filled when it is known. */
+enum zs_status zs_sink_reserve_index(struct sink *s, const struct zs_level *level, struct zs_error *err) ZS_MUST_CHECK;
+
+#endif
