@@ -74,11 +74,19 @@ enum zs_data_type {
 
 struct zs_array;
 
+/* How a shard that is there is changed when some of its chunks are written. */
+enum zs_update {
+    ZS_UPDATE_REWRITE, /* a new one takes its place, with what is not changed copied: whole at any moment */
+    ZS_UPDATE_APPEND,  /* new chunks and a new index are written behind the old ones */
+    ZS_UPDATE_IN_PLACE /* chunks of fixed encoded size are overwritten: what a kill leaves half written is lost */
+};
+
 struct zs_array_options {
     int threads;          /* that decode; 0: one per processor */
     uint64_t cache_bytes; /* most of the decoded-chunk cache; 0: what the process's budget leaves (64 MiB, shared by all arrays) */
     uint64_t max_chunk_bytes; /* larger chunks are not decoded, and no more than this at once; 0: 512 MiB, or four budgets of the process */
     uint64_t merge_gap;   /* two ranges of a shard with fewer bytes between them are one request; 0: 128 KiB in remote stores, else 4 KiB */
+    enum zs_update update; /* where it is not possible (remote stores, codecs around a shard, ...) shards are rewritten */
 };
 
 /* What an array is. Pointers are borrowed from the array. */

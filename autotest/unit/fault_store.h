@@ -8,7 +8,7 @@
 #include "check.h"
 #include "store/store.h"
 
-enum fault_call { FAULT_OPEN, FAULT_READ, FAULT_CREATE, FAULT_WRITE, FAULT_PATCH, FAULT_READ_BACK, FAULT_COMMIT, FAULT_REMOVE };
+enum fault_call { FAULT_OPEN, FAULT_READ, FAULT_CREATE, FAULT_WRITE, FAULT_PATCH, FAULT_READ_BACK, FAULT_COMMIT, FAULT_REMOVE, FAULT_FILE };
 
 struct fault_store {
     struct zs_store base;
@@ -136,6 +136,55 @@ static inline enum zs_status fault_commit(struct zs_writer *writer, struct zs_er
     return status;
 }
 
+/* ---- Objects changed where they are ---- */
+
+struct fault_file {
+    struct zs_file base;
+    struct zs_file *inner;
+};
+
+static inline enum zs_status fault_file_open(struct zs_store *store, const char *key, struct zs_file **file, struct zs_error *err)
+{
+    if (fault_now(store, FAULT_FILE, err))
+        return ZS_IO;
+    struct fault_file *f = calloc(1, sizeof *f);
+    const enum zs_status status = zs_file_open(((struct fault_store *)store)->inner, key, &f->inner, err);
+    if (status != ZS_OK) {
+        free(f);
+        return status;
+    }
+    f->base = (struct zs_file){.store = store, .size = f->inner->size, .version = f->inner->version};
+    *file = &f->base;
+    return ZS_OK;
+}
+
+static inline enum zs_status fault_file_write(struct zs_file *file, uint64_t offset, const void *data, size_t n, struct zs_error *err)
+{
+    struct zs_file *inner = ((struct fault_file *)file)->inner;
+    if (!fault_now(file->store, FAULT_FILE, err))
+        return zs_file_write(inner, offset, data, n, err);
+    struct zs_error ignored;
+    if (((struct fault_store *)file->store)->half_written)
+        CHECK(zs_file_write(inner, offset, data, n / 2, &ignored) == ZS_OK);
+    return ZS_IO;
+}
+
+static inline enum zs_status fault_file_truncate(struct zs_file *file, uint64_t size, struct zs_error *err)
+{
+    return fault_now(file->store, FAULT_FILE, err) ? ZS_IO : zs_file_truncate(((struct fault_file *)file)->inner, size, err);
+}
+
+static inline enum zs_status fault_file_flush(struct zs_file *file, struct zs_error *err)
+{
+    return fault_now(file->store, FAULT_FILE, err) ? ZS_IO : zs_file_flush(((struct fault_file *)file)->inner, err);
+}
+
+static inline void fault_file_close(struct zs_file *file)
+{
+    zs_file_close(((struct fault_file *)file)->inner);
+    free(file);
+}
+
 static inline enum zs_status fault_remove(struct zs_store *store, const char *key, struct zs_error *err)
 {
     return fault_now(store, FAULT_REMOVE, err) ? ZS_IO : zs_store_remove(((struct fault_store *)store)->inner, key, err);
@@ -176,6 +225,11 @@ static inline void fault_store_init(struct fault_store *s, struct zs_store *inne
         .abort = fault_abort,
         .remove = fault_remove,
         .list = fault_list,
+        .file_open = fault_file_open,
+        .file_write = fault_file_write,
+        .file_truncate = fault_file_truncate,
+        .file_flush = fault_file_flush,
+        .file_close = fault_file_close,
         .lock = fault_lock,
         .unlock = fault_unlock,
         .free = fault_free,

@@ -23,8 +23,22 @@ static const char *const layouts[] = {
 };
 enum { LAYOUTS = sizeof layouts / sizeof layouts[0] };
 
+/* Every way to change a shard. Of a chunk that is overwritten in place a reader can tell by its checksum alone that it got half of it. */
+static const struct way {
+    enum zs_update update;
+    const char *codecs;
+} ways[] = {
+    {ZS_UPDATE_APPEND, SHARD("'bytes','gzip'", "")},
+    {ZS_UPDATE_APPEND, SHARD("'bytes'", ",'index_location':'start'")},
+    {ZS_UPDATE_APPEND, "[{'name':'sharding_indexed','configuration':{'chunk_shape':[8,8],'codecs':" SHARD("'bytes'", "") "}}]"},
+    {ZS_UPDATE_IN_PLACE, SHARD("'bytes','crc32c'", "")},
+    {ZS_UPDATE_IN_PLACE, "[{'name':'sharding_indexed','configuration':{'chunk_shape':[8,8],'codecs':" SHARD("'bytes','crc32c'", "") "}}]"},
+};
+enum { WAYS = sizeof ways / sizeof ways[0] };
+
 struct scene {
     char root[200];
+    enum zs_update update;
     const struct zs_node *node;
     atomic_bool done;
     atomic_int reads;
@@ -36,6 +50,15 @@ static struct zs_store *open_store(const struct scene *s)
     struct zs_store *store = NULL;
     must(zs_store_open_vsi(s->root, &store, &err), &err);
     return store;
+}
+
+static struct zs_array *open_to_write(struct zs_store *store, const struct scene *s)
+{
+    struct zs_error err;
+    const struct zs_array_options options = {.threads = 1, .update = s->update};
+    struct zs_array *a = NULL;
+    must(zs_array_open_in(store, s->node, &options, &a, &err), &err);
+    return a;
 }
 
 /* All of chunk `number` becomes 100 * round + number: nothing else looks like it. */
@@ -59,7 +82,7 @@ static void *write_all(void *ctx)
     uint64_t rng = 5;
     for (int round = 2; round < ROUNDS; round++) {
         struct zs_error err = {""};
-        struct zs_array *a = open_node(store, s->node, 1, 0);
+        struct zs_array *a = open_to_write(store, s);
         for (int n = 0; n < 1 + (int)rng_below(&rng, 4); n++)
             write_chunk(a, (int)rng_below(&rng, GRID * GRID), round);
         must(zs_array_flush(a, &err), &err);
@@ -121,51 +144,64 @@ static void *read_on(void *ctx)
     return NULL;
 }
 
-static void run_scene(const char *root)
+static void run_scene(const char *root, int number_of_scene, const char *codecs, enum zs_update update)
 {
-    for (int layout = 0; layout < LAYOUTS; layout++) {
-        struct scene s = {.done = false};
-        struct zs_error err = {""};
-        (void)snprintf(s.root, sizeof s.root, "%s_%d", root, layout);
-        struct zs_node *node = array_node("[16,16]", "[16,8]", "uint16", "0", layouts[layout]);
-        s.node = node;
-        struct zs_store *store = open_store(&s);
-        struct zs_array *a = open_node(store, node, 1, 0);
-        for (int number = 0; number < GRID * GRID; number++)
-            write_chunk(a, number, 1);
-        must(zs_array_flush(a, &err), &err);
-        zs_array_close(a);
-        pthread_t writer, readers[READERS];
-        for (int i = 0; i < READERS; i++)
-            CHECK(pthread_create(&readers[i], NULL, i == 0 ? read_on : read_anew, &s) == 0);
-        CHECK(pthread_create(&writer, NULL, write_all, &s) == 0);
-        (void)pthread_join(writer, NULL);
-        for (int i = 0; i < READERS; i++)
-            (void)pthread_join(readers[i], NULL);
-        CHECK(s.reads > 0);
-        zs_store_free(store);
-        zs_node_free(node);
-        CHECK(VSIRmdirRecursive(s.root) == 0);
-    }
+    struct scene s = {.update = update, .done = false};
+    struct zs_error err = {""};
+    (void)snprintf(s.root, sizeof s.root, "%s_%d", root, number_of_scene);
+    struct zs_node *node = array_node("[16,16]", "[16,8]", "uint16", "0", codecs);
+    s.node = node;
+    struct zs_store *store = open_store(&s);
+    struct zs_array *a = open_to_write(store, &s);
+    for (int number = 0; number < GRID * GRID; number++)
+        write_chunk(a, number, 1);
+    must(zs_array_flush(a, &err), &err);
+    zs_array_close(a);
+    pthread_t writer, readers[READERS];
+    for (int i = 0; i < READERS; i++)
+        CHECK(pthread_create(&readers[i], NULL, i == 0 ? read_on : read_anew, &s) == 0);
+    CHECK(pthread_create(&writer, NULL, write_all, &s) == 0);
+    (void)pthread_join(writer, NULL);
+    for (int i = 0; i < READERS; i++)
+        (void)pthread_join(readers[i], NULL);
+    CHECK(s.reads > 0);
+    zs_store_free(store);
+    zs_node_free(node);
+    CHECK(VSIRmdirRecursive(s.root) == 0);
+}
+
+static void run_layouts(const char *root)
+{
+    for (int layout = 0; layout < LAYOUTS; layout++)
+        run_scene(root, layout, layouts[layout], ZS_UPDATE_REWRITE);
 }
 
 static void test_a_reader_beside_a_writer_gets_chunks_of_some_time_on_disk(void)
 {
     char root[100];
     (void)snprintf(root, sizeof root, "/tmp/shardedzarr_beside_%ld", (long)getpid());
-    run_scene(root);
+    run_layouts(root);
+}
+
+static void test_a_reader_beside_one_who_appends_or_overwrites_gets_chunks_of_some_time(void)
+{
+    char root[100];
+    (void)snprintf(root, sizeof root, "/tmp/shardedzarr_beside_%ld", (long)getpid());
+    for (int i = 0; i < WAYS; i++)
+        run_scene(root, i, ways[i].codecs, ways[i].update);
 }
 
 #ifndef __SANITIZE_THREAD__
 static void test_a_reader_beside_a_writer_gets_chunks_of_some_time_in_vsimem(void)
 {
-    run_scene("/vsimem/beside");
+    run_layouts("/vsimem/beside");
 }
 #endif
 
 int main(void)
 {
     RUN(test_a_reader_beside_a_writer_gets_chunks_of_some_time_on_disk);
+    RUN(test_a_reader_beside_one_who_appends_or_overwrites_gets_chunks_of_some_time);
 #ifndef __SANITIZE_THREAD__ /* reports a free() within libgdal beside a memcpy() within libgdal: whose fault that is has not been found out */
     RUN(test_a_reader_beside_a_writer_gets_chunks_of_some_time_in_vsimem);
 #endif

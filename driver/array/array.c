@@ -116,6 +116,8 @@ enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *no
     if (store->is_remote && a->fetch_threads < REMOTE_FETCH_THREADS)
         a->fetch_threads = REMOTE_FETCH_THREADS;
     a->ranges = store->is_remote ? remote_ranges : local_ranges;
+    if (options != NULL)
+        a->update = options->update;
     if (options != NULL && options->merge_gap != 0)
         a->ranges.max_gap = options->merge_gap;
 

@@ -24,6 +24,7 @@ struct zs_array {
     int fetch_threads; /* that may wait for bytes: more than `threads` where a round trip is long */
     struct zs_range_policy ranges;
 
+    enum zs_update update;
     uint64_t max_chunk; /* bytes: larger chunks are refused */
     int decode_places;  /* chunks that are decoded at once: one per thread, but no more bytes than one chunk may have */
     uint64_t plan_pieces; /* most of one plan; what is more is cut (cut.h) */
@@ -110,6 +111,9 @@ enum zs_status zs_shard_read_index(struct zs_array *a, const char *key, struct z
 
 /* Key of a level-0 chunk's object; NULL without memory, freed with free(). */
 char *zs_shard_key(const struct zs_array *a, uint64_t shard);
+
+/* Whether bytes of a level-0 chunk that were found broken may be of two times (zs_object_is_changed()). */
+bool zs_shard_is_changing(struct zs_array *a, uint64_t shard);
 
 /* Forgets what is cached of a level-0 chunk, after its object changed. */
 void zs_shard_forget(struct zs_array *a, uint64_t shard);

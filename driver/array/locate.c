@@ -5,9 +5,13 @@
 #include <string.h>
 
 #include "array/edits.h"
+#include "shard/journal.h"
 
 /* Largest remote shard, decoded, that is fetched whole when all of it is wanted: larger ones come faster in pieces side by side. */
 #define WHOLE_SHARD_BYTES ((uint64_t)4 << 20)
+
+/* How many times a shard without a valid index is looked at, which may be being appended to. */
+#define LOOKS 8
 
 /* Where the bytes of one shard (of any level) are. */
 struct source {
@@ -62,6 +66,16 @@ static bool object_is_stale(struct zs_array *a, uint64_t shard)
     return is_stale;
 }
 
+bool zs_shard_is_changing(struct zs_array *a, uint64_t shard)
+{
+    struct zs_cache_entry *entry = zs_cache_get(a->objects, (struct zs_cache_key){0, shard});
+    if (entry == NULL)
+        return false;
+    const bool is_changing = zs_object_is_changed(zs_cache_value(entry), true);
+    zs_cache_release(a->objects, entry);
+    return is_changing;
+}
+
 void zs_shard_forget(struct zs_array *a, uint64_t shard)
 {
     zs_cache_remove(a->objects, (struct zs_cache_key){0, shard});
@@ -104,7 +118,7 @@ static enum zs_status index_read(const struct zs_level *level, const struct sour
 }
 
 /* Opens a level-0 shard and reads its index: in one request where a request costs, else after a look at the size. */
-static enum zs_status open_with_index(struct zs_array *a, const char *key, struct zs_object **object,
+static enum zs_status open_once(struct zs_array *a, const char *key, struct zs_object **object,
                                       struct zs_shard_index **index, struct zs_error *err)
 {
     const struct zs_level *level = &a->chain.levels[0];
@@ -118,6 +132,11 @@ static enum zs_status open_with_index(struct zs_array *a, const char *key, struc
         if (status == ZS_OK) {
             const struct source src = {.object = o, .size = zs_object_size(o), .version = o->version};
             status = index_read(level, &src, &x, err);
+            /* An index at the start may be younger than the size. */
+            if (status == ZS_OK && level->index_at_start && zs_object_is_changed(o, false))
+                status = zs_fail(err, ZS_CORRUPT, "the shard was changed while it was opened");
+            else if (status == ZS_IO && zs_object_is_stale(o))
+                status = ZS_CORRUPT;
         }
     } else {
         x = zs_shard_index_alloc(level);
@@ -141,10 +160,44 @@ static enum zs_status open_with_index(struct zs_array *a, const char *key, struc
     }
     if (status != ZS_OK) {
         zs_object_close(o);
+        free(x);
         o = NULL;
+        x = NULL;
     }
     *object = o;
     *index = x;
+    return status;
+}
+
+/* The same by the journal beside a shard that has no valid index. */
+static enum zs_status open_by_journal(struct zs_array *a, const char *key, struct zs_object **object, struct zs_shard_index **index,
+                                      struct zs_error *err)
+{
+    zs_store_forget(a->store, key);
+    ZS_TRY(zs_object_open(a->store, key, object, err));
+    const enum zs_status status = zs_journal_read(a->store, key, &a->chain.levels[0], *object, index, err);
+    if (status != ZS_OK) {
+        zs_object_close(*object);
+        *object = NULL;
+    }
+    return status;
+}
+
+/* The same of a shard that may be being appended to at this moment, or was when its writer was killed (shard/update.h). */
+static enum zs_status open_with_index(struct zs_array *a, const char *key, struct zs_object **object, struct zs_shard_index **index,
+                                      struct zs_error *err)
+{
+    enum zs_status status = open_once(a, key, object, index, err);
+    if (a->chain.levels[0].index_checksums == 0)
+        return status;
+    for (int i = 0; i < LOOKS && status == ZS_CORRUPT; i++) {
+        struct zs_error ignored;
+        if (open_by_journal(a, key, object, index, &ignored) == ZS_OK)
+            return ZS_OK;
+        if (a->store->is_remote)
+            break; /* each look is a request */
+        status = open_once(a, key, object, index, err);
+    }
     return status;
 }
 
@@ -161,6 +214,11 @@ static enum zs_status index_read_with_object(struct zs_array *a, uint64_t shard,
 {
     struct zs_cache_entry *entry = zs_cache_get(a->objects, (struct zs_cache_key){0, shard});
     enum zs_status status;
+    if (entry != NULL && zs_object_is_changed(zs_cache_value(entry), false)) {
+        zs_cache_release(a->objects, entry);
+        zs_cache_remove(a->objects, (struct zs_cache_key){0, shard});
+        entry = NULL;
+    }
     if (entry != NULL) {
         struct zs_object *object = zs_cache_value(entry);
         const struct source src = {

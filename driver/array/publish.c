@@ -18,6 +18,9 @@
 /* Shards that are opened to learn the order of their chunks, spread over the array: the first may be empty. */
 #define MOST_LOOKS 16
 
+/* How many times a shard that was replaced or changed while it was read or published is read or published anew. */
+#define STALE_RETRIES 3
+
 /* ---- Leaf chunks ---- */
 
 static enum zs_status decode(const struct zs_array *a, struct zs_scratch *scratch, bool is_empty, const struct zs_buffer *encoded,
@@ -171,6 +174,15 @@ void zs_edits_find_order(struct zs_array *a)
     }
 }
 
+/* Makes the writer build on the object that is there now. */
+static enum zs_status reopen(struct zs_array *a, struct zs_open_shard *s, const char *key, struct zs_error *err)
+{
+    struct zs_object *object;
+    struct zs_shard_index *index;
+    ZS_TRY(open_object(a, key, &object, &index, err));
+    return zs_shard_writer_rebase(s->writer, index, object, err);
+}
+
 /* Counts the memory that a shard holds. */
 static void account(struct zs_edits *e, struct zs_open_shard *s, bool is_open)
 {
@@ -196,9 +208,6 @@ static bool is_complete(const struct zs_array *a, const struct zs_open_shard *s)
 }
 
 /* ---- Publishing ---- */
-
-/* How many times a shard that was replaced while it was being published is published anew. */
-#define STALE_RETRIES 3
 
 /* The version of the object that the writer builds on, as in zs_touched. */
 static uint64_t version_of(const struct zs_open_shard *s)
@@ -234,7 +243,9 @@ static enum zs_status is_unchanged(struct zs_array *a, const struct zs_open_shar
         return ZS_OK;
     }
     ZS_TRY(status);
-    *unchanged = before != NULL && before->is_versioned && now->is_versioned && before->version == now->version;
+    /* Of one that was being appended to the version may be that of a moment before the end. */
+    *unchanged = before != NULL && !zs_shard_writer_is_recovered(s->writer) && before->is_versioned && now->is_versioned &&
+                 before->version == now->version;
     zs_object_close(now);
     return ZS_OK;
 }
@@ -270,7 +281,7 @@ static enum zs_status catch_up_chunk(struct zs_array *a, struct zs_open_shard *s
     return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(a, leaf, status, err);
 }
 
-/* Makes the writer build on the object that is there now. */
+/* Makes the writer build on the object that is there now, and puts what was touched over it. */
 static enum zs_status catch_up(struct zs_array *a, struct zs_open_shard *s, const char *key, struct zs_error *err)
 {
     if (is_complete(a, s) && s->touched.count == 0)
@@ -278,10 +289,7 @@ static enum zs_status catch_up(struct zs_array *a, struct zs_open_shard *s, cons
     bool unchanged;
     ZS_TRY(is_unchanged(a, s, key, &unchanged, err));
     if (!unchanged) {
-        struct zs_object *object;
-        struct zs_shard_index *index;
-        ZS_TRY(open_object(a, key, &object, &index, err));
-        ZS_TRY(zs_shard_writer_rebase(s->writer, index, object, err));
+        ZS_TRY(reopen(a, s, key, err));
         zs_cache_clear(a->chunks); /* some were decoded from what was there before */
     }
     size_t at = 0;
@@ -296,13 +304,13 @@ static enum zs_status publish_over(struct zs_array *a, struct zs_open_shard *s, 
 {
     if (!finds_out(a, s))
         ZS_TRY(catch_up(a, s, key, err));
-    enum zs_status status = zs_shard_writer_publish(s->writer, is_lost, err);
+    enum zs_status status = zs_shard_writer_publish(s->writer, a->update, is_lost, err);
     for (int i = 0; i < STALE_RETRIES && status != ZS_OK && !*is_lost; i++) {
         const struct zs_object *object = zs_shard_writer_object(s->writer);
         if (object == NULL || !zs_object_is_stale(object))
             break;
         ZS_TRY(catch_up(a, s, key, err));
-        status = zs_shard_writer_publish(s->writer, is_lost, err);
+        status = zs_shard_writer_publish(s->writer, a->update, is_lost, err);
     }
     return status;
 }
@@ -329,7 +337,7 @@ static enum zs_status send(struct going *g, struct zs_error *err)
     const bool is_alone = is_unpublished(a, g->s->shard);
     enum zs_status status = is_alone ? ZS_OK : zs_store_lock(a->store, key, &lock, err);
     if (status == ZS_OK)
-        status = is_alone ? zs_shard_writer_publish(g->s->writer, &g->is_lost, err) : publish_over(a, g->s, key, &g->is_lost, err);
+        status = is_alone ? zs_shard_writer_publish(g->s->writer, a->update, &g->is_lost, err) : publish_over(a, g->s, key, &g->is_lost, err);
     zs_store_unlock(a->store, lock);
     free(key);
     zs_shard_forget(a, g->s->shard);
@@ -499,6 +507,26 @@ enum zs_status zs_edits_publish(struct zs_array *a, bool is_last, struct zs_erro
 
 /* ---- Loading and putting ---- */
 
+/* The encoded bytes of a leaf chunk, as they were put or else as the store has them, decoded into `data` too. Somebody may be overwriting
+ * them at this moment: broken ones are read again then. */
+static enum zs_status load(struct zs_array *a, struct zs_open_shard *s, uint64_t leaf, bool is_pending, struct zs_scratch *scratch,
+                           bool *is_empty, struct zs_buffer *encoded, void *data, struct zs_error *err)
+{
+    for (int attempt = 0;; attempt++) {
+        enum zs_status status = is_pending ? zs_shard_writer_get(s->writer, zs_grid_number_in_shard(&a->grid, leaf), is_empty, encoded, err)
+                                           : read_present(a, s, leaf, is_empty, encoded, err);
+        if (status == ZS_OK)
+            status = decode(a, scratch, *is_empty, encoded, data, err);
+        const struct zs_object *object = s != NULL && !is_pending ? zs_shard_writer_object(s->writer) : NULL;
+        if (status != ZS_CORRUPT || attempt == STALE_RETRIES || object == NULL || !zs_object_is_changed(object, true))
+            return status;
+        char *key = zs_shard_key(a, s->shard);
+        status = key != NULL ? reopen(a, s, key, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
+        free(key);
+        ZS_TRY(status);
+    }
+}
+
 enum zs_status zs_edits_load(struct zs_array *a, uint64_t leaf, void *data, struct zs_touched **touched, struct zs_error *err)
 {
     struct zs_open_shard *s = NULL;
@@ -512,10 +540,7 @@ enum zs_status zs_edits_load(struct zs_array *a, uint64_t leaf, void *data, stru
     const bool is_pending = s != NULL && zs_shard_writer_has(s->writer, number);
     const struct zs_touched *before = is_pending ? zs_map_get(&s->touched, leaf) : NULL;
     bool is_empty;
-    enum zs_status status = is_pending ? zs_shard_writer_get(s->writer, number, &is_empty, encoded, err)
-                                       : read_present(a, s, leaf, &is_empty, encoded, err);
-    if (status == ZS_OK)
-        status = decode(a, scratch, is_empty, encoded, data, err);
+    enum zs_status status = load(a, s, leaf, is_pending, scratch, &is_empty, encoded, data, err);
     if (status == ZS_OK && (before != NULL || !is_pending)) {
         *touched = is_pending ? zs_touched_copy(before)
                               : zs_touched_create(a->leaf, zs_grid_elements(&a->grid, a->chain.count - 1, leaf), content_of(is_empty, encoded));

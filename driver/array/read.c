@@ -269,6 +269,8 @@ static enum zs_status run_group(struct zs_plan *p, const struct zs_task *t, stru
             status = zs_fail_in_chunk(p->a, c->where.leaf, status, err);
     }
     decode_end(p);
+    if (status == ZS_CORRUPT && zs_shard_is_changing(a, first->where.shard))
+        p->stale = true;
     return status;
 }
 

@@ -246,6 +246,7 @@ static GDALDataset *openCreated(const std::string &store, const std::string &gro
     CPLStringList openOptions;
     openOptions.SetNameValue("NUM_THREADS", std::to_string(options.threads).c_str());
     openOptions.SetNameValue("FSYNC", options.fsync ? "YES" : "NO");
+    openOptions.SetNameValue("UPDATE", zsUpdateName(options.update));
     info.papszOpenOptions = openOptions.List();
     GDALDataset *ds = zsOpen(&info);
     info.papszOpenOptions = nullptr;

@@ -105,6 +105,10 @@ std::string zsCreationOptionList()
            "GDAL_NUM_THREADS if set, else ALL_CPUS'/>"
            "  <Option name='FSYNC' type='boolean' default='YES' description='Whether what is written is put on the disk before it takes its "
            "place; with NO a power failure may take pixels away. Default: the configuration option SHARDEDZARR_FSYNC if set'/>"
+           "  <Option name='UPDATE' type='string-select' default='REWRITE' description='The open option, for what is written into shards after "
+           "they were flushed'>"
+           "    <Value>REWRITE</Value><Value>APPEND</Value><Value>IN_PLACE</Value>"
+           "  </Option>"
            "  <Option name='DIM_NAMES' type='string' description='Names of the dimensions separated by commas, slowest first. Default: "
            "those of the source, else y,x or band,y,x'/>"
            "</CreationOptionList>";
@@ -275,6 +279,20 @@ static bool parseOverviews(const char *text, bool &isAuto, std::vector<int> &fac
     return true;
 }
 
+static const std::vector<const char *> UPDATES = {"REWRITE", "APPEND", "IN_PLACE"}; // by enum zs_update
+
+const char *zsUpdateName(enum zs_update update)
+{
+    return UPDATES[update];
+}
+
+bool zsParseUpdate(CSLConstList options, enum zs_update &update)
+{
+    const int way = choose(options, "UPDATE", UPDATES, ZS_UPDATE_REWRITE);
+    update = static_cast<enum zs_update>(way < 0 ? ZS_UPDATE_REWRITE : way);
+    return way >= 0;
+}
+
 bool ZSCreationOptions::Parse(CSLConstList options)
 {
     fsync = CPLTestBool(CPLGetConfigOption("SHARDEDZARR_FSYNC", "YES"));
@@ -283,7 +301,7 @@ bool ZSCreationOptions::Parse(CSLConstList options)
         return refuse("ARRAY_NAME", "a name without /, not of dots alone, not beginning with __ or ovr_, not spatial_ref", array_name.c_str());
     if (!parseBoolean(options, "SINGLE_ARRAY", single_array) || !parseBoolean(options, "APPEND_SUBDATASET", append) ||
         !parseBoolean(options, "OVERWRITE", overwrite) || !parseBoolean(options, "FSYNC", fsync) ||
-        !parseBoolean(options, "CHUNK_CHECKSUM", encoding.chunk_checksum))
+        !parseBoolean(options, "CHUNK_CHECKSUM", encoding.chunk_checksum) || !zsParseUpdate(options, update))
         return false;
     const int interleave = choose(options, "INTERLEAVE", {"BAND", "PIXEL", "LINE"}, 0);
     const int chosenStyle = choose(options, "GEOREFERENCING", {"ALL", "SPATIAL_PROJ", "CF"}, 0);

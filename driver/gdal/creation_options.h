@@ -17,6 +17,10 @@ std::string zsCreationOptionList();
 
 class ZSSourceAxes;
 
+/* Reads the option UPDATE. False (CPLError emitted) when the value is not allowed. */
+bool zsParseUpdate(CSLConstList options, enum zs_update &update);
+const char *zsUpdateName(enum zs_update update);
+
 /* Whether an array may have that name: a key of its own that is neither of the specification nor of what is written beside it. */
 bool zsIsArrayName(const std::string &name);
 
@@ -31,6 +35,7 @@ struct ZSCreationOptions
     enum zs_georef_style style = ZS_GEOREF_ALL;
     struct zs_encoding encoding = {};
     int chunk_order = 0;
+    enum zs_update update = ZS_UPDATE_REWRITE; /* of what the same session publishes and then writes to again */
     int threads = 0;
     std::vector<uint64_t> chunk, shard; /* as given; empty: default, AUTO */
     static constexpr uint64_t USUAL_BLOCK = 512;

@@ -84,6 +84,7 @@ std::shared_ptr<ZSArray> ZSArray::Open(const ZSStore &store, const struct zs_nod
     arrayOptions.cache_bytes = options.cache_bytes;
     arrayOptions.max_chunk_bytes = options.max_chunk_bytes;
     arrayOptions.merge_gap = options.merge_gap;
+    arrayOptions.update = options.update;
     if (zs_array_open_node(store.hierarchy, node, &arrayOptions, &opened->array, err) != ZS_OK ||
         zs_axes_find(store.hierarchy, node, nullIfEmpty(options.dim_x), nullIfEmpty(options.dim_y), &opened->axes, err) != ZS_OK)
         return nullptr;

@@ -58,6 +58,7 @@ struct ZSOpenOptions
     uint64_t merge_gap = 0;
     bool multiband = true;
     bool fsync = true; /* as in ZSCreationOptions */
+    enum zs_update update = ZS_UPDATE_REWRITE;
     std::string dim_x, dim_y; /* "" when not given */
 
     /* Reads GDAL's list; false (CPLError emitted) when a value is not allowed. */

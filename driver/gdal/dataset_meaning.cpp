@@ -333,7 +333,8 @@ CPLErr ShardedZarrDataset::SettleFillValue()
         return CE_None;
     struct zs_error err;
     struct zs_array *array = nullptr;
-    const struct zs_array_options options = {m_options.threads, m_options.cache_bytes, m_options.max_chunk_bytes, m_options.merge_gap};
+    const struct zs_array_options options = {m_options.threads, m_options.cache_bytes, m_options.max_chunk_bytes, m_options.merge_gap,
+                                             m_options.update};
     const struct zs_node *node = nullptr;
     if (zs_update_fill_value(m_store->hierarchy, m_node, first.nodata, &node, &err) != ZS_OK ||
         zs_array_open_node(m_store->hierarchy, node, &options, &array, &err) != ZS_OK)

@@ -27,6 +27,9 @@ static const char OPEN_OPTIONS[] =
     "description='Chunks of more megabytes, decoded, are refused. Default: 512, or GDAL_CACHEMAX where that is more'/>"
     "  <Option name='FSYNC' type='boolean' default='YES' description='Whether what is changed is put on the disk before it takes the place "
     "of what was there. Default: the configuration option SHARDEDZARR_FSYNC if set'/>"
+    "  <Option name='UPDATE' type='string-select' default='REWRITE' description='How shards that are there are changed: REWRITE puts a new one in "
+    "their place, APPEND writes new chunks behind the old ones, IN_PLACE overwrites chunks that are not compressed; on local disks, else "
+    "REWRITE'><Value>REWRITE</Value><Value>APPEND</Value><Value>IN_PLACE</Value></Option>"
     "  <Option name='MERGE_GAP' type='float' min='0' "
     "description='Chunks of a shard with fewer kilobytes between them are one request. Default: 128 over a network, else 4'/>"
     "</OpenOptionList>";

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "creation_options.h"
 #include "dataset.h"
 #include "describe.h"
 #include "guard.h"
@@ -47,7 +48,7 @@ bool ZSOpenOptions::Parse(CSLConstList options)
     }
     return parseBytes(options, "CACHE_SIZE", "megabytes", 1 << 20, cache_bytes) &&
            parseBytes(options, "MAX_CHUNK_SIZE", "megabytes", 1 << 20, max_chunk_bytes) &&
-           parseBytes(options, "MERGE_GAP", "kilobytes", 1 << 10, merge_gap);
+           parseBytes(options, "MERGE_GAP", "kilobytes", 1 << 10, merge_gap) && zsParseUpdate(options, update);
 }
 
 /* ---- Identify ---- */

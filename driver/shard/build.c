@@ -2,7 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shard/journal.h"
 #include "shard/order.h"
+#include "shard/update.h"
 #include "shard/writer_private.h"
 
 #define COPY_BYTES ((size_t)1 << 20)
@@ -12,7 +14,12 @@
 
 static enum zs_status sink_write(struct sink *s, const void *data, size_t n, struct zs_error *err)
 {
-    ZS_TRY(s->out != NULL ? zs_writer_write(s->out, data, n, err) : zs_buffer_append(s->memory, data, n, err));
+    if (s->out != NULL)
+        ZS_TRY(zs_writer_write(s->out, data, n, err));
+    else if (s->file != NULL)
+        ZS_TRY(zs_file_write(s->file, s->size, data, n, err));
+    else
+        ZS_TRY(zs_buffer_append(s->memory, data, n, err));
     s->size += n;
     return ZS_OK;
 }
@@ -21,6 +28,8 @@ static enum zs_status sink_patch(struct sink *s, uint64_t offset, const void *da
 {
     if (s->out != NULL)
         return zs_writer_patch(s->out, offset, data, n, err);
+    if (s->file != NULL)
+        return zs_file_write(s->file, offset, data, n, err);
     memcpy(s->memory->data + offset, data, n);
     return ZS_OK;
 }
@@ -35,9 +44,8 @@ enum zs_status zs_sink_reserve_index(struct sink *s, const struct zs_level *leve
     return status;
 }
 
-/* `start`: where the shard begins. */
-static enum zs_status write_index(const struct zs_level *level, const struct zs_shard_index *index, uint64_t start, struct sink *s,
-                                  struct zs_error *err)
+enum zs_status zs_sink_write_index(struct sink *s, const struct zs_level *level, const struct zs_shard_index *index, uint64_t start,
+                                   struct zs_error *err)
 {
     void *bytes = malloc((size_t)level->index_size);
     if (bytes == NULL)
@@ -139,6 +147,11 @@ static enum zs_status copy_bytes(struct zs_shard_writer *w, const struct zs_byte
     return status;
 }
 
+enum zs_status zs_build_from_temp(struct zs_shard_writer *w, uint64_t offset, uint64_t size, struct sink *s, struct zs_error *err)
+{
+    return copy_bytes(w, NULL, offset, size, s, err);
+}
+
 static enum zs_status build(struct zs_shard_writer *w, struct part *p, struct sink *s, struct zs_error *err);
 
 /* A shard that its bytes codecs encode as a whole. */
@@ -159,9 +172,8 @@ static enum zs_status build_encoded(struct zs_shard_writer *w, struct part *p, s
     return status;
 }
 
-/* Writes the inner chunk at `place` of the order as it shall be; nothing when it is empty, which *is_empty tells. */
-static enum zs_status build_chunk(struct zs_shard_writer *w, struct part *p, const uint64_t *numbers, uint64_t place, bool *is_empty,
-                                  struct sink *s, struct zs_error *err)
+enum zs_status zs_build_chunk(struct zs_shard_writer *w, struct part *p, const uint64_t *numbers, uint64_t place, bool *is_empty,
+                              struct sink *s, struct zs_error *err)
 {
     const uint64_t number = numbers[place];
     struct zs_bytes bytes;
@@ -203,12 +215,12 @@ static enum zs_status build(struct zs_shard_writer *w, struct part *p, struct si
         const uint64_t at = s->size;
         uint64_t *entry = &index->entries[2 * numbers[i]];
         bool is_empty = false;
-        status = build_chunk(w, p, numbers, i, &is_empty, s, err);
+        status = zs_build_chunk(w, p, numbers, i, &is_empty, s, err);
         entry[0] = is_empty ? ZS_INDEX_EMPTY : at - start;
         entry[1] = is_empty ? ZS_INDEX_EMPTY : s->size - at;
     }
     if (status == ZS_OK)
-        status = write_index(level, index, start, s, err);
+        status = zs_sink_write_index(s, level, index, start, err);
     free(index);
     free(numbers);
     return status;
@@ -229,7 +241,7 @@ static enum zs_status publish_copy(struct zs_shard_writer *w, struct zs_error *e
 static enum zs_status publish_temp(struct zs_shard_writer *w, struct zs_error *err)
 {
     struct sink s = {.out = w->temp, .size = w->temp_size};
-    const enum zs_status status = write_index(w->root->level, w->root->fresh, 0, &s, err);
+    const enum zs_status status = zs_sink_write_index(&s, w->root->level, w->root->fresh, 0, err);
     w->is_broken = true; /* behind the index no chunk can be put, if this fails */
     ZS_TRY(status);
     bool is_kept;
@@ -240,11 +252,9 @@ static enum zs_status publish_temp(struct zs_shard_writer *w, struct zs_error *e
     return committed;
 }
 
-enum zs_status zs_shard_writer_publish(struct zs_shard_writer *w, bool *is_lost, struct zs_error *err)
+/* A new object in place of what is there. */
+static enum zs_status publish_anew(struct zs_shard_writer *w, struct zs_error *err)
 {
-    *is_lost = w->is_lost;
-    if (w->is_lost)
-        return zs_fail(err, ZS_IO, "%s/%s: an earlier write to it failed", w->store->root, w->key);
     bool all_empty;
     ZS_TRY(is_all_empty(w, w->root, &all_empty, err));
     if (all_empty)
@@ -257,6 +267,41 @@ enum zs_status zs_shard_writer_publish(struct zs_shard_writer *w, bool *is_lost,
     if (status == ZS_OK)
         status = w->temp != NULL && temp_is_final(w, numbers) ? publish_temp(w, err) : publish_copy(w, err);
     free(numbers);
+    return status;
+}
+
+void zs_shard_writer_forget_journal(const struct zs_shard_writer *w)
+{
+    struct zs_error ignored;
+    const enum zs_status status = zs_journal_remove(w->store, w->key, &ignored);
+    (void)status;
+}
+
+/* How an object that is there is changed; NULL: it is not, a new one takes its place. */
+static enum zs_status (*const ways[])(struct zs_shard_writer *w, bool *done, struct zs_error *err) = {
+    [ZS_UPDATE_REWRITE] = NULL,
+    [ZS_UPDATE_APPEND] = zs_shard_append,
+    [ZS_UPDATE_IN_PLACE] = zs_shard_overwrite,
+};
+
+enum zs_status zs_shard_writer_publish(struct zs_shard_writer *w, enum zs_update update, bool *is_lost, struct zs_error *err)
+{
+    bool done = false;
+    *is_lost = w->is_lost;
+    if (w->is_lost)
+        return zs_fail(err, ZS_IO, "%s/%s: an earlier write to it failed", w->store->root, w->key);
+    /* What keeps nothing of the old shard is best written anew. */
+    if (ways[update] != NULL && zs_shard_writer_will_read(w)) {
+        const enum zs_status status = ways[update](w, &done, err);
+        if (status != ZS_OK || done)
+            return status;
+    }
+    const bool has_journal = zs_shard_writer_is_recovered(w);
+    if (!has_journal && w->object != NULL && w->store->ops->file_open != NULL)
+        ZS_TRY(zs_journal_remove(w->store, w->key, err)); /* left beside a shard in order */
+    const enum zs_status status = publish_anew(w, err);
+    if (status == ZS_OK && has_journal)
+        zs_shard_writer_forget_journal(w);
     *is_lost = w->is_lost;
     return status;
 }

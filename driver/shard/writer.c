@@ -173,6 +173,24 @@ const struct zs_object *zs_shard_writer_object(const struct zs_shard_writer *w)
     return w->object;
 }
 
+bool zs_shard_writer_is_recovered(const struct zs_shard_writer *w)
+{
+    return w->root->present.index != NULL && w->root->present.index->is_recovered;
+}
+
+enum zs_status zs_shard_writer_file(const struct zs_shard_writer *w, struct zs_file **file, struct zs_error *err)
+{
+    *file = NULL;
+    const enum zs_status status = zs_file_open(w->store, w->key, file, err);
+    if (status != ZS_OK)
+        return status == ZS_UNSUPPORTED || status == ZS_NOT_FOUND ? ZS_OK : status;
+    if ((*file)->version == w->object->version)
+        return ZS_OK;
+    zs_file_close(*file);
+    *file = NULL;
+    return ZS_OK;
+}
+
 bool zs_shard_writer_will_read(const struct zs_shard_writer *w)
 {
     const struct zs_shard_index *index = w->root->present.index;

@@ -1,4 +1,5 @@
-/* shard/writer_private.h: what the files that make one shard share: writer.c (what was put), build.c (a shard is built whole). */
+/* shard/writer_private.h: what the files that make one shard share: writer.c (what was put), build.c (a shard is
+ * built whole), append.c and in_place.c (one that is there is changed). */
 #ifndef ZS_SHARD_WRITER_PRIVATE_H
 #define ZS_SHARD_WRITER_PRIVATE_H
 
@@ -49,16 +50,34 @@ enum zs_status zs_part_open(struct zs_shard_writer *w, struct part *p, struct zs
 /* Whether inner chunk `number` is another than the store has. */
 bool zs_part_is_changed(const struct part *p, uint64_t number);
 
+/* The file of the present object, to be changed where it is; NULL where that is not possible, or another object is there. */
+enum zs_status zs_shard_writer_file(const struct zs_shard_writer *w, struct zs_file **file, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Removes the journal of a shard that needs none any more. One that stays does no harm. */
+void zs_shard_writer_forget_journal(const struct zs_shard_writer *w);
+
 /* ---- build.c ---- */
 
-/* Where a shard is built: in an object, or in memory when it is encoded as a whole. */
+/* Where a shard is built: in an object, in one that is being changed, or in memory when it is encoded as a whole. */
 struct sink {
     struct zs_writer *out;
+    struct zs_file *file;
     struct zs_buffer *memory;
-    uint64_t size;
+    uint64_t size; /* where the next bytes go */
 };
 
 /* Room for an index in front, to be filled when it is known. */
 enum zs_status zs_sink_reserve_index(struct sink *s, const struct zs_level *level, struct zs_error *err) ZS_MUST_CHECK;
+
+/* The index of a shard that begins at `start`: in that room, or behind its chunks. */
+enum zs_status zs_sink_write_index(struct sink *s, const struct zs_level *level, const struct zs_shard_index *index, uint64_t start,
+                                   struct zs_error *err) ZS_MUST_CHECK;
+
+/* Writes the inner chunk at `place` of the order `numbers` as it shall be; nothing when it is empty, which *is_empty tells. */
+enum zs_status zs_build_chunk(struct zs_shard_writer *w, struct part *p, const uint64_t *numbers, uint64_t place, bool *is_empty,
+                              struct sink *s, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Copies bytes that were put. */
+enum zs_status zs_build_from_temp(struct zs_shard_writer *w, uint64_t offset, uint64_t size, struct sink *s, struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

@@ -37,7 +37,7 @@ struct local_writer {
 
 /* ---- Reading ---- */
 
-static uint64_t version_of(const struct stat *st)
+uint64_t zs_local_version(const struct stat *st)
 {
     uint64_t v = (uint64_t)st->st_size;
     v = v * 0x9E3779B97F4A7C15u + (uint64_t)st->st_ino;
@@ -71,7 +71,7 @@ static enum zs_status open_file(struct local_object *o, struct zs_error *err)
     if (!S_ISREG(st.st_mode))
         return zs_fail(err, ZS_IO, "%s: expected a file, found a pipe or a device", o->path);
     o->base.size = (uint64_t)st.st_size;
-    o->base.version = version_of(&st);
+    o->base.version = zs_local_version(&st);
     o->base.is_versioned = true;
     return ZS_OK;
 }
@@ -109,7 +109,7 @@ static bool is_being_removed(const struct local_store *s, const char *key)
     return is_gone;
 }
 
-static enum zs_status check_root(const struct zs_store *store, struct zs_error *err)
+enum zs_status zs_local_check_root(const struct zs_store *store, struct zs_error *err)
 {
     const struct local_store *s = (const struct local_store *)store;
     if (!atomic_load(&s->has_metadata) || !is_elsewhere(store)) /* without metadata it is a folder like any other */
@@ -122,7 +122,7 @@ static enum zs_status check_opened(struct local_store *s, const char *key, enum 
 {
     if (status != ZS_OK && status != ZS_NOT_FOUND)
         return status;
-    ZS_TRY(check_root(&s->base, err));
+    ZS_TRY(zs_local_check_root(&s->base, err));
     if (status == ZS_NOT_FOUND && is_being_removed(s, key))
         return zs_fail(err, ZS_IO, "%s: this store was removed after it was opened", s->base.root);
     if (status == ZS_OK && strcmp(key, "zarr.json") == 0)
@@ -175,7 +175,16 @@ static enum zs_status read_exactly(int fd, const char *path, uint64_t offset, si
 static enum zs_status local_read(struct zs_object *object, uint64_t offset, size_t n, void *data, struct zs_error *err)
 {
     const struct local_object *o = (const struct local_object *)object;
-    return read_exactly(o->fd, o->path, offset, n, data, err);
+    const enum zs_status status = read_exactly(o->fd, o->path, offset, n, data, err);
+    struct stat st;
+    if (status != ZS_OK && fstat(o->fd, &st) == 0 && (uint64_t)st.st_size < object->size) /* what a killed writer had appended was cut off */
+        __atomic_store_n(&object->is_stale, true, __ATOMIC_RELAXED);
+    return status;
+}
+
+static bool local_is_changed(const struct zs_object *object, bool or_recently)
+{
+    return zs_local_is_changed(object, ((const struct local_object *)object)->fd, or_recently);
 }
 
 /* ---- Writing ---- */
@@ -255,15 +264,15 @@ static enum zs_status local_create(struct zs_store *store, const char *key, stru
     return ZS_OK;
 }
 
-static enum zs_status write_at(struct local_writer *w, uint64_t offset, const void *data, size_t n, struct zs_error *err)
+enum zs_status zs_local_write_at(int fd, const char *path, uint64_t offset, const void *data, size_t n, struct zs_error *err)
 {
     for (size_t done = 0; done < n;) {
         const size_t part = n - done < SSIZE_MAX ? n - done : SSIZE_MAX;
-        const ssize_t put = pwrite(w->fd, (const char *)data + done, part, (off_t)(offset + done));
+        const ssize_t put = pwrite(fd, (const char *)data + done, part, (off_t)(offset + done));
         if (put < 0 && errno == EINTR)
             continue;
         if (put <= 0)
-            return zs_fail(err, ZS_IO, "%s: writing %zu bytes at offset %llu failed: %s", w->path, n, (unsigned long long)offset,
+            return zs_fail(err, ZS_IO, "%s: writing %zu bytes at offset %llu failed: %s", path, n, (unsigned long long)offset,
                            put < 0 ? strerror(errno) : "nothing was written");
         done += (size_t)put;
     }
@@ -273,7 +282,7 @@ static enum zs_status write_at(struct local_writer *w, uint64_t offset, const vo
 static enum zs_status local_write(struct zs_writer *writer, const void *data, size_t n, struct zs_error *err)
 {
     struct local_writer *w = (struct local_writer *)writer;
-    ZS_TRY(write_at(w, w->size, data, n, err));
+    ZS_TRY(zs_local_write_at(w->fd, w->path, w->size, data, n, err));
     w->size += n;
     if (writer->store->sync != ZS_SYNC_NO && w->size - w->sent >= WRITE_BEHIND_BYTES) {
         (void)sync_file_range(w->fd, (off_t)w->sent, (off_t)(w->size - w->sent), SYNC_FILE_RANGE_WRITE);
@@ -284,7 +293,8 @@ static enum zs_status local_write(struct zs_writer *writer, const void *data, si
 
 static enum zs_status local_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n, struct zs_error *err)
 {
-    return write_at((struct local_writer *)writer, offset, data, n, err);
+    const struct local_writer *w = (const struct local_writer *)writer;
+    return zs_local_write_at(w->fd, w->path, offset, data, n, err);
 }
 
 static enum zs_status local_read_back(struct zs_writer *writer, uint64_t offset, size_t n, void *data, struct zs_error *err)
@@ -403,7 +413,7 @@ static enum zs_status local_commit(struct zs_writer *writer, struct zs_error *er
     struct local_writer *w = (struct local_writer *)writer;
     enum zs_status status = finish_file(w, err);
     if (status == ZS_OK)
-        status = check_root(writer->store, err);
+        status = zs_local_check_root(writer->store, err);
     if (status == ZS_OK)
         status = move_into_place(w, err);
     if (status != ZS_OK)
@@ -590,6 +600,12 @@ enum zs_status zs_store_open_local(const char *root, struct zs_store **store, st
         .is_link = local_is_link,
         .remove_link = local_remove_link,
         .list = local_list,
+        .file_open = zs_local_file_open,
+        .file_write = zs_local_file_write,
+        .file_truncate = zs_local_file_truncate,
+        .file_flush = zs_local_file_flush,
+        .file_close = zs_local_file_close,
+        .is_changed = local_is_changed,
         .lock = local_lock,
         .unlock = zs_lock_release,
         .is_replaced = is_elsewhere,

@@ -47,6 +47,24 @@ static inline bool means_absent(int code)
     return code == ENOENT || code == ENOTDIR;
 }
 
+/* ---- local.c ---- */
+
+struct stat;
+uint64_t zs_local_version(const struct stat *st);
+/* ZS_IO when another store has taken the place of the one that was opened. */
+enum zs_status zs_local_check_root(const struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_local_write_at(int fd, const char *path, uint64_t offset, const void *data, size_t n, struct zs_error *err) ZS_MUST_CHECK;
+
+/* ---- local_file.c ---- */
+
+enum zs_status zs_local_file_open(struct zs_store *store, const char *key, struct zs_file **file, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_local_file_write(struct zs_file *file, uint64_t offset, const void *data, size_t n,
+                                     struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_local_file_truncate(struct zs_file *file, uint64_t size, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_local_file_flush(struct zs_file *file, struct zs_error *err) ZS_MUST_CHECK;
+void zs_local_file_close(struct zs_file *file);
+bool zs_local_is_changed(const struct zs_object *object, int fd, bool or_recently);
+
 /* ---- local_folders.c: all under the store's lock ---- */
 
 /* The folder of a prefix, made if wanted. It is looked at once, and found to lie in the store: ZS_UNSUPPORTED when a symbolic link leads

@@ -32,6 +32,11 @@ struct memory_object {
     struct blob *blob;
 };
 
+struct memory_file {
+    struct zs_file base;
+    char *key;
+};
+
 struct memory_writer {
     struct zs_writer base;
     char *key;
@@ -211,6 +216,75 @@ static enum zs_status memory_commit(struct zs_writer *writer, struct zs_error *e
     return status;
 }
 
+/* ---- Objects changed where they are: of whom has one open nothing changes ---- */
+
+static enum zs_status memory_file_open(struct zs_store *store, const char *key, struct zs_file **file, struct zs_error *err)
+{
+    struct zs_object *object;
+    ZS_TRY(memory_open(store, key, &object, err));
+    struct memory_file *c = zs_calloc(1, sizeof *c);
+    if (c != NULL && (c->key = zs_strdup(key)) != NULL) {
+        c->base = (struct zs_file){.store = store, .size = object->size, .version = object->version};
+        *file = &c->base;
+    }
+    memory_close(object);
+    if (c != NULL && c->key != NULL)
+        return ZS_OK;
+    free(c);
+    return zs_fail(err, ZS_NO_MEMORY, "%s/%s: cannot allocate a file", store->root, key);
+}
+
+/* The bytes of an object, `size` of them from now on (beyond the old ones zeros), with n of them replaced. */
+static enum zs_status memory_replace(const struct memory_file *c, size_t size, size_t offset, const void *data, size_t n,
+                                     struct zs_error *err)
+{
+    struct memory_store *s = store_of(c->base.store);
+    enum zs_status status = zs_fail(err, ZS_IO, "%s/%s: cannot be changed", c->base.store->root, c->key);
+    (void)pthread_mutex_lock(&s->lock);
+    const size_t i = lower_bound(s, c->key);
+    struct blob *blob = is_at(s, i, c->key) ? zs_calloc(1, sizeof *blob) : NULL;
+    if (blob != NULL) {
+        struct blob *old = s->entries[i].blob;
+        *blob = (struct blob){.references = 1, .size = size != SIZE_MAX ? size : old->size, .version = ++s->versions};
+        blob->size = offset + n > blob->size ? offset + n : blob->size;
+        blob->data = zs_calloc(blob->size, 1);
+        if (blob->data != NULL) {
+            memcpy(blob->data, old->data, old->size < blob->size ? old->size : blob->size);
+            if (n > 0)
+                memcpy(blob->data + offset, data, n);
+            blob_release(old);
+            s->entries[i].blob = blob;
+            status = ZS_OK;
+        } else {
+            free(blob);
+        }
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+    return status;
+}
+
+static enum zs_status memory_file_write(struct zs_file *file, uint64_t offset, const void *data, size_t n, struct zs_error *err)
+{
+    return memory_replace((const struct memory_file *)file, SIZE_MAX, (size_t)offset, data, n, err);
+}
+
+static enum zs_status memory_file_truncate(struct zs_file *file, uint64_t size, struct zs_error *err)
+{
+    return memory_replace((const struct memory_file *)file, (size_t)size, 0, NULL, 0, err);
+}
+
+static enum zs_status memory_file_flush(struct zs_file *file, struct zs_error *err)
+{
+    (void)file, (void)err;
+    return ZS_OK;
+}
+
+static void memory_file_close(struct zs_file *file)
+{
+    free(((struct memory_file *)file)->key);
+    free(file);
+}
+
 static enum zs_status memory_remove(struct zs_store *store, const char *key, struct zs_error *err)
 {
     (void)err;
@@ -307,6 +381,11 @@ enum zs_status zs_store_open_memory(struct zs_store **store, struct zs_error *er
         .abort = memory_abort,
         .remove = memory_remove,
         .list = memory_list,
+        .file_open = memory_file_open,
+        .file_write = memory_file_write,
+        .file_truncate = memory_file_truncate,
+        .file_flush = memory_file_flush,
+        .file_close = memory_file_close,
         .lock = memory_lock,
         .unlock = memory_unlock,
         .free = memory_free,

@@ -279,6 +279,39 @@ enum zs_status zs_store_remove(struct zs_store *store, const char *key, struct z
     return store->ops->remove(store, key, err);
 }
 
+enum zs_status zs_file_open(struct zs_store *store, const char *key, struct zs_file **file, struct zs_error *err)
+{
+    ZS_TRY(check_key(store, key, err));
+    if (store->ops->file_open == NULL)
+        return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: cannot be changed where it is", store->root, key);
+    return store->ops->file_open(store, key, file, err);
+}
+
+enum zs_status zs_file_write(struct zs_file *file, uint64_t offset, const void *data, size_t n, struct zs_error *err)
+{
+    return n == 0 ? ZS_OK : file->store->ops->file_write(file, offset, data, n, err);
+}
+
+enum zs_status zs_file_truncate(struct zs_file *file, uint64_t size, struct zs_error *err)
+{
+    return file->store->ops->file_truncate(file, size, err);
+}
+
+enum zs_status zs_file_flush(struct zs_file *file, struct zs_error *err)
+{
+    return file->store->ops->file_flush(file, err);
+}
+
+void zs_file_close(struct zs_file *file)
+{
+    file->store->ops->file_close(file);
+}
+
+bool zs_object_is_changed(const struct zs_object *object, bool or_recently)
+{
+    return object->store->ops->is_changed != NULL && object->store->ops->is_changed(object, or_recently);
+}
+
 enum zs_status zs_store_lock(struct zs_store *store, const char *key, struct zs_lock **lock, struct zs_error *err)
 {
     *lock = NULL;

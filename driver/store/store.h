@@ -19,6 +19,7 @@
 struct zs_store;
 struct zs_object;
 struct zs_writer;
+struct zs_file;
 struct zs_uploads; /* store/uploads.h */
 
 /* ---- Stores ---- */
@@ -63,7 +64,7 @@ enum zs_status zs_store_list(struct zs_store *store, const char *prefix, char **
 /* The same with temporary files, for those who account for everything. */
 enum zs_status zs_store_list_all(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err) ZS_MUST_CHECK;
 void zs_names_free(char **names);
-/* Whether a file of that name is an unfinished one of this driver, whose writer may be at work or dead. */
+/* Whether a file of that name is an unfinished one or a journal of this driver, whose writer may be at work or dead. */
 bool zs_is_temporary_name(const char *name);
 /* Removes every object below `prefix` (not ""), those directly in it before those in what is below: so a Zarr node loses
  * its metadata before its chunks, and never reads as fill value. Nothing there is fine. ZS_UNSUPPORTED where listing is
@@ -118,6 +119,28 @@ enum zs_status zs_writer_commit(struct zs_writer *writer, struct zs_error *err) 
 enum zs_status zs_writer_try_commit(struct zs_writer *writer, bool *is_kept, struct zs_error *err) ZS_MUST_CHECK;
 void zs_writer_abort(struct zs_writer *writer);                                                /* releases it; NULL is allowed */
 
+/* ---- Objects changed where they are, by who holds their lock ----
+ *
+ * Nothing of it is whole or not at all: a kill leaves what was written by then, a power failure any of what was written since the last flush.
+ * Who has the object open sees the new bytes; who opens it anew also another version. */
+
+/* ZS_UNSUPPORTED where an object must be replaced instead: other than on a local disk, of what has several names (hard links: one may be a
+ * backup) or is a symbolic link, and where it cannot be opened for writing. */
+enum zs_status zs_file_open(struct zs_store *store, const char *key, struct zs_file **file, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_file_write(struct zs_file *file, uint64_t offset, const void *data, size_t n, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_file_truncate(struct zs_file *file, uint64_t size, struct zs_error *err) ZS_MUST_CHECK;
+/* What was written is on the disk, unless ZS_SYNC_NO. */
+enum zs_status zs_file_flush(struct zs_file *file, struct zs_error *err) ZS_MUST_CHECK;
+void zs_file_close(struct zs_file *file);
+
+/* The key of a file beside an object that tells how a change of it is undone: zs_is_temporary_name() knows it. NULL without memory, freed
+ * with free(). */
+char *zs_journal_key(const char *key);
+
+/* Whether an object was changed where it is since it was opened; with or_recently also whether it was so a moment before. Then bytes that were
+ * found broken may be of two times, and opening it anew and reading again tells. */
+bool zs_object_is_changed(const struct zs_object *object, bool or_recently);
+
 /* ---- Two writers of one object ---- */
 
 /* Waits until no other writer, in this process or another, holds the lock of this object, and holds it. Where a file system has no locks
@@ -163,6 +186,14 @@ struct zs_store_ops {
     /* Optional: where there are symbolic links. */
     enum zs_status (*is_link)(struct zs_store *s, const char *prefix, bool *is_link, struct zs_error *err);
     enum zs_status (*remove_link)(struct zs_store *s, const char *prefix, bool *was_link, struct zs_error *err);
+    /* Optional, all or none: where objects can be changed where they are. */
+    enum zs_status (*file_open)(struct zs_store *s, const char *key, struct zs_file **file, struct zs_error *err);
+    enum zs_status (*file_write)(struct zs_file *file, uint64_t offset, const void *data, size_t n, struct zs_error *err);
+    enum zs_status (*file_truncate)(struct zs_file *file, uint64_t size, struct zs_error *err);
+    enum zs_status (*file_flush)(struct zs_file *file, struct zs_error *err);
+    void (*file_close)(struct zs_file *file);
+    /* Optional: ... and who reads finds out. */
+    bool (*is_changed)(const struct zs_object *object, bool or_recently);
     /* Optional, both or none: where there are locks. */
     enum zs_status (*lock)(struct zs_store *s, const char *key, struct zs_lock **lock, struct zs_error *err);
     void (*unlock)(struct zs_store *s, struct zs_lock *lock);
@@ -183,6 +214,10 @@ struct zs_object {
     bool is_versioned; /* ... and surely so */
     bool is_remembered; /* opened by what this process knew of it; reads find out when that is no longer true */
     bool is_stale;    /* set by reads, in any thread: see zs_object_is_stale() */
+};
+struct zs_file {
+    struct zs_store *store;
+    uint64_t size, version; /* when it was opened */
 };
 struct zs_writer {
     struct zs_store *store;

@@ -14,15 +14,30 @@
 #define PREFIX ".shardedzarr-"
 #define SUFFIX ".tmp"
 #define RANDOM_BYTES 16
+#define JOURNAL ".journal"
 /* Older than this, a file that nobody can lock has no writer. */
 #define DEAD_AFTER_SECONDS (24 * 60 * 60)
 
-bool zs_is_temporary_name(const char *name)
+static bool is_unfinished(const char *name)
 {
     if (strncmp(name, PREFIX, strlen(PREFIX)) != 0)
         return false;
     name += strlen(PREFIX);
     return strspn(name, "0123456789abcdef") == (size_t)2 * RANDOM_BYTES && strcmp(name + (size_t)2 * RANDOM_BYTES, SUFFIX) == 0;
+}
+
+bool zs_is_temporary_name(const char *name)
+{
+    const size_t n = strlen(name);
+    return is_unfinished(name) || (n > strlen(PREFIX JOURNAL) && strncmp(name, PREFIX, strlen(PREFIX)) == 0 &&
+                                   strcmp(name + n - strlen(JOURNAL), JOURNAL) == 0);
+}
+
+char *zs_journal_key(const char *key)
+{
+    const char *slash = strrchr(key, '/');
+    const int folder = slash != NULL ? (int)(slash + 1 - key) : 0;
+    return zs_format("%.*s" PREFIX "%s" JOURNAL, folder, key, key + folder);
 }
 
 char *zs_temporary_path(const char *directory)
@@ -83,7 +98,7 @@ void zs_temporary_clean(const char *directory)
 {
     DIR *dir = opendir(directory);
     for (const struct dirent *entry; dir != NULL && (entry = readdir(dir)) != NULL;) {
-        if (!zs_is_temporary_name(entry->d_name))
+        if (!is_unfinished(entry->d_name)) /* a journal is of use to the next writer */
             continue;
         const int fd = openat(dirfd(dir), entry->d_name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         if (fd < 0)

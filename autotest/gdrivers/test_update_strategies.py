@@ -1,0 +1,302 @@
+"""The open option UPDATE: shards appended to, or overwritten in place. Everyone reads the same pixels, no writer loses another's, and a kill costs
+what the manual says."""
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+import oracle
+from stores import BIG, CRC32C, GZIP, array_meta, random_store, random_values, sharding, transpose
+from support import ask_peer, as_raster, assert_same, error_of, name_of, need_codecs, open_array, raster_dtype, random_window, read_all
+from writing import created, files_of, only_array
+
+WAYS = ["REWRITE", "APPEND", "IN_PLACE"]
+VALIDATE = os.path.join(os.environ["GDAL_DRIVER_PATH"], "..", "shardedzarr-validate")
+
+
+def update(path, way, array=None, fsync="NO"):
+    return gdal.OpenEx(name_of(path, array), gdal.OF_RASTER | gdal.OF_UPDATE, open_options=["UPDATE=" + way, "FSYNC=" + fsync])
+
+
+def journals(path):
+    return [name for name in files_of(path) if name.endswith(".journal")]
+
+
+def check_valid(path):
+    done = subprocess.run([VALIDATE, "--quiet", str(path)], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+# --------------------------------------------------------------------------------------------------------------- pixels
+
+STORES = {
+    "plain": array_meta((40, 50), shard=[16, 32], codecs=[sharding((8, 8), BIG)]),
+    "checksums": array_meta((40, 50), shard=[16, 32], codecs=[sharding((8, 8), BIG, CRC32C)]),
+    "compressed": array_meta((40, 50), shard=[16, 32], codecs=[sharding((8, 8), BIG, GZIP)]),
+    "index at start": array_meta((40, 50), shard=[16, 32], codecs=[sharding((8, 8), BIG, location="start")]),
+    "no index checksum": array_meta((40, 50), shard=[16, 32], codecs=[sharding((8, 8), BIG, index=(BIG,))]),
+    "nested": array_meta((40, 50), shard=[32, 32], codecs=[sharding((16, 16), sharding((8, 4), BIG, CRC32C))]),
+    "codecs within": array_meta((40, 50), shard=[32, 32], codecs=[sharding((16, 16), sharding((8, 4), BIG), GZIP)]),
+    "outer codecs": array_meta((40, 50), shard=[16, 32], codecs=[sharding((8, 8), BIG), GZIP]),
+    "transposed": array_meta((40, 50), shard=[16, 32], codecs=[transpose(1, 0), sharding((8, 4), BIG)]),
+    "not sharded": array_meta((40, 50), shard=[16, 32], codecs=[BIG]),
+}
+
+
+def change_windows(path, bands, rng, ways, data_type):
+    """Random windows in several sessions; `bands` is changed alike."""
+    for way in ways:
+        dataset = update(path, way)
+        for _ in range(3):
+            band, (x, y, w, h) = int(rng.integers(len(bands))), random_window(rng, bands.shape[2], bands.shape[1])
+            part = as_raster(random_values(rng, data_type, (h, w)), data_type)[0]
+            dataset.GetRasterBand(band + 1).WriteArray(part, x, y)
+            bands[band, y:y + h, x:x + w] = part
+            if rng.random() < 0.5:
+                dataset.FlushCache()
+        assert_same(read_all(dataset), bands)
+        dataset = None
+        assert_same(as_raster(oracle.read(path)[1], data_type), bands)
+
+
+@pytest.mark.parametrize("kind", STORES)
+@pytest.mark.parametrize("ways", [["APPEND"] * 6, ["IN_PLACE"] * 4, WAYS * 3])
+def test_a_store_of_any_codecs_is_changed_by_windows(tmp_path, kind, ways):
+    meta, rng = STORES[kind], np.random.default_rng(len(ways))
+    array = random_values(rng, "uint16", meta["shape"])
+    array[16:32, :30] = 0
+    path = oracle.write(tmp_path / "a.zarr", meta, array, oracle.Layout(order="random", gap=3, share=True, seed=5))
+    change_windows(path, array[None], rng, ways, "uint16")
+    assert not journals(path)
+    check_valid(path)
+
+
+@pytest.mark.parametrize("seed", range(200, 230))
+def test_a_random_store_is_changed_by_windows(tmp_path, seed):
+    meta, array, layout = random_store(seed)
+    need_codecs(meta)
+    if raster_dtype(meta["data_type"]) != oracle.dtype_of(meta["data_type"]):
+        pytest.skip("this GDAL has no such type")
+    path, rng = oracle.write(tmp_path / "a.zarr", meta, array, layout), np.random.default_rng(seed)
+    bands = as_raster(array, meta["data_type"]).copy()
+    change_windows(path, bands, rng, [WAYS[i] for i in rng.integers(0, 3, 4)], meta["data_type"])
+    assert_same(read_all(open_array(path)), bands)
+
+
+@pytest.fixture(scope="module")
+def changed(tmp_path_factory):
+    """(directory, [(store, array)], [pixels])"""
+    folder, stores, expected = tmp_path_factory.mktemp("ways"), [], []
+    for way in ("APPEND", "IN_PLACE"):
+        for number, more in enumerate([{}, {"COMPRESS": "NONE"}, {"COMPRESS": "NONE", "CHUNK_CHECKSUM": "YES", "INDEX_LOCATION": "START"}]):
+            rng, store = np.random.default_rng(number), "%s_%d.zarr" % (way, number)
+            bands = rng.integers(1, 999, (4, 60, 70)).astype("uint16")
+            created(folder / store, bands, CHUNK_SHAPE="1,16,16", SHARD_SHAPE="4,32,32", ARRAY_NAME="v", **more)
+            for _ in range(5):
+                dataset = update(str(folder / store), way)
+                x, y, w, h = random_window(rng, 70, 60)
+                bands[2, y:y + h, x:x + w] = rng.integers(1, 999, (h, w))
+                dataset.GetRasterBand(3).WriteArray(bands[2, y:y + h, x:x + w], x, y)
+                dataset = None
+            stores.append((store, "v"))
+            expected.append(bands)
+    return folder, stores, expected
+
+
+@pytest.mark.parametrize("peer", ["zarr", "zarrs", "tensorstore"])
+def test_others_read_what_was_changed(changed, peer):
+    folder, stores, expected = changed
+    for store, answer, bands in zip(stores, ask_peer(peer, folder, stores), expected):
+        assert "error" not in answer, (store, answer)
+        assert_same(answer["values"][0], bands, store)
+
+
+# ---------------------------------------------------------------------------------------------------------- what it costs
+
+def series(path, **options):
+    """A store for 48 maps of 64 x 64 in one shard, of which the first is there."""
+    array = np.zeros((48, 64, 64), "uint16")
+    array[0] = 1
+    return created(path, array, CHUNK_SHAPE="1,32,32", SHARD_SHAPE="48,64,64", ARRAY_NAME="v", COMPRESS="NONE", OVERVIEWS="NONE", **options), array
+
+
+@pytest.mark.parametrize("where", ["END", "START"])
+def test_a_series_that_grows_is_appended_to(tmp_path, where):
+    path, array = series(tmp_path / "a.zarr", INDEX_LOCATION=where)
+    shard, index = os.path.join(path, "v", "c", "0", "0", "0"), 16 * 48 * 4 + 4
+    inode, size = os.stat(shard).st_ino, os.stat(shard).st_size
+    for step in range(1, 20):
+        array[step] = np.random.default_rng(step).integers(1, 999, (64, 64))
+        dataset = update(path, "APPEND", fsync="YES")
+        dataset.GetRasterBand(step + 1).WriteArray(array[step])
+        dataset = None
+        grown = os.stat(shard).st_size - size
+        size += grown
+        # its chunks and, at the end, an index; now and then what was there without the old indexes
+        assert os.stat(shard).st_ino != inode or grown == 64 * 64 * 2 + (index if where == "END" else 0)
+        inode = os.stat(shard).st_ino
+        assert size <= 2 * ((step + 1) * 64 * 64 * 2 + index)
+    assert_same(only_array(path)[2], array)
+    assert not journals(path)
+    check_valid(path)
+
+
+def test_what_is_overwritten_in_place_stays_the_same_file(tmp_path):
+    path, array = series(tmp_path / "a.zarr", CHUNK_CHECKSUM="YES")
+    shard = os.path.join(path, "v", "c", "0", "0", "0")
+    before = os.stat(shard)
+    for value in range(2, 6):
+        array[0, 20:40, 10:30] = value
+        dataset = update(path, "IN_PLACE", fsync="YES")
+        dataset.GetRasterBand(1).WriteArray(array[0, 20:40, 10:30], 10, 20)
+        dataset = None
+        assert (os.stat(shard).st_ino, os.stat(shard).st_size) == (before.st_ino, before.st_size)
+        assert_same(only_array(path)[2], array)
+    check_valid(path)
+
+
+def test_the_creation_option_is_for_the_session_that_creates(tmp_path):
+    path, inodes = str(tmp_path / "a.zarr"), []
+    dataset = gdal.GetDriverByName("ShardedZarr").Create(path, 64, 64, 8, gdal.GDT_UInt16, [
+        "CHUNK_SHAPE=1,32,32", "SHARD_SHAPE=8,64,64", "ARRAY_NAME=v", "OVERVIEWS=NONE", "UPDATE=APPEND"])
+    for number in range(8):
+        dataset.GetRasterBand(number + 1).WriteArray(np.random.default_rng(number).integers(1, 9999, (64, 64)).astype("uint16"))
+        dataset.FlushCache()
+        inodes += [os.stat(os.path.join(path, "v", "c", "0", "0", "0")).st_ino] if os.path.exists(path) else []
+    dataset = None
+    assert len(set(inodes)) < max(len(inodes), 2)
+    assert_same(only_array(path)[2], np.stack([np.random.default_rng(number).integers(1, 9999, (64, 64)) for number in range(8)]).astype("uint16"))
+
+
+def test_another_word_for_it_is_an_error(tmp_path):
+    path, _ = series(tmp_path / "a.zarr")
+    assert "UPDATE: expected REWRITE, APPEND or IN_PLACE, found SIDEWAYS" in error_of(update, path, "SIDEWAYS")
+
+
+# ------------------------------------------------------------------------------------------------------- many, and killed
+
+WRITERS = """
+import random, sys
+import numpy as np
+from osgeo import gdal
+gdal.UseExceptions()
+path, way, number, count, side, seed = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
+blocks = [(y, x) for y in range(0, 64, side) for x in range(0, 64, side)]
+random.Random(seed).shuffle(blocks)
+rng = random.Random(100 * seed + number)
+dataset = None
+for y, x in blocks[number::count]:
+    dataset = dataset or gdal.OpenEx(path, gdal.OF_RASTER | gdal.OF_UPDATE, open_options=["UPDATE=" + way, "FSYNC=NO"])
+    dataset.GetRasterBand(1).WriteArray(np.full((side, side), 1 + y * 64 + x, "uint16"), x, y)
+    if rng.random() < 0.3:
+        dataset = None
+"""
+
+
+@pytest.mark.parametrize("side", [16, 4])  # chunks; quarters of one
+@pytest.mark.parametrize("ways", [["APPEND"] * 3, ["IN_PLACE"] * 3, WAYS])
+@pytest.mark.parametrize("kind", ["checksums", "index at start", "nested"])
+def test_of_several_processes_that_write_into_the_same_shards_none_loses_a_block(tmp_path, kind, ways, side):
+    meta, path = dict(STORES[kind], shape=[64, 64]), str(tmp_path / "a.zarr")
+    oracle.write(path, meta, np.full((64, 64), 9, "uint16"))
+    running = [subprocess.Popen([sys.executable, "-c", WRITERS, name_of(path), way] + [str(i) for i in (number, len(ways), side, side)])
+               for number, way in enumerate(ways)]
+    assert [process.wait() for process in running] == [0] * len(ways)
+    expected = np.kron(np.arange(64 // side)[:, None] * side * 64 + np.arange(64 // side) * side + 1, np.ones((side, side))).astype("uint16")
+    assert_same(read_all(open_array(path))[0], expected)
+    assert_same(oracle.read(path)[1], expected)
+    assert not journals(path)
+
+
+GROWING = """
+import sys
+import numpy as np
+from osgeo import gdal
+gdal.UseExceptions()
+path, way, fsync = sys.argv[1:]
+print("ready", flush=True)
+for turn in range(100000):
+    d = gdal.OpenEx(path, gdal.OF_RASTER | gdal.OF_UPDATE, open_options=["UPDATE=" + way, "FSYNC=" + fsync])
+    for number in (turn % 16, (turn + 5) % 16):
+        b = d.GetRasterBand(number + 1)
+        b.WriteArray(np.full((64, 64), b.ReadAsArray(0, 0, 1, 1)[0, 0] + 16, "uint16"))
+    d = None
+"""
+
+
+def chunks_in(bands):
+    """Those of 32 x 32 in 16 maps of 64 x 64, flat."""
+    return bands.reshape(16, 2, 32, 2, 32).swapaxes(2, 3).reshape(64, 1024)
+
+
+def killed(path, way, fsync, longest):
+    with subprocess.Popen([sys.executable, "-c", GROWING, path, way, fsync], stdout=subprocess.PIPE) as writer:
+        assert writer.stdout.readline() == b"ready\n"
+        time.sleep(longest)
+        writer.send_signal(signal.SIGKILL)
+
+
+@pytest.mark.parametrize("way, where", [("APPEND", "END"), ("APPEND", "START"), ("IN_PLACE", "END")])
+def test_after_a_kill_every_chunk_is_old_or_new_and_the_next_writer_goes_on(tmp_path, way, where):
+    array, moments = np.stack([np.full((64, 64), 1 + number, "uint16") for number in range(16)]), random.Random(4)
+    path = created(tmp_path / "a.zarr", array, CHUNK_SHAPE="1,32,32", SHARD_SHAPE="16,64,64", ARRAY_NAME="v", COMPRESS="NONE", CHUNK_CHECKSUM="YES",
+                   OVERVIEWS="NONE", INDEX_LOCATION=where)
+    before = array
+    for turn in range(8):
+        killed(path, way, ["NO", "YES"][turn % 2], moments.uniform(0, 0.12))
+        found = read_all(open_array(path, "v"))
+        for chunk, old in zip(chunks_in(found), chunks_in(before)):
+            assert chunk.min() == chunk.max() >= old[0] and (chunk[0] - old[0]) % 16 == 0
+        before = found
+    # Another map: whatever was left is out of the way.
+    dataset = update(path, way, fsync="YES")
+    before[3] = 60000
+    dataset.GetRasterBand(4).WriteArray(before[3])
+    dataset = None
+    assert_same(only_array(path)[2], before)
+    assert not journals(path)
+    check_valid(path)
+
+
+def test_an_appending_that_was_cut_off_is_read_as_before_until_the_next_writer(tmp_path):
+    path, array = series(tmp_path / "a.zarr")
+    shard = os.path.join(path, "v", "c", "0", "0", "0")
+    stopped = subprocess.run([sys.executable, "-c", """
+import os, resource, signal, sys
+import numpy as np
+from osgeo import gdal
+gdal.UseExceptions()
+d = gdal.OpenEx(sys.argv[1], gdal.OF_RASTER | gdal.OF_UPDATE, open_options=["UPDATE=APPEND"])
+d.GetRasterBand(2).WriteArray(np.full((64, 64), 2, "uint16"))
+most = os.stat(sys.argv[2]).st_size + 9000  # the chunks, but no index
+resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+d.FlushCache()
+""", path, shard])
+    assert stopped.returncode == -signal.SIGXFSZ and len(journals(path)) == 1
+    with pytest.raises(oracle.OracleError):
+        oracle.read(os.path.join(path, "v"))  # others: an error
+    assert_same(read_all(open_array(path, "v")), array)
+    done = subprocess.run([VALIDATE, path], capture_output=True, text=True)
+    assert done.returncode == 1 and "checksum" in done.stdout and "journal" in done.stdout
+    dataset = update(path, "APPEND")
+    array[4] = 7
+    dataset.GetRasterBand(5).WriteArray(array[4])
+    dataset = None
+    assert_same(only_array(path)[2], array)
+    assert not journals(path)
+    check_valid(path)
+
+
+def test_a_store_with_a_journal_is_deleted_with_it(tmp_path):
+    path, _ = series(tmp_path / "a.zarr")
+    with open(os.path.join(path, "v", "c", "0", "0", ".shardedzarr-0.journal"), "wb") as file:
+        file.write(b"left")
+    gdal.GetDriverByName("ShardedZarr").Delete(path)
+    assert not os.path.exists(path)

@@ -1,0 +1,127 @@
+#include "shard/journal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "codec/crc32c.h"
+
+#define MAGIC "ZSUNDO01"
+#define MAGIC_BYTES 8
+#define HEAD_BYTES (MAGIC_BYTES + 8 + 8 + 4)
+/* Bytes that tell a shard from others. */
+#define TAIL_BYTES ((uint64_t)64 << 10)
+
+static void store_le(unsigned char *p, uint64_t v, int n)
+{
+    for (int i = 0; i < n; i++)
+        p[i] = (unsigned char)(v >> (8 * i));
+}
+
+static uint64_t load_le64(const unsigned char *p)
+{
+    return (uint64_t)zs_load_le32(p) | (uint64_t)zs_load_le32(p + 4) << 32;
+}
+
+/* Bytes before `size` that appending to the shard does not change: an index at the start is overwritten. */
+static uint64_t tail_of(const struct zs_level *level, uint64_t size)
+{
+    return zs_min_u64(TAIL_BYTES, size - (level->index_at_start ? level->index_size : 0));
+}
+
+static enum zs_status tail_crc(struct zs_object *object, uint64_t size, uint64_t n, uint32_t *crc, struct zs_error *err)
+{
+    struct zs_buffer tail = {0};
+    enum zs_status status = zs_buffer_reset(&tail, (size_t)n, err);
+    if (status == ZS_OK)
+        status = zs_object_read(object, size - n, (size_t)n, tail.data, err);
+    if (status == ZS_OK)
+        *crc = zs_crc32c(tail.data, (size_t)n);
+    zs_buffer_free(&tail);
+    return status;
+}
+
+static enum zs_status journal_key(const char *key, char **journal, struct zs_error *err)
+{
+    *journal = zs_journal_key(key);
+    return *journal != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a key");
+}
+
+enum zs_status zs_journal_write(struct zs_store *store, const char *key, const struct zs_level *level, const struct zs_shard_index *index,
+                                struct zs_object *object, struct zs_error *err)
+{
+    const uint64_t size = index->shard_size, n = tail_of(level, size);
+    const size_t all = HEAD_BYTES + (size_t)level->index_size + 4;
+    uint32_t crc;
+    char *journal;
+    ZS_TRY(tail_crc(object, size, n, &crc, err));
+    ZS_TRY(journal_key(key, &journal, err));
+    unsigned char *bytes = malloc(all);
+    enum zs_status status = bytes != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a journal of %zu bytes", all);
+    if (status == ZS_OK) {
+        memcpy(bytes, MAGIC, MAGIC_BYTES);
+        store_le(bytes + MAGIC_BYTES, size, 8);
+        store_le(bytes + MAGIC_BYTES + 8, n, 8);
+        store_le(bytes + MAGIC_BYTES + 16, crc, 4);
+        zs_shard_index_encode(level, index, bytes + HEAD_BYTES);
+        store_le(bytes + all - 4, zs_crc32c(bytes, all - 4), 4);
+        status = zs_store_put(store, journal, bytes, all, err);
+    }
+    free(bytes);
+    free(journal);
+    return status;
+}
+
+/* Whether these bytes are a journal, and `object` the shard that it speaks of. */
+static enum zs_status check(const struct zs_level *level, const struct zs_buffer *bytes, struct zs_object *object, struct zs_error *err)
+{
+    const size_t all = HEAD_BYTES + (size_t)level->index_size + 4;
+    uint32_t crc;
+    if (bytes->size != all || memcmp(bytes->data, MAGIC, MAGIC_BYTES) != 0 ||
+        zs_load_le32(bytes->data + all - 4) != zs_crc32c(bytes->data, all - 4))
+        return zs_fail(err, ZS_NOT_FOUND, "the journal is none");
+    const uint64_t size = load_le64(bytes->data + MAGIC_BYTES), n = load_le64(bytes->data + MAGIC_BYTES + 8);
+    if (size < level->index_size || size > zs_object_size(object) || n != tail_of(level, size))
+        return zs_fail(err, ZS_NOT_FOUND, "the journal is of another shard");
+    ZS_TRY(tail_crc(object, size, n, &crc, err));
+    return crc == zs_load_le32(bytes->data + MAGIC_BYTES + 16) ? ZS_OK : zs_fail(err, ZS_NOT_FOUND, "the journal is of another shard");
+}
+
+enum zs_status zs_journal_read(struct zs_store *store, const char *key, const struct zs_level *level, struct zs_object *object,
+                               struct zs_shard_index **index, struct zs_error *err)
+{
+    const size_t all = HEAD_BYTES + (size_t)level->index_size + 4;
+    struct zs_buffer bytes = {0};
+    struct zs_shard_index *x = NULL;
+    char *journal;
+    ZS_TRY(journal_key(key, &journal, err));
+    zs_store_forget(store, journal);
+    enum zs_status status = zs_store_get(store, journal, all, &bytes, err);
+    free(journal);
+    if (status == ZS_OK)
+        status = check(level, &bytes, object, err);
+    if (status == ZS_OK && (x = zs_shard_index_alloc(level)) == NULL)
+        status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard index of %llu bytes", (unsigned long long)level->index_size);
+    if (status == ZS_OK) {
+        memcpy(x->entries, bytes.data + HEAD_BYTES, (size_t)level->index_size);
+        x->shard_size = load_le64(bytes.data + MAGIC_BYTES);
+        x->version = object->version;
+        x->is_recovered = true;
+        status = zs_shard_index_decode(level, x, err);
+    }
+    zs_buffer_free(&bytes);
+    if (status == ZS_OK)
+        *index = x;
+    else
+        free(x);
+    return status;
+}
+
+enum zs_status zs_journal_remove(struct zs_store *store, const char *key, struct zs_error *err)
+{
+    char *journal;
+    ZS_TRY(journal_key(key, &journal, err));
+    const enum zs_status status = zs_store_remove(store, journal, err);
+    free(journal);
+    return status;
+}
