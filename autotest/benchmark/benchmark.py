@@ -128,6 +128,8 @@ def cell(result):
     text = "%s (%s) %4.0fM" % (brief(result["seconds"]), brief(result["cpu"]), result["megabytes"])
     if "size" in result:
         text += " =%.1fM" % (result["size"] / 1e6)
+    if "written" in result:
+        text += " +%.1fM" % (result["written"] / 1e6)
     if "requests" in result:
         text += " %drq %s" % (result["requests"], "%.1fM" % (result["sent"] / 1e6) if result["sent"] >= 1e5 else "%dk" % (result["sent"] / 1e3))
     return text
@@ -146,7 +148,7 @@ def print_table(results, full):
     widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
     for row in rows:
         print(" | ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip())
-    print("Cells: median seconds (processor seconds), peak memory, =size of what was written, HTTP requests and bytes. /cog: ours divided by COG, and so on.")
+    print("Cells: median seconds (processor seconds), peak memory, =size of what was written, +bytes written for it, HTTP requests and bytes. /cog: ours divided by COG, and so on.")
 
 
 def main():
@@ -169,7 +171,9 @@ def main():
     with RangeServer(data) as server:
         for case in chosen:
             print("%s ..." % case.name, file=sys.stderr, flush=True)
-            subprocess.run([sys.executable, os.path.join(HERE, "rasters.py"), data, str(scale), case.data], check=True, env=environment("ours"))
+            if case.data:
+                subprocess.run([sys.executable, os.path.join(HERE, "rasters.py"), data, str(scale), case.data], check=True, env=environment("ours"))
+            os.makedirs(data, exist_ok=True)
             results[case.name], complaints = run_case(case, data, server, scale, rounds)
             for contender, medians in results[case.name].items():
                 print("    %-12s %s" % (contender, cell(medians)), file=sys.stderr, flush=True)

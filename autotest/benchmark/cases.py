@@ -26,6 +26,7 @@ class Case:
     warm       everything has been done once before in the same process
     prefixed   opened with the driver's prefix
     layout     what is created; then `data` is a source
+    update     how the shards of a series are changed, a map a day (worker.py makes it, there is no `data`)
     """
     name: str
     data: str
@@ -39,6 +40,7 @@ class Case:
     prefixed: bool = False
     environment: dict = field(default_factory=dict)
     layout: Layout = None
+    update: str = None
     only_full: bool = False
 
 
@@ -132,6 +134,8 @@ add("float32", "float32", READERS, whole)
 for kind in ("uint8", "float32"):
     add("create %s, ZSTD 3" % kind, "half " + kind, GDALS, layout=Layout("half " + kind))
     add("create %s, default" % kind, "half " + kind, ["ours", "cog"], layout=Layout("half " + kind, codec="default"))
+for way in ("REWRITE", "APPEND", "IN_PLACE"):
+    add("one map a day, %s" % way, None, ["ours"], update=way)
 SPARSE = ["ours", "gdal"] + PEERS
 add("ZEP 2, open", "sparse", SPARSE, nothing, opening=True, warm=True, bars={"seconds": 0.005, "megabytes": 100})
 add("ZEP 2, window", "sparse", SPARSE, sparse_window, bars={"seconds": 0.020, "megabytes": 100})

@@ -92,6 +92,19 @@ class Ours(Gdal):
     def options(self, layout, scale):
         return rasters.our_options(layout, scale)
 
+    def create_series(self, target, steps, maps, filled):
+        """`filled` of the steps have pixels: the maps, and then again the last one."""
+        side = maps.shape[1]
+        options = ["CHUNK_SHAPE=1,%d,%d" % (side, side), "SHARD_SHAPE=%d,%d,%d" % (steps, side, side), "ARRAY_NAME=data", "OVERVIEWS=NONE",
+                   "COMPRESS=" + ("ZSTD" if filled < steps else "NONE")]
+        dataset = gdal.GetDriverByName(self.driver).Create(target, side, side, steps, gdal.GDT_UInt16, options)
+        for step in range(filled):
+            dataset.GetRasterBand(step + 1).WriteArray(maps[min(step, len(maps) - 1)])
+
+    def add_map(self, target, update, step, pixels):
+        dataset = gdal.OpenEx(target, gdal.OF_RASTER | gdal.OF_UPDATE, open_options=["UPDATE=" + update])
+        dataset.GetRasterBand(step + 1).WriteArray(pixels)
+
 
 class Cog(Gdal):
     driver = "COG"

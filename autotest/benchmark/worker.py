@@ -5,6 +5,7 @@ cpu        processor seconds meanwhile, of all threads: what is left to compare 
 megabytes  peak memory of the process. VmHWM, since the maximum of getrusage counts what the process was forked from
 crc        of all values, with "check"
 size       of what was written, when something was
+written    bytes that were handed to the system meanwhile, of a series
 """
 import json
 import os
@@ -68,6 +69,29 @@ def create(contender, name, case, base, scale, check):
     return result
 
 
+def written_bytes():
+    with open("/proc/self/io") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("wchar"))
+
+
+def grow(contender, case, base, scale):
+    """A map a day, each in a session of its own, into a shard of 1440 days of which 360 are there. For IN_PLACE room was made for all of them,
+    and they are not compressed."""
+    side, steps, first, days = rasters.scaled(256, scale), 1440, 360, 30
+    maps = np.random.default_rng(1).integers(1, 4096, (first + days, side, side)).astype("uint16")
+    target = "%scase_%s.zarr" % (base, rasters.file_name(case.name))
+    shutil.rmtree(target, ignore_errors=True)
+    contender.create_series(target, steps, maps[:first], steps if case.update == "IN_PLACE" else first)
+    start, before = clocks(), written_bytes()
+    for day in range(first, first + days):
+        contender.add_map(target, case.update, day, maps[day])
+    result = {**since(start), "written": written_bytes() - before, "megabytes": peak_megabytes(), "size": size_of(target)}
+    found = contender.open_created(target).whole()
+    assert np.array_equal(found[:first + days], maps), "the maps differ"
+    shutil.rmtree(target)
+    return {**result, "crc": 0}
+
+
 def size_of(path):
     if os.path.isfile(path):
         return os.path.getsize(path)
@@ -81,7 +105,9 @@ def peak_megabytes():
 
 def main(name, case, base, scale, check=""):
     case, contender = cases.CASES[case], contender_of(name)
-    if case.layout:
+    if case.update:
+        result = grow(contender, case, base, int(scale))
+    elif case.layout:
         result = create(contender, name, case, base, int(scale), bool(check))
     else:
         result = read(contender, case, base, int(scale), bool(check))

@@ -1,5 +1,5 @@
-/* A shard of anyone's under metadata that are in order: read whole and in parts, changed, read again. Byte 0 is the layout, byte 1
- * the part that is changed; the rest is the object. */
+/* A shard of anyone's under metadata that are in order: read whole and in parts, changed, read again. Byte 0 is the layout and how a
+ * shard is changed, byte 1 the part that is changed; the rest is the object. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -75,9 +75,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct zs_error err;
     struct zs_store *store;
     struct zs_array *a;
-    const struct zs_array_options options = {.threads = 1};
     if (size < 2)
         return 0;
+    const struct zs_array_options options = {.threads = 1, .update = (enum zs_update)(data[0] / LAYOUTS % 3)};
     const uint64_t y = data[1] / SIDE % SIDE, x = data[1] % SIDE;
     if (zs_store_open_memory(&store, &err) != ZS_OK || zs_store_put(store, "c/0/0", data + 2, size - 2, &err) != ZS_OK)
         abort();

@@ -71,6 +71,7 @@ save("chain", "group", b'{"zarr_format":3,"node_type":"group","attributes":{},"c
 quarter = [pixels(16, 100 * i) for i in range(4)]
 chunk8 = [pixels(4, 10 * i) for i in range(8)]
 save("shard", "plain", b"\0\0" + shard(quarter))
+save("shard", "in_place", b"\x18\x09" + shard(quarter))
 save("shard", "start", b"\1\x09" + shard([quarter[0], None, quarter[2], None], start=True))
 save("shard", "gzip", b"\2\x12" + shard([zipped(c) for c in quarter]))
 save("shard", "nested", b"\4\x21" + shard([shard(chunk8), shard(chunk8[::-1])]))
