@@ -29,6 +29,11 @@ int zs_array_chunk_order(struct zs_array *array);
  * serves the rest. */
 enum zs_status zs_array_flush_last(struct zs_array *array, struct zs_error *err) ZS_MUST_CHECK;
 
+/* Whether shards hold anything of windows: is_stored[n]. Where it is false all is fill value; where it is true that may be so as well, as in
+ * an array that is not sharded. Costs the index of a shard, or finding that there is none; data and strides are not looked at. */
+enum zs_status zs_array_find_stored(struct zs_array *array, const struct zs_window *windows, size_t n, bool *is_stored,
+                                    struct zs_error *err) ZS_MUST_CHECK;
+
 /* Bytes that the decoded-chunk cache may hold. */
 uint64_t zs_array_get_cache(const struct zs_array *array);
 

@@ -9,6 +9,7 @@
 
 #include "compat.h"
 #include "connection.h"
+#include "part.h"
 #include "target.h"
 #include "types.h"
 
@@ -202,6 +203,10 @@ class ShardedZarrDataset : public GDALPamDataset
     CPLErr RemoveOverviews();
     CPLErr MakeOverviews(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress, void *progressData, CSLConstList options);
     CPLErr MakeLevels(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress, void *progressData, CSLConstList options);
+    /* Fills a band of this level by resampling `from`, which is `factor` times as large: where anything is stored. */
+    CPLErr MakeBand(ShardedZarrDataset &from, int band, int factor, const char *resampling, GDALProgressFunc progress, void *progressData,
+                    CSLConstList options);
+    bool FindParts(ShardedZarrDataset &from, int band, int factor, std::vector<ZSBox> &parts);
     CPLErr MakeLaterOverviews();
     bool WillMakeOverviews() const
     {

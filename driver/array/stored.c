@@ -1,0 +1,98 @@
+/* Where in an array there is anything: for those who have much to do with a large one of which little was written. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "array/edits.h"
+#include "array/plan.h"
+#include "base/parallel.h"
+
+struct look {
+    struct zs_array *a;
+    const struct zs_window *windows;
+    bool *is_stored;
+};
+
+/* Chunks of level `k` that a box spans. */
+static void span_box(const struct zs_array *a, int k, const uint64_t *start, const uint64_t *count, uint64_t *low, uint64_t *high)
+{
+    for (int d = 0; d < a->meta->ndim; d++) {
+        low[d] = zs_grid_find(&a->grid, k, d, start[d]);
+        high[d] = zs_grid_find(&a->grid, k, d, start[d] + count[d] - 1) + 1;
+    }
+}
+
+/* Asks the index of one shard for the chunks of a window. */
+static enum zs_status look_at_chunks(struct zs_array *a, const struct zs_window *w, uint64_t shard, bool *is_stored, struct zs_error *err)
+{
+    const int n = a->meta->ndim, leaf = a->chain.count - 1;
+    uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM], low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM];
+    size_t chunks = 1, i = 0, pin_count = 0; /* no more than the shard has, which fit memory */
+    struct zs_cache_entry **pins = NULL;
+    zs_piece_box(a, 0, shard, w, start, count);
+    span_box(a, leaf, start, count, low, high);
+    for (int d = 0; d < n; d++) {
+        at[d] = low[d];
+        chunks *= (size_t)(high[d] - low[d]);
+    }
+    struct zs_location *locations = zs_calloc(chunks, sizeof *locations), **list = zs_calloc(chunks, sizeof *list);
+    enum zs_status status = locations != NULL && list != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot look for %zu chunks", chunks);
+    do {
+        if (status == ZS_OK) {
+            locations[i] = (struct zs_location){.leaf = zs_grid_number(&a->grid, leaf, at), .shard = shard};
+            list[i] = &locations[i];
+            i++;
+        }
+    } while (status == ZS_OK && zs_next_position(n, at, low, high));
+    bool is_stale = false;
+    if (status == ZS_OK)
+        status = zs_locate(a, list, chunks, &pins, &pin_count, &is_stale, err);
+    *is_stored = is_stale;
+    for (i = 0; status == ZS_OK && i < chunks && !*is_stored; i++)
+        *is_stored = locations[i].kind != ZS_LOCATION_EMPTY;
+    for (i = 0; i < pin_count; i++)
+        zs_cache_release(a->chunks, pins[i]);
+    free(pins);
+    free(list);
+    free(locations);
+    return is_stale ? ZS_OK : status;
+}
+
+/* Looks at the shards of one window until one holds something. */
+static enum zs_status look_at(void *ctx, size_t item, struct zs_error *err)
+{
+    const struct look *l = ctx;
+    struct zs_array *a = l->a;
+    const struct zs_window *w = &l->windows[item];
+    uint64_t low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM];
+    bool *is_stored = &l->is_stored[item];
+    *is_stored = false;
+    if (zs_is_empty_window(a, w))
+        return ZS_OK;
+    span_box(a, 0, w->start, w->count, low, high);
+    memcpy(at, low, sizeof at);
+    do {
+        ZS_TRY(look_at_chunks(a, w, zs_grid_number(&a->grid, 0, at), is_stored, err));
+    } while (!*is_stored && zs_next_position(a->meta->ndim, at, low, high));
+    return ZS_OK;
+}
+
+/* Whether all that was written is in the store. */
+static bool is_flushed(const struct zs_array *a)
+{
+    return a->edits == NULL || a->edits->dirty.count + a->edits->shards.count == 0;
+}
+
+enum zs_status zs_array_find_stored(struct zs_array *a, const struct zs_window *windows, size_t n, bool *is_stored, struct zs_error *err)
+{
+    struct look l = {a, windows, is_stored};
+    ZS_TRY(zs_windows_check(a, windows, n, err));
+    zs_array_lock(a, true);
+    enum zs_status status = ZS_OK;
+    if (a->chain.count > 1 && is_flushed(a))
+        status = zs_parallel_for(a->fetch_threads, n, look_at, &l, err);
+    else
+        for (size_t i = 0; i < n; i++)
+            is_stored[i] = true;
+    (void)pthread_rwlock_unlock(&a->lock);
+    return status;
+}
