@@ -9,7 +9,7 @@ from osgeo import gdal
 
 import oracle
 from stores import array_meta, counting, group_meta, sharding, write_coordinate
-from support import GDAL, error_of, need, open_array, open_ours, read_all, run_peer, warnings_of
+from support import GDAL, error_of, need, open_array, open_ours, read_all, run_peer
 from writing import UTM, check_consolidated, copy, created, document, driver, pairs, source
 
 TIME = {"units": "hours since 2024-05-01 00:00:00", "calendar": "proleptic_gregorian", "standard_name": "time", "axis": "T"}
@@ -238,10 +238,7 @@ def grib(path, *fields):
 
 
 def copy_of_grib(path, dataset):
-    """Not strict: GDAL gives it a metadata domain of its own, which a store does not keep."""
-    made, _ = warnings_of(lambda: driver().CreateCopy(str(path), dataset, strict=0, options=["OVERVIEWS=NONE"]))
-    made = None
-    return open_ours(str(path))
+    return copy(path, dataset)
 
 
 def field(hours=0, level=85000, parameter=0, day="2024-05-01"):

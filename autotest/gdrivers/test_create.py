@@ -215,3 +215,14 @@ def test_writing_to_a_dataset_that_is_read_only_is_an_error(tmp_path):
     dataset = open_ours(str(tmp_path / "a.zarr"))
     assert error_of(lambda: dataset.GetRasterBand(1).WriteRaster(0, 0, 1, 1, b"\0"))
     assert dataset.ReadAsArray().all()
+
+
+def test_an_array_per_band_is_for_copies_and_create_says_so(tmp_path):
+    path = str(tmp_path / "a.zarr")
+    make = gdal.GetDriverByName("ShardedZarr").Create
+    assert "SINGLE_ARRAY=NO" in error_of(make, path, 6, 5, 2, gdal.GDT_Byte, ["SINGLE_ARRAY=NO"])
+    assert not (tmp_path / "a.zarr").exists()
+    made = make(path, 6, 5, 1, gdal.GDT_Byte, ["SINGLE_ARRAY=NO"])
+    made.GetRasterBand(1).Fill(7)
+    made = None
+    assert gdal.Open(path).ReadAsArray().tolist() == [[7] * 6] * 5

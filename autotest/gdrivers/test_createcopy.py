@@ -250,8 +250,8 @@ def with_gcps(dataset):
     dataset.SetGCPs([gdal.GCP(x, y, 0, x, y) for x, y in ((0, 0), (5, 0), (0, 5), (5, 5))], srs)
 
 
-def with_rpc(dataset):
-    dataset.SetMetadata({"LINE_OFF": "1", "SAMP_OFF": "2"}, "RPC")
+def with_geolocation(dataset):
+    dataset.SetMetadata({"X_DATASET": "x.tif", "Y_DATASET": "y.tif"}, "GEOLOCATION")
 
 
 def with_table(dataset):
@@ -261,10 +261,8 @@ def with_table(dataset):
     dataset.GetRasterBand(1).SetDefaultRAT(table)
 
 
-LOSSES = {"ground control points": with_gcps, "metadata domain RPC": with_rpc, "raster attribute table": with_table,
+LOSSES = {"ground control points": with_gcps, "metadata domain GEOLOCATION": with_geolocation, "raster attribute table": with_table,
           "mask": lambda dataset: dataset.CreateMaskBand(gdal.GMF_PER_DATASET),
-          "metadata domain mine": lambda dataset: dataset.SetMetadataItem("a", "b", "mine"),
-          "metadata domain spectral": lambda dataset: dataset.GetRasterBand(1).SetMetadataItem("a", "b", "spectral"),
           "nodata values that differ between bands": lambda dataset: dataset.GetRasterBand(2).SetNoDataValue(3),
           "data types that differ between bands": lambda dataset: dataset.AddBand(gdal.GDT_Float64)}
 

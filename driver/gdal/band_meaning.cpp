@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "dataset.h"
+#include "domains.h"
 
 extern "C"
 {
@@ -109,6 +110,7 @@ struct zs_meaning zsMeaningOf(GDALRasterBand &band)
     m.description = copyText(band.GetDescription());
     m.categories = zsCopyList(band.GetCategoryNames());
     m.metadata = zsCopyList(band.GetMetadata());
+    m.domains = zsDomainsOf(band);
     setColor(m, band.GetColorInterpretation());
     setColorTable(m, band.GetColorTable());
     return m;
@@ -334,11 +336,20 @@ void ShardedZarrRasterBand::AddMetadata()
         GDALMajorObject::SetDescription(description.c_str());
 }
 
+void ShardedZarrRasterBand::AddDomains(const char *domain)
+{
+    if (m_domainsAdded || (domain != nullptr && !zsIsStoredDomain(domain)))
+        return;
+    m_domainsAdded = true;
+    zsAddDomains(*this, Meaning().domains);
+}
+
 CPLXMLNode *ShardedZarrRasterBand::SerializeToXML(const char *path)
 {
     const CPLStringList all(CSLDuplicate(GDALMajorObject::GetMetadata()));
     // What was changed is about to be written to the store, all of it.
     GDALMajorObject::SetMetadata(Dataset().m_bandsChanged ? nullptr : zsItemsNotIn(all.List(), m_fromStore).List());
+    const ZSDomainsAside aside(*this, Meaning().domains);
     CPLXMLNode *tree = GDALPamRasterBand::SerializeToXML(path);
     GDALMajorObject::SetMetadata(const_cast<char **>(all.List()));
     return tree;
@@ -363,21 +374,19 @@ void ShardedZarrRasterBand::DropStatistics(bool isBlock)
     m_statisticsSet = false;
 }
 
-static bool isDefault(const char *domain)
-{
-    return domain == nullptr || domain[0] == '\0';
-}
-
 char **ShardedZarrRasterBand::GetMetadataDomainList()
 {
     AddMetadata();
+    AddDomains(nullptr);
     return GDALPamRasterBand::GetMetadataDomainList();
 }
 
 ZSMetadata ShardedZarrRasterBand::GetMetadata(const char *domain)
 {
-    if (isDefault(domain))
+    if (zsIsDefaultDomain(domain))
         AddMetadata();
+    else
+        AddDomains(domain);
     return GDALPamRasterBand::GetMetadata(domain);
 }
 
@@ -385,10 +394,12 @@ ZSMetadata ShardedZarrRasterBand::GetMetadata(const char *domain)
  * items and no others. */
 const char *ShardedZarrRasterBand::GetMetadataItem(const char *name, const char *domain)
 {
-    if (isDefault(domain) && (name == nullptr || STARTS_WITH_CI(name, "DIM_") || STARTS_WITH_CI(name, "STATISTICS_")))
+    if (zsIsDefaultDomain(domain) && (name == nullptr || STARTS_WITH_CI(name, "DIM_") || STARTS_WITH_CI(name, "STATISTICS_")))
         AddMetadata();
+    if (!zsIsDefaultDomain(domain))
+        AddDomains(domain);
     const char *item = GDALPamRasterBand::GetMetadataItem(name, domain);
-    if (item == nullptr && isDefault(domain) && !m_metadataAdded)
+    if (item == nullptr && zsIsDefaultDomain(domain) && !m_metadataAdded)
         item = CSLFetchNameValue(Meaning().metadata, name);
     return item;
 }
@@ -398,6 +409,11 @@ const char *ShardedZarrRasterBand::GetMetadataItem(const char *name, const char 
 const struct zs_meaning &ShardedZarrRasterBand::CurrentMeaning()
 {
     auto &m = Meaning();
+    if (m_domainsAdded)
+    {
+        zs_domains_clear(&m.domains);
+        m.domains = zsDomainsOf(*this);
+    }
     if (m_metadataAdded)
     {
         CPLStringList own(CSLDuplicate(GDALMajorObject::GetMetadata()));
@@ -533,19 +549,21 @@ void ShardedZarrRasterBand::SetDescription(const char *description)
 CPLErr ShardedZarrRasterBand::SetMetadata(ZSMetadataArg metadata, const char *domain)
 {
     AddMetadata();
-    if (!Dataset().IsUpdate() || !zsIsDefaultDomain(domain))
+    AddDomains(zsIsDefaultDomain(domain) ? nullptr : domain);
+    if (!Dataset().IsUpdate() || !(zsIsDefaultDomain(domain) || zsIsStoredDomain(domain)))
         return GDALPamRasterBand::SetMetadata(metadata, domain);
     Dataset().m_bandsChanged = true;
-    m_statisticsSet = true;
+    m_statisticsSet = m_statisticsSet || zsIsDefaultDomain(domain);
     return GDALMajorObject::SetMetadata(metadata, domain);
 }
 
 CPLErr ShardedZarrRasterBand::SetMetadataItem(const char *name, const char *value, const char *domain)
 {
     AddMetadata();
-    if (!Dataset().IsUpdate() || !zsIsDefaultDomain(domain))
+    AddDomains(zsIsDefaultDomain(domain) ? nullptr : domain);
+    if (!Dataset().IsUpdate() || !(zsIsDefaultDomain(domain) || zsIsStoredDomain(domain)))
         return GDALPamRasterBand::SetMetadataItem(name, value, domain);
     Dataset().m_bandsChanged = true;
-    m_statisticsSet = m_statisticsSet || isStatistic(name);
+    m_statisticsSet = m_statisticsSet || (zsIsDefaultDomain(domain) && isStatistic(name));
     return GDALMajorObject::SetMetadataItem(name, value, domain);
 }

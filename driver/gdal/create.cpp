@@ -8,6 +8,7 @@
 #include "copy.h"
 #include "creation_options.h"
 #include "dataset.h"
+#include "domains.h"
 #include "files.h"
 #include "guard.h"
 #include "losses.h"
@@ -397,6 +398,8 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     spec.pixel_is_point = registration != nullptr && EQUAL(registration, GDALMD_AOP_POINT);
     metadata.SetNameValue(GDALMD_AREA_OR_POINT, nullptr);
     spec.metadata = metadata.size() > 0 ? metadata.List() : nullptr;
+    spec.domains = zsDomainsOf(*source);
+    const std::unique_ptr<struct zs_domains, decltype(&zs_domains_clear)> domainsCleared(&spec.domains, zs_domains_clear);
     std::unique_ptr<OGRSpatialReference> srs(source->GetSpatialRef() != nullptr ? source->GetSpatialRef()->Clone() : nullptr);
     spec.srs = srs != nullptr ? OGRSpatialReference::ToHandle(srs.get()) : nullptr;
 
@@ -467,6 +470,11 @@ static GDALDataset *create(const char *name, int width, int height, int bands, G
     if (bands == 0 || width == 0 || height == 0)
     {
         CPLError(CE_Failure, CPLE_NotSupported, "%s: expected at least one band, column and row", name);
+        return nullptr;
+    }
+    if (!options.single_array && bands > 1)
+    {
+        CPLError(CE_Failure, CPLE_NotSupported, "%s: SINGLE_ARRAY=NO: what Create() makes of %d bands is one array; a copy has one for each", name, bands);
         return nullptr;
     }
     if (zsIsArchive(connection.store))

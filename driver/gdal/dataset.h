@@ -121,6 +121,7 @@ class ShardedZarrDataset : public GDALPamDataset
     struct zs_georef m_georef = {};
     bool m_metadataRead = false;
     CPLStringList m_fromStore; /* metadata that the store tells: a side-car file does not repeat them */
+    bool m_domainsAdded = false;
     bool m_meaningRead = false;
     struct zs_meaning m_meaning = {};
     bool m_overviewsFound = false;
@@ -160,6 +161,8 @@ class ShardedZarrDataset : public GDALPamDataset
     void ReadGeoref();
     void ReadMetadata();
     const struct zs_meaning &Meaning();
+    /* Metadata domains of the store, but for IMAGE_STRUCTURE and others that it does not tell: `domain` is what is asked for, NULL for all. */
+    void AddDomains(const char *domain);
     void ReadLabels();
     /* What the coordinate variables of the band dimensions say, which is not the array's: added to its metadata, and taken out again
      * before those are written. */
@@ -310,6 +313,7 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     std::unique_ptr<struct zs_meaning, ZSMeaningDeleter> m_meaning;
     std::unique_ptr<GDALColorTable> m_colorTable;
     bool m_metadataAdded = false;
+    bool m_domainsAdded = false;
     CPLStringList m_fromStore; /* metadata that the store tells: a side-car file does not repeat them */
     bool m_sideCarHasStatistics = false;
     bool m_statisticsSet = false; /* since the dataset was opened */
@@ -322,6 +326,7 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     void TakeMeaning(ShardedZarrRasterBand &other);
     struct zs_band_window BlockWindow(int column, int row, void *data) const;
     void AddMetadata();
+    void AddDomains(const char *domain);
     /* Pixels are written: statistics that were known are not true any more. Blocks may come late, after statistics of them were set. */
     void DropStatistics(bool isBlock);
     /* In update mode, GDAL's block cache must not hold what is read or written past it. */

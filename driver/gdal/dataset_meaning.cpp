@@ -1,5 +1,6 @@
 /* Georeferencing and metadata of a dataset, read from the store's conventions and, in update mode, written back. */
 #include "dataset.h"
+#include "domains.h"
 #include "files.h"
 #include "guard.h"
 #include "source_axes.h"
@@ -206,6 +207,14 @@ void ShardedZarrDataset::ReadMetadata()
     GDALMajorObject::SetMetadata(md.List());
 }
 
+void ShardedZarrDataset::AddDomains(const char *domain)
+{
+    if (m_domainsAdded || (domain != nullptr && !zsIsStoredDomain(domain)))
+        return;
+    m_domainsAdded = true;
+    zsAddDomains(*this, Meaning().domains);
+}
+
 void ShardedZarrDataset::ReadLabels()
 {
     const std::lock_guard<std::mutex> guard(m_shared->lock);
@@ -237,6 +246,7 @@ void ShardedZarrDataset::ReadLabels()
 char **ShardedZarrDataset::GetMetadataDomainList()
 {
     ReadMetadata();
+    AddDomains(nullptr);
     AddGeolocation();
     return GDALPamDataset::GetMetadataDomainList();
 }
@@ -247,6 +257,8 @@ ZSMetadata ShardedZarrDataset::GetMetadata(const char *domain)
         ReadMetadata();
     else if (EQUAL(domain, "GEOLOCATION"))
         AddGeolocation();
+    else
+        AddDomains(domain);
     return GDALPamDataset::GetMetadata(domain);
 }
 
@@ -256,12 +268,15 @@ const char *ShardedZarrDataset::GetMetadataItem(const char *name, const char *do
         ReadMetadata();
     else if (EQUAL(domain, "GEOLOCATION"))
         AddGeolocation();
+    else
+        AddDomains(domain);
     return GDALPamDataset::GetMetadataItem(name, domain);
 }
 
 CPLErr ShardedZarrDataset::SetMetadata(ZSMetadataArg metadata, const char *domain)
 {
-    if (!IsUpdate() || !zsIsDefaultDomain(domain))
+    AddDomains(zsIsDefaultDomain(domain) ? nullptr : domain);
+    if (!IsUpdate() || !(zsIsDefaultDomain(domain) || zsIsStoredDomain(domain)))
         return GDALPamDataset::SetMetadata(metadata, domain);
     ReadMetadata();
     m_metadataChanged = true;
@@ -270,10 +285,11 @@ CPLErr ShardedZarrDataset::SetMetadata(ZSMetadataArg metadata, const char *domai
 
 CPLErr ShardedZarrDataset::SetMetadataItem(const char *name, const char *value, const char *domain)
 {
-    if (!IsUpdate() || !zsIsDefaultDomain(domain))
+    AddDomains(zsIsDefaultDomain(domain) ? nullptr : domain);
+    if (!IsUpdate() || !(zsIsDefaultDomain(domain) || zsIsStoredDomain(domain)))
         return GDALPamDataset::SetMetadataItem(name, value, domain);
     ReadMetadata();
-    if (EQUAL(name, GDALMD_AREA_OR_POINT))
+    if (zsIsDefaultDomain(domain) && EQUAL(name, GDALMD_AREA_OR_POINT))
     {
         m_georef.pixel_is_point = value != nullptr && EQUAL(value, GDALMD_AOP_POINT);
         m_georefChanged = true;
@@ -312,6 +328,7 @@ CPLXMLNode *ShardedZarrDataset::SerializeToXML(const char *path)
 {
     const CPLStringList all(CSLDuplicate(GDALMajorObject::GetMetadata()));
     GDALMajorObject::SetMetadata(zsItemsNotIn(all.List(), m_fromStore).List());
+    const ZSDomainsAside aside(*this, Meaning().domains);
     CPLXMLNode *tree = GDALPamDataset::SerializeToXML(path);
     GDALMajorObject::SetMetadata(const_cast<char **>(all.List()));
     return tree != nullptr ? tree : CPLCreateXMLNode(nullptr, CXT_Element, "PAMDataset");
@@ -376,6 +393,11 @@ CPLErr ShardedZarrDataset::WriteMetadata()
         md.SetNameValue(GDALMD_AREA_OR_POINT, nullptr);
         RemoveAxisMetadata(md);
         status = zs_update_metadata(h, m_node, md.List(), &err);
+        AddDomains(nullptr);
+        zs_domains_clear(&m_meaning.domains);
+        m_meaning.domains = zsDomainsOf(*this);
+        if (status == ZS_OK)
+            status = zs_update_domains(h, m_node, &m_meaning.domains, &err);
     }
     if (status == ZS_OK && m_bandsChanged && FixedIndices().empty())
     {

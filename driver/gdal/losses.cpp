@@ -4,6 +4,8 @@
 
 #include <gdal_rat.h>
 
+#include "domains.h"
+
 namespace
 {
 /* A list in words, each once. */
@@ -27,25 +29,12 @@ class Losses
 };
 } // namespace
 
-/* Domains of what is kept elsewhere, or describes the source as a file and not its pixels. */
-static bool isKept(const char *domain)
-{
-    static const char *const kept[] = {"", "IMAGE_STRUCTURE", "SUBDATASETS", "DERIVED_SUBDATASETS", "xml:VRT", "vrt_sources",
-                                       "new_vrt_sources", "LocationInfo"};
-    for (const char *name : kept)
-    {
-        if (EQUAL(domain, name))
-            return true;
-    }
-    return false;
-}
-
 static void addDomains(GDALMajorObject &object, Losses &losses)
 {
     const CPLStringList domains(object.GetMetadataDomainList());
     for (int i = 0; i < domains.size(); i++)
     {
-        if (!isKept(domains[i]) && CSLCount(object.GetMetadata(domains[i])) > 0)
+        if (zsIsLostDomain(domains[i]) && CSLCount(object.GetMetadata(domains[i])) > 0)
             losses.Add(std::string("metadata domain ") + domains[i]);
     }
 }

@@ -8,6 +8,8 @@
 #include "geo/meaning_parts.h"
 #include "geo/write.h"
 
+#define DOMAINS_MEMBER "metadata_domains"
+
 /* ---- Reading ---- */
 
 /* Puts a copy of a text in the place of *target; an empty one is none. False without memory. */
@@ -86,7 +88,7 @@ static bool take_band(const zs_json *entry, const struct zs_dtype *dtype, struct
                     take_text(zs_json_get(entry, "color_interpretation"), &m->colour_name) &&
                     take_categories(zs_json_get(entry, "categories"), m) &&
                     take_colour_table(zs_json_get(entry, "color_table"), m) &&
-                    take_metadata(zs_json_get(entry, "metadata"), m);
+                    take_metadata(zs_json_get(entry, "metadata"), m) && zs_domains_read(zs_json_get(entry, DOMAINS_MEMBER), &m->domains);
     m->colour = zs_colour_of_name(m->colour_name);
     return ok;
 }
@@ -103,6 +105,7 @@ enum zs_status zs_band_meaning_read(const struct zs_node *node, uint64_t band, u
     struct zs_meaning common = *base, m;
     memset(meaning, 0, sizeof *meaning);
     common.metadata = NULL;
+    common.domains = (struct zs_domains){0};
     if (bands != 1)
         common.description = NULL;
     ZS_TRY(zs_meaning_copy(&common, &m, err));
@@ -226,7 +229,7 @@ static bool add_band(zs_json *list, const struct zs_dtype *dtype, const struct z
         ok = ok && zs_colour_table_write(e, "color_table", m->colour_table, m->colour_count);
     if (m->metadata != NULL && m->metadata[0] != NULL)
         ok = ok && add_metadata(e, m->metadata);
-    return ok;
+    return ok && zs_domains_write(e, DOMAINS_MEMBER, &m->domains);
 }
 
 static bool write_descriptions(zs_json *attributes, const struct zs_meaning *bands, size_t count, bool all_have_one)

@@ -5,7 +5,7 @@
  *   - what differs is in the attribute `gdal:bands`: a list of one object per band, slowest dimension first where several
  *     were flattened to bands, empty where the band has nothing of its own. Members: description, unit, scale, offset,
  *     nodata (as `fill_value` is written; null: the band has none), categories (list of names by value),
- *     color_interpretation (GDAL's name), color_table (list of [r, g, b, a]), metadata (object of strings);
+ *     color_interpretation (GDAL's name), color_table (list of [r, g, b, a]), metadata (object of strings), metadata_domains (domains.h);
  *   - `long_name` as a list of names is rioxarray's way to describe bands: read, and written when all bands have one.
  */
 #ifndef ZS_GEO_BANDS_H
@@ -16,8 +16,8 @@
 #define ZS_BANDS_ATTRIBUTE "gdal:bands"
 
 /* Reads what band number `band` (from 0, of `bands` in all) means. `base` is what zs_meaning_read() gave for the array; the
- * result has it all, but for the description and metadata, with the band's own in its place; its description
- * and metadata are the band's own alone, NULL when it has none (those of the array speak of the whole). Members that are
+ * result has it all, but for the description, metadata and domains, with the band's own in its place; its description, metadata
+ * and domains are the band's own alone, NULL when it has none (those of the array speak of the whole). Members that are
  * odd are passed over, and a list of another length than `bands` is not for these bands. ZS_NO_MEMORY only. Release with
  * zs_meaning_clear(). */
 enum zs_status zs_band_meaning_read(const struct zs_node *node, uint64_t band, uint64_t bands, const struct zs_meaning *base,

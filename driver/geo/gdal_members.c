@@ -65,7 +65,7 @@ static enum zs_status tell(struct zs_search *s, const struct zs_told *told, stru
     return ZS_OK;
 }
 
-static const char *const owned[] = {"_CRS", "gdal:geotransform", "gdal:categories", "gdal:bands", "gdal:color_table",
+static const char *const owned[] = {"_CRS", "gdal:geotransform", "gdal:categories", "gdal:bands", "gdal:metadata_domains", "gdal:color_table",
                                     "color_interpretation", "COLOR_INTERPRETATION", ZS_NO_NODATA_ATTRIBUTE, NULL};
 static const char *const looked_for[] = {"gdal:bands", "gdal:color_table", NULL};
 

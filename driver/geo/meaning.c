@@ -384,7 +384,7 @@ enum zs_status zs_meaning_read(const struct zs_node *node, struct zs_meaning *me
     m.unit = copy_or_null(unit, &ok);
     const char *description = text_attribute(a, "long_name");
     m.description = copy_or_null(description != NULL ? description : text_attribute(a, "standard_name"), &ok);
-    ok = ok && read_categories(a, &m.categories);
+    ok = ok && read_categories(a, &m.categories) && zs_domains_read(zs_json_get(a, ZS_DOMAINS_ATTRIBUTE), &m.domains);
     enum zs_status status = ok ? read_metadata(node, m.categories == NULL, &m.metadata, err)
                                : zs_fail(err, ZS_NO_MEMORY, "%s: no memory for its attributes", node->path);
     if (status != ZS_OK) {
@@ -423,6 +423,7 @@ enum zs_status zs_meaning_copy(const struct zs_meaning *meaning, struct zs_meani
     m.colour_name = copy_or_null(meaning->colour_name, &ok);
     ok = copy_list(meaning->categories, &m.categories) && ok;
     ok = copy_list(meaning->metadata, &m.metadata) && ok;
+    ok = zs_domains_copy(&meaning->domains, &m.domains) && ok;
     m.colour_table = NULL;
     if (meaning->colour_table != NULL) {
         m.colour_table = zs_calloc(meaning->colour_count, sizeof *m.colour_table);
@@ -446,5 +447,6 @@ void zs_meaning_clear(struct zs_meaning *meaning)
     free(meaning->colour_table);
     zs_metadata_free(meaning->categories);
     zs_metadata_free(meaning->metadata);
+    zs_domains_clear(&meaning->domains);
     memset(meaning, 0, sizeof *meaning);
 }

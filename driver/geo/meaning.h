@@ -2,6 +2,7 @@
 #ifndef ZS_GEO_MEANING_H
 #define ZS_GEO_MEANING_H
 
+#include "geo/domains.h"
 #include "zarr/hierarchy.h"
 
 /* Attribute (true) of an array whose fill value is not a nodata value. Without it, and without _FillValue and
@@ -28,6 +29,7 @@ struct zs_meaning {
     char **categories; /* NULL-terminated; index = pixel value, "" where unnamed; NULL when there are none */
     char **metadata;   /* NULL-terminated "NAME=VALUE": the attributes that have no better place; nested ones as JSON;
                           NULL when there are none */
+    struct zs_domains domains;
     enum zs_colour colour; /* as an attribute (`color_interpretation`, `common_name`, ...) marks the array */
     char *colour_name; /* the interpretation by GDAL's name ("Red", "Palette", "Cyan", "Undefined"), NULL where nothing is
                           said; it is the one that is written, or without it the name of `colour` */

@@ -176,5 +176,7 @@ enum zs_status zs_write_meaning(zs_json *attributes, const struct zs_meaning *me
         ok = ok && write_categories(attributes, meaning->categories);
     if (meaning->metadata != NULL)
         ok = ok && write_metadata(attributes, meaning->metadata);
+    if (meaning->domains.count > 0)
+        ok = ok && zs_domains_write(attributes, ZS_DOMAINS_ATTRIBUTE, &meaning->domains);
     return ok ? ZS_OK : zs_no_memory(err);
 }

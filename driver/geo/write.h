@@ -58,7 +58,7 @@ enum zs_status zs_write_coordinate(zs_json *attributes, const struct zs_georef_o
  * or with value NULL marks the array as one without nodata (ZS_NO_NODATA_ATTRIBUTE). Removes the other. */
 enum zs_status zs_write_nodata(zs_json *attributes, const struct zs_dtype *dtype, const void *value, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Adds scale_factor, add_offset, units, long_name, flag_values and flag_meanings, COLOR_INTERPRETATION (as GDAL), gdal:color_table and the metadata (as
+/* Adds scale_factor, add_offset, units, long_name, flag_values and flag_meanings, COLOR_INTERPRETATION (as GDAL), gdal:color_table, metadata domains and the metadata (as
  * strings; names that zs_is_convention_attribute() are skipped). Leaves nodata alone. */
 enum zs_status zs_write_meaning(zs_json *attributes, const struct zs_meaning *meaning, struct zs_error *err) ZS_MUST_CHECK;
 

@@ -160,8 +160,8 @@ static enum zs_status write_array_attributes(zs_json *attributes, const struct z
     if (spec->style != ZS_GEOREF_SPATIAL_PROJ && (geo.has_transform || geo.srs != NULL))
         ZS_TRY(zs_write_grid_mapping_name(attributes, ZS_GRID_MAPPING, err));
     ZS_TRY(zs_write_nodata(attributes, &spec->dtype, spec->has_nodata ? spec->nodata : NULL, err));
-    const struct zs_meaning of_whole = {.metadata = (char **)(uintptr_t)spec->metadata};
-    if (spec->metadata != NULL)
+    const struct zs_meaning of_whole = {.metadata = (char **)(uintptr_t)spec->metadata, .domains = spec->domains};
+    if (spec->metadata != NULL || spec->domains.count > 0)
         ZS_TRY(zs_write_meaning(attributes, &of_whole, err));
     return zs_write_band_meanings(attributes, &spec->dtype, array->bands, array->band_count, err);
 }

@@ -52,6 +52,7 @@ struct zs_raster_spec {
     enum zs_georef_style style;
 
     const char *const *metadata; /* of the whole: NULL-terminated "NAME=VALUE", or NULL */
+    struct zs_domains domains;   /* of the whole; borrowed */
 };
 
 /* Where a raster lies. Borrows from the spec. */

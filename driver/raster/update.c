@@ -347,6 +347,14 @@ enum zs_status zs_update_metadata(struct zs_hierarchy *h, const struct zs_node *
     return ZS_OK;
 }
 
+enum zs_status zs_update_domains(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_domains *domains,
+                                 struct zs_error *err)
+{
+    zs_json *attributes;
+    ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
+    return zs_domains_write(attributes, ZS_DOMAINS_ATTRIBUTE, domains) ? ZS_OK : zs_no_memory(err);
+}
+
 /* ---- The flush ---- */
 
 enum zs_status zs_update_flush(struct zs_hierarchy *h, struct zs_error *err)

@@ -63,6 +63,10 @@ enum zs_status zs_update_description(struct zs_hierarchy *h, const struct zs_nod
 enum zs_status zs_update_metadata(struct zs_hierarchy *h, const struct zs_node *node, const char *const *metadata,
                                   struct zs_error *err) ZS_MUST_CHECK;
 
+/* Replaces the metadata domains of an array. */
+enum zs_status zs_update_domains(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_domains *domains,
+                                 struct zs_error *err) ZS_MUST_CHECK;
+
 /* Writes everything that was changed: deepest nodes first, groups after what is in them, the root at the very end; in each
  * zarr.json only what was changed, as the file is now. Inline consolidated metadata, of the root and of groups
  * between, are kept in step where there are any. On failure what was not written remains to be. Nothing to do is fine. */
