@@ -8,7 +8,7 @@
 #include "check.h"
 #include "store/store.h"
 
-enum fault_call { FAULT_OPEN, FAULT_READ, FAULT_CREATE, FAULT_WRITE, FAULT_PATCH, FAULT_READ_BACK, FAULT_COMMIT, FAULT_REMOVE, FAULT_FILE };
+enum fault_call { FAULT_OPEN, FAULT_READ, FAULT_CREATE, FAULT_WRITE, FAULT_PATCH, FAULT_READ_BACK, FAULT_COMMIT, FAULT_REMOVE, FAULT_FILE, FAULT_FLUSH };
 
 struct fault_store {
     struct zs_store base;
@@ -176,7 +176,7 @@ static inline enum zs_status fault_file_truncate(struct zs_file *file, uint64_t 
 
 static inline enum zs_status fault_file_flush(struct zs_file *file, struct zs_error *err)
 {
-    return fault_now(file->store, FAULT_FILE, err) ? ZS_IO : zs_file_flush(((struct fault_file *)file)->inner, err);
+    return fault_now(file->store, FAULT_FLUSH, err) ? ZS_IO : zs_file_flush(((struct fault_file *)file)->inner, err);
 }
 
 static inline void fault_file_close(struct zs_file *file)

@@ -104,11 +104,49 @@ static void test_what_cannot_be_put_on_the_disk_is_an_error_and_the_old_object_s
     VSIRmdirRecursive(root);
 }
 
+/* One of four chunks is written again, over a shard that is there. */
+static const char *notes_of_update(enum zs_update update, enum zs_sync sync)
+{
+    static uint16_t values[4] = {1, 2, 3, 4};
+    struct zs_error err;
+    struct zs_store *store = NULL;
+    char root[] = "/tmp/test_store_sync.XXXXXX";
+    struct zs_node *node = array_node("[4]", "[4]", "uint16", "0", "[{'name':'sharding_indexed','configuration':{'chunk_shape':[1],'codecs':['bytes']}}]");
+    const struct zs_array_options options = {.threads = 1, .update = update};
+    CHECK(mkdtemp(root) != NULL);
+    must(zs_store_open_vsi(root, &store, &err), &err);
+    zs_store_set_sync(store, sync);
+    for (int turn = 0; turn < 2; turn++) { /* all of them, and then one */
+        struct zs_array *a = NULL;
+        const struct zs_window w = {.count = {turn == 0 ? 4 : 1}, .data = values, .stride = {2}};
+        must(zs_array_open_in(store, node, &options, &a, &err), &err);
+        values[0]++;
+        memset(noted, 0, sizeof noted);
+        must(zs_array_write_windows(a, &w, 1, 2, NULL, NULL, &err), &err);
+        must(zs_array_flush(a, &err), &err);
+        zs_array_close(a);
+    }
+    zs_store_free(store);
+    zs_node_free(node);
+    VSIRmdirRecursive(root);
+    return noted;
+}
+
+static void test_a_shard_that_is_changed_waits_for_the_disk_as_often_as_its_order_needs(void)
+{
+    CHECK_EQ_STR(notes_of_update(ZS_UPDATE_REWRITE, ZS_SYNC_EACH), "drf");
+    CHECK_EQ_STR(notes_of_update(ZS_UPDATE_APPEND, ZS_SYNC_EACH), "drfdd"); /* the journal, the chunk, the index */
+    CHECK_EQ_STR(notes_of_update(ZS_UPDATE_IN_PLACE, ZS_SYNC_EACH), "d");
+    CHECK_EQ_STR(notes_of_update(ZS_UPDATE_APPEND, ZS_SYNC_NO), "r");
+    CHECK_EQ_STR(notes_of_update(ZS_UPDATE_IN_PLACE, ZS_SYNC_NO), "");
+}
+
 int main(void)
 {
     RUN(test_bytes_are_on_the_disk_before_the_rename_and_the_folder_after_it);
     RUN(test_without_sync_nothing_waits_for_the_disk);
     RUN(test_a_new_store_is_put_on_the_disk_at_its_end_each_folder_once);
     RUN(test_what_cannot_be_put_on_the_disk_is_an_error_and_the_old_object_stays);
+    RUN(test_a_shard_that_is_changed_waits_for_the_disk_as_often_as_its_order_needs);
     return check_result();
 }

@@ -1,5 +1,6 @@
 /* How a shard that is there is changed (shard/update.h): appended to, or overwritten in place. What it costs, what a kill at any call leaves, and
  * what is rewritten instead. */
+#define _GNU_SOURCE /* symlink() */
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -149,6 +150,40 @@ static void test_in_place_no_other_byte_changes(void)
         check_content(store, node, model);
         zs_buffer_free(&before);
         zs_buffer_free(&after);
+        zs_store_free(store);
+        zs_node_free(node);
+    }
+}
+
+/* The calls of a flush by their order: commit, file, flush, remove. */
+static void note_call(struct fault_store *s, enum fault_call call, void *ctx)
+{
+    char *calls = ctx;
+    const char *letter = call == FAULT_COMMIT ? "c" : call == FAULT_FILE ? "f" : call == FAULT_FLUSH ? "s" : call == FAULT_REMOVE ? "r" : "";
+    (void)s;
+    if (strlen(calls) < 20)
+        strcat(calls, letter);
+}
+
+static void test_what_the_index_speaks_of_is_on_the_disk_before_it_and_the_journal_before_all(void)
+{
+    for (int start = 0; start < 2; start++) {
+        struct zs_error err;
+        struct zs_node *node = node_of(start ? SHARD("'bytes'", START) : SHARD("'bytes'", ""));
+        struct zs_store *store = memory_store();
+        uint16_t model[SIDE * SIDE];
+        char calls[30] = "";
+        fill(store, node, 12, model);
+        struct fault_store faults;
+        fault_store_init(&faults, store);
+        struct zs_array *a = open_with(&faults.base, node, ZS_UPDATE_APPEND);
+        must(write_chunk(a, 13, model, 5, &err), &err);
+        faults.before = note_call;
+        faults.ctx = calls;
+        must(zs_array_flush(a, &err), &err);
+        CHECK(strcmp(calls, "fcfsfsr") == 0); /* opened; journal; chunk; index; no journal */
+        faults.before = NULL;
+        zs_array_close(a);
         zs_store_free(store);
         zs_node_free(node);
     }
@@ -484,6 +519,7 @@ int main(void)
     RUN(test_appending_leaves_all_old_bytes_where_they_are);
     RUN(test_dead_bytes_never_are_more_than_half_of_a_shard);
     RUN(test_in_place_no_other_byte_changes);
+    RUN(test_what_the_index_speaks_of_is_on_the_disk_before_it_and_the_journal_before_all);
     RUN(test_what_cannot_be_changed_is_rewritten);
     RUN(test_bytes_that_two_chunks_share_are_not_overwritten);
     RUN(test_a_shard_with_a_wrong_entry_is_not_appended_to);
