@@ -144,3 +144,10 @@ projjson = {"type": "GeographicCRS", "name": "WGS 84", "datum": {"type": "Geodet
 tree("gdal", [("zarr.json", group({})), ("a/zarr.json", node([4, 4], [4, 4], "float32", ["Y", "X"], {
     "_CRS": {"url": "http://www.opengis.net/def/crs/EPSG/0/4326", "wkt": wkt, "projjson": projjson}, "gdal:geotransform": [1, 2, 0, 3, 0, -2]}, sharded, "NaN")),
     ("X/zarr.json", node([4], [4], "float64", ["X"], {}, [little])), ("X/c/0", struct.pack("<4d", 1, 2, 3, 4))])
+grid = {"crs": "EPSG:3031", "resolution": [100, 200], "bounds": [-1000, -2000, -650, -1200]}
+tree("zagg", [("zarr.json", group({"multiscales": [{"datasets": [{"path": "r"}, {"path": "1"}]}]})), ("r/zarr.json", group(grid)),
+              ("r/h/zarr.json", node([4, 4], [4, 4], "uint16", ["y", "x"], {}, sharded)), ("r/h/c/0/0", image),
+              ("r/slope/zarr.json", node([2, 2], [1, 1], "uint16", ["chunk_y", "chunk_x"], {}, [little])), ("r/slope/c/0/1", pixels(1)),
+              ("r/x/zarr.json", node([4], [4], "float64", ["x"], {}, [little])), ("r/x/c/0", struct.pack("<4d", -950, -850, -750, -650)),
+              ("r/y/zarr.json", node([4], [4], "float64", ["y"], {}, [little])), ("r/y/c/0", struct.pack("<4d", -1300, -1500, -1700, -1900)),
+              ("1/zarr.json", group({})), ("1/h/zarr.json", node([2, 2], [2, 2], "uint16", ["y", "x"], {}, sharded))])

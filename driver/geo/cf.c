@@ -40,7 +40,8 @@ static void find_crs(struct zs_search *s, enum zs_belief belief)
     if (belief != ZS_SAID && belief != ZS_GUESSED)
         return;
     const struct zs_node *mapping = zs_grid_mapping_find(s->h, &s->scope, &in_own_group);
-    if ((belief == ZS_SAID) != (mapping != NULL))
+    /* An empty grid mapping says nothing. */
+    if ((belief == ZS_SAID) != (mapping != NULL && zs_json_size(mapping->attributes) > 0))
         return;
     const char *units = coordinate_units(s, &is_degrees);
     if (belief == ZS_SAID)

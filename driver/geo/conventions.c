@@ -11,14 +11,32 @@
 #include "geo/ome.h"
 #include "geo/proj.h"
 #include "geo/spatial.h"
+#include "geo/zagg.h"
 
 const struct zs_convention *const zs_conventions[] = {
-    &zs_cf, &zs_gdal_members, &zs_proj, &zs_spatial, &zs_multiscales, &zs_ome, NULL,
+    &zs_cf, &zs_gdal_members, &zs_proj, &zs_spatial, &zs_multiscales, &zs_ome, &zs_zagg, NULL,
 };
 
 /* ---- Registration (zarr-conventions-spec) ---- */
 
 #define DECLARATIONS "zarr_conventions"
+
+/* Whether an address is of a convention's repository, of whatever version. */
+static bool is_published_at(const zs_json *url, const struct zs_convention *convention)
+{
+    static const char *const owners[] = {"zarr-conventions", "zarr-experimental"};
+    const char *text;
+    char folder[64];
+    if (!zs_json_string(url, &text))
+        return false;
+    for (const char *const *name = convention->repositories; name != NULL && *name != NULL; name++)
+        for (int i = 0; i < 2; i++) {
+            snprintf(folder, sizeof folder, "/%s/%s/", owners[i], *name);
+            if (strstr(text, folder) != NULL)
+                return true;
+        }
+    return false;
+}
 
 bool zs_convention_is_declared(const struct zs_convention *convention, const zs_json *attributes)
 {
@@ -29,7 +47,9 @@ bool zs_convention_is_declared(const struct zs_convention *convention, const zs_
             found = zs_json_name(c);
         else
             zs_json_string(zs_json_get(c, "uuid"), &found);
-        if (found != NULL && zs_equals_ignoring_case(found, convention->uuid))
+        if (found != NULL ? zs_equals_ignoring_case(found, convention->uuid)
+                          : is_published_at(zs_json_get(c, "schema_url"), convention) ||
+                                is_published_at(zs_json_get(c, "spec_url"), convention))
             return true;
     }
     return false;

@@ -65,6 +65,7 @@ struct zs_convention {
     /* Its entry in `zarr_conventions`: readers go by the UUID, names and addresses drift. The latter only of what
      * this driver writes. */
     const char *uuid, *name, *schema_url, *spec_url, *description;
+    const char *const *repositories; /* of its addresses, which count where an entry has no UUID; NULL-terminated */
     const char *prefix;        /* that all its members begin with */
     const char *const *known;  /* what may come after it; NULL-terminated, as the next two */
     const char *const *owned;  /* attributes of its own without a prefix: they are no plain metadata */
@@ -100,8 +101,8 @@ struct zs_convention {
 /* All of them; among what is worth the same, what comes first is believed. Ends with NULL. */
 extern const struct zs_convention *const zs_conventions[];
 
-/* Whether attributes declare the convention: `zarr_conventions` as an array of objects with a uuid, or as the object
- * keyed by uuid of the first draft. */
+/* Whether attributes declare the convention: `zarr_conventions` as an array of objects with a uuid, or without one with
+ * an address, or as the object keyed by uuid of the first draft. */
 bool zs_convention_is_declared(const struct zs_convention *convention, const zs_json *attributes);
 /* Whether the array of the scope or any of the groups does. */
 bool zs_scope_declares(const struct zs_scope *scope, const struct zs_convention *convention);

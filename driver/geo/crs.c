@@ -145,3 +145,25 @@ char *zs_crs_to_wkt(OGRSpatialReferenceH srs, const char *format)
     zs_quiet_end(&quiet);
     return wkt;
 }
+
+char *zs_crs_to_code(OGRSpatialReferenceH srs)
+{
+    const char *authority = OSRGetAuthorityName(srs, NULL), *code = OSRGetAuthorityCode(srs, NULL);
+    if (authority == NULL || code == NULL)
+        return NULL;
+    char *text = zs_format("%s:%s", authority, code);
+    OGRSpatialReferenceH again = text != NULL ? zs_crs_from_code(text) : NULL;
+    /* The order of axes in data is our own business: both CRS are read in traditional order. */
+    const char *const options[] = {"IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES", NULL};
+    struct zs_quiet quiet;
+    zs_quiet_begin(&quiet);
+    const bool is_same = again != NULL && OSRIsSameEx(srs, again, options);
+    zs_quiet_end(&quiet);
+    if (again != NULL)
+        OSRRelease(again);
+    if (!is_same) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}

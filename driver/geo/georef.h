@@ -10,7 +10,8 @@
  *   6. a `spatial:bbox` where there is no `spatial:transform`: north up, over the array's own shape;
  *   7. OME-NGFF scale and translation (no CRS); WGS 84 where CF coordinates are longitude and latitude in degrees and
  *      nothing else is said;
- *   8. for a coarser level of a multiscales, what is known of the finest level, by the ratio of their sizes.
+ *   8. zagg's `crs`, `resolution` and `bounds` of the group that holds the array;
+ *   9. for a coarser level of a multiscales, what is known of the finest level, by the ratio of their sizes.
  * Transform and CRS are searched for apart: a `proj:code` goes well with CF coordinates (EOPF).
  * A transform with a `spatial:shape` beside it that is not the array's shape is not believed, nor is a bbox of no area. */
 #ifndef ZS_GEO_GEOREF_H

@@ -285,11 +285,14 @@ static void check(const struct zs_node *node, const zs_json *members, const stru
 
 static const char *const owned[] = {"multiscales", NULL};
 
+static const char *const repositories[] = {"multiscales", NULL};
+
 const struct zs_convention zs_multiscales = {
     .uuid = "d35379db-88df-4056-af3a-620245f8e347",
     .name = "multiscales",
     .schema_url = "https://raw.githubusercontent.com/zarr-conventions/multiscales/refs/tags/v1/schema.json",
     .spec_url = "https://github.com/zarr-conventions/multiscales/blob/v1/README.md",
+    .repositories = repositories,
     .description = "Multiscale layout of zarr datasets",
     .owned = owned,
     .looked_for = owned,

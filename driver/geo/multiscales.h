@@ -19,7 +19,8 @@ struct zs_layout_level {
 struct zs_layout {
     struct zs_layout_level level[ZS_MAX_LAYOUT_LEVELS];
     int count;
-    bool is_ome; /* assets are arrays, entries have coordinateTransformations */
+    bool is_ome;     /* assets are arrays, entries have coordinateTransformations */
+    bool is_foreign; /* not the list of the multiscales convention, which is the one that this driver changes */
     const zs_json *transforms; /* OME: those of the whole image, applied after the level's; else NULL */
     /* Where zs_layout_next() goes on: */
     const zs_json *attributes;
@@ -27,7 +28,8 @@ struct zs_layout {
     const zs_json *image; /* the object that was read last by it; NULL before the first */
 };
 
-/* Reads the first pyramid of a group's attributes (that of the multiscales convention, then come the OME images), and
+/* Reads the first pyramid of a group's attributes (that of the multiscales convention, then come images of OME and
+ * ndpyramid), and
  * the one after it, in its place. False when there is no such one. Strings are borrowed. */
 bool zs_layout_first(const zs_json *attributes, struct zs_layout *layout);
 bool zs_layout_next(struct zs_layout *layout);

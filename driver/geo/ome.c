@@ -75,19 +75,23 @@ static enum zs_status find_transform(struct zs_search *s, enum zs_belief belief,
     return ZS_OK;
 }
 
-/* Images as pyramids: a list under `ome`; before 0.5 the list was the member `multiscales` itself. */
+/* Images as pyramids: a list under `ome`; before 0.5 the list was the member `multiscales` itself. ndpyramid took the
+ * list over, for levels that are groups of arrays, without OME's transformations. */
 static bool next_layout(struct zs_layout *layout)
 {
+    const zs_json *datasets;
     const zs_json *images = zs_json_get(zs_json_get(layout->attributes, "ome"), "multiscales");
     if (images == NULL)
         images = zs_json_get(layout->attributes, "multiscales");
     if (!zs_json_is_array(images))
         return false;
     layout->image = layout->image != NULL ? zs_json_next(layout->image) : zs_json_first(images);
-    layout->is_ome = true;
+    layout->is_foreign = true;
     layout->transforms = zs_json_get(layout->image, "coordinateTransformations");
-    return zs_json_is_array(zs_json_get(layout->image, "datasets")) &&
-           zs_layout_add_levels(layout, zs_json_get(layout->image, "datasets"), "path");
+    datasets = zs_json_get(layout->image, "datasets");
+    layout->is_ome = zs_json_get(layout->attributes, "ome") != NULL || zs_json_get(layout->image, "axes") != NULL ||
+                     zs_json_get(zs_json_first(datasets), "coordinateTransformations") != NULL;
+    return zs_json_is_array(datasets) && zs_layout_add_levels(layout, datasets, "path");
 }
 
 static const char *const owned[] = {"ome", "omero", NULL};

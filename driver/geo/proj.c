@@ -62,29 +62,6 @@ static enum zs_status find_transform(struct zs_search *s, enum zs_belief belief,
 
 /* ---- Writing and changing ---- */
 
-/* "AUTHORITY:CODE" of the CRS when that alone gives the same CRS back; freed with free(), NULL otherwise. */
-static char *exact_code(OGRSpatialReferenceH srs)
-{
-    const char *authority = OSRGetAuthorityName(srs, NULL), *code = OSRGetAuthorityCode(srs, NULL);
-    if (authority == NULL || code == NULL)
-        return NULL;
-    char *text = zs_format("%s:%s", authority, code);
-    OGRSpatialReferenceH again = text != NULL ? zs_crs_from_code(text) : NULL;
-    /* The order of axes in data is our own business: both CRS are read in traditional order. */
-    const char *const options[] = {"IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES", NULL};
-    struct zs_quiet quiet;
-    zs_quiet_begin(&quiet);
-    const bool is_same = again != NULL && OSRIsSameEx(srs, again, options);
-    zs_quiet_end(&quiet);
-    if (again != NULL)
-        OSRRelease(again);
-    if (!is_same) {
-        free(text);
-        return NULL;
-    }
-    return text;
-}
-
 static bool add_projjson(zs_json *attributes, OGRSpatialReferenceH srs)
 {
     char *text = NULL;
@@ -107,7 +84,7 @@ static bool add_projjson(zs_json *attributes, OGRSpatialReferenceH srs)
 static bool add_crs(zs_json *members, OGRSpatialReferenceH srs, bool *has_any)
 {
     *has_any = true;
-    char *code = exact_code(srs);
+    char *code = zs_crs_to_code(srs);
     if (code != NULL) {
         const bool ok = zs_json_add_string(members, "proj:code", code) != NULL;
         free(code);
@@ -194,12 +171,15 @@ static enum zs_status tell(struct zs_search *s, const struct zs_told *told, stru
     return ZS_OK;
 }
 
+static const char *const repositories[] = {"proj", "geo-proj", NULL};
+
 /* Names and addresses are those of v1, which GDAL and most stores have, and what rioxarray (0.23) looks for. */
 const struct zs_convention zs_proj = {
     .uuid = "f17cb550-5864-4468-aeb7-f3180cfb622f",
     .name = "proj:",
     .schema_url = "https://raw.githubusercontent.com/zarr-conventions/geo-proj/refs/tags/v1/schema.json",
     .spec_url = "https://github.com/zarr-conventions/geo-proj/blob/v1/README.md",
+    .repositories = repositories,
     .description = "Coordinate reference system information for geospatial data",
     .prefix = "proj:",
     .known = known,

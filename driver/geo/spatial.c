@@ -435,11 +435,14 @@ static enum zs_status tell(struct zs_search *s, const struct zs_told *told, stru
     return ZS_OK;
 }
 
+static const char *const repositories[] = {"spatial", NULL};
+
 const struct zs_convention zs_spatial = {
     .uuid = "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4",
     .name = "spatial:",
     .schema_url = "https://raw.githubusercontent.com/zarr-conventions/spatial/refs/tags/v1/schema.json",
     .spec_url = "https://github.com/zarr-conventions/spatial/blob/v1/README.md",
+    .repositories = repositories,
     .description = "Spatial coordinate information",
     .prefix = "spatial:",
     .known = known,

@@ -52,7 +52,7 @@ static const struct zs_node *pyramid_group(struct zs_hierarchy *h, const struct 
     zs_scope_find(h, base, &scope);
     for (int g = 0; g < scope.groups; g++) {
         const char *below = zs_path_below(scope.group[g]->path, base->path);
-        if (below != NULL && zs_layout_first(scope.group[g]->attributes, layout) && !layout->is_ome &&
+        if (below != NULL && zs_layout_first(scope.group[g]->attributes, layout) && !layout->is_foreign &&
             zs_layout_find(layout, below) >= 0)
             return scope.group[g];
     }
@@ -60,7 +60,7 @@ static const struct zs_node *pyramid_group(struct zs_hierarchy *h, const struct 
     if (scope.groups == 0)
         return NULL;
     /* One that lists another array of the group is this one's, too. */
-    if (zs_layout_first(scope.group[0]->attributes, layout) && layout->is_ome)
+    if (zs_layout_first(scope.group[0]->attributes, layout) && layout->is_foreign)
         memset(layout, 0, sizeof *layout);
     return scope.group[0];
 }

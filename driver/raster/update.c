@@ -132,7 +132,7 @@ static enum zs_status write_entries(struct zs_hierarchy *h, const struct zs_node
     struct zs_layout layout;
     const char *below = zs_path_below(group->path, node->path);
     zs_json *attributes;
-    if (below == NULL || !zs_layout_first(group->attributes, &layout) || layout.is_ome || zs_layout_find(&layout, below) < 0)
+    if (below == NULL || !zs_layout_first(group->attributes, &layout) || layout.is_foreign || zs_layout_find(&layout, below) < 0)
         return ZS_OK;
     ZS_TRY(zs_hierarchy_edit(h, group, &attributes, err));
     for (int i = 0; i < layout.count; i++) {

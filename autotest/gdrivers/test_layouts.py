@@ -1,0 +1,140 @@
+"""Layouts that others publish (FORMATS 7.1, 10.1): what they ask of a reader, through the driver."""
+import json
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+import oracle
+from stores import LITTLE, array_meta, codec, group_meta, plain_meta, sharding, write_coordinate
+from support import error_of, fixture_path, geotransform, open_array, open_ours, read_all, same_crs, subdatasets
+
+ZAGG = {"crs": "EPSG:3031", "resolution": [100.0, 200.0], "bounds": [-1000.0, -2000.0, -50.0, 600.0]}
+ZAGG_GT = (-1000, 100, 0, 600, 0, -200)
+
+
+def write_zagg(path):
+    """A rectilinear product as zagg writes it: 16 x 12 pixels in shards of 8 x 12, chunks of 4 x 6, companions of a value per chunk."""
+    values = np.arange(16 * 12, dtype="float32").reshape(16, 12)
+    group = path / "rectilinear"
+    oracle.write(path, group_meta())
+    oracle.write(group, group_meta(ZAGG))
+    oracle.write(group / "h", array_meta((16, 12), "float32", (8, 12), [sharding((4, 6), LITTLE)], fill_value="NaN",
+                                         dimension_names=["y", "x"]), values)
+    xy = {"units": "m"}
+    write_coordinate(group, "x", -950 + 100.0 * np.arange(12), {**xy, "standard_name": "projection_x_coordinate"})
+    write_coordinate(group, "y", 500 - 200.0 * np.arange(16), {**xy, "standard_name": "projection_y_coordinate"})
+    slope = np.arange(8, dtype="float32").reshape(4, 2)
+    oracle.write(group / "slope", array_meta((4, 2), "float32", (1, 1), [LITTLE], dimension_names=["chunk_y", "chunk_x"]), slope)
+    histogram = np.arange(40, dtype="int32").reshape(4, 2, 5)
+    oracle.write(group / "histogram", array_meta((4, 2, 5), "int32", (1, 1, 5), [LITTLE],
+                                                 dimension_names=["chunk_y", "chunk_x", "bin"]), histogram)
+    return values, slope, histogram
+
+
+def test_products_of_zagg_and_their_companions_lie_where_the_group_says(tmp_path):
+    values, slope, histogram = write_zagg(tmp_path)
+    pixels = open_array(tmp_path, "/rectilinear/h")
+    np.testing.assert_array_equal(pixels.ReadAsArray(), values)
+    assert geotransform(pixels) == ZAGG_GT and same_crs(pixels, "EPSG:3031")
+    companion = open_array(tmp_path, "/rectilinear/slope")
+    np.testing.assert_array_equal(companion.ReadAsArray(), slope)
+    assert geotransform(companion) == (-1000, 600, 0, 600, 0, -800) and same_crs(companion, "EPSG:3031")
+    vectors = open_array(tmp_path, "/rectilinear/histogram")
+    assert (vectors.RasterCount, vectors.RasterYSize, vectors.RasterXSize) == (5, 4, 2)
+    np.testing.assert_array_equal(vectors.ReadAsArray(), np.moveaxis(histogram, 2, 0))
+    assert geotransform(vectors) == geotransform(companion)
+    assert list(subdatasets(open_ours("SHARDEDZARR:" + str(tmp_path)))) == ["/rectilinear/h", "/rectilinear/histogram", "/rectilinear/slope"]
+
+
+def test_a_product_of_zagg_is_moved_as_a_whole(tmp_path):
+    write_zagg(tmp_path)
+    dataset = gdal.OpenEx('SHARDEDZARR:"%s":/rectilinear/h' % tmp_path, gdal.OF_RASTER | gdal.OF_UPDATE)
+    dataset.SetGeoTransform((0, 10, 0, 1000, 0, -20))
+    dataset = None
+    assert geotransform(open_array(tmp_path, "/rectilinear/h")) == (0, 10, 0, 1000, 0, -20)
+    assert geotransform(open_array(tmp_path, "/rectilinear/slope")) == (0, 60, 0, 1000, 0, -80)
+    with open(tmp_path / "rectilinear" / "zarr.json") as file:
+        said = json.load(file)["attributes"]
+    assert (said["resolution"], said["bounds"]) == ([10, 20], [0, 740, 95, 1000])
+
+
+RAGGED = ["h_tdigest_signal", "h_tdigest_noise", "h_tdigest_noise_locations"]
+
+
+@pytest.mark.parametrize("name", RAGGED)
+def test_a_ragged_field_is_refused_by_name_and_hides_no_other(name):
+    leaf = fixture_path("zagg", "kitchen_sink", "1", "1", "2", "1", "3", "11213.zarr")
+    assert "variable_length_bytes" in error_of(open_array, leaf, "/6/" + name)
+    count = open_array(leaf, "/6/count")
+    assert (count.RasterXSize, count.RasterYSize) == (16, 1)
+
+
+def test_levels_of_ndpyramid_are_groups_and_overviews(tmp_path):
+    rng = np.random.default_rng(5)
+    levels = [rng.random((3, 32 >> k, 64 >> k)).astype("float32") for k in range(3)]
+    oracle.write(tmp_path, group_meta({"multiscales": [{"datasets": [
+        {"path": "0", "pixels_per_tile": 16, "crs": "EPSG:3857"}, {"path": "1"}, {"path": "2"}], "type": "reduce", "metadata": {}}]}))
+    for k, values in enumerate(levels):
+        oracle.write(tmp_path / str(k), group_meta())
+        oracle.write(tmp_path / str(k) / "climate", array_meta(values.shape, "float32", dimension_names=["month", "y", "x"]), values)
+    dataset = open_ours("SHARDEDZARR:" + str(tmp_path)) # the levels are no rasters of their own
+    band = dataset.GetRasterBand(2)
+    assert (dataset.RasterCount, band.GetOverviewCount()) == (3, 2)
+    for k in (1, 2):
+        np.testing.assert_array_equal(band.GetOverview(k - 1).ReadAsArray(), levels[k][1])
+
+
+def test_an_empty_grid_mapping_says_nothing(tmp_path):
+    oracle.write(tmp_path, group_meta())
+    oracle.write(tmp_path / "t", array_meta((4, 6), dimension_names=["lat", "lon"], attributes={"grid_mapping": "spatial_ref"}),
+                 np.zeros((4, 6)))
+    oracle.write(tmp_path / "spatial_ref", plain_meta((), "int64"), np.zeros(()))
+    write_coordinate(tmp_path, "lon", 0.5 + np.arange(6), {"units": "degrees_east"})
+    write_coordinate(tmp_path, "lat", 3.5 - np.arange(4), {"units": "degrees_north"})
+    dataset = open_array(tmp_path, "/t")
+    assert geotransform(dataset) == (0, 1, 0, 4, 0, -1) and same_crs(dataset, "EPSG:4326")
+
+
+@pytest.mark.parametrize("plain", [True, False])
+def test_scale_offset_takes_plain_numbers_as_well_as_fill_values(tmp_path, plain):
+    """zarr-extensions #52: numbers of JSON, where the fill value of a float may be a string."""
+    scale, offset = (2, 0.5) if plain else ("0x40000000", "0x3f000000")
+    stored = np.arange(24, dtype="float32").reshape(4, 6)
+    meta = array_meta((4, 6), "float32", (4, 6), [sharding((2, 3), LITTLE)])
+    oracle.write(tmp_path, meta, stored)
+    meta["codecs"][0]["configuration"]["codecs"].insert(0, codec("scale_offset", scale=scale, offset=offset))
+    with open(tmp_path / "zarr.json", "w") as file:
+        json.dump(meta, file)
+    np.testing.assert_array_equal(read_all(open_ours("SHARDEDZARR:" + str(tmp_path))).reshape(4, 6), stored / 2 + np.float32(0.5))
+
+
+@pytest.mark.parametrize("change, what", [
+    ({"chunk_key_encoding": {"name": "fanout", "configuration": {"max_files": 100}}}, "fanout"),
+    ({"chunk_key_encoding": {"name": "suffix", "configuration": {"suffix": ".tiff"}}}, "suffix"),
+    ({"codecs": [{"name": "pad"}, {"name": "bytes"}]}, "pad"),
+    ({"codecs": [{"name": "concat-parts"}]}, "concat-parts"),
+    ({"data_type": {"name": "fixed_size_list", "configuration": {}}}, "fixed_size_list"),
+    ({"data_type": {"name": "struct", "configuration": {"fields": []}}}, "struct"),
+    ({"data_type": {"name": "fixed_length_utf32", "configuration": {"length_bytes": 8}}}, "fixed_length_utf32"),
+    ({"chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [0, 6]}}}, "chunk_shape"),
+])
+def test_what_drafts_add_is_refused_by_its_name_and_hides_no_other(tmp_path, change, what):
+    oracle.write(tmp_path, group_meta())
+    oracle.write(tmp_path / "fine", array_meta((4, 6)), np.zeros((4, 6)))
+    oracle.write(tmp_path / "new", {**array_meta((4, 6)), **change})
+    assert what in error_of(open_array, tmp_path, "/new")
+    assert open_array(tmp_path, "/fine").RasterCount == 1
+    whole = open_ours("SHARDEDZARR:" + str(tmp_path)) # codecs are looked at when an array is opened: till then it is listed
+    assert list(subdatasets(whole)) == ["/fine", "/new"] if "codecs" in change else whole.RasterCount == 1
+
+
+@pytest.mark.parametrize("change, what", [
+    ({"index_location": "configuration", "predefined_index": []}, "index_location"),
+    ({"chunk_shape": [3, 4]}, "chunk_shape"),  # 1.1 would clip the last of a shard of 4 x 6
+])
+def test_what_sharding_1_1_adds_is_refused_by_its_name(tmp_path, change, what):
+    meta = array_meta((4, 6), shard=(4, 6), codecs=[sharding((2, 3), LITTLE)])
+    meta["codecs"][0]["configuration"].update(change)
+    oracle.write(tmp_path, meta)
+    assert what in error_of(open_ours, "SHARDEDZARR:" + str(tmp_path))

@@ -1,0 +1,246 @@
+/* Layouts that others publish: zagg's rectilinear products, ndpyramid, empty grid mappings, conventions without a UUID. */
+#include <math.h>
+
+#include "geo/crs.h"
+#include "geo/georef.h"
+#include "geo_store.h"
+#include "raster/overviews.h"
+#include "raster/update.h"
+
+static void check_place_in(struct zs_hierarchy *h, const char *path, const double *expected, const char *code)
+{
+    struct zs_error err = {""};
+    struct zs_axes axes;
+    struct zs_georef g;
+    const struct zs_node *node;
+    if (!CHECK(zs_hierarchy_node(h, path, &node, &err) == ZS_OK))
+        return;
+    CHECK(zs_axes_find(h, node, NULL, NULL, &axes, &err) == ZS_OK);
+    if (!CHECK(zs_georef_read(h, node, axes, &g, &err) == ZS_OK))
+        return;
+    if (CHECK(g.has_transform == (expected != NULL)) && expected != NULL)
+        for (int i = 0; i < 6; i++)
+            CHECK_EQ_F64(g.transform[i], expected[i]);
+    CHECK_EQ_STR(g.srs != NULL ? OSRGetAuthorityCode(g.srs, NULL) : NULL, code);
+    zs_georef_clear(&g);
+}
+
+static void check_place(struct geo_store *s, const char *path, const double *expected, const char *code)
+{
+    open_node(s, path);
+    check_place_in(s->h, path, expected, code);
+}
+
+/* ---- zagg ---- */
+
+#define ZAGG "{'crs':'EPSG:3031','resolution':[100,200],'bounds':[-1000,-2000,-50,600]}"
+static const double zagg_grid[6] = {-1000, 100, 0, 600, 0, -200};
+
+/* A product of 16 x 12 pixels, padded to whole tiles; the box is of 13 rows and 9.5 columns. */
+static void put_zagg(struct geo_store *s, const char *attributes)
+{
+    put_group(s, "", "{}");
+    put_group(s, "rectilinear", attributes);
+    put_array(s, "rectilinear/h", "[16,12]", "['y','x']", "float32", "'NaN'", "{}");
+    put_array(s, "rectilinear/slope", "[4,2]", "['chunk_y','chunk_x']", "float32", "'NaN'", "{}");
+    put_array(s, "rectilinear/histogram", "[4,2,5]", "['chunk_y','chunk_x','bin']", "float32", "'NaN'", "{}");
+}
+
+static void test_a_group_of_zagg_says_where_its_arrays_lie(void)
+{
+    struct geo_store s = {0};
+    put_zagg(&s, ZAGG);
+    check_place(&s, "rectilinear/h", zagg_grid, "3031");
+    /* How large a chunk is only the coordinates know. */
+    check_place(&s, "rectilinear/slope", NULL, "3031");
+    close_store(&s);
+}
+
+static void test_a_companion_of_zagg_has_a_pixel_for_each_chunk(void)
+{
+    static const double chunks[6] = {-1000, 600, 0, 600, 0, -800};
+    struct geo_store s = {0};
+    struct zs_error err = {""};
+    struct zs_axes axes;
+    put_zagg(&s, ZAGG);
+    put_axis(&s, "rectilinear/x", "x", 12, -950, 100, "{'standard_name':'projection_x_coordinate','units':'m'}");
+    put_axis(&s, "rectilinear/y", "y", 16, 500, -200, "{'standard_name':'projection_y_coordinate','units':'m'}");
+    check_place(&s, "rectilinear/h", zagg_grid, "3031");
+    check_place(&s, "rectilinear/slope", chunks, "3031");
+    check_place(&s, "rectilinear/histogram", chunks, "3031"); /* trailing dimensions are no rows and columns */
+    CHECK(zs_axes_find(s.h, open_node(&s, "rectilinear/histogram"), NULL, NULL, &axes, &err) == ZS_OK);
+    CHECK(axes.y == 0 && axes.x == 1);
+    close_store(&s);
+}
+
+static void test_members_called_as_those_of_zagg_that_are_none(void)
+{
+    static const char *const others[] = {
+        "{'crs':'EPSG:3031','resolution':[100,200]}",
+        "{'resolution':[100,200],'bounds':[-1000,-2000,-50,600]}",
+        "{'crs':'EPSG:3031','resolution':'high','bounds':[-1000,-2000,-50,600]}",
+        "{'crs':'EPSG:3031','resolution':[0,200],'bounds':[-1000,-2000,-50,600]}",
+        "{'crs':'EPSG:3031','resolution':[100,-200],'bounds':[-1000,-2000,-50,600]}",
+        "{'crs':'EPSG:3031','resolution':[100,200],'bounds':[-1000,-2000,-1000,600]}",
+        "{'crs':'EPSG:3031','resolution':[1e-320,200],'bounds':[-1000,-2000,-50,600]}",
+        "{'crs':'EPSG:3031','resolution':[100,200],'bounds':'time_bounds'}",
+    };
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        struct geo_store s = {0};
+        put_zagg(&s, others[i]);
+        check_place(&s, "rectilinear/h", NULL, NULL);
+        close_store(&s);
+    }
+    /* A box that the array does not hold is of another array. */
+    struct geo_store s = {0};
+    put_zagg(&s, "{'crs':'EPSG:3031','resolution':[100,200],'bounds':[-1000,-2000,500,600]}");
+    check_place(&s, "rectilinear/h", NULL, "3031");
+    close_store(&s);
+}
+
+static void test_what_is_nearer_is_believed_before_zagg(void)
+{
+    static const double own[6] = {5, 1, 0, 7, 0, -1};
+    struct geo_store s = {0};
+    put_zagg(&s, ZAGG);
+    put_array(&s, "rectilinear/own", "[16,12]", "['y','x']", "uint8", "0",
+              "{'spatial:dimensions':['y','x'],'spatial:transform':[1,0,5,0,-1,7],'proj:code':'EPSG:32633'}");
+    check_place(&s, "rectilinear/own", own, "32633");
+    close_store(&s);
+}
+
+static void test_a_product_of_zagg_moves_with_all_that_says_where_it_is(void)
+{
+    static const double moved[6] = {0, 10, 0, 1000, 0, -20}, chunks[6] = {0, 60, 0, 1000, 0, -80};
+    struct geo_store s = {0};
+    struct zs_error err = {""};
+    put_zagg(&s, ZAGG);
+    put_axis(&s, "rectilinear/x", "x", 12, -950, 100, "{}");
+    put_axis(&s, "rectilinear/y", "y", 16, 500, -200, "{}");
+    OGRSpatialReferenceH utm = zs_crs_from_epsg(32633);
+    struct zs_georef_update update = {.has_transform = true, .srs = utm};
+    memcpy(update.transform, moved, sizeof moved);
+    const struct zs_node *node = open_node(&s, "rectilinear/h");
+    CHECK(zs_update_georef(s.h, node, (struct zs_axes){1, 0}, &update, &err) == ZS_OK);
+    CHECK(zs_update_flush(s.h, &err) == ZS_OK);
+    OSRRelease(utm);
+    struct zs_hierarchy *again = NULL;
+    if (CHECK(zs_hierarchy_open(s.store, true, &again, &err) == ZS_OK)) {
+        double bounds[4];
+        const struct zs_node *group;
+        check_place_in(again, "rectilinear/h", moved, "32633");
+        check_place_in(again, "rectilinear/slope", chunks, "32633");
+        CHECK(zs_hierarchy_node(again, "rectilinear", &group, &err) == ZS_OK);
+        CHECK(zs_json_doubles(zs_json_get(group->attributes, "bounds"), bounds, 4));
+        CHECK(bounds[0] == 0 && bounds[1] == 740 && bounds[2] == 95 && bounds[3] == 1000);
+        CHECK(zs_json_equals(zs_json_get(group->attributes, "crs"), "EPSG:32633"));
+    }
+    zs_hierarchy_free(again);
+    close_store(&s);
+}
+
+/* ---- ndpyramid ---- */
+
+static void test_levels_of_ndpyramid_are_groups(void)
+{
+    struct geo_store s = {0};
+    struct zs_error err = {""};
+    char **paths;
+    size_t count;
+    put_group(&s, "", "{'multiscales':[{'datasets':[{'path':'0','crs':'EPSG:3857'},{'path':'1'},{'path':'2'}],'type':'reduce'}]}");
+    for (int level = 0; level < 3; level++) {
+        char name[8], path[16], shape[16];
+        snprintf(name, sizeof name, "%d", level);
+        snprintf(path, sizeof path, "%d/t", level);
+        snprintf(shape, sizeof shape, "[%d,%d]", 8 >> level, 16 >> level);
+        put_group(&s, name, "{}");
+        put_array(&s, path, shape, "['y','x']", "float32", "0", "{}");
+    }
+    const struct zs_node *node = open_node(&s, "0/t");
+    CHECK(zs_overviews_find(s.h, node, (struct zs_axes){1, 0}, &paths, &count, &err) == ZS_OK);
+    if (CHECK_EQ_U64(count, 2)) {
+        CHECK_EQ_STR(paths[0], "1/t");
+        CHECK_EQ_STR(paths[1], "2/t");
+    }
+    zs_paths_free(paths, count);
+    close_store(&s);
+}
+
+/* ---- Grid mappings without a word ---- */
+
+#define DEGREES_X "{'units':'degrees_east'}"
+#define DEGREES_Y "{'units':'degrees_north'}"
+
+static void test_an_empty_grid_mapping_says_nothing(void)
+{
+    static const double degrees[6] = {0, 1, 0, 4, 0, -1};
+    struct geo_store s = {0};
+    put_group(&s, "", "{}");
+    put_array(&s, "t", "[4,6]", "['lat','lon']", "float32", "0", "{'grid_mapping':'crs'}");
+    put_array(&s, "crs", "[]", "[]", "int64", "0", "{}");
+    put_axis(&s, "lon", "lon", 6, 0.5, 1, DEGREES_X);
+    put_axis(&s, "lat", "lat", 4, 3.5, -1, DEGREES_Y);
+    check_place(&s, "t", degrees, "4326");
+    close_store(&s);
+}
+
+static void test_a_pyramid_with_empty_grid_mappings_lies_where_its_entries_say(void)
+{
+    static const double half[6] = {0, 2, 0, 8, 0, -2};
+    struct geo_store s = {0};
+    put_group(&s, "",
+              "{'proj:code':'EPSG:4326','spatial:dimensions':['y','x'],'multiscales':{'layout':["
+              "{'asset':'0','spatial:shape':[8,12],'spatial:transform':[1,0,0,0,-1,8]},"
+              "{'asset':'1','derived_from':'0','transform':{'scale':[1,2,2],'translation':[0,0.5,0.5]},"
+              "'spatial:shape':[4,6],'spatial:transform':[2,0,0,0,-2,8]}]}}");
+    put_group(&s, "1", "{}");
+    put_array(&s, "1/t", "[3,4,6]", "['time','y','x']", "float32", "0", "{'grid_mapping':'spatial_ref'}");
+    put_array(&s, "1/spatial_ref", "[]", "[]", "int64", "0", "{}");
+    check_place(&s, "1/t", half, "4326");
+    close_store(&s);
+}
+
+/* ---- Declarations ---- */
+
+static void test_a_convention_without_a_uuid_is_known_by_its_address(void)
+{
+    static const double declared[6] = {1000, 10, 0, 2000, 0, -10}, on_axes[6] = {0, 1, 0, 4, 0, -1};
+    static const struct {
+        const char *entry;
+        bool is_spatial;
+    } entries[] = {
+        {"{'schema_url':'https://raw.githubusercontent.com/zarr-conventions/spatial/refs/tags/v0.1/schema.json'}", true},
+        {"{'spec_url':'https://github.com/zarr-experimental/spatial/blob/v1/README.md','name':'x'}", true},
+        {"{'uuid':'f17cb550-5864-4468-aeb7-f3180cfb622f',"
+         "'schema_url':'https://raw.githubusercontent.com/zarr-conventions/spatial/refs/tags/v0.1/schema.json'}", false},
+        {"{'schema_url':'https://example.com/spatial/schema.json'}", false},
+        {"{'name':'spatial:'}", false},
+    };
+    for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
+        struct geo_store s = {0};
+        char *group = zs_format("{'zarr_conventions':[%s]}", entries[i].entry);
+        put_group(&s, "", group);
+        put_array(&s, "t", "[4,6]", "['y','x']", "float32", "0",
+                  "{'spatial:dimensions':['y','x'],'spatial:transform':[10,0,1000,0,-10,2000]}");
+        put_axis(&s, "x", "x", 6, 0.5, 1, "{}");
+        put_axis(&s, "y", "y", 4, 3.5, -1, "{}");
+        /* What is declared is believed before coordinates, what is not after them. */
+        check_place(&s, "t", entries[i].is_spatial ? declared : on_axes, NULL);
+        close_store(&s);
+        free(group);
+    }
+}
+
+int main(void)
+{
+    RUN(test_a_group_of_zagg_says_where_its_arrays_lie);
+    RUN(test_a_companion_of_zagg_has_a_pixel_for_each_chunk);
+    RUN(test_members_called_as_those_of_zagg_that_are_none);
+    RUN(test_what_is_nearer_is_believed_before_zagg);
+    RUN(test_a_product_of_zagg_moves_with_all_that_says_where_it_is);
+    RUN(test_levels_of_ndpyramid_are_groups);
+    RUN(test_an_empty_grid_mapping_says_nothing);
+    RUN(test_a_pyramid_with_empty_grid_mappings_lies_where_its_entries_say);
+    RUN(test_a_convention_without_a_uuid_is_known_by_its_address);
+    return check_result();
+}

@@ -1,0 +1,201 @@
+#include "geo/zagg.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cpl_conv.h>
+
+#include "base/memory.h"
+#include "geo/crs.h"
+
+/* What a group says: size of a pixel, and a box around those that are asked for. The arrays begin at its upper left
+ * corner and go on to whole shards. */
+struct grid {
+    double resolution[2]; /* x, y; both positive */
+    double bounds[4];     /* xmin, ymin, xmax, ymax */
+};
+
+/* Part of a pixel by which a box may be off. */
+#define ROUNDING 1e-6
+
+static bool grid_of(const zs_json *members, struct grid *g)
+{
+    if (!zs_json_doubles(zs_json_get(members, "resolution"), g->resolution, 2) ||
+        !zs_json_doubles(zs_json_get(members, "bounds"), g->bounds, 4) || zs_json_get(members, "crs") == NULL)
+        return false;
+    const double across = g->bounds[2] - g->bounds[0], down = g->bounds[3] - g->bounds[1];
+    return g->resolution[0] > 0 && g->resolution[1] > 0 && across > 0 && down > 0 &&
+           isfinite(across / g->resolution[0]) && isfinite(down / g->resolution[1]);
+}
+
+/* The group that holds the array, where it says a grid. */
+static const struct zs_node *grid_above(const struct zs_scope *scope, struct grid *g)
+{
+    const struct zs_node *group = scope->groups > 0 ? scope->group[0] : NULL;
+    const char *below = group != NULL ? zs_path_below(group->path, scope->node->path) : NULL;
+    return below != NULL && strchr(below, '/') == NULL && grid_of(group->attributes, g) ? group : NULL;
+}
+
+static bool holds_box(const struct grid *g, uint64_t width, uint64_t height)
+{
+    return (g->bounds[2] - g->bounds[0]) / g->resolution[0] <= (double)width + ROUNDING &&
+           (g->bounds[3] - g->bounds[1]) / g->resolution[1] <= (double)height + ROUNDING;
+}
+
+/* ---- Companions: one value for each chunk ---- */
+
+static bool is_called(const struct zs_node *node, int dim, const char *name)
+{
+    const char *own = zs_dimension_name(node, dim);
+    return own != NULL && strcmp(own, name) == 0;
+}
+
+static bool find_axes(const struct zs_node *node, const struct zs_scope *scope, struct zs_axes *axes)
+{
+    struct grid g;
+    struct zs_axes found = {-1, -1};
+    for (int d = 0; node->array != NULL && d < node->array->ndim; d++) {
+        if (is_called(node, d, "chunk_x"))
+            found.x = d;
+        else if (is_called(node, d, "chunk_y"))
+            found.y = d;
+    }
+    if (found.x < 0 || found.y < 0 || grid_above(scope, &g) == NULL)
+        return false;
+    *axes = found;
+    return true;
+}
+
+/* How many pixels a value of a companion is of, along X or Y: by the length of the group's coordinate variable. 0
+ * where it is not known. */
+static uint64_t pixels_of_value(const struct zs_search *s, const struct zs_node *group, const char *name,
+                                uint64_t values)
+{
+    const struct zs_node *c;
+    if (zs_hierarchy_node_at(s->h, group->path, name, &c, NULL) != ZS_OK || c->array == NULL || c->array->ndim != 1 ||
+        values == 0 || c->array->shape[0] % values != 0)
+        return 0;
+    return c->array->shape[0] / values;
+}
+
+/* ---- Reading ---- */
+
+static bool transform_of(const struct zs_search *s, double *t)
+{
+    struct grid g;
+    const struct zs_node *group = grid_above(&s->scope, &g);
+    uint64_t across = 1, down = 1;
+    if (group == NULL || s->axes.y < 0)
+        return false;
+    if (is_called(s->node, s->axes.x, "chunk_x") && is_called(s->node, s->axes.y, "chunk_y")) {
+        across = pixels_of_value(s, group, "x", s->width);
+        down = pixels_of_value(s, group, "y", s->height);
+    }
+    g.resolution[0] *= (double)across;
+    g.resolution[1] *= (double)down;
+    if (across == 0 || down == 0 || !holds_box(&g, s->width, s->height))
+        return false;
+    const double found[6] = {g.bounds[0], g.resolution[0], 0, g.bounds[3], 0, -g.resolution[1]};
+    memcpy(t, found, sizeof found);
+    return true;
+}
+
+static enum zs_status find_transform(struct zs_search *s, enum zs_belief belief, struct zs_error *err)
+{
+    double t[6];
+    (void)err;
+    if (belief == ZS_LEFT_OVER && transform_of(s, t))
+        (void)!zs_search_take(s, t);
+    return ZS_OK;
+}
+
+static OGRSpatialReferenceH crs_of(const zs_json *members)
+{
+    const zs_json *crs = zs_json_get(members, "crs");
+    const char *text = NULL;
+    zs_json_string(crs, &text);
+    OGRSpatialReferenceH srs = zs_crs_from_code(text);
+    if (srs == NULL)
+        srs = zs_crs_from_wkt(text);
+    return srs != NULL ? srs : zs_crs_from_projjson(crs);
+}
+
+static void find_crs(struct zs_search *s, enum zs_belief belief)
+{
+    struct grid g;
+    const struct zs_node *group = belief == ZS_LEFT_OVER ? grid_above(&s->scope, &g) : NULL;
+    if (group != NULL)
+        s->out->srs = crs_of(group->attributes);
+}
+
+/* ---- Changing ---- */
+
+/* Of companions it is said by what is said of the pixels. */
+static bool concerns(const zs_json *members, const struct zs_georef_out *geo)
+{
+    struct grid g;
+    return grid_of(members, &g) && holds_box(&g, geo->width, geo->height);
+}
+
+static bool add_numbers(zs_json *members, const char *name, const double *numbers, int n)
+{
+    zs_json *list = zs_json_add_array(members, name);
+    bool ok = list != NULL;
+    for (int i = 0; i < n && ok; i++)
+        ok = zs_json_add_double(list, NULL, numbers[i]) != NULL;
+    return ok;
+}
+
+static bool add_crs(zs_json *members, OGRSpatialReferenceH srs)
+{
+    char *code = zs_crs_to_code(srs), *wkt = code == NULL ? zs_crs_to_wkt(srs, "FORMAT=WKT2_2019") : NULL;
+    const char *text = code != NULL ? code : wkt;
+    const bool ok = text == NULL || zs_json_add_string(members, "crs", text) != NULL;
+    free(code);
+    CPLFree(wkt);
+    return ok;
+}
+
+/* The same pixels at another place. What the convention cannot say goes: nobody shall be told the old one. */
+static enum zs_status change(zs_json *members, enum zs_place_kind kind, const struct zs_georef_out *geo,
+                             struct zs_error *err)
+{
+    struct grid g;
+    if (kind != ZS_PLACE_GROUP || !grid_of(members, &g))
+        return ZS_OK;
+    const double *t = geo->transform;
+    const double across = (g.bounds[2] - g.bounds[0]) / g.resolution[0];
+    const double down = (g.bounds[3] - g.bounds[1]) / g.resolution[1];
+    const double resolution[2] = {t[1], -t[5]}, bounds[4] = {t[0], t[3] + down * t[5], t[0] + across * t[1], t[3]};
+    zs_json_remove(members, "crs");
+    zs_json_remove(members, "resolution");
+    zs_json_remove(members, "bounds");
+    bool ok = geo->srs == NULL || add_crs(members, geo->srs);
+    if (ok && geo->has_transform && t[2] == 0 && t[4] == 0 && t[1] > 0 && t[5] < 0)
+        ok = add_numbers(members, "resolution", resolution, 2) && add_numbers(members, "bounds", bounds, 4);
+    return ok ? ZS_OK : zs_no_memory(err);
+}
+
+/* ---- Checking ---- */
+
+static enum zs_status tell(struct zs_search *s, const struct zs_told *told, struct zs_error *err)
+{
+    struct grid g;
+    double t[6];
+    const struct zs_node *group = grid_above(&s->scope, &g);
+    if (group == NULL)
+        return ZS_OK;
+    ZS_TRY(told->crs(told->context, group->path, "crs", crs_of(group->attributes), true, err));
+    return transform_of(s, t) ? told->transform(told->context, group->path, "bounds and resolution", t, err) : ZS_OK;
+}
+
+const struct zs_convention zs_zagg = {
+    .name = "zagg",
+    .find_axes = find_axes,
+    .find_transform = find_transform,
+    .find_crs = find_crs,
+    .concerns = concerns,
+    .change = change,
+    .tell = tell,
+};
