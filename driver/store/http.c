@@ -1,7 +1,5 @@
-/* Objects read by plain GET requests, through GDAL's HTTP client and its settings. VSI's files ask for the size first (HEAD) and
- * have no word for "the last n bytes"; a GET with `Range: bytes=-n` brings both in one round trip, since Content-Range
- * tells the size (RFC 9110, 14.4). VSI is the road that always works: writing, listing and removing go there, and so does reading as
- * soon as a server shows that it does not play along. */
+#include "store/http.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -9,8 +7,7 @@
 #include <string.h>
 
 #include "store/http_client.h"
-#include "store/http_memory.h"
-#include "store/vsi_private.h"
+#include "store/http_remembered.h"
 
 struct http_store {
     struct zs_store base;
@@ -163,7 +160,7 @@ static enum zs_status object_from_answer(struct http_store *h, const char *key, 
         return ZS_OK;
     memcpy(data, a->kind == ZS_HTTP_WHOLE && tail ? a->bytes + (a->size - n) : a->bytes, n);
     if (a->is_strong_etag && !atomic_load(&h->no_if_match))
-        zs_http_memory_put(h->vsi->root, key, tail, n, &(struct zs_remembered){size, a->tag, data});
+        zs_http_remembered_put(h->vsi->root, key, tail, n, &(struct zs_remembered){size, a->tag, data});
     return ZS_OK;
 }
 
@@ -174,14 +171,14 @@ static enum zs_status object_from_memory(struct http_store *h, const char *key, 
     struct zs_remembered found;
     void *entry;
     *object = NULL;
-    if (n == 0 || atomic_load(&h->no_if_match) || !zs_http_memory_find(h->vsi->root, key, tail, n, &found, &entry))
+    if (n == 0 || atomic_load(&h->no_if_match) || !zs_http_remembered_find(h->vsi->root, key, tail, n, &found, &entry))
         return ZS_OK;
     const enum zs_status status = object_new(h, key, found.size, found.etag, true, object, err);
     if (status == ZS_OK) {
         (*object)->is_remembered = true;
         memcpy(data, found.bytes, n);
     }
-    zs_http_memory_release(entry);
+    zs_http_remembered_release(entry);
     return status;
 }
 
@@ -361,7 +358,7 @@ static enum zs_status http_list(struct zs_store *store, const char *prefix, char
 
 static void http_forget(struct zs_store *store, const char *key)
 {
-    zs_http_memory_forget(((struct http_store *)store)->vsi->root, key);
+    zs_http_remembered_forget(((struct http_store *)store)->vsi->root, key);
 }
 
 static void http_free(struct zs_store *store)

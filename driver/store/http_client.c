@@ -13,7 +13,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "store/vsi_private.h"
+#include "store/vsi_settings.h"
 
 /* An answer longer than was asked for is broken off, but not before this: a long error page shall be told from an object. */
 #define MIN_ANSWER_LIMIT ((size_t)256 << 10)

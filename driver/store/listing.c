@@ -1,6 +1,6 @@
-#include <stdlib.h>
+#include "store/listing.h"
 
-#include "store/vsi_private.h"
+#include <stdlib.h>
 
 enum zs_status zs_names_add(struct zs_names *names, const char *name, size_t n, bool is_prefix, struct zs_error *err)
 {

@@ -11,7 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "store/listing.h"
 #include "store/local_private.h"
+#include "store/lock.h"
 #include "store/temporary.h"
 
 /* The disk begins to write after this many bytes, so that it has little left to do when a shard is finished. */

@@ -8,7 +8,8 @@
 #include <sys/types.h>
 
 #include "base/map.h"
-#include "store/vsi_private.h"
+#include "store/local.h"
+#include "store/vsi_settings.h"
 
 /* A folder of the store that was found to lie in it. */
 struct folder {

@@ -1,13 +1,12 @@
-/* Locks of objects: what zs_store_lock() is in file systems that have any. */
 #define _GNU_SOURCE /* O_DIRECTORY, O_CLOEXEC */
+#include "store/lock.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <unistd.h>
-
-#include "store/vsi_private.h"
 
 struct zs_lock {
     int fd; /* of a directory; -1: `in_memory` is held */

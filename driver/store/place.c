@@ -1,11 +1,12 @@
-/* What kind of place a path is. GDAL's prefixes tell; a prefix that looks into another file leaves the question to that file's path. */
+#include "store/place.h"
+
 #include <cpl_conv.h>
 #include <cpl_string.h>
 #include <cpl_vsi.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/vsi_private.h"
+#include "store/store.h"
 
 static bool begins(const char *path, const char *prefix)
 {

@@ -1,6 +1,6 @@
 /* store/store.h: where bytes live: named objects of bytes below one root. One table of functions, filled by local.c
- * (directories), vsi.c (every GDAL virtual file system), http.c (before vsi.c where objects can be had by plain GET requests) and
- * memory.c (tests, fault injection).
+ * (directories), vsi.c (every GDAL virtual file system), http.c (before vsi.c where objects can be had by plain GET requests; open.c
+ * decides) and memory_store.c (tests, fault injection).
  *
  * Keys are relative to the root, with "/" between components and none at either end. No component is "", "." or "..", or has a
  * control character: whatever a file may have named, such a key is ZS_ARGUMENT and nothing is done. Absent is ZS_NOT_FOUND and

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "zarr/node.h"
+#include "zarr/extension.h"
 
 static const struct {
     const char *name;

@@ -5,20 +5,6 @@
 
 #include "base/memory.h"
 
-const char *zs_extension_name(const zs_json *node, const zs_json **configuration)
-{
-    const char *name = NULL;
-    if (configuration != NULL)
-        *configuration = NULL;
-    if (zs_json_string(node, &name))
-        return name;
-    if (!zs_json_string(zs_json_get(node, "name"), &name))
-        return NULL;
-    if (configuration != NULL)
-        *configuration = zs_json_get(node, "configuration");
-    return name;
-}
-
 /* Whether sharding_indexed is in a chain of codecs, or in a chain inside one of them. Believes nothing about their form:
  * this is asked of arrays that cannot be read, too. */
 static bool mentions_sharding(const zs_json *codecs)

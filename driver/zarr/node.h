@@ -4,6 +4,7 @@
 #define ZS_ZARR_NODE_H
 
 #include "zarr/dtype.h"
+#include "zarr/extension.h"
 
 /* Metadata of an array, checked and in native form. Sizes are in elements. */
 struct zs_array_meta {
@@ -45,10 +46,6 @@ enum zs_status zs_node_create(const char *path, zs_json *document, bool owns_doc
 /* A group that has no zarr.json: only a path that others lie below. */
 enum zs_status zs_node_create_implicit(const char *path, struct zs_node **node, struct zs_error *err) ZS_MUST_CHECK;
 void zs_node_free(struct zs_node *node); /* NULL is allowed */
-
-/* The extension point `node` (an object with "name" and "configuration", or a bare string) as its name, NULL when it is
- * neither; *configuration is NULL when there is none. */
-const char *zs_extension_name(const zs_json *node, const zs_json **configuration);
 
 /* Reads the metadata of an array from its document; what zs_node_create() does for arrays. On failure nothing needs to be
  * released. Everything that comes from the file is bounded here: the number of elements, and the bytes of one chunk, fit

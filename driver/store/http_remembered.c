@@ -1,4 +1,4 @@
-#include "store/http_memory.h"
+#include "store/http_remembered.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ static bool is_named(const struct memory *m, const char *root, const char *key)
     return m->name_size == r + k && memcmp(m->name, root, r) == 0 && memcmp(m->name + r, key, k) == 0;
 }
 
-bool zs_http_memory_find(const char *root, const char *key, bool tail, size_t n, struct zs_remembered *found, void **entry)
+bool zs_http_remembered_find(const char *root, const char *key, bool tail, size_t n, struct zs_remembered *found, void **entry)
 {
     *entry = the_cache() != NULL ? zs_cache_get(cache, key_of(root, key, tail)) : NULL;
     if (*entry == NULL)
@@ -61,16 +61,16 @@ bool zs_http_memory_find(const char *root, const char *key, bool tail, size_t n,
         *found = m->what;
         return true;
     }
-    zs_http_memory_release(*entry);
+    zs_http_remembered_release(*entry);
     return false;
 }
 
-void zs_http_memory_release(void *entry)
+void zs_http_remembered_release(void *entry)
 {
     zs_cache_release(cache, entry);
 }
 
-void zs_http_memory_put(const char *root, const char *key, bool tail, size_t n, const struct zs_remembered *what)
+void zs_http_remembered_put(const char *root, const char *key, bool tail, size_t n, const struct zs_remembered *what)
 {
     const size_t r = strlen(root) + 1, k = strlen(key) + 1, e = strlen(what->etag) + 1;
     if (the_cache() == NULL || n > MEMORY_BYTES / 8)
@@ -91,7 +91,7 @@ void zs_http_memory_put(const char *root, const char *key, bool tail, size_t n, 
         free(m);
 }
 
-void zs_http_memory_forget(const char *root, const char *key)
+void zs_http_remembered_forget(const char *root, const char *key)
 {
     for (int tail = 0; tail < 2 && the_cache() != NULL; tail++)
         zs_cache_remove(cache, key_of(root, key, tail));

@@ -1,0 +1,17 @@
+/* store/place.h: what kind of place a path is. GDAL's prefixes tell; a prefix that looks into another file leaves the question to that
+ * file's path. */
+#ifndef ZS_STORE_PLACE_H
+#define ZS_STORE_PLACE_H
+
+#include <stdbool.h>
+
+struct zs_place {
+    bool is_local;    /* a path of the operating system, not of a virtual file system */
+    bool is_memory;   /* /vsimem/ */
+    bool is_archive;  /* in an archive, wherever that lies */
+    bool is_remote;   /* behind a network */
+    bool speaks_http; /* ... and failures come with the status of an answer */
+};
+struct zs_place zs_place_of(const char *path);
+
+#endif

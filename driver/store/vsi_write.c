@@ -1,0 +1,263 @@
+/* What is written to a store in GDAL's virtual file systems: in memory a file beside, which is renamed; elsewhere a temporary one, which
+ * is uploaded whole. */
+#define _GNU_SOURCE /* O_CLOEXEC */
+#include <cpl_conv.h>
+#include <cpl_vsi.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "store/temporary.h"
+#include "store/vsi_private.h"
+
+/* Uploads and copies go through a buffer of this size. */
+#define COPY_BUFFER_BYTES ((size_t)1 << 20)
+/* What is larger than 50 MB GDAL sends in parts, one after the other, with a request before and one after them. Up to this, it is told to
+ * hold all of an object in memory and to send it in one. */
+#define MAX_WHOLE_MB 128
+
+struct vsi_writer {
+    struct zs_writer base; /* with its size */
+    VSILFILE *file;
+    pthread_mutex_t lock; /* of the position in `file`: it is read back while it is sent */
+    char *path;      /* where the object shall appear */
+    char *temp_path; /* what `file` writes */
+};
+
+/* Whether a file can be renamed into place within this file system, so that it appears whole. */
+static bool has_rename(const struct zs_store *store)
+{
+    return ((const struct vsi_store *)store)->place.is_memory;
+}
+
+/* A file where GDAL makes temporary ones. Without a name from the start on a local disk, so that a killed writer leaves nothing. */
+static enum zs_status open_upload(struct vsi_writer *w, struct zs_error *err)
+{
+    const char *directory = CPLGetPath(CPLGenerateTempFilename("shardedzarr"));
+    if (directory[0] == '\0')
+        directory = ".";
+    if (!zs_place_of(directory).is_local) {
+        w->temp_path = zs_temporary_path(directory);
+        w->file = w->temp_path != NULL ? VSIFOpenExL(w->temp_path, "wb+", TRUE) : NULL;
+    } else {
+        int fd;
+        ZS_TRY(zs_temporary_create(directory, &fd, &w->temp_path, err));
+        w->file = VSIFOpenExL(w->temp_path, "rb+", TRUE);
+        (void)unlink(w->temp_path);
+        close(fd);
+    }
+    return w->file != NULL ? ZS_OK : zs_fail(err, ZS_IO, "%s: cannot be created: %s", directory, zs_vsi_reason());
+}
+
+/* Makes the directory that `path` is in, and those above it. */
+static enum zs_status make_parent_directory(const char *path, struct zs_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    if (slash == NULL || slash == path)
+        return ZS_OK;
+    char *dir = zs_strndup(path, (size_t)(slash - path));
+    if (dir == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    VSIStatBufL st;
+    enum zs_status status = ZS_OK;
+    if (VSIStatL(dir, &st) != 0) {
+        status = make_parent_directory(dir, err);
+        /* Another writer may make it at the same moment. */
+        if (status == ZS_OK && VSIMkdir(dir, 0755) != 0 && VSIStatL(dir, &st) != 0)
+            status = zs_fail(err, ZS_IO, "%s: cannot be created: %s", dir, zs_vsi_reason());
+    }
+    free(dir);
+    return status;
+}
+
+static void writer_free(struct vsi_writer *w)
+{
+    pthread_mutex_destroy(&w->lock);
+    free(w->path);
+    free(w->temp_path);
+    free(w);
+}
+
+/* A file beside what it will be. */
+static enum zs_status open_beside(struct vsi_writer *w, struct zs_error *err)
+{
+    ZS_TRY(make_parent_directory(w->path, err));
+    char *directory = zs_strndup(w->path, (size_t)(strrchr(w->path, '/') - w->path));
+    w->temp_path = directory != NULL ? zs_temporary_path(directory) : NULL;
+    free(directory);
+    if (w->temp_path == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    w->file = VSIFOpenExL(w->temp_path, "wb+", TRUE);
+    return w->file != NULL ? ZS_OK : zs_fail(err, ZS_IO, "%s: cannot be created: %s", w->temp_path, zs_vsi_reason());
+}
+
+enum zs_status zs_vsi_create(struct zs_store *store, const char *key, struct zs_writer **writer, struct zs_error *err)
+{
+    struct vsi_writer *w = zs_calloc(1, sizeof *w);
+    if (w == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a writer");
+    w->base.store = store;
+    pthread_mutex_init(&w->lock, NULL);
+    w->path = zs_vsi_path(store, key);
+    enum zs_status status = w->path != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    struct zs_vsi_quiet q;
+    zs_vsi_quiet_begin(&q, store);
+    if (status == ZS_OK)
+        status = has_rename(store) ? open_beside(w, err) : open_upload(w, err);
+    zs_vsi_quiet_end(&q);
+    if (status != ZS_OK) {
+        writer_free(w);
+        return status == ZS_NOT_FOUND ? ZS_IO : status;
+    }
+    *writer = &w->base;
+    return ZS_OK;
+}
+
+enum zs_status zs_vsi_write(struct zs_writer *writer, const void *data, size_t n, struct zs_error *err)
+{
+    struct vsi_writer *w = (struct vsi_writer *)writer;
+    struct zs_vsi_quiet q;
+    zs_vsi_quiet_begin(&q, writer->store);
+    enum zs_status status = ZS_OK;
+    if (VSIFWriteL(data, 1, n, w->file) != n)
+        status = zs_fail(err, ZS_IO, "%s: writing %zu bytes failed: %s", w->path, n, zs_vsi_reason());
+    zs_vsi_quiet_end(&q);
+    return status;
+}
+
+enum zs_status zs_vsi_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n, struct zs_error *err)
+{
+    struct vsi_writer *w = (struct vsi_writer *)writer;
+    struct zs_vsi_quiet q;
+    zs_vsi_quiet_begin(&q, writer->store);
+    enum zs_status status = ZS_OK;
+    if (VSIFSeekL(w->file, offset, SEEK_SET) != 0 || VSIFWriteL(data, 1, n, w->file) != n ||
+        VSIFSeekL(w->file, writer->size, SEEK_SET) != 0)
+        status = zs_fail(err, ZS_IO, "%s: writing %zu bytes at offset %llu failed: %s", w->path, n,
+                         (unsigned long long)offset, zs_vsi_reason());
+    zs_vsi_quiet_end(&q);
+    return status;
+}
+
+enum zs_status zs_vsi_read_back(struct zs_writer *writer, uint64_t offset, size_t n, void *data, struct zs_error *err)
+{
+    struct vsi_writer *w = (struct vsi_writer *)writer;
+    struct zs_vsi_quiet q;
+    zs_vsi_quiet_begin(&q, writer->store);
+    enum zs_status status = ZS_OK;
+    pthread_mutex_lock(&w->lock);
+    if (VSIFSeekL(w->file, offset, SEEK_SET) != 0 || VSIFReadL(data, 1, n, w->file) != n ||
+        VSIFSeekL(w->file, writer->size, SEEK_SET) != 0)
+        status = zs_fail(err, ZS_IO, "%s: reading back %zu bytes at offset %llu failed: %s", w->temp_path, n,
+                         (unsigned long long)offset, zs_vsi_reason());
+    pthread_mutex_unlock(&w->lock);
+    zs_vsi_quiet_end(&q);
+    return status;
+}
+
+/* Copies all that was written, no byte less; only reads it when `out` is NULL. */
+static enum zs_status copy_to(struct vsi_writer *w, VSILFILE *out, void *buffer, struct zs_error *err)
+{
+    const uint64_t size = w->base.size;
+    for (uint64_t left = size; left > 0;) {
+        const size_t part = left < COPY_BUFFER_BYTES ? (size_t)left : COPY_BUFFER_BYTES;
+        pthread_mutex_lock(&w->lock);
+        const size_t got = VSIFSeekL(w->file, size - left, SEEK_SET) == 0 ? VSIFReadL(buffer, 1, part, w->file) : 0;
+        pthread_mutex_unlock(&w->lock);
+        if (got != part)
+            return zs_fail(err, ZS_IO, "%s: expected %llu bytes in %s, found %llu: %s", w->path, (unsigned long long)size, w->temp_path,
+                           (unsigned long long)(size - left + got), zs_vsi_reason());
+        if (out != NULL && VSIFWriteL(buffer, 1, part, out) != part)
+            return zs_fail(err, ZS_IO, "%s: writing failed: %s", w->path, zs_vsi_reason());
+        left -= part;
+    }
+    return ZS_OK;
+}
+
+/* Has an object sent in one request. The name of the setting that is to be taken back, or NULL. */
+static const char *begin_whole(const struct vsi_writer *w)
+{
+    static const char *const settings[][2] = {{"/vsis3/", "VSIS3_CHUNK_SIZE"}, {"/vsigs/", "VSIGS_CHUNK_SIZE"}};
+    const unsigned mb = (unsigned)(zs_min_u64(w->base.size, (uint64_t)MAX_WHOLE_MB << 20) >> 20) + 1;
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+        char text[16];
+        if (strncmp(w->path, settings[i][0], strlen(settings[i][0])) != 0 || mb > MAX_WHOLE_MB || zs_vsi_option(w->path, settings[i][1]) != NULL)
+            continue;
+        snprintf(text, sizeof text, "%u", mb);
+        CPLSetThreadLocalConfigOption(settings[i][1], text);
+        return settings[i][1];
+    }
+    return NULL;
+}
+
+/* One upload of the finished file, for file systems that only know whole objects. That it can be read back is found out before it is
+ * begun: an upload cannot be given up, closing it publishes what it has. */
+static enum zs_status upload(struct vsi_writer *w, struct zs_error *err)
+{
+    void *buffer = malloc(COPY_BUFFER_BYTES);
+    if (buffer == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu bytes", COPY_BUFFER_BYTES);
+    enum zs_status status = copy_to(w, NULL, buffer, err);
+    const char *setting = begin_whole(w);
+    VSILFILE *out = status == ZS_OK ? VSIFOpenExL(w->path, "wb", TRUE) : NULL;
+    if (setting != NULL)
+        CPLSetThreadLocalConfigOption(setting, NULL);
+    if (status == ZS_OK && out == NULL)
+        status = zs_fail(err, ZS_IO, "%s: cannot be created: %s", w->path, zs_vsi_reason());
+    if (status == ZS_OK)
+        status = copy_to(w, out, buffer, err);
+    if (out != NULL && VSIFCloseL(out) != 0 && status == ZS_OK)
+        status = zs_fail(err, ZS_IO, "%s: writing failed: %s", w->path, zs_vsi_reason());
+    free(buffer);
+    return status;
+}
+
+enum zs_status zs_vsi_send(struct zs_writer *writer, struct zs_error *err)
+{
+    struct vsi_writer *w = (struct vsi_writer *)writer;
+    struct zs_vsi_quiet q;
+    zs_vsi_quiet_begin(&q, writer->store);
+    const enum zs_status status = upload(w, err);
+    VSICurlPartialClearCache(w->path);
+    zs_vsi_quiet_end(&q);
+    return status;
+}
+
+enum zs_status zs_vsi_commit(struct zs_writer *writer, struct zs_error *err)
+{
+    struct vsi_writer *w = (struct vsi_writer *)writer;
+    enum zs_status status = ZS_OK;
+    struct zs_vsi_quiet q;
+    zs_vsi_quiet_begin(&q, writer->store);
+    const bool rename = has_rename(writer->store);
+    if (!rename)
+        status = upload(w, err);
+    /* A full disk may show as late as at close. */
+    if (VSIFCloseL(w->file) != 0 && status == ZS_OK && rename)
+        status = zs_fail(err, ZS_IO, "%s: writing failed: %s", w->path, zs_vsi_reason());
+    if (status == ZS_OK && rename && VSIRename(w->temp_path, w->path) != 0)
+        status = zs_fail(err, ZS_IO, "%s: cannot be renamed to %s: %s", w->temp_path, w->path, zs_vsi_reason());
+    if (status != ZS_OK || !rename)
+        VSIUnlink(w->temp_path);
+    if (writer->store->is_remote)
+        VSICurlPartialClearCache(w->path);
+    zs_vsi_quiet_end(&q);
+    writer_free(w);
+    return status;
+}
+
+void zs_vsi_abort(struct zs_writer *writer)
+{
+    struct vsi_writer *w = (struct vsi_writer *)writer;
+    struct zs_vsi_quiet q;
+    zs_vsi_quiet_begin(&q, writer->store);
+    VSIFCloseL(w->file);
+    VSIUnlink(w->temp_path);
+    zs_vsi_quiet_end(&q);
+    writer_free(w);
+}
