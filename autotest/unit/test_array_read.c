@@ -212,7 +212,6 @@ static void test_info_is_that_of_the_metadata(void)
     CHECK_EQ_U64(info.shard_shape[0], 4);
     CHECK(info.data_type == ZS_UINT8 && info.item_size == 1 && info.is_sharded);
     CHECK_EQ_U64(*(const unsigned char *)info.fill_value, 9);
-    CHECK(zs_array_get_meta(s.array) == s.node->array);
     small_free(&s);
 }
 

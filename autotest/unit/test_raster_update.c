@@ -76,9 +76,9 @@ static void move(struct geo_store *s, const char *path, const double *transform,
         memcpy(u.transform, transform, sizeof u.transform);
     const struct zs_node *node = open_node(s, path);
     check_ok(zs_update_georef(s->h, node, yx, &u, &err), &err);
-    CHECK(zs_update_is_pending(s->h));
+    CHECK(zs_hierarchy_is_changed(s->h));
     check_ok(zs_update_flush(s->h, &err), &err);
-    CHECK(!zs_update_is_pending(s->h));
+    CHECK(!zs_hierarchy_is_changed(s->h));
     if (u.srs != NULL)
         OSRRelease(u.srs);
 }

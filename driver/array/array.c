@@ -220,16 +220,6 @@ int zs_array_chunk_order(struct zs_array *a)
     return order;
 }
 
-uint64_t zs_array_get_cache(const struct zs_array *a)
-{
-    return zs_cache_budget(a->chunks);
-}
-
-const struct zs_array_meta *zs_array_get_meta(const struct zs_array *a)
-{
-    return a->meta;
-}
-
 struct zs_array_info zs_array_get_info(const struct zs_array *a)
 {
     return (struct zs_array_info){

@@ -34,10 +34,4 @@ enum zs_status zs_array_flush_last(struct zs_array *array, struct zs_error *err)
 enum zs_status zs_array_find_stored(struct zs_array *array, const struct zs_window *windows, size_t n, bool *is_stored,
                                     struct zs_error *err) ZS_MUST_CHECK;
 
-/* Bytes that the decoded-chunk cache may hold. */
-uint64_t zs_array_get_cache(const struct zs_array *array);
-
-/* Borrowed from the node. */
-const struct zs_array_meta *zs_array_get_meta(const struct zs_array *array);
-
 #endif

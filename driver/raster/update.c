@@ -277,19 +277,6 @@ enum zs_status zs_update_bands(struct zs_hierarchy *h, const struct zs_node *nod
     return status;
 }
 
-enum zs_status zs_update_description(struct zs_hierarchy *h, const struct zs_node *node, const char *description,
-                                     struct zs_error *err)
-{
-    zs_json *attributes;
-    ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
-    zs_json_remove(attributes, "long_name");
-    if (description == NULL || description[0] == '\0') {
-        zs_json_remove(attributes, "standard_name");
-        return ZS_OK;
-    }
-    return zs_json_add_string(attributes, "long_name", description) != NULL ? ZS_OK : zs_no_memory(err);
-}
-
 /* ---- Metadata ---- */
 
 /* Whether an attribute is one that zs_update_metadata() may take away. */
@@ -360,9 +347,4 @@ enum zs_status zs_update_domains(struct zs_hierarchy *h, const struct zs_node *n
 enum zs_status zs_update_flush(struct zs_hierarchy *h, struct zs_error *err)
 {
     return zs_hierarchy_flush(h, err);
-}
-
-bool zs_update_is_pending(const struct zs_hierarchy *h)
-{
-    return zs_hierarchy_is_changed(h);
 }

@@ -53,10 +53,6 @@ enum zs_status zs_update_fill_value(struct zs_hierarchy *h, const struct zs_node
 enum zs_status zs_update_bands(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                                const struct zs_meaning *bands, size_t count, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Sets the description of the array: long_name; NULL removes it (and a standard_name that would take its place). */
-enum zs_status zs_update_description(struct zs_hierarchy *h, const struct zs_node *node, const char *description,
-                                     struct zs_error *err) ZS_MUST_CHECK;
-
 /* Replaces the plain attributes of an array or group by `metadata` (NULL-terminated "NAME=VALUE"; NULL or empty removes them
  * all). Attributes of conventions stay, and so does one whose text, as zs_meaning_read() gives it, is unchanged: numbers and
  * objects of other writers keep their form. Names of conventions in the list are passed over. */
@@ -71,6 +67,5 @@ enum zs_status zs_update_domains(struct zs_hierarchy *h, const struct zs_node *n
  * zarr.json only what was changed, as the file is now. Inline consolidated metadata, of the root and of groups
  * between, are kept in step where there are any. On failure what was not written remains to be. Nothing to do is fine. */
 enum zs_status zs_update_flush(struct zs_hierarchy *h, struct zs_error *err) ZS_MUST_CHECK;
-bool zs_update_is_pending(const struct zs_hierarchy *h);
 
 #endif

@@ -1,0 +1,28 @@
+#!/bin/sh
+# test_rooms.sh DRIVER: each room uses those below it and never one above (README.md, "How it is built").
+cd "$1" || exit 1
+failed=0
+above=
+complain()
+{
+    echo "$1"
+    failed=1
+}
+for room in gdal validate raster geo array shard codec zarr store base; do
+    [ -d "$room" ] || complain "there is no room $room"
+    if [ -n "$above" ]; then
+        upward=$(grep -nE "#include \"($above)/" "$room"/*.[ch])
+        [ -z "$upward" ] || complain "$room/ includes a room above it: $upward"
+        classes=$(grep -nE '#include [<"](gdal_priv|gdal_pam|ogr_spatialref|cpl_[a-z_]*_cpp)[._h]' "$room"/*.[ch])
+        [ -z "$classes" ] || complain "C++ classes of GDAL are for gdal/ alone: $classes"
+    fi
+    above="$above${above:+|}$room"
+done
+for path in */; do
+    room=${path%/}
+    case "|$above|" in
+    *"|$room|"*) ;;
+    *) complain "$room/ is no room: say in the README what it knows, and here which rooms it may use" ;;
+    esac
+done
+exit $failed
