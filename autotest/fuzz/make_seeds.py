@@ -137,6 +137,21 @@ ome = {"version": "0.5", "multiscales": [{"axes": [{"name": "c", "type": "channe
 planes = [codec("sharding_indexed", chunk_shape=[1, 2, 2], codecs=[little, codec("gzip", level=1)], index_codecs=[little])]
 tree("ome", [("zarr.json", group({"ome": ome})), ("0/zarr.json", node([2, 4, 4], [2, 4, 4], "uint16", ["c", "y", "x"], {}, planes)),
              ("1/zarr.json", node([2, 2, 2], [2, 2, 2], "uint16", ["c", "y", "x"], {}, planes)), ("0/c/0/0/0", shard([zipped(pixels(4))] * 8))])
+core = "https://purl.org/zarr/spec/protocol/core/3.0"
+tree("draft", [
+    ("zarr.json", {"zarr_format": core, "metadata_encoding": core, "metadata_key_suffix": ".json", "extensions": []}),
+    ("meta/root/g.group.json", {"attributes": {}}),
+    ("meta/root/g/a.array.json", {
+        "shape": [4, 4], "data_type": ">u2", "chunk_grid": {"type": "regular", "chunk_shape": [2, 2], "separator": "/"}, "chunk_memory_layout": "F",
+        "fill_value": 0, "extensions": [], "attributes": {"filters": [{"id": "delta", "dtype": ">u2", "astype": ">u2"}, {"id": "shuffle", "elementsize": 2}]},
+        "storage_transformers": [{"extension": "https://purl.org/zarr/spec/storage_transformers/sharding/1.0", "type": "indexed",
+                                  "configuration": {"chunks_per_shard": [2, 2]}}]}),
+    ("data/root/g/a/c0/0", image),
+    ("meta/root/b.array.json", {
+        "shape": [4, 4], "data_type": {"extension": "datetime", "type": "<M8[10us]", "fallback": None}, "chunk_memory_layout": "C", "fill_value": None,
+        "chunk_grid": {"type": "regular", "chunk_shape": [4, 4], "separator": "."}, "extensions": [], "attributes": {"_ARRAY_DIMENSIONS": ["y", "x"]},
+        "compressor": {"codec": "https://purl.org/zarr/spec/codec/gzip/1.0", "configuration": {"level": 1}}}),
+    ("data/root/b/c0.0", zipped(pixels(64)))])
 projjson = {"type": "GeographicCRS", "name": "WGS 84", "datum": {"type": "GeodeticReferenceFrame", "name": "World Geodetic System 1984",
             "ellipsoid": {"name": "WGS 84", "semi_major_axis": 6378137, "inverse_flattening": 298.257223563}},
             "coordinate_system": {"subtype": "ellipsoidal", "axis": [{"name": n, "abbreviation": n, "direction": d, "unit": "degree"}

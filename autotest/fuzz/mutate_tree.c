@@ -15,7 +15,7 @@ static const char *const values[] = {
     "\"../../ovr_2x\"", "\"zarr.json\"", "\"a/b\"", "\"c\"", "\"x\"", "\"y\"", "\"band\"", "\"time\"", "\"data\"", "\"ovr_2x\"", "\"spatial_ref\"", "\"NaN\"",
     "\"Infinity\"", "\"0x7fc00000\"", "\"bytes\"", "\"gzip\"", "\"zstd\"", "\"blosc\"", "\"crc32c\"", "\"transpose\"", "\"start\"", "\"end\"", "\"big\"", "\"uint8\"",
     "\"int64\"", "\"float32\"", "\"complex64\"", "\"r16\"", "\"string\"", "\"array\"", "\"group\"", "\"EPSG:4326\"", "\"seconds since 1970-01-01\"", "\"degrees_east\"",
-    "\"http://127.0.0.1:9/a\"", "\"/vsicurl/http://127.0.0.1:9/a\"", "\"C:\"", "\"__x\"",
+    "\"http://127.0.0.1:9/a\"", "\"/vsicurl/http://127.0.0.1:9/a\"", "\"C:\"", "\"__x\"", "\"F\"", "\"<i2\"", "\">f8\"", "\"<M8[10us]\"", "\"<U4\"", "\"|O\"", "\".json\"",
 };
 enum { VALUES = sizeof values / sizeof values[0] };
 

@@ -405,7 +405,7 @@ def decode_array(meta, get):
         if data is not None:
             window = _window(cell, chunk_shape)
             part = array[window]
-            chunk = decode(meta["codecs"], data, chunk_shape, dtype, fill)
+            chunk = decode(meta.get("codecs", ["bytes"]), data, chunk_shape, dtype, fill)
             array[window] = chunk[tuple(slice(0, s) for s in part.shape)]
     return array
 

@@ -125,7 +125,7 @@ enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *no
     if (status == ZS_OK)
         status = zs_grid_init(&a->grid, a->meta, &a->chain, err);
     if (status != ZS_OK) {
-        status = zs_fail_in(err, status, "%s%s%s/zarr.json", store->root, node->path[0] != '\0' ? "/" : "", node->path);
+        status = zs_fail_in(err, status, "%s/%s", store->root, node->key);
         zs_array_close(a);
         return status;
     }

@@ -167,7 +167,7 @@ static enum zs_status read_utf32(struct reader *r, const struct zs_node *numbers
         bytes > ZS_STRINGS_MAX_BYTES)
         return zs_fail(err, ZS_UNSUPPORTED, "%s: expected at most %zu bytes of text", r->node->path, ZS_STRINGS_MAX_BYTES);
     if (!zs_utf8_check(r->fill, strlen(r->fill), &length) || length > units)
-        return zs_fail(err, ZS_INVALID, "%s/zarr.json: fill_value: expected text of at most %llu code points", r->node->path,
+        return zs_fail(err, ZS_INVALID, "%s: fill_value: expected text of at most %llu code points", r->node->key,
                        (unsigned long long)units);
     uint32_t *codes = zs_calloc((size_t)n, sizeof *codes);
     if (codes == NULL)
@@ -312,7 +312,7 @@ static enum zs_status read_utf8(struct reader *r, const struct zs_array_meta *me
     if (status == ZS_OK && (status = zs_grid_init(&grid, meta, &chain, err)) != ZS_OK)
         zs_chain_clear(&chain);
     if (status != ZS_OK)
-        return zs_fail_in(err, status, "%s/zarr.json", r->node->path);
+        return zs_fail_in(err, status, "%s", r->node->key);
     if (chain.count > 2 || (chain.count == 2 && chain.levels[0].bytes_codec_count > 0))
         status = zs_fail(err, ZS_UNSUPPORTED, "%s: text in shards that are in shards or compressed is not supported", r->node->path);
     const uint64_t last = zs_grid_find(&grid, 0, 0, r->first + r->count - 1);
@@ -336,19 +336,21 @@ static enum zs_status read_all(struct reader *r, struct zs_error *err)
         units = 1;
     if (units == 0)
         return zs_fail(err, ZS_INVALID, 
-                       "%s/zarr.json: data_type \"fixed_length_utf32\": expected a positive multiple of 4 as length_bytes", r->node->path);
+                       "%s: data_type \"fixed_length_utf32\": expected a positive multiple of 4 as length_bytes", r->node->key);
     const zs_json *fill = zs_json_get(r->node->document, "fill_value");
     r->fill = "";
     if (zs_json_typeof(fill) != ZS_JSON_NULL && !zs_json_string(fill, &r->fill))
-        return zs_fail(err, ZS_INVALID, "%s/zarr.json: fill_value: expected a string", r->node->path);
+        return zs_fail(err, ZS_INVALID, "%s: fill_value: expected a string", r->node->key);
     zs_json *document = document_of_numbers(r->node->document, type == ZS_TEXT_UTF32 ? ZS_UINT32 : ZS_UINT8, units, &has_vlen);
     if (document == NULL || has_vlen != (type == ZS_TEXT_UTF8)) {
         zs_json_free(document);
         return zs_fail(err, ZS_INVALID, 
-                       "%s/zarr.json: expected sizes of one dimension, and the codec vlen-utf8 for strings and only for them", r->node->path);
+                       "%s: expected sizes of one dimension, and the codec vlen-utf8 for strings and only for them", r->node->key);
     }
     struct zs_node *numbers;
-    ZS_TRY(zs_node_create(r->node->path, document, true, &numbers, err));
+    ZS_TRY(zs_node_create_at(r->node->path, r->node->key, document, true, &numbers, err));
+    if (numbers->array != NULL)
+        numbers->array->is_draft = r->node->is_draft;
     enum zs_status status = ZS_OK;
     if (numbers->array == NULL)
         status = zs_fail(err, numbers->array_status, "%s", numbers->array_error.message); /* with its path */

@@ -299,6 +299,8 @@ enum zs_status zs_array_write_windows(struct zs_array *a, const struct zs_window
 {
     if (convert == NULL && item_size != a->meta->dtype.size)
         return zs_fail(err, ZS_ARGUMENT, "item_size: expected the array's %zu bytes, found %zu", a->meta->dtype.size, item_size);
+    if (a->meta->is_draft)
+        return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: an array of the 2022 draft of Zarr v3 is only read", a->store->root, a->node->key);
     struct zs_edits *e;
     zs_array_lock(a, false);
     enum zs_status status = zs_edits_get(a, &e, err);

@@ -303,8 +303,8 @@ char **ShardedZarrDataset::GetFileList()
     const std::string root = m_store->store->root;
     CPLStringList files;
     files.AddString((root + "/zarr.json").c_str());
-    if (m_node->path[0] != '\0' && !zs_hierarchy_is_consolidated(m_store->hierarchy))
-        files.AddString((root + "/" + m_node->path + "/zarr.json").c_str());
+    if (strcmp(m_node->key, "zarr.json") != 0 && !zs_hierarchy_is_consolidated(m_store->hierarchy))
+        files.AddString((root + "/" + m_node->key).c_str());
     if (m_store->store->is_remote)
         return files.StealList();
     // GDAL adds the store once more, under the name by which it was opened, and a side-car file.

@@ -154,6 +154,14 @@ static std::string storeOf(const char *name)
     return "";
 }
 
+/* Whether a store may be changed; `err` says why not. What cannot be told is for others to find out. */
+static bool isWritable(const std::string &path, struct zs_error *err)
+{
+    ZSStore store;
+    return zs_store_open_vsi(path.c_str(), &store.store, err) != ZS_OK || zs_hierarchy_open(store.store, false, &store.hierarchy, err) != ZS_OK ||
+           zs_hierarchy_check_writable(store.hierarchy, err) == ZS_OK;
+}
+
 /* GDAL deletes what a copy is about to overwrite, before it asks the driver: all but directories. Nothing may go before what replaces it
  * is there, so stores are deleted by the names of their directories alone. */
 static bool isDeletable(const char *name, const ZSConnection &connection)
@@ -185,6 +193,12 @@ CPLErr zsDelete(const char *name)
     const std::string store = VSIStatL((connection.store + "/zarr.json").c_str(), &st) != 0 && zsIsLeftover(connection.store) ? connection.store : storeOf(name);
     if (store.empty())
         return CE_Failure;
+    struct zs_error err;
+    if (!isWritable(store, &err))
+    {
+        zsReport(err);
+        return CE_Failure;
+    }
     zsRemoveLeftovers(store);
     zsRemoveExternalOverviews(store);
     if (zsIsLink(store))

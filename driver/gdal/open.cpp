@@ -59,22 +59,28 @@ enum class Look
     NOT_V3,
     SHARDED,
     GROUP, /* whose arrays have files of their own */
+    DRAFT, /* a store of the draft (zarr/draft.h), likewise */
     OTHER
 };
 
-static Look lookAt(const char *path)
+/* Words that tell what a file is: bits of an answer. */
+constexpr unsigned ZARR_FORMAT = 1, GROUP = 2, SHARDING_INDEXED = 4, METADATA_KEY_SUFFIX = 8, CHUNKS_PER_SHARD = 16;
+static const char *const WORDS[] = {"\"zarr_format\"", "\"group\"", "\"sharding_indexed\"", "\"metadata_key_suffix\"", "\"chunks_per_shard\""};
+
+/* Which of them are in a file; having found all of `enough` it looks no further. */
+static unsigned wordsIn(const char *path, unsigned enough)
 {
     // A pipe would wait for somebody who writes to it.
     VSIStatBufL st;
     if (VSIStatExL(path, &st, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) != 0 || !VSI_ISREG(st.st_mode))
-        return Look::NOT_V3;
+        return 0;
     VSILFILE *file = VSIFOpenL(path, "rb");
     if (file == nullptr)
-        return Look::NOT_V3;
+        return 0;
     // Piecewise, with an overlap as long as the longest word looked for.
     constexpr size_t PIECE = 65536, OVERLAP = 32;
     std::string text;
-    bool v3 = false, group = false, sharded = false;
+    unsigned found = 0;
     for (;;)
     {
         const std::string kept = text.size() > OVERLAP ? text.substr(text.size() - OVERLAP) : text;
@@ -82,18 +88,25 @@ static Look lookAt(const char *path)
         const size_t n = VSIFReadL(&text[0], 1, PIECE, file);
         text.resize(n);
         text.insert(0, kept);
-        v3 = v3 || text.find("\"zarr_format\"") != std::string::npos;
-        group = group || text.find("\"group\"") != std::string::npos;
-        sharded = sharded || text.find("\"sharding_indexed\"") != std::string::npos;
-        if ((v3 && sharded) || n < PIECE)
+        for (unsigned i = 0; i < CPL_ARRAYSIZE(WORDS); i++)
+            found |= text.find(WORDS[i]) != std::string::npos ? 1u << i : 0;
+        if ((found & enough) == enough || n < PIECE)
             break;
     }
     VSIFCloseL(file);
-    if (!v3)
+    return found;
+}
+
+static Look lookAt(const char *path)
+{
+    const unsigned found = wordsIn(path, ZARR_FORMAT | SHARDING_INDEXED);
+    if ((found & ZARR_FORMAT) == 0)
         return Look::NOT_V3;
-    if (sharded)
+    if ((found & SHARDING_INDEXED) != 0)
         return Look::SHARDED;
-    return group ? Look::GROUP : Look::OTHER;
+    if ((found & METADATA_KEY_SUFFIX) != 0)
+        return Look::DRAFT;
+    return (found & GROUP) != 0 ? Look::GROUP : Look::OTHER;
 }
 
 /* Remote directories look like nothing until they are asked for their zarr.json: that is done for names that end in .zarr or have no
@@ -109,11 +122,15 @@ static bool mayBeRemoteStore(const char *name)
     return zsEndsWith(base, ".zarr") || (!base.empty() && base.find_first_of(".?&=") == std::string::npos);
 }
 
+/* Below the store, where the draft has those of arrays. */
+constexpr const char *DRAFT_DOCUMENTS = "/meta/root";
+
 /* A look takes 15 us, all of them 4 ms: who knows that there is more asks by the prefix. */
 constexpr int MOST_LOOKS = 256;
 
-/* Whether an array below a directory of a local store is sharded, as far as `looks` looks can tell. */
-static bool hasShards(const std::string &path, int &looks)
+/* Whether an array below a directory of a local store is sharded, as far as `looks` looks can tell. In a store of the draft the directory is one of
+ * documents. */
+static bool hasShards(const std::string &path, bool isDraft, int &looks)
 {
     static const char *const byName[] = {"NAME_AND_TYPE_ONLY=YES", nullptr};
     const std::unique_ptr<VSIDIR, decltype(&VSICloseDir)> dir(VSIOpenDir(path.c_str(), 0, byName), VSICloseDir);
@@ -121,12 +138,14 @@ static bool hasShards(const std::string &path, int &looks)
     {
         if (looks-- <= 0)
             return false;
-        if (entry->bModeKnown && VSI_ISREG(entry->nMode))
-            continue;
         const std::string child = path + "/" + entry->pszName;
+        if (isDraft && ((wordsIn(child.c_str(), CHUNKS_PER_SHARD) & CHUNKS_PER_SHARD) != 0 || hasShards(child, true, looks)))
+            return true;
+        if (isDraft || (entry->bModeKnown && VSI_ISREG(entry->nMode)))
+            continue;
         const Look look = lookAt((child + "/zarr.json").c_str());
         const bool mayBeGroup = look == Look::GROUP || look == Look::NOT_V3; // old writers left groups' own documents out
-        if (look == Look::SHARDED || (mayBeGroup && hasShards(child, looks)))
+        if (look == Look::SHARDED || (mayBeGroup && hasShards(child, false, looks)))
             return true;
     }
     return false;
@@ -158,7 +177,9 @@ int zsIdentify(GDALOpenInfo *info)
         case Look::SHARDED:
             return TRUE;
         case Look::GROUP:
-            return isForGood && !zsIsRemote(connection.store) && hasShards(connection.store, looks) ? TRUE : GDAL_IDENTIFY_UNKNOWN;
+            return isForGood && !zsIsRemote(connection.store) && hasShards(connection.store, false, looks) ? TRUE : GDAL_IDENTIFY_UNKNOWN;
+        case Look::DRAFT:
+            return isForGood && !zsIsRemote(connection.store) && hasShards(connection.store + DRAFT_DOCUMENTS, true, looks) ? TRUE : GDAL_IDENTIFY_UNKNOWN;
         case Look::NOT_V3:
         case Look::OTHER:
             break;
@@ -282,7 +303,9 @@ static bool isSharded(const ZSStore &store, const ZSConnection &connection, cons
     if (zs_hierarchy_is_consolidated(store.hierarchy))
         return zs_lists_sharded(store.hierarchy, node);
     int looks = MOST_LOOKS;
-    return !zsIsRemote(connection.store) && hasShards(connection.store + (connection.array.empty() ? "" : "/" + connection.array), looks);
+    const bool isDraft = zs_hierarchy_is_draft(store.hierarchy);
+    const std::string root = connection.store + (isDraft ? DRAFT_DOCUMENTS : "");
+    return !zsIsRemote(connection.store) && hasShards(root + (connection.array.empty() ? "" : "/" + connection.array), isDraft, looks);
 }
 
 /* The node that a connection names. What look like indices are part of the name where only that is there. */
@@ -335,6 +358,8 @@ static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, struct
     {
         a.isOurs = options.Parse(info.papszOpenOptions); // else it has said why
         if (!a.isOurs)
+            return a;
+        if (info.eAccess == GA_Update && zs_hierarchy_check_writable(store->hierarchy, err) != ZS_OK)
             return a;
         if (!options.fsync)
             zs_store_set_sync(store->store, ZS_SYNC_NO);

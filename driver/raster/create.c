@@ -248,6 +248,7 @@ static enum zs_status claim(struct zs_hierarchy *h, const char *group, const cha
 
 enum zs_status zs_raster_claim(struct zs_hierarchy *h, const char *group, struct zs_error *err)
 {
+    ZS_TRY(zs_hierarchy_check_writable(h, err));
     char *mark = mark_of(group);
     const enum zs_status status = mark != NULL ? claim(h, group, mark, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
     free(mark);

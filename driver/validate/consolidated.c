@@ -202,7 +202,7 @@ enum zs_status zs_check_consolidated(struct zs_check *c, const struct zs_node *g
     const zs_json *consolidated = zs_json_get(group->document, "consolidated_metadata");
     if (zs_json_typeof(consolidated) == ZS_JSON_NULL)
         return ZS_OK;
-    struct consolidated s = {.c = c, .group = group, .key = zs_document_key(group->path)};
+    struct consolidated s = {.c = c, .group = group, .key = zs_strdup(group->key)};
     if (s.key == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
     check_form(&s, consolidated);

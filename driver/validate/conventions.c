@@ -80,7 +80,7 @@ enum zs_status zs_check_conventions(struct zs_check *c, const struct zs_node *no
 {
     if (node->attributes == NULL)
         return ZS_OK;
-    struct declared d = {c, zs_document_key(node->path), node};
+    struct declared d = {c, zs_strdup(node->key), node};
     const struct zs_flaws to = {&d, take_flaw};
     if (d.key == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");

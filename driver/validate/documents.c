@@ -166,6 +166,8 @@ static void check_array(struct document *d)
     check_extension(d, zs_json_get(doc, "data_type"), 1);
     check_extension(d, zs_json_get(doc, "chunk_grid"), 1);
     check_extension(d, zs_json_get(doc, "chunk_key_encoding"), 1);
+    if (zs_json_get(doc, "codecs") == NULL)
+        report(d, ZS_SEVERITY_ERROR, "codecs", "an array of at least one codec", "no such member");
     check_codecs(d, zs_json_get(doc, "codecs"), d->node->array != NULL ? d->node->array->dtype.swap_unit : 1);
 }
 

@@ -185,7 +185,7 @@ static enum zs_status check_level(const struct pyramid *p, int level, struct zs_
 
 enum zs_status zs_check_pyramids(struct zs_check *c, const struct zs_node *group, struct zs_error *err)
 {
-    struct pyramid p = {.c = c, .group = group, .key = zs_document_key(group->path)};
+    struct pyramid p = {.c = c, .group = group, .key = zs_strdup(group->key)};
     if (p.key == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
     enum zs_status status = ZS_OK;

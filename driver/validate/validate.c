@@ -77,11 +77,6 @@ enum zs_status zs_check_advance(struct zs_check *c, double units, uint64_t chunk
     return is_cancelled ? zs_fail(err, ZS_CANCELLED, "%s: stopped", c->store->root) : ZS_OK;
 }
 
-char *zs_document_key(const char *path)
-{
-    return path[0] != '\0' ? zs_format("%s/zarr.json", path) : zs_strdup("zarr.json");
-}
-
 /* ---- The run ---- */
 
 static enum zs_status check_chunks(struct zs_check *c, struct zs_error *err)

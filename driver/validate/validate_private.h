@@ -6,6 +6,7 @@
 
 #include "array/grid.h"
 #include "validate/validate.h"
+#include "zarr/document.h"
 #include "zarr/hierarchy.h"
 
 /* An array whose chunks are to be checked. */
@@ -51,9 +52,6 @@ enum zs_status zs_report_failure(struct zs_check *c, const char *where, enum zs_
 
 /* Adds to progress and to the counts of chunks. ZS_CANCELLED when the caller asked to stop. */
 enum zs_status zs_check_advance(struct zs_check *c, double units, uint64_t chunks, uint64_t bytes, struct zs_error *err) ZS_MUST_CHECK;
-
-/* "group/zarr.json", "zarr.json"; NULL without memory, freed with free(). */
-char *zs_document_key(const char *path);
 
 /* ---- walk.c: which nodes there are, and which objects ---- */
 

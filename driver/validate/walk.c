@@ -72,14 +72,13 @@ static enum zs_status add_object(struct zs_checked_array *array, uint64_t number
     return ZS_OK;
 }
 
-/* An object below an array, by its key below the array's path: a chunk of the grid, or stray. */
-static enum zs_status take_object(struct walk *w, struct zs_checked_array *array, const char *key, const char *name,
+/* An object below an array, by its key in the store, which is that of a chunk behind `skip` bytes: a chunk of the grid, or stray. */
+static enum zs_status take_object(struct walk *w, struct zs_checked_array *array, const char *key, size_t skip, const char *name,
                                   struct zs_error *err)
 {
     const struct zs_array_meta *meta = array->node->array;
-    const size_t path = strlen(array->node->path);
     uint64_t index[ZS_MAX_NDIM];
-    if (!zs_chunk_key_parse(meta, key + path + (path > 0), index)) {
+    if (!zs_chunk_key_parse(meta, key + skip, index)) {
         if (zs_is_temporary_name(name))
             report_left_over(w, key);
         else if (!is_sidecar(name))
@@ -103,12 +102,14 @@ static enum zs_status take_object(struct walk *w, struct zs_checked_array *array
 /* Whether chunks may lie below the directory `name`, itself `depth` directories below an array. */
 static bool may_hold_chunks(const struct zs_array_meta *meta, const char *name, int depth)
 {
-    const bool is_c = depth == 0 && !meta->key_is_v2;
-    const size_t digits = strspn(name, "0123456789");
-    return meta->key_separator == '/' && depth < meta->ndim && (is_c ? strcmp(name, "c/") == 0 : digits > 0 && digits + 1 == strlen(name));
+    const bool is_c = depth == 0 && !meta->key_is_v2 && !meta->is_draft, has_c = depth == 0 && meta->is_draft;
+    const char *number = name + (has_c && name[0] == 'c');
+    const size_t digits = strspn(number, "0123456789");
+    return meta->key_separator == '/' && depth < meta->ndim &&
+           (is_c ? strcmp(name, "c/") == 0 : digits > 0 && digits + 1 == strlen(number) && has_c == (name[0] == 'c'));
 }
 
-static enum zs_status list_objects(struct walk *w, struct zs_checked_array *array, const char *path, int depth, struct zs_error *err)
+static enum zs_status list_objects(struct walk *w, struct zs_checked_array *array, const char *path, size_t skip, int depth, struct zs_error *err)
 {
     char **names;
     enum zs_status status = list(w, path, &names, err);
@@ -119,9 +120,9 @@ static enum zs_status list_objects(struct walk *w, struct zs_checked_array *arra
         if (key == NULL)
             status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
         else if (!is_directory(*name))
-            status = take_object(w, array, key, *name, err);
+            status = take_object(w, array, key, skip, *name, err);
         else if (may_hold_chunks(array->node->array, *name, depth))
-            status = list_objects(w, array, key, depth + 1, err);
+            status = list_objects(w, array, key, skip, depth + 1, err);
         else
             zs_report(w->c, ZS_SEVERITY_WARNING, key, "folder below an array in which no chunk of it can be", NULL, NULL);
         free(key);
@@ -177,7 +178,13 @@ static enum zs_status take_array(struct walk *w, const struct zs_node *node, con
     }
     (void)zs_product_u64(array->grid.count[0], node->array->ndim, &array->grid_count); /* it fits: zs_grid_init() */
     c->arrays[c->array_count++] = array;
-    return c->is_listed && !c->options->metadata_only ? list_objects(w, array, node->path, 0, err) : ZS_OK;
+    if (!c->is_listed || c->options->metadata_only)
+        return ZS_OK;
+    char *folder = zs_chunk_folder(node->array, node->path);
+    const size_t n = folder != NULL ? strlen(folder) : 0;
+    status = folder != NULL ? list_objects(w, array, folder, n + (n > 0), 0, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    free(folder);
+    return status;
 }
 
 /* ---- Nodes ---- */
@@ -308,12 +315,39 @@ static enum zs_status walk_consolidated(struct walk *w, struct zs_error *err)
     return ZS_OK;
 }
 
+/* A store of the draft: its documents are none of the specification, and what belongs to none of them is not looked for. */
+static enum zs_status walk_draft(struct walk *w, struct zs_error *err)
+{
+    const struct zs_node **nodes;
+    size_t count;
+    zs_report(w->c, ZS_SEVERITY_WARNING, "zarr.json", "zarr_format", "3", "the 2022 draft, of which only arrays and their chunks are checked");
+    enum zs_status status = zs_hierarchy_list(w->c->h, &nodes, &count, err);
+    if (status != ZS_OK)
+        return zs_report_failure(w->c, "zarr.json", status, err);
+    for (size_t i = 0; i < count && status == ZS_OK; i++) {
+        if (nodes[i]->is_implicit)
+            continue;
+        const bool is_array = nodes[i]->type == ZS_NODE_ARRAY;
+        w->c->summary->groups += !is_array;
+        w->c->summary->arrays += is_array;
+        status = add_node(w->c, nodes[i], err);
+        if (status == ZS_OK && is_array)
+            status = take_array(w, nodes[i], nodes[i]->key, false, err);
+    }
+    free(nodes);
+    return status;
+}
+
 enum zs_status zs_walk_store(struct zs_check *c, struct zs_error *err)
 {
     struct walk w = {.c = c};
     char **names;
     const enum zs_status status = zs_store_list(c->store, "", &names, err);
     c->is_listed = status == ZS_OK;
+    if (zs_hierarchy_is_draft(c->h)) {
+        zs_names_free(c->is_listed ? names : NULL);
+        return walk_draft(&w, err);
+    }
     if (status == ZS_UNSUPPORTED || status == ZS_NOT_FOUND)
         return walk_consolidated(&w, err);
     ZS_TRY(status);

@@ -140,6 +140,12 @@ static enum zs_status parse_chunk_key_encoding(const zs_json *document, struct z
 static enum zs_status parse_codecs(const zs_json *document, struct zs_array_meta *meta, struct zs_error *err)
 {
     meta->codecs = zs_json_get(document, "codecs");
+    if (meta->codecs == NULL) {
+        meta->missing_codecs = zs_json_new_array();
+        if (zs_json_add_string(meta->missing_codecs, NULL, "bytes") == NULL)
+            return zs_fail(err, ZS_NO_MEMORY, "cannot allocate the metadata of an array");
+        meta->codecs = meta->missing_codecs;
+    }
     if (!zs_json_is_array(meta->codecs) || zs_json_first(meta->codecs) == NULL)
         return zs_fail(err, ZS_INVALID, "codecs: expected an array of at least one codec, found %s",
                        meta->codecs == NULL ? "no such member" : "something else");
@@ -247,5 +253,6 @@ void zs_array_meta_free(struct zs_array_meta *meta)
         return;
     for (int i = 0; i < ZS_MAX_NDIM; i++)
         free(meta->dimension_names[i]);
+    zs_json_free(meta->missing_codecs);
     free(meta);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "zarr/document.h"
 #include "zarr/hierarchy.h"
 
 /* As deep as nodes and chunk keys go (store.c). */
@@ -100,17 +101,13 @@ static bool is_own(const struct place *place, const char *key)
 /* Reads the document in a directory. What is no Zarr v3 node is somebody else's file. */
 static enum zs_status load(const struct search *s, const char *path, struct zs_node **node, struct zs_error *err)
 {
-    char *key = path[0] != '\0' ? zs_format("%s/zarr.json", path) : zs_strdup("zarr.json");
-    struct zs_buffer text = {0};
+    char *key = zs_document_key(path);
     zs_json *document = NULL;
     *node = NULL;
-    enum zs_status status = key != NULL ? zs_store_get(s->store, key, ZS_JSON_MAX_BYTES, &text, err)
+    enum zs_status status = key != NULL ? zs_document_get(s->store, key, &document, err)
                                         : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
     if (status == ZS_OK)
-        status = zs_json_parse((const char *)text.data, text.size, &document, err);
-    if (status == ZS_OK)
         status = zs_node_create(path, document, true, node, err);
-    zs_buffer_free(&text);
     free(key);
     return status == ZS_INVALID || status == ZS_UNSUPPORTED || status == ZS_NOT_FOUND ? ZS_OK : status;
 }

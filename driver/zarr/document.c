@@ -152,9 +152,27 @@ zs_json *zs_document_attributes(zs_json *document)
     return attributes != NULL ? attributes : zs_json_add_object(document, "attributes");
 }
 
+char *zs_document_key(const char *path)
+{
+    return path[0] != '\0' ? zs_format("%s/zarr.json", path) : zs_strdup("zarr.json");
+}
+
+enum zs_status zs_document_get(struct zs_store *store, const char *key, zs_json **document, struct zs_error *err)
+{
+    struct zs_buffer text = {0};
+    enum zs_status status = zs_store_get(store, key, ZS_JSON_MAX_BYTES, &text, err);
+    if (status == ZS_OK) {
+        status = zs_json_parse((const char *)text.data, text.size, document, err);
+        if (status != ZS_OK)
+            status = zs_fail_in(err, status, "%s/%s", store->root, key);
+    }
+    zs_buffer_free(&text);
+    return status;
+}
+
 enum zs_status zs_document_put(struct zs_store *store, const char *path, const zs_json *document, struct zs_error *err)
 {
-    char *key = path[0] != '\0' ? zs_format("%s/zarr.json", path) : zs_strdup("zarr.json");
+    char *key = zs_document_key(path);
     char *text = zs_json_print_pretty(document);
     const enum zs_status status = key != NULL && text != NULL
                                       ? zs_store_put(store, key, text, strlen(text), err)

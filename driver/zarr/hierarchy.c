@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "zarr/document.h"
 #include "zarr/hierarchy_private.h"
 
 /* ---- Paths ---- */
@@ -95,18 +96,11 @@ const struct zs_hierarchy_entry *zs_hierarchy_insert(struct zs_hierarchy *h, str
 /* Reads the zarr.json at `path`. */
 static enum zs_status load(struct zs_store *store, const char *path, struct zs_node **node, struct zs_error *err)
 {
-    char *key = path[0] != '\0' ? zs_format("%s/zarr.json", path) : zs_strdup("zarr.json");
+    char *key = zs_document_key(path);
     if (key == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
-    struct zs_buffer text = {0};
-    enum zs_status status = zs_store_get(store, key, ZS_JSON_MAX_BYTES, &text, err);
     zs_json *document = NULL;
-    if (status == ZS_OK) {
-        status = zs_json_parse((const char *)text.data, text.size, &document, err);
-        if (status != ZS_OK)
-            status = zs_fail_in(err, status, "%s/%s", store->root, key);
-    }
-    zs_buffer_free(&text);
+    enum zs_status status = zs_document_get(store, key, &document, err);
     free(key);
     if (status != ZS_OK)
         return status;
@@ -114,12 +108,17 @@ static enum zs_status load(struct zs_store *store, const char *path, struct zs_n
     return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s", store->root);
 }
 
+enum zs_status zs_hierarchy_children(struct zs_hierarchy *h, const char *path, char ***names, struct zs_error *err)
+{
+    return h->is_draft ? zs_draft_list(&h->draft, h->store, path, names, err) : zs_store_list(h->store, path, names, err);
+}
+
 /* Whether a path without zarr.json is a group all the same: old writers left groups out. It has directories then, which
  * must not be the chunks of an array above it. */
 static bool is_implicit_group(struct zs_hierarchy *h, const char *path)
 {
     char **names;
-    if (h->store->is_remote || zs_store_list(h->store, path, &names, NULL) != ZS_OK)
+    if (h->store->is_remote || zs_hierarchy_children(h, path, &names, NULL) != ZS_OK)
         return false;
     bool has_directory = false;
     for (char **name = names; *name != NULL && !has_directory; name++)
@@ -145,7 +144,7 @@ static enum zs_status answer(const struct zs_hierarchy_entry *entry, const struc
 static enum zs_status ask(struct zs_hierarchy *h, const char *path, bool guess_groups, struct zs_node **node,
                           struct zs_error *err)
 {
-    enum zs_status status = load(h->store, path, node, err);
+    enum zs_status status = h->is_draft ? zs_draft_load(&h->draft, h->store, path, node, err) : load(h->store, path, node, err);
     if (status != ZS_NOT_FOUND)
         return status;
     if (guess_groups && is_implicit_group(h, path))
@@ -231,16 +230,42 @@ enum zs_status zs_hierarchy_create(struct zs_store *store, struct zs_hierarchy *
     return ZS_OK;
 }
 
+/* Takes over the document. */
+static enum zs_status create_root(struct zs_store *store, zs_json **document, struct zs_node **root, struct zs_error *err)
+{
+    const enum zs_status status = zs_node_create("", *document, true, root, err);
+    *document = NULL;
+    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s", store->root);
+}
+
+/* The draft's root is a group where it has no document of its own. */
+static enum zs_status open_draft(struct zs_hierarchy *h, const zs_json *entry, struct zs_node **root, struct zs_error *err)
+{
+    struct zs_error reason = {0};
+    enum zs_status status = zs_draft_parse(entry, &h->draft, err);
+    if (status != ZS_OK)
+        return zs_fail_in(err, status, "%s/zarr.json", h->store->root);
+    status = zs_draft_load(&h->draft, h->store, "", root, &reason);
+    if (status == ZS_NOT_FOUND)
+        return zs_node_create_implicit("", root, err);
+    return status == ZS_OK ? ZS_OK : zs_fail(err, status, "%s", reason.message);
+}
+
 enum zs_status zs_hierarchy_open(struct zs_store *store, bool use_consolidated, struct zs_hierarchy **out,
                                  struct zs_error *err)
 {
     struct zs_hierarchy_entry root = {0};
     struct zs_hierarchy *h = NULL;
-    ZS_TRY(load(store, "", &root.node, err));
-    root.path = zs_strdup("");
+    zs_json *document = NULL;
+    ZS_TRY(zs_document_get(store, "zarr.json", &document, err));
     enum zs_status status = zs_hierarchy_create(store, &h, err);
-    if (status == ZS_OK)
+    if (status == ZS_OK) {
         h->is_consolidated = h->is_new = false;
+        h->is_draft = zs_draft_is_entry(document);
+        status = h->is_draft ? open_draft(h, document, &root.node, err) : create_root(store, &document, &root.node, err);
+    }
+    zs_json_free(document);
+    root.path = zs_strdup("");
     if (status == ZS_OK && (root.path == NULL || zs_hierarchy_insert(h, root) == NULL))
         status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a hierarchy");
     if (status != ZS_OK)
@@ -275,6 +300,16 @@ void zs_hierarchy_free(struct zs_hierarchy *h)
 struct zs_store *zs_hierarchy_store(const struct zs_hierarchy *h)
 {
     return h->store;
+}
+
+bool zs_hierarchy_is_draft(const struct zs_hierarchy *h)
+{
+    return h->is_draft;
+}
+
+enum zs_status zs_hierarchy_check_writable(const struct zs_hierarchy *h, struct zs_error *err)
+{
+    return h->is_draft ? zs_fail(err, ZS_UNSUPPORTED, "%s: is a store of the 2022 draft of Zarr v3, which is only read", h->store->root) : ZS_OK;
 }
 
 bool zs_hierarchy_is_consolidated(const struct zs_hierarchy *h)

@@ -7,7 +7,7 @@
 
 struct zs_hierarchy;
 
-/* Reads the root zarr.json of a store. With use_consolidated, inline consolidated metadata of the root, unless null or
+/* Reads the root zarr.json of a store, also one of the draft (draft.h), whose nodes are then found as the draft has them. With use_consolidated, inline consolidated metadata of the root, unless null or
  * empty, answer for the whole store without a request: what they do not list, and no listed path lies below, is not
  * there. Entries whose keys are no paths are ignored; an entry that is no node gives its error to whoever asks for it.
  * ZS_NOT_FOUND when there is no zarr.json at the root. The store is borrowed. */
@@ -23,7 +23,7 @@ struct zs_store *zs_hierarchy_store(const struct zs_hierarchy *h);
 bool zs_hierarchy_is_consolidated(const struct zs_hierarchy *h);
 
 /* The node at `path` ("" is the root; leading and trailing slashes are ignored), borrowed until the hierarchy is freed.
- * ZS_NOT_FOUND when there is none. What is no path inside the store (name.h) is ZS_INVALID. One request at most for each
+ * ZS_NOT_FOUND when there is none. What is no path inside the store (name.h) is ZS_INVALID. One request at most (two of the draft) for each
  * path, whatever the answer; only failures of the transport are asked again. A directory without zarr.json that has
  * directories is an implicit group, in stores where listing is cheap (not remote). */
 enum zs_status zs_hierarchy_node(struct zs_hierarchy *h, const char *path, const struct zs_node **node,
@@ -32,6 +32,11 @@ enum zs_status zs_hierarchy_node(struct zs_hierarchy *h, const char *path, const
 /* The node at `name` relative to the group `base` ("" for root); same results. A name that begins with "/" is ZS_INVALID. */
 enum zs_status zs_hierarchy_node_at(struct zs_hierarchy *h, const char *base, const char *name,
                                     const struct zs_node **node, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Whether it is that of a store of the draft. */
+bool zs_hierarchy_is_draft(const struct zs_hierarchy *h);
+/* ZS_UNSUPPORTED for a store that is only read: of the draft. Every change below asks it. */
+enum zs_status zs_hierarchy_check_writable(const struct zs_hierarchy *h, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Path of the group that holds `path`, freed with free(); NULL for the root itself or without memory. */
 char *zs_path_parent(const char *path);

@@ -9,30 +9,16 @@
 
 /* ---- Documents ---- */
 
-static char *document_key(const char *path)
-{
-    return path[0] != '\0' ? zs_format("%s/zarr.json", path) : zs_strdup("zarr.json");
-}
-
 /* The document at `path` as the store has it now, NULL when it has none. */
 static enum zs_status load(struct zs_store *store, const char *path, zs_json **document, struct zs_error *err)
 {
     *document = NULL;
-    char *key = document_key(path);
+    char *key = zs_document_key(path);
     if (key == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
-    struct zs_buffer text = {0};
-    enum zs_status status = zs_store_get(store, key, ZS_JSON_MAX_BYTES, &text, err);
-    if (status == ZS_OK) {
-        status = zs_json_parse((const char *)text.data, text.size, document, err);
-        if (status != ZS_OK)
-            status = zs_fail_in(err, status, "%s/%s", store->root, key);
-    } else if (status == ZS_NOT_FOUND) {
-        status = ZS_OK;
-    }
-    zs_buffer_free(&text);
+    const enum zs_status status = zs_document_get(store, key, document, err);
     free(key);
-    return status;
+    return status == ZS_NOT_FOUND ? ZS_OK : status;
 }
 
 /* ---- What is to be written ---- */
@@ -137,6 +123,7 @@ static enum zs_status note_edit(struct zs_hierarchy *h, const char *path, const 
 enum zs_status zs_hierarchy_edit(struct zs_hierarchy *h, const struct zs_node *node, zs_json **attributes,
                                  struct zs_error *err)
 {
+    ZS_TRY(zs_hierarchy_check_writable(h, err));
     struct zs_node *mine = (struct zs_node *)(uintptr_t)node; /* const for those who borrow it */
     if (mine->document == NULL) { /* an implicit group becomes one that is there */
         mine->document = zs_group_document();
@@ -202,6 +189,11 @@ static enum zs_status put_node(struct zs_hierarchy *h, struct zs_node *node, boo
 
 enum zs_status zs_hierarchy_add(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err)
 {
+    const enum zs_status status = zs_hierarchy_check_writable(h, err);
+    if (status != ZS_OK) {
+        zs_node_free(node);
+        return status;
+    }
     return put_node(h, node, true, err);
 }
 
@@ -292,6 +284,7 @@ enum zs_status zs_hierarchy_remove(struct zs_hierarchy *h, const char *path, str
 {
     if (path[0] == '\0')
         return zs_fail(err, ZS_ARGUMENT, "the root of a store cannot be removed from it");
+    ZS_TRY(zs_hierarchy_check_writable(h, err));
     ZS_TRY(check_path(path, err));
     for (size_t i = 0; i < h->count; i++)
         if (is_at_or_below(h->entries[i].path, path))
@@ -508,7 +501,7 @@ static enum zs_status remove_tree(struct zs_store *store, const char *path, stru
     status = zs_contents_remove_below(store, path, err);
     if (status != ZS_UNSUPPORTED)
         return status;
-    char *key = document_key(path);
+    char *key = zs_document_key(path);
     status = key != NULL ? zs_store_remove(store, key, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
     free(key);
     return status;

@@ -190,7 +190,7 @@ static enum zs_status walk_below(struct walk *w, const char *path, int depth, st
     if (depth >= ZS_HIERARCHY_MAX_DEPTH)
         return ZS_OK;
     char **names;
-    enum zs_status status = zs_store_list(w->h->store, path, &names, err);
+    enum zs_status status = zs_hierarchy_children(w->h, path, &names, err);
     if (status == ZS_NOT_FOUND || (status == ZS_UNSUPPORTED && depth > 0))
         return ZS_OK; /* gone meanwhile, or no directory after all */
     if (status != ZS_OK)

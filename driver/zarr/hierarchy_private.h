@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "zarr/draft.h"
 #include "zarr/hierarchy.h"
 #include "zarr/name.h"
 
@@ -33,6 +34,8 @@ struct zs_change {
 struct zs_hierarchy {
     struct zs_store *store;
     bool is_consolidated; /* set before the hierarchy is handed out */
+    bool is_draft;        /* set likewise: nodes are where `draft` has them, and nothing is written */
+    struct zs_draft draft;
     bool is_new;          /* of a store that is being made: all that is in it was added here */
     pthread_mutex_t lock; /* for all below; never held during a request */
     struct zs_hierarchy_entry *entries; /* sorted by zs_path_compare: hostile names cannot make it slow, as a hash's */
@@ -59,6 +62,9 @@ const struct zs_hierarchy_entry *zs_hierarchy_insert(struct zs_hierarchy *h, str
  * to be a group, is ZS_NOT_FOUND. */
 enum zs_status zs_hierarchy_find(struct zs_hierarchy *h, const char *path, bool guess_groups, const struct zs_node **node,
                                  struct zs_error *err) ZS_MUST_CHECK;
+
+/* Names of what may be nodes directly below a path, each with a "/" behind it, among others without; as zs_store_list(). */
+enum zs_status zs_hierarchy_children(struct zs_hierarchy *h, const char *path, char ***names, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Fills the table, whose only entry is the root, from the root's consolidated metadata, if there are any. */
 enum zs_status zs_hierarchy_consolidate(struct zs_hierarchy *h, struct zs_error *err) ZS_MUST_CHECK;

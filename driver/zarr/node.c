@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "zarr/document.h"
 
 /* Whether sharding_indexed is in a chain of codecs, or in a chain inside one of them. Believes nothing about their form:
  * this is asked of arrays that cannot be read, too. */
@@ -36,15 +37,16 @@ static enum zs_status check_format(const zs_json *document, struct zs_error *err
     return ZS_OK;
 }
 
-static struct zs_node *new_node(const char *path, enum zs_node_type type)
+static struct zs_node *new_node(const char *path, const char *key, enum zs_node_type type)
 {
     struct zs_node *node = zs_calloc(1, sizeof *node);
     if (node == NULL)
         return NULL;
     node->type = type;
     node->path = zs_strdup(path);
-    if (node->path == NULL) {
-        free(node);
+    node->key = zs_strdup(key);
+    if (node->path == NULL || node->key == NULL) {
+        zs_node_free(node);
         return NULL;
     }
     return node;
@@ -53,14 +55,27 @@ static struct zs_node *new_node(const char *path, enum zs_node_type type)
 enum zs_status zs_node_create(const char *path, zs_json *document, bool owns_document, struct zs_node **out,
                               struct zs_error *err)
 {
-    const char *slash = path[0] != '\0' ? "/" : "";
+    char *key = zs_document_key(path);
+    if (key == NULL) {
+        if (owns_document)
+            zs_json_free(document);
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
+    }
+    const enum zs_status status = zs_node_create_at(path, key, document, owns_document, out, err);
+    free(key);
+    return status;
+}
+
+enum zs_status zs_node_create_at(const char *path, const char *key, zs_json *document, bool owns_document, struct zs_node **out,
+                                 struct zs_error *err)
+{
     struct zs_node *node = NULL;
     enum zs_status status = check_format(document, err);
     const zs_json *type = zs_json_get(document, "node_type");
     const bool is_array = zs_json_equals(type, "array");
     if (status == ZS_OK && !is_array && !zs_json_equals(type, "group"))
         status = zs_fail(err, ZS_INVALID, "node_type: expected \"array\" or \"group\"");
-    if (status == ZS_OK && (node = new_node(path, is_array ? ZS_NODE_ARRAY : ZS_NODE_GROUP)) == NULL)
+    if (status == ZS_OK && (node = new_node(path, key, is_array ? ZS_NODE_ARRAY : ZS_NODE_GROUP)) == NULL)
         status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
     if (status == ZS_OK && is_array) {
         node->looks_sharded = mentions_sharding(zs_json_get(document, "codecs"));
@@ -71,14 +86,14 @@ enum zs_status zs_node_create(const char *path, zs_json *document, bool owns_doc
                 *err = node->array_error;
             status = ZS_NO_MEMORY;
         } else if (node->array_status != ZS_OK) {
-            (void)zs_fail_in(&node->array_error, node->array_status, "%s%szarr.json", path, slash);
+            (void)zs_fail_in(&node->array_error, node->array_status, "%s", key);
         }
     }
     if (status != ZS_OK) {
         zs_node_free(node); /* does not have the document yet */
         if (owns_document)
             zs_json_free(document);
-        return zs_fail_in(err, status, "%s%szarr.json", path, slash);
+        return zs_fail_in(err, status, "%s", key);
     }
     const zs_json *attributes = zs_json_get(document, "attributes");
     node->attributes = zs_json_is_object(attributes) ? attributes : NULL;
@@ -90,7 +105,9 @@ enum zs_status zs_node_create(const char *path, zs_json *document, bool owns_doc
 
 enum zs_status zs_node_create_implicit(const char *path, struct zs_node **out, struct zs_error *err)
 {
-    struct zs_node *node = new_node(path, ZS_NODE_GROUP);
+    char *key = zs_document_key(path);
+    struct zs_node *node = key != NULL ? new_node(path, key, ZS_NODE_GROUP) : NULL;
+    free(key);
     if (node == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
     node->is_implicit = true;
@@ -106,5 +123,6 @@ void zs_node_free(struct zs_node *node)
     if (node->owns_document)
         zs_json_free(node->document);
     free(node->path);
+    free(node->key);
     free(node);
 }

@@ -16,8 +16,10 @@ struct zs_array_meta {
     uint64_t chunk_shape[ZS_MAX_NDIM];          /* of the regular chunk grid: one stored object */
     char key_separator;                         /* '/' or '.' */
     bool key_is_v2;                             /* chunk_key_encoding "v2" rather than "default" */
+    bool is_draft;                              /* of the draft (draft.h): chunks have other keys, and are only read */
     char *dimension_names[ZS_MAX_NDIM];         /* NULL where unnamed */
-    const zs_json *codecs;                      /* borrowed from the node's document */
+    const zs_json *codecs;                      /* borrowed from the node's document, or: */
+    zs_json *missing_codecs;                    /* those of a document without (GDAL 3.8, drafts of 2023): elements as they are, little-endian */
     bool is_sharded;                            /* some codec of the outer chain is sharding_indexed */
 };
 
@@ -26,6 +28,7 @@ enum zs_node_type { ZS_NODE_GROUP, ZS_NODE_ARRAY };
 struct zs_node {
     enum zs_node_type type;
     char *path;                /* "" for the root, else "group/array": no leading or trailing slash */
+    char *key;                 /* of its document in the store: "group/array/zarr.json"; of an implicit group, where it would be */
     const zs_json *attributes; /* borrowed; NULL when absent */
     zs_json *document;         /* the whole zarr.json; owned unless owns_document is false (consolidated) */
     bool owns_document;
@@ -34,6 +37,7 @@ struct zs_node {
     enum zs_status array_status;        /* ... why not: ZS_UNSUPPORTED or ZS_INVALID; else ZS_OK */
     struct zs_error array_error;        /* ... in words, with the file's name: "group/array/zarr.json: ..." */
     bool is_text;                       /* its data type is one of text (dtype.h): names for others, never a picture */
+    bool is_draft;                      /* of a store of the draft (draft.h) */
     bool looks_sharded;                 /* a codec named sharding_indexed occurs, readable or not */
 };
 
@@ -43,6 +47,9 @@ struct zs_node {
  * ZS_UNSUPPORTED when its zarr_format is another than 3. On failure the document is released if owned. */
 enum zs_status zs_node_create(const char *path, zs_json *document, bool owns_document, struct zs_node **node,
                               struct zs_error *err) ZS_MUST_CHECK;
+/* The same where the document stands at another key (draft.h), by which messages name it. */
+enum zs_status zs_node_create_at(const char *path, const char *key, zs_json *document, bool owns_document, struct zs_node **node,
+                                 struct zs_error *err) ZS_MUST_CHECK;
 /* A group that has no zarr.json: only a path that others lie below. */
 enum zs_status zs_node_create_implicit(const char *path, struct zs_node **node, struct zs_error *err) ZS_MUST_CHECK;
 void zs_node_free(struct zs_node *node); /* NULL is allowed */
@@ -53,10 +60,12 @@ void zs_node_free(struct zs_node *node); /* NULL is allowed */
 enum zs_status zs_array_meta_parse(const zs_json *document, struct zs_array_meta **meta, struct zs_error *err) ZS_MUST_CHECK;
 void zs_array_meta_free(struct zs_array_meta *meta); /* NULL is allowed */
 
-/* Key of the chunk at grid position index[ndim], below the array's path: "c/0/3", "0.3", "c" (0-d). NULL without memory;
- * freed with free(). */
+/* Key of the chunk at grid position index[ndim] of the array at a path: "path/c/0/3", "path/0.3", "path/c" (0-d); of the draft
+ * "data/root/path/c0/3". NULL without memory; freed with free(). */
 char *zs_chunk_key(const struct zs_array_meta *meta, const char *array_path, const uint64_t *index);
-/* The reverse, for a key below the array's path: false where it is none of this array's, in its one spelling. Whether the position
+/* Where chunks are: the array's path, of the draft "data/root/path". NULL without memory; freed with free(). */
+char *zs_chunk_folder(const struct zs_array_meta *meta, const char *array_path);
+/* The reverse of the first, for a key below that folder: false where it is none of this array's, in its one spelling. Whether the position
  * lies in the grid is not looked at. */
 bool zs_chunk_key_parse(const struct zs_array_meta *meta, const char *key, uint64_t *index);
 

@@ -6,7 +6,8 @@ import sys
 
 import numpy as np
 import tensorstore
-from zarr_python_random import pick, random_values, save_stores
+
+from randoms import pick, random_values, save_stores
 
 TYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
          "complex64", "complex128"]

@@ -6,7 +6,6 @@ OUT/SEED.zarr is the store, OUT/SEED.npy the values (datetime64 and timedelta64 
 shape. With `zarrs` the chunks are encoded by the zarrs codec pipeline instead of zarr-python's own.
 The same seed makes the same store, so that a seed that once failed can be kept.
 """
-import json
 import sys
 import warnings
 
@@ -14,49 +13,10 @@ import numpy as np
 import zarr
 from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec, GzipCodec, ShardingCodec, TransposeCodec, ZstdCodec
 
+from randoms import UNITS, pick, random_fill, random_values, save_stores
+
 TYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
          "complex64", "complex128", "datetime64", "timedelta64"]  # r8 is beyond its sharding codec
-UNITS = ["s", "ms", "us", "ns", "D", "h"]
-
-
-def pick(rng, choices):
-    return choices[int(rng.integers(len(choices)))]
-
-
-def random_values(rng, dtype, shape):
-    """Some smooth, some noise, some of the type's extremes; NaN, infinities and NaT among the types that have them."""
-    size = int(np.prod(shape))
-    kind = pick(rng, ["smooth", "noise", "bits"])
-    if dtype.kind == "b":
-        return rng.integers(0, 2, shape).astype(bool)
-    if kind == "bits" and dtype.kind in "iumM":
-        return rng.integers(0, 256, size * dtype.itemsize, "uint8").view(dtype).reshape(shape)
-    if kind == "smooth":
-        values = np.arange(size).reshape(shape) % 100
-    else:
-        values = rng.integers(0, 120, shape)
-    if dtype.kind in "mM":
-        return values.astype("int64").view(dtype)
-    if dtype.kind == "c":
-        return (values + 1j * rng.integers(-50, 50, shape)).astype(dtype)
-    values = values.astype(dtype)
-    if dtype.kind == "f":
-        values = values / dtype.type(8)
-        values[rng.random(shape) < 0.05] = pick(rng, [np.nan, np.inf, -np.inf, -0.0])
-    return values
-
-
-def random_fill(rng, dtype):
-    if dtype.kind == "b":
-        return bool(rng.integers(2))
-    if dtype.kind in "iu":
-        limits = np.iinfo(dtype)
-        return pick(rng, [0, 1, 7, limits.max, limits.min, limits.max - 1])
-    if dtype.kind == "f":
-        return pick(rng, [0.0, -1.5, np.nan, np.inf, -np.inf, float(np.finfo(dtype).max)])
-    if dtype.kind == "c":
-        return pick(rng, [0j, 1.5 - 2j, complex(np.nan, 0), complex(np.inf, -np.inf)])
-    return np.array(pick(rng, [0, 1000, np.iinfo("int64").min]), "int64").view(dtype)[()]
 
 
 def random_bytes_codecs(rng, dtype):
@@ -128,16 +88,6 @@ def random_store(path, seed):
         array[part] = values[part]
         expected[part] = values[part]
     return expected.view("int64") if dtype.kind in "mM" else expected
-
-
-def save_stores(out, first, count, random_store):
-    stores = {}
-    for seed in range(int(first), int(first) + int(count)):
-        expected = random_store("%s/%d.zarr" % (out, seed), seed)
-        np.save("%s/%d.npy" % (out, seed), expected)
-        stores[seed] = "%s %s" % (expected.dtype, list(expected.shape))
-    with open("%s/stores.json" % out, "w") as file:
-        json.dump(stores, file, indent=1)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,278 @@
+"""Stores of the 2022 draft of Zarr v3: metadata below meta/root, chunks or shards below data/root. Written by zarr-python 2, by GDAL 3.4 to 3.7, and here."""
+import glob
+import gzip
+import json
+import os
+import pathlib
+import subprocess
+
+import numpy as np
+import pytest
+from osgeo import gdal, osr
+
+from support import (GDAL, as_raster, assert_pixels, declined, error_of, fixture_path, name_of, need, open_array, open_ours, run_peer,
+                     subdatasets)
+
+SEEDS = range(0, 128)
+CORE = "https://purl.org/zarr/spec/protocol/core/3.0"
+SHARDING = "https://purl.org/zarr/spec/storage_transformers/sharding/1.0"
+MAX = 2 ** 64 - 1
+ENTRY = {"zarr_format": CORE, "metadata_encoding": CORE, "metadata_key_suffix": ".json", "extensions": []}
+
+
+# ------------------------------------------------------------------------------------- the draft, as its text has it
+
+def put(path, content):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(content if isinstance(content, bytes) else json.dumps(content).encode())
+
+
+def write_draft(root, name, values, chunk, per_shard=None, order="C", separator="/", level=None, entry=ENTRY, **members):
+    """An array of a store. Chunks of zeros are not stored. `members` replace those of its document, or remove them (None)."""
+    suffix = entry.get("metadata_key_suffix", ".json")
+    meta = {"shape": list(values.shape), "data_type": values.dtype.str.replace("|", ""), "fill_value": 0, "chunk_memory_layout": order,
+            "chunk_grid": {"type": "regular", "chunk_shape": list(chunk), "separator": separator}, "extensions": [], "attributes": {}}
+    if level is not None:
+        meta["compressor"] = {"codec": "https://purl.org/zarr/spec/codec/gzip/1.0", "configuration": {"level": level}}
+    if per_shard:
+        meta["storage_transformers"] = [{"extension": SHARDING, "type": "indexed", "configuration": {"chunks_per_shard": list(per_shard)}}]
+    meta.update(members)
+    put(root + "/zarr.json", entry)
+    put(root + "/meta/root%s.array%s" % (name and "/" + name, suffix), {k: v for k, v in meta.items() if v is not None})
+    objects = {}
+    for at in np.ndindex(*[-(-s // c) for s, c in zip(values.shape, chunk)]):
+        full = np.zeros(chunk, values.dtype)
+        part = values[tuple(slice(i * c, (i + 1) * c) for i, c in zip(at, chunk))]
+        full[tuple(slice(0, s) for s in part.shape)] = part
+        encoded = gzip.compress(full.tobytes(order)) if level is not None else full.tobytes(order)
+        if full.any():
+            shard = tuple(i // p for i, p in zip(at, per_shard)) if per_shard else at
+            objects.setdefault(shard, {})[tuple(i % p for i, p in zip(at, per_shard)) if per_shard else ()] = encoded
+    for at, chunks in objects.items():
+        content = chunks.get((), b"")
+        if per_shard:
+            index = np.full(tuple(per_shard) + (2,), MAX, "<u8")
+            for inner in reversed(sorted(chunks)):  # any order will do
+                index[inner] = len(content), len(chunks[inner])
+                content += chunks[inner]
+            content += index.tobytes()
+        put("%s/data/root%s/c%s" % (root, name and "/" + name, separator.join(map(str, at))), content)
+
+
+def counting(shape, dtype="<u2"):
+    return np.arange(1, np.prod(shape) + 1).reshape(shape).astype(dtype)
+
+
+def a_store(tmp_path, name="a", **options):
+    """A sharded array of 9 x 13 at `name`."""
+    root = str(tmp_path / "draft.zr3")
+    write_draft(root, name, counting((9, 13)), (2, 3), (2, 2), **options)
+    return root
+
+
+def assert_same(dataset, values, seed):
+    assert_pixels(dataset, as_raster(values.astype(values.dtype.newbyteorder("=")), values.dtype.name), seed)
+
+
+def utm():
+    srs = osr.SpatialReference()
+    srs.ImportFromEPSG(32631)
+    return srs
+
+
+def content_of(root):
+    """Every file of a store."""
+    return {str(p.relative_to(root)): p.read_bytes() for p in pathlib.Path(root).rglob("*") if p.is_file()}
+
+
+# ----------------------------------------------------------------------------------------------------- what others wrote
+
+@pytest.fixture(scope="module")
+def random_stores(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("zarr-python-2")
+    run_peer("zarr_draft_random.py", folder, SEEDS[0], len(SEEDS))
+    return folder
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_random_store_of_zarr_python_2_reads_equal_whole_and_by_windows(random_stores, seed):
+    root = str(random_stores / ("%d.zarr" % seed))
+    array = np.load(random_stores / ("%d.npy" % seed))
+    document, = glob.glob(root + "/meta/**/*.array.json", recursive=True)
+    name = os.path.relpath(document, root + "/meta")[:-len(".array.json")][len("root"):]
+    if array.ndim == 0:
+        assert "has no dimension to be X" in error_of(open_array, root, name or None)
+        return
+    expected = as_raster(array, "bool" if array.dtype.kind == "b" else array.dtype.name)
+    assert_pixels(open_array(root, name or None), expected, seed)
+    with open(document) as file:
+        is_sharded = "storage_transformers" in json.load(file)
+    if array.ndim > 1 and is_sharded:
+        assert_pixels(open_ours(root), expected, seed)
+        assert_pixels(open_ours(root + "/zarr.json"), expected, seed)
+
+
+def test_the_store_in_the_fixtures():
+    root = fixture_path("legacy2022.zr3")
+    assert set(subdatasets(open_ours(root))) == {"/g/plain", "/gz"}
+    plain = np.arange(35).reshape(5, 7)
+    assert (open_array(root, "/g/plain").ReadAsArray() == plain).all()
+    assert open_array(root, "/g/plain").GetRasterBand(1).GetUnitType() == "m"
+    assert np.nansum(open_array(root, "/gz").ReadAsArray()) == 6 and open_array(root, "/dot").RasterXSize == 3
+
+
+@pytest.mark.skipif(GDAL >= 3080000, reason="GDAL writes what came after the draft")
+@pytest.mark.parametrize("options", [[], ["CHUNK_MEMORY_LAYOUT=F"]] + [["COMPRESS=" + c] for c in ("GZIP", "ZLIB", "BLOSC", "LZ4", "LZMA", "ZSTD")])
+def test_what_gdal_wrote_then_opens_by_our_prefix_with_its_place(tmp_path, options):
+    root = str(tmp_path / "gdal.zarr")
+    source = gdal.GetDriverByName("MEM").Create("", 50, 40, 2, gdal.GDT_Float32)
+    source.SetGeoTransform([500000, 10, 0, 4000000, 0, -10])
+    source.SetSpatialRef(utm())
+    values = np.random.default_rng(1).integers(0, 99, (2, 40, 50)).astype("float32")
+    source.WriteArray(values)
+    gdal.GetDriverByName("Zarr").CreateCopy(root, source, options=["FORMAT=ZARR_V3", "BLOCKSIZE=16,20"] + options)
+    assert set(subdatasets(open_ours("SHARDEDZARR:" + root))) == {"/Band1", "/Band2"}
+    for i in range(2):
+        band = open_array(root, "/Band%d" % (i + 1))
+        assert_same(band, values[i], i)
+        assert band.GetGeoTransform() == (500000, 10, 0, 4000000, 0, -10)
+        assert band.GetSpatialRef().GetAuthorityCode(None) == "32631"
+    assert declined(root) == (True, [])  # it has its own driver
+
+
+# ----------------------------------------------------------------------------------------------------- what the text allows
+
+@pytest.mark.parametrize("dtype", ["u1", "<i2", ">u2", "<f4", ">f8"])
+@pytest.mark.parametrize("options", [
+    {}, {"order": "F"}, {"separator": "."}, {"level": 5}, {"per_shard": (2, 2)}, {"per_shard": (3, 1), "order": "F", "level": 1},
+    {"per_shard": (1, 4), "separator": "."}], ids=str)
+def test_types_layouts_and_separators(tmp_path, dtype, options):
+    root = str(tmp_path / "draft")
+    values = counting((9, 13), dtype)
+    values[2:6] = 0  # chunks that are not stored
+    write_draft(root, "g/a", values, (2, 3), **options)
+    assert_same(open_array(root, "/g/a"), values, 1)
+    assert declined(root)[0] == ("per_shard" not in options)
+
+
+def test_a_cube_with_dimensions_and_a_grid_mapping_has_its_place(tmp_path):
+    root = str(tmp_path / "draft")
+    cube = counting((3, 6, 8), ">f4")
+    write_draft(root, "a", cube, (1, 2, 3), (2, 2, 2), attributes={"_ARRAY_DIMENSIONS": ["time", "y", "x"], "grid_mapping": "crs"})
+    write_draft(root, "y", 100 - 10 * np.arange(6, dtype="<f8"), (6,), attributes={"_ARRAY_DIMENSIONS": ["y"]})
+    write_draft(root, "x", 10 * np.arange(8, dtype="<f8"), (8,), attributes={"_ARRAY_DIMENSIONS": ["x"]})
+    write_draft(root, "time", np.arange(3, dtype="<i8"), (3,), attributes={"_ARRAY_DIMENSIONS": ["time"], "units": "days since 2020-01-01"})
+    write_draft(root, "crs", np.zeros((), "<i4"), (), attributes={"crs_wkt": utm().ExportToWkt()})
+    ds = open_ours(root)
+    assert_same(ds, cube, 2)
+    assert ds.GetGeoTransform() == (-5, 10, 0, 105, 0, -10) and ds.GetSpatialRef().GetAuthorityCode(None) == "32631"
+    assert ds.GetRasterBand(2).GetMetadataItem("DIM_time_VALUE") == "2020-01-02T00:00:00"
+
+
+def test_a_root_array_and_another_suffix(tmp_path):
+    root = str(tmp_path / "draft")
+    write_draft(root, "", counting((9, 13)), (2, 3), (2, 2), entry=dict(ENTRY, metadata_key_suffix=".meta.txt"))
+    assert_same(open_ours(root), counting((9, 13)), 1)
+    assert root + "/meta/root.array.meta.txt" in open_ours(root).GetFileList()
+
+
+def test_a_chunk_that_is_damaged_is_an_error_and_an_absent_one_is_fill(tmp_path):
+    root = a_store(tmp_path, fill_value=7)
+    shard = root + "/data/root/a/c0/0"
+    content = pathlib.Path(shard).read_bytes()
+    put(shard, content[:-64] + np.array([MAX, MAX, 0, 12, 0, 2 ** 40, 5, MAX], "<u8").tobytes())
+    ds = open_array(root, "/a")
+    assert (ds.ReadAsArray(0, 0, 3, 2) == 7).all()
+    assert "c0/0, inner chunk [1,0]" in error_of(ds.ReadAsArray, 0, 2, 3, 2)
+    assert "c0/0, inner chunk [1,1]" in error_of(ds.ReadAsArray, 3, 2, 3, 2)
+    put(shard, content[:40])
+    assert "c0/0" in error_of(open_array(root, "/a").ReadAsArray)
+
+
+# ----------------------------------------------------------------------------------------------------- only read
+
+def test_nothing_of_such_a_store_is_changed(tmp_path):
+    root = a_store(tmp_path)
+    before = content_of(root)
+    only_read = "is a store of the 2022 draft of Zarr v3, which is only read"
+    ours = gdal.GetDriverByName("ShardedZarr")
+    source = gdal.GetDriverByName("MEM").Create("", 20, 20)
+    for name in (root, name_of(root), name_of(root, "/a")):
+        assert only_read in error_of(gdal.OpenEx, name, gdal.OF_RASTER | gdal.OF_UPDATE)
+    assert only_read in error_of(ours.CreateCopy, root, source, options=["APPEND_SUBDATASET=YES", "ARRAY_NAME=b"])
+    for options in ([], ["OVERWRITE=YES"]):
+        assert "is not overwritten" in error_of(ours.CreateCopy, root, source, options=options)
+    assert only_read in error_of(ours.Delete, root)
+    assert content_of(root) == before
+    # Beside it there is room.
+    assert gdal.OpenEx(root).BuildOverviews("AVERAGE", [2]) == 0
+    assert open_ours(root).GetRasterBand(1).GetOverviewCount() == 1
+    assert content_of(root) == before
+
+
+def test_a_copy_is_a_store_of_today(tmp_path):
+    root, copy = a_store(tmp_path), str(tmp_path / "copy.zarr")
+    gdal.GetDriverByName("ShardedZarr").CreateCopy(copy, open_ours(root), options=["CHUNK_SHAPE=4"])
+    assert_same(open_ours(copy), counting((9, 13)), 1)
+
+
+# ----------------------------------------------------------------------------------------------------- what strangers may write
+
+@pytest.mark.parametrize("members, message", [
+    ({"data_type": "<u3"}, 'root/bad.array.json: data_type "<u3" is not supported'),
+    ({"data_type": "u2"}, 'data_type "u2" is not supported'),
+    ({"data_type": "|S3"}, 'data_type "|S3" is not supported'),
+    ({"data_type": {"extension": "x", "type": "|O", "fallback": None}}, "is not supported"),
+    ({"data_type": None}, "data_type is missing"),
+    ({"shape": "9"}, "shape: expected an array"),
+    ({"shape": [9] * 40}, "shape: expected at most"),
+    ({"chunk_grid": None}, "chunk_grid: expected an object"),
+    ({"chunk_grid": {"type": "irregular"}}, 'chunk_grid "irregular" is not supported'),
+    ({"chunk_grid": {"type": "regular", "chunk_shape": [0, 3]}}, "chunk_grid: chunk_shape: expected a list of 2 positive sizes, found [0,3]"),
+    ({"chunk_grid": {"type": "regular", "chunk_shape": [2, 3], "separator": "/../"}}, 'expected "/" or "." as separator'),
+    ({"chunk_memory_layout": "Z"}, 'chunk_memory_layout: expected "C" or "F", found "Z"'),
+    ({"compressor": {"codec": "https://purl.org/zarr/spec/codec/", "configuration": {}}}, 'compressor "https://purl.org/zarr/spec/codec/" is not supported'),
+    ({"compressor": {"codec": "https://purl.org/zarr/spec/codec/lzma/1.0", "configuration": {"format": 3}}}, "format: expected 1 (xz)"),
+    ({"attributes": {"filters": [{"id": "categorize"}]}}, 'codec "numcodecs.categorize" is not supported'),
+    ({"attributes": {"filters": [{"id": "delta", "dtype": ">u2"}]}}, 'filter "delta": dtype: ">u2" is not supported here'),
+    ({"attributes": {"filters": [7]}}, "is not supported"),
+    ({"extensions": [{"extension": "https://x.org/y", "must_understand": True}]}, 'extension "https://x.org/y" must be understood'),
+    ({"codecs": []}, 'member "codecs" must be understood'),
+    ({"fill_value": 70000}, "fill_value of uint16: expected an integer of 0 to 65535, found 70000"),
+    ({"storage_transformers": [{"extension": "https://x.org/y", "type": "z"}]}, 'storage transformer "https://x.org/y" of type "z" is not supported'),
+    ({"storage_transformers": [{"extension": SHARDING, "type": "indexed"}]}, "chunks_per_shard: expected a list of 2 positive sizes, found no such member"),
+    ({"storage_transformers": [{"extension": SHARDING, "type": "indexed", "configuration": {"chunks_per_shard": [2 ** 63, 1]}}]},
+     "chunks_per_shard[0]: the size of a shard does not fit 64 bits"),
+    ({"storage_transformers": [{"extension": SHARDING, "type": "indexed", "configuration": {"chunks_per_shard": [1, 1]}}] * 2}, "expected one, found 2"),
+], ids=str)
+def test_what_is_not_understood_is_named_and_hides_nothing_else(tmp_path, members, message):
+    root = a_store(tmp_path)
+    write_draft(root, "bad", counting((9, 13)), (2, 3), **members)
+    assert message in error_of(open_array, root, "/bad")
+    assert_same(open_array(root, "/a"), counting((9, 13)), 1)
+
+
+@pytest.mark.parametrize("member, value, message", [
+    ("metadata_key_suffix", "/../../x", "metadata_key_suffix: expected the ending of a name"),
+    ("metadata_key_suffix", "json", "metadata_key_suffix: expected the ending of a name"),
+    ("metadata_key_suffix", ".%2fx", "metadata_key_suffix: expected the ending of a name"),
+    ("metadata_key_suffix", 3, "metadata_key_suffix: expected a string"),
+    ("metadata_encoding", "https://x.org/xml", "metadata_encoding: expected"),
+    ("extensions", [{"extension": "https://x.org/y"}], 'extension "https://x.org/y" must be understood'),
+    ("zarr_format", "https://x.org/zarr", "zarr_format: expected 3"),
+])
+def test_an_entry_point_that_is_not_understood(tmp_path, member, value, message):
+    root = a_store(tmp_path)
+    put(root + "/zarr.json", dict(ENTRY, **{member: value}))
+    assert message in error_of(open_array, root, "/a")
+    assert declined(root) == (True, [])
+
+
+def test_names_lead_to_nothing_outside_of_the_store(tmp_path):
+    root = a_store(tmp_path)
+    for name in ("/../../data/root/a", "/a/../a", "/./a", "/a%2f..%2fa"):
+        assert error_of(open_array, root, name)
+    put(root + "/meta/root/...array.json", {})
+    put(root + "/meta/root/.array.json", {})
+    assert_same(open_ours(root), counting((9, 13)), 1)
