@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from osgeo import gdal, osr
 
-from support import (GDAL, as_raster, assert_pixels, declined, error_of, fixture_path, name_of, need, open_array, open_ours, run_peer,
-                     subdatasets)
+from support import GDAL, as_raster, assert_pixels, declined, error_of, fixture_path, name_of, open_array, open_ours, run_peer, subdatasets
 
 SEEDS = range(0, 128)
 CORE = "https://purl.org/zarr/spec/protocol/core/3.0"
@@ -192,13 +191,15 @@ def test_a_chunk_that_is_damaged_is_an_error_and_an_absent_one_is_fill(tmp_path)
 
 # ----------------------------------------------------------------------------------------------------- only read
 
-def test_nothing_of_such_a_store_is_changed(tmp_path):
-    root = a_store(tmp_path)
+@pytest.mark.parametrize("per_shard", [(2, 2), None])
+def test_nothing_of_such_a_store_is_changed(tmp_path, per_shard):
+    root = str(tmp_path / "draft.zr3")
+    write_draft(root, "a", counting((9, 13)), (2, 3), per_shard)
     before = content_of(root)
     only_read = "is a store of the 2022 draft of Zarr v3, which is only read"
     ours = gdal.GetDriverByName("ShardedZarr")
     source = gdal.GetDriverByName("MEM").Create("", 20, 20)
-    for name in (root, name_of(root), name_of(root, "/a")):
+    for name in [root] * bool(per_shard) + [name_of(root), name_of(root, "/a")]:
         assert only_read in error_of(gdal.OpenEx, name, gdal.OF_RASTER | gdal.OF_UPDATE)
     assert only_read in error_of(ours.CreateCopy, root, source, options=["APPEND_SUBDATASET=YES", "ARRAY_NAME=b"])
     for options in ([], ["OVERWRITE=YES"]):
@@ -206,8 +207,8 @@ def test_nothing_of_such_a_store_is_changed(tmp_path):
     assert only_read in error_of(ours.Delete, root)
     assert content_of(root) == before
     # Beside it there is room.
-    assert gdal.OpenEx(root).BuildOverviews("AVERAGE", [2]) == 0
-    assert open_ours(root).GetRasterBand(1).GetOverviewCount() == 1
+    assert gdal.OpenEx(name_of(root)).BuildOverviews("AVERAGE", [2]) == 0
+    assert open_ours(name_of(root)).GetRasterBand(1).GetOverviewCount() == 1
     assert content_of(root) == before
 
 
@@ -276,3 +277,19 @@ def test_names_lead_to_nothing_outside_of_the_store(tmp_path):
     put(root + "/meta/root/...array.json", {})
     put(root + "/meta/root/.array.json", {})
     assert_same(open_ours(root), counting((9, 13)), 1)
+
+
+# ----------------------------------------------------------------------------------------------------- checking such a store
+
+def test_the_validator_reads_its_arrays_and_says_what_it_is(tmp_path):
+    root = a_store(tmp_path)
+    program = os.path.join(os.environ["GDAL_DRIVER_PATH"], os.pardir, "shardedzarr-validate")
+    done = subprocess.run([program, root], capture_output=True, text=True)
+    assert done.returncode == 0 and "warning: %s/zarr.json: zarr_format: expected 3, found the 2022 draft" % root in done.stdout
+    assert "1 arrays, 9 objects, 25 chunks" in done.stdout, done.stdout
+    shard = pathlib.Path(root + "/data/root/a/c1/1")
+    shard.write_bytes(shard.read_bytes()[:30])
+    put(root + "/data/root/a/stray", b"x")
+    done = subprocess.run([program, root], capture_output=True, text=True)
+    assert done.returncode == 1 and "error: %s/data/root/a/c1/1" % root in done.stdout
+    assert "data/root/a/stray: object below an array that is none of its chunks" in done.stdout

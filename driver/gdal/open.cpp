@@ -104,9 +104,9 @@ static Look lookAt(const char *path)
         return Look::NOT_V3;
     if ((found & SHARDING_INDEXED) != 0)
         return Look::SHARDED;
-    if ((found & METADATA_KEY_SUFFIX) != 0)
-        return Look::DRAFT;
-    return (found & GROUP) != 0 ? Look::GROUP : Look::OTHER;
+    if ((found & GROUP) != 0)
+        return Look::GROUP;
+    return (found & METADATA_KEY_SUFFIX) != 0 ? Look::DRAFT : Look::OTHER;
 }
 
 /* Remote directories look like nothing until they are asked for their zarr.json: that is done for names that end in .zarr or have no
@@ -179,7 +179,11 @@ int zsIdentify(GDALOpenInfo *info)
         case Look::GROUP:
             return isForGood && !zsIsRemote(connection.store) && hasShards(connection.store, false, looks) ? TRUE : GDAL_IDENTIFY_UNKNOWN;
         case Look::DRAFT:
-            return isForGood && !zsIsRemote(connection.store) && hasShards(connection.store + DRAFT_DOCUMENTS, true, looks) ? TRUE : GDAL_IDENTIFY_UNKNOWN;
+            // From 3.8 on GDAL's own driver reads none, but would delete it.
+            return isForGood && !zsIsRemote(connection.store) &&
+                           (ZS_GDAL_AT_LEAST(8) || hasShards(connection.store + DRAFT_DOCUMENTS, true, looks))
+                       ? TRUE
+                       : GDAL_IDENTIFY_UNKNOWN;
         case Look::NOT_V3:
         case Look::OTHER:
             break;
