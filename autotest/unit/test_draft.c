@@ -1,4 +1,5 @@
-/* Stores of the 2022 draft: where nodes are, what their documents say in the words of the specification, and that nothing is written. */
+/* Stores of the 2022 draft: where nodes are, what their documents say in the words of the specification, and that
+ * nothing is written. */
 #include "check.h"
 
 #include <stdlib.h>
@@ -7,11 +8,13 @@
 #include "zarr/hierarchy.h"
 
 #define CORE "\"https://purl.org/zarr/spec/protocol/core/3.0\""
-#define ENTRY "{\"zarr_format\":" CORE ",\"metadata_encoding\":" CORE ",\"metadata_key_suffix\":\".json\",\"extensions\":[]}"
+#define ENTRY                                                                                                          \
+    "{\"zarr_format\":" CORE ",\"metadata_encoding\":" CORE ",\"metadata_key_suffix\":\".json\",\"extensions\":[]}"
 #define GRID "\"chunk_grid\":{\"type\":\"regular\",\"chunk_shape\":[2,3],\"separator\":\"/\"}"
 #define PLAIN "\"shape\":[5,7],\"chunk_memory_layout\":\"C\",\"fill_value\":7,\"extensions\":[]," GRID
-#define SHARDED                                                                                                                 \
-    "\"storage_transformers\":[{\"extension\":\"https://purl.org/zarr/spec/storage_transformers/sharding/1.0\",\"type\":"        \
+#define SHARDED                                                                                                        \
+    "\"storage_transformers\":[{\"extension\":\"https://purl.org/zarr/spec/storage_transformers/sharding/"             \
+    "1.0\",\"type\":"                                                                                                  \
     "\"indexed\",\"configuration\":{\"chunks_per_shard\":[2,4]}}]"
 
 static void put(struct zs_store *store, const char *key, const char *text)
@@ -25,9 +28,11 @@ static struct zs_store *make_store(void)
     CHECK(zs_store_open_memory(&store, NULL) == ZS_OK);
     put(store, "zarr.json", ENTRY);
     put(store, "meta/root/g.group.json", "{\"attributes\":{\"title\":\"t\"},\"extensions\":[]}");
-    put(store, "meta/root/g/a.array.json", "{\"data_type\":\">i2\",\"attributes\":{\"units\":\"m\",\"filters\":[]}," SHARDED "," PLAIN "}");
+    put(store, "meta/root/g/a.array.json",
+        "{\"data_type\":\">i2\",\"attributes\":{\"units\":\"m\",\"filters\":[]}," SHARDED "," PLAIN "}");
     put(store, "meta/root/h/i/b.array.json", "{\"data_type\":\"u1\",\"attributes\":{}," PLAIN "}");
-    put(store, "meta/root/bad.array.json", "{\"data_type\":\"|O\",\"attributes\":{\"units\":\"m\"}," SHARDED "," PLAIN "}");
+    put(store, "meta/root/bad.array.json",
+        "{\"data_type\":\"|O\",\"attributes\":{\"units\":\"m\"}," SHARDED "," PLAIN "}");
     put(store, "meta/root/consolidated/.zmetadata", "{}");
     return store;
 }
@@ -77,12 +82,18 @@ static void test_a_sharded_array_is_said_in_the_words_of_the_specification(void)
     const struct zs_node *node = node_at(h, "g/a");
     const struct zs_array_meta *meta = node->array;
     CHECK(meta != NULL && node->looks_sharded && meta->is_sharded && meta->is_draft);
-    CHECK(meta->dtype.type == ZS_INT16 && meta->chunk_shape[0] == 4 && meta->chunk_shape[1] == 12 && meta->shape[1] == 7);
-    CHECK(zs_json_get(node->attributes, "filters") == NULL && zs_json_equals(zs_json_get(node->attributes, "units"), "m"));
+    CHECK(meta->dtype.type == ZS_INT16 && meta->chunk_shape[0] == 4 && meta->chunk_shape[1] == 12 &&
+          meta->shape[1] == 7);
+    CHECK(zs_json_get(node->attributes, "filters") == NULL &&
+          zs_json_equals(zs_json_get(node->attributes, "units"), "m"));
     char *codecs = zs_json_print(meta->codecs);
-    CHECK(strcmp(codecs, "[{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[2,3],\"codecs\":[{\"name\":\"bytes\",\"configuration\":"
-                         "{\"endian\":\"big\"}}],\"index_codecs\":[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}],"
-                         "\"index_location\":\"end\"}}]") == 0);
+    CHECK(
+        strcmp(
+            codecs,
+            "[{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[2,3],\"codecs\":[{\"name\":\"bytes\","
+            "\"configuration\":"
+            "{\"endian\":\"big\"}}],\"index_codecs\":[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}],"
+            "\"index_location\":\"end\"}}]") == 0);
     free(codecs);
     zs_hierarchy_free(h);
     zs_store_free(store);
@@ -90,7 +101,8 @@ static void test_a_sharded_array_is_said_in_the_words_of_the_specification(void)
 
 static void check_key(int ndim, bool is_sharded, char separator, const char *path, const char *expected)
 {
-    const struct zs_array_meta meta = {.ndim = ndim, .is_sharded = is_sharded, .key_separator = separator, .is_draft = true};
+    const struct zs_array_meta meta = {
+        .ndim = ndim, .is_sharded = is_sharded, .key_separator = separator, .is_draft = true};
     const uint64_t index[] = {3, 0, 12};
     uint64_t found[3] = {0};
     char *key = zs_chunk_key(&meta, path, index), *folder = zs_chunk_folder(&meta, path);
@@ -110,7 +122,8 @@ static void test_keys_of_chunks(void)
     check_key(0, true, '/', "a", "data/root/a/c0");
     const struct zs_array_meta meta = {.ndim = 2, .key_separator = '/', .is_draft = true};
     uint64_t index[2];
-    CHECK(!zs_chunk_key_parse(&meta, "c/3/0", index) && !zs_chunk_key_parse(&meta, "c3", index) && !zs_chunk_key_parse(&meta, "3/0", index));
+    CHECK(!zs_chunk_key_parse(&meta, "c/3/0", index) && !zs_chunk_key_parse(&meta, "c3", index) &&
+          !zs_chunk_key_parse(&meta, "3/0", index));
 }
 
 static void test_an_array_that_cannot_be_read_says_why_and_hides_nothing(void)
@@ -118,7 +131,8 @@ static void test_an_array_that_cannot_be_read_says_why_and_hides_nothing(void)
     struct zs_store *store = make_store();
     struct zs_hierarchy *h = open_hierarchy(store);
     const struct zs_node *node = node_at(h, "bad");
-    CHECK(node->type == ZS_NODE_ARRAY && node->array == NULL && node->array_status == ZS_UNSUPPORTED && node->looks_sharded);
+    CHECK(node->type == ZS_NODE_ARRAY && node->array == NULL && node->array_status == ZS_UNSUPPORTED &&
+          node->looks_sharded);
     CHECK(strcmp(node->array_error.message, "meta/root/bad.array.json: data_type \"|O\" is not supported") == 0);
     CHECK(zs_json_equals(zs_json_get(node->attributes, "units"), "m"));
     zs_hierarchy_free(h);
@@ -167,10 +181,17 @@ static void check_refused_type(const char *given)
 
 static void test_types_that_are_none_are_refused(void)
 {
-    static const char *const types[] = {"\"i2\"",       "\"|i2\"",      "\"=i2\"",       "\"<i3\"",     "\"<\"",         "\"\"",
-                                        "\"<M8[\"",     "\"<M8[ns\"",   "\"<M8[]\"",     "\"<M8[3]\"",  "\"<M8[ns]x\"",  "\"<M8[0s]\"",
-                                        "\"<M8[-1s]\"", "\"<M8nothing\"", "\"<U\"",      "\"<U-1\"",    "\"r7\"",        "3",
-                                        "[]",           "{}",           "{\"type\":3}",  "null"};
+    static const char *const types[] = {"\"i2\"",       "\"|i2\"",
+                                        "\"=i2\"",      "\"<i3\"",
+                                        "\"<\"",        "\"\"",
+                                        "\"<M8[\"",     "\"<M8[ns\"",
+                                        "\"<M8[]\"",    "\"<M8[3]\"",
+                                        "\"<M8[ns]x\"", "\"<M8[0s]\"",
+                                        "\"<M8[-1s]\"", "\"<M8nothing\"",
+                                        "\"<U\"",       "\"<U-1\"",
+                                        "\"r7\"",       "3",
+                                        "[]",           "{}",
+                                        "{\"type\":3}", "null"};
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         check_refused_type(types[i]);
 }
@@ -181,7 +202,8 @@ static void test_nothing_is_written(void)
     struct zs_hierarchy *h = open_hierarchy(store);
     struct zs_error err = {0};
     zs_json *attributes;
-    CHECK(zs_hierarchy_edit(h, node_at(h, "g"), &attributes, &err) == ZS_UNSUPPORTED && strstr(err.message, "only read") != NULL);
+    CHECK(zs_hierarchy_edit(h, node_at(h, "g"), &attributes, &err) == ZS_UNSUPPORTED &&
+          strstr(err.message, "only read") != NULL);
     CHECK(zs_hierarchy_remove(h, "g/a", &err) == ZS_UNSUPPORTED);
     struct zs_node *group;
     CHECK(zs_node_create_implicit("new", &group, &err) == ZS_OK);

@@ -24,17 +24,21 @@ bool zs_draft_is_entry(const zs_json *document)
 
 enum zs_status zs_draft_parse(const zs_json *entry, struct zs_draft *draft, struct zs_error *err)
 {
-    const zs_json *encoding = zs_json_get(entry, "metadata_encoding"), *given = zs_json_get(entry, "metadata_key_suffix");
+    const zs_json *encoding = zs_json_get(entry, "metadata_encoding"),
+                  *given = zs_json_get(entry, "metadata_key_suffix");
     const char *name = NULL, *suffix = ".json";
     (void)zs_json_string(encoding, &name);
     if (zs_json_typeof(encoding) != ZS_JSON_NULL && (name == NULL || strstr(name, FORMAT) == NULL))
-        return zs_fail(err, ZS_UNSUPPORTED, "metadata_encoding: expected \"https://" FORMAT "\", found \"%.100s\"", name != NULL ? name : "(no string)");
+        return zs_fail(err, ZS_UNSUPPORTED, "metadata_encoding: expected \"https://" FORMAT "\", found \"%.100s\"",
+                       name != NULL ? name : "(no string)");
     if (zs_json_typeof(given) != ZS_JSON_NULL && !zs_json_string(given, &suffix))
         return zs_fail(err, ZS_INVALID, "metadata_key_suffix: expected a string");
     const size_t n = strlen(suffix);
     if (n > ZS_DRAFT_MAX_SUFFIX || (n > 0 && (suffix[0] != '.' || !zs_is_inside_name(suffix))))
-        return zs_fail(err, ZS_INVALID, "metadata_key_suffix: expected the ending of a name, of at most %d bytes, as \".json\", found \"%.100s\"",
-                       ZS_DRAFT_MAX_SUFFIX, suffix);
+        return zs_fail(
+            err, ZS_INVALID,
+            "metadata_key_suffix: expected the ending of a name, of at most %d bytes, as \".json\", found \"%.100s\"",
+            ZS_DRAFT_MAX_SUFFIX, suffix);
     ZS_TRY(zs_draft_check_extensions(entry, err));
     memcpy(draft->suffix, suffix, n + 1);
     return ZS_OK;
@@ -47,7 +51,8 @@ static char *key_of(const struct zs_draft *draft, const char *path, const char *
     return zs_format(META "%s%s%s%s", path[0] != '\0' ? "/" : "", path, kind, draft->suffix);
 }
 
-/* The document of a node in the words of the specification, of an array that has none with its attributes alone; `reason` then says why. */
+/* The document of a node in the words of the specification, of an array that has none with its attributes alone;
+ * `reason` then says why. */
 static enum zs_status translate(const zs_json *document, bool is_array, zs_json **out, struct zs_error *reason)
 {
     enum zs_status status = ZS_OK;
@@ -71,7 +76,8 @@ static enum zs_status translate(const zs_json *document, bool is_array, zs_json 
     return status;
 }
 
-static enum zs_status create(const char *path, const char *key, const zs_json *document, bool is_array, struct zs_node **out, struct zs_error *err)
+static enum zs_status create(const char *path, const char *key, const zs_json *document, bool is_array,
+                             struct zs_node **out, struct zs_error *err)
 {
     struct zs_error reason = {0};
     zs_json *said = NULL;
@@ -92,7 +98,8 @@ static enum zs_status create(const char *path, const char *key, const zs_json *d
     return ZS_OK;
 }
 
-enum zs_status zs_draft_load(const struct zs_draft *draft, struct zs_store *store, const char *path, struct zs_node **node, struct zs_error *err)
+enum zs_status zs_draft_load(const struct zs_draft *draft, struct zs_store *store, const char *path,
+                             struct zs_node **node, struct zs_error *err)
 {
     enum zs_status status = ZS_NOT_FOUND;
     for (size_t i = 0; i < 2 && status == ZS_NOT_FOUND; i++) {
@@ -118,7 +125,8 @@ static size_t stem_length(const struct zs_draft *draft, const char *name)
     const size_t n = strlen(name), suffix = strlen(draft->suffix);
     for (size_t i = 0; i < 2; i++) {
         const size_t end = strlen(kinds[i]) + suffix;
-        if (n > end && strcmp(name + n - suffix, draft->suffix) == 0 && strncmp(name + n - end, kinds[i], end - suffix) == 0)
+        if (n > end && strcmp(name + n - suffix, draft->suffix) == 0 &&
+            strncmp(name + n - end, kinds[i], end - suffix) == 0)
             return n - end;
     }
     return 0;
@@ -129,7 +137,8 @@ static int compare(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-enum zs_status zs_draft_list(const struct zs_draft *draft, struct zs_store *store, const char *path, char ***out, struct zs_error *err)
+enum zs_status zs_draft_list(const struct zs_draft *draft, struct zs_store *store, const char *path, char ***out,
+                             struct zs_error *err)
 {
     char **names;
     char *folder = zs_format(META "%s%s", path[0] != '\0' ? "/" : "", path);

@@ -1,13 +1,15 @@
-/* zarr/draft.h: stores of the draft of Zarr v3 that was implemented from 2021 to 2024, before there was a codec for sharding: by GDAL 3.4 to 3.7, and by
- * zarr-python 2.13 to 2.18 with ZARR_V3_EXPERIMENTAL_API=1, whose arrays may have the sharding storage transformer.
+/* zarr/draft.h: stores of the draft of Zarr v3 that was implemented from 2021 to 2024, before there was a codec for
+ * sharding: by GDAL 3.4 to 3.7, and by zarr-python 2.13 to 2.18 with ZARR_V3_EXPERIMENTAL_API=1, whose arrays may have
+ * the sharding storage transformer.
  *
  *   zarr.json                       zarr_format is a URL; metadata_key_suffix is that of the others
  *   meta/root/g.group.json          a group: attributes; often left out
  *   meta/root/g/a.array.json        an array; of the root, meta/root.array.json
  *   data/root/g/a/c0/3              its chunks, or its shards
  *
- * What is read is said in the words of the specification that came after, and the rest of the driver knows no other: the storage transformer as
- * sharding_indexed, the memory layout F as a transpose, the compressor and numcodecs' filters as codecs. Such stores are only read.
+ * What is read is said in the words of the specification that came after, and the rest of the driver knows no other:
+ * the storage transformer as sharding_indexed, the memory layout F as a transpose, the compressor and numcodecs'
+ * filters as codecs. Such stores are only read.
  */
 #ifndef ZS_ZARR_DRAFT_H
 #define ZS_ZARR_DRAFT_H
@@ -25,21 +27,23 @@ struct zs_draft {
 /* Whether a zarr.json is the entry point of a store of the draft. */
 bool zs_draft_is_entry(const zs_json *document);
 
-/* What the entry point says. ZS_UNSUPPORTED for metadata that are no JSON and for extensions that must be understood, ZS_INVALID for a suffix that is no
- * ending of a name. */
+/* What the entry point says. ZS_UNSUPPORTED for metadata that are no JSON and for extensions that must be understood,
+ * ZS_INVALID for a suffix that is no ending of a name. */
 enum zs_status zs_draft_parse(const zs_json *entry, struct zs_draft *draft, struct zs_error *err) ZS_MUST_CHECK;
 
-/* The node at a clean path (name.h): two requests at most. ZS_NOT_FOUND where there is no document. An array that cannot be read is a node all the same, as
- * in zs_node_create(). */
-enum zs_status zs_draft_load(const struct zs_draft *draft, struct zs_store *store, const char *path, struct zs_node **node,
-                             struct zs_error *err) ZS_MUST_CHECK;
+/* The node at a clean path (name.h): two requests at most. ZS_NOT_FOUND where there is no document. An array that
+ * cannot be read is a node all the same, as in zs_node_create(). */
+enum zs_status zs_draft_load(const struct zs_draft *draft, struct zs_store *store, const char *path,
+                             struct zs_node **node, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Names of what may be nodes directly below a path, in order, each once and with a "/" behind it; else as zs_store_list(). */
+/* Names of what may be nodes directly below a path, in order, each once and with a "/" behind it; else as
+ * zs_store_list(). */
 enum zs_status zs_draft_list(const struct zs_draft *draft, struct zs_store *store, const char *path, char ***names,
                              struct zs_error *err) ZS_MUST_CHECK;
 
-/* The zarr.json that says what a document of an array says (draft_array.c), released with zs_json_free(). It tells nothing of where chunks are.
- * ZS_INVALID or ZS_UNSUPPORTED with the member; what both have in common is left to zs_array_meta_parse(). */
+/* The zarr.json that says what a document of an array says (draft_array.c), released with zs_json_free(). It tells
+ * nothing of where chunks are. ZS_INVALID or ZS_UNSUPPORTED with the member; what both have in common is left to
+ * zs_array_meta_parse(). */
 enum zs_status zs_draft_array_document(const zs_json *draft, zs_json **document, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Whether the document of an array, readable or not, names the sharding storage transformer. */

@@ -1,4 +1,5 @@
-/* An array of the draft in the words of the specification. Facts: the draft's text of 2022, and the two that wrote it, GDAL 3.6 and zarr-python 2.18. */
+/* An array of the draft in the words of the specification. Facts: the draft's text of 2022, and the two that wrote it,
+ * GDAL 3.6 and zarr-python 2.18. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 /* What of an array is known when its codecs are said. */
 struct said {
     int ndim;
-    bool is_big;      /* the byte order of what is stored */
+    bool is_big; /* the byte order of what is stored */
     bool is_sharded;
     uint64_t chunk[ZS_MAX_NDIM], per_shard[ZS_MAX_NDIM];
 };
@@ -39,7 +40,8 @@ enum zs_status zs_draft_check_extensions(const zs_json *draft, struct zs_error *
         bool must_understand = true;
         (void)zs_json_bool(zs_json_get(e, "must_understand"), &must_understand);
         if (must_understand)
-            return zs_fail(err, ZS_UNSUPPORTED, "extension \"%.100s\" must be understood and is not known", text_of(zs_json_get(e, "extension")));
+            return zs_fail(err, ZS_UNSUPPORTED, "extension \"%.100s\" must be understood and is not known",
+                           text_of(zs_json_get(e, "extension")));
     }
     return ZS_OK;
 }
@@ -47,8 +49,9 @@ enum zs_status zs_draft_check_extensions(const zs_json *draft, struct zs_error *
 /* Members that the draft does not have are reserved by it. */
 static enum zs_status check_members(const zs_json *draft, struct zs_error *err)
 {
-    static const char *const known[] = {"shape",      "data_type",  "chunk_grid",           "chunk_memory_layout", "compressor", "fill_value",
-                                        "extensions", "attributes", "storage_transformers", "dimension_separator"};
+    static const char *const known[] = {
+        "shape",      "data_type",  "chunk_grid", "chunk_memory_layout",  "compressor",
+        "fill_value", "extensions", "attributes", "storage_transformers", "dimension_separator"};
     for (const zs_json *member = zs_json_first(draft); member != NULL; member = zs_json_next(member)) {
         size_t i = 0;
         while (i < sizeof known / sizeof known[0] && strcmp(zs_json_name(member), known[i]) != 0)
@@ -56,7 +59,8 @@ static enum zs_status check_members(const zs_json *draft, struct zs_error *err)
         bool must_understand = true;
         (void)zs_json_bool(zs_json_get(member, "must_understand"), &must_understand);
         if (i == sizeof known / sizeof known[0] && must_understand)
-            return zs_fail(err, ZS_UNSUPPORTED, "member \"%.100s\" must be understood and is not known", zs_json_name(member));
+            return zs_fail(err, ZS_UNSUPPORTED, "member \"%.100s\" must be understood and is not known",
+                           zs_json_name(member));
     }
     return ZS_OK;
 }
@@ -77,9 +81,11 @@ static const char *number_name(const char *type, bool *is_big)
     static const struct {
         const char *code, *name;
         bool is_byte;
-    } numbers[] = {{"b1", "bool", true},        {"i1", "int8", true},        {"u1", "uint8", true},       {"i2", "int16", false},   {"u2", "uint16", false},
-                   {"i4", "int32", false},      {"u4", "uint32", false},     {"i8", "int64", false},      {"u8", "uint64", false},  {"f2", "float16", false},
-                   {"f4", "float32", false},    {"f8", "float64", false},    {"c8", "complex64", false},  {"c16", "complex128", false}};
+    } numbers[] = {{"b1", "bool", true},       {"i1", "int8", true},        {"u1", "uint8", true},
+                   {"i2", "int16", false},     {"u2", "uint16", false},     {"i4", "int32", false},
+                   {"u4", "uint32", false},    {"i8", "int64", false},      {"u8", "uint64", false},
+                   {"f2", "float16", false},   {"f4", "float32", false},    {"f8", "float64", false},
+                   {"c8", "complex64", false}, {"c16", "complex128", false}};
     const char *code;
     const char order = order_of(type, &code);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
@@ -119,7 +125,8 @@ static enum zs_status add_text(zs_json *document, const char *code)
         return ZS_UNSUPPORTED;
     zs_json *type = zs_json_add_object(document, "data_type");
     zs_json_add_string(type, "name", "fixed_length_utf32");
-    zs_json *length = zs_json_add_uint64(zs_json_add_object(type, "configuration"), "length_bytes", 4 * (uint64_t)units);
+    zs_json *length =
+        zs_json_add_uint64(zs_json_add_object(type, "configuration"), "length_bytes", 4 * (uint64_t)units);
     return length != NULL ? ZS_OK : ZS_NO_MEMORY;
 }
 
@@ -165,12 +172,14 @@ static enum zs_status read_sizes(const zs_json *list, const char *name, int n, u
 {
     int i = 0;
     bool is_good = zs_json_is_array(list) && zs_json_size(list) == (size_t)n;
-    for (const zs_json *size = is_good ? zs_json_first(list) : NULL; size != NULL && is_good; size = zs_json_next(size), i++)
+    for (const zs_json *size = is_good ? zs_json_first(list) : NULL; size != NULL && is_good;
+         size = zs_json_next(size), i++)
         is_good = zs_json_uint64(size, &sizes[i]) && sizes[i] > 0;
     if (is_good)
         return ZS_OK;
     char *text = list != NULL ? zs_json_print(list) : NULL;
-    (void)zs_fail(err, ZS_INVALID, "%s: expected a list of %d positive sizes, found %.100s", name, n, text != NULL ? text : "no such member");
+    (void)zs_fail(err, ZS_INVALID, "%s: expected a list of %d positive sizes, found %.100s", name, n,
+                  text != NULL ? text : "no such member");
     free(text);
     return ZS_INVALID;
 }
@@ -203,25 +212,29 @@ static enum zs_status read_grid(const zs_json *draft, struct said *said, struct 
     if (!zs_json_is_array(shape))
         return zs_fail(err, ZS_INVALID, "shape: expected an array of sizes");
     if (zs_json_size(shape) > ZS_MAX_NDIM)
-        return zs_fail(err, ZS_UNSUPPORTED, "shape: expected at most %d dimensions, found %zu", ZS_MAX_NDIM, zs_json_size(shape));
+        return zs_fail(err, ZS_UNSUPPORTED, "shape: expected at most %d dimensions, found %zu", ZS_MAX_NDIM,
+                       zs_json_size(shape));
     said->ndim = (int)zs_json_size(shape);
     if (!zs_json_is_object(grid))
         return zs_fail(err, ZS_INVALID, "chunk_grid: expected an object");
     if (!zs_json_equals(zs_json_get(grid, "type"), "regular"))
-        return zs_fail(err, ZS_UNSUPPORTED, "chunk_grid \"%.100s\" is not supported", text_of(zs_json_get(grid, "type")));
+        return zs_fail(err, ZS_UNSUPPORTED, "chunk_grid \"%.100s\" is not supported",
+                       text_of(zs_json_get(grid, "type")));
     ZS_TRY(read_sizes(zs_json_get(grid, "chunk_shape"), "chunk_grid: chunk_shape", said->ndim, said->chunk, err));
     return read_transformers(draft, said, err);
 }
 
 /* A shape, `factor` (may be NULL) times `sizes`. */
-static enum zs_status add_shape(zs_json *parent, int ndim, const uint64_t *sizes, const uint64_t *factor, struct zs_error *err)
+static enum zs_status add_shape(zs_json *parent, int ndim, const uint64_t *sizes, const uint64_t *factor,
+                                struct zs_error *err)
 {
     zs_json *list = zs_json_add_array(parent, "chunk_shape");
     bool is_whole = list != NULL;
     for (int d = 0; d < ndim; d++) {
         uint64_t size = sizes[d];
         if (factor != NULL && !zs_mul_u64(size, factor[d], &size))
-            return zs_fail(err, ZS_INVALID, "storage_transformers: chunks_per_shard[%d]: the size of a shard does not fit 64 bits", d);
+            return zs_fail(err, ZS_INVALID,
+                           "storage_transformers: chunks_per_shard[%d]: the size of a shard does not fit 64 bits", d);
         is_whole = is_whole && zs_json_add_uint64(list, NULL, size) != NULL;
     }
     return is_whole ? ZS_OK : no_memory(err);
@@ -234,11 +247,13 @@ static enum zs_status say_grid(const zs_json *draft, const struct said *said, zs
         separator = zs_json_get(draft, "dimension_separator");
     zs_json *grid = zs_json_add_object(document, "chunk_grid");
     zs_json_add_string(grid, "name", "regular");
-    ZS_TRY(add_shape(zs_json_add_object(grid, "configuration"), said->ndim, said->chunk, said->is_sharded ? said->per_shard : NULL, err));
+    ZS_TRY(add_shape(zs_json_add_object(grid, "configuration"), said->ndim, said->chunk,
+                     said->is_sharded ? said->per_shard : NULL, err));
     zs_json *keys = zs_json_add_object(document, "chunk_key_encoding");
     zs_json_add_string(keys, "name", "default");
     zs_json *configuration = zs_json_add_object(keys, "configuration");
-    if (configuration == NULL || (separator != NULL && zs_json_add(configuration, "separator", zs_json_copy(separator)) == NULL))
+    if (configuration == NULL ||
+        (separator != NULL && zs_json_add(configuration, "separator", zs_json_copy(separator)) == NULL))
         return no_memory(err);
     return ZS_OK;
 }
@@ -266,7 +281,8 @@ static enum zs_status say_layout(const zs_json *draft, const struct said *said, 
     if (layout == NULL || zs_json_equals(layout, "C"))
         return ZS_OK;
     if (!zs_json_equals(layout, "F"))
-        return zs_fail(err, ZS_UNSUPPORTED, "chunk_memory_layout: expected \"C\" or \"F\", found \"%.100s\"", text_of(layout));
+        return zs_fail(err, ZS_UNSUPPORTED, "chunk_memory_layout: expected \"C\" or \"F\", found \"%.100s\"",
+                       text_of(layout));
     if (said->ndim < 2)
         return ZS_OK;
     zs_json *order = zs_json_add_array(add_codec(codecs, "transpose", NULL), "order");
@@ -276,15 +292,18 @@ static enum zs_status say_layout(const zs_json *draft, const struct said *said, 
     return is_whole ? ZS_OK : no_memory(err);
 }
 
-/* A type of a filter's configuration by the specification's name. What it takes has the order of bytes of what came before; what it gives, its own. */
-static enum zs_status say_filter_type(zs_json *configuration, const char *id, const char *member, bool is_output, bool *is_big, struct zs_error *err)
+/* A type of a filter's configuration by the specification's name. What it takes has the order of bytes of what came
+ * before; what it gives, its own. */
+static enum zs_status say_filter_type(zs_json *configuration, const char *id, const char *member, bool is_output,
+                                      bool *is_big, struct zs_error *err)
 {
     const char *type;
     bool big = false;
     if (!zs_json_string(zs_json_get(configuration, member), &type))
         return ZS_OK;
     const char *name = number_name(type, &big);
-    const bool is_byte = name != NULL && (strcmp(name, "int8") == 0 || strcmp(name, "uint8") == 0 || strcmp(name, "bool") == 0);
+    const bool is_byte =
+        name != NULL && (strcmp(name, "int8") == 0 || strcmp(name, "uint8") == 0 || strcmp(name, "bool") == 0);
     if (name == NULL || (!is_output && !is_byte && big != *is_big))
         return zs_fail(err, ZS_UNSUPPORTED, "filter \"%.100s\": %s: \"%.40s\" is not supported here", id, member, type);
     if (is_output)
@@ -353,7 +372,8 @@ static enum zs_status say_codecs(const zs_json *draft, const struct said *said, 
         zs_json *sharding = add_codec(codecs, "sharding_indexed", NULL);
         ZS_TRY(add_shape(sharding, said->ndim, said->chunk, NULL, err));
         codecs = zs_json_add_array(sharding, "codecs");
-        if (!add_bytes(zs_json_add_array(sharding, "index_codecs"), false) || zs_json_add_string(sharding, "index_location", "end") == NULL)
+        if (!add_bytes(zs_json_add_array(sharding, "index_codecs"), false) ||
+            zs_json_add_string(sharding, "index_location", "end") == NULL)
             return no_memory(err);
     }
     if (codecs == NULL)
