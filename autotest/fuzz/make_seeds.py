@@ -68,6 +68,33 @@ save("chain", "packbits", array([9], [8], "bool", False, [codec("numcodecs.packb
 save("chain", "scalar", array([], [], "bool", True, ["bytes"], storage_transformers=[]))
 save("chain", "group", b'{"zarr_format":3,"node_type":"group","attributes":{},"consolidated_metadata":null}')
 
+save("chain", "small", array([9], [8], "bfloat16", "0x7fc0", [codec("sharding_indexed", chunk_shape=[4], codecs=[codec("bytes", endian="big"), "crc32c"],
+                                                                     index_codecs=[little])]))
+save("chain", "packed", array([9], [8], "int4", -8, [codec("packbits", padding_encoding="last_byte", first_bit=1, last_bit=None)]))
+
+
+def stages(name, data, *more, **less):
+    save("stages", name, array(*more, **less) + b"\0" + data)
+
+
+def flags(configuration, data, dtype="uint8", n=8):
+    stages("packbits_%s_%d" % (dtype, len(configuration)), data, [n], [n], dtype, 0, [codec("packbits", **configuration)])
+
+
+stages("eopf", pixels(8), [8], [8], "float32", "NaN", eopf + [little])
+flags({}, b"\x35", "bool")
+flags({"padding_encoding": "first_byte"}, b"\6\xff\3", "bool", 10)
+flags({"padding_encoding": "last_byte", "last_bit": 2}, b"\1\2\3\0")
+flags({"first_bit": 3, "last_bit": 12, "padding_encoding": "none"}, bytes(range(10)), "int16")
+flags({}, b"\x12\x34\x56\x78", "int4")
+flags({}, bytes(range(64)), "complex64")
+for name, size in [("float8_e5m2", 1), ("float4_e2m1fn", 1), ("bfloat16", 2), ("float8_e8m0fnu", 1), ("uint2", 1)]:
+    stages(name, bytes(range(0, 200, 25 // size)), [8], [8], name, 1, [codec("bytes", endian="big")])
+stages("fixed", pixels(8), [8], [8], "float64", 1, [codec("numcodecs.fixedscaleoffset", offset=1, scale=10.5, dtype="<f8", astype="<i2"), little])
+stages("delta", pixels(8), [8], [8], "int32", 1, [codec("numcodecs.delta", dtype="<i4", astype="<i2"), little])
+stages("offset", pixels(8), [8], [8], "uint16", 7, [codec("scale_offset", offset=7), codec("cast_value", data_type="int16", out_of_range="wrap"), little])
+stages("halves", pixels(8), [8], [8], "float64", 0, [codec("cast_value", data_type="float16", rounding="towards-zero"), codec("bytes", endian="big")])
+
 quarter = [pixels(16, 100 * i) for i in range(4)]
 chunk8 = [pixels(4, 10 * i) for i in range(8)]
 save("shard", "plain", b"\0\0" + shard(quarter))

@@ -183,6 +183,8 @@ static void test_types_and_fill_values_that_cannot_be(void)
         {UTF32(-4), "''", LITTLE, "length_bytes"},   {"'fixed_length_utf32'", "''", LITTLE, "length_bytes"},
         {UTF32(8), "7", LITTLE, "fill_value"},       {UTF32(8), "'abc'", LITTLE, "fill_value"},
         {"'string'", "[1]", "['vlen-utf8']", "fill_value"}, {"'string'", "''", LITTLE, "vlen-utf8"},
+        {UTF32(8), "''", "[{'name':'scale_offset','configuration':{'offset':1}},'bytes']", "scale_offset"}, {UTF32(8), "''", "['packbits']", "packbits"},
+        {"'string'", "''", "[{'name':'numcodecs.delta','configuration':{'dtype':'|u1'}},'vlen-utf8']", "numcodecs.delta"},
         {UTF32(8), "''", "['vlen-utf8']", "vlen-utf8"},     {"'string'", "''", "['vlen-utf8','acme.x']", "acme.x"},
         {"'string'", "''", "['vlen-utf8','bytes']", "bytes"}, {UTF32(18446744073709551612), "''", LITTLE, "zarr.json"},
         {"'string'", "''", "['sharding_indexed']", "zarr.json"}, {"'string'", "''", "[]", "zarr.json"},

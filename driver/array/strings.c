@@ -327,6 +327,20 @@ static enum zs_status read_utf8(struct reader *r, const struct zs_array_meta *me
 
 /* ---- Both ---- */
 
+/* What codecs do to numbers, or to their bits, is not meant for those that we take text for. */
+static enum zs_status check_codecs(const struct zs_array_meta *meta, struct zs_error *err)
+{
+    struct zs_chain chain;
+    ZS_TRY(zs_chain_compile(meta, &chain, err));
+    const struct zs_level *leaf = &chain.levels[chain.count - 1];
+    enum zs_status status = ZS_OK;
+    for (int i = 0; i < leaf->stage_count && status == ZS_OK; i++)
+        if (strcmp(leaf->stages[i].codec->name, "bytes") != 0)
+            status = zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\" of text is not supported", leaf->stages[i].codec->name);
+    zs_chain_clear(&chain);
+    return status;
+}
+
 static enum zs_status read_all(struct reader *r, struct zs_error *err)
 {
     uint64_t units;
@@ -354,6 +368,8 @@ static enum zs_status read_all(struct reader *r, struct zs_error *err)
     enum zs_status status = ZS_OK;
     if (numbers->array == NULL)
         status = zs_fail(err, numbers->array_status, "%s", numbers->array_error.message); /* with its path */
+    else if ((status = check_codecs(numbers->array, err)) != ZS_OK)
+        status = zs_fail_in(err, status, "%s/zarr.json", r->node->path);
     else if (type == ZS_TEXT_UTF32)
         status = read_utf32(r, numbers, units, err);
     else

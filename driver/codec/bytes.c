@@ -24,11 +24,26 @@ enum zs_status zs_endian_parse(const zs_json *configuration, bool *big_endian, s
     return zs_fail(err, ZS_INVALID, "codec \"bytes\": endian: expected \"little\" or \"big\", found %s", found);
 }
 
+/* Of data types that are stored in fewer bits than in memory. */
+struct small {
+    bool swaps;
+};
+
 static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
     bool big_endian;
     ZS_TRY(zs_endian_parse(configuration, &big_endian, err));
-    stage->is_void = stage->in.swap_unit == 1 || big_endian != is_little_endian_machine();
+    const bool swaps = big_endian == is_little_endian_machine();
+    if (stage->in.small == NULL) {
+        stage->is_void = stage->in.swap_unit == 1 || !swaps;
+        return ZS_OK;
+    }
+    struct small *state = zs_calloc(1, sizeof *state);
+    if (state == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "codec \"bytes\": no memory");
+    state->swaps = swaps;
+    stage->state = state;
+    stage->out = zs_dtype_of(zs_dtype_stored_size(&stage->in) == 2 ? ZS_UINT16 : ZS_UINT8);
     return ZS_OK;
 }
 
@@ -63,12 +78,56 @@ void zs_swap_bytes(const void *from, void *to, size_t n, size_t unit)
     }
 }
 
-static enum zs_status swap(const struct zs_stage *stage, size_t n, const void *src, void *dst, struct zs_error *err)
+/* Elements of one or two stored bytes, each other than in memory. */
+static enum zs_status encode_small(const struct zs_stage *stage, size_t n, const void *src, void *dst, struct zs_error *err)
 {
-    (void)err;
+    const struct zs_dtype *in = &stage->in;
+    const bool swaps = ((const struct small *)stage->state)->swaps;
+    for (size_t i = 0; i < n; i++) {
+        const unsigned char *const element = (const unsigned char *)src + i * in->size;
+        uint32_t stored;
+        if (!zs_small_encode(in->small, element, &stored))
+            return zs_fail(err, ZS_INVALID, "codec \"bytes\": %.17g has no value in %s", zs_dtype_to_double(in, element), in->name);
+        if (stage->out.size == 1)
+            ((uint8_t *)dst)[i] = (uint8_t)stored;
+        else
+            ((uint16_t *)dst)[i] = (uint16_t)(swaps ? stored << 8 | stored >> 8 : stored);
+    }
+    return ZS_OK;
+}
+
+static void decode_small(const struct zs_stage *stage, size_t n, const void *src, unsigned char *dst)
+{
+    const struct zs_dtype *in = &stage->in;
+    const bool swaps = ((const struct small *)stage->state)->swaps;
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t wide = stage->out.size == 1 ? ((const uint8_t *)src)[i] : ((const uint16_t *)src)[i];
+        const uint32_t stored = swaps && stage->out.size == 2 ? (wide << 8 | wide >> 8) & 0xFFFFu : wide;
+        zs_small_decode(in->small, stored, dst + i * in->size);
+    }
+}
+
+static enum zs_status encode_array(const struct zs_stage *stage, size_t n, const void *src, void *dst, struct zs_error *err)
+{
+    if (stage->in.small != NULL)
+        return encode_small(stage, n, src, dst, err);
     zs_swap_bytes(src, dst, n * stage->in.size, stage->in.swap_unit);
     return ZS_OK;
 }
 
-const struct zs_codec zs_codec_bytes = {
-    .name = "bytes", .kind = ZS_ARRAY_TO_BYTES, .parse = parse, .is_elementwise = true, .encode_array = swap, .decode_array = swap};
+static enum zs_status decode_array(const struct zs_stage *stage, size_t n, const void *src, void *dst, struct zs_error *err)
+{
+    (void)err;
+    if (stage->in.small != NULL)
+        decode_small(stage, n, src, dst);
+    else
+        zs_swap_bytes(src, dst, n * stage->in.size, stage->in.swap_unit);
+    return ZS_OK;
+}
+
+const struct zs_codec zs_codec_bytes = {.name = "bytes",
+                                        .kind = ZS_ARRAY_TO_BYTES,
+                                        .parse = parse,
+                                        .is_elementwise = true,
+                                        .encode_array = encode_array,
+                                        .decode_array = decode_array};

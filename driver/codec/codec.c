@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const struct zs_codec zs_codec_transpose, zs_codec_scale_offset, zs_codec_cast_value, zs_codec_bitround, zs_codec_bytes, zs_codec_sharding,
+extern const struct zs_codec zs_codec_packbits, zs_codec_transpose, zs_codec_scale_offset, zs_codec_cast_value, zs_codec_bitround, zs_codec_bytes, zs_codec_sharding,
     zs_codec_crc32c, zs_codec_gzip, zs_codec_zstd, zs_codec_blosc;
 extern const struct zs_codec zs_codec_numcodecs_fixedscaleoffset, zs_codec_numcodecs_quantize, zs_codec_numcodecs_astype, zs_codec_numcodecs_delta,
     zs_codec_numcodecs_packbits, zs_codec_numcodecs_zlib, zs_codec_numcodecs_bz2, zs_codec_numcodecs_lzma, zs_codec_numcodecs_lz4,
@@ -38,6 +38,7 @@ static const struct {
     {"cast_value", &zs_codec_cast_value, ""},
     {"bitround", &zs_codec_bitround, ""},
     {"bytes", &zs_codec_bytes, ""},
+    {"packbits", &zs_codec_packbits, ""},
     {"endian", &zs_codec_bytes, ""}, /* its name before 2023 */
     {"sharding_indexed", &zs_codec_sharding, ""},
     {"gzip", &zs_codec_gzip, "libdeflate"},
@@ -85,6 +86,10 @@ enum zs_status zs_stage_parse(const struct zs_codec *codec, const zs_json *confi
 {
     struct zs_stage parsed = {.codec = codec, .in = form->dtype, .out = form->dtype};
     enum zs_status status = codec->parse(configuration, &parsed, err);
+    /* Such arithmetic would be rounded to fewer digits, and clamped to other limits, than that of the type in memory. */
+    if (status == ZS_OK && codec->kind == ZS_ARRAY_TO_ARRAY && (parsed.in.small != NULL || parsed.out.small != NULL))
+        status = zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\" with data type %s is not supported", codec->name,
+                         parsed.in.small != NULL ? parsed.in.name : parsed.out.name);
     if (status == ZS_OK && codec->is_elementwise && !parsed.is_void) {
         _Alignas(16) unsigned char in[ZS_MAX_ITEM_SIZE], out[ZS_MAX_ITEM_SIZE] = {0};
         memcpy(in, form->fill, sizeof in);

@@ -60,7 +60,7 @@ static void add_chunk_codecs(zs_json *codecs, const struct zs_dtype *dtype, cons
     }
     if (e->keepbits > 0) /* by its older name, which zarr-python knows too */
         zs_json_add_int64(zs_json_add_object(add_codec(codecs, "numcodecs.bitround"), "configuration"), "keepbits", e->keepbits);
-    add_bytes_codec(codecs, dtype->swap_unit);
+    add_bytes_codec(codecs, dtype->small != NULL ? zs_dtype_stored_size(dtype) : dtype->swap_unit);
     zs_json *configuration;
     switch (e->compression) {
     case ZS_COMPRESS_NONE:
@@ -79,7 +79,7 @@ static void add_chunk_codecs(zs_json *codecs, const struct zs_dtype *dtype, cons
         zs_json_add_string(configuration, "cname", e->blosc_cname);
         zs_json_add_int64(configuration, "clevel", e->level);
         zs_json_add_string(configuration, "shuffle", e->blosc_shuffle);
-        zs_json_add_uint64(configuration, "typesize", dtype->size);
+        zs_json_add_uint64(configuration, "typesize", zs_dtype_stored_size(dtype));
         zs_json_add_int64(configuration, "blocksize", 0);
         break;
     }

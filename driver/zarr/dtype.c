@@ -29,6 +29,8 @@ static const struct {
     {"complex128", ZS_COMPLEX128, 16, 8},
     {"numpy.datetime64", ZS_DATETIME64, 8, 8},
     {"numpy.timedelta64", ZS_TIMEDELTA64, 8, 8},
+    {"complex_float32", ZS_COMPLEX64, 8, 4}, /* other names */
+    {"complex_float64", ZS_COMPLEX128, 16, 8},
     {"r8", ZS_RAW, 1, 1},
 };
 #define TYPE_COUNT (sizeof types / sizeof types[0])
@@ -49,6 +51,11 @@ struct zs_dtype zs_dtype_of(enum zs_data_type type)
         if (types[i].type == type)
             return make(i);
     return make(TYPE_COUNT - 1);
+}
+
+size_t zs_dtype_stored_size(const struct zs_dtype *dtype)
+{
+    return dtype->small != NULL ? (size_t)(dtype->small->bits + 7) / 8 : dtype->size;
 }
 
 /* r<N>: N bits of no meaning. */
@@ -137,6 +144,13 @@ enum zs_status zs_dtype_parse(const zs_json *data_type, struct zs_dtype *dtype, 
         else if (zs_json_size(configuration) != 0)
             return zs_fail(err, ZS_UNSUPPORTED, "data_type \"%s\" with a configuration is not supported", name);
         *dtype = found;
+        return ZS_OK;
+    }
+    const struct zs_small_type *small = zs_small_type_of(name);
+    if (small != NULL && zs_json_size(configuration) == 0) {
+        *dtype = zs_dtype_of(small->type);
+        dtype->small = small;
+        (void)snprintf(dtype->name, sizeof dtype->name, "%s", name);
         return ZS_OK;
     }
     if (zs_text_type_of(data_type, NULL) != ZS_TEXT_NONE)

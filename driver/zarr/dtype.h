@@ -5,6 +5,7 @@
 
 #include "shardedzarr.h"
 #include "zarr/json.h"
+#include "zarr/small.h"
 
 /* Largest element: r<N> types up to this many bytes are read (as opaque bytes). */
 #define ZS_MAX_ITEM_SIZE 16
@@ -17,6 +18,7 @@ struct zs_dtype {
     char name[48];         /* as in the metadata: "uint16", "numpy.datetime64" */
     char unit[8];          /* datetime64 and timedelta64: "s", "ns", "D", "generic" ... (ASCII: "us"); else "" */
     int64_t unit_scale;    /* ... and its scale factor; else 1 */
+    const struct zs_small_type *small; /* how it is stored, where that is in fewer bits than in memory; else NULL */
 };
 
 /* Reads the `data_type` member: a string, or {"name", "configuration"}. ZS_UNSUPPORTED names a type this core does not
@@ -32,6 +34,9 @@ enum zs_text_type {
 /* Which of them `data_type` names, NONE for all else. *units (NULL is allowed) is the number of code points in an element of
  * fixed_length_utf32, 0 when its length_bytes is no positive multiple of 4. */
 enum zs_text_type zs_text_type_of(const zs_json *data_type, uint64_t *units);
+
+/* Bytes of one element as the codec `bytes` stores it. */
+size_t zs_dtype_stored_size(const struct zs_dtype *dtype);
 
 /* The type for a public enumerator, for arrays to be created. */
 struct zs_dtype zs_dtype_of(enum zs_data_type type);

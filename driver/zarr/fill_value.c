@@ -179,6 +179,27 @@ static bool parse_float(const zs_json *node, size_t size, void *value)
     return true;
 }
 
+/* Numbers are rounded to what the type has, as those of other floats are. */
+static enum zs_status parse_small(const struct zs_dtype *dtype, const zs_json *node, void *value, struct zs_error *err)
+{
+    const struct zs_small_type *small = dtype->small;
+    const char *token;
+    uint64_t bits = 0;
+    uint32_t stored = 0;
+    double number;
+    bool ok = number_token(node, &token);
+    if (ok && small->special != ZS_SMALL_INTEGER && zs_json_typeof(node) == ZS_JSON_STRING && token[0] == '0') {
+        ok = parse_bits(token, zs_dtype_stored_size(dtype), &bits) && bits >> small->bits == 0;
+        stored = (uint32_t)bits;
+    } else if (ok) {
+        ok = zs_number_double(strcmp(token, "+Infinity") == 0 ? token + 1 : token, &number) && zs_small_from_double(small, number, &stored);
+    }
+    if (!ok)
+        return mismatch(dtype, node, "a number that the type has", err);
+    zs_small_decode(small, stored, value);
+    return ZS_OK;
+}
+
 static const char float_expected[] = "a number in range, \"NaN\", \"Infinity\", \"-Infinity\" or \"0x\" and its bits";
 
 static enum zs_status parse_complex(const struct zs_dtype *dtype, const zs_json *node, void *value, struct zs_error *err)
@@ -227,6 +248,8 @@ enum zs_status zs_fill_value_parse(const struct zs_dtype *dtype, const zs_json *
         memset(value, 0, dtype->size);
         return ZS_OK;
     }
+    if (dtype->small != NULL)
+        return parse_small(dtype, fill_value, value, err);
     switch (dtype->type) {
     case ZS_BOOL:
         return parse_bool(dtype, fill_value, value, err);

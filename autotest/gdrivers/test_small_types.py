@@ -1,0 +1,149 @@
+"""Data types that numpy and GDAL do not have, and packed bits, as others write them; and types that are refused by name."""
+import json
+import re
+import shutil
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+import oracle
+import stores
+from stores import LITTLE, codec
+from support import error_of, name_of, open_ours, run_peer
+
+
+def read(path):
+    return open_ours(name_of(str(path))).ReadAsArray()
+
+
+def update(path, values, x=0, y=0):
+    dataset = gdal.OpenEx(name_of(str(path)), gdal.OF_UPDATE)
+    dataset.WriteArray(values, x, y)
+    dataset.FlushCache()
+
+
+@pytest.fixture(scope="module")
+def small_types(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("small")
+    run_peer("small_types.py", "write", folder)
+    return folder
+
+
+def test_every_value_of_small_types_reads_as_ml_dtypes_and_tensorstore_have_it(small_types):
+    names = sorted(small_types.glob("*.npy"))
+    assert len(names) > 25
+    for name in names:
+        expected = np.load(name)
+        found = read(name.with_suffix(".zarr"))
+        np.testing.assert_array_equal(found.astype("float64"), expected, err_msg=name.stem)
+        if name.stem.startswith(("int", "uint")):
+            assert found.dtype.itemsize == 1 or gdal.VersionInfo() < "3070000"
+        else:
+            assert found.dtype in ("float16", "float32")
+
+
+def test_small_types_are_updated_and_tensorstore_reads_them(small_types, tmp_path):
+    for path in sorted(small_types.glob("*-ts.zarr")):
+        shutil.copytree(path, tmp_path / path.name)
+        values = read(path)
+        values[3:7, 2:9] = values[10:14, 6:13]
+        update(tmp_path / path.name, values[3:7, 2:9], 2, 3)
+        np.save(tmp_path / path.stem, values.astype("float64"))
+    run_peer("small_types.py", "read", tmp_path)
+    names = sorted(tmp_path.glob("*-ts.npy"))
+    assert len(names) > 9
+    for name in names:
+        np.testing.assert_array_equal(np.load(name.with_suffix(".now.npy")), np.load(name), err_msg=name.stem)
+
+
+def small_meta(data_type, codecs, shape=(8, 12)):
+    return stores.array_meta(shape, data_type, shape, codecs, fill_value=1)
+
+
+def test_what_a_small_type_has_not_is_no_pixel(tmp_path):
+    for data_type, value, words in [("int4", 8, "8 has no value in int4"), ("uint2", 4, "4 has no value in uint2"),
+                                    ("float4_e2m1fn", np.nan, "nan has no value in float4_e2m1fn"), ("float8_e4m3", 1000, "no value in float8_e4m3")]:
+        path = tmp_path / data_type
+        oracle.put(str(path), {"zarr.json": small_meta(data_type, [stores.sharding([4, 6])])})
+        update(path, np.full((2, 2), 1))
+        assert words in error_of(update, path, np.full((1, 1), value, "float64"))
+
+
+def test_overviews_of_a_small_type_have_it_too(tmp_path):
+    oracle.put(str(tmp_path), {"zarr.json": stores.group_meta(), "a/zarr.json": small_meta("uint4", [stores.sharding([4, 6], codec("packbits"))])})
+    dataset = gdal.OpenEx(name_of(str(tmp_path), "/a"), gdal.OF_UPDATE)
+    dataset.WriteArray(np.full((8, 12), 13, "uint8"))
+    dataset.BuildOverviews("AVERAGE", [2])
+    dataset = None
+    dataset = gdal.OpenEx(name_of(str(tmp_path), "/a"))
+    np.testing.assert_array_equal(dataset.GetRasterBand(1).GetOverview(0).ReadAsArray(), np.full((4, 6), 13))
+
+
+# ------------------------------------------------------------------------------------------------------------ packbits
+
+def test_bits_that_zarrs_packed_are_read_and_it_reads_ours(tmp_path):
+    run_peer("zarrs_packbits.py", "write", tmp_path)
+    names = sorted(tmp_path.glob("*.npy"))
+    assert len(names) == 14
+    for name in names:
+        path, expected = name.with_suffix(".zarr"), np.load(name)
+        codecs = json.loads((path / "zarr.json").read_text())["codecs"]
+        np.testing.assert_array_equal(read(path).astype(expected.dtype), expected, err_msg=codecs)
+        changed = expected.copy()
+        changed[3:17, 2:20] = expected[5:19, 4:22]
+        update(path, changed[3:17, 2:20].astype("uint8") if changed.dtype == bool else changed[3:17, 2:20], 2, 3)
+        np.testing.assert_array_equal(read(path).astype(expected.dtype), changed, err_msg=codecs)
+        np.save(name, changed)
+    run_peer("zarrs_packbits.py", "read", tmp_path)
+    for name in names:
+        np.testing.assert_array_equal(np.load(name.with_suffix(".now.npy")), np.load(name), err_msg=name.stem)
+
+
+def test_damaged_bits_are_refused(tmp_path):
+    oracle.put(str(tmp_path), {"zarr.json": stores.array_meta((4, 6), "bool", (4, 6), [codec("packbits", padding_encoding="last_byte")], fill_value=False)})
+    (tmp_path / "c" / "0").mkdir(parents=True)
+    (tmp_path / "c" / "0" / "0").write_bytes(b"\1\2\3\0")
+    assert read(tmp_path).sum() == 4
+    for data, words in [(b"\1\2\3\5", "expected 0 bits of padding, found 5"), (b"\1\2\3", "expected 4 bytes"), (b"\1\2\3\0\0", "expected 4 bytes")]:
+        (tmp_path / "c" / "0" / "0").write_bytes(data)
+        assert words in error_of(read, tmp_path)
+
+
+# ------------------------------------------------------------------------------------------------------------ refused
+
+@pytest.mark.parametrize("data_type, fill, words", [
+    ({"name": "struct", "configuration": {"fields": [{"name": "a", "data_type": "int8"}]}}, {"a": 0}, '"struct" is not supported'),
+    ({"name": "structured", "configuration": {"fields": [["a", "int8"]]}}, "AA==", '"structured" is not supported'),
+    ({"name": "optional", "configuration": {"name": "uint8", "configuration": {}}}, None, '"optional" is not supported'),
+    ({"name": "raw_bytes", "configuration": {"length_bytes": 3}}, "AAAA", '"raw_bytes" is not supported'),
+    ({"name": "null_terminated_bytes", "configuration": {"length_bytes": 3}}, "", '"null_terminated_bytes" is not supported'),
+    ("variable_length_bytes", "", '"variable_length_bytes" is not supported'),
+    ("complex_float8_e5m2", [0, 0], '"complex_float8_e5m2" is not supported'),
+    ({"name": "int4", "configuration": {"bits": 3}}, 0, '"int4" is not supported'),
+    ("string", "", "text"), ("r256", [0] * 32, "r256"),
+])
+def test_types_without_numbers_are_refused_by_name_and_hide_nothing(tmp_path, data_type, fill, words):
+    other = stores.array_meta((8, 12), data_type, (8, 12), [LITTLE], fill_value=fill)
+    oracle.write(tmp_path / "b", stores.array_meta((8, 12)), stores.counting((8, 12)))
+    oracle.put(str(tmp_path), {"zarr.json": stores.group_meta(), "a/zarr.json": other})
+    assert re.search(re.escape(words), error_of(gdal.OpenEx, name_of(str(tmp_path), "/a")))
+    dataset = gdal.OpenEx(name_of(str(tmp_path)))
+    if dataset.RasterCount == 0:
+        assert any("b" in name for name, _ in dataset.GetSubDatasets())
+    np.testing.assert_array_equal(gdal.OpenEx(name_of(str(tmp_path), "/b")).ReadAsArray(), stores.counting((8, 12)))
+
+
+@pytest.mark.parametrize("filters, words", [
+    ([codec("scale_offset", scale=2)], 'codec "scale_offset" with data type bfloat16 is not supported'),
+    ([codec("cast_value", data_type="int8")], 'codec "cast_value" with data type bfloat16 is not supported'),
+    ([codec("bitround", keepbits=3)], 'codec "bitround" with data type bfloat16 is not supported'),
+])
+def test_arithmetic_of_small_types_is_refused_by_name(tmp_path, filters, words):
+    oracle.put(str(tmp_path), {"zarr.json": small_meta("bfloat16", filters + [LITTLE])})
+    assert words in error_of(read, tmp_path)
+
+
+def test_casts_to_small_types_are_refused_by_name(tmp_path):
+    oracle.put(str(tmp_path), {"zarr.json": small_meta("int16", [codec("cast_value", data_type="uint4"), codec("packbits")])})
+    assert 'codec "cast_value" with data type uint4 is not supported' in error_of(read, tmp_path)
