@@ -1,5 +1,5 @@
-/* The bitround codec (zarr-extensions; numcodecs.bitround is its older name): floats with fewer digits, so that they compress better. What is
- * stored is the array. */
+/* The bitround codec (zarr-extensions; numcodecs.bitround is its older name): floats with fewer digits, so that they
+ * compress better. What is stored is the array. */
 #include <string.h>
 
 #include "codec/codec.h"
@@ -58,7 +58,8 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
         }                                                            \
     } while (0)
 
-static enum zs_status encode_array(const struct zs_stage *stage, size_t n, const void *src, void *dst, struct zs_error *err)
+static enum zs_status encode_array(const struct zs_stage *stage, size_t n, const void *src, void *dst,
+                                   struct zs_error *err)
 {
     const int cut = ((const struct bitround *)stage->state)->cut;
     const size_t count = n * (stage->in.size / stage->in.swap_unit);
@@ -72,5 +73,8 @@ static enum zs_status encode_array(const struct zs_stage *stage, size_t n, const
     return ZS_OK;
 }
 
-const struct zs_codec zs_codec_bitround = {
-    .name = "bitround", .kind = ZS_ARRAY_TO_ARRAY, .parse = parse, .is_elementwise = true, .encode_array = encode_array};
+const struct zs_codec zs_codec_bitround = {.name = "bitround",
+                                           .kind = ZS_ARRAY_TO_ARRAY,
+                                           .parse = parse,
+                                           .is_elementwise = true,
+                                           .encode_array = encode_array};

@@ -91,8 +91,8 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
     return read(configuration, stage->state, err);
 }
 
-static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n, void *dst,
-                             size_t capacity, size_t *produced, struct zs_error *err)
+static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
+                             void *dst, size_t capacity, size_t *produced, struct zs_error *err)
 {
     (void)stage;
     (void)scratch;
@@ -117,13 +117,15 @@ static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *sc
     const struct blosc *codec = stage->state;
     (void)scratch;
     if (n > BLOSC_MAX_BUFFERSIZE)
-        return zs_fail(err, ZS_ARGUMENT, "blosc: expected chunks of at most %d bytes, found %zu", BLOSC_MAX_BUFFERSIZE, n);
+        return zs_fail(err, ZS_ARGUMENT, "blosc: expected chunks of at most %d bytes, found %zu", BLOSC_MAX_BUFFERSIZE,
+                       n);
     ZS_TRY(zs_buffer_reset(out, n + BLOSC_MAX_OVERHEAD, err));
     /* A type size above 255 does not fit the header; blosc then shuffles nothing. */
-    const int r = blosc_compress_ctx(codec->level, codec->shuffle, (size_t)codec->typesize, n, src, out->data, out->capacity,
-                                     codec->compressor, (size_t)codec->blocksize, 1);
+    const int r = blosc_compress_ctx(codec->level, codec->shuffle, (size_t)codec->typesize, n, src, out->data,
+                                     out->capacity, codec->compressor, (size_t)codec->blocksize, 1);
     if (r <= 0)
-        return zs_fail(err, ZS_UNSUPPORTED, "blosc: compressing %zu bytes with %s failed: error %d", n, codec->compressor, r);
+        return zs_fail(err, ZS_UNSUPPORTED, "blosc: compressing %zu bytes with %s failed: error %d", n,
+                       codec->compressor, r);
     out->size = (size_t)r;
     return ZS_OK;
 }

@@ -79,7 +79,8 @@ void zs_swap_bytes(const void *from, void *to, size_t n, size_t unit)
 }
 
 /* Elements of one or two stored bytes, each other than in memory. */
-static enum zs_status encode_small(const struct zs_stage *stage, size_t n, const void *src, void *dst, struct zs_error *err)
+static enum zs_status encode_small(const struct zs_stage *stage, size_t n, const void *src, void *dst,
+                                   struct zs_error *err)
 {
     const struct zs_dtype *in = &stage->in;
     const bool swaps = ((const struct small *)stage->state)->swaps;
@@ -87,7 +88,8 @@ static enum zs_status encode_small(const struct zs_stage *stage, size_t n, const
         const unsigned char *const element = (const unsigned char *)src + i * in->size;
         uint32_t stored;
         if (!zs_small_encode(in->small, element, &stored))
-            return zs_fail(err, ZS_INVALID, "codec \"bytes\": %.17g has no value in %s", zs_dtype_to_double(in, element), in->name);
+            return zs_fail(err, ZS_INVALID, "codec \"bytes\": %.17g has no value in %s",
+                           zs_dtype_to_double(in, element), in->name);
         if (stage->out.size == 1)
             ((uint8_t *)dst)[i] = (uint8_t)stored;
         else
@@ -107,7 +109,8 @@ static void decode_small(const struct zs_stage *stage, size_t n, const void *src
     }
 }
 
-static enum zs_status encode_array(const struct zs_stage *stage, size_t n, const void *src, void *dst, struct zs_error *err)
+static enum zs_status encode_array(const struct zs_stage *stage, size_t n, const void *src, void *dst,
+                                   struct zs_error *err)
 {
     if (stage->in.small != NULL)
         return encode_small(stage, n, src, dst, err);
@@ -115,7 +118,8 @@ static enum zs_status encode_array(const struct zs_stage *stage, size_t n, const
     return ZS_OK;
 }
 
-static enum zs_status decode_array(const struct zs_stage *stage, size_t n, const void *src, void *dst, struct zs_error *err)
+static enum zs_status decode_array(const struct zs_stage *stage, size_t n, const void *src, void *dst,
+                                   struct zs_error *err)
 {
     (void)err;
     if (stage->in.small != NULL)

@@ -23,15 +23,17 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
     return ZS_OK;
 }
 
-static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n, void *dst,
-                             size_t capacity, size_t *produced, struct zs_error *err)
+static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
+                             void *dst, size_t capacity, size_t *produced, struct zs_error *err)
 {
     unsigned size = capacity < UINT32_MAX ? (unsigned)capacity : UINT32_MAX;
     (void)stage;
     (void)scratch;
-    const int r = n > UINT32_MAX ? BZ_DATA_ERROR : BZ2_bzBuffToBuffDecompress(dst, &size, (char *)(uintptr_t)src, (unsigned)n, 0, 0);
+    const int r = n > UINT32_MAX ? BZ_DATA_ERROR : BZ2_bzBuffToBuffDecompress(dst, &size, (char *)(uintptr_t)src,
+                                                                              (unsigned)n, 0, 0);
     if (r != BZ_OK)
-        return zs_fail(err, ZS_CORRUPT, "numcodecs.bz2: %zu bytes do not decode to at most %zu: error %d", n, capacity, r);
+        return zs_fail(err, ZS_CORRUPT, "numcodecs.bz2: %zu bytes do not decode to at most %zu: error %d", n, capacity,
+                       r);
     *produced = size;
     return ZS_OK;
 }

@@ -120,8 +120,8 @@ static bool to_integer(const struct zs_cast *cast, struct number x, const struct
     const uint8_t b8 = (uint8_t)bits;
     const uint16_t b16 = (uint16_t)bits;
     const uint32_t b32 = (uint32_t)bits;
-    memcpy(dst, f->size == 1 ? (const void *)&b8 : f->size == 2 ? (const void *)&b16 : f->size == 4 ? (const void *)&b32 : &bits,
-           (size_t)f->size);
+    const void *const sized[] = {&b8, &b16, &b32, &bits};
+    memcpy(dst, sized[f->size == 1 ? 0 : f->size == 2 ? 1 : f->size == 4 ? 2 : 3], (size_t)f->size);
     return true;
 }
 
@@ -165,7 +165,8 @@ static bool to_float(const struct zs_cast *cast, struct number x, const struct f
     return true;
 }
 
-static enum zs_status cast_slowly(const struct zs_cast *cast, size_t n, const unsigned char *src, unsigned char *dst, struct zs_error *err)
+static enum zs_status cast_slowly(const struct zs_cast *cast, size_t n, const unsigned char *src, unsigned char *dst,
+                                  struct zs_error *err)
 {
     const struct format *from = format_of(cast->from), *to = format_of(cast->to);
     for (size_t i = 0; i < n; i++) {
@@ -219,8 +220,8 @@ WIDEN(i16_i32, int16_t, int32_t)
 WIDEN(i32_i64, int32_t, int64_t)
 WIDEN(u32_i64, uint32_t, int64_t)
 
-/* Rounded to the nearest even; false where any does not fit, or is NaN: then the slow way says which. What is written for those is undefined
- * but harmless. */
+/* Rounded to the nearest even; false where any does not fit, or is NaN: then the slow way says which. What is written
+ * for those is undefined but harmless. */
 #define ROUND(name, S, T, rint, low, high)                           \
     static bool name(size_t n, const void *src, void *dst)           \
     {                                                                \
@@ -294,7 +295,8 @@ static void match(const struct format *f, size_t n, const void *src, const unsig
 {
     if (f->is_float && f->size == 2) {
         const uint16_t infinite = 0x7c00, sign = 0x7fff;
-        MATCH(uint16_t, s[i] == key || ((s[i] & sign) == 0 && (key & sign) == 0) || ((s[i] & sign) > infinite && (key & sign) > infinite));
+        MATCH(uint16_t, s[i] == key || ((s[i] & sign) == 0 && (key & sign) == 0) ||
+              ((s[i] & sign) > infinite && (key & sign) > infinite));
     } else if (f->is_float && f->size == 4) {
         MATCH(float, s[i] == key || (s[i] != s[i] && key != key));
     } else if (f->is_float) {
@@ -356,8 +358,10 @@ static void replace_mapped(const struct zs_cast *cast, size_t n, const void *giv
     }
 }
 
-/* What the map has is cast as zero, which every type holds, and replaced afterwards; where nothing can fail only the latter. */
-static enum zs_status cast_mapped(const struct zs_cast *cast, size_t n, const void *src, void *dst, struct zs_error *err)
+/* What the map has is cast as zero, which every type holds, and replaced afterwards; where nothing can fail only the
+ * latter. */
+static enum zs_status cast_mapped(const struct zs_cast *cast, size_t n, const void *src, void *dst,
+                                  struct zs_error *err)
 {
     static const unsigned char zero[8];
     if (never_fails(cast)) {

@@ -13,8 +13,8 @@ struct cast_value {
     struct zs_mapped map[]; /* of encode, then of decode */
 };
 
-static enum zs_status parse_choice(const zs_json *configuration, const char *name, const char *const *choices, int count, int *out,
-                                   struct zs_error *err)
+static enum zs_status parse_choice(const zs_json *configuration, const char *name, const char *const *choices,
+                                   int count, int *out, struct zs_error *err)
 {
     const zs_json *given = zs_json_get(configuration, name);
     const char *found = "something that is not a string";
@@ -30,8 +30,8 @@ static enum zs_status parse_choice(const zs_json *configuration, const char *nam
 }
 
 /* [[from, to], ...] */
-static enum zs_status parse_pairs(const zs_json *pairs, const struct zs_dtype *from, const struct zs_dtype *to, struct zs_mapped *map,
-                                  struct zs_error *err)
+static enum zs_status parse_pairs(const zs_json *pairs, const struct zs_dtype *from, const struct zs_dtype *to,
+                                  struct zs_mapped *map, struct zs_error *err)
 {
     for (const zs_json *pair = zs_json_first(pairs); pair != NULL; pair = zs_json_next(pair), map++) {
         bool from_null, to_null;
@@ -58,7 +58,8 @@ static enum zs_status check_map(const zs_json *map, const char *const *members, 
         if (!zs_json_is_array(m))
             return zs_fail(err, ZS_INVALID, "%s: expected a list", zs_json_name(m));
         if (zs_json_size(m) > MAX_MAPPED)
-            return zs_fail(err, ZS_UNSUPPORTED, "%s: expected at most %d pairs, found %zu", zs_json_name(m), MAX_MAPPED, zs_json_size(m));
+            return zs_fail(err, ZS_UNSUPPORTED, "%s: expected at most %d pairs, found %zu", zs_json_name(m),
+                           MAX_MAPPED, zs_json_size(m));
     }
     return ZS_OK;
 }
@@ -89,7 +90,8 @@ static enum zs_status parse_map(const zs_json *map, struct zs_stage *stage, stru
 
 static enum zs_status read(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
-    static const char *const roundings[] = {"nearest-even", "towards-zero", "towards-positive", "towards-negative", "nearest-away"};
+    static const char *const roundings[] = {"nearest-even", "towards-zero", "towards-positive",
+                                            "towards-negative", "nearest-away"};
     static const char *const ranges[] = {NULL, "clamp", "wrap"};
     static const char *const known[] = {"data_type", "rounding", "out_of_range", "scalar_map"};
     for (const zs_json *m = zs_json_first(configuration); m != NULL; m = zs_json_next(m)) {
@@ -101,7 +103,8 @@ static enum zs_status read(const zs_json *configuration, struct zs_stage *stage,
     }
     ZS_TRY(zs_dtype_parse(zs_json_get(configuration, "data_type"), &stage->out, err));
     if (!zs_is_number(stage->in.type) || !zs_is_number(stage->out.type))
-        return zs_fail(err, ZS_INVALID, "data_type: expected integers or floats, found %s to %s", stage->in.name, stage->out.name);
+        return zs_fail(err, ZS_INVALID, "data_type: expected integers or floats, found %s to %s", stage->in.name,
+                       stage->out.name);
     int rounding = ZS_NEAREST_EVEN, range = ZS_RANGE_ERROR;
     ZS_TRY(parse_choice(configuration, "rounding", roundings, 5, &rounding, err));
     ZS_TRY(parse_choice(configuration, "out_of_range", ranges, 3, &range, err));
@@ -121,15 +124,19 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
     return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "codec \"cast_value\"");
 }
 
-static enum zs_status encode_array(const struct zs_stage *stage, size_t n, const void *src, void *dst, struct zs_error *err)
+static enum zs_status encode_array(const struct zs_stage *stage, size_t n, const void *src, void *dst,
+                                   struct zs_error *err)
 {
-    const enum zs_status status = zs_cast_elements(&((const struct cast_value *)stage->state)->encode, n, src, dst, err);
+    const enum zs_status status = zs_cast_elements(&((const struct cast_value *)stage->state)->encode, n, src, dst,
+                                                   err);
     return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "codec \"cast_value\"");
 }
 
-static enum zs_status decode_array(const struct zs_stage *stage, size_t n, const void *src, void *dst, struct zs_error *err)
+static enum zs_status decode_array(const struct zs_stage *stage, size_t n, const void *src, void *dst,
+                                   struct zs_error *err)
 {
-    const enum zs_status status = zs_cast_elements(&((const struct cast_value *)stage->state)->decode, n, src, dst, err);
+    const enum zs_status status = zs_cast_elements(&((const struct cast_value *)stage->state)->decode, n, src, dst,
+                                                   err);
     return status == ZS_OK ? ZS_OK : zs_fail_in(err, ZS_CORRUPT, "codec \"cast_value\"");
 }
 

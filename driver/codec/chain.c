@@ -11,8 +11,8 @@
 /* ---- Compiling ---- */
 
 /* Configures a stage and puts it behind the others of its list. */
-static enum zs_status add_stage(struct zs_stage **stages, int *count, const struct zs_codec *codec, const zs_json *configuration,
-                                struct zs_form *form, struct zs_error *err)
+static enum zs_status add_stage(struct zs_stage **stages, int *count, const struct zs_codec *codec,
+                                const zs_json *configuration, struct zs_form *form, struct zs_error *err)
 {
     struct zs_stage stage;
     ZS_TRY(zs_stage_parse(codec, configuration, form, &stage, err));
@@ -69,18 +69,22 @@ static enum zs_status compile_list(const zs_json *codecs, struct zs_level *level
         }
         is_uint8 = codec->gives_uint8;
         if (codec->kind != ZS_BYTES_TO_BYTES && have_bytes)
-            return zs_fail(err, ZS_INVALID, "codecs: \"%s\" takes an array, but stands behind a codec that gives bytes", name);
+            return zs_fail(err, ZS_INVALID,
+                           "codecs: \"%s\" takes an array, but stands behind a codec that gives bytes", name);
         if (codec->kind == ZS_BYTES_TO_BYTES && !have_bytes)
-            return zs_fail(err, ZS_INVALID, "codecs: \"%s\" takes bytes, but stands before a codec that gives bytes", name);
+            return zs_fail(err, ZS_INVALID, "codecs: \"%s\" takes bytes, but stands before a codec that gives bytes",
+                           name);
         have_bytes = codec->kind != ZS_ARRAY_TO_ARRAY;
         if (is_last && codec->arrange != NULL && have_bytes)
-            return zs_fail(err, ZS_UNSUPPORTED, "codec \"sharding_indexed\": nested more than %d deep", ZS_MAX_LEVELS - 1);
+            return zs_fail(err, ZS_UNSUPPORTED, "codec \"sharding_indexed\": nested more than %d deep",
+                           ZS_MAX_LEVELS - 1);
         ZS_TRY(compile_codec(codec, configuration, level, form, err));
         if (codec->arrange != NULL && have_bytes)
             *inner_codecs = zs_json_get(configuration, "codecs");
     }
     if (!have_bytes)
-        return zs_fail(err, ZS_INVALID, "codecs: expected a codec that gives bytes (bytes or sharding_indexed), found none");
+        return zs_fail(err, ZS_INVALID,
+                       "codecs: expected a codec that gives bytes (bytes or sharding_indexed), found none");
     return ZS_OK;
 }
 
@@ -97,22 +101,24 @@ static enum zs_status size_stages(struct zs_level *leaf, struct zs_error *err)
         s->out_bytes = s->codec->encoded_size != NULL ? s->codec->encoded_size(s) : s->count * s->out.size;
         leaf->stored_size = s->out_bytes;
         if (leaf->stored_size > MAX_LEAF_BYTES)
-            return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": expected chunks of at most %llu bytes, found %llu", s->codec->name,
-                           (unsigned long long)MAX_LEAF_BYTES, (unsigned long long)leaf->stored_size);
+            return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": expected chunks of at most %llu bytes, found %llu",
+                           s->codec->name, (unsigned long long)MAX_LEAF_BYTES, (unsigned long long)leaf->stored_size);
     }
     return ZS_OK;
 }
 
-/* The stages before a shard are those of its chunks, too: there an empty chunk is the fill value as they made it, which must be the array's
- * again when they are undone. */
+/* The stages before a shard are those of its chunks, too: there an empty chunk is the fill value as they made it, which
+ * must be the array's again when they are undone. */
 static enum zs_status push_stages(struct zs_level *level, const void *fill, struct zs_error *err)
 {
     const int n = elementwise_count(level);
     if (n < level->stage_count)
-        return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\" before \"sharding_indexed\" is not supported: a chunk could not be read by itself",
+        return zs_fail(err, ZS_UNSUPPORTED,
+                       "codec \"%s\" before \"sharding_indexed\" is not supported: a chunk could not be read by itself",
                        level->stages[n].codec->name);
     if (!zs_stages_keep_element(level->stages, n, fill))
-        return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\" before \"sharding_indexed\": it does not give the fill_value back",
+        return zs_fail(err, ZS_UNSUPPORTED,
+                       "codec \"%s\" before \"sharding_indexed\": it does not give the fill_value back",
                        level->stages[0].codec->name);
     level[1].stages = level->stages;
     level[1].stage_count = n;
@@ -121,10 +127,10 @@ static enum zs_status push_stages(struct zs_level *level, const void *fill, stru
     return ZS_OK;
 }
 
-/* Compiles one `codecs` list into chain->levels[chain->count], whose ndim, shape and axis are set, and recurses into shards. `form` is
- * what its first codec receives; what stages before it there are is in the level. */
-static enum zs_status compile_level(const zs_json *codecs, const struct zs_array_meta *meta, struct zs_form *form, struct zs_chain *chain,
-                                    struct zs_error *err)
+/* Compiles one `codecs` list into chain->levels[chain->count], whose ndim, shape and axis are set, and recurses into
+ * shards. `form` is what its first codec receives; what stages before it there are is in the level. */
+static enum zs_status compile_level(const zs_json *codecs, const struct zs_array_meta *meta, struct zs_form *form,
+                                    struct zs_chain *chain, struct zs_error *err)
 {
     const struct zs_dtype *dtype = &meta->dtype;
     struct zs_level *level = &chain->levels[chain->count++], *inner = level + 1;
@@ -197,28 +203,31 @@ size_t zs_level_bound(const struct zs_level *level)
 
 /* ---- Leaf chunks ---- */
 
-enum zs_status zs_leaf_decode(const struct zs_level *leaf, struct zs_scratch *scratch, const void *src, size_t n, void *dst,
-                              struct zs_error *err)
+enum zs_status zs_leaf_decode(const struct zs_level *leaf, struct zs_scratch *scratch, const void *src, size_t n,
+                              void *dst, struct zs_error *err)
 {
     const size_t stored = (size_t)leaf->stored_size;
     const void *data = dst;
-    if (leaf->bytes_codec_count == 0 && leaf->stage_count > 0 && leaf->stages[leaf->stage_count - 1].codec->is_elementwise && n == stored) {
+    if (leaf->bytes_codec_count == 0 && leaf->stage_count > 0 &&
+        leaf->stages[leaf->stage_count - 1].codec->is_elementwise && n == stored) {
         data = src;
     } else if (zs_stages_keep_size(leaf->stages, leaf->stage_count)) {
         ZS_TRY(zs_bytes_decode(leaf->bytes_codecs, leaf->bytes_codec_count, scratch, src, n, dst, stored, err));
     } else {
         struct zs_buffer *buffer = zs_scratch_buffer(scratch, ZS_SCRATCH_STORED);
         ZS_TRY(zs_buffer_reset(buffer, stored, err));
-        ZS_TRY(zs_bytes_decode(leaf->bytes_codecs, leaf->bytes_codec_count, scratch, src, n, buffer->data, stored, err));
+        ZS_TRY(zs_bytes_decode(leaf->bytes_codecs, leaf->bytes_codec_count, scratch, src, n, buffer->data, stored,
+                               err));
         data = buffer->data;
     }
-    if (leaf->lookup != NULL && zs_lookup_decode(leaf->lookup, leaf->stages, leaf->stage_count, leaf->stages[0].count, data, dst))
+    if (leaf->lookup != NULL && zs_lookup_decode(leaf->lookup, leaf->stages, leaf->stage_count, leaf->stages[0].count,
+                                                 data, dst))
         return ZS_OK;
     return zs_stages_decode(leaf->stages, leaf->stage_count, scratch, data, dst, err);
 }
 
-enum zs_status zs_leaf_decode_for_update(const struct zs_level *leaf, struct zs_scratch *scratch, const void *src, size_t n, void *dst,
-                                         struct zs_error *err)
+enum zs_status zs_leaf_decode_for_update(const struct zs_level *leaf, struct zs_scratch *scratch, const void *src,
+                                         size_t n, void *dst, struct zs_error *err)
 {
     const size_t size = (size_t)leaf->decoded_size;
     ZS_TRY(zs_leaf_decode(leaf, scratch, src, n, dst, err));
@@ -234,7 +243,8 @@ enum zs_status zs_leaf_decode_for_update(const struct zs_level *leaf, struct zs_
     if (status == ZS_OK)
         status = zs_stages_decode(leaf->stages, leaf->stage_count, scratch, encoded, again.data, err);
     if (status == ZS_OK && memcmp(again.data, dst, size) != 0)
-        status = zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": encoded again, pixels that are not written would change", leaf->stages[0].codec->name);
+        status = zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": encoded again, pixels that are not written would change",
+                         leaf->stages[0].codec->name);
     zs_buffer_free(&copy);
     zs_buffer_free(&again);
     return status;
@@ -245,7 +255,9 @@ enum zs_status zs_leaf_encode(const struct zs_level *leaf, struct zs_scratch *sc
 {
     const void *data;
     if (!leaf->keeps_fill)
-        return zs_fail(err, ZS_UNSUPPORTED, "the codecs do not give the fill_value back: pixels without a value would get one");
+        return zs_fail(err, ZS_UNSUPPORTED,
+                       "the codecs do not give the fill_value back: pixels without a value would get one");
     ZS_TRY(zs_stages_encode(leaf->stages, leaf->stage_count, scratch, src, &data, err));
-    return zs_bytes_encode(leaf->bytes_codecs, leaf->bytes_codec_count, scratch, data, (size_t)leaf->stored_size, encoded, n, err);
+    return zs_bytes_encode(leaf->bytes_codecs, leaf->bytes_codec_count, scratch, data, (size_t)leaf->stored_size,
+                           encoded, n, err);
 }

@@ -1,11 +1,11 @@
-/* codec/chain.h: the `codecs` of an array, compiled: which pieces a chunk consists of, down to the bytes of the innermost
- * chunk (core specification, "Codecs"; sharding codec, ZEP 2).
+/* codec/chain.h: the `codecs` of an array, compiled: which pieces a chunk consists of, down to the bytes of the
+ * innermost chunk (core specification, "Codecs"; sharding codec, ZEP 2).
  *
- * Each level is one array -> bytes step. The outermost encodes a chunk of the array's grid; if it is sharding_indexed, its inner
- * chunks are encoded by the next level, and so on to the leaf, whose step is the `bytes` codec. All transposes on the way to
- * a level add up to one permutation, so every shape is kept in the order of the array's own dimensions, and only `axis`
- * tells the order in which the level's bytes or index entries are laid out. Codecs that change each element by itself work
- * the same before a shard and in its chunks, so they all become stages of the leaf.
+ * Each level is one array -> bytes step. The outermost encodes a chunk of the array's grid; if it is sharding_indexed,
+ * its inner chunks are encoded by the next level, and so on to the leaf, whose step is the `bytes` codec. All
+ * transposes on the way to a level add up to one permutation, so every shape is kept in the order of the array's own
+ * dimensions, and only `axis` tells the order in which the level's bytes or index entries are laid out. Codecs that
+ * change each element by itself work the same before a shard and in its chunks, so they all become stages of the leaf.
  */
 #ifndef ZS_CODEC_CHAIN_H
 #define ZS_CODEC_CHAIN_H
@@ -33,7 +33,8 @@ struct zs_level {
     int index_checksums; /* crc32c codecs of the index: 0, 1 (usual) ... */
     uint64_t index_size; /* bytes of the encoded index */
     /* A leaf: */
-    struct zs_stage *stages; /* from the array's elements to the bytes that bytes_codecs receive; those that change nothing are left out */
+    /* from the array's elements to the bytes that bytes_codecs receive; those that change nothing are left out */
+    struct zs_stage *stages;
     int stage_count;
     struct zs_lookup *lookup; /* the stages as a table, or NULL */
     bool keeps_fill; /* the fill value comes out of the stages as it went in; else nothing is written */
@@ -49,24 +50,26 @@ struct zs_chain {
 };
 
 /* Compiles meta->codecs. ZS_UNSUPPORTED or ZS_INVALID with the codec's name and member. */
-enum zs_status zs_chain_compile(const struct zs_array_meta *meta, struct zs_chain *chain, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_chain_compile(const struct zs_array_meta *meta, struct zs_chain *chain,
+                                struct zs_error *err) ZS_MUST_CHECK;
 void zs_chain_clear(struct zs_chain *chain);
 
-/* Most bytes that an encoded chunk of this level may have, and a shard without its own bytes codecs: its chunks at their worst, its
- * index, and as much again for gaps. What claims more has gone wrong, and is nothing to allocate. */
+/* Most bytes that an encoded chunk of this level may have, and a shard without its own bytes codecs: its chunks at
+ * their worst, its index, and as much again for gaps. What claims more has gone wrong, and is nothing to allocate. */
 size_t zs_level_bound(const struct zs_level *level);
 
-/* Decodes the n bytes of one leaf chunk into dst (decoded_size bytes): elements in native byte order, laid out as stored
- * (dimensions in the order of level->axis). */
-enum zs_status zs_leaf_decode(const struct zs_level *leaf, struct zs_scratch *scratch, const void *src, size_t n, void *dst,
-                              struct zs_error *err) ZS_MUST_CHECK;
+/* Decodes the n bytes of one leaf chunk into dst (decoded_size bytes): elements in native byte order, laid out as
+ * stored (dimensions in the order of level->axis). */
+enum zs_status zs_leaf_decode(const struct zs_level *leaf, struct zs_scratch *scratch, const void *src, size_t n,
+                              void *dst, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Decodes a chunk of which only some elements will be written. ZS_UNSUPPORTED where encoding the others again would change them, as some
- * roundings do. */
-enum zs_status zs_leaf_decode_for_update(const struct zs_level *leaf, struct zs_scratch *scratch, const void *src, size_t n, void *dst,
-                                         struct zs_error *err) ZS_MUST_CHECK;
+/* Decodes a chunk of which only some elements will be written. ZS_UNSUPPORTED where encoding the others again would
+ * change them, as some roundings do. */
+enum zs_status zs_leaf_decode_for_update(const struct zs_level *leaf, struct zs_scratch *scratch, const void *src,
+                                         size_t n, void *dst, struct zs_error *err) ZS_MUST_CHECK;
 
-/* The reverse: src holds decoded_size bytes laid out as stored; what is left in it is undefined. *encoded as in zs_bytes_encode(). */
+/* The reverse: src holds decoded_size bytes laid out as stored; what is left in it is undefined. *encoded as in
+ * zs_bytes_encode(). */
 enum zs_status zs_leaf_encode(const struct zs_level *leaf, struct zs_scratch *scratch, void *src, const void **encoded,
                               size_t *n, struct zs_error *err) ZS_MUST_CHECK;
 

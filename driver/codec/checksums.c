@@ -24,7 +24,8 @@ static enum zs_status read_location(const zs_json *configuration, struct checksu
     return ZS_OK;
 }
 
-static enum zs_status parse_as(bool at_start, const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
+static enum zs_status parse_as(bool at_start, const zs_json *configuration, struct zs_stage *stage,
+                               struct zs_error *err)
 {
     struct checksum *state = zs_calloc(1, sizeof *state);
     if (state == NULL)
@@ -65,7 +66,8 @@ static enum zs_status parse_jenkins(const zs_json *configuration, struct zs_stag
     return ZS_OK;
 }
 
-/* Fletcher's sums of 16-bit words, big-endian, as HDF5 has them. 360 words are what 32 bits hold before they are reduced. */
+/* Fletcher's sums of 16-bit words, big-endian, as HDF5 has them. 360 words are what 32 bits hold before they are
+ * reduced. */
 static uint32_t fletcher32(const unsigned char *p, size_t n)
 {
     uint32_t low = 0, high = 0;
@@ -137,7 +139,8 @@ static uint32_t by_zlib(uLong (*step)(uLong, const Bytef *, uInt), uLong sum, co
     return (uint32_t)sum;
 }
 
-extern const struct zs_codec zs_codec_numcodecs_crc32, zs_codec_numcodecs_crc32c, zs_codec_numcodecs_adler32, zs_codec_numcodecs_fletcher32;
+extern const struct zs_codec zs_codec_numcodecs_crc32, zs_codec_numcodecs_crc32c, zs_codec_numcodecs_adler32,
+    zs_codec_numcodecs_fletcher32;
 
 static uint32_t sum_of(const struct zs_stage *stage, const unsigned char *p, size_t n)
 {
@@ -163,7 +166,8 @@ static enum zs_status strip(const struct zs_stage *stage, const unsigned char **
         *data += 4;
     const uint32_t computed = sum_of(stage, *data, *n);
     if (stored != computed)
-        return zs_fail(err, ZS_CORRUPT, "%s checksum: expected 0x%08x, found 0x%08x", stage->codec->name, stored, computed);
+        return zs_fail(err, ZS_CORRUPT, "%s checksum: expected 0x%08x, found 0x%08x", stage->codec->name, stored,
+                       computed);
     return ZS_OK;
 }
 

@@ -3,11 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const struct zs_codec zs_codec_packbits, zs_codec_transpose, zs_codec_scale_offset, zs_codec_cast_value, zs_codec_bitround, zs_codec_bytes, zs_codec_sharding,
-    zs_codec_crc32c, zs_codec_gzip, zs_codec_zstd, zs_codec_blosc;
-extern const struct zs_codec zs_codec_numcodecs_fixedscaleoffset, zs_codec_numcodecs_quantize, zs_codec_numcodecs_astype, zs_codec_numcodecs_delta,
-    zs_codec_numcodecs_packbits, zs_codec_numcodecs_zlib, zs_codec_numcodecs_bz2, zs_codec_numcodecs_lzma, zs_codec_numcodecs_lz4,
-    zs_codec_numcodecs_blosc, zs_codec_numcodecs_shuffle, zs_codec_numcodecs_crc32, zs_codec_numcodecs_crc32c, zs_codec_numcodecs_adler32,
+extern const struct zs_codec zs_codec_packbits, zs_codec_transpose, zs_codec_scale_offset, zs_codec_cast_value,
+    zs_codec_bitround, zs_codec_bytes, zs_codec_sharding, zs_codec_crc32c, zs_codec_gzip, zs_codec_zstd, zs_codec_blosc;
+extern const struct zs_codec zs_codec_numcodecs_fixedscaleoffset, zs_codec_numcodecs_quantize,
+    zs_codec_numcodecs_astype, zs_codec_numcodecs_delta, zs_codec_numcodecs_packbits, zs_codec_numcodecs_zlib,
+    zs_codec_numcodecs_bz2, zs_codec_numcodecs_lzma, zs_codec_numcodecs_lz4, zs_codec_numcodecs_blosc,
+    zs_codec_numcodecs_shuffle, zs_codec_numcodecs_crc32, zs_codec_numcodecs_crc32c, zs_codec_numcodecs_adler32,
     zs_codec_numcodecs_fletcher32, zs_codec_numcodecs_jenkins;
 
 /* A known codec whose library was absent at build time is NULL, so that the error can say so. */
@@ -81,12 +82,13 @@ enum zs_status zs_codec_find(const char *name, const struct zs_codec **codec, st
     return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\" is not supported", name);
 }
 
-enum zs_status zs_stage_parse(const struct zs_codec *codec, const zs_json *configuration, struct zs_form *form, struct zs_stage *stage,
-                              struct zs_error *err)
+enum zs_status zs_stage_parse(const struct zs_codec *codec, const zs_json *configuration, struct zs_form *form,
+                              struct zs_stage *stage, struct zs_error *err)
 {
     struct zs_stage parsed = {.codec = codec, .in = form->dtype, .out = form->dtype};
     enum zs_status status = codec->parse(configuration, &parsed, err);
-    /* Such arithmetic would be rounded to fewer digits, and clamped to other limits, than that of the type in memory. */
+    /* Such arithmetic would be rounded to fewer digits, and clamped to other limits, than that of the type in
+     * memory. */
     if (status == ZS_OK && codec->kind == ZS_ARRAY_TO_ARRAY && (parsed.in.small != NULL || parsed.out.small != NULL))
         status = zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\" with data type %s is not supported", codec->name,
                          parsed.in.small != NULL ? parsed.in.name : parsed.out.name);
@@ -127,7 +129,8 @@ static struct zs_buffer *other_buffer(struct zs_scratch *scratch, const void *da
     return !is_in_a ? a : zs_scratch_buffer(scratch, ZS_SCRATCH_CODEC_B);
 }
 
-/* Decodes with codecs[first..count-1] in reverse; the result stays where it is (src, or one of the two codec buffers). */
+/* Decodes with codecs[first..count-1] in reverse; the result stays where it is (src, or one of the two codec
+ * buffers). */
 static enum zs_status decode_down_to(const struct zs_stage *codecs, int first, int count, struct zs_scratch *scratch,
                                      const unsigned char **data, size_t *n, size_t limit, struct zs_error *err)
 {
@@ -147,11 +150,11 @@ static enum zs_status decode_down_to(const struct zs_stage *codecs, int first, i
     return ZS_OK;
 }
 
-enum zs_status zs_bytes_decode(const struct zs_stage *codecs, int count, struct zs_scratch *scratch, const void *src, size_t n,
-                               void *dst, size_t n_dst, struct zs_error *err)
+enum zs_status zs_bytes_decode(const struct zs_stage *codecs, int count, struct zs_scratch *scratch, const void *src,
+                               size_t n, void *dst, size_t n_dst, struct zs_error *err)
 {
-    /* The last step that produces bytes writes into dst, unless checksums inside the compression come out with the data;
-     * checksums outside only strip. */
+    /* The last step that produces bytes writes into dst, unless checksums inside the compression come out with the
+     * data; checksums outside only strip. */
     int inside = 0;
     while (inside < count && codecs[inside].codec->strip != NULL)
         inside++;
@@ -179,8 +182,9 @@ enum zs_status zs_bytes_decode(const struct zs_stage *codecs, int count, struct 
     return ZS_OK;
 }
 
-enum zs_status zs_bytes_decode_up_to(const struct zs_stage *codecs, int count, struct zs_scratch *scratch, const void *src,
-                                     size_t n, size_t limit, struct zs_buffer *out, struct zs_error *err)
+enum zs_status zs_bytes_decode_up_to(const struct zs_stage *codecs, int count, struct zs_scratch *scratch,
+                                     const void *src, size_t n, size_t limit, struct zs_buffer *out,
+                                     struct zs_error *err)
 {
     const unsigned char *data = src;
     ZS_TRY(decode_down_to(codecs, 0, count, scratch, &data, &n, limit, err));
@@ -188,8 +192,8 @@ enum zs_status zs_bytes_decode_up_to(const struct zs_stage *codecs, int count, s
     return zs_buffer_append(out, data, n, err);
 }
 
-enum zs_status zs_bytes_encode(const struct zs_stage *codecs, int count, struct zs_scratch *scratch, const void *src, size_t n,
-                               const void **encoded, size_t *n_encoded, struct zs_error *err)
+enum zs_status zs_bytes_encode(const struct zs_stage *codecs, int count, struct zs_scratch *scratch, const void *src,
+                               size_t n, const void **encoded, size_t *n_encoded, struct zs_error *err)
 {
     const void *data = src;
     for (int i = 0; i < count; i++) {

@@ -1,5 +1,5 @@
-/* codec/codec.h: codecs, each a row of one table (codec.c), and the stages that a chain of them is compiled to. Adding a codec is
- * one file, or a few lines in the file of its family, and one row. */
+/* codec/codec.h: codecs, each a row of one table (codec.c), and the stages that a chain of them is compiled to. Adding
+ * a codec is one file, or a few lines in the file of its family, and one row. */
 #ifndef ZS_CODEC_CODEC_H
 #define ZS_CODEC_CODEC_H
 
@@ -16,14 +16,16 @@ enum zs_codec_kind { ZS_ARRAY_TO_ARRAY, ZS_ARRAY_TO_BYTES, ZS_BYTES_TO_BYTES };
 /* The array between two codecs. */
 struct zs_form {
     struct zs_dtype dtype;
-    unsigned char fill[ZS_MAX_ITEM_SIZE]; /* the fill value as the codecs so far make it, native byte order; zero behind one that cannot */
+    /* the fill value as the codecs so far make it, native byte order; zero behind one that cannot */
+    unsigned char fill[ZS_MAX_ITEM_SIZE];
 };
 
 /* One codec of a chain, configured. */
 struct zs_stage {
     const struct zs_codec *codec;
     void *state;             /* its own: what its parse() allocated as one block, or NULL; freed with free() */
-    struct zs_dtype in, out; /* data types of the array before and after encoding; of bytes: of the array that they hold */
+    /* data types of the array before and after encoding; of bytes: of the array that they hold */
+    struct zs_dtype in, out;
     bool is_void;            /* it changes nothing here, and is left out of the chain */
     size_t count;            /* of arrays: elements of one chunk (set by the chain) */
     size_t out_bytes;        /* of arrays: bytes of one chunk after encoding (set by the chain) */
@@ -33,36 +35,41 @@ struct zs_codec {
     const char *name;
     enum zs_codec_kind kind;
 
-    /* Reads the configuration (NULL when absent). `stage` has its codec and `in`; what is left alone in it stays: no state, out as in.
-     * What only encoders need is read too: updating a store writes as it was. NULL where `arrange` does it. */
+    /* Reads the configuration (NULL when absent). `stage` has its codec and `in`; what is left alone in it stays: no
+     * state, out as in. What only encoders need is read too: updating a store writes as it was. NULL where `arrange`
+     * does it. */
     enum zs_status (*parse)(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err);
-    /* Instead of all else, for codecs that say how a chunk is laid out (transpose, sharding_indexed): into `level`, and for a shard
-     * the shape of its inner chunks into level + 1. */
+    /* Instead of all else, for codecs that say how a chunk is laid out (transpose, sharding_indexed): into `level`, and
+     * for a shard the shape of its inner chunks into level + 1. */
     enum zs_status (*arrange)(const zs_json *configuration, struct zs_level *level, struct zs_error *err);
 
-    /* -- Array to array or bytes. src and dst are aligned for their data types; they are the same when in.size == out.size and
-     * the codec is elementwise, and else do not overlap. */
+    /* -- Array to array or bytes. src and dst are aligned for their data types; they are the same when in.size ==
+     * out.size and the codec is elementwise, and else do not overlap. */
 
-    /* The fill value must be one that it can encode, as its specification has it. Others only where chunks in shards depend on it. */
+    /* The fill value must be one that it can encode, as its specification has it. Others only where chunks in shards
+     * depend on it. */
     bool encodes_fill;
     /* Each element by itself: pushed below sharding, and given any number of elements. Others get whole chunks. */
     bool is_elementwise;
-    /* What it gives may be called an array of bytes, and a `bytes` codec stand behind it that has nothing left to do. */
+    /* What it gives may be called an array of bytes, and a `bytes` codec stand behind it that has nothing left to
+     * do. */
     bool gives_uint8;
     /* Bytes of a chunk after encoding; NULL: stage->count elements of stage->out. */
     size_t (*encoded_size)(const struct zs_stage *stage);
-    enum zs_status (*encode_array)(const struct zs_stage *stage, size_t n, const void *src, void *dst, struct zs_error *err);
+    enum zs_status (*encode_array)(const struct zs_stage *stage, size_t n, const void *src, void *dst,
+                                   struct zs_error *err);
     /* NULL: what was encoded is the decoded array. */
-    enum zs_status (*decode_array)(const struct zs_stage *stage, size_t n, const void *src, void *dst, struct zs_error *err);
+    enum zs_status (*decode_array)(const struct zs_stage *stage, size_t n, const void *src, void *dst,
+                                   struct zs_error *err);
 
     /* -- Bytes to bytes. */
 
     /* Decodes src into dst, at most `capacity` bytes; *produced is how many. More than that, or anything malformed, is
      * ZS_CORRUPT. */
-    enum zs_status (*decode)(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n, void *dst,
-                             size_t capacity, size_t *produced, struct zs_error *err);
-    /* Instead of decode, where the decoded bytes are a part of the encoded ones: checks, and narrows *data and *n to it. At most
-     * ZS_STRIP_BYTES are stripped. */
+    enum zs_status (*decode)(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
+                             void *dst, size_t capacity, size_t *produced, struct zs_error *err);
+    /* Instead of decode, where the decoded bytes are a part of the encoded ones: checks, and narrows *data and *n to
+     * it. At most ZS_STRIP_BYTES are stripped. */
     enum zs_status (*strip)(const struct zs_stage *stage, const unsigned char **data, size_t *n, struct zs_error *err);
     /* Encodes into `out`, which is reset first. */
     enum zs_status (*encode)(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
@@ -71,26 +78,27 @@ struct zs_codec {
 
 #define ZS_STRIP_BYTES 4
 
-/* The codec of that name. ZS_UNSUPPORTED when it is unknown, or when its library was absent at build time; the message tells
- * which. */
+/* The codec of that name. ZS_UNSUPPORTED when it is unknown, or when its library was absent at build time; the message
+ * tells which. */
 enum zs_status zs_codec_find(const char *name, const struct zs_codec **codec, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Configures a stage for an array of `form`, which becomes what the codec gives: its data type, and the fill value that an elementwise codec
- * makes. Not for codecs with `arrange`. On failure nothing needs to be released; else zs_stage_clear(). */
-enum zs_status zs_stage_parse(const struct zs_codec *codec, const zs_json *configuration, struct zs_form *form, struct zs_stage *stage,
-                              struct zs_error *err) ZS_MUST_CHECK;
+/* Configures a stage for an array of `form`, which becomes what the codec gives: its data type, and the fill value that
+ * an elementwise codec makes. Not for codecs with `arrange`. On failure nothing needs to be released; else
+ * zs_stage_clear(). */
+enum zs_status zs_stage_parse(const struct zs_codec *codec, const zs_json *configuration, struct zs_form *form,
+                              struct zs_stage *stage, struct zs_error *err) ZS_MUST_CHECK;
 void zs_stage_clear(struct zs_stage *stage);
 
 /* ---- Stages that take arrays (stages.c) ---- */
 
-/* Undoes the stages, last first, for one chunk: src is what the last one gave, dst takes what the first one received. src may be
- * dst where zs_stages_keep_size(), and need not be aligned. */
-enum zs_status zs_stages_decode(const struct zs_stage *stages, int count, struct zs_scratch *scratch, const void *src, void *dst,
-                                struct zs_error *err) ZS_MUST_CHECK;
-/* Applies the stages in order to one chunk. *encoded is src, changed in place where zs_stages_keep_size(), or memory of the
- * scratch that is valid until its next use; its size is the last stage's out_bytes. */
-enum zs_status zs_stages_encode(const struct zs_stage *stages, int count, struct zs_scratch *scratch, void *src, const void **encoded,
-                                struct zs_error *err) ZS_MUST_CHECK;
+/* Undoes the stages, last first, for one chunk: src is what the last one gave, dst takes what the first one received.
+ * src may be dst where zs_stages_keep_size(), and need not be aligned. */
+enum zs_status zs_stages_decode(const struct zs_stage *stages, int count, struct zs_scratch *scratch, const void *src,
+                                void *dst, struct zs_error *err) ZS_MUST_CHECK;
+/* Applies the stages in order to one chunk. *encoded is src, changed in place where zs_stages_keep_size(), or memory of
+ * the scratch that is valid until its next use; its size is the last stage's out_bytes. */
+enum zs_status zs_stages_encode(const struct zs_stage *stages, int count, struct zs_scratch *scratch, void *src,
+                                const void **encoded, struct zs_error *err) ZS_MUST_CHECK;
 /* Undoes elementwise stages for n elements, under the same terms. */
 enum zs_status zs_stages_decode_elements(const struct zs_stage *stages, int count, size_t n, const void *src, void *dst,
                                          struct zs_error *err) ZS_MUST_CHECK;
@@ -104,17 +112,18 @@ bool zs_stages_keep_element(const struct zs_stage *stages, int count, const void
 
 /* Decodes with the codecs in reverse order into dst. The last step must give exactly n_dst bytes: else ZS_CORRUPT, with
  * expected and found. dst must not overlap src. */
-enum zs_status zs_bytes_decode(const struct zs_stage *codecs, int count, struct zs_scratch *scratch, const void *src, size_t n,
-                               void *dst, size_t n_dst, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_bytes_decode(const struct zs_stage *codecs, int count, struct zs_scratch *scratch, const void *src,
+                               size_t n, void *dst, size_t n_dst, struct zs_error *err) ZS_MUST_CHECK;
 
 /* The same when the decoded size is not known, only that it is at most `limit`: into `out`, which is reset first. */
-enum zs_status zs_bytes_decode_up_to(const struct zs_stage *codecs, int count, struct zs_scratch *scratch, const void *src,
-                                     size_t n, size_t limit, struct zs_buffer *out, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_bytes_decode_up_to(const struct zs_stage *codecs, int count, struct zs_scratch *scratch,
+                                     const void *src, size_t n, size_t limit, struct zs_buffer *out,
+                                     struct zs_error *err) ZS_MUST_CHECK;
 
-/* Encodes with the codecs in order. *encoded is either src itself (no codec) or memory of the scratch that is valid until
- * its next use. */
-enum zs_status zs_bytes_encode(const struct zs_stage *codecs, int count, struct zs_scratch *scratch, const void *src, size_t n,
-                               const void **encoded, size_t *n_encoded, struct zs_error *err) ZS_MUST_CHECK;
+/* Encodes with the codecs in order. *encoded is either src itself (no codec) or memory of the scratch that is valid
+ * until its next use. */
+enum zs_status zs_bytes_encode(const struct zs_stage *codecs, int count, struct zs_scratch *scratch, const void *src,
+                               size_t n, const void **encoded, size_t *n_encoded, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Most bytes that `n` bytes may become in a chain of known codecs: none of them expands by more. Bounds what an
  * intermediate result may claim. */

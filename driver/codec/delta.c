@@ -13,7 +13,8 @@ static enum zs_status parse_delta(const zs_json *configuration, struct zs_stage 
     ZS_TRY(zs_numcodecs_dtype(stage->codec, configuration, "astype", &stage->in, &stage->out, err));
     const bool are_integers = zs_is_integer(stage->in.type) && zs_is_integer(stage->out.type);
     if (!are_integers && stage->in.type != stage->out.type)
-        return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\" from %s to %s is not supported", stage->codec->name, stage->in.name, stage->out.name);
+        return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\" from %s to %s is not supported", stage->codec->name,
+                       stage->in.name, stage->out.name);
     return ZS_OK;
 }
 
@@ -121,7 +122,8 @@ static bool encode_integers(const struct zs_stage *stage, size_t n, const unsign
     return is_exact;
 }
 
-static enum zs_status encode_delta(const struct zs_stage *stage, size_t n, const void *src, void *dst, struct zs_error *err)
+static enum zs_status encode_delta(const struct zs_stage *stage, size_t n, const void *src, void *dst,
+                                   struct zs_error *err)
 {
     bool is_exact = true;
     if (stage->in.type == ZS_FLOAT32)
@@ -132,10 +134,13 @@ static enum zs_status encode_delta(const struct zs_stage *stage, size_t n, const
         is_exact = encode_halves(n, src, dst);
     else
         is_exact = encode_integers(stage, n, src, dst);
-    return is_exact ? ZS_OK : zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": the sums of its differences are not these pixels", stage->codec->name);
+    return is_exact ? ZS_OK : zs_fail(err, ZS_UNSUPPORTED,
+                                      "codec \"%s\": the sums of its differences are not these pixels",
+                                      stage->codec->name);
 }
 
-static enum zs_status decode_delta(const struct zs_stage *stage, size_t n, const void *src, void *dst, struct zs_error *err)
+static enum zs_status decode_delta(const struct zs_stage *stage, size_t n, const void *src, void *dst,
+                                   struct zs_error *err)
 {
     (void)err;
     if (stage->in.type == ZS_FLOAT32) {
@@ -160,13 +165,15 @@ const struct zs_codec zs_codec_numcodecs_delta = {.name = "numcodecs.delta",
                                                   .encode_array = encode_delta,
                                                   .decode_array = decode_delta};
 
-/* ---- packbits: a byte that says how many bits the last one has too many, then eight elements in each, the first in its highest bit ---- */
+/* ---- packbits: a byte that says how many bits the last one has too many, then eight elements in each, the first in
+ * its highest bit ---- */
 
 static enum zs_status parse_packbits(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
     (void)configuration;
     if (stage->in.type != ZS_BOOL)
-        return zs_fail(err, ZS_INVALID, "codec \"%s\": expected an array of bool, found %s", stage->codec->name, stage->in.name);
+        return zs_fail(err, ZS_INVALID, "codec \"%s\": expected an array of bool, found %s", stage->codec->name,
+                       stage->in.name);
     stage->out = zs_dtype_of(ZS_UINT8);
     return ZS_OK;
 }
@@ -176,7 +183,8 @@ static size_t packed_size(const struct zs_stage *stage)
     return 1 + (stage->count + 7) / 8;
 }
 
-static enum zs_status encode_packbits(const struct zs_stage *stage, size_t n, const void *src, void *dst, struct zs_error *err)
+static enum zs_status encode_packbits(const struct zs_stage *stage, size_t n, const void *src, void *dst,
+                                      struct zs_error *err)
 {
     const unsigned char *s = src;
     unsigned char *d = dst;
@@ -188,12 +196,14 @@ static enum zs_status encode_packbits(const struct zs_stage *stage, size_t n, co
     return ZS_OK;
 }
 
-static enum zs_status decode_packbits(const struct zs_stage *stage, size_t n, const void *src, void *dst, struct zs_error *err)
+static enum zs_status decode_packbits(const struct zs_stage *stage, size_t n, const void *src, void *dst,
+                                      struct zs_error *err)
 {
     const unsigned char *s = src;
     unsigned char *d = dst;
     if (s[0] != (8 - n % 8) % 8)
-        return zs_fail(err, ZS_CORRUPT, "codec \"%s\": expected %zu bits of padding, found %d", stage->codec->name, (8 - n % 8) % 8, s[0]);
+        return zs_fail(err, ZS_CORRUPT, "codec \"%s\": expected %zu bits of padding, found %d", stage->codec->name,
+                       (8 - n % 8) % 8, s[0]);
     for (size_t i = 0; i < n; i++)
         d[i] = s[1 + i / 8] >> (7 - i % 8) & 1;
     return ZS_OK;

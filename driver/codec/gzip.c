@@ -1,4 +1,5 @@
-/* The gzip codec (core specification) and numcodecs.zlib, the same in another wrapping, by libdeflate: one shot, since the decoded size is always bounded. */
+/* The gzip codec (core specification) and numcodecs.zlib, the same in another wrapping, by libdeflate: one shot, since
+ * the decoded size is always bounded. */
 #include <libdeflate.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,8 +51,8 @@ static struct libdeflate_compressor *encoder_of(const struct zs_stage *stage, st
     return c;
 }
 
-static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n, void *dst,
-                             size_t capacity, size_t *produced, struct zs_error *err)
+static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
+                             void *dst, size_t capacity, size_t *produced, struct zs_error *err)
 {
     (void)stage;
     struct libdeflate_decompressor *d = decoder_of(scratch);
@@ -66,7 +67,8 @@ static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *sc
         if (r == LIBDEFLATE_INSUFFICIENT_SPACE)
             return zs_fail(err, ZS_CORRUPT, "gzip: decodes to more than the expected %zu bytes", capacity);
         if (r != LIBDEFLATE_SUCCESS)
-            return zs_fail(err, ZS_CORRUPT, "gzip: the %zu bytes at offset %zu are not a valid gzip member", n - read, read);
+            return zs_fail(err, ZS_CORRUPT, "gzip: the %zu bytes at offset %zu are not a valid gzip member", n - read,
+                           read);
         read += member_in;
         written += member_out;
     } while (read < n);
@@ -88,8 +90,8 @@ static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *sc
 const struct zs_codec zs_codec_gzip = {
     .name = "gzip", .kind = ZS_BYTES_TO_BYTES, .parse = parse, .decode = decode, .encode = encode};
 
-static enum zs_status decode_zlib(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n, void *dst,
-                                  size_t capacity, size_t *produced, struct zs_error *err)
+static enum zs_status decode_zlib(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
+                                  void *dst, size_t capacity, size_t *produced, struct zs_error *err)
 {
     (void)stage;
     struct libdeflate_decompressor *d = decoder_of(scratch);

@@ -44,12 +44,14 @@ void zs_lookup_free(struct zs_lookup *lookup)
 /* By the one thread that comes first. */
 static void fill(struct zs_lookup *lookup, const struct zs_stage *stages, int count)
 {
-    unsigned char *stored = malloc(lookup->values * lookup->stored_size), *table = zs_calloc(lookup->values, lookup->size);
+    unsigned char *stored = malloc(lookup->values * lookup->stored_size), *table = zs_calloc(lookup->values,
+                                                                                             lookup->size);
     bool is_whole = stored != NULL && table != NULL;
     for (size_t i = 0; i < lookup->values && is_whole; i++) {
         const uint8_t small = (uint8_t)i;
         const uint16_t large = (uint16_t)i;
-        memcpy(stored + i * lookup->stored_size, lookup->stored_size == 1 ? (const void *)&small : &large, lookup->stored_size);
+        memcpy(stored + i * lookup->stored_size, lookup->stored_size == 1 ? (const void *)&small : &large,
+               lookup->stored_size);
     }
     is_whole = is_whole && zs_stages_decode_elements(stages, count, lookup->values, stored, table, NULL) == ZS_OK;
     free(stored);
@@ -92,7 +94,8 @@ static void fill(struct zs_lookup *lookup, const struct zs_stage *stages, int co
         LOOK_UP(S, uint64_t);                                        \
     }
 
-bool zs_lookup_decode(struct zs_lookup *lookup, const struct zs_stage *stages, int count, size_t n, const void *src, void *dst)
+bool zs_lookup_decode(struct zs_lookup *lookup, const struct zs_stage *stages, int count, size_t n, const void *src,
+                      void *dst)
 {
     const void *table = atomic_load_explicit(&lookup->table, memory_order_acquire);
     if (table == NULL) {

@@ -1,5 +1,5 @@
-/* Array to array codecs of numcodecs: fixedscaleoffset, quantize and astype, which take each element by itself. Their arithmetic is numpy's, step by
- * step: each result is rounded to the type that numpy has it in. */
+/* Array to array codecs of numcodecs: fixedscaleoffset, quantize and astype, which take each element by itself. Their
+ * arithmetic is numpy's, step by step: each result is rounded to the type that numpy has it in. */
 #include "codec/numcodecs.h"
 
 #include <math.h>
@@ -9,8 +9,8 @@
 
 #include "codec/cast.h"
 
-enum zs_status zs_numcodecs_dtype(const struct zs_codec *codec, const zs_json *configuration, const char *member, const struct zs_dtype *standard,
-                                  struct zs_dtype *dtype, struct zs_error *err)
+enum zs_status zs_numcodecs_dtype(const struct zs_codec *codec, const zs_json *configuration, const char *member,
+                                  const struct zs_dtype *standard, struct zs_dtype *dtype, struct zs_error *err)
 {
     static const enum zs_data_type numbers[] = {ZS_INT8,   ZS_UINT8, ZS_INT16,  ZS_UINT16,  ZS_INT32,  ZS_UINT32,
                                                 ZS_INT64, ZS_UINT64, ZS_FLOAT16, ZS_FLOAT32, ZS_FLOAT64};
@@ -34,15 +34,15 @@ enum zs_status zs_numcodecs_dtype(const struct zs_codec *codec, const zs_json *c
     return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": %s: \"%.40s\" is not supported", codec->name, member, name);
 }
 
-enum zs_status zs_numcodecs_check_input(const struct zs_stage *stage, const zs_json *configuration, const char *member, bool is_required,
-                                        struct zs_error *err)
+enum zs_status zs_numcodecs_check_input(const struct zs_stage *stage, const zs_json *configuration, const char *member,
+                                        bool is_required, struct zs_error *err)
 {
     struct zs_dtype given;
     ZS_TRY(zs_numcodecs_dtype(stage->codec, configuration, member, is_required ? NULL : &stage->in, &given, err));
     if (given.type == stage->in.type && zs_is_number(given.type))
         return ZS_OK;
-    return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": %s: expected what it receives, %s, found %s", stage->codec->name, member, stage->in.name,
-                   given.name);
+    return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": %s: expected what it receives, %s, found %s",
+                   stage->codec->name, member, stage->in.name, given.name);
 }
 
 /* ---- fixedscaleoffset, quantize ---- */
@@ -95,7 +95,8 @@ static enum zs_status parse_fixed(const zs_json *configuration, struct zs_stage 
     ZS_TRY(zs_numcodecs_check_input(stage, configuration, "dtype", false, err));
     ZS_TRY(zs_numcodecs_dtype(stage->codec, configuration, "astype", &stage->in, &stage->out, err));
     if (!zs_json_double(zs_json_get(configuration, "scale"), &scale) || !isfinite(scale) || scale == 0)
-        return zs_fail(err, ZS_INVALID, "codec \"%s\": scale: expected a finite number other than 0", stage->codec->name);
+        return zs_fail(err, ZS_INVALID, "codec \"%s\": scale: expected a finite number other than 0",
+                       stage->codec->name);
     if (!zs_json_double(zs_json_get(configuration, "offset"), &offset) || !isfinite(offset))
         return zs_fail(err, ZS_INVALID, "codec \"%s\": offset: expected a finite number", stage->codec->name);
     return add_scaling(stage, scale, offset, err);
@@ -109,7 +110,8 @@ static enum zs_status parse_quantize(const zs_json *configuration, struct zs_sta
     if (zs_is_integer(stage->in.type) || zs_is_integer(stage->out.type))
         return zs_fail(err, ZS_INVALID, "codec \"%s\": expected floats, found %s", stage->codec->name, stage->in.name);
     if (!zs_json_int64(zs_json_get(configuration, "digits"), &digits) || digits < -300 || digits > 300)
-        return zs_fail(err, ZS_INVALID, "codec \"%s\": digits: expected an integer from -300 to 300", stage->codec->name);
+        return zs_fail(err, ZS_INVALID, "codec \"%s\": digits: expected an integer from -300 to 300",
+                       stage->codec->name);
     /* The power of two whose inverse is the next below a unit of the last digit that is kept. */
     return add_scaling(stage, exp2(ceil(log2(pow(10, (double)digits)))), 0, err);
 }
@@ -120,7 +122,8 @@ static enum zs_status parse_astype(const zs_json *configuration, struct zs_stage
     return zs_numcodecs_dtype(stage->codec, configuration, "encode_dtype", NULL, &stage->out, err);
 }
 
-static enum zs_status named(const struct zs_stage *stage, enum zs_status status, enum zs_status as, struct zs_error *err)
+static enum zs_status named(const struct zs_stage *stage, enum zs_status status, enum zs_status as,
+                            struct zs_error *err)
 {
     return status == ZS_OK ? ZS_OK : zs_fail_in(err, as, "codec \"%s\"", stage->codec->name);
 }
@@ -131,60 +134,70 @@ static double element_at(const struct zs_dtype *dtype, const void *src, size_t i
     return zs_dtype_to_double(dtype, (const unsigned char *)src + i * dtype->size);
 }
 
-static enum zs_status encode_fixed(const struct zs_stage *stage, size_t n, const void *src, void *dst, struct zs_error *err)
+static enum zs_status encode_fixed(const struct zs_stage *stage, size_t n, const void *src, void *dst,
+                                   struct zs_error *err)
 {
     const struct scaling *s = stage->state;
     const double scale = rounded_to(s->encoding, s->scale), offset = rounded_to(s->encoding, s->offset);
     for (size_t i = 0; i < n; i++) {
         const double x = rounded_to(s->encoding, element_at(&stage->in, src, i) - offset);
         const double v = nearbyint(rounded_to(s->encoding, x * scale));
-        ZS_TRY(named(stage, zs_cast_elements(&s->to_stored, 1, &v, (unsigned char *)dst + i * stage->out.size, err), ZS_INVALID, err));
+        ZS_TRY(named(stage, zs_cast_elements(&s->to_stored, 1, &v, (unsigned char *)dst + i * stage->out.size, err),
+                     ZS_INVALID, err));
     }
     return ZS_OK;
 }
 
-static enum zs_status decode_fixed(const struct zs_stage *stage, size_t n, const void *src, void *dst, struct zs_error *err)
+static enum zs_status decode_fixed(const struct zs_stage *stage, size_t n, const void *src, void *dst,
+                                   struct zs_error *err)
 {
     const struct scaling *s = stage->state;
     const double scale = rounded_to(s->decoding, s->scale), offset = rounded_to(s->decoding, s->offset);
     for (size_t i = 0; i < n; i++) {
         const double x = rounded_to(s->decoding, element_at(&stage->out, src, i) / scale);
         const double v = rounded_to(s->decoding, x + offset);
-        ZS_TRY(named(stage, zs_cast_elements(&s->to_array, 1, &v, (unsigned char *)dst + i * stage->in.size, err), ZS_CORRUPT, err));
+        ZS_TRY(named(stage, zs_cast_elements(&s->to_array, 1, &v, (unsigned char *)dst + i * stage->in.size, err),
+                     ZS_CORRUPT, err));
     }
     return ZS_OK;
 }
 
-static enum zs_status encode_quantize(const struct zs_stage *stage, size_t n, const void *src, void *dst, struct zs_error *err)
+static enum zs_status encode_quantize(const struct zs_stage *stage, size_t n, const void *src, void *dst,
+                                      struct zs_error *err)
 {
     const struct scaling *s = stage->state;
     const double scale = rounded_to(s->encoding, s->scale);
     for (size_t i = 0; i < n; i++) {
         const double x = nearbyint(rounded_to(s->encoding, scale * element_at(&stage->in, src, i)));
         const double v = rounded_to(s->encoding, x / scale);
-        ZS_TRY(named(stage, zs_cast_elements(&s->to_stored, 1, &v, (unsigned char *)dst + i * stage->out.size, err), ZS_INVALID, err));
+        ZS_TRY(named(stage, zs_cast_elements(&s->to_stored, 1, &v, (unsigned char *)dst + i * stage->out.size, err),
+                     ZS_INVALID, err));
     }
     return ZS_OK;
 }
 
 /* As numpy casts where that is defined: integers wrap, floats are cut to integers that hold them. */
-static enum zs_status cast(const struct zs_stage *stage, const struct zs_dtype *from, const struct zs_dtype *to, enum zs_status failure, size_t n,
-                           const void *src, void *dst, struct zs_error *err)
+static enum zs_status cast(const struct zs_stage *stage, const struct zs_dtype *from, const struct zs_dtype *to,
+                           enum zs_status failure, size_t n, const void *src, void *dst, struct zs_error *err)
 {
     const bool wraps = zs_is_integer(from->type) && zs_is_integer(to->type);
     const struct zs_cast c = {.from = from->type,
                               .to = to->type,
                               .rounding = zs_is_integer(to->type) ? ZS_TOWARDS_ZERO : ZS_NEAREST_EVEN,
-                              .out_of_range = wraps ? ZS_RANGE_WRAP : zs_is_integer(to->type) ? ZS_RANGE_ERROR : ZS_RANGE_CLAMP};
+                              .out_of_range = wraps                     ? ZS_RANGE_WRAP
+                                              : zs_is_integer(to->type) ? ZS_RANGE_ERROR
+                                                                        : ZS_RANGE_CLAMP};
     return named(stage, zs_cast_elements(&c, n, src, dst, err), failure, err);
 }
 
-static enum zs_status encode_cast(const struct zs_stage *stage, size_t n, const void *src, void *dst, struct zs_error *err)
+static enum zs_status encode_cast(const struct zs_stage *stage, size_t n, const void *src, void *dst,
+                                  struct zs_error *err)
 {
     return cast(stage, &stage->in, &stage->out, ZS_INVALID, n, src, dst, err);
 }
 
-static enum zs_status decode_cast(const struct zs_stage *stage, size_t n, const void *src, void *dst, struct zs_error *err)
+static enum zs_status decode_cast(const struct zs_stage *stage, size_t n, const void *src, void *dst,
+                                  struct zs_error *err)
 {
     return cast(stage, &stage->out, &stage->in, ZS_CORRUPT, n, src, dst, err);
 }

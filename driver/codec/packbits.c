@@ -1,4 +1,5 @@
-/* The packbits codec (zarr-extensions): of each element the bits first_bit to last_bit, one after another, the lowest first. */
+/* The packbits codec (zarr-extensions): of each element the bits first_bit to last_bit, one after another, the lowest
+ * first. */
 #include <string.h>
 
 #include "codec/codec.h"
@@ -26,8 +27,8 @@ static enum zs_status parse_padding(const zs_json *given, enum padding *padding,
     return zs_fail(err, ZS_INVALID, "padding_encoding: expected \"none\", \"first_byte\" or \"last_byte\"");
 }
 
-static enum zs_status parse_bit(const zs_json *configuration, const char *name, int least, int most, int standard, int *out,
-                                struct zs_error *err)
+static enum zs_status parse_bit(const zs_json *configuration, const char *name, int least, int most, int standard,
+                                int *out, struct zs_error *err)
 {
     const zs_json *given = zs_json_get(configuration, name);
     int64_t bit = standard;
@@ -81,7 +82,8 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
 
 static size_t packed_bits(const struct packbits *p, size_t n)
 {
-    return n * (size_t)p->components * (size_t)p->count; /* no chunk has more than 2^31 bytes: 2^34 bits, and a bool's 8 are one */
+    /* no chunk has more than 2^31 bytes: 2^34 bits, and a bool's 8 are one */
+    return n * (size_t)p->components * (size_t)p->count;
 }
 
 static size_t packed_size(const struct zs_stage *stage)
@@ -171,7 +173,8 @@ static uint64_t get_bits(const unsigned char *src, size_t at, int count)
     return bits;
 }
 
-static enum zs_status encode_array(const struct zs_stage *stage, size_t n, const void *src, void *dst, struct zs_error *err)
+static enum zs_status encode_array(const struct zs_stage *stage, size_t n, const void *src, void *dst,
+                                   struct zs_error *err)
 {
     const struct packbits *p = stage->state;
     const size_t unit = stage->in.small != NULL ? stage->in.size : stage->in.swap_unit, total = packed_bits(p, n);
@@ -182,8 +185,8 @@ static enum zs_status encode_array(const struct zs_stage *stage, size_t n, const
         const bool ok = load(&stage->in, (const unsigned char *)src + i * unit, &bits);
         const uint64_t kept = bits >> p->first & low_bits(p->count);
         if (!ok || restored(p, kept) != bits)
-            return zs_fail(err, ZS_INVALID, "codec \"packbits\": an element of %s has more than its bits %d to %d", stage->in.name,
-                           p->first, p->first + p->count - 1);
+            return zs_fail(err, ZS_INVALID, "codec \"packbits\": an element of %s has more than its bits %d to %d",
+                           stage->in.name, p->first, p->first + p->count - 1);
         put_bits(packed, i * (size_t)p->count, p->count, kept);
     }
     const unsigned char padding = (unsigned char)((8 - total % 8) % 8);
@@ -194,16 +197,19 @@ static enum zs_status encode_array(const struct zs_stage *stage, size_t n, const
     return ZS_OK;
 }
 
-static enum zs_status decode_array(const struct zs_stage *stage, size_t n, const void *src, void *dst, struct zs_error *err)
+static enum zs_status decode_array(const struct zs_stage *stage, size_t n, const void *src, void *dst,
+                                   struct zs_error *err)
 {
     const struct packbits *p = stage->state;
     const size_t unit = stage->in.small != NULL ? stage->in.size : stage->in.swap_unit, total = packed_bits(p, n);
     const unsigned char *const s = src, *const packed = s + (p->padding == PADDING_FIRST);
     const int padding = p->padding == PADDING_FIRST ? s[0] : p->padding == PADDING_LAST ? packed[(total + 7) / 8] : -1;
     if (padding >= 0 && padding != (int)((8 - total % 8) % 8))
-        return zs_fail(err, ZS_CORRUPT, "codec \"packbits\": expected %d bits of padding, found %d", (int)((8 - total % 8) % 8), padding);
+        return zs_fail(err, ZS_CORRUPT, "codec \"packbits\": expected %d bits of padding, found %d",
+                       (int)((8 - total % 8) % 8), padding);
     for (size_t i = 0; i < n * (size_t)p->components; i++)
-        store(&stage->in, restored(p, get_bits(packed, i * (size_t)p->count, p->count)), (unsigned char *)dst + i * unit);
+        store(&stage->in, restored(p, get_bits(packed, i * (size_t)p->count, p->count)),
+              (unsigned char *)dst + i * unit);
     return ZS_OK;
 }
 

@@ -19,7 +19,9 @@ static enum zs_status parse_as(const char *id, struct zs_stage *stage, struct zs
     state->encoder = CPLGetCompressor(id);
     state->decoder = CPLGetDecompressor(id);
     if (state->encoder == NULL || state->decoder == NULL)
-        return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\" needs a GDAL with the compressor %s, which this one does not have", stage->codec->name, id);
+        return zs_fail(err, ZS_UNSUPPORTED,
+                       "codec \"%s\" needs a GDAL with the compressor %s, which this one does not have",
+                       stage->codec->name, id);
     return ZS_OK;
 }
 
@@ -34,7 +36,8 @@ static enum zs_status parse_lzma(const zs_json *configuration, struct zs_stage *
     int64_t format = 1; /* xz */
     const zs_json *given = zs_json_get(configuration, "format");
     if (zs_json_typeof(given) != ZS_JSON_NULL && (!zs_json_int64(given, &format) || format != 1))
-        return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": format: expected 1 (xz), other formats are not supported", stage->codec->name);
+        return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": format: expected 1 (xz), other formats are not supported",
+                       stage->codec->name);
     if (zs_json_typeof(zs_json_get(configuration, "filters")) != ZS_JSON_NULL)
         return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": filters are not supported", stage->codec->name);
     return parse_as("lzma", stage, err);
@@ -51,21 +54,22 @@ static bool call(const CPLCompressor *c, const void *src, size_t n, void *dst, s
     return ok;
 }
 
-static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n, void *dst,
-                             size_t capacity, size_t *produced, struct zs_error *err)
+static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
+                             void *dst, size_t capacity, size_t *produced, struct zs_error *err)
 {
     unsigned char spare[1]; /* GDAL takes no room at all for none given */
     size_t size = capacity != 0 ? capacity : sizeof spare;
     (void)scratch;
-    if (n < 4 || n > INT32_MAX || !call(((const struct registered *)stage->state)->decoder, src, n, capacity != 0 ? dst : spare, &size) || size > capacity)
+    if (n < 4 || n > INT32_MAX || !call(((const struct registered *)stage->state)->decoder, src, n,
+                                        capacity != 0 ? dst : spare, &size) || size > capacity)
         return zs_fail(err, ZS_CORRUPT, "%s: %zu bytes do not decode to at most %zu", stage->codec->name, n, capacity);
     *produced = size;
     return ZS_OK;
 }
 
 /* lz4: one block. GDAL would take what is decoded before the block is damaged, or is shorter than it says. */
-static enum zs_status decode_lz4(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n, void *dst,
-                                 size_t capacity, size_t *produced, struct zs_error *err)
+static enum zs_status decode_lz4(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
+                                 void *dst, size_t capacity, size_t *produced, struct zs_error *err)
 {
     const uint32_t size = n >= 4 ? zs_load_le32(src) : 0;
     if (n >= 4 && size == 0) { /* one empty block */
@@ -73,10 +77,12 @@ static enum zs_status decode_lz4(const struct zs_stage *stage, struct zs_scratch
         return ZS_OK;
     }
     if (n < 4 || size > capacity)
-        return zs_fail(err, ZS_CORRUPT, "%s: expected at most %zu bytes after decoding, found %u", stage->codec->name, capacity, size);
+        return zs_fail(err, ZS_CORRUPT, "%s: expected at most %zu bytes after decoding, found %u", stage->codec->name,
+                       capacity, size);
     ZS_TRY(decode(stage, scratch, src, n, dst, capacity, produced, err));
     if (*produced != size)
-        return zs_fail(err, ZS_CORRUPT, "%s: expected %u bytes after decoding, found %zu", stage->codec->name, size, *produced);
+        return zs_fail(err, ZS_CORRUPT, "%s: expected %u bytes after decoding, found %zu", stage->codec->name, size,
+                       *produced);
     return ZS_OK;
 }
 

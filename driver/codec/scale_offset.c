@@ -1,4 +1,5 @@
-/* The scale_offset codec (zarr-extensions): (x - offset) * scale is stored, in the arithmetic of the array's data type. */
+/* The scale_offset codec (zarr-extensions): (x - offset) * scale is stored, in the arithmetic of the array's data
+ * type. */
 #include <math.h>
 #include <string.h>
 
@@ -9,8 +10,8 @@ struct scale_offset {
     _Alignas(8) unsigned char scale[8], offset[8]; /* as elements of the array */
 };
 
-static enum zs_status parse_member(const zs_json *value, const char *name, const struct zs_dtype *dtype, double standard,
-                                   unsigned char *out, struct zs_error *err)
+static enum zs_status parse_member(const zs_json *value, const char *name, const struct zs_dtype *dtype,
+                                   double standard, unsigned char *out, struct zs_error *err)
 {
     unsigned char element[ZS_MAX_ITEM_SIZE];
     const double one = standard;
@@ -67,8 +68,8 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
         return n;                                                    \
     } while (0)
 
-/* Integers: what does not fit, or is no multiple of scale when it is decoded, is an error. The -1 apart, since the smallest integer has
- * no negative. */
+/* Integers: what does not fit, or is no multiple of scale when it is decoded, is an error. The -1 apart, since the
+ * smallest integer has no negative. */
 #define INTEGERS(T)                                                  \
     do {                                                             \
         const T *s = src;                                            \
@@ -145,7 +146,8 @@ static size_t run(const struct zs_stage *stage, bool is_encode, size_t n, const 
     }
 }
 
-static enum zs_status encode_array(const struct zs_stage *stage, size_t n, const void *src, void *dst, struct zs_error *err)
+static enum zs_status encode_array(const struct zs_stage *stage, size_t n, const void *src, void *dst,
+                                   struct zs_error *err)
 {
     const size_t done = run(stage, true, n, src, dst);
     if (done == n)
@@ -154,7 +156,8 @@ static enum zs_status encode_array(const struct zs_stage *stage, size_t n, const
                    zs_dtype_to_double(&stage->in, (const char *)src + done * stage->in.size), stage->in.name);
 }
 
-static enum zs_status decode_array(const struct zs_stage *stage, size_t n, const void *src, void *dst, struct zs_error *err)
+static enum zs_status decode_array(const struct zs_stage *stage, size_t n, const void *src, void *dst,
+                                   struct zs_error *err)
 {
     const size_t done = run(stage, false, n, src, dst);
     if (done == n)

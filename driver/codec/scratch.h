@@ -1,5 +1,6 @@
 /* codec/scratch.h: what one worker needs while it encodes or decodes: library contexts, which cost as much to make as a
- * small chunk to decode, and buffers, whose first touch costs more than decoding into them. Kept for the next worker. */
+ * small chunk to decode, and buffers, whose first touch costs more than decoding into them. Kept for the next
+ * worker. */
 #ifndef ZS_CODEC_SCRATCH_H
 #define ZS_CODEC_SCRATCH_H
 
@@ -36,8 +37,8 @@ void zs_scratch_trim(void);
 
 struct zs_buffer *zs_scratch_buffer(struct zs_scratch *scratch, enum zs_scratch_buffer_use use);
 
-/* A library context, NULL until set. The scratch releases it with destroy. `tag` tells contexts of different settings apart
- * (a compression level): a context of another tag is released and NULL returned. */
+/* A library context, NULL until set. The scratch releases it with destroy. `tag` tells contexts of different settings
+ * apart (a compression level): a context of another tag is released and NULL returned. */
 void *zs_scratch_context(struct zs_scratch *scratch, enum zs_scratch_context_use use, int tag);
 void zs_scratch_set_context(struct zs_scratch *scratch, enum zs_scratch_context_use use, int tag, void *context,
                             void (*destroy)(void *));

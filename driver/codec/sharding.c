@@ -28,7 +28,8 @@ static enum zs_status parse_index_codecs(const zs_json *codecs, struct zs_level 
             }
         }
         if (!have_bytes)
-            return zs_fail(err, ZS_INVALID, "codec \"sharding_indexed\": index_codecs: expected a bytes codec, found none");
+            return zs_fail(err, ZS_INVALID,
+                           "codec \"sharding_indexed\": index_codecs: expected a bytes codec, found none");
     }
     if (!zs_mul_u64(level->inner_count, 16, &level->index_size) ||
         !zs_add_u64(level->index_size, 4 * (uint64_t)level->index_checksums, &level->index_size))
@@ -50,10 +51,12 @@ static enum zs_status arrange(const zs_json *configuration, struct zs_level *lev
         const int d = level->axis[j]; /* chunk_shape is in the dimensions that the codec receives */
         uint64_t size;
         if (!zs_json_uint64(zs_json_at(shape, (size_t)j), &size) || size == 0)
-            return zs_fail(err, ZS_INVALID, "codec \"sharding_indexed\": chunk_shape[%d]: expected a positive integer", j);
+            return zs_fail(err, ZS_INVALID, "codec \"sharding_indexed\": chunk_shape[%d]: expected a positive integer",
+                           j);
         if (level->shape[d] % size != 0)
             return zs_fail(err, ZS_INVALID,
-                           "codec \"sharding_indexed\": chunk_shape[%d]: expected a divisor of the shard's %llu, found %llu", j,
+                           "codec \"sharding_indexed\": chunk_shape[%d]: expected a divisor of the shard's %llu, "
+                           "found %llu", j,
                            (unsigned long long)level->shape[d], (unsigned long long)size);
         inner->shape[d] = size;
         inner->axis[j] = d;
@@ -68,7 +71,8 @@ static enum zs_status arrange(const zs_json *configuration, struct zs_level *lev
     else if (zs_json_equals(location, "start"))
         level->index_at_start = true;
     else
-        return zs_fail(err, ZS_INVALID, "codec \"sharding_indexed\": index_location: expected \"start\" or \"end\", found %s",
+        return zs_fail(err, ZS_INVALID,
+                       "codec \"sharding_indexed\": index_location: expected \"start\" or \"end\", found %s",
                        zs_json_string(location, &found) ? found : "something that is not a string");
     return parse_index_codecs(zs_json_get(configuration, "index_codecs"), level, err);
 }

@@ -36,8 +36,8 @@ static void exchange(const unsigned char *src, unsigned char *dst, size_t rows, 
     }
 }
 
-static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n, void *dst,
-                             size_t capacity, size_t *produced, struct zs_error *err)
+static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
+                             void *dst, size_t capacity, size_t *produced, struct zs_error *err)
 {
     const size_t size = ((const struct shuffle *)stage->state)->size;
     (void)scratch;

@@ -1,5 +1,5 @@
-/* Stages that take arrays, run over a chunk. Elementwise ones that follow each other make one pass over it, a block at a time that
- * stays in the processor's nearest cache. */
+/* Stages that take arrays, run over a chunk. Elementwise ones that follow each other make one pass over it, a block at
+ * a time that stays in the processor's nearest cache. */
 #include <string.h>
 
 #include "codec/codec.h"
@@ -25,8 +25,8 @@ static bool is_aligned(const void *p, const struct zs_dtype *dtype)
 }
 
 /* The elementwise stages first..last of n elements. */
-static enum zs_status decode_run(const struct zs_stage *stages, int first, int last, size_t n, const unsigned char *src, unsigned char *dst,
-                                 struct zs_error *err)
+static enum zs_status decode_run(const struct zs_stage *stages, int first, int last, size_t n,
+                                 const unsigned char *src, unsigned char *dst, struct zs_error *err)
 {
     struct block blocks[2];
     const struct zs_dtype *from = &stages[last].out, *to = &stages[first].in;
@@ -54,8 +54,8 @@ static enum zs_status decode_run(const struct zs_stage *stages, int first, int l
     return ZS_OK;
 }
 
-static enum zs_status encode_run(const struct zs_stage *stages, int first, int last, size_t n, const unsigned char *src, unsigned char *dst,
-                                 struct zs_error *err)
+static enum zs_status encode_run(const struct zs_stage *stages, int first, int last, size_t n,
+                                 const unsigned char *src, unsigned char *dst, struct zs_error *err)
 {
     struct block blocks[2];
     const size_t from = stages[first].in.size, to = stages[last].out.size;
@@ -78,14 +78,16 @@ bool zs_stages_keep_element(const struct zs_stage *stages, int count, const void
         return true;
     const struct zs_dtype *dtype = &stages[0].in;
     memcpy(in, element, dtype->size);
-    if (encode_run(stages, 0, count - 1, 1, in, stored, NULL) != ZS_OK || decode_run(stages, 0, count - 1, 1, stored, out, NULL) != ZS_OK)
+    if (encode_run(stages, 0, count - 1, 1, in, stored, NULL) != ZS_OK ||
+        decode_run(stages, 0, count - 1, 1, stored, out, NULL) != ZS_OK)
         return false;
     const double before = zs_dtype_to_double(dtype, in), after = zs_dtype_to_double(dtype, out);
     return memcmp(in, out, dtype->size) == 0 || (dtype->swap_unit == dtype->size && before != before && after != after);
 }
 
 /* The one of the two buffers of stages that does not hold `data`, with room for n bytes. */
-static enum zs_status next_buffer(struct zs_scratch *scratch, const void *data, size_t n, void **out, struct zs_error *err)
+static enum zs_status next_buffer(struct zs_scratch *scratch, const void *data, size_t n, void **out,
+                                  struct zs_error *err)
 {
     struct zs_buffer *b = zs_scratch_buffer(scratch, ZS_SCRATCH_STAGE_A);
     if (b->data == data)
@@ -95,8 +97,8 @@ static enum zs_status next_buffer(struct zs_scratch *scratch, const void *data, 
     return ZS_OK;
 }
 
-enum zs_status zs_stages_decode(const struct zs_stage *stages, int count, struct zs_scratch *scratch, const void *src, void *dst,
-                                struct zs_error *err)
+enum zs_status zs_stages_decode(const struct zs_stage *stages, int count, struct zs_scratch *scratch, const void *src,
+                                void *dst, struct zs_error *err)
 {
     while (count > 0) {
         const int last = count - 1;
@@ -126,8 +128,8 @@ enum zs_status zs_stages_decode_elements(const struct zs_stage *stages, int coun
     return decode_run(stages, 0, count - 1, n, src, dst, err);
 }
 
-enum zs_status zs_stages_encode(const struct zs_stage *stages, int count, struct zs_scratch *scratch, void *src, const void **encoded,
-                                struct zs_error *err)
+enum zs_status zs_stages_encode(const struct zs_stage *stages, int count, struct zs_scratch *scratch, void *src,
+                                const void **encoded, struct zs_error *err)
 {
     const bool in_place = zs_stages_keep_size(stages, count);
     void *data = src;

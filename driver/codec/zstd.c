@@ -35,8 +35,8 @@ static void free_encoder(void *c)
     ZSTD_freeCCtx(c);
 }
 
-static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n, void *dst,
-                             size_t capacity, size_t *produced, struct zs_error *err)
+static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
+                             void *dst, size_t capacity, size_t *produced, struct zs_error *err)
 {
     (void)stage;
     ZSTD_DCtx *d = zs_scratch_context(scratch, ZS_SCRATCH_ZSTD_DECODER, 0);

@@ -21,8 +21,8 @@ static void limitsOf(enum zs_data_type type, double &low, double &high)
     high = std::ldexp(1.0, static_cast<int>(bits) - (isSigned ? 1 : 0)) - 1;
 }
 
-/* The smallest float whose arithmetic gives each of the integers back, at least as large as `least`: three results are rounded on the way there
- * and back, and half a step is lost. GDT_Unknown when there is none. */
+/* The smallest float whose arithmetic gives each of the integers back, at least as large as `least`: three results are
+ * rounded on the way there and back, and half a step is lost. GDT_Unknown when there is none. */
 static GDALDataType floatFor(const struct zs_encoding &e, GDALDataType least)
 {
     double low, high;
@@ -50,7 +50,8 @@ static bool findScale(const ZSCreationOptions &options, GDALDataset *source, dou
         GDALRasterBand &band = *source->GetRasterBand(b);
         int hasScale = FALSE, hasOffset = FALSE;
         const double s = band.GetScale(&hasScale), o = band.GetOffset(&hasOffset);
-        const double bandScale = options.has_scale ? options.scale : hasScale ? s : 1, bandOffset = options.has_offset ? options.offset : hasOffset ? o : 0;
+        const double bandScale = options.has_scale ? options.scale : hasScale ? s : 1,
+        bandOffset = options.has_offset ? options.offset : hasOffset ? o : 0;
         if (b > 1 && (bandScale != scale || bandOffset != offset))
             return fail("expected one scale and offset for all bands, found others in band " + std::to_string(b));
         scale = bandScale;
@@ -58,8 +59,8 @@ static bool findScale(const ZSCreationOptions &options, GDALDataset *source, dou
         isKnown = isKnown || hasScale || hasOffset;
     }
     if (!isKnown)
-        return fail(std::string(source != nullptr ? "the source has neither scale nor offset" : "a new raster has neither scale nor offset") +
-                    "; give them by the options SCALE and OFFSET");
+        return fail(std::string(source != nullptr ? "the source" : "a new raster") +
+                    " has neither scale nor offset; give them by the options SCALE and OFFSET");
     if (!std::isfinite(scale) || scale == 0 || !std::isfinite(1 / scale) || !std::isfinite(offset))
         return fail("expected a finite scale other than 0 and a finite offset");
     return true;
@@ -72,8 +73,10 @@ bool ZSPacking::Start(ZSCreationOptions &options, GDALDataset *source, GDALDataT
     if (!options.scale_offset)
         return !(options.has_scale || options.has_offset) || fail("SCALE and OFFSET are for SCALE_OFFSET=YES");
     const bool isInteger = GDALDataTypeIsInteger(type) != FALSE;
-    if (GDALDataTypeIsComplex(type) || (isInteger && source == nullptr) || (isInteger && GDALGetDataTypeSizeBytes(type) > 4))
-        return fail(std::string("expected ") + (source != nullptr ? "integers of at most 32 bits, or floats" : "Float32 or Float64, the type of the values") +
+    if (GDALDataTypeIsComplex(type) || (isInteger && source == nullptr) ||
+        (isInteger && GDALGetDataTypeSizeBytes(type) > 4))
+        return fail(std::string("expected ") +
+                    (source != nullptr ? "integers of at most 32 bits, or floats" : "Float32 or Float64, the type of the values") +
                     ", found " + GDALGetDataTypeName(type));
     if (!findScale(options, source, scale, offset))
         return false;
@@ -87,7 +90,8 @@ bool ZSPacking::Start(ZSCreationOptions &options, GDALDataset *source, GDALDataT
         return fail(std::string("Zarr has no data type for ") + GDALGetDataTypeName(type));
     const GDALDataType of = floatFor(e, isInteger ? GDT_Float32 : type);
     if (of == GDT_Unknown || (source == nullptr && of != type && type == GDT_Float32))
-        return fail(std::string(zs_dtype_of(e.packed_type).name) + " with this offset has more digits than " + (of == GDT_Unknown ? "Float64" : "Float32"));
+        return fail(std::string(zs_dtype_of(e.packed_type).name) + " with this offset has more digits than " +
+                    (of == GDT_Unknown ? "Float64" : "Float32"));
 
     double low, high;
     limitsOf(e.packed_type, low, high);
@@ -96,7 +100,8 @@ bool ZSPacking::Start(ZSCreationOptions &options, GDALDataset *source, GDALDataT
     m_hasNodata = has != FALSE;
     if (isInteger && m_hasNodata && !(m_nodata >= low && m_nodata <= high && m_nodata == std::floor(m_nodata)))
     {
-        CPLError(CE_Warning, CPLE_AppDefined, "nodata value %.17g cannot be a %s and is left out", m_nodata, zs_dtype_of(e.packed_type).name);
+        CPLError(CE_Warning, CPLE_AppDefined, "nodata value %.17g cannot be a %s and is left out", m_nodata,
+                 zs_dtype_of(e.packed_type).name);
         m_hasNodata = false;
     }
     // Integers keep the one that says so; for floats it is where values are rare, at an end.

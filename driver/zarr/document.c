@@ -59,7 +59,8 @@ static void add_chunk_codecs(zs_json *codecs, const struct zs_dtype *dtype, cons
         dtype = &packed;
     }
     if (e->keepbits > 0) /* by its older name, which zarr-python knows too */
-        zs_json_add_int64(zs_json_add_object(add_codec(codecs, "numcodecs.bitround"), "configuration"), "keepbits", e->keepbits);
+        zs_json_add_int64(zs_json_add_object(add_codec(codecs, "numcodecs.bitround"), "configuration"), "keepbits",
+                          e->keepbits);
     add_bytes_codec(codecs, dtype->small != NULL ? zs_dtype_stored_size(dtype) : dtype->swap_unit);
     zs_json *configuration;
     switch (e->compression) {
@@ -229,8 +230,8 @@ bool zs_document_sort_consolidated(zs_json *consolidated)
     return zs_json_set(consolidated, "metadata", sorted) != NULL;
 }
 
-enum zs_status zs_document_consolidate(zs_json *group, const char *const *paths, zs_json *const *documents, size_t count,
-                                       struct zs_error *err)
+enum zs_status zs_document_consolidate(zs_json *group, const char *const *paths, zs_json *const *documents,
+                                       size_t count, struct zs_error *err)
 {
     zs_json *consolidated = zs_json_new_object();
     zs_json_add_string(consolidated, "kind", "inline");

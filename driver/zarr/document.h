@@ -16,7 +16,8 @@ struct zs_encoding {
     bool chunk_checksum;       /* crc32c behind each chunk */
     bool index_at_start;
 
-    /* Elements, floats in memory, are stored as integers: (element - offset) * factor, rounded (codecs scale_offset and cast_value). */
+    /* Elements, floats in memory, are stored as integers: (element - offset) * factor, rounded (codecs scale_offset and
+     * cast_value). */
     bool is_packed;
     enum zs_data_type packed_type;
     double offset, factor;
@@ -54,19 +55,21 @@ char *zs_document_key(const char *path);
 enum zs_status zs_document_get(struct zs_store *store, const char *key, zs_json **document, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Writes the zarr.json of the node at `path` ("" is the root). */
-enum zs_status zs_document_put(struct zs_store *store, const char *path, const zs_json *document, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_document_put(struct zs_store *store, const char *path, const zs_json *document,
+                               struct zs_error *err) ZS_MUST_CHECK;
 
-/* Whether the document is that of a 0-d array, as grid mapping variables are. In consolidated metadata they come first: GDAL
- * 3.13 opens what it finds there in order, and gives an array no CRS whose grid mapping comes after it. */
+/* Whether the document is that of a 0-d array, as grid mapping variables are. In consolidated metadata they come first:
+ * GDAL 3.13 opens what it finds there in order, and gives an array no CRS whose grid mapping comes after it. */
 bool zs_document_is_scalar(const zs_json *document);
 
-/* Sorts the members of consolidated metadata: those of one group together (zarr-python 3.1 loses members that stand apart), 0-d
- * arrays before the others (GDAL 3.13 gives an array no CRS when its grid mapping comes after it). False without memory. */
+/* Sorts the members of consolidated metadata: those of one group together (zarr-python 3.1 loses members that stand
+ * apart), 0-d arrays before the others (GDAL 3.13 gives an array no CRS when its grid mapping comes after it). False
+ * without memory. */
 bool zs_document_sort_consolidated(zs_json *consolidated) ZS_MUST_CHECK;
 
-/* Adds (or replaces) inline consolidated metadata: the documents of `count` nodes at `paths` below this group, in that order
- * but for 0-d arrays, which come first. */
-enum zs_status zs_document_consolidate(zs_json *group, const char *const *paths, zs_json *const *documents, size_t count,
-                                       struct zs_error *err) ZS_MUST_CHECK;
+/* Adds (or replaces) inline consolidated metadata: the documents of `count` nodes at `paths` below this group, in that
+ * order but for 0-d arrays, which come first. */
+enum zs_status zs_document_consolidate(zs_json *group, const char *const *paths, zs_json *const *documents,
+                                       size_t count, struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

@@ -66,8 +66,8 @@ static enum zs_status parse_raw(const char *name, struct zs_dtype *dtype, struct
     if (bits == 0 || bits % 8 != 0 || name[1] == '0')
         return zs_fail(err, ZS_INVALID, "data_type: expected r<N> with N a multiple of 8, found \"%.40s\"", name);
     if (bits > 8 * ZS_MAX_ITEM_SIZE)
-        return zs_fail(err, ZS_UNSUPPORTED, "data_type \"%.40s\": raw types of more than %d bits are not supported", name,
-                       8 * ZS_MAX_ITEM_SIZE);
+        return zs_fail(err, ZS_UNSUPPORTED, "data_type \"%.40s\": raw types of more than %d bits are not supported",
+                       name, 8 * ZS_MAX_ITEM_SIZE);
     struct zs_dtype raw = zs_dtype_of(ZS_RAW);
     raw.size = bits / 8;
     (void)snprintf(raw.name, sizeof raw.name, "r%lu", bits);

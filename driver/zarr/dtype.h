@@ -25,14 +25,15 @@ struct zs_dtype {
  * read; ZS_INVALID says what is malformed. */
 enum zs_status zs_dtype_parse(const zs_json *data_type, struct zs_dtype *dtype, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Types of text. GDAL has no data type for them: zs_dtype_parse() refuses them, and array/strings.h reads them for names. */
+/* Types of text. GDAL has no data type for them: zs_dtype_parse() refuses them, and array/strings.h reads them for
+ * names. */
 enum zs_text_type {
     ZS_TEXT_NONE,
     ZS_TEXT_UTF32, /* fixed_length_utf32: code points in the byte order of the bytes codec, padded with zeros */
     ZS_TEXT_UTF8   /* string: of any length, with the codec vlen-utf8 */
 };
-/* Which of them `data_type` names, NONE for all else. *units (NULL is allowed) is the number of code points in an element of
- * fixed_length_utf32, 0 when its length_bytes is no positive multiple of 4. */
+/* Which of them `data_type` names, NONE for all else. *units (NULL is allowed) is the number of code points in an
+ * element of fixed_length_utf32, 0 when its length_bytes is no positive multiple of 4. */
 enum zs_text_type zs_text_type_of(const zs_json *data_type, uint64_t *units);
 
 /* Bytes of one element as the codec `bytes` stores it. */
@@ -41,17 +42,17 @@ size_t zs_dtype_stored_size(const struct zs_dtype *dtype);
 /* The type for a public enumerator, for arrays to be created. */
 struct zs_dtype zs_dtype_of(enum zs_data_type type);
 
-/* Reads a `fill_value` into `value` (dtype->size bytes, native byte order). Accepts every encoding of the specification:
- * numbers, booleans, "NaN", "Infinity", "-Infinity", "0x..." and "0b..." bit patterns of floats, [re, im], "NaT", arrays
- * of bytes, base64 (raw types). Tolerated: bare NaN and Infinity tokens, 0 and 1 for bool, a number in quotes, one number
- * for a complex type (its real part), and NULL or JSON null, which mean zero bits (*was_null is set; may be NULL). A
- * value that the type cannot hold is ZS_INVALID. float16 is rounded from the nearest double. On failure `value` is
- * undefined. */
+/* Reads a `fill_value` into `value` (dtype->size bytes, native byte order). Accepts every encoding of the
+ * specification: numbers, booleans, "NaN", "Infinity", "-Infinity", "0x..." and "0b..." bit patterns of floats, [re,
+ * im], "NaT", arrays of bytes, base64 (raw types). Tolerated: bare NaN and Infinity tokens, 0 and 1 for bool, a number
+ * in quotes, one number for a complex type (its real part), and NULL or JSON null, which mean zero bits (*was_null is
+ * set; may be NULL). A value that the type cannot hold is ZS_INVALID. float16 is rounded from the nearest double. On
+ * failure `value` is undefined. */
 enum zs_status zs_fill_value_parse(const struct zs_dtype *dtype, const zs_json *fill_value, void *value, bool *was_null,
                                    struct zs_error *err) ZS_MUST_CHECK;
 
-/* Adds `name` with the fill value in its canonical encoding, exact for every bit pattern: NaN with another payload than the
- * quiet one as hexadecimal bits, raw bytes as an array. */
+/* Adds `name` with the fill value in its canonical encoding, exact for every bit pattern: NaN with another payload than
+ * the quiet one as hexadecimal bits, raw bytes as an array. */
 zs_json *zs_fill_value_add(zs_json *parent, const char *name, const struct zs_dtype *dtype, const void *value);
 
 /* IEEE binary16 to double; exact. */
@@ -59,11 +60,12 @@ double zs_half_to_double(uint16_t half);
 /* ... and from double, rounded half to even; what is too large becomes infinite, NaN the quiet NaN 0x7e00. */
 uint16_t zs_half_from_double(double value);
 
-/* Element at `value` (native order) as double: the real part of complex types, 0 or 1 for bool, the count for datetimes. */
+/* Element at `value` (native order) as double: the real part of complex types, 0 or 1 for bool, the count for
+ * datetimes. */
 double zs_dtype_to_double(const struct zs_dtype *dtype, const void *value);
 
-/* Decodes base64 (RFC 4648, padding optional) to at most `capacity` bytes. Returns the count, or -1 when it is malformed
- * or longer. */
+/* Decodes base64 (RFC 4648, padding optional) to at most `capacity` bytes. Returns the count, or -1 when it is
+ * malformed or longer. */
 long zs_base64_decode(const char *text, void *out, size_t capacity);
 
 #endif

@@ -40,7 +40,8 @@ static enum zs_status parse_bool(const struct zs_dtype *dtype, const zs_json *no
     return ZS_OK;
 }
 
-static enum zs_status parse_integer(const struct zs_dtype *dtype, const zs_json *node, void *value, struct zs_error *err)
+static enum zs_status parse_integer(const struct zs_dtype *dtype, const zs_json *node, void *value,
+                                    struct zs_error *err)
 {
     const char *token;
     if (dtype->type == ZS_UINT64) {
@@ -192,7 +193,8 @@ static enum zs_status parse_small(const struct zs_dtype *dtype, const zs_json *n
         ok = parse_bits(token, zs_dtype_stored_size(dtype), &bits) && bits >> small->bits == 0;
         stored = (uint32_t)bits;
     } else if (ok) {
-        ok = zs_number_double(strcmp(token, "+Infinity") == 0 ? token + 1 : token, &number) && zs_small_from_double(small, number, &stored);
+        ok = zs_number_double(strcmp(token, "+Infinity") == 0 ? token + 1 : token,
+                              &number) && zs_small_from_double(small, number, &stored);
     }
     if (!ok)
         return mismatch(dtype, node, "a number that the type has", err);
@@ -202,7 +204,8 @@ static enum zs_status parse_small(const struct zs_dtype *dtype, const zs_json *n
 
 static const char float_expected[] = "a number in range, \"NaN\", \"Infinity\", \"-Infinity\" or \"0x\" and its bits";
 
-static enum zs_status parse_complex(const struct zs_dtype *dtype, const zs_json *node, void *value, struct zs_error *err)
+static enum zs_status parse_complex(const struct zs_dtype *dtype, const zs_json *node, void *value,
+                                    struct zs_error *err)
 {
     const size_t half = dtype->size / 2;
     const bool is_pair = zs_json_is_array(node);

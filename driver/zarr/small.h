@@ -1,5 +1,6 @@
-/* zarr/small.h: data types of fewer bits than C's (zarr-extensions data-types): int2, uint4, bfloat16, float8_e4m3 ... Stored they take those
- * bits; in memory they are the smallest type of enum zs_data_type that holds all their values, so that all but `bytes` and `packbits` see that. */
+/* zarr/small.h: data types of fewer bits than C's (zarr-extensions data-types): int2, uint4, bfloat16, float8_e4m3 ...
+ * Stored they take those bits; in memory they are the smallest type of enum zs_data_type that holds all their values,
+ * so that all but `bytes` and `packbits` see that. */
 #ifndef ZS_ZARR_SMALL_H
 #define ZS_ZARR_SMALL_H
 
@@ -30,8 +31,9 @@ const struct zs_small_type *zs_small_type_of(const char *name);
 /* The element in memory that the lowest type->bits of `stored` are; its size is that of type->type. Exact. */
 void zs_small_decode(const struct zs_small_type *type, uint32_t stored, void *element);
 
-/* The bits for an element, floats rounded half to even; integers with their sign in all bits above. False when the type has none: an integer
- * out of its range, a finite number beyond its largest, infinity, NaN or zero where there is none. */
+/* The bits for an element, floats rounded half to even; integers with their sign in all bits above. False when the type
+ * has none: an integer out of its range, a finite number beyond its largest, infinity, NaN or zero where there is
+ * none. */
 bool zs_small_encode(const struct zs_small_type *type, const void *element, uint32_t *stored);
 
 /* The same with numbers. */
