@@ -131,7 +131,7 @@ static void test_datetime_types_have_unit_and_scale(void)
 
 static void test_other_types_are_refused_by_name(void)
 {
-    static const char *const names[] = {"string", "bytes", "bfloat16", "int4", "variable_length_bytes", "numpy.void",
+    static const char *const names[] = {"string", "bytes", "complex_bfloat16", "optional", "variable_length_bytes", "numpy.void",
                                         "Int8",   "",      "float128", "r",    "rx8",                   "complex_float16"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char json[64];
