@@ -288,6 +288,15 @@ def test_what_a_killed_replacement_left_goes_with_the_next_when_it_is_a_day_old(
     assert_same(read_all(open_array(PATH, "/v")), array ^ 255)
 
 
+def test_a_store_of_other_dimensions_takes_the_place_of_one_that_this_process_looked_into(s3):
+    made(noise(3, 200, 200), OVERVIEWS="2")
+    gdal.ReadDirRecursive(PATH)  # v/c/0/0 is a directory
+    array = noise(1, 200, 200)
+    made(array, OVERVIEWS="2")
+    assert_same(read_all(open_array(PATH, "/v")), array)
+    assert {key.split("/")[1] for key in s3.objects} == {"a.zarr"}
+
+
 def test_who_makes_a_new_store_does_not_look_for_leftovers(s3):
     s3.objects["bucket/.a.zarr.0123456789abcdef.tmp/zarr.json"] = b"{}"
     s3.ages["bucket/.a.zarr.0123456789abcdef.tmp/zarr.json"] = 2

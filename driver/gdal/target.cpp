@@ -278,6 +278,7 @@ bool ZSTarget::Move()
     const std::string root = m_staging.root;
     if (!from.Find(m_path) || !zsRemoveOwn(root))
         return false;
+    zsForgetListing(root); // GDAL remembers directories where objects are to be now
     for (size_t i = from.found.own.count; i-- > 0;)
     {
         const std::string name = std::string("/") + from.found.own.names[i];
