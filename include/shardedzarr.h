@@ -93,13 +93,14 @@ struct zs_array_options {
 struct zs_array_info {
     int ndim;
     const uint64_t *shape;
-    const uint64_t *chunk_shape;       /* the smallest unit that is decoded: the innermost chunk */
-    const uint64_t *shard_shape;       /* one stored object; equal to chunk_shape when the array is not sharded */
+    const uint64_t *chunk_shape;       /* the smallest unit that is decoded: the innermost chunk; where they differ, the largest */
+    const uint64_t *shard_shape;       /* one stored object, likewise; equal to chunk_shape when the array is not sharded */
     const char *const *dimension_names; /* ndim entries, NULL where unnamed */
     enum zs_data_type data_type;
     size_t item_size;           /* bytes of one element */
     const void *fill_value;     /* item_size bytes, native order */
     bool is_sharded;
+    bool has_edges; /* stored objects are of different shapes: chunk grid rectilinear */
 };
 
 /* Opens the array at `array_path` ("" for the root) of the store at `store_path` (any GDAL virtual file system path).

@@ -34,6 +34,10 @@ def pixels(n, first=1):
     return b"".join(struct.pack("<H", first + i) for i in range(n))
 
 
+def grid(name, **configuration):
+    return {"chunk_grid": {"name": name, "configuration": configuration}}
+
+
 def array(shape, chunk, dtype, fill, codecs, **more):
     return json.dumps({"zarr_format": 3, "node_type": "array", "shape": shape, "data_type": dtype, "fill_value": fill, "codecs": codecs,
                        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunk}},
@@ -52,6 +56,9 @@ save("chain", "nested", array([9, 9], [8, 8], "float32", "NaN", [codec("sharding
                               dimension_names=["y", None], attributes={"_FillValue": 1}))
 save("chain", "transposed", array([3, 4, 5], [2, 2, 2], "complex64", [0.5, "-Infinity"],
                                   [codec("transpose", order=[2, 0, 1]), codec("bytes", endian="big"), codec("gzip", level=5)]))
+save("chain", "rectilinear", array([9, 20], None, "uint16", 7, [inner],
+                                   **grid("rectilinear", kind="inline", chunk_shapes=[4, [2, [4, 3], [2, 2]]])))
+save("chain", "rectangular", array([9, 20], None, "int16", 7, [little], **grid("rectangular", chunk_shape=[[4, 5], 3])))
 save("chain", "blosc", array([3], [2], "int64", -9223372036854775808, [little, codec("blosc", cname="lz4", clevel=5, shuffle="bitshuffle",
                                                                                     typesize=8, blocksize=0)]))
 eopf = [codec("scale_offset", offset=-0.1, scale=10000.0),

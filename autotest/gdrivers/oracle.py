@@ -198,11 +198,36 @@ def chunk_key(meta, cell):
 
 
 def chunk_shape_of(meta):
-    """The shape of what one object holds: of a shard, where the array is sharded."""
+    """The shape of what one object holds (of a shard, where the array is sharded), in a regular grid."""
     name, conf = named(meta["chunk_grid"])
     if name != "regular":
-        raise OracleError("chunk grid %s is not known here" % name)
+        raise OracleError("chunks of the grid %s have no one shape" % name)
     return tuple(conf["chunk_shape"])
+
+
+def edges_of(meta):
+    """How long the stored objects are along each dimension, those that begin in the array."""
+    name, conf = named(meta["chunk_grid"])
+    member = {"regular": "chunk_shape", "rectilinear": "chunk_shapes", "rectangular": "chunk_shape"}.get(name)
+    if member is None:
+        raise OracleError("chunk grid %s is not known here" % name)
+    grid = []
+    for size, form in zip(meta["shape"], conf[member]):
+        edges, entries = [], itertools.cycle([form]) if isinstance(form, int) else iter(form)
+        while sum(edges) < size:
+            entry = next(entries)
+            edges += [entry[0]] * entry[1] if isinstance(entry, list) else [entry]
+        grid.append([edge for i, edge in enumerate(edges) if sum(edges[:i]) < size])
+    return grid
+
+
+def _objects(meta):
+    """(cell, window in the array, shape) of all stored objects."""
+    grid = edges_of(meta)
+    for cell in itertools.product(*(range(len(edges)) for edges in grid)):
+        shape = tuple(edges[i] for i, edges in zip(cell, grid))
+        start = [sum(edges[:i]) for i, edges in zip(cell, grid)]
+        yield cell, tuple(slice(a, a + n) for a, n in zip(start, shape)), shape
 
 
 def sharding_of(codecs):
@@ -255,11 +280,10 @@ class Encoder:
         """All chunk objects of the array: {key: bytes}."""
         array = np.asarray(array, self.dtype)
         assert list(array.shape) == list(self.meta["shape"])
-        chunk_shape = chunk_shape_of(self.meta)
         objects = {}
-        for cell in _cells(array.shape, chunk_shape):
-            part = array[_window(cell, chunk_shape)]
-            chunk = self._padding(chunk_shape)
+        for cell, window, shape in _objects(self.meta):
+            part = array[window]
+            chunk = self._padding(shape)
             chunk[tuple(slice(0, s) for s in part.shape)] = part
             if not (self.layout.leave_out_shards and self._is_fill(part)):
                 objects[chunk_key(self.meta, cell)] = self.chain(self.meta["codecs"], chunk)
@@ -398,14 +422,13 @@ def decode_shard(conf, data, shape, dtype, fill):
 
 def decode_array(meta, get):
     """The whole array; `get(key)` returns the bytes of an object, or None where there is none."""
-    dtype, fill, chunk_shape = dtype_of(meta["data_type"]), fill_of(meta), chunk_shape_of(meta)
+    dtype, fill = dtype_of(meta["data_type"]), fill_of(meta)
     array = np.full(meta["shape"], fill)
-    for cell in _cells(array.shape, chunk_shape):
+    for cell, window, shape in _objects(meta):
         data = get(chunk_key(meta, cell))
         if data is not None:
-            window = _window(cell, chunk_shape)
             part = array[window]
-            chunk = decode(meta.get("codecs", ["bytes"]), data, chunk_shape, dtype, fill)
+            chunk = decode(meta.get("codecs", ["bytes"]), data, shape, dtype, fill)
             array[window] = chunk[tuple(slice(0, s) for s in part.shape)]
     return array
 

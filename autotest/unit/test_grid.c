@@ -3,6 +3,8 @@
 #include "array_store.h"
 
 #define SHARDS(shape, codecs) "[{'name':'sharding_indexed','configuration':{'chunk_shape':" shape ",'codecs':" codecs "}}]"
+#define RECTILINEAR(shapes) "{'name':'rectilinear','configuration':{'kind':'inline','chunk_shapes':" shapes "}}"
+#define RECTANGULAR(shape) "{'name':'rectangular','configuration':{'chunk_shape':" shape "}}"
 #define REGULAR(shape) "{'name':'regular','configuration':{'chunk_shape':" shape "}}"
 
 /* An array of two dimensions, and the edges of its chunks written out; edges[level][dimension], 0 ends them. */
@@ -14,6 +16,19 @@ static const struct layout {
     {"[10,7]", REGULAR("[4,3]"), "['bytes']", {10, 7}, {{{4, 4, 4}, {3, 3, 3}}}},
     {"[3,8]", REGULAR("[5,4]"), "['bytes']", {3, 8}, {{{5}, {4, 4}}}},
     {"[10,7]", REGULAR("[4,6]"), SHARDS("[2,2]", "['bytes']"), {10, 7}, {{{4, 4, 4}, {6, 6}}, {{2, 2, 2, 2, 2}, {2, 2, 2, 2}}}},
+    {"[10,7]", RECTILINEAR("[4,[3,2,[1,4]]]"), "['bytes']", {10, 7}, {{{4, 4, 4}, {3, 2, 1, 1}}}},
+    {"[10,7]", RECTILINEAR("[[[3,2],9,5],[[7,1]]]"), "['bytes']", {10, 7}, {{{3, 3, 9}, {7}}}},
+    {"[6,8]", RECTANGULAR("[[1,5],3]"), "['bytes']", {6, 8}, {{{1, 5}, {3, 3, 3}}}},
+    {"[11,7]",
+     RECTILINEAR("[[2,6,4],[[4,2]]]"),
+     SHARDS("[2,2]", "['bytes']"),
+     {11, 7},
+     {{{2, 6, 4}, {4, 4}}, {{2, 2, 2, 2, 2, 2}, {2, 2, 2, 2}}}},
+    {"[9,13]",
+     RECTILINEAR("[[4,8],[6,[12,4]]]"),
+     SHARDS("[4,6]", SHARDS("[1,2]", "['bytes']")),
+     {9, 13},
+     {{{4, 8}, {6, 12}}, {{4, 4, 4}, {6, 6, 6}}, {{1, 1, 1, 1, 1, 1, 1, 1, 1}, {2, 2, 2, 2, 2, 2, 2}}}},
     {"[9,13]",
      REGULAR("[4,12]"),
      SHARDS("[4,6]", SHARDS("[1,2]", "['bytes']")),
@@ -60,7 +75,7 @@ static void check_axis(const struct opened *o, const struct layout *l, int k, in
             CHECK_EQ_U64(zs_grid_find(&o->grid, k, d, i), at);
     }
     CHECK_EQ_U64(o->grid.count[k][d], at);
-    CHECK_EQ_U64(l->edges[k][d][at], 0);
+    CHECK_EQ_U64(l->edges[k][d][at], 0); /* none that begins beyond the array */
 }
 
 static void test_spans_and_elements_agree_with_edges_written_out(void)
@@ -121,10 +136,52 @@ static void test_leaves_have_numbers_of_their_own_in_their_shard(void)
     }
 }
 
+static void test_2_to_the_40_chunks_are_one_run(void)
+{
+    static const struct layout many = {"[1099511627776,1]", RECTILINEAR("[[2,[1,2199023255552]],1]"), "['bytes']", {0, 0}, {{{0}}}};
+    const uint64_t size = (uint64_t)1 << 40;
+    struct opened o;
+    open_layout(&many, &o);
+    CHECK_EQ_U64(o.grid.count[0][0], size - 1);
+    CHECK_EQ_U64(zs_grid_find(&o.grid, 0, 0, size - 1), size - 2);
+    CHECK_EQ_U64(zs_grid_span(&o.grid, 0, 0, size - 2).start, size - 1);
+    CHECK_EQ_U64(zs_chunk_count(o.meta, 0), 2 * size + 1);
+    close_layout(&o);
+}
+
+/* Sizes of a level follow the chunk: of shards the number of inner chunks, of plain chunks the bytes. */
+static void test_levels_have_the_size_of_their_chunk(void)
+{
+    for (size_t i = 0; i < LAYOUTS; i++) {
+        struct opened o;
+        open_layout(&layouts[i], &o);
+        for (uint64_t n = 0; n < o.grid.count[0][0] * o.grid.count[0][1]; n++) {
+            uint64_t start[ZS_MAX_NDIM], length[ZS_MAX_NDIM];
+            struct zs_level room, *own;
+            zs_grid_box(&o.grid, 0, n, start, length);
+            const struct zs_level *level = zs_grid_level(&o.grid, 0, n, &room), *levels = zs_grid_levels(&o.grid, n, &own);
+            CHECK_EQ_U64(level->decoded_size, length[0] * length[1]);
+            CHECK_EQ_U64(level->stored_size, length[0] * length[1]);
+            CHECK_EQ_U64(levels->decoded_size, level->decoded_size);
+            for (int d = 0; d < 2; d++)
+                CHECK_EQ_U64(level->shape[d], length[d]);
+            if (level->is_shard) {
+                CHECK_EQ_U64(level->inner_count, length[0] / levels[1].shape[0] * (length[1] / levels[1].shape[1]));
+                CHECK_EQ_U64(level->index_size, 16 * level->inner_count + 4);
+            }
+            CHECK((own != NULL) == o.meta->has_edges);
+            free(own);
+        }
+        close_layout(&o);
+    }
+}
+
 int main(void)
 {
     RUN(test_spans_and_elements_agree_with_edges_written_out);
     RUN(test_numbers_and_positions_are_each_others_reverse);
     RUN(test_leaves_have_numbers_of_their_own_in_their_shard);
+    RUN(test_2_to_the_40_chunks_are_one_run);
+    RUN(test_levels_have_the_size_of_their_chunk);
     return check_result();
 }

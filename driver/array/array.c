@@ -54,12 +54,12 @@ void zs_part_strides(const struct zs_level *leaf, const uint64_t *count, ptrdiff
     }
 }
 
-enum zs_status zs_chunk_size_check(const struct zs_array *a, struct zs_error *err)
+enum zs_status zs_chunk_size_check(const struct zs_array *a, const struct zs_level *leaf, struct zs_error *err)
 {
-    if (a->leaf->decoded_size <= a->max_chunk)
+    if (leaf->decoded_size <= a->max_chunk)
         return ZS_OK;
     return zs_fail(err, ZS_UNSUPPORTED, "chunk: expected at most %llu bytes decoded, found %llu; the open option MAX_CHUNK_SIZE allows more",
-                   (unsigned long long)a->max_chunk, (unsigned long long)a->leaf->decoded_size);
+                   (unsigned long long)a->max_chunk, (unsigned long long)leaf->decoded_size);
 }
 
 char *zs_shard_key(const struct zs_array *a, uint64_t shard)
@@ -135,7 +135,8 @@ enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *no
                                                                     : zs_max_u64(MAX_CHUNK_BYTES, MAX_CHUNK_BUDGETS * zs_budget());
     a->decode_places = (int)zs_max_u64(1, zs_min_u64((uint64_t)a->threads, a->max_chunk / a->leaf->decoded_size));
     const uint64_t asked = options != NULL ? options->cache_bytes : 0;
-    a->blobs = zs_blob_pool_create((size_t)a->leaf->decoded_size);
+    const bool has_slabs = !a->meta->has_edges || a->chain.count > 1; /* chunks of one size */
+    a->blobs = zs_blob_pool_create(has_slabs ? (size_t)a->leaf->decoded_size : 0);
     a->chunks = zs_cache_create(asked != 0 ? asked : UINT64_MAX, zs_blob_free);
     a->indexes = zs_cache_create(INDEX_CACHE_BYTES, free);
     a->objects = zs_cache_create(store->is_remote ? OPEN_REMOTE_OBJECTS : OPEN_OBJECTS, object_close);
@@ -232,5 +233,6 @@ struct zs_array_info zs_array_get_info(const struct zs_array *a)
         .item_size = a->meta->dtype.size,
         .fill_value = a->meta->fill_value,
         .is_sharded = a->chain.count > 1,
+        .has_edges = a->meta->has_edges,
     };
 }

@@ -18,7 +18,7 @@ struct zs_array {
     const struct zs_node *node;
     const struct zs_array_meta *meta;
     struct zs_chain chain;
-    const struct zs_level *leaf; /* the last of chain.levels */
+    const struct zs_level *leaf; /* the last of chain.levels: where chunks differ, that of the largest (zs_grid_level()) */
 
     int threads;       /* that decode */
     int fetch_threads; /* that may wait for bytes: more than `threads` where a round trip is long */
@@ -54,8 +54,8 @@ void zs_array_lock(struct zs_array *a, bool shared);
 /* Puts "root/path/c/0/1, inner chunk [3,4]: " before the message already there; returns `status`. */
 enum zs_status zs_fail_in_chunk(const struct zs_array *a, uint64_t leaf, enum zs_status status, struct zs_error *err);
 
-/* ZS_UNSUPPORTED where a leaf chunk is larger than what may be decoded. */
-enum zs_status zs_chunk_size_check(const struct zs_array *a, struct zs_error *err) ZS_MUST_CHECK;
+/* ZS_UNSUPPORTED where such a leaf chunk is larger than what may be decoded. */
+enum zs_status zs_chunk_size_check(const struct zs_array *a, const struct zs_level *leaf, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Strides in bytes of a decoded leaf chunk, or a part of one, that has `count` elements per dimension, per dimension of the array. */
 void zs_part_strides(const struct zs_level *leaf, const uint64_t *count, ptrdiff_t *stride);
@@ -104,9 +104,9 @@ bool zs_is_known_empty(struct zs_array *a, int k, uint64_t number);
 /* The opened object of a level-0 chunk, pinned in a->objects. ZS_NOT_FOUND when there is none. */
 enum zs_status zs_shard_object(struct zs_array *a, uint64_t shard, struct zs_cache_entry **entry, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Opens the object `key` of a level-0 shard and reads its index, both handed to the caller, past all caches. ZS_NOT_FOUND when
+/* Opens the object `key` of a level-0 shard of this level and reads its index, both handed to the caller, past all caches. ZS_NOT_FOUND when
  * there is none. */
-enum zs_status zs_shard_read_index(struct zs_array *a, const char *key, struct zs_object **object,
+enum zs_status zs_shard_read_index(struct zs_array *a, const struct zs_level *level, const char *key, struct zs_object **object,
                                    struct zs_shard_index **index, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Key of a level-0 chunk's object; NULL without memory, freed with free(). */

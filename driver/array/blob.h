@@ -32,7 +32,7 @@ struct zs_blob {
 struct zs_blob_pool *zs_blob_pool_create(size_t size);
 void zs_blob_pool_free(struct zs_blob_pool *pool); /* NULL is allowed */
 
-/* A blob of the pool's size, or with pool NULL one of `size` bytes, not initialised. NULL without memory. Thread-safe. */
+/* A blob of `size` bytes, the pool's unless that is NULL or of size 0; not initialised. NULL without memory. Thread-safe. */
 struct zs_blob *zs_blob_alloc(struct zs_blob_pool *pool, size_t size);
 void zs_blob_free(void *blob); /* NULL is allowed */
 

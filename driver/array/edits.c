@@ -44,6 +44,7 @@ void zs_open_shard_free(struct zs_open_shard *s)
         free(touched);
     zs_map_free(&s->touched);
     zs_shard_writer_free(s->writer);
+    free(s->levels);
     free(s);
 }
 
@@ -93,9 +94,9 @@ bool zs_is_fill(const struct zs_array_meta *meta, const void *data, size_t n)
            memcmp(data, (const char *)data + item, n - item) == 0;
 }
 
-void zs_fill_leaf(const struct zs_array *a, void *data)
+void zs_fill_leaf(const struct zs_array *a, const struct zs_level *leaf, void *data)
 {
-    const uint64_t n = a->leaf->decoded_size / a->leaf->item_size;
-    const ptrdiff_t from = 0, to = (ptrdiff_t)a->leaf->item_size;
-    zs_copy_strided(1, &n, a->meta->fill_value, &from, data, &to, a->leaf->item_size, NULL, NULL);
+    const uint64_t n = leaf->decoded_size / leaf->item_size;
+    const ptrdiff_t from = 0, to = (ptrdiff_t)leaf->item_size;
+    zs_copy_strided(1, &n, a->meta->fill_value, &from, data, &to, leaf->item_size, NULL, NULL);
 }

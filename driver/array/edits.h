@@ -26,6 +26,7 @@ struct zs_dirty {
 struct zs_open_shard {
     uint64_t shard;
     uint64_t stamp;
+    struct zs_level *levels; /* of its own, where shards differ; else NULL */
     struct zs_shard_writer *writer;
     struct zs_map touched; /* leaf -> struct zs_touched, of those that were put and not written whole */
     uint64_t held;         /* bytes of memory of all this */
@@ -61,7 +62,7 @@ struct zs_shard_writer *zs_edits_pending_leaf(const struct zs_array *a, uint64_t
 /* Whether `n` bytes are the fill value throughout. */
 bool zs_is_fill(const struct zs_array_meta *meta, const void *data, size_t n);
 /* Fills a decoded leaf chunk with it. */
-void zs_fill_leaf(const struct zs_array *a, void *data);
+void zs_fill_leaf(const struct zs_array *a, const struct zs_level *leaf, void *data);
 
 /* ---- publish.c; all with the array's lock held ---- */
 

@@ -1,5 +1,8 @@
 #include "array/grid.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/checked.h"
 #include "shard/index.h"
 
@@ -12,7 +15,7 @@ enum zs_status zs_grid_init(struct zs_grid *g, const struct zs_array_meta *meta,
         for (int d = 0; d < g->ndim; d++) {
             if (!zs_add_u64(meta->shape[d], chain->levels[k].shape[d], &end))
                 return zs_fail(err, ZS_INVALID, "shape and chunk_shape: the end of the last chunk does not fit 64 bits");
-            g->count[k][d] = zs_ceil_div_u64(meta->shape[d], chain->levels[k].shape[d]);
+            g->count[k][d] = meta->shape[d] > 0 ? zs_grid_find(g, k, d, meta->shape[d] - 1) + 1 : 0;
         }
         if (!zs_product_u64(g->count[k], g->ndim, &total))
             return zs_fail(err, ZS_INVALID, "shape and chunk_shape: the number of chunks does not fit 64 bits");
@@ -77,7 +80,36 @@ void zs_grid_around(const struct zs_grid *g, int from, const uint64_t *position,
 void zs_grid_inside(const struct zs_grid *g, int k, const uint64_t *position, uint64_t *inside)
 {
     for (int d = 0; d < g->ndim; d++)
-        inside[d] = position[d] % g->chain->levels[k].grid[d];
+        if (zs_grid_edges(g, k, d) == NULL) {
+            inside[d] = position[d] % g->chain->levels[k].grid[d];
+        } else {
+            const uint64_t edge = g->chain->levels[k + 1].shape[d], start = position[d] * edge;
+            inside[d] = (start - zs_grid_span(g, k, d, zs_grid_find(g, k, d, start)).start) / edge;
+        }
+}
+
+const struct zs_level *zs_grid_level(const struct zs_grid *g, int k, uint64_t number, struct zs_level *room)
+{
+    const struct zs_level *level = &g->chain->levels[k];
+    if (k > 0 || !g->meta->has_edges)
+        return level;
+    uint64_t start[ZS_MAX_NDIM], length[ZS_MAX_NDIM];
+    zs_grid_box(g, k, number, start, length);
+    zs_level_resize(level, length, room);
+    return room;
+}
+
+const struct zs_level *zs_grid_levels(const struct zs_grid *g, uint64_t number, struct zs_level **own)
+{
+    *own = NULL;
+    if (!g->meta->has_edges)
+        return g->chain->levels;
+    *own = zs_calloc((size_t)g->chain->count, sizeof **own);
+    if (*own == NULL)
+        return NULL;
+    memcpy(*own, g->chain->levels, (size_t)g->chain->count * sizeof **own);
+    (void)zs_grid_level(g, 0, number, *own);
+    return *own;
 }
 
 uint64_t zs_grid_shard(const struct zs_grid *g, uint64_t leaf)
@@ -94,8 +126,9 @@ uint64_t zs_grid_number_in_shard(const struct zs_grid *g, uint64_t leaf)
 {
     uint64_t position[ZS_MAX_NDIM], at[ZS_MAX_NDIM], number = 0;
     zs_grid_position(g, g->chain->count - 1, leaf, position);
+    struct zs_level room;
     for (int k = 0; k + 1 < g->chain->count; k++) {
-        const struct zs_level *level = &g->chain->levels[k];
+        const struct zs_level *level = zs_grid_level(g, k, k == 0 && g->meta->has_edges ? zs_grid_shard(g, leaf) : 0, &room);
         zs_grid_around(g, g->chain->count - 1, position, k + 1, at);
         zs_grid_inside(g, k, at, at);
         number = number * level->inner_count + zs_shard_index_number(level, at);

@@ -22,9 +22,20 @@ struct zs_span {
 enum zs_status zs_grid_init(struct zs_grid *grid, const struct zs_array_meta *meta, const struct zs_chain *chain,
                             struct zs_error *err) ZS_MUST_CHECK;
 
+/* Only stored objects may be of different lengths: they are whole inner chunks, which lie regularly. */
+static inline const struct zs_edges *zs_grid_edges(const struct zs_grid *g, int k, int d)
+{
+    return k == 0 ? g->meta->edges[d] : NULL;
+}
+
 /* What chunk `at` of level k spans in dimension d: all of its length, though the last may reach beyond the array. */
 static inline struct zs_span zs_grid_span(const struct zs_grid *g, int k, int d, uint64_t at)
 {
+    if (zs_grid_edges(g, k, d) != NULL) {
+        struct zs_span s;
+        zs_edges_span(zs_grid_edges(g, k, d), at, &s.start, &s.length);
+        return s;
+    }
     const uint64_t length = g->chain->levels[k].shape[d];
     return (struct zs_span){at * length, length};
 }
@@ -32,6 +43,8 @@ static inline struct zs_span zs_grid_span(const struct zs_grid *g, int k, int d,
 /* The chunk of level k that element `i` of dimension d lies in. */
 static inline uint64_t zs_grid_find(const struct zs_grid *g, int k, int d, uint64_t i)
 {
+    if (zs_grid_edges(g, k, d) != NULL)
+        return zs_edges_find(zs_grid_edges(g, k, d), i);
     return i / g->chain->levels[k].shape[d];
 }
 
@@ -45,6 +58,11 @@ void zs_grid_box(const struct zs_grid *g, int k, uint64_t number, uint64_t *star
 uint64_t zs_grid_elements(const struct zs_grid *g, int k, uint64_t number);
 /* Leaf chunks of a level-0 chunk that lie in the array, at least in part. */
 uint64_t zs_grid_leaves(const struct zs_grid *g, uint64_t shard);
+
+/* The level of chunk `number` of level k, with its own shape and sizes: that of the chain, or *room where chunks of that level differ. */
+const struct zs_level *zs_grid_level(const struct zs_grid *g, int k, uint64_t number, struct zs_level *room);
+/* The levels of a level-0 chunk and of all in it: the chain's, or a copy that *own is set to, freed with free(). NULL without memory. */
+const struct zs_level *zs_grid_levels(const struct zs_grid *g, uint64_t number, struct zs_level **own);
 
 /* The chunk of level k around the chunk at `position` of an inner level `from`. */
 void zs_grid_around(const struct zs_grid *g, int from, const uint64_t *position, int k, uint64_t *around);

@@ -117,11 +117,11 @@ static enum zs_status index_read(const struct zs_level *level, const struct sour
     return ZS_OK;
 }
 
-/* Opens a level-0 shard and reads its index: in one request where a request costs, else after a look at the size. */
-static enum zs_status open_once(struct zs_array *a, const char *key, struct zs_object **object,
+/* Opens a level-0 shard, whose own level is `level`, and reads its index: in one request where a request costs, else after a look at the
+ * size. */
+static enum zs_status open_once(struct zs_array *a, const struct zs_level *level, const char *key, struct zs_object **object,
                                       struct zs_shard_index **index, struct zs_error *err)
 {
-    const struct zs_level *level = &a->chain.levels[0];
     struct zs_object *o = NULL;
     struct zs_shard_index *x = NULL;
     enum zs_status status;
@@ -170,12 +170,12 @@ static enum zs_status open_once(struct zs_array *a, const char *key, struct zs_o
 }
 
 /* The same by the journal beside a shard that has no valid index. */
-static enum zs_status open_by_journal(struct zs_array *a, const char *key, struct zs_object **object, struct zs_shard_index **index,
-                                      struct zs_error *err)
+static enum zs_status open_by_journal(struct zs_array *a, const struct zs_level *level, const char *key, struct zs_object **object,
+                                      struct zs_shard_index **index, struct zs_error *err)
 {
     zs_store_forget(a->store, key);
     ZS_TRY(zs_object_open(a->store, key, object, err));
-    const enum zs_status status = zs_journal_read(a->store, key, &a->chain.levels[0], *object, index, err);
+    const enum zs_status status = zs_journal_read(a->store, key, level, *object, index, err);
     if (status != ZS_OK) {
         zs_object_close(*object);
         *object = NULL;
@@ -184,33 +184,33 @@ static enum zs_status open_by_journal(struct zs_array *a, const char *key, struc
 }
 
 /* The same of a shard that may be being appended to at this moment, or was when its writer was killed (shard/update.h). */
-static enum zs_status open_with_index(struct zs_array *a, const char *key, struct zs_object **object, struct zs_shard_index **index,
-                                      struct zs_error *err)
+static enum zs_status open_with_index(struct zs_array *a, const struct zs_level *level, const char *key, struct zs_object **object,
+                                      struct zs_shard_index **index, struct zs_error *err)
 {
-    enum zs_status status = open_once(a, key, object, index, err);
-    if (a->chain.levels[0].index_checksums == 0)
+    enum zs_status status = open_once(a, level, key, object, index, err);
+    if (level->index_checksums == 0)
         return status;
     for (int i = 0; i < LOOKS && status == ZS_CORRUPT; i++) {
         struct zs_error ignored;
-        if (open_by_journal(a, key, object, index, &ignored) == ZS_OK)
+        if (open_by_journal(a, level, key, object, index, &ignored) == ZS_OK)
             return ZS_OK;
         if (a->store->is_remote)
             break; /* each look is a request */
-        status = open_once(a, key, object, index, err);
+        status = open_once(a, level, key, object, index, err);
     }
     return status;
 }
 
-enum zs_status zs_shard_read_index(struct zs_array *a, const char *key, struct zs_object **object,
+enum zs_status zs_shard_read_index(struct zs_array *a, const struct zs_level *level, const char *key, struct zs_object **object,
                                    struct zs_shard_index **index, struct zs_error *err)
 {
     zs_store_forget(a->store, key);
-    const enum zs_status status = open_with_index(a, key, object, index, err);
+    const enum zs_status status = open_with_index(a, level, key, object, index, err);
     return status == ZS_OK || status == ZS_NOT_FOUND ? status : zs_fail_in(err, status, "%s/%s", a->store->root, key);
 }
 
-static enum zs_status index_read_with_object(struct zs_array *a, uint64_t shard, struct zs_shard_index **index,
-                                             struct zs_error *err)
+static enum zs_status index_read_with_object(struct zs_array *a, const struct zs_level *level, uint64_t shard,
+                                             struct zs_shard_index **index, struct zs_error *err)
 {
     struct zs_cache_entry *entry = zs_cache_get(a->objects, (struct zs_cache_key){0, shard});
     enum zs_status status;
@@ -223,12 +223,12 @@ static enum zs_status index_read_with_object(struct zs_array *a, uint64_t shard,
         struct zs_object *object = zs_cache_value(entry);
         const struct source src = {
             .object = object, .size = zs_object_size(object), .version = object->version};
-        status = index_read(&a->chain.levels[0], &src, index, err);
+        status = index_read(level, &src, index, err);
     } else {
         struct zs_object *object = NULL;
         char *key = zs_shard_key(a, shard);
         status = key == NULL ? zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key")
-                             : open_with_index(a, key, &object, index, err);
+                             : open_with_index(a, level, key, &object, index, err);
         free(key);
         if (status == ZS_OK) {
             status = keep_object(a, shard, object, &entry, err);
@@ -258,8 +258,9 @@ static enum zs_status index_get(struct zs_array *a, int k, uint64_t number, cons
         zs_cache_remove(a->indexes, key);
     }
     struct zs_shard_index *index = NULL;
-    enum zs_status status = src != NULL ? index_read(&a->chain.levels[k], src, &index, err)
-                                        : index_read_with_object(a, number, &index, err);
+    struct zs_level room;
+    const struct zs_level *level = zs_grid_level(&a->grid, k, number, &room);
+    enum zs_status status = src != NULL ? index_read(level, src, &index, err) : index_read_with_object(a, level, number, &index, err);
     if (status == ZS_NOT_FOUND && src == NULL) {
         index = zs_shard_index_absent();
         status = index != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard index");
@@ -282,7 +283,7 @@ static enum zs_status blob_get(struct locator *l, int k, uint64_t number, const 
                                struct source *decoded, struct zs_error *err)
 {
     struct zs_array *a = l->a;
-    const struct zs_level *level = &a->chain.levels[k];
+    const struct zs_level *level = &a->chain.levels[k]; /* of any size: for its codecs */
     const struct zs_cache_key key = {1 + (uint64_t)k, number};
     struct zs_cache_entry **pins = realloc(*l->pins, (*l->pin_count + 1) * sizeof(struct zs_cache_entry *));
     if (pins == NULL)
@@ -363,18 +364,17 @@ static uint64_t number_at_level(const struct zs_array *a, int k, uint64_t leaf)
     return zs_grid_number(&a->grid, k, position);
 }
 
-/* Entry of the level-(k+1) chunk around `leaf` in the index of its level-k shard. */
-static enum zs_status entry_of(const struct zs_array *a, int k, const struct zs_shard_index *index, uint64_t leaf,
-                               bool *is_empty, uint64_t *offset, uint64_t *size, struct zs_error *err)
+/* Entry of the level-(k+1) chunk around `leaf` in the index of its level-k shard, whose own level is `level`. */
+static enum zs_status entry_of(const struct zs_array *a, int k, const struct zs_level *level, const struct zs_shard_index *index,
+                               uint64_t leaf, bool *is_empty, uint64_t *offset, uint64_t *size, struct zs_error *err)
 {
-    const struct zs_level *level = &a->chain.levels[k];
     uint64_t position[ZS_MAX_NDIM];
     position_at_level(a, k + 1, leaf, position);
     zs_grid_inside(&a->grid, k, position, position);
     enum zs_status status =
         zs_shard_index_entry(level, index, zs_shard_index_number(level, position), is_empty, offset, size, err);
     /* No codec makes a chunk much larger: a size beyond that is an index gone wrong, not something to allocate. */
-    const size_t most = zs_level_bound(&level[1]);
+    const size_t most = zs_level_bound(&a->chain.levels[k + 1]);
     if (status == ZS_OK && !*is_empty && *size > most)
         status = zs_fail(err, ZS_CORRUPT, "expected at most %zu encoded bytes, found %llu", most, (unsigned long long)*size);
     return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(a, leaf, status, err);
@@ -393,9 +393,8 @@ static void keep_absent(struct zs_array *a, uint64_t shard)
 }
 
 /* Whether so much of a remote level-0 shard is wanted that it comes in one request, index and all; then *limit is what it may have. */
-static bool is_wanted_whole(struct zs_array *a, uint64_t shard, size_t wanted, size_t *limit)
+static bool is_wanted_whole(struct zs_array *a, const struct zs_level *level, uint64_t shard, size_t wanted, size_t *limit)
 {
-    const struct zs_level *level = &a->chain.levels[0];
     if (!a->store->is_remote || a->edits != NULL || a->chain.count != 2)
         return false;
     struct zs_cache_entry *index = zs_cache_get(a->indexes, (struct zs_cache_key){0, shard});
@@ -413,12 +412,13 @@ static bool is_wanted_whole(struct zs_array *a, uint64_t shard, size_t wanted, s
 
 /* Whether the index of a level-0 shard is a remembered one and has none of some of the chunks. That they were added since is what no
  * reading of others would find out. */
-static bool must_ask_again(const struct zs_array *a, const struct zs_shard_index *index, struct zs_location **loc, size_t n)
+static bool must_ask_again(const struct zs_array *a, const struct zs_level *level, const struct zs_shard_index *index,
+                           struct zs_location **loc, size_t n)
 {
     for (size_t i = 0; i < n && index->is_remembered; i++) {
         bool is_empty;
         uint64_t offset, size;
-        if (entry_of(a, 0, index, loc[i]->leaf, &is_empty, &offset, &size, NULL) != ZS_OK || is_empty)
+        if (entry_of(a, 0, level, index, loc[i]->leaf, &is_empty, &offset, &size, NULL) != ZS_OK || is_empty)
             return true;
     }
     return false;
@@ -440,6 +440,7 @@ bool zs_is_known_empty(struct zs_array *a, int k, uint64_t number)
 {
     const struct zs_edits *e = a->edits;
     uint64_t position[ZS_MAX_NDIM], at[ZS_MAX_NDIM], version = 0;
+    struct zs_level room;
     zs_grid_position(&a->grid, k, number, position);
     for (int j = 0; j == 0 || j < k; j++) {
         zs_grid_around(&a->grid, k, position, j, at);
@@ -456,8 +457,8 @@ bool zs_is_known_empty(struct zs_array *a, int k, uint64_t number)
             uint64_t offset, size;
             zs_grid_around(&a->grid, k, position, j + 1, at);
             zs_grid_inside(&a->grid, j, at, at);
-            is_told = zs_shard_index_entry(&a->chain.levels[j], index, zs_shard_index_number(&a->chain.levels[j], at), &is_empty,
-                                           &offset, &size, NULL) == ZS_OK;
+            const struct zs_level *level = zs_grid_level(&a->grid, j, shard, &room);
+            is_told = zs_shard_index_entry(level, index, zs_shard_index_number(level, at), &is_empty, &offset, &size, NULL) == ZS_OK;
         }
         version = index->version;
         zs_cache_release(a->indexes, entry);
@@ -478,8 +479,9 @@ static enum zs_status locate_in_shard(struct locator *l, int k, const struct sou
                                       struct zs_error *err)
 {
     struct zs_array *a = l->a;
-    const struct zs_level *level = &a->chain.levels[k];
     const uint64_t number = number_at_level(a, k, loc[0]->leaf);
+    struct zs_level room;
+    const struct zs_level *level = zs_grid_level(&a->grid, k, number, &room);
     struct source decoded;
     size_t limit;
     if (level->bytes_codec_count > 0) {
@@ -496,7 +498,7 @@ static enum zs_status locate_in_shard(struct locator *l, int k, const struct sou
         if (status != ZS_OK)
             return zs_fail_in_chunk(a, loc[0]->leaf, status, err);
         src = &decoded;
-    } else if (k == 0 && is_wanted_whole(a, number, n, &limit)) {
+    } else if (k == 0 && is_wanted_whole(a, level, number, n, &limit)) {
         const enum zs_status status = blob_get(l, 0, number, NULL, limit, &decoded, err);
         if (status == ZS_NOT_FOUND) {
             keep_absent(a, number);
@@ -510,7 +512,7 @@ static enum zs_status locate_in_shard(struct locator *l, int k, const struct sou
     }
     struct zs_cache_entry *entry;
     enum zs_status status = index_get(a, k, number, src, &entry, err);
-    if (status == ZS_OK && must_ask_again(a, zs_cache_value(entry), loc, n)) {
+    if (status == ZS_OK && must_ask_again(a, level, zs_cache_value(entry), loc, n)) {
         zs_cache_release(a->indexes, entry);
         status = ask_again(a, number, &entry, err);
     }
@@ -530,7 +532,7 @@ static enum zs_status locate_in_shard(struct locator *l, int k, const struct sou
             while (i + run < n && number_at_level(a, k + 1, loc[i + run]->leaf) == inner)
                 run++;
         }
-        status = entry_of(a, k, index, loc[i]->leaf, &is_empty, &offset, &size, err);
+        status = entry_of(a, k, level, index, loc[i]->leaf, &is_empty, &offset, &size, err);
         if (status != ZS_OK)
             break;
         if (is_empty) {
@@ -612,10 +614,11 @@ enum zs_status zs_locate(struct zs_array *a, struct zs_location **locations, siz
 
 enum zs_status zs_shard_look(struct zs_array *a, uint64_t leaf, struct zs_hold *hold, struct zs_error *err)
 {
-    const struct zs_level *level = &a->chain.levels[0];
+    struct zs_level room;
     const uint64_t shard = zs_grid_shard(&a->grid, leaf);
+    const struct zs_level *level = zs_grid_level(&a->grid, 0, shard, &room);
     size_t limit;
-    if (hold == NULL && (level->bytes_codec_count > 0 || is_wanted_whole(a, shard, (size_t)level->inner_count, &limit)))
+    if (hold == NULL && (level->bytes_codec_count > 0 || is_wanted_whole(a, level, shard, (size_t)level->inner_count, &limit)))
         return ZS_OK; /* its index comes with all of it */
     struct zs_location where = {.leaf = leaf, .shard = shard}, *location = &where;
     struct zs_hold own = {0};

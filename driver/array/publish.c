@@ -23,12 +23,12 @@
 
 /* ---- Leaf chunks ---- */
 
-static enum zs_status decode(const struct zs_array *a, struct zs_scratch *scratch, bool is_empty, const struct zs_buffer *encoded,
-                             void *data, struct zs_error *err)
+static enum zs_status decode(const struct zs_array *a, const struct zs_level *leaf, struct zs_scratch *scratch, bool is_empty,
+                             const struct zs_buffer *encoded, void *data, struct zs_error *err)
 {
     if (!is_empty)
-        return zs_leaf_decode_for_update(a->leaf, scratch, encoded->data, encoded->size, data, err);
-    zs_fill_leaf(a, data);
+        return zs_leaf_decode_for_update(leaf, scratch, encoded->data, encoded->size, data, err);
+    zs_fill_leaf(a, leaf, data);
     return ZS_OK;
 }
 
@@ -55,6 +55,8 @@ static uint64_t content_of(bool is_empty, const struct zs_buffer *encoded)
 
 /* What a chunk is made of when others changed it. */
 struct merged {
+    struct zs_level room;
+    const struct zs_level *leaf;
     struct zs_scratch *scratch;
     struct zs_buffer ours, theirs; /* decoded */
     const void *encoded;           /* NULL: it is empty */
@@ -65,22 +67,23 @@ struct merged {
 static enum zs_status merge(struct zs_array *a, const struct zs_touched *touched, bool is_empty, const struct zs_buffer *present,
                             struct merged *m, struct zs_error *err)
 {
-    const size_t size = (size_t)a->leaf->decoded_size;
+    const size_t size = (size_t)m->leaf->decoded_size;
     ZS_TRY(zs_buffer_reset(&m->theirs, size, err));
-    ZS_TRY(decode(a, m->scratch, is_empty, present, m->theirs.data, err));
-    zs_touched_apply(touched, a->leaf, m->ours.data, m->theirs.data);
+    ZS_TRY(decode(a, m->leaf, m->scratch, is_empty, present, m->theirs.data, err));
+    zs_touched_apply(touched, m->leaf, m->ours.data, m->theirs.data);
     m->encoded = NULL;
     m->n = 0;
     return zs_is_fill(a->meta, m->theirs.data, size) ? ZS_OK
-                                                     : zs_leaf_encode(a->leaf, m->scratch, m->theirs.data, &m->encoded, &m->n, err);
+                                                     : zs_leaf_encode(m->leaf, m->scratch, m->theirs.data, &m->encoded, &m->n, err);
 }
 
-static enum zs_status merged_begin(struct zs_array *a, struct merged *m, struct zs_error *err)
+static enum zs_status merged_begin(struct zs_array *a, uint64_t leaf, struct merged *m, struct zs_error *err)
 {
     *m = (struct merged){.scratch = zs_scratch_acquire()};
+    m->leaf = zs_grid_level(&a->grid, a->chain.count - 1, leaf, &m->room);
     if (m->scratch == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a scratch");
-    return zs_buffer_reset(&m->ours, (size_t)a->leaf->decoded_size, err);
+    return zs_buffer_reset(&m->ours, (size_t)m->leaf->decoded_size, err);
 }
 
 static void merged_end(struct merged *m)
@@ -93,14 +96,14 @@ static void merged_end(struct merged *m)
 /* ---- Open shards ---- */
 
 /* The object of a shard as it is now, and its index where that is not in need of decoding; both NULL when there is none. */
-static enum zs_status open_object(struct zs_array *a, const char *key, struct zs_object **object, struct zs_shard_index **index,
-                                  struct zs_error *err)
+static enum zs_status open_object(struct zs_array *a, const struct zs_level *level, const char *key, struct zs_object **object,
+                                  struct zs_shard_index **index, struct zs_error *err)
 {
     *object = NULL;
     *index = NULL;
     enum zs_status status;
-    if (a->chain.levels[0].bytes_codec_count == 0) {
-        status = zs_shard_read_index(a, key, object, index, err);
+    if (level->bytes_codec_count == 0) {
+        status = zs_shard_read_index(a, level, key, object, index, err);
     } else {
         zs_store_forget(a->store, key);
         status = zs_object_open(a->store, key, object, err);
@@ -124,20 +127,23 @@ static enum zs_status open_shard(struct zs_array *a, uint64_t shard, struct zs_o
         struct zs_object *object = NULL;
         struct zs_shard_index *index = NULL;
         s = zs_calloc(1, sizeof *s);
-        enum zs_status status = key != NULL && s != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot open a shard");
+        const struct zs_level *levels = s != NULL ? zs_grid_levels(&a->grid, shard, &s->levels) : NULL;
+        enum zs_status status = key != NULL && levels != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot open a shard");
         if (status == ZS_OK && !is_unpublished(a, shard))
-            status = open_object(a, key, &object, &index, err);
-        const enum zs_chunk_order order = index != NULL ? zs_chunk_order_of(&a->chain.levels[0], index, e->order) : e->order;
+            status = open_object(a, levels, key, &object, &index, err);
+        const enum zs_chunk_order order = index != NULL ? zs_chunk_order_of(levels, index, e->order) : e->order;
         if (!e->knows_order)
             e->order = order; /* new ones as their neighbours are; but one that is changed keeps its own */
         if (status == ZS_OK)
-            status = zs_shard_writer_create(a->store, key, &a->chain.levels[0], order, index, object, &s->writer, err);
+            status = zs_shard_writer_create(a->store, key, levels, order, index, object, &s->writer, err);
         free(key);
         if (status == ZS_OK && !zs_map_set(&e->shards, shard, s)) {
             zs_shard_writer_free(s->writer);
             status = zs_fail(err, ZS_NO_MEMORY, "cannot open a shard");
         }
         if (status != ZS_OK) {
+            if (s != NULL)
+                free(s->levels);
             free(s);
             return status;
         }
@@ -160,14 +166,16 @@ void zs_edits_find_order(struct zs_array *a)
         struct zs_error ignored;
         struct zs_object *object;
         struct zs_shard_index *index;
+        struct zs_level room;
+        const struct zs_level *level = zs_grid_level(&a->grid, 0, i * (count / looks), &room);
         char *key = zs_shard_key(a, i * (count / looks));
-        if (key == NULL || open_object(a, key, &object, &index, &ignored) != ZS_OK) {
+        if (key == NULL || open_object(a, level, key, &object, &index, &ignored) != ZS_OK) {
             free(key);
             return; /* whoever reads the pixels will say what is wrong */
         }
         is_found = index != NULL;
         if (index != NULL)
-            a->edits->order = zs_chunk_order_of(&a->chain.levels[0], index, a->edits->order);
+            a->edits->order = zs_chunk_order_of(level, index, a->edits->order);
         free(index);
         zs_object_close(object);
         free(key);
@@ -179,7 +187,7 @@ static enum zs_status reopen(struct zs_array *a, struct zs_open_shard *s, const 
 {
     struct zs_object *object;
     struct zs_shard_index *index;
-    ZS_TRY(open_object(a, key, &object, &index, err));
+    ZS_TRY(open_object(a, s->levels != NULL ? s->levels : a->chain.levels, key, &object, &index, err));
     return zs_shard_writer_rebase(s->writer, index, object, err);
 }
 
@@ -261,11 +269,11 @@ static enum zs_status catch_up_chunk(struct zs_array *a, struct zs_open_shard *s
     const uint64_t content = status == ZS_OK ? content_of(is_empty, &present) : 0;
     if (status == ZS_OK && content != touched->content) {
         struct merged m;
-        status = merged_begin(a, &m, err);
+        status = merged_begin(a, leaf, &m, err);
         if (status == ZS_OK)
             status = zs_shard_writer_get(s->writer, number, &is_empty_here, &pending, err);
         if (status == ZS_OK)
-            status = decode(a, m.scratch, is_empty_here, &pending, m.ours.data, err);
+            status = decode(a, m.leaf, m.scratch, is_empty_here, &pending, m.ours.data, err);
         if (status == ZS_OK)
             status = merge(a, touched, is_empty, &present, &m, err);
         if (status == ZS_OK)
@@ -512,11 +520,13 @@ enum zs_status zs_edits_publish(struct zs_array *a, bool is_last, struct zs_erro
 static enum zs_status load(struct zs_array *a, struct zs_open_shard *s, uint64_t leaf, bool is_pending, struct zs_scratch *scratch,
                            bool *is_empty, struct zs_buffer *encoded, void *data, struct zs_error *err)
 {
+    struct zs_level room;
+    const struct zs_level *leaf_level = zs_grid_level(&a->grid, a->chain.count - 1, leaf, &room);
     for (int attempt = 0;; attempt++) {
         enum zs_status status = is_pending ? zs_shard_writer_get(s->writer, zs_grid_number_in_shard(&a->grid, leaf), is_empty, encoded, err)
                                            : read_present(a, s, leaf, is_empty, encoded, err);
         if (status == ZS_OK)
-            status = decode(a, scratch, *is_empty, encoded, data, err);
+            status = decode(a, leaf_level, scratch, *is_empty, encoded, data, err);
         const struct zs_object *object = s != NULL && !is_pending ? zs_shard_writer_object(s->writer) : NULL;
         if (status != ZS_CORRUPT || attempt == STALE_RETRIES || object == NULL || !zs_object_is_changed(object, true))
             return status;
@@ -532,6 +542,8 @@ enum zs_status zs_edits_load(struct zs_array *a, uint64_t leaf, void *data, stru
     struct zs_open_shard *s = NULL;
     if (a->edits->has_shards)
         ZS_TRY(open_shard(a, zs_grid_shard(&a->grid, leaf), &s, err));
+    struct zs_level room;
+    const struct zs_level *level = zs_grid_level(&a->grid, a->chain.count - 1, leaf, &room);
     struct zs_scratch *scratch = zs_scratch_acquire();
     if (scratch == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a scratch");
@@ -543,7 +555,7 @@ enum zs_status zs_edits_load(struct zs_array *a, uint64_t leaf, void *data, stru
     enum zs_status status = load(a, s, leaf, is_pending, scratch, &is_empty, encoded, data, err);
     if (status == ZS_OK && (before != NULL || !is_pending)) {
         *touched = is_pending ? zs_touched_copy(before)
-                              : zs_touched_create(a->leaf, zs_grid_elements(&a->grid, a->chain.count - 1, leaf), content_of(is_empty, encoded));
+                              : zs_touched_create(level, zs_grid_elements(&a->grid, a->chain.count - 1, leaf), content_of(is_empty, encoded));
         if (*touched == NULL)
             status = zs_fail(err, ZS_NO_MEMORY, "cannot keep a chunk");
         else if (!is_pending)
@@ -579,9 +591,9 @@ static enum zs_status put_object(struct zs_array *a, uint64_t leaf, const void *
         status = read_present(a, NULL, leaf, &is_empty, &present, err);
     if (status == ZS_OK && touched != NULL && !a->is_new && content_of(is_empty, &present) != touched->content) {
         const struct zs_buffer ours = {.data = (unsigned char *)data, .size = n};
-        status = merged_begin(a, &m, err);
+        status = merged_begin(a, leaf, &m, err);
         if (status == ZS_OK)
-            status = decode(a, m.scratch, data == NULL, &ours, m.ours.data, err);
+            status = decode(a, m.leaf, m.scratch, data == NULL, &ours, m.ours.data, err);
         if (status == ZS_OK)
             status = merge(a, touched, is_empty, &present, &m, err);
         data = m.encoded;

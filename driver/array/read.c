@@ -173,16 +173,18 @@ static enum zs_status deliver(struct zs_plan *p, struct zs_planned *c, struct zs
                               struct zs_error *err)
 {
     struct zs_array *a = p->a;
-    const size_t size = (size_t)a->leaf->decoded_size;
-    ZS_TRY(zs_chunk_size_check(a, err));
+    struct zs_level room;
+    const struct zs_level *leaf = zs_grid_level(&a->grid, a->chain.count - 1, c->where.leaf, &room);
+    const size_t size = (size_t)leaf->decoded_size;
+    ZS_TRY(zs_chunk_size_check(a, leaf, err));
     void *direct = direct_destination(p, c);
     if (direct != NULL)
-        return zs_leaf_decode(a->leaf, scratch, encoded, n, direct, err);
+        return zs_leaf_decode(leaf, scratch, encoded, n, direct, err);
     const bool is_spent = !p->is_prefetch && is_wholly_used(p, c);
     if (is_spent || p->keep < size) {
         struct zs_buffer *out = zs_scratch_buffer(scratch, ZS_SCRATCH_DECODED);
         ZS_TRY(zs_buffer_reset(out, size, err));
-        ZS_TRY(zs_leaf_decode(a->leaf, scratch, encoded, n, out->data, err));
+        ZS_TRY(zs_leaf_decode(leaf, scratch, encoded, n, out->data, err));
         place(p, c, out->data, NULL);
         if (!is_spent)
             keep_part(p, c, out->data);
@@ -192,7 +194,7 @@ static enum zs_status deliver(struct zs_plan *p, struct zs_planned *c, struct zs
     struct zs_blob *blob = zs_blob_alloc(a->blobs, size);
     if (blob == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk of %zu bytes", size);
-    const enum zs_status status = zs_leaf_decode(a->leaf, scratch, encoded, n, blob->data, err);
+    const enum zs_status status = zs_leaf_decode(leaf, scratch, encoded, n, blob->data, err);
     if (status != ZS_OK) {
         zs_blob_free(blob);
         return status;

@@ -355,6 +355,9 @@ static enum zs_status read_all(struct reader *r, struct zs_error *err)
     r->fill = "";
     if (zs_json_typeof(fill) != ZS_JSON_NULL && !zs_json_string(fill, &r->fill))
         return zs_fail(err, ZS_INVALID, "%s: fill_value: expected a string", r->node->key);
+    const char *grid = zs_extension_name(zs_json_get(r->node->document, "chunk_grid"), NULL);
+    if (grid != NULL && strcmp(grid, "regular") != 0)
+        return zs_fail(err, ZS_UNSUPPORTED, "%s: text in a chunk grid \"%.60s\" is not supported", r->node->key, grid);
     zs_json *document = document_of_numbers(r->node->document, type == ZS_TEXT_UTF32 ? ZS_UINT32 : ZS_UINT8, units, &has_vlen);
     if (document == NULL || has_vlen != (type == ZS_TEXT_UTF8)) {
         zs_json_free(document);

@@ -50,6 +50,7 @@ static bool unit_box(const struct zs_array *a, uint64_t number, const struct zs_
 static void gather(const struct batch *b, uint64_t number, const struct zs_window *w, unsigned char *data, struct zs_touched *touched)
 {
     const struct zs_array *a = b->a;
+    struct zs_level room;
     uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM], low[ZS_MAX_NDIM], length[ZS_MAX_NDIM];
     ptrdiff_t stride[ZS_MAX_NDIM];
     (void)unit_box(a, number, w, start, count);
@@ -64,23 +65,24 @@ static void gather(const struct batch *b, uint64_t number, const struct zs_windo
     }
     zs_copy_strided(a->meta->ndim, count, src, w->stride, dst, stride, b->item_size, b->convert, b->ctx);
     if (touched != NULL)
-        zs_touched_add(touched, a->leaf, start, count);
+        zs_touched_add(touched, zs_grid_level(&a->grid, a->chain.count - 1, number, &room), start, count);
 }
 
 /* ---- Encoding ---- */
 
 /* The unit's decoded bytes, in `decoded`, in which encoding may swap them. */
-static enum zs_status decode_unit(const struct batch *b, const struct unit *u, struct zs_buffer *decoded, struct zs_error *err)
+static enum zs_status decode_unit(const struct batch *b, const struct zs_level *leaf, const struct unit *u, struct zs_buffer *decoded,
+                                  struct zs_error *err)
 {
     const struct zs_array *a = b->a;
-    const size_t size = (size_t)a->leaf->decoded_size;
+    const size_t size = (size_t)leaf->decoded_size;
     ZS_TRY(zs_buffer_reset(decoded, size, err));
     if (u->window == NULL) {
         memcpy(decoded->data, u->dirty->blob->data, size); /* the blob stays as it is until the put succeeded */
         return ZS_OK;
     }
-    if (zs_grid_elements(&a->grid, a->chain.count - 1, u->number) < size / a->leaf->item_size) /* it reaches beyond the array's edge */
-        zs_fill_leaf(a, decoded->data);
+    if (zs_grid_elements(&a->grid, a->chain.count - 1, u->number) < size / leaf->item_size) /* it reaches beyond the array's edge */
+        zs_fill_leaf(a, leaf, decoded->data);
     gather(b, u->number, u->window, decoded->data, NULL);
     return ZS_OK;
 }
@@ -94,13 +96,15 @@ static enum zs_status encode_unit(void *ctx, size_t item, struct zs_error *err)
     if (scratch == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a scratch");
     struct zs_buffer *decoded = zs_scratch_buffer(scratch, ZS_SCRATCH_DECODED);
-    enum zs_status status = decode_unit(b, u, decoded, err);
+    struct zs_level room;
+    const struct zs_level *leaf = zs_grid_level(&a->grid, a->chain.count - 1, u->number, &room);
+    enum zs_status status = decode_unit(b, leaf, u, decoded, err);
     if (status == ZS_OK)
-        u->is_empty = zs_is_fill(a->meta, decoded->data, (size_t)a->leaf->decoded_size);
+        u->is_empty = zs_is_fill(a->meta, decoded->data, (size_t)leaf->decoded_size);
     if (status == ZS_OK && !u->is_empty) {
         const void *encoded;
         size_t n;
-        status = zs_leaf_encode(a->leaf, scratch, decoded->data, &encoded, &n, err);
+        status = zs_leaf_encode(leaf, scratch, decoded->data, &encoded, &n, err);
         if (status == ZS_OK)
             status = zs_buffer_append(&u->encoded, encoded, n, err);
     }
@@ -213,7 +217,8 @@ static enum zs_status load(struct zs_array *a, uint64_t number, struct zs_dirty 
     struct zs_edits *e = a->edits;
     struct zs_dirty *d = zs_map_get(&e->dirty, number);
     if (d == NULL) {
-        const size_t size = (size_t)a->leaf->decoded_size;
+        struct zs_level room;
+        const size_t size = (size_t)zs_grid_level(&a->grid, a->chain.count - 1, number, &room)->decoded_size;
         const bool is_over = e->is_over && e->dirty_bytes > e->budget / OWN_SHARE;
         if (e->dirty_bytes > 0 && (e->dirty_bytes + size > e->budget || is_over)) {
             const uint64_t half = is_over ? e->dirty_bytes / 2 : e->budget / 2;

@@ -88,7 +88,12 @@ static enum zs_status compile_list(const zs_json *codecs, struct zs_level *level
     return ZS_OK;
 }
 
-/* What each stage of a leaf receives and gives, in bytes. */
+static size_t element_count(const struct zs_level *leaf)
+{
+    return (size_t)leaf->decoded_size / leaf->item_size;
+}
+
+/* What the stages of a leaf receive and give, in bytes. */
 static enum zs_status size_stages(struct zs_level *leaf, struct zs_error *err)
 {
     if (leaf->decoded_size > MAX_LEAF_BYTES)
@@ -96,13 +101,11 @@ static enum zs_status size_stages(struct zs_level *leaf, struct zs_error *err)
                        (unsigned long long)MAX_LEAF_BYTES, (unsigned long long)leaf->decoded_size);
     leaf->stored_size = leaf->decoded_size;
     for (int i = 0; i < leaf->stage_count; i++) {
-        struct zs_stage *s = &leaf->stages[i];
-        s->count = (size_t)leaf->decoded_size / leaf->item_size;
-        s->out_bytes = s->codec->encoded_size != NULL ? s->codec->encoded_size(s) : s->count * s->out.size;
-        leaf->stored_size = s->out_bytes;
+        leaf->stored_size = zs_stage_size(&leaf->stages[i], element_count(leaf));
         if (leaf->stored_size > MAX_LEAF_BYTES)
             return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": expected chunks of at most %llu bytes, found %llu",
-                           s->codec->name, (unsigned long long)MAX_LEAF_BYTES, (unsigned long long)leaf->stored_size);
+                           leaf->stages[i].codec->name, (unsigned long long)MAX_LEAF_BYTES,
+                           (unsigned long long)leaf->stored_size);
     }
     return ZS_OK;
 }
@@ -157,6 +160,19 @@ static enum zs_status compile_level(const zs_json *codecs, const struct zs_array
     return ZS_OK;
 }
 
+/* That shards of all edges, of which the level has the longest, are whole inner chunks. */
+static enum zs_status check_edges(const struct zs_array_meta *meta, const struct zs_level *shard, struct zs_error *err)
+{
+    for (int d = 0; d < meta->ndim; d++)
+        for (size_t i = 0; meta->edges[d] != NULL && i < meta->edges[d]->run_count; i++)
+            if (meta->edges[d]->runs[i].edge % shard[1].shape[d] != 0)
+                return zs_fail(err, ZS_INVALID,
+                               "codec \"sharding_indexed\": chunk_shape: expected a divisor of all shards' edges of dimension %d, found %llu, and a "
+                               "shard of %llu",
+                               d, (unsigned long long)shard[1].shape[d], (unsigned long long)meta->edges[d]->runs[i].edge);
+    return ZS_OK;
+}
+
 enum zs_status zs_chain_compile(const struct zs_array_meta *meta, struct zs_chain *chain, struct zs_error *err)
 {
     memset(chain, 0, sizeof *chain);
@@ -168,7 +184,9 @@ enum zs_status zs_chain_compile(const struct zs_array_meta *meta, struct zs_chai
         outer->shape[d] = meta->chunk_shape[d];
         outer->axis[d] = d;
     }
-    const enum zs_status status = compile_level(meta->codecs, meta, &form, chain, err);
+    enum zs_status status = compile_level(meta->codecs, meta, &form, chain, err);
+    if (status == ZS_OK && outer->is_shard)
+        status = check_edges(meta, outer, err);
     if (status != ZS_OK)
         zs_chain_clear(chain);
     return status;
@@ -179,6 +197,26 @@ static void clear_stages(struct zs_stage *stages, int count)
     for (int i = 0; i < count; i++)
         zs_stage_clear(&stages[i]);
     free(stages);
+}
+
+void zs_level_resize(const struct zs_level *level, const uint64_t *shape, struct zs_level *resized)
+{
+    struct zs_level *r = resized;
+    *r = *level;
+    memcpy(r->shape, shape, (size_t)level->ndim * sizeof *shape);
+    r->decoded_size = r->item_size;
+    r->inner_count = 1;
+    for (int d = 0; d < level->ndim; d++) {
+        r->decoded_size *= shape[d];
+        if (level->is_shard)
+            r->inner_count *= r->grid[d] = shape[d] / level[1].shape[d];
+    }
+    if (level->is_shard) {
+        r->index_size = 16 * r->inner_count + 4 * (uint64_t)r->index_checksums;
+        r->stored_size = r->inner_count * level[1].stored_size;
+    } else {
+        r->stored_size = level->stage_count > 0 ? zs_stage_size(&level->stages[level->stage_count - 1], element_count(r)) : r->decoded_size;
+    }
 }
 
 void zs_chain_clear(struct zs_chain *chain)
@@ -220,10 +258,10 @@ enum zs_status zs_leaf_decode(const struct zs_level *leaf, struct zs_scratch *sc
                                err));
         data = buffer->data;
     }
-    if (leaf->lookup != NULL && zs_lookup_decode(leaf->lookup, leaf->stages, leaf->stage_count, leaf->stages[0].count,
+    if (leaf->lookup != NULL && zs_lookup_decode(leaf->lookup, leaf->stages, leaf->stage_count, element_count(leaf),
                                                  data, dst))
         return ZS_OK;
-    return zs_stages_decode(leaf->stages, leaf->stage_count, scratch, data, dst, err);
+    return zs_stages_decode(leaf->stages, leaf->stage_count, element_count(leaf), scratch, data, dst, err);
 }
 
 enum zs_status zs_leaf_decode_for_update(const struct zs_level *leaf, struct zs_scratch *scratch, const void *src,
@@ -237,11 +275,11 @@ enum zs_status zs_leaf_decode_for_update(const struct zs_level *leaf, struct zs_
     const void *encoded;
     enum zs_status status = zs_buffer_append(&copy, dst, size, err);
     if (status == ZS_OK)
-        status = zs_stages_encode(leaf->stages, leaf->stage_count, scratch, copy.data, &encoded, err);
+        status = zs_stages_encode(leaf->stages, leaf->stage_count, element_count(leaf), scratch, copy.data, &encoded, err);
     if (status == ZS_OK)
         status = zs_buffer_reset(&again, size, err);
     if (status == ZS_OK)
-        status = zs_stages_decode(leaf->stages, leaf->stage_count, scratch, encoded, again.data, err);
+        status = zs_stages_decode(leaf->stages, leaf->stage_count, element_count(leaf), scratch, encoded, again.data, err);
     if (status == ZS_OK && memcmp(again.data, dst, size) != 0)
         status = zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": encoded again, pixels that are not written would change",
                          leaf->stages[0].codec->name);
@@ -257,7 +295,7 @@ enum zs_status zs_leaf_encode(const struct zs_level *leaf, struct zs_scratch *sc
     if (!leaf->keeps_fill)
         return zs_fail(err, ZS_UNSUPPORTED,
                        "the codecs do not give the fill_value back: pixels without a value would get one");
-    ZS_TRY(zs_stages_encode(leaf->stages, leaf->stage_count, scratch, src, &data, err));
+    ZS_TRY(zs_stages_encode(leaf->stages, leaf->stage_count, element_count(leaf), scratch, src, &data, err));
     return zs_bytes_encode(leaf->bytes_codecs, leaf->bytes_codec_count, scratch, data, (size_t)leaf->stored_size,
                            encoded, n, err);
 }

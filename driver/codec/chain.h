@@ -49,10 +49,15 @@ struct zs_chain {
     struct zs_level levels[ZS_MAX_LEVELS];
 };
 
-/* Compiles meta->codecs. ZS_UNSUPPORTED or ZS_INVALID with the codec's name and member. */
+/* Compiles meta->codecs, where chunks differ for the largest. ZS_UNSUPPORTED or ZS_INVALID with the codec's name and
+ * member. */
 enum zs_status zs_chain_compile(const struct zs_array_meta *meta, struct zs_chain *chain,
                                 struct zs_error *err) ZS_MUST_CHECK;
 void zs_chain_clear(struct zs_chain *chain);
+
+/* The level for chunks of another shape, none of it larger; of a shard: whole inner chunks, those of level[1]. All but
+ * the sizes is borrowed from `level`. */
+void zs_level_resize(const struct zs_level *level, const uint64_t *shape, struct zs_level *resized);
 
 /* Most bytes that an encoded chunk of this level may have, and a shard without its own bytes codecs: its chunks at
  * their worst, its index, and as much again for gaps. What claims more has gone wrong, and is nothing to allocate. */

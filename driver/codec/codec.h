@@ -27,8 +27,6 @@ struct zs_stage {
     /* data types of the array before and after encoding; of bytes: of the array that they hold */
     struct zs_dtype in, out;
     bool is_void;            /* it changes nothing here, and is left out of the chain */
-    size_t count;            /* of arrays: elements of one chunk (set by the chain) */
-    size_t out_bytes;        /* of arrays: bytes of one chunk after encoding (set by the chain) */
 };
 
 struct zs_codec {
@@ -54,8 +52,8 @@ struct zs_codec {
     /* What it gives may be called an array of bytes, and a `bytes` codec stand behind it that has nothing left to
      * do. */
     bool gives_uint8;
-    /* Bytes of a chunk after encoding; NULL: stage->count elements of stage->out. */
-    size_t (*encoded_size)(const struct zs_stage *stage);
+    /* Bytes that n elements have after encoding; NULL: n elements of stage->out. */
+    size_t (*encoded_size)(const struct zs_stage *stage, size_t n);
     enum zs_status (*encode_array)(const struct zs_stage *stage, size_t n, const void *src, void *dst,
                                    struct zs_error *err);
     /* NULL: what was encoded is the decoded array. */
@@ -91,13 +89,16 @@ void zs_stage_clear(struct zs_stage *stage);
 
 /* ---- Stages that take arrays (stages.c) ---- */
 
-/* Undoes the stages, last first, for one chunk: src is what the last one gave, dst takes what the first one received.
- * src may be dst where zs_stages_keep_size(), and need not be aligned. */
-enum zs_status zs_stages_decode(const struct zs_stage *stages, int count, struct zs_scratch *scratch, const void *src,
-                                void *dst, struct zs_error *err) ZS_MUST_CHECK;
+/* Bytes that n elements have behind this stage. */
+size_t zs_stage_size(const struct zs_stage *stage, size_t n);
+
+/* Undoes the stages, last first, for one chunk of n elements: src is what the last one gave, dst takes what the first
+ * one received. src may be dst where zs_stages_keep_size(), and need not be aligned. */
+enum zs_status zs_stages_decode(const struct zs_stage *stages, int count, size_t n, struct zs_scratch *scratch,
+                                const void *src, void *dst, struct zs_error *err) ZS_MUST_CHECK;
 /* Applies the stages in order to one chunk. *encoded is src, changed in place where zs_stages_keep_size(), or memory of
- * the scratch that is valid until its next use; its size is the last stage's out_bytes. */
-enum zs_status zs_stages_encode(const struct zs_stage *stages, int count, struct zs_scratch *scratch, void *src,
+ * the scratch that is valid until its next use; its size is the last stage's zs_stage_size(). */
+enum zs_status zs_stages_encode(const struct zs_stage *stages, int count, size_t n, struct zs_scratch *scratch, void *src,
                                 const void **encoded, struct zs_error *err) ZS_MUST_CHECK;
 /* Undoes elementwise stages for n elements, under the same terms. */
 enum zs_status zs_stages_decode_elements(const struct zs_stage *stages, int count, size_t n, const void *src, void *dst,

@@ -178,9 +178,10 @@ static enum zs_status parse_packbits(const zs_json *configuration, struct zs_sta
     return ZS_OK;
 }
 
-static size_t packed_size(const struct zs_stage *stage)
+static size_t packed_size(const struct zs_stage *stage, size_t n)
 {
-    return 1 + (stage->count + 7) / 8;
+    (void)stage;
+    return 1 + (n + 7) / 8;
 }
 
 static enum zs_status encode_packbits(const struct zs_stage *stage, size_t n, const void *src, void *dst,
@@ -188,8 +189,9 @@ static enum zs_status encode_packbits(const struct zs_stage *stage, size_t n, co
 {
     const unsigned char *s = src;
     unsigned char *d = dst;
+    (void)stage;
     (void)err;
-    memset(d, 0, packed_size(stage));
+    memset(d, 0, packed_size(stage, n));
     d[0] = (unsigned char)((8 - n % 8) % 8);
     for (size_t i = 0; i < n; i++)
         d[1 + i / 8] |= (unsigned char)((s[i] != 0) << (7 - i % 8));

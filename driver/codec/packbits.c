@@ -86,10 +86,10 @@ static size_t packed_bits(const struct packbits *p, size_t n)
     return n * (size_t)p->components * (size_t)p->count;
 }
 
-static size_t packed_size(const struct zs_stage *stage)
+static size_t packed_size(const struct zs_stage *stage, size_t n)
 {
     const struct packbits *p = stage->state;
-    return (packed_bits(p, stage->count) + 7) / 8 + (p->padding != PADDING_NONE);
+    return (packed_bits(p, n) + 7) / 8 + (p->padding != PADDING_NONE);
 }
 
 /* ---- A component as bits ---- */
@@ -179,7 +179,7 @@ static enum zs_status encode_array(const struct zs_stage *stage, size_t n, const
     const struct packbits *p = stage->state;
     const size_t unit = stage->in.small != NULL ? stage->in.size : stage->in.swap_unit, total = packed_bits(p, n);
     unsigned char *const d = dst, *const packed = d + (p->padding == PADDING_FIRST);
-    memset(d, 0, packed_size(stage));
+    memset(d, 0, packed_size(stage, n));
     for (size_t i = 0; i < n * (size_t)p->components; i++) {
         uint64_t bits;
         const bool ok = load(&stage->in, (const unsigned char *)src + i * unit, &bits);

@@ -97,23 +97,28 @@ static enum zs_status next_buffer(struct zs_scratch *scratch, const void *data, 
     return ZS_OK;
 }
 
-enum zs_status zs_stages_decode(const struct zs_stage *stages, int count, struct zs_scratch *scratch, const void *src,
-                                void *dst, struct zs_error *err)
+size_t zs_stage_size(const struct zs_stage *stage, size_t n)
+{
+    return stage->codec->encoded_size != NULL ? stage->codec->encoded_size(stage, n) : n * stage->out.size;
+}
+
+enum zs_status zs_stages_decode(const struct zs_stage *stages, int count, size_t n, struct zs_scratch *scratch,
+                                const void *src, void *dst, struct zs_error *err)
 {
     while (count > 0) {
         const int last = count - 1;
         int first = last;
         while (stages[last].codec->is_elementwise && first > 0 && stages[first - 1].codec->is_elementwise)
             first--;
-        const size_t size = stages[first].count * stages[first].in.size;
+        const size_t size = n * stages[first].in.size;
         const bool is_direct = first == 0 && (stages[last].codec->is_elementwise || is_aligned(dst, &stages[0].in));
         void *out = dst;
         if (!is_direct)
             ZS_TRY(next_buffer(scratch, src, size, &out, err));
         if (stages[last].codec->is_elementwise)
-            ZS_TRY(decode_run(stages, first, last, stages[last].count, src, out, err));
+            ZS_TRY(decode_run(stages, first, last, n, src, out, err));
         else
-            ZS_TRY(stages[last].codec->decode_array(&stages[last], stages[last].count, src, out, err));
+            ZS_TRY(stages[last].codec->decode_array(&stages[last], n, src, out, err));
         if (first == 0 && !is_direct)
             memcpy(dst, out, size);
         src = out;
@@ -128,7 +133,7 @@ enum zs_status zs_stages_decode_elements(const struct zs_stage *stages, int coun
     return decode_run(stages, 0, count - 1, n, src, dst, err);
 }
 
-enum zs_status zs_stages_encode(const struct zs_stage *stages, int count, struct zs_scratch *scratch, void *src,
+enum zs_status zs_stages_encode(const struct zs_stage *stages, int count, size_t n, struct zs_scratch *scratch, void *src,
                                 const void **encoded, struct zs_error *err)
 {
     const bool in_place = zs_stages_keep_size(stages, count);
@@ -139,11 +144,11 @@ enum zs_status zs_stages_encode(const struct zs_stage *stages, int count, struct
             next++;
         void *out = data;
         if (!in_place)
-            ZS_TRY(next_buffer(scratch, data, stages[next - 1].out_bytes, &out, err));
+            ZS_TRY(next_buffer(scratch, data, zs_stage_size(&stages[next - 1], n), &out, err));
         if (stages[first].codec->is_elementwise)
-            ZS_TRY(encode_run(stages, first, next - 1, stages[first].count, data, out, err));
+            ZS_TRY(encode_run(stages, first, next - 1, n, data, out, err));
         else
-            ZS_TRY(stages[first].codec->encode_array(&stages[first], stages[first].count, data, out, err));
+            ZS_TRY(stages[first].codec->encode_array(&stages[first], n, data, out, err));
         data = out;
     }
     *encoded = data;

@@ -62,6 +62,8 @@ void zsReport(const struct zs_error &err)
 
 /* More bands than GDAL's own limit cannot be made. */
 constexpr uint64_t MAX_BANDS = 65536;
+// Of a block, where chunks are of different shapes.
+constexpr uint64_t MOST_BLOCK = 512;
 
 static const char *nullIfEmpty(const std::string &s)
 {
@@ -149,8 +151,10 @@ std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_p
                     " bands; open a slice by indices, as in " + slice);
     }
 
-    const int blockWidth = static_cast<int>(std::min(info.chunk_shape[x], info.shape[x]));
-    const int blockHeight = y >= 0 ? static_cast<int>(std::min(info.chunk_shape[y], info.shape[y])) : 1;
+    // GDAL's blocks are of one size. Where chunks are not, they need not be chunks: the cache of these serves all that touch one.
+    const uint64_t mostBlock = info.has_edges && !info.is_sharded ? MOST_BLOCK : UINT64_MAX;
+    const auto block = [&](int d) { return static_cast<int>(std::min({info.chunk_shape[d], info.shape[d], mostBlock})); };
+    const int blockWidth = block(x), blockHeight = y >= 0 ? block(y) : 1;
     ds->eAccess = access;
     // Before there are bands: afterwards it would give each of them a record of its own.
     ds->PamInitialize();

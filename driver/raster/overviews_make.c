@@ -109,11 +109,10 @@ static zs_json *level_document(const struct zs_overviews *o, int factor)
         shard[d] = is_cut && is_xy ? fitting_shard(meta->chunk_shape[d], chunk[d], shape[d]) : meta->chunk_shape[d];
     }
     zs_json *document = zs_json_copy(o->base->document);
-    zs_json *grid = zs_json_get_mutable(zs_json_get_mutable(document, "chunk_grid"), "configuration");
     zs_json *attributes = document != NULL ? zs_document_attributes(document) : NULL;
     if (attributes == NULL || !set_sizes(document, "shape", shape, meta->ndim) ||
-        !set_sizes(grid, "chunk_shape", shard, meta->ndim) || !set_names(o, document, "dimension_names", factor) ||
-        !set_names(o, attributes, ZS_ARRAY_DIMENSIONS, factor)) {
+        zs_json_set(document, "chunk_grid", zs_chunk_grid_document(NULL, shard, meta->ndim)) == NULL ||
+        !set_names(o, document, "dimension_names", factor) || !set_names(o, attributes, ZS_ARRAY_DIMENSIONS, factor)) {
         zs_json_free(document);
         return NULL;
     }

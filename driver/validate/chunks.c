@@ -16,7 +16,7 @@ static const struct zs_range_policy remote_ranges = {.max_gap = (uint64_t)128 <<
 /* "red/c/0/1, inner chunk [2,3]"; of a level between: "inner shard". Level 0 is the object itself. */
 static const char *describe(const struct zs_checked_object *o, int k, const uint64_t *origin, char where[WHERE_SIZE])
 {
-    const struct zs_level *level = &o->array->chain.levels[k];
+    const struct zs_level *level = &o->levels[k];
     int n = snprintf(where, WHERE_SIZE, "%s", o->key);
     for (int d = 0; k > 0 && d < level->ndim && n > 0 && n < WHERE_SIZE; d++)
         n += snprintf(where + n, WHERE_SIZE - (size_t)n, "%s%llu%s",
@@ -71,7 +71,7 @@ static void check_overlaps(const struct zs_checked_object *o, const struct zs_ch
 static enum zs_status take_entries(const struct zs_checked_object *o, struct zs_checked_shard *s, const struct zs_shard_index *index,
                                    struct zs_error *err)
 {
-    const struct zs_level *level = &o->array->chain.levels[s->level];
+    const struct zs_level *level = &o->levels[s->level];
     for (uint64_t i = 0; i < index->count; i++) {
         bool is_empty;
         struct zs_range r = {.tag = (size_t)i};
@@ -105,7 +105,7 @@ static enum zs_status read_index(const struct zs_level *level, const struct zs_p
 static enum zs_status shard_open(const struct zs_checked_object *o, int k, const struct zs_piece *piece, struct zs_checked_shard *s,
                                  struct zs_error *err)
 {
-    const struct zs_level *level = &o->array->chain.levels[k];
+    const struct zs_level *level = &o->levels[k];
     *s = (struct zs_checked_shard){.level = k, .piece = *piece};
     uint64_t at;
     const enum zs_status fits = zs_shard_index_offset(level, piece->size, &at, err); /* before allocating for it */
@@ -143,7 +143,7 @@ static enum zs_status check_leaf(const struct zs_checked_object *o, const struct
                                  struct zs_error *err)
 {
     const int k = o->array->chain.count - 1;
-    const struct zs_level *leaf = &o->array->chain.levels[k];
+    const struct zs_level *leaf = &o->levels[k];
     struct zs_buffer *decoded = zs_scratch_buffer(scratch, ZS_SCRATCH_DECODED);
     ZS_TRY(zs_buffer_reset(decoded, (size_t)leaf->decoded_size, err));
     const enum zs_status status = zs_leaf_decode(leaf, scratch, p->memory, (size_t)p->size, decoded->data, err);
@@ -156,7 +156,7 @@ static enum zs_status check_leaf(const struct zs_checked_object *o, const struct
 static enum zs_status check_leaves(const struct zs_checked_object *o, const struct zs_checked_shard *s,
                                    const struct zs_range_group *g, struct zs_scratch *scratch, struct zs_error *err)
 {
-    const struct zs_level *level = &o->array->chain.levels[s->level];
+    const struct zs_level *level = &o->levels[s->level];
     const unsigned char *bytes = s->piece.memory != NULL ? s->piece.memory + g->offset : NULL;
     if (bytes == NULL) {
         struct zs_buffer *fetched = zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED);
@@ -181,7 +181,7 @@ static enum zs_status check_leaves(const struct zs_checked_object *o, const stru
 static enum zs_status check_group(const struct zs_checked_object *o, const struct zs_checked_shard *s, size_t number,
                                   struct zs_error *err)
 {
-    const struct zs_level *level = &o->array->chain.levels[s->level];
+    const struct zs_level *level = &o->levels[s->level];
     const struct zs_range_group *g = &s->groups[number];
     if (!level[1].is_shard) {
         struct zs_scratch *scratch = zs_scratch_acquire();
@@ -217,7 +217,7 @@ static enum zs_status check_shard(const struct zs_checked_object *o, int k, cons
 static enum zs_status fetch(const struct zs_checked_object *o, int k, const struct zs_piece *piece, struct zs_buffer *fetched,
                             const unsigned char **bytes, struct zs_error *err)
 {
-    const size_t most = zs_level_bound(&o->array->chain.levels[k]);
+    const size_t most = zs_level_bound(&o->levels[k]);
     *bytes = piece->memory;
     if (piece->size > most)
         return zs_fail(err, ZS_CORRUPT, "expected at most %zu encoded bytes, found %llu", most, (unsigned long long)piece->size);
@@ -236,7 +236,7 @@ static enum zs_status fetch(const struct zs_checked_object *o, int k, const stru
 static enum zs_status check_wrapped(const struct zs_checked_object *o, int k, const struct zs_piece *piece,
                                     struct zs_scratch *scratch, struct zs_error *err)
 {
-    const struct zs_level *level = &o->array->chain.levels[k];
+    const struct zs_level *level = &o->levels[k];
     const uint64_t limit = zs_min_u64(zs_level_bound(level), o->c->memory);
     struct zs_buffer decoded = {0};
     enum zs_status status =
@@ -256,7 +256,7 @@ static enum zs_status check_wrapped(const struct zs_checked_object *o, int k, co
 /* A chunk of level k, whatever it is. */
 static enum zs_status check_piece(const struct zs_checked_object *o, int k, const struct zs_piece *piece, struct zs_error *err)
 {
-    const struct zs_level *level = &o->array->chain.levels[k];
+    const struct zs_level *level = &o->levels[k];
     if (level->is_shard && level->bytes_codec_count == 0)
         return check_shard(o, k, piece, err);
     struct zs_scratch *scratch = zs_scratch_acquire();
@@ -280,8 +280,9 @@ enum zs_status zs_checked_object_open(struct zs_check *c, const struct zs_checke
     *o = (struct zs_checked_object){.c = c, .array = array};
     uint64_t position[ZS_MAX_NDIM];
     zs_grid_position(&array->grid, 0, number, position);
+    o->levels = zs_grid_levels(&array->grid, number, &o->own_levels);
     o->key = zs_chunk_key(array->node->array, array->node->path, position);
-    if (o->key == NULL)
+    if (o->key == NULL || o->levels == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
     const enum zs_status status = zs_object_open(c->store, o->key, &o->object, err);
     if (status == ZS_NOT_FOUND && !array->is_listed)
@@ -291,7 +292,7 @@ enum zs_status zs_checked_object_open(struct zs_check *c, const struct zs_checke
     pthread_mutex_lock(&c->lock);
     c->summary->objects++;
     pthread_mutex_unlock(&c->lock);
-    const struct zs_level *level = &array->chain.levels[0];
+    const struct zs_level *level = &o->levels[0];
     o->is_shard = level->is_shard && level->bytes_codec_count == 0;
     const struct zs_piece whole = {.object = o->object, .size = zs_object_size(o->object)};
     return o->is_shard ? shard_open(o, 0, &whole, &o->shard, err) : ZS_OK;
@@ -314,5 +315,6 @@ void zs_checked_object_close(struct zs_checked_object *o)
 {
     shard_close(&o->shard);
     zs_object_close(o->object);
+    free(o->own_levels);
     free(o->key);
 }

@@ -28,6 +28,8 @@ struct zs_checked_shard {
 struct zs_checked_object {
     struct zs_check *c;
     const struct zs_checked_array *array;
+    const struct zs_level *levels; /* of this object */
+    struct zs_level *own_levels;   /* freed with it; NULL where they are the array's */
     char *key;
     struct zs_object *object; /* NULL: absent, or not to be had */
     bool is_shard;            /* its groups are checked one by one: */

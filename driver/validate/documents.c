@@ -13,6 +13,8 @@ static const struct extension {
     const char *members[5]; /* NULL-terminated */
 } extensions[] = {
     {"regular", {"chunk_shape"}},
+    {"rectilinear", {"kind", "chunk_shapes"}},
+    {"rectangular", {"chunk_shape"}},
     {"default", {"separator"}},
     {"v2", {"separator"}},
     {"bytes", {"endian"}},

@@ -86,16 +86,19 @@ static enum zs_status take_object(struct walk *w, struct zs_checked_array *array
         return ZS_OK;
     }
     for (int d = 0; d < meta->ndim; d++) {
-        if (index[d] >= array->grid.count[0][d]) {
+        if (index[d] >= zs_chunk_count(meta, d)) {
             char what[64];
             snprintf(what, sizeof what, "chunk outside of the grid, in dimension %d", d);
             char expected[32], found[32];
-            snprintf(expected, sizeof expected, "less than %llu", (unsigned long long)array->grid.count[0][d]);
+            snprintf(expected, sizeof expected, "less than %llu", (unsigned long long)zs_chunk_count(meta, d));
             snprintf(found, sizeof found, "%llu", (unsigned long long)index[d]);
             zs_report(w->c, ZS_SEVERITY_WARNING, key, what, expected, found);
             return ZS_OK;
         }
     }
+    for (int d = 0; d < meta->ndim; d++)
+        if (index[d] >= array->grid.count[0][d])
+            return ZS_OK; /* of the grid, but beyond the array: nobody reads it */
     return add_object(array, zs_grid_number(&array->grid, 0, index), err);
 }
 

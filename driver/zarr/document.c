@@ -96,10 +96,8 @@ zs_json *zs_array_document(const struct zs_array_spec *spec)
     add_shape(doc, "shape", spec->shape, spec->ndim);
     zs_json_add_string(doc, "data_type", spec->dtype.name);
 
-    zs_json *grid = zs_json_add_object(doc, "chunk_grid");
-    zs_json_add_string(grid, "name", "regular");
-    add_shape(zs_json_add_object(grid, "configuration"), "chunk_shape",
-              spec->is_sharded ? spec->shard_shape : spec->chunk_shape, spec->ndim);
+    const uint64_t *stored = spec->is_sharded ? spec->shard_shape : spec->chunk_shape;
+    const zs_json *grid = zs_json_add(doc, "chunk_grid", zs_chunk_grid_document(spec->edges, stored, spec->ndim));
     zs_json *keys = zs_json_add_object(doc, "chunk_key_encoding");
     zs_json_add_string(keys, "name", "default");
     zs_json_add_string(zs_json_add_object(keys, "configuration"), "separator", "/");
@@ -128,7 +126,7 @@ zs_json *zs_array_document(const struct zs_array_spec *spec)
         }
     }
     zs_json *attributes = zs_json_add_object(doc, "attributes");
-    if (fill == NULL || attributes == NULL) {
+    if (grid == NULL || fill == NULL || attributes == NULL) {
         zs_json_free(doc);
         return NULL;
     }

@@ -3,6 +3,7 @@
 #ifndef ZS_ZARR_NODE_H
 #define ZS_ZARR_NODE_H
 
+#include "zarr/chunk_grid.h"
 #include "zarr/dtype.h"
 #include "zarr/extension.h"
 
@@ -13,7 +14,9 @@ struct zs_array_meta {
     struct zs_dtype dtype;
     unsigned char fill_value[ZS_MAX_ITEM_SIZE]; /* native byte order */
     bool fill_value_is_null;                    /* absent or null in the metadata; fill_value is then zero bits */
-    uint64_t chunk_shape[ZS_MAX_NDIM];          /* of the regular chunk grid: one stored object */
+    uint64_t chunk_shape[ZS_MAX_NDIM];          /* one stored object; where they differ, the longest that begins in the array */
+    struct zs_edges *edges[ZS_MAX_NDIM];        /* of stored objects; NULL: all are as long as chunk_shape says */
+    bool has_edges;                             /* some dimension has */
     char key_separator;                         /* '/' or '.' */
     bool key_is_v2;                             /* chunk_key_encoding "v2" rather than "default" */
     bool is_draft;                              /* of the draft (draft.h): chunks have other keys, and are only read */

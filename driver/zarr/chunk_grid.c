@@ -1,0 +1,146 @@
+#include "zarr/chunk_grid.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "zarr/node.h"
+
+static const struct {
+    const char *name;
+    zs_grid_parse_fn parse;
+} grids[] = {
+    {"regular", zs_grid_regular_parse},         /* core specification */
+    {"rectilinear", zs_grid_rectilinear_parse}, /* zarr-extensions */
+    {"rectangular", zs_grid_rectangular_parse}, /* ZEP 3 */
+};
+
+/* ---- Edges ---- */
+
+static const struct zs_edge_run *last_run(const struct zs_edges *edges)
+{
+    return &edges->runs[edges->run_count - 1];
+}
+
+uint64_t zs_edges_chunks(const struct zs_edges *edges)
+{
+    return last_run(edges)->first + last_run(edges)->count;
+}
+
+uint64_t zs_edges_elements(const struct zs_edges *edges)
+{
+    return last_run(edges)->start + last_run(edges)->edge * last_run(edges)->count;
+}
+
+enum zs_status zs_edges_add(struct zs_edges **edges, uint64_t edge, uint64_t count, struct zs_error *err)
+{
+    struct zs_edges *e = *edges;
+    const size_t n = e != NULL ? e->run_count : 0;
+    const uint64_t start = n > 0 ? zs_edges_elements(e) : 0;
+    uint64_t length, end; /* there are no more chunks than elements */
+    if (!zs_mul_u64(edge, count, &length) || !zs_add_u64(start, length, &end))
+        return zs_fail(err, ZS_INVALID, "expected chunks of fewer than 2^64 elements in all, found %llu of %llu behind %llu",
+                       (unsigned long long)count, (unsigned long long)edge, (unsigned long long)start);
+    if (n > 0 && e->runs[n - 1].edge == edge) {
+        e->runs[n - 1].count += count;
+        return ZS_OK;
+    }
+    if ((n & (n - 1)) == 0) { /* room for twice as many */
+        e = realloc(e, sizeof *e + (n > 0 ? 2 * n : 1) * sizeof *e->runs);
+        if (e == NULL)
+            return zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu edges", n);
+        *edges = e;
+    }
+    e->runs[n] = (struct zs_edge_run){start, n > 0 ? e->runs[n - 1].first + e->runs[n - 1].count : 0, edge, count};
+    e->run_count = n + 1;
+    return ZS_OK;
+}
+
+uint64_t zs_edges_find(const struct zs_edges *edges, uint64_t i)
+{
+    size_t low = 0, high = edges->run_count; /* the run is in [low, high) */
+    while (high - low > 1) {
+        const size_t middle = low + (high - low) / 2;
+        if (edges->runs[middle].start <= i)
+            low = middle;
+        else
+            high = middle;
+    }
+    return edges->runs[low].first + (i - edges->runs[low].start) / edges->runs[low].edge;
+}
+
+void zs_edges_span(const struct zs_edges *edges, uint64_t at, uint64_t *start, uint64_t *length)
+{
+    size_t low = 0, high = edges->run_count;
+    while (high - low > 1) {
+        const size_t middle = low + (high - low) / 2;
+        if (edges->runs[middle].first <= at)
+            low = middle;
+        else
+            high = middle;
+    }
+    *start = edges->runs[low].start + (at - edges->runs[low].first) * edges->runs[low].edge;
+    *length = edges->runs[low].edge;
+}
+
+uint64_t zs_chunk_count(const struct zs_array_meta *meta, int d)
+{
+    return meta->edges[d] != NULL ? zs_edges_chunks(meta->edges[d]) : zs_ceil_div_u64(meta->shape[d], meta->chunk_shape[d]);
+}
+
+/* ---- Configurations ---- */
+
+enum zs_status zs_chunk_edge_parse(const zs_json *value, const char *where, uint64_t *edge, struct zs_error *err)
+{
+    if (zs_json_uint64(value, edge) && *edge > 0)
+        return ZS_OK;
+    char *text = zs_json_print(value);
+    (void)zs_fail(err, ZS_INVALID, "%s: expected an integer of 1 to 18446744073709551615, found %.60s", where, text != NULL ? text : "?");
+    free(text);
+    return ZS_INVALID;
+}
+
+enum zs_status zs_chunk_grid_parse(const char *name, const zs_json *configuration, struct zs_array_meta *meta, struct zs_error *err)
+{
+    size_t i = 0;
+    while (i < sizeof grids / sizeof grids[0] && strcmp(name, grids[i].name) != 0)
+        i++;
+    if (i == sizeof grids / sizeof grids[0])
+        return zs_fail(err, ZS_UNSUPPORTED, "chunk_grid \"%.100s\" is not supported", name);
+    const enum zs_status status = grids[i].parse(configuration, meta, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "chunk_grid");
+}
+
+/* Adds a dimension of a rectilinear grid: a run of one chunk as its length, others as length and count. */
+static bool add_edges(zs_json *shapes, const struct zs_edges *edges)
+{
+    zs_json *list = zs_json_add_array(shapes, NULL);
+    bool ok = list != NULL;
+    for (size_t i = 0; i < edges->run_count && ok; i++) {
+        const struct zs_edge_run *run = &edges->runs[i];
+        zs_json *entry = run->count > 1 ? zs_json_add_array(list, NULL) : list;
+        ok = zs_json_add_uint64(entry, NULL, run->edge) != NULL &&
+             (run->count == 1 || zs_json_add_uint64(entry, NULL, run->count) != NULL);
+    }
+    return ok;
+}
+
+zs_json *zs_chunk_grid_document(const struct zs_edges *const *edges, const uint64_t *chunk_shape, int ndim)
+{
+    bool is_regular = true;
+    for (int d = 0; d < ndim && edges != NULL; d++)
+        is_regular = is_regular && edges[d] == NULL;
+    zs_json *grid = zs_json_new_object();
+    bool ok = zs_json_add_string(grid, "name", is_regular ? "regular" : "rectilinear") != NULL;
+    zs_json *configuration = zs_json_add_object(grid, "configuration");
+    if (!is_regular)
+        ok = ok && zs_json_add_string(configuration, "kind", "inline") != NULL;
+    zs_json *shapes = zs_json_add_array(configuration, is_regular ? "chunk_shape" : "chunk_shapes");
+    ok = ok && shapes != NULL;
+    for (int d = 0; d < ndim && ok; d++)
+        ok = is_regular || edges[d] == NULL ? zs_json_add_uint64(shapes, NULL, chunk_shape[d]) != NULL : add_edges(shapes, edges[d]);
+    if (ok)
+        return grid;
+    zs_json_free(grid);
+    return NULL;
+}

@@ -1,0 +1,114 @@
+/* Chunk grids whose edges differ: "rectilinear" (zarr-extensions), and "rectangular" (ZEP 3), which it comes from. For each dimension one
+ * length, or a list of lengths; in rectilinear grids [length, count] in that list stands for many. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "zarr/chunk_grid.h"
+#include "zarr/node.h"
+
+struct form {
+    const char *member; /* of the configuration */
+    bool has_runs;      /* [length, count] */
+    bool is_exact;      /* the lengths add up to the array's size, and not to more */
+};
+static const struct form rectilinear = {"chunk_shapes", true, false}, rectangular = {"chunk_shape", false, true};
+
+/* An entry of a list: a length, or a length and how often. `where` names it. */
+static enum zs_status parse_entry(const struct form *form, const zs_json *entry, const char *where, uint64_t *edge, uint64_t *count,
+                                  struct zs_error *err)
+{
+    *count = 1;
+    if (!form->has_runs || !zs_json_is_array(entry))
+        return zs_chunk_edge_parse(entry, where, edge, err);
+    if (zs_json_size(entry) != 2)
+        return zs_fail(err, ZS_INVALID, "%s: expected a length, or a length and a count, found a list of %zu", where, zs_json_size(entry));
+    char part[128];
+    snprintf(part, sizeof part, "%s[0]", where);
+    ZS_TRY(zs_chunk_edge_parse(zs_json_at(entry, 0), part, edge, err));
+    snprintf(part, sizeof part, "%s[1]", where);
+    return zs_chunk_edge_parse(zs_json_at(entry, 1), part, count, err);
+}
+
+/* A list of lengths. `name` is its place in messages. */
+static enum zs_status parse_list(const struct form *form, const zs_json *list, const char *name, uint64_t size, struct zs_edges **edges,
+                                 struct zs_error *err)
+{
+    size_t i = 0;
+    for (const zs_json *entry = zs_json_first(list); entry != NULL; entry = zs_json_next(entry), i++) {
+        char where[96];
+        uint64_t edge, count;
+        snprintf(where, sizeof where, "%s[%zu]", name, i);
+        ZS_TRY(parse_entry(form, entry, where, &edge, &count, err));
+        const enum zs_status status = zs_edges_add(edges, edge, count, err);
+        if (status != ZS_OK)
+            return zs_fail_in(err, status, "%s", where);
+    }
+    if (i == 0)
+        return zs_fail(err, ZS_INVALID, "%s: expected at least one length, found none", name);
+    const uint64_t found = zs_edges_elements(*edges);
+    if (form->is_exact ? found != size : found < size)
+        return zs_fail(err, ZS_INVALID, "%s: expected lengths that add up to %s%llu, the array's size, found %llu", name,
+                       form->is_exact ? "" : "at least ", (unsigned long long)size, (unsigned long long)found);
+    return ZS_OK;
+}
+
+/* The longest of the chunks that begin in the array. */
+static uint64_t longest(const struct zs_edges *edges, uint64_t size)
+{
+    uint64_t most = edges->runs[0].edge;
+    for (size_t i = 1; i < edges->run_count && edges->runs[i].start < size; i++)
+        most = zs_max_u64(most, edges->runs[i].edge);
+    return most;
+}
+
+static enum zs_status parse_dimension(const struct form *form, const zs_json *value, struct zs_array_meta *meta, int d, struct zs_error *err)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s[%d]", form->member, d);
+    if (!zs_json_is_array(value))
+        return zs_chunk_edge_parse(value, name, &meta->chunk_shape[d], err);
+    ZS_TRY(parse_list(form, value, name, meta->shape[d], &meta->edges[d], err)); /* with what there is of it freed with the metadata */
+    meta->chunk_shape[d] = longest(meta->edges[d], meta->shape[d]);
+    if (meta->edges[d]->run_count > 1 || zs_edges_chunks(meta->edges[d]) != zs_ceil_div_u64(meta->shape[d], meta->chunk_shape[d])) {
+        meta->has_edges = true;
+        return ZS_OK;
+    }
+    free(meta->edges[d]); /* they are all of one length */
+    meta->edges[d] = NULL;
+    return ZS_OK;
+}
+
+static enum zs_status parse(const struct form *form, const zs_json *configuration, struct zs_array_meta *meta, struct zs_error *err)
+{
+    const zs_json *shapes = zs_json_get(configuration, form->member);
+    if (!zs_json_is_array(shapes))
+        return zs_fail(err, ZS_INVALID, "expected an array of lengths as configuration.%s, found %s", form->member,
+                       shapes == NULL ? "no such member" : "something else");
+    if (zs_json_size(shapes) != (size_t)meta->ndim)
+        return zs_fail(err, ZS_INVALID, "%s: expected %d entries, one per dimension of shape, found %zu", form->member, meta->ndim,
+                       zs_json_size(shapes));
+    int d = 0;
+    for (const zs_json *value = zs_json_first(shapes); value != NULL; value = zs_json_next(value), d++)
+        ZS_TRY(parse_dimension(form, value, meta, d, err));
+    return ZS_OK;
+}
+
+enum zs_status zs_grid_rectilinear_parse(const zs_json *configuration, struct zs_array_meta *meta, struct zs_error *err)
+{
+    const zs_json *kind = zs_json_get(configuration, "kind");
+    if (!zs_json_equals(kind, "inline")) {
+        const char *found = "something that is not a string";
+        (void)zs_json_string(kind, &found);
+        return zs_fail(err, kind != NULL ? ZS_UNSUPPORTED : ZS_INVALID, "\"rectilinear\": kind: expected \"inline\", found %.60s",
+                       kind != NULL ? found : "no such member");
+    }
+    const enum zs_status status = parse(&rectilinear, configuration, meta, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "\"rectilinear\"");
+}
+
+enum zs_status zs_grid_rectangular_parse(const zs_json *configuration, struct zs_array_meta *meta, struct zs_error *err)
+{
+    const enum zs_status status = parse(&rectangular, configuration, meta, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "\"rectangular\"");
+}
