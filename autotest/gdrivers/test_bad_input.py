@@ -279,7 +279,7 @@ def test_an_array_that_cannot_be_right_is_not_opened(tmp_path, meta, word):
     assert_pixels(open_array(tmp_path, "/good"), as_raster(VALUES, "uint16"), windows=1)
 
 
-@pytest.mark.parametrize("member", ["shape", "data_type", "chunk_grid", "codecs", "chunk_key_encoding"])
+@pytest.mark.parametrize("member", ["shape", "data_type", "chunk_grid", "chunk_key_encoding"])
 def test_a_missing_member_is_named(tmp_path, member):
     meta = changed()
     del meta[member]

@@ -8,7 +8,7 @@ import pytest
 
 import oracle
 from stores import BIG, GZIP, array_meta, counting, group_meta, random_chain, random_values, sharding
-from support import as_raster, assert_pixels, assert_reads, error_of, held_band, open_array, random_window, read_all, run_peer
+from support import as_raster, assert_pixels, assert_reads, error_of, held_band, need_zarr_python_34, open_array, random_window, read_all, run_peer
 from test_update import update
 from test_validate import assert_clean, assert_found
 
@@ -76,6 +76,7 @@ def test_random_grids_read_as_they_were_written(tmp_path, seeds):
 
 @pytest.fixture(scope="module")
 def of_zarr_python(tmp_path_factory):
+    need_zarr_python_34()
     folder = tmp_path_factory.mktemp("grids")
     run_peer("zarr_python_grids.py", folder, 0, STORES)
     return folder

@@ -142,7 +142,8 @@ static void test_sizes_are_checked(void)
     check_unreadable("{\"chunk_grid\":\"regular\"}", ZS_INVALID, "chunk_shape");
     check_unreadable("{\"chunk_grid\":[]}", ZS_INVALID, "chunk_grid");
     check_unreadable("{\"chunk_grid\":\"absent\"}", ZS_INVALID, "chunk_grid is missing");
-    check_unreadable("{\"chunk_grid\":{\"name\":\"rectilinear\",\"configuration\":{}}}", ZS_UNSUPPORTED, "\"rectilinear\"");
+    check_unreadable("{\"chunk_grid\":{\"name\":\"rectilinear\",\"configuration\":{}}}", ZS_INVALID, "\"rectilinear\"");
+    check_unreadable("{\"chunk_grid\":{\"name\":\"triangular\",\"configuration\":{}}}", ZS_UNSUPPORTED, "\"triangular\"");
     /* A chunk larger than the array is common. */
     check_accepted("{\"shape\":[1,0],\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[227760,5]}}}");
 
