@@ -5,12 +5,14 @@ import shutil
 
 import numpy as np
 import pytest
+from osgeo import gdal
 
 import oracle
 from stores import BIG, GZIP, array_meta, counting, group_meta, random_chain, random_values, sharding
 from support import as_raster, assert_pixels, assert_reads, error_of, held_band, need_zarr_python_34, open_array, random_window, read_all, run_peer
 from test_update import update
 from test_validate import assert_clean, assert_found
+from writing import copy, created, document, driver, pairs, source
 
 
 STORES = 24  # of zarr-python
@@ -187,6 +189,130 @@ def test_overviews_are_those_of_a_regular_grid(tmp_path):
     for level in levels[:2]:
         for i in range(2):
             np.testing.assert_array_equal(level[i], levels[2][i])
+
+
+# -------------------------------------------------------------------------------------------------------------- creating
+
+CREATED = [  # size, options, the grid, chunks of shards, GDAL's block
+    ((70, 101), {"CHUNK_SHAPE": "[10,40,20],50"}, ([10, 40, 20], 50), None, [50, 40]),
+    ((70, 101), {"CHUNK_SHAPE": " [ 20, 20,30] , [100,1]"}, ([[20, 2], 30], [100, 1]), None, [100, 30]),
+    ((60, 60), {"CHUNK_SHAPE": "[10,50]"}, ([10, 50], [10, 50]), None, [50, 50]),
+    ((8, 1100), {"CHUNK_SHAPE": "[7,1],[1000,100]"}, ([7, 1], [1000, 100]), None, [512, 7]),
+    ((70, 101), {"CHUNK_SHAPE": "10", "SHARD_SHAPE": "[10,60],50"}, ([10, 60], 50), [10, 10], [10, 10]),
+    ((70, 101), {"CHUNK_SHAPE": "16,8", "SHARD_SHAPE": "[64,16],[8,8,88]"}, ([64, 16], [[8, 2], 88]), [16, 8], [8, 16]),
+    ((70, 101), {"CHUNK_SHAPE": "[35,35],20", "SHARD_SHAPE": "70,[40,80]"}, (70, [40, 80]), [35, 20], [20, 35]),
+    ((3, 40, 30), {"CHUNK_SHAPE": "[2,1],[30,10],30"}, ([2, 1], [30, 10], 30), None, [30, 30]),
+    ((3, 40, 30), {"CHUNK_SHAPE": "1,10,10", "SHARD_SHAPE": "[1,2],20,[20,10]"}, ([1, 2], 20, [20, 10]), [1, 10, 10], [10, 10])]
+
+
+@pytest.mark.parametrize("shape, options, grid, inner, block", CREATED, ids=range(len(CREATED)))
+@pytest.mark.parametrize("by", ["CreateCopy", "Create"])
+def test_lists_of_lengths_are_the_grid_of_what_is_created(tmp_path, by, shape, options, grid, inner, block):
+    values = counting(shape)
+    if by == "CreateCopy":
+        copy(tmp_path / "a.zarr", source(values), ARRAY_NAME="v", **options)
+    else:
+        created(tmp_path / "a.zarr", values.reshape((-1,) + shape[-2:]), ARRAY_NAME="v", **options)
+    dataset = gdal.Open(str(tmp_path / "a.zarr"))
+    assert dataset.GetDriver().ShortName == "ShardedZarr" and dataset.GetRasterBand(1).GetBlockSize() == block
+    assert_pixels(dataset, as_raster(values, "uint16"))
+    meta, found = oracle.read(tmp_path / "a.zarr/v")
+    np.testing.assert_array_equal(found, values)
+    sharded = oracle.sharding_of(meta["codecs"])
+    assert meta["chunk_grid"] == rectilinear(*grid) and (sharded["chunk_shape"] if sharded else None) == inner
+    assert_clean(tmp_path / "a.zarr")
+
+
+def random_list(rng, size, unit):
+    """Lengths as an option has them, in whole units."""
+    rest, out = -(-size // unit), []
+    while rest > 0:
+        out.append(int(rng.integers(1, rest + 1)))
+        rest -= out[-1]
+    return "[%s]" % ",".join(str(n * unit) for n in out)
+
+
+@pytest.mark.parametrize("seeds", range(400, 424, 12))
+def test_random_lists_hold_what_was_copied_and_then_written(tmp_path, seeds):
+    for seed in range(seeds, seeds + 12):
+        rng = np.random.default_rng(seed)
+        shape, unit = [int(n) for n in rng.integers(1, 50, 2)], [int(n) for n in rng.integers(1, 9, 2)]
+        bands, path = int(rng.integers(1, 4)), tmp_path / ("%d.zarr" % seed)
+        values = random_values(rng, "float32", (bands, *shape))
+        options = {"CHUNK_SHAPE": ",".join(map(str, unit)), "SHARD_SHAPE": ",".join(map(random_list, [rng] * 2, shape, unit))}
+        if rng.random() < 0.5:
+            options = {"CHUNK_SHAPE": ",".join(map(random_list, [rng] * 2, shape, [1, 1]))}
+        if rng.random() < 0.3:
+            options["INTERLEAVE"] = "PIXEL"
+        np.testing.assert_array_equal(copy(path, source(values), ARRAY_NAME="v", **options).ReadAsArray().reshape(values.shape), values)
+        dataset = gdal.Open(str(path), gdal.GA_Update)
+        for _ in range(3):
+            x, y, w, h = random_window(rng, shape[1], shape[0])
+            band, new = int(rng.integers(bands)), random_values(rng, "float32", (h, w))
+            dataset.GetRasterBand(band + 1).WriteArray(new, x, y)
+            values[band, y:y + h, x:x + w] = new
+        dataset = None
+        np.testing.assert_array_equal(oracle.read(path / "v")[1].reshape(values.shape), values, err_msg="seed %d: %s" % (seed, options))
+
+
+@pytest.mark.parametrize("options", [{"CHUNK_SHAPE": "[10,60],[40,61]"}, {"CHUNK_SHAPE": "10", "SHARD_SHAPE": "[10,60],110"}], ids=str)
+@pytest.mark.parametrize("by", ["CreateCopy", "Create"])
+def test_overviews_of_what_is_created_with_lists_are_regular(tmp_path, by, options):
+    values = counting((1, 70, 101))
+    for name, given in [("a.zarr", options), ("b.zarr", {})]:
+        make = copy if by == "CreateCopy" else created
+        make(tmp_path / name, source(values) if make is copy else values, ARRAY_NAME="v", OVERVIEWS="2,4", **given)
+    bands = [held_band(gdal.Open(str(tmp_path / name))) for name in ("a.zarr", "b.zarr")]
+    assert [band.GetOverviewCount() for band in bands] == [2, 2]
+    for i in range(2):
+        np.testing.assert_array_equal(*[band.GetOverview(i).ReadAsArray() for band in bands])
+        assert document(tmp_path / "a.zarr", "ovr_%dx" % 2**(i + 1), "v")["chunk_grid"]["name"] == "regular"
+    assert_clean(tmp_path / "a.zarr")
+
+
+def test_lengths_that_are_all_the_same_are_a_regular_grid(tmp_path):
+    copy(tmp_path / "a.zarr", source(counting((60, 100))), ARRAY_NAME="v", CHUNK_SHAPE="[30,30],[100]", SHARD_SHAPE="[60],100")
+    meta = document(tmp_path / "a.zarr", "v")
+    assert meta["chunk_grid"] == {"name": "regular", "configuration": {"chunk_shape": [60, 100]}}
+    assert oracle.sharding_of(meta["codecs"])["chunk_shape"] == [30, 100]
+
+
+def test_zarr_python_reads_what_is_created_with_lists(tmp_path):
+    (tmp_path / "out").mkdir()
+    for i, (shape, options, *_) in enumerate(CREATED):
+        values = counting(shape)
+        copy(tmp_path / ("%d.zarr" % i), source(values), ARRAY_NAME="v", **options)
+        shutil.copytree(tmp_path / ("%d.zarr/v" % i), tmp_path / ("out/%d.zarr" % i))
+        np.save(tmp_path / ("out/%d.npy" % i), values)
+    run_peer("zarr_python_grids_check.py", tmp_path / "out")
+
+
+BAD_LISTS = [  # of 70 rows and 101 columns
+    ({"CHUNK_SHAPE": "[10,50],50"}, "CHUNK_SHAPE: expected lengths that add up to 70, the raster's 70 rows, found 60"),
+    ({"CHUNK_SHAPE": "[10,60,1],50"}, "CHUNK_SHAPE: expected lengths that add up to 70, the raster's 70 rows, found 71"),
+    ({"CHUNK_SHAPE": "50,[1,101]"}, "CHUNK_SHAPE: expected lengths that add up to 101, the raster's 101 columns, found 102"),
+    ({"CHUNK_SHAPE": "[10,60]"}, "CHUNK_SHAPE: expected lengths that add up to 101, the raster's 101 columns, found 70"),
+    ({"CHUNK_SHAPE": "[10,0,60],50"}, "CHUNK_SHAPE: expected positive integers .*, or in their place lists of them in brackets, found"),
+    *[({"CHUNK_SHAPE": text}, "CHUNK_SHAPE: expected positive integers .* lists of them in brackets, found " + re.escape(text))
+      for text in ("[],50", "[10,60", "10,60]", "[[10,60]],50", "[10,60]50", "[10,60],", "[10,-60],5", "[10,],50", "[9999999999999],5")],
+    ({"CHUNK_SHAPE": "[1],[10,60],50"}, "CHUNK_SHAPE: expected at most 2 numbers or lists, found 3"),
+    ({"CHUNK_SHAPE": "[10,60],50", "SHARD_SHAPE": "70,100"}, "SHARD_SHAPE: expected AUTO, for chunks whose lengths differ are in no shards"),
+    ({"CHUNK_SHAPE": "10", "SHARD_SHAPE": "[15,55],110"}, r"SHARD_SHAPE: expected a multiple of the chunk's 10 rows \(10 or 20 would do\), found 15"),
+    ({"CHUNK_SHAPE": "10", "SHARD_SHAPE": "70,[50,51]"}, r"a multiple of the chunk's 10 columns \(50 or 60 would do\), found 51"),
+    ({"CHUNK_SHAPE": "10", "SHARD_SHAPE": "70,[50,50]"},
+     "SHARD_SHAPE: expected lengths that add up to 110, the raster's 101 columns in whole chunks of 10, found 100")]
+
+
+@pytest.mark.parametrize("options, message", BAD_LISTS, ids=range(len(BAD_LISTS)))
+@pytest.mark.parametrize("by", ["CreateCopy", "Create"])
+def test_a_list_that_does_not_fit_is_refused_and_nothing_is_left(tmp_path, by, options, message):
+    path = str(tmp_path / "a.zarr")
+    if by == "Create":
+        found = error_of(driver().Create, path, 101, 70, 1, gdal.GDT_UInt16, pairs(options))
+    else:
+        found = error_of(driver().CreateCopy, path, source(counting((70, 101))), options=pairs(options))
+    assert re.search(message, found), found
+    assert list(tmp_path.iterdir()) == []
 
 
 # ------------------------------------------------------------------------------------------------------------- validating

@@ -47,9 +47,11 @@ std::string zsCreationOptionList()
     const char *standard = COMPRESSIONS[standardCompression()];
     return std::string("<CreationOptionList>"
                        "  <Option name='CHUNK_SHAPE' type='string' default='512' description='Shape of an inner chunk: one number "
-                       "for Y and X, or one per dimension separated by commas, slowest first'/>"
+                       "for Y and X, or one per dimension separated by commas, slowest first. A list in brackets, [100,300,624],512, "
+                       "has the length of each chunk of a dimension; where they differ there are no shards'/>"
                        "  <Option name='SHARD_SHAPE' type='string' default='AUTO' description='Shape of a shard, multiples of "
-                       "CHUNK_SHAPE, or AUTO for about 64 MiB'/>"
+                       "CHUNK_SHAPE, or AUTO for about 64 MiB. A list in brackets has the length of each shard of a "
+                       "dimension'/>"
                        "  <Option name='COMPRESS' type='string-select' default='") +
            standard + "' description='Compression of chunks'>" + zstd + blosc +
            "    <Value>GZIP</Value><Value>NONE</Value>"
@@ -116,12 +118,6 @@ std::string zsCreationOptionList()
 
 /* ---- Parsing ---- */
 
-static bool refuse(const char *name, const std::string &expected, const char *found)
-{
-    CPLError(CE_Failure, CPLE_IllegalArg, "%s: expected %s, found %s", name, expected.c_str(), found);
-    return false;
-}
-
 /* Index of the option's value in a list of allowed ones; `fallback` when it is not given, -1 (CPLError emitted) when it is none. */
 static int choose(CSLConstList options, const char *name, const std::vector<const char *> &allowed, int fallback)
 {
@@ -135,7 +131,7 @@ static int choose(CSLConstList options, const char *name, const std::vector<cons
             return static_cast<int>(i);
         all += (i == 0 ? "" : i + 1 == allowed.size() ? " or " : ", ") + std::string(allowed[i]);
     }
-    refuse(name, all, value);
+    zsRefuseOption(name, all, value);
     return -1;
 }
 
@@ -155,7 +151,7 @@ static bool parseBoolean(CSLConstList options, const char *name, bool &out)
         if (EQUAL(value, yes))
             return true;
     }
-    return refuse(name, "YES or NO", value);
+    return zsRefuseOption(name, "YES or NO", value);
 }
 
 bool zsIsArrayName(const std::string &name)
@@ -165,15 +161,7 @@ bool zsIsArrayName(const std::string &name)
 
 static bool parseNumbers(const char *name, const char *text, std::vector<uint64_t> &out)
 {
-    const CPLStringList parts(CSLTokenizeString2(text, ",x", CSLT_STRIPLEADSPACES | CSLT_STRIPENDSPACES | CSLT_ALLOWEMPTYTOKENS));
-    for (int i = 0; i < parts.size(); i++)
-    {
-        const char *part = parts[i];
-        if (*part == '\0' || strlen(part) > 10 || strspn(part, "0123456789") != strlen(part) || atoll(part) == 0)
-            return refuse(name, "positive integers separated by commas", text);
-        out.push_back(static_cast<uint64_t>(atoll(part)));
-    }
-    return !out.empty() || refuse(name, "positive integers separated by commas", text);
+    return zsParseNumbers(text, out) || zsRefuseOption(name, "positive integers separated by commas", text);
 }
 
 /* What profiles of other formats, GTiff's say, call the size of a chunk. */
@@ -215,7 +203,11 @@ static bool parseCompression(CSLConstList options, struct zs_encoding &e, std::s
         char *end = nullptr;
         const long value = strtol(level, &end, 10);
         if (end == level || *end != '\0' || value < low[chosen] || value > high[chosen])
-            return refuse("LEVEL", "an integer from " + std::to_string(low[chosen]) + " to " + std::to_string(high[chosen]) + " for " + COMPRESSIONS[static_cast<size_t>(chosen)], level);
+        {
+            const std::string range = std::to_string(low[chosen]) + " to " + std::to_string(high[chosen]);
+            const char *compression = COMPRESSIONS[static_cast<size_t>(chosen)];
+            return zsRefuseOption("LEVEL", "an integer from " + range + " for " + compression, level);
+        }
         e.level = static_cast<int>(value);
     }
     static const std::vector<const char *> compressors = {"zstd", "lz4", "lz4hc", "blosclz", "zlib", "snappy"};
@@ -238,7 +230,7 @@ static bool parseNumber(CSLConstList options, const char *name, bool &has, doubl
     if (!has)
         return true;
     out = CPLStrtod(text, &end);
-    return (end != text && *end == '\0') || refuse(name, "a number", text);
+    return (end != text && *end == '\0') || zsRefuseOption(name, "a number", text);
 }
 
 /* What elements become before they are bytes. */
@@ -257,7 +249,8 @@ bool ZSCreationOptions::ParseStored(CSLConstList options)
         return true;
     const bool isNumber = *text != '\0' && strlen(text) < 4 && strspn(text, "0123456789") == strlen(text);
     encoding.keepbits = isNumber ? atoi(text) : 0;
-    return (encoding.keepbits >= 1 && !scale_offset) || refuse("BITROUND", scale_offset ? "nothing beside SCALE_OFFSET" : "digits from 1", text);
+    return (encoding.keepbits >= 1 && !scale_offset) ||
+           zsRefuseOption("BITROUND", scale_offset ? "nothing beside SCALE_OFFSET" : "digits from 1", text);
 }
 
 static bool parseOverviews(const char *text, bool &isAuto, std::vector<int> &factors)
@@ -271,7 +264,7 @@ static bool parseOverviews(const char *text, bool &isAuto, std::vector<int> &fac
     for (const uint64_t n : numbers)
     {
         if (n < 2 || n > 1 << 20)
-            return refuse("OVERVIEWS", "AUTO, NONE, or factors from 2", text);
+            return zsRefuseOption("OVERVIEWS", "AUTO, NONE, or factors from 2", text);
         factors.push_back(static_cast<int>(n));
     }
     std::sort(factors.begin(), factors.end());
@@ -298,7 +291,9 @@ bool ZSCreationOptions::Parse(CSLConstList options)
     fsync = CPLTestBool(CPLGetConfigOption("SHARDEDZARR_FSYNC", "YES"));
     array_name = CSLFetchNameValueDef(options, "ARRAY_NAME", "");
     if (CSLFetchNameValue(options, "ARRAY_NAME") != nullptr && !zsIsArrayName(array_name))
-        return refuse("ARRAY_NAME", "a name without /, not of dots alone, not beginning with __ or ovr_, not spatial_ref", array_name.c_str());
+        return zsRefuseOption("ARRAY_NAME",
+                              "a name without /, not of dots alone, not beginning with __ or ovr_, not spatial_ref",
+                              array_name.c_str());
     if (!parseBoolean(options, "SINGLE_ARRAY", single_array) || !parseBoolean(options, "APPEND_SUBDATASET", append) ||
         !parseBoolean(options, "OVERWRITE", overwrite) || !parseBoolean(options, "FSYNC", fsync) ||
         !parseBoolean(options, "CHUNK_CHECKSUM", encoding.chunk_checksum) || !zsParseUpdate(options, update))
@@ -322,14 +317,14 @@ bool ZSCreationOptions::Parse(CSLConstList options)
     const bool isNumber = *count != '\0' && strspn(count, "0123456789") == strlen(count);
     threads = EQUAL(count, "ALL_CPUS") ? zs_cpu_count() : isNumber ? atoi(count) : 0;
     if (threads < 1 || threads > 1024)
-        return refuse("NUM_THREADS", "ALL_CPUS or a number from 1 to 1024", count);
+        return zsRefuseOption("NUM_THREADS", "ALL_CPUS or a number from 1 to 1024", count);
     const char *text = CSLFetchNameValue(options, "CHUNK_SHAPE");
-    if (text != nullptr && !parseNumbers("CHUNK_SHAPE", text, chunk))
+    if (text != nullptr && !chunk.Parse(text))
         return false;
     if (!parseBlock(options, block_width, block_height, block_is_tile))
         return false;
     text = CSLFetchNameValue(options, "SHARD_SHAPE");
-    if (text != nullptr && !EQUAL(text, "AUTO") && !parseNumbers("SHARD_SHAPE", text, shard))
+    if (text != nullptr && !EQUAL(text, "AUTO") && !shard.Parse(text))
         return false;
     text = CSLFetchNameValue(options, "DIM_NAMES");
     if (text != nullptr)
@@ -338,9 +333,9 @@ bool ZSCreationOptions::Parse(CSLConstList options)
         for (int i = 0; i < names.size(); i++)
         {
             if (!zsIsArrayName(names[i]) || names[i] == array_name)
-                return refuse("DIM_NAMES", "names without /, other than ARRAY_NAME", text);
+                return zsRefuseOption("DIM_NAMES", "names without /, other than ARRAY_NAME", text);
             if (std::find(dim_names.begin(), dim_names.end(), names[i]) != dim_names.end())
-                return refuse("DIM_NAMES", "names that differ", text);
+                return zsRefuseOption("DIM_NAMES", "names that differ", text);
             dim_names.push_back(names[i]);
         }
     }
@@ -349,26 +344,15 @@ bool ZSCreationOptions::Parse(CSLConstList options)
 
 /* ---- Shapes ---- */
 
-/* Puts given numbers on the last of `dims` dimensions; one is for Y and X. */
-static bool spread(const char *name, const std::vector<uint64_t> &given, size_t dims, uint64_t *out)
-{
-    if (given.size() > dims)
-        return refuse(name, "at most " + std::to_string(dims) + " numbers", std::to_string(given.size()).c_str());
-    if (given.size() == 1)
-        out[dims - 2] = out[dims - 1] = given[0];
-    else
-        std::copy(given.begin(), given.end(), out + dims - given.size());
-    return true;
-}
-
 bool ZSCreationOptions::CheckRounding(const struct zs_raster_spec &spec) const
 {
     const int keep = encoding.keepbits;
     const int digits = spec.dtype.type == ZS_FLOAT16 ? 10 : spec.dtype.type == ZS_FLOAT32 ? 23 : spec.dtype.type == ZS_FLOAT64 ? 52 : 0;
     if (keep > 0 && digits == 0)
-        return refuse("BITROUND", "floats", spec.dtype.name);
+        return zsRefuseOption("BITROUND", "floats", spec.dtype.name);
     if (keep > digits)
-        return refuse("BITROUND", "at most " + std::to_string(digits) + " digits for " + spec.dtype.name, std::to_string(keep).c_str());
+        return zsRefuseOption("BITROUND", "at most " + std::to_string(digits) + " digits for " + spec.dtype.name,
+                              std::to_string(keep).c_str());
     const double nodata = keep > 0 && spec.has_nodata ? zs_dtype_to_double(&spec.dtype, spec.nodata) : 0;
     int exponent = 0, needed = 0;
     for (double rest = std::isfinite(nodata) ? 2 * std::frexp(nodata, &exponent) : 0; rest != std::floor(rest); needed++)
@@ -379,62 +363,83 @@ bool ZSCreationOptions::CheckRounding(const struct zs_raster_spec &spec) const
     return false;
 }
 
-bool ZSCreationOptions::Apply(struct zs_raster_spec &spec)
+bool ZSCreationOptions::ApplyChunks(struct zs_raster_spec &spec, std::vector<ZSDimension> &dimensions)
 {
-    const auto y = static_cast<size_t>(spec.axis_count), x = y + 1, dims = x + 1;
-    std::vector<uint64_t> size;
-    for (size_t d = 0; d < y; d++)
-    {
-        size.push_back(spec.axes[d].size);
-        spec.chunk[d] = pixel_interleaved ? size[d] : 1;
-    }
-    size.insert(size.end(), {spec.height, spec.width});
+    const size_t dims = dimensions.size(), y = dims - 2, x = dims - 1;
     const bool isStrip = !block_is_tile && block_width >= spec.width && block_height < spec.height;
-    spec.chunk[y] = std::min(isStrip ? USUAL_BLOCK : block_height, spec.height);
-    spec.chunk[x] = std::min(isStrip ? USUAL_BLOCK : block_width, spec.width);
-    if (!spread("CHUNK_SHAPE", chunk, dims, spec.chunk))
+    for (size_t d = 0; d < y; d++)
+        chunks[d].all = pixel_interleaved ? dimensions[d].size : 1;
+    chunks[y].all = std::min(isStrip ? USUAL_BLOCK : block_height, spec.height);
+    chunks[x].all = std::min(isStrip ? USUAL_BLOCK : block_width, spec.width);
+    if (!chunk.Apply(dimensions, chunks))
         return false;
     uint64_t bytes = spec.dtype.size;
+    spec.is_sharded = true;
     for (size_t d = 0; d < dims; d++)
     {
-        const uint64_t n = spec.chunk[d];
+        const uint64_t n = chunks[d].all;
         if (n > MAX_CHUNK_BYTES || bytes * n > MAX_CHUNK_BYTES)
-            return refuse("CHUNK_SHAPE", "a chunk of at most 1 GiB", "more");
+            return zsRefuseOption("CHUNK_SHAPE", "a chunk of at most 1 GiB", "more");
         bytes *= n;
+        spec.chunk[d] = dimensions[d].unit = n;
+        spec.edges[d] = chunks[d].edges.get();
+        spec.is_sharded = spec.is_sharded && spec.edges[d] == nullptr;
     }
+    // Chunks of a shard are of one shape.
+    return spec.is_sharded || !shard.IsGiven() ||
+           zsRefuseOption("SHARD_SHAPE", "AUTO, for chunks whose lengths differ are in no shards", "a shape");
+}
+
+bool ZSCreationOptions::ApplyShards(struct zs_raster_spec &spec, const std::vector<ZSDimension> &dimensions)
+{
+    const size_t dims = dimensions.size(), y = dims - 2, x = dims - 1;
+    uint64_t bytes = spec.dtype.size;
+    for (size_t d = 0; d < dims; d++)
+        bytes *= spec.chunk[d];
 
     // As many chunks as make about SHARD_BYTES, near to a square, and no more than there are.
     uint64_t perShard = std::max<uint64_t>(1, SHARD_BYTES / bytes), ky = 1, kx = 1;
     while (ky * kx * 2 <= perShard)
         (kx <= ky ? kx : ky) *= 2;
-    const auto needed = [&](size_t d) { return (size[d] + spec.chunk[d] - 1) / spec.chunk[d]; };
-    std::copy(spec.chunk, spec.chunk + y, spec.shard);
-    spec.shard[y] = spec.chunk[y] * std::min(ky, needed(y));
-    spec.shard[x] = spec.chunk[x] * std::min(kx, needed(x));
-    if (!spread("SHARD_SHAPE", shard, dims, spec.shard))
+    for (size_t d = 0; d < dims; d++)
+    {
+        const uint64_t needed = (dimensions[d].size + spec.chunk[d] - 1) / spec.chunk[d];
+        shards[d].all = spec.chunk[d] * std::min(d == y ? ky : d == x ? kx : 1, needed);
+    }
+    if (!shard.Apply(dimensions, shards))
         return false;
     uint64_t count = 1;
     for (size_t d = 0; d < dims; d++)
     {
-        const char *axis = d == x ? "columns" : d == y ? "rows" : "bands";
-        const uint64_t k = spec.shard[d] / spec.chunk[d];
-        if (spec.shard[d] % spec.chunk[d] != 0)
-        {
-            const uint64_t less = k * spec.chunk[d], more = (k + 1) * spec.chunk[d];
-            return refuse("SHARD_SHAPE",
-                          std::string("a multiple of the chunk's ") + std::to_string(spec.chunk[d]) + " " + axis + " (" +
-                              (less > 0 ? std::to_string(less) + " or " : "") + std::to_string(more) + " would do)",
-                          std::to_string(spec.shard[d]).c_str());
-        }
-        count *= std::min(k, MAX_CHUNKS_PER_SHARD + 1);
+        count *= std::min(shards[d].all / spec.chunk[d], MAX_CHUNKS_PER_SHARD + 1);
         if (count > MAX_CHUNKS_PER_SHARD)
-            return refuse("SHARD_SHAPE", "at most " + std::to_string(MAX_CHUNKS_PER_SHARD) + " chunks in a shard", "more");
+        {
+            const std::string most = std::to_string(MAX_CHUNKS_PER_SHARD);
+            return zsRefuseOption("SHARD_SHAPE", "at most " + most + " chunks in a shard", "more");
+        }
+        spec.shard[d] = shards[d].all;
+        spec.edges[d] = shards[d].edges.get();
     }
-    spec.is_sharded = true;
+    return true;
+}
+
+bool ZSCreationOptions::Apply(struct zs_raster_spec &spec)
+{
+    const auto y = static_cast<size_t>(spec.axis_count), x = y + 1, dims = x + 1;
+    std::vector<ZSDimension> dimensions;
+    for (size_t d = 0; d < dims; d++)
+        dimensions.push_back({d == x ? spec.width : d == y ? spec.height : spec.axes[d].size, 1,
+                              d == x ? "columns" : d == y ? "rows" : "bands"});
+    chunks = std::vector<ZSDivision>(dims);
+    shards = std::vector<ZSDivision>(dims);
+    if (!ApplyChunks(spec, dimensions) || (spec.is_sharded && !ApplyShards(spec, dimensions)))
+        return false;
 
     if (!dim_names.empty() && dim_names.size() != dims)
-        return refuse("DIM_NAMES", dims == 2 ? "two names" : dims == 3 ? "three names" : std::to_string(dims) + " names",
-                      std::to_string(dim_names.size()).c_str());
+    {
+        const std::string names = dims == 2 ? "two" : dims == 3 ? "three" : std::to_string(dims);
+        return zsRefuseOption("DIM_NAMES", names + " names", std::to_string(dim_names.size()).c_str());
+    }
     spec.dim_x = dim_names.empty() ? "x" : dim_names.back().c_str();
     spec.dim_y = dim_names.empty() ? "y" : dim_names[dim_names.size() - 2].c_str();
 
@@ -442,7 +447,8 @@ bool ZSCreationOptions::Apply(struct zs_raster_spec &spec)
     {
         const char *name = d == x ? spec.dim_x : d == y ? spec.dim_y : spec.axes[d].name;
         if (array_name == name)
-            return refuse("ARRAY_NAME", std::string("a name other than that of a dimension, for which there are DIM_NAMES"), name);
+            return zsRefuseOption("ARRAY_NAME", "a name other than that of a dimension, for which there are DIM_NAMES",
+                                  name);
     }
 
     // What measured smallest at level 3 on scenes, terrain and classes: integers by bits (a 16-bit scene is 27 % smaller than with

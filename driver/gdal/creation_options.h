@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compat.h"
+#include "shape_option.h"
 
 extern "C"
 {
@@ -37,7 +38,7 @@ struct ZSCreationOptions
     int chunk_order = 0;
     enum zs_update update = ZS_UPDATE_REWRITE; /* of what the same session publishes and then writes to again */
     int threads = 0;
-    std::vector<uint64_t> chunk, shard; /* as given; empty: default, AUTO */
+    ZSShapeOption chunk{"CHUNK_SHAPE"}, shard{"SHARD_SHAPE"}; /* not given: default, AUTO */
     static constexpr uint64_t USUAL_BLOCK = 512;
     uint64_t block_width = USUAL_BLOCK, block_height = USUAL_BLOCK; /* of a chunk by default */
     bool block_is_tile = false; /* TILED says so; else one as wide as the raster is a strip */
@@ -58,7 +59,8 @@ struct ZSCreationOptions
     bool CheckRounding(const struct zs_raster_spec &spec) const;
 
     /* Sets chunk, shard, codec and dimension names of the spec (whose size, bands and dtype are set). False (CPLError emitted)
-     * when shapes do not divide; the message says what would do. The spec borrows from this. */
+     * when shapes do not divide; the message says what would do. The spec borrows from this. Where the lengths in
+     * CHUNK_SHAPE differ there are no shards. */
     bool Apply(struct zs_raster_spec &spec);
 
     /* Other names for those of the spec's dimensions (in the array's order) that the store a raster is appended to has for others: with `_<array>` at
@@ -69,7 +71,13 @@ struct ZSCreationOptions
     std::vector<int> OverviewFactors(const struct zs_raster_spec &spec) const;
 
   private:
+    std::vector<ZSDivision> chunks, shards; /* of the spec's dimensions; what its edges are borrowed from */
+
     bool ParseStored(CSLConstList options);
+    /* Sets chunk, is_sharded, and edges where chunks differ, of the spec, and the units of the dimensions. */
+    bool ApplyChunks(struct zs_raster_spec &spec, std::vector<ZSDimension> &dimensions);
+    /* Sets shard and edges. */
+    bool ApplyShards(struct zs_raster_spec &spec, const std::vector<ZSDimension> &dimensions);
 };
 
 /* What overviews of the raster are made with: what was asked for, or where that is "" what suits the meaning of its pixels. */

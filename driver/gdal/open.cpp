@@ -57,15 +57,17 @@ bool ZSOpenOptions::Parse(CSLConstList options)
 enum class Look
 {
     NOT_V3,
-    SHARDED,
+    OURS,  /* an array is as zs_looks_ours() has it */
     GROUP, /* whose arrays have files of their own */
     DRAFT, /* a store of the draft (zarr/draft.h), likewise */
     OTHER
 };
 
 /* Words that tell what a file is: bits of an answer. */
-constexpr unsigned ZARR_FORMAT = 1, GROUP = 2, SHARDING_INDEXED = 4, METADATA_KEY_SUFFIX = 8, CHUNKS_PER_SHARD = 16;
-static const char *const WORDS[] = {"\"zarr_format\"", "\"group\"", "\"sharding_indexed\"", "\"metadata_key_suffix\"", "\"chunks_per_shard\""};
+constexpr unsigned ZARR_FORMAT = 1, GROUP = 2, SHARDING_INDEXED = 4, METADATA_KEY_SUFFIX = 8, CHUNKS_PER_SHARD = 16,
+                   CHUNK_SHAPES = 32;
+static const char *const WORDS[] = {"\"zarr_format\"",         "\"group\"",            "\"sharding_indexed\"",
+                                    "\"metadata_key_suffix\"", "\"chunks_per_shard\"", "\"chunk_shapes\""};
 
 /* Which of them are in a file; having found all of `enough` it looks no further. */
 static unsigned wordsIn(const char *path, unsigned enough)
@@ -102,8 +104,8 @@ static Look lookAt(const char *path)
     const unsigned found = wordsIn(path, ZARR_FORMAT | SHARDING_INDEXED);
     if ((found & ZARR_FORMAT) == 0)
         return Look::NOT_V3;
-    if ((found & SHARDING_INDEXED) != 0)
-        return Look::SHARDED;
+    if ((found & (SHARDING_INDEXED | CHUNK_SHAPES)) != 0) // the latter is a member of rectilinear grids alone
+        return Look::OURS;
     if ((found & GROUP) != 0)
         return Look::GROUP;
     return (found & METADATA_KEY_SUFFIX) != 0 ? Look::DRAFT : Look::OTHER;
@@ -128,9 +130,9 @@ constexpr const char *DRAFT_DOCUMENTS = "/meta/root";
 /* A look takes 15 us, all of them 4 ms: who knows that there is more asks by the prefix. */
 constexpr int MOST_LOOKS = 256;
 
-/* Whether an array below a directory of a local store is sharded, as far as `looks` looks can tell. In a store of the draft the directory is one of
- * documents. */
-static bool hasShards(const std::string &path, bool isDraft, int &looks)
+/* Whether an array below a directory of a local store is for us, as far as `looks` looks can tell. In a store of the
+ * draft the directory is one of documents. */
+static bool hasOurs(const std::string &path, bool isDraft, int &looks)
 {
     static const char *const byName[] = {"NAME_AND_TYPE_ONLY=YES", nullptr};
     const std::unique_ptr<VSIDIR, decltype(&VSICloseDir)> dir(VSIOpenDir(path.c_str(), 0, byName), VSICloseDir);
@@ -139,13 +141,14 @@ static bool hasShards(const std::string &path, bool isDraft, int &looks)
         if (looks-- <= 0)
             return false;
         const std::string child = path + "/" + entry->pszName;
-        if (isDraft && ((wordsIn(child.c_str(), CHUNKS_PER_SHARD) & CHUNKS_PER_SHARD) != 0 || hasShards(child, true, looks)))
+        if (isDraft &&
+            ((wordsIn(child.c_str(), CHUNKS_PER_SHARD) & CHUNKS_PER_SHARD) != 0 || hasOurs(child, true, looks)))
             return true;
         if (isDraft || (entry->bModeKnown && VSI_ISREG(entry->nMode)))
             continue;
         const Look look = lookAt((child + "/zarr.json").c_str());
         const bool mayBeGroup = look == Look::GROUP || look == Look::NOT_V3; // old writers left groups' own documents out
-        if (look == Look::SHARDED || (mayBeGroup && hasShards(child, false, looks)))
+        if (look == Look::OURS || (mayBeGroup && hasOurs(child, false, looks)))
             return true;
     }
     return false;
@@ -174,14 +177,16 @@ int zsIdentify(GDALOpenInfo *info)
     int looks = MOST_LOOKS;
     switch (lookAt((connection.store + "/zarr.json").c_str()))
     {
-        case Look::SHARDED:
+        case Look::OURS:
             return TRUE;
         case Look::GROUP:
-            return isForGood && !zsIsRemote(connection.store) && hasShards(connection.store, false, looks) ? TRUE : GDAL_IDENTIFY_UNKNOWN;
+            return isForGood && !zsIsRemote(connection.store) && hasOurs(connection.store, false, looks)
+                       ? TRUE
+                       : GDAL_IDENTIFY_UNKNOWN;
         case Look::DRAFT:
             // From 3.8 on GDAL's own driver reads none, but would delete it.
             return isForGood && !zsIsRemote(connection.store) &&
-                           (ZS_GDAL_AT_LEAST(8) || hasShards(connection.store + DRAFT_DOCUMENTS, true, looks))
+                           (ZS_GDAL_AT_LEAST(8) || hasOurs(connection.store + DRAFT_DOCUMENTS, true, looks))
                        ? TRUE
                        : GDAL_IDENTIFY_UNKNOWN;
         case Look::NOT_V3:
@@ -300,16 +305,17 @@ static std::unique_ptr<GDALDataset> openGroup(const std::shared_ptr<ZSStore> &st
 
 /* Whether a store that was not opened by our prefix is for us. Other drivers come next: what cannot be told at once, or
  * cannot be read, is theirs. */
-static bool isSharded(const ZSStore &store, const ZSConnection &connection, const struct zs_node *node)
+static bool looksOurs(const ZSStore &store, const ZSConnection &connection, const struct zs_node *node)
 {
     if (node->type == ZS_NODE_ARRAY)
-        return node->looks_sharded;
+        return zs_looks_ours(node);
     if (zs_hierarchy_is_consolidated(store.hierarchy))
-        return zs_lists_sharded(store.hierarchy, node);
+        return zs_lists_ours(store.hierarchy, node);
     int looks = MOST_LOOKS;
     const bool isDraft = zs_hierarchy_is_draft(store.hierarchy);
+    const std::string below = connection.array.empty() ? "" : "/" + connection.array;
     const std::string root = connection.store + (isDraft ? DRAFT_DOCUMENTS : "");
-    return !zsIsRemote(connection.store) && hasShards(root + (connection.array.empty() ? "" : "/" + connection.array), isDraft, looks);
+    return !zsIsRemote(connection.store) && hasOurs(root + below, isDraft, looks);
 }
 
 /* The node that a connection names. What look like indices are part of the name where only that is there. */
@@ -334,7 +340,7 @@ static bool findNode(const std::shared_ptr<ZSStore> &store, ZSConnection &connec
         return true;
     CPLErrorStateBackuper backup;
     CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
-    return isSharded(*store, connection, node);
+    return looksOurs(*store, connection, node);
 }
 
 namespace

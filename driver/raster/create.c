@@ -173,6 +173,7 @@ static enum zs_status add_pixels(struct zs_raster *r, const struct zs_array_opti
     struct zs_array_spec a = {.ndim = x + 1, .is_sharded = spec->is_sharded, .dtype = spec->dtype, .encoding = spec->encoding};
     memcpy(a.chunk_shape, spec->chunk, sizeof a.chunk_shape);
     memcpy(a.shard_shape, spec->shard, sizeof a.shard_shape);
+    memcpy(a.edges, spec->edges, sizeof a.edges);
     for (int d = 0; d < y; d++) {
         a.shape[d] = spec->axes[d].size;
         a.dimension_names[d] = spec->axes[d].name;

@@ -40,8 +40,9 @@ struct zs_raster_spec {
     bool has_nodata;
     unsigned char nodata[ZS_MAX_ITEM_SIZE]; /* one element, native order: fill value, and _FillValue where has_nodata */
 
-    uint64_t chunk[ZS_MAX_NDIM], shard[ZS_MAX_NDIM]; /* of the extra dimensions, y, x; elements */
-    bool is_sharded;
+    uint64_t chunk[ZS_MAX_NDIM], shard[ZS_MAX_NDIM]; /* of the extra dimensions, y, x; elements; where they differ: */
+    const struct zs_edges *edges[ZS_MAX_NDIM];       /* ... all lengths, and above the longest; else NULL. Borrowed. */
+    bool is_sharded;                                 /* else `chunk` is stored */
     struct zs_encoding encoding;
     int chunk_order; /* enum zs_chunk_order */
 

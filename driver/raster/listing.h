@@ -4,8 +4,11 @@
 
 #include "geo/axes.h"
 
-/* Whether consolidated metadata list an array below `group` that looks sharded, readable or not. False where there are none. */
-bool zs_lists_sharded(struct zs_hierarchy *h, const struct zs_node *group);
+/* Whether an array looks, readable or not, like what this driver is there for: it is sharded, or of chunks of different
+ * lengths, which GDAL's own driver does not read. */
+bool zs_looks_ours(const struct zs_node *array);
+/* Whether consolidated metadata list such an array below `group`. False where there are none. */
+bool zs_lists_ours(struct zs_hierarchy *h, const struct zs_node *group);
 
 /* The arrays below `group` that are shown as rasters, sorted by path: those of two dimensions and more that are no overviews of
  * another and that no other array of their group names in its `coordinates`, `grid_mapping` or `bounds`; where there are

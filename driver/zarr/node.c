@@ -79,6 +79,8 @@ enum zs_status zs_node_create_at(const char *path, const char *key, zs_json *doc
         status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
     if (status == ZS_OK && is_array) {
         node->looks_sharded = mentions_sharding(zs_json_get(document, "codecs"));
+        const zs_json *grid = zs_json_get(document, "chunk_grid");
+        node->looks_rectilinear = zs_json_equals(zs_json_get(grid, "name"), "rectilinear");
         node->is_text = zs_text_type_of(zs_json_get(document, "data_type"), NULL) != ZS_TEXT_NONE;
         node->array_status = zs_array_meta_parse(document, &node->array, &node->array_error);
         if (node->array_status == ZS_NO_MEMORY) { /* of this moment: not to be remembered with the node */

@@ -42,6 +42,7 @@ struct zs_node {
     bool is_text;                       /* its data type is one of text (dtype.h): names for others, never a picture */
     bool is_draft;                      /* of a store of the draft (draft.h) */
     bool looks_sharded;                 /* a codec named sharding_indexed occurs, readable or not */
+    bool looks_rectilinear;             /* likewise the chunk grid of that name */
 };
 
 /* Makes a node from a parsed zarr.json. `path` is copied. Takes over `document` when owns_document. An array whose metadata

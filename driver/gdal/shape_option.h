@@ -1,0 +1,72 @@
+/* gdal/shape_option.h: the values of CHUNK_SHAPE and SHARD_SHAPE: for each dimension the length of all chunks, or in
+ * brackets that of each. */
+#ifndef ZS_GDAL_SHAPE_OPTION_H
+#define ZS_GDAL_SHAPE_OPTION_H
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compat.h"
+
+extern "C"
+{
+#include "zarr/chunk_grid.h"
+}
+
+/* Emits the CPLError of an option whose value is not allowed; false. */
+bool zsRefuseOption(const char *name, const std::string &expected, const char *found);
+
+/* Appends positive integers that commas, or x, separate. False when there is something else, or nothing. */
+bool zsParseNumbers(const char *text, std::vector<uint64_t> &out);
+
+/* One dimension: one length of all, or where it is a list the lengths of each, which may all be the same. */
+struct ZSLengths
+{
+    bool is_list = false;
+    std::vector<uint64_t> each;
+};
+
+/* What divides a dimension: `all`, or where they differ `edges`, of which `all` is the longest. */
+struct ZSDivision
+{
+    uint64_t all = 0;
+    std::unique_ptr<struct zs_edges, decltype(&free)> edges{nullptr, free};
+};
+
+/* A dimension of the raster, and what its lengths are multiples of: 1, or an inner chunk's. */
+struct ZSDimension
+{
+    uint64_t size, unit;
+    const char *what; /* "rows" */
+};
+
+/* A shape option as it was given. */
+class ZSShapeOption
+{
+    const char *m_name;
+    std::vector<ZSLengths> m_lengths;
+
+    bool Divide(const ZSLengths &lengths, const ZSDimension &dimension, ZSDivision &division) const;
+
+  public:
+    explicit ZSShapeOption(const char *name) : m_name(name)
+    {
+    }
+
+    bool IsGiven() const
+    {
+        return !m_lengths.empty();
+    }
+
+    /* False (CPLError emitted) when the text is no shape. */
+    bool Parse(const char *text);
+
+    /* Divides the last of the dimensions; one entry is for the last two. The others stay as they are. False (CPLError
+     * emitted) when there are more entries than dimensions, lengths are no multiples of the unit, or those of a list do
+     * not add up to the size, rounded up to whole units. */
+    bool Apply(const std::vector<ZSDimension> &dimensions, std::vector<ZSDivision> &divisions) const;
+};
+
+#endif
