@@ -9,7 +9,8 @@ from osgeo import gdal
 
 import oracle
 from stores import BIG, GZIP, array_meta, counting, group_meta, random_chain, random_values, sharding
-from support import as_raster, assert_pixels, assert_reads, error_of, held_band, need_zarr_python_34, open_array, random_window, read_all, run_peer
+from support import (as_raster, assert_pixels, assert_reads, declined, error_of, held_band, need_zarr_python_34, open_array, random_window,
+                     read_all, run_peer)
 from test_update import update
 from test_validate import assert_clean, assert_found
 from writing import copy, created, document, driver, pairs, source
@@ -191,6 +192,31 @@ def test_overviews_are_those_of_a_regular_grid(tmp_path):
             np.testing.assert_array_equal(level[i], levels[2][i])
 
 
+# ------------------------------------------------------------------------------------------------------------ without a prefix
+
+def test_rectilinear_stores_open_by_their_name_and_others_without_shards_do_not(tmp_path):
+    values = counting((6, 7))
+    for name, member in [("a", "v"), ("deep", "of/v"), ("array", "")]:
+        oracle.write(tmp_path / name, group_meta())
+        oracle.write(tmp_path / name / member, grid_meta((6, 7), rectilinear([2, 4], 7)), values)
+        dataset = gdal.Open(str(tmp_path / name))
+        assert dataset.GetDriver().ShortName == "ShardedZarr"
+        np.testing.assert_array_equal(dataset.ReadAsArray(), values)
+        assert gdal.IdentifyDriverEx(str(tmp_path / name / member), gdal.OF_RASTER, ["ShardedZarr"]) is not None
+    oracle.write(tmp_path / "b", group_meta())
+    oracle.write(tmp_path / "b/rectilinear", array_meta((6, 7), "uint16", (3, 7), [BIG]), values)
+    assert declined(str(tmp_path / "b")) == (True, [])
+
+
+def test_a_rectilinear_store_is_replaced_and_deleted_as_others_are(tmp_path):
+    path = tmp_path / "a.zarr"
+    for value in (1, 2):
+        copy(path, source(np.full((70, 101), value, "uint8")), CHUNK_SHAPE="[10,60],[100,1]")
+        assert (gdal.Open(str(path)).ReadAsArray() == value).all()
+    assert gdal.GetDriverByName("ShardedZarr").Delete(str(path)) == 0
+    assert list(tmp_path.iterdir()) == []
+
+
 # -------------------------------------------------------------------------------------------------------------- creating
 
 CREATED = [  # size, options, the grid, chunks of shards, GDAL's block
@@ -278,6 +304,7 @@ def test_lengths_that_are_all_the_same_are_a_regular_grid(tmp_path):
 
 
 def test_zarr_python_reads_what_is_created_with_lists(tmp_path):
+    need_zarr_python_34()
     (tmp_path / "out").mkdir()
     for i, (shape, options, *_) in enumerate(CREATED):
         values = counting(shape)
