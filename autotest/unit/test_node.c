@@ -233,6 +233,20 @@ static void test_sharding_is_seen(void)
     zs_node_free(node);
 }
 
+static void test_a_rectilinear_grid_is_seen(void)
+{
+    struct zs_node *node = readable_with("{\"chunk_grid\":{\"name\":\"rectilinear\",\"configuration\":{\"kind\":\"inline\","
+                                         "\"chunk_shapes\":[[40,60],20]}}}");
+    CHECK(node->looks_rectilinear && !node->looks_sharded);
+    zs_node_free(node);
+    node = node_with("{\"chunk_grid\":{\"name\":\"rectilinear\"}}"); /* one that cannot be read, too */
+    CHECK(node->array == NULL && node->looks_rectilinear);
+    zs_node_free(node);
+    node = readable_with("{\"attributes\":{\"name\":\"rectilinear\"}}");
+    CHECK(!node->looks_rectilinear);
+    zs_node_free(node);
+}
+
 static void check_no_node(const char *text, enum zs_status expected, const char *part)
 {
     struct zs_node *node = NULL;
@@ -349,6 +363,7 @@ int main(void)
     RUN(test_other_members_are_checked);
     RUN(test_dimension_names);
     RUN(test_sharding_is_seen);
+    RUN(test_a_rectilinear_grid_is_seen);
     RUN(test_documents_that_are_no_nodes);
     RUN(test_groups);
     RUN(test_chunk_keys);
