@@ -72,7 +72,7 @@ thread_local int Driver::s_asked = 0;
 
 /* Whether the GDAL that asks us to register (`caller` is an address in its code) is another one than this plugin was linked with: that of a
  * rasterio from PyPI, say, which brings its own. To register would put the driver where nobody there looks for it. The GDAL that asks says so,
- * once; as a warning, because rasterio logs that as one, and errors as mere information. */
+ * once, on stderr: rasterio keeps what goes to GDAL's handlers in a log that hardly anyone sees. */
 static bool isOfAnotherGDAL(const void *caller)
 {
     static std::atomic<bool> isSaid{false};
@@ -84,14 +84,18 @@ static bool isOfAnotherGDAL(const void *caller)
         return false;
     const auto manager = reinterpret_cast<decltype(&GetGDALDriverManager)>(dlsym(library, "GetGDALDriverManager"));
     const auto version = reinterpret_cast<decltype(&GDALVersionInfo)>(dlsym(library, "GDALVersionInfo"));
-    const auto error = reinterpret_cast<decltype(&CPLError)>(dlsym(library, "CPLError"));
-    const bool isOther = manager != nullptr && version != nullptr && error != nullptr && manager() != GetGDALDriverManager();
+    const auto say = reinterpret_cast<decltype(&CPLDefaultErrorHandler)>(dlsym(library, "CPLDefaultErrorHandler"));
+    const bool isOther =
+        manager != nullptr && version != nullptr && say != nullptr && manager() != GetGDALDriverManager();
     if (isOther && !isSaid.exchange(true))
-        error(CE_Warning, CPLE_AppDefined,
-              "ShardedZarr is not available here: its plugin belongs to GDAL %s (%s), but this process uses GDAL %s (%s), as a package "
-              "from PyPI brings it. Use a Python package that was built with the plugin's GDAL (of the system or conda), or take the "
-              "plugin out of GDAL_DRIVER_PATH",
-              GDALVersionInfo("RELEASE_NAME"), ours.dli_fname, version("RELEASE_NAME"), theirs.dli_fname);
+    {
+        CPLString message;
+        message.Printf("ShardedZarr is not available here: its plugin belongs to GDAL %s (%s), but this process uses GDAL %s (%s), "
+                       "as a package from PyPI brings it. Use a Python package that was built with the plugin's GDAL (of the "
+                       "system or conda), or take the plugin out of GDAL_DRIVER_PATH",
+                       GDALVersionInfo("RELEASE_NAME"), ours.dli_fname, version("RELEASE_NAME"), theirs.dli_fname);
+        say(CE_Failure, CPLE_AppDefined, message.c_str());
+    }
     dlclose(library);
     return isOther;
 }

@@ -6,9 +6,9 @@
 #include "base/checked.h"
 #include "base/parallel.h"
 
-/* A shard of 64 MiB comes in two requests at most: more at once gain little, and each is paid for. */
+/* A shard of AUTO's size, 64 MiB, comes in one request: each is paid for, and more at once gain little. */
 #define ROOM_BYTES ((uint64_t)64 << 20)
-#define REQUEST_BYTES ((uint64_t)36 << 20)
+#define REQUEST_BYTES ((uint64_t)72 << 20)
 #define MAX_GAP_BYTES ((uint64_t)128 << 10)
 /* That share more bytes rather than another request: one changed chunk among many does not cut its shard in two. */
 #define GAP_SHARE 8
