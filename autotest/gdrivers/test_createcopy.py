@@ -175,6 +175,13 @@ def test_nodata_is_the_fill_value(tmp_path, data_type, nodata):
     assert oracle.fill_of(meta) == nodata or np.isnan(nodata) and np.isnan(oracle.fill_of(meta))
 
 
+@pytest.mark.parametrize("data_type", ["uint8", "int32", "uint64", "int64", "float32"])
+def test_without_nodata_the_fill_value_is_0(tmp_path, data_type):
+    create(tmp_path / "a.zarr", source(np.ones((3, 20, 30), data_type))).FlushCache()
+    document = json.loads((tmp_path / "a.zarr" / "a" / "zarr.json").read_text())
+    assert document["fill_value"] == 0 and "_FillValue" not in document["attributes"]
+
+
 def test_without_nodata_the_fill_value_is_zero_and_none_is_claimed(tmp_path):
     array = random_values(np.random.default_rng(5), "int16", (20, 30))
     dataset = create(tmp_path / "a.zarr", source(array))

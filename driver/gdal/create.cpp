@@ -107,13 +107,15 @@ static bool nodataOf(GDALRasterBand &band, const struct zs_dtype &dtype, unsigne
     if (dtype.type == ZS_INT64 && band.GetRasterDataType() == GDT_Int64)
     {
         const int64_t v = band.GetNoDataValueAsInt64(&has);
-        memcpy(out, &v, sizeof v);
+        if (has)
+            memcpy(out, &v, sizeof v);
         return has != FALSE;
     }
     if (dtype.type == ZS_UINT64 && band.GetRasterDataType() == GDT_UInt64)
     {
         const uint64_t v = band.GetNoDataValueAsUInt64(&has);
-        memcpy(out, &v, sizeof v);
+        if (has)
+            memcpy(out, &v, sizeof v);
         return has != FALSE;
     }
     const double v = band.GetNoDataValue(&has);
