@@ -5,7 +5,7 @@ import urllib.parse
 
 import numpy as np
 import pytest
-from osgeo import gdal
+from osgeo import gdal, osr
 
 import oracle
 from stores import LITTLE, array_meta, counting, sharding
@@ -46,6 +46,54 @@ def test_opening_by_the_name_alone_adds_only_the_look_that_gdal_takes_itself(tmp
     write_store(tmp_path / "s.zarr")
     assert gdal.Open(server.vsi("s.zarr")).GetDriver().ShortName == "ShardedZarr"
     assert [(r.method, r.path) for r in server.log] == [("HEAD", "s.zarr"), ("GET", "s.zarr/zarr.json")]
+
+
+def write_scene(path):
+    """A scene of Sentinel-2 with its overviews, six levels, of no pixels to speak of; returns the size of its metadata."""
+    dataset = gdal.GetDriverByName("ShardedZarr").Create(str(path), 10980, 10980, 1, gdal.GDT_UInt16)
+    dataset.SetGeoTransform((399960, 10, 0, 5600040, 0, -10))
+    srs = osr.SpatialReference()
+    srs.ImportFromEPSG(32632)
+    dataset.SetSpatialRef(srs)
+    dataset = None
+    gdal.Open(str(path), gdal.GA_Update).BuildOverviews("NONE", [2, 4, 8, 16, 32])
+    return (path / "zarr.json").stat().st_size
+
+
+def check_scene(server, name, requests):
+    """gdalinfo asks for no more than these, (method, path)."""
+    info = gdal.Info(server.vsi(name), format="json")
+    assert info["driverShortName"] == "ShardedZarr" and info["size"] == [10980, 10980] and len(info["bands"][0]["overviews"]) == 5
+    assert info["geoTransform"][:2] == [399960, 10] and 'ID["EPSG",32632]]' in info["coordinateSystem"]["wkt"]
+    assert [(r.method, r.path) for r in server.log] == requests
+
+
+def test_a_scene_with_overviews_opens_by_its_plain_url_in_two_requests(tmp_path, server, config):
+    """As a COG does: all its metadata are in what GDAL reads of any file, and are not asked for again."""
+    config("GDAL_DISABLE_READDIR_ON_OPEN", "EMPTY_DIR")
+    size = write_scene(tmp_path / "s2.zarr")
+    assert size < 16384 - 500, "with room for metadata"
+    check_scene(server, "s2.zarr/zarr.json", [("HEAD", "s2.zarr/zarr.json"), ("GET", "s2.zarr/zarr.json")])
+    server.log.clear()
+    check_scene(server, "s2.zarr", [("HEAD", "s2.zarr"), ("GET", "s2.zarr/zarr.json")])
+
+
+def test_metadata_that_gdal_has_not_read_whole_are_asked_for(tmp_path, server, config):
+    config("GDAL_DISABLE_READDIR_ON_OPEN", "EMPTY_DIR")
+    write_scene(tmp_path / "s2.zarr")
+    with open(tmp_path / "s2.zarr" / "zarr.json", "a") as file:
+        file.write(" " * 16384)
+    document = "s2.zarr/zarr.json"
+    check_scene(server, document, [("HEAD", document), ("GET", document), ("GET", document)])
+
+
+def test_what_gdal_remembers_of_metadata_changes_no_store(tmp_path, server, config):
+    """Who updates reads them himself: /vsicurl/ remembers what was there when somebody read it."""
+    write_store(tmp_path / "s.zarr")
+    assert gdal.Open(server.vsi("s.zarr/zarr.json")).RasterXSize == 64
+    (tmp_path / "s.zarr" / "zarr.json").unlink()
+    assert gdal.Open(server.vsi("s.zarr/zarr.json")).RasterXSize == 64  # as any file there
+    error_of(lambda: gdal.OpenEx(server.vsi("s.zarr/zarr.json"), gdal.OF_RASTER | gdal.OF_UPDATE))
 
 
 @pytest.mark.parametrize("location, index", [("end", "bytes=-%d" % INDEX), ("start", "bytes=0-%d" % (INDEX - 1))])

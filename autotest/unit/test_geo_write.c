@@ -48,8 +48,8 @@ static void round_trip(OGRSpatialReferenceH srs, bool pixel_is_point, const char
     struct zs_georef_out out = raster(srs);
     out.pixel_is_point = pixel_is_point;
     zs_json *a = zs_json_new_object();
-    CHECK(zs_write_spatial_proj(a, &out, &err) == ZS_OK);
-    CHECK(zs_write_spatial_proj(a, &out, &err) == ZS_OK); /* again: replaced, not doubled */
+    CHECK(zs_write_spatial_proj(a, &out, true, &err) == ZS_OK);
+    CHECK(zs_write_spatial_proj(a, &out, true, &err) == ZS_OK); /* again: replaced, not doubled */
     CHECK_EQ_U64(zs_json_size(zs_json_get(a, "zarr_conventions")), 2);
     CHECK_EQ_U64(zs_json_size(zs_json_get(a, "spatial:transform")), 6);
     CHECK(zs_json_get(a, must_have) != NULL);

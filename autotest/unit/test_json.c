@@ -371,14 +371,16 @@ static void test_pretty_print_keeps_short_lists_on_a_line(void)
     zs_json_free(again);
 }
 
-static void test_pretty_print_gives_each_consolidated_node_a_line(void)
+static void test_pretty_print_gives_each_consolidated_node_and_each_attribute_beside_a_line(void)
 {
-    zs_json *root = parse("{\"a\":{\"b\":{}},\"consolidated_metadata\":{\"kind\":\"inline\",\"metadata\":{"
+    zs_json *root = parse("{\"a\":{\"b\":{}},\"attributes\":{\"m\":{\"n\":[1,2]},\"o\":[]},"
+                          "\"consolidated_metadata\":{\"kind\":\"inline\",\"metadata\":{"
                           "\"x/y\":{\"shape\":[2],\"c\":{\"d\":1}},\"z\":{}}}}");
     char *text = zs_json_print_pretty(root);
     CHECK_EQ_STR(text, "{\n  \"a\": {\n    \"b\": {}\n  },\n"
+                       "  \"attributes\": {\n    \"m\": {\"n\":[1,2]},\n    \"o\": []\n  },\n"
                        "  \"consolidated_metadata\": {\n    \"kind\": \"inline\",\n    \"metadata\": {\n"
-                       "      \"x/y\": {\"shape\": [2], \"c\": {\"d\": 1}},\n      \"z\": {}\n    }\n  }\n}\n");
+                       "      \"x/y\": {\"shape\":[2],\"c\":{\"d\":1}},\n      \"z\": {}\n    }\n  }\n}\n");
     free(text);
     zs_json_free(root);
 }
@@ -419,7 +421,7 @@ int main(void)
     RUN(test_doubles_print_in_the_shortest_form_that_reads_back);
     RUN(test_documents_are_built_and_changed);
     RUN(test_pretty_print_keeps_short_lists_on_a_line);
-    RUN(test_pretty_print_gives_each_consolidated_node_a_line);
+    RUN(test_pretty_print_gives_each_consolidated_node_and_each_attribute_beside_a_line);
     RUN(test_a_comma_locale_changes_nothing);
     return check_result();
 }

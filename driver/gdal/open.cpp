@@ -353,7 +353,32 @@ struct Attempt
 };
 } // namespace
 
-static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, struct zs_error *err)
+/* GDAL has read the beginning of the file that it was given: of the metadata of a remote store so much at once that it
+ * is most often all. What it read may be from long ago, since /vsicurl/ remembers: none to change a store by. "" where
+ * it has not all of it. */
+static std::string readAlready(GDALOpenInfo &info, const ZSConnection &connection)
+{
+    constexpr vsi_l_offset AT_ONCE = 16384; // what /vsicurl/ asks for
+    if (info.fpL == nullptr || info.eAccess != GA_ReadOnly || !zsIsRemote(connection.store) ||
+        !zsEndsWith(info.pszFilename, "/zarr.json") || VSIFSeekL(info.fpL, 0, SEEK_END) != 0)
+        return "";
+    const vsi_l_offset size = VSIFTellL(info.fpL);
+    if (size > AT_ONCE || !info.TryToIngest(static_cast<int>(AT_ONCE)) ||
+        static_cast<vsi_l_offset>(info.nHeaderBytes) != size)
+        return "";
+    return std::string(reinterpret_cast<const char *>(info.pabyHeader), static_cast<size_t>(size));
+}
+
+static bool openHierarchy(ZSStore &store, const std::string &text, bool consolidated, struct zs_error *err)
+{
+    struct zs_hierarchy **h = &store.hierarchy;
+    return (!text.empty() &&
+            zs_hierarchy_open_text(store.store, text.data(), text.size(), consolidated, h, err) == ZS_OK) ||
+           zs_hierarchy_open(store.store, consolidated, h, err) == ZS_OK;
+}
+
+/* `text` of the root's metadata, or "". */
+static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, const std::string &text, struct zs_error *err)
 {
     Attempt a;
     ZSOpenOptions options;
@@ -364,7 +389,7 @@ static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, struct
     if (zs_store_open_vsi(connection.store.c_str(), &store->store, err) != ZS_OK)
         return a;
     const bool consolidated = CPLFetchBool(info.papszOpenOptions, "USE_CONSOLIDATED_METADATA", true);
-    if (zs_hierarchy_open(store->store, consolidated, &store->hierarchy, err) == ZS_OK && findNode(store, connection, node, err))
+    if (openHierarchy(*store, text, consolidated, err) && findNode(store, connection, node, err))
     {
         a.isOurs = options.Parse(info.papszOpenOptions); // else it has said why
         if (!a.isOurs)
@@ -398,9 +423,9 @@ GDALDataset *zsOpen(GDALOpenInfo *info)
         return nullptr;
     }
     struct zs_error err;
-    Attempt a;
-    for (int i = 0; i == 0 || (i < ATTEMPTS && a.isReplaced); i++)
-        a = attempt(*info, connection, &err);
+    Attempt a = attempt(*info, connection, readAlready(*info, connection), &err);
+    for (int i = 1; i < ATTEMPTS && a.isReplaced; i++)
+        a = attempt(*info, connection, "", &err);
     if (a.dataset != nullptr)
         a.dataset->SetDescription(name);
     else if (a.isOurs)

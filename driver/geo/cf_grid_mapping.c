@@ -302,18 +302,36 @@ static bool add_cf_parameters(zs_json *attributes, OGRSpatialReferenceH srs)
     return ok;
 }
 
+/* The texts of the CRS. crs_wkt may be of either version (CF 5.6.1), and where it has the CRS's code the shorter one
+ * tells all. */
+static bool add_wkt(zs_json *attributes, OGRSpatialReferenceH srs)
+{
+    char *code = zs_crs_to_code(srs);
+    char *old = zs_crs_to_wkt(srs, "FORMAT=WKT1_GDAL");
+    OGRSpatialReferenceH again = code != NULL ? zs_crs_from_wkt(old) : NULL;
+    const bool is_enough = again != NULL && zs_crs_is_same(srs, again);
+    char *wkt = is_enough ? NULL : zs_crs_to_wkt(srs, "FORMAT=WKT2_2019");
+    bool ok = true;
+    if (is_enough || wkt != NULL)
+        ok = set_string(attributes, "crs_wkt", is_enough ? old : wkt);
+    /* spatial_ref is GDAL's, whose older versions read WKT 1 best. */
+    if (ok && !is_enough && (old != NULL || wkt != NULL))
+        ok = set_string(attributes, "spatial_ref", old != NULL ? old : wkt);
+    if (again != NULL)
+        OSRRelease(again);
+    CPLFree(wkt);
+    CPLFree(old);
+    free(code);
+    return ok;
+}
+
 enum zs_status zs_write_grid_mapping(zs_json *attributes, const struct zs_georef_out *geo, struct zs_error *err)
 {
     bool ok = true;
+    if (geo->brief != NULL)
+        return set_string(attributes, "spatial_ref", geo->brief) ? ZS_OK : zs_no_memory(err);
     if (geo->srs != NULL) {
-        char *wkt = zs_crs_to_wkt(geo->srs, "FORMAT=WKT2_2019");
-        /* crs_wkt may be either (CF 5.6.1); spatial_ref is GDAL's, whose older versions read WKT 1 best. */
-        char *old = zs_crs_to_wkt(geo->srs, "FORMAT=WKT1_GDAL");
-        ok = wkt == NULL || set_string(attributes, "crs_wkt", wkt);
-        if (ok && (old != NULL || wkt != NULL))
-            ok = set_string(attributes, "spatial_ref", old != NULL ? old : wkt);
-        CPLFree(wkt);
-        CPLFree(old);
+        ok = add_wkt(attributes, geo->srs);
         struct zs_quiet quiet;
         zs_quiet_begin(&quiet);
         ok = ok && add_cf_parameters(attributes, geo->srs);
@@ -341,8 +359,8 @@ static char *longer_list(char *list, const char *word, size_t n)
     return longer;
 }
 
-/* `coordinates` without one word and with another; either may be NULL. */
-static bool change_coordinates(zs_json *attributes, const char *without, const char *with)
+/* `coordinates` without two words, either of which may be NULL, and with another, or none. */
+static bool change_coordinates(zs_json *attributes, const char *without, const char *nor, const char *with)
 {
     const char *word = "";
     char *text = zs_strdup("");
@@ -350,7 +368,7 @@ static bool change_coordinates(zs_json *attributes, const char *without, const c
     for (size_t n; *word != '\0' && text != NULL; word += n) {
         word += strspn(word, " ");
         n = strcspn(word, " ");
-        if (n > 0 && !is_word(word, n, without) && !is_word(word, n, with))
+        if (n > 0 && !is_word(word, n, without) && !is_word(word, n, nor))
             text = longer_list(text, word, n);
     }
     if (text != NULL && with != NULL)
@@ -363,11 +381,13 @@ static bool change_coordinates(zs_json *attributes, const char *without, const c
     return ok;
 }
 
-enum zs_status zs_write_grid_mapping_name(zs_json *attributes, const char *name, struct zs_error *err)
+enum zs_status zs_write_grid_mapping_name(zs_json *attributes, const char *name, enum zs_mapping how,
+                                          struct zs_error *err)
 {
-    bool ok = change_coordinates(attributes, zs_grid_mapping_name(attributes), name);
+    const char *with = how != ZS_MAPPING_NONE ? name : NULL;
+    bool ok = change_coordinates(attributes, zs_grid_mapping_name(attributes), name, with);
     zs_json_remove(attributes, "grid_mapping");
-    if (ok && name != NULL)
+    if (ok && how == ZS_MAPPING_NAMED)
         ok = zs_json_add_string(attributes, "grid_mapping", name) != NULL;
     return ok ? ZS_OK : zs_no_memory(err);
 }
@@ -424,9 +444,13 @@ enum zs_status zs_grid_mapping_write(struct zs_hierarchy *h, const struct zs_nod
 enum zs_status zs_grid_mapping_tell(const struct zs_node *mapping, const struct zs_told *told, struct zs_error *err)
 {
     static const char *const members[] = {"crs_wkt", "spatial_ref"};
-    const char *wkt;
-    for (int i = 0; i < 2; i++)
-        if (zs_json_string(zs_json_get(mapping->attributes, members[i]), &wkt))
-            ZS_TRY(told->crs(told->context, mapping->path, members[i], zs_crs_from_wkt(wkt), false, err));
+    const char *text;
+    for (int i = 0; i < 2; i++) {
+        if (!zs_json_string(zs_json_get(mapping->attributes, members[i]), &text))
+            continue;
+        OGRSpatialReferenceH of_code = i == 1 ? zs_crs_from_code(text) : NULL;
+        ZS_TRY(told->crs(told->context, mapping->path, members[i], of_code != NULL ? of_code : zs_crs_from_wkt(text),
+                         of_code != NULL, err));
+    }
     return ZS_OK;
 }

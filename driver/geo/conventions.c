@@ -71,7 +71,7 @@ static bool is_entry_of(const zs_json *entry, const char *key, const struct zs_c
     return uuid != NULL && strcmp(uuid, convention->uuid) == 0;
 }
 
-bool zs_convention_declare(const struct zs_convention *convention, zs_json *attributes, bool is_wanted)
+bool zs_convention_declare(const struct zs_convention *convention, zs_json *attributes, bool is_wanted, bool in_short)
 {
     const zs_json *old = zs_json_get(attributes, DECLARATIONS);
     const bool was_object = zs_json_is_object(old);
@@ -88,11 +88,14 @@ bool zs_convention_declare(const struct zs_convention *convention, zs_json *attr
     }
     if (ok && is_wanted) {
         zs_json *e = zs_json_add_object(list, NULL);
-        zs_json_add_string(e, "schema_url", convention->schema_url);
-        zs_json_add_string(e, "spec_url", convention->spec_url);
+        if (!in_short) {
+            zs_json_add_string(e, "schema_url", convention->schema_url);
+            zs_json_add_string(e, "spec_url", convention->spec_url);
+        }
         zs_json_add_string(e, "uuid", convention->uuid);
-        zs_json_add_string(e, "name", convention->name);
-        ok = zs_json_add_string(e, "description", convention->description) != NULL;
+        ok = zs_json_add_string(e, "name", convention->name) != NULL;
+        if (!in_short)
+            ok = ok && zs_json_add_string(e, "description", convention->description) != NULL;
     }
     if (!ok || zs_json_size(list) == 0) {
         zs_json_free(list);

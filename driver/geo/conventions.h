@@ -107,9 +107,10 @@ bool zs_convention_is_declared(const struct zs_convention *convention, const zs_
 /* Whether the array of the scope or any of the groups does. */
 bool zs_scope_declares(const struct zs_scope *scope, const struct zs_convention *convention);
 
-/* Makes zarr_conventions name the convention once, or not at all, leaving the others. The object of the first draft
- * becomes the array that readers of today look for. False without memory. */
-bool zs_convention_declare(const struct zs_convention *convention, zs_json *attributes, bool is_wanted);
+/* Makes zarr_conventions name the convention once, or not at all, leaving the others: by all that it is published with,
+ * or in_short by what readers go by, its UUID (GDAL) and name (rioxarray). The object of the first draft becomes the
+ * array that readers of today look for. False without memory. */
+bool zs_convention_declare(const struct zs_convention *convention, zs_json *attributes, bool is_wanted, bool in_short);
 
 /* Checks `zarr_conventions` itself. */
 void zs_check_declarations(const zs_json *attributes, const struct zs_flaws *to);

@@ -146,6 +146,17 @@ char *zs_crs_to_wkt(OGRSpatialReferenceH srs, const char *format)
     return wkt;
 }
 
+bool zs_crs_is_same(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
+{
+    /* The order of axes in data is our own business: both CRS are read in traditional order. */
+    const char *const options[] = {"IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES", NULL};
+    struct zs_quiet quiet;
+    zs_quiet_begin(&quiet);
+    const bool is_same = OSRIsSameEx(a, b, options);
+    zs_quiet_end(&quiet);
+    return is_same;
+}
+
 char *zs_crs_to_code(OGRSpatialReferenceH srs)
 {
     const char *authority = OSRGetAuthorityName(srs, NULL), *code = OSRGetAuthorityCode(srs, NULL);
@@ -153,12 +164,7 @@ char *zs_crs_to_code(OGRSpatialReferenceH srs)
         return NULL;
     char *text = zs_format("%s:%s", authority, code);
     OGRSpatialReferenceH again = text != NULL ? zs_crs_from_code(text) : NULL;
-    /* The order of axes in data is our own business: both CRS are read in traditional order. */
-    const char *const options[] = {"IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES", NULL};
-    struct zs_quiet quiet;
-    zs_quiet_begin(&quiet);
-    const bool is_same = again != NULL && OSRIsSameEx(srs, again, options);
-    zs_quiet_end(&quiet);
+    const bool is_same = again != NULL && zs_crs_is_same(srs, again);
     if (again != NULL)
         OSRRelease(again);
     if (!is_same) {

@@ -27,6 +27,7 @@ OGRSpatialReferenceH zs_crs_from_projjson(const zs_json *object); /* the object,
 OGRSpatialReferenceH zs_crs_from_url(const char *url);
 OGRSpatialReferenceH zs_crs_from_proj_string(const char *text);   /* "+proj=utm +zone=33" */
 
+bool zs_crs_is_same(OGRSpatialReferenceH a, OGRSpatialReferenceH b);
 /* "AUTHORITY:CODE" of the CRS when that alone gives the same CRS back; freed with free(), NULL otherwise. */
 char *zs_crs_to_code(OGRSpatialReferenceH srs);
 /* WKT of the CRS in the given form ("FORMAT=WKT2_2019"), freed with CPLFree(); NULL where it has none. */

@@ -169,7 +169,7 @@ bool zs_level_size(struct zs_hierarchy *h, const struct zs_node *group, const st
 /* ---- Writing ---- */
 
 static bool add_level(zs_json *layout, const struct zs_georef_out *geo, size_t i, const char *const *paths,
-                      const uint64_t *widths, const uint64_t *heights, const char *resampling)
+                      const uint64_t *widths, const uint64_t *heights)
 {
     zs_json *e = zs_json_add_object(layout, NULL);
     zs_json_add_string(e, "asset", paths[i]);
@@ -189,8 +189,6 @@ static bool add_level(zs_json *layout, const struct zs_georef_out *geo, size_t i
     bool ok = translation != NULL;
     for (int d = 0; d < ndim && ok; d++)
         ok = zs_json_add_double(translation, NULL, 0.0) != NULL;
-    if (i > 0 && resampling != NULL)
-        ok = ok && zs_json_add_string(e, "resampling_method", resampling) != NULL;
     if (ok && geo->dim_x != NULL) {
         struct zs_georef_out level = *geo;
         level.width = widths[i];
@@ -224,7 +222,7 @@ enum zs_status zs_write_multiscales(zs_json *group_attributes, const struct zs_g
         zs_json *layout = zs_json_add_array(m, "layout");
         ok = layout != NULL;
         for (size_t i = 0; i < levels && ok; i++)
-            ok = add_level(layout, geo, i, paths, widths, heights, resampling);
+            ok = add_level(layout, geo, i, paths, widths, heights);
         if (ok && resampling != NULL)
             ok = zs_json_add_string(m, "resampling_method", resampling) != NULL;
         ok = ok && keep_others(m, zs_json_get(group_attributes, "multiscales"));
@@ -237,7 +235,7 @@ enum zs_status zs_write_multiscales(zs_json *group_attributes, const struct zs_g
     } else {
         zs_json_remove(group_attributes, "multiscales");
     }
-    ok = ok && zs_convention_declare(&zs_multiscales, group_attributes, levels > 0);
+    ok = ok && zs_convention_declare(&zs_multiscales, group_attributes, levels > 0, false);
     return ok ? ZS_OK : zs_no_memory(err);
 }
 

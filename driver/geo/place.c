@@ -1,9 +1,21 @@
 #include "geo/place.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "geo/cf.h"
+#include "geo/crs.h"
 #include "geo/spatial.h"
+#include "geo/variables.h"
+
+/* Whether the array leaves its place to its entry in the multiscales. */
+static bool is_said_by_entry(const struct zs_scope *scope)
+{
+    bool is_said = false;
+    for (int i = 0; i < scope->places && !is_said; i++)
+        is_said = scope->place[i].kind == ZS_PLACE_ENTRY && zs_spatial_is_said(scope->place[i].members);
+    return is_said && !zs_spatial_is_said(scope->node->attributes);
+}
 
 void zs_place_style_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, struct zs_place_style *style)
 {
@@ -13,6 +25,7 @@ void zs_place_style_find(struct zs_hierarchy *h, const struct zs_node *node, str
     for (int i = 0; i < scope.places; i++)
         style->spatial_proj = style->spatial_proj || zs_spatial_proj_is_said(scope.place[i].members);
     style->cf = zs_cf_is_said(h, &scope, axes, &style->mapping_name);
+    style->is_brief = style->cf && is_said_by_entry(&scope);
     if (!style->spatial_proj && !style->cf)
         style->spatial_proj = style->cf = style->is_default = true;
 }
@@ -36,23 +49,54 @@ struct zs_georef_out zs_place_out(const struct zs_node *node, struct zs_axes axe
     return out;
 }
 
-enum zs_status zs_place_write(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
-                              const struct zs_place_style *style, const struct zs_georef_out *geo, struct zs_error *err)
+/* Whether CF is enough to see where an array lies, for all. */
+static bool is_seen_in_cf(const struct zs_georef_out *geo)
 {
-    static const struct zs_georef_out nothing = {0};
-    const bool has_group = node->path[0] != '\0', is_known = geo->srs != NULL || geo->has_transform;
-    const bool writes_cf = style->cf && has_group;
-    bool says_all = has_group, says_mapping = true;
-    if (writes_cf)
-        ZS_TRY(zs_cf_write(h, node, axes, style->mapping_name, style->drops_coordinates, geo, &says_all, &says_mapping,
-                           err));
-    zs_json *attributes;
-    ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
-    ZS_TRY(zs_write_spatial_proj(attributes, style->spatial_proj || !says_all ? geo : &nothing, err));
+    return !geo->has_transform || (zs_has_axes(geo) && geo->width > 1 && geo->height > 1);
+}
+
+/* Attributes of the array; says_all and says_mapping: what CF says beside it. */
+static enum zs_status write_array(zs_json *attributes, const struct zs_place_style *style,
+                                  const struct zs_georef_out *geo, bool says_all, bool says_mapping,
+                                  struct zs_error *err)
+{
+    struct zs_georef_out said = {0};
+    if (geo->brief != NULL && says_all)
+        said.srs = geo->srs;
+    else if (style->spatial_proj || !says_all)
+        said = *geo;
+    ZS_TRY(zs_write_spatial_proj(attributes, &said, false, err));
     for (const struct zs_convention *const *c = zs_conventions; *c != NULL; c++)
         if ((*c)->change != NULL)
             ZS_TRY((*c)->change(attributes, ZS_PLACE_ARRAY, geo, err));
-    if (writes_cf && is_known && says_mapping)
-        return zs_write_grid_mapping_name(attributes, style->mapping_name, err);
-    return is_known ? ZS_OK : zs_write_grid_mapping_name(attributes, NULL, err);
+    if (geo->srs == NULL && !geo->has_transform)
+        return zs_write_grid_mapping_name(attributes, style->mapping_name, ZS_MAPPING_NONE, err);
+    if (!says_mapping)
+        return ZS_OK;
+    return zs_write_grid_mapping_name(attributes, style->mapping_name,
+                                      geo->brief != NULL ? ZS_MAPPING_COORDINATE : ZS_MAPPING_NAMED, err);
+}
+
+enum zs_status zs_place_write(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                              const struct zs_place_style *style, const struct zs_georef_out *geo, struct zs_error *err)
+{
+    const bool has_group = node->path[0] != '\0', writes_cf = style->cf && has_group;
+    bool says_all = has_group, says_mapping = true;
+    struct zs_georef_out said = *geo;
+    /* rioxarray looks for a variable of our name where nothing names one. */
+    const bool is_brief = writes_cf && style->is_brief && is_seen_in_cf(geo) && geo->srs != NULL &&
+                          strcmp(style->mapping_name, ZS_GRID_MAPPING) == 0;
+    char *code = is_brief ? zs_crs_to_code(geo->srs) : NULL;
+    said.brief = code; /* NULL of a CRS without one, which is said in full */
+    enum zs_status status = ZS_OK;
+    if (writes_cf)
+        status = zs_cf_write(h, node, axes, style->mapping_name, style->drops_coordinates, &said, &says_all,
+                             &says_mapping, err);
+    zs_json *attributes;
+    if (status == ZS_OK)
+        status = zs_hierarchy_edit(h, node, &attributes, err);
+    if (status == ZS_OK)
+        status = write_array(attributes, style, &said, says_all, writes_cf && says_mapping, err);
+    free(code);
+    return status;
 }

@@ -13,6 +13,7 @@ struct zs_place_style {
     bool cf;                 /* a grid mapping, or coordinate variables of X and Y */
     bool drops_coordinates;  /* coordinate variables of X and Y go when there is no transform (else only a rotation drops them) */
     bool is_default;         /* the store uses none, so all of them */
+    bool is_brief;           /* an overview in spatial: and CF, of which its multiscales entry says the former */
     const char *mapping_name; /* of the grid mapping variable; borrowed */
 };
 
@@ -27,7 +28,9 @@ void zs_place_name_dimensions(struct zs_georef_out *geo, const struct zs_node *n
 
 /* Says it: attributes of the array, and in its own group grid mapping and coordinate variables, made where there are
  * none. Where one cannot be, because the name is none of a node or something else has it, what is there stays and
- * spatial: and proj: say it. Documents change in memory (zs_hierarchy_flush()), values of coordinates in the store. */
+ * spatial: and proj: say it. With is_brief the array has spatial: only where CF alone would not do for GDAL 3.13, which
+ * sees no place in one pixel and no rotation, and the CRS by its code only. Documents change in memory
+ * (zs_hierarchy_flush()), values of coordinates in the store. */
 enum zs_status zs_place_write(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                               const struct zs_place_style *style, const struct zs_georef_out *geo,
                               struct zs_error *err) ZS_MUST_CHECK;

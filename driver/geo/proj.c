@@ -109,12 +109,13 @@ static void remove_all(zs_json *members, const char *const *names)
     }
 }
 
-bool zs_proj_write(zs_json *attributes, OGRSpatialReferenceH srs)
+bool zs_proj_write(zs_json *attributes, OGRSpatialReferenceH srs, bool is_group)
 {
     bool has_any = false;
     remove_all(attributes, known);
     remove_all(attributes, drafted);
-    return (srs == NULL || add_crs(attributes, srs, &has_any)) && zs_convention_declare(&zs_proj, attributes, has_any);
+    return (srs == NULL || add_crs(attributes, srs, &has_any)) &&
+           zs_convention_declare(&zs_proj, attributes, has_any, !is_group);
 }
 
 /* Of a group and an array it is written together with where they lie (geo/spatial.h). */

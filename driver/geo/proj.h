@@ -8,6 +8,6 @@ extern const struct zs_convention zs_proj;
 
 /* Replaces all members of the convention and its drafts by those of a CRS (NULL: none), and declares it where it has
  * any. False without memory. */
-bool zs_proj_write(zs_json *attributes, OGRSpatialReferenceH srs);
+bool zs_proj_write(zs_json *attributes, OGRSpatialReferenceH srs, bool is_group);
 
 #endif

@@ -271,7 +271,7 @@ static bool add_registration(zs_json *object, const struct zs_georef_out *geo)
 }
 
 /* Replaces all members of the convention by those of a place; with has_transform false there are none. */
-static bool write_place(zs_json *attributes, const struct zs_georef_out *geo)
+static bool write_place(zs_json *attributes, const struct zs_georef_out *geo, bool is_group)
 {
     for (const char *const *n = known; *n != NULL; n++) {
         char name[40];
@@ -287,12 +287,14 @@ static bool write_place(zs_json *attributes, const struct zs_georef_out *geo)
              add_shape(attributes, geo->height, geo->width) && add_bbox(attributes, geo, t) &&
              add_registration(attributes, geo);
     }
-    return ok && zs_convention_declare(&zs_spatial, attributes, geo->has_transform);
+    return ok && zs_convention_declare(&zs_spatial, attributes, geo->has_transform, !is_group);
 }
 
-enum zs_status zs_write_spatial_proj(zs_json *attributes, const struct zs_georef_out *geo, struct zs_error *err)
+enum zs_status zs_write_spatial_proj(zs_json *attributes, const struct zs_georef_out *geo, bool is_group,
+                                     struct zs_error *err)
 {
-    return write_place(attributes, geo) && zs_proj_write(attributes, geo->srs) ? ZS_OK : zs_no_memory(err);
+    const bool ok = write_place(attributes, geo, is_group) && zs_proj_write(attributes, geo->srs, is_group);
+    return ok ? ZS_OK : zs_no_memory(err);
 }
 
 bool zs_spatial_write_level(zs_json *entry, const struct zs_georef_out *level)
@@ -308,14 +310,14 @@ bool zs_spatial_write_level(zs_json *entry, const struct zs_georef_out *level)
 
 /* ---- Changing ---- */
 
-static bool has_place(const zs_json *members)
+bool zs_spatial_is_said(const zs_json *members)
 {
     return zs_json_get(members, "spatial:transform") != NULL || zs_json_get(members, "spatial:bbox") != NULL;
 }
 
 bool zs_spatial_proj_is_said(const zs_json *members)
 {
-    return has_place(members) || zs_convention_has_members(&zs_proj, members);
+    return zs_spatial_is_said(members) || zs_convention_has_members(&zs_proj, members);
 }
 
 static bool concerns(const zs_json *members, const struct zs_georef_out *geo)
@@ -334,8 +336,8 @@ static enum zs_status change(zs_json *members, enum zs_place_kind kind, const st
     const bool had_transform = zs_json_get(members, "spatial:transform") != NULL;
     if (kind == ZS_PLACE_GROUP) {
         struct zs_georef_out said = *geo;
-        said.has_transform = geo->has_transform && has_place(members);
-        return zs_write_spatial_proj(members, &said, err);
+        said.has_transform = geo->has_transform && zs_spatial_is_said(members);
+        return zs_write_spatial_proj(members, &said, true, err);
     }
     if (kind == ZS_PLACE_ARRAY || (!had_bbox && !had_transform))
         return ZS_OK;

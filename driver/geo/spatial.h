@@ -12,6 +12,8 @@ extern const struct zs_convention zs_spatial;
 /* {rows, columns} of the level that members speak of; false where they do not say. */
 bool zs_spatial_size(const zs_json *members, double size[2]);
 
+/* Whether members say where a raster lies. */
+bool zs_spatial_is_said(const zs_json *members);
 /* Whether members say where a raster lies, or by which CRS (geo/proj.h): the two go together. A size alone, as every
  * multiscales entry of ours has one, says nothing of a place. */
 bool zs_spatial_proj_is_said(const zs_json *members);

@@ -27,13 +27,16 @@ struct zs_georef_out {
     uint64_t width, height;
     const char *dim_x, *dim_y; /* dimension names */
     int ndim, x, y;            /* of the array, for multiscales: all dimensions and which are X and Y; ndim 0 is (Y, X) */
+    const char *brief; /* of an overview whose base and multiscales say the rest: the CRS's code; else NULL; borrowed */
 };
 
 /* Adds spatial:dimensions, spatial:transform, spatial:shape, spatial:bbox, spatial:registration, proj:code (when the CRS has
  * an authority code that stands for it exactly) or proj:wkt2 and proj:projjson, and the zarr_conventions entries, to the
  * attributes of an array or group. Members of that kind already there are replaced or removed. With pixel_is_point,
- * spatial:registration is "node" and transform and bbox are those of pixel centres, as the convention has it. */
-enum zs_status zs_write_spatial_proj(zs_json *attributes, const struct zs_georef_out *geo, struct zs_error *err) ZS_MUST_CHECK;
+ * spatial:registration is "node" and transform and bbox are those of pixel centres, as the convention has it. A group
+ * declares the conventions in full, an array in short. */
+enum zs_status zs_write_spatial_proj(zs_json *attributes, const struct zs_georef_out *geo, bool is_group,
+                                     struct zs_error *err) ZS_MUST_CHECK;
 
 /* Adds the `multiscales` convention to a group: level i has asset paths[i] (below the group), size widths[i] x heights[i];
  * level 0 is the base, from which each level's spatial:transform follows, and each level is derived from the one before.
@@ -43,15 +46,20 @@ enum zs_status zs_write_multiscales(zs_json *group_attributes, const struct zs_g
                                     const char *const *paths, const uint64_t *widths, const uint64_t *heights,
                                     const char *resampling, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Attributes of the 0-d `spatial_ref` variable: crs_wkt, spatial_ref, CF parameters that are common and simple
- * (grid_mapping_name where known), GeoTransform. */
+/* Attributes of the 0-d `spatial_ref` variable: crs_wkt (of a CRS without an authority's code, which WKT 1 may tell
+ * less well, in WKT 2, and spatial_ref in WKT 1), CF parameters that are common and simple (grid_mapping_name where
+ * known), GeoTransform. In brief spatial_ref with the code alone, all that xarray needs. */
 enum zs_status zs_write_grid_mapping(zs_json *attributes, const struct zs_georef_out *geo, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Makes the grid mapping variable `name` the array's: `grid_mapping`, and a word of `coordinates`, without which xarray does not take it
- * for a coordinate unless it is told to (decode_coords="all"), and rioxarray finds no CRS. NULL takes both away. */
-enum zs_status zs_write_grid_mapping_name(zs_json *attributes, const char *name, struct zs_error *err) ZS_MUST_CHECK;
+ * for a coordinate unless it is told to (decode_coords="all"), and rioxarray finds no CRS. Or only the latter:
+ * of a variable in brief, from which GDAL 3.13 would make no CRS. Or neither. */
+enum zs_mapping { ZS_MAPPING_NONE, ZS_MAPPING_COORDINATE, ZS_MAPPING_NAMED };
+enum zs_status zs_write_grid_mapping_name(zs_json *attributes, const char *name, enum zs_mapping how,
+                                          struct zs_error *err) ZS_MUST_CHECK;
 
-/* Attributes of a coordinate variable: standard_name, long_name, units, axis. `is_x` tells which. */
+/* Attributes of a coordinate variable: standard_name, long_name, units, axis; in brief without names. `is_x` tells
+ * which. */
 enum zs_status zs_write_coordinate(zs_json *attributes, const struct zs_georef_out *geo, bool is_x, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Adds `_FillValue` as xarray encodes it (base64 of a float64 for float types, two of them for complex, plain for integers),

@@ -156,9 +156,9 @@ static enum zs_status write_array_attributes(zs_json *attributes, const struct z
 {
     const struct zs_georef_out geo = zs_raster_georef(spec);
     if (spec->style != ZS_GEOREF_CF && (geo.has_transform || geo.srs != NULL))
-        ZS_TRY(zs_write_spatial_proj(attributes, &geo, err));
+        ZS_TRY(zs_write_spatial_proj(attributes, &geo, false, err));
     if (spec->style != ZS_GEOREF_SPATIAL_PROJ && (geo.has_transform || geo.srs != NULL))
-        ZS_TRY(zs_write_grid_mapping_name(attributes, ZS_GRID_MAPPING, err));
+        ZS_TRY(zs_write_grid_mapping_name(attributes, ZS_GRID_MAPPING, ZS_MAPPING_NAMED, err));
     ZS_TRY(zs_write_nodata(attributes, &spec->dtype, spec->has_nodata ? spec->nodata : NULL, err));
     const struct zs_meaning of_whole = {.metadata = (char **)(uintptr_t)spec->metadata, .domains = spec->domains};
     if (spec->metadata != NULL || spec->domains.count > 0)
@@ -206,7 +206,7 @@ static enum zs_status set_up(struct zs_raster *r, const struct zs_array_options 
     const struct zs_georef_out geo = zs_raster_georef(r->spec);
     if (r->spec->style == ZS_GEOREF_CF || (!geo.has_transform && geo.srs == NULL))
         return ZS_OK;
-    return zs_write_spatial_proj(zs_document_attributes(r->root), &geo, err);
+    return zs_write_spatial_proj(zs_document_attributes(r->root), &geo, true, err);
 }
 
 static char *mark_of(const char *group)

@@ -348,7 +348,9 @@ static enum zs_status publish_level(struct zs_overviews *o, struct made_level *l
     ZS_TRY(zs_hierarchy_add(o->h, own, err));
     struct zs_georef_out at = zs_georef_at_size(geo, own->array->shape[o->axes.x], own->array->shape[o->axes.y]);
     zs_place_name_dimensions(&at, own, o->axes);
-    ZS_TRY(zs_place_write(o->h, own, o->axes, style, &at, err));
+    struct zs_place_style brief = *style;
+    brief.is_brief = style->spatial_proj && style->cf;
+    ZS_TRY(zs_place_write(o->h, own, o->axes, &brief, &at, err));
     return copy_coordinates(o, own, err);
 }
 

@@ -38,13 +38,11 @@ static enum zs_status add_companion(struct zs_hierarchy *h, struct company *c, c
 
 static enum zs_status find_company(struct zs_hierarchy *h, const struct zs_node *level, struct company *c, struct zs_error *err)
 {
-    const char *mapping = zs_grid_mapping_name(level->attributes);
+    const char *named = zs_grid_mapping_name(level->attributes), *mapping = named != NULL ? named : ZS_GRID_MAPPING;
     *c = (struct company){.node = {level}, .count = 1};
     for (int d = 0; d < level->array->ndim; d++)
         ZS_TRY(add_companion(h, c, level, zs_dimension_name(level, d), d, err));
-    if (mapping != NULL)
-        ZS_TRY(add_companion(h, c, level, mapping, -1, err));
-    return ZS_OK;
+    return add_companion(h, c, level, mapping, -1, err);
 }
 
 /* Whether the group of a level holds other things: nodes, which may use its coordinates, and files. In a store that cannot be listed

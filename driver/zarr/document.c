@@ -99,8 +99,7 @@ zs_json *zs_array_document(const struct zs_array_spec *spec)
     const uint64_t *stored = spec->is_sharded ? spec->shard_shape : spec->chunk_shape;
     const zs_json *grid = zs_json_add(doc, "chunk_grid", zs_chunk_grid_document(spec->edges, stored, spec->ndim));
     zs_json *keys = zs_json_add_object(doc, "chunk_key_encoding");
-    zs_json_add_string(keys, "name", "default");
-    zs_json_add_string(zs_json_add_object(keys, "configuration"), "separator", "/");
+    zs_json_add_string(keys, "name", "default"); /* whose separator is "/" */
     zs_json *fill = zs_fill_value_add(doc, "fill_value", &spec->dtype, spec->fill_value);
 
     zs_json *codecs = zs_json_add_array(doc, "codecs");

@@ -251,13 +251,12 @@ static enum zs_status open_draft(struct zs_hierarchy *h, const zs_json *entry, s
     return status == ZS_OK ? ZS_OK : zs_fail(err, status, "%s", reason.message);
 }
 
-enum zs_status zs_hierarchy_open(struct zs_store *store, bool use_consolidated, struct zs_hierarchy **out,
-                                 struct zs_error *err)
+/* Takes the document, whatever comes. */
+static enum zs_status open_document(struct zs_store *store, zs_json *document, bool use_consolidated,
+                                    struct zs_hierarchy **out, struct zs_error *err)
 {
     struct zs_hierarchy_entry root = {0};
     struct zs_hierarchy *h = NULL;
-    zs_json *document = NULL;
-    ZS_TRY(zs_document_get(store, "zarr.json", &document, err));
     enum zs_status status = zs_hierarchy_create(store, &h, err);
     if (status == ZS_OK) {
         h->is_consolidated = h->is_new = false;
@@ -278,6 +277,22 @@ enum zs_status zs_hierarchy_open(struct zs_store *store, bool use_consolidated, 
     }
     *out = h;
     return ZS_OK;
+}
+
+enum zs_status zs_hierarchy_open(struct zs_store *store, bool use_consolidated, struct zs_hierarchy **out,
+                                 struct zs_error *err)
+{
+    zs_json *document = NULL;
+    ZS_TRY(zs_document_get(store, "zarr.json", &document, err));
+    return open_document(store, document, use_consolidated, out, err);
+}
+
+enum zs_status zs_hierarchy_open_text(struct zs_store *store, const char *text, size_t size, bool use_consolidated,
+                                      struct zs_hierarchy **out, struct zs_error *err)
+{
+    zs_json *document = NULL;
+    ZS_TRY(zs_json_parse(text, size, &document, err));
+    return open_document(store, document, use_consolidated, out, err);
 }
 
 void zs_hierarchy_free(struct zs_hierarchy *h)

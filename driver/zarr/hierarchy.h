@@ -13,6 +13,9 @@ struct zs_hierarchy;
  * ZS_NOT_FOUND when there is no zarr.json at the root. The store is borrowed. */
 enum zs_status zs_hierarchy_open(struct zs_store *store, bool use_consolidated, struct zs_hierarchy **h,
                                  struct zs_error *err) ZS_MUST_CHECK;
+/* The same of a root zarr.json that was read already; messages do not say where it lies. */
+enum zs_status zs_hierarchy_open_text(struct zs_store *store, const char *text, size_t size, bool use_consolidated,
+                                      struct zs_hierarchy **h, struct zs_error *err) ZS_MUST_CHECK;
 /* The hierarchy of a store to be: what is not added to it, first of all its root, is not there. Nothing is asked of the store. */
 enum zs_status zs_hierarchy_create(struct zs_store *store, struct zs_hierarchy **h, struct zs_error *err) ZS_MUST_CHECK;
 void zs_hierarchy_free(struct zs_hierarchy *h);

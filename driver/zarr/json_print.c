@@ -7,14 +7,14 @@
 
 /* Arrays of scalars up to this many characters stay on one line of a pretty document. */
 #define LINE_WIDTH 100
-/* Each node of consolidated metadata is one line: of a raster with overviews a third of them was white space, on every open over a
- * network. */
+/* Where there are consolidated metadata, each of their nodes is one line without spaces, and each attribute: of a
+ * raster with overviews a third of the document was white space, on every open over a network. */
 #define CONSOLIDATED "consolidated_metadata"
 #define CONSOLIDATED_LEVELS 2
+#define ATTRIBUTE_LEVELS 1
 
 struct printer {
     struct zs_buffer text;
-    bool pretty;
     bool no_memory;
 };
 
@@ -90,27 +90,37 @@ static bool put_short_array(struct printer *p, const zs_json *array)
     return true;
 }
 
+/* How many levels of a member are broken into lines, where `levels` of the object are. */
+static size_t levels_below(const zs_json *object, const char *name, size_t levels)
+{
+    const size_t fewer = levels > 0 ? levels - 1 : 0;
+    if (strcmp(name, CONSOLIDATED) == 0 && fewer > CONSOLIDATED_LEVELS)
+        return CONSOLIDATED_LEVELS;
+    if (strcmp(name, "attributes") == 0 && fewer > ATTRIBUTE_LEVELS && zs_json_get(object, CONSOLIDATED) != NULL)
+        return ATTRIBUTE_LEVELS;
+    return fewer;
+}
+
 /* `levels` of the node are broken into lines. Recurses as deep as the document is nested: ZS_JSON_MAX_DEPTH for what was parsed. */
 static void put_node(struct printer *p, const zs_json *node, size_t depth, size_t levels)
 {
     if (put_scalar(p, node))
         return;
     const bool is_object = zs_json_is_object(node);
-    if (p->pretty && !is_object && put_short_array(p, node))
+    if (levels > 0 && !is_object && put_short_array(p, node))
         return;
     put(p, is_object ? "{" : "[", 1);
     for (const zs_json *c = zs_json_first(node); c != NULL; c = zs_json_next(c)) {
         if (c != zs_json_first(node))
-            put(p, ", ", p->pretty && levels == 0 ? 2 : 1);
+            put(p, ",", 1);
         if (levels > 0)
             put_line(p, depth + 1);
         const char *name = is_object && zs_json_name(c) != NULL ? zs_json_name(c) : "";
         if (is_object) {
             put_string(p, name);
-            put(p, ": ", p->pretty ? 2 : 1);
+            put(p, ": ", levels > 0 ? 2 : 1);
         }
-        const size_t fewer = levels > 0 ? levels - 1 : 0;
-        put_node(p, c, depth + 1, strcmp(name, CONSOLIDATED) == 0 && fewer > CONSOLIDATED_LEVELS ? CONSOLIDATED_LEVELS : fewer);
+        put_node(p, c, depth + 1, levels_below(node, name, levels));
     }
     if (levels > 0 && zs_json_first(node) != NULL)
         put_line(p, depth);
@@ -119,7 +129,7 @@ static void put_node(struct printer *p, const zs_json *node, size_t depth, size_
 
 static char *print(const zs_json *node, bool pretty)
 {
-    struct printer p = {.pretty = pretty};
+    struct printer p = {0};
     put_node(&p, node, 0, pretty ? SIZE_MAX : 0);
     if (pretty)
         put(&p, "\n", 1);
