@@ -167,7 +167,7 @@ static uint64_t get_bits(const unsigned char *src, size_t at, int count)
     uint64_t bits = 0;
     for (int done = 0; done < count;) {
         const int place = (int)((at + (size_t)done) % 8), part = 8 - place < count - done ? 8 - place : count - done;
-        bits |= (src[(at + (size_t)done) / 8] >> place & low_bits(part)) << done;
+        bits |= ((uint64_t)src[(at + (size_t)done) / 8] >> place & low_bits(part)) << done;
         done += part;
     }
     return bits;
