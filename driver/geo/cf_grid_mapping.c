@@ -308,7 +308,7 @@ static bool add_wkt(zs_json *attributes, OGRSpatialReferenceH srs)
 {
     char *code = zs_crs_to_code(srs);
     char *old = zs_crs_to_wkt(srs, "FORMAT=WKT1_GDAL");
-    OGRSpatialReferenceH again = code != NULL ? zs_crs_from_wkt(old) : NULL;
+    OGRSpatialReferenceH again = code != NULL && old != NULL ? zs_crs_from_wkt(old) : NULL;
     const bool is_enough = again != NULL && zs_crs_is_same(srs, again);
     char *wkt = is_enough ? NULL : zs_crs_to_wkt(srs, "FORMAT=WKT2_2019");
     bool ok = true;
