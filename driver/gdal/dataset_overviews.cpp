@@ -156,8 +156,9 @@ static bool windowOf(const struct zs_bands &bands, int band, const ZSBox &box, s
     struct zs_error err;
     if (zs_band_plan_make(&bands, &asked, &plan, &err) != ZS_OK)
         return false;
-    windows.push_back(plan.windows[0]);
+    const struct zs_window window = plan.windows[0];
     zs_band_plan_clear(&plan);
+    windows.push_back(window);
     return true;
 }
 
@@ -225,9 +226,10 @@ CPLErr ShardedZarrDataset::MakeBand(ShardedZarrDataset &from, int band, int fact
         const ZSBox of = {box.x * factor, box.y * factor, box.width * factor, box.height * factor};
         ZSPart source(from, of, of), target(*this, box, parts[i]);
         const auto n = static_cast<double>(parts.size());
-        void *scaled = GDALCreateScaledProgress(static_cast<double>(i) / n, static_cast<double>(i + 1) / n, progress, progressData);
-        result = regenerate(source.GetRasterBand(band), target.GetRasterBand(band), GDALScaledProgress, scaled);
-        GDALDestroyScaledProgress(scaled);
+        const std::unique_ptr<void, decltype(&GDALDestroyScaledProgress)> scaled(
+            GDALCreateScaledProgress(static_cast<double>(i) / n, static_cast<double>(i + 1) / n, progress, progressData),
+            GDALDestroyScaledProgress);
+        result = regenerate(source.GetRasterBand(band), target.GetRasterBand(band), GDALScaledProgress, scaled.get());
     }
     return result;
 }
@@ -335,9 +337,10 @@ CPLErr ShardedZarrDataset::MakeLevels(const char *resampling, const std::vector<
                 static_cast<ShardedZarrRasterBand *>(source)->TakeMeaning(Band(b));
             GDALRasterBand *target = level->GetRasterBand(b);
             static_cast<ShardedZarrRasterBand *>(target)->TakeMeaning(Band(b));
-            void *scaled = GDALCreateScaledProgress(done + share * (b - 1) / nBands, done + share * b / nBands, watch, &watched);
-            result = level->MakeBand(*from, b, factor, resampling, GDALScaledProgress, scaled, options);
-            GDALDestroyScaledProgress(scaled);
+            const std::unique_ptr<void, decltype(&GDALDestroyScaledProgress)> scaled(
+                GDALCreateScaledProgress(done + share * (b - 1) / nBands, done + share * b / nBands, watch, &watched),
+                GDALDestroyScaledProgress);
+            result = level->MakeBand(*from, b, factor, resampling, GDALScaledProgress, scaled.get(), options);
             if (result == CE_None && watched.stopped)
             {
                 CPLError(CE_Failure, CPLE_UserInterrupt, "User terminated");
