@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -89,6 +90,8 @@ def content_of(root):
 
 @pytest.fixture(scope="module")
 def random_stores(tmp_path_factory):
+    if sys.version_info >= (3, 12):
+        pytest.skip("zarr-python 2 takes an older numcodecs than there is for this Python; CI has Debian 12's")
     folder = tmp_path_factory.mktemp("zarr-python-2")
     run_peer("zarr_draft_random.py", folder, SEEDS[0], len(SEEDS))
     return folder
