@@ -1,4 +1,5 @@
-/* installed STORE ARRAY VALUE: reads an array of bytes with the C API as it is installed, outside of this build (package.sh): every one is VALUE. */
+/* installed STORE ARRAY VALUE: reads an array of bytes with the C API as it is installed, outside of this build
+ * (package.sh): every one is VALUE. */
 #include <shardedzarr.h>
 
 #include <stdio.h>

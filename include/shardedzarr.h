@@ -12,8 +12,8 @@
  * Terms are those of the Zarr v3 core specification and of the `sharding_indexed` codec (ZEP 2): an array is divided by
  * its chunk grid into chunks; a chunk stored by sharding_indexed is a shard, one object that holds inner chunks and an
  * index of them. Shapes, positions and counts are in elements, slowest dimension first, as in the metadata.
- * All functions may be called from several threads at once unless one says otherwise.
- */
+ * All functions may be called from several threads at once unless one says
+ * otherwise. */
 #ifndef SHARDEDZARR_H
 #define SHARDEDZARR_H
 
@@ -83,18 +83,24 @@ enum zs_update {
 
 struct zs_array_options {
     int threads;          /* that decode; 0: one per processor */
-    uint64_t cache_bytes; /* most of the decoded-chunk cache; 0: what the process's budget leaves (64 MiB, shared by all arrays) */
-    uint64_t max_chunk_bytes; /* larger chunks are not decoded, and no more than this at once; 0: 512 MiB, or four budgets of the process */
-    uint64_t merge_gap;   /* two ranges of a shard with fewer bytes between them are one request; 0: 128 KiB in remote stores, else 4 KiB */
-    enum zs_update update; /* where it is not possible (remote stores, codecs around a shard, ...) shards are rewritten */
+    /* most of the decoded-chunk cache; 0: what the process's budget leaves (64 MiB, shared by all arrays) */
+    uint64_t cache_bytes;
+    /* larger chunks are not decoded, and no more than this at once; 0: 512 MiB, or four budgets of the process */
+    uint64_t max_chunk_bytes;
+    /* two ranges of a shard with fewer bytes between them are one request; 0: 128 KiB in remote stores, else 4 KiB */
+    uint64_t merge_gap;
+    /* where it is not possible (remote stores, codecs around a shard, ...) shards are rewritten */
+    enum zs_update update;
 };
 
 /* What an array is. Pointers are borrowed from the array. */
 struct zs_array_info {
     int ndim;
     const uint64_t *shape;
-    const uint64_t *chunk_shape;       /* the smallest unit that is decoded: the innermost chunk; where they differ, the largest */
-    const uint64_t *shard_shape;       /* one stored object, likewise; equal to chunk_shape when the array is not sharded */
+    /* the smallest unit that is decoded: the innermost chunk; where they differ, the largest */
+    const uint64_t *chunk_shape;
+    /* one stored object, likewise; equal to chunk_shape when the array is not sharded */
+    const uint64_t *shard_shape;
     const char *const *dimension_names; /* ndim entries, NULL where unnamed */
     enum zs_data_type data_type;
     size_t item_size;           /* bytes of one element */
@@ -112,8 +118,9 @@ void zs_array_close(struct zs_array *array); /* NULL is allowed; no other call m
 
 struct zs_array_info zs_array_get_info(const struct zs_array *array);
 
-/* Reads the window of `count` elements per dimension at `start` into `out`, dense and in C order. Missing chunks are the
- * fill value; anything else that is not right is an error naming the object and chunk, and `out` is then undefined. */
+/* Reads the window of `count` elements per dimension at `start` into `out`, dense and in C order. Missing chunks are
+ * the fill value; anything else that is not right is an error naming the object and chunk, and `out` is then
+ * undefined. */
 enum zs_status zs_array_read(struct zs_array *array, const uint64_t *start, const uint64_t *count, void *out,
                              struct zs_error *err);
 
@@ -129,25 +136,27 @@ struct zs_window {
     ptrdiff_t stride[ZS_MAX_NDIM];
 };
 
-/* Reads several windows as one plan: each chunk is fetched and decoded once, whichever windows it serves. With `convert`,
- * elements pass through it on their way (ctx is handed to it); else they are copied as they are. */
+/* Reads several windows as one plan: each chunk is fetched and decoded once, whichever windows it serves. With
+ * `convert`, elements pass through it on their way (ctx is handed to it); else they are copied as they are. */
 enum zs_status zs_array_read_windows(struct zs_array *array, const struct zs_window *windows, size_t n,
                                      zs_convert_fn convert, void *ctx, struct zs_error *err);
 
-/* Decodes the chunks that the windows touch into the cache, side by side, for reads that will come one by one. Their data and
- * strides are not looked at. Does nothing when they are more than the cache can hold. */
-enum zs_status zs_array_prefetch(struct zs_array *array, const struct zs_window *windows, size_t n, struct zs_error *err);
+/* Decodes the chunks that the windows touch into the cache, side by side, for reads that will come one by one. Their
+ * data and strides are not looked at. Does nothing when they are more than the cache can hold. */
+enum zs_status zs_array_prefetch(struct zs_array *array, const struct zs_window *windows, size_t n,
+                                 struct zs_error *err);
 
 /* ---- Writing ---- */
 
-/* Writes windows; `item_size` is that of the elements at window->data, which pass through `convert` when it is given (else they
- * are elements of the array). Chunks that a window covers are encoded at once, others are read, changed and kept until
- * zs_array_flush() or until the cache's budget is full. Shards appear whole; what equals the fill value is not stored. */
-enum zs_status zs_array_write_windows(struct zs_array *array, const struct zs_window *windows, size_t n, size_t item_size,
-                                      zs_convert_fn convert, void *ctx, struct zs_error *err);
+/* Writes windows; `item_size` is that of the elements at window->data, which pass through `convert` when it is given
+ * (else they are elements of the array). Chunks that a window covers are encoded at once, others are read, changed and
+ * kept until zs_array_flush() or until the cache's budget is full. Shards appear whole; what equals the fill value is
+ * not stored. */
+enum zs_status zs_array_write_windows(struct zs_array *array, const struct zs_window *windows, size_t n,
+                                      size_t item_size, zs_convert_fn convert, void *ctx, struct zs_error *err);
 
-/* Brings everything written to the store. On failure what could not be stored is still held, or lost if its shard could not be
- * published. Closing an array without flushing drops what is held. */
+/* Brings everything written to the store. On failure what could not be stored is still held, or lost if its shard could
+ * not be published. Closing an array without flushing drops what is held. */
 enum zs_status zs_array_flush(struct zs_array *array, struct zs_error *err);
 
 #ifdef __cplusplus

@@ -1,11 +1,12 @@
-/* limit: the time that bare reading and decoding of a sharded array takes. Nothing that a driver must do besides is done: no metadata,
- * no cache, no checks but those without which it would crash.
+/* limit: the time that bare reading and decoding of a sharded array takes. Nothing that a driver must do besides is
+ * done: no metadata, no cache, no checks but those without which it would crash.
  *
  *   limit DIRECTORY HEIGHT WIDTH SHARD CHUNK ITEMSIZE zstd|blosc|gzip|none THREADS
  *
- * DIRECTORY holds the shards c/Y/X of a two-dimensional array: square shards of square chunks, index at the end with a checksum (not
- * verified). All chunks are read with pread and decoded by THREADS threads into one fresh buffer of the whole array, the first touch of
- * its memory included. Prints {"seconds", "cpu", "megabytes", "crc"}; crc is the zlib.crc32 of the array. */
+ * DIRECTORY holds the shards c/Y/X of a two-dimensional array: square shards of square chunks, index at the end with a
+ * checksum (not verified). All chunks are read with pread and decoded by THREADS threads into one fresh buffer of the
+ * whole array, the first touch of its memory included. Prints {"seconds", "cpu", "megabytes", "crc"}; crc is the
+ * zlib.crc32 of the array. */
 #define _GNU_SOURCE
 #include <blosc.h>
 #include <fcntl.h>
@@ -148,7 +149,7 @@ int main(int argc, char **argv)
         pthread_join(threads[t], NULL);
     const double seconds = now(CLOCK_MONOTONIC) - start, cpu = now(CLOCK_PROCESS_CPUTIME_ID) - start_cpu;
 
-    printf("{\"seconds\": %.6f, \"cpu\": %.6f, \"megabytes\": %.1f, \"crc\": %u}\n", seconds, cpu, (double)peak_kilobytes() / 1024,
-           libdeflate_crc32(0, image, bytes));
+    printf("{\"seconds\": %.6f, \"cpu\": %.6f, \"megabytes\": %.1f, \"crc\": %u}\n", seconds, cpu,
+           (double)peak_kilobytes() / 1024, libdeflate_crc32(0, image, bytes));
     return 0;
 }

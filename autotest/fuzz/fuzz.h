@@ -1,5 +1,5 @@
-/* fuzz.h: what every fuzz target begins with. Built with -DSHARDEDZARR_FUZZ=ON (clang) they are libFuzzer programs, else they replay
- * the inputs under corpus/, which is a test. */
+/* fuzz.h: what every fuzz target begins with. Built with -DSHARDEDZARR_FUZZ=ON (clang) they are libFuzzer programs,
+ * else they replay the inputs under corpus/, which is a test. */
 #ifndef FUZZ_H
 #define FUZZ_H
 

@@ -1,4 +1,5 @@
-/* A zarr.json of anyone's: parsed, made a node, its codecs compiled, the array opened over an empty store and its corners read. */
+/* A zarr.json of anyone's: parsed, made a node, its codecs compiled, the array opened over an empty store and its
+ * corners read. */
 #include <stdlib.h>
 
 #include "array/array.h"
@@ -17,7 +18,8 @@ static void read_corners(struct zs_array *a)
             start[d] = corner == 0 ? 0 : info.shape[d] - 1;
             count[d] = 1;
         }
-        if (zs_array_read(a, start, count, element, &err) != ZS_OK || memcmp(element, info.fill_value, info.item_size) != 0)
+        if (zs_array_read(a, start, count, element, &err) != ZS_OK ||
+            memcmp(element, info.fill_value, info.item_size) != 0)
             abort(); /* nothing is stored */
     }
 }
@@ -27,7 +29,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct zs_error err = {""};
     zs_json *document;
     struct zs_node *node;
-    if (zs_json_parse((const char *)data, size, &document, &err) != ZS_OK || zs_node_create("", document, true, &node, &err) != ZS_OK) {
+    if (zs_json_parse((const char *)data, size, &document, &err) != ZS_OK ||
+        zs_node_create("", document, true, &node, &err) != ZS_OK) {
         if (err.message[0] == '\0')
             abort(); /* every failure says why */
         return 0;

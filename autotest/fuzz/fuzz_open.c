@@ -1,5 +1,6 @@
-/* A store of anyone's, opened as users open it: GDALOpenEx() on a tree in /vsimem/, then all that can be asked of a dataset, then changed: georeference,
- * metadata, pixels, overviews made and removed. Whatever is in it, nothing outside of it may change, and a pixel that was written is read. */
+/* A store of anyone's, opened as users open it: GDALOpenEx() on a tree in /vsimem/, then all that can be asked of a
+ * dataset, then changed: georeference, metadata, pixels, overviews made and removed. Whatever is in it, nothing outside
+ * of it may change, and a pixel that was written is read. */
 #include <cpl_conv.h>
 #include <cpl_string.h>
 #include <cpl_vsi.h>
@@ -23,8 +24,9 @@ static const struct {
     const char *path, *text;
 } baits[] = {
     {OUTSIDE "/zarr.json", "{\"zarr_format\":3,\"node_type\":\"group\",\"attributes\":{\"bait\":1}}"},
-    {OUTSIDE "/bait/zarr.json", "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[4,4],\"data_type\":\"uint8\",\"fill_value\":0,\"codecs\":[\"bytes\"],"
-                                "\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[4,4]}},\"chunk_key_encoding\":\"default\"}"},
+    {OUTSIDE "/bait/zarr.json", "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[4,4],\"data_type\":\"uint8\","
+                                "\"fill_value\":0,\"codecs\":[\"bytes\"],\"chunk_grid\":{\"name\":\"regular\",\"confi"
+                                "guration\":{\"chunk_shape\":[4,4]}},\"chunk_key_encoding\":\"default\"}"},
     {OUTSIDE "/bait/c/0/0", "0123456789abcdef"},
     {OUTSIDE "/ovr_2x/zarr.json", "{\"zarr_format\":3,\"node_type\":\"group\"}"},
 };
@@ -50,8 +52,9 @@ static void check_baits(void)
     }
     char **names = VSIReadDirRecursive(OUTSIDE);
     for (int i = 0; names != NULL && names[i] != NULL; i++) {
-        bool known = strncmp(names[i], "s.zarr", 6) == 0 || strcmp(names[i], "bait/") == 0 || strcmp(names[i], "bait/c/") == 0 ||
-                     strcmp(names[i], "bait/c/0/") == 0 || strcmp(names[i], "ovr_2x/") == 0;
+        bool known = strncmp(names[i], "s.zarr", 6) == 0 || strcmp(names[i], "bait/") == 0 ||
+                     strcmp(names[i], "bait/c/") == 0 || strcmp(names[i], "bait/c/0/") == 0 ||
+                     strcmp(names[i], "ovr_2x/") == 0;
         for (int k = 0; k < BAITS; k++)
             known = known || strcmp(names[i], baits[k].path + strlen(OUTSIDE "/")) == 0;
         if (!known)
@@ -90,7 +93,8 @@ static void read_corners(GDALRasterBandH band)
     const int width = GDALGetRasterBandXSize(band), height = GDALGetRasterBandYSize(band);
     double pixel[2];
     for (int corner = 0; corner < 4; corner++)
-        (void)!GDALRasterIO(band, GF_Read, corner % 2 ? width - 1 : 0, corner / 2 ? height - 1 : 0, 1, 1, pixel, 1, 1, GDT_CFloat64, 0, 0);
+        (void)!GDALRasterIO(band, GF_Read, corner % 2 ? width - 1 : 0, corner / 2 ? height - 1 : 0, 1, 1, pixel, 1, 1,
+                            GDT_CFloat64, 0, 0);
 }
 
 static void ask_band(GDALRasterBandH band)
@@ -129,8 +133,8 @@ static void ask_dataset(GDALDatasetH ds)
     if (bands > 0 && is_small(ds)) {
         double picture[16 * 16];
         const int width = GDALGetRasterXSize(ds), height = GDALGetRasterYSize(ds);
-        (void)!GDALDatasetRasterIO(ds, GF_Read, 0, 0, width, height, picture, width < 16 ? width : 16, height < 16 ? height : 16,
-                                   GDT_Float64, 1, NULL, 0, 0, 0);
+        (void)!GDALDatasetRasterIO(ds, GF_Read, 0, 0, width, height, picture, width < 16 ? width : 16,
+                                   height < 16 ? height : 16, GDT_Float64, 1, NULL, 0, 0, 0);
     }
 }
 

@@ -1,5 +1,5 @@
-/* A shard of anyone's under metadata that are in order: read whole and in parts, changed, read again. Byte 0 is the layout and how a
- * shard is changed, byte 1 the part that is changed; the rest is the object. */
+/* A shard of anyone's under metadata that are in order: read whole and in parts, changed, read again. Byte 0 is the
+ * layout and how a shard is changed, byte 1 the part that is changed; the rest is the object. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -35,11 +35,12 @@ static struct zs_node *node_of(int layout)
         char text[2000];
         struct zs_error err;
         zs_json *document;
-        (void)snprintf(text, sizeof text,
-                       "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[8,8],\"data_type\":\"uint16\",\"fill_value\":0,"
-                       "\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[8,8]}},"
-                       "\"chunk_key_encoding\":\"default\",\"codecs\":[%s]}",
-                       layouts[layout]);
+        (void)snprintf(
+            text, sizeof text,
+            "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[8,8],\"data_type\":\"uint16\",\"fill_value\":0,\"c"
+            "hunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[8,8]}},\"chunk_key_encoding\":\"de"
+            "fault\",\"codecs\":[%s]}",
+            layouts[layout]);
         if (zs_json_parse(text, strlen(text), &document, &err) != ZS_OK ||
             zs_node_create("", document, true, &nodes[layout], &err) != ZS_OK)
             abort();
@@ -81,7 +82,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const uint64_t y = data[1] / SIDE % SIDE, x = data[1] % SIDE;
     if (zs_store_open_memory(&store, &err) != ZS_OK || zs_store_put(store, "c/0/0", data + 2, size - 2, &err) != ZS_OK)
         abort();
-    if (zs_array_open_in(store, node_of(data[0] % LAYOUTS), &options, &a, &err) == ZS_OK) { /* else this build lacks a library */
+    /* else this build lacks a library */
+    if (zs_array_open_in(store, node_of(data[0] % LAYOUTS), &options, &a, &err) == ZS_OK) {
         uint16_t whole[SIDE * SIDE], part[SIDE * SIDE];
         const enum zs_status status = read_box(a, 0, 0, SIDE, SIDE, whole);
         for (uint64_t i = 0; i < 4; i++) {

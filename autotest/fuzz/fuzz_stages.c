@@ -1,4 +1,5 @@
-/* A zarr.json of anyone's, a zero, and the bytes of a chunk: decoded through all codecs of the array, encoded and decoded again. */
+/* A zarr.json of anyone's, a zero, and the bytes of a chunk: decoded through all codecs of the array, encoded and
+ * decoded again. */
 #include <stdlib.h>
 
 #include "codec/chain.h"
@@ -55,7 +56,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct zs_chain chain;
     const uint8_t *end = size > 0 ? memchr(data, 0, size) : NULL;
     const size_t n = end != NULL ? (size_t)(end - data) : size;
-    if (zs_json_parse((const char *)data, n, &document, &err) != ZS_OK || zs_node_create("", document, true, &node, &err) != ZS_OK)
+    if (zs_json_parse((const char *)data, n, &document, &err) != ZS_OK ||
+        zs_node_create("", document, true, &node, &err) != ZS_OK)
         return 0;
     if (end != NULL && node->array != NULL && zs_chain_compile(node->array, &chain, &err) == ZS_OK) {
         const struct zs_level *leaf = &chain.levels[chain.count - 1];

@@ -1,4 +1,5 @@
-/* mutate_tree.c: how libFuzzer changes a store: mostly one value of one zarr.json, by one that such documents have, so that what it makes is JSON. */
+/* mutate_tree.c: how libFuzzer changes a store: mostly one value of one zarr.json, by one that such documents have, so
+ * that what it makes is JSON. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,12 +11,80 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
 
 static const char *const values[] = {
-    "0", "1", "-1", "2", "3", "4", "8", "65536", "4294967296", "9223372036854775807", "18446744073709551615", "1e308", "0.5", "NaN",
-    "null", "true", "false", "[]", "{}", "[1]", "[0,0]", "[2,2]", "[4,4]", "[1,0]", "\"\"", "\".\"", "\"..\"", "\"../bait\"", "\"/vsimem/fuzz/bait\"",
-    "\"../../ovr_2x\"", "\"zarr.json\"", "\"a/b\"", "\"c\"", "\"x\"", "\"y\"", "\"band\"", "\"time\"", "\"data\"", "\"ovr_2x\"", "\"spatial_ref\"", "\"NaN\"",
-    "\"Infinity\"", "\"0x7fc00000\"", "\"bytes\"", "\"gzip\"", "\"zstd\"", "\"blosc\"", "\"crc32c\"", "\"transpose\"", "\"start\"", "\"end\"", "\"big\"", "\"uint8\"",
-    "\"int64\"", "\"float32\"", "\"complex64\"", "\"r16\"", "\"string\"", "\"array\"", "\"group\"", "\"EPSG:4326\"", "\"seconds since 1970-01-01\"", "\"degrees_east\"",
-    "\"http://127.0.0.1:9/a\"", "\"/vsicurl/http://127.0.0.1:9/a\"", "\"C:\"", "\"__x\"", "\"F\"", "\"<i2\"", "\">f8\"", "\"<M8[10us]\"", "\"<U4\"", "\"|O\"", "\".json\"",
+    "0",
+    "1",
+    "-1",
+    "2",
+    "3",
+    "4",
+    "8",
+    "65536",
+    "4294967296",
+    "9223372036854775807",
+    "18446744073709551615",
+    "1e308",
+    "0.5",
+    "NaN",
+    "null",
+    "true",
+    "false",
+    "[]",
+    "{}",
+    "[1]",
+    "[0,0]",
+    "[2,2]",
+    "[4,4]",
+    "[1,0]",
+    "\"\"",
+    "\".\"",
+    "\"..\"",
+    "\"../bait\"",
+    "\"/vsimem/fuzz/bait\"",
+    "\"../../ovr_2x\"",
+    "\"zarr.json\"",
+    "\"a/b\"",
+    "\"c\"",
+    "\"x\"",
+    "\"y\"",
+    "\"band\"",
+    "\"time\"",
+    "\"data\"",
+    "\"ovr_2x\"",
+    "\"spatial_ref\"",
+    "\"NaN\"",
+    "\"Infinity\"",
+    "\"0x7fc00000\"",
+    "\"bytes\"",
+    "\"gzip\"",
+    "\"zstd\"",
+    "\"blosc\"",
+    "\"crc32c\"",
+    "\"transpose\"",
+    "\"start\"",
+    "\"end\"",
+    "\"big\"",
+    "\"uint8\"",
+    "\"int64\"",
+    "\"float32\"",
+    "\"complex64\"",
+    "\"r16\"",
+    "\"string\"",
+    "\"array\"",
+    "\"group\"",
+    "\"EPSG:4326\"",
+    "\"seconds since 1970-01-01\"",
+    "\"degrees_east\"",
+    "\"http://127.0.0.1:9/a\"",
+    "\"/vsicurl/http://127.0.0.1:9/a\"",
+    "\"C:\"",
+    "\"__x\"",
+    "\"F\"",
+    "\"<i2\"",
+    "\">f8\"",
+    "\"<M8[10us]\"",
+    "\"<U4\"",
+    "\"|O\"",
+    "\".json\"",
 };
 enum { VALUES = sizeof values / sizeof values[0] };
 
@@ -107,7 +176,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
     char *text = changed_document(&tree.files[chosen]);
     if (text == NULL) /* a chunk, or no JSON any more */
         return LLVMFuzzerMutate(data, size, max_size);
-    const size_t length = strlen(text), before = (size_t)(tree.files[chosen].data - data), after = before + tree.files[chosen].size;
+    const size_t length = strlen(text), before = (size_t)(tree.files[chosen].data - data),
+                 after = before + tree.files[chosen].size;
     size_t total = before + length + (size - after);
     if (total <= max_size) {
         memmove(data + before + length, data + after, size - after);

@@ -1,5 +1,5 @@
-/* tree.h: a store as one fuzz input: files one after another, each "@@PATH", a newline, its bytes up to the next newline and "@@". Text, so that
- * a fuzzer and a person can both change it. */
+/* tree.h: a store as one fuzz input: files one after another, each "@@PATH", a newline, its bytes up to the next
+ * newline and "@@". Text, so that a fuzzer and a person can both change it. */
 #ifndef FUZZ_TREE_H
 #define FUZZ_TREE_H
 

@@ -1,5 +1,5 @@
-/* array_store.h: for the tests of driver/shard and driver/array: arrays in a store in memory, their metadata in a line, random
- * numbers with a seed. */
+/* array_store.h: for the tests of driver/shard and driver/array: arrays in a store in memory, their metadata in a line,
+ * random numbers with a seed. */
 #ifndef ARRAY_STORE_H
 #define ARRAY_STORE_H
 
@@ -97,8 +97,8 @@ static inline struct zs_node *array_node(const char *shape, const char *chunk_sh
 {
     struct zs_error err;
     char *text = zs_format("{'zarr_format':3,'node_type':'array','shape':%s,'data_type':'%s','fill_value':%s,"
-                           "'chunk_grid':{'name':'regular','configuration':{'chunk_shape':%s}},"
-                           "'chunk_key_encoding':'default','codecs':%s}",
+                           "'chunk_grid':{'name':'regular','configuration':{'chunk_shape':%s}},'chunk_key_encoding':'"
+                           "default','codecs':%s}",
                            shape, type, fill, chunk_shape, codecs);
     struct zs_node *node = NULL;
     must(zs_node_create("a", json_of(text), true, &node, &err), &err);
@@ -108,7 +108,8 @@ static inline struct zs_node *array_node(const char *shape, const char *chunk_sh
 }
 
 /* With a budget for the cache (0: the usual one). */
-static inline struct zs_array *open_node(struct zs_store *store, const struct zs_node *node, int threads, uint64_t cache_bytes)
+static inline struct zs_array *open_node(struct zs_store *store, const struct zs_node *node, int threads,
+                                         uint64_t cache_bytes)
 {
     struct zs_error err;
     const struct zs_array_options options = {.threads = threads, .cache_bytes = cache_bytes};
@@ -153,7 +154,8 @@ static inline uint64_t index_of(int ndim, const uint64_t *shape, const uint64_t 
 }
 
 /* Number in an array of `shape` of the i-th element of the window. */
-static inline uint64_t element_of(uint64_t i, int ndim, const uint64_t *shape, const uint64_t *start, const uint64_t *count)
+static inline uint64_t element_of(uint64_t i, int ndim, const uint64_t *shape, const uint64_t *start,
+                                  const uint64_t *count)
 {
     uint64_t at[ZS_MAX_NDIM];
     position_of(i, ndim, count, at);

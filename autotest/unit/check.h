@@ -12,8 +12,9 @@
  *         return check_result();
  *     }
  *
- * A failed check prints file, line and both values, is counted, and the test goes on; it gives false, so that what makes no
- * sense without it can be left: if (!CHECK(array)) return. Checks may be made from any thread. They stay in with NDEBUG.
+ * A failed check prints file, line and both values, is counted, and the test goes on; it gives false, so that what
+ * makes no sense without it can be left: if (!CHECK(array)) return. Checks may be made from any thread. They stay in
+ * with NDEBUG.
  */
 #ifndef CHECK_H
 #define CHECK_H
@@ -32,9 +33,11 @@ static const char *check_running = "main";
 #define CHECK_EQ_U64(actual, expected) check_u64((uint64_t)(actual), (uint64_t)(expected), #actual, __FILE__, __LINE__)
 #define CHECK_EQ_I64(actual, expected) check_i64((int64_t)(actual), (int64_t)(expected), #actual, __FILE__, __LINE__)
 #define CHECK_EQ_F64(actual, expected) check_f64((actual), (expected), #actual, __FILE__, __LINE__) /* NaN equals NaN */
-#define CHECK_EQ_STR(actual, expected) check_str((actual), (expected), #actual, __FILE__, __LINE__) /* NULL equals NULL */
+#define CHECK_EQ_STR(actual, expected) \
+    check_str((actual), (expected), #actual, __FILE__, __LINE__) /* NULL equals NULL */
 #define CHECK_EQ_MEM(actual, expected, size) check_mem((actual), (expected), (size), #actual, __FILE__, __LINE__)
-#define CHECK_CONTAINS(text, part) check_contains((text), (part), #text, __FILE__, __LINE__) /* an error names something */
+#define CHECK_CONTAINS(text, part) \
+    check_contains((text), (part), #text, __FILE__, __LINE__) /* an error names something */
 
 #define RUN(test)              \
     do {                       \
@@ -101,7 +104,8 @@ static inline bool check_str(const char *actual, const char *expected, const cha
     return false;
 }
 
-static inline bool check_mem(const void *actual, const void *expected, size_t size, const char *what, const char *file, int line)
+static inline bool check_mem(const void *actual, const void *expected, size_t size, const char *what, const char *file,
+                             int line)
 {
     const unsigned char *a = actual, *e = expected;
     for (size_t i = 0; i < size; i++) {

@@ -1,4 +1,5 @@
-/* fault_store.h: a store over one in memory that counts calls, fails the one it is told to, and calls back before each. */
+/* fault_store.h: a store over one in memory that counts calls, fails the one it is told to, and calls back before
+ * each. */
 #ifndef FAULT_STORE_H
 #define FAULT_STORE_H
 
@@ -8,7 +9,18 @@
 #include "check.h"
 #include "store/store.h"
 
-enum fault_call { FAULT_OPEN, FAULT_READ, FAULT_CREATE, FAULT_WRITE, FAULT_PATCH, FAULT_READ_BACK, FAULT_COMMIT, FAULT_REMOVE, FAULT_FILE, FAULT_FLUSH };
+enum fault_call {
+    FAULT_OPEN,
+    FAULT_READ,
+    FAULT_CREATE,
+    FAULT_WRITE,
+    FAULT_PATCH,
+    FAULT_READ_BACK,
+    FAULT_COMMIT,
+    FAULT_REMOVE,
+    FAULT_FILE,
+    FAULT_FLUSH
+};
 
 struct fault_store {
     struct zs_store base;
@@ -45,7 +57,8 @@ static inline bool fault_now(struct zs_store *store, enum fault_call call, struc
     return true;
 }
 
-static inline enum zs_status fault_open(struct zs_store *store, const char *key, struct zs_object **object, struct zs_error *err)
+static inline enum zs_status fault_open(struct zs_store *store, const char *key, struct zs_object **object,
+                                        struct zs_error *err)
 {
     if (fault_now(store, FAULT_OPEN, err))
         return ZS_IO;
@@ -55,12 +68,14 @@ static inline enum zs_status fault_open(struct zs_store *store, const char *key,
         free(o);
         return status;
     }
-    o->base = (struct zs_object){.store = store, .size = o->inner->size, .version = o->inner->version, .is_versioned = o->inner->is_versioned};
+    o->base = (struct zs_object){
+        .store = store, .size = o->inner->size, .version = o->inner->version, .is_versioned = o->inner->is_versioned};
     *object = &o->base;
     return ZS_OK;
 }
 
-static inline enum zs_status fault_read(struct zs_object *object, uint64_t offset, size_t n, void *data, struct zs_error *err)
+static inline enum zs_status fault_read(struct zs_object *object, uint64_t offset, size_t n, void *data,
+                                        struct zs_error *err)
 {
     struct fault_store *s = (struct fault_store *)object->store;
     if (fault_now(object->store, FAULT_READ, err))
@@ -79,7 +94,8 @@ static inline void fault_close(struct zs_object *object)
     free(object);
 }
 
-static inline enum zs_status fault_create(struct zs_store *store, const char *key, struct zs_writer **writer, struct zs_error *err)
+static inline enum zs_status fault_create(struct zs_store *store, const char *key, struct zs_writer **writer,
+                                          struct zs_error *err)
 {
     if (fault_now(store, FAULT_CREATE, err))
         return ZS_IO;
@@ -105,13 +121,16 @@ static inline enum zs_status fault_write(struct zs_writer *writer, const void *d
     return ZS_IO;
 }
 
-static inline enum zs_status fault_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n, struct zs_error *err)
+static inline enum zs_status fault_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n,
+                                         struct zs_error *err)
 {
-    return fault_now(writer->store, FAULT_PATCH, err) ? ZS_IO
-                                                      : zs_writer_patch(((struct fault_writer *)writer)->inner, offset, data, n, err);
+    return fault_now(writer->store, FAULT_PATCH, err)
+               ? ZS_IO
+               : zs_writer_patch(((struct fault_writer *)writer)->inner, offset, data, n, err);
 }
 
-static inline enum zs_status fault_read_back(struct zs_writer *writer, uint64_t offset, size_t n, void *data, struct zs_error *err)
+static inline enum zs_status fault_read_back(struct zs_writer *writer, uint64_t offset, size_t n, void *data,
+                                             struct zs_error *err)
 {
     return fault_now(writer->store, FAULT_READ_BACK, err)
                ? ZS_IO
@@ -143,7 +162,8 @@ struct fault_file {
     struct zs_file *inner;
 };
 
-static inline enum zs_status fault_file_open(struct zs_store *store, const char *key, struct zs_file **file, struct zs_error *err)
+static inline enum zs_status fault_file_open(struct zs_store *store, const char *key, struct zs_file **file,
+                                             struct zs_error *err)
 {
     if (fault_now(store, FAULT_FILE, err))
         return ZS_IO;
@@ -158,7 +178,8 @@ static inline enum zs_status fault_file_open(struct zs_store *store, const char 
     return ZS_OK;
 }
 
-static inline enum zs_status fault_file_write(struct zs_file *file, uint64_t offset, const void *data, size_t n, struct zs_error *err)
+static inline enum zs_status fault_file_write(struct zs_file *file, uint64_t offset, const void *data, size_t n,
+                                              struct zs_error *err)
 {
     struct zs_file *inner = ((struct fault_file *)file)->inner;
     if (!fault_now(file->store, FAULT_FILE, err))
@@ -171,7 +192,8 @@ static inline enum zs_status fault_file_write(struct zs_file *file, uint64_t off
 
 static inline enum zs_status fault_file_truncate(struct zs_file *file, uint64_t size, struct zs_error *err)
 {
-    return fault_now(file->store, FAULT_FILE, err) ? ZS_IO : zs_file_truncate(((struct fault_file *)file)->inner, size, err);
+    return fault_now(file->store, FAULT_FILE, err) ? ZS_IO
+                                                   : zs_file_truncate(((struct fault_file *)file)->inner, size, err);
 }
 
 static inline enum zs_status fault_file_flush(struct zs_file *file, struct zs_error *err)
@@ -187,7 +209,8 @@ static inline void fault_file_close(struct zs_file *file)
 
 static inline enum zs_status fault_remove(struct zs_store *store, const char *key, struct zs_error *err)
 {
-    return fault_now(store, FAULT_REMOVE, err) ? ZS_IO : zs_store_remove(((struct fault_store *)store)->inner, key, err);
+    return fault_now(store, FAULT_REMOVE, err) ? ZS_IO
+                                               : zs_store_remove(((struct fault_store *)store)->inner, key, err);
 }
 
 static inline enum zs_status fault_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
@@ -195,7 +218,8 @@ static inline enum zs_status fault_list(struct zs_store *store, const char *pref
     return zs_store_list(((struct fault_store *)store)->inner, prefix, names, err);
 }
 
-static inline enum zs_status fault_lock(struct zs_store *store, const char *key, struct zs_lock **lock, struct zs_error *err)
+static inline enum zs_status fault_lock(struct zs_store *store, const char *key, struct zs_lock **lock,
+                                        struct zs_error *err)
 {
     return zs_store_lock(((struct fault_store *)store)->inner, key, lock, err);
 }

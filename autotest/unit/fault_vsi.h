@@ -1,4 +1,5 @@
-/* fault_vsi.h: a GDAL virtual file system over /vsimem/ whose calls fail as told: "/vsifault/a" is "/vsimem/fault/a". */
+/* fault_vsi.h: a GDAL virtual file system over /vsimem/ whose calls fail as told: "/vsifault/a" is
+ * "/vsimem/fault/a". */
 #ifndef FAULT_VSI_H
 #define FAULT_VSI_H
 

@@ -1,5 +1,6 @@
-/* faults.h: the n-th call that this plugin makes of one kind fails. Only calls from the plugin's own code count (ld's --wrap, see CMakeLists.txt), not
- * those within GDAL: so a test can go through every n and see what the plugin makes of each. */
+/* faults.h: the n-th call that this plugin makes of one kind fails. Only calls from the plugin's own code count (ld's
+ * --wrap, see CMakeLists.txt), not those within GDAL: so a test can go through every n and see what the plugin makes of
+ * each. */
 #ifndef FAULTS_H
 #define FAULTS_H
 

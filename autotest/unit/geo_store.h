@@ -39,13 +39,13 @@ static inline void put_group(struct geo_store *s, const char *path, const char *
 }
 
 /* An array of one chunk; shape, dimension names and attributes as JSON, with ' for ". The chunk is written by put(). */
-static inline void put_array(struct geo_store *s, const char *path, const char *shape, const char *names, const char *type,
-                             const char *fill, const char *attributes)
+static inline void put_array(struct geo_store *s, const char *path, const char *shape, const char *names,
+                             const char *type, const char *fill, const char *attributes)
 {
     char *text = zs_format("{'zarr_format':3,'node_type':'array','shape':%s,'dimension_names':%s,'data_type':'%s',"
-                           "'fill_value':%s,'chunk_grid':{'name':'regular','configuration':{'chunk_shape':%s}},"
-                           "'chunk_key_encoding':{'name':'default'},"
-                           "'codecs':[{'name':'bytes','configuration':{'endian':'little'}}],'attributes':%s}",
+                           "'fill_value':%s,'chunk_grid':{'name':'regular','configuration':{'chunk_shape':%s}},'chunk"
+                           "_key_encoding':{'name':'default'},'codecs':[{'name':'bytes','configuration':{'endian':'li"
+                           "ttle'}}],'attributes':%s}",
                            shape, names, type, fill, shape, attributes);
     for (char *p = text; *p != '\0'; p++)
         if (*p == '\'')
@@ -54,8 +54,8 @@ static inline void put_array(struct geo_store *s, const char *path, const char *
 }
 
 /* A one-dimensional float64 coordinate variable first, first + step, ... */
-static inline void put_axis(struct geo_store *s, const char *path, const char *name, size_t n, double first, double step,
-                            const char *attributes)
+static inline void put_axis(struct geo_store *s, const char *path, const char *name, size_t n, double first,
+                            double step, const char *attributes)
 {
     double values[1000];
     for (size_t i = 0; i < n; i++)

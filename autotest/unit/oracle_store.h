@@ -1,5 +1,5 @@
-/* oracle_store.h: arrays of uint16 with any nesting of shards, written element by element in the plainest way, after the text of the
- * specification and without any code of the driver's: what reading is held equal to. */
+/* oracle_store.h: arrays of uint16 with any nesting of shards, written element by element in the plainest way, after
+ * the text of the specification and without any code of the driver's: what reading is held equal to. */
 #ifndef ORACLE_STORE_H
 #define ORACLE_STORE_H
 
@@ -53,9 +53,10 @@ static inline char *oracle_codecs(const struct oracle *o, int k)
         t = zs_format("%s,'crc32c'", index_sums), free(index_sums), index_sums = t;
     if (!oracle_is_leaf(o, k)) {
         char *inner = oracle_codecs(o, k + 1);
-        step = zs_format("{'name':'sharding_indexed','configuration':{'chunk_shape':[%s],'codecs':%s,'index_location':'%s',"
-                         "'index_codecs':[{'name':'bytes','configuration':{'endian':'%s'}}%s]}}",
-                         shape, inner, l->index_at_start ? "start" : "end", l->index_big_endian ? "big" : "little", index_sums);
+        step = zs_format(
+            "{'name':'sharding_indexed','configuration':{'chunk_shape':[%s],'codecs':%s,'index_location':'%s','index_"
+            "codecs':[{'name':'bytes','configuration':{'endian':'%s'}}%s]}}",
+            shape, inner, l->index_at_start ? "start" : "end", l->index_big_endian ? "big" : "little", index_sums);
         free(inner);
     } else {
         step = zs_format("{'name':'bytes','configuration':{'endian':'%s'}}", o->big_endian ? "big" : "little");
@@ -82,7 +83,8 @@ static inline void oracle_add_checksums(struct zs_buffer *b, size_t from, int n)
 {
     for (int i = 0; i < n; i++) {
         const uint32_t c = slow_crc32c(b->data + from, b->size - from);
-        const unsigned char bytes[4] = {(unsigned char)c, (unsigned char)(c >> 8), (unsigned char)(c >> 16), (unsigned char)(c >> 24)};
+        const unsigned char bytes[4] = {(unsigned char)c, (unsigned char)(c >> 8), (unsigned char)(c >> 16),
+                                        (unsigned char)(c >> 24)};
         oracle_append(b, bytes, 4);
     }
 }
@@ -96,8 +98,8 @@ static inline uint16_t *oracle_at(const struct oracle *o, const uint64_t *at)
     return &o->model[index_of(o->ndim, o->shape, at)];
 }
 
-/* Encodes the level-k chunk that begins at `origin` into `out`; false when it is left out, and then its part of the model is the
- * fill value. */
+/* Encodes the level-k chunk that begins at `origin` into `out`; false when it is left out, and then its part of the
+ * model is the fill value. */
 static inline bool oracle_encode(struct oracle *o, int k, const uint64_t *origin, struct zs_buffer *out)
 {
     const struct oracle_level *l = &o->level[k];
@@ -122,7 +124,8 @@ static inline bool oracle_encode(struct oracle *o, int k, const uint64_t *origin
             for (int j = 0; j < o->ndim; j++)
                 at[l->axis[j]] = origin[l->axis[j]] + stored[j];
             const uint16_t v = oracle_at(o, at) != NULL ? *oracle_at(o, at) : 0xDEAD; /* nobody must see it */
-            const unsigned char little[2] = {(unsigned char)v, (unsigned char)(v >> 8)}, big[2] = {little[1], little[0]};
+            const unsigned char little[2] = {(unsigned char)v, (unsigned char)(v >> 8)},
+                                big[2] = {little[1], little[0]};
             oracle_append(out, o->big_endian ? big : little, 2);
         }
     } else {
@@ -215,11 +218,13 @@ static inline char *oracle_list(int n, const uint64_t *v)
 static inline struct zs_node *oracle_node(const struct oracle *o)
 {
     struct zs_error err;
-    char *shape = oracle_list(o->ndim, o->shape), *chunk = oracle_list(o->ndim, o->level[0].chunk), *codecs = oracle_codecs(o, 0);
-    char *text = zs_format("{'zarr_format':3,'node_type':'array','shape':%s,'data_type':'uint16','fill_value':%d,'chunk_grid':"
-                           "{'name':'regular','configuration':{'chunk_shape':%s}},'chunk_key_encoding':{'name':'default',"
-                           "'configuration':{'separator':'%s'}},'codecs':%s}",
-                           shape, o->fill, chunk, o->is_dotted ? "." : "/", codecs);
+    char *shape = oracle_list(o->ndim, o->shape), *chunk = oracle_list(o->ndim, o->level[0].chunk),
+         *codecs = oracle_codecs(o, 0);
+    char *text =
+        zs_format("{'zarr_format':3,'node_type':'array','shape':%s,'data_type':'uint16','fill_value':%d,'chunk_grid':"
+                  "{'name':'regular','configuration':{'chunk_shape':%s}},'chunk_key_encoding':{'name':'default','conf"
+                  "iguration':{'separator':'%s'}},'codecs':%s}",
+                  shape, o->fill, chunk, o->is_dotted ? "." : "/", codecs);
     struct zs_node *node = NULL;
     must(zs_node_create("a", json_of(text), true, &node, &err), &err);
     must(node->array_status, &node->array_error);

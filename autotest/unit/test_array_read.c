@@ -129,7 +129,8 @@ static void test_parts_of_chunks_that_the_cache_has_no_room_for_read_as_the_orac
 }
 
 #define SHARDED                                                                                                       \
-    "[{'name':'sharding_indexed','configuration':{'chunk_shape':[2,2],'codecs':['bytes'%s],'index_codecs':['bytes','crc32c']}}%s]"
+    "[{'name':'sharding_indexed','configuration':{'chunk_shape':[2,2],'codecs':['bytes'%s],'index_codecs':['bytes','" \
+    "crc32c']}}%s]"
 
 /* 6 x 6 uint8 in shards of 4 x 4 with chunks of 2 x 2; shard 0/0 as its bytes, all others absent. */
 struct small {
@@ -246,7 +247,11 @@ static void test_what_is_wrong_in_a_shard_is_an_error_naming_object_and_chunk(vo
         {{0, 4, 4, 4, 8, 4, 8, UINT64_MAX}, "abcdefghijklmnop", "", "", {"[1,1]", "entry 3", "2^64-1"}},
         {{0, 4, 4, 3, 8, 4, 12, 4}, "abcdefghijklmnop", "", "", {"[0,1]", "expected 4 bytes", "found 3"}},
         {{0, 4, 4, 4, 8, 0, 12, 4}, "abcdefghijklmnop", "", "", {"[1,0]", "expected 4 bytes", "found 0"}},
-        {{0, 8, UINT64_MAX, UINT64_MAX, 0, 8, 8, 8}, "abcdefghijklmnop", ",'crc32c'", "", {"inner chunk", "crc32c checksum", "found 0x"}},
+        {{0, 8, UINT64_MAX, UINT64_MAX, 0, 8, 8, 8},
+         "abcdefghijklmnop",
+         ",'crc32c'",
+         "",
+         {"inner chunk", "crc32c checksum", "found 0x"}},
         {{0, 4, 4, 4, 8, 4, 12, 4}, "abcdefghijklmnop", ",'gzip'", "", {"inner chunk", "gzip", "not a valid"}},
         {{0, 4, 4, 4, 8, 4, 12, 4}, "abcdefghijklmnop", "", ",'crc32c'", {"inner chunk", "crc32c", "checksum"}},
         {{0, 4, 4, 4, 8, 4, 12, 4}, "abcdefghijklmnop", "", ",'gzip'", {"inner chunk", "gzip", "not a valid"}},

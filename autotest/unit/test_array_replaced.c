@@ -14,7 +14,8 @@ struct open_array {
 /* 16 elements of uint8, one shard. */
 static void open_with(struct open_array *o, const char *inner, const char *outer)
 {
-    char *codecs = zs_format("[{'name':'sharding_indexed','configuration':{'chunk_shape':[4],'codecs':%s}}%s]", inner, outer);
+    char *codecs =
+        zs_format("[{'name':'sharding_indexed','configuration':{'chunk_shape':[4],'codecs':%s}}%s]", inner, outer);
     o->memory = memory_store();
     fault_store_init(&o->faults, o->memory);
     o->node = array_node("[16]", "[16]", "uint8", "7", codecs);
@@ -135,8 +136,8 @@ static void open_nested(struct open_array *o)
     o->memory = memory_store();
     fault_store_init(&o->faults, o->memory);
     o->node = array_node("[16]", "[16]", "uint8", "7",
-                         "[{'name':'sharding_indexed','configuration':{'chunk_shape':[8],'codecs':["
-                         "{'name':'sharding_indexed','configuration':{'chunk_shape':[4],'codecs':['bytes']}}]}}]");
+                         "[{'name':'sharding_indexed','configuration':{'chunk_shape':[8],'codecs':[{'name':'sharding_"
+                         "indexed','configuration':{'chunk_shape':[4],'codecs':['bytes']}}]}}]");
     o->array = open_node(&o->faults.base, o->node, 1, 0);
 }
 

@@ -87,7 +87,8 @@ static void test_a_shard_costs_its_index_once_and_its_chunks_together(void)
 static void test_of_a_chunk_that_was_used_in_part_the_rest_costs_nothing(void)
 {
     struct counted c;
-    open_counted(&c, "[{'name':'sharding_indexed','configuration':{'chunk_shape':[8,8],'codecs':['bytes','gzip']}}]", false);
+    open_counted(&c, "[{'name':'sharding_indexed','configuration':{'chunk_shape':[8,8],'codecs':['bytes','gzip']}}]",
+                 false);
     read_costs(&c, 0, 0, 1, 8, 1, 2);
     for (uint64_t line = 1; line < 8; line++)
         read_costs(&c, line, 0, 1, 8, 0, 0);
@@ -171,8 +172,11 @@ static void test_eight_threads_ask_for_each_index_or_whole_shard_once(void)
 static void test_a_nested_shard_is_read_in_part(void)
 {
     struct counted c;
-    open_counted(&c, "[{'name':'sharding_indexed','configuration':{'chunk_shape':[16,16],'codecs':[{'name':'sharding_indexed',"
-                     "'configuration':{'chunk_shape':[4,4],'codecs':['bytes']}}]}}]", false);
+    open_counted(
+        &c,
+        "[{'name':'sharding_indexed','configuration':{'chunk_shape':[16,16],'codecs':[{'name':'sharding_indexed','con"
+        "figuration':{'chunk_shape':[4,4],'codecs':['bytes']}}]}}]",
+        false);
     read_costs(&c, 0, 0, 4, 4, 1, 3); /* two indexes and one chunk */
     read_costs(&c, 0, 4, 4, 4, 0, 1);
     read_costs(&c, 16, 16, 4, 4, 0, 2); /* in another inner shard */

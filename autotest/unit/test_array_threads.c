@@ -71,7 +71,8 @@ static enum zs_status write_chunk(struct zs_array *a, uint64_t y, uint64_t x, ui
     uint16_t data[CHUNK * CHUNK];
     for (size_t i = 0; i < CHUNK * CHUNK; i++)
         data[i] = value;
-    const struct zs_window w = {.start = {y * CHUNK, x * CHUNK}, .count = {CHUNK, CHUNK}, .data = data, .stride = {2 * CHUNK, 2}};
+    const struct zs_window w = {
+        .start = {y * CHUNK, x * CHUNK}, .count = {CHUNK, CHUNK}, .data = data, .stride = {2 * CHUNK, 2}};
     return zs_array_write_windows(a, &w, 1, 2, NULL, NULL, err);
 }
 
@@ -94,7 +95,8 @@ static void *read_whole_chunks(struct shared *s, uint64_t rng)
             const uint64_t y = (start[0] + at[0]) / CHUNK, x = (start[1] + at[1]) / CHUNK;
             uint16_t *known = &newest[y][x];
             /* All of a chunk in one window is of one write, and no chunk goes back to an older one. */
-            const bool is_first = (at[0] == 0 || (start[0] + at[0]) % CHUNK == 0) && (at[1] == 0 || (start[1] + at[1]) % CHUNK == 0);
+            const bool is_first =
+                (at[0] == 0 || (start[0] + at[0]) % CHUNK == 0) && (at[1] == 0 || (start[1] + at[1]) % CHUNK == 0);
             if (is_first && !CHECK(out[i] >= *known))
                 return NULL;
             if (is_first)
@@ -116,7 +118,8 @@ static void *read_or_write(void *ctx)
         return read_whole_chunks(s, rng);
     struct zs_error err = {""};
     for (uint16_t value = 1; value <= 300; value++) {
-        CHECK(write_chunk(s->array, rng_below(&rng, SIDE / CHUNK), rng_below(&rng, SIDE / CHUNK), value, &err) == ZS_OK);
+        CHECK(write_chunk(s->array, rng_below(&rng, SIDE / CHUNK), rng_below(&rng, SIDE / CHUNK), value, &err) ==
+              ZS_OK);
         if (value % 40 == 0)
             CHECK(zs_array_flush(s->array, &err) == ZS_OK);
     }
@@ -137,8 +140,10 @@ static void read_while_writing(const char *codecs)
 
 static void test_readers_beside_a_writer_see_whole_writes_and_never_go_back(void)
 {
-    read_while_writing("[{'name':'sharding_indexed','configuration':{'chunk_shape':[4,4],'codecs':['bytes','crc32c']}}]");
-    read_while_writing("[{'name':'sharding_indexed','configuration':{'chunk_shape':[4,4],'codecs':['bytes']}},'crc32c']");
+    read_while_writing(
+        "[{'name':'sharding_indexed','configuration':{'chunk_shape':[4,4],'codecs':['bytes','crc32c']}}]");
+    read_while_writing(
+        "[{'name':'sharding_indexed','configuration':{'chunk_shape':[4,4],'codecs':['bytes']}},'crc32c']");
 }
 
 /* ---- First writes at once ---- */
@@ -159,8 +164,9 @@ static void test_eight_threads_write_at_once(void)
     for (int round = 0; round < 20; round++) {
         struct zs_error err = {""};
         struct zs_store *store = memory_store();
-        struct zs_node *node = array_node("[32,32]", "[16,16]", "uint16", "0",
-                                          "[{'name':'sharding_indexed','configuration':{'chunk_shape':[4,4],'codecs':['bytes']}}]");
+        struct zs_node *node =
+            array_node("[32,32]", "[16,16]", "uint16", "0",
+                       "[{'name':'sharding_indexed','configuration':{'chunk_shape':[4,4],'codecs':['bytes']}}]");
         struct shared s = {.array = open_node(store, node, 2, 0)};
         run_threads(&s, 8, write_own_row);
         CHECK(zs_array_flush(s.array, &err) == ZS_OK);
@@ -196,8 +202,9 @@ static void *prefetch_or_write(void *ctx)
 static void test_a_prefetch_beside_the_first_write_leaves_nothing_old_in_the_cache(void)
 {
     struct zs_store *store = memory_store();
-    struct zs_node *node = array_node("[32,32]", "[16,16]", "uint16", "0", "[{'name':'sharding_indexed','configuration':"
-                                      "{'chunk_shape':[4,4],'codecs':['bytes','crc32c']}}]");
+    struct zs_node *node = array_node("[32,32]", "[16,16]", "uint16", "0",
+                                      "[{'name':'sharding_indexed','configuration':{'chunk_shape':[4,4],'codecs':['by"
+                                      "tes','crc32c']}}]");
     for (int round = 0; round < 100; round++) {
         struct zs_error err = {""};
         struct shared s = {.array = open_node(store, node, 2, 0)};

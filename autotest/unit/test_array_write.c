@@ -20,13 +20,24 @@ static const struct layout layouts[] = {
     {2, {13, 17}, "[8,8]", SHARDS("[4,4]", SHARDS("[2,2]", "['bytes','gzip']", "") "]", START) "]"},
     {2, {13, 17}, "[8,8]", SHARDS("[4,4]", "['bytes']", "") ",'gzip']"},
     {2, {13, 17}, "[8,8]", SHARDS("[4,4]", "['bytes','gzip']", START) ",'crc32c','gzip']"},
-    {2, {13, 17}, "[8,12]", "[{'name':'transpose','configuration':{'order':[1,0]}}," /* the shard sees 12 x 8 */
-                            "{'name':'sharding_indexed','configuration':{'chunk_shape':[3,4],'codecs':["
-                            "{'name':'bytes','configuration':{'endian':'big'}}]}}]"},
-    {3, {5, 7, 11}, "[2,4,8]", SHARDS("[1,2,4]", "[{'name':'transpose','configuration':{'order':[2,0,1]}},'bytes']", "") "]"},
-    {3, {5, 7, 11}, "[4,4,8]",
+    {2,
+     {13, 17},
+     "[8,12]",
+     "[{'name':'transpose','configuration':{'order':[1,0]}}," /* the shard sees 12 x 8 */
+     "{'name':'sharding_indexed','configuration':{'chunk_shape':[3,4],'codecs':[{'name':'bytes','configuration':{'end"
+     "ian':'big'}}]}}]"},
+    {3,
+     {5, 7, 11},
+     "[2,4,8]",
+     SHARDS("[1,2,4]", "[{'name':'transpose','configuration':{'order':[2,0,1]}},'bytes']", "") "]"},
+    {3,
+     {5, 7, 11},
+     "[4,4,8]",
      SHARDS("[2,4,4]",
-            SHARDS("[2,2,1]", "[{'name':'transpose','configuration':{'order':[1,2,0]}},{'name':'bytes','configuration':{'endian':'big'}}]", "") "]",
+            SHARDS("[2,2,1]",
+                   "[{'name':'transpose','configuration':{'order':[1,2,0]}},{'name':'bytes','configuration':{'endian'"
+                   ":'big'}}]",
+                   "") "]",
             "") "]"},
     {4, {3, 3, 3, 3}, "[2,2,2,2]", SHARDS("[1,1,1,2]", "['bytes']", "") "]"},
     {1, {200}, "[16]", SHARDS("[4]", "['bytes']", "") "]"},
@@ -80,7 +91,8 @@ static void write_randomly(const struct layout *l, struct zs_array *a, uint16_t 
         free(memory[k]);
 }
 
-static void compare(const struct layout *l, struct zs_array *a, const uint16_t *model, const uint64_t *start, const uint64_t *count)
+static void compare(const struct layout *l, struct zs_array *a, const uint16_t *model, const uint64_t *start,
+                    const uint64_t *count)
 {
     struct zs_error err = {""};
     const uint64_t n = product(count, l->ndim);
@@ -94,7 +106,8 @@ static void compare(const struct layout *l, struct zs_array *a, const uint16_t *
 }
 
 /* Opened as by someone who knows nothing of what was written. */
-static void compare_anew(const struct layout *l, struct zs_store *store, const struct zs_node *node, const uint16_t *model)
+static void compare_anew(const struct layout *l, struct zs_store *store, const struct zs_node *node,
+                         const uint16_t *model)
 {
     static const uint64_t zeros[4];
     struct zs_array *a = open_node(store, node, 2, 0);
@@ -225,7 +238,8 @@ static void test_a_shard_appears_when_all_its_chunks_came_and_others_at_flush(vo
     small_free(&s);
 }
 
-static void expect_object(struct small *s, const char *key, const char *body, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+static void expect_object(struct small *s, const char *key, const char *body, uint64_t a, uint64_t b, uint64_t c,
+                          uint64_t d)
 {
     struct zs_buffer found = get_object(s->store, key);
     const uint64_t entries[4] = {a, b, c, d};
@@ -373,8 +387,8 @@ static void test_wrong_requests_are_refused(void)
 
 /* ---- Several writers of one store ---- */
 
-/* Two or more handles write random elements, each its own (element i belongs to writer i % writers), in turns, with budgets that evict
- * and flushes between: whatever the interleaving, nothing of anyone is lost. */
+/* Two or more handles write random elements, each its own (element i belongs to writer i % writers), in turns, with
+ * budgets that evict and flushes between: whatever the interleaving, nothing of anyone is lost. */
 static void random_writers(const struct layout *l, uint64_t seed)
 {
     enum { WRITERS = 3 };
@@ -514,7 +528,8 @@ static void test_a_pixel_in_a_huge_nested_shard_needs_no_memory_for_the_rest(voi
     for (int c = 0; c < 3; c++) {
         struct zs_error err;
         struct zs_store *store = memory_store();
-        struct zs_node *node = array_node("[262144,262144]", c < 2 ? "[262144,262144]" : "[65536,65536]", "uint8", "0", codecs[c]);
+        struct zs_node *node =
+            array_node("[262144,262144]", c < 2 ? "[262144,262144]" : "[65536,65536]", "uint8", "0", codecs[c]);
         struct zs_array *a = open_node(store, node, 1, (uint64_t)1 << 20);
         unsigned char pixel = 7, out = 0;
         for (int round = 0; round < 2; round++) { /* over nothing, and over what the first made */
@@ -551,8 +566,9 @@ static void test_dirty_chunks_of_all_arrays_count_in_the_budget_of_the_process(v
 {
     struct zs_error err;
     struct zs_store *store = memory_store();
-    struct zs_node *node = array_node("[262144]", "[262144]", "uint8", "0", "[{'name':'sharding_indexed','configuration':"
-                                      "{'chunk_shape':[1024],'codecs':['bytes']}}]");
+    struct zs_node *node = array_node("[262144]", "[262144]", "uint8", "0",
+                                      "[{'name':'sharding_indexed','configuration':{'chunk_shape':[1024],'codecs':['b"
+                                      "ytes']}}]");
     const uint64_t before = zs_budget_used();
     zs_budget_set((uint64_t)128 << 10);
     struct zs_array *a = with_dirty_chunks(store, node, 80);

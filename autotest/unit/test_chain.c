@@ -55,8 +55,13 @@ static void test_plain_chunks_are_one_level(void)
 
 static void test_bare_strings_and_missing_configurations(void)
 {
-    static const char *const texts[] = {"['bytes']", "['endian']", "[{'name':'bytes'}]", "[{'name':'bytes','configuration':{}}]",
-                                        "['bytes','gzip']", "['bytes','crc32c']", "[{'name':'endian','configuration':{'endian':'little'}}]"};
+    static const char *const texts[] = {"['bytes']",
+                                        "['endian']",
+                                        "[{'name':'bytes'}]",
+                                        "[{'name':'bytes','configuration':{}}]",
+                                        "['bytes','gzip']",
+                                        "['bytes','crc32c']",
+                                        "[{'name':'endian','configuration':{'endian':'little'}}]"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct compiled c = compile(texts[i]);
         if (CHECK(c.status == ZS_OK))
@@ -73,9 +78,9 @@ static void test_bare_strings_and_missing_configurations(void)
 
 static void test_a_shard_and_its_index(void)
 {
-    struct compiled c =
-        compile("[" SHARDING("[4,3,20]", "[" LITTLE ",'gzip']",
-                             ",'index_location':'start','index_codecs':[{'name':'bytes','configuration':{'endian':'big'}}]") ",'crc32c']");
+    struct compiled c = compile("[" SHARDING(
+        "[4,3,20]", "[" LITTLE ",'gzip']",
+        ",'index_location':'start','index_codecs':[{'name':'bytes','configuration':{'endian':'big'}}]") ",'crc32c']");
     must(c.status, &c.err);
     CHECK_EQ_I64(c.chain.count, 2);
     const struct zs_level *shard = &c.chain.levels[0], *leaf = &c.chain.levels[1];
@@ -99,7 +104,8 @@ static void test_a_shard_and_its_index(void)
 
 static void test_nested_shards(void)
 {
-    struct compiled c = compile("[" SHARDING("[4,6,10]", "[" SHARDING("[2,3,10]", "[" SHARDING("[1,3,5]", "['bytes']", "") "]", "") "]", "") "]");
+    struct compiled c = compile("[" SHARDING(
+        "[4,6,10]", "[" SHARDING("[2,3,10]", "[" SHARDING("[1,3,5]", "['bytes']", "") "]", "") "]", "") "]");
     must(c.status, &c.err);
     CHECK_EQ_I64(c.chain.count, 4);
     CHECK_EQ_U64(c.chain.levels[0].inner_count, 8);
@@ -140,8 +146,10 @@ static void test_transposes_add_up(void)
 
 static void test_a_shard_behind_a_transpose_has_its_shapes_in_transposed_axes(void)
 {
-    /* The shard sees [20,8,12]; its chunks are [5,4,12] there, so [4,12,5] in the array; stored transposed once more. */
-    struct compiled c = compile("[" TRANSPOSE("[2,0,1]") "," SHARDING("[5,4,12]", "[" TRANSPOSE("[1,2,0]") ",'bytes']", "") "]");
+    /* The shard sees [20,8,12]; its chunks are [5,4,12] there, so [4,12,5] in the array; stored transposed once
+     * more. */
+    struct compiled c =
+        compile("[" TRANSPOSE("[2,0,1]") "," SHARDING("[5,4,12]", "[" TRANSPOSE("[1,2,0]") ",'bytes']", "") "]");
     must(c.status, &c.err);
     const struct zs_level *shard = &c.chain.levels[0], *leaf = &c.chain.levels[1];
     expect_axis(shard, 2, 0, 1);
@@ -170,8 +178,9 @@ static void test_leaf_round_trips_in_either_byte_order_and_every_type(void)
     static const enum zs_data_type types[] = {ZS_UINT8, ZS_INT16, ZS_FLOAT32, ZS_FLOAT64, ZS_COMPLEX64, ZS_COMPLEX128};
     for (size_t t = 0; t < sizeof types / sizeof types[0]; t++)
         for (int big = 0; big < 2; big++) {
-            struct compiled c = compile_of(1, (uint64_t[]){40}, types[t],
-                                           big ? "[{'name':'bytes','configuration':{'endian':'big'}},'gzip']" : "[" LITTLE ",'gzip']");
+            struct compiled c =
+                compile_of(1, (uint64_t[]){40}, types[t],
+                           big ? "[{'name':'bytes','configuration':{'endian':'big'}},'gzip']" : "[" LITTLE ",'gzip']");
             must(c.status, &c.err);
             const struct zs_level *leaf = &c.chain.levels[0];
             unsigned char data[640], copy[640], out[640];
@@ -236,18 +245,25 @@ static void test_what_is_wrong_is_refused_by_name(void)
         {ZS_INVALID, "[" TRANSPOSE("'F'") ",'bytes']", "\"transpose\"", "order"},
         {ZS_INVALID, "['sharding_indexed']", "\"sharding_indexed\"", "chunk_shape"},
         {ZS_INVALID, "[" SHARDING("[4,4]", "['bytes']", "") "]", "\"sharding_indexed\"", "3 integers"},
-        {ZS_INVALID, "[" SHARDING("[4,5,4]", "['bytes']", "") "]", "\"sharding_indexed\"", "divisor of the shard's 12, found 5"},
+        {ZS_INVALID, "[" SHARDING("[4,5,4]", "['bytes']", "") "]", "\"sharding_indexed\"",
+         "divisor of the shard's 12, found 5"},
         {ZS_INVALID, "[" SHARDING("[4,24,4]", "['bytes']", "") "]", "\"sharding_indexed\"", "divisor"},
         {ZS_INVALID, "[" SHARDING("[4,0,4]", "['bytes']", "") "]", "\"sharding_indexed\"", "chunk_shape[1]"},
         {ZS_INVALID, "[" SHARDING("[4,-4,4]", "['bytes']", "") "]", "\"sharding_indexed\"", "positive"},
-        {ZS_INVALID, "[" SHARDING("[4,4,4]", "['bytes']", ",'index_location':'middle'") "]", "\"sharding_indexed\"", "index_location"},
-        {ZS_UNSUPPORTED, "[" SHARDING("[4,4,4]", "['bytes']", ",'index_codecs':['bytes','gzip']") "]", "\"sharding_indexed\"", "gzip"},
-        {ZS_INVALID, "[" SHARDING("[4,4,4]", "['bytes']", ",'index_codecs':[]") "]", "\"sharding_indexed\"", "index_codecs"},
-        {ZS_UNSUPPORTED, "[" SHARDING("[4,4,4]", "['bytes']", ",'index_codecs':['crc32c','bytes']") "]", "\"sharding_indexed\"", "crc32c"},
-        {ZS_UNSUPPORTED, "[" SHARDING("[4,4,4]", "['bytes']", ",'index_codecs':[3]") "]", "\"sharding_indexed\"", "not a codec"},
+        {ZS_INVALID, "[" SHARDING("[4,4,4]", "['bytes']", ",'index_location':'middle'") "]", "\"sharding_indexed\"",
+         "index_location"},
+        {ZS_UNSUPPORTED, "[" SHARDING("[4,4,4]", "['bytes']", ",'index_codecs':['bytes','gzip']") "]",
+         "\"sharding_indexed\"", "gzip"},
+        {ZS_INVALID, "[" SHARDING("[4,4,4]", "['bytes']", ",'index_codecs':[]") "]", "\"sharding_indexed\"",
+         "index_codecs"},
+        {ZS_UNSUPPORTED, "[" SHARDING("[4,4,4]", "['bytes']", ",'index_codecs':['crc32c','bytes']") "]",
+         "\"sharding_indexed\"", "crc32c"},
+        {ZS_UNSUPPORTED, "[" SHARDING("[4,4,4]", "['bytes']", ",'index_codecs':[3]") "]", "\"sharding_indexed\"",
+         "not a codec"},
         {ZS_INVALID, "[" SHARDING("[4,4,4]", "[]", "") "]", "\"sharding_indexed\"", "at least one"},
         {ZS_INVALID, "[" SHARDING("[4,4,4]", "'bytes'", "") "]", "\"sharding_indexed\"", "codecs"},
-        {ZS_INVALID, "[{'name':'sharding_indexed','configuration':{'chunk_shape':[4,4,4]}}]", "\"sharding_indexed\"", "codecs"},
+        {ZS_INVALID, "[{'name':'sharding_indexed','configuration':{'chunk_shape':[4,4,4]}}]", "\"sharding_indexed\"",
+         "codecs"},
         {ZS_INVALID, "[" SHARDING("[4,4,4]", "['gzip']", "") "]", "gzip", "stands before"},
         {ZS_UNSUPPORTED, "[" SHARDING("[4,4,4]", "['bytes','zfp']", "") "]", "\"zfp\"", "not supported"},
         {ZS_INVALID, "['bytes',{'name':'gzip','configuration':{'level':10}}]", "\"gzip\"", "level"},

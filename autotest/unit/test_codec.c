@@ -4,7 +4,8 @@
 #include "array_store.h"
 #include "codec/codec.h"
 
-/* A codec with its configuration, as 'name {json}'; false when this build does not have its library. Made once and kept. */
+/* A codec with its configuration, as 'name {json}'; false when this build does not have its library. Made once and
+ * kept. */
 static bool codec_of(const char *text, struct zs_stage *stage)
 {
     static struct {
@@ -160,9 +161,14 @@ static void test_every_codec_and_chain_of_two_and_three_round_trips(void)
 /* crc32c inside, outside, between, on both sides, twice. */
 static void test_checksums_anywhere_in_a_chain_find_changed_bytes(void)
 {
-    static const char *const chains[][4] = {{"crc32c"},         {"crc32c", "crc32c"},         {"crc32c", "gzip"},
-                                            {"gzip", "crc32c"}, {"crc32c", "gzip", "crc32c"}, {"gzip", "crc32c", "zstd"},
-                                            {"crc32c", "crc32c", "zstd"}, {"gzip {'level':0}", "crc32c", "gzip {'level':0}"}};
+    static const char *const chains[][4] = {{"crc32c"},
+                                            {"crc32c", "crc32c"},
+                                            {"crc32c", "gzip"},
+                                            {"gzip", "crc32c"},
+                                            {"crc32c", "gzip", "crc32c"},
+                                            {"gzip", "crc32c", "zstd"},
+                                            {"crc32c", "crc32c", "zstd"},
+                                            {"gzip {'level':0}", "crc32c", "gzip {'level':0}"}};
     uint64_t rng = 22;
     for (size_t c = 0; c < sizeof chains / sizeof chains[0]; c++) {
         struct zs_stage chain[4];
@@ -184,7 +190,8 @@ static void test_checksums_anywhere_in_a_chain_find_changed_bytes(void)
         for (size_t i = 0; i < n; i++) {
             stored[i] ^= 0x10;
             const enum zs_status status = decode(chain, count, scratch, stored, n, out, 500, &err);
-            CHECK(status == ZS_CORRUPT || (status == ZS_OK && memcmp(out, data, 500) == 0)); /* gzip's own header has spare bits */
+            /* gzip's own header has spare bits */
+            CHECK(status == ZS_CORRUPT || (status == ZS_OK && memcmp(out, data, 500) == 0));
             found += status == ZS_CORRUPT;
             stored[i] ^= 0x10;
         }
@@ -222,7 +229,8 @@ static void test_malformed_bytes_are_corrupt_and_decode_nothing_wrong(void)
                 junk[i] = i < kept && i < n ? stored[i] : (unsigned char)rng_next(&rng);
             CHECK(decode(&codec, 1, scratch, junk, length, out, n_data, &err) == ZS_CORRUPT);
         }
-        for (int round = 0; round < 1000; round++) { /* one byte changed: an error, or some bytes, but as many as wanted */
+        /* one byte changed: an error, or some bytes, but as many as wanted */
+        for (int round = 0; round < 1000; round++) {
             const size_t at = (size_t)rng_below(&rng, n);
             const unsigned char before = stored[at];
             stored[at] = (unsigned char)rng_next(&rng);
@@ -294,13 +302,24 @@ static void test_gzip_of_several_members_and_of_zlib_is_read(void)
 static void test_wrong_configurations_and_unknown_codecs_are_named(void)
 {
     static const char *const wrong[][2] = {
-        {"gzip {'level':10}", "level"},       {"gzip {'level':-1}", "level"},        {"gzip {'level':'9'}", "level"},
-        {"zstd {'level':23}", "level"},       {"zstd {'level':1.5}", "level"},       {"blosc {'cname':'quick'}", "quick"},
-        {"blosc {'clevel':10}", "clevel"},    {"blosc {'shuffle':'both'}", "shuffle"}, {"blosc {'shuffle':1}", "shuffle"},
-        {"numcodecs.bz2 {'level':0}", "level"}, {"numcodecs.lzma {'format':3}", "format"}, {"numcodecs.crc32 {'location':'middle'}", "location"},
-        {"numcodecs.shuffle {'elementsize':0}", "elementsize"}, {"numcodecs.jenkins_lookup3 {'initval':-1}", "initval"},
-        {"numcodecs.jenkins_lookup3 {'prefix':[1]}", "prefix"}, {"numcodecs.blosc {'shuffle':3}", "shuffle"},
-        {"blosc {'typesize':0}", "typesize"}, {"blosc {'blocksize':-1}", "blocksize"},
+        {"gzip {'level':10}", "level"},
+        {"gzip {'level':-1}", "level"},
+        {"gzip {'level':'9'}", "level"},
+        {"zstd {'level':23}", "level"},
+        {"zstd {'level':1.5}", "level"},
+        {"blosc {'cname':'quick'}", "quick"},
+        {"blosc {'clevel':10}", "clevel"},
+        {"blosc {'shuffle':'both'}", "shuffle"},
+        {"blosc {'shuffle':1}", "shuffle"},
+        {"numcodecs.bz2 {'level':0}", "level"},
+        {"numcodecs.lzma {'format':3}", "format"},
+        {"numcodecs.crc32 {'location':'middle'}", "location"},
+        {"numcodecs.shuffle {'elementsize':0}", "elementsize"},
+        {"numcodecs.jenkins_lookup3 {'initval':-1}", "initval"},
+        {"numcodecs.jenkins_lookup3 {'prefix':[1]}", "prefix"},
+        {"numcodecs.blosc {'shuffle':3}", "shuffle"},
+        {"blosc {'typesize':0}", "typesize"},
+        {"blosc {'blocksize':-1}", "blocksize"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct zs_error err = {""};

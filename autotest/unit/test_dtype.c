@@ -84,12 +84,25 @@ static void test_every_type_has_its_size_and_swap_unit(void)
         enum zs_data_type type;
         size_t size, swap_unit;
     } expected[] = {
-        {"bool", ZS_BOOL, 1, 1},         {"int8", ZS_INT8, 1, 1},        {"uint8", ZS_UINT8, 1, 1},
-        {"int16", ZS_INT16, 2, 2},       {"uint16", ZS_UINT16, 2, 2},    {"int32", ZS_INT32, 4, 4},
-        {"uint32", ZS_UINT32, 4, 4},     {"int64", ZS_INT64, 8, 8},      {"uint64", ZS_UINT64, 8, 8},
-        {"float16", ZS_FLOAT16, 2, 2},   {"float32", ZS_FLOAT32, 4, 4},  {"float64", ZS_FLOAT64, 8, 8},
-        {"complex64", ZS_COMPLEX64, 8, 4}, {"complex128", ZS_COMPLEX128, 16, 8}, {"numpy.datetime64", ZS_DATETIME64, 8, 8},
-        {"numpy.timedelta64", ZS_TIMEDELTA64, 8, 8}, {"r8", ZS_RAW, 1, 1}, {"r24", ZS_RAW, 3, 1}, {"r128", ZS_RAW, 16, 1},
+        {"bool", ZS_BOOL, 1, 1},
+        {"int8", ZS_INT8, 1, 1},
+        {"uint8", ZS_UINT8, 1, 1},
+        {"int16", ZS_INT16, 2, 2},
+        {"uint16", ZS_UINT16, 2, 2},
+        {"int32", ZS_INT32, 4, 4},
+        {"uint32", ZS_UINT32, 4, 4},
+        {"int64", ZS_INT64, 8, 8},
+        {"uint64", ZS_UINT64, 8, 8},
+        {"float16", ZS_FLOAT16, 2, 2},
+        {"float32", ZS_FLOAT32, 4, 4},
+        {"float64", ZS_FLOAT64, 8, 8},
+        {"complex64", ZS_COMPLEX64, 8, 4},
+        {"complex128", ZS_COMPLEX128, 16, 8},
+        {"numpy.datetime64", ZS_DATETIME64, 8, 8},
+        {"numpy.timedelta64", ZS_TIMEDELTA64, 8, 8},
+        {"r8", ZS_RAW, 1, 1},
+        {"r24", ZS_RAW, 3, 1},
+        {"r128", ZS_RAW, 16, 1},
     };
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
         const struct zs_dtype d = type_named(expected[i].name);
@@ -114,25 +127,38 @@ static void test_datetime_types_have_unit_and_scale(void)
     struct zs_dtype d = type_named("numpy.datetime64");
     CHECK_EQ_STR(d.unit, "generic");
     CHECK_EQ_STR(type_named("int64").unit, "");
-    CHECK(parse_type("{\"name\":\"numpy.datetime64\",\"configuration\":{\"unit\":\"ns\",\"scale_factor\":10}}", &d, NULL) ==
-          ZS_OK);
+    CHECK(parse_type("{\"name\":\"numpy.datetime64\",\"configuration\":{\"unit\":\"ns\",\"scale_factor\":10}}", &d,
+                     NULL) == ZS_OK);
     CHECK(d.type == ZS_DATETIME64 && d.unit_scale == 10);
     CHECK_EQ_STR(d.unit, "ns");
     CHECK_EQ_STR(d.name, "numpy.datetime64");
     CHECK(parse_type("{\"name\":\"numpy.timedelta64\",\"configuration\":{\"unit\":\"\\u03bcs\"}}", &d, NULL) == ZS_OK);
     CHECK(d.type == ZS_TIMEDELTA64 && d.unit_scale == 1);
     CHECK_EQ_STR(d.unit, "us");
-    check_type_refused("{\"name\":\"numpy.datetime64\",\"configuration\":{\"unit\":\"fortnight\"}}", ZS_INVALID, "fortnight");
+    check_type_refused("{\"name\":\"numpy.datetime64\",\"configuration\":{\"unit\":\"fortnight\"}}", ZS_INVALID,
+                       "fortnight");
     check_type_refused("{\"name\":\"numpy.datetime64\",\"configuration\":{\"unit\":3}}", ZS_INVALID, "unit");
-    check_type_refused("{\"name\":\"numpy.datetime64\",\"configuration\":{\"scale_factor\":0}}", ZS_INVALID, "scale_factor");
-    check_type_refused("{\"name\":\"numpy.datetime64\",\"configuration\":{\"scale_factor\":1.5}}", ZS_INVALID, "scale_factor");
+    check_type_refused("{\"name\":\"numpy.datetime64\",\"configuration\":{\"scale_factor\":0}}", ZS_INVALID,
+                       "scale_factor");
+    check_type_refused("{\"name\":\"numpy.datetime64\",\"configuration\":{\"scale_factor\":1.5}}", ZS_INVALID,
+                       "scale_factor");
     check_type_refused("{\"name\":\"numpy.datetime64\",\"configuration\":[]}", ZS_INVALID, "configuration");
 }
 
 static void test_other_types_are_refused_by_name(void)
 {
-    static const char *const names[] = {"string", "bytes", "complex_bfloat16", "optional", "variable_length_bytes", "numpy.void",
-                                        "Int8",   "",      "float128", "r",    "rx8",                   "complex_float16"};
+    static const char *const names[] = {"string",
+                                        "bytes",
+                                        "complex_bfloat16",
+                                        "optional",
+                                        "variable_length_bytes",
+                                        "numpy.void",
+                                        "Int8",
+                                        "",
+                                        "float128",
+                                        "r",
+                                        "rx8",
+                                        "complex_float16"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char json[64];
         (void)snprintf(json, sizeof json, "\"%s\"", names[i]);
@@ -233,10 +259,22 @@ static void test_float_fill_values(void)
     check_fill("float16", "0.0", BITS16(0));
     check_fill("float16", "-0.0", BITS16(0x8000));
     static const char *const refused[][2] = {
-        {"float64", "1e400"},     {"float64", "\"nan\""},    {"float64", "true"},       {"float64", "[1]"},
-        {"float32", "1e39"},      {"float32", "3.4028236e38"}, {"float32", "\"0x1ffffffff\""}, {"float32", "\"0x\""},
-        {"float32", "\"0xg\""},   {"float32", "\"0b2\""},    {"float32", "\"\""},       {"float16", "65520"},
-        {"float16", "\"0x10000\""}, {"float32", "{}"},       {"float64", "\"0x10000000000000000\""}, {"float32", "\"++Infinity\""},
+        {"float64", "1e400"},
+        {"float64", "\"nan\""},
+        {"float64", "true"},
+        {"float64", "[1]"},
+        {"float32", "1e39"},
+        {"float32", "3.4028236e38"},
+        {"float32", "\"0x1ffffffff\""},
+        {"float32", "\"0x\""},
+        {"float32", "\"0xg\""},
+        {"float32", "\"0b2\""},
+        {"float32", "\"\""},
+        {"float16", "65520"},
+        {"float16", "\"0x10000\""},
+        {"float32", "{}"},
+        {"float64", "\"0x10000000000000000\""},
+        {"float32", "\"++Infinity\""},
     };
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
         check_fill_refused(refused[i][0], refused[i][1]);
@@ -410,7 +448,8 @@ static void test_base64(void)
         CHECK_EQ_I64(zs_base64_decode(cases[i].text, out, sizeof out), cases[i].n);
         CHECK_EQ_MEM(out, cases[i].bytes, (size_t)cases[i].n);
     }
-    static const char *const malformed[] = {"Z", "Zm9vY", "Zg=", "Zg===", "Zm9v=", "Zg==x", "Zm 9", "Zm9v\n", "Zm-_", "=", "===="};
+    static const char *const malformed[] = {"Z",    "Zm9vY",  "Zg=",  "Zg===", "Zm9v=", "Zg==x",
+                                            "Zm 9", "Zm9v\n", "Zm-_", "=",     "===="};
     for (size_t i = 0; i < sizeof malformed / sizeof malformed[0]; i++)
         if (!CHECK(zs_base64_decode(malformed[i], out, sizeof out) == -1))
             fprintf(stderr, "%s\n", malformed[i]);

@@ -1,5 +1,5 @@
-/* A store that fails: the Nth call, for every N. Whatever fails is said, nothing leaks (LeakSanitizer), every object is its old or
- * its new self, and with the store in order again everything works. */
+/* A store that fails: the Nth call, for every N. Whatever fails is said, nothing leaks (LeakSanitizer), every object is
+ * its old or its new self, and with the store in order again everything works. */
 #include "array_store.h"
 #include "fault_store.h"
 #include "oracle_store.h"
@@ -24,12 +24,13 @@ static struct zs_node *node_of(int layout)
     return array_node("[12,12]", "[4,8]", "uint8", "0", layouts[layout]);
 }
 
-static enum zs_status write_box(struct zs_array *a, uint64_t y, uint64_t x, uint64_t h, uint64_t w, const unsigned char *model,
-                                struct zs_error *err)
+static enum zs_status write_box(struct zs_array *a, uint64_t y, uint64_t x, uint64_t h, uint64_t w,
+                                const unsigned char *model, struct zs_error *err)
 {
     unsigned char data[SIDE * SIDE];
     memcpy(data, model, sizeof data);
-    const struct zs_window window = {.start = {y, x}, .count = {h, w}, .data = data + y * SIDE + x, .stride = {SIDE, 1}};
+    const struct zs_window window = {
+        .start = {y, x}, .count = {h, w}, .data = data + y * SIDE + x, .stride = {SIDE, 1}};
     return zs_array_write_windows(a, &window, 1, 1, NULL, NULL, err);
 }
 
@@ -134,8 +135,8 @@ static void free_copies(struct object_copy *copies)
 
 static bool same(const struct object_copy *a, const struct object_copy *b)
 {
-    return a->is_there == b->is_there &&
-           (!a->is_there || (a->bytes.size == b->bytes.size && memcmp(a->bytes.data, b->bytes.data, a->bytes.size) == 0));
+    return a->is_there == b->is_there && (!a->is_there || (a->bytes.size == b->bytes.size &&
+                                                           memcmp(a->bytes.data, b->bytes.data, a->bytes.size) == 0));
 }
 
 /* Whole chunks, parts of chunks, a shard all fill, in the order of an impatient user. Goes on after failures. */

@@ -1,5 +1,6 @@
-/* The plugin as GDAL uses it, while memory or files fail: the n-th call, for every n. It says so (or did without), crashes nowhere, leaks nothing
- * (LeakSanitizer), and what was there before is there, or what was asked for is, whole. */
+/* The plugin as GDAL uses it, while memory or files fail: the n-th call, for every n. It says so (or did without),
+ * crashes nowhere, leaks nothing (LeakSanitizer), and what was there before is there, or what was asked for is,
+ * whole. */
 #include <cpl_conv.h>
 #include <cpl_string.h>
 #include <cpl_vsi.h>
@@ -23,10 +24,13 @@ static long step = 1;
 void GDALRegister_ShardedZarr(void);
 void GDALRegister_MEM(void);
 
-static const char *const options[] = {"CHUNK_SHAPE=4", "SHARD_SHAPE=8", "COMPRESS=GZIP", "NUM_THREADS=1", "OVERVIEWS=2,4", NULL};
-static const char *const plain_options[] = {"CHUNK_SHAPE=4", "SHARD_SHAPE=8", "COMPRESS=GZIP", "NUM_THREADS=1", "OVERVIEWS=NONE", NULL};
-static const char *const append_options[] = {"CHUNK_SHAPE=4",   "SHARD_SHAPE=8",        "COMPRESS=GZIP",   "NUM_THREADS=1",
-                                             "OVERVIEWS=2", "APPEND_SUBDATASET=YES", "ARRAY_NAME=more", NULL};
+static const char *const options[] = {"CHUNK_SHAPE=4", "SHARD_SHAPE=8", "COMPRESS=GZIP",
+                                      "NUM_THREADS=1", "OVERVIEWS=2,4", NULL};
+static const char *const plain_options[] = {"CHUNK_SHAPE=4", "SHARD_SHAPE=8",  "COMPRESS=GZIP",
+                                            "NUM_THREADS=1", "OVERVIEWS=NONE", NULL};
+static const char *const append_options[] = {
+    "CHUNK_SHAPE=4", "SHARD_SHAPE=8",         "COMPRESS=GZIP",   "NUM_THREADS=1",
+    "OVERVIEWS=2",   "APPEND_SUBDATASET=YES", "ARRAY_NAME=more", NULL};
 
 /* ---- Rasters: each is told from its pixels ---- */
 
@@ -40,7 +44,8 @@ static GDALDatasetH source_of(int first)
     for (int b = 1; b <= BANDS; b++) {
         for (int i = 0; i < SIDE * SIDE; i++)
             pixels[i] = (GUInt16)(1000 * first + 100 * b + i % 90);
-        CHECK(GDALRasterIO(GDALGetRasterBand(ds, b), GF_Write, 0, 0, SIDE, SIDE, pixels, SIDE, SIDE, GDT_UInt16, 0, 0) == CE_None);
+        CHECK(GDALRasterIO(GDALGetRasterBand(ds, b), GF_Write, 0, 0, SIDE, SIDE, pixels, SIDE, SIDE, GDT_UInt16, 0,
+                           0) == CE_None);
     }
     return ds;
 }
@@ -61,7 +66,8 @@ static int which(const char *name)
     int found = 0;
     if (ds != NULL && GDALGetRasterXSize(ds) == SIDE && GDALGetRasterCount(ds) == BANDS)
         for (int b = 1; b <= BANDS; b++) {
-            if (GDALRasterIO(GDALGetRasterBand(ds, b), GF_Read, 0, 0, SIDE, SIDE, pixels, SIDE, SIDE, GDT_UInt16, 0, 0) != CE_None) {
+            if (GDALRasterIO(GDALGetRasterBand(ds, b), GF_Read, 0, 0, SIDE, SIDE, pixels, SIDE, SIDE, GDT_UInt16, 0,
+                             0) != CE_None) {
                 found = 0;
                 break;
             }
@@ -91,7 +97,8 @@ static bool copy_to(const char *name, int first, const char *const *list)
 {
     GDALDatasetH source = source_of(first);
     CPLErrorReset();
-    GDALDatasetH ds = GDALCreateCopy(GDALGetDriverByName("ShardedZarr"), name, source, FALSE, (char **)(uintptr_t)list, NULL, NULL);
+    GDALDatasetH ds =
+        GDALCreateCopy(GDALGetDriverByName("ShardedZarr"), name, source, FALSE, (char **)(uintptr_t)list, NULL, NULL);
     if (ds != NULL)
         GDALClose(ds);
     GDALClose(source);
@@ -150,8 +157,11 @@ static bool fill(GDALDatasetH ds, int first)
     GUInt16 pixels[SIDE * SIDE];
     bool ok = GDALSetMetadataItem(ds, "note", "changed", NULL) == CE_None;
     for (int b = 1; b <= BANDS; b++)
-        ok = GDALRasterIO(GDALGetRasterBand(new_pixels, b), GF_Read, 0, 0, SIDE, SIDE, pixels, SIDE, SIDE, GDT_UInt16, 0, 0) == CE_None &&
-             GDALRasterIO(GDALGetRasterBand(ds, b), GF_Write, 0, 0, SIDE, SIDE, pixels, SIDE, SIDE, GDT_UInt16, 0, 0) == CE_None && ok;
+        ok = GDALRasterIO(GDALGetRasterBand(new_pixels, b), GF_Read, 0, 0, SIDE, SIDE, pixels, SIDE, SIDE, GDT_UInt16,
+                          0, 0) == CE_None &&
+             GDALRasterIO(GDALGetRasterBand(ds, b), GF_Write, 0, 0, SIDE, SIDE, pixels, SIDE, SIDE, GDT_UInt16, 0, 0) ==
+                 CE_None &&
+             ok;
     GDALClose(new_pixels);
     return ok;
 }
@@ -172,7 +182,8 @@ static bool do_update(void)
 static bool do_create(void)
 {
     CPLErrorReset();
-    GDALDatasetH ds = GDALCreate(GDALGetDriverByName("ShardedZarr"), STORE, SIDE, SIDE, BANDS, GDT_UInt16, (char **)(uintptr_t)options);
+    GDALDatasetH ds = GDALCreate(GDALGetDriverByName("ShardedZarr"), STORE, SIDE, SIDE, BANDS, GDT_UInt16,
+                                 (char **)(uintptr_t)options);
     if (ds == NULL)
         return false;
     const bool ok = fill(ds, 2);
@@ -211,7 +222,8 @@ static void check_same(long n, bool ok)
     CHECK_EQ_I64(which(NAME), 1);
 }
 
-/* Whether the old store stands aside, whole: where there is no exchange of names, all may fail between two renames. The next writer puts it back. */
+/* Whether the old store stands aside, whole: where there is no exchange of names, all may fail between two renames. The
+ * next writer puts it back. */
 static bool is_aside(void)
 {
     char **names = VSIReadDir(ROOT);
@@ -264,7 +276,8 @@ static void check_updated(long n, bool ok)
         return;
     }
     for (int b = 1; b <= BANDS; b++) {
-        if (!CHECK(GDALRasterIO(GDALGetRasterBand(ds, b), GF_Read, 0, 0, SIDE, SIDE, pixels, SIDE, SIDE, GDT_UInt16, 0, 0) == CE_None))
+        if (!CHECK(GDALRasterIO(GDALGetRasterBand(ds, b), GF_Read, 0, 0, SIDE, SIDE, pixels, SIDE, SIDE, GDT_UInt16, 0,
+                                0) == CE_None))
             break;
         for (int i = 0; i < SIDE * SIDE; i++)
             if (!CHECK(pixels[i] == 1000 + 100 * b + i % 90 || pixels[i] == 3000 + 100 * b + i % 90))
@@ -273,7 +286,8 @@ static void check_updated(long n, bool ok)
     GDALClose(ds);
 }
 
-/* Done: the new one is there with its overviews. Else the old one, or the new one without what could not be written, or without overviews. */
+/* Done: the new one is there with its overviews. Else the old one, or the new one without what could not be written, or
+ * without overviews. */
 static void check_created(long n, bool ok)
 {
     const int found = which(NAME), count = overview_count(NAME);

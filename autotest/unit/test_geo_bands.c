@@ -5,8 +5,9 @@
 #include "geo/write.h"
 #include "geo_store.h"
 
-static char text_red[] = "red", text_nir[] = "near infrared", text_m[] = "m", text_k[] = "K", text_palette[] = "Palette",
-            text_cyan[] = "Cyan", text_mean[] = "STATISTICS_MEAN=3.5", text_empty[] = "", text_sea[] = "open sea";
+static char text_red[] = "red", text_nir[] = "near infrared", text_m[] = "m", text_k[] = "K",
+            text_palette[] = "Palette", text_cyan[] = "Cyan", text_mean[] = "STATISTICS_MEAN=3.5", text_empty[] = "",
+            text_sea[] = "open sea";
 
 static const struct zs_node *store_with(struct geo_store *s, const char *type, const zs_json *attributes)
 {
@@ -36,9 +37,22 @@ static void test_common_goes_to_the_array_and_the_rest_to_bands(void)
     char *metadata[] = {text_mean, NULL}, *categories[] = {text_empty, text_sea, NULL};
     struct zs_colour_entry table[] = {{1, 2, 3, 255}, {250, 0, 9, 0}};
     struct zs_meaning in[2] = {
-        {.description = text_red, .unit = text_m, .has_scale = true, .scale = 0.1, .has_offset = true, .offset = -5,
-         .colour_name = text_palette, .colour_table = table, .colour_count = 2, .metadata = metadata, .has_nodata = true},
-        {.description = text_nir, .unit = text_k, .has_scale = true, .scale = 0.1, .categories = categories,
+        {.description = text_red,
+         .unit = text_m,
+         .has_scale = true,
+         .scale = 0.1,
+         .has_offset = true,
+         .offset = -5,
+         .colour_name = text_palette,
+         .colour_table = table,
+         .colour_count = 2,
+         .metadata = metadata,
+         .has_nodata = true},
+        {.description = text_nir,
+         .unit = text_k,
+         .has_scale = true,
+         .scale = 0.1,
+         .categories = categories,
          .colour_name = text_cyan},
     };
     const float nan32 = NAN;
@@ -47,7 +61,8 @@ static void test_common_goes_to_the_array_and_the_rest_to_bands(void)
     CHECK(zs_write_band_meanings(a, &f32, in, 2, &err) == ZS_OK);
     CHECK(zs_write_band_meanings(a, &f32, in, 2, &err) == ZS_OK); /* again: replaced */
     CHECK_EQ_U64(zs_json_size(zs_json_get(a, "long_name")), 2);
-    CHECK(zs_json_get(a, "scale_factor") != NULL && zs_json_get(a, "add_offset") == NULL && zs_json_get(a, "units") == NULL);
+    CHECK(zs_json_get(a, "scale_factor") != NULL && zs_json_get(a, "add_offset") == NULL &&
+          zs_json_get(a, "units") == NULL);
     CHECK_EQ_U64(zs_json_size(zs_json_get(a, "gdal:bands")), 2);
     CHECK(zs_json_get(zs_json_at(zs_json_get(a, "gdal:bands"), 0), "scale") == NULL);
 
@@ -82,7 +97,8 @@ static void test_bands_without_a_difference_have_no_list(void)
     struct zs_meaning in[2] = {{.unit = text_m, .colour = ZS_COLOUR_GRAY}, {.unit = text_m, .colour = ZS_COLOUR_GRAY}};
     zs_json *a = zs_json_new_object();
     CHECK(zs_write_band_meanings(a, &u8, in, 2, &err) == ZS_OK);
-    CHECK(zs_json_equals(zs_json_get(a, "units"), "m") && zs_json_equals(zs_json_get(a, "COLOR_INTERPRETATION"), "Gray"));
+    CHECK(zs_json_equals(zs_json_get(a, "units"), "m") &&
+          zs_json_equals(zs_json_get(a, "COLOR_INTERPRETATION"), "Gray"));
     CHECK_EQ_U64(zs_json_size(a), 2);
     /* One description of two is no list for rioxarray. */
     in[1].description = text_red;

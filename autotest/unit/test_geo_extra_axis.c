@@ -69,7 +69,8 @@ static void test_what_is_no_coordinate(void)
     enum zs_data_type type;
     double v[MAX];
     char packed[] = "scale_factor=0.1";
-    static const char *const wrong[] = {"", "a", "B02", "[1]", "{}", "null", "true", "\"1\"", "1 2", "0x10", "1,2", "--1"};
+    static const char *const wrong[] = {"",     "a",     "B02", "[1]",  "{}",  "null",
+                                        "true", "\"1\"", "1 2", "0x10", "1,2", "--1"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         CHECK_EQ_U64(parse((const char *const[MAX]){"1", wrong[i]}, NULL, &type, v), 0);
     CHECK_EQ_U64(parse((const char *const[MAX]){"1"}, (char *const[]){packed, NULL}, &type, v), 0);
@@ -77,8 +78,8 @@ static void test_what_is_no_coordinate(void)
 
 static void test_attributes_of_other_variables_are_left_out(void)
 {
-    char units[] = "units=hPa", bounds[] = "bounds=level_bnds", type[] = "data_type=float32", own[] = "_Netcdf4Dimid=0", odd[] = "nothing",
-         equals[] = "comment=a=b";
+    char units[] = "units=hPa", bounds[] = "bounds=level_bnds", type[] = "data_type=float32", own[] = "_Netcdf4Dimid=0",
+         odd[] = "nothing", equals[] = "comment=a=b";
     char *const attributes[] = {units, bounds, type, own, odd, equals, NULL};
     const struct zs_extra_axis axis = {.name = "level", .size = 1, .attributes = attributes};
     zs_json *json = zs_json_new_object();

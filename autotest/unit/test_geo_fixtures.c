@@ -106,7 +106,8 @@ static void test_gdal(void)
 static void test_eopf(void)
 {
     struct geo_store s = {0};
-    if (open_fixture(&s, "eopf/optimized_geozarr_examples/S2A_MSIL2A_20251008T100041_N0511_R122_T32TQM_20251008T122613.json")) {
+    if (open_fixture(
+            &s, "eopf/optimized_geozarr_examples/S2A_MSIL2A_20251008T100041_N0511_R122_T32TQM_20251008T122613.json")) {
         /* No spatial:transform anywhere and no chunks: the arrays' own proj:transform where its shape is theirs, and
          * by ratio where it is a leftover of another level. */
         check_georef(&s, "measurements/reflectance/r10m/b02", 10, 699960, 4700040, "32632");

@@ -69,8 +69,9 @@ static void test_registration_node_shifts_half_a_pixel(void)
 static void test_array_with_x_first(void)
 {
     struct geo_store s = {0};
-    put_group(&s, "", "{" DECLARED ",'spatial:dimensions':['lines','samples'],'spatial:transform':[10,0,1000,0,-20,2000],"
-                      "'spatial:shape':[3,4]}");
+    put_group(&s, "",
+              "{" DECLARED ",'spatial:dimensions':['lines','samples'],'spatial:transform':[10,0,1000,0,-20,2000],"
+              "'spatial:shape':[3,4]}");
     put_array(&s, "ar", "[4,3]", "['samples','lines']", "uint8", "0", "{}");
     struct zs_axes axes;
     CHECK(zs_axes_find((open_node(&s, "ar"), s.h), open_node(&s, "ar"), NULL, NULL, &axes, NULL) == ZS_OK);
@@ -85,9 +86,10 @@ static void test_array_with_x_first(void)
 static void test_group_definitions_hold_for_direct_children_only(void)
 {
     struct geo_store s = {0};
-    put_group(&s, "", "{'zarr_conventions':{'F17CB550-5864-4468-aeb7-f3180cfb622f':{'version':'0.1.0'},"
-                      "'689b58e2-cf7b-45e0-9fff-9cfc0883d6b4':{}},'proj:code':'EPSG:3857',"
-                      "'spatial:dimensions':['y','x'],'spatial:transform':[10,0,1000,0,-20,2000],'spatial:shape':[3,4]}");
+    put_group(&s, "",
+              "{'zarr_conventions':{'F17CB550-5864-4468-aeb7-f3180cfb622f':{'version':'0.1.0'},'689b58e2-cf7b-45e0-9f"
+              "ff-9cfc0883d6b4':{}},'proj:code':'EPSG:3857','spatial:dimensions':['y','x'],'spatial:transform':[10,0,"
+              "1000,0,-20,2000],'spatial:shape':[3,4]}");
     put_array(&s, "ar", "[3,4]", "['y','x']", "uint8", "0", "{}");
     put_array(&s, "other_size", "[30,40]", "['y','x']", "uint8", "0", "{}");
     put_array(&s, "other_names", "[3,4]", "['v','u']", "uint8", "0", "{}");
@@ -113,16 +115,18 @@ static void test_multiscales_entries_and_ratio(void)
 {
     struct geo_store s = {0};
     put_group(&s, "", "{}");
-    put_group(&s, "m", "{" DECLARED ",'proj:code':'EPSG:32632','spatial:dimensions':['y','x'],'spatial:bbox':[0,0,0,0],"
-                       "'spatial:transform':[10,0,1000,0,-10,2000],"
-                       "'multiscales':{'layout':[{'asset':'r10','spatial:shape':[10,20]},{'asset':'r20','derived_from':'r10',"
-                       "'spatial:shape':[5,10],'spatial:transform':[20,0,1000,0,-20,2000]},{'asset':'r50'}]}}");
+    put_group(&s, "m",
+              "{" DECLARED ",'proj:code':'EPSG:32632','spatial:dimensions':['y','x'],'spatial:bbox':[0,0,0,0],"
+              "'spatial:transform':[10,0,1000,0,-10,2000],'multiscales':{'layout':[{'asset':'r10','spatial:shape':[10"
+              ",20]},{'asset':'r20','derived_from':'r10','spatial:shape':[5,10],'spatial:transform':[20,0,1000,0,-20,"
+              "2000]},{'asset':'r50'}]}}");
     put_group(&s, "m/r10", "{}");
     put_group(&s, "m/r20", "{}");
     put_group(&s, "m/r50", "{}");
     put_array(&s, "m/r10/b", "[10,20]", "['y','x']", "uint8", "0", "{}");
     put_array(&s, "m/r20/b", "[5,10]", "['y','x']", "uint8", "0", "{'proj:transform':[10,0,1000,0,-10,2000,0,0,1]}");
-    put_array(&s, "m/r50/b", "[2,4]", "['y','x']", "uint8", "0", "{'proj:shape':[10,20],'proj:transform':[1,0,0,0,-1,0]}");
+    put_array(&s, "m/r50/b", "[2,4]", "['y','x']", "uint8", "0",
+              "{'proj:shape':[10,20],'proj:transform':[1,0,0,0,-1,0]}");
     struct zs_georef g = read_georef(&s, "m/r10/b");
     check_transform(&g, 1000, 10, 0, 2000, 0, -10);
     check_epsg(&g, "32632");
@@ -175,9 +179,9 @@ static void test_grid_mapping_only_in_coordinates(void)
     put_array(&s, "y", "[5]", "['y']", "float64", "'NaN'", "{}");
     put_array(&s, "latitude", "[5,4]", "['y','x']", "float32", "'NaN'", "{'units':'degree_north'}");
     put_array(&s, "spatial_ref", "[]", "[]", "int64", "0",
-              "{'grid_mapping_name':'lambert_conformal_conic','standard_parallel':[38.5,38.5],'earth_radius':6371229.0,"
-              "'latitude_of_projection_origin':38.5,'longitude_of_central_meridian':'-97.5',"
-              "'GeoTransform':'-2699020.142521929 3000.0 0.0 1588193.847443335 0.0 -3000.0'}");
+              "{'grid_mapping_name':'lambert_conformal_conic','standard_parallel':[38.5,38.5],'earth_radius':6371229."
+              "0,'latitude_of_projection_origin':38.5,'longitude_of_central_meridian':'-97.5','GeoTransform':'-269902"
+              "0.142521929 3000.0 0.0 1588193.847443335 0.0 -3000.0'}");
     struct zs_georef g = read_georef(&s, "t");
     check_transform(&g, -2699020.142521929, 3000, 0, 1588193.847443335, 0, -3000);
     if (CHECK(g.srs != NULL)) {
@@ -193,8 +197,8 @@ static void test_extended_grid_mapping_in_a_parent_group(void)
     struct geo_store s = {0};
     put_group(&s, "", "{}");
     put_array(&s, "crs", "[]", "[]", "int32", "0",
-              "{'grid_mapping_name':'transverse_mercator','longitude_of_central_meridian':9,"
-              "'scale_factor_at_central_meridian':0.9996,'false_easting':500000,'GeoTransform':'7 1 0 7 0 -1'}");
+              "{'grid_mapping_name':'transverse_mercator','longitude_of_central_meridian':9,'scale_factor_at_central_"
+              "meridian':0.9996,'false_easting':500000,'GeoTransform':'7 1 0 7 0 -1'}");
     put_group(&s, "g", "{}");
     put_array(&s, "g/t", "[5,4]", "['y','x']", "float32", "'NaN'", "{'grid_mapping':'crs: x y'}");
     put_axis(&s, "g/x", "x", 4, 505, 10, "{'units':'m'}");
@@ -249,10 +253,11 @@ static void test_gdal_crs_and_geotransform(void)
 static void test_ome_scale_and_translation_are_of_pixel_centres(void)
 {
     struct geo_store s = {0};
-    put_group(&s, "", "{'ome':{'version':'0.5','multiscales':[{'datasets':[{'path':'0','coordinateTransformations':"
-                      "[{'type':'scale','scale':[1,0.5,0.25]}]},{'path':'1','coordinateTransformations':[{'type':'scale',"
-                      "'scale':[1,1,0.5]},{'type':'translation','translation':[0,0.25,0.125]}]}],"
-                      "'coordinateTransformations':[{'type':'scale','scale':[1,2,2]}]}]}}");
+    put_group(&s, "",
+              "{'ome':{'version':'0.5','multiscales':[{'datasets':[{'path':'0','coordinateTransformations':[{'type':'"
+              "scale','scale':[1,0.5,0.25]}]},{'path':'1','coordinateTransformations':[{'type':'scale','scale':[1,1,0"
+              ".5]},{'type':'translation','translation':[0,0.25,0.125]}]}],'coordinateTransformations':[{'type':'scal"
+              "e','scale':[1,2,2]}]}]}}");
     put_array(&s, "0", "[3,8,8]", "['c','y','x']", "uint8", "0", "{}");
     put_array(&s, "1", "[3,4,4]", "['c','y','x']", "uint8", "0", "{}");
     struct zs_georef g = read_georef(&s, "0");
@@ -269,9 +274,10 @@ static void test_nonsense_is_left_out_in_silence(void)
 {
     struct geo_store s = {0};
     put_group(&s, "", "{" DECLARED "}");
-    put_array(&s, "a", "[5,4]", "['y','x']", "uint8", "0",
-              "{'proj:code':'/etc/passwd','proj:wkt2':'PROJCRS[nonsense]','proj:projjson':{'type':'nothing'},"
-              "'spatial:transform':[0,0,0,0,0,0],'grid_mapping':'nowhere','_CRS':{'url':'http://localhost/x','wkt':5}}");
+    put_array(
+        &s, "a", "[5,4]", "['y','x']", "uint8", "0",
+        "{'proj:code':'/etc/passwd','proj:wkt2':'PROJCRS[nonsense]','proj:projjson':{'type':'nothing'},'spatial:trans"
+        "form':[0,0,0,0,0,0],'grid_mapping':'nowhere','_CRS':{'url':'http://localhost/x','wkt':5}}");
     CPLErrorReset();
     CPLErrorSetState(CE_Warning, 7, "mine");
     struct zs_georef g = read_georef(&s, "a");
@@ -314,7 +320,8 @@ static void test_labels(void)
     put_group(&s, "", "{}");
     put_array(&s, "a", "[2,2,1,3]", "['time','level','day','x']", "uint8", "0", "{}");
     const int64_t times[2] = {0, 3600};
-    put_array(&s, "time", "[2]", "['time']", "int64", "0", "{'units':'seconds since 2024-01-01','calendar':'standard'}");
+    put_array(&s, "time", "[2]", "['time']", "int64", "0",
+              "{'units':'seconds since 2024-01-01','calendar':'standard'}");
     put(&s, "time/c/0", times, sizeof times);
     const float levels[2] = {0.1f, 1000.0f};
     put_array(&s, "level", "[2]", "['level']", "float32", "'NaN'", "{'units':'hPa'}");
@@ -332,7 +339,8 @@ static void test_labels(void)
         CHECK_EQ_STR(l.unit, "hPa");
     }
     zs_labels_clear(&l);
-    CHECK(zs_labels_read(s.h, a, 2, 0, 1, &l, &err) == ZS_OK && l.count == 1 && strcmp(l.values[0], "2024-05-01T00:00:00") == 0);
+    CHECK(zs_labels_read(s.h, a, 2, 0, 1, &l, &err) == ZS_OK && l.count == 1 &&
+          strcmp(l.values[0], "2024-05-01T00:00:00") == 0);
     zs_labels_clear(&l);
     CHECK(zs_labels_read(s.h, a, 3, 0, 3, &l, &err) == ZS_OK && l.values == NULL);
     CHECK(zs_labels_read(s.h, a, 3, 2, 2, &l, &err) == ZS_ARGUMENT);

@@ -1,4 +1,5 @@
-/* Layouts that others publish: zagg's rectilinear products, ndpyramid, empty grid mappings, conventions without a UUID. */
+/* Layouts that others publish: zagg's rectilinear products, ndpyramid, empty grid mappings, conventions without a
+ * UUID. */
 #include <math.h>
 
 #include "geo/crs.h"
@@ -147,7 +148,9 @@ static void test_levels_of_ndpyramid_are_groups(void)
     struct zs_error err = {""};
     char **paths;
     size_t count;
-    put_group(&s, "", "{'multiscales':[{'datasets':[{'path':'0','crs':'EPSG:3857'},{'path':'1'},{'path':'2'}],'type':'reduce'}]}");
+    put_group(
+        &s, "",
+        "{'multiscales':[{'datasets':[{'path':'0','crs':'EPSG:3857'},{'path':'1'},{'path':'2'}],'type':'reduce'}]}");
     for (int level = 0; level < 3; level++) {
         char name[8], path[16], shape[16];
         snprintf(name, sizeof name, "%d", level);
@@ -189,10 +192,9 @@ static void test_a_pyramid_with_empty_grid_mappings_lies_where_its_entries_say(v
     static const double half[6] = {0, 2, 0, 8, 0, -2};
     struct geo_store s = {0};
     put_group(&s, "",
-              "{'proj:code':'EPSG:4326','spatial:dimensions':['y','x'],'multiscales':{'layout':["
-              "{'asset':'0','spatial:shape':[8,12],'spatial:transform':[1,0,0,0,-1,8]},"
-              "{'asset':'1','derived_from':'0','transform':{'scale':[1,2,2],'translation':[0,0.5,0.5]},"
-              "'spatial:shape':[4,6],'spatial:transform':[2,0,0,0,-2,8]}]}}");
+              "{'proj:code':'EPSG:4326','spatial:dimensions':['y','x'],'multiscales':{'layout':[{'asset':'0','spatial"
+              ":shape':[8,12],'spatial:transform':[1,0,0,0,-1,8]},{'asset':'1','derived_from':'0','transform':{'scale"
+              "':[1,2,2],'translation':[0,0.5,0.5]},'spatial:shape':[4,6],'spatial:transform':[2,0,0,0,-2,8]}]}}");
     put_group(&s, "1", "{}");
     put_array(&s, "1/t", "[3,4,6]", "['time','y','x']", "float32", "0", "{'grid_mapping':'spatial_ref'}");
     put_array(&s, "1/spatial_ref", "[]", "[]", "int64", "0", "{}");
@@ -209,10 +211,12 @@ static void test_a_convention_without_a_uuid_is_known_by_its_address(void)
         const char *entry;
         bool is_spatial;
     } entries[] = {
-        {"{'schema_url':'https://raw.githubusercontent.com/zarr-conventions/spatial/refs/tags/v0.1/schema.json'}", true},
+        {"{'schema_url':'https://raw.githubusercontent.com/zarr-conventions/spatial/refs/tags/v0.1/schema.json'}",
+         true},
         {"{'spec_url':'https://github.com/zarr-experimental/spatial/blob/v1/README.md','name':'x'}", true},
         {"{'uuid':'f17cb550-5864-4468-aeb7-f3180cfb622f',"
-         "'schema_url':'https://raw.githubusercontent.com/zarr-conventions/spatial/refs/tags/v0.1/schema.json'}", false},
+         "'schema_url':'https://raw.githubusercontent.com/zarr-conventions/spatial/refs/tags/v0.1/schema.json'}",
+         false},
         {"{'schema_url':'https://example.com/spatial/schema.json'}", false},
         {"{'name':'spatial:'}", false},
     };

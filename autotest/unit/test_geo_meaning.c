@@ -78,8 +78,9 @@ static void test_nodata_keeps_every_bit(void)
 
 static void test_scale_units_and_names(void)
 {
-    struct zs_meaning m = meaning_of("int16", "0", "{'scale_factor':'1e-4','add_offset':-0.1,'units':'m','long_name':'Height',"
-                                                   "'standard_name':'height','common_name':'Red'}");
+    struct zs_meaning m = meaning_of("int16", "0",
+                                     "{'scale_factor':'1e-4','add_offset':-0.1,'units':'m','long_name':'Height','stan"
+                                     "dard_name':'height','common_name':'Red'}");
     CHECK(m.has_scale && m.has_offset);
     CHECK_EQ_F64(m.scale, 1e-4);
     CHECK_EQ_F64(m.offset, -0.1);
@@ -133,8 +134,9 @@ static void test_categories(void)
 
 static void test_other_attributes_are_metadata(void)
 {
-    struct zs_meaning m = meaning_of("int16", "0", "{'spatial:shape':[2,2],'long_name':'x','valid_min':1.5,'ok':true,'n':null,"
-                                                   "'a=b':{'c':[1]},'coordinates':'x y','big':9007199254740993}");
+    struct zs_meaning m = meaning_of("int16", "0",
+                                     "{'spatial:shape':[2,2],'long_name':'x','valid_min':1.5,'ok':true,'n':null,'a=b'"
+                                     ":{'c':[1]},'coordinates':'x y','big':9007199254740993}");
     static const char *const expected[] = {"long_name=x", "valid_min=1.5", "ok=true", "n=null", "a_b={\"c\":[1]}",
                                            "big=9007199254740993"};
     for (int i = 0; CHECK(m.metadata != NULL) && i < 6; i++)

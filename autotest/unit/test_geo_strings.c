@@ -1,4 +1,5 @@
-/* Arrays of text, which name bands: what is stored becomes UTF-8, what cannot be is refused, what is missing is fill value. */
+/* Arrays of text, which name bands: what is stored becomes UTF-8, what cannot be is refused, what is missing is fill
+ * value. */
 #include "array/array.h"
 #include "array/strings.h"
 #include "base/utf8.h"
@@ -9,17 +10,19 @@
 #define UTF32(bytes) "{'name':'fixed_length_utf32','configuration':{'length_bytes':" #bytes "}}"
 #define LITTLE "[{'name':'bytes','configuration':{'endian':'little'}}]"
 #define BIG "[{'name':'bytes','configuration':{'endian':'big'}}]"
-#define SHARDS(inner, codecs)                                                                                             \
-    "[{'name':'sharding_indexed','configuration':{'chunk_shape':[" inner "],'codecs':" codecs                             \
+#define SHARDS(inner, codecs)                                                                 \
+    "[{'name':'sharding_indexed','configuration':{'chunk_shape':[" inner "],'codecs':" codecs \
     ",'index_codecs':[{'name':'bytes','configuration':{'endian':'little'}},{'name':'crc32c'}]}}]"
 
 /* An array `t` of text along the dimension `band`, and `a` of (band, y, x), of which it is the coordinate variable. */
 static void put_text(struct geo_store *s, const char *type, const char *length, const char *chunk, const char *fill,
                      const char *codecs)
 {
-    char *text = zs_format("{'zarr_format':3,'node_type':'array','shape':[%s],'dimension_names':['band'],'data_type':%s,"
-                           "'fill_value':%s,'chunk_grid':{'name':'regular','configuration':{'chunk_shape':[%s]}},"
-                           "'chunk_key_encoding':{'name':'default'},'codecs':%s}", length, type, fill, chunk, codecs);
+    char *text =
+        zs_format("{'zarr_format':3,'node_type':'array','shape':[%s],'dimension_names':['band'],'data_type':%s,"
+                  "'fill_value':%s,'chunk_grid':{'name':'regular','configuration':{'chunk_shape':[%s]}},'chunk_key_en"
+                  "coding':{'name':'default'},'codecs':%s}",
+                  length, type, fill, chunk, codecs);
     for (char *p = text; *p != '\0'; p++)
         if (*p == '\'')
             *p = '"';
@@ -42,7 +45,10 @@ static const char *texts(struct geo_store *s, uint64_t first, uint64_t count)
     const enum zs_status status = zs_strings_read(s->h, node, first, count, &values, &is_blank, &err);
     if (status != ZS_OK) {
         (void)snprintf(joined, sizeof joined, "%s: %s",
-                       status == ZS_CORRUPT ? "corrupt" : status == ZS_INVALID ? "invalid" : status == ZS_UNSUPPORTED ? "unsupported" : "?",
+                       status == ZS_CORRUPT       ? "corrupt"
+                       : status == ZS_INVALID     ? "invalid"
+                       : status == ZS_UNSUPPORTED ? "unsupported"
+                                                  : "?",
                        err.message);
         return joined;
     }
@@ -94,9 +100,29 @@ static void put_vlen(struct geo_store *s, const char *key, const char *joined)
 
 static void test_utf8_is_that_of_the_rfc(void)
 {
-    static const char *const good[] = {"", "a", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xee\x80\x80", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"};
-    static const char *const bad[] = {"\x80", "\xc0\x80", "\xc1\xbf", "\xe0\x9f\xbf", "\xed\xa0\x80", "\xed\xbf\xbf", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80",
-                                      "\xf8\x88\x80\x80\x80", "\xff", "\xc3", "\xe2\x82", "a\xc3(", "\xfe"};
+    static const char *const good[] = {"",
+                                       "a",
+                                       "\xc2\x80",
+                                       "\xdf\xbf",
+                                       "\xe0\xa0\x80",
+                                       "\xed\x9f\xbf",
+                                       "\xee\x80\x80",
+                                       "\xf0\x90\x80\x80",
+                                       "\xf4\x8f\xbf\xbf"};
+    static const char *const bad[] = {"\x80",
+                                      "\xc0\x80",
+                                      "\xc1\xbf",
+                                      "\xe0\x9f\xbf",
+                                      "\xed\xa0\x80",
+                                      "\xed\xbf\xbf",
+                                      "\xf0\x8f\xbf\xbf",
+                                      "\xf4\x90\x80\x80",
+                                      "\xf8\x88\x80\x80\x80",
+                                      "\xff",
+                                      "\xc3",
+                                      "\xe2\x82",
+                                      "a\xc3(",
+                                      "\xfe"};
     size_t n;
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
         CHECK(zs_utf8_check(good[i], strlen(good[i]), &n) && n == (i > 0));
@@ -179,15 +205,24 @@ static void test_types_and_fill_values_that_cannot_be(void)
 {
     struct geo_store s = {0};
     static const char *const cases[][4] = {
-        {UTF32(6), "''", LITTLE, "length_bytes"},    {UTF32(0), "''", LITTLE, "length_bytes"},
-        {UTF32(-4), "''", LITTLE, "length_bytes"},   {"'fixed_length_utf32'", "''", LITTLE, "length_bytes"},
-        {UTF32(8), "7", LITTLE, "fill_value"},       {UTF32(8), "'abc'", LITTLE, "fill_value"},
-        {"'string'", "[1]", "['vlen-utf8']", "fill_value"}, {"'string'", "''", LITTLE, "vlen-utf8"},
-        {UTF32(8), "''", "[{'name':'scale_offset','configuration':{'offset':1}},'bytes']", "scale_offset"}, {UTF32(8), "''", "['packbits']", "packbits"},
-        {"'string'", "''", "[{'name':'numcodecs.delta','configuration':{'dtype':'|u1'}},'vlen-utf8']", "numcodecs.delta"},
-        {UTF32(8), "''", "['vlen-utf8']", "vlen-utf8"},     {"'string'", "''", "['vlen-utf8','acme.x']", "acme.x"},
-        {"'string'", "''", "['vlen-utf8','bytes']", "bytes"}, {UTF32(18446744073709551612), "''", LITTLE, "zarr.json"},
-        {"'string'", "''", "['sharding_indexed']", "zarr.json"}, {"'string'", "''", "[]", "zarr.json"},
+        {UTF32(6), "''", LITTLE, "length_bytes"},
+        {UTF32(0), "''", LITTLE, "length_bytes"},
+        {UTF32(-4), "''", LITTLE, "length_bytes"},
+        {"'fixed_length_utf32'", "''", LITTLE, "length_bytes"},
+        {UTF32(8), "7", LITTLE, "fill_value"},
+        {UTF32(8), "'abc'", LITTLE, "fill_value"},
+        {"'string'", "[1]", "['vlen-utf8']", "fill_value"},
+        {"'string'", "''", LITTLE, "vlen-utf8"},
+        {UTF32(8), "''", "[{'name':'scale_offset','configuration':{'offset':1}},'bytes']", "scale_offset"},
+        {UTF32(8), "''", "['packbits']", "packbits"},
+        {"'string'", "''", "[{'name':'numcodecs.delta','configuration':{'dtype':'|u1'}},'vlen-utf8']",
+         "numcodecs.delta"},
+        {UTF32(8), "''", "['vlen-utf8']", "vlen-utf8"},
+        {"'string'", "''", "['vlen-utf8','acme.x']", "acme.x"},
+        {"'string'", "''", "['vlen-utf8','bytes']", "bytes"},
+        {UTF32(18446744073709551612), "''", LITTLE, "zarr.json"},
+        {"'string'", "''", "['sharding_indexed']", "zarr.json"},
+        {"'string'", "''", "[]", "zarr.json"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         put_text(&s, cases[i][0], "2", "2", cases[i][1], cases[i][2]);
@@ -223,7 +258,8 @@ static size_t encoded(const char *name, const void *in, size_t n, unsigned char 
     struct zs_scratch *scratch = zs_scratch_acquire();
     const void *data = NULL;
     size_t size = 0;
-    if (zs_codec_find(name, &codec, &err) == ZS_OK && CHECK(zs_stage_parse(codec, NULL, &form, &stage, &err) == ZS_OK) &&
+    if (zs_codec_find(name, &codec, &err) == ZS_OK &&
+        CHECK(zs_stage_parse(codec, NULL, &form, &stage, &err) == ZS_OK) &&
         CHECK(zs_bytes_encode(&stage, 1, scratch, in, n, &data, &size, &err) == ZS_OK))
         memcpy(out, data, size);
     zs_stage_clear(&stage);
@@ -286,8 +322,14 @@ static void test_hostile_counts_and_lengths(void)
     static const struct {
         const char *bytes;
         size_t n;
-    } bad[] = {{"", 0}, {"\2\0\0", 3}, {"\2\0\0\0", 4}, {"\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16}, {"\377\377\377\377", 4},
-               {"\2\0\0\0\1\0\0\0a\1\0\0\0", 13}, {"\2\0\0\0\377\377\377\377a", 9}, {"\2\0\0\0\0\0\0\0\0\0\0\0x", 13},
+    } bad[] = {{"", 0},
+               {"\2\0\0", 3},
+               {"\2\0\0\0", 4},
+               {"\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16},
+               {"\377\377\377\377", 4},
+               {"\2\0\0\0\1\0\0\0a\1\0\0\0", 13},
+               {"\2\0\0\0\377\377\377\377a", 9},
+               {"\2\0\0\0\0\0\0\0\0\0\0\0x", 13},
                {"\2\0\0\0\0\0\0\0\0\0\0", 11}};
     struct geo_store s = {0};
     put_text(&s, "'string'", "2", "2", "''", "['vlen-utf8']");
@@ -331,13 +373,15 @@ static void test_text_gives_labels_and_no_failures(void)
     struct zs_labels l;
     put_text(&s, "'string'", "2", "2", "''", "['vlen-utf8']");
     put_vlen(&s, "band/c/0", "red|nir");
-    if (CHECK(zs_labels_read((open_node(&s, ""), s.h), open_node(&s, "a"), 0, 0, 2, &l, &err) == ZS_OK && l.count == 2)) {
+    if (CHECK(zs_labels_read((open_node(&s, ""), s.h), open_node(&s, "a"), 0, 0, 2, &l, &err) == ZS_OK &&
+              l.count == 2)) {
         CHECK_EQ_STR(l.values[0], "red");
         CHECK_EQ_STR(l.values[1], "nir");
         CHECK(l.unit == NULL);
     }
     zs_labels_clear(&l);
-    CHECK(zs_labels_read((open_node(&s, ""), s.h), open_node(&s, "a"), 0, 1, 1, &l, &err) == ZS_OK && l.count == 1 && strcmp(l.values[0], "nir") == 0);
+    CHECK(zs_labels_read((open_node(&s, ""), s.h), open_node(&s, "a"), 0, 1, 1, &l, &err) == ZS_OK && l.count == 1 &&
+          strcmp(l.values[0], "nir") == 0);
     zs_labels_clear(&l);
     put(&s, "band/c/0", "x", 1); /* broken */
     CHECK(zs_labels_read((open_node(&s, ""), s.h), open_node(&s, "a"), 0, 0, 2, &l, &err) == ZS_OK && l.values == NULL);

@@ -93,16 +93,19 @@ static int64_t back(const char *units, const char *calendar, const char *text, d
 
 static void test_instants_are_counted_as_they_were_printed(void)
 {
-    static const char *const calendars[] = {"standard", "proleptic_gregorian", "julian", "noleap", "all_leap", "360_day"};
-    static const char *const units[] = {"seconds since 1970-01-01", "days since 0001-01-01", "hours since 1900-01-01T06:30:00Z",
-                                        "milliseconds since 2020-01-01 00:00:00.25", "nanoseconds since 2020-02-28", "weeks since 1999-12-31"};
+    static const char *const calendars[] = {"standard", "proleptic_gregorian", "julian", "noleap", "all_leap",
+                                            "360_day"};
+    static const char *const units[] = {"seconds since 1970-01-01",         "days since 0001-01-01",
+                                        "hours since 1900-01-01T06:30:00Z", "milliseconds since 2020-01-01 00:00:00.25",
+                                        "nanoseconds since 2020-02-28",     "weeks since 1999-12-31"};
     char text[64];
     double value;
     for (size_t c = 0; c < 6; c++)
         for (size_t u = 0; u < 6; u++)
             for (int64_t count = -70000; count <= 70000; count += 9999) {
                 struct zs_time_unit unit;
-                CHECK(zs_cf_time_parse(units[u], calendars[c], &unit) && zs_time_print_int(&unit, count, text, sizeof text));
+                CHECK(zs_cf_time_parse(units[u], calendars[c], &unit) &&
+                      zs_time_print_int(&unit, count, text, sizeof text));
                 CHECK_EQ_I64(back(units[u], calendars[c], text, &value), count);
                 CHECK_EQ_F64(value, (double)count);
             }
@@ -116,7 +119,8 @@ static void test_instants_between_whole_units(void)
     CHECK_EQ_I64(back("hours since 2024-05-01", NULL, "2024-04-30T23:30:00", &value), INT64_MIN);
     CHECK_EQ_F64(value, -0.5);
     CHECK_EQ_I64(back("microseconds since 2024-05-01", NULL, "2024-05-01T00:00:00.0000005", &value), INT64_MIN);
-    CHECK_EQ_I64(back("nanoseconds since 1970-01-01", NULL, "9999-01-01T00:00:00", &value), INT64_MIN); /* beyond 64 bits */
+    /* beyond 64 bits */
+    CHECK_EQ_I64(back("nanoseconds since 1970-01-01", NULL, "9999-01-01T00:00:00", &value), INT64_MIN);
     CHECK_EQ_I64(back("days since 2024-05-01", NULL, "7", &value), -1);
     CHECK_EQ_I64(back("days since 2024-05-01", NULL, "2024-05-01T00:00:00 noon", &value), -1);
 }

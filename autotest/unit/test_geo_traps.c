@@ -46,7 +46,8 @@ static void test_bbox_serves_where_there_is_no_transform(void)
     check_one("{" YX ",'spatial:bbox':[1000,1960,1060,2000],'spatial:shape':[4,6]}", north_up, NULL);
     check_one("{" DECLARED "," YX ",'spatial:bbox':[1000,1960,1060,2000],'spatial:transform':null}", north_up, NULL);
     /* Centres of the outermost pixels. */
-    check_one("{" DECLARED "," YX ",'spatial:registration':'node','spatial:bbox':[1005,1965,1055,1995]}", north_up, NULL);
+    check_one("{" DECLARED "," YX ",'spatial:registration':'node','spatial:bbox':[1005,1965,1055,1995]}", north_up,
+              NULL);
     /* X first: columns run along the array's rows. */
     struct geo_store s = {0};
     put_group(&s, "", "{" DECLARED ",'spatial:dimensions':['y','x'],'spatial:bbox':[1000,1960,1060,2000]}");
@@ -57,12 +58,17 @@ static void test_bbox_serves_where_there_is_no_transform(void)
 
 static void test_bbox_that_is_not_believed(void)
 {
-    static const char *const members[] = {
-        "'spatial:bbox':[0,0,0,0]", "'spatial:bbox':[1000,2000,1060,1960]", "'spatial:bbox':[1060,1960,1000,2000]",
-        "'spatial:bbox':[1000,1960,1060,2000],'spatial:shape':[8,12]", "'spatial:bbox':[NaN,0,1,1]",
-        "'spatial:bbox':[-1e308,0,1e308,1]", "'spatial:bbox':[0,0,Infinity,1]", "'spatial:bbox':[0,0,1]", "'spatial:bbox':'all'",
-        "'spatial:bbox':[1000,1960,1060,2000],'spatial:transform_type':'polynomial'",
-        "'spatial:bbox':[1000,1960,1060,2000],'spatial:transform':[1,2,3]"};
+    static const char *const members[] = {"'spatial:bbox':[0,0,0,0]",
+                                          "'spatial:bbox':[1000,2000,1060,1960]",
+                                          "'spatial:bbox':[1060,1960,1000,2000]",
+                                          "'spatial:bbox':[1000,1960,1060,2000],'spatial:shape':[8,12]",
+                                          "'spatial:bbox':[NaN,0,1,1]",
+                                          "'spatial:bbox':[-1e308,0,1e308,1]",
+                                          "'spatial:bbox':[0,0,Infinity,1]",
+                                          "'spatial:bbox':[0,0,1]",
+                                          "'spatial:bbox':'all'",
+                                          "'spatial:bbox':[1000,1960,1060,2000],'spatial:transform_type':'polynomial'",
+                                          "'spatial:bbox':[1000,1960,1060,2000],'spatial:transform':[1,2,3]"};
     for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
         char *attributes = zs_format("{" DECLARED "," YX ",%s}", members[i]);
         check_one(attributes, NULL, NULL);
@@ -95,7 +101,8 @@ static void test_bbox_of_a_pyramid_is_of_every_level(void)
                                                 "'spatial:registration':'node','spatial:bbox':[1005,1965,1055,1995]"};
     for (int i = 0; i < 2; i++) {
         struct geo_store s = {0};
-        char *attributes = zs_format("{" DECLARED "," YX ",%s,'multiscales':{'layout':[{'asset':'0'},{'asset':'1','derived_from':'0'}]}}",
+        char *attributes = zs_format("{" DECLARED "," YX
+                                     ",%s,'multiscales':{'layout':[{'asset':'0'},{'asset':'1','derived_from':'0'}]}}",
                                      registrations[i]);
         put_group(&s, "", attributes);
         put_group(&s, "0", "{}");
@@ -112,26 +119,30 @@ static void test_bbox_of_a_pyramid_is_of_every_level(void)
 static void test_conventions_are_known_by_uuid_alone(void)
 {
 #define MEMBERS ",'proj:code':'EPSG:32633'," YX ",'spatial:transform':[10,0,1000,0,-10,2000]"
-    static const char *const declarations[] = {
-        "[{'uuid':'" PROJ_UUID "','name':'proj'},{'uuid':'" SPATIAL_UUID "','name':'spatial'}]",
-        "[{'uuid':'" PROJ_UUID "','name':'proj:'},{'uuid':'" SPATIAL_UUID "','name':'spatial:','schema_url':'about:blank'}]",
-        "[{'uuid':'" SPATIAL_UUID "'},{'uuid':'" PROJ_UUID "'}]",
-        "{'" PROJ_UUID "':{'version':'0.1.0'},'" SPATIAL_UUID "':{}}"};
+    static const char *const declarations[] = {"[{'uuid':'" PROJ_UUID "','name':'proj'},{'uuid':'" SPATIAL_UUID
+                                               "','name':'spatial'}]",
+                                               "[{'uuid':'" PROJ_UUID "','name':'proj:'},{'uuid':'" SPATIAL_UUID
+                                               "','name':'spatial:','schema_url':'about:blank'}]",
+                                               "[{'uuid':'" SPATIAL_UUID "'},{'uuid':'" PROJ_UUID "'}]",
+                                               "{'" PROJ_UUID "':{'version':'0.1.0'},'" SPATIAL_UUID "':{}}"};
     for (size_t i = 0; i < sizeof declarations / sizeof declarations[0]; i++) {
         /* Declared they go before CF; a name alone declares nothing. */
-        char *attributes = zs_format("{'zarr_conventions':%s,'gdal:geotransform':[7,1,0,7,0,-1]" MEMBERS "}", declarations[i]);
+        char *attributes =
+            zs_format("{'zarr_conventions':%s,'gdal:geotransform':[7,1,0,7,0,-1]" MEMBERS "}", declarations[i]);
         check_one(attributes, north_up, "32633");
         free(attributes);
     }
     static const double other[6] = {7, 1, 0, 7, 0, -1};
-    check_one("{'zarr_conventions':[{'name':'spatial'}],'gdal:geotransform':[7,1,0,7,0,-1]" MEMBERS "}", other, "32633");
+    check_one("{'zarr_conventions':[{'name':'spatial'}],'gdal:geotransform':[7,1,0,7,0,-1]" MEMBERS "}", other,
+              "32633");
 }
 
 static void test_stale_members_of_older_drafts_yield(void)
 {
     /* EOPF: a bbox of zeros, and proj:transform, proj:bbox, proj:epsg of another level. */
     struct geo_store s = {0};
-    put_group(&s, "", "{" DECLARED ",'proj:code':'EPSG:32632'," YX ",'spatial:bbox':[0,0,0,0],'spatial:registration':'pixel'}");
+    put_group(&s, "",
+              "{" DECLARED ",'proj:code':'EPSG:32632'," YX ",'spatial:bbox':[0,0,0,0],'spatial:registration':'pixel'}");
     put_array(&s, "ar", "[4,6]", "['y','x']", "uint16", "0",
               "{'proj:epsg':4326,'proj:transform':[5,0,1,0,-5,2,0,0,1],'proj:bbox':[1,2,3,4],'proj:shape':[8,12]}");
     put_axis(&s, "x", "x", 6, 1005, 10, "{}");
@@ -151,9 +162,11 @@ static void test_scale_of_all_dimensions_and_translation_do_not_move_levels(void
 {
     struct geo_store s = {0};
     struct zs_error err = {""};
-    put_group(&s, "", "{" DECLARED "," YX ",'spatial:transform':[10,0,1000,0,-10,2000],'spatial:shape':[4,6],'multiscales':{'layout':["
-                      "{'asset':'0','transform':{'scale':[1,1,1],'translation':[0,0,0]}},{'asset':'1','derived_from':'0',"
-                      "'transform':{'scale':[1,2,2],'translation':[0,0.5,0.5]}}]}}");
+    put_group(&s, "",
+              "{" DECLARED "," YX
+              ",'spatial:transform':[10,0,1000,0,-10,2000],'spatial:shape':[4,6],'multiscales':{'layout':[{'asset':'0"
+              "','transform':{'scale':[1,1,1],'translation':[0,0,0]}},{'asset':'1','derived_from':'0','transform':{'s"
+              "cale':[1,2,2],'translation':[0,0.5,0.5]}}]}}");
     put_group(&s, "0", "{}");
     put_group(&s, "1", "{}");
     put_array(&s, "0/ar", "[3,4,6]", "['time','y','x']", "uint16", "0", "{}");
@@ -192,10 +205,10 @@ static void test_grid_mapping_that_only_coordinates_name(void)
     put_group(&s, "", "{}");
     put_array(&s, "t", "[4,6]", "['y','x']", "float32", "'NaN'", "{'coordinates':'valid_time spatial_ref'}");
     put_array(&s, "spatial_ref", "[]", "null", "int64", "0",
-              "{'grid_mapping_name':'latitude_longitude','spatial_ref':'GEOGCS[\\u0022WGS 84\\u0022,DATUM[\\u0022WGS_1984\\u0022,"
-              "SPHEROID[\\u0022WGS 84\\u0022,6378137,298.257223563]],PRIMEM[\\u0022Greenwich\\u0022,0],"
-              "UNIT[\\u0022degree\\u0022,0.0174532925199433],AUTHORITY[\\u0022EPSG\\u0022,\\u00224326\\u0022]]',"
-              "'GeoTransform':'1000 10 0 2000 0 -10'}");
+              "{'grid_mapping_name':'latitude_longitude','spatial_ref':'GEOGCS[\\u0022WGS "
+              "84\\u0022,DATUM[\\u0022WGS_1984\\u0022,SPHEROID[\\u0022WGS "
+              "84\\u0022,6378137,298.257223563]],PRIMEM[\\u0022Greenwich\\u0022,0],UNIT[\\u0022degree\\u0022,0.017453"
+              "2925199433],AUTHORITY[\\u0022EPSG\\u0022,\\u00224326\\u0022]]','GeoTransform':'1000 10 0 2000 0 -10'}");
     check_place(&s, "t", north_up, "4326");
     close_store(&s);
 }

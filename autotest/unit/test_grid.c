@@ -2,7 +2,8 @@
 #include "array/grid.h"
 #include "array_store.h"
 
-#define SHARDS(shape, codecs) "[{'name':'sharding_indexed','configuration':{'chunk_shape':" shape ",'codecs':" codecs "}}]"
+#define SHARDS(shape, codecs) \
+    "[{'name':'sharding_indexed','configuration':{'chunk_shape':" shape ",'codecs':" codecs "}}]"
 #define RECTILINEAR(shapes) "{'name':'rectilinear','configuration':{'kind':'inline','chunk_shapes':" shapes "}}"
 #define RECTANGULAR(shape) "{'name':'rectangular','configuration':{'chunk_shape':" shape "}}"
 #define REGULAR(shape) "{'name':'regular','configuration':{'chunk_shape':" shape "}}"
@@ -15,7 +16,11 @@ static const struct layout {
 } layouts[] = {
     {"[10,7]", REGULAR("[4,3]"), "['bytes']", {10, 7}, {{{4, 4, 4}, {3, 3, 3}}}},
     {"[3,8]", REGULAR("[5,4]"), "['bytes']", {3, 8}, {{{5}, {4, 4}}}},
-    {"[10,7]", REGULAR("[4,6]"), SHARDS("[2,2]", "['bytes']"), {10, 7}, {{{4, 4, 4}, {6, 6}}, {{2, 2, 2, 2, 2}, {2, 2, 2, 2}}}},
+    {"[10,7]",
+     REGULAR("[4,6]"),
+     SHARDS("[2,2]", "['bytes']"),
+     {10, 7},
+     {{{4, 4, 4}, {6, 6}}, {{2, 2, 2, 2, 2}, {2, 2, 2, 2}}}},
     {"[10,7]", RECTILINEAR("[4,[3,2,[1,4]]]"), "['bytes']", {10, 7}, {{{4, 4, 4}, {3, 2, 1, 1}}}},
     {"[10,7]", RECTILINEAR("[[[3,2],9,5],[[7,1]]]"), "['bytes']", {10, 7}, {{{3, 3, 9}, {7}}}},
     {"[6,8]", RECTANGULAR("[[1,5],3]"), "['bytes']", {6, 8}, {{{1, 5}, {3, 3, 3}}}},
@@ -47,9 +52,10 @@ struct opened {
 static void open_layout(const struct layout *l, struct opened *o)
 {
     struct zs_error err;
-    char *text = zs_format("{'zarr_format':3,'node_type':'array','shape':%s,'data_type':'uint8','fill_value':0,'chunk_grid':%s,"
-                           "'chunk_key_encoding':'default','codecs':%s}",
-                           l->shape, l->grid, l->codecs);
+    char *text =
+        zs_format("{'zarr_format':3,'node_type':'array','shape':%s,'data_type':'uint8','fill_value':0,'chunk_grid':%s,"
+                  "'chunk_key_encoding':'default','codecs':%s}",
+                  l->shape, l->grid, l->codecs);
     o->document = json_of(text);
     free(text);
     must(zs_array_meta_parse(o->document, &o->meta, &err), &err);
@@ -106,7 +112,8 @@ static void test_numbers_and_positions_are_each_others_reverse(void)
     }
 }
 
-/* Each leaf lies in the shard that its first element lies in, at a number of its own; those of all levels are counted, none is missed. */
+/* Each leaf lies in the shard that its first element lies in, at a number of its own; those of all levels are counted,
+ * none is missed. */
 static void test_leaves_have_numbers_of_their_own_in_their_shard(void)
 {
     for (size_t i = 0; i < LAYOUTS; i++) {
@@ -138,7 +145,8 @@ static void test_leaves_have_numbers_of_their_own_in_their_shard(void)
 
 static void test_2_to_the_40_chunks_are_one_run(void)
 {
-    static const struct layout many = {"[1099511627776,1]", RECTILINEAR("[[2,[1,2199023255552]],1]"), "['bytes']", {0, 0}, {{{0}}}};
+    static const struct layout many = {
+        "[1099511627776,1]", RECTILINEAR("[[2,[1,2199023255552]],1]"), "['bytes']", {0, 0}, {{{0}}}};
     const uint64_t size = (uint64_t)1 << 40;
     struct opened o;
     open_layout(&many, &o);
@@ -159,7 +167,8 @@ static void test_levels_have_the_size_of_their_chunk(void)
             uint64_t start[ZS_MAX_NDIM], length[ZS_MAX_NDIM];
             struct zs_level room, *own;
             zs_grid_box(&o.grid, 0, n, start, length);
-            const struct zs_level *level = zs_grid_level(&o.grid, 0, n, &room), *levels = zs_grid_levels(&o.grid, n, &own);
+            const struct zs_level *level = zs_grid_level(&o.grid, 0, n, &room),
+                                  *levels = zs_grid_levels(&o.grid, n, &own);
             CHECK_EQ_U64(level->decoded_size, length[0] * length[1]);
             CHECK_EQ_U64(level->stored_size, length[0] * length[1]);
             CHECK_EQ_U64(levels->decoded_size, level->decoded_size);

@@ -7,13 +7,13 @@
 #include "zarr/hierarchy.h"
 
 #define GROUP "{\"zarr_format\":3,\"node_type\":\"group\"}"
-#define ARRAY                                                                                                          \
-    "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[4],\"data_type\":\"uint8\",\"fill_value\":0,"                \
-    "\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[2]}},"                                   \
+#define ARRAY                                                                                            \
+    "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[4],\"data_type\":\"uint8\",\"fill_value\":0," \
+    "\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[2]}},"                     \
     "\"chunk_key_encoding\":\"default\",\"codecs\":[\"bytes\"]}"
-#define STRINGS                                                                                                        \
-    "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[4],\"data_type\":\"string\",\"fill_value\":\"\","            \
-    "\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[2]}},"                                   \
+#define STRINGS                                                                                              \
+    "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[4],\"data_type\":\"string\",\"fill_value\":\"\"," \
+    "\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[2]}},"                         \
     "\"chunk_key_encoding\":\"default\",\"codecs\":[\"vlen-utf8\"]}"
 #define CONSOLIDATED(metadata)                                                                                         \
     "{\"zarr_format\":3,\"node_type\":\"group\",\"consolidated_metadata\":{\"kind\":\"inline\","                       \
@@ -241,9 +241,10 @@ static void test_implicit_groups_are_found_where_listing_is_cheap(void)
 
 static void test_the_walk_lists_all_nodes_once_in_order(void)
 {
-    struct counting c = STORE("zarr.json", GROUP, "b/zarr.json", ARRAY, "b/c/0", "x", "a/zarr.json", GROUP, "a/y/zarr.json",
-                              ARRAY, "a/x/zarr.json", ARRAY, "a-b/zarr.json", ARRAY, "a/x/c/0", "x", "a/x/deep/zarr.json",
-                              ARRAY, "__MACOSX/b/zarr.json", ARRAY, "empty/zarr.json", GROUP, "junk/more/x.txt", "x");
+    struct counting c =
+        STORE("zarr.json", GROUP, "b/zarr.json", ARRAY, "b/c/0", "x", "a/zarr.json", GROUP, "a/y/zarr.json", ARRAY,
+              "a/x/zarr.json", ARRAY, "a-b/zarr.json", ARRAY, "a/x/c/0", "x", "a/x/deep/zarr.json", ARRAY,
+              "__MACOSX/b/zarr.json", ARRAY, "empty/zarr.json", GROUP, "junk/more/x.txt", "x");
     struct zs_hierarchy *h = open_hierarchy(&c, true);
     check_list(h, "- a a/x a/y a-b b empty");
     const int lists = c.lists, gets = c.gets;
@@ -270,8 +271,9 @@ static void test_a_store_that_cannot_be_listed_gives_what_is_known(void)
 
 static void test_consolidated_metadata_answer_without_requests(void)
 {
-    struct counting c = STORE("zarr.json", CONSOLIDATED("\"g/a\":" ARRAY ",\"g\":" GROUP ",\"s\":" STRINGS ",\"i/j/a\":" ARRAY
-                                                        ",\"z\":{\"zarr_format\":2},\"i/j-k\":" ARRAY),
+    struct counting c = STORE("zarr.json",
+                              CONSOLIDATED("\"g/a\":" ARRAY ",\"g\":" GROUP ",\"s\":" STRINGS ",\"i/j/a\":" ARRAY
+                                           ",\"z\":{\"zarr_format\":2},\"i/j-k\":" ARRAY),
                               "hidden/zarr.json", ARRAY, "g/a/zarr.json", GROUP);
     struct zs_hierarchy *h = open_hierarchy(&c, true);
     CHECK(zs_hierarchy_is_consolidated(h));
@@ -300,7 +302,8 @@ static void test_consolidated_metadata_that_say_nothing_are_ignored(void)
 {
     static const char *const roots[] = {
         "{\"zarr_format\":3,\"node_type\":\"group\",\"consolidated_metadata\":null}",
-        "{\"zarr_format\":3,\"node_type\":\"group\",\"consolidated_metadata\":{\"kind\":\"external\",\"metadata\":{\"b\":" ARRAY "}}}",
+        "{\"zarr_format\":3,\"node_type\":\"group\",\"consolidated_metadata\":{\"kind\":\"external\",\"metadata\":{\""
+        "b\":" ARRAY "}}}",
         "{\"zarr_format\":3,\"node_type\":\"group\",\"consolidated_metadata\":{\"kind\":\"inline\",\"metadata\":[]}}",
         "{\"zarr_format\":3,\"node_type\":\"group\",\"consolidated_metadata\":{\"kind\":\"inline\"}}",
         "{\"zarr_format\":3,\"node_type\":\"group\",\"consolidated_metadata\":[]}",
@@ -318,10 +321,11 @@ static void test_consolidated_metadata_that_say_nothing_are_ignored(void)
 
 static void test_hostile_consolidated_keys_are_skipped(void)
 {
-    struct counting c = STORE("zarr.json", CONSOLIDATED("\"..\":" ARRAY ",\"../x\":" ARRAY ",\"\":" ARRAY ",\"/abs\":" ARRAY
-                                                        ",\"a/\":" ARRAY ",\"a//b\":" ARRAY ",\"a/../b\":" ARRAY ",\".\":" ARRAY
-                                                        ",\"ok\":" ARRAY ",\"ok\":" GROUP ",\"ok/below\":" ARRAY ",\"ok\":1"
-                                                        ",\"n\":null"));
+    struct counting c =
+        STORE("zarr.json", CONSOLIDATED("\"..\":" ARRAY ",\"../x\":" ARRAY ",\"\":" ARRAY ",\"/abs\":" ARRAY
+                                        ",\"a/\":" ARRAY ",\"a//b\":" ARRAY ",\"a/../b\":" ARRAY ",\".\":" ARRAY
+                                        ",\"ok\":" ARRAY ",\"ok\":" GROUP ",\"ok/below\":" ARRAY ",\"ok\":1"
+                                        ",\"n\":null"));
     struct zs_hierarchy *h = open_hierarchy(&c, true);
     check_node(h, "", "", ZS_NODE_GROUP);
     check_no_node(h, "n", ZS_INVALID, "object");
@@ -337,7 +341,8 @@ static void test_hostile_consolidated_keys_are_skipped(void)
 
     /* One that is too deep, and one that is too long. */
     char *text = malloc(20000);
-    strcpy(text, "{\"zarr_format\":3,\"node_type\":\"group\",\"consolidated_metadata\":{\"kind\":\"inline\",\"metadata\":{\"a\":" ARRAY ",\"d");
+    strcpy(text, "{\"zarr_format\":3,\"node_type\":\"group\",\"consolidated_metadata\":{\"kind\":\"inline\","
+                 "\"metadata\":{\"a\":" ARRAY ",\"d");
     for (int i = 0; i < ZS_HIERARCHY_MAX_DEPTH; i++)
         strcat(text, "/d");
     strcat(text, "\":" ARRAY ",\"");
@@ -354,7 +359,11 @@ static void test_hostile_consolidated_keys_are_skipped(void)
 static char *many_groups(int n)
 {
     char *text = malloc((size_t)n * 40 + 200);
-    char *p = text + sprintf(text, "{\"zarr_format\":3,\"node_type\":\"group\",\"consolidated_metadata\":{\"kind\":\"inline\",\"metadata\":{");
+    char *p =
+        text +
+        sprintf(
+            text,
+            "{\"zarr_format\":3,\"node_type\":\"group\",\"consolidated_metadata\":{\"kind\":\"inline\",\"metadata\":{");
     for (int i = 0; i < n; i++)
         p += sprintf(p, "%s\"%d/a\":{\"zarr_format\":2}", i > 0 ? "," : "", i);
     strcpy(p, "}}}");
@@ -552,8 +561,8 @@ static void test_a_new_store_that_is_held_appears_at_once(void)
 
 static void test_a_look_sees_what_consolidated_metadata_do_not_list(void)
 {
-    struct counting c = STORE("zarr.json", CONSOLIDATED("\"a\":" ARRAY ",\"i/b\":" ARRAY), "new/zarr.json", ARRAY, "g/n/zarr.json", ARRAY,
-                              "bad/zarr.json", "{");
+    struct counting c = STORE("zarr.json", CONSOLIDATED("\"a\":" ARRAY ",\"i/b\":" ARRAY), "new/zarr.json", ARRAY,
+                              "g/n/zarr.json", ARRAY, "bad/zarr.json", "{");
     struct zs_hierarchy *h = open_hierarchy(&c, true);
     const struct zs_node *node = NULL;
     struct zs_error err = {0};
@@ -561,7 +570,8 @@ static void test_a_look_sees_what_consolidated_metadata_do_not_list(void)
     CHECK(zs_hierarchy_look(h, "new", &node, &err) == ZS_OK && node->type == ZS_NODE_ARRAY);
     check_node(h, "new", "new", ZS_NODE_ARRAY); /* from now on it is known */
     check_list(h, "- a (i) i/b new");
-    CHECK(zs_hierarchy_look(h, "g", &node, &err) == ZS_NOT_FOUND && zs_hierarchy_look(h, "i", &node, &err) == ZS_NOT_FOUND);
+    CHECK(zs_hierarchy_look(h, "g", &node, &err) == ZS_NOT_FOUND &&
+          zs_hierarchy_look(h, "i", &node, &err) == ZS_NOT_FOUND);
     CHECK_CONTAINS(err.message, "there is no array or group \"i\"");
     CHECK(zs_hierarchy_look(h, "bad", &node, &err) == ZS_INVALID); /* something is there */
     c.refused = "g/n/zarr.json";

@@ -167,7 +167,8 @@ static void test_printing_gives_back_tokens_as_they_were_read(void)
     check_prints_as(" [ ] ", "[]");
     check_prints_as("{}", "{}");
     check_prints_as("[true,false,null,\"NaN\",\"-Infinity\",\"1\"]", "[true,false,null,\"NaN\",\"-Infinity\",\"1\"]");
-    check_prints_as("\"\\\"\\\\\\/\\n\\t\\r\\b\\u00e9\\ud83d\\ude00 NaN 12 [1,{\"", "\"\\\"\\\\/\\n\\t\\u000d\\u0008\xc3\xa9\xf0\x9f\x98\x80 NaN 12 [1,{\"");
+    check_prints_as("\"\\\"\\\\\\/\\n\\t\\r\\b\\u00e9\\ud83d\\ude00 NaN 12 [1,{\"",
+                    "\"\\\"\\\\/\\n\\t\\u000d\\u0008\xc3\xa9\xf0\x9f\x98\x80 NaN 12 [1,{\"");
 }
 
 static void test_strings_that_look_marked_stay_strings(void)
@@ -324,8 +325,9 @@ static void test_documents_are_built_and_changed(void)
     zs_json_add_object(list, NULL);
     CHECK(zs_json_add_raw(list, NULL, "12.") == NULL);
     char *text = zs_json_print(root);
-    CHECK_EQ_STR(text, "{\"i\":-9223372036854775808,\"u\":18446744073709551615,\"d\":0.25,\"nan\":\"NaN\",\"b\":true,\"z\":null,"
-                       "\"l\":[\"a\\\"\\n\",12.50,{}]}");
+    CHECK_EQ_STR(
+        text, "{\"i\":-9223372036854775808,\"u\":18446744073709551615,\"d\":0.25,\"nan\":\"NaN\",\"b\":true,\"z\":null,"
+              "\"l\":[\"a\\\"\\n\",12.50,{}]}");
     free(text);
     uint64_t u = 0;
     CHECK(zs_json_uint64(zs_json_get(root, "u"), &u) && u == UINT64_MAX);
@@ -374,8 +376,8 @@ static void test_pretty_print_keeps_short_lists_on_a_line(void)
 static void test_pretty_print_gives_each_consolidated_node_and_each_attribute_beside_a_line(void)
 {
     zs_json *root = parse("{\"a\":{\"b\":{}},\"attributes\":{\"m\":{\"n\":[1,2]},\"o\":[]},"
-                          "\"consolidated_metadata\":{\"kind\":\"inline\",\"metadata\":{"
-                          "\"x/y\":{\"shape\":[2],\"c\":{\"d\":1}},\"z\":{}}}}");
+                          "\"consolidated_metadata\":{\"kind\":\"inline\",\"metadata\":{\"x/y\":{\"shape\":[2],\"c\":"
+                          "{\"d\":1}},\"z\":{}}}}");
     char *text = zs_json_print_pretty(root);
     CHECK_EQ_STR(text, "{\n  \"a\": {\n    \"b\": {}\n  },\n"
                        "  \"attributes\": {\n    \"m\": {\"n\":[1,2]},\n    \"o\": []\n  },\n"

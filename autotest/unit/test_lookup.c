@@ -16,7 +16,8 @@ struct leaf {
 
 static struct leaf leaf_of(enum zs_data_type type, double fill, uint64_t n, const char *codecs)
 {
-    struct leaf l = {.codecs = json_of(codecs), .meta = {.ndim = 1, .shape = {n}, .chunk_shape = {n}, .dtype = zs_dtype_of(type)}};
+    struct leaf l = {.codecs = json_of(codecs),
+                     .meta = {.ndim = 1, .shape = {n}, .chunk_shape = {n}, .dtype = zs_dtype_of(type)}};
     struct zs_error err = {""};
     const float single = (float)fill;
     memcpy(l.meta.fill_value, type == ZS_FLOAT32 ? (const void *)&single : &fill, type == ZS_FLOAT32 ? 4 : 8);
@@ -38,13 +39,16 @@ static void test_a_table_says_what_the_stages_say(void)
         enum zs_data_type type;
         const char *codecs;
     } cases[] = {
-        {ZS_FLOAT32, "[" SCALE("'offset':-0.1,'scale':10000") "," CAST("uint16", ",'scalar_map':{'encode':[['NaN',0]],'decode':[[0,'NaN']]}") ",'bytes']"},
+        {ZS_FLOAT32, "[" SCALE("'offset':-0.1,'scale':10000") "," CAST(
+                         "uint16", ",'scalar_map':{'encode':[['NaN',0]],'decode':[[0,'NaN']]}") ",'bytes']"},
         {ZS_FLOAT32, "[" SCALE("'scale':3") "," CAST("int16", "") "," BYTES("big") "]"},
-        {ZS_FLOAT64, "[" SCALE("'offset':3") "," CAST("int8", ",'scalar_map':{'decode':[[-1,'NaN'],[5,'Infinity'],[5,7]]}") ",'bytes']"},
+        {ZS_FLOAT64, "[" SCALE("'offset':3") "," CAST(
+                         "int8", ",'scalar_map':{'decode':[[-1,'NaN'],[5,'Infinity'],[5,7]]}") ",'bytes']"},
         {ZS_FLOAT64, "[" CAST("float16", "") "," BYTES("big") "]"},
         {ZS_INT64, "[" CAST("uint8", "") ",'bytes']"},
         {ZS_UINT16, "[" CAST("uint8", ",'out_of_range':'wrap'") ",'bytes']"},
-        {ZS_FLOAT32, "[{'name':'numcodecs.fixedscaleoffset','configuration':{'offset':2,'scale':7,'dtype':'<f4','astype':'<i2'}},'bytes']"},
+        {ZS_FLOAT32, "[{'name':'numcodecs.fixedscaleoffset','configuration':{'offset':2,'scale':7,'dtype':'<f4','"
+                     "astype':'<i2'}},'bytes']"},
         {ZS_INT8, "[{'name':'numcodecs.astype','configuration':{'encode_dtype':'|u1','decode_dtype':'|i1'}},'bytes']"},
     };
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
@@ -64,7 +68,8 @@ static void test_a_table_says_what_the_stages_say(void)
             CHECK(zs_lookup_decode(level->lookup, level->stages, level->stage_count, n, stored, found));
             CHECK_EQ_MEM(found, expected, n * in);
             CHECK(in == 1 || !zs_lookup_decode(level->lookup, level->stages, level->stage_count, n, stored, found + 1));
-            CHECK(out == 1 || !zs_lookup_decode(level->lookup, level->stages, level->stage_count, n, stored + 1, found));
+            CHECK(out == 1 ||
+                  !zs_lookup_decode(level->lookup, level->stages, level->stage_count, n, stored + 1, found));
         }
         free(stored);
         free(expected);
@@ -79,14 +84,17 @@ static void test_a_value_that_the_stages_refuse_leaves_the_work_to_them(void)
     unsigned char stored[256] = {0}, out[256];
     if (CHECK(l.level->lookup != NULL))
         for (int round = 0; round < 3; round++)
-            CHECK(!zs_lookup_decode(l.level->lookup, l.level->stages, l.level->stage_count, sizeof stored, stored, out));
+            CHECK(
+                !zs_lookup_decode(l.level->lookup, l.level->stages, l.level->stage_count, sizeof stored, stored, out));
     done(&l);
 }
 
 static void test_there_is_no_table_where_it_would_not_serve(void)
 {
-    static const char *const codecs[] = {"['bytes']", "[" BYTES("big") "]", "[{'name':'bitround','configuration':{'keepbits':3}},'bytes']",
-                                         "[" CAST("int32", "") ",'bytes']", "[" CAST("int16", "") ",{'name':'numcodecs.delta','configuration':{'dtype':'<i2'}},'bytes']"};
+    static const char *const codecs[] = {
+        "['bytes']", "[" BYTES("big") "]", "[{'name':'bitround','configuration':{'keepbits':3}},'bytes']",
+        "[" CAST("int32", "") ",'bytes']",
+        "[" CAST("int16", "") ",{'name':'numcodecs.delta','configuration':{'dtype':'<i2'}},'bytes']"};
     for (size_t k = 0; k < sizeof codecs / sizeof codecs[0]; k++) {
         struct leaf l = leaf_of(ZS_FLOAT32, 0, 8, codecs[k]);
         CHECK(l.level->lookup == NULL);

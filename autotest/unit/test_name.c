@@ -7,8 +7,9 @@
 
 static void test_names_that_lead_outside_are_none(void)
 {
-    static const char *const names[] = {"", ".", "..", "....", "/", "a/b", "/a", "a/", "\\", "..\\a", "C:", "z:", "zarr.json", "a\nb", "\x7f",
-                                        "\x01", "%2e", "%2E%2e", ".%2e", "a%2fb", "a%2Fb", "..%5cb", "a%00", "%0a"};
+    static const char *const names[] = {"",    ".",      "..",   "....",  "/",         "a/b",    "/a",   "a/",
+                                        "\\",  "..\\a",  "C:",   "z:",    "zarr.json", "a\nb",   "\x7f", "\x01",
+                                        "%2e", "%2E%2e", ".%2e", "a%2fb", "a%2Fb",     "..%5cb", "a%00", "%0a"};
     CHECK(!zs_is_inside_name(NULL) && !zs_is_node_name(NULL));
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char *clean = NULL;
@@ -23,8 +24,9 @@ static void test_names_that_lead_outside_are_none(void)
 
 static void test_names_inside(void)
 {
-    static const char *const names[] = {"a", "t:0", "a\"b", "..a", "a..", ".hidden", "%", "%2", "100%", "%zz", "%41", "\xc3\xa9", "zarr.json.old",
-                                        "CC:", "1:", "a b", " ", "c", "ovr_2x"};
+    static const char *const names[] = {
+        "a",   "t:0",      "a\"b",          "..a", "a..", ".hidden", "%", "%2", "100%",  "%zz",
+        "%41", "\xc3\xa9", "zarr.json.old", "CC:", "1:",  "a b",     " ", "c",  "ovr_2x"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char *clean = NULL;
         CHECK(zs_is_inside_name(names[i]) && zs_is_node_name(names[i]));
@@ -37,7 +39,8 @@ static void test_names_inside(void)
 
 static void test_paths_have_one_spelling(void)
 {
-    static const char *const paths[][2] = {{"", ""}, {"/", ""}, {"///", ""}, {"a", "a"}, {"/a/b/", "a/b"}, {"//a//", "a"}, {"__x/y", "__x/y"}};
+    static const char *const paths[][2] = {{"", ""},         {"/", ""},      {"///", ""},       {"a", "a"},
+                                           {"/a/b/", "a/b"}, {"//a//", "a"}, {"__x/y", "__x/y"}};
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         char *clean = NULL;
         CHECK(zs_path_clean(paths[i][0], &clean, NULL) == ZS_OK);

@@ -78,7 +78,8 @@ static uint64_t morton_code(const struct zs_level *level, uint64_t number)
 static void test_morton_interleaves_bits(void)
 {
     static uint64_t numbers[MOST];
-    static const uint64_t grids[][4] = {{8, 8, 1, 1}, {5, 9, 1, 1}, {1, 16, 1, 3}, {4, 4, 4, 4}, {60, 1, 1, 60}, {3, 1, 2, 7}};
+    static const uint64_t grids[][4] = {{8, 8, 1, 1}, {5, 9, 1, 1},   {1, 16, 1, 3},
+                                        {4, 4, 4, 4}, {60, 1, 1, 60}, {3, 1, 2, 7}};
     for (size_t g = 0; g < sizeof grids / sizeof grids[0]; g++)
         for (int transposed = 0; transposed < 2; transposed++) {
             struct zs_level level = level_of(4, grids[g]);

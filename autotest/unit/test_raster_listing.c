@@ -87,9 +87,10 @@ static void test_a_remote_store_is_not_searched(void)
 
 /* ---- Cost ---- */
 
-#define ARRAY_OF(shape, attributes)                                                                                             \
-    "{'zarr_format':3,'node_type':'array','shape':[" shape "],'dimension_names':['y','x'],'data_type':'uint8','fill_value':0,"  \
-    "'chunk_grid':{'name':'regular','configuration':{'chunk_shape':[" shape "]}},'chunk_key_encoding':'default',"               \
+#define ARRAY_OF(shape, attributes)                                                                               \
+    "{'zarr_format':3,'node_type':'array','shape':[" shape                                                        \
+    "],'dimension_names':['y','x'],'data_type':'uint8','fill_value':0,"                                           \
+    "'chunk_grid':{'name':'regular','configuration':{'chunk_shape':[" shape "]}},'chunk_key_encoding':'default'," \
     "'codecs':['bytes'],'attributes':{" attributes "}}"
 #define GROUP_OF(attributes) "{'zarr_format':3,'node_type':'group','attributes':{" attributes "}}"
 

@@ -1,5 +1,5 @@
-/* Overviews are made and removed without harm to what readers see meanwhile and to what others put beside them: whatever call of the store
- * fails, and when the process ends there. */
+/* Overviews are made and removed without harm to what readers see meanwhile and to what others put beside them:
+ * whatever call of the store fails, and when the process ends there. */
 #include "fault_store.h"
 #include "raster/overviews.h"
 #include "geo_store.h"
@@ -7,9 +7,9 @@
 
 static const struct zs_axes yx = {1, 0};
 static const char group[] = "{\"zarr_format\":3,\"node_type\":\"group\"}";
-static const char text_array[] =
-    "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[4],\"data_type\":\"string\",\"fill_value\":\"\",\"chunk_grid\":{\"name\":"
-    "\"regular\",\"configuration\":{\"chunk_shape\":[4]}},\"chunk_key_encoding\":\"default\",\"codecs\":[\"vlen-utf8\"]}";
+static const char text_array[] = "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[4],\"data_type\":\"string\","
+                                 "\"fill_value\":\"\",\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk"
+                                 "_shape\":[4]}},\"chunk_key_encoding\":\"default\",\"codecs\":[\"vlen-utf8\"]}";
 
 static void check_ok(enum zs_status status, const struct zs_error *err)
 {
@@ -152,7 +152,8 @@ static void test_removing_levels_leaves_what_is_not_of_them(void)
         put(&s, key, strangers[i / 2].text, strlen(strangers[i / 2].text));
         check_ok(clean(s.store, &err), &err);
         CHECK(is_there(s.store, key) && is_there(s.store, "ovr_2x/zarr.json") && lists(s.store, "ovr_2x"));
-        CHECK(!is_there(s.store, "ovr_2x/a/zarr.json") && !is_there(s.store, "ovr_2x/a/c/0/0") && !lists(s.store, "ovr_2x/a"));
+        CHECK(!is_there(s.store, "ovr_2x/a/zarr.json") && !is_there(s.store, "ovr_2x/a/c/0/0") &&
+              !lists(s.store, "ovr_2x/a"));
         CHECK(is_there(s.store, "ovr_2x/x_2x/zarr.json") == strangers[i / 2].is_node);
         CHECK(lists(s.store, "ovr_2x/x_2x") == strangers[i / 2].is_node);
         CHECK(check_levels(s.store, true, (uint8_t[31]){0}) == 0);
@@ -171,7 +172,8 @@ static void test_files_of_others_among_the_chunks_of_a_level_stay(void)
     put(&s, "ovr_2x/a/c/0/notes.txt", "mine", 4);
     check_ok(clean(s.store, &err), &err);
     CHECK(is_there(s.store, "ovr_2x/a/notes.txt") && is_there(s.store, "ovr_2x/a/c/0/notes.txt"));
-    CHECK(!is_there(s.store, "ovr_2x/a/zarr.json") && !is_there(s.store, "ovr_2x/a/c/0/0") && !is_there(s.store, "ovr_2x/zarr.json"));
+    CHECK(!is_there(s.store, "ovr_2x/a/zarr.json") && !is_there(s.store, "ovr_2x/a/c/0/0") &&
+          !is_there(s.store, "ovr_2x/zarr.json"));
     close_store(&s);
 }
 
@@ -183,7 +185,8 @@ static void test_a_1d_array_beside_a_level_keeps_its_coordinates(void)
     check_ok(build(s.store, 1, &err), &err);
     put_axis(&s, "ovr_2x/quality", "x_2x", 15, 0, 1, "{}");
     check_ok(clean(s.store, &err), &err);
-    CHECK(is_there(s.store, "ovr_2x/quality/c/0") && is_there(s.store, "ovr_2x/x_2x/c/0") && !is_there(s.store, "ovr_2x/a/zarr.json"));
+    CHECK(is_there(s.store, "ovr_2x/quality/c/0") && is_there(s.store, "ovr_2x/x_2x/c/0") &&
+          !is_there(s.store, "ovr_2x/a/zarr.json"));
     close_store(&s);
 }
 
@@ -209,7 +212,8 @@ static void test_a_group_that_cannot_be_listed_is_not_taken_for_empty(void)
         const enum zs_status status = clean(&faults.base, &err);
         if (is_unsupported) { /* a store where nothing can be listed loses the level, and no more */
             check_ok(status, &err);
-            CHECK(!lists(s.store, "ovr_2x/a") && is_there(s.store, "ovr_2x/zarr.json") && is_there(s.store, "ovr_2x/x_2x/zarr.json"));
+            CHECK(!lists(s.store, "ovr_2x/a") && is_there(s.store, "ovr_2x/zarr.json") &&
+                  is_there(s.store, "ovr_2x/x_2x/zarr.json"));
         } else {
             CHECK(status == ZS_IO);
             CHECK_CONTAINS(err.message, "cannot be listed");
@@ -240,7 +244,8 @@ static void test_removing_that_is_killed_leaves_no_level_or_a_whole_one(void)
             const size_t levels = check_levels(s.store, true, (uint8_t[31]){[15] = 1});
             CHECK(is_there(s.store, "ovr_2x/notes.txt") && is_there(s.store, "a/zarr.json") && (failed || levels == 0));
             check_ok(clean(s.store, &err), &err); /* and it can be done again */
-            CHECK(check_levels(s.store, true, (uint8_t[31]){0}) == 0 && check_levels(s.store, false, (uint8_t[31]){0}) == 0);
+            CHECK(check_levels(s.store, true, (uint8_t[31]){0}) == 0 &&
+                  check_levels(s.store, false, (uint8_t[31]){0}) == 0);
             close_store(&s);
         }
     }
@@ -297,7 +302,8 @@ static void test_an_older_level_is_there_until_the_new_one_is(void)
             CHECK(check_levels(s.store, true, old_or_new) == 1); /* never none: the old, or the new */
             CHECK(check_levels(s.store, false, old_or_new) == 1);
             if (!failed)
-                CHECK(!is_there(s.store, "ovr_2x/zarr.json") && !is_there(s.store, "ovr_2x/a/c/0/0") && is_there(s.store, "ovr_2x_2/a/zarr.json"));
+                CHECK(!is_there(s.store, "ovr_2x/zarr.json") && !is_there(s.store, "ovr_2x/a/c/0/0") &&
+                      is_there(s.store, "ovr_2x_2/a/zarr.json"));
             check_ok(build(s.store, 6, &err), &err); /* the next one comes to its end, and leaves one level */
             CHECK(check_levels(s.store, true, (uint8_t[31]){[15] = 6}) == 1);
             CHECK(check_levels(s.store, false, (uint8_t[31]){[15] = 6}) == 1);

@@ -26,20 +26,24 @@ struct several {
 static void open_arrays(struct several *s)
 {
     struct zs_error err;
-    *s = (struct several){.lock = PTHREAD_MUTEX_INITIALIZER, .came = PTHREAD_COND_INITIALIZER, .bands = {s->arrays, ARRAYS}};
+    *s = (struct several){
+        .lock = PTHREAD_MUTEX_INITIALIZER, .came = PTHREAD_COND_INITIALIZER, .bands = {s->arrays, ARRAYS}};
     uint64_t first = 0;
     for (size_t k = 0; k < ARRAYS; k++) {
         const bool is_flat = k == 1;
         const char *type = k == 2 ? "uint8" : "uint16"; /* types may differ */
         s->memory[k] = memory_store();
-        s->nodes[k] = array_node(is_flat ? "[16,16]" : "[2,16,16]", is_flat ? "[8,8]" : "[2,8,8]", type, "0", "['bytes']");
+        s->nodes[k] =
+            array_node(is_flat ? "[16,16]" : "[2,16,16]", is_flat ? "[8,8]" : "[2,8,8]", type, "0", "['bytes']");
         fault_store_init(&s->stores[k], s->memory[k]);
         s->stores[k].ctx = s;
         struct zs_band_array *a = &s->arrays[k];
         a->array = open_node(&s->stores[k].base, s->nodes[k], 2, 0);
         a->first = first;
         const struct zs_array_meta *meta = s->nodes[k]->array;
-        must(zs_slices_find(meta->ndim, meta->shape, (struct zs_axes){meta->ndim - 1, meta->ndim - 2}, NULL, 0, &a->slices, &err), &err);
+        must(zs_slices_find(meta->ndim, meta->shape, (struct zs_axes){meta->ndim - 1, meta->ndim - 2}, NULL, 0,
+                            &a->slices, &err),
+             &err);
         first += a->slices.count;
     }
 }
@@ -85,7 +89,8 @@ static void widen(void *ctx, const void *src, void *dst, ptrdiff_t dst_stride, s
     }
 }
 
-static const struct zs_conversion narrowing[ARRAYS] = {{0}, {0}, {narrow, NULL}}, widening[ARRAYS] = {{0}, {0}, {widen, NULL}};
+static const struct zs_conversion narrowing[ARRAYS] = {{0}, {0}, {narrow, NULL}},
+                                  widening[ARRAYS] = {{0}, {0}, {widen, NULL}};
 
 static uint16_t value_of(int band, size_t pixel)
 {
@@ -94,8 +99,14 @@ static uint16_t value_of(int band, size_t pixel)
 
 static struct zs_band_window whole_of(const int *list, size_t n, uint16_t *pixels)
 {
-    return (struct zs_band_window){.width = SIZE, .height = SIZE, .bands = list, .band_count = n, .data = pixels, .pixel_space = 2,
-                                   .line_space = 2 * SIZE, .band_space = 2 * (ptrdiff_t)PIXELS};
+    return (struct zs_band_window){.width = SIZE,
+                                   .height = SIZE,
+                                   .bands = list,
+                                   .band_count = n,
+                                   .data = pixels,
+                                   .pixel_space = 2,
+                                   .line_space = 2 * SIZE,
+                                   .band_space = 2 * (ptrdiff_t)PIXELS};
 }
 
 static const int all[5] = {1, 2, 3, 4, 5};

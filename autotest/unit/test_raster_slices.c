@@ -5,7 +5,8 @@
 #define MOST_ARRAYS 3
 #define MOST_BANDS 40
 
-static struct zs_slices slices_of(int ndim, const uint64_t *shape, struct zs_axes axes, const uint64_t *indices, size_t n)
+static struct zs_slices slices_of(int ndim, const uint64_t *shape, struct zs_axes axes, const uint64_t *indices,
+                                  size_t n)
 {
     struct zs_error err;
     struct zs_slices s;
@@ -119,7 +120,9 @@ struct raster {
 
 static void random_raster(struct raster *r, uint64_t *rng)
 {
-    *r = (struct raster){.width = 1 + rng_below(rng, 6), .height = 1 + rng_below(rng, 5), .count = 1 + (size_t)rng_below(rng, MOST_ARRAYS)};
+    *r = (struct raster){.width = 1 + rng_below(rng, 6),
+                         .height = 1 + rng_below(rng, 5),
+                         .count = 1 + (size_t)rng_below(rng, MOST_ARRAYS)};
     const bool is_line = rng_below(rng, 6) == 0;
     if (is_line)
         r->height = 1;
@@ -135,7 +138,8 @@ static void random_raster(struct raster *r, uint64_t *rng)
         for (int d = 0; d < ndim; d++)
             if (d != axes.x && d != axes.y)
                 indices[fixed++] = rng_below(rng, shape[d]);
-        r->arrays[k] = (struct zs_band_array){.slices = slices_of(ndim, shape, axes, indices, rng_below(rng, fixed + 1)), .first = r->bands};
+        r->arrays[k] = (struct zs_band_array){
+            .slices = slices_of(ndim, shape, axes, indices, rng_below(rng, fixed + 1)), .first = r->bands};
         r->bands += r->arrays[k].slices.count;
     }
 }
@@ -178,13 +182,21 @@ static void check_window(const struct raster *r, uint64_t *rng)
     int list[MOST_BANDS];
     const size_t n = random_bands(r, rng, list);
     const uint64_t x = rng_below(rng, r->width), y = rng_below(rng, r->height);
-    const uint64_t width = 1 + rng_below(rng, r->width - x), height = 1 + rng_below(rng, r->height - y), pixels = n * width * height;
+    const uint64_t width = 1 + rng_below(rng, r->width - x), height = 1 + rng_below(rng, r->height - y),
+                   pixels = n * width * height;
     struct zs_window layout = {.count = {n, height, width}};
     uint64_t *memory = malloc((size_t)pixels * sizeof *memory);
     memset(memory, 0xFF, (size_t)pixels * sizeof *memory);
     random_layout(rng, 3, &layout, memory, sizeof *memory);
-    const struct zs_band_window w = {.x = x, .y = y, .width = width, .height = height, .bands = list, .band_count = n,
-                                     .data = layout.data, .band_space = layout.stride[0], .line_space = layout.stride[1],
+    const struct zs_band_window w = {.x = x,
+                                     .y = y,
+                                     .width = width,
+                                     .height = height,
+                                     .bands = list,
+                                     .band_count = n,
+                                     .data = layout.data,
+                                     .band_space = layout.stride[0],
+                                     .line_space = layout.stride[1],
                                      .pixel_space = layout.stride[2]};
     const struct zs_bands bands = {r->arrays, r->count};
     must(zs_band_plan_make(&bands, &w, &plan, &err), &err);
@@ -206,7 +218,8 @@ static void check_window(const struct raster *r, uint64_t *rng)
     for (uint64_t e = 0; e < pixels; e++) {
         uint64_t at[3];
         position_of(e, 3, layout.count, at);
-        if (!CHECK_EQ_U64(*(uint64_t *)(void *)in_window(&layout, 3, e), element_of_pixel(r, list[at[0]], y + at[1], x + at[2])))
+        if (!CHECK_EQ_U64(*(uint64_t *)(void *)in_window(&layout, 3, e),
+                          element_of_pixel(r, list[at[0]], y + at[1], x + at[2])))
             break;
     }
     zs_band_plan_clear(&plan);

@@ -38,8 +38,8 @@ static void check_place(struct zs_hierarchy *h, const char *path, const double *
     zs_georef_clear(&g);
 }
 
-/* The store as somebody sees it who comes now, with and without consolidated metadata; and without what this reader believes
- * first, so that CF has to say the same. */
+/* The store as somebody sees it who comes now, with and without consolidated metadata; and without what this reader
+ * believes first, so that CF has to say the same. */
 static struct zs_hierarchy *reopen(struct geo_store *s, bool use_consolidated)
 {
     struct zs_error err = {""};
@@ -143,8 +143,9 @@ static void put_cf(struct geo_store *s)
     put_group(s, "", "{}");
     put_array(s, "a", "[10,20]", "['y','x']", "uint8", "0", "{'grid_mapping':'crs'}");
     put_array(s, "b", "[10,20]", "['y','x']", "int16", "0", "{'grid_mapping':'crs'}");
-    put_array(s, "crs", "[]", "[]", "int64", "0", "{'grid_mapping_name':'latitude_longitude','semi_major_axis':6378137.0,"
-                                                  "'inverse_flattening':298.257223563,'comment':'mine'}");
+    put_array(s, "crs", "[]", "[]", "int64", "0",
+              "{'grid_mapping_name':'latitude_longitude','semi_major_axis':6378137.0,'inverse_flattening':298.2572235"
+              "63,'comment':'mine'}");
     put_axis(s, "x", "x", 20, 10.5, 1, "{'units':'degrees_east','mine':1}");
     put_axis(s, "y", "y", 10, 50.5, -1, "{'units':'degrees_north'}");
 }
@@ -163,7 +164,8 @@ static void test_cf_stays_cf(void)
         CHECK(open_node(&s, "a") == before);
         check_everyone(&s, "a", moved, "32631");
         check_everyone(&s, "b", moved, "32631"); /* of the same coordinates */
-        zs_json *a = document(&s, "a/zarr.json"), *x = document(&s, "x/zarr.json"), *crs = document(&s, "crs/zarr.json");
+        zs_json *a = document(&s, "a/zarr.json"), *x = document(&s, "x/zarr.json"),
+                *crs = document(&s, "crs/zarr.json");
         CHECK(zs_json_get(zs_json_get(a, "attributes"), "spatial:transform") == NULL);
         CHECK(zs_json_equals(zs_json_get(zs_json_get(x, "attributes"), "units"), "m"));
         CHECK(zs_json_get(zs_json_get(x, "attributes"), "mine") != NULL);
@@ -225,13 +227,15 @@ static void test_group_entries_and_levels_follow(void)
 {
     struct geo_store s = {0};
     const double half[6] = {5000, 40, 0, 9000, 0, -40};
-    put_group(&s, "", "{'spatial:transform':[1,0,0,0,-1,0],'spatial:shape':[10,20],'proj:code':'EPSG:4326','zarr_conventions':["
-                      "{'uuid':'689b58e2-cf7b-45e0-9fff-9cfc0883d6b4'},{'uuid':'f17cb550-5864-4468-aeb7-f3180cfb622f'},"
-                      "{'uuid':'d35379db-88df-4056-af3a-620245f8e347'}],"
-                      "'multiscales':{'mine':1,'layout':[{'asset':'a','spatial:transform':[1,0,0,0,-1,0]},"
-                      "{'asset':'ovr_2x','mine':2,'derived_from':'a','spatial:transform':[2,0,0,0,-2,0]}]}}");
+    put_group(&s, "",
+              "{'spatial:transform':[1,0,0,0,-1,0],'spatial:shape':[10,20],'proj:code':'EPSG:4326','zarr_conventions'"
+              ":[{'uuid':'689b58e2-cf7b-45e0-9fff-9cfc0883d6b4'},{'uuid':'f17cb550-5864-4468-aeb7-f3180cfb622f'},{'uu"
+              "id':'d35379db-88df-4056-af3a-620245f8e347'}],'multiscales':{'mine':1,'layout':[{'asset':'a','spatial:t"
+              "ransform':[1,0,0,0,-1,0]},{'asset':'ovr_2x','mine':2,'derived_from':'a','spatial:transform':[2,0,0,0,-"
+              "2,0]}]}}");
     put_group(&s, "ovr_2x", "{}");
-    put_array(&s, "a", "[10,20]", "['y','x']", "uint8", "0", "{'_CRS':{'url':'http://www.opengis.net/def/crs/EPSG/0/4326'}}");
+    put_array(&s, "a", "[10,20]", "['y','x']", "uint8", "0",
+              "{'_CRS':{'url':'http://www.opengis.net/def/crs/EPSG/0/4326'}}");
     put_array(&s, "ovr_2x/a", "[5,10]", "['y','x']", "uint8", "0", "{'proj:code':'EPSG:4326'}");
     move(&s, "a", moved, 32631);
     check_everyone(&s, "a", moved, "32631");
@@ -257,7 +261,8 @@ static void test_nodata_and_metadata(void)
     struct zs_meaning m;
     put_group(&s, "", "{'title':'old'}");
     put_group(&s, "g", "{}");
-    put_array(&s, "g/a", "[10,20]", "['y','x']", "int16", "0", "{'n':1.50,'list':[1,2],'gone':'x','long_name':'L','units':'m'}");
+    put_array(&s, "g/a", "[10,20]", "['y','x']", "int16", "0",
+              "{'n':1.50,'list':[1,2],'gone':'x','long_name':'L','units':'m'}");
     consolidate(&s, paths, 2);
     const struct zs_node *a = open_node(&s, "g/a");
     const int16_t value = -7;
@@ -320,7 +325,8 @@ static void test_attributes_that_are_newer_than_consolidated_metadata_stay(void)
     consolidate(&s, paths, 2);
     const struct zs_node *a = open_node(&s, "g/a");
     /* Another program writes to the array's own file, as zarr-python does. */
-    put_array(&s, "g/a", "[10,20]", "['y','x']", "uint8", "0", "{'old':'2','taken':'1','number':1.50,'theirs':{'b':2}}");
+    put_array(&s, "g/a", "[10,20]", "['y','x']", "uint8", "0",
+              "{'old':'2','taken':'1','number':1.50,'theirs':{'b':2}}");
     const char *const metadata[] = {"old=1", "gone=1", "number=1.50", "new=v", NULL};
     check_ok(zs_update_metadata(s.h, a, metadata, &err), &err);
     check_ok(zs_update_flush(s.h, &err), &err);
@@ -350,7 +356,8 @@ static void test_a_node_that_became_another_is_not_edited(void)
     CHECK(zs_update_flush(s.h, &err) == ZS_INVALID);
     CHECK_CONTAINS(err.message, "a/zarr.json: expected the array it was");
     zs_json *own = document(&s, "a/zarr.json");
-    CHECK(zs_json_get(zs_json_get(own, "attributes"), "theirs") != NULL && zs_json_equals(zs_json_get(own, "node_type"), "group"));
+    CHECK(zs_json_get(zs_json_get(own, "attributes"), "theirs") != NULL &&
+          zs_json_equals(zs_json_get(own, "node_type"), "group"));
     zs_json_free(own);
     close_store(&s);
 }
@@ -361,11 +368,12 @@ static void test_a_node_that_became_another_is_not_edited(void)
 static void put_sharded(struct geo_store *s, const char *path, const char *attributes)
 {
     char *text = zs_format(
-        "{'zarr_format':3,'node_type':'array','shape':[2,20,30],'dimension_names':['band','y','x'],'data_type':'uint16',"
-        "'fill_value':0,'chunk_grid':{'name':'regular','configuration':{'chunk_shape':[2,16,16]}},'chunk_key_encoding':{"
-        "'name':'default'},'codecs':[{'name':'sharding_indexed','configuration':{'chunk_shape':[1,4,4],'codecs':[{'name':'bytes',"
-        "'configuration':{'endian':'little'}}],'index_codecs':[{'name':'bytes','configuration':{'endian':'little'}},"
-        "{'name':'crc32c'}]}}],'attributes':%s}", attributes);
+        "{'zarr_format':3,'node_type':'array','shape':[2,20,30],'dimension_names':['band','y','x'],'data_type':'uint1"
+        "6','fill_value':0,'chunk_grid':{'name':'regular','configuration':{'chunk_shape':[2,16,16]}},'chunk_key_encod"
+        "ing':{'name':'default'},'codecs':[{'name':'sharding_indexed','configuration':{'chunk_shape':[1,4,4],'codecs'"
+        ":[{'name':'bytes','configuration':{'endian':'little'}}],'index_codecs':[{'name':'bytes','configuration':{'en"
+        "dian':'little'}},{'name':'crc32c'}]}}],'attributes':%s}",
+        attributes);
     for (char *p = text; *p != '\0'; p++)
         if (*p == '\'')
             *p = '"';
@@ -385,8 +393,10 @@ static void build(struct geo_store *s, const char *path, const int *factors, siz
         uint16_t pixels[2 * 20 * 30];
         for (size_t k = 0; k < sizeof pixels / sizeof pixels[0]; k++)
             pixels[k] = (uint16_t)(value + factors[i]);
-        struct zs_window w = {.count = {2, info.shape[1], info.shape[2]}, .data = pixels,
-                              .stride = {(ptrdiff_t)(info.shape[1] * info.shape[2] * 2), (ptrdiff_t)info.shape[2] * 2, 2}};
+        struct zs_window w = {
+            .count = {2, info.shape[1], info.shape[2]},
+            .data = pixels,
+            .stride = {(ptrdiff_t)(info.shape[1] * info.shape[2] * 2), (ptrdiff_t)info.shape[2] * 2, 2}};
         check_ok(zs_array_write_windows(array, &w, 1, 2, NULL, NULL, &err), &err);
     }
     check_ok(zs_overviews_publish(o, &err), &err);
@@ -439,7 +449,8 @@ static void test_overviews_are_made_and_removed(void)
         open_node(&s, "a");
         const int first[] = {4, 2}, second[] = {3, 2};
         build(&s, "a", first, 2, 100);
-        static const char *const two[] = {"ovr_2x/a", "ovr_4x/a"}, *const three[] = {"ovr_2x/a", "ovr_3x/a", "ovr_4x/a"};
+        static const char *const two[] = {"ovr_2x/a", "ovr_4x/a"}, *const three[] = {"ovr_2x/a", "ovr_3x/a",
+                                                                                     "ovr_4x/a"};
         check_levels(s.h, "a", two, 2);
         build(&s, "a", second, 2, 200); /* one of them anew, one between */
         check_levels(s.h, "a", three, 3);
@@ -451,12 +462,14 @@ static void test_overviews_are_made_and_removed(void)
             check_pixel(h, "ovr_4x/a", 104);
             const struct zs_node *node;
             check_ok(zs_hierarchy_node(h, "ovr_4x/a", &node, &err), &err);
-            CHECK(node->array->is_sharded && node->array->shape[0] == 2 && node->array->shape[1] == 5 && node->array->shape[2] == 8);
+            CHECK(node->array->is_sharded && node->array->shape[0] == 2 && node->array->shape[1] == 5 &&
+                  node->array->shape[2] == 8);
             CHECK(node->array->chunk_shape[1] == 8 && node->array->chunk_shape[2] == 8);
             CHECK(is_overview_of_another(h, node));
             struct zs_georef g;
             check_ok(zs_georef_read(h, node, band_yx, &g, &err), &err);
-            CHECK(g.has_transform && g.transform[0] == 0 && g.transform[1] == 37.5 && g.transform[3] == 100 && g.transform[5] == -40);
+            CHECK(g.has_transform && g.transform[0] == 0 && g.transform[1] == 37.5 && g.transform[3] == 100 &&
+                  g.transform[5] == -40);
             zs_georef_clear(&g);
             struct zs_meaning base, m;
             check_ok(zs_meaning_read(node, &base, &err), &err);
@@ -476,7 +489,8 @@ static void test_overviews_are_made_and_removed(void)
             check_levels(h, "a", NULL, 0);
             const struct zs_node *root;
             check_ok(zs_hierarchy_node(h, "", &root, &err), &err);
-            CHECK(zs_json_get(root->attributes, "multiscales") == NULL && zs_json_get(root->attributes, "zarr_conventions") == NULL);
+            CHECK(zs_json_get(root->attributes, "multiscales") == NULL &&
+                  zs_json_get(root->attributes, "zarr_conventions") == NULL);
             zs_hierarchy_free(h);
         }
         char **names;
@@ -517,7 +531,8 @@ static void test_overviews_of_several_arrays(void)
     check_ok(zs_overviews_remove(s.h, open_node(&s, "g/b"), band_yx, NULL, &err), &err);
     check_levels(s.h, "g/a", a, 1);
     check_levels(s.h, "g/b", NULL, 0);
-    CHECK(!is_there(&s, "g/ovr_4x/zarr.json") && is_there(&s, "g/ovr_2x/a/zarr.json") && !is_there(&s, "g/ovr_2x/b/zarr.json"));
+    CHECK(!is_there(&s, "g/ovr_4x/zarr.json") && is_there(&s, "g/ovr_2x/a/zarr.json") &&
+          !is_there(&s, "g/ovr_2x/b/zarr.json"));
     close_store(&s);
 }
 
@@ -530,7 +545,9 @@ static void test_overviews_that_are_dropped_leave_nothing(void)
     put_group(&s, "", "{}");
     put_sharded(&s, "a", "{}");
     put(&s, "ovr_2x/a/c/0/0/0", "left by another", 15);
-    check_ok(zs_overviews_create((open_node(&s, ""), s.h), open_node(&s, "a"), band_yx, factors, 1, NULL, 0, NULL, &o, &err), &err);
+    check_ok(
+        zs_overviews_create((open_node(&s, ""), s.h), open_node(&s, "a"), band_yx, factors, 1, NULL, 0, NULL, &o, &err),
+        &err);
     CHECK(!is_there(&s, "ovr_2x/a/c/0/0/0"));
     uint16_t pixels[2 * 10 * 15];
     memset(pixels, 1, sizeof pixels);
@@ -573,14 +590,16 @@ static void test_levels_have_the_chunk_order_of_their_base(void)
     for (int order = 0; order < 2; order++) {
         struct zs_overviews *o = NULL;
         const int chunk_order = order == 0 ? ZS_ORDER_ROW_MAJOR : zs_array_chunk_order(base);
-        check_ok(zs_overviews_create(s.h, open_node(&s, "a"), band_yx, factors, 1, NULL, chunk_order, NULL, &o, &err), &err);
+        check_ok(zs_overviews_create(s.h, open_node(&s, "a"), band_yx, factors, 1, NULL, chunk_order, NULL, &o, &err),
+                 &err);
         uint16_t pixels[2 * 10 * 15];
         memset(pixels, 1, sizeof pixels);
         struct zs_window w = {.count = {2, 10, 15}, .data = pixels, .stride = {300, 30, 2}};
         check_ok(zs_array_write_windows(zs_overviews_array(o, 0), &w, 1, 2, NULL, NULL, &err), &err);
         check_ok(zs_array_flush(zs_overviews_array(o, 0), &err), &err);
         /* A shard of 2 x 3 x 4 chunks: (0, 1, 0) is number 4, (0, 0, 2) number 2. */
-        const bool is_before = chunk_offset(&s, "ovr_2x/a/c/0/0/0", 24, 4) < chunk_offset(&s, "ovr_2x/a/c/0/0/0", 24, 2);
+        const bool is_before =
+            chunk_offset(&s, "ovr_2x/a/c/0/0/0", 24, 4) < chunk_offset(&s, "ovr_2x/a/c/0/0/0", 24, 2);
         CHECK(is_before == (order == 1));
         zs_overviews_free(o);
     }
@@ -595,22 +614,26 @@ static void test_levels_of_a_transposed_base_have_cut_shards(void)
     struct zs_overviews *o = NULL;
     const int factors[] = {4};
     /* Stored as (x, y, band), shards of (16, 16, 2), chunks of (2, 4, 1). */
-    char *text = zs_format("%s",
-        "{'zarr_format':3,'node_type':'array','shape':[2,20,30],'dimension_names':['band','y','x'],'data_type':'uint16',"
-        "'fill_value':0,'chunk_grid':{'name':'regular','configuration':{'chunk_shape':[2,16,16]}},'chunk_key_encoding':{"
-        "'name':'default'},'codecs':[{'name':'transpose','configuration':{'order':[2,1,0]}},{'name':'sharding_indexed',"
-        "'configuration':{'chunk_shape':[2,4,1],'codecs':['bytes'],'index_codecs':['bytes']}}]}");
+    char *text = zs_format(
+        "%s",
+        "{'zarr_format':3,'node_type':'array','shape':[2,20,30],'dimension_names':['band','y','x'],'data_type':'uint1"
+        "6','fill_value':0,'chunk_grid':{'name':'regular','configuration':{'chunk_shape':[2,16,16]}},'chunk_key_encod"
+        "ing':{'name':'default'},'codecs':[{'name':'transpose','configuration':{'order':[2,1,0]}},{'name':'sharding_i"
+        "ndexed','configuration':{'chunk_shape':[2,4,1],'codecs':['bytes'],'index_codecs':['bytes']}}]}");
     for (char *p = text; *p != '\0'; p++)
         if (*p == '\'')
             *p = '"';
     for (char *p; (p = strstr(text, "[\"bytes\"]")) != NULL;) { /* with an endianness */
-        char *longer = zs_format("%.*s[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}]%s", (int)(p - text), text, p + 9);
+        char *longer = zs_format("%.*s[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}]%s",
+                                 (int)(p - text), text, p + 9);
         free(text);
         text = longer;
     }
     put_group(&s, "", "{}");
     put_document(&s, "a", text);
-    check_ok(zs_overviews_create((open_node(&s, "a"), s.h), open_node(&s, "a"), band_yx, factors, 1, NULL, 0, NULL, &o, &err), &err);
+    check_ok(zs_overviews_create((open_node(&s, "a"), s.h), open_node(&s, "a"), band_yx, factors, 1, NULL, 0, NULL, &o,
+                                 &err),
+             &err);
     if (o != NULL) {
         const struct zs_array_info info = zs_array_get_info(zs_overviews_array(o, 0));
         CHECK_EQ_U64(info.shape[1], 5);
@@ -632,7 +655,8 @@ static void test_overviews_of_a_root_array_are_refused_with_a_way_out(void)
     struct zs_overviews *o = NULL;
     const int factors[] = {2};
     put_array(&s, "", "[20,30]", "['y','x']", "uint8", "0", "{}");
-    CHECK(zs_overviews_create((open_node(&s, ""), s.h), open_node(&s, ""), yx, factors, 1, NULL, 0, NULL, &o, &err) == ZS_ARGUMENT);
+    CHECK(zs_overviews_create((open_node(&s, ""), s.h), open_node(&s, ""), yx, factors, 1, NULL, 0, NULL, &o, &err) ==
+          ZS_ARGUMENT);
     CHECK_CONTAINS(err.message, "root of its store");
     CHECK_CONTAINS(err.message, "gdal_translate -of ShardedZarr");
     close_store(&s);
@@ -665,7 +689,8 @@ static void test_removal_does_not_follow_links_out_of_the_store(void)
         return;
     }
     char *root = join(top, "store"), *outside = join(top, "outside"), *kept = join(outside, "zarr.json");
-    char *root_json = join(root, "zarr.json"), *g = join(root, "g"), *link_in_g = join(g, "link"), *g_json = join(g, "zarr.json");
+    char *root_json = join(root, "zarr.json"), *g = join(root, "g"), *link_in_g = join(g, "link"),
+         *g_json = join(g, "zarr.json");
     char *link_at_top = join(root, "link"), *file_link = join(g, "zarr_link");
     CHECK(mkdir(root, 0777) == 0 && mkdir(outside, 0777) == 0 && mkdir(g, 0777) == 0);
     write_file(root_json, group);

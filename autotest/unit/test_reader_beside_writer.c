@@ -1,5 +1,6 @@
-/* A reader beside a writer that is another process's, in all but name: each has a store and an array of its own. Whatever the timing, each chunk is
- * read as it was at some time: never of two writings, never of another chunk, never an error, and for who opens anew never older than before. */
+/* A reader beside a writer that is another process's, in all but name: each has a store and an array of its own.
+ * Whatever the timing, each chunk is read as it was at some time: never of two writings, never of another chunk, never
+ * an error, and for who opens anew never older than before. */
 #include <cpl_vsi.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -13,7 +14,8 @@
 #define ROUNDS 150
 #define READERS 3
 
-#define SHARD(codecs, more) "[{'name':'sharding_indexed','configuration':{'chunk_shape':[4,4],'codecs':[" codecs "]" more "}}]"
+#define SHARD(codecs, more) \
+    "[{'name':'sharding_indexed','configuration':{'chunk_shape':[4,4],'codecs':[" codecs "]" more "}}]"
 
 static const char *const layouts[] = {
     SHARD("'bytes','gzip'", ""),
@@ -23,16 +25,19 @@ static const char *const layouts[] = {
 };
 enum { LAYOUTS = sizeof layouts / sizeof layouts[0] };
 
-/* Every way to change a shard. Of a chunk that is overwritten in place a reader can tell by its checksum alone that it got half of it. */
+/* Every way to change a shard. Of a chunk that is overwritten in place a reader can tell by its checksum alone that it
+ * got half of it. */
 static const struct way {
     enum zs_update update;
     const char *codecs;
 } ways[] = {
     {ZS_UPDATE_APPEND, SHARD("'bytes','gzip'", "")},
     {ZS_UPDATE_APPEND, SHARD("'bytes'", ",'index_location':'start'")},
-    {ZS_UPDATE_APPEND, "[{'name':'sharding_indexed','configuration':{'chunk_shape':[8,8],'codecs':" SHARD("'bytes'", "") "}}]"},
+    {ZS_UPDATE_APPEND,
+     "[{'name':'sharding_indexed','configuration':{'chunk_shape':[8,8],'codecs':" SHARD("'bytes'", "") "}}]"},
     {ZS_UPDATE_IN_PLACE, SHARD("'bytes','crc32c'", "")},
-    {ZS_UPDATE_IN_PLACE, "[{'name':'sharding_indexed','configuration':{'chunk_shape':[8,8],'codecs':" SHARD("'bytes','crc32c'", "") "}}]"},
+    {ZS_UPDATE_IN_PLACE,
+     "[{'name':'sharding_indexed','configuration':{'chunk_shape':[8,8],'codecs':" SHARD("'bytes','crc32c'", "") "}}]"},
 };
 enum { WAYS = sizeof ways / sizeof ways[0] };
 
@@ -202,7 +207,8 @@ int main(void)
 {
     RUN(test_a_reader_beside_a_writer_gets_chunks_of_some_time_on_disk);
     RUN(test_a_reader_beside_one_who_appends_or_overwrites_gets_chunks_of_some_time);
-#ifndef __SANITIZE_THREAD__ /* reports a free() within libgdal beside a memcpy() within libgdal: whose fault that is has not been found out */
+#ifndef __SANITIZE_THREAD__ /* reports a free() within libgdal beside a memcpy() within libgdal: whose fault that is \
+                               has not been found out */
     RUN(test_a_reader_beside_a_writer_gets_chunks_of_some_time_in_vsimem);
 #endif
     return check_result();

@@ -25,4 +25,7 @@ for path in */; do
     *) complain "$room/ is no room: say in the README what it knows, and here which rooms it may use" ;;
     esac
 done
+# Two windows of code fit side by side, and a printed page.
+wide=$(LC_ALL=C.UTF-8 grep -nE '^.{121}' ./*/*.[ch] gdal/*.cpp ../include/*.h)
+[ -z "$wide" ] || complain "more than 120 columns: $wide"
 exit $failed

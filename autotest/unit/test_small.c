@@ -4,9 +4,10 @@
 #include "array_store.h"
 #include "codec/chain.h"
 
-static const char *const names[] = {"int2",        "uint2",         "int4",          "uint4",       "float4_e2m1fn",      "float6_e2m3fn",
-                                    "float6_e3m2fn", "float8_e3m4", "float8_e4m3",   "float8_e4m3fn", "float8_e4m3b11fnuz", "float8_e4m3fnuz",
-                                    "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "bfloat16"};
+static const char *const names[] = {
+    "int2",          "uint2",           "int4",           "uint4",         "float4_e2m1fn",      "float6_e2m3fn",
+    "float6_e3m2fn", "float8_e3m4",     "float8_e4m3",    "float8_e4m3fn", "float8_e4m3b11fnuz", "float8_e4m3fnuz",
+    "float8_e5m2",   "float8_e5m2fnuz", "float8_e8m0fnu", "bfloat16"};
 
 static void test_every_pattern_of_bits_comes_back(void)
 {
@@ -76,11 +77,21 @@ static void test_fill_values(void)
         const char *name, *fill;
         bool ok;
         double value;
-    } cases[] = {{"int4", "-8", true, -8},         {"int4", "8", false, 0},          {"uint2", "3", true, 3},
-                 {"bfloat16", "'0x7fc0'", true, (double)NAN}, {"bfloat16", "0.1", true, 0.10009765625}, {"float8_e5m2", "'-Infinity'", true, -(double)INFINITY},
-                 {"float8_e4m3fn", "'Infinity'", false, 0}, {"float8_e4m3fnuz", "'NaN'", true, (double)NAN}, {"float8_e4m3", "'0x38'", true, 1},
-                 {"float8_e4m3", "'0x138'", false, 0}, {"float6_e2m3fn", "'0x40'", false, 0}, {"float4_e2m1fn", "'NaN'", false, 0},
-                 {"float4_e2m1fn", "'+Infinity'", false, 0}, {"int2", "'x'", false, 0}, {"int2", "[1]", false, 0}};
+    } cases[] = {{"int4", "-8", true, -8},
+                 {"int4", "8", false, 0},
+                 {"uint2", "3", true, 3},
+                 {"bfloat16", "'0x7fc0'", true, (double)NAN},
+                 {"bfloat16", "0.1", true, 0.10009765625},
+                 {"float8_e5m2", "'-Infinity'", true, -(double)INFINITY},
+                 {"float8_e4m3fn", "'Infinity'", false, 0},
+                 {"float8_e4m3fnuz", "'NaN'", true, (double)NAN},
+                 {"float8_e4m3", "'0x38'", true, 1},
+                 {"float8_e4m3", "'0x138'", false, 0},
+                 {"float6_e2m3fn", "'0x40'", false, 0},
+                 {"float4_e2m1fn", "'NaN'", false, 0},
+                 {"float4_e2m1fn", "'+Infinity'", false, 0},
+                 {"int2", "'x'", false, 0},
+                 {"int2", "[1]", false, 0}};
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         zs_json *name = zs_json_new_array(), *fill = json_of(cases[k].fill);
         zs_json_add_string(name, NULL, cases[k].name);
@@ -103,7 +114,8 @@ static void test_fill_values(void)
 /* ---- packbits ---- */
 
 /* Encodes eight elements or so, decodes them again, and compares the bytes between. */
-static void check_packed(const char *type, const char *codecs, const void *elements, size_t count, const unsigned char *packed, size_t n)
+static void check_packed(const char *type, const char *codecs, const void *elements, size_t count,
+                         const unsigned char *packed, size_t n)
 {
     zs_json *name = zs_json_new_array(), *list = json_of(codecs);
     zs_json_add_string(name, NULL, type);
@@ -139,18 +151,20 @@ static void test_bits_are_packed_the_lowest_first(void)
     check_packed("bool", "[{'name':'packbits'}]", truths, 10, (const unsigned char[]){0x19, 0x03}, 2);
     check_packed("bool", "[{'name':'packbits','configuration':{'padding_encoding':'first_byte'}}]", truths, 10,
                  (const unsigned char[]){6, 0x19, 0x03}, 3);
-    check_packed("bool", "[{'name':'packbits','configuration':{'padding_encoding':'last_byte','last_bit':null}}]", truths, 10,
-                 (const unsigned char[]){0x19, 0x03, 6}, 3);
+    check_packed("bool", "[{'name':'packbits','configuration':{'padding_encoding':'last_byte','last_bit':null}}]",
+                 truths, 10, (const unsigned char[]){0x19, 0x03, 6}, 3);
     const signed char signs[] = {-8, 7, -1, 0, 3};
     check_packed("int4", "['packbits']", signs, 5, (const unsigned char[]){0x78, 0x0f, 0x03}, 3);
     const int16_t words[] = {-4, 12, 8};
-    check_packed("int16", "[{'name':'packbits','configuration':{'first_bit':2,'last_bit':5}}]", words, 3, (const unsigned char[]){0x3f, 0x02}, 2);
+    check_packed("int16", "[{'name':'packbits','configuration':{'first_bit':2,'last_bit':5}}]", words, 3,
+                 (const unsigned char[]){0x3f, 0x02}, 2);
 }
 
 static void test_bits_that_would_be_lost_are_not_written(void)
 {
     zs_json *list = json_of("[{'name':'packbits','configuration':{'last_bit':3}}]");
-    struct zs_array_meta meta = {.ndim = 1, .shape = {2}, .chunk_shape = {2}, .codecs = list, .dtype = zs_dtype_of(ZS_UINT8)};
+    struct zs_array_meta meta = {
+        .ndim = 1, .shape = {2}, .chunk_shape = {2}, .codecs = list, .dtype = zs_dtype_of(ZS_UINT8)};
     struct zs_error err = {""};
     struct zs_chain chain;
     must(zs_chain_compile(&meta, &chain, &err), &err);
@@ -169,13 +183,18 @@ static void test_wrong_configurations_name_the_member(void)
 {
     static const struct {
         const char *configuration, *words;
-    } cases[] = {{"{'first_bit':16}", "first_bit"}, {"{'first_bit':5,'last_bit':4}", "last_bit"}, {"{'last_bit':16}", "last_bit"},
-                 {"{'last_bit':'3'}", "last_bit"},  {"{'padding_encoding':'both'}", "padding_encoding"}, {"{'padding_encoding':1}", "padding_encoding"},
+    } cases[] = {{"{'first_bit':16}", "first_bit"},
+                 {"{'first_bit':5,'last_bit':4}", "last_bit"},
+                 {"{'last_bit':16}", "last_bit"},
+                 {"{'last_bit':'3'}", "last_bit"},
+                 {"{'padding_encoding':'both'}", "padding_encoding"},
+                 {"{'padding_encoding':1}", "padding_encoding"},
                  {"{'first':1}", "unknown member \"first\""}};
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         char *text = zs_format("[{'name':'packbits','configuration':%s}]", cases[k].configuration);
         zs_json *list = json_of(text);
-        struct zs_array_meta meta = {.ndim = 1, .shape = {2}, .chunk_shape = {2}, .codecs = list, .dtype = zs_dtype_of(ZS_UINT16)};
+        struct zs_array_meta meta = {
+            .ndim = 1, .shape = {2}, .chunk_shape = {2}, .codecs = list, .dtype = zs_dtype_of(ZS_UINT16)};
         struct zs_error err = {""};
         struct zs_chain chain;
         CHECK(zs_chain_compile(&meta, &chain, &err) == ZS_INVALID);

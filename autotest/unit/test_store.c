@@ -294,16 +294,44 @@ static void test_gdal_error_state_is_left_as_it_was(void)
 
 static void test_what_is_remote_follows_from_the_prefix_and_from_what_an_archive_lies_on(void)
 {
-    static const char *const remote[] = {
-        "/vsicurl/http://host/a.zarr", "/vsicurl?use_head=no&url=http%3A%2F%2Fhost/a.zarr", "/vsicurl_streaming/http://host/a", "/vsis3/bucket/a",
-        "/vsigs/b", "/vsiaz/b", "/vsiadls/b", "/vsioss/b", "/vsiswift/b", "/vsihdfs/host/a", "/vsiwebhdfs/http://host/a",
-        "/vsizip//vsicurl/http://host/a.zarr.zip", "/vsizip/vsicurl/http://host/a.zarr.zip", "/vsizip/{/vsis3/bucket/a.zip}/a.zarr",
-        "/vsitar//vsigzip//vsis3/bucket/a.tar.gz", "/vsisubfile/10_20,/vsis3/bucket/a", "/vsicached?file=/vsis3/bucket/a",
-        "/vsicached?chunk_size=65536&file=%2Fvsicurl%2Fhttp://host/a", "/vsizip//vsisubfile/0_9,/vsigs/b/a.zip"};
-    static const char *const local[] = {
-        "/data/vsis3-mirror/a.zarr", "/data/vsis3/a.zarr", "vsicurl/a.zarr", "/vsis3-mirror/a.zarr", "/vsicurly/a", "/vsimem/vsis3/a.zarr",
-        "/vsizip//data/vsis3/a.zarr.zip", "/vsizip/{/data/vsicurl/a.zip}/a.zarr", "/vsizip//data/a.zip/vsis3/a.zarr", "/vsisubfile/1_2,/vsimem/vsis3/",
-        "/vsicached?file=/data/vsis3/a", "/data/http://host/a.zarr", "a.zarr", "", "/", "/vsi", "/vsizip/", "/vsisubfile/", "/vsicached?"};
+    static const char *const remote[] = {"/vsicurl/http://host/a.zarr",
+                                         "/vsicurl?use_head=no&url=http%3A%2F%2Fhost/a.zarr",
+                                         "/vsicurl_streaming/http://host/a",
+                                         "/vsis3/bucket/a",
+                                         "/vsigs/b",
+                                         "/vsiaz/b",
+                                         "/vsiadls/b",
+                                         "/vsioss/b",
+                                         "/vsiswift/b",
+                                         "/vsihdfs/host/a",
+                                         "/vsiwebhdfs/http://host/a",
+                                         "/vsizip//vsicurl/http://host/a.zarr.zip",
+                                         "/vsizip/vsicurl/http://host/a.zarr.zip",
+                                         "/vsizip/{/vsis3/bucket/a.zip}/a.zarr",
+                                         "/vsitar//vsigzip//vsis3/bucket/a.tar.gz",
+                                         "/vsisubfile/10_20,/vsis3/bucket/a",
+                                         "/vsicached?file=/vsis3/bucket/a",
+                                         "/vsicached?chunk_size=65536&file=%2Fvsicurl%2Fhttp://host/a",
+                                         "/vsizip//vsisubfile/0_9,/vsigs/b/a.zip"};
+    static const char *const local[] = {"/data/vsis3-mirror/a.zarr",
+                                        "/data/vsis3/a.zarr",
+                                        "vsicurl/a.zarr",
+                                        "/vsis3-mirror/a.zarr",
+                                        "/vsicurly/a",
+                                        "/vsimem/vsis3/a.zarr",
+                                        "/vsizip//data/vsis3/a.zarr.zip",
+                                        "/vsizip/{/data/vsicurl/a.zip}/a.zarr",
+                                        "/vsizip//data/a.zip/vsis3/a.zarr",
+                                        "/vsisubfile/1_2,/vsimem/vsis3/",
+                                        "/vsicached?file=/data/vsis3/a",
+                                        "/data/http://host/a.zarr",
+                                        "a.zarr",
+                                        "",
+                                        "/",
+                                        "/vsi",
+                                        "/vsizip/",
+                                        "/vsisubfile/",
+                                        "/vsicached?"};
     for (size_t i = 0; i < sizeof remote / sizeof remote[0]; i++)
         if (!CHECK(zs_path_is_remote(remote[i])))
             fprintf(stderr, "%s\n", remote[i]);

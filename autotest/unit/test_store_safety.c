@@ -1,4 +1,5 @@
-/* What a store does when something is in its way: failing reads and removals, links, pipes, dead writers, keys that lead out. */
+/* What a store does when something is in its way: failing reads and removals, links, pipes, dead writers, keys that
+ * lead out. */
 #define _GNU_SOURCE /* mkdtemp */
 #include <cpl_conv.h>
 #include <pthread.h>
@@ -132,8 +133,8 @@ static void test_absent_on_hdfs_is_absent_and_refused_is_not(void)
 
 static void test_a_key_that_leaves_the_store_is_refused_by_every_call(void)
 {
-    static const char *const bad[] = {"..",   ".",    "../a", "a/..", "a/../b", "./a", "a/./b", "/a",     "a/",   "a//b",
-                                      "/",    "//",   "a\nb", "\x7f", "\x01/a", "/..", "a/.",   "../../x"};
+    static const char *const bad[] = {"..",   ".", "../a", "a/..", "a/../b", "./a",    "a/./b", "/a",  "a/",
+                                      "a//b", "/", "//",   "a\nb", "\x7f",   "\x01/a", "/..",   "a/.", "../../x"};
     struct zs_error err;
     struct zs_object *o;
     struct zs_writer *w;
@@ -198,7 +199,8 @@ static void test_temporary_names_are_ours_and_of_chance(void)
     pid_t child = fork(); /* the number of the process is another one, that of the writer the same */
     if (child == 0) {
         struct zs_writer *other;
-        const bool ok = zs_store_create(store, "a/c/0", &other, &err) == ZS_OK && zs_writer_write(other, "x", 1, &err) == ZS_OK;
+        const bool ok =
+            zs_store_create(store, "a/c/0", &other, &err) == ZS_OK && zs_writer_write(other, "x", 1, &err) == ZS_OK;
         _exit(ok ? 0 : 1);
     }
     int code = 1;
@@ -341,7 +343,8 @@ static void test_nothing_is_written_or_removed_through_a_link_that_leaves_the_st
     make_link(file, root, "a/linked");
     make_link(file, root, "a/absent");
 
-    CHECK(has_object(store, "out/file") && has_object(store, "a/c/file") && has_object(store, "a/linked")); /* reading follows */
+    /* reading follows */
+    CHECK(has_object(store, "out/file") && has_object(store, "a/c/file") && has_object(store, "a/linked"));
     CHECK(zs_store_put(store, "out/new", "x", 1, &err) == ZS_UNSUPPORTED);
     CHECK_CONTAINS(err.message, "/out");
     CHECK_CONTAINS(err.message, "link");
@@ -462,8 +465,9 @@ static void test_a_shard_in_memory_replaced_between_index_and_data_is_read_anew(
         struct zs_error err = {""};
         char out[17] = "";
         struct zs_store *store = vsi_store("/vsimem/replaced");
-        struct zs_node *node = array_node("[16]", "[16]", "uint8", "7",
-                                          "[{'name':'sharding_indexed','configuration':{'chunk_shape':[4],'codecs':['bytes']}}]");
+        struct zs_node *node =
+            array_node("[16]", "[16]", "uint8", "7",
+                       "[{'name':'sharding_indexed','configuration':{'chunk_shape':[4],'codecs':['bytes']}}]");
         struct zs_array *array = open_node(store, node, 1, 0);
         struct zs_buffer old = shard_in_order("0123", 'a'), fresh = shard_in_order("3210", 'A');
         const uint64_t start = 0, four = 4, sixteen = 16;
@@ -483,7 +487,8 @@ static void test_a_shard_in_memory_replaced_between_index_and_data_is_read_anew(
         }
         zs_cache_clear(array->chunks);
         must(zs_array_read(array, &start, &sixteen, out, &err), &err);
-        CHECK_EQ_STR(out, way == 1 ? "aaaabbbbccccdddd" : "AAAABBBBCCCCDDDD"); /* an open file that was renamed over stays */
+        /* an open file that was renamed over stays */
+        CHECK_EQ_STR(out, way == 1 ? "aaaabbbbccccdddd" : "AAAABBBBCCCCDDDD");
         zs_array_close(array);
         zs_node_free(node);
         zs_store_free(store);

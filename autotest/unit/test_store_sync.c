@@ -1,5 +1,5 @@
-/* In which order a store asks for its bytes to be put on the disk. The functions of the C library that do it are replaced by ones that
- * take a note. */
+/* In which order a store asks for its bytes to be put on the disk. The functions of the C library that do it are
+ * replaced by ones that take a note. */
 #define _GNU_SOURCE /* mkdtemp, O_DIRECTORY */
 #include <cpl_vsi.h>
 #include <errno.h>
@@ -111,7 +111,9 @@ static const char *notes_of_update(enum zs_update update, enum zs_sync sync)
     struct zs_error err;
     struct zs_store *store = NULL;
     char root[] = "/tmp/test_store_sync.XXXXXX";
-    struct zs_node *node = array_node("[4]", "[4]", "uint16", "0", "[{'name':'sharding_indexed','configuration':{'chunk_shape':[1],'codecs':['bytes']}}]");
+    struct zs_node *node =
+        array_node("[4]", "[4]", "uint16", "0",
+                   "[{'name':'sharding_indexed','configuration':{'chunk_shape':[1],'codecs':['bytes']}}]");
     const struct zs_array_options options = {.threads = 1, .update = update};
     CHECK(mkdtemp(root) != NULL);
     must(zs_store_open_vsi(root, &store, &err), &err);

@@ -13,11 +13,12 @@ static void invert(void *ctx, const void *from, void *to, ptrdiff_t to_stride, s
     const size_t item = *(const size_t *)ctx;
     for (size_t i = 0; i < n; i++)
         for (size_t b = 0; b < item; b++)
-            ((unsigned char *)to)[(ptrdiff_t)i * to_stride + (ptrdiff_t)b] = (unsigned char)~((const unsigned char *)from)[i * item + b];
+            ((unsigned char *)to)[(ptrdiff_t)i * to_stride + (ptrdiff_t)b] =
+                (unsigned char)~((const unsigned char *)from)[i * item + b];
 }
 
-static void naive(int ndim, const uint64_t *count, const unsigned char *from, const ptrdiff_t *from_stride, unsigned char *to,
-                  const ptrdiff_t *to_stride, size_t item, bool inverted)
+static void naive(int ndim, const uint64_t *count, const unsigned char *from, const ptrdiff_t *from_stride,
+                  unsigned char *to, const ptrdiff_t *to_stride, size_t item, bool inverted)
 {
     const uint64_t n = product(count, ndim);
     for (uint64_t i = 0; i < n; i++) {
@@ -33,10 +34,10 @@ static void naive(int ndim, const uint64_t *count, const unsigned char *from, co
     }
 }
 
-/* Strides for the box: its axes in any order, with gaps, some backwards, some (when wanted) repeating; returns the offset of the
- * first element, and how many bytes are used in *bytes. */
-static ptrdiff_t random_strides(uint64_t *rng, int ndim, const uint64_t *count, size_t item, bool repeats, ptrdiff_t *stride,
-                                size_t *bytes)
+/* Strides for the box: its axes in any order, with gaps, some backwards, some (when wanted) repeating; returns the
+ * offset of the first element, and how many bytes are used in *bytes. */
+static ptrdiff_t random_strides(uint64_t *rng, int ndim, const uint64_t *count, size_t item, bool repeats,
+                                ptrdiff_t *stride, size_t *bytes)
 {
     bool used[ZS_MAX_NDIM] = {false};
     ptrdiff_t step = (ptrdiff_t)item, first = 0;

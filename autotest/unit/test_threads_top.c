@@ -1,5 +1,5 @@
-/* Many threads read one store through GDAL: one dataset where GDAL has thread-safe ones (3.10), else a dataset for each thread, which share what the
- * process keeps. Run under ThreadSanitizer in CI. */
+/* Many threads read one store through GDAL: one dataset where GDAL has thread-safe ones (3.10), else a dataset for each
+ * thread, which share what the process keeps. Run under ThreadSanitizer in CI. */
 #include <cpl_conv.h>
 #include <cpl_vsi.h>
 #include <gdal.h>
@@ -26,7 +26,8 @@ static GUInt16 pixel(int band, int y, int x)
 
 static void make_store(void)
 {
-    static const char *const options[] = {"CHUNK_SHAPE=32", "SHARD_SHAPE=128", "COMPRESS=GZIP", "OVERVIEWS=2,4", "RESAMPLING=NEAREST", NULL};
+    static const char *const options[] = {"CHUNK_SHAPE=32", "SHARD_SHAPE=128",    "COMPRESS=GZIP",
+                                          "OVERVIEWS=2,4",  "RESAMPLING=NEAREST", NULL};
     GDALDatasetH source = GDALCreate(GDALGetDriverByName("MEM"), "", SIDE, SIDE, BANDS, GDT_UInt16, NULL);
     double transform[6] = {500000, 10, 0, 4000000, 0, -10};
     CHECK(GDALSetGeoTransform(source, transform) == CE_None);
@@ -34,10 +35,12 @@ static void make_store(void)
     for (int b = 1; b <= BANDS; b++) {
         for (int i = 0; i < SIDE * SIDE; i++)
             pixels[i] = pixel(b, i / SIDE, i % SIDE);
-        CHECK(GDALRasterIO(GDALGetRasterBand(source, b), GF_Write, 0, 0, SIDE, SIDE, pixels, SIDE, SIDE, GDT_UInt16, 0, 0) == CE_None);
+        CHECK(GDALRasterIO(GDALGetRasterBand(source, b), GF_Write, 0, 0, SIDE, SIDE, pixels, SIDE, SIDE, GDT_UInt16, 0,
+                           0) == CE_None);
     }
     free(pixels);
-    GDALDatasetH ds = GDALCreateCopy(GDALGetDriverByName("ShardedZarr"), store, source, FALSE, (char **)(uintptr_t)options, NULL, NULL);
+    GDALDatasetH ds = GDALCreateCopy(GDALGetDriverByName("ShardedZarr"), store, source, FALSE,
+                                     (char **)(uintptr_t)options, NULL, NULL);
     CHECK(ds != NULL);
     GDALClose(ds);
     GDALClose(source);
@@ -68,7 +71,8 @@ static void read_window(struct reader *r, GDALDatasetH ds)
         h = GDALGetOverview(h, level - 1);
     const int x = below(r, side - 40), y = below(r, side - 40), width = 1 + below(r, 40), height = 1 + below(r, 40);
     GUInt16 out[40 * 40];
-    if (!CHECK(h != NULL) || !CHECK(GDALRasterIO(h, GF_Read, x, y, width, height, out, width, height, GDT_UInt16, 0, 0) == CE_None))
+    if (!CHECK(h != NULL) ||
+        !CHECK(GDALRasterIO(h, GF_Read, x, y, width, height, out, width, height, GDT_UInt16, 0, 0) == CE_None))
         return;
     if (level == 0)
         for (int i = 0; i < width * height; i++)

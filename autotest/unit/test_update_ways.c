@@ -1,5 +1,5 @@
-/* How a shard that is there is changed (shard/update.h): appended to, or overwritten in place. What it costs, what a kill at any call leaves, and
- * what is rewritten instead. */
+/* How a shard that is there is changed (shard/update.h): appended to, or overwritten in place. What it costs, what a
+ * kill at any call leaves, and what is rewritten instead. */
 #define _GNU_SOURCE /* symlink() */
 #include <stdio.h>
 #include <sys/stat.h>
@@ -14,7 +14,8 @@
 #define GRID (SIDE / CHUNK)
 #define JOURNAL "a/c/0/.shardedzarr-0.journal"
 
-#define SHARD(codecs, more) "[{'name':'sharding_indexed','configuration':{'chunk_shape':[4,4],'codecs':[" codecs "]" more "}}]"
+#define SHARD(codecs, more) \
+    "[{'name':'sharding_indexed','configuration':{'chunk_shape':[4,4],'codecs':[" codecs "]" more "}}]"
 #define START ",'index_location':'start'"
 #define NESTED(inner) "[{'name':'sharding_indexed','configuration':{'chunk_shape':[8,8],'codecs':" inner "}}]"
 
@@ -33,19 +34,21 @@ static struct zs_array *open_with(struct zs_store *store, const struct zs_node *
     return array;
 }
 
-static enum zs_status write_box(struct zs_array *a, uint64_t y, uint64_t x, uint64_t h, uint64_t w, uint16_t *model, uint16_t value,
-                                struct zs_error *err)
+static enum zs_status write_box(struct zs_array *a, uint64_t y, uint64_t x, uint64_t h, uint64_t w, uint16_t *model,
+                                uint16_t value, struct zs_error *err)
 {
     for (uint64_t i = 0; i < h * w; i++)
         model[(y + i / w) * SIDE + x + i % w] = value;
-    const struct zs_window window = {.start = {y, x}, .count = {h, w}, .data = model + y * SIDE + x, .stride = {SIDE * 2, 2}};
+    const struct zs_window window = {
+        .start = {y, x}, .count = {h, w}, .data = model + y * SIDE + x, .stride = {SIDE * 2, 2}};
     return zs_array_write_windows(a, &window, 1, 2, NULL, NULL, err);
 }
 
 /* The whole of chunk `number`. */
 static enum zs_status write_chunk(struct zs_array *a, int number, uint16_t *model, uint16_t value, struct zs_error *err)
 {
-    return write_box(a, (uint64_t)(number / GRID) * CHUNK, (uint64_t)(number % GRID) * CHUNK, CHUNK, CHUNK, model, value, err);
+    return write_box(a, (uint64_t)(number / GRID) * CHUNK, (uint64_t)(number % GRID) * CHUNK, CHUNK, CHUNK, model,
+                     value, err);
 }
 
 /* A store with all chunks but those from `first_empty` on; chunk n has 1 + n. */
@@ -73,7 +76,8 @@ static void check_content(struct zs_store *store, const struct zs_node *node, co
 }
 
 /* Writes one chunk in a session of its own. */
-static void update_chunk(struct zs_store *store, const struct zs_node *node, enum zs_update update, int number, uint16_t *model, uint16_t value)
+static void update_chunk(struct zs_store *store, const struct zs_node *node, enum zs_update update, int number,
+                         uint16_t *model, uint16_t value)
 {
     struct zs_error err;
     struct zs_array *a = open_with(store, node, update);
@@ -86,8 +90,8 @@ static void update_chunk(struct zs_store *store, const struct zs_node *node, enu
 
 static void test_appending_leaves_all_old_bytes_where_they_are(void)
 {
-    static const char *const layouts[] = {SHARD("'bytes'", ""), SHARD("'bytes','gzip'", START), NESTED(SHARD("'bytes'", "")),
-                                          NESTED(SHARD("'bytes'", START))};
+    static const char *const layouts[] = {SHARD("'bytes'", ""), SHARD("'bytes','gzip'", START),
+                                          NESTED(SHARD("'bytes'", "")), NESTED(SHARD("'bytes'", START))};
     for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++) {
         struct zs_node *node = node_of(layouts[i]);
         struct zs_store *store = memory_store();
@@ -133,7 +137,8 @@ static void test_dead_bytes_never_are_more_than_half_of_a_shard(void)
 
 static void test_in_place_no_other_byte_changes(void)
 {
-    static const char *const layouts[] = {SHARD("'bytes'", ""), SHARD("'bytes','crc32c'", START), NESTED(SHARD("'bytes'", ""))};
+    static const char *const layouts[] = {SHARD("'bytes'", ""), SHARD("'bytes','crc32c'", START),
+                                          NESTED(SHARD("'bytes'", ""))};
     for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++) {
         struct zs_node *node = node_of(layouts[i]);
         struct zs_store *store = memory_store();
@@ -159,7 +164,11 @@ static void test_in_place_no_other_byte_changes(void)
 static void note_call(struct fault_store *s, enum fault_call call, void *ctx)
 {
     char *calls = ctx;
-    const char *letter = call == FAULT_COMMIT ? "c" : call == FAULT_FILE ? "f" : call == FAULT_FLUSH ? "s" : call == FAULT_REMOVE ? "r" : "";
+    const char *letter = call == FAULT_COMMIT   ? "c"
+                         : call == FAULT_FILE   ? "f"
+                         : call == FAULT_FLUSH  ? "s"
+                         : call == FAULT_REMOVE ? "r"
+                                                : "";
     (void)s;
     if (strlen(calls) < 20)
         strcat(calls, letter);
@@ -200,9 +209,12 @@ struct rewritten {
 static void test_what_cannot_be_changed_is_rewritten(void)
 {
     static const struct rewritten cases[] = {
-        {SHARD("'bytes'", ",'index_codecs':['bytes']"), ZS_UPDATE_APPEND, 3},  /* an index that is half there would not be told */
-        {"[{'name':'sharding_indexed','configuration':{'chunk_shape':[4,4],'codecs':['bytes']}},'gzip']", ZS_UPDATE_APPEND, 3},
-        {"[{'name':'sharding_indexed','configuration':{'chunk_shape':[4,4],'codecs':['bytes']}},'crc32c']", ZS_UPDATE_IN_PLACE, 3},
+        /* an index that is half there would not be told */
+        {SHARD("'bytes'", ",'index_codecs':['bytes']"), ZS_UPDATE_APPEND, 3},
+        {"[{'name':'sharding_indexed','configuration':{'chunk_shape':[4,4],'codecs':['bytes']}},'gzip']",
+         ZS_UPDATE_APPEND, 3},
+        {"[{'name':'sharding_indexed','configuration':{'chunk_shape':[4,4],'codecs':['bytes']}},'crc32c']",
+         ZS_UPDATE_IN_PLACE, 3},
         {SHARD("'bytes','gzip'", ""), ZS_UPDATE_IN_PLACE, 3},
         {SHARD("'bytes'", ""), ZS_UPDATE_IN_PLACE, 13},
     };
@@ -251,7 +263,8 @@ static void test_bytes_that_two_chunks_share_are_not_overwritten(void)
 static void test_a_shard_with_a_wrong_entry_is_not_appended_to(void)
 {
     struct zs_error err;
-    struct zs_node *plain = node_of(SHARD("'bytes'", ",'index_codecs':['bytes']")), *node = node_of(SHARD("'bytes'", ""));
+    struct zs_node *plain = node_of(SHARD("'bytes'", ",'index_codecs':['bytes']")),
+                   *node = node_of(SHARD("'bytes'", ""));
     struct zs_store *store = memory_store();
     uint16_t model[SIDE * SIDE];
     fill(store, plain, GRID * GRID, model);
@@ -260,7 +273,8 @@ static void test_a_shard_with_a_wrong_entry_is_not_appended_to(void)
     index[16 * 7] = (unsigned char)(bytes.size - 8); /* chunk 7 begins within the index */
     index[16 * 7 + 1] = (unsigned char)((bytes.size - 8) >> 8);
     const uint32_t crc = slow_crc32c(index, 16 * GRID * GRID);
-    const unsigned char sum[4] = {(unsigned char)crc, (unsigned char)(crc >> 8), (unsigned char)(crc >> 16), (unsigned char)(crc >> 24)};
+    const unsigned char sum[4] = {(unsigned char)crc, (unsigned char)(crc >> 8), (unsigned char)(crc >> 16),
+                                  (unsigned char)(crc >> 24)};
     must(zs_buffer_append(&bytes, sum, 4, &err), &err);
     put_object(store, "a/c/0/0", bytes.data, bytes.size);
     struct zs_array *a = open_with(store, node, ZS_UPDATE_APPEND);
@@ -280,7 +294,8 @@ static void test_a_shard_with_a_wrong_entry_is_not_appended_to(void)
 /* ---- Kills ---- */
 
 /* Each chunk as in one of the two, unless broken ones are allowed; every chunk alone, since one may be torn. */
-static void check_old_or_new(struct zs_store *store, const struct zs_node *node, const uint16_t *before, const uint16_t *after, bool may_be_torn)
+static void check_old_or_new(struct zs_store *store, const struct zs_node *node, const uint16_t *before,
+                             const uint16_t *after, bool may_be_torn)
 {
     struct zs_array *a = open_with(store, node, ZS_UPDATE_REWRITE);
     for (uint64_t n = 0; n < GRID * GRID; n++) {
@@ -359,8 +374,9 @@ static void kill_at_every_call(const char *codecs, enum zs_update update, bool h
 
 static void test_a_kill_at_any_call_of_appending_loses_nothing_that_was_there(void)
 {
-    static const char *const layouts[] = {SHARD("'bytes'", ""), SHARD("'bytes','gzip'", START), NESTED(SHARD("'bytes','crc32c'", "")),
-                                          "[{'name':'sharding_indexed','configuration':{'chunk_shape':[8,8],'codecs':" SHARD("'bytes'", "") START "}}]"};
+    static const char *const layouts[] = {
+        SHARD("'bytes'", ""), SHARD("'bytes','gzip'", START), NESTED(SHARD("'bytes','crc32c'", "")),
+        "[{'name':'sharding_indexed','configuration':{'chunk_shape':[8,8],'codecs':" SHARD("'bytes'", "") START "}}]"};
     for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++)
         for (int variant = 0; variant < 4; variant++)
             kill_at_every_call(layouts[i], ZS_UPDATE_APPEND, variant & 1, variant & 2);
@@ -368,7 +384,8 @@ static void test_a_kill_at_any_call_of_appending_loses_nothing_that_was_there(vo
 
 static void test_a_kill_at_any_call_in_place_leaves_chunks_old_or_new_or_known_to_be_torn(void)
 {
-    static const char *const layouts[] = {SHARD("'bytes','crc32c'", ""), SHARD("'bytes','crc32c'", START), NESTED(SHARD("'bytes','crc32c'", ""))};
+    static const char *const layouts[] = {SHARD("'bytes','crc32c'", ""), SHARD("'bytes','crc32c'", START),
+                                          NESTED(SHARD("'bytes','crc32c'", ""))};
     for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++)
         for (int variant = 0; variant < 4; variant++)
             kill_at_every_call(layouts[i], ZS_UPDATE_IN_PLACE, variant & 1, variant & 2);
@@ -463,7 +480,8 @@ static void test_files_with_other_names_are_not_changed_where_they_are(void)
         update_chunk(store, node, (enum zs_update)way, 3, model, (uint16_t)(way + 60));
         CHECK(stat(shard, &now) == 0 && now.st_ino == before.st_ino); /* the same file */
         for (int soft = 0; soft < 2; soft++) {
-            CHECK((soft ? rename(shard, backup) == 0 && symlink("../../../backup", shard) == 0 : link(shard, backup) == 0));
+            CHECK((soft ? rename(shard, backup) == 0 && symlink("../../../backup", shard) == 0
+                        : link(shard, backup) == 0));
             struct zs_buffer kept = get_object(store, "backup");
             update_chunk(store, node, (enum zs_update)way, 3, model, (uint16_t)(way + 70 + soft));
             struct zs_buffer later = get_object(store, "backup");
@@ -479,7 +497,8 @@ static void test_files_with_other_names_are_not_changed_where_they_are(void)
     remove_all(root, (const char *const[]){"a/c/0/0", "a/c/0", "a/c", "a", NULL});
 }
 
-/* Writers of all ways, each with a store of its own, of which none loses another's chunk: sizes and times of files alone would not tell. */
+/* Writers of all ways, each with a store of its own, of which none loses another's chunk: sizes and times of files
+ * alone would not tell. */
 static void test_ways_can_be_mixed_by_those_who_have_the_shard_open(void)
 {
     char root[100];
@@ -499,8 +518,11 @@ static void test_ways_can_be_mixed_by_those_who_have_the_shard_open(void)
             arrays[i] = open_with(stores[i], node, (enum zs_update)i);
         for (int round = 0; round < 60; round++) {
             uint16_t value = (uint16_t)(100 * round);
-            for (int i = 0; i < 3; i++) /* quarters of chunks, the same ones for all now and then; read before the others are published */
-                must(write_box(arrays[i], 2 * rng_below(&rng, 8), (uint64_t)(2 * (3 * (round % 2) + i)), 2, 2, model, ++value, &err), &err);
+            /* quarters of chunks, the same ones for all now and then; read before the others are published */
+            for (int i = 0; i < 3; i++)
+                must(write_box(arrays[i], 2 * rng_below(&rng, 8), (uint64_t)(2 * (3 * (round % 2) + i)), 2, 2, model,
+                               ++value, &err),
+                     &err);
             for (int i = 0; i < 3; i++)
                 must(zs_array_flush(arrays[(round + i) % 3], &err), &err);
             check_content(stores[0], node, model);

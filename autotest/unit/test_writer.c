@@ -36,7 +36,8 @@ static uint64_t le64(const unsigned char *p)
 }
 
 /* The object at "s" holds the model, its chunks without gaps in this order, and nothing else. */
-static void check_shard(struct zs_store *store, const struct zs_level *level, enum zs_chunk_order order, const model chunks)
+static void check_shard(struct zs_store *store, const struct zs_level *level, enum zs_chunk_order order,
+                        const model chunks)
 {
     struct zs_error err;
     struct zs_buffer b = get_object(store, "s");
@@ -66,7 +67,8 @@ static void check_shard(struct zs_store *store, const struct zs_level *level, en
 }
 
 /* A writer over what is at "s" now. */
-static struct zs_shard_writer *writer_of(struct zs_store *store, const struct zs_level *level, enum zs_chunk_order order)
+static struct zs_shard_writer *writer_of(struct zs_store *store, const struct zs_level *level,
+                                         enum zs_chunk_order order)
 {
     struct zs_error err;
     struct zs_object *object = NULL;
@@ -298,8 +300,8 @@ static void test_a_corrupt_neighbour_is_not_copied_and_the_object_is_named(void)
     zs_store_free(store);
 }
 
-/* A write that failed may have left some of its bytes: nothing that stands behind them may become a shard. What was put without a
- * failure is still there, and can be published when the store works again. */
+/* A write that failed may have left some of its bytes: nothing that stands behind them may become a shard. What was put
+ * without a failure is still there, and can be published when the store works again. */
 static void test_after_a_failed_write_what_was_put_is_published_and_nothing_else(void)
 {
     for (int variant = 0; variant < 4; variant++)

@@ -9,24 +9,26 @@
 
 /* Indexes are small beside what they save: a request each. This holds the indexes of 4000 shards of 1024 chunks. */
 #define INDEX_CACHE_BYTES ((uint64_t)64 << 20)
-/* Open shard files: below the usual limit of 1024 per process, with room for others. Remote ones are no files, and opening one again
- * costs a request. */
+/* Open shard files: below the usual limit of 1024 per process, with room for others. Remote ones are no files, and
+ * opening one again costs a request. */
 #define OPEN_OBJECTS 128
 #define OPEN_REMOTE_OBJECTS 4096
-/* A few kilobytes may honestly decode to a chunk of gigabytes, and one pixel of it takes them all. The largest chunks that are published
- * have 64 MB (global forecasts: all steps of a small tile); a few hundred MB are somebody's own choice, and work. What is more must
- * be in proportion: four budgets are all of GDAL_CACHEMAX, one in twenty of a machine's bytes. */
+/* A few kilobytes may honestly decode to a chunk of gigabytes, and one pixel of it takes them all. The largest chunks
+ * that are published have 64 MB (global forecasts: all steps of a small tile); a few hundred MB are somebody's own
+ * choice, and work. What is more must be in proportion: four budgets are all of GDAL_CACHEMAX, one in twenty of a
+ * machine's bytes. */
 #define MAX_CHUNK_BYTES ((uint64_t)512 << 20)
 #define MAX_CHUNK_BUDGETS 4
-/* Most pieces of chunks that one plan has: some 250 bytes each, 16 MB in all. Chunks of any use take 5 microseconds and more to decode, so
- * that a plan keeps all threads busy for so long that their waiting for each other at its end is not seen. */
+/* Most pieces of chunks that one plan has: some 250 bytes each, 16 MB in all. Chunks of any use take 5 microseconds and
+ * more to decode, so that a plan keeps all threads busy for so long that their waiting for each other at its end is not
+ * seen. */
 #define PLAN_PIECES ((uint64_t)1 << 16)
 /* Requests under way at once to a remote store: beyond some ten, servers and links gain nothing more. */
 #define REMOTE_FETCH_THREADS 32
 
-/* Locally a request costs microseconds: merging pays for small neighbours only, and groups stay small so that threads share
- * the work evenly. A remote request costs milliseconds of a server and a connection, in which some hundred kilobytes would have come;
- * not a round trip, since requests are under way side by side. */
+/* Locally a request costs microseconds: merging pays for small neighbours only, and groups stay small so that threads
+ * share the work evenly. A remote request costs milliseconds of a server and a connection, in which some hundred
+ * kilobytes would have come; not a round trip, since requests are under way side by side. */
 static const struct zs_range_policy local_ranges = {.max_gap = 4096, .max_size = (uint64_t)512 << 10};
 static const struct zs_range_policy remote_ranges = {.max_gap = (uint64_t)128 << 10, .max_size = (uint64_t)4 << 20};
 
@@ -58,7 +60,8 @@ enum zs_status zs_chunk_size_check(const struct zs_array *a, const struct zs_lev
 {
     if (leaf->decoded_size <= a->max_chunk)
         return ZS_OK;
-    return zs_fail(err, ZS_UNSUPPORTED, "chunk: expected at most %llu bytes decoded, found %llu; the open option MAX_CHUNK_SIZE allows more",
+    return zs_fail(err, ZS_UNSUPPORTED,
+                   "chunk: expected at most %llu bytes decoded, found %llu; the open option MAX_CHUNK_SIZE allows more",
                    (unsigned long long)a->max_chunk, (unsigned long long)leaf->decoded_size);
 }
 
@@ -93,8 +96,8 @@ enum zs_status zs_array_open_node(struct zs_hierarchy *h, const struct zs_node *
     return zs_array_open_in(zs_hierarchy_store(h), node, options, array, err);
 }
 
-enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *node, const struct zs_array_options *options,
-                                struct zs_array **array, struct zs_error *err)
+enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *node,
+                                const struct zs_array_options *options, struct zs_array **array, struct zs_error *err)
 {
     if (node->type != ZS_NODE_ARRAY)
         return zs_fail(err, ZS_NOT_FOUND, "%s/%s: expected an array, found a group", store->root, node->path);
@@ -131,8 +134,9 @@ enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *no
     }
     a->leaf = &a->chain.levels[a->chain.count - 1];
 
-    a->max_chunk = options != NULL && options->max_chunk_bytes != 0 ? options->max_chunk_bytes
-                                                                    : zs_max_u64(MAX_CHUNK_BYTES, MAX_CHUNK_BUDGETS * zs_budget());
+    a->max_chunk = options != NULL && options->max_chunk_bytes != 0
+                       ? options->max_chunk_bytes
+                       : zs_max_u64(MAX_CHUNK_BYTES, MAX_CHUNK_BUDGETS * zs_budget());
     a->decode_places = (int)zs_max_u64(1, zs_min_u64((uint64_t)a->threads, a->max_chunk / a->leaf->decoded_size));
     const uint64_t asked = options != NULL ? options->cache_bytes : 0;
     const bool has_slabs = !a->meta->has_edges || a->chain.count > 1; /* chunks of one size */

@@ -12,11 +12,12 @@ enum zs_status zs_array_open_node(struct zs_hierarchy *h, const struct zs_node *
                                   struct zs_error *err) ZS_MUST_CHECK;
 
 /* The same in a store that need not have the node yet: for arrays being created. */
-enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *node, const struct zs_array_options *options,
-                                struct zs_array **array, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *node,
+                                const struct zs_array_options *options, struct zs_array **array,
+                                struct zs_error *err) ZS_MUST_CHECK;
 
-/* Says that the array is being created by this process, so that writing need not look for older shards, and the physical
- * order of chunks in its shards (enum zs_chunk_order of shard/writer.h). */
+/* Says that the array is being created by this process, so that writing need not look for older shards, and the
+ * physical order of chunks in its shards (enum zs_chunk_order of shard/writer.h). */
 void zs_array_set_new(struct zs_array *array, int chunk_order);
 
 /* The order alone, for shards that are written from now on. */
@@ -25,12 +26,13 @@ void zs_array_set_order(struct zs_array *array, int chunk_order);
 /* The order that one of the two gave, or the shards that are there have; 0 where nothing tells. */
 int zs_array_chunk_order(struct zs_array *array);
 
-/* zs_array_flush() before the array is closed: what cannot be stored is dropped, the newest first, so that the room it took on a full disk
- * serves the rest. */
+/* zs_array_flush() before the array is closed: what cannot be stored is dropped, the newest first, so that the room it
+ * took on a full disk serves the rest. */
 enum zs_status zs_array_flush_last(struct zs_array *array, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Whether shards hold anything of windows: is_stored[n]. Where it is false all is fill value; where it is true that may be so as well, as in
- * an array that is not sharded. Costs the index of a shard, or finding that there is none; data and strides are not looked at. */
+/* Whether shards hold anything of windows: is_stored[n]. Where it is false all is fill value; where it is true that may
+ * be so as well, as in an array that is not sharded. Costs the index of a shard, or finding that there is none; data
+ * and strides are not looked at. */
 enum zs_status zs_array_find_stored(struct zs_array *array, const struct zs_window *windows, size_t n, bool *is_stored,
                                     struct zs_error *err) ZS_MUST_CHECK;
 

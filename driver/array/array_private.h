@@ -18,7 +18,8 @@ struct zs_array {
     const struct zs_node *node;
     const struct zs_array_meta *meta;
     struct zs_chain chain;
-    const struct zs_level *leaf; /* the last of chain.levels: where chunks differ, that of the largest (zs_grid_level()) */
+    /* the last of chain.levels: where chunks differ, that of the largest (zs_grid_level()) */
+    const struct zs_level *leaf;
 
     int threads;       /* that decode */
     int fetch_threads; /* that may wait for bytes: more than `threads` where a round trip is long */
@@ -32,11 +33,13 @@ struct zs_array {
     struct zs_grid grid;
 
     struct zs_blob_pool *blobs; /* for decoded leaf chunks; outlives the cache that holds them */
-    struct zs_cache *chunks;  /* space 0: decoded leaf chunks; space 1 + k: decoded shards of level k (struct zs_blob) */
+    /* space 0: decoded leaf chunks; space 1 + k: decoded shards of level k (struct zs_blob) */
+    struct zs_cache *chunks;
     struct zs_cache *indexes; /* space k: indexes of level-k shards */
     struct zs_cache *objects; /* space 0: opened shard objects, each counting as one byte */
 
-    atomic_bool distrusts_memory; /* an object had been replaced: of the others nothing is taken from the process's memory any more */
+    /* an object had been replaced: of the others nothing is taken from the process's memory any more */
+    atomic_bool distrusts_memory;
 
     pthread_mutex_t gate;   /* of zs_array_lock() */
     pthread_rwlock_t lock;  /* shared by reads until the first write, from then on held by one call at a time */
@@ -55,9 +58,11 @@ void zs_array_lock(struct zs_array *a, bool shared);
 enum zs_status zs_fail_in_chunk(const struct zs_array *a, uint64_t leaf, enum zs_status status, struct zs_error *err);
 
 /* ZS_UNSUPPORTED where such a leaf chunk is larger than what may be decoded. */
-enum zs_status zs_chunk_size_check(const struct zs_array *a, const struct zs_level *leaf, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_chunk_size_check(const struct zs_array *a, const struct zs_level *leaf,
+                                   struct zs_error *err) ZS_MUST_CHECK;
 
-/* Strides in bytes of a decoded leaf chunk, or a part of one, that has `count` elements per dimension, per dimension of the array. */
+/* Strides in bytes of a decoded leaf chunk, or a part of one, that has `count` elements per dimension, per dimension of
+ * the array. */
 void zs_part_strides(const struct zs_level *leaf, const uint64_t *count, ptrdiff_t *stride);
 
 /* ---- locate.c: from chunk numbers to bytes ---- */
@@ -81,8 +86,8 @@ struct zs_location {
 };
 
 /* Finds the bytes of n leaf chunks of one level-0 chunk. Indexes are read, verified and cached on the way. Blobs that
- * locations point into are appended, pinned, to *pins (array of *pin_count entries of a->chunks, grown with realloc). *is_stale
- * is set when it fails because the shard was replaced since its index was read. */
+ * locations point into are appended, pinned, to *pins (array of *pin_count entries of a->chunks, grown with realloc).
+ * *is_stale is set when it fails because the shard was replaced since its index was read. */
 enum zs_status zs_locate(struct zs_array *a, struct zs_location **locations, size_t n, struct zs_cache_entry ***pins,
                          size_t *pin_count, bool *is_stale, struct zs_error *err) ZS_MUST_CHECK;
 
@@ -93,21 +98,24 @@ struct zs_hold {
     struct zs_cache_entry *index; /* of a->indexes */
 };
 
-/* Reads the index of the level-0 shard around a leaf chunk so that zs_is_known_empty() can tell. With hold NULL only where that takes no
- * request more than reading the chunk would; else it is kept until zs_hold_release(). */
-enum zs_status zs_shard_look(struct zs_array *a, uint64_t leaf, struct zs_hold *hold, struct zs_error *err) ZS_MUST_CHECK;
+/* Reads the index of the level-0 shard around a leaf chunk so that zs_is_known_empty() can tell. With hold NULL only
+ * where that takes no request more than reading the chunk would; else it is kept until zs_hold_release(). */
+enum zs_status zs_shard_look(struct zs_array *a, uint64_t leaf, struct zs_hold *hold,
+                             struct zs_error *err) ZS_MUST_CHECK;
 void zs_hold_release(struct zs_array *a, struct zs_hold *hold);
 
 /* Whether the indexes at hand tell that nothing of a level-k shard is stored; false where they are not at hand. */
 bool zs_is_known_empty(struct zs_array *a, int k, uint64_t number);
 
 /* The opened object of a level-0 chunk, pinned in a->objects. ZS_NOT_FOUND when there is none. */
-enum zs_status zs_shard_object(struct zs_array *a, uint64_t shard, struct zs_cache_entry **entry, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_shard_object(struct zs_array *a, uint64_t shard, struct zs_cache_entry **entry,
+                               struct zs_error *err) ZS_MUST_CHECK;
 
-/* Opens the object `key` of a level-0 shard of this level and reads its index, both handed to the caller, past all caches. ZS_NOT_FOUND when
- * there is none. */
-enum zs_status zs_shard_read_index(struct zs_array *a, const struct zs_level *level, const char *key, struct zs_object **object,
-                                   struct zs_shard_index **index, struct zs_error *err) ZS_MUST_CHECK;
+/* Opens the object `key` of a level-0 shard of this level and reads its index, both handed to the caller, past all
+ * caches. ZS_NOT_FOUND when there is none. */
+enum zs_status zs_shard_read_index(struct zs_array *a, const struct zs_level *level, const char *key,
+                                   struct zs_object **object, struct zs_shard_index **index,
+                                   struct zs_error *err) ZS_MUST_CHECK;
 
 /* Key of a level-0 chunk's object; NULL without memory, freed with free(). */
 char *zs_shard_key(const struct zs_array *a, uint64_t shard);

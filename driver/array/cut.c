@@ -6,7 +6,8 @@
 #include "array/plan.h"
 #include "base/parallel.h"
 
-/* Shards of which a plan holds more than this are found absent by the plan that wants their chunks: a look beforehand gains nothing. */
+/* Shards of which a plan holds more than this are found absent by the plan that wants their chunks: a look beforehand
+ * gains nothing. */
 #define MANY_SHARDS 256
 /* Shards that are looked at side by side. */
 #define LOOK_SHARDS 4096
@@ -30,7 +31,8 @@ static bool clip(const struct zs_array *a, const struct zs_window *w, const stru
     char *data = w->data;
     *out = *w;
     for (int d = 0; d < a->meta->ndim; d++) {
-        const uint64_t from = zs_max_u64(w->start[d], box->start[d]), to = zs_min_u64(w->start[d] + w->count[d], box->end[d]);
+        const uint64_t from = zs_max_u64(w->start[d], box->start[d]),
+                       to = zs_min_u64(w->start[d] + w->count[d], box->end[d]);
         if (from >= to)
             return false;
         out->start[d] = from;
@@ -47,7 +49,8 @@ static uint64_t chunks_of(const struct zs_array *a, int k, const struct zs_windo
     uint64_t n = 1;
     for (int d = 0; d < a->meta->ndim; d++) {
         /* some of the array's chunks, whose number fits */
-        n *= zs_grid_find(&a->grid, k, d, w->start[d] + w->count[d] - 1) + 1 - zs_grid_find(&a->grid, k, d, w->start[d]);
+        n *=
+            zs_grid_find(&a->grid, k, d, w->start[d] + w->count[d] - 1) + 1 - zs_grid_find(&a->grid, k, d, w->start[d]);
     }
     return n;
 }
@@ -109,7 +112,8 @@ static void list_shards(const struct cut *c, const struct box *box, struct shard
                 leaf[d] = zs_grid_find(&a->grid, a->chain.count - 1, d, part.start[d]);
             if (s->leaves != NULL)
                 s->leaves[s->count++] = zs_grid_number(&a->grid, a->chain.count - 1, leaf);
-            s->pieces = add_or_most(s->pieces, zs_is_known_empty(a, 0, shard) ? 1 : chunks_of(a, a->chain.count - 1, &part));
+            s->pieces =
+                add_or_most(s->pieces, zs_is_known_empty(a, 0, shard) ? 1 : chunks_of(a, a->chain.count - 1, &part));
         } while (zs_next_position(n, at, low, high));
     }
 }
@@ -134,12 +138,14 @@ static enum zs_status look_at_shards(const struct cut *c, const struct box *box,
 
 /* ---- Cutting ---- */
 
-/* Halves the box between two chunks of the outermost level that has a border in it; false when it lies in one leaf chunk. */
+/* Halves the box between two chunks of the outermost level that has a border in it; false when it lies in one leaf
+ * chunk. */
 static bool halve(const struct zs_array *a, const struct box *box, struct box *low, struct box *high)
 {
     for (int k = 0; k < a->chain.count; k++)
         for (int d = 0; d < a->meta->ndim; d++) {
-            const uint64_t first = zs_grid_find(&a->grid, k, d, box->start[d]), last = zs_grid_find(&a->grid, k, d, box->end[d] - 1);
+            const uint64_t first = zs_grid_find(&a->grid, k, d, box->start[d]),
+                           last = zs_grid_find(&a->grid, k, d, box->end[d] - 1);
             if (first == last)
                 continue;
             *low = *high = *box;
@@ -210,7 +216,8 @@ static enum zs_status cut_box(const struct cut *c, const struct box *box, struct
     if (s.pieces == 0)
         return ZS_OK;
     const uint64_t shards = chunks_in(c, 0, box);
-    if (s.pieces > a->plan_pieces && a->chain.count > 1 && shards <= LOOK_SHARDS && s.pieces / shards >= a->plan_pieces / MANY_SHARDS) {
+    if (s.pieces > a->plan_pieces && a->chain.count > 1 && shards <= LOOK_SHARDS &&
+        s.pieces / shards >= a->plan_pieces / MANY_SHARDS) {
         if (!known.is_looked_at)
             ZS_TRY(look_at_shards(c, box, shards, err));
         known.is_looked_at = true;
@@ -241,7 +248,8 @@ static struct box box_around(const struct cut *c)
     return box;
 }
 
-enum zs_status zs_cut(struct zs_array *a, const struct zs_window *windows, size_t n, zs_cut_fn run, void *ctx, struct zs_error *err)
+enum zs_status zs_cut(struct zs_array *a, const struct zs_window *windows, size_t n, zs_cut_fn run, void *ctx,
+                      struct zs_error *err)
 {
     const struct cut c = {a, windows, n, run, ctx};
     if (pieces_of(&c) <= a->plan_pieces)

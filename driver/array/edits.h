@@ -1,12 +1,15 @@
 /* array/edits.h: what was written to an array and is not in the store yet.
  *
- * The unit of change is the leaf chunk. One that a write covers is encoded at once; one that it touches is decoded, kept and
- * changed ("dirty"), within a budget. Encoded chunks go to the writer of their shard, which publishes when all its chunks came,
- * or at flush; to a remote store those that are complete go when there are some, side by side. Reading looks here first.
+ * The unit of change is the leaf chunk. One that a write covers is encoded at once; one that it touches is decoded,
+ * kept and changed ("dirty"), within a budget. Encoded chunks go to the writer of their shard, which publishes when all
+ * its chunks came, or at flush; to a remote store those that are complete go when there are some, side by side. Reading
+ * looks here first.
  *
- * Others may write to the same shards meanwhile, in this process or another. So which elements of a chunk were written is kept
- * ("touched") until the shard is published; that happens under the lock of its object, over what the object is by then. Chunks that
- * were put whole win; of those that others changed too since they were read, only the touched elements are ours.
+ * Others may write to the same shards meanwhile, in this process or another. So which elements of a chunk were written
+ * is kept
+ * ("touched") until the shard is published; that happens under the lock of its object, over what the object is by then.
+ * Chunks that were put whole win; of those that others changed too since they were read, only the touched elements are
+ * ours.
  */
 #ifndef ZS_ARRAY_EDITS_H
 #define ZS_ARRAY_EDITS_H
@@ -66,20 +69,24 @@ void zs_fill_leaf(const struct zs_array *a, const struct zs_level *leaf, void *d
 
 /* ---- publish.c; all with the array's lock held ---- */
 
-/* The present content of a leaf chunk, decoded into `data`, and what had been touched of it: NULL when it had been put whole. */
-enum zs_status zs_edits_load(struct zs_array *a, uint64_t leaf, void *data, struct zs_touched **touched, struct zs_error *err) ZS_MUST_CHECK;
+/* The present content of a leaf chunk, decoded into `data`, and what had been touched of it: NULL when it had been put
+ * whole. */
+enum zs_status zs_edits_load(struct zs_array *a, uint64_t leaf, void *data, struct zs_touched **touched,
+                             struct zs_error *err) ZS_MUST_CHECK;
 
-/* Stores a leaf chunk: its n encoded bytes, or with data NULL none, to its shard's writer or as an object of its own. Takes over
- * `touched` (NULL: it was written whole), unless it fails: then it is as if it had not been called. *later is the status of publishing
- * what had to be published now, of which nothing is lost but the time. */
+/* Stores a leaf chunk: its n encoded bytes, or with data NULL none, to its shard's writer or as an object of its own.
+ * Takes over `touched` (NULL: it was written whole), unless it fails: then it is as if it had not been called. *later
+ * is the status of publishing what had to be published now, of which nothing is lost but the time. */
 enum zs_status zs_edits_put(struct zs_array *a, uint64_t leaf, const void *data, size_t n, struct zs_touched *touched,
                             enum zs_status *later, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Sets a->edits->order to what the shards that are in the store tell, if any do; once, and not where it was asked for. */
+/* Sets a->edits->order to what the shards that are in the store tell, if any do; once, and not where it was asked
+ * for. */
 void zs_edits_find_order(struct zs_array *a);
 
-/* Publishes all shards, oldest first, to a remote store side by side. Those that fail stay for another try, and the first failure is returned. With is_last there will be
- * no other: what fails is dropped, or the newest for it, since the disk may be full of them. */
+/* Publishes all shards, oldest first, to a remote store side by side. Those that fail stay for another try, and the
+ * first failure is returned. With is_last there will be no other: what fails is dropped, or the newest for it, since
+ * the disk may be full of them. */
 enum zs_status zs_edits_publish(struct zs_array *a, bool is_last, struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- write.c ---- */
@@ -88,7 +95,7 @@ enum zs_status zs_edits_publish(struct zs_array *a, bool is_last, struct zs_erro
 enum zs_status zs_edits_flush(struct zs_array *a, bool is_last, struct zs_error *err) ZS_MUST_CHECK;
 
 /* zs_array_read_windows() for callers that hold the array's lock. */
-enum zs_status zs_read_windows_locked(struct zs_array *a, const struct zs_window *windows, size_t n, zs_convert_fn convert,
-                                      void *ctx, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_read_windows_locked(struct zs_array *a, const struct zs_window *windows, size_t n,
+                                      zs_convert_fn convert, void *ctx, struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

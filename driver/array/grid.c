@@ -14,7 +14,8 @@ enum zs_status zs_grid_init(struct zs_grid *g, const struct zs_array_meta *meta,
         uint64_t total, end;
         for (int d = 0; d < g->ndim; d++) {
             if (!zs_add_u64(meta->shape[d], chain->levels[k].shape[d], &end))
-                return zs_fail(err, ZS_INVALID, "shape and chunk_shape: the end of the last chunk does not fit 64 bits");
+                return zs_fail(err, ZS_INVALID,
+                               "shape and chunk_shape: the end of the last chunk does not fit 64 bits");
             g->count[k][d] = meta->shape[d] > 0 ? zs_grid_find(g, k, d, meta->shape[d] - 1) + 1 : 0;
         }
         if (!zs_product_u64(g->count[k], g->ndim, &total))
@@ -128,7 +129,8 @@ uint64_t zs_grid_number_in_shard(const struct zs_grid *g, uint64_t leaf)
     zs_grid_position(g, g->chain->count - 1, leaf, position);
     struct zs_level room;
     for (int k = 0; k + 1 < g->chain->count; k++) {
-        const struct zs_level *level = zs_grid_level(g, k, k == 0 && g->meta->has_edges ? zs_grid_shard(g, leaf) : 0, &room);
+        const struct zs_level *level =
+            zs_grid_level(g, k, k == 0 && g->meta->has_edges ? zs_grid_shard(g, leaf) : 0, &room);
         zs_grid_around(g, g->chain->count - 1, position, k + 1, at);
         zs_grid_inside(g, k, at, at);
         number = number * level->inner_count + zs_shard_index_number(level, at);

@@ -1,5 +1,5 @@
-/* array/grid.h: which elements a chunk spans and which chunk an element lies in, at every level of an array's chain. Nothing else
- * knows how the chunks of an array lie side by side. */
+/* array/grid.h: which elements a chunk spans and which chunk an element lies in, at every level of an array's chain.
+ * Nothing else knows how the chunks of an array lie side by side. */
 #ifndef ZS_ARRAY_GRID_H
 #define ZS_ARRAY_GRID_H
 
@@ -17,8 +17,8 @@ struct zs_span {
     uint64_t start, length;
 };
 
-/* `meta` and `chain` stay where they are. ZS_INVALID where the end of the last chunk or the number of chunks does not fit 64 bits:
- * numbers are what caches and plans count in. */
+/* `meta` and `chain` stay where they are. ZS_INVALID where the end of the last chunk or the number of chunks does not
+ * fit 64 bits: numbers are what caches and plans count in. */
 enum zs_status zs_grid_init(struct zs_grid *grid, const struct zs_array_meta *meta, const struct zs_chain *chain,
                             struct zs_error *err) ZS_MUST_CHECK;
 
@@ -59,9 +59,11 @@ uint64_t zs_grid_elements(const struct zs_grid *g, int k, uint64_t number);
 /* Leaf chunks of a level-0 chunk that lie in the array, at least in part. */
 uint64_t zs_grid_leaves(const struct zs_grid *g, uint64_t shard);
 
-/* The level of chunk `number` of level k, with its own shape and sizes: that of the chain, or *room where chunks of that level differ. */
+/* The level of chunk `number` of level k, with its own shape and sizes: that of the chain, or *room where chunks of
+ * that level differ. */
 const struct zs_level *zs_grid_level(const struct zs_grid *g, int k, uint64_t number, struct zs_level *room);
-/* The levels of a level-0 chunk and of all in it: the chain's, or a copy that *own is set to, freed with free(). NULL without memory. */
+/* The levels of a level-0 chunk and of all in it: the chain's, or a copy that *own is set to, freed with free(). NULL
+ * without memory. */
 const struct zs_level *zs_grid_levels(const struct zs_grid *g, uint64_t number, struct zs_level **own);
 
 /* The chunk of level k around the chunk at `position` of an inner level `from`. */

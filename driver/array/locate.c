@@ -1,5 +1,5 @@
-/* From the numbers of leaf chunks to the bytes that hold them: through the shard's index, the indexes of shards inside it, and
- * the codecs that some stores put around a whole shard. */
+/* From the numbers of leaf chunks to the bytes that hold them: through the shard's index, the indexes of shards inside
+ * it, and the codecs that some stores put around a whole shard. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,8 @@
 #include "array/edits.h"
 #include "shard/journal.h"
 
-/* Largest remote shard, decoded, that is fetched whole when all of it is wanted: larger ones come faster in pieces side by side. */
+/* Largest remote shard, decoded, that is fetched whole when all of it is wanted: larger ones come faster in pieces side
+ * by side. */
 #define WHOLE_SHARD_BYTES ((uint64_t)4 << 20)
 
 /* How many times a shard without a valid index is looked at, which may be being appended to. */
@@ -117,10 +118,10 @@ static enum zs_status index_read(const struct zs_level *level, const struct sour
     return ZS_OK;
 }
 
-/* Opens a level-0 shard, whose own level is `level`, and reads its index: in one request where a request costs, else after a look at the
- * size. */
-static enum zs_status open_once(struct zs_array *a, const struct zs_level *level, const char *key, struct zs_object **object,
-                                      struct zs_shard_index **index, struct zs_error *err)
+/* Opens a level-0 shard, whose own level is `level`, and reads its index: in one request where a request costs, else
+ * after a look at the size. */
+static enum zs_status open_once(struct zs_array *a, const struct zs_level *level, const char *key,
+                                struct zs_object **object, struct zs_shard_index **index, struct zs_error *err)
 {
     struct zs_object *o = NULL;
     struct zs_shard_index *x = NULL;
@@ -149,7 +150,8 @@ static enum zs_status open_once(struct zs_array *a, const struct zs_level *level
             x->shard_size = zs_object_size(o);
             x->version = o->version;
             x->is_remembered = zs_object_is_remembered(o);
-            status = zs_shard_index_offset(level, x->shard_size, &at, err); /* whether there are bytes enough for an index */
+            /* whether there are bytes enough for an index */
+            status = zs_shard_index_offset(level, x->shard_size, &at, err);
         }
         if (status == ZS_OK)
             status = zs_shard_index_decode(level, x, err);
@@ -170,8 +172,8 @@ static enum zs_status open_once(struct zs_array *a, const struct zs_level *level
 }
 
 /* The same by the journal beside a shard that has no valid index. */
-static enum zs_status open_by_journal(struct zs_array *a, const struct zs_level *level, const char *key, struct zs_object **object,
-                                      struct zs_shard_index **index, struct zs_error *err)
+static enum zs_status open_by_journal(struct zs_array *a, const struct zs_level *level, const char *key,
+                                      struct zs_object **object, struct zs_shard_index **index, struct zs_error *err)
 {
     zs_store_forget(a->store, key);
     ZS_TRY(zs_object_open(a->store, key, object, err));
@@ -183,9 +185,10 @@ static enum zs_status open_by_journal(struct zs_array *a, const struct zs_level 
     return status;
 }
 
-/* The same of a shard that may be being appended to at this moment, or was when its writer was killed (shard/update.h). */
-static enum zs_status open_with_index(struct zs_array *a, const struct zs_level *level, const char *key, struct zs_object **object,
-                                      struct zs_shard_index **index, struct zs_error *err)
+/* The same of a shard that may be being appended to at this moment, or was when its writer was killed
+ * (shard/update.h). */
+static enum zs_status open_with_index(struct zs_array *a, const struct zs_level *level, const char *key,
+                                      struct zs_object **object, struct zs_shard_index **index, struct zs_error *err)
 {
     enum zs_status status = open_once(a, level, key, object, index, err);
     if (level->index_checksums == 0)
@@ -201,8 +204,8 @@ static enum zs_status open_with_index(struct zs_array *a, const struct zs_level 
     return status;
 }
 
-enum zs_status zs_shard_read_index(struct zs_array *a, const struct zs_level *level, const char *key, struct zs_object **object,
-                                   struct zs_shard_index **index, struct zs_error *err)
+enum zs_status zs_shard_read_index(struct zs_array *a, const struct zs_level *level, const char *key,
+                                   struct zs_object **object, struct zs_shard_index **index, struct zs_error *err)
 {
     zs_store_forget(a->store, key);
     const enum zs_status status = open_with_index(a, level, key, object, index, err);
@@ -241,12 +244,13 @@ static enum zs_status index_read_with_object(struct zs_array *a, const struct zs
     return status;
 }
 
-/* The index of level-k shard `number`, pinned. For level 0 without `src` the object is opened as needed, and an object that is
- * absent gives an absent index. */
+/* The index of level-k shard `number`, pinned. For level 0 without `src` the object is opened as needed, and an object
+ * that is absent gives an absent index. */
 static enum zs_status index_get(struct zs_array *a, int k, uint64_t number, const struct source *src,
                                 struct zs_cache_entry **entry, struct zs_error *err)
 {
-    /* An index that came with its whole shard is of no use to those who read that by ranges, and the other way round. */
+    /* An index that came with its whole shard is of no use to those who read that by ranges, and the other way
+     * round. */
     const struct zs_cache_key key = {k == 0 && src != NULL ? ZS_MAX_LEVELS : (uint64_t)k, number};
     bool must_load;
     while ((*entry = zs_cache_get_or_load(a->indexes, key, &must_load)) != NULL) {
@@ -260,7 +264,8 @@ static enum zs_status index_get(struct zs_array *a, int k, uint64_t number, cons
     struct zs_shard_index *index = NULL;
     struct zs_level room;
     const struct zs_level *level = zs_grid_level(&a->grid, k, number, &room);
-    enum zs_status status = src != NULL ? index_read(level, src, &index, err) : index_read_with_object(a, level, number, &index, err);
+    enum zs_status status =
+        src != NULL ? index_read(level, src, &index, err) : index_read_with_object(a, level, number, &index, err);
     if (status == ZS_NOT_FOUND && src == NULL) {
         index = zs_shard_index_absent();
         status = index != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard index");
@@ -278,7 +283,8 @@ static enum zs_status index_get(struct zs_array *a, int k, uint64_t number, cons
 
 /* ---- Shards that are encoded as a whole ---- */
 
-/* The decoded bytes, `limit` at most, of a level-k shard whose encoded bytes are `src` (level 0: NULL, the whole object), pinned. */
+/* The decoded bytes, `limit` at most, of a level-k shard whose encoded bytes are `src` (level 0: NULL, the whole
+ * object), pinned. */
 static enum zs_status blob_get(struct locator *l, int k, uint64_t number, const struct source *src, size_t limit,
                                struct source *decoded, struct zs_error *err)
 {
@@ -317,7 +323,8 @@ static enum zs_status blob_get(struct locator *l, int k, uint64_t number, const 
             bytes = fetched.data;
         }
         if (status == ZS_OK)
-            status = zs_bytes_decode_up_to(level->bytes_codecs, level->bytes_codec_count, scratch, bytes, n, limit, &out, err);
+            status = zs_bytes_decode_up_to(level->bytes_codecs, level->bytes_codec_count, scratch, bytes, n, limit,
+                                           &out, err);
         zs_scratch_release(scratch); /* with large buffers: the bytes are held twice at most */
         zs_buffer_free(&fetched);
         struct zs_blob *blob = NULL;
@@ -365,8 +372,9 @@ static uint64_t number_at_level(const struct zs_array *a, int k, uint64_t leaf)
 }
 
 /* Entry of the level-(k+1) chunk around `leaf` in the index of its level-k shard, whose own level is `level`. */
-static enum zs_status entry_of(const struct zs_array *a, int k, const struct zs_level *level, const struct zs_shard_index *index,
-                               uint64_t leaf, bool *is_empty, uint64_t *offset, uint64_t *size, struct zs_error *err)
+static enum zs_status entry_of(const struct zs_array *a, int k, const struct zs_level *level,
+                               const struct zs_shard_index *index, uint64_t leaf, bool *is_empty, uint64_t *offset,
+                               uint64_t *size, struct zs_error *err)
 {
     uint64_t position[ZS_MAX_NDIM];
     position_at_level(a, k + 1, leaf, position);
@@ -376,7 +384,8 @@ static enum zs_status entry_of(const struct zs_array *a, int k, const struct zs_
     /* No codec makes a chunk much larger: a size beyond that is an index gone wrong, not something to allocate. */
     const size_t most = zs_level_bound(&a->chain.levels[k + 1]);
     if (status == ZS_OK && !*is_empty && *size > most)
-        status = zs_fail(err, ZS_CORRUPT, "expected at most %zu encoded bytes, found %llu", most, (unsigned long long)*size);
+        status =
+            zs_fail(err, ZS_CORRUPT, "expected at most %zu encoded bytes, found %llu", most, (unsigned long long)*size);
     return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(a, leaf, status, err);
 }
 
@@ -384,16 +393,19 @@ static enum zs_status entry_of(const struct zs_array *a, int k, const struct zs_
 static void keep_absent(struct zs_array *a, uint64_t shard)
 {
     struct zs_shard_index *absent = zs_shard_index_absent();
-    struct zs_cache_entry *entry =
-        absent != NULL ? zs_cache_put(a->indexes, (struct zs_cache_key){0, shard}, absent, ZS_CACHE_ENTRY_BYTES + sizeof *absent) : NULL;
+    struct zs_cache_entry *entry = absent != NULL ? zs_cache_put(a->indexes, (struct zs_cache_key){0, shard}, absent,
+                                                                 ZS_CACHE_ENTRY_BYTES + sizeof *absent)
+                                                  : NULL;
     if (entry != NULL)
         zs_cache_release(a->indexes, entry);
     else
         free(absent); /* only a request is lost */
 }
 
-/* Whether so much of a remote level-0 shard is wanted that it comes in one request, index and all; then *limit is what it may have. */
-static bool is_wanted_whole(struct zs_array *a, const struct zs_level *level, uint64_t shard, size_t wanted, size_t *limit)
+/* Whether so much of a remote level-0 shard is wanted that it comes in one request, index and all; then *limit is what
+ * it may have. */
+static bool is_wanted_whole(struct zs_array *a, const struct zs_level *level, uint64_t shard, size_t wanted,
+                            size_t *limit)
 {
     if (!a->store->is_remote || a->edits != NULL || a->chain.count != 2)
         return false;
@@ -410,8 +422,8 @@ static bool is_wanted_whole(struct zs_array *a, const struct zs_level *level, ui
     return true;
 }
 
-/* Whether the index of a level-0 shard is a remembered one and has none of some of the chunks. That they were added since is what no
- * reading of others would find out. */
+/* Whether the index of a level-0 shard is a remembered one and has none of some of the chunks. That they were added
+ * since is what no reading of others would find out. */
 static bool must_ask_again(const struct zs_array *a, const struct zs_level *level, const struct zs_shard_index *index,
                            struct zs_location **loc, size_t n)
 {
@@ -458,7 +470,8 @@ bool zs_is_known_empty(struct zs_array *a, int k, uint64_t number)
             zs_grid_around(&a->grid, k, position, j + 1, at);
             zs_grid_inside(&a->grid, j, at, at);
             const struct zs_level *level = zs_grid_level(&a->grid, j, shard, &room);
-            is_told = zs_shard_index_entry(level, index, zs_shard_index_number(level, at), &is_empty, &offset, &size, NULL) == ZS_OK;
+            is_told = zs_shard_index_entry(level, index, zs_shard_index_number(level, at), &is_empty, &offset, &size,
+                                           NULL) == ZS_OK;
         }
         version = index->version;
         zs_cache_release(a->indexes, entry);
@@ -475,8 +488,8 @@ static void mark(struct zs_location **loc, size_t n, enum zs_location_kind kind)
 }
 
 /* Locates n > 0 leaf chunks, all in one level-k shard. `src` are the shard's encoded bytes; NULL at level 0. */
-static enum zs_status locate_in_shard(struct locator *l, int k, const struct source *src, struct zs_location **loc, size_t n,
-                                      struct zs_error *err)
+static enum zs_status locate_in_shard(struct locator *l, int k, const struct source *src, struct zs_location **loc,
+                                      size_t n, struct zs_error *err)
 {
     struct zs_array *a = l->a;
     const uint64_t number = number_at_level(a, k, loc[0]->leaf);
@@ -486,9 +499,11 @@ static enum zs_status locate_in_shard(struct locator *l, int k, const struct sou
     size_t limit;
     if (level->bytes_codec_count > 0) {
         limit = zs_level_bound(level);
-        enum zs_status status = blob_get(l, k, number, src, limit < a->max_chunk ? limit : (size_t)a->max_chunk, &decoded, err);
+        enum zs_status status =
+            blob_get(l, k, number, src, limit < a->max_chunk ? limit : (size_t)a->max_chunk, &decoded, err);
         if (status == ZS_CORRUPT && limit > a->max_chunk)
-            status = zs_fail_in(err, status, "shard encoded as a whole, of which the open option MAX_CHUNK_SIZE allows %llu bytes",
+            status = zs_fail_in(err, status,
+                                "shard encoded as a whole, of which the open option MAX_CHUNK_SIZE allows %llu bytes",
                                 (unsigned long long)a->max_chunk);
         if (status == ZS_NOT_FOUND && k == 0) {
             keep_absent(a, number);
@@ -562,7 +577,8 @@ static enum zs_status locate_in_shard(struct locator *l, int k, const struct sou
                 *l->is_stale = true;
                 status = ZS_IO;
             }
-            if (status == ZS_OK && ((const struct zs_object *)zs_cache_value(object_entry))->version != index->version) {
+            if (status == ZS_OK &&
+                ((const struct zs_object *)zs_cache_value(object_entry))->version != index->version) {
                 *l->is_stale = true;
                 status = zs_fail(err, ZS_IO, "the shard was replaced while it was read");
             }
@@ -618,7 +634,8 @@ enum zs_status zs_shard_look(struct zs_array *a, uint64_t leaf, struct zs_hold *
     const uint64_t shard = zs_grid_shard(&a->grid, leaf);
     const struct zs_level *level = zs_grid_level(&a->grid, 0, shard, &room);
     size_t limit;
-    if (hold == NULL && (level->bytes_codec_count > 0 || is_wanted_whole(a, level, shard, (size_t)level->inner_count, &limit)))
+    if (hold == NULL &&
+        (level->bytes_codec_count > 0 || is_wanted_whole(a, level, shard, (size_t)level->inner_count, &limit)))
         return ZS_OK; /* its index comes with all of it */
     struct zs_location where = {.leaf = leaf, .shard = shard}, *location = &where;
     struct zs_hold own = {0};

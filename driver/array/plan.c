@@ -38,13 +38,15 @@ void zs_plan_clear(struct zs_plan *p)
 
 /* ---- Which chunks ---- */
 
-enum zs_status zs_windows_check(const struct zs_array *a, const struct zs_window *windows, size_t n, struct zs_error *err)
+enum zs_status zs_windows_check(const struct zs_array *a, const struct zs_window *windows, size_t n,
+                                struct zs_error *err)
 {
     for (size_t i = 0; i < n; i++)
         for (int d = 0; d < a->meta->ndim; d++) {
             const uint64_t size = a->meta->shape[d], start = windows[i].start[d], count = windows[i].count[d];
             if (start > size || count > size - start)
-                return zs_fail(err, ZS_ARGUMENT, "window: expected elements within 0 to %llu of dimension %d, found %llu + %llu",
+                return zs_fail(err, ZS_ARGUMENT,
+                               "window: expected elements within 0 to %llu of dimension %d, found %llu + %llu",
                                (unsigned long long)size, d, (unsigned long long)start, (unsigned long long)count);
         }
     return ZS_OK;
@@ -68,7 +70,8 @@ bool zs_next_position(int n, uint64_t *at, const uint64_t *low, const uint64_t *
     return false;
 }
 
-void zs_piece_box(const struct zs_array *a, int k, uint64_t number, const struct zs_window *w, uint64_t *start, uint64_t *count)
+void zs_piece_box(const struct zs_array *a, int k, uint64_t number, const struct zs_window *w, uint64_t *start,
+                  uint64_t *count)
 {
     uint64_t low[ZS_MAX_NDIM], length[ZS_MAX_NDIM];
     zs_grid_box(&a->grid, k, number, low, length);
@@ -85,10 +88,12 @@ void zs_wanted_box(const struct zs_plan *p, const struct zs_planned *c, struct z
     const struct zs_array *a = p->a;
     for (size_t i = 0; i < c->piece_count; i++) {
         uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
-        zs_piece_box(a, a->chain.count - 1, c->where.leaf, &p->windows[p->pieces[c->first_piece + i].window], start, count);
+        zs_piece_box(a, a->chain.count - 1, c->where.leaf, &p->windows[p->pieces[c->first_piece + i].window], start,
+                     count);
         for (int d = 0; d < a->meta->ndim; d++) {
             const uint64_t low = i == 0 ? start[d] : zs_min_u64(box->start[d], start[d]);
-            const uint64_t end = i == 0 ? start[d] + count[d] : zs_max_u64(box->start[d] + box->count[d], start[d] + count[d]);
+            const uint64_t end =
+                i == 0 ? start[d] + count[d] : zs_max_u64(box->start[d] + box->count[d], start[d] + count[d]);
             box->start[d] = low;
             box->count[d] = end - low;
         }
@@ -139,9 +144,10 @@ static enum zs_status add_gap(struct zs_plan *p, size_t window, int k, uint64_t 
     return ZS_OK;
 }
 
-/* Adds what lies in box [start, start + count) of a window, as far as it is not empty: chunk by chunk of level k, so that what lies in one
- * shard comes together. */
-static enum zs_status add_box(struct zs_plan *p, size_t window, int k, const uint64_t *start, const uint64_t *count, struct zs_error *err)
+/* Adds what lies in box [start, start + count) of a window, as far as it is not empty: chunk by chunk of level k, so
+ * that what lies in one shard comes together. */
+static enum zs_status add_box(struct zs_plan *p, size_t window, int k, const uint64_t *start, const uint64_t *count,
+                              struct zs_error *err)
 {
     struct zs_array *a = p->a;
     const int n = a->meta->ndim;
@@ -171,7 +177,8 @@ static enum zs_status add_box(struct zs_plan *p, size_t window, int k, const uin
             const struct zs_span s = zs_grid_span(&a->grid, k, d, at[d]);
             from[d] = zs_max_u64(start[d], s.start);
             extent[d] = zs_min_u64(start[d] + count[d], s.start + s.length) - from[d];
-            is_single = is_single && zs_grid_find(&a->grid, leaf, d, from[d]) == zs_grid_find(&a->grid, leaf, d, from[d] + extent[d] - 1);
+            is_single = is_single && zs_grid_find(&a->grid, leaf, d, from[d]) ==
+                                         zs_grid_find(&a->grid, leaf, d, from[d] + extent[d] - 1);
         }
         if (!is_single && zs_is_known_empty(a, k, number))
             ZS_TRY(add_gap(p, window, k, number, err));
@@ -297,7 +304,8 @@ enum zs_status zs_plan_tasks(struct zs_plan *p, struct zs_error *err)
             else
                 p->tasks[p->task_count++] = (struct zs_task){.first = i + run};
         }
-        const size_t groups = zs_range_plan(p->ranges + first_range, range_count - first_range, p->a->ranges, p->groups);
+        const size_t groups =
+            zs_range_plan(p->ranges + first_range, range_count - first_range, p->a->ranges, p->groups);
         for (size_t g = 0; g < groups; g++)
             p->tasks[p->task_count++] = (struct zs_task){.first = first_range + p->groups[g].first,
                                                       .count = p->groups[g].count,

@@ -1,4 +1,5 @@
-/* array/plan.h: a read as one plan: which chunks the windows touch, where their bytes are, and what is to be done with them. */
+/* array/plan.h: a read as one plan: which chunks the windows touch, where their bytes are, and what is to be done with
+ * them. */
 #ifndef ZS_ARRAY_PLAN_H
 #define ZS_ARRAY_PLAN_H
 
@@ -20,7 +21,8 @@ struct zs_piece {
     size_t window;
 };
 
-/* One window's share of a chunk of any level but the last that is known to be empty: its leaf chunks are not looked at. */
+/* One window's share of a chunk of any level but the last that is known to be empty: its leaf chunks are not looked
+ * at. */
 struct zs_gap {
     size_t window;
     int level;
@@ -68,12 +70,14 @@ struct zs_plan {
 };
 
 /* ZS_ARGUMENT when a window reaches beyond the array. */
-enum zs_status zs_windows_check(const struct zs_array *a, const struct zs_window *windows, size_t n, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_windows_check(const struct zs_array *a, const struct zs_window *windows, size_t n,
+                                struct zs_error *err) ZS_MUST_CHECK;
 
 bool zs_is_empty_window(const struct zs_array *a, const struct zs_window *w);
 
-/* A plan whose array, windows and conversion are set is made in three steps: which chunks (those in the cache are pinned), where the
- * bytes of the others are (indexes are read), what to do. zs_plan_clear() releases it after whichever step. */
+/* A plan whose array, windows and conversion are set is made in three steps: which chunks (those in the cache are
+ * pinned), where the bytes of the others are (indexes are read), what to do. zs_plan_clear() releases it after
+ * whichever step. */
 void zs_plan_init(struct zs_plan *p);
 enum zs_status zs_plan_chunks(struct zs_plan *p, struct zs_error *err) ZS_MUST_CHECK;
 enum zs_status zs_plan_locations(struct zs_plan *p, struct zs_error *err) ZS_MUST_CHECK;
@@ -81,7 +85,8 @@ enum zs_status zs_plan_tasks(struct zs_plan *p, struct zs_error *err) ZS_MUST_CH
 void zs_plan_clear(struct zs_plan *p);
 
 /* The part of level-k chunk `number` that lies in the window: start and count in elements of the array. */
-void zs_piece_box(const struct zs_array *a, int k, uint64_t number, const struct zs_window *w, uint64_t *start, uint64_t *count);
+void zs_piece_box(const struct zs_array *a, int k, uint64_t number, const struct zs_window *w, uint64_t *start,
+                  uint64_t *count);
 
 /* The smallest box of the chunk that holds all that the windows want of it. */
 void zs_wanted_box(const struct zs_plan *p, const struct zs_planned *c, struct zs_part *box);

@@ -1,4 +1,5 @@
-/* Handing encoded chunks to their shards, and publishing those: over what the store has by then, which others may have changed. */
+/* Handing encoded chunks to their shards, and publishing those: over what the store has by then, which others may have
+ * changed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,8 +7,8 @@
 #include "base/parallel.h"
 #include "shard/order.h"
 
-/* Shards being built at once, each an open file. One more publishes the one that was longest idle, which costs a copy of it
- * should more of its chunks come. */
+/* Shards being built at once, each an open file. One more publishes the one that was longest idle, which costs a copy
+ * of it should more of its chunks come. */
 #define MAX_OPEN_SHARDS 256
 
 /* Shards that go to a remote store side by side: beyond some ten, links gain nothing more. */
@@ -23,8 +24,8 @@
 
 /* ---- Leaf chunks ---- */
 
-static enum zs_status decode(const struct zs_array *a, const struct zs_level *leaf, struct zs_scratch *scratch, bool is_empty,
-                             const struct zs_buffer *encoded, void *data, struct zs_error *err)
+static enum zs_status decode(const struct zs_array *a, const struct zs_level *leaf, struct zs_scratch *scratch,
+                             bool is_empty, const struct zs_buffer *encoded, void *data, struct zs_error *err)
 {
     if (!is_empty)
         return zs_leaf_decode_for_update(leaf, scratch, encoded->data, encoded->size, data, err);
@@ -33,8 +34,8 @@ static enum zs_status decode(const struct zs_array *a, const struct zs_level *le
 }
 
 /* The encoded bytes that the store has of a leaf chunk; `s` is its open shard, NULL where chunks are objects. */
-static enum zs_status read_present(struct zs_array *a, struct zs_open_shard *s, uint64_t leaf, bool *is_empty, struct zs_buffer *out,
-                                   struct zs_error *err)
+static enum zs_status read_present(struct zs_array *a, struct zs_open_shard *s, uint64_t leaf, bool *is_empty,
+                                   struct zs_buffer *out, struct zs_error *err)
 {
     if (s != NULL)
         return zs_shard_writer_get_present(s->writer, zs_grid_number_in_shard(&a->grid, leaf), is_empty, out, err);
@@ -64,8 +65,8 @@ struct merged {
 };
 
 /* Puts our elements over theirs: `ours` is filled in, and so are the bytes that the store has now. */
-static enum zs_status merge(struct zs_array *a, const struct zs_touched *touched, bool is_empty, const struct zs_buffer *present,
-                            struct merged *m, struct zs_error *err)
+static enum zs_status merge(struct zs_array *a, const struct zs_touched *touched, bool is_empty,
+                            const struct zs_buffer *present, struct merged *m, struct zs_error *err)
 {
     const size_t size = (size_t)m->leaf->decoded_size;
     ZS_TRY(zs_buffer_reset(&m->theirs, size, err));
@@ -73,8 +74,9 @@ static enum zs_status merge(struct zs_array *a, const struct zs_touched *touched
     zs_touched_apply(touched, m->leaf, m->ours.data, m->theirs.data);
     m->encoded = NULL;
     m->n = 0;
-    return zs_is_fill(a->meta, m->theirs.data, size) ? ZS_OK
-                                                     : zs_leaf_encode(m->leaf, m->scratch, m->theirs.data, &m->encoded, &m->n, err);
+    return zs_is_fill(a->meta, m->theirs.data, size)
+               ? ZS_OK
+               : zs_leaf_encode(m->leaf, m->scratch, m->theirs.data, &m->encoded, &m->n, err);
 }
 
 static enum zs_status merged_begin(struct zs_array *a, uint64_t leaf, struct merged *m, struct zs_error *err)
@@ -95,9 +97,10 @@ static void merged_end(struct merged *m)
 
 /* ---- Open shards ---- */
 
-/* The object of a shard as it is now, and its index where that is not in need of decoding; both NULL when there is none. */
-static enum zs_status open_object(struct zs_array *a, const struct zs_level *level, const char *key, struct zs_object **object,
-                                  struct zs_shard_index **index, struct zs_error *err)
+/* The object of a shard as it is now, and its index where that is not in need of decoding; both NULL when there is
+ * none. */
+static enum zs_status open_object(struct zs_array *a, const struct zs_level *level, const char *key,
+                                  struct zs_object **object, struct zs_shard_index **index, struct zs_error *err)
 {
     *object = NULL;
     *index = NULL;
@@ -128,7 +131,8 @@ static enum zs_status open_shard(struct zs_array *a, uint64_t shard, struct zs_o
         struct zs_shard_index *index = NULL;
         s = zs_calloc(1, sizeof *s);
         const struct zs_level *levels = s != NULL ? zs_grid_levels(&a->grid, shard, &s->levels) : NULL;
-        enum zs_status status = key != NULL && levels != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot open a shard");
+        enum zs_status status =
+            key != NULL && levels != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot open a shard");
         if (status == ZS_OK && !is_unpublished(a, shard))
             status = open_object(a, levels, key, &object, &index, err);
         const enum zs_chunk_order order = index != NULL ? zs_chunk_order_of(levels, index, e->order) : e->order;
@@ -252,15 +256,15 @@ static enum zs_status is_unchanged(struct zs_array *a, const struct zs_open_shar
     }
     ZS_TRY(status);
     /* Of one that was being appended to the version may be that of a moment before the end. */
-    *unchanged = before != NULL && !zs_shard_writer_is_recovered(s->writer) && before->is_versioned && now->is_versioned &&
-                 before->version == now->version;
+    *unchanged = before != NULL && !zs_shard_writer_is_recovered(s->writer) && before->is_versioned &&
+                 now->is_versioned && before->version == now->version;
     zs_object_close(now);
     return ZS_OK;
 }
 
 /* A chunk of which a part was written: over what it is by now. */
-static enum zs_status catch_up_chunk(struct zs_array *a, struct zs_open_shard *s, uint64_t leaf, struct zs_touched *touched,
-                                     struct zs_error *err)
+static enum zs_status catch_up_chunk(struct zs_array *a, struct zs_open_shard *s, uint64_t leaf,
+                                     struct zs_touched *touched, struct zs_error *err)
 {
     const uint64_t number = zs_grid_number_in_shard(&a->grid, leaf);
     struct zs_buffer present = {0}, pending = {0};
@@ -308,7 +312,8 @@ static enum zs_status catch_up(struct zs_array *a, struct zs_open_shard *s, cons
 }
 
 /* Publishes over what the shard is by now. */
-static enum zs_status publish_over(struct zs_array *a, struct zs_open_shard *s, const char *key, bool *is_lost, struct zs_error *err)
+static enum zs_status publish_over(struct zs_array *a, struct zs_open_shard *s, const char *key, bool *is_lost,
+                                   struct zs_error *err)
 {
     if (!finds_out(a, s))
         ZS_TRY(catch_up(a, s, key, err));
@@ -345,7 +350,8 @@ static enum zs_status send(struct going *g, struct zs_error *err)
     const bool is_alone = is_unpublished(a, g->s->shard);
     enum zs_status status = is_alone ? ZS_OK : zs_store_lock(a->store, key, &lock, err);
     if (status == ZS_OK)
-        status = is_alone ? zs_shard_writer_publish(g->s->writer, a->update, &g->is_lost, err) : publish_over(a, g->s, key, &g->is_lost, err);
+        status = is_alone ? zs_shard_writer_publish(g->s->writer, a->update, &g->is_lost, err)
+                          : publish_over(a, g->s, key, &g->is_lost, err);
     zs_store_unlock(a->store, lock);
     free(key);
     zs_shard_forget(a, g->s->shard);
@@ -365,7 +371,8 @@ static enum zs_status settle(struct going *g, struct zs_error *err)
 {
     struct zs_array *a = g->a;
     const enum zs_status status = g->status;
-    if (status == ZS_OK && zs_shard_writer_put_count(g->s->writer) > 0 && a->is_new && !zs_map_set(&a->edits->published, g->s->shard, a))
+    if (status == ZS_OK && zs_shard_writer_put_count(g->s->writer) > 0 && a->is_new &&
+        !zs_map_set(&a->edits->published, g->s->shard, a))
         a->is_new = false; /* look for every shard from now on */
     if (g->is_lost)
         zs_cache_clear(a->chunks); /* some were decoded from what is lost now */
@@ -378,7 +385,8 @@ static enum zs_status settle(struct going *g, struct zs_error *err)
     return status == ZS_OK ? ZS_OK : zs_fail(err, status, "%s", g->err.message);
 }
 
-/* Whether shards wait for others to go with: each upload is a wait for a network. Not where they are sent beside our work. */
+/* Whether shards wait for others to go with: each upload is a wait for a network. Not where they are sent beside our
+ * work. */
 static bool goes_side_by_side(const struct zs_array *a)
 {
     return a->store->is_remote && a->store->uploads == NULL;
@@ -416,7 +424,8 @@ static enum zs_status publish(struct zs_array *a, struct zs_open_shard *const *l
 }
 
 /* The open shards, in an order; NULL without memory. */
-static struct zs_open_shard **list_shards(const struct zs_edits *e, int (*compare)(const void *, const void *), struct zs_error *err)
+static struct zs_open_shard **list_shards(const struct zs_edits *e, int (*compare)(const void *, const void *),
+                                          struct zs_error *err)
 {
     struct zs_open_shard **list = zs_calloc(e->shards.count, sizeof *list);
     if (list == NULL)
@@ -473,7 +482,8 @@ static int by_urgency(const void *x, const void *y)
     return p_is_broken != q_is_broken ? (p_is_broken ? -1 : 1) : by_age(x, y);
 }
 
-/* One by one. With is_last, what fails is dropped, or the newest for it: then it is tried again in the room that this took. */
+/* One by one. With is_last, what fails is dropped, or the newest for it: then it is tried again in the room that this
+ * took. */
 static enum zs_status publish_each(struct zs_array *a, struct zs_open_shard **list, bool is_last, struct zs_error *err)
 {
     struct zs_edits *e = a->edits;
@@ -515,16 +525,18 @@ enum zs_status zs_edits_publish(struct zs_array *a, bool is_last, struct zs_erro
 
 /* ---- Loading and putting ---- */
 
-/* The encoded bytes of a leaf chunk, as they were put or else as the store has them, decoded into `data` too. Somebody may be overwriting
- * them at this moment: broken ones are read again then. */
-static enum zs_status load(struct zs_array *a, struct zs_open_shard *s, uint64_t leaf, bool is_pending, struct zs_scratch *scratch,
-                           bool *is_empty, struct zs_buffer *encoded, void *data, struct zs_error *err)
+/* The encoded bytes of a leaf chunk, as they were put or else as the store has them, decoded into `data` too. Somebody
+ * may be overwriting them at this moment: broken ones are read again then. */
+static enum zs_status load(struct zs_array *a, struct zs_open_shard *s, uint64_t leaf, bool is_pending,
+                           struct zs_scratch *scratch, bool *is_empty, struct zs_buffer *encoded, void *data,
+                           struct zs_error *err)
 {
     struct zs_level room;
     const struct zs_level *leaf_level = zs_grid_level(&a->grid, a->chain.count - 1, leaf, &room);
     for (int attempt = 0;; attempt++) {
-        enum zs_status status = is_pending ? zs_shard_writer_get(s->writer, zs_grid_number_in_shard(&a->grid, leaf), is_empty, encoded, err)
-                                           : read_present(a, s, leaf, is_empty, encoded, err);
+        enum zs_status status =
+            is_pending ? zs_shard_writer_get(s->writer, zs_grid_number_in_shard(&a->grid, leaf), is_empty, encoded, err)
+                       : read_present(a, s, leaf, is_empty, encoded, err);
         if (status == ZS_OK)
             status = decode(a, leaf_level, scratch, *is_empty, encoded, data, err);
         const struct zs_object *object = s != NULL && !is_pending ? zs_shard_writer_object(s->writer) : NULL;
@@ -537,7 +549,8 @@ static enum zs_status load(struct zs_array *a, struct zs_open_shard *s, uint64_t
     }
 }
 
-enum zs_status zs_edits_load(struct zs_array *a, uint64_t leaf, void *data, struct zs_touched **touched, struct zs_error *err)
+enum zs_status zs_edits_load(struct zs_array *a, uint64_t leaf, void *data, struct zs_touched **touched,
+                             struct zs_error *err)
 {
     struct zs_open_shard *s = NULL;
     if (a->edits->has_shards)
@@ -555,7 +568,8 @@ enum zs_status zs_edits_load(struct zs_array *a, uint64_t leaf, void *data, stru
     enum zs_status status = load(a, s, leaf, is_pending, scratch, &is_empty, encoded, data, err);
     if (status == ZS_OK && (before != NULL || !is_pending)) {
         *touched = is_pending ? zs_touched_copy(before)
-                              : zs_touched_create(level, zs_grid_elements(&a->grid, a->chain.count - 1, leaf), content_of(is_empty, encoded));
+                              : zs_touched_create(level, zs_grid_elements(&a->grid, a->chain.count - 1, leaf),
+                                                  content_of(is_empty, encoded));
         if (*touched == NULL)
             status = zs_fail(err, ZS_NO_MEMORY, "cannot keep a chunk");
         else if (!is_pending)
@@ -576,8 +590,8 @@ enum zs_status zs_edits_load(struct zs_array *a, uint64_t leaf, void *data, stru
 }
 
 /* A chunk that is an object of its own. */
-static enum zs_status put_object(struct zs_array *a, uint64_t leaf, const void *data, size_t n, const struct zs_touched *touched,
-                                 struct zs_error *err)
+static enum zs_status put_object(struct zs_array *a, uint64_t leaf, const void *data, size_t n,
+                                 const struct zs_touched *touched, struct zs_error *err)
 {
     struct merged m = {0};
     struct zs_buffer present = {0};
@@ -610,8 +624,9 @@ static enum zs_status put_object(struct zs_array *a, uint64_t leaf, const void *
 }
 
 /* Keeps what is touched of a chunk beside its bytes; `before` is what was kept, and is not freed. */
-static enum zs_status put_in_shard(struct zs_array *a, struct zs_open_shard *s, uint64_t leaf, const void *data, size_t n,
-                                   struct zs_touched *touched, struct zs_touched *before, struct zs_error *err)
+static enum zs_status put_in_shard(struct zs_array *a, struct zs_open_shard *s, uint64_t leaf, const void *data,
+                                   size_t n, struct zs_touched *touched, struct zs_touched *before,
+                                   struct zs_error *err)
 {
     if (touched != NULL && !zs_map_set(&s->touched, leaf, touched))
         return zs_fail(err, ZS_NO_MEMORY, "cannot keep a chunk");

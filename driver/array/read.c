@@ -1,4 +1,5 @@
-/* Reading windows: a plan (plan.h) carried out, its byte ranges fetched and decoded side by side, each chunk to its place. */
+/* Reading windows: a plan (plan.h) carried out, its byte ranges fetched and decoded side by side, each chunk to its
+ * place. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,16 +39,18 @@ static void whole_chunk(const struct zs_array *a, uint64_t leaf, struct zs_part 
 }
 
 /* Where an element of a decoded part of a chunk stands. */
-static const unsigned char *element_at(int ndim, const unsigned char *decoded, const struct zs_part *part, const uint64_t *at,
-                                       const ptrdiff_t *stride)
+static const unsigned char *element_at(int ndim, const unsigned char *decoded, const struct zs_part *part,
+                                       const uint64_t *at, const ptrdiff_t *stride)
 {
     for (int d = 0; d < ndim; d++)
         decoded += (ptrdiff_t)(at[d] - part->start[d]) * stride[d];
     return decoded;
 }
 
-/* Copies a decoded part of a chunk (NULL: all of it) to all windows that want some of it. NULL bytes: the fill value. */
-static void place(const struct zs_plan *p, const struct zs_planned *c, const unsigned char *decoded, const struct zs_part *part)
+/* Copies a decoded part of a chunk (NULL: all of it) to all windows that want some of it. NULL bytes: the fill
+ * value. */
+static void place(const struct zs_plan *p, const struct zs_planned *c, const unsigned char *decoded,
+                  const struct zs_part *part)
 {
     const struct zs_array *a = p->a;
     const int n = a->meta->ndim;
@@ -89,8 +92,8 @@ static bool is_wholly_used(const struct zs_plan *p, const struct zs_planned *c)
     return used >= inside;
 }
 
-/* Where the chunk can be decoded in place: one window takes the whole chunk, unconverted, in the layout it is stored in.
- * Else NULL. */
+/* Where the chunk can be decoded in place: one window takes the whole chunk, unconverted, in the layout it is stored
+ * in. Else NULL. */
 static void *direct_destination(const struct zs_plan *p, const struct zs_planned *c)
 {
     const struct zs_array *a = p->a;
@@ -123,7 +126,8 @@ static void keep(struct zs_array *a, uint64_t leaf, struct zs_blob *blob)
         zs_blob_free(blob); /* only the cache is the poorer */
 }
 
-/* Grows a box of a chunk, forward from the fastest dimension to the slowest, to n bytes at most; false when it is more already. */
+/* Grows a box of a chunk, forward from the fastest dimension to the slowest, to n bytes at most; false when it is more
+ * already. */
 static bool grow_box(const struct zs_array *a, const struct zs_part *chunk, struct zs_part *box, uint64_t n)
 {
     uint64_t bytes = a->leaf->item_size;
@@ -169,8 +173,8 @@ static void keep_part(struct zs_plan *p, const struct zs_planned *c, const unsig
 }
 
 /* Decodes the n encoded bytes of a chunk to where they are wanted. */
-static enum zs_status deliver(struct zs_plan *p, struct zs_planned *c, struct zs_scratch *scratch, const void *encoded, size_t n,
-                              struct zs_error *err)
+static enum zs_status deliver(struct zs_plan *p, struct zs_planned *c, struct zs_scratch *scratch, const void *encoded,
+                              size_t n, struct zs_error *err)
 {
     struct zs_array *a = p->a;
     struct zs_level room;
@@ -226,8 +230,8 @@ static void decode_end(struct zs_plan *p)
 }
 
 /* One chunk whose bytes have come. */
-static enum zs_status deliver_one(struct zs_plan *p, struct zs_planned *c, struct zs_scratch *scratch, const void *encoded, size_t n,
-                                  struct zs_error *err)
+static enum zs_status deliver_one(struct zs_plan *p, struct zs_planned *c, struct zs_scratch *scratch,
+                                  const void *encoded, size_t n, struct zs_error *err)
 {
     decode_begin(p);
     const enum zs_status status = deliver(p, c, scratch, encoded, n, err);
@@ -236,7 +240,8 @@ static enum zs_status deliver_one(struct zs_plan *p, struct zs_planned *c, struc
 }
 
 /* A group of ranges of one shard: one read, then its chunks. */
-static enum zs_status run_group(struct zs_plan *p, const struct zs_task *t, struct zs_scratch *scratch, struct zs_error *err)
+static enum zs_status run_group(struct zs_plan *p, const struct zs_task *t, struct zs_scratch *scratch,
+                                struct zs_error *err)
 {
     struct zs_array *a = p->a;
     struct zs_planned *first = &p->chunks[p->ranges[t->first].tag];
@@ -277,7 +282,8 @@ static enum zs_status run_group(struct zs_plan *p, const struct zs_task *t, stru
 }
 
 /* A chunk that is an object of its own. */
-static enum zs_status run_object(struct zs_plan *p, struct zs_planned *c, struct zs_scratch *scratch, struct zs_error *err)
+static enum zs_status run_object(struct zs_plan *p, struct zs_planned *c, struct zs_scratch *scratch,
+                                 struct zs_error *err)
 {
     struct zs_array *a = p->a;
     char *key = zs_shard_key(a, c->where.shard);
@@ -296,7 +302,8 @@ static enum zs_status run_object(struct zs_plan *p, struct zs_planned *c, struct
 }
 
 /* A chunk whose newest bytes wait in the writer of its shard. */
-static enum zs_status run_pending(struct zs_plan *p, struct zs_planned *c, struct zs_scratch *scratch, struct zs_error *err)
+static enum zs_status run_pending(struct zs_plan *p, struct zs_planned *c, struct zs_scratch *scratch,
+                                  struct zs_error *err)
 {
     uint64_t number;
     struct zs_shard_writer *writer = zs_edits_pending_leaf(p->a, c->where.leaf, &number);
@@ -372,13 +379,14 @@ static enum zs_status fill_gap(void *ctx, size_t item, struct zs_error *err)
     const ptrdiff_t still[ZS_MAX_NDIM] = {0};
     (void)err;
     zs_piece_box(a, g->level, g->number, w, start, count);
-    zs_copy_strided(a->meta->ndim, count, a->meta->fill_value, still, place_in_window(a->meta->ndim, w, start), w->stride,
-                    a->meta->dtype.size, p->convert, p->ctx);
+    zs_copy_strided(a->meta->ndim, count, a->meta->fill_value, still, place_in_window(a->meta->ndim, w, start),
+                    w->stride, a->meta->dtype.size, p->convert, p->ctx);
     return ZS_OK;
 }
 
-/* How much is kept of each chunk that is used in part: all of it where all such chunks fit the cache. Else they would push each other
- * out before the next lines are read, and all of them would be decoded for every line; of a part of each, several lines come. */
+/* How much is kept of each chunk that is used in part: all of it where all such chunks fit the cache. Else they would
+ * push each other out before the next lines are read, and all of them would be decoded for every line; of a part of
+ * each, several lines come. */
 static size_t bytes_to_keep(const struct zs_plan *p)
 {
     const uint64_t size = p->a->leaf->decoded_size, room = zs_cache_budget(p->a->chunks) / 4 * 3;
@@ -426,8 +434,8 @@ static enum zs_status run_plan(void *ctx, const struct zs_window *windows, size_
     }
 }
 
-enum zs_status zs_read_windows_locked(struct zs_array *a, const struct zs_window *windows, size_t n, zs_convert_fn convert,
-                                      void *ctx, struct zs_error *err)
+enum zs_status zs_read_windows_locked(struct zs_array *a, const struct zs_window *windows, size_t n,
+                                      zs_convert_fn convert, void *ctx, struct zs_error *err)
 {
     struct zs_plan plan = {.a = a, .convert = convert, .ctx = ctx};
     ZS_TRY(zs_windows_check(a, windows, n, err));
@@ -453,8 +461,8 @@ enum zs_status zs_array_prefetch(struct zs_array *a, const struct zs_window *win
     return status;
 }
 
-enum zs_status zs_array_read_windows(struct zs_array *a, const struct zs_window *windows, size_t n, zs_convert_fn convert,
-                                     void *ctx, struct zs_error *err)
+enum zs_status zs_array_read_windows(struct zs_array *a, const struct zs_window *windows, size_t n,
+                                     zs_convert_fn convert, void *ctx, struct zs_error *err)
 {
     zs_array_lock(a, true);
     const bool has_edits = a->edits != NULL;

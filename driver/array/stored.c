@@ -13,7 +13,8 @@ struct look {
 };
 
 /* Chunks of level `k` that a box spans. */
-static void span_box(const struct zs_array *a, int k, const uint64_t *start, const uint64_t *count, uint64_t *low, uint64_t *high)
+static void span_box(const struct zs_array *a, int k, const uint64_t *start, const uint64_t *count, uint64_t *low,
+                     uint64_t *high)
 {
     for (int d = 0; d < a->meta->ndim; d++) {
         low[d] = zs_grid_find(&a->grid, k, d, start[d]);
@@ -22,7 +23,8 @@ static void span_box(const struct zs_array *a, int k, const uint64_t *start, con
 }
 
 /* Asks the index of one shard for the chunks of a window. */
-static enum zs_status look_at_chunks(struct zs_array *a, const struct zs_window *w, uint64_t shard, bool *is_stored, struct zs_error *err)
+static enum zs_status look_at_chunks(struct zs_array *a, const struct zs_window *w, uint64_t shard, bool *is_stored,
+                                     struct zs_error *err)
 {
     const int n = a->meta->ndim, leaf = a->chain.count - 1;
     uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM], low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM];
@@ -35,7 +37,8 @@ static enum zs_status look_at_chunks(struct zs_array *a, const struct zs_window 
         chunks *= (size_t)(high[d] - low[d]);
     }
     struct zs_location *locations = zs_calloc(chunks, sizeof *locations), **list = zs_calloc(chunks, sizeof *list);
-    enum zs_status status = locations != NULL && list != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot look for %zu chunks", chunks);
+    enum zs_status status =
+        locations != NULL && list != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot look for %zu chunks", chunks);
     do {
         if (status == ZS_OK) {
             locations[i] = (struct zs_location){.leaf = zs_grid_number(&a->grid, leaf, at), .shard = shard};
@@ -82,7 +85,8 @@ static bool is_flushed(const struct zs_array *a)
     return a->edits == NULL || a->edits->dirty.count + a->edits->shards.count == 0;
 }
 
-enum zs_status zs_array_find_stored(struct zs_array *a, const struct zs_window *windows, size_t n, bool *is_stored, struct zs_error *err)
+enum zs_status zs_array_find_stored(struct zs_array *a, const struct zs_window *windows, size_t n, bool *is_stored,
+                                    struct zs_error *err)
 {
     struct look l = {a, windows, is_stored};
     ZS_TRY(zs_windows_check(a, windows, n, err));

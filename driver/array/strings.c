@@ -9,8 +9,8 @@
 #include "base/utf8.h"
 #include "shard/index.h"
 
-/* Arrays of text are read as arrays of the numbers they are made of: of code points, where a missing one is this, which is none;
- * or of bytes, with codecs that are known but for vlen-utf8. */
+/* Arrays of text are read as arrays of the numbers they are made of: of code points, where a missing one is this, which
+ * is none; or of bytes, with codecs that are known but for vlen-utf8. */
 #define MISSING UINT32_MAX
 
 struct reader {
@@ -70,8 +70,8 @@ static bool scale_size(zs_json *object, const char *name, uint64_t units)
     return zs_json_set(object, name, scaled) != NULL;
 }
 
-/* The codecs of text as those of numbers: chunks are `units` as long, and vlen-utf8 is called bytes (*found tells that it
- * was there). NULL when they cannot be. Documents are no deeper than zarr/json.h lets them be. */
+/* The codecs of text as those of numbers: chunks are `units` as long, and vlen-utf8 is called bytes (*found tells that
+ * it was there). NULL when they cannot be. Documents are no deeper than zarr/json.h lets them be. */
 static zs_json *codecs_of_numbers(const zs_json *codecs, uint64_t units, bool *found)
 {
     zs_json *out = zs_json_new_array();
@@ -107,7 +107,8 @@ static zs_json *document_of_numbers(const zs_json *document, enum zs_data_type t
     zs_json *out = zs_json_copy(document);
     zs_json *grid = zs_json_get_mutable(zs_json_get_mutable(out, "chunk_grid"), "configuration");
     zs_json *codecs = codecs_of_numbers(zs_json_get(document, "codecs"), units, found);
-    bool ok = codecs != NULL && out != NULL && scale_size(out, "shape", units) && scale_size(grid, "chunk_shape", units);
+    bool ok =
+        codecs != NULL && out != NULL && scale_size(out, "shape", units) && scale_size(grid, "chunk_shape", units);
     if (ok) {
         zs_json_remove(out, "data_type");
         zs_json_remove(out, "fill_value");
@@ -134,7 +135,8 @@ static enum zs_status take_code_points(struct reader *r, uint64_t i, const uint3
     for (size_t k = 0; k < length; k++) {
         const size_t put = zs_utf8_put(codes[k], buffer + n);
         if (put == 0)
-            return zs_fail(err, ZS_CORRUPT, "element %llu: 0x%08x is no code point", (unsigned long long)i, (unsigned)codes[k]);
+            return zs_fail(err, ZS_CORRUPT, "element %llu: 0x%08x is no code point", (unsigned long long)i,
+                           (unsigned)codes[k]);
         n += put;
     }
     return take_text(r, i, buffer, n, err);
@@ -165,7 +167,8 @@ static enum zs_status read_utf32(struct reader *r, const struct zs_node *numbers
     size_t length;
     if (!zs_mul_u64(r->first, units, &start) || !zs_mul_u64(r->count, units, &n) || !zs_mul_u64(n, 4, &bytes) ||
         bytes > ZS_STRINGS_MAX_BYTES)
-        return zs_fail(err, ZS_UNSUPPORTED, "%s: expected at most %zu bytes of text", r->node->path, ZS_STRINGS_MAX_BYTES);
+        return zs_fail(err, ZS_UNSUPPORTED, "%s: expected at most %zu bytes of text", r->node->path,
+                       ZS_STRINGS_MAX_BYTES);
     if (!zs_utf8_check(r->fill, strlen(r->fill), &length) || length > units)
         return zs_fail(err, ZS_INVALID, "%s: fill_value: expected text of at most %llu code points", r->node->key,
                        (unsigned long long)units);
@@ -192,8 +195,8 @@ static enum zs_status take_items(struct reader *r, uint64_t at, uint64_t expecte
 {
     const uint32_t found = n >= 4 ? zs_load_le32(data) : 0;
     if (n < 4 || found != expected)
-        return zs_fail(err, ZS_CORRUPT, "codec \"vlen-utf8\": expected %llu elements, found %lu", (unsigned long long)expected,
-                       (unsigned long)found);
+        return zs_fail(err, ZS_CORRUPT, "codec \"vlen-utf8\": expected %llu elements, found %lu",
+                       (unsigned long long)expected, (unsigned long)found);
     size_t p = 4;
     for (uint64_t i = 0; i < expected; i++) {
         const uint32_t length = n - p >= 4 ? zs_load_le32(data + p) : 0;
@@ -259,7 +262,8 @@ static enum zs_status take_shard(struct reader *r, const struct zs_grid *grid, s
     ZS_TRY(read_index(shard, object, &index, err));
     enum zs_status status = ZS_OK;
     const struct zs_span all = zs_grid_span(grid, 0, 0, i);
-    const uint64_t first = zs_max_u64(r->first, all.start), end = zs_min_u64(r->first + r->count, all.start + all.length);
+    const uint64_t first = zs_max_u64(r->first, all.start),
+                   end = zs_min_u64(r->first + r->count, all.start + all.length);
     const uint64_t before = zs_grid_find(grid, 1, 0, all.start), last = zs_grid_find(grid, 1, 0, end - 1);
     for (uint64_t c = zs_grid_find(grid, 1, 0, first); c <= last && status == ZS_OK; c++) {
         bool is_empty;
@@ -294,7 +298,8 @@ static enum zs_status take_object(struct reader *r, const struct zs_grid *grid, 
                                        : zs_store_get(r->store, key, ZS_STRINGS_MAX_BYTES, &data, err);
     if (status == ZS_OK)
         status = is_sharded ? take_shard(r, grid, object, i, err)
-                            : take_chunk(r, &grid->chain->levels[0], zs_grid_span(grid, 0, 0, i).start, data.data, data.size, err);
+                            : take_chunk(r, &grid->chain->levels[0], zs_grid_span(grid, 0, 0, i).start, data.data,
+                                         data.size, err);
     else if (status == ZS_NOT_FOUND)
         status = ZS_OK;
     zs_object_close(object);
@@ -314,7 +319,8 @@ static enum zs_status read_utf8(struct reader *r, const struct zs_array_meta *me
     if (status != ZS_OK)
         return zs_fail_in(err, status, "%s", r->node->key);
     if (chain.count > 2 || (chain.count == 2 && chain.levels[0].bytes_codec_count > 0))
-        status = zs_fail(err, ZS_UNSUPPORTED, "%s: text in shards that are in shards or compressed is not supported", r->node->path);
+        status = zs_fail(err, ZS_UNSUPPORTED, "%s: text in shards that are in shards or compressed is not supported",
+                         r->node->path);
     const uint64_t last = zs_grid_find(&grid, 0, 0, r->first + r->count - 1);
     for (uint64_t i = zs_grid_find(&grid, 0, 0, r->first); i <= last && status == ZS_OK; i++)
         status = take_object(r, &grid, i, err);
@@ -349,8 +355,9 @@ static enum zs_status read_all(struct reader *r, struct zs_error *err)
     if (type == ZS_TEXT_UTF8)
         units = 1;
     if (units == 0)
-        return zs_fail(err, ZS_INVALID, 
-                       "%s: data_type \"fixed_length_utf32\": expected a positive multiple of 4 as length_bytes", r->node->key);
+        return zs_fail(err, ZS_INVALID,
+                       "%s: data_type \"fixed_length_utf32\": expected a positive multiple of 4 as length_bytes",
+                       r->node->key);
     const zs_json *fill = zs_json_get(r->node->document, "fill_value");
     r->fill = "";
     if (zs_json_typeof(fill) != ZS_JSON_NULL && !zs_json_string(fill, &r->fill))
@@ -358,11 +365,13 @@ static enum zs_status read_all(struct reader *r, struct zs_error *err)
     const char *grid = zs_extension_name(zs_json_get(r->node->document, "chunk_grid"), NULL);
     if (grid != NULL && strcmp(grid, "regular") != 0)
         return zs_fail(err, ZS_UNSUPPORTED, "%s: text in a chunk grid \"%.60s\" is not supported", r->node->key, grid);
-    zs_json *document = document_of_numbers(r->node->document, type == ZS_TEXT_UTF32 ? ZS_UINT32 : ZS_UINT8, units, &has_vlen);
+    zs_json *document =
+        document_of_numbers(r->node->document, type == ZS_TEXT_UTF32 ? ZS_UINT32 : ZS_UINT8, units, &has_vlen);
     if (document == NULL || has_vlen != (type == ZS_TEXT_UTF8)) {
         zs_json_free(document);
-        return zs_fail(err, ZS_INVALID, 
-                       "%s: expected sizes of one dimension, and the codec vlen-utf8 for strings and only for them", r->node->key);
+        return zs_fail(err, ZS_INVALID,
+                       "%s: expected sizes of one dimension, and the codec vlen-utf8 for strings and only for them",
+                       r->node->key);
     }
     struct zs_node *numbers;
     ZS_TRY(zs_node_create_at(r->node->path, r->node->key, document, true, &numbers, err));
@@ -389,7 +398,8 @@ enum zs_status zs_strings_read(struct zs_hierarchy *h, const struct zs_node *nod
         return zs_fail(err, ZS_ARGUMENT, "%s: expected an array of text with elements %llu and on", node->path,
                        (unsigned long long)first);
     if (count > ZS_STRINGS_MAX_BYTES / sizeof(char *))
-        return zs_fail(err, ZS_UNSUPPORTED, "%s: expected at most %zu texts", node->path, ZS_STRINGS_MAX_BYTES / sizeof(char *));
+        return zs_fail(err, ZS_UNSUPPORTED, "%s: expected at most %zu texts", node->path,
+                       ZS_STRINGS_MAX_BYTES / sizeof(char *));
     struct reader r = {.store = zs_hierarchy_store(h), .node = node, .first = first, .count = count, .is_blank = true};
     r.values = zs_calloc((size_t)count, sizeof *r.values);
     if (r.values == NULL)

@@ -1,4 +1,5 @@
-/* array/touched.h: which elements of a leaf chunk were written since it was read, so that what others write meanwhile is not lost. */
+/* array/touched.h: which elements of a leaf chunk were written since it was read, so that what others write meanwhile
+ * is not lost. */
 #ifndef ZS_ARRAY_TOUCHED_H
 #define ZS_ARRAY_TOUCHED_H
 
@@ -17,7 +18,8 @@ struct zs_touched *zs_touched_create(const struct zs_level *leaf, uint64_t insid
 struct zs_touched *zs_touched_copy(const struct zs_touched *touched);
 
 /* Says that a box of the chunk was written: start and count in elements per dimension of the array. */
-void zs_touched_add(struct zs_touched *touched, const struct zs_level *leaf, const uint64_t *start, const uint64_t *count);
+void zs_touched_add(struct zs_touched *touched, const struct zs_level *leaf, const uint64_t *start,
+                    const uint64_t *count);
 
 /* Copies the elements that were written from one decoded chunk to another. */
 void zs_touched_apply(const struct zs_touched *touched, const struct zs_level *leaf, const void *from, void *to);

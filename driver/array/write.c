@@ -9,7 +9,8 @@
 /* Decoded bytes that are encoded between two rounds of appending: bounds the memory of one call. */
 #define BATCH_BYTES ((uint64_t)64 << 20)
 
-/* Where the edits of other arrays have all of the process's budget, those of one may have this share of it: they cannot be made to go. */
+/* Where the edits of other arrays have all of the process's budget, those of one may have this share of it: they cannot
+ * be made to go. */
 #define OWN_SHARE 8
 
 /* One unit to be encoded. */
@@ -30,8 +31,10 @@ struct batch {
     size_t count;
 };
 
-/* The part of a unit inside the window: first element and count per dimension; whether it is all that lies in the array. */
-static bool unit_box(const struct zs_array *a, uint64_t number, const struct zs_window *w, uint64_t *start, uint64_t *count)
+/* The part of a unit inside the window: first element and count per dimension; whether it is all that lies in the
+ * array. */
+static bool unit_box(const struct zs_array *a, uint64_t number, const struct zs_window *w, uint64_t *start,
+                     uint64_t *count)
 {
     uint64_t low[ZS_MAX_NDIM], length[ZS_MAX_NDIM];
     bool whole = true;
@@ -47,7 +50,8 @@ static bool unit_box(const struct zs_array *a, uint64_t number, const struct zs_
 }
 
 /* Copies the window's part of a unit into its decoded form, and says so of `touched` (may be NULL). */
-static void gather(const struct batch *b, uint64_t number, const struct zs_window *w, unsigned char *data, struct zs_touched *touched)
+static void gather(const struct batch *b, uint64_t number, const struct zs_window *w, unsigned char *data,
+                   struct zs_touched *touched)
 {
     const struct zs_array *a = b->a;
     struct zs_level room;
@@ -71,8 +75,8 @@ static void gather(const struct batch *b, uint64_t number, const struct zs_windo
 /* ---- Encoding ---- */
 
 /* The unit's decoded bytes, in `decoded`, in which encoding may swap them. */
-static enum zs_status decode_unit(const struct batch *b, const struct zs_level *leaf, const struct unit *u, struct zs_buffer *decoded,
-                                  struct zs_error *err)
+static enum zs_status decode_unit(const struct batch *b, const struct zs_level *leaf, const struct unit *u,
+                                  struct zs_buffer *decoded, struct zs_error *err)
 {
     const struct zs_array *a = b->a;
     const size_t size = (size_t)leaf->decoded_size;
@@ -81,7 +85,8 @@ static enum zs_status decode_unit(const struct batch *b, const struct zs_level *
         memcpy(decoded->data, u->dirty->blob->data, size); /* the blob stays as it is until the put succeeded */
         return ZS_OK;
     }
-    if (zs_grid_elements(&a->grid, a->chain.count - 1, u->number) < size / leaf->item_size) /* it reaches beyond the array's edge */
+    /* it reaches beyond the array's edge */
+    if (zs_grid_elements(&a->grid, a->chain.count - 1, u->number) < size / leaf->item_size)
         zs_fill_leaf(a, leaf, decoded->data);
     gather(b, u->number, u->window, decoded->data, NULL);
     return ZS_OK;
@@ -154,7 +159,8 @@ static enum zs_status run_batch(struct batch *b, struct zs_error *err)
         struct unit *u = &b->units[i];
         struct zs_error ignored;
         enum zs_status later = ZS_OK;
-        const enum zs_status status = u->is_encoded ? put_unit(b->a, u, &later, first == ZS_OK ? err : &ignored) : ZS_OK;
+        const enum zs_status status =
+            u->is_encoded ? put_unit(b->a, u, &later, first == ZS_OK ? err : &ignored) : ZS_OK;
         if (first == ZS_OK)
             first = status != ZS_OK ? status : later;
         zs_buffer_free(&u->encoded);
@@ -175,7 +181,8 @@ static int by_number(const void *x, const void *y)
     return (p->number > q->number) - (p->number < q->number);
 }
 
-/* Encodes the oldest dirty units until at most `keep` bytes are left, or more where some fail: the first failure is returned. */
+/* Encodes the oldest dirty units until at most `keep` bytes are left, or more where some fail: the first failure is
+ * returned. */
 static enum zs_status clean(struct zs_array *a, uint64_t keep, struct zs_error *err)
 {
     struct zs_edits *e = a->edits;
@@ -226,7 +233,9 @@ static enum zs_status load(struct zs_array *a, uint64_t number, struct zs_dirty 
         }
         d = zs_calloc(1, sizeof *d);
         struct zs_blob *blob = zs_blob_alloc(NULL, size);
-        enum zs_status status = d != NULL && blob != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk of %zu bytes", size);
+        enum zs_status status = d != NULL && blob != NULL
+                                    ? ZS_OK
+                                    : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk of %zu bytes", size);
         struct zs_touched *touched = NULL;
         if (status == ZS_OK)
             status = zs_edits_load(a, number, blob->data, &touched, err);
@@ -251,16 +260,17 @@ static enum zs_status load(struct zs_array *a, uint64_t number, struct zs_dirty 
 
 /* ---- Windows ---- */
 
-static enum zs_status write_window(struct zs_array *a, const struct zs_window *w, size_t item_size, zs_convert_fn convert,
-                                   void *ctx, struct zs_error *err)
+static enum zs_status write_window(struct zs_array *a, const struct zs_window *w, size_t item_size,
+                                   zs_convert_fn convert, void *ctx, struct zs_error *err)
 {
     const int n = a->meta->ndim, leaf = a->chain.count - 1;
     uint64_t low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM], touched = 1;
     for (int d = 0; d < n; d++) {
         const uint64_t size = a->meta->shape[d];
         if (w->start[d] > size || w->count[d] > size - w->start[d])
-            return zs_fail(err, ZS_ARGUMENT, "window: expected elements within 0 to %llu of dimension %d, found %llu + %llu",
-                           (unsigned long long)size, d, (unsigned long long)w->start[d], (unsigned long long)w->count[d]);
+            return zs_fail(
+                err, ZS_ARGUMENT, "window: expected elements within 0 to %llu of dimension %d, found %llu + %llu",
+                (unsigned long long)size, d, (unsigned long long)w->start[d], (unsigned long long)w->count[d]);
         if (w->count[d] == 0)
             return ZS_OK;
         at[d] = low[d] = zs_grid_find(&a->grid, leaf, d, w->start[d]);
@@ -303,9 +313,11 @@ enum zs_status zs_array_write_windows(struct zs_array *a, const struct zs_window
                                       zs_convert_fn convert, void *ctx, struct zs_error *err)
 {
     if (convert == NULL && item_size != a->meta->dtype.size)
-        return zs_fail(err, ZS_ARGUMENT, "item_size: expected the array's %zu bytes, found %zu", a->meta->dtype.size, item_size);
+        return zs_fail(err, ZS_ARGUMENT, "item_size: expected the array's %zu bytes, found %zu", a->meta->dtype.size,
+                       item_size);
     if (a->meta->is_draft)
-        return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: an array of the 2022 draft of Zarr v3 is only read", a->store->root, a->node->key);
+        return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: an array of the 2022 draft of Zarr v3 is only read", a->store->root,
+                       a->node->key);
     struct zs_edits *e;
     zs_array_lock(a, false);
     enum zs_status status = zs_edits_get(a, &e, err);

@@ -84,7 +84,8 @@ static struct zs_cache_entry *find(const struct zs_cache *cache, struct zs_cache
 
 static void note_oldest(struct zs_cache *cache)
 {
-    atomic_store_explicit(&cache->oldest_stamp, cache->oldest != NULL ? cache->oldest->stamp : UINT64_MAX, memory_order_relaxed);
+    atomic_store_explicit(&cache->oldest_stamp, cache->oldest != NULL ? cache->oldest->stamp : UINT64_MAX,
+                          memory_order_relaxed);
 }
 
 static void list_remove(struct zs_cache *cache, struct zs_cache_entry *e)
@@ -155,7 +156,8 @@ static void table_remove(struct zs_cache *cache, struct zs_cache_entry *e)
         atomic_fetch_sub_explicit(&process.used, e->bytes, memory_order_relaxed);
 }
 
-/* With the lock held: takes the oldest unpinned entry out and puts it before those taken out already, to be destroyed outside the lock. */
+/* With the lock held: takes the oldest unpinned entry out and puts it before those taken out already, to be destroyed
+ * outside the lock. */
 static struct zs_cache_entry *take_oldest(struct zs_cache *cache, struct zs_cache_entry *taken)
 {
     struct zs_cache_entry *e = cache->oldest;
@@ -197,8 +199,8 @@ uint64_t zs_budget_used(void)
     return atomic_load_explicit(&process.used, memory_order_relaxed);
 }
 
-/* With process.lock held: the cache whose oldest entry is the oldest of all, NULL when there is none; *next is the stamp of the oldest
- * entry of the others. */
+/* With process.lock held: the cache whose oldest entry is the oldest of all, NULL when there is none; *next is the
+ * stamp of the oldest entry of the others. */
 static struct zs_cache *cache_of_oldest(uint64_t *next)
 {
     struct zs_cache *found = NULL;

@@ -1,5 +1,5 @@
-/* base/cache.h: least-recently-used caches with a budget in bytes, safe to use from many threads, and the budget of the process that they
- * share.
+/* base/cache.h: least-recently-used caches with a budget in bytes, safe to use from many threads, and the budget of the
+ * process that they share.
  *
  * A value is handed out pinned and stays valid until zs_cache_release(); pinned values are never evicted, so the cache
  * may exceed its budget by what is in use. */
@@ -24,15 +24,16 @@ struct zs_cache_key {
 /* What an entry takes besides its value, for callers who count bytes. */
 #define ZS_CACHE_ENTRY_BYTES ((size_t)128)
 
-/* destroy releases a value; it is called without the cache's lock held and must not use a cache. NULL without memory. */
+/* destroy releases a value; it is called without the cache's lock held and must not use a cache. NULL without
+ * memory. */
 struct zs_cache *zs_cache_create(uint64_t budget_bytes, void (*destroy)(void *value));
 void zs_cache_free(struct zs_cache *cache); /* nothing may be pinned; NULL is allowed */
 
 /* The value for `key`, pinned, or NULL when it is not there. */
 struct zs_cache_entry *zs_cache_get(struct zs_cache *cache, struct zs_cache_key key);
 
-/* The same, but on a miss the first caller gets NULL with *must_load true, and every other one waits until that one calls
- * zs_cache_put() or zs_cache_abandon() for the key. A caller must not hold one unfinished load while it asks for
+/* The same, but on a miss the first caller gets NULL with *must_load true, and every other one waits until that one
+ * calls zs_cache_put() or zs_cache_abandon() for the key. A caller must not hold one unfinished load while it asks for
  * another key: two such callers could wait for each other. */
 struct zs_cache_entry *zs_cache_get_or_load(struct zs_cache *cache, struct zs_cache_key key, bool *must_load);
 void zs_cache_abandon(struct zs_cache *cache, struct zs_cache_key key);
@@ -53,8 +54,8 @@ uint64_t zs_cache_budget(struct zs_cache *cache);
 
 /* ---- The budget of the process ---- */
 
-/* A new cache whose values count in the budget of the process: when all of them are over it, those go that were not used longest, in
- * whichever cache they are. The budget is at least `asked` bytes while the cache lives. */
+/* A new cache whose values count in the budget of the process: when all of them are over it, those go that were not
+ * used longest, in whichever cache they are. The budget is at least `asked` bytes while the cache lives. */
 void zs_cache_share_budget(struct zs_cache *cache, uint64_t asked);
 
 /* The process's budget: what was set (64 MiB until then), or the most that was asked for. */
@@ -62,8 +63,8 @@ void zs_budget_set(uint64_t bytes);
 uint64_t zs_budget(void);
 uint64_t zs_budget_used(void);
 
-/* Counts memory that is in no cache (chunks that were changed) and makes room for it in the caches; false when that was not enough: the
- * caller should give something back soon. Everything taken is given back once. */
+/* Counts memory that is in no cache (chunks that were changed) and makes room for it in the caches; false when that was
+ * not enough: the caller should give something back soon. Everything taken is given back once. */
 bool zs_budget_take(uint64_t bytes);
 void zs_budget_give(uint64_t bytes);
 

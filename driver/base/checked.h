@@ -1,5 +1,5 @@
-/* base/checked.h: numbers that came from a file, and arithmetic on them. Functions with an *out return false, and leave it alone,
- * when the result does not fit: hostile metadata ends in an error, never in a small allocation. */
+/* base/checked.h: numbers that came from a file, and arithmetic on them. Functions with an *out return false, and leave
+ * it alone, when the result does not fit: hostile metadata ends in an error, never in a small allocation. */
 #ifndef ZS_BASE_CHECKED_H
 #define ZS_BASE_CHECKED_H
 

@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-/* Threads wait for network replies as well as decode, so more of them than processors is normal; beyond this a loop just
- * gets fewer helpers. */
+/* Threads wait for network replies as well as decode, so more of them than processors is normal; beyond this a loop
+ * just gets fewer helpers. */
 #define POOL_MAX_THREADS 128
 
 struct job {
@@ -111,15 +111,16 @@ static void *pool_thread(void *unused)
     return NULL;
 }
 
-/* With pool.lock held: starts threads until `wanted` are idle. Loops that run at the same time share what there is: beyond what one of
- * them asks for, more threads than a few per processor only take turns. */
+/* With pool.lock held: starts threads until `wanted` are idle. Loops that run at the same time share what there is:
+ * beyond what one of them asks for, more threads than a few per processor only take turns. */
 static void pool_grow(int wanted)
 {
     if (wanted <= pool.idle)
         return;
     const int shared = 4 * zs_cpu_count();
     const int most = wanted > shared ? wanted : shared;
-    for (int missing = wanted - pool.idle; missing > 0 && pool.threads < most && pool.threads < POOL_MAX_THREADS; missing--) {
+    for (int missing = wanted - pool.idle; missing > 0 && pool.threads < most && pool.threads < POOL_MAX_THREADS;
+         missing--) {
         pthread_t thread;
         pthread_attr_t attr;
         if (pthread_attr_init(&attr) != 0)

@@ -10,9 +10,9 @@
 /* Work on item `item` of 0..n-1. Called at most once per item, from any thread. */
 typedef enum zs_status (*zs_parallel_fn)(void *ctx, size_t item, struct zs_error *err);
 
-/* Runs fn for each item on up to `threads` threads, the calling thread being one of them, so that it makes progress even
- * when the pool has no thread to give (nested loops, a forked child). Items start in order. After the first failure no
- * new item starts; that failure is returned when all running items have ended. */
+/* Runs fn for each item on up to `threads` threads, the calling thread being one of them, so that it makes progress
+ * even when the pool has no thread to give (nested loops, a forked child). Items start in order. After the first
+ * failure no new item starts; that failure is returned when all running items have ended. */
 enum zs_status zs_parallel_for(int threads, size_t n, zs_parallel_fn fn, void *ctx, struct zs_error *err) ZS_MUST_CHECK;
 
 /* One piece of work beside the caller's: started, then waited for. `fn` gets item 0. */

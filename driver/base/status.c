@@ -14,7 +14,8 @@ void zs_error_set(struct zs_error *err, const char *format, ...)
     }
 }
 
-/* What a message says beyond `context`, where what is below has named the same file or object already; NULL where it says all of that. */
+/* What a message says beyond `context`, where what is below has named the same file or object already; NULL where it
+ * says all of that. */
 static const char *without_context(const char *message, const char *context)
 {
     const size_t n = strlen(context);
@@ -23,7 +24,8 @@ static const char *without_context(const char *message, const char *context)
     if (strncmp(message, context, n) == 0 && strchr(":,/", message[n]) != NULL)
         return NULL;
     const char *end = strstr(message, ": ");
-    return end != NULL && end > message && strncmp(message, context, (size_t)(end - message)) == 0 && strchr("/,", context[end - message]) != NULL
+    return end != NULL && end > message && strncmp(message, context, (size_t)(end - message)) == 0 &&
+                   strchr("/,", context[end - message]) != NULL
                ? end + 2
                : message;
 }

@@ -1,9 +1,9 @@
 /* base/status.h: how every function of the core says what went wrong.
  *
- * A function that can fail returns an enum zs_status and takes, last, a struct zs_error owned by the caller. On anything
- * but ZS_OK the message says what, where, what was expected and what was found, in one sentence without a final dot.
- * The core never prints; gdal/ turns one error into one CPLError().
- */
+ * A function that can fail returns an enum zs_status and takes, last, a struct zs_error owned by the caller. On
+ * anything but ZS_OK the message says what, where, what was expected and what was found, in one sentence without a
+ * final dot. The core never prints; gdal/ turns one error into one
+ * CPLError(). */
 #ifndef ZS_BASE_STATUS_H
 #define ZS_BASE_STATUS_H
 
@@ -19,12 +19,12 @@
 
 /* Sets the message (cut at the capacity, never overflowing). `err` may be NULL. */
 void zs_error_set(struct zs_error *err, const char *format, ...) ZS_PRINTF(2, 3);
-/* Puts "context: " before the message already there, for a caller that knows where (the file, the chunk). A path that the message begins with
- * is not said twice. */
+/* Puts "context: " before the message already there, for a caller that knows where (the file, the chunk). A path that
+ * the message begins with is not said twice. */
 void zs_error_prefix(struct zs_error *err, const char *format, ...) ZS_PRINTF(2, 3);
 
-/* `return zs_fail(err, ZS_CORRUPT, "...")`: sets the message; the value is `status`. Macros, so that a compiler sees that
- * it is not ZS_OK. */
+/* `return zs_fail(err, ZS_CORRUPT, "...")`: sets the message; the value is `status`. Macros, so that a compiler sees
+ * that it is not ZS_OK. */
 #define zs_fail(err, status, ...) (zs_error_set((err), __VA_ARGS__), (enum zs_status)(status))
 #define zs_fail_in(err, status, ...) (zs_error_prefix((err), __VA_ARGS__), (enum zs_status)(status))
 

@@ -16,8 +16,8 @@ static uint64_t magnitude(ptrdiff_t v)
     return v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
 }
 
-/* Drops axes of length 1, orders the others by destination stride (writes go forward) and joins those that are one run in
- * both layouts, so that the common cases end up as few long rows. */
+/* Drops axes of length 1, orders the others by destination stride (writes go forward) and joins those that are one run
+ * in both layouts, so that the common cases end up as few long rows. */
 static int simplify(int ndim, const uint64_t *count, const ptrdiff_t *src_stride, const ptrdiff_t *dst_stride,
                     struct axis *axes)
 {
@@ -77,8 +77,8 @@ static void copy_row(uint64_t n, const char *src, ptrdiff_t src_step, char *dst,
     }
 }
 
-static void convert_row(uint64_t n, const char *src, ptrdiff_t src_step, char *dst, ptrdiff_t dst_step, size_t item_size,
-                        zs_convert_fn convert, void *ctx)
+static void convert_row(uint64_t n, const char *src, ptrdiff_t src_step, char *dst, ptrdiff_t dst_step,
+                        size_t item_size, zs_convert_fn convert, void *ctx)
 {
     if (src_step == (ptrdiff_t)item_size || n == 1) {
         convert(ctx, src, dst, dst_step, (size_t)n);
@@ -96,8 +96,8 @@ static void convert_row(uint64_t n, const char *src, ptrdiff_t src_step, char *d
     }
 }
 
-void zs_copy_strided(int ndim, const uint64_t *count, const void *src_start, const ptrdiff_t *src_stride, void *dst_start,
-                     const ptrdiff_t *dst_stride, size_t item_size, zs_convert_fn convert, void *ctx)
+void zs_copy_strided(int ndim, const uint64_t *count, const void *src_start, const ptrdiff_t *src_stride,
+                     void *dst_start, const ptrdiff_t *dst_stride, size_t item_size, zs_convert_fn convert, void *ctx)
 {
     for (int d = 0; d < ndim; d++)
         if (count[d] == 0)

@@ -22,7 +22,12 @@ bool zs_utf8_check(const char *text, size_t n, size_t *count)
     size_t points = 0, i = 0;
     for (; i < n; points++) {
         const unsigned char lead = (unsigned char)text[i];
-        const size_t length = lead < 0x80 ? 1 : lead < 0xC0 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF8 ? 4 : 0;
+        const size_t length = lead < 0x80   ? 1
+                              : lead < 0xC0 ? 0
+                              : lead < 0xE0 ? 2
+                              : lead < 0xF0 ? 3
+                              : lead < 0xF8 ? 4
+                                            : 0;
         static const unsigned char bits[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
         if (length == 0 || length > n - i)
             return false;

@@ -252,18 +252,23 @@ static const struct {
     bool is_exact; /* with any rounding */
     bool (*cast)(size_t n, const void *src, void *dst);
 } quick[] = {
-    {ZS_INT8, ZS_FLOAT32, true, i8_f32},     {ZS_UINT8, ZS_FLOAT32, true, u8_f32},    {ZS_INT16, ZS_FLOAT32, true, i16_f32},
-    {ZS_UINT16, ZS_FLOAT32, true, u16_f32},  {ZS_INT32, ZS_FLOAT32, false, i32_f32},  {ZS_UINT32, ZS_FLOAT32, false, u32_f32},
-    {ZS_INT8, ZS_FLOAT64, true, i8_f64},     {ZS_UINT8, ZS_FLOAT64, true, u8_f64},    {ZS_INT16, ZS_FLOAT64, true, i16_f64},
-    {ZS_UINT16, ZS_FLOAT64, true, u16_f64},  {ZS_INT32, ZS_FLOAT64, true, i32_f64},   {ZS_UINT32, ZS_FLOAT64, true, u32_f64},
-    {ZS_FLOAT32, ZS_FLOAT64, true, f32_f64}, {ZS_UINT8, ZS_UINT16, true, u8_u16},     {ZS_UINT8, ZS_INT16, true, u8_i16},
-    {ZS_INT8, ZS_INT16, true, i8_i16},       {ZS_UINT8, ZS_INT32, true, u8_i32},      {ZS_INT8, ZS_INT32, true, i8_i32},
-    {ZS_UINT8, ZS_UINT32, true, u8_u32},     {ZS_UINT16, ZS_UINT32, true, u16_u32},   {ZS_UINT16, ZS_INT32, true, u16_i32},
-    {ZS_INT16, ZS_INT32, true, i16_i32},     {ZS_INT32, ZS_INT64, true, i32_i64},     {ZS_UINT32, ZS_INT64, true, u32_i64},
-    {ZS_FLOAT32, ZS_INT8, false, f32_i8},    {ZS_FLOAT32, ZS_UINT8, false, f32_u8},   {ZS_FLOAT32, ZS_INT16, false, f32_i16},
-    {ZS_FLOAT32, ZS_UINT16, false, f32_u16}, {ZS_FLOAT64, ZS_INT8, false, f64_i8},    {ZS_FLOAT64, ZS_UINT8, false, f64_u8},
-    {ZS_FLOAT64, ZS_INT16, false, f64_i16},  {ZS_FLOAT64, ZS_UINT16, false, f64_u16}, {ZS_FLOAT64, ZS_INT32, false, f64_i32},
-    {ZS_FLOAT64, ZS_UINT32, false, f64_u32},
+    {ZS_INT8, ZS_FLOAT32, true, i8_f32},     {ZS_UINT8, ZS_FLOAT32, true, u8_f32},
+    {ZS_INT16, ZS_FLOAT32, true, i16_f32},   {ZS_UINT16, ZS_FLOAT32, true, u16_f32},
+    {ZS_INT32, ZS_FLOAT32, false, i32_f32},  {ZS_UINT32, ZS_FLOAT32, false, u32_f32},
+    {ZS_INT8, ZS_FLOAT64, true, i8_f64},     {ZS_UINT8, ZS_FLOAT64, true, u8_f64},
+    {ZS_INT16, ZS_FLOAT64, true, i16_f64},   {ZS_UINT16, ZS_FLOAT64, true, u16_f64},
+    {ZS_INT32, ZS_FLOAT64, true, i32_f64},   {ZS_UINT32, ZS_FLOAT64, true, u32_f64},
+    {ZS_FLOAT32, ZS_FLOAT64, true, f32_f64}, {ZS_UINT8, ZS_UINT16, true, u8_u16},
+    {ZS_UINT8, ZS_INT16, true, u8_i16},      {ZS_INT8, ZS_INT16, true, i8_i16},
+    {ZS_UINT8, ZS_INT32, true, u8_i32},      {ZS_INT8, ZS_INT32, true, i8_i32},
+    {ZS_UINT8, ZS_UINT32, true, u8_u32},     {ZS_UINT16, ZS_UINT32, true, u16_u32},
+    {ZS_UINT16, ZS_INT32, true, u16_i32},    {ZS_INT16, ZS_INT32, true, i16_i32},
+    {ZS_INT32, ZS_INT64, true, i32_i64},     {ZS_UINT32, ZS_INT64, true, u32_i64},
+    {ZS_FLOAT32, ZS_INT8, false, f32_i8},    {ZS_FLOAT32, ZS_UINT8, false, f32_u8},
+    {ZS_FLOAT32, ZS_INT16, false, f32_i16},  {ZS_FLOAT32, ZS_UINT16, false, f32_u16},
+    {ZS_FLOAT64, ZS_INT8, false, f64_i8},    {ZS_FLOAT64, ZS_UINT8, false, f64_u8},
+    {ZS_FLOAT64, ZS_INT16, false, f64_i16},  {ZS_FLOAT64, ZS_UINT16, false, f64_u16},
+    {ZS_FLOAT64, ZS_INT32, false, f64_i32},  {ZS_FLOAT64, ZS_UINT32, false, f64_u32},
 };
 
 /* False: not done, and src is what it was, since no two types of one size are in the table. */

@@ -167,9 +167,10 @@ static enum zs_status check_edges(const struct zs_array_meta *meta, const struct
         for (size_t i = 0; meta->edges[d] != NULL && i < meta->edges[d]->run_count; i++)
             if (meta->edges[d]->runs[i].edge % shard[1].shape[d] != 0)
                 return zs_fail(err, ZS_INVALID,
-                               "codec \"sharding_indexed\": chunk_shape: expected a divisor of all shards' edges of dimension %d, found %llu, and a "
-                               "shard of %llu",
-                               d, (unsigned long long)shard[1].shape[d], (unsigned long long)meta->edges[d]->runs[i].edge);
+                               "codec \"sharding_indexed\": chunk_shape: expected a divisor of all shards' edges of "
+                               "dimension %d, found %llu, and a shard of %llu",
+                               d, (unsigned long long)shard[1].shape[d],
+                               (unsigned long long)meta->edges[d]->runs[i].edge);
     return ZS_OK;
 }
 
@@ -215,7 +216,9 @@ void zs_level_resize(const struct zs_level *level, const uint64_t *shape, struct
         r->index_size = 16 * r->inner_count + 4 * (uint64_t)r->index_checksums;
         r->stored_size = r->inner_count * level[1].stored_size;
     } else {
-        r->stored_size = level->stage_count > 0 ? zs_stage_size(&level->stages[level->stage_count - 1], element_count(r)) : r->decoded_size;
+        r->stored_size = level->stage_count > 0
+                             ? zs_stage_size(&level->stages[level->stage_count - 1], element_count(r))
+                             : r->decoded_size;
     }
 }
 
@@ -275,11 +278,13 @@ enum zs_status zs_leaf_decode_for_update(const struct zs_level *leaf, struct zs_
     const void *encoded;
     enum zs_status status = zs_buffer_append(&copy, dst, size, err);
     if (status == ZS_OK)
-        status = zs_stages_encode(leaf->stages, leaf->stage_count, element_count(leaf), scratch, copy.data, &encoded, err);
+        status =
+            zs_stages_encode(leaf->stages, leaf->stage_count, element_count(leaf), scratch, copy.data, &encoded, err);
     if (status == ZS_OK)
         status = zs_buffer_reset(&again, size, err);
     if (status == ZS_OK)
-        status = zs_stages_decode(leaf->stages, leaf->stage_count, element_count(leaf), scratch, encoded, again.data, err);
+        status =
+            zs_stages_decode(leaf->stages, leaf->stage_count, element_count(leaf), scratch, encoded, again.data, err);
     if (status == ZS_OK && memcmp(again.data, dst, size) != 0)
         status = zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": encoded again, pixels that are not written would change",
                          leaf->stages[0].codec->name);

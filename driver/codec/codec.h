@@ -98,8 +98,8 @@ enum zs_status zs_stages_decode(const struct zs_stage *stages, int count, size_t
                                 const void *src, void *dst, struct zs_error *err) ZS_MUST_CHECK;
 /* Applies the stages in order to one chunk. *encoded is src, changed in place where zs_stages_keep_size(), or memory of
  * the scratch that is valid until its next use; its size is the last stage's zs_stage_size(). */
-enum zs_status zs_stages_encode(const struct zs_stage *stages, int count, size_t n, struct zs_scratch *scratch, void *src,
-                                const void **encoded, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_stages_encode(const struct zs_stage *stages, int count, size_t n, struct zs_scratch *scratch,
+                                void *src, const void **encoded, struct zs_error *err) ZS_MUST_CHECK;
 /* Undoes elementwise stages for n elements, under the same terms. */
 enum zs_status zs_stages_decode_elements(const struct zs_stage *stages, int count, size_t n, const void *src, void *dst,
                                          struct zs_error *err) ZS_MUST_CHECK;

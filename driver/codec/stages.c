@@ -133,8 +133,8 @@ enum zs_status zs_stages_decode_elements(const struct zs_stage *stages, int coun
     return decode_run(stages, 0, count - 1, n, src, dst, err);
 }
 
-enum zs_status zs_stages_encode(const struct zs_stage *stages, int count, size_t n, struct zs_scratch *scratch, void *src,
-                                const void **encoded, struct zs_error *err)
+enum zs_status zs_stages_encode(const struct zs_stage *stages, int count, size_t n, struct zs_scratch *scratch,
+                                void *src, const void **encoded, struct zs_error *err)
 {
     const bool in_place = zs_stages_keep_size(stages, count);
     void *data = src;

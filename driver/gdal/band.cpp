@@ -18,8 +18,8 @@ ShardedZarrRasterBand::ShardedZarrRasterBand(ShardedZarrDataset *dataset, int ba
 struct zs_band_window ShardedZarrRasterBand::BlockWindow(int column, int row, void *data) const
 {
     const int x = column * nBlockXSize, y = row * nBlockYSize, size = GDALGetDataTypeSizeBytes(eDataType);
-    return zsBandWindow(x, y, std::min(nBlockXSize, nRasterXSize - x), std::min(nBlockYSize, nRasterYSize - y), data, &nBand, 1, size,
-                        static_cast<GSpacing>(size) * nBlockXSize, 0);
+    return zsBandWindow(x, y, std::min(nBlockXSize, nRasterXSize - x), std::min(nBlockYSize, nRasterYSize - y), data,
+                        &nBand, 1, size, static_cast<GSpacing>(size) * nBlockXSize, 0);
 }
 
 CPLErr ShardedZarrRasterBand::IReadBlock(int column, int row, void *data)
@@ -60,7 +60,8 @@ CPLErr ShardedZarrRasterBand::IRasterIO(GDALRWFlag flag, int x, int y, int width
         if (ds.Prefetch(window) != CE_None)
             return CE_Failure;
     }
-    return GDALPamRasterBand::IRasterIO(flag, x, y, width, height, data, bufWidth, bufHeight, type, pixelSpace, lineSpace, extra);
+    return GDALPamRasterBand::IRasterIO(flag, x, y, width, height, data, bufWidth, bufHeight, type, pixelSpace,
+                                        lineSpace, extra);
 }
 
 /* ---- Overviews ---- */

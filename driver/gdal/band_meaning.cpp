@@ -128,7 +128,8 @@ struct zs_meaning &ShardedZarrRasterBand::Meaning()
         // Bands of a slice are not numbered as those of the array are.
         const bool whole = ds.FixedIndices().empty();
         const enum zs_status status =
-            whole ? zs_band_meaning_read(ds.m_node, static_cast<uint64_t>(nBand - 1), static_cast<uint64_t>(ds.nBands), &ds.Meaning(), m_meaning.get(), &err)
+            whole ? zs_band_meaning_read(ds.m_node, static_cast<uint64_t>(nBand - 1), static_cast<uint64_t>(ds.nBands),
+                                         &ds.Meaning(), m_meaning.get(), &err)
                   : zs_meaning_copy(&ds.Meaning(), m_meaning.get(), &err);
         if (status != ZS_OK)
             zsReport(err);
@@ -280,7 +281,8 @@ const char *ShardedZarrRasterBand::GetDescription() const
     return GDALPamRasterBand::GetDescription();
 }
 
-/* The band's own metadata, and its place in the extra dimensions: DIM_time_INDEX=0, DIM_time_VALUE=2024-05-01T00:00:00. */
+/* The band's own metadata, and its place in the extra dimensions: DIM_time_INDEX=0,
+ * DIM_time_VALUE=2024-05-01T00:00:00. */
 void ShardedZarrRasterBand::AddMetadata()
 {
     if (m_metadataAdded)
@@ -313,7 +315,8 @@ void ShardedZarrRasterBand::AddMetadata()
         place += (i == 0 ? "" : ", ") + name + "=" + text;
     }
 
-    // What a side-car file says stays on top, but for statistics: those of the store are set, and the file's may be older.
+    // What a side-car file says stays on top, but for statistics: those of the store are set, and the file's may be
+    // older.
     CPLStringList sideCar(CSLDuplicate(GDALPamRasterBand::GetMetadata()));
     const CPLStringList old = statisticsOf(sideCar.List());
     m_sideCarHasStatistics = !old.empty();
@@ -390,11 +393,12 @@ ZSMetadata ShardedZarrRasterBand::GetMetadata(const char *domain)
     return GDALPamRasterBand::GetMetadata(domain);
 }
 
-/* GDAL asks for NBITS, and of each overview for RESAMPLING, before it reads a pixel: no reason to read coordinates, which give DIM_
- * items and no others. */
+/* GDAL asks for NBITS, and of each overview for RESAMPLING, before it reads a pixel: no reason to read coordinates,
+ * which give DIM_ items and no others. */
 const char *ShardedZarrRasterBand::GetMetadataItem(const char *name, const char *domain)
 {
-    if (zsIsDefaultDomain(domain) && (name == nullptr || STARTS_WITH_CI(name, "DIM_") || STARTS_WITH_CI(name, "STATISTICS_")))
+    if (zsIsDefaultDomain(domain) &&
+        (name == nullptr || STARTS_WITH_CI(name, "DIM_") || STARTS_WITH_CI(name, "STATISTICS_")))
         AddMetadata();
     if (!zsIsDefaultDomain(domain))
         AddDomains(domain);
@@ -404,7 +408,8 @@ const char *ShardedZarrRasterBand::GetMetadataItem(const char *name, const char 
     return item;
 }
 
-/* ---- Writing: into m_meaning, and from there to the array's attributes at the next flush. Read-only: to the side-car. ---- */
+/* ---- Writing: into m_meaning, and from there to the array's attributes at the next flush. Read-only: to the side-car.
+ * ---- */
 
 const struct zs_meaning &ShardedZarrRasterBand::CurrentMeaning()
 {

@@ -1,4 +1,5 @@
-/* `gdal driver shardedzarr validate STORE`: a face of validate/validate.h, as the program shardedzarr-validate is one. */
+/* `gdal driver shardedzarr validate STORE`: a face of validate/validate.h, as the program shardedzarr-validate is
+ * one. */
 #include "command.h"
 
 #if ZS_GDAL_AT_LEAST(11)
@@ -22,12 +23,14 @@ namespace
 class ZSValidate final : public GDALAlgorithm
 {
   public:
-    ZSValidate() : GDALAlgorithm("validate", "Check that a store is what its metadata say: documents, indexes, every chunk.", "")
+    ZSValidate()
+        : GDALAlgorithm("validate", "Check that a store is what its metadata say: documents, indexes, every chunk.", "")
     {
         AddProgressArg();
         AddArg("store", 0, "Path of the store", &store_).SetPositional().SetRequired();
         AddArg("metadata-only", 0, "Leave the chunks out", &metadataOnly_);
-        AddArg("threads", 0, "Number of threads that decode. Default: one per processor", &threads_).SetMinValueIncluded(1);
+        AddArg("threads", 0, "Number of threads that decode. Default: one per processor", &threads_)
+            .SetMinValueIncluded(1);
         AddOutputStringArg(&output_);
     }
 

@@ -55,7 +55,8 @@ static std::string storeOfPath(std::string path)
 
 /* ---- Names of arrays ---- */
 
-/* Between a store and an array's indices these would be taken for what separates them; and rasterio leaves out all quotes. */
+/* Between a store and an array's indices these would be taken for what separates them; and rasterio leaves out all
+ * quotes. */
 static const struct
 {
     char character;
@@ -163,8 +164,8 @@ static bool isOnDisk(const std::string &path)
 static bool parseUnquoted(const std::string &name, ZSConnection &c, std::string &reason)
 {
     const size_t end = c.prefix == ZSConnection::Prefix::NONE ? std::string::npos : endOfStore(name);
-    if (end == std::string::npos || end == 0 || (!isOnDisk(name.substr(0, end)) && ((end == 1 && isDrive(name.substr(0, 2))) || isOnDisk(name))))
-    {
+    if (end == std::string::npos || end == 0 ||
+        (!isOnDisk(name.substr(0, end)) && ((end == 1 && isDrive(name.substr(0, 2))) || isOnDisk(name)))) {
         c.store = storeOfPath(name);
         return true;
     }
@@ -172,7 +173,8 @@ static bool parseUnquoted(const std::string &name, ZSConnection &c, std::string 
     return parseArray(name.substr(end + 1), c, reason);
 }
 
-/* The quote that closes the path is the last one that something may follow: paths may hold quotes, and our names of arrays do not. */
+/* The quote that closes the path is the last one that something may follow: paths may hold quotes, and our names of
+ * arrays do not. */
 static bool parseQuoted(const std::string &name, ZSConnection &c, std::string &reason)
 {
     size_t quote = name.rfind('"');

@@ -26,10 +26,11 @@ struct ZSConnection
     std::string SubdatasetName(const std::string &arrayPath) const;
 };
 
-/* Parses `name`: [PREFIX:]path, PREFIX:path:/array:i:j, PREFIX:"path":/array:i:j. Behind our own prefix %3A, %22 and %25 in an array's
- * name stand for : " and %. Where a path without quotes has ":/" in it (but for "://" and a drive), the last one ends the path of the
- * store; if there is no store on disk, but one of the name as a whole, that is meant. A path of a zarr.json is that of its directory;
- * http:// and https:// become /vsicurl/. False, with a reason, when it is malformed. */
+/* Parses `name`: [PREFIX:]path, PREFIX:path:/array:i:j, PREFIX:"path":/array:i:j. Behind our own prefix %3A, %22 and
+ * %25 in an array's name stand for : " and %. Where a path without quotes has ":/" in it (but for "://" and a drive),
+ * the last one ends the path of the store; if there is no store on disk, but one of the name as a whole, that is meant.
+ * A path of a zarr.json is that of its directory; http:// and https:// become /vsicurl/. False, with a reason, when it
+ * is malformed. */
 bool zsParseConnection(const char *name, ZSConnection &connection, std::string &reason);
 
 bool zsEndsWith(const std::string &s, const std::string &end);

@@ -14,8 +14,8 @@ extern "C"
 #include "raster/pixels.h"
 }
 
-/* Pixels held at once, in two strips: one is read while the other is written. A single strip up to this is better than a source that is
- * read more than once. */
+/* Pixels held at once, in two strips: one is read while the other is written. A single strip up to this is better than
+ * a source that is read more than once. */
 constexpr uint64_t COPY_BYTES = 256 << 20;
 
 namespace
@@ -90,8 +90,8 @@ static bool isPixelInterleaved(GDALDataset &source)
     return interleave != nullptr && EQUAL(interleave, "PIXEL");
 }
 
-/* So many bands at least as are asked for, and as whole chunks hold: some along one extra dimension, all along faster ones, and one
- * along slower ones. */
+/* So many bands at least as are asked for, and as whole chunks hold: some along one extra dimension, all along faster
+ * ones, and one along slower ones. */
 static uint64_t bandsOfStep(const struct zs_raster_spec &spec, uint64_t asked, uint64_t bands, uint64_t &run)
 {
     run = bands;
@@ -105,14 +105,20 @@ static uint64_t bandsOfStep(const struct zs_raster_spec &spec, uint64_t asked, u
     return asked;
 }
 
-/* Bands whose pixels lie together in the source are read together, else it would be read once per band; and a chunk of several bands
- * needs them all. Rows of chunks are read whole, unless they are too much: then so many columns of them as fit, one chunk at least. */
+/* Bands whose pixels lie together in the source are read together, else it would be read once per band; and a chunk of
+ * several bands needs them all. Rows of chunks are read whole, unless they are too much: then so many columns of them
+ * as fit, one chunk at least. */
 static Step stepOf(GDALDataset &source, const struct zs_raster_spec &spec, uint64_t item)
 {
-    const auto width = static_cast<uint64_t>(source.GetRasterXSize()), bands = static_cast<uint64_t>(source.GetRasterCount());
+    const auto width = static_cast<uint64_t>(source.GetRasterXSize()),
+               bands = static_cast<uint64_t>(source.GetRasterCount());
     const int y = spec.axis_count, x = y + 1;
-    const uint64_t rows = std::min<uint64_t>(spec.chunk[y], spec.height), column = std::min<uint64_t>(spec.chunk[x], width);
-    uint64_t group = isPixelInterleaved(source) ? std::min(std::max<uint64_t>(1, COPY_BYTES / 2 / (item * width * rows)), bands) : 1, run;
+    const uint64_t rows = std::min<uint64_t>(spec.chunk[y], spec.height),
+                   column = std::min<uint64_t>(spec.chunk[x], width);
+    uint64_t group = isPixelInterleaved(source)
+                         ? std::min(std::max<uint64_t>(1, COPY_BYTES / 2 / (item * width * rows)), bands)
+                         : 1,
+             run;
     group = bandsOfStep(spec, group, bands, run);
     uint64_t columns = width;
     if (item * group * rows * width > COPY_BYTES)
@@ -130,7 +136,8 @@ static bool reserve(Strip &s, size_t size, const Box &box)
     s.pixels.reset(new (std::nothrow) unsigned char[size]);
     if (s.pixels == nullptr)
     {
-        CPLError(CE_Failure, CPLE_OutOfMemory, "%d bands of %d x %d pixels, a chunk at least, need %llu bytes, which cannot be had", box.bands,
+        CPLError(CE_Failure, CPLE_OutOfMemory,
+                 "%d bands of %d x %d pixels, a chunk at least, need %llu bytes, which cannot be had", box.bands,
                  box.columns, box.rows, static_cast<unsigned long long>(size));
         return false;
     }
@@ -145,22 +152,24 @@ static bool readBox(GDALDataset &source, GDALDataType type, const ZSPacking &pac
     s.bands.resize(static_cast<size_t>(box.bands));
     std::iota(s.bands.begin(), s.bands.end(), box.band + 1);
     if (!reserve(s, static_cast<size_t>(plane) * s.bands.size(), box) ||
-        source.RasterIO(GF_Read, box.x, box.y, box.columns, box.rows, s.pixels.get(), box.columns, box.rows, type, box.bands, s.bands.data(),
-                        item, line, plane, nullptr) != CE_None)
+        source.RasterIO(GF_Read, box.x, box.y, box.columns, box.rows, s.pixels.get(), box.columns, box.rows, type,
+                        box.bands, s.bands.data(), item, line, plane, nullptr) != CE_None)
         return false;
     packing.Unpack(s.pixels.get(), type, static_cast<size_t>(plane / item) * s.bands.size());
     s.item_size = static_cast<size_t>(item);
-    s.window = zsBandWindow(box.x, box.y, box.columns, box.rows, s.pixels.get(), s.bands.data(), box.bands, item, line, plane);
+    s.window =
+        zsBandWindow(box.x, box.y, box.columns, box.rows, s.pixels.get(), s.bands.data(), box.bands, item, line, plane);
     return true;
 }
 
-bool zsCopyPixels(GDALDataset &source, const struct zs_raster &raster, const struct zs_raster_spec &spec, GDALDataType type,
-                  const ZSPacking &packing, GDALProgressFunc progress, void *progressData)
+bool zsCopyPixels(GDALDataset &source, const struct zs_raster &raster, const struct zs_raster_spec &spec,
+                  GDALDataType type, const ZSPacking &packing, GDALProgressFunc progress, void *progressData)
 {
     const int width = source.GetRasterXSize(), height = source.GetRasterYSize(), bands = source.GetRasterCount();
     const auto item = static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
     const Step step = stepOf(source, spec, item);
-    const uint64_t most = item * static_cast<uint64_t>(step.bands) * static_cast<uint64_t>(step.rows) * static_cast<uint64_t>(step.columns);
+    const uint64_t most = item * static_cast<uint64_t>(step.bands) * static_cast<uint64_t>(step.rows) *
+                          static_cast<uint64_t>(step.columns);
     const bool fitsTwice = 2 * most <= COPY_BYTES;
     const double total = static_cast<double>(bands) * height * width;
     double done = 0;

@@ -24,7 +24,8 @@ static bool isDimension(const struct zs_raster_spec &spec, const std::string &na
     return name == spec.dim_x || name == spec.dim_y || std::any_of(spec.axes, spec.axes + spec.axis_count, isNamed);
 }
 
-/* Three bands of bytes, and a fourth beside them, are a picture until their colours are set: as GTiff takes them, too, and gdalwarp sets none but alpha. */
+/* Three bands of bytes, and a fourth beside them, are a picture until their colours are set: as GTiff takes them, too,
+ * and gdalwarp sets none but alpha. */
 static struct zs_meaning meaningOfNew(int band, int bands, const struct zs_dtype &dtype)
 {
     struct zs_meaning m = {};
@@ -59,7 +60,8 @@ class Arrays
     std::vector<struct zs_meaning> &Read(GDALDataset *source, int bands, const struct zs_dtype &dtype)
     {
         for (int b = 0; b < bands; b++)
-            m_bands.push_back(source != nullptr ? zsMeaningOf(*source->GetRasterBand(b + 1)) : meaningOfNew(b, bands, dtype));
+            m_bands.push_back(source != nullptr ? zsMeaningOf(*source->GetRasterBand(b + 1))
+                                                : meaningOfNew(b, bands, dtype));
         return m_bands;
     }
     /* One array of all bands, or one per band named by the band's description. */
@@ -68,7 +70,8 @@ class Arrays
         for (size_t b = 0; b < m_bands.size(); b++)
         {
             const char *description = m_bands[b].description;
-            const bool usable = description != nullptr && zsIsArrayName(description) && !isDimension(spec, description) &&
+            const bool usable = description != nullptr && zsIsArrayName(description) &&
+                                !isDimension(spec, description) &&
                                 std::find(m_names.begin(), m_names.end(), description) == m_names.end();
             m_names.push_back(usable ? description : name + "_" + std::to_string(b + 1));
         }
@@ -136,12 +139,14 @@ static bool nodataOf(GDALRasterBand &band, const struct zs_dtype &dtype, unsigne
 }
 
 /* Size, type and dimensions of the spec, and all that the options decide. */
-static bool startSpec(struct zs_raster_spec &spec, ZSCreationOptions &options, int width, int height, const ZSSourceAxes &axes, GDALDataType type)
+static bool startSpec(struct zs_raster_spec &spec, ZSCreationOptions &options, int width, int height,
+                      const ZSSourceAxes &axes, GDALDataType type)
 {
     enum zs_data_type zarrType;
     if (!zsZarrType(type, &zarrType))
     {
-        CPLError(CE_Failure, CPLE_NotSupported, "Zarr has no data type for %s; CFloat32 or CFloat64 would hold it", GDALGetDataTypeName(type));
+        CPLError(CE_Failure, CPLE_NotSupported, "Zarr has no data type for %s; CFloat32 or CFloat64 would hold it",
+                 GDALGetDataTypeName(type));
         return false;
     }
     spec.width = static_cast<uint64_t>(width);
@@ -151,14 +156,16 @@ static bool startSpec(struct zs_raster_spec &spec, ZSCreationOptions &options, i
     return options.Apply(spec);
 }
 
-/* Group of a raster in its store: a raster that is appended has one of its own, so that its coordinates meet no others. */
+/* Group of a raster in its store: a raster that is appended has one of its own, so that its coordinates meet no
+ * others. */
 static std::string groupOf(const ZSCreationOptions &options, const char *array)
 {
     return options.append ? array : "";
 }
 
 /* Where a creation writes: an existing store that is appended to, or a target of its own. */
-static bool openTarget(const ZSConnection &connection, const ZSCreationOptions &options, const char *array, GDALDataset *source, ZSTarget &target)
+static bool openTarget(const ZSConnection &connection, const ZSCreationOptions &options, const char *array,
+                       GDALDataset *source, ZSTarget &target)
 {
     if (!options.append)
         return target.Open(connection.store, source, options.overwrite, options.fsync);
@@ -173,8 +180,9 @@ static bool openTarget(const ZSConnection &connection, const ZSCreationOptions &
 }
 
 /* Sets up the store at `path` and its arrays. In a store that is appended to, there must be nothing of that name. */
-static ZSOwned<struct zs_raster> createRaster(const ZSConnection &connection, const std::string &path, ZSCreationOptions &options,
-                                              struct zs_raster_spec &spec, ZSSourceAxes &axes, ZSStore &store)
+static ZSOwned<struct zs_raster> createRaster(const ZSConnection &connection, const std::string &path,
+                                              ZSCreationOptions &options, struct zs_raster_spec &spec,
+                                              ZSSourceAxes &axes, ZSStore &store)
 {
     struct zs_error err;
     struct zs_raster *raster = nullptr;
@@ -222,16 +230,18 @@ static void removeAppended(const std::string &path, const std::string &group)
 {
     ZSStore store;
     struct zs_error err;
-    if (zs_store_open_vsi(path.c_str(), &store.store, &err) != ZS_OK || zs_hierarchy_open(store.store, true, &store.hierarchy, &err) != ZS_OK ||
-        zs_hierarchy_remove(store.hierarchy, group.c_str(), &err) != ZS_OK || zs_hierarchy_flush(store.hierarchy, &err) != ZS_OK)
-    {
+    if (zs_store_open_vsi(path.c_str(), &store.store, &err) != ZS_OK ||
+        zs_hierarchy_open(store.store, true, &store.hierarchy, &err) != ZS_OK ||
+        zs_hierarchy_remove(store.hierarchy, group.c_str(), &err) != ZS_OK ||
+        zs_hierarchy_flush(store.hierarchy, &err) != ZS_OK) {
         CPLDebug("ShardedZarr", "/%s is not removed from the metadata: %s", group.c_str(), err.message);
         return; // what they list must not lose its chunks
     }
     zsRemoveSilently(path + "/" + group);
 }
 
-/* Where a store is now, as the user calls it unless that is the directory that the process works in, which lost its name to it. */
+/* Where a store is now, as the user calls it unless that is the directory that the process works in, which lost its
+ * name to it. */
 static std::string placeOf(const ZSConnection &connection, const ZSTarget &target)
 {
     return connection.store == "." && !target.Root().empty() ? target.Root() : connection.store;
@@ -269,16 +279,18 @@ static bool parse(const char *name, CSLConstList list, ZSCreationOptions &option
     const bool isParsed = zsParseConnection(name, connection, reason);
     if (isParsed && connection.array.empty())
         return true;
-    CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", name, isParsed ? "a new array is named by the option ARRAY_NAME" : reason.c_str());
+    CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", name,
+             isParsed ? "a new array is named by the option ARRAY_NAME" : reason.c_str());
     return false;
 }
 
 /* ---- CreateCopy ---- */
 
 /* Adds overviews to each array of the raster, of which the hierarchy knows. */
-static bool addOverviews(const std::shared_ptr<ZSStore> &store, const std::string &group, const Arrays &arrays, const struct zs_raster_spec &spec,
-                         const ZSCreationOptions &asked, const std::string &resampling, std::vector<int> factors,
-                         GDALProgressFunc progress, void *progressData)
+static bool addOverviews(const std::shared_ptr<ZSStore> &store, const std::string &group, const Arrays &arrays,
+                         const struct zs_raster_spec &spec, const ZSCreationOptions &asked,
+                         const std::string &resampling, std::vector<int> factors, GDALProgressFunc progress,
+                         void *progressData)
 {
     const CPLConfigOptionSetter threads("GDAL_NUM_THREADS", std::to_string(asked.threads).c_str(), false);
     ZSOpenOptions options;
@@ -298,8 +310,10 @@ static bool addOverviews(const std::shared_ptr<ZSStore> &store, const std::strin
         }
         ds->SetChunkOrder(asked.chunk_order);
         const auto n = static_cast<double>(spec.array_count);
-        void *scaled = GDALCreateScaledProgress(static_cast<double>(k) / n, static_cast<double>(k + 1) / n, progress, progressData);
-        const CPLErr result = ds->BuildOverviews(resampling.c_str(), static_cast<int>(factors.size()), factors.data(), 0, nullptr, GDALScaledProgress, scaled
+        void *scaled = GDALCreateScaledProgress(static_cast<double>(k) / n, static_cast<double>(k + 1) / n, progress,
+                                                progressData);
+        const CPLErr result = ds->BuildOverviews(resampling.c_str(), static_cast<int>(factors.size()), factors.data(),
+                                                 0, nullptr, GDALScaledProgress, scaled
 #if ZS_GDAL_AT_LEAST(6)
                                                  ,
                                                  nullptr
@@ -315,7 +329,8 @@ static bool addOverviews(const std::shared_ptr<ZSStore> &store, const std::strin
 static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict, ZSCreateOptions optionList,
                                GDALProgressFunc progress, void *progressData);
 
-/* A store in an archive is made as files first and then packed in one go; the archive is made beside the one it replaces. */
+/* A store in an archive is made as files first and then packed in one go; the archive is made beside the one it
+ * replaces. */
 static GDALDataset *createArchive(const char *name, const ZSConnection &connection, GDALDataset *source, int strict,
                                   CSLConstList optionList, GDALProgressFunc progress, void *progressData)
 {
@@ -360,7 +375,8 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     for (int b = 2; b <= bands; b++)
     {
         const GDALDataType other = source->GetRasterBand(b)->GetRasterDataType();
-        type = other == type ? type : GDALDataTypeUnion(type, other); // GDAL 3.13's union of Float16 with itself is Float32
+        // GDAL 3.13's union of Float16 with itself is Float32
+        type = other == type ? type : GDALDataTypeUnion(type, other);
     }
 
     ZSPacking packing;
@@ -381,7 +397,8 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     auto &meanings = arrays.Read(source, bands, spec.dtype);
     packing.Finish(spec, meanings);
     axes.Spend(metadata, meanings);
-    arrays.Set(options.single_array, !options.array_name.empty() ? options.array_name : defaultArrayName(connection.store, &spec), spec);
+    arrays.Set(options.single_array,
+               !options.array_name.empty() ? options.array_name : defaultArrayName(connection.store, &spec), spec);
     arrays.Apply(spec);
 
 #if ZS_GDAL_AT_LEAST(12)
@@ -401,8 +418,10 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     metadata.SetNameValue(GDALMD_AREA_OR_POINT, nullptr);
     spec.metadata = metadata.size() > 0 ? metadata.List() : nullptr;
     spec.domains = zsDomainsOf(*source);
-    const std::unique_ptr<struct zs_domains, decltype(&zs_domains_clear)> domainsCleared(&spec.domains, zs_domains_clear);
-    std::unique_ptr<OGRSpatialReference> srs(source->GetSpatialRef() != nullptr ? source->GetSpatialRef()->Clone() : nullptr);
+    const std::unique_ptr<struct zs_domains, decltype(&zs_domains_clear)> domainsCleared(&spec.domains,
+                                                                                         zs_domains_clear);
+    std::unique_ptr<OGRSpatialReference> srs(source->GetSpatialRef() != nullptr ? source->GetSpatialRef()->Clone()
+                                                                                : nullptr);
     spec.srs = srs != nullptr ? OGRSpatialReference::ToHandle(srs.get()) : nullptr;
 
     const std::string group = groupOf(options, arrays.Name(0));
@@ -413,7 +432,8 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     ZSTarget target;
     if (!openTarget(connection, options, arrays.Name(0), source, target))
         return nullptr;
-    auto raster = createRaster(connection, options.append ? connection.store : target.Path(), options, spec, axes, *store);
+    auto raster =
+        createRaster(connection, options.append ? connection.store : target.Path(), options, spec, axes, *store);
     if (raster == nullptr)
         return nullptr;
     void *scaled = GDALCreateScaledProgress(0, pixelsShare, progress, progressData);
@@ -430,7 +450,8 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     if (ok && !factors.empty())
     {
         scaled = GDALCreateScaledProgress(pixelsShare, 1, progress, progressData);
-        ok = addOverviews(store, group, arrays, spec, options, zsOverviewResampling(options.resampling, *source), factors, GDALScaledProgress, scaled);
+        ok = addOverviews(store, group, arrays, spec, options, zsOverviewResampling(options.resampling, *source),
+                          factors, GDALScaledProgress, scaled);
         GDALDestroyScaledProgress(scaled);
     }
     zs_hierarchy_hold(store->hierarchy, false);
@@ -452,18 +473,22 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
         removeAppended(connection.store, group);
     if (!ok || (!options.append && !target.Commit()))
         return nullptr;
-    return openCreated(placeOf(connection, target), group, options.single_array ? arrays.Name(0) : nullptr, name, options);
+    return openCreated(placeOf(connection, target), group, options.single_array ? arrays.Name(0) : nullptr, name,
+                       options);
 }
 
 static GDALDataset *createCheckedCopy(const char *name, GDALDataset *source, int strict, ZSCreateOptions optionList,
                                       GDALProgressFunc progress, void *progressData)
 {
-    return zsCheckLosses(name, *source, strict != FALSE) ? createCopy(name, source, strict, optionList, progress, progressData) : nullptr;
+    return zsCheckLosses(name, *source, strict != FALSE)
+               ? createCopy(name, source, strict, optionList, progress, progressData)
+               : nullptr;
 }
 
 /* ---- Create ---- */
 
-static GDALDataset *create(const char *name, int width, int height, int bands, GDALDataType type, ZSCreateOptions optionList)
+static GDALDataset *create(const char *name, int width, int height, int bands, GDALDataType type,
+                           ZSCreateOptions optionList)
 {
     ZSCreationOptions options;
     ZSConnection connection;
@@ -476,12 +501,15 @@ static GDALDataset *create(const char *name, int width, int height, int bands, G
     }
     if (!options.single_array && bands > 1)
     {
-        CPLError(CE_Failure, CPLE_NotSupported, "%s: SINGLE_ARRAY=NO: what Create() makes of %d bands is one array; a copy has one for each", name, bands);
+        CPLError(CE_Failure, CPLE_NotSupported,
+                 "%s: SINGLE_ARRAY=NO: what Create() makes of %d bands is one array; a copy has one for each", name,
+                 bands);
         return nullptr;
     }
     if (zsIsArchive(connection.store))
     {
-        CPLError(CE_Failure, CPLE_NotSupported, "%s: what is in an archive is written once; copy a finished raster into it", name);
+        CPLError(CE_Failure, CPLE_NotSupported,
+                 "%s: what is in an archive is written once; copy a finished raster into it", name);
         return nullptr;
     }
     ZSPacking packing;
@@ -495,7 +523,8 @@ static GDALDataset *create(const char *name, int width, int height, int bands, G
         return nullptr;
     Arrays arrays;
     packing.Finish(spec, arrays.Read(nullptr, bands, spec.dtype));
-    arrays.Set(true, !options.array_name.empty() ? options.array_name : defaultArrayName(connection.store, &spec), spec);
+    arrays.Set(true, !options.array_name.empty() ? options.array_name : defaultArrayName(connection.store, &spec),
+               spec);
     arrays.Apply(spec);
     auto target = std::make_unique<ZSTarget>();
     if (!openTarget(connection, options, arrays.Name(0), nullptr, *target))
@@ -508,7 +537,8 @@ static GDALDataset *create(const char *name, int width, int height, int bands, G
     // An empty store reads as its fill value: complete from the start.
     struct zs_error err;
     const std::string group = groupOf(options, arrays.Name(0));
-    const bool ok = zs_raster_publish(raster.get(), store.hierarchy, &err) == ZS_OK && zs_raster_finish(store.store, group.c_str(), &err) == ZS_OK &&
+    const bool ok = zs_raster_publish(raster.get(), store.hierarchy, &err) == ZS_OK &&
+                    zs_raster_finish(store.store, group.c_str(), &err) == ZS_OK &&
                     zs_store_sync(store.store, &err) == ZS_OK;
     raster.reset();
     if (!ok)

@@ -22,7 +22,8 @@ class ZSSourceAxes;
 bool zsParseUpdate(CSLConstList options, enum zs_update &update);
 const char *zsUpdateName(enum zs_update update);
 
-/* Whether an array may have that name: a key of its own that is neither of the specification nor of what is written beside it. */
+/* Whether an array may have that name: a key of its own that is neither of the specification nor of what is written
+ * beside it. */
 bool zsIsArrayName(const std::string &name);
 
 struct ZSCreationOptions
@@ -43,7 +44,8 @@ struct ZSCreationOptions
     uint64_t block_width = USUAL_BLOCK, block_height = USUAL_BLOCK; /* of a chunk by default */
     bool block_is_tile = false; /* TILED says so; else one as wide as the raster is a strip */
     std::vector<std::string> dim_names;
-    bool scale_offset = false, has_packed_type = false; /* SCALE_OFFSET: stored as integers, of a type that is given or not */
+    /* SCALE_OFFSET: stored as integers, of a type that is given or not */
+    bool scale_offset = false, has_packed_type = false;
     enum zs_data_type packed_type = ZS_UINT16;
     bool has_scale = false, has_offset = false; /* those that the options name */
     double scale = 1, offset = 0;
@@ -58,13 +60,13 @@ struct ZSCreationOptions
     /* Whether BITROUND suits the spec's data type and nodata value. */
     bool CheckRounding(const struct zs_raster_spec &spec) const;
 
-    /* Sets chunk, shard, codec and dimension names of the spec (whose size, bands and dtype are set). False (CPLError emitted)
-     * when shapes do not divide; the message says what would do. The spec borrows from this. Where the lengths in
-     * CHUNK_SHAPE differ there are no shards. */
+    /* Sets chunk, shard, codec and dimension names of the spec (whose size, bands and dtype are set). False (CPLError
+     * emitted) when shapes do not divide; the message says what would do. The spec borrows from this. Where the lengths
+     * in CHUNK_SHAPE differ there are no shards. */
     bool Apply(struct zs_raster_spec &spec);
 
-    /* Other names for those of the spec's dimensions (in the array's order) that the store a raster is appended to has for others: with `_<array>` at
-     * the end. Names that were given stay. */
+    /* Other names for those of the spec's dimensions (in the array's order) that the store a raster is appended to has
+     * for others: with `_<array>` at the end. Names that were given stay. */
     void RenameDimensions(struct zs_raster_spec &spec, ZSSourceAxes &axes, const bool *taken);
 
     /* Factors of the overviews that a raster of this spec shall have. */
@@ -80,7 +82,8 @@ struct ZSCreationOptions
     bool ApplyShards(struct zs_raster_spec &spec, const std::vector<ZSDimension> &dimensions);
 };
 
-/* What overviews of the raster are made with: what was asked for, or where that is "" what suits the meaning of its pixels. */
+/* What overviews of the raster are made with: what was asked for, or where that is "" what suits the meaning of its
+ * pixels. */
 std::string zsOverviewResampling(const std::string &asked, GDALDataset &raster);
 
 #endif

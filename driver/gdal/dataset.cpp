@@ -88,7 +88,8 @@ std::shared_ptr<ZSArray> ZSArray::Open(const ZSStore &store, const struct zs_nod
     arrayOptions.merge_gap = options.merge_gap;
     arrayOptions.update = options.update;
     if (zs_array_open_node(store.hierarchy, node, &arrayOptions, &opened->array, err) != ZS_OK ||
-        zs_axes_find(store.hierarchy, node, nullIfEmpty(options.dim_x), nullIfEmpty(options.dim_y), &opened->axes, err) != ZS_OK)
+        zs_axes_find(store.hierarchy, node, nullIfEmpty(options.dim_x), nullIfEmpty(options.dim_y), &opened->axes,
+                     err) != ZS_OK)
         return nullptr;
     return opened;
 }
@@ -138,7 +139,8 @@ std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_p
     struct zs_band_array &bands = ds->m_slices.front();
     bands.array = ds->m_array;
     struct zs_error reason;
-    if (zs_slices_find(info.ndim, info.shape, ds->m_axes, indices.data(), indices.size(), &bands.slices, &reason) != ZS_OK)
+    if (zs_slices_find(info.ndim, info.shape, ds->m_axes, indices.data(), indices.size(), &bands.slices, &reason) !=
+        ZS_OK)
         return fail(reason.message);
     if (bands.slices.count > MAX_BANDS)
     {
@@ -151,9 +153,12 @@ std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_p
                     " bands; open a slice by indices, as in " + slice);
     }
 
-    // GDAL's blocks are of one size. Where chunks are not, they need not be chunks: the cache of these serves all that touch one.
+    // GDAL's blocks are of one size. Where chunks are not, they need not be chunks: the cache of these serves all that
+    // touch one.
     const uint64_t mostBlock = info.has_edges && !info.is_sharded ? MOST_BLOCK : UINT64_MAX;
-    const auto block = [&](int d) { return static_cast<int>(std::min({info.chunk_shape[d], info.shape[d], mostBlock})); };
+    const auto block = [&](int d) {
+        return static_cast<int>(std::min({info.chunk_shape[d], info.shape[d], mostBlock}));
+    };
     const int blockWidth = block(x), blockHeight = y >= 0 ? block(y) : 1;
     ds->eAccess = access;
     // Before there are bands: afterwards it would give each of them a record of its own.
@@ -255,8 +260,9 @@ CPLErr ShardedZarrDataset::WriteWindow(const struct zs_band_window &window, GDAL
 }
 
 CPLErr ShardedZarrDataset::IRasterIO(GDALRWFlag flag, int x, int y, int width, int height, void *data, int bufWidth,
-                                     int bufHeight, GDALDataType type, int bandCount, BANDMAP_TYPE bands, GSpacing pixelSpace,
-                                     GSpacing lineSpace, GSpacing bandSpace, GDALRasterIOExtraArg *extra)
+                                     int bufHeight, GDALDataType type, int bandCount, BANDMAP_TYPE bands,
+                                     GSpacing pixelSpace, GSpacing lineSpace, GSpacing bandSpace,
+                                     GDALRasterIOExtraArg *extra)
 {
     for (int i = 0; i < bandCount && flag == GF_Write && IsUpdate(); i++)
         Band(bands[i]).DropStatistics(false);
@@ -272,7 +278,8 @@ CPLErr ShardedZarrDataset::IRasterIO(GDALRWFlag flag, int x, int y, int width, i
     }
     CPLErr result = CE_None;
     if (flag == GF_Read && !IsUpdate() && bandCount > 1 &&
-        ReadOverview(x, y, width, height, data, bufWidth, bufHeight, type, bandCount, bands, pixelSpace, lineSpace, bandSpace, extra, result))
+        ReadOverview(x, y, width, height, data, bufWidth, bufHeight, type, bandCount, bands, pixelSpace, lineSpace,
+                     bandSpace, extra, result))
         return result;
     if (flag == GF_Read && !IsUpdate() && !IsForOverview(x, y, width, height, bufWidth, bufHeight, extra))
     {
@@ -281,11 +288,12 @@ CPLErr ShardedZarrDataset::IRasterIO(GDALRWFlag flag, int x, int y, int width, i
         if (Prefetch(window) != CE_None)
             return CE_Failure;
     }
-    return GDALPamDataset::IRasterIO(flag, x, y, width, height, data, bufWidth, bufHeight, type, bandCount, bands, pixelSpace,
-                                     lineSpace, bandSpace, extra);
+    return GDALPamDataset::IRasterIO(flag, x, y, width, height, data, bufWidth, bufHeight, type, bandCount, bands,
+                                     pixelSpace, lineSpace, bandSpace, extra);
 }
 
-bool ShardedZarrDataset::IsForOverview(int x, int y, int width, int height, int bufWidth, int bufHeight, GDALRasterIOExtraArg *extra)
+bool ShardedZarrDataset::IsForOverview(int x, int y, int width, int height, int bufWidth, int bufHeight,
+                                       GDALRasterIOExtraArg *extra)
 {
     if (m_isOverview || nBands == 0 || (bufWidth >= width && bufHeight >= height))
         return false;
@@ -297,9 +305,10 @@ bool ShardedZarrDataset::IsForOverview(int x, int y, int width, int height, int 
 }
 
 /* Bands together, whose chunks are asked for side by side: GDAL asks its overview for one band after the other. */
-bool ShardedZarrDataset::ReadOverview(int x, int y, int width, int height, void *data, int bufWidth, int bufHeight, GDALDataType type,
-                                      int bandCount, BANDMAP_TYPE bands, GSpacing pixelSpace, GSpacing lineSpace, GSpacing bandSpace,
-                                      GDALRasterIOExtraArg *extra, CPLErr &result)
+bool ShardedZarrDataset::ReadOverview(int x, int y, int width, int height, void *data, int bufWidth, int bufHeight,
+                                      GDALDataType type, int bandCount, BANDMAP_TYPE bands, GSpacing pixelSpace,
+                                      GSpacing lineSpace, GSpacing bandSpace, GDALRasterIOExtraArg *extra,
+                                      CPLErr &result)
 {
     if (!IsForOverview(x, y, width, height, bufWidth, bufHeight, extra))
         return false;
@@ -307,12 +316,13 @@ bool ShardedZarrDataset::ReadOverview(int x, int y, int width, int height, void 
     INIT_RASTERIO_EXTRA_ARG(inLevel);
     if (extra != nullptr)
         inLevel = *extra;
-    const int level = GDALBandGetBestOverviewLevel2(papoBands[0], x, y, width, height, bufWidth, bufHeight, &inLevel); // places in the level, too
+    // places in the level, too
+    const int level = GDALBandGetBestOverviewLevel2(papoBands[0], x, y, width, height, bufWidth, bufHeight, &inLevel);
     auto overview = dynamic_cast<ShardedZarrDataset *>(papoBands[0]->GetOverview(level)->GetDataset());
     if (overview == nullptr || overview->nBands != nBands)
         return false; // of a file beside the store
-    result = overview->RasterIO(GF_Read, x, y, width, height, data, bufWidth, bufHeight, type, bandCount, bands, pixelSpace, lineSpace, bandSpace,
-                                &inLevel);
+    result = overview->RasterIO(GF_Read, x, y, width, height, data, bufWidth, bufHeight, type, bandCount, bands,
+                                pixelSpace, lineSpace, bandSpace, &inLevel);
     return true;
 }
 
@@ -333,18 +343,21 @@ static std::vector<int> nearestPixels(double offset, double step, int count, int
     return pixels;
 }
 
-bool ShardedZarrDataset::ReadNearest(const struct zs_band_window &window, int bufWidth, int bufHeight, GDALDataType type,
-                                     GDALRasterIOExtraArg *extra, CPLErr &result)
+bool ShardedZarrDataset::ReadNearest(const struct zs_band_window &window, int bufWidth, int bufHeight,
+                                     GDALDataType type, GDALRasterIOExtraArg *extra, CPLErr &result)
 {
     const auto item = static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
     const uint64_t plane = item * window.width * window.height;
-    if ((extra != nullptr && extra->eResampleAlg != GRIORA_NearestNeighbour) || plane > NEAREST_BYTES / window.band_count)
+    if ((extra != nullptr && extra->eResampleAlg != GRIORA_NearestNeighbour) ||
+        plane > NEAREST_BYTES / window.band_count)
         return false;
     const auto x = static_cast<int>(window.x), y = static_cast<int>(window.y);
     const auto width = static_cast<int>(window.width), height = static_cast<int>(window.height);
     const bool exact = extra != nullptr && extra->bFloatingPointWindowValidity;
-    const auto columns = nearestPixels(exact ? extra->dfXOff : x, (exact ? extra->dfXSize : width) / bufWidth, bufWidth, x, width);
-    const auto rows = nearestPixels(exact ? extra->dfYOff : y, (exact ? extra->dfYSize : height) / bufHeight, bufHeight, y, height);
+    const auto columns =
+        nearestPixels(exact ? extra->dfXOff : x, (exact ? extra->dfXSize : width) / bufWidth, bufWidth, x, width);
+    const auto rows =
+        nearestPixels(exact ? extra->dfYOff : y, (exact ? extra->dfYSize : height) / bufHeight, bufHeight, y, height);
     std::vector<unsigned char> pixels(static_cast<size_t>(plane) * window.band_count);
     struct zs_band_window whole = window;
     whole.data = pixels.data();
@@ -357,7 +370,8 @@ bool ShardedZarrDataset::ReadNearest(const struct zs_band_window &window, int bu
         for (int row = 0; row < bufHeight; row++)
         {
             const unsigned char *from = pixels.data() + b * plane + rows[static_cast<size_t>(row)] * whole.line_space;
-            auto to = static_cast<char *>(window.data) + window.band_space * static_cast<ptrdiff_t>(b) + window.line_space * row;
+            auto to = static_cast<char *>(window.data) + window.band_space * static_cast<ptrdiff_t>(b) +
+                      window.line_space * row;
             for (const int column : columns)
             {
                 memcpy(to, from + static_cast<size_t>(column) * item, item);
@@ -386,8 +400,8 @@ CPLErr ShardedZarrDataset::Prefetch(const struct zs_band_window &window)
     return CE_Failure;
 }
 
-CPLErr ShardedZarrDataset::AdviseRead(int x, int y, int width, int height, int bufWidth, int bufHeight, GDALDataType, int bandCount,
-                                      int *bandList, ZSCreateOptions)
+CPLErr ShardedZarrDataset::AdviseRead(int x, int y, int width, int height, int bufWidth, int bufHeight, GDALDataType,
+                                      int bandCount, int *bandList, ZSCreateOptions)
 {
     std::vector<int> bands(bandList != nullptr ? std::vector<int>(bandList, bandList + bandCount) : std::vector<int>());
     for (int b = 1; bands.empty() && b <= nBands; b++)

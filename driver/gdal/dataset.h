@@ -1,4 +1,5 @@
-/* gdal/dataset.h: an array of a store as a dataset: two dimensions are the raster, the others are flattened to bands. */
+/* gdal/dataset.h: an array of a store as a dataset: two dimensions are the raster, the others are flattened to
+ * bands. */
 #ifndef ZS_GDAL_DATASET_H
 #define ZS_GDAL_DATASET_H
 
@@ -35,7 +36,8 @@ struct ZSStore
     ZSStore &operator=(const ZSStore &) = delete;
 };
 
-/* While it lives, what is written to a remote store goes side by side; nobody is to look at that before its metadata, which come last. */
+/* While it lives, what is written to a remote store goes side by side; nobody is to look at that before its metadata,
+ * which come last. */
 class ZSOverlap
 {
     struct zs_store *m_store = nullptr; /* null where there is nothing to end */
@@ -66,11 +68,12 @@ struct ZSOpenOptions
     bool Parse(CSLConstList options);
 };
 
-/* For an array that decodes and encodes with so many threads, within the budget of the process: set to a quarter of GDAL_CACHEMAX. */
+/* For an array that decodes and encodes with so many threads, within the budget of the process: set to a quarter of
+ * GDAL_CACHEMAX. */
 struct zs_array_options zsArrayOptions(int threads);
 
-/* An opened array, shared by a dataset and its clones in other threads, all of them read-only; in update mode by nobody. What is read
- * when first asked for is read under the lock, once for all, and then stays as it is. */
+/* An opened array, shared by a dataset and its clones in other threads, all of them read-only; in update mode by
+ * nobody. What is read when first asked for is read under the lock, once for all, and then stays as it is. */
 struct ZSArray
 {
     const struct zs_node *node; /* of the store's hierarchy; the store must outlive it */
@@ -126,8 +129,8 @@ class ShardedZarrDataset : public GDALPamDataset
     struct zs_meaning m_meaning = {};
     bool m_overviewsFound = false;
     std::vector<std::unique_ptr<ShardedZarrDataset>> m_overviews;
-    /* Overviews beside the store, in <m_beside>.ovr, as GDAL keeps them for files that are not to be changed. Only the one raster of a
-     * local store has them: "" for all others. */
+    /* Overviews beside the store, in <m_beside>.ovr, as GDAL keeps them for files that are not to be changed. Only the
+     * one raster of a local store has them: "" for all others. */
     std::string m_beside;
     GDALDefaultOverviews m_external;
     int ExternalCount()
@@ -161,11 +164,12 @@ class ShardedZarrDataset : public GDALPamDataset
     void ReadGeoref();
     void ReadMetadata();
     const struct zs_meaning &Meaning();
-    /* Metadata domains of the store, but for IMAGE_STRUCTURE and others that it does not tell: `domain` is what is asked for, NULL for all. */
+    /* Metadata domains of the store, but for IMAGE_STRUCTURE and others that it does not tell: `domain` is what is
+     * asked for, NULL for all. */
     void AddDomains(const char *domain);
     void ReadLabels();
-    /* What the coordinate variables of the band dimensions say, which is not the array's: added to its metadata, and taken out again
-     * before those are written. */
+    /* What the coordinate variables of the band dimensions say, which is not the array's: added to its metadata, and
+     * taken out again before those are written. */
     void AddAxisMetadata(CPLStringList &md);
     void RemoveAxisMetadata(CPLStringList &md) const;
     enum zs_status OpenOverviews(const ZSOpenOptions &options, struct zs_error *err);
@@ -188,14 +192,15 @@ class ShardedZarrDataset : public GDALPamDataset
     CPLErr ReadWindow(const struct zs_band_window &window, GDALDataType type);
     /* Whether GDAL will turn to an overview for a read of this size. */
     bool IsForOverview(int x, int y, int width, int height, int bufWidth, int bufHeight, GDALRasterIOExtraArg *extra);
-    /* Reads from the overview that GDAL would take, all bands together. False where it would take none, or none of the store. */
-    bool ReadOverview(int x, int y, int width, int height, void *data, int bufWidth, int bufHeight, GDALDataType type, int bandCount,
-                      BANDMAP_TYPE bands, GSpacing pixelSpace, GSpacing lineSpace, GSpacing bandSpace, GDALRasterIOExtraArg *extra,
-                      CPLErr &result);
-    /* Reads a window into a buffer of another size, taking the nearest pixels as GDAL does, as one plan rather than block by block.
-     * False where that is left to GDAL: other resamplings, windows too large to hold. */
-    bool ReadNearest(const struct zs_band_window &window, int bufWidth, int bufHeight, GDALDataType type, GDALRasterIOExtraArg *extra,
-                     CPLErr &result);
+    /* Reads from the overview that GDAL would take, all bands together. False where it would take none, or none of the
+     * store. */
+    bool ReadOverview(int x, int y, int width, int height, void *data, int bufWidth, int bufHeight, GDALDataType type,
+                      int bandCount, BANDMAP_TYPE bands, GSpacing pixelSpace, GSpacing lineSpace, GSpacing bandSpace,
+                      GDALRasterIOExtraArg *extra, CPLErr &result);
+    /* Reads a window into a buffer of another size, taking the nearest pixels as GDAL does, as one plan rather than
+     * block by block. False where that is left to GDAL: other resamplings, windows too large to hold. */
+    bool ReadNearest(const struct zs_band_window &window, int bufWidth, int bufHeight, GDALDataType type,
+                     GDALRasterIOExtraArg *extra, CPLErr &result);
     /* Gets the chunks of a window into the cache for reads that come block by block. */
     CPLErr Prefetch(const struct zs_band_window &window);
     CPLErr WriteWindow(const struct zs_band_window &window, GDALDataType type);
@@ -204,11 +209,13 @@ class ShardedZarrDataset : public GDALPamDataset
     CPLErr SettleFillValue();
     CPLErr WriteMetadata();
     CPLErr RemoveOverviews();
-    CPLErr MakeOverviews(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress, void *progressData, CSLConstList options);
-    CPLErr MakeLevels(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress, void *progressData, CSLConstList options);
+    CPLErr MakeOverviews(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress,
+                         void *progressData, CSLConstList options);
+    CPLErr MakeLevels(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress,
+                      void *progressData, CSLConstList options);
     /* Fills a band of this level by resampling `from`, which is `factor` times as large: where anything is stored. */
-    CPLErr MakeBand(ShardedZarrDataset &from, int band, int factor, const char *resampling, GDALProgressFunc progress, void *progressData,
-                    CSLConstList options);
+    CPLErr MakeBand(ShardedZarrDataset &from, int band, int factor, const char *resampling, GDALProgressFunc progress,
+                    void *progressData, CSLConstList options);
     bool FindParts(ShardedZarrDataset &from, int band, int factor, std::vector<ZSBox> &parts);
     CPLErr MakeLaterOverviews();
     bool WillMakeOverviews() const
@@ -219,7 +226,8 @@ class ShardedZarrDataset : public GDALPamDataset
                          GDALProgressFunc progress, void *progressData, CSLConstList options);
 
     /* A dataset over an opened array. Null, with the message in err, when the array cannot be a raster. */
-    static std::unique_ptr<ShardedZarrDataset> Over(const std::shared_ptr<ZSStore> &store, const std::shared_ptr<ZSArray> &opened,
+    static std::unique_ptr<ShardedZarrDataset> Over(const std::shared_ptr<ZSStore> &store,
+                                                    const std::shared_ptr<ZSArray> &opened,
                                                     const std::vector<uint64_t> &indices, const ZSOpenOptions &options,
                                                     GDALAccess access, struct zs_error *err);
     /* Indices of the dimensions that are fixed, as OpenArray() takes them. */
@@ -241,16 +249,19 @@ class ShardedZarrDataset : public GDALPamDataset
     ShardedZarrDataset() = default;
     ~ShardedZarrDataset() override;
 
-    /* Makes a dataset of the array `node`. `indices` fix the first of its extra dimensions. Null, with the message in err,
-     * when that is not possible. */
-    static std::unique_ptr<ShardedZarrDataset> OpenArray(const std::shared_ptr<ZSStore> &store, const struct zs_node *node,
-                                                         const std::vector<uint64_t> &indices, const ZSOpenOptions &options,
-                                                         GDALAccess access, struct zs_error *err);
+    /* Makes a dataset of the array `node`. `indices` fix the first of its extra dimensions. Null, with the message in
+     * err, when that is not possible. */
+    static std::unique_ptr<ShardedZarrDataset> OpenArray(const std::shared_ptr<ZSStore> &store,
+                                                         const struct zs_node *node,
+                                                         const std::vector<uint64_t> &indices,
+                                                         const ZSOpenOptions &options, GDALAccess access,
+                                                         struct zs_error *err);
     void MarkBlank()
     {
         m_isBlank = true;
     }
-    /* When it is closed it gets overviews of these factors, unless nothing was written or BuildOverviews() was called. The resampling may be
+    /* When it is closed it gets overviews of these factors, unless nothing was written or BuildOverviews() was called.
+     * The resampling may be
      * "": that which the bands then mean. */
     void MakeOverviewsLater(const std::vector<int> &factors, const std::string &resampling)
     {
@@ -282,8 +293,8 @@ class ShardedZarrDataset : public GDALPamDataset
     CPLErr SetMetadata(ZSMetadataArg metadata, const char *domain = "") override;
     CPLErr SetMetadataItem(const char *name, const char *value, const char *domain = "") override;
     char **GetFileList() override;
-    CPLErr AdviseRead(int x, int y, int width, int height, int bufWidth, int bufHeight, GDALDataType type, int bandCount, int *bands,
-                      ZSCreateOptions options) override;
+    CPLErr AdviseRead(int x, int y, int width, int height, int bufWidth, int bufHeight, GDALDataType type,
+                      int bandCount, int *bands, ZSCreateOptions options) override;
     ZSFlushResult FlushCache(bool atClosing = false) override;
 #if ZS_GDAL_AT_LEAST(7)
     CPLErr Close(ZS_CLOSE_DEFAULTS) override;
@@ -327,7 +338,8 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     struct zs_band_window BlockWindow(int column, int row, void *data) const;
     void AddMetadata();
     void AddDomains(const char *domain);
-    /* Pixels are written: statistics that were known are not true any more. Blocks may come late, after statistics of them were set. */
+    /* Pixels are written: statistics that were known are not true any more. Blocks may come late, after statistics of
+     * them were set. */
     void DropStatistics(bool isBlock);
     /* In update mode, GDAL's block cache must not hold what is read or written past it. */
     CPLErr SettleBlocks();
@@ -376,8 +388,8 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
 };
 
 /* A window of bands (from 1) in the terms of RasterIO(). */
-inline struct zs_band_window zsBandWindow(int x, int y, int width, int height, void *data, const int *bands, int bandCount,
-                                          GSpacing pixelSpace, GSpacing lineSpace, GSpacing bandSpace)
+inline struct zs_band_window zsBandWindow(int x, int y, int width, int height, void *data, const int *bands,
+                                          int bandCount, GSpacing pixelSpace, GSpacing lineSpace, GSpacing bandSpace)
 {
     return {static_cast<uint64_t>(x),
             static_cast<uint64_t>(y),

@@ -30,7 +30,8 @@ void ShardedZarrDataset::ReadGeoref()
     if (!m_shared->georefRead && zs_georef_read(m_store->hierarchy, m_node, m_axes, &m_shared->georef, &err) != ZS_OK)
         zsReport(err);
     if (!m_shared->georefRead && shared.left_out != nullptr)
-        CPLError(CE_Warning, CPLE_AppDefined, "/%s: too large for a coordinate variable; it is not used", shared.left_out);
+        CPLError(CE_Warning, CPLE_AppDefined, "/%s: too large for a coordinate variable; it is not used",
+                 shared.left_out);
     m_shared->georefRead = true;
     // A copy for each dataset: an OGRSpatialReference is for one thread at a time, even when it is only read.
     m_georef = shared;
@@ -106,7 +107,8 @@ void ShardedZarrDataset::AddGeolocation()
     md.SetNameValue("LINE_STEP", "1");
     md.SetNameValue("GEOREFERENCING_CONVENTION", "PIXEL_CENTER");
     // The arrays hold longitudes and latitudes, whatever the projection of the raster.
-    std::unique_ptr<OGRSpatialReference> geographic(m_georef.srs != nullptr ? OGRSpatialReference::FromHandle(m_georef.srs)->CloneGeogCS() : nullptr);
+    std::unique_ptr<OGRSpatialReference> geographic(
+        m_georef.srs != nullptr ? OGRSpatialReference::FromHandle(m_georef.srs)->CloneGeogCS() : nullptr);
     char *wkt = nullptr;
     if (geographic != nullptr && geographic->exportToWkt(&wkt) == OGRERR_NONE)
         md.SetNameValue("SRS", wkt);
@@ -190,7 +192,8 @@ void ShardedZarrDataset::ReadMetadata()
     ReadGeoref(); // AREA_OR_POINT
     CPLStringList md;
     struct zs_error err;
-    const std::unique_ptr<char, decltype(&free)> parent(m_store->hierarchy != nullptr ? zs_path_parent(m_node->path) : nullptr, free);
+    const std::unique_ptr<char, decltype(&free)> parent(
+        m_store->hierarchy != nullptr ? zs_path_parent(m_node->path) : nullptr, free);
     const struct zs_node *group = nullptr;
     char **items = nullptr;
     if (parent != nullptr && zs_hierarchy_node(m_store->hierarchy, parent.get(), &group, &err) == ZS_OK &&
@@ -350,8 +353,8 @@ CPLErr ShardedZarrDataset::SettleFillValue()
         return CE_None;
     struct zs_error err;
     struct zs_array *array = nullptr;
-    const struct zs_array_options options = {m_options.threads, m_options.cache_bytes, m_options.max_chunk_bytes, m_options.merge_gap,
-                                             m_options.update};
+    const struct zs_array_options options = {m_options.threads, m_options.cache_bytes, m_options.max_chunk_bytes,
+                                             m_options.merge_gap, m_options.update};
     const struct zs_node *node = nullptr;
     if (zs_update_fill_value(m_store->hierarchy, m_node, first.nodata, &node, &err) != ZS_OK ||
         zs_array_open_node(m_store->hierarchy, node, &options, &array, &err) != ZS_OK)
@@ -407,7 +410,8 @@ CPLErr ShardedZarrDataset::WriteMetadata()
         const size_t size = zs_array_get_info(m_array).item_size;
         bool same = true;
         for (const auto &m : bands)
-            same = same && m.has_nodata == bands[0].has_nodata && (!m.has_nodata || memcmp(m.nodata, bands[0].nodata, size) == 0);
+            same = same && m.has_nodata == bands[0].has_nodata &&
+                   (!m.has_nodata || memcmp(m.nodata, bands[0].nodata, size) == 0);
         if (same)
             status = zs_update_nodata(h, m_node, m_axes, bands[0].has_nodata ? bands[0].nodata : nullptr, &err);
         if (status == ZS_OK)

@@ -53,7 +53,8 @@ void ShardedZarrDataset::FindOverviews()
         auto overview = Over(m_store, opened, FixedIndices(), options, eAccess, &err);
         if (overview == nullptr || overview->nBands != nBands)
         {
-            CPLDebug("ShardedZarr", "overview /%s is left out: %s", opened->node->path, overview == nullptr ? err.message : "other bands");
+            CPLDebug("ShardedZarr", "overview /%s is left out: %s", opened->node->path,
+                     overview == nullptr ? err.message : "other bands");
             continue;
         }
         overview->m_isOverview = true;
@@ -91,24 +92,29 @@ void ShardedZarrDataset::KeepOverviewsBeside(const std::string &store)
     m_external.Initialize(this, m_beside.c_str());
 }
 
-CPLErr ShardedZarrDataset::BuildExternal(const char *resampling, int count, const int *factors, int bandCount, const int *bandList,
-                                         GDALProgressFunc progress, void *progressData, CSLConstList options)
+CPLErr ShardedZarrDataset::BuildExternal(const char *resampling, int count, const int *factors, int bandCount,
+                                         const int *bandList, GDALProgressFunc progress, void *progressData,
+                                         CSLConstList options)
 {
     FindOverviews();
     if (m_beside.empty())
-        CPLError(CE_Failure, CPLE_NotSupported, "%s: overviews beside the store are for the one raster of a local store; those of others are part of "
-                 "the store, which must be opened in update mode", GetDescription());
+        CPLError(CE_Failure, CPLE_NotSupported,
+                 "%s: overviews beside the store are for the one raster of a local store; those of others are part "
+                 "of the store, which must be opened in update mode",
+                 GetDescription());
     else if (!m_overviews.empty())
-        CPLError(CE_Failure, CPLE_NotSupported, "%s: there are overviews in the store already; they are changed in update mode", GetDescription());
+        CPLError(CE_Failure, CPLE_NotSupported,
+                 "%s: there are overviews in the store already; they are changed in update mode", GetDescription());
     else if (m_external.IsInitialized())
-        return m_external.BuildOverviews(m_beside.c_str(), resampling, count, factors, bandCount, bandList, progress, progressData, options);
+        return m_external.BuildOverviews(m_beside.c_str(), resampling, count, factors, bandCount, bandList, progress,
+                                         progressData, options);
     return CE_Failure;
 }
 
 /* ---- In the store ---- */
 
-/* Whether a level may be made from the one before: means of means are means (of whole pixels), but the nearest of the nearest is
- * not the nearest, nor the mode of modes the mode. */
+/* Whether a level may be made from the one before: means of means are means (of whole pixels), but the nearest of the
+ * nearest is not the nearest, nor the mode of modes the mode. */
 static bool cascades(const char *resampling)
 {
     return !STARTS_WITH_CI(resampling, "NEAR") && !EQUAL(resampling, "MODE");
@@ -162,14 +168,16 @@ static bool windowOf(const struct zs_bands &bands, int band, const ZSBox &box, s
     return true;
 }
 
-/* Runs of cells of the level, beside each other, for which anything is stored in `from` or in what the level is now. None where that is most
- * of them, or where a part of the level is not made of the same pixels as it is with the whole. */
+/* Runs of cells of the level, beside each other, for which anything is stored in `from` or in what the level is now.
+ * None where that is most of them, or where a part of the level is not made of the same pixels as it is with the
+ * whole. */
 bool ShardedZarrDataset::FindParts(ShardedZarrDataset &from, int band, int factor, std::vector<ZSBox> &parts)
 {
     const int width = nRasterXSize, height = nRasterYSize;
     const int flags = from.GetRasterBand(band)->GetMaskFlags();
     const bool isUsual = flags == GMF_ALL_VALID || flags == GMF_NODATA || (flags & GMF_ALPHA) != 0;
-    if (m_axes.y < 0 || !isUsual || from.nRasterXSize != static_cast<int64_t>(width) * factor || from.nRasterYSize != static_cast<int64_t>(height) * factor)
+    if (m_axes.y < 0 || !isUsual || from.nRasterXSize != static_cast<int64_t>(width) * factor ||
+        from.nRasterYSize != static_cast<int64_t>(height) * factor)
         return false;
     std::vector<ZSBox> cells;
     std::vector<struct zs_window> here, there;
@@ -182,7 +190,8 @@ bool ShardedZarrDataset::FindParts(ShardedZarrDataset &from, int band, int facto
             bool ok = windowOf(Bands(), band, cell, here);
             widen(cell.x, cell.width, KERNEL, width);
             widen(cell.y, cell.height, KERNEL, height);
-            ok = ok && windowOf(from.Bands(), band, {cell.x * factor, cell.y * factor, cell.width * factor, cell.height * factor}, there);
+            ok = ok && windowOf(from.Bands(), band,
+                                {cell.x * factor, cell.y * factor, cell.width * factor, cell.height * factor}, there);
             if (!ok)
                 return false;
         }
@@ -192,7 +201,8 @@ bool ShardedZarrDataset::FindParts(ShardedZarrDataset &from, int band, int facto
     if (zs_array_find_stored(from.m_array, there.data(), there.size(), isStored.get(), &err) != ZS_OK)
         return false; // reading says what is wrong
     const auto stored = std::count(isStored.get(), isStored.get() + cells.size(), true);
-    if (2 * static_cast<size_t>(stored) > cells.size() || zs_array_find_stored(m_array, here.data(), here.size(), isStoredHere.get(), &err) != ZS_OK)
+    if (2 * static_cast<size_t>(stored) > cells.size() ||
+        zs_array_find_stored(m_array, here.data(), here.size(), isStoredHere.get(), &err) != ZS_OK)
         return false;
     for (size_t i = 0; i < cells.size(); i++)
     {
@@ -206,8 +216,8 @@ bool ShardedZarrDataset::FindParts(ShardedZarrDataset &from, int band, int facto
     return true;
 }
 
-CPLErr ShardedZarrDataset::MakeBand(ShardedZarrDataset &from, int band, int factor, const char *resampling, GDALProgressFunc progress,
-                                    void *progressData, CSLConstList options)
+CPLErr ShardedZarrDataset::MakeBand(ShardedZarrDataset &from, int band, int factor, const char *resampling,
+                                    GDALProgressFunc progress, void *progressData, CSLConstList options)
 {
     const auto regenerate = [&](GDALRasterBand *source, GDALRasterBand *target, GDALProgressFunc tell, void *data)
     {
@@ -227,7 +237,8 @@ CPLErr ShardedZarrDataset::MakeBand(ShardedZarrDataset &from, int band, int fact
         ZSPart source(from, of, of), target(*this, box, parts[i]);
         const auto n = static_cast<double>(parts.size());
         const std::unique_ptr<void, decltype(&GDALDestroyScaledProgress)> scaled(
-            GDALCreateScaledProgress(static_cast<double>(i) / n, static_cast<double>(i + 1) / n, progress, progressData),
+            GDALCreateScaledProgress(static_cast<double>(i) / n, static_cast<double>(i + 1) / n, progress,
+                                     progressData),
             GDALDestroyScaledProgress);
         result = regenerate(source.GetRasterBand(band), target.GetRasterBand(band), GDALScaledProgress, scaled.get());
     }
@@ -242,7 +253,8 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
         return BuildExternal(resampling, count, factors, bandCount, bandList, progress, progressData, options);
     if (!FixedIndices().empty() || bandCount != nBands)
     {
-        CPLError(CE_Failure, CPLE_NotSupported, "%s: overviews are built for all bands of an array together", GetDescription());
+        CPLError(CE_Failure, CPLE_NotSupported, "%s: overviews are built for all bands of an array together",
+                 GetDescription());
         return CE_Failure;
     }
     if (progress == nullptr)
@@ -254,7 +266,9 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
 #else
     FlushCache(false);
 #endif
-    return count == 0 ? RemoveOverviews() : MakeOverviews(resampling, std::vector<int>(factors, factors + count), progress, progressData, options);
+    return count == 0
+               ? RemoveOverviews()
+               : MakeOverviews(resampling, std::vector<int>(factors, factors + count), progress, progressData, options);
 }
 
 CPLErr ShardedZarrDataset::MakeLaterOverviews()
@@ -264,13 +278,14 @@ CPLErr ShardedZarrDataset::MakeLaterOverviews()
     const std::vector<int> factors = std::move(m_overviewsLater);
     m_overviewsLater.clear(); // once, whatever comes
     const std::string resampling = zsOverviewResampling(m_overviewResampling, *this);
-    CPLDebug("ShardedZarr", "%s: %d overviews are made (%s)", GetDescription(), static_cast<int>(factors.size()), resampling.c_str());
+    CPLDebug("ShardedZarr", "%s: %d overviews are made (%s)", GetDescription(), static_cast<int>(factors.size()),
+             resampling.c_str());
     const CPLConfigOptionSetter threads("GDAL_NUM_THREADS", std::to_string(m_options.threads).c_str(), false);
     return MakeOverviews(resampling.c_str(), factors, m_closeProgress, m_closeProgressData, nullptr);
 }
 
-CPLErr ShardedZarrDataset::MakeOverviews(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress, void *progressData,
-                                         CSLConstList options)
+CPLErr ShardedZarrDataset::MakeOverviews(const char *resampling, const std::vector<int> &factors,
+                                         GDALProgressFunc progress, void *progressData, CSLConstList options)
 {
     ZSOverlap overlap; // ends when the levels are closed
     if (!overlap.Begin(*m_store))
@@ -279,8 +294,8 @@ CPLErr ShardedZarrDataset::MakeOverviews(const char *resampling, const std::vect
     return result != CE_None || overlap.End() ? result : CE_Failure;
 }
 
-CPLErr ShardedZarrDataset::MakeLevels(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress, void *progressData,
-                                      CSLConstList options)
+CPLErr ShardedZarrDataset::MakeLevels(const char *resampling, const std::vector<int> &factors,
+                                      GDALProgressFunc progress, void *progressData, CSLConstList options)
 {
     Watched watched = {progress, progressData, false};
     // In ascending order, so that a level can be made from the one before.
@@ -293,9 +308,9 @@ CPLErr ShardedZarrDataset::MakeLevels(const char *resampling, const std::vector<
     struct zs_array_options arrayOptions = zsArrayOptions(m_options.threads);
     const std::string name = CPLString(resampling).tolower();
     const bool isFilled = name != "none"; // else levels are made without content: others write it
-    if (zs_overviews_create(m_store->hierarchy, m_node, m_axes, sorted.data(), sorted.size(), isFilled ? name.c_str() : nullptr,
-                            zs_array_chunk_order(m_array), &arrayOptions, &raw, &err) != ZS_OK)
-    {
+    if (zs_overviews_create(m_store->hierarchy, m_node, m_axes, sorted.data(), sorted.size(),
+                            isFilled ? name.c_str() : nullptr, zs_array_chunk_order(m_array), &arrayOptions, &raw,
+                            &err) != ZS_OK) {
         zsReport(err);
         return CE_Failure;
     }
@@ -308,7 +323,8 @@ CPLErr ShardedZarrDataset::MakeLevels(const char *resampling, const std::vector<
         total += 1.0 / (static_cast<double>(f) * f);
     for (size_t i = 0; isFilled && i < sorted.size() && result == CE_None; i++)
     {
-        const auto opened = std::make_shared<ZSArray>(zs_overviews_node(made.get(), i), zs_overviews_array(made.get(), i), m_axes, false);
+        const auto opened = std::make_shared<ZSArray>(zs_overviews_node(made.get(), i),
+                                                      zs_overviews_array(made.get(), i), m_axes, false);
         auto level = Over(m_store, opened, {}, m_options, GA_Update, &err);
         if (level == nullptr)
         {

@@ -10,7 +10,8 @@ static std::string shapeText(const struct zs_node *node)
     return s + "]";
 }
 
-/* The label of one element of a dimension that is a time, a whole day without the hour; "" for what is none, or cannot be read. */
+/* The label of one element of a dimension that is a time, a whole day without the hour; "" for what is none, or cannot
+ * be read. */
 static std::string timeAt(const ZSStore &store, const struct zs_node *node, int dim, uint64_t at)
 {
     static const char MIDNIGHT[] = "T00:00:00";
@@ -40,7 +41,8 @@ static std::string timesText(const ZSStore &store, const struct zs_node *node)
     {
         const uint64_t n = node->array->shape[d];
         const char *name = zs_dimension_name(node, d);
-        const std::string first = d != axes.x && d != axes.y && n > 0 && name != nullptr ? timeAt(store, node, d, 0) : "";
+        const std::string first =
+            d != axes.x && d != axes.y && n > 0 && name != nullptr ? timeAt(store, node, d, 0) : "";
         const std::string last = !first.empty() && n > 1 ? timeAt(store, node, d, n - 1) : "";
         if (!first.empty())
             s += std::string(", ") + name + " " + first + (last.empty() ? "" : ".." + last);

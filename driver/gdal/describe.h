@@ -7,8 +7,9 @@
 /* Lists of more arrays tell no times, nor those of remote stores: each costs a look at a coordinate variable. */
 constexpr size_t ZS_MOST_TIMES = 64;
 
-/* "[720x600x600] 2 metre temperature (K) (Float32), time 2026-05-01..2026-05-30", as far as it is known. With `times` the coordinates of
- * the extra dimensions are looked at. In a list it follows the name and " - ": QGIS calls a layer by what is before that. */
+/* "[720x600x600] 2 metre temperature (K) (Float32), time 2026-05-01..2026-05-30", as far as it is known. With `times`
+ * the coordinates of the extra dimensions are looked at. In a list it follows the name and " - ": QGIS calls a layer by
+ * what is before that. */
 std::string zsDescribe(const ZSStore &store, const struct zs_node *node, bool times);
 
 #endif

@@ -11,7 +11,8 @@ extern "C"
 #include "geo/domains.h"
 }
 
-/* Whether the domain is one that a store keeps: not what is told in other ways, describes a file and not its pixels, or names other data sets. */
+/* Whether the domain is one that a store keeps: not what is told in other ways, describes a file and not its pixels, or
+ * names other data sets. */
 bool zsIsStoredDomain(const char *domain);
 /* Of those that it does not keep, whether a copy loses something. */
 bool zsIsLostDomain(const char *domain);

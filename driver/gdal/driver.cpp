@@ -13,33 +13,35 @@ extern "C" CPL_DLL void GDALRegister_ShardedZarr();
 
 static const char OPEN_OPTIONS[] =
     "<OpenOptionList>"
-    "  <Option name='USE_CONSOLIDATED_METADATA' type='boolean' default='YES' "
-    "description='Whether inline consolidated metadata of the root group are used where they are present'/>"
-    "  <Option name='MULTIBAND' type='boolean' default='YES' "
-    "description='Whether arrays of three and more dimensions are opened as bands; NO lists their slices as subdatasets'/>"
+    "  <Option name='USE_CONSOLIDATED_METADATA' type='boolean' default='YES' description='Whether inline "
+    "consolidated metadata of the root group are used where they are present'/>"
+    "  <Option name='MULTIBAND' type='boolean' default='YES' description='Whether arrays of three and more "
+    "dimensions are opened as bands; NO lists their slices as subdatasets'/>"
     "  <Option name='DIM_X' type='string' description='Name or index of the X dimension'/>"
     "  <Option name='DIM_Y' type='string' description='Name or index of the Y dimension'/>"
-    "  <Option name='NUM_THREADS' type='string' "
-    "description='Number of threads that decode, or ALL_CPUS. Default: GDAL_NUM_THREADS if set, else ALL_CPUS'/>"
-    "  <Option name='CACHE_SIZE' type='float' min='0' "
-    "description='Most decoded chunks that are kept, in megabytes. Default: what all datasets share, a quarter of GDAL_CACHEMAX'/>"
-    "  <Option name='MAX_CHUNK_SIZE' type='float' min='0' "
-    "description='Chunks of more megabytes, decoded, are refused. Default: 512, or GDAL_CACHEMAX where that is more'/>"
-    "  <Option name='FSYNC' type='boolean' default='YES' description='Whether what is changed is put on the disk before it takes the place "
-    "of what was there. Default: the configuration option SHARDEDZARR_FSYNC if set'/>"
-    "  <Option name='UPDATE' type='string-select' default='REWRITE' description='How shards that are there are changed: REWRITE puts a new one in "
-    "their place, APPEND writes new chunks behind the old ones, IN_PLACE overwrites chunks that are not compressed; on local disks, else "
+    "  <Option name='NUM_THREADS' type='string' description='Number of threads that decode, or ALL_CPUS. Default: "
+    "GDAL_NUM_THREADS if set, else ALL_CPUS'/>"
+    "  <Option name='CACHE_SIZE' type='float' min='0' description='Most decoded chunks that are kept, in megabytes. "
+    "Default: what all datasets share, a quarter of GDAL_CACHEMAX'/>"
+    "  <Option name='MAX_CHUNK_SIZE' type='float' min='0' description='Chunks of more megabytes, decoded, are "
+    "refused. Default: 512, or GDAL_CACHEMAX where that is more'/>"
+    "  <Option name='FSYNC' type='boolean' default='YES' description='Whether what is changed is put on the disk "
+    "before it takes the place of what was there. Default: the configuration option SHARDEDZARR_FSYNC if set'/>"
+    "  <Option name='UPDATE' type='string-select' default='REWRITE' description='How shards that are there are "
+    "changed: REWRITE puts a new one in their place, APPEND writes new chunks behind the old ones, IN_PLACE "
+    "overwrites chunks that are not compressed; on local disks, else "
     "REWRITE'><Value>REWRITE</Value><Value>APPEND</Value><Value>IN_PLACE</Value></Option>"
-    "  <Option name='MERGE_GAP' type='float' min='0' "
-    "description='Chunks of a shard with fewer kilobytes between them are one request. Default: 128 over a network, else 4'/>"
+    "  <Option name='MERGE_GAP' type='float' min='0' description='Chunks of a shard with fewer kilobytes between "
+    "them are one request. Default: 128 over a network, else 4'/>"
     "</OpenOptionList>";
 
 #if ZS_GDAL_AT_LEAST(13)
 namespace
 {
-/* GDAL 3.13 makes room for a new dataset by deleting the old one, directories too, before the driver is asked: a copy that then fails, or
- * is refused, would leave neither. This driver makes room itself, when the new store is whole. GDALDriver::QuietDelete(), which all that make
- * room call, asks for the driver by Identify() and then twice for the callback; who wants to delete asks once. */
+/* GDAL 3.13 makes room for a new dataset by deleting the old one, directories too, before the driver is asked: a copy
+ * that then fails, or is refused, would leave neither. This driver makes room itself, when the new store is whole.
+ * GDALDriver::QuietDelete(), which all that make room call, asks for the driver by Identify() and then twice for the
+ * callback; who wants to delete asks once. */
 class Driver final : public GDALDriver
 {
     static thread_local int s_asked;
@@ -70,9 +72,10 @@ thread_local int Driver::s_asked = 0;
 } // namespace
 #endif
 
-/* Whether the GDAL that asks us to register (`caller` is an address in its code) is another one than this plugin was linked with: that of a
- * rasterio from PyPI, say, which brings its own. To register would put the driver where nobody there looks for it. The GDAL that asks says so,
- * once, on stderr: rasterio keeps what goes to GDAL's handlers in a log that hardly anyone sees. */
+/* Whether the GDAL that asks us to register (`caller` is an address in its code) is another one than this plugin was
+ * linked with: that of a rasterio from PyPI, say, which brings its own. To register would put the driver where nobody
+ * there looks for it. The GDAL that asks says so, once, on stderr: rasterio keeps what goes to GDAL's handlers in a log
+ * that hardly anyone sees. */
 static bool isOfAnotherGDAL(const void *caller)
 {
     static std::atomic<bool> isSaid{false};
@@ -90,10 +93,11 @@ static bool isOfAnotherGDAL(const void *caller)
     if (isOther && !isSaid.exchange(true))
     {
         CPLString message;
-        message.Printf("ShardedZarr is not available here: its plugin belongs to GDAL %s (%s), but this process uses GDAL %s (%s), "
-                       "as a package from PyPI brings it. Use a Python package that was built with the plugin's GDAL (of the "
-                       "system or conda), or take the plugin out of GDAL_DRIVER_PATH",
-                       GDALVersionInfo("RELEASE_NAME"), ours.dli_fname, version("RELEASE_NAME"), theirs.dli_fname);
+        message.Printf(
+            "ShardedZarr is not available here: its plugin belongs to GDAL %s (%s), but this process uses GDAL %s "
+            "(%s), as a package from PyPI brings it. Use a Python package that was built with the plugin's GDAL (of "
+            "the system or conda), or take the plugin out of GDAL_DRIVER_PATH",
+            GDALVersionInfo("RELEASE_NAME"), ours.dli_fname, version("RELEASE_NAME"), theirs.dli_fname);
         say(CE_Failure, CPLE_AppDefined, message.c_str());
     }
     dlclose(library);

@@ -45,7 +45,8 @@ void zsRemoveExternalOverviews(const std::string &store)
 {
     VSIStatBufL st;
     const std::string file = zsExternalOverviews(store);
-    if (!zs_path_is_remote(store.c_str()) && VSIStatExL(file.c_str(), &st, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) == 0 && VSI_ISREG(st.st_mode))
+    if (!zs_path_is_remote(store.c_str()) &&
+        VSIStatExL(file.c_str(), &st, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) == 0 && VSI_ISREG(st.st_mode))
         VSIUnlink(file.c_str());
 }
 
@@ -57,9 +58,11 @@ static bool takeExternalOverviews(const std::string &from, const std::string &to
     const std::string source = zsExternalOverviews(from), target = zsExternalOverviews(to);
     if (zs_path_is_remote(from.c_str()) || VSIStatL(source.c_str(), &st) != 0 || !VSI_ISREG(st.st_mode))
         return true;
-    if (isCopied ? copyFile(source, target, static_cast<vsi_l_offset>(st.st_size), buffer) : VSIRename(source.c_str(), target.c_str()) == 0)
+    if (isCopied ? copyFile(source, target, static_cast<vsi_l_offset>(st.st_size), buffer)
+                 : VSIRename(source.c_str(), target.c_str()) == 0)
         return true;
-    CPLError(CE_Failure, CPLE_FileIO, "%s: cannot be %s %s", source.c_str(), isCopied ? "copied to" : "renamed to", target.c_str());
+    CPLError(CE_Failure, CPLE_FileIO, "%s: cannot be %s %s", source.c_str(), isCopied ? "copied to" : "renamed to",
+             target.c_str());
     return false;
 }
 
@@ -81,7 +84,8 @@ bool zsMayReplaceArchive(const std::string &store, GDALDataset &source)
     if (VSIStatL(file.c_str(), &st) != 0)
         return true;
     if (!isStore(store))
-        CPLError(CE_Failure, CPLE_AppDefined, "%s: exists and is not a zipped Zarr store; it is not overwritten", file.c_str());
+        CPLError(CE_Failure, CPLE_AppDefined, "%s: exists and is not a zipped Zarr store; it is not overwritten",
+                 file.c_str());
     else if (zsIsSource(source, file, which))
         CPLError(CE_Failure, CPLE_AppDefined, "%s: is not overwritten: it is read from", file.c_str());
     else
@@ -120,7 +124,8 @@ bool zsPack(const std::string &from, const std::string &archive)
     bool ok = zs_staging_begin(file.c_str(), false, &staging, &err) == ZS_OK;
     if (!ok)
         zsReport(err);
-    const std::string packed = ok ? staging.is_beside ? std::string(staging.path) + "/" + ZS_PACKED_NAME : staging.path : "";
+    const std::string packed =
+        ok ? staging.is_beside ? std::string(staging.path) + "/" + ZS_PACKED_NAME : staging.path : "";
     // In braces: the directory has the ending of an archive as well.
     ok = ok && packInto(from, "/vsizip/{" + packed + "}");
     if (ok && staging.is_beside && VSIRename(packed.c_str(), staging.root) != 0)
@@ -146,7 +151,8 @@ static std::string storeOf(const char *name)
     if (!zsParseConnection(name, connection, reason))
         CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", name, reason.c_str());
     else if (connection.has_array && !connection.array.empty())
-        CPLError(CE_Failure, CPLE_NotSupported, "%s: an array of a store cannot be deleted, renamed or copied alone", name);
+        CPLError(CE_Failure, CPLE_NotSupported, "%s: an array of a store cannot be deleted, renamed or copied alone",
+                 name);
     else if (!isStore(connection.store))
         CPLError(CE_Failure, CPLE_AppDefined, "%s: is not a Zarr store", connection.store.c_str());
     else
@@ -158,15 +164,17 @@ static std::string storeOf(const char *name)
 static bool isWritable(const std::string &path, struct zs_error *err)
 {
     ZSStore store;
-    return zs_store_open_vsi(path.c_str(), &store.store, err) != ZS_OK || zs_hierarchy_open(store.store, false, &store.hierarchy, err) != ZS_OK ||
+    return zs_store_open_vsi(path.c_str(), &store.store, err) != ZS_OK ||
+           zs_hierarchy_open(store.store, false, &store.hierarchy, err) != ZS_OK ||
            zs_hierarchy_check_writable(store.hierarchy, err) == ZS_OK;
 }
 
-/* GDAL deletes what a copy is about to overwrite, before it asks the driver: all but directories. Nothing may go before what replaces it
- * is there, so stores are deleted by the names of their directories alone. */
+/* GDAL deletes what a copy is about to overwrite, before it asks the driver: all but directories. Nothing may go before
+ * what replaces it is there, so stores are deleted by the names of their directories alone. */
 static bool isDeletable(const char *name, const ZSConnection &connection)
 {
-    return connection.prefix == ZSConnection::Prefix::NONE && !zsEndsWith(name, "zarr.json") && !zsIsArchive(connection.store);
+    return connection.prefix == ZSConnection::Prefix::NONE && !zsEndsWith(name, "zarr.json") &&
+           !zsIsArchive(connection.store);
 }
 
 CPLErr zsDelete(const char *name)
@@ -178,19 +186,24 @@ CPLErr zsDelete(const char *name)
     {
         if (VSIStatL(connection.store.c_str(), &st) == 0)
             CPLError(CE_Warning, CPLE_NotSupported, "%s: nothing is deleted by this name; %s", name,
-                     zsIsArchive(connection.store) ? "remove the archive as a file" : ("the store's is " + connection.store).c_str());
+                     zsIsArchive(connection.store) ? "remove the archive as a file"
+                                                   : ("the store's is " + connection.store).c_str());
         return CE_Failure;
     }
     // On a network GDAL may not know yet that this is a directory, and then it is as above.
-    if (zs_path_is_remote(connection.store.c_str()) && (VSIStatL(connection.store.c_str(), &st) != 0 || !VSI_ISDIR(st.st_mode)))
-    {
+    if (zs_path_is_remote(connection.store.c_str()) &&
+        (VSIStatL(connection.store.c_str(), &st) != 0 || !VSI_ISDIR(st.st_mode))) {
         zsForgetListing(connection.store);
         if (VSIStatL(connection.store.c_str(), &st) == 0)
-            CPLError(CE_Warning, CPLE_FileIO, "%s: is not deleted: GDAL did not know that it is there; it does from now on", name);
+            CPLError(CE_Warning, CPLE_FileIO,
+                     "%s: is not deleted: GDAL did not know that it is there; it does from now on", name);
         return CE_Failure;
     }
     // What a killed writer left is a store no more or not yet.
-    const std::string store = VSIStatL((connection.store + "/zarr.json").c_str(), &st) != 0 && zsIsLeftover(connection.store) ? connection.store : storeOf(name);
+    const std::string store =
+        VSIStatL((connection.store + "/zarr.json").c_str(), &st) != 0 && zsIsLeftover(connection.store)
+            ? connection.store
+            : storeOf(name);
     if (store.empty())
         return CE_Failure;
     struct zs_error err;

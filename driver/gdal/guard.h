@@ -1,4 +1,5 @@
-/* gdal/guard.h: no exception leaves this driver: GDAL's callers are often C, and lack of memory is an error as others are. */
+/* gdal/guard.h: no exception leaves this driver: GDAL's callers are often C, and lack of memory is an error as others
+ * are. */
 #ifndef ZS_GDAL_GUARD_H
 #define ZS_GDAL_GUARD_H
 

@@ -79,7 +79,8 @@ bool zsCheckLosses(const char *name, GDALDataset &source, bool strict)
     if (text.empty())
         return true;
     if (strict)
-        CPLError(CE_Failure, CPLE_NotSupported, "%s: not copied, because strict, and this would be lost: %s", name, text.c_str());
+        CPLError(CE_Failure, CPLE_NotSupported, "%s: not copied, because strict, and this would be lost: %s", name,
+                 text.c_str());
     else
         CPLError(CE_Warning, CPLE_NotSupported, "%s: lost in the copy: %s", name, text.c_str());
     return !strict;

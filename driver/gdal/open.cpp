@@ -39,11 +39,13 @@ bool ZSOpenOptions::Parse(CSLConstList options)
     dim_x = CSLFetchNameValueDef(options, "DIM_X", "");
     dim_y = CSLFetchNameValueDef(options, "DIM_Y", "");
 
-    const char *count = CSLFetchNameValueDef(options, "NUM_THREADS", CPLGetConfigOption("GDAL_NUM_THREADS", "ALL_CPUS"));
+    const char *count =
+        CSLFetchNameValueDef(options, "NUM_THREADS", CPLGetConfigOption("GDAL_NUM_THREADS", "ALL_CPUS"));
     threads = EQUAL(count, "ALL_CPUS") ? zs_cpu_count() : atoi(count);
     if (threads < 1 || threads > 1024)
     {
-        CPLError(CE_Failure, CPLE_IllegalArg, "NUM_THREADS: expected ALL_CPUS or a number from 1 to 1024, found %s", count);
+        CPLError(CE_Failure, CPLE_IllegalArg, "NUM_THREADS: expected ALL_CPUS or a number from 1 to 1024, found %s",
+                 count);
         return false;
     }
     return parseBytes(options, "CACHE_SIZE", "megabytes", 1 << 20, cache_bytes) &&
@@ -111,8 +113,8 @@ static Look lookAt(const char *path)
     return (found & METADATA_KEY_SUFFIX) != 0 ? Look::DRAFT : Look::OTHER;
 }
 
-/* Remote directories look like nothing until they are asked for their zarr.json: that is done for names that end in .zarr or have no
- * ending at all, and not for the files of other drivers. */
+/* Remote directories look like nothing until they are asked for their zarr.json: that is done for names that end in
+ * .zarr or have no ending at all, and not for the files of other drivers. */
 static bool mayBeRemoteStore(const char *name)
 {
     if (!STARTS_WITH(name, "/vsi"))
@@ -147,7 +149,8 @@ static bool hasOurs(const std::string &path, bool isDraft, int &looks)
         if (isDraft || (entry->bModeKnown && VSI_ISREG(entry->nMode)))
             continue;
         const Look look = lookAt((child + "/zarr.json").c_str());
-        const bool mayBeGroup = look == Look::GROUP || look == Look::NOT_V3; // old writers left groups' own documents out
+        // old writers left groups' own documents out
+        const bool mayBeGroup = look == Look::GROUP || look == Look::NOT_V3;
         if (look == Look::OURS || (mayBeGroup && hasOurs(child, false, looks)))
             return true;
     }
@@ -168,7 +171,8 @@ int zsIdentify(GDALOpenInfo *info)
     std::string reason;
     if (!zsParseConnection(name, connection, reason))
         return FALSE;
-    // GDALIdentifyDriver() asks for all kinds of datasets, in silence. Nobody opens it then, but who deletes it is decided: worth a request, and looks.
+    // GDALIdentifyDriver() asks for all kinds of datasets, in silence. Nobody opens it then, but who deletes it is
+    // decided: worth a request, and looks.
     const bool isForGood = (info->nOpenFlags & GDAL_OF_VECTOR) != 0 && (info->nOpenFlags & GDAL_OF_VERBOSE_ERROR) == 0;
     if (zsIsRemote(connection.store) && !isForGood)
         return GDAL_IDENTIFY_UNKNOWN; // only a request could tell
@@ -220,7 +224,8 @@ class ShardedZarrContainer final : public GDALDataset
     void Add(const std::string &name, const std::string &description)
     {
         const std::string key = "SUBDATASET_" + std::to_string(m_subdatasets.size() / 2 + 1);
-        m_subdatasets.AddString((key + "_NAME=" + name).c_str()); // SetNameValue() would look through all of them each time
+        // SetNameValue() would look through all of them each time
+        m_subdatasets.AddString((key + "_NAME=" + name).c_str());
         m_subdatasets.AddString((key + "_DESC=" + description).c_str());
     }
     char **GetFileList() override
@@ -247,7 +252,8 @@ class ShardedZarrContainer final : public GDALDataset
 
 /* MULTIBAND=NO: each slice of an array of more than two dimensions is a subdataset. */
 static std::unique_ptr<GDALDataset> listSlices(const std::shared_ptr<ZSStore> &store, const ZSConnection &connection,
-                                               const struct zs_node *node, const struct zs_axes &axes, struct zs_error *err)
+                                               const struct zs_node *node, const struct zs_axes &axes,
+                                               struct zs_error *err)
 {
     constexpr uint64_t MAX_SLICES = 10000; // a list longer than that helps nobody
     struct zs_slices slices;
@@ -268,8 +274,8 @@ static std::unique_ptr<GDALDataset> listSlices(const std::shared_ptr<ZSStore> &s
 }
 
 static std::unique_ptr<GDALDataset> openNode(const std::shared_ptr<ZSStore> &store, const ZSConnection &connection,
-                                             const struct zs_node *node, const ZSOpenOptions &options, GDALAccess access,
-                                             const char *name, struct zs_error *err)
+                                             const struct zs_node *node, const ZSOpenOptions &options,
+                                             GDALAccess access, const char *name, struct zs_error *err)
 {
     if (node->array != nullptr && !options.multiband && connection.indices.empty() && node->array->ndim > 2)
     {
@@ -286,8 +292,8 @@ static std::unique_ptr<GDALDataset> openNode(const std::shared_ptr<ZSStore> &sto
 }
 
 static std::unique_ptr<GDALDataset> openGroup(const std::shared_ptr<ZSStore> &store, const ZSConnection &connection,
-                                              const struct zs_node *group, const ZSOpenOptions &options, GDALAccess access,
-                                              const char *name, struct zs_error *err)
+                                              const struct zs_node *group, const ZSOpenOptions &options,
+                                              GDALAccess access, const char *name, struct zs_error *err)
 {
     const struct zs_node **rasters = nullptr;
     size_t count = 0;
@@ -332,7 +338,8 @@ static bool findNamed(const ZSStore &store, ZSConnection &connection, const stru
 }
 
 /* The node that a name means. false: not there, or not ours; `err` says why to those who asked for us. */
-static bool findNode(const std::shared_ptr<ZSStore> &store, ZSConnection &connection, const struct zs_node *&node, struct zs_error *err)
+static bool findNode(const std::shared_ptr<ZSStore> &store, ZSConnection &connection, const struct zs_node *&node,
+                     struct zs_error *err)
 {
     if (!findNamed(*store, connection, node, err))
         return false;

@@ -76,7 +76,8 @@ bool ZSPacking::Start(ZSCreationOptions &options, GDALDataset *source, GDALDataT
     if (GDALDataTypeIsComplex(type) || (isInteger && source == nullptr) ||
         (isInteger && GDALGetDataTypeSizeBytes(type) > 4))
         return fail(std::string("expected ") +
-                    (source != nullptr ? "integers of at most 32 bits, or floats" : "Float32 or Float64, the type of the values") +
+                    (source != nullptr ? "integers of at most 32 bits, or floats"
+                                       : "Float32 or Float64, the type of the values") +
                     ", found " + GDALGetDataTypeName(type));
     if (!findScale(options, source, scale, offset))
         return false;

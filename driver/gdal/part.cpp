@@ -9,14 +9,18 @@ class PartBand : public GDALRasterBand
     GDALRasterBand &m_band;
     const ZSBox m_box, m_inner;
 
-    CPLErr Write(int x, int y, int width, int height, void *data, GDALDataType type, GSpacing pixelSpace, GSpacing lineSpace)
+    CPLErr Write(int x, int y, int width, int height, void *data, GDALDataType type, GSpacing pixelSpace,
+                 GSpacing lineSpace)
     {
-        const int left = std::max(m_box.x + x, m_inner.x), right = std::min(m_box.x + x + width, m_inner.x + m_inner.width);
-        const int top = std::max(m_box.y + y, m_inner.y), bottom = std::min(m_box.y + y + height, m_inner.y + m_inner.height);
+        const int left = std::max(m_box.x + x, m_inner.x),
+                  right = std::min(m_box.x + x + width, m_inner.x + m_inner.width);
+        const int top = std::max(m_box.y + y, m_inner.y),
+                  bottom = std::min(m_box.y + y + height, m_inner.y + m_inner.height);
         if (left >= right || top >= bottom)
             return CE_None;
         auto from = static_cast<char *>(data) + (left - m_box.x - x) * pixelSpace + (top - m_box.y - y) * lineSpace;
-        return m_band.RasterIO(GF_Write, left, top, right - left, bottom - top, from, right - left, bottom - top, type, pixelSpace, lineSpace, nullptr);
+        return m_band.RasterIO(GF_Write, left, top, right - left, bottom - top, from, right - left, bottom - top, type,
+                               pixelSpace, lineSpace, nullptr);
     }
 
   protected:
@@ -25,20 +29,24 @@ class PartBand : public GDALRasterBand
         const int x = column * nBlockXSize, y = row * nBlockYSize;
         const int width = std::min(nBlockXSize, nRasterXSize - x), height = std::min(nBlockYSize, nRasterYSize - y);
         const GSpacing item = GDALGetDataTypeSizeBytes(eDataType);
-        return m_band.RasterIO(GF_Read, m_box.x + x, m_box.y + y, width, height, data, width, height, eDataType, item, item * nBlockXSize, nullptr);
+        return m_band.RasterIO(GF_Read, m_box.x + x, m_box.y + y, width, height, data, width, height, eDataType, item,
+                               item * nBlockXSize, nullptr);
     }
-    CPLErr IRasterIO(GDALRWFlag flag, int x, int y, int width, int height, void *data, int bufWidth, int bufHeight, GDALDataType type,
-                     GSpacing pixelSpace, GSpacing lineSpace, GDALRasterIOExtraArg *extra) override
+    CPLErr IRasterIO(GDALRWFlag flag, int x, int y, int width, int height, void *data, int bufWidth, int bufHeight,
+                     GDALDataType type, GSpacing pixelSpace, GSpacing lineSpace, GDALRasterIOExtraArg *extra) override
     {
         if (width != bufWidth || height != bufHeight)
-            return GDALRasterBand::IRasterIO(flag, x, y, width, height, data, bufWidth, bufHeight, type, pixelSpace, lineSpace, extra);
+            return GDALRasterBand::IRasterIO(flag, x, y, width, height, data, bufWidth, bufHeight, type, pixelSpace,
+                                             lineSpace, extra);
         if (flag == GF_Write)
             return Write(x, y, width, height, data, type, pixelSpace, lineSpace);
-        return m_band.RasterIO(GF_Read, m_box.x + x, m_box.y + y, width, height, data, width, height, type, pixelSpace, lineSpace, nullptr);
+        return m_band.RasterIO(GF_Read, m_box.x + x, m_box.y + y, width, height, data, width, height, type, pixelSpace,
+                               lineSpace, nullptr);
     }
 
   public:
-    PartBand(GDALDataset *part, int number, GDALRasterBand &band, const ZSBox &box, const ZSBox &inner) : m_band(band), m_box(box), m_inner(inner)
+    PartBand(GDALDataset *part, int number, GDALRasterBand &band, const ZSBox &box, const ZSBox &inner)
+        : m_band(band), m_box(box), m_inner(inner)
     {
         poDS = part;
         nBand = number;

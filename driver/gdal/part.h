@@ -9,7 +9,8 @@ struct ZSBox
     int x, y, width, height;
 };
 
-/* All bands of the part `box` of `whole`, which must outlive it. What is written outside of `inner`, in the same pixels as `box`, is dropped. */
+/* All bands of the part `box` of `whole`, which must outlive it. What is written outside of `inner`, in the same pixels
+ * as `box`, is dropped. */
 class ZSPart : public GDALDataset
 {
   public:

@@ -17,7 +17,8 @@ static std::vector<std::string> namesOfItems(GDALDataset &source, const std::str
     {
         const char *equals = strchr(items[i], '=');
         const std::string key = equals != nullptr ? std::string(items[i], equals) : "";
-        if (key.size() > prefix.size() + suffix.size() && key.compare(0, prefix.size(), prefix) == 0 && zsEndsWith(key, suffix.c_str()))
+        if (key.size() > prefix.size() + suffix.size() && key.compare(0, prefix.size(), prefix) == 0 &&
+            zsEndsWith(key, suffix.c_str()))
             names.push_back(key.substr(prefix.size(), key.size() - prefix.size() - suffix.size()));
     }
     return names;
@@ -90,7 +91,8 @@ bool ZSSourceAxes::ReadArray(GDALDataset &source)
 /* NETCDF_DIM_time=6, and of the dataset NETCDF_DIM_time_DEF={3,5}: size and type. */
 bool ZSSourceAxes::ReadNetcdf(GDALDataset &source)
 {
-    static const char *const types[] = {"", "int8", "", "int16", "int32", "float32", "float64", "uint8", "uint16", "uint32", "int64", "uint64"};
+    static const char *const types[] = {"",        "int8",  "",       "int16",  "int32", "float32",
+                                        "float64", "uint8", "uint16", "uint32", "int64", "uint64"};
     for (const auto &name : namesOfItems(source, "NETCDF_DIM_", ""))
     {
         const std::string item = "NETCDF_DIM_" + name;
@@ -135,7 +137,8 @@ bool ZSSourceAxes::ReadGrib(GDALDataset &source)
         Axis &axis = m_axes.back();
         for (auto &text : axis.values) // seconds, and in GDAL 3.6 " sec UTC" behind them
             text = std::to_string(std::strtoll(text.c_str(), nullptr, 10));
-        for (const char *attribute : {"units=seconds since 1970-01-01", "calendar=proleptic_gregorian", "standard_name=time", "axis=T"})
+        for (const char *attribute :
+             {"units=seconds since 1970-01-01", "calendar=proleptic_gregorian", "standard_name=time", "axis=T"})
             axis.attributes.AddString(attribute);
         return true;
     }
@@ -172,7 +175,8 @@ static std::vector<std::string> distinct(const std::vector<std::string> &texts)
     return found;
 }
 
-/* From a value per band to a value per element. False when the bands are not the full product of the axes in this order. */
+/* From a value per band to a value per element. False when the bands are not the full product of the axes in this
+ * order. */
 bool ZSSourceAxes::Reduce(const std::vector<size_t> &order)
 {
     const size_t bands = m_axes[0].values.size();
@@ -198,8 +202,9 @@ bool ZSSourceAxes::Reduce(const std::vector<size_t> &order)
     return inner == 1;
 }
 
-/* Puts the axes in order, slowest first. Items of metadata may be sorted, so it is that which the dataset tells (`{time,level}`), else
- * that in which they come, else that in which they change: what stays the same has no place of its own then, and comes first. */
+/* Puts the axes in order, slowest first. Items of metadata may be sorted, so it is that which the dataset tells
+ * (`{time,level}`), else that in which they come, else that in which they change: what stays the same has no place of
+ * its own then, and comes first. */
 bool ZSSourceAxes::Arrange(GDALDataset &source)
 {
     std::vector<size_t> order(m_axes.size());
@@ -241,8 +246,8 @@ bool ZSSourceAxes::Settle(GDALDataset &source, const std::vector<std::string> &n
             texts.push_back(text.c_str());
         void *elements = nullptr;
         struct zs_error err;
-        if (zs_extra_axis_parse(texts.data(), texts.size(), axis.attributes.List(), &axis.type, &elements, &err) != ZS_OK)
-        {
+        if (zs_extra_axis_parse(texts.data(), texts.size(), axis.attributes.List(), &axis.type, &elements, &err) !=
+            ZS_OK) {
             CPLDebug("ShardedZarr", "%s is not a dimension: %s", axis.source.c_str(), err.message);
             return false;
         }
@@ -267,7 +272,8 @@ void ZSSourceAxes::Count(int bands, const std::vector<std::string> &names)
 
 void ZSSourceAxes::Find(GDALDataset *source, int bands, const std::vector<std::string> &names)
 {
-    // What an array of ours or of others is made of comes last: a copy that could not have a time has bands that are counted, too.
+    // What an array of ours or of others is made of comes last: a copy that could not have a time has bands that are
+    // counted, too.
     bool found = false;
     for (const auto read : {&ZSSourceAxes::ReadNetcdf, &ZSSourceAxes::ReadGrib, &ZSSourceAxes::ReadArray})
     {
@@ -284,7 +290,8 @@ void ZSSourceAxes::Find(GDALDataset *source, int bands, const std::vector<std::s
             Count(bands, names);
     }
     for (auto &axis : m_axes)
-        m_specs.push_back({axis.name.c_str(), axis.values.size(), axis.type, axis.elements.get(), axis.attributes.List()});
+        m_specs.push_back(
+            {axis.name.c_str(), axis.values.size(), axis.type, axis.elements.get(), axis.attributes.List()});
 }
 
 void ZSSourceAxes::Apply(struct zs_raster_spec &spec) const
@@ -305,14 +312,16 @@ void ZSSourceAxes::Rename(const std::vector<std::string> &names)
 /* ---- What is told by them ---- */
 
 /* The items whose names do not begin with one of these, or are not one of them. */
-static CPLStringList without(CSLConstList items, const std::vector<std::string> &prefixes, const std::vector<std::string> &names)
+static CPLStringList without(CSLConstList items, const std::vector<std::string> &prefixes,
+                             const std::vector<std::string> &names)
 {
     CPLStringList kept;
     for (int i = 0; i < CSLCount(items); i++)
     {
         const std::string item = items[i], name = item.substr(0, item.find('='));
         const auto begins = [&](const std::string &prefix) { return item.compare(0, prefix.size(), prefix) == 0; };
-        if (std::none_of(prefixes.begin(), prefixes.end(), begins) && std::find(names.begin(), names.end(), name) == names.end())
+        if (std::none_of(prefixes.begin(), prefixes.end(), begins) &&
+            std::find(names.begin(), names.end(), name) == names.end())
             kept.AddString(item.c_str());
     }
     return kept;

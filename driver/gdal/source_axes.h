@@ -13,30 +13,32 @@ extern "C"
 #include "raster/create.h"
 }
 
-/* An item of a dataset's metadata, by this driver: the dimensions that its bands are flattened from, "{time,level}", slowest first. Where
- * there is only one, it goes without saying. */
+/* An item of a dataset's metadata, by this driver: the dimensions that its bands are flattened from, "{time,level}",
+ * slowest first. Where there is only one, it goes without saying. */
 constexpr const char *ZS_EXTRA_DIMENSIONS = "EXTRA_DIM";
 
 /* What the metadata of a source's bands tell of extra dimensions (time, level ...).
  *
- * Understood are DIM_<name>_INDEX, _VALUE and _UNIT (this driver, GDAL's Zarr driver, all that makes a raster of a multidimensional
- * array), NETCDF_DIM_<name> (the netCDF driver; its data type is in NETCDF_DIM_<name>_DEF of the dataset), and GRIB_VALID_TIME or
- * GRIB_SHORT_NAME of bands that are alike otherwise. Attributes of the variable <name> are the dataset's <name>#units and so on.
- * Every band must say it, in numbers or times, and the bands must be the full product of the dimensions, in order. Else it is
- * doubtful, and the bands are counted: 1, 2, 3 along a dimension `band`. */
+ * Understood are DIM_<name>_INDEX, _VALUE and _UNIT (this driver, GDAL's Zarr driver, all that makes a raster of a
+ * multidimensional array), NETCDF_DIM_<name> (the netCDF driver; its data type is in NETCDF_DIM_<name>_DEF of the
+ * dataset), and GRIB_VALID_TIME or GRIB_SHORT_NAME of bands that are alike otherwise. Attributes of the variable <name>
+ * are the dataset's <name>#units and so on. Every band must say it, in numbers or times, and the bands must be the full
+ * product of the dimensions, in order. Else it is doubtful, and the bands are counted: 1, 2, 3 along a dimension
+ * `band`. */
 class ZSSourceAxes
 {
   public:
-    /* The dimensions of `bands` bands; `source` may be null. `names` are those that all dimensions shall have, Y and X last, or none.
-     * Names for another count are left to who compares them with the spec. */
+    /* The dimensions of `bands` bands; `source` may be null. `names` are those that all dimensions shall have, Y and X
+     * last, or none. Names for another count are left to who compares them with the spec. */
     void Find(GDALDataset *source, int bands, const std::vector<std::string> &names);
     /* The spec borrows from this. */
     void Apply(struct zs_raster_spec &spec) const;
     /* Other names, for the spec too; there may be more of them, Y and X. */
     void Rename(const std::vector<std::string> &names);
 
-    /* Takes out what is told by the dimensions: of the metadata of the dataset and of each band, and of descriptions that this driver
-     * made of them. A description that is then that of all bands becomes the array's, in `metadata`. */
+    /* Takes out what is told by the dimensions: of the metadata of the dataset and of each band, and of descriptions
+     * that this driver made of them. A description that is then that of all bands becomes the array's, in
+     * `metadata`. */
     void Spend(CPLStringList &metadata, std::vector<struct zs_meaning> &bands) const;
 
   private:

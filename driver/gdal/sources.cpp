@@ -10,7 +10,8 @@
 
 #include "connection.h"
 
-/* Virtual rasters above each other, and names in all: more than that nobody makes by hand, and a source that refers to itself ends. */
+/* Virtual rasters above each other, and names in all: more than that nobody makes by hand, and a source that refers to
+ * itself ends. */
 constexpr int MAX_DEPTH = 16;
 constexpr size_t MAX_NAMES = 100000;
 
@@ -44,7 +45,9 @@ static std::string normalized(const std::string &path)
 static std::string parentOf(const std::string &path)
 {
     const size_t slash = path.rfind('/');
-    return slash == std::string::npos ? (path == "." ? "" : ".") : slash == 0 ? (path == "/" ? "" : "/") : path.substr(0, slash);
+    return slash == std::string::npos ? (path == "." ? "" : ".")
+           : slash == 0               ? (path == "/" ? "" : "/")
+                                      : path.substr(0, slash);
 }
 
 /* The files that a path and what is above it are: the path itself comes first, unless it is not there. */
@@ -94,7 +97,8 @@ class Target
         if (isLocal(m_path))
             m_chain = chainOf(m_path, m_exists);
     }
-    /* Whether anything could be lost: something is there, or it lies in a store. Over a network, comparing names costs less than asking. */
+    /* Whether anything could be lost: something is there, or it lies in a store. Over a network, comparing names costs
+     * less than asking. */
     bool IsOfInterest() const
     {
         if (m_exists || !isLocal(m_path))
@@ -175,8 +179,8 @@ class Names
     {
         for (; node != nullptr; node = node->psNext)
         {
-            if (node->eType == CXT_Element && (EQUAL(node->pszValue, "SourceFilename") || EQUAL(node->pszValue, "SourceDataset")))
-            {
+            if (node->eType == CXT_Element &&
+                (EQUAL(node->pszValue, "SourceFilename") || EQUAL(node->pszValue, "SourceDataset"))) {
                 const char *name = CPLGetXMLValue(node, nullptr, "");
                 AddText(name); // relative ones of rasters without a file as well
                 if (CPLTestBool(CPLGetXMLValue(node, "relativeToVRT", "0")))

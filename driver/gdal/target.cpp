@@ -104,7 +104,8 @@ bool zsIsAllOwn(const std::string &store)
         return false;
     if (c.found.foreign_count == 0)
         return true;
-    CPLError(CE_Failure, CPLE_AppDefined, "%s: is not overwritten: %s in it is not of a Zarr store", store.c_str(), c.found.foreign);
+    CPLError(CE_Failure, CPLE_AppDefined, "%s: is not overwritten: %s in it is not of a Zarr store", store.c_str(),
+             c.found.foreign);
     return false;
 }
 
@@ -129,8 +130,8 @@ bool zsRemoveOwn(const std::string &store)
     }
     const bool ok = c.Remove();
     if (c.found.foreign_count > 0)
-        CPLError(CE_Warning, CPLE_AppDefined, "%s: %llu files that are not of the store stay, the first is %s", store.c_str(),
-                 static_cast<unsigned long long>(c.found.foreign_count), c.found.foreign);
+        CPLError(CE_Warning, CPLE_AppDefined, "%s: %llu files that are not of the store stay, the first is %s",
+                 store.c_str(), static_cast<unsigned long long>(c.found.foreign_count), c.found.foreign);
     else if (ok)
         VSIRmdir(path.c_str());
     return ok;
@@ -187,9 +188,10 @@ static bool isOneRaster(const std::string &root)
     const struct zs_node *group = nullptr;
     const struct zs_node **rasters = nullptr, **nodes = nullptr;
     size_t count = 0, nodeCount = 0;
-    if (zs_store_open_vsi(root.c_str(), &store.store, &err) != ZS_OK || zs_hierarchy_open(store.store, false, &store.hierarchy, &err) != ZS_OK ||
-        zs_hierarchy_node(store.hierarchy, "", &group, &err) != ZS_OK || zs_hierarchy_list(store.hierarchy, &nodes, &nodeCount, &err) != ZS_OK)
-    {
+    if (zs_store_open_vsi(root.c_str(), &store.store, &err) != ZS_OK ||
+        zs_hierarchy_open(store.store, false, &store.hierarchy, &err) != ZS_OK ||
+        zs_hierarchy_node(store.hierarchy, "", &group, &err) != ZS_OK ||
+        zs_hierarchy_list(store.hierarchy, &nodes, &nodeCount, &err) != ZS_OK) {
         zsReport(err);
         return false;
     }
@@ -206,8 +208,13 @@ static bool isOneRaster(const std::string &root)
     }
     if (status == ZS_OK && arrays.size() == 1)
         return true;
-    CPLError(CE_Failure, CPLE_AppDefined, "%s: expected a store of one raster to overwrite, found %s; OVERWRITE=YES replaces it, APPEND_SUBDATASET=YES adds to it",
-             root.c_str(), arrays.empty() ? "none" : arrays.size() == 1 ? arrays[0].c_str() : (arrays[0] + " and " + arrays[1]).c_str());
+    CPLError(CE_Failure, CPLE_AppDefined,
+             "%s: expected a store of one raster to overwrite, found %s; OVERWRITE=YES replaces it, "
+             "APPEND_SUBDATASET=YES adds to it",
+             root.c_str(),
+             arrays.empty()       ? "none"
+             : arrays.size() == 1 ? arrays[0].c_str()
+                                  : (arrays[0] + " and " + arrays[1]).c_str());
     return false;
 }
 
@@ -232,12 +239,15 @@ static bool mayReplace(const std::string &root, bool overwrite, bool &isThere)
         return true;
     if (!isDirectory || (!c.HasRoot() && (c.found.foreign_count > 0 || c.found.own.count == 0)))
     {
-        CPLError(CE_Failure, CPLE_AppDefined, "%s: exists and is not a Zarr store; it is not overwritten", root.c_str());
+        CPLError(CE_Failure, CPLE_AppDefined, "%s: exists and is not a Zarr store; it is not overwritten",
+                 root.c_str());
         return false;
     }
     if (c.found.foreign_count > 0)
     {
-        CPLError(CE_Failure, CPLE_AppDefined, "%s: is not overwritten: it holds files that are not of the store, the first is %s", root.c_str(), c.found.foreign);
+        CPLError(CE_Failure, CPLE_AppDefined,
+                 "%s: is not overwritten: it holds files that are not of the store, the first is %s", root.c_str(),
+                 c.found.foreign);
         return false;
     }
     // Without a root it is what a killed writer left.
@@ -253,7 +263,9 @@ bool ZSTarget::Open(const std::string &root, GDALDataset *source, bool overwrite
     std::string which;
     if (source != nullptr && zsIsSource(*source, root, which))
     {
-        CPLError(CE_Failure, CPLE_AppDefined, "%s: is not overwritten: %s, which is read from, is, holds, or lies in it", root.c_str(), which.c_str());
+        CPLError(CE_Failure, CPLE_AppDefined,
+                 "%s: is not overwritten: %s, which is read from, is, holds, or lies in it", root.c_str(),
+                 which.c_str());
         return false;
     }
     zsRemoveLeftovers(root);
@@ -284,7 +296,8 @@ bool ZSTarget::Move()
         const std::string name = std::string("/") + from.found.own.names[i];
         if (VSIRename((m_path + name).c_str(), (root + name).c_str()) != 0)
         {
-            CPLError(CE_Failure, CPLE_FileIO, "%s%s: cannot be copied to %s; what is complete is at %s", m_path.c_str(), name.c_str(), root.c_str(), m_path.c_str());
+            CPLError(CE_Failure, CPLE_FileIO, "%s%s: cannot be copied to %s; what is complete is at %s", m_path.c_str(),
+                     name.c_str(), root.c_str(), m_path.c_str());
             m_isOpen = false; // what is left of it is all that there is
             return false;
         }

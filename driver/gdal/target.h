@@ -1,9 +1,9 @@
 /* gdal/target.h: where a creation writes, and what becomes of what is there.
  *
- * A new store is written beside its place and put there when it is complete (store/staging.h): cancelled, killed or failed, what was
- * there is there. On object stores, which do not rename, it is written in place, its root zarr.json last; one that replaces another is
- * written under a prefix beside it and then copied, object by object.
- */
+ * A new store is written beside its place and put there when it is complete (store/staging.h): cancelled, killed or
+ * failed, what was there is there. On object stores, which do not rename, it is written in place, its root zarr.json
+ * last; one that replaces another is written under a prefix beside it and then copied, object by
+ * object. */
 #ifndef ZS_GDAL_TARGET_H
 #define ZS_GDAL_TARGET_H
 
@@ -34,9 +34,10 @@ class ZSTarget
     ZSTarget &operator=(const ZSTarget &) = delete;
     ~ZSTarget(); /* removes what was not put in place */
 
-    /* Refuses (CPLError emitted, nothing touched) a place that is, holds or lies in a source of the copy (may be null), and what must not
-     * be overwritten: anything but a store, a store with files that are not its own, and unless `overwrite` one that was not written as
-     * one raster. Then makes what is to be written to. With `fsync` the commit is on the disk when it is done. */
+    /* Refuses (CPLError emitted, nothing touched) a place that is, holds or lies in a source of the copy (may be null),
+     * and what must not be overwritten: anything but a store, a store with files that are not its own, and unless
+     * `overwrite` one that was not written as one raster. Then makes what is to be written to. With `fsync` the commit
+     * is on the disk when it is done. */
     bool Open(const std::string &root, GDALDataset *source, bool overwrite, bool fsync);
 
     /* Where to write. */
@@ -54,12 +55,13 @@ class ZSTarget
     {
         return m_replaces;
     }
-    /* Puts what was written in place and removes what it replaces. False (CPLError emitted) on failure: what was there is there. */
+    /* Puts what was written in place and removes what it replaces. False (CPLError emitted) on failure: what was there
+     * is there. */
     bool Commit();
 };
 
-/* Removes what is the store's own, its root's metadata first. What is not stays, and a warning says so. False (CPLError emitted) on
- * failure. */
+/* Removes what is the store's own, its root's metadata first. What is not stays, and a warning says so. False (CPLError
+ * emitted) on failure. */
 bool zsRemoveOwn(const std::string &store);
 
 /* The same for what was never in place, of which nobody is told. */

@@ -85,9 +85,9 @@ bool ZSConversion::IsIdentity() const
     return to == zsGDALType(from, from_size) && !needsWidening(from);
 }
 
-/* GDAL converts element by element, whatever the types. Where each value of one is a value of the other and both lie densely, a plain
- * loop says the same to the compiler, which vectorises it: the checksum of a 30000 x 30000 UInt16 raster (read as Int32) takes a sixth
- * less. */
+/* GDAL converts element by element, whatever the types. Where each value of one is a value of the other and both lie
+ * densely, a plain loop says the same to the compiler, which vectorises it: the checksum of a 30000 x 30000 UInt16
+ * raster (read as Int32) takes a sixth less. */
 using Widen = void (*)(const void *src, void *dst, size_t n);
 
 template <class From, class To> static void widen(const void *src, void *dst, size_t n)
@@ -150,16 +150,20 @@ static Widen widenBetween(GDALDataType from, GDALDataType to)
     }
 }
 
-/* GDAL takes strides as int: between bands, or lines of a window in the order of its columns, there may be more than 2 GB. */
-static void copyWords(const void *src, GDALDataType from, size_t fromSize, void *dst, GDALDataType to, ptrdiff_t stride, size_t n)
+/* GDAL takes strides as int: between bands, or lines of a window in the order of its columns, there may be more than 2
+ * GB. */
+static void copyWords(const void *src, GDALDataType from, size_t fromSize, void *dst, GDALDataType to, ptrdiff_t stride,
+                      size_t n)
 {
     if (stride >= INT_MIN && stride <= INT_MAX)
     {
-        GDALCopyWords64(src, from, static_cast<int>(fromSize), dst, to, static_cast<int>(stride), static_cast<GPtrDiff_t>(n));
+        GDALCopyWords64(src, from, static_cast<int>(fromSize), dst, to, static_cast<int>(stride),
+                        static_cast<GPtrDiff_t>(n));
         return;
     }
     for (size_t i = 0; i < n; i++)
-        GDALCopyWords64(static_cast<const char *>(src) + i * fromSize, from, 0, static_cast<char *>(dst) + static_cast<ptrdiff_t>(i) * stride, to, 0, 1);
+        GDALCopyWords64(static_cast<const char *>(src) + i * fromSize, from, 0,
+                        static_cast<char *>(dst) + static_cast<ptrdiff_t>(i) * stride, to, 0, 1);
 }
 
 static bool isAligned(const void *p, size_t size)
@@ -224,14 +228,15 @@ void zsStore(void *storing, const void *src, void *dst, ptrdiff_t dst_stride, si
     for (size_t done = 0; done < n;)
     {
         const size_t part = std::min(PIECE, n - done);
-        GDALCopyWords64(static_cast<const char *>(src) + done * static_cast<size_t>(fromSize), s.from, fromSize, wide, GDT_Float64,
-                        sizeof(double), static_cast<GPtrDiff_t>(part));
+        GDALCopyWords64(static_cast<const char *>(src) + done * static_cast<size_t>(fromSize), s.from, fromSize, wide,
+                        GDT_Float64, sizeof(double), static_cast<GPtrDiff_t>(part));
         for (size_t i = 0; i < part; i++, out += dst_stride)
         {
             if (s.to == ZS_BOOL)
                 *out = wide[i] != 0;
             else if (s.to == ZS_INT8)
-                *reinterpret_cast<signed char *>(out) = static_cast<signed char>(std::max(-128.0, std::min(127.0, wide[i])));
+                *reinterpret_cast<signed char *>(out) =
+                    static_cast<signed char>(std::max(-128.0, std::min(127.0, wide[i])));
             else
             {
                 const uint16_t half = zs_half_from_double(wide[i]);

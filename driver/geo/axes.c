@@ -106,7 +106,8 @@ enum zs_status zs_axes_find(struct zs_hierarchy *h, const struct zs_node *node, 
     if (dim_y != NULL)
         ZS_TRY(dimension_of(node, "DIM_Y", dim_y, &a.y, err));
     if (a.x >= 0 && a.x == a.y)
-        return zs_fail(err, ZS_ARGUMENT, "DIM_X=%s and DIM_Y=%s are the same dimension of %s", dim_x, dim_y, node->path);
+        return zs_fail(err, ZS_ARGUMENT, "DIM_X=%s and DIM_Y=%s are the same dimension of %s", dim_x, dim_y,
+                       node->path);
     if (ndim == 1) {
         *axes = (struct zs_axes){0, -1};
         return ZS_OK;

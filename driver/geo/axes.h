@@ -12,21 +12,22 @@ struct zs_axes {
 /* Where xarray kept the names of dimensions before `dimension_names`. */
 #define ZS_ARRAY_DIMENSIONS "_ARRAY_DIMENSIONS"
 
-/* Name of dimension `dim`: from `dimension_names`, else from the attribute `_ARRAY_DIMENSIONS` of older writers; NULL where
- * it has none. Borrowed from the node. */
+/* Name of dimension `dim`: from `dimension_names`, else from the attribute `_ARRAY_DIMENSIONS` of older writers; NULL
+ * where it has none. Borrowed from the node. */
 const char *zs_dimension_name(const struct zs_node *node, int dim);
 
-/* The X and Y of an overview are called as the base's with the ending `_<N>x` (raster/overviews.h), or just so. Length of a name without
- * that ending, and whether a dimension is called as the base's dimension `base` or as that at a level. */
+/* The X and Y of an overview are called as the base's with the ending `_<N>x` (raster/overviews.h), or just so. Length
+ * of a name without that ending, and whether a dimension is called as the base's dimension `base` or as that at a
+ * level. */
 size_t zs_dimension_stem(const char *name);
 bool zs_dimension_is_of(const char *name, const char *base);
 
 /* Finds X and Y: from dim_x and dim_y (a dimension's name or index, NULL when not given), `spatial:dimensions` (of the
- * array, its groups' declarations and multiscales), dimension names (x, lon, longitude, easting, col, ...; case does not
- * matter), CF attributes of the coordinate variables (axis, standard_name, units), else the last two dimensions. Names that
- * are plain come before CF attributes because looking at coordinate variables costs requests and says the same.
- * When only one of dim_x and dim_y is given, the other one is found among the remaining dimensions.
- * ZS_ARGUMENT when dim_x or dim_y names no dimension, both name the same one, or the array has no dimension. */
+ * array, its groups' declarations and multiscales), dimension names (x, lon, longitude, easting, col, ...; case does
+ * not matter), CF attributes of the coordinate variables (axis, standard_name, units), else the last two dimensions.
+ * Names that are plain come before CF attributes because looking at coordinate variables costs requests and says the
+ * same. When only one of dim_x and dim_y is given, the other one is found among the remaining dimensions. ZS_ARGUMENT
+ * when dim_x or dim_y names no dimension, both name the same one, or the array has no dimension. */
 enum zs_status zs_axes_find(struct zs_hierarchy *h, const struct zs_node *node, const char *dim_x, const char *dim_y,
                             struct zs_axes *axes, struct zs_error *err) ZS_MUST_CHECK;
 
@@ -38,8 +39,8 @@ struct zs_labels {
     char **values; /* `count` texts, or NULL when there is no readable coordinate variable */
     size_t count;
     char *unit; /* owned; NULL when there is none (times have none: the text says it) */
-    bool is_index; /* the values say no more than where an element stands: whole numbers without a unit that count from 0 or 1, or
-                      of a dimension called "band", whose numbers are a way to count, too */
+    bool is_index; /* the values say no more than where an element stands: whole numbers without a unit that count from
+                      0 or 1, or of a dimension called "band", whose numbers are a way to count, too */
 };
 
 /* Longest stretch of labels that is read; a longer one gives no labels. */
@@ -48,14 +49,14 @@ struct zs_labels {
 /* Reads the labels of elements [first, first + count) of dimension `dim`. No coordinate variable, one that this core
  * cannot read, one none of whose chunks is there: values NULL, ZS_OK. ZS_IO when reading failed. ZS_ARGUMENT when the
  * elements are outside the dimension. */
-enum zs_status zs_labels_read(struct zs_hierarchy *h, const struct zs_node *node, int dim, uint64_t first, uint64_t count,
-                              struct zs_labels *labels, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_labels_read(struct zs_hierarchy *h, const struct zs_node *node, int dim, uint64_t first,
+                              uint64_t count, struct zs_labels *labels, struct zs_error *err) ZS_MUST_CHECK;
 void zs_labels_clear(struct zs_labels *labels);
 
-/* What the coordinate variable of dimension `dim` says of itself: its attributes that are texts, as NULL-terminated "NAME=VALUE", and
- * ZS_AXIS_TYPE (geo/extra_axis.h) where one would take the labels for another type; datetime64 as CF counts it. With these,
- * zs_extra_axis_parse() makes of the labels what the variable holds. No data are read. *items is NULL when there is nothing to
- * say; released with zs_metadata_free(). ZS_NO_MEMORY only. */
+/* What the coordinate variable of dimension `dim` says of itself: its attributes that are texts, as NULL-terminated
+ * "NAME=VALUE", and ZS_AXIS_TYPE (geo/extra_axis.h) where one would take the labels for another type; datetime64 as CF
+ * counts it. With these, zs_extra_axis_parse() makes of the labels what the variable holds. No data are read. *items is
+ * NULL when there is nothing to say; released with zs_metadata_free(). ZS_NO_MEMORY only. */
 enum zs_status zs_label_attributes(struct zs_hierarchy *h, const struct zs_node *node, int dim, char ***items,
                                    struct zs_error *err) ZS_MUST_CHECK;
 

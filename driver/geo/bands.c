@@ -88,7 +88,8 @@ static bool take_band(const zs_json *entry, const struct zs_dtype *dtype, struct
                     take_text(zs_json_get(entry, "color_interpretation"), &m->colour_name) &&
                     take_categories(zs_json_get(entry, "categories"), m) &&
                     take_colour_table(zs_json_get(entry, "color_table"), m) &&
-                    take_metadata(zs_json_get(entry, "metadata"), m) && zs_domains_read(zs_json_get(entry, DOMAINS_MEMBER), &m->domains);
+                    take_metadata(zs_json_get(entry, "metadata"), m) &&
+                    zs_domains_read(zs_json_get(entry, DOMAINS_MEMBER), &m->domains);
     m->colour = zs_colour_of_name(m->colour_name);
     return ok;
 }
@@ -99,8 +100,8 @@ static const zs_json *of_band(const zs_json *list, uint64_t band, uint64_t bands
     return zs_json_is_array(list) && zs_json_size(list) == bands ? zs_json_at(list, (size_t)band) : NULL;
 }
 
-enum zs_status zs_band_meaning_read(const struct zs_node *node, uint64_t band, uint64_t bands, const struct zs_meaning *base,
-                                    struct zs_meaning *meaning, struct zs_error *err)
+enum zs_status zs_band_meaning_read(const struct zs_node *node, uint64_t band, uint64_t bands,
+                                    const struct zs_meaning *base, struct zs_meaning *meaning, struct zs_error *err)
 {
     struct zs_meaning common = *base, m;
     memset(meaning, 0, sizeof *meaning);
@@ -207,7 +208,8 @@ static bool add_metadata(zs_json *entry, char *const *metadata)
     return ok;
 }
 
-static bool add_band(zs_json *list, const struct zs_dtype *dtype, const struct zs_meaning *m, const struct common *common)
+static bool add_band(zs_json *list, const struct zs_dtype *dtype, const struct zs_meaning *m,
+                     const struct common *common)
 {
     zs_json *e = zs_json_add_object(list, NULL);
     bool ok = e != NULL;
@@ -220,7 +222,8 @@ static bool add_band(zs_json *list, const struct zs_dtype *dtype, const struct z
     if (!common->offset && m->has_offset)
         ok = ok && zs_json_add_double(e, "offset", m->offset) != NULL;
     if (!common->nodata)
-        ok = ok && (m->has_nodata ? zs_fill_value_add(e, "nodata", dtype, m->nodata) : zs_json_add_null(e, "nodata")) != NULL;
+        ok = ok &&
+             (m->has_nodata ? zs_fill_value_add(e, "nodata", dtype, m->nodata) : zs_json_add_null(e, "nodata")) != NULL;
     if (!common->categories && m->categories != NULL)
         ok = ok && add_list(e, "categories", m->categories);
     if (!common->colour && zs_meaning_colour_name(m) != NULL)
@@ -249,8 +252,8 @@ static bool write_descriptions(zs_json *attributes, const struct zs_meaning *ban
     return ok;
 }
 
-static bool write_entries(zs_json *attributes, const struct zs_dtype *dtype, const struct zs_meaning *bands, size_t count,
-                          const struct common *common)
+static bool write_entries(zs_json *attributes, const struct zs_dtype *dtype, const struct zs_meaning *bands,
+                          size_t count, const struct common *common)
 {
     zs_json *list = zs_json_new_array();
     bool ok = list != NULL, any = false;

@@ -17,7 +17,8 @@ const char *const zs_cf_references[] = {"coordinates", "grid_mapping", "bounds",
 
 /* ---- CRS ---- */
 
-/* Unit of the X coordinate variable, NULL when not said; *is_degrees when both X and Y are in degrees east and north. */
+/* Unit of the X coordinate variable, NULL when not said; *is_degrees when both X and Y are in degrees east and
+ * north. */
 static const char *coordinate_units(const struct zs_search *s, bool *is_degrees)
 {
     const struct zs_node *x = zs_coordinate_find(s->h, s->node, s->axes.x);
@@ -47,7 +48,8 @@ static void find_crs(struct zs_search *s, enum zs_belief belief)
     if (belief == ZS_SAID)
         s->out->srs = zs_crs_from_grid_mapping(mapping->attributes, units);
     /* CF leaves the datum of plain longitudes and latitudes open. GDAL's netCDF driver takes WGS 84 then, and so does
-     * every reader people compare with; only where nothing else was said, not where a grid mapping could not be read. */
+     * every reader people compare with; only where nothing else was said, not where a grid mapping could not be
+     * read. */
     else if (is_degrees)
         s->out->srs = zs_crs_from_epsg(4326);
 }
@@ -173,7 +175,8 @@ static bool set_string(zs_json *object, const char *name, const char *value)
     return zs_json_add_string(object, name, value) != NULL;
 }
 
-enum zs_status zs_write_coordinate(zs_json *attributes, const struct zs_georef_out *geo, bool is_x, struct zs_error *err)
+enum zs_status zs_write_coordinate(zs_json *attributes, const struct zs_georef_out *geo, bool is_x,
+                                   struct zs_error *err)
 {
     const bool is_geographic = geo->srs != NULL && OSRIsGeographic(geo->srs);
     const bool is_projected = geo->srs != NULL && OSRIsProjected(geo->srs);
@@ -198,7 +201,8 @@ enum zs_status zs_write_coordinate(zs_json *attributes, const struct zs_georef_o
 static bool can_hold(const struct zs_node *c, const double *values, uint64_t n, float **narrow)
 {
     *narrow = NULL;
-    if (c->array == NULL || zs_json_get(c->attributes, "scale_factor") != NULL || zs_json_get(c->attributes, "add_offset") != NULL)
+    if (c->array == NULL || zs_json_get(c->attributes, "scale_factor") != NULL ||
+        zs_json_get(c->attributes, "add_offset") != NULL)
         return false;
     if (c->array->dtype.type == ZS_FLOAT64)
         return true;
@@ -221,8 +225,9 @@ static bool can_hold(const struct zs_node *c, const double *values, uint64_t n, 
 
 /* A float64 variable in the place of one that cannot hold the values, or of none; attributes are kept but for how
  * numbers were packed. */
-static enum zs_status replace_axis(struct zs_hierarchy *h, const char *path, const struct zs_node *old, const char *name,
-                                   uint64_t n, const double *values, const struct zs_node **out, struct zs_error *err)
+static enum zs_status replace_axis(struct zs_hierarchy *h, const char *path, const struct zs_node *old,
+                                   const char *name, uint64_t n, const double *values, const struct zs_node **out,
+                                   struct zs_error *err)
 {
     static const char *const packing[] = {"scale_factor", "add_offset", "_FillValue", "missing_value", "valid_range"};
     zs_json *document = zs_small_array_document(name, ZS_FLOAT64, n);
@@ -245,8 +250,9 @@ static enum zs_status replace_axis(struct zs_hierarchy *h, const char *path, con
     return zs_write_small_array(zs_hierarchy_store(h), *out, true, values, err);
 }
 
-static enum zs_status write_values(struct zs_hierarchy *h, const struct zs_slot *slot, const char *name, const double *values,
-                                   uint64_t n, const struct zs_node **coordinate, struct zs_error *err)
+static enum zs_status write_values(struct zs_hierarchy *h, const struct zs_slot *slot, const char *name,
+                                   const double *values, uint64_t n, const struct zs_node **coordinate,
+                                   struct zs_error *err)
 {
     float *narrow = NULL;
     if (slot->own != NULL && can_hold(slot->own, values, n, &narrow)) {
@@ -261,8 +267,8 @@ static enum zs_status write_values(struct zs_hierarchy *h, const struct zs_slot 
 }
 
 /* Units and names as the CRS has them; those that are not known any more go. */
-static enum zs_status describe_axis(struct zs_hierarchy *h, const struct zs_node *c, const struct zs_georef_out *geo, bool is_x,
-                                    struct zs_error *err)
+static enum zs_status describe_axis(struct zs_hierarchy *h, const struct zs_node *c, const struct zs_georef_out *geo,
+                                    bool is_x, struct zs_error *err)
 {
     zs_json *attributes;
     bool is_degrees;
@@ -282,8 +288,8 @@ static bool is_coordinate(const struct zs_node *found, const char *name)
     return found->array != NULL && found->array->ndim == 1 && dimension != NULL && strcmp(dimension, name) == 0;
 }
 
-static enum zs_status write_slot(struct zs_hierarchy *h, const struct zs_slot *slot, const char *name, const struct zs_georef_out *geo,
-                                 bool is_x, struct zs_error *err)
+static enum zs_status write_slot(struct zs_hierarchy *h, const struct zs_slot *slot, const char *name,
+                                 const struct zs_georef_out *geo, bool is_x, struct zs_error *err)
 {
     const struct zs_node *c = NULL;
     double *values = zs_axis_values(geo, is_x);
@@ -295,8 +301,9 @@ static enum zs_status write_slot(struct zs_hierarchy *h, const struct zs_slot *s
 }
 
 /* *is_said: the coordinate variable is as it should be. */
-static enum zs_status write_axis(struct zs_hierarchy *h, const struct zs_node *node, int dim, const struct zs_georef_out *geo,
-                                 bool is_x, bool drops, bool *is_said, struct zs_error *err)
+static enum zs_status write_axis(struct zs_hierarchy *h, const struct zs_node *node, int dim,
+                                 const struct zs_georef_out *geo, bool is_x, bool drops, bool *is_said,
+                                 struct zs_error *err)
 {
     const char *name = zs_dimension_name(node, dim);
     const uint64_t n = is_x ? geo->width : geo->height;
@@ -329,9 +336,9 @@ bool zs_cf_is_said(struct zs_hierarchy *h, const struct zs_scope *scope, struct 
                                zs_coordinate_find(h, scope->node, axes.y) != NULL);
 }
 
-enum zs_status zs_cf_write(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, const char *mapping_name,
-                           bool drops, const struct zs_georef_out *geo, bool *says_all, bool *says_mapping,
-                           struct zs_error *err)
+enum zs_status zs_cf_write(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                           const char *mapping_name, bool drops, const struct zs_georef_out *geo, bool *says_all,
+                           bool *says_mapping, struct zs_error *err)
 {
     bool says_y = true, says_x = true;
     ZS_TRY(write_axis(h, node, axes.y, geo, false, drops, &says_y, err));
@@ -359,9 +366,10 @@ static enum zs_status tell(struct zs_search *s, const struct zs_told *told, stru
 
 static const char *const owned[] = {"grid_mapping", "coordinates", "_FillValue",  "missing_value", "scale_factor",
                                     "add_offset",   "units",       "flag_values", "flag_meanings", NULL};
-static const char *const looked_for[] = {"grid_mapping",  "coordinates", "_FillValue",   "missing_value", "scale_factor",
-                                         "add_offset",    "standard_name", "long_name",  "flag_values",   "flag_meanings",
-                                         "flag_masks",    "crs_wkt",     "spatial_ref",  "GeoTransform",  NULL};
+static const char *const looked_for[] = {
+    "grid_mapping", "coordinates",   "_FillValue",  "missing_value", "scale_factor",
+    "add_offset",   "standard_name", "long_name",   "flag_values",   "flag_meanings",
+    "flag_masks",   "crs_wkt",       "spatial_ref", "GeoTransform",  NULL};
 
 const struct zs_convention zs_cf = {
     .uuid = "77c308c7-4db2-4774-8b2d-aa37e9997db6",

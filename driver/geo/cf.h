@@ -35,7 +35,8 @@ bool zs_parse_geotransform(const zs_json *grid_mapping, double t[6]);
 /* Writes the variable `name` beside the array, made where there is none; *is_said: it is as it should be (else the
  * name is taken). */
 enum zs_status zs_grid_mapping_write(struct zs_hierarchy *h, const struct zs_node *node, const char *name,
-                                     const struct zs_georef_out *geo, bool *is_said, struct zs_error *err) ZS_MUST_CHECK;
+                                     const struct zs_georef_out *geo, bool *is_said,
+                                     struct zs_error *err) ZS_MUST_CHECK;
 
 /* The CRS it names, to be told. */
 enum zs_status zs_grid_mapping_tell(const struct zs_node *mapping, const struct zs_told *told,
@@ -45,7 +46,8 @@ enum zs_status zs_grid_mapping_tell(const struct zs_node *mapping, const struct 
 
 /* Whether the array has a grid mapping, or coordinate variables of X and Y; *mapping_name is the name of that which
  * it has or would get, borrowed. */
-bool zs_cf_is_said(struct zs_hierarchy *h, const struct zs_scope *scope, struct zs_axes axes, const char **mapping_name);
+bool zs_cf_is_said(struct zs_hierarchy *h, const struct zs_scope *scope, struct zs_axes axes,
+                   const char **mapping_name);
 
 /* Two-dimensional coordinates that `coordinates` names, as the raster's geolocation arrays. */
 enum zs_status zs_cf_find_geolocation(struct zs_search *s, struct zs_error *err) ZS_MUST_CHECK;
@@ -53,8 +55,8 @@ enum zs_status zs_cf_find_geolocation(struct zs_search *s, struct zs_error *err)
 /* Writes coordinate variables and the grid mapping `mapping_name` beside the array; `drops`: coordinate variables go
  * where there is no transform (else only a rotation drops them). *says_all: all are as they should be; *says_mapping:
  * the grid mapping is. */
-enum zs_status zs_cf_write(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, const char *mapping_name,
-                           bool drops, const struct zs_georef_out *geo, bool *says_all, bool *says_mapping,
-                           struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_cf_write(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                           const char *mapping_name, bool drops, const struct zs_georef_out *geo, bool *says_all,
+                           bool *says_mapping, struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

@@ -36,7 +36,8 @@ const struct zs_node *zs_grid_mapping_find(struct zs_hierarchy *h, const struct 
     *in_own_group = false;
     /* "crs", or in the extended form "crs: x y crs2: lat lon": the first word names the variable. A group's
      * attribute holds for its arrays (EOPF writes it there). */
-    if (zs_json_string(zs_scope_inherited(scope, 0, "grid_mapping"), &list) && zs_next_word(list, word, sizeof word) != NULL) {
+    if (zs_json_string(zs_scope_inherited(scope, 0, "grid_mapping"), &list) &&
+        zs_next_word(list, word, sizeof word) != NULL) {
         const size_t n = strlen(word);
         if (n > 0 && word[n - 1] == ':')
             word[n - 1] = '\0';
@@ -96,7 +97,8 @@ static bool number(const zs_json *attributes, const char *name, size_t index, do
     return zs_json_double(value, out) && isfinite(*out);
 }
 
-static void add_parameter(struct proj_text *p, const zs_json *a, const char *proj_name, const char *cf_name, double fallback)
+static void add_parameter(struct proj_text *p, const zs_json *a, const char *proj_name, const char *cf_name,
+                          double fallback)
 {
     double value = fallback;
     number(a, cf_name, 0, &value);
@@ -272,13 +274,19 @@ static bool add_cf_parameters(zs_json *attributes, OGRSpatialReferenceH srs)
         const char *wkt, *cf;
         const char *parameters[5][2]; /* WKT, CF */
     } known[] = {
-        {"Transverse_Mercator", "transverse_mercator",
-         {{"latitude_of_origin", "latitude_of_projection_origin"}, {"central_meridian", "longitude_of_central_meridian"},
+        {"Transverse_Mercator",
+         "transverse_mercator",
+         {{"latitude_of_origin", "latitude_of_projection_origin"},
+          {"central_meridian", "longitude_of_central_meridian"},
           {"scale_factor", "scale_factor_at_central_meridian"}}},
-        {"Lambert_Azimuthal_Equal_Area", "lambert_azimuthal_equal_area",
-         {{"latitude_of_center", "latitude_of_projection_origin"}, {"longitude_of_center", "longitude_of_projection_origin"}}},
-        {"Mercator_1SP", "mercator",
-         {{"central_meridian", "longitude_of_projection_origin"}, {"scale_factor", "scale_factor_at_projection_origin"}}},
+        {"Lambert_Azimuthal_Equal_Area",
+         "lambert_azimuthal_equal_area",
+         {{"latitude_of_center", "latitude_of_projection_origin"},
+          {"longitude_of_center", "longitude_of_projection_origin"}}},
+        {"Mercator_1SP",
+         "mercator",
+         {{"central_meridian", "longitude_of_projection_origin"},
+          {"scale_factor", "scale_factor_at_projection_origin"}}},
     };
     bool ok = true;
     if (OSRIsGeographic(srs))

@@ -181,7 +181,8 @@ static bool parse_zone(const char *text, int64_t *offset)
     return true;
 }
 
-/* Decimals of a second after its point, as nanoseconds; moves *text behind them. By hand: strtod() reads the locale's decimal mark. */
+/* Decimals of a second after its point, as nanoseconds; moves *text behind them. By hand: strtod() reads the locale's
+ * decimal mark. */
 static int64_t parse_fraction(const char **text)
 {
     int64_t nanoseconds = 0, unit = NANO / 10;
@@ -217,9 +218,11 @@ static bool parse_instant(enum zs_calendar calendar, const char *text, int64_t *
         }
     }
     int64_t zone;
-    if (month < 1 || month > 12 || day < 1 || day > 31 || hour > 24 || minute > 59 || second > 60 || !parse_zone(text, &zone))
+    if (month < 1 || month > 12 || day < 1 || day > 31 || hour > 24 || minute > 59 || second > 60 ||
+        !parse_zone(text, &zone))
         return false;
-    *seconds = days_of(calendar, (struct date){year, month, day}) * SECONDS_PER_DAY + hour * 3600 + minute * 60 + second - zone;
+    *seconds = days_of(calendar, (struct date){year, month, day}) * SECONDS_PER_DAY + hour * 3600 + minute * 60 +
+               second - zone;
     return true;
 }
 

@@ -1,7 +1,8 @@
-/* geo/cf_time.h: instants of the CF conventions (section 4.4) and of numpy's datetime64, as ISO 8601. Internal to the room.
+/* geo/cf_time.h: instants of the CF conventions (section 4.4) and of numpy's datetime64, as ISO 8601. Internal to the
+ * room.
  *
- * An instant is a count of nanoseconds of its second, and seconds since 1970-01-01T00:00:00 of its calendar: exact for every
- * unit, without leap seconds. */
+ * An instant is a count of nanoseconds of its second, and seconds since 1970-01-01T00:00:00 of its calendar: exact for
+ * every unit, without leap seconds. */
 #ifndef ZS_GEO_CF_TIME_H
 #define ZS_GEO_CF_TIME_H
 
@@ -27,20 +28,21 @@ struct zs_time_unit {
     int64_t epoch_nanoseconds;
 };
 
-/* Reads "<unit> since <date>[ time[ zone]]" and a calendar name (NULL: standard). False when they are not understood: the
- * units are then those of an ordinary quantity. */
+/* Reads "<unit> since <date>[ time[ zone]]" and a calendar name (NULL: standard). False when they are not understood:
+ * the units are then those of an ordinary quantity. */
 bool zs_cf_time_parse(const char *units, const char *calendar, struct zs_time_unit *unit);
 
 /* The unit of datetime64 ("Y" to "as") times `scale`. False for "generic" and anything else. */
 bool zs_datetime_unit(const char *name, int64_t scale, struct zs_time_unit *unit);
 
-/* The instant `count` units after the epoch as text ("2024-05-01T06:00:00", with as many decimals as it needs). False when it lies
- * outside the years -9999 to 99999 or the buffer is too small; 48 bytes always do. */
+/* The instant `count` units after the epoch as text ("2024-05-01T06:00:00", with as many decimals as it needs). False
+ * when it lies outside the years -9999 to 99999 or the buffer is too small; 48 bytes always do. */
 bool zs_time_print_int(const struct zs_time_unit *unit, int64_t count, char *out, size_t capacity);
 bool zs_time_print_double(const struct zs_time_unit *unit, double count, char *out, size_t capacity);
 
-/* The inverse for units that are so many nanoseconds: units from the epoch to an instant as those functions write it. *count is
- * INT64_MIN where that is no whole number, or one beyond 9e18; *value is the nearest double. False when the text is no instant. */
+/* The inverse for units that are so many nanoseconds: units from the epoch to an instant as those functions write it.
+ * *count is INT64_MIN where that is no whole number, or one beyond 9e18; *value is the nearest double. False when the
+ * text is no instant. */
 bool zs_time_count(const struct zs_time_unit *unit, const char *text, int64_t *count, double *value);
 
 #endif

@@ -109,11 +109,13 @@ void zs_check_declarations(const zs_json *attributes, const struct zs_flaws *to)
 {
     const char *text;
     const zs_json *list = zs_json_get(attributes, DECLARATIONS);
-    for (const zs_json *entry = zs_json_is_array(list) ? zs_json_first(list) : NULL; entry != NULL; entry = zs_json_next(entry)) {
+    for (const zs_json *entry = zs_json_is_array(list) ? zs_json_first(list) : NULL; entry != NULL;
+         entry = zs_json_next(entry)) {
         const zs_json *uuid = zs_json_get(entry, "uuid");
         if (uuid == NULL && zs_json_get(entry, "schema_url") == NULL && zs_json_get(entry, "spec_url") == NULL)
             zs_report_wrong(to, DECLARATIONS, "uuid, schema_url or spec_url", entry);
-        else if (uuid != NULL && (!zs_json_string(uuid, &text) || strlen(text) != 36 || strspn(text, "0123456789abcdefABCDEF-") != 36))
+        else if (uuid != NULL &&
+                 (!zs_json_string(uuid, &text) || strlen(text) != 36 || strspn(text, "0123456789abcdefABCDEF-") != 36))
             zs_report_wrong(to, DECLARATIONS ": uuid", "a UUID", uuid);
     }
     if (list != NULL && !zs_json_is_array(list) && !zs_json_is_object(list))
@@ -124,7 +126,8 @@ void zs_check_declarations(const zs_json *attributes, const struct zs_flaws *to)
 
 static bool is_prefixed(const char *name, const struct zs_convention *convention)
 {
-    return name != NULL && convention->prefix != NULL && strncmp(name, convention->prefix, strlen(convention->prefix)) == 0;
+    return name != NULL && convention->prefix != NULL &&
+           strncmp(name, convention->prefix, strlen(convention->prefix)) == 0;
 }
 
 bool zs_convention_has_members(const struct zs_convention *convention, const zs_json *members)

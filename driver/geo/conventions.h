@@ -41,7 +41,8 @@ bool zs_search_take(struct zs_search *s, const double *t);
  * by an authority's code, which this PROJ may not know. They fail without memory only. */
 struct zs_told {
     void *context;
-    enum zs_status (*transform)(void *context, const char *path, const char *what, const double *t, struct zs_error *err);
+    enum zs_status (*transform)(void *context, const char *path, const char *what, const double *t,
+                                struct zs_error *err);
     enum zs_status (*box)(void *context, const char *path, const char *what, const double *box, struct zs_error *err);
     enum zs_status (*crs)(void *context, const char *path, const char *what, OGRSpatialReferenceH srs, bool is_code,
                           struct zs_error *err);
@@ -86,7 +87,8 @@ struct zs_convention {
 
     /* Whether members of a group say the place of the arrays in it that have the size of `geo`. */
     bool (*concerns)(const zs_json *members, const struct zs_georef_out *geo);
-    /* Brings members that say a place up to date, as far as they say it; those that say none stay. ZS_NO_MEMORY only. */
+    /* Brings members that say a place up to date, as far as they say it; those that say none stay. ZS_NO_MEMORY
+     * only. */
     enum zs_status (*change)(zs_json *members, enum zs_place_kind kind, const struct zs_georef_out *geo,
                              struct zs_error *err);
 

@@ -16,8 +16,8 @@
 /* Coordinates are looked through so many at a time (8 MiB of doubles). */
 #define BLOCK ((uint64_t)1 << 20)
 
-/* Deviation from a straight line, as part of a step, up to which an axis is regular. Gaussian latitudes deviate by up to
- * 1.6 % near the poles: placing them is worth more than that; coordinates rounded to a few decimals deviate less. */
+/* Deviation from a straight line, as part of a step, up to which an axis is regular. Gaussian latitudes deviate by up
+ * to 1.6 % near the poles: placing them is worth more than that; coordinates rounded to a few decimals deviate less. */
 #define AXIS_TOLERANCE 0.025
 
 static bool is_lasting_failure(enum zs_status status)
@@ -48,13 +48,14 @@ static const struct zs_node *find_by_name(struct zs_hierarchy *h, const struct z
 const struct zs_node *zs_coordinate_find(struct zs_hierarchy *h, const struct zs_node *node, int dim)
 {
     const struct zs_node *found = find_by_name(h, node, dim);
-    return found != NULL && found->array != NULL && found->array->ndim == 1 && found->array->shape[0] == node->array->shape[dim]
+    return found != NULL && found->array != NULL && found->array->ndim == 1 &&
+                   found->array->shape[0] == node->array->shape[dim]
                ? found
                : NULL;
 }
 
-enum zs_status zs_coordinate_texts(struct zs_hierarchy *h, const struct zs_node *node, int dim, uint64_t first, uint64_t count,
-                                   char ***texts, struct zs_error *err)
+enum zs_status zs_coordinate_texts(struct zs_hierarchy *h, const struct zs_node *node, int dim, uint64_t first,
+                                   uint64_t count, char ***texts, struct zs_error *err)
 {
     uint64_t length;
     bool is_blank;
@@ -73,12 +74,13 @@ enum zs_status zs_coordinate_texts(struct zs_hierarchy *h, const struct zs_node 
     return ZS_OK;
 }
 
-/* Opens a variable to be read; *array is NULL when the reason why not lies in it. One thread and no cache to speak of: a coordinate
- * is a chunk or two. Who reads it piece by piece has each chunk decoded once. */
-static enum zs_status open_variable(struct zs_hierarchy *h, const struct zs_node *node, bool by_pieces, struct zs_array **array,
-                                    bool *is_too_large, struct zs_error *err)
+/* Opens a variable to be read; *array is NULL when the reason why not lies in it. One thread and no cache to speak of:
+ * a coordinate is a chunk or two. Who reads it piece by piece has each chunk decoded once. */
+static enum zs_status open_variable(struct zs_hierarchy *h, const struct zs_node *node, bool by_pieces,
+                                    struct zs_array **array, bool *is_too_large, struct zs_error *err)
 {
-    const struct zs_array_options options = {.threads = 1, .cache_bytes = by_pieces ? 2 * ZS_COORDINATE_MAX_CHUNK : BLOCK};
+    const struct zs_array_options options = {.threads = 1,
+                                             .cache_bytes = by_pieces ? 2 * ZS_COORDINATE_MAX_CHUNK : BLOCK};
     *is_too_large = false;
     *array = NULL;
     const enum zs_status status = zs_array_open_node(h, node, &options, array, err);
@@ -97,8 +99,9 @@ static enum zs_status open_variable(struct zs_hierarchy *h, const struct zs_node
 }
 
 /* Reads n elements that make up the given window; *data is NULL when the reason why not lies in the array. */
-static enum zs_status read_elements(struct zs_array *array, const struct zs_node *node, const uint64_t *start, const uint64_t *count,
-                                    uint64_t n, unsigned char **data, bool *is_blank, struct zs_error *err)
+static enum zs_status read_elements(struct zs_array *array, const struct zs_node *node, const uint64_t *start,
+                                    const uint64_t *count, uint64_t n, unsigned char **data, bool *is_blank,
+                                    struct zs_error *err)
 {
     const struct zs_array_meta *meta = node->array;
     const size_t size = meta->dtype.size;
@@ -165,8 +168,8 @@ enum zs_status zs_coordinate_rows_blank(struct zs_hierarchy *h, const struct zs_
 }
 
 /* Elements of a coordinate variable as its values; NULL for a type that has none. */
-static enum zs_status values_of(const struct zs_node *coordinate, const unsigned char *elements, uint64_t count, double **values,
-                                struct zs_error *err)
+static enum zs_status values_of(const struct zs_node *coordinate, const unsigned char *elements, uint64_t count,
+                                double **values, struct zs_error *err)
 {
     const struct zs_dtype *dtype = &coordinate->array->dtype;
     *values = NULL;
@@ -201,7 +204,8 @@ enum zs_status zs_coordinate_values(struct zs_hierarchy *h, const struct zs_node
 }
 
 /* Whether values[0..n), which are elements `first` and on of the axis, lie on its line. */
-static bool is_on_line(const struct zs_regular_axis *axis, const double *values, uint64_t first, uint64_t n, double noise)
+static bool is_on_line(const struct zs_regular_axis *axis, const double *values, uint64_t first, uint64_t n,
+                       double noise)
 {
     const double tolerance = AXIS_TOLERANCE * fabs(axis->step) + noise;
     for (uint64_t i = 0; i < n; i++)
@@ -220,9 +224,10 @@ static double rounding_noise(const struct zs_dtype *dtype, double a, double b)
     return dtype->type == ZS_FLOAT16 ? 0x1p-10 * largest : 8 * DBL_EPSILON * largest;
 }
 
-/* Values [first, first + n) of an opened coordinate variable; NULL when they cannot be had for a reason that lies in it. */
-static enum zs_status read_values(struct zs_array *array, const struct zs_node *c, uint64_t first, uint64_t n, double **values,
-                                  bool *is_blank, struct zs_error *err)
+/* Values [first, first + n) of an opened coordinate variable; NULL when they cannot be had for a reason that lies in
+ * it. */
+static enum zs_status read_values(struct zs_array *array, const struct zs_node *c, uint64_t first, uint64_t n,
+                                  double **values, bool *is_blank, struct zs_error *err)
 {
     unsigned char *elements;
     *values = NULL;
@@ -232,7 +237,8 @@ static enum zs_status read_values(struct zs_array *array, const struct zs_node *
     return status;
 }
 
-/* The line from end to end: single differences of float32 coordinates are mostly rounding noise. False where there is none. */
+/* The line from end to end: single differences of float32 coordinates are mostly rounding noise. False where there is
+ * none. */
 static bool find_line(struct zs_regular_axis *axis, double first, double last)
 {
     axis->first = first;
@@ -295,7 +301,8 @@ static bool is_one_of(const char *s, const char *const *list)
 char zs_cf_axis(const zs_json *attributes, bool *is_degrees)
 {
     /* CF 4.1 and 4.2 list these spellings. */
-    static const char *const east[] = {"degrees_east", "degree_east", "degree_E", "degrees_E", "degreeE", "degreesE", NULL};
+    static const char *const east[] = {"degrees_east", "degree_east", "degree_E", "degrees_E",
+                                       "degreeE",      "degreesE",    NULL};
     static const char *const north[] = {"degrees_north", "degree_north", "degree_N", "degrees_N", "degreeN", "degreesN",
                                         NULL};
     static const char *const x_names[] = {"longitude", "projection_x_coordinate", "grid_longitude",
@@ -322,11 +329,28 @@ char zs_cf_axis(const zs_json *attributes, bool *is_degrees)
 
 char zs_name_axis(const char *name)
 {
-    static const char *const x_names[] = {"x", "lon", "longitude", "long", "easting", "eastings", "col", "cols", "column",
-                                          "columns", "rlon", "xc", "x_coordinate", "width", "projection_x_coordinate",
-                                          "pixel", "pixels", NULL};
-    static const char *const y_names[] = {"y", "lat", "latitude", "northing", "northings", "row", "rows", "line", "lines",
-                                          "rlat", "yc", "y_coordinate", "height", "projection_y_coordinate", NULL};
+    static const char *const x_names[] = {"x",
+                                          "lon",
+                                          "longitude",
+                                          "long",
+                                          "easting",
+                                          "eastings",
+                                          "col",
+                                          "cols",
+                                          "column",
+                                          "columns",
+                                          "rlon",
+                                          "xc",
+                                          "x_coordinate",
+                                          "width",
+                                          "projection_x_coordinate",
+                                          "pixel",
+                                          "pixels",
+                                          NULL};
+    static const char *const y_names[] = {
+        "y",    "lat",   "latitude", "northing", "northings",    "row",    "rows",
+        "line", "lines", "rlat",     "yc",       "y_coordinate", "height", "projection_y_coordinate",
+        NULL};
     char lower[32];
     const size_t n = name != NULL ? zs_dimension_stem(name) : 0;
     if (n == 0 || n >= sizeof lower)

@@ -5,34 +5,40 @@
 
 #include "geo/axes.h"
 
-/* The coordinate variable of dimension `dim` of the array: in its group, and in consolidated stores (where looking costs
- * nothing) in the groups above; NULL when there is none, or its length differs. */
+/* The coordinate variable of dimension `dim` of the array: in its group, and in consolidated stores (where looking
+ * costs nothing) in the groups above; NULL when there is none, or its length differs. */
 const struct zs_node *zs_coordinate_find(struct zs_hierarchy *h, const struct zs_node *node, int dim);
 
 /* Elements [first, first + count) of the coordinate variable of dimension `dim` where that is an array of text
- * (array/strings.h), freed with zs_strings_free(). *texts is NULL when there is no such variable, when it cannot be read for a reason that
- * lies in its data or metadata, and when none of its chunks is there. ZS_IO, ZS_NO_MEMORY, ZS_CANCELLED are handed on. */
-enum zs_status zs_coordinate_texts(struct zs_hierarchy *h, const struct zs_node *node, int dim, uint64_t first, uint64_t count,
-                                   char ***texts, struct zs_error *err) ZS_MUST_CHECK;
+ * (array/strings.h), freed with zs_strings_free(). *texts is NULL when there is no such variable, when it cannot be
+ * read for a reason that lies in its data or metadata, and when none of its chunks is there. ZS_IO, ZS_NO_MEMORY,
+ * ZS_CANCELLED are handed on. */
+enum zs_status zs_coordinate_texts(struct zs_hierarchy *h, const struct zs_node *node, int dim, uint64_t first,
+                                   uint64_t count, char ***texts, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Budget of coordinates: the longest axis or row that is looked through, block by block, and the largest chunk that is decoded for it.
- * No raster is so wide; a longer one is left out rather than believed by samples: a wrong place is worse than none. */
+/* Budget of coordinates: the longest axis or row that is looked through, block by block, and the largest chunk that is
+ * decoded for it. No raster is so wide; a longer one is left out rather than believed by samples: a wrong place is
+ * worse than none. */
 #define ZS_COORDINATE_MAX ((uint64_t)16 << 20)
 #define ZS_COORDINATE_MAX_CHUNK ((uint64_t)128 << 20)
 
-/* Elements [first, first + count) of a coordinate variable, in the array's own type. *elements is freed with free() and NULL when the
- * array cannot be read for a reason that lies in its data or metadata, or is beyond the budget. *is_blank: no element differs
- * from the array's fill value, which is what a store without its chunks looks like. ZS_IO, ZS_NO_MEMORY, ZS_CANCELLED are
- * handed on. */
+/* Elements [first, first + count) of a coordinate variable, in the array's own type. *elements is freed with free() and
+ * NULL when the array cannot be read for a reason that lies in its data or metadata, or is beyond the budget.
+ * *is_blank: no element differs from the array's fill value, which is what a store without its chunks looks like.
+ * ZS_IO, ZS_NO_MEMORY, ZS_CANCELLED are handed on. */
 enum zs_status zs_coordinate_elements(struct zs_hierarchy *h, const struct zs_node *coordinate, uint64_t first,
-                                      uint64_t count, void **elements, bool *is_blank, struct zs_error *err) ZS_MUST_CHECK;
+                                      uint64_t count, void **elements, bool *is_blank,
+                                      struct zs_error *err) ZS_MUST_CHECK;
 
-/* The same as doubles, scale_factor and add_offset applied, _FillValue as NaN; 64-bit integers are rounded to double. */
+/* The same as doubles, scale_factor and add_offset applied, _FillValue as NaN; 64-bit integers are rounded to
+ * double. */
 enum zs_status zs_coordinate_values(struct zs_hierarchy *h, const struct zs_node *coordinate, uint64_t first,
-                                    uint64_t count, double **values, bool *is_blank, struct zs_error *err) ZS_MUST_CHECK;
+                                    uint64_t count, double **values, bool *is_blank,
+                                    struct zs_error *err) ZS_MUST_CHECK;
 
 /* Whether the middle row of a two-dimensional coordinate variable is nothing but fill value, or cannot be read: then it
- * is no geolocation. Rows at the edge of a swath may well be missing. *is_too_large: it was not looked at, and counts as blank. */
+ * is no geolocation. Rows at the edge of a swath may well be missing. *is_too_large: it was not looked at, and counts
+ * as blank. */
 enum zs_status zs_coordinate_rows_blank(struct zs_hierarchy *h, const struct zs_node *coordinate, bool *is_blank,
                                         bool *is_too_large, struct zs_error *err) ZS_MUST_CHECK;
 
@@ -49,8 +55,8 @@ struct zs_regular_axis {
 enum zs_status zs_regular_axis_read(struct zs_hierarchy *h, const struct zs_node *node, int dim,
                                     struct zs_regular_axis *axis, struct zs_error *err) ZS_MUST_CHECK;
 
-/* What a variable's CF attributes (axis, standard_name, units) make of it: 'X', 'Y', or 0 when they do not say. *is_degrees
- * when units are degrees of longitude or latitude. */
+/* What a variable's CF attributes (axis, standard_name, units) make of it: 'X', 'Y', or 0 when they do not say.
+ * *is_degrees when units are degrees of longitude or latitude. */
 char zs_cf_axis(const zs_json *attributes, bool *is_degrees);
 
 /* What a dimension's name makes of it: 'X', 'Y' or 0. */

@@ -69,7 +69,8 @@ void zs_domains_clear(struct zs_domains *d)
 bool zs_domains_read(const zs_json *object, struct zs_domains *d)
 {
     bool ok = true;
-    for (const zs_json *m = zs_json_is_object(object) ? zs_json_first(object) : NULL; m != NULL && ok; m = zs_json_next(m)) {
+    for (const zs_json *m = zs_json_is_object(object) ? zs_json_first(object) : NULL; m != NULL && ok;
+         m = zs_json_next(m)) {
         if (!zs_json_is_object(m) && !zs_json_is_array(m))
             continue;
         char **items = zs_calloc(zs_json_size(m) + 1, sizeof *items);

@@ -1,9 +1,11 @@
-/* geo/domains.h: metadata domains: lists of texts under a name ("ENVI", "RPC", "xml:XMP"), beside the metadata that have none.
+/* geo/domains.h: metadata domains: lists of texts under a name ("ENVI", "RPC", "xml:XMP"), beside the metadata that
+ * have none.
  *
- * They are in the attribute `gdal:metadata_domains` of an array, and of a band in the member `metadata_domains` of its entry in gdal:bands:
- * an object of one member per domain, {"ENVI": {"bands": "3"}, "xml:XMP": ["<xmp/>"]}. A domain of "NAME=VALUE" alone is an object of
- * strings, any other, and those that hold one document (xml:, json:), a list of its texts. GDAL's own Zarr driver keeps no domains.
- */
+ * They are in the attribute `gdal:metadata_domains` of an array, and of a band in the member `metadata_domains` of its
+ * entry in gdal:bands: an object of one member per domain, {"ENVI": {"bands": "3"}, "xml:XMP": ["<xmp/>"]}. A domain of
+ * "NAME=VALUE" alone is an object of strings, any other, and those that hold one document (xml:, json:), a list of its
+ * texts. GDAL's own Zarr driver keeps no
+ * domains. */
 #ifndef ZS_GEO_DOMAINS_H
 #define ZS_GEO_DOMAINS_H
 

@@ -26,7 +26,8 @@ static bool declared_type(char *const *attributes, struct zs_dtype *dtype)
     const zs_json *json = name != NULL ? zs_json_add_string(holder, NULL, name) : NULL;
     const bool ok = json != NULL && zs_dtype_parse(json, dtype, NULL) == ZS_OK;
     zs_json_free(holder);
-    return ok && ((dtype->type >= ZS_INT8 && dtype->type <= ZS_UINT64) || dtype->type == ZS_FLOAT32 || dtype->type == ZS_FLOAT64);
+    return ok && ((dtype->type >= ZS_INT8 && dtype->type <= ZS_UINT64) || dtype->type == ZS_FLOAT32 ||
+                  dtype->type == ZS_FLOAT64);
 }
 
 /* One element of the type; false when the text is no number that it can be. */
@@ -34,13 +35,15 @@ static bool parse_number(const struct zs_dtype *dtype, const char *text, void *e
 {
     zs_json *holder = zs_json_new_array();
     const zs_json *json = CPLGetValueType(text) != CPL_VALUE_STRING ? zs_json_add_raw(holder, NULL, text) : NULL;
-    const bool ok = zs_json_typeof(json) == ZS_JSON_NUMBER && zs_fill_value_parse(dtype, json, element, NULL, NULL) == ZS_OK;
+    const bool ok =
+        zs_json_typeof(json) == ZS_JSON_NUMBER && zs_fill_value_parse(dtype, json, element, NULL, NULL) == ZS_OK;
     zs_json_free(holder);
     return ok;
 }
 
 /* The same of a number or an instant. */
-static bool parse_element(const struct zs_dtype *dtype, const struct zs_time_unit *unit, const char *text, void *element)
+static bool parse_element(const struct zs_dtype *dtype, const struct zs_time_unit *unit, const char *text,
+                          void *element)
 {
     int64_t count;
     double value;
@@ -56,8 +59,8 @@ static bool parse_element(const struct zs_dtype *dtype, const struct zs_time_uni
     return parse_number(dtype, number, element);
 }
 
-static bool parse_all(const struct zs_dtype *dtype, const struct zs_time_unit *unit, const char *const *texts, size_t count,
-                      unsigned char *elements)
+static bool parse_all(const struct zs_dtype *dtype, const struct zs_time_unit *unit, const char *const *texts,
+                      size_t count, unsigned char *elements)
 {
     for (size_t i = 0; i < count; i++)
         if (!parse_element(dtype, unit, texts[i], elements + i * dtype->size))
@@ -65,12 +68,14 @@ static bool parse_all(const struct zs_dtype *dtype, const struct zs_time_unit *u
     return true;
 }
 
-enum zs_status zs_extra_axis_parse(const char *const *texts, size_t count, char *const *attributes, enum zs_data_type *type,
-                                   void **elements, struct zs_error *err)
+enum zs_status zs_extra_axis_parse(const char *const *texts, size_t count, char *const *attributes,
+                                   enum zs_data_type *type, void **elements, struct zs_error *err)
 {
     struct zs_time_unit unit;
-    const bool is_time = zs_cf_time_parse(zs_extra_axis_attribute(attributes, "units"), zs_extra_axis_attribute(attributes, "calendar"), &unit);
-    if (zs_extra_axis_attribute(attributes, "scale_factor") != NULL || zs_extra_axis_attribute(attributes, "add_offset") != NULL)
+    const bool is_time = zs_cf_time_parse(zs_extra_axis_attribute(attributes, "units"),
+                                          zs_extra_axis_attribute(attributes, "calendar"), &unit);
+    if (zs_extra_axis_attribute(attributes, "scale_factor") != NULL ||
+        zs_extra_axis_attribute(attributes, "add_offset") != NULL)
         return zs_fail(err, ZS_INVALID, "coordinates are packed, and may be given as packed");
     struct zs_dtype tried[3];
     size_t n = declared_type(attributes, &tried[0]) ? 1 : 0;
@@ -92,8 +97,9 @@ enum zs_status zs_extra_axis_parse(const char *const *texts, size_t count, char 
 /* Attributes that are another's business: of how it was stored, or of variables that are not copied. */
 static bool is_left_out(const char *name)
 {
-    static const char *const names[] = {ZS_AXIS_TYPE, "missing_value", "bounds", "climatology", "coordinates", "valid_min", "valid_max",
-                                        "valid_range", "actual_range", "NAME", "CLASS"};
+    static const char *const names[] = {ZS_AXIS_TYPE,   "missing_value", "bounds",    "climatology",
+                                        "coordinates",  "valid_min",     "valid_max", "valid_range",
+                                        "actual_range", "NAME",          "CLASS"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(name, names[i]) == 0)
             return true;

@@ -1,5 +1,5 @@
-/* geo/extra_axis.h: a dimension of a new raster other than Y and X, and its coordinate variable, made of texts: the inverse of labels
- * (geo/axes.h). */
+/* geo/extra_axis.h: a dimension of a new raster other than Y and X, and its coordinate variable, made of texts: the
+ * inverse of labels (geo/axes.h). */
 #ifndef ZS_GEO_EXTRA_AXIS_H
 #define ZS_GEO_EXTRA_AXIS_H
 
@@ -19,14 +19,16 @@ const char *zs_extra_axis_attribute(char *const *attributes, const char *name);
 /* The attribute of that list that names the data type ("float32") and is not written. */
 #define ZS_AXIS_TYPE "data_type"
 
-/* The elements of a coordinate variable from `count` texts: numbers, or where `units` and `calendar` among the attributes count time,
- * instants as labels have them. Their type is what `data_type` names, else int64 when all are whole, else float64. *elements is freed with
- * free(). ZS_INVALID when a text is neither, is no number of that type, or is not all (scale_factor, add_offset). */
-enum zs_status zs_extra_axis_parse(const char *const *texts, size_t count, char *const *attributes, enum zs_data_type *type,
-                                   void **elements, struct zs_error *err) ZS_MUST_CHECK;
+/* The elements of a coordinate variable from `count` texts: numbers, or where `units` and `calendar` among the
+ * attributes count time, instants as labels have them. Their type is what `data_type` names, else int64 when all are
+ * whole, else float64. *elements is freed with free(). ZS_INVALID when a text is neither, is no number of that type, or
+ * is not all (scale_factor, add_offset). */
+enum zs_status zs_extra_axis_parse(const char *const *texts, size_t count, char *const *attributes,
+                                   enum zs_data_type *type, void **elements, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Adds the attributes that a coordinate variable has to its JSON: those that speak of other variables, or of numbers as they were
- * stored elsewhere, are left out. */
-enum zs_status zs_write_extra_axis(zs_json *attributes, const struct zs_extra_axis *axis, struct zs_error *err) ZS_MUST_CHECK;
+/* Adds the attributes that a coordinate variable has to its JSON: those that speak of other variables, or of numbers as
+ * they were stored elsewhere, are left out. */
+enum zs_status zs_write_extra_axis(zs_json *attributes, const struct zs_extra_axis *axis,
+                                   struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

@@ -29,7 +29,8 @@ static enum zs_status find_transform(struct zs_search *s, enum zs_belief belief,
 }
 
 /* Of the array, as they were before the other conventions: kept in step where they are. */
-static enum zs_status change(zs_json *members, enum zs_place_kind kind, const struct zs_georef_out *geo, struct zs_error *err)
+static enum zs_status change(zs_json *members, enum zs_place_kind kind, const struct zs_georef_out *geo,
+                             struct zs_error *err)
 {
     bool ok = true;
     if (kind != ZS_PLACE_ARRAY)
@@ -65,8 +66,16 @@ static enum zs_status tell(struct zs_search *s, const struct zs_told *told, stru
     return ZS_OK;
 }
 
-static const char *const owned[] = {"_CRS", "gdal:geotransform", "gdal:categories", "gdal:bands", "gdal:metadata_domains", "gdal:color_table",
-                                    "color_interpretation", "COLOR_INTERPRETATION", ZS_NO_NODATA_ATTRIBUTE, NULL};
+static const char *const owned[] = {"_CRS",
+                                    "gdal:geotransform",
+                                    "gdal:categories",
+                                    "gdal:bands",
+                                    "gdal:metadata_domains",
+                                    "gdal:color_table",
+                                    "color_interpretation",
+                                    "COLOR_INTERPRETATION",
+                                    ZS_NO_NODATA_ATTRIBUTE,
+                                    NULL};
 static const char *const looked_for[] = {"gdal:bands", "gdal:color_table", NULL};
 
 const struct zs_convention zs_gdal_members = {

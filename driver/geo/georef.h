@@ -1,8 +1,8 @@
 /* geo/georef.h: where the pixels of an array lie: affine transform, coordinate reference system, geolocation arrays.
  *
  * Sources, in the order they are believed (the table in conventions.c, by what each thing said is worth):
- *   1. the `spatial:` and `proj:` conventions, by UUID (FORMATS 4.1-4.4): on the array, on its group, or on the multiscales
- *      entry of its group or of the group above that names its group or itself;
+ *   1. the `spatial:` and `proj:` conventions, by UUID (FORMATS 4.1-4.4): on the array, on its group, or on the
+ * multiscales entry of its group or of the group above that names its group or itself;
  *   2. CF: grid_mapping with one-dimensional coordinate variables or GeoTransform;
  *   3. GDAL's `_CRS` (with coordinate variables, or `gdal:geotransform`);
  *   4. members named spatial: and proj: that nothing declares;
@@ -13,7 +13,8 @@
  *   8. zagg's `crs`, `resolution` and `bounds` of the group that holds the array;
  *   9. for a coarser level of a multiscales, what is known of the finest level, by the ratio of their sizes.
  * Transform and CRS are searched for apart: a `proj:code` goes well with CF coordinates (EOPF).
- * A transform with a `spatial:shape` beside it that is not the array's shape is not believed, nor is a bbox of no area. */
+ * A transform with a `spatial:shape` beside it that is not the array's shape is not believed, nor is a bbox of no
+ * area. */
 #ifndef ZS_GEO_GEOREF_H
 #define ZS_GEO_GEOREF_H
 
@@ -26,14 +27,18 @@ struct zs_georef {
     double transform[6]; /* GDAL's order: x = t0 + col t1 + row t2, y = t3 + col t4 + row t5; of pixel corners */
     bool pixel_is_point; /* the source registered nodes: AREA_OR_POINT=Point */
     OGRSpatialReferenceH srs; /* owned; NULL when unknown; traditional GIS axis order is set */
-    char *geolocation_x;      /* owned paths of two-dimensional coordinate arrays (longitude or x, latitude or y), or NULL; */
-    char *geolocation_y;      /* set together, and only without a transform. Their shape is (rows, columns) of the raster */
-    char *left_out; /* owned path of a coordinate variable too large to be looked at, where the place was not found without it; or NULL */
+    /* owned paths of two-dimensional coordinate arrays (longitude or x, latitude or y), or NULL; */
+    char *geolocation_x;
+    /* set together, and only without a transform. Their shape is (rows, columns) of the raster */
+    char *geolocation_y;
+    /* owned path of a coordinate variable too large to be looked at, where the place was not found without it; or
+     * NULL */
+    char *left_out;
 };
 
-/* Reads what is known of the array `node`; what is absent, malformed, or contradicts the array's shape, is left out without
- * an error. Fails only when a coordinate variable exists and reading it failed (ZS_IO, ZS_NO_MEMORY, ZS_CANCELLED). With
- * axes.y < 0 only the CRS is looked for. */
+/* Reads what is known of the array `node`; what is absent, malformed, or contradicts the array's shape, is left out
+ * without an error. Fails only when a coordinate variable exists and reading it failed (ZS_IO, ZS_NO_MEMORY,
+ * ZS_CANCELLED). With axes.y < 0 only the CRS is looked for. */
 enum zs_status zs_georef_read(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                               struct zs_georef *georef, struct zs_error *err) ZS_MUST_CHECK;
 void zs_georef_clear(struct zs_georef *georef);

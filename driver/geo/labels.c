@@ -105,7 +105,8 @@ static enum zs_status print_all(const struct printer *p, const unsigned char *el
 }
 
 /* Whether whole numbers without a unit are indices: they count, or are the numbers of bands. */
-static bool is_index(const struct zs_dtype *dtype, const unsigned char *elements, size_t count, uint64_t first, const char *name)
+static bool is_index(const struct zs_dtype *dtype, const unsigned char *elements, size_t count, uint64_t first,
+                     const char *name)
 {
     const bool is_band = name != NULL && strcmp(name, "band") == 0;
     const double start = zs_dtype_to_double(dtype, elements) - (double)first;
@@ -118,8 +119,8 @@ static bool is_index(const struct zs_dtype *dtype, const unsigned char *elements
     return counts || (is_band && is_whole);
 }
 
-enum zs_status zs_labels_read(struct zs_hierarchy *h, const struct zs_node *node, int dim, uint64_t first, uint64_t count,
-                              struct zs_labels *labels, struct zs_error *err)
+enum zs_status zs_labels_read(struct zs_hierarchy *h, const struct zs_node *node, int dim, uint64_t first,
+                              uint64_t count, struct zs_labels *labels, struct zs_error *err)
 {
     memset(labels, 0, sizeof *labels);
     if (node->array == NULL || dim < 0 || dim >= node->array->ndim || first > node->array->shape[dim] ||
@@ -158,8 +159,8 @@ enum zs_status zs_labels_read(struct zs_hierarchy *h, const struct zs_node *node
         const bool is_believed = !is_blank || (count == 1 && believes_single(&p, elements));
         if (is_believed)
             status = print_all(&p, elements, (size_t)count, labels, err);
-        const bool is_plain = !p.is_time && type != ZS_TIMEDELTA64 && type != ZS_BOOL && p.meaning.unit == NULL && !p.meaning.has_scale &&
-                              !p.meaning.has_offset;
+        const bool is_plain = !p.is_time && type != ZS_TIMEDELTA64 && type != ZS_BOOL && p.meaning.unit == NULL &&
+                              !p.meaning.has_scale && !p.meaning.has_offset;
         labels->is_index = is_plain && is_index(p.dtype, elements, (size_t)count, first, zs_dimension_name(node, dim));
         if (is_believed && status == ZS_OK && !p.is_time && p.meaning.unit != NULL)
             labels->unit = zs_strdup(p.meaning.unit);
@@ -177,8 +178,9 @@ enum zs_status zs_labels_read(struct zs_hierarchy *h, const struct zs_node *node
 /* CF units for instants of datetime64, of which labels are exact texts. */
 static const char *units_of_datetime(const char *unit)
 {
-    static const char *const known[][2] = {{"ns", "nanoseconds"}, {"us", "microseconds"}, {"ms", "milliseconds"}, {"s", "seconds"},
-                                           {"m", "minutes"}, {"h", "hours"}, {"D", "days"}, {"W", "days"}, {"M", "days"}, {"Y", "days"}};
+    static const char *const known[][2] = {
+        {"ns", "nanoseconds"}, {"us", "microseconds"}, {"ms", "milliseconds"}, {"s", "seconds"}, {"m", "minutes"},
+        {"h", "hours"},        {"D", "days"},          {"W", "days"},          {"M", "days"},    {"Y", "days"}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (strcmp(unit, known[i][0]) == 0)
             return known[i][1];
@@ -195,7 +197,8 @@ static bool take_item(char **items, size_t *count, char *item)
 static bool add_type(const struct zs_node *c, char **items, size_t *count)
 {
     const struct zs_dtype *dtype = &c->array->dtype;
-    const bool is_packed = zs_json_get(c->attributes, "scale_factor") != NULL || zs_json_get(c->attributes, "add_offset") != NULL;
+    const bool is_packed =
+        zs_json_get(c->attributes, "scale_factor") != NULL || zs_json_get(c->attributes, "add_offset") != NULL;
     const char *units = dtype->type == ZS_DATETIME64 ? units_of_datetime(dtype->unit) : NULL;
     if (units != NULL)
         return take_item(items, count, zs_format("units=%s since 1970-01-01", units)) &&
@@ -206,7 +209,8 @@ static bool add_type(const struct zs_node *c, char **items, size_t *count)
     return take_item(items, count, zs_format("%s=%s", ZS_AXIS_TYPE, dtype->name));
 }
 
-enum zs_status zs_label_attributes(struct zs_hierarchy *h, const struct zs_node *node, int dim, char ***items, struct zs_error *err)
+enum zs_status zs_label_attributes(struct zs_hierarchy *h, const struct zs_node *node, int dim, char ***items,
+                                   struct zs_error *err)
 {
     *items = NULL;
     const struct zs_node *c = zs_coordinate_find(h, node, dim);
@@ -219,7 +223,8 @@ enum zs_status zs_label_attributes(struct zs_hierarchy *h, const struct zs_node 
     for (const zs_json *a = zs_json_first(c->attributes); a != NULL && ok; a = zs_json_next(a)) {
         const char *name = zs_json_name(a);
         const bool is_said = zs_json_string(a, &text) && strchr(name, '=') == NULL && name[0] != '_' && name[0] != '\0';
-        if (is_said && !(c->array->dtype.type == ZS_DATETIME64 && (strcmp(name, "units") == 0 || strcmp(name, "calendar") == 0)))
+        if (is_said &&
+            !(c->array->dtype.type == ZS_DATETIME64 && (strcmp(name, "units") == 0 || strcmp(name, "calendar") == 0)))
             ok = take_item(list, &count, zs_format("%s=%s", name, text));
     }
     ok = ok && add_type(c, list, &count);

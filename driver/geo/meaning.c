@@ -74,13 +74,15 @@ bool zs_missing_value_read(const struct zs_dtype *dtype, const zs_json *value, u
         value = zs_json_at(value, 0);
     if (is_float(dtype->type)) {
         /* A numeric string first: eleven digits are base64 too. */
-        if (is_text && (number_of_text(text, &number) || double_of_base64(text, &number)) && strncmp(text, "0x", 2) != 0)
+        if (is_text && (number_of_text(text, &number) || double_of_base64(text, &number)) &&
+            strncmp(text, "0x", 2) != 0)
             return element_of_double(dtype, number, out);
         if (zs_json_double(value, &number))
             return element_of_double(dtype, number, out);
     } else if (is_text && dtype->type != ZS_RAW && dtype->type != ZS_BOOL) {
         if (number_of_text(text, &number) || double_of_base64(text, &number))
-            return number == floor(number) && fabs(number) < 9007199254740992.0 && element_of_double(dtype, number, out);
+            return number == floor(number) && fabs(number) < 9007199254740992.0 &&
+                   element_of_double(dtype, number, out);
     }
     return zs_fill_value_parse(dtype, value, out, &was_null, NULL) == ZS_OK && !was_null;
 }
@@ -260,7 +262,8 @@ static bool read_categories(const zs_json *attributes, char ***categories)
         return false;
     if (*categories != NULL)
         return true;
-    const zs_json *values = zs_json_get(attributes, "flag_values"), *meanings = zs_json_get(attributes, "flag_meanings");
+    const zs_json *values = zs_json_get(attributes, "flag_values"),
+                  *meanings = zs_json_get(attributes, "flag_meanings");
     const char *words = NULL;
     if (!zs_json_is_array(values) || !(zs_json_string(meanings, &words) || zs_json_is_array(meanings)))
         return true;
@@ -323,7 +326,8 @@ char *zs_metadata_item(const char *name, const zs_json *value)
     return item;
 }
 
-static enum zs_status read_metadata(const struct zs_node *node, bool keeps_flags, char ***metadata, struct zs_error *err)
+static enum zs_status read_metadata(const struct zs_node *node, bool keeps_flags, char ***metadata,
+                                    struct zs_error *err)
 {
     *metadata = NULL;
     const size_t n = zs_json_is_object(node->attributes) ? zs_json_size(node->attributes) : 0;

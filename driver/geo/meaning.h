@@ -31,26 +31,29 @@ struct zs_meaning {
                           NULL when there are none */
     struct zs_domains domains;
     enum zs_colour colour; /* as an attribute (`color_interpretation`, `common_name`, ...) marks the array */
-    char *colour_name; /* the interpretation by GDAL's name ("Red", "Palette", "Cyan", "Undefined"), NULL where nothing is
-                          said; it is the one that is written, or without it the name of `colour` */
+    char *colour_name; /* the interpretation by GDAL's name ("Red", "Palette", "Cyan", "Undefined"), NULL where nothing
+                          is said; it is the one that is written, or without it the name of `colour` */
     struct zs_colour_entry *colour_table; /* by pixel value; NULL when there is none */
     size_t colour_count;
 };
 
 /* Reads the attributes of the array `node`. Never fails on odd attributes: they become metadata. ZS_NO_MEMORY only. */
-enum zs_status zs_meaning_read(const struct zs_node *node, struct zs_meaning *meaning, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_meaning_read(const struct zs_node *node, struct zs_meaning *meaning,
+                               struct zs_error *err) ZS_MUST_CHECK;
 void zs_meaning_clear(struct zs_meaning *meaning);
 
 /* A copy that owns what it points to, as one that was read does. ZS_NO_MEMORY only. */
-enum zs_status zs_meaning_copy(const struct zs_meaning *meaning, struct zs_meaning *copy, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_meaning_copy(const struct zs_meaning *meaning, struct zs_meaning *copy,
+                               struct zs_error *err) ZS_MUST_CHECK;
 
 /* The plain attributes of a group as NULL-terminated "NAME=VALUE" (the conventions' members left out), NULL when it has
  * none; released with zs_metadata_free(). */
-enum zs_status zs_group_metadata_read(const struct zs_node *group, char ***metadata, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_group_metadata_read(const struct zs_node *group, char ***metadata,
+                                      struct zs_error *err) ZS_MUST_CHECK;
 void zs_metadata_free(char **metadata);
 
-/* Whether an attribute of this name is one that the conventions (georeferencing, overviews, nodata, scale, ...) own, so that it is
- * neither handed out as metadata nor written as such. */
+/* Whether an attribute of this name is one that the conventions (georeferencing, overviews, nodata, scale, ...) own, so
+ * that it is neither handed out as metadata nor written as such. */
 bool zs_is_convention_attribute(const char *name);
 
 /* Colour of a band from its name, common name or colour interpretation ("red", "Blue", "grey"; "B04" is none);

@@ -1,5 +1,5 @@
-/* geo/meaning_parts.h: parts of a meaning in JSON, as attributes of an array and members of a band (bands.h) hold them alike.
- * Internal to the room. Those that return bool give false without memory only, unless they say otherwise. */
+/* geo/meaning_parts.h: parts of a meaning in JSON, as attributes of an array and members of a band (bands.h) hold them
+ * alike. Internal to the room. Those that return bool give false without memory only, unless they say otherwise. */
 #ifndef ZS_GEO_MEANING_PARTS_H
 #define ZS_GEO_MEANING_PARTS_H
 

@@ -26,8 +26,8 @@ bool zs_layout_add_levels(struct zs_layout *layout, const zs_json *entries, cons
         if (!zs_json_string(zs_json_get(entry, asset_name), &asset))
             continue;
         zs_json_string(zs_json_get(entry, "derived_from"), &derived_from);
-        layout->level[layout->count++] =
-            (struct zs_layout_level){without_dot(asset), derived_from != NULL ? without_dot(derived_from) : NULL, entry};
+        layout->level[layout->count++] = (struct zs_layout_level){
+            without_dot(asset), derived_from != NULL ? without_dot(derived_from) : NULL, entry};
     }
     return layout->count > 0;
 }
@@ -133,8 +133,8 @@ bool zs_is_overview_group(const char *name, int *factor)
 
 #define MAX_SIZE 9007199254740992.0 /* doubles count to here */
 
-const struct zs_node *zs_level_array(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_layout_level *level,
-                                     const struct zs_node *like)
+const struct zs_node *zs_level_array(struct zs_hierarchy *h, const struct zs_node *group,
+                                     const struct zs_layout_level *level, const struct zs_node *like)
 {
     const struct zs_node *found;
     if (zs_hierarchy_node_at(h, group->path, level->asset, &found, NULL) != ZS_OK)
@@ -154,7 +154,8 @@ bool zs_level_size(struct zs_hierarchy *h, const struct zs_node *group, const st
     if (node != NULL) {
         *width = node->array->shape[axes.x];
         *height = node->array->shape[axes.y];
-    } else if (zs_spatial_size(level->entry, size) && size[0] >= 1 && size[1] >= 1 && fmax(size[0], size[1]) < MAX_SIZE) {
+    } else if (zs_spatial_size(level->entry, size) && size[0] >= 1 && size[1] >= 1 &&
+               fmax(size[0], size[1]) < MAX_SIZE) {
         *height = (uint64_t)size[0];
         *width = (uint64_t)size[1];
     } else if (zs_is_overview_group(zs_path_name(level->asset), &factor)) {
@@ -276,7 +277,8 @@ static void check(const struct zs_node *node, const zs_json *members, const stru
         check_known(to, "multiscales: a level", entry, entry_members);
         check_known(to, "multiscales: transform", transform, transform_members);
         if (zs_json_get(entry, "derived_from") != NULL && zs_json_get(transform, "scale") == NULL)
-            zs_report_wrong(to, "multiscales: transform", "a scale, for a level that is derived from another", transform);
+            zs_report_wrong(to, "multiscales: transform", "a scale, for a level that is derived from another",
+                            transform);
         zs_spatial.check(node, entry, to);
     }
 }

@@ -47,8 +47,8 @@ bool zs_layout_is_derived(const struct zs_layout *layout, int a, int b);
 
 /* The counterpart of the array `like` at a level: the asset itself, or the array of the same name in it; NULL when
  * there is none of as many dimensions. */
-const struct zs_node *zs_level_array(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_layout_level *level,
-                                     const struct zs_node *like);
+const struct zs_node *zs_level_array(struct zs_hierarchy *h, const struct zs_node *group,
+                                     const struct zs_layout_level *level, const struct zs_node *like);
 
 /* Size of a level: that of its array; where that is not there, as its entry says; else by the factor in its name
  * (ovr_<N>x) from the size of `like`, of the base. False when it is not known. */

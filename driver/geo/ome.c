@@ -38,7 +38,8 @@ static bool apply(const zs_json *list, int ndim, const int *dims, double *scale,
 
 /* The transform of the array, in GDAL's order and of pixel corners (OME's are of centres), from the image of a group
  * above that lists it as a dataset. False when there is none, or it is not made of scales and translations. */
-static bool transform_of(const struct zs_node *node, const struct zs_scope *scope, struct zs_axes axes, double *transform)
+static bool transform_of(const struct zs_node *node, const struct zs_scope *scope, struct zs_axes axes,
+                         double *transform)
 {
     const int dims[2] = {axes.x, axes.y};
     for (int g = 0; g < scope->groups; g++) {

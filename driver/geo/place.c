@@ -17,7 +17,8 @@ static bool is_said_by_entry(const struct zs_scope *scope)
     return is_said && !zs_spatial_is_said(scope->node->attributes);
 }
 
-void zs_place_style_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, struct zs_place_style *style)
+void zs_place_style_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                         struct zs_place_style *style)
 {
     struct zs_scope scope;
     memset(style, 0, sizeof *style);

@@ -11,14 +11,16 @@
 struct zs_place_style {
     bool spatial_proj;       /* members of spatial: and proj: on the array, its groups or multiscales entries */
     bool cf;                 /* a grid mapping, or coordinate variables of X and Y */
-    bool drops_coordinates;  /* coordinate variables of X and Y go when there is no transform (else only a rotation drops them) */
+    /* coordinate variables of X and Y go when there is no transform (else only a rotation drops them) */
+    bool drops_coordinates;
     bool is_default;         /* the store uses none, so all of them */
     bool is_brief;           /* an overview in spatial: and CF, of which its multiscales entry says the former */
     const char *mapping_name; /* of the grid mapping variable; borrowed */
 };
 
 /* Finds what the array's store uses; everything where it uses nothing. `mapping_name` is borrowed from a node. */
-void zs_place_style_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, struct zs_place_style *style);
+void zs_place_style_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                         struct zs_place_style *style);
 
 /* The place of the array as a zs_georef_out. Borrows from the arguments. */
 struct zs_georef_out zs_place_out(const struct zs_node *node, struct zs_axes axes, const struct zs_georef *georef);

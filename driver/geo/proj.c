@@ -119,7 +119,8 @@ bool zs_proj_write(zs_json *attributes, OGRSpatialReferenceH srs, bool is_group)
 }
 
 /* Of a group and an array it is written together with where they lie (geo/spatial.h). */
-static enum zs_status change(zs_json *members, enum zs_place_kind kind, const struct zs_georef_out *geo, struct zs_error *err)
+static enum zs_status change(zs_json *members, enum zs_place_kind kind, const struct zs_georef_out *geo,
+                             struct zs_error *err)
 {
     static const char *const names[] = {"proj:code", "proj:wkt2", "proj:projjson", "proj:epsg"};
     bool had_crs = false, ignored;

@@ -109,7 +109,8 @@ const struct zs_node *zs_scope_array(struct zs_hierarchy *h, const struct zs_sco
 {
     for (int i = 0; i < scope->groups; i++) {
         const struct zs_node *found;
-        if (zs_hierarchy_node_at(h, scope->group[i]->path, name, &found, NULL) == ZS_OK && found->type == ZS_NODE_ARRAY) {
+        if (zs_hierarchy_node_at(h, scope->group[i]->path, name, &found, NULL) == ZS_OK &&
+            found->type == ZS_NODE_ARRAY) {
             if (in_own_group != NULL)
                 *in_own_group = i == 0;
             return found;

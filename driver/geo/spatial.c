@@ -97,7 +97,8 @@ static bool base_size(const struct zs_search *s, const struct zs_place *place, d
 static bool is_understood(const struct zs_search *s, int p, bool *is_swapped)
 {
     const char *text;
-    if (zs_json_string(zs_scope_inherited(&s->scope, p, "spatial:transform_type"), &text) && strcmp(text, "affine") != 0)
+    if (zs_json_string(zs_scope_inherited(&s->scope, p, "spatial:transform_type"), &text) &&
+        strcmp(text, "affine") != 0)
         return false;
     return dimensions_agree(s, zs_scope_inherited(&s->scope, p, "spatial:dimensions"), is_swapped);
 }
@@ -131,10 +132,11 @@ static bool take_spatial(struct zs_search *s, int p, bool only_scaled)
         t[0] -= (t[1] + t[2]) / 2;
         t[3] -= (t[4] + t[5]) / 2;
     }
-    const double width = (double)(is_swapped ? s->height : s->width), height = (double)(is_swapped ? s->width : s->height);
+    const double width = (double)(is_swapped ? s->height : s->width),
+                 height = (double)(is_swapped ? s->width : s->height);
     const bool has_shape = zs_spatial_size(place->members, shape);
-    const bool is_other_level =
-        (has_shape && (shape[0] != height || shape[1] != width)) || (place->has_layout && !place->is_base && !has_shape);
+    const bool is_other_level = (has_shape && (shape[0] != height || shape[1] != width)) ||
+                                (place->has_layout && !place->is_base && !has_shape);
     if (is_other_level) {
         double base_height, base_width;
         if (!only_scaled || !place->has_layout || is_swapped || !base_size(s, place, &base_height, &base_width))
@@ -162,7 +164,8 @@ static bool take_bbox(struct zs_search *s, int p)
     double east = b[2] - b[0], north = b[3] - b[1];
     if (!(east > 0) || !(north > 0) || !isfinite(east) || !isfinite(north))
         return false;
-    const double width = (double)(is_swapped ? s->height : s->width), height = (double)(is_swapped ? s->width : s->height);
+    const double width = (double)(is_swapped ? s->height : s->width),
+                 height = (double)(is_swapped ? s->width : s->height);
     double of_height = height, of_width = width; /* the size that the box is of */
     if (zs_spatial_size(place->members, shape)) {
         if (!place->has_layout && (shape[0] != height || shape[1] != width))
@@ -329,9 +332,11 @@ static bool concerns(const zs_json *members, const struct zs_georef_out *geo)
 
 /* A group says as much as it said, an entry of multiscales what it had. An array's own are written whole
  * (zs_place_write()). */
-static enum zs_status change(zs_json *members, enum zs_place_kind kind, const struct zs_georef_out *geo, struct zs_error *err)
+static enum zs_status change(zs_json *members, enum zs_place_kind kind, const struct zs_georef_out *geo,
+                             struct zs_error *err)
 {
-    static const char *const place[] = {"spatial:transform", "spatial:bbox", "spatial:registration", "spatial:transform_type"};
+    static const char *const place[] = {"spatial:transform", "spatial:bbox", "spatial:registration",
+                                        "spatial:transform_type"};
     const bool had_bbox = zs_json_get(members, "spatial:bbox") != NULL;
     const bool had_transform = zs_json_get(members, "spatial:transform") != NULL;
     if (kind == ZS_PLACE_GROUP) {
@@ -377,13 +382,15 @@ static void check_dimensions(const struct zs_node *node, const zs_json *names, c
         zs_report_wrong(to, ZS_SPATIAL_SHAPE, "two sizes", shape);
     if (names == NULL)
         return;
-    if (zs_json_size(names) != 2 || !zs_json_string(zs_json_at(names, 0), &name[0]) || !zs_json_string(zs_json_at(names, 1), &name[1])) {
+    if (zs_json_size(names) != 2 || !zs_json_string(zs_json_at(names, 0), &name[0]) ||
+        !zs_json_string(zs_json_at(names, 1), &name[1])) {
         zs_report_wrong(to, "spatial:dimensions", "two names, of Y and X", names);
         return;
     }
     for (int i = 0; meta != NULL && i < 2; i++) {
         int dim = 0;
-        while (dim < meta->ndim && (zs_dimension_name(node, dim) == NULL || strcmp(zs_dimension_name(node, dim), name[i]) != 0))
+        while (dim < meta->ndim &&
+               (zs_dimension_name(node, dim) == NULL || strcmp(zs_dimension_name(node, dim), name[i]) != 0))
             dim++;
         if (dim == meta->ndim) {
             zs_report_wrong(to, "spatial:dimensions", "names of the array's dimensions", names);
@@ -393,8 +400,8 @@ static void check_dimensions(const struct zs_node *node, const zs_json *names, c
             char texts[2][32];
             snprintf(texts[0], sizeof texts[0], "%llu", (unsigned long long)meta->shape[dim]);
             snprintf(texts[1], sizeof texts[1], "%.12g", size[i]);
-            to->report(to->context, ZS_FLAW_WRONG, i == 0 ? ZS_SPATIAL_SHAPE ", of Y" : ZS_SPATIAL_SHAPE ", of X", texts[0],
-                       texts[1]);
+            to->report(to->context, ZS_FLAW_WRONG, i == 0 ? ZS_SPATIAL_SHAPE ", of Y" : ZS_SPATIAL_SHAPE ", of X",
+                       texts[0], texts[1]);
         }
     }
 }
@@ -402,7 +409,8 @@ static void check_dimensions(const struct zs_node *node, const zs_json *names, c
 static void check(const struct zs_node *node, const zs_json *members, const struct zs_flaws *to)
 {
     const zs_json *transform = zs_json_get(members, "spatial:transform"), *bbox = zs_json_get(members, "spatial:bbox");
-    const zs_json *registration = zs_json_get(members, "spatial:registration"), *type = zs_json_get(members, "spatial:transform_type");
+    const zs_json *registration = zs_json_get(members, "spatial:registration"),
+                  *type = zs_json_get(members, "spatial:transform_type");
     double b[4];
     const bool is_affine = type == NULL || zs_json_equals(type, "affine");
     if (transform != NULL && is_affine)

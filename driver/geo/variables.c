@@ -9,7 +9,8 @@
 
 zs_json *zs_small_array_document(const char *name, enum zs_data_type type, uint64_t count)
 {
-    struct zs_array_spec spec = {.ndim = count > 0 ? 1 : 0, .shape = {count}, .chunk_shape = {count}, .dtype = zs_dtype_of(type)};
+    struct zs_array_spec spec = {
+        .ndim = count > 0 ? 1 : 0, .shape = {count}, .chunk_shape = {count}, .dtype = zs_dtype_of(type)};
     spec.dimension_names[0] = name;
     const double nan_value = NAN; /* a coordinate of 0 is a value like any other */
     const float nan_single = NAN;
@@ -29,7 +30,8 @@ enum zs_status zs_write_small_array(struct zs_store *store, const struct zs_node
     if (is_new)
         zs_array_set_new(array, 0);
     const size_t size = node->array->dtype.size;
-    struct zs_window w = {.count = {node->array->shape[0]}, .data = (void *)(uintptr_t)values, .stride = {(ptrdiff_t)size}};
+    struct zs_window w = {
+        .count = {node->array->shape[0]}, .data = (void *)(uintptr_t)values, .stride = {(ptrdiff_t)size}};
     enum zs_status status = zs_array_write_windows(array, &w, 1, size, NULL, NULL, err);
     if (status == ZS_OK)
         status = zs_array_flush(array, err);
@@ -102,8 +104,9 @@ enum zs_status zs_slot_find(struct zs_hierarchy *h, const struct zs_node *node, 
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
     enum zs_status status = zs_hierarchy_occupant(h, path, &slot->own, err);
     const bool is_other = status == ZS_INVALID || status == ZS_UNSUPPORTED; /* a zarr.json, but none that we know */
-    slot->is_usable = status == ZS_OK && (slot->own == NULL || (is_kind != NULL && slot->own != node &&
-                                                                slot->own->type == ZS_NODE_ARRAY && is_kind(slot->own, name)));
+    slot->is_usable =
+        status == ZS_OK && (slot->own == NULL || (is_kind != NULL && slot->own != node &&
+                                                  slot->own->type == ZS_NODE_ARRAY && is_kind(slot->own, name)));
     if (slot->is_usable) {
         slot->path = path;
         return ZS_OK;

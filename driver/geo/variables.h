@@ -1,13 +1,13 @@
-/* geo/variables.h: the small arrays beside a raster, coordinate variables and a grid mapping, as documents and values; the same
- * whether a raster is made, changed or given overviews. */
+/* geo/variables.h: the small arrays beside a raster, coordinate variables and a grid mapping, as documents and values;
+ * the same whether a raster is made, changed or given overviews. */
 #ifndef ZS_GEO_VARIABLES_H
 #define ZS_GEO_VARIABLES_H
 
 #include "geo/write.h"
 #include "zarr/document.h"
 
-/* The document of a small array, one chunk and not compressed: a coordinate variable of `count` elements along the dimension
- * `name`, or with count 0 one that is 0-d and holds its fill value. NULL without memory. */
+/* The document of a small array, one chunk and not compressed: a coordinate variable of `count` elements along the
+ * dimension `name`, or with count 0 one that is 0-d and holds its fill value. NULL without memory. */
 zs_json *zs_small_array_document(const char *name, enum zs_data_type type, uint64_t count);
 
 /* Writes all values (elements of its type) of a one-dimensional array; `is_new`: there are no chunks of it yet. */
@@ -32,8 +32,8 @@ struct zs_slot {
     char *path;                /* freed with free(); NULL unless usable */
     const struct zs_node *own; /* the variable that is there; NULL where nothing is */
 };
-/* Finds what `name` (NULL: none) beside `node` may be written to. `is_kind` tells whether an array, of that name, is what would be
- * written; without it nothing may be there. */
+/* Finds what `name` (NULL: none) beside `node` may be written to. `is_kind` tells whether an array, of that name, is
+ * what would be written; without it nothing may be there. */
 enum zs_status zs_slot_find(struct zs_hierarchy *h, const struct zs_node *node, const char *name,
                             bool (*is_kind)(const struct zs_node *found, const char *name), struct zs_slot *slot,
                             struct zs_error *err) ZS_MUST_CHECK;

@@ -41,7 +41,8 @@ static void base64_of_double(double value, char *out)
     out[12] = '\0';
 }
 
-enum zs_status zs_write_nodata(zs_json *attributes, const struct zs_dtype *dtype, const void *value, struct zs_error *err)
+enum zs_status zs_write_nodata(zs_json *attributes, const struct zs_dtype *dtype, const void *value,
+                               struct zs_error *err)
 {
     zs_json_remove(attributes, "_FillValue");
     zs_json_remove(attributes, "missing_value");
@@ -100,7 +101,8 @@ static bool write_categories(zs_json *attributes, char *const *categories)
     const size_t n = zs_json_size(names);
     changed = changed || (n > 0 && zs_json_equals(zs_json_at(names, n - 1), ""));
     if (ok && zs_json_size(values) > 0) {
-        ok = set_string(attributes, "flag_meanings", (const char *)words.data) && set(attributes, "flag_values", values);
+        ok =
+            set_string(attributes, "flag_meanings", (const char *)words.data) && set(attributes, "flag_values", values);
         values = NULL;
     }
     if (ok && changed) {

@@ -1,13 +1,14 @@
 /* geo/write.h: the conventions as this driver writes them: `spatial:` and `proj:` for web clients and GDAL 3.13, CF
- * grid_mapping and coordinate variables for xarray and rioxarray, `multiscales` for overviews. Formats: FORMATS 4.1-4.5.
+ * grid_mapping and coordinate variables for xarray and rioxarray, `multiscales` for overviews. Formats:
+ * FORMATS 4.1-4.5.
  *
  * Each is in the file of its convention; those of what values mean are in write.c.
  *
- * All functions add to attributes that the caller owns, replacing members of the same name, and fail only without memory.
- * A layout that GDAL 3.13, xarray and this driver all understand: the array (say `band`) with the attributes of
- * zs_write_spatial_proj(), zs_write_nodata() and "grid_mapping": "spatial_ref"; beside it `x`, `y` (pixel centres; not when
- * rotated) and the 0-d `spatial_ref`; overviews in groups ovr_2x/band ... ; on the group zs_write_multiscales() with the
- * paths "band", "ovr_2x", "ovr_4x". */
+ * All functions add to attributes that the caller owns, replacing members of the same name, and fail only without
+ * memory. A layout that GDAL 3.13, xarray and this driver all understand: the array (say `band`) with the attributes of
+ * zs_write_spatial_proj(), zs_write_nodata() and "grid_mapping": "spatial_ref"; beside it `x`, `y` (pixel centres; not
+ * when rotated) and the 0-d `spatial_ref`; overviews in groups ovr_2x/band ... ; on the group zs_write_multiscales()
+ * with the paths "band", "ovr_2x", "ovr_4x". */
 #ifndef ZS_GEO_WRITE_H
 #define ZS_GEO_WRITE_H
 
@@ -26,22 +27,23 @@ struct zs_georef_out {
     OGRSpatialReferenceH srs; /* NULL when unknown; borrowed */
     uint64_t width, height;
     const char *dim_x, *dim_y; /* dimension names */
-    int ndim, x, y;            /* of the array, for multiscales: all dimensions and which are X and Y; ndim 0 is (Y, X) */
+    /* of the array, for multiscales: all dimensions and which are X and Y; ndim 0 is (Y, X) */
+    int ndim, x, y;
     const char *brief; /* of an overview whose base and multiscales say the rest: the CRS's code; else NULL; borrowed */
 };
 
-/* Adds spatial:dimensions, spatial:transform, spatial:shape, spatial:bbox, spatial:registration, proj:code (when the CRS has
- * an authority code that stands for it exactly) or proj:wkt2 and proj:projjson, and the zarr_conventions entries, to the
- * attributes of an array or group. Members of that kind already there are replaced or removed. With pixel_is_point,
- * spatial:registration is "node" and transform and bbox are those of pixel centres, as the convention has it. A group
- * declares the conventions in full, an array in short. */
+/* Adds spatial:dimensions, spatial:transform, spatial:shape, spatial:bbox, spatial:registration, proj:code (when the
+ * CRS has an authority code that stands for it exactly) or proj:wkt2 and proj:projjson, and the zarr_conventions
+ * entries, to the attributes of an array or group. Members of that kind already there are replaced or removed. With
+ * pixel_is_point, spatial:registration is "node" and transform and bbox are those of pixel centres, as the convention
+ * has it. A group declares the conventions in full, an array in short. */
 enum zs_status zs_write_spatial_proj(zs_json *attributes, const struct zs_georef_out *geo, bool is_group,
                                      struct zs_error *err) ZS_MUST_CHECK;
 
-/* Adds the `multiscales` convention to a group: level i has asset paths[i] (below the group), size widths[i] x heights[i];
- * level 0 is the base, from which each level's spatial:transform follows, and each level is derived from the one before.
- * `resampling` may be NULL. With geo->dim_x NULL only the plain multiscales members are written. levels 0 removes the
- * convention. */
+/* Adds the `multiscales` convention to a group: level i has asset paths[i] (below the group), size widths[i] x
+ * heights[i]; level 0 is the base, from which each level's spatial:transform follows, and each level is derived from
+ * the one before. `resampling` may be NULL. With geo->dim_x NULL only the plain multiscales members are written. levels
+ * 0 removes the convention. */
 enum zs_status zs_write_multiscales(zs_json *group_attributes, const struct zs_georef_out *geo, size_t levels,
                                     const char *const *paths, const uint64_t *widths, const uint64_t *heights,
                                     const char *resampling, struct zs_error *err) ZS_MUST_CHECK;
@@ -49,25 +51,30 @@ enum zs_status zs_write_multiscales(zs_json *group_attributes, const struct zs_g
 /* Attributes of the 0-d `spatial_ref` variable: crs_wkt (of a CRS without an authority's code, which WKT 1 may tell
  * less well, in WKT 2, and spatial_ref in WKT 1), CF parameters that are common and simple (grid_mapping_name where
  * known), GeoTransform. In brief spatial_ref with the code alone, all that xarray needs. */
-enum zs_status zs_write_grid_mapping(zs_json *attributes, const struct zs_georef_out *geo, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_write_grid_mapping(zs_json *attributes, const struct zs_georef_out *geo,
+                                     struct zs_error *err) ZS_MUST_CHECK;
 
-/* Makes the grid mapping variable `name` the array's: `grid_mapping`, and a word of `coordinates`, without which xarray does not take it
- * for a coordinate unless it is told to (decode_coords="all"), and rioxarray finds no CRS. Or only the latter:
- * of a variable in brief, from which GDAL 3.13 would make no CRS. Or neither. */
+/* Makes the grid mapping variable `name` the array's: `grid_mapping`, and a word of `coordinates`, without which xarray
+ * does not take it for a coordinate unless it is told to (decode_coords="all"), and rioxarray finds no CRS. Or only the
+ * latter: of a variable in brief, from which GDAL 3.13 would make no CRS. Or neither. */
 enum zs_mapping { ZS_MAPPING_NONE, ZS_MAPPING_COORDINATE, ZS_MAPPING_NAMED };
 enum zs_status zs_write_grid_mapping_name(zs_json *attributes, const char *name, enum zs_mapping how,
                                           struct zs_error *err) ZS_MUST_CHECK;
 
 /* Attributes of a coordinate variable: standard_name, long_name, units, axis; in brief without names. `is_x` tells
  * which. */
-enum zs_status zs_write_coordinate(zs_json *attributes, const struct zs_georef_out *geo, bool is_x, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_write_coordinate(zs_json *attributes, const struct zs_georef_out *geo, bool is_x,
+                                   struct zs_error *err) ZS_MUST_CHECK;
 
-/* Adds `_FillValue` as xarray encodes it (base64 of a float64 for float types, two of them for complex, plain for integers),
- * or with value NULL marks the array as one without nodata (ZS_NO_NODATA_ATTRIBUTE). Removes the other. */
-enum zs_status zs_write_nodata(zs_json *attributes, const struct zs_dtype *dtype, const void *value, struct zs_error *err) ZS_MUST_CHECK;
+/* Adds `_FillValue` as xarray encodes it (base64 of a float64 for float types, two of them for complex, plain for
+ * integers), or with value NULL marks the array as one without nodata (ZS_NO_NODATA_ATTRIBUTE). Removes the other. */
+enum zs_status zs_write_nodata(zs_json *attributes, const struct zs_dtype *dtype, const void *value,
+                               struct zs_error *err) ZS_MUST_CHECK;
 
-/* Adds scale_factor, add_offset, units, long_name, flag_values and flag_meanings, COLOR_INTERPRETATION (as GDAL), gdal:color_table, metadata domains and the metadata (as
- * strings; names that zs_is_convention_attribute() are skipped). Leaves nodata alone. */
-enum zs_status zs_write_meaning(zs_json *attributes, const struct zs_meaning *meaning, struct zs_error *err) ZS_MUST_CHECK;
+/* Adds scale_factor, add_offset, units, long_name, flag_values and flag_meanings, COLOR_INTERPRETATION (as GDAL),
+ * gdal:color_table, metadata domains and the metadata (as strings; names that zs_is_convention_attribute() are
+ * skipped). Leaves nodata alone. */
+enum zs_status zs_write_meaning(zs_json *attributes, const struct zs_meaning *meaning,
+                                struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

@@ -170,7 +170,8 @@ static enum zs_status add_pixels(struct zs_raster *r, const struct zs_array_opti
 {
     const struct zs_raster_spec *spec = r->spec;
     const int y = spec->axis_count, x = y + 1;
-    struct zs_array_spec a = {.ndim = x + 1, .is_sharded = spec->is_sharded, .dtype = spec->dtype, .encoding = spec->encoding};
+    struct zs_array_spec a = {
+        .ndim = x + 1, .is_sharded = spec->is_sharded, .dtype = spec->dtype, .encoding = spec->encoding};
     memcpy(a.chunk_shape, spec->chunk, sizeof a.chunk_shape);
     memcpy(a.shard_shape, spec->shard, sizeof a.shard_shape);
     memcpy(a.edges, spec->edges, sizeof a.edges);
@@ -214,8 +215,10 @@ static char *mark_of(const char *group)
     return zs_format("%s/.unfinished", group);
 }
 
-/* Whether a writer that did not come to its end left what is in the group. Consolidated metadata that list it came after it was whole. */
-static enum zs_status is_left_over(struct zs_hierarchy *h, const char *group, const char *mark, bool *result, struct zs_error *err)
+/* Whether a writer that did not come to its end left what is in the group. Consolidated metadata that list it came
+ * after it was whole. */
+static enum zs_status is_left_over(struct zs_hierarchy *h, const char *group, const char *mark, bool *result,
+                                   struct zs_error *err)
 {
     const struct zs_node *node;
     struct zs_buffer text = {0};
@@ -251,7 +254,8 @@ enum zs_status zs_raster_claim(struct zs_hierarchy *h, const char *group, struct
 {
     ZS_TRY(zs_hierarchy_check_writable(h, err));
     char *mark = mark_of(group);
-    const enum zs_status status = mark != NULL ? claim(h, group, mark, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    const enum zs_status status =
+        mark != NULL ? claim(h, group, mark, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
     free(mark);
     return status;
 }
@@ -261,7 +265,8 @@ enum zs_status zs_raster_finish(struct zs_store *store, const char *group, struc
     if (group[0] == '\0')
         return ZS_OK;
     char *mark = mark_of(group);
-    const enum zs_status status = mark != NULL ? zs_store_remove(store, mark, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    const enum zs_status status =
+        mark != NULL ? zs_store_remove(store, mark, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
     free(mark);
     if (store->ops->remove_directory != NULL)
         store->ops->remove_directory(store, group); /* if it is empty: nothing came of it */
@@ -296,7 +301,8 @@ static enum zs_status consolidate(struct zs_raster *r, struct zs_error *err)
 {
     const char **paths = zs_calloc(r->count, sizeof(char *));
     zs_json **documents = zs_calloc(r->count, sizeof(zs_json *));
-    enum zs_status status = paths != NULL && documents != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot list metadata");
+    enum zs_status status =
+        paths != NULL && documents != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot list metadata");
     for (size_t i = 0; i < r->count && status == ZS_OK; i++) {
         paths[i] = r->documents[i].path;
         documents[i] = r->documents[i].json;

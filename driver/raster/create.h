@@ -7,8 +7,8 @@
  *
  * Overviews are added to what is there, or to what is held in the hierarchy (raster/overviews.h).
  *
- * Metadata are written last, the group's own at the very end: a store that opens is complete.
- */
+ * Metadata are written last, the group's own at the very end: a store that opens is
+ * complete. */
 #ifndef ZS_RASTER_CREATE_H
 #define ZS_RASTER_CREATE_H
 
@@ -59,33 +59,35 @@ struct zs_raster_spec {
 /* Where a raster lies. Borrows from the spec. */
 struct zs_georef_out zs_raster_georef(const struct zs_raster_spec *spec);
 
-/* Which dimensions (axis_count + 2, in the array's order) of a raster that is to be in the group at `group` is the name of another dimension
- * in the groups above: one of another size, or of other coordinates. xarray's DataTree refuses such a store, and whoever looks for a
- * coordinate in the groups above takes the wrong one. */
-enum zs_status zs_raster_dimensions_taken(struct zs_hierarchy *h, const char *group, const struct zs_raster_spec *spec, bool *taken,
-                                          struct zs_error *err) ZS_MUST_CHECK;
+/* Which dimensions (axis_count + 2, in the array's order) of a raster that is to be in the group at `group` is the name
+ * of another dimension in the groups above: one of another size, or of other coordinates. xarray's DataTree refuses
+ * such a store, and whoever looks for a coordinate in the groups above takes the wrong one. */
+enum zs_status zs_raster_dimensions_taken(struct zs_hierarchy *h, const char *group, const struct zs_raster_spec *spec,
+                                          bool *taken, struct zs_error *err) ZS_MUST_CHECK;
 
 struct zs_raster;
 
-/* Takes the group at `group` (not "") of a store that is there for a new raster: ZS_ARGUMENT when there is an array or group already,
- * whether or not consolidated metadata, which may be older, list it. An object <group>/.unfinished marks it until zs_raster_finish(), so
- * that what a killed writer left is told from what others made, and removed by the next one. */
+/* Takes the group at `group` (not "") of a store that is there for a new raster: ZS_ARGUMENT when there is an array or
+ * group already, whether or not consolidated metadata, which may be older, list it. An object <group>/.unfinished marks
+ * it until zs_raster_finish(), so that what a killed writer left is told from what others made, and removed by the next
+ * one. */
 enum zs_status zs_raster_claim(struct zs_hierarchy *h, const char *group, struct zs_error *err) ZS_MUST_CHECK;
 /* The raster is whole, overviews too, or nothing was written. For the root there is nothing to do. */
 enum zs_status zs_raster_finish(struct zs_store *store, const char *group, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Sets up the arrays of a new raster in the group at `group` ("" for the root; it is made). Nothing is in the store yet, and chunks
- * that a killed writer left at an array's place in a group are removed. The spec and all it points to are borrowed until
- * zs_raster_free(). */
+/* Sets up the arrays of a new raster in the group at `group` ("" for the root; it is made). Nothing is in the store
+ * yet, and chunks that a killed writer left at an array's place in a group are removed. The spec and all it points to
+ * are borrowed until zs_raster_free(). */
 enum zs_status zs_raster_create(struct zs_store *store, const char *group, const struct zs_raster_spec *spec,
-                                const struct zs_array_options *options, struct zs_raster **raster, struct zs_error *err) ZS_MUST_CHECK;
+                                const struct zs_array_options *options, struct zs_raster **raster,
+                                struct zs_error *err) ZS_MUST_CHECK;
 
 /* Its bands, to be written to; borrowed. */
 struct zs_bands zs_raster_bands(const struct zs_raster *raster);
 
-/* Flushes the arrays and writes coordinates and metadata, last of all those of the group and of what is above it, whose consolidated
- * metadata are brought in step. `h` is the store's hierarchy, for a new store zs_hierarchy_create()d; while it is held, the metadata
- * wait there for what else belongs to the raster (overviews). */
+/* Flushes the arrays and writes coordinates and metadata, last of all those of the group and of what is above it, whose
+ * consolidated metadata are brought in step. `h` is the store's hierarchy, for a new store zs_hierarchy_create()d;
+ * while it is held, the metadata wait there for what else belongs to the raster (overviews). */
 enum zs_status zs_raster_publish(struct zs_raster *raster, struct zs_hierarchy *h, struct zs_error *err) ZS_MUST_CHECK;
 void zs_raster_free(struct zs_raster *raster); /* drops what was not published; NULL is allowed */
 

@@ -33,7 +33,8 @@ static bool find_dimensions(const struct zs_raster_spec *spec, struct dimension 
     bool ok = true;
     for (int d = 0; d < y; d++) {
         const struct zs_extra_axis *axis = &spec->axes[d];
-        dims[d] = (struct dimension){axis->name, axis->size, axis->elements != NULL ? values_of_axis(axis) : NULL, axis};
+        dims[d] =
+            (struct dimension){axis->name, axis->size, axis->elements != NULL ? values_of_axis(axis) : NULL, axis};
         ok = ok && (axis->elements == NULL || dims[d].values != NULL);
     }
     dims[y] = (struct dimension){spec->dim_y, spec->height, has_axes ? zs_axis_values(&geo, false) : NULL, NULL};
@@ -55,8 +56,8 @@ static bool has_units_of(const struct zs_node *variable, const struct zs_extra_a
 }
 
 /* Whether dimension d of an array is the same as ours, to the bit: in size, and in coordinates where it has any. */
-static enum zs_status is_same(struct zs_hierarchy *h, const struct zs_node *node, int d, const struct dimension *ours, bool *same,
-                              struct zs_error *err)
+static enum zs_status is_same(struct zs_hierarchy *h, const struct zs_node *node, int d, const struct dimension *ours,
+                              bool *same, struct zs_error *err)
 {
     const struct zs_node *c = zs_coordinate_find(h, node, d);
     double *values = NULL;
@@ -72,8 +73,8 @@ static enum zs_status is_same(struct zs_hierarchy *h, const struct zs_node *node
 }
 
 /* Looks at the dimensions of one array of a group above. */
-static enum zs_status compare(struct zs_hierarchy *h, const struct zs_node *node, const struct dimension *dims, int ndim, bool *taken,
-                              struct zs_error *err)
+static enum zs_status compare(struct zs_hierarchy *h, const struct zs_node *node, const struct dimension *dims,
+                              int ndim, bool *taken, struct zs_error *err)
 {
     for (int d = 0; d < node->array->ndim; d++) {
         const char *name = zs_dimension_name(node, d);
@@ -87,8 +88,8 @@ static enum zs_status compare(struct zs_hierarchy *h, const struct zs_node *node
     return ZS_OK;
 }
 
-enum zs_status zs_raster_dimensions_taken(struct zs_hierarchy *h, const char *group, const struct zs_raster_spec *spec, bool *taken,
-                                          struct zs_error *err)
+enum zs_status zs_raster_dimensions_taken(struct zs_hierarchy *h, const char *group, const struct zs_raster_spec *spec,
+                                          bool *taken, struct zs_error *err)
 {
     struct dimension dims[ZS_MAX_NDIM] = {{0}};
     const int ndim = spec->axis_count + 2;

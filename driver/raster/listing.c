@@ -37,8 +37,8 @@ static void ask_for_bases(struct zs_hierarchy *h, const struct zs_node *group)
         (void)!zs_hierarchy_node_at(h, group->path, layout.level[0].asset, &ignored, NULL);
 }
 
-static enum zs_status list_nodes(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_node ***nodes, size_t *count,
-                                 struct zs_error *err)
+static enum zs_status list_nodes(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_node ***nodes,
+                                 size_t *count, struct zs_error *err)
 {
     if (!zs_hierarchy_store(h)->is_remote || zs_hierarchy_is_consolidated(h))
         return zs_hierarchy_list(h, nodes, count, err);
@@ -49,8 +49,8 @@ static enum zs_status list_nodes(struct zs_hierarchy *h, const struct zs_node *g
 /* ---- Arrays that serve others ---- */
 
 /* Marks what the list of names in an attribute of nodes[i] names beside it. */
-static enum zs_status mark_named(const struct zs_node *const *nodes, size_t count, size_t i, const char *attribute, bool *marks,
-                                 struct zs_error *err)
+static enum zs_status mark_named(const struct zs_node *const *nodes, size_t count, size_t i, const char *attribute,
+                                 bool *marks, struct zs_error *err)
 {
     const char *list;
     char word[256];
@@ -74,7 +74,8 @@ static enum zs_status mark_named(const struct zs_node *const *nodes, size_t coun
     return status;
 }
 
-static enum zs_status mark_auxiliary(const struct zs_node *const *nodes, size_t count, bool *marks, struct zs_error *err)
+static enum zs_status mark_auxiliary(const struct zs_node *const *nodes, size_t count, bool *marks,
+                                     struct zs_error *err)
 {
     for (size_t i = 0; i < count; i++)
         for (const char *const *name = zs_cf_references; *name != NULL && nodes[i]->type == ZS_NODE_ARRAY; name++)
@@ -100,8 +101,8 @@ static enum kind kind_of(const struct zs_node *node, const struct zs_node *group
     return node->array->ndim == 1 && !is_coordinate ? KIND_PROFILE : KIND_OTHER;
 }
 
-/* Puts those of nodes[count] that are shown at its begin, and returns their number; *unreadable is the first that would have been
- * among them, NULL where there is none. What is marked is not shown. */
+/* Puts those of nodes[count] that are shown at its begin, and returns their number; *unreadable is the first that would
+ * have been among them, NULL where there is none. What is marked is not shown. */
 static size_t choose(const struct zs_node **nodes, size_t count, const struct zs_node *group, const bool *marks,
                      const struct zs_node **unreadable)
 {
@@ -130,8 +131,8 @@ static enum zs_status explain(const struct zs_hierarchy *h, const struct zs_node
     return zs_fail(err, ZS_NOT_FOUND, "%s: there is no array in it that can be a raster", store->root);
 }
 
-enum zs_status zs_rasters_find(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_node ***rasters, size_t *count,
-                               struct zs_error *err)
+enum zs_status zs_rasters_find(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_node ***rasters,
+                               size_t *count, struct zs_error *err)
 {
     const struct zs_node **nodes = NULL, *unreadable = NULL;
     size_t n = 0;

@@ -8,7 +8,8 @@
 #include "geo/spatial.h"
 #include "raster/overviews_private.h"
 
-/* GDAL 3.13's groups beside an array that has no multiscales: levels asked for by name where the store cannot be listed. */
+/* GDAL 3.13's groups beside an array that has no multiscales: levels asked for by name where the store cannot be
+ * listed. */
 static const int probed_factors[] = {2, 3, 4, 5, 6, 8, 9, 10, 12, 16, 32, 64, 128, 256, 512, 1024};
 
 #define MAX_FOUND (2 * ZS_MAX_LAYOUT_LEVELS)
@@ -58,7 +59,8 @@ static const struct zs_node *node_at(struct family *f, const char *group, const 
     const struct zs_node *node;
     struct zs_error reason;
     const enum zs_status status = zs_hierarchy_node_at(f->h, group, name, &node, &reason);
-    if (status != ZS_OK && status != ZS_NOT_FOUND && status != ZS_INVALID && status != ZS_UNSUPPORTED && f->failure == ZS_OK) {
+    if (status != ZS_OK && status != ZS_NOT_FOUND && status != ZS_INVALID && status != ZS_UNSUPPORTED &&
+        f->failure == ZS_OK) {
         f->failure = status;
         f->reason = reason;
     }
@@ -85,8 +87,8 @@ static const struct zs_node *only_raster(struct zs_hierarchy *h, const char *gro
     return rasters == 1 ? only : NULL;
 }
 
-/* Whether the size that an entry says is the array's: true where it has none. Which dimensions are meant is not known here, so
- * any two in order will do. */
+/* Whether the size that an entry says is the array's: true where it has none. Which dimensions are meant is not known
+ * here, so any two in order will do. */
 static bool shape_agrees(const zs_json *entry, const struct zs_array_meta *meta)
 {
     double shape[2];
@@ -235,8 +237,8 @@ static bool is_smaller(const struct zs_node *small, const struct zs_node *large,
     return any;
 }
 
-static enum zs_status find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, bool needs_all, char ***paths,
-                           size_t *count, struct zs_error *err)
+static enum zs_status find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, bool needs_all,
+                           char ***paths, size_t *count, struct zs_error *err)
 {
     struct family f;
     const struct zs_node *levels[MAX_FOUND];
@@ -271,8 +273,8 @@ enum zs_status zs_overviews_find(struct zs_hierarchy *h, const struct zs_node *n
     return find(h, node, axes, false, paths, count, err);
 }
 
-enum zs_status zs_overviews_find_all(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, char ***paths,
-                                     size_t *count, struct zs_error *err)
+enum zs_status zs_overviews_find_all(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                                     char ***paths, size_t *count, struct zs_error *err)
 {
     return find(h, node, axes, true, paths, count, err);
 }
@@ -348,7 +350,8 @@ static const struct zs_node *only_listed_raster(struct marking *m, const char *g
 }
 
 /* The array at another level of the pyramid that has `node`. */
-static const struct zs_node *counterpart(struct marking *m, const struct zs_node *node, const struct zs_node *level, bool is_ome)
+static const struct zs_node *counterpart(struct marking *m, const struct zs_node *node, const struct zs_node *level,
+                                         bool is_ome)
 {
     if (level == NULL || level->type == ZS_NODE_ARRAY || is_ome)
         return level;
@@ -371,7 +374,8 @@ static void mark_level(struct marking *m, size_t i, const struct zs_node *group,
     for (const char *p = below; p != NULL && *p != '\0'; p++)
         depth += *p == '/';
     const bool is_in_scope = depth < ZS_MAX_GROUPS - 1 || group->path[0] == '\0'; /* see zs_scope_find() */
-    if (below == NULL || !is_in_scope || zs_layout_find(layout, below) != own || node->array == NULL || node->array->ndim < 2)
+    if (below == NULL || !is_in_scope || zs_layout_find(layout, below) != own || node->array == NULL ||
+        node->array->ndim < 2)
         return;
     m->has_layout[i] = true;
     for (int k = 0; k < layout->count && !m->marks[i]; k++) {
@@ -396,7 +400,8 @@ static void mark_layout(struct marking *m, const struct zs_node *group, const st
         if (levels[own]->type == ZS_NODE_ARRAY)
             mark_level(m, at[own], group, layout, levels, own);
         else if (!layout->is_ome)
-            for (size_t i = at[own] + 1; i < m->count && zs_path_below(levels[own]->path, m->nodes[i]->path) != NULL; i++)
+            for (size_t i = at[own] + 1; i < m->count && zs_path_below(levels[own]->path, m->nodes[i]->path) != NULL;
+                 i++)
                 mark_level(m, i, group, layout, levels, own);
     }
 }

@@ -6,18 +6,19 @@
 #include "geo/axes.h"
 
 /* Finds the overviews of the array `node`: `multiscales` convention (of its group or its group's group; levels that are
- * groups or arrays), groups named ovr_<N>x beside it as GDAL 3.13 writes them, OME-NGFF 0.5 datasets. A level counts when
- * it is a readable array of the same data type and number of dimensions, whose X and Y are both not larger (one is
+ * groups or arrays), groups named ovr_<N>x beside it as GDAL 3.13 writes them, OME-NGFF 0.5 datasets. A level counts
+ * when it is a readable array of the same data type and number of dimensions, whose X and Y are both not larger (one is
  * smaller), whose other dimensions are equal, whose shape is that of its layout entry where that has one, and from
  * which the base is not itself derived (an upsampled level has no overviews of its own that way). Sorted from large to
- * small. *paths is an array of *count owned array paths, freed with zs_paths_free(), NULL when there are none. The base itself
- * may be any level; only smaller ones are its overviews. Nodes that cannot be had are no overviews; ZS_NO_MEMORY only. */
+ * small. *paths is an array of *count owned array paths, freed with zs_paths_free(), NULL when there are none. The base
+ * itself may be any level; only smaller ones are its overviews. Nodes that cannot be had are no overviews; ZS_NO_MEMORY
+ * only. */
 enum zs_status zs_overviews_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, char ***paths,
                                  size_t *count, struct zs_error *err) ZS_MUST_CHECK;
 void zs_paths_free(char **paths, size_t count);
 
-/* Of nodes[count], all that are known of a store, in order: sets marks[i] of each that is an overview of another one. The work is in
- * proportion to the documents, however many arrays or pyramids a group has. */
+/* Of nodes[count], all that are known of a store, in order: sets marks[i] of each that is an overview of another one.
+ * The work is in proportion to the documents, however many arrays or pyramids a group has. */
 enum zs_status zs_overviews_mark(struct zs_hierarchy *h, const struct zs_node *const *nodes, size_t count, bool *marks,
                                  struct zs_error *err) ZS_MUST_CHECK;
 
@@ -26,20 +27,21 @@ enum zs_status zs_overviews_mark(struct zs_hierarchy *h, const struct zs_node *c
 /* Overviews of one array that are being written. */
 struct zs_overviews;
 
-/* Sets up one level for each of factors[count] (2 and more, any order, no two alike): an array of the size divided by the
- * factor in X and Y and rounded up, in the group ovr_<N>x beside the array, under its name, of the same data type, codecs,
- * chunks and other dimensions; X and Y are called as the base's with `_<N>x` at the end, because in xarray's DataTree a dimension of the
- * groups above must have its size and coordinates in those below, too; shards are cut to the whole chunks that are needed. Where the array has an
- * overview of exactly that size already, whatever it is called, that one is written to instead, shard by shard: each is its old or its
- * new self at every moment, in every store, and metadata do not change. One of another size keeps its place, and readers keep it, until the
- * new one is whole: that is made in a group ovr_<N>x_2 (stores of objects cannot rename), and zs_overviews_publish() lists it instead of
- * the old one, in one document (the group's, or the root's with consolidated metadata), before that goes. Whatever else is in the place of
- * a level or of its group, whether or not consolidated metadata list it, is ZS_ARGUMENT and stays. The meaning (nodata,
- * scale, bands ...) and the georeferencing are those of the array, the latter in the conventions it uses. `resampling`, in
- * the words of the multiscales convention ("average", "nearest"), may be NULL; `chunk_order` is zs_array_chunk_order() of the
- * array, 0 where it is not known.
- * Nothing is in the store yet but for what is written to the levels. ZS_ARGUMENT: a factor below 2, the array at the root
- * of the store (there is no group for the levels), or axes.y < 0. */
+/* Sets up one level for each of factors[count] (2 and more, any order, no two alike): an array of the size divided by
+ * the factor in X and Y and rounded up, in the group ovr_<N>x beside the array, under its name, of the same data type,
+ * codecs, chunks and other dimensions; X and Y are called as the base's with `_<N>x` at the end, because in xarray's
+ * DataTree a dimension of the groups above must have its size and coordinates in those below, too; shards are cut to
+ * the whole chunks that are needed. Where the array has an overview of exactly that size already, whatever it is
+ * called, that one is written to instead, shard by shard: each is its old or its new self at every moment, in every
+ * store, and metadata do not change. One of another size keeps its place, and readers keep it, until the new one is
+ * whole: that is made in a group ovr_<N>x_2 (stores of objects cannot rename), and zs_overviews_publish() lists it
+ * instead of the old one, in one document (the group's, or the root's with consolidated metadata), before that goes.
+ * Whatever else is in the place of a level or of its group, whether or not consolidated metadata list it, is
+ * ZS_ARGUMENT and stays. The meaning (nodata, scale, bands ...) and the georeferencing are those of the array, the
+ * latter in the conventions it uses. `resampling`, in the words of the multiscales convention ("average", "nearest"),
+ * may be NULL; `chunk_order` is zs_array_chunk_order() of the array, 0 where it is not known. Nothing is in the store
+ * yet but for what is written to the levels. ZS_ARGUMENT: a factor below 2, the array at the root of the store (there
+ * is no group for the levels), or axes.y < 0. */
 enum zs_status zs_overviews_create(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                                    const int *factors, size_t count, const char *resampling, int chunk_order,
                                    const struct zs_array_options *options, struct zs_overviews **overviews,
@@ -50,21 +52,22 @@ enum zs_status zs_overviews_create(struct zs_hierarchy *h, const struct zs_node 
 struct zs_array *zs_overviews_array(const struct zs_overviews *overviews, size_t i);
 const struct zs_node *zs_overviews_node(const struct zs_overviews *overviews, size_t i);
 
-/* Flushes the levels' arrays, writes their documents and coordinates, and last the group's `multiscales`, which lists them
- * and the levels there were before, and the consolidated metadata above. Other changes of the hierarchy that were not
- * flushed yet are written as well. Once. */
+/* Flushes the levels' arrays, writes their documents and coordinates, and last the group's `multiscales`, which lists
+ * them and the levels there were before, and the consolidated metadata above. Other changes of the hierarchy that were
+ * not flushed yet are written as well. Once. */
 enum zs_status zs_overviews_publish(struct zs_overviews *overviews, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Closes the arrays. What was not published is removed from the store, but for pixels written to levels that were there
  * before. NULL is allowed. */
 void zs_overviews_free(struct zs_overviews *overviews);
 
-/* Removes all overviews of the array that zs_overviews_find() names and that lie in a group ovr_<N>x beside it: first their
- * mention in `multiscales` and the consolidated metadata, then documents, then chunks. Coordinate variables and grid mapping of a level go
- * with it when no other node is in the group, and the group when nothing is; a group that cannot be looked into is an error. Levels in those
- * groups that nothing lists, since a writer was killed, go too; levels elsewhere (OME-NGFF, GeoZarr pyramids) are data of their own and stay.
- * Flushes the hierarchy. No array of those levels may be open. *removed (NULL is allowed) is their number. */
-enum zs_status zs_overviews_remove(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, size_t *removed,
-                                   struct zs_error *err) ZS_MUST_CHECK;
+/* Removes all overviews of the array that zs_overviews_find() names and that lie in a group ovr_<N>x beside it: first
+ * their mention in `multiscales` and the consolidated metadata, then documents, then chunks. Coordinate variables and
+ * grid mapping of a level go with it when no other node is in the group, and the group when nothing is; a group that
+ * cannot be looked into is an error. Levels in those groups that nothing lists, since a writer was killed, go too;
+ * levels elsewhere (OME-NGFF, GeoZarr pyramids) are data of their own and stay. Flushes the hierarchy. No array of
+ * those levels may be open. *removed (NULL is allowed) is their number. */
+enum zs_status zs_overviews_remove(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                                   size_t *removed, struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

@@ -25,7 +25,8 @@ static void entries_clear(struct entries *e)
 }
 
 /* Adds a level, unless its asset is listed; sizes fall along the list. */
-static enum zs_status add_entry(struct entries *e, const char *asset, uint64_t width, uint64_t height, struct zs_error *err)
+static enum zs_status add_entry(struct entries *e, const char *asset, uint64_t width, uint64_t height,
+                                struct zs_error *err)
 {
     size_t at = e->count;
     for (size_t i = 0; i < e->count; i++)
@@ -66,7 +67,8 @@ static const struct zs_node *pyramid_group(struct zs_hierarchy *h, const struct 
 }
 
 /* Whether there are other pictures than the base directly in a group. */
-static enum zs_status has_other_rasters(struct zs_hierarchy *h, const struct zs_node *base, const char *group, bool *any, struct zs_error *err)
+static enum zs_status has_other_rasters(struct zs_hierarchy *h, const struct zs_node *base, const char *group,
+                                        bool *any, struct zs_error *err)
 {
     const struct zs_node **nodes;
     size_t count;
@@ -82,8 +84,8 @@ static enum zs_status has_other_rasters(struct zs_hierarchy *h, const struct zs_
 }
 
 /* Whether there is a picture at an asset, or in it. */
-static enum zs_status is_present(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_node *base, const char *asset,
-                                 bool *result, struct zs_error *err)
+static enum zs_status is_present(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_node *base,
+                                 const char *asset, bool *result, struct zs_error *err)
 {
     const struct zs_node *node = NULL;
     char *path = zs_path_join(group->path, asset);
@@ -106,8 +108,8 @@ static char *asset_of(const struct zs_node *group, const struct zs_node *base, c
     return asset;
 }
 
-static enum zs_status add_path(struct entries *e, const struct zs_node *group, const struct zs_node *base, struct zs_axes axes,
-                               const struct zs_node *level, struct zs_error *err)
+static enum zs_status add_path(struct entries *e, const struct zs_node *group, const struct zs_node *base,
+                               struct zs_axes axes, const struct zs_node *level, struct zs_error *err)
 {
     char *asset = asset_of(group, base, level->path);
     if (asset == NULL)
@@ -117,8 +119,8 @@ static enum zs_status add_path(struct entries *e, const struct zs_node *group, c
     return status;
 }
 
-/* What the list is to hold: the base, what it held before, and the overviews there are now. Levels that are no longer there are left out
- * with `only_present`. */
+/* What the list is to hold: the base, what it held before, and the overviews there are now. Levels that are no longer
+ * there are left out with `only_present`. */
 static enum zs_status collect_entries(struct zs_hierarchy *h, const struct zs_node *base, struct zs_axes axes,
                                       const struct zs_node *group, const struct zs_layout *layout, bool only_present,
                                       struct entries *e, struct zs_error *err)
@@ -135,10 +137,11 @@ static enum zs_status collect_entries(struct zs_hierarchy *h, const struct zs_no
         const struct zs_layout_level *l = &layout->level[i];
         const struct zs_node *node;
         uint64_t w, v;
-        if (is_direct && (l->asset[0] == '\0' || (strchr(l->asset, '/') == NULL &&
-                                                  zs_hierarchy_node_at(h, group->path, l->asset, &node, NULL) == ZS_OK &&
-                                                  node->type == ZS_NODE_ARRAY && node->array != NULL &&
-                                                  node->array->shape[axes.x] == width && node->array->shape[axes.y] == height)))
+        if (is_direct &&
+            (l->asset[0] == '\0' ||
+             (strchr(l->asset, '/') == NULL && zs_hierarchy_node_at(h, group->path, l->asset, &node, NULL) == ZS_OK &&
+              node->type == ZS_NODE_ARRAY && node->array != NULL && node->array->shape[axes.x] == width &&
+              node->array->shape[axes.y] == height)))
             continue; /* the base, as it was called when it was alone */
         bool is_kept = true;
         if (only_present)
@@ -152,8 +155,9 @@ static enum zs_status collect_entries(struct zs_hierarchy *h, const struct zs_no
 }
 
 /* Writes the list to the group. */
-static enum zs_status write_entries(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_georef_out *geo,
-                                    const struct entries *e, const char *resampling, struct zs_error *err)
+static enum zs_status write_entries(struct zs_hierarchy *h, const struct zs_node *group,
+                                    const struct zs_georef_out *geo, const struct entries *e, const char *resampling,
+                                    struct zs_error *err)
 {
     const char *assets[ZS_MAX_LAYOUT_LEVELS];
     uint64_t widths[ZS_MAX_LAYOUT_LEVELS], heights[ZS_MAX_LAYOUT_LEVELS];
@@ -164,13 +168,14 @@ static enum zs_status write_entries(struct zs_hierarchy *h, const struct zs_node
         heights[i] = e->list[i].height;
     }
     ZS_TRY(zs_hierarchy_edit(h, group, &attributes, err));
-    const struct zs_georef_out at = e->count > 0 && geo->has_transform ? zs_georef_at_size(geo, widths[0], heights[0]) : *geo;
+    const struct zs_georef_out at =
+        e->count > 0 && geo->has_transform ? zs_georef_at_size(geo, widths[0], heights[0]) : *geo;
     return zs_write_multiscales(attributes, &at, e->count > 1 ? e->count : 0, assets, widths, heights, resampling, err);
 }
 
-enum zs_status zs_overviews_list(struct zs_hierarchy *h, const struct zs_node *base, struct zs_axes axes, const struct zs_georef_out *geo,
-                                 const struct zs_node *const *made, size_t made_count, bool only_present, const char *resampling,
-                                 struct zs_error *err)
+enum zs_status zs_overviews_list(struct zs_hierarchy *h, const struct zs_node *base, struct zs_axes axes,
+                                 const struct zs_georef_out *geo, const struct zs_node *const *made, size_t made_count,
+                                 bool only_present, const char *resampling, struct zs_error *err)
 {
     struct zs_layout layout;
     struct entries e = {.count = 0};

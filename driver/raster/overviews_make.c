@@ -11,7 +11,8 @@
 #include "geo/variables.h"
 #include "raster/overviews_private.h"
 
-/* Groups ovr_<N>x, ovr_<N>x_2 ... of one factor: more than two are only there when writers were killed again and again. */
+/* Groups ovr_<N>x, ovr_<N>x_2 ... of one factor: more than two are only there when writers were killed again and
+ * again. */
 #define MAX_PLACES 9
 
 struct made_level {
@@ -66,7 +67,8 @@ static bool set_names(const struct zs_overviews *o, zs_json *object, const char 
         const char *name = zs_dimension_name(o->base, d);
         const bool is_xy = d == o->axes.x || d == o->axes.y;
         char *own = name != NULL && is_xy ? zs_format("%s_%dx", name, factor) : name != NULL ? zs_strdup(name) : NULL;
-        ok = name == NULL ? zs_json_add_null(list, NULL) != NULL : own != NULL && zs_json_add_string(list, NULL, own) != NULL;
+        ok = name == NULL ? zs_json_add_null(list, NULL) != NULL
+                          : own != NULL && zs_json_add_string(list, NULL, own) != NULL;
         free(own);
     }
     if (!ok) {
@@ -76,8 +78,8 @@ static bool set_names(const struct zs_overviews *o, zs_json *object, const char 
     return zs_json_set(object, names, list) != NULL;
 }
 
-/* Chunks that a shard is made of (of nested shards the outermost), in the order of the array's dimensions. False when the array
- * is not sharded. */
+/* Chunks that a shard is made of (of nested shards the outermost), in the order of the array's dimensions. False when
+ * the array is not sharded. */
 static bool inner_chunks(const struct zs_array_meta *meta, uint64_t *chunk)
 {
     struct zs_chain chain;
@@ -135,21 +137,23 @@ static const struct zs_node *existing_level(const struct zs_overviews *o, int fa
     return NULL;
 }
 
-/* Looks whether a level may be made in `group`, as the array `path`. What is there and is no level of the base stays, with an error. One
- * that the metadata list is an older level, which keeps its place until the new one is there. Another is what a killed writer left. */
-static enum zs_status try_place(struct zs_overviews *o, struct made_level *level, const char *group, const char *path, bool *is_free,
-                                struct zs_error *err)
+/* Looks whether a level may be made in `group`, as the array `path`. What is there and is no level of the base stays,
+ * with an error. One that the metadata list is an older level, which keeps its place until the new one is there.
+ * Another is what a killed writer left. */
+static enum zs_status try_place(struct zs_overviews *o, struct made_level *level, const char *group, const char *path,
+                                bool *is_free, struct zs_error *err)
 {
     const struct zs_node *above, *node;
     const char *root = zs_hierarchy_store(o->h)->root;
     const bool is_listed = zs_hierarchy_node(o->h, path, &node, NULL) == ZS_OK;
     ZS_TRY(zs_hierarchy_occupant(o->h, group, &above, err));
     if (above != NULL && above->type == ZS_NODE_ARRAY)
-        return zs_fail(err, ZS_ARGUMENT, "%s/%s: expected a group of overviews, or nothing, found an array", root, group);
+        return zs_fail(err, ZS_ARGUMENT, "%s/%s: expected a group of overviews, or nothing, found an array", root,
+                       group);
     ZS_TRY(zs_hierarchy_occupant(o->h, path, &node, err));
     if (node != NULL && !zs_overviews_is_level(o->base, node))
-        return zs_fail(err, ZS_ARGUMENT, "%s/%s: expected an overview of %s, or nothing, found %s", root, path, o->base->path,
-                       node->type == ZS_NODE_ARRAY ? "another array" : "a group");
+        return zs_fail(err, ZS_ARGUMENT, "%s/%s: expected an overview of %s, or nothing, found %s", root, path,
+                       o->base->path, node->type == ZS_NODE_ARRAY ? "another array" : "a group");
     *is_free = node == NULL || !is_listed;
     if (*is_free)
         return ZS_OK;
@@ -166,7 +170,8 @@ static enum zs_status find_place(struct zs_overviews *o, struct made_level *leve
                              : zs_format("%s%sovr_%dx_%d", o->group, slash, level->factor, k);
         char *path = group != NULL ? zs_path_join(group, zs_path_name(o->base->path)) : NULL;
         bool is_free = false;
-        const enum zs_status status = path != NULL ? try_place(o, level, group, path, &is_free, err) : zs_no_memory_for_overviews(err);
+        const enum zs_status status =
+            path != NULL ? try_place(o, level, group, path, &is_free, err) : zs_no_memory_for_overviews(err);
         free(group);
         if (status == ZS_OK && is_free) {
             *place = path;
@@ -175,11 +180,12 @@ static enum zs_status find_place(struct zs_overviews *o, struct made_level *leve
         free(path);
         ZS_TRY(status);
     }
-    return zs_fail(err, ZS_ARGUMENT, "%s: expected fewer older overviews of factor %d; remove them (gdaladdo -clean)", o->base->path, level->factor);
+    return zs_fail(err, ZS_ARGUMENT, "%s: expected fewer older overviews of factor %d; remove them (gdaladdo -clean)",
+                   o->base->path, level->factor);
 }
 
-static enum zs_status set_up_level(struct zs_overviews *o, struct made_level *level, char *const *paths, size_t path_count,
-                                   const struct zs_array_options *options, struct zs_error *err)
+static enum zs_status set_up_level(struct zs_overviews *o, struct made_level *level, char *const *paths,
+                                   size_t path_count, const struct zs_array_options *options, struct zs_error *err)
 {
     level->node = existing_level(o, level->factor, paths, path_count);
     if (level->node != NULL)
@@ -189,8 +195,10 @@ static enum zs_status set_up_level(struct zs_overviews *o, struct made_level *le
     ZS_TRY(find_place(o, level, &path, err));
     zs_json *document = level_document(o, level->factor);
     enum zs_status status = document != NULL ? ZS_OK : zs_no_memory_for_overviews(err);
-    /* Chunks that somebody left there, a process that was killed say, would show through where there is only fill value. */
-    if (status == ZS_OK && !zs_hierarchy_is_new(o->h) && (status = zs_store_remove_tree(store, path, err)) == ZS_UNSUPPORTED)
+    /* Chunks that somebody left there, a process that was killed say, would show through where there is only fill
+     * value. */
+    if (status == ZS_OK && !zs_hierarchy_is_new(o->h) &&
+        (status = zs_store_remove_tree(store, path, err)) == ZS_UNSUPPORTED)
         status = ZS_OK;
     if (status == ZS_OK) {
         level->is_new = true;
@@ -235,19 +243,21 @@ enum zs_status zs_overviews_create(struct zs_hierarchy *h, const struct zs_node 
                                    struct zs_error *err)
 {
     if (node->array == NULL || axes.y < 0 || axes.x < 0)
-        return zs_fail(err, ZS_ARGUMENT, "%s/%s: expected an array of two dimensions and more, to have overviews", zs_hierarchy_store(h)->root,
-                       node->path);
+        return zs_fail(err, ZS_ARGUMENT, "%s/%s: expected an array of two dimensions and more, to have overviews",
+                       zs_hierarchy_store(h)->root, node->path);
     if (node->path[0] == '\0')
-        return zs_fail(err, ZS_ARGUMENT,
-                       "%s: overviews of an array are kept in the group it is in, and this one is the root of its store, in none; "
-                       "a copy of it (gdal_translate -of ShardedZarr) is in a group, and gets overviews",
-                       zs_hierarchy_store(h)->root);
+        return zs_fail(
+            err, ZS_ARGUMENT,
+            "%s: overviews of an array are kept in the group it is in, and this one is the root of its store, in "
+            "none; a copy of it (gdal_translate -of ShardedZarr) is in a group, and gets overviews",
+            zs_hierarchy_store(h)->root);
     for (size_t i = 0; i < count; i++) {
         bool is_double = false;
         for (size_t k = 0; k < i; k++)
             is_double = is_double || factors[k] == factors[i];
         if (factors[i] < 2 || is_double)
-            return zs_fail(err, ZS_ARGUMENT, "overview factors: expected each once, and 2 or more; found %d", factors[i]);
+            return zs_fail(err, ZS_ARGUMENT, "overview factors: expected each once, and 2 or more; found %d",
+                           factors[i]);
     }
     struct zs_overviews *o = zs_calloc(1, sizeof *o);
     if (o == NULL)
@@ -302,8 +312,8 @@ static bool is_named(const struct zs_node *found, const char *name)
 }
 
 /* A copy of a coordinate variable beside a level, unless something is there. */
-static enum zs_status copy_coordinate(struct zs_overviews *o, const struct zs_node *level, const struct zs_node *from, const char *name,
-                                      struct zs_error *err)
+static enum zs_status copy_coordinate(struct zs_overviews *o, const struct zs_node *level, const struct zs_node *from,
+                                      const char *name, struct zs_error *err)
 {
     struct zs_slot slot;
     void *values;
@@ -311,10 +321,12 @@ static enum zs_status copy_coordinate(struct zs_overviews *o, const struct zs_no
     ZS_TRY(zs_slot_find(o->h, level, name, is_named, &slot, err));
     if (!slot.is_usable)
         return ZS_OK;
-    if (slot.own != NULL) { /* of a level before this one, which consolidated metadata may not list: from now on they do */
+    /* of a level before this one, which consolidated metadata may not list: from now on they do */
+    if (slot.own != NULL) {
         zs_json *ignored;
         free(slot.path);
-        return slot.own->array->shape[0] == from->array->shape[0] ? zs_hierarchy_edit(o->h, slot.own, &ignored, err) : ZS_OK;
+        return slot.own->array->shape[0] == from->array->shape[0] ? zs_hierarchy_edit(o->h, slot.own, &ignored, err)
+                                                                  : ZS_OK;
     }
     enum zs_status status = zs_coordinate_elements(o->h, from, 0, from->array->shape[0], &values, &is_blank, err);
     if (status == ZS_OK && values != NULL) {
@@ -339,8 +351,9 @@ static enum zs_status copy_coordinates(struct zs_overviews *o, const struct zs_n
     return ZS_OK;
 }
 
-static enum zs_status publish_level(struct zs_overviews *o, struct made_level *level, const struct zs_place_style *style,
-                                    const struct zs_georef_out *geo, struct zs_error *err)
+static enum zs_status publish_level(struct zs_overviews *o, struct made_level *level,
+                                    const struct zs_place_style *style, const struct zs_georef_out *geo,
+                                    struct zs_error *err)
 {
     ZS_TRY(add_group(o, level->node, err));
     struct zs_node *own = level->own;
@@ -354,14 +367,16 @@ static enum zs_status publish_level(struct zs_overviews *o, struct made_level *l
     return copy_coordinates(o, own, err);
 }
 
-static enum zs_status list_levels(struct zs_overviews *o, const struct zs_georef_out *geo, bool only_present, struct zs_error *err)
+static enum zs_status list_levels(struct zs_overviews *o, const struct zs_georef_out *geo, bool only_present,
+                                  struct zs_error *err)
 {
     const struct zs_node **nodes = zs_calloc(o->count, sizeof *nodes);
     if (nodes == NULL)
         return zs_no_memory_for_overviews(err);
     for (size_t i = 0; i < o->count; i++)
         nodes[i] = o->levels[i].node;
-    const enum zs_status status = zs_overviews_list(o->h, o->base, o->axes, geo, nodes, o->count, only_present, o->resampling, err);
+    const enum zs_status status =
+        zs_overviews_list(o->h, o->base, o->axes, geo, nodes, o->count, only_present, o->resampling, err);
     free(nodes);
     return status;
 }

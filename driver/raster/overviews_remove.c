@@ -15,9 +15,10 @@ struct company {
     int count;
 };
 
-/* Adds the array `name` beside the level, if it is of the level alone: of one dimension and named by it, or a scalar. */
-static enum zs_status add_companion(struct zs_hierarchy *h, struct company *c, const struct zs_node *level, const char *name, int dim,
-                                    struct zs_error *err)
+/* Adds the array `name` beside the level, if it is of the level alone: of one dimension and named by it, or a
+ * scalar. */
+static enum zs_status add_companion(struct zs_hierarchy *h, struct company *c, const struct zs_node *level,
+                                    const char *name, int dim, struct zs_error *err)
 {
     const struct zs_node *node = NULL;
     char *group = name != NULL && name[0] != '\0' && strchr(name, '/') == NULL ? zs_path_parent(level->path) : NULL;
@@ -30,13 +31,15 @@ static enum zs_status add_companion(struct zs_hierarchy *h, struct company *c, c
     const struct zs_array_meta *a = node->array;
     const char *own = a != NULL && a->ndim == 1 ? zs_dimension_name(node, 0) : NULL;
     const bool is_ours = a != NULL && (dim < 0 ? a->ndim == 0
-                                               : a->ndim == 1 && a->shape[0] == level->array->shape[dim] && own != NULL && strcmp(own, name) == 0);
+                                               : a->ndim == 1 && a->shape[0] == level->array->shape[dim] &&
+                                                     own != NULL && strcmp(own, name) == 0);
     if (is_ours)
         c->node[c->count++] = node;
     return ZS_OK;
 }
 
-static enum zs_status find_company(struct zs_hierarchy *h, const struct zs_node *level, struct company *c, struct zs_error *err)
+static enum zs_status find_company(struct zs_hierarchy *h, const struct zs_node *level, struct company *c,
+                                   struct zs_error *err)
 {
     const char *named = zs_grid_mapping_name(level->attributes), *mapping = named != NULL ? named : ZS_GRID_MAPPING;
     *c = (struct company){.node = {level}, .count = 1};
@@ -45,10 +48,10 @@ static enum zs_status find_company(struct zs_hierarchy *h, const struct zs_node 
     return add_companion(h, c, level, mapping, -1, err);
 }
 
-/* Whether the group of a level holds other things: nodes, which may use its coordinates, and files. In a store that cannot be listed
- * there may be anything. */
-static enum zs_status find_others(struct zs_hierarchy *h, const char *group, const struct company *c, bool *has_nodes, bool *has_files,
-                                  struct zs_error *err)
+/* Whether the group of a level holds other things: nodes, which may use its coordinates, and files. In a store that
+ * cannot be listed there may be anything. */
+static enum zs_status find_others(struct zs_hierarchy *h, const char *group, const struct company *c, bool *has_nodes,
+                                  bool *has_files, struct zs_error *err)
 {
     char **names;
     *has_nodes = *has_files = true;
@@ -130,8 +133,8 @@ static enum zs_status add_level(struct levels *l, const char *path, struct zs_er
     return ZS_OK;
 }
 
-static enum zs_status add_known_levels(struct zs_hierarchy *h, const struct zs_node *base, struct zs_axes axes, struct levels *l,
-                                       struct zs_error *err)
+static enum zs_status add_known_levels(struct zs_hierarchy *h, const struct zs_node *base, struct zs_axes axes,
+                                       struct levels *l, struct zs_error *err)
 {
     char **paths;
     size_t count;
@@ -144,8 +147,10 @@ static enum zs_status add_known_levels(struct zs_hierarchy *h, const struct zs_n
     return status;
 }
 
-/* Levels that are in the store and that nothing lists, since a writer was killed: they would be found once nothing lists any. */
-static enum zs_status add_unlisted_levels(struct zs_hierarchy *h, const struct zs_node *base, struct levels *l, struct zs_error *err)
+/* Levels that are in the store and that nothing lists, since a writer was killed: they would be found once nothing
+ * lists any. */
+static enum zs_status add_unlisted_levels(struct zs_hierarchy *h, const struct zs_node *base, struct levels *l,
+                                          struct zs_error *err)
 {
     char **names;
     char *group = zs_path_parent(base->path);
@@ -175,8 +180,8 @@ static enum zs_status add_unlisted_levels(struct zs_hierarchy *h, const struct z
     return status == ZS_UNSUPPORTED || status == ZS_NOT_FOUND ? ZS_OK : status;
 }
 
-enum zs_status zs_overviews_remove(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, size_t *removed,
-                                   struct zs_error *err)
+enum zs_status zs_overviews_remove(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                                   size_t *removed, struct zs_error *err)
 {
     struct levels l = {0};
     if (removed != NULL)

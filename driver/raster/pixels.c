@@ -2,12 +2,14 @@
 
 #include "base/parallel.h"
 
-/* Arrays that are read at once: round trips are waited for together, but each array decodes up to its own limit of memory. */
+/* Arrays that are read at once: round trips are waited for together, but each array decodes up to its own limit of
+ * memory. */
 #define ARRAYS_AT_ONCE 16
 
 static const struct zs_conversion as_they_are = {0};
 
-static const struct zs_conversion *conversion_of(const struct zs_conversion *conversions, const struct zs_band_plan_part *part)
+static const struct zs_conversion *conversion_of(const struct zs_conversion *conversions,
+                                                 const struct zs_band_plan_part *part)
 {
     return conversions != NULL ? &conversions[part->array] : &as_they_are;
 }
@@ -45,7 +47,8 @@ enum zs_status zs_pixels_read(const struct zs_bands *bands, const struct zs_band
     return run(&r, window, err);
 }
 
-enum zs_status zs_pixels_prefetch(const struct zs_bands *bands, const struct zs_band_window *window, struct zs_error *err)
+enum zs_status zs_pixels_prefetch(const struct zs_bands *bands, const struct zs_band_window *window,
+                                  struct zs_error *err)
 {
     struct reading r = {.bands = bands, .is_prefetch = true};
     return run(&r, window, err);
@@ -60,7 +63,8 @@ enum zs_status zs_pixels_write(const struct zs_bands *bands, const struct zs_ban
     for (size_t i = 0; i < plan.count && status == ZS_OK; i++) {
         const struct zs_band_plan_part *part = &plan.parts[i];
         const struct zs_conversion *c = conversion_of(conversions, part);
-        status = zs_array_write_windows(bands->arrays[part->array].array, part->windows, part->count, item_size, c->convert, c->ctx, err);
+        status = zs_array_write_windows(bands->arrays[part->array].array, part->windows, part->count, item_size,
+                                        c->convert, c->ctx, err);
     }
     zs_band_plan_clear(&plan);
     return status;

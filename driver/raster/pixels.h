@@ -1,4 +1,5 @@
-/* raster/pixels.h: windows of bands, read and written: each array's share as one plan, those of several arrays side by side. */
+/* raster/pixels.h: windows of bands, read and written: each array's share as one plan, those of several arrays side by
+ * side. */
 #ifndef ZS_RASTER_PIXELS_H
 #define ZS_RASTER_PIXELS_H
 
@@ -10,16 +11,17 @@ struct zs_conversion {
     void *ctx;
 };
 
-/* Reads a window of bands. `conversions` are one for each array of `bands`; NULL: all as they are. Errors are those of zs_band_plan_make() and
- * zs_array_read_windows(); what is in the caller's memory is then undefined. */
+/* Reads a window of bands. `conversions` are one for each array of `bands`; NULL: all as they are. Errors are those of
+ * zs_band_plan_make() and zs_array_read_windows(); what is in the caller's memory is then undefined. */
 enum zs_status zs_pixels_read(const struct zs_bands *bands, const struct zs_band_window *window,
                               const struct zs_conversion *conversions, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Gets the chunks of the window into the caches of their arrays, as zs_array_prefetch(); its data are not looked at. */
-enum zs_status zs_pixels_prefetch(const struct zs_bands *bands, const struct zs_band_window *window, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_pixels_prefetch(const struct zs_bands *bands, const struct zs_band_window *window,
+                                  struct zs_error *err) ZS_MUST_CHECK;
 
-/* Writes a window of bands, elements of `item_size` bytes, as zs_array_write_windows(): one array after the other, since each keeps
- * all threads busy and memory for what it encodes. What comes before an error is written. */
+/* Writes a window of bands, elements of `item_size` bytes, as zs_array_write_windows(): one array after the other,
+ * since each keeps all threads busy and memory for what it encodes. What comes before an error is written. */
 enum zs_status zs_pixels_write(const struct zs_bands *bands, const struct zs_band_window *window, size_t item_size,
                                const struct zs_conversion *conversions, struct zs_error *err) ZS_MUST_CHECK;
 

@@ -45,8 +45,8 @@ void zs_slice_position(const struct zs_slices *s, uint64_t slice, uint64_t *posi
     }
 }
 
-/* The most slices from `slice` on, but no more than `most` (1 at least), that are a box of the array: all along fast dimensions, some along
- * one, one along those that are slower. */
+/* The most slices from `slice` on, but no more than `most` (1 at least), that are a box of the array: all along fast
+ * dimensions, some along one, one along those that are slower. */
 static uint64_t find_box(const struct zs_slices *s, uint64_t slice, uint64_t most, uint64_t *position, uint64_t *count)
 {
     uint64_t n = 1;
@@ -105,7 +105,8 @@ static enum zs_status add_box(struct boxes *b, struct box box, struct zs_error *
     return ZS_OK;
 }
 
-static enum zs_status find_boxes(const struct zs_bands *bands, const struct zs_band_window *w, struct boxes *boxes, struct zs_error *err)
+static enum zs_status find_boxes(const struct zs_bands *bands, const struct zs_band_window *w, struct boxes *boxes,
+                                 struct zs_error *err)
 {
     for (size_t i = 0; i < w->band_count;) {
         const struct zs_band_array *a = w->bands[i] > 0 ? array_of(bands, (uint64_t)w->bands[i] - 1) : NULL;
@@ -113,7 +114,8 @@ static enum zs_status find_boxes(const struct zs_bands *bands, const struct zs_b
         if (a == NULL)
             return zs_fail(err, ZS_ARGUMENT, "there is no band %d", w->bands[i]);
         const uint64_t slice = (uint64_t)w->bands[i] - 1 - a->first;
-        while (run < a->slices.count - slice && run < w->band_count - i && (uint64_t)w->bands[i + run] == (uint64_t)w->bands[i] + run)
+        while (run < a->slices.count - slice && run < w->band_count - i &&
+               (uint64_t)w->bands[i + run] == (uint64_t)w->bands[i] + run)
             run++;
         run = find_box(&a->slices, slice, run, position, count);
         ZS_TRY(add_box(boxes, (struct box){(size_t)(a - bands->arrays), slice, run, i}, err));
@@ -137,7 +139,8 @@ static void set_dimension(struct zs_window *out, int d, uint64_t start, uint64_t
     out->stride[d] = stride;
 }
 
-static void fill_window(const struct zs_slices *s, const struct box *box, const struct zs_band_window *w, struct zs_window *out)
+static void fill_window(const struct zs_slices *s, const struct box *box, const struct zs_band_window *w,
+                        struct zs_window *out)
 {
     uint64_t position[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
     ptrdiff_t step = w->band_space;
@@ -155,8 +158,8 @@ static void fill_window(const struct zs_slices *s, const struct box *box, const 
     out->data = w->data != NULL ? (char *)w->data + (ptrdiff_t)box->at * w->band_space : NULL;
 }
 
-enum zs_status zs_band_plan_make(const struct zs_bands *bands, const struct zs_band_window *w, struct zs_band_plan *plan,
-                                 struct zs_error *err)
+enum zs_status zs_band_plan_make(const struct zs_bands *bands, const struct zs_band_window *w,
+                                 struct zs_band_plan *plan, struct zs_error *err)
 {
     struct boxes boxes = {.is_sorted = true};
     struct zs_band_plan p = {0};

@@ -1,5 +1,5 @@
-/* raster/slices.h: a band is a slice of an array, wherever that is; and a window of some bands is windows of the arrays they lie in.
- * Pure: nothing is read here, and no array is looked into. */
+/* raster/slices.h: a band is a slice of an array, wherever that is; and a window of some bands is windows of the arrays
+ * they lie in. Pure: nothing is read here, and no array is looked into. */
 #ifndef ZS_RASTER_SLICES_H
 #define ZS_RASTER_SLICES_H
 
@@ -17,15 +17,16 @@ struct zs_slices {
     uint64_t count; /* of slices; UINT64_MAX when 64 bits do not count them */
 };
 
-/* The slices of an array of that shape, of which `indices` fix the first of the dimensions but X and Y. ZS_ARGUMENT when they are too
- * many, or one is out of range, or a dimension has no elements. */
+/* The slices of an array of that shape, of which `indices` fix the first of the dimensions but X and Y. ZS_ARGUMENT
+ * when they are too many, or one is out of range, or a dimension has no elements. */
 enum zs_status zs_slices_find(int ndim, const uint64_t *shape, struct zs_axes axes, const uint64_t *indices, size_t n,
                               struct zs_slices *slices, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Where a slice is in each of the dim_count dimensions. */
 void zs_slice_position(const struct zs_slices *slices, uint64_t slice, uint64_t *position);
 
-/* An array whose slices are bands, one after the other. The slices are of as many columns and rows as those of its raster. */
+/* An array whose slices are bands, one after the other. The slices are of as many columns and rows as those of its
+ * raster. */
 struct zs_band_array {
     struct zs_array *array; /* borrowed */
     struct zs_slices slices;
@@ -58,11 +59,12 @@ struct zs_band_plan {
     struct zs_window *windows; /* of all parts */
 };
 
-/* Bands that follow each other and are a box of their array are one window: the windows are as few and as large as the order of the bands
- * allows, so that whole chunks of several bands are seen to be whole. ZS_ARGUMENT when there is no such band; that a window lies within
- * its array is left to those who read it. Released with zs_band_plan_clear(), on failure nothing is held. */
-enum zs_status zs_band_plan_make(const struct zs_bands *bands, const struct zs_band_window *window, struct zs_band_plan *plan,
-                                 struct zs_error *err) ZS_MUST_CHECK;
+/* Bands that follow each other and are a box of their array are one window: the windows are as few and as large as the
+ * order of the bands allows, so that whole chunks of several bands are seen to be whole. ZS_ARGUMENT when there is no
+ * such band; that a window lies within its array is left to those who read it. Released with zs_band_plan_clear(), on
+ * failure nothing is held. */
+enum zs_status zs_band_plan_make(const struct zs_bands *bands, const struct zs_band_window *window,
+                                 struct zs_band_plan *plan, struct zs_error *err) ZS_MUST_CHECK;
 void zs_band_plan_clear(struct zs_band_plan *plan);
 
 #endif

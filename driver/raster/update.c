@@ -38,8 +38,8 @@ static enum zs_status add_relative(struct relatives *r, struct relative relative
 }
 
 /* Adds an array and its overviews. With `style` those that use no convention of their own follow it. */
-static enum zs_status add_family(struct zs_hierarchy *h, struct relatives *r, const struct zs_node *node, struct zs_axes axes,
-                                 const struct zs_place_style *style, struct zs_error *err)
+static enum zs_status add_family(struct zs_hierarchy *h, struct relatives *r, const struct zs_node *node,
+                                 struct zs_axes axes, const struct zs_place_style *style, struct zs_error *err)
 {
     char **paths;
     size_t count;
@@ -77,8 +77,8 @@ static int same_dimension(const struct zs_node *node, const char *name, uint64_t
 }
 
 /* Adds the arrays of the same group that have the same X and Y: they share the coordinate variables. */
-static enum zs_status add_siblings(struct zs_hierarchy *h, struct relatives *r, const struct zs_node *node, struct zs_axes axes,
-                                   const struct zs_place_style *style, struct zs_error *err)
+static enum zs_status add_siblings(struct zs_hierarchy *h, struct relatives *r, const struct zs_node *node,
+                                   struct zs_axes axes, const struct zs_place_style *style, struct zs_error *err)
 {
     const struct zs_node **nodes = NULL;
     size_t count = 0;
@@ -92,7 +92,8 @@ static enum zs_status add_siblings(struct zs_hierarchy *h, struct relatives *r, 
     for (size_t i = 0; i < count && status == ZS_OK; i++) {
         const struct zs_node *other = nodes[i];
         const char *below = zs_path_below(group, other->path);
-        if (other == node || below == NULL || strchr(below, '/') != NULL || other->array == NULL || other->array->ndim < 2)
+        if (other == node || below == NULL || strchr(below, '/') != NULL || other->array == NULL ||
+            other->array->ndim < 2)
             continue;
         const struct zs_axes theirs = {same_dimension(other, x, node->array->shape[axes.x]),
                                        same_dimension(other, y, node->array->shape[axes.y])};
@@ -132,7 +133,8 @@ static enum zs_status write_entries(struct zs_hierarchy *h, const struct zs_node
     struct zs_layout layout;
     const char *below = zs_path_below(group->path, node->path);
     zs_json *attributes;
-    if (below == NULL || !zs_layout_first(group->attributes, &layout) || layout.is_foreign || zs_layout_find(&layout, below) < 0)
+    if (below == NULL || !zs_layout_first(group->attributes, &layout) || layout.is_foreign ||
+        zs_layout_find(&layout, below) < 0)
         return ZS_OK;
     ZS_TRY(zs_hierarchy_edit(h, group, &attributes, err));
     for (int i = 0; i < layout.count; i++) {
@@ -172,8 +174,8 @@ enum zs_status zs_update_georef(struct zs_hierarchy *h, const struct zs_node *no
                                 const struct zs_georef_update *update, struct zs_error *err)
 {
     if (node->array == NULL || axes.x < 0 || axes.y < 0)
-        return zs_fail(err, ZS_ARGUMENT, "%s/%s: expected an array of two dimensions and more", zs_hierarchy_store(h)->root,
-                       node->path);
+        return zs_fail(err, ZS_ARGUMENT, "%s/%s: expected an array of two dimensions and more",
+                       zs_hierarchy_store(h)->root, node->path);
     struct zs_georef now;
     struct zs_place_style style;
     ZS_TRY(zs_georef_read(h, node, axes, &now, err));
@@ -184,7 +186,8 @@ enum zs_status zs_update_georef(struct zs_hierarchy *h, const struct zs_node *no
     style.drops_coordinates = now.has_transform && !update->has_transform;
     zs_georef_clear(&now);
 
-    struct zs_georef wanted = {.has_transform = update->has_transform, .pixel_is_point = update->pixel_is_point, .srs = update->srs};
+    struct zs_georef wanted = {
+        .has_transform = update->has_transform, .pixel_is_point = update->pixel_is_point, .srs = update->srs};
     memcpy(wanted.transform, update->transform, sizeof wanted.transform);
     const struct zs_georef_out geo = zs_place_out(node, axes, &wanted);
 
@@ -241,8 +244,8 @@ enum zs_status zs_update_fill_value(struct zs_hierarchy *h, const struct zs_node
     return zs_hierarchy_flush(h, err);
 }
 
-enum zs_status zs_update_nodata(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, const void *value,
-                                struct zs_error *err)
+enum zs_status zs_update_nodata(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                                const void *value, struct zs_error *err)
 {
     struct relatives r = {0};
     if (node->array == NULL)

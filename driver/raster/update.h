@@ -1,15 +1,16 @@
-/* raster/update.h: changing what a store that is there says of an array: where it lies, what it means. The store may be anyone's.
+/* raster/update.h: changing what a store that is there says of an array: where it lies, what it means. The store may be
+ * anyone's.
  *
  *   zs_update_georef(h, node, axes, &geo, &err);        documents change in memory, coordinates in the store
  *   zs_update_nodata(h, node, &value, &err);
  *   zs_update_flush(h, &err);                           zarr.json of all that changed
  *
- * Nodes that were handed out stay where they are and show the change at once; texts and JSON borrowed from their attributes
- * do not outlive it. Nobody else may use the hierarchy during a call.
+ * Nodes that were handed out stay where they are and show the change at once; texts and JSON borrowed from their
+ * attributes do not outlive it. Nobody else may use the hierarchy during a call.
  *
  * No reader shall be told two things: what says the same in another convention is changed along or removed. What is not
- * known here stays as it is, byte for byte as far as JSON goes (numbers keep their form, unknown members their place).
- */
+ * known here stays as it is, byte for byte as far as JSON goes (numbers keep their form, unknown members their
+ * place). */
 #ifndef ZS_RASTER_UPDATE_H
 #define ZS_RASTER_UPDATE_H
 
@@ -26,26 +27,26 @@ struct zs_georef_update {
     OGRSpatialReferenceH srs; /* NULL when unknown; borrowed */
 };
 
-/* Sets transform and CRS together (pass what zs_georef_read() said for the one that stays), in every convention in which the
- * store says them already; where it says neither, as this driver's own rasters do (ZS_GEOREF_ALL):
+/* Sets transform and CRS together (pass what zs_georef_read() said for the one that stays), in every convention in
+ * which the store says them already; where it says neither, as this driver's own rasters do (ZS_GEOREF_ALL):
  *   - `spatial:` and `proj:` on the array, its group and its multiscales entries;
- *   - CF: attributes of the grid mapping variable (made when there is none), values and units of the coordinate variables of X
- *     and Y (made, rewritten; removed when the transform is rotated or not known any more);
+ *   - CF: attributes of the grid mapping variable (made when there is none), values and units of the coordinate
+ * variables of X and Y (made, rewritten; removed when the transform is rotated or not known any more);
  *   - `_CRS`, `gdal:geotransform` of GDAL: rewritten where they are.
- * Overviews of the array follow. So do the arrays beside it that have the same X and Y (names and sizes): coordinate variables
- * are those of the group, and they could not stay. Coordinates that are irregular are left alone as long as there was no
- * transform and there is none now.
- * Values of coordinate variables go to the store at once; a variable whose type cannot hold them becomes float64. */
+ * Overviews of the array follow. So do the arrays beside it that have the same X and Y (names and sizes): coordinate
+ * variables are those of the group, and they could not stay. Coordinates that are irregular are left alone as long as
+ * there was no transform and there is none now. Values of coordinate variables go to the store at once; a variable
+ * whose type cannot hold them becomes float64. */
 enum zs_status zs_update_georef(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                                 const struct zs_georef_update *georef, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Sets `_FillValue` of the array and its overviews to one element at `value` (native order), or with NULL says that there is
- * none. The fill value stays what it is: in a store with data it is what absent chunks mean. */
-enum zs_status zs_update_nodata(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, const void *value,
-                                struct zs_error *err) ZS_MUST_CHECK;
+/* Sets `_FillValue` of the array and its overviews to one element at `value` (native order), or with NULL says that
+ * there is none. The fill value stays what it is: in a store with data it is what absent chunks mean. */
+enum zs_status zs_update_nodata(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                                const void *value, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Sets the fill value itself, of an array that has no chunks yet, together with `_FillValue`. The array's node is replaced by
- * *replacement, in the store at once; arrays opened from the old one are to be opened again. */
+/* Sets the fill value itself, of an array that has no chunks yet, together with `_FillValue`. The array's node is
+ * replaced by *replacement, in the store at once; arrays opened from the old one are to be opened again. */
 enum zs_status zs_update_fill_value(struct zs_hierarchy *h, const struct zs_node *node, const void *value,
                                     const struct zs_node **replacement, struct zs_error *err) ZS_MUST_CHECK;
 
@@ -53,9 +54,9 @@ enum zs_status zs_update_fill_value(struct zs_hierarchy *h, const struct zs_node
 enum zs_status zs_update_bands(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                                const struct zs_meaning *bands, size_t count, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Replaces the plain attributes of an array or group by `metadata` (NULL-terminated "NAME=VALUE"; NULL or empty removes them
- * all). Attributes of conventions stay, and so does one whose text, as zs_meaning_read() gives it, is unchanged: numbers and
- * objects of other writers keep their form. Names of conventions in the list are passed over. */
+/* Replaces the plain attributes of an array or group by `metadata` (NULL-terminated "NAME=VALUE"; NULL or empty removes
+ * them all). Attributes of conventions stay, and so does one whose text, as zs_meaning_read() gives it, is unchanged:
+ * numbers and objects of other writers keep their form. Names of conventions in the list are passed over. */
 enum zs_status zs_update_metadata(struct zs_hierarchy *h, const struct zs_node *node, const char *const *metadata,
                                   struct zs_error *err) ZS_MUST_CHECK;
 
@@ -63,9 +64,10 @@ enum zs_status zs_update_metadata(struct zs_hierarchy *h, const struct zs_node *
 enum zs_status zs_update_domains(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_domains *domains,
                                  struct zs_error *err) ZS_MUST_CHECK;
 
-/* Writes everything that was changed: deepest nodes first, groups after what is in them, the root at the very end; in each
- * zarr.json only what was changed, as the file is now. Inline consolidated metadata, of the root and of groups
- * between, are kept in step where there are any. On failure what was not written remains to be. Nothing to do is fine. */
+/* Writes everything that was changed: deepest nodes first, groups after what is in them, the root at the very end; in
+ * each zarr.json only what was changed, as the file is now. Inline consolidated metadata, of the root and of groups
+ * between, are kept in step where there are any. On failure what was not written remains to be. Nothing to do is
+ * fine. */
 enum zs_status zs_update_flush(struct zs_hierarchy *h, struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

@@ -43,7 +43,8 @@ static enum zs_status fetch_group(void *ctx, size_t i, struct zs_error *err)
     return zs_object_read(f->object, g->offset, (size_t)g->size, bytes, err);
 }
 
-enum zs_status zs_ahead_fetch(struct zs_ahead *a, struct zs_object *object, struct zs_range *ranges, size_t n, struct zs_error *err)
+enum zs_status zs_ahead_fetch(struct zs_ahead *a, struct zs_object *object, struct zs_range *ranges, size_t n,
+                              struct zs_error *err)
 {
     zs_ahead_clear(a);
     uint64_t wanted = 0;
@@ -55,7 +56,8 @@ enum zs_status zs_ahead_fetch(struct zs_ahead *a, struct zs_object *object, stru
         zs_ahead_clear(a);
         return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu chunks", n);
     }
-    const struct zs_range_policy policy = {.max_gap = zs_max_u64(MAX_GAP_BYTES, wanted / GAP_SHARE), .max_size = REQUEST_BYTES};
+    const struct zs_range_policy policy = {.max_gap = zs_max_u64(MAX_GAP_BYTES, wanted / GAP_SHARE),
+                                           .max_size = REQUEST_BYTES};
     a->count = zs_range_plan(ranges, n, policy, a->groups);
     struct fetch f = {a, object};
     const enum zs_status status = zs_parallel_for((int)zs_min_u64(a->count, 32), a->count, fetch_group, &f, err);

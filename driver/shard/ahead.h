@@ -1,11 +1,13 @@
-/* shard/ahead.h: ranges of a remote object fetched ahead of being copied: a few large requests side by side, not one round trip each. */
+/* shard/ahead.h: ranges of a remote object fetched ahead of being copied: a few large requests side by side, not one
+ * round trip each. */
 #ifndef ZS_SHARD_AHEAD_H
 #define ZS_SHARD_AHEAD_H
 
 #include "shard/range_plan.h"
 #include "store/store.h"
 
-/* Bytes fetched together: the sum of the ranges' sizes should not be more. Those between them may come too, as many again at most. */
+/* Bytes fetched together: the sum of the ranges' sizes should not be more. Those between them may come too, as many
+ * again at most. */
 uint64_t zs_ahead_room(void);
 
 /* Zero-initialise: then nothing was fetched. */

@@ -8,13 +8,14 @@
 #include "shard/order.h"
 #include "shard/writer_private.h"
 
-/* Looks at what stays: every entry must be in order, since what lies outside of the shard now may lie inside when that has grown. *is_worth_it
- * unless more than half of the file would be dead. */
+/* Looks at what stays: every entry must be in order, since what lies outside of the shard now may lie inside when that
+ * has grown. *is_worth_it unless more than half of the file would be dead. */
 static enum zs_status look_at_present(const struct zs_shard_writer *w, bool *is_worth_it, struct zs_error *err)
 {
     const struct part *p = w->root;
     const struct zs_shard_index *index = p->present.index;
-    const uint64_t total = index->shard_size + w->temp_size + p->level->index_size; /* of two files, and an index that fits memory */
+    /* of two files, and an index that fits memory */
+    const uint64_t total = index->shard_size + w->temp_size + p->level->index_size;
     uint64_t alive = w->temp_size + p->level->index_size, offset, size = 0;
     for (uint64_t i = 0; i < index->count; i++) {
         bool is_empty;
@@ -31,7 +32,8 @@ static enum zs_status look_at_present(const struct zs_shard_writer *w, bool *is_
 }
 
 /* Writes the chunks that changed, and enters them into the index. */
-static enum zs_status append_chunks(struct zs_shard_writer *w, struct sink *s, struct zs_shard_index *index, struct zs_error *err)
+static enum zs_status append_chunks(struct zs_shard_writer *w, struct sink *s, struct zs_shard_index *index,
+                                    struct zs_error *err)
 {
     struct part *p = w->root;
     uint64_t *numbers = zs_calloc((size_t)index->count, sizeof *numbers);
@@ -52,7 +54,8 @@ static enum zs_status append_chunks(struct zs_shard_writer *w, struct sink *s, s
 }
 
 /* Steps 2 and 3. What was appended by somebody who was killed goes first. */
-static enum zs_status append(struct zs_shard_writer *w, struct zs_file *file, struct zs_shard_index *index, struct zs_error *err)
+static enum zs_status append(struct zs_shard_writer *w, struct zs_file *file, struct zs_shard_index *index,
+                             struct zs_error *err)
 {
     struct sink s = {.file = file, .size = index->shard_size};
     if (file->size > s.size)

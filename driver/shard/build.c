@@ -38,18 +38,20 @@ enum zs_status zs_sink_reserve_index(struct sink *s, const struct zs_level *leve
 {
     unsigned char *zeros = zs_calloc((size_t)level->index_size, 1);
     if (zeros == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an index of %llu bytes", (unsigned long long)level->index_size);
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an index of %llu bytes",
+                       (unsigned long long)level->index_size);
     const enum zs_status status = sink_write(s, zeros, (size_t)level->index_size, err);
     free(zeros);
     return status;
 }
 
-enum zs_status zs_sink_write_index(struct sink *s, const struct zs_level *level, const struct zs_shard_index *index, uint64_t start,
-                                   struct zs_error *err)
+enum zs_status zs_sink_write_index(struct sink *s, const struct zs_level *level, const struct zs_shard_index *index,
+                                   uint64_t start, struct zs_error *err)
 {
     void *bytes = malloc((size_t)level->index_size);
     if (bytes == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an index of %llu bytes", (unsigned long long)level->index_size);
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an index of %llu bytes",
+                       (unsigned long long)level->index_size);
     zs_shard_index_encode(level, index, bytes);
     const enum zs_status status = level->index_at_start ? sink_patch(s, start, bytes, (size_t)level->index_size, err)
                                                         : sink_write(s, bytes, (size_t)level->index_size, err);
@@ -78,7 +80,8 @@ static enum zs_status is_all_empty(struct zs_shard_writer *w, struct part *p, bo
     return ZS_OK;
 }
 
-/* Whether temp, but for its index, is the shard: nothing to take from elsewhere, nothing wasted, all in the wanted order. */
+/* Whether temp, but for its index, is the shard: nothing to take from elsewhere, nothing wasted, all in the wanted
+ * order. */
 static bool temp_is_final(const struct zs_shard_writer *w, const uint64_t *numbers)
 {
     const struct part *p = w->root;
@@ -94,12 +97,13 @@ static bool temp_is_final(const struct zs_shard_writer *w, const uint64_t *numbe
 }
 
 /* Fetches the unchanged chunks from place `first` of a shard on, as many as there is room for. */
-static enum zs_status fetch_ahead(struct zs_shard_writer *w, const struct part *p, const uint64_t *numbers, uint64_t first,
-                                  struct zs_error *err)
+static enum zs_status fetch_ahead(struct zs_shard_writer *w, const struct part *p, const uint64_t *numbers,
+                                  uint64_t first, struct zs_error *err)
 {
     const uint64_t room = zs_ahead_room();
     struct zs_range *ranges = zs_calloc((size_t)(p->level->inner_count - first), sizeof *ranges);
-    enum zs_status status = ranges != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot plan for the chunks of a shard");
+    enum zs_status status =
+        ranges != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot plan for the chunks of a shard");
     size_t n = 0;
     uint64_t total = 0;
     for (uint64_t i = first; i < p->level->inner_count && status == ZS_OK; i++) {
@@ -122,8 +126,8 @@ static enum zs_status fetch_ahead(struct zs_shard_writer *w, const struct part *
 }
 
 /* Copies `size` bytes from temp, or with `from` from there. */
-static enum zs_status copy_bytes(struct zs_shard_writer *w, const struct zs_bytes *from, uint64_t offset, uint64_t size, struct sink *s,
-                                 struct zs_error *err)
+static enum zs_status copy_bytes(struct zs_shard_writer *w, const struct zs_bytes *from, uint64_t offset, uint64_t size,
+                                 struct sink *s, struct zs_error *err)
 {
     const bool is_remote = from != NULL && from->memory == NULL && from->object->store->is_remote;
     const unsigned char *here = is_remote ? zs_ahead_find(&w->ahead, from->offset + offset, size) : NULL;
@@ -147,7 +151,8 @@ static enum zs_status copy_bytes(struct zs_shard_writer *w, const struct zs_byte
     return status;
 }
 
-enum zs_status zs_build_from_temp(struct zs_shard_writer *w, uint64_t offset, uint64_t size, struct sink *s, struct zs_error *err)
+enum zs_status zs_build_from_temp(struct zs_shard_writer *w, uint64_t offset, uint64_t size, struct sink *s,
+                                  struct zs_error *err)
 {
     return copy_bytes(w, NULL, offset, size, s, err);
 }
@@ -162,9 +167,11 @@ static enum zs_status build_encoded(struct zs_shard_writer *w, struct part *p, s
     struct zs_scratch *scratch = zs_scratch_acquire();
     const void *encoded;
     size_t n;
-    enum zs_status status = scratch != NULL ? build(w, p, &memory, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a scratch");
+    enum zs_status status =
+        scratch != NULL ? build(w, p, &memory, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a scratch");
     if (status == ZS_OK)
-        status = zs_bytes_encode(p->level->bytes_codecs, p->level->bytes_codec_count, scratch, plain.data, plain.size, &encoded, &n, err);
+        status = zs_bytes_encode(p->level->bytes_codecs, p->level->bytes_codec_count, scratch, plain.data, plain.size,
+                                 &encoded, &n, err);
     if (status == ZS_OK)
         status = sink_write(s, encoded, n, err);
     zs_scratch_release(scratch);
@@ -172,8 +179,8 @@ static enum zs_status build_encoded(struct zs_shard_writer *w, struct part *p, s
     return status;
 }
 
-enum zs_status zs_build_chunk(struct zs_shard_writer *w, struct part *p, const uint64_t *numbers, uint64_t place, bool *is_empty,
-                              struct sink *s, struct zs_error *err)
+enum zs_status zs_build_chunk(struct zs_shard_writer *w, struct part *p, const uint64_t *numbers, uint64_t place,
+                              bool *is_empty, struct sink *s, struct zs_error *err)
 {
     const uint64_t number = numbers[place];
     struct zs_bytes bytes;
@@ -204,7 +211,8 @@ static enum zs_status build(struct zs_shard_writer *w, struct part *p, struct si
     const uint64_t start = s->size;
     uint64_t *numbers = zs_calloc((size_t)level->inner_count, sizeof *numbers);
     struct zs_shard_index *index = zs_shard_index_alloc(level);
-    enum zs_status status = numbers != NULL && index != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot order the chunks of a shard");
+    enum zs_status status =
+        numbers != NULL && index != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot order the chunks of a shard");
     if (status == ZS_OK)
         status = zs_chunk_order_list(level, w->order, numbers, err);
     if (status == ZS_OK)
@@ -284,7 +292,8 @@ static enum zs_status (*const ways[])(struct zs_shard_writer *w, bool *done, str
     [ZS_UPDATE_IN_PLACE] = zs_shard_overwrite,
 };
 
-enum zs_status zs_shard_writer_publish(struct zs_shard_writer *w, enum zs_update update, bool *is_lost, struct zs_error *err)
+enum zs_status zs_shard_writer_publish(struct zs_shard_writer *w, enum zs_update update, bool *is_lost,
+                                       struct zs_error *err)
 {
     bool done = false;
     *is_lost = w->is_lost;

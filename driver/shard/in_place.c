@@ -21,7 +21,8 @@ static int by_offset(const void *x, const void *y)
     return (p->offset > q->offset) - (p->offset < q->offset);
 }
 
-/* Whether each chunk of a shard has bytes of its own. Those that share theirs, as some writers have it, cannot be overwritten alone. */
+/* Whether each chunk of a shard has bytes of its own. Those that share theirs, as some writers have it, cannot be
+ * overwritten alone. */
 static enum zs_status check_apart(const struct part *p, bool *are_apart, struct zs_error *err)
 {
     const struct zs_shard_index *index = p->present.index;
@@ -43,11 +44,12 @@ static enum zs_status check_apart(const struct part *p, bool *are_apart, struct 
     return status;
 }
 
-static enum zs_status overwrite(struct zs_shard_writer *w, struct part *p, struct zs_file *file, bool *fits, struct zs_error *err);
+static enum zs_status overwrite(struct zs_shard_writer *w, struct part *p, struct zs_file *file, bool *fits,
+                                struct zs_error *err);
 
 /* One chunk of a part that was put. */
-static enum zs_status overwrite_chunk(struct zs_shard_writer *w, struct part *p, uint64_t number, struct zs_file *file, bool *fits,
-                                      struct zs_error *err)
+static enum zs_status overwrite_chunk(struct zs_shard_writer *w, struct part *p, uint64_t number, struct zs_file *file,
+                                      bool *fits, struct zs_error *err)
 {
     if (p->inner != NULL)
         return overwrite(w, p->inner[number], file, fits, err);
@@ -65,7 +67,8 @@ static enum zs_status overwrite_chunk(struct zs_shard_writer *w, struct part *p,
 }
 
 /* Overwrites what was put in a part and in those inside of it; with file NULL only looks whether all of it fits. */
-static enum zs_status overwrite(struct zs_shard_writer *w, struct part *p, struct zs_file *file, bool *fits, struct zs_error *err)
+static enum zs_status overwrite(struct zs_shard_writer *w, struct part *p, struct zs_file *file, bool *fits,
+                                struct zs_error *err)
 {
     ZS_TRY(zs_part_open(w, p, err));
     *fits = p->present.index != NULL && !p->present.index->is_absent && p->level->bytes_codec_count == 0;

@@ -47,7 +47,8 @@ enum zs_status zs_shard_index_decode(const struct zs_level *level, struct zs_sha
         const uint32_t expected = zs_load_le32(bytes + n);
         const uint32_t found = zs_crc32c(bytes, n);
         if (expected != found)
-            return zs_fail(err, ZS_CORRUPT, "shard index: expected the crc32c checksum 0x%08x, found 0x%08x", expected, found);
+            return zs_fail(err, ZS_CORRUPT, "shard index: expected the crc32c checksum 0x%08x, found 0x%08x", expected,
+                           found);
     }
     for (uint64_t i = 0; i < 2 * index->count; i++)
         index->entries[i] = load_u64(bytes + 8 * i, level->index_big_endian);
@@ -102,10 +103,11 @@ enum zs_status zs_shard_index_entry(const struct zs_level *level, const struct z
                        "shard index entry %llu: expected offset and size both 2^64-1 or neither, found %llu and %llu",
                        (unsigned long long)number, (unsigned long long)o, (unsigned long long)n);
     if (o < low || o > high || n > high - o)
-        return zs_fail(err, ZS_CORRUPT,
-                       "shard index entry %llu: expected bytes within %llu to %llu of the shard, found offset %llu and size %llu",
-                       (unsigned long long)number, (unsigned long long)low, (unsigned long long)high, (unsigned long long)o,
-                       (unsigned long long)n);
+        return zs_fail(
+            err, ZS_CORRUPT,
+            "shard index entry %llu: expected bytes within %llu to %llu of the shard, found offset %llu and size %llu",
+            (unsigned long long)number, (unsigned long long)low, (unsigned long long)high, (unsigned long long)o,
+            (unsigned long long)n);
     *is_empty = false;
     *offset = o;
     *size = n;

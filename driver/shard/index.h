@@ -1,5 +1,5 @@
-/* shard/index.h: the index of a shard (sharding codec, "Binary shard format"): for every inner chunk, in C order of the stored
- * dimensions, offset and size in bytes within the shard, both 2^64 - 1 when the chunk is not stored. */
+/* shard/index.h: the index of a shard (sharding codec, "Binary shard format"): for every inner chunk, in C order of the
+ * stored dimensions, offset and size in bytes within the shard, both 2^64 - 1 when the chunk is not stored. */
 #ifndef ZS_SHARD_INDEX_H
 #define ZS_SHARD_INDEX_H
 
@@ -24,7 +24,8 @@ struct zs_shard_index *zs_shard_index_absent(void);
 
 /* Turns the level->index_size encoded bytes at index->entries into entries: checks every crc32c, then byte order.
  * ZS_CORRUPT with expected and found. */
-enum zs_status zs_shard_index_decode(const struct zs_level *level, struct zs_shard_index *index, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_shard_index_decode(const struct zs_level *level, struct zs_shard_index *index,
+                                     struct zs_error *err) ZS_MUST_CHECK;
 
 /* The bytes of `index` as they are stored, level->index_size of them, into out. */
 void zs_shard_index_encode(const struct zs_level *level, const struct zs_shard_index *index, void *out);
@@ -36,9 +37,10 @@ enum zs_status zs_shard_index_offset(const struct zs_level *level, uint64_t shar
 /* Number of the inner chunk at `position` (of the array's dimensions, within the shard) in the index. */
 uint64_t zs_shard_index_number(const struct zs_level *level, const uint64_t *position);
 
-/* Offset and size of inner chunk `number`; *is_empty when it is not stored. ZS_CORRUPT when the entry lies outside of the
- * shard, overlaps the index, or has one field of 2^64 - 1. */
+/* Offset and size of inner chunk `number`; *is_empty when it is not stored. ZS_CORRUPT when the entry lies outside of
+ * the shard, overlaps the index, or has one field of 2^64 - 1. */
 enum zs_status zs_shard_index_entry(const struct zs_level *level, const struct zs_shard_index *index, uint64_t number,
-                                    bool *is_empty, uint64_t *offset, uint64_t *size, struct zs_error *err) ZS_MUST_CHECK;
+                                    bool *is_empty, uint64_t *offset, uint64_t *size,
+                                    struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

@@ -47,8 +47,8 @@ static enum zs_status journal_key(const char *key, char **journal, struct zs_err
     return *journal != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a key");
 }
 
-enum zs_status zs_journal_write(struct zs_store *store, const char *key, const struct zs_level *level, const struct zs_shard_index *index,
-                                struct zs_object *object, struct zs_error *err)
+enum zs_status zs_journal_write(struct zs_store *store, const char *key, const struct zs_level *level,
+                                const struct zs_shard_index *index, struct zs_object *object, struct zs_error *err)
 {
     const uint64_t size = index->shard_size, n = tail_of(level, size);
     const size_t all = HEAD_BYTES + (size_t)level->index_size + 4;
@@ -57,7 +57,8 @@ enum zs_status zs_journal_write(struct zs_store *store, const char *key, const s
     ZS_TRY(tail_crc(object, size, n, &crc, err));
     ZS_TRY(journal_key(key, &journal, err));
     unsigned char *bytes = malloc(all);
-    enum zs_status status = bytes != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a journal of %zu bytes", all);
+    enum zs_status status =
+        bytes != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a journal of %zu bytes", all);
     if (status == ZS_OK) {
         memcpy(bytes, MAGIC, MAGIC_BYTES);
         store_le(bytes + MAGIC_BYTES, size, 8);
@@ -73,7 +74,8 @@ enum zs_status zs_journal_write(struct zs_store *store, const char *key, const s
 }
 
 /* Whether these bytes are a journal, and `object` the shard that it speaks of. */
-static enum zs_status check(const struct zs_level *level, const struct zs_buffer *bytes, struct zs_object *object, struct zs_error *err)
+static enum zs_status check(const struct zs_level *level, const struct zs_buffer *bytes, struct zs_object *object,
+                            struct zs_error *err)
 {
     const size_t all = HEAD_BYTES + (size_t)level->index_size + 4;
     uint32_t crc;
@@ -84,11 +86,13 @@ static enum zs_status check(const struct zs_level *level, const struct zs_buffer
     if (size < level->index_size || size > zs_object_size(object) || n != tail_of(level, size))
         return zs_fail(err, ZS_NOT_FOUND, "the journal is of another shard");
     ZS_TRY(tail_crc(object, size, n, &crc, err));
-    return crc == zs_load_le32(bytes->data + MAGIC_BYTES + 16) ? ZS_OK : zs_fail(err, ZS_NOT_FOUND, "the journal is of another shard");
+    return crc == zs_load_le32(bytes->data + MAGIC_BYTES + 16)
+               ? ZS_OK
+               : zs_fail(err, ZS_NOT_FOUND, "the journal is of another shard");
 }
 
-enum zs_status zs_journal_read(struct zs_store *store, const char *key, const struct zs_level *level, struct zs_object *object,
-                               struct zs_shard_index **index, struct zs_error *err)
+enum zs_status zs_journal_read(struct zs_store *store, const char *key, const struct zs_level *level,
+                               struct zs_object *object, struct zs_shard_index **index, struct zs_error *err)
 {
     const size_t all = HEAD_BYTES + (size_t)level->index_size + 4;
     struct zs_buffer bytes = {0};
@@ -101,7 +105,8 @@ enum zs_status zs_journal_read(struct zs_store *store, const char *key, const st
     if (status == ZS_OK)
         status = check(level, &bytes, object, err);
     if (status == ZS_OK && (x = zs_shard_index_alloc(level)) == NULL)
-        status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard index of %llu bytes", (unsigned long long)level->index_size);
+        status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard index of %llu bytes",
+                         (unsigned long long)level->index_size);
     if (status == ZS_OK) {
         memcpy(x->entries, bytes.data + HEAD_BYTES, (size_t)level->index_size);
         x->shard_size = load_le64(bytes.data + MAGIC_BYTES);

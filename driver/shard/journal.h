@@ -1,7 +1,8 @@
-/* shard/journal.h: how the index of a shard is found while the shard is appended to (append.h), or when that was cut off.
+/* shard/journal.h: how the index of a shard is found while the shard is appended to (append.h), or when that was cut
+ * off.
  *
- * Before anything of the shard changes, a small file beside it (zs_journal_key(): c/0/.shardedzarr-1.journal of c/0/1) says what it was: its
- * size, and its index. It is removed when the new index is there. Integers are little-endian:
+ * Before anything of the shard changes, a small file beside it (zs_journal_key(): c/0/.shardedzarr-1.journal of c/0/1)
+ * says what it was: its size, and its index. It is removed when the new index is there. Integers are little-endian:
  *
  *   "ZSUNDO01"
  *   u64   bytes of the shard as it was
@@ -10,9 +11,9 @@
  *   the index as it was stored
  *   u32   crc32c of all above
  *
- * It is looked for by who finds the index of a shard broken, and by nobody else: a journal that was left beside a shard in order does nothing,
- * and goes with the next writer of that shard.
- */
+ * It is looked for by who finds the index of a shard broken, and by nobody else: a journal that was left beside a shard
+ * in order does nothing, and goes with the next writer of that
+ * shard. */
 #ifndef ZS_SHARD_JOURNAL_H
 #define ZS_SHARD_JOURNAL_H
 
@@ -20,12 +21,15 @@
 #include "store/store.h"
 
 /* Writes the journal of a shard, whose present object and index these are; on the disk when it returns (zs_sync). */
-enum zs_status zs_journal_write(struct zs_store *store, const char *key, const struct zs_level *level, const struct zs_shard_index *index,
-                                struct zs_object *object, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_journal_write(struct zs_store *store, const char *key, const struct zs_level *level,
+                                const struct zs_shard_index *index, struct zs_object *object,
+                                struct zs_error *err) ZS_MUST_CHECK;
 
-/* The index that the shard had, which `object` is; is_recovered is set in it. ZS_NOT_FOUND when there is no journal, or none of this object. */
-enum zs_status zs_journal_read(struct zs_store *store, const char *key, const struct zs_level *level, struct zs_object *object,
-                               struct zs_shard_index **index, struct zs_error *err) ZS_MUST_CHECK;
+/* The index that the shard had, which `object` is; is_recovered is set in it. ZS_NOT_FOUND when there is no journal, or
+ * none of this object. */
+enum zs_status zs_journal_read(struct zs_store *store, const char *key, const struct zs_level *level,
+                               struct zs_object *object, struct zs_shard_index **index,
+                               struct zs_error *err) ZS_MUST_CHECK;
 
 /* Absent is fine. */
 enum zs_status zs_journal_remove(struct zs_store *store, const char *key, struct zs_error *err) ZS_MUST_CHECK;

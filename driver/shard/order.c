@@ -4,7 +4,8 @@
 #include <string.h>
 
 struct keyed {
-    uint64_t key[ZS_MAX_NDIM]; /* bit planes of the curve, most significant first: plane p holds one bit per dimension */
+    /* bit planes of the curve, most significant first: plane p holds one bit per dimension */
+    uint64_t key[ZS_MAX_NDIM];
     uint64_t number;
 };
 
@@ -103,7 +104,8 @@ bool zs_chunks_lie_in(const uint64_t *entries, const uint64_t *numbers, uint64_t
     return true;
 }
 
-enum zs_chunk_order zs_chunk_order_of(const struct zs_level *level, const struct zs_shard_index *index, enum zs_chunk_order likely)
+enum zs_chunk_order zs_chunk_order_of(const struct zs_level *level, const struct zs_shard_index *index,
+                                      enum zs_chunk_order likely)
 {
     const enum zs_chunk_order orders[] = {likely, ZS_ORDER_ROW_MAJOR, ZS_ORDER_MORTON, ZS_ORDER_HILBERT};
     if (index->is_absent)

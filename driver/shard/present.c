@@ -12,11 +12,13 @@ enum zs_status zs_bytes_read(const struct zs_bytes *b, uint64_t offset, size_t n
 }
 
 /* Undoes the bytes codecs of a whole shard. */
-static enum zs_status decode(const struct zs_level *level, const struct zs_bytes *encoded, struct zs_buffer *out, struct zs_error *err)
+static enum zs_status decode(const struct zs_level *level, const struct zs_bytes *encoded, struct zs_buffer *out,
+                             struct zs_error *err)
 {
     const size_t limit = zs_level_bound(level);
     if (encoded->size > limit)
-        return zs_fail(err, ZS_CORRUPT, "expected at most %zu encoded bytes, found %llu", limit, (unsigned long long)encoded->size);
+        return zs_fail(err, ZS_CORRUPT, "expected at most %zu encoded bytes, found %llu", limit,
+                       (unsigned long long)encoded->size);
     struct zs_scratch *scratch = zs_scratch_acquire();
     if (scratch == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a scratch");
@@ -25,20 +27,22 @@ static enum zs_status decode(const struct zs_level *level, const struct zs_bytes
     if (status == ZS_OK)
         status = zs_bytes_read(encoded, 0, (size_t)encoded->size, fetched->data, err);
     if (status == ZS_OK)
-        status = zs_bytes_decode_up_to(level->bytes_codecs, level->bytes_codec_count, scratch, fetched->data, (size_t)encoded->size,
-                                       limit, out, err);
+        status = zs_bytes_decode_up_to(level->bytes_codecs, level->bytes_codec_count, scratch, fetched->data,
+                                       (size_t)encoded->size, limit, out, err);
     zs_scratch_release(scratch);
     return status;
 }
 
-static enum zs_status read_index(const struct zs_level *level, const struct zs_bytes *bytes, struct zs_shard_index **index,
-                                 struct zs_error *err)
+static enum zs_status read_index(const struct zs_level *level, const struct zs_bytes *bytes,
+                                 struct zs_shard_index **index, struct zs_error *err)
 {
     uint64_t at;
-    ZS_TRY(zs_shard_index_offset(level, bytes->size, &at, err)); /* before allocating for an index that cannot be there */
+    /* before allocating for an index that cannot be there */
+    ZS_TRY(zs_shard_index_offset(level, bytes->size, &at, err));
     struct zs_shard_index *x = zs_shard_index_alloc(level);
     if (x == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard index of %llu bytes", (unsigned long long)level->index_size);
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard index of %llu bytes",
+                       (unsigned long long)level->index_size);
     x->shard_size = bytes->size;
     enum zs_status status = zs_bytes_read(bytes, at, (size_t)level->index_size, x->entries, err);
     if (status == ZS_OK)
@@ -50,7 +54,8 @@ static enum zs_status read_index(const struct zs_level *level, const struct zs_b
     return status;
 }
 
-enum zs_status zs_present_open(const struct zs_level *level, const struct zs_bytes *encoded, struct zs_present *p, struct zs_error *err)
+enum zs_status zs_present_open(const struct zs_level *level, const struct zs_bytes *encoded, struct zs_present *p,
+                               struct zs_error *err)
 {
     enum zs_status status = ZS_OK;
     p->bytes = *encoded;
@@ -72,8 +77,8 @@ void zs_present_clear(struct zs_present *p)
     *p = (struct zs_present){0};
 }
 
-enum zs_status zs_present_chunk(const struct zs_level *level, const struct zs_present *p, uint64_t number, bool *is_empty,
-                                struct zs_bytes *chunk, struct zs_error *err)
+enum zs_status zs_present_chunk(const struct zs_level *level, const struct zs_present *p, uint64_t number,
+                                bool *is_empty, struct zs_bytes *chunk, struct zs_error *err)
 {
     uint64_t offset = 0;
     *is_empty = true;

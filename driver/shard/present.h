@@ -21,16 +21,18 @@ struct zs_present {
 };
 
 /* Reads n bytes. */
-enum zs_status zs_bytes_read(const struct zs_bytes *bytes, uint64_t offset, size_t n, void *data, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_bytes_read(const struct zs_bytes *bytes, uint64_t offset, size_t n, void *data,
+                             struct zs_error *err) ZS_MUST_CHECK;
 
-/* Opens the shard whose encoded bytes are these: undoes its bytes codecs, in memory, and reads its index. `present` is empty before, and
- * after a failure. */
+/* Opens the shard whose encoded bytes are these: undoes its bytes codecs, in memory, and reads its index. `present` is
+ * empty before, and after a failure. */
 enum zs_status zs_present_open(const struct zs_level *level, const struct zs_bytes *encoded, struct zs_present *present,
                                struct zs_error *err) ZS_MUST_CHECK;
 void zs_present_clear(struct zs_present *present);
 
-/* The encoded bytes of inner chunk `number`; *is_empty when it is not stored. ZS_CORRUPT as in zs_shard_index_entry(). */
-enum zs_status zs_present_chunk(const struct zs_level *level, const struct zs_present *present, uint64_t number, bool *is_empty,
-                                struct zs_bytes *chunk, struct zs_error *err) ZS_MUST_CHECK;
+/* The encoded bytes of inner chunk `number`; *is_empty when it is not stored. ZS_CORRUPT as in
+ * zs_shard_index_entry(). */
+enum zs_status zs_present_chunk(const struct zs_level *level, const struct zs_present *present, uint64_t number,
+                                bool *is_empty, struct zs_bytes *chunk, struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

@@ -18,7 +18,8 @@ struct zs_range_group {
 
 struct zs_range_policy {
     uint64_t max_gap;  /* bytes not wanted that are fetched rather than asking twice */
-    uint64_t max_size; /* of a group, unless one range alone is larger: keeps requests side by side, and memory bounded */
+    /* of a group, unless one range alone is larger: keeps requests side by side, and memory bounded */
+    uint64_t max_size;
 };
 
 /* Sorts the ranges by offset and groups them; ranges may overlap. Groups are written to groups[n] at most; returns how

@@ -62,7 +62,8 @@ enum zs_status zs_part_open(struct zs_shard_writer *w, struct part *p, struct zs
     bool is_empty = w->object == NULL;
     if (p->outer != NULL) {
         ZS_TRY(zs_part_open(w, p->outer, err));
-        const enum zs_status status = zs_present_chunk(p->outer->level, &p->outer->present, p->number, &is_empty, &bytes, err);
+        const enum zs_status status =
+            zs_present_chunk(p->outer->level, &p->outer->present, p->number, &is_empty, &bytes, err);
         if (status != ZS_OK)
             return zs_fail_in_shard(w, status, err);
     }
@@ -88,7 +89,8 @@ static uint64_t leaves_per_chunk(const struct zs_level *level)
     return n;
 }
 
-/* The innermost shard of leaf `number`, which becomes its number in there. With make false: NULL where it was not touched. */
+/* The innermost shard of leaf `number`, which becomes its number in there. With make false: NULL where it was not
+ * touched. */
 static struct part *find_part(const struct zs_shard_writer *w, uint64_t *number, bool make)
 {
     struct part *p = w->root;
@@ -102,7 +104,8 @@ static struct part *find_part(const struct zs_shard_writer *w, uint64_t *number,
     return p;
 }
 
-static enum zs_status touch_part(const struct zs_shard_writer *w, uint64_t *number, struct part **part, struct zs_error *err)
+static enum zs_status touch_part(const struct zs_shard_writer *w, uint64_t *number, struct part **part,
+                                 struct zs_error *err)
 {
     *part = find_part(w, number, true);
     return *part != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard");
@@ -123,7 +126,8 @@ enum zs_status zs_shard_writer_create(struct zs_store *store, const char *key, c
         zs_shard_writer_free(w);
         free(base);
         zs_object_close(object);
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard of %llu chunks", (unsigned long long)level->inner_count);
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard of %llu chunks",
+                       (unsigned long long)level->inner_count);
     }
     const enum zs_status status = zs_shard_writer_rebase(w, base, object, err);
     if (status != ZS_OK)
@@ -274,8 +278,8 @@ bool zs_shard_writer_has(const struct zs_shard_writer *w, uint64_t number)
     return p != NULL && p->was_put[number] != 0;
 }
 
-enum zs_status zs_shard_writer_get_present(struct zs_shard_writer *w, uint64_t number, bool *is_empty, struct zs_buffer *out,
-                                           struct zs_error *err)
+enum zs_status zs_shard_writer_get_present(struct zs_shard_writer *w, uint64_t number, bool *is_empty,
+                                           struct zs_buffer *out, struct zs_error *err)
 {
     struct part *p;
     struct zs_bytes bytes;

@@ -1,11 +1,11 @@
 /* shard/writer.h: building one shard: encoded chunks in, one object out, whole or not at all.
  *
- * Encoded chunks are appended to a file under a temporary name as they come, so memory does not depend on the shard. When all
- * came in the wanted order, that file becomes the shard; else it is copied once in that order. Over an existing shard,
- * chunks that were not replaced are copied as the bytes they are. In nested shards an inner shard of which nothing was replaced is
- * copied so too, and one that was touched is built like its outer one. Only what a shard's own bytes codecs need is held in memory: the
- * encoded bytes of that shard.
- */
+ * Encoded chunks are appended to a file under a temporary name as they come, so memory does not depend on the shard.
+ * When all came in the wanted order, that file becomes the shard; else it is copied once in that order. Over an
+ * existing shard, chunks that were not replaced are copied as the bytes they are. In nested shards an inner shard of
+ * which nothing was replaced is copied so too, and one that was touched is built like its outer one. Only what a
+ * shard's own bytes codecs need is held in memory: the encoded bytes of that
+ * shard. */
 #ifndef ZS_SHARD_WRITER_H
 #define ZS_SHARD_WRITER_H
 
@@ -17,17 +17,19 @@ enum zs_chunk_order { ZS_ORDER_ROW_MAJOR, ZS_ORDER_MORTON, ZS_ORDER_HILBERT };
 
 struct zs_shard_writer;
 
-/* A writer for the shard `key`, whose levels follow each other from `level` (a shard) to the leaf; they are borrowed. `object` is its
- * present object, NULL when it is absent, and `base` its index, or NULL: then it is read. The writer takes over both, also on failure. */
+/* A writer for the shard `key`, whose levels follow each other from `level` (a shard) to the leaf; they are borrowed.
+ * `object` is its present object, NULL when it is absent, and `base` its index, or NULL: then it is read. The writer
+ * takes over both, also on failure. */
 enum zs_status zs_shard_writer_create(struct zs_store *store, const char *key, const struct zs_level *level,
                                       enum zs_chunk_order order, struct zs_shard_index *base, struct zs_object *object,
                                       struct zs_shard_writer **writer, struct zs_error *err) ZS_MUST_CHECK;
 void zs_shard_writer_free(struct zs_shard_writer *writer); /* drops what was not published; NULL is allowed */
 
-/* Leaf chunks have numbers: that of the outermost inner chunk (zs_shard_index_number()) times the leaves in one, plus the number in there. */
+/* Leaf chunks have numbers: that of the outermost inner chunk (zs_shard_index_number()) times the leaves in one, plus
+ * the number in there. */
 
-/* Sets chunk `number` to n encoded bytes, or to empty with data NULL. A put that fails is as if it had not been made; if it was in
- * writing, what was put before can be published, but no more bytes can be put. */
+/* Sets chunk `number` to n encoded bytes, or to empty with data NULL. A put that fails is as if it had not been made;
+ * if it was in writing, what was put before can be published, but no more bytes can be put. */
 enum zs_status zs_shard_writer_put(struct zs_shard_writer *writer, uint64_t number, const void *data, size_t n,
                                    struct zs_error *err) ZS_MUST_CHECK;
 
@@ -43,26 +45,30 @@ uint64_t zs_shard_writer_memory(const struct zs_shard_writer *writer);
 /* The shard will have so many bytes at most, but for its index and what its own bytes codecs add. */
 uint64_t zs_shard_writer_most_bytes(const struct zs_shard_writer *writer);
 
-/* Encoded bytes of a chunk as the shard would now hold it, or as its present object holds it, into `out`; *is_empty when there are none. */
-enum zs_status zs_shard_writer_get(struct zs_shard_writer *writer, uint64_t number, bool *is_empty, struct zs_buffer *out,
-                                   struct zs_error *err) ZS_MUST_CHECK;
-enum zs_status zs_shard_writer_get_present(struct zs_shard_writer *writer, uint64_t number, bool *is_empty, struct zs_buffer *out,
-                                           struct zs_error *err) ZS_MUST_CHECK;
+/* Encoded bytes of a chunk as the shard would now hold it, or as its present object holds it, into `out`; *is_empty
+ * when there are none. */
+enum zs_status zs_shard_writer_get(struct zs_shard_writer *writer, uint64_t number, bool *is_empty,
+                                   struct zs_buffer *out, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_shard_writer_get_present(struct zs_shard_writer *writer, uint64_t number, bool *is_empty,
+                                           struct zs_buffer *out, struct zs_error *err) ZS_MUST_CHECK;
 
 /* The present object that all that was not put is taken from; NULL when there is none. */
 const struct zs_object *zs_shard_writer_object(const struct zs_shard_writer *writer);
-/* Whether publishing reads some of it, and so finds out by its version if it was replaced: it fails then, and the object is stale. */
+/* Whether publishing reads some of it, and so finds out by its version if it was replaced: it fails then, and the
+ * object is stale. */
 bool zs_shard_writer_will_read(const struct zs_shard_writer *writer);
 /* Another object is the present one: as in zs_shard_writer_create(). What was put stays. */
-enum zs_status zs_shard_writer_rebase(struct zs_shard_writer *writer, struct zs_shard_index *base, struct zs_object *object,
-                                      struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_shard_writer_rebase(struct zs_shard_writer *writer, struct zs_shard_index *base,
+                                      struct zs_object *object, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Whether the index of that object was taken from a journal: it was being changed when it was opened, or its writer was killed. */
+/* Whether the index of that object was taken from a journal: it was being changed when it was opened, or its writer was
+ * killed. */
 bool zs_shard_writer_is_recovered(const struct zs_shard_writer *writer);
 
-/* Publishes the shard, or removes the object when all chunks are empty; the writer has done its work then, and is freed. An object that is
- * there is changed as `update` says, where it can be (update.h), under its lock; else replaced. After a failure
- * everything that was put is still there, for another try, but where *is_lost is set. */
-enum zs_status zs_shard_writer_publish(struct zs_shard_writer *writer, enum zs_update update, bool *is_lost, struct zs_error *err) ZS_MUST_CHECK;
+/* Publishes the shard, or removes the object when all chunks are empty; the writer has done its work then, and is
+ * freed. An object that is there is changed as `update` says, where it can be (update.h), under its lock; else
+ * replaced. After a failure everything that was put is still there, for another try, but where *is_lost is set. */
+enum zs_status zs_shard_writer_publish(struct zs_shard_writer *writer, enum zs_update update, bool *is_lost,
+                                       struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

@@ -42,7 +42,8 @@ struct zs_shard_writer {
 /* ---- writer.c ---- */
 
 /* Puts the object's name before the message. */
-enum zs_status zs_fail_in_shard(const struct zs_shard_writer *w, enum zs_status status, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_fail_in_shard(const struct zs_shard_writer *w, enum zs_status status,
+                                struct zs_error *err) ZS_MUST_CHECK;
 
 /* Reads what the store has of a part, from the outermost in. */
 enum zs_status zs_part_open(struct zs_shard_writer *w, struct part *p, struct zs_error *err) ZS_MUST_CHECK;
@@ -50,8 +51,10 @@ enum zs_status zs_part_open(struct zs_shard_writer *w, struct part *p, struct zs
 /* Whether inner chunk `number` is another than the store has. */
 bool zs_part_is_changed(const struct part *p, uint64_t number);
 
-/* The file of the present object, to be changed where it is; NULL where that is not possible, or another object is there. */
-enum zs_status zs_shard_writer_file(const struct zs_shard_writer *w, struct zs_file **file, struct zs_error *err) ZS_MUST_CHECK;
+/* The file of the present object, to be changed where it is; NULL where that is not possible, or another object is
+ * there. */
+enum zs_status zs_shard_writer_file(const struct zs_shard_writer *w, struct zs_file **file,
+                                    struct zs_error *err) ZS_MUST_CHECK;
 
 /* Removes the journal of a shard that needs none any more. One that stays does no harm. */
 void zs_shard_writer_forget_journal(const struct zs_shard_writer *w);
@@ -70,14 +73,16 @@ struct sink {
 enum zs_status zs_sink_reserve_index(struct sink *s, const struct zs_level *level, struct zs_error *err) ZS_MUST_CHECK;
 
 /* The index of a shard that begins at `start`: in that room, or behind its chunks. */
-enum zs_status zs_sink_write_index(struct sink *s, const struct zs_level *level, const struct zs_shard_index *index, uint64_t start,
-                                   struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_sink_write_index(struct sink *s, const struct zs_level *level, const struct zs_shard_index *index,
+                                   uint64_t start, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Writes the inner chunk at `place` of the order `numbers` as it shall be; nothing when it is empty, which *is_empty tells. */
-enum zs_status zs_build_chunk(struct zs_shard_writer *w, struct part *p, const uint64_t *numbers, uint64_t place, bool *is_empty,
-                              struct sink *s, struct zs_error *err) ZS_MUST_CHECK;
+/* Writes the inner chunk at `place` of the order `numbers` as it shall be; nothing when it is empty, which *is_empty
+ * tells. */
+enum zs_status zs_build_chunk(struct zs_shard_writer *w, struct part *p, const uint64_t *numbers, uint64_t place,
+                              bool *is_empty, struct sink *s, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Copies bytes that were put. */
-enum zs_status zs_build_from_temp(struct zs_shard_writer *w, uint64_t offset, uint64_t size, struct sink *s, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_build_from_temp(struct zs_shard_writer *w, uint64_t offset, uint64_t size, struct sink *s,
+                                  struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

@@ -43,7 +43,8 @@ static enum zs_status request(struct http_store *h, const char *key, const char 
 static bool must_use_vsi(struct http_store *h, const struct zs_http_answer *a)
 {
     /* VSI knows more than a signed URL: it follows buckets to their regions, and finds credentials anew. */
-    if (a->kind == ZS_HTTP_TOO_LONG || (a->kind == ZS_HTTP_REFUSED && zs_http_client_signs(h->client) && !atomic_load(&h->proven)))
+    if (a->kind == ZS_HTTP_TOO_LONG ||
+        (a->kind == ZS_HTTP_REFUSED && zs_http_client_signs(h->client) && !atomic_load(&h->proven)))
         atomic_store(&h->use_vsi, true);
     return atomic_load(&h->use_vsi);
 }
@@ -53,15 +54,16 @@ static enum zs_status fail_absent(const struct http_store *h, const char *key, s
     return zs_fail(err, ZS_NOT_FOUND, "%s/%s: there is no such object", h->base.root, key);
 }
 
-static enum zs_status fail_answer(const struct http_store *h, const char *key, const char *expected, const struct zs_http_answer *a,
-                                  struct zs_error *err)
+static enum zs_status fail_answer(const struct http_store *h, const char *key, const char *expected,
+                                  const struct zs_http_answer *a, struct zs_error *err)
 {
     return zs_fail(err, ZS_IO, "%s/%s: expected %s, found %s", h->base.root, key, expected, a->found);
 }
 
-/* The status of the same request through VSI. Where that failed as well, the server's own words are better than what VSI makes of them. */
-static enum zs_status after_vsi(const struct http_store *h, const char *key, const char *expected, const struct zs_http_answer *a,
-                                enum zs_status status, struct zs_error *err)
+/* The status of the same request through VSI. Where that failed as well, the server's own words are better than what
+ * VSI makes of them. */
+static enum zs_status after_vsi(const struct http_store *h, const char *key, const char *expected,
+                                const struct zs_http_answer *a, enum zs_status status, struct zs_error *err)
 {
     const bool is_known = status == ZS_OK || status == ZS_NO_MEMORY || (status == ZS_NOT_FOUND && !a->lacks_bucket);
     return is_known || !a->has_reason ? status : fail_answer(h, key, expected, a, err);
@@ -76,12 +78,14 @@ static enum zs_status http_get(struct zs_store *store, const char *key, size_t m
     if (atomic_load(&h->use_vsi))
         return zs_store_get(h->vsi, key, max_bytes, out, err);
     struct zs_http_answer a;
-    ZS_TRY(request(h, key, NULL, NULL, max_bytes < ZS_HTTP_MAX_ANSWER_BYTES ? max_bytes : ZS_HTTP_MAX_ANSWER_BYTES, &a, err));
+    ZS_TRY(request(h, key, NULL, NULL, max_bytes < ZS_HTTP_MAX_ANSWER_BYTES ? max_bytes : ZS_HTTP_MAX_ANSWER_BYTES, &a,
+                   err));
     enum zs_status status;
     if (a.kind == ZS_HTTP_TOO_LONG && max_bytes > ZS_HTTP_MAX_ANSWER_BYTES) {
         status = zs_store_get(h->vsi, key, max_bytes, out, err);
     } else if (a.kind == ZS_HTTP_TOO_LONG || (a.kind == ZS_HTTP_WHOLE && a.size > max_bytes)) {
-        status = zs_fail(err, ZS_INVALID, "%s/%s: expected at most %zu bytes, found more", h->base.root, key, max_bytes);
+        status =
+            zs_fail(err, ZS_INVALID, "%s/%s: expected at most %zu bytes, found more", h->base.root, key, max_bytes);
     } else if (a.kind == ZS_HTTP_WHOLE) {
         status = zs_buffer_reset(out, a.size, err);
         if (status == ZS_OK && a.size > 0)
@@ -119,8 +123,8 @@ static uint64_t version_of(const char *tag, uint64_t size)
     return v;
 }
 
-static enum zs_status object_new(struct http_store *h, const char *key, uint64_t size, const char *tag, bool is_strong_etag,
-                                 struct zs_object **object, struct zs_error *err)
+static enum zs_status object_new(struct http_store *h, const char *key, uint64_t size, const char *tag,
+                                 bool is_strong_etag, struct zs_object **object, struct zs_error *err)
 {
     struct http_object *o = zs_calloc(1, sizeof *o);
     if (o != NULL) {
@@ -144,7 +148,8 @@ static enum zs_status object_new(struct http_store *h, const char *key, uint64_t
 
 /* An object from the answer to a request for its first (or last) n bytes, which go to `data` when there are so many. */
 static enum zs_status object_from_answer(struct http_store *h, const char *key, bool tail, size_t n, void *data,
-                                         const struct zs_http_answer *a, struct zs_object **object, struct zs_error *err)
+                                         const struct zs_http_answer *a, struct zs_object **object,
+                                         struct zs_error *err)
 {
     if (a->kind == ZS_HTTP_BEYOND && a->total == 0)
         return object_new(h, key, 0, a->tag, a->is_strong_etag, object, err);
@@ -182,8 +187,8 @@ static enum zs_status object_from_memory(struct http_store *h, const char *key, 
     return status;
 }
 
-static enum zs_status http_open_head(struct zs_store *store, const char *key, size_t n, void *head, struct zs_object **object,
-                                     struct zs_error *err)
+static enum zs_status http_open_head(struct zs_store *store, const char *key, size_t n, void *head,
+                                     struct zs_object **object, struct zs_error *err)
 {
     struct http_store *h = (struct http_store *)store;
     if (atomic_load(&h->use_vsi))
@@ -216,13 +221,14 @@ static enum zs_status http_open_head(struct zs_store *store, const char *key, si
     return status;
 }
 
-static enum zs_status http_open(struct zs_store *store, const char *key, struct zs_object **object, struct zs_error *err)
+static enum zs_status http_open(struct zs_store *store, const char *key, struct zs_object **object,
+                                struct zs_error *err)
 {
     return http_open_head(store, key, 0, NULL, object, err);
 }
 
-static enum zs_status open_tail_in_two(struct http_store *h, const char *key, size_t n, void *tail, struct zs_object **object,
-                                       struct zs_error *err)
+static enum zs_status open_tail_in_two(struct http_store *h, const char *key, size_t n, void *tail,
+                                       struct zs_object **object, struct zs_error *err)
 {
     ZS_TRY(http_open(&h->base, key, object, err));
     const uint64_t size = zs_object_size(*object);
@@ -234,8 +240,8 @@ static enum zs_status open_tail_in_two(struct http_store *h, const char *key, si
     return status;
 }
 
-static enum zs_status http_open_tail(struct zs_store *store, const char *key, size_t n, void *tail, struct zs_object **object,
-                                     struct zs_error *err)
+static enum zs_status http_open_tail(struct zs_store *store, const char *key, size_t n, void *tail,
+                                     struct zs_object **object, struct zs_error *err)
 {
     struct http_store *h = (struct http_store *)store;
     if (atomic_load(&h->use_vsi))
@@ -278,7 +284,8 @@ static enum zs_status fail_replaced(struct http_object *o, struct zs_error *err)
     return zs_fail(err, ZS_IO, "%s/%s: the object was replaced while it was read", o->base.store->root, o->key);
 }
 
-static enum zs_status read_through_vsi(struct http_object *o, uint64_t offset, size_t n, void *data, struct zs_error *err)
+static enum zs_status read_through_vsi(struct http_object *o, uint64_t offset, size_t n, void *data,
+                                       struct zs_error *err)
 {
     struct http_store *h = (struct http_store *)o->base.store;
     enum zs_status status = ZS_OK;
@@ -308,8 +315,8 @@ static enum zs_status read_part(struct http_object *o, uint64_t offset, size_t n
         atomic_store(&h->no_if_match, true); /* ETags of answers are compared all the same */
     if (a.kind == ZS_HTTP_ABSENT || a.kind == ZS_HTTP_REPLACED || a.kind == ZS_HTTP_BEYOND ||
         ((a.kind == ZS_HTTP_PART || a.kind == ZS_HTTP_WHOLE) &&
-         ((total != UINT64_MAX && total != o->base.size) || (a.tag != NULL && o->tag != NULL && strcmp(a.tag, o->tag) != 0) ||
-          (a.tag == NULL && o->base.is_remembered))))
+         ((total != UINT64_MAX && total != o->base.size) ||
+          (a.tag != NULL && o->tag != NULL && strcmp(a.tag, o->tag) != 0) || (a.tag == NULL && o->base.is_remembered))))
         status = fail_replaced(o, err);
     else if (a.kind == ZS_HTTP_PART && a.first == offset && a.size == n)
         memcpy(data, a.bytes, n);
@@ -341,7 +348,8 @@ static enum zs_status http_read(struct zs_object *object, uint64_t offset, size_
 
 /* ---- The store ---- */
 
-static enum zs_status http_create(struct zs_store *store, const char *key, struct zs_writer **writer, struct zs_error *err)
+static enum zs_status http_create(struct zs_store *store, const char *key, struct zs_writer **writer,
+                                  struct zs_error *err)
 {
     return zs_store_create(((struct http_store *)store)->vsi, key, writer, err);
 }

@@ -15,7 +15,8 @@
 
 #include "store/vsi_settings.h"
 
-/* An answer longer than was asked for is broken off, but not before this: a long error page shall be told from an object. */
+/* An answer longer than was asked for is broken off, but not before this: a long error page shall be told from an
+ * object. */
 #define MIN_ANSWER_LIMIT ((size_t)256 << 10)
 /* Idle connections that all stores of the process keep together: each is a file descriptor. */
 #define MAX_IDLE_SESSIONS 128
@@ -101,8 +102,8 @@ static void session_return(struct zs_http_client *h, unsigned session)
 
 /* ---- Requests ---- */
 
-/* What GDAL's client takes from the configuration, and may be set for a path alone (VSISetPathSpecificOption()), which it does not
- * look at by itself. */
+/* What GDAL's client takes from the configuration, and may be set for a path alone (VSISetPathSpecificOption()), which
+ * it does not look at by itself. */
 static const char *const client_options[][2] = {
     {"GDAL_HTTP_VERSION", "HTTP_VERSION"},
     {"GDAL_HTTP_CONNECTTIMEOUT", "CONNECTTIMEOUT"},
@@ -165,8 +166,8 @@ static char *url_below(const char *root, const char *key, const char *query)
     return url;
 }
 
-/* Adds the header lines of GDAL_HTTP_HEADERS, which GDAL splits at line ends, else at commas, and not at all when no second
- * colon follows the first comma ("Accept: a, b"). */
+/* Adds the header lines of GDAL_HTTP_HEADERS, which GDAL splits at line ends, else at commas, and not at all when no
+ * second colon follows the first comma ("Accept: a, b"). */
 static char **add_user_headers(char **lines, const char *text)
 {
     const char *comma = strchr(text, ',');
@@ -266,7 +267,8 @@ static void copy_element(const char *xml, const char *name, char *text, size_t n
     text[used] = '\0';
 }
 
-/* Adds why S3, or one of its kin, refused: <Error><Code>AccessDenied</Code><Message>Access Denied</Message>. GDAL ends its bytes with a zero. */
+/* Adds why S3, or one of its kin, refused: <Error><Code>AccessDenied</Code><Message>Access Denied</Message>. GDAL ends
+ * its bytes with a zero. */
 static void add_reason(struct zs_http_answer *a)
 {
     char code[64], message[200];
@@ -280,7 +282,8 @@ static void add_reason(struct zs_http_answer *a)
         snprintf(a->found + used, sizeof a->found - used, " (%s%s%s)", code, message[0] != '\0' ? ": " : "", message);
 }
 
-/* curl's codes for a connection that broke (curl.h is not ours to include): part of a file, nothing, sending, receiving, an HTTP/2 stream. */
+/* curl's codes for a connection that broke (curl.h is not ours to include): part of a file, nothing, sending,
+ * receiving, an HTTP/2 stream. */
 static bool is_broken(int code)
 {
     return code == 18 || code == 52 || code == 55 || code == 56 || code == 92;
@@ -324,20 +327,24 @@ static void classify(const CPLHTTPResult *r, bool is_range, size_t limit, struct
         a->kind = ZS_HTTP_FAILED; /* broken off, where curl was told not to mind */
     else
         a->kind = ZS_HTTP_WHOLE;
-    a->is_cut = a->kind == ZS_HTTP_FAILED && code == 0 && (is_broken(r->nStatus) || (r->nStatus == 0 && (length != NULL || has_range)));
+    a->is_cut = a->kind == ZS_HTTP_FAILED && code == 0 &&
+                (is_broken(r->nStatus) || (r->nStatus == 0 && (length != NULL || has_range)));
 }
 
-/* Object stores send some of their refusals (another region) as redirections that lead nowhere, which look like an answer. */
+/* Object stores send some of their refusals (another region) as redirections that lead nowhere, which look like an
+ * answer. */
 static bool is_xml_error(const CPLHTTPResult *r, const struct zs_http_answer *a)
 {
     const char *type = r->pszContentType;
-    return type != NULL && strstr(type, "xml") != NULL && strstr(a->bytes, "<Error>") != NULL; /* GDAL ends it with a zero */
+    /* GDAL ends it with a zero */
+    return type != NULL && strstr(type, "xml") != NULL && strstr(a->bytes, "<Error>") != NULL;
 }
 
-static void ask_once(struct zs_http_client *h, const char *path, const char *key, const char *range, const char *etag, size_t limit,
-                     int retries, struct zs_http_answer *a)
+static void ask_once(struct zs_http_client *h, const char *path, const char *key, const char *range, const char *etag,
+                     size_t limit, int retries, struct zs_http_answer *a)
 {
-    *a = (struct zs_http_answer){.kind = ZS_HTTP_REFUSED, .bytes = "", .first = UINT64_MAX, .last = UINT64_MAX, .total = UINT64_MAX};
+    *a = (struct zs_http_answer){
+        .kind = ZS_HTTP_REFUSED, .bytes = "", .first = UINT64_MAX, .last = UINT64_MAX, .total = UINT64_MAX};
     char *url = h->url != NULL ? url_below(h->url, key, h->query) : zs_vsi_object_url(path);
     if (url != NULL) {
         char session[64];
@@ -388,7 +395,8 @@ enum zs_status zs_http_get(struct zs_http_client *h, const char *key, const char
     ask_once(h, path, key, range, etag, limit, -1, a);
     /* GDAL's client asks again for the status of an answer, not for what its body lacks. */
     if (a->is_cut) {
-        const char *most = zs_vsi_option(path, "GDAL_HTTP_MAX_RETRY"), *wait = zs_vsi_option(path, "GDAL_HTTP_RETRY_DELAY");
+        const char *most = zs_vsi_option(path, "GDAL_HTTP_MAX_RETRY"),
+                   *wait = zs_vsi_option(path, "GDAL_HTTP_RETRY_DELAY");
         double delay = wait != NULL ? CPLAtof(wait) : DEFAULT_RETRY_DELAY;
         for (int left = most != NULL ? atoi(most) : 0; left > 0 && a->is_cut; left--, delay *= 2) {
             zs_http_answer_free(a);

@@ -1,5 +1,5 @@
-/* store/http_client.h: plain GET requests through GDAL's HTTP client, with the settings that GDAL has for it. The only room of
- * cpl_http.h. */
+/* store/http_client.h: plain GET requests through GDAL's HTTP client, with the settings that GDAL has for it. The only
+ * room of cpl_http.h. */
 #ifndef ZS_STORE_HTTP_CLIENT_H
 #define ZS_STORE_HTTP_CLIENT_H
 
@@ -36,20 +36,21 @@ struct zs_http_answer {
 
 struct zs_http_client;
 
-/* A client for the objects of a store of vsi.c, which is borrowed and lends its paths. *client is NULL where GDAL has no HTTP client,
- * and where requests of our own would not be what the user asked for. */
-enum zs_status zs_http_client_create(struct zs_store *vsi, struct zs_http_client **client, struct zs_error *err) ZS_MUST_CHECK;
+/* A client for the objects of a store of vsi.c, which is borrowed and lends its paths. *client is NULL where GDAL has
+ * no HTTP client, and where requests of our own would not be what the user asked for. */
+enum zs_status zs_http_client_create(struct zs_store *vsi, struct zs_http_client **client,
+                                     struct zs_error *err) ZS_MUST_CHECK;
 void zs_http_client_free(struct zs_http_client *client); /* NULL is allowed */
 
 /* Whether each object's URL is signed, of /vsis3/ and the like. */
 bool zs_http_client_signs(const struct zs_http_client *client);
 
-/* One GET, from any thread. `range` as in a Range header ("0-19", "-20"); NULL for all. `etag`, unless NULL, must still be the
- * object's. An answer of more than `limit` bytes may be broken off. One that is cut short is
- * asked for again as GDAL's client does for a server's errors (GDAL_HTTP_MAX_RETRY, GDAL_HTTP_RETRY_DELAY). Fails only without memory: the answer says the rest, and is
- * released with zs_http_answer_free(). */
-enum zs_status zs_http_get(struct zs_http_client *client, const char *key, const char *range, const char *etag, size_t limit,
-                           struct zs_http_answer *answer, struct zs_error *err) ZS_MUST_CHECK;
+/* One GET, from any thread. `range` as in a Range header ("0-19", "-20"); NULL for all. `etag`, unless NULL, must still
+ * be the object's. An answer of more than `limit` bytes may be broken off. One that is cut short is asked for again as
+ * GDAL's client does for a server's errors (GDAL_HTTP_MAX_RETRY, GDAL_HTTP_RETRY_DELAY). Fails only without memory: the
+ * answer says the rest, and is released with zs_http_answer_free(). */
+enum zs_status zs_http_get(struct zs_http_client *client, const char *key, const char *range, const char *etag,
+                           size_t limit, struct zs_http_answer *answer, struct zs_error *err) ZS_MUST_CHECK;
 void zs_http_answer_free(struct zs_http_answer *answer);
 
 #endif

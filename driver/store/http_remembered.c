@@ -51,7 +51,8 @@ static bool is_named(const struct memory *m, const char *root, const char *key)
     return m->name_size == r + k && memcmp(m->name, root, r) == 0 && memcmp(m->name + r, key, k) == 0;
 }
 
-bool zs_http_remembered_find(const char *root, const char *key, bool tail, size_t n, struct zs_remembered *found, void **entry)
+bool zs_http_remembered_find(const char *root, const char *key, bool tail, size_t n, struct zs_remembered *found,
+                             void **entry)
 {
     *entry = the_cache() != NULL ? zs_cache_get(cache, key_of(root, key, tail)) : NULL;
     if (*entry == NULL)
@@ -83,7 +84,8 @@ void zs_http_remembered_put(const char *root, const char *key, bool tail, size_t
     m->name_size = r + k;
     m->name = memcpy(at, root, r);
     memcpy(at + r, key, k);
-    m->what = (struct zs_remembered){what->size, memcpy(at + r + k, what->etag, e), memcpy(at + r + k + e, what->bytes, n)};
+    m->what =
+        (struct zs_remembered){what->size, memcpy(at + r + k, what->etag, e), memcpy(at + r + k + e, what->bytes, n)};
     struct zs_cache_entry *entry = zs_cache_put(cache, key_of(root, key, tail), m, sizeof *m + r + k + e + n);
     if (entry != NULL)
         zs_cache_release(cache, entry);

@@ -10,8 +10,10 @@ struct zs_names {
     size_t count, capacity;
 };
 /* Adds n bytes of a name, and "/" behind that of a prefix. */
-enum zs_status zs_names_add(struct zs_names *names, const char *name, size_t n, bool is_prefix, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_names_add(struct zs_names *names, const char *name, size_t n, bool is_prefix,
+                            struct zs_error *err) ZS_MUST_CHECK;
 /* Hands the list over when `status` is ZS_OK, and else frees it; gives that status on. */
-enum zs_status zs_names_finish(struct zs_names *names, enum zs_status status, char ***list, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_names_finish(struct zs_names *names, enum zs_status status, char ***list,
+                               struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

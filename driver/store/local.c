@@ -1,5 +1,5 @@
-/* Directories of the operating system, without GDAL between: descriptors tell what is a file and what version it is, and say when its
- * bytes are on the disk. */
+/* Directories of the operating system, without GDAL between: descriptors tell what is a file and what version it is,
+ * and say when its bytes are on the disk. */
 #define _GNU_SOURCE /* st_mtim, sync_file_range(), statx() */
 #include <dirent.h>
 #include <errno.h>
@@ -91,7 +91,8 @@ static void anchor(struct local_store *s)
     }
 }
 
-/* Whether another directory is at the root by now, or none. Looked at after a file was, since that may be the other's. */
+/* Whether another directory is at the root by now, or none. Looked at after a file was, since that may be the
+ * other's. */
 static bool is_elsewhere(const struct zs_store *store)
 {
     const struct local_store *s = (const struct local_store *)store;
@@ -132,7 +133,8 @@ static enum zs_status check_opened(struct local_store *s, const char *key, enum 
     return status;
 }
 
-static enum zs_status local_open(struct zs_store *store, const char *key, struct zs_object **object, struct zs_error *err)
+static enum zs_status local_open(struct zs_store *store, const char *key, struct zs_object **object,
+                                 struct zs_error *err)
 {
     struct local_object *o = zs_calloc(1, sizeof *o);
     if (o == NULL)
@@ -143,7 +145,9 @@ static enum zs_status local_open(struct zs_store *store, const char *key, struct
     enum zs_status status = o->path != NULL ? open_file(o, err) : fail_memory(err);
     /* What takes the place before any metadata were read is the store. */
     struct local_store *s = store_of(store);
-    for (int i = 0; i < ANCHOR_ATTEMPTS && strcmp(key, "zarr.json") == 0 && !atomic_load(&s->has_metadata) && is_elsewhere(store); i++) {
+    for (int i = 0;
+         i < ANCHOR_ATTEMPTS && strcmp(key, "zarr.json") == 0 && !atomic_load(&s->has_metadata) && is_elsewhere(store);
+         i++) {
         anchor(s);
         if (o->fd >= 0)
             close(o->fd);
@@ -159,7 +163,8 @@ static enum zs_status local_open(struct zs_store *store, const char *key, struct
     return ZS_OK;
 }
 
-static enum zs_status read_exactly(int fd, const char *path, uint64_t offset, size_t n, void *data, struct zs_error *err)
+static enum zs_status read_exactly(int fd, const char *path, uint64_t offset, size_t n, void *data,
+                                   struct zs_error *err)
 {
     for (size_t done = 0; done < n;) {
         const size_t part = n - done < SSIZE_MAX ? n - done : SSIZE_MAX;
@@ -167,8 +172,8 @@ static enum zs_status read_exactly(int fd, const char *path, uint64_t offset, si
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)
-            return zs_fail(err, ZS_IO, "%s: expected %zu bytes at offset %llu, found %zu%s%s", path, n, (unsigned long long)offset,
-                           done, got < 0 ? ": " : "", got < 0 ? strerror(errno) : "");
+            return zs_fail(err, ZS_IO, "%s: expected %zu bytes at offset %llu, found %zu%s%s", path, n,
+                           (unsigned long long)offset, done, got < 0 ? ": " : "", got < 0 ? strerror(errno) : "");
         done += (size_t)got;
     }
     return ZS_OK;
@@ -179,7 +184,8 @@ static enum zs_status local_read(struct zs_object *object, uint64_t offset, size
     const struct local_object *o = (const struct local_object *)object;
     const enum zs_status status = read_exactly(o->fd, o->path, offset, n, data, err);
     struct stat st;
-    if (status != ZS_OK && fstat(o->fd, &st) == 0 && (uint64_t)st.st_size < object->size) /* what a killed writer had appended was cut off */
+    /* what a killed writer had appended was cut off */
+    if (status != ZS_OK && fstat(o->fd, &st) == 0 && (uint64_t)st.st_size < object->size)
         __atomic_store_n(&object->is_stale, true, __ATOMIC_RELAXED);
     return status;
 }
@@ -191,7 +197,8 @@ static bool local_is_changed(const struct zs_object *object, bool or_recently)
 
 /* ---- Writing ---- */
 
-static enum zs_status make_temporary(struct local_store *s, struct folder *f, struct local_writer *w, struct zs_error *err)
+static enum zs_status make_temporary(struct local_store *s, struct folder *f, struct local_writer *w,
+                                     struct zs_error *err)
 {
     char *directory = zs_vsi_path(&s->base, f->prefix);
     if (directory == NULL)
@@ -204,8 +211,8 @@ static enum zs_status make_temporary(struct local_store *s, struct folder *f, st
     return status;
 }
 
-/* Temporary files lie in the root, where the next writer finds those of a dead one with one look; and beside what they will be where
- * they could not be renamed from there. */
+/* Temporary files lie in the root, where the next writer finds those of a dead one with one look; and beside what they
+ * will be where they could not be renamed from there. */
 static enum zs_status place_temporary(struct local_store *s, struct local_writer *w, struct zs_error *err)
 {
     struct folder *root, *parent;
@@ -239,7 +246,8 @@ static void local_abort(struct zs_writer *writer)
     writer_free(w);
 }
 
-static enum zs_status local_create(struct zs_store *store, const char *key, struct zs_writer **writer, struct zs_error *err)
+static enum zs_status local_create(struct zs_store *store, const char *key, struct zs_writer **writer,
+                                   struct zs_error *err)
 {
     struct local_store *s = store_of(store);
     struct local_writer *w = zs_calloc(1, sizeof *w);
@@ -266,7 +274,8 @@ static enum zs_status local_create(struct zs_store *store, const char *key, stru
     return ZS_OK;
 }
 
-enum zs_status zs_local_write_at(int fd, const char *path, uint64_t offset, const void *data, size_t n, struct zs_error *err)
+enum zs_status zs_local_write_at(int fd, const char *path, uint64_t offset, const void *data, size_t n,
+                                 struct zs_error *err)
 {
     for (size_t done = 0; done < n;) {
         const size_t part = n - done < SSIZE_MAX ? n - done : SSIZE_MAX;
@@ -274,8 +283,8 @@ enum zs_status zs_local_write_at(int fd, const char *path, uint64_t offset, cons
         if (put < 0 && errno == EINTR)
             continue;
         if (put <= 0)
-            return zs_fail(err, ZS_IO, "%s: writing %zu bytes at offset %llu failed: %s", path, n, (unsigned long long)offset,
-                           put < 0 ? strerror(errno) : "nothing was written");
+            return zs_fail(err, ZS_IO, "%s: writing %zu bytes at offset %llu failed: %s", path, n,
+                           (unsigned long long)offset, put < 0 ? strerror(errno) : "nothing was written");
         done += (size_t)put;
     }
     return ZS_OK;
@@ -293,13 +302,15 @@ static enum zs_status local_write(struct zs_writer *writer, const void *data, si
     return ZS_OK;
 }
 
-static enum zs_status local_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n, struct zs_error *err)
+static enum zs_status local_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n,
+                                  struct zs_error *err)
 {
     const struct local_writer *w = (const struct local_writer *)writer;
     return zs_local_write_at(w->fd, w->path, offset, data, n, err);
 }
 
-static enum zs_status local_read_back(struct zs_writer *writer, uint64_t offset, size_t n, void *data, struct zs_error *err)
+static enum zs_status local_read_back(struct zs_writer *writer, uint64_t offset, size_t n, void *data,
+                                      struct zs_error *err)
 {
     const struct local_writer *w = (const struct local_writer *)writer;
     return read_exactly(w->fd, w->temp_path, offset, n, data, err);
@@ -312,8 +323,8 @@ static enum zs_status finish_file(const struct local_writer *w, struct zs_error 
     if (fstat(w->fd, &st) != 0)
         return zs_fail(err, ZS_IO, "%s: writing failed: %s", w->path, strerror(errno));
     if ((uint64_t)st.st_size != w->size)
-        return zs_fail(err, ZS_IO, "%s: expected %llu bytes in %s, found %lld", w->path, (unsigned long long)w->size, w->temp_path,
-                       (long long)st.st_size);
+        return zs_fail(err, ZS_IO, "%s: expected %llu bytes in %s, found %lld", w->path, (unsigned long long)w->size,
+                       w->temp_path, (long long)st.st_size);
     /* Without a sync a full disk may show as late as at close; the descriptor itself stays, since it holds the lock. */
     const bool sync_now = w->base.store->sync == ZS_SYNC_EACH;
     const int copy = sync_now ? -1 : dup(w->fd);
@@ -366,7 +377,8 @@ static enum zs_status sync_later(struct local_store *s, struct local_writer *w, 
     return status;
 }
 
-/* Puts the entry of what was renamed on the disk: now, or with all others at zs_store_sync(), since one by one each would wait. */
+/* Puts the entry of what was renamed on the disk: now, or with all others at zs_store_sync(), since one by one each
+ * would wait. */
 static enum zs_status sync_entry(struct local_writer *w, struct zs_error *err)
 {
     struct local_store *s = store_of(w->base.store);
@@ -507,7 +519,8 @@ static void local_moved(struct zs_store *store)
     pthread_mutex_unlock(&s->lock);
 }
 
-static enum zs_status local_remove_link(struct zs_store *store, const char *prefix, bool *was_link, struct zs_error *err)
+static enum zs_status local_remove_link(struct zs_store *store, const char *prefix, bool *was_link,
+                                        struct zs_error *err)
 {
     struct local_store *s = store_of(store);
     enum zs_status status = prefix[0] != '\0' ? enter_parent(store, prefix, err) : ZS_NOT_FOUND;
@@ -560,7 +573,8 @@ static enum zs_status local_list(struct zs_store *store, const char *prefix, cha
     DIR *dir = opendir(path);
     enum zs_status status = ZS_OK;
     if (dir == NULL)
-        status = zs_fail(err, means_absent(errno) ? ZS_NOT_FOUND : ZS_UNSUPPORTED, "%s: cannot be listed: %s", path, strerror(errno));
+        status = zs_fail(err, means_absent(errno) ? ZS_NOT_FOUND : ZS_UNSUPPORTED, "%s: cannot be listed: %s", path,
+                         strerror(errno));
     else
         status = read_directory(dir, path, &found, err);
     if (dir != NULL)

@@ -89,7 +89,8 @@ enum zs_status zs_local_file_open(struct zs_store *store, const char *key, struc
     return status;
 }
 
-enum zs_status zs_local_file_write(struct zs_file *file, uint64_t offset, const void *data, size_t n, struct zs_error *err)
+enum zs_status zs_local_file_write(struct zs_file *file, uint64_t offset, const void *data, size_t n,
+                                   struct zs_error *err)
 {
     const struct local_file *c = (const struct local_file *)file;
     return zs_local_write_at(c->fd, c->path, offset, data, n, err);
@@ -102,7 +103,9 @@ enum zs_status zs_local_file_truncate(struct zs_file *file, uint64_t size, struc
     do
         failed = ftruncate(c->fd, (off_t)size);
     while (failed != 0 && errno == EINTR);
-    return failed == 0 ? ZS_OK : zs_fail(err, ZS_IO, "%s: cannot be cut to %llu bytes: %s", c->path, (unsigned long long)size, strerror(errno));
+    return failed == 0 ? ZS_OK
+                       : zs_fail(err, ZS_IO, "%s: cannot be cut to %llu bytes: %s", c->path, (unsigned long long)size,
+                                 strerror(errno));
 }
 
 enum zs_status zs_local_file_flush(struct zs_file *file, struct zs_error *err)

@@ -124,7 +124,8 @@ static enum zs_status make_root(const struct zs_store *store, const char *path, 
     return status == ZS_OK ? make_directory(store, path, is_new, err) : status;
 }
 
-/* A link may lead from one place of a store to another, but what is written or removed through it must not be somebody else's. */
+/* A link may lead from one place of a store to another, but what is written or removed through it must not be somebody
+ * else's. */
 static enum zs_status check_link(const struct local_store *s, const char *path, struct zs_error *err)
 {
     char *target = realpath(path, NULL);
@@ -134,7 +135,8 @@ static enum zs_status check_link(const struct local_store *s, const char *path, 
     const bool is_inside = strncmp(target, s->real_root, n) == 0 && (n == 1 || target[n] == '/' || target[n] == '\0');
     free(target);
     return is_inside ? ZS_OK
-                     : zs_fail(err, ZS_UNSUPPORTED, "%s: this link leads out of the store: nothing is written or removed there", path);
+                     : zs_fail(err, ZS_UNSUPPORTED,
+                               "%s: this link leads out of the store: nothing is written or removed there", path);
 }
 
 static uint64_t mount_of(const char *path)
@@ -145,9 +147,10 @@ static uint64_t mount_of(const char *path)
     return (st.stx_mnt_id << 40) ^ ((uint64_t)st.stx_dev_major << 20) ^ st.stx_dev_minor;
 }
 
-/* Looks at one folder whose parents were found to lie in the store, and makes it if wanted. ZS_NOT_FOUND when it is not there. */
-static enum zs_status look_at_folder(struct local_store *s, const char *prefix, const char *path, bool make, bool *is_new,
-                                     struct zs_error *err)
+/* Looks at one folder whose parents were found to lie in the store, and makes it if wanted. ZS_NOT_FOUND when it is not
+ * there. */
+static enum zs_status look_at_folder(struct local_store *s, const char *prefix, const char *path, bool make,
+                                     bool *is_new, struct zs_error *err)
 {
     struct stat st;
     *is_new = false;
@@ -157,7 +160,8 @@ static enum zs_status look_at_folder(struct local_store *s, const char *prefix, 
         free(s->real_root);
         s->real_root = realpath(path, NULL);
         if (s->real_root == NULL)
-            return zs_fail(err, means_absent(errno) ? ZS_NOT_FOUND : ZS_IO, "%s: cannot be entered: %s", path, strerror(errno));
+            return zs_fail(err, means_absent(errno) ? ZS_NOT_FOUND : ZS_IO, "%s: cannot be entered: %s", path,
+                           strerror(errno));
     } else {
         if (make)
             ZS_TRY(make_directory(&s->base, path, is_new, err));
@@ -167,13 +171,15 @@ static enum zs_status look_at_folder(struct local_store *s, const char *prefix, 
     if (*is_new)
         return ZS_OK;
     if (stat(path, &st) != 0)
-        return zs_fail(err, means_absent(errno) ? ZS_NOT_FOUND : ZS_IO, "%s: cannot be entered: %s", path, strerror(errno));
+        return zs_fail(err, means_absent(errno) ? ZS_NOT_FOUND : ZS_IO, "%s: cannot be entered: %s", path,
+                       strerror(errno));
     if (!S_ISDIR(st.st_mode))
         return zs_fail(err, make ? ZS_IO : ZS_NOT_FOUND, "%s: expected a directory, found a file", path);
     return ZS_OK;
 }
 
-enum zs_status zs_folder_enter(struct local_store *s, const char *prefix, bool make, struct folder **folder, struct zs_error *err)
+enum zs_status zs_folder_enter(struct local_store *s, const char *prefix, bool make, struct folder **folder,
+                               struct zs_error *err)
 {
     const uint64_t hash = hash_of(prefix);
     for (*folder = zs_map_get(&s->folders, hash); *folder != NULL; *folder = (*folder)->next)
@@ -188,7 +194,8 @@ enum zs_status zs_folder_enter(struct local_store *s, const char *prefix, bool m
     }
     char *path = zs_vsi_path(&s->base, prefix);
     struct folder *f = zs_calloc(1, sizeof *f);
-    enum zs_status status = path != NULL && f != NULL && (f->prefix = zs_strdup(prefix)) != NULL ? ZS_OK : fail_memory(err);
+    enum zs_status status =
+        path != NULL && f != NULL && (f->prefix = zs_strdup(prefix)) != NULL ? ZS_OK : fail_memory(err);
     if (status == ZS_OK)
         status = look_at_folder(s, prefix, path, make, &f->is_clean, err);
     if (status == ZS_OK) {

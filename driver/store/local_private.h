@@ -54,11 +54,13 @@ struct stat;
 uint64_t zs_local_version(const struct stat *st);
 /* ZS_IO when another store has taken the place of the one that was opened. */
 enum zs_status zs_local_check_root(const struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
-enum zs_status zs_local_write_at(int fd, const char *path, uint64_t offset, const void *data, size_t n, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_local_write_at(int fd, const char *path, uint64_t offset, const void *data, size_t n,
+                                 struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- local_file.c ---- */
 
-enum zs_status zs_local_file_open(struct zs_store *store, const char *key, struct zs_file **file, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_local_file_open(struct zs_store *store, const char *key, struct zs_file **file,
+                                  struct zs_error *err) ZS_MUST_CHECK;
 enum zs_status zs_local_file_write(struct zs_file *file, uint64_t offset, const void *data, size_t n,
                                      struct zs_error *err) ZS_MUST_CHECK;
 enum zs_status zs_local_file_truncate(struct zs_file *file, uint64_t size, struct zs_error *err) ZS_MUST_CHECK;
@@ -68,8 +70,8 @@ bool zs_local_is_changed(const struct zs_object *object, int fd, bool or_recentl
 
 /* ---- local_folders.c: all under the store's lock ---- */
 
-/* The folder of a prefix, made if wanted. It is looked at once, and found to lie in the store: ZS_UNSUPPORTED when a symbolic link leads
- * out of it, ZS_NOT_FOUND when it is not there. It lives until zs_folders_forget(). */
+/* The folder of a prefix, made if wanted. It is looked at once, and found to lie in the store: ZS_UNSUPPORTED when a
+ * symbolic link leads out of it, ZS_NOT_FOUND when it is not there. It lives until zs_folders_forget(). */
 enum zs_status zs_folder_enter(struct local_store *s, const char *prefix, bool make, struct folder **folder,
                                struct zs_error *err) ZS_MUST_CHECK;
 void zs_folders_forget(struct local_store *s); /* after one was removed */

@@ -1,4 +1,5 @@
-/* Objects in memory: the plain model of a store, for tests. An object that is open keeps its bytes when it is replaced. */
+/* Objects in memory: the plain model of a store, for tests. An object that is open keeps its bytes when it is
+ * replaced. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +76,8 @@ static bool is_at(const struct memory_store *s, size_t i, const char *key)
     return i < s->count && strcmp(s->entries[i].key, key) == 0;
 }
 
-static enum zs_status memory_open(struct zs_store *store, const char *key, struct zs_object **object, struct zs_error *err)
+static enum zs_status memory_open(struct zs_store *store, const char *key, struct zs_object **object,
+                                  struct zs_error *err)
 {
     struct memory_store *s = store_of(store);
     struct memory_object *opened = zs_calloc(1, sizeof *opened);
@@ -92,7 +94,8 @@ static enum zs_status memory_open(struct zs_store *store, const char *key, struc
         free(opened);
         return zs_fail(err, ZS_NOT_FOUND, "%s/%s: no such object", store->root, key);
     }
-    opened->base = (struct zs_object){.store = store, .size = opened->blob->size, .version = opened->blob->version, .is_versioned = true};
+    opened->base = (struct zs_object){
+        .store = store, .size = opened->blob->size, .version = opened->blob->version, .is_versioned = true};
     *object = &opened->base;
     return ZS_OK;
 }
@@ -150,12 +153,13 @@ static unsigned char *written(struct zs_writer *writer, uint64_t offset, size_t 
     struct memory_writer *w = (struct memory_writer *)writer;
     if (offset <= w->bytes.size && n <= w->bytes.size - offset)
         return w->bytes.data + offset;
-    (void)zs_fail(err, ZS_IO, "%s/%s: expected %zu bytes at offset %llu, found %zu written", writer->store->root, w->key, n,
-                  (unsigned long long)offset, w->bytes.size);
+    (void)zs_fail(err, ZS_IO, "%s/%s: expected %zu bytes at offset %llu, found %zu written", writer->store->root,
+                  w->key, n, (unsigned long long)offset, w->bytes.size);
     return NULL;
 }
 
-static enum zs_status memory_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n, struct zs_error *err)
+static enum zs_status memory_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n,
+                                   struct zs_error *err)
 {
     unsigned char *bytes = written(writer, offset, n, err);
     if (bytes == NULL)
@@ -164,7 +168,8 @@ static enum zs_status memory_patch(struct zs_writer *writer, uint64_t offset, co
     return ZS_OK;
 }
 
-static enum zs_status memory_read_back(struct zs_writer *writer, uint64_t offset, size_t n, void *data, struct zs_error *err)
+static enum zs_status memory_read_back(struct zs_writer *writer, uint64_t offset, size_t n, void *data,
+                                       struct zs_error *err)
 {
     const unsigned char *bytes = written(writer, offset, n, err);
     if (bytes == NULL)
@@ -218,7 +223,8 @@ static enum zs_status memory_commit(struct zs_writer *writer, struct zs_error *e
 
 /* ---- Objects changed where they are: of whom has one open nothing changes ---- */
 
-static enum zs_status memory_file_open(struct zs_store *store, const char *key, struct zs_file **file, struct zs_error *err)
+static enum zs_status memory_file_open(struct zs_store *store, const char *key, struct zs_file **file,
+                                       struct zs_error *err)
 {
     struct zs_object *object;
     ZS_TRY(memory_open(store, key, &object, err));
@@ -235,8 +241,8 @@ static enum zs_status memory_file_open(struct zs_store *store, const char *key, 
 }
 
 /* The bytes of an object, `size` of them from now on (beyond the old ones zeros), with n of them replaced. */
-static enum zs_status memory_replace(const struct memory_file *c, size_t size, size_t offset, const void *data, size_t n,
-                                     struct zs_error *err)
+static enum zs_status memory_replace(const struct memory_file *c, size_t size, size_t offset, const void *data,
+                                     size_t n, struct zs_error *err)
 {
     struct memory_store *s = store_of(c->base.store);
     enum zs_status status = zs_fail(err, ZS_IO, "%s/%s: cannot be changed", c->base.store->root, c->key);
@@ -263,7 +269,8 @@ static enum zs_status memory_replace(const struct memory_file *c, size_t size, s
     return status;
 }
 
-static enum zs_status memory_file_write(struct zs_file *file, uint64_t offset, const void *data, size_t n, struct zs_error *err)
+static enum zs_status memory_file_write(struct zs_file *file, uint64_t offset, const void *data, size_t n,
+                                        struct zs_error *err)
 {
     return memory_replace((const struct memory_file *)file, SIZE_MAX, (size_t)offset, data, n, err);
 }
@@ -321,7 +328,8 @@ static enum zs_status memory_list(struct zs_store *store, const char *prefix, ch
         const char *name = s->entries[i].key + length;
         const char *slash = strchr(name, '/');
         const size_t name_length = slash != NULL ? (size_t)(slash - name) + 1 : strlen(name);
-        if (n > 0 && slash != NULL && strlen(found[n - 1]) == name_length && strncmp(found[n - 1], name, name_length) == 0)
+        if (n > 0 && slash != NULL && strlen(found[n - 1]) == name_length &&
+            strncmp(found[n - 1], name, name_length) == 0)
             continue;
         found[n] = zs_strndup(name, name_length);
         if (found[n++] == NULL) {

@@ -7,7 +7,8 @@
 #include "store/vsi.h"
 #include "store/vsi_settings.h"
 
-static enum zs_status open_at(const char *path, const struct zs_place *place, struct zs_store **store, struct zs_error *err)
+static enum zs_status open_at(const char *path, const struct zs_place *place, struct zs_store **store,
+                              struct zs_error *err)
 {
     struct zs_store *vsi;
     if (place->is_local)

@@ -13,7 +13,8 @@ static bool begins(const char *path, const char *prefix)
     return strncmp(path, prefix, strlen(prefix)) == 0;
 }
 
-/* The path of the file in which a prefix looks, in `*decoded` (freed with CPLFree()) or in `path` itself; NULL when it looks in none. */
+/* The path of the file in which a prefix looks, in `*decoded` (freed with CPLFree()) or in `path` itself; NULL when it
+ * looks in none. */
 static const char *path_within(const char *path, bool *is_archive, char **decoded)
 {
     static const char *const archives[] = {"/vsizip/", "/vsitar/", "/vsi7z/", "/vsirar/"};

@@ -1,5 +1,5 @@
-/* store/place.h: what kind of place a path is. GDAL's prefixes tell; a prefix that looks into another file leaves the question to that
- * file's path. */
+/* store/place.h: what kind of place a path is. GDAL's prefixes tell; a prefix that looks into another file leaves the
+ * question to that file's path. */
 #ifndef ZS_STORE_PLACE_H
 #define ZS_STORE_PLACE_H
 

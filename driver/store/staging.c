@@ -69,7 +69,8 @@ static bool is_beside(const char *entry, const char *name, const char *ending)
     return strspn(chance, "0123456789abcdef") == CHANCE_LENGTH && strcmp(chance + CHANCE_LENGTH, ending) == 0;
 }
 
-/* The path at which a rename changes what `root` stands for. NULL without memory, and for a link that leads nowhere (errno). */
+/* The path at which a rename changes what `root` stands for. NULL without memory, and for a link that leads nowhere
+ * (errno). */
 static char *resolve(const char *root)
 {
     struct stat st;
@@ -119,15 +120,16 @@ static int lock_directory(const char *path)
 {
     struct stat held, there;
     const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &held) == 0 && stat(path, &there) == 0 && held.st_ino == there.st_ino)
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &held) == 0 && stat(path, &there) == 0 &&
+        held.st_ino == there.st_ino)
         return fd;
     if (fd >= 0)
         (void)close(fd);
     return -1;
 }
 
-/* A new directory beside the place, locked where it is local. Who looks for leftovers may take it for one before it is locked, and
- * remove it: then another is made. A file system without locks keeps its leftovers. */
+/* A new directory beside the place, locked where it is local. Who looks for leftovers may take it for one before it is
+ * locked, and remove it: then another is made. A file system without locks keeps its leftovers. */
 static enum zs_status make_beside(struct zs_staging *s, struct zs_error *err)
 {
     for (int i = 0; i < ATTEMPTS; i++) {
@@ -147,7 +149,8 @@ static enum zs_status make_beside(struct zs_staging *s, struct zs_error *err)
         const int reason = errno;
         free(path);
         if (reason != EEXIST)
-            return zs_fail(err, ZS_IO, "%s: cannot be created: no directory can be made beside it: %s", s->root, strerror(reason));
+            return zs_fail(err, ZS_IO, "%s: cannot be created: no directory can be made beside it: %s", s->root,
+                           strerror(reason));
     }
     return zs_fail(err, ZS_IO, "%s: cannot be created: all names beside it are taken", s->root);
 }
@@ -156,7 +159,8 @@ static enum zs_status make_beside(struct zs_staging *s, struct zs_error *err)
 static bool is_current_directory(const char *path)
 {
     struct stat here, there;
-    return is_local(path) && stat(".", &here) == 0 && stat(path, &there) == 0 && here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+    return is_local(path) && stat(".", &here) == 0 && stat(path, &there) == 0 && here.st_dev == there.st_dev &&
+           here.st_ino == there.st_ino;
 }
 
 enum zs_status zs_staging_begin(const char *root, bool replaces, struct zs_staging *s, struct zs_error *err)
@@ -185,7 +189,8 @@ enum zs_status zs_staging_begin(const char *root, bool replaces, struct zs_stagi
 
 /* ---- Taking the place ---- */
 
-/* Two renames, where there is no exchange. Who is killed between them leaves both stores whole: see zs_staging_leftovers(). */
+/* Two renames, where there is no exchange. Who is killed between them leaves both stores whole: see
+ * zs_staging_leftovers(). */
 static int rename_both(const struct zs_staging *s, char **older)
 {
     char *aside = name_beside(s->root, ASIDE);
@@ -247,7 +252,8 @@ enum zs_status zs_staging_publish(struct zs_staging *s, bool sync, char **older,
     }
     errno = 0;
     if ((is_local(s->root) ? take_local(s, older) : take_in_memory(s, older)) != 0)
-        return zs_fail(err, ZS_IO, "%s: cannot be put in place: %s", s->root, errno != 0 ? strerror(errno) : "no reason given");
+        return zs_fail(err, ZS_IO, "%s: cannot be put in place: %s", s->root,
+                       errno != 0 ? strerror(errno) : "no reason given");
     if (sync && is_local(s->root))
         sync_parent(s->root);
     s->is_beside = false;

@@ -1,9 +1,10 @@
 /* store/staging.h: where a new store is written before it takes its place.
  *
- * On file systems that rename (local ones and /vsimem/) that is a hidden directory beside the place, ".NAME.<16 digits>.tmp", locked by
- * its maker for as long as it lives. It takes the place by a rename: by an exchange where another is there. So a place holds the old
- * or the new, whole, at every moment. Elsewhere a store is written in place, and one that replaces another under such a hidden name.
- */
+ * On file systems that rename (local ones and /vsimem/) that is a hidden directory beside the place, ".NAME.<16
+ * digits>.tmp", locked by its maker for as long as it lives. It takes the place by a rename: by an exchange where
+ * another is there. So a place holds the old or the new, whole, at every moment. Elsewhere a store is written in place,
+ * and one that replaces another under such a hidden
+ * name. */
 #ifndef ZS_STORE_STAGING_H
 #define ZS_STORE_STAGING_H
 
@@ -19,25 +20,30 @@ struct zs_staging {
     int made;       /* directories above the place that were not there */
 };
 
-/* Makes the directory, and those above it. `replaces` says that something is at `root`. Released with zs_staging_end(), also on failure. */
-enum zs_status zs_staging_begin(const char *root, bool replaces, struct zs_staging *s, struct zs_error *err) ZS_MUST_CHECK;
+/* Makes the directory, and those above it. `replaces` says that something is at `root`. Released with zs_staging_end(),
+ * also on failure. */
+enum zs_status zs_staging_begin(const char *root, bool replaces, struct zs_staging *s,
+                                struct zs_error *err) ZS_MUST_CHECK;
 
-/* Puts what is at `path` at the place, and the rename on the disk if `sync`. *older, freed with free(), says where that is now which was
- * there: to be removed by the caller. NULL when nothing was, or an empty directory. On failure what was there is there. */
+/* Puts what is at `path` at the place, and the rename on the disk if `sync`. *older, freed with free(), says where that
+ * is now which was there: to be removed by the caller. NULL when nothing was, or an empty directory. On failure what
+ * was there is there. */
 enum zs_status zs_staging_publish(struct zs_staging *s, bool sync, char **older, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Gives up the lock. What was not put in place must be gone by now: so go the directories that were made for it. */
 void zs_staging_end(struct zs_staging *s);
 
-/* What writers that are gone left beside a place: NULL-terminated paths, freed with zs_names_free(); NULL when there is nothing. An older
- * store that one of them had taken away, and not yet replaced, is put back. */
+/* What writers that are gone left beside a place: NULL-terminated paths, freed with zs_names_free(); NULL when there is
+ * nothing. An older store that one of them had taken away, and not yet replaced, is put back. */
 char **zs_staging_leftovers(const char *root);
 
-/* The same on a store of objects, where nothing tells whether a writer lives: of those beside the place whatever has had nothing written to it
- * for a day. One that was killed while it took the place may have left all that there is: remove them when another has taken it. */
+/* The same on a store of objects, where nothing tells whether a writer lives: of those beside the place whatever has
+ * had nothing written to it for a day. One that was killed while it took the place may have left all that there is:
+ * remove them when another has taken it. */
 char **zs_staging_old_prefixes(const char *root);
 
-/* Where a store that is to go gets out of sight, at once and whole: a path beside it, freed with free(). NULL where that cannot be. */
+/* Where a store that is to go gets out of sight, at once and whole: a path beside it, freed with free(). NULL where
+ * that cannot be. */
 char *zs_staging_set_aside(const char *root);
 
 #endif

@@ -76,12 +76,14 @@ static bool is_key(const char *key, size_t n)
     return true;
 }
 
-/* The second lock: names from files are looked at where they are read, but nothing leaves the store where they were not. */
+/* The second lock: names from files are looked at where they are read, but nothing leaves the store where they were
+ * not. */
 static enum zs_status check_key(const struct zs_store *store, const char *key, struct zs_error *err)
 {
     if (is_key(key, strlen(key)))
         return ZS_OK;
-    return zs_fail(err, ZS_ARGUMENT, "%s: expected the name of something in this store, found \"%s\"", store->root, key);
+    return zs_fail(err, ZS_ARGUMENT, "%s: expected the name of something in this store, found \"%s\"", store->root,
+                   key);
 }
 
 static enum zs_status check_prefix(const struct zs_store *store, const char *prefix, struct zs_error *err)
@@ -106,8 +108,8 @@ static bool asks_at_once(const struct zs_store *store, bool can, const char *key
     return can && (store->uploads == NULL || !zs_uploads_has(store->uploads, key));
 }
 
-/* Opens, then reads n bytes from one end; nothing when there are fewer, which the caller sees by the size, and knows better what to
- * say of. */
+/* Opens, then reads n bytes from one end; nothing when there are fewer, which the caller sees by the size, and knows
+ * better what to say of. */
 static enum zs_status open_and_read(struct zs_store *store, const char *key, bool tail, size_t n, void *data,
                                     struct zs_object **object, struct zs_error *err)
 {
@@ -231,7 +233,8 @@ enum zs_status zs_writer_write(struct zs_writer *writer, const void *data, size_
     return status;
 }
 
-enum zs_status zs_writer_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n, struct zs_error *err)
+enum zs_status zs_writer_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n,
+                               struct zs_error *err)
 {
     return n == 0 ? ZS_OK : writer->store->ops->patch(writer, offset, data, n, err);
 }
@@ -324,7 +327,8 @@ void zs_store_unlock(struct zs_store *store, struct zs_lock *lock)
         store->ops->unlock(store, lock);
 }
 
-static enum zs_status list(struct zs_store *store, const char *prefix, bool with_temporary, char ***names, struct zs_error *err)
+static enum zs_status list(struct zs_store *store, const char *prefix, bool with_temporary, char ***names,
+                           struct zs_error *err)
 {
     ZS_TRY(check_prefix(store, prefix, err));
     ZS_TRY(zs_store_settle(store, err));
@@ -377,8 +381,8 @@ enum zs_status zs_store_remove_link(struct zs_store *store, const char *prefix, 
 static enum zs_status remove_tree(struct zs_store *store, const char *prefix, int depth, struct zs_error *err)
 {
     if (depth > MAX_TREE_DEPTH)
-        return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: expected at most %d directories above each other", store->root, prefix,
-                       MAX_TREE_DEPTH);
+        return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: expected at most %d directories above each other", store->root,
+                       prefix, MAX_TREE_DEPTH);
     char **names;
     bool was_link;
     enum zs_status status = zs_store_remove_link(store, prefix, &was_link, err);

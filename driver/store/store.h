@@ -1,10 +1,11 @@
 /* store/store.h: where bytes live: named objects of bytes below one root. One table of functions, filled by local.c
- * (directories), vsi.c (every GDAL virtual file system), http.c (before vsi.c where objects can be had by plain GET requests; open.c
- * decides) and memory_store.c (tests, fault injection).
+ * (directories), vsi.c (every GDAL virtual file system), http.c (before vsi.c where objects can be had by plain GET
+ * requests; open.c decides) and memory_store.c (tests, fault injection).
  *
- * Keys are relative to the root, with "/" between components and none at either end. No component is "", "." or "..", or has a
- * control character: whatever a file may have named, such a key is ZS_ARGUMENT and nothing is done. Absent is ZS_NOT_FOUND and
- * nothing else is: a refused, broken or short answer is ZS_IO. Messages begin with the object's full name.
+ * Keys are relative to the root, with "/" between components and none at either end. No component is "", "." or "..",
+ * or has a control character: whatever a file may have named, such a key is ZS_ARGUMENT and nothing is done. Absent is
+ * ZS_NOT_FOUND and nothing else is: a refused, broken or short answer is ZS_IO. Messages begin with the object's full
+ * name.
  */
 #ifndef ZS_STORE_STORE_H
 #define ZS_STORE_STORE_H
@@ -24,23 +25,26 @@ struct zs_uploads; /* store/uploads.h */
 
 /* ---- Stores ---- */
 
-/* A directory, or a URL or archive in any GDAL virtual file system. Nothing is opened or requested yet. `root` is copied. */
+/* A directory, or a URL or archive in any GDAL virtual file system. Nothing is opened or requested yet. `root` is
+ * copied. */
 enum zs_status zs_store_open_vsi(const char *root, struct zs_store **store, struct zs_error *err) ZS_MUST_CHECK;
 /* Objects in memory, empty at first. */
 enum zs_status zs_store_open_memory(struct zs_store **store, struct zs_error *err) ZS_MUST_CHECK;
 void zs_store_free(struct zs_store *store); /* NULL is allowed */
-/* Whether reading below this path may mean waiting for a network: by its prefix, or that of the file an archive lies in. */
+/* Whether reading below this path may mean waiting for a network: by its prefix, or that of the file an archive lies
+ * in. */
 bool zs_path_is_remote(const char *path);
 
-/* When what is committed is put on the disk (fsync). EACH, at first: before it appears under its key, and its folder when the commit
- * returns. LATER, where nobody looks at the store before it is complete: at zs_store_sync(), which costs less than one by one. Of no
- * consequence where there is no local disk. */
+/* When what is committed is put on the disk (fsync). EACH, at first: before it appears under its key, and its folder
+ * when the commit returns. LATER, where nobody looks at the store before it is complete: at zs_store_sync(), which
+ * costs less than one by one. Of no consequence where there is no local disk. */
 enum zs_sync { ZS_SYNC_EACH, ZS_SYNC_LATER, ZS_SYNC_NO };
 void zs_store_set_sync(struct zs_store *store, enum zs_sync sync);
 enum zs_status zs_store_sync(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
-/* From now on what is committed to a remote store is sent beside the caller's work, several objects at once, and a commit that failed may
- * be told by a later one: for stores that nobody looks at before they are complete. Reading, removing and listing through this store see all
- * that was committed. zs_store_settle() waits for it, and says of the first failure: before something is committed that speaks of it. */
+/* From now on what is committed to a remote store is sent beside the caller's work, several objects at once, and a
+ * commit that failed may be told by a later one: for stores that nobody looks at before they are complete. Reading,
+ * removing and listing through this store see all that was committed. zs_store_settle() waits for it, and says of the
+ * first failure: before something is committed that speaks of it. */
 enum zs_status zs_store_overlap(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
 enum zs_status zs_store_settle(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
 /* Waits likewise; commits are one by one from now on. No object may be open that was opened since they were not. */
@@ -58,22 +62,26 @@ enum zs_status zs_store_put(struct zs_store *store, const char *key, const void 
 /* Removes an object; one that is absent is fine. Of a symbolic link, the link. */
 enum zs_status zs_store_remove(struct zs_store *store, const char *key, struct zs_error *err) ZS_MUST_CHECK;
 /* Names directly below `prefix` ("" is the root) of objects and, with a trailing "/", of prefixes of further objects.
- * NULL-terminated, freed with zs_names_free(). Without temporary files, and what no key can name. ZS_UNSUPPORTED where listing is
- * impossible; where there are directories, ZS_NOT_FOUND without one. */
-enum zs_status zs_store_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err) ZS_MUST_CHECK;
+ * NULL-terminated, freed with zs_names_free(). Without temporary files, and what no key can name. ZS_UNSUPPORTED where
+ * listing is impossible; where there are directories, ZS_NOT_FOUND without one. */
+enum zs_status zs_store_list(struct zs_store *store, const char *prefix, char ***names,
+                             struct zs_error *err) ZS_MUST_CHECK;
 /* The same with temporary files, for those who account for everything. */
-enum zs_status zs_store_list_all(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_store_list_all(struct zs_store *store, const char *prefix, char ***names,
+                                 struct zs_error *err) ZS_MUST_CHECK;
 void zs_names_free(char **names);
 /* Whether a file of that name is an unfinished one or a journal of this driver, whose writer may be at work or dead. */
 bool zs_is_temporary_name(const char *name);
-/* Removes every object below `prefix` (not ""), those directly in it before those in what is below: so a Zarr node loses
- * its metadata before its chunks, and never reads as fill value. Nothing there is fine. ZS_UNSUPPORTED where listing is
- * impossible. A symbolic link goes, and what it leads to stays. Temporary files go as well. */
+/* Removes every object below `prefix` (not ""), those directly in it before those in what is below: so a Zarr node
+ * loses its metadata before its chunks, and never reads as fill value. Nothing there is fine. ZS_UNSUPPORTED where
+ * listing is impossible. A symbolic link goes, and what it leads to stays. Temporary files go as well. */
 enum zs_status zs_store_remove_tree(struct zs_store *store, const char *prefix, struct zs_error *err) ZS_MUST_CHECK;
 /* Whether what is at `prefix` is a symbolic link, to whatever. */
-enum zs_status zs_store_is_link(struct zs_store *store, const char *prefix, bool *is_link, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_store_is_link(struct zs_store *store, const char *prefix, bool *is_link,
+                                struct zs_error *err) ZS_MUST_CHECK;
 /* Removes what is at `prefix` if that is a symbolic link, which *was_link tells, and else does nothing. */
-enum zs_status zs_store_remove_link(struct zs_store *store, const char *prefix, bool *was_link, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_store_remove_link(struct zs_store *store, const char *prefix, bool *was_link,
+                                    struct zs_error *err) ZS_MUST_CHECK;
 
 /* Whether another store, or none, has taken the place of the one that was opened. False where nobody can tell. */
 bool zs_store_is_replaced(const struct zs_store *store);
@@ -82,71 +90,80 @@ bool zs_store_is_replaced(const struct zs_store *store);
 
 enum zs_status zs_object_open(struct zs_store *store, const char *key, struct zs_object **object,
                               struct zs_error *err) ZS_MUST_CHECK;
-/* The same, and reads the object's last n bytes into `tail`, in one request where the transport can. When the object has
- * fewer than n bytes (see its size) `tail` is not filled. */
+/* The same, and reads the object's last n bytes into `tail`, in one request where the transport can. When the object
+ * has fewer than n bytes (see its size) `tail` is not filled. */
 enum zs_status zs_object_open_tail(struct zs_store *store, const char *key, size_t n, void *tail,
                                    struct zs_object **object, struct zs_error *err) ZS_MUST_CHECK;
 /* The same for the first n bytes. */
 enum zs_status zs_object_open_head(struct zs_store *store, const char *key, size_t n, void *head,
                                    struct zs_object **object, struct zs_error *err) ZS_MUST_CHECK;
-/* Whether what the two brought was remembered by this process and not asked for: reading on finds out if the object was replaced, but
- * whoever does not need to read on should zs_store_forget() it and open it again. */
+/* Whether what the two brought was remembered by this process and not asked for: reading on finds out if the object was
+ * replaced, but whoever does not need to read on should zs_store_forget() it and open it again. */
 bool zs_object_is_remembered(const struct zs_object *object);
 void zs_store_forget(struct zs_store *store, const char *key);
 uint64_t zs_object_size(const struct zs_object *object);
-/* Reads exactly n bytes. A range beyond the end is ZS_CORRUPT, a short answer ZS_IO, and so is finding that the object is no
- * longer the one that was opened, which zs_object_is_stale() tells from then on. */
+/* Reads exactly n bytes. A range beyond the end is ZS_CORRUPT, a short answer ZS_IO, and so is finding that the object
+ * is no longer the one that was opened, which zs_object_is_stale() tells from then on. */
 enum zs_status zs_object_read(struct zs_object *object, uint64_t offset, size_t n, void *data,
                               struct zs_error *err) ZS_MUST_CHECK;
 /* Whether a read found that another object has taken its place. Opening it anew gives that one. */
 bool zs_object_is_stale(const struct zs_object *object);
 void zs_object_close(struct zs_object *object); /* NULL is allowed */
 
-/* ---- Objects being written, by one thread at a time: appears whole under its key at commit, replacing an older one, or not at all ----
+/* ---- Objects being written, by one thread at a time: appears whole under its key at commit, replacing an older one,
+ * or not at all ----
  *
- * Where there are symbolic links, one at the key itself is replaced; through one that leads out of the store nothing is written, listed
- * for removal, or removed: ZS_UNSUPPORTED. Reading follows links. */
+ * Where there are symbolic links, one at the key itself is replaced; through one that leads out of the store nothing is
+ * written, listed for removal, or removed: ZS_UNSUPPORTED. Reading follows links. */
 
 enum zs_status zs_store_create(struct zs_store *store, const char *key, struct zs_writer **writer,
                                struct zs_error *err) ZS_MUST_CHECK;
-enum zs_status zs_writer_write(struct zs_writer *writer, const void *data, size_t n, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_writer_write(struct zs_writer *writer, const void *data, size_t n,
+                               struct zs_error *err) ZS_MUST_CHECK;
 /* Replaces bytes written before, and reads them back: offset + n must not exceed what was written. */
 enum zs_status zs_writer_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n,
                                struct zs_error *err) ZS_MUST_CHECK;
-enum zs_status zs_writer_read(struct zs_writer *writer, uint64_t offset, size_t n, void *data, struct zs_error *err) ZS_MUST_CHECK;
-enum zs_status zs_writer_commit(struct zs_writer *writer, struct zs_error *err) ZS_MUST_CHECK; /* releases it, also on failure */
-/* The same, but where it says *is_kept after a failure the writer is there with all that was written: it can be read back, and be committed again. */
+enum zs_status zs_writer_read(struct zs_writer *writer, uint64_t offset, size_t n, void *data,
+                              struct zs_error *err) ZS_MUST_CHECK;
+/* releases it, also on failure */
+enum zs_status zs_writer_commit(struct zs_writer *writer, struct zs_error *err) ZS_MUST_CHECK;
+/* The same, but where it says *is_kept after a failure the writer is there with all that was written: it can be read
+ * back, and be committed again. */
 enum zs_status zs_writer_try_commit(struct zs_writer *writer, bool *is_kept, struct zs_error *err) ZS_MUST_CHECK;
-void zs_writer_abort(struct zs_writer *writer);                                                /* releases it; NULL is allowed */
+/* releases it; NULL is allowed */
+void zs_writer_abort(struct zs_writer *writer);
 
 /* ---- Objects changed where they are, by who holds their lock ----
  *
- * Nothing of it is whole or not at all: a kill leaves what was written by then, a power failure any of what was written since the last flush.
- * Who has the object open sees the new bytes; who opens it anew also another version. */
+ * Nothing of it is whole or not at all: a kill leaves what was written by then, a power failure any of what was written
+ * since the last flush. Who has the object open sees the new bytes; who opens it anew also another version. */
 
-/* ZS_UNSUPPORTED where an object must be replaced instead: other than on a local disk, of what has several names (hard links: one may be a
- * backup) or is a symbolic link, and where it cannot be opened for writing. */
-enum zs_status zs_file_open(struct zs_store *store, const char *key, struct zs_file **file, struct zs_error *err) ZS_MUST_CHECK;
-enum zs_status zs_file_write(struct zs_file *file, uint64_t offset, const void *data, size_t n, struct zs_error *err) ZS_MUST_CHECK;
+/* ZS_UNSUPPORTED where an object must be replaced instead: other than on a local disk, of what has several names (hard
+ * links: one may be a backup) or is a symbolic link, and where it cannot be opened for writing. */
+enum zs_status zs_file_open(struct zs_store *store, const char *key, struct zs_file **file,
+                            struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_file_write(struct zs_file *file, uint64_t offset, const void *data, size_t n,
+                             struct zs_error *err) ZS_MUST_CHECK;
 enum zs_status zs_file_truncate(struct zs_file *file, uint64_t size, struct zs_error *err) ZS_MUST_CHECK;
 /* What was written is on the disk, unless ZS_SYNC_NO. */
 enum zs_status zs_file_flush(struct zs_file *file, struct zs_error *err) ZS_MUST_CHECK;
 void zs_file_close(struct zs_file *file);
 
-/* The key of a file beside an object that tells how a change of it is undone: zs_is_temporary_name() knows it. NULL without memory, freed
- * with free(). */
+/* The key of a file beside an object that tells how a change of it is undone: zs_is_temporary_name() knows it. NULL
+ * without memory, freed with free(). */
 char *zs_journal_key(const char *key);
 
-/* Whether an object was changed where it is since it was opened; with or_recently also whether it was so a moment before. Then bytes that were
- * found broken may be of two times, and opening it anew and reading again tells. */
+/* Whether an object was changed where it is since it was opened; with or_recently also whether it was so a moment
+ * before. Then bytes that were found broken may be of two times, and opening it anew and reading again tells. */
 bool zs_object_is_changed(const struct zs_object *object, bool or_recently);
 
 /* ---- Two writers of one object ---- */
 
-/* Waits until no other writer, in this process or another, holds the lock of this object, and holds it. Where a file system has no locks
- * that is ZS_OK with *lock NULL. Nobody who holds one may ask for another. */
+/* Waits until no other writer, in this process or another, holds the lock of this object, and holds it. Where a file
+ * system has no locks that is ZS_OK with *lock NULL. Nobody who holds one may ask for another. */
 struct zs_lock;
-enum zs_status zs_store_lock(struct zs_store *store, const char *key, struct zs_lock **lock, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_store_lock(struct zs_store *store, const char *key, struct zs_lock **lock,
+                             struct zs_error *err) ZS_MUST_CHECK;
 void zs_store_unlock(struct zs_store *store, struct zs_lock *lock); /* NULL is allowed */
 
 /* ---- What a filling provides ---- */
@@ -157,7 +174,8 @@ struct zs_store_ops {
     void (*close)(struct zs_object *object);
     enum zs_status (*create)(struct zs_store *s, const char *key, struct zs_writer **writer, struct zs_error *err);
     enum zs_status (*write)(struct zs_writer *writer, const void *data, size_t n, struct zs_error *err);
-    enum zs_status (*patch)(struct zs_writer *writer, uint64_t offset, const void *data, size_t n, struct zs_error *err);
+    enum zs_status (*patch)(struct zs_writer *writer, uint64_t offset, const void *data, size_t n,
+                            struct zs_error *err);
     enum zs_status (*read_back)(struct zs_writer *writer, uint64_t offset, size_t n, void *data, struct zs_error *err);
     enum zs_status (*commit)(struct zs_writer *writer, struct zs_error *err);
     void (*abort)(struct zs_writer *writer);
@@ -188,7 +206,8 @@ struct zs_store_ops {
     enum zs_status (*remove_link)(struct zs_store *s, const char *prefix, bool *was_link, struct zs_error *err);
     /* Optional, all or none: where objects can be changed where they are. */
     enum zs_status (*file_open)(struct zs_store *s, const char *key, struct zs_file **file, struct zs_error *err);
-    enum zs_status (*file_write)(struct zs_file *file, uint64_t offset, const void *data, size_t n, struct zs_error *err);
+    enum zs_status (*file_write)(struct zs_file *file, uint64_t offset, const void *data, size_t n,
+                                 struct zs_error *err);
     enum zs_status (*file_truncate)(struct zs_file *file, uint64_t size, struct zs_error *err);
     enum zs_status (*file_flush)(struct zs_file *file, struct zs_error *err);
     void (*file_close)(struct zs_file *file);

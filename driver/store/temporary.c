@@ -23,7 +23,8 @@ static bool is_unfinished(const char *name)
     if (strncmp(name, PREFIX, strlen(PREFIX)) != 0)
         return false;
     name += strlen(PREFIX);
-    return strspn(name, "0123456789abcdef") == (size_t)2 * RANDOM_BYTES && strcmp(name + (size_t)2 * RANDOM_BYTES, SUFFIX) == 0;
+    return strspn(name, "0123456789abcdef") == (size_t)2 * RANDOM_BYTES &&
+           strcmp(name + (size_t)2 * RANDOM_BYTES, SUFFIX) == 0;
 }
 
 bool zs_is_temporary_name(const char *name)
@@ -52,7 +53,8 @@ char *zs_temporary_path(const char *directory)
     return zs_format("%s%s" PREFIX "%s" SUFFIX, directory, n > 0 && directory[n - 1] == '/' ? "" : "/", digits);
 }
 
-/* Whether the lock is ours, or there are no locks here; false when somebody who looked for dead files took this for one. */
+/* Whether the lock is ours, or there are no locks here; false when somebody who looked for dead files took this for
+ * one. */
 static bool lock(int fd)
 {
     struct stat st;

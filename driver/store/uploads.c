@@ -68,8 +68,9 @@ static void upload_free(struct upload *u)
     free(u);
 }
 
-/* Lets go of those that are sent and not read any more: of the forgotten ones, and of the oldest until `room` bytes are free among
- * what may be kept. That is on a disk, or on what is taken for one and is memory: as much as GDAL's caches may have. */
+/* Lets go of those that are sent and not read any more: of the forgotten ones, and of the oldest until `room` bytes are
+ * free among what may be kept. That is on a disk, or on what is taken for one and is memory: as much as GDAL's caches
+ * may have. */
 static void tidy(struct zs_uploads *a, uint64_t room)
 {
     const uint64_t most = 4 * zs_budget();

@@ -67,7 +67,8 @@ static bool failure_means_absent(const struct zs_store *store, const char *path)
     if (place->is_archive) /* which gives no reasons, but a table of contents where it can be read */
         return is_not_listed(path);
     if (place->speaks_http)
-        return code == VSIE_AWSObjectNotFound || (code == VSIE_HttpError && strstr(VSIGetLastErrorMsg(), "404") != NULL);
+        return code == VSIE_AWSObjectNotFound ||
+               (code == VSIE_HttpError && strstr(VSIGetLastErrorMsg(), "404") != NULL);
     if (errno == ENOENT || errno == ENOTDIR)
         return true;
     VSIStatBufL st;
@@ -105,8 +106,9 @@ static bool mix_bytes(VSILFILE *file, uint64_t offset, uint64_t n, uint64_t *ver
     return true;
 }
 
-/* Size and version of an opened file. GDAL's file systems know no versions: what stands in memory is told apart by its bytes, what lies
- * in an archive by the archive's word. Over a network asking would cost more than it tells, since answers are remembered. */
+/* Size and version of an opened file. GDAL's file systems know no versions: what stands in memory is told apart by its
+ * bytes, what lies in an archive by the archive's word. Over a network asking would cost more than it tells, since
+ * answers are remembered. */
 static bool measure(const struct vsi_object *o, VSILFILE *file, uint64_t *size, uint64_t *version)
 {
     const struct zs_place *place = &((const struct vsi_store *)o->base.store)->place;
@@ -211,7 +213,8 @@ static enum zs_status fail_replaced(struct vsi_object *o, struct zs_error *err)
     return zs_fail(err, ZS_IO, "%s: the object was replaced while it was read", o->path);
 }
 
-static enum zs_status read_handle(struct vsi_object *o, VSILFILE *file, uint64_t offset, size_t n, void *data, struct zs_error *err)
+static enum zs_status read_handle(struct vsi_object *o, VSILFILE *file, uint64_t offset, size_t n, void *data,
+                                  struct zs_error *err)
 {
     size_t got = 0;
     if (VSIFSeekL(file, offset, SEEK_SET) == 0)
@@ -220,8 +223,8 @@ static enum zs_status read_handle(struct vsi_object *o, VSILFILE *file, uint64_t
     if (((const struct vsi_store *)o->base.store)->place.is_memory && !is_unchanged(o, file))
         return fail_replaced(o, err);
     if (got != n)
-        return zs_fail(err, ZS_IO, "%s: expected %zu bytes at offset %llu, found %zu: %s", o->path, n, (unsigned long long)offset, got,
-                       zs_vsi_reason());
+        return zs_fail(err, ZS_IO, "%s: expected %zu bytes at offset %llu, found %zu: %s", o->path, n,
+                       (unsigned long long)offset, got, zs_vsi_reason());
     return ZS_OK;
 }
 
@@ -308,7 +311,9 @@ static enum zs_status vsi_list(struct zs_store *store, const char *prefix, char 
     enum zs_status status = ZS_OK;
     struct zs_names found = {0};
     if (dir == NULL)
-        status = zs_fail(err, ((struct vsi_store *)store)->place.is_memory && VSIStatL(path, &st) != 0 ? ZS_NOT_FOUND : ZS_UNSUPPORTED,
+        status = zs_fail(err,
+                         ((struct vsi_store *)store)->place.is_memory && VSIStatL(path, &st) != 0 ? ZS_NOT_FOUND
+                                                                                                  : ZS_UNSUPPORTED,
                          "%s: cannot be listed: %s", path, zs_vsi_reason());
     const VSIDIREntry *entry;
     while (status == ZS_OK && (entry = VSIGetNextDirEntry(dir)) != NULL) {
@@ -355,7 +360,8 @@ static const struct zs_store_ops vsi_ops = {
     .free = vsi_free,
 };
 
-enum zs_status zs_store_open_vsi_place(const char *root, const struct zs_place *place, struct zs_store **store, struct zs_error *err)
+enum zs_status zs_store_open_vsi_place(const char *root, const struct zs_place *place, struct zs_store **store,
+                                       struct zs_error *err)
 {
     struct vsi_store *s = zs_calloc(1, sizeof *s);
     char *path = zs_strdup(root);

@@ -25,8 +25,8 @@ char *zs_vsi_path(const struct zs_store *store, const char *key);
 /* What GDAL was told for this path or for all: GDAL_HTTP_HEADERS and the like. NULL when nothing; borrowed, for now. */
 const char *zs_vsi_option(const char *path, const char *name);
 
-/* The URL under which a plain GET finds an object of /vsis3/, /vsigs/ or /vsiaz/, signed where its settings ask for that. NULL when
- * GDAL cannot tell, and without memory; freed with free(). */
+/* The URL under which a plain GET finds an object of /vsis3/, /vsigs/ or /vsiaz/, signed where its settings ask for
+ * that. NULL when GDAL cannot tell, and without memory; freed with free(). */
 char *zs_vsi_object_url(const char *path);
 
 #endif

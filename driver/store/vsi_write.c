@@ -1,5 +1,5 @@
-/* What is written to a store in GDAL's virtual file systems: in memory a file beside, which is renamed; elsewhere a temporary one, which
- * is uploaded whole. */
+/* What is written to a store in GDAL's virtual file systems: in memory a file beside, which is renamed; elsewhere a
+ * temporary one, which is uploaded whole. */
 #define _GNU_SOURCE /* O_CLOEXEC */
 #include <cpl_conv.h>
 #include <cpl_vsi.h>
@@ -17,8 +17,8 @@
 
 /* Uploads and copies go through a buffer of this size. */
 #define COPY_BUFFER_BYTES ((size_t)1 << 20)
-/* What is larger than 50 MB GDAL sends in parts, one after the other, with a request before and one after them. Up to this, it is told to
- * hold all of an object in memory and to send it in one. */
+/* What is larger than 50 MB GDAL sends in parts, one after the other, with a request before and one after them. Up to
+ * this, it is told to hold all of an object in memory and to send it in one. */
 #define MAX_WHOLE_MB 128
 
 struct vsi_writer {
@@ -35,7 +35,8 @@ static bool has_rename(const struct zs_store *store)
     return ((const struct vsi_store *)store)->place.is_memory;
 }
 
-/* A file where GDAL makes temporary ones. Without a name from the start on a local disk, so that a killed writer leaves nothing. */
+/* A file where GDAL makes temporary ones. Without a name from the start on a local disk, so that a killed writer leaves
+ * nothing. */
 static enum zs_status open_upload(struct vsi_writer *w, struct zs_error *err)
 {
     const char *directory = CPLGetPath(CPLGenerateTempFilename("shardedzarr"));
@@ -170,8 +171,9 @@ static enum zs_status copy_to(struct vsi_writer *w, VSILFILE *out, void *buffer,
         const size_t got = VSIFSeekL(w->file, size - left, SEEK_SET) == 0 ? VSIFReadL(buffer, 1, part, w->file) : 0;
         pthread_mutex_unlock(&w->lock);
         if (got != part)
-            return zs_fail(err, ZS_IO, "%s: expected %llu bytes in %s, found %llu: %s", w->path, (unsigned long long)size, w->temp_path,
-                           (unsigned long long)(size - left + got), zs_vsi_reason());
+            return zs_fail(err, ZS_IO, "%s: expected %llu bytes in %s, found %llu: %s", w->path,
+                           (unsigned long long)size, w->temp_path, (unsigned long long)(size - left + got),
+                           zs_vsi_reason());
         if (out != NULL && VSIFWriteL(buffer, 1, part, out) != part)
             return zs_fail(err, ZS_IO, "%s: writing failed: %s", w->path, zs_vsi_reason());
         left -= part;
@@ -186,7 +188,8 @@ static const char *begin_whole(const struct vsi_writer *w)
     const unsigned mb = (unsigned)(zs_min_u64(w->base.size, (uint64_t)MAX_WHOLE_MB << 20) >> 20) + 1;
     for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
         char text[16];
-        if (strncmp(w->path, settings[i][0], strlen(settings[i][0])) != 0 || mb > MAX_WHOLE_MB || zs_vsi_option(w->path, settings[i][1]) != NULL)
+        if (strncmp(w->path, settings[i][0], strlen(settings[i][0])) != 0 || mb > MAX_WHOLE_MB ||
+            zs_vsi_option(w->path, settings[i][1]) != NULL)
             continue;
         snprintf(text, sizeof text, "%u", mb);
         CPLSetThreadLocalConfigOption(settings[i][1], text);
@@ -195,8 +198,8 @@ static const char *begin_whole(const struct vsi_writer *w)
     return NULL;
 }
 
-/* One upload of the finished file, for file systems that only know whole objects. That it can be read back is found out before it is
- * begun: an upload cannot be given up, closing it publishes what it has. */
+/* One upload of the finished file, for file systems that only know whole objects. That it can be read back is found out
+ * before it is begun: an upload cannot be given up, closing it publishes what it has. */
 static enum zs_status upload(struct vsi_writer *w, struct zs_error *err)
 {
     void *buffer = malloc(COPY_BUFFER_BYTES);

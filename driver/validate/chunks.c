@@ -57,7 +57,8 @@ static void check_overlaps(const struct zs_checked_object *o, const struct zs_ch
             char where[WHERE_SIZE], expected[128], found[128];
             snprintf(expected, sizeof expected, "bytes of its own or the very same as entry %zu, %llu to %llu", a->tag,
                      (unsigned long long)a->offset, (unsigned long long)end);
-            snprintf(found, sizeof found, "%llu to %llu", (unsigned long long)b->offset, (unsigned long long)(b->offset + b->size));
+            snprintf(found, sizeof found, "%llu to %llu", (unsigned long long)b->offset,
+                     (unsigned long long)(b->offset + b->size));
             char what[64];
             snprintf(what, sizeof what, "shard index entry %zu overlaps another", b->tag);
             zs_report(o->c, ZS_SEVERITY_ERROR, describe(o, s->level, s->piece.origin, where), what, expected, found);
@@ -68,8 +69,8 @@ static void check_overlaps(const struct zs_checked_object *o, const struct zs_ch
 }
 
 /* Turns the index into ranges; entries that lie outside are reported and left out. */
-static enum zs_status take_entries(const struct zs_checked_object *o, struct zs_checked_shard *s, const struct zs_shard_index *index,
-                                   struct zs_error *err)
+static enum zs_status take_entries(const struct zs_checked_object *o, struct zs_checked_shard *s,
+                                   const struct zs_shard_index *index, struct zs_error *err)
 {
     const struct zs_level *level = &o->levels[s->level];
     for (uint64_t i = 0; i < index->count; i++) {
@@ -102,8 +103,8 @@ static enum zs_status read_index(const struct zs_level *level, const struct zs_p
 }
 
 /* Reads and checks the index of a level-k shard. One that cannot be read is reported, and has no ranges. */
-static enum zs_status shard_open(const struct zs_checked_object *o, int k, const struct zs_piece *piece, struct zs_checked_shard *s,
-                                 struct zs_error *err)
+static enum zs_status shard_open(const struct zs_checked_object *o, int k, const struct zs_piece *piece,
+                                 struct zs_checked_shard *s, struct zs_error *err)
 {
     const struct zs_level *level = &o->levels[k];
     *s = (struct zs_checked_shard){.level = k, .piece = *piece};
@@ -124,7 +125,8 @@ static enum zs_status shard_open(const struct zs_checked_object *o, int k, const
     free(index);
     if (status != ZS_OK)
         return status;
-    s->group_count = zs_range_plan(s->ranges, s->range_count, o->c->store->is_remote ? remote_ranges : local_ranges, s->groups);
+    s->group_count =
+        zs_range_plan(s->ranges, s->range_count, o->c->store->is_remote ? remote_ranges : local_ranges, s->groups);
     check_overlaps(o, s);
     return ZS_OK;
 }
@@ -137,10 +139,11 @@ static void shard_close(struct zs_checked_shard *s)
 
 /* ---- Chunks ---- */
 
-static enum zs_status check_piece(const struct zs_checked_object *o, int k, const struct zs_piece *piece, struct zs_error *err);
+static enum zs_status check_piece(const struct zs_checked_object *o, int k, const struct zs_piece *piece,
+                                  struct zs_error *err);
 
-static enum zs_status check_leaf(const struct zs_checked_object *o, const struct zs_piece *p, struct zs_scratch *scratch,
-                                 struct zs_error *err)
+static enum zs_status check_leaf(const struct zs_checked_object *o, const struct zs_piece *p,
+                                 struct zs_scratch *scratch, struct zs_error *err)
 {
     const int k = o->array->chain.count - 1;
     const struct zs_level *leaf = &o->levels[k];
@@ -203,7 +206,8 @@ static enum zs_status check_group(const struct zs_checked_object *o, const struc
     return ZS_OK;
 }
 
-static enum zs_status check_shard(const struct zs_checked_object *o, int k, const struct zs_piece *piece, struct zs_error *err)
+static enum zs_status check_shard(const struct zs_checked_object *o, int k, const struct zs_piece *piece,
+                                  struct zs_error *err)
 {
     struct zs_checked_shard s;
     enum zs_status status = shard_open(o, k, piece, &s, err);
@@ -214,13 +218,14 @@ static enum zs_status check_shard(const struct zs_checked_object *o, int k, cons
 }
 
 /* The whole chunk's encoded bytes into `fetched`, unless they are at hand. */
-static enum zs_status fetch(const struct zs_checked_object *o, int k, const struct zs_piece *piece, struct zs_buffer *fetched,
-                            const unsigned char **bytes, struct zs_error *err)
+static enum zs_status fetch(const struct zs_checked_object *o, int k, const struct zs_piece *piece,
+                            struct zs_buffer *fetched, const unsigned char **bytes, struct zs_error *err)
 {
     const size_t most = zs_level_bound(&o->levels[k]);
     *bytes = piece->memory;
     if (piece->size > most)
-        return zs_fail(err, ZS_CORRUPT, "expected at most %zu encoded bytes, found %llu", most, (unsigned long long)piece->size);
+        return zs_fail(err, ZS_CORRUPT, "expected at most %zu encoded bytes, found %llu", most,
+                       (unsigned long long)piece->size);
     if (piece->size > o->c->memory)
         return zs_fail(err, ZS_UNSUPPORTED, "a chunk of %llu encoded bytes is more than the budget of %llu",
                        (unsigned long long)piece->size, (unsigned long long)o->c->memory);
@@ -239,9 +244,8 @@ static enum zs_status check_wrapped(const struct zs_checked_object *o, int k, co
     const struct zs_level *level = &o->levels[k];
     const uint64_t limit = zs_min_u64(zs_level_bound(level), o->c->memory);
     struct zs_buffer decoded = {0};
-    enum zs_status status =
-        zs_bytes_decode_up_to(level->bytes_codecs, level->bytes_codec_count, scratch, piece->memory, (size_t)piece->size, (size_t)limit,
-                              &decoded, err);
+    enum zs_status status = zs_bytes_decode_up_to(level->bytes_codecs, level->bytes_codec_count, scratch, piece->memory,
+                                                  (size_t)piece->size, (size_t)limit, &decoded, err);
     if (status != ZS_OK) {
         status = report(o, k, piece->origin, status, err);
     } else {
@@ -254,7 +258,8 @@ static enum zs_status check_wrapped(const struct zs_checked_object *o, int k, co
 }
 
 /* A chunk of level k, whatever it is. */
-static enum zs_status check_piece(const struct zs_checked_object *o, int k, const struct zs_piece *piece, struct zs_error *err)
+static enum zs_status check_piece(const struct zs_checked_object *o, int k, const struct zs_piece *piece,
+                                  struct zs_error *err)
 {
     const struct zs_level *level = &o->levels[k];
     if (level->is_shard && level->bytes_codec_count == 0)

@@ -1,4 +1,5 @@
-/* Consolidated metadata against the nodes' own documents (zarr-specs #373): a cache, which is of use as long as it says the same. */
+/* Consolidated metadata against the nodes' own documents (zarr-specs #373): a cache, which is of use as long as it says
+ * the same. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,14 +33,16 @@ static bool same_number(const zs_json *a, const zs_json *b)
     return zs_json_double(a, &p) && zs_json_double(b, &q) && p == q;
 }
 
-/* Members whose absence says the same as an empty one, and the caches of groups further down, which are of their own. */
+/* Members whose absence says the same as an empty one, and the caches of groups further down, which are of their
+ * own. */
 static bool may_be_absent(const zs_json *member)
 {
     const char *name = zs_json_name(member);
     if (strcmp(name, "consolidated_metadata") == 0)
         return true;
-    return zs_json_first(member) == NULL && (strcmp(name, "attributes") == 0 || strcmp(name, "storage_transformers") == 0 ||
-                                             (strcmp(name, "dimension_names") == 0 && zs_json_typeof(member) == ZS_JSON_NULL));
+    return zs_json_first(member) == NULL &&
+           (strcmp(name, "attributes") == 0 || strcmp(name, "storage_transformers") == 0 ||
+            (strcmp(name, "dimension_names") == 0 && zs_json_typeof(member) == ZS_JSON_NULL));
 }
 
 /* Appends ".name" or "[i]" to the path of a difference. */
@@ -52,8 +55,8 @@ static void append_step(char *path, size_t capacity, const zs_json *child, size_
         snprintf(path + n, capacity - n, "[%zu]", i);
 }
 
-/* Finds the first place in which two values differ: its path is appended, *a and *b are what is there (NULL: nothing). Members
- * may come in any order. */
+/* Finds the first place in which two values differ: its path is appended, *a and *b are what is there (NULL: nothing).
+ * Members may come in any order. */
 static bool find_difference(const zs_json **a, const zs_json **b, bool is_document, char *path, size_t capacity)
 {
     const zs_json *x = *a, *y = *b;
@@ -71,7 +74,8 @@ static bool find_difference(const zs_json **a, const zs_json **b, bool is_docume
     size_t i = 0;
     const bool is_object = type == ZS_JSON_OBJECT;
     const zs_json *other = zs_json_first(y);
-    for (const zs_json *c = zs_json_first(x); c != NULL; c = zs_json_next(c), i++, other = is_object ? other : zs_json_next(other)) {
+    for (const zs_json *c = zs_json_first(x); c != NULL;
+         c = zs_json_next(c), i++, other = is_object ? other : zs_json_next(other)) {
         *a = c;
         *b = is_object ? zs_json_get(y, zs_json_name(c)) : other;
         if (is_document && strcmp(zs_json_name(c), "consolidated_metadata") == 0)
@@ -98,7 +102,8 @@ static bool find_difference(const zs_json **a, const zs_json **b, bool is_docume
 static void show(const zs_json *value, char text[SHOWN + 4])
 {
     char *printed = value != NULL ? zs_json_print(value) : zs_strdup("no such member");
-    snprintf(text, SHOWN + 4, "%.*s%s", SHOWN, printed != NULL ? printed : "?", printed != NULL && strlen(printed) > SHOWN ? "..." : "");
+    snprintf(text, SHOWN + 4, "%.*s%s", SHOWN, printed != NULL ? printed : "?",
+             printed != NULL && strlen(printed) > SHOWN ? "..." : "");
     free(printed);
 }
 
@@ -134,7 +139,8 @@ static enum zs_status check_entry(const struct consolidated *s, const zs_json *l
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
     const struct zs_node *node = NULL;
     const enum zs_status status = zs_hierarchy_node(s->c->h, path, &node, err);
-    const bool is_path = name[0] != '\0' && name[0] != '/' && name[strlen(name) - 1] != '/' && (status != ZS_INVALID || node != NULL);
+    const bool is_path =
+        name[0] != '\0' && name[0] != '/' && name[strlen(name) - 1] != '/' && (status != ZS_INVALID || node != NULL);
     free(path);
     if (status == ZS_OK && is_path && !node->is_implicit)
         compare(s, name, listed, node->document);

@@ -53,12 +53,13 @@ static void check_prefixed(const struct declared *d, const struct zs_convention 
     for (const zs_json *m = zs_json_first(d->node->attributes); m != NULL; m = zs_json_next(m)) {
         const char *name = zs_json_name(m);
         if (strncmp(name, convention->prefix, n) == 0 && !is_one_of(name + n, convention->known))
-            zs_report(d->c, ZS_SEVERITY_WARNING, d->key, "attribute with a convention's prefix", "one that the convention knows",
-                      name);
+            zs_report(d->c, ZS_SEVERITY_WARNING, d->key, "attribute with a convention's prefix",
+                      "one that the convention knows", name);
     }
     if (zs_convention_has_members(convention, d->node->attributes) && !is_declared(d, convention))
-        zs_report(d->c, ZS_SEVERITY_WARNING, d->key, "attributes of a convention that is not declared in zarr_conventions",
-                  convention->uuid, convention->prefix);
+        zs_report(d->c, ZS_SEVERITY_WARNING, d->key,
+                  "attributes of a convention that is not declared in zarr_conventions", convention->uuid,
+                  convention->prefix);
 }
 
 /* Names that differ in one letter from those that readers look for: mistyped, or damaged. */
@@ -71,8 +72,8 @@ static void check_spelling(void *context, const char *looked_for)
         for (size_t k = 0; strlen(name) == strlen(looked_for) && name[k] != '\0'; k++)
             different += name[k] != looked_for[k];
         if (different == 1)
-            zs_report(d->c, ZS_SEVERITY_WARNING, d->key, "attribute that is almost called as one of a convention", looked_for,
-                      name);
+            zs_report(d->c, ZS_SEVERITY_WARNING, d->key, "attribute that is almost called as one of a convention",
+                      looked_for, name);
     }
 }
 

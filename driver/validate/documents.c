@@ -1,5 +1,6 @@
-/* zarr.json documents against the specification, where readers are more patient than it is: zs_node_create() has said before what makes
- * an array unreadable (core specification 3.1, "Array metadata", "Group metadata", "Extension points"; the codecs' own pages). */
+/* zarr.json documents against the specification, where readers are more patient than it is: zs_node_create() has said
+ * before what makes an array unreadable (core specification 3.1, "Array metadata", "Group metadata", "Extension
+ * points"; the codecs' own pages). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +44,8 @@ struct document {
     bool has_errors;
 };
 
-static void report(struct document *d, enum zs_severity severity, const char *what, const char *expected, const char *found)
+static void report(struct document *d, enum zs_severity severity, const char *what, const char *expected,
+                   const char *found)
 {
     d->has_errors = d->has_errors || severity == ZS_SEVERITY_ERROR;
     zs_report(d->c, severity, d->key, what, expected, found);
@@ -94,8 +96,8 @@ static enum zs_status check_json(struct document *d, const zs_json *value, struc
     check_text(d, text);
     check_text(d, zs_json_name(value));
     if (zs_json_number(value, &token) && (strstr(token, "NaN") != NULL || strstr(token, "Inf") != NULL))
-        report(d, ZS_SEVERITY_WARNING, zs_json_name(value) != NULL ? zs_json_name(value) : "a list", "a number of JSON, or a string",
-               token);
+        report(d, ZS_SEVERITY_WARNING, zs_json_name(value) != NULL ? zs_json_name(value) : "a list",
+               "a number of JSON, or a string", token);
     if (zs_json_is_object(value) && zs_json_size(value) > 1)
         ZS_TRY(check_duplicates(d, value, err));
     for (const zs_json *c = zs_json_first(value); c != NULL; c = zs_json_next(c))
@@ -105,7 +107,8 @@ static enum zs_status check_json(struct document *d, const zs_json *value, struc
 
 /* ---- Members ---- */
 
-/* Members that are not in `known`: whoever does not know them must not read the node, unless they say that it does not matter. */
+/* Members that are not in `known`: whoever does not know them must not read the node, unless they say that it does not
+ * matter. */
 static void check_members(struct document *d, const char *of, const zs_json *object, const char *const *known)
 {
     for (const zs_json *m = zs_json_first(object); m != NULL; m = zs_json_next(m)) {
@@ -116,7 +119,8 @@ static void check_members(struct document *d, const char *of, const zs_json *obj
         char what[128], found[128];
         snprintf(what, sizeof what, "%s", of);
         snprintf(found, sizeof found, "\"%.100s\"", zs_json_name(m));
-        report(d, ZS_SEVERITY_ERROR, what, "members that the specification knows, or with \"must_understand\": false", found);
+        report(d, ZS_SEVERITY_ERROR, what, "members that the specification knows, or with \"must_understand\": false",
+               found);
     }
 }
 

@@ -45,9 +45,12 @@ static bool print_progress(void *ctx, double done)
 
 static int usage(FILE *to)
 {
-    fputs("Usage: shardedzarr-validate [--quiet] [--metadata-only] [--threads N] [--memory MB] [--config NAME VALUE]... STORE...\n\n"
-          "Checks sharded Zarr v3 stores, each a path in any of GDAL's virtual file systems: documents, shard indexes, every chunk,\n"
-          "overviews, consolidated metadata, coordinates and CRS. Prints what, where, expected and found, a line each.\n\n"
+    fputs("Usage: shardedzarr-validate [--quiet] [--metadata-only] [--threads N] [--memory MB] [--config NAME "
+          "VALUE]... STORE...\n\n"
+          "Checks sharded Zarr v3 stores, each a path in any of GDAL's virtual file systems: documents, shard "
+          "indexes, every chunk,\n"
+          "overviews, consolidated metadata, coordinates and CRS. Prints what, where, expected and found, a line "
+          "each.\n\n"
           "  --quiet          findings only, without progress and summary\n"
           "  --metadata-only  documents only, no chunks\n"
           "  --threads N      that decode; default: one per processor\n"

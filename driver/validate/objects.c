@@ -77,13 +77,15 @@ enum zs_status zs_check_objects(struct zs_check *c, const struct zs_checked_arra
     const struct zs_level *leaf = &array->chain.levels[array->chain.count - 1];
     const uint64_t count = array->is_listed ? array->object_count : array->grid_count;
     if (leaf->decoded_size > c->memory) {
-        zs_report_numbers(c, ZS_SEVERITY_UNCHECKED, array->node->path, "its chunks are larger than the memory that may be used, in bytes",
-                          c->memory, leaf->decoded_size);
+        zs_report_numbers(c, ZS_SEVERITY_UNCHECKED, array->node->path,
+                          "its chunks are larger than the memory that may be used, in bytes", c->memory,
+                          leaf->decoded_size);
         return ZS_OK;
     }
     if (!array->is_listed && count > MAX_PROBES) {
         zs_report_numbers(c, ZS_SEVERITY_UNCHECKED, array->node->path,
-                          "the store cannot be listed, and there are more objects than are asked for one by one", MAX_PROBES, count);
+                          "the store cannot be listed, and there are more objects than are asked for one by one",
+                          MAX_PROBES, count);
         return ZS_OK;
     }
     struct batch *b = zs_calloc(1, sizeof *b);

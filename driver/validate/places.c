@@ -38,7 +38,8 @@ static void show(const double *t, char text[160])
     snprintf(text, 160, "[%.12g, %.12g, %.12g, %.12g, %.12g, %.12g]", t[0], t[1], t[2], t[3], t[4], t[5]);
 }
 
-static enum zs_status compare_transform(void *context, const char *path, const char *what, const double *t, struct zs_error *err)
+static enum zs_status compare_transform(void *context, const char *path, const char *what, const double *t,
+                                        struct zs_error *err)
 {
     const struct place *p = context;
     char expected[160], found[160], *key;
@@ -53,7 +54,8 @@ static enum zs_status compare_transform(void *context, const char *path, const c
 }
 
 /* A box around the raster; with registration "node", around the centres of its pixels. */
-static enum zs_status compare_box(void *context, const char *path, const char *what, const double *box, struct zs_error *err)
+static enum zs_status compare_box(void *context, const char *path, const char *what, const double *box,
+                                  struct zs_error *err)
 {
     const struct place *p = context;
     const double *t = p->believed.transform;
@@ -62,7 +64,8 @@ static enum zs_status compare_box(void *context, const char *path, const char *w
         return ZS_OK;
     const double inset = p->believed.pixel_is_point ? 0.5 : 0;
     for (int corner = 0; corner < 4; corner++) {
-        const double col = corner & 1 ? (double)p->width - inset : inset, row = corner & 2 ? (double)p->height - inset : inset;
+        const double col = corner & 1 ? (double)p->width - inset : inset,
+                     row = corner & 2 ? (double)p->height - inset : inset;
         for (int i = 0; i < 2; i++) {
             const double v = t[3 * i] + col * t[3 * i + 1] + row * t[3 * i + 2];
             low[i] = fmin(low[i], v);
@@ -78,7 +81,8 @@ static enum zs_status compare_box(void *context, const char *path, const char *w
         return ZS_OK;
     char texts[2][120], *key;
     ZS_TRY(key_of(path, &key, err));
-    snprintf(texts[0], sizeof texts[0], "[%.12g, %.12g, %.12g, %.12g]", expected[0], expected[1], expected[2], expected[3]);
+    snprintf(texts[0], sizeof texts[0], "[%.12g, %.12g, %.12g, %.12g]", expected[0], expected[1], expected[2],
+             expected[3]);
     snprintf(texts[1], sizeof texts[1], "[%.12g, %.12g, %.12g, %.12g]", box[0], box[1], box[2], box[3]);
     zs_report(p->c, ZS_SEVERITY_ERROR, key, what, texts[0], texts[1]);
     free(key);
@@ -89,8 +93,8 @@ static enum zs_status compare_box(void *context, const char *path, const char *w
 
 /* Elements [first, first + n) of a coordinate variable, against origin + i step. *is_wrong: one differs, which is
  * reported. */
-static enum zs_status compare_elements(const struct place *p, const struct zs_node *coordinate, uint64_t first, uint64_t n,
-                                       double origin, double step, bool *is_wrong, struct zs_error *err)
+static enum zs_status compare_elements(const struct place *p, const struct zs_node *coordinate, uint64_t first,
+                                       uint64_t n, double origin, double step, bool *is_wrong, struct zs_error *err)
 {
     double *v;
     bool is_blank;
@@ -102,7 +106,8 @@ static enum zs_status compare_elements(const struct place *p, const struct zs_no
         if (fabs(v[i] - expected) <= TOLERANCE * fabs(step) + noise)
             continue;
         char what[160], texts[2][32];
-        snprintf(what, sizeof what, "element %llu against the transform of %.80s", (unsigned long long)(first + i), p->node->path);
+        snprintf(what, sizeof what, "element %llu against the transform of %.80s", (unsigned long long)(first + i),
+                 p->node->path);
         snprintf(texts[0], sizeof texts[0], "%.12g", expected);
         snprintf(texts[1], sizeof texts[1], "%.12g", v[i]);
         zs_report(p->c, ZS_SEVERITY_ERROR, coordinate->path, what, texts[0], texts[1]);
@@ -155,8 +160,8 @@ static const char *name_of(OGRSpatialReferenceH srs)
 }
 
 /* One spelling of the CRS, which is released. */
-static enum zs_status compare_crs(void *context, const char *path, const char *member, OGRSpatialReferenceH srs, bool is_code,
-                                  struct zs_error *err)
+static enum zs_status compare_crs(void *context, const char *path, const char *member, OGRSpatialReferenceH srs,
+                                  bool is_code, struct zs_error *err)
 {
     const struct place *p = context;
     char *key;
@@ -193,7 +198,8 @@ enum zs_status zs_check_place(struct zs_check *c, const struct zs_node *node, st
 {
     struct place p = {.c = c, .node = node};
     char *key;
-    if (node->array == NULL || node->array->ndim < 2 || zs_axes_find(c->h, node, NULL, NULL, &p.axes, err) != ZS_OK || p.axes.y < 0)
+    if (node->array == NULL || node->array->ndim < 2 || zs_axes_find(c->h, node, NULL, NULL, &p.axes, err) != ZS_OK ||
+        p.axes.y < 0)
         return ZS_OK;
     p.width = node->array->shape[p.axes.x];
     p.height = node->array->shape[p.axes.y];

@@ -1,4 +1,5 @@
-/* Pyramids as groups list them (geo/multiscales.h): every level is there, and is a smaller version of what it is derived from. */
+/* Pyramids as groups list them (geo/multiscales.h): every level is there, and is a smaller version of what it is
+ * derived from. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,10 +15,12 @@ struct pyramid {
     struct zs_layout layout;
 };
 
-static void report(const struct pyramid *p, enum zs_severity severity, int level, const char *what, const char *expected, const char *found)
+static void report(const struct pyramid *p, enum zs_severity severity, int level, const char *what,
+                   const char *expected, const char *found)
 {
     char text[256];
-    snprintf(text, sizeof text, "multiscales: level \"%.80s\"%s%s", p->layout.level[level].asset, what[0] != '\0' ? ": " : "", what);
+    snprintf(text, sizeof text, "multiscales: level \"%.80s\"%s%s", p->layout.level[level].asset,
+             what[0] != '\0' ? ": " : "", what);
     zs_report(p->c, severity, p->key, text, expected, found);
 }
 
@@ -31,7 +34,8 @@ static void report_sizes(const struct pyramid *p, int level, const char *what, d
 
 /* ---- One array and its smaller version ---- */
 
-/* The factor of dimension `dim` in transform.scale, which has one number per dimension, or two for Y and X; NaN where not said. */
+/* The factor of dimension `dim` in transform.scale, which has one number per dimension, or two for Y and X; NaN where
+ * not said. */
 static double scale_of(const zs_json *entry, const struct zs_node *array, struct zs_axes axes, int dim)
 {
     const zs_json *scale = zs_json_get(zs_json_get(entry, "transform"), "scale");
@@ -47,7 +51,8 @@ static double scale_of(const zs_json *entry, const struct zs_node *array, struct
     return factor;
 }
 
-static void check_sizes(const struct pyramid *p, int level, const struct zs_node *base, const struct zs_node *small, struct zs_axes axes)
+static void check_sizes(const struct pyramid *p, int level, const struct zs_node *base, const struct zs_node *small,
+                        struct zs_axes axes)
 {
     const zs_json *entry = p->layout.level[level].entry;
     double shape[2];
@@ -55,7 +60,8 @@ static void check_sizes(const struct pyramid *p, int level, const struct zs_node
         if (shape[0] != (double)small->array->shape[axes.y])
             report_sizes(p, level, ZS_SPATIAL_SHAPE " against the array's rows", shape[0], small->array->shape[axes.y]);
         if (shape[1] != (double)small->array->shape[axes.x])
-            report_sizes(p, level, ZS_SPATIAL_SHAPE " against the array's columns", shape[1], small->array->shape[axes.x]);
+            report_sizes(p, level, ZS_SPATIAL_SHAPE " against the array's columns", shape[1],
+                         small->array->shape[axes.x]);
     }
     for (int d = 0; d < base->array->ndim; d++) {
         const double factor = scale_of(entry, base, axes, d);
@@ -71,8 +77,8 @@ static void check_sizes(const struct pyramid *p, int level, const struct zs_node
 }
 
 /* Both over the same ground: corners within a pixel of the level, the first one exactly. */
-static enum zs_status check_ground(const struct pyramid *p, int level, const struct zs_node *base, const struct zs_node *small,
-                                   struct zs_axes axes, struct zs_error *err)
+static enum zs_status check_ground(const struct pyramid *p, int level, const struct zs_node *base,
+                                   const struct zs_node *small, struct zs_axes axes, struct zs_error *err)
 {
     struct zs_georef a, b;
     ZS_TRY(zs_report_failure(p->c, base->path, zs_georef_read(p->c->h, base, axes, &a, err), err));
@@ -84,8 +90,10 @@ static enum zs_status check_ground(const struct pyramid *p, int level, const str
             for (int i = 0; i < 6; i += 3) {
                 const double *s = a.transform + i, *t = b.transform + i;
                 const double x = corner & 1, y = corner & 2 ? 1 : 0;
-                const double from = s[0] + x * (double)base->array->shape[axes.x] * s[1] + y * (double)base->array->shape[axes.y] * s[2];
-                const double to = t[0] + x * (double)small->array->shape[axes.x] * t[1] + y * (double)small->array->shape[axes.y] * t[2];
+                const double from = s[0] + x * (double)base->array->shape[axes.x] * s[1] +
+                                    y * (double)base->array->shape[axes.y] * s[2];
+                const double to = t[0] + x * (double)small->array->shape[axes.x] * t[1] +
+                                  y * (double)small->array->shape[axes.y] * t[2];
                 worst = fmax(worst, fabs(to - from) / pixel);
                 first = corner == 0 ? fmax(first, fabs(to - from) / pixel) : first;
             }
@@ -102,16 +110,18 @@ static enum zs_status check_ground(const struct pyramid *p, int level, const str
     return zs_report_failure(p->c, small->path, status, err);
 }
 
-static enum zs_status check_pair(const struct pyramid *p, int level, const struct zs_node *base, const struct zs_node *small,
-                                 struct zs_error *err)
+static enum zs_status check_pair(const struct pyramid *p, int level, const struct zs_node *base,
+                                 const struct zs_node *small, struct zs_error *err)
 {
     struct zs_axes axes;
     if (base->array == NULL || small->array == NULL || base->array->ndim < 2)
         return ZS_OK; /* said of their documents, or coordinates */
     if (strcmp(base->array->dtype.name, small->array->dtype.name) != 0)
-        report(p, ZS_SEVERITY_ERROR, level, "data_type against its base's", base->array->dtype.name, small->array->dtype.name);
+        report(p, ZS_SEVERITY_ERROR, level, "data_type against its base's", base->array->dtype.name,
+               small->array->dtype.name);
     if (base->array->ndim != small->array->ndim) {
-        report_sizes(p, level, "number of dimensions against its base's", base->array->ndim, (uint64_t)small->array->ndim);
+        report_sizes(p, level, "number of dimensions against its base's", base->array->ndim,
+                     (uint64_t)small->array->ndim);
         return ZS_OK;
     }
     if (zs_axes_find(p->c->h, base, NULL, NULL, &axes, err) != ZS_OK || axes.y < 0)
@@ -144,8 +154,8 @@ static int base_of(const struct pyramid *p, int level)
 }
 
 /* The raster `base` against the one of the same name in the level, or the level itself where that is an array. */
-static enum zs_status check_raster(const struct pyramid *p, int level, const struct zs_node *base, const struct zs_node *small,
-                                   struct zs_error *err)
+static enum zs_status check_raster(const struct pyramid *p, int level, const struct zs_node *base,
+                                   const struct zs_node *small, struct zs_error *err)
 {
     const struct zs_node *other = small;
     if (small->type == ZS_NODE_GROUP &&
@@ -155,8 +165,8 @@ static enum zs_status check_raster(const struct pyramid *p, int level, const str
 }
 
 /* Each raster of a level that is a group. */
-static enum zs_status check_group(const struct pyramid *p, int level, const struct zs_node *base, const struct zs_node *small,
-                                  struct zs_error *err)
+static enum zs_status check_group(const struct pyramid *p, int level, const struct zs_node *base,
+                                  const struct zs_node *small, struct zs_error *err)
 {
     for (size_t i = 0; i < p->c->node_count; i++) {
         const struct zs_node *node = p->c->nodes[i];
@@ -180,7 +190,8 @@ static enum zs_status check_level(const struct pyramid *p, int level, struct zs_
     const struct zs_node *base = from != level ? node_of(p, from) : NULL;
     if (base == NULL || base == small)
         return ZS_OK;
-    return base->type == ZS_NODE_ARRAY ? check_raster(p, level, base, small, err) : check_group(p, level, base, small, err);
+    return base->type == ZS_NODE_ARRAY ? check_raster(p, level, base, small, err)
+                                       : check_group(p, level, base, small, err);
 }
 
 enum zs_status zs_check_pyramids(struct zs_check *c, const struct zs_node *group, struct zs_error *err)

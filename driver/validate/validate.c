@@ -33,8 +33,8 @@ void zs_report(struct zs_check *c, enum zs_severity severity, const char *where,
     pthread_mutex_unlock(&c->lock);
 }
 
-void zs_report_numbers(struct zs_check *c, enum zs_severity severity, const char *where, const char *what, uint64_t expected,
-                       uint64_t found)
+void zs_report_numbers(struct zs_check *c, enum zs_severity severity, const char *where, const char *what,
+                       uint64_t expected, uint64_t found)
 {
     char texts[2][24];
     snprintf(texts[0], sizeof texts[0], "%llu", (unsigned long long)expected);
@@ -129,8 +129,8 @@ static void clear(struct zs_check *c)
     pthread_mutex_destroy(&c->lock);
 }
 
-enum zs_status zs_validate(const char *path, const struct zs_validate_options *options, struct zs_validate_summary *summary,
-                           struct zs_error *err)
+enum zs_status zs_validate(const char *path, const struct zs_validate_options *options,
+                           struct zs_validate_summary *summary, struct zs_error *err)
 {
     *summary = (struct zs_validate_summary){0};
     struct zs_check c = {.options = options, .summary = summary};
@@ -170,14 +170,16 @@ char *zs_finding_text(const struct zs_finding *f, const char *store)
         found = ", found ";
         texts[1] = f->found;
     }
-    return printable(zs_format("%s: %s%s%s: %s%s%s%s%s", severities[f->severity], store, slash, f->where, f->what, expected, texts[0],
-                               found, texts[1]));
+    return printable(zs_format("%s: %s%s%s: %s%s%s%s%s", severities[f->severity], store, slash, f->where, f->what,
+                               expected, texts[0], found, texts[1]));
 }
 
 char *zs_validate_summary_text(const struct zs_validate_summary *s, const char *store)
 {
-    return printable(zs_format("%s: %llu errors, %llu warnings, %llu not checked; %llu groups, %llu arrays, %llu objects, %llu chunks of %.1f MB",
-                               store, (unsigned long long)s->errors, (unsigned long long)s->warnings, (unsigned long long)s->unchecked,
-                               (unsigned long long)s->groups, (unsigned long long)s->arrays, (unsigned long long)s->objects,
+    return printable(zs_format("%s: %llu errors, %llu warnings, %llu not checked; %llu groups, %llu arrays, %llu "
+                               "objects, %llu chunks of %.1f MB",
+                               store, (unsigned long long)s->errors, (unsigned long long)s->warnings,
+                               (unsigned long long)s->unchecked, (unsigned long long)s->groups,
+                               (unsigned long long)s->arrays, (unsigned long long)s->objects,
                                (unsigned long long)s->chunks, (double)s->bytes / 1e6));
 }

@@ -1,9 +1,11 @@
-/* validate/validate.h: whether a store is what its metadata say, all of it: documents, shard indexes, chunks, overviews, places.
+/* validate/validate.h: whether a store is what its metadata say, all of it: documents, shard indexes, chunks,
+ * overviews, places.
  *
- * Readers look at what they are asked for, and pass over much that is odd. This looks at everything, and reports what another reader,
- * or this one at another window, would stumble over. Nothing is changed. What it cannot tell: bytes that were changed and
- * still decode where neither the codecs nor the chunks carry a checksum (blosc, zstd by default, raw bytes).
- */
+ * Readers look at what they are asked for, and pass over much that is odd. This looks at everything, and reports what
+ * another reader, or this one at another window, would stumble over. Nothing is changed. What it cannot tell: bytes
+ * that were changed and still decode where neither the codecs nor the chunks carry a checksum (blosc, zstd by default,
+ * raw
+ * bytes). */
 #ifndef ZS_VALIDATE_VALIDATE_H
 #define ZS_VALIDATE_VALIDATE_H
 
@@ -11,14 +13,16 @@
 
 enum zs_severity {
     ZS_SEVERITY_WARNING,   /* odd, or in the way; pixels and metadata read as they should */
-    ZS_SEVERITY_UNCHECKED, /* could not be looked at: refused, of a kind that this build does not handle, too large for the budget */
+    /* could not be looked at: refused, of a kind that this build does not handle, too large for the budget */
+    ZS_SEVERITY_UNCHECKED,
     ZS_SEVERITY_ERROR      /* against the specification or a convention, or not what something else in the store says */
 };
 
 /* The texts are valid during the call. */
 struct zs_finding {
     enum zs_severity severity;
-    const char *where;    /* key of the object in the store, the chunk in it: "red/c/0/1, inner chunk [2,3]"; "" is the store itself */
+    /* key of the object in the store, the chunk in it: "red/c/0/1, inner chunk [2,3]"; "" is the store itself */
+    const char *where;
     const char *what;     /* the member, entry or bytes, and what is the matter */
     const char *expected; /* NULL, together with `found`, where `what` says it all */
     const char *found;
@@ -42,17 +46,20 @@ struct zs_validate_summary {
     uint64_t bytes;                       /* that these chunks have decoded */
 };
 
-/* Checks the store at `path` (any GDAL virtual file system path). ZS_OK when all was gone through, whatever was found. Else what was
- * in the way: ZS_NOT_FOUND where there is no zarr.json, ZS_IO, ZS_CANCELLED, ZS_NO_MEMORY; *summary then says how far it came. */
-enum zs_status zs_validate(const char *path, const struct zs_validate_options *options, struct zs_validate_summary *summary,
-                           struct zs_error *err) ZS_MUST_CHECK;
+/* Checks the store at `path` (any GDAL virtual file system path). ZS_OK when all was gone through, whatever was found.
+ * Else what was in the way: ZS_NOT_FOUND where there is no zarr.json, ZS_IO, ZS_CANCELLED, ZS_NO_MEMORY; *summary then
+ * says how far it came. */
+enum zs_status zs_validate(const char *path, const struct zs_validate_options *options,
+                           struct zs_validate_summary *summary, struct zs_error *err) ZS_MUST_CHECK;
 
-/* A finding and a summary as a line of text for people, with `store` in front of what it says, without its end of line; NULL without
- * memory, freed with free(). Control characters, which names may hold, are shown as "?", and so is what is not UTF-8. */
+/* A finding and a summary as a line of text for people, with `store` in front of what it says, without its end of line;
+ * NULL without memory, freed with free(). Control characters, which names may hold, are shown as "?", and so is what is
+ * not UTF-8. */
 char *zs_finding_text(const struct zs_finding *finding, const char *store);
 char *zs_validate_summary_text(const struct zs_validate_summary *summary, const char *store);
 
-/* What scripts ask: 1 when there are errors, else 2 when something could not be checked, else 0. Warnings do not count. */
+/* What scripts ask: 1 when there are errors, else 2 when something could not be checked, else 0. Warnings do not
+ * count. */
 int zs_validate_exit_code(const struct zs_validate_summary *summary);
 
 #endif

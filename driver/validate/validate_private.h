@@ -28,7 +28,8 @@ struct zs_check {
     int threads;
     uint64_t memory;
 
-    const struct zs_node **nodes; /* with a document of their own, in the order of the walk: groups before what is in them */
+    /* with a document of their own, in the order of the walk: groups before what is in them */
+    const struct zs_node **nodes;
     size_t node_count, node_capacity;
     bool is_listed; /* the store can be listed, so nodes are all there are */
     struct zs_checked_array **arrays;
@@ -44,26 +45,31 @@ struct zs_check {
 void zs_report(struct zs_check *c, enum zs_severity severity, const char *where, const char *what, const char *expected,
                const char *found);
 /* The same with numbers. */
-void zs_report_numbers(struct zs_check *c, enum zs_severity severity, const char *where, const char *what, uint64_t expected,
-                       uint64_t found);
-/* Reports a failure of the core at `where`: an error where bytes or metadata are wrong, unchecked where it could not look. What is no
- * matter of the store (ZS_NO_MEMORY, ZS_CANCELLED) is handed back, all else is ZS_OK: the check goes on. */
-enum zs_status zs_report_failure(struct zs_check *c, const char *where, enum zs_status status, struct zs_error *err) ZS_MUST_CHECK;
+void zs_report_numbers(struct zs_check *c, enum zs_severity severity, const char *where, const char *what,
+                       uint64_t expected, uint64_t found);
+/* Reports a failure of the core at `where`: an error where bytes or metadata are wrong, unchecked where it could not
+ * look. What is no matter of the store (ZS_NO_MEMORY, ZS_CANCELLED) is handed back, all else is ZS_OK: the check goes
+ * on. */
+enum zs_status zs_report_failure(struct zs_check *c, const char *where, enum zs_status status,
+                                 struct zs_error *err) ZS_MUST_CHECK;
 
 /* Adds to progress and to the counts of chunks. ZS_CANCELLED when the caller asked to stop. */
-enum zs_status zs_check_advance(struct zs_check *c, double units, uint64_t chunks, uint64_t bytes, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_check_advance(struct zs_check *c, double units, uint64_t chunks, uint64_t bytes,
+                                struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- walk.c: which nodes there are, and which objects ---- */
 
 /* Fills nodes and arrays of `c`; reports documents that are none, and objects that belong to nothing. */
 enum zs_status zs_walk_store(struct zs_check *c, struct zs_error *err) ZS_MUST_CHECK;
 
-/* ---- Of one node or group each, once all are known. What is wrong is reported; ZS_NO_MEMORY, ZS_CANCELLED or ZS_OK ---- */
+/* ---- Of one node or group each, once all are known. What is wrong is reported; ZS_NO_MEMORY, ZS_CANCELLED or ZS_OK
+ * ---- */
 
 /* Against the specification. `key` is the document's; *has_errors: something was reported that makes it invalid. */
 enum zs_status zs_check_document(struct zs_check *c, const struct zs_node *node, const char *key, bool *has_errors,
                                  struct zs_error *err) ZS_MUST_CHECK;
-enum zs_status zs_check_consolidated(struct zs_check *c, const struct zs_node *group, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_check_consolidated(struct zs_check *c, const struct zs_node *group,
+                                     struct zs_error *err) ZS_MUST_CHECK;
 /* Members of the conventions, each for itself. */
 enum zs_status zs_check_conventions(struct zs_check *c, const struct zs_node *node, struct zs_error *err) ZS_MUST_CHECK;
 /* Levels that a group lists, against what they are derived from. */
@@ -73,6 +79,7 @@ enum zs_status zs_check_place(struct zs_check *c, const struct zs_node *node, st
 
 /* ---- objects.c: the objects of one array, side by side; chunks.c: what is in one ---- */
 
-enum zs_status zs_check_objects(struct zs_check *c, const struct zs_checked_array *array, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_check_objects(struct zs_check *c, const struct zs_checked_array *array,
+                                struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

@@ -38,7 +38,8 @@ static bool is_sidecar(const char *name)
 
 static void report_left_over(struct walk *w, const char *key)
 {
-    zs_report(w->c, ZS_SEVERITY_WARNING, key, "temporary file of a writer, which was killed unless it is at work now", NULL, NULL);
+    zs_report(w->c, ZS_SEVERITY_WARNING, key, "temporary file of a writer, which was killed unless it is at work now",
+              NULL, NULL);
 }
 
 /* Lists a directory; what cannot be listed is reported and has no names. */
@@ -48,8 +49,8 @@ static enum zs_status list(struct walk *w, const char *path, char ***names, stru
     ZS_TRY(zs_check_advance(w->c, 0, 0, 0, err));
     if (++w->directories > MAX_DIRECTORIES) {
         if (w->directories == MAX_DIRECTORIES + 1)
-            zs_report(w->c, ZS_SEVERITY_UNCHECKED, path, "too many directories: what is in this one and in those after it is not looked at",
-                      NULL, NULL);
+            zs_report(w->c, ZS_SEVERITY_UNCHECKED, path,
+                      "too many directories: what is in this one and in those after it is not looked at", NULL, NULL);
         return ZS_OK;
     }
     const enum zs_status status = zs_store_list_all(w->c->store, path, names, err);
@@ -72,9 +73,10 @@ static enum zs_status add_object(struct zs_checked_array *array, uint64_t number
     return ZS_OK;
 }
 
-/* An object below an array, by its key in the store, which is that of a chunk behind `skip` bytes: a chunk of the grid, or stray. */
-static enum zs_status take_object(struct walk *w, struct zs_checked_array *array, const char *key, size_t skip, const char *name,
-                                  struct zs_error *err)
+/* An object below an array, by its key in the store, which is that of a chunk behind `skip` bytes: a chunk of the grid,
+ * or stray. */
+static enum zs_status take_object(struct walk *w, struct zs_checked_array *array, const char *key, size_t skip,
+                                  const char *name, struct zs_error *err)
 {
     const struct zs_array_meta *meta = array->node->array;
     uint64_t index[ZS_MAX_NDIM];
@@ -112,7 +114,8 @@ static bool may_hold_chunks(const struct zs_array_meta *meta, const char *name, 
            (is_c ? strcmp(name, "c/") == 0 : digits > 0 && digits + 1 == strlen(number) && has_c == (name[0] == 'c'));
 }
 
-static enum zs_status list_objects(struct walk *w, struct zs_checked_array *array, const char *path, size_t skip, int depth, struct zs_error *err)
+static enum zs_status list_objects(struct walk *w, struct zs_checked_array *array, const char *path, size_t skip,
+                                   int depth, struct zs_error *err)
 {
     char **names;
     enum zs_status status = list(w, path, &names, err);
@@ -127,7 +130,8 @@ static enum zs_status list_objects(struct walk *w, struct zs_checked_array *arra
         else if (may_hold_chunks(array->node->array, *name, depth))
             status = list_objects(w, array, key, skip, depth + 1, err);
         else
-            zs_report(w->c, ZS_SEVERITY_WARNING, key, "folder below an array in which no chunk of it can be", NULL, NULL);
+            zs_report(w->c, ZS_SEVERITY_WARNING, key, "folder below an array in which no chunk of it can be", NULL,
+                      NULL);
         free(key);
     }
     zs_names_free(names);
@@ -150,14 +154,16 @@ static enum zs_status check_text(struct zs_check *c, const struct zs_node *node,
 }
 
 /* Compiles the array's codecs, and finds its objects. has_errors: why it may not be readable was said. */
-static enum zs_status take_array(struct walk *w, const struct zs_node *node, const char *key, bool has_errors, struct zs_error *err)
+static enum zs_status take_array(struct walk *w, const struct zs_node *node, const char *key, bool has_errors,
+                                 struct zs_error *err)
 {
     struct zs_check *c = w->c;
     if (node->array == NULL) {
         *err = node->array_error;
         if (node->is_text)
             return check_text(c, node, key, err);
-        return has_errors && node->array_status == ZS_UNSUPPORTED ? ZS_OK : zs_report_failure(c, key, node->array_status, err);
+        return has_errors && node->array_status == ZS_UNSUPPORTED ? ZS_OK
+                                                                  : zs_report_failure(c, key, node->array_status, err);
     }
     if (c->array_count == c->array_capacity) {
         const size_t capacity = c->array_capacity == 0 ? 16 : 2 * c->array_capacity;
@@ -185,7 +191,8 @@ static enum zs_status take_array(struct walk *w, const struct zs_node *node, con
         return ZS_OK;
     char *folder = zs_chunk_folder(node->array, node->path);
     const size_t n = folder != NULL ? strlen(folder) : 0;
-    status = folder != NULL ? list_objects(w, array, folder, n + (n > 0), 0, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    status = folder != NULL ? list_objects(w, array, folder, n + (n > 0), 0, err)
+                            : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
     free(folder);
     return status;
 }
@@ -220,7 +227,8 @@ static enum zs_status take_node(struct walk *w, const char *path, const struct z
         status = zs_report_failure(c, key, status, err);
     } else {
         if (strncmp(zs_path_name(path), "__", 2) == 0)
-            zs_report(c, ZS_SEVERITY_WARNING, path, "name of a node", "one that does not begin with \"__\"", zs_path_name(path));
+            zs_report(c, ZS_SEVERITY_WARNING, path, "name of a node", "one that does not begin with \"__\"",
+                      zs_path_name(path));
         bool has_errors = false;
         status = add_node(c, *node, err);
         if (status == ZS_OK)
@@ -239,8 +247,8 @@ static enum zs_status take_node(struct walk *w, const char *path, const struct z
 static enum zs_status walk(struct walk *w, const char *path, int depth, bool *has_objects, struct zs_error *err);
 
 /* What is in a directory that is no array. */
-static enum zs_status walk_names(struct walk *w, const char *path, int depth, bool is_group, char **names, bool *has_objects,
-                                 struct zs_error *err)
+static enum zs_status walk_names(struct walk *w, const char *path, int depth, bool is_group, char **names,
+                                 bool *has_objects, struct zs_error *err)
 {
     enum zs_status status = ZS_OK;
     for (char **name = names; *name != NULL && status == ZS_OK; name++) {
@@ -289,7 +297,8 @@ static enum zs_status walk(struct walk *w, const char *path, int depth, bool *ha
         status = walk_names(w, path, depth, node != NULL, names, &objects, err);
         *has_objects = objects && !has_document;
         if (status == ZS_OK && !has_document && w->c->node_count > nodes_before) {
-            zs_report(w->c, ZS_SEVERITY_WARNING, path, "folder with nodes below it", "a zarr.json that makes it a group", "none");
+            zs_report(w->c, ZS_SEVERITY_WARNING, path, "folder with nodes below it",
+                      "a zarr.json that makes it a group", "none");
             *has_objects = false;
         }
     }
@@ -302,10 +311,11 @@ static enum zs_status walk_consolidated(struct walk *w, struct zs_error *err)
 {
     const struct zs_node *node;
     ZS_TRY(take_node(w, "", &node, err));
-    const zs_json *metadata = zs_json_get(zs_json_get(node != NULL ? node->document : NULL, "consolidated_metadata"), "metadata");
+    const zs_json *metadata =
+        zs_json_get(zs_json_get(node != NULL ? node->document : NULL, "consolidated_metadata"), "metadata");
     if (node != NULL && node->type == ZS_NODE_GROUP && zs_json_first(metadata) == NULL)
-        zs_report(w->c, ZS_SEVERITY_UNCHECKED, "", "the store cannot be listed and has no consolidated metadata: its nodes are not known",
-                  NULL, NULL);
+        zs_report(w->c, ZS_SEVERITY_UNCHECKED, "",
+                  "the store cannot be listed and has no consolidated metadata: its nodes are not known", NULL, NULL);
     for (const zs_json *m = zs_json_first(metadata); m != NULL; m = zs_json_next(m)) {
         ZS_TRY(zs_check_advance(w->c, 0, 0, 0, err));
         const struct zs_node *found;
@@ -318,12 +328,14 @@ static enum zs_status walk_consolidated(struct walk *w, struct zs_error *err)
     return ZS_OK;
 }
 
-/* A store of the draft: its documents are none of the specification, and what belongs to none of them is not looked for. */
+/* A store of the draft: its documents are none of the specification, and what belongs to none of them is not looked
+ * for. */
 static enum zs_status walk_draft(struct walk *w, struct zs_error *err)
 {
     const struct zs_node **nodes;
     size_t count;
-    zs_report(w->c, ZS_SEVERITY_WARNING, "zarr.json", "zarr_format", "3", "the 2022 draft, of which only arrays and their chunks are checked");
+    zs_report(w->c, ZS_SEVERITY_WARNING, "zarr.json", "zarr_format", "3",
+              "the 2022 draft, of which only arrays and their chunks are checked");
     enum zs_status status = zs_hierarchy_list(w->c->h, &nodes, &count, err);
     if (status != ZS_OK)
         return zs_report_failure(w->c, "zarr.json", status, err);

@@ -96,15 +96,16 @@ static enum zs_status parse_chunk_grid(const zs_json *document, struct zs_array_
     /* That the number of chunks fits follows from shape, since no chunk is smaller than an element. */
     if (!product_fits(meta->chunk_shape, meta->ndim, meta->dtype.size)) {
         char *text = zs_json_print(configuration);
-        (void)zs_fail(err, ZS_INVALID,
-                      "chunk_grid: expected chunks of fewer than 2^64 bytes, found %.200s of %s", text != NULL ? text : "more", meta->dtype.name);
+        (void)zs_fail(err, ZS_INVALID, "chunk_grid: expected chunks of fewer than 2^64 bytes, found %.200s of %s",
+                      text != NULL ? text : "more", meta->dtype.name);
         free(text);
         return ZS_INVALID;
     }
     return ZS_OK;
 }
 
-static enum zs_status parse_chunk_key_encoding(const zs_json *document, struct zs_array_meta *meta, struct zs_error *err)
+static enum zs_status parse_chunk_key_encoding(const zs_json *document, struct zs_array_meta *meta,
+                                               struct zs_error *err)
 {
     const char *name;
     const zs_json *configuration;
@@ -180,15 +181,15 @@ static enum zs_status parse_dimension_names(const zs_json *document, struct zs_a
 {
     const zs_json *names = zs_json_get(document, "dimension_names");
     if (zs_json_typeof(names) == ZS_JSON_NULL) {
-        /* Where xarray put them in Zarr v2, and stores converted from it still have them. An attribute is not metadata, so
-         * it is not an error when it makes no sense. */
+        /* Where xarray put them in Zarr v2, and stores converted from it still have them. An attribute is not metadata,
+         * so it is not an error when it makes no sense. */
         names = zs_json_get(zs_json_get(document, "attributes"), "_ARRAY_DIMENSIONS");
         if (!zs_json_is_array(names) || zs_json_size(names) != (size_t)meta->ndim)
             return ZS_OK;
     } else {
         if (!zs_json_is_array(names) || zs_json_size(names) != (size_t)meta->ndim)
-            return zs_fail(err, ZS_INVALID, "dimension_names: expected an array of %d names, found %zu entries", meta->ndim,
-                           zs_json_size(names));
+            return zs_fail(err, ZS_INVALID, "dimension_names: expected an array of %d names, found %zu entries",
+                           meta->ndim, zs_json_size(names));
         for (const zs_json *c = zs_json_first(names); c != NULL; c = zs_json_next(c))
             if (zs_json_typeof(c) != ZS_JSON_STRING && zs_json_typeof(c) != ZS_JSON_NULL)
                 return zs_fail(err, ZS_INVALID, "dimension_names: expected strings or null");

@@ -39,7 +39,8 @@ enum zs_status zs_edges_add(struct zs_edges **edges, uint64_t edge, uint64_t cou
     const uint64_t start = n > 0 ? zs_edges_elements(e) : 0;
     uint64_t length, end; /* there are no more chunks than elements */
     if (!zs_mul_u64(edge, count, &length) || !zs_add_u64(start, length, &end))
-        return zs_fail(err, ZS_INVALID, "expected chunks of fewer than 2^64 elements in all, found %llu of %llu behind %llu",
+        return zs_fail(err, ZS_INVALID,
+                       "expected chunks of fewer than 2^64 elements in all, found %llu of %llu behind %llu",
                        (unsigned long long)count, (unsigned long long)edge, (unsigned long long)start);
     if (n > 0 && e->runs[n - 1].edge == edge) {
         e->runs[n - 1].count += count;
@@ -85,7 +86,8 @@ void zs_edges_span(const struct zs_edges *edges, uint64_t at, uint64_t *start, u
 
 uint64_t zs_chunk_count(const struct zs_array_meta *meta, int d)
 {
-    return meta->edges[d] != NULL ? zs_edges_chunks(meta->edges[d]) : zs_ceil_div_u64(meta->shape[d], meta->chunk_shape[d]);
+    return meta->edges[d] != NULL ? zs_edges_chunks(meta->edges[d])
+                                  : zs_ceil_div_u64(meta->shape[d], meta->chunk_shape[d]);
 }
 
 /* ---- Configurations ---- */
@@ -95,12 +97,14 @@ enum zs_status zs_chunk_edge_parse(const zs_json *value, const char *where, uint
     if (zs_json_uint64(value, edge) && *edge > 0)
         return ZS_OK;
     char *text = zs_json_print(value);
-    (void)zs_fail(err, ZS_INVALID, "%s: expected an integer of 1 to 18446744073709551615, found %.60s", where, text != NULL ? text : "?");
+    (void)zs_fail(err, ZS_INVALID, "%s: expected an integer of 1 to 18446744073709551615, found %.60s", where,
+                  text != NULL ? text : "?");
     free(text);
     return ZS_INVALID;
 }
 
-enum zs_status zs_chunk_grid_parse(const char *name, const zs_json *configuration, struct zs_array_meta *meta, struct zs_error *err)
+enum zs_status zs_chunk_grid_parse(const char *name, const zs_json *configuration, struct zs_array_meta *meta,
+                                   struct zs_error *err)
 {
     size_t i = 0;
     while (i < sizeof grids / sizeof grids[0] && strcmp(name, grids[i].name) != 0)
@@ -138,7 +142,8 @@ zs_json *zs_chunk_grid_document(const struct zs_edges *const *edges, const uint6
     zs_json *shapes = zs_json_add_array(configuration, is_regular ? "chunk_shape" : "chunk_shapes");
     ok = ok && shapes != NULL;
     for (int d = 0; d < ndim && ok; d++)
-        ok = is_regular || edges[d] == NULL ? zs_json_add_uint64(shapes, NULL, chunk_shape[d]) != NULL : add_edges(shapes, edges[d]);
+        ok = is_regular || edges[d] == NULL ? zs_json_add_uint64(shapes, NULL, chunk_shape[d]) != NULL
+                                            : add_edges(shapes, edges[d]);
     if (ok)
         return grid;
     zs_json_free(grid);

@@ -1,6 +1,6 @@
-/* zarr/chunk_grid.h: how an array is cut into chunks (core specification, "Chunk grids"; zarr-extensions, "rectilinear"; ZEP 3). All
- * grids cut each dimension by itself, so one is a list of edges for each. Adding a grid is a file that fills these in, or a few
- * lines in the file of its family, and one row of the table in chunk_grid.c. */
+/* zarr/chunk_grid.h: how an array is cut into chunks (core specification, "Chunk grids"; zarr-extensions,
+ * "rectilinear"; ZEP 3). All grids cut each dimension by itself, so one is a list of edges for each. Adding a grid is a
+ * file that fills these in, or a few lines in the file of its family, and one row of the table in chunk_grid.c. */
 #ifndef ZS_ZARR_CHUNK_GRID_H
 #define ZS_ZARR_CHUNK_GRID_H
 
@@ -23,8 +23,8 @@ struct zs_edges {
     struct zs_edge_run runs[];
 };
 
-/* Appends `count` chunks of `edge` elements to *edges, which is grown (NULL: made) and freed with free(). ZS_INVALID where the elements do
- * not fit 64 bits, ZS_NO_MEMORY. */
+/* Appends `count` chunks of `edge` elements to *edges, which is grown (NULL: made) and freed with free(). ZS_INVALID
+ * where the elements do not fit 64 bits, ZS_NO_MEMORY. */
 enum zs_status zs_edges_add(struct zs_edges **edges, uint64_t edge, uint64_t count, struct zs_error *err) ZS_MUST_CHECK;
 
 uint64_t zs_edges_chunks(const struct zs_edges *edges);
@@ -37,23 +37,28 @@ void zs_edges_span(const struct zs_edges *edges, uint64_t at, uint64_t *start, u
 /* Chunks of dimension d that there may be, those that a grid has beyond the array too. */
 uint64_t zs_chunk_count(const struct zs_array_meta *meta, int d);
 
-/* Fills in chunk_shape and edges of `meta`, whose shape is set. ZS_UNSUPPORTED for a grid that is not known, ZS_INVALID with the member,
- * what was expected and what was found. */
+/* Fills in chunk_shape and edges of `meta`, whose shape is set. ZS_UNSUPPORTED for a grid that is not known, ZS_INVALID
+ * with the member, what was expected and what was found. */
 enum zs_status zs_chunk_grid_parse(const char *name, const zs_json *configuration, struct zs_array_meta *meta,
                                    struct zs_error *err) ZS_MUST_CHECK;
 
-/* The value of "chunk_grid": regular where all edges (or `edges`) are NULL, else rectilinear, each dimension by its edges or its one
- * length. NULL without memory. */
+/* The value of "chunk_grid": regular where all edges (or `edges`) are NULL, else rectilinear, each dimension by its
+ * edges or its one length. NULL without memory. */
 zs_json *zs_chunk_grid_document(const struct zs_edges *const *edges, const uint64_t *chunk_shape, int ndim);
 
 /* ---- The files of the grids ---- */
 
-typedef enum zs_status (*zs_grid_parse_fn)(const zs_json *configuration, struct zs_array_meta *meta, struct zs_error *err);
-enum zs_status zs_grid_regular_parse(const zs_json *configuration, struct zs_array_meta *meta, struct zs_error *err) ZS_MUST_CHECK;
-enum zs_status zs_grid_rectilinear_parse(const zs_json *configuration, struct zs_array_meta *meta, struct zs_error *err) ZS_MUST_CHECK;
-enum zs_status zs_grid_rectangular_parse(const zs_json *configuration, struct zs_array_meta *meta, struct zs_error *err) ZS_MUST_CHECK;
+typedef enum zs_status (*zs_grid_parse_fn)(const zs_json *configuration, struct zs_array_meta *meta,
+                                           struct zs_error *err);
+enum zs_status zs_grid_regular_parse(const zs_json *configuration, struct zs_array_meta *meta,
+                                     struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_grid_rectilinear_parse(const zs_json *configuration, struct zs_array_meta *meta,
+                                         struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_grid_rectangular_parse(const zs_json *configuration, struct zs_array_meta *meta,
+                                         struct zs_error *err) ZS_MUST_CHECK;
 
 /* A positive integer of a configuration; ZS_INVALID with `where` and what was found. */
-enum zs_status zs_chunk_edge_parse(const zs_json *value, const char *where, uint64_t *edge, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_chunk_edge_parse(const zs_json *value, const char *where, uint64_t *edge,
+                                   struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

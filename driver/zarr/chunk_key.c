@@ -56,8 +56,8 @@ char *zs_chunk_key(const struct zs_array_meta *meta, const char *array_path, con
     return key;
 }
 
-/* Reads the decimal number that `text` begins with, as it is written in a key: no sign, no zeros in front. Returns what follows; NULL
- * when there is none. */
+/* Reads the decimal number that `text` begins with, as it is written in a key: no sign, no zeros in front. Returns what
+ * follows; NULL when there is none. */
 static const char *parse_index(const char *text, uint64_t *index)
 {
     if (text[0] < '0' || text[0] > '9' || (text[0] == '0' && text[1] >= '0' && text[1] <= '9'))

@@ -112,16 +112,19 @@ static enum zs_status load(const struct search *s, const char *path, struct zs_n
     return status == ZS_INVALID || status == ZS_UNSUPPORTED || status == ZS_NOT_FOUND ? ZS_OK : status;
 }
 
-static enum zs_status walk(const struct search *s, const char *path, struct place above, int depth, struct zs_error *err);
+static enum zs_status walk(const struct search *s, const char *path, struct place above, int depth,
+                           struct zs_error *err);
 
-static enum zs_status take_file(const struct search *s, const struct place *place, const char *key, struct zs_error *err)
+static enum zs_status take_file(const struct search *s, const struct place *place, const char *key,
+                                struct zs_error *err)
 {
     if (!is_own(place, key))
         return add_foreign(s->contents, key, err);
     return add(&s->contents->own, zs_strdup(key), err);
 }
 
-static enum zs_status take_directory(const struct search *s, const struct place *place, const char *key, int depth, struct zs_error *err)
+static enum zs_status take_directory(const struct search *s, const struct place *place, const char *key, int depth,
+                                     struct zs_error *err)
 {
     const size_t skip = place->array != NULL && place->array[0] != '\0' ? strlen(place->array) + 1 : 0;
     const bool is_for_chunks = place->array != NULL && is_chunk_key(place, key + skip, strlen(key + skip), true);
@@ -132,22 +135,26 @@ static enum zs_status take_directory(const struct search *s, const struct place 
         ZS_TRY(load(s, key, &node, err));
         const bool is_node = node != NULL;
         zs_node_free(node);
-        return is_for_chunks || is_node ? add(&s->contents->own, zs_strdup(key), err) : add_foreign(s->contents, key, err);
+        return is_for_chunks || is_node ? add(&s->contents->own, zs_strdup(key), err)
+                                        : add_foreign(s->contents, key, err);
     }
     ZS_TRY(walk(s, key, is_for_chunks ? *place : (struct place){0}, depth + 1, err));
     return add(&s->contents->directories, zs_strdup(key), err);
 }
 
 /* All that is in a directory, its document first, then files, then directories. */
-static enum zs_status take_all(const struct search *s, const char *path, const struct place *place, char **names, int depth,
-                               struct zs_error *err)
+static enum zs_status take_all(const struct search *s, const char *path, const struct place *place, char **names,
+                               int depth, struct zs_error *err)
 {
     enum zs_status status = ZS_OK;
     for (int pass = 0; pass < 3; pass++)
         for (char **name = names; *name != NULL && status == ZS_OK; name++) {
             const size_t n = strlen(*name);
             const bool is_directory = n > 0 && (*name)[n - 1] == '/';
-            if (pass != (is_directory ? 2 : strcmp(*name, "zarr.json") == 0 ? 0 : 1) || strcmp(*name, ".") == 0 || (*name)[strspn(*name, "./")] == '\0')
+            if (pass != (is_directory                      ? 2
+                         : strcmp(*name, "zarr.json") == 0 ? 0
+                                                           : 1) ||
+                strcmp(*name, ".") == 0 || (*name)[strspn(*name, "./")] == '\0')
                 continue;
             const int length = (int)(is_directory ? n - 1 : n);
             char *key = path[0] != '\0' ? zs_format("%s/%.*s", path, length, *name) : zs_strndup(*name, (size_t)length);
@@ -160,10 +167,12 @@ static enum zs_status take_all(const struct search *s, const char *path, const s
     return status;
 }
 
-static enum zs_status walk(const struct search *s, const char *path, struct place above, int depth, struct zs_error *err)
+static enum zs_status walk(const struct search *s, const char *path, struct place above, int depth,
+                           struct zs_error *err)
 {
     if (depth > MAX_DEPTH)
-        return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: expected at most %d directories above each other", s->store->root, path, MAX_DEPTH);
+        return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: expected at most %d directories above each other", s->store->root,
+                       path, MAX_DEPTH);
     char **names;
     struct zs_node *node = NULL;
     enum zs_status status = s->store->ops->list(s->store, path, &names, err) /* temporary files too */;
@@ -202,7 +211,8 @@ enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_conten
 {
     for (size_t i = 0; i < contents->own.count; i++)
         ZS_TRY(zs_store_remove(store, contents->own.names[i], err));
-    for (size_t i = 0; i < contents->directories.count && !store->is_remote && store->ops->remove_directory != NULL; i++)
+    for (size_t i = 0; i < contents->directories.count && !store->is_remote && store->ops->remove_directory != NULL;
+         i++)
         store->ops->remove_directory(store, contents->directories.names[i]);
     return ZS_OK;
 }

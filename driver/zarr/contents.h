@@ -1,10 +1,11 @@
 /* zarr/contents.h: which files below a store's root are the store's own: what may go with it.
  *
- * Own are documents (each zarr.json that is a Zarr v3 node), chunks by the keys that their array's metadata give them, side-cars of the
- * documents (.aux.xml, .ovr), and unfinished files of this driver. Where an array has no document, since its writer was killed, keys of the
- * default encoding ("c/0/1") are chunks. Everything else was put there by somebody else. A symbolic link is looked at, not through:
- * it is own where it stands for a node or for chunks, and what it leads to is not of this store.
- */
+ * Own are documents (each zarr.json that is a Zarr v3 node), chunks by the keys that their array's metadata give them,
+ * side-cars of the documents (.aux.xml, .ovr), and unfinished files of this driver. Where an array has no document,
+ * since its writer was killed, keys of the default encoding ("c/0/1") are chunks. Everything else was put there by
+ * somebody else. A symbolic link is looked at, not through: it is own where it stands for a node or for chunks, and
+ * what it leads to is not of this
+ * store. */
 #ifndef ZS_ZARR_CONTENTS_H
 #define ZS_ZARR_CONTENTS_H
 
@@ -22,16 +23,19 @@ struct zs_contents {
     char *foreign; /* key of the first one, NULL when there is none */
 };
 
-/* Looks through a store, or what is left of one. ZS_UNSUPPORTED where listing is impossible. Released with zs_contents_clear(), also on
- * failure. */
-enum zs_status zs_contents_find(struct zs_store *store, struct zs_contents *contents, struct zs_error *err) ZS_MUST_CHECK;
+/* Looks through a store, or what is left of one. ZS_UNSUPPORTED where listing is impossible. Released with
+ * zs_contents_clear(), also on failure. */
+enum zs_status zs_contents_find(struct zs_store *store, struct zs_contents *contents,
+                                struct zs_error *err) ZS_MUST_CHECK;
 void zs_contents_clear(struct zs_contents *contents);
 
-/* Removes what is the store's own, the root's zarr.json first, so that what is half gone does not open; then directories that are
- * empty, but for the root. */
-enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_contents *contents, struct zs_error *err) ZS_MUST_CHECK;
+/* Removes what is the store's own, the root's zarr.json first, so that what is half gone does not open; then
+ * directories that are empty, but for the root. */
+enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_contents *contents,
+                                  struct zs_error *err) ZS_MUST_CHECK;
 
-/* The same of what is at and below `path` (not ""), and of that alone; nothing there is fine. ZS_UNSUPPORTED where listing is impossible. */
+/* The same of what is at and below `path` (not ""), and of that alone; nothing there is fine. ZS_UNSUPPORTED where
+ * listing is impossible. */
 enum zs_status zs_contents_remove_below(struct zs_store *store, const char *path, struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

@@ -1,4 +1,5 @@
-/* zarr/document.h: zarr.json documents: where they are, and those of new arrays and groups (core specification 3.1; sharding codec). */
+/* zarr/document.h: zarr.json documents: where they are, and those of new arrays and groups (core specification 3.1;
+ * sharding codec). */
 #ifndef ZS_ZARR_DOCUMENT_H
 #define ZS_ZARR_DOCUMENT_H
 
@@ -33,7 +34,8 @@ struct zs_array_spec {
     uint64_t chunk_shape[ZS_MAX_NDIM]; /* the smallest unit that is decoded */
     bool is_sharded;
     uint64_t shard_shape[ZS_MAX_NDIM]; /* multiples of chunk_shape */
-    const struct zs_edges *edges[ZS_MAX_NDIM]; /* of shards, or of chunks that are not in any, in the place of their shape; borrowed; may be NULL */
+    /* of shards, or of chunks that are not in any, in the place of their shape; borrowed; may be NULL */
+    const struct zs_edges *edges[ZS_MAX_NDIM];
     struct zs_dtype dtype;
     unsigned char fill_value[ZS_MAX_ITEM_SIZE];
     const char *dimension_names[ZS_MAX_NDIM]; /* NULL where unnamed */
@@ -49,11 +51,14 @@ zs_json *zs_group_document(void);
 /* The `attributes` of a document, made when absent; NULL without memory. */
 zs_json *zs_document_attributes(zs_json *document);
 
-/* Key of the zarr.json of the node at `path` ("" is the root): "group/zarr.json". NULL without memory, freed with free(). */
+/* Key of the zarr.json of the node at `path` ("" is the root): "group/zarr.json". NULL without memory, freed with
+ * free(). */
 char *zs_document_key(const char *path);
 
-/* Reads the JSON at `key`, released with zs_json_free(). ZS_NOT_FOUND where nothing is, ZS_INVALID with the file's name where it is none. */
-enum zs_status zs_document_get(struct zs_store *store, const char *key, zs_json **document, struct zs_error *err) ZS_MUST_CHECK;
+/* Reads the JSON at `key`, released with zs_json_free(). ZS_NOT_FOUND where nothing is, ZS_INVALID with the file's name
+ * where it is none. */
+enum zs_status zs_document_get(struct zs_store *store, const char *key, zs_json **document,
+                               struct zs_error *err) ZS_MUST_CHECK;
 
 /* Writes the zarr.json of the node at `path` ("" is the root). */
 enum zs_status zs_document_put(struct zs_store *store, const char *path, const zs_json *document,

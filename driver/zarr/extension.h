@@ -1,4 +1,5 @@
-/* zarr/extension.h: how metadata name a data type, a chunk grid, a codec (core specification 3.1, "Extension points"). */
+/* zarr/extension.h: how metadata name a data type, a chunk grid, a codec (core specification 3.1, "Extension
+ * points"). */
 #ifndef ZS_ZARR_EXTENSION_H
 #define ZS_ZARR_EXTENSION_H
 

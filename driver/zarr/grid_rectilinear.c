@@ -1,5 +1,6 @@
-/* Chunk grids whose edges differ: "rectilinear" (zarr-extensions), and "rectangular" (ZEP 3), which it comes from. For each dimension one
- * length, or a list of lengths; in rectilinear grids [length, count] in that list stands for many. */
+/* Chunk grids whose edges differ: "rectilinear" (zarr-extensions), and "rectangular" (ZEP 3), which it comes from. For
+ * each dimension one length, or a list of lengths; in rectilinear grids [length, count] in that list stands for
+ * many. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,14 +16,15 @@ struct form {
 static const struct form rectilinear = {"chunk_shapes", true, false}, rectangular = {"chunk_shape", false, true};
 
 /* An entry of a list: a length, or a length and how often. `where` names it. */
-static enum zs_status parse_entry(const struct form *form, const zs_json *entry, const char *where, uint64_t *edge, uint64_t *count,
-                                  struct zs_error *err)
+static enum zs_status parse_entry(const struct form *form, const zs_json *entry, const char *where, uint64_t *edge,
+                                  uint64_t *count, struct zs_error *err)
 {
     *count = 1;
     if (!form->has_runs || !zs_json_is_array(entry))
         return zs_chunk_edge_parse(entry, where, edge, err);
     if (zs_json_size(entry) != 2)
-        return zs_fail(err, ZS_INVALID, "%s: expected a length, or a length and a count, found a list of %zu", where, zs_json_size(entry));
+        return zs_fail(err, ZS_INVALID, "%s: expected a length, or a length and a count, found a list of %zu", where,
+                       zs_json_size(entry));
     char part[128];
     snprintf(part, sizeof part, "%s[0]", where);
     ZS_TRY(zs_chunk_edge_parse(zs_json_at(entry, 0), part, edge, err));
@@ -31,8 +33,8 @@ static enum zs_status parse_entry(const struct form *form, const zs_json *entry,
 }
 
 /* A list of lengths. `name` is its place in messages. */
-static enum zs_status parse_list(const struct form *form, const zs_json *list, const char *name, uint64_t size, struct zs_edges **edges,
-                                 struct zs_error *err)
+static enum zs_status parse_list(const struct form *form, const zs_json *list, const char *name, uint64_t size,
+                                 struct zs_edges **edges, struct zs_error *err)
 {
     size_t i = 0;
     for (const zs_json *entry = zs_json_first(list); entry != NULL; entry = zs_json_next(entry), i++) {
@@ -48,8 +50,8 @@ static enum zs_status parse_list(const struct form *form, const zs_json *list, c
         return zs_fail(err, ZS_INVALID, "%s: expected at least one length, found none", name);
     const uint64_t found = zs_edges_elements(*edges);
     if (form->is_exact ? found != size : found < size)
-        return zs_fail(err, ZS_INVALID, "%s: expected lengths that add up to %s%llu, the array's size, found %llu", name,
-                       form->is_exact ? "" : "at least ", (unsigned long long)size, (unsigned long long)found);
+        return zs_fail(err, ZS_INVALID, "%s: expected lengths that add up to %s%llu, the array's size, found %llu",
+                       name, form->is_exact ? "" : "at least ", (unsigned long long)size, (unsigned long long)found);
     return ZS_OK;
 }
 
@@ -62,15 +64,18 @@ static uint64_t longest(const struct zs_edges *edges, uint64_t size)
     return most;
 }
 
-static enum zs_status parse_dimension(const struct form *form, const zs_json *value, struct zs_array_meta *meta, int d, struct zs_error *err)
+static enum zs_status parse_dimension(const struct form *form, const zs_json *value, struct zs_array_meta *meta, int d,
+                                      struct zs_error *err)
 {
     char name[64];
     snprintf(name, sizeof name, "%s[%d]", form->member, d);
     if (!zs_json_is_array(value))
         return zs_chunk_edge_parse(value, name, &meta->chunk_shape[d], err);
-    ZS_TRY(parse_list(form, value, name, meta->shape[d], &meta->edges[d], err)); /* with what there is of it freed with the metadata */
+    /* with what there is of it freed with the metadata */
+    ZS_TRY(parse_list(form, value, name, meta->shape[d], &meta->edges[d], err));
     meta->chunk_shape[d] = longest(meta->edges[d], meta->shape[d]);
-    if (meta->edges[d]->run_count > 1 || zs_edges_chunks(meta->edges[d]) != zs_ceil_div_u64(meta->shape[d], meta->chunk_shape[d])) {
+    if (meta->edges[d]->run_count > 1 ||
+        zs_edges_chunks(meta->edges[d]) != zs_ceil_div_u64(meta->shape[d], meta->chunk_shape[d])) {
         meta->has_edges = true;
         return ZS_OK;
     }
@@ -79,15 +84,16 @@ static enum zs_status parse_dimension(const struct form *form, const zs_json *va
     return ZS_OK;
 }
 
-static enum zs_status parse(const struct form *form, const zs_json *configuration, struct zs_array_meta *meta, struct zs_error *err)
+static enum zs_status parse(const struct form *form, const zs_json *configuration, struct zs_array_meta *meta,
+                            struct zs_error *err)
 {
     const zs_json *shapes = zs_json_get(configuration, form->member);
     if (!zs_json_is_array(shapes))
         return zs_fail(err, ZS_INVALID, "expected an array of lengths as configuration.%s, found %s", form->member,
                        shapes == NULL ? "no such member" : "something else");
     if (zs_json_size(shapes) != (size_t)meta->ndim)
-        return zs_fail(err, ZS_INVALID, "%s: expected %d entries, one per dimension of shape, found %zu", form->member, meta->ndim,
-                       zs_json_size(shapes));
+        return zs_fail(err, ZS_INVALID, "%s: expected %d entries, one per dimension of shape, found %zu", form->member,
+                       meta->ndim, zs_json_size(shapes));
     int d = 0;
     for (const zs_json *value = zs_json_first(shapes); value != NULL; value = zs_json_next(value), d++)
         ZS_TRY(parse_dimension(form, value, meta, d, err));
@@ -100,7 +106,8 @@ enum zs_status zs_grid_rectilinear_parse(const zs_json *configuration, struct zs
     if (!zs_json_equals(kind, "inline")) {
         const char *found = "something that is not a string";
         (void)zs_json_string(kind, &found);
-        return zs_fail(err, kind != NULL ? ZS_UNSUPPORTED : ZS_INVALID, "\"rectilinear\": kind: expected \"inline\", found %.60s",
+        return zs_fail(err, kind != NULL ? ZS_UNSUPPORTED : ZS_INVALID,
+                       "\"rectilinear\": kind: expected \"inline\", found %.60s",
                        kind != NULL ? found : "no such member");
     }
     const enum zs_status status = parse(&rectilinear, configuration, meta, err);

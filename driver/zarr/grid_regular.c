@@ -11,7 +11,8 @@ enum zs_status zs_grid_regular_parse(const zs_json *configuration, struct zs_arr
         return zs_fail(err, ZS_INVALID, "expected an array of sizes as configuration.chunk_shape, found %s",
                        shape == NULL ? "no such member" : "something else");
     if (zs_json_size(shape) != (size_t)meta->ndim)
-        return zs_fail(err, ZS_INVALID, "chunk_shape: expected %d sizes, one per dimension of shape, found %zu", meta->ndim, zs_json_size(shape));
+        return zs_fail(err, ZS_INVALID, "chunk_shape: expected %d sizes, one per dimension of shape, found %zu",
+                       meta->ndim, zs_json_size(shape));
     int d = 0;
     for (const zs_json *size = zs_json_first(shape); size != NULL; size = zs_json_next(size), d++) {
         char where[64];

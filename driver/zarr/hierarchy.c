@@ -110,7 +110,8 @@ static enum zs_status load(struct zs_store *store, const char *path, struct zs_n
 
 enum zs_status zs_hierarchy_children(struct zs_hierarchy *h, const char *path, char ***names, struct zs_error *err)
 {
-    return h->is_draft ? zs_draft_list(&h->draft, h->store, path, names, err) : zs_store_list(h->store, path, names, err);
+    return h->is_draft ? zs_draft_list(&h->draft, h->store, path, names, err)
+                       : zs_store_list(h->store, path, names, err);
 }
 
 /* Whether a path without zarr.json is a group all the same: old writers left groups out. It has directories then, which
@@ -144,7 +145,8 @@ static enum zs_status answer(const struct zs_hierarchy_entry *entry, const struc
 static enum zs_status ask(struct zs_hierarchy *h, const char *path, bool guess_groups, struct zs_node **node,
                           struct zs_error *err)
 {
-    enum zs_status status = h->is_draft ? zs_draft_load(&h->draft, h->store, path, node, err) : load(h->store, path, node, err);
+    enum zs_status status =
+        h->is_draft ? zs_draft_load(&h->draft, h->store, path, node, err) : load(h->store, path, node, err);
     if (status != ZS_NOT_FOUND)
         return status;
     if (guess_groups && is_implicit_group(h, path))
@@ -152,8 +154,8 @@ static enum zs_status ask(struct zs_hierarchy *h, const char *path, bool guess_g
     return zs_fail(err, ZS_NOT_FOUND, "%s: there is no array or group \"%s\"", h->store->root, path);
 }
 
-enum zs_status zs_hierarchy_find(struct zs_hierarchy *h, const char *path, bool guess_groups, const struct zs_node **node,
-                                 struct zs_error *err)
+enum zs_status zs_hierarchy_find(struct zs_hierarchy *h, const char *path, bool guess_groups,
+                                 const struct zs_node **node, struct zs_error *err)
 {
     bool is_there;
     enum zs_status status = ZS_OK;
@@ -231,7 +233,8 @@ enum zs_status zs_hierarchy_create(struct zs_store *store, struct zs_hierarchy *
 }
 
 /* Takes over the document. */
-static enum zs_status create_root(struct zs_store *store, zs_json **document, struct zs_node **root, struct zs_error *err)
+static enum zs_status create_root(struct zs_store *store, zs_json **document, struct zs_node **root,
+                                  struct zs_error *err)
 {
     const enum zs_status status = zs_node_create("", *document, true, root, err);
     *document = NULL;
@@ -239,7 +242,8 @@ static enum zs_status create_root(struct zs_store *store, zs_json **document, st
 }
 
 /* The draft's root is a group where it has no document of its own. */
-static enum zs_status open_draft(struct zs_hierarchy *h, const zs_json *entry, struct zs_node **root, struct zs_error *err)
+static enum zs_status open_draft(struct zs_hierarchy *h, const zs_json *entry, struct zs_node **root,
+                                 struct zs_error *err)
 {
     struct zs_error reason = {0};
     enum zs_status status = zs_draft_parse(entry, &h->draft, err);
@@ -261,7 +265,8 @@ static enum zs_status open_document(struct zs_store *store, zs_json *document, b
     if (status == ZS_OK) {
         h->is_consolidated = h->is_new = false;
         h->is_draft = zs_draft_is_entry(document);
-        status = h->is_draft ? open_draft(h, document, &root.node, err) : create_root(store, &document, &root.node, err);
+        status =
+            h->is_draft ? open_draft(h, document, &root.node, err) : create_root(store, &document, &root.node, err);
     }
     zs_json_free(document);
     root.path = zs_strdup("");
@@ -324,7 +329,9 @@ bool zs_hierarchy_is_draft(const struct zs_hierarchy *h)
 
 enum zs_status zs_hierarchy_check_writable(const struct zs_hierarchy *h, struct zs_error *err)
 {
-    return h->is_draft ? zs_fail(err, ZS_UNSUPPORTED, "%s: is a store of the 2022 draft of Zarr v3, which is only read", h->store->root) : ZS_OK;
+    return h->is_draft ? zs_fail(err, ZS_UNSUPPORTED, "%s: is a store of the 2022 draft of Zarr v3, which is only read",
+                                 h->store->root)
+                       : ZS_OK;
 }
 
 bool zs_hierarchy_is_consolidated(const struct zs_hierarchy *h)

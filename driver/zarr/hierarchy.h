@@ -7,16 +7,18 @@
 
 struct zs_hierarchy;
 
-/* Reads the root zarr.json of a store, also one of the draft (draft.h), whose nodes are then found as the draft has them. With use_consolidated, inline consolidated metadata of the root, unless null or
- * empty, answer for the whole store without a request: what they do not list, and no listed path lies below, is not
- * there. Entries whose keys are no paths are ignored; an entry that is no node gives its error to whoever asks for it.
- * ZS_NOT_FOUND when there is no zarr.json at the root. The store is borrowed. */
+/* Reads the root zarr.json of a store, also one of the draft (draft.h), whose nodes are then found as the draft has
+ * them. With use_consolidated, inline consolidated metadata of the root, unless null or empty, answer for the whole
+ * store without a request: what they do not list, and no listed path lies below, is not there. Entries whose keys are
+ * no paths are ignored; an entry that is no node gives its error to whoever asks for it. ZS_NOT_FOUND when there is no
+ * zarr.json at the root. The store is borrowed. */
 enum zs_status zs_hierarchy_open(struct zs_store *store, bool use_consolidated, struct zs_hierarchy **h,
                                  struct zs_error *err) ZS_MUST_CHECK;
 /* The same of a root zarr.json that was read already; messages do not say where it lies. */
 enum zs_status zs_hierarchy_open_text(struct zs_store *store, const char *text, size_t size, bool use_consolidated,
                                       struct zs_hierarchy **h, struct zs_error *err) ZS_MUST_CHECK;
-/* The hierarchy of a store to be: what is not added to it, first of all its root, is not there. Nothing is asked of the store. */
+/* The hierarchy of a store to be: what is not added to it, first of all its root, is not there. Nothing is asked of the
+ * store. */
 enum zs_status zs_hierarchy_create(struct zs_store *store, struct zs_hierarchy **h, struct zs_error *err) ZS_MUST_CHECK;
 void zs_hierarchy_free(struct zs_hierarchy *h);
 
@@ -26,13 +28,14 @@ struct zs_store *zs_hierarchy_store(const struct zs_hierarchy *h);
 bool zs_hierarchy_is_consolidated(const struct zs_hierarchy *h);
 
 /* The node at `path` ("" is the root; leading and trailing slashes are ignored), borrowed until the hierarchy is freed.
- * ZS_NOT_FOUND when there is none. What is no path inside the store (name.h) is ZS_INVALID. One request at most (two of the draft) for each
- * path, whatever the answer; only failures of the transport are asked again. A directory without zarr.json that has
- * directories is an implicit group, in stores where listing is cheap (not remote). */
+ * ZS_NOT_FOUND when there is none. What is no path inside the store (name.h) is ZS_INVALID. One request at most (two of
+ * the draft) for each path, whatever the answer; only failures of the transport are asked again. A directory without
+ * zarr.json that has directories is an implicit group, in stores where listing is cheap (not remote). */
 enum zs_status zs_hierarchy_node(struct zs_hierarchy *h, const char *path, const struct zs_node **node,
                                  struct zs_error *err) ZS_MUST_CHECK;
 
-/* The node at `name` relative to the group `base` ("" for root); same results. A name that begins with "/" is ZS_INVALID. */
+/* The node at `name` relative to the group `base` ("" for root); same results. A name that begins with "/" is
+ * ZS_INVALID. */
 enum zs_status zs_hierarchy_node_at(struct zs_hierarchy *h, const char *base, const char *name,
                                     const struct zs_node **node, struct zs_error *err) ZS_MUST_CHECK;
 
@@ -50,64 +53,69 @@ char *zs_path_join(const char *a, const char *b);
 
 /* All nodes, the root first, then sorted by path, each group before what is in it: from consolidated metadata, else by
  * listing the store, once. A store that cannot be listed gives what is known by now (the root, and what was asked for).
- * *nodes is an array of borrowed nodes, freed with free(). Arrays that cannot be read are in it, zarr.json files that are
- * no Zarr v3 nodes are not. ZS_UNSUPPORTED when a limit below is exceeded. */
+ * *nodes is an array of borrowed nodes, freed with free(). Arrays that cannot be read are in it, zarr.json files that
+ * are no Zarr v3 nodes are not. ZS_UNSUPPORTED when a limit below is exceeded. */
 enum zs_status zs_hierarchy_list(struct zs_hierarchy *h, const struct zs_node ***nodes, size_t *count,
                                  struct zs_error *err) ZS_MUST_CHECK;
 
 /* The same of what is known by now: nothing is asked of the store. */
 enum zs_status zs_hierarchy_list_known(struct zs_hierarchy *h, const struct zs_node ***nodes, size_t *count,
                                        struct zs_error *err) ZS_MUST_CHECK;
-/* Position in such a list of the node at `name` relative to the group `base` ("" for the root); `count` when it is not in it.
- * ZS_NO_MEMORY only. */
-enum zs_status zs_nodes_find(const struct zs_node *const *nodes, size_t count, const char *base, const char *name, size_t *at,
-                             struct zs_error *err) ZS_MUST_CHECK;
+/* Position in such a list of the node at `name` relative to the group `base` ("" for the root); `count` when it is not
+ * in it. ZS_NO_MEMORY only. */
+enum zs_status zs_nodes_find(const struct zs_node *const *nodes, size_t count, const char *base, const char *name,
+                             size_t *at, struct zs_error *err) ZS_MUST_CHECK;
 
-/* ---- Changing documents (hierarchy_edit.c): in memory first, in the store at the flush. Nobody else may use the hierarchy during
- * these calls. Nodes handed out stay valid, also those removed or replaced, until the hierarchy is freed. ---- */
+/* ---- Changing documents (hierarchy_edit.c): in memory first, in the store at the flush. Nobody else may use the
+ * hierarchy during these calls. Nodes handed out stay valid, also those removed or replaced, until the hierarchy is
+ * freed. ---- */
 
-/* The node that is in the store at `path`, whether or not consolidated metadata, which may be older, list it: for those who are about to
- * put something there. A directory without zarr.json is none. Nothing is asked of the store that zs_hierarchy_create() was given. */
+/* The node that is in the store at `path`, whether or not consolidated metadata, which may be older, list it: for those
+ * who are about to put something there. A directory without zarr.json is none. Nothing is asked of the store that
+ * zs_hierarchy_create() was given. */
 enum zs_status zs_hierarchy_look(struct zs_hierarchy *h, const char *path, const struct zs_node **node,
                                  struct zs_error *err) ZS_MUST_CHECK;
 
-/* The same for those who are about to make a node there: *node is NULL where there is nothing, or only chunks that a process left when it
- * was killed. In stores where listing is cheap a directory without zarr.json that has others is a group here. ZS_INVALID or
- * ZS_UNSUPPORTED where a zarr.json is no node, and for what is no path inside the store (name.h). */
+/* The same for those who are about to make a node there: *node is NULL where there is nothing, or only chunks that a
+ * process left when it was killed. In stores where listing is cheap a directory without zarr.json that has others is a
+ * group here. ZS_INVALID or ZS_UNSUPPORTED where a zarr.json is no node, and for what is no path inside the store
+ * (name.h). */
 enum zs_status zs_hierarchy_occupant(struct zs_hierarchy *h, const char *path, const struct zs_node **node,
                                      struct zs_error *err) ZS_MUST_CHECK;
 
-/* The attributes of a node, to be changed in place, made when it has none; they show in node->attributes at once. At the next flush what
- * differs then from what they are now is put into the node's own zarr.json, attribute by attribute: others, which may be newer there than
- * what was read or consolidated, stay. An implicit group becomes a group of its own. */
+/* The attributes of a node, to be changed in place, made when it has none; they show in node->attributes at once. At
+ * the next flush what differs then from what they are now is put into the node's own zarr.json, attribute by attribute:
+ * others, which may be newer there than what was read or consolidated, stay. An implicit group becomes a group of its
+ * own. */
 enum zs_status zs_hierarchy_edit(struct zs_hierarchy *h, const struct zs_node *node, zs_json **attributes,
                                  struct zs_error *err) ZS_MUST_CHECK;
 
 /* Adds a node that owns its document, both taken over, also on failure. One that is at its path is replaced by it;
- * chunks of the older one are the caller's business. Nothing above it may be waiting for its removal. ZS_INVALID where its path is
- * none inside the store (name.h). */
+ * chunks of the older one are the caller's business. Nothing above it may be waiting for its removal. ZS_INVALID where
+ * its path is none inside the store (name.h). */
 enum zs_status zs_hierarchy_add(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Removes the node at `path` and all below it; its objects (zarr/contents.h; not what others put there) go at the flush, the last of all. ZS_ARGUMENT for the root,
- * ZS_INVALID for what is no path inside the store. */
+/* Removes the node at `path` and all below it; its objects (zarr/contents.h; not what others put there) go at the
+ * flush, the last of all. ZS_ARGUMENT for the root, ZS_INVALID for what is no path inside the store. */
 enum zs_status zs_hierarchy_remove(struct zs_hierarchy *h, const char *path, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Whether it is that of a store to be: nothing is in it but what was put there through this hierarchy. */
 bool zs_hierarchy_is_new(const struct zs_hierarchy *h);
 bool zs_hierarchy_is_changed(const struct zs_hierarchy *h);
 
-/* While it is held, a flush succeeds and leaves the changes in memory: several steps appear at once, by the root's consolidated
- * metadata, or not at all. Where there are none it has no effect: each document speaks for itself as soon as it is written. */
+/* While it is held, a flush succeeds and leaves the changes in memory: several steps appear at once, by the root's
+ * consolidated metadata, or not at all. Where there are none it has no effect: each document speaks for itself as soon
+ * as it is written. */
 void zs_hierarchy_hold(struct zs_hierarchy *h, bool is_held);
 
-/* Writes what was changed. A zarr.json that is not new is read again and only what was changed (of its attributes) is put into
- * it; those of groups come after what is in them, the root's last. Inline consolidated metadata of any group above then say of each
- * changed node what its own file says, where there are some. ZS_INVALID when a file is a node of another kind by now. On failure
- * everything remains to be written. */
+/* Writes what was changed. A zarr.json that is not new is read again and only what was changed (of its attributes) is
+ * put into it; those of groups come after what is in them, the root's last. Inline consolidated metadata of any group
+ * above then say of each changed node what its own file says, where there are some. ZS_INVALID when a file is a node of
+ * another kind by now. On failure everything remains to be written. */
 enum zs_status zs_hierarchy_flush(struct zs_hierarchy *h, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Limits of the walk by listing: a store is metadata written by strangers, and every directory costs requests. Nothing below
- * the depth is looked at, neither by the walk nor in consolidated metadata. */
+/* Limits of the walk by listing: a store is metadata written by strangers, and every directory costs requests. Nothing
+ * below the depth is looked at, neither by the walk nor in consolidated metadata. */
 #define ZS_HIERARCHY_MAX_DEPTH 32
 #define ZS_HIERARCHY_MAX_NODES 20000 /* directories looked into; implicit groups of consolidated metadata */
 #define ZS_HIERARCHY_MAX_PATH 1024   /* bytes of a key of consolidated metadata */

@@ -1,5 +1,5 @@
-/* Changing the documents of a store that is there. They change in memory first; the flush reads each zarr.json again and puts
- * into it what was changed alone, so that whatever else is in the file, or came to it meanwhile, stays. */
+/* Changing the documents of a store that is there. They change in memory first; the flush reads each zarr.json again
+ * and puts into it what was changed alone, so that whatever else is in the file, or came to it meanwhile, stays. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,7 +65,8 @@ static enum zs_status note(struct zs_hierarchy *h, const char *path, enum zs_cha
         free(copy);
         return zs_fail(err, ZS_NO_MEMORY, "cannot note a change of %s", path);
     }
-    h->changes[h->change_count++] = (struct zs_change){.path = copy, .kind = kind, .was_removed = kind == ZS_CHANGE_REMOVED};
+    h->changes[h->change_count++] =
+        (struct zs_change){.path = copy, .kind = kind, .was_removed = kind == ZS_CHANGE_REMOVED};
     return ZS_OK;
 }
 
@@ -76,7 +77,8 @@ static void free_change(struct zs_change *c)
     zs_json_free(c->written);
 }
 
-/* Whether the store need not be asked for `path`: what it has there is to go, or it had nothing when the group above was made. */
+/* Whether the store need not be asked for `path`: what it has there is to go, or it had nothing when the group above
+ * was made. */
 static bool is_vacant(const struct zs_hierarchy *h, const char *path)
 {
     for (size_t i = 0; i < h->change_count; i++)
@@ -104,7 +106,8 @@ static void forget_listing(struct zs_hierarchy *h)
 }
 
 /* Notes that the attributes at `path` are about to change from what they are. */
-static enum zs_status note_edit(struct zs_hierarchy *h, const char *path, const zs_json *attributes, struct zs_error *err)
+static enum zs_status note_edit(struct zs_hierarchy *h, const char *path, const zs_json *attributes,
+                                struct zs_error *err)
 {
     const struct zs_change *known = find_change(h, path);
     if (known != NULL && known->kind != ZS_CHANGE_REMOVED)
@@ -151,7 +154,8 @@ static enum zs_status vacate(struct zs_hierarchy *h, struct zs_hierarchy_entry *
     if (entry->node == NULL)
         return ZS_OK;
     char *message = zs_format("%s: there is no array or group \"%s\"", h->store->root, entry->path);
-    enum zs_status status = message != NULL ? retire(h, entry->node, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a message");
+    enum zs_status status =
+        message != NULL ? retire(h, entry->node, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a message");
     if (status != ZS_OK) {
         free(message);
         return status;
@@ -167,11 +171,13 @@ static enum zs_status vacate(struct zs_hierarchy *h, struct zs_hierarchy_entry *
 static enum zs_status put_node(struct zs_hierarchy *h, struct zs_node *node, bool is_change, struct zs_error *err)
 {
     struct zs_hierarchy_entry entry = {.path = zs_strdup(node->path), .node = node};
-    enum zs_status status = entry.path != NULL ? check_path(entry.path, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
+    enum zs_status status =
+        entry.path != NULL ? check_path(entry.path, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
     bool is_fresh = false;
     for (size_t i = 0; i < h->count && status == ZS_OK; i++)
         if (strcmp(h->entries[i].path, node->path) == 0) {
-            is_fresh = h->entries[i].node == NULL && h->entries[i].status == ZS_NOT_FOUND && find_change(h, node->path) == NULL;
+            is_fresh = h->entries[i].node == NULL && h->entries[i].status == ZS_NOT_FOUND &&
+                       find_change(h, node->path) == NULL;
             status = vacate(h, &h->entries[i], err);
         }
     if (status == ZS_OK && is_change)
@@ -220,9 +226,10 @@ enum zs_status zs_hierarchy_look(struct zs_hierarchy *h, const char *path, const
     return status;
 }
 
-/* Whether a directory without zarr.json, of a store on disk, has nodes below it: anything but the chunks of an array ("c/0/3")
- * that never got its zarr.json. */
-static enum zs_status has_nodes_below(struct zs_store *store, const char *path, bool is_chunks, bool *has, struct zs_error *err)
+/* Whether a directory without zarr.json, of a store on disk, has nodes below it: anything but the chunks of an array
+ * ("c/0/3") that never got its zarr.json. */
+static enum zs_status has_nodes_below(struct zs_store *store, const char *path, bool is_chunks, bool *has,
+                                      struct zs_error *err)
 {
     char **names;
     *has = false;
@@ -258,7 +265,8 @@ static enum zs_status note_absence(struct zs_hierarchy *h, const char *path, con
     return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
 }
 
-enum zs_status zs_hierarchy_occupant(struct zs_hierarchy *h, const char *path, const struct zs_node **node, struct zs_error *err)
+enum zs_status zs_hierarchy_occupant(struct zs_hierarchy *h, const char *path, const struct zs_node **node,
+                                     struct zs_error *err)
 {
     struct zs_error reason = {0};
     struct zs_node *group = NULL;
@@ -328,7 +336,8 @@ static bool merge_attributes(zs_json *theirs, const zs_json *before, const zs_js
             *is_changed = true;
         }
     for (const zs_json *m = zs_json_first(ours); m != NULL; m = zs_json_next(m))
-        if (!zs_json_is_same(zs_json_get(before, zs_json_name(m)), m) && !zs_json_is_same(zs_json_get(theirs, zs_json_name(m)), m)) {
+        if (!zs_json_is_same(zs_json_get(before, zs_json_name(m)), m) &&
+            !zs_json_is_same(zs_json_get(theirs, zs_json_name(m)), m)) {
             if (zs_json_set(theirs, zs_json_name(m), zs_json_copy(m)) == NULL)
                 return false;
             *is_changed = true;
@@ -336,15 +345,18 @@ static bool merge_attributes(zs_json *theirs, const zs_json *before, const zs_js
     return true;
 }
 
-/* Puts a change of the node into *document, what the store has of it now (NULL: nothing). *is_changed: there was one. */
-static enum zs_status merge(zs_json **document, const struct zs_node *node, const struct zs_change *change, bool *is_changed,
-                            struct zs_error *err)
+/* Puts a change of the node into *document, what the store has of it now (NULL: nothing). *is_changed: there was
+ * one. */
+static enum zs_status merge(zs_json **document, const struct zs_node *node, const struct zs_change *change,
+                            bool *is_changed, struct zs_error *err)
 {
     bool ok;
     if (change->kind == ZS_CHANGE_ATTRIBUTES && *document != NULL) {
         const char *type = node->type == ZS_NODE_ARRAY ? "array" : "group";
         if (!zs_json_equals(zs_json_get(*document, "node_type"), type))
-            return zs_fail(err, ZS_INVALID, "%s/zarr.json: expected the %s it was, found something else: it stays as it is", node->path, type);
+            return zs_fail(err, ZS_INVALID,
+                           "%s/zarr.json: expected the %s it was, found something else: it stays as it is", node->path,
+                           type);
         zs_json *theirs = zs_document_attributes(*document);
         if (!zs_json_is_object(theirs))
             theirs = zs_json_set(*document, "attributes", zs_json_new_object());
@@ -385,8 +397,8 @@ static const struct zs_node *known_node(const struct zs_hierarchy *h, const char
     return NULL;
 }
 
-/* Brings inline consolidated metadata of the group at `path` in step with what changed below. Empty ones are not in use,
- * and a first entry would hide all that they do not list. */
+/* Brings inline consolidated metadata of the group at `path` in step with what changed below. Empty ones are not in
+ * use, and a first entry would hide all that they do not list. */
 static enum zs_status update_consolidated(struct zs_hierarchy *h, const char *path, zs_json *document, bool *is_changed,
                                           struct zs_error *err)
 {
@@ -490,8 +502,8 @@ static enum zs_status list_documents(const struct zs_hierarchy *h, char ***paths
     return ZS_OK;
 }
 
-/* A tree goes when nothing speaks of it any more: what is its own, and not what others put there. A store that cannot be listed keeps its
- * chunks, without a document. */
+/* A tree goes when nothing speaks of it any more: what is its own, and not what others put there. A store that cannot
+ * be listed keeps its chunks, without a document. */
 static enum zs_status remove_tree(struct zs_store *store, const char *path, struct zs_error *err)
 {
     bool was_link; /* to what is not of this store, its document neither */
@@ -518,7 +530,8 @@ enum zs_status zs_hierarchy_flush(struct zs_hierarchy *h, struct zs_error *err)
         status = list_documents(h, &paths, &count, err);
     for (size_t i = 0; i < count && status == ZS_OK; i++) {
         const struct zs_change *own = find_change(h, paths[i]);
-        if (paths[i][0] == '\0' || own == NULL || own->kind != ZS_CHANGE_WHOLE) /* the root, by which a store opens, and what was there before */
+        /* the root, by which a store opens, and what was there before */
+        if (paths[i][0] == '\0' || own == NULL || own->kind != ZS_CHANGE_WHOLE)
             status = zs_store_settle(h->store, err);
         if (status == ZS_OK)
             status = flush_document(h, paths[i], err);

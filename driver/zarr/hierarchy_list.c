@@ -50,8 +50,8 @@ static enum zs_status make_entry(const struct zs_store *store, const char *path,
     return ZS_OK;
 }
 
-/* Adds the groups above `path` that are not above `before` as well, the path just before it in order: those that are listed,
- * and those added already, are. */
+/* Adds the groups above `path` that are not above `before` as well, the path just before it in order: those that are
+ * listed, and those added already, are. */
 static enum zs_status add_implicit_groups(struct zs_hierarchy *h, const char *before, const char *path, size_t *added,
                                           struct zs_error *err)
 {
@@ -209,7 +209,8 @@ static enum zs_status walk_below(struct walk *w, const char *path, int depth, st
         if (!zs_is_node_name(*name)) /* some stores keep other things under names that begin with "__" */
             continue;
         char *child = path[0] != '\0' ? zs_format("%s/%s", path, *name) : zs_strdup(*name);
-        status = child != NULL ? walk_child(w, child, depth + 1, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+        status =
+            child != NULL ? walk_child(w, child, depth + 1, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
         free(child);
     }
     zs_names_free(names);
@@ -242,8 +243,8 @@ static enum zs_status walk_store(struct walk *w, struct zs_error *err)
 }
 
 /* Hands out a copy of w->nodes. */
-static enum zs_status copy_nodes(const struct zs_node *const *nodes, size_t n, const struct zs_node ***out, size_t *count,
-                                 struct zs_error *err)
+static enum zs_status copy_nodes(const struct zs_node *const *nodes, size_t n, const struct zs_node ***out,
+                                 size_t *count, struct zs_error *err)
 {
     const struct zs_node **copy = zs_calloc(n, sizeof *copy);
     if (copy == NULL)
@@ -268,11 +269,12 @@ enum zs_status zs_hierarchy_list_known(struct zs_hierarchy *h, const struct zs_n
     return ZS_OK;
 }
 
-enum zs_status zs_nodes_find(const struct zs_node *const *nodes, size_t count, const char *base, const char *name, size_t *at,
-                             struct zs_error *err)
+enum zs_status zs_nodes_find(const struct zs_node *const *nodes, size_t count, const char *base, const char *name,
+                             size_t *at, struct zs_error *err)
 {
     char *path = zs_format("%s/%s", base, name), *clean = NULL;
-    const enum zs_status status = path != NULL ? zs_path_clean(path, &clean, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    const enum zs_status status =
+        path != NULL ? zs_path_clean(path, &clean, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
     free(path);
     *at = count;
     if (status != ZS_OK)

@@ -60,11 +60,13 @@ const struct zs_hierarchy_entry *zs_hierarchy_insert(struct zs_hierarchy *h, str
 
 /* The node at a clean path; as zs_hierarchy_node(), but unless `guess_groups` a directory without zarr.json, not known
  * to be a group, is ZS_NOT_FOUND. */
-enum zs_status zs_hierarchy_find(struct zs_hierarchy *h, const char *path, bool guess_groups, const struct zs_node **node,
-                                 struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_hierarchy_find(struct zs_hierarchy *h, const char *path, bool guess_groups,
+                                 const struct zs_node **node, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Names of what may be nodes directly below a path, each with a "/" behind it, among others without; as zs_store_list(). */
-enum zs_status zs_hierarchy_children(struct zs_hierarchy *h, const char *path, char ***names, struct zs_error *err) ZS_MUST_CHECK;
+/* Names of what may be nodes directly below a path, each with a "/" behind it, among others without; as
+ * zs_store_list(). */
+enum zs_status zs_hierarchy_children(struct zs_hierarchy *h, const char *path, char ***names,
+                                     struct zs_error *err) ZS_MUST_CHECK;
 
 /* Fills the table, whose only entry is the root, from the root's consolidated metadata, if there are any. */
 enum zs_status zs_hierarchy_consolidate(struct zs_hierarchy *h, struct zs_error *err) ZS_MUST_CHECK;

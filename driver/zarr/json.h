@@ -3,8 +3,8 @@
  * cJSON keeps numbers as doubles, reads and prints them by the process's locale, and knows no NaN; Zarr metadata has
  * 64-bit integers that must survive exactly, and Python writers leave bare NaN and Infinity tokens. So before parsing,
  * number tokens become marked strings (json_private.h), and the functions here read them as numbers.
- * A string with an escaped NUL ends there.
- */
+ * A string with an escaped NUL ends
+ * there. */
 #ifndef ZS_ZARR_JSON_H
 #define ZS_ZARR_JSON_H
 
@@ -84,8 +84,8 @@ char *zs_json_print(const zs_json *node);
 /* The same, indented, for a document that people read. */
 char *zs_json_print_pretty(const zs_json *node);
 
-/* ---- Building. The functions return the new node, owned by its parent, or NULL without memory; a NULL parent makes them
- * return NULL (releasing nothing), so that a sequence needs one check at its end. ---- */
+/* ---- Building. The functions return the new node, owned by its parent, or NULL without memory; a NULL parent makes
+ * them return NULL (releasing nothing), so that a sequence needs one check at its end. ---- */
 
 zs_json *zs_json_new_object(void);
 zs_json *zs_json_new_array(void);
@@ -93,7 +93,8 @@ zs_json *zs_json_copy(const zs_json *node);
 zs_json *zs_json_add_object(zs_json *parent, const char *name); /* name is NULL when the parent is an array */
 zs_json *zs_json_add_array(zs_json *parent, const char *name);
 zs_json *zs_json_add_string(zs_json *parent, const char *name, const char *value);
-/* The shortest form that reads back the same, "3.0" rather than "3"; non-finite values as the strings "NaN", "Infinity"... */
+/* The shortest form that reads back the same, "3.0" rather than "3"; non-finite values as the strings "NaN",
+ * "Infinity"... */
 zs_json *zs_json_add_double(zs_json *parent, const char *name, double value);
 zs_json *zs_json_add_int64(zs_json *parent, const char *name, int64_t value);
 zs_json *zs_json_add_uint64(zs_json *parent, const char *name, uint64_t value);

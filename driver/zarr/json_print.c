@@ -101,7 +101,8 @@ static size_t levels_below(const zs_json *object, const char *name, size_t level
     return fewer;
 }
 
-/* `levels` of the node are broken into lines. Recurses as deep as the document is nested: ZS_JSON_MAX_DEPTH for what was parsed. */
+/* `levels` of the node are broken into lines. Recurses as deep as the document is nested: ZS_JSON_MAX_DEPTH for what
+ * was parsed. */
 static void put_node(struct printer *p, const zs_json *node, size_t depth, size_t levels)
 {
     if (put_scalar(p, node))

@@ -1,8 +1,8 @@
 /* zarr/json_private.h: how the json files share their work. json.c alone knows cJSON.
  *
  * In the tree every number is a string: the mark, then the token as it was written. So 64-bit integers are exact,
- * printing gives back what was read, and neither cJSON's strtod nor its sprintf, which follow LC_NUMERIC, see a number. A
- * string value that itself begins with the mark has the mark twice. Names of members are left as they are. */
+ * printing gives back what was read, and neither cJSON's strtod nor its sprintf, which follow LC_NUMERIC, see a number.
+ * A string value that itself begins with the mark has the mark twice. Names of members are left as they are. */
 #ifndef ZS_ZARR_JSON_PRIVATE_H
 #define ZS_ZARR_JSON_PRIVATE_H
 

@@ -37,7 +37,8 @@ static bool is_name(const char *text, size_t n, size_t i)
 static bool begins_with_mark(const char *string, size_t n)
 {
     const size_t mark = sizeof ZS_JSON_MARK_ESCAPED - 1;
-    return (n > 2 && string[1] == ZS_JSON_MARK) || (n > 1 + mark && memcmp(string + 1, ZS_JSON_MARK_ESCAPED, mark) == 0);
+    return (n > 2 && string[1] == ZS_JSON_MARK) ||
+           (n > 1 + mark && memcmp(string + 1, ZS_JSON_MARK_ESCAPED, mark) == 0);
 }
 
 /* One token of the text: how long it is, and what is put into it. */
@@ -91,7 +92,8 @@ static enum zs_status measure(const char *text, size_t length, size_t *rewritten
             return zs_fail(err, ZS_INVALID, "not JSON: byte 0x%02x at offset %zu", (unsigned)(unsigned char)text[i], i);
         if (text[i] == '[' || text[i] == '{') {
             if (++depth > ZS_JSON_MAX_DEPTH)
-                return zs_fail(err, ZS_INVALID, "JSON nested deeper than %d levels at offset %zu", ZS_JSON_MAX_DEPTH, i);
+                return zs_fail(err, ZS_INVALID, "JSON nested deeper than %d levels at offset %zu", ZS_JSON_MAX_DEPTH,
+                               i);
             values++;
         } else if (text[i] == ']' || text[i] == '}') {
             depth -= depth > 0;

@@ -7,7 +7,10 @@
 
 static int hex_digit(char c)
 {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
 }
 
 /* The character at name[*i], of n, percent escapes undone; *i is moved behind it. */
@@ -31,7 +34,8 @@ static bool is_inside(const char *name, size_t n)
             return false;
         only_dots = only_dots && c == '.';
     }
-    const bool is_drive = n == 2 && name[1] == ':' && ((name[0] >= 'A' && name[0] <= 'Z') || (name[0] >= 'a' && name[0] <= 'z'));
+    const bool is_drive =
+        n == 2 && name[1] == ':' && ((name[0] >= 'A' && name[0] <= 'Z') || (name[0] >= 'a' && name[0] <= 'z'));
     return !only_dots && !is_drive && !(n == strlen("zarr.json") && memcmp(name, "zarr.json", n) == 0);
 }
 

@@ -1,5 +1,5 @@
-/* zarr/name.h: which names a store may have inside (core specification 3.1, "Node names"). Whoever builds a path from what a
- * file says asks here first: names come from strangers, and a path made of one must stay inside the store. */
+/* zarr/name.h: which names a store may have inside (core specification 3.1, "Node names"). Whoever builds a path from
+ * what a file says asks here first: names come from strangers, and a path made of one must stay inside the store. */
 #ifndef ZS_ZARR_NAME_H
 #define ZS_ZARR_NAME_H
 
@@ -7,18 +7,19 @@
 
 #include "base/status.h"
 
-/* Whether `name` leads from a group to something directly in it, on every file system and server: not empty, no "/" and no
+/* Whether `name` leads from a group to something directly in it, on every file system and server: not empty, no "/" and
+ * no
  * "\", not only dots, no control character, no drive ("C:"), and none of these behind percent escapes, which a server
  * undoes; nor "zarr.json", which is the group's own document. NULL is none. */
 bool zs_is_inside_name(const char *name);
 
-/* Whether a node may be given this name: the above, and not the reserved prefix "__". There are such nodes all the same (xarray
- * writes "__xarray_dataarray_variable__"), which can be read by their names, but nothing is looked for or made there because of
- * a dimension or an attribute. NULL is none. */
+/* Whether a node may be given this name: the above, and not the reserved prefix "__". There are such nodes all the same
+ * (xarray writes "__xarray_dataarray_variable__"), which can be read by their names, but nothing is looked for or made
+ * there because of a dimension or an attribute. NULL is none. */
 bool zs_is_node_name(const char *name);
 
-/* `path` without slashes at its ends, so in its one spelling; freed with free(). ZS_INVALID unless it is "" or names inside
- * (above) separated by "/". */
+/* `path` without slashes at its ends, so in its one spelling; freed with free(). ZS_INVALID unless it is "" or names
+ * inside (above) separated by "/". */
 enum zs_status zs_path_clean(const char *path, char **clean, struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

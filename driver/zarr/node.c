@@ -6,8 +6,8 @@
 #include "base/memory.h"
 #include "zarr/document.h"
 
-/* Whether sharding_indexed is in a chain of codecs, or in a chain inside one of them. Believes nothing about their form:
- * this is asked of arrays that cannot be read, too. */
+/* Whether sharding_indexed is in a chain of codecs, or in a chain inside one of them. Believes nothing about their
+ * form: this is asked of arrays that cannot be read, too. */
 static bool mentions_sharding(const zs_json *codecs)
 {
     for (const zs_json *codec = zs_json_first(codecs); codec != NULL; codec = zs_json_next(codec)) {
@@ -66,8 +66,8 @@ enum zs_status zs_node_create(const char *path, zs_json *document, bool owns_doc
     return status;
 }
 
-enum zs_status zs_node_create_at(const char *path, const char *key, zs_json *document, bool owns_document, struct zs_node **out,
-                                 struct zs_error *err)
+enum zs_status zs_node_create_at(const char *path, const char *key, zs_json *document, bool owns_document,
+                                 struct zs_node **out, struct zs_error *err)
 {
     struct zs_node *node = NULL;
     enum zs_status status = check_format(document, err);

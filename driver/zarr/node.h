@@ -14,7 +14,8 @@ struct zs_array_meta {
     struct zs_dtype dtype;
     unsigned char fill_value[ZS_MAX_ITEM_SIZE]; /* native byte order */
     bool fill_value_is_null;                    /* absent or null in the metadata; fill_value is then zero bits */
-    uint64_t chunk_shape[ZS_MAX_NDIM];          /* one stored object; where they differ, the longest that begins in the array */
+    /* one stored object; where they differ, the longest that begins in the array */
+    uint64_t chunk_shape[ZS_MAX_NDIM];
     struct zs_edges *edges[ZS_MAX_NDIM];        /* of stored objects; NULL: all are as long as chunk_shape says */
     bool has_edges;                             /* some dimension has */
     char key_separator;                         /* '/' or '.' */
@@ -22,7 +23,8 @@ struct zs_array_meta {
     bool is_draft;                              /* of the draft (draft.h): chunks have other keys, and are only read */
     char *dimension_names[ZS_MAX_NDIM];         /* NULL where unnamed */
     const zs_json *codecs;                      /* borrowed from the node's document, or: */
-    zs_json *missing_codecs;                    /* those of a document without (GDAL 3.8, drafts of 2023): elements as they are, little-endian */
+    /* those of a document without (GDAL 3.8, drafts of 2023): elements as they are, little-endian */
+    zs_json *missing_codecs;
     bool is_sharded;                            /* some codec of the outer chain is sharding_indexed */
 };
 
@@ -31,7 +33,8 @@ enum zs_node_type { ZS_NODE_GROUP, ZS_NODE_ARRAY };
 struct zs_node {
     enum zs_node_type type;
     char *path;                /* "" for the root, else "group/array": no leading or trailing slash */
-    char *key;                 /* of its document in the store: "group/array/zarr.json"; of an implicit group, where it would be */
+    /* of its document in the store: "group/array/zarr.json"; of an implicit group, where it would be */
+    char *key;
     const zs_json *attributes; /* borrowed; NULL when absent */
     zs_json *document;         /* the whole zarr.json; owned unless owns_document is false (consolidated) */
     bool owns_document;
@@ -45,32 +48,33 @@ struct zs_node {
     bool looks_rectilinear;             /* likewise the chunk grid of that name */
 };
 
-/* Makes a node from a parsed zarr.json. `path` is copied. Takes over `document` when owns_document. An array whose metadata
- * this core cannot use still gives a node (array_status says why), so that the rest of a store stays usable, and so does
- * a group with a member that must be understood and is not. ZS_INVALID only when the document is not a Zarr node at all,
- * ZS_UNSUPPORTED when its zarr_format is another than 3. On failure the document is released if owned. */
+/* Makes a node from a parsed zarr.json. `path` is copied. Takes over `document` when owns_document. An array whose
+ * metadata this core cannot use still gives a node (array_status says why), so that the rest of a store stays usable,
+ * and so does a group with a member that must be understood and is not. ZS_INVALID only when the document is not a Zarr
+ * node at all, ZS_UNSUPPORTED when its zarr_format is another than 3. On failure the document is released if owned. */
 enum zs_status zs_node_create(const char *path, zs_json *document, bool owns_document, struct zs_node **node,
                               struct zs_error *err) ZS_MUST_CHECK;
 /* The same where the document stands at another key (draft.h), by which messages name it. */
-enum zs_status zs_node_create_at(const char *path, const char *key, zs_json *document, bool owns_document, struct zs_node **node,
-                                 struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_node_create_at(const char *path, const char *key, zs_json *document, bool owns_document,
+                                 struct zs_node **node, struct zs_error *err) ZS_MUST_CHECK;
 /* A group that has no zarr.json: only a path that others lie below. */
 enum zs_status zs_node_create_implicit(const char *path, struct zs_node **node, struct zs_error *err) ZS_MUST_CHECK;
 void zs_node_free(struct zs_node *node); /* NULL is allowed */
 
-/* Reads the metadata of an array from its document; what zs_node_create() does for arrays. On failure nothing needs to be
- * released. Everything that comes from the file is bounded here: the number of elements, and the bytes of one chunk, fit
- * a uint64_t. */
-enum zs_status zs_array_meta_parse(const zs_json *document, struct zs_array_meta **meta, struct zs_error *err) ZS_MUST_CHECK;
+/* Reads the metadata of an array from its document; what zs_node_create() does for arrays. On failure nothing needs to
+ * be released. Everything that comes from the file is bounded here: the number of elements, and the bytes of one chunk,
+ * fit a uint64_t. */
+enum zs_status zs_array_meta_parse(const zs_json *document, struct zs_array_meta **meta,
+                                   struct zs_error *err) ZS_MUST_CHECK;
 void zs_array_meta_free(struct zs_array_meta *meta); /* NULL is allowed */
 
-/* Key of the chunk at grid position index[ndim] of the array at a path: "path/c/0/3", "path/0.3", "path/c" (0-d); of the draft
- * "data/root/path/c0/3". NULL without memory; freed with free(). */
+/* Key of the chunk at grid position index[ndim] of the array at a path: "path/c/0/3", "path/0.3", "path/c" (0-d); of
+ * the draft "data/root/path/c0/3". NULL without memory; freed with free(). */
 char *zs_chunk_key(const struct zs_array_meta *meta, const char *array_path, const uint64_t *index);
 /* Where chunks are: the array's path, of the draft "data/root/path". NULL without memory; freed with free(). */
 char *zs_chunk_folder(const struct zs_array_meta *meta, const char *array_path);
-/* The reverse of the first, for a key below that folder: false where it is none of this array's, in its one spelling. Whether the position
- * lies in the grid is not looked at. */
+/* The reverse of the first, for a key below that folder: false where it is none of this array's, in its one spelling.
+ * Whether the position lies in the grid is not looked at. */
 bool zs_chunk_key_parse(const struct zs_array_meta *meta, const char *key, uint64_t *index);
 
 #endif

@@ -1,5 +1,5 @@
-/* zarr/number.h: JSON number tokens to and from native numbers, whatever LC_NUMERIC the process has set (a Qt program in
- * Germany reads "0.5" as 0 with plain strtod). */
+/* zarr/number.h: JSON number tokens to and from native numbers, whatever LC_NUMERIC the process has set (a Qt program
+ * in Germany reads "0.5" as 0 with plain strtod). */
 #ifndef ZS_ZARR_NUMBER_H
 #define ZS_ZARR_NUMBER_H
 
