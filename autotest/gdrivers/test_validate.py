@@ -17,7 +17,7 @@ from option_cases import cases, write
 from stores import LITTLE, CRC32C, GZIP, array_meta, codec, counting, group_meta, random_store, sharding, transpose
 from test_peers import PEERS, stores_of  # noqa: F401
 from support import GDAL, fixture_path, need, open_ours
-from writing import UTM, change_document, copy, document, files_of, source
+from writing import UTM, change_document, copy, created, document, files_of, source
 
 PROGRAM = os.path.join(os.environ["GDAL_DRIVER_PATH"], "..", "shardedzarr-validate")
 SUMMARY = re.compile(r".*: (\d+) errors, (\d+) warnings, (\d+) not checked; (\d+) groups, (\d+) arrays, (\d+) objects, (\d+) chunks")
@@ -167,6 +167,31 @@ def test_entries_that_overlap_in_part(simple):
 def test_entries_of_the_same_bytes_are_allowed(simple):
     patch(simple / "c" / "0" / "0", -16, struct.pack("<QQ", 64, 32))
     assert_clean(simple)
+
+
+def test_bytes_that_no_entry_names_are_noted_and_no_finding(tmp_path, simple):
+    assert "16 chunks of 0.0 MB, 0 dead bytes" in subprocess.run([PROGRAM, simple], capture_output=True, text=True).stdout
+    meta = array_meta((16, 16), shard=(8, 8), codecs=[sharding((4, 4))])
+    oracle.write(str(tmp_path / "a.zarr"), meta, counting((16, 16)) + 1, oracle.Layout(gap=5))
+    assert_clean(tmp_path / "a.zarr")
+    done = subprocess.run([PROGRAM, tmp_path / "a.zarr"], capture_output=True, text=True)
+    size = 4 * (32 + 5) + 5 + 4 * 16 + 4  # chunks with a gap before each, one after the last, the index
+    for shard in ("c/0/0", "c/0/1", "c/1/0", "c/1/1"):
+        assert "note: %s/a.zarr/%s: 25 of %d bytes are dead" % (tmp_path, shard, size) in done.stdout
+    assert ", 100 dead bytes" in done.stdout
+    quiet = subprocess.run([PROGRAM, "--quiet", tmp_path / "a.zarr"], capture_output=True, text=True)
+    assert (quiet.returncode, quiet.stdout) == (0, "")
+
+
+def test_what_appending_leaves_is_counted_as_dead(tmp_path):
+    path = created(tmp_path / "a.zarr", np.ones((4, 32, 32), "uint16"), CHUNK_SHAPE="1,32,32", SHARD_SHAPE="4,32,32",
+                   ARRAY_NAME="v", COMPRESS="NONE", OVERVIEWS="NONE")
+    dataset = gdal.OpenEx(path, gdal.OF_RASTER | gdal.OF_UPDATE, open_options=["UPDATE=APPEND"])
+    dataset.GetRasterBand(2).Fill(7)
+    dataset = None
+    chunk, index = 32 * 32 * 2, 4 * 16 + 4
+    line = "v/c/0/0/0: %d of %d bytes are dead" % (chunk + index, 5 * chunk + 2 * index)
+    assert line in subprocess.run([PROGRAM, path], capture_output=True, text=True).stdout
 
 
 def test_a_chunk_of_another_size_than_its_shape(simple):

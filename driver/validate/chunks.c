@@ -68,6 +68,28 @@ static void check_overlaps(const struct zs_checked_object *o, const struct zs_ch
     }
 }
 
+/* Bytes of the shard that no entry names, beside its index: what a writer appended to, or aligned. */
+static void count_dead(const struct zs_checked_object *o, const struct zs_checked_shard *s)
+{
+    uint64_t end = 0, dead = s->piece.size - o->levels[s->level].index_size;
+    for (size_t i = 0; i < s->range_count; i++) { /* sorted, and inside the shard; what overlaps counts once */
+        const uint64_t from = zs_max_u64(end, s->ranges[i].offset), to = s->ranges[i].offset + s->ranges[i].size;
+        if (to > from) {
+            dead -= zs_min_u64(dead, to - from); /* a hostile entry may name the index */
+            end = to;
+        }
+    }
+    if (dead == 0)
+        return;
+    pthread_mutex_lock(&o->c->lock);
+    o->c->summary->dead_bytes += dead;
+    pthread_mutex_unlock(&o->c->lock);
+    char where[WHERE_SIZE], what[128];
+    snprintf(what, sizeof what, "%llu of %llu bytes are dead: no entry of the shard index names them",
+             (unsigned long long)dead, (unsigned long long)s->piece.size);
+    zs_report(o->c, ZS_SEVERITY_NOTE, describe(o, s->level, s->piece.origin, where), what, NULL, NULL);
+}
+
 /* Turns the index into ranges; entries that lie outside are reported and left out. */
 static enum zs_status take_entries(const struct zs_checked_object *o, struct zs_checked_shard *s,
                                    const struct zs_shard_index *index, struct zs_error *err)
@@ -128,6 +150,7 @@ static enum zs_status shard_open(const struct zs_checked_object *o, int k, const
     s->group_count =
         zs_range_plan(s->ranges, s->range_count, o->c->store->is_remote ? remote_ranges : local_ranges, s->groups);
     check_overlaps(o, s);
+    count_dead(o, s);
     return ZS_OK;
 }
 

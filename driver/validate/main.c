@@ -32,7 +32,9 @@ static void print_and_free(char *text)
 
 static void print_finding(void *ctx, const struct zs_finding *finding)
 {
-    print_and_free(zs_finding_text(finding, ((const struct output *)ctx)->store));
+    const struct output *out = ctx;
+    if (finding->severity != ZS_SEVERITY_NOTE || !out->is_quiet)
+        print_and_free(zs_finding_text(finding, out->store));
 }
 
 static bool print_progress(void *ctx, double done)
@@ -51,7 +53,7 @@ static int usage(FILE *to)
           "indexes, every chunk,\n"
           "overviews, consolidated metadata, coordinates and CRS. Prints what, where, expected and found, a line "
           "each.\n\n"
-          "  --quiet          findings only, without progress and summary\n"
+          "  --quiet          errors and warnings only, without notes, progress and summary\n"
           "  --metadata-only  documents only, no chunks\n"
           "  --threads N      that decode; default: one per processor\n"
           "  --memory MB      for chunks; default 1024. Larger chunks are not checked\n\n"

@@ -18,6 +18,8 @@ void zs_report(struct zs_check *c, enum zs_severity severity, const char *where,
     const struct zs_finding finding = {severity, where, what, expected, found};
     pthread_mutex_lock(&c->lock);
     switch (severity) {
+    case ZS_SEVERITY_NOTE:
+        break;
     case ZS_SEVERITY_WARNING:
         c->summary->warnings++;
         break;
@@ -162,7 +164,7 @@ static char *printable(char *text)
 
 char *zs_finding_text(const struct zs_finding *f, const char *store)
 {
-    static const char *const severities[] = {"warning", "unchecked", "error"};
+    static const char *const severities[] = {"note", "warning", "unchecked", "error"};
     const char *slash = f->where[0] != '\0' ? "/" : "", *expected = "", *found = "", *texts[2] = {"", ""};
     if (f->expected != NULL) {
         expected = ": expected ";
@@ -177,9 +179,10 @@ char *zs_finding_text(const struct zs_finding *f, const char *store)
 char *zs_validate_summary_text(const struct zs_validate_summary *s, const char *store)
 {
     return printable(zs_format("%s: %llu errors, %llu warnings, %llu not checked; %llu groups, %llu arrays, %llu "
-                               "objects, %llu chunks of %.1f MB",
+                               "objects, %llu chunks of %.1f MB, %llu dead bytes",
                                store, (unsigned long long)s->errors, (unsigned long long)s->warnings,
                                (unsigned long long)s->unchecked, (unsigned long long)s->groups,
                                (unsigned long long)s->arrays, (unsigned long long)s->objects,
-                               (unsigned long long)s->chunks, (double)s->bytes / 1e6));
+                               (unsigned long long)s->chunks, (double)s->bytes / 1e6,
+                               (unsigned long long)s->dead_bytes));
 }

@@ -12,6 +12,7 @@
 #include "base/status.h"
 
 enum zs_severity {
+    ZS_SEVERITY_NOTE,      /* as it may be, and good to know: dead bytes */
     ZS_SEVERITY_WARNING,   /* odd, or in the way; pixels and metadata read as they should */
     /* could not be looked at: refused, of a kind that this build does not handle, too large for the budget */
     ZS_SEVERITY_UNCHECKED,
@@ -40,10 +41,11 @@ struct zs_validate_options {
 };
 
 struct zs_validate_summary {
-    uint64_t errors, warnings, unchecked; /* findings by severity */
+    uint64_t errors, warnings, unchecked; /* findings by severity; notes are not counted */
     uint64_t groups, arrays;              /* that have a zarr.json */
     uint64_t objects, chunks;             /* stored objects read; innermost chunks decoded */
     uint64_t bytes;                       /* that these chunks have decoded */
+    uint64_t dead_bytes;                  /* in shards, of no index and of no chunk that one names */
 };
 
 /* Checks the store at `path` (any GDAL virtual file system path). ZS_OK when all was gone through, whatever was found.
