@@ -318,6 +318,24 @@ static void check_old_or_new(struct zs_store *store, const struct zs_node *node,
     zs_array_close(a);
 }
 
+/* The same in one request over a network, where a small shard comes whole. */
+static void check_old_or_new_from_afar(struct zs_store *store, const struct zs_node *node, const uint16_t *before,
+                                       const uint16_t *after)
+{
+    static const uint64_t start[2], count[2] = {SIDE, SIDE};
+    struct zs_error err = {""};
+    uint16_t out[SIDE * SIDE];
+    store->is_remote = true;
+    struct zs_array *a = open_with(store, node, ZS_UPDATE_REWRITE);
+    if (!CHECK(zs_array_read(a, start, count, out, &err) == ZS_OK))
+        fprintf(stderr, "%s\n", err.message);
+    else
+        for (size_t i = 0; i < SIDE * SIDE; i++)
+            CHECK(out[i] == before[i] || out[i] == after[i]);
+    zs_array_close(a);
+    store->is_remote = false;
+}
+
 /* All calls from the n-th on fail, as if the writer had been killed there. Then somebody else writes. */
 static void kill_at_every_call(const char *codecs, enum zs_update update, bool half_written, bool fail_on)
 {
@@ -347,6 +365,8 @@ static void kill_at_every_call(const char *codecs, enum zs_update update, bool h
         CHECK(failed || status == ZS_OK); /* a journal that cannot be removed is no failure */
         const bool may_be_torn = update == ZS_UPDATE_IN_PLACE && half_written;
         check_old_or_new(store, node, before, after, may_be_torn);
+        if (!may_be_torn)
+            check_old_or_new_from_afar(store, node, before, after);
         if (status == ZS_OK)
             check_content(store, node, after);
         zs_array_close(a);

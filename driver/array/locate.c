@@ -487,6 +487,19 @@ static void mark(struct zs_location **loc, size_t n, enum zs_location_kind kind)
         loc[i]->kind = kind;
 }
 
+/* The index of a level-0 shard whose bytes are at hand. One that came without a valid index may be being appended to
+ * (shard/update.h): *src is NULL then, and it is read by ranges, those of its journal. */
+static enum zs_status index_of_bytes(struct zs_array *a, const struct zs_level *level, uint64_t number,
+                                     const struct source **src, struct zs_cache_entry **entry, struct zs_error *err)
+{
+    const enum zs_status status = index_get(a, 0, number, *src, entry, err);
+    if (status != ZS_CORRUPT || level->index_checksums == 0 || level->bytes_codec_count > 0)
+        return status;
+    zs_cache_remove(a->chunks, (struct zs_cache_key){1, number});
+    *src = NULL;
+    return index_get(a, 0, number, NULL, entry, err);
+}
+
 /* Locates n > 0 leaf chunks, all in one level-k shard. `src` are the shard's encoded bytes; NULL at level 0. */
 static enum zs_status locate_in_shard(struct locator *l, int k, const struct source *src, struct zs_location **loc,
                                       size_t n, struct zs_error *err)
@@ -526,7 +539,8 @@ static enum zs_status locate_in_shard(struct locator *l, int k, const struct sou
             return zs_fail_in_chunk(a, loc[0]->leaf, status, err);
     }
     struct zs_cache_entry *entry;
-    enum zs_status status = index_get(a, k, number, src, &entry, err);
+    enum zs_status status = k == 0 && src != NULL ? index_of_bytes(a, level, number, &src, &entry, err)
+                                                  : index_get(a, k, number, src, &entry, err);
     if (status == ZS_OK && must_ask_again(a, level, zs_cache_value(entry), loc, n)) {
         zs_cache_release(a->indexes, entry);
         status = ask_again(a, number, &entry, err);
