@@ -25,11 +25,13 @@ THREADS = "2"
 DIFFERS = "reads other values than the first"
 SLOW = 8.0  # a contender that takes so many seconds is not asked again
 PLUGINS, PEERS, LIMIT = (os.environ["BENCHMARK_" + name] for name in ("PLUGINS", "PEERS", "LIMIT"))
+OWN = ["ours"] + ["before"] * ("BENCHMARK_BEFORE" in os.environ)
+FOLDERS = {"ours": PLUGINS, "before": os.environ.get("BENCHMARK_BEFORE", "disable")}  # of plugins
 
 
 def environment(contender, case=None):
     settings = {"GDAL_NUM_THREADS": THREADS, "RAYON_NUM_THREADS": THREADS, "PYTHONDONTWRITEBYTECODE": "1",
-                "GDAL_DRIVER_PATH": PLUGINS if contender == "ours" else "disable"}
+                "GDAL_DRIVER_PATH": FOLDERS.get(contender, "disable")}
     if case and case.latency is not None:
         settings["GDAL_DISABLE_READDIR_ON_OPEN"] = "EMPTY_DIR"  # what everyone who reads COGs over HTTP sets
     return {**os.environ, **settings, **(case.environment if case else {})}
@@ -137,11 +139,14 @@ def cell(result):
 
 def print_table(results, full):
     contenders = cases.GDALS + ["limit"] + cases.PEERS
-    head = ["case"] + contenders + ["/cog", "/gdal", "/limit", "to reach" if full else ""]
+    if not any("before" in medians for medians in results.values()):
+        contenders.remove("before")
+    others = [name for name in contenders if name in ("before", "cog", "gdal", "limit")]
+    head = ["case"] + contenders + ["/" + name for name in others] + ["to reach" if full else ""]
     rows = [head]
     for name, medians in results.items():
         case = cases.CASES[name]
-        ratios = [ratio(medians, other) for other in ("cog", "gdal", "limit")]
+        ratios = [ratio(medians, other) for other in others]
         verdict = ", ".join(missed(case, medians)) or ("met" if case.bars else "")
         rows.append([name] + [cell(medians[c]) if c in medians else "" for c in contenders] +
                     ["%.2f" % r if r else "" for r in ratios] + [verdict if full else ""])
@@ -158,7 +163,7 @@ def main():
     parser.add_argument("--size", choices=SCALES, default="small")
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--cases", default="")
-    parser.add_argument("--contenders", default=",".join(cases.GDALS + ["limit"] + cases.PEERS))
+    parser.add_argument("--contenders", default=",".join(OWN + ["gdal", "cog", "limit"] + cases.PEERS))
     arguments = parser.parse_args()
     full = arguments.size == "full"
     rounds = (5 if full else 0) if arguments.rounds is None else arguments.rounds
@@ -166,7 +171,7 @@ def main():
     chosen = [case for case in cases.CASES.values() if re.search(arguments.cases, case.name) and (full or not case.only_full)]
 
     for case in chosen:
-        case.contenders = [name for name in case.contenders if name in ["ours"] + arguments.contenders.split(",")]
+        case.contenders = [name for name in case.contenders if name in OWN + arguments.contenders.split(",")]
     results, wrong = {}, []
     with RangeServer(data) as server:
         for case in chosen:

@@ -10,7 +10,8 @@ import numpy as np
 import rasters
 from rasters import Layout, scaled
 
-GDALS = ["ours", "gdal", "cog"]
+OURS = ["ours", "before"]  # before: as this driver was, where a plugin is given
+GDALS = OURS + ["gdal", "cog"]
 PEERS = ["zarr-python", "zarrs", "tensorstore"]
 CASES = {}
 
@@ -110,9 +111,9 @@ def checksum(raster, scale):
 READERS = GDALS + ["limit"] + PEERS
 
 add("create, ZSTD 3", "scene", GDALS + PEERS, layout=Layout("scene"), bars={"cog": 1.0})
-add("create, default codec", "scene", ["ours", "cog"], layout=Layout("scene", codec="default"), bars={"cog": 0.6, "size": 1.0})
-add("create with overviews", "scene", ["ours", "cog"], layout=Layout("scene", overviews=True))
-add("create without fsync", "scene", ["ours"], layout=Layout("scene", codec="default"), environment={"SHARDEDZARR_FSYNC": "NO"})
+add("create, default codec", "scene", OURS + ["cog"], layout=Layout("scene", codec="default"), bars={"cog": 0.6, "size": 1.0})
+add("create with overviews", "scene", OURS + ["cog"], layout=Layout("scene", overviews=True))
+add("create without fsync", "scene", OURS, layout=Layout("scene", codec="default"), environment={"SHARDEDZARR_FSYNC": "NO"})
 add("read all", "scene", READERS, whole, bars={"cog": 1.0, "limit": 1.15})
 add("line by line", "scene", GDALS + ["tensorstore"], lines, bars={"gdal": 0.7})
 add("block by block", "scene", GDALS + PEERS, blocks)
@@ -133,10 +134,10 @@ add("uint8", "uint8", READERS, whole)
 add("float32", "float32", READERS, whole)
 for kind in ("uint8", "float32"):
     add("create %s, ZSTD 3" % kind, "half " + kind, GDALS, layout=Layout("half " + kind))
-    add("create %s, default" % kind, "half " + kind, ["ours", "cog"], layout=Layout("half " + kind, codec="default"))
+    add("create %s, default" % kind, "half " + kind, OURS + ["cog"], layout=Layout("half " + kind, codec="default"))
 for way in ("REWRITE", "APPEND", "IN_PLACE"):
-    add("one map a day, %s" % way, None, ["ours"], update=way)
-SPARSE = ["ours", "gdal"] + PEERS
+    add("one map a day, %s" % way, None, OURS, update=way)
+SPARSE = OURS + ["gdal"] + PEERS
 add("ZEP 2, open", "sparse", SPARSE, nothing, opening=True, warm=True, bars={"seconds": 0.005, "megabytes": 100})
 add("ZEP 2, window", "sparse", SPARSE, sparse_window, bars={"seconds": 0.020, "megabytes": 100})
 add("ZEP 2, empty window", "sparse", SPARSE, sparse_empty, bars={"seconds": 0.020, "megabytes": 100})
@@ -155,7 +156,7 @@ for latency in (0, 0.05):
     for what, (action, contenders, requests, seconds) in REMOTE.items():
         add("%s: %s" % (where, what), "scene", contenders, action, opening=True, latency=latency,
             differing=("cog",) if what == "overview" else (), bars={"seconds": seconds} if latency else {"requests": requests})
-    add("%s: open with prefix" % where, "scene", ["ours", "gdal"], nothing, opening=True, latency=latency, prefixed=True,
+    add("%s: open with prefix" % where, "scene", OURS + ["gdal"], nothing, opening=True, latency=latency, prefixed=True,
         bars={} if latency else {"requests": 1})
     add("%s: pixel, 40 shards" % where, "slices", GDALS + ["tensorstore"], pixel, opening=True, latency=latency,
         bars={"seconds": 0.5} if latency else {})

@@ -19,6 +19,12 @@ cc -std=c11 -O2 -Wall -Wextra -o "$build/benchmark/limit" autotest/benchmark/lim
 # A copy: whoever builds meanwhile does not change what is measured.
 mkdir -p "$build/benchmark/plugins"
 cp "${BENCHMARK_PLUGIN:-$build/gdalplugins/gdal_ShardedZarr.so}" "$build/benchmark/plugins/gdal_ShardedZarr.so"
+# BENCHMARK_BEFORE, an older plugin, takes turns with it: ratio /before is what a change cost.
+if [ -n "${BENCHMARK_BEFORE:-}" ]; then
+    mkdir -p "$build/benchmark/before"
+    cp "$BENCHMARK_BEFORE" "$build/benchmark/before/gdal_ShardedZarr.so"
+    export BENCHMARK_BEFORE="$build/benchmark/before"
+fi
 BENCHMARK_PLUGINS=$build/benchmark/plugins BENCHMARK_PEERS=$build/peers/run BENCHMARK_LIMIT=$build/benchmark/limit
 export BENCHMARK_PLUGINS BENCHMARK_PEERS BENCHMARK_LIMIT PYTHONDONTWRITEBYTECODE=1
 trap 'rm -rf "$build/benchmark/data"' EXIT

@@ -122,5 +122,5 @@ class Cog(Gdal):
         return Raster(target, "GTiff")
 
 
-CONTENDERS = {"ours": Ours, "gdal": Gdal, "cog": Cog}
+CONTENDERS = {"ours": Ours, "before": Ours, "gdal": Gdal, "cog": Cog}
 assert os.environ["GDAL_NUM_THREADS"]

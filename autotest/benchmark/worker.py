@@ -21,7 +21,7 @@ import rasters
 
 
 def contender_of(name):
-    if name in ("ours", "gdal", "cog"):
+    if name in cases.GDALS:
         import with_gdal
         return with_gdal.CONTENDERS[name]()
     import with_zarr
