@@ -343,6 +343,8 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     void DropStatistics(bool isBlock);
     /* In update mode, GDAL's block cache must not hold what is read or written past it. */
     CPLErr SettleBlocks();
+    /* Whether pixels that are not stored are what GDAL takes for none: the nodata value, or 0 where there is none. */
+    bool FillIsEmpty();
     /* Brings m_meaning up to what was set, for writing. */
     const struct zs_meaning &CurrentMeaning();
     CPLErr SetNodata(const void *element);
@@ -385,6 +387,7 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     CPLErr SetMetadataItem(const char *name, const char *value, const char *domain = "") override;
     int GetOverviewCount() override;
     GDALRasterBand *GetOverview(int i) override;
+    int IGetDataCoverageStatus(int x, int y, int width, int height, int stopFlags, double *percent) override;
 };
 
 /* A window of bands (from 1) in the terms of RasterIO(). */

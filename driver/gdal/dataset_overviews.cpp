@@ -9,6 +9,7 @@
 extern "C"
 {
 #include "raster/overviews.h"
+#include "raster/pixels.h"
 }
 
 /* Once for all clones. */
@@ -148,24 +149,11 @@ static void widen(int &at, int &size, int margin, int most)
     size = end - first;
 }
 
-/* The window of its array that a box of one band is. */
-static bool windowOf(const struct zs_bands &bands, int band, const ZSBox &box, std::vector<struct zs_window> &windows)
+static struct zs_pixel_box boxOf(const ZSBox &box, int factor)
 {
-    struct zs_band_window asked = {};
-    asked.x = static_cast<uint64_t>(box.x);
-    asked.y = static_cast<uint64_t>(box.y);
-    asked.width = static_cast<uint64_t>(box.width);
-    asked.height = static_cast<uint64_t>(box.height);
-    asked.bands = &band;
-    asked.band_count = 1;
-    struct zs_band_plan plan;
-    struct zs_error err;
-    if (zs_band_plan_make(&bands, &asked, &plan, &err) != ZS_OK)
-        return false;
-    const struct zs_window window = plan.windows[0];
-    zs_band_plan_clear(&plan);
-    windows.push_back(window);
-    return true;
+    const auto times = static_cast<uint64_t>(factor);
+    return {static_cast<uint64_t>(box.x) * times, static_cast<uint64_t>(box.y) * times,
+            static_cast<uint64_t>(box.width) * times, static_cast<uint64_t>(box.height) * times};
 }
 
 /* Runs of cells of the level, beside each other, for which anything is stored in `from` or in what the level is now.
@@ -180,29 +168,27 @@ bool ShardedZarrDataset::FindParts(ShardedZarrDataset &from, int band, int facto
         from.nRasterYSize != static_cast<int64_t>(height) * factor)
         return false;
     std::vector<ZSBox> cells;
-    std::vector<struct zs_window> here, there;
+    std::vector<struct zs_pixel_box> here, there;
     for (int y = 0; y < height; y += CELL)
     {
         for (int x = 0; x < width; x += CELL)
         {
             ZSBox cell = {x, y, std::min(CELL, width - x), std::min(CELL, height - y)};
             cells.push_back(cell);
-            bool ok = windowOf(Bands(), band, cell, here);
+            here.push_back(boxOf(cell, 1));
             widen(cell.x, cell.width, KERNEL, width);
             widen(cell.y, cell.height, KERNEL, height);
-            ok = ok && windowOf(from.Bands(), band,
-                                {cell.x * factor, cell.y * factor, cell.width * factor, cell.height * factor}, there);
-            if (!ok)
-                return false;
+            there.push_back(boxOf(cell, factor));
         }
     }
     struct zs_error err;
     const std::unique_ptr<bool[]> isStored(new bool[cells.size()]), isStoredHere(new bool[cells.size()]);
-    if (zs_array_find_stored(from.m_array, there.data(), there.size(), isStored.get(), &err) != ZS_OK)
+    const struct zs_bands bands = Bands(), source = from.Bands();
+    if (zs_pixels_find_stored(&source, band, there.data(), there.size(), isStored.get(), &err) != ZS_OK)
         return false; // reading says what is wrong
     const auto stored = std::count(isStored.get(), isStored.get() + cells.size(), true);
     if (2 * static_cast<size_t>(stored) > cells.size() ||
-        zs_array_find_stored(m_array, here.data(), here.size(), isStoredHere.get(), &err) != ZS_OK)
+        zs_pixels_find_stored(&bands, band, here.data(), here.size(), isStoredHere.get(), &err) != ZS_OK)
         return false;
     for (size_t i = 0; i < cells.size(); i++)
     {

@@ -232,6 +232,12 @@ class ZSGuardedBand final : public ShardedZarrRasterBand
     {
         return zsGuard([&] { return Base::GetOverview(i); });
     }
+    int IGetDataCoverageStatus(int x, int y, int width, int height, int stopFlags, double *percent) override
+    {
+        const int status =
+            zsGuard([&] { return Base::IGetDataCoverageStatus(x, y, width, height, stopFlags, percent); });
+        return status != 0 ? status : GDAL_DATA_COVERAGE_STATUS_UNIMPLEMENTED | GDAL_DATA_COVERAGE_STATUS_DATA;
+    }
 };
 
 #endif

@@ -1,5 +1,9 @@
 #include "raster/pixels.h"
 
+#include <stdlib.h>
+
+#include "array/array.h"
+#include "base/checked.h"
 #include "base/parallel.h"
 
 /* Arrays that are read at once: round trips are waited for together, but each array decodes up to its own limit of
@@ -52,6 +56,36 @@ enum zs_status zs_pixels_prefetch(const struct zs_bands *bands, const struct zs_
 {
     struct reading r = {.bands = bands, .is_prefetch = true};
     return run(&r, window, err);
+}
+
+/* The box of its array that a box of a band is, and which array. */
+static enum zs_status find_window(const struct zs_bands *bands, int band, const struct zs_pixel_box *box,
+                                  struct zs_window *window, size_t *array, struct zs_error *err)
+{
+    const struct zs_band_window asked = {
+        .x = box->x, .y = box->y, .width = box->width, .height = box->height, .bands = &band, .band_count = 1};
+    struct zs_band_plan plan;
+    ZS_TRY(zs_band_plan_make(bands, &asked, &plan, err));
+    *window = plan.windows[0];
+    *array = plan.parts[0].array;
+    zs_band_plan_clear(&plan);
+    return ZS_OK;
+}
+
+enum zs_status zs_pixels_find_stored(const struct zs_bands *bands, int band, const struct zs_pixel_box *boxes, size_t n,
+                                     bool *is_stored, struct zs_error *err)
+{
+    if (n == 0)
+        return ZS_OK;
+    size_t array = 0;
+    struct zs_window *windows = zs_calloc(n, sizeof *windows);
+    enum zs_status status = windows != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot look at %zu boxes", n);
+    for (size_t i = 0; i < n && status == ZS_OK; i++)
+        status = find_window(bands, band, &boxes[i], &windows[i], &array, err);
+    if (status == ZS_OK)
+        status = zs_array_find_stored(bands->arrays[array].array, windows, n, is_stored, err);
+    free(windows);
+    return status;
 }
 
 enum zs_status zs_pixels_write(const struct zs_bands *bands, const struct zs_band_window *window, size_t item_size,

@@ -11,6 +11,11 @@ struct zs_conversion {
     void *ctx;
 };
 
+/* Pixels of a raster. */
+struct zs_pixel_box {
+    uint64_t x, y, width, height;
+};
+
 /* Reads a window of bands. `conversions` are one for each array of `bands`; NULL: all as they are. Errors are those of
  * zs_band_plan_make() and zs_array_read_windows(); what is in the caller's memory is then undefined. */
 enum zs_status zs_pixels_read(const struct zs_bands *bands, const struct zs_band_window *window,
@@ -19,6 +24,10 @@ enum zs_status zs_pixels_read(const struct zs_bands *bands, const struct zs_band
 /* Gets the chunks of the window into the caches of their arrays, as zs_array_prefetch(); its data are not looked at. */
 enum zs_status zs_pixels_prefetch(const struct zs_bands *bands, const struct zs_band_window *window,
                                   struct zs_error *err) ZS_MUST_CHECK;
+
+/* Whether anything is stored of boxes of one band: is_stored[n], as zs_array_find_stored() tells it. */
+enum zs_status zs_pixels_find_stored(const struct zs_bands *bands, int band, const struct zs_pixel_box *boxes, size_t n,
+                                     bool *is_stored, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Writes a window of bands, elements of `item_size` bytes, as zs_array_write_windows(): one array after the other,
  * since each keeps all threads busy and memory for what it encodes. What comes before an error is written. */
