@@ -17,12 +17,13 @@ def save(target, name, data):
     (HERE / target / name).write_bytes(data)
 
 
-def shard(chunks, start=False):
-    """Chunks (None is empty) and their index, little-endian, without a checksum."""
-    index, body, at = b"", b"", 16 * len(chunks) if start else 0
+def shard(chunks, start=False, checksum=0):
+    """Chunks (None is empty) and their index, little-endian, with so many bytes for a checksum, all of them 0."""
+    index, body, at = b"", b"", 16 * len(chunks) + checksum if start else 0
     for chunk in chunks:
         index += struct.pack("<QQ", EMPTY, EMPTY) if chunk is None else struct.pack("<QQ", at + len(body), len(chunk))
         body += chunk or b""
+    index += bytes(checksum)
     return index + body if start else body + index
 
 
@@ -115,6 +116,23 @@ save("shard", "three_levels", b"\7\x05" + shard([shard([shard([pixels(2)] * 4)] 
 save("shard", "transposed", b"\x08\x11" + shard([pixels(8, 100 * i) for i in range(8)]))
 save("shard", "unsharded", b"\x0a\x11" + pixels(64))
 
+
+
+def journal(first, more, chunks, start=False, torn=b"half"):
+    """A shard that was being appended to when its writer was killed, and its journal: checksums are put in by the target."""
+    whole = shard(chunks, start, 4)
+    index = whole[:16 * len(chunks) + 4] if start else whole[-16 * len(chunks) - 4:]
+    head = struct.pack("<QQI", len(whole), len(whole) - (len(index) if start else 0), 0)
+    torn = b"?" * len(index) + whole[len(index):] + torn if start else whole + torn
+    save("journal", more, bytes([first, 0x09, len(torn)]) + torn + b"ZSUNDO01" + head + index + b"\0\0\0\0")
+
+
+ORDER = 7 * 3 * 4  # all three checksums
+journal(ORDER + 4, "append", [pixels(16, 100), None, None, None])
+journal(ORDER + 5, "start", [pixels(16, 100) + b"\0\0\0\0", None, None, None], True)
+journal(ORDER + 2, "gzip", [zipped(pixels(16, 100 * i)) for i in range(2)] + [None] * 2)
+journal(ORDER + 11, "nested", [shard([pixels(8), None]), None, None, None], True)
+journal(4, "no_checksums", [pixels(16, 100), None, None, None])
 text = b"sharded " * 20
 save("codec", "gzip", b"\0" + struct.pack("<H", len(text)) + zipped(text))
 save("codec", "zstd", b"\1" + struct.pack("<H", 13) + bytes.fromhex("28b52ffd200d690000") + b"sharded zarr!")
