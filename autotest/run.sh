@@ -44,7 +44,7 @@ export FAULTS_STEP=7 # every seventh call of test_faults_top fails; all of them 
 step "tests with GDAL of this Debian" sh autotest/suite.sh build
 step "the first command of the README" sh data/egm96.sh
 step "clang compiles without a warning" clang_build
-step "compiles without zstd, blosc and bz2" build build-bare -DSHARDEDZARR_ZSTD=OFF -DSHARDEDZARR_BLOSC=OFF -DSHARDEDZARR_BZ2=OFF
+step "compiles without zstd, blosc, bz2 and zfp" build build-bare -DSHARDEDZARR_ZSTD=OFF -DSHARDEDZARR_BLOSC=OFF -DSHARDEDZARR_BZ2=OFF -DSHARDEDZARR_ZFP=OFF
 step "tests with ASan and UBSan" asan_tests
 step "tests in C with ThreadSanitizer" sh autotest/tsan.sh build-tsan -E 'test_faults|fuzz'
 step "tests with GDAL of trixie" sh autotest/in_debian.sh trixie sh autotest/suite.sh /work/build

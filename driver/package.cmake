@@ -36,6 +36,9 @@ endif()
 if(SHARDEDZARR_BZ2 AND BZIP2_FOUND)
   string(APPEND libraries " -lbz2")
 endif()
+if(SHARDEDZARR_ZFP AND ZFP_LIBRARY AND ZFP_INCLUDE_DIR)
+  string(APPEND libraries " -lzfp")
+endif()
 list(JOIN requires " " requires)
 file(RELATIVE_PATH up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /) # so that the file holds wherever it is installed
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/package/shardedzarr.pc CONTENT "prefix=\${pcfiledir}/@up@

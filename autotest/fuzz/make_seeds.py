@@ -98,6 +98,13 @@ flags({}, b"\x12\x34\x56\x78", "int4")
 flags({}, bytes(range(64)), "complex64")
 for name, size in [("float8_e5m2", 1), ("float4_e2m1fn", 1), ("bfloat16", 2), ("float8_e8m0fnu", 1), ("uint2", 1)]:
     stages(name, bytes(range(0, 200, 25 // size)), [8], [8], name, 1, [codec("bytes", endian="big")])
+# Streams of zfp, from zfpy
+stages("zfpy", bytes.fromhex("7a66700546000040000020cb056dd1181959415b04545555d0e08461072d0000"),
+       [5, 5], [5, 5], "float32", 0, [codec("numcodecs.zfpy", mode=4, tolerance=0.5)])
+stages("zfp_reversible", bytes.fromhex("01b020c0118440060300000000000000"),
+       [3, 3], [3, 3], "float64", 0, [codec("zfp", mode="reversible")])
+stages("zfp_rate", bytes.fromhex("0b0000800b0000a8"), [8], [8], "uint16", 0, [codec("zfp", mode="fixed_rate", rate=8)])
+stages("zfp_expert", bytes(range(40)), [2, 3, 5], [2, 3, 5], "int64", 0, [codec("zfp", mode="expert", minbits=1, maxbits=99, maxprec=64, minexp=-1074)])
 stages("fixed", pixels(8), [8], [8], "float64", 1, [codec("numcodecs.fixedscaleoffset", offset=1, scale=10.5, dtype="<f8", astype="<i2"), little])
 stages("delta", pixels(8), [8], [8], "int32", 1, [codec("numcodecs.delta", dtype="<i4", astype="<i2"), little])
 stages("offset", pixels(8), [8], [8], "uint16", 7, [codec("scale_offset", offset=7), codec("cast_value", data_type="int16", out_of_range="wrap"), little])

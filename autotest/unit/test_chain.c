@@ -265,7 +265,8 @@ static void test_what_is_wrong_is_refused_by_name(void)
         {ZS_INVALID, "[{'name':'sharding_indexed','configuration':{'chunk_shape':[4,4,4]}}]", "\"sharding_indexed\"",
          "codecs"},
         {ZS_INVALID, "[" SHARDING("[4,4,4]", "['gzip']", "") "]", "gzip", "stands before"},
-        {ZS_UNSUPPORTED, "[" SHARDING("[4,4,4]", "['bytes','zfp']", "") "]", "\"zfp\"", "not supported"},
+        {ZS_UNSUPPORTED, "[" SHARDING("[4,4,4]", "['bytes','numcodecs.pcodec']", "") "]", "\"numcodecs.pcodec\"",
+         "not supported"},
         {ZS_INVALID, "['bytes',{'name':'gzip','configuration':{'level':10}}]", "\"gzip\"", "level"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "codec/packed.h"
 
 /* Largest decoded innermost chunk: it must fit in memory whole, and its size in what every codec library takes. */
 #define MAX_LEAF_BYTES ((uint64_t)INT32_MAX)
@@ -102,6 +103,8 @@ static enum zs_status size_stages(struct zs_level *leaf, struct zs_error *err)
     leaf->stored_size = leaf->decoded_size;
     for (int i = 0; i < leaf->stage_count; i++) {
         leaf->stored_size = zs_stage_size(&leaf->stages[i], element_count(leaf));
+        if (leaf->stages[i].codec->unpack != NULL)
+            ZS_TRY(zs_packed_bound(leaf, &leaf->stored_size, err));
         if (leaf->stored_size > MAX_LEAF_BYTES)
             return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": expected chunks of at most %llu bytes, found %llu",
                            leaf->stages[i].codec->name, (unsigned long long)MAX_LEAF_BYTES,
@@ -215,7 +218,7 @@ void zs_level_resize(const struct zs_level *level, const uint64_t *shape, struct
     if (level->is_shard) {
         r->index_size = 16 * r->inner_count + 4 * (uint64_t)r->index_checksums;
         r->stored_size = r->inner_count * level[1].stored_size;
-    } else {
+    } else if (!zs_leaf_is_packed(level)) { /* else the bound of the largest will do */
         r->stored_size = level->stage_count > 0
                              ? zs_stage_size(&level->stages[level->stage_count - 1], element_count(r))
                              : r->decoded_size;
@@ -249,6 +252,8 @@ enum zs_status zs_leaf_decode(const struct zs_level *leaf, struct zs_scratch *sc
 {
     const size_t stored = (size_t)leaf->stored_size;
     const void *data = dst;
+    if (zs_leaf_is_packed(leaf))
+        return zs_packed_decode(leaf, scratch, src, n, dst, err);
     if (leaf->bytes_codec_count == 0 && leaf->stage_count > 0 &&
         leaf->stages[leaf->stage_count - 1].codec->is_elementwise && n == stored) {
         data = src;
@@ -271,20 +276,24 @@ enum zs_status zs_leaf_decode_for_update(const struct zs_level *leaf, struct zs_
                                          size_t n, void *dst, struct zs_error *err)
 {
     const size_t size = (size_t)leaf->decoded_size;
+    const int count = leaf->stage_count - zs_leaf_is_packed(leaf);
+    if (count < leaf->stage_count && leaf->stages[count].is_lossy)
+        return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": encoded again, pixels that are not written would change",
+                       leaf->stages[count].codec->name);
     ZS_TRY(zs_leaf_decode(leaf, scratch, src, n, dst, err));
-    if (leaf->stage_count == 0 || (leaf->stage_count == 1 && leaf->stages[0].codec->kind == ZS_ARRAY_TO_BYTES))
+    if (count == 0 || (count == 1 && leaf->stages[0].codec->kind == ZS_ARRAY_TO_BYTES))
         return ZS_OK; /* exact */
     struct zs_buffer copy = {0}, again = {0};
     const void *encoded;
     enum zs_status status = zs_buffer_append(&copy, dst, size, err);
     if (status == ZS_OK)
         status =
-            zs_stages_encode(leaf->stages, leaf->stage_count, element_count(leaf), scratch, copy.data, &encoded, err);
+            zs_stages_encode(leaf->stages, count, element_count(leaf), scratch, copy.data, &encoded, err);
     if (status == ZS_OK)
         status = zs_buffer_reset(&again, size, err);
     if (status == ZS_OK)
         status =
-            zs_stages_decode(leaf->stages, leaf->stage_count, element_count(leaf), scratch, encoded, again.data, err);
+            zs_stages_decode(leaf->stages, count, element_count(leaf), scratch, encoded, again.data, err);
     if (status == ZS_OK && memcmp(again.data, dst, size) != 0)
         status = zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": encoded again, pixels that are not written would change",
                          leaf->stages[0].codec->name);
@@ -300,6 +309,8 @@ enum zs_status zs_leaf_encode(const struct zs_level *leaf, struct zs_scratch *sc
     if (!leaf->keeps_fill)
         return zs_fail(err, ZS_UNSUPPORTED,
                        "the codecs do not give the fill_value back: pixels without a value would get one");
+    if (zs_leaf_is_packed(leaf))
+        return zs_packed_encode(leaf, scratch, src, encoded, n, err);
     ZS_TRY(zs_stages_encode(leaf->stages, leaf->stage_count, element_count(leaf), scratch, src, &data, err));
     return zs_bytes_encode(leaf->bytes_codecs, leaf->bytes_codec_count, scratch, data, (size_t)leaf->stored_size,
                            encoded, n, err);

@@ -10,6 +10,7 @@ extern const struct zs_codec zs_codec_numcodecs_fixedscaleoffset, zs_codec_numco
     zs_codec_numcodecs_bz2, zs_codec_numcodecs_lzma, zs_codec_numcodecs_lz4, zs_codec_numcodecs_blosc,
     zs_codec_numcodecs_shuffle, zs_codec_numcodecs_crc32, zs_codec_numcodecs_crc32c, zs_codec_numcodecs_adler32,
     zs_codec_numcodecs_fletcher32, zs_codec_numcodecs_jenkins;
+extern const struct zs_codec zs_codec_zfp, zs_codec_numcodecs_zfpy;
 
 /* A known codec whose library was absent at build time is NULL, so that the error can say so. */
 #ifdef ZS_HAVE_ZSTD
@@ -27,6 +28,11 @@ extern const struct zs_codec zs_codec_numcodecs_fixedscaleoffset, zs_codec_numco
 #else
 #define BZ2(codec) NULL
 #endif
+#ifdef ZS_HAVE_ZFP
+#define ZFP(codec) &codec
+#else
+#define ZFP(codec) NULL
+#endif
 
 static const struct {
     const char *name;
@@ -40,6 +46,7 @@ static const struct {
     {"bitround", &zs_codec_bitround, ""},
     {"bytes", &zs_codec_bytes, ""},
     {"packbits", &zs_codec_packbits, ""},
+    {"zfp", ZFP(zs_codec_zfp), "libzfp"},
     {"endian", &zs_codec_bytes, ""}, /* its name before 2023 */
     {"sharding_indexed", &zs_codec_sharding, ""},
     {"gzip", &zs_codec_gzip, "libdeflate"},
@@ -52,6 +59,7 @@ static const struct {
     {"numcodecs.quantize", &zs_codec_numcodecs_quantize, ""},
     {"numcodecs.astype", &zs_codec_numcodecs_astype, ""},
     {"numcodecs.delta", &zs_codec_numcodecs_delta, ""},
+    {"numcodecs.zfpy", ZFP(zs_codec_numcodecs_zfpy), "libzfp"},
     {"numcodecs.packbits", &zs_codec_numcodecs_packbits, ""},
     {"numcodecs.gzip", &zs_codec_gzip, ""},
     {"numcodecs.zlib", &zs_codec_numcodecs_zlib, ""},
@@ -86,6 +94,7 @@ enum zs_status zs_stage_parse(const struct zs_codec *codec, const zs_json *confi
                               struct zs_stage *stage, struct zs_error *err)
 {
     struct zs_stage parsed = {.codec = codec, .in = form->dtype, .out = form->dtype};
+    memcpy(parsed.fill, form->fill, sizeof parsed.fill);
     enum zs_status status = codec->parse(configuration, &parsed, err);
     /* Such arithmetic would be rounded to fewer digits, and clamped to other limits, than that of the type in
      * memory. */

@@ -27,6 +27,16 @@ struct zs_stage {
     /* data types of the array before and after encoding; of bytes: of the array that they hold */
     struct zs_dtype in, out;
     bool is_void;            /* it changes nothing here, and is left out of the chain */
+    /* Of those with `pack`: what is unpacked may differ from what was packed, and an element changes with those beside
+     * it. */
+    bool is_lossy;
+    unsigned char fill[ZS_MAX_ITEM_SIZE]; /* of the array before it, as in struct zs_form */
+};
+
+/* The shape of a chunk as it is stored, slowest dimension first. */
+struct zs_extent {
+    int ndim;
+    uint64_t shape[ZS_MAX_NDIM];
 };
 
 struct zs_codec {
@@ -59,6 +69,17 @@ struct zs_codec {
     /* NULL: what was encoded is the decoded array. */
     enum zs_status (*decode_array)(const struct zs_stage *stage, size_t n, const void *src, void *dst,
                                    struct zs_error *err);
+
+    /* -- Array to bytes of no fixed size, instead: whole chunks alone, the last stage of a leaf (packed.h). */
+
+    /* Most bytes that a chunk may become. */
+    enum zs_status (*packed_bound)(const struct zs_stage *stage, const struct zs_extent *chunk, uint64_t *bound,
+                                   struct zs_error *err);
+    enum zs_status (*pack)(const struct zs_stage *stage, const struct zs_extent *chunk, struct zs_scratch *scratch,
+                           const void *src, struct zs_buffer *out, struct zs_error *err);
+    /* `packed` has the capacity of packed_bound(); what is behind its size is the codec's to overwrite. */
+    enum zs_status (*unpack)(const struct zs_stage *stage, const struct zs_extent *chunk, struct zs_scratch *scratch,
+                             struct zs_buffer *packed, void *dst, struct zs_error *err);
 
     /* -- Bytes to bytes. */
 

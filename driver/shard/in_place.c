@@ -3,12 +3,15 @@
 
 #include <stdlib.h>
 
+#include "codec/packed.h"
 #include "shard/range_plan.h"
 #include "shard/writer_private.h"
 
 /* Whether a chunk has as many bytes whatever its pixels: nothing stands behind the array's stages but checksums. */
 static bool has_fixed_size(const struct zs_level *leaf)
 {
+    if (zs_leaf_is_packed(leaf))
+        return false;
     for (int i = 0; i < leaf->bytes_codec_count; i++)
         if (leaf->bytes_codecs[i].codec->strip == NULL)
             return false;

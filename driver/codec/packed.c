@@ -1,0 +1,67 @@
+#include "codec/packed.h"
+
+#include <string.h>
+
+bool zs_leaf_is_packed(const struct zs_level *leaf)
+{
+    return leaf->stage_count > 0 && leaf->stages[leaf->stage_count - 1].codec->unpack != NULL;
+}
+
+static const struct zs_stage *packer_of(const struct zs_level *leaf)
+{
+    return &leaf->stages[leaf->stage_count - 1];
+}
+
+static struct zs_extent extent_of(const struct zs_level *leaf)
+{
+    struct zs_extent chunk = {.ndim = leaf->ndim};
+    for (int j = 0; j < leaf->ndim; j++)
+        chunk.shape[j] = leaf->shape[leaf->axis[j]];
+    return chunk;
+}
+
+enum zs_status zs_packed_bound(const struct zs_level *leaf, uint64_t *bound, struct zs_error *err)
+{
+    const struct zs_extent chunk = extent_of(leaf);
+    return packer_of(leaf)->codec->packed_bound(packer_of(leaf), &chunk, bound, err);
+}
+
+enum zs_status zs_packed_decode(const struct zs_level *leaf, struct zs_scratch *scratch, const void *src, size_t n,
+                                void *dst, struct zs_error *err)
+{
+    const struct zs_stage *packer = packer_of(leaf);
+    const struct zs_extent chunk = extent_of(leaf);
+    const size_t count = (size_t)leaf->decoded_size / leaf->item_size, room = (size_t)leaf->stored_size;
+    struct zs_buffer *packed = zs_scratch_buffer(scratch, ZS_SCRATCH_PACKED);
+    ZS_TRY(zs_buffer_reset(packed, room, err));
+    ZS_TRY(zs_bytes_decode_up_to(leaf->bytes_codecs, leaf->bytes_codec_count, scratch, src, n, room, packed, err));
+    if (packed->size > room)
+        return zs_fail(err, ZS_CORRUPT, "%s: expected at most %zu bytes, found %zu", packer->codec->name, room,
+                       packed->size);
+    ZS_TRY(zs_buffer_reserve(packed, room, err));
+
+    const bool is_direct = leaf->stage_count == 1 && (uintptr_t)dst % packer->in.swap_unit == 0;
+    struct zs_buffer *stored = zs_scratch_buffer(scratch, ZS_SCRATCH_STORED);
+    if (!is_direct)
+        ZS_TRY(zs_buffer_reset(stored, count * packer->in.size, err));
+    ZS_TRY(packer->codec->unpack(packer, &chunk, scratch, packed, is_direct ? dst : stored->data, err));
+    if (leaf->stage_count > 1)
+        return zs_stages_decode(leaf->stages, leaf->stage_count - 1, count, scratch, stored->data, dst, err);
+    if (!is_direct)
+        memcpy(dst, stored->data, (size_t)leaf->decoded_size);
+    return ZS_OK;
+}
+
+enum zs_status zs_packed_encode(const struct zs_level *leaf, struct zs_scratch *scratch, void *src,
+                                const void **encoded, size_t *n, struct zs_error *err)
+{
+    const struct zs_stage *packer = packer_of(leaf);
+    const struct zs_extent chunk = extent_of(leaf);
+    const size_t count = (size_t)leaf->decoded_size / leaf->item_size;
+    const void *data;
+    struct zs_buffer *packed = zs_scratch_buffer(scratch, ZS_SCRATCH_PACKED);
+    ZS_TRY(zs_stages_encode(leaf->stages, leaf->stage_count - 1, count, scratch, src, &data, err));
+    ZS_TRY(packer->codec->pack(packer, &chunk, scratch, data, packed, err));
+    return zs_bytes_encode(leaf->bytes_codecs, leaf->bytes_codec_count, scratch, packed->data, packed->size, encoded,
+                           n, err);
+}
