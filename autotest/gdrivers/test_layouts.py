@@ -70,6 +70,16 @@ def test_a_ragged_field_is_refused_by_name_and_hides_no_other(name):
     assert (count.RasterXSize, count.RasterYSize) == (16, 1)
 
 
+def test_ragged_fields_are_listed_behind_what_can_be_read_with_the_reason():
+    listed = subdatasets(open_ours(fixture_path("zagg", "kitchen_sink", "1", "1", "2", "1", "3", "11213.zarr")))
+    ragged = ["/6/h_tdigest_noise", "/6/h_tdigest_noise_locations", "/6/h_tdigest_signal", "/6/h_tdigest_signal_locations"]
+    assert list(listed) == ["/6/composition", "/6/count", "/6/morton"] + ragged
+    for name in ragged:
+        assert listed[name][1] == name[1:] + ' - cannot be read: data_type "variable_length_bytes" is not supported'
+        assert "variable_length_bytes" in error_of(open_ours, listed[name][0])
+    assert not any("cannot be read" in listed[name][1] for name in listed if name not in ragged)
+
+
 def test_levels_of_ndpyramid_are_groups_and_overviews(tmp_path):
     rng = np.random.default_rng(5)
     levels = [rng.random((3, 32 >> k, 64 >> k)).astype("float32") for k in range(3)]

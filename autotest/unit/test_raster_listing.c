@@ -10,14 +10,14 @@ static const char *rasters(struct geo_store *s, const char *group)
     static char joined[1024];
     struct zs_error err = {""};
     const struct zs_node **nodes;
-    size_t count;
+    size_t count, unreadable;
     joined[0] = '\0';
-    if (zs_rasters_find(s->h, open_node(s, group), &nodes, &count, &err) != ZS_OK) {
+    if (zs_rasters_find(s->h, open_node(s, group), &nodes, &count, &unreadable, &err) != ZS_OK) {
         (void)snprintf(joined, sizeof joined, "%s", err.message);
         return joined;
     }
-    for (size_t i = 0; i < count; i++) {
-        strcat(joined, i > 0 ? " " : "");
+    for (size_t i = 0; i < count + unreadable; i++) {
+        strcat(joined, i == count ? " but " : i > 0 ? " " : "");
         strcat(joined, nodes[i]->path);
     }
     free(nodes);
@@ -45,6 +45,22 @@ static void test_what_serves_others_is_not_shown(void)
     open_node(&s, "");
     CHECK_EQ_STR(rasters(&s, ""), "a g/lat");
     CHECK_EQ_STR(rasters(&s, "g"), "g/lat");
+    close_store(&s);
+}
+
+static void test_what_cannot_be_read_is_listed_last(void)
+{
+    struct geo_store s = {0};
+    put_group(&s, "", "{}");
+    put_array(&s, "digest", "[9]", "['cells']", "variable_length_bytes", "''", "{}");
+    put_array(&s, "count", "[9]", "['cells']", "uint8", "0", "{}");
+    put_array(&s, "sum", "[9]", "['cells']", "uint8", "0", "{'coordinates':'odd'}");
+    put_array(&s, "cells", "[9]", "['cells']", "variable_length_bytes", "''", "{}"); /* a coordinate */
+    put_array(&s, "odd", "[9]", "['cells']", "variable_length_bytes", "''", "{}");   /* of another */
+    put_array(&s, "name", "[9]", "['cells']", "string", "''", "{}");                 /* text */
+    put_array(&s, "scalar", "[]", "[]", "variable_length_bytes", "''", "{}");
+    open_node(&s, "");
+    CHECK_EQ_STR(rasters(&s, ""), "count sum but digest");
     close_store(&s);
 }
 
@@ -159,7 +175,7 @@ static double cost_of(fill_function fill, int n, size_t *count)
     put_document(&s, "", text);
     const struct zs_node **nodes;
     const clock_t begin = clock();
-    CHECK(zs_rasters_find(s.h, open_node(&s, ""), &nodes, count, NULL) == ZS_OK);
+    CHECK(zs_rasters_find(s.h, open_node(&s, ""), &nodes, count, NULL, NULL) == ZS_OK);
     const double seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;
     free(nodes);
     free(members);
@@ -196,6 +212,7 @@ static void test_listing_costs_in_proportion_to_the_arrays(void)
 int main(void)
 {
     RUN(test_what_serves_others_is_not_shown);
+    RUN(test_what_cannot_be_read_is_listed_last);
     RUN(test_profiles_are_shown_where_there_is_nothing_better);
     RUN(test_a_remote_store_is_not_searched);
     RUN(test_listing_costs_in_proportion_to_the_arrays);

@@ -291,13 +291,20 @@ static std::unique_ptr<GDALDataset> openNode(const std::shared_ptr<ZSStore> &sto
     return ds;
 }
 
+/* The reason without the name of the document, which it begins with. */
+static std::string whyUnreadable(const struct zs_node *node)
+{
+    const std::string message = node->array_error.message, document = std::string(node->key) + ": ";
+    return message.compare(0, document.size(), document) == 0 ? message.substr(document.size()) : message;
+}
+
 static std::unique_ptr<GDALDataset> openGroup(const std::shared_ptr<ZSStore> &store, const ZSConnection &connection,
                                               const struct zs_node *group, const ZSOpenOptions &options,
                                               GDALAccess access, const char *name, struct zs_error *err)
 {
     const struct zs_node **rasters = nullptr;
-    size_t count = 0;
-    if (zs_rasters_find(store->hierarchy, group, &rasters, &count, err) != ZS_OK)
+    size_t count = 0, unreadable = 0;
+    if (zs_rasters_find(store->hierarchy, group, &rasters, &count, &unreadable, err) != ZS_OK)
         return nullptr;
     const std::unique_ptr<const struct zs_node *, decltype(&free)> freed(rasters, free);
     if (count == 1)
@@ -306,6 +313,9 @@ static std::unique_ptr<GDALDataset> openGroup(const std::shared_ptr<ZSStore> &st
     for (size_t i = 0; i < count; i++)
         container->Add(connection.SubdatasetName(rasters[i]->path),
                        std::string(rasters[i]->path) + " - " + zsDescribe(*store, rasters[i], count <= ZS_MOST_TIMES));
+    for (size_t i = count; i < count + unreadable; i++)
+        container->Add(connection.SubdatasetName(rasters[i]->path),
+                       std::string(rasters[i]->path) + " - cannot be read: " + whyUnreadable(rasters[i]));
     return container;
 }
 

@@ -195,7 +195,7 @@ static bool isOneRaster(const std::string &root)
         zsReport(err);
         return false;
     }
-    const enum zs_status status = zs_rasters_find(store.hierarchy, group, &rasters, &count, &err);
+    const enum zs_status status = zs_rasters_find(store.hierarchy, group, &rasters, &count, nullptr, &err);
     using Nodes = std::unique_ptr<const struct zs_node *, decltype(&free)>;
     const Nodes rastersFreed(rasters, free), nodesFreed(nodes, free);
     std::vector<std::string> arrays;

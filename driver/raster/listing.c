@@ -101,10 +101,23 @@ static enum kind kind_of(const struct zs_node *node, const struct zs_node *group
     return node->array->ndim == 1 && !is_coordinate ? KIND_PROFILE : KIND_OTHER;
 }
 
-/* Puts those of nodes[count] that are shown at its begin, and returns their number; *unreadable is the first that would
- * have been among them, NULL where there is none. What is marked is not shown. */
-static size_t choose(const struct zs_node **nodes, size_t count, const struct zs_node *group, const bool *marks,
-                     const struct zs_node **unreadable)
+/* Whether what cannot be read would be shown: its document tells the dimensions. */
+static bool is_missed(const struct zs_node *node, bool is_marked)
+{
+    const zs_json *shape = zs_json_get(node->document, "shape");
+    const zs_json *names = zs_json_get(node->document, "dimension_names");
+    const char *dimension = NULL;
+    if (is_marked || !zs_json_is_array(shape) || zs_json_size(shape) == 0)
+        return false;
+    (void)(zs_json_size(shape) == 1 && zs_json_is_array(names) && zs_json_string(zs_json_at(names, 0), &dimension));
+    return dimension == NULL || !zs_equals_ignoring_case(dimension, zs_path_name(node->path));
+}
+
+/* Puts those of nodes[count] that are shown at the begin of `chosen`, of as much room, and returns their number; behind
+ * them *missed that would be. *unreadable is the first that cannot be read, NULL where there is none. What is marked is
+ * not shown. */
+static size_t choose(const struct zs_node *const *nodes, size_t count, const struct zs_node *group, const bool *marks,
+                     const struct zs_node **chosen, size_t *missed, const struct zs_node **unreadable)
 {
     const struct zs_node *first[KINDS] = {NULL};
     for (size_t i = count; i-- > 0;)
@@ -114,7 +127,11 @@ static size_t choose(const struct zs_node **nodes, size_t count, const struct zs
     size_t kept = 0;
     for (size_t i = 0; i < count; i++)
         if (kind_of(nodes[i], group, marks[i]) == shown)
-            nodes[kept++] = nodes[i];
+            chosen[kept++] = nodes[i];
+    *missed = 0;
+    for (size_t i = 0; i < count; i++)
+        if (kind_of(nodes[i], group, marks[i]) == KIND_UNREADABLE && is_missed(nodes[i], marks[i]))
+            chosen[kept + (*missed)++] = nodes[i];
     return kept;
 }
 
@@ -132,26 +149,33 @@ static enum zs_status explain(const struct zs_hierarchy *h, const struct zs_node
 }
 
 enum zs_status zs_rasters_find(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_node ***rasters,
-                               size_t *count, struct zs_error *err)
+                               size_t *count, size_t *unreadable, struct zs_error *err)
 {
-    const struct zs_node **nodes = NULL, *unreadable = NULL;
-    size_t n = 0;
+    const struct zs_node **nodes = NULL, *first_unreadable = NULL;
+    size_t n = 0, missed = 0;
     ZS_TRY(list_nodes(h, group, &nodes, &n, err));
     bool *marks = zs_calloc(n, sizeof *marks);
-    enum zs_status status = marks != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu marks", n);
+    const struct zs_node **chosen = zs_calloc(n, sizeof *chosen);
+    enum zs_status status = marks != NULL && chosen != NULL
+                                ? ZS_OK
+                                : zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu marks", n);
     if (status == ZS_OK)
         status = mark_auxiliary(nodes, n, marks, err);
     if (status == ZS_OK)
         status = zs_overviews_mark(h, nodes, n, marks, err);
-    const size_t kept = status == ZS_OK ? choose(nodes, n, group, marks, &unreadable) : 0;
+    const size_t kept =
+        status == ZS_OK ? choose(nodes, n, group, marks, chosen, &missed, &first_unreadable) : 0;
     if (status == ZS_OK && kept == 0)
-        status = explain(h, unreadable, err);
+        status = explain(h, first_unreadable, err);
     free(marks);
+    free(nodes);
     if (status != ZS_OK) {
-        free(nodes);
+        free(chosen);
         return status;
     }
-    *rasters = nodes;
+    *rasters = chosen;
     *count = kept;
+    if (unreadable != NULL)
+        *unreadable = missed;
     return ZS_OK;
 }
