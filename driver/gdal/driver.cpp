@@ -121,6 +121,7 @@ void GDALRegister_ShardedZarr()
     driver->SetMetadataItem(GDAL_DMD_LONGNAME, "Sharded Zarr v3");
     driver->SetMetadataItem("VERSION", ZS_VERSION); // as gdalinfo --format shows those of other drivers' libraries
     driver->SetMetadataItem(GDAL_DCAP_RASTER, "YES");
+    driver->SetMetadataItem(GDAL_DCAP_MULTIDIM_RASTER, "YES");
     driver->SetMetadataItem(GDAL_DCAP_VIRTUALIO, "YES");
     driver->SetMetadataItem(GDAL_DMD_EXTENSIONS, "zarr");
     driver->SetMetadataItem(GDAL_DMD_CONNECTION_PREFIX, "SHARDEDZARR:");

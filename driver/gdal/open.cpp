@@ -6,6 +6,7 @@
 #include "dataset.h"
 #include "describe.h"
 #include "guard.h"
+#include "mdim.h"
 
 extern "C"
 {
@@ -415,7 +416,10 @@ static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, const 
             return a;
         if (!options.fsync)
             zs_store_set_sync(store->store, ZS_SYNC_NO);
-        a.dataset = node->type == ZS_NODE_GROUP
+        if ((info.nOpenFlags & GDAL_OF_MULTIDIM_RASTER) != 0)
+            a.dataset = zsMdimOpen(store, node, connection, options, info.eAccess, err);
+        else
+            a.dataset = node->type == ZS_NODE_GROUP
                         ? openGroup(store, connection, node, options, info.eAccess, info.pszFilename, err)
                         : openNode(store, connection, node, options, info.eAccess, info.pszFilename, err);
     }

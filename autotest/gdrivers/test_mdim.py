@@ -1,0 +1,286 @@
+"""Groups, arrays, dimensions and attributes of a store through the multidimensional API, and GDAL's tools that use it."""
+import json
+import os
+import subprocess
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+import oracle
+import stores
+from mdim import attributes_of, only_array, open_mdim, root_of
+from support import error_of, name_of, need, run_peer
+
+SHARDED = {"codecs": [stores.sharding([2, 2])]}
+
+
+def write_group(path, attributes=None, **members):
+    os.makedirs(path, exist_ok=True)
+    with open(os.path.join(path, "zarr.json"), "w") as file:
+        json.dump(stores.group_meta(attributes, **members), file)
+    return str(path)
+
+
+def write_array(path, shape, data_type="uint16", **members):
+    values = stores.counting(shape, data_type)
+    return oracle.write(path, stores.array_meta(shape, data_type, **members), values), values
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A store: /t (time, y, x) with coordinates, /sub/deep/u (y, x), /sub/plain, and an array nobody can read."""
+    root = write_group(tmp_path / "tree.zarr", {"title": "trees", "n": 3})
+    write_array(tmp_path / "tree.zarr" / "t", [3, 4, 6], "int16", dimension_names=["time", "y", "x"],
+                attributes={"scale_factor": 0.5, "add_offset": 10, "units": "K", "_FillValue": -9, "long_name": "temperature",
+                            "proj:code": "EPSG:32633"})
+    stores.write_coordinate(root, "time", [0, 6, 12], {"units": "hours since 2024-05-01", "calendar": "standard"}, "int32")
+    stores.write_coordinate(root, "y", [40.0, 30, 20, 10], {"standard_name": "projection_y_coordinate", "units": "m"})
+    stores.write_coordinate(root, "x", [0.0, 10, 20, 30, 40, 50], {"axis": "X"})
+    write_group(tmp_path / "tree.zarr" / "sub")
+    write_group(tmp_path / "tree.zarr" / "sub" / "deep", {"depth": 2})
+    write_array(tmp_path / "tree.zarr" / "sub" / "deep" / "u", [4, 6], dimension_names=["y", "x"])
+    write_array(tmp_path / "tree.zarr" / "sub" / "plain", [4, 6], codecs=[stores.LITTLE, stores.ZSTD])
+    odd = tmp_path / "tree.zarr" / "odd"
+    odd.mkdir()
+    (odd / "zarr.json").write_text(json.dumps(stores.array_meta([4], "uint16", codecs=[stores.codec("nobody.knows")])))
+    return root
+
+
+def test_groups_and_arrays_are_listed_and_opened(tree):
+    root = root_of(tree)
+    assert (root.GetName(), root.GetFullName()) == ("/", "/")
+    assert root.GetMDArrayNames() == ["odd", "t", "time", "x", "y"]
+    assert root.GetGroupNames() == ["sub"]
+    sub = root.OpenGroup("sub")
+    assert (sub.GetName(), sub.GetFullName(), sub.GetGroupNames(), sub.GetMDArrayNames()) == ("sub", "/sub", ["deep"], ["plain"])
+    u = root.OpenMDArrayFromFullname("/sub/deep/u")
+    assert (u.GetName(), u.GetFullName()) == ("u", "/sub/deep/u")
+    np.testing.assert_array_equal(u.ReadAsArray(), stores.counting([4, 6]))
+    np.testing.assert_array_equal(sub.OpenMDArray("plain").ReadAsArray(), stores.counting([4, 6]))
+    assert attributes_of(root) == {"title": "trees", "n": 3}
+    assert root.ResolveMDArray("u", "/sub").GetFullName() == "/sub/deep/u"
+
+
+def test_what_is_not_there_is_none(tree):
+    root = root_of(tree)
+    gdal.DontUseExceptions()
+    try:
+        for name in ("nobody", "sub", "..", "sub/plain", "", "/t"):
+            gdal.ErrorReset()
+            assert root.OpenMDArray(name) is None, name
+        for name in ("nobody", "t", "..", "sub/deep", ""):
+            assert root.OpenGroup(name) is None, name
+    finally:
+        gdal.UseExceptions()
+
+
+def test_an_array_that_cannot_be_read_is_listed_and_says_why(tree):
+    assert "nobody.knows" in error_of(root_of(tree).OpenMDArray, "odd")
+
+
+def test_what_an_array_means(tree):
+    t = root_of(tree).OpenMDArray("t")
+    assert (t.GetScale(), t.GetOffset(), t.GetUnit(), t.GetNoDataValueAsDouble()) == (0.5, 10.0, "K", -9.0)
+    assert attributes_of(t) == {"long_name": "temperature", "proj:code": "EPSG:32633"}
+    assert t.GetBlockSize() == [2, 2, 3]
+    srs = t.GetSpatialRef()
+    assert srs.GetAuthorityCode(None) == "32633" and srs.GetDataAxisToSRSAxisMapping() == [3, 2]
+    info = t.GetStructuralInfo()
+    assert json.loads(info["CODECS"])[0]["name"] == "sharding_indexed" and info["SHARD_SHAPE"] == "4,4,6"
+
+
+def test_dimensions_have_types_directions_and_variables(tree):
+    root = root_of(tree)
+    found = {d.GetName(): (d.GetFullName(), d.GetSize(), d.GetType(), d.GetDirection()) for d in root.GetDimensions()}
+    assert found == {"time": ("/time", 3, "TEMPORAL", "FUTURE"), "y": ("/y", 4, "HORIZONTAL_Y", "NORTH"),
+                     "x": ("/x", 6, "HORIZONTAL_X", "EAST")}
+    time = root.OpenMDArray("t").GetDimensions()[0].GetIndexingVariable()
+    assert (time.GetFullName(), time.GetUnit(), list(time.ReadAsArray())) == ("/time", "hours since 2024-05-01", [0, 6, 12])
+    assert time.GetNoDataValueAsRaw() is None, "0 is a time like others"
+    assert attributes_of(time) == {"calendar": "standard"}
+    own = time.GetDimensions()[0].GetIndexingVariable()
+    assert own.GetFullName() == "/time"
+
+
+def test_dimensions_without_names_are_the_arrays_own(tree):
+    plain = root_of(tree).OpenGroup("sub").OpenMDArray("plain")
+    assert [(d.GetName(), d.GetFullName(), d.GetSize(), d.GetIndexingVariable()) for d in plain.GetDimensions()] == [
+        ("dim0", "dim0", 4, None), ("dim1", "dim1", 6, None)]
+
+
+def test_vertical_axes_say_where_up_is(tmp_path):
+    root = write_group(tmp_path / "v.zarr")
+    write_array(tmp_path / "v.zarr" / "a", [2, 3], dimension_names=["depth", "level"])
+    stores.write_coordinate(root, "depth", [0.0, 1], {"positive": "down"})
+    stores.write_coordinate(root, "level", [0.0, 1, 2], {"axis": "Z", "positive": "up"})
+    assert [(d.GetType(), d.GetDirection()) for d in root_of(root).OpenMDArray("a").GetDimensions()] == [
+        ("VERTICAL", "DOWN"), ("VERTICAL", "UP")]
+
+
+def test_a_variable_of_another_size_is_none_of_the_dimension(tmp_path):
+    root = write_group(tmp_path / "v.zarr")
+    write_array(tmp_path / "v.zarr" / "a", [2, 3], dimension_names=["y", "x"])
+    write_array(tmp_path / "v.zarr" / "b", [2, 5], dimension_names=["y", "x"])
+    stores.write_coordinate(root, "x", [0.0, 1, 2])
+    group = root_of(root)
+    a, b = group.OpenMDArray("a"), group.OpenMDArray("b")
+    assert a.GetDimensions()[1].GetIndexingVariable() is not None and b.GetDimensions()[1].GetIndexingVariable() is None
+    assert [d.GetSize() for d in b.GetDimensions()] == [2, 5]
+    assert [(d.GetName(), d.GetSize()) for d in group.GetDimensions()] == [("y", 2), ("x", 3)]
+
+
+def test_coordinates_of_groups_above_are_found_where_looking_costs_nothing(tmp_path):
+    x, u = stores.plain_meta([3], "float64", dimension_names=["x"]), stores.array_meta([2, 3], dimension_names=["y", "x"])
+    root = write_group(tmp_path / "c.zarr", consolidated_metadata={
+        "kind": "inline", "must_understand": False, "metadata": {"x": x, "g": stores.group_meta(), "g/u": u}})
+    oracle.write(tmp_path / "c.zarr" / "x", x, np.array([1.0, 2, 3]))
+    oracle.write(tmp_path / "c.zarr" / "g" / "u", u, stores.counting([2, 3]))
+    dims = root_of(root).OpenMDArrayFromFullname("/g/u").GetDimensions()
+    assert [d.GetFullName() for d in dims] == ["/g/y", "/x"]
+    assert list(dims[1].GetIndexingVariable().ReadAsArray()) == [1, 2, 3]
+
+
+def test_attributes_of_every_kind_of_json(tmp_path):
+    big = 2**63 + 5
+    attributes = {"text": "héllo", "empty": "", "small": -3, "long": 2**40, "huge": big, "real": 2.5, "whole": 2.0, "texts": ["a", "b"],
+                  "ints": [1, 2, -3], "longs": [1, 2**40], "reals": [1, 2.5], "hugest": [1, big], "object": {"a": [1, None]},
+                  "mixed": [1, "a"], "none": [], "null": None, "yes": True, "nested": [[1, 2], [3, 4]]}
+    path, _ = write_array(tmp_path / "a.zarr", [4, 4], attributes=attributes)
+    array = only_array(path)
+    found = {a.GetName(): a for a in array.GetAttributes()}
+    assert list(found) == list(attributes)
+    plain = {"text", "empty", "small", "long", "huge", "real", "whole", "texts", "ints", "longs", "reals", "hugest"}
+    for name, attribute in found.items():
+        type_ = attribute.GetDataType()
+        if name in plain:
+            lists = isinstance(attributes[name], list)
+            assert attribute.GetDimensionsSize() == ([len(attributes[name])] if lists else []), name
+        else:
+            assert type_.GetSubType() == gdal.GEDTST_JSON and json.loads(attribute.ReadAsString()) == attributes[name], name
+    types = {name: found[name].GetDataType().GetNumericDataType() for name in ("small", "long", "huge", "real", "whole", "ints", "longs", "reals")}
+    assert types == {"small": gdal.GDT_Int32, "long": gdal.GDT_Int64, "huge": gdal.GDT_UInt64, "real": gdal.GDT_Float64,
+                     "whole": gdal.GDT_Float64, "ints": gdal.GDT_Int32, "longs": gdal.GDT_Int64, "reals": gdal.GDT_Float64}
+    assert found["text"].ReadAsString() == "héllo" and found["texts"].ReadAsStringArray() == ["a", "b"]
+    assert list(found["ints"].ReadAsIntArray()) == [1, 2, -3] and list(found["reals"].ReadAsDoubleArray()) == [1, 2.5]
+    assert found["small"].ReadAsInt() == -3 and found["long"].ReadAsDouble() == 2.0**40
+    assert array.GetAttribute("real").ReadAsDouble() == 2.5
+
+
+def test_times_of_numpy_have_units_and_a_calendar(tmp_path):
+    kind = {"name": "numpy.datetime64", "configuration": {"unit": "s", "scale_factor": 1}}
+    meta = stores.array_meta([4], kind, fill_value="NaT")
+    array = only_array(oracle.write(tmp_path / "a.zarr", meta, np.array([0, 60, 120, np.iinfo("int64").min])))
+    assert array.GetUnit() == "seconds since 1970-01-01" and attributes_of(array) == {"calendar": "proleptic_gregorian"}
+    assert array.GetNoDataValueAsInt64() == np.iinfo("int64").min
+    assert list(array.ReadAsArray([1], [2])) == [60, 120]
+
+
+def test_nodata_is_that_of_the_bands(tmp_path):
+    for number, (members, expected) in enumerate([
+            ({"fill_value": 7}, 7), ({"fill_value": 7, "attributes": {"_FillValue": 3}}, 3), ({"fill_value": 7, "attributes": {"missing_value": 4}}, 4),
+            ({"fill_value": 7, "attributes": {"gdal:no_nodata": True}}, None)]):
+        path, _ = write_array(tmp_path / ("%d.zarr" % number), [4, 4], "uint16", **members)
+        array = only_array(path)
+        assert (array.GetNoDataValueAsDouble() if array.GetNoDataValueAsRaw() is not None else None) == expected
+        assert gdal.Open(name_of(path)).GetRasterBand(1).GetNoDataValue() == expected
+
+
+# --------------------------------------------------------------------------------------------------------------- names
+
+def test_the_names_of_rasters_open_here_too(tree):
+    for name in (tree, tree + "/zarr.json", "SHARDEDZARR:" + tree, 'SHARDEDZARR:"%s"' % tree):
+        assert open_mdim(name).GetRootGroup().GetMDArrayNames() == ["odd", "t", "time", "x", "y"], name
+    assert open_mdim('ZARR:"%s"' % tree).GetRootGroup().GetGroupNames() == ["sub"]
+
+
+def test_a_group_or_an_array_of_the_store_is_the_root(tree):
+    sub = open_mdim("SHARDEDZARR:%s:/sub" % tree).GetRootGroup()
+    assert (sub.GetFullName(), sub.GetMDArrayNames(), sub.GetGroupNames()) == ("/", ["plain"], ["deep"])
+    assert sub.OpenMDArrayFromFullname("/deep/u").GetFullName() == "/deep/u"
+    one = open_mdim("SHARDEDZARR:%s:/sub/deep/u" % tree).GetRootGroup()
+    assert (one.GetMDArrayNames(), one.GetGroupNames() or [], attributes_of(one)) == (["u"], [], {"depth": 2})
+    np.testing.assert_array_equal(one.OpenMDArray("u").ReadAsArray(), stores.counting([4, 6]))
+    assert "indices" in error_of(gdal.OpenEx, "SHARDEDZARR:%s:/t:1" % tree, gdal.OF_MULTIDIM_RASTER)
+
+
+def test_an_array_that_is_the_store_is_called_as_that(tmp_path):
+    path, values = write_array(tmp_path / "alone.zarr", [4, 4])
+    root = root_of(path)
+    assert root.GetMDArrayNames() == ["alone"] and root.OpenMDArray("alone").GetFullName() == "/alone"
+    np.testing.assert_array_equal(root.OpenMDArray("alone").ReadAsArray(), values)
+
+
+def test_what_is_not_ours_is_left_to_others(tmp_path):
+    path, _ = write_array(tmp_path / "plain.zarr", [4, 4], codecs=[stores.LITTLE])
+    gdal.DontUseExceptions()
+    try:
+        gdal.ErrorReset()
+        assert gdal.OpenEx(path, gdal.OF_MULTIDIM_RASTER, allowed_drivers=["ShardedZarr"]) is None
+        assert gdal.GetLastErrorMsg() == ""
+    finally:
+        gdal.UseExceptions()
+    assert root_of(path).GetMDArrayNames() == ["plain"], "by the prefix it is"
+
+
+def test_it_is_for_reading(tree):
+    t = root_of(tree).OpenMDArray("t")
+    error_of(t.Write, t.ReadAsArray())
+    message = error_of(gdal.OpenEx, "SHARDEDZARR:" + tree, gdal.OF_MULTIDIM_RASTER | gdal.OF_UPDATE)
+    assert "multidimensional" in message
+
+
+# --------------------------------------------------------------------------------------------------------------- tools
+
+def run(*command):
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def forecast(tmp_path):
+    need("GDAL's netCDF driver", gdal.GetDriverByName("netCDF") is not None)
+    run_peer("mdim_netcdf.py", tmp_path, "write")
+    return str(tmp_path)
+
+
+def test_netcdf_to_a_sharded_store_to_netcdf_says_the_same(forecast):
+    run("gdalmdimtranslate", "-q", forecast + "/a.zarr", forecast + "/b.nc")
+    run_peer("mdim_netcdf.py", forecast, "compare")
+    a, b = (gdal.OpenEx(forecast + name, gdal.OF_MULTIDIM_RASTER).GetRootGroup() for name in ("/a.nc", "/b.nc"))
+    for name in ("t2m", "count"):
+        assert b.OpenMDArray(name).GetSpatialRef().ExportToWkt() == a.OpenMDArray(name).GetSpatialRef().ExportToWkt()
+
+
+def test_gdalmdiminfo_tells_of_a_store_what_it_tells_of_the_netcdf_file(forecast):
+    zarr = json.loads(run("gdalmdiminfo", "-stats", forecast + "/a.zarr"))
+    netcdf = json.loads(run("gdalmdiminfo", "-stats", forecast + "/a.nc"))
+    assert zarr["attributes"] == netcdf["attributes"]
+    assert {d["name"]: (d["size"], d["type"]) for d in zarr["dimensions"]} == {d["name"]: (d["size"], d["type"]) for d in netcdf["dimensions"]}
+    for name, theirs in netcdf["arrays"].items():
+        ours = zarr["arrays"][name]
+        for key in ("datatype", "dimensions", "dimension_size", "attributes", "unit", "nodata_value", "scale", "offset", "srs"):
+            assert ours.get(key) == theirs.get(key), (name, key)
+        for key, value in theirs.get("statistics", {}).items():
+            assert ours["statistics"][key] == pytest.approx(value), (name, key)
+
+
+def test_a_raster_of_the_array_is_where_the_band_is(tree):
+    t = root_of(tree).OpenMDArray("t")
+    classic = t.AsClassicDataset(2, 1)
+    raster = gdal.Open(name_of(tree, "/t"))
+    assert classic.GetGeoTransform() == raster.GetGeoTransform() == (-5, 10, 0, 45, 0, -10)
+    assert classic.GetSpatialRef().IsSame(raster.GetSpatialRef())
+    np.testing.assert_array_equal(classic.ReadAsArray(), raster.ReadAsArray())
+    assert classic.GetRasterBand(2).GetScale() == 0.5
+
+
+def test_gdalmdimtranslate_takes_parts_of_arrays(forecast):
+    parts = []
+    for source in ("a.zarr", "a.nc"):
+        target = "%s/part_of_%s.nc" % (forecast, source)
+        run("gdalmdimtranslate", "-q", "-subset", "longitude(6,9)", "-subset", "time(12)", "-array", "t2m", "%s/%s" % (forecast, source), target)
+        parts.append(gdal.OpenEx(target, gdal.OF_MULTIDIM_RASTER).GetRootGroup().OpenMDArray("t2m").ReadAsArray())
+    assert parts[0].shape == (3, 20, 7)
+    np.testing.assert_array_equal(*parts)

@@ -1,0 +1,205 @@
+"""Elements through the multidimensional API: what zarr-python wrote, by any start, count, step, stride and type, and the same as by bands."""
+import ctypes
+import pathlib
+
+import numpy as np
+import pytest
+from osgeo import gdal, gdal_array
+
+import oracle
+import stores
+from mdim import as_mdim, only_array, random_steps, root_of
+from support import as_raster, assert_same, error_of, open_array, open_ours, read_all, run_peer
+
+RANKS = range(7)
+TYPES = ["bool", "int8", "uint16", "int32", "int64", "uint64", "float16", "float32", "float64", "complex64", "complex128"]
+
+
+@pytest.fixture(scope="module")
+def ranks(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("mdim")
+    run_peer("mdim_types.py", folder)
+    return folder
+
+
+def check_parts(array, expected, seed, parts=12):
+    rng = np.random.default_rng(seed)
+    for _ in range(parts):
+        start, count, step, index = random_steps(rng, expected.shape)
+        if not expected.ndim:
+            break
+        assert_same(array.ReadAsArray(start, count, step).reshape(count), np.ascontiguousarray(expected[index]), "%s %s %s" % (start, count, step))
+    # GDAL's Python reads no array without dimensions as one of numpy
+    whole = array.ReadAsArray() if expected.ndim else np.frombuffer(bytes(array.Read()), expected.dtype)
+    assert_same(whole.reshape(expected.shape), expected, "whole")
+
+
+@pytest.mark.parametrize("rank", RANKS)
+@pytest.mark.parametrize("name", TYPES)
+def test_any_start_count_and_step_of_every_rank_and_type(ranks, rank, name):
+    key = "r%d_%s" % (rank, name)
+    array = root_of(ranks / "ranks.zarr").OpenMDArray(key)
+    expected = as_mdim(np.load(ranks / (key + ".npy")), name)
+    assert [d.GetSize() for d in array.GetDimensions()] == list(expected.shape)
+    assert array.GetDataType().GetNumericDataType() == gdal_array.NumericTypeCodeToGDALTypeCode(expected.dtype)
+    check_parts(array, expected, rank)
+
+
+@pytest.mark.parametrize("seed", range(51))
+def test_random_stores_by_steps_and_the_same_by_bands(tmp_path, seed):
+    meta, values, layout = stores.random_store(4000 + seed)
+    path = oracle.write(tmp_path / "random.zarr", meta, values, layout)
+    expected = as_mdim(values, meta["data_type"])
+    array = only_array(path)
+    check_parts(array, expected, seed)
+    assert_same(as_raster(array.ReadAsArray().reshape(expected.shape), meta["data_type"]), read_all(open_array(path)))
+
+
+def test_random_stores_of_zarr_python_by_steps_and_the_same_by_bands(tmp_path):
+    run_peer("zarr_python_random.py", tmp_path, 7000, 64)
+    for seed in range(7000, 7064):
+        path = str(tmp_path / ("%d.zarr" % seed))
+        expected = np.load(tmp_path / ("%d.npy" % seed))
+        raster = open_ours(path)
+        dtype = np.dtype(gdal_array.GDALTypeCodeToNumericTypeCode(raster.GetRasterBand(1).DataType))
+        with np.errstate(invalid="ignore"):
+            check_parts(only_array(path), expected.astype(dtype), seed, 6)
+            assert_same(read_all(raster), as_raster(expected, expected.dtype.name).astype(dtype))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_strides_of_the_buffer_put_elements_where_they_say(ranks, seed):
+    rng = np.random.default_rng(seed)
+    rank = int(rng.integers(2, 5))
+    array = root_of(ranks / "ranks.zarr").OpenMDArray("r%d_int32" % rank)
+    expected = np.load(ranks / ("r%d_int32.npy" % rank))
+    start, count, step, index = random_steps(rng, expected.shape)
+    order = [int(i) for i in rng.permutation(rank)]  # from the slowest of the buffer to the fastest
+    stride, size = [0] * rank, 1
+    for d in reversed(order):
+        stride[d] = size
+        size *= count[d]
+    data = array.Read(start, count, step, stride)
+    actual = np.frombuffer(bytes(data), "int32").reshape([count[d] for d in order])
+    np.testing.assert_array_equal(actual, expected[index].transpose(order))
+
+
+@pytest.mark.parametrize("to", ["uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("name", ["bool", "int8", "uint16", "int64", "float16", "float64", "complex64"])
+def test_elements_are_converted_as_gdal_converts_them(ranks, name, to):
+    array = root_of(ranks / "ranks.zarr").OpenMDArray("r3_" + name)
+    own = array.ReadAsArray()
+    # GDAL's own conversion, of the same values in a raster in memory
+    memory = gdal_array.OpenArray(np.ascontiguousarray(own[3]))
+    code = gdal_array.NumericTypeCodeToGDALTypeCode(np.dtype(to))
+    expected = memory.GetRasterBand(1).ReadAsArray(buf_type=code)
+    for step in (1, -2, 5):
+        index = np.arange(own.shape[2])[::step] if step > 0 else np.arange(own.shape[2])[::-1][::-step]
+        start = [3, 0, int(index[0])]
+        data = array.Read(start, [1, own.shape[1], len(index)], [1, 1, step], None, gdal.ExtendedDataType.Create(code))
+        actual = np.frombuffer(bytes(data), to).reshape(own.shape[1], len(index))
+        np.testing.assert_array_equal(actual, expected[:, index])
+
+
+def test_numbers_are_read_as_texts(ranks):
+    """By the C API: GDAL's Python reads no texts of numbers."""
+    array = root_of(ranks / "ranks.zarr").OpenMDArray("r2_int32")
+    values = np.load(ranks / "r2_int32.npy")
+    with open("/proc/self/maps") as maps:
+        library = ctypes.CDLL(next(line.split()[-1] for line in maps if "/libgdal.so" in line))
+    texts, text = (ctypes.c_char_p * 6)(), gdal.ExtendedDataType.CreateString()
+    done = library.GDALMDArrayRead(
+        ctypes.c_void_p(int(array.this)), (ctypes.c_uint64 * 2)(30, 4), (ctypes.c_size_t * 2)(2, 3), (ctypes.c_int64 * 2)(-7, 5),
+        (ctypes.c_ssize_t * 2)(1, 2), ctypes.c_void_p(int(text.this)), texts, None, ctypes.c_size_t(0))
+    assert done == 1
+    assert [int(t) for t in texts] == list(values[30:16:-7, 4:15:5].T.ravel())
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory):
+    """(array, values): boxes of 80 MB, which are cut, and so are more than 8192 windows."""
+    shape = [6400, 6250]
+    meta = stores.array_meta(shape, "uint16", [640, 2000], [stores.sharding([64, 500])])
+    values = np.random.default_rng(1).integers(0, 9999, shape).astype("uint16")
+    return only_array(oracle.write(tmp_path_factory.mktemp("wide") / "wide.zarr", meta, values)), values
+
+
+@pytest.mark.parametrize("step", [2, 7, 63, 64, 65, 500, -2, -64, -500])
+def test_wide_and_narrow_steps_of_more_than_one_plan(wide, step):
+    array, values = wide
+    n = [-(-s // abs(step)) for s in values.shape]
+    start = [0, 0] if step > 0 else [s - 1 for s in values.shape]
+    np.testing.assert_array_equal(array.ReadAsArray(start, n, [step, step]), values[::step, ::step])
+    np.testing.assert_array_equal(array.ReadAsArray([start[0], 7], [n[0], 6000], [step, 1]), values[::step, 7:6007])
+    np.testing.assert_array_equal(array.ReadAsArray([7, start[1]], [6000, n[1]], [1, step]), values[7:6007, ::step])
+
+
+def test_more_windows_than_one_plan_has(tmp_path):
+    shape = [300, 400]
+    values = stores.counting(shape, "int32")
+    array = only_array(oracle.write(tmp_path / "a.zarr", stores.array_meta(shape, "int32", [300, 400], [stores.sharding([1, 2])]), values))
+    np.testing.assert_array_equal(array.ReadAsArray([299, 1], [150, 200], [-2, 2]), values[299::-2, 1::2])
+
+
+def test_what_lies_outside_is_refused(tmp_path):
+    meta = stores.array_meta([10, 10])
+    array = only_array(oracle.write(tmp_path / "a.zarr", meta, stores.counting([10, 10])))
+    for start, count, step in [([0, 5], [1, 6], [1, 1]), ([10, 0], [1, 1], [1, 1]), ([3, 0], [3, 1], [-2, 1]),
+                               ([0, 0], [2, 2], [2**62, 1]), ([5, 0], [2**40, 1], [1, 1])]:
+        with pytest.raises((RuntimeError, MemoryError, ValueError)):
+            array.Read(start, count, step)
+
+
+def test_a_broken_shard_is_an_error_that_names_it(tmp_path):
+    meta = stores.array_meta([8], "uint8", [8], [stores.sharding([4], stores.LITTLE, stores.CRC32C)])
+    path = oracle.write(tmp_path / "a.zarr", meta, stores.counting([8], "uint8"))
+    data = bytearray(pathlib.Path(path, "c", "0").read_bytes())
+    data[1] ^= 1
+    pathlib.Path(path, "c", "0").write_bytes(data)
+    array = only_array(path)
+    assert "c/0" in error_of(array.ReadAsArray)
+    assert list(array.ReadAsArray([4], [4])) == [4, 5, 6, 7]
+
+
+def test_an_array_outlives_its_dataset_and_its_group(ranks):
+    dataset = gdal.OpenEx('SHARDEDZARR:"%s"' % (ranks / "ranks.zarr"), gdal.OF_MULTIDIM_RASTER)
+    group = dataset.GetRootGroup()
+    array = group.OpenMDArray("r2_float32")
+    del group, dataset
+    np.testing.assert_array_equal(array.ReadAsArray(), np.load(ranks / "r2_float32.npy"))
+
+
+def test_views_and_transposed_and_classic_datasets(ranks):
+    array = root_of(ranks / "ranks.zarr").OpenMDArray("r3_uint16")
+    values = np.load(ranks / "r3_uint16.npy")
+    for view in ["[2:5,::-1,3:30:4]", "[1,...]", "[...,::7]", "[:,20,newaxis,::-3]"]:
+        index = eval("np.s_%s" % view, {"np": np, "newaxis": None})
+        np.testing.assert_array_equal(array.GetView(view).ReadAsArray(), values[index], view)
+    np.testing.assert_array_equal(array.Transpose([2, 0, 1]).ReadAsArray(), values.transpose(2, 0, 1))
+    np.testing.assert_array_equal(array.GetView("[4,::2,::3]").AsClassicDataset(1, 0).ReadAsArray(), values[4, ::2, ::3])
+    np.testing.assert_array_equal(array.AsClassicDataset(1, 2).ReadAsArray(), values.transpose(0, 2, 1))
+
+
+def test_statistics_and_advise_read(ranks):
+    array = root_of(ranks / "ranks.zarr").OpenMDArray("r3_float64")
+    values = np.load(ranks / "r3_float64.npy")
+    assert array.AdviseRead() == gdal.CE_None
+    statistics = array.GetStatistics(False, True)
+    np.testing.assert_allclose([statistics.min, statistics.max, statistics.mean, statistics.std_dev],
+                               [values.min(), values.max(), values.mean(), values.std()])
+    assert statistics.valid_count == values.size
+
+
+def test_reading_in_many_threads(ranks):
+    from concurrent.futures import ThreadPoolExecutor
+    root = root_of(ranks / "ranks.zarr")
+    array, values = root.OpenMDArray("r4_int32"), np.load(ranks / "r4_int32.npy")
+
+    def work(seed):
+        rng = np.random.default_rng(seed)
+        for _ in range(20):
+            start, count, step, index = random_steps(rng, values.shape)
+            one = array if seed % 2 else root.OpenMDArray("r4_int32")
+            np.testing.assert_array_equal(one.ReadAsArray(start, count, step), values[index])
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(16)))

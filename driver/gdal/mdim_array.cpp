@@ -1,0 +1,327 @@
+#include "mdim.h"
+
+#include "guard.h"
+
+extern "C"
+{
+#include "zarr/name.h"
+}
+
+namespace
+{
+class ZSMdimArray final : public GDALPamMDArray
+{
+    std::shared_ptr<ZSMdimStore> m_store;
+    const struct zs_node *m_node;
+    std::shared_ptr<ZSMdimOpened> m_opened;
+    GDALExtendedDataType m_type;
+    std::vector<std::shared_ptr<GDALDimension>> m_dimensions;
+    std::string m_filename;
+    std::string m_unit;
+    std::unique_ptr<struct zs_meaning, ZSMeaningDeleter> m_meaning;
+    std::vector<GByte> m_nodata; /* as an element of m_type; empty where there is none */
+    CPLStringList m_structure;
+
+    mutable std::mutex m_lock; /* what is read when first asked for, which may cost requests */
+    mutable bool m_srsRead = false;
+    mutable std::shared_ptr<OGRSpatialReference> m_srs;
+
+    void TakeMeaning();
+    void TakeStructure();
+    std::shared_ptr<OGRSpatialReference> ReadSpatialRef() const;
+
+  protected:
+    bool IRead(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
+               const GDALExtendedDataType &type, void *data) const override;
+    bool IAdviseRead(const GUInt64 *start, const size_t *count, CSLConstList options) const override;
+    /* GDAL looks for a side-car file with a cache at the first read: of a remote store that is a request. */
+    bool IsCacheable() const override
+    {
+        return !m_store->Store()->is_remote;
+    }
+
+  public:
+    ZSMdimArray(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
+                const std::shared_ptr<ZSMdimOpened> &opened, GDALDataType type)
+        : GDALAbstractMDArray(store->ParentName(node), store->NodeName(node)),
+          GDALPamMDArray(store->ParentName(node), store->NodeName(node), store->Pam()), m_store(store), m_node(node),
+          m_opened(opened), m_type(GDALExtendedDataType::Create(type)), m_filename(store->DocumentName(node)),
+          m_meaning(new struct zs_meaning())
+    {
+    }
+    static std::shared_ptr<GDALMDArray> Create(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
+                                               struct zs_error *err);
+
+    const std::vector<std::shared_ptr<GDALDimension>> &GetDimensions() const override
+    {
+        return m_dimensions;
+    }
+    const GDALExtendedDataType &GetDataType() const override
+    {
+        return m_type;
+    }
+    bool IsWritable() const override
+    {
+        return false;
+    }
+    const std::string &GetFilename() const override
+    {
+        return m_filename;
+    }
+    const std::string &GetUnit() const override
+    {
+        return m_unit;
+    }
+    const void *GetRawNoDataValue() const override
+    {
+        return m_nodata.empty() ? nullptr : m_nodata.data();
+    }
+    CSLConstList GetStructuralInfo() const override
+    {
+        return m_structure.List();
+    }
+    double GetOffset(bool *has, GDALDataType *stored) const override;
+    double GetScale(bool *has, GDALDataType *stored) const override;
+    std::vector<GUInt64> GetBlockSize() const override;
+    std::shared_ptr<OGRSpatialReference> GetSpatialRef() const override;
+    std::vector<std::shared_ptr<GDALAttribute>> GetAttributes(CSLConstList options) const override;
+    std::shared_ptr<GDALAttribute> GetAttribute(const std::string &name) const override
+    {
+        return zsGuard([&] { return GetAttributeFromAttributes(name); });
+    }
+    std::vector<std::shared_ptr<GDALMDArray>> GetCoordinateVariables() const override;
+#if ZS_GDAL_AT_LEAST(8)
+    std::shared_ptr<GDALGroup> GetRootGroup() const override
+    {
+        return zsGuard([&] { return m_store->RootGroup(); });
+    }
+#endif
+};
+} // namespace
+
+/* ---- What it is ---- */
+
+/* Whether the array has the coordinates of a dimension, or is one value: there the fill value is a value like others,
+ * as xarray has it, unless it is declared to stand for missing ones. */
+static bool isVariable(const struct zs_node *node, const std::vector<std::shared_ptr<GDALDimension>> &dimensions)
+{
+    return dimensions.empty() || (dimensions.size() == 1 && dimensions[0]->GetName() == zs_path_name(node->path));
+}
+
+void ZSMdimArray::TakeMeaning()
+{
+    const struct zs_array_meta &meta = *m_node->array;
+    const char *timeUnits = zs_time_units(&meta.dtype);
+    if (m_meaning->unit != nullptr)
+        m_unit = m_meaning->unit;
+    else if (timeUnits != nullptr)
+        m_unit = timeUnits;
+    if (isVariable(m_node, m_dimensions) && !zs_declares_nodata(m_node) && meta.dtype.type != ZS_DATETIME64 &&
+        meta.dtype.type != ZS_TIMEDELTA64)
+        m_meaning->has_nodata = false;
+    if (!m_meaning->has_nodata)
+        return;
+    m_nodata.resize(m_type.GetSize());
+    ZSConversion conversion{meta.dtype.type, meta.dtype.size, m_type.GetNumericDataType()};
+    zsConvert(&conversion, m_meaning->nodata, m_nodata.data(), static_cast<ptrdiff_t>(m_nodata.size()), 1);
+}
+
+static std::string sizesText(const uint64_t *sizes, int n)
+{
+    std::string text;
+    for (int d = 0; d < n; d++)
+        text += (d > 0 ? "," : "") + std::to_string(sizes[d]);
+    return text;
+}
+
+void ZSMdimArray::TakeStructure()
+{
+    const struct zs_array_info info = zs_array_get_info(m_opened->Get());
+    const std::unique_ptr<char, decltype(&free)> codecs(zs_codecs_text(m_node), free);
+    if (codecs != nullptr)
+        m_structure.SetNameValue("CODECS", codecs.get());
+    if (info.is_sharded && info.ndim > 0 && !info.has_edges)
+        m_structure.SetNameValue("SHARD_SHAPE", sizesText(info.shard_shape, info.ndim).c_str());
+}
+
+std::shared_ptr<GDALMDArray> ZSMdimArray::Create(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
+                                                 struct zs_error *err)
+{
+    const auto opened = store->Open(node, err);
+    if (opened == nullptr)
+        return nullptr;
+    const struct zs_array_info info = zs_array_get_info(opened->Get());
+    const GDALDataType type = zsGDALType(info.data_type, info.item_size);
+    if (type == GDT_Unknown)
+    {
+        zs_fail(err, ZS_UNSUPPORTED, "array /%s: elements of %zu opaque bytes have no GDAL data type", node->path,
+                info.item_size);
+        return nullptr;
+    }
+    auto array = std::make_shared<ZSMdimArray>(store, node, opened, type);
+    if (!store->Dimensions(node, array->m_dimensions, err) ||
+        zs_meaning_read(node, array->m_meaning.get(), err) != ZS_OK)
+        return nullptr;
+    array->TakeMeaning();
+    array->TakeStructure();
+    array->SetSelf(array);
+    return array;
+}
+
+std::shared_ptr<GDALMDArray> ZSMdimStore::Array(const struct zs_node *node, struct zs_error *err)
+{
+    return ZSMdimArray::Create(shared_from_this(), node, err);
+}
+
+double ZSMdimArray::GetOffset(bool *has, GDALDataType *stored) const
+{
+    if (has != nullptr)
+        *has = m_meaning->has_offset;
+    if (stored != nullptr)
+        *stored = m_meaning->has_offset ? GDT_Float64 : GDT_Unknown;
+    return m_meaning->has_offset ? m_meaning->offset : 0.0;
+}
+
+double ZSMdimArray::GetScale(bool *has, GDALDataType *stored) const
+{
+    if (has != nullptr)
+        *has = m_meaning->has_scale;
+    if (stored != nullptr)
+        *stored = m_meaning->has_scale ? GDT_Float64 : GDT_Unknown;
+    return m_meaning->has_scale ? m_meaning->scale : 1.0;
+}
+
+/* What is decoded at once; 0, which is GDAL's word for it, where chunks are of different lengths. */
+std::vector<GUInt64> ZSMdimArray::GetBlockSize() const
+{
+    return zsGuard([&] {
+        const struct zs_array_info info = zs_array_get_info(m_opened->Get());
+        std::vector<GUInt64> size;
+        for (int d = 0; d < info.ndim; d++)
+            size.push_back(info.has_edges && !info.is_sharded && m_node->array->edges[d] != nullptr
+                               ? 0
+                               : info.chunk_shape[d]);
+        return size;
+    });
+}
+
+/* ---- Its CRS ---- */
+
+std::shared_ptr<OGRSpatialReference> ZSMdimArray::ReadSpatialRef() const
+{
+    struct zs_axes axes;
+    struct zs_georef georef;
+    struct zs_error err;
+    if (m_dimensions.size() < 2 ||
+        zs_axes_find(m_store->Hierarchy(), m_node, nullptr, nullptr, &axes, &err) != ZS_OK || axes.y < 0)
+        return nullptr;
+    // Without Y only the CRS is looked for.
+    if (zs_georef_read(m_store->Hierarchy(), m_node, {axes.x, -1}, &georef, &err) != ZS_OK)
+    {
+        zsReport(err);
+        return nullptr;
+    }
+    const ZSOwned<struct zs_georef> cleared(&georef, zs_georef_clear);
+    if (georef.srs == nullptr)
+        return nullptr;
+    const auto srs = std::make_shared<OGRSpatialReference>(*OGRSpatialReference::FromHandle(georef.srs));
+    // In the multidimensional API the mapping names dimensions of the array, from 1.
+    const int x = axes.x + 1, y = axes.y + 1;
+    if (srs->GetDataAxisToSRSAxisMapping() == std::vector<int>{2, 1})
+        srs->SetDataAxisToSRSAxisMapping({y, x});
+    else
+        srs->SetDataAxisToSRSAxisMapping({x, y});
+    return srs;
+}
+
+std::shared_ptr<OGRSpatialReference> ZSMdimArray::GetSpatialRef() const
+{
+    return zsGuard([&]() -> std::shared_ptr<OGRSpatialReference> {
+        const std::lock_guard<std::mutex> held(m_lock);
+        // One that was set, and is in the side-car file.
+        auto set = m_store->Pam() != nullptr ? GDALPamMDArray::GetSpatialRef() : nullptr;
+        if (set != nullptr)
+            return set;
+        if (!m_srsRead)
+            m_srs = ReadSpatialRef();
+        m_srsRead = true;
+        return m_srs;
+    });
+}
+
+/* ---- Attributes ---- */
+
+std::vector<std::shared_ptr<GDALAttribute>> ZSMdimArray::GetAttributes(CSLConstList) const
+{
+    return zsGuard([&] {
+        // Only what names a CRS makes it worth to look for one.
+        const bool names = zs_names_srs(m_node);
+        auto list = zsMdimAttributes(m_node, GetFullName(), m_meaning.get(), names && GetSpatialRef() != nullptr);
+        if (m_node->array->dtype.type == ZS_DATETIME64 && m_meaning->unit == nullptr && !m_unit.empty())
+            list.push_back(zsMdimTextAttribute(GetFullName(), "calendar", "proleptic_gregorian"));
+        return list;
+    });
+}
+
+/* The arrays that the attribute `coordinates` names, as far as they can be read. */
+std::vector<std::shared_ptr<GDALMDArray>> ZSMdimArray::GetCoordinateVariables() const
+{
+    return zsGuard([&] {
+        std::vector<std::shared_ptr<GDALMDArray>> found;
+        const auto attribute = GetAttribute("coordinates");
+        const char *words = attribute != nullptr && attribute->GetDataType().GetClass() == GEDTC_STRING
+                                ? attribute->ReadAsString()
+                                : nullptr;
+        const CPLStringList names(CSLTokenizeString2(words != nullptr ? words : "", " ", 0));
+        const std::string path = m_node->path;
+        const std::string group = path.substr(0, path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
+        for (int i = 0; i < names.size(); i++)
+        {
+            const struct zs_node *node = nullptr;
+            struct zs_error err;
+            if (!zs_is_node_name(names[i]) ||
+                zs_hierarchy_node_at(m_store->Hierarchy(), group.c_str(), names[i], &node, &err) != ZS_OK ||
+                node->type != ZS_NODE_ARRAY)
+                continue;
+            auto array = m_store->Array(node, &err);
+            if (array != nullptr)
+                found.push_back(array);
+        }
+        return found;
+    });
+}
+
+/* ---- Elements ---- */
+
+bool ZSMdimArray::IRead(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
+                        const GDALExtendedDataType &type, void *data) const
+{
+    return zsGuard([&] {
+        const struct zs_array_info info = zs_array_get_info(m_opened->Get());
+        ZSMdimRequest request;
+        struct zs_error err;
+        if (zsMdimRequest(info.ndim, info.shape, start, count, step, stride, type.GetSize(), data, request, &err) &&
+            zsMdimRead(m_opened->Get(), m_type, request, type, &err))
+            return true;
+        if (err.message[0] != '\0')
+            zsReport(err);
+        return false;
+    });
+}
+
+bool ZSMdimArray::IAdviseRead(const GUInt64 *start, const size_t *count, CSLConstList) const
+{
+    return zsGuard([&] {
+        struct zs_window window = {};
+        struct zs_error err;
+        for (size_t d = 0; d < m_dimensions.size(); d++)
+        {
+            window.start[d] = start[d];
+            window.count[d] = count[d];
+        }
+        if (zs_array_prefetch(m_opened->Get(), &window, 1, &err) == ZS_OK)
+            return true;
+        zsReport(err);
+        return false;
+    });
+}

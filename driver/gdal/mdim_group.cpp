@@ -1,0 +1,174 @@
+#include "mdim.h"
+
+#include <algorithm>
+
+#include "guard.h"
+
+extern "C"
+{
+#include "zarr/name.h"
+}
+
+namespace
+{
+class ZSMdimGroup final : public GDALGroup
+{
+    std::shared_ptr<ZSMdimStore> m_store;
+    const struct zs_node *m_node; /* null: there is none, only m_only */
+    const struct zs_node *m_only; /* the one array that it shows; null: all */
+
+    std::vector<std::string> ChildNames(enum zs_node_type type) const;
+    const struct zs_node *Child(const std::string &name, enum zs_node_type type) const;
+
+  public:
+    ZSMdimGroup(const std::shared_ptr<ZSMdimStore> &store, const std::string &parent, const std::string &name,
+                const struct zs_node *node, const struct zs_node *only)
+        : GDALGroup(parent, name), m_store(store), m_node(node), m_only(only)
+    {
+    }
+    static std::shared_ptr<GDALGroup> Create(const std::shared_ptr<ZSMdimStore> &store, const std::string &parent,
+                                             const std::string &name, const struct zs_node *node,
+                                             const struct zs_node *only)
+    {
+        auto group = std::make_shared<ZSMdimGroup>(store, parent, name, node, only);
+#if ZS_GDAL_AT_LEAST(8)
+        group->SetSelf(group);
+#endif
+        return group;
+    }
+
+    std::vector<std::string> GetMDArrayNames(CSLConstList options) const override;
+    std::shared_ptr<GDALMDArray> OpenMDArray(const std::string &name, CSLConstList options) const override;
+    std::vector<std::string> GetGroupNames(CSLConstList options) const override;
+    std::shared_ptr<GDALGroup> OpenGroup(const std::string &name, CSLConstList options) const override;
+    std::vector<std::shared_ptr<GDALDimension>> GetDimensions(CSLConstList options) const override;
+    std::vector<std::shared_ptr<GDALAttribute>> GetAttributes(CSLConstList options) const override;
+    std::shared_ptr<GDALAttribute> GetAttribute(const std::string &name) const override
+    {
+        return zsGuard([&] { return GetAttributeFromAttributes(name); });
+    }
+};
+} // namespace
+
+/* Nodes directly in the group. */
+static std::vector<const struct zs_node *> children(const ZSMdimStore &store, const struct zs_node *group)
+{
+    const struct zs_node **nodes = nullptr;
+    size_t count = 0;
+    struct zs_error err;
+    if (zs_hierarchy_list(store.Hierarchy(), &nodes, &count, &err) != ZS_OK)
+    {
+        zsReport(err);
+        return {};
+    }
+    const std::unique_ptr<const struct zs_node *, decltype(&free)> freed(nodes, free);
+    const std::string base = group->path[0] != '\0' ? std::string(group->path) + "/" : "";
+    std::vector<const struct zs_node *> found;
+    for (size_t i = 0; i < count; i++)
+    {
+        const char *path = nodes[i]->path;
+        if (path[0] != '\0' && strncmp(path, base.c_str(), base.size()) == 0 &&
+            strchr(path + base.size(), '/') == nullptr && path[base.size()] != '\0')
+            found.push_back(nodes[i]);
+    }
+    return found;
+}
+
+std::vector<std::string> ZSMdimGroup::ChildNames(enum zs_node_type type) const
+{
+    std::vector<std::string> names;
+    for (const auto *child : children(*m_store, m_node))
+    {
+        if (child->type == type)
+            names.push_back(m_store->NodeName(child));
+    }
+    return names;
+}
+
+/* What is not there is null, in silence: GDAL looks for names in several groups. */
+const struct zs_node *ZSMdimGroup::Child(const std::string &name, enum zs_node_type type) const
+{
+    const struct zs_node *found = nullptr;
+    struct zs_error err;
+    if (m_only != nullptr)
+        return type == m_only->type && name == m_store->NodeName(m_only) ? m_only : nullptr;
+    if (!zs_is_inside_name(name.c_str()))
+        return nullptr;
+    const enum zs_status status =
+        zs_hierarchy_node_at(m_store->Hierarchy(), m_node->path, name.c_str(), &found, &err);
+    if (status != ZS_OK && status != ZS_NOT_FOUND)
+        zsReport(err);
+    return status == ZS_OK && found->type == type ? found : nullptr;
+}
+
+std::vector<std::string> ZSMdimGroup::GetMDArrayNames(CSLConstList) const
+{
+    return zsGuard([&] {
+        return m_only != nullptr ? std::vector<std::string>{m_store->NodeName(m_only)} : ChildNames(ZS_NODE_ARRAY);
+    });
+}
+
+std::vector<std::string> ZSMdimGroup::GetGroupNames(CSLConstList) const
+{
+    return zsGuard(
+        [&] { return m_only != nullptr ? std::vector<std::string>{} : ChildNames(ZS_NODE_GROUP); });
+}
+
+std::shared_ptr<GDALMDArray> ZSMdimGroup::OpenMDArray(const std::string &name, CSLConstList) const
+{
+    return zsGuard([&]() -> std::shared_ptr<GDALMDArray> {
+        struct zs_error err;
+        const struct zs_node *node = Child(name, ZS_NODE_ARRAY);
+        auto array = node != nullptr ? m_store->Array(node, &err) : nullptr;
+        if (node != nullptr && array == nullptr)
+            zsReport(err);
+        return array;
+    });
+}
+
+std::shared_ptr<GDALGroup> ZSMdimGroup::OpenGroup(const std::string &name, CSLConstList) const
+{
+    return zsGuard([&]() -> std::shared_ptr<GDALGroup> {
+        const struct zs_node *node = m_only == nullptr ? Child(name, ZS_NODE_GROUP) : nullptr;
+        return node != nullptr ? Create(m_store, GetFullName(), name, node, nullptr) : nullptr;
+    });
+}
+
+std::vector<std::shared_ptr<GDALDimension>> ZSMdimGroup::GetDimensions(CSLConstList) const
+{
+    return zsGuard([&] {
+        // Of one name and two sizes GDAL's tools would make one: the first is shown, arrays have their own.
+        std::map<std::string, std::shared_ptr<GDALDimension>> byName;
+        std::vector<std::shared_ptr<GDALDimension>> out;
+        const auto arrays =
+            m_only != nullptr ? std::vector<const struct zs_node *>{m_only} : children(*m_store, m_node);
+        for (const auto *child : arrays)
+        {
+            std::vector<std::shared_ptr<GDALDimension>> dimensions;
+            struct zs_error err;
+            if (child->type != ZS_NODE_ARRAY || !m_store->Dimensions(child, dimensions, &err))
+                continue; // who opens it is told why
+            for (const auto &d : dimensions)
+            {
+                const std::string own = GetFullName() == "/" ? "/" + d->GetName() : GetFullName() + "/" + d->GetName();
+                if (d->GetFullName() == own && byName.emplace(d->GetName(), d).second)
+                    out.push_back(d);
+            }
+        }
+        return out;
+    });
+}
+
+std::vector<std::shared_ptr<GDALAttribute>> ZSMdimGroup::GetAttributes(CSLConstList) const
+{
+    return zsGuard([&] {
+        return m_node != nullptr ? zsMdimAttributes(m_node, GetFullName(), nullptr, false)
+                                 : std::vector<std::shared_ptr<GDALAttribute>>{};
+    });
+}
+
+std::shared_ptr<GDALGroup> zsMdimGroup(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
+                                       const struct zs_node *only)
+{
+    return ZSMdimGroup::Create(store, "", "/", node, only);
+}

@@ -1,0 +1,163 @@
+#include "geo/attributes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "geo/axes.h"
+
+bool zs_declares_nodata(const struct zs_node *node)
+{
+    return zs_json_typeof(zs_json_get(node->attributes, "_FillValue")) != ZS_JSON_NULL ||
+           zs_json_typeof(zs_json_get(node->attributes, "missing_value")) != ZS_JSON_NULL;
+}
+
+bool zs_names_srs(const struct zs_node *node)
+{
+    return zs_json_get(node->attributes, "grid_mapping") != NULL || zs_json_get(node->attributes, "_CRS") != NULL;
+}
+
+char *zs_codecs_text(const struct zs_node *node)
+{
+    const zs_json *codecs = zs_json_get(node->document, "codecs");
+    return codecs != NULL ? zs_json_print(codecs) : NULL;
+}
+
+/* What is said of the array in another place. */
+static bool is_said_elsewhere(const char *name, const struct zs_meaning *m, bool has_srs)
+{
+    return strcmp(name, ZS_ARRAY_DIMENSIONS) == 0 || strcmp(name, ZS_NO_NODATA_ATTRIBUTE) == 0 ||
+           (strcmp(name, "_FillValue") == 0 && m->has_nodata) || (strcmp(name, "scale_factor") == 0 && m->has_scale) ||
+           (strcmp(name, "add_offset") == 0 && m->has_offset) || (strcmp(name, "units") == 0 && m->unit != NULL) ||
+           (has_srs && (strcmp(name, "grid_mapping") == 0 || strcmp(name, "_CRS") == 0));
+}
+
+/* ---- Values ---- */
+
+static enum zs_attribute_kind kind_of(const zs_json *value)
+{
+    int64_t i;
+    uint64_t u;
+    switch (zs_json_typeof(value)) {
+    case ZS_JSON_STRING:
+        return ZS_ATTRIBUTE_TEXT;
+    case ZS_JSON_NUMBER: {
+        /* 1.0 was written by who means a real number. */
+        const char *token;
+        if (zs_json_number(value, &token) && strpbrk(token, ".eE") != NULL)
+            return ZS_ATTRIBUTE_DOUBLE;
+        return zs_json_int64(value, &i)    ? ZS_ATTRIBUTE_INT64
+               : zs_json_uint64(value, &u) ? ZS_ATTRIBUTE_UINT64
+                                           : ZS_ATTRIBUTE_DOUBLE;
+    }
+    default:
+        return ZS_ATTRIBUTE_JSON;
+    }
+}
+
+/* The kind that holds values of both. */
+static enum zs_attribute_kind common_kind(enum zs_attribute_kind a, enum zs_attribute_kind b, bool has_negative)
+{
+    if (a == b)
+        return a;
+    if (a == ZS_ATTRIBUTE_TEXT || b == ZS_ATTRIBUTE_TEXT || a == ZS_ATTRIBUTE_JSON || b == ZS_ATTRIBUTE_JSON)
+        return ZS_ATTRIBUTE_JSON;
+    if (a == ZS_ATTRIBUTE_DOUBLE || b == ZS_ATTRIBUTE_DOUBLE || has_negative)
+        return ZS_ATTRIBUTE_DOUBLE;
+    return ZS_ATTRIBUTE_UINT64;
+}
+
+static enum zs_attribute_kind kind_of_list(const zs_json *list)
+{
+    if (zs_json_size(list) == 0)
+        return ZS_ATTRIBUTE_JSON;
+    enum zs_attribute_kind kind = kind_of(zs_json_first(list));
+    bool has_negative = false;
+    for (const zs_json *e = zs_json_first(list); e != NULL; e = zs_json_next(e)) {
+        int64_t i;
+        has_negative = has_negative || (zs_json_int64(e, &i) && i < 0);
+        kind = common_kind(kind, kind_of(e), has_negative);
+    }
+    return kind;
+}
+
+static void take_value(struct zs_attribute *a, size_t at, const zs_json *value)
+{
+    uint64_t u = 0;
+    switch (a->kind) {
+    case ZS_ATTRIBUTE_TEXT:
+        zs_json_string(value, &a->texts[at]);
+        break;
+    case ZS_ATTRIBUTE_INT64:
+        zs_json_int64(value, &a->integers[at]);
+        break;
+    case ZS_ATTRIBUTE_UINT64:
+        zs_json_uint64(value, &u);
+        memcpy(&a->integers[at], &u, sizeof u);
+        break;
+    case ZS_ATTRIBUTE_DOUBLE:
+        zs_json_double(value, &a->doubles[at]);
+        break;
+    case ZS_ATTRIBUTE_JSON:
+        break;
+    }
+}
+
+static bool read_attribute(const zs_json *member, struct zs_attribute *a)
+{
+    const bool is_array = zs_json_is_array(member);
+    *a = (struct zs_attribute){.name = zs_json_name(member)};
+    a->kind = is_array ? kind_of_list(member) : kind_of(member);
+    a->is_list = is_array && a->kind != ZS_ATTRIBUTE_JSON;
+    a->count = a->is_list ? zs_json_size(member) : 1;
+    const bool is_text = a->kind == ZS_ATTRIBUTE_TEXT || a->kind == ZS_ATTRIBUTE_JSON;
+    if (is_text)
+        a->texts = zs_calloc(a->count, sizeof *a->texts);
+    else if (a->kind == ZS_ATTRIBUTE_DOUBLE)
+        a->doubles = zs_calloc(a->count, sizeof *a->doubles);
+    else
+        a->integers = zs_calloc(a->count, sizeof *a->integers);
+    if (a->texts == NULL && a->doubles == NULL && a->integers == NULL)
+        return false;
+    if (a->kind == ZS_ATTRIBUTE_JSON) {
+        a->json = zs_json_print(member);
+        a->texts[0] = a->json;
+        return a->json != NULL;
+    }
+    size_t at = 0;
+    for (const zs_json *e = a->is_list ? zs_json_first(member) : member; e != NULL && at < a->count;
+         e = a->is_list ? zs_json_next(e) : NULL)
+        take_value(a, at++, e);
+    return true;
+}
+
+enum zs_status zs_attributes_read(const struct zs_node *node, const struct zs_meaning *meaning, bool has_srs,
+                                  struct zs_attribute **attributes, size_t *count, struct zs_error *err)
+{
+    struct zs_attribute *list = zs_calloc(zs_json_size(node->attributes), sizeof *list);
+    size_t n = 0;
+    bool ok = list != NULL;
+    for (const zs_json *a = zs_json_first(node->attributes); a != NULL && ok; a = zs_json_next(a)) {
+        const char *name = zs_json_name(a);
+        if (meaning == NULL || !is_said_elsewhere(name, meaning, has_srs))
+            ok = read_attribute(a, &list[n++]);
+    }
+    if (!ok) {
+        zs_attributes_free(list, n);
+        return zs_fail(err, ZS_NO_MEMORY, "%s: no memory for its attributes", node->path);
+    }
+    *attributes = list;
+    *count = n;
+    return ZS_OK;
+}
+
+void zs_attributes_free(struct zs_attribute *attributes, size_t count)
+{
+    for (size_t i = 0; i < count && attributes != NULL; i++) {
+        free(attributes[i].texts);
+        free(attributes[i].json);
+        free(attributes[i].integers);
+        free(attributes[i].doubles);
+    }
+    free(attributes);
+}

@@ -1,0 +1,44 @@
+/* geo/attributes.h: the attributes of a node as typed values, for who shows all of them (GDAL's multidimensional
+ * API). */
+#ifndef ZS_GEO_ATTRIBUTES_H
+#define ZS_GEO_ATTRIBUTES_H
+
+#include "geo/meaning.h"
+
+enum zs_attribute_kind {
+    ZS_ATTRIBUTE_TEXT,
+    ZS_ATTRIBUTE_INT64,
+    ZS_ATTRIBUTE_UINT64, /* whole numbers, of which one is above INT64_MAX and none below 0 */
+    ZS_ATTRIBUTE_DOUBLE,
+    ZS_ATTRIBUTE_JSON /* all else, as its JSON text: objects, lists of several kinds or of none, booleans, null */
+};
+
+/* One attribute: a value, or a list of values of one kind. */
+struct zs_attribute {
+    const char *name; /* borrowed from the node */
+    enum zs_attribute_kind kind;
+    bool is_list; /* else count is 1 */
+    size_t count; /* > 0 */
+    const char **texts; /* TEXT, JSON: `count` of them; the list is owned; the texts are borrowed from the node, but: */
+    char *json;         /* owned; texts[0] of JSON */
+    int64_t *integers;  /* INT64; UINT64 by its bits */
+    double *doubles;
+};
+
+/* The attributes of a node in the order of its document; released with zs_attributes_free(). With `meaning`, what that
+ * says of an array in better places is left out: nodata, scale, offset, unit; with `has_srs` what names its CRS.
+ * ZS_NO_MEMORY only. */
+enum zs_status zs_attributes_read(const struct zs_node *node, const struct zs_meaning *meaning, bool has_srs,
+                                  struct zs_attribute **attributes, size_t *count, struct zs_error *err) ZS_MUST_CHECK;
+void zs_attributes_free(struct zs_attribute *attributes, size_t count);
+
+/* Whether attributes say which elements are missing, rather than the fill value alone. */
+bool zs_declares_nodata(const struct zs_node *node);
+
+/* Whether attributes name a CRS that zs_attributes_read() leaves out. */
+bool zs_names_srs(const struct zs_node *node);
+
+/* The list of codecs of an array as JSON text; freed with free(), NULL without memory or where there is none. */
+char *zs_codecs_text(const struct zs_node *node);
+
+#endif

@@ -1,0 +1,168 @@
+#include "geo/dimensions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "geo/cf_time.h"
+#include "geo/coordinates.h"
+#include "zarr/name.h"
+
+const char *zs_time_units(const struct zs_dtype *dtype)
+{
+    static const char *const known[][3] = {{"ns", "nanoseconds since 1970-01-01", "nanoseconds"},
+                                           {"us", "microseconds since 1970-01-01", "microseconds"},
+                                           {"ms", "milliseconds since 1970-01-01", "milliseconds"},
+                                           {"s", "seconds since 1970-01-01", "seconds"},
+                                           {"m", "minutes since 1970-01-01", "minutes"},
+                                           {"h", "hours since 1970-01-01", "hours"},
+                                           {"D", "days since 1970-01-01", "days"}};
+    if ((dtype->type != ZS_DATETIME64 && dtype->type != ZS_TIMEDELTA64) || dtype->unit_scale != 1)
+        return NULL;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(dtype->unit, known[i][0]) == 0)
+            return known[i][dtype->type == ZS_DATETIME64 ? 1 : 2];
+    return NULL;
+}
+
+/* ---- Sizes and names ---- */
+
+/* Sizes of an array of text, whose document no other function has looked at. */
+static enum zs_status sizes_of_text(const struct zs_node *node, struct zs_dimension *dims, int *count,
+                                    struct zs_error *err)
+{
+    const zs_json *shape = zs_json_get(node->document, "shape");
+    uint64_t all = 1;
+    if (!zs_json_is_array(shape) || zs_json_size(shape) > ZS_MAX_NDIM)
+        return zs_fail(err, ZS_INVALID, "%s: shape: expected a list of at most %d sizes", node->key, ZS_MAX_NDIM);
+    *count = 0;
+    for (const zs_json *s = zs_json_first(shape); s != NULL; s = zs_json_next(s), ++*count)
+        if (!zs_json_uint64(s, &dims[*count].size) || !zs_mul_u64(all, dims[*count].size, &all))
+            return zs_fail(err, ZS_INVALID, "%s: shape: expected sizes whose product fits 64 bits", node->key);
+    return ZS_OK;
+}
+
+static const char *name_of_text(const struct zs_node *node, int dim, int count)
+{
+    const zs_json *lists[] = {zs_json_get(node->document, "dimension_names"),
+                              zs_json_get(node->attributes, ZS_ARRAY_DIMENSIONS)};
+    const char *name = NULL;
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        if (zs_json_is_array(lists[i]) && zs_json_size(lists[i]) == (size_t)count &&
+            zs_json_string(zs_json_at(lists[i], (size_t)dim), &name))
+            return name;
+    return NULL;
+}
+
+static enum zs_status sizes_and_names(const struct zs_node *node, struct zs_dimension *dims, int *count,
+                                      struct zs_error *err)
+{
+    memset(dims, 0, ZS_MAX_NDIM * sizeof *dims);
+    if (node->array != NULL) {
+        *count = node->array->ndim;
+        for (int d = 0; d < *count; d++) {
+            dims[d].size = node->array->shape[d];
+            dims[d].name = zs_dimension_name(node, d);
+        }
+        return ZS_OK;
+    }
+    if (!node->is_text)
+        return zs_fail(err, ZS_INVALID, "%s: expected an array that can be read", node->key);
+    ZS_TRY(sizes_of_text(node, dims, count, err));
+    for (int d = 0; d < *count; d++)
+        dims[d].name = name_of_text(node, d, *count);
+    return ZS_OK;
+}
+
+/* ---- Coordinate variables ---- */
+
+static bool is_variable_of(const struct zs_node *found, const struct zs_dimension *dim)
+{
+    struct zs_dimension own[ZS_MAX_NDIM];
+    int count;
+    return found->type == ZS_NODE_ARRAY && sizes_and_names(found, own, &count, NULL) == ZS_OK && count == 1 &&
+           own[0].size == dim->size;
+}
+
+/* The nearest array of that name, if it is of this dimension alone: one that hides another counts, fit or not. */
+static const struct zs_node *find_variable(struct zs_hierarchy *h, const struct zs_node *node,
+                                           const struct zs_dimension *dim)
+{
+    if (!zs_is_node_name(dim->name))
+        return NULL;
+    char *group = zs_path_parent(node->path);
+    while (group != NULL) {
+        const struct zs_node *found;
+        if (zs_hierarchy_node_at(h, group, dim->name, &found, NULL) == ZS_OK && found->type == ZS_NODE_ARRAY) {
+            free(group);
+            return is_variable_of(found, dim) ? found : NULL;
+        }
+        char *above = zs_hierarchy_is_consolidated(h) ? zs_path_parent(group) : NULL;
+        free(group);
+        group = above;
+    }
+    return NULL;
+}
+
+/* ---- Kinds ---- */
+
+static bool is_one_of(const char *s, const char *const *list)
+{
+    for (; *list != NULL; list++)
+        if (strcmp(s, *list) == 0)
+            return true;
+    return false;
+}
+
+static bool is_temporal(const struct zs_node *variable, const char *axis, const char *standard_name)
+{
+    const char *units = NULL, *calendar = NULL;
+    struct zs_time_unit unit;
+    if (variable->array != NULL && variable->array->dtype.type == ZS_DATETIME64)
+        return true;
+    zs_json_string(zs_json_get(variable->attributes, "units"), &units);
+    zs_json_string(zs_json_get(variable->attributes, "calendar"), &calendar);
+    return strcmp(axis, "T") == 0 || strcmp(standard_name, "time") == 0 ||
+           (units != NULL && zs_cf_time_parse(units, calendar, &unit));
+}
+
+/* CF 4.3: an axis is vertical if it says so, has a direction, or is one of what is measured upwards. */
+static bool is_vertical(const char *axis, const char *standard_name, const char *positive)
+{
+    static const char *const names[] = {"height", "altitude", "depth", "air_pressure", "model_level_number", NULL};
+    return strcmp(axis, "Z") == 0 || positive[0] != '\0' || is_one_of(standard_name, names);
+}
+
+static void find_kind(struct zs_dimension *dim)
+{
+    const char *axis = "", *standard_name = "", *positive = "";
+    const zs_json *a = dim->variable != NULL ? dim->variable->attributes : NULL;
+    zs_json_string(zs_json_get(a, "axis"), &axis);
+    zs_json_string(zs_json_get(a, "standard_name"), &standard_name);
+    zs_json_string(zs_json_get(a, "positive"), &positive);
+    const char said = zs_cf_axis(a, NULL), named = zs_name_axis(dim->name);
+    dim->type = dim->direction = "";
+    if (said != 0) {
+        dim->type = said == 'X' ? "HORIZONTAL_X" : "HORIZONTAL_Y";
+        dim->direction = said == 'X' ? "EAST" : "NORTH";
+    } else if (dim->variable != NULL && is_temporal(dim->variable, axis, standard_name)) {
+        dim->type = "TEMPORAL";
+        dim->direction = "FUTURE";
+    } else if (dim->variable != NULL && is_vertical(axis, standard_name, positive)) {
+        dim->type = "VERTICAL";
+        dim->direction = strcmp(positive, "up") == 0 ? "UP" : strcmp(positive, "down") == 0 ? "DOWN" : "";
+    } else if (named != 0) {
+        dim->type = named == 'X' ? "HORIZONTAL_X" : "HORIZONTAL_Y";
+    }
+}
+
+enum zs_status zs_dimensions_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_dimension *dims,
+                                  int *count, struct zs_error *err)
+{
+    ZS_TRY(sizes_and_names(node, dims, count, err));
+    for (int d = 0; d < *count; d++) {
+        dims[d].variable = find_variable(h, node, &dims[d]);
+        find_kind(&dims[d]);
+    }
+    return ZS_OK;
+}

@@ -1,0 +1,29 @@
+/* geo/dimensions.h: the dimensions of an array as GDAL's multidimensional API speaks of them: what kind of axis each
+ * is, and which array has its coordinates. */
+#ifndef ZS_GEO_DIMENSIONS_H
+#define ZS_GEO_DIMENSIONS_H
+
+#include "geo/axes.h"
+
+struct zs_dimension {
+    const char *name; /* borrowed from the node; NULL where it has none */
+    uint64_t size;
+    /* "HORIZONTAL_X", "HORIZONTAL_Y", "VERTICAL", "TEMPORAL"; "EAST", "NORTH", "UP", "DOWN", "FUTURE"; "" where nothing
+     * says it */
+    const char *type, *direction;
+    /* The array of this dimension alone that is called as it is, of numbers or of text, readable or not; it may be the
+     * node itself. In its group, and in consolidated stores (where looking costs nothing) in those above. NULL where
+     * there is none. */
+    const struct zs_node *variable;
+};
+
+/* The dimensions of an array that can be read, or of one of text: `dims` has room for ZS_MAX_NDIM. ZS_INVALID where its
+ * document does not say them. One request for each dimension at most, where metadata are not consolidated. */
+enum zs_status zs_dimensions_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_dimension *dims,
+                                  int *count, struct zs_error *err) ZS_MUST_CHECK;
+
+/* CF units of the elements of a type that counts time ("seconds since 1970-01-01" for datetime64, "seconds" for
+ * timedelta64); NULL for all others, and where CF has none. */
+const char *zs_time_units(const struct zs_dtype *dtype);
+
+#endif
