@@ -227,6 +227,9 @@ CREATED = [  # size, options, the grid, chunks of shards, GDAL's block
     ((70, 101), {"CHUNK_SHAPE": "10", "SHARD_SHAPE": "[10,60],50"}, ([10, 60], 50), [10, 10], [10, 10]),
     ((70, 101), {"CHUNK_SHAPE": "16,8", "SHARD_SHAPE": "[64,16],[8,8,88]"}, ([64, 16], [[8, 2], 88]), [16, 8], [8, 16]),
     ((70, 101), {"CHUNK_SHAPE": "[35,35],20", "SHARD_SHAPE": "70,[40,80]"}, (70, [40, 80]), [35, 20], [20, 35]),
+    ((70, 101), {"CHUNK_SHAPE": "[[20,2],30],[ [ 25 , 3 ] , 26 ]"}, ([[20, 2], 30], [[25, 3], 26]), None, [26, 30]),
+    ((70, 101), {"CHUNK_SHAPE": "10", "SHARD_SHAPE": "[[20,1],[10,5]],[[50,2],10]"}, ([20, [10, 5]], [[50, 2], 10]), [10, 10],
+     [10, 10]),
     ((3, 40, 30), {"CHUNK_SHAPE": "[2,1],[30,10],30"}, ([2, 1], [30, 10], 30), None, [30, 30]),
     ((3, 40, 30), {"CHUNK_SHAPE": "1,10,10", "SHARD_SHAPE": "[1,2],20,[20,10]"}, ([1, 2], 20, [20, 10]), [1, 10, 10], [10, 10])]
 
@@ -297,7 +300,7 @@ def test_overviews_of_what_is_created_with_lists_are_regular(tmp_path, by, optio
 
 
 def test_lengths_that_are_all_the_same_are_a_regular_grid(tmp_path):
-    copy(tmp_path / "a.zarr", source(counting((60, 100))), ARRAY_NAME="v", CHUNK_SHAPE="[30,30],[100]", SHARD_SHAPE="[60],100")
+    copy(tmp_path / "a.zarr", source(counting((60, 100))), ARRAY_NAME="v", CHUNK_SHAPE="[[30,2]],[100]", SHARD_SHAPE="[60],100")
     meta = document(tmp_path / "a.zarr", "v")
     assert meta["chunk_grid"] == {"name": "regular", "configuration": {"chunk_shape": [60, 100]}}
     assert oracle.sharding_of(meta["codecs"])["chunk_shape"] == [30, 100]
@@ -321,7 +324,10 @@ BAD_LISTS = [  # of 70 rows and 101 columns
     ({"CHUNK_SHAPE": "[10,60]"}, "CHUNK_SHAPE: expected lengths that add up to 101, the raster's 101 columns, found 70"),
     ({"CHUNK_SHAPE": "[10,0,60],50"}, "CHUNK_SHAPE: expected positive integers .*, or in their place lists of them in brackets, found"),
     *[({"CHUNK_SHAPE": text}, "CHUNK_SHAPE: expected positive integers .* lists of them in brackets, found " + re.escape(text))
-      for text in ("[],50", "[10,60", "10,60]", "[[10,60]],50", "[10,60]50", "[10,60],", "[10,-60],5", "[10,],50", "[9999999999999],5")],
+      for text in ("[],50", "[10,60", "10,60]", "[[10,60],50", "[10,60]50", "[10,60],", "[10,-60],5", "[10,],50", "[9999999999999],5",
+                   "[[10]],50", "[[10,5,1]],50", "[[10,7]50", "[[10,0]],50", "[[[10,7]]],50", "[10[7,6]],50", "[[],70],50")],
+    ({"CHUNK_SHAPE": "[[10,6]],50"}, "CHUNK_SHAPE: expected lengths that add up to 70, the raster's 70 rows, found 60"),
+    ({"CHUNK_SHAPE": "[[4000000000,4000000000],[4000000000,4000000000]],50"}, "add up to 70, .* found 18446744073709551615"),
     ({"CHUNK_SHAPE": "[1],[10,60],50"}, "CHUNK_SHAPE: expected at most 2 numbers or lists, found 3"),
     ({"CHUNK_SHAPE": "[10,60],50", "SHARD_SHAPE": "70,100"}, "SHARD_SHAPE: expected AUTO, for chunks whose lengths differ are in no shards"),
     ({"CHUNK_SHAPE": "10", "SHARD_SHAPE": "[15,55],110"}, r"SHARD_SHAPE: expected a multiple of the chunk's 10 rows \(10 or 20 would do\), found 15"),

@@ -1,7 +1,6 @@
 #include "shape_option.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "dataset.h"
 
@@ -30,20 +29,52 @@ bool zsParseNumbers(const char *text, std::vector<uint64_t> &out)
     return !out.empty();
 }
 
+static const char *afterSpaces(const char *p)
+{
+    return p + strspn(p, " ");
+}
+
+/* A length, or in a list a length and a count in brackets; `p` is left behind it and the spaces after it. */
+static bool parseRun(const char *&p, bool isInList, ZSRun &run)
+{
+    std::vector<uint64_t> numbers;
+    const bool hasCount = isInList && *p == '[';
+    p += hasCount ? 1 : 0;
+    const char *end = p + strcspn(p, hasCount ? "]" : isInList ? ",x]" : ",x");
+    if (!zsParseNumbers(std::string(p, end).c_str(), numbers) || numbers.size() != (hasCount ? 2 : 1) ||
+        (hasCount && *end != ']'))
+        return false;
+    run = {numbers[0], hasCount ? numbers[1] : 1};
+    p = afterSpaces(end + (hasCount ? 1 : 0));
+    return true;
+}
+
+static bool parseLengths(const char *&p, ZSLengths &lengths)
+{
+    lengths.is_list = *p == '[';
+    do
+    {
+        ZSRun run;
+        p = afterSpaces(lengths.is_list ? p + 1 : p); // the bracket, or what separates
+        if (!parseRun(p, lengths.is_list, run))
+            return false;
+        lengths.runs.push_back(run);
+    } while (lengths.is_list && (*p == ',' || *p == 'x'));
+    if (lengths.is_list && *p != ']')
+        return false;
+    p = afterSpaces(lengths.is_list ? p + 1 : p);
+    return true;
+}
+
 bool ZSShapeOption::Parse(const char *text)
 {
     for (const char *p = text;; p++)
     {
         ZSLengths lengths;
-        p += strspn(p, " ");
-        lengths.is_list = *p == '[';
-        p += lengths.is_list ? 1 : 0;
-        const char *end = p + strcspn(p, lengths.is_list ? "]" : ",x");
-        if (!zsParseNumbers(std::string(p, end).c_str(), lengths.each) || (lengths.is_list && *end != ']'))
+        p = afterSpaces(p);
+        if (!parseLengths(p, lengths))
             break;
         m_lengths.push_back(lengths);
-        p = end + (lengths.is_list ? 1 : 0);
-        p += strspn(p, " ");
         if (*p == '\0')
             return true;
         if (*p != ',' && *p != 'x')
@@ -62,8 +93,10 @@ bool ZSShapeOption::Divide(const ZSLengths &lengths, const ZSDimension &dimensio
 {
     const uint64_t unit = dimension.unit, end = zs_ceil_div_u64(dimension.size, unit) * unit;
     const std::string what = std::string(" ") + dimension.what;
-    uint64_t sum = 0; // of texts: it does not come near 2^64
-    for (const uint64_t n : lengths.each)
+    uint64_t longest = 0;
+    bool areSame = true;
+    uint64_t sum = 0;
+    for (const auto &[n, count] : lengths.runs)
     {
         const uint64_t less = n / unit * unit;
         if (n != less)
@@ -72,7 +105,11 @@ bool ZSShapeOption::Divide(const ZSLengths &lengths, const ZSDimension &dimensio
             const std::string multiple = "a multiple of the chunk's " + number(unit) + what;
             return zsRefuseOption(m_name, multiple + " (" + near + " would do)", number(n).c_str());
         }
-        sum += n;
+        uint64_t elements;
+        if (!zs_mul_u64(n, count, &elements) || !zs_add_u64(sum, elements, &sum))
+            sum = UINT64_MAX; // and stays more than any raster has
+        longest = std::max(longest, n);
+        areSame = areSame && n == lengths.runs[0].length;
     }
     if (lengths.is_list && sum != end)
     {
@@ -80,15 +117,14 @@ bool ZSShapeOption::Divide(const ZSLengths &lengths, const ZSDimension &dimensio
         const std::string total = number(end) + ", the raster's " + number(dimension.size) + what + whole;
         return zsRefuseOption(m_name, "lengths that add up to " + total, number(sum).c_str());
     }
-    const auto begin = lengths.each.begin(), behind = lengths.each.end();
-    division.all = *std::max_element(begin, behind);
-    if (std::adjacent_find(begin, behind, std::not_equal_to<uint64_t>()) == behind)
-        return true; // all are of one length
+    division.all = longest;
+    if (areSame)
+        return true;
     struct zs_edges *edges = nullptr;
     struct zs_error err;
     enum zs_status status = ZS_OK;
-    for (size_t i = 0; i < lengths.each.size() && status == ZS_OK; i++)
-        status = zs_edges_add(&edges, lengths.each[i], 1, &err);
+    for (size_t i = 0; i < lengths.runs.size() && status == ZS_OK; i++)
+        status = zs_edges_add(&edges, lengths.runs[i].length, lengths.runs[i].count, &err);
     division.edges.reset(edges);
     if (status != ZS_OK)
         zsReport(err);

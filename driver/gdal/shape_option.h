@@ -1,5 +1,5 @@
 /* gdal/shape_option.h: the values of CHUNK_SHAPE and SHARD_SHAPE: for each dimension the length of all chunks, or in
- * brackets that of each. */
+ * brackets that of each; there [256,4] is 256 four times, as in the configuration of a rectilinear grid. */
 #ifndef ZS_GDAL_SHAPE_OPTION_H
 #define ZS_GDAL_SHAPE_OPTION_H
 
@@ -21,11 +21,17 @@ bool zsRefuseOption(const char *name, const std::string &expected, const char *f
 /* Appends positive integers that commas, or x, separate. False when there is something else, or nothing. */
 bool zsParseNumbers(const char *text, std::vector<uint64_t> &out);
 
-/* One dimension: one length of all, or where it is a list the lengths of each, which may all be the same. */
+/* So many chunks, one after the other, of one length. */
+struct ZSRun
+{
+    uint64_t length, count;
+};
+
+/* One dimension: one length of all, or where it is a list those of each, which may all be the same. */
 struct ZSLengths
 {
     bool is_list = false;
-    std::vector<uint64_t> each;
+    std::vector<ZSRun> runs;
 };
 
 /* What divides a dimension: `all`, or where they differ `edges`, of which `all` is the longest. */
