@@ -296,3 +296,10 @@ def test_the_validator_reads_its_arrays_and_says_what_it_is(tmp_path):
     done = subprocess.run([program, root], capture_output=True, text=True)
     assert done.returncode == 1 and "error: %s/data/root/a/c1/1" % root in done.stdout
     assert "data/root/a/stray: object below an array that is none of its chunks" in done.stdout
+
+
+def test_the_validator_names_the_document_that_is_there(tmp_path):
+    root, program = str(tmp_path / "draft"), os.path.join(os.environ["GDAL_DRIVER_PATH"], os.pardir, "shardedzarr-validate")
+    write_draft(root, "g/a", counting((9, 13)), (2, 3), attributes={"_ARRAY_DIMENSIONS": ["y", "x"], "proj:code": "EPSG:1"})
+    done = subprocess.run([program, root], capture_output=True, text=True)
+    assert "%s/meta/root/g/a.array.json: proj:code: expected a CRS that PROJ knows" % root in done.stdout, done.stdout

@@ -24,11 +24,13 @@ struct place {
     struct zs_georef believed;
 };
 
-/* Key of the document that says something. */
-static enum zs_status key_of(const char *path, char **key, struct zs_error *err)
+/* Key of the document of the node that says something; valid as long as the hierarchy is. */
+static enum zs_status key_of(const struct place *p, const char *path, const char **key, struct zs_error *err)
 {
-    *key = zs_document_key(path);
-    return *key != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    const struct zs_node *node;
+    ZS_TRY(zs_hierarchy_node(p->c->h, path, &node, err)); /* known: it was asked for what it says */
+    *key = node->key;
+    return ZS_OK;
 }
 
 /* ---- Transforms ---- */
@@ -42,14 +44,14 @@ static enum zs_status compare_transform(void *context, const char *path, const c
                                         struct zs_error *err)
 {
     const struct place *p = context;
-    char expected[160], found[160], *key;
+    char expected[160], found[160];
+    const char *key;
     if (!p->believed.has_transform || zs_transform_is_same(p->believed.transform, t, p->width, p->height))
         return ZS_OK;
-    ZS_TRY(key_of(path, &key, err));
+    ZS_TRY(key_of(p, path, &key, err));
     show(p->believed.transform, expected);
     show(t, found);
     zs_report(p->c, ZS_SEVERITY_ERROR, key, what, expected, found);
-    free(key);
     return ZS_OK;
 }
 
@@ -79,13 +81,13 @@ static enum zs_status compare_box(void *context, const char *path, const char *w
         is_same = is_same && fabs(box[i] - expected[i]) <= tolerance;
     if (is_same)
         return ZS_OK;
-    char texts[2][120], *key;
-    ZS_TRY(key_of(path, &key, err));
+    char texts[2][120];
+    const char *key;
+    ZS_TRY(key_of(p, path, &key, err));
     snprintf(texts[0], sizeof texts[0], "[%.12g, %.12g, %.12g, %.12g]", expected[0], expected[1], expected[2],
              expected[3]);
     snprintf(texts[1], sizeof texts[1], "[%.12g, %.12g, %.12g, %.12g]", box[0], box[1], box[2], box[3]);
     zs_report(p->c, ZS_SEVERITY_ERROR, key, what, texts[0], texts[1]);
-    free(key);
     return ZS_OK;
 }
 
@@ -164,8 +166,8 @@ static enum zs_status compare_crs(void *context, const char *path, const char *m
                                   bool is_code, struct zs_error *err)
 {
     const struct place *p = context;
-    char *key;
-    const enum zs_status status = key_of(path, &key, err);
+    const char *key;
+    const enum zs_status status = key_of(p, path, &key, err);
     if (status == ZS_OK && srs == NULL)
         zs_report(p->c, is_code ? ZS_SEVERITY_UNCHECKED : ZS_SEVERITY_ERROR, key, member, "a CRS that PROJ knows",
                   "one that it does not");
@@ -173,7 +175,6 @@ static enum zs_status compare_crs(void *context, const char *path, const char *m
         zs_report(p->c, ZS_SEVERITY_ERROR, key, member, name_of(p->believed.srs), name_of(srs));
     if (srs != NULL)
         OSRRelease(srs);
-    free(key);
     return status;
 }
 
@@ -197,15 +198,12 @@ static enum zs_status compare_all(struct place *p, struct zs_error *err)
 enum zs_status zs_check_place(struct zs_check *c, const struct zs_node *node, struct zs_error *err)
 {
     struct place p = {.c = c, .node = node};
-    char *key;
     if (node->array == NULL || node->array->ndim < 2 || zs_axes_find(c->h, node, NULL, NULL, &p.axes, err) != ZS_OK ||
         p.axes.y < 0)
         return ZS_OK;
     p.width = node->array->shape[p.axes.x];
     p.height = node->array->shape[p.axes.y];
-    ZS_TRY(key_of(node->path, &key, err));
-    enum zs_status status = zs_report_failure(c, key, zs_georef_read(c->h, node, p.axes, &p.believed, err), err);
-    free(key);
+    enum zs_status status = zs_report_failure(c, node->key, zs_georef_read(c->h, node, p.axes, &p.believed, err), err);
     if (status == ZS_OK)
         status = compare_all(&p, err);
     zs_georef_clear(&p.believed);
