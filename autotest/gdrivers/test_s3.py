@@ -35,6 +35,15 @@ def changed(s3, array, x, y, size):
     return log
 
 
+def test_deleting_what_is_not_there_or_cannot_be_reached_says_so(s3):
+    assert PATH + ": cannot be deleted: it is not there, or cannot be reached" in error_of(driver().Delete, PATH)
+    dead = "/vsicurl/http://127.0.0.1:9/a.zarr"
+    assert dead + ": cannot be deleted: it is not there, or cannot be reached" in error_of(driver().Delete, dead)
+    array = noise(1, 64, 64)  # and a new store is not warned of
+    copy(PATH, source(array), ARRAY_NAME="v").FlushCache()
+    assert_same(read_all(open_array(PATH)), array)
+
+
 # ------------------------------------------------------------------------------------------------------------ changes
 
 @pytest.mark.parametrize("size", [64, 20], ids=["a chunk", "a part of one"])

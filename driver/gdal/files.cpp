@@ -197,6 +197,8 @@ CPLErr zsDelete(const char *name)
         if (VSIStatL(connection.store.c_str(), &st) == 0)
             CPLError(CE_Warning, CPLE_FileIO,
                      "%s: is not deleted: GDAL did not know that it is there; it does from now on", name);
+        else
+            CPLError(CE_Failure, CPLE_OpenFailed, "%s: cannot be deleted: it is not there, or cannot be reached", name);
         return CE_Failure;
     }
     // What a killed writer left is a store no more or not yet.
