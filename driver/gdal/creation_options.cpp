@@ -34,7 +34,7 @@ static bool hasCodec(int compression, struct zs_error *err = nullptr)
 }
 
 /* Blosc with zstd inside is smaller and decodes faster than zstd alone on what rasters hold. */
-static int standardCompression()
+static zs_compression standardCompression()
 {
     if (hasCodec(ZS_COMPRESS_BLOSC))
         return ZS_COMPRESS_BLOSC;
@@ -204,7 +204,7 @@ static bool parseBlock(CSLConstList options, uint64_t &width, uint64_t &height, 
 
 static bool parseCompression(CSLConstList options, struct zs_encoding &e, std::string &shuffle)
 {
-    const int chosen = choose(options, "COMPRESS", COMPRESSIONS, standardCompression());
+    const int chosen = choose(options, "COMPRESS", COMPRESSIONS, static_cast<int>(standardCompression()));
     if (chosen < 0)
         return false;
     e.compression = static_cast<enum zs_compression>(chosen);
