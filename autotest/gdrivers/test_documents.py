@@ -61,7 +61,8 @@ def make_forecast(path):
     meta = array_meta(shape, "float32", (2, 8, 64, 96), [sharding((1, 1, 32, 32))], dimension_names=names)
     oracle.write(path + "/temperature_2m", meta, random_values(np.random.default_rng(1), "float32", shape))
     for name, size in zip(names, shape):
-        oracle.write(path + "/" + name, plain_meta((size,), dimension_names=[name]), np.arange(float(size)))
+        attributes = {"units": "days since 2026-05-01"} if name == "time" else {}
+        oracle.write(path + "/" + name, plain_meta((size,), dimension_names=[name], attributes=attributes), np.arange(float(size)))
 
 
 @pytest.fixture

@@ -5,12 +5,21 @@
 #define MOST_ARRAYS 3
 #define MOST_BANDS 40
 
-static struct zs_slices slices_of(int ndim, const uint64_t *shape, struct zs_axes axes, const uint64_t *indices,
+/* Choices of one index each; nothing holds them for longer than a statement. */
+static const struct zs_choice *ones(const uint64_t *indices, size_t n)
+{
+    static struct zs_choice choices[ZS_MAX_NDIM];
+    for (size_t i = 0; i < n; i++)
+        choices[i] = (struct zs_choice){ZS_CHOICE_ONE, indices[i], 1};
+    return choices;
+}
+
+static struct zs_slices slices_of(int ndim, const uint64_t *shape, struct zs_axes axes, const struct zs_choice *choices,
                                   size_t n)
 {
     struct zs_error err;
     struct zs_slices s;
-    must(zs_slices_find(ndim, shape, axes, indices, n, &s, &err), &err);
+    must(zs_slices_find(ndim, shape, axes, choices, n, &s, &err), &err);
     return s;
 }
 
@@ -31,10 +40,11 @@ static void test_dimensions_but_x_and_y_are_counted_in_c_order(void)
 
 static void test_indices_fix_the_first_dimensions(void)
 {
-    const struct zs_slices s = slices_of(4, (uint64_t[]){3, 10, 5, 20}, (struct zs_axes){3, 1}, (uint64_t[]){2}, 1);
+    const struct zs_slices s = slices_of(4, (uint64_t[]){3, 10, 5, 20}, (struct zs_axes){3, 1},
+                                         ones((uint64_t[]){2}, 1), 1);
     CHECK_EQ_U64(s.count, 5);
-    CHECK_EQ_I64(s.fixed_count, 1);
-    CHECK_EQ_U64(s.fixed[0], 2);
+    CHECK_EQ_I64(s.dim_count, 1);
+    CHECK_EQ_U64(s.first[0], 2);
     CHECK_EQ_I64(s.dims[0], 2);
     CHECK_EQ_U64(slices_of(2, (uint64_t[]){7, 8}, (struct zs_axes){1, 0}, NULL, 0).count, 1);
     CHECK_EQ_U64(slices_of(1, (uint64_t[]){7}, (struct zs_axes){0, -1}, NULL, 0).count, 1);
@@ -46,12 +56,40 @@ static void test_indices_that_are_not_there_are_refused(void)
     struct zs_slices s;
     const uint64_t shape[3] = {3, 10, 20}, empty[3] = {0, 10, 20};
     const struct zs_axes axes = {2, 1};
-    CHECK(zs_slices_find(3, shape, axes, (uint64_t[]){3}, 1, &s, &err) == ZS_ARGUMENT);
+    CHECK(zs_slices_find(3, shape, axes, ones((uint64_t[]){3}, 1), 1, &s, &err) == ZS_ARGUMENT);
     CHECK_CONTAINS(err.message, "index 3 is out of range: dimension 0 has 3 elements");
-    CHECK(zs_slices_find(3, shape, axes, (uint64_t[]){0, 0}, 2, &s, &err) == ZS_ARGUMENT);
+    CHECK(zs_slices_find(3, shape, axes, ones((uint64_t[]){0, 0}, 2), 2, &s, &err) == ZS_ARGUMENT);
     CHECK_CONTAINS(err.message, "expected at most 1 indices, found 2");
     CHECK(zs_slices_find(3, empty, axes, NULL, 0, &s, &err) == ZS_ARGUMENT);
     CHECK_CONTAINS(err.message, "no elements");
+}
+
+static void test_ranges_are_counted_from_their_first_index(void)
+{
+    const uint64_t shape[4] = {3, 10, 5, 20};
+    const struct zs_choice choices[2] = {{ZS_CHOICE_ALL, 0, 0}, {ZS_CHOICE_RANGE, 4, 6}};
+    const struct zs_slices s = slices_of(4, shape, (struct zs_axes){3, 2}, choices, 2);
+    uint64_t position[2];
+    struct zs_error err;
+    struct zs_slices other;
+    CHECK_EQ_U64(s.count, 18);
+    CHECK_EQ_U64(s.first[1], 4);
+    zs_slice_position(&s, 7, position);
+    CHECK_EQ_U64(position[0], 1);
+    CHECK_EQ_U64(position[1], 1);
+    const struct zs_choice beyond = {ZS_CHOICE_RANGE, 1, 3}, empty = {ZS_CHOICE_RANGE, 1, 0};
+    CHECK(zs_slices_find(4, shape, (struct zs_axes){3, 2}, &beyond, 1, &other, &err) == ZS_ARGUMENT);
+    CHECK_CONTAINS(err.message, "index 3 is out of range: dimension 0 has 3 elements");
+    CHECK(zs_slices_find(4, shape, (struct zs_axes){3, 2}, &empty, 1, &other, &err) == ZS_ARGUMENT);
+}
+
+static void test_slowest_dimensions_are_fixed_until_the_rest_fits(void)
+{
+    const struct zs_slices s = slices_of(5, (uint64_t[]){180, 51, 85, 4, 4}, (struct zs_axes){4, 3}, NULL, 0);
+    CHECK_EQ_I64(zs_slices_to_fix(&s, 180 * 51 * 85), 0);
+    CHECK_EQ_I64(zs_slices_to_fix(&s, 65536), 1);
+    CHECK_EQ_I64(zs_slices_to_fix(&s, 4334), 2);
+    CHECK_EQ_I64(zs_slices_to_fix(&s, 84), 3);
 }
 
 static void test_more_slices_than_64_bits_count_are_the_most(void)
@@ -118,6 +156,13 @@ struct raster {
     size_t count;
 };
 
+static struct zs_choice random_choice(uint64_t *rng, uint64_t size)
+{
+    static const enum zs_choice_kind kinds[] = {ZS_CHOICE_ALL, ZS_CHOICE_ONE, ZS_CHOICE_RANGE};
+    const uint64_t first = rng_below(rng, size);
+    return (struct zs_choice){kinds[rng_below(rng, 3)], first, 1 + rng_below(rng, size - first)};
+}
+
 static void random_raster(struct raster *r, uint64_t *rng)
 {
     *r = (struct raster){.width = 1 + rng_below(rng, 6),
@@ -128,18 +173,19 @@ static void random_raster(struct raster *r, uint64_t *rng)
         r->height = 1;
     for (size_t k = 0; k < r->count; k++) {
         const int ndim = (is_line ? 1 : 2) + (int)rng_below(rng, 4);
-        uint64_t *shape = r->shape[k], indices[ZS_MAX_NDIM];
+        uint64_t *shape = r->shape[k];
+        struct zs_choice choices[ZS_MAX_NDIM];
         struct zs_axes axes = {(int)rng_below(rng, (uint64_t)ndim), -1};
         while (!is_line && (axes.y < 0 || axes.y == axes.x))
             axes.y = (int)rng_below(rng, (uint64_t)ndim);
         for (int d = 0; d < ndim; d++)
             shape[d] = d == axes.x ? r->width : d == axes.y ? r->height : 1 + rng_below(rng, 4);
-        size_t fixed = 0;
+        size_t chosen = 0;
         for (int d = 0; d < ndim; d++)
             if (d != axes.x && d != axes.y)
-                indices[fixed++] = rng_below(rng, shape[d]);
+                choices[chosen++] = random_choice(rng, shape[d]);
         r->arrays[k] = (struct zs_band_array){
-            .slices = slices_of(ndim, shape, axes, indices, rng_below(rng, fixed + 1)), .first = r->bands};
+            .slices = slices_of(ndim, shape, axes, choices, rng_below(rng, chosen + 1)), .first = r->bands};
         r->bands += r->arrays[k].slices.count;
     }
 }
@@ -166,12 +212,12 @@ static uint64_t element_of_pixel(const struct raster *r, int band, uint64_t y, u
         slice -= r->arrays[k++].slices.count;
     const struct zs_slices *s = &r->arrays[k].slices;
     zs_slice_position(s, slice, position);
-    for (int d = 0, fixed = 0, free_dim = 0; d < s->ndim; d++) {
-        if (d == s->axes.x || d == s->axes.y)
-            at[d] = d == s->axes.x ? x : y;
-        else
-            at[d] = fixed < s->fixed_count ? s->fixed[fixed++] : position[free_dim++];
-    }
+    memcpy(at, s->first, sizeof at);
+    for (int i = 0; i < s->dim_count; i++)
+        at[s->dims[i]] += position[i];
+    at[s->axes.x] = x;
+    if (s->axes.y >= 0)
+        at[s->axes.y] = y;
     return index_of(s->ndim, r->shape[k], at) * MOST_ARRAYS + k;
 }
 
@@ -242,6 +288,8 @@ int main(void)
     RUN(test_dimensions_but_x_and_y_are_counted_in_c_order);
     RUN(test_indices_fix_the_first_dimensions);
     RUN(test_indices_that_are_not_there_are_refused);
+    RUN(test_ranges_are_counted_from_their_first_index);
+    RUN(test_slowest_dimensions_are_fixed_until_the_rest_fits);
     RUN(test_more_slices_than_64_bits_count_are_the_most);
     RUN(test_bands_that_follow_each_other_are_one_window);
     RUN(test_bands_that_are_not_there_are_refused);

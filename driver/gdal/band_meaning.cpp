@@ -126,7 +126,7 @@ struct zs_meaning &ShardedZarrRasterBand::Meaning()
         auto &ds = Dataset();
         struct zs_error err;
         // Bands of a slice are not numbered as those of the array are.
-        const bool whole = ds.FixedIndices().empty();
+        const bool whole = ds.m_choices.empty();
         const enum zs_status status =
             whole ? zs_band_meaning_read(ds.m_node, static_cast<uint64_t>(nBand - 1), static_cast<uint64_t>(ds.nBands),
                                          &ds.Meaning(), m_meaning.get(), &err)
@@ -303,8 +303,8 @@ void ShardedZarrRasterBand::AddMetadata()
         const char *dimension = zs_dimension_name(ds.m_node, d);
         const std::string name = dimension != nullptr ? dimension : "dim" + std::to_string(d);
         const std::string key = "DIM_" + name;
-        md.SetNameValue((key + "_INDEX").c_str(), std::to_string(position[i]).c_str());
-        std::string text = std::to_string(position[i]);
+        std::string text = std::to_string(ds.Slices().first[d] + position[i]);
+        md.SetNameValue((key + "_INDEX").c_str(), text.c_str());
         if (!ds.m_shared->labels[i].empty())
         {
             text = ds.m_shared->labels[i][position[i]];

@@ -1,5 +1,6 @@
 #include "connection.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <cstdlib>
@@ -113,16 +114,89 @@ static std::string arrayPath(const ZSConnection &c, std::string text)
     return c.prefix == ZSConnection::Prefix::OWN ? unescaped(text) : text;
 }
 
-/* "/array:i:j" behind the path. */
+std::string zsUnescapedWord(const std::string &text)
+{
+    std::string out;
+    for (size_t i = 0; i < text.size(); i++)
+    {
+        const bool isByte = text[i] == '%' && i + 2 < text.size() &&
+                            isxdigit(static_cast<unsigned char>(text[i + 1])) != 0 &&
+                            isxdigit(static_cast<unsigned char>(text[i + 2])) != 0;
+        out += isByte ? static_cast<char>(std::strtol(text.substr(i + 1, 2).c_str(), nullptr, 16)) : text[i];
+        i += isByte ? 2 : 0;
+    }
+    return out;
+}
+
+std::string zsEscapedWord(const std::string &word)
+{
+    // "first" and "last" are places, ".." makes a range.
+    const bool isPlace = word == "first" || word == "last";
+    std::string out;
+    for (size_t i = 0; i < word.size(); i++)
+    {
+        const bool isDots = word.compare(i, 2, "..") == 0;
+        out += (isPlace && i == 0) || isDots || strchr(":\"%=/", word[i]) != nullptr
+                   ? std::string(CPLSPrintf("%%%02X", static_cast<unsigned char>(word[i])))
+                   : std::string(1, word[i]);
+    }
+    return out;
+}
+
+/* Where ":name=" begins; at the end of the text where it does not. */
+static size_t findNamed(const std::string &text)
+{
+    for (size_t colon = text.find(':'); colon != std::string::npos; colon = text.find(':', colon + 1))
+    {
+        const size_t end = text.find_first_of(":=/", colon + 1);
+        if (end != std::string::npos && end > colon + 1 && text[end] == '=')
+            return colon;
+    }
+    return text.size();
+}
+
+/* Whether a colon behind `before` is one of a time, as in 2026-05-01T06:30. */
+static bool isInTime(const std::string &before)
+{
+    const size_t n = before.size();
+    return n >= 3 && strchr("Tt :", before[n - 3]) != nullptr && isdigit(static_cast<unsigned char>(before[n - 2])) &&
+           isdigit(static_cast<unsigned char>(before[n - 1]));
+}
+
+/* ":name=value:name=value". A value may be a time with colons of its own. */
+static bool parseNamed(const std::string &text, ZSConnection &c, std::string &reason)
+{
+    for (size_t at = 0; at < text.size();)
+    {
+        const size_t end = std::min(text.find(':', at + 1), text.size());
+        const std::string piece = text.substr(at + 1, end - at - 1);
+        const size_t equals = piece.find('=');
+        if (equals != std::string::npos && equals > 0)
+            c.named.emplace_back(zsUnescapedWord(piece.substr(0, equals)), piece.substr(equals + 1));
+        else if (isInTime(c.named.back().second))
+            c.named.back().second += ":" + piece;
+        else
+        {
+            reason = "expected dimension=value behind each colon, found " + piece +
+                     "; indices and named dimensions are not mixed, and a colon in a value is written %3A";
+            return false;
+        }
+        at = end;
+    }
+    return true;
+}
+
+/* "/array:i:j" or "/array:name=value" behind the path. */
 static bool parseArray(const std::string &text, ZSConnection &c, std::string &reason)
 {
-    size_t end = text.size();
+    const size_t named = c.prefix == ZSConnection::Prefix::OWN ? findNamed(text) : text.size();
+    size_t end = named;
     // Indices are taken from the back, since array names may hold colons.
     std::vector<uint64_t> reversed;
     for (;;)
     {
-        const size_t colon = text.rfind(':', end - 1);
-        if (end == 0 || colon == std::string::npos || colon + 1 >= end)
+        const size_t colon = end > 0 ? text.rfind(':', end - 1) : std::string::npos;
+        if (colon == std::string::npos || colon + 1 >= end)
             break;
         const std::string number = text.substr(colon + 1, end - colon - 1);
         if (number.find_first_not_of("0123456789") != std::string::npos)
@@ -136,11 +210,16 @@ static bool parseArray(const std::string &text, ZSConnection &c, std::string &re
         }
         end = colon;
     }
+    if (!reversed.empty() && named < text.size())
+    {
+        reason = "indices and named dimensions are not mixed: found " + text.substr(end);
+        return false;
+    }
     c.indices.assign(reversed.rbegin(), reversed.rend());
     c.array = arrayPath(c, text.substr(0, end));
     c.whole = arrayPath(c, text);
     c.has_array = true;
-    return true;
+    return parseNamed(text.substr(named), c, reason);
 }
 
 /* ---- Names of stores ---- */

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 /* What a connection string asks for. */
@@ -20,14 +21,26 @@ struct ZSConnection
     bool has_array = false;        /* an array or group was named */
     std::string array;             /* ... its path, without a leading slash */
     std::vector<uint64_t> indices; /* ... and indices into its extra dimensions */
-    std::string whole;             /* ... and the path if those are none: names may end so, too */
+    /* ... or these dimensions by name, each with what is asked for of it: the name, and as it is written the rest */
+    std::vector<std::pair<std::string, std::string>> named;
+    std::string whole; /* ... and the path if those are none: names may end so, too */
+
+    bool Chooses() const
+    {
+        return !indices.empty() || !named.empty();
+    }
 
     /* SHARDEDZARR:store:/array for subdatasets; always parsed back to these two. */
     std::string SubdatasetName(const std::string &arrayPath) const;
 };
 
-/* Parses `name`: [PREFIX:]path, PREFIX:path:/array:i:j, PREFIX:"path":/array:i:j. Behind our own prefix %3A, %22 and
- * %25 in an array's name stand for : " and %. Where a path without quotes has ":/" in it (but for "://" and a drive),
+/* A name or a value with %XX for what would be taken for a separator, and back: any %XX is a byte. */
+std::string zsEscapedWord(const std::string &word);
+std::string zsUnescapedWord(const std::string &text);
+
+/* Parses `name`: [PREFIX:]path, PREFIX:path:/array:i:j, PREFIX:"path":/array:i:j, and behind our own prefix
+ * /array:time=2026-05-01T06:30:step=0..6, too (see choices.h). There %3A, %22 and %25 in an array's name stand for : "
+ * and %. Where a path without quotes has ":/" in it (but for "://" and a drive),
  * the last one ends the path of the store; if there is no store on disk, but one of the name as a whole, that is meant.
  * A path of a zarr.json is that of its directory; http:// and https:// become /vsicurl/. False, with a reason, when it
  * is malformed. */

@@ -302,7 +302,7 @@ static bool addOverviews(const std::shared_ptr<ZSStore> &store, const std::strin
         const struct zs_node *node = nullptr;
         std::unique_ptr<ShardedZarrDataset> ds;
         if (zs_hierarchy_node_at(store->hierarchy, group.c_str(), arrays.Name(k), &node, &err) == ZS_OK)
-            ds = ShardedZarrDataset::OpenArray(store, node, {}, options, GA_Update, &err);
+            ds = ShardedZarrDataset::OpenArray(store, node, options, GA_Update, &err);
         if (ds == nullptr)
         {
             zsReport(err);

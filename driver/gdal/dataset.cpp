@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <climits>
 
+#include "choices.h"
+
 extern "C"
 {
 #include "base/cache.h"
@@ -60,8 +62,6 @@ void zsReport(const struct zs_error &err)
 
 /* ---- Opening ---- */
 
-/* More bands than GDAL's own limit cannot be made. */
-constexpr uint64_t MAX_BANDS = 65536;
 // Of a block, where chunks are of different shapes.
 constexpr uint64_t MOST_BLOCK = 512;
 
@@ -96,17 +96,16 @@ std::shared_ptr<ZSArray> ZSArray::Open(const ZSStore &store, const struct zs_nod
 
 std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::OpenArray(const std::shared_ptr<ZSStore> &store,
                                                                   const struct zs_node *node,
-                                                                  const std::vector<uint64_t> &indices,
                                                                   const ZSOpenOptions &options, GDALAccess access,
                                                                   struct zs_error *err)
 {
     const auto opened = ZSArray::Open(*store, node, options, err);
-    return opened != nullptr ? Over(store, opened, indices, options, access, err) : nullptr;
+    return opened != nullptr ? Over(store, opened, {}, options, access, err) : nullptr;
 }
 
 std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_ptr<ZSStore> &store,
                                                              const std::shared_ptr<ZSArray> &opened,
-                                                             const std::vector<uint64_t> &indices,
+                                                             const std::vector<struct zs_choice> &choices,
                                                              const ZSOpenOptions &options, GDALAccess access,
                                                              struct zs_error *err)
 {
@@ -117,6 +116,7 @@ std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_p
     ds->m_array = opened->array;
     ds->m_axes = opened->axes;
     ds->m_options = options;
+    ds->m_choices = choices;
     const struct zs_array_info info = zs_array_get_info(ds->m_array);
     const auto fail = [err, &opened](const std::string &message)
     {
@@ -139,19 +139,11 @@ std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_p
     struct zs_band_array &bands = ds->m_slices.front();
     bands.array = ds->m_array;
     struct zs_error reason;
-    if (zs_slices_find(info.ndim, info.shape, ds->m_axes, indices.data(), indices.size(), &bands.slices, &reason) !=
+    if (zs_slices_find(info.ndim, info.shape, ds->m_axes, choices.data(), choices.size(), &bands.slices, &reason) !=
         ZS_OK)
         return fail(reason.message);
-    if (bands.slices.count > MAX_BANDS)
-    {
-        ZSConnection c;
-        c.store = store->store->root;
-        std::string slice = c.SubdatasetName(opened->node->path);
-        for (int i = 0; i < bands.slices.fixed_count + bands.slices.dim_count; i++)
-            slice += ":0";
-        return fail("its extra dimensions give more than " + std::to_string(MAX_BANDS) +
-                    " bands; open a slice by indices, as in " + slice);
-    }
+    if (bands.slices.count > ZS_MOST_BANDS)
+        return fail("its extra dimensions give more than " + std::to_string(ZS_MOST_BANDS) + " bands");
 
     // GDAL's blocks are of one size. Where chunks are not, they need not be chunks: the cache of these serves all that
     // touch one.
@@ -178,8 +170,10 @@ void ShardedZarrDataset::AttachPam(const char *description)
         return;
     }
     SetPhysicalFilename((std::string(m_store->store->root) + "/zarr.json").c_str());
-    if (m_node->path[0] != '\0')
-        SetSubdatasetName(m_node->path);
+    // Bands of a part are not those of the whole.
+    const std::string part = m_node->path + zsChoicesText(m_choices);
+    if (!part.empty())
+        SetSubdatasetName(part.c_str());
     TryLoadXML();
 }
 
@@ -190,7 +184,7 @@ std::unique_ptr<GDALDataset> ShardedZarrDataset::Clone(int scope, bool canShareS
         return GDALPamDataset::Clone(scope, canShareState);
     // Other threads may be at work on this dataset: only what is set when it is opened may be looked at.
     struct zs_error err;
-    auto ds = Over(m_store, m_shared, FixedIndices(), m_options, GA_ReadOnly, &err);
+    auto ds = Over(m_store, m_shared, m_choices, m_options, GA_ReadOnly, &err);
     if (ds == nullptr)
     {
         zsReport(err);
@@ -205,11 +199,6 @@ std::unique_ptr<GDALDataset> ShardedZarrDataset::Clone(int scope, bool canShareS
     return ds;
 }
 #endif
-
-std::vector<uint64_t> ShardedZarrDataset::FixedIndices() const
-{
-    return std::vector<uint64_t>(Slices().fixed, Slices().fixed + Slices().fixed_count);
-}
 
 ShardedZarrRasterBand &ShardedZarrDataset::Band(int band) const
 {

@@ -104,6 +104,9 @@ struct ZSArray
                                          struct zs_error *err);
 };
 
+/* GDAL makes no dataset of more bands. */
+constexpr uint64_t ZS_MOST_BANDS = 65536;
+
 class ShardedZarrRasterBand;
 
 class ShardedZarrDataset : public GDALPamDataset
@@ -117,6 +120,7 @@ class ShardedZarrDataset : public GDALPamDataset
     struct zs_axes m_axes = {-1, -1};
     ZSOpenOptions m_options;
 
+    std::vector<struct zs_choice> m_choices; /* of the dimensions but X and Y; none where the bands are all of them */
     std::vector<struct zs_band_array> m_slices; /* which slices of which arrays the bands are */
 
     /* Read when first asked for: each may cost requests. */
@@ -171,6 +175,7 @@ class ShardedZarrDataset : public GDALPamDataset
     /* What the coordinate variables of the band dimensions say, which is not the array's: added to its metadata, and
      * taken out again before those are written. */
     void AddAxisMetadata(CPLStringList &md);
+    void AddFixedPlace(CPLStringList &md, int dim);
     void RemoveAxisMetadata(CPLStringList &md) const;
     enum zs_status OpenOverviews(const ZSOpenOptions &options, struct zs_error *err);
     void FindOverviews();
@@ -185,7 +190,7 @@ class ShardedZarrDataset : public GDALPamDataset
     {
         return {m_slices.data(), m_slices.size()};
     }
-    /* Position of a band (from 1) in each of its dimensions. */
+    /* Position of a band (from 1) in each of its dimensions, counted from the first index chosen of it. */
     std::vector<uint64_t> BandPosition(int band) const;
     CPLErr TakePlace();
 
@@ -225,14 +230,6 @@ class ShardedZarrDataset : public GDALPamDataset
     CPLErr BuildExternal(const char *resampling, int count, const int *factors, int bandCount, const int *bandList,
                          GDALProgressFunc progress, void *progressData, CSLConstList options);
 
-    /* A dataset over an opened array. Null, with the message in err, when the array cannot be a raster. */
-    static std::unique_ptr<ShardedZarrDataset> Over(const std::shared_ptr<ZSStore> &store,
-                                                    const std::shared_ptr<ZSArray> &opened,
-                                                    const std::vector<uint64_t> &indices, const ZSOpenOptions &options,
-                                                    GDALAccess access, struct zs_error *err);
-    /* Indices of the dimensions that are fixed, as OpenArray() takes them. */
-    std::vector<uint64_t> FixedIndices() const;
-
   protected:
 #if ZS_GDAL_AT_LEAST(10)
     /* For GDAL's thread-safe datasets, in any thread. */
@@ -249,13 +246,16 @@ class ShardedZarrDataset : public GDALPamDataset
     ShardedZarrDataset() = default;
     ~ShardedZarrDataset() override;
 
-    /* Makes a dataset of the array `node`. `indices` fix the first of its extra dimensions. Null, with the message in
-     * err, when that is not possible. */
+    /* A dataset of the array `node`, or of one that is opened; `choices` are of the first of its dimensions but X and
+     * Y. Null, with the message in err, when it cannot be a raster. */
     static std::unique_ptr<ShardedZarrDataset> OpenArray(const std::shared_ptr<ZSStore> &store,
-                                                         const struct zs_node *node,
-                                                         const std::vector<uint64_t> &indices,
-                                                         const ZSOpenOptions &options, GDALAccess access,
-                                                         struct zs_error *err);
+                                                         const struct zs_node *node, const ZSOpenOptions &options,
+                                                         GDALAccess access, struct zs_error *err);
+    static std::unique_ptr<ShardedZarrDataset> Over(const std::shared_ptr<ZSStore> &store,
+                                                    const std::shared_ptr<ZSArray> &opened,
+                                                    const std::vector<struct zs_choice> &choices,
+                                                    const ZSOpenOptions &options, GDALAccess access,
+                                                    struct zs_error *err);
     void MarkBlank()
     {
         m_isBlank = true;

@@ -1,4 +1,7 @@
 /* Georeferencing and metadata of a dataset, read from the store's conventions and, in update mode, written back. */
+#include <algorithm>
+
+#include "choices.h"
 #include "dataset.h"
 #include "domains.h"
 #include "files.h"
@@ -139,8 +142,41 @@ static std::string axisPrefix(const struct zs_node *node, int dim)
     return name != nullptr ? std::string(name) + "#" : "";
 }
 
+/* Where a slice is in a dimension that does not become bands: what the bands of the whole say of themselves. */
+void ShardedZarrDataset::AddFixedPlace(CPLStringList &md, int dim)
+{
+    const std::string key = "DIM_" + zsDimensionName(m_node, dim);
+    const uint64_t index = Slices().first[dim];
+    struct zs_labels labels = {};
+    struct zs_error err;
+    md.SetNameValue((key + "_INDEX").c_str(), std::to_string(index).c_str());
+    if (m_store->hierarchy == nullptr)
+        return;
+    if (zs_labels_read(m_store->hierarchy, m_node, dim, index, 1, &labels, &err) != ZS_OK)
+        zsReport(err);
+    const ZSOwned<struct zs_labels> cleared(&labels, zs_labels_clear);
+    if (labels.values != nullptr)
+        md.SetNameValue((key + "_VALUE").c_str(), labels.values[0]);
+    if (labels.values != nullptr && labels.unit != nullptr)
+        md.SetNameValue((key + "_UNIT").c_str(), labels.unit);
+}
+
+static std::vector<int> fixedDimensions(const struct zs_slices &slices)
+{
+    std::vector<int> fixed;
+    for (int d = 0; d < slices.ndim; d++)
+    {
+        if (d != slices.axes.x && d != slices.axes.y &&
+            std::find(slices.dims, slices.dims + slices.dim_count, d) == slices.dims + slices.dim_count)
+            fixed.push_back(d);
+    }
+    return fixed;
+}
+
 void ShardedZarrDataset::AddAxisMetadata(CPLStringList &md)
 {
+    for (const int d : fixedDimensions(Slices()))
+        AddFixedPlace(md, d);
     std::string all;
     for (int i = 0; i < Slices().dim_count; i++)
     {
@@ -169,6 +205,11 @@ void ShardedZarrDataset::AddAxisMetadata(CPLStringList &md)
 void ShardedZarrDataset::RemoveAxisMetadata(CPLStringList &md) const
 {
     md.SetNameValue(ZS_EXTRA_DIMENSIONS, nullptr);
+    for (const int d : fixedDimensions(Slices()))
+    {
+        for (const char *item : {"_INDEX", "_VALUE", "_UNIT"})
+            md.SetNameValue(("DIM_" + zsDimensionName(m_node, d) + item).c_str(), nullptr);
+    }
     for (int i = 0; i < Slices().dim_count; i++)
     {
         const int d = Slices().dims[i];
@@ -232,7 +273,8 @@ void ShardedZarrDataset::ReadLabels()
         struct zs_labels labels = {};
         const std::unique_ptr<struct zs_labels, void (*)(struct zs_labels *)> cleared(&labels, zs_labels_clear);
         struct zs_error err;
-        if (zs_labels_read(m_store->hierarchy, m_node, Slices().dims[i], 0, Slices().sizes[i], &labels, &err) != ZS_OK)
+        const int d = Slices().dims[i];
+        if (zs_labels_read(m_store->hierarchy, m_node, d, Slices().first[d], Slices().sizes[i], &labels, &err) != ZS_OK)
             zsReport(err);
         else if (labels.values != nullptr)
             values[i].assign(labels.values, labels.values + labels.count);
@@ -402,7 +444,7 @@ CPLErr ShardedZarrDataset::WriteMetadata()
         if (status == ZS_OK)
             status = zs_update_domains(h, m_node, &m_meaning.domains, &err);
     }
-    if (status == ZS_OK && m_bandsChanged && FixedIndices().empty())
+    if (status == ZS_OK && m_bandsChanged && m_choices.empty())
     {
         std::vector<struct zs_meaning> bands;
         for (int b = 1; b <= nBands; b++)

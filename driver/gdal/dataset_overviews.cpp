@@ -51,7 +51,7 @@ void ShardedZarrDataset::FindOverviews()
         zsReport(err);
     for (const auto &opened : m_shared->overviews)
     {
-        auto overview = Over(m_store, opened, FixedIndices(), options, eAccess, &err);
+        auto overview = Over(m_store, opened, m_choices, options, eAccess, &err);
         if (overview == nullptr || overview->nBands != nBands)
         {
             CPLDebug("ShardedZarr", "overview /%s is left out: %s", opened->node->path,
@@ -237,7 +237,7 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
 {
     if (!IsUpdate())
         return BuildExternal(resampling, count, factors, bandCount, bandList, progress, progressData, options);
-    if (!FixedIndices().empty() || bandCount != nBands)
+    if (!m_choices.empty() || bandCount != nBands)
     {
         CPLError(CE_Failure, CPLE_NotSupported, "%s: overviews are built for all bands of an array together",
                  GetDescription());

@@ -2,12 +2,18 @@
 
 #include "guard.h"
 
-static std::string shapeText(const struct zs_node *node)
+static std::string shapeText(const struct zs_node *node, const struct zs_slices *slices)
 {
-    std::string s = "[";
-    for (int d = 0; d < node->array->ndim; d++)
-        s += (d == 0 ? "" : "x") + std::to_string(node->array->shape[d]);
-    return s + "]";
+    std::string s;
+    for (int d = 0, i = 0; d < node->array->ndim; d++)
+    {
+        const bool isPlane = slices != nullptr && (d == slices->axes.x || d == slices->axes.y);
+        const bool differs = slices != nullptr && i < slices->dim_count && d == slices->dims[i];
+        if (slices == nullptr || isPlane || differs)
+            s += (s.empty() ? "" : "x") + std::to_string(differs ? slices->sizes[i] : node->array->shape[d]);
+        i += differs;
+    }
+    return "[" + s + "]";
 }
 
 /* The label of one element of a dimension that is a time, a whole day without the hour; "" for what is none, or cannot
@@ -50,11 +56,11 @@ static std::string timesText(const ZSStore &store, const struct zs_node *node)
     return s;
 }
 
-std::string zsDescribe(const ZSStore &store, const struct zs_node *node, bool times)
+std::string zsDescribe(const ZSStore &store, const struct zs_node *node, bool times, const struct zs_slices *slices)
 {
     const GDALDataType type = zsGDALType(node->array->dtype.type, node->array->dtype.size);
     const std::string typeName = type == GDT_Unknown ? node->array->dtype.name : GDALGetDataTypeName(type);
-    std::string s = shapeText(node);
+    std::string s = shapeText(node, slices);
     struct zs_meaning meaning;
     struct zs_error err;
     if (zs_meaning_read(node, &meaning, &err) == ZS_OK)

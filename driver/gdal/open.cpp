@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "choices.h"
+#include "container.h"
 #include "creation_options.h"
 #include "dataset.h"
 #include "describe.h"
@@ -203,90 +205,23 @@ int zsIdentify(GDALOpenInfo *info)
 
 /* ---- Open ---- */
 
-/* A dataset of no bands that lists others. */
-class ShardedZarrContainer final : public GDALDataset
-{
-    CPLStringList m_subdatasets;
-    std::shared_ptr<ZSStore> m_store;
-
-  public:
-    ShardedZarrContainer(const std::shared_ptr<ZSStore> &store, const struct zs_node *group) : m_store(store)
-    {
-        nRasterXSize = 512; // what GDAL's other containers say
-        nRasterYSize = 512;
-        char **metadata = nullptr;
-        struct zs_error err;
-        if (group != nullptr && zs_group_metadata_read(group, &metadata, &err) == ZS_OK)
-        {
-            const ZSOwned<char *> freed(metadata, zs_metadata_free);
-            SetMetadata(metadata);
-        }
-    }
-    void Add(const std::string &name, const std::string &description)
-    {
-        const std::string key = "SUBDATASET_" + std::to_string(m_subdatasets.size() / 2 + 1);
-        // SetNameValue() would look through all of them each time
-        m_subdatasets.AddString((key + "_NAME=" + name).c_str());
-        m_subdatasets.AddString((key + "_DESC=" + description).c_str());
-    }
-    char **GetFileList() override
-    {
-        const std::string document = std::string(m_store->store->root) + "/zarr.json", sideCar = document + ".aux.xml";
-        CPLStringList files;
-        VSIStatBufL st;
-        files.AddString(document.c_str());
-        if (!m_store->store->is_remote && VSIStatExL(sideCar.c_str(), &st, VSI_STAT_EXISTS_FLAG) == 0)
-            files.AddString(sideCar.c_str());
-        return files.StealList();
-    }
-    char **GetMetadataDomainList() override
-    {
-        return BuildMetadataDomainList(GDALDataset::GetMetadataDomainList(), TRUE, "SUBDATASETS", nullptr);
-    }
-    ZSMetadata GetMetadata(const char *domain = "") override
-    {
-        if (domain != nullptr && EQUAL(domain, "SUBDATASETS"))
-            return m_subdatasets.List();
-        return GDALDataset::GetMetadata(domain);
-    }
-};
-
-/* MULTIBAND=NO: each slice of an array of more than two dimensions is a subdataset. */
-static std::unique_ptr<GDALDataset> listSlices(const std::shared_ptr<ZSStore> &store, const ZSConnection &connection,
-                                               const struct zs_node *node, const struct zs_axes &axes,
-                                               struct zs_error *err)
-{
-    constexpr uint64_t MAX_SLICES = 10000; // a list longer than that helps nobody
-    struct zs_slices slices;
-    if (zs_slices_find(node->array->ndim, node->array->shape, axes, nullptr, 0, &slices, err) != ZS_OK)
-        return nullptr;
-    auto container = std::make_unique<ShardedZarrContainer>(store, nullptr);
-    std::vector<uint64_t> position(static_cast<size_t>(slices.dim_count));
-    const auto description = zsDescribe(*store, node, false);
-    for (uint64_t n = 0; n < std::min(slices.count, MAX_SLICES); n++)
-    {
-        std::string slice;
-        zs_slice_position(&slices, n, position.data());
-        for (const uint64_t index : position)
-            slice += ":" + std::to_string(index);
-        container->Add(connection.SubdatasetName(node->path) + slice, node->path + slice + " - " + description);
-    }
-    return container;
-}
-
 static std::unique_ptr<GDALDataset> openNode(const std::shared_ptr<ZSStore> &store, const ZSConnection &connection,
                                              const struct zs_node *node, const ZSOpenOptions &options,
                                              GDALAccess access, const char *name, struct zs_error *err)
 {
-    if (node->array != nullptr && !options.multiband && connection.indices.empty() && node->array->ndim > 2)
-    {
-        struct zs_axes axes;
-        if (zs_axes_find(store->hierarchy, node, options.dim_x.empty() ? nullptr : options.dim_x.c_str(),
-                         options.dim_y.empty() ? nullptr : options.dim_y.c_str(), &axes, err) != ZS_OK)
-            return nullptr;
-        return listSlices(store, connection, node, axes, err);
-    }
-    auto ds = ShardedZarrDataset::OpenArray(store, node, connection.indices, options, access, err);
+    const auto opened = ZSArray::Open(*store, node, options, err);
+    std::vector<struct zs_choice> choices;
+    if (opened == nullptr || !zsChoose(*store, node, opened->axes, connection, choices, err))
+        return nullptr;
+    struct zs_slices slices;
+    // What cannot be found is told by Over().
+    const bool isFound = zs_slices_find(node->array->ndim, node->array->shape, opened->axes, choices.data(),
+                                        choices.size(), &slices, err) == ZS_OK;
+    if (isFound && !options.multiband && choices.empty() && node->array->ndim > 2)
+        return zsListSlices(store, connection, node, slices);
+    if (isFound && slices.count > ZS_MOST_BANDS)
+        return zsListParts(store, connection, node, slices);
+    auto ds = ShardedZarrDataset::Over(store, opened, choices, options, access, err);
     if (ds != nullptr)
         ds->AttachPam(name);
     return ds;
@@ -340,11 +275,12 @@ static bool findNamed(const ZSStore &store, ZSConnection &connection, const stru
 {
     const enum zs_status status = zs_hierarchy_node(store.hierarchy, connection.array.c_str(), &node, err);
     struct zs_error ignored;
-    if (status != ZS_NOT_FOUND || connection.indices.empty() ||
+    if (status != ZS_NOT_FOUND || !connection.Chooses() ||
         zs_hierarchy_node(store.hierarchy, connection.whole.c_str(), &node, &ignored) != ZS_OK)
         return status == ZS_OK;
     connection.array = connection.whole;
     connection.indices.clear();
+    connection.named.clear();
     return true;
 }
 
@@ -424,7 +360,7 @@ static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, const 
                         : openNode(store, connection, node, options, info.eAccess, info.pszFilename, err);
     }
     auto raster = dynamic_cast<ShardedZarrDataset *>(a.dataset.get());
-    if (raster != nullptr && connection.array.empty())
+    if (raster != nullptr && connection.array.empty() && !connection.Chooses())
         raster->KeepOverviewsBeside(store->store->root);
     a.isReplaced = a.dataset == nullptr && zs_store_is_replaced(store->store);
     return a;

@@ -39,6 +39,7 @@ struct zs_labels {
     char **values; /* `count` texts, or NULL when there is no readable coordinate variable */
     size_t count;
     char *unit; /* owned; NULL when there is none (times have none: the text says it) */
+    bool is_unreadable; /* there is a variable of numbers or times, and no values to be had of it */
     bool is_index; /* the values say no more than where an element stands: whole numbers without a unit that count from
                       0 or 1, or of a dimension called "band", whose numbers are a way to count, too */
 };
@@ -51,6 +52,9 @@ struct zs_labels {
  * elements are outside the dimension. */
 enum zs_status zs_labels_read(struct zs_hierarchy *h, const struct zs_node *node, int dim, uint64_t first,
                               uint64_t count, struct zs_labels *labels, struct zs_error *err) ZS_MUST_CHECK;
+/* The labels of elements at[0..n), in increasing order; what lies between is read with them. */
+enum zs_status zs_labels_pick(struct zs_hierarchy *h, const struct zs_node *node, int dim, const uint64_t *at,
+                              size_t n, struct zs_labels *labels, struct zs_error *err) ZS_MUST_CHECK;
 void zs_labels_clear(struct zs_labels *labels);
 
 /* What the coordinate variable of dimension `dim` says of itself: its attributes that are texts, as NULL-terminated

@@ -327,56 +327,150 @@ static bool print(enum zs_calendar calendar, int64_t seconds, int64_t nanosecond
     return n > 0 && (size_t)n < capacity;
 }
 
-static bool print_since_epoch(const struct zs_time_unit *unit, int64_t seconds, int64_t nanoseconds, char *out,
-                              size_t capacity)
+static bool since_epoch(const struct zs_time_unit *unit, int64_t seconds, int64_t nanoseconds,
+                        struct zs_instant *instant)
 {
     if (fabs((double)seconds) > MAX_SECONDS)
         return false;
-    seconds += unit->epoch;
     nanoseconds += unit->epoch_nanoseconds;
-    seconds += floor_div(nanoseconds, NANO);
-    nanoseconds -= floor_div(nanoseconds, NANO) * NANO;
-    return print(unit->calendar, seconds, nanoseconds, out, capacity);
+    instant->seconds = seconds + unit->epoch + floor_div(nanoseconds, NANO);
+    instant->nanoseconds = nanoseconds - floor_div(nanoseconds, NANO) * NANO;
+    return true;
 }
 
-static bool print_months(const struct zs_time_unit *unit, int64_t count, char *out, size_t capacity)
+static bool months_since_epoch(const struct zs_time_unit *unit, int64_t count, struct zs_instant *instant)
 {
     if (count > 2000000 || count < -2000000 || unit->months > 2000000)
         return false;
     const int64_t month = count * unit->months, year = floor_div(month, 12);
     const struct date d = {1970 + year, (int)(month - year * 12) + 1, 1};
-    return d.year >= -9999 && d.year <= 99999 &&
-           print(unit->calendar, gregorian_days(d) * SECONDS_PER_DAY, 0, out, capacity);
+    *instant = (struct zs_instant){gregorian_days(d) * SECONDS_PER_DAY, 0};
+    return d.year >= -9999 && d.year <= 99999;
 }
 
-bool zs_time_print_int(const struct zs_time_unit *unit, int64_t count, char *out, size_t capacity)
+bool zs_time_instant_int(const struct zs_time_unit *unit, int64_t count, struct zs_instant *instant)
 {
     if (unit->months != 0)
-        return print_months(unit, count, out, capacity);
+        return months_since_epoch(unit, count, instant);
     if (unit->nanoseconds == 0)
-        return zs_time_print_double(unit, (double)count, out, capacity);
+        return zs_time_instant_double(unit, (double)count, instant);
     if (fabs((double)count) * unit->seconds > MAX_SECONDS)
         return false;
     if (unit->nanoseconds % NANO == 0)
-        return print_since_epoch(unit, count * (unit->nanoseconds / NANO), 0, out, capacity);
+        return since_epoch(unit, count * (unit->nanoseconds / NANO), 0, instant);
     /* count units = whole seconds and a rest; units that do not divide a second go through their parts. */
     const int64_t unit_seconds = unit->nanoseconds / NANO, unit_rest = unit->nanoseconds % NANO;
     const int64_t high = floor_div(count, NANO), low = count - high * NANO;
     /* high NANO unit_rest nanoseconds are high unit_rest seconds; low unit_rest fits: both are below 1e9. */
     const int64_t seconds = count * unit_seconds + high * unit_rest + low * unit_rest / NANO;
-    return print_since_epoch(unit, seconds, low * unit_rest % NANO, out, capacity);
+    return since_epoch(unit, seconds, low * unit_rest % NANO, instant);
+}
+
+bool zs_time_instant_double(const struct zs_time_unit *unit, double count, struct zs_instant *instant)
+{
+    if (unit->months != 0)
+        return fabs(count) < 2e6 && months_since_epoch(unit, (int64_t)floor(count), instant);
+    if (!isfinite(count) || fabs(count) * unit->seconds > MAX_SECONDS)
+        return false;
+    if (unit->nanoseconds != 0 && count == floor(count) && fabs(count) < 9e15)
+        return zs_time_instant_int(unit, (int64_t)count, instant);
+    const double seconds = count * unit->seconds, whole = floor(seconds);
+    /* A double of days since 1900 is exact to a microsecond only: more decimals would be noise. */
+    double micro = floor((seconds - whole) * 1e6 + 0.5);
+    return since_epoch(unit, (int64_t)whole, (int64_t)micro * 1000, instant);
+}
+
+int zs_instant_compare(struct zs_instant a, struct zs_instant b)
+{
+    if (a.seconds != b.seconds)
+        return a.seconds < b.seconds ? -1 : 1;
+    return a.nanoseconds < b.nanoseconds ? -1 : a.nanoseconds > b.nanoseconds;
+}
+
+bool zs_time_print_int(const struct zs_time_unit *unit, int64_t count, char *out, size_t capacity)
+{
+    struct zs_instant i;
+    return zs_time_instant_int(unit, count, &i) && print(unit->calendar, i.seconds, i.nanoseconds, out, capacity);
 }
 
 bool zs_time_print_double(const struct zs_time_unit *unit, double count, char *out, size_t capacity)
 {
-    if (unit->months != 0)
-        return fabs(count) < 2e6 && print_months(unit, (int64_t)floor(count), out, capacity);
-    if (!isfinite(count) || fabs(count) * unit->seconds > MAX_SECONDS)
+    struct zs_instant i;
+    return zs_time_instant_double(unit, count, &i) && print(unit->calendar, i.seconds, i.nanoseconds, out, capacity);
+}
+
+/* ---- Spans ---- */
+
+/* A number of `digits` digits behind `mark`, which may be one of several characters; moves *text behind it. */
+static bool parse_part(const char **text, const char *marks, int digits, int *value)
+{
+    const char *at = *text;
+    if (*at == '\0' || strchr(marks, *at) == NULL)
         return false;
-    if (unit->nanoseconds != 0 && count == floor(count) && fabs(count) < 9e15)
-        return zs_time_print_int(unit, (int64_t)count, out, capacity);
-    const double seconds = count * unit->seconds, whole = floor(seconds);
-    /* A double of days since 1900 is exact to a microsecond only: more decimals would be noise. */
-    double micro = floor((seconds - whole) * 1e6 + 0.5);
-    return print_since_epoch(unit, (int64_t)whole, (int64_t)micro * 1000, out, capacity);
+    *value = 0;
+    for (int i = 1; i <= digits; i++) {
+        if (at[i] < '0' || at[i] > '9')
+            return false;
+        *value = *value * 10 + (at[i] - '0');
+    }
+    *text = at + 1 + digits;
+    return true;
+}
+
+/* Four digits or five, as they are printed. */
+static bool parse_year(const char **text, int64_t *year)
+{
+    const int sign = **text == '-' ? -1 : 1;
+    *text += sign < 0;
+    const size_t digits = strspn(*text, "0123456789");
+    *year = 0;
+    for (size_t i = 0; i < digits && digits <= 5; i++)
+        *year = *year * 10 + (*(*text)++ - '0');
+    *year *= sign;
+    return digits == 4 || digits == 5;
+}
+
+static bool is_date(enum zs_calendar calendar, struct date d)
+{
+    const struct date same = date_of(calendar, days_of(calendar, d));
+    return same.year == d.year && same.month == d.month && same.day == d.day;
+}
+
+bool zs_time_span(enum zs_calendar calendar, const char *text, struct zs_instant *from, struct zs_instant *to)
+{
+    static const int64_t lengths[] = {SECONDS_PER_DAY, 3600, 60, 1}; /* of what is given last */
+    struct date d = {0, 1, 1};
+    int part[3] = {0, 0, 0}, parts = 0;
+    if (!parse_year(&text, &d.year))
+        return false;
+    const bool has_month = parse_part(&text, "-", 2, &d.month);
+    const bool has_day = has_month && parse_part(&text, "-", 2, &d.day);
+    while (has_day && parts < 3 && parse_part(&text, parts == 0 ? "Tt " : ":", 2, &part[parts]))
+        parts++;
+    int64_t nanoseconds = 0, step = 0;
+    if (parts == 3 && *text == '.' && text[1] >= '0' && text[1] <= '9') {
+        const char *point = text++;
+        nanoseconds = parse_fraction(&text);
+        step = NANO;
+        for (ptrdiff_t i = 1; i < text - point; i++)
+            step = step > 1 ? step / 10 : 1;
+    }
+    text += has_day && *text == 'Z';
+    if (*text != '\0' || d.month < 1 || d.month > 12 || d.day < 1 || d.day > 31 || part[0] > 23 || part[1] > 59 ||
+        part[2] > 59 || (has_day && !is_date(calendar, d)))
+        return false;
+    from->seconds = days_of(calendar, d) * SECONDS_PER_DAY + part[0] * 3600 + part[1] * 60 + part[2];
+    from->nanoseconds = nanoseconds;
+    *to = *from;
+    if (!has_day) {
+        const struct date next = {d.year + (!has_month || d.month == 12), has_month ? d.month % 12 + 1 : 1, 1};
+        to->seconds = days_of(calendar, next) * SECONDS_PER_DAY;
+    } else if (step == 0) {
+        to->seconds += lengths[parts];
+    } else {
+        to->nanoseconds += step;
+        to->seconds += to->nanoseconds / NANO;
+        to->nanoseconds %= NANO;
+    }
+    return true;
 }

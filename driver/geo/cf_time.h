@@ -40,6 +40,23 @@ bool zs_datetime_unit(const char *name, int64_t scale, struct zs_time_unit *unit
 bool zs_time_print_int(const struct zs_time_unit *unit, int64_t count, char *out, size_t capacity);
 bool zs_time_print_double(const struct zs_time_unit *unit, double count, char *out, size_t capacity);
 
+/* An instant: seconds since 1970-01-01T00:00:00 of its calendar, and nanoseconds (0 to 999,999,999) of the next. */
+struct zs_instant {
+    int64_t seconds, nanoseconds;
+};
+
+/* Before, the same, or after: -1, 0, 1. */
+int zs_instant_compare(struct zs_instant a, struct zs_instant b);
+
+/* The instant `count` units after the epoch. False where it has no text. */
+bool zs_time_instant_int(const struct zs_time_unit *unit, int64_t count, struct zs_instant *instant);
+bool zs_time_instant_double(const struct zs_time_unit *unit, double count, struct zs_instant *instant);
+
+/* What a text in ISO 8601 stands for, from *from up to but without *to: "2024" is a year, "2024-05" a month,
+ * "2024-05-01T06" an hour, "2024-05-01T06:00:00" a second, with decimals the last of these. T may be a space, and Z
+ * may follow. False when it is none of these, or no date of the calendar. */
+bool zs_time_span(enum zs_calendar calendar, const char *text, struct zs_instant *from, struct zs_instant *to);
+
 /* The inverse for units that are so many nanoseconds: units from the epoch to an instant as those functions write it.
  * *count is INT64_MIN where that is no whole number, or one beyond 9e18; *value is the nearest double. False when the
  * text is no instant. */

@@ -1,3 +1,5 @@
+#include "geo/labels.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,20 +9,8 @@
 #include <cpl_string.h>
 
 #include "base/memory.h"
-#include "geo/axes.h"
-#include "geo/cf_time.h"
 #include "geo/coordinates.h"
 #include "geo/extra_axis.h"
-#include "geo/meaning.h"
-
-/* How the elements of one coordinate variable become texts. */
-struct printer {
-    const struct zs_dtype *dtype;
-    bool is_time;
-    struct zs_time_unit unit;
-    struct zs_meaning meaning;
-    bool masks; /* meaning.nodata marks missing elements */
-};
 
 /* A double in the shortest form that reads back the same; a float32 in the shortest that is the same float32. */
 static void print_number(double value, bool is_single, char *out, size_t capacity)
@@ -47,53 +37,134 @@ static int64_t read_signed(const struct zs_dtype *dtype, const void *e)
     return (int64_t)zs_dtype_to_double(dtype, e); /* exact below 64 bits */
 }
 
-static void print_element(const struct printer *p, const void *e, char *out, size_t capacity)
+static bool is_packed(const struct zs_label_source *s)
 {
-    const enum zs_data_type type = p->dtype->type;
-    const bool is_packed = p->meaning.has_scale || p->meaning.has_offset;
-    const bool is_datetime = type == ZS_DATETIME64 || type == ZS_TIMEDELTA64;
-    const bool is_whole = !is_packed && (is_datetime || (type >= ZS_INT8 && type <= ZS_INT64));
+    return s->meaning.has_scale || s->meaning.has_offset;
+}
+
+static const void *element_at(const struct zs_label_source *s, uint64_t i)
+{
+    return (const unsigned char *)s->elements + i * s->dtype->size;
+}
+
+/* Whether an element is a whole number of at most 64 bits with a sign, as it is. */
+static bool is_signed(const struct zs_label_source *s)
+{
+    const enum zs_data_type type = s->dtype->type;
+    return !is_packed(s) && (type == ZS_DATETIME64 || type == ZS_TIMEDELTA64 || (type >= ZS_INT8 && type <= ZS_INT64));
+}
+
+/* Missing: _FillValue, or NaT. */
+static bool is_missing(const struct zs_label_source *s, const void *e)
+{
+    const bool is_datetime = s->dtype->type == ZS_DATETIME64 || s->dtype->type == ZS_TIMEDELTA64;
+    return (s->masks && memcmp(e, s->meaning.nodata, s->dtype->size) == 0) ||
+           (is_datetime && read_signed(s->dtype, e) == INT64_MIN);
+}
+
+static double unpacked(const struct zs_label_source *s, const void *e)
+{
+    return zs_dtype_to_double(s->dtype, e) * (s->meaning.has_scale ? s->meaning.scale : 1) +
+           (s->meaning.has_offset ? s->meaning.offset : 0);
+}
+
+void zs_label_print(const struct zs_label_source *s, uint64_t i, char *out, size_t capacity)
+{
+    const enum zs_data_type type = s->dtype->type;
+    const void *e = element_at(s, i);
     out[0] = '\0';
-    if (p->masks && memcmp(e, p->meaning.nodata, p->dtype->size) == 0)
-        return;
-    if (is_datetime && read_signed(p->dtype, e) == INT64_MIN) /* NaT */
+    if (is_missing(s, e))
         return;
     if (type == ZS_BOOL) {
-        snprintf(out, capacity, "%s", zs_dtype_to_double(p->dtype, e) != 0 ? "true" : "false");
-    } else if (is_whole && type != ZS_UINT64) {
-        const int64_t v = read_signed(p->dtype, e);
-        if (!p->is_time || !zs_time_print_int(&p->unit, v, out, capacity))
+        snprintf(out, capacity, "%s", zs_dtype_to_double(s->dtype, e) != 0 ? "true" : "false");
+    } else if (is_signed(s)) {
+        const int64_t v = read_signed(s->dtype, e);
+        if (!s->is_time || !zs_time_print_int(&s->unit, v, out, capacity))
             snprintf(out, capacity, "%lld", (long long)v);
-    } else if (type == ZS_UINT64 && !is_packed && !p->is_time) {
+    } else if (type == ZS_UINT64 && !is_packed(s) && !s->is_time) {
         uint64_t v;
         memcpy(&v, e, sizeof v);
         snprintf(out, capacity, "%llu", (unsigned long long)v);
     } else {
-        const double v = zs_dtype_to_double(p->dtype, e) * (p->meaning.has_scale ? p->meaning.scale : 1) +
-                         (p->meaning.has_offset ? p->meaning.offset : 0);
-        if (!p->is_time || !zs_time_print_double(&p->unit, v, out, capacity))
-            print_number(v, (type == ZS_FLOAT32 || type == ZS_FLOAT16) && !is_packed, out, capacity);
+        const double v = unpacked(s, e);
+        if (!s->is_time || !zs_time_print_double(&s->unit, v, out, capacity))
+            print_number(v, (type == ZS_FLOAT32 || type == ZS_FLOAT16) && !is_packed(s), out, capacity);
     }
+}
+
+double zs_label_number(const struct zs_label_source *s, uint64_t i)
+{
+    const void *e = element_at(s, i);
+    return is_missing(s, e) ? NAN : unpacked(s, e);
+}
+
+bool zs_label_instant(const struct zs_label_source *s, uint64_t i, struct zs_instant *instant)
+{
+    const void *e = element_at(s, i);
+    if (!s->is_time || is_missing(s, e))
+        return false;
+    return is_signed(s) ? zs_time_instant_int(&s->unit, read_signed(s->dtype, e), instant)
+                        : zs_time_instant_double(&s->unit, unpacked(s, e), instant);
 }
 
 /* A single element that is the fill value may be one that its writer left out because it is (xarray counts "days since"
  * the day of its only time step, which is then 0). It is not believed where it could not be a value: NaN, or a time of
  * the year 1970, in which nobody's only time step lies but where stores without chunks all begin. */
-static bool believes_single(const struct printer *p, const void *e)
+static bool believes_single(const struct zs_label_source *s)
 {
-    char text[64];
-    print_element(p, e, text, sizeof text);
-    return text[0] != '\0' && !(p->is_time && strncmp(text, "1970-01-01T00:00:00", 19) == 0);
+    char text[ZS_LABEL_SIZE];
+    zs_label_print(s, 0, text, sizeof text);
+    return text[0] != '\0' && !(s->is_time && strncmp(text, "1970-01-01T00:00:00", 19) == 0);
 }
 
-static enum zs_status print_all(const struct printer *p, const unsigned char *elements, size_t count,
+bool zs_has_labels(const struct zs_node *c)
+{
+    const enum zs_data_type type = c->array->dtype.type;
+    return type != ZS_RAW && type != ZS_COMPLEX64 && type != ZS_COMPLEX128;
+}
+
+enum zs_status zs_label_source_read(struct zs_hierarchy *h, const struct zs_node *c, uint64_t first, uint64_t count,
+                                    struct zs_label_source *source, struct zs_error *err)
+{
+    struct zs_label_source s = {.dtype = &c->array->dtype, .count = count};
+    const enum zs_data_type type = s.dtype->type;
+    bool is_blank;
+    ZS_TRY(zs_meaning_read(c, &s.meaning, err));
+    const enum zs_status status = zs_coordinate_elements(h, c, first, count, &s.elements, &is_blank, err);
+    if (status != ZS_OK) {
+        zs_meaning_clear(&s.meaning);
+        return status;
+    }
+    const char *units = NULL, *calendar = NULL;
+    zs_json_string(zs_json_get(c->attributes, "units"), &units);
+    zs_json_string(zs_json_get(c->attributes, "calendar"), &calendar);
+    if (type == ZS_DATETIME64)
+        s.is_time = zs_datetime_unit(s.dtype->unit, s.dtype->unit_scale, &s.unit);
+    else if (type != ZS_TIMEDELTA64 && type != ZS_BOOL)
+        s.is_time = zs_cf_time_parse(units, calendar, &s.unit);
+    s.masks = s.meaning.has_nodata && zs_json_get(c->attributes, "_FillValue") != NULL;
+    /* A stretch of a longer axis may be all fill for good reasons: one look at the whole would cost too much. */
+    s.is_believed = s.elements != NULL && (!is_blank || (count == 1 && believes_single(&s)));
+    *source = s;
+    return ZS_OK;
+}
+
+void zs_label_source_clear(struct zs_label_source *s)
+{
+    free(s->elements);
+    zs_meaning_clear(&s->meaning);
+    memset(s, 0, sizeof *s);
+}
+
+/* The labels of `count` elements, or of those at at[0..count), where the source begins with at[0]. */
+static enum zs_status print_all(const struct zs_label_source *s, const uint64_t *at, size_t count,
                                 struct zs_labels *labels, struct zs_error *err)
 {
-    char text[64];
+    char text[ZS_LABEL_SIZE];
     labels->values = zs_calloc(count, sizeof *labels->values);
     labels->count = labels->values != NULL ? count : 0;
     for (size_t i = 0; i < labels->count; i++) {
-        print_element(p, elements + i * p->dtype->size, text, sizeof text);
+        zs_label_print(s, at != NULL ? at[i] - at[0] : i, text, sizeof text);
         labels->values[i] = zs_strdup(text);
         if (labels->values[i] == NULL)
             break;
@@ -105,22 +176,49 @@ static enum zs_status print_all(const struct printer *p, const unsigned char *el
 }
 
 /* Whether whole numbers without a unit are indices: they count, or are the numbers of bands. */
-static bool is_index(const struct zs_dtype *dtype, const unsigned char *elements, size_t count, uint64_t first,
-                     const char *name)
+static bool is_index(const struct zs_label_source *s, uint64_t first, const char *name)
 {
     const bool is_band = name != NULL && strcmp(name, "band") == 0;
-    const double start = zs_dtype_to_double(dtype, elements) - (double)first;
+    const double start = zs_dtype_to_double(s->dtype, s->elements) - (double)first;
     bool counts = start == 0 || start == 1, is_whole = true;
-    for (size_t i = 0; i < count; i++) {
-        const double v = zs_dtype_to_double(dtype, elements + i * dtype->size);
+    for (uint64_t i = 0; i < s->count; i++) {
+        const double v = zs_dtype_to_double(s->dtype, element_at(s, i));
         counts = counts && v == start + (double)(first + i);
         is_whole = is_whole && v == floor(v);
     }
     return counts || (is_band && is_whole);
 }
 
-enum zs_status zs_labels_read(struct zs_hierarchy *h, const struct zs_node *node, int dim, uint64_t first,
-                              uint64_t count, struct zs_labels *labels, struct zs_error *err)
+/* The unit of what is no time; NULL where there is none. */
+static char *unit_of(const struct zs_label_source *s)
+{
+    if (s->meaning.unit != NULL)
+        return zs_strdup(s->meaning.unit);
+    if (s->dtype->type != ZS_TIMEDELTA64 || s->dtype->unit[0] == '\0' || strcmp(s->dtype->unit, "generic") == 0)
+        return NULL;
+    return s->dtype->unit_scale == 1 ? zs_strdup(s->dtype->unit)
+                                     : zs_format("%lld %s", (long long)s->dtype->unit_scale, s->dtype->unit);
+}
+
+/* Texts are their own labels. Those that are not picked are freed. */
+static void take_texts(char **texts, uint64_t count, const uint64_t *at, size_t n, struct zs_labels *labels)
+{
+    size_t taken = 0;
+    for (uint64_t i = 0; texts != NULL && i < count; i++) {
+        char *text = texts[i];
+        if (at == NULL || (taken < n && at[taken] - at[0] == i))
+            texts[taken++] = text;
+        else
+            free(text);
+    }
+    labels->values = texts;
+    labels->count = taken;
+}
+
+/* The labels of elements [first, first + count), or of n of them. */
+static enum zs_status read_labels(struct zs_hierarchy *h, const struct zs_node *node, int dim, uint64_t first,
+                                  uint64_t count, const uint64_t *at, size_t n, struct zs_labels *labels,
+                                  struct zs_error *err)
 {
     memset(labels, 0, sizeof *labels);
     if (node->array == NULL || dim < 0 || dim >= node->array->ndim || first > node->array->shape[dim] ||
@@ -128,51 +226,42 @@ enum zs_status zs_labels_read(struct zs_hierarchy *h, const struct zs_node *node
         return zs_fail(err, ZS_ARGUMENT, "%s: no elements %llu and on of dimension %d", node->path,
                        (unsigned long long)first, dim);
     const struct zs_node *c = zs_coordinate_find(h, node, dim);
+    labels->is_unreadable = c != NULL && zs_has_labels(c);
     if (count == 0 || count > ZS_LABELS_MAX)
         return ZS_OK;
     if (c == NULL) {
-        ZS_TRY(zs_coordinate_texts(h, node, dim, first, count, &labels->values, err));
-        labels->count = labels->values != NULL ? (size_t)count : 0;
+        char **texts;
+        ZS_TRY(zs_coordinate_texts(h, node, dim, first, count, &texts, err));
+        take_texts(texts, count, at, n, labels);
         return ZS_OK;
     }
-    const enum zs_data_type type = c->array->dtype.type;
-    if (type == ZS_RAW || type == ZS_COMPLEX64 || type == ZS_COMPLEX128)
+    if (!zs_has_labels(c))
         return ZS_OK;
 
-    void *elements;
-    bool is_blank;
-    ZS_TRY(zs_coordinate_elements(h, c, first, count, &elements, &is_blank, err));
-    if (elements == NULL)
-        return ZS_OK;
-    struct printer p = {.dtype = &c->array->dtype};
-    enum zs_status status = zs_meaning_read(c, &p.meaning, err);
-    if (status == ZS_OK) {
-        const char *units = NULL, *calendar = NULL;
-        zs_json_string(zs_json_get(c->attributes, "units"), &units);
-        zs_json_string(zs_json_get(c->attributes, "calendar"), &calendar);
-        if (type == ZS_DATETIME64)
-            p.is_time = zs_datetime_unit(p.dtype->unit, p.dtype->unit_scale, &p.unit);
-        else if (type != ZS_TIMEDELTA64 && type != ZS_BOOL)
-            p.is_time = zs_cf_time_parse(units, calendar, &p.unit);
-        p.masks = p.meaning.has_nodata && zs_json_get(c->attributes, "_FillValue") != NULL;
-        /* A stretch of a longer axis may be all fill for good reasons: one look at the whole would cost too much. */
-        const bool is_believed = !is_blank || (count == 1 && believes_single(&p, elements));
-        if (is_believed)
-            status = print_all(&p, elements, (size_t)count, labels, err);
-        const bool is_plain = !p.is_time && type != ZS_TIMEDELTA64 && type != ZS_BOOL && p.meaning.unit == NULL &&
-                              !p.meaning.has_scale && !p.meaning.has_offset;
-        labels->is_index = is_plain && is_index(p.dtype, elements, (size_t)count, first, zs_dimension_name(node, dim));
-        if (is_believed && status == ZS_OK && !p.is_time && p.meaning.unit != NULL)
-            labels->unit = zs_strdup(p.meaning.unit);
-        else if (is_believed && status == ZS_OK && type == ZS_TIMEDELTA64 && p.dtype->unit[0] != '\0' &&
-                 strcmp(p.dtype->unit, "generic") != 0)
-            labels->unit = p.dtype->unit_scale == 1
-                               ? zs_strdup(p.dtype->unit)
-                               : zs_format("%lld %s", (long long)p.dtype->unit_scale, p.dtype->unit);
-        zs_meaning_clear(&p.meaning);
-    }
-    free(elements);
+    struct zs_label_source source;
+    ZS_TRY(zs_label_source_read(h, c, first, count, &source, err));
+    const enum zs_status status = source.is_believed ? print_all(&source, at, n, labels, err) : ZS_OK;
+    const enum zs_data_type type = c->array->dtype.type;
+    const bool is_plain = !source.is_time && type != ZS_TIMEDELTA64 && type != ZS_BOOL &&
+                          source.meaning.unit == NULL && !source.meaning.has_scale && !source.meaning.has_offset;
+    labels->is_index = is_plain && source.elements != NULL && is_index(&source, first, zs_dimension_name(node, dim));
+    labels->is_unreadable = !source.is_believed;
+    if (source.is_believed && status == ZS_OK && !source.is_time)
+        labels->unit = unit_of(&source);
+    zs_label_source_clear(&source);
     return status;
+}
+
+enum zs_status zs_labels_read(struct zs_hierarchy *h, const struct zs_node *node, int dim, uint64_t first,
+                              uint64_t count, struct zs_labels *labels, struct zs_error *err)
+{
+    return read_labels(h, node, dim, first, count, NULL, (size_t)count, labels, err);
+}
+
+enum zs_status zs_labels_pick(struct zs_hierarchy *h, const struct zs_node *node, int dim, const uint64_t *at,
+                              size_t n, struct zs_labels *labels, struct zs_error *err)
+{
+    return read_labels(h, node, dim, at[0], at[n - 1] - at[0] + 1, at, n, labels, err);
 }
 
 /* CF units for instants of datetime64, of which labels are exact texts. */

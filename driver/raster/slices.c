@@ -8,33 +8,52 @@
 
 /* ---- Slices of one array ---- */
 
-enum zs_status zs_slices_find(int ndim, const uint64_t *shape, struct zs_axes axes, const uint64_t *indices, size_t n,
-                              struct zs_slices *slices, struct zs_error *err)
+/* What is chosen of a dimension of `size` elements, as its first index and their number. */
+static enum zs_status check_choice(struct zs_choice choice, int dim, uint64_t size, uint64_t *first, uint64_t *count,
+                                   struct zs_error *err)
+{
+    *first = choice.kind == ZS_CHOICE_ALL ? 0 : choice.first;
+    *count = choice.kind == ZS_CHOICE_ALL ? size : choice.kind == ZS_CHOICE_ONE ? 1 : choice.count;
+    if (*first > size || *count > size - *first)
+        return zs_fail(err, ZS_ARGUMENT, "index %llu is out of range: dimension %d has %llu elements",
+                       (unsigned long long)(*first >= size ? *first : *first + *count - 1), dim,
+                       (unsigned long long)size);
+    return *count > 0 ? ZS_OK : zs_fail(err, ZS_ARGUMENT, "a dimension of no elements gives no band");
+}
+
+enum zs_status zs_slices_find(int ndim, const uint64_t *shape, struct zs_axes axes, const struct zs_choice *choices,
+                              size_t n, struct zs_slices *slices, struct zs_error *err)
 {
     struct zs_slices s = {.axes = axes, .ndim = ndim, .count = 1};
     const int extra = ndim - (axes.y >= 0 ? 2 : 1);
+    size_t k = 0;
     if (n > (size_t)extra)
         return zs_fail(err, ZS_ARGUMENT, "expected at most %d indices, found %zu", extra, n);
     for (int d = 0; d < ndim; d++) {
+        uint64_t count;
         if (d == axes.x || d == axes.y)
             continue;
-        if ((size_t)s.fixed_count < n) {
-            const uint64_t index = indices[s.fixed_count];
-            if (index >= shape[d])
-                return zs_fail(err, ZS_ARGUMENT, "index %llu is out of range: dimension %d has %llu elements",
-                               (unsigned long long)index, d, (unsigned long long)shape[d]);
-            s.fixed[s.fixed_count++] = index;
+        const struct zs_choice choice = k < n ? choices[k] : (struct zs_choice){ZS_CHOICE_ALL, 0, 0};
+        k++;
+        ZS_TRY(check_choice(choice, d, shape[d], &s.first[d], &count, err));
+        if (choice.kind == ZS_CHOICE_ONE)
             continue;
-        }
-        if (shape[d] == 0)
-            return zs_fail(err, ZS_ARGUMENT, "a dimension of no elements gives no band");
         s.dims[s.dim_count] = d;
-        s.sizes[s.dim_count++] = shape[d];
-        if (!zs_mul_u64(s.count, shape[d], &s.count))
+        s.sizes[s.dim_count++] = count;
+        if (!zs_mul_u64(s.count, count, &s.count))
             s.count = UINT64_MAX; /* and so it stays */
     }
     *slices = s;
     return ZS_OK;
+}
+
+int zs_slices_to_fix(const struct zs_slices *s, uint64_t most)
+{
+    uint64_t count = 1;
+    int i = s->dim_count;
+    while (i > 0 && s->sizes[i - 1] <= most / count)
+        count *= s->sizes[--i];
+    return i;
 }
 
 void zs_slice_position(const struct zs_slices *s, uint64_t slice, uint64_t *position)
@@ -144,12 +163,11 @@ static void fill_window(const struct zs_slices *s, const struct box *box, const 
 {
     uint64_t position[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
     ptrdiff_t step = w->band_space;
-    for (int d = 0, i = 0; d < s->ndim; d++)
-        if (d != s->axes.x && d != s->axes.y && i < s->fixed_count)
-            set_dimension(out, d, s->fixed[i++], 1, 0);
+    for (int d = 0; d < s->ndim; d++)
+        set_dimension(out, d, s->first[d], 1, 0);
     (void)find_box(s, box->slice, box->count, position, count);
     for (int i = s->dim_count - 1; i >= 0; i--) {
-        set_dimension(out, s->dims[i], position[i], count[i], step);
+        set_dimension(out, s->dims[i], s->first[s->dims[i]] + position[i], count[i], step);
         step *= (ptrdiff_t)count[i];
     }
     set_dimension(out, s->axes.x, w->x, w->width, w->pixel_space);

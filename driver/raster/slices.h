@@ -3,26 +3,29 @@
 #ifndef ZS_RASTER_SLICES_H
 #define ZS_RASTER_SLICES_H
 
-#include "geo/axes.h"
+#include "geo/choice.h"
 
 /* The slices of one array along X and Y, counted in C order: each is an index into every other dimension. */
 struct zs_slices {
     struct zs_axes axes;
     int ndim; /* of the array */
-    uint64_t fixed[ZS_MAX_NDIM]; /* indices into the first dimensions but X and Y, the same for all slices */
-    int fixed_count;
-    int dims[ZS_MAX_NDIM]; /* the other dimensions, slowest first */
-    uint64_t sizes[ZS_MAX_NDIM]; /* their sizes */
+    uint64_t first[ZS_MAX_NDIM]; /* by dimension of the array: the index of all slices, or of the first in a range */
+    int dims[ZS_MAX_NDIM]; /* dimensions in which slices differ or may, slowest first; not X and Y */
+    uint64_t sizes[ZS_MAX_NDIM]; /* how many indices into each */
     int dim_count;
     uint64_t count; /* of slices; UINT64_MAX when 64 bits do not count them */
 };
 
-/* The slices of an array of that shape, of which `indices` fix the first of the dimensions but X and Y. ZS_ARGUMENT
- * when they are too many, or one is out of range, or a dimension has no elements. */
-enum zs_status zs_slices_find(int ndim, const uint64_t *shape, struct zs_axes axes, const uint64_t *indices, size_t n,
-                              struct zs_slices *slices, struct zs_error *err) ZS_MUST_CHECK;
+/* The slices of an array of that shape. `choices` are of the first of its dimensions but X and Y; of those beyond n,
+ * all is taken. ZS_ARGUMENT when there are more choices than dimensions, one is out of range, or a dimension has no
+ * elements. */
+enum zs_status zs_slices_find(int ndim, const uint64_t *shape, struct zs_axes axes, const struct zs_choice *choices,
+                              size_t n, struct zs_slices *slices, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Where a slice is in each of the dim_count dimensions. */
+/* How many of the dims, slowest first, must be fixed so that what remains is at most `most` slices. */
+int zs_slices_to_fix(const struct zs_slices *slices, uint64_t most);
+
+/* Where a slice is in each of the dim_count dimensions, counted from the first index chosen of it. */
 void zs_slice_position(const struct zs_slices *slices, uint64_t slice, uint64_t *position);
 
 /* An array whose slices are bands, one after the other. The slices are of as many columns and rows as those of its

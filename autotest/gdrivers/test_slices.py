@@ -1,0 +1,243 @@
+"""Slices of arrays of many dimensions: asked for by value and by name, and listed where they are more than a dataset has bands."""
+import numpy as np
+import pytest
+from osgeo import gdal
+
+import oracle
+from stores import array_meta, counting, group_meta, sharding, write_coordinate
+from support import assert_same, error_of, held_band, open_array, open_ours, read_all, run_peer, subdatasets
+
+SHAPE = (4, 3, 5, 2, 3)
+VALUES = counting(SHAPE)
+HOURS = "hours since 2026-05-01"
+
+
+def write_forecast(path, **init):
+    """Four runs at 0, 6, 12 and 24 h, three levels, five steps."""
+    oracle.write(path, group_meta())
+    oracle.write(path / "t", array_meta(SHAPE, dimension_names=["init_time", "level", "step", "y", "x"]), VALUES)
+    write_coordinate(path, "init_time", [0, 6, 12, 24], {"units": HOURS, **init}, "int64")
+    write_coordinate(path, "level", [1000, 850, 500], {"units": "hPa"}, "float32")
+    write_coordinate(path, "step", [0, 3, 6, 9, 12], {"units": "hours"}, "int64")
+    return path
+
+
+def part(path, choice):
+    return read_all(open_ours("SHARDEDZARR:%s:/t:%s" % (path, choice)))
+
+
+def bands(values):
+    return values.reshape(-1, 2, 3)
+
+
+# ------------------------------------------------------------------------------------------------------------------ by value
+
+@pytest.mark.parametrize("choice, where", [
+    ("init_time=2026-05-01T06", np.s_[1]), ("init_time=2026-05-02", np.s_[3]), ("init_time=2026-05-01T12:00", np.s_[2]),
+    ("init_time=2026-05-01T12:00:00:step=6", np.s_[2, :, 2]), ("init_time=first", np.s_[0]), ("init_time=last:level=last", np.s_[3, 2]),
+    ("level=850", np.s_[:, 1]), ("level=8.5e2:init_time=2026-05-02T00", np.s_[3, 1]), ("step=9:level=500:init_time=first", np.s_[0, 2, 3]),
+    ("step=0..2", np.s_[:, :, 0:3]), ("step=3..3", np.s_[:, :, 3:4]), ("step=1..last:init_time=1..2", np.s_[1:3, :, 1:]),
+    ("init_time=2026-05-01..2026-05-01", np.s_[0:3]), ("init_time=2026-05-01T06..last", np.s_[1:]), ("init_time=first..2026-05-01T06", np.s_[:2]),
+    ("init_time=2026-05-01T01:00..2026-05-02T00:00:level=1000", np.s_[1:, 0]), ("init_time=2026-05-01T06%3A00", np.s_[1]),
+    ("level=0..2:init_time=2026-05-01%2006", np.s_[1])])
+def test_a_part_is_asked_for_by_name_and_value(tmp_path, choice, where):
+    assert_same(part(write_forecast(tmp_path), choice), bands(VALUES[where]), choice)
+    quoted = open_ours('SHARDEDZARR:"%s":/t:%s' % (tmp_path, choice))
+    assert_same(read_all(quoted), bands(VALUES[where]), choice)
+
+
+@pytest.mark.parametrize("choice, message", [
+    ("init_time=2026-05-01", "3 elements are 2026-05-01: 2026-05-01T00:00:00, 2026-05-01T06:00:00, 2026-05-01T12:00:00"),
+    ("init_time=2026-05-03", "the nearest are 2026-05-02T00:00:00 and 2026-05-01T12:00:00"),
+    ("level=900", "the nearest are 850 and 1000"), ("step=1", "the nearest are 0 and 3"), ("step=-3", "no element is -3"),
+    ("step=three", "expected a number"), ("init_time=6", "expected a time"), ("init_time=2026-02-30", "expected a time"),
+    ("init_time=2..1", "reversed"), ("init_time=2026-05-02..2026-05-01", "reversed"), ("step=-1..2", "ends of one kind"),
+    ("step=0..5", "index 5 is out of range"), ("level=850..500", "index 850 is out of range"), ("init_time=1..2026-05-02", "ends of one kind"),
+    ("init_time=2026..2026-06", "ends of one kind"), ("step=2..", "ends of one kind"), ("step=a..b", "expected indices"), ("step=", "expected a number"),
+    ("nothing=1", "no dimension nothing; beside X and Y there are: init_time, level, step"), ("x=1", "x is its X"), ("y=0..1", "y is its Y"),
+    ("step=3:step=6", "step is given twice"), ("step=3:1", "not mixed"), ("1:step=3", "not mixed"), ("step=3:level", "not mixed")])
+def test_what_names_no_one_part_is_an_error_that_says_why(tmp_path, choice, message):
+    assert message in error_of(part, write_forecast(tmp_path), choice)
+
+
+def test_times_are_those_of_their_calendar(tmp_path):
+    path = write_forecast(tmp_path, calendar="360_day", units="days since 2026-02-28")
+    write_coordinate(path, "init_time", [0, 1, 2, 3], {"units": "days since 2026-02-28", "calendar": "360_day"}, "int64")
+    assert_same(part(path, "init_time=2026-02-30"), bands(VALUES[2]))
+    assert_same(part(path, "init_time=2026-03"), bands(VALUES[3]))
+    assert "expected a time" in error_of(part, path, "init_time=2026-03-31")
+
+
+def test_texts_are_compared_as_they_are_and_may_hold_what_separates(tmp_path):
+    texts = ["a:b", "c=d", "first", "1..2", "50%"]
+    oracle.write(tmp_path, group_meta())
+    oracle.write(tmp_path / "t", array_meta((5, 2, 3), dimension_names=["site", "y", "x"]), counting((5, 2, 3)))
+    data = b"".join(text.ljust(6).rstrip().encode("utf-32-le").ljust(24, b"\0") for text in texts)
+    oracle.put(tmp_path, {"site/zarr.json": {
+        "zarr_format": 3, "node_type": "array", "shape": [5], "data_type": {"name": "fixed_length_utf32", "configuration": {"length_bytes": 24}},
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [5]}}, "chunk_key_encoding": {"name": "default"}, "fill_value": "",
+        "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}], "dimension_names": ["site"], "attributes": {}}, "site/c/0": data})
+    for number, text in enumerate(["a%3Ab", "c%3Dd", "%66irst", "1%2E.2", "50%25"]):
+        assert_same(part(tmp_path, "site=" + text), counting((5, 2, 3))[number:number + 1], text)
+    assert_same(part(tmp_path, "site=first"), counting((5, 2, 3))[:1])
+    assert "the first are a:b, c=d" in error_of(part, tmp_path, "site=A%3AB")
+
+
+def test_without_coordinates_a_number_is_an_index(tmp_path):
+    oracle.write(tmp_path / "t", array_meta((4, 5, 2, 3), dimension_names=["band", None, "y", "x"]), counting((4, 5, 2, 3)))
+    oracle.write(tmp_path, group_meta())
+    assert_same(part(tmp_path, "band=2"), counting((4, 5, 2, 3))[2])
+    assert_same(part(tmp_path, "dim1=1..2:band=0"), counting((4, 5, 2, 3))[0, 1:3])
+    assert "out of range" in error_of(part, tmp_path, "band=4")
+
+
+def test_a_part_says_where_it_lies(tmp_path):
+    dataset = open_ours("SHARDEDZARR:%s:/t:init_time=last:step=2..3" % write_forecast(tmp_path))
+    assert dataset.GetMetadataItem("DIM_init_time_INDEX") == "3"
+    assert dataset.GetMetadataItem("DIM_init_time_VALUE") == "2026-05-02T00:00:00"
+    band = dataset.GetRasterBand(4)
+    assert band.GetMetadataItem("DIM_step_INDEX") == "3" and band.GetMetadataItem("DIM_step_VALUE") == "9"
+    assert band.GetMetadataItem("DIM_level_VALUE") == "850"
+    assert band.GetDescription() == "level=850, step=9"
+
+
+def test_a_copy_of_a_part_keeps_its_dimensions(tmp_path):
+    gdal.Translate(str(tmp_path / "copy.zarr"), "SHARDEDZARR:%s:/t:level=850:step=1..3" % write_forecast(tmp_path / "s"), format="ShardedZarr",
+                   creationOptions=["ARRAY_NAME=t"])
+    assert_same(part(tmp_path / "copy.zarr", "step=1..2"), bands(VALUES[:, 1, 2:4]))
+    assert_same(part(tmp_path / "copy.zarr", "step=9:init_time=2026-05-02"), bands(VALUES[3, 1, 3]))
+
+
+def test_statistics_of_a_part_are_not_those_of_the_whole(tmp_path, config):
+    path = write_forecast(tmp_path)
+    config("GDAL_PAM_ENABLED", "YES")
+    one = open_ours("SHARDEDZARR:%s:/t:init_time=last" % path)
+    one.GetRasterBand(1).ComputeStatistics(False)
+    del one
+
+    def maximum(*names):
+        return held_band(open_ours(":".join(("SHARDEDZARR:%s:/t" % path,) + names))).GetMetadataItem("STATISTICS_MAXIMUM")
+
+    assert maximum() is None
+    assert maximum("init_time=3..3") is None  # another part, though of the same pixels
+    assert float(maximum("3")) == float(maximum("init_time=2026-05-02")) == VALUES[3, 0, 0].max()
+
+
+def test_written_pixels_of_a_part_are_those_of_the_whole(tmp_path):
+    path = write_forecast(tmp_path)
+    dataset = gdal.OpenEx("SHARDEDZARR:%s:/t:level=850:init_time=1..2" % path, gdal.OF_RASTER | gdal.OF_UPDATE)
+    dataset.GetRasterBand(7).WriteArray(np.full((2, 3), 999, "uint16"))
+    del dataset
+    changed = VALUES.copy()
+    changed[2, 1, 1] = 999
+    assert_same(read_all(open_array(path, "/t")), bands(changed))
+
+
+def test_a_remote_part_reads_the_coordinates_it_is_asked_for_by_and_no_others(tmp_path, server):
+    write_forecast(tmp_path / "s")
+    oracle.consolidate(tmp_path / "s")
+    open_ours("SHARDEDZARR:%s:/t:level=850:step=0..2:init_time=first" % server.vsi("s"))
+    assert {r.path for r in server.log} == {"s/zarr.json", "s/level/c/0"}
+
+
+# -------------------------------------------------------------------------------------------------------------------- listed
+
+@pytest.fixture(scope="module")
+def ensemble(tmp_path_factory):
+    path = tmp_path_factory.mktemp("ensemble") / "ens.zarr"
+    run_peer("xarray_ensemble.py", path)
+    return path
+
+
+def test_a_year_of_forecasts_lists_its_runs(ensemble):
+    values = np.arange(200 * 6 * 85 * 6, dtype="float32").reshape(200, 6, 85, 2, 3)
+    dataset = gdal.Open(str(ensemble))
+    assert dataset.GetDriver().ShortName == "ShardedZarr" and dataset.GetMetadataItem("SUBDATASETS_LISTED") is None
+    found = subdatasets(dataset)
+    assert list(found)[:3] == ["/t2m:init_time=2026-05-01T00", "/t2m:init_time=2026-05-01T12", "/t2m:init_time=2026-05-02T00"]
+    assert len(found) == 200
+    assert found["/t2m:init_time=2026-05-01T12"][1] == "t2m, init_time 2026-05-01T12 - [6x85x2x3] 2 metre temperature (K) (Float32)"
+    for number in (0, 77, 199):
+        assert_same(read_all(open_ours(list(found.values())[number][0])), bands(values[number]))
+    name = "SHARDEDZARR:%s:/t2m:" % ensemble
+    assert_same(read_all(open_ours(name + "lead_time=0..24:ensemble_member=3:init_time=last")), bands(values[-1, 3, :25]))
+    assert_same(read_all(open_ours(name + "lead_time=24:init_time=2026-05-01T12")), bands(values[1, :, 8]))
+    assert_same(read_all(open_ours(name + "lead_time=24:ensemble_member=5")), bands(values[:, 5, 8]))
+
+
+def write_sparse(path, dims, chunk=(4, 4), **attributes):
+    """An array without chunks of these dimensions: [(name, size)]."""
+    oracle.put(path, {"zarr.json": group_meta()})
+    shape = tuple(size for _, size in dims) + (8, 8)
+    meta = array_meta(shape, dimension_names=[name for name, _ in dims] + ["y", "x"],
+                      codecs=[sharding([1] * len(dims) + list(chunk), {"name": "bytes", "configuration": {"endian": "little"}})])
+    meta["chunk_grid"]["configuration"]["chunk_shape"] = [1] * len(dims) + [8, 8]
+    oracle.put(path, {"a/zarr.json": meta})
+    return path
+
+
+def test_two_slow_dimensions_are_fixed_where_one_is_not_enough(tmp_path):
+    path = write_sparse(tmp_path, [("run", 3), ("member", 50), ("level", 300), ("step", 200)])
+    write_coordinate(path, "run", [0, 24, 48], {"units": HOURS}, "int64")
+    found = subdatasets(open_ours(str(path)))
+    assert len(found) == 150
+    assert list(found)[51] == "/a:run=2026-05-02T00:member=1"
+    name, description = found["/a:run=2026-05-02T00:member=1"]
+    assert description == "a, run 2026-05-02T00, member 1 - [300x200x8x8] (UInt16)"
+    assert open_ours(name).RasterCount == 60000
+    again = subdatasets(open_ours("SHARDEDZARR:%s:/a:member=7" % path))
+    assert list(again) == ["/a:member=7:run=2026-05-%02dT00" % day for day in (1, 2, 3)]
+    by_index = subdatasets(open_array(path, "/a", 1))
+    assert list(by_index)[:2] == ["/a:run=1..1:member=0", "/a:run=1..1:member=1"]
+    assert open_ours(by_index["/a:run=1..1:member=1"][0]).RasterCount == 60000
+
+
+def test_a_long_series_is_listed_in_stretches(tmp_path):
+    path = write_sparse(tmp_path, [("time", 123456)])
+    write_coordinate(path, "time", np.arange(123456), {"units": HOURS}, "int64")
+    found = subdatasets(open_ours(str(path)))
+    assert list(found) == ["/a:time=%d..%d" % (first, min(first + 9999, 123455)) for first in range(0, 123456, 10000)]
+    assert found["/a:time=10000..19999"][1] == "a, time 2027-06-21T16..2028-08-11T07 - [10000x8x8] (UInt16)"
+    name, description = found["/a:time=120000..123455"]
+    assert description == "a, time 2040-01-08T00..2040-05-30T23 - [3456x8x8] (UInt16)"
+    dataset = open_ours(name)
+    assert dataset.RasterCount == 3456 and dataset.GetRasterBand(3456).GetMetadataItem("DIM_time_VALUE") == "2040-05-30T23:00:00"
+    assert open_ours("SHARDEDZARR:%s:/a:time=2040-05-30T23" % path).RasterCount == 1
+
+
+def test_a_list_is_bounded_and_says_what_is_not_in_it(tmp_path):
+    path = write_sparse(tmp_path, [("run", 12000), ("member", 12000), ("step", 60000)])
+    dataset = open_ours(str(path))
+    assert len(dataset.GetSubDatasets()) == 10000
+    note = dataset.GetMetadataItem("SUBDATASETS_LISTED")
+    assert note.startswith("the first 10000 of 144000000; the others open as SHARDEDZARR:") and note.endswith(":/a:run=VALUE:member=VALUE")
+    assert open_ours("SHARDEDZARR:%s:/a:run=11999:member=11998" % path).RasterCount == 60000
+    slices = open_ours(str(path), ["MULTIBAND=NO"])
+    assert len(slices.GetSubDatasets()) == 10000 and "of 8640000000000" in slices.GetMetadataItem("SUBDATASETS_LISTED")
+
+
+@pytest.mark.parametrize("times", [[0, 24, 24], [0, 24, -1]])
+def test_what_its_value_does_not_tell_apart_is_named_by_its_index(tmp_path, times):
+    path = write_sparse(tmp_path, [("run", 3), ("step", 60000)])
+    write_coordinate(path, "run", times, {"units": HOURS, "_FillValue": -1}, "int64")
+    found = subdatasets(open_ours(str(path)))
+    assert list(found)[2] == "/a:run=2..2"
+    assert all(open_ours(name).RasterCount == 60000 for name, _ in found.values())
+
+
+@pytest.mark.parametrize("name", ["a:b", "c=d", "e/f", "50%", "\"g\"", "first"])
+def test_dimensions_of_any_name_are_listed_and_found(tmp_path, name):
+    path = write_sparse(tmp_path, [(name, 2), ("step", 60000)])
+    found = subdatasets(open_ours(str(path)))
+    assert len(found) == 2
+    for place, _ in found.values():
+        assert open_ours(place).RasterCount == 60000
+
+
+def test_a_list_of_a_remote_store_reads_the_coordinates_it_names(tmp_path, server):
+    path = write_sparse(tmp_path / "s", [("run", 3), ("step", 60000)])
+    write_coordinate(path, "run", [0, 24, 48], {"units": HOURS}, "int64")
+    write_coordinate(path, "step", np.arange(60000), {"units": "hours"}, "int64")
+    oracle.consolidate(path)
+    assert len(open_array(server.vsi("s")).GetSubDatasets()) == 3
+    assert {r.path for r in server.log} == {"s/zarr.json", "s/run/c/0"}

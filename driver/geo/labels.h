@@ -1,0 +1,37 @@
+/* geo/labels.h: elements of a coordinate variable, and what they say. Internal to the room. */
+#ifndef ZS_GEO_LABELS_H
+#define ZS_GEO_LABELS_H
+
+#include "geo/axes.h"
+#include "geo/cf_time.h"
+#include "geo/meaning.h"
+
+/* Longest text of an element, with its end. */
+#define ZS_LABEL_SIZE 64
+
+struct zs_label_source {
+    const struct zs_dtype *dtype; /* borrowed from the node */
+    void *elements; /* `count` of them, or NULL when they cannot be had for a reason that lies in the variable */
+    uint64_t count;
+    bool is_time;
+    struct zs_time_unit unit; /* where it is */
+    struct zs_meaning meaning;
+    bool masks;       /* meaning.nodata marks missing elements */
+    bool is_believed; /* there are values, and not only what a store without its chunks looks like */
+};
+
+/* Reads elements [first, first + count) of the coordinate variable `c`, which is of numbers or times: see
+ * zs_labels_read(). Released with zs_label_source_clear(), on failure nothing is held. */
+enum zs_status zs_label_source_read(struct zs_hierarchy *h, const struct zs_node *c, uint64_t first, uint64_t count,
+                                    struct zs_label_source *source, struct zs_error *err) ZS_MUST_CHECK;
+void zs_label_source_clear(struct zs_label_source *source);
+
+/* Whether the elements of a coordinate variable have labels: numbers, times, truths. */
+bool zs_has_labels(const struct zs_node *c);
+
+/* Element i as its label, as a number (NaN where it is missing), and as an instant, where it is one. */
+void zs_label_print(const struct zs_label_source *source, uint64_t i, char *out, size_t capacity);
+double zs_label_number(const struct zs_label_source *source, uint64_t i);
+bool zs_label_instant(const struct zs_label_source *source, uint64_t i, struct zs_instant *instant);
+
+#endif
