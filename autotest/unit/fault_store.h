@@ -26,6 +26,7 @@ struct fault_store {
     struct zs_store base;
     struct zs_store *inner; /* borrowed */
     atomic_long calls;
+    atomic_ullong bytes_read; /* of what read() was asked for */
     long fail_at; /* number of the call that fails, from 1; 0: none */
     bool fail_on; /* ... and all after it */
     uint64_t replaced_below; /* reads at smaller offsets find that the object was replaced ... */
@@ -85,6 +86,7 @@ static inline enum zs_status fault_read(struct zs_object *object, uint64_t offse
         __atomic_store_n(&object->is_stale, true, __ATOMIC_RELAXED);
         return zs_fail(err, ZS_IO, "fault/a: was replaced");
     }
+    atomic_fetch_add(&s->bytes_read, n);
     return zs_object_read(((struct fault_object *)object)->inner, offset, n, data, err);
 }
 

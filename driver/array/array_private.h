@@ -13,6 +13,9 @@
 #include "shard/index.h"
 #include "shard/range_plan.h"
 
+#define ZS_SPACE_TABLES ((uint64_t)ZS_MAX_LEVELS + 1)
+#define ZS_SPACE_BLOCKS ((uint64_t)ZS_MAX_LEVELS + 2)
+
 struct zs_array {
     struct zs_store *store;
     const struct zs_node *node;
@@ -28,14 +31,19 @@ struct zs_array {
     enum zs_update update;
     uint64_t max_chunk; /* bytes: larger chunks are refused */
     int decode_places;  /* chunks that are decoded at once: one per thread, but no more bytes than one chunk may have */
+    uint64_t part_chunk;  /* bytes: smaller chunks are never read in parts (parts.h) */
     uint64_t plan_pieces; /* most of one plan; what is more is cut (cut.h) */
 
     struct zs_grid grid;
 
     struct zs_blob_pool *blobs; /* for decoded leaf chunks; outlives the cache that holds them */
-    /* space 0: decoded leaf chunks; space 1 + k: decoded shards of level k (struct zs_blob) */
+    /* for decoded blocks of leaf chunks that are read in parts: NULL until there is one, whose size it has */
+    _Atomic(struct zs_blob_pool *) block_blobs;
+    /* space 0: decoded leaf chunks; space 1 + k: decoded shards of level k; ZS_SPACE_BLOCKS + i: decoded blocks i of
+     * leaf chunks (struct zs_blob) */
     struct zs_cache *chunks;
-    struct zs_cache *indexes; /* space k: indexes of level-k shards */
+    /* space k: indexes of level-k shards; ZS_SPACE_TABLES: how leaf chunks are cut (struct zs_blocks) */
+    struct zs_cache *indexes;
     struct zs_cache *objects; /* space 0: opened shard objects, each counting as one byte */
 
     /* an object had been replaced: of the others nothing is taken from the process's memory any more */

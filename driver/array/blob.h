@@ -26,7 +26,8 @@ struct zs_blob {
     struct zs_slab *slab; /* that it is cut from; NULL: on its own */
     struct zs_part *part; /* that of a leaf chunk it is; NULL: all of it. Freed with it */
     size_t size;
-    /* of a whole shard: no two loads have the same, so that an index is never used with other bytes than its own */
+    /* of a whole shard: no two loads have the same, so that an index is never used with other bytes than its own; of a
+     * block: the tag of the table that it was read by */
     uint64_t version;
     unsigned char data[];
 };
@@ -34,6 +35,7 @@ struct zs_blob {
 /* A pool for blobs of `size` bytes; NULL without memory. Freed when all its blobs were. */
 struct zs_blob_pool *zs_blob_pool_create(size_t size);
 void zs_blob_pool_free(struct zs_blob_pool *pool); /* NULL is allowed */
+size_t zs_blob_pool_size(const struct zs_blob_pool *pool); /* of its blobs */
 
 /* A blob of `size` bytes, the pool's unless that is NULL or of size 0; not initialised. NULL without memory.
  * Thread-safe. */

@@ -14,9 +14,15 @@ void zs_plan_init(struct zs_plan *p)
 
 void zs_plan_clear(struct zs_plan *p)
 {
-    for (size_t i = 0; i < p->chunk_count; i++)
+    for (size_t i = 0; i < p->chunk_count; i++) {
         if (p->chunks[i].cached != NULL)
             zs_cache_release(p->a->chunks, p->chunks[i].cached);
+        if (p->chunks[i].table != NULL)
+            zs_cache_release(p->a->indexes, p->chunks[i].table);
+    }
+    for (size_t i = 0; i < p->item_count; i++)
+        if (p->items[i].kept != NULL)
+            zs_cache_release(p->a->chunks, p->items[i].kept);
     for (size_t i = 0; i < p->shard_count && p->pins != NULL && p->pin_counts != NULL; i++) {
         for (size_t k = 0; k < p->pin_counts[i]; k++)
             zs_cache_release(p->a->chunks, p->pins[i][k]);
@@ -28,6 +34,7 @@ void zs_plan_clear(struct zs_plan *p)
     free(p->gaps);
     free(p->chunks);
     free(p->shards);
+    free(p->items);
     free(p->ranges);
     free(p->groups);
     free(p->tasks);
@@ -118,8 +125,7 @@ static void drop_other_part(struct zs_plan *p, struct zs_planned *c)
     c->cached = NULL;
 }
 
-/* Room for `more` items behind the first `count`; false without memory. */
-static bool make_room(void **items, size_t *room, size_t count, uint64_t more, size_t item_size)
+bool zs_make_room(void **items, size_t *room, size_t count, uint64_t more, size_t item_size)
 {
     if (more <= *room - count)
         return true;
@@ -137,7 +143,7 @@ static bool make_room(void **items, size_t *room, size_t count, uint64_t more, s
 static enum zs_status add_gap(struct zs_plan *p, size_t window, int k, uint64_t number, struct zs_error *err)
 {
     void *gaps = p->gaps;
-    if (!make_room(&gaps, &p->gap_room, p->gap_count, 1, sizeof *p->gaps))
+    if (!zs_make_room(&gaps, &p->gap_room, p->gap_count, 1, sizeof *p->gaps))
         return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu chunks", p->gap_count);
     p->gaps = gaps;
     p->gaps[p->gap_count++] = (struct zs_gap){window, k, number};
@@ -160,7 +166,7 @@ static enum zs_status add_box(struct zs_plan *p, size_t window, int k, const uin
     }
     if (k == leaf) {
         void *pieces = p->pieces;
-        if (!make_room(&pieces, &p->piece_room, p->piece_count, chunks, sizeof *p->pieces))
+        if (!zs_make_room(&pieces, &p->piece_room, p->piece_count, chunks, sizeof *p->pieces))
             return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %llu chunks", (unsigned long long)chunks);
         p->pieces = pieces;
         do {
@@ -287,30 +293,67 @@ enum zs_status zs_plan_locations(struct zs_plan *p, struct zs_error *err)
 
 /* ---- What to do ---- */
 
+/* Of a chunk that is read whole, its one item. */
+static void add_whole(struct zs_plan *p, size_t chunk)
+{
+    struct zs_planned *c = &p->chunks[chunk];
+    c->first_item = p->item_count++;
+    c->item_count = 1;
+    p->items[c->first_item] = (struct zs_item){.chunk = chunk, .block = ZS_WHOLE_CHUNK};
+}
+
+/* The bytes of an item within its object. */
+static struct zs_range range_of(const struct zs_plan *p, size_t item)
+{
+    const struct zs_item *it = &p->items[item];
+    const struct zs_planned *c = &p->chunks[it->chunk];
+    struct zs_range r = {c->where.offset, c->where.size, item};
+    if (it->block != ZS_WHOLE_CHUNK) {
+        zs_block_range(zs_cache_value(c->table), it->block, &r.offset, &r.size);
+        r.offset += c->where.offset;
+    }
+    return r;
+}
+
+/* Tasks of a chunk's items: those whose bytes must be fetched become ranges. */
+static void add_items(struct zs_plan *p, const struct zs_planned *c, size_t *range_count)
+{
+    const bool is_here = zs_is_at_hand(c) || c->where.kind == ZS_LOCATION_EMPTY;
+    for (size_t i = c->first_item; i < c->first_item + c->item_count; i++) {
+        p->decode_count += !is_here && p->items[i].kept == NULL;
+        if (!is_here && p->items[i].kept == NULL && c->where.kind == ZS_LOCATION_RANGE)
+            p->ranges[(*range_count)++] = range_of(p, i);
+        else
+            p->tasks[p->task_count++] = (struct zs_task){.first = i};
+    }
+}
+
 enum zs_status zs_plan_tasks(struct zs_plan *p, struct zs_error *err)
 {
-    p->tasks = zs_calloc(p->chunk_count, sizeof *p->tasks);
-    p->ranges = zs_calloc(p->chunk_count, sizeof *p->ranges);
-    p->groups = zs_calloc(p->chunk_count, sizeof *p->groups);
+    void *items = p->items;
+    if (!zs_make_room(&items, &p->item_room, p->item_count, p->chunk_count, sizeof *p->items))
+        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu chunks", p->chunk_count);
+    p->items = items;
+    for (size_t i = 0; i < p->chunk_count; i++)
+        if (p->chunks[i].table == NULL)
+            add_whole(p, i);
+    p->tasks = zs_calloc(p->item_count, sizeof *p->tasks);
+    p->ranges = zs_calloc(p->item_count, sizeof *p->ranges);
+    p->groups = zs_calloc(p->item_count, sizeof *p->groups);
     if (p->tasks == NULL || p->ranges == NULL || p->groups == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu chunks", p->chunk_count);
     size_t range_count = 0;
     for (size_t i = 0, run; i < p->chunk_count; i += run) {
         const size_t first_range = range_count;
-        for (run = 0; i + run < p->chunk_count && p->chunks[i + run].where.shard == p->chunks[i].where.shard; run++) {
-            const struct zs_planned *c = &p->chunks[i + run];
-            if (!zs_is_at_hand(c) && c->where.kind == ZS_LOCATION_RANGE)
-                p->ranges[range_count++] = (struct zs_range){c->where.offset, c->where.size, i + run};
-            else
-                p->tasks[p->task_count++] = (struct zs_task){.first = i + run};
-        }
+        for (run = 0; i + run < p->chunk_count && p->chunks[i + run].where.shard == p->chunks[i].where.shard; run++)
+            add_items(p, &p->chunks[i + run], &range_count);
         const size_t groups =
             zs_range_plan(p->ranges + first_range, range_count - first_range, p->a->ranges, p->groups);
         for (size_t g = 0; g < groups; g++)
             p->tasks[p->task_count++] = (struct zs_task){.first = first_range + p->groups[g].first,
-                                                      .count = p->groups[g].count,
-                                                      .offset = p->groups[g].offset,
-                                                      .size = p->groups[g].size};
+                                                         .count = p->groups[g].count,
+                                                         .offset = p->groups[g].offset,
+                                                         .size = p->groups[g].size};
     }
     return ZS_OK;
 }

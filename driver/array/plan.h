@@ -13,7 +13,17 @@ struct zs_planned {
     struct zs_cache_entry *cached;
     const struct zs_blob *dirty; /* written and not encoded yet */
     size_t first_piece, piece_count; /* of plan.pieces */
+    struct zs_cache_entry *table;    /* read in parts: how it is cut (struct zs_blocks); NULL: whole */
+    size_t first_item, item_count;   /* of plan.items: those parts */
 };
+
+/* What is decoded at once: a chunk, or one block of a chunk of which little is wanted. */
+struct zs_item {
+    size_t chunk;
+    size_t block;                /* ZS_WHOLE_CHUNK, or a block of the chunk's table */
+    struct zs_cache_entry *kept; /* a block that is decoded already */
+};
+#define ZS_WHOLE_CHUNK SIZE_MAX
 
 /* One window's share of a chunk. */
 struct zs_piece {
@@ -32,7 +42,7 @@ struct zs_gap {
 /* What one item of the parallel loop does. */
 struct zs_task {
     size_t shard_first, shard_count; /* locating: chunks[shard_first ...] of one shard */
-    size_t first, count;             /* reading: ranges[first ...] of one group, or one chunk (count 0) */
+    size_t first, count;             /* reading: ranges[first ...] of one group, or items[first] alone (count 0) */
     uint64_t offset, size;
 };
 
@@ -57,15 +67,18 @@ struct zs_plan {
     struct zs_cache_entry ***pins; /* per shard: blobs that locations point into */
     size_t *pin_counts;
 
-    struct zs_range *ranges;
+    struct zs_item *items; /* of chunks that are read in parts, then of others */
+    size_t item_count, item_room;
+    struct zs_range *ranges; /* their tags are items */
     struct zs_range_group *groups;
     struct zs_task *tasks;
     size_t task_count;
+    size_t decode_count; /* of items that are not at hand */
     pthread_mutex_t pending_lock; /* shard writers serve one at a time */
     /* More threads wait for bytes than decode: those that have theirs wait for one of a->decode_places. */
     pthread_mutex_t decode_lock;
     pthread_cond_t decode_done;
-    int decoding;
+    int decoding, decode_places; /* of the array, or more where blocks are all that is decoded */
     atomic_bool stale;            /* a shard was replaced under us */
 };
 
@@ -83,6 +96,9 @@ enum zs_status zs_plan_chunks(struct zs_plan *p, struct zs_error *err) ZS_MUST_C
 enum zs_status zs_plan_locations(struct zs_plan *p, struct zs_error *err) ZS_MUST_CHECK;
 enum zs_status zs_plan_tasks(struct zs_plan *p, struct zs_error *err) ZS_MUST_CHECK;
 void zs_plan_clear(struct zs_plan *p);
+
+/* Room for `more` items behind the first `count` of a list; false without memory. */
+bool zs_make_room(void **items, size_t *room, size_t count, uint64_t more, size_t item_size);
 
 /* The part of level-k chunk `number` that lies in the window: start and count in elements of the array. */
 void zs_piece_box(const struct zs_array *a, int k, uint64_t number, const struct zs_window *w, uint64_t *start,

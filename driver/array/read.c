@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "array/cut.h"
-#include "array/plan.h"
+#include "array/parts.h"
+#include "array/place.h"
 #include "base/parallel.h"
 #include "base/strided.h"
 
@@ -15,102 +16,6 @@
 #define PART_BYTES (WHOLE_BYTES + sizeof(struct zs_part))
 /* Copies from the cache smaller than this are not worth waking a thread for. */
 #define INLINE_BYTES ((uint64_t)1 << 20)
-
-/* ---- Placing pixels ---- */
-
-static void piece_box(const struct zs_plan *p, const struct zs_planned *c, const struct zs_window *w, uint64_t *start,
-                      uint64_t *count)
-{
-    zs_piece_box(p->a, p->a->chain.count - 1, c->where.leaf, w, start, count);
-}
-
-static char *place_in_window(int ndim, const struct zs_window *w, const uint64_t *start)
-{
-    char *dst = w->data;
-    for (int d = 0; d < ndim; d++)
-        dst += (ptrdiff_t)(start[d] - w->start[d]) * w->stride[d];
-    return dst;
-}
-
-/* All of a leaf chunk. */
-static void whole_chunk(const struct zs_array *a, uint64_t leaf, struct zs_part *part)
-{
-    zs_grid_box(&a->grid, a->chain.count - 1, leaf, part->start, part->count);
-}
-
-/* Where an element of a decoded part of a chunk stands. */
-static const unsigned char *element_at(int ndim, const unsigned char *decoded, const struct zs_part *part,
-                                       const uint64_t *at, const ptrdiff_t *stride)
-{
-    for (int d = 0; d < ndim; d++)
-        decoded += (ptrdiff_t)(at[d] - part->start[d]) * stride[d];
-    return decoded;
-}
-
-/* Copies a decoded part of a chunk (NULL: all of it) to all windows that want some of it. NULL bytes: the fill
- * value. */
-static void place(const struct zs_plan *p, const struct zs_planned *c, const unsigned char *decoded,
-                  const struct zs_part *part)
-{
-    const struct zs_array *a = p->a;
-    const int n = a->meta->ndim;
-    ptrdiff_t stride[ZS_MAX_NDIM] = {0};
-    struct zs_part whole;
-    if (p->is_prefetch)
-        return;
-    if (decoded != NULL) {
-        if (part == NULL)
-            whole_chunk(a, c->where.leaf, &whole);
-        part = part != NULL ? part : &whole;
-        zs_part_strides(a->leaf, part->count, stride);
-    }
-    for (size_t i = 0; i < c->piece_count; i++) {
-        const struct zs_window *w = &p->windows[p->pieces[c->first_piece + i].window];
-        uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
-        piece_box(p, c, w, start, count);
-        const unsigned char *src = a->meta->fill_value;
-        if (decoded != NULL)
-            src = element_at(n, decoded, part, start, stride);
-        zs_copy_strided(n, count, src, stride, place_in_window(n, w, start), w->stride, a->meta->dtype.size, p->convert,
-                        p->ctx);
-    }
-}
-
-/* Whether the windows take all elements of the chunk that lie in the array. */
-static bool is_wholly_used(const struct zs_plan *p, const struct zs_planned *c)
-{
-    const struct zs_array *a = p->a;
-    const uint64_t inside = zs_grid_elements(&a->grid, a->chain.count - 1, c->where.leaf);
-    uint64_t used = 0;
-    for (size_t i = 0; i < c->piece_count; i++) {
-        uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM], size = 1;
-        piece_box(p, c, &p->windows[p->pieces[c->first_piece + i].window], start, count);
-        for (int d = 0; d < a->meta->ndim; d++)
-            size *= count[d];
-        used += size;
-    }
-    return used >= inside;
-}
-
-/* Where the chunk can be decoded in place: one window takes the whole chunk, unconverted, in the layout it is stored
- * in. Else NULL. */
-static void *direct_destination(const struct zs_plan *p, const struct zs_planned *c)
-{
-    const struct zs_array *a = p->a;
-    if (c->piece_count != 1 || p->convert != NULL || p->is_prefetch)
-        return NULL;
-    const struct zs_window *w = &p->windows[p->pieces[c->first_piece].window];
-    uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
-    struct zs_part chunk;
-    ptrdiff_t stride[ZS_MAX_NDIM];
-    piece_box(p, c, w, start, count);
-    whole_chunk(a, c->where.leaf, &chunk);
-    zs_part_strides(a->leaf, chunk.count, stride);
-    for (int d = 0; d < a->meta->ndim; d++)
-        if (count[d] != chunk.count[d] || (count[d] > 1 && stride[d] != w->stride[d]))
-            return NULL;
-    return place_in_window(a->meta->ndim, w, start);
-}
 
 /* ---- Doing it ---- */
 
@@ -152,7 +57,7 @@ static void keep_part(struct zs_plan *p, const struct zs_planned *c, const unsig
     struct zs_part chunk, box, *part = NULL;
     size_t n = a->leaf->item_size;
     ptrdiff_t from[ZS_MAX_NDIM], to[ZS_MAX_NDIM];
-    whole_chunk(a, c->where.leaf, &chunk);
+    zs_whole_chunk(a, c->where.leaf, &chunk);
     zs_wanted_box(p, c, &box);
     if (!grow_box(a, &chunk, &box, p->keep))
         return;
@@ -167,7 +72,7 @@ static void keep_part(struct zs_plan *p, const struct zs_planned *c, const unsig
     blob->part = part;
     zs_part_strides(a->leaf, box.count, to);
     zs_part_strides(a->leaf, chunk.count, from);
-    decoded = element_at(a->meta->ndim, decoded, &chunk, box.start, from);
+    decoded = zs_element_at(a->meta->ndim, decoded, &chunk, box.start, from);
     zs_copy_strided(a->meta->ndim, box.count, decoded, from, blob->data, to, a->leaf->item_size, NULL, NULL);
     keep(p->a, c->where.leaf, blob);
 }
@@ -181,15 +86,15 @@ static enum zs_status deliver(struct zs_plan *p, struct zs_planned *c, struct zs
     const struct zs_level *leaf = zs_grid_level(&a->grid, a->chain.count - 1, c->where.leaf, &room);
     const size_t size = (size_t)leaf->decoded_size;
     ZS_TRY(zs_chunk_size_check(a, leaf, err));
-    void *direct = direct_destination(p, c);
+    void *direct = zs_direct_destination(p, c);
     if (direct != NULL)
         return zs_leaf_decode(leaf, scratch, encoded, n, direct, err);
-    const bool is_spent = !p->is_prefetch && is_wholly_used(p, c);
+    const bool is_spent = !p->is_prefetch && zs_is_wholly_used(p, c);
     if (is_spent || p->keep < size) {
         struct zs_buffer *out = zs_scratch_buffer(scratch, ZS_SCRATCH_DECODED);
         ZS_TRY(zs_buffer_reset(out, size, err));
         ZS_TRY(zs_leaf_decode(leaf, scratch, encoded, n, out->data, err));
-        place(p, c, out->data, NULL);
+        zs_place(p, c, out->data, NULL);
         if (!is_spent)
             keep_part(p, c, out->data);
         return ZS_OK;
@@ -203,17 +108,17 @@ static enum zs_status deliver(struct zs_plan *p, struct zs_planned *c, struct zs
         zs_blob_free(blob);
         return status;
     }
-    place(p, c, blob->data, NULL);
+    zs_place(p, c, blob->data, NULL);
     keep(a, c->where.leaf, blob);
     return ZS_OK;
 }
 
 static void decode_begin(struct zs_plan *p)
 {
-    if (p->a->decode_places >= p->a->fetch_threads)
+    if (p->decode_places >= p->a->fetch_threads)
         return; /* there are no more threads than that */
     pthread_mutex_lock(&p->decode_lock);
-    while (p->decoding >= p->a->decode_places)
+    while (p->decoding >= p->decode_places)
         pthread_cond_wait(&p->decode_done, &p->decode_lock);
     p->decoding++;
     pthread_mutex_unlock(&p->decode_lock);
@@ -221,12 +126,22 @@ static void decode_begin(struct zs_plan *p)
 
 static void decode_end(struct zs_plan *p)
 {
-    if (p->a->decode_places >= p->a->fetch_threads)
+    if (p->decode_places >= p->a->fetch_threads)
         return;
     pthread_mutex_lock(&p->decode_lock);
     p->decoding--;
     pthread_cond_signal(&p->decode_done);
     pthread_mutex_unlock(&p->decode_lock);
+}
+
+/* A chunk or a block whose n encoded bytes have come. */
+static enum zs_status deliver_item(struct zs_plan *p, const struct zs_item *item, struct zs_scratch *scratch,
+                                   const void *encoded, size_t n, struct zs_error *err)
+{
+    struct zs_planned *c = &p->chunks[item->chunk];
+    const enum zs_status status = item->block == ZS_WHOLE_CHUNK ? deliver(p, c, scratch, encoded, n, err)
+                                                                : zs_part_deliver(p, item, scratch, encoded, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(p->a, c->where.leaf, status, err);
 }
 
 /* One chunk whose bytes have come. */
@@ -244,7 +159,7 @@ static enum zs_status run_group(struct zs_plan *p, const struct zs_task *t, stru
                                 struct zs_error *err)
 {
     struct zs_array *a = p->a;
-    struct zs_planned *first = &p->chunks[p->ranges[t->first].tag];
+    struct zs_planned *first = &p->chunks[p->items[p->ranges[t->first].tag].chunk];
     struct zs_cache_entry *entry;
     enum zs_status status = zs_shard_object(a, first->where.shard, &entry, err);
     if (status != ZS_OK) {
@@ -270,10 +185,8 @@ static enum zs_status run_group(struct zs_plan *p, const struct zs_task *t, stru
     decode_begin(p);
     for (size_t i = 0; i < t->count && status == ZS_OK; i++) {
         const struct zs_range *r = &p->ranges[t->first + i];
-        struct zs_planned *c = &p->chunks[r->tag];
-        status = deliver(p, c, scratch, fetched->data + (r->offset - t->offset), (size_t)r->size, err);
-        if (status != ZS_OK)
-            status = zs_fail_in_chunk(p->a, c->where.leaf, status, err);
+        status = deliver_item(p, &p->items[r->tag], scratch, fetched->data + (r->offset - t->offset), (size_t)r->size,
+                              err);
     }
     decode_end(p);
     if (status == ZS_CORRUPT && zs_shard_is_changing(a, first->where.shard))
@@ -293,7 +206,7 @@ static enum zs_status run_object(struct zs_plan *p, struct zs_planned *c, struct
     enum zs_status status = zs_store_get(a->store, key, zs_level_bound(a->leaf), fetched, err);
     free(key);
     if (status == ZS_NOT_FOUND) {
-        place(p, c, NULL, NULL);
+        zs_place(p, c, NULL, NULL);
         return ZS_OK;
     }
     if (status == ZS_OK)
@@ -313,46 +226,63 @@ static enum zs_status run_pending(struct zs_plan *p, struct zs_planned *c, struc
     enum zs_status status = zs_shard_writer_get(writer, number, &is_empty, fetched, err);
     pthread_mutex_unlock(&p->pending_lock);
     if (status == ZS_OK && is_empty)
-        place(p, c, NULL, NULL);
+        zs_place(p, c, NULL, NULL);
     else if (status == ZS_OK)
         status = deliver_one(p, c, scratch, fetched->data, fetched->size, err);
     return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(p->a, c->where.leaf, status, err);
 }
 
-static enum zs_status run_task(void *ctx, size_t item, struct zs_error *err)
+/* A chunk, or a block of one, of a whole shard that is at hand. */
+static enum zs_status run_memory(struct zs_plan *p, const struct zs_item *item, struct zs_scratch *scratch,
+                                 struct zs_error *err)
+{
+    const struct zs_planned *c = &p->chunks[item->chunk];
+    uint64_t offset = 0, size = c->where.size;
+    if (item->block != ZS_WHOLE_CHUNK)
+        zs_block_range(zs_cache_value(c->table), item->block, &offset, &size);
+    decode_begin(p);
+    const enum zs_status status = deliver_item(p, item, scratch, c->where.memory + offset, (size_t)size, err);
+    decode_end(p);
+    return status;
+}
+
+/* Whether an item is decoded already, or empty, and placed. */
+static bool place_at_hand(const struct zs_plan *p, const struct zs_item *item)
+{
+    const struct zs_planned *c = &p->chunks[item->chunk];
+    if (item->kept != NULL) {
+        zs_part_place(p, item);
+    } else if (zs_is_at_hand(c)) {
+        const struct zs_blob *blob = c->dirty != NULL ? c->dirty : zs_cache_value(c->cached);
+        zs_place(p, c, blob->data, blob->part);
+    } else if (c->where.kind == ZS_LOCATION_EMPTY) {
+        zs_place(p, c, NULL, NULL);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static enum zs_status run_task(void *ctx, size_t number, struct zs_error *err)
 {
     struct zs_plan *p = ctx;
-    const struct zs_task *t = &p->tasks[item];
-    if (t->count == 0) {
-        struct zs_planned *c = &p->chunks[t->first];
-        if (zs_is_at_hand(c)) {
-            const struct zs_blob *blob = c->dirty != NULL ? c->dirty : zs_cache_value(c->cached);
-            place(p, c, blob->data, blob->part);
-            return ZS_OK;
-        }
-        if (c->where.kind == ZS_LOCATION_EMPTY) {
-            place(p, c, NULL, NULL);
-            return ZS_OK;
-        }
-    }
+    const struct zs_task *t = &p->tasks[number];
+    const struct zs_item *item = t->count == 0 ? &p->items[t->first] : NULL;
+    if (item != NULL && place_at_hand(p, item))
+        return ZS_OK;
     struct zs_scratch *scratch = zs_scratch_acquire();
     if (scratch == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a scratch");
     enum zs_status status;
-    if (t->count > 0) {
+    struct zs_planned *c = item != NULL ? &p->chunks[item->chunk] : NULL;
+    if (item == NULL)
         status = run_group(p, t, scratch, err);
-    } else {
-        struct zs_planned *c = &p->chunks[t->first];
-        if (c->where.kind == ZS_LOCATION_OBJECT) {
-            status = run_object(p, c, scratch, err);
-        } else if (c->where.kind == ZS_LOCATION_PENDING) {
-            status = run_pending(p, c, scratch, err);
-        } else {
-            status = deliver_one(p, c, scratch, c->where.memory, (size_t)c->where.size, err);
-            if (status != ZS_OK)
-                status = zs_fail_in_chunk(p->a, c->where.leaf, status, err);
-        }
-    }
+    else if (c->where.kind == ZS_LOCATION_OBJECT)
+        status = run_object(p, c, scratch, err);
+    else if (c->where.kind == ZS_LOCATION_PENDING)
+        status = run_pending(p, c, scratch, err);
+    else
+        status = run_memory(p, item, scratch, err);
     zs_scratch_release(scratch);
     return status;
 }
@@ -372,15 +302,8 @@ static uint64_t window_bytes(const struct zs_plan *p)
 static enum zs_status fill_gap(void *ctx, size_t item, struct zs_error *err)
 {
     const struct zs_plan *p = ctx;
-    const struct zs_array *a = p->a;
-    const struct zs_gap *g = &p->gaps[item];
-    const struct zs_window *w = &p->windows[g->window];
-    uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
-    const ptrdiff_t still[ZS_MAX_NDIM] = {0};
     (void)err;
-    zs_piece_box(a, g->level, g->number, w, start, count);
-    zs_copy_strided(a->meta->ndim, count, a->meta->fill_value, still, place_in_window(a->meta->ndim, w, start),
-                    w->stride, a->meta->dtype.size, p->convert, p->ctx);
+    zs_place_gap(p, &p->gaps[item]);
     return ZS_OK;
 }
 
@@ -394,7 +317,7 @@ static size_t bytes_to_keep(const struct zs_plan *p)
         return (size_t)size;
     uint64_t parts = 0;
     for (size_t i = 0; i < p->chunk_count; i++)
-        parts += !is_wholly_used(p, &p->chunks[i]);
+        parts += p->chunks[i].table == NULL && !zs_is_wholly_used(p, &p->chunks[i]);
     const uint64_t share = parts > 0 ? room / parts : UINT64_MAX;
     return (size_t)(share < PART_BYTES ? 0 : zs_min_u64(size, share - PART_BYTES));
 }
@@ -406,9 +329,10 @@ static enum zs_status run_planned(struct zs_plan *p, struct zs_error *err)
     if (p->chunk_count == 0)
         return ZS_OK;
     ZS_TRY(zs_plan_locations(p, err));
+    ZS_TRY(zs_plan_parts(p, err));
     ZS_TRY(zs_plan_tasks(p, err));
     p->keep = bytes_to_keep(p);
-    const bool only_copies = p->shard_count == 0 && window_bytes(p) < INLINE_BYTES;
+    const bool only_copies = p->decode_count == 0 && window_bytes(p) < INLINE_BYTES;
     return zs_parallel_for(only_copies ? 1 : p->a->fetch_threads, p->task_count, run_task, p, err);
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codec/blocks.h"
 #include "codec/codec.h"
 
 struct blosc {
@@ -130,10 +131,118 @@ static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *sc
     return ZS_OK;
 }
 
-const struct zs_codec zs_codec_blosc = {
-    .name = "blosc", .kind = ZS_BYTES_TO_BYTES, .parse = parse, .decode = decode, .encode = encode};
-const struct zs_codec zs_codec_numcodecs_blosc = {
-    .name = "numcodecs.blosc", .kind = ZS_BYTES_TO_BYTES, .parse = parse_numcodecs, .decode = decode, .encode = encode};
+/* ---- Blocks ----
+ *
+ * A frame: version, version of the compressor, flags, type size; then decoded bytes, bytes of a block, encoded bytes,
+ * all little-endian; then an offset for each block; then the blocks. */
+
+#define FRAME_HEAD 16
+#define FLAG_PLAIN 0x02
+#define FLAG_UNSPLIT 0x10
+/* Offsets of a chunk beyond this are more to fetch than a block: 262,144 blocks. */
+#define MAX_OFFSETS_BYTES ((uint64_t)1 << 20)
+
+static uint32_t little_u32(const unsigned char *p)
+{
+    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static void put_little_u32(unsigned char *p, uint32_t v)
+{
+    for (int i = 0; i < 4; i++)
+        p[i] = (unsigned char)(v >> 8 * i);
+}
+
+/* Of a frame whose header is not what it should be: no blocks. */
+static struct zs_blocks *no_blocks(void)
+{
+    return zs_blocks_alloc(0, true);
+}
+
+static struct zs_blocks *table_of(const unsigned char *head, uint64_t n, uint64_t count)
+{
+    const uint64_t first = FRAME_HEAD + 4 * count;
+    struct zs_blocks *b = zs_blocks_alloc((size_t)count, false);
+    if (b == NULL)
+        return NULL;
+    b->size = little_u32(head + 4);
+    b->block_size = little_u32(head + 8);
+    memcpy(b->head, head, FRAME_HEAD);
+    for (size_t i = 0; i < b->count; i++) {
+        b->at[i].offset = little_u32(head + FRAME_HEAD + 4 * i);
+        if (b->at[i].offset < first || b->at[i].offset >= n) {
+            free(b);
+            return no_blocks();
+        }
+    }
+    if (zs_blocks_measure(b, n, zs_bytes_bound((size_t)b->block_size)))
+        return b;
+    free(b);
+    return NULL;
+}
+
+static enum zs_status read_blocks(const unsigned char *head, size_t have, uint64_t n, uint64_t decoded,
+                                  uint64_t plain_size, size_t *need, struct zs_blocks **blocks, struct zs_error *err)
+{
+    *need = FRAME_HEAD;
+    *blocks = NULL;
+    if (have < FRAME_HEAD && n >= FRAME_HEAD)
+        return ZS_OK;
+    bool is_known = n >= FRAME_HEAD && n <= INT32_MAX && decoded <= BLOSC_MAX_BUFFERSIZE && decoded > 0;
+    is_known = is_known && head[0] == BLOSC_VERSION_FORMAT && little_u32(head + 4) == decoded &&
+               little_u32(head + 12) == n && head[3] > 0;
+    const uint64_t block_size = is_known ? little_u32(head + 8) : 0;
+    const uint64_t count = block_size > 0 ? (decoded + block_size - 1) / block_size : 0;
+    if (is_known && (head[2] & FLAG_PLAIN) != 0) {
+        *blocks = n == FRAME_HEAD + decoded ? zs_blocks_plain(decoded, FRAME_HEAD, plain_size) : no_blocks();
+    } else if (!is_known || block_size == 0 || block_size > decoded || 4 * count > MAX_OFFSETS_BYTES ||
+               FRAME_HEAD + 4 * count > n) {
+        *blocks = no_blocks();
+    } else if (have < FRAME_HEAD + 4 * count) {
+        *need = (size_t)(FRAME_HEAD + 4 * count);
+        return ZS_OK;
+    } else {
+        *blocks = table_of(head, n, count);
+    }
+    return *blocks != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a table of blocks");
+}
+
+/* As a frame of this one block: the library never sees bytes of others. */
+static enum zs_status decode_block(const struct zs_blocks *blocks, size_t i, struct zs_scratch *scratch,
+                                   const void *src, void *dst, struct zs_error *err)
+{
+    const size_t n = blocks->at[i].size, size = (size_t)zs_block_decoded(blocks, i), start = FRAME_HEAD + 4;
+    struct zs_buffer *frame = zs_scratch_buffer(scratch, ZS_SCRATCH_CODEC_A);
+    ZS_TRY(zs_buffer_reset(frame, start + n, err));
+    memcpy(frame->data, blocks->head, FRAME_HEAD);
+    if (size < blocks->block_size)
+        frame->data[2] |= FLAG_UNSPLIT; /* as a shorter last block is, whatever the flag of its frame says */
+    put_little_u32(frame->data + 4, (uint32_t)size);
+    put_little_u32(frame->data + 8, (uint32_t)size);
+    put_little_u32(frame->data + 12, (uint32_t)(start + n));
+    put_little_u32(frame->data + FRAME_HEAD, (uint32_t)start);
+    memcpy(frame->data + start, src, n);
+    const int r = blosc_decompress_ctx(frame->data, dst, size, 1);
+    if (r < 0 || (size_t)r != size)
+        return zs_fail(err, ZS_CORRUPT, "blosc: block %zu of %zu bytes does not decode to %zu: error %d", i, n, size,
+                       r);
+    return ZS_OK;
+}
+
+const struct zs_codec zs_codec_blosc = {.name = "blosc",
+                                        .kind = ZS_BYTES_TO_BYTES,
+                                        .parse = parse,
+                                        .decode = decode,
+                                        .encode = encode,
+                                        .read_blocks = read_blocks,
+                                        .decode_block = decode_block};
+const struct zs_codec zs_codec_numcodecs_blosc = {.name = "numcodecs.blosc",
+                                                  .kind = ZS_BYTES_TO_BYTES,
+                                                  .parse = parse_numcodecs,
+                                                  .decode = decode,
+                                                  .encode = encode,
+                                                  .read_blocks = read_blocks,
+                                                  .decode_block = decode_block};
 #else
 typedef int zs_codec_blosc_is_absent; /* ISO C wants a declaration in every file */
 #endif

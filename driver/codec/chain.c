@@ -272,6 +272,70 @@ enum zs_status zs_leaf_decode(const struct zs_level *leaf, struct zs_scratch *sc
     return zs_stages_decode(leaf->stages, leaf->stage_count, element_count(leaf), scratch, data, dst, err);
 }
 
+/* Bytes of an element as the bytes codecs receive it; 0 where elements have no bytes of their own. */
+static size_t stored_item(const struct zs_level *leaf)
+{
+    if (elementwise_count(leaf) < leaf->stage_count)
+        return 0;
+    return leaf->stage_count > 0 ? leaf->stages[leaf->stage_count - 1].out.size : leaf->item_size;
+}
+
+bool zs_leaf_has_parts(const struct zs_level *leaf)
+{
+    const bool is_cut = leaf->bytes_codec_count == 1 && leaf->bytes_codecs[0].codec->read_blocks != NULL;
+    return stored_item(leaf) > 0 && (leaf->bytes_codec_count == 0 || is_cut);
+}
+
+enum zs_status zs_leaf_read_blocks(const struct zs_level *leaf, const void *head, size_t have, uint64_t n,
+                                   uint64_t plain_size, size_t *need, struct zs_blocks **blocks, struct zs_error *err)
+{
+    *need = 0;
+    *blocks = NULL;
+    if (leaf->bytes_codec_count > 0) {
+        ZS_TRY(leaf->bytes_codecs[0].codec->read_blocks(head, have, n, leaf->stored_size, plain_size, need, blocks,
+                                                        err));
+        if (*blocks != NULL && (*blocks)->block_size % stored_item(leaf) != 0)
+            (*blocks)->count = 0; /* an element lies in two blocks */
+        return ZS_OK;
+    }
+    *blocks = n == leaf->stored_size ? zs_blocks_plain(n, 0, plain_size) : zs_blocks_alloc(0, true);
+    return *blocks != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a table of blocks");
+}
+
+void zs_leaf_block_elements(const struct zs_level *leaf, const struct zs_blocks *blocks, size_t i, uint64_t *first,
+                            uint64_t *count)
+{
+    const size_t item = stored_item(leaf);
+    *first = i * (blocks->block_size / item);
+    *count = zs_block_decoded(blocks, i) / item;
+}
+
+enum zs_status zs_leaf_decode_block(const struct zs_level *leaf, struct zs_scratch *scratch,
+                                    const struct zs_blocks *blocks, size_t i, const void *src, void *dst,
+                                    struct zs_error *err)
+{
+    const size_t size = (size_t)zs_block_decoded(blocks, i), n = size / stored_item(leaf);
+    const void *data = src;
+    if (!blocks->is_plain) {
+        void *out = dst;
+        if (!zs_stages_keep_size(leaf->stages, leaf->stage_count)) {
+            struct zs_buffer *buffer = zs_scratch_buffer(scratch, ZS_SCRATCH_STORED);
+            ZS_TRY(zs_buffer_reset(buffer, size, err));
+            out = buffer->data;
+        }
+        ZS_TRY(leaf->bytes_codecs[0].codec->decode_block(blocks, i, scratch, src, out, err));
+        data = out;
+    }
+    if (leaf->stage_count == 0) {
+        if (data != dst)
+            memcpy(dst, data, size);
+        return ZS_OK;
+    }
+    if (leaf->lookup != NULL && zs_lookup_decode(leaf->lookup, leaf->stages, leaf->stage_count, n, data, dst))
+        return ZS_OK;
+    return zs_stages_decode_elements(leaf->stages, leaf->stage_count, n, data, dst, err);
+}
+
 enum zs_status zs_leaf_decode_for_update(const struct zs_level *leaf, struct zs_scratch *scratch, const void *src,
                                          size_t n, void *dst, struct zs_error *err)
 {

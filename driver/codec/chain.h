@@ -10,6 +10,7 @@
 #ifndef ZS_CODEC_CHAIN_H
 #define ZS_CODEC_CHAIN_H
 
+#include "codec/blocks.h"
 #include "codec/lookup.h"
 #include "zarr/node.h"
 
@@ -72,6 +73,24 @@ enum zs_status zs_leaf_decode(const struct zs_level *leaf, struct zs_scratch *sc
  * change them, as some roundings do. */
 enum zs_status zs_leaf_decode_for_update(const struct zs_level *leaf, struct zs_scratch *scratch, const void *src,
                                          size_t n, void *dst, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Whether a part of an encoded leaf chunk may be decoded without the rest. */
+bool zs_leaf_has_parts(const struct zs_level *leaf);
+
+/* How the n encoded bytes of a leaf chunk are cut, as the codec's read_blocks() (codec.h); blocks are of whole
+ * elements. Without codecs that is told by no bytes at all. */
+enum zs_status zs_leaf_read_blocks(const struct zs_level *leaf, const void *head, size_t have, uint64_t n,
+                                   uint64_t plain_size, size_t *need, struct zs_blocks **blocks,
+                                   struct zs_error *err) ZS_MUST_CHECK;
+
+/* The elements that a block holds: first and count, in the order in which they are stored. */
+void zs_leaf_block_elements(const struct zs_level *leaf, const struct zs_blocks *blocks, size_t i, uint64_t *first,
+                            uint64_t *count);
+
+/* Decodes one block, its encoded bytes at src, into dst, as zs_leaf_decode() does all of them. */
+enum zs_status zs_leaf_decode_block(const struct zs_level *leaf, struct zs_scratch *scratch,
+                                    const struct zs_blocks *blocks, size_t i, const void *src, void *dst,
+                                    struct zs_error *err) ZS_MUST_CHECK;
 
 /* The reverse: src holds decoded_size bytes laid out as stored; what is left in it is undefined. *encoded as in
  * zs_bytes_encode(). */

@@ -8,6 +8,7 @@
 #include "zarr/dtype.h"
 #include "zarr/json.h"
 
+struct zs_blocks;
 struct zs_codec;
 struct zs_level;
 
@@ -93,6 +94,17 @@ struct zs_codec {
     /* Encodes into `out`, which is reset first. */
     enum zs_status (*encode)(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
                              struct zs_buffer *out, struct zs_error *err);
+
+    /* Both or none: codecs whose encoded bytes are cut into blocks that decode by themselves (codec/blocks.h). */
+
+    /* How n encoded bytes are cut, told by the first `have` of them; they decode to `decoded` bytes. Where more are
+     * needed *blocks is NULL and *need says how many. Where they are not cut, or are not what they should be, it has no
+     * blocks: decoding the whole says what is wrong. What stands plain gets blocks of plain_size. Freed with free(). */
+    enum zs_status (*read_blocks)(const unsigned char *head, size_t have, uint64_t n, uint64_t decoded,
+                                  uint64_t plain_size, size_t *need, struct zs_blocks **blocks, struct zs_error *err);
+    /* Decodes block i, its encoded bytes at src, to its zs_block_decoded() bytes. Not for what is plain. */
+    enum zs_status (*decode_block)(const struct zs_blocks *blocks, size_t i, struct zs_scratch *scratch,
+                                   const void *src, void *dst, struct zs_error *err);
 };
 
 #define ZS_STRIP_BYTES 4

@@ -1,0 +1,346 @@
+/* Chunks of which little is wanted: read in parts, held equal to what was written, and what that asks of the store. */
+#include "array/array_private.h"
+#include "array_store.h"
+#include "fault_store.h"
+
+#define DEPTH 60
+#define SIDE 96
+#define SMALL 200000 /* bytes of a chunk that is read in parts, which larger ones are by themselves */
+
+struct deep {
+    struct zs_store *memory;
+    struct fault_store store;
+    struct zs_node *node;
+    struct zs_array *array;
+    uint16_t *model;
+    atomic_uint_least64_t opens, reads;
+};
+
+static void count_call(struct fault_store *s, enum fault_call call, void *ctx)
+{
+    struct deep *d = ctx;
+    (void)s;
+    if (call == FAULT_OPEN)
+        atomic_fetch_add(&d->opens, 1);
+    if (call == FAULT_READ)
+        atomic_fetch_add(&d->reads, 1);
+}
+
+/* 60 x 96 x 96 uint16 in chunks of all its depth (48 x 48 x 2 x 60: 276,480 bytes), where shards hold two by two. */
+static void open_deep(struct deep *d, const char *chunks, const char *codecs, bool remote, bool noisy)
+{
+    struct zs_error err;
+    uint64_t rng = 3;
+    const size_t n = (size_t)DEPTH * SIDE * SIDE;
+    *d = (struct deep){.memory = memory_store(), .model = malloc(2 * n)};
+    d->node = array_node("[60,96,96]", chunks, "uint16", "5", codecs);
+    for (size_t i = 0; i < n; i++)
+        d->model[i] = (uint16_t)(noisy ? 10 + rng_next(&rng) % 60000 : 10 + (i % SIDE) * 31 + i / (SIDE * SIDE) * 7 + i % 5);
+    struct zs_array *writer = open_node(d->memory, d->node, 2, 0);
+    const struct zs_window w = {.count = {DEPTH, SIDE, SIDE}, .data = d->model, .stride = {2 * SIDE * SIDE, 2 * SIDE, 2}};
+    must(zs_array_write_windows(writer, &w, 1, 2, NULL, NULL, &err), &err);
+    must(zs_array_flush(writer, &err), &err);
+    zs_array_close(writer);
+    fault_store_init(&d->store, d->memory);
+    d->store.base.is_remote = remote;
+    d->store.before = count_call;
+    d->store.ctx = d;
+    d->array = open_node(&d->store.base, d->node, 2, 0);
+    d->array->part_chunk = SMALL;
+}
+
+static void close_deep(struct deep *d)
+{
+    zs_array_close(d->array);
+    zs_node_free(d->node);
+    zs_store_free(d->memory);
+    free(d->model);
+}
+
+/* Reads a window and holds it against the model. */
+static bool read_window(struct deep *d, const uint64_t *start, const uint64_t *count)
+{
+    static const uint64_t shape[] = {DEPTH, SIDE, SIDE};
+    struct zs_error err;
+    const uint64_t n = product(count, 3);
+    uint16_t *out = malloc((size_t)n * 2);
+    bool same = zs_array_read(d->array, start, count, out, &err) == ZS_OK;
+    if (!CHECK(same))
+        fprintf(stderr, "%s\n", err.message);
+    for (uint64_t i = 0; i < n && same; i++)
+        same = CHECK_EQ_U64(out[i], d->model[element_of(i, 3, shape, start, count)]);
+    free(out);
+    return same;
+}
+
+#define SHARD(inner) \
+    "[{'name':'sharding_indexed','configuration':{'chunk_shape':[60,48,48],'codecs':[" inner "]}}]"
+#define LITTLE "{'name':'bytes','configuration':{'endian':'little'}}"
+#define BIG "{'name':'bytes','configuration':{'endian':'big'}}"
+#define BLOSC(cname, shuffle, size) \
+    "{'name':'blosc','configuration':{'cname':'" cname "','clevel':5,'shuffle':'" shuffle \
+    "','typesize':2,'blocksize':" size "}}"
+#define BLOCKS BLOSC("zstd", "shuffle", "16384")
+
+static const struct {
+    const char *chunks, *codecs;
+} layouts[] = {
+    {"[60,96,96]", SHARD(LITTLE)},
+    {"[60,96,96]", SHARD(BIG)},
+    {"[60,96,96]", SHARD(LITTLE "," BLOCKS)},
+    {"[60,96,96]", SHARD(BIG "," BLOSC("lz4", "shuffle", "4096"))},
+    {"[60,96,96]", SHARD(LITTLE "," BLOSC("blosclz", "bitshuffle", "8192"))},
+    {"[60,96,96]", SHARD(LITTLE "," BLOSC("zlib", "noshuffle", "10000"))},
+    {"[60,96,96]", SHARD(LITTLE "," BLOSC("lz4hc", "shuffle", "30000") ",'crc32c'")},
+    {"[60,96,96]", SHARD("{'name':'transpose','configuration':{'order':[1,2,0]}}," LITTLE "," BLOCKS)},
+    {"[60,96,96]", SHARD("{'name':'transpose','configuration':{'order':[2,0,1]}}," BIG)},
+    {"[60,96,96]", SHARD("{'name':'scale_offset','configuration':{'offset':3,'scale':1}}," LITTLE "," BLOCKS)},
+    {"[60,96,96]", SHARD("{'name':'cast_value','configuration':{'data_type':'float32'}}," LITTLE "," BLOCKS)},
+    {"[60,96,96]", SHARD("{'name':'cast_value','configuration':{'data_type':'float64'}}," BIG)},
+    {"[60,96,96]", SHARD(LITTLE ",'zstd'")},
+    {"[60,80,80]", "[" LITTLE "," BLOCKS "]"},
+    {"[60,80,80]", "[" LITTLE "]"},
+    {"[60,96,96]", "[{'name':'sharding_indexed','configuration':{'chunk_shape':[60,96,96],'codecs':[{'name':'sharding_"
+                   "indexed','configuration':{'chunk_shape':[60,48,48],'codecs':[" LITTLE "," BLOCKS "]}}]}}]"},
+    {"[60,96,96]", "[{'name':'sharding_indexed','configuration':{'chunk_shape':[60,48,48],'codecs':[" LITTLE "," BLOCKS
+                   "]}},'gzip']"}};
+enum { LAYOUTS = sizeof layouts / sizeof layouts[0] };
+
+static bool is_here(const char *codecs)
+{
+    struct zs_error err;
+    const struct zs_codec *codec;
+    return (strstr(codecs, "blosc") == NULL || zs_codec_find("blosc", &codec, &err) == ZS_OK) &&
+           (strstr(codecs, "'zstd'") == NULL || zs_codec_find("zstd", &codec, &err) == ZS_OK);
+}
+
+static void test_small_windows_of_any_layout_read_as_written(void)
+{
+    uint64_t rng = 1;
+    for (size_t l = 0; l < 2 * LAYOUTS; l++) {
+        struct deep d;
+        if (!is_here(layouts[l / 2].codecs))
+            continue;
+        open_deep(&d, layouts[l / 2].chunks, layouts[l / 2].codecs, l % 2 == 1, rng_below(&rng, 2) == 0);
+        for (int round = 0; round < 60; round++) {
+            uint64_t start[3], count[3], shape[] = {DEPTH, SIDE, SIDE};
+            const uint64_t most[] = {round % 3 == 0 ? DEPTH : 4, round % 3 == 1 ? SIDE : 6, round % 2 ? SIDE : 6};
+            for (int i = 0; i < 3; i++) {
+                start[i] = rng_below(&rng, shape[i]);
+                count[i] = 1 + rng_below(&rng, zs_min_u64(most[i], shape[i] - start[i]));
+            }
+            if (!read_window(&d, start, count)) {
+                fprintf(stderr, "layout %zu: %s\n", l / 2, layouts[l / 2].codecs);
+                break;
+            }
+        }
+        close_deep(&d);
+    }
+}
+
+/* Reads a window, and checks what it cost: requests, and bytes at most. */
+static void costs(struct deep *d, const uint64_t *start, const uint64_t *count, uint64_t reads, uint64_t bytes)
+{
+    d->reads = d->store.bytes_read = 0;
+    CHECK(read_window(d, start, count));
+    CHECK_EQ_U64(d->reads, reads);
+    if (!CHECK(d->store.bytes_read <= bytes))
+        fprintf(stderr, "%llu bytes\n", (unsigned long long)d->store.bytes_read);
+}
+
+static void test_of_raw_chunks_only_the_pages_that_are_wanted_are_read(void)
+{
+    struct deep d;
+    open_deep(&d, "[60,96,96]", SHARD(LITTLE), false, true);
+    const uint64_t map = 48 * 48 * 2, page = 4096, index = 68;
+    costs(&d, (uint64_t[]){7, 0, 0}, (uint64_t[]){1, 48, 48}, 2, index + map + 2 * page);
+    costs(&d, (uint64_t[]){7, 0, 0}, (uint64_t[]){1, 48, 48}, 0, 0); /* kept */
+    costs(&d, (uint64_t[]){7, 0, 0}, (uint64_t[]){1, 96, 96}, 3, 3 * (map + 2 * page));
+    costs(&d, (uint64_t[]){9, 3, 5}, (uint64_t[]){1, 1, 1}, 1, page);
+    close_deep(&d);
+}
+
+static void test_of_a_frame_the_table_is_read_once_and_blocks_that_are_wanted(void)
+{
+    struct deep d;
+    if (!is_here(SHARD(BLOCKS)))
+        return;
+    open_deep(&d, "[60,96,96]", SHARD(LITTLE "," BLOSC("zstd", "noshuffle", "16384")), false, false);
+    const uint64_t head = 4096, block = 16384, index = 68; /* a map has 4608 bytes, before they are encoded */
+    costs(&d, (uint64_t[]){0, 0, 0}, (uint64_t[]){1, 48, 48}, 3, index + head + block);
+    costs(&d, (uint64_t[]){1, 0, 0}, (uint64_t[]){2, 48, 48}, 0, 0); /* in the block that is kept */
+    costs(&d, (uint64_t[]){20, 0, 0}, (uint64_t[]){1, 48, 48}, 1, 2 * block);
+    costs(&d, (uint64_t[]){0, 0, 0}, (uint64_t[]){60, 48, 48}, 1, 300000); /* the whole, as ever */
+    close_deep(&d);
+}
+
+static void test_with_a_checksum_the_whole_is_read(void)
+{
+    struct deep d;
+    if (!is_here(SHARD(BLOCKS)))
+        return;
+    open_deep(&d, "[60,96,96]", SHARD(LITTLE "," BLOCKS ",'crc32c'"), false, true);
+    costs(&d, (uint64_t[]){0, 0, 0}, (uint64_t[]){1, 48, 48}, 2, 300000);
+    CHECK(d.store.bytes_read > 200000);
+    costs(&d, (uint64_t[]){50, 0, 0}, (uint64_t[]){1, 48, 48}, 0, 0);
+    close_deep(&d);
+}
+
+static void test_a_chunk_larger_than_what_is_allowed_is_read_in_parts(void)
+{
+    struct deep d;
+    struct zs_error err;
+    static uint16_t out[DEPTH * 48 * 48];
+    open_deep(&d, "[60,96,96]", SHARD(LITTLE), false, true);
+    zs_array_close(d.array);
+    const struct zs_array_options options = {.threads = 2, .max_chunk_bytes = 100000};
+    must(zs_array_open_in(&d.store.base, d.node, &options, &d.array, &err), &err);
+    d.array->part_chunk = SMALL;
+    CHECK(read_window(&d, (uint64_t[]){7, 0, 0}, (uint64_t[]){1, 96, 96}));
+    CHECK(zs_array_read(d.array, (uint64_t[]){0, 0, 0}, (uint64_t[]){60, 48, 48}, out, &err) == ZS_UNSUPPORTED);
+    CHECK_CONTAINS(err.message, "MAX_CHUNK_SIZE");
+    close_deep(&d);
+}
+
+/* Where the bytes of the first chunk begin in the one shard. */
+static struct zs_buffer shard_of(struct deep *d, size_t *offset, size_t *size)
+{
+    struct zs_buffer b = get_object(d->memory, "a/c/0/0/0");
+    const unsigned char *index = b.data + b.size - 68;
+    uint64_t at = 0, n = 0;
+    for (int i = 7; i >= 0; i--) {
+        at = at << 8 | index[i];
+        n = n << 8 | index[8 + i];
+    }
+    *offset = (size_t)at;
+    *size = (size_t)n;
+    return b;
+}
+
+static void test_a_broken_block_is_an_error_and_the_others_are_read(void)
+{
+    struct deep d;
+    struct zs_error err;
+    static uint16_t out[48 * 48];
+    size_t at, size;
+    if (!is_here(SHARD(BLOCKS)))
+        return;
+    open_deep(&d, "[60,96,96]", SHARD(LITTLE "," BLOSC("zstd", "shuffle", "8192")), false, false);
+    struct zs_buffer b = shard_of(&d, &at, &size);
+    size_t block = 0;
+    for (int i = 0; i < 4; i++)
+        block |= (size_t)b.data[at + 16 + 4 * 3 + (size_t)i] << 8 * i;
+    memset(b.data + at + block + 4, 0x5A, 40);
+    put_object(d.memory, "a/c/0/0/0", b.data, b.size);
+    zs_buffer_free(&b);
+    CHECK(read_window(&d, (uint64_t[]){0, 0, 0}, (uint64_t[]){1, 48, 48}));
+    for (uint64_t z = 0; z < 60; z += 3) {
+        const enum zs_status status =
+            zs_array_read(d.array, (uint64_t[]){z, 0, 0}, (uint64_t[]){1, 48, 48}, out, &err);
+        const bool is_in_block = z * 4608 < 4 * 8192 && (z + 1) * 4608 > 3 * 8192;
+        if (!CHECK_EQ_U64(status, is_in_block ? ZS_CORRUPT : ZS_OK))
+            fprintf(stderr, "at %d: %s\n", (int)z, status != ZS_OK ? err.message : "");
+        if (status != ZS_OK)
+            CHECK_CONTAINS(err.message, "a/c/0/0/0, inner chunk [0,0,0]: blosc: block 3");
+    }
+    close_deep(&d);
+}
+
+static void test_a_shard_that_was_replaced_is_read_by_its_own_table(void)
+{
+    struct deep d;
+    struct zs_error err;
+    if (!is_here(SHARD(BLOCKS)))
+        return;
+    open_deep(&d, "[60,96,96]", SHARD(LITTLE "," BLOCKS), false, true);
+    CHECK(read_window(&d, (uint64_t[]){0, 0, 0}, (uint64_t[]){1, 96, 96}));
+    struct zs_array *writer = open_node(d.memory, d.node, 2, 0);
+    const struct zs_window w = {.count = {DEPTH, SIDE, SIDE}, .data = d.model, .stride = {2 * SIDE * SIDE, 2 * SIDE, 2}};
+    for (size_t i = 0; i < (size_t)DEPTH * SIDE * SIDE; i++)
+        d.model[i] = (uint16_t)(i / 1000 + 1);
+    must(zs_array_write_windows(writer, &w, 1, 2, NULL, NULL, &err), &err);
+    must(zs_array_flush(writer, &err), &err);
+    zs_array_close(writer);
+    d.store.replaced_below = UINT64_MAX; /* the next read finds out */
+    d.store.replaced_times = 1;
+    CHECK(read_window(&d, (uint64_t[]){30, 0, 0}, (uint64_t[]){1, 96, 96}));
+    CHECK(read_window(&d, (uint64_t[]){0, 0, 0}, (uint64_t[]){1, 96, 96})); /* and no old block is taken for a new one */
+    close_deep(&d);
+}
+
+static void test_what_this_array_writes_it_reads(void)
+{
+    struct deep d;
+    struct zs_error err;
+    uint64_t rng = 9;
+    for (size_t l = 0; l < LAYOUTS; l++) {
+        if (!is_here(layouts[l].codecs))
+            continue;
+        open_deep(&d, layouts[l].chunks, layouts[l].codecs, false, true);
+        for (int round = 0; round < 12; round++) {
+            const uint64_t z = rng_below(&rng, DEPTH), y = rng_below(&rng, SIDE), x = rng_below(&rng, SIDE);
+            uint16_t *const element = &d.model[(z * SIDE + y) * SIDE + x];
+            CHECK(read_window(&d, (uint64_t[]){z, 0, 0}, (uint64_t[]){1, SIDE, SIDE}));
+            *element = (uint16_t)(*element + 1);
+            const struct zs_window w = {.start = {z, y, x}, .count = {1, 1, 1}, .data = element, .stride = {2, 2, 2}};
+            must(zs_array_write_windows(d.array, &w, 1, 2, NULL, NULL, &err), &err);
+            if (round % 3 == 2)
+                must(zs_array_flush(d.array, &err), &err);
+            CHECK(read_window(&d, (uint64_t[]){z, 0, 0}, (uint64_t[]){1, SIDE, SIDE}));
+        }
+        close_deep(&d);
+    }
+}
+
+struct together {
+    struct deep *d;
+    uint64_t seed;
+};
+
+static void *read_maps(void *ctx)
+{
+    struct together *t = ctx;
+    uint64_t rng = t->seed;
+    for (int i = 0; i < 40; i++)
+        if (!read_window(t->d, (uint64_t[]){rng_below(&rng, DEPTH), rng_below(&rng, 40), 0}, (uint64_t[]){1, 50, 96}))
+            break;
+    return NULL;
+}
+
+static void test_eight_threads_read_parts_of_the_same_chunks(void)
+{
+    for (size_t l = 0; l < LAYOUTS; l++) {
+        struct deep d;
+        pthread_t threads[8];
+        struct together each[8];
+        if (!is_here(layouts[l].codecs))
+            continue;
+        open_deep(&d, layouts[l].chunks, layouts[l].codecs, l % 2 == 1, false);
+        if (l % 3 == 0) { /* nothing stays */
+            zs_array_close(d.array);
+            d.array = open_node(&d.store.base, d.node, 2, 1);
+            d.array->part_chunk = SMALL;
+        }
+        for (size_t i = 0; i < 8; i++) {
+            each[i] = (struct together){&d, i};
+            CHECK(pthread_create(&threads[i], NULL, read_maps, &each[i]) == 0);
+        }
+        for (size_t i = 0; i < 8; i++)
+            (void)pthread_join(threads[i], NULL);
+        close_deep(&d);
+    }
+}
+
+int main(void)
+{
+    RUN(test_small_windows_of_any_layout_read_as_written);
+    RUN(test_of_raw_chunks_only_the_pages_that_are_wanted_are_read);
+    RUN(test_of_a_frame_the_table_is_read_once_and_blocks_that_are_wanted);
+    RUN(test_with_a_checksum_the_whole_is_read);
+    RUN(test_a_chunk_larger_than_what_is_allowed_is_read_in_parts);
+    RUN(test_a_broken_block_is_an_error_and_the_others_are_read);
+    RUN(test_a_shard_that_was_replaced_is_read_by_its_own_table);
+    RUN(test_what_this_array_writes_it_reads);
+    RUN(test_eight_threads_read_parts_of_the_same_chunks);
+    return check_result();
+}

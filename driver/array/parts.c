@@ -1,0 +1,414 @@
+#include "array/parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "array/place.h"
+#include "base/parallel.h"
+
+/* ---- What it costs ----
+ *
+ * In bytes: those that are fetched, those that are decoded, and max_gap for each request, as where ranges are merged
+ * (shard/range_plan.h). */
+
+/* Besides decoding it, what a block costs: a look into the cache, memory, a place there. */
+#define BLOCK_COST 4096
+/* What a round trip before all others costs, for the table of a chunk that is not known. */
+#define ROUND_TRIP_COST ((uint64_t)1 << 20)
+/* The first bytes that are fetched for a table: more than 1000 blocks. */
+#define HEAD_BYTES 4096
+/* What stands plain is read by pages. A request to a remote store has room for more. */
+#define PAGE_BYTES ((uint64_t)4096)
+#define REMOTE_PAGE_BYTES ((uint64_t)32 << 10)
+/* Blocks as large as any are, to see whether it is worth asking. */
+#define USUAL_BLOCK ((uint64_t)128 << 10)
+
+static uint64_t page_bytes(const struct zs_array *a)
+{
+    return a->store->is_remote ? REMOTE_PAGE_BYTES : PAGE_BYTES;
+}
+
+/* ---- Which blocks ---- */
+
+/* A set of a chunk's blocks. */
+struct marks {
+    unsigned char *bits;
+    size_t count, marked;
+};
+
+static enum zs_status marks_init(struct marks *m, size_t count, struct zs_error *err)
+{
+    *m = (struct marks){.bits = zs_calloc(count / 8 + 1, 1), .count = count};
+    return m->bits != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu blocks", count);
+}
+
+static bool is_marked(const struct marks *m, size_t i)
+{
+    return (m->bits[i / 8] >> i % 8 & 1) != 0;
+}
+
+static void mark(struct marks *m, uint64_t first, uint64_t last)
+{
+    for (size_t i = (size_t)first; i <= last; i++) {
+        m->marked += !is_marked(m, i);
+        m->bits[i / 8] |= (unsigned char)(1u << i % 8);
+    }
+}
+
+/* Marks the blocks of `each` elements that hold what one window wants of the chunk, run by run as it is stored. */
+static void mark_window(const struct zs_plan *p, const struct zs_planned *c, const struct zs_window *w, uint64_t each,
+                        struct marks *m)
+{
+    const struct zs_array *a = p->a;
+    const int n = a->meta->ndim, *axis = a->leaf->axis;
+    struct zs_part chunk, box;
+    uint64_t low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM], stride[ZS_MAX_NDIM], run = 1;
+    zs_whole_chunk(a, c->where.leaf, &chunk);
+    zs_piece_box(a, a->chain.count - 1, c->where.leaf, w, box.start, box.count);
+    int outer = n; /* dimensions, as stored, before those that make a run */
+    for (uint64_t size = 1; outer > 0 && run == size; outer--) {
+        run *= box.count[axis[outer - 1]];
+        size *= chunk.count[axis[outer - 1]];
+    }
+    uint64_t s = 1;
+    for (int j = n - 1; j >= 0; j--) {
+        at[j] = low[j] = box.start[axis[j]] - chunk.start[axis[j]];
+        high[j] = low[j] + box.count[axis[j]];
+        stride[j] = s;
+        s *= chunk.count[axis[j]];
+    }
+    do {
+        uint64_t first = 0;
+        for (int j = 0; j < n; j++)
+            first += at[j] * stride[j];
+        mark(m, first / each, (first + run - 1) / each);
+    } while (m->marked < m->count && zs_next_position(outer, at, low, high));
+}
+
+static void mark_wanted(const struct zs_plan *p, const struct zs_planned *c, uint64_t each, struct marks *m)
+{
+    for (size_t i = 0; i < c->piece_count && m->marked < m->count; i++)
+        mark_window(p, c, &p->windows[p->pieces[c->first_piece + i].window], each, m);
+}
+
+/* ---- Tables ---- */
+
+struct search {
+    struct zs_plan *p;
+    size_t *chunks; /* that may be read in parts */
+    size_t count;
+};
+
+/* Tells tables and blocks of one version of a chunk's bytes from those of others. */
+static uint64_t tag_of(const struct zs_location *w)
+{
+    const uint64_t of[] = {w->kind == ZS_LOCATION_MEMORY, w->version, w->offset, w->size};
+    uint64_t tag = 0;
+    for (size_t i = 0; i < sizeof of / sizeof of[0]; i++) {
+        tag = (tag ^ of[i]) * 0x9E3779B97F4A7C15u;
+        tag ^= tag >> 32;
+    }
+    return tag;
+}
+
+static const struct zs_level *leaf_of(const struct zs_array *a, const struct zs_planned *c, struct zs_level *room)
+{
+    return zs_grid_level(&a->grid, a->chain.count - 1, c->where.leaf, room);
+}
+
+/* The object of a chunk's bytes, pinned, if it is the one that the chunk was found in. */
+static enum zs_status object_of(struct zs_plan *p, const struct zs_planned *c, struct zs_cache_entry **entry,
+                                struct zs_error *err)
+{
+    enum zs_status status = zs_shard_object(p->a, c->where.shard, entry, err);
+    if (status == ZS_OK && ((const struct zs_object *)zs_cache_value(*entry))->version != c->where.version) {
+        zs_cache_release(p->a->objects, *entry);
+        status = ZS_NOT_FOUND;
+    }
+    if (status != ZS_NOT_FOUND)
+        return status;
+    p->stale = true; /* it was there when its index was read */
+    return zs_fail(err, ZS_IO, "the shard was replaced while it was read");
+}
+
+/* Reads the table of a chunk: what the first bytes tell, and more of them where these are too few. */
+static enum zs_status read_table(struct zs_plan *p, const struct zs_planned *c, const struct zs_level *leaf,
+                                 struct zs_object *object, struct zs_blocks **blocks, struct zs_error *err)
+{
+    const struct zs_location *w = &c->where;
+    const uint64_t page = page_bytes(p->a);
+    unsigned char first[HEAD_BYTES];
+    struct zs_buffer more = {0};
+    const unsigned char *head = w->memory;
+    size_t have = w->kind == ZS_LOCATION_MEMORY ? (size_t)w->size : 0, need;
+    enum zs_status status = zs_leaf_read_blocks(leaf, head, have, w->size, page, &need, blocks, err);
+    while (status == ZS_OK && *blocks == NULL) {
+        have = have == 0 ? (size_t)zs_min_u64(w->size, sizeof first) : need;
+        if (have > sizeof first)
+            status = zs_buffer_reset(&more, have, err);
+        unsigned char *to = have > sizeof first ? more.data : first;
+        if (status == ZS_OK)
+            status = zs_object_read(object, w->offset, have, to, err);
+        if (status == ZS_OK)
+            status = zs_leaf_read_blocks(leaf, to, have, w->size, page, &need, blocks, err);
+    }
+    zs_buffer_free(&more);
+    if (status != ZS_OK && object != NULL && zs_object_is_stale(object))
+        p->stale = true;
+    return status;
+}
+
+static enum zs_status keep_table(struct zs_array *a, struct zs_planned *c, struct zs_blocks *blocks,
+                                 struct zs_error *err)
+{
+    blocks->tag = tag_of(&c->where);
+    c->table = zs_cache_put(a->indexes, (struct zs_cache_key){ZS_SPACE_TABLES, c->where.leaf}, blocks,
+                            ZS_CACHE_ENTRY_BYTES + zs_blocks_memory(blocks));
+    if (c->table != NULL)
+        return ZS_OK;
+    free(blocks);
+    return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a cache entry");
+}
+
+/* Whether asking for the table of a chunk may be worth it: whether blocks as they usually are would. */
+static enum zs_status is_worth_asking(const struct zs_plan *p, const struct zs_planned *c, const struct zs_level *leaf,
+                                      bool *is_worth, struct zs_error *err)
+{
+    const struct zs_array *a = p->a;
+    struct marks m;
+    const uint64_t each = USUAL_BLOCK / leaf->item_size, n = leaf->decoded_size / leaf->item_size;
+    ZS_TRY(marks_init(&m, (size_t)((n + each - 1) / each), err));
+    mark_wanted(p, c, each, &m);
+    free(m.bits);
+    *is_worth = m.marked * 2 <= m.count;
+    if (a->store->is_remote && c->where.kind == ZS_LOCATION_RANGE)
+        *is_worth = *is_worth && c->where.size / m.count * (m.count - m.marked) > ROUND_TRIP_COST;
+    return ZS_OK;
+}
+
+/* Finds the table of one chunk, if it is worth asking for. */
+static enum zs_status find_table(void *ctx, size_t item, struct zs_error *err)
+{
+    const struct search *s = ctx;
+    struct zs_plan *p = s->p;
+    struct zs_array *a = p->a;
+    struct zs_planned *c = &p->chunks[s->chunks[item]];
+    struct zs_level room;
+    const struct zs_level *leaf = leaf_of(a, c, &room);
+    c->table = zs_cache_get(a->indexes, (struct zs_cache_key){ZS_SPACE_TABLES, c->where.leaf});
+    if (c->table != NULL && ((const struct zs_blocks *)zs_cache_value(c->table))->tag == tag_of(&c->where))
+        return ZS_OK;
+    if (c->table != NULL)
+        zs_cache_release(a->indexes, c->table);
+    c->table = NULL;
+    bool is_worth = true;
+    if (leaf->bytes_codec_count > 0)
+        ZS_TRY(is_worth_asking(p, c, leaf, &is_worth, err));
+    if (!is_worth)
+        return ZS_OK;
+    struct zs_cache_entry *object = NULL;
+    struct zs_blocks *blocks = NULL;
+    enum zs_status status = ZS_OK;
+    if (c->where.kind == ZS_LOCATION_RANGE)
+        status = object_of(p, c, &object, err);
+    /* Blocks are never read by the table of another version: where versions are not known, there are no parts. */
+    const bool is_sure =
+        object == NULL || leaf->bytes_codec_count == 0 || ((struct zs_object *)zs_cache_value(object))->is_versioned;
+    if (status == ZS_OK && is_sure)
+        status = read_table(p, c, leaf, object != NULL ? zs_cache_value(object) : NULL, &blocks, err);
+    if (object != NULL)
+        zs_cache_release(a->objects, object);
+    if (status == ZS_OK && is_sure)
+        status = keep_table(a, c, blocks, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(a, c->where.leaf, status, err);
+}
+
+/* ---- Parts or the whole ---- */
+
+/* Whether so little of a chunk is wanted, and its bytes are where parts of them can be had. */
+static bool is_candidate(const struct zs_plan *p, const struct zs_planned *c)
+{
+    struct zs_level room;
+    if (zs_is_at_hand(c) || (c->where.kind != ZS_LOCATION_RANGE && c->where.kind != ZS_LOCATION_MEMORY))
+        return false;
+    const struct zs_level *leaf = leaf_of(p->a, c, &room);
+    return leaf->decoded_size >= p->a->part_chunk &&
+           zs_elements_used(p, c) <= leaf->decoded_size / leaf->item_size / 2;
+}
+
+/* The decoded block of a chunk, pinned, if it is of this table. */
+static struct zs_cache_entry *block_at_hand(struct zs_array *a, const struct zs_planned *c, size_t block, uint64_t tag)
+{
+    struct zs_cache_entry *e =
+        zs_cache_get(a->chunks, (struct zs_cache_key){ZS_SPACE_BLOCKS + block, c->where.leaf});
+    if (e == NULL || ((const struct zs_blob *)zs_cache_value(e))->version == tag)
+        return e;
+    zs_cache_release(a->chunks, e);
+    return NULL;
+}
+
+/* What the items of a chunk cost that are not at hand, of which there are some: in bytes. */
+static enum zs_status cost_of(const struct zs_plan *p, const struct zs_planned *c, const struct zs_blocks *b,
+                              uint64_t *cost, struct zs_error *err)
+{
+    struct zs_range *ranges = zs_calloc(c->item_count, sizeof *ranges);
+    struct zs_range_group *groups = zs_calloc(c->item_count, sizeof *groups);
+    size_t n = 0;
+    *cost = 0;
+    for (size_t i = 0; i < c->item_count && ranges != NULL; i++) {
+        const struct zs_item *it = &p->items[c->first_item + i];
+        if (it->kept != NULL)
+            continue;
+        zs_block_range(b, it->block, &ranges[n].offset, &ranges[n].size);
+        n++;
+        *cost += BLOCK_COST + zs_block_decoded(b, it->block);
+    }
+    const bool has_memory = ranges != NULL && groups != NULL;
+    const size_t count = has_memory ? zs_range_plan(ranges, n, p->a->ranges, groups) : 0;
+    for (size_t g = 0; g < count && c->where.kind == ZS_LOCATION_RANGE; g++)
+        *cost += groups[g].size + p->a->ranges.max_gap;
+    free(ranges);
+    free(groups);
+    return has_memory ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu blocks", c->item_count);
+}
+
+static void release_items(struct zs_plan *p, struct zs_planned *c)
+{
+    for (size_t i = c->first_item; i < c->first_item + c->item_count; i++)
+        if (p->items[i].kept != NULL)
+            zs_cache_release(p->a->chunks, p->items[i].kept);
+    p->item_count = c->first_item;
+    c->item_count = 0;
+    zs_cache_release(p->a->indexes, c->table);
+    c->table = NULL;
+}
+
+/* Makes items of the wanted blocks of a chunk with a table, or takes the table from it. */
+static enum zs_status choose(struct zs_plan *p, struct zs_planned *c, struct zs_error *err)
+{
+    const struct zs_array *a = p->a;
+    const struct zs_blocks *b = zs_cache_value(c->table);
+    struct zs_level room;
+    const struct zs_level *leaf = leaf_of(a, c, &room);
+    struct marks m;
+    uint64_t first, each, cost = 0;
+    size_t missing = 0;
+    c->first_item = p->item_count;
+    if (b->count < 2 || zs_block_decoded(b, 0) > a->max_chunk) {
+        release_items(p, c);
+        return ZS_OK;
+    }
+    zs_leaf_block_elements(leaf, b, 0, &first, &each);
+    ZS_TRY(marks_init(&m, b->count, err));
+    mark_wanted(p, c, each, &m);
+    void *items = p->items;
+    if (!zs_make_room(&items, &p->item_room, p->item_count, m.marked, sizeof *p->items)) {
+        free(m.bits);
+        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu blocks", m.marked);
+    }
+    p->items = items;
+    for (size_t i = 0; i < b->count; i++)
+        if (is_marked(&m, i)) {
+            p->items[p->item_count++] = (struct zs_item){
+                .chunk = (size_t)(c - p->chunks), .block = i, .kept = block_at_hand(p->a, c, i, b->tag)};
+            missing += p->items[p->item_count - 1].kept == NULL;
+            c->item_count++;
+        }
+    free(m.bits);
+    const enum zs_status status = missing > 0 ? cost_of(p, c, b, &cost, err) : ZS_OK;
+    const uint64_t whole =
+        leaf->decoded_size + (c->where.kind == ZS_LOCATION_RANGE ? c->where.size + a->ranges.max_gap : 0);
+    if (status == ZS_OK && cost > whole / 4 * 3)
+        release_items(p, c);
+    return status;
+}
+
+enum zs_status zs_plan_parts(struct zs_plan *p, struct zs_error *err)
+{
+    struct search s = {.p = p};
+    p->decode_places = p->a->decode_places;
+    if (p->shard_count == 0 || !zs_leaf_has_parts(p->a->leaf))
+        return ZS_OK;
+    s.chunks = zs_calloc(p->chunk_count, sizeof *s.chunks);
+    if (s.chunks == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu chunks", p->chunk_count);
+    for (size_t i = 0; i < p->chunk_count; i++)
+        if (is_candidate(p, &p->chunks[i]))
+            s.chunks[s.count++] = i;
+    const int threads = p->a->store->is_remote ? p->a->fetch_threads : 1; /* a table is read in microseconds */
+    enum zs_status status = zs_parallel_for(threads, s.count, find_table, &s, err);
+    uint64_t largest = 0; /* block */
+    size_t parts = 0, others = 0;
+    for (size_t i = 0; i < s.count && status == ZS_OK; i++) {
+        struct zs_planned *c = &p->chunks[s.chunks[i]];
+        if (c->table != NULL)
+            status = choose(p, c, err);
+        parts += c->table != NULL;
+        if (c->table != NULL)
+            largest = zs_max_u64(largest, zs_block_decoded(zs_cache_value(c->table), 0));
+    }
+    for (size_t i = 0; i < p->chunk_count; i++)
+        others += !zs_is_at_hand(&p->chunks[i]) && p->chunks[i].where.kind != ZS_LOCATION_EMPTY;
+    if (parts > 0 && parts == others)
+        p->decode_places = (int)zs_max_u64(1, zs_min_u64((uint64_t)p->a->threads, p->a->max_chunk / largest));
+    free(s.chunks);
+    return status;
+}
+
+/* ---- Blocks ---- */
+
+static struct zs_blob *block_blob(struct zs_array *a, size_t size)
+{
+    struct zs_blob_pool *pool = atomic_load(&a->block_blobs);
+    if (pool == NULL) {
+        struct zs_blob_pool *made = zs_blob_pool_create(size);
+        if (made != NULL && atomic_compare_exchange_strong(&a->block_blobs, &pool, made))
+            pool = made;
+        else
+            zs_blob_pool_free(made);
+    }
+    return zs_blob_alloc(pool != NULL && zs_blob_pool_size(pool) == size ? pool : NULL, size);
+}
+
+static void place_block(const struct zs_plan *p, const struct zs_item *item, const unsigned char *data)
+{
+    const struct zs_planned *c = &p->chunks[item->chunk];
+    uint64_t first, count;
+    zs_leaf_block_elements(p->a->leaf, zs_cache_value(c->table), item->block, &first, &count);
+    zs_place_run(p, c, first, count, data);
+}
+
+void zs_part_place(const struct zs_plan *p, const struct zs_item *item)
+{
+    place_block(p, item, ((const struct zs_blob *)zs_cache_value(item->kept))->data);
+}
+
+enum zs_status zs_part_deliver(struct zs_plan *p, const struct zs_item *item, struct zs_scratch *scratch,
+                               const void *src, struct zs_error *err)
+{
+    struct zs_array *a = p->a;
+    const struct zs_planned *c = &p->chunks[item->chunk];
+    const struct zs_blocks *b = zs_cache_value(c->table);
+    struct zs_level room;
+    const struct zs_level *leaf = leaf_of(a, c, &room);
+    uint64_t first, count;
+    zs_leaf_block_elements(leaf, b, item->block, &first, &count);
+    struct zs_blob *blob = block_blob(a, (size_t)count * leaf->item_size);
+    if (blob == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a block of %llu elements", (unsigned long long)count);
+    const enum zs_status status = zs_leaf_decode_block(leaf, scratch, b, item->block, src, blob->data, err);
+    if (status != ZS_OK) {
+        zs_blob_free(blob);
+        return status;
+    }
+    zs_place_run(p, c, first, count, blob->data);
+    blob->version = b->tag;
+    struct zs_cache_entry *entry =
+        zs_cache_put(a->chunks, (struct zs_cache_key){ZS_SPACE_BLOCKS + item->block, c->where.leaf}, blob,
+                     ZS_CACHE_ENTRY_BYTES + sizeof *blob + blob->size);
+    if (entry != NULL)
+        zs_cache_release(a->chunks, entry);
+    else
+        zs_blob_free(blob); /* only the cache is the poorer */
+    return ZS_OK;
+}

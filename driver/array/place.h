@@ -1,0 +1,35 @@
+/* array/place.h: from decoded chunks, and parts of them, to the windows of a plan. */
+#ifndef ZS_ARRAY_PLACE_H
+#define ZS_ARRAY_PLACE_H
+
+#include "array/plan.h"
+
+/* All of a leaf chunk. */
+void zs_whole_chunk(const struct zs_array *a, uint64_t leaf, struct zs_part *part);
+
+/* Where an element of a decoded part of a chunk stands. */
+const unsigned char *zs_element_at(int ndim, const unsigned char *decoded, const struct zs_part *part,
+                                   const uint64_t *at, const ptrdiff_t *stride);
+
+/* Copies a decoded part of a chunk (NULL: all of it) to all windows that want some of it. NULL bytes: the fill
+ * value. */
+void zs_place(const struct zs_plan *p, const struct zs_planned *c, const unsigned char *decoded,
+              const struct zs_part *part);
+
+/* Fills a gap with the fill value. */
+void zs_place_gap(const struct zs_plan *p, const struct zs_gap *g);
+
+/* zs_place() of a run: `count` elements of the chunk from number `first` on, in the order in which they are stored. */
+void zs_place_run(const struct zs_plan *p, const struct zs_planned *c, uint64_t first, uint64_t count,
+                  const unsigned char *data);
+
+/* How many elements of the chunk the windows take, those of two windows twice. */
+uint64_t zs_elements_used(const struct zs_plan *p, const struct zs_planned *c);
+/* Whether they take all that lie in the array. */
+bool zs_is_wholly_used(const struct zs_plan *p, const struct zs_planned *c);
+
+/* Where the chunk can be decoded in place: one window takes the whole chunk, unconverted, in the layout it is stored
+ * in. Else NULL. */
+void *zs_direct_destination(const struct zs_plan *p, const struct zs_planned *c);
+
+#endif

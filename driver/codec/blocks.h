@@ -1,0 +1,50 @@
+/* codec/blocks.h: how the encoded bytes of a chunk are cut into blocks that can be decoded by themselves. */
+#ifndef ZS_CODEC_BLOCKS_H
+#define ZS_CODEC_BLOCKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a codec keeps of the first bytes. */
+#define ZS_BLOCKS_HEAD 16
+
+struct zs_blocks {
+    uint64_t tag;        /* the caller's: which bytes this was read from */
+    uint64_t size;       /* bytes that all of them decode to, in order */
+    uint64_t block_size; /* of each but the last, which has the rest */
+    size_t count;        /* 0: the chunk is not cut, and decodes as a whole only */
+    bool is_plain;       /* block i stands as it is at plain_at + i * block_size */
+    uint64_t plain_at;
+    unsigned char head[ZS_BLOCKS_HEAD]; /* the codec's */
+    struct zs_block {
+        uint32_t offset, size; /* of the chunk's encoded bytes, all within them; not always in order */
+    } at[];                    /* none where is_plain */
+};
+
+/* Bytes that block i decodes to. */
+static inline uint64_t zs_block_decoded(const struct zs_blocks *b, size_t i)
+{
+    const uint64_t left = b->size - (uint64_t)i * b->block_size;
+    return left < b->block_size ? left : b->block_size;
+}
+
+/* Where block i is in the encoded bytes. */
+static inline void zs_block_range(const struct zs_blocks *b, size_t i, uint64_t *offset, uint64_t *size)
+{
+    *offset = b->is_plain ? b->plain_at + (uint64_t)i * b->block_size : b->at[i].offset;
+    *size = b->is_plain ? zs_block_decoded(b, i) : b->at[i].size;
+}
+
+/* A table of `count` blocks of zero, its `at` too unless is_plain. NULL without memory; freed with free(). */
+struct zs_blocks *zs_blocks_alloc(size_t count, bool is_plain);
+/* `size` bytes from plain_at on that stand as they are, in blocks of block_size > 0. */
+struct zs_blocks *zs_blocks_plain(uint64_t size, uint64_t plain_at, uint64_t block_size);
+/* Bytes of memory that it takes. */
+size_t zs_blocks_memory(const struct zs_blocks *blocks);
+
+/* Sets the sizes of blocks whose offsets are set, of n encoded bytes: each ends where another begins, and has `most`
+ * bytes at most. False without memory. */
+bool zs_blocks_measure(struct zs_blocks *blocks, uint64_t n, uint64_t most);
+
+#endif
