@@ -7,7 +7,8 @@ from osgeo import gdal
 
 import oracle
 from stores import LITTLE, array_meta, codec, group_meta, plain_meta, sharding, write_coordinate
-from support import error_of, fixture_path, geotransform, open_array, open_ours, read_all, same_crs, subdatasets
+from support import (as_raster, assert_pixels, error_of, fixture_path, geotransform, open_array, open_ours, read_all, run_peer, same_crs,
+                     subdatasets)
 
 ZAGG = {"crs": "EPSG:3031", "resolution": [100.0, 200.0], "bounds": [-1000.0, -2000.0, -50.0, 600.0]}
 ZAGG_GT = (-1000, 100, 0, 600, 0, -200)
@@ -79,6 +80,62 @@ def test_ragged_fields_are_listed_behind_what_can_be_read_with_the_reason():
         assert "variable_length_bytes" in error_of(open_ours, listed[name][0])
     assert not any("cannot be read" in listed[name][1] for name in listed if name not in ragged)
 
+
+# ------------------------------------------------------------------------------------------------------ Tessera, GLW4
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("layouts")
+    run_peer("zarr_python_layouts.py", folder)
+    return folder
+
+
+ZONES = {"utm33": ("EPSG:32633", 400000, 5200000), "utm56": ("EPSG:32656", 300000, -3700000)}  # south of the equator less than 0
+
+
+def test_tessera_lists_the_arrays_of_its_zones(published):
+    names = ["embeddings", "embeddings_d16", "embeddings_d4", "scales"]
+    assert list(subdatasets(open_ours(str(published / "tessera.zarr")))) == ["/%s/%s" % (zone, name) for zone in ZONES for name in names]
+
+
+@pytest.mark.parametrize("bands, name", [(128, "embeddings"), (16, "embeddings_d16"), (4, "embeddings_d4")])
+@pytest.mark.parametrize("zone", ZONES)
+def test_embeddings_of_tessera_have_their_values_and_place(published, zone, bands, name):
+    code, west, north = ZONES[zone]
+    values = np.load(published / (zone + "_embeddings.npy"))[:, :bands]
+    dataset = open_array(published / "tessera.zarr", "/%s/%s" % (zone, name))
+    assert_pixels(dataset, as_raster(values, "int8"))
+    assert geotransform(dataset) == (west, 10, 0, north, 0, -10) and same_crs(dataset, code)
+    last = dataset.GetRasterBand(bands + 3).GetMetadata()
+    dim = "band" if bands == 128 else "band_d%d" % bands
+    assert (last["DIM_time_VALUE"], last["DIM_%s_INDEX" % dim], last.get("DIM_%s_VALUE" % dim)) == ("2024", "2", "2" if bands == 128 else None)
+    np.testing.assert_array_equal(open_array(published / "tessera.zarr", "/%s/%s" % (zone, name), 1, 2).ReadAsArray(), values[1, 2])
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_scales_of_tessera_tell_water_from_what_is_not_written(published, zone):
+    code, west, north = ZONES[zone]
+    values = np.load(published / (zone + "_scales.npy"))
+    dataset = open_array(published / "tessera.zarr", "/%s/scales" % zone)
+    assert_pixels(dataset, as_raster(values, "float32"))
+    assert dataset.GetRasterBand(1).GetNoDataValue() == np.inf
+    assert geotransform(dataset) == (west, 10, 0, north, 0, -10) and same_crs(dataset, code)
+    assert dataset.GetRasterBand(2).GetMaskBand().ReadAsArray(60, 60, 8, 8)[:4, :4].max() == 0
+    assert dataset.GetRasterBand(2).GetMaskBand().ReadAsArray(66, 66, 8, 8).min() == 255
+
+
+def test_glw4_opens_with_a_band_for_each_species(published):
+    values = np.load(published / "glw4.npy")
+    dataset = open_ours(str(published / "glw4.zarr"))
+    assert_pixels(dataset, values)
+    assert geotransform(dataset) == (-180, 1, 0, 90, 0, -1) and same_crs(dataset, "EPSG:4326")
+    assert np.isnan(dataset.GetRasterBand(1).GetNoDataValue())
+    for number, species in enumerate(["buffalo", "cattle", "goat", "pig", "sheep"], 1):
+        assert species in dataset.GetRasterBand(number).GetDescription()
+    assert dataset.GetRasterBand(1).GetBlockSize() == [90, 90]
+
+
+# --------------------------------------------------------------------------------------------------------------- others
 
 def test_levels_of_ndpyramid_are_groups_and_overviews(tmp_path):
     rng = np.random.default_rng(5)
