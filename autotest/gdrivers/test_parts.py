@@ -1,11 +1,11 @@
 """Maps, windows and series of chunks that are deep in time, which are read in parts: equal to what was written, whoever wrote it; and
-chunks beyond what may be decoded."""
+what is broken in a part, or too large for the whole."""
 import numpy as np
 import pytest
 
 import oracle
 from stores import BIG, LITTLE, array_meta, blosc, codec, sharding, transpose
-from support import assert_same, in_process, need_codecs, open_ours, run_peer
+from support import assert_same, error_of, in_process, need_codecs, open_ours, run_peer
 
 SEEDS = {"zarr-python": range(0, 14), "zarrs": range(100, 107), "tensorstore": range(200, 210)}
 
@@ -87,6 +87,18 @@ def test_parts_of_a_rectilinear_grid(tmp_path):
     need_codecs(meta)
     oracle.write(tmp_path / "a.zarr", meta, values)
     check_parts("SHARDEDZARR:%s" % (tmp_path / "a.zarr"), values, 1)
+
+
+def test_a_broken_block_is_an_error_wherever_it_is_wanted_and_nowhere_else(tmp_path):
+    values = write_deep(tmp_path / "a.zarr", "unsharded")
+    path = tmp_path / "a.zarr" / "c" / "0" / "0" / "0"
+    data = bytearray(path.read_bytes())
+    data[-40:] = bytes(40)
+    path.write_bytes(data)
+    dataset = open_ours("SHARDEDZARR:%s" % (tmp_path / "a.zarr"))
+    assert_same(dataset.GetRasterBand(1).ReadAsArray(0, 0, 112, 112), values[0, :112, :112])
+    assert "does not decode" in error_of(dataset.GetRasterBand(48).ReadAsArray, 0, 0, 112, 112)
+    assert_same(dataset.GetRasterBand(48).ReadAsArray(112, 0, 98, 112), values[47, :112, 112:])
 
 
 def test_a_map_of_a_chunk_beyond_the_limit_is_read_and_the_whole_is_refused(tmp_path):

@@ -174,6 +174,37 @@ static void test_of_a_frame_the_table_is_read_once_and_blocks_that_are_wanted(vo
     close_deep(&d);
 }
 
+static void test_a_chunk_that_is_an_object_is_read_in_parts(void)
+{
+    for (int remote = 0; remote < 2; remote++) {
+        struct deep d;
+        open_deep(&d, "[60,96,96]", "[" LITTLE "]", remote, true);
+        if (remote)
+            d.array->ranges.max_gap = 4096; /* else so small a chunk is quicker had whole */
+        const uint64_t page = remote ? 8192 : 4096, map = 96 * 96 * 2;
+        d.opens = 0;
+        costs(&d, (uint64_t[]){7, 0, 0}, (uint64_t[]){1, 96, 96}, remote ? 2 : 1, map + 2 * page + 4096);
+        CHECK_EQ_U64(d.opens, 1);
+        costs(&d, (uint64_t[]){7, 0, 0}, (uint64_t[]){1, 96, 96}, 0, 0);
+        CHECK_EQ_U64(d.opens, remote ? 1 : 2); /* a file may have been replaced */
+        close_deep(&d);
+    }
+}
+
+static void test_of_files_that_are_not_there_parts_are_fill_value(void)
+{
+    struct deep d;
+    struct zs_error err;
+    uint16_t out[96] = {0};
+    for (int remote = 0; remote < 2; remote++) {
+        open_deep(&d, "[60,96,96]", "[" LITTLE "]", remote, true);
+        must(zs_store_remove(d.memory, "a/c/0/0/0", &err), &err);
+        must(zs_array_read(d.array, (uint64_t[]){7, 5, 0}, (uint64_t[]){1, 1, 96}, out, &err), &err);
+        CHECK(out[0] == 5 && out[95] == 5);
+        close_deep(&d);
+    }
+}
+
 static void test_with_a_checksum_the_whole_is_read(void)
 {
     struct deep d;
@@ -336,6 +367,8 @@ int main(void)
     RUN(test_small_windows_of_any_layout_read_as_written);
     RUN(test_of_raw_chunks_only_the_pages_that_are_wanted_are_read);
     RUN(test_of_a_frame_the_table_is_read_once_and_blocks_that_are_wanted);
+    RUN(test_a_chunk_that_is_an_object_is_read_in_parts);
+    RUN(test_of_files_that_are_not_there_parts_are_fill_value);
     RUN(test_with_a_checksum_the_whole_is_read);
     RUN(test_a_chunk_larger_than_what_is_allowed_is_read_in_parts);
     RUN(test_a_broken_block_is_an_error_and_the_others_are_read);

@@ -17,9 +17,9 @@
 #define ROUND_TRIP_COST ((uint64_t)1 << 20)
 /* The first bytes that are fetched for a table: more than 1000 blocks. */
 #define HEAD_BYTES 4096
-/* What stands plain is read by pages. A request to a remote store has room for more. */
+/* What stands plain is read by pages: a map of 100 x 100 pixels of four bytes is ten of them. */
 #define PAGE_BYTES ((uint64_t)4096)
-#define REMOTE_PAGE_BYTES ((uint64_t)32 << 10)
+#define REMOTE_PAGE_BYTES ((uint64_t)8 << 10)
 /* Blocks as large as any are, to see whether it is worth asking. */
 #define USUAL_BLOCK ((uint64_t)128 << 10)
 
@@ -131,26 +131,80 @@ static enum zs_status object_of(struct zs_plan *p, const struct zs_planned *c, s
     return zs_fail(err, ZS_IO, "the shard was replaced while it was read");
 }
 
+/* The first bytes of a chunk, as far as they are at hand. */
+struct head {
+    const unsigned char *data;
+    size_t have;
+    unsigned char fetched[HEAD_BYTES];
+};
+
+/* Opens the object that a chunk is, and makes the chunk's location the range of its bytes. It stays an object where
+ * its versions are not told apart: then one request must bring all. */
+static enum zs_status open_whole(struct zs_plan *p, struct zs_planned *c, const struct zs_level *leaf,
+                                 struct head *head, struct zs_error *err)
+{
+    struct zs_array *a = p->a;
+    const struct zs_cache_key key = {0, c->where.shard};
+    /* Locally it is opened anew each time: it may have been replaced. Over a network reading on finds that out. */
+    struct zs_cache_entry *entry = a->store->is_remote ? zs_cache_get(a->objects, key) : NULL;
+    if (entry == NULL) {
+        char *name = zs_shard_key(a, c->where.shard);
+        struct zs_object *object = NULL;
+        enum zs_status status = name == NULL ? zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key") : ZS_OK;
+        if (status == ZS_OK && a->store->is_remote)
+            status = zs_object_open_head(a->store, name, sizeof head->fetched, head->fetched, &object, err);
+        else if (status == ZS_OK)
+            status = zs_object_open(a->store, name, &object, err);
+        free(name);
+        if (status == ZS_NOT_FOUND) {
+            c->where.kind = ZS_LOCATION_EMPTY;
+            return ZS_OK;
+        }
+        ZS_TRY(status);
+        if (!object->is_versioned || zs_object_size(object) > zs_level_bound(leaf)) {
+            zs_object_close(object);
+            return ZS_OK;
+        }
+        if (a->store->is_remote && zs_object_size(object) >= sizeof head->fetched) {
+            head->data = head->fetched;
+            head->have = sizeof head->fetched;
+        }
+        entry = zs_cache_put(a->objects, key, object, 1);
+        if (entry == NULL) {
+            zs_object_close(object);
+            return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a cache entry");
+        }
+    }
+    const struct zs_object *object = zs_cache_value(entry);
+    c->where.kind = ZS_LOCATION_RANGE;
+    c->where.offset = 0;
+    c->where.size = zs_object_size(object);
+    c->where.version = object->version;
+    zs_cache_release(a->objects, entry);
+    return ZS_OK;
+}
+
 /* Reads the table of a chunk: what the first bytes tell, and more of them where these are too few. */
 static enum zs_status read_table(struct zs_plan *p, const struct zs_planned *c, const struct zs_level *leaf,
-                                 struct zs_object *object, struct zs_blocks **blocks, struct zs_error *err)
+                                 struct head *head, struct zs_object *object, struct zs_blocks **blocks,
+                                 struct zs_error *err)
 {
     const struct zs_location *w = &c->where;
     const uint64_t page = page_bytes(p->a);
-    unsigned char first[HEAD_BYTES];
     struct zs_buffer more = {0};
-    const unsigned char *head = w->memory;
-    size_t have = w->kind == ZS_LOCATION_MEMORY ? (size_t)w->size : 0, need;
-    enum zs_status status = zs_leaf_read_blocks(leaf, head, have, w->size, page, &need, blocks, err);
+    size_t need;
+    enum zs_status status = zs_leaf_read_blocks(leaf, head->data, head->have, w->size, page, &need, blocks, err);
     while (status == ZS_OK && *blocks == NULL) {
-        have = have == 0 ? (size_t)zs_min_u64(w->size, sizeof first) : need;
-        if (have > sizeof first)
-            status = zs_buffer_reset(&more, have, err);
-        unsigned char *to = have > sizeof first ? more.data : first;
+        const size_t n = head->have == 0 ? (size_t)zs_min_u64(w->size, sizeof head->fetched) : need;
+        if (n > sizeof head->fetched)
+            status = zs_buffer_reset(&more, n, err);
+        unsigned char *to = n > sizeof head->fetched ? more.data : head->fetched;
         if (status == ZS_OK)
-            status = zs_object_read(object, w->offset, have, to, err);
+            status = zs_object_read(object, w->offset, n, to, err);
+        head->data = to;
+        head->have = n;
         if (status == ZS_OK)
-            status = zs_leaf_read_blocks(leaf, to, have, w->size, page, &need, blocks, err);
+            status = zs_leaf_read_blocks(leaf, to, n, w->size, page, &need, blocks, err);
     }
     zs_buffer_free(&more);
     if (status != ZS_OK && object != NULL && zs_object_is_stale(object))
@@ -186,40 +240,67 @@ static enum zs_status is_worth_asking(const struct zs_plan *p, const struct zs_p
     return ZS_OK;
 }
 
+/* The table of a chunk, pinned, if it is known. */
+static bool is_table_known(struct zs_array *a, struct zs_planned *c)
+{
+    if (c->where.kind == ZS_LOCATION_OBJECT)
+        return false;
+    c->table = zs_cache_get(a->indexes, (struct zs_cache_key){ZS_SPACE_TABLES, c->where.leaf});
+    if (c->table == NULL || ((const struct zs_blocks *)zs_cache_value(c->table))->tag == tag_of(&c->where))
+        return c->table != NULL;
+    zs_cache_release(a->indexes, c->table);
+    c->table = NULL;
+    return false;
+}
+
+/* Finds the table of a chunk in its own bytes. */
+static enum zs_status ask_table(struct zs_plan *p, struct zs_planned *c, const struct zs_level *leaf,
+                                struct head *head, struct zs_error *err)
+{
+    struct zs_array *a = p->a;
+    struct zs_cache_entry *object = NULL;
+    struct zs_blocks *blocks = NULL;
+    if (c->where.kind == ZS_LOCATION_MEMORY) {
+        head->data = c->where.memory;
+        head->have = (size_t)c->where.size;
+    } else {
+        ZS_TRY(object_of(p, c, &object, err));
+    }
+    /* Blocks are never read by the table of another version: where versions are not known, there are no parts. */
+    const bool is_sure = object == NULL || leaf->bytes_codec_count == 0 ||
+                         ((const struct zs_object *)zs_cache_value(object))->is_versioned;
+    enum zs_status status = ZS_OK;
+    if (is_sure)
+        status = read_table(p, c, leaf, head, object != NULL ? zs_cache_value(object) : NULL, &blocks, err);
+    if (object != NULL)
+        zs_cache_release(a->objects, object);
+    return status == ZS_OK && is_sure ? keep_table(a, c, blocks, err) : status;
+}
+
 /* Finds the table of one chunk, if it is worth asking for. */
 static enum zs_status find_table(void *ctx, size_t item, struct zs_error *err)
 {
     const struct search *s = ctx;
-    struct zs_plan *p = s->p;
-    struct zs_array *a = p->a;
-    struct zs_planned *c = &p->chunks[s->chunks[item]];
+    struct zs_array *a = s->p->a;
+    struct zs_planned *c = &s->p->chunks[s->chunks[item]];
     struct zs_level room;
     const struct zs_level *leaf = leaf_of(a, c, &room);
-    c->table = zs_cache_get(a->indexes, (struct zs_cache_key){ZS_SPACE_TABLES, c->where.leaf});
-    if (c->table != NULL && ((const struct zs_blocks *)zs_cache_value(c->table))->tag == tag_of(&c->where))
-        return ZS_OK;
-    if (c->table != NULL)
-        zs_cache_release(a->indexes, c->table);
-    c->table = NULL;
+    struct head head;
     bool is_worth = true;
-    if (leaf->bytes_codec_count > 0)
-        ZS_TRY(is_worth_asking(p, c, leaf, &is_worth, err));
+    head.data = NULL;
+    head.have = 0;
+    if (is_table_known(a, c))
+        return ZS_OK;
+    if (leaf->bytes_codec_count > 0 || c->where.kind == ZS_LOCATION_OBJECT)
+        ZS_TRY(is_worth_asking(s->p, c, leaf, &is_worth, err));
     if (!is_worth)
         return ZS_OK;
-    struct zs_cache_entry *object = NULL;
-    struct zs_blocks *blocks = NULL;
     enum zs_status status = ZS_OK;
-    if (c->where.kind == ZS_LOCATION_RANGE)
-        status = object_of(p, c, &object, err);
-    /* Blocks are never read by the table of another version: where versions are not known, there are no parts. */
-    const bool is_sure =
-        object == NULL || leaf->bytes_codec_count == 0 || ((struct zs_object *)zs_cache_value(object))->is_versioned;
-    if (status == ZS_OK && is_sure)
-        status = read_table(p, c, leaf, object != NULL ? zs_cache_value(object) : NULL, &blocks, err);
-    if (object != NULL)
-        zs_cache_release(a->objects, object);
-    if (status == ZS_OK && is_sure)
-        status = keep_table(a, c, blocks, err);
+    if (c->where.kind == ZS_LOCATION_OBJECT)
+        status = open_whole(s->p, c, leaf, &head, err);
+    if (status == ZS_OK && c->where.kind != ZS_LOCATION_OBJECT && c->where.kind != ZS_LOCATION_EMPTY &&
+        !is_table_known(a, c))
+        status = ask_table(s->p, c, leaf, &head, err);
     return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(a, c->where.leaf, status, err);
 }
 
@@ -229,7 +310,9 @@ static enum zs_status find_table(void *ctx, size_t item, struct zs_error *err)
 static bool is_candidate(const struct zs_plan *p, const struct zs_planned *c)
 {
     struct zs_level room;
-    if (zs_is_at_hand(c) || (c->where.kind != ZS_LOCATION_RANGE && c->where.kind != ZS_LOCATION_MEMORY))
+    const enum zs_location_kind kind = c->where.kind;
+    if (zs_is_at_hand(c) ||
+        (kind != ZS_LOCATION_RANGE && kind != ZS_LOCATION_MEMORY && kind != ZS_LOCATION_OBJECT))
         return false;
     const struct zs_level *leaf = leaf_of(p->a, c, &room);
     return leaf->decoded_size >= p->a->part_chunk &&
