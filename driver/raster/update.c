@@ -244,27 +244,13 @@ enum zs_status zs_update_fill_value(struct zs_hierarchy *h, const struct zs_node
     return zs_hierarchy_flush(h, err);
 }
 
-enum zs_status zs_update_nodata(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
-                                const void *value, struct zs_error *err)
-{
-    struct relatives r = {0};
-    if (node->array == NULL)
-        return zs_fail(err, ZS_ARGUMENT, "%s/%s: expected an array", zs_hierarchy_store(h)->root, node->path);
-    enum zs_status status = add_family(h, &r, node, axes, NULL, err);
-    for (size_t i = 0; i < r.count && status == ZS_OK; i++) {
-        zs_json *attributes;
-        status = zs_hierarchy_edit(h, r.list[i].node, &attributes, err);
-        if (status != ZS_OK)
-            break;
-        remove_band_nodata(attributes);
-        status = zs_write_nodata(attributes, &r.list[i].node->array->dtype, value, err);
-    }
-    free(r.list);
-    return status;
-}
+/* What is written into the attributes of each array of a family; `wanted` is the caller's. */
+typedef enum zs_status (*write_fn)(zs_json *attributes, const struct zs_dtype *dtype, const void *wanted,
+                                   struct zs_error *err);
 
-enum zs_status zs_update_bands(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
-                               const struct zs_meaning *bands, size_t count, struct zs_error *err)
+/* Changes the array and its overviews alike. */
+static enum zs_status update_family(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                                    write_fn write, const void *wanted, struct zs_error *err)
 {
     struct relatives r = {0};
     if (node->array == NULL)
@@ -274,10 +260,41 @@ enum zs_status zs_update_bands(struct zs_hierarchy *h, const struct zs_node *nod
         zs_json *attributes;
         status = zs_hierarchy_edit(h, r.list[i].node, &attributes, err);
         if (status == ZS_OK)
-            status = zs_write_band_meanings(attributes, &r.list[i].node->array->dtype, bands, count, err);
+            status = write(attributes, &r.list[i].node->array->dtype, wanted, err);
     }
     free(r.list);
     return status;
+}
+
+static enum zs_status write_nodata(zs_json *attributes, const struct zs_dtype *dtype, const void *value,
+                                   struct zs_error *err)
+{
+    remove_band_nodata(attributes);
+    return zs_write_nodata(attributes, dtype, value, err);
+}
+
+enum zs_status zs_update_nodata(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                                const void *value, struct zs_error *err)
+{
+    return update_family(h, node, axes, write_nodata, value, err);
+}
+
+struct meanings {
+    const struct zs_meaning *bands;
+    size_t count;
+};
+
+static enum zs_status write_meanings(zs_json *attributes, const struct zs_dtype *dtype, const void *wanted,
+                                     struct zs_error *err)
+{
+    const struct meanings *m = wanted;
+    return zs_write_band_meanings(attributes, dtype, m->bands, m->count, err);
+}
+
+enum zs_status zs_update_bands(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                               const struct zs_meaning *bands, size_t count, struct zs_error *err)
+{
+    return update_family(h, node, axes, write_meanings, &(struct meanings){bands, count}, err);
 }
 
 /* ---- Metadata ---- */
