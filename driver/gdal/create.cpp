@@ -310,16 +310,15 @@ static bool addOverviews(const std::shared_ptr<ZSStore> &store, const std::strin
         }
         ds->SetChunkOrder(asked.chunk_order);
         const auto n = static_cast<double>(spec.array_count);
-        void *scaled = GDALCreateScaledProgress(static_cast<double>(k) / n, static_cast<double>(k + 1) / n, progress,
-                                                progressData);
+        const ZSScaledProgress scaled(static_cast<double>(k) / n, static_cast<double>(k + 1) / n, progress,
+                                      progressData);
         const CPLErr result = ds->BuildOverviews(resampling.c_str(), static_cast<int>(factors.size()), factors.data(),
-                                                 0, nullptr, GDALScaledProgress, scaled
+                                                 0, nullptr, GDALScaledProgress, scaled.Part()
 #if ZS_GDAL_AT_LEAST(6)
                                                  ,
                                                  nullptr
 #endif
         );
-        GDALDestroyScaledProgress(scaled);
         if (result != CE_None)
             return false;
     }
@@ -436,9 +435,9 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
         createRaster(connection, options.append ? connection.store : target.Path(), options, spec, axes, *store);
     if (raster == nullptr)
         return nullptr;
-    void *scaled = GDALCreateScaledProgress(0, pixelsShare, progress, progressData);
-    bool ok = zsCopyPixels(*source, *raster, spec, type, packing, GDALScaledProgress, scaled);
-    GDALDestroyScaledProgress(scaled);
+    const ZSScaledProgress ofPixels(0, pixelsShare, progress, progressData);
+    const ZSScaledProgress ofOverviews(pixelsShare, 1, progress, progressData);
+    bool ok = zsCopyPixels(*source, *raster, spec, type, packing, GDALScaledProgress, ofPixels.Part());
     struct zs_error err;
     zs_hierarchy_hold(store->hierarchy, true); // until the overviews are there: what opens is complete
     if (ok && zs_raster_publish(raster.get(), store->hierarchy, &err) != ZS_OK)
@@ -449,10 +448,8 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     raster.reset();
     if (ok && !factors.empty())
     {
-        scaled = GDALCreateScaledProgress(pixelsShare, 1, progress, progressData);
         ok = addOverviews(store, group, arrays, spec, options, zsOverviewResampling(options.resampling, *source),
-                          factors, GDALScaledProgress, scaled);
-        GDALDestroyScaledProgress(scaled);
+                          factors, GDALScaledProgress, ofOverviews.Part());
     }
     zs_hierarchy_hold(store->hierarchy, false);
     if (ok && zs_hierarchy_flush(store->hierarchy, &err) != ZS_OK)

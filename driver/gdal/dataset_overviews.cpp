@@ -222,11 +222,9 @@ CPLErr ShardedZarrDataset::MakeBand(ShardedZarrDataset &from, int band, int fact
         const ZSBox of = {box.x * factor, box.y * factor, box.width * factor, box.height * factor};
         ZSPart source(from, of, of), target(*this, box, parts[i]);
         const auto n = static_cast<double>(parts.size());
-        const std::unique_ptr<void, decltype(&GDALDestroyScaledProgress)> scaled(
-            GDALCreateScaledProgress(static_cast<double>(i) / n, static_cast<double>(i + 1) / n, progress,
-                                     progressData),
-            GDALDestroyScaledProgress);
-        result = regenerate(source.GetRasterBand(band), target.GetRasterBand(band), GDALScaledProgress, scaled.get());
+        const ZSScaledProgress scaled(static_cast<double>(i) / n, static_cast<double>(i + 1) / n, progress,
+                                      progressData);
+        result = regenerate(source.GetRasterBand(band), target.GetRasterBand(band), GDALScaledProgress, scaled.Part());
     }
     return result;
 }
@@ -339,10 +337,8 @@ CPLErr ShardedZarrDataset::MakeLevels(const char *resampling, const std::vector<
                 static_cast<ShardedZarrRasterBand *>(source)->TakeMeaning(Band(b));
             GDALRasterBand *target = level->GetRasterBand(b);
             static_cast<ShardedZarrRasterBand *>(target)->TakeMeaning(Band(b));
-            const std::unique_ptr<void, decltype(&GDALDestroyScaledProgress)> scaled(
-                GDALCreateScaledProgress(done + share * (b - 1) / nBands, done + share * b / nBands, watch, &watched),
-                GDALDestroyScaledProgress);
-            result = level->MakeBand(*from, b, factor, resampling, GDALScaledProgress, scaled.get(), options);
+            const ZSScaledProgress scaled(done + share * (b - 1) / nBands, done + share * b / nBands, watch, &watched);
+            result = level->MakeBand(*from, b, factor, resampling, GDALScaledProgress, scaled.Part(), options);
             if (result == CE_None && watched.stopped)
             {
                 CPLError(CE_Failure, CPLE_UserInterrupt, "User terminated");

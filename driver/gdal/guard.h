@@ -12,6 +12,22 @@
 /* What a function in C has handed over, with the function that releases it: also when an exception passes. */
 template <class T> using ZSOwned = std::unique_ptr<T, void (*)(T *)>;
 
+/* A part of a caller's progress, as GDALScaledProgress() with its data Part(). */
+class ZSScaledProgress
+{
+    ZSOwned<void> m_part;
+
+  public:
+    ZSScaledProgress(double from, double to, GDALProgressFunc progress, void *progressData)
+        : m_part(GDALCreateScaledProgress(from, to, progress, progressData), GDALDestroyScaledProgress)
+    {
+    }
+    void *Part() const
+    {
+        return m_part.get();
+    }
+};
+
 /* What f() gives; when it throws, a CPLError and what says failure in its type: CE_Failure, null, 0, false. */
 template <class F> auto zsGuard(F &&f) -> decltype(f())
 {
