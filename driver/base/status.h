@@ -36,12 +36,4 @@ void zs_error_prefix(struct zs_error *err, const char *format, ...) ZS_PRINTF(2,
             return zs_try_status_;                                                                                     \
     } while (0)
 
-/* The same for functions that have something to release: jumps to `label` with `var` set. */
-#define ZS_TRY_GOTO(var, label, expr)                                                                                  \
-    do {                                                                                                               \
-        (var) = (expr);                                                                                                \
-        if ((var) != ZS_OK)                                                                                            \
-            goto label;                                                                                                \
-    } while (0)
-
 #endif

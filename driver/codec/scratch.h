@@ -18,7 +18,6 @@ enum zs_scratch_buffer_use {
     ZS_SCRATCH_PROMOTED, /* of codec/zfp.c */
     ZS_SCRATCH_FETCHED, /* encoded bytes as they came from the store */
     ZS_SCRATCH_DECODED, /* one decoded chunk */
-    ZS_SCRATCH_ROW,     /* of base/strided.c */
     ZS_SCRATCH_BUFFERS
 };
 
