@@ -67,7 +67,7 @@ bool zs_is_fill(const struct zs_array_meta *meta, const void *data, size_t n);
 /* Fills a decoded leaf chunk with it. */
 void zs_fill_leaf(const struct zs_array *a, const struct zs_level *leaf, void *data);
 
-/* ---- publish.c; all with the array's lock held ---- */
+/* ---- put.c, open_shards.c, publish.c; all with the array's lock held ---- */
 
 /* The present content of a leaf chunk, decoded into `data`, and what had been touched of it: NULL when it had been put
  * whole. */

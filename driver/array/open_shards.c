@@ -1,0 +1,137 @@
+/* Shards that are being built: opened on what the store has of them, counted, forgotten. */
+#include <stdlib.h>
+
+#include "array/open_shards.h"
+#include "shard/order.h"
+
+/* Shards that are opened to learn the order of their chunks, spread over the array: the first may be empty. */
+#define MOST_LOOKS 16
+
+/* The object of a shard as it is now, and its index where that is not in need of decoding; both NULL when there is
+ * none. */
+static enum zs_status open_object(struct zs_array *a, const struct zs_level *level, const char *key,
+                                  struct zs_object **object, struct zs_shard_index **index, struct zs_error *err)
+{
+    *object = NULL;
+    *index = NULL;
+    enum zs_status status;
+    if (level->bytes_codec_count == 0) {
+        status = zs_shard_read_index(a, level, key, object, index, err);
+    } else {
+        zs_store_forget(a->store, key);
+        status = zs_object_open(a->store, key, object, err);
+    }
+    return status == ZS_NOT_FOUND ? ZS_OK : status;
+}
+
+/* Whether nobody else can have made this shard. */
+bool zs_shard_is_unpublished(const struct zs_array *a, uint64_t shard)
+{
+    return a->is_new && zs_map_get(&a->edits->published, shard) == NULL;
+}
+
+enum zs_status zs_open_shard_get(struct zs_array *a, uint64_t shard, struct zs_open_shard **out, struct zs_error *err)
+{
+    struct zs_edits *e = a->edits;
+    struct zs_open_shard *s = zs_map_get(&e->shards, shard);
+    if (s == NULL) {
+        char *key = zs_shard_key(a, shard);
+        /* A handle and an index of our own: both must be of the same version of the object. */
+        struct zs_object *object = NULL;
+        struct zs_shard_index *index = NULL;
+        s = zs_calloc(1, sizeof *s);
+        const struct zs_level *levels = s != NULL ? zs_grid_levels(&a->grid, shard, &s->levels) : NULL;
+        enum zs_status status =
+            key != NULL && levels != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot open a shard");
+        if (status == ZS_OK && !zs_shard_is_unpublished(a, shard))
+            status = open_object(a, levels, key, &object, &index, err);
+        const enum zs_chunk_order order = index != NULL ? zs_chunk_order_of(levels, index, e->order) : e->order;
+        if (!e->knows_order)
+            e->order = order; /* new ones as their neighbours are; but one that is changed keeps its own */
+        if (status == ZS_OK)
+            status = zs_shard_writer_create(a->store, key, levels, order, index, object, &s->writer, err);
+        free(key);
+        if (status == ZS_OK && !zs_map_set(&e->shards, shard, s)) {
+            zs_shard_writer_free(s->writer);
+            status = zs_fail(err, ZS_NO_MEMORY, "cannot open a shard");
+        }
+        if (status != ZS_OK) {
+            if (s != NULL)
+                free(s->levels);
+            free(s);
+            return status;
+        }
+        s->shard = shard;
+    }
+    s->stamp = ++e->stamp;
+    *out = s;
+    return ZS_OK;
+}
+
+void zs_edits_find_order(struct zs_array *a)
+{
+    uint64_t count = 1; /* it was looked at for overflow when the array was opened */
+    for (int d = 0; d < a->meta->ndim; d++)
+        count *= a->grid.count[0][d];
+    const uint64_t looks = zs_min_u64(count, MOST_LOOKS);
+    bool is_found = a->edits->knows_order || !a->edits->has_shards;
+    a->edits->knows_order = true;
+    for (uint64_t i = 0; i < looks && !is_found; i++) {
+        struct zs_error ignored;
+        struct zs_object *object;
+        struct zs_shard_index *index;
+        struct zs_level room;
+        const struct zs_level *level = zs_grid_level(&a->grid, 0, i * (count / looks), &room);
+        char *key = zs_shard_key(a, i * (count / looks));
+        if (key == NULL || open_object(a, level, key, &object, &index, &ignored) != ZS_OK) {
+            free(key);
+            return; /* whoever reads the pixels will say what is wrong */
+        }
+        is_found = index != NULL;
+        if (index != NULL)
+            a->edits->order = zs_chunk_order_of(level, index, a->edits->order);
+        free(index);
+        zs_object_close(object);
+        free(key);
+    }
+}
+
+/* Makes the writer build on the object that is there now. */
+enum zs_status zs_open_shard_reopen(struct zs_array *a, struct zs_open_shard *s, const char *key, struct zs_error *err)
+{
+    struct zs_object *object;
+    struct zs_shard_index *index;
+    ZS_TRY(open_object(a, s->levels != NULL ? s->levels : a->chain.levels, key, &object, &index, err));
+    return zs_shard_writer_rebase(s->writer, index, object, err);
+}
+
+/* Counts the memory that a shard holds. */
+void zs_open_shard_account(struct zs_edits *e, struct zs_open_shard *s, bool is_open)
+{
+    uint64_t held = is_open ? zs_shard_writer_memory(s->writer) : 0, key;
+    size_t at = 0;
+    if (is_open && s->touched.count > 0)
+        held += s->touched.count * ((const struct zs_touched *)zs_map_next(&s->touched, &at, &key))->size;
+    e->held_bytes = e->held_bytes - s->held + held;
+    s->held = held;
+    zs_edits_count(e);
+}
+
+void zs_open_shard_forget(struct zs_array *a, struct zs_open_shard *s)
+{
+    (void)zs_map_remove(&a->edits->shards, s->shard);
+    zs_open_shard_account(a->edits, s, false);
+    zs_open_shard_free(s);
+}
+
+bool zs_open_shard_is_complete(const struct zs_array *a, const struct zs_open_shard *s)
+{
+    return zs_shard_writer_put_count(s->writer) == zs_grid_leaves(&a->grid, s->shard);
+}
+
+/* The version of the object that the writer builds on, as in zs_touched. */
+uint64_t zs_open_shard_version(const struct zs_open_shard *s)
+{
+    const struct zs_object *object = s != NULL ? zs_shard_writer_object(s->writer) : NULL;
+    return object != NULL && object->is_versioned ? object->version : 0;
+}
