@@ -1,4 +1,4 @@
-/* store/local_private.h: what local.c and local_folders.c share. */
+/* store/local_private.h: what the files local*.c share. */
 #ifndef ZS_STORE_LOCAL_PRIVATE_H
 #define ZS_STORE_LOCAL_PRIVATE_H
 
@@ -29,7 +29,7 @@ struct local_store {
     dev_t root_device;
     ino_t root_number;
     atomic_bool has_metadata; /* a zarr.json was read in it */
-    char **unsynced;       /* keys of objects that zs_store_sync() shall put on the disk */
+    char **unsynced;          /* keys of objects that zs_store_sync() shall put on the disk */
     size_t unsynced_count, unsynced_capacity;
 };
 
@@ -54,15 +54,34 @@ struct stat;
 uint64_t zs_local_version(const struct stat *st);
 /* ZS_IO when another store has taken the place of the one that was opened. */
 enum zs_status zs_local_check_root(const struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_local_read_at(int fd, const char *path, uint64_t offset, size_t n, void *data, struct zs_error *err)
+    ZS_MUST_CHECK;
+
+/* ---- local_write.c: the operations of zs_store_ops of these names ---- */
+
+enum zs_status zs_local_create(struct zs_store *store, const char *key, struct zs_writer **writer, struct zs_error *err)
+    ZS_MUST_CHECK;
+enum zs_status zs_local_write(struct zs_writer *writer, const void *data, size_t n, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_local_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n,
+                              struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_local_read_back(struct zs_writer *writer, uint64_t offset, size_t n, void *data, struct zs_error *err)
+    ZS_MUST_CHECK;
+enum zs_status zs_local_commit(struct zs_writer *writer, struct zs_error *err) ZS_MUST_CHECK;
+void zs_local_abort(struct zs_writer *writer);
+enum zs_status zs_local_lock(struct zs_store *store, const char *key, struct zs_lock **lock, struct zs_error *err)
+    ZS_MUST_CHECK;
+enum zs_status zs_local_sync(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
+
+/* All of it, wherever the file's end is. */
 enum zs_status zs_local_write_at(int fd, const char *path, uint64_t offset, const void *data, size_t n,
                                  struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- local_file.c ---- */
 
-enum zs_status zs_local_file_open(struct zs_store *store, const char *key, struct zs_file **file,
-                                  struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_local_file_open(struct zs_store *store, const char *key, struct zs_file **file, struct zs_error *err)
+    ZS_MUST_CHECK;
 enum zs_status zs_local_file_write(struct zs_file *file, uint64_t offset, const void *data, size_t n,
-                                     struct zs_error *err) ZS_MUST_CHECK;
+                                   struct zs_error *err) ZS_MUST_CHECK;
 enum zs_status zs_local_file_truncate(struct zs_file *file, uint64_t size, struct zs_error *err) ZS_MUST_CHECK;
 enum zs_status zs_local_file_flush(struct zs_file *file, struct zs_error *err) ZS_MUST_CHECK;
 void zs_local_file_close(struct zs_file *file);

@@ -1,0 +1,284 @@
+/* Objects that are written: under a temporary name, which becomes theirs when they are whole, and on the disk when that
+ * is wanted. */
+#define _GNU_SOURCE /* sync_file_range() */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "store/local_private.h"
+#include "store/lock.h"
+#include "store/temporary.h"
+
+/* The disk begins to write after this many bytes, so that it has little left to do when a shard is finished. */
+#define WRITE_BEHIND_BYTES ((uint64_t)8 << 20)
+
+struct local_writer {
+    struct zs_writer base;
+    int fd;
+    char *key, *path;
+    char *temp_path;
+    uint64_t size;
+    uint64_t sent; /* so many bytes the disk was told to write */
+};
+
+static enum zs_status make_temporary(struct local_store *s, struct folder *f, struct local_writer *w,
+                                     struct zs_error *err)
+{
+    char *directory = zs_vsi_path(&s->base, f->prefix);
+    if (directory == NULL)
+        return fail_memory(err);
+    if (!f->is_clean)
+        zs_temporary_clean(directory);
+    f->is_clean = true;
+    const enum zs_status status = zs_temporary_create(directory, &w->fd, &w->temp_path, err);
+    free(directory);
+    return status;
+}
+
+/* Temporary files lie in the root, where the next writer finds those of a dead one with one look; and beside what they
+ * will be where they could not be renamed from there. */
+static enum zs_status place_temporary(struct local_store *s, struct local_writer *w, struct zs_error *err)
+{
+    struct folder *root, *parent;
+    char *prefix = zs_key_parent(w->key);
+    enum zs_status status = prefix != NULL ? zs_folder_enter(s, prefix, true, &parent, err) : fail_memory(err);
+    free(prefix);
+    ZS_TRY(status);
+    ZS_TRY(zs_folder_enter(s, "", true, &root, err));
+    if (root->mount == parent->mount) {
+        status = make_temporary(s, root, w, err);
+        if (status != ZS_IO || root == parent)
+            return status;
+    }
+    return make_temporary(s, parent, w, err);
+}
+
+static void writer_free(struct local_writer *w)
+{
+    if (w->fd >= 0)
+        close(w->fd);
+    free(w->key);
+    free(w->path);
+    free(w->temp_path);
+    free(w);
+}
+
+void zs_local_abort(struct zs_writer *writer)
+{
+    struct local_writer *w = (struct local_writer *)writer;
+    (void)unlink(w->temp_path);
+    writer_free(w);
+}
+
+enum zs_status zs_local_create(struct zs_store *store, const char *key, struct zs_writer **writer, struct zs_error *err)
+{
+    struct local_store *s = store_of(store);
+    struct local_writer *w = zs_calloc(1, sizeof *w);
+    if (w == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a writer");
+    w->base.store = store;
+    w->fd = -1;
+    w->key = zs_strdup(key);
+    w->path = zs_vsi_path(store, key);
+    enum zs_status status = w->key != NULL && w->path != NULL ? ZS_OK : fail_memory(err);
+    pthread_mutex_lock(&s->lock);
+    if (status == ZS_OK)
+        status = place_temporary(s, w, err);
+    if (status == ZS_NOT_FOUND) { /* somebody removed a folder that was there */
+        zs_folders_forget(s);
+        status = place_temporary(s, w, err);
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (status != ZS_OK) {
+        writer_free(w);
+        return status == ZS_NOT_FOUND ? ZS_IO : status;
+    }
+    *writer = &w->base;
+    return ZS_OK;
+}
+
+enum zs_status zs_local_write_at(int fd, const char *path, uint64_t offset, const void *data, size_t n,
+                                 struct zs_error *err)
+{
+    for (size_t done = 0; done < n;) {
+        const size_t part = n - done < SSIZE_MAX ? n - done : SSIZE_MAX;
+        const ssize_t put = pwrite(fd, (const char *)data + done, part, (off_t)(offset + done));
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put <= 0)
+            return zs_fail(err, ZS_IO, "%s: writing %zu bytes at offset %llu failed: %s", path, n,
+                           (unsigned long long)offset, put < 0 ? strerror(errno) : "nothing was written");
+        done += (size_t)put;
+    }
+    return ZS_OK;
+}
+
+enum zs_status zs_local_write(struct zs_writer *writer, const void *data, size_t n, struct zs_error *err)
+{
+    struct local_writer *w = (struct local_writer *)writer;
+    ZS_TRY(zs_local_write_at(w->fd, w->path, w->size, data, n, err));
+    w->size += n;
+    if (writer->store->sync != ZS_SYNC_NO && w->size - w->sent >= WRITE_BEHIND_BYTES) {
+        (void)sync_file_range(w->fd, (off_t)w->sent, (off_t)(w->size - w->sent), SYNC_FILE_RANGE_WRITE);
+        w->sent = w->size;
+    }
+    return ZS_OK;
+}
+
+enum zs_status zs_local_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n,
+                              struct zs_error *err)
+{
+    const struct local_writer *w = (const struct local_writer *)writer;
+    return zs_local_write_at(w->fd, w->path, offset, data, n, err);
+}
+
+enum zs_status zs_local_read_back(struct zs_writer *writer, uint64_t offset, size_t n, void *data, struct zs_error *err)
+{
+    const struct local_writer *w = (const struct local_writer *)writer;
+    return zs_local_read_at(w->fd, w->temp_path, offset, n, data, err);
+}
+
+/* What was written is what is there, and on the disk if that is wanted. */
+static enum zs_status finish_file(const struct local_writer *w, struct zs_error *err)
+{
+    struct stat st;
+    if (fstat(w->fd, &st) != 0)
+        return zs_fail(err, ZS_IO, "%s: writing failed: %s", w->path, strerror(errno));
+    if ((uint64_t)st.st_size != w->size)
+        return zs_fail(err, ZS_IO, "%s: expected %llu bytes in %s, found %lld", w->path, (unsigned long long)w->size,
+                       w->temp_path, (long long)st.st_size);
+    /* Without a sync a full disk may show as late as at close; the descriptor itself stays, since it holds the lock. */
+    const bool sync_now = w->base.store->sync == ZS_SYNC_EACH;
+    const int copy = sync_now ? -1 : dup(w->fd);
+    if (sync_now ? fdatasync(w->fd) != 0 : copy >= 0 && close(copy) != 0)
+        return zs_fail(err, ZS_IO, "%s: writing failed: %s", w->path, strerror(errno));
+    return ZS_OK;
+}
+
+static enum zs_status move_into_place(struct local_writer *w, struct zs_error *err)
+{
+    struct local_store *s = store_of(w->base.store);
+    if (rename(w->temp_path, w->path) == 0)
+        return ZS_OK;
+    if (errno == ENOENT && access(w->temp_path, F_OK) == 0) { /* somebody removed the folder since */
+        char *prefix = zs_key_parent(w->key);
+        struct folder *f;
+        pthread_mutex_lock(&s->lock);
+        zs_folders_forget(s);
+        const enum zs_status status = prefix != NULL ? zs_folder_enter(s, prefix, true, &f, err) : fail_memory(err);
+        pthread_mutex_unlock(&s->lock);
+        free(prefix);
+        ZS_TRY(status);
+        if (rename(w->temp_path, w->path) == 0)
+            return ZS_OK;
+    }
+    return zs_fail(err, ZS_IO, "%s: cannot be renamed to %s: %s", w->temp_path, w->path, strerror(errno));
+}
+
+/* Keeps the key for zs_store_sync(), and has the disk begin. */
+static enum zs_status sync_later(struct local_store *s, struct local_writer *w, struct zs_error *err)
+{
+    (void)sync_file_range(w->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+    enum zs_status status = ZS_OK;
+    pthread_mutex_lock(&s->lock);
+    if (s->unsynced_count == s->unsynced_capacity) {
+        const size_t capacity = s->unsynced_capacity == 0 ? 64 : 2 * s->unsynced_capacity;
+        char **grown = realloc(s->unsynced, capacity * sizeof *grown);
+        if (grown != NULL) {
+            s->unsynced = grown;
+            s->unsynced_capacity = capacity;
+        } else {
+            status = fail_memory(err);
+        }
+    }
+    if (status == ZS_OK) {
+        s->unsynced[s->unsynced_count++] = w->key;
+        w->key = NULL;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return status;
+}
+
+/* Puts the entry of what was renamed on the disk: now, or with all others at zs_store_sync(), since one by one each
+ * would wait. */
+static enum zs_status sync_entry(struct local_writer *w, struct zs_error *err)
+{
+    struct local_store *s = store_of(w->base.store);
+    if (s->base.sync == ZS_SYNC_NO)
+        return ZS_OK;
+    if (s->base.sync == ZS_SYNC_LATER)
+        return sync_later(s, w, err);
+    char *prefix = zs_key_parent(w->key);
+    const enum zs_status status = prefix != NULL ? zs_folder_sync(s, prefix, err) : fail_memory(err);
+    free(prefix);
+    return status;
+}
+
+static enum zs_status sync_file(const struct zs_store *store, const char *key, struct zs_error *err)
+{
+    char *path = zs_vsi_path(store, key);
+    if (path == NULL)
+        return fail_memory(err);
+    enum zs_status status = ZS_OK;
+    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 ? !means_absent(errno) : fdatasync(fd) != 0) /* absent: removed since */
+        status = zs_fail(err, ZS_IO, "%s: cannot be written to the disk: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    free(path);
+    return status;
+}
+
+enum zs_status zs_local_sync(struct zs_store *store, struct zs_error *err)
+{
+    struct local_store *s = store_of(store);
+    enum zs_status status = ZS_OK;
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < s->unsynced_count && status == ZS_OK; i++)
+        status = sync_file(store, s->unsynced[i], err);
+    if (status == ZS_OK)
+        status = zs_folders_sync(s, s->unsynced, s->unsynced_count, err);
+    while (status == ZS_OK && s->unsynced_count > 0)
+        free(s->unsynced[--s->unsynced_count]);
+    pthread_mutex_unlock(&s->lock);
+    return status;
+}
+
+enum zs_status zs_local_commit(struct zs_writer *writer, struct zs_error *err)
+{
+    struct local_writer *w = (struct local_writer *)writer;
+    enum zs_status status = finish_file(w, err);
+    if (status == ZS_OK)
+        status = zs_local_check_root(writer->store, err);
+    if (status == ZS_OK)
+        status = move_into_place(w, err);
+    if (status != ZS_OK)
+        (void)unlink(w->temp_path);
+    else
+        status = sync_entry(w, err);
+    writer_free(w);
+    return status;
+}
+
+/* Locks the folder of an object, which is made if need be: where it is not nobody else could be held back. */
+enum zs_status zs_local_lock(struct zs_store *store, const char *key, struct zs_lock **lock, struct zs_error *err)
+{
+    struct local_store *s = store_of(store);
+    struct folder *f;
+    char *prefix = zs_key_parent(key);
+    char *path = prefix != NULL ? zs_vsi_path(store, prefix) : NULL;
+    enum zs_status status = path != NULL ? ZS_OK : fail_memory(err);
+    pthread_mutex_lock(&s->lock);
+    if (status == ZS_OK)
+        status = zs_folder_enter(s, prefix, true, &f, err);
+    pthread_mutex_unlock(&s->lock);
+    if (status == ZS_OK)
+        status = zs_lock_directory(path, lock, err);
+    free(path);
+    free(prefix);
+    return status;
+}
