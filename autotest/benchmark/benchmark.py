@@ -38,6 +38,10 @@ def environment(contender, case=None):
 
 
 def limit_command(case, data, scale):
+    if case.data in rasters.DEEP:
+        (steps, height, width), shard, (_, chunk, _) = rasters.deep_sizes(case.data, scale)
+        return [LIMIT + "_map", data + rasters.file_name(case.data) + ".zarr/data", steps, height, width, shard[1], shard[2], chunk,
+                rasters.scaled(200, scale), THREADS]
     layout = rasters.LAYOUTS[case.data]
     size, dtype = rasters.scaled(rasters.SOURCES[layout.source].size, scale), rasters.SOURCES[layout.source].dtype
     return [LIMIT, data + rasters.file_name(case.data) + ".zarr/data", size, size, rasters.scaled(layout.shard, scale),
@@ -107,7 +111,7 @@ def missed(case, medians):
     if not ours:
         return ["all: it fails"]
     for bar, most in case.bars.items():
-        if bar in ("cog", "gdal", "limit"):
+        if bar in ("cog", "gdal", "limit") or bar in cases.PEERS:
             value, what = ratio(medians, bar), "%.2f x " + bar
         elif bar == "size":
             value, what = ours["size"] / medians["cog"]["size"], "%.2f x the size of cog"

@@ -19,7 +19,7 @@ CASES = {}
 @dataclass
 class Case:
     """
-    bars       {"cog", "gdal", "limit": at most so many times its seconds; "seconds", "megabytes", "requests": at most;
+    bars       {a contender, "limit": at most so many times its seconds; "seconds", "megabytes", "requests": at most;
                "size": at most so many times the COG's bytes}
     differing  contenders whose values are others by nature: compared with no one
     opening    whether the time to open counts
@@ -102,6 +102,21 @@ def sparse_empty(raster, scale):
     yield raster.slice(3 * 2048 + 100, 2048 + 100, 4 * 2048 + 50, 140, 140)
 
 
+def map_at(step, count=1):
+    def maps(raster, scale):
+        for number in range(count):
+            yield raster.slice(scaled(step, scale) + number, 0, 0, raster.width, raster.height)
+    return maps
+
+
+def map_reduced(raster, scale):
+    yield raster.slice_reduced(scaled(200, scale), scaled(60, scale), scaled(60, scale))
+
+
+def box(raster, scale):
+    yield raster.window(raster.width // 3, raster.height // 2, 10, 10)
+
+
 def checksum(raster, scale):
     yield np.array([raster.checksum()])
 
@@ -141,6 +156,18 @@ SPARSE = OURS + ["gdal"] + PEERS
 add("ZEP 2, open", "sparse", SPARSE, nothing, opening=True, warm=True, bars={"seconds": 0.005, "megabytes": 100})
 add("ZEP 2, window", "sparse", SPARSE, sparse_window, bars={"seconds": 0.020, "megabytes": 100})
 add("ZEP 2, empty window", "sparse", SPARSE, sparse_empty, bars={"seconds": 0.020, "megabytes": 100})
+# A map out of chunks that are as deep as the series is long, and the series beside it.
+DEEP_ONES = OURS + ["gdal", "limit"] + PEERS
+DEEP_BARS = {"limit": 1.3, "gdal": 0.05, "zarr-python": 0.05, "zarrs": 1.0}
+add("deep: map", "deep", DEEP_ONES, map_at(200), bars={**DEEP_BARS, "megabytes": 180})
+add("deep: ten maps", "deep", OURS + ["gdal"] + PEERS, map_at(300, 10))
+add("deep: map, 60 x 60", "deep", OURS + ["gdal"], map_reduced)
+add("deep: pixel", "deep", OURS + ["gdal"] + PEERS, pixel)
+add("deep: box of 10", "deep", OURS + ["gdal"] + PEERS, box)
+add("deep: map, plain", "deep plain", OURS + ["gdal"] + PEERS, map_at(200), bars={"gdal": 0.05, "zarr-python": 0.05})
+add("deep: pixel, plain", "deep plain", OURS + ["gdal"] + PEERS, pixel)
+add("deep: map, MRMS", "deep mrms", DEEP_ONES, map_at(200), bars={**DEEP_BARS, "megabytes": 180})
+add("deep: map, IMERG", "deep imerg", DEEP_ONES, map_at(200), bars=DEEP_BARS)
 SMALL_CACHE = {"GDAL_CACHEMAX": "64"}
 add("30000: create", "big", GDALS, layout=Layout("big", shard=8192), environment=SMALL_CACHE, only_full=True, bars={"megabytes": 250})
 add("30000: checksum", "big", GDALS, checksum, environment=SMALL_CACHE, only_full=True, bars={"cog": 0.9, "megabytes": 200})
@@ -163,3 +190,6 @@ for latency in (0, 0.05):
     for what in ("open", "2000 window"):
         action, contenders, _, _ = REMOTE[what]
         add("%s, warm: %s" % (where, what), "scene", contenders, action, opening=True, latency=latency, warm=True)
+
+for what, action in (("map", map_at(200)), ("pixel", pixel)):
+    add("HTTP 50 ms: deep, %s" % what, "deep", OURS + ["gdal", "tensorstore"], action, opening=True, latency=0.05)

@@ -63,6 +63,23 @@ SPARSE_SHAPE, SPARSE_SHARD, SPARSE_CHUNK = (25000, 18000, 6000), 2048, 64  # the
 SPARSE_SHARDS = [(0, 0, 0), (6, 4, 1), (12, 8, 2)]
 
 
+# As dynamical.org publishes analyses: chunks of all steps, 100 x 100 pixels of each; here less of the area, and all of the depth.
+DEEP = {  # {name: (shape, shard, options)}
+    "deep": ((720, 600, 600), (720, 300, 300), ["COMPRESS=BLOSC", "BLOSC_CNAME=zstd", "LEVEL=3"]),
+    "deep plain": ((720, 600, 600), (720, 300, 300), ["COMPRESS=NONE"]),
+    "deep mrms": ((648, 700, 700), (648, 700, 700), ["COMPRESS=BLOSC", "BLOSC_CNAME=zstd", "LEVEL=3"]),
+    "deep imerg": ((1440, 300, 300), (1440, 300, 300), ["COMPRESS=BLOSC", "BLOSC_CNAME=zstd", "LEVEL=3"]),
+}
+DEEP_CHUNK = 100
+
+
+def deep_sizes(name, scale):
+    """(shape, shard, chunk) of a scaled one, whose area is whole chunks."""
+    (steps, height, width), (_, down, across), _ = DEEP[name]
+    steps, side = scaled(steps, scale), scaled(DEEP_CHUNK, scale)
+    return tuple((steps, y // DEEP_CHUNK * side, x // DEEP_CHUNK * side) for y, x in ((height, width), (down, across), (DEEP_CHUNK,) * 2))
+
+
 def scaled(number, scale, least=1):
     return max(least, number // scale)
 
@@ -178,6 +195,30 @@ def make(directory, name, scale):
             cog.CreateCopy(base + (".tif" if layout.arrays == 1 else "_%d.tif" % (part + 1)), view, options=cog_options(layout, scale))
 
 
+def make_deep(directory, name, scale):
+    """Float32 of eight digits: a field that drifts with time, and noise of each step."""
+    from osgeo import gdal
+    gdal.UseExceptions()
+    shape, shard, chunk = deep_sizes(name, scale)
+    steps, height, width = shape
+    options = ["ARRAY_NAME=data", "OVERVIEWS=NONE", "SINGLE_ARRAY=YES", "BLOSC_SHUFFLE=BYTE", "CHUNK_SHAPE=%d,%d,%d" % chunk,
+               "SHARD_SHAPE=%d,%d,%d" % shard]
+    path = os.path.join(directory, file_name(name) + ".zarr")
+    out = gdal.GetDriverByName("ShardedZarr").Create(path, width, height, steps, gdal.GDT_Float32, options + DEEP[name][2])
+    rng = np.random.default_rng(1)
+    field = rng.normal(size=(height + steps, width)).astype("float32").cumsum(0).cumsum(1) / 50
+    for y in range(0, height, shard[1]):
+        for x in range(0, width, shard[2]):
+            block = np.empty(shard, "float32")
+            for step in range(steps):
+                noise = rng.normal(scale=0.1, size=shard[1:]).astype("float32")
+                block[step] = field[step + y:step + y + shard[1], x:x + shard[2]] + noise
+            bits = block.view("uint32")
+            bits += np.uint32(0x3FFF)
+            bits &= np.uint32(0xFFFF8000)
+            out.WriteRaster(x, y, shard[2], shard[1], block)
+
+
 def make_sparse(directory, scale):
     """The array of ZEP 2, of which three shards exist, and of these a cube of chunks: written by hand, so that it needs no memory."""
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "gdrivers"))
@@ -213,6 +254,8 @@ def main(directory, scale, *names):
         shutil.rmtree(os.path.join(directory, file_name(name) + ".zarr"), ignore_errors=True)
         if name == "sparse":
             make_sparse(directory, int(scale))
+        elif name in DEEP:
+            make_deep(directory, name, int(scale))
         elif name in LAYOUTS:
             make(directory, name, int(scale))
         else:

@@ -41,6 +41,10 @@ class Raster:
     def slice(self, number, x, y, width, height):
         return self.dataset.GetRasterBand(number + 1).ReadRaster(x, y, width, height, buf_obj=self.buffer(height, width))
 
+    def slice_reduced(self, number, width, height):
+        return self.dataset.GetRasterBand(number + 1).ReadRaster(0, 0, self.width, self.height, width, height,
+                                                                 buf_obj=self.buffer(height, width))
+
     def block(self, column, row):
         block = self.band.ReadBlock(column, row, buf_obj=self.buffer(self.block_height, self.block_width))
         return block[:self.height - row * self.block_height, :self.width - column * self.block_width]

@@ -151,6 +151,8 @@ static enum zs_status open_whole(struct zs_plan *p, struct zs_planned *c, const 
         char *name = zs_shard_key(a, c->where.shard);
         struct zs_object *object = NULL;
         enum zs_status status = name == NULL ? zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key") : ZS_OK;
+        if (status == ZS_OK && a->distrusts_memory)
+            zs_store_forget(a->store, name);
         if (status == ZS_OK && a->store->is_remote)
             status = zs_object_open_head(a->store, name, sizeof head->fetched, head->fetched, &object, err);
         else if (status == ZS_OK)
@@ -266,9 +268,8 @@ static enum zs_status ask_table(struct zs_plan *p, struct zs_planned *c, const s
     } else {
         ZS_TRY(object_of(p, c, &object, err));
     }
-    /* Blocks are never read by the table of another version: where versions are not known, there are no parts. */
-    const bool is_sure = object == NULL || leaf->bytes_codec_count == 0 ||
-                         ((const struct zs_object *)zs_cache_value(object))->is_versioned;
+    /* Parts of two versions never meet: where these are not surely told apart, there are none. */
+    const bool is_sure = object == NULL || ((const struct zs_object *)zs_cache_value(object))->is_versioned;
     enum zs_status status = ZS_OK;
     if (is_sure)
         status = read_table(p, c, leaf, head, object != NULL ? zs_cache_value(object) : NULL, &blocks, err);
