@@ -189,7 +189,6 @@ void zs_array_close(struct zs_array *a)
     zs_edits_free(a);
     zs_cache_free(a->chunks);
     zs_blob_pool_free(a->blobs);
-    zs_blob_pool_free(a->block_blobs);
     zs_cache_free(a->indexes);
     zs_cache_free(a->objects);
     zs_chain_clear(&a->chain);

@@ -37,8 +37,6 @@ struct zs_array {
     struct zs_grid grid;
 
     struct zs_blob_pool *blobs; /* for decoded leaf chunks; outlives the cache that holds them */
-    /* for decoded blocks of leaf chunks that are read in parts: NULL until there is one, whose size it has */
-    _Atomic(struct zs_blob_pool *) block_blobs;
     /* space 0: decoded leaf chunks; space 1 + k: decoded shards of level k; ZS_SPACE_BLOCKS + i: decoded blocks i of
      * leaf chunks (struct zs_blob) */
     struct zs_cache *chunks;

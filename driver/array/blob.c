@@ -55,11 +55,6 @@ struct zs_blob_pool *zs_blob_pool_create(size_t size)
     return pool;
 }
 
-size_t zs_blob_pool_size(const struct zs_blob_pool *pool)
-{
-    return pool->size;
-}
-
 static void slab_free(struct zs_slab *s)
 {
     const enum zs_status touched = zs_async_wait(s->touch, NULL);

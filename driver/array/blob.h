@@ -35,7 +35,6 @@ struct zs_blob {
 /* A pool for blobs of `size` bytes; NULL without memory. Freed when all its blobs were. */
 struct zs_blob_pool *zs_blob_pool_create(size_t size);
 void zs_blob_pool_free(struct zs_blob_pool *pool); /* NULL is allowed */
-size_t zs_blob_pool_size(const struct zs_blob_pool *pool); /* of its blobs */
 
 /* A blob of `size` bytes, the pool's unless that is NULL or of size 0; not initialised. NULL without memory.
  * Thread-safe. */

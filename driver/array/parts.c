@@ -441,19 +441,6 @@ enum zs_status zs_plan_parts(struct zs_plan *p, struct zs_error *err)
 
 /* ---- Blocks ---- */
 
-static struct zs_blob *block_blob(struct zs_array *a, size_t size)
-{
-    struct zs_blob_pool *pool = atomic_load(&a->block_blobs);
-    if (pool == NULL) {
-        struct zs_blob_pool *made = zs_blob_pool_create(size);
-        if (made != NULL && atomic_compare_exchange_strong(&a->block_blobs, &pool, made))
-            pool = made;
-        else
-            zs_blob_pool_free(made);
-    }
-    return zs_blob_alloc(pool != NULL && zs_blob_pool_size(pool) == size ? pool : NULL, size);
-}
-
 static void place_block(const struct zs_plan *p, const struct zs_item *item, const unsigned char *data)
 {
     const struct zs_planned *c = &p->chunks[item->chunk];
@@ -477,7 +464,8 @@ enum zs_status zs_part_deliver(struct zs_plan *p, const struct zs_item *item, st
     const struct zs_level *leaf = leaf_of(a, c, &room);
     uint64_t first, count;
     zs_leaf_block_elements(leaf, b, item->block, &first, &count);
-    struct zs_blob *blob = block_blob(a, (size_t)count * leaf->item_size);
+    /* Of no pool: a map needs a few dozen, and touching the rest of a slab took a fifth of its time. */
+    struct zs_blob *blob = zs_blob_alloc(NULL, (size_t)count * leaf->item_size);
     if (blob == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a block of %llu elements", (unsigned long long)count);
     const enum zs_status status = zs_leaf_decode_block(leaf, scratch, b, item->block, src, blob->data, err);
