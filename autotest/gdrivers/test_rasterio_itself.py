@@ -34,6 +34,22 @@ def test_rasterio_reads_and_describes_a_store(store):
             assert_same(dataset.read(2, window=window), PIXELS[1, 9:29, 7:37])
 
 
+@pytest.mark.parametrize("compress", ["GZIP", "ZSTD", "BLOSC", "NONE"])
+@pytest.mark.parametrize("interleave", ["BAND", "PIXEL"])
+def test_the_profile_of_a_store_makes_another_and_a_geotiff(tmp_path, compress, interleave):
+    rasterio = module("rasterio")
+    copy(tmp_path / "a.zarr", source(PIXELS, UTM, "EPSG:32633", -1), CHUNK_SHAPE=16, COMPRESS=compress, INTERLEAVE=interleave)
+    with rasterio.open(str(tmp_path / "a.zarr")) as before:
+        assert before.interleaving.name == before.profile["interleave"] == interleave.lower()
+        assert before.profile.get("compress") == {"GZIP": "deflate", "ZSTD": "zstd", "BLOSC": "zstd"}.get(compress)  # blosc has zstd inside
+        for name, format_name in (("b.zarr", "ShardedZarr"), ("b.tif", "GTiff")):
+            with rasterio.open(str(tmp_path / name), "w", **{**before.profile, "driver": format_name}) as made:
+                made.write(PIXELS)
+            with rasterio.open(str(tmp_path / name)) as again:
+                assert_same(again.read(), PIXELS)
+                assert again.interleaving == before.interleaving
+
+
 def test_rasterio_writes_and_updates_a_store(store, tmp_path):
     rasterio = module("rasterio")
     with rasterio.open(store) as before:

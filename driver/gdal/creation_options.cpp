@@ -16,6 +16,8 @@ extern "C"
 /* Near this many decoded bytes per shard: few enough objects, and still few enough bytes to rewrite when one
  * changes. */
 constexpr uint64_t SHARD_BYTES = 64 << 20;
+/* About what a chunk of all bands holds by default: 512 x 512 pixels of 64 bytes. */
+constexpr uint64_t USUAL_PIXELS = 16 << 20;
 /* Blocks of fewer rows or columns are strips, of which no chunks are made. */
 constexpr uint64_t MIN_BLOCK = 16;
 /* What one chunk may hold decoded: all libraries take it, and readers must hold some of them. */
@@ -57,7 +59,7 @@ std::string zsCreationOptionList()
                "dimension'/>"
                "  <Option name='COMPRESS' type='string-select' default='") +
            standard + "' description='Compression of chunks'>" + zstd + blosc +
-           "    <Value>GZIP</Value><Value>NONE</Value>"
+           "    <Value>GZIP</Value><Value>DEFLATE</Value><Value>NONE</Value>"
            "  </Option>"
            "  <Option name='LEVEL' type='int' min='-131072' max='22' description='Compression level: ZSTD -131072 to "
            "22 (default 3), BLOSC 0 to 9 (default 3), GZIP 0 to 9 (default 6)'/>"
@@ -204,7 +206,10 @@ static bool parseBlock(CSLConstList options, uint64_t &width, uint64_t &height, 
 
 static bool parseCompression(CSLConstList options, struct zs_encoding &e, std::string &shuffle)
 {
-    const int chosen = choose(options, "COMPRESS", COMPRESSIONS, static_cast<int>(standardCompression()));
+    // What GTiff calls it, and so the profile that rasterio makes of a store.
+    const bool isDeflate = EQUAL(CSLFetchNameValueDef(options, "COMPRESS", ""), "DEFLATE");
+    const int chosen = isDeflate ? ZS_COMPRESS_GZIP
+                                 : choose(options, "COMPRESS", COMPRESSIONS, static_cast<int>(standardCompression()));
     if (chosen < 0)
         return false;
     e.compression = static_cast<enum zs_compression>(chosen);
@@ -392,6 +397,40 @@ bool ZSCreationOptions::CheckRounding(const struct zs_raster_spec &spec) const
     return false;
 }
 
+/* Bytes of a chunk; UINT64_MAX for more than 64 bits count. */
+static uint64_t bytesOf(const std::vector<ZSDivision> &chunks, uint64_t bytes)
+{
+    for (const auto &c : chunks)
+        bytes = c.all > UINT64_MAX / bytes ? UINT64_MAX : bytes * c.all;
+    return bytes;
+}
+
+/* Chunks of all bands are smaller where bands are many, and of one band where they would be too large all the same:
+ * GDAL hands on the INTERLEAVE of a source, whose chunks may have been of a few bands, or pixels. */
+bool ZSCreationOptions::FitBands(const struct zs_raster_spec &spec, const std::vector<ZSDimension> &dimensions)
+{
+    const size_t dims = dimensions.size(), y = dims - 2, x = dims - 1;
+    const bool isUsual = !chunk.IsGiven() && chunks[y].all <= USUAL_BLOCK && chunks[x].all <= USUAL_BLOCK;
+    for (uint64_t side = USUAL_BLOCK; isUsual && side > MIN_BLOCK && bytesOf(chunks, spec.dtype.size) > USUAL_PIXELS;)
+    {
+        side /= 2;
+        chunks[y].all = std::min(chunks[y].all, side);
+        chunks[x].all = std::min(chunks[x].all, side);
+    }
+    if (!chunk.Apply(dimensions, chunks))
+        return false;
+    const uint64_t bytes = bytesOf(chunks, spec.dtype.size);
+    if (bytes <= SHARD_BYTES || chunk.Count() >= dims)
+        return true;
+    for (size_t d = 0; d < y; d++)
+        chunks[d].all = 1;
+    CPLError(CE_Warning, CPLE_AppDefined,
+             "INTERLEAVE=PIXEL: a chunk of all bands would have %llu MB: chunks are of one band, unless CHUNK_SHAPE "
+             "has a number for each dimension",
+             static_cast<unsigned long long>(bytes >> 20));
+    return true;
+}
+
 bool ZSCreationOptions::ApplyChunks(struct zs_raster_spec &spec, std::vector<ZSDimension> &dimensions)
 {
     const size_t dims = dimensions.size(), y = dims - 2, x = dims - 1;
@@ -400,7 +439,7 @@ bool ZSCreationOptions::ApplyChunks(struct zs_raster_spec &spec, std::vector<ZSD
         chunks[d].all = pixel_interleaved ? dimensions[d].size : 1;
     chunks[y].all = std::min(isStrip ? USUAL_BLOCK : block_height, spec.height);
     chunks[x].all = std::min(isStrip ? USUAL_BLOCK : block_width, spec.width);
-    if (!chunk.Apply(dimensions, chunks))
+    if (!(pixel_interleaved ? FitBands(spec, dimensions) : chunk.Apply(dimensions, chunks)))
         return false;
     uint64_t bytes = spec.dtype.size;
     spec.is_sharded = true;

@@ -76,6 +76,7 @@ struct ZSCreationOptions
     std::vector<ZSDivision> chunks, shards; /* of the spec's dimensions; what its edges are borrowed from */
 
     bool ParseStored(CSLConstList options);
+    bool FitBands(const struct zs_raster_spec &spec, const std::vector<ZSDimension> &dimensions);
     /* Sets chunk, is_sharded, and edges where chunks differ, of the spec, and the units of the dimensions. */
     bool ApplyChunks(struct zs_raster_spec &spec, std::vector<ZSDimension> &dimensions);
     /* Sets shard and edges. */

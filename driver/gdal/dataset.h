@@ -128,6 +128,7 @@ class ShardedZarrDataset : public GDALPamDataset
     struct zs_georef m_georef = {};
     bool m_metadataRead = false;
     CPLStringList m_fromStore; /* metadata that the store tells: a side-car file does not repeat them */
+    CPLStringList m_structure; /* the domain IMAGE_STRUCTURE, once it was asked for */
     bool m_domainsAdded = false;
     bool m_meaningRead = false;
     struct zs_meaning m_meaning = {};
@@ -175,6 +176,9 @@ class ShardedZarrDataset : public GDALPamDataset
     /* What the coordinate variables of the band dimensions say, which is not the array's: added to its metadata, and
      * taken out again before those are written. */
     void AddAxisMetadata(CPLStringList &md);
+    /* IMAGE_STRUCTURE: whether the bands of a pixel lie in a chunk together, and how chunks are compressed. Of the
+     * array as it is, and nothing that a side-car file should repeat. */
+    CPLStringList &Structure();
     void AddFixedPlace(CPLStringList &md, int dim);
     void RemoveAxisMetadata(CPLStringList &md) const;
     enum zs_status OpenOverviews(const ZSOpenOptions &options, struct zs_error *err);

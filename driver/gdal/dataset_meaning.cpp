@@ -10,8 +10,11 @@
 
 extern "C"
 {
+#include "codec/compression.h"
 #include "raster/update.h"
 }
+
+static const char IMAGE_STRUCTURE[] = "IMAGE_STRUCTURE";
 
 /* ---- Georeferencing ---- */
 
@@ -288,16 +291,42 @@ void ShardedZarrDataset::ReadLabels()
     m_shared->labelsRead = true;
 }
 
+static bool isStructure(const char *domain)
+{
+    return domain != nullptr && EQUAL(domain, IMAGE_STRUCTURE);
+}
+
+CPLStringList &ShardedZarrDataset::Structure()
+{
+    if (!m_structure.empty())
+        return m_structure;
+    const struct zs_array_info info = zs_array_get_info(m_array);
+    bool holdsBands = false;
+    for (int i = 0; i < Slices().dim_count; i++)
+        holdsBands = holdsBands || (info.chunk_shape[Slices().dims[i]] > 1 && Slices().sizes[i] > 1);
+    const char *compression = zs_compression_name(m_node->array);
+    m_structure = CSLDuplicate(GDALPamDataset::GetMetadata(IMAGE_STRUCTURE));
+    m_structure.SetNameValue("INTERLEAVE", holdsBands ? "PIXEL" : "BAND");
+    if (compression != nullptr)
+        m_structure.SetNameValue("COMPRESSION", compression);
+    return m_structure;
+}
+
 char **ShardedZarrDataset::GetMetadataDomainList()
 {
     ReadMetadata();
     AddDomains(nullptr);
     AddGeolocation();
-    return GDALPamDataset::GetMetadataDomainList();
+    CPLStringList list(GDALPamDataset::GetMetadataDomainList());
+    if (list.FindString(IMAGE_STRUCTURE) < 0)
+        list.AddString(IMAGE_STRUCTURE);
+    return list.StealList();
 }
 
 ZSMetadata ShardedZarrDataset::GetMetadata(const char *domain)
 {
+    if (isStructure(domain))
+        return Structure().List();
     if (zsIsDefaultDomain(domain))
         ReadMetadata();
     else if (EQUAL(domain, "GEOLOCATION"))
@@ -309,6 +338,8 @@ ZSMetadata ShardedZarrDataset::GetMetadata(const char *domain)
 
 const char *ShardedZarrDataset::GetMetadataItem(const char *name, const char *domain)
 {
+    if (isStructure(domain))
+        return Structure().FetchNameValue(name);
     if (zsIsDefaultDomain(domain))
         ReadMetadata();
     else if (EQUAL(domain, "GEOLOCATION"))
@@ -321,6 +352,7 @@ const char *ShardedZarrDataset::GetMetadataItem(const char *name, const char *do
 CPLErr ShardedZarrDataset::SetMetadata(ZSMetadataArg metadata, const char *domain)
 {
     AddDomains(zsIsDefaultDomain(domain) ? nullptr : domain);
+    m_structure.Clear();
     if (!IsUpdate() || !(zsIsDefaultDomain(domain) || zsIsStoredDomain(domain)))
         return GDALPamDataset::SetMetadata(metadata, domain);
     ReadMetadata();
@@ -331,6 +363,7 @@ CPLErr ShardedZarrDataset::SetMetadata(ZSMetadataArg metadata, const char *domai
 CPLErr ShardedZarrDataset::SetMetadataItem(const char *name, const char *value, const char *domain)
 {
     AddDomains(zsIsDefaultDomain(domain) ? nullptr : domain);
+    m_structure.Clear();
     if (!IsUpdate() || !(zsIsDefaultDomain(domain) || zsIsStoredDomain(domain)))
         return GDALPamDataset::SetMetadataItem(name, value, domain);
     ReadMetadata();

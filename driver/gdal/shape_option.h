@@ -65,6 +65,11 @@ class ZSShapeOption
     {
         return !m_lengths.empty();
     }
+    /* Of how many dimensions it says something: one stands for two. */
+    size_t Count() const
+    {
+        return m_lengths.size() == 1 ? 2 : m_lengths.size();
+    }
 
     /* False (CPLError emitted) when the text is no shape. */
     bool Parse(const char *text);

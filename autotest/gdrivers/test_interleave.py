@@ -1,0 +1,162 @@
+"""IMAGE_STRUCTURE: what a store says of how its bands lie and are compressed, and what GDAL's programs make of it."""
+import json
+import os
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+import oracle
+from stores import GZIP, LITTLE, ZSTD, array_meta, blosc, counting, group_meta, sharding, spatial_proj
+from support import assert_same, name_of, open_array, open_ours, read_all, warnings_of
+from writing import UTM, source
+
+
+def structure(dataset):
+    found = dataset.GetMetadata("IMAGE_STRUCTURE")
+    assert "IMAGE_STRUCTURE" in dataset.GetMetadataDomainList()
+    assert all(dataset.GetMetadataItem(key, "IMAGE_STRUCTURE") == value for key, value in found.items())
+    return found.get("INTERLEAVE"), found.get("COMPRESSION")
+
+
+def write(path, shape, chunk, *codecs, shard=None):
+    oracle.write(path, array_meta(shape, "uint8", shard, [sharding(chunk, *codecs)]), counting(shape, "uint8"))
+    return path
+
+
+@pytest.mark.parametrize("shape, chunk, expected", [
+    ((4, 6), (2, 2), "BAND"), ((4, 4, 6), (1, 2, 2), "BAND"), ((4, 4, 6), (4, 2, 2), "PIXEL"), ((4, 4, 6), (2, 4, 6), "PIXEL"),
+    ((2, 4, 4, 6), (1, 2, 2, 2), "PIXEL"), ((2, 4, 4, 6), (1, 1, 4, 6), "BAND"), ((1, 4, 6), (1, 2, 2), "BAND")])
+def test_chunks_of_several_bands_are_interleaved_by_pixel(tmp_path, shape, chunk, expected):
+    assert structure(open_array(write(tmp_path, shape, chunk))) == (expected, None)
+
+
+def test_a_part_is_interleaved_as_its_own_bands_are(tmp_path):
+    path = write(tmp_path, (2, 4, 4, 6), (1, 4, 2, 2))
+    assert structure(open_array(path, "/", 1)) == ("PIXEL", None)
+    assert structure(open_array(path, "/", 1, 2)) == ("BAND", None)
+    assert structure(open_ours("SHARDEDZARR:%s:/:dim1=2" % path)) == ("BAND", None)
+    assert structure(open_ours("SHARDEDZARR:%s:/:dim1=2..3" % path)) == ("PIXEL", None)
+
+
+@pytest.mark.parametrize("codecs, expected", [
+    ([LITTLE], None), ([LITTLE, ZSTD], "ZSTD"), ([LITTLE, GZIP], "DEFLATE"), ([LITTLE, blosc("zstd", typesize=1)], "ZSTD"),
+    ([LITTLE, blosc("zlib", typesize=1)], "DEFLATE"), ([LITTLE, blosc("lz4", typesize=1)], None), ([LITTLE, {"name": "numcodecs.bz2"}], None),
+    ([sharding((1, 2, 2), LITTLE, ZSTD)], "ZSTD"), ([LITTLE, {"name": "numcodecs.zlib", "configuration": {"level": 1}}], "DEFLATE")])
+def test_the_compressor_is_called_as_in_other_drivers(tmp_path, codecs, expected):
+    oracle.put(tmp_path, {"zarr.json": array_meta((4, 4, 6), "uint8", (4, 4, 6), [sharding((2, 4, 6), *codecs)])})
+    assert structure(open_array(tmp_path)) == ("PIXEL" if codecs[0] == LITTLE else "BAND", expected)
+
+
+def test_the_compressor_of_whole_shards_is_told_where_chunks_have_none(tmp_path):
+    oracle.put(tmp_path, {"zarr.json": array_meta((4, 6), "uint8", (4, 6), [sharding((2, 2)), GZIP])})
+    assert structure(open_array(tmp_path)) == ("BAND", "DEFLATE")
+
+
+def test_no_side_car_repeats_it(tmp_path, config):
+    config("GDAL_PAM_ENABLED", "YES")
+    path = write(tmp_path, (4, 4, 6), (4, 2, 2), LITTLE, GZIP)
+    dataset = open_array(path)
+    dataset.GetRasterBand(1).ComputeStatistics(False)
+    structure(dataset)
+    del dataset
+    assert "STATISTICS_MAXIMUM" in open(path / "zarr.json.aux.xml").read()
+    assert "INTERLEAVE" not in open(path / "zarr.json.aux.xml").read()
+
+
+# ------------------------------------------------------------------------------------------------------------------- copies
+
+def tiff(path, pixels, **options):
+    made = gdal.GetDriverByName("GTiff").CreateCopy(str(path), source(pixels, UTM, "EPSG:32633"), options=["%s=%s" % o for o in options.items()])
+    del made
+    return gdal.Open(str(path))
+
+
+@pytest.mark.parametrize("interleave", ["BAND", "PIXEL"])
+@pytest.mark.parametrize("compress, name", [("ZSTD", "ZSTD"), ("DEFLATE", "DEFLATE"), ("GZIP", "DEFLATE"), ("BLOSC", "ZSTD"), ("NONE", None)])
+def test_it_survives_the_way_to_a_geotiff_and_back(tmp_path, interleave, compress, name):
+    pixels = counting((5, 40, 50), "uint8")
+    before = tiff(tmp_path / "a.tif", pixels, INTERLEAVE="PIXEL")
+    gdal.Translate(str(tmp_path / "a.zarr"), before, format="ShardedZarr",
+                   creationOptions=["INTERLEAVE=" + interleave, "COMPRESS=" + compress, "CHUNK_SHAPE=16"])
+    ours = gdal.Open(str(tmp_path / "a.zarr"))
+    assert structure(ours) == (interleave, name)
+    again = gdal.Translate(str(tmp_path / "b.tif"), ours)
+    assert_same(again.ReadAsArray(), pixels)
+    assert again.GetMetadataItem("COMPRESSION", "IMAGE_STRUCTURE") is None
+    assert again.GetMetadataItem("INTERLEAVE", "IMAGE_STRUCTURE") == interleave  # GTiff takes that of its source
+    for chosen in ("BAND", "PIXEL"):
+        other = gdal.Translate(str(tmp_path / (chosen + ".tif")), ours, creationOptions=["INTERLEAVE=" + chosen])
+        assert other.GetMetadataItem("INTERLEAVE", "IMAGE_STRUCTURE") == chosen
+        assert_same(other.ReadAsArray(), pixels)
+    back = gdal.Translate(str(tmp_path / "c.zarr"), again, format="ShardedZarr", creationOptions=["CHUNK_SHAPE=16"])
+    assert_same(read_all(back), pixels)
+    assert structure(back)[0] == interleave  # GDAL itself hands on that of the source
+
+
+def copied(tmp_path, size, bands, *options):
+    """(chunk, messages) of a copy of a raster that has its bands in a chunk, as that was made."""
+    raster = gdal.GetDriverByName("MEM").Create("", size, size, bands)
+    gdal.GetDriverByName("ShardedZarr").CreateCopy(str(tmp_path / "a.zarr"), raster, options=["CHUNK_SHAPE=%d,16,16" % bands])
+    ours = gdal.Open(str(tmp_path / "a.zarr"))
+    _, messages = warnings_of(lambda: gdal.Translate(str(tmp_path / "b.zarr"), ours, format="ShardedZarr", creationOptions=list(options)))
+    with open(str(tmp_path / "b.zarr/b/zarr.json")) as file:
+        return json.load(file)["codecs"][0]["configuration"]["chunk_shape"], messages
+
+
+def test_a_copy_of_deep_chunks_is_as_deep_and_smaller_in_other_directions(tmp_path):
+    assert copied(tmp_path, 600, 3) == ([3, 512, 512], [])
+    assert copied(tmp_path, 600, 128) == ([128, 256, 256], [])
+    assert copied(tmp_path, 600, 128, "INTERLEAVE=BAND") == ([1, 512, 512], [])
+    assert copied(tmp_path, 300, 1000) == ([1000, 128, 128], [])
+    assert copied(tmp_path, 300, 1000, "CHUNK_SHAPE=50,300,300") == ([50, 300, 300], [])
+
+
+def test_a_chunk_of_all_bands_that_would_be_too_large_is_of_one_and_that_is_said(tmp_path):
+    chunk, (message,) = copied(tmp_path, 300, 1000, "CHUNK_SHAPE=300")
+    assert chunk == [1, 300, 300] and "a chunk of all bands would have 85 MB" in message
+
+
+# Tessera's layout: all 128 bands of 32 x 32 pixels in a chunk.
+BANDS, SIZE = 128, 256
+
+
+@pytest.fixture(scope="module")
+def embeddings(tmp_path_factory):
+    """(folder with the store, its pixels, encoded bytes). Chunks do not fit the caches together that the tests have."""
+    path = tmp_path_factory.mktemp("tessera")
+    pixels = np.random.default_rng(3).integers(0, 256, (1, BANDS, SIZE, SIZE)).astype("uint8")
+    oracle.write(path / "t.zarr", group_meta())
+    oracle.write(path / "t.zarr/e", array_meta(pixels.shape, "uint8", (1, BANDS, 128, 128), [sharding((1, BANDS, 32, 32), LITTLE, GZIP)],
+                                               dimension_names=["time", "band", "y", "x"],
+                                               attributes=spatial_proj([10, 0, 500000, 0, -10, 5000000], "EPSG:32633")), pixels)
+    stored = sum(os.path.getsize(os.path.join(folder, file)) for folder, _, files in os.walk(path) for file in files if file != "zarr.json")
+    assert stored > 0.9 * pixels.size
+    return path, pixels[0], stored
+
+
+def copy_to_tiff(name, path):
+    gdal.Translate(path, name)
+
+
+def copy_to_tiles(name, path):
+    gdal.Translate(path, name, creationOptions=["INTERLEAVE=PIXEL", "TILED=YES"])
+
+
+def warp(name, path):
+    gdal.Warp(path, name, creationOptions=["INTERLEAVE=PIXEL"])
+
+
+@pytest.mark.parametrize("action", [copy_to_tiff, copy_to_tiles, warp])
+def test_programs_fetch_and_decode_each_chunk_of_many_bands_once(tmp_path, embeddings, server, action):
+    path, pixels, stored = embeddings
+    server.root = str(path)
+    before = gdal.GetCacheMax()  # a quarter of it holds decoded chunks: half of them
+    gdal.SetCacheMax(16 << 20)
+    try:
+        action(name_of(server.vsi("t.zarr"), "/e"), str(tmp_path / "copy.tif"))
+    finally:
+        gdal.SetCacheMax(before)
+    assert_same(gdal.Open(str(tmp_path / "copy.tif")).ReadAsArray(), pixels)
+    fetched = sum(request.sent for request in server.log if "/c/" in request.path)
+    assert fetched < 1.1 * stored, "%.1f times" % (fetched / stored)
