@@ -149,6 +149,120 @@ static GDALDatasetH open_as(const char *name, unsigned flags)
     return ds;
 }
 
+/* ---- The multidimensional face ---- */
+
+static void ask_attributes(GDALAttributeH *attributes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        (void)GDALAttributeReadAsString(attributes[i]);
+        CSLDestroy(GDALAttributeReadAsStringArray(attributes[i]));
+    }
+    GDALReleaseAttributes(attributes, count);
+}
+
+/* Single elements in the corners, and every other of a few. */
+static void read_elements(GDALMDArrayH array, GDALDimensionH *dimensions, size_t count)
+{
+    GUInt64 first[32] = {0}, last[32] = {0};
+    size_t one[32], few[32], total = 1;
+    GInt64 back[32];
+    for (size_t d = 0; d < count; d++) {
+        const GUInt64 size = GDALDimensionGetSize(dimensions[d]);
+        if (size == 0)
+            return;
+        last[d] = size - 1;
+        one[d] = 1;
+        few[d] = size > 3 && total < 1000 ? 2 : 1;
+        back[d] = few[d] > 1 ? -2 : 1;
+        total *= few[d];
+    }
+    GDALExtendedDataTypeH type = GDALMDArrayGetDataType(array);
+    const size_t size = GDALExtendedDataTypeGetSize(type);
+    void *data = CPLCalloc(total, size);
+    (void)GDALMDArrayRead(array, first, one, NULL, NULL, type, data, data, total * size);
+    if (GDALExtendedDataTypeGetClass(type) == GEDTC_STRING)
+        CPLFree(*(char **)data);
+    memset(data, 0, total * size);
+    (void)GDALMDArrayRead(array, last, few, back, NULL, type, data, data, total * size);
+    for (size_t i = 0; i < total && GDALExtendedDataTypeGetClass(type) == GEDTC_STRING; i++)
+        CPLFree(((char **)data)[i]);
+    CPLFree(data);
+    GDALExtendedDataTypeRelease(type);
+}
+
+static void ask_array(GDALMDArrayH array)
+{
+    size_t count = 0;
+    int has;
+    OGRSpatialReferenceH srs = GDALMDArrayGetSpatialRef(array);
+    if (srs != NULL)
+        OSRRelease(srs);
+    (void)GDALMDArrayGetScale(array, &has);
+    (void)GDALMDArrayGetNoDataValueAsDouble(array, &has);
+    (void)GDALMDArrayGetStructuralInfo(array);
+    CPLFree(GDALMDArrayGetBlockSize(array, &count));
+    GDALAttributeH *attributes = GDALMDArrayGetAttributes(array, &count, NULL);
+    ask_attributes(attributes, count);
+    GDALMDArrayH *coordinates = GDALMDArrayGetCoordinateVariables(array, &count);
+    GDALReleaseArrays(coordinates, count);
+    GDALDimensionH *dimensions = GDALMDArrayGetDimensions(array, &count);
+    for (size_t d = 0; d < count; d++) {
+        GDALMDArrayH variable = GDALDimensionGetIndexingVariable(dimensions[d]);
+        if (variable != NULL)
+            GDALMDArrayRelease(variable);
+    }
+    if (count <= 32)
+        read_elements(array, dimensions, count);
+    GDALReleaseDimensions(dimensions, count);
+}
+
+static void ask_group(GDALGroupH group, int depth)
+{
+    size_t count = 0;
+    GDALAttributeH *attributes = GDALGroupGetAttributes(group, &count, NULL);
+    ask_attributes(attributes, count);
+    GDALDimensionH *dimensions = GDALGroupGetDimensions(group, &count, NULL);
+    GDALReleaseDimensions(dimensions, count);
+    char **names = GDALGroupGetMDArrayNames(group, NULL);
+    for (int i = 0; names != NULL && names[i] != NULL && i < 16; i++) {
+        CPLErrorReset();
+        GDALMDArrayH array = GDALGroupOpenMDArray(group, names[i], NULL);
+        if (array == NULL && CPLGetLastErrorType() == CE_None)
+            abort(); /* what is listed opens, or says why not */
+        if (array != NULL)
+            ask_array(array);
+        if (array != NULL)
+            GDALMDArrayRelease(array);
+    }
+    CSLDestroy(names);
+    names = GDALGroupGetGroupNames(group, NULL);
+    for (int i = 0; names != NULL && names[i] != NULL && i < 8 && depth < 3; i++) {
+        GDALGroupH below = GDALGroupOpenGroup(group, names[i], NULL);
+        if (below == NULL)
+            abort(); /* what is listed is there */
+        ask_group(below, depth + 1);
+        GDALGroupRelease(below);
+    }
+    CSLDestroy(names);
+}
+
+static void ask_multidimensional(const char *name)
+{
+    static const char *const drivers[] = {"ShardedZarr", NULL};
+    static const char *const options[] = {"NUM_THREADS=1", "CACHE_SIZE=16", NULL};
+    CPLErrorReset();
+    GDALDatasetH ds = GDALOpenEx(name, GDAL_OF_MULTIDIM_RASTER | GDAL_OF_VERBOSE_ERROR, drivers, options, NULL);
+    if (ds == NULL && CPLGetLastErrorType() == CE_None)
+        abort();
+    GDALGroupH root = ds != NULL ? GDALDatasetGetRootGroup(ds) : NULL;
+    if (ds != NULL)
+        GDALClose(ds); /* the group outlives it */
+    if (root != NULL) {
+        ask_group(root, 0);
+        GDALGroupRelease(root);
+    }
+}
+
 /* ---- Changing ---- */
 
 static void change(GDALDatasetH ds)
@@ -210,6 +324,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     GDALDatasetH ds = GDALOpenEx(STORE, GDAL_OF_RASTER, NULL, NULL, NULL); /* as anyone's file: may be declined */
     if (ds != NULL)
         GDALClose(ds);
+    ask_multidimensional("SHARDEDZARR:\"" STORE "\"");
     for (int update = 0; update < 2; update++) {
         ds = open_as("SHARDEDZARR:\"" STORE "\"", update ? GDAL_OF_UPDATE : 0);
         if (ds == NULL)

@@ -126,7 +126,7 @@ def test_damaged_bits_are_refused(tmp_path):
     ({"name": "structured", "configuration": {"fields": [["a", "int8"]]}}, "AA==", '"structured" is not supported'),
     ({"name": "optional", "configuration": {"name": "uint8", "configuration": {}}}, None, '"optional" is not supported'),
     ({"name": "raw_bytes", "configuration": {"length_bytes": 3}}, "AAAA", '"raw_bytes" is not supported'),
-    ({"name": "null_terminated_bytes", "configuration": {"length_bytes": 3}}, "", '"null_terminated_bytes" is not supported'),
+    ({"name": "null_terminated_bytes", "configuration": {"length_bytes": 3}}, "", '"null_terminated_bytes" is text'),
     ("variable_length_bytes", "", '"variable_length_bytes" is not supported'),
     ("complex_float8_e5m2", [0, 0], '"complex_float8_e5m2" is not supported'),
     ({"name": "int4", "configuration": {"bits": 3}}, 0, '"int4" is not supported'),

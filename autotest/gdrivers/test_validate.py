@@ -314,7 +314,6 @@ def test_interrupted_it_stops_and_says_so(tmp_path, server):
 
 FIXTURES = {  # {store of GDAL's autotest: (exit status, what is found)}; those with "a node that is there" are metadata of the root alone
     "sharing_too_small_data_file": (1, {"endian, for elements of more than one byte", "check_crc", "c/0: crc32c checksum"}),
-    "null_terminated_bytes.zarr": (2, {"null_terminated_bytes"}), "sharded_null_terminated_bytes.zarr": (2, {"null_terminated_bytes"}),
     "test_deprecated_no_codecs.zr3": (1, {"codecs: expected an array of at least one codec", "belong to no node"}),
     **{name: (1, {"a node that is there"}) for name in (
         "root_level_multiscales", "simple_multiscales", "simple_multiscales_ref_array", "simple_multiscales_spatial", "spatial_geotransform.zarr",

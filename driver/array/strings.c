@@ -187,6 +187,49 @@ static enum zs_status read_utf32(struct reader *r, const struct zs_node *numbers
     return status;
 }
 
+/* ---- null_terminated_bytes ---- */
+
+/* Its fill value is base64. Any but the empty text could not be told from a text that is stored. */
+static enum zs_status check_empty_fill(const struct reader *r, struct zs_error *err)
+{
+    unsigned char bytes[256];
+    const long n = zs_base64_decode(r->fill, bytes, sizeof bytes);
+    for (long i = 0; i < n; i++)
+        if (bytes[i] != 0)
+            return zs_fail(err, ZS_UNSUPPORTED, "%s: fill_value: of bytes only the empty text is supported",
+                           r->node->key);
+    return n >= 0 ? ZS_OK : zs_fail(err, ZS_UNSUPPORTED, "%s: fill_value: expected base64 of zeros", r->node->key);
+}
+
+static enum zs_status read_bytes(struct reader *r, const struct zs_node *numbers, uint64_t units, struct zs_error *err)
+{
+    uint64_t start, n;
+    ZS_TRY(check_empty_fill(r, err));
+    if (!zs_mul_u64(r->first, units, &start) || !zs_mul_u64(r->count, units, &n) || n > ZS_STRINGS_MAX_BYTES)
+        return zs_fail(err, ZS_UNSUPPORTED, "%s: expected at most %zu bytes of text", r->node->path,
+                       ZS_STRINGS_MAX_BYTES);
+    char *bytes = zs_calloc((size_t)n, 1);
+    if (bytes == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "no memory for text");
+    struct zs_array *array = NULL;
+    const struct zs_array_options options = {.threads = 1, .cache_bytes = (uint64_t)1 << 20};
+    enum zs_status status = zs_array_open_in(r->store, numbers, &options, &array, err);
+    if (status == ZS_OK)
+        status = zs_array_read(array, &start, &n, bytes, err);
+    zs_array_close(array);
+    const bool is_read = status == ZS_OK;
+    for (uint64_t i = 0; i < r->count && status == ZS_OK; i++) {
+        const char *text = bytes + i * units;
+        size_t length = (size_t)units;
+        while (length > 0 && text[length - 1] == '\0')
+            length--;
+        r->is_blank = r->is_blank && length == 0;
+        status = take_text(r, r->first + i, text, length, err);
+    }
+    free(bytes);
+    return is_read && status != ZS_OK ? zs_fail_in(err, status, "%s/%s", r->store->root, r->node->path) : status;
+}
+
 /* ---- string ---- */
 
 /* The `expected` elements of one chunk, of which the first is number `at`. */
@@ -356,7 +399,7 @@ static enum zs_status read_all(struct reader *r, struct zs_error *err)
         units = 1;
     if (units == 0)
         return zs_fail(err, ZS_INVALID,
-                       "%s: data_type \"fixed_length_utf32\": expected a positive multiple of 4 as length_bytes",
+                       "%s: data_type of text: expected a positive number (of UTF-32, a multiple of 4) as length_bytes",
                        r->node->key);
     const zs_json *fill = zs_json_get(r->node->document, "fill_value");
     r->fill = "";
@@ -384,6 +427,8 @@ static enum zs_status read_all(struct reader *r, struct zs_error *err)
         status = zs_fail_in(err, status, "%s/zarr.json", r->node->path);
     else if (type == ZS_TEXT_UTF32)
         status = read_utf32(r, numbers, units, err);
+    else if (type == ZS_TEXT_BYTES)
+        status = read_bytes(r, numbers, units, err);
     else
         status = read_utf8(r, numbers->array, err);
     zs_node_free(numbers);

@@ -101,6 +101,12 @@ std::vector<std::shared_ptr<GDALAttribute>> zsMdimAttributes(const struct zs_nod
 std::shared_ptr<GDALAttribute> zsMdimTextAttribute(const std::string &owner, const std::string &name,
                                                    const std::string &value);
 
+/* ---- mdim_strings.cpp ---- */
+
+/* An array of text; null with the message in err. */
+std::shared_ptr<GDALMDArray> zsMdimStrings(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
+                                           struct zs_error *err);
+
 /* ---- mdim_read.cpp ---- */
 
 /* What GDALAbstractMDArray::IRead() is asked for, in bytes. */

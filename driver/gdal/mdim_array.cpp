@@ -123,7 +123,9 @@ void ZSMdimArray::TakeMeaning()
         return;
     m_nodata.resize(m_type.GetSize());
     ZSConversion conversion{meta.dtype.type, meta.dtype.size, m_type.GetNumericDataType()};
-    zsConvert(&conversion, m_meaning->nodata, m_nodata.data(), static_cast<ptrdiff_t>(m_nodata.size()), 1);
+    alignas(16) unsigned char aligned[ZS_MAX_ITEM_SIZE]; // where it stands it may be at any address
+    memcpy(aligned, m_meaning->nodata, meta.dtype.size);
+    zsConvert(&conversion, aligned, m_nodata.data(), static_cast<ptrdiff_t>(m_nodata.size()), 1);
 }
 
 static std::string sizesText(const uint64_t *sizes, int n)
@@ -170,7 +172,8 @@ std::shared_ptr<GDALMDArray> ZSMdimArray::Create(const std::shared_ptr<ZSMdimSto
 
 std::shared_ptr<GDALMDArray> ZSMdimStore::Array(const struct zs_node *node, struct zs_error *err)
 {
-    return ZSMdimArray::Create(shared_from_this(), node, err);
+    return node->is_text ? zsMdimStrings(shared_from_this(), node, err)
+                         : ZSMdimArray::Create(shared_from_this(), node, err);
 }
 
 double ZSMdimArray::GetOffset(bool *has, GDALDataType *stored) const

@@ -116,6 +116,11 @@ enum zs_text_type zs_text_type_of(const zs_json *data_type, uint64_t *units)
         *units = 0;
     if (name != NULL && strcmp(name, "string") == 0)
         return ZS_TEXT_UTF8;
+    if (name != NULL && strcmp(name, "null_terminated_bytes") == 0) {
+        if (units != NULL && zs_json_uint64(zs_json_get(configuration, "length_bytes"), &bytes))
+            *units = bytes;
+        return ZS_TEXT_BYTES;
+    }
     if (name == NULL || strcmp(name, "fixed_length_utf32") != 0)
         return ZS_TEXT_NONE;
     if (units != NULL && zs_json_uint64(zs_json_get(configuration, "length_bytes"), &bytes) && bytes % 4 == 0)

@@ -30,10 +30,12 @@ enum zs_status zs_dtype_parse(const zs_json *data_type, struct zs_dtype *dtype, 
 enum zs_text_type {
     ZS_TEXT_NONE,
     ZS_TEXT_UTF32, /* fixed_length_utf32: code points in the byte order of the bytes codec, padded with zeros */
-    ZS_TEXT_UTF8   /* string: of any length, with the codec vlen-utf8 */
+    ZS_TEXT_UTF8,  /* string: of any length, with the codec vlen-utf8 */
+    ZS_TEXT_BYTES  /* null_terminated_bytes: UTF-8, padded with zeros */
 };
 /* Which of them `data_type` names, NONE for all else. *units (NULL is allowed) is the number of code points in an
- * element of fixed_length_utf32, 0 when its length_bytes is no positive multiple of 4. */
+ * element of fixed_length_utf32, 0 when its length_bytes is no positive multiple of 4; of bytes in one of
+ * null_terminated_bytes. */
 enum zs_text_type zs_text_type_of(const zs_json *data_type, uint64_t *units);
 
 /* Bytes of one element as the codec `bytes` stores it. */
