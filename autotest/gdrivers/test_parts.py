@@ -6,7 +6,7 @@ from osgeo import gdal
 
 import oracle
 from stores import BIG, LITTLE, array_meta, blosc, codec, sharding, transpose
-from support import assert_same, error_of, in_process, need_codecs, open_ours, run_peer
+from support import assert_same, error_of, in_process, need_codecs, need_zarr_python_34, open_ours, run_peer
 
 SEEDS = {"zarr-python": range(0, 14), "zarrs": range(100, 107), "tensorstore": range(200, 210)}
 
@@ -52,6 +52,22 @@ def test_parts_of_deep_chunks_read_as_written(stores_of, writer, seed):
     folder = stores_of(writer)
     expected = np.load(folder / ("%d.npy" % seed))
     check_parts("SHARDEDZARR:%s/%d.zarr" % (folder, seed), expected, seed)
+
+
+FILTERED = range(300, 306)
+
+
+@pytest.fixture(scope="module")
+def filtered(tmp_path_factory):
+    need_zarr_python_34()
+    folder = tmp_path_factory.mktemp("filtered")
+    run_peer("zarr_python_deep_filters.py", folder, FILTERED[0], len(FILTERED))
+    return folder
+
+
+@pytest.mark.parametrize("seed", FILTERED)
+def test_parts_of_deep_chunks_behind_casts_and_scales_read_as_zarr_python_reads_them(filtered, seed):
+    check_parts("SHARDEDZARR:%s/%d.zarr" % (filtered, seed), np.load(filtered / ("%d.npy" % seed)), seed)
 
 
 SHAPE, CHUNK = (48, 150, 210), (48, 112, 112)
