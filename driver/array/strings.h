@@ -1,8 +1,8 @@
 /* array/strings.h: arrays of text of one dimension, which name the elements of others (bands, stations ...). Not
- * rasters, not large, not opened: read once, here. Data types `fixed_length_utf32` and `null_terminated_bytes` (with every
- * codec that arrays of numbers have) and `string` (codec vlen-utf8: the number of elements, then of each its length and bytes, all as
- * little-endian uint32; then any bytes codecs; in shards or not). Source: zarr-extensions, data-types/string,
- * codecs/vlen-utf8; zarr-python for the fixed one. */
+ * rasters, not large, not opened: read once, here. Data types `fixed_length_utf32` and `null_terminated_bytes` (with
+ * every codec that arrays of numbers have) and `string` (codec vlen-utf8: the number of elements, then of each its
+ * length and bytes, all as little-endian uint32; then any bytes codecs; in shards or not). Source: zarr-extensions,
+ * data-types/string, codecs/vlen-utf8; zarr-python for the fixed one. */
 #ifndef ZS_ARRAY_STRINGS_H
 #define ZS_ARRAY_STRINGS_H
 
