@@ -323,6 +323,34 @@ static void test_what_this_array_writes_it_reads(void)
     }
 }
 
+static void test_whichever_call_fails_is_an_error_and_the_next_reading_is_right(void)
+{
+    for (size_t l = 0; l < LAYOUTS; l++) {
+        struct deep d;
+        struct zs_error err;
+        static uint16_t out[96 * 96];
+        if (!is_here(layouts[l].codecs))
+            continue;
+        open_deep(&d, layouts[l].chunks, layouts[l].codecs, l % 2 == 1, true);
+        for (long call = 1;; call++) {
+            zs_array_close(d.array); /* nothing is known */
+            d.array = open_node(&d.store.base, d.node, 2, 0);
+            d.array->part_chunk = SMALL;
+            d.store.calls = 0;
+            d.store.fail_at = call;
+            const enum zs_status status =
+                zs_array_read(d.array, (uint64_t[]){31, 0, 0}, (uint64_t[]){1, 96, 96}, out, &err);
+            const bool was_reached = d.store.calls >= call;
+            d.store.fail_at = 0;
+            CHECK_EQ_U64(status, was_reached ? ZS_IO : ZS_OK);
+            CHECK(read_window(&d, (uint64_t[]){31, 0, 0}, (uint64_t[]){1, 96, 96}));
+            if (!was_reached)
+                break;
+        }
+        close_deep(&d);
+    }
+}
+
 struct together {
     struct deep *d;
     uint64_t seed;
@@ -374,6 +402,7 @@ int main(void)
     RUN(test_a_broken_block_is_an_error_and_the_others_are_read);
     RUN(test_a_shard_that_was_replaced_is_read_by_its_own_table);
     RUN(test_what_this_array_writes_it_reads);
+    RUN(test_whichever_call_fails_is_an_error_and_the_next_reading_is_right);
     RUN(test_eight_threads_read_parts_of_the_same_chunks);
     return check_result();
 }
