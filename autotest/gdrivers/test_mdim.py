@@ -10,7 +10,7 @@ from osgeo import gdal
 import oracle
 import stores
 from mdim import attributes_of, only_array, open_mdim, root_of
-from support import error_of, name_of, need, run_peer
+from support import error_of, fixture_path, name_of, need, run_peer
 
 SHARDED = {"codecs": [stores.sharding([2, 2])]}
 
@@ -276,6 +276,24 @@ def test_a_raster_of_the_array_is_where_the_band_is(tree):
     assert classic.GetRasterBand(2).GetScale() == 0.5
 
 
+def test_a_transform_says_where_pixels_are_that_no_array_has_the_places_of(tmp_path):
+    place = stores.spatial_proj([10, 0, 500000, 0, -20, 4000000], "EPSG:32633")
+    path, values = write_array(tmp_path / "a.zarr", [4, 6], dimension_names=["y", "x"], attributes=place)
+    array = only_array(path)
+    y, x = (d.GetIndexingVariable() for d in array.GetDimensions())
+    assert list(y.ReadAsArray()) == [3999990, 3999970, 3999950, 3999930] and list(x.ReadAsArray())[:2] == [500005, 500015]
+    classic = array.AsClassicDataset(1, 0)
+    assert classic.GetGeoTransform() == gdal.Open(name_of(path)).GetGeoTransform() == (500000, 10, 0, 4000000, 0, -20)
+    assert classic.GetSpatialRef().GetAuthorityCode(None) == "32633"
+    np.testing.assert_array_equal(classic.ReadAsArray(), values)
+
+
+def test_a_rotated_transform_is_none_of_rows_and_columns(tmp_path):
+    place = stores.spatial_proj([10, 1, 500000, 1, -20, 4000000], "EPSG:32633")
+    path, _ = write_array(tmp_path / "a.zarr", [4, 6], dimension_names=["y", "x"], attributes=place)
+    assert [d.GetIndexingVariable() for d in only_array(path).GetDimensions()] == [None, None]
+
+
 def test_gdalmdimtranslate_takes_parts_of_arrays(forecast):
     parts = []
     for source in ("a.zarr", "a.nc"):
@@ -284,3 +302,36 @@ def test_gdalmdimtranslate_takes_parts_of_arrays(forecast):
         parts.append(gdal.OpenEx(target, gdal.OF_MULTIDIM_RASTER).GetRootGroup().OpenMDArray("t2m").ReadAsArray())
     assert parts[0].shape == (3, 20, 7)
     np.testing.assert_array_equal(*parts)
+
+
+# ----------------------------------------------------------------------------------------------------------- published
+
+TEMPLATES = ["noaa_gfs_forecast", "noaa_hrrr_forecast_48_hour", "ecmwf_ifs_ens_forecast_46_day_1_5_degree", "nasa_imerg_analysis_late"]
+
+
+def template(name, folder):
+    """(its zarr.json, as the root of a store of this name in the folder)."""
+    with open(fixture_path("dynamical", name + ".json")) as file:
+        text = file.read()
+    (folder / name).mkdir()
+    (folder / name / "zarr.json").write_text(text)
+    return json.loads(text)
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_over_http_a_published_store_is_told_in_one_request(tmp_path, server, name):
+    listed = template(name, tmp_path)["consolidated_metadata"]["metadata"]
+    told = gdal.MultiDimInfo(open_mdim('SHARDEDZARR:"%s"' % server.vsi(name)))
+    assert len(server.log) == 1, server.log
+
+    def arrays_of(group, path=""):
+        for key, array in group.get("arrays", {}).items():
+            yield path + key, array
+        for key, below in group.get("groups", {}).items():
+            yield from arrays_of(below, path + key + "/")
+    arrays = dict(arrays_of(told))
+    assert arrays.keys() == {key for key, document in listed.items() if document["node_type"] == "array"}
+    for key, array in arrays.items():
+        assert array.get("dimension_size", []) == listed[key]["shape"], key
+        assert [d.split("/")[-1] for d in array.get("dimensions", [])] == listed[key].get("dimension_names", []), key
+        assert array.get("unit", "") == listed[key]["attributes"].get("units", ""), key
