@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "dataset.h"
+#include "scratch.h"
 
 extern "C"
 {
@@ -145,15 +146,35 @@ static bool reserve(Strip &s, size_t size, const Box &box)
     return true;
 }
 
-static bool readBox(GDALDataset &source, GDALDataType type, const ZSPacking &packing, const Box &box, Strip &s)
+/* Whether the source comes in blocks that several boxes would decode, since its cache does not hold them until then: as
+ * whole maps do. */
+static bool isMapByMap(GDALDataset &source, const Step &step, uint64_t item)
+{
+    int width, height;
+    source.GetRasterBand(1)->GetBlockSize(&width, &height);
+    const int columns = std::min(width, source.GetRasterXSize()), rows = std::min(height, source.GetRasterYSize());
+    const bool isShared = rows > step.rows || (rows > 1 && columns > step.columns);
+    const uint64_t held = item * static_cast<uint64_t>(source.GetRasterXSize()) *
+                          static_cast<uint64_t>(std::max(rows, step.rows)) * static_cast<uint64_t>(step.bands);
+    return isShared && !isPixelInterleaved(source) && held > static_cast<uint64_t>(GDALGetCacheMax64()) / 2;
+}
+
+static bool readBox(GDALDataset &source, const ZSScratch &scratch, GDALDataType type, const ZSPacking &packing,
+                    const Box &box, Strip &s)
 {
     const auto item = static_cast<GSpacing>(GDALGetDataTypeSizeBytes(type));
     const GSpacing line = item * box.columns, plane = line * box.rows;
     s.bands.resize(static_cast<size_t>(box.bands));
     std::iota(s.bands.begin(), s.bands.end(), box.band + 1);
-    if (!reserve(s, static_cast<size_t>(plane) * s.bands.size(), box) ||
-        source.RasterIO(GF_Read, box.x, box.y, box.columns, box.rows, s.pixels.get(), box.columns, box.rows, type,
-                        box.bands, s.bands.data(), item, line, plane, nullptr) != CE_None)
+    if (!reserve(s, static_cast<size_t>(plane) * s.bands.size(), box))
+        return false;
+    if (scratch.IsOpen())
+    {
+        if (!scratch.Read(box.band, box.bands, box.x, box.y, box.columns, box.rows, s.pixels.get()))
+            return false;
+    }
+    else if (source.RasterIO(GF_Read, box.x, box.y, box.columns, box.rows, s.pixels.get(), box.columns, box.rows, type,
+                             box.bands, s.bands.data(), item, line, plane, nullptr) != CE_None)
         return false;
     packing.Unpack(s.pixels.get(), type, static_cast<size_t>(plane / item) * s.bands.size());
     s.item_size = static_cast<size_t>(item);
@@ -163,7 +184,8 @@ static bool readBox(GDALDataset &source, GDALDataType type, const ZSPacking &pac
 }
 
 bool zsCopyPixels(GDALDataset &source, const struct zs_raster &raster, const struct zs_raster_spec &spec,
-                  GDALDataType type, const ZSPacking &packing, GDALProgressFunc progress, void *progressData)
+                  GDALDataType type, const ZSPacking &packing, const std::string &folder, GDALProgressFunc progress,
+                  void *progressData)
 {
     const int width = source.GetRasterXSize(), height = source.GetRasterYSize(), bands = source.GetRasterCount();
     const auto item = static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
@@ -171,8 +193,19 @@ bool zsCopyPixels(GDALDataset &source, const struct zs_raster &raster, const str
     const uint64_t most = item * static_cast<uint64_t>(step.bands) * static_cast<uint64_t>(step.rows) *
                           static_cast<uint64_t>(step.columns);
     const bool fitsTwice = 2 * most <= COPY_BYTES;
-    const double total = static_cast<double>(bands) * height * width;
+    ZSScratch scratch(source, type);
+    if (isMapByMap(source, step, item) && !scratch.Open(folder))
+        CPLDebug("ShardedZarr", "no scratch file: the source is read several times");
+    const double total = static_cast<double>(bands) * height * width * (scratch.IsOpen() ? 2 : 1);
     double done = 0;
+    const auto tell = [&](double pixels)
+    {
+        done += pixels;
+        if (progress(done / total, nullptr, progressData))
+            return true;
+        CPLError(CE_Failure, CPLE_UserInterrupt, "User terminated CreateCopy()");
+        return false;
+    };
     Strip strips[2];
     Writing writing; // after the strips: gone before them
     Box box = {};
@@ -180,6 +213,11 @@ bool zsCopyPixels(GDALDataset &source, const struct zs_raster &raster, const str
     for (box.band = 0; box.band < bands; box.band += box.bands)
     {
         box.bands = std::min(step.bands, step.run - box.band % step.run);
+        for (int band = box.band; scratch.IsOpen() && band < box.band + box.bands; band++)
+        {
+            if (!scratch.Take(box.band, band) || !tell(static_cast<double>(height) * width))
+                return false;
+        }
         for (box.y = 0; box.y < height; box.y += box.rows)
         {
             box.rows = std::min(step.rows, height - box.y);
@@ -191,17 +229,13 @@ bool zsCopyPixels(GDALDataset &source, const struct zs_raster &raster, const str
                     next = 1 - next;
                 else if (!writing.Wait())
                     return false;
-                if (!readBox(source, type, packing, box, s) || !writing.Wait())
+                if (!readBox(source, scratch, type, packing, box, s) || !writing.Wait())
                     return false;
                 s.target = zs_raster_bands(&raster);
                 if (!writing.Start(s))
                     return false;
-                done += static_cast<double>(box.rows) * box.columns * box.bands;
-                if (!progress(done / total, nullptr, progressData))
-                {
-                    CPLError(CE_Failure, CPLE_UserInterrupt, "User terminated CreateCopy()");
+                if (!tell(static_cast<double>(box.rows) * box.columns * box.bands))
                     return false;
-                }
             }
         }
     }

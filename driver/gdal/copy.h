@@ -2,13 +2,19 @@
 #ifndef ZS_GDAL_COPY_H
 #define ZS_GDAL_COPY_H
 
+#include <string>
+
 #include "packing.h"
 
 /* Copies all bands of `source` into the raster: each row of chunks is read while the one before is encoded and written,
- * and the source is read once. A row of chunks that is more than 256 MB goes by pieces, of one chunk's columns at
+ * and each block of the source is decoded once: one whose blocks are maps, or large parts of them, of which a row of
+ * chunks needs only some lines, goes map by map into a scratch file in `folder` (on a local disk, else in that of
+ * temporary files), unless GDAL's cache holds what is needed again. That is as large as the pixels of the bands of a
+ * chunk, and has no name. A row of chunks that is more than 256 MB goes by pieces, of one chunk's columns at
  * least. They are read as `type` and unpacked. Progress goes from 0 to 1. False, with a CPLError, on failure or when
  * the user cancels. */
 bool zsCopyPixels(GDALDataset &source, const struct zs_raster &raster, const struct zs_raster_spec &spec,
-                  GDALDataType type, const ZSPacking &packing, GDALProgressFunc progress, void *progressData);
+                  GDALDataType type, const ZSPacking &packing, const std::string &folder, GDALProgressFunc progress,
+                  void *progressData);
 
 #endif

@@ -437,7 +437,8 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
         return nullptr;
     const ZSScaledProgress ofPixels(0, pixelsShare, progress, progressData);
     const ZSScaledProgress ofOverviews(pixelsShare, 1, progress, progressData);
-    bool ok = zsCopyPixels(*source, *raster, spec, type, packing, GDALScaledProgress, ofPixels.Part());
+    bool ok = zsCopyPixels(*source, *raster, spec, type, packing, options.append ? connection.store : target.Path(),
+                           GDALScaledProgress, ofPixels.Part());
     struct zs_error err;
     zs_hierarchy_hold(store->hierarchy, true); // until the overviews are there: what opens is complete
     if (ok && zs_raster_publish(raster.get(), store->hierarchy, &err) != ZS_OK)
