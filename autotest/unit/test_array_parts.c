@@ -141,7 +141,8 @@ static void test_small_windows_of_any_layout_read_as_written(void)
 /* Reads a window, and checks what it cost: requests, and bytes at most. */
 static void costs(struct deep *d, const uint64_t *start, const uint64_t *count, uint64_t reads, uint64_t bytes)
 {
-    d->reads = d->store.bytes_read = 0;
+    d->reads = 0;
+    d->store.bytes_read = 0;
     CHECK(read_window(d, start, count));
     CHECK_EQ_U64(d->reads, reads);
     if (!CHECK(d->store.bytes_read <= bytes))
