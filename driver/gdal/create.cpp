@@ -248,8 +248,8 @@ static std::string placeOf(const ZSConnection &connection, const ZSTarget &targe
 }
 
 /* Opens a store that was just created, or one array of it, for writing as its options ask for. */
-static GDALDataset *openCreated(const std::string &store, const std::string &group, const char *array, const char *name,
-                                const ZSCreationOptions &options)
+static std::unique_ptr<GDALDataset> openCreated(const std::string &store, const std::string &group, const char *array,
+                                                const char *name, const ZSCreationOptions &options)
 {
     ZSConnection connection;
     connection.store = store;
@@ -261,11 +261,11 @@ static GDALDataset *openCreated(const std::string &store, const std::string &gro
     openOptions.SetNameValue("FSYNC", options.fsync ? "YES" : "NO");
     openOptions.SetNameValue("UPDATE", zsUpdateName(options.update));
     info.papszOpenOptions = openOptions.List();
-    GDALDataset *ds = zsOpen(&info);
+    std::unique_ptr<GDALDataset> ds(zsOpen(&info));
     info.papszOpenOptions = nullptr;
     if (ds != nullptr)
         ds->SetDescription(name);
-    auto raster = dynamic_cast<ShardedZarrDataset *>(ds); // else a list of several
+    auto raster = dynamic_cast<ShardedZarrDataset *>(ds.get()); // else a list of several
     if (raster != nullptr)
         raster->SetChunkOrder(options.chunk_order);
     return ds;
@@ -472,7 +472,8 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     if (!ok || (!options.append && !target.Commit()))
         return nullptr;
     return openCreated(placeOf(connection, target), group, options.single_array ? arrays.Name(0) : nullptr, name,
-                       options);
+                       options)
+        .release();
 }
 
 static GDALDataset *createCheckedCopy(const char *name, GDALDataset *source, int strict, ZSCreateOptions optionList,
@@ -551,15 +552,16 @@ static GDALDataset *create(const char *name, int width, int height, int bands, G
     const bool waits = !options.append && target->Replaces();
     if (!options.append && !waits && !target->Commit())
         return nullptr;
-    GDALDataset *ds = openCreated(waits ? path : placeOf(connection, *target), group, arrays.Name(0), name, options);
+    auto ds = openCreated(waits ? path : placeOf(connection, *target), group, arrays.Name(0), name, options);
     if (ds != nullptr)
     {
-        static_cast<ShardedZarrDataset *>(ds)->MarkBlank();
-        static_cast<ShardedZarrDataset *>(ds)->MakeOverviewsLater(options.OverviewFactors(spec), options.resampling);
+        auto &made = static_cast<ShardedZarrDataset &>(*ds);
+        made.MarkBlank();
+        made.MakeOverviewsLater(options.OverviewFactors(spec), options.resampling);
         if (waits)
-            static_cast<ShardedZarrDataset *>(ds)->CommitLater(std::move(target));
+            made.CommitLater(std::move(target));
     }
-    return ds;
+    return ds.release();
 }
 
 void zsAddCreation(GDALDriver &driver)
