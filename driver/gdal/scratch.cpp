@@ -1,65 +1,33 @@
 #include "scratch.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <vector>
+
+#include "dataset.h"
+
+extern "C"
+{
+#include "store/file_bytes.h"
+#include "store/temporary.h"
+}
 
 /* Pixels of a band that are read at once: whole rows of the source's blocks, one at least. */
 constexpr size_t FILL_BYTES = 64 << 20;
+static const char WHAT[] = "scratch file of a copy"; // which has no path
 
-static bool report(const char *what)
+/* A file without a name; should this process end before that is gone, the next writer removes it. */
+static int openIn(const char *folder)
 {
-    CPLError(CE_Failure, CPLE_FileIO, "cannot %s the scratch file of a copy: %s", what, strerror(errno));
-    return false;
-}
-
-static bool writeAll(int file, const unsigned char *data, size_t size, off_t at)
-{
-    while (size > 0)
-    {
-        const ssize_t n = pwrite(file, data, size, at);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return report("write");
-        data += n;
-        at += n;
-        size -= static_cast<size_t>(n);
-    }
-    return true;
-}
-
-static bool readAll(int file, unsigned char *data, size_t size, off_t at)
-{
-    while (size > 0)
-    {
-        const ssize_t n = pread(file, data, size, at);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return report("read");
-        data += n;
-        at += n;
-        size -= static_cast<size_t>(n);
-    }
-    return true;
-}
-
-static int openIn(const std::string &folder)
-{
-    // A name that the next writer removes, should this process end before the next line.
-    std::string name = folder + "/.shardedzarr-scratch-XXXXXX.tmp";
-    const int file = mkstemps(&name[0], 4);
-    if (file >= 0)
-    {
-        unlink(name.c_str());
-        fcntl(file, F_SETFD, FD_CLOEXEC);
-    }
+    struct zs_error err;
+    char *path = nullptr;
+    int file = -1;
+    if (zs_temporary_create(folder, &file, &path, &err) != ZS_OK)
+        return -1;
+    unlink(path);
+    free(path);
     return file;
 }
 
@@ -67,7 +35,7 @@ bool ZSScratch::Open(const std::string &folder)
 {
     struct stat st;
     if (stat(folder.c_str(), &st) == 0 && S_ISDIR(st.st_mode))
-        m_file = openIn(folder);
+        m_file = openIn(folder.c_str());
     if (m_file < 0)
         m_file = openIn(CPLGetConfigOption("CPL_TMPDIR", "/tmp"));
     return m_file >= 0;
@@ -90,14 +58,20 @@ bool ZSScratch::Take(int first, int band)
     const auto block = static_cast<size_t>(std::min(blockHeight, height));
     const size_t rows = std::max<size_t>(1, FILL_BYTES / line / block) * block;
     std::vector<unsigned char> pixels(line * std::min(rows, static_cast<size_t>(height)));
-    const auto at = static_cast<off_t>(line) * height * (band - first);
+    const uint64_t at = uint64_t{line} * static_cast<size_t>(height) * static_cast<size_t>(band - first);
     for (int y = 0; y < height; y += static_cast<int>(rows))
     {
         const int count = static_cast<int>(std::min(rows, static_cast<size_t>(height - y)));
+        struct zs_error err;
         if (source->RasterIO(GF_Read, 0, y, width, count, pixels.data(), width, count, m_type, 0, 0, nullptr) !=
-                CE_None ||
-            !writeAll(m_file, pixels.data(), line * static_cast<size_t>(count), at + static_cast<off_t>(line) * y))
+            CE_None)
             return false;
+        if (zs_file_write_at(m_file, WHAT, at + line * static_cast<size_t>(y), pixels.data(),
+                             line * static_cast<size_t>(count), &err) != ZS_OK)
+        {
+            zsReport(err);
+            return false;
+        }
     }
     return true;
 }
@@ -114,8 +88,13 @@ bool ZSScratch::Read(int band, int bands, int x, int y, int columns, int rows, u
         for (int row = 0; row < rows; row += isWhole ? rows : 1, pixels += run)
         {
             const size_t line = static_cast<size_t>(band - m_band + b) * height + static_cast<size_t>(y + row);
-            if (!readAll(m_file, pixels, run, static_cast<off_t>(item * (line * width + static_cast<size_t>(x)))))
+            struct zs_error err;
+            if (zs_file_read_at(m_file, WHAT, item * (line * width + static_cast<size_t>(x)), run, pixels, &err) !=
+                ZS_OK)
+            {
+                zsReport(err);
                 return false;
+            }
         }
     }
     return true;

@@ -150,25 +150,10 @@ static enum zs_status local_open(struct zs_store *store, const char *key, struct
     return ZS_OK;
 }
 
-enum zs_status zs_local_read_at(int fd, const char *path, uint64_t offset, size_t n, void *data, struct zs_error *err)
-{
-    for (size_t done = 0; done < n;) {
-        const size_t part = n - done < SSIZE_MAX ? n - done : SSIZE_MAX;
-        const ssize_t got = pread(fd, (char *)data + done, part, (off_t)(offset + done));
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return zs_fail(err, ZS_IO, "%s: expected %zu bytes at offset %llu, found %zu%s%s", path, n,
-                           (unsigned long long)offset, done, got < 0 ? ": " : "", got < 0 ? strerror(errno) : "");
-        done += (size_t)got;
-    }
-    return ZS_OK;
-}
-
 static enum zs_status local_read(struct zs_object *object, uint64_t offset, size_t n, void *data, struct zs_error *err)
 {
     const struct local_object *o = (const struct local_object *)object;
-    const enum zs_status status = zs_local_read_at(o->fd, o->path, offset, n, data, err);
+    const enum zs_status status = zs_file_read_at(o->fd, o->path, offset, n, data, err);
     struct stat st;
     /* what a killed writer had appended was cut off */
     if (status != ZS_OK && fstat(o->fd, &st) == 0 && (uint64_t)st.st_size < object->size)

@@ -93,7 +93,7 @@ enum zs_status zs_local_file_write(struct zs_file *file, uint64_t offset, const 
                                    struct zs_error *err)
 {
     const struct local_file *c = (const struct local_file *)file;
-    return zs_local_write_at(c->fd, c->path, offset, data, n, err);
+    return zs_file_write_at(c->fd, c->path, offset, data, n, err);
 }
 
 enum zs_status zs_local_file_truncate(struct zs_file *file, uint64_t size, struct zs_error *err)

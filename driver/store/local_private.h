@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "base/map.h"
+#include "store/file_bytes.h"
 #include "store/local.h"
 #include "store/vsi_settings.h"
 
@@ -54,8 +55,6 @@ struct stat;
 uint64_t zs_local_version(const struct stat *st);
 /* ZS_IO when another store has taken the place of the one that was opened. */
 enum zs_status zs_local_check_root(const struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
-enum zs_status zs_local_read_at(int fd, const char *path, uint64_t offset, size_t n, void *data, struct zs_error *err)
-    ZS_MUST_CHECK;
 
 /* ---- local_write.c: the operations of zs_store_ops of these names ---- */
 
@@ -71,10 +70,6 @@ void zs_local_abort(struct zs_writer *writer);
 enum zs_status zs_local_lock(struct zs_store *store, const char *key, struct zs_lock **lock, struct zs_error *err)
     ZS_MUST_CHECK;
 enum zs_status zs_local_sync(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
-
-/* All of it, wherever the file's end is. */
-enum zs_status zs_local_write_at(int fd, const char *path, uint64_t offset, const void *data, size_t n,
-                                 struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- local_file.c ---- */
 

@@ -101,26 +101,10 @@ enum zs_status zs_local_create(struct zs_store *store, const char *key, struct z
     return ZS_OK;
 }
 
-enum zs_status zs_local_write_at(int fd, const char *path, uint64_t offset, const void *data, size_t n,
-                                 struct zs_error *err)
-{
-    for (size_t done = 0; done < n;) {
-        const size_t part = n - done < SSIZE_MAX ? n - done : SSIZE_MAX;
-        const ssize_t put = pwrite(fd, (const char *)data + done, part, (off_t)(offset + done));
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put <= 0)
-            return zs_fail(err, ZS_IO, "%s: writing %zu bytes at offset %llu failed: %s", path, n,
-                           (unsigned long long)offset, put < 0 ? strerror(errno) : "nothing was written");
-        done += (size_t)put;
-    }
-    return ZS_OK;
-}
-
 enum zs_status zs_local_write(struct zs_writer *writer, const void *data, size_t n, struct zs_error *err)
 {
     struct local_writer *w = (struct local_writer *)writer;
-    ZS_TRY(zs_local_write_at(w->fd, w->path, w->size, data, n, err));
+    ZS_TRY(zs_file_write_at(w->fd, w->path, w->size, data, n, err));
     w->size += n;
     if (writer->store->sync != ZS_SYNC_NO && w->size - w->sent >= WRITE_BEHIND_BYTES) {
         (void)sync_file_range(w->fd, (off_t)w->sent, (off_t)(w->size - w->sent), SYNC_FILE_RANGE_WRITE);
@@ -133,13 +117,13 @@ enum zs_status zs_local_patch(struct zs_writer *writer, uint64_t offset, const v
                               struct zs_error *err)
 {
     const struct local_writer *w = (const struct local_writer *)writer;
-    return zs_local_write_at(w->fd, w->path, offset, data, n, err);
+    return zs_file_write_at(w->fd, w->path, offset, data, n, err);
 }
 
 enum zs_status zs_local_read_back(struct zs_writer *writer, uint64_t offset, size_t n, void *data, struct zs_error *err)
 {
     const struct local_writer *w = (const struct local_writer *)writer;
-    return zs_local_read_at(w->fd, w->temp_path, offset, n, data, err);
+    return zs_file_read_at(w->fd, w->temp_path, offset, n, data, err);
 }
 
 /* What was written is what is there, and on the disk if that is wanted. */
