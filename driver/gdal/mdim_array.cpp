@@ -1,6 +1,4 @@
-#include "mdim.h"
-
-#include "guard.h"
+#include "mdim_node_array.h"
 
 extern "C"
 {
@@ -9,18 +7,12 @@ extern "C"
 
 namespace
 {
-class ZSMdimArray final : public GDALPamMDArray
+class ZSMdimArray final : public ZSMdimNodeArray<GDALPamMDArray>
 {
-    std::shared_ptr<ZSMdimStore> m_store;
-    const struct zs_node *m_node;
     std::shared_ptr<ZSMdimOpened> m_opened;
-    GDALExtendedDataType m_type;
-    std::vector<std::shared_ptr<GDALDimension>> m_dimensions;
-    std::string m_filename;
     std::string m_unit;
     std::unique_ptr<struct zs_meaning, ZSMeaningDeleter> m_meaning;
     std::vector<GByte> m_nodata; /* as an element of m_type; empty where there is none */
-    CPLStringList m_structure;
 
     mutable std::mutex m_lock; /* what is read when first asked for, which may cost requests */
     mutable bool m_srsRead = false;
@@ -44,30 +36,13 @@ class ZSMdimArray final : public GDALPamMDArray
     ZSMdimArray(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
                 const std::shared_ptr<ZSMdimOpened> &opened, GDALDataType type)
         : GDALAbstractMDArray(store->ParentName(node), store->NodeName(node)),
-          GDALPamMDArray(store->ParentName(node), store->NodeName(node), store->Pam()), m_store(store), m_node(node),
-          m_opened(opened), m_type(GDALExtendedDataType::Create(type)), m_filename(store->DocumentName(node)),
+          ZSMdimNodeArray(store, node, GDALExtendedDataType::Create(type), store->Pam()), m_opened(opened),
           m_meaning(new struct zs_meaning())
     {
     }
     static std::shared_ptr<GDALMDArray> Create(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
                                                struct zs_error *err);
 
-    const std::vector<std::shared_ptr<GDALDimension>> &GetDimensions() const override
-    {
-        return m_dimensions;
-    }
-    const GDALExtendedDataType &GetDataType() const override
-    {
-        return m_type;
-    }
-    bool IsWritable() const override
-    {
-        return false;
-    }
-    const std::string &GetFilename() const override
-    {
-        return m_filename;
-    }
     const std::string &GetUnit() const override
     {
         return m_unit;
@@ -76,26 +51,12 @@ class ZSMdimArray final : public GDALPamMDArray
     {
         return m_nodata.empty() ? nullptr : m_nodata.data();
     }
-    CSLConstList GetStructuralInfo() const override
-    {
-        return m_structure.List();
-    }
     double GetOffset(bool *has, GDALDataType *stored) const override;
     double GetScale(bool *has, GDALDataType *stored) const override;
     std::vector<GUInt64> GetBlockSize() const override;
     std::shared_ptr<OGRSpatialReference> GetSpatialRef() const override;
     std::vector<std::shared_ptr<GDALAttribute>> GetAttributes(CSLConstList options) const override;
-    std::shared_ptr<GDALAttribute> GetAttribute(const std::string &name) const override
-    {
-        return zsGuard([&] { return GetAttributeFromAttributes(name); });
-    }
     std::vector<std::shared_ptr<GDALMDArray>> GetCoordinateVariables() const override;
-#if ZS_GDAL_AT_LEAST(8)
-    std::shared_ptr<GDALGroup> GetRootGroup() const override
-    {
-        return zsGuard([&] { return m_store->RootGroup(); });
-    }
-#endif
 };
 } // namespace
 
@@ -139,9 +100,6 @@ static std::string sizesText(const uint64_t *sizes, int n)
 void ZSMdimArray::TakeStructure()
 {
     const struct zs_array_info info = zs_array_get_info(m_opened->Get());
-    const std::unique_ptr<char, decltype(&free)> codecs(zs_codecs_text(m_node), free);
-    if (codecs != nullptr)
-        m_structure.SetNameValue("CODECS", codecs.get());
     if (info.is_sharded && info.ndim > 0 && !info.has_edges)
         m_structure.SetNameValue("SHARD_SHAPE", sizesText(info.shard_shape, info.ndim).c_str());
 }
@@ -161,8 +119,7 @@ std::shared_ptr<GDALMDArray> ZSMdimArray::Create(const std::shared_ptr<ZSMdimSto
         return nullptr;
     }
     auto array = std::make_shared<ZSMdimArray>(store, node, opened, type);
-    if (!store->Dimensions(node, array->m_dimensions, err) ||
-        zs_meaning_read(node, array->m_meaning.get(), err) != ZS_OK)
+    if (!array->TakeDimensions(err) || zs_meaning_read(node, array->m_meaning.get(), err) != ZS_OK)
         return nullptr;
     array->TakeMeaning();
     array->TakeStructure();

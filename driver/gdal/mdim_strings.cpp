@@ -1,6 +1,4 @@
-#include "mdim.h"
-
-#include "guard.h"
+#include "mdim_node_array.h"
 
 extern "C"
 {
@@ -10,18 +8,12 @@ extern "C"
 namespace
 {
 /* An array of text. It is short, or it is not read: what was read once stays. */
-class ZSMdimStrings final : public GDALMDArray
+class ZSMdimStrings final : public ZSMdimNodeArray<GDALMDArray>
 {
-    std::shared_ptr<ZSMdimStore> m_store;
-    const struct zs_node *m_node;
-    GDALExtendedDataType m_type = GDALExtendedDataType::CreateString();
-    std::vector<std::shared_ptr<GDALDimension>> m_dimensions;
-    std::string m_filename;
-    CPLStringList m_structure;
-
     mutable std::mutex m_lock;
     mutable bool m_isRead = false;
     mutable std::vector<std::string> m_texts;
+    mutable std::vector<const char *> m_pointers; /* to them, which is how GDAL has texts in memory */
 
     bool ReadTexts(struct zs_error *err) const;
 
@@ -36,33 +28,12 @@ class ZSMdimStrings final : public GDALMDArray
   public:
     ZSMdimStrings(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node)
         : GDALAbstractMDArray(store->ParentName(node), store->NodeName(node)),
-          GDALMDArray(store->ParentName(node), store->NodeName(node)), m_store(store), m_node(node),
-          m_filename(store->DocumentName(node))
+          ZSMdimNodeArray(store, node, GDALExtendedDataType::CreateString())
     {
     }
     static std::shared_ptr<GDALMDArray> Create(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
                                                struct zs_error *err);
 
-    const std::vector<std::shared_ptr<GDALDimension>> &GetDimensions() const override
-    {
-        return m_dimensions;
-    }
-    const GDALExtendedDataType &GetDataType() const override
-    {
-        return m_type;
-    }
-    bool IsWritable() const override
-    {
-        return false;
-    }
-    const std::string &GetFilename() const override
-    {
-        return m_filename;
-    }
-    CSLConstList GetStructuralInfo() const override
-    {
-        return m_structure.List();
-    }
     std::vector<std::shared_ptr<GDALAttribute>> GetAttributes(CSLConstList) const override
     {
         return zsGuard([&] {
@@ -70,16 +41,6 @@ class ZSMdimStrings final : public GDALMDArray
             return zsMdimAttributes(m_node, GetFullName(), &none, false);
         });
     }
-    std::shared_ptr<GDALAttribute> GetAttribute(const std::string &name) const override
-    {
-        return zsGuard([&] { return GetAttributeFromAttributes(name); });
-    }
-#if ZS_GDAL_AT_LEAST(8)
-    std::shared_ptr<GDALGroup> GetRootGroup() const override
-    {
-        return zsGuard([&] { return m_store->RootGroup(); });
-    }
-#endif
 };
 } // namespace
 
@@ -88,7 +49,7 @@ std::shared_ptr<GDALMDArray> ZSMdimStrings::Create(const std::shared_ptr<ZSMdimS
 {
     auto array = std::make_shared<ZSMdimStrings>(store, node);
     uint64_t length;
-    if (!store->Dimensions(node, array->m_dimensions, err))
+    if (!array->TakeDimensions(err))
         return nullptr;
     if (!zs_strings_length(node, &length))
     {
@@ -96,9 +57,6 @@ std::shared_ptr<GDALMDArray> ZSMdimStrings::Create(const std::shared_ptr<ZSMdimS
                 array->m_dimensions.size());
         return nullptr;
     }
-    const std::unique_ptr<char, decltype(&free)> codecs(zs_codecs_text(node), free);
-    if (codecs != nullptr)
-        array->m_structure.SetNameValue("CODECS", codecs.get());
     array->SetSelf(array);
     return array;
 }
@@ -116,7 +74,11 @@ bool ZSMdimStrings::ReadTexts(struct zs_error *err) const
     const auto freed = [count](char **v) { zs_strings_free(v, static_cast<size_t>(count)); };
     const std::unique_ptr<char *, decltype(freed)> owned(values, freed);
     std::vector<std::string> texts(values, values + count);
+    std::vector<const char *> pointers;
+    for (const auto &text : texts)
+        pointers.push_back(text.c_str());
     m_texts = std::move(texts);
+    m_pointers = std::move(pointers);
     m_isRead = true;
     return true;
 }
@@ -134,10 +96,7 @@ bool ZSMdimStrings::IRead(const GUInt64 *start, const size_t *count, const GInt6
             zsReport(err);
             return false;
         }
-        std::vector<const char *> pointers;
-        for (const auto &text : m_texts) // which nobody changes any more
-            pointers.push_back(text.c_str());
-        return zsMdimCopy(shape, pointers.data(), m_type, request, type);
+        return zsMdimCopy(shape, m_pointers.data(), m_type, request, type); // which nobody changes any more
     });
 }
 

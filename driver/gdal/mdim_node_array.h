@@ -1,0 +1,72 @@
+/* gdal/mdim_node_array.h: what every array of the multidimensional face is, whatever its elements are. */
+#ifndef ZS_GDAL_MDIM_NODE_ARRAY_H
+#define ZS_GDAL_MDIM_NODE_ARRAY_H
+
+#include "guard.h"
+#include "mdim.h"
+
+/* The array of a node, as far as its elements do not matter. Base: GDALMDArray, or GDALPamMDArray where it has
+ * statistics. */
+template <class Base> class ZSMdimNodeArray : public Base
+{
+  protected:
+    std::shared_ptr<ZSMdimStore> m_store;
+    const struct zs_node *m_node;
+    GDALExtendedDataType m_type;
+    std::vector<std::shared_ptr<GDALDimension>> m_dimensions;
+    std::string m_filename;
+    CPLStringList m_structure;
+
+    /* `more`: what the constructor of Base takes after the names. */
+    template <class... More>
+    ZSMdimNodeArray(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
+                    const GDALExtendedDataType &type, const More &...more)
+        : GDALAbstractMDArray(store->ParentName(node), store->NodeName(node)),
+          Base(store->ParentName(node), store->NodeName(node), more...), m_store(store), m_node(node), m_type(type),
+          m_filename(store->DocumentName(node))
+    {
+        const std::unique_ptr<char, decltype(&free)> codecs(zs_codecs_text(node), free);
+        if (codecs != nullptr)
+            m_structure.SetNameValue("CODECS", codecs.get());
+    }
+
+    /* False with the message in err. */
+    bool TakeDimensions(struct zs_error *err)
+    {
+        return m_store->Dimensions(m_node, m_dimensions, err);
+    }
+
+  public:
+    const std::vector<std::shared_ptr<GDALDimension>> &GetDimensions() const override
+    {
+        return m_dimensions;
+    }
+    const GDALExtendedDataType &GetDataType() const override
+    {
+        return m_type;
+    }
+    bool IsWritable() const override
+    {
+        return false;
+    }
+    const std::string &GetFilename() const override
+    {
+        return m_filename;
+    }
+    CSLConstList GetStructuralInfo() const override
+    {
+        return m_structure.List();
+    }
+    std::shared_ptr<GDALAttribute> GetAttribute(const std::string &name) const override
+    {
+        return zsGuard([&] { return this->GetAttributeFromAttributes(name); });
+    }
+#if ZS_GDAL_AT_LEAST(8)
+    std::shared_ptr<GDALGroup> GetRootGroup() const override
+    {
+        return zsGuard([&] { return m_store->RootGroup(); });
+    }
+#endif
+};
+
+#endif
