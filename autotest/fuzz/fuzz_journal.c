@@ -1,18 +1,8 @@
 /* A journal of anyone's beside a shard of anyone's: what was there before is read whole and in parts, the shard changed
  * and read again. Byte 0 is the layout, how the shard is changed, and what of the journal is put in order so that the
  * rest of it is looked at; byte 1 the part that is changed; byte 2 the size of the shard; the shard; the journal. */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "array/array.h"
 #include "codec/crc32c.h"
-#include "fuzz.h"
-
-#define SIDE 8
-#define KEY "c/0/0"
-#define SHARD(shape, codecs, more) \
-    "{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":" shape ",\"codecs\":[" codecs "]" more "}}"
-#define START ",\"index_location\":\"start\""
+#include "layouts.h"
 
 /* Of four chunks each. */
 static const char *const layouts[] = {
@@ -25,26 +15,6 @@ enum { LAYOUTS = sizeof layouts / sizeof layouts[0] };
 
 /* Of a journal (shard/journal.h): magic, size, n, crc32c; index, its crc32c; crc32c. */
 enum { HEAD = 8 + 8 + 8 + 4, INDEX = 4 * 16 + 4, JOURNAL = HEAD + INDEX + 4 };
-
-static struct zs_node *node_of(int layout)
-{
-    static struct zs_node *nodes[LAYOUTS];
-    if (nodes[layout] == NULL) {
-        char text[1000];
-        struct zs_error err;
-        zs_json *document;
-        (void)snprintf(
-            text, sizeof text,
-            "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[8,8],\"data_type\":\"uint16\",\"fill_value\":0,\"c"
-            "hunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[8,8]}},\"chunk_key_encoding\":\"de"
-            "fault\",\"codecs\":[%s]}",
-            layouts[layout]);
-        if (zs_json_parse(text, strlen(text), &document, &err) != ZS_OK ||
-            zs_node_create("", document, true, &nodes[layout], &err) != ZS_OK)
-            abort();
-    }
-    return nodes[layout];
-}
 
 static uint64_t load_le(const uint8_t *p, int n)
 {
@@ -75,15 +45,6 @@ static void put_in_order(uint8_t *journal, size_t n, const uint8_t *shard, size_
         put_crc(journal + JOURNAL - 4, journal, JOURNAL - 4);
 }
 
-static enum zs_status read_box(struct zs_array *a, uint64_t y, uint64_t x, uint64_t h, uint64_t w, uint16_t *out)
-{
-    struct zs_error err = {""};
-    const enum zs_status status = zs_array_read(a, (uint64_t[]){y, x}, (uint64_t[]){h, w}, out, &err);
-    if (status != ZS_OK && strstr(err.message, "memory/" KEY) == NULL)
-        abort(); /* every failure says where */
-    return status;
-}
-
 /* What is read whole is read in parts; an element that is changed is what is read, and the journal gone with that. */
 static void use(struct zs_store *store, struct zs_array *a, uint64_t y, uint64_t x)
 {
@@ -109,11 +70,13 @@ static void use(struct zs_store *store, struct zs_array *a, uint64_t y, uint64_t
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static struct zs_node *nodes[LAYOUTS];
     struct zs_error err;
     struct zs_store *store;
     struct zs_array *a;
     if (size < 3 || size - 3 < data[2])
         return 0;
+    const int layout = data[0] % LAYOUTS;
     const uint8_t *shard = data + 3;
     const size_t shard_size = data[2], journal_size = size - 3 - shard_size;
     uint8_t *journal = malloc(journal_size + 1);
@@ -128,7 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     store->is_remote = data[1] / SIDE / SIDE % 2 != 0;
     /* else this build lacks a library */
-    if (zs_array_open_in(store, node_of(data[0] % LAYOUTS), &options, &a, &err) == ZS_OK) {
+    if (zs_array_open_in(store, node_of(layouts[layout], &nodes[layout]), &options, &a, &err) == ZS_OK) {
         use(store, a, data[1] / SIDE % SIDE, data[1] % SIDE);
         zs_array_close(a);
     }

@@ -1,16 +1,6 @@
 /* A shard of anyone's under metadata that are in order: read whole and in parts, changed, read again. Byte 0 is the
  * layout and how a shard is changed, byte 1 the part that is changed; the rest is the object. */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "array/array.h"
-#include "fuzz.h"
-
-#define SIDE 8
-#define BARE_INDEX ",\"index_codecs\":[\"bytes\"]"
-#define SHARD(shape, codecs, more) \
-    "{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":" shape ",\"codecs\":[" codecs "]" more "}}"
-#define START ",\"index_location\":\"start\""
+#include "layouts.h"
 
 static const char *const layouts[] = {
     SHARD("[4,4]", "\"bytes\"", BARE_INDEX),
@@ -28,35 +18,6 @@ static const char *const layouts[] = {
 };
 enum { LAYOUTS = sizeof layouts / sizeof layouts[0] };
 
-static struct zs_node *node_of(int layout)
-{
-    static struct zs_node *nodes[LAYOUTS];
-    if (nodes[layout] == NULL) {
-        char text[2000];
-        struct zs_error err;
-        zs_json *document;
-        (void)snprintf(
-            text, sizeof text,
-            "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[8,8],\"data_type\":\"uint16\",\"fill_value\":0,\"c"
-            "hunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[8,8]}},\"chunk_key_encoding\":\"de"
-            "fault\",\"codecs\":[%s]}",
-            layouts[layout]);
-        if (zs_json_parse(text, strlen(text), &document, &err) != ZS_OK ||
-            zs_node_create("", document, true, &nodes[layout], &err) != ZS_OK)
-            abort();
-    }
-    return nodes[layout];
-}
-
-static enum zs_status read_box(struct zs_array *a, uint64_t y, uint64_t x, uint64_t h, uint64_t w, uint16_t *out)
-{
-    struct zs_error err = {""};
-    const enum zs_status status = zs_array_read(a, (uint64_t[]){y, x}, (uint64_t[]){h, w}, out, &err);
-    if (status != ZS_OK && strstr(err.message, "memory/c/0/0") == NULL)
-        abort(); /* every failure says where */
-    return status;
-}
-
 /* What one chunk was changed to is what is read, whether or not its neighbours are in order. */
 static void change(struct zs_array *a, uint64_t y, uint64_t x)
 {
@@ -73,17 +34,19 @@ static void change(struct zs_array *a, uint64_t y, uint64_t x)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static struct zs_node *nodes[LAYOUTS];
     struct zs_error err;
     struct zs_store *store;
     struct zs_array *a;
     if (size < 2)
         return 0;
+    const int layout = data[0] % LAYOUTS;
     const struct zs_array_options options = {.threads = 1, .update = (enum zs_update)(data[0] / LAYOUTS % 3)};
     const uint64_t y = data[1] / SIDE % SIDE, x = data[1] % SIDE;
-    if (zs_store_open_memory(&store, &err) != ZS_OK || zs_store_put(store, "c/0/0", data + 2, size - 2, &err) != ZS_OK)
+    if (zs_store_open_memory(&store, &err) != ZS_OK || zs_store_put(store, KEY, data + 2, size - 2, &err) != ZS_OK)
         abort();
     /* else this build lacks a library */
-    if (zs_array_open_in(store, node_of(data[0] % LAYOUTS), &options, &a, &err) == ZS_OK) {
+    if (zs_array_open_in(store, node_of(layouts[layout], &nodes[layout]), &options, &a, &err) == ZS_OK) {
         uint16_t whole[SIDE * SIDE], part[SIDE * SIDE];
         const enum zs_status status = read_box(a, 0, 0, SIDE, SIDE, whole);
         for (uint64_t i = 0; i < 4; i++) {
