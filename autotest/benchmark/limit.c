@@ -11,49 +11,18 @@
 #include <blosc.h>
 #include <fcntl.h>
 #include <libdeflate.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 #include <zstd.h>
 
-struct chunk
-{
-    int fd;
-    uint64_t offset, size;
-    size_t row, column; /* of its first pixel */
-};
+#include "limit.h"
 
 static size_t height, width, shard, edge, item; /* edge: of a chunk */
 static const char *codec;
 static unsigned char *image;
-static struct chunk *chunks;
-static size_t chunk_count;
-static atomic_size_t next_chunk;
-
-static void fail(const char *what)
-{
-    fprintf(stderr, "limit: %s\n", what);
-    exit(1);
-}
-
-static double now(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
 
 static void read_index(const char *directory, size_t y, size_t x)
 {
@@ -108,16 +77,6 @@ static void *work(void *unused)
     return NULL;
 }
 
-static unsigned long peak_kilobytes(void)
-{
-    char line[256];
-    unsigned long kilobytes = 0;
-    FILE *file = fopen("/proc/self/status", "r");
-    while (file && fgets(line, sizeof line, file))
-        sscanf(line, "VmHWM: %lu", &kilobytes);
-    return kilobytes;
-}
-
 int main(int argc, char **argv)
 {
     if (argc != 9)
@@ -128,8 +87,7 @@ int main(int argc, char **argv)
     edge = strtoul(argv[5], NULL, 10);
     item = strtoul(argv[6], NULL, 10);
     codec = argv[7];
-    pthread_t threads[64];
-    const size_t thread_count = smaller(strtoul(argv[8], NULL, 10), 64), bytes = height * width * item;
+    const size_t bytes = height * width * item;
 
     const double start = now(CLOCK_MONOTONIC), start_cpu = now(CLOCK_PROCESS_CPUTIME_ID);
     const size_t down = (height + shard - 1) / shard, across = (width + shard - 1) / shard;
@@ -142,14 +100,7 @@ int main(int argc, char **argv)
     for (size_t y = 0; y < down; y++)
         for (size_t x = 0; x < across; x++)
             read_index(argv[1], y, x);
-    for (size_t t = 0; t < thread_count; t++)
-        if (pthread_create(&threads[t], NULL, work, NULL))
-            fail("no thread");
-    for (size_t t = 0; t < thread_count; t++)
-        pthread_join(threads[t], NULL);
-    const double seconds = now(CLOCK_MONOTONIC) - start, cpu = now(CLOCK_PROCESS_CPUTIME_ID) - start_cpu;
-
-    printf("{\"seconds\": %.6f, \"cpu\": %.6f, \"megabytes\": %.1f, \"crc\": %u}\n", seconds, cpu,
-           (double)peak_kilobytes() / 1024, libdeflate_crc32(0, image, bytes));
+    run_threads(argv[8], work);
+    print_result(start, start_cpu, image, bytes);
     return 0;
 }

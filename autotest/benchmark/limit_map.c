@@ -9,45 +9,18 @@
 #define _GNU_SOURCE
 #include <blosc.h>
 #include <fcntl.h>
-#include <libdeflate.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "limit.h"
 
 #define ITEM 4
 
-struct chunk
-{
-    int fd;
-    uint64_t offset, size;
-    size_t row, column; /* of its first pixel */
-};
-
 static size_t steps, height, width, down, across, edge, step; /* down, across: of a shard */
 static unsigned char *image;
-static struct chunk *chunks;
-static size_t chunk_count;
-static atomic_size_t next_chunk;
-
-static void fail(const char *what)
-{
-    fprintf(stderr, "limit_map: %s\n", what);
-    exit(1);
-}
-
-static double now(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void get(const struct chunk *c, unsigned char *frame, size_t from, size_t to)
 {
@@ -91,7 +64,7 @@ static void *work(void *unused)
         const struct chunk *c = &chunks[i];
         if (c->size > room)
             fail("a chunk is too large");
-        get(c, frame, 0, c->size < 4096 ? c->size : 4096);
+        get(c, frame, 0, smaller(c->size, 4096));
         const size_t block = number(frame + 8), count = (number(frame + 4) + block - 1) / block;
         const size_t first = step * map * ITEM / block, last = ((step + 1) * map * ITEM - 1) / block;
         if (16 + 4 * count > 4096)
@@ -105,16 +78,6 @@ static void *work(void *unused)
     return NULL;
 }
 
-static unsigned long peak_kilobytes(void)
-{
-    char line[256];
-    unsigned long kilobytes = 0;
-    FILE *file = fopen("/proc/self/status", "r");
-    while (file && fgets(line, sizeof line, file))
-        sscanf(line, "VmHWM: %lu", &kilobytes);
-    return kilobytes;
-}
-
 int main(int argc, char **argv)
 {
     if (argc != 10)
@@ -122,8 +85,7 @@ int main(int argc, char **argv)
     size_t *const numbers[] = {&steps, &height, &width, &down, &across, &edge, &step};
     for (int i = 0; i < 7; i++)
         *numbers[i] = strtoul(argv[2 + i], NULL, 10);
-    pthread_t threads[64];
-    const size_t asked = strtoul(argv[9], NULL, 10), thread_count = asked < 64 ? asked : 64, bytes = height * width * ITEM;
+    const size_t bytes = height * width * ITEM;
 
     const double start = now(CLOCK_MONOTONIC), start_cpu = now(CLOCK_PROCESS_CPUTIME_ID);
     chunks = malloc(height / edge * (width / edge) * sizeof *chunks);
@@ -133,14 +95,7 @@ int main(int argc, char **argv)
     for (size_t y = 0; y < height / down; y++)
         for (size_t x = 0; x < width / across; x++)
             read_index(argv[1], y, x);
-    for (size_t t = 0; t < thread_count; t++)
-        if (pthread_create(&threads[t], NULL, work, NULL))
-            fail("no thread");
-    for (size_t t = 0; t < thread_count; t++)
-        pthread_join(threads[t], NULL);
-    const double seconds = now(CLOCK_MONOTONIC) - start, cpu = now(CLOCK_PROCESS_CPUTIME_ID) - start_cpu;
-
-    printf("{\"seconds\": %.6f, \"cpu\": %.6f, \"megabytes\": %.1f, \"crc\": %u}\n", seconds, cpu,
-           (double)peak_kilobytes() / 1024, libdeflate_crc32(0, image, bytes));
+    run_threads(argv[9], work);
+    print_result(start, start_cpu, image, bytes);
     return 0;
 }
