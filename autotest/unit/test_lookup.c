@@ -64,12 +64,19 @@ static void test_a_table_says_what_the_stages_say(void)
         must(zs_stages_decode_elements(level->stages, level->stage_count, n, stored, expected, &err), &err);
         if (CHECK(level->lookup != NULL)) {
             const size_t few = out == 1 ? 255 : 65535;
-            CHECK(!zs_lookup_decode(level->lookup, level->stages, level->stage_count, few, stored, found));
-            CHECK(zs_lookup_decode(level->lookup, level->stages, level->stage_count, n, stored, found));
+            CHECK(!zs_lookup_is_ready(level->lookup, level->stages, level->stage_count, few));
+            CHECK(zs_lookup_is_ready(level->lookup, level->stages, level->stage_count, n));
+            CHECK(zs_lookup_stored_size(level->lookup) == out);
+            zs_lookup_convert(level->lookup, stored, found, (ptrdiff_t)in, n);
             CHECK_EQ_MEM(found, expected, n * in);
-            CHECK(in == 1 || !zs_lookup_decode(level->lookup, level->stages, level->stage_count, n, stored, found + 1));
-            CHECK(out == 1 ||
-                  !zs_lookup_decode(level->lookup, level->stages, level->stage_count, n, stored + 1, found));
+            /* neither is aligned */
+            memmove(stored + 1, stored, n * out);
+            zs_lookup_convert(level->lookup, stored + 1, found + 1, (ptrdiff_t)in, n);
+            CHECK_EQ_MEM(found + 1, expected, n * in);
+            /* from the last to the first, in other elements' place */
+            zs_lookup_convert(level->lookup, stored + 1, found + (n - 1) * in, -(ptrdiff_t)in, n);
+            for (size_t i = 0; i < n; i += 111)
+                CHECK_EQ_MEM(found + (n - 1 - i) * in, expected + i * in, in);
         }
         free(stored);
         free(expected);
@@ -81,11 +88,9 @@ static void test_a_table_says_what_the_stages_say(void)
 static void test_a_value_that_the_stages_refuse_leaves_the_work_to_them(void)
 {
     struct leaf l = leaf_of(ZS_UINT8, 0, 8, "[" SCALE("'scale':2") ",'bytes']"); /* odd ones are no multiples of 2 */
-    unsigned char stored[256] = {0}, out[256];
     if (CHECK(l.level->lookup != NULL))
         for (int round = 0; round < 3; round++)
-            CHECK(
-                !zs_lookup_decode(l.level->lookup, l.level->stages, l.level->stage_count, sizeof stored, stored, out));
+            CHECK(!zs_lookup_is_ready(l.level->lookup, l.level->stages, l.level->stage_count, 256));
     done(&l);
 }
 

@@ -29,31 +29,56 @@ const unsigned char *zs_element_at(int ndim, const unsigned char *decoded, const
     return decoded;
 }
 
-void zs_place(const struct zs_plan *p, const struct zs_planned *c, const unsigned char *decoded,
-              const struct zs_part *part)
+/* Elements of a chunk on their way to windows. */
+struct elements {
+    const unsigned char *at;
+    struct zs_part part; /* which they are */
+    size_t size;
+    ptrdiff_t stride[ZS_MAX_NDIM];
+    zs_convert_fn convert;
+    void *ctx;
+};
+
+static void place_elements(const struct zs_plan *p, const struct zs_planned *c, const struct elements *e)
 {
-    const struct zs_array *a = p->a;
-    const int n = a->meta->ndim;
-    ptrdiff_t stride[ZS_MAX_NDIM] = {0};
-    struct zs_part whole;
-    if (p->is_prefetch)
-        return;
-    if (decoded != NULL) {
-        if (part == NULL)
-            zs_whole_chunk(a, c->where.leaf, &whole);
-        part = part != NULL ? part : &whole;
-        zs_part_strides(a->leaf, part->count, stride);
-    }
+    const int n = p->a->meta->ndim;
     for (size_t i = 0; i < c->piece_count; i++) {
         const struct zs_window *w = &p->windows[p->pieces[c->first_piece + i].window];
         uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
         piece_box(p, c, w, start, count);
-        const unsigned char *src = a->meta->fill_value;
-        if (decoded != NULL)
-            src = zs_element_at(n, decoded, part, start, stride);
-        zs_copy_strided(n, count, src, stride, place_in_window(n, w, start), w->stride, a->meta->dtype.size, p->convert,
-                        p->ctx);
+        zs_copy_strided(n, count, zs_element_at(n, e->at, &e->part, start, e->stride), e->stride,
+                        place_in_window(n, w, start), w->stride, e->size, e->convert, e->ctx);
     }
+}
+
+void zs_place(const struct zs_plan *p, const struct zs_planned *c, const unsigned char *decoded,
+              const struct zs_part *part)
+{
+    const struct zs_array *a = p->a;
+    struct elements e = {.at = decoded, .size = a->meta->dtype.size, .convert = p->convert, .ctx = p->ctx};
+    if (p->is_prefetch)
+        return;
+    if (part != NULL)
+        e.part = *part;
+    else
+        zs_whole_chunk(a, c->where.leaf, &e.part);
+    if (decoded != NULL)
+        zs_part_strides(a->leaf, e.part.count, e.stride);
+    else
+        e.at = a->meta->fill_value; /* which all strides of 0 repeat */
+    place_elements(p, c, &e);
+}
+
+void zs_place_stored(const struct zs_plan *p, const struct zs_planned *c, const void *stored)
+{
+    const struct zs_array *a = p->a;
+    struct elements e = {.at = stored, .convert = zs_lookup_convert, .ctx = a->leaf->lookup};
+    e.size = zs_lookup_stored_size(a->leaf->lookup);
+    zs_whole_chunk(a, c->where.leaf, &e.part);
+    zs_part_strides(a->leaf, e.part.count, e.stride);
+    for (int d = 0; d < a->meta->ndim; d++)
+        e.stride[d] = e.stride[d] / (ptrdiff_t)a->leaf->item_size * (ptrdiff_t)e.size;
+    place_elements(p, c, &e);
 }
 
 void zs_place_gap(const struct zs_plan *p, const struct zs_gap *g)

@@ -16,6 +16,10 @@ const unsigned char *zs_element_at(int ndim, const unsigned char *decoded, const
 void zs_place(const struct zs_plan *p, const struct zs_planned *c, const unsigned char *decoded,
               const struct zs_part *part);
 
+/* zs_place() of a whole chunk of which zs_leaf_decode_stored() gave the stored elements: they are looked up on their
+ * way, which takes the place of the plan's conversion. */
+void zs_place_stored(const struct zs_plan *p, const struct zs_planned *c, const void *stored);
+
 /* Fills a gap with the fill value. */
 void zs_place_gap(const struct zs_plan *p, const struct zs_gap *g);
 

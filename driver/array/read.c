@@ -90,6 +90,14 @@ static enum zs_status deliver(struct zs_plan *p, struct zs_planned *c, struct zs
     if (direct != NULL)
         return zs_leaf_decode(leaf, scratch, encoded, n, direct, err);
     const bool is_spent = !p->is_prefetch && zs_is_wholly_used(p, c);
+    if (is_spent && p->convert == NULL) {
+        const void *stored;
+        ZS_TRY(zs_leaf_decode_stored(leaf, scratch, encoded, n, &stored, err));
+        if (stored != NULL) {
+            zs_place_stored(p, c, stored);
+            return ZS_OK;
+        }
+    }
     if (is_spent || p->keep < size) {
         struct zs_buffer *out = zs_scratch_buffer(scratch, ZS_SCRATCH_DECODED);
         ZS_TRY(zs_buffer_reset(out, size, err));

@@ -247,29 +247,51 @@ size_t zs_level_bound(const struct zs_level *level)
 
 /* ---- Leaf chunks ---- */
 
+/* Undoes the bytes codecs: *data are the stored elements; in dst, unless that is NULL, where they are as large as
+ * those of the array, else in src or scratch. */
+static enum zs_status decode_bytes(const struct zs_level *leaf, struct zs_scratch *scratch, const void *src, size_t n,
+                                   void *dst, const void **data, struct zs_error *err)
+{
+    const size_t stored = (size_t)leaf->stored_size;
+    if (leaf->bytes_codec_count == 0 && leaf->stage_count > 0 &&
+        leaf->stages[leaf->stage_count - 1].codec->is_elementwise && n == stored) {
+        *data = src;
+        return ZS_OK;
+    }
+    if (dst == NULL || !zs_stages_keep_size(leaf->stages, leaf->stage_count)) {
+        struct zs_buffer *buffer = zs_scratch_buffer(scratch, ZS_SCRATCH_STORED);
+        ZS_TRY(zs_buffer_reset(buffer, stored, err));
+        dst = buffer->data;
+    }
+    *data = dst;
+    return zs_bytes_decode(leaf->bytes_codecs, leaf->bytes_codec_count, scratch, src, n, dst, stored, err);
+}
+
+/* Whether n elements are looked up. */
+static bool has_table(const struct zs_level *leaf, size_t n)
+{
+    return leaf->lookup != NULL && zs_lookup_is_ready(leaf->lookup, leaf->stages, leaf->stage_count, n);
+}
+
+enum zs_status zs_leaf_decode_stored(const struct zs_level *leaf, struct zs_scratch *scratch, const void *src, size_t n,
+                                     const void **data, struct zs_error *err)
+{
+    *data = NULL;
+    return has_table(leaf, element_count(leaf)) ? decode_bytes(leaf, scratch, src, n, NULL, data, err) : ZS_OK;
+}
+
 enum zs_status zs_leaf_decode(const struct zs_level *leaf, struct zs_scratch *scratch, const void *src, size_t n,
                               void *dst, struct zs_error *err)
 {
-    const size_t stored = (size_t)leaf->stored_size;
-    const void *data = dst;
+    const size_t count = element_count(leaf);
+    const void *data;
     if (zs_leaf_is_packed(leaf))
         return zs_packed_decode(leaf, scratch, src, n, dst, err);
-    if (leaf->bytes_codec_count == 0 && leaf->stage_count > 0 &&
-        leaf->stages[leaf->stage_count - 1].codec->is_elementwise && n == stored) {
-        data = src;
-    } else if (zs_stages_keep_size(leaf->stages, leaf->stage_count)) {
-        ZS_TRY(zs_bytes_decode(leaf->bytes_codecs, leaf->bytes_codec_count, scratch, src, n, dst, stored, err));
-    } else {
-        struct zs_buffer *buffer = zs_scratch_buffer(scratch, ZS_SCRATCH_STORED);
-        ZS_TRY(zs_buffer_reset(buffer, stored, err));
-        ZS_TRY(zs_bytes_decode(leaf->bytes_codecs, leaf->bytes_codec_count, scratch, src, n, buffer->data, stored,
-                               err));
-        data = buffer->data;
-    }
-    if (leaf->lookup != NULL && zs_lookup_decode(leaf->lookup, leaf->stages, leaf->stage_count, element_count(leaf),
-                                                 data, dst))
-        return ZS_OK;
-    return zs_stages_decode(leaf->stages, leaf->stage_count, element_count(leaf), scratch, data, dst, err);
+    ZS_TRY(decode_bytes(leaf, scratch, src, n, dst, &data, err));
+    if (!has_table(leaf, count))
+        return zs_stages_decode(leaf->stages, leaf->stage_count, count, scratch, data, dst, err);
+    zs_lookup_convert(leaf->lookup, data, dst, (ptrdiff_t)leaf->item_size, count);
+    return ZS_OK;
 }
 
 /* Bytes of an element as the bytes codecs receive it; 0 where elements have no bytes of their own. */
@@ -331,9 +353,10 @@ enum zs_status zs_leaf_decode_block(const struct zs_level *leaf, struct zs_scrat
             memcpy(dst, data, size);
         return ZS_OK;
     }
-    if (leaf->lookup != NULL && zs_lookup_decode(leaf->lookup, leaf->stages, leaf->stage_count, n, data, dst))
-        return ZS_OK;
-    return zs_stages_decode_elements(leaf->stages, leaf->stage_count, n, data, dst, err);
+    if (!has_table(leaf, n))
+        return zs_stages_decode_elements(leaf->stages, leaf->stage_count, n, data, dst, err);
+    zs_lookup_convert(leaf->lookup, data, dst, (ptrdiff_t)leaf->item_size, n);
+    return ZS_OK;
 }
 
 enum zs_status zs_leaf_decode_for_update(const struct zs_level *leaf, struct zs_scratch *scratch, const void *src,

@@ -69,6 +69,11 @@ size_t zs_level_bound(const struct zs_level *level);
 enum zs_status zs_leaf_decode(const struct zs_level *leaf, struct zs_scratch *scratch, const void *src, size_t n,
                               void *dst, struct zs_error *err) ZS_MUST_CHECK;
 
+/* The same as far as leaf->lookup takes over, where that is ready: *data are stored elements (in src or scratch), which
+ * zs_lookup_convert() turns into those of the array wherever they are wanted. Else *data is NULL and nothing done. */
+enum zs_status zs_leaf_decode_stored(const struct zs_level *leaf, struct zs_scratch *scratch, const void *src, size_t n,
+                                     const void **data, struct zs_error *err) ZS_MUST_CHECK;
+
 /* Decodes a chunk of which only some elements will be written. ZS_UNSUPPORTED where encoding the others again would
  * change them, as some roundings do. */
 enum zs_status zs_leaf_decode_for_update(const struct zs_level *leaf, struct zs_scratch *scratch, const void *src,

@@ -61,54 +61,62 @@ static void fill(struct zs_lookup *lookup, const struct zs_stage *stages, int co
         free(table);
 }
 
-/* Four at a time: the compiler cannot know that what is written is not read next. */
-#define LOOK_UP(S, T)                                                \
-    do {                                                             \
-        const S *s = src;                                            \
-        const T *t = table;                                          \
-        T *d = dst;                                                  \
-        size_t i = 0;                                                \
-        for (; i + 4 <= n; i += 4) {                                 \
-            const T a = t[s[i]], b = t[s[i + 1]], c = t[s[i + 2]], e = t[s[i + 3]]; \
-            d[i] = a;                                                \
-            d[i + 1] = b;                                            \
-            d[i + 2] = c;                                            \
-            d[i + 3] = e;                                            \
-        }                                                            \
-        for (; i < n; i++)                                           \
-            d[i] = t[s[i]];                                          \
+bool zs_lookup_is_ready(struct zs_lookup *lookup, const struct zs_stage *stages, int count, size_t n)
+{
+    if (atomic_load_explicit(&lookup->table, memory_order_acquire) != NULL)
+        return true;
+    const bool is_due = atomic_fetch_add_explicit(&lookup->asked, n, memory_order_relaxed) + n >= lookup->values;
+    if (is_due && !atomic_exchange(&lookup->is_taken, true))
+        fill(lookup, stages, count);
+    return atomic_load_explicit(&lookup->table, memory_order_acquire) != NULL;
+}
+
+size_t zs_lookup_stored_size(const struct zs_lookup *lookup)
+{
+    return lookup->stored_size;
+}
+
+/* Dense ones four at a time: the compiler cannot know that what is written is not read next. */
+#define LOOK_UP(S, T)                                                                               \
+    do {                                                                                            \
+        const T *t = table;                                                                         \
+        size_t i = 0;                                                                               \
+        for (; dst_stride == (ptrdiff_t)sizeof(T) && i + 4 <= n; i += 4, dst += 4 * sizeof(T)) {    \
+            S s[4];                                                                                 \
+            memcpy(s, src + i * sizeof(S), sizeof s);                                               \
+            const T found[4] = {t[s[0]], t[s[1]], t[s[2]], t[s[3]]};                                \
+            memcpy(dst, found, sizeof found);                                                       \
+        }                                                                                           \
+        for (; i < n; i++, dst += dst_stride) {                                                     \
+            S s;                                                                                    \
+            memcpy(&s, src + i * sizeof(S), sizeof s);                                              \
+            memcpy(dst, &t[s], sizeof(T));                                                          \
+        }                                                                                           \
     } while (0)
 
-#define LOOK_UP_ALL(S)                                               \
-    switch (lookup->size) {                                          \
-    case 1:                                                          \
-        LOOK_UP(S, uint8_t);                                         \
-        break;                                                       \
-    case 2:                                                          \
-        LOOK_UP(S, uint16_t);                                        \
-        break;                                                       \
-    case 4:                                                          \
-        LOOK_UP(S, uint32_t);                                        \
-        break;                                                       \
-    default:                                                         \
-        LOOK_UP(S, uint64_t);                                        \
+#define LOOK_UP_ALL(S)                                                                              \
+    switch (lookup->size) {                                                                         \
+    case 1:                                                                                         \
+        LOOK_UP(S, uint8_t);                                                                        \
+        break;                                                                                      \
+    case 2:                                                                                         \
+        LOOK_UP(S, uint16_t);                                                                       \
+        break;                                                                                      \
+    case 4:                                                                                         \
+        LOOK_UP(S, uint32_t);                                                                       \
+        break;                                                                                      \
+    default:                                                                                        \
+        LOOK_UP(S, uint64_t);                                                                       \
     }
 
-bool zs_lookup_decode(struct zs_lookup *lookup, const struct zs_stage *stages, int count, size_t n, const void *src,
-                      void *dst)
+void zs_lookup_convert(void *ctx, const void *stored, void *elements, ptrdiff_t dst_stride, size_t n)
 {
+    struct zs_lookup *lookup = ctx;
     const void *table = atomic_load_explicit(&lookup->table, memory_order_acquire);
-    if (table == NULL) {
-        const bool is_due = atomic_fetch_add_explicit(&lookup->asked, n, memory_order_relaxed) + n >= lookup->values;
-        if (is_due && !atomic_exchange(&lookup->is_taken, true))
-            fill(lookup, stages, count);
-        table = atomic_load_explicit(&lookup->table, memory_order_acquire);
-    }
-    if (table == NULL || (uintptr_t)src % lookup->stored_size != 0 || (uintptr_t)dst % lookup->size != 0)
-        return false;
+    const char *src = stored;
+    char *dst = elements;
     if (lookup->stored_size == 1)
         LOOK_UP_ALL(uint8_t)
     else
         LOOK_UP_ALL(uint16_t)
-    return true;
 }

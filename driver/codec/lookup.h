@@ -13,10 +13,15 @@ struct zs_lookup;
 struct zs_lookup *zs_lookup_create(const struct zs_stage *stages, int count);
 void zs_lookup_free(struct zs_lookup *lookup); /* NULL is allowed */
 
-/* Decodes n elements, as zs_stages_decode() would; src may be dst where zs_stages_keep_size(). False, with nothing
- * done, while fewer elements were asked for than the table has, where the stages refuse one of its values, and where
- * src or dst is not aligned for its elements. Thread-safe. */
-bool zs_lookup_decode(struct zs_lookup *lookup, const struct zs_stage *stages, int count, size_t n, const void *src,
-                      void *dst);
+/* Whether the table is there for n elements more. It is filled, by the one thread that comes first, when more elements
+ * were asked for than it has; never where the stages refuse one of its values. Thread-safe. */
+bool zs_lookup_is_ready(struct zs_lookup *lookup, const struct zs_stage *stages, int count, size_t n);
+
+/* Bytes of a stored element. */
+size_t zs_lookup_stored_size(const struct zs_lookup *lookup);
+
+/* A zs_convert_fn whose ctx is a table that is ready: decodes n stored elements as zs_stages_decode() would, to where
+ * they are wanted. Neither src nor dst need be aligned; src may be dst where zs_stages_keep_size(). */
+void zs_lookup_convert(void *lookup, const void *src, void *dst, ptrdiff_t dst_stride, size_t n);
 
 #endif
