@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array/edits.h"
+#include "array/unsaved.h"
 #include "base/parallel.h"
 
 /* Indexes are small beside what they save: a request each. This holds the indexes of 4000 shards of 1024 chunks. */
@@ -186,7 +186,7 @@ void zs_array_close(struct zs_array *a)
 {
     if (a == NULL)
         return;
-    zs_edits_free(a);
+    zs_unsaved_free(a);
     zs_cache_free(a->chunks);
     zs_blob_pool_free(a->blobs);
     zs_cache_free(a->indexes);
@@ -204,8 +204,8 @@ void zs_array_close(struct zs_array *a)
 void zs_array_set_order(struct zs_array *a, int chunk_order)
 {
     struct zs_error err;
-    struct zs_edits *e;
-    if (zs_edits_get(a, &e, &err) != ZS_OK)
+    struct zs_unsaved *e;
+    if (zs_unsaved_get(a, &e, &err) != ZS_OK)
         return; /* the order is the usual one, and the first write will say what is wrong */
     e->order = (enum zs_chunk_order)chunk_order;
     e->knows_order = true;
@@ -220,11 +220,11 @@ void zs_array_set_new(struct zs_array *a, int chunk_order)
 int zs_array_chunk_order(struct zs_array *a)
 {
     struct zs_error err;
-    struct zs_edits *e;
+    struct zs_unsaved *e;
     int order = 0;
     zs_array_lock(a, false);
-    if (zs_edits_get(a, &e, &err) == ZS_OK) {
-        zs_edits_find_order(a);
+    if (zs_unsaved_get(a, &e, &err) == ZS_OK) {
+        zs_unsaved_find_order(a);
         order = (int)e->order;
     }
     (void)pthread_rwlock_unlock(&a->lock);

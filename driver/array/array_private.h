@@ -49,7 +49,7 @@ struct zs_array {
 
     pthread_mutex_t gate;   /* of zs_array_lock() */
     pthread_rwlock_t lock;  /* shared by reads until the first write, from then on held by one call at a time */
-    struct zs_edits *edits; /* what was written and not flushed (edits.h); NULL until the first write */
+    struct zs_unsaved *unsaved; /* what was written and not flushed (unsaved.h); NULL until the first write */
     bool is_new;            /* created by this process: there is no older shard to look for */
 
     /* Set by zs_array_open_path(), which has nobody else to own them. */
@@ -78,7 +78,7 @@ enum zs_location_kind {
     ZS_LOCATION_EMPTY,   /* not stored: fill value */
     ZS_LOCATION_OBJECT,  /* the whole object, of a size not known yet (array not sharded) */
     ZS_LOCATION_RANGE,   /* [offset, offset + size) of the object of `shard` */
-    ZS_LOCATION_PENDING, /* in the writer of its shard (edits.h) */
+    ZS_LOCATION_PENDING, /* in the writer of its shard (unsaved.h) */
     ZS_LOCATION_MEMORY   /* size bytes at `memory` of a blob that the caller keeps pinned */
 };
 

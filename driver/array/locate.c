@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array/edits.h"
+#include "array/unsaved.h"
 #include "shard/journal.h"
 
 /* Largest remote shard, decoded, that is fetched whole when all of it is wanted: larger ones come faster in pieces side
@@ -186,7 +186,7 @@ static enum zs_status open_by_journal(struct zs_array *a, const struct zs_level 
 }
 
 /* The same of a shard that may be being appended to at this moment, or was when its writer was killed
- * (shard/update.h). */
+ * (shard/ways.h). */
 static enum zs_status open_with_index(struct zs_array *a, const struct zs_level *level, const char *key,
                                       struct zs_object **object, struct zs_shard_index **index, struct zs_error *err)
 {
@@ -407,7 +407,7 @@ static void keep_absent(struct zs_array *a, uint64_t shard)
 static bool is_wanted_whole(struct zs_array *a, const struct zs_level *level, uint64_t shard, size_t wanted,
                             size_t *limit)
 {
-    if (!a->store->is_remote || a->edits != NULL || a->chain.count != 2)
+    if (!a->store->is_remote || a->unsaved != NULL || a->chain.count != 2)
         return false;
     struct zs_cache_entry *index = zs_cache_get(a->indexes, (struct zs_cache_key){0, shard});
     if (index != NULL) {
@@ -450,7 +450,7 @@ static enum zs_status ask_again(struct zs_array *a, uint64_t shard, struct zs_ca
 
 bool zs_is_known_empty(struct zs_array *a, int k, uint64_t number)
 {
-    const struct zs_edits *e = a->edits;
+    const struct zs_unsaved *e = a->unsaved;
     uint64_t position[ZS_MAX_NDIM], at[ZS_MAX_NDIM], version = 0;
     struct zs_level room;
     zs_grid_position(&a->grid, k, number, position);
@@ -488,7 +488,7 @@ static void mark(struct zs_location **loc, size_t n, enum zs_location_kind kind)
 }
 
 /* The index of a level-0 shard whose bytes are at hand. One that came without a valid index may be being appended to
- * (shard/update.h): *src is NULL then, and it is read by ranges, those of its journal. */
+ * (shard/ways.h): *src is NULL then, and it is read by ranges, those of its journal. */
 static enum zs_status index_of_bytes(struct zs_array *a, const struct zs_level *level, uint64_t number,
                                      const struct source **src, struct zs_cache_entry **entry, struct zs_error *err)
 {

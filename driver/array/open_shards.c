@@ -27,12 +27,12 @@ static enum zs_status open_object(struct zs_array *a, const struct zs_level *lev
 /* Whether nobody else can have made this shard. */
 bool zs_shard_is_unpublished(const struct zs_array *a, uint64_t shard)
 {
-    return a->is_new && zs_map_get(&a->edits->published, shard) == NULL;
+    return a->is_new && zs_map_get(&a->unsaved->published, shard) == NULL;
 }
 
 enum zs_status zs_open_shard_get(struct zs_array *a, uint64_t shard, struct zs_open_shard **out, struct zs_error *err)
 {
-    struct zs_edits *e = a->edits;
+    struct zs_unsaved *e = a->unsaved;
     struct zs_open_shard *s = zs_map_get(&e->shards, shard);
     if (s == NULL) {
         char *key = zs_shard_key(a, shard);
@@ -68,14 +68,14 @@ enum zs_status zs_open_shard_get(struct zs_array *a, uint64_t shard, struct zs_o
     return ZS_OK;
 }
 
-void zs_edits_find_order(struct zs_array *a)
+void zs_unsaved_find_order(struct zs_array *a)
 {
     uint64_t count = 1; /* it was looked at for overflow when the array was opened */
     for (int d = 0; d < a->meta->ndim; d++)
         count *= a->grid.count[0][d];
     const uint64_t looks = zs_min_u64(count, MOST_LOOKS);
-    bool is_found = a->edits->knows_order || !a->edits->has_shards;
-    a->edits->knows_order = true;
+    bool is_found = a->unsaved->knows_order || !a->unsaved->has_shards;
+    a->unsaved->knows_order = true;
     for (uint64_t i = 0; i < looks && !is_found; i++) {
         struct zs_error ignored;
         struct zs_object *object;
@@ -89,7 +89,7 @@ void zs_edits_find_order(struct zs_array *a)
         }
         is_found = index != NULL;
         if (index != NULL)
-            a->edits->order = zs_chunk_order_of(level, index, a->edits->order);
+            a->unsaved->order = zs_chunk_order_of(level, index, a->unsaved->order);
         free(index);
         zs_object_close(object);
         free(key);
@@ -106,7 +106,7 @@ enum zs_status zs_open_shard_reopen(struct zs_array *a, struct zs_open_shard *s,
 }
 
 /* Counts the memory that a shard holds. */
-void zs_open_shard_account(struct zs_edits *e, struct zs_open_shard *s, bool is_open)
+void zs_open_shard_account(struct zs_unsaved *e, struct zs_open_shard *s, bool is_open)
 {
     uint64_t held = is_open ? zs_shard_writer_memory(s->writer) : 0, key;
     size_t at = 0;
@@ -114,13 +114,13 @@ void zs_open_shard_account(struct zs_edits *e, struct zs_open_shard *s, bool is_
         held += s->touched.count * ((const struct zs_touched *)zs_map_next(&s->touched, &at, &key))->size;
     e->held_bytes = e->held_bytes - s->held + held;
     s->held = held;
-    zs_edits_count(e);
+    zs_unsaved_count(e);
 }
 
 void zs_open_shard_forget(struct zs_array *a, struct zs_open_shard *s)
 {
-    (void)zs_map_remove(&a->edits->shards, s->shard);
-    zs_open_shard_account(a->edits, s, false);
+    (void)zs_map_remove(&a->unsaved->shards, s->shard);
+    zs_open_shard_account(a->unsaved, s, false);
     zs_open_shard_free(s);
 }
 

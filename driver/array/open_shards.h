@@ -1,9 +1,9 @@
 /* array/open_shards.h: what merge.c, open_shards.c, publish.c and put.c share: the shards of an array that are being
- * built (edits.h). All with the array's lock held. */
+ * built (unsaved.h). All with the array's lock held. */
 #ifndef ZS_ARRAY_OPEN_SHARDS_H
 #define ZS_ARRAY_OPEN_SHARDS_H
 
-#include "array/edits.h"
+#include "array/unsaved.h"
 
 /* How many times a shard that was replaced or changed while it was read or published is read or published anew. */
 #define ZS_STALE_RETRIES 3
@@ -47,7 +47,7 @@ enum zs_status zs_open_shard_get(struct zs_array *a, uint64_t shard, struct zs_o
 enum zs_status zs_open_shard_reopen(struct zs_array *a, struct zs_open_shard *s, const char *key, struct zs_error *err)
     ZS_MUST_CHECK;
 /* Counts the memory that a shard holds. */
-void zs_open_shard_account(struct zs_edits *e, struct zs_open_shard *s, bool is_open);
+void zs_open_shard_account(struct zs_unsaved *e, struct zs_open_shard *s, bool is_open);
 void zs_open_shard_forget(struct zs_array *a, struct zs_open_shard *s);
 /* Whether all its chunks came. */
 bool zs_open_shard_is_complete(const struct zs_array *a, const struct zs_open_shard *s);

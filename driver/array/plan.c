@@ -226,7 +226,7 @@ enum zs_status zs_plan_chunks(struct zs_plan *p, struct zs_error *err)
             c->where.leaf = p->pieces[i].leaf;
             c->where.shard = zs_grid_shard(&p->a->grid, c->where.leaf);
             c->first_piece = i;
-            c->dirty = zs_edits_dirty_leaf(p->a, c->where.leaf);
+            c->dirty = zs_unsaved_dirty_leaf(p->a, c->where.leaf);
             if (c->dirty == NULL)
                 c->cached = zs_cache_get(p->a->chunks, (struct zs_cache_key){0, c->where.leaf});
         }
@@ -258,7 +258,7 @@ static enum zs_status locate_shard(void *ctx, size_t item, struct zs_error *err)
         uint64_t number;
         if (zs_is_at_hand(c))
             continue;
-        if (zs_edits_pending_leaf(p->a, c->where.leaf, &number) != NULL)
+        if (zs_unsaved_pending_leaf(p->a, c->where.leaf, &number) != NULL)
             c->where.kind = ZS_LOCATION_PENDING;
         else
             locations[n++] = &c->where;

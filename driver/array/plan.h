@@ -5,7 +5,7 @@
 
 #include <stdatomic.h>
 
-#include "array/edits.h"
+#include "array/unsaved.h"
 
 /* A leaf chunk that some windows touch. */
 struct zs_planned {

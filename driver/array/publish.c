@@ -157,14 +157,14 @@ static enum zs_status settle(struct going *g, struct zs_error *err)
     struct zs_array *a = g->a;
     const enum zs_status status = g->status;
     if (status == ZS_OK && zs_shard_writer_put_count(g->s->writer) > 0 && a->is_new &&
-        !zs_map_set(&a->edits->published, g->s->shard, a))
+        !zs_map_set(&a->unsaved->published, g->s->shard, a))
         a->is_new = false; /* look for every shard from now on */
     if (g->is_lost)
         zs_cache_clear(a->chunks); /* some were decoded from what is lost now */
     if (status == ZS_OK || g->is_lost) {
         zs_open_shard_forget(a, g->s);
     } else {
-        g->s->stamp = ++a->edits->stamp; /* others are tried first when there are too many */
+        g->s->stamp = ++a->unsaved->stamp; /* others are tried first when there are too many */
         g->s->has_failed = true;
     }
     return status == ZS_OK ? ZS_OK : zs_fail(err, status, "%s", g->err.message);
@@ -210,7 +210,7 @@ enum zs_status zs_open_shards_publish(struct zs_array *a, struct zs_open_shard *
 }
 
 /* The open shards, in an order; NULL without memory. */
-static struct zs_open_shard **list_shards(const struct zs_edits *e, int (*compare)(const void *, const void *),
+static struct zs_open_shard **list_shards(const struct zs_unsaved *e, int (*compare)(const void *, const void *),
                                           struct zs_error *err)
 {
     struct zs_open_shard **list = zs_calloc(e->shards.count, sizeof *list);
@@ -233,7 +233,7 @@ static int by_age(const void *x, const void *y)
 
 enum zs_status zs_open_shards_close_idle(struct zs_array *a, struct zs_error *err)
 {
-    struct zs_edits *e = a->edits;
+    struct zs_unsaved *e = a->unsaved;
     while (e->shards.count > MAX_OPEN_SHARDS || (e->shards.count > 1 && e->held_bytes > e->budget / 2)) {
         struct zs_open_shard **list = list_shards(e, by_age, err);
         if (list == NULL)
@@ -254,7 +254,7 @@ enum zs_status zs_open_shard_publish_complete(struct zs_array *a, struct zs_open
     struct zs_open_shard *list[MOST_AT_ONCE];
     size_t n = 0, at = 0;
     uint64_t key;
-    for (struct zs_open_shard *t; n < MOST_AT_ONCE && (t = zs_map_next(&a->edits->shards, &at, &key)) != NULL;)
+    for (struct zs_open_shard *t; n < MOST_AT_ONCE && (t = zs_map_next(&a->unsaved->shards, &at, &key)) != NULL;)
         if (zs_open_shard_is_complete(a, t) && !t->has_failed)
             list[n++] = t;
     return n < places_for(a, list, n) ? zs_open_shards_close_idle(a, err) : zs_open_shards_publish(a, list, n, err);
@@ -272,7 +272,7 @@ static int by_urgency(const void *x, const void *y)
  * took. */
 static enum zs_status publish_each(struct zs_array *a, struct zs_open_shard **list, bool is_last, struct zs_error *err)
 {
-    struct zs_edits *e = a->edits;
+    struct zs_unsaved *e = a->unsaved;
     enum zs_status first = ZS_OK;
     for (size_t i = 0, n = e->shards.count; i < n;) {
         struct zs_error ignored;
@@ -290,9 +290,9 @@ static enum zs_status publish_each(struct zs_array *a, struct zs_open_shard **li
     return first;
 }
 
-enum zs_status zs_edits_publish(struct zs_array *a, bool is_last, struct zs_error *err)
+enum zs_status zs_unsaved_publish(struct zs_array *a, bool is_last, struct zs_error *err)
 {
-    struct zs_edits *e = a->edits;
+    struct zs_unsaved *e = a->unsaved;
     struct zs_open_shard **list = list_shards(e, by_urgency, err);
     if (list == NULL)
         return ZS_NO_MEMORY;

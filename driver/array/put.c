@@ -29,11 +29,11 @@ static enum zs_status load(struct zs_array *a, struct zs_open_shard *s, uint64_t
     }
 }
 
-enum zs_status zs_edits_load(struct zs_array *a, uint64_t leaf, void *data, struct zs_touched **touched,
+enum zs_status zs_unsaved_load(struct zs_array *a, uint64_t leaf, void *data, struct zs_touched **touched,
                              struct zs_error *err)
 {
     struct zs_open_shard *s = NULL;
-    if (a->edits->has_shards)
+    if (a->unsaved->has_shards)
         ZS_TRY(zs_open_shard_get(a, zs_grid_shard(&a->grid, leaf), &s, err));
     struct zs_level room;
     const struct zs_level *level = zs_grid_level(&a->grid, a->chain.count - 1, leaf, &room);
@@ -62,7 +62,7 @@ enum zs_status zs_edits_load(struct zs_array *a, uint64_t leaf, void *data, stru
         return zs_fail_in_chunk(a, leaf, status, err);
     if (s == NULL)
         return ZS_OK;
-    zs_open_shard_account(a->edits, s, true);
+    zs_open_shard_account(a->unsaved, s, true);
     status = zs_open_shards_close_idle(a, err);
     if (status != ZS_OK)
         free(*touched);
@@ -119,11 +119,11 @@ static enum zs_status put_in_shard(struct zs_array *a, struct zs_open_shard *s, 
     return status;
 }
 
-enum zs_status zs_edits_put(struct zs_array *a, uint64_t leaf, const void *data, size_t n, struct zs_touched *touched,
+enum zs_status zs_unsaved_put(struct zs_array *a, uint64_t leaf, const void *data, size_t n, struct zs_touched *touched,
                             enum zs_status *later, struct zs_error *err)
 {
     *later = ZS_OK;
-    if (!a->edits->has_shards) {
+    if (!a->unsaved->has_shards) {
         ZS_TRY(put_object(a, leaf, data, n, touched, err));
         zs_cache_remove(a->chunks, (struct zs_cache_key){0, leaf});
         free(touched);
@@ -140,7 +140,7 @@ enum zs_status zs_edits_put(struct zs_array *a, uint64_t leaf, const void *data,
     ZS_TRY(put_in_shard(a, s, leaf, data, n, touched, before, err));
     free(before);
     zs_cache_remove(a->chunks, (struct zs_cache_key){0, leaf});
-    zs_open_shard_account(a->edits, s, true);
+    zs_open_shard_account(a->unsaved, s, true);
     *later =
         zs_open_shard_is_complete(a, s) ? zs_open_shard_publish_complete(a, s, err) : zs_open_shards_close_idle(a, err);
     return ZS_OK;

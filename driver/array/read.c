@@ -227,7 +227,7 @@ static enum zs_status run_pending(struct zs_plan *p, struct zs_planned *c, struc
                                   struct zs_error *err)
 {
     uint64_t number;
-    struct zs_shard_writer *writer = zs_edits_pending_leaf(p->a, c->where.leaf, &number);
+    struct zs_shard_writer *writer = zs_unsaved_pending_leaf(p->a, c->where.leaf, &number);
     struct zs_buffer *fetched = zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED);
     bool is_empty = true;
     pthread_mutex_lock(&p->pending_lock);
@@ -387,7 +387,7 @@ enum zs_status zs_array_prefetch(struct zs_array *a, const struct zs_window *win
     ZS_TRY(zs_windows_check(a, windows, n, err));
     zs_array_lock(a, true);
     enum zs_status status = ZS_OK;
-    if (a->edits == NULL && is_worth_prefetching(a, windows, n)) /* what was written is looked up one by one anyway */
+    if (a->unsaved == NULL && is_worth_prefetching(a, windows, n)) /* what was written is looked up one by one anyway */
         status = zs_cut(a, windows, n, run_plan, &plan, err);
     (void)pthread_rwlock_unlock(&a->lock);
     return status;
@@ -397,14 +397,14 @@ enum zs_status zs_array_read_windows(struct zs_array *a, const struct zs_window 
                                      zs_convert_fn convert, void *ctx, struct zs_error *err)
 {
     zs_array_lock(a, true);
-    const bool has_edits = a->edits != NULL;
-    if (!has_edits) {
+    const bool has_unsaved = a->unsaved != NULL;
+    if (!has_unsaved) {
         const enum zs_status status = zs_read_windows_locked(a, windows, n, convert, ctx, err);
         (void)pthread_rwlock_unlock(&a->lock);
         return status;
     }
     (void)pthread_rwlock_unlock(&a->lock);
-    zs_array_lock(a, false); /* edits stay until the array is closed */
+    zs_array_lock(a, false); /* it stays until the array is closed */
     const enum zs_status status = zs_read_windows_locked(a, windows, n, convert, ctx, err);
     (void)pthread_rwlock_unlock(&a->lock);
     return status;

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array/edits.h"
+#include "array/unsaved.h"
 #include "array/plan.h"
 #include "base/parallel.h"
 
@@ -82,7 +82,7 @@ static enum zs_status look_at(void *ctx, size_t item, struct zs_error *err)
 /* Whether all that was written is in the store. */
 static bool is_flushed(const struct zs_array *a)
 {
-    return a->edits == NULL || a->edits->dirty.count + a->edits->shards.count == 0;
+    return a->unsaved == NULL || a->unsaved->dirty.count + a->unsaved->shards.count == 0;
 }
 
 enum zs_status zs_array_find_stored(struct zs_array *a, const struct zs_window *windows, size_t n, bool *is_stored,

@@ -2,15 +2,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array/edits.h"
+#include "array/unsaved.h"
 #include "base/parallel.h"
 #include "base/strided.h"
 
 /* Decoded bytes that are encoded between two rounds of appending: bounds the memory of one call. */
 #define BATCH_BYTES ((uint64_t)64 << 20)
 
-/* Where the edits of other arrays have all of the process's budget, those of one may have this share of it: they cannot
- * be made to go. */
+/* Where other arrays have all of the process's budget, one may have this share of it: they cannot be made to go. */
 #define OWN_SHARE 8
 
 /* One unit to be encoded. */
@@ -127,25 +126,25 @@ static uint64_t dirty_size(const struct zs_dirty *d)
 
 static void forget_dirty(struct zs_array *a, uint64_t number)
 {
-    struct zs_dirty *d = zs_map_remove(&a->edits->dirty, number);
+    struct zs_dirty *d = zs_map_remove(&a->unsaved->dirty, number);
     if (d == NULL)
         return;
-    a->edits->dirty_bytes -= dirty_size(d);
-    zs_edits_count(a->edits);
+    a->unsaved->dirty_bytes -= dirty_size(d);
+    zs_unsaved_count(a->unsaved);
     zs_dirty_free(d);
 }
 
-/* Stores a unit that was encoded; its dirty form is not needed any more then. *later as in zs_edits_put(). */
+/* Stores a unit that was encoded; its dirty form is not needed any more then. *later as in zs_unsaved_put(). */
 static enum zs_status put_unit(struct zs_array *a, const struct unit *u, enum zs_status *later, struct zs_error *err)
 {
     struct zs_dirty *d = u->dirty;
     struct zs_touched *touched = d != NULL && d->touched != NULL && d->touched->left > 0 ? d->touched : NULL;
     const uint64_t size = d != NULL ? dirty_size(d) : 0;
-    ZS_TRY(zs_edits_put(a, u->number, u->is_empty ? NULL : u->encoded.data, u->encoded.size, touched, later, err));
+    ZS_TRY(zs_unsaved_put(a, u->number, u->is_empty ? NULL : u->encoded.data, u->encoded.size, touched, later, err));
     if (d != NULL) {
         if (touched != NULL)
             d->touched = NULL; /* it was given away */
-        a->edits->dirty_bytes -= size - dirty_size(d);
+        a->unsaved->dirty_bytes -= size - dirty_size(d);
     }
     forget_dirty(a, u->number);
     return ZS_OK;
@@ -185,7 +184,7 @@ static int by_number(const void *x, const void *y)
  * returned. */
 static enum zs_status clean(struct zs_array *a, uint64_t keep, struct zs_error *err)
 {
-    struct zs_edits *e = a->edits;
+    struct zs_unsaved *e = a->unsaved;
     if (e->dirty_bytes <= keep)
         return ZS_OK;
     struct batch b = {.a = a};
@@ -221,7 +220,7 @@ static enum zs_status clean(struct zs_array *a, uint64_t keep, struct zs_error *
 /* Makes a unit dirty: its present content, decoded. Others go to the store before they are too many. */
 static enum zs_status load(struct zs_array *a, uint64_t number, struct zs_dirty **out, struct zs_error *err)
 {
-    struct zs_edits *e = a->edits;
+    struct zs_unsaved *e = a->unsaved;
     struct zs_dirty *d = zs_map_get(&e->dirty, number);
     if (d == NULL) {
         struct zs_level room;
@@ -238,7 +237,7 @@ static enum zs_status load(struct zs_array *a, uint64_t number, struct zs_dirty 
                                     : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk of %zu bytes", size);
         struct zs_touched *touched = NULL;
         if (status == ZS_OK)
-            status = zs_edits_load(a, number, blob->data, &touched, err);
+            status = zs_unsaved_load(a, number, blob->data, &touched, err);
         if (status == ZS_OK && !zs_map_set(&e->dirty, number, d)) {
             free(touched);
             status = zs_fail(err, ZS_NO_MEMORY, "cannot keep a chunk");
@@ -250,7 +249,7 @@ static enum zs_status load(struct zs_array *a, uint64_t number, struct zs_dirty 
         }
         *d = (struct zs_dirty){.unit = number, .blob = blob, .touched = touched};
         e->dirty_bytes += dirty_size(d);
-        zs_edits_count(e);
+        zs_unsaved_count(e);
         zs_cache_remove(a->chunks, (struct zs_cache_key){0, number});
     }
     d->stamp = ++e->stamp;
@@ -318,24 +317,24 @@ enum zs_status zs_array_write_windows(struct zs_array *a, const struct zs_window
     if (a->meta->is_draft)
         return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: an array of the 2022 draft of Zarr v3 is only read", a->store->root,
                        a->node->key);
-    struct zs_edits *e;
+    struct zs_unsaved *e;
     zs_array_lock(a, false);
-    enum zs_status status = zs_edits_get(a, &e, err);
+    enum zs_status status = zs_unsaved_get(a, &e, err);
     for (size_t i = 0; i < n && status == ZS_OK; i++)
         status = write_window(a, &windows[i], item_size, convert, ctx, err);
     (void)pthread_rwlock_unlock(&a->lock);
     return status;
 }
 
-enum zs_status zs_edits_flush(struct zs_array *a, bool is_last, struct zs_error *err)
+enum zs_status zs_unsaved_flush(struct zs_array *a, bool is_last, struct zs_error *err)
 {
     enum zs_status first = ZS_OK;
     /* Once more when some could not be put: publishing makes room, and a shard whose writing failed is open anew. */
-    for (int turn = 0; turn < 2 && (turn == 0 || a->edits->dirty.count > 0); turn++) {
+    for (int turn = 0; turn < 2 && (turn == 0 || a->unsaved->dirty.count > 0); turn++) {
         struct zs_error ignored;
         enum zs_status status = clean(a, 0, first == ZS_OK ? err : &ignored);
         first = first == ZS_OK ? status : first;
-        status = zs_edits_publish(a, is_last, first == ZS_OK ? err : &ignored);
+        status = zs_unsaved_publish(a, is_last, first == ZS_OK ? err : &ignored);
         first = first == ZS_OK ? status : first;
     }
     return first;
@@ -344,7 +343,7 @@ enum zs_status zs_edits_flush(struct zs_array *a, bool is_last, struct zs_error 
 static enum zs_status flush(struct zs_array *a, bool is_last, struct zs_error *err)
 {
     zs_array_lock(a, false);
-    const enum zs_status status = a->edits != NULL ? zs_edits_flush(a, is_last, err) : ZS_OK;
+    const enum zs_status status = a->unsaved != NULL ? zs_unsaved_flush(a, is_last, err) : ZS_OK;
     (void)pthread_rwlock_unlock(&a->lock);
     return status;
 }

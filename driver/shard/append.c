@@ -1,5 +1,5 @@
 /* New chunks and a new index behind what a shard has. */
-#include "shard/update.h"
+#include "shard/ways.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 
 #include "shard/journal.h"
 #include "shard/order.h"
-#include "shard/update.h"
+#include "shard/ways.h"
 #include "shard/writer_private.h"
 
 #define COPY_BYTES ((size_t)1 << 20)

@@ -1,5 +1,5 @@
 /* Chunks of fixed encoded size, overwritten where they are. */
-#include "shard/update.h"
+#include "shard/ways.h"
 
 #include <stdlib.h>
 

@@ -66,7 +66,7 @@ enum zs_status zs_shard_writer_rebase(struct zs_shard_writer *writer, struct zs_
 bool zs_shard_writer_is_recovered(const struct zs_shard_writer *writer);
 
 /* Publishes the shard, or removes the object when all chunks are empty; the writer has done its work then, and is
- * freed. An object that is there is changed as `update` says, where it can be (update.h), under its lock; else
+ * freed. An object that is there is changed as `update` says, where it can be (ways.h), under its lock; else
  * replaced. After a failure everything that was put is still there, for another try, but where *is_lost is set. */
 enum zs_status zs_shard_writer_publish(struct zs_shard_writer *writer, enum zs_update update, bool *is_lost,
                                        struct zs_error *err) ZS_MUST_CHECK;

@@ -1,25 +1,25 @@
-#include "array/edits.h"
+#include "array/unsaved.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/strided.h"
 
-enum zs_status zs_edits_get(struct zs_array *a, struct zs_edits **edits, struct zs_error *err)
+enum zs_status zs_unsaved_get(struct zs_array *a, struct zs_unsaved **unsaved, struct zs_error *err)
 {
-    if (a->edits == NULL) {
-        struct zs_edits *e = zs_calloc(1, sizeof *e);
+    if (a->unsaved == NULL) {
+        struct zs_unsaved *e = zs_calloc(1, sizeof *e);
         if (e == NULL)
-            return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an array's edits");
+            return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a list of changes");
         e->has_shards = a->chain.count > 1;
         e->budget = zs_cache_budget(a->chunks);
-        a->edits = e;
+        a->unsaved = e;
     }
-    *edits = a->edits;
+    *unsaved = a->unsaved;
     return ZS_OK;
 }
 
-void zs_edits_count(struct zs_edits *e)
+void zs_unsaved_count(struct zs_unsaved *e)
 {
     const uint64_t now = e->dirty_bytes + e->held_bytes;
     if (now > e->counted)
@@ -48,9 +48,9 @@ void zs_open_shard_free(struct zs_open_shard *s)
     free(s);
 }
 
-void zs_edits_free(struct zs_array *a)
+void zs_unsaved_free(struct zs_array *a)
 {
-    struct zs_edits *e = a->edits;
+    struct zs_unsaved *e = a->unsaved;
     if (e == NULL)
         return;
     size_t at = 0;
@@ -65,22 +65,22 @@ void zs_edits_free(struct zs_array *a)
     zs_map_free(&e->published);
     zs_budget_give(e->counted);
     free(e);
-    a->edits = NULL;
+    a->unsaved = NULL;
 }
 
-const struct zs_blob *zs_edits_dirty_leaf(const struct zs_array *a, uint64_t leaf)
+const struct zs_blob *zs_unsaved_dirty_leaf(const struct zs_array *a, uint64_t leaf)
 {
-    if (a->edits == NULL)
+    if (a->unsaved == NULL)
         return NULL;
-    const struct zs_dirty *d = zs_map_get(&a->edits->dirty, leaf);
+    const struct zs_dirty *d = zs_map_get(&a->unsaved->dirty, leaf);
     return d != NULL ? d->blob : NULL;
 }
 
-struct zs_shard_writer *zs_edits_pending_leaf(const struct zs_array *a, uint64_t leaf, uint64_t *number)
+struct zs_shard_writer *zs_unsaved_pending_leaf(const struct zs_array *a, uint64_t leaf, uint64_t *number)
 {
-    if (a->edits == NULL || !a->edits->has_shards)
+    if (a->unsaved == NULL || !a->unsaved->has_shards)
         return NULL;
-    const struct zs_open_shard *s = zs_map_get(&a->edits->shards, zs_grid_shard(&a->grid, leaf));
+    const struct zs_open_shard *s = zs_map_get(&a->unsaved->shards, zs_grid_shard(&a->grid, leaf));
     if (s == NULL)
         return NULL;
     *number = zs_grid_number_in_shard(&a->grid, leaf);

@@ -1,4 +1,4 @@
-/* array/edits.h: what was written to an array and is not in the store yet.
+/* array/unsaved.h: what was written to an array and is not in the store yet.
  *
  * The unit of change is the leaf chunk. One that a write covers is encoded at once; one that it touches is decoded,
  * kept and changed ("dirty"), within a budget. Encoded chunks go to the writer of their shard, which publishes when all
@@ -6,13 +6,12 @@
  * looks here first.
  *
  * Others may write to the same shards meanwhile, in this process or another. So which elements of a chunk were written
- * is kept
- * ("touched") until the shard is published; that happens under the lock of its object, over what the object is by then.
- * Chunks that were put whole win; of those that others changed too since they were read, only the touched elements are
- * ours.
+ * is kept ("touched") until the shard is published; that happens under the lock of its object, over what the object is
+ * by then. Chunks that were put whole win; of those that others changed too since they were read, only the touched
+ * elements are ours.
  */
-#ifndef ZS_ARRAY_EDITS_H
-#define ZS_ARRAY_EDITS_H
+#ifndef ZS_ARRAY_UNSAVED_H
+#define ZS_ARRAY_UNSAVED_H
 
 #include "array/array_private.h"
 #include "array/touched.h"
@@ -36,7 +35,7 @@ struct zs_open_shard {
     bool has_failed;       /* it was to be published: now it waits for a flush */
 };
 
-struct zs_edits {
+struct zs_unsaved {
     bool has_shards; /* else each chunk is an object */
     enum zs_chunk_order order;
     bool knows_order; /* it was asked for, or was looked for */
@@ -50,17 +49,17 @@ struct zs_edits {
     struct zs_map published; /* of a new array: shards that are in the store by now */
 };
 
-/* The edits of an array, made at first use. */
-enum zs_status zs_edits_get(struct zs_array *a, struct zs_edits **edits, struct zs_error *err) ZS_MUST_CHECK;
-void zs_edits_free(struct zs_array *a); /* drops what was not flushed */
-void zs_edits_count(struct zs_edits *e); /* after any change of dirty_bytes or held_bytes */
+/* That of an array, made at first use. */
+enum zs_status zs_unsaved_get(struct zs_array *a, struct zs_unsaved **unsaved, struct zs_error *err) ZS_MUST_CHECK;
+void zs_unsaved_free(struct zs_array *a); /* drops what was not flushed */
+void zs_unsaved_count(struct zs_unsaved *e); /* after any change of dirty_bytes or held_bytes */
 void zs_dirty_free(struct zs_dirty *d);
 void zs_open_shard_free(struct zs_open_shard *s);
 
 /* The decoded leaf chunk if it is dirty, else NULL. */
-const struct zs_blob *zs_edits_dirty_leaf(const struct zs_array *a, uint64_t leaf);
+const struct zs_blob *zs_unsaved_dirty_leaf(const struct zs_array *a, uint64_t leaf);
 /* The writer that holds newer bytes of this leaf chunk than the store, else NULL; *number is its place in the shard. */
-struct zs_shard_writer *zs_edits_pending_leaf(const struct zs_array *a, uint64_t leaf, uint64_t *number);
+struct zs_shard_writer *zs_unsaved_pending_leaf(const struct zs_array *a, uint64_t leaf, uint64_t *number);
 
 /* Whether `n` bytes are the fill value throughout. */
 bool zs_is_fill(const struct zs_array_meta *meta, const void *data, size_t n);
@@ -71,28 +70,28 @@ void zs_fill_leaf(const struct zs_array *a, const struct zs_level *leaf, void *d
 
 /* The present content of a leaf chunk, decoded into `data`, and what had been touched of it: NULL when it had been put
  * whole. */
-enum zs_status zs_edits_load(struct zs_array *a, uint64_t leaf, void *data, struct zs_touched **touched,
+enum zs_status zs_unsaved_load(struct zs_array *a, uint64_t leaf, void *data, struct zs_touched **touched,
                              struct zs_error *err) ZS_MUST_CHECK;
 
 /* Stores a leaf chunk: its n encoded bytes, or with data NULL none, to its shard's writer or as an object of its own.
  * Takes over `touched` (NULL: it was written whole), unless it fails: then it is as if it had not been called. *later
  * is the status of publishing what had to be published now, of which nothing is lost but the time. */
-enum zs_status zs_edits_put(struct zs_array *a, uint64_t leaf, const void *data, size_t n, struct zs_touched *touched,
+enum zs_status zs_unsaved_put(struct zs_array *a, uint64_t leaf, const void *data, size_t n, struct zs_touched *touched,
                             enum zs_status *later, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Sets a->edits->order to what the shards that are in the store tell, if any do; once, and not where it was asked
+/* Sets a->unsaved->order to what the shards that are in the store tell, if any do; once, and not where it was asked
  * for. */
-void zs_edits_find_order(struct zs_array *a);
+void zs_unsaved_find_order(struct zs_array *a);
 
 /* Publishes all shards, oldest first, to a remote store side by side. Those that fail stay for another try, and the
  * first failure is returned. With is_last there will be no other: what fails is dropped, or the newest for it, since
  * the disk may be full of them. */
-enum zs_status zs_edits_publish(struct zs_array *a, bool is_last, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_unsaved_publish(struct zs_array *a, bool is_last, struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- write.c ---- */
 
 /* Publishes everything, dirty chunks too, likewise. */
-enum zs_status zs_edits_flush(struct zs_array *a, bool is_last, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_unsaved_flush(struct zs_array *a, bool is_last, struct zs_error *err) ZS_MUST_CHECK;
 
 /* zs_array_read_windows() for callers that hold the array's lock. */
 enum zs_status zs_read_windows_locked(struct zs_array *a, const struct zs_window *windows, size_t n,

@@ -1,4 +1,4 @@
-/* shard/update.h: how a shard that is there is changed (enum zs_update of shardedzarr.h), by who holds its lock; after
+/* shard/ways.h: how a shard that is there is changed (enum zs_update of shardedzarr.h), by who holds its lock; after
  * what zs_shard_writer_publish() of writer.h promises. Each way says by *done whether it was taken: where it cannot be,
  * nothing was changed and the shard is rewritten.
  *
@@ -30,8 +30,8 @@
  * The last two need a file that can be changed: on a local disk, without hard links to it (a backup would change too),
  * and not through a symbolic link. Codecs around the shard leave nothing but to rewrite
  * it. */
-#ifndef ZS_SHARD_UPDATE_H
-#define ZS_SHARD_UPDATE_H
+#ifndef ZS_SHARD_WAYS_H
+#define ZS_SHARD_WAYS_H
 
 #include "shard/writer.h"
 
