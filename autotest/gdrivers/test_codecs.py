@@ -78,6 +78,29 @@ def test_the_chain_of_eopf_reads_at_every_place(tmp_path, place):
     assert_pixels(open_ours(name_of(str(tmp_path))), expected[None])
 
 
+@pytest.mark.parametrize("order", [[0, 1], [1, 0]])
+@pytest.mark.parametrize("more", [[], [stores.ZSTD]])
+def test_values_that_are_looked_up_go_where_windows_want_them(tmp_path, order, more):
+    """A table of 65,536 values is there once as many were read: then chunks go to the caller's rows without another copy."""
+    stored = np.random.default_rng(8).integers(0, 65536, (400, 500)).astype("uint16")
+    meta = stores.array_meta(stored.shape, "uint16", [100, 150], [stores.sharding([50, 30], codec("transpose", order=order), LITTLE, *more)])
+    oracle.write(tmp_path, meta, stored)
+    chain = stores.sharding([50, 30], codec("transpose", order=order), *EOPF, LITTLE, *more)
+    meta.update(data_type="float32", fill_value="NaN", codecs=[chain])
+    (tmp_path / "zarr.json").write_text(json.dumps(meta))
+    expected = stored.astype("float32") / np.float32(10000) + np.float32(-0.1)
+    expected[stored == 0] = np.nan
+    dataset = open_ours(name_of(str(tmp_path)), ["CACHE_SIZE=0"])
+    for x, y, w, h in [(0, 0, 500, 400), (0, 0, 500, 400), (30, 50, 60, 150), (7, 13, 480, 333), (0, 0, 30, 50), (499, 399, 1, 1), (0, 390, 500, 10)]:
+        wanted = expected[y:y + h, x:x + w]
+        same(dataset.ReadAsArray(x, y, w, h), wanted)
+        apart = np.full((2 * h, 3 * w), -1, "float32")
+        dataset.GetRasterBand(1).ReadAsArray(x, y, w, h, buf_obj=apart[::2, ::3])
+        same(np.ascontiguousarray(apart[::2, ::3]), wanted)
+        assert (apart[1::2] == -1).all() and (apart[:, 1::3] == -1).all() and (apart[:, 2::3] == -1).all()
+        np.testing.assert_array_equal(dataset.ReadAsArray(x, y, w, h, buf_type=gdal.GDT_Float64), wanted.astype("float64"))
+
+
 @pytest.mark.parametrize("place", PLACES)
 def test_the_chain_of_eopf_is_written_and_what_was_there_stays(tmp_path, place):
     stored = (np.arange(19 * 27).reshape(19, 27) % 65536).astype("uint16")

@@ -1,5 +1,6 @@
 """What a raster means survives the copy: nodata, scale, names, categories, colours, metadata, statistics; and fill is not stored."""
 import json
+import os
 
 import numpy as np
 import pytest
@@ -9,7 +10,6 @@ import oracle
 from stores import random_values
 from support import assert_same, open_ours, warnings_of
 from writing import UTM, check_consolidated, chunks_of, copy, document, driver, only_array, shards, source
-
 
 
 def values(shape, data_type="uint8", seed=0):
@@ -96,6 +96,57 @@ def test_statistics_of_the_source_survive_and_none_are_made_up(tmp_path):
     after = copy(tmp_path / "a.zarr", before)
     assert after.GetRasterBand(1).GetStatistics(False, False) == pytest.approx(first.GetStatistics(False, False))
     assert "STATISTICS_MINIMUM" not in after.GetRasterBand(2).GetMetadata() and "STATISTICS_MINIMUM" not in second.GetMetadata()
+
+
+def statistics_in(path):
+    """Those that a store holds, by band: [(minimum, maximum, mean, standard deviation) or None]."""
+    keys = ["STATISTICS_" + key for key in ("MINIMUM", "MAXIMUM", "MEAN", "STDDEV")]
+    store = open_ours(str(path))
+    datasets = [open_ours(name) for name, _ in store.GetSubDatasets()] or [store]
+    found = [dataset.GetRasterBand(band + 1).GetMetadata() for dataset in datasets for band in range(dataset.RasterCount)]
+    assert not [name for name in os.listdir(str(path.parent)) + os.listdir(str(path)) if name.endswith(".aux.xml")]
+    return [tuple(float(one[key]) for key in keys) if keys[0] in one else None for one in found]
+
+
+def with_a_hole():
+    """Three bands: one with nodata in it, one of nodata alone, one without."""
+    array = np.random.default_rng(3).integers(1, 200, (3, 60, 70)).astype("int16")
+    array[0, 10:30], array[1] = 0, 0
+    valid = [band[band != 0] for band in array]
+    return array, [(band.min(), band.max(), band.mean(), band.std()) if band.size else None for band in valid]
+
+
+def assert_statistics(found, expected):
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected):
+        assert one == (other and pytest.approx(other))
+
+
+@pytest.mark.parametrize("options", [{}, {"SINGLE_ARRAY": "NO"}, {"OVERVIEWS": "NONE"}, {"INTERLEAVE": "PIXEL"}])
+def test_statistics_that_are_asked_for_are_in_the_store(tmp_path, options):
+    array, expected = with_a_hole()
+    seen = []
+    _, messages = warnings_of(lambda: driver().CreateCopy(
+        str(tmp_path / "a.zarr"), source(array, nodata=0), callback=lambda done, *_: seen.append(done) or 1,
+        options=["STATISTICS=YES", "CHUNK_SHAPE=16"] + ["%s=%s" % option for option in options.items()]))
+    assert messages == [] and seen == sorted(seen) and seen[-1] == 1
+    assert_statistics(statistics_in(tmp_path / "a.zarr"), expected)
+    check_consolidated(tmp_path / "a.zarr")
+
+
+def test_statistics_of_a_warped_raster_are_in_its_store(tmp_path):
+    array, expected = with_a_hole()
+    gdal.Warp(str(tmp_path / "a.zarr"), source(array, UTM, "EPSG:32633", 0), format="ShardedZarr", creationOptions=["STATISTICS=YES", "CHUNK_SHAPE=16"])
+    assert_statistics(statistics_in(tmp_path / "a.zarr"), expected)
+    changed = gdal.Open(str(tmp_path / "a.zarr"), gdal.GA_Update)
+    changed.GetRasterBand(1).WriteArray(np.full((5, 5), 300, "int16"))
+    changed = None
+    assert statistics_in(tmp_path / "a.zarr")[0] is None  # they went stale
+
+
+def test_statistics_are_not_made_of_a_raster_that_nobody_wrote_to(tmp_path):
+    driver().Create(str(tmp_path / "a.zarr"), 20, 30, 1, gdal.GDT_Byte, ["STATISTICS=YES"]).FlushCache()
+    assert statistics_in(tmp_path / "a.zarr") == [None]
 
 
 @pytest.mark.parametrize("data_type, nodata", [("uint8", 0), ("uint8", 255), ("int16", -32768), ("uint16", 65535), ("uint32", 2**32 - 1),

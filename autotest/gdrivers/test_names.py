@@ -361,6 +361,32 @@ def test_listed_names_open_what_they_name(tmp_path, consolidated):
             assert_same(read_all(open_ours(slice_name)), wanted[array][:1])
 
 
+@pytest.mark.skipif(not hasattr(gdal, "GetSubdatasetInfo"), reason="GDAL 3.8 brought GDALGetSubdatasetInfo()")
+@pytest.mark.parametrize("store", ["a.zarr", "a b.zarr", "a\"b.zarr", "\"a\".zarr", "a:/b.zarr", "t:0"])
+def test_names_of_subdatasets_come_apart_and_lead_to_a_store_that_was_moved(tmp_path, store):
+    old, new = str(tmp_path / "old" / store), str(tmp_path / "new.zarr")
+    oracle.put(old, {"zarr.json": group_meta()})
+    for name in ARRAY_NAMES:
+        oracle.write(os.path.join(old, name), array_meta((2, 4, 6)), counting((2, 4, 6)))
+    listed = [name for name, _ in gdal.Open(old).GetSubDatasets()]
+    parts = [gdal.GetSubdatasetInfo(name) for name in listed + [name + ":1" for name in listed]]
+    assert len(parts) == 2 * len(ARRAY_NAMES) and {part.GetPathComponent() for part in parts} == {old}
+    assert all(part.GetSubdatasetComponent().startswith("/") for part in parts)
+    os.makedirs(os.path.dirname(new), exist_ok=True)
+    os.rename(old, new)
+    for number, part in enumerate(parts):
+        expected = counting((2, 4, 6))[0 if number < len(listed) else 1:]
+        assert_same(read_all(open_ours(part.ModifyPathComponent(new))), expected)
+
+
+@pytest.mark.skipif(not hasattr(gdal, "GetSubdatasetInfo"), reason="GDAL 3.8 brought GDALGetSubdatasetInfo()")
+def test_what_names_no_part_of_a_store_does_not_come_apart(tmp_path):
+    for name in (str(tmp_path), "SHARDEDZARR:%s" % tmp_path, "SHARDEDZARR:", "SHARDEDZARR:\"", "SHARDEDZARR:\"%s\"" % tmp_path):
+        assert gdal.GetSubdatasetInfo(name) is None, name
+    quoted = gdal.GetSubdatasetInfo("SHARDEDZARR:\"%s\":/a/b:time=2026-05-01T06:30" % tmp_path)
+    assert (quoted.GetPathComponent(), quoted.GetSubdatasetComponent()) == (str(tmp_path), "/a/b:time=2026-05-01T06:30")
+
+
 @pytest.mark.parametrize("store", ["multi.zarr", "./multi.zarr", "sub/multi.zarr", "d", ".", "a b.zarr", "t:0", "2024-01-01T12:00.zarr", "12:00", "a\"b.zarr",
                                    "\"a\".zarr", "a\":b.zarr", "a:/b.zarr", "C:/x", "a%3Ab.zarr", "x.zarr:", ":x", "é.zarr", "a'b$c.zarr", "a?b=c.zarr",
                                    "a\\b.zarr", "a\nb.zarr", "SHARDEDZARR", "zarr.json.zarr", " "])

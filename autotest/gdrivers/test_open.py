@@ -36,6 +36,8 @@ def test_driver_declares_what_it_can(driver):
     for item in ("DCAP_RASTER", "DCAP_OPEN", "DCAP_CREATECOPY", "DCAP_VIRTUALIO", "DMD_SUBDATASETS"):
         assert metadata.get(item) == "YES", item
     assert metadata["DMD_CONNECTION_PREFIX"] == "SHARDEDZARR:"
+    if GDAL >= 3110000:
+        assert metadata["DCAP_UPDATE"] == "YES" and "RasterValues" in metadata["DMD_UPDATE_ITEMS"].split()
     assert metadata["DMD_LONGNAME"]
     for option in ("NUM_THREADS", "CACHE_SIZE", "MERGE_GAP", "USE_CONSOLIDATED_METADATA", "MULTIBAND", "DIM_X", "DIM_Y"):
         assert "name='%s'" % option in metadata["DMD_OPENOPTIONLIST"].replace('"', "'"), option

@@ -321,6 +321,15 @@ def test_another_dataset_of_the_store_does_not_ask_for_the_index_again(tmp_path,
     assert len(asked(server)) == 1 and asked(server)[0] not in ("bytes=-%d" % INDEX, "bytes=0-%d" % (INDEX - 1))
 
 
+@pytest.mark.skipif(not hasattr(gdal, "ClearMemoryCaches"), reason="GDAL 3.13 brought GDALClearMemoryCaches()")
+def test_who_clears_the_caches_of_gdal_clears_that_one(tmp_path, server):
+    write_store(tmp_path / "s.zarr")
+    dataset = first_then_another_dataset(server, (3, 3, 2, 2))
+    gdal.ClearMemoryCaches()
+    np.testing.assert_array_equal(dataset.ReadAsArray(9, 9, 3, 3), VALUES[9:12, 9:12])
+    assert asked(server)[0] == "bytes=-%d" % INDEX
+
+
 @pytest.mark.parametrize("preconditions", [True, False])
 def test_shards_that_were_replaced_since_are_found_out(tmp_path, server, preconditions):
     write_store(tmp_path / "s.zarr")

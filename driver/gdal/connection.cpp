@@ -218,6 +218,7 @@ static bool parseArray(const std::string &text, ZSConnection &c, std::string &re
     c.indices.assign(reversed.rbegin(), reversed.rend());
     c.array = arrayPath(c, text.substr(0, end));
     c.whole = arrayPath(c, text);
+    c.arrayText = text;
     c.has_array = true;
     return parseNamed(text.substr(named), c, reason);
 }
@@ -245,10 +246,12 @@ static bool parseUnquoted(const std::string &name, ZSConnection &c, std::string 
     const size_t end = c.prefix == ZSConnection::Prefix::NONE ? std::string::npos : endOfStore(name);
     if (end == std::string::npos || end == 0 ||
         (!isOnDisk(name.substr(0, end)) && ((end == 1 && isDrive(name.substr(0, 2))) || isOnDisk(name)))) {
+        c.storeText = name;
         c.store = storeOfPath(name);
         return true;
     }
-    c.store = storeOfPath(name.substr(0, end));
+    c.storeText = name.substr(0, end);
+    c.store = storeOfPath(c.storeText);
     return parseArray(name.substr(end + 1), c, reason);
 }
 
@@ -266,6 +269,7 @@ static bool parseQuoted(const std::string &name, ZSConnection &c, std::string &r
                                             : "expected : behind the quoted path, found " + name.substr(quote + 1);
         return false;
     }
+    c.storeText = name.substr(0, quote + 1);
     c.store = storeOfPath(name.substr(1, quote - 1));
     return quote + 1 == name.size() || parseArray(name.substr(quote + 2), c, reason);
 }

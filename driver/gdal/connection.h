@@ -18,7 +18,9 @@ struct ZSConnection
     };
     Prefix prefix = Prefix::NONE;
     std::string store;             /* VSI path of the root */
+    std::string storeText;         /* ... as the name spells it, with its quotes */
     bool has_array = false;        /* an array or group was named */
+    std::string arrayText;         /* ... as the name spells it, indices and all */
     std::string array;             /* ... its path, without a leading slash */
     std::vector<uint64_t> indices; /* ... and indices into its extra dimensions */
     /* ... or these dimensions by name, each with what is asked for of it: the name, and as it is written the rest */

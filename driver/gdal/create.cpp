@@ -286,13 +286,15 @@ static bool parse(const char *name, CSLConstList list, ZSCreationOptions &option
 
 /* ---- CreateCopy ---- */
 
-/* Adds overviews to each array of the raster, of which the hierarchy knows. */
-static bool addOverviews(const std::shared_ptr<ZSStore> &store, const std::string &group, const Arrays &arrays,
-                         const struct zs_raster_spec &spec, const ZSCreationOptions &asked,
-                         const std::string &resampling, std::vector<int> factors, GDALProgressFunc progress,
-                         void *progressData)
+/* Adds to each array of the raster, of which the hierarchy knows, what is computed from its pixels: statistics and
+ * overviews. */
+static bool addComputed(const std::shared_ptr<ZSStore> &store, const std::string &group, const Arrays &arrays,
+                        const struct zs_raster_spec &spec, const ZSCreationOptions &asked,
+                        const std::string &resampling, std::vector<int> factors, GDALProgressFunc progress,
+                        void *progressData)
 {
     const CPLConfigOptionSetter threads("GDAL_NUM_THREADS", std::to_string(asked.threads).c_str(), false);
+    const double parts = (asked.statistics ? 1 : 0) + (factors.empty() ? 0 : 1), n = parts * spec.array_count;
     ZSOpenOptions options;
     if (!options.Parse(nullptr))
         return false;
@@ -309,18 +311,21 @@ static bool addOverviews(const std::shared_ptr<ZSStore> &store, const std::strin
             return false;
         }
         ds->SetChunkOrder(asked.chunk_order);
-        const auto n = static_cast<double>(spec.array_count);
-        const ZSScaledProgress scaled(static_cast<double>(k) / n, static_cast<double>(k + 1) / n, progress,
-                                      progressData);
-        const CPLErr result = ds->BuildOverviews(resampling.c_str(), static_cast<int>(factors.size()), factors.data(),
-                                                 0, nullptr, GDALScaledProgress, scaled.Part()
-#if ZS_GDAL_AT_LEAST(6)
-                                                 ,
-                                                 nullptr
-#endif
-        );
-        if (result != CE_None)
+        const double first = parts * static_cast<double>(k), end = first + parts;
+        const ZSScaledProgress ofStatistics(first / n, (first + 1) / n, progress, progressData);
+        const ZSScaledProgress ofOverviews((end - 1) / n, end / n, progress, progressData);
+        if (asked.statistics && ds->AddStatistics(GDALScaledProgress, ofStatistics.Part()) != CE_None)
             return false;
+        if (!factors.empty() && ds->BuildOverviews(resampling.c_str(), static_cast<int>(factors.size()), factors.data(),
+                                                   0, nullptr, GDALScaledProgress, ofOverviews.Part(),
+                                                   nullptr) != CE_None)
+            return false;
+#if ZS_GDAL_AT_LEAST(7)
+        if (ds->FlushCache(false) != CE_None)
+            return false;
+#else
+        ds->FlushCache(false);
+#endif
     }
     return true;
 }
@@ -425,8 +430,8 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
 
     const std::string group = groupOf(options, arrays.Name(0));
     const auto factors = options.OverviewFactors(spec);
-    // Overviews read and write again: about as much as a third of the pixels.
-    const double pixelsShare = factors.empty() ? 1 : 0.75;
+    // Overviews read and write again: about as much as a third of the pixels. Statistics read.
+    const double pixelsShare = 1 / (1 + (factors.empty() ? 0 : 1 / 3.) + (options.statistics ? 0.25 : 0));
     const auto store = std::make_shared<ZSStore>();
     ZSTarget target;
     if (!openTarget(connection, options, arrays.Name(0), source, target))
@@ -436,7 +441,7 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     if (raster == nullptr)
         return nullptr;
     const ZSScaledProgress ofPixels(0, pixelsShare, progress, progressData);
-    const ZSScaledProgress ofOverviews(pixelsShare, 1, progress, progressData);
+    const ZSScaledProgress ofRest(pixelsShare, 1, progress, progressData);
     bool ok = zsCopyPixels(*source, *raster, spec, type, packing, options.append ? connection.store : target.Path(),
                            GDALScaledProgress, ofPixels.Part());
     struct zs_error err;
@@ -447,10 +452,10 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
         ok = false;
     }
     raster.reset();
-    if (ok && !factors.empty())
+    if (ok && (options.statistics || !factors.empty()))
     {
-        ok = addOverviews(store, group, arrays, spec, options, zsOverviewResampling(options.resampling, *source),
-                          factors, GDALScaledProgress, ofOverviews.Part());
+        ok = addComputed(store, group, arrays, spec, options, zsOverviewResampling(options.resampling, *source),
+                         factors, GDALScaledProgress, ofRest.Part());
     }
     zs_hierarchy_hold(store->hierarchy, false);
     if (ok && zs_hierarchy_flush(store->hierarchy, &err) != ZS_OK)
@@ -558,6 +563,8 @@ static GDALDataset *create(const char *name, int width, int height, int bands, G
         auto &made = static_cast<ShardedZarrDataset &>(*ds);
         made.MarkBlank();
         made.MakeOverviewsLater(options.OverviewFactors(spec), options.resampling);
+        if (options.statistics)
+            made.AddStatisticsLater();
         if (waits)
             made.CommitLater(std::move(target));
     }

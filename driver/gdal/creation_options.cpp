@@ -102,6 +102,8 @@ std::string zsCreationOptionList()
            "<Value>CUBIC</Value>"
            "    <Value>CUBICSPLINE</Value><Value>LANCZOS</Value><Value>GAUSS</Value><Value>MODE</Value>"
            "  </Option>"
+           "  <Option name='STATISTICS' type='boolean' default='NO' description='Whether the store holds minimum, "
+           "maximum, mean and standard deviation of each band'/>"
            "  <Option name='ARRAY_NAME' type='string' description='Name of the array. Default: that of the store'/>"
            "  <Option name='SINGLE_ARRAY' type='boolean' default='YES' description='Whether all bands go to one "
            "array'/>"
@@ -322,7 +324,8 @@ bool ZSCreationOptions::Parse(CSLConstList options)
                               "a name without /, not of dots alone, not beginning with __ or ovr_, not spatial_ref",
                               array_name.c_str());
     if (!parseBoolean(options, "SINGLE_ARRAY", single_array) || !parseBoolean(options, "APPEND_SUBDATASET", append) ||
-        !parseBoolean(options, "OVERWRITE", overwrite) || !parseBoolean(options, "FSYNC", fsync) ||
+        !parseBoolean(options, "OVERWRITE", overwrite) || !parseBoolean(options, "STATISTICS", statistics) ||
+        !parseBoolean(options, "FSYNC", fsync) ||
         !parseBoolean(options, "CHUNK_CHECKSUM", encoding.chunk_checksum) || !zsParseUpdate(options, update))
         return false;
     const int interleave = choose(options, "INTERLEAVE", {"BAND", "PIXEL", "LINE"}, 0);

@@ -33,6 +33,7 @@ struct ZSCreationOptions
     bool pixel_interleaved = false;
     bool append = false;
     bool overwrite = false;
+    bool statistics = false;
     bool fsync = true; /* whether what is written is put on the disk before it takes its place */
     enum zs_georef_style style = ZS_GEOREF_ALL;
     struct zs_encoding encoding = {};

@@ -411,6 +411,8 @@ CPLErr ShardedZarrDataset::FlushChanges(bool atClosing)
         zsReport(err);
         result = CE_Failure;
     }
+    if (result == CE_None && atClosing && m_hasStatisticsLater && m_isWritten && !bSuppressOnClose)
+        result = AddStatistics(m_closeProgress, m_closeProgressData);
     if (!m_isOverview && WriteMetadata() != CE_None)
         result = CE_Failure;
     if (result != CE_None)

@@ -155,6 +155,7 @@ class ShardedZarrDataset : public GDALPamDataset
     /* Made by Create(): overviews that it gets when it is closed; what closes it may watch them. */
     std::vector<int> m_overviewsLater;
     std::string m_overviewResampling;
+    bool m_hasStatisticsLater = false;
     bool m_isWritten = false; /* pixels were */
     GDALProgressFunc m_closeProgress = GDALDummyProgress;
     void *m_closeProgressData = nullptr;
@@ -271,6 +272,13 @@ class ShardedZarrDataset : public GDALPamDataset
     {
         m_overviewsLater = factors;
         m_overviewResampling = resampling;
+    }
+    /* Computes statistics of all bands, which go to the store; a band of nodata alone has none. */
+    CPLErr AddStatistics(GDALProgressFunc progress, void *progressData);
+    /* The same when it is closed, unless nothing was written. */
+    void AddStatisticsLater()
+    {
+        m_hasStatisticsLater = true;
     }
     /* It lies beside what it replaces: the first flush puts it in place. */
     void CommitLater(std::unique_ptr<ZSTarget> target)

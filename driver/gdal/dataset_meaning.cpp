@@ -516,3 +516,28 @@ CPLErr ShardedZarrDataset::WriteMetadata()
     m_georefChanged = m_metadataChanged = m_bandsChanged = false;
     return CE_None;
 }
+
+/* ---- Statistics ---- */
+
+CPLErr ShardedZarrDataset::AddStatistics(GDALProgressFunc progress, void *progressData)
+{
+    for (int b = 1; b <= nBands; b++)
+    {
+        const ZSScaledProgress scaled(static_cast<double>(b - 1) / nBands, static_cast<double>(b) / nBands, progress,
+                                      progressData);
+        CPLErr result;
+        std::string message;
+        {
+            const CPLErrorStateBackuper kept;
+            const CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
+            result = GetRasterBand(b)->ComputeStatistics(false, nullptr, nullptr, nullptr, nullptr, GDALScaledProgress,
+                                                         scaled.Part());
+            message = CPLGetLastErrorMsg();
+        }
+        if (result == CE_None || message.find("no valid pixels") != std::string::npos)
+            continue;
+        CPLError(CE_Failure, CPLE_AppDefined, "%s: statistics of band %d: %s", GetDescription(), b, message.c_str());
+        return CE_Failure;
+    }
+    return CE_None;
+}

@@ -4,10 +4,16 @@
 #include "files.h"
 #include "guard.h"
 #include "open.h"
+#include "subdataset_info.h"
 
 #include <dlfcn.h>
 
 #include <atomic>
+
+extern "C"
+{
+#include "store/store.h"
+}
 
 extern "C" CPL_DLL void GDALRegister_ShardedZarr();
 
@@ -131,6 +137,17 @@ void GDALRegister_ShardedZarr()
 #endif
     driver->SetMetadataItem(GDAL_DMD_OPENOPTIONLIST, OPEN_OPTIONS);
     driver->pfnOpen = ZSGuarded<zsOpen>::Call;
+#if ZS_GDAL_AT_LEAST(8)
+    driver->pfnGetSubdatasetInfoFunc = ZSGuarded<zsSubdatasetInfo>::Call;
+#endif
+#ifdef GDAL_DMD_UPDATE_ITEMS // 3.11
+    driver->SetMetadataItem(GDAL_DCAP_UPDATE, "YES");
+    driver->SetMetadataItem(GDAL_DMD_UPDATE_ITEMS, "GeoTransform SRS NoData ColorInterpretation RasterValues "
+                                                   "DatasetMetadata BandMetadata");
+#endif
+#if ZS_GDAL_AT_LEAST(13)
+    driver->pfnClearCaches = [](GDALDriver *) { zs_store_forget_all(); };
+#endif
     zsAddCreation(*driver);
     zsAddCommands(*driver);
     GetGDALDriverManager()->RegisterDriver(driver);

@@ -93,6 +93,12 @@ void zs_http_remembered_put(const char *root, const char *key, bool tail, size_t
         free(m);
 }
 
+void zs_store_forget_all(void)
+{
+    if (the_cache() != NULL)
+        zs_cache_clear(cache);
+}
+
 void zs_http_remembered_forget(const char *root, const char *key)
 {
     for (int tail = 0; tail < 2 && the_cache() != NULL; tail++)

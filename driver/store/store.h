@@ -101,6 +101,8 @@ enum zs_status zs_object_open_head(struct zs_store *store, const char *key, size
  * replaced, but whoever does not need to read on should zs_store_forget() it and open it again. */
 bool zs_object_is_remembered(const struct zs_object *object);
 void zs_store_forget(struct zs_store *store, const char *key);
+/* Forgets what this process remembers of all stores. */
+void zs_store_forget_all(void);
 uint64_t zs_object_size(const struct zs_object *object);
 /* Reads exactly n bytes. A range beyond the end is ZS_CORRUPT, a short answer ZS_IO, and so is finding that the object
  * is no longer the one that was opened, which zs_object_is_stale() tells from then on. */
