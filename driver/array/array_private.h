@@ -113,23 +113,7 @@ void zs_hold_release(struct zs_array *a, struct zs_hold *hold);
 /* Whether the indexes at hand tell that nothing of a level-k shard is stored; false where they are not at hand. */
 bool zs_is_known_empty(struct zs_array *a, int k, uint64_t number);
 
-/* The opened object of a level-0 chunk, pinned in a->objects. ZS_NOT_FOUND when there is none. */
-enum zs_status zs_shard_object(struct zs_array *a, uint64_t shard, struct zs_cache_entry **entry,
-                               struct zs_error *err) ZS_MUST_CHECK;
-
-/* Opens the object `key` of a level-0 shard of this level and reads its index, both handed to the caller, past all
- * caches. ZS_NOT_FOUND when there is none. */
-enum zs_status zs_shard_read_index(struct zs_array *a, const struct zs_level *level, const char *key,
-                                   struct zs_object **object, struct zs_shard_index **index,
-                                   struct zs_error *err) ZS_MUST_CHECK;
-
 /* Key of a level-0 chunk's object; NULL without memory, freed with free(). */
 char *zs_shard_key(const struct zs_array *a, uint64_t shard);
-
-/* Whether bytes of a level-0 chunk that were found broken may be of two times (zs_object_is_changed()). */
-bool zs_shard_is_changing(struct zs_array *a, uint64_t shard);
-
-/* Forgets what is cached of a level-0 chunk, after its object changed. */
-void zs_shard_forget(struct zs_array *a, uint64_t shard);
 
 #endif

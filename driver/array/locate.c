@@ -4,24 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array/indexes.h"
 #include "array/unsaved.h"
-#include "shard/journal.h"
 
 /* Largest remote shard, decoded, that is fetched whole when all of it is wanted: larger ones come faster in pieces side
  * by side. */
 #define WHOLE_SHARD_BYTES ((uint64_t)4 << 20)
-
-/* How many times a shard without a valid index is looked at, which may be being appended to. */
-#define LOOKS 8
-
-/* Where the bytes of one shard (of any level) are. */
-struct source {
-    struct zs_object *object;    /* an open object ... */
-    const unsigned char *memory; /* ... or decoded bytes */
-    uint64_t offset;             /* of the shard's first byte within the object */
-    uint64_t size;
-    uint64_t version;
-};
 
 struct locator {
     struct zs_array *a;
@@ -30,263 +18,12 @@ struct locator {
     bool *is_stale;
 };
 
-/* ---- Objects ---- */
-
-static enum zs_status keep_object(struct zs_array *a, uint64_t shard, struct zs_object *object,
-                                  struct zs_cache_entry **entry, struct zs_error *err)
-{
-    *entry = zs_cache_put(a->objects, (struct zs_cache_key){0, shard}, object, 1);
-    if (*entry != NULL)
-        return ZS_OK;
-    zs_object_close(object);
-    return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a cache entry");
-}
-
-enum zs_status zs_shard_object(struct zs_array *a, uint64_t shard, struct zs_cache_entry **entry, struct zs_error *err)
-{
-    *entry = zs_cache_get(a->objects, (struct zs_cache_key){0, shard});
-    if (*entry != NULL)
-        return ZS_OK;
-    char *key = zs_shard_key(a, shard);
-    if (key == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
-    struct zs_object *object;
-    enum zs_status status = zs_object_open(a->store, key, &object, err);
-    free(key);
-    return status != ZS_OK ? status : keep_object(a, shard, object, entry, err);
-}
-
-/* Whether a read found that the opened object of a level-0 chunk was replaced. */
-static bool object_is_stale(struct zs_array *a, uint64_t shard)
-{
-    struct zs_cache_entry *entry = zs_cache_get(a->objects, (struct zs_cache_key){0, shard});
-    if (entry == NULL)
-        return false;
-    const bool is_stale = zs_object_is_stale(zs_cache_value(entry));
-    zs_cache_release(a->objects, entry);
-    return is_stale;
-}
-
-bool zs_shard_is_changing(struct zs_array *a, uint64_t shard)
-{
-    struct zs_cache_entry *entry = zs_cache_get(a->objects, (struct zs_cache_key){0, shard});
-    if (entry == NULL)
-        return false;
-    const bool is_changing = zs_object_is_changed(zs_cache_value(entry), true);
-    zs_cache_release(a->objects, entry);
-    return is_changing;
-}
-
-void zs_shard_forget(struct zs_array *a, uint64_t shard)
-{
-    zs_cache_remove(a->objects, (struct zs_cache_key){0, shard});
-    zs_cache_remove(a->indexes, (struct zs_cache_key){0, shard});
-    zs_cache_remove(a->chunks, (struct zs_cache_key){1, shard}); /* the whole shard, if it was fetched so */
-    if (a->chain.count > 2 || (a->chain.count == 2 && a->chain.levels[0].bytes_codec_count > 0)) {
-        /* What was read through this shard is not found by its number; such arrays are rarely written. */
-        zs_cache_clear(a->indexes);
-        zs_cache_clear(a->chunks);
-    }
-}
-
-/* ---- Indexes ---- */
-
-/* Reads the index of a shard whose bytes are at hand. */
-static enum zs_status index_read(const struct zs_level *level, const struct source *src, struct zs_shard_index **index,
-                                 struct zs_error *err)
-{
-    uint64_t at;
-    ZS_TRY(zs_shard_index_offset(level, src->size, &at, err)); /* before allocating for an index that cannot be there */
-    struct zs_shard_index *x = zs_shard_index_alloc(level);
-    if (x == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard index of %llu bytes",
-                       (unsigned long long)level->index_size);
-    x->shard_size = src->size;
-    x->version = src->version;
-    enum zs_status status = ZS_OK;
-    if (src->memory != NULL)
-        memcpy(x->entries, src->memory + at, (size_t)level->index_size);
-    else
-        status = zs_object_read(src->object, src->offset + at, (size_t)level->index_size, x->entries, err);
-    if (status == ZS_OK)
-        status = zs_shard_index_decode(level, x, err);
-    if (status != ZS_OK) {
-        free(x);
-        return status;
-    }
-    *index = x;
-    return ZS_OK;
-}
-
-/* Opens a level-0 shard, whose own level is `level`, and reads its index: in one request where a request costs, else
- * after a look at the size. */
-static enum zs_status open_once(struct zs_array *a, const struct zs_level *level, const char *key,
-                                struct zs_object **object, struct zs_shard_index **index, struct zs_error *err)
-{
-    struct zs_object *o = NULL;
-    struct zs_shard_index *x = NULL;
-    enum zs_status status;
-    if (a->distrusts_memory)
-        zs_store_forget(a->store, key);
-    if (!a->store->is_remote) {
-        status = zs_object_open(a->store, key, &o, err);
-        if (status == ZS_OK) {
-            const struct source src = {.object = o, .size = zs_object_size(o), .version = o->version};
-            status = index_read(level, &src, &x, err);
-            /* An index at the start may be younger than the size. */
-            if (status == ZS_OK && level->index_at_start && zs_object_is_changed(o, false))
-                status = zs_fail(err, ZS_CORRUPT, "the shard was changed while it was opened");
-            else if (status == ZS_IO && zs_object_is_stale(o))
-                status = ZS_CORRUPT;
-        }
-    } else {
-        x = zs_shard_index_alloc(level);
-        status = x == NULL ? zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard index of %llu bytes",
-                                     (unsigned long long)level->index_size)
-                           : (level->index_at_start ? zs_object_open_head : zs_object_open_tail)(
-                                 a->store, key, (size_t)level->index_size, x->entries, &o, err);
-        uint64_t at;
-        if (status == ZS_OK) {
-            x->shard_size = zs_object_size(o);
-            x->version = o->version;
-            x->is_remembered = zs_object_is_remembered(o);
-            /* whether there are bytes enough for an index */
-            status = zs_shard_index_offset(level, x->shard_size, &at, err);
-        }
-        if (status == ZS_OK)
-            status = zs_shard_index_decode(level, x, err);
-        if (status != ZS_OK) {
-            free(x);
-            x = NULL;
-        }
-    }
-    if (status != ZS_OK) {
-        zs_object_close(o);
-        free(x);
-        o = NULL;
-        x = NULL;
-    }
-    *object = o;
-    *index = x;
-    return status;
-}
-
-/* The same by the journal beside a shard that has no valid index. */
-static enum zs_status open_by_journal(struct zs_array *a, const struct zs_level *level, const char *key,
-                                      struct zs_object **object, struct zs_shard_index **index, struct zs_error *err)
-{
-    zs_store_forget(a->store, key);
-    ZS_TRY(zs_object_open(a->store, key, object, err));
-    const enum zs_status status = zs_journal_read(a->store, key, level, *object, index, err);
-    if (status != ZS_OK) {
-        zs_object_close(*object);
-        *object = NULL;
-    }
-    return status;
-}
-
-/* The same of a shard that may be being appended to at this moment, or was when its writer was killed
- * (shard/ways.h). */
-static enum zs_status open_with_index(struct zs_array *a, const struct zs_level *level, const char *key,
-                                      struct zs_object **object, struct zs_shard_index **index, struct zs_error *err)
-{
-    enum zs_status status = open_once(a, level, key, object, index, err);
-    if (level->index_checksums == 0)
-        return status;
-    for (int i = 0; i < LOOKS && status == ZS_CORRUPT; i++) {
-        struct zs_error ignored;
-        if (open_by_journal(a, level, key, object, index, &ignored) == ZS_OK)
-            return ZS_OK;
-        if (a->store->is_remote)
-            break; /* each look is a request */
-        status = open_once(a, level, key, object, index, err);
-    }
-    return status;
-}
-
-enum zs_status zs_shard_read_index(struct zs_array *a, const struct zs_level *level, const char *key,
-                                   struct zs_object **object, struct zs_shard_index **index, struct zs_error *err)
-{
-    zs_store_forget(a->store, key);
-    const enum zs_status status = open_with_index(a, level, key, object, index, err);
-    return status == ZS_OK || status == ZS_NOT_FOUND ? status : zs_fail_in(err, status, "%s/%s", a->store->root, key);
-}
-
-static enum zs_status index_read_with_object(struct zs_array *a, const struct zs_level *level, uint64_t shard,
-                                             struct zs_shard_index **index, struct zs_error *err)
-{
-    struct zs_cache_entry *entry = zs_cache_get(a->objects, (struct zs_cache_key){0, shard});
-    enum zs_status status;
-    if (entry != NULL && zs_object_is_changed(zs_cache_value(entry), false)) {
-        zs_cache_release(a->objects, entry);
-        zs_cache_remove(a->objects, (struct zs_cache_key){0, shard});
-        entry = NULL;
-    }
-    if (entry != NULL) {
-        struct zs_object *object = zs_cache_value(entry);
-        const struct source src = {
-            .object = object, .size = zs_object_size(object), .version = object->version};
-        status = index_read(level, &src, index, err);
-    } else {
-        struct zs_object *object = NULL;
-        char *key = zs_shard_key(a, shard);
-        status = key == NULL ? zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key")
-                             : open_with_index(a, level, key, &object, index, err);
-        free(key);
-        if (status == ZS_OK) {
-            status = keep_object(a, shard, object, &entry, err);
-            if (status != ZS_OK)
-                free(*index);
-        }
-    }
-    if (entry != NULL)
-        zs_cache_release(a->objects, entry);
-    return status;
-}
-
-/* The index of level-k shard `number`, pinned. For level 0 without `src` the object is opened as needed, and an object
- * that is absent gives an absent index. */
-static enum zs_status index_get(struct zs_array *a, int k, uint64_t number, const struct source *src,
-                                struct zs_cache_entry **entry, struct zs_error *err)
-{
-    /* An index that came with its whole shard is of no use to those who read that by ranges, and the other way
-     * round. */
-    const struct zs_cache_key key = {k == 0 && src != NULL ? ZS_MAX_LEVELS : (uint64_t)k, number};
-    bool must_load;
-    while ((*entry = zs_cache_get_or_load(a->indexes, key, &must_load)) != NULL) {
-        const struct zs_shard_index *found = zs_cache_value(*entry);
-        if (src == NULL || found->version == src->version)
-            return ZS_OK;
-        /* Of other bytes than those at hand: its offsets may lie outside of them. */
-        zs_cache_release(a->indexes, *entry);
-        zs_cache_remove(a->indexes, key);
-    }
-    struct zs_shard_index *index = NULL;
-    struct zs_level room;
-    const struct zs_level *level = zs_grid_level(&a->grid, k, number, &room);
-    enum zs_status status =
-        src != NULL ? index_read(level, src, &index, err) : index_read_with_object(a, level, number, &index, err);
-    if (status == ZS_NOT_FOUND && src == NULL) {
-        index = zs_shard_index_absent();
-        status = index != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard index");
-    }
-    if (status == ZS_OK) {
-        *entry = zs_cache_put(a->indexes, key, index, ZS_CACHE_ENTRY_BYTES + sizeof *index + 16 * index->count);
-        if (*entry != NULL)
-            return ZS_OK;
-        free(index);
-        status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a cache entry");
-    }
-    zs_cache_abandon(a->indexes, key);
-    return status;
-}
-
 /* ---- Shards that are encoded as a whole ---- */
 
 /* The decoded bytes, `limit` at most, of a level-k shard whose encoded bytes are `src` (level 0: NULL, the whole
  * object), pinned. */
-static enum zs_status blob_get(struct locator *l, int k, uint64_t number, const struct source *src, size_t limit,
-                               struct source *decoded, struct zs_error *err)
+static enum zs_status blob_get(struct locator *l, int k, uint64_t number, const struct zs_source *src, size_t limit,
+                               struct zs_source *decoded, struct zs_error *err)
 {
     struct zs_array *a = l->a;
     const struct zs_level *level = &a->chain.levels[k]; /* of any size: for its codecs */
@@ -351,7 +88,7 @@ static enum zs_status blob_get(struct locator *l, int k, uint64_t number, const 
     }
     (*l->pins)[(*l->pin_count)++] = entry;
     const struct zs_blob *blob = zs_cache_value(entry);
-    *decoded = (struct source){.memory = blob->data, .size = blob->size, .version = blob->version};
+    *decoded = (struct zs_source){.memory = blob->data, .size = blob->size, .version = blob->version};
     return ZS_OK;
 }
 
@@ -445,7 +182,7 @@ static enum zs_status ask_again(struct zs_array *a, uint64_t shard, struct zs_ca
     free(key);
     zs_cache_remove(a->indexes, (struct zs_cache_key){0, shard});
     zs_cache_remove(a->objects, (struct zs_cache_key){0, shard});
-    return index_get(a, 0, shard, NULL, entry, err);
+    return zs_index_get(a, 0, shard, NULL, entry, err);
 }
 
 bool zs_is_known_empty(struct zs_array *a, int k, uint64_t number)
@@ -490,25 +227,25 @@ static void mark(struct zs_location **loc, size_t n, enum zs_location_kind kind)
 /* The index of a level-0 shard whose bytes are at hand. One that came without a valid index may be being appended to
  * (shard/ways.h): *src is NULL then, and it is read by ranges, those of its journal. */
 static enum zs_status index_of_bytes(struct zs_array *a, const struct zs_level *level, uint64_t number,
-                                     const struct source **src, struct zs_cache_entry **entry, struct zs_error *err)
+                                     const struct zs_source **src, struct zs_cache_entry **entry, struct zs_error *err)
 {
-    const enum zs_status status = index_get(a, 0, number, *src, entry, err);
+    const enum zs_status status = zs_index_get(a, 0, number, *src, entry, err);
     if (status != ZS_CORRUPT || level->index_checksums == 0 || level->bytes_codec_count > 0)
         return status;
     zs_cache_remove(a->chunks, (struct zs_cache_key){1, number});
     *src = NULL;
-    return index_get(a, 0, number, NULL, entry, err);
+    return zs_index_get(a, 0, number, NULL, entry, err);
 }
 
 /* Locates n > 0 leaf chunks, all in one level-k shard. `src` are the shard's encoded bytes; NULL at level 0. */
-static enum zs_status locate_in_shard(struct locator *l, int k, const struct source *src, struct zs_location **loc,
+static enum zs_status locate_in_shard(struct locator *l, int k, const struct zs_source *src, struct zs_location **loc,
                                       size_t n, struct zs_error *err)
 {
     struct zs_array *a = l->a;
     const uint64_t number = number_at_level(a, k, loc[0]->leaf);
     struct zs_level room;
     const struct zs_level *level = zs_grid_level(&a->grid, k, number, &room);
-    struct source decoded;
+    struct zs_source decoded;
     size_t limit;
     if (level->bytes_codec_count > 0) {
         limit = zs_level_bound(level);
@@ -540,7 +277,7 @@ static enum zs_status locate_in_shard(struct locator *l, int k, const struct sou
     }
     struct zs_cache_entry *entry;
     enum zs_status status = k == 0 && src != NULL ? index_of_bytes(a, level, number, &src, &entry, err)
-                                                  : index_get(a, k, number, src, &entry, err);
+                                                  : zs_index_get(a, k, number, src, &entry, err);
     if (status == ZS_OK && must_ask_again(a, level, zs_cache_value(entry), loc, n)) {
         zs_cache_release(a->indexes, entry);
         status = ask_again(a, number, &entry, err);
@@ -578,7 +315,7 @@ static enum zs_status locate_in_shard(struct locator *l, int k, const struct sou
                 loc[i]->memory = src->memory + offset;
             continue;
         }
-        struct source inner_src = {.offset = base + offset, .size = size, .version = index->version};
+        struct zs_source inner_src = {.offset = base + offset, .size = size, .version = index->version};
         if (src != NULL && src->memory != NULL) {
             inner_src.memory = src->memory + offset;
             inner_src.offset = 0;
@@ -637,7 +374,7 @@ enum zs_status zs_locate(struct zs_array *a, struct zs_location **locations, siz
     }
     struct locator l = {a, pins, pin_count, is_stale};
     const enum zs_status status = locate_in_shard(&l, 0, NULL, locations, n, err);
-    if (status != ZS_OK && object_is_stale(a, locations[0]->shard))
+    if (status != ZS_OK && zs_shard_is_stale(a, locations[0]->shard))
         *is_stale = true;
     return status;
 }

@@ -1,7 +1,9 @@
 /* Shards that are being built: opened on what the store has of them, counted, forgotten. */
+#include "array/open_shards.h"
+
 #include <stdlib.h>
 
-#include "array/open_shards.h"
+#include "array/indexes.h"
 #include "shard/order.h"
 
 /* Shards that are opened to learn the order of their chunks, spread over the array: the first may be empty. */

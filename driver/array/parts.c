@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array/indexes.h"
 #include "array/place.h"
 #include "base/parallel.h"
 

@@ -1,6 +1,7 @@
 /* Publishing shards: over what the store has by then, which others may have changed. */
 #include <stdlib.h>
 
+#include "array/indexes.h"
 #include "array/open_shards.h"
 #include "base/parallel.h"
 

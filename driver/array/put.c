@@ -1,6 +1,7 @@
 /* Leaf chunks that are written: loaded to be changed in part, and handed, encoded, to their shards. */
 #include <stdlib.h>
 
+#include "array/indexes.h"
 #include "array/open_shards.h"
 
 /* The encoded bytes of a leaf chunk, as they were put or else as the store has them, decoded into `data` too. Somebody

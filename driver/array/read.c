@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "array/cut.h"
+#include "array/indexes.h"
 #include "array/parts.h"
 #include "array/place.h"
 #include "base/parallel.h"

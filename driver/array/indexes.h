@@ -1,0 +1,43 @@
+/* array/indexes.h: the opened objects of level-0 chunks, and the indexes of shards of any level, each read once and
+ * cached. */
+#ifndef ZS_ARRAY_INDEXES_H
+#define ZS_ARRAY_INDEXES_H
+
+#include "array/array_private.h"
+
+/* The opened object of a level-0 chunk, pinned in a->objects. ZS_NOT_FOUND when there is none. */
+enum zs_status zs_shard_object(struct zs_array *a, uint64_t shard, struct zs_cache_entry **entry,
+                               struct zs_error *err) ZS_MUST_CHECK;
+
+/* Whether a read found that the opened object of a level-0 chunk was replaced. */
+bool zs_shard_is_stale(struct zs_array *a, uint64_t shard);
+
+/* Whether bytes of a level-0 chunk that were found broken may be of two times (zs_object_is_changed()). */
+bool zs_shard_is_changing(struct zs_array *a, uint64_t shard);
+
+/* Forgets what is cached of a level-0 chunk, after its object changed. */
+void zs_shard_forget(struct zs_array *a, uint64_t shard);
+
+/* ---- Indexes ---- */
+
+/* Where the bytes of one shard (of any level) are. */
+struct zs_source {
+    struct zs_object *object;    /* an open object ... */
+    const unsigned char *memory; /* ... or decoded bytes */
+    uint64_t offset;             /* of the shard's first byte within the object */
+    uint64_t size;
+    uint64_t version;
+};
+
+/* The index of level-k shard `number`, pinned. For level 0 without `src` the object is opened as needed, and an object
+ * that is absent gives an absent index. */
+enum zs_status zs_index_get(struct zs_array *a, int k, uint64_t number, const struct zs_source *src,
+                            struct zs_cache_entry **entry, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Opens the object `key` of a level-0 shard of this level and reads its index, both handed to the caller, past all
+ * caches. ZS_NOT_FOUND when there is none. */
+enum zs_status zs_shard_read_index(struct zs_array *a, const struct zs_level *level, const char *key,
+                                   struct zs_object **object, struct zs_shard_index **index,
+                                   struct zs_error *err) ZS_MUST_CHECK;
+
+#endif
