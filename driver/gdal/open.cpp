@@ -68,10 +68,11 @@ enum class Look
     OTHER
 };
 
-/* Words that tell what a file is: bits of an answer. */
-constexpr unsigned ZARR_FORMAT = 1, GROUP = 2, SHARDING_INDEXED = 4, METADATA_KEY_SUFFIX = 8, CHUNKS_PER_SHARD = 16,
+/* Words that tell what a file is: bits of an answer. First those that are enough for most: each that is not there costs
+ * a walk through the file. */
+constexpr unsigned ZARR_FORMAT = 1, SHARDING_INDEXED = 2, GROUP = 4, METADATA_KEY_SUFFIX = 8, CHUNKS_PER_SHARD = 16,
                    CHUNK_SHAPES = 32;
-static const char *const WORDS[] = {"\"zarr_format\"",         "\"group\"",            "\"sharding_indexed\"",
+static const char *const WORDS[] = {"\"zarr_format\"",         "\"sharding_indexed\"", "\"group\"",
                                     "\"metadata_key_suffix\"", "\"chunks_per_shard\"", "\"chunk_shapes\""};
 
 /* Which of them are in a file; having found all of `enough` it looks no further. */
@@ -95,7 +96,7 @@ static unsigned wordsIn(const char *path, unsigned enough)
         const size_t n = VSIFReadL(&text[0], 1, PIECE, file);
         text.resize(n);
         text.insert(0, kept);
-        for (unsigned i = 0; i < CPL_ARRAYSIZE(WORDS); i++)
+        for (unsigned i = 0; i < CPL_ARRAYSIZE(WORDS) && (found & enough) != enough; i++)
             found |= text.find(WORDS[i]) != std::string::npos ? 1u << i : 0;
         if ((found & enough) == enough || n < PIECE)
             break;
