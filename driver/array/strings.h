@@ -23,4 +23,12 @@ enum zs_status zs_strings_read(struct zs_hierarchy *h, const struct zs_node *nod
                                char ***values, bool *is_blank, struct zs_error *err) ZS_MUST_CHECK;
 void zs_strings_free(char **values, size_t count);
 
+/* The document of an array of `count` texts of any length along a dimension (NULL: without a name), in one chunk; NULL
+ * without memory. */
+zs_json *zs_strings_document(const char *dimension, uint64_t count);
+/* Writes all texts of an array of such a document; NULL is "". ZS_ARGUMENT for what is not UTF-8, and for more than
+ * ZS_STRINGS_MAX_BYTES, which would not be read. */
+enum zs_status zs_strings_write(struct zs_store *store, const struct zs_node *node, const char *const *values,
+                                uint64_t count, struct zs_error *err) ZS_MUST_CHECK;
+
 #endif

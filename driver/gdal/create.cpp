@@ -12,6 +12,8 @@
 #include "files.h"
 #include "guard.h"
 #include "losses.h"
+#include "mdim.h"
+#include "mdim_options.h"
 #include "open.h"
 #include "packing.h"
 #include "source_axes.h"
@@ -484,6 +486,8 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
 static GDALDataset *createCheckedCopy(const char *name, GDALDataset *source, int strict, ZSCreateOptions optionList,
                                       GDALProgressFunc progress, void *progressData)
 {
+    if (source->GetRasterCount() == 0 && source->GetRootGroup() != nullptr)
+        return zsMdimCopy(name, source, strict != FALSE, optionList, progress, progressData);
     return zsCheckLosses(name, *source, strict != FALSE)
                ? createCopy(name, source, strict, optionList, progress, progressData)
                : nullptr;
@@ -585,6 +589,10 @@ void zsAddCreation(GDALDriver &driver)
     driver.SetMetadataItem(GDAL_DMD_CREATIONOPTIONLIST, zsCreationOptionList().c_str());
     driver.pfnCreateCopy = ZSGuarded<createCheckedCopy>::Call;
     driver.pfnCreate = ZSGuarded<create>::Call;
+    driver.SetMetadataItem(GDAL_DCAP_CREATE_MULTIDIMENSIONAL, "YES");
+    driver.SetMetadataItem(GDAL_DMD_MULTIDIM_DATASET_CREATIONOPTIONLIST, zsMdimDatasetOptionList().c_str());
+    driver.SetMetadataItem(GDAL_DMD_MULTIDIM_ARRAY_CREATIONOPTIONLIST, zsMdimArrayOptionList().c_str());
+    driver.pfnCreateMultiDimensional = ZSGuarded<zsMdimCreate>::Call;
     driver.pfnDelete = ZSGuarded<zsDelete>::Call;
     driver.pfnRename = ZSGuarded<zsRename>::Call;
     driver.pfnCopyFiles = ZSGuarded<zsCopyFiles>::Call;

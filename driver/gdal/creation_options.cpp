@@ -13,17 +13,10 @@ extern "C"
 #include "zarr/name.h"
 }
 
-/* Near this many decoded bytes per shard: few enough objects, and still few enough bytes to rewrite when one
- * changes. */
-constexpr uint64_t SHARD_BYTES = 64 << 20;
 /* About what a chunk of all bands holds by default: 512 x 512 pixels of 64 bytes. */
 constexpr uint64_t USUAL_PIXELS = 16 << 20;
 /* Blocks of fewer rows or columns are strips, of which no chunks are made. */
 constexpr uint64_t MIN_BLOCK = 16;
-/* What one chunk may hold decoded: all libraries take it, and readers must hold some of them. */
-constexpr uint64_t MAX_CHUNK_BYTES = 1 << 30;
-/* An index of more entries is 16 MB, which each reader of the shard fetches. */
-constexpr uint64_t MAX_CHUNKS_PER_SHARD = 1 << 20;
 
 static const std::vector<const char *> COMPRESSIONS = {"NONE", "ZSTD", "BLOSC", "GZIP"}; // as enum zs_compression
 
@@ -423,7 +416,7 @@ bool ZSCreationOptions::FitBands(const struct zs_raster_spec &spec, const std::v
     if (!chunk.Apply(dimensions, chunks))
         return false;
     const uint64_t bytes = bytesOf(chunks, spec.dtype.size);
-    if (bytes <= SHARD_BYTES || chunk.Count() >= dims)
+    if (bytes <= ZS_SHARD_BYTES || chunk.Count() >= dims)
         return true;
     for (size_t d = 0; d < y; d++)
         chunks[d].all = 1;
@@ -449,7 +442,7 @@ bool ZSCreationOptions::ApplyChunks(struct zs_raster_spec &spec, std::vector<ZSD
     for (size_t d = 0; d < dims; d++)
     {
         const uint64_t n = chunks[d].all;
-        if (n > MAX_CHUNK_BYTES || bytes * n > MAX_CHUNK_BYTES)
+        if (n > ZS_MAX_CHUNK_BYTES || bytes * n > ZS_MAX_CHUNK_BYTES)
             return zsRefuseOption("CHUNK_SHAPE", "a chunk of at most 1 GiB", "more");
         bytes *= n;
         spec.chunk[d] = dimensions[d].unit = n;
@@ -468,8 +461,8 @@ bool ZSCreationOptions::ApplyShards(struct zs_raster_spec &spec, const std::vect
     for (size_t d = 0; d < dims; d++)
         bytes *= spec.chunk[d];
 
-    // As many chunks as make about SHARD_BYTES, near to a square, and no more than there are.
-    uint64_t perShard = std::max<uint64_t>(1, SHARD_BYTES / bytes), ky = 1, kx = 1;
+    // As many chunks as make about ZS_SHARD_BYTES, near to a square, and no more than there are.
+    uint64_t perShard = std::max<uint64_t>(1, ZS_SHARD_BYTES / bytes), ky = 1, kx = 1;
     while (ky * kx * 2 <= perShard)
         (kx <= ky ? kx : ky) *= 2;
     for (size_t d = 0; d < dims; d++)
@@ -482,10 +475,10 @@ bool ZSCreationOptions::ApplyShards(struct zs_raster_spec &spec, const std::vect
     uint64_t count = 1;
     for (size_t d = 0; d < dims; d++)
     {
-        count *= std::min(shards[d].all / spec.chunk[d], MAX_CHUNKS_PER_SHARD + 1);
-        if (count > MAX_CHUNKS_PER_SHARD)
+        count *= std::min(shards[d].all / spec.chunk[d], ZS_MAX_CHUNKS_PER_SHARD + 1);
+        if (count > ZS_MAX_CHUNKS_PER_SHARD)
         {
-            const std::string most = std::to_string(MAX_CHUNKS_PER_SHARD);
+            const std::string most = std::to_string(ZS_MAX_CHUNKS_PER_SHARD);
             return zsRefuseOption("SHARD_SHAPE", "at most " + most + " chunks in a shard", "more");
         }
         spec.shard[d] = shards[d].all;
@@ -522,21 +515,27 @@ bool ZSCreationOptions::Apply(struct zs_raster_spec &spec)
                                   name);
     }
 
+    spec.encoding = EncodingOf(spec.dtype);
+    spec.chunk_order = chunk_order;
+    spec.style = style;
+
+    return true;
+}
+
+struct zs_encoding ZSCreationOptions::EncodingOf(const struct zs_dtype &dtype)
+{
     // What measured smallest at level 3 on scenes, terrain and classes: integers by bits (a 16-bit scene is 27 %
     // smaller than with zstd alone, by bytes 23 %), floats by bytes (terrain 27 %), single bytes as they are. Level 2
     // is written in three quarters of the time, but read in a third more, and a little larger.
     if (blosc_shuffle.empty())
     {
-        const struct zs_dtype stored = encoding.is_packed ? zs_dtype_of(encoding.packed_type) : spec.dtype;
+        const struct zs_dtype stored = encoding.is_packed ? zs_dtype_of(encoding.packed_type) : dtype;
         const bool integer = GDALDataTypeIsInteger(zsGDALType(stored.type, stored.size)) != FALSE;
         blosc_shuffle = stored.size == 1 ? "noshuffle" : integer ? "bitshuffle" : "shuffle";
     }
-    spec.encoding = encoding;
-    spec.encoding.blosc_shuffle = blosc_shuffle.c_str();
-    spec.chunk_order = chunk_order;
-    spec.style = style;
-
-    return true;
+    struct zs_encoding e = encoding;
+    e.blosc_shuffle = blosc_shuffle.c_str();
+    return e;
 }
 
 void ZSCreationOptions::RenameDimensions(struct zs_raster_spec &spec, ZSSourceAxes &axes, const bool *taken)

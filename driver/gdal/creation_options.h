@@ -16,6 +16,14 @@ extern "C"
 /* The XML for GDAL_DMD_CREATIONOPTIONLIST. */
 std::string zsCreationOptionList();
 
+/* Near this many decoded bytes per shard: few enough objects, and still few enough bytes to rewrite when one
+ * changes. */
+constexpr uint64_t ZS_SHARD_BYTES = 64 << 20;
+/* What one chunk may hold decoded: all libraries take it, and readers must hold some of them. */
+constexpr uint64_t ZS_MAX_CHUNK_BYTES = 1 << 30;
+/* An index of more entries is 16 MB, which each reader of the shard fetches. */
+constexpr uint64_t ZS_MAX_CHUNKS_PER_SHARD = 1 << 20;
+
 class ZSSourceAxes;
 
 /* Reads the option UPDATE. False (CPLError emitted) when the value is not allowed. */
@@ -57,6 +65,9 @@ struct ZSCreationOptions
 
     /* Reads GDAL's list. False (CPLError emitted) when a value is not allowed. */
     bool Parse(CSLConstList options);
+
+    /* How chunks of elements of that type are encoded. Borrows from this. */
+    struct zs_encoding EncodingOf(const struct zs_dtype &dtype);
 
     /* Whether BITROUND suits the spec's data type and nodata value. */
     bool CheckRounding(const struct zs_raster_spec &spec) const;

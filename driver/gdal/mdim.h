@@ -1,5 +1,6 @@
-/* gdal/mdim.h: the multidimensional face: groups, arrays, dimensions and attributes of a store, for reading. Thin: what
- * they mean is found in geo/, elements are read by array/. All of it may be used by several threads at once. */
+/* gdal/mdim.h: the multidimensional face: groups, arrays, dimensions and attributes of a store. Thin: what they mean is
+ * found and said in geo/, elements are read and written by array/. What is only read may be used by several threads at
+ * once, what is written by one. */
 #ifndef ZS_GDAL_MDIM_H
 #define ZS_GDAL_MDIM_H
 
@@ -19,6 +20,8 @@ class ZSMdimOpened
     struct zs_array *m_array;
 
   public:
+    bool isBlank = false; /* made here, and nothing is written to it: its fill value may change */
+
     explicit ZSMdimOpened(struct zs_array *array) : m_array(array)
     {
     }
@@ -42,18 +45,44 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     const struct zs_node *m_group; /* that GDAL's root group is; null: none, only m_only */
     const struct zs_node *m_only;  /* the one array that it shows; null: all */
     std::string m_root;            /* path of the group */
-    std::shared_ptr<GDALPamMultiDim> m_pam; /* statistics; null for remote stores */
+    std::shared_ptr<GDALPamMultiDim> m_pam; /* statistics; null for remote stores, and for those that are written */
 
     std::mutex m_lock;
-    /* By path; the second keeps those of one dimension, which are coordinates and read again and again. Closed before
-     * the store. */
+    /* By path; the second keeps those of one dimension, which are coordinates and read again and again, and all that
+     * may have been written to. Closed before the store. */
     std::map<std::string, std::weak_ptr<ZSMdimOpened>> m_opened;
-    std::vector<std::shared_ptr<ZSMdimOpened>> m_kept;
+    std::map<std::string, std::shared_ptr<ZSMdimOpened>> m_kept;
     std::map<std::string, std::weak_ptr<GDALDimension>> m_dimensions;
+
+    /* ---- Of what is written (mdim_store.cpp) ---- */
+
+    bool m_isUpdatable = false;
+    bool m_fsync = true;
+    bool m_isLost = false;      /* elements that were to be written are not held any more: nothing is replaced by it */
+    bool m_isAbandoned = false; /* see Abandon() */
+    bool m_hasRefused = false;  /* an array was not made because of its options */
+    bool m_isLenient = false;   /* see Complain() */
+    CPLStringList m_arrayOptions;         /* for all arrays that are made */
+    std::unique_ptr<ZSTarget> m_target;   /* of a new store that is not in its place yet */
+    std::map<std::string, std::weak_ptr<GDALMDArray>> m_arrays; /* by path: each is one object while it lives */
+    std::map<std::string, std::vector<std::shared_ptr<GDALDimension>>> m_made; /* dimensions, by path of their group */
+    std::map<std::string, std::shared_ptr<OGRSpatialReference>> m_srs; /* of arrays, by path: to be written */
+
+    std::shared_ptr<ZSMdimOpened> Keep(const struct zs_node *node, struct zs_array *array);
+    std::shared_ptr<GDALDimension> MadeDimension(const std::string &path, const std::string &name, GUInt64 size) const;
+    bool FlushArrays(bool isLast);
+    bool WriteDocuments();
+    bool TakePlace();
 
   public:
     ZSMdimStore(const std::shared_ptr<ZSStore> &store, const ZSOpenOptions &options, const struct zs_node *group,
-                const struct zs_node *only);
+                const struct zs_node *only, GDALAccess access);
+    /* A store that is made: its root is, in `store`, and it waits in the target. */
+    ZSMdimStore(const std::shared_ptr<ZSStore> &store, const ZSOpenOptions &options, const struct zs_node *root,
+                std::unique_ptr<ZSTarget> target, CSLConstList arrayOptions);
+    ~ZSMdimStore();
+    ZSMdimStore(const ZSMdimStore &) = delete;
+    ZSMdimStore &operator=(const ZSMdimStore &) = delete;
 
     std::shared_ptr<GDALGroup> RootGroup();
 
@@ -61,7 +90,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     {
         return m_store->hierarchy;
     }
-    const struct zs_store *Store() const
+    struct zs_store *Store() const
     {
         return m_store->store;
     }
@@ -74,7 +103,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     /* GDAL's name of the group that a node is in, and the node's own. */
     std::string ParentName(const struct zs_node *node) const;
     std::string NodeName(const struct zs_node *node) const;
-    /* Where a node's document is. */
+    /* Where a node's document is, or will be. */
     std::string DocumentName(const struct zs_node *node) const;
 
     /* The core's array, opened once for all; null with the message in err. */
@@ -84,6 +113,77 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     /* Its dimensions, each the same object for all arrays of a group that have it; false with the message in err. */
     bool Dimensions(const struct zs_node *node, std::vector<std::shared_ptr<GDALDimension>> &dimensions,
                     struct zs_error *err);
+
+    /* ---- Writing; CPLError is emitted on failure ---- */
+
+    bool IsUpdatable() const
+    {
+        return m_isUpdatable;
+    }
+    /* False where it is only read, or was abandoned. */
+    bool CheckUpdatable() const;
+    /* The node at a path as it is by now: another fill value makes another node. */
+    const struct zs_node *Node(const std::string &path) const;
+    /* Calls f(hierarchy, node, err), which changes the node at a path. */
+    template <class F> bool Change(const std::string &path, F &&f)
+    {
+        struct zs_error err;
+        const struct zs_node *node = CheckUpdatable() ? Node(path) : nullptr;
+        if (node == nullptr)
+            return false;
+        if (f(Hierarchy(), node, &err) == ZS_OK)
+            return true;
+        zsReport(err);
+        return false;
+    }
+    CSLConstList ArrayOptions() const
+    {
+        return m_arrayOptions.List();
+    }
+    /* Opens an array that is new. */
+    std::shared_ptr<ZSMdimOpened> OpenNew(const struct zs_node *node, int chunkOrder, struct zs_error *err);
+    /* Registers what was made. */
+    void AddArray(const std::string &path, const std::shared_ptr<GDALMDArray> &array)
+    {
+        m_arrays[path] = array;
+    }
+    std::shared_ptr<GDALDimension> MakeDimension(const std::string &path, const std::string &name,
+                                                 const std::string &type, const std::string &direction, GUInt64 size);
+    const std::vector<std::shared_ptr<GDALDimension>> &MadeDimensions(const std::string &path)
+    {
+        return m_made[path];
+    }
+    void SetSpatialRef(const std::string &path, const std::shared_ptr<OGRSpatialReference> &srs)
+    {
+        m_srs[path] = srs;
+    }
+    /* Writing elements failed, other than by asking for what cannot be. */
+    void MarkLost()
+    {
+        m_isLost = true;
+    }
+    /* An array was not made because of its options: a copy without it is none. */
+    void MarkRefused()
+    {
+        m_hasRefused = true;
+    }
+    bool HasLosses() const
+    {
+        return m_isLost || m_hasRefused;
+    }
+    /* What cannot be kept of a source: an error, or a warning where a copy goes on without it. */
+    void SetLenient(bool isLenient)
+    {
+        m_isLenient = isLenient;
+    }
+    void Complain(const std::string &what) const;
+
+    /* Brings what was written to one array to the store. */
+    bool FlushArray(const std::string &path);
+    /* Brings all to the store, metadata last, and then a new store to its place. */
+    bool Flush(bool isLast);
+    /* Drops what was not flushed, and a new store that is not in its place. */
+    void Abandon();
 };
 
 /* ---- mdim_group.cpp ---- */
@@ -95,17 +195,46 @@ std::shared_ptr<GDALGroup> zsMdimGroup(const std::shared_ptr<ZSMdimStore> &store
 /* ---- mdim_attribute.cpp ---- */
 
 /* The attributes of a node as zs_attributes_read() has them. `owner` is the full name of the node. */
-std::vector<std::shared_ptr<GDALAttribute>> zsMdimAttributes(const struct zs_node *node, const std::string &owner,
+std::vector<std::shared_ptr<GDALAttribute>> zsMdimAttributes(const std::shared_ptr<ZSMdimStore> &store,
+                                                             const struct zs_node *node, const std::string &owner,
                                                              const struct zs_meaning *meaning, bool hasSrs);
 /* An attribute of one text. */
 std::shared_ptr<GDALAttribute> zsMdimTextAttribute(const std::string &owner, const std::string &name,
                                                    const std::string &value);
+/* A new one of the node at a path, which is there once it is written. Null (CPLError emitted) for what JSON has not. */
+std::shared_ptr<GDALAttribute> zsMdimNewAttribute(const std::shared_ptr<ZSMdimStore> &store, const std::string &path,
+                                                  const std::string &owner, const std::string &name,
+                                                  const std::vector<GUInt64> &dimensions,
+                                                  const GDALExtendedDataType &type);
+
+/* ---- mdim_create.cpp ---- */
+
+/* GDALDriver::pfnCreateMultiDimensional, and what a copy of a multidimensional source is. */
+GDALDataset *zsMdimCreate(const char *name, CSLConstList rootOptions, CSLConstList options);
+GDALDataset *zsMdimCopy(const char *name, GDALDataset *source, bool strict, CSLConstList options,
+                        GDALProgressFunc progress, void *progressData);
+/* A new array in a group; null (CPLError emitted). */
+std::shared_ptr<GDALMDArray> zsMdimNewArray(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *group,
+                                            const std::string &name,
+                                            const std::vector<std::shared_ptr<GDALDimension>> &dimensions,
+                                            const GDALExtendedDataType &type, CSLConstList options);
+
+/* ---- mdim_array.cpp ---- */
+
+/* An array that was made and opened. */
+std::shared_ptr<GDALMDArray> zsMdimArray(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
+                                         const std::shared_ptr<ZSMdimOpened> &opened,
+                                         const std::vector<std::shared_ptr<GDALDimension>> &dimensions,
+                                         struct zs_error *err);
 
 /* ---- mdim_strings.cpp ---- */
 
 /* An array of text; null with the message in err. */
 std::shared_ptr<GDALMDArray> zsMdimStrings(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
                                            struct zs_error *err);
+/* One that was made. */
+std::shared_ptr<GDALMDArray> zsMdimStrings(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
+                                           const std::vector<std::shared_ptr<GDALDimension>> &dimensions);
 
 /* ---- mdim_read.cpp ---- */
 
@@ -129,10 +258,44 @@ bool zsMdimRead(struct zs_array *array, const GDALExtendedDataType &own, const Z
 
 /* Copies elements that lie densely at `src` to where the request wants them: start and step are those in `src`, whose
  * shape is given. */
-bool zsMdimCopy(const uint64_t *shape, const void *src, const GDALExtendedDataType &own, const ZSMdimRequest &request,
+bool zsMdimGive(const uint64_t *shape, const void *src, const GDALExtendedDataType &own, const ZSMdimRequest &request,
+                const GDALExtendedDataType &type);
+/* The reverse. Texts at `dst` are owned by who called, and freed when others take their place. */
+bool zsMdimTake(const uint64_t *shape, void *dst, const GDALExtendedDataType &own, const ZSMdimRequest &request,
                 const GDALExtendedDataType &type);
 
+/* Calls f for each place of an N-dimensional list of `count` places. */
+template <class F> bool zsForEach(int ndim, const uint64_t *count, F &&f)
+{
+    uint64_t at[ZS_MAX_NDIM] = {0};
+    for (;;)
+    {
+        if (!f(at))
+            return false;
+        int d = ndim - 1;
+        while (d >= 0 && ++at[d] == count[d])
+            at[d--] = 0;
+        if (d < 0)
+            return true;
+    }
+}
+
+/* ---- mdim_write.cpp ---- */
+
+/* Writes elements of a numeric type. *isLost, on failure: it is not that what was asked for cannot be. */
+bool zsMdimWrite(struct zs_array *array, const ZSMdimRequest &request, GDALDataType type, bool &isLost,
+                 struct zs_error *err);
+
+/* Copies all elements of an array to another of its shape, in pieces that are shards where the memory that GDAL gives
+ * allows, else chunks. `array` of the core is the one that is copied to; null where it is none. Whatever fails is a
+ * failure (CPLError emitted). */
+bool zsMdimCopyValues(GDALMDArray &to, const GDALMDArray &from, struct zs_array *array, GUInt64 &cost,
+                      GUInt64 totalCost, GDALProgressFunc progress, void *progressData);
+
 /* ---- mdim_open.cpp ---- */
+
+/* A dataset of the store's root group; closing it flushes the store. */
+std::unique_ptr<GDALDataset> zsMdimDataset(const std::shared_ptr<ZSMdimStore> &store, GDALAccess access);
 
 /* The dataset of a group, or of one array. Null, with the message in err. */
 std::unique_ptr<GDALDataset> zsMdimOpen(const std::shared_ptr<ZSStore> &store, const struct zs_node *node,

@@ -2,6 +2,8 @@
 
 extern "C"
 {
+#include "base/memory.h"
+#include "zarr/make.h"
 #include "zarr/name.h"
 }
 
@@ -19,17 +21,26 @@ class ZSMdimArray final : public ZSMdimNodeArray<GDALPamMDArray>
     mutable std::shared_ptr<OGRSpatialReference> m_srs;
 
     void TakeMeaning();
+    void TakeNodata();
     void TakeStructure();
+    template <class F> bool WriteNumber(F write, double number, bool &has, double &kept);
+    bool Refill(const void *value);
     std::shared_ptr<OGRSpatialReference> ReadSpatialRef() const;
 
   protected:
+    struct zs_array *CoreArray() const override
+    {
+        return m_opened->Get();
+    }
     bool IRead(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
                const GDALExtendedDataType &type, void *data) const override;
+    bool IWrite(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
+                const GDALExtendedDataType &type, const void *data) override;
     bool IAdviseRead(const GUInt64 *start, const size_t *count, CSLConstList options) const override;
     /* GDAL looks for a side-car file with a cache at the first read: of a remote store that is a request. */
     bool IsCacheable() const override
     {
-        return !m_store->Store()->is_remote;
+        return !m_store->Store()->is_remote && !m_store->IsUpdatable();
     }
 
   public:
@@ -41,6 +52,8 @@ class ZSMdimArray final : public ZSMdimNodeArray<GDALPamMDArray>
     {
     }
     static std::shared_ptr<GDALMDArray> Create(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
+                                               const std::shared_ptr<ZSMdimOpened> &made,
+                                               const std::vector<std::shared_ptr<GDALDimension>> &dimensions,
                                                struct zs_error *err);
 
     const std::string &GetUnit() const override
@@ -57,6 +70,23 @@ class ZSMdimArray final : public ZSMdimNodeArray<GDALPamMDArray>
     std::shared_ptr<OGRSpatialReference> GetSpatialRef() const override;
     std::vector<std::shared_ptr<GDALAttribute>> GetAttributes(CSLConstList options) const override;
     std::vector<std::shared_ptr<GDALMDArray>> GetCoordinateVariables() const override;
+
+    bool SetUnit(const std::string &unit) override;
+    bool SetScale(double scale, GDALDataType) override
+    {
+        return zsGuard([&] { return WriteNumber(zs_scale_write, scale, m_meaning->has_scale, m_meaning->scale); });
+    }
+    bool SetOffset(double offset, GDALDataType) override
+    {
+        return zsGuard([&] { return WriteNumber(zs_offset_write, offset, m_meaning->has_offset, m_meaning->offset); });
+    }
+    bool SetRawNoDataValue(const void *value) override;
+    bool SetSpatialRef(const OGRSpatialReference *srs) override;
+    bool CopyFrom(GDALDataset *, const GDALMDArray *from, bool strict, GUInt64 &cost, const GUInt64 totalCost,
+                  GDALProgressFunc progress, void *progressData) override
+    {
+        return zsGuard([&] { return CopyAll(from, strict, cost, totalCost, progress, progressData); });
+    }
 };
 } // namespace
 
@@ -80,6 +110,13 @@ void ZSMdimArray::TakeMeaning()
     if (isVariable(m_node, m_dimensions) && !zs_declares_nodata(m_node) && meta.dtype.type != ZS_DATETIME64 &&
         meta.dtype.type != ZS_TIMEDELTA64)
         m_meaning->has_nodata = false;
+    TakeNodata();
+}
+
+void ZSMdimArray::TakeNodata()
+{
+    const struct zs_array_meta &meta = *m_node->array;
+    m_nodata.clear();
     if (!m_meaning->has_nodata)
         return;
     m_nodata.resize(m_type.GetSize());
@@ -105,9 +142,11 @@ void ZSMdimArray::TakeStructure()
 }
 
 std::shared_ptr<GDALMDArray> ZSMdimArray::Create(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
+                                                 const std::shared_ptr<ZSMdimOpened> &made,
+                                                 const std::vector<std::shared_ptr<GDALDimension>> &dimensions,
                                                  struct zs_error *err)
 {
-    const auto opened = store->Open(node, err);
+    const auto opened = made != nullptr ? made : store->Open(node, err);
     if (opened == nullptr)
         return nullptr;
     const struct zs_array_info info = zs_array_get_info(opened->Get());
@@ -119,7 +158,7 @@ std::shared_ptr<GDALMDArray> ZSMdimArray::Create(const std::shared_ptr<ZSMdimSto
         return nullptr;
     }
     auto array = std::make_shared<ZSMdimArray>(store, node, opened, type);
-    if (!array->TakeDimensions(err) || zs_meaning_read(node, array->m_meaning.get(), err) != ZS_OK)
+    if (!array->TakeDimensions(dimensions, err) || zs_meaning_read(node, array->m_meaning.get(), err) != ZS_OK)
         return nullptr;
     array->TakeMeaning();
     array->TakeStructure();
@@ -127,10 +166,12 @@ std::shared_ptr<GDALMDArray> ZSMdimArray::Create(const std::shared_ptr<ZSMdimSto
     return array;
 }
 
-std::shared_ptr<GDALMDArray> ZSMdimStore::Array(const struct zs_node *node, struct zs_error *err)
+std::shared_ptr<GDALMDArray> zsMdimArray(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
+                                         const std::shared_ptr<ZSMdimOpened> &opened,
+                                         const std::vector<std::shared_ptr<GDALDimension>> &dimensions,
+                                         struct zs_error *err)
 {
-    return node->is_text ? zsMdimStrings(shared_from_this(), node, err)
-                         : ZSMdimArray::Create(shared_from_this(), node, err);
+    return ZSMdimArray::Create(store, node, opened, dimensions, err);
 }
 
 double ZSMdimArray::GetOffset(bool *has, GDALDataType *stored) const
@@ -216,7 +257,8 @@ std::vector<std::shared_ptr<GDALAttribute>> ZSMdimArray::GetAttributes(CSLConstL
     return zsGuard([&] {
         // Only what names a CRS makes it worth to look for one.
         const bool names = zs_names_srs(m_node);
-        auto list = zsMdimAttributes(m_node, GetFullName(), m_meaning.get(), names && GetSpatialRef() != nullptr);
+        const bool hasSrs = names && GetSpatialRef() != nullptr;
+        auto list = zsMdimAttributes(m_store, m_node, GetFullName(), m_meaning.get(), hasSrs);
         if (m_node->array->dtype.type == ZS_DATETIME64 && m_meaning->unit == nullptr && !m_unit.empty())
             list.push_back(zsMdimTextAttribute(GetFullName(), "calendar", "proleptic_gregorian"));
         return list;
@@ -283,5 +325,112 @@ bool ZSMdimArray::IAdviseRead(const GUInt64 *start, const size_t *count, CSLCons
             return true;
         zsReport(err);
         return false;
+    });
+}
+
+bool ZSMdimArray::IWrite(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
+                         const GDALExtendedDataType &type, const void *data)
+{
+    return zsGuard([&] {
+        const struct zs_array_info info = zs_array_get_info(m_opened->Get());
+        ZSMdimRequest request;
+        struct zs_error err;
+        bool isLost = false;
+        if (!m_store->CheckUpdatable())
+            return false;
+        m_opened->isBlank = false;
+        // GDAL converts no text to numbers for arrays
+        if (zsMdimRequest(info.ndim, info.shape, start, count, step, stride, type.GetSize(), const_cast<void *>(data),
+                          request, &err) &&
+            zsMdimWrite(m_opened->Get(), request, type.GetNumericDataType(), isLost, &err))
+            return true;
+        if (isLost)
+            m_store->MarkLost();
+        zsReport(err);
+        return false;
+    });
+}
+
+/* ---- Saying what it is ---- */
+
+bool ZSMdimArray::SetUnit(const std::string &unit)
+{
+    return zsGuard([&] {
+        const char *text = unit.empty() ? nullptr : unit.c_str();
+        if (!Change([text](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
+                return zs_unit_write(h, node, text, err);
+            }))
+            return false;
+        m_unit = unit;
+        free(m_meaning->unit);
+        m_meaning->unit = text != nullptr ? zs_strdup(text) : nullptr;
+        return true;
+    });
+}
+
+template <class F> bool ZSMdimArray::WriteNumber(F write, double number, bool &has, double &kept)
+{
+    if (!Change([&](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
+            return write(h, node, &number, err);
+        }))
+        return false;
+    has = true;
+    kept = number;
+    return true;
+}
+
+/* Makes an array to which nothing is written one of another fill value: what is not stored is missing. */
+bool ZSMdimArray::Refill(const void *value)
+{
+    const struct zs_node *fresh = nullptr;
+    struct zs_error err;
+    const int order = zs_array_chunk_order(m_opened->Get());
+    std::shared_ptr<ZSMdimOpened> opened;
+    if (zs_array_refill(m_store->Hierarchy(), m_node, value, &fresh, &err) == ZS_OK)
+        opened = m_store->OpenNew(fresh, order, &err);
+    if (opened == nullptr)
+    {
+        zsReport(err);
+        return false;
+    }
+    m_node = fresh;
+    m_opened = opened;
+    return true;
+}
+
+bool ZSMdimArray::SetRawNoDataValue(const void *value)
+{
+    return zsGuard([&] {
+        const struct zs_dtype dtype = m_node->array->dtype;
+        alignas(16) unsigned char element[ZS_MAX_ITEM_SIZE] = {0};
+        ZSStoring storing{m_type.GetNumericDataType(), dtype.type, dtype.size};
+        if (value != nullptr)
+            zsStore(&storing, value, element, static_cast<ptrdiff_t>(dtype.size), 1);
+        if (!m_store->CheckUpdatable() || (m_opened->isBlank && !Refill(element)))
+            return false;
+        const void *nodata = value != nullptr ? element : nullptr;
+        if (!Change([nodata](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
+                return zs_nodata_write(h, node, nodata, err);
+            }))
+            return false;
+        m_meaning->has_nodata = value != nullptr;
+        memcpy(m_meaning->nodata, element, dtype.size);
+        TakeNodata();
+        return true;
+    });
+}
+
+bool ZSMdimArray::SetSpatialRef(const OGRSpatialReference *srs)
+{
+    return zsGuard([&] {
+        if (!m_store->IsUpdatable() && m_store->Pam() != nullptr)
+            return GDALPamMDArray::SetSpatialRef(srs);
+        if (!m_store->CheckUpdatable())
+            return false;
+        const std::lock_guard<std::mutex> held(m_lock);
+        m_srs = srs != nullptr ? std::make_shared<OGRSpatialReference>(*srs) : nullptr;
+        m_srsRead = true;
+        m_store->SetSpatialRef(m_node->path, m_srs);
+        return true;
     });
 }

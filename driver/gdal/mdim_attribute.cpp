@@ -7,36 +7,58 @@ namespace
 /* Values that are in memory: texts as pointers to them, or numbers. */
 class ZSMdimAttribute final : public GDALAttribute
 {
+    std::shared_ptr<ZSMdimStore> m_store; /* null: it is not written */
+    std::string m_path;                   /* of the node */
     GDALExtendedDataType m_type;
     std::vector<std::shared_ptr<GDALDimension>> m_dimensions;
     std::vector<std::string> m_texts;
     std::vector<const char *> m_pointers; /* to m_texts */
-    std::vector<double> m_doubles;
-    std::vector<int64_t> m_integers;
-    std::vector<int32_t> m_small;
+    std::vector<GByte> m_numbers;         /* of m_type */
 
-    const void *Values() const;
+    size_t Count() const
+    {
+        return m_dimensions.empty() ? 1 : static_cast<size_t>(m_dimensions[0]->GetSize());
+    }
+    bool Request(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
+                 const GDALExtendedDataType &type, const void *data, ZSMdimRequest &request) const;
+    bool TakeValues(const ZSMdimRequest &request, const GDALExtendedDataType &type);
+    bool WriteValues();
 
   protected:
     bool IRead(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
                const GDALExtendedDataType &type, void *data) const override;
+    bool IWrite(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
+                const GDALExtendedDataType &type, const void *data) override;
 
   public:
-    ZSMdimAttribute(const std::string &owner, const std::string &name, const GDALExtendedDataType &type, bool isList,
-                    size_t count)
-        : GDALAbstractMDArray(owner, name), GDALAttribute(owner, name), m_type(type)
+    ZSMdimAttribute(const std::shared_ptr<ZSMdimStore> &store, const std::string &path, const std::string &owner,
+                    const std::string &name, const GDALExtendedDataType &type, bool isList, size_t count)
+        : GDALAbstractMDArray(owner, name), GDALAttribute(owner, name), m_store(store), m_path(path), m_type(type)
     {
         if (isList)
             m_dimensions.push_back(std::make_shared<GDALDimension>("", "dim0", "", "", count));
     }
-    static std::shared_ptr<GDALAttribute> Create(const std::string &owner, const struct zs_attribute &from);
+    static std::shared_ptr<GDALAttribute> Create(const std::shared_ptr<ZSMdimStore> &store, const std::string &path,
+                                                 const std::string &owner, const struct zs_attribute &from);
+    static std::shared_ptr<GDALAttribute> CreateNew(const std::shared_ptr<ZSMdimStore> &store, const std::string &path,
+                                                    const std::string &owner, const std::string &name,
+                                                    const std::vector<GUInt64> &dimensions,
+                                                    const GDALExtendedDataType &type);
     static std::shared_ptr<GDALAttribute> CreateText(const std::string &owner, const std::string &name,
                                                      const std::string &value);
     void TakeTexts(std::vector<std::string> &&texts)
     {
         m_texts = std::move(texts);
+        m_pointers.clear();
         for (const auto &text : m_texts)
             m_pointers.push_back(text.c_str());
+    }
+    void TakeNumbers(const void *values, GDALDataType type, size_t count)
+    {
+        const GDALDataType own = m_type.GetNumericDataType();
+        m_numbers.resize(count * m_type.GetSize());
+        GDALCopyWords64(values, type, GDALGetDataTypeSizeBytes(type), m_numbers.data(), own,
+                        GDALGetDataTypeSizeBytes(own), static_cast<GPtrDiff_t>(count));
     }
 
     const std::vector<std::shared_ptr<GDALDimension>> &GetDimensions() const override
@@ -49,6 +71,8 @@ class ZSMdimAttribute final : public GDALAttribute
     }
 };
 } // namespace
+
+/* ---- Reading ---- */
 
 /* The smallest type that GDAL's other drivers would take for whole numbers. */
 static bool areSmall(const struct zs_attribute &a)
@@ -79,21 +103,17 @@ static GDALExtendedDataType typeOf(const struct zs_attribute &a)
     return GDALExtendedDataType::CreateString();
 }
 
-std::shared_ptr<GDALAttribute> ZSMdimAttribute::Create(const std::string &owner, const struct zs_attribute &from)
+std::shared_ptr<GDALAttribute> ZSMdimAttribute::Create(const std::shared_ptr<ZSMdimStore> &store,
+                                                       const std::string &path, const std::string &owner,
+                                                       const struct zs_attribute &from)
 {
-    const auto type = typeOf(from);
-    auto a = std::make_shared<ZSMdimAttribute>(owner, from.name, type, from.is_list, from.count);
+    auto a = std::make_shared<ZSMdimAttribute>(store, path, owner, from.name, typeOf(from), from.is_list, from.count);
     if (from.texts != nullptr)
         a->TakeTexts(std::vector<std::string>(from.texts, from.texts + from.count));
     else if (from.doubles != nullptr)
-        a->m_doubles.assign(from.doubles, from.doubles + from.count);
-    else if (type.GetNumericDataType() == GDT_Int32)
-    {
-        for (size_t i = 0; i < from.count; i++)
-            a->m_small.push_back(static_cast<int32_t>(from.integers[i]));
-    }
+        a->TakeNumbers(from.doubles, GDT_Float64, from.count);
     else
-        a->m_integers.assign(from.integers, from.integers + from.count);
+        a->TakeNumbers(from.integers, from.kind == ZS_ATTRIBUTE_UINT64 ? GDT_UInt64 : GDT_Int64, from.count);
     a->SetSelf(a);
     return a;
 }
@@ -101,41 +121,40 @@ std::shared_ptr<GDALAttribute> ZSMdimAttribute::Create(const std::string &owner,
 std::shared_ptr<GDALAttribute> ZSMdimAttribute::CreateText(const std::string &owner, const std::string &name,
                                                            const std::string &value)
 {
-    auto a = std::make_shared<ZSMdimAttribute>(owner, name, GDALExtendedDataType::CreateString(), false, 1);
+    auto a =
+        std::make_shared<ZSMdimAttribute>(nullptr, "", owner, name, GDALExtendedDataType::CreateString(), false, 1);
     a->TakeTexts({value});
     a->SetSelf(a);
     return a;
 }
 
-const void *ZSMdimAttribute::Values() const
+bool ZSMdimAttribute::Request(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
+                              const GDALExtendedDataType &type, const void *data, ZSMdimRequest &request) const
 {
-    if (!m_pointers.empty())
-        return m_pointers.data();
-    if (!m_doubles.empty())
-        return m_doubles.data();
-    if (!m_small.empty())
-        return m_small.data();
-    return m_integers.data();
+    const uint64_t shape[1] = {Count()};
+    struct zs_error err;
+    if (zsMdimRequest(static_cast<int>(m_dimensions.size()), shape, start, count, step, stride, type.GetSize(),
+                      const_cast<void *>(data), request, &err))
+        return true;
+    zsReport(err);
+    return false;
 }
 
 bool ZSMdimAttribute::IRead(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
                             const GDALExtendedDataType &type, void *data) const
 {
     return zsGuard([&] {
-        const uint64_t shape[1] = {m_dimensions.empty() ? 1 : m_dimensions[0]->GetSize()};
+        const uint64_t shape[1] = {Count()};
+        const bool isText = m_type.GetClass() == GEDTC_STRING;
+        const void *values = isText ? static_cast<const void *>(m_pointers.data()) : m_numbers.data();
         ZSMdimRequest request;
-        struct zs_error err;
-        if (!zsMdimRequest(static_cast<int>(m_dimensions.size()), shape, start, count, step, stride, type.GetSize(),
-                           data, request, &err))
-        {
-            zsReport(err);
-            return false;
-        }
-        return zsMdimCopy(shape, Values(), m_type, request, type);
+        return Request(start, count, step, stride, type, data, request) &&
+               zsMdimGive(shape, values, m_type, request, type);
     });
 }
 
-std::vector<std::shared_ptr<GDALAttribute>> zsMdimAttributes(const struct zs_node *node, const std::string &owner,
+std::vector<std::shared_ptr<GDALAttribute>> zsMdimAttributes(const std::shared_ptr<ZSMdimStore> &store,
+                                                             const struct zs_node *node, const std::string &owner,
                                                              const struct zs_meaning *meaning, bool hasSrs)
 {
     struct zs_attribute *list = nullptr;
@@ -150,7 +169,7 @@ std::vector<std::shared_ptr<GDALAttribute>> zsMdimAttributes(const struct zs_nod
     const std::unique_ptr<struct zs_attribute, decltype(freed)> owned(list, freed);
     std::vector<std::shared_ptr<GDALAttribute>> out;
     for (size_t i = 0; i < count; i++)
-        out.push_back(ZSMdimAttribute::Create(owner, list[i]));
+        out.push_back(ZSMdimAttribute::Create(store, node->path, owner, list[i]));
     return out;
 }
 
@@ -158,4 +177,135 @@ std::shared_ptr<GDALAttribute> zsMdimTextAttribute(const std::string &owner, con
                                                    const std::string &value)
 {
     return ZSMdimAttribute::CreateText(owner, name, value);
+}
+
+/* ---- Writing ---- */
+
+/* What CF files of old have is Latin 1. */
+static std::string asUtf8(const char *text)
+{
+    if (CPLIsUTF8(text, -1))
+        return text;
+    char *recoded = CPLRecode(text, CPL_ENC_ISO8859_1, CPL_ENC_UTF8);
+    const std::string result = recoded;
+    CPLFree(recoded);
+    return result;
+}
+
+std::shared_ptr<GDALAttribute> ZSMdimAttribute::CreateNew(const std::shared_ptr<ZSMdimStore> &store,
+                                                          const std::string &path, const std::string &owner,
+                                                          const std::string &name,
+                                                          const std::vector<GUInt64> &dimensions,
+                                                          const GDALExtendedDataType &type)
+{
+    constexpr GUInt64 MOST_VALUES = 1 << 20; // of a list; what is more belongs into an array
+    const bool isNumber = type.GetClass() == GEDTC_NUMERIC && !GDALDataTypeIsComplex(type.GetNumericDataType());
+    std::string reason;
+    if (type.GetClass() != GEDTC_STRING && !isNumber)
+        reason = "expected texts or real numbers";
+    else if (dimensions.size() > 1)
+        reason = "expected a value or a list of values, found " + std::to_string(dimensions.size()) + " dimensions";
+    else if (!dimensions.empty() && dimensions[0] > MOST_VALUES)
+        reason = "expected at most " + std::to_string(MOST_VALUES) + " values";
+    else if (name.empty())
+        reason = "expected a name";
+    const struct zs_node *node = store->CheckUpdatable() ? store->Node(path) : nullptr;
+    if (node == nullptr)
+        return nullptr;
+    if (reason.empty() && zs_attribute_exists(node, name.c_str()))
+        reason = "there is one already";
+    if (!reason.empty())
+    {
+        store->Complain("attribute " + name + " of " + owner + ": " + reason);
+        return nullptr;
+    }
+    const size_t count = dimensions.empty() ? 1 : static_cast<size_t>(dimensions[0]);
+    auto a = std::make_shared<ZSMdimAttribute>(store, path, owner, name, type, !dimensions.empty(), count);
+    if (isNumber)
+        a->m_numbers.resize(count * type.GetSize());
+    else
+        a->TakeTexts(std::vector<std::string>(count));
+    a->SetSelf(a);
+    return a;
+}
+
+std::shared_ptr<GDALAttribute> zsMdimNewAttribute(const std::shared_ptr<ZSMdimStore> &store, const std::string &path,
+                                                  const std::string &owner, const std::string &name,
+                                                  const std::vector<GUInt64> &dimensions,
+                                                  const GDALExtendedDataType &type)
+{
+    return ZSMdimAttribute::CreateNew(store, path, owner, name, dimensions, type);
+}
+
+bool ZSMdimAttribute::TakeValues(const ZSMdimRequest &request, const GDALExtendedDataType &type)
+{
+    const uint64_t shape[1] = {Count()};
+    if (m_type.GetClass() != GEDTC_STRING)
+        return zsMdimTake(shape, m_numbers.data(), m_type, request, type);
+    std::vector<char *> taken(m_texts.size());
+    const bool ok = zsMdimTake(shape, taken.data(), m_type, request, type);
+    std::vector<std::string> texts = m_texts;
+    for (size_t i = 0; i < taken.size(); i++)
+    {
+        if (taken[i] != nullptr)
+            texts[i] = asUtf8(taken[i]);
+        CPLFree(taken[i]);
+    }
+    if (ok)
+        TakeTexts(std::move(texts));
+    return ok;
+}
+
+bool ZSMdimAttribute::WriteValues()
+{
+    const size_t count = Count();
+    struct zs_attribute a = {};
+    const std::string name = asUtf8(GetName().c_str());
+    a.name = name.c_str();
+    a.is_list = !m_dimensions.empty();
+    a.count = count;
+    std::vector<double> doubles;
+    std::vector<int64_t> integers;
+    const GDALDataType own = m_type.GetNumericDataType();
+    const auto convert = [&](void *values, GDALDataType to) {
+        GDALCopyWords64(m_numbers.data(), own, GDALGetDataTypeSizeBytes(own), values, to, 8,
+                        static_cast<GPtrDiff_t>(count));
+    };
+    if (m_type.GetClass() == GEDTC_STRING)
+    {
+        a.kind = m_type.GetSubType() == GEDTST_JSON ? ZS_ATTRIBUTE_JSON : ZS_ATTRIBUTE_TEXT;
+        a.texts = m_pointers.data();
+    }
+    else if (GDALDataTypeIsFloating(own))
+    {
+        a.kind = ZS_ATTRIBUTE_DOUBLE;
+        doubles.resize(count + 1);
+        convert(doubles.data(), GDT_Float64);
+        a.doubles = doubles.data();
+    }
+    else
+    {
+        a.kind = own == GDT_UInt64 ? ZS_ATTRIBUTE_UINT64 : ZS_ATTRIBUTE_INT64;
+        integers.resize(count + 1);
+        convert(integers.data(), own == GDT_UInt64 ? GDT_UInt64 : GDT_Int64);
+        a.integers = integers.data();
+    }
+    return m_store->Change(m_path, [&a](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
+        return zs_attribute_write(h, node, &a, err);
+    });
+}
+
+bool ZSMdimAttribute::IWrite(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
+                             const GDALExtendedDataType &type, const void *data)
+{
+    return zsGuard([&] {
+        ZSMdimRequest request;
+        if (m_store == nullptr)
+        {
+            CPLError(CE_Failure, CPLE_NotSupported, "attribute %s: is not written", GetFullName().c_str());
+            return false;
+        }
+        return m_store->CheckUpdatable() && Request(start, count, step, stride, type, data, request) &&
+               TakeValues(request, type) && WriteValues();
+    });
 }

@@ -1,5 +1,7 @@
 #include "mdim.h"
 
+#include <algorithm>
+
 #include "guard.h"
 
 namespace
@@ -25,6 +27,22 @@ class ZSMdimDimension final : public GDALDimension
     {
     }
     std::shared_ptr<GDALMDArray> GetIndexingVariable() const override;
+};
+
+/* One that was made. The store keeps it, so it does not keep the store. */
+class ZSMdimMadeDimension final : public GDALDimension
+{
+    std::weak_ptr<ZSMdimStore> m_store;
+    std::string m_path; /* of the array that would have its coordinates */
+
+  public:
+    ZSMdimMadeDimension(const std::shared_ptr<ZSMdimStore> &store, const std::string &parent, const std::string &path,
+                        const std::string &name, const std::string &type, const std::string &direction, GUInt64 size)
+        : GDALDimension(parent, name, type, direction, size), m_store(store), m_path(path)
+    {
+    }
+    std::shared_ptr<GDALMDArray> GetIndexingVariable() const override;
+    bool SetIndexingVariable(std::shared_ptr<GDALMDArray> variable) override;
 };
 } // namespace
 
@@ -92,7 +110,9 @@ bool ZSMdimStore::Dimensions(const struct zs_node *node, std::vector<std::shared
         const std::string key = parent + "\n" + name + "\n" + std::to_string(from.size) + "\n" +
                                 (from.variable != nullptr ? "" : node->path);
         const std::lock_guard<std::mutex> held(m_lock);
-        auto dimension = isNamed ? m_dimensions[key].lock() : nullptr;
+        auto dimension = isNamed ? MadeDimension(node->path, name, from.size) : nullptr;
+        if (dimension == nullptr && isNamed)
+            dimension = m_dimensions[key].lock();
         if (dimension == nullptr)
         {
             dimension = std::make_shared<ZSMdimDimension>(shared_from_this(), parent, name, from, node, d);
@@ -102,4 +122,69 @@ bool ZSMdimStore::Dimensions(const struct zs_node *node, std::vector<std::shared
         dimensions.push_back(dimension);
     }
     return true;
+}
+
+/* ---- Those that are made ---- */
+
+std::shared_ptr<GDALMDArray> ZSMdimMadeDimension::GetIndexingVariable() const
+{
+    return zsGuard([&]() -> std::shared_ptr<GDALMDArray> {
+        const auto store = m_store.lock();
+        const struct zs_node *node = nullptr;
+        struct zs_error err;
+        if (store == nullptr || zs_hierarchy_node(store->Hierarchy(), m_path.c_str(), &node, &err) != ZS_OK ||
+            node->type != ZS_NODE_ARRAY)
+            return nullptr;
+        auto array = store->Array(node, &err);
+        const bool isOwn = array != nullptr && array->GetDimensionCount() == 1 &&
+                           array->GetDimensions()[0]->GetSize() == GetSize();
+        return isOwn ? array : nullptr;
+    });
+}
+
+/* In a store the variable of a dimension is the array of its name, and nothing else says so. */
+bool ZSMdimMadeDimension::SetIndexingVariable(std::shared_ptr<GDALMDArray> variable)
+{
+    if (variable == nullptr || (variable->GetName() == GetName() && GetIndexingVariable() == variable))
+        return true;
+    CPLError(CE_Warning, CPLE_NotSupported,
+             "%s: the variable of a dimension is the array of its name, beside it, of that dimension alone; %s is not",
+             GetFullName().c_str(), variable->GetFullName().c_str());
+    return false;
+}
+
+std::shared_ptr<GDALDimension> ZSMdimStore::MakeDimension(const std::string &path, const std::string &name,
+                                                          const std::string &type, const std::string &direction,
+                                                          GUInt64 size)
+{
+    auto &made = m_made[path];
+    const auto isNamed = [&name](const std::shared_ptr<GDALDimension> &d) { return d->GetName() == name; };
+    if (name.empty() || std::any_of(made.begin(), made.end(), isNamed))
+    {
+        CPLError(CE_Failure, CPLE_IllegalArg, "dimension \"%s\" of %s: %s", name.c_str(), GroupName(path).c_str(),
+                 name.empty() ? "expected a name" : "there is one already");
+        return nullptr;
+    }
+    const std::string variable = (path.empty() ? "" : path + "/") + name;
+    made.push_back(std::make_shared<ZSMdimMadeDimension>(shared_from_this(), GroupName(path), variable, name, type,
+                                                         direction, size));
+    return made.back();
+}
+
+/* The one of that name and size that was made in the group of an array, or in one above. */
+std::shared_ptr<GDALDimension> ZSMdimStore::MadeDimension(const std::string &path, const std::string &name,
+                                                          GUInt64 size) const
+{
+    for (std::string group = path; !m_made.empty() && !group.empty();)
+    {
+        const size_t slash = group.rfind('/');
+        group.resize(slash == std::string::npos ? 0 : slash);
+        const auto made = m_made.find(group);
+        for (size_t i = 0; made != m_made.end() && i < made->second.size(); i++)
+        {
+            if (made->second[i]->GetName() == name && made->second[i]->GetSize() == size)
+                return made->second[i];
+        }
+    }
+    return nullptr;
 }

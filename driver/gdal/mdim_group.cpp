@@ -6,6 +6,7 @@
 
 extern "C"
 {
+#include "zarr/make.h"
 #include "zarr/name.h"
 }
 
@@ -18,6 +19,7 @@ class ZSMdimGroup final : public GDALGroup
     const struct zs_node *m_only; /* the one array that it shows; null: all */
 
     std::vector<std::string> ChildNames(enum zs_node_type type) const;
+    bool CheckGroup() const;
     const struct zs_node *Child(const std::string &name, enum zs_node_type type) const;
 
   public:
@@ -43,6 +45,15 @@ class ZSMdimGroup final : public GDALGroup
     std::shared_ptr<GDALGroup> OpenGroup(const std::string &name, CSLConstList options) const override;
     std::vector<std::shared_ptr<GDALDimension>> GetDimensions(CSLConstList options) const override;
     std::vector<std::shared_ptr<GDALAttribute>> GetAttributes(CSLConstList options) const override;
+    std::shared_ptr<GDALGroup> CreateGroup(const std::string &name, CSLConstList options) override;
+    std::shared_ptr<GDALDimension> CreateDimension(const std::string &name, const std::string &type,
+                                                   const std::string &direction, GUInt64 size,
+                                                   CSLConstList options) override;
+    std::shared_ptr<GDALMDArray> CreateMDArray(const std::string &name,
+                                               const std::vector<std::shared_ptr<GDALDimension>> &dimensions,
+                                               const GDALExtendedDataType &type, CSLConstList options) override;
+    std::shared_ptr<GDALAttribute> CreateAttribute(const std::string &name, const std::vector<GUInt64> &dimensions,
+                                                   const GDALExtendedDataType &type, CSLConstList options) override;
     std::shared_ptr<GDALAttribute> GetAttribute(const std::string &name) const override
     {
         return zsGuard([&] { return GetAttributeFromAttributes(name); });
@@ -140,6 +151,10 @@ std::vector<std::shared_ptr<GDALDimension>> ZSMdimGroup::GetDimensions(CSLConstL
         // Of one name and two sizes GDAL's tools would make one: the first is shown, arrays have their own.
         std::map<std::string, std::shared_ptr<GDALDimension>> byName;
         std::vector<std::shared_ptr<GDALDimension>> out;
+        if (m_node != nullptr && m_store->IsUpdatable())
+            out = m_store->MadeDimensions(m_node->path);
+        for (const auto &d : out)
+            byName.emplace(d->GetName(), d);
         const auto arrays =
             m_only != nullptr ? std::vector<const struct zs_node *>{m_only} : children(*m_store, m_node);
         for (const auto *child : arrays)
@@ -162,8 +177,63 @@ std::vector<std::shared_ptr<GDALDimension>> ZSMdimGroup::GetDimensions(CSLConstL
 std::vector<std::shared_ptr<GDALAttribute>> ZSMdimGroup::GetAttributes(CSLConstList) const
 {
     return zsGuard([&] {
-        return m_node != nullptr ? zsMdimAttributes(m_node, GetFullName(), nullptr, false)
+        return m_node != nullptr ? zsMdimAttributes(m_store, m_node, GetFullName(), nullptr, false)
                                  : std::vector<std::shared_ptr<GDALAttribute>>{};
+    });
+}
+
+/* ---- Making ---- */
+
+bool ZSMdimGroup::CheckGroup() const
+{
+    if (!m_store->CheckUpdatable())
+        return false;
+    if (m_node != nullptr && m_only == nullptr)
+        return true;
+    CPLError(CE_Failure, CPLE_NotSupported, "%s: one array was opened, not its group", m_store->Store()->root);
+    return false;
+}
+
+std::shared_ptr<GDALGroup> ZSMdimGroup::CreateGroup(const std::string &name, CSLConstList)
+{
+    return zsGuard([&]() -> std::shared_ptr<GDALGroup> {
+        const struct zs_node *node = nullptr;
+        struct zs_error err;
+        if (!CheckGroup())
+            return nullptr;
+        if (zs_group_make(m_store->Hierarchy(), m_node->path, name.c_str(), &node, &err) != ZS_OK)
+        {
+            zsReport(err);
+            return nullptr;
+        }
+        return Create(m_store, GetFullName(), name, node, nullptr);
+    });
+}
+
+std::shared_ptr<GDALDimension> ZSMdimGroup::CreateDimension(const std::string &name, const std::string &type,
+                                                            const std::string &direction, GUInt64 size, CSLConstList)
+{
+    return zsGuard([&] {
+        return CheckGroup() ? m_store->MakeDimension(m_node->path, name, type, direction, size) : nullptr;
+    });
+}
+
+std::shared_ptr<GDALMDArray>
+ZSMdimGroup::CreateMDArray(const std::string &name, const std::vector<std::shared_ptr<GDALDimension>> &dimensions,
+                           const GDALExtendedDataType &type, CSLConstList options)
+{
+    return zsGuard([&] {
+        return CheckGroup() ? zsMdimNewArray(m_store, m_node, name, dimensions, type, options) : nullptr;
+    });
+}
+
+std::shared_ptr<GDALAttribute> ZSMdimGroup::CreateAttribute(const std::string &name,
+                                                            const std::vector<GUInt64> &dimensions,
+                                                            const GDALExtendedDataType &type, CSLConstList)
+{
+    return zsGuard([&] {
+        return CheckGroup() ? zsMdimNewAttribute(m_store, m_node->path, GetFullName(), name, dimensions, type)
+                            : nullptr;
     });
 }
 

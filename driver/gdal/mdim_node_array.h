@@ -30,10 +30,33 @@ template <class Base> class ZSMdimNodeArray : public Base
             m_structure.SetNameValue("CODECS", codecs.get());
     }
 
-    /* False with the message in err. */
-    bool TakeDimensions(struct zs_error *err)
+    /* False with the message in err. `made`: those that it was made of, if it was. */
+    bool TakeDimensions(const std::vector<std::shared_ptr<GDALDimension>> &made, struct zs_error *err)
     {
-        return m_store->Dimensions(m_node, m_dimensions, err);
+        m_dimensions = made;
+        return !made.empty() || m_store->Dimensions(m_node, m_dimensions, err);
+    }
+    /* The core's, as it is by now; null where there is none. */
+    virtual struct zs_array *CoreArray() const
+    {
+        return nullptr;
+    }
+    /* Calls f(hierarchy, node, err), which changes the node. */
+    template <class F> bool Change(F &&f)
+    {
+        return m_store->Change(m_node->path, f);
+    }
+    /* Everything of another array but its elements, and then these, all of them or it has failed. */
+    bool CopyAll(const GDALMDArray *from, bool strict, GUInt64 &cost, GUInt64 totalCost, GDALProgressFunc progress,
+                 void *progressData)
+    {
+        if (progress == nullptr)
+            progress = GDALDummyProgress;
+        const bool ok = this->CopyFromAllExceptValues(from, strict, cost, totalCost, progress, progressData) &&
+                        zsMdimCopyValues(*this, *from, CoreArray(), cost, totalCost, progress, progressData);
+        if (!ok)
+            m_store->MarkLost();
+        return ok && m_store->FlushArray(m_node->path);
     }
 
   public:
@@ -47,7 +70,7 @@ template <class Base> class ZSMdimNodeArray : public Base
     }
     bool IsWritable() const override
     {
-        return false;
+        return m_store->IsUpdatable();
     }
     const std::string &GetFilename() const override
     {
@@ -60,6 +83,12 @@ template <class Base> class ZSMdimNodeArray : public Base
     std::shared_ptr<GDALAttribute> GetAttribute(const std::string &name) const override
     {
         return zsGuard([&] { return this->GetAttributeFromAttributes(name); });
+    }
+    std::shared_ptr<GDALAttribute> CreateAttribute(const std::string &name, const std::vector<GUInt64> &dimensions,
+                                                   const GDALExtendedDataType &type, CSLConstList) override
+    {
+        return zsGuard(
+            [&] { return zsMdimNewAttribute(m_store, m_node->path, this->GetFullName(), name, dimensions, type); });
     }
 #if ZS_GDAL_AT_LEAST(8)
     std::shared_ptr<GDALGroup> GetRootGroup() const override

@@ -77,26 +77,10 @@ static ZSMdimRequest partOf(const ZSMdimRequest &r, int d, uint64_t first, uint6
     return part;
 }
 
-/* Calls f for each place of an N-dimensional list of `count` places. */
-template <class F> static bool forEach(int ndim, const uint64_t *count, F &&f)
-{
-    uint64_t at[ZS_MAX_NDIM] = {0};
-    for (;;)
-    {
-        if (!f(at))
-            return false;
-        int d = ndim - 1;
-        while (d >= 0 && ++at[d] == count[d])
-            at[d--] = 0;
-        if (d < 0)
-            return true;
-    }
-}
-
-bool zsMdimCopy(const uint64_t *shape, const void *src, const GDALExtendedDataType &own, const ZSMdimRequest &r,
+bool zsMdimGive(const uint64_t *shape, const void *src, const GDALExtendedDataType &own, const ZSMdimRequest &r,
                 const GDALExtendedDataType &type)
 {
-    return forEach(r.ndim, r.count, [&](const uint64_t *at) {
+    return zsForEach(r.ndim, r.count, [&](const uint64_t *at) {
         uint64_t from = 0;
         char *to = r.data;
         for (int d = 0; d < r.ndim; d++)
@@ -212,7 +196,7 @@ bool Reader::ReadWindows(const ZSMdimRequest &r, char *data, const ptrdiff_t *st
     uint64_t each[ZS_MAX_NDIM];
     for (int d = 0; d < r.ndim; d++)
         each[d] = WayOf(r, d) == Way::APART ? r.count[d] : 1;
-    forEach(r.ndim, each, [&](const uint64_t *at) {
+    zsForEach(r.ndim, each, [&](const uint64_t *at) {
         windows.emplace_back();
         struct zs_window &w = windows.back();
         char *to = data;
@@ -281,7 +265,7 @@ bool Reader::ReadAndCopy(const ZSMdimRequest &r, const GDALExtendedDataType &own
         whole.start[d] = 0;
         whole.step[d] = 1;
     }
-    return Read(all) && zsMdimCopy(r.count, dense.data(), own, whole, type);
+    return Read(all) && zsMdimGive(r.count, dense.data(), own, whole, type);
 }
 
 bool zsMdimRead(struct zs_array *array, const GDALExtendedDataType &own, const ZSMdimRequest &request,

@@ -12,14 +12,19 @@ class ZSMdimStrings final : public ZSMdimNodeArray<GDALMDArray>
 {
     mutable std::mutex m_lock;
     mutable bool m_isRead = false;
+    bool m_isMade = false; /* in this session; those of others are in chunks and codecs of all kinds, and only read */
     mutable std::vector<std::string> m_texts;
     mutable std::vector<const char *> m_pointers; /* to them, which is how GDAL has texts in memory */
 
     bool ReadTexts(struct zs_error *err) const;
+    bool WriteTexts(struct zs_error *err);
+    void TakeTexts(std::vector<std::string> &&texts) const;
 
   protected:
     bool IRead(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
                const GDALExtendedDataType &type, void *data) const override;
+    bool IWrite(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
+                const GDALExtendedDataType &type, const void *data) override;
     bool IsCacheable() const override
     {
         return false;
@@ -33,12 +38,19 @@ class ZSMdimStrings final : public ZSMdimNodeArray<GDALMDArray>
     }
     static std::shared_ptr<GDALMDArray> Create(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
                                                struct zs_error *err);
+    static std::shared_ptr<GDALMDArray> CreateNew(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
+                                                  const std::vector<std::shared_ptr<GDALDimension>> &dimensions);
 
+    bool CopyFrom(GDALDataset *, const GDALMDArray *from, bool strict, GUInt64 &cost, const GUInt64 totalCost,
+                  GDALProgressFunc progress, void *progressData) override
+    {
+        return zsGuard([&] { return CopyAll(from, strict, cost, totalCost, progress, progressData); });
+    }
     std::vector<std::shared_ptr<GDALAttribute>> GetAttributes(CSLConstList) const override
     {
         return zsGuard([&] {
             const struct zs_meaning none = {};
-            return zsMdimAttributes(m_node, GetFullName(), &none, false);
+            return zsMdimAttributes(m_store, m_node, GetFullName(), &none, false);
         });
     }
 };
@@ -49,7 +61,7 @@ std::shared_ptr<GDALMDArray> ZSMdimStrings::Create(const std::shared_ptr<ZSMdimS
 {
     auto array = std::make_shared<ZSMdimStrings>(store, node);
     uint64_t length;
-    if (!array->TakeDimensions(err))
+    if (!array->TakeDimensions({}, err))
         return nullptr;
     if (!zs_strings_length(node, &length))
     {
@@ -73,14 +85,18 @@ bool ZSMdimStrings::ReadTexts(struct zs_error *err) const
         return false;
     const auto freed = [count](char **v) { zs_strings_free(v, static_cast<size_t>(count)); };
     const std::unique_ptr<char *, decltype(freed)> owned(values, freed);
-    std::vector<std::string> texts(values, values + count);
+    TakeTexts(std::vector<std::string>(values, values + count));
+    return true;
+}
+
+void ZSMdimStrings::TakeTexts(std::vector<std::string> &&texts) const
+{
     std::vector<const char *> pointers;
     for (const auto &text : texts)
         pointers.push_back(text.c_str());
     m_texts = std::move(texts);
     m_pointers = std::move(pointers);
     m_isRead = true;
-    return true;
 }
 
 bool ZSMdimStrings::IRead(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
@@ -96,8 +112,77 @@ bool ZSMdimStrings::IRead(const GUInt64 *start, const size_t *count, const GInt6
             zsReport(err);
             return false;
         }
-        return zsMdimCopy(shape, m_pointers.data(), m_type, request, type); // which nobody changes any more
+        return zsMdimGive(shape, m_pointers.data(), m_type, request, type); // which nobody changes any more
     });
+}
+
+/* ---- Writing ---- */
+
+std::shared_ptr<GDALMDArray> ZSMdimStrings::CreateNew(const std::shared_ptr<ZSMdimStore> &store,
+                                                      const struct zs_node *node,
+                                                      const std::vector<std::shared_ptr<GDALDimension>> &dimensions)
+{
+    auto array = std::make_shared<ZSMdimStrings>(store, node);
+    array->m_dimensions = dimensions;
+    array->m_isMade = true;
+    array->TakeTexts(std::vector<std::string>(static_cast<size_t>(dimensions[0]->GetSize())));
+    array->SetSelf(array);
+    return array;
+}
+
+/* All of them, in the one chunk that there is. */
+bool ZSMdimStrings::WriteTexts(struct zs_error *err)
+{
+    return zs_strings_write(m_store->Store(), m_node, m_pointers.data(), m_pointers.size(), err) == ZS_OK;
+}
+
+bool ZSMdimStrings::IWrite(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
+                           const GDALExtendedDataType &type, const void *data)
+{
+    return zsGuard([&] {
+        const uint64_t shape[1] = {m_dimensions[0]->GetSize()};
+        ZSMdimRequest request;
+        struct zs_error err;
+        if (!m_store->CheckUpdatable())
+            return false;
+        if (!m_isMade)
+        {
+            CPLError(CE_Failure, CPLE_NotSupported, "array %s: text is written in arrays that are made, not changed",
+                     GetFullName().c_str());
+            return false;
+        }
+        std::vector<char *> taken(m_texts.size());
+        bool ok = zsMdimRequest(1, shape, start, count, step, stride, type.GetSize(), const_cast<void *>(data), request,
+                                &err);
+        const bool isPossible = ok;
+        if (ok)
+            ok = zsMdimTake(shape, taken.data(), m_type, request, type);
+        std::vector<std::string> texts = m_texts;
+        for (size_t i = 0; i < taken.size(); i++)
+        {
+            if (taken[i] != nullptr)
+                texts[i] = taken[i];
+            CPLFree(taken[i]);
+        }
+        if (isPossible && !ok)
+            return false; // GDAL has said why
+        if (ok)
+        {
+            TakeTexts(std::move(texts));
+            ok = WriteTexts(&err);
+        }
+        if (!ok)
+            zsReport(err);
+        if (isPossible && !ok)
+            m_store->MarkLost();
+        return ok;
+    });
+}
+
+std::shared_ptr<GDALMDArray> zsMdimStrings(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
+                                           const std::vector<std::shared_ptr<GDALDimension>> &dimensions)
+{
+    return ZSMdimStrings::CreateNew(store, node, dimensions);
 }
 
 std::shared_ptr<GDALMDArray> zsMdimStrings(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,

@@ -136,7 +136,7 @@ bool ZSShapeOption::Apply(const std::vector<ZSDimension> &dimensions, std::vecto
     const size_t dims = dimensions.size(), given = m_lengths.size();
     if (given > dims)
         return zsRefuseOption(m_name, "at most " + number(dims) + " numbers or lists", number(given).c_str());
-    const size_t first = given == 1 ? dims - 2 : dims - given;
+    const size_t first = dims - (given == 1 ? std::min<size_t>(2, dims) : given);
     for (size_t d = first; d < dims; d++)
     {
         if (!Divide(given == 1 ? m_lengths[0] : m_lengths[d - first], dimensions[d], divisions[d]))

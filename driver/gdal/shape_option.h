@@ -74,9 +74,9 @@ class ZSShapeOption
     /* False (CPLError emitted) when the text is no shape. */
     bool Parse(const char *text);
 
-    /* Divides the last of the dimensions; one entry is for the last two. The others stay as they are. False (CPLError
-     * emitted) when there are more entries than dimensions, lengths are no multiples of the unit, or those of a list do
-     * not add up to the size, rounded up to whole units. */
+    /* Divides the last of the dimensions; one entry is for the last two, or the only one. The others stay as they are.
+     * False (CPLError emitted) when there are more entries than dimensions, lengths are no multiples of the unit, or
+     * those of a list do not add up to the size, rounded up to whole units. */
     bool Apply(const std::vector<ZSDimension> &dimensions, std::vector<ZSDivision> &divisions) const;
 };
 

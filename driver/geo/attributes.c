@@ -23,13 +23,23 @@ char *zs_codecs_text(const struct zs_node *node)
     return codecs != NULL ? zs_json_print(codecs) : NULL;
 }
 
+/* Whether `coordinates` name nothing but the grid mapping, as zs_write_grid_mapping_name() does. */
+static bool names_mapping_alone(const struct zs_node *node)
+{
+    const char *mapping = NULL, *words = NULL;
+    zs_json_string(zs_json_get(node->attributes, "grid_mapping"), &mapping);
+    zs_json_string(zs_json_get(node->attributes, "coordinates"), &words);
+    return mapping != NULL && words != NULL && strcmp(mapping, words) == 0;
+}
+
 /* What is said of the array in another place. */
-static bool is_said_elsewhere(const char *name, const struct zs_meaning *m, bool has_srs)
+static bool is_said_elsewhere(const struct zs_node *node, const char *name, const struct zs_meaning *m, bool has_srs)
 {
     return strcmp(name, ZS_ARRAY_DIMENSIONS) == 0 || strcmp(name, ZS_NO_NODATA_ATTRIBUTE) == 0 ||
            (strcmp(name, "_FillValue") == 0 && m->has_nodata) || (strcmp(name, "scale_factor") == 0 && m->has_scale) ||
            (strcmp(name, "add_offset") == 0 && m->has_offset) || (strcmp(name, "units") == 0 && m->unit != NULL) ||
-           (has_srs && (strcmp(name, "grid_mapping") == 0 || strcmp(name, "_CRS") == 0));
+           (has_srs && (strcmp(name, "grid_mapping") == 0 || strcmp(name, "_CRS") == 0 ||
+                        (strcmp(name, "coordinates") == 0 && names_mapping_alone(node))));
 }
 
 /* ---- Values ---- */
@@ -139,7 +149,7 @@ enum zs_status zs_attributes_read(const struct zs_node *node, const struct zs_me
     bool ok = list != NULL;
     for (const zs_json *a = zs_json_first(node->attributes); a != NULL && ok; a = zs_json_next(a)) {
         const char *name = zs_json_name(a);
-        if (meaning == NULL || !is_said_elsewhere(name, meaning, has_srs))
+        if (meaning == NULL || !is_said_elsewhere(node, name, meaning, has_srs))
             ok = read_attribute(a, &list[n++]);
     }
     if (!ok) {

@@ -32,6 +32,28 @@ enum zs_status zs_attributes_read(const struct zs_node *node, const struct zs_me
                                   struct zs_attribute **attributes, size_t *count, struct zs_error *err) ZS_MUST_CHECK;
 void zs_attributes_free(struct zs_attribute *attributes, size_t count);
 
+/* ---- Changing (attributes_write.c): in memory, in the store at the flush of the hierarchy ---- */
+
+/* Sets the attribute of that name: a text, a number, a list of either (also of none), or what its JSON text is. Numbers
+ * that JSON has not (NaN, infinities) become texts. ZS_ARGUMENT where a text is no JSON, or no UTF-8. */
+enum zs_status zs_attribute_write(struct zs_hierarchy *h, const struct zs_node *node,
+                                  const struct zs_attribute *attribute, struct zs_error *err) ZS_MUST_CHECK;
+/* Removes one; that there is none is fine. */
+enum zs_status zs_attribute_remove(struct zs_hierarchy *h, const struct zs_node *node, const char *name,
+                                   struct zs_error *err) ZS_MUST_CHECK;
+bool zs_attribute_exists(const struct zs_node *node, const char *name);
+
+/* What attributes of an array say of all its values; what is NULL is taken out. `nodata` is one element, native order;
+ * without it the array says that no element is missing. */
+enum zs_status zs_unit_write(struct zs_hierarchy *h, const struct zs_node *node, const char *unit,
+                             struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_scale_write(struct zs_hierarchy *h, const struct zs_node *node, const double *scale,
+                              struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_offset_write(struct zs_hierarchy *h, const struct zs_node *node, const double *offset,
+                               struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_nodata_write(struct zs_hierarchy *h, const struct zs_node *node, const void *nodata,
+                               struct zs_error *err) ZS_MUST_CHECK;
+
 /* Whether attributes say which elements are missing, rather than the fill value alone. */
 bool zs_declares_nodata(const struct zs_node *node);
 

@@ -166,3 +166,35 @@ enum zs_status zs_dimensions_find(struct zs_hierarchy *h, const struct zs_node *
     }
     return ZS_OK;
 }
+
+enum zs_status zs_dimension_tell(struct zs_hierarchy *h, const struct zs_node *variable, const char *type,
+                                 const char *direction, struct zs_error *err)
+{
+    static const char *const axes[][3] = {{"HORIZONTAL_X", "X", "EAST"},
+                                          {"HORIZONTAL_Y", "Y", "NORTH"},
+                                          {"VERTICAL", "Z", ""},
+                                          {"TEMPORAL", "T", "FUTURE"}};
+    struct zs_dimension dim = {.name = zs_path_name(variable->path), .variable = variable};
+    find_kind(&dim);
+    const char *axis = NULL;
+    for (size_t i = 0; i < sizeof axes / sizeof axes[0]; i++)
+        if (strcmp(type, axes[i][0]) == 0 &&
+            (strcmp(type, dim.type) != 0 ||
+             (strcmp(direction, axes[i][2]) == 0 && strcmp(direction, dim.direction) != 0)))
+            axis = axes[i][1];
+    const bool is_up = strcmp(direction, "UP") == 0, is_down = strcmp(direction, "DOWN") == 0;
+    const char *positive = strcmp(type, "VERTICAL") == 0 && (is_up || is_down) &&
+                                   strcmp(direction, dim.direction) != 0
+                               ? (is_up ? "up" : "down")
+                               : NULL;
+    zs_json *attributes;
+    if (axis == NULL && positive == NULL)
+        return ZS_OK;
+    ZS_TRY(zs_hierarchy_edit(h, variable, &attributes, err));
+    bool ok = true;
+    if (axis != NULL && zs_json_get(attributes, "axis") == NULL)
+        ok = zs_json_add_string(attributes, "axis", axis) != NULL;
+    if (ok && positive != NULL && zs_json_get(attributes, "positive") == NULL)
+        ok = zs_json_add_string(attributes, "positive", positive) != NULL;
+    return ok ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "%s: no memory for its attributes", variable->path);
+}

@@ -22,6 +22,11 @@ struct zs_dimension {
 enum zs_status zs_dimensions_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_dimension *dims,
                                   int *count, struct zs_error *err) ZS_MUST_CHECK;
 
+/* Makes the variable of a dimension say what kind of axis that is, in CF's words, where its name and attributes do not
+ * tell that type and direction (either may be ""). What CF has no word for is not said. */
+enum zs_status zs_dimension_tell(struct zs_hierarchy *h, const struct zs_node *variable, const char *type,
+                                 const char *direction, struct zs_error *err) ZS_MUST_CHECK;
+
 /* CF units of the elements of a type that counts time ("seconds since 1970-01-01" for datetime64, "seconds" for
  * timedelta64); NULL for all others, and where CF has none. */
 const char *zs_time_units(const struct zs_dtype *dtype);

@@ -1,0 +1,518 @@
+"""Stores made through the multidimensional API: as zarr-python, xarray and the netCDF files that they come from have them."""
+import gc
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from osgeo import gdal, gdal_array, osr
+
+from mdim import attributes_of, random_steps, root_of
+from support import GDAL, ask_peer, error_of, need, peak_memory, run_peer, warnings_of
+from writing import check_consolidated, document, files_of
+
+TYPES = ["uint8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float32", "float64", "complex64", "complex128"]
+TYPES += ["int8"] * (GDAL >= 3070000)
+NETCDF = gdal.GetDriverByName("netCDF")
+
+
+def made(path, *options):
+    """(dataset, root group) of a new store."""
+    dataset = gdal.GetDriverByName("ShardedZarr").CreateMultiDimensional(str(path), [], list(options))
+    return dataset, dataset.GetRootGroup()
+
+
+def extended(dtype):
+    if np.dtype(dtype) == np.int8 and GDAL >= 3070000:
+        return gdal.ExtendedDataType.Create(gdal.GDT_Int8)
+    return gdal.ExtendedDataType.Create(gdal_array.NumericTypeCodeToGDALTypeCode(np.dtype(dtype)))
+
+
+def dimensions(group, **sizes):
+    return [group.CreateDimension(name, None, None, size) for name, size in sizes.items()]
+
+
+def write(array, values, start=None, count=None, step=None, stride=None):
+    """Writes elements that lie in memory with any strides, in elements."""
+    assert array.Write(values.tobytes(), start, count or list(values.shape), step, stride, extended(values.dtype)) == gdal.CE_None
+
+
+def random_values(rng, shape, dtype):
+    kind = np.dtype(dtype).kind
+    if kind in "fc":
+        return (rng.normal(0, 50, shape) + (1j * rng.normal(0, 50, shape) if kind == "c" else 0)).astype(dtype)
+    info = np.iinfo(dtype)
+    return rng.integers(info.min, info.max, shape, dtype, endpoint=True)
+
+
+def values_of(array, shape, dtype):
+    return np.frombuffer(bytes(array.Read()), dtype).reshape(shape)
+
+
+# ------------------------------------------------------------------------------------------------------------ round trips
+
+@pytest.fixture(scope="module")
+def forecast(tmp_path_factory):
+    """a.nc of xarray, c.zarr made of it, and b.nc made of that."""
+    need("GDAL's netCDF driver", NETCDF)
+    folder = tmp_path_factory.mktemp("forecast")
+    run_peer("mdim_netcdf.py", folder, "write")
+    gdal.MultiDimTranslate(str(folder / "c.zarr"), str(folder / "a.nc"), format="ShardedZarr", creationOptions=["CHUNK_SHAPE=8"]).FlushCache()
+    gdal.MultiDimTranslate(str(folder / "b.nc"), str(folder / "c.zarr"), format="netCDF").FlushCache()
+    return folder
+
+
+def test_netcdf_that_became_a_store_and_netcdf_again_says_the_same(forecast):
+    run_peer("mdim_netcdf.py", forecast, "compare")
+
+
+def test_xarray_opens_the_store_as_it_opens_the_netcdf(forecast):
+    run_peer("mdim_netcdf.py", forecast, "store")
+
+
+def test_a_store_has_what_the_netcdf_has(forecast):
+    before, after = gdal.MultiDimInfo(str(forecast / "a.nc")), gdal.MultiDimInfo(str(forecast / "c.zarr"))
+    assert after["driver"] == "ShardedZarr"
+    assert after["attributes"] == before["attributes"]
+    assert sorted(after["arrays"]) == sorted([*before["arrays"], "spatial_ref"])  # which the netCDF driver hides
+    for name, array in before["arrays"].items():
+        for key in ("datatype", "dimensions", "dimension_size", "unit", "nodata_value", "scale", "offset", "attributes"):
+            assert after["arrays"][name].get(key) == array.get(key), (name, key)
+        assert ("srs" in array) == ("srs" in after["arrays"][name]), name
+    dims = lambda info: {d["name"]: d for d in info["dimensions"]}  # noqa: E731
+    for name, dimension in dims(before).items():
+        assert dims(after)[name].get("type") == dimension.get("type") and dims(after)[name]["indexing_variable"] == "/" + name
+    check_consolidated(forecast / "c.zarr")
+    assert "sharding_indexed" in str(document(forecast / "c.zarr", "t2m")["codecs"])
+
+
+def test_a_store_that_is_copied_has_its_crs_once(forecast, tmp_path):
+    gdal.MultiDimTranslate(str(tmp_path / "d.zarr"), str(forecast / "c.zarr"), format="ShardedZarr").FlushCache()
+    gdal.MultiDimTranslate(str(tmp_path / "e.zarr"), str(forecast / "a.zarr"), format="ShardedZarr").FlushCache()
+    for name in ("d.zarr", "e.zarr"):
+        found = document(tmp_path / name)["consolidated_metadata"]["metadata"]
+        assert [key for key in found if "crs_wkt" in found[key]["attributes"]] == ["spatial_ref"], sorted(found)
+        assert found["t2m"]["attributes"]["grid_mapping"] == "spatial_ref"
+        srs = root_of(tmp_path / name).OpenMDArray("t2m").GetSpatialRef()
+        assert srs.IsGeographic() and srs.GetDataAxisToSRSAxisMapping() == [3, 4], name
+
+
+# -------------------------------------------------------------------------------------------------------------- elements
+
+def random_array(rng, group, name):
+    """An array of any type, rank, chunks and shards, written in part with any steps and strides: (its values, as numpy has them)."""
+    rank = int(rng.integers(0, 6))
+    shape = [int(rng.integers(1, 40 // rank + 2)) for _ in range(rank)]
+    dtype = str(rng.choice(TYPES))
+    chunk = [int(rng.integers(1, s + 3)) for s in shape]
+    shard = [c * int(rng.integers(1, 4)) for c in chunk]
+    options = ["CHUNK_SHAPE=" + ",".join(map(str, chunk)), "SHARD_SHAPE=" + ",".join(map(str, shard))] if rank else []
+    dims = [group.CreateDimension("%s_%d" % (name, d), None, None, s) for d, s in enumerate(shape)]
+    array = group.CreateMDArray(name, dims, extended(dtype), options)
+    expected = np.zeros(shape, dtype)
+    for _ in range(int(rng.integers(1, 8)) if rank else 1):
+        start, count, step, index = random_steps(rng, shape)
+        source = str(rng.choice(["uint8", "int16", dtype])) if np.dtype(dtype).kind != "u" else dtype
+        if np.dtype(source).itemsize > np.dtype(dtype).itemsize or np.dtype(dtype) == np.int8:
+            source = dtype
+        order = rng.permutation(rank)
+        values = random_values(rng, [count[d] for d in order], source)  # as it lies in memory
+        inverse = np.argsort(order) if rank else []
+        stride = [values.strides[i] // values.itemsize for i in inverse]
+        write(array, values, start or None, count, step or None, stride or None)
+        expected[index] = np.transpose(values, inverse).astype(dtype) if rank else values.astype(dtype)
+    return expected
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_was_written_is_what_numpy_has_and_others_read(tmp_path, seed):
+    rng, expected = np.random.default_rng(seed), {}
+    dataset, root = made(tmp_path / "a.zarr")
+    group = root.CreateGroup("sub")
+    for i in range(6):
+        expected["sub/a%d" % i] = random_array(rng, group, "a%d" % i)
+        inside = values_of(group.OpenMDArray("a%d" % i), expected["sub/a%d" % i].shape, expected["sub/a%d" % i].dtype)
+        np.testing.assert_array_equal(inside, expected["sub/a%d" % i], "before it is flushed")
+    del group, root
+    dataset = None
+    names = list(expected)
+    for name in names:
+        array = root_of(tmp_path / "a.zarr").OpenMDArrayFromFullname("/" + name)
+        np.testing.assert_array_equal(values_of(array, expected[name].shape, expected[name].dtype), expected[name], name)
+        assert array.GetNoDataValueAsRaw() is None
+    for peer in ("zarr", "tensorstore"):
+        for name, answer in zip(names, ask_peer(peer, tmp_path, [("a.zarr", name) for name in names])):
+            assert "error" not in answer, (peer, name, answer)
+            np.testing.assert_array_equal(answer["values"][0], expected[name], "%s %s" % (peer, name))
+    check_consolidated(tmp_path / "a.zarr")
+
+
+def test_stores_of_zarr_python_are_copied_element_by_element(tmp_path):
+    run_peer("mdim_types.py", tmp_path)
+    gdal.MultiDimTranslate(str(tmp_path / "b.zarr"), str(tmp_path / "ranks.zarr"), format="ShardedZarr",
+                           creationOptions=["COMPRESS=ZSTD"]).FlushCache()
+    names = [name for name in root_of(tmp_path / "ranks.zarr").GetMDArrayNames() if "bool" not in name]
+    for name, answer in zip(names, ask_peer("zarr", tmp_path, [("b.zarr", name) for name in names])):
+        np.testing.assert_array_equal(answer["values"][0], np.load(tmp_path / (name + ".npy")), name)
+
+
+def test_text_is_written_as_zarr_python_reads_it(tmp_path):
+    names = ["", "a", "Zürich", "日本", "x" * 300]
+    dataset, root = made(tmp_path / "a.zarr")
+    station, = dimensions(root, station=5)
+    array = root.CreateMDArray("station", [station], gdal.ExtendedDataType.CreateString())
+    array.Write(names[:3], [0], [3])
+    array.Write(names[3:], [3], [2])
+    assert array.Read() == names
+    other = root.CreateMDArray("value", [station], extended("float32"))
+    other.Write(np.arange(5, dtype="float32"))
+    assert "one dimension" in error_of(root.CreateMDArray, "square", [station, station], gdal.ExtendedDataType.CreateString())
+    del station, array, other, root
+    dataset = None
+    assert root_of(tmp_path / "a.zarr").OpenMDArray("value").GetDimensions()[0].GetIndexingVariable().Read() == names
+    answer, = ask_peer("zarr", tmp_path, [("a.zarr", "value")])
+    assert sorted(answer["members"]) == ["station", "value"]
+
+
+def test_numbers_are_converted_as_gdal_does(tmp_path):
+    dataset, root = made(tmp_path / "a.zarr")
+    x, = dimensions(root, x=4)
+    array = root.CreateMDArray("v", [x], extended("int16"))
+    array.Write(np.array([1.4, -7, 40000, -40000]))
+    assert list(array.ReadAsArray()) == [1, -7, 32767, -32768]
+
+
+def test_elements_that_lie_apart_leave_those_between_alone(tmp_path):
+    dataset, root = made(tmp_path / "a.zarr")
+    y, x = dimensions(root, y=100, x=200)
+    array = root.CreateMDArray("v", [y, x], extended("int32"), ["CHUNK_SHAPE=16", "SHARD_SHAPE=32"])
+    expected = np.arange(20000, dtype="int32").reshape(100, 200)
+    array.Write(expected)
+    write(array, np.full((33, 50), -1, "int32"), [99, 1], None, [-3, 4])
+    expected[99::-3][:33, 1::4] = -1
+    np.testing.assert_array_equal(array.ReadAsArray(), expected)
+
+
+# ------------------------------------------------------------------------------------------------------ what arrays mean
+
+def test_attributes_of_all_kinds_come_back(tmp_path):
+    dataset, root = made(tmp_path / "a.zarr")
+    x, = dimensions(root, x=3)
+    array = root.CreateMDArray("v", [x], extended("float32"))
+    text, number = gdal.ExtendedDataType.CreateString(), lambda code: gdal.ExtendedDataType.Create(code)  # noqa: E731
+    given = {"text": ([], text, "a \"text\", Zürich"), "texts": ([2], text, ["a", ""]),
+             "int": ([], number(gdal.GDT_Int32), -3), "ints": ([3], number(gdal.GDT_UInt16), [1, 2, 65535]),
+             "double": ([], number(gdal.GDT_Float64), 0.1), "whole": ([], number(gdal.GDT_Float64), 3.0),
+             "float": ([2], number(gdal.GDT_Float32), [0.5, -1.25]), "large": ([], number(gdal.GDT_Float64), 1e300)}
+    for thing in (root, array, root.CreateGroup("g")):
+        for name, (shape, kind, value) in given.items():
+            assert thing.CreateAttribute(name, shape, kind).Write(value) == gdal.CE_None
+        thing.CreateAttribute("json", [], gdal.ExtendedDataType.CreateString(0, gdal.GEDTST_JSON)).Write('{"a":[1,null,true]}')
+        assert "json" not in error_of(thing.CreateAttribute, "matrix", [2, 2], number(gdal.GDT_Int32))
+        assert "already" in error_of(thing.CreateAttribute, "int", [], text)
+        bad = thing.CreateAttribute("bad", [], gdal.ExtendedDataType.CreateString(0, gdal.GEDTST_JSON))
+        assert "attribute bad" in error_of(bad.Write, "{")
+    del array, thing, root, x, bad
+    dataset = None
+    root = root_of(tmp_path / "a.zarr")
+    for thing in (root, root.OpenGroup("g"), root.OpenMDArray("v")):
+        found = attributes_of(thing)
+        assert json.loads(found.pop("json")) if isinstance(found["json"], str) else found.pop("json") == {"a": [1, None, True]}
+        expected = {name: value for name, (_, _, value) in given.items()}
+        assert {key: list(value) if isinstance(value, (list, tuple)) else value for key, value in found.items()} == expected
+    assert document(tmp_path / "a.zarr")["attributes"]["whole"] == 3.0
+
+
+def test_an_attribute_is_changed_by_writing_it_again(tmp_path):
+    dataset, root = made(tmp_path / "a.zarr")
+    attribute = root.CreateAttribute("title", [], gdal.ExtendedDataType.CreateString())
+    attribute.Write("one")
+    root.GetAttribute("title").Write("two")
+    del attribute, root
+    dataset = None
+    assert attributes_of(root_of(tmp_path / "a.zarr")) == {"title": "two"}
+
+
+def test_nodata_scale_offset_unit_and_crs(tmp_path):
+    dataset, root = made(tmp_path / "a.zarr")
+    y, x = dimensions(root, y=40, x=50)
+    srs, other = osr.SpatialReference(), osr.SpatialReference()
+    srs.ImportFromEPSG(32633), other.ImportFromEPSG(3035)
+    for name, crs in (("a", srs), ("b", srs), ("c", other), ("d", None)):
+        array = root.CreateMDArray(name, [y, x], extended("int16"), ["CHUNK_SHAPE=16"])
+        array.SetNoDataValueDouble(-7)
+        array.SetScale(0.5), array.SetOffset(10), array.SetUnit("m")
+        if crs:
+            array.SetSpatialRef(crs)
+        array.Write(np.full((10, 10), 3, "int16"), [0, 0])
+    assert array.GetNoDataValueAsDouble() == -7 and array.ReadAsArray([39, 49], [1, 1]) == -7
+    array.SetNoDataValueDouble(3)  # elements are there: what is stored stays what it is
+    assert array.ReadAsArray([39, 49], [1, 1]) == -7 and array.GetNoDataValueAsDouble() == 3
+    del array, root, x, y
+    dataset = None
+    root = root_of(tmp_path / "a.zarr")
+    for name, code in (("a", "32633"), ("b", "32633"), ("c", "3035")):
+        array = root.OpenMDArray(name)
+        assert (array.GetNoDataValueAsDouble(), array.GetScale(), array.GetOffset(), array.GetUnit()) == (-7, 0.5, 10, "m")
+        assert array.GetSpatialRef().GetAuthorityCode(None) == code and array.ReadAsArray([39, 49], [1, 1]) == -7
+        assert attributes_of(array) == {}
+    assert root.OpenMDArray("d").GetSpatialRef() is None
+    assert root.GetMDArrayNames() == ["a", "b", "c", "d", "spatial_ref", "spatial_ref_2"]
+    assert document(tmp_path / "a.zarr", "a")["fill_value"] == -7
+    assert not [key for key in files_of(tmp_path / "a.zarr") if key.startswith("a/c/") and not key.startswith("a/c/0/0")]
+
+
+def test_dimensions_keep_their_kind(tmp_path):
+    dataset, root = made(tmp_path / "a.zarr")
+    kinds = {"t": ("TEMPORAL", "FUTURE"), "z": ("VERTICAL", "DOWN"), "n": ("HORIZONTAL_Y", "NORTH"), "e": ("HORIZONTAL_X", "EAST")}
+    dims = [root.CreateDimension(name, kind, way, 2) for name, (kind, way) in kinds.items()]
+    for d in dims:
+        variable = root.CreateMDArray(d.GetName(), [d], extended("float64"))
+        variable.Write(np.array([1.0, 2.0]))
+        assert d.SetIndexingVariable(variable) in (True, gdal.CE_None) and d.GetIndexingVariable().GetFullName() == "/" + d.GetName()
+    array = root.CreateMDArray("v", dims, extended("uint8"))
+    assert "already" in error_of(root.CreateDimension, "t", None, None, 3)
+    assert [d.GetFullName() for d in root.GetDimensions()] == ["/t", "/z", "/n", "/e"]
+    assert root.CreateGroup("sub").CreateMDArray("w", dims[:2], extended("uint8")).GetDimensions()[0].GetFullName() == "/t"
+    del array, variable, dims, d, root
+    dataset = None
+    found = {d.GetName(): (d.GetType(), d.GetDirection()) for d in root_of(tmp_path / "a.zarr").OpenMDArray("v").GetDimensions()}
+    assert found == kinds
+
+
+# ---------------------------------------------------------------------------------------------------------------- layout
+
+def layout_of(path, shape, dtype="float32", options=(), dataset_options=()):
+    """(shape of an inner chunk, of a shard or None)."""
+    dataset, root = made(path, *dataset_options)
+    dims = [root.CreateDimension("d%d" % i, None, None, s) for i, s in enumerate(shape)]
+    array = root.CreateMDArray("v", dims, extended(dtype), list(options))
+    sizes = array.GetBlockSize()
+    shard = (array.GetStructuralInfo() or {}).get("SHARD_SHAPE")
+    return sizes, [int(n) for n in shard.split(",")] if shard else None
+
+
+@pytest.mark.parametrize("shape, chunk, shard", [
+    ((1000, 512, 512), [1, 512, 512], [64, 512, 512]), ((3, 4000, 5000), [1, 512, 512], [1, 4096, 4096]), ((100000,), [100000], [100000]),
+    ((10**9,), [2**18], [2**24]), ((4000, 10, 20), [81, 10, 20], [4050, 10, 20]), ((), [], None), ((7, 8), [7, 8], [7, 8])])
+def test_usual_layouts(tmp_path, shape, chunk, shard):
+    assert layout_of(tmp_path / "a.zarr", shape) == (chunk, shard)
+
+
+def test_options_for_all_arrays_count_where_they_suit(tmp_path):
+    options = ["CHUNK_SHAPE=4,16,16", "SHARD_SHAPE=8,32,32", "COMPRESS=GZIP", "BITROUND=9"]
+    assert layout_of(tmp_path / "a.zarr", (10, 100, 100), dataset_options=options) == ([4, 16, 16], [8, 32, 32])
+    assert layout_of(tmp_path / "b.zarr", (100, 100), "int16", dataset_options=options) == ([100, 100], [100, 100])
+    own = ["CHUNK_SHAPE=5,50,50", "SHARD_SHAPE=AUTO"]
+    assert layout_of(tmp_path / "c.zarr", (10, 100, 100), options=own, dataset_options=options)[0] == [5, 50, 50]
+    assert layout_of(tmp_path / "d.zarr", (10, 6), options=["CHUNK_SHAPE=[7,3],6"]) == ([0, 6], None)
+
+
+@pytest.mark.parametrize("option, words", [
+    ("CHUNK_SHAPE=1,2,3", "CHUNK_SHAPE"), ("CHUNK_SHAPE=0", "CHUNK_SHAPE"), ("SHARD_SHAPE=5,7", "SHARD_SHAPE"), ("COMPRESS=LZW", "COMPRESS"),
+    ("BLOCKSIZE=5,5", "BLOCKSIZE"), ("BITROUND=3", "BITROUND"), ("OVERVIEWS=2", "OVERVIEWS"), ("LEVEL=99", "LEVEL")])
+def test_bad_options_are_named(tmp_path, option, words):
+    dataset, root = made(tmp_path / "a.zarr")
+    dims = dimensions(root, y=100, x=100)
+    options = [option] + ["CHUNK_SHAPE=4,4"] * option.startswith("SHARD")
+    assert words in error_of(root.CreateMDArray, "v", dims, extended("int16"), options)
+    assert not root.GetMDArrayNames()
+
+
+def test_a_copy_whose_options_suit_no_array_is_not_made(tmp_path):
+    dataset, root = made(tmp_path / "a.zarr")
+    root.CreateMDArray("v", dimensions(root, x=4), extended("int16")).Write(np.arange(4, dtype="int16"))
+    del root
+    dataset = None
+    assert "CHUNK_SHAPE" in error_of(gdal.MultiDimTranslate, str(tmp_path / "b.zarr"), str(tmp_path / "a.zarr"), format="ShardedZarr",
+                                     creationOptions=["ARRAY:CHUNK_SHAPE=2,2"])
+    assert os.listdir(tmp_path) == ["a.zarr"]
+
+
+# ---------------------------------------------------------------------------------------------------------------- safety
+
+def test_names_that_no_store_may_have_are_refused(tmp_path):
+    dataset, root = made(tmp_path / "a.zarr")
+    dims = dimensions(root, x=4)
+    root.CreateMDArray("v", dims, extended("int16"))
+    for name in ("", ".", "..", "a/b", "__x", "zarr.json", "v"):
+        assert error_of(root.CreateMDArray, name, dims, extended("int16"))
+        assert error_of(root.CreateGroup, name)
+    assert (root.GetMDArrayNames(), root.GetGroupNames() or []) == (["v"], [])
+
+
+def test_what_is_read_only_is_not_written(tmp_path):
+    dataset, root = made(tmp_path / "a.zarr")
+    root.CreateMDArray("v", dimensions(root, x=4), extended("int16")).Write(np.arange(4, dtype="int16"))
+    del root
+    dataset = None
+    root = root_of(tmp_path / "a.zarr")
+    array = root.OpenMDArray("v")
+    for attempt in (lambda: root.CreateGroup("g"), lambda: root.CreateDimension("d", None, None, 3), lambda: array.Write(np.zeros(4, "int16")),
+                    lambda: root.CreateAttribute("a", [], gdal.ExtendedDataType.CreateString()), lambda: array.SetUnit("m")):
+        assert "update mode" in error_of(attempt)
+
+
+def test_a_store_is_there_when_it_is_closed_and_not_before(tmp_path):
+    dataset, root = made(tmp_path / "a.zarr")
+    array = root.CreateMDArray("v", dimensions(root, x=40), extended("int16"), ["CHUNK_SHAPE=10"])
+    array.Write(np.arange(40, dtype="int16"))
+    assert not os.path.exists(tmp_path / "a.zarr")
+    dataset.FlushCache()
+    np.testing.assert_array_equal(root_of(tmp_path / "a.zarr").OpenMDArray("v").ReadAsArray(), np.arange(40))
+    array.Write(np.zeros(5, "int16"), [20])
+    root.CreateGroup("late").CreateAttribute("a", [], gdal.ExtendedDataType.CreateString()).Write("b")
+    del array, root
+    dataset = None
+    root = root_of(tmp_path / "a.zarr")
+    assert list(root.OpenMDArray("v").ReadAsArray()) == [*range(20), 0, 0, 0, 0, 0, *range(25, 40)]
+    assert attributes_of(root.OpenGroup("late")) == {"a": "b"} and os.listdir(tmp_path) == ["a.zarr"]
+    check_consolidated(tmp_path / "a.zarr")
+
+
+def test_what_is_written_after_the_dataset_was_closed_is_kept(tmp_path):
+    root = made(tmp_path / "a.zarr")[1]
+    array = root.CreateMDArray("v", dimensions(root, x=40), extended("int16"))
+    array.Write(np.arange(40, dtype="int16"))
+    del array, root
+    np.testing.assert_array_equal(root_of(tmp_path / "a.zarr").OpenMDArray("v").ReadAsArray(), np.arange(40))
+
+
+def two_arrays(path, value, *options):
+    dataset, root = made(path, *options)
+    dims = dimensions(root, y=64, x=64)
+    for name in ("a", "b"):
+        root.CreateMDArray(name, dims, extended("int32"), ["CHUNK_SHAPE=16"]).Write(np.full((64, 64), value, "int32"))
+    return dataset
+
+
+def test_an_older_store_goes_when_asked_and_when_the_new_one_is_whole(tmp_path):
+    path = tmp_path / "a.zarr"
+    two_arrays(path, 1).FlushCache()
+    assert "OVERWRITE=YES" in error_of(made, path)
+    (tmp_path / "b.zarr").mkdir()
+    (tmp_path / "b.zarr" / "mine.txt").write_text("mine")
+    assert "not a Zarr store" in error_of(made, tmp_path / "b.zarr", "OVERWRITE=YES")
+    second = two_arrays(path, 2, "OVERWRITE=YES")
+    assert root_of(path).OpenMDArray("b").ReadAsArray().max() == 1
+    second = None
+    assert second is None and root_of(path).OpenMDArray("b").ReadAsArray().min() == 2
+    assert sorted(os.listdir(tmp_path)) == ["a.zarr", "b.zarr"]
+
+
+KILLED = """
+import os, signal
+import numpy as np
+dataset = gdal.GetDriverByName("ShardedZarr").CreateMultiDimensional(sys.argv[1], [], ["OVERWRITE=YES"])
+root = dataset.GetRootGroup()
+dims = [root.CreateDimension(name, None, None, 64) for name in "yx"]
+array = root.CreateMDArray("a", dims, gdal.ExtendedDataType.Create(gdal.GDT_Int32), ["CHUNK_SHAPE=16", "SHARD_SHAPE=32"])
+array.Write(np.full((64, 64), 9, "int32"))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_writer_that_is_killed_leaves_the_older_store(tmp_path):
+    path = tmp_path / "a.zarr"
+    two_arrays(path, 1).FlushCache()
+    done = subprocess.run([sys.executable, "-c", "import sys\nfrom osgeo import gdal\ngdal.UseExceptions()\n" + KILLED, str(path)])
+    assert done.returncode == -signal.SIGKILL
+    assert root_of(path).OpenMDArray("a").ReadAsArray().max() == 1
+    two_arrays(path, 2, "OVERWRITE=YES").FlushCache()
+    assert os.listdir(tmp_path) == ["a.zarr"] and root_of(path).OpenMDArray("a").ReadAsArray().min() == 2
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    place = tmp_path / "small"
+    place.mkdir()
+    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(place)], capture_output=True).returncode:
+        pytest.skip("mounting a tmpfs is not allowed here")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_copy_to_a_full_disk_is_an_error_and_leaves_what_was_there(small_disk, tmp_path):
+    noise = np.random.default_rng(0).integers(0, 2**31, (30, 200, 200), "int32")
+    dataset, root = made(tmp_path / "large.zarr")
+    root.CreateMDArray("v", dimensions(root, t=30, y=200, x=200), extended("int32")).Write(noise)
+    del root
+    dataset = None
+    two_arrays(small_disk / "a.zarr", 1).FlushCache()
+    before = files_of(small_disk)
+    for strict in ([], ["-strict"]):
+        assert error_of(gdal.MultiDimTranslate, str(small_disk / "a.zarr"), str(tmp_path / "large.zarr"), format="ShardedZarr",
+                        options=strict + ["-co", "OVERWRITE=YES"])
+        assert files_of(small_disk) == before
+    assert root_of(small_disk / "a.zarr").OpenMDArray("a").ReadAsArray().min() == 1
+
+
+def test_a_store_of_which_elements_are_lost_takes_no_place(small_disk):
+    noise = np.random.default_rng(0).integers(0, 2**31, (1000, 1000), "int32")
+    two_arrays(small_disk / "a.zarr", 1).FlushCache()
+    before = files_of(small_disk)
+    dataset, root = made(small_disk / "a.zarr", "OVERWRITE=YES")
+    array = root.CreateMDArray("v", dimensions(root, y=1000, x=1000), extended("int32"), ["CHUNK_SHAPE=100", "SHARD_SHAPE=200"])
+    assert error_of(array.Write, noise)
+    assert "what was there stays" in error_of(dataset.FlushCache)
+    del array, root
+    gdal.PushErrorHandler("CPLQuietErrorHandler")
+    dataset = None
+    gc.collect()  # what the exceptions above hold
+    gdal.PopErrorHandler()
+    assert files_of(small_disk) == before
+
+
+def test_what_cannot_be_read_fails_the_copy(tmp_path):
+    dataset, root = made(tmp_path / "a.zarr")
+    root.CreateMDArray("v", dimensions(root, y=64, x=64), extended("int32"), ["CHUNK_SHAPE=16"]).Write(np.arange(4096, dtype="int32").reshape(64, 64))
+    del root
+    dataset = None
+    shard, = [name for name in files_of(tmp_path / "a.zarr") if "/c/" in name]
+    with open(tmp_path / "a.zarr" / shard, "r+b") as file:
+        file.write(b"\0" * 300)
+    assert error_of(gdal.MultiDimTranslate, str(tmp_path / "b.zarr"), str(tmp_path / "a.zarr"), format="ShardedZarr")
+    assert os.listdir(tmp_path) == ["a.zarr"]
+
+
+def test_what_a_copy_leaves_out_is_told(tmp_path):
+    need("GDAL's netCDF driver", NETCDF)
+    dataset = NETCDF.CreateMultiDimensional(str(tmp_path / "a.nc"), [], ["FORMAT=NC4"])
+    root = dataset.GetRootGroup()
+    y, x = dimensions(root, y=2, x=3)
+    root.CreateMDArray("names", [y, x], gdal.ExtendedDataType.CreateString())
+    root.CreateMDArray("v", [y, x], extended("int16")).Write(np.arange(6, dtype="int16").reshape(2, 3))
+    del root, y, x
+    dataset = None
+    opened = gdal.OpenEx(str(tmp_path / "a.nc"), gdal.OF_MULTIDIM_RASTER)
+    translate = lambda strict: gdal.GetDriverByName("ShardedZarr").CreateCopy(str(tmp_path / "b.zarr"), opened, strict=strict)  # noqa: E731
+    assert "one dimension" in error_of(translate, 1) and os.listdir(tmp_path) == ["a.nc"]
+    copied, messages = warnings_of(lambda: translate(0))
+    assert copied and any("names" in message and "left out" in message for message in messages)
+    del copied
+    assert root_of(tmp_path / "b.zarr").GetMDArrayNames() == ["v"]
+
+
+COPY = """
+gdal.SetCacheMax(64 << 20)
+gdal.MultiDimTranslate(sys.argv[2], sys.argv[1], format="ShardedZarr", creationOptions=sys.argv[3:]).FlushCache()
+"""
+
+
+def test_a_copy_takes_little_memory_and_writes_shards_once(tmp_path):
+    dataset, root = made(tmp_path / "a.zarr")
+    dims = dimensions(root, t=100, y=512, x=512)
+    array = root.CreateMDArray("v", dims, extended("float32"), ["SHARD_SHAPE=1,512,512"])
+    rng = np.random.default_rng(0)
+    maps = rng.integers(0, 1000, (100, 512, 512)).astype("float32")
+    array.Write(maps)
+    del array, dims, root
+    dataset = None
+    base = peak_memory("gdal.SetCacheMax(64 << 20)\n")[1]
+    _, peak = peak_memory(COPY, tmp_path / "a.zarr", tmp_path / "b.zarr", "CHUNK_SHAPE=10,64,64", "SHARD_SHAPE=50,256,256")
+    assert peak < base + 150
+    assert len([name for name in files_of(tmp_path / "b.zarr") if name.startswith("v/c/")]) == 8
+    np.testing.assert_array_equal(root_of(tmp_path / "b.zarr").OpenMDArray("v").ReadAsArray(), maps)

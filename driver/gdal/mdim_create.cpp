@@ -1,0 +1,214 @@
+/* New stores through the multidimensional API: written beside their place, which they take at the first flush. */
+#include "mdim.h"
+
+#include "creation_options.h"
+#include "files.h"
+#include "guard.h"
+#include "mdim_options.h"
+#include "target.h"
+
+extern "C"
+{
+#include "array/strings.h"
+#include "zarr/make.h"
+}
+
+/* ---- Stores ---- */
+
+/* Where and how a store is made, without what is for arrays alone. */
+static bool parse(const char *name, CSLConstList list, ZSCreationOptions &options, ZSConnection &connection,
+                  CPLStringList &arrays)
+{
+    std::string reason;
+    for (CSLConstList o = list; o != nullptr && *o != nullptr; o++)
+    {
+        if (!STARTS_WITH_CI(*o, "ARRAY:"))
+            arrays.AddString(*o);
+    }
+    if (!options.Parse(arrays.List()))
+        return false;
+    const bool isParsed = zsParseConnection(name, connection, reason);
+    if (!isParsed || connection.has_array)
+    {
+        CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", name,
+                 isParsed ? "expected the name of a store" : reason.c_str());
+        return false;
+    }
+    if (!zsIsArchive(connection.store))
+        return true;
+    CPLError(CE_Failure, CPLE_NotSupported, "%s: what is in an archive is written once; make a store and pack it",
+             name);
+    return false;
+}
+
+/* A store that is empty, in a place of its own; `source` of the copy that it is to be, or null. Null (CPLError
+ * emitted). */
+static std::shared_ptr<ZSMdimStore> createStore(const char *name, GDALDataset *source, CSLConstList list)
+{
+    ZSCreationOptions options;
+    ZSConnection connection;
+    CPLStringList arrays;
+    if (!parse(name, list, options, connection, arrays))
+        return nullptr;
+    auto target = std::make_unique<ZSTarget>();
+    if (!target->Open(connection.store, source, options.overwrite, options.fsync))
+        return nullptr;
+    const auto store = std::make_shared<ZSStore>();
+    const struct zs_node *root = nullptr;
+    struct zs_error err;
+    store->name = target->Path();
+    enum zs_status status = zs_store_open_vsi(target->Path().c_str(), &store->store, &err);
+    if (status == ZS_OK)
+    {
+        zs_store_set_sync(store->store, options.fsync ? ZS_SYNC_LATER : ZS_SYNC_NO);
+        status = zs_hierarchy_create(store->store, &store->hierarchy, &err);
+    }
+    if (status == ZS_OK)
+        status = zs_root_make(store->hierarchy, &root, &err);
+    if (status != ZS_OK)
+    {
+        zsReport(err);
+        return nullptr;
+    }
+    ZSOpenOptions open;
+    open.threads = options.threads;
+    open.fsync = options.fsync;
+    open.update = options.update;
+    return std::make_shared<ZSMdimStore>(store, open, root, std::move(target), arrays.List());
+}
+
+GDALDataset *zsMdimCreate(const char *name, CSLConstList, CSLConstList options)
+{
+    const auto store = createStore(name, nullptr, options);
+    if (store == nullptr)
+        return nullptr;
+    auto dataset = zsMdimDataset(store, GA_Update);
+    dataset->SetDescription(name);
+    return dataset.release();
+}
+
+GDALDataset *zsMdimCopy(const char *name, GDALDataset *source, bool strict, CSLConstList options,
+                        GDALProgressFunc progress, void *progressData)
+{
+    const auto store = createStore(name, source, options);
+    if (store == nullptr)
+        return nullptr;
+    const auto from = source->GetRootGroup(), to = store->RootGroup();
+    GUInt64 cost = 0;
+    const GUInt64 totalCost = from->GetTotalCopyCost();
+    store->SetLenient(!strict);
+    const bool isCopied = to->CopyFrom(to, source, from, strict, cost, totalCost,
+                                       progress != nullptr ? progress : GDALDummyProgress, progressData, options);
+    store->SetLenient(false);
+    if (!isCopied || store->HasLosses())
+    {
+        store->Abandon();
+        if (CPLGetLastErrorType() != CE_Failure)
+            CPLError(CE_Failure, CPLE_AppDefined, "%s: the copy is not complete, and is not made", name);
+        return nullptr;
+    }
+    if (!store->Flush(false))
+    {
+        store->Abandon();
+        return nullptr;
+    }
+    auto dataset = zsMdimDataset(store, GA_Update);
+    dataset->SetDescription(name);
+    return dataset.release();
+}
+
+/* ---- Arrays ---- */
+
+/* Whether the array has the coordinates of its dimension. */
+static bool isCoordinate(const std::string &name, const std::vector<std::shared_ptr<GDALDimension>> &dimensions)
+{
+    return dimensions.size() == 1 && dimensions[0]->GetName() == name;
+}
+
+static std::shared_ptr<GDALMDArray> newStrings(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *group,
+                                               const std::string &name,
+                                               const std::vector<std::shared_ptr<GDALDimension>> &dimensions)
+{
+    constexpr GUInt64 MOST_TEXTS = ZS_STRINGS_MAX_BYTES / 4; // each takes a length
+    const struct zs_node *node = nullptr;
+    struct zs_error err;
+    if (dimensions.size() != 1 || dimensions[0]->GetSize() > MOST_TEXTS)
+    {
+        store->Complain("array " + name + ": text is written in arrays of one dimension, of at most " +
+                        std::to_string(MOST_TEXTS) + " elements");
+        return nullptr;
+    }
+    const GUInt64 count = dimensions[0]->GetSize();
+    zs_json *document = zs_strings_document(dimensions[0]->GetName().c_str(), count);
+    if (zs_node_make(store->Hierarchy(), group->path, name.c_str(), document, &node, &err) != ZS_OK)
+    {
+        zsReport(err);
+        return nullptr;
+    }
+    auto array = zsMdimStrings(store, node, dimensions);
+    store->AddArray(node->path, array);
+    return array;
+}
+
+/* Its document and its node, in memory. */
+static const struct zs_node *makeNumbers(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *group,
+                                         const std::string &name, const struct zs_array_spec &spec,
+                                         bool isData)
+{
+    const struct zs_node *node = nullptr;
+    struct zs_error err;
+    enum zs_status status = zs_array_make(store->Hierarchy(), group->path, name.c_str(), &spec, &node, &err);
+    if (status == ZS_OK && isData)
+        status = zs_nodata_write(store->Hierarchy(), node, nullptr, &err); // until one is set
+    if (status == ZS_OK)
+        return node;
+    zsReport(err);
+    return nullptr;
+}
+
+std::shared_ptr<GDALMDArray> zsMdimNewArray(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *group,
+                                            const std::string &name,
+                                            const std::vector<std::shared_ptr<GDALDimension>> &dimensions,
+                                            const GDALExtendedDataType &type, CSLConstList list)
+{
+    if (type.GetClass() == GEDTC_STRING)
+        return newStrings(store, group, name, dimensions);
+    struct zs_array_spec spec = {};
+    enum zs_data_type zarrType;
+    if (type.GetClass() != GEDTC_NUMERIC || !zsZarrType(type.GetNumericDataType(), &zarrType) ||
+        dimensions.size() > ZS_MAX_NDIM)
+    {
+        const std::string what = type.GetClass() != GEDTC_NUMERIC
+                                     ? "structured types"
+                                     : GDALGetDataTypeName(type.GetNumericDataType());
+        store->Complain("array " + name + ": " +
+                        (dimensions.size() > ZS_MAX_NDIM
+                             ? "expected at most " + std::to_string(ZS_MAX_NDIM) + " dimensions"
+                             : "there is no Zarr data type for " + what));
+        return nullptr;
+    }
+    spec.dtype = zs_dtype_of(zarrType);
+    for (const auto &d : dimensions)
+    {
+        spec.shape[spec.ndim] = d->GetSize();
+        spec.dimension_names[spec.ndim++] = d->GetName().empty() ? nullptr : d->GetName().c_str();
+    }
+    const bool isOwn = isCoordinate(name, dimensions);
+    ZSMdimArrayOptions options(isOwn);
+    if (!options.Apply(list, store->ArrayOptions(), spec))
+    {
+        store->MarkRefused();
+        return nullptr;
+    }
+    const struct zs_node *node = makeNumbers(store, group, name, spec, spec.ndim > 0 && !isOwn);
+    if (node == nullptr)
+        return nullptr;
+    struct zs_error err;
+    const auto opened = store->OpenNew(node, options.ChunkOrder(), &err);
+    auto array = opened != nullptr ? zsMdimArray(store, node, opened, dimensions, &err) : nullptr;
+    if (array == nullptr)
+        zsReport(err);
+    else
+        store->AddArray(node->path, array);
+    return array;
+}

@@ -1,0 +1,138 @@
+/* Attributes as typed values, written. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "geo/attributes.h"
+#include "geo/write.h"
+
+/* Adds element i to the object, by name, or with name NULL to the list. */
+static bool add_value(zs_json *parent, const char *name, const struct zs_attribute *a, size_t i)
+{
+    uint64_t bits;
+    switch (a->kind) {
+    case ZS_ATTRIBUTE_TEXT:
+        return zs_json_add_string(parent, name, a->texts[i]) != NULL;
+    case ZS_ATTRIBUTE_INT64:
+        return zs_json_add_int64(parent, name, a->integers[i]) != NULL;
+    case ZS_ATTRIBUTE_UINT64:
+        memcpy(&bits, &a->integers[i], sizeof bits);
+        return zs_json_add_uint64(parent, name, bits) != NULL;
+    case ZS_ATTRIBUTE_DOUBLE:
+        return zs_json_add_double(parent, name, a->doubles[i]) != NULL;
+    case ZS_ATTRIBUTE_JSON:
+        break;
+    }
+    return false;
+}
+
+static enum zs_status parse(const struct zs_attribute *a, size_t i, zs_json **value, struct zs_error *err)
+{
+    const enum zs_status status = zs_json_parse(a->texts[i], strlen(a->texts[i]), value, err);
+    return status == ZS_INVALID ? zs_fail_in(err, ZS_ARGUMENT, "attribute %s", a->name) : status;
+}
+
+/* The value as a node of its own. */
+static enum zs_status list_of(const struct zs_attribute *a, zs_json **value, struct zs_error *err)
+{
+    bool ok = (*value = zs_json_new_array()) != NULL;
+    for (size_t i = 0; i < a->count && ok; i++) {
+        zs_json *element = NULL;
+        if (a->kind == ZS_ATTRIBUTE_JSON) {
+            const enum zs_status status = parse(a, i, &element, err);
+            if (status != ZS_OK) {
+                zs_json_free(*value);
+                return status;
+            }
+        }
+        ok = a->kind == ZS_ATTRIBUTE_JSON ? zs_json_add(*value, NULL, element) != NULL : add_value(*value, NULL, a, i);
+    }
+    if (ok)
+        return ZS_OK;
+    zs_json_free(*value);
+    return zs_no_memory(err);
+}
+
+static enum zs_status check_texts(const struct zs_attribute *a, struct zs_error *err)
+{
+    bool is_text = a->name[0] != '\0' && zs_utf8_check(a->name, strlen(a->name), NULL);
+    for (size_t i = 0; a->texts != NULL && i < a->count; i++)
+        is_text = is_text && zs_utf8_check(a->texts[i], strlen(a->texts[i]), NULL);
+    return is_text ? ZS_OK
+                   : zs_fail(err, ZS_ARGUMENT, "attribute \"%.200s\": expected a name, and text in UTF-8", a->name);
+}
+
+enum zs_status zs_attribute_write(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_attribute *a,
+                                  struct zs_error *err)
+{
+    zs_json *attributes, *value = NULL;
+    ZS_TRY(check_texts(a, err));
+    if (a->is_list)
+        ZS_TRY(list_of(a, &value, err));
+    else if (a->kind == ZS_ATTRIBUTE_JSON)
+        ZS_TRY(parse(a, 0, &value, err));
+    const enum zs_status status = zs_hierarchy_edit(h, node, &attributes, err);
+    if (status != ZS_OK) {
+        zs_json_free(value);
+        return status;
+    }
+    if (strcmp(a->name, "_FillValue") == 0 || strcmp(a->name, "missing_value") == 0)
+        zs_json_remove(attributes, ZS_NO_NODATA_ATTRIBUTE);
+    if (value != NULL)
+        return zs_json_set(attributes, a->name, value) != NULL ? ZS_OK : zs_no_memory(err);
+    zs_json_remove(attributes, a->name);
+    return add_value(attributes, a->name, a, 0) ? ZS_OK : zs_no_memory(err);
+}
+
+enum zs_status zs_attribute_remove(struct zs_hierarchy *h, const struct zs_node *node, const char *name,
+                                   struct zs_error *err)
+{
+    zs_json *attributes;
+    ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
+    zs_json_remove(attributes, name);
+    return ZS_OK;
+}
+
+bool zs_attribute_exists(const struct zs_node *node, const char *name)
+{
+    return zs_json_get(node->attributes, name) != NULL;
+}
+
+/* ---- What is said of all values ---- */
+
+enum zs_status zs_unit_write(struct zs_hierarchy *h, const struct zs_node *node, const char *unit, struct zs_error *err)
+{
+    zs_json *attributes;
+    ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
+    zs_json_remove(attributes, "units");
+    return unit == NULL || zs_json_add_string(attributes, "units", unit) != NULL ? ZS_OK : zs_no_memory(err);
+}
+
+static enum zs_status write_number(struct zs_hierarchy *h, const struct zs_node *node, const char *name,
+                                   const double *number, struct zs_error *err)
+{
+    zs_json *attributes;
+    ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
+    zs_json_remove(attributes, name);
+    return number == NULL || zs_json_add_double(attributes, name, *number) != NULL ? ZS_OK : zs_no_memory(err);
+}
+
+enum zs_status zs_scale_write(struct zs_hierarchy *h, const struct zs_node *node, const double *scale,
+                              struct zs_error *err)
+{
+    return write_number(h, node, "scale_factor", scale, err);
+}
+
+enum zs_status zs_offset_write(struct zs_hierarchy *h, const struct zs_node *node, const double *offset,
+                               struct zs_error *err)
+{
+    return write_number(h, node, "add_offset", offset, err);
+}
+
+enum zs_status zs_nodata_write(struct zs_hierarchy *h, const struct zs_node *node, const void *nodata,
+                               struct zs_error *err)
+{
+    zs_json *attributes;
+    ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
+    return zs_write_nodata(attributes, &node->array->dtype, nodata, err);
+}

@@ -1,0 +1,113 @@
+#include "zarr/make.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "zarr/contents.h"
+#include "zarr/name.h"
+
+/* Adds the node of a document (taken over), unless it is an array that nobody could read. */
+static enum zs_status add(struct zs_hierarchy *h, const char *path, zs_json *document, const struct zs_node **node,
+                          struct zs_error *err)
+{
+    struct zs_node *made;
+    if (document == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot build the metadata of %s", path);
+    ZS_TRY(zs_node_create(path, document, true, &made, err));
+    if (made->type == ZS_NODE_ARRAY && made->array == NULL && !made->is_text) { /* larger than arrays can be */
+        const enum zs_status status = zs_fail(err, made->array_status, "%s", made->array_error.message);
+        zs_node_free(made);
+        return status;
+    }
+    ZS_TRY(zs_hierarchy_add(h, made, err));
+    *node = made;
+    return ZS_OK;
+}
+
+enum zs_status zs_root_make(struct zs_hierarchy *h, const struct zs_node **node, struct zs_error *err)
+{
+    return add(h, "", zs_group_document(), node, err);
+}
+
+/* Whether a node may be made at a path; what was left there goes. */
+static enum zs_status clear(struct zs_hierarchy *h, const char *path, struct zs_error *err)
+{
+    const struct zs_node *occupant;
+    ZS_TRY(zs_hierarchy_occupant(h, path, &occupant, err));
+    if (occupant != NULL)
+        return zs_fail(err, ZS_ARGUMENT, "%s: there is %s /%s already", zs_hierarchy_store(h)->root,
+                       occupant->type == ZS_NODE_ARRAY ? "an array" : "a group", path);
+    if (zs_hierarchy_is_new(h))
+        return ZS_OK;
+    const enum zs_status status = zs_contents_remove_below(zs_hierarchy_store(h), path, err);
+    return status == ZS_UNSUPPORTED ? ZS_OK : status; /* of a store that cannot be listed */
+}
+
+enum zs_status zs_node_make(struct zs_hierarchy *h, const char *parent, const char *name, zs_json *document,
+                            const struct zs_node **node, struct zs_error *err)
+{
+    enum zs_status status = ZS_OK;
+    char *path = NULL;
+    if (!zs_is_node_name(name))
+        status = zs_fail(err, ZS_ARGUMENT,
+                         "\"%.200s\": expected a name without /, not of dots alone, not beginning with __", name);
+    if (status == ZS_OK)
+        status = zs_hierarchy_check_writable(h, err);
+    if (status == ZS_OK && (path = zs_path_join(parent, name)) == NULL)
+        status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    if (status == ZS_OK)
+        status = clear(h, path, err);
+    if (status == ZS_OK)
+        status = add(h, path, document, node, err);
+    else
+        zs_json_free(document);
+    free(path);
+    return status;
+}
+
+enum zs_status zs_group_make(struct zs_hierarchy *h, const char *parent, const char *name, const struct zs_node **node,
+                             struct zs_error *err)
+{
+    return zs_node_make(h, parent, name, zs_group_document(), node, err);
+}
+
+enum zs_status zs_array_make(struct zs_hierarchy *h, const char *parent, const char *name,
+                             const struct zs_array_spec *spec, const struct zs_node **node, struct zs_error *err)
+{
+    return zs_node_make(h, parent, name, zs_array_document(spec), node, err);
+}
+
+enum zs_status zs_array_refill(struct zs_hierarchy *h, const struct zs_node *node, const void *value,
+                               const struct zs_node **replacement, struct zs_error *err)
+{
+    zs_json *document = zs_json_copy(node->document);
+    if (document == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot build the metadata of %s", node->path);
+    zs_json_remove(document, "fill_value");
+    if (zs_fill_value_add(document, "fill_value", &node->array->dtype, value) == NULL) {
+        zs_json_free(document);
+        return zs_fail(err, ZS_NO_MEMORY, "cannot build the metadata of %s", node->path);
+    }
+    return add(h, node->path, document, replacement, err);
+}
+
+enum zs_status zs_root_consolidate(struct zs_hierarchy *h, struct zs_error *err)
+{
+    const struct zs_node **nodes;
+    size_t count, n = 0;
+    ZS_TRY(zs_hierarchy_list_known(h, &nodes, &count, err));
+    const char **paths = zs_calloc(count, sizeof(char *));
+    zs_json **documents = zs_calloc(count, sizeof(zs_json *));
+    enum zs_status status =
+        paths != NULL && documents != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot list metadata");
+    for (size_t i = 1; i < count && status == ZS_OK; i++) {
+        paths[n] = nodes[i]->path;
+        documents[n++] = nodes[i]->document;
+    }
+    if (status == ZS_OK && n > 0)
+        status = zs_document_consolidate(nodes[0]->document, paths, documents, n, err);
+    free(paths);
+    free(documents);
+    free(nodes);
+    return status;
+}

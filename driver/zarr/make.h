@@ -1,0 +1,32 @@
+/* zarr/make.h: new nodes of a hierarchy. They are in memory at once, in the store at its flush. */
+#ifndef ZS_ZARR_MAKE_H
+#define ZS_ZARR_MAKE_H
+
+#include "zarr/document.h"
+#include "zarr/hierarchy.h"
+
+/* The root, a group, of a store that zs_hierarchy_create() began. *node is borrowed from the hierarchy, as below. */
+enum zs_status zs_root_make(struct zs_hierarchy *h, const struct zs_node **node, struct zs_error *err) ZS_MUST_CHECK;
+
+/* A group, or an array as the spec says, directly in the group at `parent` ("" is the root). ZS_ARGUMENT where the name
+ * is none for a node (name.h), or something is there already; chunks that a killed process left there are removed. */
+enum zs_status zs_group_make(struct zs_hierarchy *h, const char *parent, const char *name, const struct zs_node **node,
+                             struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_array_make(struct zs_hierarchy *h, const char *parent, const char *name,
+                             const struct zs_array_spec *spec, const struct zs_node **node,
+                             struct zs_error *err) ZS_MUST_CHECK;
+
+/* The array of a document, which is taken over; likewise. */
+enum zs_status zs_node_make(struct zs_hierarchy *h, const char *parent, const char *name, zs_json *document,
+                            const struct zs_node **node, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Another fill value (one element, native order) for an array that was made here and has no chunks yet: its node is
+ * replaced. Arrays that were opened from the old one are to be opened again. */
+enum zs_status zs_array_refill(struct zs_hierarchy *h, const struct zs_node *node, const void *value,
+                               const struct zs_node **replacement, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Gives the root of a store to be consolidated metadata of all nodes that are known by now: before the first flush.
+ * Later flushes keep them in step. */
+enum zs_status zs_root_consolidate(struct zs_hierarchy *h, struct zs_error *err) ZS_MUST_CHECK;
+
+#endif
