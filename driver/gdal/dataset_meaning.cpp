@@ -521,6 +521,8 @@ CPLErr ShardedZarrDataset::WriteMetadata()
 
 CPLErr ShardedZarrDataset::AddStatistics(GDALProgressFunc progress, void *progressData)
 {
+    // With several threads GDAL 3.13 leaves pixels out where blocks are small, those of a GeoTIFF too.
+    const CPLConfigOptionSetter oneThread("GDAL_NUM_THREADS", "1", false);
     for (int b = 1; b <= nBands; b++)
     {
         const ZSScaledProgress scaled(static_cast<double>(b - 1) / nBands, static_cast<double>(b) / nBands, progress,
