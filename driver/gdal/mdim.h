@@ -61,7 +61,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     bool m_isLost = false;      /* elements that were to be written are not held any more: nothing is replaced by it */
     bool m_isAbandoned = false; /* see Abandon() */
     bool m_hasRefused = false;  /* an array was not made because of its options */
-    bool m_isLenient = false;   /* see Complain() */
+    bool m_isCopying = false, m_isLenient = false; /* see Complain() */
     CPLStringList m_arrayOptions;         /* for all arrays that are made */
     std::unique_ptr<ZSTarget> m_target;   /* of a new store that is not in its place yet */
     std::map<std::string, std::weak_ptr<GDALMDArray>> m_arrays; /* by path: each is one object while it lives */
@@ -171,11 +171,16 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     {
         return m_isLost || m_hasRefused;
     }
-    /* What cannot be kept of a source: an error, or a warning where a copy goes on without it. */
-    void SetLenient(bool isLenient)
+    void SetCopying(bool isCopying, bool isLenient)
     {
+        m_isCopying = isCopying;
         m_isLenient = isLenient;
     }
+    bool IsCopying() const
+    {
+        return m_isCopying;
+    }
+    /* What cannot be kept of a source: an error, or a warning where a copy goes on without it. */
     void Complain(const std::string &what) const;
 
     /* Brings what was written to one array to the store. */

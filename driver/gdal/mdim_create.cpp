@@ -96,10 +96,10 @@ GDALDataset *zsMdimCopy(const char *name, GDALDataset *source, bool strict, CSLC
     const auto from = source->GetRootGroup(), to = store->RootGroup();
     GUInt64 cost = 0;
     const GUInt64 totalCost = from->GetTotalCopyCost();
-    store->SetLenient(!strict);
+    store->SetCopying(true, !strict);
     const bool isCopied = to->CopyFrom(to, source, from, strict, cost, totalCost,
                                        progress != nullptr ? progress : GDALDummyProgress, progressData, options);
-    store->SetLenient(false);
+    store->SetCopying(false, false);
     if (!isCopied || store->HasLosses())
     {
         store->Abandon();
@@ -193,9 +193,12 @@ std::shared_ptr<GDALMDArray> zsMdimNewArray(const std::shared_ptr<ZSMdimStore> &
         spec.shape[spec.ndim] = d->GetSize();
         spec.dimension_names[spec.ndim++] = d->GetName().empty() ? nullptr : d->GetName().c_str();
     }
+    CPLStringList own(CSLDuplicate(list));
+    if (store->IsCopying())
+        own.SetNameValue("BLOCKSIZE", nullptr); // GDAL 3.13 gives that of the source to whoever makes a copy
     const bool isOwn = isCoordinate(name, dimensions);
     ZSMdimArrayOptions options(isOwn);
-    if (!options.Apply(list, store->ArrayOptions(), spec))
+    if (!options.Apply(own.List(), store->ArrayOptions(), spec))
     {
         store->MarkRefused();
         return nullptr;
