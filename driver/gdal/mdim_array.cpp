@@ -1,5 +1,7 @@
 #include "mdim_node_array.h"
 
+#include <algorithm>
+
 extern "C"
 {
 #include "base/memory.h"
@@ -192,7 +194,9 @@ double ZSMdimArray::GetScale(bool *has, GDALDataType *stored) const
     return m_meaning->has_scale ? m_meaning->scale : 1.0;
 }
 
-/* What is decoded at once; 0, which is GDAL's word for it, where chunks are of different lengths. */
+/* What is decoded at once, as far as there is any; 0, which is GDAL's word for it, where chunks are of different
+ * lengths. GDAL 3.13 asks other formats for blocks of this size, and netCDF has none that are longer than a
+ * dimension. */
 std::vector<GUInt64> ZSMdimArray::GetBlockSize() const
 {
     return zsGuard([&] {
@@ -201,7 +205,7 @@ std::vector<GUInt64> ZSMdimArray::GetBlockSize() const
         for (int d = 0; d < info.ndim; d++)
             size.push_back(info.has_edges && !info.is_sharded && m_node->array->edges[d] != nullptr
                                ? 0
-                               : info.chunk_shape[d]);
+                               : std::max<GUInt64>(1, std::min(info.chunk_shape[d], info.shape[d])));
         return size;
     });
 }
