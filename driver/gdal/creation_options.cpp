@@ -429,7 +429,7 @@ bool ZSCreationOptions::FitBands(const struct zs_raster_spec &spec, const std::v
 
 bool ZSCreationOptions::ApplyChunks(struct zs_raster_spec &spec, std::vector<ZSDimension> &dimensions)
 {
-    const size_t dims = dimensions.size(), y = dims - 2, x = dims - 1;
+    const size_t y = dimensions.size() - 2, x = y + 1;
     const bool isStrip = !block_is_tile && block_width >= spec.width && block_height < spec.height;
     for (size_t d = 0; d < y; d++)
         chunks[d].all = pixel_interleaved ? dimensions[d].size : 1;
@@ -437,21 +437,11 @@ bool ZSCreationOptions::ApplyChunks(struct zs_raster_spec &spec, std::vector<ZSD
     chunks[x].all = std::min(isStrip ? USUAL_BLOCK : block_width, spec.width);
     if (!(pixel_interleaved ? FitBands(spec, dimensions) : chunk.Apply(dimensions, chunks)))
         return false;
-    uint64_t bytes = spec.dtype.size;
-    spec.is_sharded = true;
-    for (size_t d = 0; d < dims; d++)
-    {
-        const uint64_t n = chunks[d].all;
-        if (n > ZS_MAX_CHUNK_BYTES || bytes * n > ZS_MAX_CHUNK_BYTES)
-            return zsRefuseOption("CHUNK_SHAPE", "a chunk of at most 1 GiB", "more");
-        bytes *= n;
-        spec.chunk[d] = dimensions[d].unit = n;
-        spec.edges[d] = chunks[d].edges.get();
-        spec.is_sharded = spec.is_sharded && spec.edges[d] == nullptr;
-    }
-    // Chunks of a shard are of one shape.
-    return spec.is_sharded || !shard.IsGiven() ||
-           zsRefuseOption("SHARD_SHAPE", "AUTO, for chunks whose lengths differ are in no shards", "a shape");
+    bool hasEdges;
+    if (!zsTakeChunks(chunks, spec.dtype.size, shard, dimensions, spec.chunk, spec.edges, hasEdges))
+        return false;
+    spec.is_sharded = !hasEdges; // chunks of a shard are of one shape
+    return true;
 }
 
 bool ZSCreationOptions::ApplyShards(struct zs_raster_spec &spec, const std::vector<ZSDimension> &dimensions)
@@ -470,21 +460,7 @@ bool ZSCreationOptions::ApplyShards(struct zs_raster_spec &spec, const std::vect
         const uint64_t needed = (dimensions[d].size + spec.chunk[d] - 1) / spec.chunk[d];
         shards[d].all = spec.chunk[d] * std::min(d == y ? ky : d == x ? kx : 1, needed);
     }
-    if (!shard.Apply(dimensions, shards))
-        return false;
-    uint64_t count = 1;
-    for (size_t d = 0; d < dims; d++)
-    {
-        count *= std::min(shards[d].all / spec.chunk[d], ZS_MAX_CHUNKS_PER_SHARD + 1);
-        if (count > ZS_MAX_CHUNKS_PER_SHARD)
-        {
-            const std::string most = std::to_string(ZS_MAX_CHUNKS_PER_SHARD);
-            return zsRefuseOption("SHARD_SHAPE", "at most " + most + " chunks in a shard", "more");
-        }
-        spec.shard[d] = shards[d].all;
-        spec.edges[d] = shards[d].edges.get();
-    }
-    return true;
+    return shard.Apply(dimensions, shards) && zsTakeShards(shards, spec.chunk, spec.shard, spec.edges);
 }
 
 bool ZSCreationOptions::Apply(struct zs_raster_spec &spec)

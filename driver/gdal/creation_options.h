@@ -19,10 +19,6 @@ std::string zsCreationOptionList();
 /* Near this many decoded bytes per shard: few enough objects, and still few enough bytes to rewrite when one
  * changes. */
 constexpr uint64_t ZS_SHARD_BYTES = 64 << 20;
-/* What one chunk may hold decoded: all libraries take it, and readers must hold some of them. */
-constexpr uint64_t ZS_MAX_CHUNK_BYTES = 1 << 30;
-/* An index of more entries is 16 MB, which each reader of the shard fetches. */
-constexpr uint64_t ZS_MAX_CHUNKS_PER_SHARD = 1 << 20;
 
 class ZSSourceAxes;
 

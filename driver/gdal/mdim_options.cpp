@@ -106,21 +106,11 @@ bool ZSMdimArrayOptions::ApplyChunks(struct zs_array_spec &spec)
         m_chunks[0].all = std::max(MIN_COORDINATES, std::min(m_dimensions[0].size, MAX_COORDINATES));
     if (m_options.chunk.IsGiven() && !m_options.chunk.Apply(m_dimensions, m_chunks))
         return false;
-    uint64_t bytes = spec.dtype.size;
-    bool hasEdges = false;
-    for (size_t d = 0; d < dims; d++)
-    {
-        const uint64_t n = m_chunks[d].all;
-        if (n > ZS_MAX_CHUNK_BYTES || bytes * n > ZS_MAX_CHUNK_BYTES)
-            return zsRefuseOption("CHUNK_SHAPE", "a chunk of at most 1 GiB", "more");
-        bytes *= n;
-        spec.chunk_shape[d] = m_dimensions[d].unit = n;
-        spec.edges[d] = m_chunks[d].edges.get();
-        hasEdges = hasEdges || spec.edges[d] != nullptr;
-    }
+    bool hasEdges;
+    if (!zsTakeChunks(m_chunks, spec.dtype.size, m_options.shard, m_dimensions, spec.chunk_shape, spec.edges, hasEdges))
+        return false;
     spec.is_sharded = dims > 0 && !hasEdges && (!m_isCoordinate || m_options.shard.IsGiven());
-    return !hasEdges || !m_options.shard.IsGiven() ||
-           zsRefuseOption("SHARD_SHAPE", "AUTO, for chunks whose lengths differ are in no shards", "a shape");
+    return true;
 }
 
 /* As many chunks as make about ZS_SHARD_BYTES, and no more than there are: of the last two dimensions, near to a
@@ -156,26 +146,14 @@ static std::vector<uint64_t> usualShard(const std::vector<ZSDimension> &dimensio
 bool ZSMdimArrayOptions::ApplyShards(struct zs_array_spec &spec)
 {
     const size_t dims = m_dimensions.size();
-    uint64_t bytes = spec.dtype.size, count = 1;
+    uint64_t bytes = spec.dtype.size;
     for (size_t d = 0; d < dims; d++)
         bytes *= spec.chunk_shape[d];
     const auto usual = usualShard(m_dimensions, std::max<uint64_t>(1, ZS_SHARD_BYTES / bytes));
     for (size_t d = 0; d < dims; d++)
         m_shards[d].all = spec.chunk_shape[d] * usual[d];
-    if (m_options.shard.IsGiven() && !m_options.shard.Apply(m_dimensions, m_shards))
-        return false;
-    for (size_t d = 0; d < dims; d++)
-    {
-        count *= std::min(m_shards[d].all / spec.chunk_shape[d], ZS_MAX_CHUNKS_PER_SHARD + 1);
-        if (count > ZS_MAX_CHUNKS_PER_SHARD)
-        {
-            const std::string most = std::to_string(ZS_MAX_CHUNKS_PER_SHARD);
-            return zsRefuseOption("SHARD_SHAPE", "at most " + most + " chunks in a shard", "more");
-        }
-        spec.shard_shape[d] = m_shards[d].all;
-        spec.edges[d] = m_shards[d].edges.get();
-    }
-    return true;
+    return (!m_options.shard.IsGiven() || m_options.shard.Apply(m_dimensions, m_shards)) &&
+           zsTakeShards(m_shards, spec.chunk_shape, spec.shard_shape, spec.edges);
 }
 
 bool ZSMdimArrayOptions::Apply(CSLConstList own, CSLConstList all, struct zs_array_spec &spec)

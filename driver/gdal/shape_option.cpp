@@ -144,3 +144,47 @@ bool ZSShapeOption::Apply(const std::vector<ZSDimension> &dimensions, std::vecto
     }
     return true;
 }
+
+/* ---- What chunks and shards may be ---- */
+
+/* What one chunk may hold decoded: all libraries take it, and readers must hold some of them. */
+constexpr uint64_t MAX_CHUNK_BYTES = 1 << 30;
+/* An index of more entries is 16 MB, which each reader of the shard fetches. */
+constexpr uint64_t MAX_CHUNKS_PER_SHARD = 1 << 20;
+
+bool zsTakeChunks(const std::vector<ZSDivision> &chunks, size_t item, const ZSShapeOption &shard,
+                  std::vector<ZSDimension> &dimensions, uint64_t *shape, const struct zs_edges **edges, bool &hasEdges)
+{
+    uint64_t bytes = item;
+    hasEdges = false;
+    for (size_t d = 0; d < chunks.size(); d++)
+    {
+        const uint64_t n = chunks[d].all;
+        if (n > MAX_CHUNK_BYTES || bytes * n > MAX_CHUNK_BYTES)
+            return zsRefuseOption("CHUNK_SHAPE", "a chunk of at most 1 GiB", "more");
+        bytes *= n;
+        shape[d] = dimensions[d].unit = n;
+        edges[d] = chunks[d].edges.get();
+        hasEdges = hasEdges || edges[d] != nullptr;
+    }
+    return !hasEdges || !shard.IsGiven() ||
+           zsRefuseOption("SHARD_SHAPE", "AUTO, for chunks whose lengths differ are in no shards", "a shape");
+}
+
+bool zsTakeShards(const std::vector<ZSDivision> &shards, const uint64_t *chunk, uint64_t *shape,
+                  const struct zs_edges **edges)
+{
+    uint64_t count = 1;
+    for (size_t d = 0; d < shards.size(); d++)
+    {
+        count *= std::min(shards[d].all / chunk[d], MAX_CHUNKS_PER_SHARD + 1);
+        if (count > MAX_CHUNKS_PER_SHARD)
+        {
+            const std::string most = std::to_string(MAX_CHUNKS_PER_SHARD);
+            return zsRefuseOption("SHARD_SHAPE", "at most " + most + " chunks in a shard", "more");
+        }
+        shape[d] = shards[d].all;
+        edges[d] = shards[d].edges.get();
+    }
+    return true;
+}

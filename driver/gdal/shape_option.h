@@ -80,4 +80,14 @@ class ZSShapeOption
     bool Apply(const std::vector<ZSDimension> &dimensions, std::vector<ZSDivision> &divisions) const;
 };
 
+/* Takes chunks as the shape of an array of `item` bytes an element, and as what shards are multiples of; their edges
+ * are borrowed. False (CPLError emitted) where a chunk is too large, or lengths differ and shards were asked for by
+ * `shard`. */
+bool zsTakeChunks(const std::vector<ZSDivision> &chunks, size_t item, const ZSShapeOption &shard,
+                  std::vector<ZSDimension> &dimensions, uint64_t *shape, const struct zs_edges **edges,
+                  bool &hasEdges);
+/* Takes shards of such chunks likewise. False (CPLError emitted) where there are too many chunks in one. */
+bool zsTakeShards(const std::vector<ZSDivision> &shards, const uint64_t *chunk, uint64_t *shape,
+                  const struct zs_edges **edges);
+
 #endif
