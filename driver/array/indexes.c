@@ -68,9 +68,8 @@ void zs_shard_forget(struct zs_array *a, uint64_t shard)
 
 /* ---- Indexes ---- */
 
-/* Reads the index of a shard whose bytes are at hand. */
-static enum zs_status index_read(const struct zs_level *level, const struct zs_source *src,
-                                 struct zs_shard_index **index, struct zs_error *err)
+enum zs_status zs_index_read(const struct zs_level *level, const struct zs_source *src, struct zs_shard_index **index,
+                             struct zs_error *err)
 {
     uint64_t at;
     ZS_TRY(zs_shard_index_offset(level, src->size, &at, err)); /* before allocating for an index that cannot be there */
@@ -109,7 +108,7 @@ static enum zs_status open_once(struct zs_array *a, const struct zs_level *level
         status = zs_object_open(a->store, key, &o, err);
         if (status == ZS_OK) {
             const struct zs_source src = {.object = o, .size = zs_object_size(o), .version = o->version};
-            status = index_read(level, &src, &x, err);
+            status = zs_index_read(level, &src, &x, err);
             /* An index at the start may be younger than the size. */
             if (status == ZS_OK && level->index_at_start && zs_object_is_changed(o, false))
                 status = zs_fail(err, ZS_CORRUPT, "the shard was changed while it was opened");
@@ -203,7 +202,7 @@ static enum zs_status index_read_with_object(struct zs_array *a, const struct zs
         struct zs_object *object = zs_cache_value(entry);
         const struct zs_source src = {
             .object = object, .size = zs_object_size(object), .version = object->version};
-        status = index_read(level, &src, index, err);
+        status = zs_index_read(level, &src, index, err);
     } else {
         struct zs_object *object = NULL;
         char *key = zs_shard_key(a, shard);
@@ -240,7 +239,7 @@ enum zs_status zs_index_get(struct zs_array *a, int k, uint64_t number, const st
     struct zs_level room;
     const struct zs_level *level = zs_grid_level(&a->grid, k, number, &room);
     enum zs_status status =
-        src != NULL ? index_read(level, src, &index, err) : index_read_with_object(a, level, number, &index, err);
+        src != NULL ? zs_index_read(level, src, &index, err) : index_read_with_object(a, level, number, &index, err);
     if (status == ZS_NOT_FOUND && src == NULL) {
         index = zs_shard_index_absent();
         status = index != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard index");

@@ -29,6 +29,10 @@ struct zs_source {
     uint64_t version;
 };
 
+/* Reads the index of a shard of this level, past all caches; freed with free(). */
+enum zs_status zs_index_read(const struct zs_level *level, const struct zs_source *src, struct zs_shard_index **index,
+                             struct zs_error *err) ZS_MUST_CHECK;
+
 /* The index of level-k shard `number`, pinned. For level 0 without `src` the object is opened as needed, and an object
  * that is absent gives an absent index. */
 enum zs_status zs_index_get(struct zs_array *a, int k, uint64_t number, const struct zs_source *src,

@@ -5,6 +5,7 @@
 
 #include "array/array.h"
 #include "array/grid.h"
+#include "array/indexes.h"
 #include "base/checked.h"
 #include "base/utf8.h"
 #include "shard/index.h"
@@ -275,24 +276,12 @@ static enum zs_status take_chunk(struct reader *r, const struct zs_level *leaf, 
 static enum zs_status read_index(const struct zs_level *level, struct zs_object *object, struct zs_shard_index **index,
                                  struct zs_error *err)
 {
-    const uint64_t size = zs_object_size(object);
+    const struct zs_source src = {.object = object, .size = zs_object_size(object), .version = object->version};
     uint64_t at;
-    ZS_TRY(zs_shard_index_offset(level, size, &at, err));
+    ZS_TRY(zs_shard_index_offset(level, src.size, &at, err));
     if (level->index_size > ZS_STRINGS_MAX_BYTES)
         return zs_fail(err, ZS_UNSUPPORTED, "shard index: expected at most %zu bytes", ZS_STRINGS_MAX_BYTES);
-    struct zs_shard_index *x = zs_shard_index_alloc(level);
-    if (x == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "no memory for a shard index");
-    x->shard_size = size;
-    enum zs_status status = zs_object_read(object, at, (size_t)level->index_size, x->entries, err);
-    if (status == ZS_OK)
-        status = zs_shard_index_decode(level, x, err);
-    if (status != ZS_OK) {
-        free(x);
-        return status;
-    }
-    *index = x;
-    return ZS_OK;
+    return zs_index_read(level, &src, index, err);
 }
 
 /* The chunks of one opened shard, number `i` of the grid. */
