@@ -428,15 +428,8 @@ CPLErr ShardedZarrDataset::FlushChanges(bool atClosing)
 CPLErr ShardedZarrDataset::TakePlace()
 {
     const std::string root = m_target->Root();
-    struct zs_error err;
-    if (!m_target->Commit())
+    if (!zsTakePlace(m_target, m_store->store))
         return CE_Failure;
-    m_target.reset();
-    if (zs_store_moved(m_store->store, root.c_str(), &err) != ZS_OK)
-    {
-        zsReport(err);
-        return CE_Failure;
-    }
     if (!m_store->store->is_remote)
         SetPhysicalFilename((root + "/zarr.json").c_str());
     return CE_None;

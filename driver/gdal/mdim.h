@@ -191,6 +191,13 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     void Abandon();
 };
 
+/* Path of the group that a node is in; that of the root, "", has none. */
+inline std::string zsParentPath(const std::string &path)
+{
+    const size_t slash = path.rfind('/');
+    return slash == std::string::npos ? "" : path.substr(0, slash);
+}
+
 /* ---- mdim_group.cpp ---- */
 
 /* The group at `node`; null where there is none, and `only` is the one array it is to show. */
@@ -268,6 +275,9 @@ bool zsMdimGive(const uint64_t *shape, const void *src, const GDALExtendedDataTy
 /* The reverse. Texts at `dst` are owned by who called, and freed when others take their place. */
 bool zsMdimTake(const uint64_t *shape, void *dst, const GDALExtendedDataType &own, const ZSMdimRequest &request,
                 const GDALExtendedDataType &type);
+
+/* The same for a list of texts, which stays as it is on failure. */
+bool zsMdimTakeTexts(std::vector<std::string> &texts, const ZSMdimRequest &request, const GDALExtendedDataType &type);
 
 /* Calls f for each place of an N-dimensional list of `count` places. */
 template <class F> bool zsForEach(int ndim, const uint64_t *count, F &&f)

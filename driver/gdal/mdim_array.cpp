@@ -279,8 +279,7 @@ std::vector<std::shared_ptr<GDALMDArray>> ZSMdimArray::GetCoordinateVariables() 
                                 ? attribute->ReadAsString()
                                 : nullptr;
         const CPLStringList names(CSLTokenizeString2(words != nullptr ? words : "", " ", 0));
-        const std::string path = m_node->path;
-        const std::string group = path.substr(0, path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
+        const std::string group = zsParentPath(m_node->path);
         for (int i = 0; i < names.size(); i++)
         {
             const struct zs_node *node = nullptr;

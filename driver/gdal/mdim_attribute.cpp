@@ -242,18 +242,13 @@ bool ZSMdimAttribute::TakeValues(const ZSMdimRequest &request, const GDALExtende
     const uint64_t shape[1] = {Count()};
     if (m_type.GetClass() != GEDTC_STRING)
         return zsMdimTake(shape, m_numbers.data(), m_type, request, type);
-    std::vector<char *> taken(m_texts.size());
-    const bool ok = zsMdimTake(shape, taken.data(), m_type, request, type);
     std::vector<std::string> texts = m_texts;
-    for (size_t i = 0; i < taken.size(); i++)
-    {
-        if (taken[i] != nullptr)
-            texts[i] = asUtf8(taken[i]);
-        CPLFree(taken[i]);
-    }
-    if (ok)
-        TakeTexts(std::move(texts));
-    return ok;
+    if (!zsMdimTakeTexts(texts, request, type))
+        return false;
+    for (auto &text : texts)
+        text = asUtf8(text.c_str());
+    TakeTexts(std::move(texts));
+    return true;
 }
 
 bool ZSMdimAttribute::WriteValues()

@@ -177,8 +177,7 @@ std::shared_ptr<GDALDimension> ZSMdimStore::MadeDimension(const std::string &pat
 {
     for (std::string group = path; !m_made.empty() && !group.empty();)
     {
-        const size_t slash = group.rfind('/');
-        group.resize(slash == std::string::npos ? 0 : slash);
+        group = zsParentPath(group);
         const auto made = m_made.find(group);
         for (size_t i = 0; made != m_made.end() && i < made->second.size(); i++)
         {

@@ -82,12 +82,6 @@ std::unique_ptr<GDALDataset> zsMdimDataset(const std::shared_ptr<ZSMdimStore> &s
 
 /* ---- Opening ---- */
 
-static std::string parentPath(const std::string &path)
-{
-    const size_t slash = path.rfind('/');
-    return slash == std::string::npos ? "" : path.substr(0, slash);
-}
-
 std::unique_ptr<GDALDataset> zsMdimOpen(const std::shared_ptr<ZSStore> &store, const struct zs_node *node,
                                         const ZSConnection &connection, const ZSOpenOptions &options,
                                         GDALAccess access, struct zs_error *err)
@@ -105,7 +99,7 @@ std::unique_ptr<GDALDataset> zsMdimOpen(const std::shared_ptr<ZSStore> &store, c
     const bool isArray = node->type == ZS_NODE_ARRAY;
     const struct zs_node *group = isArray ? nullptr : node;
     if (isArray && node->path[0] != '\0' &&
-        zs_hierarchy_node(store->hierarchy, parentPath(node->path).c_str(), &group, err) != ZS_OK)
+        zs_hierarchy_node(store->hierarchy, zsParentPath(node->path).c_str(), &group, err) != ZS_OK)
         return nullptr;
     return zsMdimDataset(std::make_shared<ZSMdimStore>(store, options, group, isArray ? node : nullptr, access),
                          access);

@@ -9,12 +9,6 @@ extern "C"
 #include "zarr/make.h"
 }
 
-static std::string parentPath(const std::string &path)
-{
-    const size_t slash = path.rfind('/');
-    return slash == std::string::npos ? "" : path.substr(0, slash);
-}
-
 ZSMdimStore::ZSMdimStore(const std::shared_ptr<ZSStore> &store, const ZSOpenOptions &options,
                          const struct zs_node *group, const struct zs_node *only, GDALAccess access)
     : m_store(store), m_options(options), m_group(group), m_only(only), m_root(group != nullptr ? group->path : ""),
@@ -56,7 +50,7 @@ std::string ZSMdimStore::GroupName(const std::string &path) const
 
 std::string ZSMdimStore::ParentName(const struct zs_node *node) const
 {
-    return GroupName(parentPath(node->path));
+    return GroupName(zsParentPath(node->path));
 }
 
 std::string ZSMdimStore::NodeName(const struct zs_node *node) const
@@ -227,16 +221,8 @@ bool ZSMdimStore::WriteDocuments()
 /* A new store is whole. From now on it is changed where it is. */
 bool ZSMdimStore::TakePlace()
 {
-    struct zs_error err;
-    const std::string root = m_target->Root();
-    if (!m_target->Commit())
+    if (!zsTakePlace(m_target, m_store->store))
         return false;
-    m_target.reset();
-    if (zs_store_moved(m_store->store, root.c_str(), &err) != ZS_OK)
-    {
-        zsReport(err);
-        return false;
-    }
     zs_store_set_sync(m_store->store, m_fsync ? ZS_SYNC_EACH : ZS_SYNC_NO);
     return true;
 }

@@ -151,31 +151,21 @@ bool ZSMdimStrings::IWrite(const GUInt64 *start, const size_t *count, const GInt
                      GetFullName().c_str());
             return false;
         }
-        std::vector<char *> taken(m_texts.size());
-        bool ok = zsMdimRequest(1, shape, start, count, step, stride, type.GetSize(), const_cast<void *>(data), request,
-                                &err);
-        const bool isPossible = ok;
-        if (ok)
-            ok = zsMdimTake(shape, taken.data(), m_type, request, type);
-        std::vector<std::string> texts = m_texts;
-        for (size_t i = 0; i < taken.size(); i++)
+        if (!zsMdimRequest(1, shape, start, count, step, stride, type.GetSize(), const_cast<void *>(data), request,
+                           &err))
         {
-            if (taken[i] != nullptr)
-                texts[i] = taken[i];
-            CPLFree(taken[i]);
-        }
-        if (isPossible && !ok)
-            return false; // GDAL has said why
-        if (ok)
-        {
-            TakeTexts(std::move(texts));
-            ok = WriteTexts(&err);
-        }
-        if (!ok)
             zsReport(err);
-        if (isPossible && !ok)
-            m_store->MarkLost();
-        return ok;
+            return false;
+        }
+        std::vector<std::string> texts = m_texts;
+        if (!zsMdimTakeTexts(texts, request, type))
+            return false; // GDAL has said why
+        TakeTexts(std::move(texts));
+        if (WriteTexts(&err))
+            return true;
+        zsReport(err);
+        m_store->MarkLost();
+        return false;
     });
 }
 

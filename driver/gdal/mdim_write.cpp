@@ -32,6 +32,20 @@ bool zsMdimTake(const uint64_t *shape, void *dst, const GDALExtendedDataType &ow
     });
 }
 
+bool zsMdimTakeTexts(std::vector<std::string> &texts, const ZSMdimRequest &r, const GDALExtendedDataType &type)
+{
+    const uint64_t shape[1] = {texts.size()};
+    std::vector<char *> taken(texts.size());
+    const bool ok = zsMdimTake(shape, taken.data(), GDALExtendedDataType::CreateString(), r, type);
+    for (size_t i = 0; i < taken.size(); i++)
+    {
+        if (ok && taken[i] != nullptr)
+            texts[i] = taken[i];
+        CPLFree(taken[i]);
+    }
+    return ok;
+}
+
 bool zsMdimWrite(struct zs_array *array, const ZSMdimRequest &r, GDALDataType type, bool &isLost, struct zs_error *err)
 {
     const struct zs_array_info info = zs_array_get_info(array);

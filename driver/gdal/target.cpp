@@ -336,6 +336,19 @@ bool ZSTarget::Commit()
     return true;
 }
 
+bool zsTakePlace(std::unique_ptr<ZSTarget> &target, struct zs_store *store)
+{
+    const std::string root = target->Root();
+    struct zs_error err;
+    if (!target->Commit())
+        return false;
+    target.reset();
+    if (zs_store_moved(store, root.c_str(), &err) == ZS_OK)
+        return true;
+    zsReport(err);
+    return false;
+}
+
 ZSTarget::~ZSTarget()
 {
     if (m_isOpen)

@@ -7,6 +7,7 @@
 #ifndef ZS_GDAL_TARGET_H
 #define ZS_GDAL_TARGET_H
 
+#include <memory>
 #include <string>
 
 #include "compat.h"
@@ -59,6 +60,10 @@ class ZSTarget
      * is there. */
     bool Commit();
 };
+
+/* Commits, and `store`, which was opened at Path(), goes on at its place; the target is gone then. False (CPLError
+ * emitted) on failure: the target stays unless it was committed. */
+bool zsTakePlace(std::unique_ptr<ZSTarget> &target, struct zs_store *store);
 
 /* Removes what is the store's own, its root's metadata first. What is not stays, and a warning says so. False (CPLError
  * emitted) on failure. */
