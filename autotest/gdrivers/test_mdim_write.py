@@ -518,3 +518,106 @@ def test_a_copy_takes_little_memory_and_writes_shards_once(tmp_path):
     assert peak < base + 150
     assert len([name for name in files_of(tmp_path / "b.zarr") if name.startswith("v/c/")]) == 8
     np.testing.assert_array_equal(root_of(tmp_path / "b.zarr").OpenMDArray("v").ReadAsArray(), maps)
+
+
+# --------------------------------------------------------------------------------------------------------------- updating
+
+def updated(path, *options):
+    dataset = gdal.OpenEx('SHARDEDZARR:"%s"' % path, gdal.OF_MULTIDIM_RASTER | gdal.OF_UPDATE, open_options=list(options))
+    return dataset, dataset.GetRootGroup()
+
+
+@pytest.mark.parametrize("way", ["REWRITE", "APPEND", "IN_PLACE"])
+def test_what_zarr_python_wrote_is_changed_where_it_is(tmp_path, way):
+    run_peer("mdim_types.py", tmp_path)
+    names = [name for name in root_of(tmp_path / "ranks.zarr").GetMDArrayNames() if "bool" not in name and "float16" not in name]
+    rng, expected = np.random.default_rng(3), {name: np.load(tmp_path / (name + ".npy")) for name in names}
+    dataset, root = updated(tmp_path / "ranks.zarr", "UPDATE=" + way)
+    for name in names:
+        array = root.OpenMDArray(name)
+        for _ in range(3):
+            start, count, step, index = random_steps(rng, expected[name].shape)
+            dtype = "int16" if expected[name].dtype == np.int8 and GDAL < 3070000 else expected[name].dtype
+            values = random_values(rng, count, expected[name].dtype).astype(dtype)
+            write(array, values, start or None, count, step or None)
+            expected[name][index] = values.astype(expected[name].dtype)
+        array.CreateAttribute("changed", [], gdal.ExtendedDataType.CreateString()).Write("yes")
+    root.CreateGroup("new").CreateAttribute("n", [], gdal.ExtendedDataType.Create(gdal.GDT_Int32)).Write(3)
+    del array, root
+    dataset = None
+    for name, answer in zip(names, ask_peer("zarr", tmp_path, [("ranks.zarr", name) for name in names])):
+        np.testing.assert_array_equal(answer["values"][0], expected[name], name)
+        assert answer["members"][name]["changed"] == "yes" and answer["members"]["new"] == {"n": 3}
+    check_consolidated(tmp_path / "ranks.zarr")
+
+
+def test_an_array_that_is_added_is_listed_and_what_was_there_stays(tmp_path):
+    two_arrays(tmp_path / "a.zarr", 1).FlushCache()
+    before = {name: (tmp_path / "a.zarr" / name).read_bytes() for name in files_of(tmp_path / "a.zarr") if name != "zarr.json"}
+    dataset, root = updated(tmp_path / "a.zarr")
+    assert "already" in error_of(root.CreateMDArray, "a", [], extended("int16"))
+    array = root.CreateMDArray("c", root.OpenMDArray("a").GetDimensions(), extended("int16"), ["CHUNK_SHAPE=16"])
+    array.SetNoDataValueDouble(5)
+    array.Write(np.full((3, 64), 9, "int16"))
+    del array, root
+    dataset = None
+    found = root_of(tmp_path / "a.zarr").OpenMDArray("c")
+    assert found.GetNoDataValueAsDouble() == 5 and found.ReadAsArray().sum() == 3 * 64 * 9 + 61 * 64 * 5
+    assert [d.GetFullName() for d in found.GetDimensions()] == ["/y", "/x"]
+    assert before == {name: (tmp_path / "a.zarr" / name).read_bytes() for name in before}
+    check_consolidated(tmp_path / "a.zarr")
+
+
+def test_a_new_crs_is_that_of_the_raster_too(tmp_path):
+    source = gdal.GetDriverByName("MEM").Create("", 40, 30, 1)
+    source.SetGeoTransform((500000, 10, 0, 5000000, 0, -10))
+    srs = osr.SpatialReference()
+    srs.ImportFromEPSG(32633)
+    source.SetSpatialRef(srs)
+    gdal.GetDriverByName("ShardedZarr").CreateCopy(str(tmp_path / "a.zarr"), source, options=["ARRAY_NAME=v"])
+    dataset, root = updated(tmp_path / "a.zarr")
+    srs.ImportFromEPSG(32634)
+    root.OpenMDArray("v").SetSpatialRef(srs)
+    root.OpenMDArray("v").SetUnit("m")
+    del root
+    dataset = None
+    raster = gdal.Open(str(tmp_path / "a.zarr"))
+    assert raster.GetSpatialRef().GetAuthorityCode(None) == "32634" and raster.GetGeoTransform() == source.GetGeoTransform()
+    assert raster.GetRasterBand(1).GetUnitType() == "m" and "32633" not in json.dumps(document(tmp_path / "a.zarr"))
+
+
+def test_statistics_of_what_was_there_are_forgotten(tmp_path, config):
+    config("GDAL_PAM_ENABLED", "YES")
+    two_arrays(tmp_path / "a.zarr", 1).FlushCache()
+    assert root_of(tmp_path / "a.zarr").OpenMDArray("a").ComputeStatistics(False).max == 1
+    gc.collect()
+    assert root_of(tmp_path / "a.zarr").OpenMDArray("a").GetStatistics(False, False).max == 1
+    dataset, root = updated(tmp_path / "a.zarr")
+    root.OpenMDArray("a").Write(np.full((1, 1), 7, "int32"))
+    del root
+    dataset = None
+    gc.collect()
+    gdal.DontUseExceptions()
+    try:
+        assert root_of(tmp_path / "a.zarr").OpenMDArray("a").GetStatistics(False, False) is None
+    finally:
+        gdal.UseExceptions()
+
+
+@pytest.mark.skipif(GDAL < 3080000, reason="GDAL 3.8 deletes attributes")
+def test_attributes_are_deleted(tmp_path):
+    dataset, root = made(tmp_path / "a.zarr")
+    array = root.CreateMDArray("v", dimensions(root, x=4), extended("int16"))
+    for thing in (root, array):
+        for name in "ab":
+            thing.CreateAttribute(name, [], gdal.ExtendedDataType.CreateString()).Write("text")
+    del array, thing, root
+    dataset = None
+    dataset, root = updated(tmp_path / "a.zarr")
+    for thing in (root, root.OpenMDArray("v")):
+        thing.DeleteAttribute("a")
+        assert "there is none" in error_of(thing.DeleteAttribute, "a")
+    del thing, root
+    dataset = None
+    root = root_of(tmp_path / "a.zarr")
+    assert attributes_of(root) == attributes_of(root.OpenMDArray("v")) == {"b": "text"}

@@ -45,7 +45,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     const struct zs_node *m_group; /* that GDAL's root group is; null: none, only m_only */
     const struct zs_node *m_only;  /* the one array that it shows; null: all */
     std::string m_root;            /* path of the group */
-    std::shared_ptr<GDALPamMultiDim> m_pam; /* statistics; null for remote stores, and for those that are written */
+    std::shared_ptr<GDALPamMultiDim> m_pam; /* statistics; null for remote stores, and for those that are made */
 
     std::mutex m_lock;
     /* By path; the second keeps those of one dimension, which are coordinates and read again and again, and all that
@@ -218,6 +218,9 @@ std::shared_ptr<GDALAttribute> zsMdimNewAttribute(const std::shared_ptr<ZSMdimSt
                                                   const std::string &owner, const std::string &name,
                                                   const std::vector<GUInt64> &dimensions,
                                                   const GDALExtendedDataType &type);
+/* False (CPLError emitted) where there is none of that name. */
+bool zsMdimDeleteAttribute(const std::shared_ptr<ZSMdimStore> &store, const std::string &path, const std::string &owner,
+                           const std::string &name);
 
 /* ---- mdim_create.cpp ---- */
 

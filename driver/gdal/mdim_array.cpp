@@ -5,6 +5,7 @@
 extern "C"
 {
 #include "base/memory.h"
+#include "raster/update.h"
 #include "zarr/make.h"
 #include "zarr/name.h"
 }
@@ -16,6 +17,8 @@ class ZSMdimArray final : public ZSMdimNodeArray<GDALPamMDArray>
     std::shared_ptr<ZSMdimOpened> m_opened;
     std::string m_unit;
     std::unique_ptr<struct zs_meaning, ZSMeaningDeleter> m_meaning;
+    bool m_isMade = false;    /* in this session */
+    bool m_isWritten = false; /* by this object */
     std::vector<GByte> m_nodata; /* as an element of m_type; empty where there is none */
 
     mutable std::mutex m_lock; /* what is read when first asked for, which may cost requests */
@@ -27,6 +30,8 @@ class ZSMdimArray final : public ZSMdimNodeArray<GDALPamMDArray>
     void TakeStructure();
     template <class F> bool WriteNumber(F write, double number, bool &has, double &kept);
     bool Refill(const void *value);
+    void DropStatistics();
+    bool ChangeSpatialRef(const OGRSpatialReference *srs);
     std::shared_ptr<OGRSpatialReference> ReadSpatialRef() const;
 
   protected:
@@ -162,6 +167,7 @@ std::shared_ptr<GDALMDArray> ZSMdimArray::Create(const std::shared_ptr<ZSMdimSto
     auto array = std::make_shared<ZSMdimArray>(store, node, opened, type);
     if (!array->TakeDimensions(dimensions, err) || zs_meaning_read(node, array->m_meaning.get(), err) != ZS_OK)
         return nullptr;
+    array->m_isMade = made != nullptr;
     array->TakeMeaning();
     array->TakeStructure();
     array->SetSelf(array);
@@ -331,6 +337,16 @@ bool ZSMdimArray::IAdviseRead(const GUInt64 *start, const size_t *count, CSLCons
     });
 }
 
+/* Elements are written: statistics that were known are not true any more. */
+void ZSMdimArray::DropStatistics()
+{
+    VSIStatBufL st;
+    const std::string sideCar = std::string(m_store->Store()->root) + "/zarr.json.aux.xml";
+    if (!m_isWritten && m_store->Pam() != nullptr && VSIStatExL(sideCar.c_str(), &st, VSI_STAT_EXISTS_FLAG) == 0)
+        GDALPamMDArray::ClearStatistics();
+    m_isWritten = true;
+}
+
 bool ZSMdimArray::IWrite(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
                          const GDALExtendedDataType &type, const void *data)
 {
@@ -342,6 +358,7 @@ bool ZSMdimArray::IWrite(const GUInt64 *start, const size_t *count, const GInt64
         if (!m_store->CheckUpdatable())
             return false;
         m_opened->isBlank = false;
+        DropStatistics();
         // GDAL converts no text to numbers for arrays
         if (zsMdimRequest(info.ndim, info.shape, start, count, step, stride, type.GetSize(), const_cast<void *>(data),
                           request, &err) &&
@@ -423,17 +440,42 @@ bool ZSMdimArray::SetRawNoDataValue(const void *value)
     });
 }
 
+/* Of an array that was there: in all conventions in which that has one. */
+bool ZSMdimArray::ChangeSpatialRef(const OGRSpatialReference *srs)
+{
+    return Change([srs](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
+        struct zs_axes axes;
+        struct zs_georef georef;
+        enum zs_status status = zs_axes_find(h, node, nullptr, nullptr, &axes, err);
+        if (status == ZS_OK && axes.y < 0)
+            return zs_fail(err, ZS_ARGUMENT, "array /%s: a CRS is for arrays of two dimensions and more", node->path);
+        if (status == ZS_OK)
+            status = zs_georef_read(h, node, axes, &georef, err);
+        if (status != ZS_OK)
+            return status;
+        const ZSOwned<struct zs_georef> cleared(&georef, zs_georef_clear);
+        struct zs_georef_update update = {};
+        update.has_transform = georef.has_transform;
+        memcpy(update.transform, georef.transform, sizeof update.transform);
+        update.pixel_is_point = georef.pixel_is_point;
+        const std::unique_ptr<OGRSpatialReference> own(srs != nullptr ? srs->Clone() : nullptr);
+        update.srs = own != nullptr ? OGRSpatialReference::ToHandle(own.get()) : nullptr;
+        return zs_update_georef(h, node, axes, &update, err);
+    });
+}
+
 bool ZSMdimArray::SetSpatialRef(const OGRSpatialReference *srs)
 {
     return zsGuard([&] {
         if (!m_store->IsUpdatable() && m_store->Pam() != nullptr)
             return GDALPamMDArray::SetSpatialRef(srs);
-        if (!m_store->CheckUpdatable())
+        if (!m_store->CheckUpdatable() || (!m_isMade && !ChangeSpatialRef(srs)))
             return false;
         const std::lock_guard<std::mutex> held(m_lock);
         m_srs = srs != nullptr ? std::make_shared<OGRSpatialReference>(*srs) : nullptr;
         m_srsRead = true;
-        m_store->SetSpatialRef(m_node->path, m_srs);
+        if (m_isMade)
+            m_store->SetSpatialRef(m_node->path, m_srs);
         return true;
     });
 }

@@ -2,6 +2,11 @@
 
 #include "guard.h"
 
+extern "C"
+{
+#include "base/status.h"
+}
+
 namespace
 {
 /* Values that are in memory: texts as pointers to them, or numbers. */
@@ -302,5 +307,15 @@ bool ZSMdimAttribute::IWrite(const GUInt64 *start, const size_t *count, const GI
         }
         return m_store->CheckUpdatable() && Request(start, count, step, stride, type, data, request) &&
                TakeValues(request, type) && WriteValues();
+    });
+}
+
+bool zsMdimDeleteAttribute(const std::shared_ptr<ZSMdimStore> &store, const std::string &path, const std::string &owner,
+                           const std::string &name)
+{
+    return store->Change(path, [&](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
+        return zs_attribute_exists(node, name.c_str())
+                   ? zs_attribute_remove(h, node, name.c_str(), err)
+                   : zs_fail(err, ZS_NOT_FOUND, "attribute %s of %s: there is none", name.c_str(), owner.c_str());
     });
 }

@@ -54,6 +54,14 @@ class ZSMdimGroup final : public GDALGroup
                                                const GDALExtendedDataType &type, CSLConstList options) override;
     std::shared_ptr<GDALAttribute> CreateAttribute(const std::string &name, const std::vector<GUInt64> &dimensions,
                                                    const GDALExtendedDataType &type, CSLConstList options) override;
+#if ZS_GDAL_AT_LEAST(8)
+    bool DeleteAttribute(const std::string &name, CSLConstList) override
+    {
+        return zsGuard([&] {
+            return CheckGroup() && zsMdimDeleteAttribute(m_store, m_node->path, GetFullName(), name);
+        });
+    }
+#endif
     std::shared_ptr<GDALAttribute> GetAttribute(const std::string &name) const override
     {
         return zsGuard([&] { return GetAttributeFromAttributes(name); });

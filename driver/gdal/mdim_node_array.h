@@ -91,6 +91,10 @@ template <class Base> class ZSMdimNodeArray : public Base
             [&] { return zsMdimNewAttribute(m_store, m_node->path, this->GetFullName(), name, dimensions, type); });
     }
 #if ZS_GDAL_AT_LEAST(8)
+    bool DeleteAttribute(const std::string &name, CSLConstList) override
+    {
+        return zsGuard([&] { return zsMdimDeleteAttribute(m_store, m_node->path, this->GetFullName(), name); });
+    }
     std::shared_ptr<GDALGroup> GetRootGroup() const override
     {
         return zsGuard([&] { return m_store->RootGroup(); });

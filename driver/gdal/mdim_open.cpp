@@ -86,11 +86,6 @@ std::unique_ptr<GDALDataset> zsMdimOpen(const std::shared_ptr<ZSStore> &store, c
                                         const ZSConnection &connection, const ZSOpenOptions &options,
                                         GDALAccess access, struct zs_error *err)
 {
-    if (access == GA_Update)
-    {
-        zs_fail(err, ZS_UNSUPPORTED, "a store that is there is not changed through the multidimensional API");
-        return nullptr;
-    }
     if (!connection.indices.empty())
     {
         zs_fail(err, ZS_ARGUMENT, "array /%s: indices are for rasters, not for the multidimensional API", node->path);

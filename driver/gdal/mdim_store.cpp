@@ -14,7 +14,7 @@ ZSMdimStore::ZSMdimStore(const std::shared_ptr<ZSStore> &store, const ZSOpenOpti
     : m_store(store), m_options(options), m_group(group), m_only(only), m_root(group != nullptr ? group->path : ""),
       m_isUpdatable(access == GA_Update), m_fsync(options.fsync)
 {
-    if (!store->store->is_remote && !m_isUpdatable)
+    if (!store->store->is_remote)
         m_pam = std::make_shared<GDALPamMultiDim>(std::string(store->store->root) + "/zarr.json");
 }
 
