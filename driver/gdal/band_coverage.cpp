@@ -17,7 +17,7 @@ using Boxes = std::vector<struct zs_pixel_box>;
 
 bool ShardedZarrRasterBand::FillIsEmpty()
 {
-    const struct zs_array_info info = zs_array_get_info(Dataset().m_array);
+    const struct zs_array_info info = Dataset().Info(Source());
     const auto &m = Meaning();
     int isElsewhere = FALSE; // in a side-car file
     if (!m.has_nodata)

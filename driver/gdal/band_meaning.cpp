@@ -126,11 +126,13 @@ struct zs_meaning &ShardedZarrRasterBand::Meaning()
         auto &ds = Dataset();
         struct zs_error err;
         // Bands of a slice are not numbered as those of the array are.
-        const bool whole = ds.m_choices.empty();
+        const size_t source = Source();
+        const auto &slices = ds.m_slices[source];
+        const bool whole = ds.m_sources[source].choices.empty();
         const enum zs_status status =
-            whole ? zs_band_meaning_read(ds.m_node, static_cast<uint64_t>(nBand - 1), static_cast<uint64_t>(ds.nBands),
-                                         &ds.Meaning(), m_meaning.get(), &err)
-                  : zs_meaning_copy(&ds.Meaning(), m_meaning.get(), &err);
+            whole ? zs_band_meaning_read(ds.Array(source).node, static_cast<uint64_t>(nBand - 1) - slices.first,
+                                         slices.slices.count, &ds.Meaning(source), m_meaning.get(), &err)
+                  : zs_meaning_copy(&ds.Meaning(source), m_meaning.get(), &err);
         if (status != ZS_OK)
             zsReport(err);
     }
@@ -152,7 +154,7 @@ double ShardedZarrRasterBand::GetNoDataValue(int *has)
     if (!m.has_nodata)
         return GDALPamRasterBand::GetNoDataValue(has);
     setFlag(has, true);
-    const struct zs_array_info info = zs_array_get_info(Dataset().m_array);
+    const struct zs_array_info info = Dataset().Info(Source());
     return zsElementToDouble(info.data_type, info.item_size, m.nodata);
 }
 
@@ -258,18 +260,20 @@ GDALColorInterp ShardedZarrRasterBand::GetColorInterpretation()
         return GCI_PaletteIndex;
     auto &ds = Dataset();
     enum zs_colour colour = m.colour != ZS_COLOUR_NONE ? m.colour : zs_colour_of_name(m.description);
-    if (colour == ZS_COLOUR_NONE && ds.Slices().dim_count > 0)
+    const size_t source = Source();
+    const ZSArray &array = ds.Array(source);
+    if (colour == ZS_COLOUR_NONE && ds.Slices(source).dim_count > 0)
     {
-        ds.ReadLabels();
+        ds.ReadLabels(source);
         const auto position = ds.BandPosition(nBand);
         for (size_t i = 0; i < position.size() && colour == ZS_COLOUR_NONE; i++)
         {
-            if (!ds.m_shared->labels[i].empty())
-                colour = zs_colour_of_name(ds.m_shared->labels[i][position[i]].c_str());
+            if (!array.labels[i].empty())
+                colour = zs_colour_of_name(array.labels[i][position[i]].c_str());
         }
     }
-    if (colour == ZS_COLOUR_NONE && ds.nBands == 1)
-        colour = zs_colour_of_name(zs_path_name(ds.m_node->path));
+    if (colour == ZS_COLOUR_NONE && ds.Slices(source).count == 1)
+        colour = zs_colour_of_name(zs_path_name(array.node->path));
     return interpretationOf(colour);
 }
 
@@ -290,27 +294,31 @@ void ShardedZarrRasterBand::AddMetadata()
     m_metadataAdded = true;
     auto &ds = Dataset();
     const auto &meaning = Meaning();
+    const size_t source = Source();
+    const ZSArray &array = ds.Array(source);
     CPLStringList md;
+    if (ds.IsGroup())
+        md = ds.OwnItems(source);
     for (char **item = meaning.metadata; item != nullptr && *item != nullptr; item++)
         md.AddString(*item);
 
     std::string place;
-    ds.ReadLabels();
+    ds.ReadLabels(source);
     const auto position = ds.BandPosition(nBand);
     for (size_t i = 0; i < position.size(); i++)
     {
-        const int d = ds.Slices().dims[i];
-        const char *dimension = zs_dimension_name(ds.m_node, d);
+        const int d = ds.Slices(source).dims[i];
+        const char *dimension = zs_dimension_name(array.node, d);
         const std::string name = dimension != nullptr ? dimension : "dim" + std::to_string(d);
         const std::string key = "DIM_" + name;
-        std::string text = std::to_string(ds.Slices().first[d] + position[i]);
+        std::string text = std::to_string(ds.Slices(source).first[d] + position[i]);
         md.SetNameValue((key + "_INDEX").c_str(), text.c_str());
-        if (!ds.m_shared->labels[i].empty())
+        if (!array.labels[i].empty())
         {
-            text = ds.m_shared->labels[i][position[i]];
+            text = array.labels[i][position[i]];
             md.SetNameValue((key + "_VALUE").c_str(), text.c_str());
-            if (!ds.m_shared->labelUnits[i].empty())
-                md.SetNameValue((key + "_UNIT").c_str(), ds.m_shared->labelUnits[i].c_str());
+            if (!array.labelUnits[i].empty())
+                md.SetNameValue((key + "_UNIT").c_str(), array.labelUnits[i].c_str());
         }
         place += (i == 0 ? "" : ", ") + name + "=" + text;
     }
@@ -327,14 +335,16 @@ void ShardedZarrRasterBand::AddMetadata()
     GDALMajorObject::SetMetadata(merged.List());
     if (GDALPamRasterBand::GetDescription()[0] != '\0')
         return;
-    std::string description = meaning.description != nullptr ? meaning.description : "";
-    if (description.empty())
-    {
-        const char *common = ds.Meaning().description;
-        description = common != nullptr ? common : "";
-        if (ds.m_shared->labelsSpeak) // else an index, which is no description
-            description += (description.empty() ? "" : ", ") + place;
-    }
+    const bool isOneOfMany = ds.IsGroup() && ds.Slices(source).count == 1; // the name is all
+    std::string description = meaning.description != nullptr && !isOneOfMany ? meaning.description : "";
+    const bool isSpoken = description.empty() && array.labelsSpeak; // else an index, which is no description
+    const char *common = ds.IsGroup()          ? zs_path_name(array.node->path)
+                         : description.empty() ? ds.Meaning(source).description
+                                               : nullptr;
+    if (common != nullptr)
+        description = common + std::string(description.empty() ? "" : ", ") + description;
+    if (isSpoken && !isOneOfMany)
+        description += (description.empty() ? "" : ", ") + place;
     if (!description.empty())
         GDALMajorObject::SetDescription(description.c_str());
 }
@@ -433,6 +443,8 @@ const struct zs_meaning &ShardedZarrRasterBand::CurrentMeaning()
                 CPLFree(name);
             }
         }
+        if (Dataset().IsGroup())
+            own = zsItemsNotIn(own.List(), Dataset().OwnItems(Source()));
         zs_metadata_free(m.metadata);
         m.metadata = zsCopyList(own.List());
     }
@@ -444,7 +456,7 @@ CPLErr ShardedZarrRasterBand::SetNodata(const void *element)
     auto &m = Meaning();
     m.has_nodata = element != nullptr;
     if (element != nullptr)
-        memcpy(m.nodata, element, zs_array_get_info(Dataset().m_array).item_size);
+        memcpy(m.nodata, element, Dataset().Info(Source()).item_size);
     Dataset().m_bandsChanged = true;
     return CE_None;
 }
@@ -453,7 +465,7 @@ CPLErr ShardedZarrRasterBand::SetNoDataValue(double value)
 {
     if (!Dataset().IsUpdate())
         return GDALPamRasterBand::SetNoDataValue(value);
-    const struct zs_array_info info = zs_array_get_info(Dataset().m_array);
+    const struct zs_array_info info = Dataset().Info(Source());
     unsigned char element[ZS_MAX_ITEM_SIZE] = {};
     ZSStoring storing{GDT_Float64, info.data_type, info.item_size};
     zsStore(&storing, &value, element, static_cast<ptrdiff_t>(info.item_size), 1);

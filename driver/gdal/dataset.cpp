@@ -55,6 +55,17 @@ ZSArray::~ZSArray()
         zs_array_close(array);
 }
 
+void ZSArray::TakeLabels(ZSArray &other)
+{
+    const std::scoped_lock guard(lock, other.lock);
+    if (labelsRead)
+        return;
+    labels = other.labels;
+    labelUnits = other.labelUnits;
+    labelsSpeak = other.labelsSpeak;
+    labelsRead = true;
+}
+
 void zsReport(const struct zs_error &err)
 {
     CPLError(CE_Failure, CPLE_AppDefined, "ShardedZarr: %s", err.message);
@@ -79,7 +90,7 @@ struct zs_array_options zsArrayOptions(int threads)
 }
 
 std::shared_ptr<ZSArray> ZSArray::Open(const ZSStore &store, const struct zs_node *node, const ZSOpenOptions &options,
-                                       struct zs_error *err)
+                                       struct zs_error *err, bool *isKind)
 {
     const auto opened = std::make_shared<ZSArray>(node, nullptr, zs_axes{}, true);
     struct zs_array_options arrayOptions = zsArrayOptions(options.threads);
@@ -87,11 +98,13 @@ std::shared_ptr<ZSArray> ZSArray::Open(const ZSStore &store, const struct zs_nod
     arrayOptions.max_chunk_bytes = options.max_chunk_bytes;
     arrayOptions.merge_gap = options.merge_gap;
     arrayOptions.update = options.update;
-    if (zs_array_open_node(store.hierarchy, node, &arrayOptions, &opened->array, err) != ZS_OK ||
-        zs_axes_find(store.hierarchy, node, nullIfEmpty(options.dim_x), nullIfEmpty(options.dim_y), &opened->axes,
-                     err) != ZS_OK)
-        return nullptr;
-    return opened;
+    enum zs_status status = zs_array_open_node(store.hierarchy, node, &arrayOptions, &opened->array, err);
+    if (status == ZS_OK)
+        status = zs_axes_find(store.hierarchy, node, nullIfEmpty(options.dim_x), nullIfEmpty(options.dim_y),
+                              &opened->axes, err);
+    if (isKind != nullptr)
+        *isKind = status == ZS_UNSUPPORTED || status == ZS_INVALID;
+    return status == ZS_OK ? opened : nullptr;
 }
 
 std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::OpenArray(const std::shared_ptr<ZSStore> &store,
@@ -100,51 +113,47 @@ std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::OpenArray(const std::sha
                                                                   struct zs_error *err)
 {
     const auto opened = ZSArray::Open(*store, node, options, err);
-    return opened != nullptr ? Over(store, opened, {}, options, access, err) : nullptr;
+    if (opened == nullptr)
+        return nullptr;
+    const ZSBandSources sources(1, ZSBandSource{opened, {}});
+    return Over(store, sources, nullptr, options, access, err);
 }
 
-std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_ptr<ZSStore> &store,
-                                                             const std::shared_ptr<ZSArray> &opened,
-                                                             const std::vector<struct zs_choice> &choices,
-                                                             const ZSOpenOptions &options, GDALAccess access,
-                                                             struct zs_error *err)
+/* The slices of an array that are bands, behind `before` others. False, with the reason in err, where there can be no
+ * such bands. */
+static bool findSlices(const ZSBandSource &source, uint64_t before, struct zs_band_array &bands, struct zs_error *err)
 {
-    std::unique_ptr<ShardedZarrDataset> ds = std::make_unique<ZSGuardedDataset>();
-    ds->m_store = store;
-    ds->m_shared = opened;
-    ds->m_node = opened->node;
-    ds->m_array = opened->array;
-    ds->m_axes = opened->axes;
-    ds->m_options = options;
-    ds->m_choices = choices;
-    const struct zs_array_info info = zs_array_get_info(ds->m_array);
+    const ZSArray &opened = *source.array;
+    const struct zs_array_info info = zs_array_get_info(opened.array);
     const auto fail = [err, &opened](const std::string &message)
     {
-        zs_fail(err, ZS_ARGUMENT, "array /%s: %s", opened->node->path, message.c_str());
-        return nullptr;
+        zs_fail(err, ZS_ARGUMENT, "array /%s: %s", opened.node->path, message.c_str());
+        return false;
     };
-
-    const GDALDataType type = zsGDALType(info.data_type, info.item_size);
-    if (type == GDT_Unknown)
+    if (zsGDALType(info.data_type, info.item_size) == GDT_Unknown)
         return fail("elements of " + std::to_string(info.item_size) + " opaque bytes have no GDAL data type");
-    const int x = ds->m_axes.x, y = ds->m_axes.y;
+    const int x = opened.axes.x, y = opened.axes.y;
     if (info.shape[x] > INT_MAX || (y >= 0 && info.shape[y] > INT_MAX))
         return fail("expected at most 2147483647 columns and rows, found more");
     if (info.shape[x] == 0 || (y >= 0 && info.shape[y] == 0))
         return fail("a raster needs at least one row and one column");
-    ds->nRasterXSize = static_cast<int>(info.shape[x]);
-    ds->nRasterYSize = y >= 0 ? static_cast<int>(info.shape[y]) : 1;
-
-    ds->m_slices.resize(1);
-    struct zs_band_array &bands = ds->m_slices.front();
-    bands.array = ds->m_array;
+    bands.array = opened.array;
+    bands.first = before;
     struct zs_error reason;
-    if (zs_slices_find(info.ndim, info.shape, ds->m_axes, choices.data(), choices.size(), &bands.slices, &reason) !=
-        ZS_OK)
+    if (zs_slices_find(info.ndim, info.shape, opened.axes, source.choices.data(), source.choices.size(), &bands.slices,
+                       &reason) != ZS_OK)
         return fail(reason.message);
-    if (bands.slices.count > ZS_MOST_BANDS)
-        return fail("its extra dimensions give more than " + std::to_string(ZS_MOST_BANDS) + " bands");
+    if (bands.slices.count > ZS_MOST_BANDS - before)
+        return fail((before > 0 ? "it and those before it" : "its extra dimensions") + std::string(" give more than ") +
+                    std::to_string(ZS_MOST_BANDS) + " bands");
+    return true;
+}
 
+/* The bands of one array. From the last: the first call makes room for all. */
+void ShardedZarrDataset::AddBands(size_t source)
+{
+    const struct zs_array_info info = Info(source);
+    const int x = Array(source).axes.x, y = Array(source).axes.y;
     // GDAL's blocks are of one size. Where chunks are not, they need not be chunks: the cache of these serves all that
     // touch one.
     const uint64_t mostBlock = info.has_edges && !info.is_sharded ? MOST_BLOCK : UINT64_MAX;
@@ -152,13 +161,64 @@ std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_p
         return static_cast<int>(std::min({info.chunk_shape[d], info.shape[d], mostBlock}));
     };
     const int blockWidth = block(x), blockHeight = y >= 0 ? block(y) : 1;
+    const GDALDataType type = zsGDALType(info.data_type, info.item_size);
+    const auto before = static_cast<int>(m_slices[source].first);
+    for (int b = static_cast<int>(Slices(source).count); b >= 1; b--)
+        SetBand(before + b, new ZSGuardedBand(this, before + b, type, blockWidth, blockHeight));
+}
+
+std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_ptr<ZSStore> &store,
+                                                             const ZSBandSources &sources, const struct zs_node *group,
+                                                             const ZSOpenOptions &options, GDALAccess access,
+                                                             struct zs_error *err)
+{
+    std::unique_ptr<ShardedZarrDataset> ds = std::make_unique<ZSGuardedDataset>();
+    ds->m_store = store;
+    ds->m_sources = sources;
+    ds->m_group = group;
+    ds->m_options = options;
+    ds->m_slices.resize(sources.size());
+    ds->m_meanings.resize(sources.size());
+    uint64_t count = 0;
+    for (size_t i = 0; i < sources.size(); i++)
+    {
+        if (!findSlices(sources[i], count, ds->m_slices[i], err))
+            return nullptr;
+        count += ds->Slices(i).count;
+        const struct zs_array_info info = ds->Info(i);
+        const struct zs_axes axes = ds->Array(i).axes;
+        const auto width = static_cast<int>(info.shape[axes.x]);
+        const auto height = axes.y >= 0 ? static_cast<int>(info.shape[axes.y]) : 1;
+        if (i > 0 && (width != ds->nRasterXSize || height != ds->nRasterYSize))
+        {
+            zs_fail(err, ZS_ARGUMENT, "array /%s: it is not as large as those before it", ds->Array(i).node->path);
+            return nullptr;
+        }
+        ds->nRasterXSize = width;
+        ds->nRasterYSize = height;
+    }
     ds->eAccess = access;
     // Before there are bands: afterwards it would give each of them a record of its own.
     ds->PamInitialize();
-    // From the last: the first call makes room for all.
-    for (int b = static_cast<int>(bands.slices.count); b >= 1; b--)
-        ds->SetBand(b, new ZSGuardedBand(ds.get(), b, type, blockWidth, blockHeight));
+    for (size_t i = sources.size(); i-- > 0;)
+        ds->AddBands(i);
     return ds;
+}
+
+size_t ShardedZarrDataset::SourceOf(int band) const
+{
+    size_t source = 0;
+    uint64_t slice;
+    const struct zs_bands bands = Bands();
+    if (m_sources.size() > 1)
+        zs_band_find(&bands, band, &source, &slice);
+    return source;
+}
+
+bool ShardedZarrDataset::HasChoices() const
+{
+    return std::any_of(m_sources.begin(), m_sources.end(),
+                       [](const ZSBandSource &source) { return !source.choices.empty(); });
 }
 
 void ShardedZarrDataset::AttachPam(const char *description)
@@ -171,7 +231,9 @@ void ShardedZarrDataset::AttachPam(const char *description)
     }
     SetPhysicalFilename((std::string(m_store->store->root) + "/zarr.json").c_str());
     // Bands of a part are not those of the whole.
-    const std::string part = m_node->path + zsChoicesText(m_choices);
+    std::string part = IsGroup() ? m_group->path : Array(0).node->path;
+    for (const auto &source : m_sources)
+        part += zsChoicesText(source.choices);
     if (!part.empty())
         SetSubdatasetName(part.c_str());
     TryLoadXML();
@@ -184,7 +246,7 @@ std::unique_ptr<GDALDataset> ShardedZarrDataset::Clone(int scope, bool canShareS
         return GDALPamDataset::Clone(scope, canShareState);
     // Other threads may be at work on this dataset: only what is set when it is opened may be looked at.
     struct zs_error err;
-    auto ds = Over(m_store, m_shared, m_choices, m_options, GA_ReadOnly, &err);
+    auto ds = Over(m_store, m_sources, m_group, m_options, GA_ReadOnly, &err);
     if (ds == nullptr)
     {
         zsReport(err);
@@ -194,6 +256,7 @@ std::unique_ptr<GDALDataset> ShardedZarrDataset::Clone(int scope, bool canShareS
     ds->nOpenFlags = scope;
     ds->papszOpenOptions = CSLDuplicate(papszOpenOptions);
     ds->AttachPam(GetDescription());
+    ds->SetSubdatasets(m_subdatasets);
     if (!m_beside.empty())
         ds->KeepOverviewsBeside(m_beside);
     return ds;
@@ -209,19 +272,30 @@ ShardedZarrRasterBand &ShardedZarrDataset::Band(int band) const
 
 std::vector<uint64_t> ShardedZarrDataset::BandPosition(int band) const
 {
-    std::vector<uint64_t> position(static_cast<size_t>(Slices().dim_count));
-    zs_slice_position(&Slices(), static_cast<uint64_t>(band - 1), position.data());
+    const struct zs_band_array &source = m_slices[SourceOf(band)];
+    std::vector<uint64_t> position(static_cast<size_t>(source.slices.dim_count));
+    zs_slice_position(&source.slices, static_cast<uint64_t>(band - 1) - source.first, position.data());
     return position;
+}
+
+/* How the elements of each array pass to or from a buffer. */
+template <class T> static std::vector<struct zs_conversion> conversionsBy(std::vector<T> &steps, zs_convert_fn function)
+{
+    std::vector<struct zs_conversion> list;
+    for (auto &step : steps)
+        list.push_back({step.IsIdentity() ? nullptr : function, &step});
+    return list;
 }
 
 CPLErr ShardedZarrDataset::ReadWindow(const struct zs_band_window &window, GDALDataType type)
 {
-    const struct zs_array_info info = zs_array_get_info(m_array);
-    ZSConversion conversion{info.data_type, info.item_size, type};
-    const struct zs_conversion perArray = {conversion.IsIdentity() ? nullptr : zsConvert, &conversion};
+    std::vector<ZSConversion> steps;
+    for (size_t i = 0; i < m_sources.size(); i++)
+        steps.push_back({Info(i).data_type, Info(i).item_size, type});
+    const auto conversions = conversionsBy(steps, zsConvert);
     const struct zs_bands bands = Bands();
     struct zs_error err;
-    if (zs_pixels_read(&bands, &window, &perArray, &err) == ZS_OK)
+    if (zs_pixels_read(&bands, &window, conversions.data(), &err) == ZS_OK)
         return CE_None;
     zsReport(err);
     return CE_Failure;
@@ -237,12 +311,14 @@ CPLErr ShardedZarrDataset::WriteWindow(const struct zs_band_window &window, GDAL
     if (m_isBlank && SettleFillValue() != CE_None)
         return CE_Failure;
     m_isWritten = true;
-    const struct zs_array_info info = zs_array_get_info(m_array);
-    ZSStoring storing{type, info.data_type, info.item_size};
-    const struct zs_conversion perArray = {storing.IsIdentity() ? nullptr : zsStore, &storing};
+    std::vector<ZSStoring> steps;
+    for (size_t i = 0; i < m_sources.size(); i++)
+        steps.push_back({type, Info(i).data_type, Info(i).item_size});
+    const auto conversions = conversionsBy(steps, zsStore);
     const struct zs_bands bands = Bands();
     struct zs_error err;
-    if (zs_pixels_write(&bands, &window, static_cast<size_t>(GDALGetDataTypeSizeBytes(type)), &perArray, &err) == ZS_OK)
+    if (zs_pixels_write(&bands, &window, static_cast<size_t>(GDALGetDataTypeSizeBytes(type)), conversions.data(),
+                        &err) == ZS_OK)
         return CE_None;
     zsReport(err);
     return CE_Failure;
@@ -406,10 +482,13 @@ CPLErr ShardedZarrDataset::FlushChanges(bool atClosing)
 {
     CPLErr result = CE_None;
     struct zs_error err;
-    if ((atClosing ? zs_array_flush_last : zs_array_flush)(m_array, &err) != ZS_OK)
+    for (const auto &source : m_sources)
     {
-        zsReport(err);
-        result = CE_Failure;
+        if ((atClosing ? zs_array_flush_last : zs_array_flush)(source.array->array, &err) != ZS_OK)
+        {
+            zsReport(err);
+            result = CE_Failure;
+        }
     }
     if (result == CE_None && atClosing && m_hasStatisticsLater && m_isWritten && !bSuppressOnClose)
         result = AddStatistics(m_closeProgress, m_closeProgressData);
@@ -486,5 +565,5 @@ ShardedZarrDataset::~ShardedZarrDataset()
     m_overviews.clear();
 #endif
     zs_georef_clear(&m_georef);
-    zs_meaning_clear(&m_meaning);
+    zs_domains_clear(&m_domains);
 }

@@ -1,5 +1,5 @@
 /* gdal/dataset.h: an array of a store as a dataset: two dimensions are the raster, the others are flattened to
- * bands. */
+ * bands; or the arrays of a group that lie on one grid, the bands of one behind those of the other. */
 #ifndef ZS_GDAL_DATASET_H
 #define ZS_GDAL_DATASET_H
 
@@ -99,10 +99,32 @@ struct ZSArray
     ZSArray(const ZSArray &) = delete;
     ZSArray &operator=(const ZSArray &) = delete;
 
-    /* Null, with the message in err, when that is not possible. */
+    /* Takes over what another's coordinates say, where it has the same. */
+    void TakeLabels(ZSArray &other);
+
+    /* Null, with the message in err, when that is not possible; *isKind tells whether it is the kind of array that is
+     * not. */
     static std::shared_ptr<ZSArray> Open(const ZSStore &store, const struct zs_node *node, const ZSOpenOptions &options,
-                                         struct zs_error *err);
+                                         struct zs_error *err, bool *isKind = nullptr);
 };
+
+/* An array of which slices are bands. */
+struct ZSBandSource
+{
+    std::shared_ptr<ZSArray> array;
+    std::vector<struct zs_choice> choices; /* of the dimensions but X and Y; none where the bands are all of them */
+};
+using ZSBandSources = std::vector<ZSBandSource>;
+
+struct ZSMeaningDeleter
+{
+    void operator()(struct zs_meaning *meaning) const
+    {
+        zs_meaning_clear(meaning);
+        delete meaning;
+    }
+};
+using ZSMeaning = std::unique_ptr<struct zs_meaning, ZSMeaningDeleter>;
 
 /* GDAL makes no dataset of more bands. */
 constexpr uint64_t ZS_MOST_BANDS = 65536;
@@ -114,14 +136,10 @@ class ShardedZarrDataset : public GDALPamDataset
     friend class ShardedZarrRasterBand;
 
     std::shared_ptr<ZSStore> m_store;
-    std::shared_ptr<ZSArray> m_shared;
-    const struct zs_node *m_node = nullptr; /* of m_shared, as the next two */
-    struct zs_array *m_array = nullptr;
-    struct zs_axes m_axes = {-1, -1};
+    ZSBandSources m_sources;                    /* in the order of their bands */
+    std::vector<struct zs_band_array> m_slices; /* of each array, which of its slices the bands are */
+    const struct zs_node *m_group = nullptr;    /* whose arrays they are, where it is that which was opened */
     ZSOpenOptions m_options;
-
-    std::vector<struct zs_choice> m_choices; /* of the dimensions but X and Y; none where the bands are all of them */
-    std::vector<struct zs_band_array> m_slices; /* which slices of which arrays the bands are */
 
     /* Read when first asked for: each may cost requests. */
     bool m_georefRead = false;
@@ -130,8 +148,11 @@ class ShardedZarrDataset : public GDALPamDataset
     CPLStringList m_fromStore; /* metadata that the store tells: a side-car file does not repeat them */
     CPLStringList m_structure; /* the domain IMAGE_STRUCTURE, once it was asked for */
     bool m_domainsAdded = false;
-    bool m_meaningRead = false;
-    struct zs_meaning m_meaning = {};
+    std::vector<ZSMeaning> m_meanings; /* of the arrays */
+    struct zs_domains m_domains = {};  /* that the store tells, once they were asked for */
+    std::vector<CPLStringList> m_ownItems; /* of a group's arrays, and those that all have: see dataset_group.cpp */
+    CPLStringList m_commonItems;
+    CPLStringList m_subdatasets;
     bool m_overviewsFound = false;
     std::vector<std::unique_ptr<ShardedZarrDataset>> m_overviews;
     /* Overviews beside the store, in <m_beside>.ovr, as GDAL keeps them for files that are not to be changed. Only the
@@ -148,6 +169,7 @@ class ShardedZarrDataset : public GDALPamDataset
     /* In update mode: what is to be written at the next flush. */
     bool m_georefChanged = false;
     bool m_metadataChanged = false;
+    bool m_domainsChanged = false;
     bool m_bandsChanged = false;
     bool m_closed = false;
     /* Made by Create() and not written to: a nodata value may still become the fill value. */
@@ -169,27 +191,49 @@ class ShardedZarrDataset : public GDALPamDataset
     }
     void ReadGeoref();
     void ReadMetadata();
-    const struct zs_meaning &Meaning();
+    bool IsGroup() const
+    {
+        return m_group != nullptr;
+    }
+    /* The array of a band, by its place in m_sources; of a dataset of one array there is the first alone. */
+    size_t SourceOf(int band) const;
+    const ZSArray &Array(size_t source) const
+    {
+        return *m_sources[source].array;
+    }
+    struct zs_array_info Info(size_t source) const
+    {
+        return zs_array_get_info(Array(source).array);
+    }
+    bool HasChoices() const;
+    const struct zs_meaning &Meaning(size_t source);
     /* Metadata domains of the store, but for IMAGE_STRUCTURE and others that it does not tell: `domain` is what is
      * asked for, NULL for all. */
     void AddDomains(const char *domain);
-    void ReadLabels();
+    void KeepDomains();
+    void ReadLabels(size_t source);
     /* What the coordinate variables of the band dimensions say, which is not the array's: added to its metadata, and
      * taken out again before those are written. */
-    void AddAxisMetadata(CPLStringList &md);
+    void AddAxisMetadata(CPLStringList &md, size_t source);
     /* IMAGE_STRUCTURE: whether the bands of a pixel lie in a chunk together, and how chunks are compressed. Of the
      * array as it is, and nothing that a side-car file should repeat. */
     CPLStringList &Structure();
-    void AddFixedPlace(CPLStringList &md, int dim);
+    void AddFixedPlace(CPLStringList &md, size_t source, int dim);
     void RemoveAxisMetadata(CPLStringList &md) const;
-    enum zs_status OpenOverviews(const ZSOpenOptions &options, struct zs_error *err);
+    /* Items of an array's metadata that its bands in a group have: not what all arrays say alike, which is the
+     * dataset's. */
+    const CPLStringList &OwnItems(size_t source);
+    void SortItems();
+    enum zs_status WriteItems(struct zs_error *err);
+    enum zs_status WriteOwnItems(size_t source, struct zs_error *err);
+    enum zs_status OpenOverviews(ZSArray &base, struct zs_error *err);
     void FindOverviews();
     void ForgetOverviews();
     void AddGeolocation();
 
-    const struct zs_slices &Slices() const
+    const struct zs_slices &Slices(size_t source) const
     {
-        return m_slices.front().slices;
+        return m_slices[source].slices;
     }
     struct zs_bands Bands() const
     {
@@ -197,6 +241,7 @@ class ShardedZarrDataset : public GDALPamDataset
     }
     /* Position of a band (from 1) in each of its dimensions, counted from the first index chosen of it. */
     std::vector<uint64_t> BandPosition(int band) const;
+    void AddBands(size_t source);
     CPLErr TakePlace();
 
     CPLErr ReadWindow(const struct zs_band_window &window, GDALDataType type);
@@ -218,11 +263,16 @@ class ShardedZarrDataset : public GDALPamDataset
     CPLErr FlushChanges(bool atClosing);
     CPLErr SettleFillValue();
     CPLErr WriteMetadata();
+    enum zs_status WriteGeoref(struct zs_error *err);
+    enum zs_status WriteDatasetMetadata(struct zs_error *err);
+    enum zs_status WriteBands(size_t source, struct zs_error *err);
     CPLErr RemoveOverviews();
     CPLErr MakeOverviews(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress,
                          void *progressData, CSLConstList options);
     CPLErr MakeLevels(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress,
                       void *progressData, CSLConstList options);
+    CPLErr MakeLevelsOfEach(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress,
+                            void *progressData, CSLConstList options);
     /* Fills a band of this level by resampling `from`, which is `factor` times as large: where anything is stored. */
     CPLErr MakeBand(ShardedZarrDataset &from, int band, int factor, const char *resampling, GDALProgressFunc progress,
                     void *progressData, CSLConstList options);
@@ -251,14 +301,13 @@ class ShardedZarrDataset : public GDALPamDataset
     ShardedZarrDataset() = default;
     ~ShardedZarrDataset() override;
 
-    /* A dataset of the array `node`, or of one that is opened; `choices` are of the first of its dimensions but X and
-     * Y. Null, with the message in err, when it cannot be a raster. */
+    /* A dataset of the array `node`, or of those that are opened, of `group` where that is not null: all as large.
+     * Null, with the message in err, when they cannot be a raster. */
     static std::unique_ptr<ShardedZarrDataset> OpenArray(const std::shared_ptr<ZSStore> &store,
                                                          const struct zs_node *node, const ZSOpenOptions &options,
                                                          GDALAccess access, struct zs_error *err);
     static std::unique_ptr<ShardedZarrDataset> Over(const std::shared_ptr<ZSStore> &store,
-                                                    const std::shared_ptr<ZSArray> &opened,
-                                                    const std::vector<struct zs_choice> &choices,
+                                                    const ZSBandSources &sources, const struct zs_node *group,
                                                     const ZSOpenOptions &options, GDALAccess access,
                                                     struct zs_error *err);
     void MarkBlank()
@@ -288,7 +337,18 @@ class ShardedZarrDataset : public GDALPamDataset
     /* Order of chunks in the shards that are written (enum zs_chunk_order), which nothing in a store tells. */
     void SetChunkOrder(int order)
     {
-        zs_array_set_order(m_array, order);
+        for (const auto &source : m_sources)
+            zs_array_set_order(source.array->array, order);
+    }
+    /* A group that is all of its store: what is in it can be opened by itself, too. */
+    void SetSubdatasets(const CPLStringList &list)
+    {
+        m_subdatasets = list;
+    }
+    /* Whether it is a group, and other things are in the store. */
+    bool IsOneOfMany() const
+    {
+        return IsGroup() && m_subdatasets.empty();
     }
     /* Says that this is the one raster of a store, and where that is. */
     void KeepOverviewsBeside(const std::string &store);
@@ -319,21 +379,12 @@ class ShardedZarrDataset : public GDALPamDataset
 #endif
 };
 
-struct ZSMeaningDeleter
-{
-    void operator()(struct zs_meaning *meaning) const
-    {
-        zs_meaning_clear(meaning);
-        delete meaning;
-    }
-};
-
 class ShardedZarrRasterBand : public GDALPamRasterBand
 {
     friend class ShardedZarrDataset;
 
     /* Read when it is first asked for, which for most bands of a long series is never. */
-    std::unique_ptr<struct zs_meaning, ZSMeaningDeleter> m_meaning;
+    ZSMeaning m_meaning;
     std::unique_ptr<GDALColorTable> m_colorTable;
     bool m_metadataAdded = false;
     bool m_domainsAdded = false;
@@ -344,6 +395,10 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     ShardedZarrDataset &Dataset() const
     {
         return *static_cast<ShardedZarrDataset *>(poDS);
+    }
+    size_t Source() const
+    {
+        return Dataset().SourceOf(nBand);
     }
     struct zs_meaning &Meaning();
     void TakeMeaning(ShardedZarrRasterBand &other);

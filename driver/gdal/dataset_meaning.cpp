@@ -1,4 +1,4 @@
-/* Georeferencing and metadata of a dataset, read from the store's conventions and, in update mode, written back. */
+/* Georeferencing and metadata of a dataset, read from the store's conventions. */
 #include <algorithm>
 
 #include "choices.h"
@@ -11,10 +11,9 @@
 extern "C"
 {
 #include "codec/compression.h"
-#include "raster/update.h"
 }
 
-static const char IMAGE_STRUCTURE[] = "IMAGE_STRUCTURE";
+static const char IMAGE_STRUCTURE[] = "IMAGE_STRUCTURE", SUBDATASETS[] = "SUBDATASETS";
 
 /* ---- Georeferencing ---- */
 
@@ -30,15 +29,17 @@ void ShardedZarrDataset::ReadGeoref()
     m_georefRead = true;
     if (m_store->hierarchy == nullptr)
         return;
-    const std::lock_guard<std::mutex> guard(m_shared->lock);
-    const auto &shared = m_shared->georef;
+    ZSArray &first = *m_sources.front().array; // the others lie where it does
+    const std::lock_guard<std::mutex> guard(first.lock);
+    const auto &shared = first.georef;
     struct zs_error err;
-    if (!m_shared->georefRead && zs_georef_read(m_store->hierarchy, m_node, m_axes, &m_shared->georef, &err) != ZS_OK)
+    if (!first.georefRead &&
+        zs_georef_read(m_store->hierarchy, first.node, first.axes, &first.georef, &err) != ZS_OK)
         zsReport(err);
-    if (!m_shared->georefRead && shared.left_out != nullptr)
+    if (!first.georefRead && shared.left_out != nullptr)
         CPLError(CE_Warning, CPLE_AppDefined, "/%s: too large for a coordinate variable; it is not used",
                  shared.left_out);
-    m_shared->georefRead = true;
+    first.georefRead = true;
     // A copy for each dataset: an OGRSpatialReference is for one thread at a time, even when it is only read.
     m_georef = shared;
     m_georef.srs = shared.srs != nullptr ? OSRClone(shared.srs) : nullptr;
@@ -126,16 +127,17 @@ void ShardedZarrDataset::AddGeolocation()
 
 /* ---- Metadata ---- */
 
-const struct zs_meaning &ShardedZarrDataset::Meaning()
+const struct zs_meaning &ShardedZarrDataset::Meaning(size_t source)
 {
-    if (!m_meaningRead)
+    auto &meaning = m_meanings[source];
+    if (meaning == nullptr)
     {
-        m_meaningRead = true;
+        meaning.reset(new zs_meaning{});
         struct zs_error err;
-        if (zs_meaning_read(m_node, &m_meaning, &err) != ZS_OK)
+        if (zs_meaning_read(Array(source).node, meaning.get(), &err) != ZS_OK)
             zsReport(err);
     }
-    return m_meaning;
+    return *meaning;
 }
 
 /* "time#units" is what the netCDF driver calls the attribute `units` of the coordinate variable `time`. */
@@ -146,16 +148,17 @@ static std::string axisPrefix(const struct zs_node *node, int dim)
 }
 
 /* Where a slice is in a dimension that does not become bands: what the bands of the whole say of themselves. */
-void ShardedZarrDataset::AddFixedPlace(CPLStringList &md, int dim)
+void ShardedZarrDataset::AddFixedPlace(CPLStringList &md, size_t source, int dim)
 {
-    const std::string key = "DIM_" + zsDimensionName(m_node, dim);
-    const uint64_t index = Slices().first[dim];
+    const struct zs_node *node = Array(source).node;
+    const std::string key = "DIM_" + zsDimensionName(node, dim);
+    const uint64_t index = Slices(source).first[dim];
     struct zs_labels labels = {};
     struct zs_error err;
     md.SetNameValue((key + "_INDEX").c_str(), std::to_string(index).c_str());
     if (m_store->hierarchy == nullptr)
         return;
-    if (zs_labels_read(m_store->hierarchy, m_node, dim, index, 1, &labels, &err) != ZS_OK)
+    if (zs_labels_read(m_store->hierarchy, node, dim, index, 1, &labels, &err) != ZS_OK)
         zsReport(err);
     const ZSOwned<struct zs_labels> cleared(&labels, zs_labels_clear);
     if (labels.values != nullptr)
@@ -176,58 +179,68 @@ static std::vector<int> fixedDimensions(const struct zs_slices &slices)
     return fixed;
 }
 
-void ShardedZarrDataset::AddAxisMetadata(CPLStringList &md)
+void ShardedZarrDataset::AddAxisMetadata(CPLStringList &md, size_t source)
 {
-    for (const int d : fixedDimensions(Slices()))
-        AddFixedPlace(md, d);
+    const struct zs_node *node = Array(source).node;
+    const struct zs_slices &slices = Slices(source);
+    for (const int d : fixedDimensions(slices))
+        AddFixedPlace(md, source, d);
     std::string all;
-    for (int i = 0; i < Slices().dim_count; i++)
+    for (int i = 0; i < slices.dim_count; i++)
     {
-        const int d = Slices().dims[i];
-        const char *name = zs_dimension_name(m_node, d);
+        const int d = slices.dims[i];
+        const char *name = zs_dimension_name(node, d);
         all += (all.empty() ? "" : ",") + std::string(name != nullptr ? name : "dim" + std::to_string(d));
     }
-    if (Slices().dim_count > 1)
+    if (slices.dim_count > 1 && m_sources.size() == 1) // else bands are not of these dimensions alone
         md.SetNameValue(ZS_EXTRA_DIMENSIONS, ("{" + all + "}").c_str());
-    for (int i = 0; i < Slices().dim_count; i++)
+    for (int i = 0; i < slices.dim_count; i++)
     {
-        const int d = Slices().dims[i];
-        const std::string prefix = axisPrefix(m_node, d);
+        const int d = slices.dims[i];
+        const std::string prefix = axisPrefix(node, d);
         char **items = nullptr;
         struct zs_error err;
         if (m_store->hierarchy == nullptr || prefix.empty())
             continue;
-        if (zs_label_attributes(m_store->hierarchy, m_node, d, &items, &err) != ZS_OK)
+        if (zs_label_attributes(m_store->hierarchy, node, d, &items, &err) != ZS_OK)
             zsReport(err);
         const ZSOwned<char *> itemsFreed(items, zs_metadata_free);
         for (char **item = items; item != nullptr && *item != nullptr; item++)
-            md.AddString((prefix + *item).c_str());
+        {
+            const std::string text = prefix + *item;
+            if (source == 0 || md.FindString(text.c_str()) < 0) // another array may have that dimension, too
+                md.AddString(text.c_str());
+        }
     }
 }
 
 void ShardedZarrDataset::RemoveAxisMetadata(CPLStringList &md) const
 {
     md.SetNameValue(ZS_EXTRA_DIMENSIONS, nullptr);
-    for (const int d : fixedDimensions(Slices()))
+    for (size_t source = 0; source < m_sources.size(); source++)
     {
-        for (const char *item : {"_INDEX", "_VALUE", "_UNIT"})
-            md.SetNameValue(("DIM_" + zsDimensionName(m_node, d) + item).c_str(), nullptr);
-    }
-    for (int i = 0; i < Slices().dim_count; i++)
-    {
-        const int d = Slices().dims[i];
-        const std::string prefix = axisPrefix(m_node, d);
-        CPLStringList kept;
-        for (int k = 0; k < md.size(); k++)
+        const struct zs_node *node = Array(source).node;
+        const struct zs_slices &slices = Slices(source);
+        for (const int d : fixedDimensions(slices))
         {
-            if (prefix.empty() || !STARTS_WITH(md[k], prefix.c_str()))
-                kept.AddString(md[k]);
+            for (const char *item : {"_INDEX", "_VALUE", "_UNIT"})
+                md.SetNameValue(("DIM_" + zsDimensionName(node, d) + item).c_str(), nullptr);
         }
-        md = kept;
+        for (int i = 0; i < slices.dim_count; i++)
+        {
+            const std::string prefix = axisPrefix(node, slices.dims[i]);
+            CPLStringList kept;
+            for (int k = 0; k < md.size(); k++)
+            {
+                if (prefix.empty() || !STARTS_WITH(md[k], prefix.c_str()))
+                    kept.AddString(md[k]);
+            }
+            md = kept;
+        }
     }
 }
 
-/* Plain attributes of the array's group, then of the array, then what a side-car file says. */
+/* Plain attributes of the group, then of the array, or what all arrays say alike, then what a side-car file says. */
 void ShardedZarrDataset::ReadMetadata()
 {
     if (m_metadataRead)
@@ -237,7 +250,7 @@ void ShardedZarrDataset::ReadMetadata()
     CPLStringList md;
     struct zs_error err;
     const std::unique_ptr<char, decltype(&free)> parent(
-        m_store->hierarchy != nullptr ? zs_path_parent(m_node->path) : nullptr, free);
+        m_store->hierarchy != nullptr ? zs_path_parent(Array(0).node->path) : nullptr, free);
     const struct zs_node *group = nullptr;
     char **items = nullptr;
     if (parent != nullptr && zs_hierarchy_node(m_store->hierarchy, parent.get(), &group, &err) == ZS_OK &&
@@ -247,8 +260,11 @@ void ShardedZarrDataset::ReadMetadata()
         for (char **item = items; item != nullptr && *item != nullptr; item++)
             md.AddString(*item);
     }
-    md = CSLMerge(md.StealList(), Meaning().metadata);
-    AddAxisMetadata(md);
+    if (IsGroup())
+        SortItems();
+    md = CSLMerge(md.StealList(), IsGroup() ? m_commonItems.List() : Meaning(0).metadata);
+    for (size_t i = 0; i < m_sources.size(); i++)
+        AddAxisMetadata(md, i);
     m_fromStore = md;
     md = CSLMerge(md.StealList(), GDALPamDataset::GetMetadata());
     GDALMajorObject::SetMetadata(md.List());
@@ -259,15 +275,56 @@ void ShardedZarrDataset::AddDomains(const char *domain)
     if (m_domainsAdded || (domain != nullptr && !zsIsStoredDomain(domain)))
         return;
     m_domainsAdded = true;
-    zsAddDomains(*this, Meaning().domains);
+    KeepDomains();
+    zsAddDomains(*this, m_domains);
 }
 
-void ShardedZarrDataset::ReadLabels()
+/* Those of the first array that has one of the name. */
+void ShardedZarrDataset::KeepDomains()
 {
-    const std::lock_guard<std::mutex> guard(m_shared->lock);
-    if (m_shared->labelsRead)
+    for (size_t i = 0; i < m_sources.size(); i++)
+    {
+        const struct zs_domains &own = Meaning(i).domains;
+        for (size_t k = 0; k < own.count; k++)
+        {
+            const struct zs_domain *known = m_domains.list, *end = known + m_domains.count;
+            if (std::none_of(known, end, [&](const struct zs_domain &d) { return EQUAL(d.name, own.list[k].name); }) &&
+                !zs_domains_add(&m_domains, own.list[k].name, own.list[k].items))
+                CPLError(CE_Failure, CPLE_OutOfMemory, "no memory for metadata domain %s", own.list[k].name);
+        }
+    }
+}
+
+/* Whether the slices of two arrays are the same places in dimensions of the same names, whose coordinates arrays of one
+ * group share. */
+static bool haveSameDimensions(const ZSArray &a, const struct zs_slices &s, const ZSArray &b, const struct zs_slices &t)
+{
+    bool same = s.dim_count == t.dim_count;
+    for (int i = 0; i < s.dim_count && same; i++)
+    {
+        const char *p = zs_dimension_name(a.node, s.dims[i]), *q = zs_dimension_name(b.node, t.dims[i]);
+        same = p != nullptr && q != nullptr && strcmp(p, q) == 0 && s.sizes[i] == t.sizes[i] &&
+               s.first[s.dims[i]] == t.first[t.dims[i]];
+    }
+    return same;
+}
+
+void ShardedZarrDataset::ReadLabels(size_t source)
+{
+    for (size_t other = 0; other < source && Slices(source).dim_count > 0; other++)
+    {
+        if (!haveSameDimensions(Array(other), Slices(other), Array(source), Slices(source)))
+            continue;
+        ReadLabels(other);
+        m_sources[source].array->TakeLabels(*m_sources[other].array);
         return;
-    const auto dims = static_cast<size_t>(Slices().dim_count);
+    }
+    ZSArray &array = *m_sources[source].array;
+    const struct zs_slices &slices = Slices(source);
+    const std::lock_guard<std::mutex> guard(array.lock);
+    if (array.labelsRead)
+        return;
+    const auto dims = static_cast<size_t>(slices.dim_count);
     std::vector<std::vector<std::string>> values(dims);
     std::vector<std::string> units(dims);
     bool speak = false;
@@ -276,8 +333,8 @@ void ShardedZarrDataset::ReadLabels()
         struct zs_labels labels = {};
         const std::unique_ptr<struct zs_labels, void (*)(struct zs_labels *)> cleared(&labels, zs_labels_clear);
         struct zs_error err;
-        const int d = Slices().dims[i];
-        if (zs_labels_read(m_store->hierarchy, m_node, d, Slices().first[d], Slices().sizes[i], &labels, &err) != ZS_OK)
+        const int d = slices.dims[i];
+        if (zs_labels_read(m_store->hierarchy, array.node, d, slices.first[d], slices.sizes[i], &labels, &err) != ZS_OK)
             zsReport(err);
         else if (labels.values != nullptr)
             values[i].assign(labels.values, labels.values + labels.count);
@@ -285,10 +342,10 @@ void ShardedZarrDataset::ReadLabels()
             units[i] = labels.unit;
         speak = speak || (labels.values != nullptr && !labels.is_index);
     }
-    m_shared->labels = std::move(values);
-    m_shared->labelUnits = std::move(units);
-    m_shared->labelsSpeak = speak;
-    m_shared->labelsRead = true;
+    array.labels = std::move(values);
+    array.labelUnits = std::move(units);
+    array.labelsSpeak = speak;
+    array.labelsRead = true;
 }
 
 static bool isStructure(const char *domain)
@@ -296,15 +353,27 @@ static bool isStructure(const char *domain)
     return domain != nullptr && EQUAL(domain, IMAGE_STRUCTURE);
 }
 
+static bool isSubdatasets(const char *domain)
+{
+    return domain != nullptr && EQUAL(domain, SUBDATASETS);
+}
+
 CPLStringList &ShardedZarrDataset::Structure()
 {
     if (!m_structure.empty())
         return m_structure;
-    const struct zs_array_info info = zs_array_get_info(m_array);
+    const struct zs_array_info info = Info(0);
+    const struct zs_slices &slices = Slices(0);
     bool holdsBands = false;
-    for (int i = 0; i < Slices().dim_count; i++)
-        holdsBands = holdsBands || (info.chunk_shape[Slices().dims[i]] > 1 && Slices().sizes[i] > 1);
-    const char *compression = zs_compression_name(m_node->array);
+    for (int i = 0; i < slices.dim_count && m_sources.size() == 1; i++)
+        holdsBands = holdsBands || (info.chunk_shape[slices.dims[i]] > 1 && slices.sizes[i] > 1);
+    const char *compression = zs_compression_name(Array(0).node->array);
+    for (const auto &source : m_sources)
+    {
+        const char *other = zs_compression_name(source.array->node->array);
+        if (compression != nullptr && (other == nullptr || strcmp(other, compression) != 0))
+            compression = nullptr;
+    }
     m_structure = CSLDuplicate(GDALPamDataset::GetMetadata(IMAGE_STRUCTURE));
     m_structure.SetNameValue("INTERLEAVE", holdsBands ? "PIXEL" : "BAND");
     if (compression != nullptr)
@@ -320,6 +389,8 @@ char **ShardedZarrDataset::GetMetadataDomainList()
     CPLStringList list(GDALPamDataset::GetMetadataDomainList());
     if (list.FindString(IMAGE_STRUCTURE) < 0)
         list.AddString(IMAGE_STRUCTURE);
+    if (!m_subdatasets.empty())
+        list.AddString(SUBDATASETS);
     return list.StealList();
 }
 
@@ -327,6 +398,8 @@ ZSMetadata ShardedZarrDataset::GetMetadata(const char *domain)
 {
     if (isStructure(domain))
         return Structure().List();
+    if (isSubdatasets(domain))
+        return m_subdatasets.List();
     if (zsIsDefaultDomain(domain))
         ReadMetadata();
     else if (EQUAL(domain, "GEOLOCATION"))
@@ -340,6 +413,8 @@ const char *ShardedZarrDataset::GetMetadataItem(const char *name, const char *do
 {
     if (isStructure(domain))
         return Structure().FetchNameValue(name);
+    if (isSubdatasets(domain))
+        return m_subdatasets.FetchNameValue(name);
     if (zsIsDefaultDomain(domain))
         ReadMetadata();
     else if (EQUAL(domain, "GEOLOCATION"))
@@ -357,6 +432,7 @@ CPLErr ShardedZarrDataset::SetMetadata(ZSMetadataArg metadata, const char *domai
         return GDALPamDataset::SetMetadata(metadata, domain);
     ReadMetadata();
     m_metadataChanged = true;
+    m_domainsChanged = m_domainsChanged || !zsIsDefaultDomain(domain);
     return GDALMajorObject::SetMetadata(metadata, domain);
 }
 
@@ -373,6 +449,7 @@ CPLErr ShardedZarrDataset::SetMetadataItem(const char *name, const char *value, 
         m_georefChanged = true;
     }
     m_metadataChanged = true;
+    m_domainsChanged = m_domainsChanged || !zsIsDefaultDomain(domain);
     return GDALMajorObject::SetMetadataItem(name, value, domain);
 }
 
@@ -381,8 +458,16 @@ char **ShardedZarrDataset::GetFileList()
     const std::string root = m_store->store->root;
     CPLStringList files;
     files.AddString((root + "/zarr.json").c_str());
-    if (strcmp(m_node->key, "zarr.json") != 0 && !zs_hierarchy_is_consolidated(m_store->hierarchy))
-        files.AddString((root + "/" + m_node->key).c_str());
+    std::vector<const struct zs_node *> nodes;
+    if (IsGroup())
+        nodes.push_back(m_group);
+    for (const auto &source : m_sources)
+        nodes.push_back(source.array->node);
+    for (const auto *node : nodes)
+    {
+        if (strcmp(node->key, "zarr.json") != 0 && !zs_hierarchy_is_consolidated(m_store->hierarchy))
+            files.AddString((root + "/" + node->key).c_str());
+    }
     if (m_store->store->is_remote)
         return files.StealList();
     // GDAL adds the store once more, under the name by which it was opened, and a side-car file.
@@ -399,147 +484,16 @@ char **ShardedZarrDataset::GetFileList()
     return files.StealList();
 }
 
-/* ---- Writing what changed ---- */
+/* ---- The side-car file ---- */
 
 /* Never null: GDAL would remove the side-car file, which may be of other arrays, too. */
 CPLXMLNode *ShardedZarrDataset::SerializeToXML(const char *path)
 {
     const CPLStringList all(CSLDuplicate(GDALMajorObject::GetMetadata()));
     GDALMajorObject::SetMetadata(zsItemsNotIn(all.List(), m_fromStore).List());
-    const ZSDomainsAside aside(*this, Meaning().domains);
+    KeepDomains();
+    const ZSDomainsAside aside(*this, m_domains);
     CPLXMLNode *tree = GDALPamDataset::SerializeToXML(path);
     GDALMajorObject::SetMetadata(const_cast<char **>(all.List()));
     return tree != nullptr ? tree : CPLCreateXMLNode(nullptr, CXT_Element, "PAMDataset");
-}
-
-/* Before the first pixel: what is not written shall read as the nodata value that was set, as in other drivers. */
-CPLErr ShardedZarrDataset::SettleFillValue()
-{
-    m_isBlank = false;
-    const struct zs_meaning &first = Band(1).Meaning();
-    const size_t size = zs_array_get_info(m_array).item_size;
-    bool same = first.has_nodata && memcmp(first.nodata, zs_array_get_info(m_array).fill_value, size) != 0;
-    for (int b = 2; b <= nBands && same; b++)
-    {
-        const struct zs_meaning &m = Band(b).Meaning();
-        same = m.has_nodata && memcmp(m.nodata, first.nodata, size) == 0;
-    }
-    if (!same)
-        return CE_None;
-    struct zs_error err;
-    struct zs_array *array = nullptr;
-    const struct zs_array_options options = {m_options.threads, m_options.cache_bytes, m_options.max_chunk_bytes,
-                                             m_options.merge_gap, m_options.update};
-    const struct zs_node *node = nullptr;
-    if (zs_update_fill_value(m_store->hierarchy, m_node, first.nodata, &node, &err) != ZS_OK ||
-        zs_array_open_node(m_store->hierarchy, node, &options, &array, &err) != ZS_OK)
-    {
-        zsReport(err);
-        return CE_Failure;
-    }
-    zs_array_set_order(array, zs_array_chunk_order(m_array));
-    m_shared = std::make_shared<ZSArray>(node, array, m_axes, true);
-    m_array = m_slices.front().array = array;
-    m_node = node;
-    return CE_None;
-}
-
-CPLErr ShardedZarrDataset::WriteMetadata()
-{
-    if (m_isBlank && m_bandsChanged && SettleFillValue() != CE_None)
-        return CE_Failure;
-    if (!m_georefChanged && !m_metadataChanged && !m_bandsChanged)
-        return CE_None;
-    struct zs_hierarchy *h = m_store->hierarchy;
-    struct zs_error err;
-    enum zs_status status = ZS_OK;
-    ZSOverlap overlap;
-    if (!overlap.Begin(*m_store))
-        return CE_Failure;
-    if (m_georefChanged)
-    {
-        struct zs_georef_update update = {};
-        update.has_transform = m_georef.has_transform;
-        memcpy(update.transform, m_georef.transform, sizeof update.transform);
-        update.pixel_is_point = m_georef.pixel_is_point;
-        update.srs = m_georef.srs;
-        status = zs_update_georef(h, m_node, m_axes, &update, &err);
-    }
-    if (status == ZS_OK && m_metadataChanged)
-    {
-        CPLStringList md(CSLDuplicate(GDALMajorObject::GetMetadata()));
-        md.SetNameValue(GDALMD_AREA_OR_POINT, nullptr);
-        RemoveAxisMetadata(md);
-        status = zs_update_metadata(h, m_node, md.List(), &err);
-        AddDomains(nullptr);
-        zs_domains_clear(&m_meaning.domains);
-        m_meaning.domains = zsDomainsOf(*this);
-        if (status == ZS_OK)
-            status = zs_update_domains(h, m_node, &m_meaning.domains, &err);
-    }
-    if (status == ZS_OK && m_bandsChanged && m_choices.empty())
-    {
-        std::vector<struct zs_meaning> bands;
-        for (int b = 1; b <= nBands; b++)
-            bands.push_back(Band(b).CurrentMeaning());
-        const size_t size = zs_array_get_info(m_array).item_size;
-        bool same = true;
-        for (const auto &m : bands)
-            same = same && m.has_nodata == bands[0].has_nodata &&
-                   (!m.has_nodata || memcmp(m.nodata, bands[0].nodata, size) == 0);
-        if (same)
-            status = zs_update_nodata(h, m_node, m_axes, bands[0].has_nodata ? bands[0].nodata : nullptr, &err);
-        if (status == ZS_OK)
-            status = zs_update_bands(h, m_node, m_axes, bands.data(), bands.size(), &err);
-    }
-    if (status == ZS_OK)
-        status = zs_update_flush(h, &err);
-    if (status != ZS_OK)
-    {
-        zsReport(err);
-        return CE_Failure;
-    }
-    if (!overlap.End())
-        return CE_Failure;
-    // What is in the store now need not be in a side-car file; statistics there must not outlive those of the store.
-    if (m_metadataChanged)
-        m_fromStore = CSLDuplicate(GDALMajorObject::GetMetadata());
-    for (int b = 1; b <= nBands && m_bandsChanged; b++)
-    {
-        if (!Band(b).m_metadataAdded)
-            continue;
-        Band(b).m_fromStore = CSLDuplicate(Band(b).GDALMajorObject::GetMetadata());
-        if (Band(b).m_sideCarHasStatistics)
-            MarkPamDirty();
-        Band(b).m_sideCarHasStatistics = false;
-    }
-    m_georefChanged = m_metadataChanged = m_bandsChanged = false;
-    return CE_None;
-}
-
-/* ---- Statistics ---- */
-
-CPLErr ShardedZarrDataset::AddStatistics(GDALProgressFunc progress, void *progressData)
-{
-    // With several threads GDAL 3.13 leaves pixels out where blocks are small, those of a GeoTIFF too.
-    const CPLConfigOptionSetter oneThread("GDAL_NUM_THREADS", "1", false);
-    for (int b = 1; b <= nBands; b++)
-    {
-        const ZSScaledProgress scaled(static_cast<double>(b - 1) / nBands, static_cast<double>(b) / nBands, progress,
-                                      progressData);
-        CPLErr result;
-        std::string message;
-        {
-            const CPLErrorStateBackuper kept;
-            const CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
-            result = GetRasterBand(b)->ComputeStatistics(false, nullptr, nullptr, nullptr, nullptr, GDALScaledProgress,
-                                                         scaled.Part());
-            message = CPLGetLastErrorMsg();
-        }
-        if (result == CE_None || message.find("no valid pixels") != std::string::npos)
-            continue;
-        CPLError(CE_Failure, CPLE_AppDefined, "%s: statistics of band %d: %s", GetDescription(), b, message.c_str());
-        return CE_Failure;
-    }
-    return CE_None;
 }

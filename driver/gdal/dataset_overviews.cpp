@@ -13,15 +13,18 @@ extern "C"
 }
 
 /* Once for all clones. */
-enum zs_status ShardedZarrDataset::OpenOverviews(const ZSOpenOptions &options, struct zs_error *err)
+enum zs_status ShardedZarrDataset::OpenOverviews(ZSArray &base, struct zs_error *err)
 {
-    const std::lock_guard<std::mutex> guard(m_shared->lock);
-    if (m_shared->overviewsFound)
+    const std::lock_guard<std::mutex> guard(base.lock);
+    if (base.overviewsFound)
         return ZS_OK;
-    m_shared->overviewsFound = true;
+    base.overviewsFound = true;
+    ZSOpenOptions options = m_options;
+    options.dim_x = std::to_string(base.axes.x);
+    options.dim_y = base.axes.y >= 0 ? std::to_string(base.axes.y) : "";
     char **paths = nullptr;
     size_t count = 0;
-    ZS_TRY(zs_overviews_find(m_store->hierarchy, m_node, m_axes, &paths, &count, err));
+    ZS_TRY(zs_overviews_find(m_store->hierarchy, base.node, base.axes, &paths, &count, err));
     const auto release = [count](char **list) { zs_paths_free(list, count); };
     const std::unique_ptr<char *, decltype(release)> released(paths, release);
     for (size_t i = 0; i < count; i++)
@@ -31,31 +34,50 @@ enum zs_status ShardedZarrDataset::OpenOverviews(const ZSOpenOptions &options, s
         if (zs_hierarchy_node(m_store->hierarchy, paths[i], &node, err) == ZS_OK)
             opened = ZSArray::Open(*m_store, node, options, err);
         if (opened != nullptr)
-            m_shared->overviews.push_back(std::move(opened));
+            base.overviews.push_back(std::move(opened));
         else
             CPLDebug("ShardedZarr", "overview /%s is left out: %s", paths[i], err->message);
     }
     return ZS_OK;
 }
 
+/* The level of another array that is as large as this one of the first; null where it has none. */
+static std::shared_ptr<ZSArray> levelLike(const ZSArray &level, const ZSArray &base)
+{
+    const auto size = [](const ZSArray &array, int dim) { return dim >= 0 ? array.node->array->shape[dim] : 1; };
+    for (const auto &other : base.overviews)
+    {
+        if (size(*other, other->axes.x) == size(level, level.axes.x) &&
+            size(*other, other->axes.y) == size(level, level.axes.y))
+            return other;
+    }
+    return nullptr;
+}
+
+/* Levels that all arrays have. */
 void ShardedZarrDataset::FindOverviews()
 {
     if (m_overviewsFound || m_isOverview)
         return;
     m_overviewsFound = true;
     struct zs_error err;
-    ZSOpenOptions options = m_options;
-    options.dim_x = std::to_string(m_axes.x);
-    options.dim_y = m_axes.y >= 0 ? std::to_string(m_axes.y) : "";
-    if (OpenOverviews(options, &err) != ZS_OK)
-        zsReport(err);
-    for (const auto &opened : m_shared->overviews)
+    for (const auto &source : m_sources)
     {
-        auto overview = Over(m_store, opened, m_choices, options, eAccess, &err);
+        if (OpenOverviews(*source.array, &err) != ZS_OK)
+            zsReport(err);
+    }
+    for (const auto &opened : Array(0).overviews)
+    {
+        ZSBandSources level;
+        for (size_t i = 0; i < m_sources.size(); i++)
+            level.push_back({i == 0 ? opened : levelLike(*opened, Array(i)), m_sources[i].choices});
+        const bool isWhole = std::all_of(level.begin(), level.end(),
+                                         [](const ZSBandSource &source) { return source.array != nullptr; });
+        auto overview = isWhole ? Over(m_store, level, m_group, m_options, eAccess, &err) : nullptr;
         if (overview == nullptr || overview->nBands != nBands)
         {
             CPLDebug("ShardedZarr", "overview /%s is left out: %s", opened->node->path,
-                     overview == nullptr ? err.message : "other bands");
+                     !isWhole ? "not all arrays have it" : overview == nullptr ? err.message : "other bands");
             continue;
         }
         overview->m_isOverview = true;
@@ -68,18 +90,26 @@ void ShardedZarrDataset::ForgetOverviews()
 {
     m_overviews.clear();
     m_overviewsFound = false;
-    m_shared->overviews.clear();
-    m_shared->overviewsFound = false;
+    for (const auto &source : m_sources)
+    {
+        source.array->overviews.clear();
+        source.array->overviewsFound = false;
+    }
 }
 
 CPLErr ShardedZarrDataset::RemoveOverviews()
 {
     struct zs_error err;
     ForgetOverviews();
-    if (zs_overviews_remove(m_store->hierarchy, m_node, m_axes, nullptr, &err) == ZS_OK)
-        return ExternalCount() > 0 ? m_external.CleanOverviews() : CE_None;
-    zsReport(err);
-    return CE_Failure;
+    for (const auto &source : m_sources)
+    {
+        if (zs_overviews_remove(m_store->hierarchy, source.array->node, source.array->axes, nullptr, &err) != ZS_OK)
+        {
+            zsReport(err);
+            return CE_Failure;
+        }
+    }
+    return ExternalCount() > 0 ? m_external.CleanOverviews() : CE_None;
 }
 
 /* ---- Beside the store ---- */
@@ -164,7 +194,7 @@ bool ShardedZarrDataset::FindParts(ShardedZarrDataset &from, int band, int facto
     const int width = nRasterXSize, height = nRasterYSize;
     const int flags = from.GetRasterBand(band)->GetMaskFlags();
     const bool isUsual = flags == GMF_ALL_VALID || flags == GMF_NODATA || (flags & GMF_ALPHA) != 0;
-    if (m_axes.y < 0 || !isUsual || from.nRasterXSize != static_cast<int64_t>(width) * factor ||
+    if (Array(0).axes.y < 0 || !isUsual || from.nRasterXSize != static_cast<int64_t>(width) * factor ||
         from.nRasterYSize != static_cast<int64_t>(height) * factor)
         return false;
     std::vector<ZSBox> cells;
@@ -235,10 +265,10 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
 {
     if (!IsUpdate())
         return BuildExternal(resampling, count, factors, bandCount, bandList, progress, progressData, options);
-    if (!m_choices.empty() || bandCount != nBands)
+    if (HasChoices() || bandCount != nBands)
     {
-        CPLError(CE_Failure, CPLE_NotSupported, "%s: overviews are built for all bands of an array together",
-                 GetDescription());
+        CPLError(CE_Failure, CPLE_NotSupported, "%s: overviews are built for all bands of %s together",
+                 GetDescription(), IsGroup() ? "a group" : "an array");
         return CE_Failure;
     }
     if (progress == nullptr)
@@ -274,8 +304,37 @@ CPLErr ShardedZarrDataset::MakeOverviews(const char *resampling, const std::vect
     ZSOverlap overlap; // ends when the levels are closed
     if (!overlap.Begin(*m_store))
         return CE_Failure;
-    const CPLErr result = MakeLevels(resampling, factors, progress, progressData, options);
+    CPLErr result = CE_None;
+    if (IsGroup())
+        result = MakeLevelsOfEach(resampling, factors, progress, progressData, options);
+    else
+        result = MakeLevels(resampling, factors, progress, progressData, options);
     return result != CE_None || overlap.End() ? result : CE_Failure;
+}
+
+/* Of one array after the other: a failure leaves those that are finished with new levels. */
+CPLErr ShardedZarrDataset::MakeLevelsOfEach(const char *resampling, const std::vector<int> &factors,
+                                            GDALProgressFunc progress, void *progressData, CSLConstList options)
+{
+    ForgetOverviews();
+    CPLErr result = CE_None;
+    for (size_t i = 0; i < m_sources.size() && result == CE_None; i++)
+    {
+        struct zs_error err;
+        const ZSBandSources sources(1, m_sources[i]);
+        auto one = Over(m_store, sources, nullptr, m_options, GA_Update, &err);
+        if (one == nullptr)
+        {
+            zsReport(err);
+            return CE_Failure;
+        }
+        one->nPamFlags |= GPF_NOSAVE;
+        const auto n = static_cast<double>(m_sources.size());
+        const ZSScaledProgress scaled(static_cast<double>(i) / n, static_cast<double>(i + 1) / n, progress,
+                                      progressData);
+        result = one->MakeLevels(resampling, factors, GDALScaledProgress, scaled.Part(), options);
+    }
+    return result;
 }
 
 CPLErr ShardedZarrDataset::MakeLevels(const char *resampling, const std::vector<int> &factors,
@@ -292,8 +351,9 @@ CPLErr ShardedZarrDataset::MakeLevels(const char *resampling, const std::vector<
     struct zs_array_options arrayOptions = zsArrayOptions(m_options.threads);
     const std::string name = CPLString(resampling).tolower();
     const bool isFilled = name != "none"; // else levels are made without content: others write it
-    if (zs_overviews_create(m_store->hierarchy, m_node, m_axes, sorted.data(), sorted.size(),
-                            isFilled ? name.c_str() : nullptr, zs_array_chunk_order(m_array), &arrayOptions, &raw,
+    const ZSArray &base = Array(0);
+    if (zs_overviews_create(m_store->hierarchy, base.node, base.axes, sorted.data(), sorted.size(),
+                            isFilled ? name.c_str() : nullptr, zs_array_chunk_order(base.array), &arrayOptions, &raw,
                             &err) != ZS_OK) {
         zsReport(err);
         return CE_Failure;
@@ -308,8 +368,9 @@ CPLErr ShardedZarrDataset::MakeLevels(const char *resampling, const std::vector<
     for (size_t i = 0; isFilled && i < sorted.size() && result == CE_None; i++)
     {
         const auto opened = std::make_shared<ZSArray>(zs_overviews_node(made.get(), i),
-                                                      zs_overviews_array(made.get(), i), m_axes, false);
-        auto level = Over(m_store, opened, {}, m_options, GA_Update, &err);
+                                                      zs_overviews_array(made.get(), i), base.axes, false);
+        const ZSBandSources sources(1, ZSBandSource{opened, {}});
+        auto level = Over(m_store, sources, nullptr, m_options, GA_Update, &err);
         if (level == nullptr)
         {
             zsReport(err);

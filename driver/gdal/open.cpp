@@ -222,7 +222,8 @@ static std::unique_ptr<GDALDataset> openNode(const std::shared_ptr<ZSStore> &sto
         return zsListSlices(store, connection, node, slices);
     if (isFound && slices.count > ZS_MOST_BANDS)
         return zsListParts(store, connection, node, slices);
-    auto ds = ShardedZarrDataset::Over(store, opened, choices, options, access, err);
+    const ZSBandSources sources(1, ZSBandSource{opened, choices});
+    auto ds = ShardedZarrDataset::Over(store, sources, nullptr, options, access, err);
     if (ds != nullptr)
         ds->AttachPam(name);
     return ds;

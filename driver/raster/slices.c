@@ -95,18 +95,22 @@ struct boxes {
     bool is_sorted;
 };
 
-static const struct zs_band_array *array_of(const struct zs_bands *bands, uint64_t band)
+bool zs_band_find(const struct zs_bands *bands, int band, size_t *array, uint64_t *slice)
 {
+    if (band < 1 || bands->count == 0)
+        return false;
+    const uint64_t at = (uint64_t)band - 1;
     size_t low = 0, high = bands->count; /* the last array that begins at the band or before */
     while (high - low > 1) {
         const size_t middle = low + (high - low) / 2;
-        if (bands->arrays[middle].first <= band)
+        if (bands->arrays[middle].first <= at)
             low = middle;
         else
             high = middle;
     }
-    const struct zs_band_array *a = &bands->arrays[low];
-    return bands->count > 0 && band - a->first < a->slices.count ? a : NULL;
+    *array = low;
+    *slice = at - bands->arrays[low].first;
+    return *slice < bands->arrays[low].slices.count;
 }
 
 static enum zs_status add_box(struct boxes *b, struct box box, struct zs_error *err)
@@ -128,16 +132,16 @@ static enum zs_status find_boxes(const struct zs_bands *bands, const struct zs_b
                                  struct zs_error *err)
 {
     for (size_t i = 0; i < w->band_count;) {
-        const struct zs_band_array *a = w->bands[i] > 0 ? array_of(bands, (uint64_t)w->bands[i] - 1) : NULL;
-        uint64_t position[ZS_MAX_NDIM], count[ZS_MAX_NDIM], run = 1;
-        if (a == NULL)
+        size_t array;
+        uint64_t position[ZS_MAX_NDIM], count[ZS_MAX_NDIM], slice, run = 1;
+        if (!zs_band_find(bands, w->bands[i], &array, &slice))
             return zs_fail(err, ZS_ARGUMENT, "there is no band %d", w->bands[i]);
-        const uint64_t slice = (uint64_t)w->bands[i] - 1 - a->first;
+        const struct zs_band_array *a = &bands->arrays[array];
         while (run < a->slices.count - slice && run < w->band_count - i &&
                (uint64_t)w->bands[i + run] == (uint64_t)w->bands[i] + run)
             run++;
         run = find_box(&a->slices, slice, run, position, count);
-        ZS_TRY(add_box(boxes, (struct box){(size_t)(a - bands->arrays), slice, run, i}, err));
+        ZS_TRY(add_box(boxes, (struct box){array, slice, run, i}, err));
         i += (size_t)run;
     }
     return ZS_OK;

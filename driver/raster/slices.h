@@ -42,6 +42,9 @@ struct zs_bands {
     size_t count;
 };
 
+/* Which of the arrays a band (a number from 1) is of, and which slice of it. False where there is no such band. */
+bool zs_band_find(const struct zs_bands *bands, int band, size_t *array, uint64_t *slice);
+
 /* A window of some bands, and its place in the caller's memory. Distances are in bytes and may be negative. */
 struct zs_band_window {
     uint64_t x, y, width, height; /* pixels */

@@ -170,14 +170,15 @@ static enum zs_status write_groups(struct zs_hierarchy *h, const struct zs_node 
 
 /* ---- Georeferencing ---- */
 
-enum zs_status zs_update_georef(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
-                                const struct zs_georef_update *update, struct zs_error *err)
+/* Adds what is to be changed with an array, each with the style that it is to have. */
+static enum zs_status add_all(struct zs_hierarchy *h, struct relatives *r, const struct zs_node *node,
+                              struct zs_axes axes, const struct zs_georef_update *update, struct zs_error *err)
 {
+    struct zs_georef now;
+    struct zs_place_style style;
     if (node->array == NULL || axes.x < 0 || axes.y < 0)
         return zs_fail(err, ZS_ARGUMENT, "%s/%s: expected an array of two dimensions and more",
                        zs_hierarchy_store(h)->root, node->path);
-    struct zs_georef now;
-    struct zs_place_style style;
     ZS_TRY(zs_georef_read(h, node, axes, &now, err));
     zs_place_style_find(h, node, axes, &style);
     /* CF tells a rotation to few: only the convention that GDAL 3.13 reads it from will do. */
@@ -185,17 +186,25 @@ enum zs_status zs_update_georef(struct zs_hierarchy *h, const struct zs_node *no
         style.spatial_proj = true;
     style.drops_coordinates = now.has_transform && !update->has_transform;
     zs_georef_clear(&now);
+    ZS_TRY(add_family(h, r, node, axes, &style, err));
+    return add_siblings(h, r, node, axes, &style, err);
+}
+
+enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *const *nodes, const struct zs_axes *axes,
+                                 size_t count, const struct zs_georef_update *update, struct zs_error *err)
+{
+    /* All is found out before anything is changed. */
+    struct relatives r = {0};
+    enum zs_status status = ZS_OK;
+    for (size_t i = 0; i < count && status == ZS_OK; i++)
+        status = add_all(h, &r, nodes[i], axes[i], update, err);
 
     struct zs_georef wanted = {
         .has_transform = update->has_transform, .pixel_is_point = update->pixel_is_point, .srs = update->srs};
     memcpy(wanted.transform, update->transform, sizeof wanted.transform);
-    const struct zs_georef_out geo = zs_place_out(node, axes, &wanted);
-
-    /* All is found out before anything is changed. */
-    struct relatives r = {0};
-    enum zs_status status = add_family(h, &r, node, axes, &style, err);
+    struct zs_georef_out geo = {0};
     if (status == ZS_OK)
-        status = add_siblings(h, &r, node, axes, &style, err);
+        geo = zs_place_out(nodes[0], axes[0], &wanted);
     for (size_t i = 0; i < r.count && status == ZS_OK; i++) {
         const struct relative *one = &r.list[i];
         struct zs_georef_out at =
@@ -207,6 +216,12 @@ enum zs_status zs_update_georef(struct zs_hierarchy *h, const struct zs_node *no
     }
     free(r.list);
     return status;
+}
+
+enum zs_status zs_update_georef(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                                const struct zs_georef_update *update, struct zs_error *err)
+{
+    return zs_update_georefs(h, &node, &axes, 1, update, err);
 }
 
 /* ---- Meaning ---- */

@@ -40,6 +40,11 @@ struct zs_georef_update {
 enum zs_status zs_update_georef(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                                 const struct zs_georef_update *georef, struct zs_error *err) ZS_MUST_CHECK;
 
+/* The same of several arrays of one grid, count of them, so that what said nothing of the place says it alike. */
+enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *const *nodes, const struct zs_axes *axes,
+                                 size_t count, const struct zs_georef_update *georef,
+                                 struct zs_error *err) ZS_MUST_CHECK;
+
 /* Sets `_FillValue` of the array and its overviews to one element at `value` (native order), or with NULL says that
  * there is none. The fill value stays what it is: in a store with data it is what absent chunks mean. */
 enum zs_status zs_update_nodata(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,

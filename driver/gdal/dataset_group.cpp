@@ -1,0 +1,92 @@
+/* Metadata of the arrays of a group that is one dataset: what all of them say alike is the dataset's, with what the
+ * group says; the rest is said by the bands. Each item is changed where it is. */
+#include "dataset.h"
+
+extern "C"
+{
+#include "raster/update.h"
+}
+
+/* Sorts what the arrays say. */
+void ShardedZarrDataset::SortItems()
+{
+    if (!m_ownItems.empty())
+        return;
+    std::vector<CPLStringList> all;
+    for (size_t i = 0; i < m_sources.size(); i++)
+        all.emplace_back(CSLDuplicate(Meaning(i).metadata));
+    for (int k = 0; k < all[0].size(); k++)
+    {
+        bool isCommon = true;
+        for (const auto &list : all)
+            isCommon = isCommon && list.FindString(all[0][k]) >= 0;
+        if (isCommon)
+            m_commonItems.AddString(all[0][k]);
+    }
+    for (const auto &list : all)
+        m_ownItems.push_back(zsItemsNotIn(list.List(), m_commonItems));
+}
+
+const CPLStringList &ShardedZarrDataset::OwnItems(size_t source)
+{
+    SortItems();
+    return m_ownItems[source];
+}
+
+/* What is there of the items is theirs; what is new or another is the group's. */
+enum zs_status ShardedZarrDataset::WriteItems(struct zs_error *err)
+{
+    SortItems();
+    CPLStringList md(CSLDuplicate(GDALMajorObject::GetMetadata()));
+    md.SetNameValue(GDALMD_AREA_OR_POINT, nullptr);
+    RemoveAxisMetadata(md);
+    char **items = nullptr;
+    ZS_TRY(zs_group_metadata_read(m_group, &items, err));
+    const CPLStringList before(CSLDuplicate(items));
+    zs_metadata_free(items);
+    CPLStringList ofGroup = zsItemsNotIn(md.List(), m_commonItems);
+    for (int i = 0; i < before.size(); i++)
+    {
+        // What an array's item went before was not seen, and stays.
+        char *name = nullptr;
+        CPLParseNameValue(before[i], &name);
+        if (name != nullptr && m_commonItems.FetchNameValue(name) != nullptr && ofGroup.FetchNameValue(name) == nullptr)
+            ofGroup.AddString(before[i]);
+        CPLFree(name);
+    }
+    ZS_TRY(zs_update_metadata(m_store->hierarchy, m_group, ofGroup.List(), err));
+    const CPLStringList gone = zsItemsNotIn(m_commonItems.List(), md);
+    if (gone.empty())
+        return ZS_OK;
+    m_commonItems = zsItemsNotIn(m_commonItems.List(), gone);
+    for (size_t i = 0; i < m_sources.size(); i++)
+    {
+        const CPLStringList kept(CSLMerge(CSLDuplicate(m_commonItems.List()), m_ownItems[i].List()));
+        ZS_TRY(zs_update_metadata(m_store->hierarchy, Array(i).node, kept.List(), err));
+    }
+    return ZS_OK;
+}
+
+/* Items that no band of the array has any more go; what is new or another is written as the band's. */
+enum zs_status ShardedZarrDataset::WriteOwnItems(size_t source, struct zs_error *err)
+{
+    const auto before = static_cast<int>(m_slices[source].first), count = static_cast<int>(Slices(source).count);
+    const CPLStringList &own = OwnItems(source);
+    CPLStringList kept;
+    for (int i = 0; i < own.size(); i++)
+    {
+        bool isThere = false;
+        for (int b = 1; b <= count && !isThere; b++)
+        {
+            ShardedZarrRasterBand &band = Band(before + b);
+            isThere = !band.m_metadataAdded || CSLFindString(band.GDALMajorObject::GetMetadata(), own[i]) >= 0;
+        }
+        if (isThere)
+            kept.AddString(own[i]);
+    }
+    if (kept.size() == own.size())
+        return ZS_OK;
+    m_ownItems[source] = kept;
+    const CPLStringList all(CSLMerge(CSLDuplicate(m_commonItems.List()), kept.List()));
+    return zs_update_metadata(m_store->hierarchy, Array(source).node, all.List(), err);
+}

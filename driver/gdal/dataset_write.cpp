@@ -1,0 +1,169 @@
+/* Georeferencing and metadata of a dataset that were changed in update mode, written to the store. */
+#include "dataset.h"
+#include "domains.h"
+#include "guard.h"
+
+extern "C"
+{
+#include "raster/update.h"
+}
+
+/* Before the first pixel: what is not written shall read as the nodata value that was set, as in other drivers. */
+CPLErr ShardedZarrDataset::SettleFillValue()
+{
+    m_isBlank = false;
+    const struct zs_meaning &first = Band(1).Meaning();
+    ZSBandSource &source = m_sources.front(); // Create() makes one array
+    const size_t size = Info(0).item_size;
+    bool same = first.has_nodata && memcmp(first.nodata, Info(0).fill_value, size) != 0;
+    for (int b = 2; b <= nBands && same; b++)
+    {
+        const struct zs_meaning &m = Band(b).Meaning();
+        same = m.has_nodata && memcmp(m.nodata, first.nodata, size) == 0;
+    }
+    if (!same)
+        return CE_None;
+    struct zs_error err;
+    struct zs_array *array = nullptr;
+    const struct zs_array_options options = {m_options.threads, m_options.cache_bytes, m_options.max_chunk_bytes,
+                                             m_options.merge_gap, m_options.update};
+    const struct zs_node *node = nullptr;
+    if (zs_update_fill_value(m_store->hierarchy, source.array->node, first.nodata, &node, &err) != ZS_OK ||
+        zs_array_open_node(m_store->hierarchy, node, &options, &array, &err) != ZS_OK)
+    {
+        zsReport(err);
+        return CE_Failure;
+    }
+    zs_array_set_order(array, zs_array_chunk_order(source.array->array));
+    source.array = std::make_shared<ZSArray>(node, array, source.array->axes, true);
+    m_slices.front().array = array;
+    return CE_None;
+}
+
+enum zs_status ShardedZarrDataset::WriteGeoref(struct zs_error *err)
+{
+    struct zs_georef_update update = {};
+    update.has_transform = m_georef.has_transform;
+    memcpy(update.transform, m_georef.transform, sizeof update.transform);
+    update.pixel_is_point = m_georef.pixel_is_point;
+    update.srs = m_georef.srs;
+    std::vector<const struct zs_node *> nodes;
+    std::vector<struct zs_axes> axes;
+    for (const auto &source : m_sources)
+    {
+        nodes.push_back(source.array->node);
+        axes.push_back(source.array->axes);
+    }
+    return zs_update_georefs(m_store->hierarchy, nodes.data(), axes.data(), nodes.size(), &update, err);
+}
+
+enum zs_status ShardedZarrDataset::WriteDatasetMetadata(struct zs_error *err)
+{
+    if (IsGroup())
+        ZS_TRY(WriteItems(err));
+    else
+    {
+        CPLStringList md(CSLDuplicate(GDALMajorObject::GetMetadata()));
+        md.SetNameValue(GDALMD_AREA_OR_POINT, nullptr);
+        RemoveAxisMetadata(md);
+        ZS_TRY(zs_update_metadata(m_store->hierarchy, Array(0).node, md.List(), err));
+    }
+    if (IsGroup() && !m_domainsChanged)
+        return ZS_OK;
+    AddDomains(nullptr);
+    zs_domains_clear(&m_domains);
+    m_domains = zsDomainsOf(*this);
+    for (const auto &source : m_sources)
+        ZS_TRY(zs_update_domains(m_store->hierarchy, source.array->node, &m_domains, err));
+    return ZS_OK;
+}
+
+/* What the bands of an array mean. */
+enum zs_status ShardedZarrDataset::WriteBands(size_t source, struct zs_error *err)
+{
+    const ZSArray &array = Array(source);
+    const auto before = static_cast<int>(m_slices[source].first), count = static_cast<int>(Slices(source).count);
+    if (IsGroup())
+        ZS_TRY(WriteOwnItems(source, err));
+    std::vector<struct zs_meaning> bands;
+    for (int b = 1; b <= count; b++)
+        bands.push_back(Band(before + b).CurrentMeaning());
+    const size_t size = Info(source).item_size;
+    bool same = true;
+    for (const auto &m : bands)
+        same = same && m.has_nodata == bands[0].has_nodata &&
+               (!m.has_nodata || memcmp(m.nodata, bands[0].nodata, size) == 0);
+    if (same)
+        ZS_TRY(zs_update_nodata(m_store->hierarchy, array.node, array.axes,
+                                bands[0].has_nodata ? bands[0].nodata : nullptr, err));
+    return zs_update_bands(m_store->hierarchy, array.node, array.axes, bands.data(), bands.size(), err);
+}
+
+CPLErr ShardedZarrDataset::WriteMetadata()
+{
+    if (m_isBlank && m_bandsChanged && SettleFillValue() != CE_None)
+        return CE_Failure;
+    if (!m_georefChanged && !m_metadataChanged && !m_bandsChanged)
+        return CE_None;
+    struct zs_error err;
+    enum zs_status status = ZS_OK;
+    ZSOverlap overlap;
+    if (!overlap.Begin(*m_store))
+        return CE_Failure;
+    if (m_georefChanged)
+        status = WriteGeoref(&err);
+    if (status == ZS_OK && m_metadataChanged)
+        status = WriteDatasetMetadata(&err);
+    for (size_t i = 0; i < m_sources.size() && status == ZS_OK && m_bandsChanged && !HasChoices(); i++)
+        status = WriteBands(i, &err);
+    if (status == ZS_OK)
+        status = zs_update_flush(m_store->hierarchy, &err);
+    if (status != ZS_OK)
+    {
+        zsReport(err);
+        return CE_Failure;
+    }
+    if (!overlap.End())
+        return CE_Failure;
+    // What is in the store now need not be in a side-car file; statistics there must not outlive those of the store.
+    if (m_metadataChanged)
+        m_fromStore = CSLDuplicate(GDALMajorObject::GetMetadata());
+    for (int b = 1; b <= nBands && m_bandsChanged; b++)
+    {
+        if (!Band(b).m_metadataAdded)
+            continue;
+        Band(b).m_fromStore = CSLDuplicate(Band(b).GDALMajorObject::GetMetadata());
+        if (Band(b).m_sideCarHasStatistics)
+            MarkPamDirty();
+        Band(b).m_sideCarHasStatistics = false;
+    }
+    m_georefChanged = m_metadataChanged = m_domainsChanged = m_bandsChanged = false;
+    return CE_None;
+}
+
+/* ---- Statistics ---- */
+
+CPLErr ShardedZarrDataset::AddStatistics(GDALProgressFunc progress, void *progressData)
+{
+    // With several threads GDAL 3.13 leaves pixels out where blocks are small, those of a GeoTIFF too.
+    const CPLConfigOptionSetter oneThread("GDAL_NUM_THREADS", "1", false);
+    for (int b = 1; b <= nBands; b++)
+    {
+        const ZSScaledProgress scaled(static_cast<double>(b - 1) / nBands, static_cast<double>(b) / nBands, progress,
+                                      progressData);
+        CPLErr result;
+        std::string message;
+        {
+            const CPLErrorStateBackuper kept;
+            const CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
+            result = GetRasterBand(b)->ComputeStatistics(false, nullptr, nullptr, nullptr, nullptr, GDALScaledProgress,
+                                                         scaled.Part());
+            message = CPLGetLastErrorMsg();
+        }
+        if (result == CE_None || message.find("no valid pixels") != std::string::npos)
+            continue;
+        CPLError(CE_Failure, CPLE_AppDefined, "%s: statistics of band %d: %s", GetDescription(), b, message.c_str());
+        return CE_Failure;
+    }
+    return CE_None;
+}
