@@ -137,14 +137,15 @@ def warnings_of(action):
 
 
 def subdatasets(dataset):
-    """{array or slice, as in the connection string: (name, description)} of a dataset of several rasters."""
-    assert dataset.RasterCount == 0
+    """{array or slice, as in the connection string: (name, description)} of a dataset of several rasters; its groups are left out."""
     found = {}
     for name, description in dataset.GetSubDatasets():
         key = re.fullmatch(r"SHARDEDZARR:[^\"].*:(/.*)", name)
         assert key, name
         found[key.group(1)] = (name, description)
-    return found
+    groups = [key for key in found if any(other.startswith(key.rstrip("/") + "/") and other != key for other in found)]
+    assert dataset.RasterCount == 0 or groups
+    return {key: value for key, value in found.items() if key not in groups}
 
 
 # -------------------------------------------------------------------------------------------------- what it must look like

@@ -65,6 +65,14 @@ def make_forecast(path):
         oracle.write(path + "/" + name, plain_meta((size,), dimension_names=[name], attributes=attributes), np.arange(float(size)))
 
 
+def make_product(path):
+    """A store whose group measurements/reflectance/r10m has two arrays of one grid."""
+    for group in ("", "/measurements", "/measurements/reflectance", "/measurements/reflectance/r10m"):
+        oracle.write(path + group, group_meta())
+    for name in ("b02", "b03"):
+        oracle.write(path + group + "/" + name, array_meta((60, 70), dimension_names=["y", "x"]), np.zeros((60, 70)))
+
+
 @pytest.fixture
 def place(tmp_path):
     """A function that runs a command in a folder with scene.tif, scene.zarr, forecast.zarr and scenes/; https://example.com/ is a server of
@@ -77,6 +85,7 @@ def place(tmp_path):
     for number in range(2):
         gdal.Translate(str(tmp_path / "scenes" / ("%d.tif" % number)), scene, srcWin=[200 * number, 0, 400, 300])
     make_forecast(str(tmp_path / "forecast.zarr"))
+    make_product(str(tmp_path / "s2.zarr"))
     (tmp_path / "data").symlink_to(os.path.join(PROJECT, "data"))
     bin = tmp_path / "bin"
     bin.mkdir()

@@ -8,7 +8,7 @@ from osgeo import gdal
 
 import oracle
 from stores import random_values
-from support import assert_same, open_ours, warnings_of
+from support import assert_same, open_ours, subdatasets, warnings_of
 from writing import UTM, check_consolidated, chunks_of, copy, document, driver, only_array, shards, source
 
 
@@ -64,7 +64,7 @@ def test_an_array_per_band_keeps_what_it_means(tmp_path):
     before = dressed(values((2, 30, 40), "int16"))
     made = driver().CreateCopy(str(tmp_path / "a.zarr"), before, options=["SINGLE_ARRAY=NO", "OVERVIEWS=NONE"])
     del made
-    parts = [name for name, _ in open_ours(str(tmp_path / "a.zarr")).GetSubDatasets()]
+    parts = [name for name, _ in subdatasets(open_ours(str(tmp_path / "a.zarr"))).values()]
     for number, name in enumerate(parts, 1):
         opened = open_ours(name)
         assert meaning(opened.GetRasterBand(1)) == meaning(before.GetRasterBand(number))
@@ -102,7 +102,7 @@ def statistics_in(path):
     """Those that a store holds, by band: [(minimum, maximum, mean, standard deviation) or None]."""
     keys = ["STATISTICS_" + key for key in ("MINIMUM", "MAXIMUM", "MEAN", "STDDEV")]
     store = open_ours(str(path))
-    datasets = [open_ours(name) for name, _ in store.GetSubDatasets()] or [store]
+    datasets = [open_ours(name) for name, _ in subdatasets(store).values()] if store.GetSubDatasets() else [store]
     found = [dataset.GetRasterBand(band + 1).GetMetadata() for dataset in datasets for band in range(dataset.RasterCount)]
     assert not [name for name in os.listdir(str(path.parent)) + os.listdir(str(path)) if name.endswith(".aux.xml")]
     return [tuple(float(one[key]) for key in keys) if keys[0] in one else None for one in found]

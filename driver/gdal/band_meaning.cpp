@@ -297,9 +297,9 @@ void ShardedZarrRasterBand::AddMetadata()
     const size_t source = Source();
     const ZSArray &array = ds.Array(source);
     CPLStringList md;
-    if (ds.IsGroup())
-        md = ds.OwnItems(source);
-    for (char **item = meaning.metadata; item != nullptr && *item != nullptr; item++)
+    if (ds.IsGroup()) // of a part, the band's items are those of the array
+        md = CSLMerge(CSLDuplicate(ds.OwnItems(source).List()), ds.HasChoices() ? nullptr : meaning.metadata);
+    for (char **item = meaning.metadata; !ds.IsGroup() && item != nullptr && *item != nullptr; item++)
         md.AddString(*item);
 
     std::string place;
@@ -374,7 +374,8 @@ void ShardedZarrRasterBand::DropStatistics(bool isBlock)
     if (ds.m_isOverview || (isBlock && m_statisticsSet))
         return;
     // Mostly there are none, which is seen without reading coordinates.
-    const bool known = m_metadataAdded ? false : !statisticsOf(Meaning().metadata).empty();
+    const bool ofArray = ds.IsGroup() && !statisticsOf(ds.OwnItems(Source()).List()).empty();
+    const bool known = m_metadataAdded ? false : ofArray || !statisticsOf(Meaning().metadata).empty();
     if (!known && statisticsOf(GDALMajorObject::GetMetadata()).empty() && !m_sideCarHasStatistics)
         return;
     AddMetadata();

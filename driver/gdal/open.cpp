@@ -7,6 +7,7 @@
 #include "creation_options.h"
 #include "dataset.h"
 #include "describe.h"
+#include "group.h"
 #include "guard.h"
 #include "mdim.h"
 
@@ -236,25 +237,93 @@ static std::string whyUnreadable(const struct zs_node *node)
     return message.compare(0, document.size(), document) == 0 ? message.substr(document.size()) : message;
 }
 
+namespace
+{
+/* What zs_rasters_find() found below a group. */
+struct Found
+{
+    std::unique_ptr<const struct zs_node *, decltype(&free)> nodes{nullptr, free};
+    size_t count = 0, unreadable = 0; /* rasters, and behind them those that cannot be read */
+    ZSRasterGroups groups;
+};
+} // namespace
+
+/* What a group is called in a list: QGIS calls a layer so. */
+static std::string titleOf(const ZSConnection &connection, const struct zs_node *group)
+{
+    const std::string path = group->path, store = CPLGetBasename(connection.store.c_str());
+    return !path.empty() ? path : !store.empty() ? store : "/";
+}
+
+/* All that can be opened by itself. Groups of more bands than GDAL has are opened in part alone. */
+static std::unique_ptr<ShardedZarrContainer> listAll(const std::shared_ptr<ZSStore> &store,
+                                                     const ZSConnection &connection, const struct zs_node *group,
+                                                     const Found &found)
+{
+    auto container = std::make_unique<ShardedZarrContainer>(store, group);
+    for (const auto &g : found.groups)
+    {
+        if (g.bands <= ZS_MOST_BANDS)
+            container->Add(connection.SubdatasetName(g.group->path),
+                           titleOf(connection, g.group) + " - " + zsDescribeGroup(g));
+    }
+    for (size_t i = 0; i < found.count + found.unreadable; i++)
+    {
+        const struct zs_node *node = found.nodes.get()[i];
+        container->Add(connection.SubdatasetName(node->path),
+                       std::string(node->path) + " - " +
+                           (i < found.count ? zsDescribe(*store, node, found.count <= ZS_MOST_TIMES)
+                                            : "cannot be read: " + whyUnreadable(node)));
+    }
+    return container;
+}
+
+/* An array that cannot be read may have been one of the grid: then bands are missing, and the others have other
+ * numbers. */
+static void warnOfMissing(const struct zs_raster_group &group, const Found &found,
+                          const std::vector<std::string> &missing)
+{
+    for (const auto &message : missing)
+        CPLError(CE_Warning, CPLE_AppDefined, "/%s: a band is missing: %s", group.group->path, message.c_str());
+    for (size_t i = found.count; i < found.count + found.unreadable; i++)
+    {
+        const struct zs_node *node = found.nodes.get()[i];
+        if (zs_raster_group_misses(&group, node))
+            CPLError(CE_Warning, CPLE_AppDefined, "/%s: a band is missing: %s", group.group->path,
+                     node->array_error.message);
+    }
+}
+
 static std::unique_ptr<GDALDataset> openGroup(const std::shared_ptr<ZSStore> &store, const ZSConnection &connection,
                                               const struct zs_node *group, const ZSOpenOptions &options,
                                               GDALAccess access, const char *name, struct zs_error *err)
 {
     const struct zs_node **rasters = nullptr;
-    size_t count = 0, unreadable = 0;
-    if (zs_rasters_find(store->hierarchy, group, &rasters, &count, &unreadable, err) != ZS_OK)
+    Found found;
+    if (zs_rasters_find(store->hierarchy, group, &rasters, &found.count, &found.unreadable, err) != ZS_OK)
         return nullptr;
-    const std::unique_ptr<const struct zs_node *, decltype(&free)> freed(rasters, free);
-    if (count == 1)
+    found.nodes.reset(rasters);
+    if (found.count == 1)
         return openNode(store, connection, rasters[0], options, access, name, err);
-    auto container = std::make_unique<ShardedZarrContainer>(store, group);
-    for (size_t i = 0; i < count; i++)
-        container->Add(connection.SubdatasetName(rasters[i]->path),
-                       std::string(rasters[i]->path) + " - " + zsDescribe(*store, rasters[i], count <= ZS_MOST_TIMES));
-    for (size_t i = count; i < count + unreadable; i++)
-        container->Add(connection.SubdatasetName(rasters[i]->path),
-                       std::string(rasters[i]->path) + " - cannot be read: " + whyUnreadable(rasters[i]));
-    return container;
+    if (options.multiband && !found.groups.Find(*store, rasters, found.count, options, err))
+        return nullptr;
+    const auto *first = found.groups.begin();
+    const bool isAlone =
+        found.groups.end() - first == 1 && first->count == found.count && found.unreadable == 0;
+    const struct zs_raster_group *wanted = isAlone ? first : connection.has_array ? found.groups.Of(group) : nullptr;
+    if (wanted == nullptr || (wanted->bands > ZS_MOST_BANDS && !connection.Chooses()))
+        return listAll(store, connection, group, found);
+    std::vector<std::string> missing;
+    auto ds = zsOpenRasterGroup(store, connection, *wanted, options, access, missing, err);
+    if (!missing.empty() && !connection.has_array)
+        return listAll(store, connection, group, found); // who names the group knows what is in it
+    if (ds == nullptr)
+        return nullptr;
+    ds->AttachPam(name);
+    if (isAlone && missing.empty())
+        ds->SetSubdatasets(listAll(store, connection, group, found)->Subdatasets());
+    warnOfMissing(*wanted, found, missing);
+    return ds;
 }
 
 /* Whether a store that was not opened by our prefix is for us. Other drivers come next: what cannot be told at once, or
@@ -362,7 +431,7 @@ static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, const 
                         : openNode(store, connection, node, options, info.eAccess, info.pszFilename, err);
     }
     auto raster = dynamic_cast<ShardedZarrDataset *>(a.dataset.get());
-    if (raster != nullptr && connection.array.empty() && !connection.Chooses())
+    if (raster != nullptr && connection.array.empty() && !connection.Chooses() && !raster->IsOneOfMany())
         raster->KeepOverviewsBeside(store->store->root);
     a.isReplaced = a.dataset == nullptr && zs_store_is_replaced(store->store);
     return a;

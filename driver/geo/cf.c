@@ -366,6 +366,7 @@ static enum zs_status tell(struct zs_search *s, const struct zs_told *told, stru
 
 static const char *const owned[] = {"grid_mapping", "coordinates", "_FillValue",  "missing_value", "scale_factor",
                                     "add_offset",   "units",       "flag_values", "flag_meanings", NULL};
+static const char *const placing[] = {"grid_mapping", NULL};
 static const char *const looked_for[] = {
     "grid_mapping", "coordinates",   "_FillValue",  "missing_value", "scale_factor",
     "add_offset",   "standard_name", "long_name",   "flag_values",   "flag_meanings",
@@ -375,6 +376,7 @@ const struct zs_convention zs_cf = {
     .uuid = "77c308c7-4db2-4774-8b2d-aa37e9997db6",
     .name = "CF",
     .owned = owned,
+    .placing = placing,
     .looked_for = looked_for,
     .find_transform = find_transform,
     .find_crs = find_crs,

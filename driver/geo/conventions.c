@@ -170,6 +170,14 @@ bool zs_is_convention_attribute(const char *name)
     return strcmp(name, DECLARATIONS) == 0 || strcmp(name, ZS_ARRAY_DIMENSIONS) == 0;
 }
 
+bool zs_is_place_attribute(const char *name)
+{
+    for (const struct zs_convention *const *c = zs_conventions; *c != NULL; c++)
+        if (is_one_of(name, (*c)->placing) || is_prefixed(name, *c))
+            return true;
+    return false;
+}
+
 void zs_convention_names(void (*f)(void *context, const char *name), void *context)
 {
     char name[64];

@@ -68,8 +68,9 @@ struct zs_convention {
     const char *uuid, *name, *schema_url, *spec_url, *description;
     const char *const *repositories; /* of its addresses, which count where an entry has no UUID; NULL-terminated */
     const char *prefix;        /* that all its members begin with */
-    const char *const *known;  /* what may come after it; NULL-terminated, as the next two */
+    const char *const *known;  /* what may come after it; NULL-terminated, as the next three */
     const char *const *owned;  /* attributes of its own without a prefix: they are no plain metadata */
+    const char *const *placing; /* of these, what says where an array lies, as all that has the prefix does */
     const char *const *looked_for; /* names whose misspelling is worth a warning */
 
     /* ---- Reading. What is absent, malformed, or contradicts the array's shape is left alone; only what cannot be
@@ -123,6 +124,9 @@ void zs_convention_remove_members(const struct zs_convention *convention, zs_jso
 
 /* Removes all that says where the array of these attributes lies. */
 void zs_place_remove(zs_json *attributes);
+
+/* Whether an attribute of this name says where its array lies. */
+bool zs_is_place_attribute(const char *name);
 
 /* Calls f for each name of an attribute whose misspelling is worth a warning. */
 void zs_convention_names(void (*f)(void *context, const char *name), void *context);

@@ -76,11 +76,13 @@ static const char *const owned[] = {"_CRS",
                                     "COLOR_INTERPRETATION",
                                     ZS_NO_NODATA_ATTRIBUTE,
                                     NULL};
+static const char *const placing[] = {"_CRS", "gdal:geotransform", NULL};
 static const char *const looked_for[] = {"gdal:bands", "gdal:color_table", NULL};
 
 const struct zs_convention zs_gdal_members = {
     .name = "GDAL",
     .owned = owned,
+    .placing = placing,
     .looked_for = looked_for,
     .find_transform = find_transform,
     .find_crs = find_crs,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "geo/cf.h"
 #include "geo/crs.h"
 #include "geo/spatial.h"
@@ -100,4 +101,40 @@ enum zs_status zs_place_write(struct zs_hierarchy *h, const struct zs_node *node
         status = write_array(attributes, style, &said, says_all, writes_cf && says_mapping, err);
     free(code);
     return status;
+}
+
+/* ---- Comparing ---- */
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(zs_json_name(*(const zs_json *const *)a), zs_json_name(*(const zs_json *const *)b));
+}
+
+/* "name=value" of each, a line. */
+static char *print_members(const zs_json *const *members, size_t n)
+{
+    char *text = zs_strdup("");
+    for (size_t i = 0; i < n && text != NULL; i++) {
+        char *value = zs_json_print(members[i]);
+        char *longer = value != NULL ? zs_format("%s%s=%s\n", text, zs_json_name(members[i]), value) : NULL;
+        free(value);
+        free(text);
+        text = longer;
+    }
+    return text;
+}
+
+char *zs_place_text(const zs_json *attributes)
+{
+    size_t n = 0;
+    const zs_json **members = zs_calloc(zs_json_size(attributes) + 1, sizeof *members);
+    if (members == NULL)
+        return NULL;
+    for (const zs_json *m = zs_json_first(attributes); m != NULL; m = zs_json_next(m))
+        if (zs_json_name(m) != NULL && zs_is_place_attribute(zs_json_name(m)))
+            members[n++] = m;
+    qsort(members, n, sizeof *members, by_name);
+    char *text = print_members(members, n);
+    free(members);
+    return text;
 }

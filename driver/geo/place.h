@@ -28,6 +28,11 @@ struct zs_georef_out zs_place_out(const struct zs_node *node, struct zs_axes axe
 /* Calls X and Y as the array does: a raster's place at another level is not yet of the level's dimensions. */
 void zs_place_name_dimensions(struct zs_georef_out *geo, const struct zs_node *node, struct zs_axes axes);
 
+/* What the attributes of an array say of its place themselves, as a text that is the same where they say the same,
+ * whatever their order; empty where they say nothing. Coordinate variables are not among it. NULL without memory, freed
+ * with free(). */
+char *zs_place_text(const zs_json *attributes);
+
 /* Says it: attributes of the array, and in its own group grid mapping and coordinate variables, made where there are
  * none. Where one cannot be, because the name is none of a node or something else has it, what is there stays and
  * spatial: and proj: say it. With is_brief the array has spatial: only where CF alone would not do for GDAL 3.13, which

@@ -1,0 +1,556 @@
+"""Groups whose arrays lie on one grid, each opened as one dataset with a band for every array, or for every slice of it."""
+import json
+import os
+import subprocess
+import threading
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+import oracle
+from stores import LITTLE, array_meta, counting, group_meta, random_values, sharding, spatial_proj, write_coordinate
+from support import (GDAL, as_raster, assert_same, declined, error_of, geotransform, held_band, name_of, open_array, open_ours, random_window, read_all, run_peer,
+                     same_crs, subdatasets, warnings_of)
+from test_published import product  # noqa: F401
+from writing import UTM, arrays, check_consolidated, copy, document, driver, source
+
+FINE, COARSE = "/measurements/reflectance/r10m", "/measurements/reflectance/r20m"
+SHAPE = (6, 10)
+
+
+def bands_of(dataset):
+    return [held_band(dataset, b + 1) for b in range(dataset.RasterCount)]
+
+
+def read64(dataset, *window):
+    return np.stack([band.ReadAsArray(*window).astype("float64") for band in bands_of(dataset)])
+
+
+def names_of(dataset):
+    return [band.GetDescription() for band in bands_of(dataset)]
+
+
+def listed(dataset):
+    return [name[name.index(":/", 14) + 1:] for name, _ in dataset.GetSubDatasets()]
+
+
+def update(path, group="/"):
+    return gdal.OpenEx(name_of(path, group), gdal.OF_RASTER | gdal.OF_UPDATE)
+
+
+def put_array(path, name, values=None, shard=None, group="", codecs=None, **members):
+    """An array (y, x) or (time, y, x); by default 0, 1, 2 ..."""
+    values = counting(SHAPE) if values is None else values
+    members.setdefault("dimension_names", ["time", "y", "x"][-values.ndim:])
+    data_type = str(values.dtype)
+    meta = array_meta(values.shape, data_type, shard, codecs, **members)
+    oracle.write("/".join(filter(None, (str(path), group, name))), meta, values)
+    return values
+
+
+def put_group(path, **named):
+    """A store of arrays in its root, from {name: values}."""
+    oracle.put(path, {"zarr.json": group_meta()})
+    for name, values in named.items():
+        put_array(path, name, values)
+    return str(path)
+
+
+def three(path, data_types=("uint8", "int16", "float32"), shape=SHAPE, consolidated=False):
+    """b1, b2 and b10, of random values: (path, values)."""
+    rng = np.random.default_rng(len(data_types))
+    values = {name: random_values(rng, data_type, shape) for name, data_type in zip(("b1", "b2", "b10"), data_types)}
+    put_group(path, **values)
+    if consolidated:
+        oracle.consolidate(path)
+    return str(path), list(values.values())
+
+
+# --------------------------------------------------------------------------------------------------------------- zarr-python's
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("groups")
+    run_peer("zarr_python_groups.py", folder)
+    return folder
+
+
+def value_of(scene, *path):
+    return np.load(str(scene / ("-".join(path) + ".npy")))
+
+
+def scene_values(scene, group, names):
+    return [value_of(scene, *group.strip("/").split("/"), name) for name in names]
+
+
+def test_groups_are_listed_before_the_arrays(scene):
+    dataset = open_ours(str(scene / "scene.zarr"))
+    assert dataset.RasterCount == 0
+    fine, coarse, cube = FINE, COARSE, "/cube"
+    assert listed(dataset) == [cube, fine, coarse] + ["/cube/mask", "/cube/t2m", "/cube/tp"] + \
+        [fine + "/" + name for name in ("b10", "b2", "b3", "b8a", "half")] + [coarse + "/b05", coarse + "/b06"]
+    assert dataset.GetSubDatasets()[1][1] == "measurements/reflectance/r10m - [4x150x170] b2, b3, b8a, b10 (UInt16, Int16, Float32, Byte)"
+    assert dataset.GetSubDatasets()[0][1] == "cube - [7x150x170] mask, t2m, tp (Byte, Float64, Float32)"
+
+
+def test_bands_mean_what_their_arrays_do(scene):
+    dataset = open_array(scene / "scene.zarr", FINE)
+    assert (dataset.RasterXSize, dataset.RasterYSize) == (170, 150)
+    assert geotransform(dataset) == UTM and same_crs(dataset, "EPSG:32633")
+    found = bands_of(dataset)
+    assert names_of(dataset) == ["b2", "b3", "b8a", "b10"]
+    assert [band.DataType for band in found] == [gdal.GDT_UInt16, gdal.GDT_Int16, gdal.GDT_Float32, gdal.GDT_Byte]
+    assert [band.GetNoDataValue() for band in found[:2]] == [0, -9999] and np.isnan(found[2].GetNoDataValue()) and found[3].GetNoDataValue() == 255
+    assert [(band.GetScale(), band.GetOffset()) for band in found] == [(0.0001, -0.1)] + [(None, None)] * 3
+    assert [band.GetUnitType() for band in found] == ["1", "", "W m-2", ""]
+    assert [band.GetColorInterpretation() for band in found] == [gdal.GCI_BlueBand, gdal.GCI_GreenBand, gdal.GCI_Undefined, gdal.GCI_Undefined]
+    assert [band.GetBlockSize() for band in found] == [[32, 32], [40, 30], [64, 64], [60, 50]]
+    assert dataset.GetMetadata() == {"platform": "S2A", "sensor": "MSI"}
+    assert [band.GetMetadata() for band in found] == [{"common_name": "blue"}, {"common_name": "green", "bandwidth": "36"}, {}, {"long_name": "cirrus"}]
+    assert dataset.GetMetadata("SUBDATASETS") == {} or dataset.GetMetadata("SUBDATASETS") is None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_windows_are_those_of_the_arrays(scene, seed):
+    rng = np.random.default_rng(seed)
+    dataset, values = open_array(scene / "scene.zarr", FINE), scene_values(scene, FINE, ["b2", "b3", "b8a", "b10"])
+    for _ in range(12):
+        x, y, w, h = random_window(rng, 170, 150)
+        wanted = [int(b) for b in rng.permutation(4)[:rng.integers(1, 5)]]
+        parts = [values[b][y:y + h, x:x + w] for b in wanted]
+        got = dataset.ReadAsArray(x, y, w, h, buf_type=gdal.GDT_Float64, band_list=[b + 1 for b in wanted])
+        np.testing.assert_array_equal(np.reshape(got, (len(wanted), h, w)), parts)
+        b = wanted[0]
+        assert_same(dataset.GetRasterBand(b + 1).ReadAsArray(x, y, w, h), parts[0])
+        small = dataset.ReadAsArray(0, 0, 170, 150, buf_xsize=34, buf_ysize=30, buf_type=gdal.GDT_Float64, band_list=[b + 1 for b in wanted])
+        np.testing.assert_array_equal(np.reshape(small, (len(wanted), 30, 34)), [values[b][2::5, 2::5] for b in wanted])
+        np.testing.assert_array_equal(dataset.ReadAsArray(x, y, w, h, buf_type=gdal.GDT_Float64), [array[y:y + h, x:x + w] for array in values])
+
+
+def test_arrays_with_time_give_a_band_each_time(scene):
+    dataset = open_array(scene / "scene.zarr", "/cube")
+    values = scene_values(scene, "/cube", ["mask", "t2m", "tp"])
+    np.testing.assert_array_equal(read64(dataset), np.concatenate([as_raster(v, str(v.dtype)) for v in values]))
+    times = ["time=2026-05-01T%02d:00:00" % hour for hour in (0, 6, 12)]
+    assert names_of(dataset) == ["mask"] + ["t2m, " + time for time in times] + ["tp, " + time for time in times]
+    found = bands_of(dataset)
+    assert [band.GetMetadataItem("DIM_time_INDEX") for band in found] == [None, "0", "1", "2", "0", "1", "2"]
+    assert [band.GetUnitType() for band in found] == [""] + ["K"] * 3 + ["mm"] * 3
+    assert [band.GetNoDataValue() for band in found[4:]] == [-1] * 3
+    assert dataset.GetMetadataItem("time#units") == "hours since 2026-05-01" and dataset.GetMetadataItem("NETCDF_DIM_EXTRA") is None
+
+
+def test_a_part_is_chosen_by_the_name_of_a_dimension(scene):
+    dataset = open_ours(name_of(scene / "scene.zarr", "/cube:time=2026-05-01T06"))
+    assert names_of(dataset) == ["mask", "t2m", "tp"]
+    mask, t2m, tp = scene_values(scene, "/cube", ["mask", "t2m", "tp"])
+    np.testing.assert_array_equal(read64(dataset), [mask, t2m[1], tp[1]])
+    assert dataset.GetMetadataItem("DIM_time_VALUE") == "2026-05-01T06:00:00"
+    assert [band.GetMetadata() for band in bands_of(dataset)] == [{}, {"cell_methods": "point"}, {}]
+    assert names_of(open_ours(name_of(scene / "scene.zarr", "/cube:time=1..last")))[-2:] == ["tp, time=2026-05-01T06:00:00", "tp, time=2026-05-01T12:00:00"]
+    assert "no array of the group has a dimension step" in error_of(open_ours, name_of(scene / "scene.zarr", "/cube:step=1"))
+
+
+@pytest.mark.parametrize("group", [FINE, "/cube"])
+def test_the_programs_take_a_group(scene, tmp_path, group):
+    name = name_of(scene / "scene.zarr", group)
+    expected = read64(open_ours(name))
+    subprocess.run(["gdal_translate", "-q", "-ot", "Float64", name, str(tmp_path / "a.tif")], check=True)
+    np.testing.assert_array_equal(gdal.Open(str(tmp_path / "a.tif")).ReadAsArray(), expected)
+    subprocess.run(["gdal_translate", "-q", "-of", "VRT", name, str(tmp_path / "a.vrt")], check=True)
+    np.testing.assert_array_equal(read64(gdal.Open(str(tmp_path / "a.vrt"))), expected)
+    subprocess.run(["gdalwarp", "-q", "-of", "ShardedZarr", "-co", "OVERVIEWS=NONE", "-ts", "170", "150", "-wt", "Float64", "-ot", "Float64", name, str(tmp_path / "a.zarr")], check=True)
+    np.testing.assert_array_equal(read_all(open_ours(str(tmp_path / "a.zarr"))), expected)
+    told = json.loads(subprocess.run(["gdalinfo", "-json", name], check=True, capture_output=True, text=True).stdout)
+    assert [band["description"] for band in told["bands"]] == names_of(open_ours(name))
+
+
+# ---------------------------------------------------------------------------------------------------------------- what opens
+
+def test_a_store_of_nothing_else_opens_at_once(tmp_path):
+    path, values = three(tmp_path / "s.zarr")
+    dataset = open_ours(path)
+    assert names_of(dataset) == ["b1", "b2", "b10"]
+    for band, wanted in zip(bands_of(dataset), values):
+        np.testing.assert_array_equal(band.ReadAsArray(), wanted)
+    assert listed(dataset) == ["/", "/b1", "/b10", "/b2"] and dataset.GetSubDatasets()[0][1] == "s - [3x6x10] b1, b2, b10 (Byte, Int16, Float32)"
+    assert set(subdatasets(dataset)) == {"/b1", "/b2", "/b10"}
+    assert names_of(open_ours(dataset.GetSubDatasets()[0][0])) == ["b1", "b2", "b10"]
+    assert names_of(open_ours(path + "/zarr.json")) == ["b1", "b2", "b10"]
+
+
+def test_a_group_in_groups_opens_at_once_where_it_is_all(tmp_path):
+    oracle.put(tmp_path / "s/g/h", {"zarr.json": group_meta()})
+    oracle.put(tmp_path / "s/g", {"zarr.json": group_meta()})
+    oracle.put(tmp_path / "s", {"zarr.json": group_meta()})
+    for name in "ab":
+        put_array(tmp_path / "s", name, group="g/h")
+    assert names_of(open_ours(str(tmp_path / "s"))) == names_of(open_array(tmp_path / "s", "/g")) == names_of(open_array(tmp_path / "s", "/g/h")) == ["a", "b"]
+
+
+@pytest.mark.parametrize("also", ["other size", "other place", "unreadable type", "unreadable codec", "opaque"])
+def test_where_there_is_more_the_store_is_a_list(tmp_path, also):
+    path = put_group(tmp_path / "s", a=counting(SHAPE), b=counting(SHAPE) + 1)
+    dims = {"dimension_names": ["y", "x"]}
+    if also == "other size":
+        put_array(path, "c", counting((3, 5)))
+    elif also == "other place":
+        put_array(path, "c", attributes=spatial_proj((1, 0, 0, 0, -1, 0)))
+    elif also == "opaque":
+        oracle.put(path + "/c", {"zarr.json": array_meta(SHAPE, "r8", **dims) | {"data_type": "r16", "fill_value": [0, 0]}})
+    else:
+        codecs = {"codecs": [sharding((3, 5), {"name": "acme.squeeze"})]} if also == "unreadable codec" else {"data_type": "acme.number"}
+        oracle.write(path + "/c", {**array_meta(SHAPE, **dims), **codecs})
+    dataset = open_ours(path)
+    assert dataset.RasterCount == 0 and listed(dataset) == ["/", "/a", "/b", "/c"]
+    whole, messages = warnings_of(lambda: open_array(path, "/"))
+    assert names_of(whole) == ["a", "b"] and not whole.GetSubDatasets()
+    assert_same(read_all(whole), np.stack([counting(SHAPE), counting(SHAPE) + 1]))
+    if "unreadable" in also:
+        assert len(messages) == 1 and "a band is missing" in messages[0] and "acme" in messages[0] and "/c" in messages[0].replace("c/zarr", "/c")
+    else:
+        assert messages == []
+
+
+def test_an_unreadable_array_of_another_size_is_not_missed(tmp_path):
+    path = put_group(tmp_path / "s", a=counting(SHAPE), b=counting(SHAPE))
+    oracle.write(path + "/c", {**array_meta((3, 5), dimension_names=["y", "x"]), "data_type": "acme.number"})
+    assert warnings_of(lambda: names_of(open_array(path, "/"))) == (["a", "b"], [])
+
+
+def test_slices_as_subdatasets_leave_out_groups(tmp_path):
+    path, _ = three(tmp_path / "s")
+    dataset = open_array(path, options=["MULTIBAND=NO"])
+    assert dataset.RasterCount == 0 and listed(dataset) == ["/b1", "/b10", "/b2"]
+
+
+def test_more_bands_than_gdal_has_are_opened_in_part(tmp_path):
+    oracle.put(tmp_path, {"zarr.json": group_meta()})
+    for name in "ab":
+        oracle.write(tmp_path / name, array_meta((40000, 4, 6), shard=(1, 4, 6), codecs=[sharding((1, 2, 2))], dimension_names=["time", "y", "x"]))
+    dataset = open_array(tmp_path)
+    assert dataset.RasterCount == 0 and listed(dataset) == ["/a", "/b"]
+    assert open_array(tmp_path, "/").RasterCount == 0
+    assert open_array(tmp_path, "/:time=0..9").RasterCount == 20
+    assert "65536" in error_of(open_array, tmp_path, "/:time=0..39998")
+
+
+def test_axes_given_by_name_count_for_all(tmp_path):
+    oracle.put(tmp_path, {"zarr.json": group_meta()})
+    for name in "ab":
+        put_array(tmp_path, name, dimension_names=["p", "q"])
+    put_array(tmp_path, "c", dimension_names=["p", "r"])
+    dataset = open_array(tmp_path, "/", options=["DIM_X=p", "DIM_Y=q"])
+    assert names_of(dataset) == ["a", "b"] and (dataset.RasterXSize, dataset.RasterYSize) == SHAPE
+
+
+def test_two_dimensional_coordinates_are_no_bands(tmp_path):
+    path = put_group(tmp_path, lat=counting(SHAPE, "float64"), lon=counting(SHAPE, "float64"))
+    for name in "ab":
+        put_array(path, name, attributes={"coordinates": "lat lon"})
+    dataset = open_array(path)
+    assert names_of(dataset) == ["a", "b"]
+    assert dataset.GetMetadata("GEOLOCATION")["X_DATASET"].endswith(":/lon")
+
+
+def test_files_of_a_group_are_those_of_its_arrays(tmp_path):
+    path, _ = three(tmp_path / "s.zarr")
+    assert sorted(os.path.relpath(name, path) for name in open_ours(path).GetFileList()) == ["b1/zarr.json", "b10/zarr.json", "b2/zarr.json", "zarr.json"]
+    oracle.consolidate(path)
+    assert sorted(os.path.relpath(name, path) for name in open_ours(path).GetFileList()) == ["zarr.json"]
+
+
+def test_a_copy_into_an_array_per_band_is_one_dataset_again(tmp_path):
+    values = np.random.default_rng(3).integers(0, 255, (3, 70, 101)).astype("uint8")
+    before = source(values, UTM, "EPSG:32633", nodata=9)
+    before.SetMetadata({"TITLE": "x"})
+    before.SetMetadata({"LINE_OFF": "1"}, "RPC")
+    for band, (name, colour) in zip(bands_of(before), [("blue", gdal.GCI_BlueBand), ("green", gdal.GCI_GreenBand), ("red", gdal.GCI_RedBand)]):
+        band.SetDescription(name)
+        band.SetColorInterpretation(colour)
+        band.SetMetadataItem("of", name)
+    made = driver().CreateCopy(str(tmp_path / "a.zarr"), before, options=["SINGLE_ARRAY=NO", "CHUNK_SHAPE=16", "OVERVIEWS=2,4", "RESAMPLING=NEAREST"])
+    assert made.RasterCount == 3
+    del made
+    dataset = open_ours(str(tmp_path / "a.zarr"))
+    assert_same(read_all(dataset), values)
+    assert names_of(dataset) == ["blue", "green", "red"]
+    assert [band.GetColorInterpretation() for band in bands_of(dataset)] == [gdal.GCI_BlueBand, gdal.GCI_GreenBand, gdal.GCI_RedBand]
+    assert geotransform(dataset) == UTM and same_crs(dataset, "EPSG:32633")
+    assert dataset.GetMetadata() == {"TITLE": "x"} and dataset.GetMetadata("RPC") == {"LINE_OFF": "1"}
+    assert [band.GetMetadata() for band in bands_of(dataset)] == [{"of": name, "long_name": name} for name in names_of(dataset)]
+    assert [band.GetNoDataValue() for band in bands_of(dataset)] == [9, 9, 9]
+    assert {band.GetOverviewCount() for band in bands_of(dataset)} == {2}
+    np.testing.assert_array_equal(dataset.ReadAsArray(0, 0, 101, 70, buf_xsize=51, buf_ysize=35), [band.GetOverview(0).ReadAsArray() for band in bands_of(dataset)])
+    assert dataset.GetMetadataItem("INTERLEAVE", "IMAGE_STRUCTURE") == "BAND"
+
+
+def test_the_group_of_eopf_is_one_dataset(product):  # noqa: F811
+    dataset = open_array(product, FINE)
+    assert names_of(dataset) == ["b02", "b03", "b04", "b08"] and geotransform(dataset) == (699960, 10, 0, 4700040, 0, -10) and same_crs(dataset, "EPSG:32632")
+    assert np.isnan(dataset.ReadAsArray(10960, 10970, 20, 10)).all()
+    assert [dataset.GetRasterBand(3).GetOverview(i).XSize for i in range(dataset.GetRasterBand(3).GetOverviewCount())] == [5490, 1830, 915, 305, 152]
+    assert listed(open_ours(str(product)))[0].startswith("/measurements/reflectance/")
+
+
+# ------------------------------------------------------------------------------------------------------------------- requests
+
+def remote(tmp_path, count=3):
+    """A consolidated store of `count` arrays of one shard each, too large to come with its index: its values."""
+    rng, values = np.random.default_rng(1), {}
+    for number in range(count):
+        values["b%d" % number] = rng.integers(0, 65535, (512, 512)).astype("uint16")
+    oracle.put(tmp_path / "s", {"zarr.json": group_meta()})
+    for name, array in values.items():
+        put_array(tmp_path / "s", name, array, shard=(512, 512), codecs=[sharding((64, 64))])
+    oracle.consolidate(tmp_path / "s")
+    return list(values.values())
+
+
+def test_a_remote_group_opens_in_one_request(tmp_path, server):
+    values = remote(tmp_path)
+    dataset = open_array(server.vsi("s"), "/")
+    assert [request.path for request in server.log] == ["s/zarr.json"]
+    assert names_of(dataset) == ["b0", "b1", "b2"] and geotransform(dataset) is None
+    known = len(server.log)
+    np.testing.assert_array_equal(dataset.ReadAsArray(0, 0, 64, 64), [array[:64, :64] for array in values])
+    assert len(server.log) - known == len(server.requests("b./c/")) == 6  # an index and a range of each
+
+
+@pytest.mark.parametrize("count", [3, 10])
+def test_requests_of_all_arrays_are_under_way_together(tmp_path, server, count):
+    values = remote(tmp_path, count)
+    dataset = open_array(server.vsi("s"), "/")
+    together = threading.Barrier(count)
+    server.before = lambda method, path, headers: (together.wait(20), None)[1]  # breaks where one waits for another's answer
+    np.testing.assert_array_equal(dataset.ReadAsArray(0, 0, 64, 64), [array[:64, :64] for array in values])
+    assert not together.broken
+
+
+@pytest.mark.parametrize("consolidated", [False, True])
+def test_one_array_costs_what_it_cost(tmp_path, server, consolidated):
+    put_group(tmp_path / "s", a=counting(SHAPE))
+    if consolidated:
+        oracle.consolidate(tmp_path / "s")
+    assert open_array(server.vsi("s"), *([] if consolidated else ["/a"])).RasterCount == 1
+    assert sorted(request.path for request in server.log) == (["s/zarr.json"] if consolidated else ["s/a/zarr.json", "s/zarr.json"])
+
+
+# -------------------------------------------------------------------------------------------------------------------- updates
+
+@pytest.mark.parametrize("consolidated", [False, True])
+def test_pixels_are_written_to_the_arrays_of_their_bands(tmp_path, consolidated):
+    path, values = three(tmp_path / "s", ("uint8", "int16", "float64"), (40, 50), consolidated)
+    rng = np.random.default_rng(5)
+    dataset = update(path)
+    for _ in range(8):
+        x, y, w, h = random_window(rng, 50, 40)
+        band = int(rng.integers(3))
+        values[band][y:y + h, x:x + w] = part = rng.integers(0, 100, (h, w)).astype(values[band].dtype)
+        dataset.GetRasterBand(band + 1).WriteArray(part, x, y)
+    patch = rng.integers(0, 100, (3, 7, 9)).astype("uint8")
+    dataset.WriteArray(patch, 3, 2)
+    for array, part in zip(values, patch):
+        array[2:9, 3:12] = part
+    np.testing.assert_array_equal(dataset.ReadAsArray(buf_type=gdal.GDT_Float64), np.stack([array.astype("float64") for array in values]))
+    dataset = None
+    for name, array in zip(("b1", "b2", "b10"), values):
+        assert_same(oracle.read("%s/%s" % (path, name))[1], array, name)
+    if consolidated:
+        check_consolidated(path)
+
+
+def test_what_bands_mean_is_written_to_their_arrays(tmp_path):
+    path, _ = three(tmp_path / "s", consolidated=True)
+    dataset = update(path)
+    first, second, third = (dataset.GetRasterBand(b) for b in (1, 2, 3))
+    first.SetNoDataValue(7)
+    second.SetScale(0.5)
+    second.SetOffset(3)
+    second.SetUnitType("m")
+    third.SetNoDataValue(-1)
+    third.SetDescription("the third")
+    third.SetColorInterpretation(gdal.GCI_RedBand)
+    first.SetMetadataItem("note", "one")
+    dataset = None
+    dataset = open_ours(path)
+    first, second, third = bands_of(dataset)
+    assert [band.GetNoDataValue() for band in (first, second, third)] == [7, 0, -1]
+    assert (second.GetScale(), second.GetOffset(), second.GetUnitType(), first.GetScale(), third.GetUnitType()) == (0.5, 3, "m", None, "")
+    assert third.GetColorInterpretation() == gdal.GCI_RedBand and third.GetMetadata() == {"long_name": "the third"} and first.GetMetadata() == {"note": "one"}
+    assert names_of(dataset) == ["b1", "b2", "b10"] and held_band(open_array(path, "/b10")).GetDescription() == "the third"
+    check_consolidated(path)
+
+
+def test_metadata_are_changed_where_they_are(tmp_path):
+    path = put_group(tmp_path / "s")
+    oracle.put(path, {"zarr.json": group_meta({"of": "group", "shadowed": "by arrays"})})
+    for name in "ab":
+        put_array(path, name, attributes={"common": "1", "shadowed": "yes", "own": name, "gone": name})
+    dataset = update(path)
+    assert dataset.GetMetadata() == {"of": "group", "shadowed": "yes", "common": "1"}
+    assert dataset.GetRasterBand(1).GetMetadata() == {"own": "a", "gone": "a"}
+    dataset.SetMetadata({"of": "the group", "shadowed": "yes", "common": "2", "new": "3"})
+    dataset.GetRasterBand(1).SetMetadata({"own": "a", "more": "m"})
+    dataset = None
+    assert document(path)["attributes"] == {"of": "the group", "shadowed": "by arrays", "common": "2", "new": "3"}
+    a, b = (document(path, name)["attributes"] for name in "ab")
+    assert (b["own"], b["gone"], b["shadowed"], a["own"], a["shadowed"]) == ("b", "b", "yes", "a", "yes")
+    assert "common" not in a and "common" not in b and "gone" not in a
+    dataset = open_ours(path)
+    assert dataset.GetMetadata() == {"of": "the group", "shadowed": "yes", "common": "2", "new": "3"}
+    assert [band.GetMetadata() for band in bands_of(dataset)] == [{"own": "a", "more": "m"}, {"own": "b", "gone": "b"}]
+
+
+@pytest.mark.parametrize("how", ["nothing", "spatial", "coordinates"])
+def test_the_place_of_all_arrays_is_changed_together(tmp_path, how):
+    attributes = spatial_proj((10, 0, 0, 0, -10, 0), "EPSG:3857") if how == "spatial" else {}
+    path = put_group(tmp_path / "s")
+    for name in "ab":
+        put_array(path, name, attributes=attributes)
+    if how == "coordinates":
+        write_coordinate(path, "x", np.arange(10.0))
+        write_coordinate(path, "y", -np.arange(6.0))
+    dataset = update(path)
+    assert dataset.RasterCount == 2
+    dataset.SetGeoTransform(UTM)
+    dataset.SetSpatialRef(source(counting(SHAPE), UTM, "EPSG:32633").GetSpatialRef())
+    dataset = None
+    for name in ("/", "/a", "/b"):
+        dataset = open_array(path, name)
+        assert geotransform(dataset) == UTM and same_crs(dataset, "EPSG:32633")
+    assert open_ours(path).RasterCount == 2
+
+
+def test_domains_are_written_to_all_arrays(tmp_path):
+    path, _ = three(tmp_path / "s")
+    dataset = update(path)
+    dataset.SetMetadata({"LINE_OFF": "1"}, "RPC")
+    dataset = None
+    for name in ("/", "/b1", "/b10"):
+        assert open_array(path, name).GetMetadata("RPC") == {"LINE_OFF": "1"}
+    dataset = update(path)
+    dataset.SetMetadata(None, "RPC")
+    dataset = None
+    assert not open_ours(path).GetMetadata("RPC") and not open_array(path, "/b2").GetMetadata("RPC")
+
+
+def test_statistics_go_with_what_is_written(tmp_path):
+    path, _ = three(tmp_path / "s", ("uint8", "uint8", "uint8"))
+    dataset = update(path)
+    for b in range(3):
+        dataset.GetRasterBand(b + 1).ComputeStatistics(False)
+    dataset = None
+    assert all("STATISTICS_MEAN" in band.GetMetadata() for band in bands_of(open_ours(path)))
+    dataset = update(path)
+    dataset.GetRasterBand(2).Fill(3)
+    dataset = None
+    assert ["STATISTICS_MEAN" in band.GetMetadata() for band in bands_of(open_ours(path))] == [True, False, True]
+
+
+def test_statistics_that_an_array_says_itself_go_too(tmp_path):
+    path = put_group(tmp_path / "s")
+    for name in "ab":
+        put_array(path, name, attributes={"STATISTICS_MEAN": name})
+    dataset = update(path)
+    dataset.GetRasterBand(2).Fill(3)
+    dataset = None
+    assert [band.GetMetadata() for band in bands_of(open_ours(path))] == [{"STATISTICS_MEAN": "a"}, {}]
+
+
+def test_statistics_of_a_read_only_group_are_beside_the_store(tmp_path, config):
+    config("GDAL_PAM_ENABLED", "YES")
+    path, _ = three(tmp_path / "s", ("uint8", "uint8", "uint8"))
+    put_array(path, "other", counting((2, 2)))
+    for name in ("/", "/b2"):
+        dataset = open_array(path, name)
+        dataset.GetRasterBand(1).ComputeStatistics(False)
+        dataset = None
+    assert ["STATISTICS_MEAN" in band.GetMetadata() for band in bands_of(open_array(path, "/"))] == [True, False, False]
+    assert "STATISTICS_MEAN" in held_band(open_array(path, "/b2")).GetMetadata()
+    assert "STATISTICS_MEAN" not in held_band(open_array(path, "/b1")).GetMetadata()
+    assert open_array(path, "/").GetMetadata() == {}
+
+
+# ------------------------------------------------------------------------------------------------------------------ overviews
+
+def test_overviews_are_made_for_all_arrays(tmp_path):
+    values = {"b1": counting((40, 50), "uint16"), "b2": counting((40, 50), "float32") / 3, "b10": counting((40, 50), "int32")}
+    path = put_group(tmp_path / "s", **values)
+    told = []
+    dataset = update(path)
+    assert dataset.BuildOverviews("NEAREST", [2, 4], lambda done, *_: told.append(done) or 1) == 0
+    assert {band.GetOverviewCount() for band in bands_of(dataset)} == {2} and told[-1] == 1 and told == sorted(told)
+    dataset = None
+    dataset = open_ours(path)
+    assert names_of(dataset) == ["b1", "b2", "b10"] and {band.GetOverviewCount() for band in bands_of(dataset)} == {2}
+    for band, (name, array) in zip(bands_of(dataset), values.items()):
+        for level in (0, 1):
+            assert_same(band.GetOverview(level).ReadAsArray(), oracle.read("%s/ovr_%dx/%s" % (path, 2 << level, name))[1], name)
+            assert band.GetOverview(level).GetDescription() == name
+        alone = held_band(open_array(path, "/" + name))
+        assert alone.GetOverviewCount() == 2
+        assert_same(alone.GetOverview(0).ReadAsArray(), band.GetOverview(0).ReadAsArray())
+    np.testing.assert_array_equal(dataset.ReadAsArray(0, 0, 50, 40, buf_xsize=25, buf_ysize=20, buf_type=gdal.GDT_Float64),
+                                  [band.GetOverview(0).ReadAsArray().astype("float64") for band in bands_of(dataset)])
+    dataset = update(path)
+    dataset.BuildOverviews("NONE", [])
+    dataset = None
+    assert {band.GetOverviewCount() for band in bands_of(open_ours(path))} == {0} and not os.path.exists(path + "/ovr_2x")
+
+
+def test_a_level_that_one_array_lacks_is_none_of_the_group(tmp_path):
+    path = put_group(tmp_path / "s", a=counting((40, 50)), b=counting((40, 50)))
+    for name, levels in (("a", [2, 4]), ("b", [4, 8])):
+        dataset = update(path, "/" + name)
+        dataset.BuildOverviews("NEAREST", levels)
+        dataset = None
+    dataset = open_ours(path)
+    assert dataset.RasterCount == 2
+    assert [[band.GetOverview(i).XSize for i in range(band.GetOverviewCount())] for band in bands_of(dataset)] == [[13], [13]]
+
+
+def test_overviews_of_a_group_that_is_all_are_kept_beside_the_store(tmp_path):
+    path = put_group(tmp_path / "s.zarr", a=counting((40, 50)), b=counting((40, 50)) + 1)
+    dataset = open_ours(path)
+    dataset.BuildOverviews("NEAREST", [2])
+    dataset = None
+    assert os.path.exists(path + ".ovr")
+    assert [band.GetOverviewCount() for band in bands_of(open_ours(path))] == [1, 1]
+    put_array(path, "c", counting((3, 5)))
+    assert "one raster" in error_of(open_array(path, "/").BuildOverviews, "NEAREST", [2])
+
+
+# -------------------------------------------------------------------------------------------------------------------- threads
+
+def test_threads_share_a_group(tmp_path):
+    if GDAL < 3100000:
+        pytest.skip("GDAL 3.10 has thread-safe datasets")
+    path, values = three(tmp_path / "s", ("uint8", "int16", "int32"), (90, 80))
+    dataset = gdal.OpenEx(name_of(path, "/"), gdal.OF_RASTER | gdal.OF_THREAD_SAFE)
+    wrong = []
+
+    def work(seed):
+        rng = np.random.default_rng(seed)
+        for _ in range(20):
+            x, y, w, h = random_window(rng, 80, 90)
+            band = int(rng.integers(3))
+            got = dataset.GetRasterBand(band + 1).ReadAsArray(x, y, w, h)
+            if not np.array_equal(got, values[band][y:y + h, x:x + w]):  # GDAL's bands for many threads have no description
+                wrong.append((seed, band))
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_other_drivers_stores_are_left_alone(tmp_path):
+    """Two arrays without shards: for who does not name this driver they are not."""
+    oracle.put(tmp_path, {"zarr.json": group_meta()})
+    for name in "ab":
+        oracle.write(tmp_path / name, array_meta(SHAPE, shard=SHAPE, codecs=[LITTLE], dimension_names=["y", "x"]), counting(SHAPE))
+    assert declined(str(tmp_path))[0]
+    assert names_of(open_array(tmp_path)) == ["a", "b"]

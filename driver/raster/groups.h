@@ -1,0 +1,42 @@
+/* raster/groups.h: arrays of one grid that lie in one group: they can be shown as one raster, whose bands are those of
+ * all of them. */
+#ifndef ZS_RASTER_GROUPS_H
+#define ZS_RASTER_GROUPS_H
+
+#include "geo/axes.h"
+
+/* The arrays of a group that lie on one grid. */
+struct zs_raster_group {
+    const struct zs_node *group;
+    const struct zs_node *const *arrays; /* b2 before b10 */
+    size_t count;                        /* 2 and more */
+    uint64_t width, height;
+    uint64_t bands; /* slices of all arrays; UINT64_MAX when 64 bits do not count them */
+};
+
+/* Zero-initialise; the nodes are borrowed, the lists owned. */
+struct zs_raster_groups {
+    struct zs_raster_group *list; /* sorted by path */
+    size_t count;
+    const struct zs_node **arrays; /* of all groups */
+};
+
+/* Of rasters[count], as zs_rasters_find() gives them, those that lie on one grid with others directly in the same
+ * group: X and Y are as long, called alike, and what attributes say of the place (geo/place.h) is the same, two-
+ * dimensional coordinates included. Of several grids in a group the one of most arrays counts, of as many the one of
+ * most pixels. `dim_x` and `dim_y` as in zs_axes_find(); an array that does not have them, of less than two dimensions
+ * or without elements is of no group. Where X and Y are called as others do that costs no request. Released with
+ * zs_raster_groups_clear(); on failure (ZS_NO_MEMORY) nothing is held. */
+enum zs_status zs_raster_groups_find(struct zs_hierarchy *h, const struct zs_node *const *rasters, size_t count,
+                                     const char *dim_x, const char *dim_y, struct zs_raster_groups *groups,
+                                     struct zs_error *err) ZS_MUST_CHECK;
+void zs_raster_groups_clear(struct zs_raster_groups *groups);
+
+/* Whether an array that cannot be read might be one of the group: it lies in it, and its document tells dimensions of
+ * the sizes of its grid. */
+bool zs_raster_group_misses(const struct zs_raster_group *group, const struct zs_node *unreadable);
+
+/* Names as people order them: numbers in them by their value. < 0, 0 (the same text), > 0. */
+int zs_compare_naturally(const char *a, const char *b);
+
+#endif
