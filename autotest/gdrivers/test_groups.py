@@ -261,22 +261,24 @@ def test_files_of_a_group_are_those_of_its_arrays(tmp_path):
     assert sorted(os.path.relpath(name, path) for name in open_ours(path).GetFileList()) == ["zarr.json"]
 
 
-def test_a_copy_into_an_array_per_band_is_one_dataset_again(tmp_path):
+@pytest.mark.parametrize("names", [["blue", "green", "red"], ["red", "green", "blue"]])
+def test_a_copy_into_an_array_per_band_is_one_dataset_again(tmp_path, names):
+    colours = {"blue": gdal.GCI_BlueBand, "green": gdal.GCI_GreenBand, "red": gdal.GCI_RedBand}
     values = np.random.default_rng(3).integers(0, 255, (3, 70, 101)).astype("uint8")
     before = source(values, UTM, "EPSG:32633", nodata=9)
     before.SetMetadata({"TITLE": "x"})
     before.SetMetadata({"LINE_OFF": "1"}, "RPC")
-    for band, (name, colour) in zip(bands_of(before), [("blue", gdal.GCI_BlueBand), ("green", gdal.GCI_GreenBand), ("red", gdal.GCI_RedBand)]):
+    for band, name in zip(bands_of(before), names):
         band.SetDescription(name)
-        band.SetColorInterpretation(colour)
+        band.SetColorInterpretation(colours[name])
         band.SetMetadataItem("of", name)
     made = driver().CreateCopy(str(tmp_path / "a.zarr"), before, options=["SINGLE_ARRAY=NO", "CHUNK_SHAPE=16", "OVERVIEWS=2,4", "RESAMPLING=NEAREST"])
     assert made.RasterCount == 3
     del made
     dataset = open_ours(str(tmp_path / "a.zarr"))
     assert_same(read_all(dataset), values)
-    assert names_of(dataset) == ["blue", "green", "red"]
-    assert [band.GetColorInterpretation() for band in bands_of(dataset)] == [gdal.GCI_BlueBand, gdal.GCI_GreenBand, gdal.GCI_RedBand]
+    assert names_of(dataset) == names and ("gdal:bands" in document(tmp_path / "a.zarr")["attributes"]) == (names[0] == "red")
+    assert [band.GetColorInterpretation() for band in bands_of(dataset)] == [colours[name] for name in names]
     assert geotransform(dataset) == UTM and same_crs(dataset, "EPSG:32633")
     assert dataset.GetMetadata() == {"TITLE": "x"} and dataset.GetMetadata("RPC") == {"LINE_OFF": "1"}
     assert [band.GetMetadata() for band in bands_of(dataset)] == [{"of": name, "long_name": name} for name in names_of(dataset)]
@@ -284,6 +286,18 @@ def test_a_copy_into_an_array_per_band_is_one_dataset_again(tmp_path):
     assert {band.GetOverviewCount() for band in bands_of(dataset)} == {2}
     np.testing.assert_array_equal(dataset.ReadAsArray(0, 0, 101, 70, buf_xsize=51, buf_ysize=35), [band.GetOverview(0).ReadAsArray() for band in bands_of(dataset)])
     assert dataset.GetMetadataItem("INTERLEAVE", "IMAGE_STRUCTURE") == "BAND"
+
+
+@pytest.mark.parametrize("listed, names", [
+    (["c", "a"], ["c", "a", "b"]), ([{"name": "b"}, {"name": "z"}, {"name": "c"}], ["b", "c", "a"]), ([1, None, [], {"name": 7}, "b"], ["b", "a", "c"]),
+    ("cba", ["a", "b", "c"]), (["b", "b"], ["b", "a", "c"])])
+def test_bands_are_in_the_order_that_the_group_lists(tmp_path, listed, names):
+    oracle.write(tmp_path, group_meta({"gdal:bands": listed}))
+    for number, name in enumerate("abc"):
+        oracle.write(tmp_path / name, array_meta((4, 6)), np.full((4, 6), number, "uint16"))
+    dataset = open_ours(str(tmp_path))
+    assert names_of(dataset) == names
+    assert_same(read_all(dataset), np.stack([np.full((4, 6), "abc".index(name), "uint16") for name in names]))
 
 
 def test_the_group_of_eopf_is_one_dataset(product):  # noqa: F811

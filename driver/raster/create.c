@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "geo/band_list.h"
 #include "geo/bands.h"
 #include "geo/cf.h"
 #include "geo/variables.h"
+#include "raster/groups.h"
 #include "zarr/contents.h"
 
 /* A document to be published at `path`. */
@@ -197,6 +199,24 @@ static enum zs_status add_pixels(struct zs_raster *r, const struct zs_array_opti
 
 /* ---- The whole ---- */
 
+/* Lists the arrays where their names do not tell the order of their bands. */
+static enum zs_status list_bands(struct zs_raster *r, struct zs_error *err)
+{
+    const size_t n = r->spec->array_count;
+    const char **names = zs_calloc(n, sizeof *names);
+    bool is_told = true;
+    if (names == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot list %zu arrays", n);
+    for (size_t k = 0; k < n; k++) {
+        names[k] = r->spec->arrays[k].name;
+        is_told = is_told && (k == 0 || zs_compare_naturally(names[k - 1], names[k]) < 0);
+    }
+    const enum zs_status status =
+        is_told ? ZS_OK : zs_band_list_write(zs_document_attributes(r->root), names, n, err);
+    free(names);
+    return status;
+}
+
 static enum zs_status set_up(struct zs_raster *r, const struct zs_array_options *options, struct zs_error *err)
 {
     r->arrays = zs_calloc(r->spec->array_count, sizeof *r->arrays);
@@ -204,6 +224,7 @@ static enum zs_status set_up(struct zs_raster *r, const struct zs_array_options 
     if (r->arrays == NULL || r->root == NULL || r->group == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a raster");
     ZS_TRY(add_pixels(r, options, err));
+    ZS_TRY(list_bands(r, err));
     const struct zs_georef_out geo = zs_raster_georef(r->spec);
     if (r->spec->style == ZS_GEOREF_CF || (!geo.has_transform && geo.srs == NULL))
         return ZS_OK;

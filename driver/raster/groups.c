@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/memory.h"
+#include "geo/band_list.h"
 #include "geo/place.h"
 #include "geo/scope.h"
 #include "raster/slices.h"
@@ -59,6 +60,7 @@ struct member {
     uint64_t width, height, slices;
     const char *x, *y; /* names; "" where it has none */
     char *place;       /* owned */
+    size_t band;       /* place among those that the group lists */
 };
 
 static int compare_u64(uint64_t a, uint64_t b)
@@ -87,11 +89,19 @@ static int compare_grids(const struct member *a, const struct member *b)
     return order != 0 ? order : strcmp(a->place, b->place);
 }
 
-/* Arrays of a grid are neighbours, in the order of their bands. */
+/* Arrays of a grid are neighbours. */
 static int compare_members(const void *p, const void *q)
 {
     const struct member *a = p, *b = q;
     const int order = compare_grids(a, b);
+    return order != 0 ? order : strcmp(a->node->path, b->node->path);
+}
+
+/* In the order of bands: those that the group lists, then by name. */
+static int compare_bands(const void *p, const void *q)
+{
+    const struct member *a = p, *b = q;
+    const int order = compare_u64(a->band, b->band);
     return order != 0 ? order : zs_compare_naturally(zs_path_name(a->node->path), zs_path_name(b->node->path));
 }
 
@@ -174,9 +184,12 @@ static size_t find_grid(const struct member *m, size_t n, size_t *count)
     return best;
 }
 
-static void add_group(struct zs_raster_groups *groups, size_t room_used, const struct zs_node *group,
-                      const struct member *m, size_t n)
+static void add_group(struct zs_raster_groups *groups, size_t room_used, const struct zs_node *group, struct member *m,
+                      size_t n)
 {
+    for (size_t i = 0; i < n; i++)
+        m[i].band = zs_band_list_place(group->attributes, zs_path_name(m[i].node->path));
+    qsort(m, n, sizeof *m, compare_bands);
     const struct zs_node **arrays = groups->arrays + room_used;
     struct zs_raster_group g = {group, arrays, n, m->width, m->height, 0};
     for (size_t i = 0; i < n; i++) {
@@ -188,7 +201,7 @@ static void add_group(struct zs_raster_groups *groups, size_t room_used, const s
 }
 
 /* Of all arrays, sorted. */
-static enum zs_status collect(struct zs_hierarchy *h, const struct member *members, size_t count,
+static enum zs_status collect(struct zs_hierarchy *h, struct member *members, size_t count,
                               struct zs_raster_groups *groups, struct zs_error *err)
 {
     size_t used = 0;
@@ -196,7 +209,7 @@ static enum zs_status collect(struct zs_hierarchy *h, const struct member *membe
         size_t n;
         for (run = 1; i + run < count && compare_groups(&members[i], &members[i + run]) == 0;)
             run++;
-        const struct member *grid = &members[i] + find_grid(&members[i], run, &n);
+        struct member *grid = &members[i] + find_grid(&members[i], run, &n);
         if (n < 2)
             continue;
         const struct zs_node *group;

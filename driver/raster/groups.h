@@ -8,7 +8,7 @@
 /* The arrays of a group that lie on one grid. */
 struct zs_raster_group {
     const struct zs_node *group;
-    const struct zs_node *const *arrays; /* b2 before b10 */
+    const struct zs_node *const *arrays; /* as the group lists them (geo/band_list.h), else b2 before b10 */
     size_t count;                        /* 2 and more */
     uint64_t width, height;
     uint64_t bands; /* slices of all arrays; UINT64_MAX when 64 bits do not count them */
