@@ -5,6 +5,7 @@
 
 #include "base/parallel.h"
 #include "zarr/hierarchy.h"
+#include "zarr/make.h"
 
 #define GROUP "{\"zarr_format\":3,\"node_type\":\"group\"}"
 #define ARRAY                                                                                            \
@@ -582,6 +583,50 @@ static void test_a_look_sees_what_consolidated_metadata_do_not_list(void)
     close_all(h, &c);
 }
 
+static const char *text_of(struct zs_store *s, const char *key, struct zs_buffer *text)
+{
+    zs_buffer_free(text);
+    CHECK(zs_store_get(s, key, 1000, text, NULL) == ZS_OK);
+    return (const char *)text->data;
+}
+
+static void test_a_shape_is_changed_alone_and_where_it_is_what_it_was(void)
+{
+    static const uint64_t six[] = {6}, eight[] = {8};
+    static const char *const names[] = {"x"};
+    struct zs_store *s = NULL;
+    struct zs_hierarchy *h = NULL;
+    const struct zs_node *node = NULL, *fresh = NULL;
+    struct zs_error err = {0};
+    struct zs_buffer text = {0};
+    char other[500];
+    CHECK(zs_store_open_memory(&s, NULL) == ZS_OK);
+    put(s, "zarr.json", CONSOLIDATED("\"a\":" ARRAY));
+    put(s, "a/zarr.json", ARRAY);
+    CHECK(zs_hierarchy_open(s, true, &h, NULL) == ZS_OK && zs_hierarchy_node(h, "a", &node, NULL) == ZS_OK);
+    CHECK(zs_array_restate(h, node, six, NULL, &fresh, &err) == ZS_OK && fresh->array->shape[0] == 6);
+    CHECK(node->array->shape[0] == 4); /* as those see it who have it */
+    CHECK(zs_array_restate(h, fresh, NULL, names, &fresh, &err) == ZS_OK && fresh->array->shape[0] == 6);
+    CHECK(strstr(text_of(s, "a/zarr.json", &text), "\"shape\":[4]") != NULL); /* until the flush */
+    (void)snprintf(other, sizeof other, "{\"attributes\":{\"k\":1},%s", &ARRAY[1]);
+    put(s, "a/zarr.json", other); /* somebody else meanwhile */
+    CHECK(zs_hierarchy_flush(h, &err) == ZS_OK);
+    zs_hierarchy_free(h);
+    CHECK(zs_hierarchy_open(s, true, &h, NULL) == ZS_OK && zs_hierarchy_is_consolidated(h));
+    CHECK(zs_hierarchy_node(h, "a", &node, NULL) == ZS_OK && node->array->shape[0] == 6);
+    CHECK(zs_json_get(node->attributes, "k") != NULL);
+    CHECK(zs_json_equals(zs_json_at(zs_json_get(node->document, "dimension_names"), 0), "x"));
+
+    put(s, "a/zarr.json", ARRAY); /* of four elements again, by somebody else */
+    CHECK(zs_array_restate(h, node, eight, NULL, &fresh, &err) == ZS_OK);
+    CHECK(zs_hierarchy_flush(h, &err) == ZS_INVALID);
+    CHECK_CONTAINS(err.message, "somebody else");
+    CHECK(strcmp(text_of(s, "a/zarr.json", &text), ARRAY) == 0);
+    zs_buffer_free(&text);
+    zs_hierarchy_free(h);
+    zs_store_free(s);
+}
+
 static void test_paths_are_taken_apart(void)
 {
     char *parent = zs_path_parent("a/b/c");
@@ -602,6 +647,7 @@ int main(void)
     RUN(test_paths_are_taken_apart);
     RUN(test_a_new_store_that_is_held_appears_at_once);
     RUN(test_a_look_sees_what_consolidated_metadata_do_not_list);
+    RUN(test_a_shape_is_changed_alone_and_where_it_is_what_it_was);
     RUN(test_nodes_are_read_once);
     RUN(test_opening_needs_a_root);
     RUN(test_hostile_paths_are_invalid);

@@ -37,6 +37,27 @@ class ZSMdimOpened
     }
 };
 
+/* A dimension whose size may change. */
+class ZSMdimSized : public GDALDimension
+{
+  public:
+    using GDALDimension::GDALDimension;
+    virtual void SetSize(GUInt64 size)
+    {
+        m_nSize = size;
+    }
+};
+
+/* An array that GDAL's user has, whose node may be replaced. */
+class ZSMdimFollower
+{
+  public:
+    virtual ~ZSMdimFollower() = default;
+    /* It is that of another node at its path by now, and what it has open is not valid any more. False with the message
+     * in err. */
+    virtual bool Follow(const struct zs_node *node, struct zs_error *err) = 0;
+};
+
 /* What the objects of one opened store share. Each of them holds it, so that it outlives the dataset. */
 class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
 {
@@ -70,9 +91,24 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
 
     std::shared_ptr<ZSMdimOpened> Keep(const struct zs_node *node, struct zs_array *array);
     std::shared_ptr<GDALDimension> MadeDimension(const std::string &path, const std::string &name, GUInt64 size) const;
+    static std::string DimensionKey(const struct zs_node *node, const struct zs_dimension &from);
     bool FlushArrays(bool isLast);
     bool WriteDocuments();
     bool TakePlace();
+
+    /* ---- Of what changes its shape, or goes (mdim_change.cpp) ---- */
+
+    using Shapes = std::map<std::string, std::vector<uint64_t>>; /* of arrays, by path */
+
+    bool PlanResize(const struct zs_node *node, const std::vector<uint64_t> &sizes, Shapes &shapes,
+                    struct zs_error *err);
+    void AddSharing(const struct zs_node *node, const struct zs_dimension *dims, const std::vector<uint64_t> &sizes,
+                    const struct zs_node *other, Shapes &shapes) const;
+    bool Restate(const Shapes &shapes, struct zs_error *err);
+    bool FollowNode(const struct zs_node *node, struct zs_error *err);
+    using Sizes = std::vector<std::pair<std::shared_ptr<GDALDimension>, uint64_t>>;
+    void AddDimensions(const std::string &path, const std::vector<uint64_t> &shape, Sizes &sizes);
+    void Forget(const std::string &path);
 
   public:
     ZSMdimStore(const std::shared_ptr<ZSStore> &store, const ZSOpenOptions &options, const struct zs_node *group,
@@ -142,6 +178,12 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     }
     /* Opens an array that is new. */
     std::shared_ptr<ZSMdimOpened> OpenNew(const struct zs_node *node, int chunkOrder, struct zs_error *err);
+    /* Opens an array again whose node was replaced. */
+    std::shared_ptr<ZSMdimOpened> OpenAgain(const struct zs_node *node, const ZSMdimOpened &old, struct zs_error *err);
+    /* Makes an array, and all that share a dimension with it, longer. All are, or none. */
+    bool Resize(const struct zs_node *node, const std::vector<GUInt64> &sizes);
+    /* Removes a node and all below it, from a store that is in its place at once. */
+    bool Remove(const std::string &path);
     /* Registers what was made. */
     void AddArray(const std::string &path, const std::shared_ptr<GDALMDArray> &array)
     {

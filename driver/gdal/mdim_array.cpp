@@ -78,6 +78,8 @@ class ZSMdimArray final : public ZSMdimNodeArray<GDALPamMDArray>
     std::vector<std::shared_ptr<GDALAttribute>> GetAttributes(CSLConstList options) const override;
     std::vector<std::shared_ptr<GDALMDArray>> GetCoordinateVariables() const override;
 
+    bool Follow(const struct zs_node *node, struct zs_error *err) override;
+
     bool SetUnit(const std::string &unit) override;
     bool SetScale(double scale, GDALDataType) override
     {
@@ -311,6 +313,8 @@ bool ZSMdimArray::IRead(const GUInt64 *start, const size_t *count, const GInt64 
         const struct zs_array_info info = zs_array_get_info(m_opened->Get());
         ZSMdimRequest request;
         struct zs_error err;
+        if (!CheckThere())
+            return false;
         if (zsMdimRequest(info.ndim, info.shape, start, count, step, stride, type.GetSize(), data, request, &err) &&
             zsMdimRead(m_opened->Get(), m_type, request, type, &err))
             return true;
@@ -355,7 +359,7 @@ bool ZSMdimArray::IWrite(const GUInt64 *start, const size_t *count, const GInt64
         ZSMdimRequest request;
         struct zs_error err;
         bool isLost = false;
-        if (!m_store->CheckUpdatable())
+        if (!CheckThere() || !m_store->CheckUpdatable())
             return false;
         m_opened->isBlank = false;
         DropStatistics();
@@ -369,6 +373,18 @@ bool ZSMdimArray::IWrite(const GUInt64 *start, const size_t *count, const GInt64
         zsReport(err);
         return false;
     });
+}
+
+/* Statistics are those of what it was. */
+bool ZSMdimArray::Follow(const struct zs_node *node, struct zs_error *err)
+{
+    const auto opened = m_store->OpenAgain(node, *m_opened, err);
+    if (opened == nullptr)
+        return false;
+    m_node = node;
+    m_opened = opened;
+    DropStatistics();
+    return true;
 }
 
 /* ---- Saying what it is ---- */

@@ -74,6 +74,9 @@ class ZSMdimAttribute final : public GDALAttribute
     {
         return m_type;
     }
+#if ZS_GDAL_AT_LEAST(8)
+    bool Rename(const std::string &name) override;
+#endif
 };
 } // namespace
 
@@ -294,6 +297,34 @@ bool ZSMdimAttribute::WriteValues()
         return zs_attribute_write(h, node, &a, err);
     });
 }
+
+#if ZS_GDAL_AT_LEAST(8)
+bool ZSMdimAttribute::Rename(const std::string &name)
+{
+    return zsGuard([&] {
+        const struct zs_node *node = m_store != nullptr && m_store->CheckUpdatable() ? m_store->Node(m_path) : nullptr;
+        const std::string before = GetName();
+        if (node == nullptr)
+            return false;
+        if (name.empty() || zs_attribute_exists(node, name.c_str()))
+        {
+            CPLError(CE_Failure, CPLE_AppDefined, "attribute %s: \"%s\": %s", GetFullName().c_str(), name.c_str(),
+                     name.empty() ? "expected a name" : "there is one already");
+            return false;
+        }
+        BaseRename(name);
+        // One that was not written yet is not there.
+        if (!zs_attribute_exists(node, before.c_str()) ||
+            (WriteValues() && m_store->Change(m_path, [&](struct zs_hierarchy *h, const struct zs_node *n,
+                                                          struct zs_error *err) {
+                return zs_attribute_remove(h, n, before.c_str(), err);
+            })))
+            return true;
+        BaseRename(before);
+        return false;
+    });
+}
+#endif
 
 bool ZSMdimAttribute::IWrite(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
                              const GDALExtendedDataType &type, const void *data)

@@ -6,7 +6,7 @@
 
 namespace
 {
-class ZSMdimDimension final : public GDALDimension
+class ZSMdimDimension final : public ZSMdimSized
 {
     std::shared_ptr<ZSMdimStore> m_store;
     const struct zs_node *m_variable; /* null: there is none */
@@ -22,15 +22,22 @@ class ZSMdimDimension final : public GDALDimension
   public:
     ZSMdimDimension(const std::shared_ptr<ZSMdimStore> &store, const std::string &parent, const std::string &name,
                     const struct zs_dimension &from, const struct zs_node *array, int number)
-        : GDALDimension(parent, name, from.type, from.direction, from.size), m_store(store), m_variable(from.variable),
+        : ZSMdimSized(parent, name, from.type, from.direction, from.size), m_store(store), m_variable(from.variable),
           m_array(array), m_number(number)
     {
     }
     std::shared_ptr<GDALMDArray> GetIndexingVariable() const override;
+    void SetSize(GUInt64 size) override
+    {
+        const std::lock_guard<std::mutex> held(m_lock);
+        ZSMdimSized::SetSize(size);
+        m_places = nullptr;
+        m_placeRead = false;
+    }
 };
 
 /* One that was made. The store keeps it, so it does not keep the store. */
-class ZSMdimMadeDimension final : public GDALDimension
+class ZSMdimMadeDimension final : public ZSMdimSized
 {
     std::weak_ptr<ZSMdimStore> m_store;
     std::string m_path; /* of the array that would have its coordinates */
@@ -38,7 +45,7 @@ class ZSMdimMadeDimension final : public GDALDimension
   public:
     ZSMdimMadeDimension(const std::shared_ptr<ZSMdimStore> &store, const std::string &parent, const std::string &path,
                         const std::string &name, const std::string &type, const std::string &direction, GUInt64 size)
-        : GDALDimension(parent, name, type, direction, size), m_store(store), m_path(path)
+        : ZSMdimSized(parent, name, type, direction, size), m_store(store), m_path(path)
     {
     }
     std::shared_ptr<GDALMDArray> GetIndexingVariable() const override;
@@ -92,6 +99,16 @@ std::shared_ptr<GDALMDArray> ZSMdimDimension::GetIndexingVariable() const
     });
 }
 
+/* One without a name is this array's alone, and has no key. Without a variable two arrays may lie in two places: each
+ * has its own. */
+std::string ZSMdimStore::DimensionKey(const struct zs_node *node, const struct zs_dimension &from)
+{
+    if (from.name == nullptr || from.name[0] == '\0')
+        return "";
+    return std::string(from.variable != nullptr ? "variable " : "array ") +
+           (from.variable != nullptr ? from.variable->path : node->path) + "\n" + from.name;
+}
+
 bool ZSMdimStore::Dimensions(const struct zs_node *node, std::vector<std::shared_ptr<GDALDimension>> &dimensions,
                              struct zs_error *err)
 {
@@ -102,21 +119,17 @@ bool ZSMdimStore::Dimensions(const struct zs_node *node, std::vector<std::shared
     for (int d = 0; d < count; d++)
     {
         const struct zs_dimension &from = found[d];
-        // One without a name is this array's alone.
-        const bool isNamed = from.name != nullptr && from.name[0] != '\0';
-        const std::string name = isNamed ? from.name : "dim" + std::to_string(d);
-        const std::string parent = !isNamed ? "" : ParentName(from.variable != nullptr ? from.variable : node);
-        // Without a variable two arrays may lie in two places: each has its own.
-        const std::string key = parent + "\n" + name + "\n" + std::to_string(from.size) + "\n" +
-                                (from.variable != nullptr ? "" : node->path);
+        const std::string key = DimensionKey(node, from);
+        const std::string name = !key.empty() ? from.name : "dim" + std::to_string(d);
+        const std::string parent = key.empty() ? "" : ParentName(from.variable != nullptr ? from.variable : node);
         const std::lock_guard<std::mutex> held(m_lock);
-        auto dimension = isNamed ? MadeDimension(node->path, name, from.size) : nullptr;
-        if (dimension == nullptr && isNamed)
+        auto dimension = !key.empty() ? MadeDimension(node->path, name, from.size) : nullptr;
+        if (dimension == nullptr && !key.empty())
             dimension = m_dimensions[key].lock();
-        if (dimension == nullptr)
+        if (dimension == nullptr || dimension->GetSize() != from.size)
         {
             dimension = std::make_shared<ZSMdimDimension>(shared_from_this(), parent, name, from, node, d);
-            if (isNamed)
+            if (!key.empty())
                 m_dimensions[key] = dimension;
         }
         dimensions.push_back(dimension);

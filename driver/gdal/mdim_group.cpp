@@ -20,6 +20,9 @@ class ZSMdimGroup final : public GDALGroup
 
     std::vector<std::string> ChildNames(enum zs_node_type type) const;
     bool CheckGroup() const;
+#if ZS_GDAL_AT_LEAST(8)
+    bool Delete(const std::string &name, enum zs_node_type type, const char *what);
+#endif
     const struct zs_node *Child(const std::string &name, enum zs_node_type type) const;
 
   public:
@@ -55,6 +58,14 @@ class ZSMdimGroup final : public GDALGroup
     std::shared_ptr<GDALAttribute> CreateAttribute(const std::string &name, const std::vector<GUInt64> &dimensions,
                                                    const GDALExtendedDataType &type, CSLConstList options) override;
 #if ZS_GDAL_AT_LEAST(8)
+    bool DeleteGroup(const std::string &name, CSLConstList) override
+    {
+        return zsGuard([&] { return Delete(name, ZS_NODE_GROUP, "group"); });
+    }
+    bool DeleteMDArray(const std::string &name, CSLConstList) override
+    {
+        return zsGuard([&] { return Delete(name, ZS_NODE_ARRAY, "array"); });
+    }
     bool DeleteAttribute(const std::string &name, CSLConstList) override
     {
         return zsGuard([&] {
@@ -197,7 +208,7 @@ bool ZSMdimGroup::CheckGroup() const
     if (!m_store->CheckUpdatable())
         return false;
     if (m_node != nullptr && m_only == nullptr)
-        return true;
+        return m_store->Node(m_node->path) != nullptr; // else it was deleted
     CPLError(CE_Failure, CPLE_NotSupported, "%s: one array was opened, not its group", m_store->Store()->root);
     return false;
 }
@@ -234,6 +245,19 @@ ZSMdimGroup::CreateMDArray(const std::string &name, const std::vector<std::share
         return CheckGroup() ? zsMdimNewArray(m_store, m_node, name, dimensions, type, options) : nullptr;
     });
 }
+
+#if ZS_GDAL_AT_LEAST(8)
+bool ZSMdimGroup::Delete(const std::string &name, enum zs_node_type type, const char *what)
+{
+    if (!CheckGroup())
+        return false;
+    const struct zs_node *node = Child(name, type);
+    if (node == nullptr)
+        CPLError(CE_Failure, CPLE_AppDefined, "group %s: there is no %s \"%s\"", GetFullName().c_str(), what,
+                 name.c_str());
+    return node != nullptr && m_store->Remove(node->path);
+}
+#endif
 
 std::shared_ptr<GDALAttribute> ZSMdimGroup::CreateAttribute(const std::string &name,
                                                             const std::vector<GUInt64> &dimensions,

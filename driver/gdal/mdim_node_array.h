@@ -7,7 +7,7 @@
 
 /* The array of a node, as far as its elements do not matter. Base: GDALMDArray, or GDALPamMDArray where it has
  * statistics. */
-template <class Base> class ZSMdimNodeArray : public Base
+template <class Base> class ZSMdimNodeArray : public Base, public ZSMdimFollower
 {
   protected:
     std::shared_ptr<ZSMdimStore> m_store;
@@ -40,6 +40,15 @@ template <class Base> class ZSMdimNodeArray : public Base
     virtual struct zs_array *CoreArray() const
     {
         return nullptr;
+    }
+    /* False (CPLError emitted) when it was deleted. */
+    bool CheckThere() const
+    {
+#if ZS_GDAL_AT_LEAST(8)
+        return this->CheckValidAndErrorOutIfNot();
+#else
+        return true;
+#endif
     }
     /* Calls f(hierarchy, node, err), which changes the node. */
     template <class F> bool Change(F &&f)
@@ -90,6 +99,12 @@ template <class Base> class ZSMdimNodeArray : public Base
         return zsGuard(
             [&] { return zsMdimNewAttribute(m_store, m_node->path, this->GetFullName(), name, dimensions, type); });
     }
+#if ZS_GDAL_AT_LEAST(7)
+    bool Resize(const std::vector<GUInt64> &sizes, CSLConstList) override
+    {
+        return zsGuard([&] { return CheckThere() && m_store->Resize(m_node, sizes); });
+    }
+#endif
 #if ZS_GDAL_AT_LEAST(8)
     bool DeleteAttribute(const std::string &name, CSLConstList) override
     {

@@ -117,8 +117,28 @@ std::shared_ptr<ZSMdimOpened> ZSMdimStore::OpenNew(const struct zs_node *node, i
     return opened;
 }
 
+std::shared_ptr<ZSMdimOpened> ZSMdimStore::OpenAgain(const struct zs_node *node, const ZSMdimOpened &old,
+                                                     struct zs_error *err)
+{
+    const int order = zs_array_chunk_order(old.Get());
+    if (old.isBlank)
+        return OpenNew(node, order, err);
+    {
+        const std::lock_guard<std::mutex> held(m_lock);
+        m_opened.erase(node->path);
+        m_kept.erase(node->path);
+    }
+    auto opened = Open(node, err);
+    if (opened != nullptr)
+        zs_array_set_order(opened->Get(), order);
+    return opened;
+}
+
 std::shared_ptr<GDALMDArray> ZSMdimStore::Array(const struct zs_node *node, struct zs_error *err)
 {
+    // who asks may have it from before another took its place
+    if (m_isUpdatable && zs_hierarchy_node(Hierarchy(), node->path, &node, err) != ZS_OK)
+        return nullptr;
     auto known = m_isUpdatable ? m_arrays[node->path].lock() : nullptr;
     if (known != nullptr)
         return known;

@@ -41,6 +41,11 @@ class ZSMdimStrings final : public ZSMdimNodeArray<GDALMDArray>
     static std::shared_ptr<GDALMDArray> CreateNew(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
                                                   const std::vector<std::shared_ptr<GDALDimension>> &dimensions);
 
+    bool Follow(const struct zs_node *node, struct zs_error *) override
+    {
+        m_node = node;
+        return true;
+    }
     bool CopyFrom(GDALDataset *, const GDALMDArray *from, bool strict, GUInt64 &cost, const GUInt64 totalCost,
                   GDALProgressFunc progress, void *progressData) override
     {
@@ -106,6 +111,8 @@ bool ZSMdimStrings::IRead(const GUInt64 *start, const size_t *count, const GInt6
         const uint64_t shape[1] = {m_dimensions[0]->GetSize()};
         ZSMdimRequest request;
         struct zs_error err;
+        if (!CheckThere())
+            return false;
         if (!zsMdimRequest(1, shape, start, count, step, stride, type.GetSize(), data, request, &err) ||
             !ReadTexts(&err))
         {
@@ -143,7 +150,7 @@ bool ZSMdimStrings::IWrite(const GUInt64 *start, const size_t *count, const GInt
         const uint64_t shape[1] = {m_dimensions[0]->GetSize()};
         ZSMdimRequest request;
         struct zs_error err;
-        if (!m_store->CheckUpdatable())
+        if (!CheckThere() || !m_store->CheckUpdatable())
             return false;
         if (!m_isMade)
         {

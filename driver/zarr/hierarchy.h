@@ -95,6 +95,11 @@ enum zs_status zs_hierarchy_edit(struct zs_hierarchy *h, const struct zs_node *n
  * its path is none inside the store (name.h). */
 enum zs_status zs_hierarchy_add(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err) ZS_MUST_CHECK;
 
+/* Puts a node, taken over also on failure, in the place of the one at its path, of which its document differs in
+ * "shape" and "dimension_names" alone. At the next flush these are put into the node's own zarr.json; where they are
+ * not what they were before, somebody else changed them, and that is ZS_INVALID. */
+enum zs_status zs_hierarchy_restate(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err) ZS_MUST_CHECK;
+
 /* Removes the node at `path` and all below it; its objects (zarr/contents.h; not what others put there) go at the
  * flush, the last of all. ZS_ARGUMENT for the root, ZS_INVALID for what is no path inside the store. */
 enum zs_status zs_hierarchy_remove(struct zs_hierarchy *h, const char *path, struct zs_error *err) ZS_MUST_CHECK;

@@ -28,6 +28,7 @@ struct zs_change {
     bool was_removed; /* what was at and below the path before is gone, even if something is there again */
     bool is_fresh;    /* ZS_CHANGE_WHOLE, where the store itself had nothing at or below the path */
     zs_json *before;  /* ZS_CHANGE_ATTRIBUTES: the attributes as they were before the first change; owned */
+    zs_json *stated;  /* "shape" and "dimension_names" as they were before one of them changed, or NULL; owned */
     zs_json *written; /* the document as this flush wrote it, for the consolidated metadata above; owned */
 };
 
@@ -73,6 +74,22 @@ enum zs_status zs_hierarchy_consolidate(struct zs_hierarchy *h, struct zs_error 
 
 void zs_hierarchy_entry_free(struct zs_hierarchy_entry *entry);
 
+/* What zs_hierarchy_restate() changes; ends with NULL. */
+extern const char *const zs_stated_members[];
+
+/* ---- hierarchy_edit.c ---- */
+
+/* What is noted of a path; NULL where nothing is. */
+struct zs_change *zs_change_find(const struct zs_hierarchy *h, const char *path);
+
+/* ---- hierarchy_flush.c ---- */
+
+/* The document at `path` as the store has it now, NULL when it has none. */
+enum zs_status zs_document_load(struct zs_store *store, const char *path, zs_json **document,
+                                struct zs_error *err) ZS_MUST_CHECK;
+/* Whether it is the path of `ancestor` or of what is below. */
+bool zs_path_is_below(const char *path, const char *ancestor);
+void zs_change_clear(struct zs_change *change);
 void zs_hierarchy_forget_changes(struct zs_hierarchy *h);
 
 #endif

@@ -6,19 +6,25 @@
 #include "zarr/contents.h"
 #include "zarr/name.h"
 
-/* Adds the node of a document (taken over), unless it is an array that nobody could read. */
+/* The node of a document (taken over), unless it is an array that nobody could read. */
+static enum zs_status make(const char *path, zs_json *document, struct zs_node **node, struct zs_error *err)
+{
+    if (document == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot build the metadata of %s", path);
+    ZS_TRY(zs_node_create(path, document, true, node, err));
+    const struct zs_node *made = *node;
+    if (made->type != ZS_NODE_ARRAY || made->array != NULL || made->is_text)
+        return ZS_OK;
+    const enum zs_status status = zs_fail(err, made->array_status, "%s", made->array_error.message);
+    zs_node_free(*node); /* larger than arrays can be */
+    return status;
+}
+
 static enum zs_status add(struct zs_hierarchy *h, const char *path, zs_json *document, const struct zs_node **node,
                           struct zs_error *err)
 {
     struct zs_node *made;
-    if (document == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot build the metadata of %s", path);
-    ZS_TRY(zs_node_create(path, document, true, &made, err));
-    if (made->type == ZS_NODE_ARRAY && made->array == NULL && !made->is_text) { /* larger than arrays can be */
-        const enum zs_status status = zs_fail(err, made->array_status, "%s", made->array_error.message);
-        zs_node_free(made);
-        return status;
-    }
+    ZS_TRY(make(path, document, &made, err));
     ZS_TRY(zs_hierarchy_add(h, made, err));
     *node = made;
     return ZS_OK;
@@ -89,6 +95,61 @@ enum zs_status zs_array_refill(struct zs_hierarchy *h, const struct zs_node *nod
         return zs_fail(err, ZS_NO_MEMORY, "cannot build the metadata of %s", node->path);
     }
     return add(h, node->path, document, replacement, err);
+}
+
+static zs_json *shape_list(const uint64_t *shape, int ndim)
+{
+    zs_json *list = zs_json_new_array();
+    for (int d = 0; d < ndim && list != NULL; d++)
+        if (zs_json_add_uint64(list, NULL, shape[d]) == NULL) {
+            zs_json_free(list);
+            list = NULL;
+        }
+    return list;
+}
+
+static zs_json *name_list(const char *const *names, int ndim)
+{
+    zs_json *list = zs_json_new_array();
+    for (int d = 0; d < ndim && list != NULL; d++)
+        if ((names[d] != NULL ? zs_json_add_string(list, NULL, names[d]) : zs_json_add_null(list, NULL)) == NULL) {
+            zs_json_free(list);
+            list = NULL;
+        }
+    return list;
+}
+
+/* A document with another shape and other names; NULL without memory. */
+static zs_json *restated(const zs_json *from, int ndim, const uint64_t *shape, const char *const *names)
+{
+    zs_json *document = zs_json_copy(from);
+    bool ok = document != NULL;
+    if (ok && shape != NULL)
+        ok = zs_json_set(document, "shape", shape_list(shape, ndim)) != NULL;
+    if (ok && names != NULL)
+        ok = zs_json_set(document, "dimension_names", name_list(names, ndim)) != NULL;
+    if (ok)
+        return document;
+    zs_json_free(document);
+    return NULL;
+}
+
+enum zs_status zs_array_restate(struct zs_hierarchy *h, const struct zs_node *node, const uint64_t *shape,
+                                const char *const *names, const struct zs_node **replacement, struct zs_error *err)
+{
+    const struct zs_array_meta *meta = node->array;
+    struct zs_node *made;
+    if (meta == NULL)
+        return zs_fail(err, ZS_UNSUPPORTED, "array /%s: only those of numbers change their shape", node->path);
+    for (int d = 0; d < meta->ndim && shape != NULL; d++)
+        if (shape[d] != meta->shape[d] && meta->edges[d] != NULL)
+            return zs_fail(err, ZS_UNSUPPORTED, "array /%s: its document lists the lengths of chunks along dimension "
+                           "%d, for %llu elements: it does not say those of more", node->path, d,
+                           (unsigned long long)meta->shape[d]);
+    ZS_TRY(make(node->path, restated(node->document, meta->ndim, shape, names), &made, err));
+    ZS_TRY(zs_hierarchy_restate(h, made, err));
+    *replacement = made;
+    return ZS_OK;
 }
 
 enum zs_status zs_root_consolidate(struct zs_hierarchy *h, struct zs_error *err)

@@ -25,6 +25,14 @@ enum zs_status zs_node_make(struct zs_hierarchy *h, const char *parent, const ch
 enum zs_status zs_array_refill(struct zs_hierarchy *h, const struct zs_node *node, const void *value,
                                const struct zs_node **replacement, struct zs_error *err) ZS_MUST_CHECK;
 
+/* Another shape for an array, or other names of its dimensions (either NULL: as it is; names[d] NULL: none): its node
+ * is replaced. Arrays that were opened from the old one are to be flushed before and opened again; chunks that lie outside
+ * are the caller's business. ZS_UNSUPPORTED where the document lists the lengths of chunks along a dimension that
+ * changes, ZS_INVALID for a shape that no array can have. */
+enum zs_status zs_array_restate(struct zs_hierarchy *h, const struct zs_node *node, const uint64_t *shape,
+                                const char *const *names, const struct zs_node **replacement,
+                                struct zs_error *err) ZS_MUST_CHECK;
+
 /* Gives the root of a store to be consolidated metadata of all nodes that are known by now: before the first flush.
  * Later flushes keep them in step. */
 enum zs_status zs_root_consolidate(struct zs_hierarchy *h, struct zs_error *err) ZS_MUST_CHECK;

@@ -1,0 +1,306 @@
+"""Arrays that grow and nodes that are deleted through the multidimensional API, against numpy, zarr-python and tensorstore."""
+import json
+import random
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+import oracle
+from mdim import random_steps, root_of
+from stores import array_meta, sharding
+from support import GDAL, ask_peer, error_of
+from test_mdim_write import dimensions, extended, made, random_values, updated, values_of, write
+from writing import check_consolidated, document, files_of
+
+pytestmark = pytest.mark.skipif(GDAL < 3080000, reason="GDAL has no Resize() and Delete...() before 3.7 and 3.8")
+
+
+def series(path, *options, steps=5):
+    """A store of two arrays of (time, y, x) with coordinates of time and x, and one that has no time. Returns what is in it."""
+    rng = np.random.default_rng(3)
+    dataset, root = made(path, "CHUNK_SHAPE=4,8,8", "SHARD_SHAPE=8,16,16", *options)
+    time, y, x = dimensions(root, time=steps, y=20, x=24)
+    content = {"a": rng.integers(1, 99, (steps, 20, 24)).astype("int16"), "b": rng.normal(0, 1, (steps, 20, 24)).astype("float32"),
+               "time": np.arange(steps, dtype="int64"), "x": np.arange(24) * 10.0, "z": rng.integers(1, 99, (20, 24)).astype("uint8")}
+    of = {"a": [time, y, x], "b": [time, y, x], "time": [time], "x": [x], "z": [y, x]}
+    for name, values in content.items():
+        write(root.CreateMDArray(name, of[name], extended(values.dtype)), values)
+    return content
+
+
+def assert_content(path, content):
+    """That this driver, the oracle and zarr-python find it in the store."""
+    root = root_of(path)
+    answers = ask_peer("zarr", path.parent, [(path.name, name) for name in content])
+    for (name, expected), answer in zip(content.items(), answers):
+        np.testing.assert_array_equal(values_of(root.OpenMDArrayFromFullname("/" + name), expected.shape, expected.dtype), expected,
+                                      name)
+        np.testing.assert_array_equal(oracle.read(path / name)[1], expected, name)
+        np.testing.assert_array_equal(answer["values"][0], expected, name)
+    check_consolidated(path)
+
+
+def grown(values, size, fill=0):
+    more = [(0, size - values.shape[0])] + [(0, 0)] * (values.ndim - 1)
+    return np.pad(values, more, constant_values=fill)
+
+
+@pytest.mark.parametrize("way", ["REWRITE", "APPEND", "IN_PLACE"])
+def test_a_day_is_appended_to_all_arrays_of_a_series(tmp_path, way):
+    content, rng = series(tmp_path / "a.zarr"), np.random.default_rng(8)
+    for day in range(5, 12):
+        dataset, root = updated(tmp_path / "a.zarr", "UPDATE=" + way)
+        a, b, time = (root.OpenMDArray(name) for name in ("a", "b", "time"))
+        assert a.Resize([day + 1, 20, 24]) == gdal.CE_None
+        assert [array.GetShape()[0] for array in (a, b, time)] == [day + 1] * 3
+        assert a.GetDimensions()[0].GetSize() == day + 1 and root.OpenMDArray("z").GetShape() == (20, 24)
+        for name, array, values in (("a", a, rng.integers(1, 99, (1, 20, 24))), ("b", b, rng.normal(0, 1, (1, 20, 24))),
+                                    ("time", time, np.array([day]))):
+            content[name] = np.concatenate([content[name], values.astype(content[name].dtype)])
+            write(array, content[name][-1:], start=[day] + [0] * (values.ndim - 1))
+        del a, b, time, array, root
+        dataset = None
+        assert_content(tmp_path / "a.zarr", content)
+    raster = gdal.Open('SHARDEDZARR:"%s":/a' % (tmp_path / "a.zarr"))
+    np.testing.assert_array_equal(raster.ReadAsArray(), content["a"])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_growth_along_any_dimension(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    rank = int(rng.integers(1, 5))
+    shape = [int(n) for n in rng.integers(1, 9, rank)]
+    chunk = [int(n) for n in rng.integers(1, 4, rank)]
+    dataset, root = made(tmp_path / "a.zarr")
+    array = root.CreateMDArray("v", dimensions(root, **{"d%d" % d: n for d, n in enumerate(shape)}), extended("int32"),
+                               ["CHUNK_SHAPE=" + ",".join(map(str, chunk)),
+                                "SHARD_SHAPE=" + ",".join(str(n * int(rng.integers(1, 4))) for n in chunk)])
+    fill = 0
+    if seed % 2:
+        fill = -7
+        array.SetNoDataValueDouble(fill)
+    expected = np.full(shape, fill, "int32")
+    for step in range(12):
+        if step % 4 == 3:  # where it is by then
+            del array, root
+            dataset = None
+            dataset, root = updated(tmp_path / "a.zarr", "UPDATE=" + ["REWRITE", "APPEND", "IN_PLACE"][step // 4])
+            array = root.OpenMDArray("v")
+        if rng.random() < 0.5:
+            new = [n + int(rng.integers(0, 5)) for n in expected.shape]
+            assert array.Resize(new) == gdal.CE_None
+            expected = np.pad(expected, [(0, n - m) for n, m in zip(new, expected.shape)], constant_values=fill)
+        start, count, by, index = random_steps(rng, expected.shape)
+        values = random_values(rng, count, "int32")
+        write(array, values, start, count, by)
+        expected[index] = values
+        np.testing.assert_array_equal(values_of(array, expected.shape, "int32"), expected)
+    del array, root
+    dataset = None
+    assert_content(tmp_path / "a.zarr", {"v": expected})
+
+
+def test_a_store_that_is_made_grows_before_it_is_there(tmp_path):
+    dataset, root = made(tmp_path / "a.zarr", "CHUNK_SHAPE=4,8")
+    time, x = dimensions(root, time=0, x=10)
+    array, coordinate = root.CreateMDArray("v", [time, x], extended("uint8")), root.CreateMDArray("time", [time], extended("int16"))
+    assert array.Resize([3, 10]) == gdal.CE_None and time.GetSize() == 3 and coordinate.GetShape() == (3,)
+    write(array, np.full((3, 10), 5, "uint8"))
+    assert coordinate.Resize([6]) == gdal.CE_None and array.GetShape() == (6, 10)
+    write(coordinate, np.arange(6, dtype="int16"))
+    del array, coordinate, time, x, root
+    dataset = None
+    assert_content(tmp_path / "a.zarr", {"v": np.repeat(np.array([5, 0], "uint8"), 3)[:, None].repeat(10, 1),
+                                         "time": np.arange(6, dtype="int16")})
+
+
+def test_what_grows_in_a_subgroup_with_a_coordinate_above(tmp_path):
+    dataset, root = made(tmp_path / "a.zarr")
+    time, = dimensions(root, time=2)
+    group = root.CreateGroup("g")
+    write(root.CreateMDArray("time", [time], extended("int16")), np.arange(2, dtype="int16"))
+    write(group.CreateMDArray("v", [time], extended("uint8")), np.full(2, 3, "uint8"))
+    other, = dimensions(group, other=2)
+    write(group.CreateMDArray("w", [other], extended("uint8")), np.full(2, 4, "uint8"))
+    del time, other, group, root
+    dataset = None
+    dataset, root = updated(tmp_path / "a.zarr")
+    assert root.OpenMDArrayFromFullname("/g/v").Resize([4]) == gdal.CE_None
+    del root
+    dataset = None
+    assert_content(tmp_path / "a.zarr", {"time": np.array([0, 1, 0, 0], "int16"), "g/v": np.array([3, 3, 0, 0], "uint8"),
+                                         "g/w": np.array([4, 4], "uint8")})
+
+
+def test_what_cannot_grow_is_named_and_nothing_changes(tmp_path):
+    content = series(tmp_path / "a.zarr")
+    dataset, root = updated(tmp_path / "a.zarr")
+    a = root.OpenMDArray("a")
+    assert "made longer" in error_of(a.Resize, [4, 20, 24])
+    assert error_of(a.Resize, [9, 20])
+    assert "elements" in error_of(a.Resize, [2**62, 2**62, 24]) and a.GetShape() == (5, 20, 24)
+    twice = root.CreateMDArray("twice", [root.GetDimensions()[0]] * 2, extended("uint8"))
+    assert "twice" in error_of(twice.Resize, [6, 7]) and twice.GetShape() == (5, 5)
+    text = root.CreateMDArray("names", [root.GetDimensions()[0]], gdal.ExtendedDataType.CreateString())
+    assert "names" in error_of(a.Resize, [6, 20, 24])  # has the same dimension
+    assert a.GetShape() == (5, 20, 24) and a.GetDimensions()[0].GetSize() == 5 and text.GetShape() == (5,)
+    np.testing.assert_array_equal(values_of(a, (5, 20, 24), "int16"), content["a"])
+    del a, twice, text, root
+    dataset = None
+    assert_content(tmp_path / "a.zarr", content)
+    assert "update mode" in error_of(root_of(tmp_path / "a.zarr").OpenMDArray("a").Resize, [6, 20, 24])
+
+
+def test_chunks_of_listed_lengths_do_not_grow(tmp_path):
+    grid = {"name": "rectilinear", "configuration": {"kind": "inline", "chunk_shapes": [[2, 3], 4]}}
+    (tmp_path / "a.zarr").mkdir()
+    (tmp_path / "a.zarr" / "zarr.json").write_text(json.dumps(array_meta([5, 8], "uint8", codecs=[{"name": "bytes"}], chunk_grid=grid)))
+    dataset, root = updated(tmp_path / "a.zarr")
+    array = root.OpenMDArray(root.GetMDArrayNames()[0])
+    assert "lengths of chunks" in error_of(array.Resize, [6, 8])
+    assert array.Resize([5, 9]) == gdal.CE_None
+    write(array, np.full((5, 9), 7, "uint8"))
+    del array, root
+    dataset = None
+    meta, values = oracle.read(tmp_path / "a.zarr")
+    assert meta["chunk_grid"] == grid and (values == np.full((5, 9), 7)).all()
+
+
+def test_a_size_that_somebody_else_changed_stays(tmp_path):
+    series(tmp_path / "a.zarr")
+    dataset, root = updated(tmp_path / "a.zarr")
+    assert root.OpenMDArray("a").Resize([6, 20, 24]) == gdal.CE_None
+    meta = document(tmp_path / "a.zarr", "a")
+    meta["shape"] = [9, 20, 24]
+    (tmp_path / "a.zarr" / "a" / "zarr.json").write_text(json.dumps(meta))
+    del root
+    assert "somebody else" in error_of(dataset.FlushCache)
+    gdal.PushErrorHandler("CPLQuietErrorHandler")
+    dataset = None
+    gdal.PopErrorHandler()
+    assert document(tmp_path / "a.zarr", "a")["shape"] == [9, 20, 24]
+
+
+def test_attributes_that_came_meanwhile_stay_when_an_array_grows(tmp_path):
+    series(tmp_path / "a.zarr")
+    dataset, root = updated(tmp_path / "a.zarr")
+    assert root.OpenMDArray("time").Resize([6]) == gdal.CE_None
+    meta = document(tmp_path / "a.zarr", "time")
+    meta["attributes"] = {**meta.get("attributes", {}), "other": "new"}
+    (tmp_path / "a.zarr" / "time" / "zarr.json").write_text(json.dumps(meta))
+    del root
+    dataset = None
+    found = document(tmp_path / "a.zarr", "time")
+    assert found["shape"] == [6] and found["attributes"]["other"] == "new"
+
+
+def test_an_appended_day_writes_what_is_new_and_an_index(tmp_path):
+    content = series(tmp_path / "a.zarr", "COMPRESS=NONE")
+    before = {name: len((tmp_path / "a.zarr" / name).read_bytes()) for name in files_of(tmp_path / "a.zarr")}
+    dataset, root = updated(tmp_path / "a.zarr", "UPDATE=APPEND")
+    array = root.OpenMDArray("a")
+    array.Resize([9, 20, 24])  # the fifth to eighth are of a chunk that is there, the ninth of a shard that is not
+    write(array, np.ones((1, 20, 24), "int16"), start=[8, 0, 0])
+    del array, root
+    dataset = None
+    after = {name: len((tmp_path / "a.zarr" / name).read_bytes()) for name in files_of(tmp_path / "a.zarr")}
+    assert {name for name in after if name.startswith("a/c/0/")} == {name for name in before if name.startswith("a/c/0/")}
+    assert all(after[name] == before[name] for name in before if name.startswith("a/c/"))
+    assert {name for name in after if name.startswith("a/c/1/")} == {"a/c/1/%d/%d" % (y, x) for y in range(2) for x in range(2)}
+    content["a"] = grown(content["a"], 9)
+    content["a"][8] = 1
+    assert_content(tmp_path / "a.zarr", {name: grown(values, 9) if name in ("b", "time") else values for name, values in content.items()})
+
+
+# ---------------------------------------------------------------------------------------------------------------- deleting
+
+def test_a_deleted_array_goes_with_its_chunks_and_nothing_else_does(tmp_path):
+    content = series(tmp_path / "a.zarr")
+    (tmp_path / "a.zarr" / "b" / "notes.txt").write_text("mine")
+    others = {name for name in files_of(tmp_path / "a.zarr") if not name.startswith("b/")}
+    dataset, root = updated(tmp_path / "a.zarr")
+    b, attribute = root.OpenMDArray("b"), root.OpenMDArray("b").CreateAttribute("n", [], gdal.ExtendedDataType.CreateString())
+    assert root.DeleteMDArray("b") == gdal.CE_None
+    assert "b" not in root.GetMDArrayNames() and set(files_of(tmp_path / "a.zarr")) == others | {"b/notes.txt"}
+    assert error_of(b.Read) and error_of(b.Write, content["b"]) and error_of(b.Resize, [6, 20, 24]) and error_of(attribute.Write, "x")
+    assert "there is no array" in error_of(root.DeleteMDArray, "b") and "there is no" in error_of(root.DeleteMDArray, "c")
+    assert "there is no group" in error_of(root.DeleteGroup, "a")
+    del b, attribute, root
+    dataset = None
+    del content["b"]
+    assert_content(tmp_path / "a.zarr", content)
+    assert set(files_of(tmp_path / "a.zarr")) == others | {"b/notes.txt"}
+
+
+def test_an_array_that_takes_the_place_of_a_deleted_one_has_nothing_of_it(tmp_path):
+    content = series(tmp_path / "a.zarr")
+    dataset, root = updated(tmp_path / "a.zarr")
+    sizes = root.OpenMDArray("a").GetDimensions()
+    assert root.DeleteMDArray("a") == gdal.CE_None
+    write(root.CreateMDArray("a", sizes, extended("int16"), ["CHUNK_SHAPE=4,8,8"]), np.full((1, 1, 1), 5, "int16"))
+    del sizes, root
+    dataset = None
+    content["a"] = np.zeros_like(content["a"])
+    content["a"][0, 0, 0] = 5
+    assert_content(tmp_path / "a.zarr", content)
+
+
+def test_deleting_in_a_store_that_is_made(tmp_path):
+    dataset, root = made(tmp_path / "a.zarr")
+    x, = dimensions(root, x=40)
+    group = root.CreateGroup("g")
+    for parent in (root, group):
+        array = parent.CreateMDArray("v", [x], extended("uint8"), ["CHUNK_SHAPE=8"])
+        write(array, np.full(40, 9, "uint8"))
+    array.Resize([41])  # its chunks are in the store
+    assert root.DeleteMDArray("v") == gdal.CE_None and root.DeleteGroup("g") == gdal.CE_None
+    assert error_of(array.Read) and error_of(group.CreateMDArray, "w", [x], extended("uint8")) and error_of(group.CreateGroup, "w")
+    root.CreateMDArray("v", [x], extended("uint8"), ["CHUNK_SHAPE=8"])
+    group = root.CreateGroup("g")
+    write(group.CreateMDArray("v", [x], extended("uint8"), ["CHUNK_SHAPE=8"]), np.full(1, 3, "uint8"))
+    del array, parent, group, x, root
+    dataset = None
+    expected = np.zeros(41, "uint8")
+    assert not (tmp_path / "a.zarr" / "v" / "c").exists()
+    assert_content(tmp_path / "a.zarr", {"v": expected, "g/v": np.concatenate([np.full(1, 3, "uint8"), expected[1:]])})
+
+
+def test_a_group_is_deleted_with_what_is_in_it(tmp_path):
+    dataset, root = made(tmp_path / "a.zarr")
+    x, = dimensions(root, x=8)
+    write(root.CreateGroup("g").CreateGroup("h").CreateMDArray("v", [x], extended("uint8")), np.full(8, 9, "uint8"))
+    write(root.CreateMDArray("gg", [x], extended("uint8")), np.full(8, 9, "uint8"))
+    del x, root
+    dataset = None
+    dataset, root = updated(tmp_path / "a.zarr")
+    inner = root.OpenGroupFromFullname("/g/h").OpenMDArray("v")
+    assert root.DeleteGroup("g") == gdal.CE_None and not root.GetGroupNames() and root.GetMDArrayNames() == ["gg"]
+    assert error_of(inner.Read)
+    del inner, root
+    dataset = None
+    assert not (tmp_path / "a.zarr" / "g").exists()
+    assert_content(tmp_path / "a.zarr", {"gg": np.full(8, 9, "uint8")})
+    root = root_of(tmp_path / "a.zarr")
+    assert "update mode" in error_of(root.DeleteMDArray, "gg")
+
+
+def test_attributes_are_renamed(tmp_path):
+    content = series(tmp_path / "a.zarr")
+    dataset, root = updated(tmp_path / "a.zarr")
+    array = root.OpenMDArray("a")
+    for thing in (root, array):
+        for name, value in (("old", "text"), ("other", "more")):
+            thing.CreateAttribute(name, [], gdal.ExtendedDataType.CreateString()).Write(value)
+        attribute = thing.GetAttribute("old")
+        assert attribute.Rename("new") == gdal.CE_None and attribute.GetName() == "new" and attribute.GetFullName().endswith("/new")
+        assert "already" in error_of(attribute.Rename, "other") and attribute.GetName() == "new"
+        attribute.Write("text of it")
+    del array, attribute, thing, root
+    dataset = None
+    root = root_of(tmp_path / "a.zarr")
+    for thing in (root, root.OpenMDArray("a")):
+        found = {a.GetName(): a.Read() for a in thing.GetAttributes()}
+        assert found["new"] == "text of it" and found["other"] == "more" and "old" not in found
+    assert "update mode" in error_of(root.GetAttribute("new").Rename, "old")
+    assert_content(tmp_path / "a.zarr", content)

@@ -1,0 +1,237 @@
+/* Arrays that grow, and what is deleted, through the multidimensional API. */
+#include "mdim.h"
+
+extern "C"
+{
+#include "zarr/contents.h"
+#include "zarr/make.h"
+}
+
+/* ---- What grows together ---- */
+
+static std::vector<uint64_t> shapeOf(const struct zs_dimension *dims, int count)
+{
+    std::vector<uint64_t> shape;
+    for (int d = 0; d < count; d++)
+        shape.push_back(dims[d].size);
+    return shape;
+}
+
+static bool isCalled(const struct zs_dimension &a, const struct zs_dimension &b)
+{
+    return a.name != nullptr && a.name[0] != '\0' && b.name != nullptr && strcmp(a.name, b.name) == 0;
+}
+
+/* Adds `other` where it has dimensions that become longer: those of the same name and size in the group of `node`, and
+ * wherever the same array has their coordinates, or GDAL has them as one object. What cannot be read stays as it is. */
+void ZSMdimStore::AddSharing(const struct zs_node *node, const struct zs_dimension *dims,
+                             const std::vector<uint64_t> &sizes, const struct zs_node *other, Shapes &shapes) const
+{
+    struct zs_dimension others[ZS_MAX_NDIM];
+    int count = 0;
+    if (zs_dimensions_find(Hierarchy(), other, others, &count, nullptr) != ZS_OK)
+        return;
+    const bool isBeside = zsParentPath(node->path) == zsParentPath(other->path);
+    auto shape = shapeOf(others, count);
+    for (int e = 0; e < count; e++)
+    {
+        for (size_t d = 0; d < sizes.size(); d++)
+        {
+            const bool isSame = dims[d].variable != nullptr && dims[d].variable == others[e].variable;
+            const auto made = isCalled(dims[d], others[e]) ? MadeDimension(node->path, dims[d].name, dims[d].size)
+                                                           : nullptr;
+            const bool isMade = made != nullptr && made == MadeDimension(other->path, dims[d].name, dims[d].size);
+            if (isCalled(dims[d], others[e]) && dims[d].size == others[e].size && (isBeside || isSame || isMade))
+                shape[static_cast<size_t>(e)] = sizes[d];
+        }
+    }
+    if (shape != shapeOf(others, count))
+        shapes[other->path] = shape;
+}
+
+/* The new shapes of an array and of those that share with it the dimensions that change. */
+bool ZSMdimStore::PlanResize(const struct zs_node *node, const std::vector<uint64_t> &sizes, Shapes &shapes,
+                             struct zs_error *err)
+{
+    struct zs_dimension dims[ZS_MAX_NDIM];
+    int count = 0;
+    if (zs_dimensions_find(Hierarchy(), node, dims, &count, err) != ZS_OK)
+        return false;
+    if (sizes.size() != static_cast<size_t>(count))
+    {
+        zs_fail(err, ZS_ARGUMENT, "array /%s: expected sizes of %d dimensions, found %zu", node->path, count,
+                sizes.size());
+        return false;
+    }
+    for (int d = 0; d < count; d++)
+    {
+        for (int e = 0; e < d; e++)
+        {
+            if (isCalled(dims[d], dims[e]) && dims[d].size == dims[e].size && sizes[d] != sizes[e])
+            {
+                zs_fail(err, ZS_ARGUMENT, "array /%s: dimension %s, which it has twice: expected one size", node->path,
+                        dims[d].name);
+                return false;
+            }
+        }
+        if (sizes[d] < dims[d].size)
+        {
+            zs_fail(err, ZS_UNSUPPORTED, "array /%s: dimension %d has %llu elements, arrays are made longer, not %llu",
+                    node->path, d, static_cast<unsigned long long>(dims[d].size),
+                    static_cast<unsigned long long>(sizes[d]));
+            return false;
+        }
+    }
+    const struct zs_node **nodes = nullptr;
+    size_t listed = 0;
+    if (zs_hierarchy_list(Hierarchy(), &nodes, &listed, err) != ZS_OK)
+        return false;
+    const std::unique_ptr<const struct zs_node *, decltype(&free)> freed(nodes, free);
+    for (size_t i = 0; i < listed; i++)
+    {
+        if (nodes[i]->type == ZS_NODE_ARRAY && nodes[i] != node)
+            AddSharing(node, dims, sizes, nodes[i], shapes);
+    }
+    if (shapeOf(dims, count) != sizes)
+        shapes[node->path] = sizes;
+    return true;
+}
+
+/* ---- Growing ---- */
+
+/* Gives arrays other shapes, all of them or none. */
+bool ZSMdimStore::Restate(const Shapes &shapes, struct zs_error *err)
+{
+    const auto restate = [this](const std::string &path, const uint64_t *shape, struct zs_error *e) {
+        const struct zs_node *node = nullptr, *fresh = nullptr;
+        return zs_hierarchy_node(Hierarchy(), path.c_str(), &node, e) == ZS_OK &&
+               zs_array_restate(Hierarchy(), node, shape, nullptr, &fresh, e) == ZS_OK;
+    };
+    std::vector<const struct zs_node *> before; // they stay as they were
+    for (const auto &[path, shape] : shapes)
+    {
+        const struct zs_node *node = Node(path);
+        if (node != nullptr && restate(path, shape.data(), err))
+        {
+            before.push_back(node);
+            continue;
+        }
+        for (const auto *old : before)
+            restate(old->path, old->array->shape, nullptr);
+        return false;
+    }
+    return true;
+}
+
+/* Whoever has the array follows its new node; what nobody has is opened from that when it is asked for. */
+bool ZSMdimStore::FollowNode(const struct zs_node *node, struct zs_error *err)
+{
+    const auto array = m_arrays[node->path].lock();
+    auto *follower = dynamic_cast<ZSMdimFollower *>(array.get());
+    if (follower != nullptr)
+        return follower->Follow(node, err);
+    const std::lock_guard<std::mutex> held(m_lock);
+    m_opened.erase(node->path);
+    m_kept.erase(node->path);
+    return true;
+}
+
+/* Adds what GDAL's users may have of the dimensions of an array, and the sizes that they are to have. */
+void ZSMdimStore::AddDimensions(const std::string &path, const std::vector<uint64_t> &shape, Sizes &sizes)
+{
+    struct zs_dimension dims[ZS_MAX_NDIM];
+    int count = 0;
+    const struct zs_node *node = Node(path);
+    const auto array = m_arrays[path].lock();
+    if (node == nullptr || zs_dimensions_find(Hierarchy(), node, dims, &count, nullptr) != ZS_OK)
+        return;
+    for (int d = 0; d < count; d++)
+    {
+        const uint64_t size = shape[static_cast<size_t>(d)];
+        const std::string key = DimensionKey(node, dims[d]);
+        if (array != nullptr)
+            sizes.emplace_back(array->GetDimensions()[static_cast<size_t>(d)], size);
+        if (key.empty())
+            continue;
+        sizes.emplace_back(MadeDimension(path, dims[d].name, dims[d].size), size);
+        sizes.emplace_back(m_dimensions[key].lock(), size);
+    }
+}
+
+bool ZSMdimStore::Resize(const struct zs_node *node, const std::vector<GUInt64> &newSizes)
+{
+    struct zs_error err;
+    Shapes shapes;
+    Sizes sizes;
+    if (!CheckUpdatable())
+        return false;
+    bool ok = PlanResize(node, std::vector<uint64_t>(newSizes.begin(), newSizes.end()), shapes, &err);
+    for (auto it = shapes.begin(); ok && it != shapes.end(); ++it)
+    {
+        if (!FlushArray(it->first)) // chunks that wait are numbered by the old shape
+            return false;
+        AddDimensions(it->first, it->second, sizes);
+    }
+    ok = ok && Restate(shapes, &err);
+    for (size_t i = 0; ok && i < sizes.size(); i++)
+    {
+        auto *sized = dynamic_cast<ZSMdimSized *>(sizes[i].first.get());
+        if (sized != nullptr)
+            sized->SetSize(sizes[i].second);
+    }
+    for (auto it = shapes.begin(); ok && it != shapes.end(); ++it)
+    {
+        const struct zs_node *fresh = nullptr;
+        ok = zs_hierarchy_node(Hierarchy(), it->first.c_str(), &fresh, &err) == ZS_OK && FollowNode(fresh, &err);
+    }
+    if (!ok)
+        zsReport(err);
+    return ok;
+}
+
+/* ---- Deleting ---- */
+
+static bool isAtOrBelow(const std::string &path, const std::string &above)
+{
+    return path == above || path.compare(0, above.size() + 1, above + "/") == 0;
+}
+
+template <class Map> static void eraseBelow(Map &map, const std::string &path)
+{
+    for (auto it = map.begin(); it != map.end();)
+        it = isAtOrBelow(it->first, path) ? map.erase(it) : std::next(it);
+}
+
+/* What is open of a node and below it is not written any more. */
+void ZSMdimStore::Forget(const std::string &path)
+{
+#if ZS_GDAL_AT_LEAST(8)
+    for (const auto &[own, held] : m_arrays)
+    {
+        const auto array = isAtOrBelow(own, path) ? held.lock() : nullptr;
+        if (array != nullptr)
+            array->Deleted();
+    }
+#endif
+    const std::lock_guard<std::mutex> held(m_lock);
+    eraseBelow(m_arrays, path);
+    eraseBelow(m_kept, path);
+    eraseBelow(m_opened, path);
+    eraseBelow(m_made, path);
+    eraseBelow(m_srs, path);
+}
+
+bool ZSMdimStore::Remove(const std::string &path)
+{
+    struct zs_error err;
+    const bool isNew = m_target != nullptr;
+    // What a new store has of it goes now: whatever else takes the path must not find its chunks.
+    if ((isNew && zs_contents_remove_below(m_store->store, path.c_str(), &err) != ZS_OK) ||
+        zs_hierarchy_remove(Hierarchy(), path.c_str(), &err) != ZS_OK)
+    {
+        zsReport(err);
+        return false;
+    }
+    Forget(path);
+    return isNew || Flush(false);
+}
