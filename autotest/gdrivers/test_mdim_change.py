@@ -304,3 +304,116 @@ def test_attributes_are_renamed(tmp_path):
         assert found["new"] == "text of it" and found["other"] == "more" and "old" not in found
     assert "update mode" in error_of(root.GetAttribute("new").Rename, "old")
     assert_content(tmp_path / "a.zarr", content)
+
+
+# ---------------------------------------------------------------------------------------------------------------- renaming
+
+@pytest.mark.parametrize("is_there", [False, True])
+@pytest.mark.parametrize("base", ["", "/vsimem/test_mdim_change"])
+def test_an_array_is_renamed_with_what_waits_to_be_written(tmp_path, base, is_there):
+    path = (base or str(tmp_path)) + "/a.zarr"
+    dataset, root = made(path, "CHUNK_SHAPE=8", "SHARD_SHAPE=16")
+    x, = dimensions(root, x=40)
+    array = root.CreateMDArray("old", [x], extended("int16"))
+    coordinate = root.CreateMDArray("x", [x], extended("int16"))
+    write(coordinate, np.arange(40, dtype="int16"))
+    write(array, np.full(20, 3, "int16"))
+    if is_there:
+        del array, coordinate, x, root
+        dataset = None
+        dataset, root = updated(path)
+        array = root.OpenMDArray("old")
+    write(array, np.full(5, 4, "int16"), start=[30])
+    assert array.Rename("new") == gdal.CE_None and array.GetName() == "new" and array.GetFullName() == "/new"
+    assert sorted(root.GetMDArrayNames()) == ["new", "x"] and root.OpenMDArray("new").GetDimensions()[0].GetIndexingVariable() is not None
+    write(array, np.full(1, 5, "int16"), start=[39])
+    for bad in ("", "a/b", "..", "x", "__a"):
+        assert error_of(array.Rename, bad) and array.GetName() == "new", bad
+    expected = np.concatenate([np.full(20, 3), np.zeros(10), np.full(5, 4), np.zeros(4), [5]]).astype("int16")
+    np.testing.assert_array_equal(values_of(array, (40,), "int16"), expected)
+    again = root.CreateMDArray("old", array.GetDimensions(), extended("uint8"), ["CHUNK_SHAPE=8"])
+    write(again, np.full(1, 9, "uint8"))
+    del array, again, root
+    if not is_there:
+        del coordinate, x
+    dataset = None
+    content = {"new": expected, "x": np.arange(40, dtype="int16"), "old": np.array([9] + [0] * 39, "uint8")}
+    if base:
+        root = root_of(path)
+        for name, values in content.items():
+            np.testing.assert_array_equal(values_of(root.OpenMDArray(name), values.shape, values.dtype), values, name)
+        gdal.RmdirRecursive(base)
+    else:
+        assert_content(tmp_path / "a.zarr", content)
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_group_is_renamed_with_what_is_in_it(tmp_path, is_there):
+    dataset, root = made(tmp_path / "a.zarr", "CHUNK_SHAPE=8", "SHARD_SHAPE=16")
+    group = root.CreateGroup("g")
+    inner, (x,) = group.CreateGroup("h"), dimensions(group, x=20)
+    array = inner.CreateMDArray("v", [x], extended("uint8"))
+    write(array, np.full(12, 3, "uint8"))
+    write(group.CreateMDArray("x", [x], extended("uint8")), np.arange(20, dtype="uint8"))
+    if is_there:
+        del array, inner, x, group, root
+        dataset = None
+        dataset, root = updated(tmp_path / "a.zarr")
+        group = root.OpenGroup("g")
+        inner = group.OpenGroup("h")
+        array = inner.OpenMDArray("v")
+    assert group.Rename("new") == gdal.CE_None and group.GetFullName() == "/new"
+    assert inner.GetFullName() == "/new/h" and array.GetFullName() == "/new/h/v" and root.GetGroupNames() == ["new"]
+    assert array.GetDimensions()[0].GetFullName() == "/new/x" and array.GetDimensions()[0].GetIndexingVariable().GetFullName() == "/new/x"
+    write(array, np.full(1, 4, "uint8"), start=[19])
+    inner.CreateAttribute("k", [], gdal.ExtendedDataType.Create(gdal.GDT_Int32)).Write(7)
+    assert inner.Rename("k") == gdal.CE_None and array.GetFullName() == "/new/k/v"
+    assert root.CreateGroup("g") is not None and "already" in error_of(group.Rename, "g")
+    if not is_there:
+        del x
+    del array, inner, group, root
+    dataset = None
+    assert_content(tmp_path / "a.zarr", {"new/k/v": np.array([3] * 12 + [0] * 7 + [4], "uint8"), "new/x": np.arange(20, dtype="uint8")})
+    root = root_of(tmp_path / "a.zarr")
+    assert sorted(root.GetGroupNames()) == ["g", "new"] and root.OpenGroupFromFullname("/new/k").GetAttribute("k").Read() == 7
+    assert not (tmp_path / "a.zarr" / "g" / "h").exists()
+
+
+def test_the_only_array_of_a_store_is_renamed_or_replaced_and_others_see_it(tmp_path):
+    dataset, root = made(tmp_path / "a.zarr")
+    write(root.CreateMDArray("a", dimensions(root, x=9), extended("uint8")), np.arange(9, dtype="uint8"))
+    del root
+    dataset = None
+    dataset, root = updated(tmp_path / "a.zarr")
+    assert root.OpenMDArray("a").Rename("b") == gdal.CE_None
+    del root
+    dataset = None
+    assert_content(tmp_path / "a.zarr", {"b": np.arange(9, dtype="uint8")})
+    assert list(document(tmp_path / "a.zarr")["consolidated_metadata"]["metadata"]) == ["b"]
+    dataset, root = updated(tmp_path / "a.zarr")
+    assert root.DeleteMDArray("b") == gdal.CE_None
+    del root
+    dataset = None
+    assert document(tmp_path / "a.zarr").get("consolidated_metadata") is None  # empty ones would hide what comes
+    dataset, root = updated(tmp_path / "a.zarr")
+    write(root.CreateMDArray("c", dimensions(root, x=9), extended("uint8")), np.arange(9, dtype="uint8"))
+    del root
+    dataset = None
+    assert document(tmp_path / "a.zarr").get("consolidated_metadata") is None and root_of(tmp_path / "a.zarr").GetMDArrayNames() == ["c"]
+    np.testing.assert_array_equal(ask_peer("tensorstore", tmp_path, [("a.zarr", "c")])[0]["values"][0], np.arange(9))
+
+
+def test_what_is_in_the_way_of_a_new_name_stays_and_so_does_the_array(tmp_path):
+    content = series(tmp_path / "a.zarr")
+    (tmp_path / "a.zarr" / "mine").mkdir()
+    (tmp_path / "a.zarr" / "mine" / "notes.txt").write_text("mine")
+    dataset, root = updated(tmp_path / "a.zarr")
+    array = root.OpenMDArray("a")
+    assert "already" in error_of(array.Rename, "mine") and array.GetName() == "a"
+    write(array, np.full((1, 1, 1), 77, "int16"))
+    del array, root
+    dataset = None
+    content["a"][0, 0, 0] = 77
+    assert_content(tmp_path / "a.zarr", content)
+    assert (tmp_path / "a.zarr" / "mine" / "notes.txt").read_text() == "mine"
+    assert "update mode" in error_of(root_of(tmp_path / "a.zarr").OpenMDArray("a").Rename, "c")

@@ -42,6 +42,10 @@ class ZSMdimSized : public GDALDimension
 {
   public:
     using GDALDimension::GDALDimension;
+    /* Its group is at another path. */
+    virtual void SetGroup(const std::string &)
+    {
+    }
     virtual void SetSize(GUInt64 size)
     {
         m_nSize = size;
@@ -53,8 +57,7 @@ class ZSMdimFollower
 {
   public:
     virtual ~ZSMdimFollower() = default;
-    /* It is that of another node at its path by now, and what it has open is not valid any more. False with the message
-     * in err. */
+    /* It is that of another node by now, and what it has open is not valid any more. False with the message in err. */
     virtual bool Follow(const struct zs_node *node, struct zs_error *err) = 0;
 };
 
@@ -86,6 +89,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     CPLStringList m_arrayOptions;         /* for all arrays that are made */
     std::unique_ptr<ZSTarget> m_target;   /* of a new store that is not in its place yet */
     std::map<std::string, std::weak_ptr<GDALMDArray>> m_arrays; /* by path: each is one object while it lives */
+    std::map<std::string, std::weak_ptr<GDALGroup>> m_groups;   /* likewise; but for the root */
     std::map<std::string, std::vector<std::shared_ptr<GDALDimension>>> m_made; /* dimensions, by path of their group */
     std::map<std::string, std::shared_ptr<OGRSpatialReference>> m_srs; /* of arrays, by path: to be written */
 
@@ -109,6 +113,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     using Sizes = std::vector<std::pair<std::shared_ptr<GDALDimension>, uint64_t>>;
     void AddDimensions(const std::string &path, const std::vector<uint64_t> &shape, Sizes &sizes);
     void Forget(const std::string &path);
+    bool MoveNode(const std::string &from, const std::string &to);
 
   public:
     ZSMdimStore(const std::shared_ptr<ZSStore> &store, const ZSOpenOptions &options, const struct zs_node *group,
@@ -184,6 +189,12 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     bool Resize(const struct zs_node *node, const std::vector<GUInt64> &sizes);
     /* Removes a node and all below it, from a store that is in its place at once. */
     bool Remove(const std::string &path);
+    /* Gives a node another name, at once. */
+    bool Rename(const std::string &path, const std::string &name);
+    /* Tells whoever has what is below a group that this is called otherwise. */
+    void TellNames(const std::string &path);
+    /* The group at a path, one object while it lives. */
+    std::shared_ptr<GDALGroup> Group(const struct zs_node *node);
     /* Registers what was made. */
     void AddArray(const std::string &path, const std::shared_ptr<GDALMDArray> &array)
     {
@@ -241,6 +252,9 @@ inline std::string zsParentPath(const std::string &path)
 }
 
 /* ---- mdim_group.cpp ---- */
+
+/* A group that is not the root. */
+std::shared_ptr<GDALGroup> zsMdimSubgroup(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node);
 
 /* The group at `node`; null where there is none, and `only` is the one array it is to show. */
 std::shared_ptr<GDALGroup> zsMdimGroup(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,

@@ -381,10 +381,9 @@ bool ZSMdimArray::Follow(const struct zs_node *node, struct zs_error *err)
     const auto opened = m_store->OpenAgain(node, *m_opened, err);
     if (opened == nullptr)
         return false;
-    m_node = node;
     m_opened = opened;
     DropStatistics();
-    return true;
+    return TakeNode(node, err);
 }
 
 /* ---- Saying what it is ---- */

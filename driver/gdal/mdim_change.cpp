@@ -215,6 +215,7 @@ void ZSMdimStore::Forget(const std::string &path)
 #endif
     const std::lock_guard<std::mutex> held(m_lock);
     eraseBelow(m_arrays, path);
+    eraseBelow(m_groups, path);
     eraseBelow(m_kept, path);
     eraseBelow(m_opened, path);
     eraseBelow(m_made, path);
@@ -234,4 +235,124 @@ bool ZSMdimStore::Remove(const std::string &path)
     }
     Forget(path);
     return isNew || Flush(false);
+}
+
+/* ---- Renaming ---- */
+
+std::shared_ptr<GDALGroup> ZSMdimStore::Group(const struct zs_node *node)
+{
+    const std::lock_guard<std::mutex> held(m_lock);
+    auto group = m_isUpdatable ? m_groups[node->path].lock() : nullptr;
+    if (group != nullptr)
+        return group;
+    group = zsMdimSubgroup(shared_from_this(), node);
+    if (m_isUpdatable)
+        m_groups[node->path] = group;
+    return group;
+}
+
+/* Gives what is at a path and below it the keys of another. */
+template <class Map> static void moveBelow(Map &map, const std::string &from, const std::string &to)
+{
+    Map moved;
+    for (auto it = map.begin(); it != map.end();)
+    {
+        const bool isMoved = isAtOrBelow(it->first, from);
+        if (isMoved)
+            moved[to + it->first.substr(from.size())] = std::move(it->second);
+        it = isMoved ? map.erase(it) : std::next(it);
+    }
+    for (auto &[path, value] : moved)
+        map[path] = std::move(value);
+}
+
+/* Whoever has a node, or one below it, is told which it is by now. */
+bool ZSMdimStore::MoveNode(const std::string &from, const std::string &to)
+{
+    {
+        const std::lock_guard<std::mutex> held(m_lock);
+        eraseBelow(m_opened, from); // they are opened again
+        eraseBelow(m_kept, from);
+        m_dimensions.clear();
+        moveBelow(m_arrays, from, to);
+        moveBelow(m_groups, from, to);
+        moveBelow(m_made, from, to);
+        moveBelow(m_srs, from, to);
+    }
+    for (const auto &[path, dimensions] : m_made)
+    {
+        for (const auto &d : dimensions)
+        {
+            auto *sized = dynamic_cast<ZSMdimSized *>(d.get());
+            if (sized != nullptr && isAtOrBelow(path, to))
+                sized->SetGroup(path);
+        }
+    }
+    std::vector<std::pair<std::string, std::shared_ptr<void>>> held; // while they follow
+    std::vector<ZSMdimFollower *> followers;
+    const auto add = [&](const std::string &path, const auto &object) {
+        auto *follower = isAtOrBelow(path, to) ? dynamic_cast<ZSMdimFollower *>(object.get()) : nullptr;
+        if (follower == nullptr)
+            return;
+        held.emplace_back(path, object);
+        followers.push_back(follower);
+    };
+    for (const auto &[path, array] : m_arrays)
+        add(path, array.lock());
+    for (const auto &[path, group] : m_groups)
+        add(path, group.lock());
+    bool ok = true;
+    for (size_t i = 0; i < followers.size(); i++)
+    {
+        struct zs_error err;
+        const struct zs_node *node = Node(held[i].first);
+        const bool follows = node != nullptr && followers[i]->Follow(node, &err);
+        if (node != nullptr && !follows)
+            zsReport(err);
+        ok = ok && follows;
+    }
+    return ok;
+}
+
+bool ZSMdimStore::Rename(const std::string &path, const std::string &name)
+{
+    struct zs_error err;
+    if (!CheckUpdatable())
+        return false;
+    // What waits is written where its keys are; a new store has no documents yet.
+    const bool isFlushed = m_target != nullptr ? FlushArrays(false) : Flush(false);
+    if (!isFlushed)
+        return false;
+    if (zs_store_sync(m_store->store, &err) != ZS_OK ||
+        zs_node_rename(Hierarchy(), path.c_str(), name.c_str(), &err) != ZS_OK)
+    {
+        zsReport(err);
+        return false;
+    }
+    const std::string parent = zsParentPath(path);
+    return MoveNode(path, (parent.empty() ? "" : parent + "/") + name);
+}
+
+void ZSMdimStore::TellNames(const std::string &path)
+{
+#if ZS_GDAL_AT_LEAST(8)
+    const auto tell = [&](const std::string &own, const auto &object) {
+        if (object != nullptr && own != path && isAtOrBelow(own, path))
+            object->ParentRenamed(GroupName(zsParentPath(own)));
+    };
+    for (const auto &[own, array] : m_arrays)
+        tell(own, array.lock());
+    for (const auto &[own, group] : m_groups)
+        tell(own, group.lock());
+    for (const auto &[own, dimensions] : m_made)
+    {
+        for (const auto &d : dimensions)
+        {
+            if (isAtOrBelow(own, path))
+                d->ParentRenamed(GroupName(own));
+        }
+    }
+#else
+    static_cast<void>(path);
+#endif
 }

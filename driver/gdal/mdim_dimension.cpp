@@ -49,6 +49,10 @@ class ZSMdimMadeDimension final : public ZSMdimSized
     {
     }
     std::shared_ptr<GDALMDArray> GetIndexingVariable() const override;
+    void SetGroup(const std::string &path) override
+    {
+        m_path = path + "/" + GetName();
+    }
     bool SetIndexingVariable(std::shared_ptr<GDALMDArray> variable) override;
 };
 } // namespace

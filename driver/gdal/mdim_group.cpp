@@ -12,7 +12,7 @@ extern "C"
 
 namespace
 {
-class ZSMdimGroup final : public GDALGroup
+class ZSMdimGroup final : public GDALGroup, public ZSMdimFollower
 {
     std::shared_ptr<ZSMdimStore> m_store;
     const struct zs_node *m_node; /* null: there is none, only m_only */
@@ -42,6 +42,11 @@ class ZSMdimGroup final : public GDALGroup
         return group;
     }
 
+    bool Follow(const struct zs_node *node, struct zs_error *) override
+    {
+        m_node = node;
+        return true;
+    }
     std::vector<std::string> GetMDArrayNames(CSLConstList options) const override;
     std::shared_ptr<GDALMDArray> OpenMDArray(const std::string &name, CSLConstList options) const override;
     std::vector<std::string> GetGroupNames(CSLConstList options) const override;
@@ -58,6 +63,16 @@ class ZSMdimGroup final : public GDALGroup
     std::shared_ptr<GDALAttribute> CreateAttribute(const std::string &name, const std::vector<GUInt64> &dimensions,
                                                    const GDALExtendedDataType &type, CSLConstList options) override;
 #if ZS_GDAL_AT_LEAST(8)
+    bool Rename(const std::string &name) override
+    {
+        return zsGuard([&] {
+            if (!CheckGroup() || !m_store->Rename(m_node->path, name))
+                return false;
+            BaseRename(name);
+            m_store->TellNames(m_node->path);
+            return true;
+        });
+    }
     bool DeleteGroup(const std::string &name, CSLConstList) override
     {
         return zsGuard([&] { return Delete(name, ZS_NODE_GROUP, "group"); });
@@ -160,7 +175,7 @@ std::shared_ptr<GDALGroup> ZSMdimGroup::OpenGroup(const std::string &name, CSLCo
 {
     return zsGuard([&]() -> std::shared_ptr<GDALGroup> {
         const struct zs_node *node = m_only == nullptr ? Child(name, ZS_NODE_GROUP) : nullptr;
-        return node != nullptr ? Create(m_store, GetFullName(), name, node, nullptr) : nullptr;
+        return node != nullptr ? m_store->Group(node) : nullptr;
     });
 }
 
@@ -225,7 +240,7 @@ std::shared_ptr<GDALGroup> ZSMdimGroup::CreateGroup(const std::string &name, CSL
             zsReport(err);
             return nullptr;
         }
-        return Create(m_store, GetFullName(), name, node, nullptr);
+        return m_store->Group(node);
     });
 }
 
@@ -267,6 +282,11 @@ std::shared_ptr<GDALAttribute> ZSMdimGroup::CreateAttribute(const std::string &n
         return CheckGroup() ? zsMdimNewAttribute(m_store, m_node->path, GetFullName(), name, dimensions, type)
                             : nullptr;
     });
+}
+
+std::shared_ptr<GDALGroup> zsMdimSubgroup(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node)
+{
+    return ZSMdimGroup::Create(store, store->ParentName(node), store->NodeName(node), node, nullptr);
 }
 
 std::shared_ptr<GDALGroup> zsMdimGroup(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,

@@ -36,6 +36,17 @@ template <class Base> class ZSMdimNodeArray : public Base, public ZSMdimFollower
         m_dimensions = made;
         return !made.empty() || m_store->Dimensions(m_node, m_dimensions, err);
     }
+    /* What every array does to follow. */
+    bool TakeNode(const struct zs_node *node, struct zs_error *err)
+    {
+        const bool isElsewhere = strcmp(node->path, m_node->path) != 0;
+        m_node = node;
+        m_filename = m_store->DocumentName(node);
+        if (!isElsewhere)
+            return true;
+        m_dimensions.clear(); // they are where their variables are
+        return m_store->Dimensions(node, m_dimensions, err);
+    }
     /* The core's, as it is by now; null where there is none. */
     virtual struct zs_array *CoreArray() const
     {
@@ -106,6 +117,15 @@ template <class Base> class ZSMdimNodeArray : public Base, public ZSMdimFollower
     }
 #endif
 #if ZS_GDAL_AT_LEAST(8)
+    bool Rename(const std::string &name) override
+    {
+        return zsGuard([&] {
+            if (!CheckThere() || !m_store->Rename(m_node->path, name))
+                return false;
+            this->BaseRename(name);
+            return true;
+        });
+    }
     bool DeleteAttribute(const std::string &name, CSLConstList) override
     {
         return zsGuard([&] { return zsMdimDeleteAttribute(m_store, m_node->path, this->GetFullName(), name); });

@@ -41,10 +41,9 @@ class ZSMdimStrings final : public ZSMdimNodeArray<GDALMDArray>
     static std::shared_ptr<GDALMDArray> CreateNew(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
                                                   const std::vector<std::shared_ptr<GDALDimension>> &dimensions);
 
-    bool Follow(const struct zs_node *node, struct zs_error *) override
+    bool Follow(const struct zs_node *node, struct zs_error *err) override
     {
-        m_node = node;
-        return true;
+        return TakeNode(node, err);
     }
     bool CopyFrom(GDALDataset *, const GDALMDArray *from, bool strict, GUInt64 &cost, const GUInt64 totalCost,
                   GDALProgressFunc progress, void *progressData) override

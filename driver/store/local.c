@@ -209,6 +209,31 @@ static void local_remove_directory(struct zs_store *store, const char *prefix)
     free(path);
 }
 
+static enum zs_status local_rename(struct zs_store *store, const char *from, const char *to, struct zs_error *err)
+{
+    struct local_store *s = store_of(store);
+    struct stat st;
+    enum zs_status status = enter_parent(store, from, err);
+    if (status != ZS_OK)
+        return status == ZS_NOT_FOUND ? ZS_OK : status;
+    char *parent = zs_key_parent(to), *before = zs_vsi_path(store, from), *after = zs_vsi_path(store, to);
+    if (parent == NULL || before == NULL || after == NULL)
+        status = fail_memory(err);
+    else if (lstat(after, &st) == 0)
+        status = zs_fail(err, ZS_ARGUMENT, "%s: there is something already", after);
+    else if (rename(before, after) != 0 && errno != ENOENT)
+        status = zs_fail(err, ZS_IO, "%s: cannot be renamed to %s: %s", before, after, strerror(errno));
+    pthread_mutex_lock(&s->lock);
+    zs_folders_forget(s);
+    pthread_mutex_unlock(&s->lock);
+    if (status == ZS_OK && store->sync != ZS_SYNC_NO)
+        status = zs_folder_sync(s, parent, err);
+    free(parent);
+    free(before);
+    free(after);
+    return status;
+}
+
 static enum zs_status local_is_link(struct zs_store *store, const char *prefix, bool *is_link, struct zs_error *err)
 {
     char *path = zs_vsi_path(store, prefix);
@@ -322,6 +347,7 @@ enum zs_status zs_store_open_local(const char *root, struct zs_store **store, st
         .abort = zs_local_abort,
         .remove = local_remove,
         .remove_directory = local_remove_directory,
+        .rename = local_rename,
         .is_link = local_is_link,
         .remove_link = local_remove_link,
         .list = local_list,

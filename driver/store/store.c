@@ -282,6 +282,15 @@ enum zs_status zs_store_remove(struct zs_store *store, const char *key, struct z
     return store->ops->remove(store, key, err);
 }
 
+enum zs_status zs_store_rename(struct zs_store *store, const char *from, const char *to, struct zs_error *err)
+{
+    ZS_TRY(check_key(store, from, err));
+    ZS_TRY(check_key(store, to, err));
+    if (store->ops->rename == NULL)
+        return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: has no directories that could be renamed", store->root, from);
+    return store->ops->rename(store, from, to, err);
+}
+
 enum zs_status zs_file_open(struct zs_store *store, const char *key, struct zs_file **file, struct zs_error *err)
 {
     ZS_TRY(check_key(store, key, err));

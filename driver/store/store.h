@@ -72,6 +72,10 @@ enum zs_status zs_store_list_all(struct zs_store *store, const char *prefix, cha
 void zs_names_free(char **names);
 /* Whether a file of that name is an unfinished one or a journal of this driver, whose writer may be at work or dead. */
 bool zs_is_temporary_name(const char *name);
+/* Gives the directory of a prefix another name; one that is not there is fine. ZS_UNSUPPORTED where prefixes are no
+ * directories, ZS_ARGUMENT where something has the new name. */
+enum zs_status zs_store_rename(struct zs_store *store, const char *from, const char *to,
+                               struct zs_error *err) ZS_MUST_CHECK;
 /* Removes every object below `prefix` (not ""), those directly in it before those in what is below: so a Zarr node
  * loses its metadata before its chunks, and never reads as fill value. Nothing there is fine. ZS_UNSUPPORTED where
  * listing is impossible. A symbolic link goes, and what it leads to stays. Temporary files go as well. */
@@ -197,6 +201,8 @@ struct zs_store_ops {
     void (*forget)(struct zs_store *s, const char *key);
     /* Optional: removes the empty directory of a prefix, where prefixes are directories; failing is no matter. */
     void (*remove_directory)(struct zs_store *s, const char *prefix);
+    /* Optional: where prefixes are directories. */
+    enum zs_status (*rename)(struct zs_store *s, const char *from, const char *to, struct zs_error *err);
     /* Optional: where a root can be told from another that has its name. */
     bool (*is_replaced)(const struct zs_store *s);
     /* Optional: after `root` changed. */

@@ -297,6 +297,28 @@ static void vsi_remove_directory(struct zs_store *store, const char *prefix)
     free(path);
 }
 
+/* In memory alone: what servers call renaming is copying and deleting, one object after the other. */
+static enum zs_status vsi_rename(struct zs_store *store, const char *from, const char *to, struct zs_error *err)
+{
+    if (!((const struct vsi_store *)store)->place.is_memory)
+        return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: has no directories that could be renamed", store->root, from);
+    VSIStatBufL st;
+    enum zs_status status = ZS_OK;
+    char *before = zs_vsi_path(store, from), *after = zs_vsi_path(store, to);
+    struct zs_vsi_quiet q;
+    zs_vsi_quiet_begin(&q, store);
+    if (before == NULL || after == NULL)
+        status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    else if (VSIStatL(after, &st) == 0)
+        status = zs_fail(err, ZS_ARGUMENT, "%s: there is something already", after);
+    else if (VSIStatL(before, &st) == 0 && VSIRename(before, after) != 0)
+        status = zs_fail(err, ZS_IO, "%s: cannot be renamed to %s: %s", before, after, zs_vsi_reason());
+    zs_vsi_quiet_end(&q);
+    free(before);
+    free(after);
+    return status;
+}
+
 /* ---- Listing ---- */
 
 static enum zs_status vsi_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
@@ -354,6 +376,7 @@ static const struct zs_store_ops vsi_ops = {
     .abort = zs_vsi_abort,
     .remove = vsi_remove,
     .remove_directory = vsi_remove_directory,
+    .rename = vsi_rename,
     .list = vsi_list,
     .lock = vsi_lock,
     .unlock = zs_lock_release,

@@ -104,6 +104,9 @@ enum zs_status zs_hierarchy_restate(struct zs_hierarchy *h, struct zs_node *node
  * flush, the last of all. ZS_ARGUMENT for the root, ZS_INVALID for what is no path inside the store. */
 enum zs_status zs_hierarchy_remove(struct zs_hierarchy *h, const char *path, struct zs_error *err) ZS_MUST_CHECK;
 
+/* The same, but its objects stay: the node is about to be elsewhere. */
+enum zs_status zs_hierarchy_leave(struct zs_hierarchy *h, const char *path, struct zs_error *err) ZS_MUST_CHECK;
+
 /* Whether it is that of a store to be: nothing is in it but what was put there through this hierarchy. */
 bool zs_hierarchy_is_new(const struct zs_hierarchy *h);
 bool zs_hierarchy_is_changed(const struct zs_hierarchy *h);

@@ -26,6 +26,11 @@ static enum zs_status check_path(const char *path, struct zs_error *err)
     return is_clean ? ZS_OK : zs_fail(err, ZS_INVALID, "path \"%.200s\": expected no slash at its ends", path);
 }
 
+bool zs_change_is_removal(enum zs_change_kind kind)
+{
+    return kind == ZS_CHANGE_REMOVED || kind == ZS_CHANGE_LEFT;
+}
+
 /* Notes that `path` is to be written, or removed. The latest word counts, but for attributes of a node that is new. */
 static enum zs_status note(struct zs_hierarchy *h, const char *path, enum zs_change_kind kind, struct zs_error *err)
 {
@@ -33,7 +38,7 @@ static enum zs_status note(struct zs_hierarchy *h, const char *path, enum zs_cha
     if (known != NULL) {
         if (!(kind == ZS_CHANGE_ATTRIBUTES && known->kind == ZS_CHANGE_WHOLE))
             known->kind = kind;
-        known->was_removed |= kind == ZS_CHANGE_REMOVED;
+        known->was_removed |= zs_change_is_removal(kind);
         return ZS_OK;
     }
     struct zs_change *grown = realloc(h->changes, (h->change_count + 1) * sizeof *grown);
@@ -45,7 +50,7 @@ static enum zs_status note(struct zs_hierarchy *h, const char *path, enum zs_cha
         return zs_fail(err, ZS_NO_MEMORY, "cannot note a change of %s", path);
     }
     h->changes[h->change_count++] =
-        (struct zs_change){.path = copy, .kind = kind, .was_removed = kind == ZS_CHANGE_REMOVED};
+        (struct zs_change){.path = copy, .kind = kind, .was_removed = zs_change_is_removal(kind)};
     return ZS_OK;
 }
 
@@ -82,7 +87,7 @@ static enum zs_status note_edit(struct zs_hierarchy *h, const char *path, const 
                                 struct zs_error *err)
 {
     const struct zs_change *known = zs_change_find(h, path);
-    if (known != NULL && known->kind != ZS_CHANGE_REMOVED)
+    if (known != NULL && !zs_change_is_removal(known->kind))
         return ZS_OK;
     zs_json *before = zs_json_copy(attributes);
     if (before == NULL)
@@ -299,7 +304,7 @@ enum zs_status zs_hierarchy_occupant(struct zs_hierarchy *h, const char *path, c
     return put_node(h, group, false, err);
 }
 
-enum zs_status zs_hierarchy_remove(struct zs_hierarchy *h, const char *path, struct zs_error *err)
+static enum zs_status take_out(struct zs_hierarchy *h, const char *path, enum zs_change_kind kind, struct zs_error *err)
 {
     if (path[0] == '\0')
         return zs_fail(err, ZS_ARGUMENT, "the root of a store cannot be removed from it");
@@ -318,7 +323,17 @@ enum zs_status zs_hierarchy_remove(struct zs_hierarchy *h, const char *path, str
         h->changes[i] = h->changes[--h->change_count];
     }
     forget_listing(h);
-    return note(h, path, ZS_CHANGE_REMOVED, err);
+    return note(h, path, kind, err);
+}
+
+enum zs_status zs_hierarchy_remove(struct zs_hierarchy *h, const char *path, struct zs_error *err)
+{
+    return take_out(h, path, ZS_CHANGE_REMOVED, err);
+}
+
+enum zs_status zs_hierarchy_leave(struct zs_hierarchy *h, const char *path, struct zs_error *err)
+{
+    return take_out(h, path, ZS_CHANGE_LEFT, err);
 }
 
 bool zs_hierarchy_is_new(const struct zs_hierarchy *h)

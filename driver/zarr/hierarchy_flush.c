@@ -125,23 +125,38 @@ static const struct zs_node *known_node(const struct zs_hierarchy *h, const char
     return NULL;
 }
 
+/* Takes what is gone out of consolidated metadata. True when nothing is left and nothing is about to come. */
+static bool remove_gone(const struct zs_hierarchy *h, const char *path, size_t n, zs_json *metadata, bool *is_changed)
+{
+    bool is_last = true;
+    for (size_t i = 0; i < h->change_count; i++) {
+        const struct zs_change *c = &h->changes[i];
+        const bool is_inside = zs_path_is_below(c->path, path) && strlen(c->path) > n;
+        if (c->was_removed && is_inside) {
+            remove_members(metadata, c->path + n);
+            *is_changed = true;
+        }
+        if (is_inside && (c->kind == ZS_CHANGE_LEFT || c->written != NULL))
+            is_last = false;
+    }
+    return is_last && zs_json_size(metadata) == 0;
+}
+
 /* Brings inline consolidated metadata of the group at `path` in step with what changed below. Empty ones are not in
- * use, and a first entry would hide all that they do not list. */
+ * use, unless they were until now, and a first entry would hide all that they do not list. */
 static enum zs_status update_consolidated(struct zs_hierarchy *h, const char *path, zs_json *document, bool *is_changed,
                                           struct zs_error *err)
 {
     zs_json *consolidated = zs_json_get_mutable(document, "consolidated_metadata");
     zs_json *metadata = zs_json_get_mutable(consolidated, "metadata");
-    if (!zs_json_is_object(metadata) || zs_json_size(metadata) == 0)
+    const bool was_used = path[0] == '\0' && h->is_consolidated;
+    if (!zs_json_is_object(metadata) || (zs_json_size(metadata) == 0 && !was_used))
         return ZS_OK;
     const size_t n = path[0] != '\0' ? strlen(path) + 1 : 0;
     /* Removals first: a path may have been removed and come back. */
-    for (size_t i = 0; i < h->change_count; i++) {
-        const struct zs_change *c = &h->changes[i];
-        if (c->was_removed && zs_path_is_below(c->path, path) && strlen(c->path) > n) {
-            remove_members(metadata, c->path + n);
-            *is_changed = true;
-        }
+    if (remove_gone(h, path, n, metadata, is_changed)) { /* to others empty ones hide what comes later */
+        zs_json_remove(document, "consolidated_metadata");
+        return ZS_OK;
     }
     for (size_t i = 0; i < h->change_count; i++) {
         const struct zs_change *c = &h->changes[i];
@@ -160,7 +175,7 @@ static enum zs_status update_consolidated(struct zs_hierarchy *h, const char *pa
 static enum zs_status flush_document(struct zs_hierarchy *h, const char *path, struct zs_error *err)
 {
     struct zs_change *own = zs_change_find(h, path);
-    const struct zs_node *node = own != NULL && own->kind != ZS_CHANGE_REMOVED ? known_node(h, path) : NULL;
+    const struct zs_node *node = own != NULL && !zs_change_is_removal(own->kind) ? known_node(h, path) : NULL;
     zs_json *document = NULL;
     if (node == NULL || own->kind != ZS_CHANGE_WHOLE) /* else nothing stays of what may be there */
         ZS_TRY(zs_document_load(h->store, path, &document, err));

@@ -20,7 +20,8 @@ struct zs_hierarchy_entry {
 enum zs_change_kind {
     ZS_CHANGE_ATTRIBUTES, /* of a node that is in the store */
     ZS_CHANGE_WHOLE,      /* a document that is new */
-    ZS_CHANGE_REMOVED     /* the node and all below it are to go */
+    ZS_CHANGE_REMOVED,    /* the node and all below it are to go */
+    ZS_CHANGE_LEFT        /* ... from what lists them; the objects are not looked at */
 };
 struct zs_change {
     char *path;
@@ -81,6 +82,7 @@ extern const char *const zs_stated_members[];
 
 /* What is noted of a path; NULL where nothing is. */
 struct zs_change *zs_change_find(const struct zs_hierarchy *h, const char *path);
+bool zs_change_is_removal(enum zs_change_kind kind);
 
 /* ---- hierarchy_flush.c ---- */
 

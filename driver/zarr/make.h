@@ -26,12 +26,19 @@ enum zs_status zs_array_refill(struct zs_hierarchy *h, const struct zs_node *nod
                                const struct zs_node **replacement, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Another shape for an array, or other names of its dimensions (either NULL: as it is; names[d] NULL: none): its node
- * is replaced. Arrays that were opened from the old one are to be flushed before and opened again; chunks that lie outside
- * are the caller's business. ZS_UNSUPPORTED where the document lists the lengths of chunks along a dimension that
- * changes, ZS_INVALID for a shape that no array can have. */
+ * is replaced. Arrays that were opened from the old one are to be flushed before and opened again; chunks that lie
+ * outside are the caller's business. ZS_UNSUPPORTED where the document lists the lengths of chunks along a dimension
+ * that changes, ZS_INVALID for a shape that no array can have. */
 enum zs_status zs_array_restate(struct zs_hierarchy *h, const struct zs_node *node, const uint64_t *shape,
                                 const char *const *names, const struct zs_node **replacement,
                                 struct zs_error *err) ZS_MUST_CHECK;
+
+/* Gives a node, and with it all below, another name in its group, at once: what was changed is to be flushed before,
+ * and arrays of it opened again. ZS_ARGUMENT for a name that is none or is taken, ZS_UNSUPPORTED where the store has no
+ * directories. A process that is killed meanwhile leaves the node where it was or will be, at worst not listed in
+ * consolidated metadata: never listed where it is not. */
+enum zs_status zs_node_rename(struct zs_hierarchy *h, const char *path, const char *name,
+                              struct zs_error *err) ZS_MUST_CHECK;
 
 /* Gives the root of a store to be consolidated metadata of all nodes that are known by now: before the first flush.
  * Later flushes keep them in step. */

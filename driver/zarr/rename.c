@@ -1,0 +1,121 @@
+/* Nodes that get another name. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "zarr/hierarchy_private.h"
+#include "zarr/make.h"
+
+/* A document below a node that is renamed. */
+struct moved {
+    const char *rest; /* of its path, borrowed from the hierarchy */
+    zs_json *document;
+};
+
+struct moving {
+    struct moved *list;
+    size_t count;
+};
+
+static void clear(struct moving *m)
+{
+    for (size_t i = 0; i < m->count; i++)
+        zs_json_free(m->list[i].document);
+    free(m->list);
+}
+
+/* Copies of all documents at and below a path. */
+static enum zs_status collect(struct zs_hierarchy *h, const char *path, struct moving *m, struct zs_error *err)
+{
+    const struct zs_node **nodes;
+    size_t count;
+    enum zs_status status = zs_hierarchy_list(h, &nodes, &count, err);
+    if (status != ZS_OK)
+        return status;
+    m->list = zs_calloc(count + 1, sizeof *m->list);
+    if (m->list == NULL)
+        status = zs_fail(err, ZS_NO_MEMORY, "cannot list what is in %s", path);
+    for (size_t i = 0; i < count && status == ZS_OK; i++) {
+        if (!zs_path_is_below(nodes[i]->path, path) || nodes[i]->document == NULL)
+            continue;
+        struct moved *moved = &m->list[m->count];
+        moved->rest = nodes[i]->path + strlen(path);
+        moved->document = zs_json_copy(nodes[i]->document);
+        if (moved->document == NULL)
+            status = zs_fail(err, ZS_NO_MEMORY, "cannot list what is in %s", path);
+        else
+            m->count++;
+    }
+    free(nodes);
+    return status;
+}
+
+/* Adds what was collected, which is taken over, at a path. */
+static enum zs_status settle(struct zs_hierarchy *h, const char *path, struct moving *m, struct zs_error *err)
+{
+    for (size_t i = 0; i < m->count; i++) {
+        struct zs_node *node = NULL;
+        zs_json *document = m->list[i].document;
+        m->list[i].document = NULL;
+        char *own = zs_format("%s%s", path, m->list[i].rest);
+        enum zs_status status = own != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+        if (status == ZS_OK)
+            status = zs_node_create(own, document, true, &node, err);
+        else
+            zs_json_free(document);
+        free(own);
+        if (status == ZS_OK)
+            status = zs_hierarchy_add(h, node, err);
+        ZS_TRY(status);
+    }
+    return ZS_OK;
+}
+
+/* The node is listed nowhere while its directory moves: who reads then must not take its chunks for missing ones. */
+static enum zs_status move(struct zs_hierarchy *h, const char *from, const char *to, struct zs_error *err)
+{
+    struct moving m = {0};
+    const bool is_new = zs_hierarchy_is_new(h);
+    enum zs_status status = collect(h, from, &m, err);
+    if (status == ZS_OK)
+        status = zs_hierarchy_leave(h, from, err);
+    if (status != ZS_OK) {
+        clear(&m);
+        return status;
+    }
+    if (!is_new)
+        status = zs_hierarchy_flush(h, err);
+    if (status == ZS_OK)
+        status = zs_store_rename(zs_hierarchy_store(h), from, to, err);
+    struct zs_error later;
+    const bool is_moved = status == ZS_OK;
+    enum zs_status settled = settle(h, is_moved ? to : from, &m, is_moved ? err : &later);
+    if (settled == ZS_OK && !is_new)
+        settled = zs_hierarchy_flush(h, is_moved ? err : &later);
+    clear(&m);
+    return is_moved ? settled : status;
+}
+
+enum zs_status zs_node_rename(struct zs_hierarchy *h, const char *path, const char *name, struct zs_error *err)
+{
+    const struct zs_node *occupant = NULL;
+    if (!zs_is_node_name(name))
+        return zs_fail(err, ZS_ARGUMENT,
+                       "\"%.200s\": expected a name without /, not of dots alone, not beginning with __", name);
+    if (path[0] == '\0')
+        return zs_fail(err, ZS_ARGUMENT, "the root of a store has no name in it");
+    ZS_TRY(zs_hierarchy_check_writable(h, err));
+    char *parent = zs_path_parent(path);
+    char *to = parent != NULL ? zs_path_join(parent, name) : NULL;
+    enum zs_status status = to != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    if (status == ZS_OK)
+        status = zs_hierarchy_occupant(h, to, &occupant, err);
+    if (status == ZS_OK && occupant != NULL)
+        status = zs_fail(err, ZS_ARGUMENT, "%s: there is %s /%s already", zs_hierarchy_store(h)->root,
+                         occupant->type == ZS_NODE_ARRAY ? "an array" : "a group", to);
+    if (status == ZS_OK)
+        status = move(h, path, to, err);
+    free(parent);
+    free(to);
+    return status;
+}
