@@ -16,6 +16,7 @@ from osgeo import gdal
 
 import oracle
 from objectstore import ObjectStore
+from option_cases import is_alias
 from stores import array_meta, group_meta, plain_meta, random_values, sharding
 from support import PROJECT, need
 from webserver import RangeServer
@@ -164,7 +165,8 @@ def options_of_manual(section):
 def declared(item):
     """{option: the values that its declaration names, its default}"""
     return {option.get("name"): [value.text for value in option.iter("Value")] + [option.get("default")] * (option.get("default") is not None)
-            for option in xml.etree.ElementTree.fromstring(driver().GetMetadataItem(item)).iter("Option")}
+            for option in xml.etree.ElementTree.fromstring(driver().GetMetadataItem(item)).iter("Option")
+            if not is_alias(option)}
 
 
 @pytest.mark.parametrize("item, section, heading", [("DMD_OPENOPTIONLIST", "Open options", "open option"),

@@ -1,5 +1,6 @@
 #include "creation_options.h"
 
+#include "option_aliases.h"
 #include "source_axes.h"
 #include "types.h"
 
@@ -36,6 +37,12 @@ static zs_compression standardCompression()
     return hasCodec(ZS_COMPRESS_ZSTD) ? ZS_COMPRESS_ZSTD : ZS_COMPRESS_GZIP;
 }
 
+std::string zsCompressors()
+{
+    return std::string(hasCodec(ZS_COMPRESS_BLOSC) ? "blosc," : "") + (hasCodec(ZS_COMPRESS_ZSTD) ? "zstd," : "") +
+           "gzip";
+}
+
 std::string zsCreationOptionList()
 {
     const char *zstd = hasCodec(ZS_COMPRESS_ZSTD) ? "<Value>ZSTD</Value>" : "";
@@ -64,6 +71,15 @@ std::string zsCreationOptionList()
            "compression. Default: by data type'>"
            "    <Value>NONE</Value><Value>BYTE</Value><Value>BIT</Value>"
            "  </Option>"
+           "  <Option name='BLOSC_BLOCKSIZE' type='int' min='0' default='0' description='Bytes of a block inside BLOSC; "
+           "0: as it chooses'/>"
+           "  <Option name='ZSTD_CHECKSUM' type='boolean' default='NO' description='Whether zstd adds its own checksum'/>"
+           "  <Option name='CHUNK_MEMORY_LAYOUT' type='string-select' default='C' description='Order of the elements in a "
+           "chunk: the last dimension fastest (C), or the first (F)'>"
+           "    <Value>C</Value><Value>F</Value>"
+           "  </Option>"
+           "  <Option name='DIM_SEPARATOR' type='string' description='What stands between the numbers in the names of "
+           "shards: / (the default) or a dot'/>"
            "  <Option name='INDEX_LOCATION' type='string-select' default='END' description='Where the index stands "
            "in a shard'>"
            "    <Value>END</Value><Value>START</Value>"
@@ -127,8 +143,8 @@ std::string zsCreationOptionList()
            "    <Value>REWRITE</Value><Value>APPEND</Value><Value>IN_PLACE</Value>"
            "  </Option>"
            "  <Option name='DIM_NAMES' type='string' description='Names of the dimensions separated by commas, "
-           "slowest first. Default: those of the source, else y,x or band,y,x'/>"
-           "</CreationOptionList>";
+           "slowest first. Default: those of the source, else y,x or band,y,x'/>" +
+           zsAliasOptionList(ZSFace::RASTER) + "</CreationOptionList>";
 }
 
 /* ---- Parsing ---- */
@@ -239,7 +255,23 @@ static bool parseCompression(CSLConstList options, struct zs_encoding &e, std::s
     e.blosc_cname = compressors[static_cast<size_t>(cname)];
     static const char *const zarrNames[] = {"noshuffle", "shuffle", "bitshuffle", ""};
     shuffle = zarrNames[order];
-    return true;
+    const char *block = CSLFetchNameValueDef(options, "BLOSC_BLOCKSIZE", "0");
+    if (strspn(block, "0123456789") != strlen(block) || strlen(block) < 1 || strlen(block) > 9)
+        return zsRefuseOption("BLOSC_BLOCKSIZE", "a number of bytes", block);
+    e.blosc_blocksize = atoi(block);
+    return parseBoolean(options, "ZSTD_CHECKSUM", e.zstd_checksum);
+}
+
+/* How chunks lie in memory and in the store. */
+static bool parseLayout(CSLConstList options, struct zs_encoding &e)
+{
+    const int layout = choose(options, "CHUNK_MEMORY_LAYOUT", {"C", "F"}, 0);
+    const int separator = choose(options, "DIM_SEPARATOR", {"/", "."}, 0);
+    const int endian = choose(options, "@ENDIAN", {"little", "big"}, 0); // of GDAL's own tests
+    e.is_column_major = layout == 1;
+    e.has_dotted_keys = separator == 1;
+    e.is_big_endian = endian == 1;
+    return layout >= 0 && separator >= 0 && endian >= 0;
 }
 
 static bool parseNumber(CSLConstList options, const char *name, bool &has, double &out)
@@ -308,8 +340,12 @@ bool zsParseUpdate(CSLConstList options, enum zs_update &update)
     return way >= 0;
 }
 
-bool ZSCreationOptions::Parse(CSLConstList options)
+bool ZSCreationOptions::Parse(CSLConstList given)
 {
+    CPLStringList known(CSLDuplicate(given));
+    if (!zsTakeAliases(known))
+        return false;
+    const CSLConstList options = known.List();
     fsync = CPLTestBool(CPLGetConfigOption("SHARDEDZARR_FSYNC", "YES"));
     array_name = CSLFetchNameValueDef(options, "ARRAY_NAME", "");
     if (CSLFetchNameValue(options, "ARRAY_NAME") != nullptr && !zsIsArrayName(array_name))
@@ -333,7 +369,7 @@ bool ZSCreationOptions::Parse(CSLConstList options)
     pixel_interleaved = interleave == 1;
     style = static_cast<enum zs_georef_style>(chosenStyle);
     resampling = CSLFetchNameValueDef(options, "RESAMPLING", "");
-    if (!parseCompression(options, encoding, blosc_shuffle) || !ParseStored(options))
+    if (!parseCompression(options, encoding, blosc_shuffle) || !parseLayout(options, encoding) || !ParseStored(options))
         return false;
     encoding.index_at_start = index == 1;
 

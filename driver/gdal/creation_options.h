@@ -16,6 +16,9 @@ extern "C"
 /* The XML for GDAL_DMD_CREATIONOPTIONLIST. */
 std::string zsCreationOptionList();
 
+/* The codecs among them that this build can write, with commas between. */
+std::string zsCompressors();
+
 /* Near this many decoded bytes per shard: few enough objects, and still few enough bytes to rewrite when one
  * changes. */
 constexpr uint64_t ZS_SHARD_BYTES = 64 << 20;

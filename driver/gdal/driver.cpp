@@ -1,5 +1,6 @@
 /* The one symbol that the plugin exports. */
 #include "command.h"
+#include "creation_options.h"
 #include "create.h"
 #include "files.h"
 #include "guard.h"
@@ -136,6 +137,8 @@ void GDALRegister_ShardedZarr()
     driver->SetMetadataItem(GDAL_DCAP_CREATE_SUBDATASETS, "YES");
 #endif
     driver->SetMetadataItem(GDAL_DMD_OPENOPTIONLIST, OPEN_OPTIONS);
+    // What programs ask GDAL's own driver before they choose.
+    driver->SetMetadataItem("COMPRESSORS", zsCompressors().c_str());
     driver->pfnOpen = ZSGuarded<zsOpen>::Call;
 #if ZS_GDAL_AT_LEAST(8)
     driver->pfnGetSubdatasetInfoFunc = ZSGuarded<zsSubdatasetInfo>::Call;

@@ -5,6 +5,7 @@
 extern "C"
 {
 #include "base/memory.h"
+#include "raster/overviews.h"
 #include "raster/update.h"
 #include "zarr/make.h"
 #include "zarr/name.h"
@@ -24,6 +25,13 @@ class ZSMdimArray final : public ZSMdimNodeArray<GDALPamMDArray>
     mutable std::mutex m_lock; /* what is read when first asked for, which may cost requests */
     mutable bool m_srsRead = false;
     mutable std::shared_ptr<OGRSpatialReference> m_srs;
+#if ZS_GDAL_AT_LEAST(13)
+    mutable bool m_levelsFound = false;
+    mutable std::vector<std::string> m_levels; /* paths of smaller versions, from large to small */
+
+    std::vector<std::string> FindLevels() const;
+    std::vector<std::string> Levels() const;
+#endif
 
     void TakeMeaning();
     void TakeNodata();
@@ -89,6 +97,14 @@ class ZSMdimArray final : public ZSMdimNodeArray<GDALPamMDArray>
     {
         return zsGuard([&] { return WriteNumber(zs_offset_write, offset, m_meaning->has_offset, m_meaning->offset); });
     }
+#if ZS_GDAL_AT_LEAST(10)
+    bool SetStatistics(bool isApprox, double min, double max, double mean, double deviation, GUInt64 count,
+                       CSLConstList options) override;
+#endif
+#if ZS_GDAL_AT_LEAST(13)
+    int GetOverviewCount() const override;
+    std::shared_ptr<GDALMDArray> GetOverview(int i) const override;
+#endif
     bool SetRawNoDataValue(const void *value) override;
     bool SetSpatialRef(const OGRSpatialReference *srs) override;
     bool CopyFrom(GDALDataset *, const GDALMDArray *from, bool strict, GUInt64 &cost, const GUInt64 totalCost,
@@ -145,6 +161,19 @@ static std::string sizesText(const uint64_t *sizes, int n)
 
 void ZSMdimArray::TakeStructure()
 {
+    const zs_json *configuration = nullptr;
+    const char *name = zs_extension_name(zs_json_get(m_node->document, "data_type"), &configuration);
+    const char *unit;
+    uint64_t factor;
+    const bool isTime = m_node->array->dtype.type == ZS_DATETIME64 || m_node->array->dtype.type == ZS_TIMEDELTA64;
+    if (isTime && name != nullptr) // the words of GDAL's own driver
+    {
+        m_structure.SetNameValue("data_type.name", name);
+        if (zs_json_string(zs_json_get(configuration, "unit"), &unit))
+            m_structure.SetNameValue("data_type.unit", unit);
+        if (zs_json_uint64(zs_json_get(configuration, "scale_factor"), &factor))
+            m_structure.SetNameValue("data_type.scale_factor", std::to_string(factor).c_str());
+    }
     const struct zs_array_info info = zs_array_get_info(m_opened->Get());
     if (info.is_sharded && info.ndim > 0 && !info.has_edges)
         m_structure.SetNameValue("SHARD_SHAPE", sizesText(info.shard_shape, info.ndim).c_str());
@@ -262,6 +291,61 @@ std::shared_ptr<OGRSpatialReference> ZSMdimArray::GetSpatialRef() const
     });
 }
 
+/* ---- Its overviews: those of the raster that it is ---- */
+
+#if ZS_GDAL_AT_LEAST(13)
+std::vector<std::string> ZSMdimArray::FindLevels() const
+{
+    struct zs_axes axes;
+    struct zs_error err;
+    char **paths = nullptr;
+    size_t count = 0;
+    if (m_dimensions.size() < 2 ||
+        zs_axes_find(m_store->Hierarchy(), m_node, nullptr, nullptr, &axes, &err) != ZS_OK || axes.y < 0)
+        return {};
+    if (zs_overviews_find(m_store->Hierarchy(), m_node, axes, &paths, &count, &err) != ZS_OK)
+    {
+        zsReport(err);
+        return {};
+    }
+    const auto freed = [count](char **p) { zs_paths_free(p, count); };
+    const std::unique_ptr<char *, decltype(freed)> owned(paths, freed);
+    return std::vector<std::string>(paths, paths + count);
+}
+
+std::vector<std::string> ZSMdimArray::Levels() const
+{
+    const std::lock_guard<std::mutex> held(m_lock);
+    if (!m_levelsFound)
+        m_levels = FindLevels();
+    m_levelsFound = true;
+    return m_levels;
+}
+
+int ZSMdimArray::GetOverviewCount() const
+{
+    return zsGuard([&] { return static_cast<int>(Levels().size()); });
+}
+
+std::shared_ptr<GDALMDArray> ZSMdimArray::GetOverview(int i) const
+{
+    return zsGuard([&]() -> std::shared_ptr<GDALMDArray> {
+        const auto levels = Levels();
+        const struct zs_node *node = nullptr;
+        struct zs_error err;
+        if (i < 0 || static_cast<size_t>(i) >= levels.size())
+            return nullptr;
+        const std::string &path = levels[static_cast<size_t>(i)];
+        auto array = zs_hierarchy_node(m_store->Hierarchy(), path.c_str(), &node, &err) == ZS_OK
+                         ? m_store->Array(node, &err)
+                         : nullptr;
+        if (array == nullptr)
+            zsReport(err);
+        return array;
+    });
+}
+#endif
+
 /* ---- Attributes ---- */
 
 std::vector<std::shared_ptr<GDALAttribute>> ZSMdimArray::GetAttributes(CSLConstList) const
@@ -340,6 +424,25 @@ bool ZSMdimArray::IAdviseRead(const GUInt64 *start, const size_t *count, CSLCons
         return false;
     });
 }
+
+#if ZS_GDAL_AT_LEAST(10)
+/* With UPDATE_METADATA=YES the array itself says its range, as CF has it. */
+bool ZSMdimArray::SetStatistics(bool isApprox, double min, double max, double mean, double deviation, GUInt64 count,
+                                CSLConstList options)
+{
+    return zsGuard([&] {
+        const bool isKept = m_store->Pam() != nullptr &&
+                            GDALPamMDArray::SetStatistics(isApprox, min, max, mean, deviation, count, options);
+        if (isApprox || !CPLFetchBool(options, "UPDATE_METADATA", false) || !m_store->CheckUpdatable())
+            return isKept;
+        auto range = GetAttribute("actual_range");
+        if (range == nullptr)
+            range = CreateAttribute("actual_range", {2}, m_type, nullptr);
+        const double values[] = {min, max};
+        return range != nullptr && range->Write(values, CPL_ARRAYSIZE(values));
+    });
+}
+#endif
 
 /* Elements are written: statistics that were known are not true any more. */
 void ZSMdimArray::DropStatistics()

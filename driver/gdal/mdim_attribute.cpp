@@ -161,6 +161,13 @@ bool ZSMdimAttribute::IRead(const GUInt64 *start, const size_t *count, const GIn
     });
 }
 
+/* What the full names of a node's attributes begin with: those of a group are told from its arrays' as in GDAL's other
+ * drivers. */
+static std::string attributeOwner(const struct zs_node *node, const std::string &owner)
+{
+    return node->type == ZS_NODE_GROUP ? (owner == "/" ? "" : owner) + "/_GLOBAL_" : owner;
+}
+
 std::vector<std::shared_ptr<GDALAttribute>> zsMdimAttributes(const std::shared_ptr<ZSMdimStore> &store,
                                                              const struct zs_node *node, const std::string &owner,
                                                              const struct zs_meaning *meaning, bool hasSrs)
@@ -177,7 +184,7 @@ std::vector<std::shared_ptr<GDALAttribute>> zsMdimAttributes(const std::shared_p
     const std::unique_ptr<struct zs_attribute, decltype(freed)> owned(list, freed);
     std::vector<std::shared_ptr<GDALAttribute>> out;
     for (size_t i = 0; i < count; i++)
-        out.push_back(ZSMdimAttribute::Create(store, node->path, owner, list[i]));
+        out.push_back(ZSMdimAttribute::Create(store, node->path, attributeOwner(node, owner), list[i]));
     return out;
 }
 
@@ -228,7 +235,8 @@ std::shared_ptr<GDALAttribute> ZSMdimAttribute::CreateNew(const std::shared_ptr<
         return nullptr;
     }
     const size_t count = dimensions.empty() ? 1 : static_cast<size_t>(dimensions[0]);
-    auto a = std::make_shared<ZSMdimAttribute>(store, path, owner, name, type, !dimensions.empty(), count);
+    auto a = std::make_shared<ZSMdimAttribute>(store, path, attributeOwner(node, owner), name, type,
+                                               !dimensions.empty(), count);
     if (isNumber)
         a->m_numbers.resize(count * type.GetSize());
     else

@@ -1,11 +1,15 @@
 /* New stores through the multidimensional API: written beside their place, which they take at the first flush. */
 #include "mdim.h"
 
+#include <limits>
+
 #include "creation_options.h"
 #include "files.h"
 #include "guard.h"
 #include "mdim_options.h"
+#include "option_aliases.h"
 #include "target.h"
+#include "types.h"
 
 extern "C"
 {
@@ -25,7 +29,7 @@ static bool parse(const char *name, CSLConstList list, ZSCreationOptions &option
         if (!STARTS_WITH_CI(*o, "ARRAY:"))
             arrays.AddString(*o);
     }
-    if (!options.Parse(arrays.List()))
+    if (!zsTakeAliases(arrays) || !options.Parse(arrays.List()))
         return false;
     const bool isParsed = zsParseConnection(name, connection, reason);
     if (!isParsed || connection.has_array)
@@ -193,8 +197,15 @@ std::shared_ptr<GDALMDArray> zsMdimNewArray(const std::shared_ptr<ZSMdimStore> &
         spec.shape[spec.ndim] = d->GetSize();
         spec.dimension_names[spec.ndim++] = d->GetName().empty() ? nullptr : d->GetName().c_str();
     }
+    // Of floats what is not written is NaN, as in GDAL's own driver: nobody takes it for a measured 0.
+    const bool isFloat = GDALDataTypeIsFloating(type.GetNumericDataType()) != FALSE &&
+                         GDALDataTypeIsComplex(type.GetNumericDataType()) == FALSE;
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    ZSStoring storing{GDT_Float64, spec.dtype.type, spec.dtype.size};
+    if (isFloat && spec.ndim > 0)
+        zsStore(&storing, &nan, spec.fill_value, static_cast<ptrdiff_t>(spec.dtype.size), 1);
     CPLStringList own(CSLDuplicate(list));
-    if (store->IsCopying())
+    if (store->IsCopying() && own.FetchNameValue("SHARD_CHUNK_SHAPE") == nullptr)
         own.SetNameValue("BLOCKSIZE", nullptr); // GDAL 3.13 gives that of the source to whoever makes a copy
     const bool isOwn = isCoordinate(name, dimensions);
     ZSMdimArrayOptions options(isOwn);

@@ -96,6 +96,8 @@ std::unique_ptr<GDALDataset> zsMdimOpen(const std::shared_ptr<ZSStore> &store, c
     if (isArray && node->path[0] != '\0' &&
         zs_hierarchy_node(store->hierarchy, zsParentPath(node->path).c_str(), &group, err) != ZS_OK)
         return nullptr;
-    return zsMdimDataset(std::make_shared<ZSMdimStore>(store, options, group, isArray ? node : nullptr, access),
-                         access);
+    const auto opened = std::make_shared<ZSMdimStore>(store, options, group, isArray ? node : nullptr, access);
+    if (isArray && !node->is_text && opened->Open(node, err) == nullptr) // a dataset of nothing that can be read
+        return nullptr;
+    return zsMdimDataset(opened, access);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "guard.h"
+#include "option_aliases.h"
 #include "types.h"
 
 /* Most elements of a chunk by default: 512 x 512, or as many of fewer dimensions. */
@@ -14,7 +15,8 @@ constexpr uint64_t MIN_COORDINATES = 1 << 10, MAX_COORDINATES = 1 << 20;
 
 static const std::vector<const char *> ARRAY_OPTIONS = {
     "CHUNK_SHAPE",   "SHARD_SHAPE",    "COMPRESS",    "LEVEL",          "BLOSC_CNAME",
-    "BLOSC_SHUFFLE", "INDEX_LOCATION", "CHUNK_ORDER", "CHUNK_CHECKSUM", "BITROUND"};
+    "BLOSC_SHUFFLE", "BLOSC_BLOCKSIZE", "ZSTD_CHECKSUM", "CHUNK_MEMORY_LAYOUT", "DIM_SEPARATOR", "@ENDIAN",
+    "INDEX_LOCATION", "CHUNK_ORDER", "CHUNK_CHECKSUM", "BITROUND"};
 static const std::vector<const char *> DATASET_OPTIONS = {"OVERWRITE", "NUM_THREADS", "FSYNC", "UPDATE"};
 
 static bool isOneOf(const std::vector<const char *> &names, const char *name)
@@ -37,6 +39,10 @@ static std::string optionList(bool ofDatasets)
         CPLRemoveXMLChild(list, option);
         CPLDestroyXMLNode(option);
     }
+    const std::string aliases = zsAliasOptionList(ofDatasets ? ZSFace::DATASET : ZSFace::ARRAY);
+    CPLXMLNode *others = CPLParseXMLString(aliases.c_str());
+    if (list != nullptr && others != nullptr)
+        CPLAddXMLChild(list, others); // and its siblings
     char *text = CPLSerializeXMLTree(list);
     const std::string result = text != nullptr ? text : "";
     CPLFree(text);
@@ -158,9 +164,9 @@ bool ZSMdimArrayOptions::ApplyShards(struct zs_array_spec &spec)
 
 bool ZSMdimArrayOptions::Apply(CSLConstList own, CSLConstList all, struct zs_array_spec &spec)
 {
-    if (!checkNames(own))
-        return false;
     CPLStringList list(CSLDuplicate(own));
+    if (!zsTakeAliases(list, static_cast<size_t>(spec.ndim)) || !checkNames(list.List()))
+        return false;
     for (CSLConstList o = all; o != nullptr && *o != nullptr; o++)
     {
         char *name = nullptr;

@@ -7,6 +7,14 @@ extern "C"
 
 namespace
 {
+/* Bytes of the longest text that an array may hold; 0: of any length. */
+size_t longestText(const struct zs_node *node)
+{
+    uint64_t units = 0;
+    const bool isBytes = zs_text_type_of(zs_json_get(node->document, "data_type"), &units) == ZS_TEXT_BYTES;
+    return isBytes ? static_cast<size_t>(units) : 0;
+}
+
 /* An array of text. It is short, or it is not read: what was read once stays. */
 class ZSMdimStrings final : public ZSMdimNodeArray<GDALMDArray>
 {
@@ -33,7 +41,7 @@ class ZSMdimStrings final : public ZSMdimNodeArray<GDALMDArray>
   public:
     ZSMdimStrings(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node)
         : GDALAbstractMDArray(store->ParentName(node), store->NodeName(node)),
-          ZSMdimNodeArray(store, node, GDALExtendedDataType::CreateString())
+          ZSMdimNodeArray(store, node, GDALExtendedDataType::CreateString(longestText(node)))
     {
     }
     static std::shared_ptr<GDALMDArray> Create(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,

@@ -162,6 +162,19 @@ static bool hasOurs(const std::string &path, bool isDraft, int &looks)
     return false;
 }
 
+/* Whether nobody else would open a store of Zarr v3: this driver alone was asked, or GDAL's own is not there. Then
+ * arrays need not be sharded. */
+static bool isAlone(GDALOpenInfo &info)
+{
+#if ZS_GDAL_AT_LEAST(10)
+    if (info.IsSingleAllowedDriver("ShardedZarr"))
+        return true;
+#else
+    static_cast<void>(info);
+#endif
+    return GetGDALDriverManager()->GetDriverByName("Zarr") == nullptr;
+}
+
 int zsIdentify(GDALOpenInfo *info)
 {
     const char *name = info->pszFilename;
@@ -198,8 +211,9 @@ int zsIdentify(GDALOpenInfo *info)
                            (ZS_GDAL_AT_LEAST(8) || hasOurs(connection.store + DRAFT_DOCUMENTS, true, looks))
                        ? TRUE
                        : GDAL_IDENTIFY_UNKNOWN;
-        case Look::NOT_V3:
         case Look::OTHER:
+            return isAlone(*info) ? TRUE : FALSE;
+        case Look::NOT_V3:
             break;
     }
     return FALSE;
@@ -356,12 +370,12 @@ static bool findNamed(const ZSStore &store, ZSConnection &connection, const stru
 }
 
 /* The node that a name means. false: not there, or not ours; `err` says why to those who asked for us. */
-static bool findNode(const std::shared_ptr<ZSStore> &store, ZSConnection &connection, const struct zs_node *&node,
-                     struct zs_error *err)
+static bool findNode(const std::shared_ptr<ZSStore> &store, ZSConnection &connection, bool isOurs,
+                     const struct zs_node *&node, struct zs_error *err)
 {
     if (!findNamed(*store, connection, node, err))
         return false;
-    if (connection.prefix == ZSConnection::Prefix::OWN)
+    if (isOurs)
         return true;
     CPLErrorStateBackuper backup;
     CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
@@ -403,7 +417,7 @@ static bool openHierarchy(ZSStore &store, const std::string &text, bool consolid
 }
 
 /* `text` of the root's metadata, or "". */
-static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, const std::string &text, struct zs_error *err)
+static Attempt attempt(GDALOpenInfo &info, ZSConnection connection, const std::string &text, struct zs_error *err)
 {
     Attempt a;
     ZSOpenOptions options;
@@ -414,7 +428,7 @@ static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, const 
     if (zs_store_open_vsi(connection.store.c_str(), &store->store, err) != ZS_OK)
         return a;
     const bool consolidated = CPLFetchBool(info.papszOpenOptions, "USE_CONSOLIDATED_METADATA", true);
-    if (openHierarchy(*store, text, consolidated, err) && findNode(store, connection, node, err))
+    if (openHierarchy(*store, text, consolidated, err) && findNode(store, connection, a.isOurs || isAlone(info), node, err))
     {
         a.isOurs = options.Parse(info.papszOpenOptions); // else it has said why
         if (!a.isOurs)

@@ -18,11 +18,11 @@ static zs_json *add_codec(zs_json *codecs, const char *name)
     return codec;
 }
 
-static void add_bytes_codec(zs_json *codecs, size_t swap_unit)
+static void add_bytes_codec(zs_json *codecs, size_t swap_unit, bool is_big)
 {
     zs_json *codec = add_codec(codecs, "bytes");
     if (swap_unit > 1)
-        zs_json_add_string(zs_json_add_object(codec, "configuration"), "endian", "little");
+        zs_json_add_string(zs_json_add_object(codec, "configuration"), "endian", is_big ? "big" : "little");
 }
 
 /* One pair of a scalar_map: NaN and the integer for it. */
@@ -50,9 +50,18 @@ static void add_packing(zs_json *codecs, const struct zs_dtype *stored, const st
     }
 }
 
-/* What changes elements, then bytes, a compressor, crc32c: as `e` says, for elements of `dtype`. */
-static void add_chunk_codecs(zs_json *codecs, const struct zs_dtype *dtype, const struct zs_encoding *e)
+static void add_reversed_order(zs_json *codecs, int ndim)
 {
+    zs_json *order = zs_json_add_array(zs_json_add_object(add_codec(codecs, "transpose"), "configuration"), "order");
+    for (int d = ndim; d-- > 0;)
+        zs_json_add_int64(order, NULL, d);
+}
+
+/* What changes elements, then bytes, a compressor, crc32c: as `e` says, for chunks of elements of `dtype`. */
+static void add_chunk_codecs(zs_json *codecs, int ndim, const struct zs_dtype *dtype, const struct zs_encoding *e)
+{
+    if (e->is_column_major && ndim > 1)
+        add_reversed_order(codecs, ndim);
     const struct zs_dtype packed = zs_dtype_of(e->packed_type);
     if (e->is_packed) {
         add_packing(codecs, &packed, e);
@@ -61,7 +70,8 @@ static void add_chunk_codecs(zs_json *codecs, const struct zs_dtype *dtype, cons
     if (e->keepbits > 0) /* by its older name, which zarr-python knows too */
         zs_json_add_int64(zs_json_add_object(add_codec(codecs, "numcodecs.bitround"), "configuration"), "keepbits",
                           e->keepbits);
-    add_bytes_codec(codecs, dtype->small != NULL ? zs_dtype_stored_size(dtype) : dtype->swap_unit);
+    add_bytes_codec(codecs, dtype->small != NULL ? zs_dtype_stored_size(dtype) : dtype->swap_unit,
+                    e->is_big_endian);
     zs_json *configuration;
     switch (e->compression) {
     case ZS_COMPRESS_NONE:
@@ -69,7 +79,7 @@ static void add_chunk_codecs(zs_json *codecs, const struct zs_dtype *dtype, cons
     case ZS_COMPRESS_ZSTD:
         configuration = zs_json_add_object(add_codec(codecs, "zstd"), "configuration");
         zs_json_add_int64(configuration, "level", e->level);
-        zs_json_add_bool(configuration, "checksum", false);
+        zs_json_add_bool(configuration, "checksum", e->zstd_checksum);
         break;
     case ZS_COMPRESS_GZIP:
         configuration = zs_json_add_object(add_codec(codecs, "gzip"), "configuration");
@@ -81,7 +91,7 @@ static void add_chunk_codecs(zs_json *codecs, const struct zs_dtype *dtype, cons
         zs_json_add_int64(configuration, "clevel", e->level);
         zs_json_add_string(configuration, "shuffle", e->blosc_shuffle);
         zs_json_add_uint64(configuration, "typesize", zs_dtype_stored_size(dtype));
-        zs_json_add_int64(configuration, "blocksize", 0);
+        zs_json_add_int64(configuration, "blocksize", e->blosc_blocksize);
         break;
     }
     if (e->chunk_checksum)
@@ -100,19 +110,21 @@ zs_json *zs_array_document(const struct zs_array_spec *spec)
     const zs_json *grid = zs_json_add(doc, "chunk_grid", zs_chunk_grid_document(spec->edges, stored, spec->ndim));
     zs_json *keys = zs_json_add_object(doc, "chunk_key_encoding");
     zs_json_add_string(keys, "name", "default"); /* whose separator is "/" */
+    if (spec->encoding.has_dotted_keys)
+        zs_json_add_string(zs_json_add_object(keys, "configuration"), "separator", ".");
     zs_json *fill = zs_fill_value_add(doc, "fill_value", &spec->dtype, spec->fill_value);
 
     zs_json *codecs = zs_json_add_array(doc, "codecs");
     if (spec->is_sharded) {
         zs_json *sharding = zs_json_add_object(add_codec(codecs, "sharding_indexed"), "configuration");
         add_shape(sharding, "chunk_shape", spec->chunk_shape, spec->ndim);
-        add_chunk_codecs(zs_json_add_array(sharding, "codecs"), &spec->dtype, &spec->encoding);
+        add_chunk_codecs(zs_json_add_array(sharding, "codecs"), spec->ndim, &spec->dtype, &spec->encoding);
         zs_json *index_codecs = zs_json_add_array(sharding, "index_codecs");
-        add_bytes_codec(index_codecs, 8);
+        add_bytes_codec(index_codecs, 8, false);
         add_codec(index_codecs, "crc32c");
         zs_json_add_string(sharding, "index_location", spec->encoding.index_at_start ? "start" : "end");
     } else {
-        add_chunk_codecs(codecs, &spec->dtype, &spec->encoding);
+        add_chunk_codecs(codecs, spec->ndim, &spec->dtype, &spec->encoding);
     }
 
     if (spec->ndim > 0) {

@@ -16,6 +16,11 @@ struct zs_encoding {
     const char *blosc_shuffle; /* "noshuffle", "shuffle", "bitshuffle" */
     bool chunk_checksum;       /* crc32c behind each chunk */
     bool index_at_start;
+    bool zstd_checksum;   /* zstd's own, in each frame */
+    int blosc_blocksize;  /* bytes; 0: as it chooses */
+    bool is_column_major; /* the first dimension of a chunk is the fastest */
+    bool is_big_endian;
+    bool has_dotted_keys; /* chunk c.0.1, not c/0/1 */
 
     /* Elements, floats in memory, are stored as integers: (element - offset) * factor, rounded (codecs scale_offset and
      * cast_value). */

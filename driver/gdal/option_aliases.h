@@ -1,0 +1,28 @@
+/* gdal/option_aliases.h: creation options as GDAL's own Zarr driver calls them, so that a command for that one makes a
+ * store here too. */
+#ifndef ZS_GDAL_OPTION_ALIASES_H
+#define ZS_GDAL_OPTION_ALIASES_H
+
+#include <string>
+
+#include "compat.h"
+
+/* Their declarations, as XML, to stand behind those of this driver's own. `face`: of rasters, of arrays of the
+ * multidimensional API, or of its datasets. */
+enum class ZSFace
+{
+    RASTER,
+    ARRAY,
+    DATASET
+};
+std::string zsAliasOptionList(ZSFace face);
+
+/* Whether it is one of those names, which zsTakeAliases() takes away. */
+bool zsIsAlias(const char *name);
+
+/* Says in this driver's words what a list of options says in those of the other. False (CPLError emitted) for what has
+ * no meaning here: another format, a shape of shards without all its dimensions, what contradicts an option of this
+ * driver. `dims`: of the array, whose shapes have as many numbers; 0 where it is not known. */
+bool zsTakeAliases(CPLStringList &options, size_t dims = 0);
+
+#endif
