@@ -27,6 +27,7 @@ class Case:
     warm       everything has been done once before in the same process
     prefixed   opened with the driver's prefix
     layout     what is created; then `data` is a source
+    cube       a function of cubes.py: through the multidimensional API, from what it is given to what is made or read
     update     how the shards of a series are changed, a map a day (worker.py makes it, there is no `data`)
     """
     name: str
@@ -43,6 +44,7 @@ class Case:
     layout: Layout = None
     update: str = None
     only_full: bool = False
+    cube: str = None
 
 
 def add(name, data, contenders, read=None, **more):
@@ -152,6 +154,9 @@ for kind in ("uint8", "float32"):
     add("create %s, default" % kind, "half " + kind, OURS + ["cog"], layout=Layout("half " + kind, codec="default"))
 for way in ("REWRITE", "APPEND", "IN_PLACE"):
     add("one map a day, %s" % way, None, OURS, update=way)
+for what, function in (("netCDF to store", "into_store"), ("store to netCDF", "into_netcdf"), ("store to memory", "into_memory"),
+                       ("strided", "strided"), ("backwards", "backwards"), ("transposed", "transposed")):
+    add("cube: %s" % what, "cube", OURS + ["gdal"], cube=function, bars={"gdal": 1.0})
 SPARSE = OURS + ["gdal"] + PEERS
 add("ZEP 2, open", "sparse", SPARSE, nothing, opening=True, warm=True, bars={"seconds": 0.005, "megabytes": 100})
 add("ZEP 2, window", "sparse", SPARSE, sparse_window, bars={"seconds": 0.020, "megabytes": 100})

@@ -254,6 +254,9 @@ def main(directory, scale, *names):
         shutil.rmtree(os.path.join(directory, file_name(name) + ".zarr"), ignore_errors=True)
         if name == "sparse":
             make_sparse(directory, int(scale))
+        elif name == "cube":
+            import cubes
+            cubes.make(directory, int(scale))
         elif name in DEEP:
             make_deep(directory, name, int(scale))
         elif name in LAYOUTS:

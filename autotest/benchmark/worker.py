@@ -92,6 +92,21 @@ def grow(contender, case, base, scale):
     return {**result, "crc": 0}
 
 
+def with_cube(contender, name, case, base, scale, check):
+    import cubes
+    target = "%scase_%s_%s.%s" % (base, rasters.file_name(case.name), name, "nc" if case.cube == "into_netcdf" else "zarr")
+    cubes.clear(target)
+    start = clocks()
+    found = getattr(cubes, case.cube)(contender.driver, base, target, scale)
+    result = {**since(start), "megabytes": peak_megabytes()}
+    if os.path.exists(target):
+        result["size"] = size_of(target)
+    if check:
+        result["crc"] = drain([found()], 0)
+    cubes.clear(target)
+    return result
+
+
 def size_of(path):
     if os.path.isfile(path):
         return os.path.getsize(path)
@@ -105,7 +120,9 @@ def peak_megabytes():
 
 def main(name, case, base, scale, check=""):
     case, contender = cases.CASES[case], contender_of(name)
-    if case.update:
+    if case.cube:
+        result = with_cube(contender, name, case, base, int(scale), bool(check))
+    elif case.update:
         result = grow(contender, case, base, int(scale))
     elif case.layout:
         result = create(contender, name, case, base, int(scale), bool(check))

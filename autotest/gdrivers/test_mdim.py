@@ -1,4 +1,5 @@
 """Groups, arrays, dimensions and attributes of a store through the multidimensional API, and GDAL's tools that use it."""
+import glob
 import json
 import os
 import subprocess
@@ -10,7 +11,7 @@ from osgeo import gdal
 import oracle
 import stores
 from mdim import attributes_of, only_array, open_mdim, root_of
-from support import error_of, fixture_path, name_of, need, run_peer
+from support import FIXTURES, error_of, fixture_path, name_of, need, run_peer
 
 SHARDED = {"codecs": [stores.sharding([2, 2])]}
 
@@ -306,7 +307,8 @@ def test_gdalmdimtranslate_takes_parts_of_arrays(forecast):
 
 # ----------------------------------------------------------------------------------------------------------- published
 
-TEMPLATES = ["noaa_gfs_forecast", "noaa_hrrr_forecast_48_hour", "ecmwf_ifs_ens_forecast_46_day_1_5_degree", "nasa_imerg_analysis_late"]
+TEMPLATES = [name for name in sorted(glob.glob(os.path.join(FIXTURES, "dynamical", "*.json"))) if "gribberish" not in open(name).read()]
+TEMPLATES = [os.path.basename(name)[:-len(".json")] for name in TEMPLATES]  # but for those in a codec that is not known here
 
 
 def template(name, folder):

@@ -12,7 +12,7 @@ from mdim import as_mdim, only_array, random_steps, root_of
 from support import as_raster, assert_same, error_of, open_array, open_ours, read_all, run_peer
 
 RANKS = range(7)
-TYPES = ["bool", "int8", "uint16", "int32", "int64", "uint64", "float16", "float32", "float64", "complex64", "complex128"]
+TYPES = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64", "complex64", "complex128"]
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +37,18 @@ def check_parts(array, expected, seed, parts=12):
     assert_same(whole.reshape(expected.shape), expected, "whole")
 
 
+def check_bands(raster, expected, seed, name):
+    """The raster face: the same elements, in random windows of one band."""
+    whole = as_raster(expected, name)
+    assert (raster.RasterCount, raster.RasterYSize, raster.RasterXSize) == whole.shape
+    rng = np.random.default_rng(seed)
+    for _ in range(6):
+        band, y, x = (int(rng.integers(n)) for n in whole.shape)
+        height, width = int(rng.integers(1, whole.shape[1] - y + 1)), int(rng.integers(1, whole.shape[2] - x + 1))
+        assert_same(raster.GetRasterBand(band + 1).ReadAsArray(x, y, width, height), np.ascontiguousarray(whole[band, y:y + height, x:x + width]),
+                    "%s %d: %s" % (name, seed, (band, y, x, height, width)))
+
+
 @pytest.mark.parametrize("rank", RANKS)
 @pytest.mark.parametrize("name", TYPES)
 def test_any_start_count_and_step_of_every_rank_and_type(ranks, rank, name):
@@ -46,6 +58,8 @@ def test_any_start_count_and_step_of_every_rank_and_type(ranks, rank, name):
     assert [d.GetSize() for d in array.GetDimensions()] == list(expected.shape)
     assert array.GetDataType().GetNumericDataType() == gdal_array.NumericTypeCodeToGDALTypeCode(expected.dtype)
     check_parts(array, expected, rank)
+    if rank:
+        check_bands(open_array(ranks / "ranks.zarr", key), expected, rank, name)
 
 
 @pytest.mark.parametrize("seed", range(51))

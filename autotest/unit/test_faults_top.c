@@ -150,6 +150,53 @@ static bool do_append(void)
     return copy_to(STORE, 2, append_options);
 }
 
+/* Raster 2 as an array of three dimensions. */
+static bool write_array(GDALGroupH root)
+{
+    static const char *const names[] = {"band", "y", "x"}, *const list[] = {"CHUNK_SHAPE=1,4,4", "COMPRESS=GZIP", NULL};
+    const GUInt64 sizes[] = {BANDS, SIDE, SIDE}, start[] = {0, 0, 0};
+    const size_t count[] = {BANDS, SIDE, SIDE};
+    static GUInt16 pixels[BANDS * SIDE * SIDE];
+    for (int i = 0; i < BANDS * SIDE * SIDE; i++)
+        pixels[i] = (GUInt16)(2000 + 100 * (1 + i / (SIDE * SIDE)) + i % (SIDE * SIDE) % 90);
+    GDALExtendedDataTypeH type = GDALExtendedDataTypeCreate(GDT_UInt16);
+    GDALDimensionH dims[3] = {NULL};
+    bool ok = true;
+    for (int d = 0; d < 3 && ok; d++)
+        ok = (dims[d] = GDALGroupCreateDimension(root, names[d], NULL, NULL, sizes[d], NULL)) != NULL;
+    GDALMDArrayH array =
+        ok ? GDALGroupCreateMDArray(root, "a", 3, dims, type, (char **)(uintptr_t)list) : NULL;
+    ok = array != NULL && GDALMDArraySetUnit(array, "m") &&
+         GDALMDArrayWrite(array, start, count, NULL, NULL, type, pixels, NULL, 0);
+    GDALAttributeH note = ok ? GDALGroupCreateAttribute(root, "note", 0, NULL, type, NULL) : NULL;
+    ok = note != NULL && GDALAttributeWriteInt(note, 7);
+    if (note != NULL)
+        GDALAttributeRelease(note);
+    if (array != NULL)
+        GDALMDArrayRelease(array);
+    for (int d = 0; d < 3; d++)
+        if (dims[d] != NULL)
+            GDALDimensionRelease(dims[d]);
+    GDALExtendedDataTypeRelease(type);
+    return ok;
+}
+
+static bool do_make_array(void)
+{
+    static const char *const list[] = {"OVERWRITE=YES", "NUM_THREADS=1", NULL};
+    CPLErrorReset();
+    GDALDatasetH ds = GDALCreateMultiDimensional(GDALGetDriverByName("ShardedZarr"), STORE, NULL,
+                                                 (char **)(uintptr_t)list);
+    if (ds == NULL)
+        return false;
+    GDALGroupH root = GDALDatasetGetRootGroup(ds);
+    const bool ok = root != NULL && write_array(root);
+    if (root != NULL)
+        GDALGroupRelease(root);
+    GDALClose(ds);
+    return ok && no_error();
+}
+
 /* Writes all pixels of raster `first` to an opened one. */
 static bool fill(GDALDatasetH ds, int first)
 {
@@ -248,6 +295,15 @@ static void check_replaced(long n, bool ok)
     CHECK_EQ_I64(overview_count(NAME), 2);
 }
 
+/* The same where what is made has no overviews. A store without the array, which could not be made, is whole, too: who
+ * made it was told, and closed it all the same. */
+static void check_made(long n, bool ok)
+{
+    const int found = which(NAME);
+    if (!CHECK(found == 2 || (!ok && (found == 1 || found == 0))))
+        fprintf(stderr, "call %ld: %s, found %d\n", n, ok ? "done" : "failed", found);
+}
+
 static void check_new(long n, bool ok)
 {
     const int found = which(NAME);
@@ -329,6 +385,8 @@ static const struct fault_case cases[] = {
     {"appending", plain_options, do_append, check_appended},
     {"updating", plain_options, do_update, check_updated},
     {"creating over a store", options, do_create, check_created},
+    {"making an array", NULL, do_make_array, check_made},
+    {"making an array over a store", options, do_make_array, check_made},
     {"making overviews", plain_options, do_overviews, check_overviews},
     {"making overviews anew", options, do_overviews, check_overviews},
 };

@@ -103,6 +103,9 @@ class Reader
     ZSConversion m_conversion;
     size_t m_size; /* of an element in the buffer */
     struct zs_error *m_err;
+    /* Of one box after the other: memory that was touched before is quicker by far than new. */
+    std::unique_ptr<double[]> m_box;
+    size_t m_boxWords = 0;
 
     enum class Way
     {
@@ -217,8 +220,16 @@ bool Reader::ReadWindows(const ZSMdimRequest &r, char *data, const ptrdiff_t *st
 
 bool Reader::ReadBox(const ZSMdimRequest &r)
 {
-    // Elements are counted in words of the widest kind, so that each is aligned.
-    std::vector<double> box(static_cast<size_t>(BoxBytes(r) / sizeof(double) + 2));
+    // Elements are counted in words of the widest kind, so that each is aligned. All of them are read.
+    const auto words = static_cast<size_t>(BoxBytes(r) / sizeof(double) + 2);
+    if (words > m_boxWords)
+    {
+        m_box.reset(); // not both at once
+        m_boxWords = 0;
+        m_box.reset(new double[words]);
+        m_boxWords = words;
+    }
+    char *const box = reinterpret_cast<char *>(m_box.get());
     ptrdiff_t inBox[ZS_MAX_NDIM] = {0}, picked[ZS_MAX_NDIM] = {0};
     auto size = static_cast<ptrdiff_t>(m_size);
     for (int d = r.ndim - 1; d >= 0; d--)
@@ -227,9 +238,9 @@ bool Reader::ReadBox(const ZSMdimRequest &r)
         picked[d] = size * static_cast<ptrdiff_t>(WayOf(r, d) == Way::BOX ? r.step[d] : 1);
         size *= static_cast<ptrdiff_t>(Extent(r, d));
     }
-    if (!ReadWindows(r, reinterpret_cast<char *>(box.data()), inBox))
+    if (!ReadWindows(r, box, inBox))
         return false;
-    zs_copy_strided(r.ndim, r.count, box.data(), picked, r.data, r.stride, m_size, nullptr, nullptr);
+    zs_copy_strided(r.ndim, r.count, box, picked, r.data, r.stride, m_size, nullptr, nullptr);
     return true;
 }
 

@@ -428,7 +428,8 @@ static Attempt attempt(GDALOpenInfo &info, ZSConnection connection, const std::s
     if (zs_store_open_vsi(connection.store.c_str(), &store->store, err) != ZS_OK)
         return a;
     const bool consolidated = CPLFetchBool(info.papszOpenOptions, "USE_CONSOLIDATED_METADATA", true);
-    if (openHierarchy(*store, text, consolidated, err) && findNode(store, connection, a.isOurs || isAlone(info), node, err))
+    const bool isMeant = a.isOurs || isAlone(info);
+    if (openHierarchy(*store, text, consolidated, err) && findNode(store, connection, isMeant, node, err))
     {
         a.isOurs = options.Parse(info.papszOpenOptions); // else it has said why
         if (!a.isOurs)

@@ -46,8 +46,8 @@ std::string zsAliasOptionList(ZSFace face)
     for (const auto &a : ALIASES)
     {
         if ((a.faces & bit) != 0)
-            list += std::string("  <Option name='") + a.name + "' type='string' description='As the Zarr driver of GDAL calls it: " +
-                    a.meaning + "'/>";
+            list += std::string("  <Option name='") + a.name +
+                    "' type='string' description='As the Zarr driver of GDAL calls it: " + a.meaning + "'/>";
     }
     return list;
 }

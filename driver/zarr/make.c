@@ -56,7 +56,8 @@ enum zs_status zs_node_make(struct zs_hierarchy *h, const char *parent, const ch
     char *path = NULL;
     if (!zs_is_node_name(name) || strpbrk(name, ":\\") != NULL || strncmp(name, ".z", 2) == 0)
         status = zs_fail(err, ZS_ARGUMENT,
-                         "\"%.200s\": expected a name without / \\ and :, not of dots alone, not beginning with __ or .z",
+                         "\"%.200s\": expected a name without / \\ and :, not of dots alone, not beginning with __ "
+                         "or .z",
                          name);
     if (status == ZS_OK)
         status = zs_hierarchy_check_writable(h, err);

@@ -9,7 +9,7 @@
 enum zs_status zs_root_make(struct zs_hierarchy *h, const struct zs_node **node, struct zs_error *err) ZS_MUST_CHECK;
 
 /* A group, or an array as the spec says, directly in the group at `parent` ("" is the root). ZS_ARGUMENT where the name
- * is none for a node (name.h), has what GDAL's names of arrays and other systems' names of files have not (: and \\, .z in
+ * is none for a node (name.h), has what other systems' names of files and GDAL's of arrays have not (: and \, .z in
  * front), or something is there already; chunks that a killed process left there are removed. */
 enum zs_status zs_group_make(struct zs_hierarchy *h, const char *parent, const char *name, const struct zs_node **node,
                              struct zs_error *err) ZS_MUST_CHECK;

@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 import zarr
 
-TYPES = ["bool", "int8", "uint16", "int32", "int64", "uint64", "float16", "float32", "float64", "complex64", "complex128"]
+TYPES = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64", "complex64", "complex128"]
 SHAPES = [(), (301,), (37, 53), (7, 22, 31), (5, 6, 9, 11), (3, 4, 5, 6, 7), (2, 3, 4, 5, 6, 7)]
 
 if __name__ == "__main__":
