@@ -231,6 +231,11 @@ int zs_array_chunk_order(struct zs_array *a)
     return order;
 }
 
+int zs_array_threads(const struct zs_array *a)
+{
+    return a->threads;
+}
+
 struct zs_array_info zs_array_get_info(const struct zs_array *a)
 {
     return (struct zs_array_info){

@@ -30,6 +30,9 @@ int zs_array_chunk_order(struct zs_array *array);
  * took on a full disk serves the rest. */
 enum zs_status zs_array_flush_last(struct zs_array *array, struct zs_error *err) ZS_MUST_CHECK;
 
+/* How many threads it decodes with. */
+int zs_array_threads(const struct zs_array *array);
+
 /* Whether shards hold anything of windows: is_stored[n]. Where it is false all is fill value; where it is true that may
  * be so as well, as in an array that is not sharded. Costs the index of a shard, or finding that there is none; data
  * and strides are not looked at. */

@@ -48,8 +48,9 @@ int ShardedZarrRasterBand::IGetDataCoverageStatus(int x, int y, int width, int h
     constexpr int unknown = GDAL_DATA_COVERAGE_STATUS_UNIMPLEMENTED | GDAL_DATA_COVERAGE_STATUS_DATA;
     if (percent != nullptr)
         *percent = 100;
-    if (!FillIsEmpty() || SettleBlocks() != CE_None)
-        return unknown;
+    struct zs_error reason;
+    if (!FillIsEmpty() || SettleBlocks() != CE_None || Dataset().PrepareCells(&reason) != ZS_OK)
+        return unknown; // reading says what is wrong
     const auto columns = static_cast<uint64_t>(nBlockXSize), rows = static_cast<uint64_t>(nBlockYSize);
     uint64_t blocks = 1;
     while (columns * blocks < static_cast<uint64_t>(width) || rows * blocks < static_cast<uint64_t>(height))

@@ -4,6 +4,7 @@
 #include <climits>
 
 #include "choices.h"
+#include "healpix.h"
 
 extern "C"
 {
@@ -51,6 +52,7 @@ ZSOverlap::~ZSOverlap()
 ZSArray::~ZSArray()
 {
     zs_georef_clear(&georef);
+    zs_healpix_cells_clear(&cells);
     if (isOwned)
         zs_array_close(array);
 }
@@ -102,6 +104,12 @@ std::shared_ptr<ZSArray> ZSArray::Open(const ZSStore &store, const struct zs_nod
     if (status == ZS_OK)
         status = zs_axes_find(store.hierarchy, node, nullIfEmpty(options.dim_x), nullIfEmpty(options.dim_y),
                               &opened->axes, err);
+    if (status == ZS_OK && options.healpix && options.dim_x.empty() && options.dim_y.empty() &&
+        zs_healpix_find(store.hierarchy, node, &opened->healpix))
+    {
+        opened->isHealpix = true;
+        opened->axes = {opened->healpix.dim, -1};
+    }
     if (isKind != nullptr)
         *isKind = status == ZS_UNSUPPORTED || status == ZS_INVALID;
     return status == ZS_OK ? opened : nullptr;
@@ -133,11 +141,12 @@ static bool findSlices(const ZSBandSource &source, uint64_t before, struct zs_ba
     if (zsGDALType(info.data_type, info.item_size) == GDT_Unknown)
         return fail("elements of " + std::to_string(info.item_size) + " opaque bytes have no GDAL data type");
     const int x = opened.axes.x, y = opened.axes.y;
-    if (info.shape[x] > INT_MAX || (y >= 0 && info.shape[y] > INT_MAX))
+    if ((info.shape[x] > INT_MAX && !opened.isHealpix) || (y >= 0 && info.shape[y] > INT_MAX))
         return fail("expected at most 2147483647 columns and rows, found more");
     if (info.shape[x] == 0 || (y >= 0 && info.shape[y] == 0))
         return fail("a raster needs at least one row and one column");
     bands.array = opened.array;
+    bands.cells = nullptr; // not yet
     bands.first = before;
     struct zs_error reason;
     if (zs_slices_find(info.ndim, info.shape, opened.axes, source.choices.data(), source.choices.size(), &bands.slices,
@@ -160,7 +169,9 @@ void ShardedZarrDataset::AddBands(size_t source)
     const auto block = [&](int d) {
         return static_cast<int>(std::min({info.chunk_shape[d], info.shape[d], mostBlock}));
     };
-    const int blockWidth = block(x), blockHeight = y >= 0 ? block(y) : 1;
+    const bool isHealpix = Array(source).isHealpix;
+    const int blockWidth = isHealpix ? zsHealpixBlock(Array(source)) : block(x);
+    const int blockHeight = isHealpix ? blockWidth : y >= 0 ? block(y) : 1;
     const GDALDataType type = zsGDALType(info.data_type, info.item_size);
     const auto before = static_cast<int>(m_slices[source].first);
     for (int b = static_cast<int>(Slices(source).count); b >= 1; b--)
@@ -180,6 +191,14 @@ std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_p
     ds->m_slices.resize(sources.size());
     ds->m_meanings.resize(sources.size());
     uint64_t count = 0;
+    const ZSArray &first = *sources[0].array;
+    if (first.isHealpix && access == GA_Update)
+    {
+        zs_fail(err, ZS_UNSUPPORTED,
+                "array /%s: HEALPix cells as a map are read only; the open option HEALPIX=NO opens them as one row",
+                first.node->path);
+        return nullptr;
+    }
     for (size_t i = 0; i < sources.size(); i++)
     {
         if (!findSlices(sources[i], count, ds->m_slices[i], err))
@@ -187,9 +206,14 @@ std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_p
         count += ds->Slices(i).count;
         const struct zs_array_info info = ds->Info(i);
         const struct zs_axes axes = ds->Array(i).axes;
-        const auto width = static_cast<int>(info.shape[axes.x]);
-        const auto height = axes.y >= 0 ? static_cast<int>(info.shape[axes.y]) : 1;
-        if (i > 0 && (width != ds->nRasterXSize || height != ds->nRasterYSize))
+        const ZSArray &opened = *sources[i].array;
+        auto width = static_cast<int>(std::min<uint64_t>(info.shape[axes.x], INT_MAX));
+        auto height = axes.y >= 0 ? static_cast<int>(info.shape[axes.y]) : 1;
+        if (opened.isHealpix && !zsHealpixSize(opened, sources[i].shown, width, height, err))
+            return nullptr;
+        const bool isOfGrid = opened.isHealpix == first.isHealpix &&
+                              (!opened.isHealpix || zs_healpix_is_same(&opened.healpix, &first.healpix));
+        if (i > 0 && (width != ds->nRasterXSize || height != ds->nRasterYSize || !isOfGrid))
         {
             zs_fail(err, ZS_ARGUMENT, "array /%s: it is not as large as those before it", ds->Array(i).node->path);
             return nullptr;
@@ -198,6 +222,8 @@ std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_p
         ds->nRasterYSize = height;
     }
     ds->eAccess = access;
+    if (ds->IsHealpix())
+        ds->MakeMaps();
     // Before there are bands: afterwards it would give each of them a record of its own.
     ds->PamInitialize();
     for (size_t i = sources.size(); i-- > 0;)
@@ -234,6 +260,8 @@ void ShardedZarrDataset::AttachPam(const char *description)
     std::string part = IsGroup() ? m_group->path : Array(0).node->path;
     for (const auto &source : m_sources)
         part += zsChoicesText(source.choices);
+    if (m_sources[0].shown >= 0)
+        part += ":face=" + std::to_string(m_sources[0].shown);
     if (!part.empty())
         SetSubdatasetName(part.c_str());
     TryLoadXML();
@@ -295,7 +323,7 @@ CPLErr ShardedZarrDataset::ReadWindow(const struct zs_band_window &window, GDALD
     const auto conversions = conversionsBy(steps, zsConvert);
     const struct zs_bands bands = Bands();
     struct zs_error err;
-    if (zs_pixels_read(&bands, &window, conversions.data(), &err) == ZS_OK)
+    if (PrepareCells(&err) == ZS_OK && zs_pixels_read(&bands, &window, conversions.data(), &err) == ZS_OK)
         return CE_None;
     zsReport(err);
     return CE_Failure;
@@ -459,7 +487,7 @@ CPLErr ShardedZarrDataset::Prefetch(const struct zs_band_window &window)
     around.height = std::min(static_cast<uint64_t>(nRasterYSize), window.y + window.height + MARGIN) - around.y;
     const struct zs_bands bands = Bands();
     struct zs_error err;
-    if (zs_pixels_prefetch(&bands, &around, &err) == ZS_OK)
+    if (PrepareCells(&err) == ZS_OK && zs_pixels_prefetch(&bands, &around, &err) == ZS_OK)
         return CE_None;
     zsReport(err);
     return CE_Failure;

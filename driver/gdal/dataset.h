@@ -20,6 +20,7 @@ extern "C"
 #include "geo/axes.h"
 #include "geo/georef.h"
 #include "geo/meaning.h"
+#include "raster/healpix_read.h"
 #include "raster/slices.h"
 }
 
@@ -62,6 +63,7 @@ struct ZSOpenOptions
     bool multiband = true;
     bool fsync = true; /* as in ZSCreationOptions */
     enum zs_update update = ZS_UPDATE_REWRITE;
+    bool healpix = true; /* cells are shown as a map */
     std::string dim_x, dim_y; /* "" when not given */
 
     /* Reads GDAL's list; false (CPLError emitted) when a value is not allowed. */
@@ -80,8 +82,12 @@ struct ZSArray
     struct zs_array *array;
     struct zs_axes axes;
     bool isOwned;
+    bool isHealpix = false; /* X is the dimension of cells, of which `healpix` tells; there is no Y */
+    struct zs_healpix healpix = {};
 
     std::mutex lock;
+    bool cellsRead = false;
+    struct zs_healpix_cells cells = {}; /* where there is a coordinate of them */
     bool georefRead = false;
     struct zs_georef georef = {};
     bool labelsRead = false;
@@ -99,6 +105,8 @@ struct ZSArray
     ZSArray(const ZSArray &) = delete;
     ZSArray &operator=(const ZSArray &) = delete;
 
+    /* Reads the coordinate of cells, where there is one. */
+    enum zs_status ReadCells(const ZSStore &store, struct zs_error *err);
     /* Takes over what another's coordinates say, where it has the same. */
     void TakeLabels(ZSArray &other);
 
@@ -113,6 +121,7 @@ struct ZSBandSource
 {
     std::shared_ptr<ZSArray> array;
     std::vector<struct zs_choice> choices; /* of the dimensions but X and Y; none where the bands are all of them */
+    int shown = ZS_HEALPIX_SPHERE; /* of HEALPix cells: see raster/healpix.h */
 };
 using ZSBandSources = std::vector<ZSBandSource>;
 
@@ -138,6 +147,9 @@ class ShardedZarrDataset : public GDALPamDataset
     std::shared_ptr<ZSStore> m_store;
     ZSBandSources m_sources;                    /* in the order of their bands */
     std::vector<struct zs_band_array> m_slices; /* of each array, which of its slices the bands are */
+    std::vector<struct zs_healpix_map> m_maps;  /* of each array of HEALPix cells, where they are */
+    bool m_cellsReady = false;
+    std::unique_ptr<ShardedZarrDataset> m_column; /* the same cells, each once */
     const struct zs_node *m_group = nullptr;    /* whose arrays they are, where it is that which was opened */
     ZSOpenOptions m_options;
 
@@ -197,6 +209,15 @@ class ShardedZarrDataset : public GDALPamDataset
     }
     /* The array of a band, by its place in m_sources; of a dataset of one array there is the first alone. */
     size_t SourceOf(int band) const;
+    bool IsHealpix() const
+    {
+        return Array(0).isHealpix;
+    }
+    void MakeMaps();
+    enum zs_status PrepareCells(struct zs_error *err);
+    static void AddNaN(struct zs_meaning &meaning, const struct zs_array_info &info);
+    /* What statistics of a whole sphere are of; null where that is the dataset itself. */
+    ShardedZarrDataset *Column();
     const ZSArray &Array(size_t source) const
     {
         return *m_sources[source].array;
@@ -345,11 +366,17 @@ class ShardedZarrDataset : public GDALPamDataset
     {
         m_subdatasets = list;
     }
+    bool IsWholeSphere() const
+    {
+        return IsHealpix() && m_sources[0].shown == ZS_HEALPIX_SPHERE;
+    }
     /* Whether it is a group, and other things are in the store. */
     bool IsOneOfMany() const
     {
         return IsGroup() && m_subdatasets.empty();
     }
+    /* Which pixels of a band are cells: 255, else 0. */
+    CPLErr ReadMask(int band, int x, int y, int width, int height, unsigned char *mask, int lineSpace);
     /* Says that this is the one raster of a store, and where that is. */
     void KeepOverviewsBeside(const std::string &store);
     /* Attaches side-car metadata (statistics), for file systems where looking for them costs nothing. */
@@ -391,6 +418,7 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     CPLStringList m_fromStore; /* metadata that the store tells: a side-car file does not repeat them */
     bool m_sideCarHasStatistics = false;
     bool m_statisticsSet = false; /* since the dataset was opened */
+    std::unique_ptr<GDALRasterBand> m_cellMask;
 
     ShardedZarrDataset &Dataset() const
     {
@@ -415,6 +443,8 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     /* Brings m_meaning up to what was set, for writing. */
     const struct zs_meaning &CurrentMeaning();
     CPLErr SetNodata(const void *element);
+    /* Whether pixels that are no HEALPix cell have no value of their own. */
+    bool HasCellMask();
 
   protected:
     CPLXMLNode *SerializeToXML(const char *path) override;
@@ -454,6 +484,12 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     CPLErr SetMetadataItem(const char *name, const char *value, const char *domain = "") override;
     int GetOverviewCount() override;
     GDALRasterBand *GetOverview(int i) override;
+    GDALRasterBand *GetMaskBand() override;
+    int GetMaskFlags() override;
+    CPLErr ComputeStatistics(int approximate, double *min, double *max, double *mean, double *deviation,
+                             GDALProgressFunc progress, void *progressData) override;
+    CPLErr GetHistogram(double min, double max, int buckets, GUIntBig *histogram, int includeOutOfRange,
+                        int approximate, GDALProgressFunc progress, void *progressData) override;
     int IGetDataCoverageStatus(int x, int y, int width, int height, int stopFlags, double *percent) override;
 };
 

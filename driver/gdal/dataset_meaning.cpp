@@ -6,6 +6,7 @@
 #include "domains.h"
 #include "files.h"
 #include "guard.h"
+#include "healpix.h"
 #include "source_axes.h"
 
 extern "C"
@@ -29,6 +30,11 @@ void ShardedZarrDataset::ReadGeoref()
     m_georefRead = true;
     if (m_store->hierarchy == nullptr)
         return;
+    if (IsHealpix())
+    {
+        zsHealpixGeoref(Array(0).healpix, m_sources[0].shown, m_georef);
+        return;
+    }
     ZSArray &first = *m_sources.front().array; // the others lie where it does
     const std::lock_guard<std::mutex> guard(first.lock);
     const auto &shared = first.georef;
@@ -136,6 +142,8 @@ const struct zs_meaning &ShardedZarrDataset::Meaning(size_t source)
         struct zs_error err;
         if (zs_meaning_read(Array(source).node, meaning.get(), &err) != ZS_OK)
             zsReport(err);
+        if (IsHealpix())
+            AddNaN(*meaning, Info(source));
     }
     return *meaning;
 }

@@ -24,6 +24,8 @@ static const char OPEN_OPTIONS[] =
     "consolidated metadata of the root group are used where they are present'/>"
     "  <Option name='MULTIBAND' type='boolean' default='YES' description='Whether arrays of three and more "
     "dimensions are opened as bands; NO lists their slices as subdatasets'/>"
+    "  <Option name='HEALPIX' type='boolean' default='YES' description='Whether HEALPix cells are opened as a map; NO "
+    "opens them as one row'/>"
     "  <Option name='DIM_X' type='string' description='Name or index of the X dimension'/>"
     "  <Option name='DIM_Y' type='string' description='Name or index of the Y dimension'/>"
     "  <Option name='NUM_THREADS' type='string' description='Number of threads that decode, or ALL_CPUS. Default: "

@@ -4,6 +4,7 @@
 #include <climits>
 
 #include "choices.h"
+#include "healpix.h"
 
 /* A line that names more arrays is not read to its end. */
 constexpr size_t MOST_NAMES = 12;
@@ -15,7 +16,11 @@ bool ZSRasterGroups::Find(const ZSStore &store, const struct zs_node *const *ras
     for (size_t i = 0; i < count; i++)
     {
         const struct zs_array_meta &meta = *rasters[i]->array;
-        const bool isSmall = std::all_of(meta.shape, meta.shape + meta.ndim,
+        struct zs_healpix healpix;
+        const bool isHealpix = zs_healpix_find(store.hierarchy, rasters[i], &healpix);
+        if (isHealpix && !options.healpix)
+            continue;
+        const bool isSmall = isHealpix || std::all_of(meta.shape, meta.shape + meta.ndim,
                                          [](uint64_t n) { return n <= static_cast<uint64_t>(INT_MAX); });
         if (isSmall && zsGDALType(meta.dtype.type, meta.dtype.size) != GDT_Unknown)
             possible.push_back(rasters[i]);
@@ -105,7 +110,13 @@ std::unique_ptr<ShardedZarrDataset> zsOpenRasterGroup(const std::shared_ptr<ZSSt
         else
             return nullptr;
     }
-    return !sources.empty() && choose(*store, connection, sources, err)
+    ZSConnection chosen = connection;
+    int shown = ZS_HEALPIX_SPHERE;
+    if (!sources.empty() && !zsTakeFace(*sources[0].array, chosen, shown, err))
+        return nullptr;
+    for (auto &source : sources)
+        source.shown = shown;
+    return !sources.empty() && choose(*store, chosen, sources, err)
                ? ShardedZarrDataset::Over(store, sources, group.group, options, access, err)
                : nullptr;
 }

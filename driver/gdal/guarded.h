@@ -232,6 +232,26 @@ class ZSGuardedBand final : public ShardedZarrRasterBand
     {
         return zsGuard([&] { return Base::GetOverview(i); });
     }
+    GDALRasterBand *GetMaskBand() override
+    {
+        return zsGuard([&] { return Base::GetMaskBand(); });
+    }
+    int GetMaskFlags() override
+    {
+        return zsGuard([&] { return Base::GetMaskFlags(); });
+    }
+    CPLErr ComputeStatistics(int approximate, double *min, double *max, double *mean, double *deviation,
+                             GDALProgressFunc progress, void *progressData) override
+    {
+        return zsGuard([&] { return Base::ComputeStatistics(approximate, min, max, mean, deviation, progress,
+                                                            progressData); });
+    }
+    CPLErr GetHistogram(double min, double max, int buckets, GUIntBig *histogram, int includeOutOfRange,
+                        int approximate, GDALProgressFunc progress, void *progressData) override
+    {
+        return zsGuard([&] { return Base::GetHistogram(min, max, buckets, histogram, includeOutOfRange, approximate,
+                                                       progress, progressData); });
+    }
     int IGetDataCoverageStatus(int x, int y, int width, int height, int stopFlags, double *percent) override
     {
         const int status =

@@ -9,6 +9,7 @@
 #include "describe.h"
 #include "group.h"
 #include "guard.h"
+#include "healpix.h"
 #include "mdim.h"
 
 extern "C"
@@ -39,6 +40,7 @@ static bool parseBytes(CSLConstList options, const char *name, const char *units
 bool ZSOpenOptions::Parse(CSLConstList options)
 {
     multiband = CPLFetchBool(options, "MULTIBAND", true);
+    healpix = CPLFetchBool(options, "HEALPIX", true);
     fsync = CPLFetchBool(options, "FSYNC", CPLTestBool(CPLGetConfigOption("SHARDEDZARR_FSYNC", "YES")));
     dim_x = CSLFetchNameValueDef(options, "DIM_X", "");
     dim_y = CSLFetchNameValueDef(options, "DIM_Y", "");
@@ -221,13 +223,15 @@ int zsIdentify(GDALOpenInfo *info)
 
 /* ---- Open ---- */
 
-static std::unique_ptr<GDALDataset> openNode(const std::shared_ptr<ZSStore> &store, const ZSConnection &connection,
+static std::unique_ptr<GDALDataset> openNode(const std::shared_ptr<ZSStore> &store, ZSConnection connection,
                                              const struct zs_node *node, const ZSOpenOptions &options,
                                              GDALAccess access, const char *name, struct zs_error *err)
 {
     const auto opened = ZSArray::Open(*store, node, options, err);
     std::vector<struct zs_choice> choices;
-    if (opened == nullptr || !zsChoose(*store, node, opened->axes, connection, choices, err))
+    int shown = ZS_HEALPIX_SPHERE;
+    if (opened == nullptr || !zsTakeFace(*opened, connection, shown, err) ||
+        !zsChoose(*store, node, opened->axes, connection, choices, err))
         return nullptr;
     struct zs_slices slices;
     // What cannot be found is told by Over().
@@ -237,10 +241,17 @@ static std::unique_ptr<GDALDataset> openNode(const std::shared_ptr<ZSStore> &sto
         return zsListSlices(store, connection, node, slices);
     if (isFound && slices.count > ZS_MOST_BANDS)
         return zsListParts(store, connection, node, slices);
-    const ZSBandSources sources(1, ZSBandSource{opened, choices});
+    const ZSBandSources sources(1, ZSBandSource{opened, choices, shown});
     auto ds = ShardedZarrDataset::Over(store, sources, nullptr, options, access, err);
-    if (ds != nullptr)
-        ds->AttachPam(name);
+    if (ds == nullptr)
+        return nullptr;
+    ds->AttachPam(name);
+    if (ds->IsWholeSphere())
+    {
+        CPLStringList faces;
+        zsListFaces(faces, connection, node->path);
+        ds->SetSubdatasets(faces);
+    }
     return ds;
 }
 
@@ -335,7 +346,12 @@ static std::unique_ptr<GDALDataset> openGroup(const std::shared_ptr<ZSStore> &st
         return nullptr;
     ds->AttachPam(name);
     if (isAlone && missing.empty())
-        ds->SetSubdatasets(listAll(store, connection, group, found)->Subdatasets());
+    {
+        CPLStringList parts = listAll(store, connection, group, found)->Subdatasets();
+        if (ds->IsWholeSphere())
+            zsListFaces(parts, connection, group->path);
+        ds->SetSubdatasets(parts);
+    }
     warnOfMissing(*wanted, found, missing);
     return ds;
 }

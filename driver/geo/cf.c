@@ -380,5 +380,6 @@ const struct zs_convention zs_cf = {
     .looked_for = looked_for,
     .find_transform = find_transform,
     .find_crs = find_crs,
+    .find_healpix = zs_cf_find_healpix,
     .tell = tell,
 };

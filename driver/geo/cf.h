@@ -42,6 +42,10 @@ enum zs_status zs_grid_mapping_write(struct zs_hierarchy *h, const struct zs_nod
 enum zs_status zs_grid_mapping_tell(const struct zs_node *mapping, const struct zs_told *told,
                                     struct zs_error *err) ZS_MUST_CHECK;
 
+/* Cells of HEALPix as a grid mapping says them (cf_healpix.c); see find_healpix of struct zs_convention. */
+bool zs_cf_find_healpix(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_scope *scope,
+                        struct zs_healpix *found);
+
 /* ---- Both (cf.c) ---- */
 
 /* Whether the array has a grid mapping, or coordinate variables of X and Y; *mapping_name is the name of that which

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "geo/cf.h"
+#include "geo/dggs.h"
 #include "geo/gdal_members.h"
 #include "geo/ome.h"
 #include "geo/proj.h"
@@ -14,7 +15,7 @@
 #include "geo/zagg.h"
 
 const struct zs_convention *const zs_conventions[] = {
-    &zs_cf, &zs_gdal_members, &zs_proj, &zs_spatial, &zs_multiscales, &zs_ome, &zs_zagg, NULL,
+    &zs_dggs, &zs_cf, &zs_gdal_members, &zs_proj, &zs_spatial, &zs_multiscales, &zs_ome, &zs_zagg, NULL,
 };
 
 /* ---- Registration (zarr-conventions-spec) ---- */

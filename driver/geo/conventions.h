@@ -9,6 +9,8 @@
 #include "geo/scope.h"
 #include "geo/write.h"
 
+struct zs_healpix;
+
 /* How much what is said is worth. All conventions are asked for what they have of one kind before any is asked for
  * the next; among one kind the order of the table counts. georef.h tells what that makes. */
 enum zs_belief {
@@ -81,6 +83,10 @@ struct zs_convention {
     /* Transform, and CRS, into s->out; what is not said in the way of `belief` stays unknown. */
     enum zs_status (*find_transform)(struct zs_search *s, enum zs_belief belief, struct zs_error *err);
     void (*find_crs)(struct zs_search *s, enum zs_belief belief);
+    /* Which cells of a sphere the elements are (healpix.h), into *found, which has a sphere set; false where it does
+     * not say that they are any. */
+    bool (*find_healpix)(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_scope *scope,
+                         struct zs_healpix *found);
     /* The pyramid of layout->attributes after layout->image (NULL: the first); see zs_layout_next(). */
     bool (*next_layout)(struct zs_layout *layout);
 

@@ -6,8 +6,10 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include "geo/band_list.h"
+#include "geo/healpix.h"
 #include "geo/place.h"
 #include "geo/scope.h"
+#include "raster/healpix.h"
 #include "raster/slices.h"
 
 /* ---- Names ---- */
@@ -129,6 +131,33 @@ static enum zs_status add_coordinates(const struct zs_node *const *nodes, size_t
     return status;
 }
 
+/* Cells of one sphere lie on one grid, however many dimensions an array has beside them. */
+static enum zs_status describe_cells(const struct zs_healpix *healpix, struct member *m, struct zs_error *err)
+{
+    const char *coordinate = healpix->coordinate != NULL ? healpix->coordinate->path : "";
+    m->axes = (struct zs_axes){healpix->dim, -1};
+    m->width = m->height = (uint64_t)ZS_HEALPIX_SIDE << healpix->order;
+    m->x = m->y = "";
+    m->place = zs_format("healpix %.17g %.17g %d %s", healpix->semi_major, healpix->inverse_flattening,
+                         healpix->is_ring, coordinate);
+    return m->place != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot compare arrays");
+}
+
+static enum zs_status describe_plane(const struct zs_node *const *nodes, size_t count, struct member *m,
+                                     struct zs_error *err)
+{
+    const struct zs_node *node = m->node;
+    m->width = node->array->shape[m->axes.x];
+    m->height = node->array->shape[m->axes.y];
+    const char *x = zs_dimension_name(node, m->axes.x), *y = zs_dimension_name(node, m->axes.y);
+    m->x = x != NULL ? x : "";
+    m->y = y != NULL ? y : "";
+    m->place = zs_place_text(node->attributes);
+    if (m->place == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot compare arrays");
+    return add_coordinates(nodes, count, node, &m->place, err);
+}
+
 /* Whether the array can be of a group; ZS_NO_MEMORY only. m->place is to be freed. */
 static enum zs_status describe(struct zs_hierarchy *h, const struct zs_node *const *nodes, size_t count,
                                const struct zs_node *node, const char *dim_x, const char *dim_y, struct member *m,
@@ -136,28 +165,22 @@ static enum zs_status describe(struct zs_hierarchy *h, const struct zs_node *con
 {
     const char *slash = strrchr(node->path, '/');
     struct zs_slices slices;
+    struct zs_healpix healpix;
     struct zs_error reason;
     *m = (struct member){.node = node, .group_length = slash != NULL ? (size_t)(slash - node->path) : 0};
     *is_possible = false;
-    if (node->array == NULL || node->array->ndim < 2 || node->path[0] == '\0')
+    if (node->array == NULL || node->path[0] == '\0')
         return ZS_OK;
-    const enum zs_status status = zs_axes_find(h, node, dim_x, dim_y, &m->axes, err);
+    const bool is_healpix = dim_x == NULL && dim_y == NULL && zs_healpix_find(h, node, &healpix);
+    if (!is_healpix && node->array->ndim < 2)
+        return ZS_OK;
+    const enum zs_status status = is_healpix ? ZS_OK : zs_axes_find(h, node, dim_x, dim_y, &m->axes, err);
     if (status != ZS_OK)
         return status == ZS_NO_MEMORY ? status : ZS_OK;
-    m->width = node->array->shape[m->axes.x];
-    m->height = node->array->shape[m->axes.y];
-    if (m->width == 0 || m->height == 0 ||
-        zs_slices_find(node->array->ndim, node->array->shape, m->axes, NULL, 0, &slices, &reason) != ZS_OK)
-        return ZS_OK;
-    m->slices = slices.count;
-    const char *x = zs_dimension_name(node, m->axes.x), *y = zs_dimension_name(node, m->axes.y);
-    m->x = x != NULL ? x : "";
-    m->y = y != NULL ? y : "";
-    m->place = zs_place_text(node->attributes);
-    if (m->place == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot compare arrays");
-    ZS_TRY(add_coordinates(nodes, count, node, &m->place, err));
-    *is_possible = true;
+    ZS_TRY(is_healpix ? describe_cells(&healpix, m, err) : describe_plane(nodes, count, m, err));
+    *is_possible = m->width > 0 && m->height > 0 &&
+                   zs_slices_find(node->array->ndim, node->array->shape, m->axes, NULL, 0, &slices, &reason) == ZS_OK;
+    m->slices = *is_possible ? slices.count : 0;
     return ZS_OK;
 }
 

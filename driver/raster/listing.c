@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "geo/cf.h"
+#include "geo/healpix.h"
 #include "raster/overviews.h"
 
 bool zs_looks_ours(const struct zs_node *array)
@@ -87,8 +88,10 @@ static enum zs_status mark_auxiliary(const struct zs_node *const *nodes, size_t 
 
 enum kind { KIND_OTHER, KIND_RASTER, KIND_PROFILE, KIND_UNREADABLE, KIND_TEXT, KINDS };
 
-static enum kind kind_of(const struct zs_node *node, const struct zs_node *group, bool is_marked)
+static enum kind kind_of(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_node *group,
+                         bool is_marked)
 {
+    struct zs_healpix healpix;
     if (node->type != ZS_NODE_ARRAY || zs_path_below(group->path, node->path) == NULL)
         return KIND_OTHER;
     if (node->array == NULL)
@@ -98,7 +101,11 @@ static enum kind kind_of(const struct zs_node *node, const struct zs_node *group
     /* The coordinate of a dimension is named as it. */
     const char *dimension = zs_dimension_name(node, 0);
     const bool is_coordinate = dimension != NULL && zs_equals_ignoring_case(dimension, zs_path_name(node->path));
-    return node->array->ndim == 1 && !is_coordinate ? KIND_PROFILE : KIND_OTHER;
+    if (node->array->ndim != 1 || is_coordinate)
+        return KIND_OTHER;
+    if (zs_healpix_find(h, node, &healpix)) /* a map all the same */
+        return is_marked ? KIND_OTHER : KIND_RASTER;
+    return KIND_PROFILE;
 }
 
 /* Whether what cannot be read would be shown: its document tells the dimensions. */
@@ -116,21 +123,21 @@ static bool is_missed(const struct zs_node *node, bool is_marked)
 /* Puts those of nodes[count] that are shown at the begin of `chosen`, of as much room, and returns their number; behind
  * them *missed that would be. *unreadable is the first that cannot be read, NULL where there is none. What is marked is
  * not shown. */
-static size_t choose(const struct zs_node *const *nodes, size_t count, const struct zs_node *group, const bool *marks,
+static size_t choose(const struct zs_node *const *nodes, size_t count, const enum kind *kinds, const bool *marks,
                      const struct zs_node **chosen, size_t *missed, const struct zs_node **unreadable)
 {
     const struct zs_node *first[KINDS] = {NULL};
     for (size_t i = count; i-- > 0;)
-        first[kind_of(nodes[i], group, marks[i])] = nodes[i];
+        first[kinds[i]] = nodes[i];
     *unreadable = first[KIND_UNREADABLE] != NULL ? first[KIND_UNREADABLE] : first[KIND_TEXT];
     const enum kind shown = first[KIND_RASTER] != NULL ? KIND_RASTER : KIND_PROFILE;
     size_t kept = 0;
     for (size_t i = 0; i < count; i++)
-        if (kind_of(nodes[i], group, marks[i]) == shown)
+        if (kinds[i] == shown)
             chosen[kept++] = nodes[i];
     *missed = 0;
     for (size_t i = 0; i < count; i++)
-        if (kind_of(nodes[i], group, marks[i]) == KIND_UNREADABLE && is_missed(nodes[i], marks[i]))
+        if (kinds[i] == KIND_UNREADABLE && is_missed(nodes[i], marks[i]))
             chosen[kept + (*missed)++] = nodes[i];
     return kept;
 }
@@ -155,19 +162,23 @@ enum zs_status zs_rasters_find(struct zs_hierarchy *h, const struct zs_node *gro
     size_t n = 0, missed = 0;
     ZS_TRY(list_nodes(h, group, &nodes, &n, err));
     bool *marks = zs_calloc(n, sizeof *marks);
+    enum kind *kinds = zs_calloc(n, sizeof *kinds);
     const struct zs_node **chosen = zs_calloc(n, sizeof *chosen);
-    enum zs_status status = marks != NULL && chosen != NULL
+    enum zs_status status = marks != NULL && chosen != NULL && kinds != NULL
                                 ? ZS_OK
                                 : zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu marks", n);
     if (status == ZS_OK)
         status = mark_auxiliary(nodes, n, marks, err);
     if (status == ZS_OK)
         status = zs_overviews_mark(h, nodes, n, marks, err);
+    for (size_t i = 0; i < n && status == ZS_OK; i++)
+        kinds[i] = kind_of(h, nodes[i], group, marks[i]);
     const size_t kept =
-        status == ZS_OK ? choose(nodes, n, group, marks, chosen, &missed, &first_unreadable) : 0;
+        status == ZS_OK ? choose(nodes, n, kinds, marks, chosen, &missed, &first_unreadable) : 0;
     if (status == ZS_OK && kept == 0)
         status = explain(h, first_unreadable, err);
     free(marks);
+    free(kinds);
     free(nodes);
     if (status != ZS_OK) {
         free(chosen);

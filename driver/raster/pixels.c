@@ -5,6 +5,7 @@
 #include "array/array.h"
 #include "base/checked.h"
 #include "base/parallel.h"
+#include "raster/healpix_read.h"
 
 /* Arrays that are read at once: round trips are waited for together, but each array decodes up to its own limit of
  * memory. */
@@ -18,8 +19,9 @@ static const struct zs_conversion *conversion_of(const struct zs_conversion *con
     return conversions != NULL ? &conversions[part->array] : &as_they_are;
 }
 
-struct reading {
+struct share {
     const struct zs_bands *bands;
+    const struct zs_band_window *window;
     const struct zs_conversion *conversions; /* NULL: none */
     bool is_prefetch;
     struct zs_band_plan plan;
@@ -27,18 +29,33 @@ struct reading {
 
 static enum zs_status read_part(void *ctx, size_t item, struct zs_error *err)
 {
-    const struct reading *r = ctx;
+    const struct share *r = ctx;
     const struct zs_band_plan_part *part = &r->plan.parts[item];
-    struct zs_array *array = r->bands->arrays[part->array].array;
+    const struct zs_band_array *a = &r->bands->arrays[part->array];
+    struct zs_array *array = a->array;
     if (r->is_prefetch)
-        return zs_array_prefetch(array, part->windows, part->count, err);
+        return a->cells != NULL ? zs_healpix_prefetch(a, r->window, part->windows, part->count, err)
+                                : zs_array_prefetch(array, part->windows, part->count, err);
     const struct zs_conversion *c = conversion_of(r->conversions, part);
+    if (a->cells != NULL)
+        return zs_healpix_read(a, r->window, part->windows, part->count, c, err);
     return zs_array_read_windows(array, part->windows, part->count, c->convert, c->ctx, err);
 }
 
-static enum zs_status run(struct reading *r, const struct zs_band_window *window, struct zs_error *err)
+static bool are_cells(const struct zs_bands *bands)
 {
-    ZS_TRY(zs_band_plan_make(r->bands, window, &r->plan, err));
+    return bands->count > 0 && bands->arrays[0].cells != NULL;
+}
+
+static enum zs_status run(struct share *r, const struct zs_band_window *window, struct zs_error *err)
+{
+    struct zs_band_window planned = *window;
+    if (are_cells(r->bands)) { /* which slices; healpix_read.h knows which cells */
+        planned.x = planned.y = 0;
+        planned.width = planned.height = 1;
+    }
+    r->window = window;
+    ZS_TRY(zs_band_plan_make(r->bands, &planned, &r->plan, err));
     const enum zs_status status = zs_parallel_for(ARRAYS_AT_ONCE, r->plan.count, read_part, r, err);
     zs_band_plan_clear(&r->plan);
     return status;
@@ -47,14 +64,14 @@ static enum zs_status run(struct reading *r, const struct zs_band_window *window
 enum zs_status zs_pixels_read(const struct zs_bands *bands, const struct zs_band_window *window,
                               const struct zs_conversion *conversions, struct zs_error *err)
 {
-    struct reading r = {.bands = bands, .conversions = conversions};
+    struct share r = {.bands = bands, .conversions = conversions};
     return run(&r, window, err);
 }
 
 enum zs_status zs_pixels_prefetch(const struct zs_bands *bands, const struct zs_band_window *window,
                                   struct zs_error *err)
 {
-    struct reading r = {.bands = bands, .is_prefetch = true};
+    struct share r = {.bands = bands, .is_prefetch = true};
     return run(&r, window, err);
 }
 
@@ -78,6 +95,11 @@ enum zs_status zs_pixels_find_stored(const struct zs_bands *bands, int band, con
     if (n == 0)
         return ZS_OK;
     size_t array = 0;
+    if (are_cells(bands)) {
+        struct zs_window slice;
+        ZS_TRY(find_window(bands, band, &(struct zs_pixel_box){0, 0, 1, 1}, &slice, &array, err));
+        return zs_healpix_find_stored(&bands->arrays[array], &slice, boxes, n, is_stored, err);
+    }
     struct zs_window *windows = zs_calloc(n, sizeof *windows);
     enum zs_status status = windows != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot look at %zu boxes", n);
     for (size_t i = 0; i < n && status == ZS_OK; i++)
@@ -92,6 +114,8 @@ enum zs_status zs_pixels_write(const struct zs_bands *bands, const struct zs_ban
                                const struct zs_conversion *conversions, struct zs_error *err)
 {
     struct zs_band_plan plan;
+    if (are_cells(bands))
+        return zs_fail(err, ZS_UNSUPPORTED, "cells of HEALPix are not written as a map");
     ZS_TRY(zs_band_plan_make(bands, window, &plan, err));
     enum zs_status status = ZS_OK;
     for (size_t i = 0; i < plan.count && status == ZS_OK; i++) {

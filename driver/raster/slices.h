@@ -29,11 +29,13 @@ int zs_slices_to_fix(const struct zs_slices *slices, uint64_t most);
 void zs_slice_position(const struct zs_slices *slices, uint64_t slice, uint64_t *position);
 
 /* An array whose slices are bands, one after the other. The slices are of as many columns and rows as those of its
- * raster. */
+ * raster, or they are cells along X, whose places in the raster `cells` knows (healpix_read.h). */
+struct zs_healpix_map;
 struct zs_band_array {
     struct zs_array *array; /* borrowed */
     struct zs_slices slices;
     uint64_t first; /* bands of the raster before its own */
+    const struct zs_healpix_map *cells; /* borrowed; of all arrays of a raster or of none, where it is NULL */
 };
 
 /* The bands of a raster: those of the first array, then those of the next. Borrowed. */

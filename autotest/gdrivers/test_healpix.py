@@ -1,0 +1,407 @@
+"""HEALPix cells as a map: each place has the value of its cell, whichever way a store says what its cells are."""
+import json
+import subprocess
+
+import numpy as np
+import pytest
+from osgeo import gdal, osr
+
+import oracle
+from stores import LITTLE, array_meta, convention, default_fill, group_meta, plain_meta, sharding
+from support import error_of, geotransform, held_band, name_of, open_array, open_ours, run_peer, subdatasets
+
+DGGS = "7b255807-140c-42ca-97f6-7a1cfecdbc38"
+WGS84 = {"name": "WGS84", "semimajor_axis": 6378137.0, "inverse_flattening": 298.257223563}
+PLACES = 100000
+# Which face stands in which square of the plane, rows from the north.
+PLANE = [[6, 2, -1, -1, -1], [10, 7, 3, -1, -1], [-1, 11, 4, 0, -1], [-1, -1, 8, 5, 1], [-1, -1, -1, 9, 6]]
+
+
+# ----------------------------------------------------------------------------------------------------- an oracle of our own
+
+def spread(n):
+    """Numbers 0 to n - 1 with their bits in even places."""
+    values = np.arange(n, dtype="uint64")
+    return sum(((values >> np.uint64(b)) & np.uint64(1)) << np.uint64(2 * b) for b in range(max(1, int(n).bit_length())))
+
+
+def face_cells(order, face):
+    """Nested numbers of a face, as its raster shows them."""
+    n = 1 << order
+    return (np.uint64(face) << np.uint64(2 * order)) + spread(n)[None, :] + (spread(n) << np.uint64(1))[::-1, None]
+
+
+def plane_cells(order):
+    """Nested numbers of the whole plane; -1 where there is no cell."""
+    n = 1 << order
+    empty = np.full((n, n), -1, dtype="int64")
+    return np.block([[face_cells(order, f).astype("int64") if f >= 0 else empty for f in row] for row in PLANE])
+
+
+def to_raster(values, order, empty):
+    """What the raster of nested values is."""
+    cells = plane_cells(order)
+    return np.where(cells < 0, np.asarray(empty, values.dtype), values[np.maximum(cells, 0)])
+
+
+# ------------------------------------------------------------------------------------------------------------------ stores
+
+def dggs(order, scheme="nested", **more):
+    """Attributes of a group by the dggs convention, on WGS 84."""
+    return {"zarr_conventions": [convention(DGGS, "dggs")],
+            "dggs": {"name": "healpix", "refinement_level": order, "indexing_scheme": scheme, "spatial_dimension": "cells", "ellipsoid": WGS84, **more}}
+
+
+def put_values(path, values, chunk=None, shard=None, fill=None, **members):
+    members.setdefault("dimension_names", ["time", "level", "cells"][3 - values.ndim:] if values.ndim != 2 else ["time", "cells"])
+    length = values.shape[-1]
+    chunk = chunk or min(length, 1024)
+    shard = shard or min(4 * chunk, -(-length // chunk) * chunk)
+    lead = [1] * (values.ndim - 1)
+    fill = (-1 if values.dtype.kind == "i" else "NaN" if values.dtype.kind == "f" else default_fill(str(values.dtype))) if fill is None else fill
+    meta = array_meta(values.shape, str(values.dtype), lead + [shard], [sharding(lead + [chunk], LITTLE)], fill_value=fill, **members)
+    oracle.write(path, meta, values)
+    return values
+
+
+def put_store(path, order, values=None, scheme="nested", name="v", **said):
+    """A store of one array of all cells, by default each with its own number."""
+    values = np.arange(12 * 4**order, dtype="int64") if values is None else values
+    oracle.put(path, {"zarr.json": group_meta(dggs(order, scheme, **said))})
+    put_values("%s/%s" % (path, name), values)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory):
+    """{order: places and their cells as healpix-geo has them}"""
+    folder = tmp_path_factory.mktemp("places")
+    run_peer("healpix_cells.py", folder, PLACES, 0, 3, 8, 13)
+    return {order: np.load(str(folder / ("%d.npz" % order))) for order in (0, 3, 8, 13)}
+
+
+def pixels_of(dataset, lon, lat):
+    """Columns and rows of places, as gdallocationinfo -wgs84 finds them."""
+    wgs84 = osr.SpatialReference()
+    wgs84.ImportFromEPSG(4326)
+    wgs84.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
+    to_plane = osr.CoordinateTransformation(wgs84, dataset.GetSpatialRef())
+    xy = np.array(to_plane.TransformPoints(np.stack([lon, lat], 1)))
+    inverse = gdal.InvGeoTransform(dataset.GetGeoTransform())
+    return (np.floor(inverse[0] + inverse[1] * xy[:, 0]).astype(int), np.floor(inverse[3] + inverse[5] * xy[:, 1]).astype(int))
+
+
+def values_at(dataset, lon, lat):
+    columns, rows = pixels_of(dataset, lon, lat)
+    return dataset.ReadAsArray()[rows, columns]
+
+
+# ------------------------------------------------------------------------------------------------- each place has its cell
+
+@pytest.mark.parametrize("scheme", ["nested", "ring"])
+@pytest.mark.parametrize("order", [0, 3, 8])
+def test_places_have_the_value_of_their_cell(tmp_path, places, order, scheme):
+    dataset = open_array(put_store(tmp_path / "s.zarr", order, scheme=scheme), "/v")
+    assert (dataset.RasterXSize, dataset.RasterYSize) == (5 << order, 5 << order)
+    p = places[order]
+    cells = p["wgs84" if scheme == "nested" else "wgs84_ring"].astype("int64")
+    assert np.array_equal(values_at(dataset, p["lon"], p["lat"]), cells)
+
+
+def test_places_of_a_sparse_store_of_order_13_have_the_value_of_their_cell(tmp_path, places):
+    order, chunk = 13, 4**8
+    p = places[order]
+    cells = p["wgs84"].astype("int64")
+    path = tmp_path / "s.zarr"
+    stored = np.unique(cells // chunk)[::97]  # of 12288 chunks
+    oracle.put(path, {"zarr.json": group_meta(dggs(order))})
+    meta = array_meta([12 * 4**order], "int32", [chunk], [sharding([4**6], LITTLE)], fill_value=-1, dimension_names=["cells"])
+    oracle.put(path / "v", {"zarr.json": meta})
+    for k in stored:
+        piece = array_meta([chunk], "int32", [chunk], meta["codecs"], fill_value=-1)
+        oracle.write(tmp_path / "piece", piece, np.arange(k * chunk, (k + 1) * chunk, dtype="int32"))
+        (path / "v" / "c").mkdir(exist_ok=True, parents=True)
+        (tmp_path / "piece" / "c" / "0").rename(path / "v" / "c" / str(k))
+    dataset = open_array(str(path), "/v")
+    assert dataset.RasterXSize == 5 << order
+    columns, rows = pixels_of(dataset, p["lon"], p["lat"])
+    band = held_band(dataset)
+    expected = np.where(np.isin(cells // chunk, stored), cells, -1)
+    assert (expected >= 0).sum() > 500
+    blocks = (rows // 256) * 1000 + columns // 256  # the square of a chunk: one read for all places in it
+    for block in np.unique(blocks[expected >= 0]):
+        here = blocks == block
+        x, y = int(block % 1000) * 256, int(block // 1000) * 256
+        window = band.ReadAsArray(x, y, 256, 256)
+        assert np.array_equal(window[rows[here] - y, columns[here] - x], expected[here])
+    assert all(band.ReadAsArray(int(columns[i]), int(rows[i]), 1, 1)[0, 0] == expected[i] for i in range(0, PLACES, 251))
+    empty, some = gdal.GDAL_DATA_COVERAGE_STATUS_EMPTY, gdal.GDAL_DATA_COVERAGE_STATUS_DATA
+    assert band.GetDataCoverageStatus(0, 0, 8192, 8192)[0] == empty | some
+    assert band.GetDataCoverageStatus(2 * 8192, 0, 8192, 8192)[0] == empty
+
+
+def test_gdallocationinfo_tells_the_cell(tmp_path, places):
+    path = put_store(tmp_path / "s.zarr", 8)
+    p = places[8]
+    some = list(range(0, PLACES, 2000))
+    text = "".join("%.17g %.17g\n" % (p["lon"][i], p["lat"][i]) for i in some)
+    done = subprocess.run(["gdallocationinfo", "-wgs84", "-valonly", name_of(path, "/v")], input=text, capture_output=True, text=True, check=True)
+    assert [int(line) for line in done.stdout.split()] == [int(p["wgs84"][i]) for i in some]
+
+
+@pytest.mark.parametrize("order", [0, 3, 8])
+def test_warped_to_longitude_and_latitude_each_pixel_has_its_cell(tmp_path, order):
+    dataset = open_array(put_store(tmp_path / "s.zarr", order), "/v")
+    warped = gdal.Warp("", dataset, format="MEM", dstSRS="EPSG:4326", outputBounds=(-180, -90, 180, 90), width=400, height=200, errorThreshold=0)
+    lon, lat = np.meshgrid(np.arange(400) * 0.9 - 179.55, 89.55 - np.arange(200) * 0.9)
+    assert np.array_equal(warped.ReadAsArray().ravel(), values_at(dataset, lon.ravel(), lat.ravel()))
+    assert (warped.ReadAsArray() >= 0).all()
+
+
+def test_on_a_sphere_latitudes_are_those_of_the_sphere(tmp_path, places):
+    path = put_store(tmp_path / "s.zarr", 3, ellipsoid=None)
+    p = places[3]
+    dataset = open_array(path, "/v")
+    assert np.array_equal(values_at(dataset, p["lon"], p["lat"]), p["sphere"].astype("int64"))
+    assert dataset.GetSpatialRef().GetSemiMajor() == 6370997
+
+
+# ------------------------------------------------------------------------------------------------------------------ windows
+
+@pytest.mark.parametrize("scheme", ["nested", "ring"])
+def test_any_window_is_that_of_the_whole(tmp_path, scheme):
+    order = 6
+    rng = np.random.default_rng(1)
+    dataset = open_array(put_store(tmp_path / "s.zarr", order, rng.normal(size=12 * 4**order).astype("float32"), scheme), "/v")
+    whole = dataset.ReadAsArray()
+    band = held_band(dataset)
+    for _ in range(200):
+        x, y = rng.integers(0, 5 << order, 2)
+        width, height = rng.integers(1, (5 << order) - x + 1), rng.integers(1, (5 << order) - y + 1)
+        if rng.random() < 0.5:
+            width, height = min(width, 9), min(height, 9)
+        window = band.ReadAsArray(int(x), int(y), int(width), int(height))
+        assert np.array_equal(window, whole[y:y + height, x:x + width], equal_nan=True)
+
+
+@pytest.mark.parametrize("data_type", ["uint8", "int16", "float32", "float64", "complex128"])
+def test_elements_of_all_sizes(tmp_path, data_type):
+    values = (np.arange(12 * 4**4) % 251).astype(data_type)
+    dataset = open_array(put_store(tmp_path / "s.zarr", 4, values), "/v")
+    empty = np.nan if data_type.startswith("float") else 0
+    if data_type == "int16":
+        empty = -1
+    assert np.array_equal(dataset.ReadAsArray(), to_raster(values, 4, empty), equal_nan=data_type.startswith("float"))
+
+
+def test_reading_as_another_type_with_strides(tmp_path):
+    values = (np.arange(12 * 4**4) % 251).astype("uint8")
+    dataset = open_array(put_store(tmp_path / "s.zarr", 4, values), "/v")
+    data = dataset.ReadRaster(buf_type=gdal.GDT_Float64, buf_pixel_space=16, buf_line_space=16 * 80)
+    got = np.frombuffer(data, "float64", count=80 * 160 - 1)
+    assert np.array_equal(np.append(got, 0).reshape(80, 80, 2)[:, :, 0], to_raster(values, 4, 0))
+
+
+def test_chunks_that_are_no_squares(tmp_path):
+    order = 5
+    values = np.arange(12 * 4**order, dtype="int32")
+    oracle.put(tmp_path / "s.zarr", {"zarr.json": group_meta(dggs(order))})
+    put_values(tmp_path / "s.zarr/v", values, chunk=1000, shard=3000)
+    assert np.array_equal(open_array(str(tmp_path / "s.zarr"), "/v").ReadAsArray(), to_raster(values, order, -1))
+
+
+def test_other_dimensions_are_bands(tmp_path):
+    order = 4
+    values = np.arange(3 * 2 * 12 * 4**order, dtype="int32").reshape(3, 2, -1)
+    oracle.put(tmp_path / "s.zarr", {"zarr.json": group_meta(dggs(order))})
+    put_values(tmp_path / "s.zarr/v", values)
+    dataset = open_array(str(tmp_path / "s.zarr"), "/v")
+    expected = np.stack([to_raster(v, order, -1) for v in values.reshape(6, -1)])
+    assert dataset.RasterCount == 6
+    assert np.array_equal(dataset.ReadAsArray(), expected)
+    assert np.array_equal(dataset.ReadAsArray(30, 20, 11, 40, band_list=[5, 1, 2]), expected[[4, 0, 1], 20:60, 30:41])
+    part = open_ours(name_of(str(tmp_path / "s.zarr"), "/v:time=1"))
+    assert np.array_equal(part.ReadAsArray(), expected[2:4])
+
+
+def test_arrays_of_the_same_cells_are_one_dataset(tmp_path):
+    order = 3
+    n = 12 * 4**order
+    path = put_store(tmp_path / "s.zarr", order, np.arange(n, dtype="int32"), name="a")
+    b = put_values(tmp_path / "s.zarr/b", np.arange(2 * n, dtype="float32").reshape(2, n))
+    dataset = open_ours(name_of(path))
+    assert dataset.RasterCount == 3
+    assert held_band(dataset, 1).GetDescription() == "a"
+    expected = np.stack([to_raster(np.arange(n, dtype="float64"), order, -1)] + [to_raster(v.astype("float64"), order, np.nan) for v in b])
+    assert np.array_equal(dataset.ReadAsArray().astype("float64"), expected, equal_nan=True)
+
+
+# ------------------------------------------------------------------------------------------------------- what a raster says
+
+def test_scale_unit_and_nodata_are_those_of_the_array(tmp_path):
+    order = 2
+    path = tmp_path / "s.zarr"
+    oracle.put(path, {"zarr.json": group_meta(dggs(order))})
+    put_values(path / "v", np.arange(12 * 4**order, dtype="int16"),
+               attributes={"scale_factor": 0.5, "add_offset": 3.0, "units": "K", "_FillValue": 7})
+    band = held_band(open_array(str(path), "/v"))
+    assert (band.GetScale(), band.GetOffset(), band.GetUnitType(), band.GetNoDataValue()) == (0.5, 3.0, "K", 7)
+    assert band.ReadAsArray(19, 0, 1, 1)[0, 0] == 7
+
+
+def test_without_nodata_a_mask_tells_what_is_no_cell(tmp_path):
+    order = 3
+    path = tmp_path / "s.zarr"
+    oracle.put(path, {"zarr.json": group_meta(dggs(order))})
+    put_values(path / "v", np.arange(12 * 4**order, dtype="int16"), attributes={"gdal:no_nodata": True})
+    put_values(path / "f", np.arange(12 * 4**order, dtype="float32"), fill=0.0, attributes={"gdal:no_nodata": True})
+    band = held_band(open_array(str(path), "/v"))
+    assert band.GetNoDataValue() is None and band.GetMaskFlags() == gdal.GMF_PER_DATASET
+    assert np.array_equal(band.GetMaskBand().ReadAsArray(), np.where(plane_cells(order) >= 0, 255, 0))
+    band = held_band(open_array(str(path), "/f"))
+    assert np.isnan(band.GetNoDataValue())
+    assert np.array_equal(np.isnan(band.ReadAsArray()), plane_cells(order) < 0)
+
+
+def test_statistics_and_histograms_count_each_cell_once(tmp_path):
+    order = 5
+    values = np.random.default_rng(0).integers(0, 200, 12 * 4**order).astype("int32")
+    values[6 * 4**order:7 * 4**order] += 1000  # the face that is shown twice
+    band = held_band(open_array(put_store(tmp_path / "s.zarr", order, values), "/v"))
+    assert np.allclose(band.ComputeStatistics(False), [values.min(), values.max(), values.mean(), values.std()])
+    assert band.GetHistogram(-0.5, 1199.5, 1200, False, False) == list(np.bincount(values, minlength=1200))
+    assert band.GetMinimum() == values.min()
+
+
+def test_blocks_are_the_squares_of_chunks(tmp_path):
+    oracle.put(tmp_path / "s.zarr", {"zarr.json": group_meta(dggs(8))})
+    put_values(tmp_path / "s.zarr/v", np.zeros(12 * 4**8, "uint8"), chunk=4**7, shard=4**8)
+    assert held_band(open_array(str(tmp_path / "s.zarr"), "/v")).GetBlockSize() == [128, 128]
+
+
+def test_empty_shards_are_told(tmp_path):
+    order = 7
+    values = np.full(12 * 4**order, -1, "int32")
+    values[4 * 4**order:4 * 4**order + 4**6] = 1  # a quarter of face 4
+    path = tmp_path / "s.zarr"
+    oracle.put(path, {"zarr.json": group_meta(dggs(order))})
+    meta = array_meta(values.shape, "int32", [4**7], [sharding([4**5], LITTLE)], fill_value=-1, dimension_names=["cells"])
+    oracle.write(path / "v", meta, values, oracle.Layout(leave_out_chunks=True, leave_out_shards=True))
+    band = held_band(open_array(str(path), "/v"))
+    n = 1 << order
+    assert band.GetDataCoverageStatus(0, 0, n, n) == [gdal.GDAL_DATA_COVERAGE_STATUS_EMPTY, 0]
+    assert band.GetDataCoverageStatus(4 * n, 0, n, n) == [gdal.GDAL_DATA_COVERAGE_STATUS_EMPTY, 0]
+    flags, percent = band.GetDataCoverageStatus(2 * n, 2 * n, n, n)
+    assert flags == gdal.GDAL_DATA_COVERAGE_STATUS_EMPTY | gdal.GDAL_DATA_COVERAGE_STATUS_DATA and percent == 25
+
+
+def test_the_scale_is_that_of_proj(tmp_path):
+    dataset = open_array(put_store(tmp_path / "s.zarr", 3), "/v")
+    t = geotransform(dataset)
+    columns, rows = pixels_of(dataset, np.array([45.0, 44.999999, 135.0]), np.array([1e-9, 1e-9, -1e-6]))
+    assert t[2] == t[4] == 0 and t[1] == -t[5] and t[0] == -t[3]
+    assert abs(t[1] * 8 - 6371007.180918476 * np.pi * np.sqrt(2) / 4) < 1  # PROJ of today
+    assert (columns[0], rows[0]) in ((24, 22), (24, 23), (23, 23), (24, 24))
+
+
+# ------------------------------------------------------------------------------------------------------------------- faces
+
+def test_faces_are_subdatasets(tmp_path, places):
+    order = 8
+    path = put_store(tmp_path / "s.zarr", order)
+    dataset = open_array(path, "/v")
+    names = [name for name, _ in dataset.GetSubDatasets()]
+    assert len(names) == 12 and names[3].endswith("/v:face=3")
+    p = places[order]
+    cells = p["wgs84"].astype("int64")
+    for face, name in enumerate(names):
+        one = open_ours(name)
+        assert (one.RasterXSize, one.RasterYSize) == (256, 256)
+        assert np.array_equal(one.ReadAsArray(), face_cells(order, face))
+        here = cells // 4**order == face
+        columns, rows = pixels_of(one, p["lon"][here], p["lat"][here])
+        assert np.array_equal(one.ReadAsArray()[rows, columns], cells[here])
+
+
+def test_a_face_that_there_is_not_is_an_error(tmp_path):
+    path = put_store(tmp_path / "s.zarr", 1)
+    for wrong in ("12", "-1", "x", ""):
+        assert "face=0 to face=11" in error_of(lambda: open_ours(name_of(path, "/v:face=" + wrong)))
+
+
+# ------------------------------------------------------------------------------------------------- other ways to say it
+
+def put_mapped(path, mapping, order, dimension="cell", **members):
+    oracle.put(path, {"zarr.json": group_meta()})
+    oracle.write(path / "crs", plain_meta([], "int32", attributes=mapping, dimension_names=[]), np.zeros((), "int32"))
+    put_values(path / "v", np.arange(12 * 4**order, dtype="int32"), dimension_names=[dimension], **members)
+    return str(path)
+
+
+@pytest.mark.parametrize("scheme", ["nest", "ring"])
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_grid_mapping_of_easygems(tmp_path, places, scheme, is_named):
+    path = put_mapped(tmp_path / "s.zarr", {"grid_mapping_name": "healpix", "healpix_nside": 8, "healpix_order": scheme}, 3,
+                      attributes={"grid_mapping": "crs"} if is_named else {})
+    p = places[3]
+    cells = p["sphere" if scheme == "nest" else "sphere_ring"].astype("int32")
+    assert np.array_equal(values_at(open_array(path, "/v"), p["lon"], p["lat"]), cells)
+
+
+def test_a_grid_mapping_of_cf_113(tmp_path, places):
+    path = put_mapped(tmp_path / "s.zarr", {"grid_mapping_name": "healpix", "refinement_level": 3, "indexing_scheme": "nested",
+                                            "semi_major_axis": 6378137.0, "inverse_flattening": 298.257223563}, 3, "x", attributes={"grid_mapping": "crs"})
+    p = places[3]
+    assert np.array_equal(values_at(open_array(path, "/v"), p["lon"], p["lat"]), p["wgs84"].astype("int32"))
+
+
+# --------------------------------------------------------------------------------------------------------- hostile, and large
+
+@pytest.mark.parametrize("said, length", [
+    ({"refinement_level": 40}, 768), ({"refinement_level": -1}, 768), ({"refinement_level": None}, 768), ({"refinement_level": 3}, 767),
+    ({"refinement_level": 3.5}, 768), ({"indexing_scheme": "zuniq"}, 768), ({"spatial_dimension": "nowhere"}, 768), ({"coordinate": "nothing"}, 768),
+    ({"ellipsoid": {"semimajor_axis": -1}}, 768), ({"ellipsoid": {"semimajor_axis": "x"}}, 768), ({"compression": "zip"}, 768), ({"coordinate": "v"}, 768)])
+def test_what_does_not_hold_together_is_a_row_as_before(tmp_path, said, length):
+    path = put_store(tmp_path / "s.zarr", 3, np.arange(length, dtype="int32"), **said)
+    dataset = open_array(path, "/v")
+    assert (dataset.RasterXSize, dataset.RasterYSize) == (length, 1)
+
+
+@pytest.mark.parametrize("nside", [0, 7, 1 << 30, 1 << 40, -8, "8"])
+def test_an_nside_that_is_none_is_a_row_as_before(tmp_path, nside):
+    path = put_mapped(tmp_path / "s.zarr", {"grid_mapping_name": "healpix", "healpix_nside": nside, "healpix_order": "nest"}, 3)
+    assert open_array(path, "/v").RasterYSize == 1
+
+
+def test_healpix_no_opens_a_row(tmp_path):
+    path = put_store(tmp_path / "s.zarr", 3)
+    dataset = open_array(path, "/v", options=["HEALPIX=NO"])
+    assert (dataset.RasterXSize, dataset.RasterYSize) == (768, 1)
+    assert np.array_equal(dataset.ReadAsArray()[0], np.arange(768))
+
+
+def test_a_map_is_read_only(tmp_path):
+    path = put_store(tmp_path / "s.zarr", 3)
+    assert "HEALPIX=NO" in error_of(lambda: gdal.OpenEx(name_of(path, "/v"), gdal.OF_RASTER | gdal.OF_UPDATE))
+    assert gdal.OpenEx(name_of(path, "/v"), gdal.OF_RASTER | gdal.OF_UPDATE, open_options=["HEALPIX=NO"]).RasterYSize == 1
+
+
+@pytest.mark.parametrize("order", [19, 28])
+def test_fine_orders_open_and_read(tmp_path, order):
+    path = tmp_path / "s.zarr"
+    oracle.put(path, {"zarr.json": group_meta(dggs(order))})
+    oracle.put(path / "v", {"zarr.json": array_meta([12 * 4**order], "uint8", [4**12], [sharding([4**9], LITTLE)], fill_value=3, dimension_names=["cells"])})
+    dataset = open_array(str(path), "/v")
+    assert dataset.RasterXSize == 5 << order
+    assert (held_band(dataset).ReadAsArray((5 << order) // 2 - 50, (5 << order) // 2 - 50, 100, 100) == 3).all()
+    assert np.isfinite(geotransform(dataset)).all()
+
+
+def test_a_face_of_order_29_opens_though_the_sphere_is_too_large(tmp_path):
+    path = tmp_path / "s.zarr"
+    oracle.put(path, {"zarr.json": group_meta(dggs(29))})
+    oracle.put(path / "v", {"zarr.json": array_meta([12 * 4**29], "uint8", [4**12], [sharding([4**9], LITTLE)], fill_value=3, dimension_names=["cells"])})
+    assert ":face=0" in error_of(lambda: open_array(str(path), "/v"))
+    one = open_ours(name_of(str(path), "/v:face=11"))
+    assert one.RasterXSize == 1 << 29
+    assert one.GetRasterBand(1).ReadAsArray((1 << 29) - 1, (1 << 29) - 1, 1, 1)[0, 0] == 3

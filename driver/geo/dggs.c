@@ -1,0 +1,123 @@
+#include "geo/dggs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "geo/healpix.h"
+
+#define DGGS "dggs"
+
+/* The object that speaks of the array: its own, or that of the group which holds it. */
+static const zs_json *object_of(const struct zs_scope *scope)
+{
+    const zs_json *own = zs_json_get(scope->node->attributes, DGGS);
+    if (own != NULL || scope->groups == 0)
+        return zs_json_is_object(own) ? own : NULL;
+    const struct zs_node *group = scope->group[0];
+    const char *below = zs_path_below(group->path, scope->node->path);
+    const zs_json *said = zs_json_get(group->attributes, DGGS);
+    return below != NULL && strchr(below, '/') == NULL && zs_json_is_object(said) ? said : NULL;
+}
+
+/* Both spellings of semi-major and semi-minor occur. */
+static bool number(const zs_json *object, const char *name, const char *other, double *value)
+{
+    return zs_json_double(zs_json_get(object, name), value) || zs_json_double(zs_json_get(object, other), value);
+}
+
+static bool set_ellipsoid(const zs_json *ellipsoid, struct zs_healpix *found)
+{
+    const char *name = NULL;
+    double major = 0, minor = 0, flattening = 0;
+    if (ellipsoid == NULL || zs_json_typeof(ellipsoid) == ZS_JSON_NULL)
+        return true; /* the sphere that was set */
+    if (zs_json_string(ellipsoid, &name))
+        return zs_healpix_set_ellipsoid(found, name, 0, 0);
+    zs_json_string(zs_json_get(ellipsoid, "name"), &name);
+    if (!number(ellipsoid, "semimajor_axis", "semi_major_axis", &major))
+        (void)number(ellipsoid, "radius", "earth_radius", &major);
+    if (!number(ellipsoid, "inverse_flattening", "inverseflattening", &flattening) &&
+        number(ellipsoid, "semiminor_axis", "semi_minor_axis", &minor) && minor > 0 && minor < major)
+        flattening = major / (major - minor);
+    return zs_healpix_set_ellipsoid(found, name, major, flattening);
+}
+
+static int dimension_called(const struct zs_node *node, const char *name)
+{
+    for (int d = 0; d < node->array->ndim; d++) {
+        const char *own = zs_dimension_name(node, d);
+        if (own != NULL && strcmp(own, name) == 0)
+            return d;
+    }
+    return -1;
+}
+
+/* The variable of cell numbers, which lies beside the array or in the group that says so. False: it is not there. */
+static bool find_coordinate(struct zs_hierarchy *h, const struct zs_scope *scope, const zs_json *dggs,
+                            struct zs_healpix *found)
+{
+    const char *name = NULL;
+    if (!zs_json_string(zs_json_get(dggs, "coordinate"), &name))
+        return true;
+    found->coordinate = zs_scope_array(h, scope, name, NULL);
+    return found->coordinate != NULL;
+}
+
+/* zagg's words of all cells of the sphere stand at the numbers of their cells; those that were not written are 0. */
+static bool take_morton(const struct zs_node *node, const zs_json *dggs, struct zs_healpix *found)
+{
+    /* Without this word latitudes of the ellipsoid were taken for those of a sphere. */
+    const char *latitude = NULL;
+    if (!zs_json_string(zs_json_get(dggs, "latitude"), &latitude) || strncmp(latitude, "authalic", 8) != 0)
+        zs_healpix_set_default_sphere(found);
+    found->words = ZS_HEALPIX_MORTON;
+    if (found->order >= 0 && found->order <= ZS_HEALPIX_MAX_ORDER &&
+        node->array->shape[found->dim] == zs_healpix_cells_of(found->order))
+        found->coordinate = NULL;
+    return true;
+}
+
+static bool take_healpix(const zs_json *dggs, struct zs_healpix *found)
+{
+    const zs_json *scheme = zs_json_get(dggs, "indexing_scheme"), *compression = zs_json_get(dggs, "compression");
+    if (scheme != NULL && !zs_json_equals(scheme, "nested") && !zs_json_equals(scheme, "ring"))
+        return false;
+    found->is_ring = zs_json_equals(scheme, "ring");
+    if (zs_json_equals(compression, "ranges"))
+        found->words = ZS_HEALPIX_RANGES;
+    return compression == NULL || zs_json_equals(compression, "none") ||
+           (zs_json_equals(compression, "ranges") && found->coordinate != NULL);
+}
+
+static bool find_healpix(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_scope *scope,
+                         struct zs_healpix *found)
+{
+    const zs_json *dggs = object_of(scope);
+    const char *dimension;
+    uint64_t level;
+    const bool is_morton = zs_json_equals(zs_json_get(dggs, "name"), "morton");
+    if (!is_morton && !zs_json_equals(zs_json_get(dggs, "name"), "healpix"))
+        return false;
+    if (!zs_json_uint64(zs_json_get(dggs, "refinement_level"), &level) || level > ZS_HEALPIX_MAX_ORDER ||
+        !zs_json_string(zs_json_get(dggs, "spatial_dimension"), &dimension))
+        return false;
+    found->order = (int)level;
+    found->dim = dimension_called(node, dimension);
+    if (found->dim < 0 || !set_ellipsoid(zs_json_get(dggs, "ellipsoid"), found) ||
+        !find_coordinate(h, scope, dggs, found) || found->coordinate == node)
+        return false;
+    return is_morton ? take_morton(node, dggs, found) : take_healpix(dggs, found);
+}
+
+static const char *const owned[] = {DGGS, NULL};
+static const char *const repositories[] = {"dggs", NULL};
+
+const struct zs_convention zs_dggs = {
+    .uuid = "7b255807-140c-42ca-97f6-7a1cfecdbc38",
+    .name = "dggs",
+    .repositories = repositories,
+    .owned = owned,
+    .placing = owned,
+    .find_healpix = find_healpix,
+};

@@ -1,0 +1,174 @@
+#include "raster/healpix.h"
+
+#include <stdlib.h>
+
+#include "base/checked.h"
+
+/* ---- Squares ---- */
+
+/* From the north-west, row by row. */
+static const signed char plane[ZS_HEALPIX_SIDE][ZS_HEALPIX_SIDE] = {
+    {6, 2, -1, -1, -1}, {10, 7, 3, -1, -1}, {-1, 11, 4, 0, -1}, {-1, -1, 8, 5, 1}, {-1, -1, -1, 9, 6},
+};
+
+void zs_healpix_size(int shown, int *columns, int *rows)
+{
+    *columns = shown == ZS_HEALPIX_SPHERE ? ZS_HEALPIX_SIDE : 1;
+    *rows = shown == ZS_HEALPIX_SPHERE ? ZS_HEALPIX_SIDE : shown == ZS_HEALPIX_COLUMN ? ZS_HEALPIX_FACES : 1;
+}
+
+int zs_healpix_face_at(int shown, int column, int row)
+{
+    return shown == ZS_HEALPIX_SPHERE ? plane[row][column] : shown == ZS_HEALPIX_COLUMN ? row : shown;
+}
+
+void zs_healpix_square_of(int face, int *column, int *row)
+{
+    for (int r = 0; r < ZS_HEALPIX_SIDE; r++)
+        for (int c = 0; c < ZS_HEALPIX_SIDE; c++)
+            if (plane[r][c] == face) {
+                *column = c;
+                *row = r;
+            }
+}
+
+int zs_healpix_cut(int order, int shown, uint64_t x, uint64_t y, uint64_t width, uint64_t height,
+                   struct zs_healpix_part parts[ZS_HEALPIX_MOST_PARTS])
+{
+    const uint64_t side = (uint64_t)1 << order, right = x + width, bottom = y + height;
+    int n = 0;
+    for (uint64_t top = y, next; top < bottom; top = next) {
+        next = zs_min_u64((top / side + 1) * side, bottom);
+        for (uint64_t left = x, end; left < right; left = end) {
+            end = zs_min_u64((left / side + 1) * side, right);
+            parts[n++] = (struct zs_healpix_part){
+                .face = zs_healpix_face_at(shown, (int)(left / side), (int)(top / side)),
+                .ix = (uint32_t)(left % side),
+                .iy = (uint32_t)(side - 1 - (next - 1) % side), /* the last row is the southernmost */
+                .width = (uint32_t)(end - left),
+                .height = (uint32_t)(next - top),
+                .column = left - x,
+                .row = top - y,
+            };
+        }
+    }
+    return n;
+}
+
+/* ---- Numbers ---- */
+
+/* The bits of a number in the even places. */
+static uint64_t spread(uint32_t v)
+{
+    uint64_t x = v;
+    x = (x | x << 16) & 0x0000ffff0000ffffu;
+    x = (x | x << 8) & 0x00ff00ff00ff00ffu;
+    x = (x | x << 4) & 0x0f0f0f0f0f0f0f0fu;
+    x = (x | x << 2) & 0x3333333333333333u;
+    return (x | x << 1) & 0x5555555555555555u;
+}
+
+static uint32_t gather(uint64_t x)
+{
+    x &= 0x5555555555555555u;
+    x = (x | x >> 1) & 0x3333333333333333u;
+    x = (x | x >> 2) & 0x0f0f0f0f0f0f0f0fu;
+    x = (x | x >> 4) & 0x00ff00ff00ff00ffu;
+    x = (x | x >> 8) & 0x0000ffff0000ffffu;
+    return (uint32_t)(x | x >> 16);
+}
+
+uint64_t zs_healpix_interleave(uint32_t ix, uint32_t iy)
+{
+    return spread(ix) | spread(iy) << 1;
+}
+
+void zs_healpix_separate(uint64_t cell, uint32_t *ix, uint32_t *iy)
+{
+    *ix = gather(cell);
+    *iy = gather(cell >> 1);
+}
+
+uint64_t zs_healpix_ring(int order, int face, uint32_t ix, uint32_t iy)
+{
+    const int64_t n = (int64_t)1 << order, x = ix, y = iy;
+    /* Rings from the north pole to the north corner of a face of each row, and eighths of a turn to its middle. */
+    const int64_t ring = (face / 4 + 2) * n - x - y - 1;
+    const int64_t middle = face / 4 == 1 ? 2 * (face % 4) : 2 * (face % 4) + 1;
+    int64_t quarter = n, before, shift = 0; /* cells of the ring in a quarter of a turn; cells of rings before it */
+    if (ring < n) {
+        quarter = ring;
+        before = 2 * ring * (ring - 1);
+    } else if (ring > 3 * n) {
+        quarter = 4 * n - ring;
+        before = 12 * n * n - 2 * quarter * (quarter + 1);
+    } else {
+        before = 2 * n * (n - 1) + (ring - n) * 4 * n;
+        shift = (ring - n) & 1; /* every other ring of the belt begins half a cell later */
+    }
+    int64_t place = (middle * quarter + x - y + 1 + shift) / 2 - 1;
+    if (place < 0)
+        place += 4 * quarter;
+    if (place >= 4 * quarter)
+        place -= 4 * quarter;
+    return (uint64_t)(before + place);
+}
+
+bool zs_healpix_unpack_morton(uint64_t word, int order, uint64_t *cell)
+{
+    const uint64_t base = word >> 60, path = word >> 6 & (((uint64_t)1 << 54) - 1);
+    const unsigned suffix = (unsigned)(word & 63);
+    if (base < 1 || base > ZS_HEALPIX_FACES || order > 27 || suffix != (unsigned)order)
+        return false;
+    *cell = (base - 1) << (2 * order) | path >> (2 * (27 - order));
+    return true;
+}
+
+/* ---- Runs ---- */
+
+enum zs_status zs_runs_add(struct zs_runs *runs, uint64_t first, uint64_t count, struct zs_error *err)
+{
+    struct zs_run *last = runs->count > runs->closed ? &runs->list[runs->count - 1] : NULL;
+    if (last != NULL && last->first + last->count == first) {
+        last->count += count;
+        return ZS_OK;
+    }
+    if (runs->count == runs->room) {
+        const size_t room = runs->room > 0 ? 2 * runs->room : 16;
+        struct zs_run *grown = room <= SIZE_MAX / sizeof *grown ? realloc(runs->list, room * sizeof *grown) : NULL;
+        if (grown == NULL)
+            return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu runs of cells", runs->count);
+        runs->list = grown;
+        runs->room = room;
+    }
+    runs->list[runs->count++] = (struct zs_run){first, count};
+    return ZS_OK;
+}
+
+void zs_runs_clear(struct zs_runs *runs)
+{
+    free(runs->list);
+    *runs = (struct zs_runs){0};
+}
+
+/* A square of a face, 2^level cells a side, and what is wanted of it. */
+static enum zs_status add_square(const struct zs_healpix_part *p, uint64_t base, int level, uint32_t ix, uint32_t iy,
+                                 int floor, struct zs_runs *runs, struct zs_error *err)
+{
+    const uint64_t size = (uint64_t)1 << level, right = ix + size, top = iy + size;
+    const uint64_t part_right = (uint64_t)p->ix + p->width, part_top = (uint64_t)p->iy + p->height;
+    if (ix >= part_right || iy >= part_top || right <= p->ix || top <= p->iy)
+        return ZS_OK;
+    if (level <= floor || (ix >= p->ix && iy >= p->iy && right <= part_right && top <= part_top))
+        return zs_runs_add(runs, base + zs_healpix_interleave(ix, iy), size * size, err);
+    const uint32_t half = (uint32_t)(size / 2);
+    for (uint32_t quarter = 0; quarter < 4; quarter++)
+        ZS_TRY(add_square(p, base, level - 1, ix + (quarter & 1) * half, iy + (quarter >> 1) * half, floor, runs, err));
+    return ZS_OK;
+}
+
+enum zs_status zs_healpix_nested_runs(int order, const struct zs_healpix_part *part, int floor, struct zs_runs *runs,
+                                      struct zs_error *err)
+{
+    return add_square(part, (uint64_t)part->face << (2 * order), order, 0, 0, floor, runs, err);
+}

@@ -1,0 +1,77 @@
+/* raster/healpix.h: HEALPix cells as pixels: where a cell stands in the plane, and which runs of cell numbers a window
+ * is. Pure: nothing is read here.
+ *
+ * In +proj=healpix +rot_xy=45 each of the twelve faces is a square whose sides run along the axes. They take their
+ * places among 5 x 5 squares; face 6, which lies across 180 degrees, stands at both ends, each half being reached from
+ * its side; the other squares are empty. A pixel is a cell: in a face `ix` runs east, `iy` north, from its corner in
+ * the southwest (which is the south corner on the sphere), and the nested number has the bits of ix in even places and
+ * those of iy in odd ones. */
+#ifndef ZS_RASTER_HEALPIX_H
+#define ZS_RASTER_HEALPIX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+/* What of the sphere a raster shows: one face by its number 0 to 11, or */
+#define ZS_HEALPIX_SPHERE (-1) /* 5 x 5 squares */
+#define ZS_HEALPIX_COLUMN (-2) /* the faces below each other, each once: what statistics are of */
+
+#define ZS_HEALPIX_FACES 12
+/* The side of the plane in squares, and the face that has all of it to its own where the plane is turned around. */
+#define ZS_HEALPIX_SIDE 5
+#define ZS_HEALPIX_MIDDLE_FACE 4
+#define ZS_HEALPIX_SPLIT_FACE 6
+
+/* Size of a raster in squares. */
+void zs_healpix_size(int shown, int *columns, int *rows);
+/* The face in a square, counted from the north-west; -1 where there is none. */
+int zs_healpix_face_at(int shown, int column, int row);
+/* The square of the whole plane that a face has: of face 6 that in the southeast. */
+void zs_healpix_square_of(int face, int *column, int *row);
+
+/* Places within a face of up to 2^29 cells a side, and nested numbers within it. */
+uint64_t zs_healpix_interleave(uint32_t ix, uint32_t iy);
+void zs_healpix_separate(uint64_t cell, uint32_t *ix, uint32_t *iy);
+
+/* The number of a cell in the order of rings, which begin at the north pole. */
+uint64_t zs_healpix_ring(int order, int face, uint32_t ix, uint32_t iy);
+
+/* What a word of zagg is: base + 1 in four bits, two bits for each of up to 27 orders, and the order (28 and 29 are
+ * packed with the last digits). False where it is no cell of the order; *cell is its nested number. */
+bool zs_healpix_unpack_morton(uint64_t word, int order, uint64_t *cell);
+
+/* A box of cells of one face, or of an empty square (face -1), and where it stands in a window: its pixel in the
+ * north-west. */
+struct zs_healpix_part {
+    int face;
+    uint32_t ix, iy, width, height;
+    uint64_t column, row;
+};
+#define ZS_HEALPIX_MOST_PARTS (ZS_HEALPIX_SIDE * ZS_HEALPIX_SIDE)
+
+/* Cuts a window, which lies within the raster, along its squares. Returns the number of parts. */
+int zs_healpix_cut(int order, int shown, uint64_t x, uint64_t y, uint64_t width, uint64_t height,
+                   struct zs_healpix_part parts[ZS_HEALPIX_MOST_PARTS]);
+
+/* Numbers that follow each other. */
+struct zs_run {
+    uint64_t first, count;
+};
+struct zs_runs {
+    struct zs_run *list; /* owned */
+    size_t count, room;
+    size_t closed; /* of the list: to these nothing is added */
+};
+/* Adds a run, to the last one where it follows that. */
+enum zs_status zs_runs_add(struct zs_runs *runs, uint64_t first, uint64_t count, struct zs_error *err) ZS_MUST_CHECK;
+void zs_runs_clear(struct zs_runs *runs);
+
+/* Adds the nested numbers of a part of a face, growing, as squares of 2^floor cells a side and larger ones: those at
+ * its edge reach beyond it. */
+enum zs_status zs_healpix_nested_runs(int order, const struct zs_healpix_part *part, int floor, struct zs_runs *runs,
+                                      struct zs_error *err) ZS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,222 @@
+#include "raster/healpix_cells.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "array/array.h"
+#include "base/memory.h"
+#include "raster/healpix.h"
+
+static enum zs_status no_memory(struct zs_error *err)
+{
+    return zs_fail(err, ZS_NO_MEMORY, "no memory for the numbers of cells");
+}
+
+void zs_healpix_cells_clear(struct zs_healpix_cells *cells)
+{
+    free(cells->numbers);
+    free(cells->places);
+    *cells = (struct zs_healpix_cells){0};
+}
+
+uint64_t zs_healpix_cells_find(const struct zs_healpix_cells *cells, uint64_t number)
+{
+    uint64_t low = 0, high = cells->count;
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (cells->numbers[middle] < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* ---- Reading ---- */
+
+/* Whole numbers of any type, as 64 bits; those below zero become larger than any cell's. */
+static void widen(void *ctx, const void *src, void *dst, ptrdiff_t stride, size_t n)
+{
+    const enum zs_data_type type = *(const enum zs_data_type *)ctx;
+    char *to = dst;
+    for (size_t i = 0; i < n; i++, to += stride) {
+        uint64_t v = 0;
+        switch (type) {
+        case ZS_INT8: v = (uint64_t)((const int8_t *)src)[i]; break;
+        case ZS_UINT8: v = ((const uint8_t *)src)[i]; break;
+        case ZS_INT16: v = (uint64_t)((const int16_t *)src)[i]; break;
+        case ZS_UINT16: v = ((const uint16_t *)src)[i]; break;
+        case ZS_INT32: v = (uint64_t)((const int32_t *)src)[i]; break;
+        case ZS_UINT32: v = ((const uint32_t *)src)[i]; break;
+        case ZS_INT64: v = (uint64_t)((const int64_t *)src)[i]; break;
+        case ZS_UINT64: v = ((const uint64_t *)src)[i]; break;
+        default: break;
+        }
+        memcpy(to, &v, sizeof v);
+    }
+}
+
+static bool is_whole(enum zs_data_type type)
+{
+    return type >= ZS_INT8 && type <= ZS_UINT64;
+}
+
+static enum zs_status read_numbers(struct zs_hierarchy *h, const struct zs_node *node, uint64_t *numbers,
+                                   struct zs_error *err)
+{
+    struct zs_array *array;
+    const struct zs_array_meta *meta = node->array;
+    enum zs_data_type type = meta->dtype.type;
+    struct zs_window w = {.data = numbers};
+    uint64_t stride = sizeof *numbers;
+    for (int d = meta->ndim - 1; d >= 0; d--) {
+        w.count[d] = meta->shape[d];
+        w.stride[d] = (ptrdiff_t)stride;
+        stride *= meta->shape[d];
+    }
+    if (!is_whole(type))
+        return zs_fail(err, ZS_UNSUPPORTED, "/%s: expected whole numbers of cells, found %s", node->path,
+                       meta->dtype.name);
+    ZS_TRY(zs_array_open_node(h, node, NULL, &array, err));
+    const enum zs_status status = zs_array_read_windows(array, &w, 1, widen, &type, err);
+    zs_array_close(array);
+    return status;
+}
+
+/* ---- Order ---- */
+
+struct pair {
+    uint64_t number, place;
+};
+
+static int compare_pairs(const void *a, const void *b)
+{
+    const struct pair *x = a, *y = b;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+/* Brings cells->numbers, in the order of the array, into their own. */
+static enum zs_status sort(struct zs_healpix_cells *cells, struct zs_error *err)
+{
+    struct pair *pairs = zs_calloc(cells->count, sizeof *pairs);
+    if (pairs == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot sort %llu cells", (unsigned long long)cells->count);
+    for (uint64_t i = 0; i < cells->count; i++)
+        pairs[i] = (struct pair){cells->numbers[i], cells->places != NULL ? cells->places[i] : i};
+    qsort(pairs, cells->count, sizeof *pairs, compare_pairs);
+    if (cells->places == NULL)
+        cells->places = zs_calloc(cells->count, sizeof *cells->places);
+    for (uint64_t i = 0; i < cells->count && cells->places != NULL; i++) {
+        cells->numbers[i] = pairs[i].number;
+        cells->places[i] = pairs[i].place;
+    }
+    free(pairs);
+    return cells->places != NULL ? ZS_OK : no_memory(err);
+}
+
+/* Of words, leaves out those that are no cells' and says where the others lie. */
+static enum zs_status unpack(const struct zs_healpix *healpix, struct zs_healpix_cells *cells, struct zs_error *err)
+{
+    uint64_t kept = 0;
+    cells->places = zs_calloc(cells->count, sizeof *cells->places);
+    if (cells->places == NULL)
+        return no_memory(err);
+    for (uint64_t i = 0; i < cells->count; i++) {
+        const uint64_t word = cells->numbers[i];
+        if (word == 0)
+            continue; /* not written */
+        cells->places[kept] = i;
+        if (!zs_healpix_unpack_morton(word, healpix->order, &cells->numbers[kept++]))
+            return zs_fail(err, ZS_INVALID, "/%s: element %llu is %llu, which is no cell of order %d",
+                           healpix->coordinate->path, (unsigned long long)i, (unsigned long long)word,
+                           healpix->order);
+    }
+    cells->count = kept;
+    return ZS_OK;
+}
+
+static enum zs_status settle(const struct zs_healpix *healpix, struct zs_healpix_cells *cells, struct zs_error *err)
+{
+    const uint64_t all = zs_healpix_cells_of(healpix->order);
+    const char *path = healpix->coordinate->path;
+    bool is_sorted = true;
+    for (uint64_t i = 0; i < cells->count; i++) {
+        if (cells->numbers[i] >= all)
+            return zs_fail(err, ZS_INVALID, "/%s: element %llu is %llu; order %d has %llu cells", path,
+                           (unsigned long long)i, (unsigned long long)cells->numbers[i], healpix->order,
+                           (unsigned long long)all);
+        is_sorted = is_sorted && (i == 0 || cells->numbers[i - 1] < cells->numbers[i]);
+    }
+    if (!is_sorted)
+        ZS_TRY(sort(cells, err));
+    for (uint64_t i = 1; i < cells->count; i++)
+        if (cells->numbers[i - 1] == cells->numbers[i])
+            return zs_fail(err, ZS_INVALID, "/%s: cell %llu is there twice", path,
+                           (unsigned long long)cells->numbers[i]);
+    /* Numbers that grow, as many as there are. */
+    cells->is_all = is_sorted && cells->places == NULL && cells->count == all;
+    return ZS_OK;
+}
+
+/* ---- Ranges ---- */
+
+/* Rows of the first number and that behind the last become the cells' numbers: they must grow and fill the array. */
+static enum zs_status expand(const struct zs_healpix *healpix, const uint64_t *rows, uint64_t n, uint64_t length,
+                             struct zs_healpix_cells *cells, struct zs_error *err)
+{
+    const char *path = healpix->coordinate->path;
+    uint64_t at = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        const uint64_t first = rows[2 * i], end = rows[2 * i + 1];
+        if (end < first || end - first > length - at)
+            return zs_fail(err, ZS_INVALID, "/%s: range %llu, %llu to %llu, does not fit an array of %llu cells", path,
+                           (unsigned long long)i, (unsigned long long)first, (unsigned long long)end,
+                           (unsigned long long)length);
+        for (uint64_t number = first; number < end; number++)
+            cells->numbers[at++] = number;
+    }
+    cells->count = at;
+    return at == length ? ZS_OK
+                        : zs_fail(err, ZS_INVALID, "/%s: its ranges are of %llu cells, the array of %llu", path,
+                                  (unsigned long long)at, (unsigned long long)length);
+}
+
+static enum zs_status read_ranges(struct zs_hierarchy *h, const struct zs_healpix *healpix, uint64_t length,
+                                  struct zs_healpix_cells *cells, struct zs_error *err)
+{
+    const uint64_t n = healpix->coordinate->array->shape[0];
+    if (n > ZS_HEALPIX_MOST_CELLS / 2)
+        return zs_fail(err, ZS_UNSUPPORTED, "/%s: more than %llu ranges of cells", healpix->coordinate->path,
+                       (unsigned long long)(ZS_HEALPIX_MOST_CELLS / 2));
+    uint64_t *rows = zs_calloc(n, 2 * sizeof *rows);
+    enum zs_status status = rows != NULL ? read_numbers(h, healpix->coordinate, rows, err) : no_memory(err);
+    if (status == ZS_OK)
+        status = expand(healpix, rows, n, length, cells, err);
+    free(rows);
+    return status;
+}
+
+enum zs_status zs_healpix_cells_read(struct zs_hierarchy *h, const struct zs_healpix *healpix, uint64_t length,
+                                     struct zs_healpix_cells *cells, struct zs_error *err)
+{
+    struct zs_healpix_cells c = {.count = length};
+    if (length > ZS_HEALPIX_MOST_CELLS)
+        return zs_fail(err, ZS_UNSUPPORTED, "/%s: a coordinate of %llu cells, more than %llu, is not read",
+                       healpix->coordinate->path, (unsigned long long)length,
+                       (unsigned long long)ZS_HEALPIX_MOST_CELLS);
+    c.numbers = zs_calloc(length, sizeof *c.numbers);
+    enum zs_status status = c.numbers != NULL ? ZS_OK : no_memory(err);
+    if (status == ZS_OK && healpix->words == ZS_HEALPIX_RANGES)
+        status = read_ranges(h, healpix, length, &c, err);
+    else if (status == ZS_OK)
+        status = read_numbers(h, healpix->coordinate, c.numbers, err);
+    if (status == ZS_OK && healpix->words == ZS_HEALPIX_MORTON)
+        status = unpack(healpix, &c, err);
+    if (status == ZS_OK)
+        status = settle(healpix, &c, err);
+    if (status != ZS_OK)
+        zs_healpix_cells_clear(&c);
+    else
+        *cells = c;
+    return status;
+}

@@ -1,0 +1,184 @@
+#include "raster/healpix_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "array/array.h"
+#include "base/checked.h"
+#include "base/memory.h"
+
+/* ---- The caller's memory ---- */
+
+void zs_healpix_put(const struct reading *r, const void *src, char *dst, ptrdiff_t stride, size_t n)
+{
+    const size_t item = r->info.item_size;
+    const char *from = src;
+    if (r->conversion->convert != NULL)
+        r->conversion->convert(r->conversion->ctx, src, dst, stride, n);
+    else if (stride == (ptrdiff_t)item)
+        memcpy(dst, src, n * item);
+    else
+        for (size_t i = 0; i < n; i++, dst += stride, from += item)
+            memcpy(dst, from, item);
+}
+
+void zs_healpix_put_empty(const struct reading *r, const struct zs_healpix_part *p)
+{
+    enum { AT_ONCE = 256 };
+    const size_t item = r->info.item_size;
+    unsigned char src[AT_ONCE * ZS_MAX_ITEM_SIZE];
+    for (size_t i = 0; i < AT_ONCE; i++)
+        memcpy(src + i * item, r->map->empty, item);
+    for (uint64_t s = 0; s < r->slices; s++)
+        for (uint32_t y = 0; y < p->height; y++) {
+            char *row = zs_healpix_pixel(r, p, p->ix, p->iy + y) + r->slice_offsets[s];
+            for (uint32_t x = 0; x < p->width; x += AT_ONCE)
+                zs_healpix_put(r, src, row + (ptrdiff_t)x * r->window->pixel_space, r->window->pixel_space,
+                               (size_t)zs_min_u64(AT_ONCE, p->width - x));
+        }
+}
+
+/* ---- The array ---- */
+
+enum zs_status zs_healpix_read_runs(const struct reading *r, const struct zs_run *runs, size_t count,
+                                    unsigned char **scratch, uint64_t *cells, struct zs_error *err)
+{
+    const size_t item = r->info.item_size;
+    uint64_t all = 0, elements;
+    *cells = 0;
+    for (size_t i = 0; i < count; i++)
+        *cells += runs[i].count;
+    struct zs_window *windows = zs_calloc(count, sizeof *windows);
+    *scratch = zs_mul_u64(*cells, r->slices, &elements) && zs_mul_u64(elements, item, &all) && all <= SIZE_MAX / 2
+                   ? malloc((size_t)zs_max_u64(all, 1))
+                   : NULL;
+    enum zs_status status = windows != NULL && *scratch != NULL
+                                ? ZS_OK
+                                : zs_fail(err, ZS_NO_MEMORY, "cannot hold %llu cells of %llu bands",
+                                          (unsigned long long)*cells, (unsigned long long)r->slices);
+    uint64_t before = 0;
+    for (size_t i = 0; i < count && status == ZS_OK; i++) {
+        struct zs_window *w = &windows[i];
+        ptrdiff_t step = (ptrdiff_t)(*cells * item);
+        *w = *r->box;
+        for (int d = r->info.ndim - 1; d >= 0; d--) {
+            w->stride[d] = step;
+            if (d != r->dim)
+                step *= (ptrdiff_t)w->count[d];
+        }
+        w->start[r->dim] = runs[i].first;
+        w->count[r->dim] = runs[i].count;
+        w->stride[r->dim] = (ptrdiff_t)item;
+        w->data = *scratch + before * item;
+        before += runs[i].count;
+    }
+    if (status == ZS_OK && count > 0)
+        status = zs_array_read_windows(r->array, windows, count, NULL, NULL, err);
+    free(windows);
+    if (status != ZS_OK) {
+        free(*scratch);
+        *scratch = NULL;
+    }
+    return status;
+}
+
+/* ---- Batches ---- */
+
+/* Where to cut a stretch of more than one cell: at the roundest number within, so that pieces are of whole squares. */
+static uint32_t cut_of(uint32_t first, uint32_t count)
+{
+    uint32_t step = 1u << 31;
+    for (;; step /= 2) {
+        const uint64_t at = ((uint64_t)first / step + 1) * step;
+        if (at < (uint64_t)first + count)
+            return (uint32_t)at;
+    }
+}
+
+static uint64_t squares(uint32_t first, uint32_t count, int floor)
+{
+    return ((((uint64_t)first + count - 1) >> floor) - (first >> floor) + 1) << floor;
+}
+
+static uint64_t cells_of(const struct zs_healpix_part *p, int floor)
+{
+    return squares(p->ix, p->width, floor) * squares(p->iy, p->height, floor);
+}
+
+typedef enum zs_status (*read_fn)(struct reading *r, const struct zs_healpix_batch *batch, int floor,
+                                  struct zs_error *err);
+struct batching {
+    struct reading *reading;
+    struct zs_healpix_batch batch;
+    uint64_t most;
+    int floor;
+    read_fn read;
+};
+
+static enum zs_status flush(struct batching *b, struct zs_error *err)
+{
+    const enum zs_status status =
+        b->batch.count > 0 ? b->read(b->reading, &b->batch, b->floor, err) : ZS_OK;
+    b->batch.count = 0;
+    b->batch.cells = 0;
+    return status;
+}
+
+static enum zs_status add_part(struct batching *b, const struct zs_healpix_part *p, struct zs_error *err);
+
+static enum zs_status add_halves(struct batching *b, const struct zs_healpix_part *p, struct zs_error *err)
+{
+    struct zs_healpix_part one = *p, other = *p;
+    if (p->width >= p->height) {
+        one.width = cut_of(p->ix, p->width) - p->ix;
+        other.ix += one.width;
+        other.width -= one.width;
+        other.column += one.width;
+    } else {
+        one.height = cut_of(p->iy, p->height) - p->iy;
+        one.row += p->height - one.height; /* the south of it */
+        other.iy += one.height;
+        other.height -= one.height;
+    }
+    ZS_TRY(add_part(b, &one, err));
+    return add_part(b, &other, err);
+}
+
+static enum zs_status add_part(struct batching *b, const struct zs_healpix_part *p, struct zs_error *err)
+{
+    const uint64_t cells = cells_of(p, b->floor), square = (uint64_t)1 << (2 * b->floor);
+    if (cells > zs_max_u64(b->most, square) && (p->width > 1 || p->height > 1))
+        return add_halves(b, p, err);
+    if (cells > b->most - zs_min_u64(b->batch.cells, b->most))
+        ZS_TRY(flush(b, err));
+    if (b->batch.count == b->batch.room) {
+        const size_t room = b->batch.room > 0 ? 2 * b->batch.room : ZS_HEALPIX_MOST_PARTS;
+        struct zs_healpix_part *grown = realloc(b->batch.parts, room * sizeof *grown);
+        if (grown == NULL)
+            return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu parts of a window", room);
+        b->batch.parts = grown;
+        b->batch.room = room;
+    }
+    b->batch.parts[b->batch.count++] = *p;
+    b->batch.cells += cells;
+    return ZS_OK;
+}
+
+enum zs_status zs_healpix_in_batches(struct reading *r, uint64_t most, int floor, read_fn read, struct zs_error *err)
+{
+    struct zs_healpix_part parts[ZS_HEALPIX_MOST_PARTS];
+    struct batching b = {.reading = r, .most = most, .floor = floor, .read = read};
+    const int count = zs_healpix_cut(r->map->order, r->map->shown, r->window->x, r->window->y, r->window->width,
+                                     r->window->height, parts);
+    enum zs_status status = ZS_OK;
+    for (int i = 0; i < count && status == ZS_OK; i++) {
+        if (parts[i].face < 0)
+            zs_healpix_put_empty(r, &parts[i]);
+        else
+            status = add_part(&b, &parts[i], err);
+    }
+    if (status == ZS_OK)
+        status = flush(&b, err);
+    free(b.batch.parts);
+    return status;
+}

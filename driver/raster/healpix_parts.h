@@ -1,0 +1,72 @@
+/* raster/healpix_parts.h: a window in pieces that fit the memory for cells on their way. Internal to healpix_read.c and
+ * healpix_scatter.c. */
+#ifndef ZS_RASTER_HEALPIX_PARTS_H
+#define ZS_RASTER_HEALPIX_PARTS_H
+
+#include "raster/healpix_read.h"
+
+/* Side of the squares whose bits are looked up in a table, as a power of two: 1024 cells, which a processor's first
+ * cache holds. */
+#define TILE 5
+
+/* Cells that are read one by one hold this many at once: each has a record of its place. */
+#define MOST_ENTRIES ((uint64_t)4 << 20)
+
+/* One window of slices, and what reading it needs. */
+struct reading {
+    const struct zs_healpix_map *map;
+    struct zs_array *array;
+    struct zs_array_info info;
+    int dim; /* of the array, along which cells lie */
+    const struct zs_band_window *window;
+    const struct zs_window *box; /* its slices */
+    const struct zs_conversion *conversion;
+    uint64_t slices;
+    ptrdiff_t *slice_offsets; /* of each, in the caller's memory */
+    int threads;
+};
+
+/* Puts n elements into the caller's memory. */
+void zs_healpix_put(const struct reading *r, const void *src, char *dst, ptrdiff_t stride, size_t n);
+/* All pixels of a part become the empty element. */
+void zs_healpix_put_empty(const struct reading *r, const struct zs_healpix_part *part);
+
+/* Place of a cell's pixel in the caller's memory, of the first slice. */
+static inline char *zs_healpix_pixel(const struct reading *r, const struct zs_healpix_part *p, uint32_t ix, uint32_t iy)
+{
+    const uint64_t column = p->column + (ix - p->ix), row = p->row + (p->iy + p->height - 1 - iy);
+    return (char *)r->box->data + (ptrdiff_t)column * r->window->pixel_space + (ptrdiff_t)row * r->window->line_space;
+}
+
+/* Reads runs of elements of all slices, densely one after the other; *scratch, freed with free(), holds *cells elements
+ * of the first slice, then those of the next. */
+enum zs_status zs_healpix_read_runs(const struct reading *r, const struct zs_run *runs, size_t count,
+                                    unsigned char **scratch, uint64_t *cells, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Parts of a window that are read together. */
+struct zs_healpix_batch {
+    struct zs_healpix_part *parts; /* owned */
+    size_t count, room;
+    uint64_t cells; /* that they take, in squares of 2^floor */
+};
+
+/* Calls read() for batches of parts of a face, none of which takes more than `most` cells unless it is one square of
+ * 2^floor a side; parts that are no face become empty. */
+enum zs_status zs_healpix_in_batches(struct reading *r, uint64_t most, int floor,
+                                     enum zs_status (*read)(struct reading *r, const struct zs_healpix_batch *batch,
+                                                            int floor, struct zs_error *err),
+                                     struct zs_error *err) ZS_MUST_CHECK;
+
+/* Reads parts whose cells lie in no such order: by rings, or listed (healpix_scatter.c). */
+enum zs_status zs_healpix_scatter(struct reading *r, const struct zs_healpix_batch *batch, int floor,
+                                  struct zs_error *err) ZS_MUST_CHECK;
+
+/* Calls found() for each cell of a part of which there is an element. */
+struct zs_healpix_finder {
+    void *context;
+    enum zs_status (*found)(void *context, uint64_t place, uint32_t ix, uint32_t iy, struct zs_error *err);
+};
+enum zs_status zs_healpix_find_cells(const struct zs_healpix_map *map, const struct zs_healpix_part *part,
+                                     const struct zs_healpix_finder *to, struct zs_error *err) ZS_MUST_CHECK;
+
+#endif

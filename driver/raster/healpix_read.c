@@ -1,0 +1,333 @@
+#include "raster/healpix_read.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "array/array.h"
+#include "base/checked.h"
+#include "base/memory.h"
+#include "base/parallel.h"
+#include "raster/healpix_parts.h"
+
+/* ---- Nested cells of the whole sphere: squares are runs ---- */
+
+/* What is read of a batch: the runs of its parts, and how many cells those before each have. */
+struct squares {
+    const struct reading *reading;
+    const struct zs_healpix_batch *batch;
+    struct zs_runs runs;
+    size_t *part_of_run;
+    uint64_t *before;
+    const unsigned char *scratch;
+    uint64_t cells;
+    int floor;
+};
+
+/* Bits of 0 to 31 in the even places. */
+static const uint16_t even_bits[1 << TILE] = {
+    0x000, 0x001, 0x004, 0x005, 0x010, 0x011, 0x014, 0x015, 0x040, 0x041, 0x044, 0x045, 0x050, 0x051, 0x054, 0x055,
+    0x100, 0x101, 0x104, 0x105, 0x110, 0x111, 0x114, 0x115, 0x140, 0x141, 0x144, 0x145, 0x150, 0x151, 0x154, 0x155};
+
+#define GATHER(type)                                          \
+    for (uint32_t i = 0; i < n; i++) {                        \
+        type v;                                               \
+        memcpy(&v, src + sizeof v * even_bits[i], sizeof v);  \
+        memcpy(dst + sizeof v * i, &v, sizeof v);             \
+    }
+
+/* Elements of a row of a square that begins at an even corner of it. */
+static void gather_row(const unsigned char *src, unsigned char *dst, uint32_t n, size_t item)
+{
+    switch (item) {
+    case 1: GATHER(uint8_t) break;
+    case 2: GATHER(uint16_t) break;
+    case 4: GATHER(uint32_t) break;
+    case 8: GATHER(uint64_t) break;
+    default:
+        for (uint32_t i = 0; i < n; i++)
+            memcpy(dst + item * i, src + item * even_bits[i], item);
+    }
+}
+
+/* A square's cells, in the order of their numbers, to those of its pixels that are in the part. */
+static void put_square(const struct squares *s, const struct zs_healpix_part *p, uint32_t ix, uint32_t iy,
+                       const unsigned char *cells)
+{
+    const struct reading *r = s->reading;
+    const size_t item = r->info.item_size;
+    const uint32_t side = 1u << s->floor;
+    const uint32_t west = ix > p->ix ? 0 : p->ix - ix, south = iy > p->iy ? 0 : p->iy - iy;
+    const uint32_t east = (uint32_t)zs_min_u64(side, (uint64_t)p->ix + p->width - ix);
+    const uint32_t north = (uint32_t)zs_min_u64(side, (uint64_t)p->iy + p->height - iy);
+    unsigned char row[(1 << TILE) * ZS_MAX_ITEM_SIZE];
+    for (uint64_t k = 0; k < r->slices; k++)
+        for (uint32_t y = south; y < north; y++) {
+            gather_row(cells + (k * s->cells + 2 * (uint64_t)even_bits[y]) * item, row, east, item);
+            zs_healpix_put(r, row + west * item,
+                           zs_healpix_pixel(r, p, ix + west, iy + y) + r->slice_offsets[k], r->window->pixel_space,
+                           east - west);
+        }
+}
+
+#define CELLS_AT_ONCE ((uint64_t)1 << 15) /* for one thread */
+
+static enum zs_status put_squares(void *ctx, size_t index, struct zs_error *err)
+{
+    const struct squares *s = ctx;
+    const uint64_t square = (uint64_t)1 << (2 * s->floor), mask = ((uint64_t)1 << (2 * s->reading->map->order)) - 1;
+    const uint64_t end = zs_min_u64((index + 1) * CELLS_AT_ONCE, s->cells);
+    size_t run = 0, high = s->runs.count;
+    uint64_t at = index * CELLS_AT_ONCE;
+    (void)err;
+    while (high - run > 1) {
+        const size_t middle = run + (high - run) / 2;
+        if (s->before[middle] <= at)
+            run = middle;
+        else
+            high = middle;
+    }
+    for (; at < end; at += square) {
+        uint32_t ix, iy;
+        while (at - s->before[run] >= s->runs.list[run].count)
+            run++;
+        zs_healpix_separate((s->runs.list[run].first + (at - s->before[run])) & mask, &ix, &iy);
+        put_square(s, &s->batch->parts[s->part_of_run[run]], ix, iy,
+                   s->scratch + at * s->reading->info.item_size);
+    }
+    return ZS_OK;
+}
+
+static enum zs_status find_runs(struct squares *s, struct zs_error *err)
+{
+    const struct zs_healpix_batch *batch = s->batch;
+    size_t *ends = zs_calloc(batch->count, sizeof *ends);
+    enum zs_status status = ends != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot plan for cells");
+    for (size_t i = 0; i < batch->count && status == ZS_OK; i++) {
+        s->runs.closed = s->runs.count;
+        status = zs_healpix_nested_runs(s->reading->map->order, &batch->parts[i], s->floor, &s->runs, err);
+        ends[i] = s->runs.count;
+    }
+    s->part_of_run = zs_calloc(s->runs.count, sizeof *s->part_of_run);
+    s->before = zs_calloc(s->runs.count, sizeof *s->before);
+    if (status == ZS_OK && (s->part_of_run == NULL || s->before == NULL))
+        status = zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu runs of cells", s->runs.count);
+    uint64_t before = 0;
+    for (size_t i = 0, part = 0; i < s->runs.count && status == ZS_OK; i++) {
+        while (i >= ends[part])
+            part++;
+        s->part_of_run[i] = part;
+        s->before[i] = before;
+        before += s->runs.list[i].count;
+    }
+    free(ends);
+    return status;
+}
+
+static enum zs_status read_squares(struct reading *r, const struct zs_healpix_batch *batch, int floor,
+                                   struct zs_error *err)
+{
+    struct squares s = {.reading = r, .batch = batch, .floor = floor};
+    unsigned char *scratch = NULL;
+    enum zs_status status = find_runs(&s, err);
+    if (status == ZS_OK)
+        status = zs_healpix_read_runs(r, s.runs.list, s.runs.count, &scratch, &s.cells, err);
+    s.scratch = scratch;
+    if (status == ZS_OK)
+        status = zs_parallel_for(r->threads, (size_t)zs_ceil_div_u64(s.cells, CELLS_AT_ONCE), put_squares, &s, err);
+    free(scratch);
+    free(s.part_of_run);
+    free(s.before);
+    zs_runs_clear(&s.runs);
+    return status;
+}
+
+/* ---- Windows ---- */
+
+static bool is_in_order(const struct zs_healpix_map *map)
+{
+    return !map->is_ring && map->cells == NULL;
+}
+
+/* The squares that a window is cut into: a single pixel asks for one cell. */
+static int floor_of(const struct zs_healpix_map *map, const struct zs_band_window *w, uint64_t bytes_of_cell)
+{
+    int floor = 0;
+    while (floor < TILE && floor < map->order && (uint64_t)1 << floor < zs_max_u64(w->width, w->height) &&
+           bytes_of_cell << (2 * floor + 2) <= ZS_HEALPIX_SCRATCH)
+        floor++;
+    return floor;
+}
+
+static enum zs_status read_box(struct reading *r, struct zs_error *err)
+{
+    const struct zs_window *box = r->box;
+    uint64_t bytes = r->info.item_size;
+    r->slices = 1;
+    for (int d = 0; d < r->info.ndim; d++)
+        r->slices *= d != r->dim ? box->count[d] : 1; /* bands, of which there are few */
+    r->slice_offsets = zs_calloc(r->slices, sizeof *r->slice_offsets);
+    if (r->slice_offsets == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot read %llu bands", (unsigned long long)r->slices);
+    for (uint64_t k = 0; k < r->slices; k++) {
+        uint64_t rest = k;
+        for (int d = r->info.ndim - 1; d >= 0; d--)
+            if (d != r->dim) {
+                r->slice_offsets[k] += (ptrdiff_t)(rest % box->count[d]) * box->stride[d];
+                rest /= box->count[d];
+            }
+    }
+    bytes *= r->slices;
+    const uint64_t most = zs_max_u64(1, ZS_HEALPIX_SCRATCH / bytes);
+    const enum zs_status status =
+        is_in_order(r->map)
+            ? zs_healpix_in_batches(r, most, floor_of(r->map, r->window, bytes), read_squares, err)
+            : zs_healpix_in_batches(r, zs_min_u64(most, MOST_ENTRIES), 0, zs_healpix_scatter, err);
+    free(r->slice_offsets);
+    return status;
+}
+
+enum zs_status zs_healpix_read(const struct zs_band_array *a, const struct zs_band_window *window,
+                               const struct zs_window *boxes, size_t n, const struct zs_conversion *conversion,
+                               struct zs_error *err)
+{
+    struct reading r = {
+        .map = a->cells,
+        .array = a->array,
+        .info = zs_array_get_info(a->array),
+        .dim = a->slices.axes.x,
+        .window = window,
+        .conversion = conversion,
+        .threads = zs_array_threads(a->array),
+    };
+    for (size_t i = 0; i < n; i++) {
+        r.box = &boxes[i];
+        ZS_TRY(read_box(&r, err));
+    }
+    return ZS_OK;
+}
+
+/* ---- What is asked of chunks alone ---- */
+
+/* Squares along a window's side that it is cut into at its edge, no more. */
+#define MOST_SQUARES 10
+
+/* Runs that hold all of a window, in squares that are not much smaller than a chunk. */
+static enum zs_status find_rough_runs(const struct zs_band_array *a, uint64_t x, uint64_t y, uint64_t width,
+                                      uint64_t height, struct zs_runs *runs, struct zs_error *err)
+{
+    struct zs_healpix_part parts[ZS_HEALPIX_MOST_PARTS];
+    const uint64_t chunk = zs_array_get_info(a->array).chunk_shape[a->slices.axes.x];
+    int floor = 0;
+    while (floor < a->cells->order && ((uint64_t)4 << (2 * floor) <= chunk ||
+                                       zs_max_u64(width, height) >> floor > (uint64_t)1 << MOST_SQUARES))
+        floor++;
+    const int count = zs_healpix_cut(a->cells->order, a->cells->shown, x, y, width, height, parts);
+    for (int i = 0; i < count; i++)
+        if (parts[i].face >= 0)
+            ZS_TRY(zs_healpix_nested_runs(a->cells->order, &parts[i], floor, runs, err));
+    return ZS_OK;
+}
+
+static enum zs_status windows_of(const struct zs_band_array *a, const struct zs_window *box, const struct zs_runs *runs,
+                                 struct zs_window **windows, struct zs_error *err)
+{
+    *windows = zs_calloc(runs->count, sizeof **windows);
+    if (*windows == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu runs of cells", runs->count);
+    for (size_t i = 0; i < runs->count; i++) {
+        (*windows)[i] = *box;
+        (*windows)[i].start[a->slices.axes.x] = runs->list[i].first;
+        (*windows)[i].count[a->slices.axes.x] = runs->list[i].count;
+    }
+    return ZS_OK;
+}
+
+enum zs_status zs_healpix_prefetch(const struct zs_band_array *a, const struct zs_band_window *w,
+                                   const struct zs_window *boxes, size_t n, struct zs_error *err)
+{
+    if (!is_in_order(a->cells))
+        return ZS_OK;
+    struct zs_runs runs = {0};
+    enum zs_status status = find_rough_runs(a, w->x, w->y, w->width, w->height, &runs, err);
+    for (size_t i = 0; i < n && status == ZS_OK && runs.count > 0; i++) {
+        struct zs_window *windows = NULL;
+        status = windows_of(a, &boxes[i], &runs, &windows, err);
+        if (status == ZS_OK)
+            status = zs_array_prefetch(a->array, windows, runs.count, err);
+        free(windows);
+    }
+    zs_runs_clear(&runs);
+    return status;
+}
+
+static enum zs_status find_stored_in(const struct zs_band_array *a, const struct zs_window *slice,
+                                     const struct zs_runs *runs, bool *is_stored, struct zs_error *err)
+{
+    struct zs_window *windows = NULL;
+    bool *each = zs_calloc(runs->count, sizeof *each);
+    enum zs_status status = each != NULL ? windows_of(a, slice, runs, &windows, err)
+                                         : zs_fail(err, ZS_NO_MEMORY, "cannot look at %zu runs", runs->count);
+    if (status == ZS_OK)
+        status = zs_array_find_stored(a->array, windows, runs->count, each, err);
+    for (size_t i = 0; i < runs->count && status == ZS_OK; i++)
+        *is_stored = *is_stored || each[i];
+    free(windows);
+    free(each);
+    return status;
+}
+
+enum zs_status zs_healpix_find_stored(const struct zs_band_array *a, const struct zs_window *slice,
+                                      const struct zs_pixel_box *boxes, size_t n, bool *is_stored, struct zs_error *err)
+{
+    enum zs_status status = ZS_OK;
+    for (size_t i = 0; i < n && status == ZS_OK; i++) {
+        struct zs_runs runs = {0};
+        is_stored[i] = !is_in_order(a->cells);
+        if (is_stored[i])
+            continue;
+        status = find_rough_runs(a, boxes[i].x, boxes[i].y, boxes[i].width, boxes[i].height, &runs, err);
+        if (status == ZS_OK && runs.count > 0)
+            status = find_stored_in(a, slice, &runs, &is_stored[i], err);
+        zs_runs_clear(&runs);
+    }
+    return status;
+}
+
+/* ---- Masks ---- */
+
+struct masking {
+    const struct zs_healpix_part *part;
+    unsigned char *mask;
+    ptrdiff_t line_space;
+};
+
+static unsigned char *mask_row(const struct masking *m, uint32_t iy)
+{
+    const struct zs_healpix_part *p = m->part;
+    return m->mask + (ptrdiff_t)(p->row + (p->iy + p->height - 1 - iy)) * m->line_space + p->column;
+}
+
+static enum zs_status mark(void *context, uint64_t place, uint32_t ix, uint32_t iy, struct zs_error *err)
+{
+    const struct masking *m = context;
+    (void)place;
+    (void)err;
+    mask_row(m, iy)[ix - m->part->ix] = 255;
+    return ZS_OK;
+}
+
+enum zs_status zs_healpix_mask(const struct zs_healpix_map *map, const struct zs_pixel_box *box, unsigned char *mask,
+                               ptrdiff_t line_space, struct zs_error *err)
+{
+    struct zs_healpix_part parts[ZS_HEALPIX_MOST_PARTS];
+    const int count = zs_healpix_cut(map->order, map->shown, box->x, box->y, box->width, box->height, parts);
+    for (int i = 0; i < count; i++) {
+        struct masking m = {&parts[i], mask, line_space};
+        const bool is_whole = parts[i].face >= 0 && map->cells == NULL;
+        for (uint32_t y = 0; y < parts[i].height; y++)
+            memset(mask_row(&m, parts[i].iy + y), is_whole ? 255 : 0, parts[i].width);
+        if (parts[i].face >= 0 && map->cells != NULL)
+            ZS_TRY(zs_healpix_find_cells(map, &parts[i], &(struct zs_healpix_finder){&m, mark}, err));
+    }
+    return ZS_OK;
+}

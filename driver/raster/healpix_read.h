@@ -1,0 +1,40 @@
+/* raster/healpix_read.h: windows of rasters whose pixels are HEALPix cells, read as runs of the array's elements. */
+#ifndef ZS_RASTER_HEALPIX_READ_H
+#define ZS_RASTER_HEALPIX_READ_H
+
+#include "raster/healpix.h"
+#include "raster/healpix_cells.h"
+#include "raster/pixels.h"
+
+/* Where the cells of an array stand in a raster. */
+struct zs_healpix_map {
+    int order;
+    int shown;    /* of the sphere: see healpix.h */
+    bool is_ring; /* how cells are numbered */
+    const struct zs_healpix_cells *cells; /* borrowed; NULL: all, each at its number */
+    unsigned char empty[ZS_MAX_ITEM_SIZE]; /* an element of the array: what pixels get that are no cell of it */
+};
+
+/* Cells that are held at once, in bytes, on their way from the chunks to their pixels. */
+#define ZS_HEALPIX_SCRATCH ((uint64_t)64 << 20)
+
+/* Reads a window of some slices of an array: boxes[n] are windows of it of one cell, as zs_band_plan_make() gives them,
+ * each with the place of its slices in the caller's memory, which is that of the window's first pixel. */
+enum zs_status zs_healpix_read(const struct zs_band_array *array, const struct zs_band_window *window,
+                               const struct zs_window *boxes, size_t n, const struct zs_conversion *conversion,
+                               struct zs_error *err) ZS_MUST_CHECK;
+
+/* As zs_array_prefetch(). Does nothing where a window is not a few runs. */
+enum zs_status zs_healpix_prefetch(const struct zs_band_array *array, const struct zs_band_window *window,
+                                   const struct zs_window *boxes, size_t n, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Whether anything is stored of boxes[n] of the slice that `slice` is of: is_stored[n], as zs_array_find_stored(). */
+enum zs_status zs_healpix_find_stored(const struct zs_band_array *array, const struct zs_window *slice,
+                                      const struct zs_pixel_box *boxes, size_t n, bool *is_stored,
+                                      struct zs_error *err) ZS_MUST_CHECK;
+
+/* Which pixels of a box are cells of the array: 255, else 0, row by row into mask. */
+enum zs_status zs_healpix_mask(const struct zs_healpix_map *map, const struct zs_pixel_box *box, unsigned char *mask,
+                               ptrdiff_t line_space, struct zs_error *err) ZS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,210 @@
+/* Cells that are read one by one: numbered by rings of latitude, or those that a coordinate lists. */
+#include <stdlib.h>
+
+#include "array/array.h"
+#include "base/checked.h"
+#include "base/memory.h"
+#include "base/parallel.h"
+#include "raster/healpix_parts.h"
+
+/* ---- Finding ---- */
+
+/* Cells of one number after the other from `number` on, those from (ix, iy) eastwards along their ring. */
+static enum zs_status find_along(const struct zs_healpix_map *map, uint64_t number, uint32_t count, uint32_t ix,
+                                 uint32_t iy, const struct zs_healpix_finder *to, struct zs_error *err)
+{
+    const struct zs_healpix_cells *cells = map->cells;
+    if (cells == NULL) {
+        for (uint32_t i = 0; i < count; i++)
+            ZS_TRY(to->found(to->context, number + i, ix + i, iy - i, err));
+        return ZS_OK;
+    }
+    for (uint64_t at = zs_healpix_cells_find(cells, number);
+         at < cells->count && cells->numbers[at] - number < count; at++) {
+        const uint32_t i = (uint32_t)(cells->numbers[at] - number);
+        ZS_TRY(to->found(to->context, cells->places != NULL ? cells->places[at] : at, ix + i, iy - i, err));
+    }
+    return ZS_OK;
+}
+
+/* Rings are the diagonals of a face, numbered eastwards, which is to the south-east in its square. The belt's ring goes
+ * around once within face 4. */
+static enum zs_status find_rings(const struct zs_healpix_map *map, const struct zs_healpix_part *p,
+                                 const struct zs_healpix_finder *to, struct zs_error *err)
+{
+    const uint32_t right = p->ix + (p->width - 1), top = p->iy + (p->height - 1);
+    for (uint64_t sum = (uint64_t)p->ix + p->iy; sum <= (uint64_t)right + top; sum++) {
+        uint32_t ix = sum - p->ix > top ? (uint32_t)(sum - top) : p->ix;
+        const uint32_t last = sum - p->iy < right ? (uint32_t)(sum - p->iy) : right;
+        while (ix <= last) {
+            const uint64_t number = zs_healpix_ring(map->order, p->face, ix, (uint32_t)(sum - ix));
+            const uint64_t end = zs_healpix_ring(map->order, p->face, last, (uint32_t)(sum - last));
+            uint32_t count = last - ix + 1;
+            if (end < number || end - number != count - 1) { /* around: up to the largest number */
+                uint32_t low = 1, high = count;
+                while (high - low > 1) {
+                    const uint32_t middle = low + (high - low) / 2;
+                    const uint32_t at = ix + middle - 1;
+                    if (zs_healpix_ring(map->order, p->face, at, (uint32_t)(sum - at)) >= number)
+                        low = middle;
+                    else
+                        high = middle;
+                }
+                count = low;
+            }
+            ZS_TRY(find_along(map, number, count, ix, (uint32_t)(sum - ix), to, err));
+            ix += count;
+        }
+    }
+    return ZS_OK;
+}
+
+/* Of listed cells those in the squares of a part. */
+static enum zs_status find_listed(const struct zs_healpix_map *map, const struct zs_healpix_part *p,
+                                  const struct zs_healpix_finder *to, struct zs_error *err)
+{
+    const struct zs_healpix_cells *cells = map->cells;
+    const uint64_t mask = ((uint64_t)1 << (2 * map->order)) - 1;
+    struct zs_runs runs = {0};
+    enum zs_status status = zs_healpix_nested_runs(map->order, p, TILE, &runs, err);
+    for (size_t i = 0; i < runs.count && status == ZS_OK; i++) {
+        const uint64_t first = runs.list[i].first;
+        for (uint64_t at = zs_healpix_cells_find(cells, first);
+             at < cells->count && cells->numbers[at] - first < runs.list[i].count && status == ZS_OK; at++) {
+            uint32_t ix, iy;
+            zs_healpix_separate(cells->numbers[at] & mask, &ix, &iy);
+            if (ix - p->ix < p->width && iy - p->iy < p->height) /* those before it wrap around */
+                status = to->found(to->context, cells->places != NULL ? cells->places[at] : at, ix, iy, err);
+        }
+    }
+    zs_runs_clear(&runs);
+    return status;
+}
+
+enum zs_status zs_healpix_find_cells(const struct zs_healpix_map *map, const struct zs_healpix_part *part,
+                                     const struct zs_healpix_finder *to, struct zs_error *err)
+{
+    return map->is_ring ? find_rings(map, part, to, err) : find_listed(map, part, to, err);
+}
+
+/* ---- Reading ---- */
+
+/* A cell: where its element lies in the array, and its pixel in the caller's memory. */
+struct entry {
+    uint64_t place;
+    char *pixel;
+};
+struct entries {
+    const struct reading *reading;
+    const struct zs_healpix_part *part;
+    struct entry *list;
+    size_t count, room;
+    bool is_sorted;
+};
+
+static enum zs_status add_entry(void *context, uint64_t place, uint32_t ix, uint32_t iy, struct zs_error *err)
+{
+    struct entries *e = context;
+    if (e->count == e->room) {
+        const size_t room = e->room > 0 ? 2 * e->room : 1024;
+        struct entry *grown = realloc(e->list, room * sizeof *grown);
+        if (grown == NULL)
+            return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu cells", room);
+        e->list = grown;
+        e->room = room;
+    }
+    e->is_sorted = e->is_sorted && (e->count == 0 || e->list[e->count - 1].place <= place);
+    e->list[e->count++] = (struct entry){place, zs_healpix_pixel(e->reading, e->part, ix, iy)};
+    return ZS_OK;
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+    return (x->place > y->place) - (x->place < y->place);
+}
+
+/* Elements between two that are wanted are read with them rather than planned around: the record of a window is as
+ * large as so many. */
+#define GAP 64
+/* ... while all are not many times those that are wanted. */
+#define MOST_UNWANTED 4
+
+/* Runs of the array that hold all entries, whose places then count from the first element that is read. */
+static enum zs_status make_runs(struct entries *e, struct zs_runs *runs, struct zs_error *err)
+{
+    uint64_t cells = 0, spare = MOST_UNWANTED * (uint64_t)e->count;
+    for (size_t i = 0; i < e->count; i++) {
+        const uint64_t place = e->list[i].place;
+        const struct zs_run *last = runs->count > 0 ? &runs->list[runs->count - 1] : NULL;
+        const uint64_t end = last != NULL ? last->first + last->count : 0;
+        const uint64_t gap = last != NULL && place >= end ? place - end : 0;
+        if (last != NULL && place < end) { /* the same cell again: face 6 stands twice in the plane */
+            e->list[i].place = cells - (end - place);
+            continue;
+        }
+        if (last != NULL && gap > 0 && gap <= GAP && gap <= spare) {
+            ZS_TRY(zs_runs_add(runs, end, gap, err));
+            cells += gap;
+            spare -= gap;
+        }
+        ZS_TRY(zs_runs_add(runs, place, 1, err));
+        e->list[i].place = cells++;
+    }
+    return ZS_OK;
+}
+
+struct scattering {
+    const struct reading *reading;
+    const struct entries *entries;
+    const unsigned char *scratch;
+    uint64_t cells;
+};
+
+#define ENTRIES_AT_ONCE 16384
+
+static enum zs_status scatter(void *ctx, size_t item, struct zs_error *err)
+{
+    const struct scattering *s = ctx;
+    const struct reading *r = s->reading;
+    const size_t size = r->info.item_size, first = item * ENTRIES_AT_ONCE;
+    const size_t end = (size_t)zs_min_u64(first + ENTRIES_AT_ONCE, s->entries->count);
+    (void)err;
+    for (uint64_t k = 0; k < r->slices; k++) {
+        const unsigned char *from = s->scratch + k * s->cells * size;
+        for (size_t i = first; i < end; i++)
+            zs_healpix_put(r, from + s->entries->list[i].place * size, s->entries->list[i].pixel + r->slice_offsets[k],
+                           (ptrdiff_t)size, 1);
+    }
+    return ZS_OK;
+}
+
+enum zs_status zs_healpix_scatter(struct reading *r, const struct zs_healpix_batch *batch, int floor,
+                                  struct zs_error *err)
+{
+    struct entries e = {.reading = r, .is_sorted = true};
+    struct scattering s = {.reading = r, .entries = &e};
+    struct zs_runs runs = {0};
+    enum zs_status status = ZS_OK;
+    unsigned char *scratch = NULL;
+    (void)floor;
+    for (size_t i = 0; i < batch->count && status == ZS_OK; i++) {
+        if (r->map->cells != NULL)
+            zs_healpix_put_empty(r, &batch->parts[i]);
+        e.part = &batch->parts[i];
+        status = zs_healpix_find_cells(r->map, e.part, &(struct zs_healpix_finder){&e, add_entry}, err);
+    }
+    if (status == ZS_OK && !e.is_sorted)
+        qsort(e.list, e.count, sizeof *e.list, compare_entries);
+    if (status == ZS_OK)
+        status = make_runs(&e, &runs, err);
+    if (status == ZS_OK)
+        status = zs_healpix_read_runs(r, runs.list, runs.count, &scratch, &s.cells, err);
+    s.scratch = scratch;
+    if (status == ZS_OK)
+        status = zs_parallel_for(r->threads, (e.count + ENTRIES_AT_ONCE - 1) / ENTRIES_AT_ONCE, scatter, &s, err);
+    free(scratch);
+    free(e.list);
+    zs_runs_clear(&runs);
+    return status;
+}
