@@ -7,8 +7,8 @@ import pytest
 from osgeo import gdal, osr
 
 import oracle
-from stores import LITTLE, array_meta, convention, default_fill, group_meta, plain_meta, sharding
-from support import error_of, geotransform, held_band, name_of, open_array, open_ours, run_peer, subdatasets
+from stores import LITTLE, MULTISCALES, array_meta, convention, default_fill, group_meta, plain_meta, sharding
+from support import error_of, fixture_path, geotransform, held_band, name_of, open_array, open_ours, run_peer, subdatasets
 
 DGGS = "7b255807-140c-42ca-97f6-7a1cfecdbc38"
 WGS84 = {"name": "WGS84", "semimajor_axis": 6378137.0, "inverse_flattening": 298.257223563}
@@ -405,3 +405,228 @@ def test_a_face_of_order_29_opens_though_the_sphere_is_too_large(tmp_path):
     one = open_ours(name_of(str(path), "/v:face=11"))
     assert one.RasterXSize == 1 << 29
     assert one.GetRasterBand(1).ReadAsArray((1 << 29) - 1, (1 << 29) - 1, 1, 1)[0, 0] == 3
+
+
+# --------------------------------------------------------------------------------------------------------- some cells, listed
+
+def put_cells(path, order, cells, coordinate=None, scheme="nested", data_type="uint64", chunk=512, **said):
+    """A store of some cells, each with its own number, and their coordinate."""
+    cells = np.asarray(cells)
+    coordinate = cells if coordinate is None else np.asarray(coordinate)
+    oracle.put(path, {"zarr.json": group_meta(dggs(order, scheme, coordinate="cell_ids", **said))})
+    put_values("%s/v" % path, cells.astype("int64"), chunk=chunk)
+    oracle.write("%s/cell_ids" % path, array_meta(coordinate.shape, data_type, coordinate.shape, [LITTLE], dimension_names=["cells", "ends"][:coordinate.ndim]),
+                 coordinate.astype(data_type))
+    return str(path)
+
+
+def region(order, seed=0, share=0.3):
+    """Some cells, growing: whole squares, and single ones."""
+    rng = np.random.default_rng(seed)
+    n = 12 * 4**order
+    chosen = np.repeat(rng.random(n // 16) < share, 16) | (rng.random(n) < 0.02)
+    return np.nonzero(chosen)[0]
+
+
+@pytest.mark.parametrize("data_type", ["uint64", "int64", "int32"])
+@pytest.mark.parametrize("arranged", ["sorted", "shuffled", "reversed"])
+def test_cells_that_a_coordinate_lists(tmp_path, arranged, data_type):
+    order = 5
+    cells = region(order)
+    cells = {"sorted": cells, "shuffled": np.random.default_rng(1).permutation(cells), "reversed": cells[::-1]}[arranged]
+    dataset = open_array(put_cells(tmp_path / "s.zarr", order, cells, data_type=data_type), "/v")
+    everywhere = plane_cells(order)
+    whole = np.where(np.isin(everywhere, cells), everywhere, -1)
+    assert np.array_equal(dataset.ReadAsArray(), whole)
+    rng = np.random.default_rng(2)
+    for _ in range(60):
+        x, y = (int(v) for v in rng.integers(0, 5 << order, 2))
+        width, height = int(rng.integers(1, min(40, (5 << order) - x) + 1)), int(rng.integers(1, min(40, (5 << order) - y) + 1))
+        assert np.array_equal(dataset.ReadAsArray(x, y, width, height), whole[y:y + height, x:x + width])
+
+
+def test_listed_cells_are_those_of_their_places(tmp_path, places):
+    order = 8
+    p = places[order]
+    stored = np.unique(p["wgs84"].astype("int64"))[::3]
+    expected = np.where(np.isin(p["wgs84"].astype("int64"), stored), p["wgs84"].astype("int64"), -1)
+    assert np.array_equal(values_at(open_array(put_cells(tmp_path / "s.zarr", order, stored), "/v"), p["lon"], p["lat"]), expected)
+
+
+def test_listed_cells_numbered_by_rings(tmp_path, places):
+    order = 3
+    p = places[order]
+    ring = p["wgs84_ring"].astype("int64")
+    stored = np.random.default_rng(3).permutation(np.unique(ring)[::2])
+    dataset = open_array(put_cells(tmp_path / "s.zarr", order, stored, scheme="ring"), "/v")
+    assert np.array_equal(values_at(dataset, p["lon"], p["lat"]), np.where(np.isin(ring, stored), ring, -1))
+
+
+def test_bands_of_listed_cells(tmp_path):
+    order = 4
+    cells = np.random.default_rng(4).permutation(region(order))
+    path = put_cells(tmp_path / "s.zarr", order, cells)
+    values = put_values(path + "/t", np.random.default_rng(5).integers(0, 1000, (4, len(cells))).astype("int32"), chunk=100)
+    by_cell = np.full((4, 12 * 4**order), -1, "int32")
+    by_cell[:, cells] = values
+    dataset = open_array(path, "/t")
+    assert np.array_equal(dataset.ReadAsArray(), np.stack([to_raster(v, order, -1) for v in by_cell]))
+    assert np.array_equal(dataset.ReadAsArray(17, 20, 30, 9, band_list=[3, 1]), np.stack([to_raster(by_cell[i], order, -1)[20:29, 17:47] for i in (2, 0)]))
+
+
+def test_a_coordinate_of_all_cells_in_order_is_none(tmp_path):
+    order = 4
+    dataset = open_array(put_cells(tmp_path / "s.zarr", order, np.arange(12 * 4**order)), "/v")
+    assert np.array_equal(dataset.ReadAsArray(), plane_cells(order))
+
+
+@pytest.mark.parametrize("is_inclusive", [False, True])
+def test_ranges_of_cells(tmp_path, is_inclusive):
+    order = 5
+    cells = region(order)
+    first = np.nonzero(np.diff(np.append(-2, cells)) > 1)[0]
+    last = np.append(first[1:], len(cells)) - 1
+    rows = np.stack([cells[first], cells[last] + (not is_inclusive)], 1)
+    path = put_cells(tmp_path / "s.zarr", order, cells, rows, compression="ranges")
+    everywhere = plane_cells(order)
+    assert np.array_equal(open_array(path, "/v").ReadAsArray(), np.where(np.isin(everywhere, cells), everywhere, -1))
+
+
+def test_a_mask_tells_which_cells_are_listed(tmp_path):
+    order = 4
+    cells = region(order)
+    path = put_cells(tmp_path / "s.zarr", order, cells)
+    put_values(path + "/u", np.ones(len(cells), "uint8"), attributes={"gdal:no_nodata": True})
+    band = held_band(open_array(path, "/u"))
+    assert np.array_equal(band.GetMaskBand().ReadAsArray(), np.where(np.isin(plane_cells(order), cells), 255, 0))
+
+
+@pytest.mark.parametrize("cells, message", [([0, 5, 12 * 4**3], "order 3 has 768 cells"), ([3, 1, 3], "cell 3 is there twice"),
+                                            ([-1, 2, 3], "order 3 has 768 cells"), ([2**63 - 1, 2, 3], "order 3 has 768 cells")])
+def test_numbers_of_no_cell_are_errors(tmp_path, cells, message):
+    dataset = open_array(put_cells(tmp_path / "s.zarr", 3, cells, data_type="int64", chunk=2), "/v")
+    assert message in error_of(dataset.ReadAsArray)
+
+
+@pytest.mark.parametrize("rows", [[[0, 4]], [[0, 9]], [[4, 0]], [[0, 2**63]], [[766, 774]]])
+def test_ranges_that_do_not_fit_are_errors(tmp_path, rows):
+    path = put_cells(tmp_path / "s.zarr", 3, np.arange(8), rows, compression="ranges", chunk=8)
+    assert "/cell_ids" in error_of(open_array(path, "/v").ReadAsArray)
+
+
+def test_a_coordinate_of_floats_is_an_error(tmp_path):
+    path = put_cells(tmp_path / "s.zarr", 3, np.arange(8), data_type="float64", chunk=8)
+    assert "expected whole numbers" in error_of(open_array(path, "/v").ReadAsArray)
+
+
+def test_a_damaged_coordinate_is_an_error(tmp_path):
+    path = put_cells(tmp_path / "s.zarr", 3, np.arange(8), chunk=8)
+    with open(path + "/cell_ids/c/0", "wb") as file:
+        file.write(b"short")
+    assert "cell_ids" in error_of(open_array(path, "/v").ReadAsArray)
+
+
+# -------------------------------------------------------------------------------------------------------------------- zagg
+
+def morton(order, cells):
+    """zagg's packed words."""
+    return np.array([((int(c) >> 2 * order) + 1) << 60 | (int(c) & (4**order - 1)) << 2 * (27 - order) << 6 | order for c in cells], "uint64")
+
+
+def test_a_leaf_of_zagg_is_a_map():
+    path = fixture_path("zagg", "minimal", "1", "1", "2", "1", "3", "11213.zarr")
+    with open(fixture_path("zagg", "minimal.expected.json")) as file:
+        expected = json.load(file)
+    dataset = open_array(path, "/6/count")
+    assert dataset.RasterXSize == 5 << 6
+    pixels = dataset.ReadAsArray()
+    by_cell = {}
+    for cell in expected["cells"]:
+        word = int(cell["morton"])
+        by_cell[((word >> 60) - 1) * 4**6 + ((word >> 6 & (1 << 54) - 1) >> 2 * 21)] = cell["count"]
+    assert by_cell and {k: int(pixels[plane_cells(6) == k][0]) for k in by_cell} == by_cell
+    assert not pixels[~np.isin(plane_cells(6), list(by_cell))].any()
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_a_flat_store_of_zagg(tmp_path, places, is_whole):
+    order = 3
+    cells = np.arange(12 * 4**order) if is_whole else np.append(np.random.default_rng(0).permutation(12 * 4**order)[:300], 0)
+    words = morton(order, cells)
+    words[-1] = 0  # not written
+    cells = cells[:-1] if not is_whole else cells
+    n = len(words)
+    oracle.put(tmp_path / "s.zarr", {"zarr.json": group_meta(), "3/zarr.json": group_meta({"dggs": {
+        "name": "morton", "refinement_level": order, "spatial_dimension": "cells", "ellipsoid": WGS84, "compression": "none", "coordinate": "morton"}})})
+    values = np.append(cells, 4000)[:n].astype("int64")
+    put_values(tmp_path / "s.zarr/3/v", values, chunk=64)
+    put_values(tmp_path / "s.zarr/3/morton", words, chunk=64)
+    p = places[order]
+    found = p["sphere"].astype("int64")  # without a word of latitudes these are taken for a sphere's
+    dataset = open_array(str(tmp_path / "s.zarr"), "/3/v")
+    assert np.array_equal(values_at(dataset, p["lon"], p["lat"]), np.where(np.isin(found, cells), found, -1))
+
+
+def test_a_word_of_another_order_is_an_error(tmp_path):
+    oracle.put(tmp_path / "s.zarr", {"zarr.json": group_meta({"dggs": {
+        "name": "morton", "refinement_level": 3, "spatial_dimension": "cells", "coordinate": "morton"}})})
+    put_values(tmp_path / "s.zarr/v", np.arange(4, dtype="int64"))
+    put_values(tmp_path / "s.zarr/morton", morton(4, [1, 2, 3, 4]))
+    assert "no cell of order 3" in error_of(open_array(str(tmp_path / "s.zarr"), "/v").ReadAsArray)
+
+
+# ----------------------------------------------------------------------------------------------------------- coarser orders
+
+def put_orders(path, orders, links=None):
+    """Groups called by their order, as zagg has them, each value the order and the cell."""
+    oracle.put(path, {"zarr.json": group_meta(links)})
+    for order in orders:
+        oracle.put(path, {"%d/zarr.json" % order: group_meta(dggs(order))})
+        put_values("%s/%d/v" % (path, order), np.arange(12 * 4**order, dtype="int64") + 10**9 * order)
+    return str(path)
+
+
+def test_coarser_orders_beside_it_are_overviews(tmp_path):
+    path = put_orders(tmp_path / "s.zarr", [6, 5, 4, 2])
+    dataset = open_array(path, "/6/v")
+    band = held_band(dataset)
+    assert [(band.GetOverview(i).XSize, band.GetOverview(i).YSize) for i in range(band.GetOverviewCount())] == [(160, 160), (80, 80)]
+    for i, order in enumerate((5, 4)):
+        assert np.array_equal(band.GetOverview(i).ReadAsArray(), to_raster(np.arange(12 * 4**order) + 10**9 * order, order, -1))
+    assert np.array_equal(dataset.ReadAsArray(buf_xsize=80, buf_ysize=80), to_raster(np.arange(12 * 4**4) + 4 * 10**9, 4, -1))
+    face = held_band(open_ours(name_of(path, "/6/v:face=6")))
+    assert face.GetOverviewCount() == 2 and np.array_equal(face.GetOverview(1).ReadAsArray(), face_cells(4, 6).astype("int64") + 4 * 10**9)
+
+
+def test_coarser_orders_are_not_listed(tmp_path):
+    path = put_orders(tmp_path / "s.zarr", [6, 5, 4])
+    dataset = open_ours(name_of(path))
+    assert dataset.RasterXSize == 5 << 6 and held_band(dataset).GetOverviewCount() == 2
+
+
+def test_orders_of_another_sphere_or_type_are_no_overviews(tmp_path):
+    path = put_orders(tmp_path / "s.zarr", [6, 5, 4])
+    oracle.put(path, {"5/zarr.json": group_meta(dggs(5, ellipsoid=None))})
+    assert held_band(open_array(path, "/6/v")).GetOverviewCount() == 0
+    put_values(path + "/5/v", np.zeros(12 * 4**5, "int32"))
+    oracle.put(path, {"5/zarr.json": group_meta(dggs(5))})
+    assert held_band(open_array(path, "/6/v")).GetOverviewCount() == 0
+
+
+def test_levels_of_multiscales_are_overviews(tmp_path):
+    path = tmp_path / "s.zarr"
+    layout = [{"asset": "fine"}, {"asset": "coarse", "derived_from": "fine", "transform": {"scale": [2.0]}}]
+    oracle.put(path, {"zarr.json": group_meta({"zarr_conventions": [convention(MULTISCALES)], "multiscales": {"layout": layout}})})
+    for name, order in (("fine", 5), ("coarse", 3)):
+        oracle.put(path, {name + "/zarr.json": group_meta(dggs(order))})
+        put_values(path / name / "v", np.arange(12 * 4**order, dtype="int32"))
+    band = held_band(open_array(str(path), "/fine/v"))
+    assert band.GetOverviewCount() == 1 and np.array_equal(band.GetOverview(0).ReadAsArray(), to_raster(np.arange(12 * 4**3), 3, -1))
+
+
+def test_orders_of_a_leaf_of_zagg_are_overviews():
+    pyramid = fixture_path("zagg", "minimal", "1", "1", "2", "1", "3", "all.pyramid.zarr")
+    dataset = gdal.OpenEx(name_of(pyramid, "/5/count"))
+    assert dataset.RasterXSize == 5 << 5
+    assert held_band(dataset).GetOverview(0).XSize == 5 << 4
+    assert dataset.ReadAsArray().sum() == held_band(dataset).GetOverview(0).ReadAsArray().sum() > 0

@@ -247,6 +247,7 @@ class ShardedZarrDataset : public GDALPamDataset
     void SortItems();
     enum zs_status WriteItems(struct zs_error *err);
     enum zs_status WriteOwnItems(size_t source, struct zs_error *err);
+    void AddOverview(ZSArray &base, const struct zs_node *node, const ZSOpenOptions &options);
     enum zs_status OpenOverviews(ZSArray &base, struct zs_error *err);
     void FindOverviews();
     void ForgetOverviews();

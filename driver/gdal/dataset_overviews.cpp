@@ -8,8 +8,19 @@
 
 extern "C"
 {
+#include "raster/healpix_levels.h"
 #include "raster/overviews.h"
 #include "raster/pixels.h"
+}
+
+void ShardedZarrDataset::AddOverview(ZSArray &base, const struct zs_node *node, const ZSOpenOptions &options)
+{
+    struct zs_error err;
+    auto opened = ZSArray::Open(*m_store, node, options, &err);
+    if (opened != nullptr)
+        base.overviews.push_back(std::move(opened));
+    else
+        CPLDebug("ShardedZarr", "overview /%s is left out: %s", node->path, err.message);
 }
 
 /* Once for all clones. */
@@ -19,6 +30,14 @@ enum zs_status ShardedZarrDataset::OpenOverviews(ZSArray &base, struct zs_error 
     if (base.overviewsFound)
         return ZS_OK;
     base.overviewsFound = true;
+    if (base.isHealpix)
+    {
+        const struct zs_node *levels[ZS_HEALPIX_MAX_ORDER];
+        const size_t n = zs_healpix_levels_find(m_store->hierarchy, base.node, &base.healpix, levels);
+        for (size_t i = 0; i < n; i++)
+            AddOverview(base, levels[i], m_options);
+        return ZS_OK;
+    }
     ZSOpenOptions options = m_options;
     options.dim_x = std::to_string(base.axes.x);
     options.dim_y = base.axes.y >= 0 ? std::to_string(base.axes.y) : "";
@@ -30,11 +49,8 @@ enum zs_status ShardedZarrDataset::OpenOverviews(ZSArray &base, struct zs_error 
     for (size_t i = 0; i < count; i++)
     {
         const struct zs_node *node = nullptr;
-        std::shared_ptr<ZSArray> opened;
         if (zs_hierarchy_node(m_store->hierarchy, paths[i], &node, err) == ZS_OK)
-            opened = ZSArray::Open(*m_store, node, options, err);
-        if (opened != nullptr)
-            base.overviews.push_back(std::move(opened));
+            AddOverview(base, node, options);
         else
             CPLDebug("ShardedZarr", "overview /%s is left out: %s", paths[i], err->message);
     }
@@ -47,7 +63,9 @@ static std::shared_ptr<ZSArray> levelLike(const ZSArray &level, const ZSArray &b
     const auto size = [](const ZSArray &array, int dim) { return dim >= 0 ? array.node->array->shape[dim] : 1; };
     for (const auto &other : base.overviews)
     {
-        if (size(*other, other->axes.x) == size(level, level.axes.x) &&
+        const bool isSize = level.isHealpix ? other->healpix.order == level.healpix.order
+                                            : size(*other, other->axes.x) == size(level, level.axes.x);
+        if (isSize &&
             size(*other, other->axes.y) == size(level, level.axes.y))
             return other;
     }
@@ -70,7 +88,8 @@ void ShardedZarrDataset::FindOverviews()
     {
         ZSBandSources level;
         for (size_t i = 0; i < m_sources.size(); i++)
-            level.push_back({i == 0 ? opened : levelLike(*opened, Array(i)), m_sources[i].choices});
+            level.push_back({i == 0 ? opened : levelLike(*opened, Array(i)), m_sources[i].choices,
+                             m_sources[i].shown});
         const bool isWhole = std::all_of(level.begin(), level.end(),
                                          [](const ZSBandSource &source) { return source.array != nullptr; });
         auto overview = isWhole ? Over(m_store, level, m_group, m_options, eAccess, &err) : nullptr;

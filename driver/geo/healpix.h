@@ -14,7 +14,7 @@
 enum zs_healpix_words {
     ZS_HEALPIX_NUMBERS, /* numbers of cells, in the order that the store says */
     ZS_HEALPIX_MORTON,  /* zagg's packed words (FORMATS 7.3) */
-    ZS_HEALPIX_RANGES   /* rows of the first number and that behind the last */
+    ZS_HEALPIX_RANGES   /* rows of the first number and the last, or that behind it */
 };
 
 struct zs_healpix {

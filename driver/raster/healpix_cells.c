@@ -160,25 +160,35 @@ static enum zs_status settle(const struct zs_healpix *healpix, struct zs_healpix
 
 /* ---- Ranges ---- */
 
-/* Rows of the first number and that behind the last become the cells' numbers: they must grow and fill the array. */
+/* How many cells rows of a first and a last number have; `more` is 1 where that is in the range. UINT64_MAX where a row
+ * is none, or they are more than `most`. */
+static uint64_t count_rows(const uint64_t *rows, uint64_t n, uint64_t more, uint64_t most)
+{
+    uint64_t all = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        const uint64_t first = rows[2 * i], end = rows[2 * i + 1];
+        if (end < first || end - first > most || end - first + more > most - all)
+            return UINT64_MAX;
+        all += end - first + more;
+    }
+    return all;
+}
+
+/* Rows become the cells' numbers. Whether the second is the last or the one behind it is told by how many they are:
+ * those of the array. */
 static enum zs_status expand(const struct zs_healpix *healpix, const uint64_t *rows, uint64_t n, uint64_t length,
                              struct zs_healpix_cells *cells, struct zs_error *err)
 {
-    const char *path = healpix->coordinate->path;
-    uint64_t at = 0;
-    for (uint64_t i = 0; i < n; i++) {
-        const uint64_t first = rows[2 * i], end = rows[2 * i + 1];
-        if (end < first || end - first > length - at)
-            return zs_fail(err, ZS_INVALID, "/%s: range %llu, %llu to %llu, does not fit an array of %llu cells", path,
-                           (unsigned long long)i, (unsigned long long)first, (unsigned long long)end,
-                           (unsigned long long)length);
-        for (uint64_t number = first; number < end; number++)
-            cells->numbers[at++] = number;
-    }
-    cells->count = at;
-    return at == length ? ZS_OK
-                        : zs_fail(err, ZS_INVALID, "/%s: its ranges are of %llu cells, the array of %llu", path,
-                                  (unsigned long long)at, (unsigned long long)length);
+    uint64_t at = 0, more = 0;
+    if (count_rows(rows, n, more, length) != length)
+        more = 1;
+    if (count_rows(rows, n, more, length) != length)
+        return zs_fail(err, ZS_INVALID, "/%s: its ranges are not the %llu cells of the array",
+                       healpix->coordinate->path, (unsigned long long)length);
+    for (uint64_t i = 0; i < n; i++)
+        for (uint64_t k = 0; k < rows[2 * i + 1] - rows[2 * i] + more; k++)
+            cells->numbers[at++] = rows[2 * i] + k;
+    return ZS_OK;
 }
 
 static enum zs_status read_ranges(struct zs_hierarchy *h, const struct zs_healpix *healpix, uint64_t length,

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "geo/cf.h"
 #include "geo/healpix.h"
+#include "raster/healpix_levels.h"
 #include "raster/overviews.h"
 
 bool zs_looks_ours(const struct zs_node *array)
@@ -171,6 +172,8 @@ enum zs_status zs_rasters_find(struct zs_hierarchy *h, const struct zs_node *gro
         status = mark_auxiliary(nodes, n, marks, err);
     if (status == ZS_OK)
         status = zs_overviews_mark(h, nodes, n, marks, err);
+    if (status == ZS_OK)
+        status = zs_healpix_levels_mark(h, nodes, n, marks, err);
     for (size_t i = 0; i < n && status == ZS_OK; i++)
         kinds[i] = kind_of(h, nodes[i], group, marks[i]);
     const size_t kept =
