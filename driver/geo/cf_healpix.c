@@ -80,12 +80,25 @@ static const struct zs_node *named_coordinate(struct zs_hierarchy *h, const stru
     return NULL;
 }
 
+/* Whether a mapping that is named may be one: looking at that of each raster would cost a request for nothing. */
+static bool may_be_cells(const struct zs_node *node)
+{
+    const int last = node->array->ndim - 1;
+    uint64_t quarter = node->array->shape[last];
+    if (node->array->ndim == 1 || looks_like_cells(node))
+        return true;
+    while (quarter > 12 && quarter % 4 == 0)
+        quarter /= 4;
+    return quarter == 12 && zs_name_axis(zs_dimension_name(node, last)) == 0;
+}
+
 bool zs_cf_find_healpix(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_scope *scope,
                         struct zs_healpix *found)
 {
     const bool is_named = zs_grid_mapping_name(node->attributes) != NULL ||
                           zs_json_get(node->attributes, "coordinates") != NULL;
-    const struct zs_node *mapping = is_named || looks_like_cells(node) ? mapping_of(h, scope) : NULL;
+    const bool may_be = is_named ? may_be_cells(node) : looks_like_cells(node);
+    const struct zs_node *mapping = may_be ? mapping_of(h, scope) : NULL;
     if (mapping == NULL || !take_scheme(mapping->attributes, found) || !take_order(mapping->attributes, found) ||
         !take_ellipsoid(mapping->attributes, found))
         return false;

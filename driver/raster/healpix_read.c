@@ -6,21 +6,20 @@
 #include "array/array.h"
 #include "base/checked.h"
 #include "base/memory.h"
-#include "base/parallel.h"
 #include "raster/healpix_parts.h"
 
 /* ---- Nested cells of the whole sphere: squares are runs ---- */
 
-/* What is read of a batch: the runs of its parts, and how many cells those before each have. */
+/* What is read of a batch: the runs of its parts, and how many cells those before each have. Elements go straight from
+ * their chunks to their pixels: what the array takes for a place in memory is an element's number among those of the
+ * batch, those of the first slice, then those of the next, and the conversion puts it where it belongs. */
 struct squares {
     const struct reading *reading;
     const struct zs_healpix_batch *batch;
     struct zs_runs runs;
     size_t *part_of_run;
     uint64_t *before;
-    const unsigned char *scratch;
     uint64_t cells;
-    int floor;
 };
 
 /* Bits of 0 to 31 in the even places. */
@@ -50,61 +49,91 @@ static void gather_row(const unsigned char *src, unsigned char *dst, uint32_t n,
 }
 
 /* A square's cells, in the order of their numbers, to those of its pixels that are in the part. */
-static void put_square(const struct squares *s, const struct zs_healpix_part *p, uint32_t ix, uint32_t iy,
-                       const unsigned char *cells)
+static void put_square(const struct squares *s, const struct zs_healpix_part *p, ptrdiff_t slice, uint64_t cell,
+                       int level, const unsigned char *cells)
 {
     const struct reading *r = s->reading;
     const size_t item = r->info.item_size;
-    const uint32_t side = 1u << s->floor;
+    const uint64_t side = (uint64_t)1 << level, right = (uint64_t)p->ix + p->width, top = (uint64_t)p->iy + p->height;
+    uint32_t ix, iy;
+    zs_healpix_separate(cell, &ix, &iy);
+    if (ix >= right || iy >= top || ix + side <= p->ix || iy + side <= p->iy)
+        return;
     const uint32_t west = ix > p->ix ? 0 : p->ix - ix, south = iy > p->iy ? 0 : p->iy - iy;
-    const uint32_t east = (uint32_t)zs_min_u64(side, (uint64_t)p->ix + p->width - ix);
-    const uint32_t north = (uint32_t)zs_min_u64(side, (uint64_t)p->iy + p->height - iy);
+    const uint32_t east = (uint32_t)zs_min_u64(side, right - ix), north = (uint32_t)zs_min_u64(side, top - iy);
     unsigned char row[(1 << TILE) * ZS_MAX_ITEM_SIZE];
-    for (uint64_t k = 0; k < r->slices; k++)
-        for (uint32_t y = south; y < north; y++) {
-            gather_row(cells + (k * s->cells + 2 * (uint64_t)even_bits[y]) * item, row, east, item);
-            zs_healpix_put(r, row + west * item,
-                           zs_healpix_pixel(r, p, ix + west, iy + y) + r->slice_offsets[k], r->window->pixel_space,
-                           east - west);
-        }
+    for (uint32_t y = south; y < north; y++) {
+        gather_row(cells + 2 * (size_t)even_bits[y] * item, row, east, item);
+        zs_healpix_put(r, row + west * item, zs_healpix_pixel(r, p, ix + west, iy + y) + slice,
+                       r->window->pixel_space, east - west);
+    }
 }
 
-#define CELLS_AT_ONCE ((uint64_t)1 << 15) /* for one thread */
+/* Cells of one run of one slice, as the largest squares that begin where they do. */
+static void put_cells(const struct squares *s, size_t run, uint64_t slice, uint64_t at, const unsigned char *src,
+                      uint64_t n)
+{
+    const struct reading *r = s->reading;
+    uint64_t cell = (s->runs.list[run].first + at) & (((uint64_t)1 << (2 * r->map->order)) - 1);
+    while (n > 0) {
+        int level = 0;
+        while (level < TILE && (cell >> (2 * level) & 3) == 0 && (uint64_t)4 << (2 * level) <= n)
+            level++;
+        const uint64_t count = (uint64_t)1 << (2 * level);
+        put_square(s, &s->batch->parts[s->part_of_run[run]], r->slice_offsets[slice], cell, level, src);
+        src += count * r->info.item_size;
+        cell += count;
+        n -= count;
+    }
+}
 
-static enum zs_status put_squares(void *ctx, size_t index, struct zs_error *err)
+/* n elements from number `first` on, that may be of several runs and slices. */
+static void put_numbered(const struct squares *s, uint64_t first, const unsigned char *src, uint64_t n)
+{
+    while (n > 0) {
+        const uint64_t slice = first / s->cells, at = first % s->cells;
+        size_t run = 0, high = s->runs.count;
+        while (high - run > 1) {
+            const size_t middle = run + (high - run) / 2;
+            if (s->before[middle] <= at)
+                run = middle;
+            else
+                high = middle;
+        }
+        const uint64_t in_run = at - s->before[run], count = zs_min_u64(n, s->runs.list[run].count - in_run);
+        put_cells(s, run, slice, in_run, src, count);
+        src += count * s->reading->info.item_size;
+        first += count;
+        n -= count;
+    }
+}
+
+/* Numbers of elements as places in memory, of which none is NULL. */
+static void *place_of(uint64_t number)
+{
+    return (void *)(uintptr_t)(number + 1);
+}
+
+static void put_elements(void *ctx, const void *src, void *dst, ptrdiff_t stride, size_t n)
 {
     const struct squares *s = ctx;
-    const uint64_t square = (uint64_t)1 << (2 * s->floor), mask = ((uint64_t)1 << (2 * s->reading->map->order)) - 1;
-    const uint64_t end = zs_min_u64((index + 1) * CELLS_AT_ONCE, s->cells);
-    size_t run = 0, high = s->runs.count;
-    uint64_t at = index * CELLS_AT_ONCE;
-    (void)err;
-    while (high - run > 1) {
-        const size_t middle = run + (high - run) / 2;
-        if (s->before[middle] <= at)
-            run = middle;
-        else
-            high = middle;
-    }
-    for (; at < end; at += square) {
-        uint32_t ix, iy;
-        while (at - s->before[run] >= s->runs.list[run].count)
-            run++;
-        zs_healpix_separate((s->runs.list[run].first + (at - s->before[run])) & mask, &ix, &iy);
-        put_square(s, &s->batch->parts[s->part_of_run[run]], ix, iy,
-                   s->scratch + at * s->reading->info.item_size);
-    }
-    return ZS_OK;
+    const uint64_t first = (uint64_t)(uintptr_t)dst - 1;
+    if (stride == 1)
+        put_numbered(s, first, src, n);
+    else
+        for (size_t i = 0; i < n; i++)
+            put_numbered(s, first + i * (uint64_t)stride, (const unsigned char *)src + i * s->reading->info.item_size,
+                         1);
 }
 
-static enum zs_status find_runs(struct squares *s, struct zs_error *err)
+static enum zs_status find_runs(struct squares *s, int floor, struct zs_error *err)
 {
     const struct zs_healpix_batch *batch = s->batch;
     size_t *ends = zs_calloc(batch->count, sizeof *ends);
     enum zs_status status = ends != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot plan for cells");
     for (size_t i = 0; i < batch->count && status == ZS_OK; i++) {
         s->runs.closed = s->runs.count;
-        status = zs_healpix_nested_runs(s->reading->map->order, &batch->parts[i], s->floor, &s->runs, err);
+        status = zs_healpix_nested_runs(s->reading->map->order, &batch->parts[i], floor, &s->runs, err);
         ends[i] = s->runs.count;
     }
     s->part_of_run = zs_calloc(s->runs.count, sizeof *s->part_of_run);
@@ -119,22 +148,37 @@ static enum zs_status find_runs(struct squares *s, struct zs_error *err)
         s->before[i] = before;
         before += s->runs.list[i].count;
     }
+    s->cells = before;
     free(ends);
     return status;
 }
 
+/* Each element is of one pixel of one part: no two threads write to the same. */
 static enum zs_status read_squares(struct reading *r, const struct zs_healpix_batch *batch, int floor,
                                    struct zs_error *err)
 {
-    struct squares s = {.reading = r, .batch = batch, .floor = floor};
-    unsigned char *scratch = NULL;
-    enum zs_status status = find_runs(&s, err);
+    struct squares s = {.reading = r, .batch = batch};
+    enum zs_status status = find_runs(&s, floor, err);
+    struct zs_window *windows = status == ZS_OK ? zs_calloc(s.runs.count, sizeof *windows) : NULL;
+    if (status == ZS_OK && windows == NULL)
+        status = zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu runs of cells", s.runs.count);
+    for (size_t i = 0; i < s.runs.count && status == ZS_OK; i++) {
+        struct zs_window *w = &windows[i];
+        ptrdiff_t step = (ptrdiff_t)s.cells;
+        *w = *r->box;
+        for (int d = r->info.ndim - 1; d >= 0; d--) {
+            w->stride[d] = step;
+            if (d != r->dim)
+                step *= (ptrdiff_t)w->count[d];
+        }
+        w->start[r->dim] = s.runs.list[i].first;
+        w->count[r->dim] = s.runs.list[i].count;
+        w->stride[r->dim] = 1;
+        w->data = place_of(s.before[i]);
+    }
     if (status == ZS_OK)
-        status = zs_healpix_read_runs(r, s.runs.list, s.runs.count, &scratch, &s.cells, err);
-    s.scratch = scratch;
-    if (status == ZS_OK)
-        status = zs_parallel_for(r->threads, (size_t)zs_ceil_div_u64(s.cells, CELLS_AT_ONCE), put_squares, &s, err);
-    free(scratch);
+        status = zs_array_read_windows(r->array, windows, s.runs.count, put_elements, &s, err);
+    free(windows);
     free(s.part_of_run);
     free(s.before);
     zs_runs_clear(&s.runs);
@@ -148,12 +192,15 @@ static bool is_in_order(const struct zs_healpix_map *map)
     return !map->is_ring && map->cells == NULL;
 }
 
+/* Cells that are read as one plan, which is a window of the array for each square of 2^TILE a side at most: some
+ * megabytes. */
+#define CELLS_AT_ONCE ((uint64_t)1 << 26)
+
 /* The squares that a window is cut into: a single pixel asks for one cell. */
-static int floor_of(const struct zs_healpix_map *map, const struct zs_band_window *w, uint64_t bytes_of_cell)
+static int floor_of(const struct zs_healpix_map *map, const struct zs_band_window *w)
 {
     int floor = 0;
-    while (floor < TILE && floor < map->order && (uint64_t)1 << floor < zs_max_u64(w->width, w->height) &&
-           bytes_of_cell << (2 * floor + 2) <= ZS_HEALPIX_SCRATCH)
+    while (floor < TILE && floor < map->order && (uint64_t)1 << floor < zs_max_u64(w->width, w->height))
         floor++;
     return floor;
 }
@@ -177,11 +224,11 @@ static enum zs_status read_box(struct reading *r, struct zs_error *err)
             }
     }
     bytes *= r->slices;
-    const uint64_t most = zs_max_u64(1, ZS_HEALPIX_SCRATCH / bytes);
+    const uint64_t most = zs_min_u64(MOST_ENTRIES, zs_max_u64(1, ZS_HEALPIX_SCRATCH / bytes));
     const enum zs_status status =
         is_in_order(r->map)
-            ? zs_healpix_in_batches(r, most, floor_of(r->map, r->window, bytes), read_squares, err)
-            : zs_healpix_in_batches(r, zs_min_u64(most, MOST_ENTRIES), 0, zs_healpix_scatter, err);
+            ? zs_healpix_in_batches(r, CELLS_AT_ONCE, floor_of(r->map, r->window), read_squares, err)
+            : zs_healpix_in_batches(r, most, 0, zs_healpix_scatter, err);
     free(r->slice_offsets);
     return status;
 }

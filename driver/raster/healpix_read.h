@@ -15,7 +15,7 @@ struct zs_healpix_map {
     unsigned char empty[ZS_MAX_ITEM_SIZE]; /* an element of the array: what pixels get that are no cell of it */
 };
 
-/* Cells that are held at once, in bytes, on their way from the chunks to their pixels. */
+/* Cells that do not lie in squares (rings, listed ones) are held at once, in bytes, on their way to their pixels. */
 #define ZS_HEALPIX_SCRATCH ((uint64_t)64 << 20)
 
 /* Reads a window of some slices of an array: boxes[n] are windows of it of one cell, as zs_band_plan_make() gives them,
