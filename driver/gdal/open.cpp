@@ -164,16 +164,9 @@ static bool hasOurs(const std::string &path, bool isDraft, int &looks)
     return false;
 }
 
-/* Whether nobody else would open a store of Zarr v3: this driver alone was asked, or GDAL's own is not there. Then
- * arrays need not be sharded. */
-static bool isAlone(GDALOpenInfo &info)
+/* Whether nobody else would open a store of Zarr v3: GDAL's own driver is not there. Then arrays need not be sharded. */
+static bool isAlone()
 {
-#if ZS_GDAL_AT_LEAST(10)
-    if (info.IsSingleAllowedDriver("ShardedZarr"))
-        return true;
-#else
-    static_cast<void>(info);
-#endif
     return GetGDALDriverManager()->GetDriverByName("Zarr") == nullptr;
 }
 
@@ -214,7 +207,7 @@ int zsIdentify(GDALOpenInfo *info)
                        ? TRUE
                        : GDAL_IDENTIFY_UNKNOWN;
         case Look::OTHER:
-            return isAlone(*info) ? TRUE : FALSE;
+            return isAlone() ? TRUE : FALSE;
         case Look::NOT_V3:
             break;
     }
@@ -433,7 +426,7 @@ static bool openHierarchy(ZSStore &store, const std::string &text, bool consolid
 }
 
 /* `text` of the root's metadata, or "". */
-static Attempt attempt(GDALOpenInfo &info, ZSConnection connection, const std::string &text, struct zs_error *err)
+static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, const std::string &text, struct zs_error *err)
 {
     Attempt a;
     ZSOpenOptions options;
@@ -444,7 +437,7 @@ static Attempt attempt(GDALOpenInfo &info, ZSConnection connection, const std::s
     if (zs_store_open_vsi(connection.store.c_str(), &store->store, err) != ZS_OK)
         return a;
     const bool consolidated = CPLFetchBool(info.papszOpenOptions, "USE_CONSOLIDATED_METADATA", true);
-    const bool isMeant = a.isOurs || isAlone(info);
+    const bool isMeant = a.isOurs || isAlone();
     if (openHierarchy(*store, text, consolidated, err) && findNode(store, connection, isMeant, node, err))
     {
         a.isOurs = options.Parse(info.papszOpenOptions); // else it has said why
