@@ -164,7 +164,8 @@ static bool hasOurs(const std::string &path, bool isDraft, int &looks)
     return false;
 }
 
-/* Whether nobody else would open a store of Zarr v3: GDAL's own driver is not there. Then arrays need not be sharded. */
+/* Whether nobody else would open a store of Zarr v3, since GDAL's own driver is not there. Then arrays need not be
+ * sharded. */
 static bool isAlone()
 {
     return GetGDALDriverManager()->GetDriverByName("Zarr") == nullptr;
