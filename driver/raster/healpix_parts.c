@@ -26,7 +26,7 @@ void zs_healpix_put_empty(const struct reading *r, const struct zs_healpix_part 
 {
     enum { AT_ONCE = 256 };
     const size_t item = r->info.item_size;
-    unsigned char src[AT_ONCE * ZS_MAX_ITEM_SIZE];
+    _Alignas(ZS_MAX_ITEM_SIZE) unsigned char src[AT_ONCE * ZS_MAX_ITEM_SIZE];
     for (size_t i = 0; i < AT_ONCE; i++)
         memcpy(src + i * item, r->map->empty, item);
     for (uint64_t s = 0; s < r->slices; s++)

@@ -27,25 +27,29 @@ static const uint16_t even_bits[1 << TILE] = {
     0x000, 0x001, 0x004, 0x005, 0x010, 0x011, 0x014, 0x015, 0x040, 0x041, 0x044, 0x045, 0x050, 0x051, 0x054, 0x055,
     0x100, 0x101, 0x104, 0x105, 0x110, 0x111, 0x114, 0x115, 0x140, 0x141, 0x144, 0x145, 0x150, 0x151, 0x154, 0x155};
 
-#define GATHER(type)                                          \
-    for (uint32_t i = 0; i < n; i++) {                        \
-        type v;                                               \
-        memcpy(&v, src + sizeof v * even_bits[i], sizeof v);  \
-        memcpy(dst + sizeof v * i, &v, sizeof v);             \
+/* By two: the first of a row and its neighbour to the east follow each other. */
+#define GATHER(pair)                                              \
+    for (; i + 1 < n; i += 2) {                                   \
+        pair v;                                                   \
+        memcpy(&v, src + sizeof v / 2 * even_bits[i], sizeof v);  \
+        memcpy(dst + sizeof v / 2 * i, &v, sizeof v);             \
     }
 
-/* Elements of a row of a square that begins at an even corner of it. */
+/* Elements of a row of a square, from its west end. */
 static void gather_row(const unsigned char *src, unsigned char *dst, uint32_t n, size_t item)
 {
+    struct pair {
+        uint64_t a, b;
+    };
+    uint32_t i = 0;
     switch (item) {
-    case 1: GATHER(uint8_t) break;
-    case 2: GATHER(uint16_t) break;
-    case 4: GATHER(uint32_t) break;
-    case 8: GATHER(uint64_t) break;
-    default:
-        for (uint32_t i = 0; i < n; i++)
-            memcpy(dst + item * i, src + item * even_bits[i], item);
+    case 1: GATHER(uint16_t) break;
+    case 2: GATHER(uint32_t) break;
+    case 4: GATHER(uint64_t) break;
+    case 8: GATHER(struct pair) break;
     }
+    for (; i < n; i++)
+        memcpy(dst + item * i, src + item * even_bits[i], item);
 }
 
 /* A square's cells, in the order of their numbers, to those of its pixels that are in the part. */
@@ -61,7 +65,7 @@ static void put_square(const struct squares *s, const struct zs_healpix_part *p,
         return;
     const uint32_t west = ix > p->ix ? 0 : p->ix - ix, south = iy > p->iy ? 0 : p->iy - iy;
     const uint32_t east = (uint32_t)zs_min_u64(side, right - ix), north = (uint32_t)zs_min_u64(side, top - iy);
-    unsigned char row[(1 << TILE) * ZS_MAX_ITEM_SIZE];
+    _Alignas(ZS_MAX_ITEM_SIZE) unsigned char row[(1 << TILE) * ZS_MAX_ITEM_SIZE];
     for (uint32_t y = south; y < north; y++) {
         gather_row(cells + 2 * (size_t)even_bits[y] * item, row, east, item);
         zs_healpix_put(r, row + west * item, zs_healpix_pixel(r, p, ix + west, iy + y) + slice,
