@@ -156,7 +156,9 @@ for way in ("REWRITE", "APPEND", "IN_PLACE"):
     add("one map a day, %s" % way, None, OURS, update=way)
 for what, function in (("netCDF to store", "into_store"), ("store to netCDF", "into_netcdf"), ("store to memory", "into_memory"),
                        ("strided", "strided"), ("backwards", "backwards"), ("transposed", "transposed")):
-    add("cube: %s" % what, "cube", OURS + ["gdal"], cube=function, bars={"gdal": 1.0})
+    # In the small size chunks are longer than the cube, which GDAL's driver tells netCDF, and that refuses.
+    add("cube: %s" % what, "cube", OURS + ["gdal"], cube=function, bars={"gdal": 1.0},
+        differing=("gdal",) if function == "into_netcdf" else ())
 SPARSE = OURS + ["gdal"] + PEERS
 add("ZEP 2, open", "sparse", SPARSE, nothing, opening=True, warm=True, bars={"seconds": 0.005, "megabytes": 100})
 add("ZEP 2, window", "sparse", SPARSE, sparse_window, bars={"seconds": 0.020, "megabytes": 100})
