@@ -269,7 +269,7 @@ def with_table(dataset):
 
 
 LOSSES = {"ground control points": with_gcps, "metadata domain GEOLOCATION": with_geolocation, "raster attribute table": with_table,
-          "mask": lambda dataset: dataset.CreateMaskBand(gdal.GMF_PER_DATASET),
+          "masks that are not one for all bands": lambda dataset: dataset.GetRasterBand(1).CreateMaskBand(0),
           "nodata values that differ between bands": lambda dataset: dataset.GetRasterBand(2).SetNoDataValue(3),
           "data types that differ between bands": lambda dataset: dataset.AddBand(gdal.GDT_Float64)}
 

@@ -18,6 +18,9 @@ using Boxes = std::vector<struct zs_pixel_box>;
 bool ShardedZarrRasterBand::FillIsEmpty()
 {
     const struct zs_array_info info = Dataset().Info(Source());
+    if (Dataset().m_isMask)
+        return !zs_validity_of(&Dataset().m_validity,
+                               zsElementToDouble(info.data_type, info.item_size, info.fill_value));
     const auto &m = Meaning();
     int isElsewhere = FALSE; // in a side-car file
     if (!m.has_nodata)

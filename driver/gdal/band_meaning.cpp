@@ -124,6 +124,8 @@ struct zs_meaning &ShardedZarrRasterBand::Meaning()
     {
         m_meaning.reset(new zs_meaning{});
         auto &ds = Dataset();
+        if (ds.m_isMask) // what its elements mean is which pixels are valid
+            return *m_meaning;
         struct zs_error err;
         // Bands of a slice are not numbered as those of the array are.
         const size_t source = Source();
@@ -251,7 +253,7 @@ static GDALColorInterp interpretationOf(enum zs_colour colour)
 GDALColorInterp ShardedZarrRasterBand::GetColorInterpretation()
 {
     const GDALColorInterp set = GDALPamRasterBand::GetColorInterpretation();
-    if (set != GCI_Undefined)
+    if (set != GCI_Undefined || Dataset().m_isMask)
         return set;
     const auto &m = Meaning();
     if (m.colour_name != nullptr)
@@ -289,7 +291,7 @@ const char *ShardedZarrRasterBand::GetDescription() const
  * DIM_time_VALUE=2024-05-01T00:00:00. */
 void ShardedZarrRasterBand::AddMetadata()
 {
-    if (m_metadataAdded)
+    if (m_metadataAdded || Dataset().m_isMask)
         return;
     m_metadataAdded = true;
     auto &ds = Dataset();
@@ -371,7 +373,9 @@ CPLXMLNode *ShardedZarrRasterBand::SerializeToXML(const char *path)
 void ShardedZarrRasterBand::DropStatistics(bool isBlock)
 {
     auto &ds = Dataset();
-    if (ds.m_isOverview || (isBlock && m_statisticsSet))
+    for (int b = 1; ds.m_maskOf != nullptr && b <= ds.m_maskOf->nBands; b++)
+        ds.m_maskOf->Band(b).DropStatistics(isBlock);
+    if (ds.m_isOverview || ds.m_isMask || (isBlock && m_statisticsSet))
         return;
     // Mostly there are none, which is seen without reading coordinates.
     const bool ofArray = ds.IsGroup() && !statisticsOf(ds.OwnItems(Source()).List()).empty();

@@ -241,3 +241,42 @@ bool zsCopyPixels(GDALDataset &source, const struct zs_raster &raster, const str
     }
     return writing.Wait();
 }
+
+/* ---- Masks ---- */
+
+bool zsHasOneMask(GDALDataset &source)
+{
+    for (int b = 1; b <= source.GetRasterCount(); b++)
+    {
+        const int flags = source.GetRasterBand(b)->GetMaskFlags();
+        if ((flags & GMF_PER_DATASET) == 0 || (flags & (GMF_ALL_VALID | GMF_NODATA | GMF_ALPHA)) != 0)
+            return false;
+    }
+    return source.GetRasterCount() > 0;
+}
+
+bool zsCopyMask(GDALDataset &source, const struct zs_raster &raster, const struct zs_raster_spec &spec)
+{
+    GDALRasterBand *mask = source.GetRasterBand(1)->GetMaskBand();
+    const int width = source.GetRasterXSize(), height = source.GetRasterYSize(), one = 1;
+    const auto chunk = static_cast<int>(std::min<uint64_t>(spec.chunk[spec.axis_count], spec.height));
+    const struct zs_bands bands = zs_raster_mask(&raster);
+    std::vector<GByte> pixels(static_cast<size_t>(width) * static_cast<size_t>(chunk));
+    for (int y = 0; y < height; y += chunk)
+    {
+        const int rows = std::min(chunk, height - y);
+        if (mask == nullptr || mask->RasterIO(GF_Read, 0, y, width, rows, pixels.data(), width, rows, GDT_Byte, 1,
+                                              width, nullptr) != CE_None)
+            return false;
+        for (auto &pixel : pixels)
+            pixel = pixel != 0 ? 255 : 0;
+        const auto window = zsBandWindow(0, y, width, rows, pixels.data(), &one, 1, 1, width, 0);
+        struct zs_error err;
+        if (zs_pixels_write(&bands, &window, 1, nullptr, &err) != ZS_OK)
+        {
+            zsReport(err);
+            return false;
+        }
+    }
+    return true;
+}

@@ -17,4 +17,10 @@ bool zsCopyPixels(GDALDataset &source, const struct zs_raster &raster, const str
                   GDALDataType type, const ZSPacking &packing, const std::string &folder, GDALProgressFunc progress,
                   void *progressData);
 
+/* Whether all bands of a source have one mask that is neither nodata nor alpha. */
+bool zsHasOneMask(GDALDataset &source);
+
+/* Copies that mask into the one of the raster, strip by strip. False, with a CPLError, on failure. */
+bool zsCopyMask(GDALDataset &source, const struct zs_raster &raster, const struct zs_raster_spec &spec);
+
 #endif

@@ -14,85 +14,11 @@
 #include "losses.h"
 #include "mdim.h"
 #include "mdim_options.h"
+#include "new_arrays.h"
 #include "open.h"
 #include "packing.h"
 #include "source_axes.h"
 #include "target.h"
-
-/* Whether a coordinate variable has that name. */
-static bool isDimension(const struct zs_raster_spec &spec, const std::string &name)
-{
-    const auto isNamed = [&](const struct zs_extra_axis &axis) { return name == axis.name; };
-    return name == spec.dim_x || name == spec.dim_y || std::any_of(spec.axes, spec.axes + spec.axis_count, isNamed);
-}
-
-/* Three bands of bytes, and a fourth beside them, are a picture until their colours are set: as GTiff takes them, too,
- * and gdalwarp sets none but alpha. */
-static struct zs_meaning meaningOfNew(int band, int bands, const struct zs_dtype &dtype)
-{
-    struct zs_meaning m = {};
-    if (dtype.type == ZS_UINT8 && (bands == 3 || bands == 4) && band < 3)
-    {
-        m.colour_name = zs_strdup(GDALGetColorInterpretationName(static_cast<GDALColorInterp>(GCI_RedBand + band)));
-        m.colour = zs_colour_of_name(m.colour_name);
-    }
-    return m;
-}
-
-namespace
-{
-/* The arrays of a new raster and what their bands mean; what the spec points to lives here. */
-class Arrays
-{
-    std::vector<struct zs_meaning> m_bands;
-    std::vector<std::string> m_names;
-    std::vector<struct zs_raster_array_spec> m_specs;
-
-  public:
-    Arrays() = default;
-    Arrays(const Arrays &) = delete;
-    Arrays &operator=(const Arrays &) = delete;
-    ~Arrays()
-    {
-        for (auto &m : m_bands)
-            zs_meaning_clear(&m);
-    }
-
-    /* What the bands mean; `source` may be null: no more is known of them than their type. */
-    std::vector<struct zs_meaning> &Read(GDALDataset *source, int bands, const struct zs_dtype &dtype)
-    {
-        for (int b = 0; b < bands; b++)
-            m_bands.push_back(source != nullptr ? zsMeaningOf(*source->GetRasterBand(b + 1))
-                                                : meaningOfNew(b, bands, dtype));
-        return m_bands;
-    }
-    /* One array of all bands, or one per band named by the band's description. */
-    void Set(bool single, const std::string &name, const struct zs_raster_spec &spec)
-    {
-        for (size_t b = 0; b < m_bands.size(); b++)
-        {
-            const char *description = m_bands[b].description;
-            const bool usable = description != nullptr && zsIsArrayName(description) &&
-                                !isDimension(spec, description) &&
-                                std::find(m_names.begin(), m_names.end(), description) == m_names.end();
-            m_names.push_back(usable ? description : name + "_" + std::to_string(b + 1));
-        }
-        if (single)
-            m_specs.push_back({(m_names[0] = name).c_str(), m_bands.data(), m_bands.size()});
-        for (size_t b = 0; !single && b < m_bands.size(); b++)
-            m_specs.push_back({m_names[b].c_str(), &m_bands[b], 1});
-    }
-    void Apply(struct zs_raster_spec &spec) const
-    {
-        spec.arrays = m_specs.data();
-        spec.array_count = m_specs.size();
-    }
-    const char *Name(size_t i) const
-    {
-        return m_specs[i].name;
-    }
-};
-} // namespace
 
 /* ---- What is written ---- */
 
@@ -102,7 +28,7 @@ static std::string defaultArrayName(const std::string &store, const struct zs_ra
     std::string name = CPLGetBasename(store.c_str());
     if (name.size() > 5 && EQUAL(name.c_str() + name.size() - 5, ".zarr")) // of a .zarr.zip
         name.resize(name.size() - 5);
-    const bool taken = spec != nullptr ? isDimension(*spec, name) : name == "x" || name == "y" || name == "band";
+    const bool taken = spec != nullptr ? zsIsDimension(*spec, name) : name == "x" || name == "y" || name == "band";
     return zsIsArrayName(name) && !taken ? name : "data";
 }
 
@@ -290,7 +216,7 @@ static bool parse(const char *name, CSLConstList list, ZSCreationOptions &option
 
 /* Adds to each array of the raster, of which the hierarchy knows, what is computed from its pixels: statistics and
  * overviews. */
-static bool addComputed(const std::shared_ptr<ZSStore> &store, const std::string &group, const Arrays &arrays,
+static bool addComputed(const std::shared_ptr<ZSStore> &store, const std::string &group, const ZSNewArrays &arrays,
                         const struct zs_raster_spec &spec, const ZSCreationOptions &asked,
                         const std::string &resampling, std::vector<int> factors, GDALProgressFunc progress,
                         void *progressData)
@@ -313,6 +239,8 @@ static bool addComputed(const std::shared_ptr<ZSStore> &store, const std::string
             return false;
         }
         ds->SetChunkOrder(asked.chunk_order);
+        if (k > 0)
+            ds->KeepMaskLevels(); // made with the first
         const double first = parts * static_cast<double>(k), end = first + parts;
         const ZSScaledProgress ofStatistics(first / n, (first + 1) / n, progress, progressData);
         const ZSScaledProgress ofOverviews((end - 1) / n, end / n, progress, progressData);
@@ -399,13 +327,15 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     if (!options.CheckRounding(spec))
         return nullptr;
     CPLStringList metadata(CSLDuplicate(source->GetMetadata()));
-    Arrays arrays;
+    ZSNewArrays arrays;
     auto &meanings = arrays.Read(source, bands, spec.dtype);
     packing.Finish(spec, meanings);
     axes.Spend(metadata, meanings);
     arrays.Set(options.single_array,
                !options.array_name.empty() ? options.array_name : defaultArrayName(connection.store, &spec), spec);
     arrays.Apply(spec);
+    const std::string mask = zsHasOneMask(*source) ? arrays.MaskName(spec) : "";
+    spec.mask = mask.empty() ? nullptr : mask.c_str();
 
 #if ZS_GDAL_AT_LEAST(12)
     GDALGeoTransform transform;
@@ -445,7 +375,8 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     const ZSScaledProgress ofPixels(0, pixelsShare, progress, progressData);
     const ZSScaledProgress ofRest(pixelsShare, 1, progress, progressData);
     bool ok = zsCopyPixels(*source, *raster, spec, type, packing, options.append ? connection.store : target.Path(),
-                           GDALScaledProgress, ofPixels.Part());
+                           GDALScaledProgress, ofPixels.Part()) &&
+              (spec.mask == nullptr || zsCopyMask(*source, *raster, spec));
     struct zs_error err;
     zs_hierarchy_hold(store->hierarchy, true); // until the overviews are there: what opens is complete
     if (ok && zs_raster_publish(raster.get(), store->hierarchy, &err) != ZS_OK)
@@ -529,7 +460,7 @@ static GDALDataset *create(const char *name, int width, int height, int bands, G
         axes.Find(nullptr, bands, options.dim_names);
     if (!startSpec(spec, options, width, height, axes, type) || !options.CheckRounding(spec))
         return nullptr;
-    Arrays arrays;
+    ZSNewArrays arrays;
     packing.Finish(spec, arrays.Read(nullptr, bands, spec.dtype));
     arrays.Set(true, !options.array_name.empty() ? options.array_name : defaultArrayName(connection.store, &spec),
                spec);

@@ -172,7 +172,7 @@ void ShardedZarrDataset::AddBands(size_t source)
     const bool isHealpix = Array(source).isHealpix;
     const int blockWidth = isHealpix ? zsHealpixBlock(Array(source)) : block(x);
     const int blockHeight = isHealpix ? blockWidth : y >= 0 ? block(y) : 1;
-    const GDALDataType type = zsGDALType(info.data_type, info.item_size);
+    const GDALDataType type = m_isMask ? GDT_Byte : zsGDALType(info.data_type, info.item_size);
     const auto before = static_cast<int>(m_slices[source].first);
     for (int b = static_cast<int>(Slices(source).count); b >= 1; b--)
         SetBand(before + b, new ZSGuardedBand(this, before + b, type, blockWidth, blockHeight));
@@ -181,9 +181,12 @@ void ShardedZarrDataset::AddBands(size_t source)
 std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_ptr<ZSStore> &store,
                                                              const ZSBandSources &sources, const struct zs_node *group,
                                                              const ZSOpenOptions &options, GDALAccess access,
-                                                             struct zs_error *err)
+                                                             struct zs_error *err, const struct zs_validity *validity)
 {
     std::unique_ptr<ShardedZarrDataset> ds = std::make_unique<ZSGuardedDataset>();
+    ds->m_isMask = validity != nullptr;
+    if (validity != nullptr)
+        ds->m_validity = *validity;
     ds->m_store = store;
     ds->m_sources = sources;
     ds->m_group = group;
@@ -320,7 +323,10 @@ CPLErr ShardedZarrDataset::ReadWindow(const struct zs_band_window &window, GDALD
     std::vector<ZSConversion> steps;
     for (size_t i = 0; i < m_sources.size(); i++)
         steps.push_back({Info(i).data_type, Info(i).item_size, type});
-    const auto conversions = conversionsBy(steps, zsConvert);
+    auto conversions = conversionsBy(steps, zsConvert);
+    ZSMasking masking{&m_validity, Info(0).data_type, Info(0).item_size, type};
+    if (m_isMask && !m_validity.is_plain)
+        conversions.assign(1, {zsConvertMask, &masking});
     const struct zs_bands bands = Bands();
     struct zs_error err;
     if (PrepareCells(&err) == ZS_OK && zs_pixels_read(&bands, &window, conversions.data(), &err) == ZS_OK)
@@ -336,13 +342,24 @@ CPLErr ShardedZarrDataset::WriteWindow(const struct zs_band_window &window, GDAL
         CPLError(CE_Failure, CPLE_NoWriteAccess, "%s was not opened in update mode", GetDescription());
         return CE_Failure;
     }
+    if (m_isMask && !m_validity.is_writable)
+    {
+        CPLError(CE_Failure, CPLE_NotSupported, "array /%s: it says more than which pixels are valid, and is not "
+                 "written as a mask", Array(0).node->path);
+        return CE_Failure;
+    }
     if (m_isBlank && SettleFillValue() != CE_None)
         return CE_Failure;
     m_isWritten = true;
+    if (m_maskOf != nullptr)
+        m_maskOf->m_isWritten = true;
     std::vector<ZSStoring> steps;
     for (size_t i = 0; i < m_sources.size(); i++)
         steps.push_back({type, Info(i).data_type, Info(i).item_size});
-    const auto conversions = conversionsBy(steps, zsStore);
+    auto conversions = conversionsBy(steps, zsStore);
+    ZSMasking masking{&m_validity, Info(0).data_type, Info(0).item_size, type};
+    if (m_isMask)
+        conversions.assign(1, {zsStoreMask, &masking});
     const struct zs_bands bands = Bands();
     struct zs_error err;
     if (zs_pixels_write(&bands, &window, static_cast<size_t>(GDALGetDataTypeSizeBytes(type)), conversions.data(),
@@ -508,7 +525,10 @@ CPLErr ShardedZarrDataset::AdviseRead(int x, int y, int width, int height, int b
 
 CPLErr ShardedZarrDataset::FlushChanges(bool atClosing)
 {
-    CPLErr result = CE_None;
+    CPLErr result = FlushMasks(atClosing);
+    // A new mask that is not whole is not named; what is closed and could not be stored is gone.
+    m_maskLost = m_maskLost || (m_maskAdded && atClosing && result != CE_None);
+    const bool isHeldBack = m_maskLost || (m_maskAdded && result != CE_None);
     struct zs_error err;
     for (const auto &source : m_sources)
     {
@@ -520,7 +540,7 @@ CPLErr ShardedZarrDataset::FlushChanges(bool atClosing)
     }
     if (result == CE_None && atClosing && m_hasStatisticsLater && m_isWritten && !bSuppressOnClose)
         result = AddStatistics(m_closeProgress, m_closeProgressData);
-    if (!m_isOverview && WriteMetadata() != CE_None)
+    if (!m_isOverview && (isHeldBack || WriteMetadata() != CE_None))
         result = CE_Failure;
     if (result != CE_None)
         return result;
@@ -576,6 +596,7 @@ CPLErr ShardedZarrDataset::Close(ZS_CLOSE_PARAMETERS)
         result = FlushCache(true);
         m_closed = true;
         m_overviews.clear();
+        m_masks.clear();
         if (GDALPamDataset::Close(ZS_CLOSE_ARGUMENTS) != CE_None)
             result = CE_Failure;
     }
@@ -591,6 +612,7 @@ ShardedZarrDataset::~ShardedZarrDataset()
     zsGuard([this] { ShardedZarrDataset::FlushCache(true); });
     m_closed = true;
     m_overviews.clear();
+    m_masks.clear();
 #endif
     zs_georef_clear(&m_georef);
     zs_domains_clear(&m_domains);

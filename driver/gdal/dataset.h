@@ -21,6 +21,7 @@ extern "C"
 #include "geo/georef.h"
 #include "geo/meaning.h"
 #include "raster/healpix_read.h"
+#include "raster/masks.h"
 #include "raster/slices.h"
 }
 
@@ -139,6 +140,18 @@ using ZSMeaning = std::unique_ptr<struct zs_meaning, ZSMeaningDeleter>;
 constexpr uint64_t ZS_MOST_BANDS = 65536;
 
 class ShardedZarrRasterBand;
+class ShardedZarrDataset;
+
+/* What says which pixels of an array's bands are valid (dataset_masks.cpp). */
+struct ZSMask
+{
+    bool isThere = false;
+    bool isNamed = false; /* by the array: before a nodata value */
+    struct zs_mask found = {};
+    /* A dataset of Byte, 0 and 255, with a band for each slice of the mask; null where it could not be opened. Shared
+     * by the arrays that have one mask. */
+    std::shared_ptr<ShardedZarrDataset> dataset;
+};
 
 class ShardedZarrDataset : public GDALPamDataset
 {
@@ -177,12 +190,24 @@ class ShardedZarrDataset : public GDALPamDataset
     }
     bool m_geolocationAdded = false;
     bool m_isOverview = false;
+    ShardedZarrDataset *m_base = nullptr; /* of an overview: the dataset that has it */
+
+    /* Of each array; read when first asked for. */
+    bool m_masksFound = false;
+    std::vector<ZSMask> m_masks;
+    bool m_masksKeepLevels = false; /* their overviews were just made */
+    /* Of a dataset that is a mask itself: how its elements tell it, and whose it is. */
+    bool m_isMask = false;
+    struct zs_validity m_validity = {};
+    ShardedZarrDataset *m_maskOf = nullptr;
 
     /* In update mode: what is to be written at the next flush. */
     bool m_georefChanged = false;
     bool m_metadataChanged = false;
     bool m_domainsChanged = false;
     bool m_bandsChanged = false;
+    bool m_maskAdded = false;
+    bool m_maskLost = false;
     bool m_closed = false;
     /* Made by Create() and not written to: a nodata value may still become the fill value. */
     bool m_isBlank = false;
@@ -248,6 +273,16 @@ class ShardedZarrDataset : public GDALPamDataset
     enum zs_status WriteItems(struct zs_error *err);
     enum zs_status WriteOwnItems(size_t source, struct zs_error *err);
     void AddOverview(ZSArray &base, const struct zs_node *node, const ZSOpenOptions &options);
+    void FindMasks();
+    void FindMask(size_t source);
+    void OpenMask(size_t source, const ZSBandSource &mask);
+    const ZSMask &MaskOf(size_t source);
+    /* Which band of an array's mask is that of the band. */
+    int MaskBandOf(int band);
+    bool HasOneMask();
+    std::vector<ShardedZarrDataset *> OwnMasks() const;
+    CPLErr FlushMasks(bool atClosing);
+    CPLErr MakeMaskLevels(const char *resampling, const std::vector<int> &factors, CSLConstList options);
     enum zs_status OpenOverviews(ZSArray &base, struct zs_error *err);
     void FindOverviews();
     void ForgetOverviews();
@@ -331,7 +366,12 @@ class ShardedZarrDataset : public GDALPamDataset
     static std::unique_ptr<ShardedZarrDataset> Over(const std::shared_ptr<ZSStore> &store,
                                                     const ZSBandSources &sources, const struct zs_node *group,
                                                     const ZSOpenOptions &options, GDALAccess access,
-                                                    struct zs_error *err);
+                                                    struct zs_error *err, const struct zs_validity *validity = nullptr);
+    /* Overviews that are made do not come with those of the mask, which has them. */
+    void KeepMaskLevels()
+    {
+        m_masksKeepLevels = true;
+    }
     void MarkBlank()
     {
         m_isBlank = true;
@@ -392,6 +432,7 @@ class ShardedZarrDataset : public GDALPamDataset
     const char *GetMetadataItem(const char *name, const char *domain = "") override;
     CPLErr SetMetadata(ZSMetadataArg metadata, const char *domain = "") override;
     CPLErr SetMetadataItem(const char *name, const char *value, const char *domain = "") override;
+    CPLErr CreateMaskBand(int flags) override;
     char **GetFileList() override;
     CPLErr AdviseRead(int x, int y, int width, int height, int bufWidth, int bufHeight, GDALDataType type,
                       int bandCount, int *bands, ZSCreateOptions options) override;
@@ -420,6 +461,7 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     bool m_sideCarHasStatistics = false;
     bool m_statisticsSet = false; /* since the dataset was opened */
     std::unique_ptr<GDALRasterBand> m_cellMask;
+    std::unique_ptr<GDALRasterBand> m_derivedMask; /* of a level whose mask has none, or of one that cannot be read */
 
     ShardedZarrDataset &Dataset() const
     {
@@ -439,6 +481,9 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     void DropStatistics(bool isBlock);
     /* In update mode, GDAL's block cache must not hold what is read or written past it. */
     CPLErr SettleBlocks();
+    /* The mask of the store, where that counts for this band. */
+    const ZSMask *StoredMask();
+    bool IsMaskedOtherwise();
     /* Whether pixels that are not stored are what GDAL takes for none: the nodata value, or 0 where there is none. */
     bool FillIsEmpty();
     /* Brings m_meaning up to what was set, for writing. */
@@ -446,6 +491,7 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     CPLErr SetNodata(const void *element);
     /* Whether pixels that are no HEALPix cell have no value of their own. */
     bool HasCellMask();
+    GDALRasterBand *CellMaskBand();
 
   protected:
     CPLXMLNode *SerializeToXML(const char *path) override;
@@ -491,6 +537,9 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
                              GDALProgressFunc progress, void *progressData) override;
     CPLErr GetHistogram(double min, double max, int buckets, GUIntBig *histogram, int includeOutOfRange,
                         int approximate, GDALProgressFunc progress, void *progressData) override;
+    bool IsMaskBand() const override;
+    GDALMaskValueRange GetMaskValueRange() const override;
+    CPLErr CreateMaskBand(int flags) override;
     int IGetDataCoverageStatus(int x, int y, int width, int height, int stopFlags, double *percent) override;
 };
 

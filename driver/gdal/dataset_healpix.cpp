@@ -130,18 +130,11 @@ bool ShardedZarrRasterBand::HasCellMask()
     return !isElsewhere;
 }
 
-GDALRasterBand *ShardedZarrRasterBand::GetMaskBand()
+GDALRasterBand *ShardedZarrRasterBand::CellMaskBand()
 {
-    if (!HasCellMask())
-        return GDALPamRasterBand::GetMaskBand();
     if (m_cellMask == nullptr)
         m_cellMask = std::make_unique<CellMask>(Dataset(), *this, nBand);
     return m_cellMask.get();
-}
-
-int ShardedZarrRasterBand::GetMaskFlags()
-{
-    return HasCellMask() ? GMF_PER_DATASET : GDALPamRasterBand::GetMaskFlags();
 }
 
 /* ---- Statistics: of each cell once, though face 6 is shown twice ---- */

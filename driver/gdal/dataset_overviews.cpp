@@ -92,7 +92,9 @@ void ShardedZarrDataset::FindOverviews()
                              m_sources[i].shown});
         const bool isWhole = std::all_of(level.begin(), level.end(),
                                          [](const ZSBandSource &source) { return source.array != nullptr; });
-        auto overview = isWhole ? Over(m_store, level, m_group, m_options, eAccess, &err) : nullptr;
+        auto overview = isWhole ? Over(m_store, level, m_group, m_options, eAccess, &err,
+                                     m_isMask ? &m_validity : nullptr)
+                              : nullptr;
         if (overview == nullptr || overview->nBands != nBands)
         {
             CPLDebug("ShardedZarr", "overview /%s is left out: %s", opened->node->path,
@@ -100,6 +102,7 @@ void ShardedZarrDataset::FindOverviews()
             continue;
         }
         overview->m_isOverview = true;
+        overview->m_base = this;
         overview->nPamFlags |= GPF_NOSAVE;
         m_overviews.push_back(std::move(overview));
     }
@@ -127,6 +130,12 @@ CPLErr ShardedZarrDataset::RemoveOverviews()
             zsReport(err);
             return CE_Failure;
         }
+    }
+    FindMasks();
+    for (ShardedZarrDataset *mask : OwnMasks())
+    {
+        if (mask->RemoveOverviews() != CE_None)
+            return CE_Failure;
     }
     return ExternalCount() > 0 ? m_external.CleanOverviews() : CE_None;
 }
@@ -323,7 +332,10 @@ CPLErr ShardedZarrDataset::MakeOverviews(const char *resampling, const std::vect
     ZSOverlap overlap; // ends when the levels are closed
     if (!overlap.Begin(*m_store))
         return CE_Failure;
-    CPLErr result = CE_None;
+    // Those of the mask first: pixels are made of valid ones alone.
+    CPLErr result = MakeMaskLevels(resampling, factors, options);
+    if (result != CE_None)
+        return result;
     if (IsGroup())
         result = MakeLevelsOfEach(resampling, factors, progress, progressData, options);
     else
@@ -389,7 +401,7 @@ CPLErr ShardedZarrDataset::MakeLevels(const char *resampling, const std::vector<
         const auto opened = std::make_shared<ZSArray>(zs_overviews_node(made.get(), i),
                                                       zs_overviews_array(made.get(), i), base.axes, false);
         const ZSBandSources sources(1, ZSBandSource{opened, {}});
-        auto level = Over(m_store, sources, nullptr, m_options, GA_Update, &err);
+        auto level = Over(m_store, sources, nullptr, m_options, GA_Update, &err, m_isMask ? &m_validity : nullptr);
         if (level == nullptr)
         {
             zsReport(err);
@@ -397,6 +409,7 @@ CPLErr ShardedZarrDataset::MakeLevels(const char *resampling, const std::vector<
             break;
         }
         level->m_isOverview = true;
+        level->m_base = this;
         level->nPamFlags |= GPF_NOSAVE;
         ShardedZarrDataset *from = this;
         int factor = sorted[i];

@@ -54,6 +54,14 @@ enum zs_status ShardedZarrDataset::WriteGeoref(struct zs_error *err)
         nodes.push_back(source.array->node);
         axes.push_back(source.array->axes);
     }
+    FindMasks();
+    for (const ShardedZarrDataset *mask : OwnMasks())
+    {
+        if (!mask->m_validity.is_plain)
+            continue; // somebody else's: it follows where it says a place
+        nodes.push_back(mask->Array(0).node);
+        axes.push_back(mask->Array(0).axes);
+    }
     return zs_update_georefs(m_store->hierarchy, nodes.data(), axes.data(), nodes.size(), &update, err);
 }
 
@@ -103,7 +111,7 @@ CPLErr ShardedZarrDataset::WriteMetadata()
 {
     if (m_isBlank && m_bandsChanged && SettleFillValue() != CE_None)
         return CE_Failure;
-    if (!m_georefChanged && !m_metadataChanged && !m_bandsChanged)
+    if (!m_georefChanged && !m_metadataChanged && !m_bandsChanged && !m_maskAdded)
         return CE_None;
     struct zs_error err;
     enum zs_status status = ZS_OK;
@@ -137,7 +145,7 @@ CPLErr ShardedZarrDataset::WriteMetadata()
             MarkPamDirty();
         Band(b).m_sideCarHasStatistics = false;
     }
-    m_georefChanged = m_metadataChanged = m_domainsChanged = m_bandsChanged = false;
+    m_georefChanged = m_metadataChanged = m_domainsChanged = m_bandsChanged = m_maskAdded = false;
     return CE_None;
 }
 

@@ -69,6 +69,10 @@ class ZSGuardedDataset final : public ShardedZarrDataset
     {
         return zsGuard([&] { return Base::SetMetadataItem(name, value, domain); });
     }
+    CPLErr CreateMaskBand(int flags) override
+    {
+        return zsGuard([&] { return Base::CreateMaskBand(flags); });
+    }
     char **GetFileList() override
     {
         return zsGuard([&] { return Base::GetFileList(); });
@@ -251,6 +255,10 @@ class ZSGuardedBand final : public ShardedZarrRasterBand
     {
         return zsGuard([&] { return Base::GetHistogram(min, max, buckets, histogram, includeOutOfRange, approximate,
                                                        progress, progressData); });
+    }
+    CPLErr CreateMaskBand(int flags) override
+    {
+        return zsGuard([&] { return Base::CreateMaskBand(flags); });
     }
     int IGetDataCoverageStatus(int x, int y, int width, int height, int stopFlags, double *percent) override
     {

@@ -4,6 +4,7 @@
 
 #include <gdal_rat.h>
 
+#include "copy.h"
 #include "domains.h"
 
 namespace
@@ -53,14 +54,19 @@ static std::string nodataText(GDALRasterBand &band)
     return has ? text : "";
 }
 
-static void addBand(GDALRasterBand &band, GDALRasterBand &first, Losses &losses)
+static bool hasMask(GDALRasterBand &band)
 {
+    return (band.GetMaskFlags() & (GMF_ALL_VALID | GMF_NODATA | GMF_ALPHA)) == 0;
+}
+
+static void addBand(GDALRasterBand &band, GDALRasterBand &first, bool hasOneMask, Losses &losses)
+{
+    if (!hasOneMask && hasMask(band))
+        losses.Add("masks that are not one for all bands");
     addDomains(band, losses);
     const GDALRasterAttributeTable *table = band.GetDefaultRAT();
     if (table != nullptr && table->GetRowCount() > 0)
         losses.Add("raster attribute table");
-    if ((band.GetMaskFlags() & (GMF_ALL_VALID | GMF_NODATA | GMF_ALPHA)) == 0)
-        losses.Add("mask");
     if (band.GetRasterDataType() != first.GetRasterDataType())
         losses.Add("data types that differ between bands (all become one that holds them)");
     if (nodataText(band) != nodataText(first))
@@ -73,8 +79,9 @@ bool zsCheckLosses(const char *name, GDALDataset &source, bool strict)
     if (source.GetGCPCount() > 0)
         losses.Add("ground control points");
     addDomains(source, losses);
+    const bool hasOneMask = zsHasOneMask(source);
     for (int b = 1; b <= source.GetRasterCount(); b++)
-        addBand(*source.GetRasterBand(b), *source.GetRasterBand(1), losses);
+        addBand(*source.GetRasterBand(b), *source.GetRasterBand(1), hasOneMask, losses);
     const std::string text = losses.Text();
     if (text.empty())
         return true;

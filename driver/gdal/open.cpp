@@ -274,6 +274,27 @@ static std::string titleOf(const ZSConnection &connection, const struct zs_node 
     return !path.empty() ? path : !store.empty() ? store : "/";
 }
 
+/* Arrays that are masks of others, behind all others. */
+static void addMasks(const ZSStore &store, const ZSConnection &connection, const Found &found,
+                     ShardedZarrContainer &container)
+{
+    std::vector<const struct zs_node *> masks;
+    for (size_t i = 0; i < found.count; i++)
+    {
+        struct zs_error err;
+        struct zs_axes axes;
+        struct zs_mask mask;
+        const struct zs_node *node = found.nodes.get()[i];
+        if (zs_axes_find(store.hierarchy, node, nullptr, nullptr, &axes, &err) != ZS_OK ||
+            zs_mask_find(store.hierarchy, node, axes, &mask, &err) != ZS_OK || mask.node == nullptr ||
+            std::find(masks.begin(), masks.end(), mask.node) != masks.end())
+            continue;
+        masks.push_back(mask.node);
+        container.Add(connection.SubdatasetName(mask.node->path),
+                      std::string(mask.node->path) + " - " + zsDescribe(store, mask.node, false) + ", a mask");
+    }
+}
+
 /* All that can be opened by itself. Groups of more bands than GDAL has are opened in part alone. */
 static std::unique_ptr<ShardedZarrContainer> listAll(const std::shared_ptr<ZSStore> &store,
                                                      const ZSConnection &connection, const struct zs_node *group,
@@ -294,6 +315,7 @@ static std::unique_ptr<ShardedZarrContainer> listAll(const std::shared_ptr<ZSSto
                            (i < found.count ? zsDescribe(*store, node, found.count <= ZS_MOST_TIMES)
                                             : "cannot be read: " + whyUnreadable(node)));
     }
+    addMasks(*store, connection, found, *container);
     return container;
 }
 

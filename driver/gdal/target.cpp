@@ -14,6 +14,7 @@ extern "C"
 {
 #include "geo/axes.h"
 #include "raster/listing.h"
+#include "raster/masks.h"
 #include "zarr/contents.h"
 }
 
@@ -201,6 +202,12 @@ static bool isOneRaster(const std::string &root)
     std::vector<std::string> arrays;
     for (size_t i = 0; status == ZS_OK && i < count && arrays.size() < 2; i++)
         arrays.push_back(std::string("/") + rasters[i]->path);
+    struct zs_axes axes;
+    struct zs_mask mask = {};
+    if (arrays.size() == 1 && zs_axes_find(store.hierarchy, rasters[0], nullptr, nullptr, &axes, &err) == ZS_OK &&
+        zs_mask_find(store.hierarchy, rasters[0], axes, &mask, &err) == ZS_OK && mask.node != nullptr &&
+        !mask.validity.is_plain)
+        arrays.push_back(std::string("/") + mask.node->path); // not as this driver makes them
     for (size_t i = 0; i < nodeCount && arrays.size() < 2; i++)
     {
         if (isStrange(nodes[i]) && (arrays.empty() || arrays[0] != std::string("/") + nodes[i]->path))

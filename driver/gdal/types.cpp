@@ -247,6 +247,41 @@ void zsStore(void *storing, const void *src, void *dst, ptrdiff_t dst_stride, si
     }
 }
 
+void zsConvertMask(void *masking, const void *src, void *dst, ptrdiff_t dst_stride, size_t n)
+{
+    const auto &m = *static_cast<const ZSMasking *>(masking);
+    ZSConversion toDouble{m.type, m.size, GDT_Float64};
+    double elements[PIECE];
+    GByte values[PIECE];
+    for (size_t done = 0; done < n;)
+    {
+        const size_t part = std::min(PIECE, n - done);
+        zsConvert(&toDouble, static_cast<const char *>(src) + done * m.size, elements, sizeof(double), part);
+        for (size_t i = 0; i < part; i++)
+            values[i] = zs_validity_of(m.validity, elements[i]) ? 255 : 0;
+        copyWords(values, GDT_Byte, 1, static_cast<char *>(dst) + dst_stride * static_cast<ptrdiff_t>(done), m.buffer,
+                  dst_stride, part);
+        done += part;
+    }
+}
+
+void zsStoreMask(void *masking, const void *src, void *dst, ptrdiff_t dst_stride, size_t n)
+{
+    const auto &m = *static_cast<const ZSMasking *>(masking);
+    const int size = GDALGetDataTypeSizeBytes(m.buffer);
+    auto out = static_cast<unsigned char *>(dst);
+    double values[PIECE];
+    for (size_t done = 0; done < n;)
+    {
+        const size_t part = std::min(PIECE, n - done);
+        GDALCopyWords64(static_cast<const char *>(src) + done * static_cast<size_t>(size), m.buffer, size, values,
+                        GDT_Float64, sizeof(double), static_cast<GPtrDiff_t>(part));
+        for (size_t i = 0; i < part; i++, out += dst_stride)
+            *out = values[i] != 0 ? m.validity->valid : m.validity->invalid;
+        done += part;
+    }
+}
+
 double zsElementToDouble(enum zs_data_type type, size_t item_size, const void *element)
 {
     ZSConversion c{type, item_size, GDT_Float64};

@@ -5,6 +5,11 @@
 #include "compat.h"
 #include "shardedzarr.h"
 
+extern "C"
+{
+#include "geo/flags.h"
+}
+
 /* The GDAL type for an array: its own, or the smallest this GDAL has that holds it. GDT_Unknown for opaque types wider
  * than a byte. */
 GDALDataType zsGDALType(enum zs_data_type type, size_t item_size);
@@ -38,6 +43,20 @@ struct ZSConversion
 
 /* zs_convert_fn with a ZSConversion as context. */
 extern "C" void zsConvert(void *conversion, const void *src, void *dst, ptrdiff_t dst_stride, size_t n);
+
+/* How elements that say which pixels are valid become 0 and 255 in a buffer, and values of a buffer, of which 0 is
+ * invalid, such elements. */
+struct ZSMasking
+{
+    const struct zs_validity *validity;
+    enum zs_data_type type; /* of the array */
+    size_t size;
+    GDALDataType buffer;
+};
+
+/* zs_convert_fn with a ZSMasking as context, for reading and for writing. */
+extern "C" void zsConvertMask(void *masking, const void *src, void *dst, ptrdiff_t dst_stride, size_t n);
+extern "C" void zsStoreMask(void *masking, const void *src, void *dst, ptrdiff_t dst_stride, size_t n);
 
 /* One element as double. */
 double zsElementToDouble(enum zs_data_type type, size_t item_size, const void *element);

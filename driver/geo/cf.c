@@ -365,7 +365,8 @@ static enum zs_status tell(struct zs_search *s, const struct zs_told *told, stru
 }
 
 static const char *const owned[] = {"grid_mapping", "coordinates", "_FillValue",  "missing_value", "scale_factor",
-                                    "add_offset",   "units",       "flag_values", "flag_meanings", NULL};
+                                    "add_offset",   "units",       "flag_values", "flag_meanings",
+                                    "ancillary_variables", NULL};
 static const char *const placing[] = {"grid_mapping", NULL};
 static const char *const looked_for[] = {
     "grid_mapping", "coordinates",   "_FillValue",  "missing_value", "scale_factor",

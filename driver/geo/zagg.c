@@ -29,6 +29,12 @@ static bool grid_of(const zs_json *members, struct grid *g)
            isfinite(across / g->resolution[0]) && isfinite(down / g->resolution[1]);
 }
 
+bool zs_zagg_is_product(const zs_json *attributes)
+{
+    struct grid g;
+    return grid_of(attributes, &g);
+}
+
 /* The group that holds the array, where it says a grid. */
 static const struct zs_node *grid_above(const struct zs_scope *scope, struct grid *g)
 {

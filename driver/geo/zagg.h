@@ -7,4 +7,7 @@
 
 extern const struct zs_convention zs_zagg;
 
+/* Whether attributes of a group are those of a product: a grid, and a CRS. */
+bool zs_zagg_is_product(const zs_json *attributes);
+
 #endif

@@ -9,6 +9,7 @@
 #include "geo/cf.h"
 #include "geo/variables.h"
 #include "raster/groups.h"
+#include "raster/masks.h"
 #include "zarr/contents.h"
 
 /* A document to be published at `path`. */
@@ -26,6 +27,7 @@ struct zs_raster {
     struct document *documents;        /* all but root, paths relative to the group */
     size_t count;
     struct zs_band_array *arrays; /* each of as many bands */
+    struct zs_band_array mask;    /* array is NULL where there is none */
 };
 
 /* ---- Documents ---- */
@@ -161,6 +163,8 @@ static enum zs_status write_array_attributes(zs_json *attributes, const struct z
         ZS_TRY(zs_write_spatial_proj(attributes, &geo, false, err));
     if (spec->style != ZS_GEOREF_SPATIAL_PROJ && (geo.has_transform || geo.srs != NULL))
         ZS_TRY(zs_write_grid_mapping_name(attributes, ZS_GRID_MAPPING, ZS_MAPPING_NAMED, err));
+    if (spec->mask != NULL && !zs_mask_name(attributes, spec->mask))
+        return zs_fail(err, ZS_NO_MEMORY, "cannot build the metadata of %s", array->name);
     ZS_TRY(zs_write_nodata(attributes, &spec->dtype, spec->has_nodata ? spec->nodata : NULL, err));
     const struct zs_meaning of_whole = {.metadata = (char **)(uintptr_t)spec->metadata, .domains = spec->domains};
     if (spec->metadata != NULL || spec->domains.count > 0)
@@ -197,6 +201,20 @@ static enum zs_status add_pixels(struct zs_raster *r, const struct zs_array_opti
     return ZS_OK;
 }
 
+/* Behind the pixels, the first of the documents. */
+static enum zs_status add_mask(struct zs_raster *r, const struct zs_array_options *options, struct zs_error *err)
+{
+    const struct zs_raster_spec *spec = r->spec;
+    const uint64_t shape[2] = {spec->height, spec->width};
+    const struct zs_axes axes = {.x = spec->axis_count + 1, .y = spec->axis_count}, own = {.x = 1, .y = 0};
+    zs_json *json = NULL;
+    struct document *d = NULL;
+    ZS_TRY(zs_mask_document(r->documents[0].node, axes, &json, err));
+    ZS_TRY(add_document(r, spec->mask, json, &d, err));
+    ZS_TRY(zs_slices_find(2, shape, own, NULL, 0, &r->mask.slices, err));
+    return open_array(r, d, options, spec->chunk_order, &r->mask.array, err);
+}
+
 /* ---- The whole ---- */
 
 /* Lists the arrays where their names do not tell the order of their bands. */
@@ -224,6 +242,8 @@ static enum zs_status set_up(struct zs_raster *r, const struct zs_array_options 
     if (r->arrays == NULL || r->root == NULL || r->group == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a raster");
     ZS_TRY(add_pixels(r, options, err));
+    if (r->spec->mask != NULL)
+        ZS_TRY(add_mask(r, options, err));
     ZS_TRY(list_bands(r, err));
     const struct zs_georef_out geo = zs_raster_georef(r->spec);
     if (r->spec->style == ZS_GEOREF_CF || (!geo.has_transform && geo.srs == NULL))
@@ -317,6 +337,11 @@ struct zs_bands zs_raster_bands(const struct zs_raster *r)
     return (struct zs_bands){r->arrays, r->spec->array_count};
 }
 
+struct zs_bands zs_raster_mask(const struct zs_raster *r)
+{
+    return (struct zs_bands){&r->mask, 1};
+}
+
 /* What a store that is new consolidates: the hierarchy adds what else comes to it. */
 static enum zs_status consolidate(struct zs_raster *r, struct zs_error *err)
 {
@@ -337,6 +362,8 @@ static enum zs_status consolidate(struct zs_raster *r, struct zs_error *err)
 
 enum zs_status zs_raster_publish(struct zs_raster *r, struct zs_hierarchy *h, struct zs_error *err)
 {
+    if (r->mask.array != NULL)
+        ZS_TRY(zs_array_flush(r->mask.array, err));
     for (size_t k = 0; k < r->spec->array_count; k++)
         ZS_TRY(zs_array_flush(r->arrays[k].array, err));
     ZS_TRY(add_coordinates(r, err));
@@ -363,6 +390,7 @@ void zs_raster_free(struct zs_raster *r)
         return;
     for (size_t k = 0; k < r->spec->array_count && r->arrays != NULL; k++)
         zs_array_close(r->arrays[k].array);
+    zs_array_close(r->mask.array);
     for (size_t i = 0; i < r->count; i++) {
         zs_node_free(r->documents[i].node);
         zs_json_free(r->documents[i].json);

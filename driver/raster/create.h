@@ -3,6 +3,7 @@
  *   zarr.json          group: spatial:, proj:, consolidated metadata of all below
  *   <array>            (y, x) or (band, y, x), or with other dimensions in the place of band: the pixels
  *   x, y, band         coordinate variables, for xarray
+ *   mask               (y, x): which pixels are valid, where that is to be told
  *   spatial_ref        CF grid mapping, 0-d; a word of the array's `coordinates`
  *
  * Overviews are added to what is there, or to what is held in the hierarchy (raster/overviews.h).
@@ -35,6 +36,7 @@ struct zs_raster_spec {
     int axis_count;                   /* at most ZS_MAX_NDIM - 2 */
     const struct zs_raster_array_spec *arrays;
     size_t array_count;
+    const char *mask; /* name of an array beside them that says which pixels are valid (raster/masks.h), or NULL */
 
     struct zs_dtype dtype;
     bool has_nodata;
@@ -84,6 +86,8 @@ enum zs_status zs_raster_create(struct zs_store *store, const char *group, const
 
 /* Its bands, to be written to; borrowed. */
 struct zs_bands zs_raster_bands(const struct zs_raster *raster);
+/* Its mask, one band of uint8: 0, where nothing is written too, or 255. Only where the spec names one. */
+struct zs_bands zs_raster_mask(const struct zs_raster *raster);
 
 /* Flushes the arrays and writes coordinates and metadata, last of all those of the group and of what is above it, whose
  * consolidated metadata are brought in step. `h` is the store's hierarchy, for a new store zs_hierarchy_create()d;

@@ -7,6 +7,7 @@
 #include "geo/cf.h"
 #include "geo/healpix.h"
 #include "raster/healpix_levels.h"
+#include "raster/masks.h"
 #include "raster/overviews.h"
 
 bool zs_looks_ours(const struct zs_node *array)
@@ -170,6 +171,8 @@ enum zs_status zs_rasters_find(struct zs_hierarchy *h, const struct zs_node *gro
                                 : zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu marks", n);
     if (status == ZS_OK)
         status = mark_auxiliary(nodes, n, marks, err);
+    if (status == ZS_OK)
+        status = zs_masks_mark(h, nodes, n, marks, err);
     if (status == ZS_OK)
         status = zs_overviews_mark(h, nodes, n, marks, err);
     if (status == ZS_OK)

@@ -11,8 +11,8 @@ bool zs_looks_ours(const struct zs_node *array);
 bool zs_lists_ours(struct zs_hierarchy *h, const struct zs_node *group);
 
 /* The arrays below `group` that are shown as rasters, sorted by path: those of two dimensions and more, and those of
- * HEALPix cells (geo/healpix.h), that are no overviews of another and that no other array of their group names in its
- * `coordinates`, `grid_mapping` or `bounds`;
+ * HEALPix cells (geo/healpix.h), that are no overviews of another, nor the mask of another (raster/masks.h), and that
+ * no other array of their group names in its `coordinates`, `grid_mapping` or `bounds`;
  * where there are none, those of one dimension that are no coordinate variables. *rasters is an array of *count (1 or
  * more) borrowed nodes, freed with free(). All that is in the store is looked at, but for a remote one without
  * consolidated metadata, where each node costs a request: there, only what the pyramids in the group's attributes name

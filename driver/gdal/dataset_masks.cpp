@@ -1,0 +1,350 @@
+/* Masks: arrays beside a raster's that say which pixels are valid, as datasets of Byte whose bands are GDAL's masks. */
+#include <algorithm>
+
+#include "dataset.h"
+
+extern "C"
+{
+#include "geo/attributes.h"
+}
+
+namespace
+{
+/* The mask of a level of which the mask has none: as the nearest pixels of the whole say. Without one that can be read,
+ * reading it fails: a mask that is there and is not known is not all valid. */
+class DerivedMask final : public GDALRasterBand
+{
+    GDALRasterBand *m_whole;
+    std::string m_name;
+
+  public:
+    DerivedMask(GDALRasterBand &of, GDALRasterBand *whole, const std::string &name) : m_whole(whole), m_name(name)
+    {
+        nRasterXSize = of.GetXSize();
+        nRasterYSize = of.GetYSize();
+        eDataType = GDT_Byte;
+        of.GetBlockSize(&nBlockXSize, &nBlockYSize);
+    }
+
+    bool IsMaskBand() const override
+    {
+        return true;
+    }
+    GDALMaskValueRange GetMaskValueRange() const override
+    {
+        return GMVR_0_AND_255_ONLY;
+    }
+
+  protected:
+    CPLErr IReadBlock(int column, int row, void *data) override
+    {
+        if (m_whole == nullptr)
+        {
+            CPLError(CE_Failure, CPLE_AppDefined, "array /%s: it says which pixels are valid, and cannot be read",
+                     m_name.c_str());
+            return CE_Failure;
+        }
+        const int x = column * nBlockXSize, y = row * nBlockYSize;
+        const int width = std::min(nBlockXSize, nRasterXSize - x), height = std::min(nBlockYSize, nRasterYSize - y);
+        GDALRasterIOExtraArg extra;
+        INIT_RASTERIO_EXTRA_ARG(extra);
+        const double across = static_cast<double>(m_whole->GetXSize()) / nRasterXSize,
+                     down = static_cast<double>(m_whole->GetYSize()) / nRasterYSize;
+        extra.bFloatingPointWindowValidity = TRUE;
+        extra.dfXOff = x * across;
+        extra.dfYOff = y * down;
+        extra.dfXSize = width * across;
+        extra.dfYSize = height * down;
+        const int left = static_cast<int>(extra.dfXOff), top = static_cast<int>(extra.dfYOff);
+        const int right = std::min(static_cast<int>(extra.dfXOff + extra.dfXSize + 1 - 1e-9), m_whole->GetXSize()),
+                  bottom = std::min(static_cast<int>(extra.dfYOff + extra.dfYSize + 1 - 1e-9), m_whole->GetYSize());
+        return m_whole->RasterIO(GF_Read, left, top, std::max(1, right - left), std::max(1, bottom - top), data, width,
+                                 height, GDT_Byte, 1, nBlockXSize, &extra);
+    }
+};
+} // namespace
+
+/* ---- Finding ---- */
+
+/* What is asked for of the mask's own dimensions: what the bands are of the array's. */
+static std::vector<struct zs_choice> choicesOf(const struct zs_mask &mask, const struct zs_slices &slices)
+{
+    std::vector<struct zs_choice> choices;
+    for (int d = 0; d < mask.node->array->ndim; d++)
+    {
+        if (d == mask.axes.x || d == mask.axes.y)
+            continue;
+        uint64_t count = 1;
+        for (int i = 0; i < slices.dim_count; i++)
+            count = slices.dims[i] == mask.dims[d] ? slices.sizes[i] : count;
+        choices.push_back({count > 1 ? ZS_CHOICE_RANGE : ZS_CHOICE_ONE, slices.first[mask.dims[d]], count});
+    }
+    return choices;
+}
+
+void ShardedZarrDataset::OpenMask(size_t source, const ZSBandSource &mask)
+{
+    struct zs_error err;
+    ZSMask &m = m_masks[source];
+    m.dataset = Over(m_store, ZSBandSources(1, mask), nullptr, m_options, eAccess, &err, &m.found.validity);
+    if (m.dataset == nullptr)
+    {
+        zsReport(err);
+        return;
+    }
+    m.dataset->m_maskOf = this;
+    m.dataset->nPamFlags |= GPF_NOSAVE;
+    m.dataset->SetDescription((std::string(GetDescription()) + ": mask").c_str());
+}
+
+void ShardedZarrDataset::FindMask(size_t source)
+{
+    struct zs_error err;
+    ZSMask &m = m_masks[source];
+    const ZSArray &array = Array(source);
+    if (array.isHealpix) // what is beside cells is no plane
+        return;
+    if (zs_mask_find(m_store->hierarchy, array.node, array.axes, &m.found, &err) != ZS_OK)
+    {
+        zsReport(err);
+        m.isThere = m.isNamed = true; // or is not: nobody knows
+        return;
+    }
+    if (m.found.node == nullptr)
+        return;
+    m.isThere = true;
+    m.isNamed = m.found.is_named;
+    const bool isWhole = m_sources[source].choices.empty();
+    for (size_t i = 0; i < source && isWhole; i++)
+    {
+        if (m_masks[i].found.node == m.found.node && m_sources[i].choices.empty())
+            m.dataset = m_masks[i].dataset;
+    }
+    if (m.dataset != nullptr)
+        return;
+    ZSOpenOptions options = m_options;
+    options.dim_x = std::to_string(m.found.axes.x);
+    options.dim_y = std::to_string(m.found.axes.y);
+    const auto opened = ZSArray::Open(*m_store, m.found.node, options, &err);
+    if (opened == nullptr)
+        zsReport(err);
+    else
+        OpenMask(source, {opened, isWhole ? std::vector<struct zs_choice>() : choicesOf(m.found, Slices(source))});
+}
+
+void ShardedZarrDataset::FindMasks()
+{
+    if (m_masksFound || m_isMask || m_isOverview)
+        return;
+    m_masksFound = true;
+    m_masks.resize(m_sources.size());
+    for (size_t i = 0; i < m_sources.size(); i++)
+        FindMask(i);
+}
+
+/* Of an overview it is that of its base. */
+const ZSMask &ShardedZarrDataset::MaskOf(size_t source)
+{
+    static const ZSMask none;
+    if (m_isMask || (m_isOverview && m_base == nullptr))
+        return none;
+    ShardedZarrDataset &base = m_isOverview ? *m_base : *this;
+    base.FindMasks();
+    return base.m_masks[source];
+}
+
+int ShardedZarrDataset::MaskBandOf(int band)
+{
+    const size_t source = SourceOf(band);
+    const ZSMask &m = MaskOf(source);
+    const struct zs_slices &own = Slices(source), &of = m.dataset->Slices(0);
+    const auto position = BandPosition(band);
+    uint64_t number = 0;
+    for (int d = 0; d < of.dim_count; d++)
+    {
+        uint64_t at = 0;
+        for (int i = 0; i < own.dim_count; i++)
+            at = own.dims[i] == m.found.dims[of.dims[d]] ? position[static_cast<size_t>(i)] : at;
+        number = number * of.sizes[d] + at;
+    }
+    return static_cast<int>(number) + 1;
+}
+
+/* Whether all bands have the same. */
+bool ShardedZarrDataset::HasOneMask()
+{
+    const ZSMask &first = MaskOf(0);
+    for (size_t i = 0; i < m_sources.size(); i++)
+    {
+        const ZSMask &m = MaskOf(i);
+        if (!m.isThere || m.found.node != first.found.node || (m.dataset != nullptr && m.dataset->nBands > 1))
+            return false;
+    }
+    return true;
+}
+
+/* Each once. */
+std::vector<ShardedZarrDataset *> ShardedZarrDataset::OwnMasks() const
+{
+    std::vector<ShardedZarrDataset *> list;
+    for (const auto &m : m_masks)
+    {
+        if (m.dataset != nullptr && std::find(list.begin(), list.end(), m.dataset.get()) == list.end())
+            list.push_back(m.dataset.get());
+    }
+    return list;
+}
+
+/* ---- Bands ---- */
+
+/* Whether GDAL has a mask of another kind: nodata, alpha. */
+bool ShardedZarrRasterBand::IsMaskedOtherwise()
+{
+    auto &ds = Dataset();
+    const auto &meaning = Meaning();
+    int has = FALSE;
+    if (!meaning.has_nodata)
+        GDALPamRasterBand::GetNoDataValue(&has);
+    // A fill value of integers, which nobody called nodata, is a value, too.
+    else
+        has = !GDALDataTypeIsInteger(eDataType) || zs_declares_nodata(ds.Array(Source()).node);
+    return has || ds.GetMetadataItem("NODATA_VALUES") != nullptr ||
+           ((ds.nBands == 2 || ds.nBands == 4) &&
+            ds.GetRasterBand(ds.nBands)->GetColorInterpretation() == GCI_AlphaBand);
+}
+
+const ZSMask *ShardedZarrRasterBand::StoredMask()
+{
+    const ZSMask &m = Dataset().MaskOf(Source());
+    return m.isThere && (m.isNamed || !IsMaskedOtherwise()) ? &m : nullptr;
+}
+
+int ShardedZarrRasterBand::GetMaskFlags()
+{
+    if (HasCellMask())
+        return GMF_PER_DATASET;
+    if (StoredMask() == nullptr)
+        return GDALPamRasterBand::GetMaskFlags();
+    return Dataset().HasOneMask() ? GMF_PER_DATASET : 0;
+}
+
+GDALRasterBand *ShardedZarrRasterBand::GetMaskBand()
+{
+    auto &ds = Dataset();
+    if (HasCellMask())
+        return CellMaskBand();
+    const ZSMask *m = StoredMask();
+    if (m == nullptr)
+        return GDALPamRasterBand::GetMaskBand();
+    GDALRasterBand *whole = m->dataset != nullptr ? m->dataset->GetRasterBand(ds.MaskBandOf(nBand)) : nullptr;
+    if (whole != nullptr && !ds.m_isOverview)
+        return whole;
+    for (int i = 0; whole != nullptr && i < whole->GetOverviewCount(); i++)
+    {
+        GDALRasterBand *level = whole->GetOverview(i);
+        if (level != nullptr && level->GetXSize() == nRasterXSize && level->GetYSize() == nRasterYSize)
+            return level;
+    }
+    if (m_derivedMask == nullptr)
+        m_derivedMask =
+            std::make_unique<DerivedMask>(*this, whole, m->found.node != nullptr ? m->found.node->path : "");
+    return m_derivedMask.get();
+}
+
+bool ShardedZarrRasterBand::IsMaskBand() const
+{
+    return Dataset().m_isMask || GDALPamRasterBand::IsMaskBand();
+}
+
+GDALMaskValueRange ShardedZarrRasterBand::GetMaskValueRange() const
+{
+    return Dataset().m_isMask ? GMVR_0_AND_255_ONLY : GDALPamRasterBand::GetMaskValueRange();
+}
+
+/* ---- Making ---- */
+
+CPLErr ShardedZarrRasterBand::CreateMaskBand(int flags)
+{
+    return Dataset().CreateMaskBand(flags);
+}
+
+CPLErr ShardedZarrDataset::CreateMaskBand(int flags)
+{
+    if (!IsUpdate() || m_isMask || m_isOverview)
+    {
+        CPLError(CE_Failure, CPLE_NotSupported, "%s: a mask is made of a raster that was opened in update mode",
+                 GetDescription());
+        return CE_Failure;
+    }
+    if (flags != GMF_PER_DATASET || HasChoices())
+    {
+        CPLError(CE_Failure, CPLE_NotSupported, "%s: a mask is one for all bands of the whole (GMF_PER_DATASET)",
+                 GetDescription());
+        return CE_Failure;
+    }
+    FindMasks();
+    if (std::any_of(m_masks.begin(), m_masks.end(), [](const ZSMask &m) { return m.isThere; }))
+    {
+        CPLError(CE_Failure, CPLE_NotSupported, "%s: there is a mask already", GetDescription());
+        return CE_Failure;
+    }
+    std::vector<const struct zs_node *> nodes;
+    std::vector<struct zs_axes> axes;
+    for (const auto &source : m_sources)
+    {
+        nodes.push_back(source.array->node);
+        axes.push_back(source.array->axes);
+    }
+    struct zs_error err;
+    struct zs_array *array = nullptr;
+    ZSMask made;
+    struct zs_array_options options = zsArrayOptions(m_options.threads);
+    options.update = m_options.update;
+    if (zs_mask_create(m_store->hierarchy, nodes.data(), axes.data(), nodes.size(),
+                       zs_array_chunk_order(Array(0).array), &options, &made.found, &array, &err) != ZS_OK)
+    {
+        zsReport(err);
+        return CE_Failure;
+    }
+    made.isThere = made.isNamed = true;
+    m_masks.assign(m_sources.size(), made);
+    OpenMask(0, {std::make_shared<ZSArray>(made.found.node, array, made.found.axes, true), {}});
+    for (auto &m : m_masks)
+        m.dataset = m_masks[0].dataset;
+    m_maskAdded = true;
+    for (int b = 1; b <= nBands; b++)
+        Band(b).DropStatistics(false);
+    return m_masks[0].dataset != nullptr ? CE_None : CE_Failure;
+}
+
+CPLErr ShardedZarrDataset::FlushMasks(bool atClosing)
+{
+    CPLErr result = CE_None;
+    for (ShardedZarrDataset *mask : OwnMasks())
+    {
+#if ZS_GDAL_AT_LEAST(7)
+        if (mask->FlushCache(atClosing) != CE_None)
+            result = CE_Failure;
+#else
+        mask->GDALPamDataset::FlushCache(atClosing);
+        if (mask->FlushChanges(atClosing) != CE_None)
+            result = CE_Failure;
+#endif
+        mask->m_closed = mask->m_closed || atClosing;
+    }
+    return result;
+}
+
+CPLErr ShardedZarrDataset::MakeMaskLevels(const char *resampling, const std::vector<int> &factors,
+                                          CSLConstList options)
+{
+    FindMasks();
+    for (ShardedZarrDataset *mask : OwnMasks())
+    {
+        if (m_masksKeepLevels || !mask->m_validity.is_writable)
+            continue; // of the latter they are what the nearest pixels say
+        if (mask->MakeLevels(resampling, factors, GDALDummyProgress, nullptr, options) != CE_None)
+            return CE_Failure;
+    }
+    return CE_None;
+}

@@ -1,0 +1,255 @@
+#include "geo/flags.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "geo/scope.h"
+
+/* ---- Lists of words ---- */
+
+/* The words of an attribute: a text, or a list of texts. */
+struct words {
+    const char *text;
+    const zs_json *list;
+    char word[256];
+};
+
+static bool words_begin(const zs_json *attribute, struct words *w)
+{
+    *w = (struct words){.text = NULL};
+    if (zs_json_string(attribute, &w->text))
+        return true;
+    w->list = zs_json_is_array(attribute) ? zs_json_first(attribute) : NULL;
+    return w->list != NULL;
+}
+
+/* NULL at the end, and where the list has something else. */
+static const char *words_next(struct words *w)
+{
+    const char *word = NULL;
+    if (w->text != NULL) {
+        w->text = zs_next_word(w->text, w->word, sizeof w->word);
+        return w->text != NULL ? w->word : NULL;
+    }
+    (void)zs_json_string(w->list, &word);
+    w->list = zs_json_next(w->list);
+    return word;
+}
+
+static bool words_at_end(const struct words *w)
+{
+    char word[4];
+    return w->text != NULL ? zs_next_word(w->text, word, sizeof word) == NULL : w->list == NULL;
+}
+
+/* ---- Reading ---- */
+
+static size_t list_size(const zs_json *list)
+{
+    return zs_json_is_array(list) ? zs_json_size(list) : 0;
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* "#rrggbb" */
+static bool read_colour(const char *text, struct zs_flag *flag)
+{
+    unsigned char *const parts[] = {&flag->r, &flag->g, &flag->b};
+    if (text[0] != '#' || strlen(text) != 7)
+        return false;
+    for (int i = 0; i < 3; i++) {
+        const int high = hex_digit(text[1 + 2 * i]), low = hex_digit(text[2 + 2 * i]);
+        if (high < 0 || low < 0)
+            return false;
+        *parts[i] = (unsigned char)(high * 16 + low);
+    }
+    return true;
+}
+
+static void read_colours(const zs_json *attribute, struct zs_flags *flags)
+{
+    struct words w;
+    bool ok = words_begin(attribute, &w);
+    for (size_t i = 0; i < flags->count && ok; i++) {
+        const char *word = words_next(&w);
+        ok = word != NULL && read_colour(word, &flags->list[i]);
+    }
+    flags->has_colours = ok && words_at_end(&w);
+    for (size_t i = 0; i < flags->count; i++)
+        flags->list[i].has_colour = flags->has_colours;
+}
+
+/* Masks and values of all flags. */
+static bool read_numbers(const zs_json *values, const zs_json *masks, struct zs_flags *flags)
+{
+    const zs_json *v = zs_json_first(values), *m = zs_json_first(masks);
+    for (size_t i = 0; i < flags->count; i++, v = zs_json_next(v), m = zs_json_next(m)) {
+        struct zs_flag *f = &flags->list[i];
+        f->mask = -1;
+        if ((flags->has_masks && !zs_json_int64(m, &f->mask)) || (flags->has_values && !zs_json_int64(v, &f->value)))
+            return false;
+        if (!flags->has_values)
+            f->value = f->mask;
+        if (flags->has_masks && f->mask == 0)
+            return false; /* says nothing */
+    }
+    return true;
+}
+
+enum zs_status zs_flags_read(const zs_json *attributes, struct zs_flags *flags, struct zs_error *err)
+{
+    const zs_json *values = zs_json_get(attributes, "flag_values"), *masks = zs_json_get(attributes, "flag_masks");
+    const size_t value_count = list_size(values), mask_count = list_size(masks);
+    struct zs_flags f = {.has_masks = mask_count > 0, .has_values = value_count > 0};
+    struct words w;
+    *flags = (struct zs_flags){0};
+    f.count = f.has_masks ? mask_count : value_count;
+    if (f.count == 0 || f.count > ZS_MAX_FLAGS || (f.has_masks && f.has_values && mask_count != value_count) ||
+        !words_begin(zs_json_get(attributes, "flag_meanings"), &w))
+        return ZS_OK;
+    f.list = zs_calloc(f.count, sizeof *f.list);
+    if (f.list == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "no memory for %zu flags", f.count);
+    bool ok = read_numbers(values, masks, &f), has_memory = true;
+    for (size_t i = 0; i < f.count && ok && has_memory; i++) {
+        const char *word = words_next(&w);
+        ok = word != NULL;
+        has_memory = !ok || (f.list[i].name = zs_strdup(word)) != NULL;
+    }
+    if (!ok || !has_memory || !words_at_end(&w)) {
+        zs_flags_clear(&f);
+        return has_memory ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "no memory for flags");
+    }
+    read_colours(zs_json_get(attributes, "flag_colors"), &f);
+    *flags = f;
+    return ZS_OK;
+}
+
+void zs_flags_clear(struct zs_flags *flags)
+{
+    for (size_t i = 0; i < flags->count && flags->list != NULL; i++)
+        free(flags->list[i].name);
+    free(flags->list);
+    *flags = (struct zs_flags){0};
+}
+
+/* ---- Validity ---- */
+
+static bool is_one_of(const char *word, const char *const *list)
+{
+    char plain[32];
+    size_t n = 0;
+    for (; word[n] != '\0' && n + 1 < sizeof plain; n++)
+        plain[n] = word[n] == '-' ? '_' : word[n];
+    plain[n] = '\0';
+    for (; *list != NULL && word[n] == '\0'; list++)
+        if (zs_equals_ignoring_case(plain, *list))
+            return true;
+    return false;
+}
+
+/* 1: valid, -1: invalid, 0: something else. */
+static int what_it_tells(const char *word)
+{
+    static const char *const valid[] = {"valid", "good", "ok", "usable", "is_valid", "valid_data", NULL};
+    static const char *const invalid[] = {"invalid", "not_valid",    "bad",      "no_data", "nodata",
+                                          "missing", "missing_data", "unusable", "fill",    "not_written", NULL};
+    return is_one_of(word, valid) ? 1 : is_one_of(word, invalid) ? -1 : 0;
+}
+
+static bool is_type_of_flags(enum zs_data_type type)
+{
+    return type == ZS_BOOL || type == ZS_UINT8 || type == ZS_INT8 || type == ZS_UINT16 || type == ZS_INT16 ||
+           type == ZS_UINT32 || type == ZS_INT32;
+}
+
+/* Two values, of which a byte holds each, can be written. */
+static void find_written(const struct zs_flags *flags, enum zs_data_type type, struct zs_validity *v)
+{
+    const bool is_byte = type == ZS_UINT8 || type == ZS_BOOL;
+    if (!is_byte || flags->has_masks || v->count != 2 || v->flags[0].is_valid == v->flags[1].is_valid)
+        return;
+    const int64_t valid = v->flags[v->flags[0].is_valid ? 0 : 1].value;
+    const int64_t invalid = v->flags[v->flags[0].is_valid ? 1 : 0].value;
+    if (valid < 0 || valid > 255 || invalid < 0 || invalid > 255 || (type == ZS_BOOL && valid + invalid != 1))
+        return;
+    v->is_writable = true;
+    v->valid = (unsigned char)valid;
+    v->invalid = (unsigned char)invalid;
+    v->is_plain = type == ZS_UINT8 && valid == 255 && invalid == 0;
+}
+
+static bool validity_of_flags(const struct zs_flags *flags, enum zs_data_type type, struct zs_validity *v)
+{
+    size_t valid = 0, invalid = 0;
+    if (flags->count == 0 || flags->count > ZS_MAX_VALIDITY_FLAGS)
+        return false;
+    for (size_t i = 0; i < flags->count; i++) {
+        const struct zs_flag *f = &flags->list[i];
+        const int tells = what_it_tells(f->name);
+        if (tells == 0 && flags->has_masks)
+            continue;
+        if (tells == 0)
+            return false;
+        v->flags[v->count].mask = f->mask;
+        v->flags[v->count].value = f->value;
+        v->flags[v->count++].is_valid = tells > 0;
+        valid += tells > 0;
+        invalid += tells < 0;
+    }
+    v->needs_valid = valid > 0;
+    if (flags->has_masks)
+        return valid + invalid > 0;
+    if (type == ZS_BOOL && flags->count == 1 && (v->flags[0].value == 0 || v->flags[0].value == 1)) {
+        v->flags[1] = v->flags[0];
+        v->flags[1].value = 1 - v->flags[0].value;
+        v->flags[1].is_valid = !v->flags[0].is_valid;
+        v->needs_valid = true;
+        v->count = 2;
+        return true;
+    }
+    return valid > 0 && invalid > 0;
+}
+
+bool zs_validity_read(const struct zs_node *node, struct zs_validity *validity)
+{
+    struct zs_validity v = {.kind = ZS_VALID_FLAGS};
+    struct zs_flags flags;
+    if (node->array == NULL || !is_type_of_flags(node->array->dtype.type) ||
+        zs_flags_read(node->attributes, &flags, NULL) != ZS_OK)
+        return false;
+    const bool is_known = validity_of_flags(&flags, node->array->dtype.type, &v);
+    if (is_known)
+        find_written(&flags, node->array->dtype.type, &v);
+    zs_flags_clear(&flags);
+    if (is_known)
+        *validity = v;
+    return is_known;
+}
+
+bool zs_validity_of(const struct zs_validity *v, double element)
+{
+    if (v->kind == ZS_VALID_NOT_INFINITE)
+        return !isinf(element);
+    if (v->kind == ZS_VALID_TRUE)
+        return element != 0;
+    const int64_t bits = (int64_t)element; /* of at most 32 bits */
+    bool is_valid = !v->needs_valid;
+    for (size_t i = 0; i < v->count; i++) {
+        if ((bits & v->flags[i].mask) != v->flags[i].value)
+            continue;
+        if (!v->flags[i].is_valid)
+            return false;
+        is_valid = true;
+    }
+    return is_valid;
+}

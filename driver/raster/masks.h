@@ -1,0 +1,55 @@
+/* raster/masks.h: the array beside a raster that says which of its pixels are valid: found, and made.
+ *
+ * Taken for a mask is an array in the group of the raster, of its X and Y (called alike, as long; without names of the
+ * same shape) and no dimensions that the raster has not, which
+ *   - `ancillary_variables` of the raster names (CF 3.4), and whose flags tell validity (geo/flags.h), or which is
+ *     boolean and called valid, is_valid, validity, valid_mask or validity_mask: the first of those named;
+ *   - or is called aoi_mask and is boolean, in a rectilinear product of zagg (geo/zagg.h): true is valid;
+ *   - or is called scales and is float32, beside embeddings, or embeddings_*, of int8 (Tessera): what is infinite
+ *     was not written.
+ * Nothing else is: what looks like a mask may say the opposite. */
+#ifndef ZS_RASTER_MASKS_H
+#define ZS_RASTER_MASKS_H
+
+#include "array/array.h"
+#include "geo/axes.h"
+#include "geo/flags.h"
+
+struct zs_mask {
+    const struct zs_node *node; /* borrowed; NULL: there is none */
+    struct zs_axes axes;
+    int dims[ZS_MAX_NDIM]; /* of each of its dimensions, which of the raster it is */
+    bool is_named;         /* by ancillary_variables: before a nodata value; else it counts where none is declared */
+    struct zs_validity validity;
+};
+
+/* The mask of an array. What `ancillary_variables` names costs a request each, as do names of zagg and Tessera where
+ * the array is theirs. Fails where a node that may be one cannot be asked for. */
+enum zs_status zs_mask_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                            struct zs_mask *mask, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Of nodes[count], all that are known of a store, in order: sets marks[i] of each that is the mask of another one.
+ * Nothing is asked of the store but what finding X and Y takes. */
+enum zs_status zs_masks_mark(struct zs_hierarchy *h, const struct zs_node *const *nodes, size_t count, bool *marks,
+                             struct zs_error *err) ZS_MUST_CHECK;
+
+/* ---- Making (masks_make.c) ---- */
+
+/* The document of a mask for arrays like `base`: uint8, 0 invalid and 255 valid (`flag_values`, `flag_meanings`,
+ * `standard_name` quality_flag), with the Y and X of the array, its chunks and shards in these, its compression, and
+ * what its attributes say of the place. What is not written is invalid. */
+enum zs_status zs_mask_document(const struct zs_node *base, struct zs_axes axes, zs_json **document,
+                                struct zs_error *err) ZS_MUST_CHECK;
+
+/* Adds a name to `ancillary_variables`. False without memory. */
+bool zs_mask_name(zs_json *attributes, const char *name) ZS_MUST_CHECK;
+
+/* Makes the mask of arrays that are there, `count` of one group and grid: beside them, called mask (mask_2 ... where
+ * something is called so). The hierarchy has it, and the arrays name it; the next flush of the hierarchy puts that into
+ * the store, before which the array, closed with zs_array_close(), is to be flushed. ZS_ARGUMENT where the array is the
+ * root of its store. */
+enum zs_status zs_mask_create(struct zs_hierarchy *h, const struct zs_node *const *nodes, const struct zs_axes *axes,
+                              size_t count, int chunk_order, const struct zs_array_options *options,
+                              struct zs_mask *mask, struct zs_array **array, struct zs_error *err) ZS_MUST_CHECK;
+
+#endif

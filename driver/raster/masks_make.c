@@ -1,0 +1,195 @@
+/* The mask of a raster is made. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "geo/conventions.h"
+#include "geo/variables.h"
+#include "raster/masks.h"
+#include "zarr/document.h"
+
+/* mask, mask_2 ...: more are somebody's mistake. */
+#define MAX_NAMES 99
+/* Chunk and shard where the raster's are of different lengths. */
+#define USUAL_CHUNK 512
+#define USUAL_SHARD 4096
+
+/* ---- Encoding ---- */
+
+static const zs_json *codec_called(const zs_json *codecs, const char *name)
+{
+    for (const zs_json *c = zs_json_first(codecs); c != NULL; c = zs_json_next(c))
+        if (zs_json_equals(zs_json_get(c, "name"), name) || zs_json_equals(c, name))
+            return c;
+    return NULL;
+}
+
+static void take_level(const zs_json *codec, const char *member, struct zs_encoding *encoding)
+{
+    int64_t level;
+    if (zs_json_int64(zs_json_get(zs_json_get(codec, "configuration"), member), &level) && level >= -131072 &&
+        level <= 22)
+        encoding->level = (int)level;
+}
+
+/* As the raster's chunks are compressed, where that is in one of the usual ways. */
+static struct zs_encoding encoding_like(const zs_json *codecs)
+{
+    struct zs_encoding e = {.compression = ZS_COMPRESS_ZSTD, .level = 3, .blosc_cname = "zstd",
+                            .blosc_shuffle = "noshuffle"};
+    const zs_json *blosc = codec_called(codecs, "blosc"), *zstd = codec_called(codecs, "zstd"),
+                  *gzip = codec_called(codecs, "gzip");
+    if (blosc != NULL) {
+        const char *name = NULL;
+        e.compression = ZS_COMPRESS_BLOSC;
+        take_level(blosc, "clevel", &e);
+        if (zs_json_string(zs_json_get(zs_json_get(blosc, "configuration"), "cname"), &name))
+            e.blosc_cname = name;
+    } else if (zstd != NULL) {
+        take_level(zstd, "level", &e);
+    } else if (gzip != NULL) {
+        e.compression = ZS_COMPRESS_GZIP;
+        take_level(gzip, "level", &e);
+    } else if (zs_json_size(codecs) == 1) {
+        e.compression = ZS_COMPRESS_NONE;
+    }
+    e.chunk_checksum = codec_called(codecs, "crc32c") != NULL;
+    return e;
+}
+
+/* Chunk and shard along one dimension of the raster. */
+static void shape_like(const struct zs_array_meta *meta, const zs_json *inner, int dim, uint64_t *chunk,
+                       uint64_t *shard)
+{
+    uint64_t own;
+    *chunk = *shard = meta->chunk_shape[dim];
+    if (meta->edges[dim] != NULL) {
+        *chunk = USUAL_CHUNK;
+        *shard = USUAL_SHARD;
+    } else if (inner != NULL && zs_json_uint64(zs_json_at(inner, (size_t)dim), &own) && own > 0 && *shard % own == 0) {
+        *chunk = own;
+    }
+}
+
+/* ---- The document ---- */
+
+static bool add_flags(zs_json *attributes)
+{
+    zs_json *values = zs_json_add_array(attributes, "flag_values");
+    return zs_json_add_int64(values, NULL, 0) != NULL && zs_json_add_int64(values, NULL, 255) != NULL &&
+           zs_json_add_string(attributes, "flag_meanings", "invalid valid") != NULL &&
+           zs_json_add_string(attributes, "standard_name", "quality_flag") != NULL &&
+           zs_json_add_string(attributes, "long_name", "validity of pixels") != NULL &&
+           zs_json_add_bool(attributes, ZS_NO_NODATA_ATTRIBUTE, true) != NULL;
+}
+
+/* Where it lies, as the raster says it. */
+static bool add_place(zs_json *attributes, const zs_json *from)
+{
+    bool ok = true;
+    for (const zs_json *a = zs_json_first(from); a != NULL && ok; a = zs_json_next(a)) {
+        const char *name = zs_json_name(a);
+        if (name != NULL && (zs_is_place_attribute(name) || strcmp(name, "zarr_conventions") == 0 ||
+                             strcmp(name, "coordinates") == 0))
+            ok = zs_json_add(attributes, name, zs_json_copy(a)) != NULL;
+    }
+    return ok;
+}
+
+enum zs_status zs_mask_document(const struct zs_node *base, struct zs_axes axes, zs_json **document,
+                                struct zs_error *err)
+{
+    const struct zs_array_meta *meta = base->array;
+    const int dims[2] = {axes.y, axes.x};
+    const zs_json *codecs = meta->codecs, *sharding = codec_called(codecs, "sharding_indexed"),
+                  *configuration = zs_json_get(sharding, "configuration");
+    struct zs_array_spec spec = {.ndim = 2, .is_sharded = sharding != NULL, .dtype = zs_dtype_of(ZS_UINT8)};
+    spec.encoding = encoding_like(sharding != NULL ? zs_json_get(configuration, "codecs") : codecs);
+    spec.encoding.index_at_start = zs_json_equals(zs_json_get(configuration, "index_location"), "start");
+    for (int d = 0; d < 2; d++) {
+        spec.shape[d] = meta->shape[dims[d]];
+        spec.dimension_names[d] = zs_dimension_name(base, dims[d]);
+        shape_like(meta, zs_json_get(configuration, "chunk_shape"), dims[d], &spec.chunk_shape[d],
+                   &spec.shard_shape[d]);
+    }
+    zs_json *made = zs_array_document(&spec), *attributes = made != NULL ? zs_document_attributes(made) : NULL;
+    if (attributes == NULL || !add_place(attributes, base->attributes) || !add_flags(attributes)) {
+        zs_json_free(made);
+        return zs_fail(err, ZS_NO_MEMORY, "%s: no memory for its mask", base->path);
+    }
+    *document = made;
+    return ZS_OK;
+}
+
+bool zs_mask_name(zs_json *attributes, const char *name)
+{
+    const char *list = NULL;
+    zs_json_string(zs_json_get(attributes, "ancillary_variables"), &list);
+    char *longer = list != NULL && list[0] != '\0' ? zs_format("%s %s", name, list) : zs_strdup(name);
+    zs_json *holder = longer != NULL ? zs_json_new_array() : NULL;
+    const bool ok = zs_json_add_string(holder, NULL, longer) != NULL &&
+                    zs_json_set(attributes, "ancillary_variables", zs_json_copy(zs_json_at(holder, 0))) != NULL;
+    zs_json_free(holder);
+    free(longer);
+    return ok;
+}
+
+/* ---- In a store that is there ---- */
+
+/* A path where nothing is, freed with free(). */
+static enum zs_status find_name(struct zs_hierarchy *h, const struct zs_node *base, char **path, struct zs_error *err)
+{
+    char name[16] = "mask";
+    for (int i = 2; i <= MAX_NAMES; i++) {
+        struct zs_slot slot;
+        ZS_TRY(zs_slot_find(h, base, name, NULL, &slot, err));
+        if (slot.is_usable) {
+            *path = slot.path;
+            return ZS_OK;
+        }
+        (void)snprintf(name, sizeof name, "mask_%d", i);
+    }
+    return zs_fail(err, ZS_ARGUMENT, "%s: expected a free name for a mask, found mask to %s taken", base->path, name);
+}
+
+static enum zs_status add(struct zs_hierarchy *h, const char *path, const struct zs_node *const *nodes,
+                          const struct zs_axes *axes, size_t count, const struct zs_node **node, struct zs_error *err)
+{
+    zs_json *document = NULL, *attributes;
+    /* chunks that a process left there when it was killed */
+    const enum zs_status status = zs_store_remove_tree(zs_hierarchy_store(h), path, err);
+    if (status != ZS_OK && status != ZS_UNSUPPORTED)
+        return status;
+    ZS_TRY(zs_mask_document(nodes[0], axes[0], &document, err));
+    ZS_TRY(zs_add_document(h, path, document, node, err));
+    for (size_t i = 0; i < count; i++) {
+        ZS_TRY(zs_hierarchy_edit(h, nodes[i], &attributes, err));
+        if (!zs_mask_name(attributes, zs_path_name(path)))
+            return zs_fail(err, ZS_NO_MEMORY, "%s: no memory for its attributes", nodes[i]->path);
+    }
+    return ZS_OK;
+}
+
+enum zs_status zs_mask_create(struct zs_hierarchy *h, const struct zs_node *const *nodes, const struct zs_axes *axes,
+                              size_t count, int chunk_order, const struct zs_array_options *options,
+                              struct zs_mask *mask, struct zs_array **array, struct zs_error *err)
+{
+    char *path = NULL;
+    const struct zs_node *node = NULL;
+    ZS_TRY(zs_hierarchy_check_writable(h, err));
+    if (nodes[0]->path[0] == '\0' || axes[0].y < 0)
+        return zs_fail(err, ZS_ARGUMENT,
+                       "%s: expected an array of two dimensions in a group, beside which a mask can be; a copy of it "
+                       "(gdal_translate -of ShardedZarr) is in one",
+                       zs_hierarchy_store(h)->root);
+    ZS_TRY(find_name(h, nodes[0], &path, err));
+    enum zs_status status = add(h, path, nodes, axes, count, &node, err);
+    free(path);
+    ZS_TRY(status);
+    ZS_TRY(zs_array_open_in(zs_hierarchy_store(h), node, options, array, err));
+    zs_array_set_new(*array, chunk_order);
+    *mask = (struct zs_mask){.node = node, .axes = {.x = 1, .y = 0}, .is_named = true};
+    mask->dims[0] = axes[0].y;
+    mask->dims[1] = axes[0].x;
+    return zs_validity_read(node, &mask->validity) ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "no memory for a mask");
+}
