@@ -65,10 +65,12 @@ def levels_of(dataset, number=1):
 
 
 def assert_levels(actual, expected):
+    """The masks of all levels, and valid pixels of the first: what GTiff makes further levels of differs between versions of GDAL."""
     assert [a[0].shape for a in actual] == [e[0].shape for e in expected] != []
-    for (pixels, mask), (wanted, wanted_mask) in zip(actual, expected):
-        np.testing.assert_array_equal(mask, wanted_mask)
-        np.testing.assert_array_equal(pixels[mask != 0], wanted[mask != 0])
+    for (_, mask), (_, wanted) in zip(actual, expected):
+        np.testing.assert_array_equal(mask, wanted)
+    valid = expected[0][1] != 0
+    np.testing.assert_array_equal(actual[0][0][valid], expected[0][0][valid])
 
 
 def update(path, array=None):
@@ -117,7 +119,7 @@ def test_a_copy_has_the_overviews_that_gtiff_makes(tmp_path, resampling):
     assert [mask.GetOverview(i).XSize for i in range(mask.GetOverviewCount())] == [95, 48]
     for number in (1, 3):
         expected = levels_of(gdal.Open(name), number)
-        assert_levels(levels_of(store, number)[:1 if resampling == "NEAREST" else 2], expected[:1 if resampling == "NEAREST" else 2])
+        assert_levels(levels_of(store, number), expected)
 
 
 @pytest.mark.parametrize("options", [{}, {"SINGLE_ARRAY": "NO"}])
