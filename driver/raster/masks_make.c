@@ -6,6 +6,7 @@
 #include "geo/conventions.h"
 #include "geo/variables.h"
 #include "raster/masks.h"
+#include "zarr/contents.h"
 #include "zarr/document.h"
 
 /* mask, mask_2 ...: more are somebody's mistake. */
@@ -139,7 +140,7 @@ bool zs_mask_name(zs_json *attributes, const char *name)
 /* A path where nothing is, freed with free(). */
 static enum zs_status find_name(struct zs_hierarchy *h, const struct zs_node *base, char **path, struct zs_error *err)
 {
-    char name[16] = "mask";
+    char name[24] = "mask";
     for (int i = 2; i <= MAX_NAMES; i++) {
         struct zs_slot slot;
         ZS_TRY(zs_slot_find(h, base, name, NULL, &slot, err));
@@ -157,7 +158,7 @@ static enum zs_status add(struct zs_hierarchy *h, const char *path, const struct
 {
     zs_json *document = NULL, *attributes;
     /* chunks that a process left there when it was killed */
-    const enum zs_status status = zs_store_remove_tree(zs_hierarchy_store(h), path, err);
+    const enum zs_status status = zs_contents_remove_below(zs_hierarchy_store(h), path, err);
     if (status != ZS_OK && status != ZS_UNSUPPORTED)
         return status;
     ZS_TRY(zs_mask_document(nodes[0], axes[0], &document, err));
