@@ -210,7 +210,8 @@ def test_an_appended_day_writes_what_is_new_and_an_index(tmp_path):
     assert {name for name in after if name.startswith("a/c/1/")} == {"a/c/1/%d/%d" % (y, x) for y in range(2) for x in range(2)}
     content["a"] = grown(content["a"], 9)
     content["a"][8] = 1
-    assert_content(tmp_path / "a.zarr", {name: grown(values, 9) if name in ("b", "time") else values for name, values in content.items()})
+    content["b"], content["time"] = grown(content["b"], 9, np.nan), grown(content["time"], 9)
+    assert_content(tmp_path / "a.zarr", content)
 
 
 # ---------------------------------------------------------------------------------------------------------------- deleting
