@@ -189,6 +189,8 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     bool Resize(const struct zs_node *node, const std::vector<GUInt64> &sizes);
     /* Removes a node and all below it, from a store that is in its place at once. */
     bool Remove(const std::string &path);
+    /* Takes an array out again that was added and then could not be made. */
+    void Unmake(const struct zs_node *node);
     /* Gives a node another name, at once. */
     bool Rename(const std::string &path, const std::string &name);
     /* Tells whoever has what is below a group that this is called otherwise. */

@@ -237,6 +237,14 @@ bool ZSMdimStore::Remove(const std::string &path)
     return isNew || Flush(false);
 }
 
+void ZSMdimStore::Unmake(const struct zs_node *node)
+{
+    struct zs_error err;
+    Forget(node->path);
+    if (zs_hierarchy_remove(Hierarchy(), node->path, &err) != ZS_OK)
+        CPLDebug("ShardedZarr", "%s", err.message); // who made it was told of what came first
+}
+
 /* ---- Renaming ---- */
 
 std::shared_ptr<GDALGroup> ZSMdimStore::Group(const struct zs_node *node)

@@ -129,6 +129,20 @@ static bool isCoordinate(const std::string &name, const std::vector<std::shared_
     return dimensions.size() == 1 && dimensions[0]->GetName() == name;
 }
 
+namespace
+{
+/* A node that goes again, unless it is released. */
+struct ZSUnmake
+{
+    ZSMdimStore *store;
+    void operator()(const struct zs_node *node) const
+    {
+        store->Unmake(node);
+    }
+};
+using ZSMadeNode = std::unique_ptr<const struct zs_node, ZSUnmake>;
+} // namespace
+
 static std::shared_ptr<GDALMDArray> newStrings(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *group,
                                                const std::string &name,
                                                const std::vector<std::shared_ptr<GDALDimension>> &dimensions)
@@ -149,8 +163,10 @@ static std::shared_ptr<GDALMDArray> newStrings(const std::shared_ptr<ZSMdimStore
         zsReport(err);
         return nullptr;
     }
+    ZSMadeNode made(node, {store.get()});
     auto array = zsMdimStrings(store, node, dimensions);
     store->AddArray(node->path, array);
+    made.release();
     return array;
 }
 
@@ -217,12 +233,16 @@ std::shared_ptr<GDALMDArray> zsMdimNewArray(const std::shared_ptr<ZSMdimStore> &
     const struct zs_node *node = makeNumbers(store, group, name, spec, spec.ndim > 0 && !isOwn);
     if (node == nullptr)
         return nullptr;
+    ZSMadeNode made(node, {store.get()});
     struct zs_error err;
     const auto opened = store->OpenNew(node, options.ChunkOrder(), &err);
     auto array = opened != nullptr ? zsMdimArray(store, node, opened, dimensions, &err) : nullptr;
     if (array == nullptr)
+    {
         zsReport(err);
-    else
-        store->AddArray(node->path, array);
+        return nullptr;
+    }
+    store->AddArray(node->path, array);
+    made.release();
     return array;
 }
