@@ -17,7 +17,7 @@ from osgeo import gdal
 import oracle
 from objectstore import ObjectStore
 from option_cases import is_alias
-from stores import array_meta, group_meta, plain_meta, random_values, sharding
+from stores import LITTLE, array_meta, group_meta, plain_meta, random_values, sharding
 from support import PROJECT, need
 from webserver import RangeServer
 from writing import UTM, driver, source
@@ -74,9 +74,17 @@ def make_product(path):
         oracle.write(path + group + "/" + name, array_meta((60, 70), dimension_names=["y", "x"]), np.zeros((60, 70)))
 
 
+def make_sphere(path):
+    """A store of HEALPix cells of order 3, by the dggs convention."""
+    said = {"name": "healpix", "refinement_level": 3, "indexing_scheme": "nested", "spatial_dimension": "cells"}
+    oracle.write(path, group_meta({"dggs": said}))
+    meta = array_meta((768,), "float32", [256], [sharding([64], LITTLE)], fill_value="NaN", dimension_names=["cells"])
+    oracle.write(path + "/v", meta, np.arange(768, dtype="float32"))
+
+
 @pytest.fixture
 def place(tmp_path):
-    """A function that runs a command in a folder with scene.tif, scene.zarr, forecast.zarr and scenes/; https://example.com/ is a server of
+    """A function that runs a command in a folder with scene.tif, scene.zarr, forecast.zarr, healpix.zarr and scenes/; https://example.com/ is a server of
     that folder, /vsis3/bucket/ an object store, and our programs are found. It gives what is printed, and the requests to the server."""
     pixels = np.add.outer(np.arange(3) * 1000, np.add.outer(np.arange(610), np.arange(640))).astype("uint16")
     scene = source(pixels, UTM, "EPSG:32633", 0)
@@ -87,6 +95,7 @@ def place(tmp_path):
         gdal.Translate(str(tmp_path / "scenes" / ("%d.tif" % number)), scene, srcWin=[200 * number, 0, 400, 300])
     make_forecast(str(tmp_path / "forecast.zarr"))
     make_product(str(tmp_path / "s2.zarr"))
+    make_sphere(str(tmp_path / "healpix.zarr"))
     (tmp_path / "data").symlink_to(os.path.join(PROJECT, "data"))
     bin = tmp_path / "bin"
     bin.mkdir()

@@ -35,6 +35,7 @@ CANNOT = [
      lambda a: a.options.get("GEOREFERENCING") == "SPATIAL_PROJ", "^no CRS, no transform$"),
     ("zarrita", "looks for the index at the end of a shard wherever it is", lambda a: sharding(a)["index_location"] == "start",
      "RangeError|via codec \"crc32c\"|" + DIFFERS),
+    ("zarrita", "reads chunks that are transposed as if they were not", lambda a: bool(configuration(a, "transpose")), DIFFERS),
     ("zarrita", "has no complex types", lambda a: a.values.dtype.kind == "c", "Unknown or unsupported dataType: complex"),
     ("zarrita", "reads the fill value as a float of 64 bits",
      lambda a: a.values.dtype.kind in "iu" and int(float(a.nodata or 0)) != (a.nodata or 0), DIFFERS),
