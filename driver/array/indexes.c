@@ -94,9 +94,21 @@ enum zs_status zs_index_read(const struct zs_level *level, const struct zs_sourc
     return ZS_OK;
 }
 
+/* Whether all entries lie within the shard. While that is being appended to, a chunk may stand where its index will:
+ * one that is as long, and has a checksum of the same kind, passes for it. */
+static bool is_plausible(const struct zs_level *level, const struct zs_shard_index *index)
+{
+    bool is_empty;
+    uint64_t offset, size;
+    for (uint64_t i = 0; i < index->count; i++)
+        if (zs_shard_index_entry(level, index, i, &is_empty, &offset, &size, NULL) != ZS_OK)
+            return false;
+    return true;
+}
+
 /* Opens a level-0 shard, whose own level is `level`, and reads its index: in one request where a request costs, else
- * after a look at the size. */
-static enum zs_status open_once(struct zs_array *a, const struct zs_level *level, const char *key,
+ * after a look at the size. ZS_CORRUPT also where it may be no index; is_final: it is what there is. */
+static enum zs_status open_once(struct zs_array *a, const struct zs_level *level, const char *key, bool is_final,
                                 struct zs_object **object, struct zs_shard_index **index, struct zs_error *err)
 {
     struct zs_object *o = NULL;
@@ -114,6 +126,11 @@ static enum zs_status open_once(struct zs_array *a, const struct zs_level *level
                 status = zs_fail(err, ZS_CORRUPT, "the shard was changed while it was opened");
             else if (status == ZS_IO && zs_object_is_stale(o))
                 status = ZS_CORRUPT;
+            if (status == ZS_OK && !is_final && zs_object_is_changed(o, true) && !is_plausible(level, x)) {
+                free(x);
+                x = NULL;
+                status = zs_fail(err, ZS_CORRUPT, "the shard was changed while it was opened");
+            }
         }
     } else {
         x = zs_shard_index_alloc(level);
@@ -166,8 +183,9 @@ static enum zs_status open_by_journal(struct zs_array *a, const struct zs_level 
 static enum zs_status open_with_index(struct zs_array *a, const struct zs_level *level, const char *key,
                                       struct zs_object **object, struct zs_shard_index **index, struct zs_error *err)
 {
-    enum zs_status status = open_once(a, level, key, object, index, err);
-    if (level->index_checksums == 0)
+    const bool is_final = level->index_checksums == 0;
+    enum zs_status status = open_once(a, level, key, is_final, object, index, err);
+    if (is_final)
         return status;
     for (int i = 0; i < LOOKS && status == ZS_CORRUPT; i++) {
         struct zs_error ignored;
@@ -175,7 +193,7 @@ static enum zs_status open_with_index(struct zs_array *a, const struct zs_level 
             return ZS_OK;
         if (a->store->is_remote)
             break; /* each look is a request */
-        status = open_once(a, level, key, object, index, err);
+        status = open_once(a, level, key, i == LOOKS - 1, object, index, err);
     }
     return status;
 }
