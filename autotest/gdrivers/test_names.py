@@ -368,7 +368,9 @@ def test_names_of_subdatasets_come_apart_and_lead_to_a_store_that_was_moved(tmp_
     oracle.put(old, {"zarr.json": group_meta()})
     for name in ARRAY_NAMES:
         oracle.write(os.path.join(old, name), array_meta((2, 4, 6)), counting((2, 4, 6)))
-    listed = [name for name, _ in gdal.Open(old).GetSubDatasets()]
+    group, *listed = [name for name, _ in gdal.Open(old).GetSubDatasets()]
+    whole = gdal.GetSubdatasetInfo(group)
+    assert whole.GetPathComponent() == old
     parts = [gdal.GetSubdatasetInfo(name) for name in listed + [name + ":1" for name in listed]]
     assert len(parts) == 2 * len(ARRAY_NAMES) and {part.GetPathComponent() for part in parts} == {old}
     assert all(part.GetSubdatasetComponent().startswith("/") for part in parts)
@@ -377,6 +379,7 @@ def test_names_of_subdatasets_come_apart_and_lead_to_a_store_that_was_moved(tmp_
     for number, part in enumerate(parts):
         expected = counting((2, 4, 6))[0 if number < len(listed) else 1:]
         assert_same(read_all(open_ours(part.ModifyPathComponent(new))), expected)
+    assert open_ours(whole.ModifyPathComponent(new)).RasterCount == 2 * len(ARRAY_NAMES)
 
 
 @pytest.mark.skipif(not hasattr(gdal, "GetSubdatasetInfo"), reason="GDAL 3.8 brought GDALGetSubdatasetInfo()")
