@@ -1,4 +1,4 @@
-/* Arrays that grow, and what is deleted, through the multidimensional API. */
+/* Arrays that grow, and what is deleted or renamed, through the multidimensional API. */
 #include "mdim.h"
 
 extern "C"
@@ -191,15 +191,15 @@ bool ZSMdimStore::Resize(const struct zs_node *node, const std::vector<GUInt64> 
 
 /* ---- Deleting ---- */
 
-static bool isAtOrBelow(const std::string &path, const std::string &above)
+static bool isWithin(const std::string &path, const std::string &above)
 {
-    return path == above || path.compare(0, above.size() + 1, above + "/") == 0;
+    return zs_path_is_within(path.c_str(), above.c_str());
 }
 
 template <class Map> static void eraseBelow(Map &map, const std::string &path)
 {
     for (auto it = map.begin(); it != map.end();)
-        it = isAtOrBelow(it->first, path) ? map.erase(it) : std::next(it);
+        it = isWithin(it->first, path) ? map.erase(it) : std::next(it);
 }
 
 /* What is open of a node and below it is not written any more. */
@@ -208,7 +208,7 @@ void ZSMdimStore::Forget(const std::string &path)
 #if ZS_GDAL_AT_LEAST(8)
     for (const auto &[own, held] : m_arrays)
     {
-        const auto array = isAtOrBelow(own, path) ? held.lock() : nullptr;
+        const auto array = isWithin(own, path) ? held.lock() : nullptr;
         if (array != nullptr)
             array->Deleted();
     }
@@ -265,7 +265,7 @@ template <class Map> static void moveBelow(Map &map, const std::string &from, co
     Map moved;
     for (auto it = map.begin(); it != map.end();)
     {
-        const bool isMoved = isAtOrBelow(it->first, from);
+        const bool isMoved = isWithin(it->first, from);
         if (isMoved)
             moved[to + it->first.substr(from.size())] = std::move(it->second);
         it = isMoved ? map.erase(it) : std::next(it);
@@ -292,14 +292,14 @@ bool ZSMdimStore::MoveNode(const std::string &from, const std::string &to)
         for (const auto &d : dimensions)
         {
             auto *sized = dynamic_cast<ZSMdimSized *>(d.get());
-            if (sized != nullptr && isAtOrBelow(path, to))
+            if (sized != nullptr && isWithin(path, to))
                 sized->SetGroup(path);
         }
     }
     std::vector<std::pair<std::string, std::shared_ptr<void>>> held; // while they follow
     std::vector<ZSMdimFollower *> followers;
     const auto add = [&](const std::string &path, const auto &object) {
-        auto *follower = isAtOrBelow(path, to) ? dynamic_cast<ZSMdimFollower *>(object.get()) : nullptr;
+        auto *follower = isWithin(path, to) ? dynamic_cast<ZSMdimFollower *>(object.get()) : nullptr;
         if (follower == nullptr)
             return;
         held.emplace_back(path, object);
@@ -345,7 +345,7 @@ void ZSMdimStore::TellNames(const std::string &path)
 {
 #if ZS_GDAL_AT_LEAST(8)
     const auto tell = [&](const std::string &own, const auto &object) {
-        if (object != nullptr && own != path && isAtOrBelow(own, path))
+        if (object != nullptr && own != path && isWithin(own, path))
             object->ParentRenamed(GroupName(zsParentPath(own)));
     };
     for (const auto &[own, array] : m_arrays)
@@ -356,7 +356,7 @@ void ZSMdimStore::TellNames(const std::string &path)
     {
         for (const auto &d : dimensions)
         {
-            if (isAtOrBelow(own, path))
+            if (isWithin(own, path))
                 d->ParentRenamed(GroupName(own));
         }
     }

@@ -17,16 +17,6 @@ bool zs_equals_ignoring_case(const char *a, const char *b)
     }
 }
 
-const char *zs_path_below(const char *group, const char *path)
-{
-    const size_t n = strlen(group);
-    if (n == 0)
-        return path;
-    if (strncmp(group, path, n) != 0 || path[n] != '/')
-        return NULL;
-    return path + n + 1;
-}
-
 const char *zs_next_word(const char *list, char *word, size_t capacity)
 {
     static const char space[] = " \t\r\n";

@@ -9,9 +9,6 @@
 /* ASCII only: attribute values of conventions are ASCII, and tolower() depends on the locale. */
 bool zs_equals_ignoring_case(const char *a, const char *b);
 
-/* `path` relative to `group` ("" is the root), NULL when it is not below it. Borrowed. */
-const char *zs_path_below(const char *group, const char *path);
-
 /* Walks a list of names separated by white space: copies the next one (cut at capacity) and returns the rest, or NULL
  * at its end. */
 const char *zs_next_word(const char *list, char *word, size_t capacity);

@@ -34,6 +34,21 @@ const char *zs_path_name(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
+const char *zs_path_below(const char *group, const char *path)
+{
+    const size_t n = strlen(group);
+    if (n == 0)
+        return path;
+    if (strncmp(group, path, n) != 0 || path[n] != '/')
+        return NULL;
+    return path + n + 1;
+}
+
+bool zs_path_is_within(const char *path, const char *ancestor)
+{
+    return strcmp(path, ancestor) == 0 || zs_path_below(ancestor, path) != NULL;
+}
+
 char *zs_path_join(const char *a, const char *b)
 {
     return zs_format("%s%s%s", a, a[0] != '\0' && b[0] != '\0' ? "/" : "", b);

@@ -48,6 +48,10 @@ enum zs_status zs_hierarchy_check_writable(const struct zs_hierarchy *h, struct 
 char *zs_path_parent(const char *path);
 /* Last component of a path (borrowed). */
 const char *zs_path_name(const char *path);
+/* `path` relative to `group` ("" is the root), NULL when it is not below it. Borrowed. */
+const char *zs_path_below(const char *group, const char *path);
+/* Whether it is the path of `ancestor` or of what is below that. */
+bool zs_path_is_within(const char *path, const char *ancestor);
 /* "a/b", or just one of them when the other is empty. NULL without memory; freed with free(). */
 char *zs_path_join(const char *a, const char *b);
 

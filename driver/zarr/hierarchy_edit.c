@@ -59,7 +59,7 @@ static enum zs_status note(struct zs_hierarchy *h, const char *path, enum zs_cha
 static bool is_vacant(const struct zs_hierarchy *h, const char *path)
 {
     for (size_t i = 0; i < h->change_count; i++)
-        if ((h->changes[i].was_removed || h->changes[i].is_fresh) && zs_path_is_below(path, h->changes[i].path))
+        if ((h->changes[i].was_removed || h->changes[i].is_fresh) && zs_path_is_within(path, h->changes[i].path))
             return true;
     return false;
 }
@@ -311,11 +311,11 @@ static enum zs_status take_out(struct zs_hierarchy *h, const char *path, enum zs
     ZS_TRY(zs_hierarchy_check_writable(h, err));
     ZS_TRY(check_path(path, err));
     for (size_t i = 0; i < h->count; i++)
-        if (zs_path_is_below(h->entries[i].path, path))
+        if (zs_path_is_within(h->entries[i].path, path))
             ZS_TRY(vacate(h, &h->entries[i], err));
     /* What was to be written below is not any more: the tree goes as one. */
     for (size_t i = 0; i < h->change_count;) {
-        if (!zs_path_is_below(h->changes[i].path, path)) {
+        if (!zs_path_is_within(h->changes[i].path, path)) {
             i++;
             continue;
         }

@@ -18,12 +18,6 @@ enum zs_status zs_document_load(struct zs_store *store, const char *path, zs_jso
     return status == ZS_NOT_FOUND ? ZS_OK : status;
 }
 
-bool zs_path_is_below(const char *path, const char *ancestor)
-{
-    const size_t n = strlen(ancestor);
-    return n == 0 || (strncmp(path, ancestor, n) == 0 && (path[n] == '/' || path[n] == '\0'));
-}
-
 void zs_change_clear(struct zs_change *c)
 {
     free(c->path);
@@ -112,7 +106,7 @@ static void remove_members(zs_json *metadata, const char *path)
     const zs_json *next;
     for (const zs_json *m = zs_json_first(metadata); m != NULL; m = next) {
         next = zs_json_next(m);
-        if (zs_path_is_below(zs_json_name(m), path))
+        if (zs_path_is_within(zs_json_name(m), path))
             zs_json_remove(metadata, zs_json_name(m));
     }
 }
@@ -131,7 +125,7 @@ static bool remove_gone(const struct zs_hierarchy *h, const char *path, size_t n
     bool is_last = true;
     for (size_t i = 0; i < h->change_count; i++) {
         const struct zs_change *c = &h->changes[i];
-        const bool is_inside = zs_path_is_below(c->path, path) && strlen(c->path) > n;
+        const bool is_inside = zs_path_is_within(c->path, path) && strlen(c->path) > n;
         if (c->was_removed && is_inside) {
             remove_members(metadata, c->path + n);
             *is_changed = true;
@@ -160,7 +154,7 @@ static enum zs_status update_consolidated(struct zs_hierarchy *h, const char *pa
     }
     for (size_t i = 0; i < h->change_count; i++) {
         const struct zs_change *c = &h->changes[i];
-        if (c->written == NULL || !zs_path_is_below(c->path, path) || strlen(c->path) <= n)
+        if (c->written == NULL || !zs_path_is_within(c->path, path) || strlen(c->path) <= n)
             continue;
         if (!set_member(metadata, c->path + n, c->written))
             return zs_fail(err, ZS_NO_MEMORY, "cannot build consolidated metadata");

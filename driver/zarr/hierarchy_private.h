@@ -89,8 +89,6 @@ bool zs_change_is_removal(enum zs_change_kind kind);
 /* The document at `path` as the store has it now, NULL when it has none. */
 enum zs_status zs_document_load(struct zs_store *store, const char *path, zs_json **document,
                                 struct zs_error *err) ZS_MUST_CHECK;
-/* Whether it is the path of `ancestor` or of what is below. */
-bool zs_path_is_below(const char *path, const char *ancestor);
 void zs_change_clear(struct zs_change *change);
 void zs_hierarchy_forget_changes(struct zs_hierarchy *h);
 

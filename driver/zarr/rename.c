@@ -36,7 +36,7 @@ static enum zs_status collect(struct zs_hierarchy *h, const char *path, struct m
     if (m->list == NULL)
         status = zs_fail(err, ZS_NO_MEMORY, "cannot list what is in %s", path);
     for (size_t i = 0; i < count && status == ZS_OK; i++) {
-        if (!zs_path_is_below(nodes[i]->path, path) || nodes[i]->document == NULL)
+        if (!zs_path_is_within(nodes[i]->path, path) || nodes[i]->document == NULL)
             continue;
         struct moved *moved = &m->list[m->count];
         moved->rest = nodes[i]->path + strlen(path);
