@@ -6,8 +6,8 @@
 #include "geo/conventions.h"
 #include "geo/variables.h"
 #include "raster/masks.h"
-#include "zarr/contents.h"
 #include "zarr/document.h"
+#include "zarr/make.h"
 
 /* mask, mask_2 ...: more are somebody's mistake. */
 #define MAX_NAMES 99
@@ -157,12 +157,13 @@ static enum zs_status add(struct zs_hierarchy *h, const char *path, const struct
                           const struct zs_axes *axes, size_t count, const struct zs_node **node, struct zs_error *err)
 {
     zs_json *document = NULL, *attributes;
-    /* chunks that a process left there when it was killed */
-    const enum zs_status status = zs_contents_remove_below(zs_hierarchy_store(h), path, err);
-    if (status != ZS_OK && status != ZS_UNSUPPORTED)
-        return status;
-    ZS_TRY(zs_mask_document(nodes[0], axes[0], &document, err));
-    ZS_TRY(zs_add_document(h, path, document, node, err));
+    char *group = zs_path_parent(path);
+    enum zs_status status =
+        group != NULL ? zs_mask_document(nodes[0], axes[0], &document, err) : zs_fail(err, ZS_NO_MEMORY, "no path");
+    if (status == ZS_OK)
+        status = zs_node_make(h, group, zs_path_name(path), document, node, err);
+    free(group);
+    ZS_TRY(status);
     for (size_t i = 0; i < count; i++) {
         ZS_TRY(zs_hierarchy_edit(h, nodes[i], &attributes, err));
         if (!zs_mask_name(attributes, zs_path_name(path)))
