@@ -213,6 +213,22 @@ bool ZSStoring::IsIdentity() const
     return from == zsGDALType(to, to_size) && !needsWidening(to) && to != ZS_BOOL;
 }
 
+/* Calls f with each element as a double. */
+template <class F> static void eachAsDouble(const void *src, GDALDataType from, size_t n, F &&f)
+{
+    const int size = GDALGetDataTypeSizeBytes(from);
+    double wide[PIECE];
+    for (size_t done = 0; done < n;)
+    {
+        const size_t part = std::min(PIECE, n - done);
+        GDALCopyWords64(static_cast<const char *>(src) + done * static_cast<size_t>(size), from, size, wide,
+                        GDT_Float64, sizeof(double), static_cast<GPtrDiff_t>(part));
+        for (size_t i = 0; i < part; i++)
+            f(wide[i]);
+        done += part;
+    }
+}
+
 void zsStore(void *storing, const void *src, void *dst, ptrdiff_t dst_stride, size_t n)
 {
     const auto &s = *static_cast<const ZSStoring *>(storing);
@@ -224,27 +240,21 @@ void zsStore(void *storing, const void *src, void *dst, ptrdiff_t dst_stride, si
         copyWords(src, s.from, static_cast<size_t>(fromSize), dst, native, dst_stride, n);
         return;
     }
-    double wide[PIECE];
-    for (size_t done = 0; done < n;)
-    {
-        const size_t part = std::min(PIECE, n - done);
-        GDALCopyWords64(static_cast<const char *>(src) + done * static_cast<size_t>(fromSize), s.from, fromSize, wide,
-                        GDT_Float64, sizeof(double), static_cast<GPtrDiff_t>(part));
-        for (size_t i = 0; i < part; i++, out += dst_stride)
-        {
-            if (s.to == ZS_BOOL)
-                *out = wide[i] != 0;
-            else if (s.to == ZS_INT8)
-                *reinterpret_cast<signed char *>(out) =
-                    static_cast<signed char>(std::max(-128.0, std::min(127.0, wide[i])));
-            else
-            {
-                const uint16_t half = zs_half_from_double(wide[i]);
-                memcpy(out, &half, sizeof half);
-            }
-        }
-        done += part;
-    }
+    eachAsDouble(src, s.from, n,
+                 [&](double value)
+                 {
+                     if (s.to == ZS_BOOL)
+                         *out = value != 0;
+                     else if (s.to == ZS_INT8)
+                         *reinterpret_cast<signed char *>(out) =
+                             static_cast<signed char>(std::max(-128.0, std::min(127.0, value)));
+                     else
+                     {
+                         const uint16_t half = zs_half_from_double(value);
+                         memcpy(out, &half, sizeof half);
+                     }
+                     out += dst_stride;
+                 });
 }
 
 void zsConvertMask(void *masking, const void *src, void *dst, ptrdiff_t dst_stride, size_t n)
@@ -268,18 +278,13 @@ void zsConvertMask(void *masking, const void *src, void *dst, ptrdiff_t dst_stri
 void zsStoreMask(void *masking, const void *src, void *dst, ptrdiff_t dst_stride, size_t n)
 {
     const auto &m = *static_cast<const ZSMasking *>(masking);
-    const int size = GDALGetDataTypeSizeBytes(m.buffer);
     auto out = static_cast<unsigned char *>(dst);
-    double values[PIECE];
-    for (size_t done = 0; done < n;)
-    {
-        const size_t part = std::min(PIECE, n - done);
-        GDALCopyWords64(static_cast<const char *>(src) + done * static_cast<size_t>(size), m.buffer, size, values,
-                        GDT_Float64, sizeof(double), static_cast<GPtrDiff_t>(part));
-        for (size_t i = 0; i < part; i++, out += dst_stride)
-            *out = values[i] != 0 ? m.validity->valid : m.validity->invalid;
-        done += part;
-    }
+    eachAsDouble(src, m.buffer, n,
+                 [&](double value)
+                 {
+                     *out = value != 0 ? m.validity->valid : m.validity->invalid;
+                     out += dst_stride;
+                 });
 }
 
 double zsElementToDouble(enum zs_data_type type, size_t item_size, const void *element)
