@@ -1,7 +1,5 @@
 #include "option_aliases.h"
 
-#include <algorithm>
-
 #include "shape_option.h"
 
 namespace
@@ -26,18 +24,6 @@ static const Alias ALIASES[] = {{"FORMAT", RASTER | DATASET, "ZARR_V3, as it alw
                                 {"CREATE_CONSOLIDATED_METADATA", RASTER | DATASET, "YES, as it always is"},
                                 {"CREATE_ZMETADATA", RASTER | DATASET, "passed over, of Zarr v2"},
                                 {"GEOREFERENCING_CONVENTION", RASTER, "GEOREFERENCING; GDAL is ALL"}};
-
-static const Alias *find(const char *name)
-{
-    const auto *end = ALIASES + CPL_ARRAYSIZE(ALIASES);
-    const auto *found = std::find_if(ALIASES, end, [name](const Alias &a) { return EQUAL(a.name, name); });
-    return found != end ? found : nullptr;
-}
-
-bool zsIsAlias(const char *name)
-{
-    return find(name) != nullptr;
-}
 
 std::string zsAliasOptionList(ZSFace face)
 {

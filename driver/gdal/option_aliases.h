@@ -17,9 +17,6 @@ enum class ZSFace
 };
 std::string zsAliasOptionList(ZSFace face);
 
-/* Whether it is one of those names, which zsTakeAliases() takes away. */
-bool zsIsAlias(const char *name);
-
 /* Says in this driver's words what a list of options says in those of the other. False (CPLError emitted) for what has
  * no meaning here: another format, a shape of shards without all its dimensions, what contradicts an option of this
  * driver. `dims`: of the array, whose shapes have as many numbers; 0 where it is not known. */
