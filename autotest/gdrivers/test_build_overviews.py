@@ -267,3 +267,19 @@ def test_overviews_without_content_are_made_to_be_written_to(tmp_path):
     del dataset
     assert [np.unique(level).tolist() for level in levels(open_ours(path))] == [[5], [0]]
     check_consolidated(path)
+
+
+def test_no_overviews_are_made_of_pixels_that_could_not_be_written(tmp_path):
+    """Before 3.7 flushing tells nobody that it failed: it was taken for done."""
+    path = created(tmp_path / "a.zarr", np.zeros((1, 64, 64), "uint8"), CHUNK_SHAPE=16, SHARD_SHAPE=64, ARRAY_NAME="v")
+    assert not shards(path, "v")  # zeros are not stored
+    dataset = gdal.OpenEx(str(path), gdal.OF_RASTER | gdal.OF_UPDATE)
+    dataset.WriteArray(np.full((20, 20), 7, "uint8"))
+    os.makedirs(os.path.join(str(path), "v", "c", "0", "0", "0", "in the way"))
+    with pytest.raises(RuntimeError, match="c/0/0"):
+        assert dataset.BuildOverviews("NEAREST", [2]) == 0
+    assert not os.path.exists(os.path.join(str(path), "ovr_2x"))
+    try:
+        dataset = None
+    except RuntimeError:
+        pass  # it cannot be written then, either

@@ -250,12 +250,8 @@ static bool addComputed(const std::shared_ptr<ZSStore> &store, const std::string
                                                    0, nullptr, GDALScaledProgress, ofOverviews.Part(),
                                                    nullptr) != CE_None)
             return false;
-#if ZS_GDAL_AT_LEAST(7)
-        if (ds->FlushCache(false) != CE_None)
+        if (ds->FlushAll(false) != CE_None)
             return false;
-#else
-        ds->FlushCache(false);
-#endif
     }
     return true;
 }

@@ -562,25 +562,24 @@ CPLErr ShardedZarrDataset::TakePlace()
     return CE_None;
 }
 
+CPLErr ShardedZarrDataset::FlushAll(bool atClosing)
+{
+#if ZS_GDAL_AT_LEAST(7)
+    CPLErr result = GDALPamDataset::FlushCache(atClosing);
+#else
+    const auto before = CPLGetErrorCounter(); // of blocks that could not be written it says nothing else
+    GDALPamDataset::FlushCache(atClosing);
+    CPLErr result = CPLGetErrorCounter() != before && CPLGetLastErrorType() >= CE_Failure ? CE_Failure : CE_None;
+#endif
+    if (IsUpdate() && !m_closed && FlushChanges(atClosing) != CE_None)
+        result = CE_Failure;
+    return result;
+}
+
 ZSFlushResult ShardedZarrDataset::FlushCache(bool atClosing)
 {
-    CPLErr result = CE_None;
-    if (IsUpdate() && !m_closed)
-    {
-#if ZS_GDAL_AT_LEAST(7)
-        result = GDALPamDataset::FlushCache(atClosing);
-#else
-        GDALPamDataset::FlushCache(atClosing);
-#endif
-        if (FlushChanges(atClosing) != CE_None)
-            result = CE_Failure;
-        ZS_FLUSH_RETURN(result);
-    }
-#if ZS_GDAL_AT_LEAST(7)
-    return GDALPamDataset::FlushCache(atClosing);
-#else
-    GDALPamDataset::FlushCache(atClosing);
-#endif
+    const CPLErr result = FlushAll(atClosing);
+    ZS_FLUSH_RETURN(result);
 }
 
 #if ZS_GDAL_AT_LEAST(7)
@@ -609,7 +608,7 @@ ShardedZarrDataset::~ShardedZarrDataset()
 #if ZS_GDAL_AT_LEAST(7)
     static_cast<void>(zsGuard([this] { return ShardedZarrDataset::Close(); }));
 #else
-    zsGuard([this] { ShardedZarrDataset::FlushCache(true); });
+    zsGuard([this] { static_cast<void>(FlushAll(true)); });
     m_closed = true;
     m_overviews.clear();
     m_masks.clear();

@@ -437,6 +437,8 @@ class ShardedZarrDataset : public GDALPamDataset
     CPLErr AdviseRead(int x, int y, int width, int height, int bufWidth, int bufHeight, GDALDataType type,
                       int bandCount, int *bands, ZSCreateOptions options) override;
     ZSFlushResult FlushCache(bool atClosing = false) override;
+    /* The same, with what came of it for every GDAL. */
+    CPLErr FlushAll(bool atClosing);
 #if ZS_GDAL_AT_LEAST(7)
     CPLErr Close(ZS_CLOSE_DEFAULTS) override;
 #endif

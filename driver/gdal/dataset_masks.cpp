@@ -322,14 +322,8 @@ CPLErr ShardedZarrDataset::FlushMasks(bool atClosing)
     CPLErr result = CE_None;
     for (ShardedZarrDataset *mask : OwnMasks())
     {
-#if ZS_GDAL_AT_LEAST(7)
-        if (mask->FlushCache(atClosing) != CE_None)
+        if (mask->FlushAll(atClosing) != CE_None)
             result = CE_Failure;
-#else
-        mask->GDALPamDataset::FlushCache(atClosing);
-        if (mask->FlushChanges(atClosing) != CE_None)
-            result = CE_Failure;
-#endif
         mask->m_closed = mask->m_closed || atClosing;
     }
     return result;

@@ -302,12 +302,8 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
     if (progress == nullptr)
         progress = GDALDummyProgress;
     m_overviewsLater.clear(); // from now on it is the caller who decides
-#if ZS_GDAL_AT_LEAST(7)
-    if (FlushCache(false) != CE_None)
+    if (FlushAll(false) != CE_None)
         return CE_Failure;
-#else
-    FlushCache(false);
-#endif
     return count == 0
                ? RemoveOverviews()
                : MakeOverviews(resampling, std::vector<int>(factors, factors + count), progress, progressData, options);
@@ -439,15 +435,8 @@ CPLErr ShardedZarrDataset::MakeLevels(const char *resampling, const std::vector<
             }
         }
         done += share;
-#if ZS_GDAL_AT_LEAST(7)
         if (result == CE_None)
-            result = level->FlushCache(false);
-#else
-        const auto before = CPLGetErrorCounter();
-        level->FlushCache(false);
-        if (CPLGetErrorCounter() != before && CPLGetLastErrorType() >= CE_Failure)
-            result = CE_Failure;
-#endif
+            result = level->FlushAll(false);
         levels.push_back(std::move(level));
     }
     if (result == CE_None && zs_overviews_publish(made.get(), &err) != ZS_OK)
