@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include <gdal_rat.h>
+
 #include "compat.h"
 #include "connection.h"
 #include "part.h"
@@ -463,6 +465,8 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     bool m_sideCarHasStatistics = false;
     bool m_statisticsSet = false; /* since the dataset was opened */
     std::unique_ptr<GDALRasterBand> m_cellMask;
+    bool m_flagsRead = false, m_hasMaskedFlags = false;
+    std::unique_ptr<GDALRasterAttributeTable> m_flagTable; /* made of the flags; null where there are none */
     std::unique_ptr<GDALRasterBand> m_derivedMask; /* of a level whose mask has none, or of one that cannot be read */
 
     ShardedZarrDataset &Dataset() const
@@ -533,6 +537,9 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     CPLErr SetMetadataItem(const char *name, const char *value, const char *domain = "") override;
     int GetOverviewCount() override;
     GDALRasterBand *GetOverview(int i) override;
+    GDALRasterAttributeTable *GetDefaultRAT() override;
+    /* Whether the attribute table says no more than the names of categories do. */
+    bool IsTableInCategories();
     GDALRasterBand *GetMaskBand() override;
     int GetMaskFlags() override;
     CPLErr ComputeStatistics(int approximate, double *min, double *max, double *mean, double *deviation,

@@ -236,6 +236,10 @@ class ZSGuardedBand final : public ShardedZarrRasterBand
     {
         return zsGuard([&] { return Base::GetOverview(i); });
     }
+    GDALRasterAttributeTable *GetDefaultRAT() override
+    {
+        return zsGuard([&] { return Base::GetDefaultRAT(); });
+    }
     GDALRasterBand *GetMaskBand() override
     {
         return zsGuard([&] { return Base::GetMaskBand(); });

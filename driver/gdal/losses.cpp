@@ -2,9 +2,8 @@
 
 #include <string>
 
-#include <gdal_rat.h>
-
 #include "copy.h"
+#include "dataset.h"
 #include "domains.h"
 
 namespace
@@ -65,7 +64,8 @@ static void addBand(GDALRasterBand &band, GDALRasterBand &first, bool hasOneMask
         losses.Add("masks that are not one for all bands");
     addDomains(band, losses);
     const GDALRasterAttributeTable *table = band.GetDefaultRAT();
-    if (table != nullptr && table->GetRowCount() > 0)
+    const auto own = dynamic_cast<ShardedZarrRasterBand *>(&band);
+    if (table != nullptr && table->GetRowCount() > 0 && !(own != nullptr && own->IsTableInCategories()))
         losses.Add("raster attribute table");
     if (band.GetRasterDataType() != first.GetRasterDataType())
         losses.Add("data types that differ between bands (all become one that holds them)");
