@@ -377,6 +377,12 @@ void ShardedZarrRasterBand::DropStatistics(bool isBlock)
         ds.m_maskOf->Band(b).DropStatistics(isBlock);
     if (ds.m_isOverview || ds.m_isMask || (isBlock && m_statisticsSet))
         return;
+    if (psPam != nullptr && psPam->psSavedHistograms != nullptr)
+    {
+        CPLDestroyXMLNode(psPam->psSavedHistograms);
+        psPam->psSavedHistograms = nullptr;
+        ds.MarkPamDirty();
+    }
     // Mostly there are none, which is seen without reading coordinates.
     const bool ofArray = ds.IsGroup() && !statisticsOf(ds.OwnItems(Source()).List()).empty();
     const bool known = m_metadataAdded ? false : ofArray || !statisticsOf(Meaning().metadata).empty();

@@ -112,7 +112,7 @@ std::string zsCreationOptionList()
            "    <Value>CUBICSPLINE</Value><Value>LANCZOS</Value><Value>GAUSS</Value><Value>MODE</Value>"
            "  </Option>"
            "  <Option name='STATISTICS' type='boolean' default='NO' description='Whether the store holds minimum, "
-           "maximum, mean and standard deviation of each band'/>"
+           "maximum, mean, standard deviation and a histogram of each band'/>"
            "  <Option name='ARRAY_NAME' type='string' description='Name of the array. Default: that of the store'/>"
            "  <Option name='SINGLE_ARRAY' type='boolean' default='YES' description='Whether all bands go to one "
            "array'/>"

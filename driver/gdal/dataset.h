@@ -386,7 +386,7 @@ class ShardedZarrDataset : public GDALPamDataset
         m_overviewsLater = factors;
         m_overviewResampling = resampling;
     }
-    /* Computes statistics of all bands, which go to the store; a band of nodata alone has none. */
+    /* Computes statistics and histograms of all bands, which go to the store; a band of nodata alone has none. */
     CPLErr AddStatistics(GDALProgressFunc progress, void *progressData);
     /* The same when it is closed, unless nothing was written. */
     void AddStatisticsLater()
@@ -546,6 +546,12 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
                              GDALProgressFunc progress, void *progressData) override;
     CPLErr GetHistogram(double min, double max, int buckets, GUIntBig *histogram, int includeOutOfRange,
                         int approximate, GDALProgressFunc progress, void *progressData) override;
+    CPLErr GetDefaultHistogram(double *min, double *max, int *buckets, GUIntBig **histogram, int force,
+                               GDALProgressFunc progress, void *progressData) override;
+    CPLErr SetDefaultHistogram(double min, double max, int buckets, GUIntBig *histogram) override;
+    /* Whether histograms go to the store. */
+    bool KeepsHistogram();
+    CPLErr AddHistogram(GDALProgressFunc progress, void *progressData);
     bool IsMaskBand() const override;
     GDALMaskValueRange GetMaskValueRange() const override;
     CPLErr CreateMaskBand(int flags) override;

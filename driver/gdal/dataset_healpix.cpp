@@ -181,6 +181,9 @@ CPLErr ShardedZarrRasterBand::GetHistogram(double min, double max, int buckets, 
                                            void *progressData)
 {
     ShardedZarrDataset *column = Dataset().Column();
+    if (column == nullptr && KeepsHistogram()) // not in a side-car file, which writing makes untrue
+        return GDALRasterBand::GetHistogram(min, max, buckets, histogram, includeOutOfRange, approximate, progress,
+                                            progressData);
     if (column == nullptr)
         return GDALPamRasterBand::GetHistogram(min, max, buckets, histogram, includeOutOfRange, approximate, progress,
                                                progressData);

@@ -157,15 +157,18 @@ CPLErr ShardedZarrDataset::AddStatistics(GDALProgressFunc progress, void *progre
     const CPLConfigOptionSetter oneThread("GDAL_NUM_THREADS", "1", false);
     for (int b = 1; b <= nBands; b++)
     {
-        const ZSScaledProgress scaled(static_cast<double>(b - 1) / nBands, static_cast<double>(b) / nBands, progress,
-                                      progressData);
+        const ZSScaledProgress ofStatistics((b - 1.0) / nBands, (b - 0.5) / nBands, progress, progressData);
+        const ZSScaledProgress ofHistogram((b - 0.5) / nBands, static_cast<double>(b) / nBands, progress,
+                                           progressData);
         CPLErr result;
         std::string message;
         {
             const CPLErrorStateBackuper kept;
             const CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
             result = GetRasterBand(b)->ComputeStatistics(false, nullptr, nullptr, nullptr, nullptr, GDALScaledProgress,
-                                                         scaled.Part());
+                                                         ofStatistics.Part());
+            if (result == CE_None)
+                result = Band(b).AddHistogram(GDALScaledProgress, ofHistogram.Part());
             message = CPLGetLastErrorMsg();
         }
         if (result == CE_None || message.find("no valid pixels") != std::string::npos)

@@ -260,6 +260,16 @@ class ZSGuardedBand final : public ShardedZarrRasterBand
         return zsGuard([&] { return Base::GetHistogram(min, max, buckets, histogram, includeOutOfRange, approximate,
                                                        progress, progressData); });
     }
+    CPLErr GetDefaultHistogram(double *min, double *max, int *buckets, GUIntBig **histogram, int force,
+                               GDALProgressFunc progress, void *progressData) override
+    {
+        return zsGuard([&] { return Base::GetDefaultHistogram(min, max, buckets, histogram, force, progress,
+                                                              progressData); });
+    }
+    CPLErr SetDefaultHistogram(double min, double max, int buckets, GUIntBig *histogram) override
+    {
+        return zsGuard([&] { return Base::SetDefaultHistogram(min, max, buckets, histogram); });
+    }
     CPLErr CreateMaskBand(int flags) override
     {
         return zsGuard([&] { return Base::CreateMaskBand(flags); });
