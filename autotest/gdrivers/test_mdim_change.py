@@ -142,11 +142,11 @@ def test_what_cannot_grow_is_named_and_nothing_changes(tmp_path):
     assert "elements" in error_of(a.Resize, [2**62, 2**62, 24]) and a.GetShape() == (5, 20, 24)
     twice = root.CreateMDArray("twice", [root.GetDimensions()[0]] * 2, extended("uint8"))
     assert "twice" in error_of(twice.Resize, [6, 7]) and twice.GetShape() == (5, 5)
-    text = root.CreateMDArray("names", [root.GetDimensions()[0]], gdal.ExtendedDataType.CreateString())
-    assert "names" in error_of(a.Resize, [6, 20, 24])  # has the same dimension
-    assert a.GetShape() == (5, 20, 24) and a.GetDimensions()[0].GetSize() == 5 and text.GetShape() == (5,)
+    listed = root.CreateMDArray("listed", [root.GetDimensions()[0]], extended("uint8"), ["CHUNK_SHAPE=[2,3]"])
+    assert "listed" in error_of(a.Resize, [6, 20, 24])  # has the same dimension
+    assert a.GetShape() == (5, 20, 24) and a.GetDimensions()[0].GetSize() == 5 and listed.GetShape() == (5,)
     np.testing.assert_array_equal(values_of(a, (5, 20, 24), "int16"), content["a"])
-    del a, twice, text, root
+    del a, twice, listed, root
     dataset = None
     assert_content(tmp_path / "a.zarr", content)
     assert "update mode" in error_of(root_of(tmp_path / "a.zarr").OpenMDArray("a").Resize, [6, 20, 24])

@@ -1,9 +1,15 @@
-"""Arrays of text through the multidimensional API."""
+"""Arrays of text through the multidimensional API: what zarr-python wrote, and what it reads of what was written."""
+import ctypes
+import json
+
+import numpy as np
 import pytest
 from osgeo import gdal
 
-from mdim import attributes_of, root_of
-from support import error_of, run_peer
+from mdim import attributes_of, random_steps, root_of
+from support import GDAL, error_of, run_peer
+from test_mdim_write import dimensions, extended, made, updated
+from writing import check_consolidated, document, files_of
 
 NAMES = ["", "a", "Zürich", "a b", "日本", "x" * 20, "end", "", ""]
 
@@ -33,10 +39,205 @@ def test_texts_are_the_variable_of_their_dimension(names):
     assert root.OpenMDArray("value").GetView("[4,2]").Read() is not None
 
 
-def test_texts_of_more_dimensions_are_refused_by_name(names):
-    assert "one dimension, not of 2" in error_of(root_of(names).OpenMDArray, "square")
-
-
 def test_texts_outside_are_refused(names):
     with pytest.raises(RuntimeError):
         root_of(names).OpenMDArray("variable_sharded").Read([8], [2])
+
+
+# ------------------------------------------------------------------------------------------------------ of any rank
+
+RANKS = range(7)
+WORDS = np.array(["", "a", "Zürich", "a b", "日本", "x" * 12, "end"])
+TEXT = gdal.ExtendedDataType.CreateString()
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("texts")
+    run_peer("mdim_texts.py", folder, "write")
+    return folder
+
+
+def in_c(call, array, values, start, count, step=None, stride=None):
+    """GDALMDArrayRead or GDALMDArrayWrite, which Python's functions do not do for texts of every rank: `values` is an array of char *."""
+    with open("/proc/self/maps") as maps:
+        library = ctypes.CDLL(next(line.split()[-1] for line in maps if "/libgdal.so" in line))
+
+    def numbers(kind, list_of):
+        return (kind * max(1, len(count)))(*map(int, list_of)) if list_of is not None else None
+    return getattr(library, call)(
+        ctypes.c_void_p(int(array.this)), numbers(ctypes.c_uint64, start), numbers(ctypes.c_size_t, count), numbers(ctypes.c_int64, step),
+        numbers(ctypes.c_ssize_t, stride), ctypes.c_void_p(int(TEXT.this)), values, None, ctypes.c_size_t(0))
+
+
+def write_texts(array, values, start, count, step=None):
+    flat = [str(v).encode() for v in np.asarray(values).ravel()]
+    assert in_c("GDALMDArrayWrite", array, (ctypes.c_char_p * len(flat))(*flat), start, count, step) == 1, gdal.GetLastErrorMsg()
+
+
+def read_texts(array, shape):
+    return np.array(array.Read(), "U14").reshape(shape)
+
+
+def assert_texts(path, content):
+    """That this driver and zarr-python find it in the store, however it is cut."""
+    root = root_of(path)
+    run_peer("mdim_texts.py", path.parent, "read", path)
+    for name, expected in content.items():
+        np.testing.assert_array_equal(read_texts(root.OpenMDArray(name), expected.shape), expected, name)
+        np.testing.assert_array_equal(np.load(path.parent / (name + ".read.npy")), expected, name)
+
+
+@pytest.mark.parametrize("rank", RANKS)
+def test_any_start_count_and_step_of_texts_of_every_rank_type_and_layout(texts, rank):
+    root, rng = root_of(texts / "texts.zarr"), np.random.default_rng(rank)
+    names = [name for name in root.GetMDArrayNames() if name.endswith("_%d" % rank)]
+    assert len(names) >= 4
+    for name in names:
+        array, expected = root.OpenMDArray(name), np.load(texts / (name + ".npy"))
+        assert array.GetShape() == expected.shape if rank else array.GetDimensionCount() == 0
+        np.testing.assert_array_equal(read_texts(array, expected.shape), expected, name)
+        for _ in range(8 * (rank > 0)):
+            start, count, step, index = random_steps(rng, expected.shape)
+            found = np.array(array.Read(start, count, step), "U14").reshape(count)
+            np.testing.assert_array_equal(found, expected[index], "%s %s %s %s" % (name, start, count, step))
+
+
+def test_texts_come_with_any_stride(texts):
+    array, expected = root_of(texts / "texts.zarr").OpenMDArray("fixed_sharded_2"), np.load(texts / "fixed_sharded_2.npy")
+    found = (ctypes.c_char_p * 12)()
+    assert in_c("GDALMDArrayRead", array, found, [4, 1], [2, 3], [-3, 2], [1, 4]) == 1
+    for y in range(2):
+        for x in range(3):
+            assert found[y + 4 * x].decode() == expected[4 - 3 * y, 1 + 2 * x]
+    assert found[2] is None and found[3] is None
+
+
+@pytest.mark.parametrize("count", [5000, 70000])
+def test_of_many_texts_those_are_read_that_are_asked_for(tmp_path, count):
+    dataset, root = made(tmp_path / "a.zarr")
+    station, = dimensions(root, station=count)
+    values = np.arange(count).astype("U14")
+    root.CreateMDArray("station", [station], TEXT).Write(list(values))
+    del station, root
+    dataset = None
+    array = root_of(tmp_path / "a.zarr").OpenMDArray("station")
+    assert array.Read([count - 1], [3], [-1000]) == list(values[::-1][:3000:1000])
+    assert array.Read() == list(values)
+
+
+@pytest.mark.parametrize("options", [
+    (), ("CHUNK_SHAPE=3",), ("CHUNK_SHAPE=2", "SHARD_SHAPE=4", "COMPRESS=ZSTD", "CHUNK_CHECKSUM=YES", "INDEX_LOCATION=START"),
+    ("CHUNK_SHAPE=2", "SHARD_SHAPE=4", "COMPRESS=GZIP", "CHUNK_MEMORY_LAYOUT=F", "DIM_SEPARATOR=.")])
+def test_texts_of_every_rank_are_written_in_random_windows(tmp_path, options):
+    rng, content = np.random.default_rng(len(options)), {}
+    dataset, root = made(tmp_path / "a.zarr")
+    for rank in range(5):
+        shape = (5, 7, 4, 3)[:rank]
+        dims = dimensions(root, **{"d%d_%d" % (rank, d): n for d, n in enumerate(shape)})
+        array = root.CreateMDArray("t%d" % rank, dims, TEXT, list(options) if rank else [])
+        values = np.full(shape, "", "U14")
+        for _ in range(5):
+            start, count, step, index = random_steps(rng, shape)
+            window = np.asarray(WORDS[rng.integers(len(WORDS), size=count)])
+            write_texts(array, window, start, count, step)
+            values[index] = window
+        np.testing.assert_array_equal(read_texts(array, shape), values)
+        content["t%d" % rank] = values
+    del array, dims, root
+    dataset = None
+    assert_texts(tmp_path / "a.zarr", content)
+    check_consolidated(tmp_path / "a.zarr")
+
+
+@pytest.mark.parametrize("rank", [0, 1, 2, 4])
+def test_texts_of_zarr_python_are_changed_where_they_are(tmp_path, rank):
+    run_peer("mdim_texts.py", tmp_path, "write")
+    dataset, root = updated(tmp_path / "texts.zarr")
+    rng, content = np.random.default_rng(rank), {}
+    for name in [name for name in root.GetMDArrayNames() if name.endswith("_%d" % rank)]:
+        array, values = root.OpenMDArray(name), np.load(tmp_path / (name + ".npy"))
+        for _ in range(3):
+            start, count, step, index = random_steps(rng, values.shape)
+            window = np.asarray(WORDS[rng.integers(len(WORDS), size=count)])
+            write_texts(array, window, start, count, step)
+            values[index] = window
+        content[name] = values
+    del array, root
+    dataset = None
+    assert_texts(tmp_path / "texts.zarr", content)
+
+
+def test_what_is_no_text_or_too_long_is_refused_and_nothing_changes(tmp_path):
+    run_peer("mdim_texts.py", tmp_path, "write")
+    before = files_of(tmp_path / "texts.zarr")
+    dataset, root = updated(tmp_path / "texts.zarr")
+    for name, words in (("fixed_sharded_1", [b"x" * 13]), ("bytes_plain_1", ["日本日本日".encode()]), ("variable_sharded_1", [b"\xff\xfe"])):
+        array = root.OpenMDArray(name)
+        assert in_c("GDALMDArrayWrite", array, (ctypes.c_char_p * 1)(*words), [1], [1]) == 0
+        assert ("UTF-8" if "variable" in name else "at most") in gdal.GetLastErrorMsg()
+    del array, root
+    dataset = None
+    assert files_of(tmp_path / "texts.zarr") == before
+
+
+@pytest.mark.skipif(GDAL < 3070000, reason="GDAL has no Resize()")
+@pytest.mark.parametrize("kind", ["fixed_sharded_2", "variable_plain_2", "variable_transposed_2", "bytes_sharded_2"])
+def test_texts_grow(tmp_path, kind):
+    run_peer("mdim_texts.py", tmp_path, "write")
+    fill = {"fixed": "none", "variable": "missing", "bytes": "-"}[kind.split("_")[0]]
+    expected = np.pad(np.load(tmp_path / (kind + ".npy")), [(0, 4), (0, 3)], constant_values=fill)
+    dataset, root = updated(tmp_path / "texts.zarr")
+    array = root.OpenMDArray(kind)
+    assert array.Resize([9, 10]) == gdal.CE_None
+    write_texts(array, [["new", "one"]], [8, 8], [1, 2])
+    expected[8, 8:] = ["new", "one"]
+    np.testing.assert_array_equal(read_texts(array, (9, 10)), expected)
+    del array, root
+    dataset = None
+    assert_texts(tmp_path / "texts.zarr", {kind: expected})
+
+
+@pytest.mark.skipif(GDAL < 3070000, reason="GDAL has no Resize()")
+def test_names_grow_with_what_they_name(tmp_path):
+    dataset, root = made(tmp_path / "a.zarr")
+    station, x = dimensions(root, station=3, x=4)
+    names = root.CreateMDArray("station", [station], TEXT)
+    names.Write(["a", "b", "c"])
+    root.CreateMDArray("value", [station, x], extended("float32")).Write(np.zeros((3, 4), "float32"))
+    del names, station, x, root
+    dataset = None
+    dataset, root = updated(tmp_path / "a.zarr")
+    assert root.OpenMDArray("value").Resize([5, 4]) == gdal.CE_None
+    names = root.OpenMDArray("station")
+    assert names.Read() == ["a", "b", "c", "", ""]
+    names.Write(["d", "e"], [3], [2])
+    del names, root
+    dataset = None
+    assert_texts(tmp_path / "a.zarr", {"station": np.array(["a", "b", "c", "d", "e"])})
+
+
+def test_texts_of_two_dimensions_are_copied_chunk_by_chunk(tmp_path):
+    run_peer("mdim_texts.py", tmp_path, "write")
+    source = gdal.OpenEx('SHARDEDZARR:"%s"' % (tmp_path / "texts.zarr"), gdal.OF_MULTIDIM_RASTER)
+    gdal.SetConfigOption("GDAL_SWATH_SIZE", "500")
+    try:
+        gdal.MultiDimTranslate(str(tmp_path / "copy.zarr"), source, format="ShardedZarr", creationOptions=["CHUNK_SHAPE=2", "COMPRESS=ZSTD"]).FlushCache()
+    finally:
+        gdal.SetConfigOption("GDAL_SWATH_SIZE", None)
+    names = root_of(tmp_path / "texts.zarr").GetMDArrayNames()
+    assert document(tmp_path / "copy.zarr" / "fixed_plain_2")["data_type"] == "string"
+    assert_texts(tmp_path / "copy.zarr", {name: np.load(tmp_path / (name + ".npy")) for name in names})
+
+
+def test_a_text_chunk_that_claims_to_be_another_is_an_error(tmp_path):
+    run_peer("mdim_texts.py", tmp_path, "write")
+    chunk = tmp_path / "texts.zarr" / "variable_plain_2" / "c" / "0" / "0"
+    meta = json.loads((tmp_path / "texts.zarr" / "variable_plain_2" / "zarr.json").read_text())
+    meta["codecs"] = [{"name": "vlen-utf8"}]
+    meta.pop("consolidated_metadata", None)
+    (tmp_path / "texts.zarr" / "variable_plain_2" / "zarr.json").write_text(json.dumps(meta))
+    for broken in (b"\7\0\0\0" + bytes(28), b"\6\0\0\0" + bytes(20), b"\6\0\0\0" + bytes(25), b"\6\0\0\0\xff\xff\xff\xff" + bytes(20)):
+        chunk.write_bytes(broken)
+        array = root_of(tmp_path / "texts.zarr").OpenMDArray("variable_plain_2")
+        assert "variable_plain_2/c/0/0" in error_of(array.Read)

@@ -1,34 +1,72 @@
-/* array/strings.h: arrays of text of one dimension, which name the elements of others (bands, stations ...). Not
- * rasters, not large, not opened: read once, here. Data types `fixed_length_utf32` and `null_terminated_bytes` (with
- * every codec that arrays of numbers have) and `string` (codec vlen-utf8: the number of elements, then of each its
- * length and bytes, all as little-endian uint32; then any bytes codecs; in shards or not). Source: zarr-extensions,
- * data-types/string, codecs/vlen-utf8; zarr-python for the fixed one. */
+/* array/strings.h: arrays of text, which name what others hold (bands, stations ...): no rasters, and not opened as
+ * arrays of numbers are. Data types `fixed_length_utf32`, `null_terminated_bytes`, and `string` (codec vlen-utf8: the
+ * number of elements, then of each its length and bytes, all as little-endian uint32); then any bytes codecs, with
+ * transposes, in shards or not. Source: zarr-extensions, data-types/string, codecs/vlen-utf8; zarr-python for the
+ * fixed ones. */
 #ifndef ZS_ARRAY_STRINGS_H
 #define ZS_ARRAY_STRINGS_H
 
+#include "zarr/document.h"
 #include "zarr/hierarchy.h"
 
-/* More than this, decoded or encoded, is not read from one chunk, nor made of all elements together: names are
- * short. */
+/* Names are short: more than this, decoded, is not made of one chunk or of all elements together. */
 #define ZS_STRINGS_MAX_BYTES ((size_t)16 << 20)
+
+/* Who asks for texts by themselves may have chunks as large as those of numbers. */
+#define ZS_STRINGS_MAX_CHUNK ((size_t)512 << 20)
+
+/* Elements that lie a step apart. */
+struct zs_text_request {
+    int ndim;
+    uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM], step[ZS_MAX_NDIM];
+    size_t max_chunk; /* bytes: chunks that decode to more are refused; 0: ZS_STRINGS_MAX_BYTES */
+};
+
+/* ---- Reading ---- */
+
+/* Takes the element that is number[d] of the request in each dimension: n bytes of UTF-8, without a NUL and with none
+ * behind. */
+typedef enum zs_status (*zs_text_take_fn)(void *ctx, const uint64_t *number, const char *text, size_t n,
+                                          struct zs_error *err);
+
+/* Hands over all elements of a request, chunk by chunk; missing chunks give the fill value. *is_blank, which may be
+ * NULL: none of their chunks is there. ZS_ARGUMENT: not such an array, or elements outside of it. ZS_CORRUPT: what is stored
+ * is not Unicode, has a NUL in it, or is not laid out as above. Holds a chunk at a time, and small shards. */
+enum zs_status zs_texts_read(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_text_request *request,
+                             zs_text_take_fn take, void *ctx, bool *is_blank, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Whether the node is an array of text of one dimension; *length is then its number of elements. */
 bool zs_strings_length(const struct zs_node *node, uint64_t *length);
+/* The sizes of an array of text of any rank. ZS_INVALID where it has none. */
+enum zs_status zs_strings_shape(const struct zs_node *node, int *ndim, uint64_t *shape,
+                                struct zs_error *err) ZS_MUST_CHECK;
 
-/* Reads elements [first, first + count) as UTF-8. *values is an array of `count` texts, freed with zs_strings_free();
- * missing chunks give the fill value. *is_blank: no chunk of them is there. On failure nothing needs to be freed.
- * ZS_ARGUMENT: not such an array, or elements outside of it. ZS_CORRUPT: what is stored is not Unicode, has a NUL in
- * it, or is not laid out as above. ZS_UNSUPPORTED: more than ZS_STRINGS_MAX_BYTES, text in shards in shards. */
+/* The shapes of its chunks and of the objects that they are stored in, which are the same where it is not sharded. */
+enum zs_status zs_strings_chunks(struct zs_hierarchy *h, const struct zs_node *node, uint64_t *chunk, uint64_t *object,
+                                 struct zs_error *err) ZS_MUST_CHECK;
+
+/* Reads elements [first, first + count) of an array of one dimension. *values is an array of `count` texts, freed with
+ * zs_strings_free(). On failure nothing needs to be freed. ZS_UNSUPPORTED: more than ZS_STRINGS_MAX_BYTES. Else as
+ * above. */
 enum zs_status zs_strings_read(struct zs_hierarchy *h, const struct zs_node *node, uint64_t first, uint64_t count,
                                char ***values, bool *is_blank, struct zs_error *err) ZS_MUST_CHECK;
 void zs_strings_free(char **values, size_t count);
 
-/* The document of an array of `count` texts of any length along a dimension (NULL: without a name), in one chunk; NULL
+/* ---- Writing (strings_write.c) ---- */
+
+/* The document of an array of texts of any length that is laid out as the spec says, whose dtype is ZS_UINT8. NULL
  * without memory. */
-zs_json *zs_strings_document(const char *dimension, uint64_t count);
-/* Writes all texts of an array of such a document; NULL is "". ZS_ARGUMENT for what is not UTF-8, and for more than
- * ZS_STRINGS_MAX_BYTES, which would not be read. */
-enum zs_status zs_strings_write(struct zs_store *store, const struct zs_node *node, const char *const *values,
-                                uint64_t count, struct zs_error *err) ZS_MUST_CHECK;
+zs_json *zs_strings_document(const struct zs_array_spec *spec);
+
+/* Gives the element that is number[d] of the request in each dimension: a text that is valid until the next; NULL is
+ * "". */
+typedef enum zs_status (*zs_text_give_fn)(void *ctx, const uint64_t *number, const char **text, struct zs_error *err);
+
+/* Writes all elements of a request, at once: the others of a chunk stay, and each object that is touched is replaced,
+ * under its lock. A failure leaves objects that were written before as they are by then. ZS_ARGUMENT for elements
+ * outside of the array, what is not UTF-8 or too long, and chunks that would not be read; ZS_UNSUPPORTED for a draft's
+ * array. */
+enum zs_status zs_texts_write(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_text_request *request,
+                              zs_text_give_fn give, void *ctx, struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

@@ -1,72 +1,216 @@
-/* Arrays of text, written: `string` with vlen-utf8, which all that read text know. */
+/* Arrays of text, written: each call brings its elements to the store, chunk by chunk, shard by shard. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "array/strings.h"
-#include "base/utf8.h"
+#include "array/texts.h"
+#include "shard/writer.h"
 
-zs_json *zs_strings_document(const char *dimension, uint64_t count)
+/* The codecs of an array of bytes, as those of texts: NULL without memory. */
+static zs_json *codecs_of_texts(const zs_json *codecs)
 {
-    zs_json *doc = zs_json_new_object();
-    zs_json_add_int64(doc, "zarr_format", 3);
-    zs_json_add_string(doc, "node_type", "array");
-    zs_json_add_uint64(zs_json_add_array(doc, "shape"), NULL, count);
-    zs_json_add_string(doc, "data_type", "string");
-    zs_json *grid = zs_json_add_object(doc, "chunk_grid");
-    zs_json_add_string(grid, "name", "regular");
-    zs_json *shape = zs_json_add_array(zs_json_add_object(grid, "configuration"), "chunk_shape");
-    zs_json_add_uint64(shape, NULL, count > 0 ? count : 1);
-    zs_json_add_string(zs_json_add_object(doc, "chunk_key_encoding"), "name", "default");
-    zs_json_add_string(doc, "fill_value", "");
-    zs_json *codecs = zs_json_add_array(doc, "codecs");
-    zs_json *codec = zs_json_add_object(codecs, NULL);
-    zs_json_add_string(codec, "name", "vlen-utf8");
-    zs_json_add_object(codec, "configuration"); /* which GDAL 3.13 and zarr-python write, too */
-    zs_json *names = zs_json_add_array(doc, "dimension_names");
-    const zs_json *name =
-        dimension != NULL ? zs_json_add_string(names, NULL, dimension) : zs_json_add_null(names, NULL);
-    if (shape != NULL && name != NULL && zs_json_add_object(doc, "attributes") != NULL)
+    zs_json *out = zs_json_new_array();
+    bool ok = out != NULL;
+    for (const zs_json *c = zs_json_first(codecs); c != NULL && ok; c = zs_json_next(c)) {
+        const zs_json *configuration;
+        const char *name = zs_extension_name(c, &configuration);
+        if (strcmp(name, "bytes") == 0) {
+            zs_json *codec = zs_json_add_object(out, NULL);
+            ok = zs_json_add_string(codec, "name", "vlen-utf8") != NULL &&
+                 zs_json_add_object(codec, "configuration") != NULL; /* which GDAL 3.13 and zarr-python write, too */
+            continue;
+        }
+        zs_json *copy = zs_json_add(out, NULL, zs_json_copy(c));
+        ok = copy != NULL;
+        if (!ok || strcmp(name, "sharding_indexed") != 0)
+            continue;
+        zs_json *inner = codecs_of_texts(zs_json_get(configuration, "codecs"));
+        ok = inner != NULL && zs_json_set(zs_json_get_mutable(copy, "configuration"), "codecs", inner) != NULL;
+    }
+    if (ok)
+        return out;
+    zs_json_free(out);
+    return NULL;
+}
+
+/* Replaces a member where it stands. */
+static bool set_string(zs_json *object, const char *name, const char *value)
+{
+    zs_json *list = zs_json_new_array();
+    zs_json *text = zs_json_copy(zs_json_add_string(list, NULL, value));
+    zs_json_free(list);
+    return text != NULL && zs_json_set(object, name, text) != NULL;
+}
+
+zs_json *zs_strings_document(const struct zs_array_spec *spec)
+{
+    zs_json *doc = zs_array_document(spec);
+    zs_json *codecs = doc != NULL ? codecs_of_texts(zs_json_get(doc, "codecs")) : NULL;
+    if (codecs != NULL && zs_json_set(doc, "codecs", codecs) != NULL && set_string(doc, "data_type", "string") &&
+        set_string(doc, "fill_value", ""))
         return doc;
     zs_json_free(doc);
     return NULL;
 }
 
-static enum zs_status append_size(struct zs_buffer *out, uint64_t n, struct zs_error *err)
+struct writer {
+    const struct zs_texts *t;
+    zs_text_give_fn give;
+    void *ctx;
+    char **values; /* of the chunk that is written, as it is stored: what replaces elements, else NULL */
+};
+
+/* ---- One chunk ---- */
+
+static enum zs_status give_element(void *ctx, const uint64_t *number, uint64_t stored, struct zs_error *err)
 {
-    const unsigned char bytes[4] = {(unsigned char)n, (unsigned char)(n >> 8), (unsigned char)(n >> 16),
-                                    (unsigned char)(n >> 24)};
-    return zs_buffer_append(out, bytes, sizeof bytes, err);
+    struct writer *w = ctx;
+    const char *text = NULL;
+    ZS_TRY(w->give(w->ctx, number, &text, err));
+    free(w->values[stored]); /* a step of 0 gives an element again */
+    w->values[stored] = zs_strdup(text != NULL ? text : "");
+    return w->values[stored] != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "no memory for text");
 }
 
-static enum zs_status encode(const struct zs_node *node, const char *const *values, uint64_t count,
-                             struct zs_buffer *out, struct zs_error *err)
+/* Appends all elements of a chunk: those that are given, else those of `items`, else the fill value. */
+static enum zs_status append_all(struct writer *w, struct zs_text_items *items, uint64_t count, struct zs_buffer *out,
+                                 bool *is_empty, struct zs_error *err)
 {
-    ZS_TRY(append_size(out, count, err));
+    const char *fill = w->t->fill;
+    *is_empty = true;
+    ZS_TRY(zs_text_items_begin(w->t, count, out, err));
     for (uint64_t i = 0; i < count; i++) {
-        const char *text = values[i] != NULL ? values[i] : "";
-        const size_t n = strlen(text);
-        if (!zs_utf8_check(text, n, NULL))
-            return zs_fail(err, ZS_ARGUMENT, "array /%s: element %llu: expected text in UTF-8", node->path,
-                           (unsigned long long)i);
-        if (n > ZS_STRINGS_MAX_BYTES || out->size > ZS_STRINGS_MAX_BYTES - n)
-            return zs_fail(err, ZS_ARGUMENT, "array /%s: expected at most %zu bytes of text, found more", node->path,
-                           ZS_STRINGS_MAX_BYTES);
-        ZS_TRY(append_size(out, n, err));
-        ZS_TRY(zs_buffer_append(out, text, n, err));
+        const char *text = w->values[i] != NULL ? w->values[i] : fill;
+        size_t n = strlen(text);
+        if (w->values[i] == NULL && items != NULL)
+            ZS_TRY(zs_text_item(items, i, &text, &n, err));
+        *is_empty = *is_empty && n == strlen(fill) && memcmp(text, fill, n) == 0;
+        ZS_TRY(zs_text_item_append(w->t, text, n, out, err));
     }
     return ZS_OK;
 }
 
-enum zs_status zs_strings_write(struct zs_store *store, const struct zs_node *node, const char *const *values,
-                                uint64_t count, struct zs_error *err)
+/* The encoded bytes of a chunk that has elements of a part, over what it was (NULL: nothing was there): in `scratch`,
+ * whose they are. */
+static enum zs_status encode(struct writer *w, const struct zs_text_part *part, const uint64_t *at,
+                             const struct zs_buffer *before, struct zs_scratch *scratch, struct zs_buffer *plain,
+                             bool *is_empty, const void **encoded, size_t *n, struct zs_error *err)
 {
-    struct zs_buffer encoded = {0};
-    char *key = zs_format("%s/c/0", node->path);
-    enum zs_status status =
-        key != NULL ? encode(node, values, count, &encoded, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a key");
+    const struct zs_level *leaf = &w->t->chain.levels[w->t->chain.count - 1];
+    const uint64_t count = leaf->decoded_size;
+    struct zs_text_items items = {0};
+    enum zs_status status = ZS_OK;
+    if (count > w->t->max_chunk) /* each takes a byte at least */
+        return zs_fail(err, ZS_UNSUPPORTED, "expected chunks of at most %zu bytes of text", w->t->max_chunk);
+    w->values = zs_calloc((size_t)count, sizeof *w->values);
+    if (w->values == NULL)
+        status = zs_fail(err, ZS_NO_MEMORY, "no memory for text");
     if (status == ZS_OK)
-        status = zs_store_put(store, key, encoded.data, encoded.size, err);
-    zs_buffer_free(&encoded);
+        status = zs_text_each(w->t, part, at, give_element, w, err);
+    if (status == ZS_OK && before != NULL)
+        status = zs_text_items_open(w->t, before->data, before->size, &items, err);
+    if (status == ZS_OK)
+        status = append_all(w, before != NULL ? &items : NULL, count, plain, is_empty, err);
+    if (status == ZS_OK && !*is_empty)
+        status = zs_bytes_encode(leaf->bytes_codecs, leaf->bytes_codec_count, scratch, plain->data, plain->size,
+                                 encoded, n, err);
+    zs_text_items_close(&items);
+    zs_strings_free(w->values, (size_t)count);
+    w->values = NULL;
+    return status;
+}
+
+/* ---- One object, whose lock is held ---- */
+
+static enum zs_status put_leaf(struct writer *w, const struct zs_text_part *part, const uint64_t *at,
+                               struct zs_shard_writer *shard, const char *key, struct zs_error *err)
+{
+    const struct zs_texts *t = w->t;
+    struct zs_buffer before = {0}, plain = {0};
+    bool is_absent = false, is_empty = false;
+    const void *encoded = NULL;
+    size_t n = 0;
+    uint64_t number = 0;
+    enum zs_status status;
+    if (shard != NULL) {
+        number = zs_grid_number_in_shard(&t->grid, zs_grid_number(&t->grid, t->chain.count - 1, at));
+        status = zs_shard_writer_get_present(shard, number, &is_absent, &before, err);
+    } else {
+        status = zs_store_get(t->store, key, zs_bytes_bound(t->max_chunk), &before, err);
+        is_absent = status == ZS_NOT_FOUND;
+        status = is_absent ? ZS_OK : status;
+    }
+    struct zs_scratch *scratch = zs_scratch_acquire();
+    if (status == ZS_OK && scratch == NULL)
+        status = zs_fail(err, ZS_NO_MEMORY, "no memory to encode text");
+    if (status == ZS_OK)
+        status = encode(w, part, at, is_absent ? NULL : &before, scratch, &plain, &is_empty, &encoded, &n, err);
+    if (status == ZS_OK && shard != NULL)
+        status = zs_shard_writer_put(shard, number, is_empty ? NULL : encoded, n, err);
+    else if (status == ZS_OK)
+        status = is_empty ? zs_store_remove(t->store, key, err) : zs_store_put(t->store, key, encoded, n, err);
+    zs_scratch_release(scratch);
+    zs_buffer_free(&before);
+    zs_buffer_free(&plain);
+    return status;
+}
+
+static enum zs_status put_shard(struct writer *w, const struct zs_text_part *whole, const char *key,
+                                struct zs_error *err)
+{
+    const struct zs_texts *t = w->t;
+    struct zs_object *object = NULL;
+    struct zs_shard_writer *shard = NULL;
+    struct zs_text_part part;
+    uint64_t at[ZS_MAX_NDIM] = {0};
+    bool is_lost;
+    enum zs_status status = zs_object_open(t->store, key, &object, err);
+    if (status == ZS_NOT_FOUND)
+        status = ZS_OK;
+    if (status == ZS_OK)
+        status = zs_shard_writer_create(t->store, key, t->chain.levels, ZS_ORDER_ROW_MAJOR, NULL, object, &shard, err);
+    for (bool first = true;
+         status == ZS_OK && zs_text_next(t, t->chain.count - 1, whole, first, &part, at); first = false)
+        status = put_leaf(w, &part, at, shard, key, err);
+    if (status == ZS_OK)
+        status = zs_shard_writer_publish(shard, ZS_UPDATE_REWRITE, &is_lost, err);
+    zs_shard_writer_free(shard);
+    return status;
+}
+
+static enum zs_status put_object(struct writer *w, const struct zs_text_part *part, const uint64_t *at,
+                                 struct zs_error *err)
+{
+    const struct zs_texts *t = w->t;
+    struct zs_lock *lock = NULL;
+    char *key = zs_chunk_key(t->bytes->array, t->node->path, at);
+    if (key == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
+    enum zs_status status = zs_store_lock(t->store, key, &lock, err);
+    zs_store_forget(t->store, key); /* what it is by now */
+    if (status == ZS_OK)
+        status = t->chain.count > 1 ? put_shard(w, part, key, err) : put_leaf(w, part, at, NULL, key, err);
+    zs_store_unlock(t->store, lock);
+    if (status != ZS_OK)
+        status = zs_fail_in(err, status, "%s/%s", t->store->root, key);
     free(key);
+    return status;
+}
+
+enum zs_status zs_texts_write(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_text_request *request,
+                              zs_text_give_fn give, void *ctx, struct zs_error *err)
+{
+    struct zs_text_part all, part;
+    struct zs_texts t;
+    uint64_t at[ZS_MAX_NDIM] = {0};
+    if (node->is_draft)
+        return zs_fail(err, ZS_UNSUPPORTED, "%s: arrays of the draft of 2022 are only read", node->path);
+    ZS_TRY(zs_text_check(node, request, &all, err));
+    ZS_TRY(zs_texts_open(zs_hierarchy_store(h), node,
+                         request->max_chunk != 0 ? request->max_chunk : ZS_STRINGS_MAX_BYTES, &t, err));
+    struct writer w = {.t = &t, .give = give, .ctx = ctx};
+    enum zs_status status = ZS_OK;
+    for (bool first = true; status == ZS_OK && zs_text_next(&t, 0, &all, first, &part, at); first = false)
+        status = put_object(&w, &part, at, err);
+    zs_texts_close(&t);
     return status;
 }

@@ -4,12 +4,14 @@
 #ifndef ZS_GDAL_MDIM_H
 #define ZS_GDAL_MDIM_H
 
+#include <algorithm>
 #include <map>
 
 #include "dataset.h"
 
 extern "C"
 {
+#include "array/strings.h"
 #include "geo/attributes.h"
 #include "geo/dimensions.h"
 }
@@ -59,6 +61,18 @@ class ZSMdimFollower
     virtual ~ZSMdimFollower() = default;
     /* It is that of another node by now, and what it has open is not valid any more. False with the message in err. */
     virtual bool Follow(const struct zs_node *node, struct zs_error *err) = 0;
+};
+
+/* Shapes of what is stored; shards are the chunks where there are none. */
+struct ZSMdimChunks
+{
+    uint64_t chunk[ZS_MAX_NDIM], shard[ZS_MAX_NDIM];
+
+    void Take(const struct zs_array_info &info)
+    {
+        std::copy_n(info.chunk_shape, info.ndim, chunk);
+        std::copy_n(info.shard_shape, info.ndim, shard);
+    }
 };
 
 /* What the objects of one opened store share. Each of them holds it, so that it outlives the dataset. */
@@ -134,6 +148,12 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     struct zs_store *Store() const
     {
         return m_store->store;
+    }
+    /* Bytes of the largest decoded chunk of text. */
+    size_t MaxTextChunk() const
+    {
+        const uint64_t most = m_options.max_chunk_bytes;
+        return most != 0 ? static_cast<size_t>(most) : ZS_STRINGS_MAX_CHUNK;
     }
     const std::shared_ptr<GDALPamMultiDim> &Pam() const
     {
@@ -302,12 +322,10 @@ std::shared_ptr<GDALMDArray> zsMdimArray(const std::shared_ptr<ZSMdimStore> &sto
 
 /* ---- mdim_strings.cpp ---- */
 
-/* An array of text; null with the message in err. */
+/* An array of text; null with the message in err. `made`: the dimensions that it was made of, if it was. */
 std::shared_ptr<GDALMDArray> zsMdimStrings(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
+                                           const std::vector<std::shared_ptr<GDALDimension>> &made,
                                            struct zs_error *err);
-/* One that was made. */
-std::shared_ptr<GDALMDArray> zsMdimStrings(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
-                                           const std::vector<std::shared_ptr<GDALDimension>> &dimensions);
 
 /* ---- mdim_read.cpp ---- */
 
@@ -363,9 +381,9 @@ bool zsMdimWrite(struct zs_array *array, const ZSMdimRequest &request, GDALDataT
                  struct zs_error *err);
 
 /* Copies all elements of an array to another of its shape, in pieces that are shards where the memory that GDAL gives
- * allows, else chunks. `array` of the core is the one that is copied to; null where it is none. Whatever fails is a
- * failure (CPLError emitted). */
-bool zsMdimCopyValues(GDALMDArray &to, const GDALMDArray &from, struct zs_array *array, GUInt64 &cost,
+ * allows, else chunks: those of the one that is copied to. Whatever fails is a failure (CPLError
+ * emitted). */
+bool zsMdimCopyValues(GDALMDArray &to, const GDALMDArray &from, const ZSMdimChunks &chunks, GUInt64 &cost,
                       GUInt64 totalCost, GDALProgressFunc progress, void *progressData);
 
 /* ---- mdim_open.cpp ---- */

@@ -43,9 +43,10 @@ class ZSMdimArray final : public ZSMdimNodeArray<GDALPamMDArray>
     std::shared_ptr<OGRSpatialReference> ReadSpatialRef() const;
 
   protected:
-    struct zs_array *CoreArray() const override
+    bool Chunks(ZSMdimChunks &chunks) const override
     {
-        return m_opened->Get();
+        chunks.Take(zs_array_get_info(m_opened->Get()));
+        return true;
     }
     bool IRead(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
                const GDALExtendedDataType &type, void *data) const override;

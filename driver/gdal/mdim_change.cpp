@@ -107,17 +107,20 @@ bool ZSMdimStore::Restate(const Shapes &shapes, struct zs_error *err)
         return zs_hierarchy_node(Hierarchy(), path.c_str(), &node, e) == ZS_OK &&
                zs_array_restate(Hierarchy(), node, shape, nullptr, &fresh, e) == ZS_OK;
     };
-    std::vector<const struct zs_node *> before; // they stay as they were
+    Shapes before;
     for (const auto &[path, shape] : shapes)
     {
+        struct zs_dimension dims[ZS_MAX_NDIM];
+        int count = 0;
         const struct zs_node *node = Node(path);
-        if (node != nullptr && restate(path, shape.data(), err))
+        if (node != nullptr && zs_dimensions_find(Hierarchy(), node, dims, &count, err) == ZS_OK &&
+            restate(path, shape.data(), err))
         {
-            before.push_back(node);
+            before[path] = shapeOf(dims, count);
             continue;
         }
-        for (const auto *old : before)
-            restate(old->path, old->array->shape, nullptr);
+        for (const auto &[old, sizes] : before)
+            restate(old, sizes.data(), nullptr);
         return false;
     }
     return true;

@@ -1,6 +1,7 @@
 /* New stores through the multidimensional API: written beside their place, which they take at the first flush. */
 #include "mdim.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "creation_options.h"
@@ -143,33 +144,6 @@ struct ZSUnmake
 using ZSMadeNode = std::unique_ptr<const struct zs_node, ZSUnmake>;
 } // namespace
 
-static std::shared_ptr<GDALMDArray> newStrings(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *group,
-                                               const std::string &name,
-                                               const std::vector<std::shared_ptr<GDALDimension>> &dimensions)
-{
-    constexpr GUInt64 MOST_TEXTS = ZS_STRINGS_MAX_BYTES / 4; // each takes a length
-    const struct zs_node *node = nullptr;
-    struct zs_error err;
-    if (dimensions.size() != 1 || dimensions[0]->GetSize() > MOST_TEXTS)
-    {
-        store->Complain("array " + name + ": text is written in arrays of one dimension, of at most " +
-                        std::to_string(MOST_TEXTS) + " elements");
-        return nullptr;
-    }
-    const GUInt64 count = dimensions[0]->GetSize();
-    zs_json *document = zs_strings_document(dimensions[0]->GetName().c_str(), count);
-    if (zs_node_make(store->Hierarchy(), group->path, name.c_str(), document, &node, &err) != ZS_OK)
-    {
-        zsReport(err);
-        return nullptr;
-    }
-    ZSMadeNode made(node, {store.get()});
-    auto array = zsMdimStrings(store, node, dimensions);
-    store->AddArray(node->path, array);
-    made.release();
-    return array;
-}
-
 /* Its document and its node, in memory. */
 static const struct zs_node *makeNumbers(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *group,
                                          const std::string &name, const struct zs_array_spec &spec,
@@ -186,16 +160,68 @@ static const struct zs_node *makeNumbers(const std::shared_ptr<ZSMdimStore> &sto
     return nullptr;
 }
 
+/* ---- Of text ---- */
+
+/* Texts are in one chunk, if they are not very many; and plain, which all that read text know. */
+static void usualStrings(struct zs_array_spec &spec)
+{
+    constexpr uint64_t MOST_TEXTS = 1 << 16;
+    uint64_t all = 1;
+    spec.is_sharded = false;
+    for (int d = spec.ndim; d-- > 0;)
+    {
+        spec.chunk_shape[d] = std::max<uint64_t>(1, std::min(spec.shape[d], MOST_TEXTS / all));
+        all *= spec.chunk_shape[d];
+    }
+}
+
+static std::shared_ptr<GDALMDArray> newStrings(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *group,
+                                               const std::string &name,
+                                               const std::vector<std::shared_ptr<GDALDimension>> &dimensions,
+                                               struct zs_array_spec &spec, CSLConstList list)
+{
+    const struct zs_node *node = nullptr;
+    struct zs_error err;
+    ZSMdimArrayOptions options(isCoordinate(name, dimensions));
+    spec.dtype = zs_dtype_of(ZS_UINT8);
+    if (!options.Apply(list, store->ArrayOptions(), spec))
+    {
+        store->MarkRefused();
+        return nullptr;
+    }
+    if (!options.HasShape())
+        usualStrings(spec);
+    if (!options.HasCompression())
+        spec.encoding.compression = ZS_COMPRESS_NONE;
+    zs_json *document = zs_strings_document(&spec);
+    if (zs_node_make(store->Hierarchy(), group->path, name.c_str(), document, &node, &err) != ZS_OK)
+    {
+        zsReport(err);
+        return nullptr;
+    }
+    ZSMadeNode made(node, {store.get()});
+    auto array = zsMdimStrings(store, node, dimensions, &err);
+    if (array == nullptr)
+    {
+        zsReport(err);
+        return nullptr;
+    }
+    store->AddArray(node->path, array);
+    made.release();
+    return array;
+}
+
+/* ---- Of either ---- */
+
 std::shared_ptr<GDALMDArray> zsMdimNewArray(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *group,
                                             const std::string &name,
                                             const std::vector<std::shared_ptr<GDALDimension>> &dimensions,
                                             const GDALExtendedDataType &type, CSLConstList list)
 {
-    if (type.GetClass() == GEDTC_STRING)
-        return newStrings(store, group, name, dimensions);
     struct zs_array_spec spec = {};
-    enum zs_data_type zarrType;
-    if (type.GetClass() != GEDTC_NUMERIC || !zsZarrType(type.GetNumericDataType(), &zarrType) ||
+    enum zs_data_type zarrType = ZS_UINT8;
+    const bool isText = type.GetClass() == GEDTC_STRING;
+    if ((!isText && (type.GetClass() != GEDTC_NUMERIC || !zsZarrType(type.GetNumericDataType(), &zarrType))) ||
         dimensions.size() > ZS_MAX_NDIM)
     {
         const std::string what = type.GetClass() != GEDTC_NUMERIC
@@ -213,6 +239,11 @@ std::shared_ptr<GDALMDArray> zsMdimNewArray(const std::shared_ptr<ZSMdimStore> &
         spec.shape[spec.ndim] = d->GetSize();
         spec.dimension_names[spec.ndim++] = d->GetName().empty() ? nullptr : d->GetName().c_str();
     }
+    CPLStringList own(CSLDuplicate(list));
+    if (store->IsCopying() && own.FetchNameValue("SHARD_CHUNK_SHAPE") == nullptr)
+        own.SetNameValue("BLOCKSIZE", nullptr); // GDAL 3.13 gives that of the source to whoever makes a copy
+    if (isText)
+        return newStrings(store, group, name, dimensions, spec, own.List());
     // Of floats what is not written is NaN, as in GDAL's own driver: nobody takes it for a measured 0.
     const bool isFloat = GDALDataTypeIsFloating(type.GetNumericDataType()) != FALSE &&
                          GDALDataTypeIsComplex(type.GetNumericDataType()) == FALSE;
@@ -220,9 +251,6 @@ std::shared_ptr<GDALMDArray> zsMdimNewArray(const std::shared_ptr<ZSMdimStore> &
     ZSStoring storing{GDT_Float64, spec.dtype.type, spec.dtype.size};
     if (isFloat && spec.ndim > 0)
         zsStore(&storing, &nan, spec.fill_value, static_cast<ptrdiff_t>(spec.dtype.size), 1);
-    CPLStringList own(CSLDuplicate(list));
-    if (store->IsCopying() && own.FetchNameValue("SHARD_CHUNK_SHAPE") == nullptr)
-        own.SetNameValue("BLOCKSIZE", nullptr); // GDAL 3.13 gives that of the source to whoever makes a copy
     const bool isOwn = isCoordinate(name, dimensions);
     ZSMdimArrayOptions options(isOwn);
     if (!options.Apply(own.List(), store->ArrayOptions(), spec))

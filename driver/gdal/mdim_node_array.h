@@ -47,11 +47,8 @@ template <class Base> class ZSMdimNodeArray : public Base, public ZSMdimFollower
         m_dimensions.clear(); // they are where their variables are
         return m_store->Dimensions(node, m_dimensions, err);
     }
-    /* The core's, as it is by now; null where there is none. */
-    virtual struct zs_array *CoreArray() const
-    {
-        return nullptr;
-    }
+    /* False where nobody can tell. */
+    virtual bool Chunks(ZSMdimChunks &chunks) const = 0;
     /* False (CPLError emitted) when it was deleted. */
     bool CheckThere() const
     {
@@ -72,8 +69,10 @@ template <class Base> class ZSMdimNodeArray : public Base, public ZSMdimFollower
     {
         if (progress == nullptr)
             progress = GDALDummyProgress;
+        ZSMdimChunks chunks;
         const bool ok = this->CopyFromAllExceptValues(from, strict, cost, totalCost, progress, progressData) &&
-                        zsMdimCopyValues(*this, *from, CoreArray(), cost, totalCost, progress, progressData);
+                        Chunks(chunks) &&
+                        zsMdimCopyValues(*this, *from, chunks, cost, totalCost, progress, progressData);
         if (!ok)
             m_store->MarkLost();
         return ok && m_store->FlushArray(m_node->path);

@@ -175,6 +175,7 @@ bool ZSMdimArrayOptions::Apply(CSLConstList own, CSLConstList all, struct zs_arr
             list.SetNameValue(name, value);
         CPLFree(name);
     }
+    m_hasCompression = list.FetchNameValue("COMPRESS") != nullptr;
     if (!m_options.Parse(list.List()))
         return false;
     struct zs_raster_spec rounded = {};

@@ -16,7 +16,7 @@ class ZSMdimArrayOptions
     std::vector<ZSDimension> m_dimensions;
     std::vector<ZSDivision> m_chunks, m_shards; /* what the spec's edges are borrowed from */
     std::vector<std::string> m_names;
-    bool m_isCoordinate;
+    bool m_isCoordinate, m_hasCompression = false;
 
     bool ApplyChunks(struct zs_array_spec &spec);
     bool ApplyShards(struct zs_array_spec &spec);
@@ -32,6 +32,15 @@ class ZSMdimArrayOptions
      * for an option that there is not, and values that are not allowed. */
     bool Apply(CSLConstList own, CSLConstList all, struct zs_array_spec &spec);
 
+    /* Whether shapes, or how to compress, were asked for. */
+    bool HasShape() const
+    {
+        return m_options.chunk.IsGiven() || m_options.shard.IsGiven();
+    }
+    bool HasCompression() const
+    {
+        return m_hasCompression;
+    }
     int ChunkOrder() const
     {
         return m_options.chunk_order;

@@ -142,7 +142,7 @@ std::shared_ptr<GDALMDArray> ZSMdimStore::Array(const struct zs_node *node, stru
     auto known = m_isUpdatable ? m_arrays[node->path].lock() : nullptr;
     if (known != nullptr)
         return known;
-    auto array = node->is_text ? zsMdimStrings(shared_from_this(), node, err)
+    auto array = node->is_text ? zsMdimStrings(shared_from_this(), node, {}, err)
                                : zsMdimArray(shared_from_this(), node, nullptr, {}, err);
     if (m_isUpdatable && array != nullptr)
         m_arrays[node->path] = array;

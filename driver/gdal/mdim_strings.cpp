@@ -7,6 +7,9 @@ extern "C"
 
 namespace
 {
+/* Arrays of no more elements are read as a whole, and kept: they are the names of something, and asked for again. */
+constexpr uint64_t MOST_KEPT = 4096;
+
 /* Bytes of the longest text that an array may hold; 0: of any length. */
 size_t longestText(const struct zs_node *node)
 {
@@ -15,20 +18,22 @@ size_t longestText(const struct zs_node *node)
     return isBytes ? static_cast<size_t>(units) : 0;
 }
 
-/* An array of text. It is short, or it is not read: what was read once stays. */
+/* An array of text. What is written goes to the store at once. */
 class ZSMdimStrings final : public ZSMdimNodeArray<GDALMDArray>
 {
     mutable std::mutex m_lock;
     mutable bool m_isRead = false;
-    bool m_isMade = false; /* in this session; those of others are in chunks and codecs of all kinds, and only read */
-    mutable std::vector<std::string> m_texts;
-    mutable std::vector<const char *> m_pointers; /* to them, which is how GDAL has texts in memory */
+    mutable std::vector<std::string> m_texts; /* of a small array, all of them once they are read */
 
-    bool ReadTexts(struct zs_error *err) const;
-    bool WriteTexts(struct zs_error *err);
-    void TakeTexts(std::vector<std::string> &&texts) const;
+    std::vector<uint64_t> Shape() const;
+    bool ReadSmall() const;
+    struct zs_text_request RequestOf(const ZSMdimRequest &r) const;
+    bool Read(const ZSMdimRequest &r, const GDALExtendedDataType &type, struct zs_error *err) const;
+    bool Write(const ZSMdimRequest &r, const GDALExtendedDataType &type, enum zs_status &status,
+               struct zs_error *err);
 
   protected:
+    bool Chunks(ZSMdimChunks &chunks) const override;
     bool IRead(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
                const GDALExtendedDataType &type, void *data) const override;
     bool IWrite(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
@@ -45,12 +50,13 @@ class ZSMdimStrings final : public ZSMdimNodeArray<GDALMDArray>
     {
     }
     static std::shared_ptr<GDALMDArray> Create(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
+                                               const std::vector<std::shared_ptr<GDALDimension>> &made,
                                                struct zs_error *err);
-    static std::shared_ptr<GDALMDArray> CreateNew(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
-                                                  const std::vector<std::shared_ptr<GDALDimension>> &dimensions);
 
     bool Follow(const struct zs_node *node, struct zs_error *err) override
     {
+        const std::lock_guard<std::mutex> held(m_lock);
+        m_isRead = false;
         return TakeNode(node, err);
     }
     bool CopyFrom(GDALDataset *, const GDALMDArray *from, bool strict, GUInt64 &cost, const GUInt64 totalCost,
@@ -65,132 +71,230 @@ class ZSMdimStrings final : public ZSMdimNodeArray<GDALMDArray>
             return zsMdimAttributes(m_store, m_node, GetFullName(), &none, false);
         });
     }
+    std::vector<GUInt64> GetBlockSize() const override
+    {
+        return zsGuard([&] {
+            ZSMdimChunks chunks;
+            std::vector<GUInt64> size(m_dimensions.size());
+            const bool isKnown = Chunks(chunks);
+            for (size_t d = 0; isKnown && d < size.size(); d++)
+                size[d] = std::max<GUInt64>(1, std::min<GUInt64>(chunks.chunk[d], m_dimensions[d]->GetSize()));
+            return size;
+        });
+    }
 };
 } // namespace
 
 std::shared_ptr<GDALMDArray> ZSMdimStrings::Create(const std::shared_ptr<ZSMdimStore> &store,
-                                                   const struct zs_node *node, struct zs_error *err)
+                                                   const struct zs_node *node,
+                                                   const std::vector<std::shared_ptr<GDALDimension>> &made,
+                                                   struct zs_error *err)
 {
     auto array = std::make_shared<ZSMdimStrings>(store, node);
-    uint64_t length;
-    if (!array->TakeDimensions({}, err))
+    if (!array->TakeDimensions(made, err))
         return nullptr;
-    if (!zs_strings_length(node, &length))
-    {
-        zs_fail(err, ZS_UNSUPPORTED, "array /%s: text is read in arrays of one dimension, not of %zu", node->path,
-                array->m_dimensions.size());
-        return nullptr;
-    }
     array->SetSelf(array);
     return array;
 }
 
-bool ZSMdimStrings::ReadTexts(struct zs_error *err) const
+std::vector<uint64_t> ZSMdimStrings::Shape() const
+{
+    std::vector<uint64_t> shape;
+    for (const auto &d : m_dimensions)
+        shape.push_back(d->GetSize());
+    return shape;
+}
+
+bool ZSMdimStrings::Chunks(ZSMdimChunks &chunks) const
+{
+    struct zs_error err;
+    if (zs_strings_chunks(m_store->Hierarchy(), m_node, chunks.chunk, chunks.shard, &err) == ZS_OK)
+        return true;
+    CPLDebug("ShardedZarr", "%s", err.message); // who reads is told
+    return false;
+}
+
+struct zs_text_request ZSMdimStrings::RequestOf(const ZSMdimRequest &r) const
+{
+    struct zs_text_request request = {};
+    request.ndim = r.ndim;
+    request.max_chunk = m_store->MaxTextChunk();
+    for (int d = 0; d < r.ndim; d++)
+    {
+        request.start[d] = r.start[d];
+        request.count[d] = r.count[d];
+        request.step[d] = r.step[d];
+    }
+    return request;
+}
+
+/* Where an element of a request is in the caller's memory. */
+static char *placeOf(const ZSMdimRequest &r, const uint64_t *number)
+{
+    char *place = r.data;
+    for (int d = 0; d < r.ndim; d++)
+        place += static_cast<ptrdiff_t>(number[d]) * r.stride[d];
+    return place;
+}
+
+/* ---- Reading ---- */
+
+/* Calls f, a lambda, for each element; no exception passes through the core. */
+template <class F> static enum zs_status takeText(void *ctx, const uint64_t *number, const char *text, size_t n,
+                                                  struct zs_error *err)
+{
+    if (zsGuard([&] { return (*static_cast<F *>(ctx))(number, std::string(text, n)); }))
+        return ZS_OK;
+    err->message[0] = '\0'; // GDAL has said why
+    return ZS_ARGUMENT;
+}
+
+template <class F>
+static bool readTexts(const ZSMdimStore &store, const struct zs_node *node, const struct zs_text_request &request,
+                      F take, struct zs_error *err)
+{
+    err->message[0] = '\0';
+    return zs_texts_read(store.Hierarchy(), node, &request, takeText<F>, &take, nullptr, err) == ZS_OK;
+}
+
+/* Those of a small array, once. False where it is not small, or cannot be read as a whole. */
+bool ZSMdimStrings::ReadSmall() const
 {
     const std::lock_guard<std::mutex> held(m_lock);
-    char **values = nullptr;
-    bool isBlank;
-    const uint64_t count = m_dimensions[0]->GetSize();
+    struct zs_text_request all = {};
+    struct zs_error err;
+    uint64_t count = 1;
     if (m_isRead)
         return true;
-    if (zs_strings_read(m_store->Hierarchy(), m_node, 0, count, &values, &isBlank, err) != ZS_OK)
+    for (const uint64_t size : Shape())
+    {
+        all.count[all.ndim] = size;
+        all.step[all.ndim++] = 1;
+        count = size > MOST_KEPT / count ? MOST_KEPT + 1 : count * size;
+        if (count == 0 || count > MOST_KEPT)
+            return false;
+    }
+    std::vector<std::string> texts(static_cast<size_t>(count));
+    const auto take = [&](const uint64_t *number, std::string &&text) {
+        uint64_t at = 0;
+        for (int d = 0; d < all.ndim; d++)
+            at = at * all.count[d] + number[d];
+        texts[static_cast<size_t>(at)] = std::move(text);
+        return true;
+    };
+    if (!readTexts(*m_store, m_node, all, take, &err))
         return false;
-    const auto freed = [count](char **v) { zs_strings_free(v, static_cast<size_t>(count)); };
-    const std::unique_ptr<char *, decltype(freed)> owned(values, freed);
-    TakeTexts(std::vector<std::string>(values, values + count));
+    m_texts = std::move(texts);
+    m_isRead = true;
     return true;
 }
 
-void ZSMdimStrings::TakeTexts(std::vector<std::string> &&texts) const
+bool ZSMdimStrings::Read(const ZSMdimRequest &r, const GDALExtendedDataType &type, struct zs_error *err) const
 {
-    std::vector<const char *> pointers;
-    for (const auto &text : texts)
-        pointers.push_back(text.c_str());
-    m_texts = std::move(texts);
-    m_pointers = std::move(pointers);
-    m_isRead = true;
+    const auto give = [&](const char *text, char *place) {
+        return GDALExtendedDataType::CopyValue(&text, m_type, place, type);
+    };
+    if (!ReadSmall())
+        return readTexts(
+            *m_store, m_node, RequestOf(r),
+            [&](const uint64_t *number, const std::string &text) { return give(text.c_str(), placeOf(r, number)); },
+            err);
+    const auto shape = Shape();
+    const std::lock_guard<std::mutex> held(m_lock);
+    err->message[0] = '\0';
+    return zsForEach(r.ndim, r.count, [&](const uint64_t *number) {
+        uint64_t at = 0;
+        for (int d = 0; d < r.ndim; d++)
+            at = at * shape[static_cast<size_t>(d)] + r.start[d] + number[d] * r.step[d];
+        return give(m_texts[static_cast<size_t>(at)].c_str(), placeOf(r, number));
+    });
 }
 
 bool ZSMdimStrings::IRead(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
                           const GDALExtendedDataType &type, void *data) const
 {
     return zsGuard([&] {
-        const uint64_t shape[1] = {m_dimensions[0]->GetSize()};
+        const auto shape = Shape();
         ZSMdimRequest request;
         struct zs_error err;
         if (!CheckThere())
             return false;
-        if (!zsMdimRequest(1, shape, start, count, step, stride, type.GetSize(), data, request, &err) ||
-            !ReadTexts(&err))
-        {
+        if (zsMdimRequest(static_cast<int>(shape.size()), shape.data(), start, count, step, stride, type.GetSize(),
+                          data, request, &err) &&
+            Read(request, type, &err))
+            return true;
+        if (err.message[0] != '\0')
             zsReport(err);
-            return false;
-        }
-        return zsMdimGive(shape, m_pointers.data(), m_type, request, type); // which nobody changes any more
+        return false;
     });
 }
 
 /* ---- Writing ---- */
 
-std::shared_ptr<GDALMDArray> ZSMdimStrings::CreateNew(const std::shared_ptr<ZSMdimStore> &store,
-                                                      const struct zs_node *node,
-                                                      const std::vector<std::shared_ptr<GDALDimension>> &dimensions)
+namespace
 {
-    auto array = std::make_shared<ZSMdimStrings>(store, node);
-    array->m_dimensions = dimensions;
-    array->m_isMade = true;
-    array->TakeTexts(std::vector<std::string>(static_cast<size_t>(dimensions[0]->GetSize())));
-    array->SetSelf(array);
-    return array;
-}
+/* Texts on their way to the core, one at a time. */
+struct Giver
+{
+    const ZSMdimRequest &request;
+    const GDALExtendedDataType &type, &own;
+    std::string text;
 
-/* All of them, in the one chunk that there is. */
-bool ZSMdimStrings::WriteTexts(struct zs_error *err)
+    bool Give(const uint64_t *number)
+    {
+        char *value = nullptr;
+        const bool ok = GDALExtendedDataType::CopyValue(placeOf(request, number), type, &value, own);
+        text = value != nullptr ? value : "";
+        CPLFree(value);
+        return ok;
+    }
+    static enum zs_status Call(void *ctx, const uint64_t *number, const char **text, struct zs_error *err)
+    {
+        auto *giver = static_cast<Giver *>(ctx);
+        if (!zsGuard([&] { return giver->Give(number); }))
+            return zs_fail(err, ZS_ARGUMENT, "an element cannot be made a text");
+        *text = giver->text.c_str();
+        return ZS_OK;
+    }
+};
+} // namespace
+
+bool ZSMdimStrings::Write(const ZSMdimRequest &r, const GDALExtendedDataType &type, enum zs_status &status,
+                          struct zs_error *err)
 {
-    return zs_strings_write(m_store->Store(), m_node, m_pointers.data(), m_pointers.size(), err) == ZS_OK;
+    const struct zs_text_request request = RequestOf(r);
+    const auto own = GDALExtendedDataType::CreateString();
+    Giver giver{r, type, own, {}};
+    const std::lock_guard<std::mutex> held(m_lock);
+    m_isRead = false;
+    status = zs_texts_write(m_store->Hierarchy(), m_node, &request, Giver::Call, &giver, err);
+    return status == ZS_OK;
 }
 
 bool ZSMdimStrings::IWrite(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
                            const GDALExtendedDataType &type, const void *data)
 {
     return zsGuard([&] {
-        const uint64_t shape[1] = {m_dimensions[0]->GetSize()};
+        const auto shape = Shape();
         ZSMdimRequest request;
         struct zs_error err;
+        enum zs_status status = ZS_ARGUMENT;
         if (!CheckThere() || !m_store->CheckUpdatable())
             return false;
-        if (!m_isMade)
-        {
-            CPLError(CE_Failure, CPLE_NotSupported, "array %s: text is written in arrays that are made, not changed",
-                     GetFullName().c_str());
-            return false;
-        }
-        if (!zsMdimRequest(1, shape, start, count, step, stride, type.GetSize(), const_cast<void *>(data), request,
-                           &err))
-        {
-            zsReport(err);
-            return false;
-        }
-        std::vector<std::string> texts = m_texts;
-        if (!zsMdimTakeTexts(texts, request, type))
-            return false; // GDAL has said why
-        TakeTexts(std::move(texts));
-        if (WriteTexts(&err))
+        if (zsMdimRequest(static_cast<int>(shape.size()), shape.data(), start, count, step, stride, type.GetSize(),
+                          const_cast<void *>(data), request, &err) &&
+            Write(request, type, status, &err))
             return true;
         zsReport(err);
-        m_store->MarkLost();
+        if (status != ZS_ARGUMENT && status != ZS_UNSUPPORTED)
+            m_store->MarkLost();
         return false;
     });
 }
 
 std::shared_ptr<GDALMDArray> zsMdimStrings(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
-                                           const std::vector<std::shared_ptr<GDALDimension>> &dimensions)
-{
-    return ZSMdimStrings::CreateNew(store, node, dimensions);
-}
-
-std::shared_ptr<GDALMDArray> zsMdimStrings(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
+                                           const std::vector<std::shared_ptr<GDALDimension>> &made,
                                            struct zs_error *err)
 {
-    return ZSMdimStrings::Create(store, node, err);
+    return ZSMdimStrings::Create(store, node, made, err);
 }

@@ -8,6 +8,8 @@
 
 /* Windows of one call of the core, 800 bytes each. */
 constexpr size_t MOST_WINDOWS = 8192;
+/* Bytes that a text takes in memory, as a guess. */
+constexpr size_t USUAL_TEXT = 64;
 
 /* ---- Elements ---- */
 
@@ -97,13 +99,13 @@ static uint64_t mostBytes()
 
 /* Shape of a piece: a whole shard if that is not too much, else a chunk; and as many of them, the last dimension first,
  * as are not too much, so that what the source has in one chunk is read once. */
-static std::vector<size_t> pieceOf(const struct zs_array_info &info, const std::vector<uint64_t> &shape, size_t size)
+static std::vector<size_t> pieceOf(const ZSMdimChunks &chunks, const std::vector<uint64_t> &shape, size_t size)
 {
     const size_t dims = shape.size();
     const uint64_t most = mostBytes();
     std::vector<uint64_t> unit(shape), piece(dims);
     uint64_t bytes = 0;
-    for (const uint64_t *stored : {info.shard_shape, info.chunk_shape})
+    for (const uint64_t *stored : {chunks.shard, chunks.chunk})
     {
         bytes = size;
         for (size_t d = 0; d < dims; d++)
@@ -159,7 +161,7 @@ class Elements
 };
 } // namespace
 
-bool zsMdimCopyValues(GDALMDArray &to, const GDALMDArray &from, struct zs_array *array, GUInt64 &cost,
+bool zsMdimCopyValues(GDALMDArray &to, const GDALMDArray &from, const ZSMdimChunks &chunks, GUInt64 &cost,
                       GUInt64 totalCost, GDALProgressFunc progress, void *progressData)
 {
     const auto &type = from.GetDataType();
@@ -171,9 +173,9 @@ bool zsMdimCopyValues(GDALMDArray &to, const GDALMDArray &from, struct zs_array 
         all *= d->GetSize();
     }
     const auto dims = static_cast<int>(shape.size());
-    const std::vector<size_t> piece = array == nullptr || all == 0
-                                          ? std::vector<size_t>(shape.begin(), shape.end())
-                                          : pieceOf(zs_array_get_info(array), shape, type.GetSize());
+    const size_t size = type.GetClass() == GEDTC_STRING ? USUAL_TEXT : type.GetSize();
+    const std::vector<size_t> piece = all == 0 ? std::vector<size_t>(shape.begin(), shape.end())
+                                               : pieceOf(chunks, shape, size);
     Elements elements(type);
     std::vector<uint64_t> pieces;
     std::vector<GUInt64> start(shape.size());

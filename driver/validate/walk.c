@@ -138,19 +138,25 @@ static enum zs_status list_objects(struct walk *w, struct zs_checked_array *arra
     return status;
 }
 
+static enum zs_status pass_over(void *ctx, const uint64_t *number, const char *text, size_t n, struct zs_error *err)
+{
+    (void)ctx, (void)number, (void)text, (void)n, (void)err;
+    return ZS_OK;
+}
+
 /* Arrays of text are read as a whole, by the one function that can. */
 static enum zs_status check_text(struct zs_check *c, const struct zs_node *node, const char *key, struct zs_error *err)
 {
-    uint64_t length;
-    if (!zs_strings_length(node, &length))
-        return zs_report_failure(c, key, node->array_status, err);
-    char **values;
-    bool is_blank;
-    const enum zs_status status = zs_strings_read(c->h, node, 0, length, &values, &is_blank, err);
-    if (status != ZS_OK)
-        return zs_report_failure(c, node->path, status, err);
-    zs_strings_free(values, (size_t)length);
-    return ZS_OK;
+    struct zs_text_request all = {.max_chunk = ZS_STRINGS_MAX_CHUNK};
+    enum zs_status status = zs_strings_shape(node, &all.ndim, all.count, err);
+    for (int d = 0; d < all.ndim && status == ZS_OK; d++) {
+        all.step[d] = 1;
+        if (all.count[d] == 0)
+            return ZS_OK;
+    }
+    if (status == ZS_OK)
+        status = zs_texts_read(c->h, node, &all, pass_over, NULL, NULL, err);
+    return status == ZS_OK ? ZS_OK : zs_report_failure(c, status == ZS_INVALID ? key : node->path, status, err);
 }
 
 /* Compiles the array's codecs, and finds its objects. has_errors: why it may not be readable was said. */

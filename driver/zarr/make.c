@@ -136,19 +136,41 @@ static zs_json *restated(const zs_json *from, int ndim, const uint64_t *shape, c
     return NULL;
 }
 
-enum zs_status zs_array_restate(struct zs_hierarchy *h, const struct zs_node *node, const uint64_t *shape,
-                                const char *const *names, const struct zs_node **replacement, struct zs_error *err)
+/* Whether an array can have another shape (NULL: the one it has); *ndim is its rank. */
+static enum zs_status check_shape(const struct zs_node *node, const uint64_t *shape, int *ndim, struct zs_error *err)
 {
     const struct zs_array_meta *meta = node->array;
-    struct zs_node *made;
-    if (meta == NULL)
-        return zs_fail(err, ZS_UNSUPPORTED, "array /%s: only those of numbers change their shape", node->path);
-    for (int d = 0; d < meta->ndim && shape != NULL; d++)
+    const zs_json *sizes = zs_json_get(node->document, "shape");
+    const char *grid = zs_extension_name(zs_json_get(node->document, "chunk_grid"), NULL);
+    if (meta == NULL && (!zs_json_is_array(sizes) || zs_json_size(sizes) > ZS_MAX_NDIM))
+        return zs_fail(err, ZS_UNSUPPORTED, "array /%s: expected a list of at most %d sizes as shape", node->path,
+                       ZS_MAX_NDIM);
+    *ndim = meta != NULL ? meta->ndim : (int)zs_json_size(sizes);
+    if (shape != NULL && meta == NULL && (!node->is_text || grid == NULL || strcmp(grid, "regular") != 0))
+        return zs_fail(err, ZS_UNSUPPORTED, "array /%s: it cannot be read, and not change its shape", node->path);
+    for (int d = 0; d < *ndim && shape != NULL && meta != NULL; d++)
         if (shape[d] != meta->shape[d] && meta->edges[d] != NULL)
             return zs_fail(err, ZS_UNSUPPORTED, "array /%s: its document lists the lengths of chunks along dimension "
                            "%d, for %llu elements: it does not say those of more", node->path, d,
                            (unsigned long long)meta->shape[d]);
-    ZS_TRY(make(node->path, restated(node->document, meta->ndim, shape, names), &made, err));
+    return ZS_OK;
+}
+
+enum zs_status zs_array_restate(struct zs_hierarchy *h, const struct zs_node *node, const uint64_t *shape,
+                                const char *const *names, const struct zs_node **replacement, struct zs_error *err)
+{
+    struct zs_node *made;
+    int ndim;
+    ZS_TRY(check_shape(node, shape, &ndim, err));
+    zs_json *document = restated(node->document, ndim, shape, names);
+    if (document == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot build the metadata of %s", node->path);
+    ZS_TRY(zs_node_create(node->path, document, true, &made, err));
+    if (made->array == NULL && node->array != NULL) {
+        const enum zs_status status = zs_fail(err, made->array_status, "%s", made->array_error.message);
+        zs_node_free(made); /* larger than arrays can be */
+        return status;
+    }
     ZS_TRY(zs_hierarchy_restate(h, made, err));
     *replacement = made;
     return ZS_OK;

@@ -20,4 +20,3 @@ if __name__ == "__main__":
     numbers[...] = np.arange(36).reshape(9, 4)
     names = root.create_array("name", shape=(9,), dtype=str, chunks=(9,), dimension_names=["name"], attributes={"long_name": "names"})
     names[:7] = np.array(NAMES, object)
-    root.create_array("square", shape=(2, 2), dtype=str, chunks=(2, 2))
