@@ -418,3 +418,99 @@ def test_what_is_in_the_way_of_a_new_name_stays_and_so_does_the_array(tmp_path):
     assert_content(tmp_path / "a.zarr", content)
     assert (tmp_path / "a.zarr" / "mine" / "notes.txt").read_text() == "mine"
     assert "update mode" in error_of(root_of(tmp_path / "a.zarr").OpenMDArray("a").Rename, "c")
+
+
+# ---------------------------------------------------------------------------------------------------- names of dimensions
+
+def names_in(path, *arrays):
+    return [document(path, name)["dimension_names"] for name in arrays]
+
+
+def test_a_dimension_is_renamed_in_all_arrays_that_have_it(tmp_path):
+    content = series(tmp_path / "a.zarr")
+    dataset, root = updated(tmp_path / "a.zarr")
+    a, z = root.OpenMDArray("a"), root.OpenMDArray("z")
+    x = a.GetDimensions()[2]
+    assert x.Rename("column") == gdal.CE_None
+    assert (x.GetName(), x.GetFullName(), x.GetIndexingVariable()) == ("column", "/column", None)
+    assert [d.GetName() for d in z.GetDimensions()] == ["y", "column"] == [d.GetName() for d in root.OpenMDArray("b").GetDimensions()][1:]
+    assert sorted(d.GetName() for d in root.GetDimensions()) == ["column", "time", "y"]
+    np.testing.assert_array_equal(values_of(a, (5, 20, 24), "int16"), content["a"])
+    assert names_in(tmp_path / "a.zarr", "z") == [["y", "x"]]  # until the flush
+    assert root.OpenMDArray("x").Rename("column") == gdal.CE_None  # its variable is renamed by itself
+    assert names_in(tmp_path / "a.zarr", "a", "b", "column", "z") == [["time", "y", "column"]] * 2 + [["column"], ["y", "column"]]
+    found = a.GetDimensions()[2].GetIndexingVariable()
+    assert found is None or found.GetName() == "column"
+    del a, z, x, root, found
+    dataset = None
+    content["column"] = content.pop("x")
+    assert_content(tmp_path / "a.zarr", content)
+    root = root_of(tmp_path / "a.zarr")
+    assert root.OpenMDArray("b").GetDimensions()[2].GetIndexingVariable().GetName() == "column"
+
+
+def test_a_dimension_that_was_made_is_renamed_with_or_without_arrays(tmp_path):
+    dataset, root = made(tmp_path / "a.zarr")
+    y, x = dimensions(root, y=3, x=4)
+    assert y.Rename("row") == gdal.CE_None and y.GetName() == "row"
+    array = root.CreateMDArray("v", [y, x], extended("uint8"))
+    write(array, np.arange(12, dtype="uint8").reshape(3, 4))
+    assert x.Rename("column") == gdal.CE_None
+    assert [d.GetName() for d in array.GetDimensions()] == ["row", "column"]
+    assert "already" in error_of(x.Rename, "row") and "name" in error_of(x.Rename, "") and "name" in error_of(x.Rename, "a/b")
+    variable = root.CreateMDArray("column", [x], extended("float64"))
+    write(variable, np.arange(4.0))
+    assert x.GetIndexingVariable().GetName() == "column"
+    del y, x, array, variable, root
+    dataset = None
+    assert names_in(tmp_path / "a.zarr", "v", "column") == [["row", "column"], ["column"]]
+    assert_content(tmp_path / "a.zarr", {"v": np.arange(12, dtype="uint8").reshape(3, 4), "column": np.arange(4.0)})
+
+
+def test_what_conventions_call_by_a_dimension_follows(tmp_path):
+    gdal.GetDriverByName("ShardedZarr").CreateCopy(str(tmp_path / "a.zarr"), gdal.Open(str(placed(tmp_path))),
+                                                   options=["ARRAY_NAME=v", "OVERVIEWS=NONE", "GEOREFERENCING=SPATIAL_PROJ"])
+    before = gdal.Info(str(tmp_path / "a.zarr"), format="json")
+    dataset, root = updated(tmp_path / "a.zarr")
+    for d, name in zip(root.OpenMDArray("v").GetDimensions(), ("row", "column")):
+        assert d.Rename(name) == gdal.CE_None
+    del d, root
+    dataset = None
+    assert names_in(tmp_path / "a.zarr", "v") == [["row", "column"]]
+    after = gdal.Info(str(tmp_path / "a.zarr"), format="json")
+    assert after["geoTransform"] == before["geoTransform"] and after["coordinateSystem"] == before["coordinateSystem"]
+
+
+def placed(folder):
+    raster = gdal.GetDriverByName("GTiff").Create(str(folder / "a.tif"), 40, 30)
+    raster.SetGeoTransform([500000, 10, 0, 4600000, 0, -10])
+    raster.SetProjection("EPSG:32632")
+    return folder / "a.tif"
+
+
+def test_dimensions_that_cannot_be_renamed_stay(tmp_path):
+    series(tmp_path / "a.zarr")
+    before = {name: (tmp_path / "a.zarr" / name).read_bytes() for name in files_of(tmp_path / "a.zarr")}
+    assert "update mode" in error_of(root_of(tmp_path / "a.zarr").OpenMDArray("a").GetDimensions()[0].Rename, "t")
+    dataset, root = updated(tmp_path / "a.zarr")
+    time = root.OpenMDArray("a").GetDimensions()[0]
+    for name in ("x", "y", "", "..", "a/b", "a:b"):
+        assert error_of(time.Rename, name)
+    assert time.GetName() == "time"
+    del time, root
+    dataset = None
+    assert {name: (tmp_path / "a.zarr" / name).read_bytes() for name in files_of(tmp_path / "a.zarr")} == before
+
+
+def test_a_dimension_is_renamed_and_grows_in_one_session(tmp_path):
+    content = series(tmp_path / "a.zarr")
+    dataset, root = updated(tmp_path / "a.zarr")
+    a = root.OpenMDArray("a")
+    assert a.Resize([6, 20, 24]) == gdal.CE_None and a.GetDimensions()[0].Rename("day") == gdal.CE_None
+    write(a, np.full((1, 20, 24), 3, "int16"), start=[5, 0, 0])
+    del a, root
+    dataset = None
+    content["a"] = np.concatenate([content["a"], np.full((1, 20, 24), 3, "int16")])
+    content["b"], content["time"] = grown(content["b"], 6, np.nan), grown(content["time"], 6)
+    assert_content(tmp_path / "a.zarr", content)
+    assert names_in(tmp_path / "a.zarr", "a", "time") == [["day", "y", "x"], ["day"]]

@@ -30,8 +30,8 @@ typedef enum zs_status (*zs_text_take_fn)(void *ctx, const uint64_t *number, con
                                           struct zs_error *err);
 
 /* Hands over all elements of a request, chunk by chunk; missing chunks give the fill value. *is_blank, which may be
- * NULL: none of their chunks is there. ZS_ARGUMENT: not such an array, or elements outside of it. ZS_CORRUPT: what is stored
- * is not Unicode, has a NUL in it, or is not laid out as above. Holds a chunk at a time, and small shards. */
+ * NULL: none of their chunks is there. ZS_ARGUMENT: not such an array, or elements outside of it. ZS_CORRUPT: what is
+ * stored is not Unicode, has a NUL in it, or is not laid out as above. Holds a chunk at a time, and small shards. */
 enum zs_status zs_texts_read(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_text_request *request,
                              zs_text_take_fn take, void *ctx, bool *is_blank, struct zs_error *err) ZS_MUST_CHECK;
 

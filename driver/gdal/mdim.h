@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "dataset.h"
 
@@ -52,6 +53,13 @@ class ZSMdimSized : public GDALDimension
     {
         m_nSize = size;
     }
+#if ZS_GDAL_AT_LEAST(8)
+    /* It is called otherwise by now, in the store too. */
+    virtual void SetName(const std::string &name)
+    {
+        BaseRename(name);
+    }
+#endif
 };
 
 /* An array that GDAL's user has, whose node may be replaced. */
@@ -125,6 +133,17 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     bool Restate(const Shapes &shapes, struct zs_error *err);
     bool FollowNode(const struct zs_node *node, struct zs_error *err);
     using Sizes = std::vector<std::pair<std::shared_ptr<GDALDimension>, uint64_t>>;
+    /* A dimension as an array has it; without an array, with a number below 0, one that was made. */
+    struct HeldPlace
+    {
+        std::string path;
+        int number;
+        std::shared_ptr<GDALDimension> dimension; /* null: nobody has it */
+    };
+    bool HasDimension(const std::set<std::string> &groups, const std::string &name) const;
+    std::shared_ptr<GDALDimension> HeldDimension(const struct zs_node *node, int number,
+                                                 const struct zs_dimension &dim);
+    bool TellRenamed(const std::vector<HeldPlace> &places, const std::string &name, struct zs_error *err);
     void AddDimensions(const std::string &path, const std::vector<uint64_t> &shape, Sizes &sizes);
     void Forget(const std::string &path);
     bool MoveNode(const std::string &from, const std::string &to);
@@ -213,6 +232,10 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     void Unmake(const struct zs_node *node);
     /* Gives a node another name, at once. */
     bool Rename(const std::string &path, const std::string &name);
+    /* Gives a dimension another name, in all arrays that have it, or in none: that of the array at a path, by its
+     * number there, or (path null) one that was made in a group. */
+    bool RenameDimension(const std::shared_ptr<GDALDimension> &self, const char *path, int number,
+                         const std::string &group, const std::string &name);
     /* Tells whoever has what is below a group that this is called otherwise. */
     void TellNames(const std::string &path);
     /* The group at a path, one object while it lives. */

@@ -6,7 +6,7 @@
 
 namespace
 {
-class ZSMdimDimension final : public ZSMdimSized
+class ZSMdimDimension final : public ZSMdimSized, public std::enable_shared_from_this<ZSMdimDimension>
 {
     std::shared_ptr<ZSMdimStore> m_store;
     const struct zs_node *m_variable; /* null: there is none */
@@ -34,10 +34,20 @@ class ZSMdimDimension final : public ZSMdimSized
         m_places = nullptr;
         m_placeRead = false;
     }
+#if ZS_GDAL_AT_LEAST(8)
+    void SetName(const std::string &name) override;
+    bool Rename(const std::string &name) override
+    {
+        return zsGuard([&] {
+            return m_store->RenameDimension(shared_from_this(), m_array->path, m_number, zsParentPath(m_array->path),
+                                            name);
+        });
+    }
+#endif
 };
 
 /* One that was made. The store keeps it, so it does not keep the store. */
-class ZSMdimMadeDimension final : public ZSMdimSized
+class ZSMdimMadeDimension final : public ZSMdimSized, public std::enable_shared_from_this<ZSMdimMadeDimension>
 {
     std::weak_ptr<ZSMdimStore> m_store;
     std::string m_path; /* of the array that would have its coordinates */
@@ -53,9 +63,45 @@ class ZSMdimMadeDimension final : public ZSMdimSized
     {
         m_path = path + "/" + GetName();
     }
+#if ZS_GDAL_AT_LEAST(8)
+    void SetName(const std::string &name) override
+    {
+        const std::string group = zsParentPath(m_path);
+        BaseRename(name);
+        m_path = (group.empty() ? "" : group + "/") + name;
+    }
+    bool Rename(const std::string &name) override
+    {
+        return zsGuard([&] {
+            const auto store = m_store.lock();
+            return store != nullptr &&
+                   store->RenameDimension(shared_from_this(), nullptr, -1, zsParentPath(m_path), name);
+        });
+    }
+#endif
     bool SetIndexingVariable(std::shared_ptr<GDALMDArray> variable) override;
 };
 } // namespace
+
+#if ZS_GDAL_AT_LEAST(8)
+/* Its variable is the array of that name, or none. */
+void ZSMdimDimension::SetName(const std::string &name)
+{
+    struct zs_dimension found[ZS_MAX_NDIM];
+    int count = 0;
+    const struct zs_node *node = nullptr;
+    const std::lock_guard<std::mutex> held(m_lock);
+    BaseRename(name);
+    m_places = nullptr;
+    m_placeRead = false;
+    m_variable = nullptr;
+    if (zs_hierarchy_node(m_store->Hierarchy(), m_array->path, &node, nullptr) != ZS_OK ||
+        zs_dimensions_find(m_store->Hierarchy(), node, found, &count, nullptr) != ZS_OK || m_number >= count)
+        return;
+    m_array = node;
+    m_variable = found[m_number].variable;
+}
+#endif
 
 /* X or Y whose places no array has, but a transform says: those of the pixels' centres, where they lie in rows and
  * columns. */

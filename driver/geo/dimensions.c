@@ -198,3 +198,57 @@ enum zs_status zs_dimension_tell(struct zs_hierarchy *h, const struct zs_node *v
         ok = zs_json_add_string(attributes, "positive", positive) != NULL;
     return ok ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "%s: no memory for its attributes", variable->path);
 }
+
+/* ---- Names ---- */
+
+/* The list with another name in the place of one; NULL where it has none of that name, or no memory. */
+static zs_json *renamed_list(const zs_json *list, const char *from, const char *to)
+{
+    bool has_any = false;
+    zs_json *out = zs_json_is_array(list) ? zs_json_new_array() : NULL;
+    for (const zs_json *item = zs_json_first(list); item != NULL && out != NULL; item = zs_json_next(item)) {
+        const bool is_it = zs_json_equals(item, from);
+        has_any = has_any || is_it;
+        const zs_json *added =
+            is_it ? zs_json_add_string(out, NULL, to) : zs_json_add(out, NULL, zs_json_copy(item));
+        if (added == NULL) {
+            zs_json_free(out);
+            out = NULL;
+        }
+    }
+    if (has_any)
+        return out;
+    zs_json_free(out);
+    return NULL;
+}
+
+static bool has_item(const zs_json *list, const char *name)
+{
+    for (const zs_json *item = zs_json_is_array(list) ? zs_json_first(list) : NULL; item != NULL;
+         item = zs_json_next(item))
+        if (zs_json_equals(item, name))
+            return true;
+    return false;
+}
+
+enum zs_status zs_dimension_rename_attributes(struct zs_hierarchy *h, const struct zs_node *node, const char *from,
+                                              const char *to, struct zs_error *err)
+{
+    static const char *const lists[] = {"spatial:dimensions", ZS_ARRAY_DIMENSIONS};
+    zs_json *attributes;
+    bool ok = true;
+    const bool has_dggs = zs_json_equals(zs_json_get(zs_json_get(node->attributes, "dggs"), "spatial_dimension"), from);
+    if (!has_dggs && !has_item(zs_json_get(node->attributes, lists[0]), from) &&
+        !has_item(zs_json_get(node->attributes, lists[1]), from))
+        return ZS_OK;
+    ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0] && ok; i++)
+        if (has_item(zs_json_get(attributes, lists[i]), from))
+            ok = zs_json_set(attributes, lists[i], renamed_list(zs_json_get(attributes, lists[i]), from, to)) != NULL;
+    if (has_dggs && ok) {
+        zs_json *dggs = zs_json_get_mutable(attributes, "dggs");
+        zs_json_remove(dggs, "spatial_dimension");
+        ok = zs_json_add_string(dggs, "spatial_dimension", to) != NULL;
+    }
+    return ok ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "%s: no memory for its attributes", node->path);
+}

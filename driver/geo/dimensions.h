@@ -27,6 +27,11 @@ enum zs_status zs_dimensions_find(struct zs_hierarchy *h, const struct zs_node *
 enum zs_status zs_dimension_tell(struct zs_hierarchy *h, const struct zs_node *variable, const char *type,
                                  const char *direction, struct zs_error *err) ZS_MUST_CHECK;
 
+/* Makes attributes of a node that call a dimension by its name (spatial:dimensions, dggs, _ARRAY_DIMENSIONS) call it by
+ * another. */
+enum zs_status zs_dimension_rename_attributes(struct zs_hierarchy *h, const struct zs_node *node, const char *from,
+                                              const char *to, struct zs_error *err) ZS_MUST_CHECK;
+
 /* CF units of the elements of a type that counts time ("seconds since 1970-01-01" for datetime64, "seconds" for
  * timedelta64); NULL for all others, and where CF has none. */
 const char *zs_time_units(const struct zs_dtype *dtype);
