@@ -11,7 +11,7 @@ from osgeo import gdal
 import oracle
 import stores
 from mdim import attributes_of, root_of
-from support import GDAL, ask_peer, assert_same, error_of, read_all, warnings_of
+from support import GDAL, ask_peer, assert_same, error_of, open_array, read_all, warnings_of
 from writing import document, source
 
 VALUES = np.arange(24 * 26, dtype="float32").reshape(24, 26)
@@ -201,3 +201,14 @@ def test_statistics_tell_the_range_of_an_array_when_they_are_asked_to(tmp_path):
     del array, root
     store = None
     assert document(tmp_path / "a.zarr" / "v")["attributes"]["actual_range"] == [-5, 7]
+
+
+def test_a_type_with_a_fallback_is_read_as_that(tmp_path):
+    meta = {**stores.plain_meta([6, 8], "int16"), "data_type": {"name": "acme.degrees", "configuration": {"a": 1}, "fallback": "int16"}}
+    values = stores.counting([6, 8], "int16")
+    oracle.write(tmp_path / "a.zarr", stores.plain_meta([6, 8], "int16"), values)
+    (tmp_path / "a.zarr" / "zarr.json").write_text(json.dumps(meta))
+    assert_same(read_all(open_array(tmp_path / "a.zarr"))[0], values)
+    meta["data_type"]["fallback"] = {"name": "int16"}
+    (tmp_path / "a.zarr" / "zarr.json").write_text(json.dumps(meta))
+    assert "acme.degrees" in error_of(open_array, tmp_path / "a.zarr")

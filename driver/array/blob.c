@@ -16,8 +16,11 @@
 /* Smaller blobs cost few page faults, larger ones would leave most of a slab unused. */
 #define MIN_BLOB ((size_t)64 << 10)
 #define MAX_BLOB (SLAB_BYTES / 4)
-/* The first few are on their own: a slab for one small window would be a waste. */
-#define BLOBS_BEFORE_SLABS 8
+/* The first few are on their own: a slab for a small read would be a waste, most of its pages touched for nothing. */
+#define BLOBS_BEFORE_SLABS ((size_t)8)
+#define BYTES_BEFORE_SLABS SLAB_BYTES
+/* Of a slab that goes meanwhile no more is touched. */
+#define TOUCHED_AT_ONCE ((size_t)1 << 20)
 
 /* Of all pools: many arrays with a few blobs each would hold far more in slabs than the budget of their caches. */
 static atomic_size_t slab_count;
@@ -30,6 +33,7 @@ struct zs_slab {
     size_t used;       /* pieces handed out now */
     struct zs_blob *free; /* given back; each holds the next in its first bytes of data */
     struct zs_async *touch;
+    atomic_bool is_leaving; /* touching it is of no use any more */
 };
 
 struct zs_blob_pool {
@@ -57,6 +61,7 @@ struct zs_blob_pool *zs_blob_pool_create(size_t size)
 
 static void slab_free(struct zs_slab *s)
 {
+    atomic_store(&s->is_leaving, true);
     const enum zs_status touched = zs_async_wait(s->touch, NULL);
     (void)touched; /* or not: nothing depends on it */
     free(s->memory);
@@ -76,14 +81,17 @@ void zs_blob_pool_free(struct zs_blob_pool *pool)
     free(pool);
 }
 
-static enum zs_status touch_slab(void *memory, size_t item, struct zs_error *err)
+static enum zs_status touch_slab(void *slab, size_t item, struct zs_error *err)
 {
+    struct zs_slab *s = slab;
     (void)item;
     (void)err;
 #ifdef MADV_POPULATE_WRITE
-    (void)madvise(memory, SLAB_BYTES, MADV_POPULATE_WRITE); /* without it (before Linux 5.14) all works as before */
+    /* without it (before Linux 5.14) all works as before */
+    for (size_t at = 0; at < SLAB_BYTES && !atomic_load(&s->is_leaving); at += TOUCHED_AT_ONCE)
+        (void)madvise(s->memory + at, TOUCHED_AT_ONCE, MADV_POPULATE_WRITE);
 #else
-    (void)memory;
+    (void)s;
 #endif
     return ZS_OK;
 }
@@ -101,7 +109,7 @@ static struct zs_slab *slab_create(struct zs_blob_pool *pool, struct zs_slab **e
     }
     atomic_fetch_add(&slab_count, 1);
     s->pool = pool;
-    s->touch = zs_async_start(touch_slab, s->memory);
+    s->touch = zs_async_start(touch_slab, s);
     return *end = s;
 }
 
@@ -132,7 +140,7 @@ struct zs_blob *zs_blob_alloc(struct zs_blob_pool *pool, size_t size)
     struct zs_blob *blob = NULL;
     if (pool != NULL && pool->pieces > 0) {
         pthread_mutex_lock(&pool->lock);
-        if (pool->alone < BLOBS_BEFORE_SLABS)
+        if (pool->alone < BLOBS_BEFORE_SLABS || pool->alone < BYTES_BEFORE_SLABS / pool->stride)
             pool->alone++;
         else
             blob = take_piece(pool);

@@ -409,7 +409,7 @@ bool ZSMdimArray::IRead(const GUInt64 *start, const size_t *count, const GInt64 
     });
 }
 
-bool ZSMdimArray::IAdviseRead(const GUInt64 *start, const size_t *count, CSLConstList) const
+bool ZSMdimArray::IAdviseRead(const GUInt64 *start, const size_t *count, CSLConstList options) const
 {
     return zsGuard([&] {
         struct zs_window window = {};
@@ -419,7 +419,8 @@ bool ZSMdimArray::IAdviseRead(const GUInt64 *start, const size_t *count, CSLCons
             window.start[d] = start[d];
             window.count[d] = count[d];
         }
-        if (zs_array_prefetch(m_opened->Get(), &window, 1, &err) == ZS_OK)
+        if (zsMdimFits(m_opened->Get(), window, CSLFetchNameValue(options, "CACHE_SIZE"), &err) &&
+            zs_array_prefetch(m_opened->Get(), &window, 1, &err) == ZS_OK)
             return true;
         zsReport(err);
         return false;

@@ -160,6 +160,9 @@ enum zs_status zs_dtype_parse(const zs_json *data_type, struct zs_dtype *dtype, 
     }
     if (zs_text_type_of(data_type, NULL) != ZS_TEXT_NONE)
         return zs_fail(err, ZS_UNSUPPORTED, "data_type \"%s\" is text, for which there is no GDAL data type", name);
+    const zs_json *fallback = zs_json_get(data_type, "fallback"); /* another that does as well, as extensions had it */
+    if (zs_json_typeof(fallback) == ZS_JSON_STRING)
+        return zs_dtype_parse(fallback, dtype, err);
     return zs_fail(err, ZS_UNSUPPORTED, "data_type \"%.100s\" is not supported", name);
 }
 
