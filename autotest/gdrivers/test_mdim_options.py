@@ -212,3 +212,11 @@ def test_a_type_with_a_fallback_is_read_as_that(tmp_path):
     meta["data_type"]["fallback"] = {"name": "int16"}
     (tmp_path / "a.zarr" / "zarr.json").write_text(json.dumps(meta))
     assert "acme.degrees" in error_of(open_array, tmp_path / "a.zarr")
+
+
+def test_the_only_array_of_a_store_has_a_name_too(tmp_path):
+    values = stores.counting([6, 8], "int16")
+    path = oracle.write(tmp_path / "only.zarr", stores.plain_meta([6, 8], "int16"), values)
+    assert root_of(path).GetMDArrayNames() == ["only"]
+    assert_same(read_all(gdal.Open('SHARDEDZARR:"%s":/only' % path))[0], values)
+    assert error_of(gdal.Open, 'SHARDEDZARR:"%s":/other' % path)

@@ -304,3 +304,11 @@ bool zsParseConnection(const char *name, ZSConnection &c, std::string &reason)
     }
     return true;
 }
+
+std::string zsRootArrayName(const std::string &root)
+{
+    std::string name = root.substr(root.find_last_of("/\\") + 1);
+    if (zsEndsWith(name, ".zarr"))
+        name.resize(name.size() - strlen(".zarr"));
+    return name.empty() ? "array" : name;
+}

@@ -48,6 +48,9 @@ std::string zsUnescapedWord(const std::string &text);
  * is malformed. */
 bool zsParseConnection(const char *name, ZSConnection &connection, std::string &reason);
 
+/* What an array that is the whole store at `root` is called: as that. */
+std::string zsRootArrayName(const std::string &root);
+
 bool zsEndsWith(const std::string &s, const std::string &end);
 
 /* Whether reading this path may mean waiting for a network: see store/store.h. */

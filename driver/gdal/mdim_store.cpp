@@ -55,14 +55,7 @@ std::string ZSMdimStore::ParentName(const struct zs_node *node) const
 
 std::string ZSMdimStore::NodeName(const struct zs_node *node) const
 {
-    if (node->path[0] != '\0')
-        return zs_path_name(node->path);
-    // An array that is the whole store is called as that.
-    std::string name = m_store->store->root;
-    name = name.substr(name.find_last_of("/\\") + 1);
-    if (zsEndsWith(name, ".zarr"))
-        name.resize(name.size() - strlen(".zarr"));
-    return name.empty() ? "array" : name;
+    return node->path[0] != '\0' ? zs_path_name(node->path) : zsRootArrayName(m_store->store->root);
 }
 
 std::string ZSMdimStore::DocumentName(const struct zs_node *node) const

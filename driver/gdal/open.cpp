@@ -387,11 +387,24 @@ static bool looksOurs(const ZSStore &store, const ZSConnection &connection, cons
     return !zsIsRemote(connection.store) && hasOurs(root + below, isDraft, looks);
 }
 
+/* Whether a name is that of the array that the whole store is. */
+static bool isRootArray(const ZSStore &store, const ZSConnection &connection, const struct zs_node *&node)
+{
+    struct zs_error ignored;
+    return connection.array == zsRootArrayName(store.store->root) &&
+           zs_hierarchy_node(store.hierarchy, "", &node, &ignored) == ZS_OK && node->type == ZS_NODE_ARRAY;
+}
+
 /* The node that a connection names. What look like indices are part of the name where only that is there. */
 static bool findNamed(const ZSStore &store, ZSConnection &connection, const struct zs_node *&node, struct zs_error *err)
 {
     const enum zs_status status = zs_hierarchy_node(store.hierarchy, connection.array.c_str(), &node, err);
     struct zs_error ignored;
+    if (status == ZS_NOT_FOUND && isRootArray(store, connection, node))
+    {
+        connection.array.clear();
+        return true;
+    }
     if (status != ZS_NOT_FOUND || !connection.Chooses() ||
         zs_hierarchy_node(store.hierarchy, connection.whole.c_str(), &node, &ignored) != ZS_OK)
         return status == ZS_OK;
