@@ -28,9 +28,9 @@ class ZSMdimStrings final : public ZSMdimNodeArray<GDALMDArray>
     std::vector<uint64_t> Shape() const;
     bool ReadSmall() const;
     struct zs_text_request RequestOf(const ZSMdimRequest &r) const;
-    bool Read(const ZSMdimRequest &r, const GDALExtendedDataType &type, struct zs_error *err) const;
-    bool Write(const ZSMdimRequest &r, const GDALExtendedDataType &type, enum zs_status &status,
-               struct zs_error *err);
+    bool ReadTexts(const ZSMdimRequest &r, const GDALExtendedDataType &type, struct zs_error *err) const;
+    bool WriteTexts(const ZSMdimRequest &r, const GDALExtendedDataType &type, enum zs_status &status,
+                    struct zs_error *err);
 
   protected:
     bool Chunks(ZSMdimChunks &chunks) const override;
@@ -189,7 +189,7 @@ bool ZSMdimStrings::ReadSmall() const
     return true;
 }
 
-bool ZSMdimStrings::Read(const ZSMdimRequest &r, const GDALExtendedDataType &type, struct zs_error *err) const
+bool ZSMdimStrings::ReadTexts(const ZSMdimRequest &r, const GDALExtendedDataType &type, struct zs_error *err) const
 {
     const auto give = [&](const char *text, char *place) {
         return GDALExtendedDataType::CopyValue(&text, m_type, place, type);
@@ -221,7 +221,7 @@ bool ZSMdimStrings::IRead(const GUInt64 *start, const size_t *count, const GInt6
             return false;
         if (zsMdimRequest(static_cast<int>(shape.size()), shape.data(), start, count, step, stride, type.GetSize(),
                           data, request, &err) &&
-            Read(request, type, &err))
+            ReadTexts(request, type, &err))
             return true;
         if (err.message[0] != '\0')
             zsReport(err);
@@ -259,8 +259,8 @@ struct Giver
 };
 } // namespace
 
-bool ZSMdimStrings::Write(const ZSMdimRequest &r, const GDALExtendedDataType &type, enum zs_status &status,
-                          struct zs_error *err)
+bool ZSMdimStrings::WriteTexts(const ZSMdimRequest &r, const GDALExtendedDataType &type, enum zs_status &status,
+                               struct zs_error *err)
 {
     const struct zs_text_request request = RequestOf(r);
     const auto own = GDALExtendedDataType::CreateString();
@@ -283,7 +283,7 @@ bool ZSMdimStrings::IWrite(const GUInt64 *start, const size_t *count, const GInt
             return false;
         if (zsMdimRequest(static_cast<int>(shape.size()), shape.data(), start, count, step, stride, type.GetSize(),
                           const_cast<void *>(data), request, &err) &&
-            Write(request, type, status, &err))
+            WriteTexts(request, type, status, &err))
             return true;
         zsReport(err);
         if (status != ZS_ARGUMENT && status != ZS_UNSUPPORTED)
