@@ -33,7 +33,8 @@ FREE = {  # values of the options that are no choice; those of three numbers or 
     "BLOSC_BLOCKSIZE": ["0", "4096"], "DIM_SEPARATOR": ["/", "."], "BLOCKXSIZE": ["32", "1"], "BLOCKYSIZE": ["16", "100"]}
 LEVELS = [("ZSTD", "-7"), ("ZSTD", "22"), ("GZIP", "0"), ("GZIP", "9")]  # what LEVEL may be depends on COMPRESS
 CHUNKS = {"CHUNK_SHAPE": "16"}  # given beside an option so that there are several
-ELSEWHERE = ["SCALE_OFFSET", "SCALE", "OFFSET", "BITROUND"]  # pixels become others: test_packing.py
+# pixels become others: test_packing.py, test_healpix_write.py
+ELSEWHERE = ["SCALE_OFFSET", "SCALE", "OFFSET", "BITROUND", "HEALPIX", "WARP_RESAMPLING"]
 BESIDE = {"RESAMPLING": {**CHUNKS, "OVERVIEWS": "2"}, "BLOCKXSIZE": {"BLOCKYSIZE": "16"}, "BLOCKYSIZE": {"BLOCKXSIZE": "32"}}
 
 

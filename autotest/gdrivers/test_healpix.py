@@ -380,8 +380,8 @@ def test_healpix_no_opens_a_row(tmp_path):
     assert np.array_equal(dataset.ReadAsArray()[0], np.arange(768))
 
 
-def test_a_map_is_read_only(tmp_path):
-    path = put_store(tmp_path / "s.zarr", 3)
+def test_a_map_numbered_by_rings_is_read_only(tmp_path):
+    path = put_store(tmp_path / "s.zarr", 3, scheme="ring")
     assert "HEALPIX=NO" in error_of(lambda: gdal.OpenEx(name_of(path, "/v"), gdal.OF_RASTER | gdal.OF_UPDATE))
     assert gdal.OpenEx(name_of(path, "/v"), gdal.OF_RASTER | gdal.OF_UPDATE, open_options=["HEALPIX=NO"]).RasterYSize == 1
 

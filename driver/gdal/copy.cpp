@@ -106,6 +106,16 @@ static uint64_t bandsOfStep(const struct zs_raster_spec &spec, uint64_t asked, u
     return asked;
 }
 
+/* The side of the square of pixels that a shard of HEALPix cells is, or where that is much a chunk. */
+static uint64_t squareOf(const struct zs_raster_spec &spec, uint64_t item)
+{
+    const uint64_t chunk = spec.chunk[spec.axis_count], shard = spec.shard[spec.axis_count];
+    uint64_t side = 1;
+    while (4 * side * side <= (shard <= COPY_BYTES / 4 / item ? shard : chunk))
+        side *= 2;
+    return side;
+}
+
 /* Bands whose pixels lie together in the source are read together, else it would be read once per band; and a chunk of
  * several bands needs them all. Rows of chunks are read whole, unless they are too much: then so many columns of them
  * as fit, one chunk at least. */
@@ -114,8 +124,9 @@ static Step stepOf(GDALDataset &source, const struct zs_raster_spec &spec, uint6
     const auto width = static_cast<uint64_t>(source.GetRasterXSize()),
                bands = static_cast<uint64_t>(source.GetRasterCount());
     const int y = spec.axis_count, x = y + 1;
-    const uint64_t rows = std::min<uint64_t>(spec.chunk[y], spec.height),
-                   column = std::min<uint64_t>(spec.chunk[x], width);
+    const uint64_t square = spec.healpix != nullptr ? squareOf(spec, item) : 0;
+    const uint64_t rows = square > 0 ? square : std::min<uint64_t>(spec.chunk[y], spec.height),
+                   column = square > 0 ? square : std::min<uint64_t>(spec.chunk[x], width);
     uint64_t group = isPixelInterleaved(source)
                          ? std::min(std::max<uint64_t>(1, COPY_BYTES / 2 / (item * width * rows)), bands)
                          : 1,

@@ -11,6 +11,7 @@
 #include "domains.h"
 #include "files.h"
 #include "guard.h"
+#include "healpix_target.h"
 #include "losses.h"
 #include "mdim.h"
 #include "mdim_options.h"
@@ -19,6 +20,11 @@
 #include "packing.h"
 #include "source_axes.h"
 #include "target.h"
+
+extern "C"
+{
+#include "raster/healpix.h"
+}
 
 /* ---- What is written ---- */
 
@@ -284,6 +290,16 @@ static GDALDataset *createArchive(const char *name, const ZSConnection &connecti
     return ds;
 }
 
+/* Of cells there is no array beside them that says which are valid: what is not becomes nodata. */
+static bool checkCellMask(const char *name, GDALDataset &source, bool isStrict)
+{
+    auto *own = dynamic_cast<ShardedZarrDataset *>(&source);
+    if (!zsHasOneMask(source) || (own != nullptr && own->IsWholeSphere()))
+        return true;
+    CPLError(isStrict ? CE_Failure : CE_Warning, CPLE_NotSupported, "%s: HEALPIX: the mask is not kept", name);
+    return !isStrict;
+}
+
 static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict, ZSCreateOptions optionList,
                                GDALProgressFunc progress, void *progressData)
 {
@@ -301,6 +317,15 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
         CPLError(CE_Failure, CPLE_NotSupported, "%s: a source without bands cannot be copied", name);
         return nullptr;
     }
+    struct zs_healpix healpix = {};
+    const bool isCells = options.healpix_order >= 0;
+    std::unique_ptr<GDALDataset> warped;
+    if (isCells && !checkCellMask(name, *source, strict != FALSE))
+        return nullptr;
+    if (isCells)
+        source = zsToHealpix(*source, options.healpix_order, options.warp_resampling, healpix, warped);
+    if (source == nullptr)
+        return nullptr;
     GDALDataType type = source->GetRasterBand(1)->GetRasterDataType();
     for (int b = 2; b <= bands; b++)
     {
@@ -313,6 +338,7 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     if (!packing.Start(options, source, type))
         return nullptr;
     struct zs_raster_spec spec = {};
+    spec.healpix = isCells ? &healpix : nullptr;
     ZSSourceAxes axes;
     if (options.single_array)
         axes.Find(source, bands, options.dim_names);
@@ -330,7 +356,7 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     arrays.Set(options.single_array,
                !options.array_name.empty() ? options.array_name : defaultArrayName(connection.store, &spec), spec);
     arrays.Apply(spec);
-    const std::string mask = zsHasOneMask(*source) ? arrays.MaskName(spec) : "";
+    const std::string mask = !isCells && zsHasOneMask(*source) ? arrays.MaskName(spec) : "";
     spec.mask = mask.empty() ? nullptr : mask.c_str();
 
 #if ZS_GDAL_AT_LEAST(12)
@@ -339,14 +365,14 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     double transform[6];
 #endif
     double numbers[6];
-    if (source->GetGeoTransform(transform) == CE_None)
+    if (!isCells && source->GetGeoTransform(transform) == CE_None)
     {
         for (int i = 0; i < 6; i++)
             numbers[i] = transform[i];
         spec.transform = numbers;
     }
     const char *registration = metadata.FetchNameValue(GDALMD_AREA_OR_POINT);
-    spec.pixel_is_point = registration != nullptr && EQUAL(registration, GDALMD_AOP_POINT);
+    spec.pixel_is_point = !isCells && registration != nullptr && EQUAL(registration, GDALMD_AOP_POINT);
     metadata.SetNameValue(GDALMD_AREA_OR_POINT, nullptr);
     spec.metadata = metadata.size() > 0 ? metadata.List() : nullptr;
     spec.domains = zsDomainsOf(*source);
@@ -354,7 +380,7 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
                                                                                          zs_domains_clear);
     std::unique_ptr<OGRSpatialReference> srs(source->GetSpatialRef() != nullptr ? source->GetSpatialRef()->Clone()
                                                                                 : nullptr);
-    spec.srs = srs != nullptr ? OGRSpatialReference::ToHandle(srs.get()) : nullptr;
+    spec.srs = !isCells && srs != nullptr ? OGRSpatialReference::ToHandle(srs.get()) : nullptr;
 
     const std::string group = groupOf(options, arrays.Name(0));
     const auto factors = options.OverviewFactors(spec);
@@ -370,9 +396,13 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
         return nullptr;
     const ZSScaledProgress ofPixels(0, pixelsShare, progress, progressData);
     const ZSScaledProgress ofRest(pixelsShare, 1, progress, progressData);
-    bool ok = zsCopyPixels(*source, *raster, spec, type, packing, options.append ? connection.store : target.Path(),
-                           GDALScaledProgress, ofPixels.Part()) &&
-              (spec.mask == nullptr || zsCopyMask(*source, *raster, spec));
+    bool ok;
+    {
+        const auto quiet = warped != nullptr ? std::make_unique<ZSQuietPlaces>() : nullptr;
+        ok = zsCopyPixels(*source, *raster, spec, type, packing, options.append ? connection.store : target.Path(),
+                          GDALScaledProgress, ofPixels.Part()) &&
+             (spec.mask == nullptr || zsCopyMask(*source, *raster, spec));
+    }
     struct zs_error err;
     zs_hierarchy_hold(store->hierarchy, true); // until the overviews are there: what opens is complete
     if (ok && zs_raster_publish(raster.get(), store->hierarchy, &err) != ZS_OK)
@@ -422,6 +452,24 @@ static GDALDataset *createCheckedCopy(const char *name, GDALDataset *source, int
 
 /* ---- Create ---- */
 
+/* Cells of all the sphere are so many pixels; gdalwarp chooses others unless it is told. */
+static bool checkCells(const char *name, const ZSCreationOptions &options, int width, int height,
+                       struct zs_healpix &healpix)
+{
+    bool isPlane;
+    if (options.healpix_order < 0)
+        return true;
+    healpix = zsHealpixTarget(options.healpix_order, nullptr, &isPlane);
+    const int side = ZS_HEALPIX_SIDE << options.healpix_order;
+    if (width == side && height == side)
+        return true;
+    CPLError(CE_Failure, CPLE_AppDefined,
+             "%s: HEALPIX=%d: expected the %d x %d pixels of the whole plane, found %d x %d. gdal_translate finds them "
+             "by itself; gdalwarp -t_srs '+proj=healpix +rot_xy=45 +ellps=WGS84' takes %s",
+             name, options.healpix_order, side, side, width, height, zsHealpixArguments(healpix).c_str());
+    return false;
+}
+
 static GDALDataset *create(const char *name, int width, int height, int bands, GDALDataType type,
                            ZSCreateOptions optionList)
 {
@@ -447,10 +495,14 @@ static GDALDataset *create(const char *name, int width, int height, int bands, G
                  "%s: what is in an archive is written once; copy a finished raster into it", name);
         return nullptr;
     }
+    struct zs_healpix healpix = {};
+    if (!checkCells(name, options, width, height, healpix))
+        return nullptr;
     ZSPacking packing;
     if (!packing.Start(options, nullptr, type))
         return nullptr;
     struct zs_raster_spec spec = {};
+    spec.healpix = options.healpix_order >= 0 ? &healpix : nullptr;
     ZSSourceAxes axes;
     if (options.single_array)
         axes.Find(nullptr, bands, options.dim_names);

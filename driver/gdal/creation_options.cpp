@@ -133,6 +133,13 @@ std::string zsCreationOptionList()
            "written'>"
            "    <Value>ALL</Value><Value>SPATIAL_PROJ</Value><Value>CF</Value>"
            "  </Option>"
+           "  <Option name='HEALPIX' type='int' min='0' max='" + std::to_string(ZS_MOST_HEALPIX_ORDER) +
+           "' description='Order of the HEALPix cells of all the sphere that the pixels become. A copy of a raster on "
+           "another grid is warped; what is created has 5 x 2^order columns and rows in +proj=healpix +rot_xy=45'/>"
+           "  <Option name='WARP_RESAMPLING' type='string-select' default='NEAREST' description='Resampling of a copy "
+           "with HEALPIX of a raster on another grid'><Value>NEAREST</Value><Value>BILINEAR</Value><Value>CUBIC</Value>"
+           "<Value>CUBICSPLINE</Value><Value>LANCZOS</Value><Value>AVERAGE</Value><Value>RMS</Value>"
+           "<Value>MODE</Value></Option>"
            "  <Option name='NUM_THREADS' type='string' description='Number of threads that encode, or ALL_CPUS. "
            "Default: GDAL_NUM_THREADS if set, else ALL_CPUS'/>"
            "  <Option name='FSYNC' type='boolean' default='YES' description='Whether what is written is put on the "
@@ -401,7 +408,8 @@ bool ZSCreationOptions::Parse(CSLConstList given)
             dim_names.push_back(names[i]);
         }
     }
-    return parseOverviews(CSLFetchNameValueDef(options, "OVERVIEWS", "AUTO"), overviews_auto, overviews);
+    return parseOverviews(CSLFetchNameValueDef(options, "OVERVIEWS", "AUTO"), overviews_auto, overviews) &&
+           ParseHealpix(options);
 }
 
 /* ---- Shapes ---- */
@@ -502,30 +510,23 @@ bool ZSCreationOptions::ApplyShards(struct zs_raster_spec &spec, const std::vect
 bool ZSCreationOptions::Apply(struct zs_raster_spec &spec)
 {
     const auto y = static_cast<size_t>(spec.axis_count), x = y + 1, dims = x + 1;
+    struct zs_raster_spec squares = spec; // of cells those of a face
+    if (spec.healpix != nullptr)
+        squares.width = squares.height = static_cast<uint64_t>(1) << spec.healpix->order;
     std::vector<ZSDimension> dimensions;
     for (size_t d = 0; d < dims; d++)
-        dimensions.push_back({d == x ? spec.width : d == y ? spec.height : spec.axes[d].size, 1,
+        dimensions.push_back({d == x ? squares.width : d == y ? squares.height : spec.axes[d].size, 1,
                               d == x ? "columns" : d == y ? "rows" : "bands"});
     chunks = std::vector<ZSDivision>(dims);
     shards = std::vector<ZSDivision>(dims);
-    if (!ApplyChunks(spec, dimensions) || (spec.is_sharded && !ApplyShards(spec, dimensions)))
+    if (!ApplyChunks(squares, dimensions) || (squares.is_sharded && !ApplyShards(squares, dimensions)) ||
+        (spec.healpix != nullptr && !FoldSquares(squares)))
         return false;
-
-    if (!dim_names.empty() && dim_names.size() != dims)
-    {
-        const std::string names = dims == 2 ? "two" : dims == 3 ? "three" : std::to_string(dims);
-        return zsRefuseOption("DIM_NAMES", names + " names", std::to_string(dim_names.size()).c_str());
-    }
-    spec.dim_x = dim_names.empty() ? "x" : dim_names.back().c_str();
-    spec.dim_y = dim_names.empty() ? "y" : dim_names[dim_names.size() - 2].c_str();
-
-    for (size_t d = 0; d < dims; d++)
-    {
-        const char *name = d == x ? spec.dim_x : d == y ? spec.dim_y : spec.axes[d].name;
-        if (array_name == name)
-            return zsRefuseOption("ARRAY_NAME", "a name other than that of a dimension, for which there are DIM_NAMES",
-                                  name);
-    }
+    squares.width = spec.width;
+    squares.height = spec.height;
+    spec = squares;
+    if (!NameDimensions(spec))
+        return false;
 
     spec.encoding = EncodingOf(spec.dtype);
     spec.chunk_order = chunk_order;
@@ -554,21 +555,22 @@ void ZSCreationOptions::RenameDimensions(struct zs_raster_spec &spec, ZSSourceAx
 {
     if (!dim_names.empty())
         return;
-    const int y = spec.axis_count, x = y + 1;
-    for (int d = 0; d <= x; d++)
+    const struct zs_axes at = zs_raster_axes(&spec);
+    for (int d = 0; d < zs_raster_ndim(&spec); d++)
     {
-        const char *name = d == x ? spec.dim_x : d == y ? spec.dim_y : spec.axes[d].name;
+        const char *name = d == at.x ? spec.dim_x : d == at.y ? spec.dim_y : spec.axes[d].name;
         dim_names.push_back(taken[d] ? std::string(name) + "_" + spec.arrays[0].name : name);
     }
     axes.Rename(dim_names);
-    spec.dim_y = dim_names[static_cast<size_t>(y)].c_str();
-    spec.dim_x = dim_names[static_cast<size_t>(x)].c_str();
+    if (at.y >= 0)
+        spec.dim_y = dim_names[static_cast<size_t>(at.y)].c_str();
+    spec.dim_x = dim_names[static_cast<size_t>(at.x)].c_str();
 }
 
 std::vector<int> ZSCreationOptions::OverviewFactors(const struct zs_raster_spec &spec) const
 {
     std::vector<int> factors = overviews;
-    if (overviews_auto)
+    if (overviews_auto && spec.healpix == nullptr)
     {
         uint64_t side = std::min(spec.width, spec.height);
         const uint64_t stop = std::min(spec.chunk[spec.axis_count], spec.chunk[spec.axis_count + 1]);

@@ -23,6 +23,9 @@ std::string zsCompressors();
  * changes. */
 constexpr uint64_t ZS_SHARD_BYTES = 64 << 20;
 
+/* The finest order whose 5 x 5 faces are a raster of GDAL. */
+constexpr int ZS_MOST_HEALPIX_ORDER = 28;
+
 class ZSSourceAxes;
 
 /* Reads the option UPDATE. False (CPLError emitted) when the value is not allowed. */
@@ -52,6 +55,8 @@ struct ZSCreationOptions
     uint64_t block_width = USUAL_BLOCK, block_height = USUAL_BLOCK; /* of a chunk by default */
     bool block_is_tile = false; /* TILED says so; else one as wide as the raster is a strip */
     std::vector<std::string> dim_names;
+    int healpix_order = -1;     /* of the HEALPix cells that the pixels become; -1: of none */
+    std::string warp_resampling; /* of a source on another grid; "" : the nearest */
     /* SCALE_OFFSET: stored as integers, of a type that is given or not */
     bool scale_offset = false, has_packed_type = false;
     enum zs_data_type packed_type = ZS_UINT16;
@@ -87,6 +92,10 @@ struct ZSCreationOptions
     std::vector<ZSDivision> chunks, shards; /* of the spec's dimensions; what its edges are borrowed from */
 
     bool ParseStored(CSLConstList options);
+    bool ParseHealpix(CSLConstList options);
+    /* Squares of pixels, into which the spec is divided, as runs of cells. */
+    bool FoldSquares(struct zs_raster_spec &spec);
+    bool NameDimensions(struct zs_raster_spec &spec);
     bool FitBands(const struct zs_raster_spec &spec, const std::vector<ZSDimension> &dimensions);
     /* Sets chunk, is_sharded, and edges where chunks differ, of the spec, and the units of the dimensions. */
     bool ApplyChunks(struct zs_raster_spec &spec, std::vector<ZSDimension> &dimensions);

@@ -195,15 +195,10 @@ std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_p
     ds->m_meanings.resize(sources.size());
     uint64_t count = 0;
     const ZSArray &first = *sources[0].array;
-    if (first.isHealpix && access == GA_Update)
-    {
-        zs_fail(err, ZS_UNSUPPORTED,
-                "array /%s: HEALPix cells as a map are read only; the open option HEALPIX=NO opens them as one row",
-                first.node->path);
-        return nullptr;
-    }
     for (size_t i = 0; i < sources.size(); i++)
     {
+        if (access == GA_Update && !sources[i].array->MayWriteCells(*store, err))
+            return nullptr;
         if (!findSlices(sources[i], count, ds->m_slices[i], err))
             return nullptr;
         count += ds->Slices(i).count;

@@ -110,6 +110,9 @@ struct ZSArray
 
     /* Reads the coordinate of cells, where there is one. */
     enum zs_status ReadCells(const ZSStore &store, struct zs_error *err);
+    /* Whether it can be written as a raster: of HEALPix cells nested ones of all the sphere. False with the reason in
+     * err. */
+    bool MayWriteCells(const ZSStore &store, struct zs_error *err);
     /* Takes over what another's coordinates say, where it has the same. */
     void TakeLabels(ZSArray &other);
 
@@ -319,6 +322,8 @@ class ShardedZarrDataset : public GDALPamDataset
     CPLErr Prefetch(const struct zs_band_window &window);
     CPLErr WriteWindow(const struct zs_band_window &window, GDALDataType type);
 
+    CPLErr SetCellPlane(const OGRSpatialReference *srs);
+    CPLErr CheckCellTransform(const double *transform);
     CPLErr FlushChanges(bool atClosing);
     CPLErr SettleFillValue();
     CPLErr WriteMetadata();

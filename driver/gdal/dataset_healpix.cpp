@@ -2,6 +2,7 @@
 #include "dataset.h"
 #include "guard.h"
 #include "healpix.h"
+#include "healpix_target.h"
 
 extern "C"
 {
@@ -22,10 +23,27 @@ enum zs_status ZSArray::ReadCells(const ZSStore &store, struct zs_error *err)
     return ZS_OK;
 }
 
+bool ZSArray::MayWriteCells(const ZSStore &store, struct zs_error *err)
+{
+    if (!isHealpix)
+        return true;
+    const bool isWhole = node->array->shape[healpix.dim] == zs_healpix_cells_of(healpix.order);
+    const bool isPlain = !healpix.is_ring && healpix.words == ZS_HEALPIX_NUMBERS;
+    if (isPlain && isWhole && ReadCells(store, err) != ZS_OK)
+        return false;
+    if (isPlain && isWhole && (healpix.coordinate == nullptr || cells.is_all))
+        return true;
+    zs_fail(err, ZS_UNSUPPORTED,
+            "array /%s: only nested HEALPix cells of all the sphere in order are written as a map; the open option "
+            "HEALPIX=NO opens them as one row",
+            node->path);
+    return false;
+}
+
 /* What pixels get that are no cell: nodata, else the fill value, which a mask then leaves out. */
 enum zs_status ShardedZarrDataset::PrepareCells(struct zs_error *err)
 {
-    if (!IsHealpix() || m_cellsReady)
+    if (!IsHealpix() || (m_cellsReady && !IsUpdate())) // a nodata value may have been set
         return ZS_OK;
     for (size_t i = 0; i < m_sources.size(); i++)
     {
@@ -34,7 +52,7 @@ enum zs_status ShardedZarrDataset::PrepareCells(struct zs_error *err)
         struct zs_healpix_map &map = m_maps[i];
         const bool isListed = array.healpix.coordinate != nullptr && !array.cells.is_all;
         map.cells = isListed ? &array.cells : nullptr;
-        const auto &meaning = Meaning(i);
+        const auto &meaning = IsUpdate() ? Band(static_cast<int>(m_slices[i].first) + 1).Meaning() : Meaning(i);
         memcpy(map.empty, meaning.has_nodata ? static_cast<const void *>(meaning.nodata) : Info(i).fill_value,
                Info(i).item_size);
     }
@@ -69,6 +87,45 @@ void ShardedZarrDataset::AddNaN(struct zs_meaning &meaning, const struct zs_arra
         return;
     meaning.has_nodata = true;
     memcpy(meaning.nodata, nan, info.item_size);
+}
+
+/* ---- Place ---- */
+
+/* What a map lies in is told by its cells: only the ellipsoid of an empty one may still become another. */
+CPLErr ShardedZarrDataset::SetCellPlane(const OGRSpatialReference *srs)
+{
+    ZSArray &array = *m_sources[0].array;
+    bool isPlane;
+    struct zs_healpix wanted = zsHealpixTarget(array.healpix.order, srs, &isPlane);
+    const bool isSame = wanted.is_wgs84 ? array.healpix.is_wgs84 : zs_healpix_is_same(&wanted, &array.healpix);
+    if (isPlane && IsWholeSphere() && isSame)
+        return CE_None;
+    if (!isPlane || !IsWholeSphere() || !m_isBlank)
+    {
+        CPLError(CE_Failure, CPLE_NotSupported, "%s: HEALPix cells lie in %s", GetDescription(),
+                 isPlane ? "the plane of the ellipsoid that they were made on"
+                         : "+proj=healpix +rot_xy=45, and no other coordinate reference system");
+        return CE_Failure;
+    }
+    array.healpix.semi_major = wanted.semi_major;
+    array.healpix.inverse_flattening = wanted.inverse_flattening;
+    array.healpix.is_wgs84 = wanted.is_wgs84;
+    zs_georef_clear(&m_georef);
+    m_georef = {};
+    m_georefRead = false;
+    m_georefChanged = true;
+    return CE_None;
+}
+
+CPLErr ShardedZarrDataset::CheckCellTransform(const double *transform)
+{
+    const struct zs_healpix &healpix = Array(0).healpix;
+    if (IsWholeSphere() && zsIsHealpixTransform(healpix, transform))
+        return CE_None;
+    CPLError(CE_Failure, CPLE_NotSupported,
+             "%s: pixels that are HEALPix cells of order %d lie where gdalwarp %s has them", GetDescription(),
+             healpix.order, zsHealpixArguments(healpix).c_str());
+    return CE_Failure;
 }
 
 /* ---- Masks ---- */

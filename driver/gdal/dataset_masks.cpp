@@ -276,6 +276,11 @@ CPLErr ShardedZarrDataset::CreateMaskBand(int flags)
                  GetDescription());
         return CE_Failure;
     }
+    if (IsHealpix())
+    {
+        CPLError(CE_Failure, CPLE_NotSupported, "%s: HEALPix cells have no mask but nodata", GetDescription());
+        return CE_Failure;
+    }
     if (flags != GMF_PER_DATASET || HasChoices())
     {
         CPLError(CE_Failure, CPLE_NotSupported, "%s: a mask is one for all bands of the whole (GMF_PER_DATASET)",

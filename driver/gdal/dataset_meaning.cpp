@@ -68,6 +68,8 @@ CPLErr ShardedZarrDataset::SetSpatialRef(const OGRSpatialReference *srs)
 {
     if (!IsUpdate())
         return GDALPamDataset::SetSpatialRef(srs);
+    if (IsHealpix())
+        return SetCellPlane(srs);
     ReadGeoref();
     if (m_georef.srs != nullptr)
         OSRDestroySpatialReference(m_georef.srs);
@@ -91,6 +93,11 @@ CPLErr ShardedZarrDataset::SetGeoTransform(ZS_SET_GEOTRANSFORM_ARG transform)
     if (!IsUpdate())
         return GDALPamDataset::SetGeoTransform(transform);
     ReadGeoref();
+    double numbers[6];
+    for (int i = 0; i < 6; i++)
+        numbers[i] = transform[i];
+    if (IsHealpix())
+        return CheckCellTransform(numbers);
     for (int i = 0; i < 6; i++)
         m_georef.transform[i] = transform[i];
     m_georef.has_transform = true;

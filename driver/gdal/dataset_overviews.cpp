@@ -293,6 +293,13 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
 {
     if (!IsUpdate())
         return BuildExternal(resampling, count, factors, bandCount, bandList, progress, progressData, options);
+    if (IsHealpix())
+    {
+        CPLError(CE_Failure, CPLE_NotSupported,
+                 "%s: overviews of HEALPix cells are not built in the store; gdaladdo -ro puts them beside it",
+                 GetDescription());
+        return CE_Failure;
+    }
     if (HasChoices() || bandCount != nBands)
     {
         CPLError(CE_Failure, CPLE_NotSupported, "%s: overviews are built for all bands of %s together",

@@ -35,13 +35,18 @@ CPLErr ShardedZarrDataset::SettleFillValue()
         return CE_Failure;
     }
     zs_array_set_order(array, zs_array_chunk_order(source.array->array));
-    source.array = std::make_shared<ZSArray>(node, array, source.array->axes, true);
+    const auto blank = source.array;
+    source.array = std::make_shared<ZSArray>(node, array, blank->axes, true);
+    source.array->isHealpix = blank->isHealpix;
+    source.array->healpix = blank->healpix;
     m_slices.front().array = array;
     return CE_None;
 }
 
 enum zs_status ShardedZarrDataset::WriteGeoref(struct zs_error *err)
 {
+    if (IsHealpix())
+        return zs_update_healpix(m_store->hierarchy, Array(0).node, &Array(0).healpix, err);
     struct zs_georef_update update = {};
     update.has_transform = m_georef.has_transform;
     memcpy(update.transform, m_georef.transform, sizeof update.transform);

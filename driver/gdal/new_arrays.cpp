@@ -13,7 +13,9 @@ extern "C"
 bool zsIsDimension(const struct zs_raster_spec &spec, const std::string &name)
 {
     const auto isNamed = [&](const struct zs_extra_axis &axis) { return name == axis.name; };
-    return name == spec.dim_x || name == spec.dim_y || std::any_of(spec.axes, spec.axes + spec.axis_count, isNamed);
+    return name == spec.dim_x || (spec.dim_y != nullptr && name == spec.dim_y) ||
+           (spec.healpix != nullptr && name == ZS_CELL_COORDINATE) ||
+           std::any_of(spec.axes, spec.axes + spec.axis_count, isNamed);
 }
 
 /* Three bands of bytes, and a fourth beside them, are a picture until their colours are set: as GTiff takes them, too,

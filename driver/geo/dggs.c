@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "geo/healpix.h"
+#include "geo/write.h"
 
 #define DGGS "dggs"
 
@@ -116,8 +117,40 @@ static const char *const repositories[] = {"dggs", NULL};
 const struct zs_convention zs_dggs = {
     .uuid = "7b255807-140c-42ca-97f6-7a1cfecdbc38",
     .name = "dggs",
+    .schema_url = "https://raw.githubusercontent.com/zarr-conventions/dggs/refs/tags/v1/schema.json",
+    .spec_url = "https://github.com/zarr-conventions/dggs/blob/v1/README.md",
+    .description = "Discrete Global Grid Systems convention for zarr",
     .repositories = repositories,
     .owned = owned,
     .placing = owned,
     .find_healpix = find_healpix,
 };
+
+/* ---- Writing ---- */
+
+static bool write_ellipsoid(zs_json *dggs, const struct zs_healpix *healpix)
+{
+    zs_json *e = zs_json_add_object(dggs, "ellipsoid");
+    const bool is_sphere = healpix->inverse_flattening == 0;
+    bool ok = e != NULL;
+    if (ok && (healpix->is_wgs84 || is_sphere))
+        ok = zs_json_add_string(e, "name", is_sphere ? "sphere" : "WGS84") != NULL;
+    ok = ok && zs_json_add_double(e, "semimajor_axis", healpix->semi_major) != NULL;
+    return ok && (is_sphere ? zs_json_add_double(e, "semiminor_axis", healpix->semi_major)
+                            : zs_json_add_double(e, "inverse_flattening", healpix->inverse_flattening)) != NULL;
+}
+
+enum zs_status zs_write_dggs(zs_json *attributes, const struct zs_healpix *healpix, const char *dimension,
+                             const char *coordinate, struct zs_error *err)
+{
+    zs_json_remove(attributes, DGGS);
+    zs_json *dggs = zs_json_add_object(attributes, DGGS);
+    bool ok = dggs != NULL && zs_json_add_string(dggs, "name", "healpix") != NULL &&
+         zs_json_add_int64(dggs, "refinement_level", healpix->order) != NULL &&
+         zs_json_add_string(dggs, "indexing_scheme", healpix->is_ring ? "ring" : "nested") != NULL &&
+         zs_json_add_string(dggs, "spatial_dimension", dimension) != NULL && write_ellipsoid(dggs, healpix);
+    if (ok && coordinate != NULL)
+        ok = zs_json_add_string(dggs, "coordinate", coordinate) != NULL &&
+             zs_json_add_string(dggs, "compression", "none") != NULL;
+    return ok && zs_convention_declare(&zs_dggs, attributes, true, false) ? ZS_OK : zs_no_memory(err);
+}

@@ -77,4 +77,10 @@ enum zs_status zs_write_nodata(zs_json *attributes, const struct zs_dtype *dtype
 enum zs_status zs_write_meaning(zs_json *attributes, const struct zs_meaning *meaning,
                                 struct zs_error *err) ZS_MUST_CHECK;
 
+/* Makes a group's arrays along `dimension` HEALPix cells, by the dggs convention: those that the array `coordinate`
+ * lists, or where that is NULL all of them. */
+struct zs_healpix;
+enum zs_status zs_write_dggs(zs_json *attributes, const struct zs_healpix *healpix, const char *dimension,
+                             const char *coordinate, struct zs_error *err) ZS_MUST_CHECK;
+
 #endif

@@ -28,6 +28,7 @@ struct zs_raster {
     size_t count;
     struct zs_band_array *arrays; /* each of as many bands */
     struct zs_band_array mask;    /* array is NULL where there is none */
+    struct zs_healpix_map map;    /* of HEALPix cells */
 };
 
 /* ---- Documents ---- */
@@ -172,30 +173,42 @@ static enum zs_status write_array_attributes(zs_json *attributes, const struct z
     return zs_write_band_meanings(attributes, &spec->dtype, array->bands, array->band_count, err);
 }
 
-static enum zs_status add_pixels(struct zs_raster *r, const struct zs_array_options *options, struct zs_error *err)
+/* What the arrays of a raster are, but for their attributes. */
+static struct zs_array_spec array_spec(const struct zs_raster_spec *spec)
 {
-    const struct zs_raster_spec *spec = r->spec;
-    const int y = spec->axis_count, x = y + 1;
-    struct zs_array_spec a = {
-        .ndim = x + 1, .is_sharded = spec->is_sharded, .dtype = spec->dtype, .encoding = spec->encoding};
+    const struct zs_axes axes = zs_raster_axes(spec);
+    struct zs_array_spec a = {.ndim = zs_raster_ndim(spec),
+                              .is_sharded = spec->is_sharded,
+                              .dtype = spec->dtype,
+                              .encoding = spec->encoding};
     memcpy(a.chunk_shape, spec->chunk, sizeof a.chunk_shape);
     memcpy(a.shard_shape, spec->shard, sizeof a.shard_shape);
     memcpy(a.edges, spec->edges, sizeof a.edges);
-    for (int d = 0; d < y; d++) {
+    memcpy(a.fill_value, spec->nodata, sizeof a.fill_value);
+    for (int d = 0; d < spec->axis_count; d++) {
         a.shape[d] = spec->axes[d].size;
         a.dimension_names[d] = spec->axes[d].name;
     }
-    a.shape[y] = spec->height;
-    a.shape[x] = spec->width;
-    a.dimension_names[y] = spec->dim_y;
-    a.dimension_names[x] = spec->dim_x;
-    memcpy(a.fill_value, spec->nodata, sizeof a.fill_value);
+    a.shape[axes.x] = spec->healpix != NULL ? zs_healpix_cells_of(spec->healpix->order) : spec->width;
+    a.dimension_names[axes.x] = spec->dim_x;
+    if (axes.y >= 0) {
+        a.shape[axes.y] = spec->height;
+        a.dimension_names[axes.y] = spec->dim_y;
+    }
+    return a;
+}
+
+static enum zs_status add_pixels(struct zs_raster *r, const struct zs_array_options *options, struct zs_error *err)
+{
+    const struct zs_raster_spec *spec = r->spec;
+    const struct zs_array_spec a = array_spec(spec);
     for (size_t k = 0; k < spec->array_count; k++) {
         struct document *d = NULL;
         ZS_TRY(add_document(r, spec->arrays[k].name, zs_array_document(&a), &d, err));
         ZS_TRY(write_array_attributes(zs_document_attributes(d->json), spec, &spec->arrays[k], err));
-        ZS_TRY(zs_slices_find(a.ndim, a.shape, (struct zs_axes){x, y}, NULL, 0, &r->arrays[k].slices, err));
+        ZS_TRY(zs_slices_find(a.ndim, a.shape, zs_raster_axes(spec), NULL, 0, &r->arrays[k].slices, err));
         r->arrays[k].first = k * r->arrays[k].slices.count;
+        r->arrays[k].cells = spec->healpix != NULL ? &r->map : NULL;
         ZS_TRY(open_array(r, d, options, spec->chunk_order, &r->arrays[k].array, err));
     }
     return ZS_OK;
@@ -206,13 +219,63 @@ static enum zs_status add_mask(struct zs_raster *r, const struct zs_array_option
 {
     const struct zs_raster_spec *spec = r->spec;
     const uint64_t shape[2] = {spec->height, spec->width};
-    const struct zs_axes axes = {.x = spec->axis_count + 1, .y = spec->axis_count}, own = {.x = 1, .y = 0};
+    const struct zs_axes axes = zs_raster_axes(spec), own = {.x = 1, .y = 0};
     zs_json *json = NULL;
     struct document *d = NULL;
     ZS_TRY(zs_mask_document(r->documents[0].node, axes, &json, err));
     ZS_TRY(add_document(r, spec->mask, json, &d, err));
     ZS_TRY(zs_slices_find(2, shape, own, NULL, 0, &r->mask.slices, err));
     return open_array(r, d, options, spec->chunk_order, &r->mask.array, err);
+}
+
+/* ---- HEALPix cells ---- */
+
+#define NUMBERS_AT_ONCE ((uint64_t)1 << 16)
+
+static enum zs_status write_numbers(struct zs_array *array, uint64_t count, struct zs_error *err)
+{
+    uint64_t *numbers = zs_calloc(NUMBERS_AT_ONCE, sizeof *numbers);
+    enum zs_status status = numbers != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot list cells");
+    for (uint64_t first = 0; first < count && status == ZS_OK; first += NUMBERS_AT_ONCE) {
+        struct zs_window w = {.start = {first}, .data = numbers, .stride = {sizeof *numbers}};
+        w.count[0] = zs_min_u64(NUMBERS_AT_ONCE, count - first);
+        for (uint64_t i = 0; i < w.count[0]; i++)
+            numbers[i] = first + i;
+        status = zs_array_write_windows(array, &w, 1, sizeof *numbers, NULL, NULL, err);
+    }
+    free(numbers);
+    return status == ZS_OK ? zs_array_flush(array, err) : status;
+}
+
+/* The coordinate of cells, which is all there is to say of coarse ones. */
+static enum zs_status add_cell_coordinate(struct zs_raster *r, struct zs_error *err)
+{
+    const struct zs_raster_spec *spec = r->spec;
+    const uint64_t count = zs_healpix_cells_of(spec->healpix->order);
+    struct zs_array_spec a = {.ndim = 1,
+                              .shape = {count},
+                              .chunk_shape = {zs_min_u64(NUMBERS_AT_ONCE, count)},
+                              .dtype = zs_dtype_of(ZS_UINT64),
+                              .encoding = spec->encoding,
+                              .dimension_names = {spec->dim_x}};
+    struct document *d = NULL;
+    struct zs_array *array = NULL;
+    const struct zs_array_options options = {.threads = 1};
+    const uint64_t none = UINT64_MAX; /* 0 is a cell */
+    memcpy(a.fill_value, &none, sizeof none);
+    a.encoding.is_packed = false;
+    a.encoding.keepbits = 0;
+    a.encoding.blosc_shuffle = "bitshuffle";
+    ZS_TRY(add_document(r, ZS_CELL_COORDINATE, zs_array_document(&a), &d, err));
+    ZS_TRY(open_array(r, d, &options, 0, &array, err));
+    const enum zs_status status = write_numbers(array, count, err);
+    zs_array_close(array);
+    return status;
+}
+
+static bool has_cell_coordinate(const struct zs_raster_spec *spec)
+{
+    return spec->healpix != NULL && zs_healpix_cells_of(spec->healpix->order) <= ZS_CELL_COORDINATE_MOST;
 }
 
 /* ---- The whole ---- */
@@ -241,6 +304,13 @@ static enum zs_status set_up(struct zs_raster *r, const struct zs_array_options 
     r->root = zs_group_document();
     if (r->arrays == NULL || r->root == NULL || r->group == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a raster");
+    const struct zs_healpix *healpix = r->spec->healpix;
+    if (healpix != NULL) {
+        r->map.order = healpix->order;
+        r->map.shown = ZS_HEALPIX_SPHERE;
+        ZS_TRY(zs_write_dggs(zs_document_attributes(r->root), healpix, r->spec->dim_x,
+                             has_cell_coordinate(r->spec) ? ZS_CELL_COORDINATE : NULL, err));
+    }
     ZS_TRY(add_pixels(r, options, err));
     if (r->spec->mask != NULL)
         ZS_TRY(add_mask(r, options, err));
@@ -367,6 +437,8 @@ enum zs_status zs_raster_publish(struct zs_raster *r, struct zs_hierarchy *h, st
     for (size_t k = 0; k < r->spec->array_count; k++)
         ZS_TRY(zs_array_flush(r->arrays[k].array, err));
     ZS_TRY(add_coordinates(r, err));
+    if (has_cell_coordinate(r->spec))
+        ZS_TRY(add_cell_coordinate(r, err));
     if (r->group[0] == '\0')
         ZS_TRY(consolidate(r, err));
     for (size_t i = 0; i <= r->count; i++) {

@@ -6,6 +6,12 @@
  *   mask               (y, x): which pixels are valid, where that is to be told
  *   spatial_ref        CF grid mapping, 0-d; a word of the array's `coordinates`
  *
+ * Of HEALPix cells (zs_raster_spec.healpix) the pixels are (cells) or (band, cells), the group tells it by the dggs
+ * convention, and of coarse orders there is the coordinate that xdggs asks for:
+ *
+ *   <array>            all cells of the sphere in their nested order
+ *   cell_ids           their numbers
+ *
  * Overviews are added to what is there, or to what is held in the hierarchy (raster/overviews.h).
  *
  * Metadata are written last, the group's own at the very end: a store that opens is
@@ -15,8 +21,10 @@
 
 #include "array/array.h"
 #include "geo/extra_axis.h"
+#include "geo/healpix.h"
 #include "geo/meaning.h"
 #include "geo/write.h"
+#include "raster/healpix_read.h"
 #include "raster/slices.h"
 #include "zarr/document.h"
 
@@ -30,8 +38,14 @@ struct zs_raster_array_spec {
     size_t band_count;
 };
 
+/* A cell coordinate is written of so many cells at most, those of order 9: who opens it reads all of it. */
+#define ZS_CELL_COORDINATE_MOST ((uint64_t)12 << 18)
+#define ZS_CELL_COORDINATE "cell_ids"
+
 struct zs_raster_spec {
     uint64_t width, height;
+    const struct zs_healpix *healpix; /* NULL, or whose cells are the pixels of this raster: then there is no Y, X is
+                                         the dimension of cells, and no transform or srs. Borrowed. */
     const struct zs_extra_axis *axes; /* of each array, slowest first; its bands are their product. Borrowed. */
     int axis_count;                   /* at most ZS_MAX_NDIM - 2 */
     const struct zs_raster_array_spec *arrays;
@@ -48,7 +62,7 @@ struct zs_raster_spec {
     struct zs_encoding encoding;
     int chunk_order; /* enum zs_chunk_order */
 
-    const char *dim_x, *dim_y;
+    const char *dim_x, *dim_y; /* dim_y NULL with `healpix` */
     const double *transform; /* six numbers in GDAL's order, or NULL */
     bool pixel_is_point;
     OGRSpatialReferenceH srs; /* or NULL */
@@ -58,12 +72,23 @@ struct zs_raster_spec {
     struct zs_domains domains;   /* of the whole; borrowed */
 };
 
+/* Dimensions of its arrays, and which of them are X and Y. */
+static inline int zs_raster_ndim(const struct zs_raster_spec *spec)
+{
+    return spec->axis_count + (spec->healpix != NULL ? 1 : 2);
+}
+static inline struct zs_axes zs_raster_axes(const struct zs_raster_spec *spec)
+{
+    const int y = spec->axis_count;
+    return spec->healpix != NULL ? (struct zs_axes){y, -1} : (struct zs_axes){y + 1, y};
+}
+
 /* Where a raster lies. Borrows from the spec. */
 struct zs_georef_out zs_raster_georef(const struct zs_raster_spec *spec);
 
-/* Which dimensions (axis_count + 2, in the array's order) of a raster that is to be in the group at `group` is the name
- * of another dimension in the groups above: one of another size, or of other coordinates. xarray's DataTree refuses
- * such a store, and whoever looks for a coordinate in the groups above takes the wrong one. */
+/* Which dimensions (zs_raster_ndim(), in the array's order) of a raster that is to be in the group at `group` have the
+ * name of another dimension in the groups above: one of another size, or of other coordinates. xarray's DataTree
+ * refuses such a store, and whoever looks for a coordinate in the groups above takes the wrong one. */
 enum zs_status zs_raster_dimensions_taken(struct zs_hierarchy *h, const char *group, const struct zs_raster_spec *spec,
                                           bool *taken, struct zs_error *err) ZS_MUST_CHECK;
 

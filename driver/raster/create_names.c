@@ -29,17 +29,21 @@ static bool find_dimensions(const struct zs_raster_spec *spec, struct dimension 
 {
     const struct zs_georef_out geo = zs_raster_georef(spec);
     const bool has_axes = zs_has_axes(&geo) && spec->style != ZS_GEOREF_SPATIAL_PROJ;
-    const int y = spec->axis_count, x = y + 1;
+    const struct zs_axes axes = zs_raster_axes(spec);
     bool ok = true;
-    for (int d = 0; d < y; d++) {
+    for (int d = 0; d < spec->axis_count; d++) {
         const struct zs_extra_axis *axis = &spec->axes[d];
         dims[d] =
             (struct dimension){axis->name, axis->size, axis->elements != NULL ? values_of_axis(axis) : NULL, axis};
         ok = ok && (axis->elements == NULL || dims[d].values != NULL);
     }
-    dims[y] = (struct dimension){spec->dim_y, spec->height, has_axes ? zs_axis_values(&geo, false) : NULL, NULL};
-    dims[x] = (struct dimension){spec->dim_x, spec->width, has_axes ? zs_axis_values(&geo, true) : NULL, NULL};
-    return ok && (!has_axes || (dims[y].values != NULL && dims[x].values != NULL));
+    if (axes.y < 0) {
+        dims[axes.x] = (struct dimension){spec->dim_x, zs_healpix_cells_of(spec->healpix->order), NULL, NULL};
+        return ok;
+    }
+    dims[axes.y] = (struct dimension){spec->dim_y, spec->height, has_axes ? zs_axis_values(&geo, false) : NULL, NULL};
+    dims[axes.x] = (struct dimension){spec->dim_x, spec->width, has_axes ? zs_axis_values(&geo, true) : NULL, NULL};
+    return ok && (!has_axes || (dims[axes.y].values != NULL && dims[axes.x].values != NULL));
 }
 
 /* Whether a variable counts as the axis does: "hours since ..." */
@@ -92,7 +96,7 @@ enum zs_status zs_raster_dimensions_taken(struct zs_hierarchy *h, const char *gr
                                           bool *taken, struct zs_error *err)
 {
     struct dimension dims[ZS_MAX_NDIM] = {{0}};
-    const int ndim = spec->axis_count + 2;
+    const int ndim = zs_raster_ndim(spec);
     const struct zs_node **nodes = NULL;
     size_t count = 0;
     memset(taken, 0, (size_t)ndim * sizeof *taken);

@@ -7,6 +7,54 @@
 #include "base/checked.h"
 #include "base/memory.h"
 
+/* ---- One window ---- */
+
+struct reading zs_healpix_reading(const struct zs_band_array *a, const struct zs_band_window *window,
+                                  const struct zs_conversion *conversion)
+{
+    return (struct reading){
+        .map = a->cells,
+        .array = a->array,
+        .info = zs_array_get_info(a->array),
+        .dim = a->slices.axes.x,
+        .window = window,
+        .conversion = conversion,
+        .threads = zs_array_threads(a->array),
+    };
+}
+
+enum zs_status zs_healpix_take_box(struct reading *r, const struct zs_window *box, struct zs_error *err)
+{
+    r->box = box;
+    r->slices = 1;
+    for (int d = 0; d < r->info.ndim; d++)
+        r->slices *= d != r->dim ? box->count[d] : 1; /* bands, of which there are few */
+    r->slice_offsets = zs_calloc(r->slices, sizeof *r->slice_offsets);
+    if (r->slice_offsets == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %llu bands", (unsigned long long)r->slices);
+    for (uint64_t k = 0; k < r->slices; k++) {
+        uint64_t rest = k;
+        for (int d = r->info.ndim - 1; d >= 0; d--)
+            if (d != r->dim) {
+                r->slice_offsets[k] += (ptrdiff_t)(rest % box->count[d]) * box->stride[d];
+                rest /= box->count[d];
+            }
+    }
+    return ZS_OK;
+}
+
+/* ---- Squares ---- */
+
+const uint16_t zs_even_bits[1 << TILE] = {
+    0x000, 0x001, 0x004, 0x005, 0x010, 0x011, 0x014, 0x015, 0x040, 0x041, 0x044, 0x045, 0x050, 0x051, 0x054, 0x055,
+    0x100, 0x101, 0x104, 0x105, 0x110, 0x111, 0x114, 0x115, 0x140, 0x141, 0x144, 0x145, 0x150, 0x151, 0x154, 0x155};
+
+void zs_healpix_scatter_row(const unsigned char *row, unsigned char *cells, uint32_t n, size_t item)
+{
+    for (uint32_t i = 0; i < n; i++)
+        memcpy(cells + item * zs_even_bits[i], row + item * i, item);
+}
+
 /* ---- The caller's memory ---- */
 
 void zs_healpix_put(const struct reading *r, const void *src, char *dst, ptrdiff_t stride, size_t n)
@@ -40,26 +88,17 @@ void zs_healpix_put_empty(const struct reading *r, const struct zs_healpix_part 
 
 /* ---- The array ---- */
 
-enum zs_status zs_healpix_read_runs(const struct reading *r, const struct zs_run *runs, size_t count,
-                                    unsigned char **scratch, uint64_t *cells, struct zs_error *err)
+enum zs_status zs_healpix_windows(const struct reading *r, const struct zs_run *runs, size_t count, uint64_t cells,
+                                  unsigned char *scratch, struct zs_window **windows, struct zs_error *err)
 {
     const size_t item = r->info.item_size;
-    uint64_t all = 0, elements;
-    *cells = 0;
-    for (size_t i = 0; i < count; i++)
-        *cells += runs[i].count;
-    struct zs_window *windows = zs_calloc(count, sizeof *windows);
-    *scratch = zs_mul_u64(*cells, r->slices, &elements) && zs_mul_u64(elements, item, &all) && all <= SIZE_MAX / 2
-                   ? malloc((size_t)zs_max_u64(all, 1))
-                   : NULL;
-    enum zs_status status = windows != NULL && *scratch != NULL
-                                ? ZS_OK
-                                : zs_fail(err, ZS_NO_MEMORY, "cannot hold %llu cells of %llu bands",
-                                          (unsigned long long)*cells, (unsigned long long)r->slices);
     uint64_t before = 0;
-    for (size_t i = 0; i < count && status == ZS_OK; i++) {
-        struct zs_window *w = &windows[i];
-        ptrdiff_t step = (ptrdiff_t)(*cells * item);
+    *windows = zs_calloc(count, sizeof **windows);
+    if (*windows == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu runs of cells", count);
+    for (size_t i = 0; i < count; i++) {
+        struct zs_window *w = &(*windows)[i];
+        ptrdiff_t step = (ptrdiff_t)(cells * item);
         *w = *r->box;
         for (int d = r->info.ndim - 1; d >= 0; d--) {
             w->stride[d] = step;
@@ -69,9 +108,28 @@ enum zs_status zs_healpix_read_runs(const struct reading *r, const struct zs_run
         w->start[r->dim] = runs[i].first;
         w->count[r->dim] = runs[i].count;
         w->stride[r->dim] = (ptrdiff_t)item;
-        w->data = *scratch + before * item;
+        w->data = scratch + before * item;
         before += runs[i].count;
     }
+    return ZS_OK;
+}
+
+enum zs_status zs_healpix_read_runs(const struct reading *r, const struct zs_run *runs, size_t count,
+                                    unsigned char **scratch, uint64_t *cells, struct zs_error *err)
+{
+    const size_t item = r->info.item_size;
+    uint64_t all = 0, elements;
+    struct zs_window *windows = NULL;
+    *cells = 0;
+    for (size_t i = 0; i < count; i++)
+        *cells += runs[i].count;
+    *scratch = zs_mul_u64(*cells, r->slices, &elements) && zs_mul_u64(elements, item, &all) && all <= SIZE_MAX / 2
+                   ? malloc((size_t)zs_max_u64(all, 1))
+                   : NULL;
+    if (*scratch == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot hold %llu cells of %llu bands", (unsigned long long)*cells,
+                       (unsigned long long)r->slices);
+    enum zs_status status = zs_healpix_windows(r, runs, count, *cells, *scratch, &windows, err);
     if (status == ZS_OK && count > 0)
         status = zs_array_read_windows(r->array, windows, count, NULL, NULL, err);
     free(windows);
@@ -172,10 +230,10 @@ enum zs_status zs_healpix_in_batches(struct reading *r, uint64_t most, int floor
                                      r->window->height, parts);
     enum zs_status status = ZS_OK;
     for (int i = 0; i < count && status == ZS_OK; i++) {
-        if (parts[i].face < 0)
-            zs_healpix_put_empty(r, &parts[i]);
-        else
+        if (parts[i].face >= 0)
             status = add_part(&b, &parts[i], err);
+        else if (r->outer_size == 0)
+            zs_healpix_put_empty(r, &parts[i]);
     }
     if (status == ZS_OK)
         status = flush(&b, err);

@@ -24,7 +24,19 @@ struct reading {
     uint64_t slices;
     ptrdiff_t *slice_offsets; /* of each, in the caller's memory */
     int threads;
+    size_t outer_size; /* of an element in the caller's memory, where that is written; 0: it is read into */
 };
+
+/* Of a window; its slices are those of a box, which zs_healpix_take_box() sets together with slice_offsets, released
+ * with free(). */
+struct reading zs_healpix_reading(const struct zs_band_array *array, const struct zs_band_window *window,
+                                  const struct zs_conversion *conversion);
+enum zs_status zs_healpix_take_box(struct reading *r, const struct zs_window *box, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Bits of 0 to 31 in the even places. */
+extern const uint16_t zs_even_bits[1 << TILE];
+/* Elements of a row of a square, from its west end, to their places among its cells. */
+void zs_healpix_scatter_row(const unsigned char *row, unsigned char *cells, uint32_t n, size_t item);
 
 /* Puts n elements into the caller's memory. */
 void zs_healpix_put(const struct reading *r, const void *src, char *dst, ptrdiff_t stride, size_t n);
@@ -37,6 +49,12 @@ static inline char *zs_healpix_pixel(const struct reading *r, const struct zs_he
     const uint64_t column = p->column + (ix - p->ix), row = p->row + (p->iy + p->height - 1 - iy);
     return (char *)r->box->data + (ptrdiff_t)column * r->window->pixel_space + (ptrdiff_t)row * r->window->line_space;
 }
+
+/* Windows of runs of all slices, whose elements lie densely in `scratch`: all runs of the first slice, `cells`
+ * elements, then those of the next. Released with free(). */
+enum zs_status zs_healpix_windows(const struct reading *r, const struct zs_run *runs, size_t count, uint64_t cells,
+                                  unsigned char *scratch, struct zs_window **windows,
+                                  struct zs_error *err) ZS_MUST_CHECK;
 
 /* Reads runs of elements of all slices, densely one after the other; *scratch, freed with free(), holds *cells elements
  * of the first slice, then those of the next. */
@@ -51,7 +69,7 @@ struct zs_healpix_batch {
 };
 
 /* Calls read() for batches of parts of a face, none of which takes more than `most` cells unless it is one square of
- * 2^floor a side; parts that are no face become empty. */
+ * 2^floor a side; parts that are no face become empty where the caller's memory is read into. */
 enum zs_status zs_healpix_in_batches(struct reading *r, uint64_t most, int floor,
                                      enum zs_status (*read)(struct reading *r, const struct zs_healpix_batch *batch,
                                                             int floor, struct zs_error *err),

@@ -22,16 +22,11 @@ struct squares {
     uint64_t cells;
 };
 
-/* Bits of 0 to 31 in the even places. */
-static const uint16_t even_bits[1 << TILE] = {
-    0x000, 0x001, 0x004, 0x005, 0x010, 0x011, 0x014, 0x015, 0x040, 0x041, 0x044, 0x045, 0x050, 0x051, 0x054, 0x055,
-    0x100, 0x101, 0x104, 0x105, 0x110, 0x111, 0x114, 0x115, 0x140, 0x141, 0x144, 0x145, 0x150, 0x151, 0x154, 0x155};
-
 /* By two: the first of a row and its neighbour to the east follow each other. */
 #define GATHER(pair)                                              \
     for (; i + 1 < n; i += 2) {                                   \
         pair v;                                                   \
-        memcpy(&v, src + sizeof v / 2 * even_bits[i], sizeof v);  \
+        memcpy(&v, src + sizeof v / 2 * zs_even_bits[i], sizeof v);  \
         memcpy(dst + sizeof v / 2 * i, &v, sizeof v);             \
     }
 
@@ -49,7 +44,7 @@ static void gather_row(const unsigned char *src, unsigned char *dst, uint32_t n,
     case 8: GATHER(struct pair) break;
     }
     for (; i < n; i++)
-        memcpy(dst + item * i, src + item * even_bits[i], item);
+        memcpy(dst + item * i, src + item * zs_even_bits[i], item);
 }
 
 /* A square's cells, in the order of their numbers, to those of its pixels that are in the part. */
@@ -67,7 +62,7 @@ static void put_square(const struct squares *s, const struct zs_healpix_part *p,
     const uint32_t east = (uint32_t)zs_min_u64(side, right - ix), north = (uint32_t)zs_min_u64(side, top - iy);
     _Alignas(ZS_MAX_ITEM_SIZE) unsigned char row[(1 << TILE) * ZS_MAX_ITEM_SIZE];
     for (uint32_t y = south; y < north; y++) {
-        gather_row(cells + 2 * (size_t)even_bits[y] * item, row, east, item);
+        gather_row(cells + 2 * (size_t)zs_even_bits[y] * item, row, east, item);
         zs_healpix_put(r, row + west * item, zs_healpix_pixel(r, p, ix + west, iy + y) + slice,
                        r->window->pixel_space, east - west);
     }
@@ -211,23 +206,7 @@ static int floor_of(const struct zs_healpix_map *map, const struct zs_band_windo
 
 static enum zs_status read_box(struct reading *r, struct zs_error *err)
 {
-    const struct zs_window *box = r->box;
-    uint64_t bytes = r->info.item_size;
-    r->slices = 1;
-    for (int d = 0; d < r->info.ndim; d++)
-        r->slices *= d != r->dim ? box->count[d] : 1; /* bands, of which there are few */
-    r->slice_offsets = zs_calloc(r->slices, sizeof *r->slice_offsets);
-    if (r->slice_offsets == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot read %llu bands", (unsigned long long)r->slices);
-    for (uint64_t k = 0; k < r->slices; k++) {
-        uint64_t rest = k;
-        for (int d = r->info.ndim - 1; d >= 0; d--)
-            if (d != r->dim) {
-                r->slice_offsets[k] += (ptrdiff_t)(rest % box->count[d]) * box->stride[d];
-                rest /= box->count[d];
-            }
-    }
-    bytes *= r->slices;
+    const uint64_t bytes = r->info.item_size * r->slices;
     const uint64_t most = zs_min_u64(MOST_ENTRIES, zs_max_u64(1, ZS_HEALPIX_SCRATCH / bytes));
     const enum zs_status status =
         is_in_order(r->map)
@@ -241,17 +220,9 @@ enum zs_status zs_healpix_read(const struct zs_band_array *a, const struct zs_ba
                                const struct zs_window *boxes, size_t n, const struct zs_conversion *conversion,
                                struct zs_error *err)
 {
-    struct reading r = {
-        .map = a->cells,
-        .array = a->array,
-        .info = zs_array_get_info(a->array),
-        .dim = a->slices.axes.x,
-        .window = window,
-        .conversion = conversion,
-        .threads = zs_array_threads(a->array),
-    };
+    struct reading r = zs_healpix_reading(a, window, conversion);
     for (size_t i = 0; i < n; i++) {
-        r.box = &boxes[i];
+        ZS_TRY(zs_healpix_take_box(&r, &boxes[i], err));
         ZS_TRY(read_box(&r, err));
     }
     return ZS_OK;

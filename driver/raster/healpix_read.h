@@ -1,4 +1,5 @@
-/* raster/healpix_read.h: windows of rasters whose pixels are HEALPix cells, read as runs of the array's elements. */
+/* raster/healpix_read.h: windows of rasters whose pixels are HEALPix cells, read and written as runs of the array's
+ * elements. */
 #ifndef ZS_RASTER_HEALPIX_READ_H
 #define ZS_RASTER_HEALPIX_READ_H
 
@@ -23,6 +24,13 @@ struct zs_healpix_map {
 enum zs_status zs_healpix_read(const struct zs_band_array *array, const struct zs_band_window *window,
                                const struct zs_window *boxes, size_t n, const struct zs_conversion *conversion,
                                struct zs_error *err) ZS_MUST_CHECK;
+
+/* Writes such a window, elements of `item_size` bytes in the caller's memory, as zs_array_write_windows(): of nested
+ * cells of all the sphere, else ZS_UNSUPPORTED. What stands in squares without a face is dropped, and of face 6, which
+ * stands twice, each cell comes from the end of the plane that is on its side of 180 degrees. (healpix_write.c) */
+enum zs_status zs_healpix_write(const struct zs_band_array *array, const struct zs_band_window *window,
+                                const struct zs_window *boxes, size_t n, size_t item_size,
+                                const struct zs_conversion *conversion, struct zs_error *err) ZS_MUST_CHECK;
 
 /* As zs_array_prefetch(). Does nothing where a window is not a few runs. */
 enum zs_status zs_healpix_prefetch(const struct zs_band_array *array, const struct zs_band_window *window,

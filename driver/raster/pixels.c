@@ -47,13 +47,20 @@ static bool are_cells(const struct zs_bands *bands)
     return bands->count > 0 && bands->arrays[0].cells != NULL;
 }
 
-static enum zs_status run(struct share *r, const struct zs_band_window *window, struct zs_error *err)
+/* Of cells which slices: healpix_read.h knows which cells. */
+static struct zs_band_window what_is_planned(const struct zs_bands *bands, const struct zs_band_window *window)
 {
     struct zs_band_window planned = *window;
-    if (are_cells(r->bands)) { /* which slices; healpix_read.h knows which cells */
+    if (are_cells(bands)) {
         planned.x = planned.y = 0;
         planned.width = planned.height = 1;
     }
+    return planned;
+}
+
+static enum zs_status run(struct share *r, const struct zs_band_window *window, struct zs_error *err)
+{
+    const struct zs_band_window planned = what_is_planned(r->bands, window);
     r->window = window;
     ZS_TRY(zs_band_plan_make(r->bands, &planned, &r->plan, err));
     const enum zs_status status = zs_parallel_for(ARRAYS_AT_ONCE, r->plan.count, read_part, r, err);
@@ -114,15 +121,16 @@ enum zs_status zs_pixels_write(const struct zs_bands *bands, const struct zs_ban
                                const struct zs_conversion *conversions, struct zs_error *err)
 {
     struct zs_band_plan plan;
-    if (are_cells(bands))
-        return zs_fail(err, ZS_UNSUPPORTED, "cells of HEALPix are not written as a map");
-    ZS_TRY(zs_band_plan_make(bands, window, &plan, err));
+    const struct zs_band_window planned = what_is_planned(bands, window);
+    ZS_TRY(zs_band_plan_make(bands, &planned, &plan, err));
     enum zs_status status = ZS_OK;
     for (size_t i = 0; i < plan.count && status == ZS_OK; i++) {
         const struct zs_band_plan_part *part = &plan.parts[i];
         const struct zs_conversion *c = conversion_of(conversions, part);
-        status = zs_array_write_windows(bands->arrays[part->array].array, part->windows, part->count, item_size,
-                                        c->convert, c->ctx, err);
+        const struct zs_band_array *a = &bands->arrays[part->array];
+        status = a->cells != NULL
+                     ? zs_healpix_write(a, window, part->windows, part->count, item_size, c, err)
+                     : zs_array_write_windows(a->array, part->windows, part->count, item_size, c->convert, c->ctx, err);
     }
     zs_band_plan_clear(&plan);
     return status;

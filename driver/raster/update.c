@@ -288,6 +288,22 @@ static enum zs_status write_nodata(zs_json *attributes, const struct zs_dtype *d
     return zs_write_nodata(attributes, dtype, value, err);
 }
 
+enum zs_status zs_update_healpix(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_healpix *healpix,
+                                 struct zs_error *err)
+{
+    const struct zs_node *group;
+    zs_json *attributes;
+    char *path = zs_path_parent(node->path);
+    const char *dimension = zs_dimension_name(node, healpix->dim);
+    const char *coordinate = healpix->coordinate != NULL ? zs_path_name(healpix->coordinate->path) : NULL;
+    enum zs_status status = path != NULL && dimension != NULL ? zs_hierarchy_node(h, path, &group, err)
+                                                              : zs_fail(err, ZS_ARGUMENT, "cells without a group");
+    free(path);
+    ZS_TRY(status);
+    ZS_TRY(zs_hierarchy_edit(h, group, &attributes, err));
+    return zs_write_dggs(attributes, healpix, dimension, coordinate, err);
+}
+
 enum zs_status zs_update_nodata(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                                 const void *value, struct zs_error *err)
 {

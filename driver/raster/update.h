@@ -17,6 +17,7 @@
 #include <ogr_srs_api.h>
 
 #include "geo/axes.h"
+#include "geo/healpix.h"
 #include "geo/meaning.h"
 
 /* Where the array lies, all of it: what is not said here is not known any more. */
@@ -43,6 +44,10 @@ enum zs_status zs_update_georef(struct zs_hierarchy *h, const struct zs_node *no
 /* The same of several arrays of one grid, count of them, so that what said nothing of the place says it alike. */
 enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *const *nodes, const struct zs_axes *axes,
                                  size_t count, const struct zs_georef_update *georef,
+                                 struct zs_error *err) ZS_MUST_CHECK;
+
+/* Sets the ellipsoid of HEALPix cells whose group says by the dggs convention that they are some. */
+enum zs_status zs_update_healpix(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_healpix *healpix,
                                  struct zs_error *err) ZS_MUST_CHECK;
 
 /* Sets `_FillValue` of the array and its overviews to one element at `value` (native order), or with NULL says that
