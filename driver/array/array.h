@@ -33,6 +33,16 @@ enum zs_status zs_array_flush_last(struct zs_array *array, struct zs_error *err)
 /* How many threads it decodes with. */
 int zs_array_threads(const struct zs_array *array);
 
+/* Takes a box of elements: count[d] of them from start[d] on in each dimension of the array, src + sum i[d] *
+ * stride[d] (bytes; 0 repeats a fill value). `data` is that of the window which wants them. Called from many threads,
+ * once for each element that a window wants. */
+typedef void (*zs_take_fn)(void *ctx, void *data, const uint64_t *start, const uint64_t *count, const void *src,
+                           const ptrdiff_t *stride);
+
+/* zs_array_read_windows() for who knows better than strides where elements go: those of the windows are 0. */
+enum zs_status zs_array_take_windows(struct zs_array *array, const struct zs_window *windows, size_t n, zs_take_fn take,
+                                     void *ctx, struct zs_error *err) ZS_MUST_CHECK;
+
 /* Whether shards hold anything of windows: is_stored[n]. Where it is false all is fill value; where it is true that may
  * be so as well, as in an array that is not sharded. Costs the index of a shard, or finding that there is none; data
  * and strides are not looked at. */

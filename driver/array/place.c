@@ -16,6 +16,29 @@ static char *place_in_window(int ndim, const struct zs_window *w, const uint64_t
     return dst;
 }
 
+/* Elements of a box of the array, which are of `size` bytes where they come from, to their window. */
+struct handing {
+    const struct zs_plan *p;
+    size_t size;
+    zs_convert_fn convert;
+    void *ctx;
+};
+
+static void hand_over(const struct handing *h, const struct zs_window *w, const uint64_t *start, const uint64_t *count,
+                      const void *src, const ptrdiff_t *stride)
+{
+    const int n = h->p->a->meta->ndim;
+    if (h->p->take != NULL)
+        h->p->take(h->p->ctx, w->data, start, count, src, stride);
+    else
+        zs_copy_strided(n, count, src, stride, place_in_window(n, w, start), w->stride, h->size, h->convert, h->ctx);
+}
+
+static struct handing handing_of(const struct zs_plan *p)
+{
+    return (struct handing){p, p->a->meta->dtype.size, p->convert, p->ctx};
+}
+
 void zs_whole_chunk(const struct zs_array *a, uint64_t leaf, struct zs_part *part)
 {
     zs_grid_box(&a->grid, a->chain.count - 1, leaf, part->start, part->count);
@@ -33,10 +56,8 @@ const unsigned char *zs_element_at(int ndim, const unsigned char *decoded, const
 struct elements {
     const unsigned char *at;
     struct zs_part part; /* which they are */
-    size_t size;
     ptrdiff_t stride[ZS_MAX_NDIM];
-    zs_convert_fn convert;
-    void *ctx;
+    struct handing handing;
 };
 
 static void place_elements(const struct zs_plan *p, const struct zs_planned *c, const struct elements *e)
@@ -46,8 +67,7 @@ static void place_elements(const struct zs_plan *p, const struct zs_planned *c, 
         const struct zs_window *w = &p->windows[p->pieces[c->first_piece + i].window];
         uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
         piece_box(p, c, w, start, count);
-        zs_copy_strided(n, count, zs_element_at(n, e->at, &e->part, start, e->stride), e->stride,
-                        place_in_window(n, w, start), w->stride, e->size, e->convert, e->ctx);
+        hand_over(&e->handing, w, start, count, zs_element_at(n, e->at, &e->part, start, e->stride), e->stride);
     }
 }
 
@@ -55,7 +75,7 @@ void zs_place(const struct zs_plan *p, const struct zs_planned *c, const unsigne
               const struct zs_part *part)
 {
     const struct zs_array *a = p->a;
-    struct elements e = {.at = decoded, .size = a->meta->dtype.size, .convert = p->convert, .ctx = p->ctx};
+    struct elements e = {.at = decoded, .handing = handing_of(p)};
     if (p->is_prefetch)
         return;
     if (part != NULL)
@@ -72,12 +92,12 @@ void zs_place(const struct zs_plan *p, const struct zs_planned *c, const unsigne
 void zs_place_stored(const struct zs_plan *p, const struct zs_planned *c, const void *stored)
 {
     const struct zs_array *a = p->a;
-    struct elements e = {.at = stored, .convert = zs_lookup_convert, .ctx = a->leaf->lookup};
-    e.size = zs_lookup_stored_size(a->leaf->lookup);
+    const size_t size = zs_lookup_stored_size(a->leaf->lookup);
+    struct elements e = {.at = stored, .handing = {p, size, zs_lookup_convert, a->leaf->lookup}};
     zs_whole_chunk(a, c->where.leaf, &e.part);
     zs_part_strides(a->leaf, e.part.count, e.stride);
     for (int d = 0; d < a->meta->ndim; d++)
-        e.stride[d] = e.stride[d] / (ptrdiff_t)a->leaf->item_size * (ptrdiff_t)e.size;
+        e.stride[d] = e.stride[d] / (ptrdiff_t)a->leaf->item_size * (ptrdiff_t)size;
     place_elements(p, c, &e);
 }
 
@@ -88,8 +108,8 @@ void zs_place_gap(const struct zs_plan *p, const struct zs_gap *g)
     uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
     const ptrdiff_t still[ZS_MAX_NDIM] = {0};
     zs_piece_box(a, g->level, g->number, w, start, count);
-    zs_copy_strided(a->meta->ndim, count, a->meta->fill_value, still, place_in_window(a->meta->ndim, w, start),
-                    w->stride, a->meta->dtype.size, p->convert, p->ctx);
+    const struct handing handing = handing_of(p);
+    hand_over(&handing, w, start, count, a->meta->fill_value, still);
 }
 
 uint64_t zs_elements_used(const struct zs_plan *p, const struct zs_planned *c)
@@ -114,7 +134,7 @@ bool zs_is_wholly_used(const struct zs_plan *p, const struct zs_planned *c)
 void *zs_direct_destination(const struct zs_plan *p, const struct zs_planned *c)
 {
     const struct zs_array *a = p->a;
-    if (c->piece_count != 1 || p->convert != NULL || p->is_prefetch)
+    if (c->piece_count != 1 || p->convert != NULL || p->take != NULL || p->is_prefetch)
         return NULL;
     const struct zs_window *w = &p->windows[p->pieces[c->first_piece].window];
     uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
@@ -158,9 +178,9 @@ static void place_box(const struct run *r, const struct zs_part *box)
             count[d] = is_apart ? 0 : end - start[d];
             at += is_apart ? 0 : (ptrdiff_t)(start[d] - r->chunk.start[d]) * r->stride[d];
         }
+        const struct handing handing = handing_of(r->p);
         if (!is_apart)
-            zs_copy_strided(n, count, r->data + at, r->stride, place_in_window(n, w, start), w->stride,
-                            a->meta->dtype.size, r->p->convert, r->p->ctx);
+            hand_over(&handing, w, start, count, r->data + at, r->stride);
     }
 }
 

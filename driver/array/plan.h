@@ -51,7 +51,8 @@ struct zs_plan {
     const struct zs_window *windows;
     size_t window_count;
     zs_convert_fn convert;
-    void *ctx;
+    zs_take_fn take; /* in the place of copying and converting, where it is not NULL */
+    void *ctx;       /* of the one or the other */
     bool is_prefetch; /* decode into the cache, place nothing */
     size_t keep;      /* bytes of a chunk used in part that are kept */
 

@@ -91,7 +91,11 @@ static enum zs_status deliver(struct zs_plan *p, struct zs_planned *c, struct zs
     if (direct != NULL)
         return zs_leaf_decode(leaf, scratch, encoded, n, direct, err);
     const bool is_spent = !p->is_prefetch && zs_is_wholly_used(p, c);
-    if (is_spent && p->convert == NULL) {
+    if (is_spent && zs_leaf_is_plain(leaf, encoded, n)) {
+        zs_place(p, c, encoded, NULL);
+        return ZS_OK;
+    }
+    if (is_spent && p->convert == NULL && p->take == NULL) {
         const void *stored;
         ZS_TRY(zs_leaf_decode_stored(leaf, scratch, encoded, n, &stored, err));
         if (stored != NULL) {
@@ -367,12 +371,17 @@ static enum zs_status run_plan(void *ctx, const struct zs_window *windows, size_
     }
 }
 
+static enum zs_status read_locked(struct zs_plan *plan, const struct zs_window *windows, size_t n, struct zs_error *err)
+{
+    ZS_TRY(zs_windows_check(plan->a, windows, n, err));
+    return zs_cut(plan->a, windows, n, run_plan, plan, err);
+}
+
 enum zs_status zs_read_windows_locked(struct zs_array *a, const struct zs_window *windows, size_t n,
                                       zs_convert_fn convert, void *ctx, struct zs_error *err)
 {
     struct zs_plan plan = {.a = a, .convert = convert, .ctx = ctx};
-    ZS_TRY(zs_windows_check(a, windows, n, err));
-    return zs_cut(a, windows, n, run_plan, &plan, err);
+    return read_locked(&plan, windows, n, err);
 }
 
 /* More than half of what the cache holds would push itself out before it is used. */
@@ -394,21 +403,32 @@ enum zs_status zs_array_prefetch(struct zs_array *a, const struct zs_window *win
     return status;
 }
 
+static enum zs_status lock_and_read(struct zs_plan *plan, const struct zs_window *windows, size_t n,
+                                    struct zs_error *err)
+{
+    struct zs_array *a = plan->a;
+    zs_array_lock(a, true);
+    if (a->unsaved != NULL) { /* it stays until the array is closed */
+        (void)pthread_rwlock_unlock(&a->lock);
+        zs_array_lock(a, false);
+    }
+    const enum zs_status status = read_locked(plan, windows, n, err);
+    (void)pthread_rwlock_unlock(&a->lock);
+    return status;
+}
+
 enum zs_status zs_array_read_windows(struct zs_array *a, const struct zs_window *windows, size_t n,
                                      zs_convert_fn convert, void *ctx, struct zs_error *err)
 {
-    zs_array_lock(a, true);
-    const bool has_unsaved = a->unsaved != NULL;
-    if (!has_unsaved) {
-        const enum zs_status status = zs_read_windows_locked(a, windows, n, convert, ctx, err);
-        (void)pthread_rwlock_unlock(&a->lock);
-        return status;
-    }
-    (void)pthread_rwlock_unlock(&a->lock);
-    zs_array_lock(a, false); /* it stays until the array is closed */
-    const enum zs_status status = zs_read_windows_locked(a, windows, n, convert, ctx, err);
-    (void)pthread_rwlock_unlock(&a->lock);
-    return status;
+    struct zs_plan plan = {.a = a, .convert = convert, .ctx = ctx};
+    return lock_and_read(&plan, windows, n, err);
+}
+
+enum zs_status zs_array_take_windows(struct zs_array *a, const struct zs_window *windows, size_t n, zs_take_fn take,
+                                     void *ctx, struct zs_error *err)
+{
+    struct zs_plan plan = {.a = a, .take = take, .ctx = ctx};
+    return lock_and_read(&plan, windows, n, err);
 }
 
 enum zs_status zs_array_read(struct zs_array *a, const uint64_t *start, const uint64_t *count, void *out,

@@ -294,6 +294,12 @@ enum zs_status zs_leaf_decode(const struct zs_level *leaf, struct zs_scratch *sc
     return ZS_OK;
 }
 
+bool zs_leaf_is_plain(const struct zs_level *leaf, const void *src, size_t n)
+{
+    return leaf->stage_count == 0 && leaf->bytes_codec_count == 0 && n == leaf->decoded_size &&
+           (uintptr_t)src % ZS_MAX_ITEM_SIZE == 0;
+}
+
 /* Bytes of an element as the bytes codecs receive it; 0 where elements have no bytes of their own. */
 static size_t stored_item(const struct zs_level *leaf)
 {

@@ -69,6 +69,9 @@ size_t zs_level_bound(const struct zs_level *level);
 enum zs_status zs_leaf_decode(const struct zs_level *leaf, struct zs_scratch *scratch, const void *src, size_t n,
                               void *dst, struct zs_error *err) ZS_MUST_CHECK;
 
+/* Whether n encoded bytes at src are the elements, as zs_leaf_decode() would copy them, and where they can be read. */
+bool zs_leaf_is_plain(const struct zs_level *leaf, const void *src, size_t n);
+
 /* The same as far as leaf->lookup takes over, where that is ready: *data are stored elements (in src or scratch), which
  * zs_lookup_convert() turns into those of the array wherever they are wanted. Else *data is NULL and nothing done. */
 enum zs_status zs_leaf_decode_stored(const struct zs_level *leaf, struct zs_scratch *scratch, const void *src, size_t n,

@@ -10,17 +10,23 @@
 
 /* ---- Nested cells of the whole sphere: squares are runs ---- */
 
-/* What is read of a batch: the runs of its parts, and how many cells those before each have. Elements go straight from
- * their chunks to their pixels: what the array takes for a place in memory is an element's number among those of the
- * batch, those of the first slice, then those of the next, and the conversion puts it where it belongs. */
+/* What is read of a batch: the runs of its parts. Elements go straight from their chunks to their pixels: each run is
+ * a window, whose data is its record. */
 struct squares {
     const struct reading *reading;
     const struct zs_healpix_batch *batch;
     struct zs_runs runs;
-    size_t *part_of_run;
-    uint64_t *before;
-    uint64_t cells;
+    struct run_of {
+        const struct squares *squares;
+        const struct zs_healpix_part *part;
+    } *runs_of;
 };
+
+/* Sides of the squares that are put at once, as a power of two: rows of them fill lines of memory, and what they come
+ * from is in a processor's second cache. */
+#define WIDE 7
+/* Elements that lie apart, as those of several bands in one chunk, are gathered so many at a time. */
+#define GATHERED 1024
 
 /* By two: the first of a row and its neighbour to the east follow each other. */
 #define GATHER(pair)                                              \
@@ -47,12 +53,31 @@ static void gather_row(const unsigned char *src, unsigned char *dst, uint32_t n,
         memcpy(dst + item * i, src + item * zs_even_bits[i], item);
 }
 
+/* One row of a square, from column `west` to before `east`: where it is its pixels as they are, without a step
+ * between. */
+static void put_row(const struct reading *r, const unsigned char *cells, uint32_t y, uint32_t west, uint32_t east,
+                    char *pixels)
+{
+    const size_t item = r->info.item_size;
+    const bool is_direct = r->conversion->convert == NULL && r->window->pixel_space == (ptrdiff_t)item;
+    _Alignas(ZS_MAX_ITEM_SIZE) unsigned char row[(1 << TILE) * ZS_MAX_ITEM_SIZE];
+    for (uint32_t x = west & ~(uint32_t)((1 << TILE) - 1); x < east; x += 1 << TILE) {
+        const unsigned char *from = cells + zs_healpix_interleave(x, y) * item;
+        const uint32_t first = x < west ? west - x : 0, end = (uint32_t)zs_min_u64(east - x, 1 << TILE);
+        char *to = pixels + (ptrdiff_t)(x + first - west) * r->window->pixel_space;
+        if (is_direct && first == 0) {
+            gather_row(from, (unsigned char *)to, end, item);
+            continue;
+        }
+        gather_row(from, row, end, item);
+        zs_healpix_put(r, row + first * item, to, r->window->pixel_space, end - first);
+    }
+}
+
 /* A square's cells, in the order of their numbers, to those of its pixels that are in the part. */
-static void put_square(const struct squares *s, const struct zs_healpix_part *p, ptrdiff_t slice, uint64_t cell,
+static void put_square(const struct reading *r, const struct zs_healpix_part *p, ptrdiff_t slice, uint64_t cell,
                        int level, const unsigned char *cells)
 {
-    const struct reading *r = s->reading;
-    const size_t item = r->info.item_size;
     const uint64_t side = (uint64_t)1 << level, right = (uint64_t)p->ix + p->width, top = (uint64_t)p->iy + p->height;
     uint32_t ix, iy;
     zs_healpix_separate(cell, &ix, &iy);
@@ -60,69 +85,68 @@ static void put_square(const struct squares *s, const struct zs_healpix_part *p,
         return;
     const uint32_t west = ix > p->ix ? 0 : p->ix - ix, south = iy > p->iy ? 0 : p->iy - iy;
     const uint32_t east = (uint32_t)zs_min_u64(side, right - ix), north = (uint32_t)zs_min_u64(side, top - iy);
-    _Alignas(ZS_MAX_ITEM_SIZE) unsigned char row[(1 << TILE) * ZS_MAX_ITEM_SIZE];
-    for (uint32_t y = south; y < north; y++) {
-        gather_row(cells + 2 * (size_t)zs_even_bits[y] * item, row, east, item);
-        zs_healpix_put(r, row + west * item, zs_healpix_pixel(r, p, ix + west, iy + y) + slice,
-                       r->window->pixel_space, east - west);
-    }
+    for (uint32_t y = south; y < north; y++)
+        put_row(r, cells, y, west, east, zs_healpix_pixel(r, p, ix + west, iy + y) + slice);
 }
 
-/* Cells of one run of one slice, as the largest squares that begin where they do. */
-static void put_cells(const struct squares *s, size_t run, uint64_t slice, uint64_t at, const unsigned char *src,
-                      uint64_t n)
+/* n cells of one slice from number `cell` of their face on, as the largest squares that begin where they do. */
+static void put_cells(const struct reading *r, const struct zs_healpix_part *p, ptrdiff_t slice, uint64_t cell,
+                      const unsigned char *src, uint64_t n)
 {
-    const struct reading *r = s->reading;
-    uint64_t cell = (s->runs.list[run].first + at) & (((uint64_t)1 << (2 * r->map->order)) - 1);
     while (n > 0) {
         int level = 0;
-        while (level < TILE && (cell >> (2 * level) & 3) == 0 && (uint64_t)4 << (2 * level) <= n)
+        while (level < WIDE && (cell >> (2 * level) & 3) == 0 && (uint64_t)4 << (2 * level) <= n)
             level++;
         const uint64_t count = (uint64_t)1 << (2 * level);
-        put_square(s, &s->batch->parts[s->part_of_run[run]], r->slice_offsets[slice], cell, level, src);
+        put_square(r, p, slice, cell, level, src);
         src += count * r->info.item_size;
         cell += count;
         n -= count;
     }
 }
 
-/* n elements from number `first` on, that may be of several runs and slices. */
-static void put_numbered(const struct squares *s, uint64_t first, const unsigned char *src, uint64_t n)
+/* The same of elements that are `stride` bytes apart. */
+static void put_apart(const struct reading *r, const struct zs_healpix_part *p, ptrdiff_t slice, uint64_t cell,
+                      const unsigned char *src, ptrdiff_t stride, uint64_t n)
 {
-    while (n > 0) {
-        const uint64_t slice = first / s->cells, at = first % s->cells;
-        size_t run = 0, high = s->runs.count;
-        while (high - run > 1) {
-            const size_t middle = run + (high - run) / 2;
-            if (s->before[middle] <= at)
-                run = middle;
-            else
-                high = middle;
-        }
-        const uint64_t in_run = at - s->before[run], count = zs_min_u64(n, s->runs.list[run].count - in_run);
-        put_cells(s, run, slice, in_run, src, count);
-        src += count * s->reading->info.item_size;
-        first += count;
-        n -= count;
+    const size_t item = r->info.item_size;
+    _Alignas(ZS_MAX_ITEM_SIZE) unsigned char dense[GATHERED * ZS_MAX_ITEM_SIZE];
+    if (stride == (ptrdiff_t)item) {
+        put_cells(r, p, slice, cell, src, n);
+        return;
+    }
+    for (uint64_t at = 0, count; at < n; at += count) {
+        count = zs_min_u64(GATHERED - (cell + at) % GATHERED, n - at);
+        for (uint64_t i = 0; i < count; i++)
+            memcpy(dense + i * item, src + (ptrdiff_t)(at + i) * stride, item);
+        put_cells(r, p, slice, cell + at, dense, count);
     }
 }
 
-/* Numbers of elements as places in memory, of which none is NULL. */
-static void *place_of(uint64_t number)
+/* A box of elements, of a run, to the pixels of all its slices. */
+static void take_box(void *ctx, void *data, const uint64_t *start, const uint64_t *count, const void *src,
+                     const ptrdiff_t *stride)
 {
-    return (void *)(uintptr_t)(number + 1);
-}
-
-static void put_elements(void *ctx, const void *src, void *dst, ptrdiff_t stride, size_t n)
-{
-    const struct squares *s = ctx;
-    const uint64_t first = (uint64_t)(uintptr_t)dst - 1;
-    if (stride == 1)
-        put_numbered(s, first, src, n);
-    else
-        for (size_t i = 0; i < n; i++)
-            put_numbered(s, first + i * (uint64_t)stride, (const unsigned char *)src + i * s->reading->info.item_size,
-                         1);
+    const struct run_of *run = data;
+    const struct reading *r = run->squares->reading;
+    const uint64_t cell = start[r->dim] & (((uint64_t)1 << (2 * r->map->order)) - 1);
+    uint64_t slices = 1;
+    (void)ctx;
+    for (int d = 0; d < r->info.ndim; d++)
+        slices *= d != r->dim ? count[d] : 1;
+    for (uint64_t k = 0; k < slices; k++) {
+        const unsigned char *from = src;
+        ptrdiff_t slice = 0; /* in the caller's memory */
+        uint64_t rest = k;
+        for (int d = r->info.ndim - 1; d >= 0; d--)
+            if (d != r->dim) {
+                const uint64_t i = rest % count[d];
+                from += (ptrdiff_t)i * stride[d];
+                slice += (ptrdiff_t)(start[d] + i - r->box->start[d]) * r->box->stride[d];
+                rest /= count[d];
+            }
+        put_apart(r, run->part, slice, cell, from, stride[r->dim], count[r->dim]);
+    }
 }
 
 static enum zs_status find_runs(struct squares *s, int floor, struct zs_error *err)
@@ -135,19 +159,14 @@ static enum zs_status find_runs(struct squares *s, int floor, struct zs_error *e
         status = zs_healpix_nested_runs(s->reading->map->order, &batch->parts[i], floor, &s->runs, err);
         ends[i] = s->runs.count;
     }
-    s->part_of_run = zs_calloc(s->runs.count, sizeof *s->part_of_run);
-    s->before = zs_calloc(s->runs.count, sizeof *s->before);
-    if (status == ZS_OK && (s->part_of_run == NULL || s->before == NULL))
+    s->runs_of = zs_calloc(s->runs.count, sizeof *s->runs_of);
+    if (status == ZS_OK && s->runs_of == NULL)
         status = zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu runs of cells", s->runs.count);
-    uint64_t before = 0;
     for (size_t i = 0, part = 0; i < s->runs.count && status == ZS_OK; i++) {
         while (i >= ends[part])
             part++;
-        s->part_of_run[i] = part;
-        s->before[i] = before;
-        before += s->runs.list[i].count;
+        s->runs_of[i] = (struct run_of){s, &batch->parts[part]};
     }
-    s->cells = before;
     free(ends);
     return status;
 }
@@ -163,23 +182,16 @@ static enum zs_status read_squares(struct reading *r, const struct zs_healpix_ba
         status = zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu runs of cells", s.runs.count);
     for (size_t i = 0; i < s.runs.count && status == ZS_OK; i++) {
         struct zs_window *w = &windows[i];
-        ptrdiff_t step = (ptrdiff_t)s.cells;
         *w = *r->box;
-        for (int d = r->info.ndim - 1; d >= 0; d--) {
-            w->stride[d] = step;
-            if (d != r->dim)
-                step *= (ptrdiff_t)w->count[d];
-        }
+        memset(w->stride, 0, sizeof w->stride);
         w->start[r->dim] = s.runs.list[i].first;
         w->count[r->dim] = s.runs.list[i].count;
-        w->stride[r->dim] = 1;
-        w->data = place_of(s.before[i]);
+        w->data = &s.runs_of[i];
     }
     if (status == ZS_OK)
-        status = zs_array_read_windows(r->array, windows, s.runs.count, put_elements, &s, err);
+        status = zs_array_take_windows(r->array, windows, s.runs.count, take_box, NULL, err);
     free(windows);
-    free(s.part_of_run);
-    free(s.before);
+    free(s.runs_of);
     zs_runs_clear(&s.runs);
     return status;
 }
