@@ -115,9 +115,11 @@ static void put_apart(const struct reading *r, const struct zs_healpix_part *p, 
         put_cells(r, p, slice, cell, src, n);
         return;
     }
+    for (uint64_t i = 0; i < GATHERED && stride == 0; i++) /* the fill value, all along */
+        memcpy(dense + i * item, src, item);
     for (uint64_t at = 0, count; at < n; at += count) {
         count = zs_min_u64(GATHERED - (cell + at) % GATHERED, n - at);
-        for (uint64_t i = 0; i < count; i++)
+        for (uint64_t i = 0; i < count && stride != 0; i++)
             memcpy(dense + i * item, src + (ptrdiff_t)(at + i) * stride, item);
         put_cells(r, p, slice, cell + at, dense, count);
     }
