@@ -87,7 +87,9 @@ std::string zsHealpixArguments(const struct zs_healpix &healpix)
     const int size = sizeOf(healpix.order);
     if (!findTransform(healpix, t))
         return "-ts " + std::to_string(size) + " " + std::to_string(size);
-    return CPLSPrintf("-te %.9f %.9f %.9f %.9f -ts %d %d", t[0], -t[3], -t[0], t[3], size, size);
+    // Inwards by a micrometre: the cells astride 180 degrees are at the very edge of what PROJ takes.
+    const double edge = std::floor(t[3] * 1e6 - 1) / 1e6;
+    return CPLSPrintf("-te %.6f %.6f %.6f %.6f -ts %d %d", -edge, -edge, edge, edge, size, size);
 }
 
 static bool liesOnGrid(GDALDataset &source, const struct zs_healpix &healpix)
