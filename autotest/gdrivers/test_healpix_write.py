@@ -1,5 +1,6 @@
 """Rasters become HEALPix cells: each has the value of its place, whichever command writes it, and others open the store."""
 import json
+import math
 import os
 import re
 import subprocess
@@ -42,12 +43,12 @@ def as_zarr_python(store, path, tmp_path):
 
 
 def extent(order, crs=PLANE_CRS):
-    """-te and -ts of the plane, as PROJ has its size."""
+    """-te and -ts of the plane, as PROJ has its size, by a micrometre inwards."""
     plane, geographic = osr.SpatialReference(), osr.SpatialReference()
     plane.SetFromUserInput(crs)
     geographic.CopyGeogCSFrom(plane)
     geographic.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
-    half = 5 * osr.CoordinateTransformation(geographic, plane).TransformPoint(45, 0)[0]
+    half = math.floor(5e6 * osr.CoordinateTransformation(geographic, plane).TransformPoint(45, 0)[0] - 1) / 1e6
     return ["-te", *map(repr, (-half, -half, half, half)), "-ts", str(5 << order), str(5 << order)]
 
 
