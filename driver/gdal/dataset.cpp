@@ -605,6 +605,8 @@ ShardedZarrDataset::~ShardedZarrDataset()
 #else
     zsGuard([this] { static_cast<void>(FlushAll(true)); });
     m_closed = true;
+    // What changed of the side-car file meanwhile: the base would write it when its bands' dataset is no longer ours.
+    zsGuard([this] { GDALPamDataset::FlushCache(true); });
     m_overviews.clear();
     m_masks.clear();
 #endif
