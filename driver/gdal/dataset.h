@@ -174,6 +174,11 @@ class ShardedZarrDataset : public GDALPamDataset
     /* Read when first asked for: each may cost requests. */
     bool m_georefRead = false;
     struct zs_georef m_georef = {};
+    bool m_gcpsRead = false;
+    std::vector<GDAL_GCP> m_gcps; /* of the store: a side-car file's count before */
+    std::vector<std::string> m_gcpNames;
+    char m_noText[1] = {};
+    OGRSpatialReference m_gcpSrs;
     bool m_metadataRead = false;
     CPLStringList m_fromStore; /* metadata that the store tells: a side-car file does not repeat them */
     CPLStringList m_structure; /* the domain IMAGE_STRUCTURE, once it was asked for */
@@ -232,6 +237,8 @@ class ShardedZarrDataset : public GDALPamDataset
         return eAccess == GA_Update;
     }
     void ReadGeoref();
+    void ReadGCPs();
+    bool HasGCPs();
     void ReadMetadata();
     bool IsGroup() const
     {
@@ -434,6 +441,9 @@ class ShardedZarrDataset : public GDALPamDataset
     CPLErr SetSpatialRef(const OGRSpatialReference *srs) override;
     CPLErr GetGeoTransform(ZS_GET_GEOTRANSFORM_ARG transform) ZS_GEOTRANSFORM_CONST override;
     CPLErr SetGeoTransform(ZS_SET_GEOTRANSFORM_ARG transform) override;
+    int GetGCPCount() override;
+    const OGRSpatialReference *GetGCPSpatialRef() const override;
+    const GDAL_GCP *GetGCPs() override;
     char **GetMetadataDomainList() override;
     ZSMetadata GetMetadata(const char *domain = "") override;
     const char *GetMetadataItem(const char *name, const char *domain = "") override;

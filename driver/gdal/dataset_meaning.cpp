@@ -80,8 +80,10 @@ CPLErr ShardedZarrDataset::SetSpatialRef(const OGRSpatialReference *srs)
 
 CPLErr ShardedZarrDataset::GetGeoTransform(ZS_GET_GEOTRANSFORM_ARG transform) ZS_GEOTRANSFORM_CONST
 {
-    const_cast<ShardedZarrDataset *>(this)->ReadGeoref();
-    if (!m_georef.has_transform)
+    auto *self = const_cast<ShardedZarrDataset *>(this);
+    self->ReadGeoref();
+    // Times of rows and ranges of columns are regular, too, but no place: control points are.
+    if (!m_georef.has_transform || (!m_georefChanged && self->HasGCPs()))
         return GDALPamDataset::GetGeoTransform(transform);
     for (int i = 0; i < 6; i++)
         transform[i] = m_georef.transform[i];

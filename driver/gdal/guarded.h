@@ -49,6 +49,18 @@ class ZSGuardedDataset final : public ShardedZarrDataset
     {
         return zsGuard([&] { return Base::SetGeoTransform(transform); });
     }
+    int GetGCPCount() override
+    {
+        return zsGuard([&] { return Base::GetGCPCount(); });
+    }
+    const OGRSpatialReference *GetGCPSpatialRef() const override
+    {
+        return zsGuard([&] { return Base::GetGCPSpatialRef(); });
+    }
+    const GDAL_GCP *GetGCPs() override
+    {
+        return zsGuard([&] { return Base::GetGCPs(); });
+    }
     char **GetMetadataDomainList() override
     {
         return zsGuard([&] { return Base::GetMetadataDomainList(); });

@@ -203,6 +203,28 @@ enum zs_status zs_coordinate_values(struct zs_hierarchy *h, const struct zs_node
     return status;
 }
 
+enum zs_status zs_variable_values(struct zs_hierarchy *h, const struct zs_node *variable, uint64_t most,
+                                  double **values, struct zs_error *err)
+{
+    static const uint64_t origin[ZS_MAX_NDIM];
+    const struct zs_array_meta *meta = variable->array;
+    unsigned char *elements = NULL;
+    struct zs_array *array;
+    bool is_too_large, is_blank;
+    uint64_t n;
+    *values = NULL;
+    if (meta == NULL || !zs_product_u64(meta->shape, meta->ndim, &n) || n == 0 || n > most)
+        return ZS_OK;
+    ZS_TRY(open_variable(h, variable, false, &array, &is_too_large, err));
+    enum zs_status status =
+        array != NULL ? read_elements(array, variable, origin, meta->shape, n, &elements, &is_blank, err) : ZS_OK;
+    zs_array_close(array);
+    if (status == ZS_OK && elements != NULL && !is_blank)
+        status = values_of(variable, elements, n, values, err);
+    free(elements);
+    return status;
+}
+
 /* Whether values[0..n), which are elements `first` and on of the axis, lie on its line. */
 static bool is_on_line(const struct zs_regular_axis *axis, const double *values, uint64_t first, uint64_t n,
                        double noise)

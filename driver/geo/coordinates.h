@@ -36,6 +36,10 @@ enum zs_status zs_coordinate_values(struct zs_hierarchy *h, const struct zs_node
                                     uint64_t count, double **values, bool *is_blank,
                                     struct zs_error *err) ZS_MUST_CHECK;
 
+/* All values of a variable of any rank, in row-major order. *values is freed with free(), and NULL for one of more than
+ * `most` elements, for one that is blank, and where zs_coordinate_values() gives none. */
+enum zs_status zs_variable_values(struct zs_hierarchy *h, const struct zs_node *variable, uint64_t most,
+                                  double **values, struct zs_error *err) ZS_MUST_CHECK;
 /* Whether the middle row of a two-dimensional coordinate variable is nothing but fill value, or cannot be read: then it
  * is no geolocation. Rows at the edge of a swath may well be missing. *is_too_large: it was not looked at, and counts
  * as blank. */

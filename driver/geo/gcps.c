@@ -1,0 +1,145 @@
+#include "geo/gcps.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "geo/axes.h"
+#include "geo/coordinates.h"
+
+static const char MEASUREMENTS[] = "measurements";
+
+enum { LATITUDE, LONGITUDE, LINE, PIXEL, HEIGHT, VARIABLES };
+static const char *const names[VARIABLES] = {"latitude", "longitude", "line", "pixel", "height"};
+
+struct variable {
+    const struct zs_node *node; /* NULL where there is none */
+    double *values;
+    uint64_t step[ZS_MAX_NDIM]; /* per dimension of the latitude: elements of this one from one index to the next */
+};
+
+/* The group that holds `measurements`, of a path below that; NULL where it is not. Freed with free(). */
+static char *product_of(const char *path)
+{
+    const size_t n = strlen(MEASUREMENTS);
+    for (const char *at = path; at != NULL; at = strchr(at, '/')) {
+        at += *at == '/';
+        if (strncmp(at, MEASUREMENTS, n) == 0 && at[n] == '/')
+            return zs_format("%.*s", at > path ? (int)(at - path) - 1 : 0, path);
+    }
+    return NULL;
+}
+
+static enum zs_status find(struct zs_hierarchy *h, const char *product, const char *name, const struct zs_node **node,
+                           struct zs_error *err)
+{
+    char *path = zs_format("conditions/gcp/%s", name);
+    enum zs_status status = path != NULL ? zs_hierarchy_node_at(h, product, path, node, err)
+                                         : zs_fail(err, ZS_NO_MEMORY, "no memory for a name");
+    free(path);
+    if (status == ZS_NOT_FOUND || status == ZS_INVALID || status == ZS_UNSUPPORTED) {
+        *node = NULL;
+        status = ZS_OK;
+    }
+    if (status == ZS_OK && *node != NULL && (*node)->array == NULL)
+        *node = NULL;
+    return status;
+}
+
+/* Dimension of `of` that has the name and length of a dimension of `node`; -1 where there is none. */
+static int same_dimension(const struct zs_node *of, const struct zs_node *node, int dim)
+{
+    const char *name = zs_dimension_name(node, dim);
+    for (int d = 0; name != NULL && d < of->array->ndim; d++) {
+        const char *other = zs_dimension_name(of, d);
+        if (other != NULL && strcmp(other, name) == 0)
+            return of->array->shape[d] == node->array->shape[dim] ? d : -1;
+    }
+    return -1;
+}
+
+/* How a variable follows the dimensions of the latitude; false where it has others. */
+static bool find_steps(struct variable *v, const struct zs_node *latitude)
+{
+    uint64_t step = 1;
+    for (int d = v->node->array->ndim - 1; d >= 0; d--) {
+        const int of = same_dimension(latitude, v->node, d);
+        if (of < 0 || v->step[of] != 0)
+            return false;
+        v->step[of] = step;
+        step *= v->node->array->shape[d];
+    }
+    return true;
+}
+
+static enum zs_status read_all(struct zs_hierarchy *h, struct variable *all, bool *is_whole, struct zs_error *err)
+{
+    *is_whole = true;
+    for (int i = 0; i < VARIABLES && *is_whole; i++) {
+        if (all[i].node == NULL && i == HEIGHT)
+            continue;
+        *is_whole = all[i].node != NULL && find_steps(&all[i], all[LATITUDE].node);
+        if (*is_whole)
+            ZS_TRY(zs_variable_values(h, all[i].node, ZS_MOST_GCPS, &all[i].values, err));
+        *is_whole = *is_whole && (all[i].values != NULL || i == HEIGHT);
+    }
+    return ZS_OK;
+}
+
+static enum zs_status make_list(const struct variable *all, struct zs_gcp **list, size_t *count, struct zs_error *err)
+{
+    const struct zs_array_meta *meta = all[LATITUDE].node->array;
+    uint64_t points = 1, index[ZS_MAX_NDIM] = {0};
+    for (int d = 0; d < meta->ndim; d++)
+        points *= meta->shape[d]; /* zs_variable_values() has seen that it fits */
+    struct zs_gcp *out = zs_calloc((size_t)points, sizeof *out);
+    if (out == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot hold %llu control points", (unsigned long long)points);
+    *count = 0;
+    for (uint64_t i = 0; i < points; i++) {
+        double of[VARIABLES] = {0};
+        for (int v = 0; v < VARIABLES; v++) {
+            uint64_t at = 0;
+            for (int d = 0; d < meta->ndim; d++)
+                at += index[d] * all[v].step[d];
+            if (all[v].values != NULL)
+                of[v] = all[v].values[at];
+        }
+        const struct zs_gcp gcp = {of[PIXEL], of[LINE], of[LONGITUDE], of[LATITUDE],
+                                   isfinite(of[HEIGHT]) ? of[HEIGHT] : 0};
+        if (isfinite(gcp.pixel + gcp.line + gcp.x + gcp.y))
+            out[(*count)++] = gcp;
+        for (int d = meta->ndim - 1; d >= 0 && ++index[d] == meta->shape[d]; d--)
+            index[d] = 0;
+    }
+    *list = out;
+    return ZS_OK;
+}
+
+enum zs_status zs_gcps_read(struct zs_hierarchy *h, const struct zs_node *node, struct zs_gcp **list, size_t *count,
+                            struct zs_error *err)
+{
+    struct variable all[VARIABLES] = {{NULL, NULL, {0}}};
+    bool is_whole = false;
+    enum zs_status status = ZS_OK;
+    char *product = product_of(node->path);
+    *list = NULL;
+    *count = 0;
+    if (product == NULL)
+        return ZS_OK;
+    for (int i = 0; i < VARIABLES && status == ZS_OK && (i == 0 || all[LATITUDE].node != NULL); i++)
+        status = find(h, product, names[i], &all[i].node, err);
+    free(product);
+    if (status == ZS_OK && all[LATITUDE].node != NULL)
+        status = read_all(h, all, &is_whole, err);
+    if (status == ZS_OK && is_whole)
+        status = make_list(all, list, count, err);
+    for (int i = 0; i < VARIABLES; i++)
+        free(all[i].values);
+    if (*count == 0) {
+        free(*list);
+        *list = NULL;
+    }
+    return status;
+}
