@@ -58,6 +58,20 @@ typedef void ZSFlushResult;
 #define ZS_SET_GEOTRANSFORM_ARG double *
 #define ZS_GEOTRANSFORM_CONST
 #endif
+/* Six numbers; false where a dataset has none. */
+inline bool zsReadTransform(GDALDataset &dataset, double *numbers)
+{
+#if ZS_GDAL_AT_LEAST(12)
+    GDALGeoTransform transform;
+#else
+    double transform[6];
+#endif
+    if (dataset.GetGeoTransform(transform) != CE_None)
+        return false;
+    for (int i = 0; i < 6; i++)
+        numbers[i] = transform[i];
+    return true;
+}
 
 /* 3.13: string lists are const. */
 #if ZS_GDAL_AT_LEAST(13)

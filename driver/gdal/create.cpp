@@ -359,18 +359,9 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     const std::string mask = !isCells && zsHasOneMask(*source) ? arrays.MaskName(spec) : "";
     spec.mask = mask.empty() ? nullptr : mask.c_str();
 
-#if ZS_GDAL_AT_LEAST(12)
-    GDALGeoTransform transform;
-#else
     double transform[6];
-#endif
-    double numbers[6];
-    if (!isCells && source->GetGeoTransform(transform) == CE_None)
-    {
-        for (int i = 0; i < 6; i++)
-            numbers[i] = transform[i];
-        spec.transform = numbers;
-    }
+    if (!isCells && zsReadTransform(*source, transform))
+        spec.transform = transform;
     const char *registration = metadata.FetchNameValue(GDALMD_AREA_OR_POINT);
     spec.pixel_is_point = !isCells && registration != nullptr && EQUAL(registration, GDALMD_AOP_POINT);
     metadata.SetNameValue(GDALMD_AREA_OR_POINT, nullptr);

@@ -100,8 +100,7 @@ CPLErr ShardedZarrDataset::SetGeoTransform(ZS_SET_GEOTRANSFORM_ARG transform)
         numbers[i] = transform[i];
     if (IsHealpix())
         return CheckCellTransform(numbers);
-    for (int i = 0; i < 6; i++)
-        m_georef.transform[i] = transform[i];
+    std::copy(numbers, numbers + 6, m_georef.transform);
     m_georef.has_transform = true;
     m_georefChanged = true;
     return CE_None;

@@ -94,18 +94,9 @@ std::string zsHealpixArguments(const struct zs_healpix &healpix)
 
 static bool liesOnGrid(GDALDataset &source, const struct zs_healpix &healpix)
 {
-#if ZS_GDAL_AT_LEAST(12)
-    GDALGeoTransform transform;
-#else
     double transform[6];
-#endif
-    double numbers[6];
-    if (source.GetRasterXSize() != sizeOf(healpix.order) || source.GetRasterYSize() != sizeOf(healpix.order) ||
-        source.GetGeoTransform(transform) != CE_None)
-        return false;
-    for (int i = 0; i < 6; i++)
-        numbers[i] = transform[i];
-    return zsIsHealpixTransform(healpix, numbers);
+    return source.GetRasterXSize() == sizeOf(healpix.order) && source.GetRasterYSize() == sizeOf(healpix.order) &&
+           zsReadTransform(source, transform) && zsIsHealpixTransform(healpix, transform);
 }
 
 /* ---- On the way there ---- */
