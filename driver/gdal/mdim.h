@@ -140,7 +140,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
         int number;
         std::shared_ptr<GDALDimension> dimension; /* null: nobody has it */
     };
-    bool HasDimension(const std::set<std::string> &groups, const std::string &name) const;
+    bool HasMadeDimension(const std::set<std::string> &groups, const std::string &name) const;
     std::shared_ptr<GDALDimension> HeldDimension(const struct zs_node *node, int number,
                                                  const struct zs_dimension &dim);
     bool TellRenamed(const std::vector<HeldPlace> &places, const std::string &name, struct zs_error *err);

@@ -78,13 +78,9 @@ static std::vector<Having> allWith(const std::vector<Found> &all, const Found &a
     return having;
 }
 
-/* Whether a group, or one of those that the arrays are in, has a dimension of a name. */
-bool ZSMdimStore::HasDimension(const std::set<std::string> &groups, const std::string &name) const
+/* Whether one was made in the groups. */
+bool ZSMdimStore::HasMadeDimension(const std::set<std::string> &groups, const std::string &name) const
 {
-    std::vector<Found> all;
-    struct zs_error err;
-    if (!findAll(Hierarchy(), all, &err))
-        return false;
     for (const auto &[group, dimensions] : m_made)
     {
         for (const auto &d : dimensions)
@@ -93,6 +89,12 @@ bool ZSMdimStore::HasDimension(const std::set<std::string> &groups, const std::s
                 return true;
         }
     }
+    return false;
+}
+
+/* Whether an array in the groups has one. */
+static bool hasDimension(const std::vector<Found> &all, const std::set<std::string> &groups, const std::string &name)
+{
     for (const auto &f : all)
     {
         for (int d = 0; d < f.count && groups.count(zsParentPath(f.node->path)) > 0; d++)
@@ -236,7 +238,8 @@ bool ZSMdimStore::RenameDimension(const std::shared_ptr<GDALDimension> &self, co
         for (const int d : one.numbers)
             places.push_back({one.array.node->path, d, HeldDimension(one.array.node, d, one.array.dims[d])});
     }
-    if ((having.empty() && path != nullptr) || HasDimension(groups, name))
+    if ((having.empty() && path != nullptr) || HasMadeDimension(groups, name) ||
+        hasDimension(all, groups, name))
     {
         CPLError(CE_Failure, CPLE_AppDefined,
                  having.empty() && path != nullptr ? "dimension %s: no array calls one so, to be called %s"
