@@ -98,6 +98,8 @@ struct zs_convention {
      * only. */
     enum zs_status (*change)(zs_json *members, enum zs_place_kind kind, const struct zs_georef_out *geo,
                              struct zs_error *err);
+    /* Makes attributes that call a dimension `from` call it `to`. False without memory. */
+    bool (*rename_dimension)(zs_json *attributes, const char *from, const char *to);
 
     /* ---- Checking (validate/) ---- */
 

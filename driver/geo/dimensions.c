@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "geo/cf_time.h"
+#include "geo/conventions.h"
 #include "geo/coordinates.h"
 #include "zarr/name.h"
 
@@ -201,54 +202,47 @@ enum zs_status zs_dimension_tell(struct zs_hierarchy *h, const struct zs_node *v
 
 /* ---- Names ---- */
 
-/* The list with another name in the place of one; NULL where it has none of that name, or no memory. */
+/* The list with another name in the place of one; NULL without memory. */
 static zs_json *renamed_list(const zs_json *list, const char *from, const char *to)
 {
-    bool has_any = false;
-    zs_json *out = zs_json_is_array(list) ? zs_json_new_array() : NULL;
+    zs_json *out = zs_json_new_array();
     for (const zs_json *item = zs_json_first(list); item != NULL && out != NULL; item = zs_json_next(item)) {
-        const bool is_it = zs_json_equals(item, from);
-        has_any = has_any || is_it;
-        const zs_json *added =
-            is_it ? zs_json_add_string(out, NULL, to) : zs_json_add(out, NULL, zs_json_copy(item));
+        const zs_json *added = zs_json_equals(item, from) ? zs_json_add_string(out, NULL, to)
+                                                          : zs_json_add(out, NULL, zs_json_copy(item));
         if (added == NULL) {
             zs_json_free(out);
             out = NULL;
         }
     }
-    if (has_any)
-        return out;
-    zs_json_free(out);
-    return NULL;
+    return out;
 }
 
-static bool has_item(const zs_json *list, const char *name)
+bool zs_dimension_rename_in(zs_json *attributes, const char *list, const char *from, const char *to)
 {
-    for (const zs_json *item = zs_json_is_array(list) ? zs_json_first(list) : NULL; item != NULL;
-         item = zs_json_next(item))
-        if (zs_json_equals(item, name))
-            return true;
-    return false;
+    const zs_json *found = zs_json_get(attributes, list);
+    return !zs_json_is_array(found) || zs_json_set(attributes, list, renamed_list(found, from, to)) != NULL;
+}
+
+static bool rename_all(zs_json *attributes, const char *from, const char *to)
+{
+    bool ok = zs_dimension_rename_in(attributes, ZS_ARRAY_DIMENSIONS, from, to);
+    for (const struct zs_convention *const *c = zs_conventions; *c != NULL && ok; c++)
+        ok = (*c)->rename_dimension == NULL || (*c)->rename_dimension(attributes, from, to);
+    return ok;
 }
 
 enum zs_status zs_dimension_rename_attributes(struct zs_hierarchy *h, const struct zs_node *node, const char *from,
                                               const char *to, struct zs_error *err)
 {
-    static const char *const lists[] = {"spatial:dimensions", ZS_ARRAY_DIMENSIONS};
-    zs_json *attributes;
-    bool ok = true;
-    const bool has_dggs = zs_json_equals(zs_json_get(zs_json_get(node->attributes, "dggs"), "spatial_dimension"), from);
-    if (!has_dggs && !has_item(zs_json_get(node->attributes, lists[0]), from) &&
-        !has_item(zs_json_get(node->attributes, lists[1]), from))
-        return ZS_OK;
-    ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
-    for (size_t i = 0; i < sizeof lists / sizeof lists[0] && ok; i++)
-        if (has_item(zs_json_get(attributes, lists[i]), from))
-            ok = zs_json_set(attributes, lists[i], renamed_list(zs_json_get(attributes, lists[i]), from, to)) != NULL;
-    if (has_dggs && ok) {
-        zs_json *dggs = zs_json_get_mutable(attributes, "dggs");
-        zs_json_remove(dggs, "spatial_dimension");
-        ok = zs_json_add_string(dggs, "spatial_dimension", to) != NULL;
+    zs_json *attributes = node->attributes == NULL ? NULL : zs_json_copy(node->attributes);
+    bool ok = node->attributes == NULL || (attributes != NULL && rename_all(attributes, from, to));
+    const bool is_same = ok && (attributes == NULL || zs_json_is_same(attributes, node->attributes));
+    zs_json_free(attributes);
+    if (is_same)
+        return ZS_OK; // a document that does not change is not written
+    if (ok) {
+        ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
+        ok = rename_all(attributes, from, to);
     }
     return ok ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "%s: no memory for its attributes", node->path);
 }

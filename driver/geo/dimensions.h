@@ -27,10 +27,13 @@ enum zs_status zs_dimensions_find(struct zs_hierarchy *h, const struct zs_node *
 enum zs_status zs_dimension_tell(struct zs_hierarchy *h, const struct zs_node *variable, const char *type,
                                  const char *direction, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Makes attributes of a node that call a dimension by its name (spatial:dimensions, dggs, _ARRAY_DIMENSIONS) call it by
+/* Makes attributes of a node that call a dimension by its name (_ARRAY_DIMENSIONS, and those of conventions) call it by
  * another. */
 enum zs_status zs_dimension_rename_attributes(struct zs_hierarchy *h, const struct zs_node *node, const char *from,
                                               const char *to, struct zs_error *err) ZS_MUST_CHECK;
+
+/* The same in one attribute, a list of names; what is no list stays. False without memory. */
+bool zs_dimension_rename_in(zs_json *attributes, const char *list, const char *from, const char *to);
 
 /* CF units of the elements of a type that counts time ("seconds since 1970-01-01" for datetime64, "seconds" for
  * timedelta64); NULL for all others, and where CF has none. */

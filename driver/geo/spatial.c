@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "geo/coordinates.h"
+#include "geo/dimensions.h"
 #include "geo/proj.h"
 
 static const char *const known[] = {"dimensions", "transform", "transform_type", "bbox", "shape", "registration", NULL};
@@ -16,6 +17,8 @@ bool zs_spatial_size(const zs_json *members, double size[2])
 
 /* ---- Dimensions ---- */
 
+#define DIMENSIONS "spatial:dimensions"
+
 static int named_dimension(const struct zs_node *node, const char *name)
 {
     for (int i = 0; i < node->array->ndim; i++) {
@@ -26,11 +29,16 @@ static int named_dimension(const struct zs_node *node, const char *name)
     return -1;
 }
 
+static bool rename_dimension(zs_json *attributes, const char *from, const char *to)
+{
+    return zs_dimension_rename_in(attributes, DIMENSIONS, from, to);
+}
+
 /* X and Y as the nearest dimensions that fit the array have them. */
 static bool find_axes(const struct zs_node *node, const struct zs_scope *scope, struct zs_axes *found)
 {
     for (int p = 0; p < scope->places; p++) {
-        const zs_json *dimensions = zs_json_get(scope->place[p].members, "spatial:dimensions");
+        const zs_json *dimensions = zs_json_get(scope->place[p].members, DIMENSIONS);
         const char *first, *second;
         if (zs_json_size(dimensions) != 2 || !zs_json_string(zs_json_at(dimensions, 0), &first) ||
             !zs_json_string(zs_json_at(dimensions, 1), &second))
@@ -100,7 +108,7 @@ static bool is_understood(const struct zs_search *s, int p, bool *is_swapped)
     if (zs_json_string(zs_scope_inherited(&s->scope, p, "spatial:transform_type"), &text) &&
         strcmp(text, "affine") != 0)
         return false;
-    return dimensions_agree(s, zs_scope_inherited(&s->scope, p, "spatial:dimensions"), is_swapped);
+    return dimensions_agree(s, zs_scope_inherited(&s->scope, p, DIMENSIONS), is_swapped);
 }
 
 /* Takes a transform of the convention's columns and rows. */
@@ -262,7 +270,7 @@ static bool add_bbox(zs_json *object, const struct zs_georef_out *geo, const dou
 
 static bool add_dimensions(zs_json *object, const struct zs_georef_out *geo)
 {
-    zs_json *a = zs_json_add_array(object, "spatial:dimensions");
+    zs_json *a = zs_json_add_array(object, DIMENSIONS);
     zs_json_add_string(a, NULL, geo->dim_y);
     return zs_json_add_string(a, NULL, geo->dim_x) != NULL;
 }
@@ -384,7 +392,7 @@ static void check_dimensions(const struct zs_node *node, const zs_json *names, c
         return;
     if (zs_json_size(names) != 2 || !zs_json_string(zs_json_at(names, 0), &name[0]) ||
         !zs_json_string(zs_json_at(names, 1), &name[1])) {
-        zs_report_wrong(to, "spatial:dimensions", "two names, of Y and X", names);
+        zs_report_wrong(to, DIMENSIONS, "two names, of Y and X", names);
         return;
     }
     for (int i = 0; meta != NULL && i < 2; i++) {
@@ -393,7 +401,7 @@ static void check_dimensions(const struct zs_node *node, const zs_json *names, c
                (zs_dimension_name(node, dim) == NULL || strcmp(zs_dimension_name(node, dim), name[i]) != 0))
             dim++;
         if (dim == meta->ndim) {
-            zs_report_wrong(to, "spatial:dimensions", "names of the array's dimensions", names);
+            zs_report_wrong(to, DIMENSIONS, "names of the array's dimensions", names);
             return;
         }
         if (has_shape && size[i] != (double)meta->shape[dim]) {
@@ -421,10 +429,10 @@ static void check(const struct zs_node *node, const zs_json *members, const stru
         zs_report_wrong(to, "spatial:bbox", "[xmin, ymin, xmax, ymax]", bbox);
     if (registration != NULL && !zs_json_equals(registration, "pixel") && !zs_json_equals(registration, "node"))
         zs_report_wrong(to, "spatial:registration", "\"pixel\" or \"node\"", registration);
-    check_dimensions(node, zs_json_get(members, "spatial:dimensions"), zs_json_get(members, ZS_SPATIAL_SHAPE), to);
+    check_dimensions(node, zs_json_get(members, DIMENSIONS), zs_json_get(members, ZS_SPATIAL_SHAPE), to);
     if (members == node->attributes && node->array != NULL && zs_convention_is_declared(&zs_spatial, members) &&
-        zs_json_get(members, "spatial:dimensions") == NULL)
-        zs_report_wrong(to, "spatial:dimensions", "two names, where the convention is declared", NULL);
+        zs_json_get(members, DIMENSIONS) == NULL)
+        zs_report_wrong(to, DIMENSIONS, "two names, where the convention is declared", NULL);
 }
 
 /* Each place's transform and box, as far as they are of this array's level. */
@@ -460,6 +468,7 @@ const struct zs_convention zs_spatial = {
     .find_transform = find_transform,
     .concerns = concerns,
     .change = change,
+    .rename_dimension = rename_dimension,
     .check = check,
     .tell = tell,
 };
