@@ -10,6 +10,7 @@
 extern "C"
 {
 #include "store/store.h"
+#include "zarr/hive.h"
 }
 
 constexpr const char *OWN_PREFIX = "SHARDEDZARR:";
@@ -39,8 +40,11 @@ static std::string storeOfPath(std::string path)
     const size_t query = STARTS_WITH(path.c_str(), "/vsicurl/") ? path.find('?') : std::string::npos;
     if (query != std::string::npos) // it stays behind the path
         return storeOfPath(path.substr(0, query)) + path.substr(query);
-    if (zsEndsWith(path, "/zarr.json"))
-        path.resize(path.size() - strlen("/zarr.json"));
+    for (const char *entry : {"/zarr.json", "/" ZS_HIVE_MANIFEST})
+    {
+        if (zsEndsWith(path, entry))
+            path.resize(path.size() - strlen(entry));
+    }
     while (path.size() > 1 && path.back() == '/')
         path.pop_back();
 #ifndef _WIN32

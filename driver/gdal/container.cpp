@@ -35,7 +35,7 @@ void ShardedZarrContainer::Add(const std::string &name, const std::string &descr
 
 char **ShardedZarrContainer::GetFileList()
 {
-    const std::string document = std::string(m_store->store->root) + "/zarr.json", sideCar = document + ".aux.xml";
+    const std::string document = m_store->Entry(), sideCar = document + ".aux.xml";
     CPLStringList files;
     VSIStatBufL st;
     files.AddString(document.c_str());

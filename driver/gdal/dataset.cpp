@@ -10,12 +10,18 @@ extern "C"
 {
 #include "base/cache.h"
 #include "raster/pixels.h"
+#include "zarr/hive.h"
 }
 
 ZSStore::~ZSStore()
 {
     zs_hierarchy_free(hierarchy);
     zs_store_free(store);
+}
+
+std::string ZSStore::Entry() const
+{
+    return std::string(store->root) + (store->is_read_only ? "/" ZS_HIVE_MANIFEST : "/zarr.json");
 }
 
 bool ZSOverlap::Begin(const ZSStore &store)
@@ -253,7 +259,7 @@ void ShardedZarrDataset::AttachPam(const char *description)
         nPamFlags |= GPF_NOSAVE;
         return;
     }
-    SetPhysicalFilename((std::string(m_store->store->root) + "/zarr.json").c_str());
+    SetPhysicalFilename(m_store->Entry().c_str());
     // Bands of a part are not those of the whole.
     std::string part = IsGroup() ? m_group->path : Array(0).node->path;
     for (const auto &source : m_sources)

@@ -36,6 +36,8 @@ struct ZSStore
 
     ZSStore() = default;
     ~ZSStore();
+    /* The path of the file that tells what is in it. */
+    std::string Entry() const;
     ZSStore(const ZSStore &) = delete;
     ZSStore &operator=(const ZSStore &) = delete;
 };

@@ -473,7 +473,7 @@ char **ShardedZarrDataset::GetFileList()
 {
     const std::string root = m_store->store->root;
     CPLStringList files;
-    files.AddString((root + "/zarr.json").c_str());
+    files.AddString(m_store->Entry().c_str());
     std::vector<const struct zs_node *> nodes;
     if (IsGroup())
         nodes.push_back(m_group);

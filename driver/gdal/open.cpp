@@ -16,6 +16,7 @@ extern "C"
 {
 #include "base/parallel.h"
 #include "raster/listing.h"
+#include "zarr/hive.h"
 }
 
 /* ---- Options ---- */
@@ -177,7 +178,8 @@ int zsIdentify(GDALOpenInfo *info)
     if (STARTS_WITH_CI(name, "SHARDEDZARR:"))
         return TRUE;
     const bool prefixed = STARTS_WITH_CI(name, "ZARR:");
-    const bool isFile = zsEndsWith(name, "/zarr.json") || EQUAL(name, "zarr.json");
+    const bool isFile = zsEndsWith(name, "/zarr.json") || EQUAL(name, "zarr.json") ||
+                        zsEndsWith(name, "/" ZS_HIVE_MANIFEST);
     const bool isZip = zsEndsWith(name, ".zarr.zip");
     if (!prefixed && !isFile && !isZip && !info->bIsDirectory && !(zsIsRemote(name) && mayBeRemoteStore(name)))
         return FALSE;
@@ -212,7 +214,10 @@ int zsIdentify(GDALOpenInfo *info)
         case Look::NOT_V3:
             break;
     }
-    return FALSE;
+    VSIStatBufL st;
+    const bool isHive = !zsIsRemote(connection.store) &&
+                        VSIStatExL((connection.store + "/" ZS_HIVE_MANIFEST).c_str(), &st, VSI_STAT_EXISTS_FLAG) == 0;
+    return isHive ? TRUE : FALSE;
 }
 
 /* ---- Open ---- */
@@ -453,12 +458,23 @@ static std::string readAlready(GDALOpenInfo &info, const ZSConnection &connectio
     return std::string(reinterpret_cast<const char *>(info.pabyHeader), static_cast<size_t>(size));
 }
 
-static bool openHierarchy(ZSStore &store, const std::string &text, bool consolidated, struct zs_error *err)
+/* Without a zarr.json at the root it may be a hive, of which nobody else makes one store. */
+static bool openHierarchy(ZSStore &store, const std::string &text, bool consolidated, bool mayBeHive, bool &isHive,
+                          struct zs_error *err)
 {
     struct zs_hierarchy **h = &store.hierarchy;
-    return (!text.empty() &&
-            zs_hierarchy_open_text(store.store, text.data(), text.size(), consolidated, h, err) == ZS_OK) ||
-           zs_hierarchy_open(store.store, consolidated, h, err) == ZS_OK;
+    if (!text.empty() &&
+        zs_hierarchy_open_text(store.store, text.data(), text.size(), consolidated, h, err) == ZS_OK)
+        return true;
+    const enum zs_status status = zs_hierarchy_open(store.store, consolidated, h, err);
+    if (status != ZS_NOT_FOUND || !mayBeHive)
+        return status == ZS_OK;
+    struct zs_error why;
+    const enum zs_status hive = zs_hive_open(&store.store, &why);
+    isHive = hive != ZS_NOT_FOUND;
+    if (isHive && hive != ZS_OK)
+        *err = why;
+    return hive == ZS_OK && zs_hierarchy_open(store.store, true, h, err) == ZS_OK;
 }
 
 /* `text` of the root's metadata, or "". */
@@ -474,7 +490,11 @@ static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, const 
         return a;
     const bool consolidated = CPLFetchBool(info.papszOpenOptions, "USE_CONSOLIDATED_METADATA", true);
     const bool isMeant = a.isOurs || isAlone();
-    if (openHierarchy(*store, text, consolidated, err) && findNode(store, connection, isMeant, node, err))
+    const bool mayBeHive = a.isOurs || !zsIsRemote(connection.store);
+    bool isHive = false;
+    const bool isOpen = openHierarchy(*store, text, consolidated, mayBeHive, isHive, err);
+    a.isOurs = a.isOurs || isHive;
+    if (isOpen && findNode(store, connection, isMeant || isHive, node, err))
     {
         a.isOurs = options.Parse(info.papszOpenOptions); // else it has said why
         if (!a.isOurs)

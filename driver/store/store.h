@@ -232,6 +232,7 @@ struct zs_store {
     char *root;     /* for messages (without credentials), and the VSI path of the root for vsi.c */
     enum zs_sync sync;
     bool is_remote; /* a round trip costs more than reading some more bytes */
+    bool is_read_only; /* nothing can be written to it */
     struct zs_uploads *uploads; /* NULL: commits are not overlapped */
 };
 struct zs_object {

@@ -344,6 +344,9 @@ bool zs_hierarchy_is_draft(const struct zs_hierarchy *h)
 
 enum zs_status zs_hierarchy_check_writable(const struct zs_hierarchy *h, struct zs_error *err)
 {
+    if (h->store->is_read_only)
+        return zs_fail(err, ZS_UNSUPPORTED, "%s: is a store in the layout morton-hive, which is only read",
+                       h->store->root);
     return h->is_draft ? zs_fail(err, ZS_UNSUPPORTED, "%s: is a store of the 2022 draft of Zarr v3, which is only read",
                                  h->store->root)
                        : ZS_OK;

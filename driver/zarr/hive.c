@@ -1,0 +1,518 @@
+/* A store in the layout morton-hive as the flat store that it is short for: documents are made when it is opened, of
+ * those of the first leaf that is found; keys of chunks become keys inside of leaves. */
+#include "zarr/hive.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "zarr/document.h"
+#include "zarr/name.h"
+#include "zarr/node.h"
+
+#define STAMP "morton_hive_commit"
+#define FACES 12
+/* Directories that are looked into for a leaf: they are there for those below them. */
+#define MAX_LISTINGS 4096
+
+/* An array of all cells of a level. */
+struct hive_array {
+    struct zs_node *shown, *stored; /* both at "6/count", in the flat store and in a leaf */
+    char *folder;                   /* where chunks of the former are */
+    const struct zs_hive_level *level;
+    uint64_t chunks; /* stored in a leaf, along the cells */
+};
+
+struct hive_store {
+    struct zs_store base;
+    struct zs_store *inner;
+    struct zs_hive hive;
+    zs_json *root;            /* its document */
+    const zs_json *documents; /* of all others, consolidated in that: by path */
+    struct hive_array *arrays;
+    size_t count;
+    pthread_mutex_t lock;
+    struct zs_map stamps[ZS_HIVE_MAX_ORDER + 1]; /* of each level: leaves that were looked at */
+};
+
+static char is_finished[1], is_debris[1];
+
+static struct hive_store *hive_of(const struct zs_store *s)
+{
+    return (struct hive_store *)s;
+}
+
+static enum zs_status refuse(const struct zs_store *s, struct zs_error *err)
+{
+    return zs_fail(err, ZS_UNSUPPORTED, "%s: is a store in the layout morton-hive, which is only read", s->root);
+}
+
+/* ---- Leaves ---- */
+
+static enum zs_status load(struct zs_store *store, zs_json **document, struct zs_error *err, const char *leaf,
+                           const char *path)
+{
+    char *key = zs_format("%s%s/zarr.json", leaf, path);
+    const enum zs_status status =
+        key != NULL ? zs_document_get(store, key, document, err) : zs_fail(err, ZS_NO_MEMORY, "no memory for a key");
+    free(key);
+    return status;
+}
+
+/* Whether a leaf is there and finished. */
+static enum zs_status look_at(struct zs_store *store, const char *leaf, bool *is_there, struct zs_error *err)
+{
+    zs_json *document = NULL;
+    const enum zs_status status = load(store, &document, err, leaf, "");
+    *is_there = status == ZS_OK && zs_json_is_object(zs_json_get(zs_json_get(document, "attributes"), STAMP));
+    zs_json_free(document);
+    return status == ZS_NOT_FOUND ? ZS_OK : status;
+}
+
+/* The same, asked once for each. */
+static enum zs_status check_stamp(struct hive_store *s, const struct zs_hive_level *level, uint64_t number,
+                                  const char *leaf, bool *is_there, struct zs_error *err)
+{
+    struct zs_map *stamps = &s->stamps[level - s->hive.levels];
+    (void)pthread_mutex_lock(&s->lock);
+    const void *known = zs_map_get(stamps, number);
+    (void)pthread_mutex_unlock(&s->lock);
+    *is_there = known == is_finished;
+    if (known != NULL)
+        return ZS_OK;
+    ZS_TRY(look_at(s->inner, leaf, is_there, err));
+    (void)pthread_mutex_lock(&s->lock);
+    (void)zs_map_set(stamps, number, *is_there ? is_finished : is_debris); /* without memory it is asked again */
+    (void)pthread_mutex_unlock(&s->lock);
+    return ZS_OK;
+}
+
+struct search {
+    struct hive_store *s;
+    uint64_t number; /* of the leaf that is found */
+    bool is_found;
+    int listings;
+};
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The names below a prefix, sorted, so that each process finds the same leaf. */
+static enum zs_status list_sorted(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
+{
+    size_t n = 0;
+    ZS_TRY(zs_store_list(store, prefix, names, err));
+    while ((*names)[n] != NULL)
+        n++;
+    if (n > 1)
+        qsort(*names, n, sizeof **names, compare_names);
+    return ZS_OK;
+}
+
+/* Looks for the first finished leaf below a node. */
+static enum zs_status find_leaf(struct search *f, const char *prefix, int order, uint64_t number, struct zs_error *err)
+{
+    const struct zs_hive *hive = &f->s->hive;
+    const struct zs_hive_level *level = &hive->levels[0];
+    if (order == level->node) {
+        char *leaf = zs_hive_leaf(hive, level, number);
+        f->number = number;
+        const enum zs_status status = leaf != NULL ? look_at(f->s->inner, leaf, &f->is_found, err)
+                                                   : zs_fail(err, ZS_NO_MEMORY, "no memory for a path");
+        free(leaf);
+        return status;
+    }
+    char **names = NULL;
+    if (f->listings++ >= MAX_LISTINGS)
+        return zs_fail(err, ZS_UNSUPPORTED, "expected a leaf within %d directories", MAX_LISTINGS);
+    enum zs_status status = list_sorted(f->s->inner, prefix, &names, err);
+    for (char **name = names; status == ZS_OK && *name != NULL && !f->is_found; name++) {
+        const size_t n = strlen(*name);
+        int child_order;
+        uint64_t child;
+        if (n == 0 || (*name)[n - 1] != '/')
+            continue;
+        (*name)[n - 1] = '\0';
+        if (!zs_hive_step(hive, level->node, order, number, *name, &child_order, &child))
+            continue;
+        char *below = zs_format("%s%s%s", prefix, prefix[0] != '\0' ? "/" : "", *name);
+        status = below != NULL ? find_leaf(f, below, child_order, child, err)
+                               : zs_fail(err, ZS_NO_MEMORY, "no memory for a path");
+        free(below);
+    }
+    zs_names_free(names);
+    return status;
+}
+
+/* ---- Documents ---- */
+
+/* The cells of a level are all there are, in their order: none needs to say which it is. */
+static bool restate_dggs(zs_json *document)
+{
+    zs_json *dggs = zs_json_get_mutable(zs_json_get_mutable(document, "attributes"), "dggs");
+    if (!zs_json_is_object(dggs))
+        return false;
+    zs_json_remove(dggs, "name");
+    zs_json_remove(dggs, "coordinate");
+    zs_json_remove(dggs, "compression");
+    zs_json_remove(dggs, "indexing_scheme");
+    return zs_json_add_string(dggs, "name", "healpix") != NULL &&
+           zs_json_add_string(dggs, "indexing_scheme", "nested") != NULL;
+}
+
+/* The document of an array of all cells; NULL where that of a leaf is none of its cells in whole chunks. */
+static zs_json *restate_array(const struct zs_node *stored, const struct zs_hive_level *level, const char *dimension)
+{
+    const struct zs_array_meta *meta = stored->array;
+    const uint64_t cells = (uint64_t)1 << (2 * (level->cells - level->node));
+    if (meta == NULL || meta->ndim == 0 || meta->dimension_names[0] == NULL ||
+        strcmp(meta->dimension_names[0], dimension) != 0 || meta->shape[0] != cells || meta->edges[0] != NULL ||
+        cells % meta->chunk_shape[0] != 0)
+        return NULL;
+    zs_json *out = zs_json_copy(stored->document), *shape = zs_json_new_array();
+    bool ok = out != NULL && shape != NULL &&
+              zs_json_add_uint64(shape, NULL, (uint64_t)FACES << (2 * level->cells)) != NULL;
+    for (int d = 1; d < meta->ndim && ok; d++)
+        ok = zs_json_add_uint64(shape, NULL, meta->shape[d]) != NULL;
+    if (ok && zs_json_set(out, "shape", shape) != NULL)
+        return out;
+    if (!ok)
+        zs_json_free(shape);
+    zs_json_free(out);
+    return NULL;
+}
+
+static enum zs_status add_array(struct hive_store *s, const struct zs_hive_level *level, const char *path,
+                                zs_json *document, const char *dimension, zs_json *documents, struct zs_error *err)
+{
+    struct hive_array a = {.level = level};
+    struct hive_array *grown = realloc(s->arrays, (s->count + 1) * sizeof *grown);
+    if (grown == NULL) {
+        zs_json_free(document);
+        return zs_fail(err, ZS_NO_MEMORY, "no memory for arrays");
+    }
+    s->arrays = grown;
+    ZS_TRY(zs_node_create(path, document, true, &a.stored, err));
+    zs_json *shown = restate_array(a.stored, level, dimension);
+    if (shown == NULL) { /* times that differ between leaves, say; or it cannot be read, whatever its shape */
+        zs_json *same = a.stored->array == NULL ? zs_json_copy(a.stored->document) : NULL;
+        const bool ok = a.stored->array != NULL || zs_json_add(documents, path, same) != NULL;
+        zs_node_free(a.stored);
+        return ok ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "no memory for documents");
+    }
+    const zs_json *member = zs_json_add(documents, path, shown);
+    enum zs_status status = member != NULL ? zs_node_create(path, zs_json_copy(member), true, &a.shown, err)
+                                           : zs_fail(err, ZS_NO_MEMORY, "no memory for documents");
+    if (status == ZS_OK && a.shown->array == NULL)
+        status = zs_fail(err, a.shown->array_status, "%s", a.shown->array_error.message);
+    if (status == ZS_OK && (a.folder = zs_chunk_folder(a.shown->array, path)) == NULL)
+        status = zs_fail(err, ZS_NO_MEMORY, "no memory for a path");
+    if (status != ZS_OK) {
+        zs_node_free(a.shown);
+        zs_node_free(a.stored);
+        return status;
+    }
+    a.chunks = a.stored->array->shape[0] / a.stored->array->chunk_shape[0];
+    s->arrays[s->count++] = a;
+    return ZS_OK;
+}
+
+/* The arrays of a group of a leaf. */
+static enum zs_status add_arrays(struct hive_store *s, const struct zs_hive_level *level, const char *leaf,
+                                 const char *group, const char *dimension, zs_json *documents, struct zs_error *err)
+{
+    char **names = NULL, *folder = zs_format("%s/%s", leaf, group);
+    enum zs_status status = folder != NULL ? list_sorted(s->inner, folder, &names, err)
+                                           : zs_fail(err, ZS_NO_MEMORY, "no memory for a path");
+    free(folder);
+    for (char **name = names; status == ZS_OK && *name != NULL; name++) {
+        zs_json *document = NULL;
+        const size_t n = strlen(*name);
+        if (n == 0 || (*name)[n - 1] != '/')
+            continue;
+        (*name)[n - 1] = '\0';
+        if (!zs_is_node_name(*name) || strcmp(*name, "morton") == 0 || strcmp(*name, "cell_ids") == 0)
+            continue; /* which cells there are */
+        char *path = zs_format("%s/%s", group, *name), *below = zs_format("/%s/%s", group, *name);
+        status = path != NULL && below != NULL ? load(s->inner, &document, err, leaf, below)
+                                               : zs_fail(err, ZS_NO_MEMORY, "no memory for a path");
+        if (status == ZS_OK)
+            status = add_array(s, level, path, document, dimension, documents, err);
+        else if (status == ZS_NOT_FOUND)
+            status = ZS_OK;
+        free(path);
+        free(below);
+    }
+    zs_names_free(names);
+    return status;
+}
+
+/* A level as its first leaf has it, which is there for all but overviews. */
+static enum zs_status add_level(struct hive_store *s, const struct zs_hive_level *level, uint64_t number,
+                                zs_json *documents, struct zs_error *err)
+{
+    char *leaf = zs_hive_leaf(&s->hive, level, number), *group = zs_format("%d", level->cells);
+    char *below = zs_format("/%d", level->cells);
+    zs_json *document = NULL;
+    const char *dimension = "cells";
+    enum zs_status status = leaf != NULL && group != NULL && below != NULL
+                                ? load(s->inner, &document, err, leaf, below)
+                                : zs_fail(err, ZS_NO_MEMORY, "no memory for a path");
+    if (status == ZS_OK && restate_dggs(document)) {
+        const zs_json *kept = zs_json_add(documents, group, document);
+        document = NULL;
+        (void)zs_json_string(zs_json_get(zs_json_get(zs_json_get(kept, "attributes"), "dggs"), "spatial_dimension"),
+                             &dimension);
+        status = kept != NULL ? add_arrays(s, level, leaf, group, dimension, documents, err)
+                              : zs_fail(err, ZS_NO_MEMORY, "no memory for documents");
+    } else if (status == ZS_OK && !level->is_overview) {
+        status = zs_fail(err, ZS_INVALID, "%s/%s/zarr.json: expected a member dggs of its attributes", leaf, group);
+    }
+    if (status == ZS_NOT_FOUND && level->is_overview)
+        status = ZS_OK;
+    zs_json_free(document);
+    free(leaf);
+    free(group);
+    free(below);
+    return status;
+}
+
+static enum zs_status make_documents(struct hive_store *s, struct zs_error *err)
+{
+    struct search first = {.s = s};
+    ZS_TRY(find_leaf(&first, "", -1, 0, err));
+    if (!first.is_found)
+        return zs_fail(err, ZS_UNSUPPORTED, "expected a finished leaf (with the attribute " STAMP "), found none");
+    s->root = zs_group_document();
+    zs_json *consolidated = s->root != NULL ? zs_json_add_object(s->root, "consolidated_metadata") : NULL;
+    zs_json *documents = NULL;
+    if (consolidated != NULL && zs_json_add_string(consolidated, "kind", "inline") != NULL &&
+        zs_json_add_bool(consolidated, "must_understand", false) != NULL)
+        documents = zs_json_add_object(consolidated, "metadata");
+    if (documents == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "no memory for documents");
+    s->documents = documents;
+    for (int i = 0; i < s->hive.count; i++)
+        ZS_TRY(add_level(s, &s->hive.levels[i], first.number >> (2 * (s->hive.levels[0].node - s->hive.levels[i].node)),
+                         documents, err));
+    return ZS_OK;
+}
+
+/* ---- Keys ---- */
+
+/* The document of a key; NULL where it is that of none. */
+static const zs_json *document_of(const struct hive_store *s, const char *key)
+{
+    static const char end[] = "/zarr.json";
+    const size_t n = strlen(key), m = sizeof end - 1;
+    if (strcmp(key, end + 1) == 0)
+        return s->root;
+    for (const zs_json *d = zs_json_first(s->documents); d != NULL && n > m; d = zs_json_next(d))
+        if (strlen(zs_json_name(d)) == n - m && strncmp(zs_json_name(d), key, n - m) == 0 &&
+            strcmp(key + n - m, end) == 0)
+            return d;
+    return NULL;
+}
+
+/* The key of a chunk in its leaf. ZS_NOT_FOUND for other keys, and for what no finished leaf has. */
+static enum zs_status key_in_leaf(struct hive_store *s, const char *key, char **inner, struct zs_error *err)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        const struct hive_array *a = &s->arrays[i];
+        const size_t n = strlen(a->folder);
+        uint64_t at[ZS_MAX_NDIM];
+        if (strncmp(key, a->folder, n) != 0 || key[n] != '/' || !zs_chunk_key_parse(a->shown->array, key + n + 1, at))
+            continue;
+        const uint64_t number = at[0] / a->chunks;
+        bool is_there = false;
+        at[0] %= a->chunks;
+        if (number >> (2 * a->level->node) >= FACES)
+            break;
+        char *leaf = zs_hive_leaf(&s->hive, a->level, number);
+        char *below = zs_chunk_key(a->stored->array, a->stored->path, at);
+        *inner = leaf != NULL && below != NULL ? zs_format("%s/%s", leaf, below) : NULL;
+        enum zs_status status = *inner != NULL ? check_stamp(s, a->level, number, leaf, &is_there, err)
+                                               : zs_fail(err, ZS_NO_MEMORY, "no memory for a key");
+        if (status == ZS_OK && !is_there)
+            status = zs_fail(err, ZS_NOT_FOUND, "%s/%s: there is no finished leaf", s->base.root, leaf);
+        if (status != ZS_OK)
+            free(*inner);
+        free(leaf);
+        free(below);
+        return status;
+    }
+    return zs_fail(err, ZS_NOT_FOUND, "%s/%s: no such object", s->base.root, key);
+}
+
+/* ---- Its functions ---- */
+
+static enum zs_status hive_object(struct zs_store *store, const char *key, struct zs_object **object,
+                                  struct zs_error *err)
+{
+    char *inner;
+    ZS_TRY(key_in_leaf(hive_of(store), key, &inner, err));
+    const enum zs_status status = zs_object_open(hive_of(store)->inner, inner, object, err);
+    free(inner);
+    return status;
+}
+
+static enum zs_status hive_tail(struct zs_store *store, const char *key, size_t n, void *tail,
+                                struct zs_object **object, struct zs_error *err)
+{
+    char *inner;
+    ZS_TRY(key_in_leaf(hive_of(store), key, &inner, err));
+    const enum zs_status status = zs_object_open_tail(hive_of(store)->inner, inner, n, tail, object, err);
+    free(inner);
+    return status;
+}
+
+static enum zs_status hive_head(struct zs_store *store, const char *key, size_t n, void *head,
+                                struct zs_object **object, struct zs_error *err)
+{
+    char *inner;
+    ZS_TRY(key_in_leaf(hive_of(store), key, &inner, err));
+    const enum zs_status status = zs_object_open_head(hive_of(store)->inner, inner, n, head, object, err);
+    free(inner);
+    return status;
+}
+
+static enum zs_status hive_get(struct zs_store *store, const char *key, size_t max_bytes, struct zs_buffer *out,
+                               struct zs_error *err)
+{
+    struct hive_store *s = hive_of(store);
+    const zs_json *document = document_of(s, key);
+    char *text;
+    enum zs_status status;
+    if (document == NULL) {
+        ZS_TRY(key_in_leaf(s, key, &text, err));
+        status = zs_store_get(s->inner, text, max_bytes, out, err);
+    } else {
+        text = zs_json_print(document);
+        status = text != NULL ? zs_buffer_reset(out, strlen(text), err) : zs_fail(err, ZS_NO_MEMORY, "no memory");
+        if (status == ZS_OK)
+            memcpy(out->data, text, out->size = strlen(text));
+    }
+    free(text);
+    return status;
+}
+
+/* Objects are the inner store's. */
+static enum zs_status hive_read(struct zs_object *object, uint64_t offset, size_t n, void *data, struct zs_error *err)
+{
+    (void)offset;
+    (void)n;
+    (void)data;
+    return refuse(object->store, err);
+}
+
+static void hive_close(struct zs_object *object)
+{
+    (void)object;
+}
+
+static enum zs_status hive_create(struct zs_store *store, const char *key, struct zs_writer **writer,
+                                  struct zs_error *err)
+{
+    (void)key;
+    (void)writer;
+    return refuse(store, err);
+}
+
+static enum zs_status hive_remove(struct zs_store *store, const char *key, struct zs_error *err)
+{
+    (void)key;
+    return refuse(store, err);
+}
+
+/* All there is is consolidated. */
+static enum zs_status hive_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
+{
+    (void)prefix;
+    (void)names;
+    return refuse(store, err);
+}
+
+static void hive_forget(struct zs_store *store, const char *key)
+{
+    char *inner;
+    if (key_in_leaf(hive_of(store), key, &inner, NULL) != ZS_OK)
+        return;
+    zs_store_forget(hive_of(store)->inner, inner);
+    free(inner);
+}
+
+static bool hive_is_replaced(const struct zs_store *store)
+{
+    return zs_store_is_replaced(hive_of(store)->inner);
+}
+
+/* All but the store that it shows. */
+static void release(struct hive_store *s)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        zs_node_free(s->arrays[i].shown);
+        zs_node_free(s->arrays[i].stored);
+        free(s->arrays[i].folder);
+    }
+    for (int i = 0; i <= ZS_HIVE_MAX_ORDER; i++)
+        zs_map_free(&s->stamps[i]);
+    free(s->arrays);
+    zs_json_free(s->root);
+    (void)pthread_mutex_destroy(&s->lock);
+    free(s->base.root);
+    free(s);
+}
+
+static void hive_free(struct zs_store *store)
+{
+    zs_store_free(hive_of(store)->inner);
+    release(hive_of(store));
+}
+
+static const struct zs_store_ops ops = {.open = hive_object,
+                                        .read = hive_read,
+                                        .close = hive_close,
+                                        .create = hive_create,
+                                        .remove = hive_remove,
+                                        .list = hive_list,
+                                        .free = hive_free,
+                                        .open_tail = hive_tail,
+                                        .open_head = hive_head,
+                                        .get = hive_get,
+                                        .forget = hive_forget,
+                                        .is_replaced = hive_is_replaced};
+
+static enum zs_status open_hive(struct hive_store *s, const zs_json *manifest, struct zs_error *err)
+{
+    const enum zs_status status = zs_hive_parse(manifest, &s->hive, err);
+    return status == ZS_OK ? make_documents(s, err) : zs_fail_in(err, status, ZS_HIVE_MANIFEST);
+}
+
+enum zs_status zs_hive_open(struct zs_store **store, struct zs_error *err)
+{
+    zs_json *manifest = NULL;
+    ZS_TRY(zs_document_get(*store, ZS_HIVE_MANIFEST, &manifest, err));
+    struct hive_store *s = zs_calloc(1, sizeof *s);
+    char *root = zs_strdup((*store)->root);
+    enum zs_status status = ZS_OK;
+    if (s == NULL || root == NULL || pthread_mutex_init(&s->lock, NULL) != 0) {
+        free(s);
+        free(root);
+        zs_json_free(manifest);
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a store");
+    }
+    s->base = (struct zs_store){.ops = &ops, .root = root, .is_remote = (*store)->is_remote, .is_read_only = true};
+    s->inner = *store;
+    status = open_hive(s, manifest, err);
+    zs_json_free(manifest);
+    if (status != ZS_OK) {
+        status = zs_fail_in(err, status, "%s", root);
+        release(s);
+        return status;
+    }
+    *store = &s->base;
+    return ZS_OK;
+}
