@@ -163,7 +163,7 @@ def test_fine_orders_open_at_once_and_windows_read_their_leaves_alone(tmp_path):
     assert np.array_equal(pixels, expected)
 
 
-@pytest.mark.parametrize("name", ["minimal", "column", "flux"])
+@pytest.mark.parametrize("name", ["minimal", "column", "flux", "temporal", "kitchen_sink"])
 def test_zaggs_own(name):
     root = fixture_path("zagg", name)
     with open(fixture_path("zagg", name + ".expected.json")) as file:
@@ -174,6 +174,18 @@ def test_zaggs_own(name):
     assert not pixels[~np.isin(plane_cells(6), list(by_cell))].any()
     band = held_band(open_array(root, "/6/count"))
     assert band.GetOverview(0).XSize == 5 << 5 and band.GetOverview(0).ReadAsArray().sum() > 0
+
+
+def test_leaves_with_times_of_their_own_open_one_by_one():
+    root = fixture_path("zagg", "raster_toc")
+    leaf = "SHARDEDZARR:%s/1/1/2/1/3/11213.zarr" % root
+    assert leaf in error_of(open_ours, root)
+    with open(fixture_path("zagg", "raster_toc.expected.json")) as file:
+        expected = json.load(file)
+    pixels = open_array("%s/1/1/2/1/3/11213.zarr" % root, "/6/red").ReadAsArray()
+    numbers = [((int(w) >> 60) - 1) * 4**6 + ((int(w) >> 6 & (1 << 54) - 1) >> 2 * 21) for w in expected["morton"]]
+    for time, values in enumerate(expected["bands"]["red"]):
+        assert [int(pixels[time][plane_cells(6) == n][0]) for n in numbers] == values
 
 
 def test_a_hive_over_http_asks_for_what_a_window_needs(tmp_path, server):

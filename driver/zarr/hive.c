@@ -280,6 +280,20 @@ static enum zs_status add_level(struct hive_store *s, const struct zs_hive_level
     return status;
 }
 
+/* Where arrays have times before the cells, each leaf has its own. */
+static enum zs_status no_map(const struct hive_store *s, uint64_t number, struct zs_error *err)
+{
+    char *leaf = zs_hive_leaf(&s->hive, &s->hive.levels[0], number);
+    const enum zs_status status =
+        leaf == NULL ? zs_fail(err, ZS_NO_MEMORY, "no memory for a path")
+                     : zs_fail(err, ZS_UNSUPPORTED,
+                               "expected arrays whose first dimension is that of the cells, found none; leaves open "
+                               "one by one: SHARDEDZARR:%s/%s",
+                               s->base.root, leaf);
+    free(leaf);
+    return status;
+}
+
 static enum zs_status make_documents(struct hive_store *s, struct zs_error *err)
 {
     struct search first = {.s = s};
@@ -298,7 +312,7 @@ static enum zs_status make_documents(struct hive_store *s, struct zs_error *err)
     for (int i = 0; i < s->hive.count; i++)
         ZS_TRY(add_level(s, &s->hive.levels[i], first.number >> (2 * (s->hive.levels[0].node - s->hive.levels[i].node)),
                          documents, err));
-    return ZS_OK;
+    return s->count > 0 ? ZS_OK : no_map(s, first.number, err);
 }
 
 /* ---- Keys ---- */
