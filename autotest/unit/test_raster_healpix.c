@@ -70,6 +70,16 @@ static void test_words_of_zagg_are_cells_of_one_order(void)
     CHECK(!zs_healpix_unpack_morton(1233986297899515910u, 5, &cell));
     CHECK(!zs_healpix_unpack_morton(6, 6, &cell));                     /* no base */
     CHECK(!zs_healpix_unpack_morton((uint64_t)13 << 60 | 6, 6, &cell)); /* none such */
+    /* as mortie 1.0 has them */
+    CHECK(zs_healpix_unpack_morton(13335370581266300891u, 27, &cell));
+    CHECK_EQ_U64(cell, 190350766822803967u);
+    CHECK(zs_healpix_unpack_morton(11652879601979039585u, 28, &cell));
+    CHECK_EQ_U64(cell, 656247381085762037u);
+    CHECK(!zs_healpix_unpack_morton(11652879601979039585u, 29, &cell));
+    CHECK(zs_healpix_unpack_morton(6710678487887431845u, 29, &cell));
+    CHECK_EQ_U64(cell, 1389439245820146215u);
+    CHECK(!zs_healpix_unpack_morton(6710678487887431845u, 28, &cell));
+    CHECK(!zs_healpix_unpack_morton((uint64_t)1 << 60 | 48, 29, &cell)); /* a point */
 }
 
 /* Every pixel of a window is in one part, and of those of a face in one run; where squares of 1 cell are asked for,

@@ -118,10 +118,20 @@ bool zs_healpix_unpack_morton(uint64_t word, int order, uint64_t *cell)
 {
     const uint64_t base = word >> 60, path = word >> 6 & (((uint64_t)1 << 54) - 1);
     const unsigned suffix = (unsigned)(word & 63);
-    if (base < 1 || base > ZS_HEALPIX_FACES || order > 27 || suffix != (unsigned)order)
+    if (base < 1 || base > ZS_HEALPIX_FACES)
         return false;
-    *cell = (base - 1) << (2 * order) | path >> (2 * (27 - order));
-    return true;
+    if (suffix <= 27) { /* the order itself */
+        *cell = (base - 1) << (2 * suffix) | path >> (2 * (27 - suffix));
+        return suffix == (unsigned)order;
+    }
+    if (suffix >= 48) /* a point, which has no cell */
+        return false;
+    /* The last steps of the path: each of order 28 is followed by its four of order 29. */
+    const unsigned step = (suffix - 28) / 5, below = (suffix - 28) % 5;
+    *cell = ((base - 1) << 54 | path) << 2 | step;
+    if (below > 0)
+        *cell = *cell << 2 | (below - 1);
+    return order == (below > 0 ? 29 : 28);
 }
 
 /* ---- Runs ---- */
