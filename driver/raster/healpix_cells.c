@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "array/array.h"
+#include "base/checked.h"
 #include "base/memory.h"
 #include "raster/healpix.h"
 
@@ -61,6 +62,15 @@ static bool is_whole(enum zs_data_type type)
     return type >= ZS_INT8 && type <= ZS_UINT64;
 }
 
+static enum zs_status open_numbers(struct zs_hierarchy *h, const struct zs_node *node, struct zs_array **array,
+                                   struct zs_error *err)
+{
+    if (!is_whole(node->array->dtype.type))
+        return zs_fail(err, ZS_UNSUPPORTED, "/%s: expected whole numbers of cells, found %s", node->path,
+                       node->array->dtype.name);
+    return zs_array_open_node(h, node, NULL, array, err);
+}
+
 static enum zs_status read_numbers(struct zs_hierarchy *h, const struct zs_node *node, uint64_t *numbers,
                                    struct zs_error *err)
 {
@@ -74,11 +84,36 @@ static enum zs_status read_numbers(struct zs_hierarchy *h, const struct zs_node 
         w.stride[d] = (ptrdiff_t)stride;
         stride *= meta->shape[d];
     }
-    if (!is_whole(type))
-        return zs_fail(err, ZS_UNSUPPORTED, "/%s: expected whole numbers of cells, found %s", node->path,
-                       meta->dtype.name);
-    ZS_TRY(zs_array_open_node(h, node, NULL, &array, err));
+    ZS_TRY(open_numbers(h, node, &array, err));
     const enum zs_status status = zs_array_read_windows(array, &w, 1, widen, &type, err);
+    zs_array_close(array);
+    return status;
+}
+
+/* Numbers that are compared with their places at once, whole chunks of them. */
+#define COMPARED ((uint64_t)1 << 22)
+
+/* Whether each of the numbers is its place. Those of all cells of a fine order are too many to be held. */
+static enum zs_status compare_numbers(struct zs_hierarchy *h, const struct zs_node *node, bool *is_all,
+                                      struct zs_error *err)
+{
+    struct zs_array *array;
+    enum zs_data_type type = node->array->dtype.type;
+    const uint64_t length = node->array->shape[0];
+    ZS_TRY(open_numbers(h, node, &array, err));
+    const uint64_t chunk = zs_array_get_info(array).chunk_shape[0];
+    const uint64_t most = chunk < COMPARED ? COMPARED - COMPARED % chunk : zs_min_u64(chunk, length);
+    uint64_t *numbers = zs_calloc(most, sizeof *numbers);
+    enum zs_status status = numbers != NULL ? ZS_OK : no_memory(err);
+    *is_all = true;
+    for (uint64_t at = 0; at < length && status == ZS_OK && *is_all; at += most) {
+        const uint64_t n = zs_min_u64(most, length - at);
+        const struct zs_window w = {.data = numbers, .start = {at}, .count = {n}, .stride = {sizeof *numbers}};
+        status = zs_array_read_windows(array, &w, 1, widen, &type, err);
+        for (uint64_t i = 0; i < n && status == ZS_OK && *is_all; i++)
+            *is_all = numbers[i] == at + i;
+    }
+    free(numbers);
     zs_array_close(array);
     return status;
 }
@@ -210,6 +245,13 @@ enum zs_status zs_healpix_cells_read(struct zs_hierarchy *h, const struct zs_hea
                                      struct zs_healpix_cells *cells, struct zs_error *err)
 {
     struct zs_healpix_cells c = {.count = length};
+    if (healpix->words == ZS_HEALPIX_NUMBERS && length == zs_healpix_cells_of(healpix->order)) {
+        ZS_TRY(compare_numbers(h, healpix->coordinate, &c.is_all, err));
+        if (c.is_all) {
+            *cells = c;
+            return ZS_OK;
+        }
+    }
     if (length > ZS_HEALPIX_MOST_CELLS)
         return zs_fail(err, ZS_UNSUPPORTED, "/%s: a coordinate of %llu cells, more than %llu, is not read",
                        healpix->coordinate->path, (unsigned long long)length,

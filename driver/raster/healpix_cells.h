@@ -4,14 +4,13 @@
 
 #include "geo/healpix.h"
 
-/* Longest cell coordinate that is read: it is held whole, 8 bytes a cell, 16 where it is not sorted. All cells of order
- * 11 are fewer. */
+/* Longest cell coordinate that is held: 8 bytes a cell, 16 where it is not sorted. One of all cells in order is not. */
 #define ZS_HEALPIX_MOST_CELLS ((uint64_t)64 << 20)
 
 /* Numbers of cells in the order of the array (nested or ring), growing. */
 struct zs_healpix_cells {
     uint64_t count;
-    uint64_t *numbers;
+    uint64_t *numbers; /* may be NULL where is_all */
     uint64_t *places; /* in the array of each; NULL where that is the place in `numbers` */
     bool is_all;      /* each number is its place: all of the sphere in order */
 };
