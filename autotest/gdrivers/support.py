@@ -97,19 +97,29 @@ def open_ours(name, options=()):
     return dataset
 
 
-def declined(name):
-    """(whether our driver declines to open a name, the messages that it left)."""
+def tried(name, drivers, flags=gdal.OF_RASTER, options=()):
+    """(which of these drivers, or of all, opens a name, the messages that they left). Asked as for a mere try: GDAL does not say that none did."""
     messages = []
     gdal.DontUseExceptions()
     gdal.ErrorReset()
     gdal.PushErrorHandler(lambda level, number, message: messages.append(message))
     try:
-        dataset = gdal.OpenEx(name, gdal.OF_RASTER, allowed_drivers=["ShardedZarr"])
+        dataset = gdal.OpenEx(name, flags, allowed_drivers=drivers, open_options=list(options))
         last = gdal.GetLastErrorMsg()
     finally:
         gdal.PopErrorHandler()
         gdal.UseExceptions()
-    return dataset is None, messages + [last] * bool(last)
+    return dataset and dataset.GetDriver().ShortName, messages + [last] * bool(last)
+
+
+def declined(name, flags=gdal.OF_RASTER, options=()):
+    """(whether our driver leaves a name to GDAL's own Zarr driver, the messages of both if ours left any). That driver is then asked and
+    answers as if ours were not there."""
+    need("GDAL's Zarr driver", gdal.GetDriverByName("Zarr") is not None)
+    opened, messages = tried(name, ["ShardedZarr", "Zarr"], flags, options)
+    without = tried(name, ["Zarr"], flags, options)
+    assert opened in ("ShardedZarr", without[0])
+    return opened != "ShardedZarr", [] if messages == without[1] else messages
 
 
 def held_band(dataset, number=1):

@@ -156,6 +156,7 @@ def test_types_layouts_and_separators(tmp_path, dtype, options):
     write_draft(root, "g/a", values, (2, 3), **options)
     assert_same(open_array(root, "/g/a"), values, 1)
     assert declined(root)[0] == ("per_shard" not in options)
+    assert_same(gdal.OpenEx(root, gdal.OF_RASTER, ["ShardedZarr"]), values, 1)
 
 
 def test_a_cube_with_dimensions_and_a_grid_mapping_has_its_place(tmp_path):

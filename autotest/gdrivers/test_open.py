@@ -1,7 +1,10 @@
 """Opening: which names the driver takes, which it leaves to others without a word, and what it says is inside."""
 import json
 import os
+import shutil
+import subprocess
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -9,8 +12,8 @@ from osgeo import gdal
 
 import oracle
 from stores import array_meta, counting, group_meta, plain_meta, random_values, sharding, write_coordinate
-from support import (GDAL, as_raster, assert_pixels, bands_of, declined, error_of, fixture_path, held_band, name_of, open_array,
-                     open_ours, read_all, subdatasets, warnings_of)
+from support import (GDAL, as_raster, assert_pixels, bands_of, declined, error_of, fixture_path, held_band, name_of, need, open_array,
+                     open_ours, read_all, subdatasets, tried, warnings_of)
 
 SHAPE = (11, 14)
 
@@ -156,7 +159,8 @@ def not_ours(folder):
 
 def test_identify_and_open_are_silent_on_what_is_not_ours(tmp_path):
     for what, name in not_ours(tmp_path / "others").items():
-        assert gdal.IdentifyDriverEx(name, allowed_drivers=["ShardedZarr"]) is None, what
+        found = gdal.IdentifyDriverEx(name, allowed_drivers=["ShardedZarr", "Zarr"])
+        assert found is None or found.ShortName == "Zarr", what
         assert declined(name) == (True, []), what
 
 
@@ -183,11 +187,11 @@ def reads_of(action):
 
 def test_a_group_of_others_is_not_walked_whole(tmp_path):
     path = write_many(tmp_path / "many", 2000)
-    assert reads_of(lambda: declined(path)) < 1000
-    assert declined(path) == (True, [])
-    oracle.consolidate(path)
-    assert reads_of(lambda: declined(path)) < 100
-    assert declined(path) == (True, [])
+    for most in (1000, 100):
+        without = reads_of(lambda: tried(path, ["Zarr"]))
+        assert reads_of(lambda: tried(path, ["ShardedZarr", "Zarr"])) - without < most
+        assert declined(path) == (True, [])
+        oracle.consolidate(path)
 
 
 def test_sharded_arrays_among_others_are_found(tmp_path):
@@ -223,10 +227,9 @@ def test_an_unreadable_document_among_others_is_no_error(tmp_path):
 
 @pytest.mark.parametrize("options", [["NUM_THREADS=many"], ["CACHE_SIZE=-1"], ["MERGE_GAP=x"]])
 def test_options_are_not_looked_at_for_what_is_not_ours(tmp_path, options):
-    oracle.write(tmp_path / "plain", plain_meta(SHAPE))
-    _, messages = warnings_of(lambda: pytest.raises(RuntimeError, gdal.OpenEx, str(tmp_path / "plain"), gdal.OF_RASTER, ["ShardedZarr"],
-                                                    options))
-    assert not any(options[0].split("=")[0] in message for message in messages)
+    path = oracle.write(tmp_path / "plain", plain_meta(SHAPE))
+    assert declined(path, options=options) == (True, [])
+    assert options[0].split("=")[0] + ": expected" in error_of(open_array, path, options=options)
 
 
 def test_other_drivers_still_get_their_files(tmp_path):
@@ -243,6 +246,97 @@ def test_remote_files_of_others_are_not_asked_for_a_zarr_json(tmp_path, server):
         assert declined(server.vsi("others/" + name)) == (True, [])
     assert server.requests("zarr.json") == []
     assert declined(server.vsi("absent.zarr")) == (True, [])
+
+
+# ----------------------------------------------------------------------------------------------- where no other driver is asked
+
+BOTH = pytest.mark.parametrize("flags", [gdal.OF_RASTER, gdal.OF_MULTIDIM_RASTER], ids=["raster", "multidimensional"])
+
+
+def unsharded(folder):
+    """Those names of not_ours() that are stores of arrays without shards."""
+    found = {what: name for what, name in not_ours(folder).items() if "unsharded" in what or "consolidated" in what}
+    assert len(found) == 7
+    return found
+
+
+@BOTH
+def test_stores_without_shards_open_for_who_asks_for_this_driver_and_not_for_gdals_own(tmp_path, flags):
+    for what, name in unsharded(tmp_path / "others").items():
+        for drivers in (["ShardedZarr"], ["shardedzarr"], ["GTiff", "ShardedZarr"]):
+            assert tried(name, drivers, flags) == ("ShardedZarr", []), (what, drivers)
+        assert declined(name, flags) == (True, []), what
+        assert tried(name, ["zarr", "ShardedZarr"], flags)[0] != "ShardedZarr", what
+        assert tried(name, [], flags)[0] != "ShardedZarr", "anybody may have " + what
+
+
+def test_arrays_without_shards_have_their_pixels_by_the_drivers_name(tmp_path, server):
+    unsharded(tmp_path / "others")
+    os.rename(tmp_path / "others/unsharded", tmp_path / "others/scene.v3")  # for any driver, that is a file
+    expected = as_raster(counting(SHAPE, "float64"), "float64")
+    for name in (str(tmp_path / "others/scene.v3"), server.vsi("others/scene.v3"), server.vsi("others/scene.v3").replace("/vsicurl/", "")):
+        assert_pixels(gdal.OpenEx(name, gdal.OF_RASTER, ["ShardedZarr"]), expected, windows=2)
+        array = gdal.OpenEx(name, gdal.OF_MULTIDIM_RASTER, ["ShardedZarr"]).GetRootGroup().OpenMDArray("scene.v3")
+        np.testing.assert_array_equal(array.ReadAsArray(), counting(SHAPE, "float64"))
+
+
+def test_a_zip_file_without_shards_opens_by_the_drivers_name(tmp_path, zipped):
+    path = oracle.write(tmp_path / "s", plain_meta(SHAPE), counting(SHAPE, "float64"))
+    archive = str(tmp_path / "s.zarr.zip")
+    os.rename(zipped(path)[len("/vsizip/"):].rstrip("/"), archive)
+    assert_pixels(gdal.OpenEx(archive, gdal.OF_RASTER, ["ShardedZarr"]), as_raster(counting(SHAPE, "float64"), "float64"), windows=2)
+    assert declined(archive) == (True, [])
+
+
+def test_gdals_programs_open_stores_without_shards_by_if(tmp_path):
+    def run(*command):
+        need(command[0], shutil.which(command[0]))
+        done = subprocess.run([*map(str, command)], capture_output=True, text=True)
+        assert done.returncode == 0 and "ERROR" not in done.stderr, done.stderr
+        return done.stdout
+    path = unsharded(tmp_path / "others")["unsharded"]
+    assert run("gdalinfo", "-if", "ShardedZarr", path).startswith("Driver: ShardedZarr/")
+    assert json.loads(run("gdalmdiminfo", "-if", "ShardedZarr", path))["driver"] == "ShardedZarr"
+    run("gdal_translate", "-q", "-if", "ShardedZarr", path, tmp_path / "a.tif")
+    np.testing.assert_array_equal(gdal.Open(str(tmp_path / "a.tif")).ReadAsArray(), counting(SHAPE, "float64"))
+
+
+def test_what_was_opened_by_the_drivers_name_is_updated_has_overviews_and_is_shared_by_threads(tmp_path):
+    path = unsharded(tmp_path / "others")["unsharded"]
+    values = counting(SHAPE, "float64")
+    dataset = gdal.OpenEx(path, gdal.OF_RASTER | gdal.OF_UPDATE, ["ShardedZarr"])
+    dataset.WriteArray(np.full((2, 3), -1.5), 4, 5)
+    values[5:7, 4:7] = -1.5
+    dataset = None
+    dataset = gdal.OpenEx(path, gdal.OF_RASTER, ["ShardedZarr"])
+    dataset.BuildOverviews("NEAREST", [2])
+    np.testing.assert_array_equal(dataset.ReadAsArray(), values)
+    thread_safe = getattr(gdal, "OF_THREAD_SAFE", 0)  # from GDAL 3.10 on
+    dataset = gdal.OpenEx(path, gdal.OF_RASTER | thread_safe, ["ShardedZarr"])
+    assert dataset.GetRasterBand(1).GetOverviewCount() == 1
+    with ThreadPoolExecutor(4 if thread_safe else 1) as threads:
+        for read in threads.map(lambda _: dataset.ReadAsArray(), range(8)):
+            np.testing.assert_array_equal(read, values)
+
+
+def test_who_asks_for_this_driver_alone_hears_why_nothing_is_opened(tmp_path, server):
+    names = not_ours(tmp_path / "others")
+    reasons = {"v2": "v2/zarr.json: there is no such file", "absent": "absent.zarr/zarr.json: there is no such file", "broken": "not JSON",
+               "four": "expected 3, found 4", "list": "expected a JSON object", "nothing": "there is no path"}
+    for what, reason in reasons.items():
+        assert reason in error_of(gdal.OpenEx, names[what], gdal.OF_RASTER, ["ShardedZarr"])
+        assert reason not in error_of(gdal.OpenEx, names[what], gdal.OF_RASTER, ["ShardedZarr", "GTiff"]), "others may know it"
+    server.faults["others/unsharded/zarr.json"] = 403
+    assert "403" in error_of(gdal.OpenEx, server.vsi("others/unsharded"), gdal.OF_RASTER, ["ShardedZarr"])
+
+
+@BOTH
+def test_who_tries_this_driver_alone_in_silence_hears_nothing(tmp_path, server, flags):
+    names = not_ours(tmp_path / "others")
+    for what in set(names) - set(unsharded(tmp_path / "again")):
+        assert tried(names[what], ["ShardedZarr"], flags) == (None, []), what
+        assert gdal.IdentifyDriverEx(names[what], flags, ["ShardedZarr"]) is None, "by which GDAL chooses who deletes " + what
+    assert tried(server.vsi("absent.zarr"), ["ShardedZarr"], flags) == (None, [])
 
 
 # ---------------------------------------------------------------------------------------------------------- several rasters

@@ -3,6 +3,8 @@ import numpy as np
 import pytest
 from osgeo import gdal
 
+import oracle
+from stores import plain_meta
 from support import assert_same, name_of, need, open_ours, read_all
 from writing import UTM, copy, source
 
@@ -32,6 +34,13 @@ def test_rasterio_reads_and_describes_a_store(store):
             assert_same(dataset.read(), PIXELS)
             window = rasterio.windows.Window(7, 9, 30, 20)
             assert_same(dataset.read(2, window=window), PIXELS[1, 9:29, 7:37])
+
+
+def test_rasterio_opens_a_store_without_shards_by_the_drivers_name(tmp_path):
+    path = oracle.write(tmp_path / "a.zarr", plain_meta(PIXELS.shape, "int16"), PIXELS)
+    with module("rasterio").open(path, driver="ShardedZarr") as dataset:
+        assert dataset.driver == "ShardedZarr"
+        assert_same(dataset.read(), PIXELS)
 
 
 @pytest.mark.parametrize("compress", ["GZIP", "ZSTD", "BLOSC", "NONE"])

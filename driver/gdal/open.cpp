@@ -165,14 +165,30 @@ static bool hasOurs(const std::string &path, bool isDraft, int &looks)
     return false;
 }
 
-/* Whether nobody else would open a store of Zarr v3, since GDAL's own driver is not there. Then arrays need not be
- * sharded. */
-static bool isAlone()
+/* Whether this driver is asked and no other (`gdalinfo -if`, rasterio's `driver`): then any name may be a store's. */
+static bool isOnlyOne(const GDALOpenInfo &info)
 {
-    return GetGDALDriverManager()->GetDriverByName("Zarr") == nullptr;
+    return CSLCount(info.papszAllowedDrivers) == 1; // which is ours, or we were not asked
 }
 
-int zsIdentify(GDALOpenInfo *info)
+/* Whether it is asked by name, and who asks wants to hear why nothing is opened. Otherwise others may come next, or it
+ * was a mere try. */
+static bool isNamed(const GDALOpenInfo &info)
+{
+    return STARTS_WITH_CI(info.pszFilename, "SHARDEDZARR:") ||
+           (isOnlyOne(info) && (info.nOpenFlags & GDAL_OF_VERBOSE_ERROR) != 0);
+}
+
+/* Whether nobody else would open a store of Zarr v3, since GDAL's own driver is not there or is not asked. Then arrays
+ * need not be sharded. */
+static bool isAlone(const GDALOpenInfo &info)
+{
+    constexpr const char *GDALS_OWN = "Zarr";
+    return (info.papszAllowedDrivers != nullptr && CSLFindString(info.papszAllowedDrivers, GDALS_OWN) < 0) ||
+           GetGDALDriverManager()->GetDriverByName(GDALS_OWN) == nullptr;
+}
+
+static int identify(const GDALOpenInfo *info)
 {
     const char *name = info->pszFilename;
     if (STARTS_WITH_CI(name, "SHARDEDZARR:"))
@@ -210,7 +226,7 @@ int zsIdentify(GDALOpenInfo *info)
                        ? TRUE
                        : GDAL_IDENTIFY_UNKNOWN;
         case Look::OTHER:
-            return isAlone() ? TRUE : FALSE;
+            return isAlone(*info) ? GDAL_IDENTIFY_UNKNOWN : FALSE; // it may as well be damaged
         case Look::NOT_V3:
             break;
     }
@@ -218,6 +234,13 @@ int zsIdentify(GDALOpenInfo *info)
     const bool isHive = !zsIsRemote(connection.store) &&
                         VSIStatExL((connection.store + "/" ZS_HIVE_MANIFEST).c_str(), &st, VSI_STAT_EXISTS_FLAG) == 0;
     return isHive ? TRUE : FALSE;
+}
+
+int zsIdentify(GDALOpenInfo *info)
+{
+    const int found = identify(info);
+    // For who asks nobody else we open it to see. TRUE would be a promise: by it GDAL chooses who deletes.
+    return found == FALSE && isOnlyOne(*info) ? GDAL_IDENTIFY_UNKNOWN : found;
 }
 
 /* ---- Open ---- */
@@ -482,14 +505,14 @@ static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, const 
 {
     Attempt a;
     ZSOpenOptions options;
-    a.isOurs = connection.prefix == ZSConnection::Prefix::OWN;
+    a.isOurs = isNamed(info);
     const struct zs_node *node = nullptr;
     const auto store = std::make_shared<ZSStore>();
     store->name = connection.store;
     if (zs_store_open_vsi(connection.store.c_str(), &store->store, err) != ZS_OK)
         return a;
     const bool consolidated = CPLFetchBool(info.papszOpenOptions, "USE_CONSOLIDATED_METADATA", true);
-    const bool isMeant = a.isOurs || isAlone();
+    const bool isMeant = a.isOurs || isAlone(info);
     const bool mayBeHive = a.isOurs || !zsIsRemote(connection.store);
     bool isHive = false;
     const bool isOpen = openHierarchy(*store, text, consolidated, mayBeHive, isHive, err);
@@ -527,7 +550,8 @@ GDALDataset *zsOpen(GDALOpenInfo *info)
     const char *name = info->pszFilename;
     if (!zsParseConnection(name, connection, reason))
     {
-        CPLError(CE_Failure, CPLE_OpenFailed, "%s: %s", name, reason.c_str());
+        if (isNamed(*info))
+            CPLError(CE_Failure, CPLE_OpenFailed, "%s: %s", name, reason.c_str());
         return nullptr;
     }
     struct zs_error err;
