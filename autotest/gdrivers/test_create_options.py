@@ -7,8 +7,8 @@ from osgeo import gdal
 
 import oracle
 from stores import random_values
-from support import GDAL, assert_same, error_of, geotransform, in_process, need, open_array, open_ours, same_crs, subdatasets, warnings_of
-from writing import UTM, check_consolidated, chunks_of, copy, document, driver, files_of, only_array, pairs, shards, source
+from support import GDAL, ask_peer, assert_same, error_of, geotransform, in_process, need, open_array, open_ours, same_crs, subdatasets, warnings_of
+from writing import UTM, check_consolidated, check_not_consolidated, chunks_of, copy, document, driver, files_of, only_array, pairs, shards, source
 
 
 def smooth(shape, data_type="uint16", seed=0):
@@ -252,6 +252,34 @@ def test_an_array_per_band_is_listed_and_read(tmp_path):
         assert_same(part.ReadAsArray(), array[band])
         assert geotransform(part) == UTM and same_crs(part, "EPSG:32633") and part.GetRasterBand(1).GetOverviewCount() == 1
     check_consolidated(tmp_path / "a.zarr")
+
+
+@pytest.mark.parametrize("by", ["CreateCopy", "Create"])
+def test_a_store_without_consolidated_metadata_is_made_and_stays_without(tmp_path, by):
+    array, options = smooth((70, 101)), ["CREATE_CONSOLIDATED_METADATA=NO", "CHUNK_SHAPE=16", "OVERVIEWS=2,4", "ARRAY_NAME=v", "RESAMPLING=NEAREST"]
+    path, dataset = tmp_path / "a.zarr", source(array, UTM, "EPSG:32633")
+    if by == "Create":
+        made = driver().Create(str(path), 101, 70, 1, gdal.GDT_UInt16, options)
+        made.SetGeoTransform(UTM)
+        made.SetSpatialRef(dataset.GetSpatialRef())
+        made.WriteArray(array)
+    else:
+        made = driver().CreateCopy(str(path), dataset, options=options)
+    made = None
+    check_not_consolidated(path)
+    copy(path, dataset, APPEND_SUBDATASET="YES", ARRAY_NAME="w", OVERVIEWS="2", CHUNK_SHAPE=16)
+    changed = gdal.OpenEx('SHARDEDZARR:"%s":/v' % path, gdal.OF_UPDATE)
+    changed.BuildOverviews("NEAREST", [8])
+    changed = None
+    check_not_consolidated(path)
+    for name, levels in (("/v", 3), ("/w/w", 1)):
+        part = open_array(str(path), name)
+        assert_same(part.ReadAsArray(), array)
+        assert geotransform(part) == UTM and same_crs(part, "EPSG:32633") and part.GetRasterBand(1).GetOverviewCount() == levels
+    for level, of in (("ovr_2x/v", 2), ("ovr_4x/v", 4), ("ovr_8x/v", 8)):
+        assert oracle.read(path / level)[1].shape == (-(-70 // of), -(-101 // of))
+    for answer in ask_peer("tensorstore", tmp_path, [("a.zarr", "v"), ("a.zarr", "w/w")]):
+        assert_same(answer["values"][0], array)
 
 
 @pytest.mark.parametrize("profile, chunk", [

@@ -12,7 +12,7 @@ from osgeo import gdal, gdal_array, osr
 
 from mdim import attributes_of, random_steps, root_of
 from support import GDAL, ask_peer, error_of, need, peak_memory, run_peer, warnings_of
-from writing import check_consolidated, document, files_of
+from writing import check_consolidated, check_not_consolidated, document, files_of
 
 TYPES = ["uint8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float32", "float64", "complex64", "complex128"]
 TYPES += ["int8"] * (GDAL >= 3070000)
@@ -575,6 +575,39 @@ def test_an_array_that_is_added_is_listed_and_what_was_there_stays(tmp_path):
     assert [d.GetFullName() for d in found.GetDimensions()] == ["/y", "/x"]
     assert before == {name: (tmp_path / "a.zarr" / name).read_bytes() for name in before}
     check_consolidated(tmp_path / "a.zarr")
+
+
+def test_a_store_without_consolidated_metadata_is_made_and_stays_without(tmp_path):
+    dataset, root = made(tmp_path / "a.zarr", "CREATE_CONSOLIDATED_METADATA=NO")
+    values = np.arange(20 * 30, dtype="int16").reshape(20, 30)
+    for group in (root, root.CreateGroup("g")):
+        write(group.CreateMDArray("v", dimensions(group, y=20, x=30), extended("int16"), ["CHUNK_SHAPE=8"]), values)
+    dataset.FlushCache()  # it takes its place; what follows changes it there
+    write(root.CreateMDArray("w", dimensions(root, t=20, u=30), extended("int16")), values)
+    root.CreateAttribute("title", [], gdal.ExtendedDataType.CreateString()).Write("one")
+    del root, group
+    dataset = None
+    check_not_consolidated(tmp_path / "a.zarr")
+    dataset, root = updated(tmp_path / "a.zarr")
+    root.GetAttribute("title").Write("two")
+    write(root.OpenGroup("g").CreateMDArray("z", dimensions(root.OpenGroup("g"), t=20, u=30), extended("int16")), values)
+    del root
+    dataset = None
+    check_not_consolidated(tmp_path / "a.zarr")
+    names = ["v", "w", "g/v", "g/z"]
+    for name, answer in zip(names, ask_peer("tensorstore", tmp_path, [("a.zarr", name) for name in names])):
+        np.testing.assert_array_equal(answer["values"][0], values, name)
+        np.testing.assert_array_equal(root_of(tmp_path / "a.zarr").OpenMDArrayFromFullname("/" + name).ReadAsArray(), values, name)
+    assert attributes_of(root_of(tmp_path / "a.zarr")) == {"title": "two"}
+
+
+def test_a_copy_of_a_store_is_consolidated_unless_that_is_not_wanted(tmp_path):
+    two_arrays(tmp_path / "a.zarr", 1).FlushCache()
+    for name, options, check in (("b.zarr", [], check_consolidated), ("c.zarr", ["CREATE_CONSOLIDATED_METADATA=NO"], check_not_consolidated)):
+        gdal.MultiDimTranslate(str(tmp_path / name), str(tmp_path / "a.zarr"), format="ShardedZarr", creationOptions=options).FlushCache()
+        check(tmp_path / name)
+        for array in root_of(tmp_path / "a.zarr").GetMDArrayNames():
+            assert (root_of(tmp_path / name).OpenMDArray(array).ReadAsArray() == root_of(tmp_path / "a.zarr").OpenMDArray(array).ReadAsArray()).all()
 
 
 def test_a_new_crs_is_that_of_the_raster_too(tmp_path):

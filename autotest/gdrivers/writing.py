@@ -120,3 +120,9 @@ def check_consolidated(path):
     inline = document(path)["consolidated_metadata"]["metadata"]
     without = lambda meta: {k: v for k, v in meta.items() if k != "consolidated_metadata"}  # noqa: E731
     assert {k: without(v) for k, v in inline.items()} == {k: without(v) for k, v in nodes.items()}
+
+
+def check_not_consolidated(path):
+    """Each document of a store speaks for itself alone."""
+    nodes = [os.path.dirname(name) for name in files_of(path) if os.path.basename(name) == "zarr.json"]
+    assert len(nodes) > 1 and not [node for node in nodes if "consolidated_metadata" in document(path, node)]

@@ -129,6 +129,8 @@ std::string zsCreationOptionList()
            "an existing store'/>"
            "  <Option name='OVERWRITE' type='boolean' default='NO' description='Whether to replace a store that "
            "holds other than one raster'/>"
+           "  <Option name='CREATE_CONSOLIDATED_METADATA' type='boolean' default='YES' description='Whether the root "
+           "of a new store has the metadata of all nodes, so that it opens in one request'/>"
            "  <Option name='GEOREFERENCING' type='string-select' default='ALL' description='Conventions that are "
            "written'>"
            "    <Value>ALL</Value><Value>SPATIAL_PROJ</Value><Value>CF</Value>"
@@ -362,6 +364,7 @@ bool ZSCreationOptions::Parse(CSLConstList given)
     if (!parseBoolean(options, "SINGLE_ARRAY", single_array) || !parseBoolean(options, "APPEND_SUBDATASET", append) ||
         !parseBoolean(options, "OVERWRITE", overwrite) || !parseBoolean(options, "STATISTICS", statistics) ||
         !parseBoolean(options, "FSYNC", fsync) ||
+        !parseBoolean(options, "CREATE_CONSOLIDATED_METADATA", consolidates) ||
         !parseBoolean(options, "CHUNK_CHECKSUM", encoding.chunk_checksum) || !zsParseUpdate(options, update))
         return false;
     const int interleave = choose(options, "INTERLEAVE", {"BAND", "PIXEL", "LINE"}, 0);
@@ -531,6 +534,7 @@ bool ZSCreationOptions::Apply(struct zs_raster_spec &spec)
     spec.encoding = EncodingOf(spec.dtype);
     spec.chunk_order = chunk_order;
     spec.style = style;
+    spec.is_not_consolidated = !consolidates;
 
     return true;
 }

@@ -44,6 +44,7 @@ struct ZSCreationOptions
     bool append = false;
     bool overwrite = false;
     bool statistics = false;
+    bool consolidates = true; /* the root of a new store has the metadata of all nodes */
     bool fsync = true; /* whether what is written is put on the disk before it takes its place */
     enum zs_georef_style style = ZS_GEOREF_ALL;
     struct zs_encoding encoding = {};

@@ -108,6 +108,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     bool m_isAbandoned = false; /* see Abandon() */
     bool m_hasRefused = false;  /* an array was not made because of its options */
     bool m_isCopying = false, m_isLenient = false; /* see Complain() */
+    bool m_consolidates = false; /* a new store gets consolidated metadata; one that is there keeps what it has */
     CPLStringList m_arrayOptions;         /* for all arrays that are made */
     std::unique_ptr<ZSTarget> m_target;   /* of a new store that is not in its place yet */
     std::map<std::string, std::weak_ptr<GDALMDArray>> m_arrays; /* by path: each is one object while it lives */
@@ -153,7 +154,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
                 const struct zs_node *only, GDALAccess access);
     /* A store that is made: its root is, in `store`, and it waits in the target. */
     ZSMdimStore(const std::shared_ptr<ZSStore> &store, const ZSOpenOptions &options, const struct zs_node *root,
-                std::unique_ptr<ZSTarget> target, CSLConstList arrayOptions);
+                std::unique_ptr<ZSTarget> target, bool consolidates, CSLConstList arrayOptions);
     ~ZSMdimStore();
     ZSMdimStore(const ZSMdimStore &) = delete;
     ZSMdimStore &operator=(const ZSMdimStore &) = delete;

@@ -79,7 +79,8 @@ static std::shared_ptr<ZSMdimStore> createStore(const char *name, GDALDataset *s
     open.threads = options.threads;
     open.fsync = options.fsync;
     open.update = options.update;
-    return std::make_shared<ZSMdimStore>(store, open, root, std::move(target), arrays.List());
+    return std::make_shared<ZSMdimStore>(store, open, root, std::move(target), options.consolidates,
+                                         arrays.List());
 }
 
 GDALDataset *zsMdimCreate(const char *name, CSLConstList, CSLConstList options)

@@ -17,7 +17,8 @@ static const std::vector<const char *> ARRAY_OPTIONS = {
     "CHUNK_SHAPE",   "SHARD_SHAPE",    "COMPRESS",    "LEVEL",          "BLOSC_CNAME",
     "BLOSC_SHUFFLE", "BLOSC_BLOCKSIZE", "ZSTD_CHECKSUM", "CHUNK_MEMORY_LAYOUT", "DIM_SEPARATOR", "@ENDIAN",
     "INDEX_LOCATION", "CHUNK_ORDER", "CHUNK_CHECKSUM", "BITROUND"};
-static const std::vector<const char *> DATASET_OPTIONS = {"OVERWRITE", "NUM_THREADS", "FSYNC", "UPDATE"};
+static const std::vector<const char *> DATASET_OPTIONS = {"OVERWRITE", "NUM_THREADS", "FSYNC", "UPDATE",
+                                                          "CREATE_CONSOLIDATED_METADATA"};
 
 static bool isOneOf(const std::vector<const char *> &names, const char *name)
 {

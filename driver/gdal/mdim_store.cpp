@@ -19,9 +19,10 @@ ZSMdimStore::ZSMdimStore(const std::shared_ptr<ZSStore> &store, const ZSOpenOpti
 }
 
 ZSMdimStore::ZSMdimStore(const std::shared_ptr<ZSStore> &store, const ZSOpenOptions &options,
-                         const struct zs_node *root, std::unique_ptr<ZSTarget> target, CSLConstList arrayOptions)
+                         const struct zs_node *root, std::unique_ptr<ZSTarget> target, bool consolidates,
+                         CSLConstList arrayOptions)
     : m_store(store), m_options(options), m_group(root), m_only(nullptr), m_isUpdatable(true), m_fsync(options.fsync),
-      m_arrayOptions(CSLDuplicate(arrayOptions)), m_target(std::move(target))
+      m_consolidates(consolidates), m_arrayOptions(CSLDuplicate(arrayOptions)), m_target(std::move(target))
 {
 }
 
@@ -218,7 +219,7 @@ bool ZSMdimStore::WriteDocuments()
                 status = zs_dimension_tell(Hierarchy(), node, d->GetType().c_str(), d->GetDirection().c_str(), &err);
         }
     }
-    if (status == ZS_OK && m_target != nullptr)
+    if (status == ZS_OK && m_target != nullptr && m_consolidates)
         status = zs_root_consolidate(Hierarchy(), &err);
     if (status == ZS_OK)
         status = zs_hierarchy_flush(Hierarchy(), &err);

@@ -21,7 +21,6 @@ static const Alias ALIASES[] = {{"FORMAT", RASTER | DATASET, "ZARR_V3, as it alw
                                 {"ZLIB_LEVEL", ALL, "LEVEL for COMPRESS=GZIP"},
                                 {"ZSTD_LEVEL", ALL, "LEVEL for COMPRESS=ZSTD"},
                                 {"BLOSC_CLEVEL", ALL, "LEVEL for COMPRESS=BLOSC"},
-                                {"CREATE_CONSOLIDATED_METADATA", RASTER | DATASET, "YES, as it always is"},
                                 {"CREATE_ZMETADATA", RASTER | DATASET, "passed over, of Zarr v2"},
                                 {"GEOREFERENCING_CONVENTION", RASTER, "GEOREFERENCING; GDAL is ALL"}};
 
@@ -107,9 +106,6 @@ bool zsTakeAliases(CPLStringList &options, size_t dims)
     const std::string format = take(options, "FORMAT");
     if (!format.empty() && !EQUAL(format.c_str(), "ZARR_V3"))
         return zsRefuseOption("FORMAT", "ZARR_V3", format.c_str());
-    const std::string consolidated = take(options, "CREATE_CONSOLIDATED_METADATA");
-    if (!consolidated.empty() && !CPLTestBool(consolidated.c_str()))
-        return zsRefuseOption("CREATE_CONSOLIDATED_METADATA", "YES", consolidated.c_str());
     take(options, "CREATE_ZMETADATA");
     const std::string convention = take(options, "GEOREFERENCING_CONVENTION");
     const bool isTheirs = EQUAL(convention.c_str(), "GDAL");

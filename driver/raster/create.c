@@ -439,7 +439,7 @@ enum zs_status zs_raster_publish(struct zs_raster *r, struct zs_hierarchy *h, st
     ZS_TRY(add_coordinates(r, err));
     if (has_cell_coordinate(r->spec))
         ZS_TRY(add_cell_coordinate(r, err));
-    if (r->group[0] == '\0')
+    if (r->group[0] == '\0' && !r->spec->is_not_consolidated)
         ZS_TRY(consolidate(r, err));
     for (size_t i = 0; i <= r->count; i++) {
         /* The group first: what is added below a node that is not there has no place. */

@@ -1,6 +1,6 @@
 /* raster/create.h: a raster as this driver lays it out in a store:
  *
- *   zarr.json          group: spatial:, proj:, consolidated metadata of all below
+ *   zarr.json          group: spatial:, proj:, consolidated metadata of all below (unless it is not wanted)
  *   <array>            (y, x) or (band, y, x), or with other dimensions in the place of band: the pixels
  *   x, y, band         coordinate variables, for xarray
  *   mask               (y, x): which pixels are valid, where that is to be told
@@ -67,6 +67,7 @@ struct zs_raster_spec {
     bool pixel_is_point;
     OGRSpatialReferenceH srs; /* or NULL */
     enum zs_georef_style style;
+    bool is_not_consolidated; /* a new store gets no consolidated metadata; one that is there keeps what it has */
 
     const char *const *metadata; /* of the whole: NULL-terminated "NAME=VALUE", or NULL */
     struct zs_domains domains;   /* of the whole; borrowed */
