@@ -256,8 +256,140 @@ static void test_absent_shards_of_many_chunks_are_asked_for_once(void)
     zs_store_free(c.memory);
 }
 
+/* Where a chunk of ones is, what finding it costs, and that it is there. */
+static void find_costs(struct counted *c, uint64_t y, uint64_t x, size_t size, int opens, int reads)
+{
+    struct zs_error err;
+    struct zs_chunk_place place;
+    static unsigned char ones[64 * 64];
+    memset(ones, 1, sizeof ones);
+    c->opens = 0;
+    c->reads = 0;
+    must(zs_array_find_chunk(c->array, (uint64_t[]){y, x}, &place, &err), &err);
+    CHECK_EQ_I64(c->opens, opens);
+    CHECK_EQ_I64(c->reads, reads);
+    CHECK_EQ_U64(place.size, size);
+    if (place.data != NULL) {
+        CHECK(place.key == NULL);
+        CHECK_EQ_MEM(place.data, ones, size);
+    } else if (CHECK(place.key != NULL)) {
+        struct zs_buffer bytes = get_object(c->memory, place.key);
+        if (CHECK(place.offset + place.size <= bytes.size))
+            CHECK_EQ_MEM(bytes.data + place.offset, ones, size);
+        zs_buffer_free(&bytes);
+    }
+    zs_chunk_place_clear(&place);
+}
+
+#define NESTED                                                                                                         \
+    "{'name':'sharding_indexed','configuration':{'chunk_shape':[16,16],'codecs':[{'name':'sharding_indexed',"          \
+    "'configuration':{'chunk_shape':[4,4],'codecs':['bytes']}}]}}"
+
+static void test_a_chunk_is_found_by_the_index_alone(void)
+{
+    for (int remote = 0; remote < 2; remote++) {
+        struct counted c;
+        open_counted(&c, CHUNKS_8, remote != 0);
+        find_costs(&c, 0, 0, 64, 1, 1);
+        find_costs(&c, 3, 3, 64, 0, 0);
+        find_costs(&c, 7, 4, 64, 1, 1); /* in another shard */
+        close_counted(&c);
+        open_counted(&c, "[" NESTED "]", remote != 0);
+        find_costs(&c, 0, 0, 16, 1, 2);
+        find_costs(&c, 3, 3, 16, 0, 0);
+        find_costs(&c, 4, 4, 16, 0, 1); /* in another inner shard */
+        close_counted(&c);
+    }
+}
+
+static void test_a_chunk_of_a_shard_that_is_encoded_as_a_whole_has_no_place_but_its_bytes(void)
+{
+    struct counted c;
+    open_counted(&c, "[" NESTED ",{'name':'gzip','configuration':{'level':5}}]", false);
+    find_costs(&c, 0, 0, 16, 1, 1);
+    find_costs(&c, 7, 7, 16, 0, 0);
+    close_counted(&c);
+}
+
+static void test_without_shards_a_chunk_is_its_object(void)
+{
+    struct counted c;
+    open_counted(&c, "['bytes']", false);
+    find_costs(&c, 1, 1, 32 * 32, 1, 0);
+    close_counted(&c);
+}
+
+static void test_a_chunk_that_is_missing_has_no_place(void)
+{
+    static const char *const chains[] = {CHUNKS_8, "[" NESTED "]", "[" NESTED ",'crc32c']", "['bytes']"};
+    for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
+        struct zs_error err;
+        struct counted c;
+        struct zs_chunk_place place;
+        open_counted(&c, chains[i], false);
+        must(zs_store_remove(c.memory, "a/c/0/0", &err), &err);
+        must(zs_array_find_chunk(c.array, (uint64_t[]){0, 0}, &place, &err), &err);
+        CHECK(place.key == NULL && place.data == NULL && place.offset == 0 && place.size == 0);
+        CHECK(zs_array_find_chunk(c.array, (uint64_t[]){0, 64}, &place, &err) == ZS_ARGUMENT);
+        CHECK(zs_array_find_chunk(c.array, (uint64_t[]){UINT64_MAX, 0}, &place, &err) == ZS_ARGUMENT);
+        close_counted(&c);
+    }
+}
+
+static void test_while_something_is_not_flushed_no_chunk_has_a_place(void)
+{
+    struct zs_error err;
+    struct counted c;
+    struct zs_chunk_place place;
+    unsigned char twos[16];
+    memset(twos, 2, sizeof twos);
+    open_counted(&c, CHUNKS_8, false);
+    const struct zs_window w = {.count = {4, 4}, .data = twos, .stride = {4, 1}};
+    must(zs_array_write_windows(c.array, &w, 1, 1, NULL, NULL, &err), &err);
+    CHECK(zs_array_find_chunk(c.array, (uint64_t[]){7, 7}, &place, &err) == ZS_ARGUMENT);
+    must(zs_array_flush(c.array, &err), &err);
+    must(zs_array_find_chunk(c.array, (uint64_t[]){0, 0}, &place, &err), &err);
+    struct zs_buffer bytes = get_object(c.memory, "a/c/0/0");
+    if (CHECK_EQ_U64(place.size, 64) && CHECK(place.offset + place.size <= bytes.size)) {
+        CHECK_EQ_U64(bytes.data[place.offset], 2);
+        CHECK_EQ_U64(bytes.data[place.offset + 63], 1);
+    }
+    zs_buffer_free(&bytes);
+    zs_chunk_place_clear(&place);
+    close_counted(&c);
+}
+
+static void test_a_chunk_of_a_shard_that_was_replaced_is_where_it_is_now(void)
+{
+    struct zs_error err;
+    struct counted c;
+    struct zs_chunk_place place;
+    static unsigned char twos[64];
+    memset(twos, 2, sizeof twos);
+    open_counted(&c, "[" NESTED "]", false);
+    find_costs(&c, 0, 0, 16, 1, 2);
+    struct zs_array *writer = open_node(c.memory, c.node, 1, 0);
+    const struct zs_window w = {.count = {8, 8}, .data = twos, .stride = {8, 1}};
+    must(zs_array_write_windows(writer, &w, 1, 1, NULL, NULL, &err), &err);
+    must(zs_array_flush(writer, &err), &err);
+    zs_array_close(writer);
+    must(zs_array_find_chunk(c.array, (uint64_t[]){4, 4}, &place, &err), &err); /* its index is not known yet */
+    struct zs_buffer bytes = get_object(c.memory, "a/c/0/0");
+    if (CHECK_EQ_U64(place.size, 16) && CHECK(place.offset + place.size <= bytes.size))
+        CHECK_EQ_U64(bytes.data[place.offset], 1);
+    zs_buffer_free(&bytes);
+    zs_chunk_place_clear(&place);
+    close_counted(&c);
+}
+
 int main(void)
 {
+    RUN(test_a_chunk_is_found_by_the_index_alone);
+    RUN(test_a_chunk_of_a_shard_that_is_encoded_as_a_whole_has_no_place_but_its_bytes);
+    RUN(test_without_shards_a_chunk_is_its_object);
+    RUN(test_a_chunk_that_is_missing_has_no_place);
+    RUN(test_while_something_is_not_flushed_no_chunk_has_a_place);
+    RUN(test_a_chunk_of_a_shard_that_was_replaced_is_where_it_is_now);
     RUN(test_opening_reads_nothing);
     RUN(test_a_shard_costs_its_index_once_and_its_chunks_together);
     RUN(test_of_a_chunk_that_was_used_in_part_the_rest_costs_nothing);

@@ -1,9 +1,11 @@
-/* Where in an array there is anything: for those who have much to do with a large one of which little was written. */
+/* Where in an array there is anything: for those who have much to do with a large one of which little was written; and
+ * where a chunk is, for those who read it by themselves. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "array/unsaved.h"
+#include "array/indexes.h"
 #include "array/plan.h"
+#include "array/unsaved.h"
 #include "base/parallel.h"
 
 struct look {
@@ -99,4 +101,120 @@ enum zs_status zs_array_find_stored(struct zs_array *a, const struct zs_window *
             is_stored[i] = true;
     (void)pthread_rwlock_unlock(&a->lock);
     return status;
+}
+
+/* ---- One chunk ---- */
+
+/* How often a shard is looked at that is replaced meanwhile. */
+#define LOOKS 3
+
+void zs_chunk_place_clear(struct zs_chunk_place *place)
+{
+    free(place->key);
+    free(place->data);
+    *place = (struct zs_chunk_place){0};
+}
+
+/* A chunk that is an object. What this process remembers of it may be out of date, and is not believed. */
+static enum zs_status find_object(struct zs_array *a, uint64_t leaf, struct zs_chunk_place *place, struct zs_error *err)
+{
+    struct zs_object *object;
+    char *key = zs_shard_key(a, leaf);
+    if (key == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
+    zs_store_forget(a->store, key);
+    const enum zs_status status = zs_object_open(a->store, key, &object, err);
+    if (status == ZS_OK) {
+        place->key = key;
+        place->size = zs_object_size(object);
+        zs_object_close(object);
+        return ZS_OK;
+    }
+    free(key);
+    return status == ZS_NOT_FOUND ? ZS_OK : status;
+}
+
+/* Takes what was found; what it lies in is pinned. */
+static enum zs_status take_location(struct zs_array *a, const struct zs_location *where, struct zs_chunk_place *place,
+                                    struct zs_error *err)
+{
+    if (where->kind == ZS_LOCATION_EMPTY)
+        return ZS_OK;
+    place->size = where->size;
+    if (where->kind == ZS_LOCATION_MEMORY) {
+        place->data = malloc((size_t)where->size + 1);
+        if (place->data == NULL)
+            return zs_fail(err, ZS_NO_MEMORY, "cannot allocate %llu bytes", (unsigned long long)where->size);
+        memcpy(place->data, where->memory, (size_t)where->size);
+        return ZS_OK;
+    }
+    place->offset = where->offset;
+    place->key = zs_shard_key(a, where->shard);
+    return place->key != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
+}
+
+static enum zs_status find_in_shard(struct zs_array *a, uint64_t leaf, bool *is_stale, struct zs_chunk_place *place,
+                                    struct zs_error *err)
+{
+    struct zs_location where = {.leaf = leaf, .shard = zs_grid_shard(&a->grid, leaf)}, *location = &where;
+    struct zs_hold hold = {0};
+    enum zs_status status = ZS_OK;
+    *is_stale = false;
+    if (a->chain.levels[0].bytes_codec_count == 0) { /* while it is at hand, no shard is fetched whole */
+        status = zs_index_get(a, 0, where.shard, NULL, &hold.index, err);
+        if (status != ZS_OK)
+            return zs_fail_in_chunk(a, leaf, status, err);
+    }
+    status = zs_locate(a, &location, 1, &hold.blobs, &hold.blob_count, is_stale, err);
+    if (status == ZS_OK)
+        status = take_location(a, &where, place, err);
+    zs_hold_release(a, &hold);
+    return status;
+}
+
+static enum zs_status find_chunk(struct zs_array *a, const uint64_t *position, struct zs_chunk_place *place,
+                                 struct zs_error *err)
+{
+    const int leaf_level = a->chain.count - 1;
+    for (int d = 0; d < a->meta->ndim; d++) {
+        const uint64_t size = a->meta->shape[d];
+        const uint64_t count = size > 0 ? zs_grid_find(&a->grid, leaf_level, d, size - 1) + 1 : 0;
+        if (position[d] >= count)
+            return zs_fail(err, ZS_ARGUMENT, "array /%s: dimension %d: expected a chunk below %llu, found %llu",
+                           a->node->path, d, (unsigned long long)count, (unsigned long long)position[d]);
+    }
+    if (!is_flushed(a))
+        return zs_fail(err, ZS_ARGUMENT, "array /%s: where its chunks are is known when what was written is flushed",
+                       a->node->path);
+    const uint64_t leaf = zs_grid_number(&a->grid, leaf_level, position);
+    if (leaf_level == 0)
+        return find_object(a, leaf, place, err);
+    enum zs_status status = ZS_OK;
+    bool is_stale = true;
+    for (int i = 0; i < LOOKS && is_stale; i++) {
+        if (i > 0) { /* as reading does */
+            a->distrusts_memory = true;
+            zs_cache_clear(a->indexes);
+            zs_cache_clear(a->objects);
+        }
+        status = find_in_shard(a, leaf, &is_stale, place, err);
+    }
+    return status;
+}
+
+enum zs_status zs_array_find_chunk(struct zs_array *a, const uint64_t *position, struct zs_chunk_place *place,
+                                   struct zs_error *err)
+{
+    *place = (struct zs_chunk_place){0};
+    zs_array_lock(a, true);
+    const enum zs_status status = find_chunk(a, position, place, err);
+    (void)pthread_rwlock_unlock(&a->lock);
+    if (status != ZS_OK)
+        zs_chunk_place_clear(place);
+    return status;
+}
+
+void zs_array_stored_order(const struct zs_array *a, int *axis)
+{
+    memcpy(axis, a->leaf->axis, (size_t)a->meta->ndim * sizeof *axis);
 }

@@ -201,6 +201,11 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     {
         return m_isUpdatable;
     }
+    /* False of a new store until it is flushed. */
+    bool IsInPlace() const
+    {
+        return m_target == nullptr && !m_isAbandoned;
+    }
     /* False where it is only read, or was abandoned. */
     bool CheckUpdatable() const;
     /* The node at a path as it is by now: another fill value makes another node. */
@@ -323,6 +328,16 @@ std::shared_ptr<GDALAttribute> zsMdimNewAttribute(const std::shared_ptr<ZSMdimSt
 /* False (CPLError emitted) where there is none of that name. */
 bool zsMdimDeleteAttribute(const std::shared_ptr<ZSMdimStore> &store, const std::string &path, const std::string &owner,
                            const std::string &name);
+
+/* ---- mdim_blocks.cpp ---- */
+
+/* What GetStructuralInfo() says beside the codecs. */
+void zsMdimTellStructure(const struct zs_node *node, const struct zs_array_info &info, CPLStringList &list);
+#if ZS_GDAL_AT_LEAST(12)
+/* GDALMDArray::GetRawBlockInfo() of innermost chunks. False (CPLError emitted) where it cannot be told. */
+bool zsMdimRawBlock(const ZSMdimStore &store, const struct zs_node *node, struct zs_array *array,
+                    const uint64_t *coordinates, GDALMDArrayRawBlockInfo &block);
+#endif
 
 /* ---- mdim_create.cpp ---- */
 

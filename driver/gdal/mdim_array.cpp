@@ -35,7 +35,6 @@ class ZSMdimArray final : public ZSMdimNodeArray<GDALPamMDArray>
 
     void TakeMeaning();
     void TakeNodata();
-    void TakeStructure();
     template <class F> bool WriteNumber(F write, double number, bool &has, double &kept);
     bool Refill(const void *value);
     void DropStatistics();
@@ -47,6 +46,10 @@ class ZSMdimArray final : public ZSMdimNodeArray<GDALPamMDArray>
     {
         chunks.Take(zs_array_get_info(m_opened->Get()));
         return true;
+    }
+    struct zs_array *Core() const override
+    {
+        return m_opened->Get();
     }
     bool IRead(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
                const GDALExtendedDataType &type, void *data) const override;
@@ -152,34 +155,6 @@ void ZSMdimArray::TakeNodata()
     zsConvert(&conversion, aligned, m_nodata.data(), static_cast<ptrdiff_t>(m_nodata.size()), 1);
 }
 
-static std::string sizesText(const uint64_t *sizes, int n)
-{
-    std::string text;
-    for (int d = 0; d < n; d++)
-        text += (d > 0 ? "," : "") + std::to_string(sizes[d]);
-    return text;
-}
-
-void ZSMdimArray::TakeStructure()
-{
-    const zs_json *configuration = nullptr;
-    const char *name = zs_extension_name(zs_json_get(m_node->document, "data_type"), &configuration);
-    const char *unit;
-    uint64_t factor;
-    const bool isTime = m_node->array->dtype.type == ZS_DATETIME64 || m_node->array->dtype.type == ZS_TIMEDELTA64;
-    if (isTime && name != nullptr) // the words of GDAL's own driver
-    {
-        m_structure.SetNameValue("data_type.name", name);
-        if (zs_json_string(zs_json_get(configuration, "unit"), &unit))
-            m_structure.SetNameValue("data_type.unit", unit);
-        if (zs_json_uint64(zs_json_get(configuration, "scale_factor"), &factor))
-            m_structure.SetNameValue("data_type.scale_factor", std::to_string(factor).c_str());
-    }
-    const struct zs_array_info info = zs_array_get_info(m_opened->Get());
-    if (info.is_sharded && info.ndim > 0 && !info.has_edges)
-        m_structure.SetNameValue("SHARD_SHAPE", sizesText(info.shard_shape, info.ndim).c_str());
-}
-
 std::shared_ptr<GDALMDArray> ZSMdimArray::Create(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
                                                  const std::shared_ptr<ZSMdimOpened> &made,
                                                  const std::vector<std::shared_ptr<GDALDimension>> &dimensions,
@@ -201,7 +176,7 @@ std::shared_ptr<GDALMDArray> ZSMdimArray::Create(const std::shared_ptr<ZSMdimSto
         return nullptr;
     array->m_isMade = made != nullptr;
     array->TakeMeaning();
-    array->TakeStructure();
+    zsMdimTellStructure(node, info, array->m_structure);
     array->SetSelf(array);
     return array;
 }
