@@ -590,6 +590,7 @@ def test_a_store_without_consolidated_metadata_is_made_and_stays_without(tmp_pat
     check_not_consolidated(tmp_path / "a.zarr")
     dataset, root = updated(tmp_path / "a.zarr")
     root.GetAttribute("title").Write("two")
+    assert root.CreateGroup("h") and sorted(root.GetGroupNames()) == ["g", "h"]  # though nothing of it is in the store yet
     write(root.OpenGroup("g").CreateMDArray("z", dimensions(root.OpenGroup("g"), t=20, u=30), extended("int16")), values)
     del root
     dataset = None

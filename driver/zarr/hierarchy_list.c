@@ -234,12 +234,31 @@ static enum zs_status append_known(struct walk *w, struct zs_error *err)
     return status;
 }
 
+/* What was added and waits for the flush, which no walk finds. */
+static enum zs_status append_added(struct walk *w, struct zs_error *err)
+{
+    const size_t found = w->count;
+    qsort(w->nodes, found, sizeof *w->nodes, compare_nodes);
+    for (size_t i = 0; i < w->h->change_count; i++) {
+        const struct zs_node *node;
+        if (w->h->changes[i].kind != ZS_CHANGE_WHOLE ||
+            zs_hierarchy_find(w->h, w->h->changes[i].path, false, &node, NULL) != ZS_OK ||
+            bsearch(&node, w->nodes, found, sizeof *w->nodes, compare_nodes) != NULL)
+            continue;
+        ZS_TRY(append(w, node, err));
+    }
+    return ZS_OK;
+}
+
 static enum zs_status walk_store(struct walk *w, struct zs_error *err)
 {
     const struct zs_node *root;
     ZS_TRY(zs_hierarchy_find(w->h, "", true, &root, err));
     ZS_TRY(append(w, root, err));
-    return root->type == ZS_NODE_GROUP ? walk_below(w, "", 0, err) : ZS_OK;
+    if (root->type != ZS_NODE_GROUP)
+        return ZS_OK;
+    ZS_TRY(walk_below(w, "", 0, err));
+    return append_added(w, err);
 }
 
 /* Hands out a copy of w->nodes. */
