@@ -492,6 +492,49 @@ def test_ranges_of_cells(tmp_path, is_inclusive):
     assert np.array_equal(open_array(path, "/v").ReadAsArray(), np.where(np.isin(everywhere, cells), everywhere, -1))
 
 
+def zuniq(order, cell):
+    return (2 * cell + 1) << 2 * (29 - order)
+
+
+def test_compacted_cells_as_healpix_geo_writes_them(tmp_path):
+    order = 5
+    cells = region(order)
+    np.save(tmp_path / "cells.npy", cells)
+    run_peer("healpix_compacted.py", order, tmp_path / "cells.npy", tmp_path / "compacted.npy")
+    compacted = np.load(tmp_path / "compacted.npy")
+    assert len(compacted) < len(cells)
+    path = put_cells(tmp_path / "s.zarr", order, cells, compacted, compression="compacted")
+    everywhere = plane_cells(order)
+    assert np.array_equal(open_array(path, "/v").ReadAsArray(), np.where(np.isin(everywhere, cells), everywhere, -1))
+
+
+def test_compacted_cells_in_any_order_and_of_any_type(tmp_path):
+    """Face 3, a square of face 1, single cells: the array has them as they are listed."""
+    order = 4
+    parts = [(0, 3), (2, 19), (4, 5), (3, 7)]
+    cells = np.concatenate([np.arange(c << 2 * (order - o), c + 1 << 2 * (order - o)) for o, c in parts])
+    path = put_cells(tmp_path / "s.zarr", order, cells, [zuniq(*p) for p in parts], compression="compacted", data_type="int64")
+    everywhere = plane_cells(order)
+    assert np.array_equal(open_array(path, "/v").ReadAsArray(), np.where(np.isin(everywhere, cells), everywhere, -1))
+
+
+@pytest.mark.parametrize("coordinate, said", [([[0, 12 * 4**13]], "ranges"), ([[0, 5], [5, 12 * 4**13]], "ranges"), ([[0, 12 * 4**13 - 1]], "ranges"),
+                                              ([zuniq(0, f) for f in range(12)], "compacted")])
+def test_all_cells_that_are_said_in_short_are_not_listed(tmp_path, coordinate, said):
+    """Order 13: 805 million cells, which no list has room for."""
+    path = put_cells(tmp_path / "s.zarr", 13, [], coordinate, compression=said)
+    oracle.put(path + "/v", {"zarr.json": array_meta([12 * 4**13], "uint8", [4**12], [sharding([4**9], LITTLE)], fill_value=3, dimension_names=["cells"])})
+    dataset = open_array(path, "/v")
+    assert (dataset.ReadAsArray((5 << 13) // 2, (5 << 13) // 2, 10, 10) == 3).all()
+
+
+@pytest.mark.parametrize("compacted", [[zuniq(4, 0)] * 8, [zuniq(2, 1), zuniq(3, 0)], [zuniq(1, 0)], [2], [0], [2**64 - 1], [zuniq(2, 0), zuniq(3, 2)]],
+                         ids=["finer", "too many", "one too coarse", "no zuniq", "zero", "no face", "five of eight"])
+def test_compacted_cells_that_do_not_fit_are_errors(tmp_path, compacted):
+    path = put_cells(tmp_path / "s.zarr", 3, np.arange(8), compacted, compression="compacted", chunk=8)
+    assert "/cell_ids" in error_of(open_array(path, "/v").ReadAsArray)
+
+
 def test_a_mask_tells_which_cells_are_listed(tmp_path):
     order = 4
     cells = region(order)

@@ -82,6 +82,29 @@ static void test_words_of_zagg_are_cells_of_one_order(void)
     CHECK(!zs_healpix_unpack_morton((uint64_t)1 << 60 | 48, 29, &cell)); /* a point */
 }
 
+static void test_words_of_cells_of_any_order(void)
+{
+    uint64_t cell = 0;
+    int order = 0;
+    /* of healpix-geo's documentation */
+    CHECK(zs_healpix_unpack_zuniq(4683743612465315840u, &order, &cell));
+    CHECK_EQ_U64(cell, 32);
+    CHECK_EQ_U64(order, 1);
+    CHECK(zs_healpix_unpack_zuniq(206039682952200192u, &order, &cell));
+    CHECK_EQ_U64(cell, 91);
+    CHECK_EQ_U64(order, 4);
+    CHECK(zs_healpix_unpack_zuniq(((uint64_t)12 << 59) - 1, &order, &cell));
+    CHECK_EQ_U64(cell, ((uint64_t)12 << 58) - 1);
+    CHECK_EQ_U64(order, 29);
+    CHECK(zs_healpix_unpack_zuniq((uint64_t)1 << 58, &order, &cell));
+    CHECK_EQ_U64(cell, 0);
+    CHECK_EQ_U64(order, 0);
+    CHECK(!zs_healpix_unpack_zuniq(0, &order, &cell));
+    CHECK(!zs_healpix_unpack_zuniq(2, &order, &cell));                   /* an odd number of zeros */
+    CHECK(!zs_healpix_unpack_zuniq((uint64_t)1 << 60, &order, &cell));   /* coarser than a face */
+    CHECK(!zs_healpix_unpack_zuniq((uint64_t)25 << 58, &order, &cell));  /* a face that there is not */
+}
+
 /* Every pixel of a window is in one part, and of those of a face in one run; where squares of 1 cell are asked for,
  * runs hold nothing else. */
 static void check_window(int order, int shown, uint64_t x, uint64_t y, uint64_t width, uint64_t height, int floor)
@@ -157,6 +180,7 @@ int main(void)
     RUN(test_numbers_and_places_are_each_others);
     RUN(test_rings_number_each_cell_once);
     RUN(test_words_of_zagg_are_cells_of_one_order);
+    RUN(test_words_of_cells_of_any_order);
     RUN(test_windows_are_runs_of_their_cells);
     RUN(test_a_whole_face_is_one_run);
     return check_result();

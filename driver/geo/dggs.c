@@ -85,10 +85,12 @@ static bool take_healpix(const zs_json *dggs, struct zs_healpix *found)
     if (scheme != NULL && !zs_json_equals(scheme, "nested") && !zs_json_equals(scheme, "ring"))
         return false;
     found->is_ring = zs_json_equals(scheme, "ring");
-    if (zs_json_equals(compression, "ranges"))
-        found->words = ZS_HEALPIX_RANGES;
-    return compression == NULL || zs_json_equals(compression, "none") ||
-           (zs_json_equals(compression, "ranges") && found->coordinate != NULL);
+    if (compression == NULL || zs_json_equals(compression, "none"))
+        return true;
+    const bool is_compacted = zs_json_equals(compression, "compacted");
+    found->words = is_compacted ? ZS_HEALPIX_COMPACTED : ZS_HEALPIX_RANGES;
+    return found->coordinate != NULL &&
+           (is_compacted ? !found->is_ring : zs_json_equals(compression, "ranges"));
 }
 
 static bool find_healpix(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_scope *scope,

@@ -55,7 +55,9 @@ static bool holds_together(const struct zs_node *node, const struct zs_healpix *
         return length == cells;
     if (found->words == ZS_HEALPIX_RANGES)
         return length <= cells && c->array != NULL && c->array->ndim == 2 && c->array->shape[1] == 2;
-    return length <= cells && c != node && c->array != NULL && c->array->ndim == 1 && c->array->shape[0] == length;
+    if (length > cells || c == node || c->array == NULL || c->array->ndim != 1)
+        return false;
+    return found->words == ZS_HEALPIX_COMPACTED ? c->array->shape[0] <= length : c->array->shape[0] == length;
 }
 
 bool zs_healpix_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_healpix *found)

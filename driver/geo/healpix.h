@@ -14,7 +14,8 @@
 enum zs_healpix_words {
     ZS_HEALPIX_NUMBERS, /* numbers of cells, in the order that the store says */
     ZS_HEALPIX_MORTON,  /* zagg's packed words (FORMATS 7.3) */
-    ZS_HEALPIX_RANGES   /* rows of the first number and the last, or that behind it */
+    ZS_HEALPIX_RANGES,  /* rows of the first number and the last, or that behind it */
+    ZS_HEALPIX_COMPACTED /* cells of the order and of coarser ones, each for those in it, as zuniq words */
 };
 
 struct zs_healpix {

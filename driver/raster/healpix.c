@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "geo/healpix.h"
 
 /* ---- Squares ---- */
 
@@ -132,6 +133,16 @@ bool zs_healpix_unpack_morton(uint64_t word, int order, uint64_t *cell)
     if (below > 0)
         *cell = *cell << 2 | (below - 1);
     return order == (below > 0 ? 29 : 28);
+}
+
+bool zs_healpix_unpack_zuniq(uint64_t word, int *order, uint64_t *cell)
+{
+    if (word == 0)
+        return false;
+    for (*order = ZS_HEALPIX_MAX_ORDER; (word & 3) == 0; word >>= 2)
+        --*order;
+    *cell = word >> 1;
+    return (word & 1) != 0 && *order >= 0 && *cell < zs_healpix_cells_of(*order);
 }
 
 /* ---- Runs ---- */

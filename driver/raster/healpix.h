@@ -42,6 +42,9 @@ uint64_t zs_healpix_ring(int order, int face, uint32_t ix, uint32_t iy);
 /* What a word of zagg is: base + 1 in four bits, two bits for each of up to 27 orders, and the order (28 and 29 are
  * packed with the last digits). False where it is no cell of the order; *cell is its nested number. */
 bool zs_healpix_unpack_morton(uint64_t word, int order, uint64_t *cell);
+/* The order and nested number of a cell as `zuniq` has it: the number, a 1, and two 0 for each order up to 29 that it
+ * has not (CF pull request 605; healpix-geo). False for what is none. */
+bool zs_healpix_unpack_zuniq(uint64_t word, int *order, uint64_t *cell);
 
 /* A box of cells of one face, or of an empty square (face -1), and where it stands in a window: its pixel in the
  * north-west. */

@@ -188,84 +188,142 @@ static enum zs_status settle(const struct zs_healpix *healpix, struct zs_healpix
         if (cells->numbers[i - 1] == cells->numbers[i])
             return zs_fail(err, ZS_INVALID, "/%s: cell %llu is there twice", path,
                            (unsigned long long)cells->numbers[i]);
-    /* Numbers that grow, as many as there are. */
-    cells->is_all = is_sorted && cells->places == NULL && cells->count == all;
     return ZS_OK;
 }
 
 /* ---- Ranges ---- */
 
-/* How many cells rows of a first and a last number have; `more` is 1 where that is in the range. UINT64_MAX where a row
- * is none, or they are more than `most`. */
-static uint64_t count_rows(const uint64_t *rows, uint64_t n, uint64_t more, uint64_t most)
+/* Rows of a first number and of that which ends them; `more` is 1 where the latter is in the range. */
+struct ranges {
+    uint64_t *rows;
+    uint64_t count, more;
+};
+
+/* How many cells they are. UINT64_MAX where a row is none, or they are more than `most`. */
+static uint64_t count_cells(const struct ranges *r, uint64_t most)
 {
     uint64_t all = 0;
-    for (uint64_t i = 0; i < n; i++) {
-        const uint64_t first = rows[2 * i], end = rows[2 * i + 1];
-        if (end < first || end - first > most || end - first + more > most - all)
+    for (uint64_t i = 0; i < r->count; i++) {
+        const uint64_t first = r->rows[2 * i], end = r->rows[2 * i + 1];
+        if (end < first || end - first > most || end - first + r->more > most - all)
             return UINT64_MAX;
-        all += end - first + more;
+        all += end - first + r->more;
     }
     return all;
 }
 
-/* Rows become the cells' numbers. Whether the second is the last or the one behind it is told by how many they are:
- * those of the array. */
-static enum zs_status expand(const struct zs_healpix *healpix, const uint64_t *rows, uint64_t n, uint64_t length,
-                             struct zs_healpix_cells *cells, struct zs_error *err)
+/* Rows of cells of coarser orders, whose numbers (zuniq) stand in the first half of rows: from the last to the first,
+ * since each becomes two. */
+static enum zs_status spread_compacted(const struct zs_healpix *healpix, struct ranges *r, struct zs_error *err)
 {
-    uint64_t at = 0, more = 0;
-    if (count_rows(rows, n, more, length) != length)
-        more = 1;
-    if (count_rows(rows, n, more, length) != length)
-        return zs_fail(err, ZS_INVALID, "/%s: its ranges are not the %llu cells of the array",
-                       healpix->coordinate->path, (unsigned long long)length);
-    for (uint64_t i = 0; i < n; i++)
-        for (uint64_t k = 0; k < rows[2 * i + 1] - rows[2 * i] + more; k++)
-            cells->numbers[at++] = rows[2 * i] + k;
+    for (uint64_t i = r->count; i-- > 0;) {
+        const uint64_t word = r->rows[i];
+        uint64_t cell;
+        int order;
+        if (!zs_healpix_unpack_zuniq(word, &order, &cell) || order > healpix->order)
+            return zs_fail(err, ZS_INVALID, "/%s: element %llu is %llu, which is no cell of an order up to %d",
+                           healpix->coordinate->path, (unsigned long long)i, (unsigned long long)word,
+                           healpix->order);
+        const int finer = 2 * (healpix->order - order);
+        r->rows[2 * i] = cell << finer;
+        r->rows[2 * i + 1] = (cell + 1) << finer;
+    }
     return ZS_OK;
 }
 
+/* The ranges of an array of `length` cells. Whether the second of a row is the last or the one behind it is told by how
+ * many they are. Released by the caller, on failure too. */
 static enum zs_status read_ranges(struct zs_hierarchy *h, const struct zs_healpix *healpix, uint64_t length,
-                                  struct zs_healpix_cells *cells, struct zs_error *err)
+                                  struct ranges *r, struct zs_error *err)
 {
-    const uint64_t n = healpix->coordinate->array->shape[0];
-    if (n > ZS_HEALPIX_MOST_CELLS / 2)
-        return zs_fail(err, ZS_UNSUPPORTED, "/%s: more than %llu ranges of cells", healpix->coordinate->path,
+    const char *path = healpix->coordinate->path;
+    r->count = healpix->coordinate->array->shape[0];
+    if (r->count > ZS_HEALPIX_MOST_CELLS / 2)
+        return zs_fail(err, ZS_UNSUPPORTED, "/%s: more than %llu ranges of cells", path,
                        (unsigned long long)(ZS_HEALPIX_MOST_CELLS / 2));
-    uint64_t *rows = zs_calloc(n, 2 * sizeof *rows);
-    enum zs_status status = rows != NULL ? read_numbers(h, healpix->coordinate, rows, err) : no_memory(err);
-    if (status == ZS_OK)
-        status = expand(healpix, rows, n, length, cells, err);
-    free(rows);
-    return status;
+    r->rows = zs_calloc(r->count, 2 * sizeof *r->rows);
+    if (r->rows == NULL)
+        return no_memory(err);
+    ZS_TRY(read_numbers(h, healpix->coordinate, r->rows, err));
+    if (healpix->words == ZS_HEALPIX_COMPACTED)
+        ZS_TRY(spread_compacted(healpix, r, err));
+    else if (count_cells(r, length) != length)
+        r->more = 1;
+    if (count_cells(r, length) != length)
+        return zs_fail(err, ZS_INVALID, "/%s: its ranges are not the %llu cells of the array", path,
+                       (unsigned long long)length);
+    return ZS_OK;
+}
+
+/* Whether ranges follow each other from 0 on. */
+static bool is_gapless(const struct ranges *r)
+{
+    uint64_t next = 0;
+    for (uint64_t i = 0; i < r->count; i++) {
+        if (r->rows[2 * i] != next)
+            return false;
+        next = r->rows[2 * i + 1] + r->more;
+    }
+    return true;
+}
+
+static void expand(const struct ranges *r, uint64_t *numbers)
+{
+    for (uint64_t i = 0; i < r->count; i++)
+        for (uint64_t k = 0; k < r->rows[2 * i + 1] - r->rows[2 * i] + r->more; k++)
+            *numbers++ = r->rows[2 * i] + k;
+}
+
+/* ---- All of it ---- */
+
+static bool has_ranges(const struct zs_healpix *healpix)
+{
+    return healpix->words == ZS_HEALPIX_RANGES || healpix->words == ZS_HEALPIX_COMPACTED;
+}
+
+/* Whether the array has all cells of the sphere in their order, which needs no list. */
+static enum zs_status find_all(struct zs_hierarchy *h, const struct zs_healpix *healpix, uint64_t length,
+                               const struct ranges *r, bool *is_all, struct zs_error *err)
+{
+    *is_all = false;
+    if (length != zs_healpix_cells_of(healpix->order))
+        return ZS_OK;
+    if (healpix->words == ZS_HEALPIX_NUMBERS)
+        return compare_numbers(h, healpix->coordinate, is_all, err);
+    *is_all = has_ranges(healpix) && is_gapless(r);
+    return ZS_OK;
+}
+
+static enum zs_status list_cells(struct zs_hierarchy *h, const struct zs_healpix *healpix, const struct ranges *r,
+                                 struct zs_healpix_cells *cells, struct zs_error *err)
+{
+    if (cells->count > ZS_HEALPIX_MOST_CELLS)
+        return zs_fail(err, ZS_UNSUPPORTED, "/%s: a coordinate of %llu cells, more than %llu, is not read",
+                       healpix->coordinate->path, (unsigned long long)cells->count,
+                       (unsigned long long)ZS_HEALPIX_MOST_CELLS);
+    cells->numbers = zs_calloc(cells->count, sizeof *cells->numbers);
+    if (cells->numbers == NULL)
+        return no_memory(err);
+    if (has_ranges(healpix))
+        expand(r, cells->numbers);
+    else
+        ZS_TRY(read_numbers(h, healpix->coordinate, cells->numbers, err));
+    if (healpix->words == ZS_HEALPIX_MORTON)
+        ZS_TRY(unpack(healpix, cells, err));
+    return settle(healpix, cells, err);
 }
 
 enum zs_status zs_healpix_cells_read(struct zs_hierarchy *h, const struct zs_healpix *healpix, uint64_t length,
                                      struct zs_healpix_cells *cells, struct zs_error *err)
 {
     struct zs_healpix_cells c = {.count = length};
-    if (healpix->words == ZS_HEALPIX_NUMBERS && length == zs_healpix_cells_of(healpix->order)) {
-        ZS_TRY(compare_numbers(h, healpix->coordinate, &c.is_all, err));
-        if (c.is_all) {
-            *cells = c;
-            return ZS_OK;
-        }
-    }
-    if (length > ZS_HEALPIX_MOST_CELLS)
-        return zs_fail(err, ZS_UNSUPPORTED, "/%s: a coordinate of %llu cells, more than %llu, is not read",
-                       healpix->coordinate->path, (unsigned long long)length,
-                       (unsigned long long)ZS_HEALPIX_MOST_CELLS);
-    c.numbers = zs_calloc(length, sizeof *c.numbers);
-    enum zs_status status = c.numbers != NULL ? ZS_OK : no_memory(err);
-    if (status == ZS_OK && healpix->words == ZS_HEALPIX_RANGES)
-        status = read_ranges(h, healpix, length, &c, err);
-    else if (status == ZS_OK)
-        status = read_numbers(h, healpix->coordinate, c.numbers, err);
-    if (status == ZS_OK && healpix->words == ZS_HEALPIX_MORTON)
-        status = unpack(healpix, &c, err);
+    struct ranges ranges = {0};
+    enum zs_status status = has_ranges(healpix) ? read_ranges(h, healpix, length, &ranges, err) : ZS_OK;
     if (status == ZS_OK)
-        status = settle(healpix, &c, err);
+        status = find_all(h, healpix, length, &ranges, &c.is_all, err);
+    if (status == ZS_OK && !c.is_all)
+        status = list_cells(h, healpix, &ranges, &c, err);
+    free(ranges.rows);
     if (status != ZS_OK)
         zs_healpix_cells_clear(&c);
     else
