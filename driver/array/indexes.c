@@ -66,6 +66,13 @@ void zs_shard_forget(struct zs_array *a, uint64_t shard)
     }
 }
 
+void zs_array_distrust(struct zs_array *a)
+{
+    a->distrusts_memory = true;
+    zs_cache_clear(a->indexes);
+    zs_cache_clear(a->objects);
+}
+
 /* ---- Indexes ---- */
 
 enum zs_status zs_index_read(const struct zs_level *level, const struct zs_source *src, struct zs_shard_index **index,

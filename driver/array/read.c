@@ -365,9 +365,7 @@ static enum zs_status run_plan(void *ctx, const struct zs_window *windows, size_
         zs_plan_clear(&p);
         if (!again)
             return status;
-        a->distrusts_memory = true;
-        zs_cache_clear(a->indexes);
-        zs_cache_clear(a->objects);
+        zs_array_distrust(a);
     }
 }
 

@@ -192,11 +192,8 @@ static enum zs_status find_chunk(struct zs_array *a, const uint64_t *position, s
     enum zs_status status = ZS_OK;
     bool is_stale = true;
     for (int i = 0; i < LOOKS && is_stale; i++) {
-        if (i > 0) { /* as reading does */
-            a->distrusts_memory = true;
-            zs_cache_clear(a->indexes);
-            zs_cache_clear(a->objects);
-        }
+        if (i > 0)
+            zs_array_distrust(a);
         status = find_in_shard(a, leaf, &is_stale, place, err);
     }
     return status;

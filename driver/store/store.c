@@ -427,6 +427,20 @@ enum zs_status zs_store_remove_tree(struct zs_store *store, const char *prefix, 
     return remove_tree(store, prefix, 0, err);
 }
 
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void zs_names_sort(char **names)
+{
+    size_t n = 0;
+    while (names[n] != NULL)
+        n++;
+    if (n > 1)
+        qsort(names, n, sizeof *names, compare_names);
+}
+
 void zs_names_free(char **names)
 {
     if (names == NULL)

@@ -70,6 +70,7 @@ enum zs_status zs_store_list(struct zs_store *store, const char *prefix, char **
 enum zs_status zs_store_list_all(struct zs_store *store, const char *prefix, char ***names,
                                  struct zs_error *err) ZS_MUST_CHECK;
 void zs_names_free(char **names);
+void zs_names_sort(char **names); /* by their bytes */
 /* Whether a file of that name is an unfinished one or a journal of this driver, whose writer may be at work or dead. */
 bool zs_is_temporary_name(const char *name);
 /* Gives the directory of a prefix another name; one that is not there is fine. ZS_UNSUPPORTED where prefixes are no

@@ -132,11 +132,6 @@ static size_t stem_length(const struct zs_draft *draft, const char *name)
     return 0;
 }
 
-static int compare(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 enum zs_status zs_draft_list(const struct zs_draft *draft, struct zs_store *store, const char *path, char ***out,
                              struct zs_error *err)
 {
@@ -160,8 +155,7 @@ enum zs_status zs_draft_list(const struct zs_draft *draft, struct zs_store *stor
         else
             free(name);
     }
-    if (count > 1)
-        qsort(names, count, sizeof *names, compare);
+    zs_names_sort(names);
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
         char *name = names[i];

@@ -180,11 +180,6 @@ static enum zs_status walk_child(struct walk *w, const char *path, int depth, st
     return append(w, node, err);
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static enum zs_status walk_below(struct walk *w, const char *path, int depth, struct zs_error *err)
 {
     if (depth >= ZS_HIERARCHY_MAX_DEPTH)
@@ -195,12 +190,7 @@ static enum zs_status walk_below(struct walk *w, const char *path, int depth, st
         return ZS_OK; /* gone meanwhile, or no directory after all */
     if (status != ZS_OK)
         return status;
-    size_t count = 0;
-    while (names[count] != NULL)
-        count++;
-    /* In order, each node goes to the table's end. */
-    if (count > 1)
-        qsort(names, count, sizeof *names, compare_names);
+    zs_names_sort(names); /* in order, each node goes to the table's end */
     for (char **name = names; *name != NULL && status == ZS_OK; name++) {
         const size_t n = strlen(*name);
         if (n < 2 || (*name)[n - 1] != '/')

@@ -12,7 +12,6 @@
 #include "zarr/node.h"
 
 #define STAMP "morton_hive_commit"
-#define FACES 12
 /* Directories that are looked into for a leaf: they are there for those below them. */
 #define MAX_LISTINGS 4096
 
@@ -95,20 +94,22 @@ struct search {
     int listings;
 };
 
-static int compare_names(const void *a, const void *b)
+/* The directories below a prefix, sorted, so that each process finds the same leaf. Freed with zs_names_free(). */
+static enum zs_status list_folders(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* The names below a prefix, sorted, so that each process finds the same leaf. */
-static enum zs_status list_sorted(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
-{
-    size_t n = 0;
+    size_t kept = 0;
     ZS_TRY(zs_store_list(store, prefix, names, err));
-    while ((*names)[n] != NULL)
-        n++;
-    if (n > 1)
-        qsort(*names, n, sizeof **names, compare_names);
+    zs_names_sort(*names);
+    for (char **name = *names; *name != NULL; name++) {
+        char *folder = *name, *end = folder + strlen(folder);
+        *name = NULL;
+        if (end > folder && end[-1] == '/') {
+            end[-1] = '\0';
+            (*names)[kept++] = folder;
+        } else {
+            free(folder);
+        }
+    }
     return ZS_OK;
 }
 
@@ -128,14 +129,10 @@ static enum zs_status find_leaf(struct search *f, const char *prefix, int order,
     char **names = NULL;
     if (f->listings++ >= MAX_LISTINGS)
         return zs_fail(err, ZS_UNSUPPORTED, "expected a leaf within %d directories", MAX_LISTINGS);
-    enum zs_status status = list_sorted(f->s->inner, prefix, &names, err);
+    enum zs_status status = list_folders(f->s->inner, prefix, &names, err);
     for (char **name = names; status == ZS_OK && *name != NULL && !f->is_found; name++) {
-        const size_t n = strlen(*name);
         int child_order;
         uint64_t child;
-        if (n == 0 || (*name)[n - 1] != '/')
-            continue;
-        (*name)[n - 1] = '\0';
         if (!zs_hive_step(hive, level->node, order, number, *name, &child_order, &child))
             continue;
         char *below = zs_format("%s%s%s", prefix, prefix[0] != '\0' ? "/" : "", *name);
@@ -174,7 +171,7 @@ static zs_json *restate_array(const struct zs_node *stored, const struct zs_hive
         return NULL;
     zs_json *out = zs_json_copy(stored->document), *shape = zs_json_new_array();
     bool ok = out != NULL && shape != NULL &&
-              zs_json_add_uint64(shape, NULL, (uint64_t)FACES << (2 * level->cells)) != NULL;
+              zs_json_add_uint64(shape, NULL, (uint64_t)ZS_HIVE_FACES << (2 * level->cells)) != NULL;
     for (int d = 1; d < meta->ndim && ok; d++)
         ok = zs_json_add_uint64(shape, NULL, meta->shape[d]) != NULL;
     if (ok && zs_json_set(out, "shape", shape) != NULL)
@@ -225,15 +222,11 @@ static enum zs_status add_arrays(struct hive_store *s, const struct zs_hive_leve
                                  const char *group, const char *dimension, zs_json *documents, struct zs_error *err)
 {
     char **names = NULL, *folder = zs_format("%s/%s", leaf, group);
-    enum zs_status status = folder != NULL ? list_sorted(s->inner, folder, &names, err)
+    enum zs_status status = folder != NULL ? list_folders(s->inner, folder, &names, err)
                                            : zs_fail(err, ZS_NO_MEMORY, "no memory for a path");
     free(folder);
     for (char **name = names; status == ZS_OK && *name != NULL; name++) {
         zs_json *document = NULL;
-        const size_t n = strlen(*name);
-        if (n == 0 || (*name)[n - 1] != '/')
-            continue;
-        (*name)[n - 1] = '\0';
         if (!zs_is_node_name(*name) || strcmp(*name, "morton") == 0 || strcmp(*name, "cell_ids") == 0)
             continue; /* which cells there are */
         char *path = zs_format("%s/%s", group, *name), *below = zs_format("/%s/%s", group, *name);
@@ -343,7 +336,7 @@ static enum zs_status key_in_leaf(struct hive_store *s, const char *key, char **
         const uint64_t number = at[0] / a->chunks;
         bool is_there = false;
         at[0] %= a->chunks;
-        if (number >> (2 * a->level->node) >= FACES)
+        if (number >> (2 * a->level->node) >= ZS_HIVE_FACES)
             break;
         char *leaf = zs_hive_leaf(&s->hive, a->level, number);
         char *below = zs_chunk_key(a->stored->array, a->stored->path, at);

@@ -27,6 +27,8 @@ struct zs_hive_level {
     bool is_overview;
 };
 
+#define ZS_HIVE_FACES 12
+
 struct zs_hive {
     int version;  /* of the grammar of names, 1 to 3 */
     int grouping; /* digits of a component of a path */

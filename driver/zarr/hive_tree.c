@@ -4,8 +4,6 @@
 
 #include "zarr/hive.h"
 
-#define FACES 12
-
 static bool read_order(const zs_json *node, int *order)
 {
     uint64_t n;
@@ -74,8 +72,8 @@ char *zs_hive_leaf(const struct zs_hive *hive, const struct zs_hive_level *level
 {
     const int order = level->node, face = (int)(number >> (2 * order));
     char digits[ZS_HIVE_MAX_ORDER + 1], path[2 * ZS_HIVE_MAX_ORDER + 2] = "";
-    const char *sign = face < FACES / 2 ? "" : "-";
-    const int base = face % (FACES / 2) + 1;
+    const char *sign = face < ZS_HIVE_FACES / 2 ? "" : "-";
+    const int base = face % (ZS_HIVE_FACES / 2) + 1;
     size_t n = 0;
     for (int i = 0; i < order; i++) {
         digits[i] = (char)('1' + (number >> (2 * (order - 1 - i)) & 3));
@@ -98,7 +96,7 @@ bool zs_hive_step(const struct zs_hive *hive, int most_order, int order, uint64_
         if (n != (is_south ? 2u : 1u) || name[n - 1] < '1' || name[n - 1] > '6')
             return false;
         *child_order = 0;
-        *child = (uint64_t)(name[n - 1] - '1' + (is_south ? FACES / 2 : 0));
+        *child = (uint64_t)(name[n - 1] - '1' + (is_south ? ZS_HIVE_FACES / 2 : 0));
         return true;
     }
     const int left = most_order - order, digits = left < hive->grouping ? left : hive->grouping;
