@@ -1,6 +1,7 @@
 #include "open.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "choices.h"
 #include "container.h"
@@ -91,19 +92,19 @@ static unsigned wordsIn(const char *path, unsigned enough)
         return 0;
     // Piecewise, with an overlap as long as the longest word looked for.
     constexpr size_t PIECE = 65536, OVERLAP = 32;
-    std::string text;
+    const std::unique_ptr<char[]> text(new char[OVERLAP + PIECE]); // not cleared: most files are short
+    size_t kept = 0;
     unsigned found = 0;
     for (;;)
     {
-        const std::string kept = text.size() > OVERLAP ? text.substr(text.size() - OVERLAP) : text;
-        text.resize(PIECE);
-        const size_t n = VSIFReadL(&text[0], 1, PIECE, file);
-        text.resize(n);
-        text.insert(0, kept);
+        const size_t n = VSIFReadL(text.get() + kept, 1, PIECE, file);
+        const std::string_view piece(text.get(), kept + n);
         for (unsigned i = 0; i < CPL_ARRAYSIZE(WORDS) && (found & enough) != enough; i++)
-            found |= text.find(WORDS[i]) != std::string::npos ? 1u << i : 0;
+            found |= piece.find(WORDS[i]) != std::string_view::npos ? 1u << i : 0;
         if ((found & enough) == enough || n < PIECE)
             break;
+        kept = std::min(OVERLAP, piece.size());
+        std::copy(piece.end() - kept, piece.end(), text.get());
     }
     VSIFCloseL(file);
     return found;

