@@ -14,7 +14,7 @@ done
 echo "Installing with apt-get:$missing"
 export DEBIAN_FRONTEND=noninteractive
 log=$(mktemp)
-if ! { apt-get update && apt-get install -y --no-install-recommends $missing; } >"$log" 2>&1 </dev/null; then
+if ! { apt-get update && apt-get install -y --no-install-recommends -o APT::Keep-Downloaded-Packages=false $missing; } >"$log" 2>&1 </dev/null; then
     tail -n 20 "$log"
     echo "FAILED: apt-get install$missing"
     exit 1

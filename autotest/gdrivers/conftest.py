@@ -3,6 +3,7 @@
 GDAL_DRIVER_PATH says where the plugin is; by default it is where `cmake --build build` leaves it. Set before GDAL is first imported.
 """
 import os
+import shutil
 import zipfile
 
 import pytest
@@ -29,6 +30,13 @@ def driver(request):
     if found is None and not request.node.get_closest_marker("no_driver"):
         pytest.fail("GDAL did not find the plugin in GDAL_DRIVER_PATH=%s" % os.environ["GDAL_DRIVER_PATH"])
     return found
+
+
+@pytest.fixture
+def tmp_path(tmp_path):
+    """pytest's, removed after the test: of all tests together they take 3 GB, and pytest keeps those of three runs."""
+    yield tmp_path
+    shutil.rmtree(tmp_path, ignore_errors=True)
 
 
 @pytest.fixture
