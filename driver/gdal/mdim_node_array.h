@@ -75,9 +75,10 @@ template <class Base> class ZSMdimNodeArray : public Base, public ZSMdimFollower
         if (progress == nullptr)
             progress = GDALDummyProgress;
         ZSMdimChunks chunks;
-        const bool ok = this->CopyFromAllExceptValues(from, strict, cost, totalCost, progress, progressData) &&
-                        Chunks(chunks) &&
-                        zsMdimCopyValues(*this, *from, chunks, cost, totalCost, progress, progressData);
+        const bool ok = zsGuard([&] {
+            return this->CopyFromAllExceptValues(from, strict, cost, totalCost, progress, progressData) &&
+                   Chunks(chunks) && zsMdimCopyValues(*this, *from, chunks, cost, totalCost, progress, progressData);
+        });
         if (!ok)
             m_store->MarkLost();
         return ok && m_store->FlushArray(m_node->path);

@@ -274,22 +274,27 @@ bool ZSMdimStrings::WriteTexts(const ZSMdimRequest &r, const GDALExtendedDataTyp
 bool ZSMdimStrings::IWrite(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
                            const GDALExtendedDataType &type, const void *data)
 {
-    return zsGuard([&] {
+    enum zs_status status = ZS_NO_MEMORY; // when an exception passes
+    const bool ok = zsGuard([&] {
         const auto shape = Shape();
         ZSMdimRequest request;
         struct zs_error err;
-        enum zs_status status = ZS_ARGUMENT;
         if (!CheckThere() || !m_store->CheckUpdatable())
+        {
+            status = ZS_ARGUMENT;
             return false;
-        if (zsMdimRequest(static_cast<int>(shape.size()), shape.data(), start, count, step, stride, type.GetSize(),
-                          const_cast<void *>(data), request, &err) &&
-            WriteTexts(request, type, status, &err))
+        }
+        if (!zsMdimRequest(static_cast<int>(shape.size()), shape.data(), start, count, step, stride, type.GetSize(),
+                           const_cast<void *>(data), request, &err))
+            status = ZS_ARGUMENT;
+        else if (WriteTexts(request, type, status, &err))
             return true;
         zsReport(err);
-        if (status != ZS_ARGUMENT && status != ZS_UNSUPPORTED)
-            m_store->MarkLost();
         return false;
     });
+    if (!ok && status != ZS_ARGUMENT && status != ZS_UNSUPPORTED)
+        m_store->MarkLost();
+    return ok;
 }
 
 std::shared_ptr<GDALMDArray> zsMdimStrings(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,

@@ -87,12 +87,12 @@ static unsigned wordsIn(const char *path, unsigned enough)
     VSIStatBufL st;
     if (VSIStatExL(path, &st, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) != 0 || !VSI_ISREG(st.st_mode))
         return 0;
-    VSILFILE *file = VSIFOpenL(path, "rb");
-    if (file == nullptr)
-        return 0;
     // Piecewise, with an overlap as long as the longest word looked for.
     constexpr size_t PIECE = 65536, OVERLAP = 32;
     const std::unique_ptr<char[]> text(new char[OVERLAP + PIECE]); // not cleared: most files are short
+    VSILFILE *file = VSIFOpenL(path, "rb"); // nothing below throws
+    if (file == nullptr)
+        return 0;
     size_t kept = 0;
     unsigned found = 0;
     for (;;)
