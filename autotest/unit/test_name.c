@@ -18,6 +18,7 @@ static void test_names_that_lead_outside_are_none(void)
         snprintf(path, sizeof path, "group/%s/array", names[i]);
         const bool is_two = strcmp(names[i], "a/b") == 0;
         CHECK(zs_path_clean(path, &clean, NULL) == (is_two ? ZS_OK : ZS_INVALID));
+        CHECK(zs_path_is_clean(path) == is_two);
         free(clean);
     }
 }
@@ -31,6 +32,7 @@ static void test_names_inside(void)
         char *clean = NULL;
         CHECK(zs_is_inside_name(names[i]) && zs_is_node_name(names[i]));
         CHECK(zs_path_clean(names[i], &clean, NULL) == ZS_OK);
+        CHECK(zs_path_is_clean(names[i]));
         CHECK_EQ_STR(clean, names[i]);
         free(clean);
     }
@@ -45,6 +47,7 @@ static void test_paths_have_one_spelling(void)
         char *clean = NULL;
         CHECK(zs_path_clean(paths[i][0], &clean, NULL) == ZS_OK);
         CHECK_EQ_STR(clean, paths[i][1]);
+        CHECK(zs_path_is_clean(paths[i][0]) == (clean[0] != '\0' && strcmp(paths[i][0], clean) == 0));
         free(clean);
     }
 }

@@ -11,21 +11,13 @@ static int compare_entries(const void *a, const void *b)
     return zs_path_compare(((const struct zs_hierarchy_entry *)a)->path, ((const struct zs_hierarchy_entry *)b)->path);
 }
 
-/* A key that is the path of something below the root, in its one spelling. */
+/* A key that is the path of something below the root. */
 static bool is_usable_key(const char *key)
 {
-    const size_t n = strlen(key);
-    if (n == 0 || n > ZS_HIERARCHY_MAX_PATH)
-        return false;
-    char *clean;
-    if (zs_path_clean(key, &clean, NULL) != ZS_OK)
-        return false;
-    const bool is_clean = strcmp(clean, key) == 0;
-    free(clean);
     int depth = 1;
     for (const char *p = key; *p != '\0'; p++)
         depth += *p == '/';
-    return is_clean && depth <= ZS_HIERARCHY_MAX_DEPTH;
+    return strlen(key) <= ZS_HIERARCHY_MAX_PATH && depth <= ZS_HIERARCHY_MAX_DEPTH && zs_path_is_clean(key);
 }
 
 /* Makes the entry of one listed document. */

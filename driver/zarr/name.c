@@ -49,6 +49,18 @@ bool zs_is_node_name(const char *name)
     return zs_is_inside_name(name) && strncmp(name, "__", 2) != 0;
 }
 
+bool zs_path_is_clean(const char *path)
+{
+    for (;; path++) {
+        const size_t n = strcspn(path, "/");
+        if (!is_inside(path, n))
+            return false;
+        path += n;
+        if (*path == '\0')
+            return true;
+    }
+}
+
 enum zs_status zs_path_clean(const char *path, char **clean, struct zs_error *err)
 {
     const char *begin = path + strspn(path, "/");

@@ -8,15 +8,17 @@
 #include "base/status.h"
 
 /* Whether `name` leads from a group to something directly in it, on every file system and server: not empty, no "/" and
- * no
- * "\", not only dots, no control character, no drive ("C:"), and none of these behind percent escapes, which a server
- * undoes; nor "zarr.json", which is the group's own document. NULL is none. */
+ * no "\", not only dots, no control character, no drive ("C:"), and none of these behind percent escapes, which a
+ * server undoes; nor "zarr.json", which is the group's own document. NULL is none. */
 bool zs_is_inside_name(const char *name);
 
 /* Whether a node may be given this name: the above, and not the reserved prefix "__". There are such nodes all the same
  * (xarray writes "__xarray_dataarray_variable__"), which can be read by their names, but nothing is looked for or made
  * there because of a dimension or an attribute. NULL is none. */
 bool zs_is_node_name(const char *name);
+
+/* Whether it is names inside (above) separated by "/", so the path of something below the root in its one spelling. */
+bool zs_path_is_clean(const char *path);
 
 /* `path` without slashes at its ends, so in its one spelling; freed with free(). ZS_INVALID unless it is "" or names
  * inside (above) separated by "/". */
