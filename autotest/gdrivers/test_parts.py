@@ -17,8 +17,9 @@ def stores_of(tmp_path_factory):
 
     def make(writer):
         if writer not in made:
-            made[writer] = tmp_path_factory.mktemp(writer)
-            run_peer("deep_random.py", made[writer], SEEDS[writer][0], len(SEEDS[writer]), writer)
+            folder = tmp_path_factory.mktemp(writer)
+            run_peer("deep_random.py", folder, SEEDS[writer][0], len(SEEDS[writer]), writer)
+            made[writer] = folder
         return made[writer]
     return make
 
