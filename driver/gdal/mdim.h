@@ -419,9 +419,9 @@ template <class F> bool zsForEach(int ndim, const uint64_t *count, F &&f)
 
 /* ---- mdim_write.cpp ---- */
 
-/* Writes elements of a numeric type. *isLost, on failure: it is not that what was asked for cannot be. */
-bool zsMdimWrite(struct zs_array *array, const ZSMdimRequest &request, GDALDataType type, bool &isLost,
-                 struct zs_error *err);
+/* Writes elements of a numeric type. ZS_ARGUMENT and ZS_UNSUPPORTED: what was asked for cannot be. */
+enum zs_status zsMdimWrite(struct zs_array *array, const ZSMdimRequest &request, GDALDataType type,
+                           struct zs_error *err) ZS_MUST_CHECK;
 
 /* Copies all elements of an array to another of its shape, in pieces that are shards where the memory that GDAL gives
  * allows, else chunks: those of the one that is copied to. Whatever fails is a failure (CPLError

@@ -434,27 +434,17 @@ void ZSMdimArray::DropStatistics()
 bool ZSMdimArray::IWrite(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
                          const GDALExtendedDataType &type, const void *data)
 {
-    bool isLost = true; // when an exception passes
-    const bool ok = zsGuard([&] {
+    return Writing([&](struct zs_error *err) {
         const struct zs_array_info info = zs_array_get_info(m_opened->Get());
         ZSMdimRequest request;
-        struct zs_error err;
-        if (!CheckThere() || !m_store->CheckUpdatable())
-            return isLost = false;
         m_opened->isBlank = false;
         DropStatistics();
         // GDAL converts no text to numbers for arrays
-        if (!zsMdimRequest(info.ndim, info.shape, start, count, step, stride, type.GetSize(), const_cast<void *>(data),
-                           request, &err))
-            isLost = false;
-        else if (zsMdimWrite(m_opened->Get(), request, type.GetNumericDataType(), isLost, &err))
-            return true;
-        zsReport(err);
-        return false;
+        return zsMdimRequest(info.ndim, info.shape, start, count, step, stride, type.GetSize(),
+                             const_cast<void *>(data), request, err)
+                   ? zsMdimWrite(m_opened->Get(), request, type.GetNumericDataType(), err)
+                   : ZS_ARGUMENT;
     });
-    if (isLost)
-        m_store->MarkLost();
-    return ok;
 }
 
 /* Statistics are those of what it was. */

@@ -68,6 +68,27 @@ template <class Base> class ZSMdimNodeArray : public Base, public ZSMdimFollower
     {
         return m_store->Change(m_node->path, f);
     }
+    /* What f(err) writes, where anything may be written. What fails has lost elements, unless it is that they cannot be
+     * asked for so: then nothing was touched. */
+    template <class F> bool Writing(F &&f)
+    {
+        enum zs_status status = ZS_NO_MEMORY; // when an exception passes
+        const bool ok = zsGuard([&] {
+            struct zs_error err;
+            if (!CheckThere() || !m_store->CheckUpdatable())
+            {
+                status = ZS_UNSUPPORTED; // which was said
+                return false;
+            }
+            status = f(&err);
+            if (status != ZS_OK)
+                zsReport(err);
+            return status == ZS_OK;
+        });
+        if (!ok && status != ZS_ARGUMENT && status != ZS_UNSUPPORTED)
+            m_store->MarkLost();
+        return ok;
+    }
     /* Everything of another array but its elements, and then these, all of them or it has failed. */
     bool CopyAll(const GDALMDArray *from, bool strict, GUInt64 &cost, GUInt64 totalCost, GDALProgressFunc progress,
                  void *progressData)

@@ -29,8 +29,7 @@ class ZSMdimStrings final : public ZSMdimNodeArray<GDALMDArray>
     bool ReadSmall() const;
     struct zs_text_request RequestOf(const ZSMdimRequest &r) const;
     bool ReadTexts(const ZSMdimRequest &r, const GDALExtendedDataType &type, struct zs_error *err) const;
-    bool WriteTexts(const ZSMdimRequest &r, const GDALExtendedDataType &type, enum zs_status &status,
-                    struct zs_error *err);
+    enum zs_status WriteTexts(const ZSMdimRequest &r, const GDALExtendedDataType &type, struct zs_error *err);
 
   protected:
     bool Chunks(ZSMdimChunks &chunks) const override;
@@ -259,42 +258,28 @@ struct Giver
 };
 } // namespace
 
-bool ZSMdimStrings::WriteTexts(const ZSMdimRequest &r, const GDALExtendedDataType &type, enum zs_status &status,
-                               struct zs_error *err)
+enum zs_status ZSMdimStrings::WriteTexts(const ZSMdimRequest &r, const GDALExtendedDataType &type,
+                                         struct zs_error *err)
 {
     const struct zs_text_request request = RequestOf(r);
     const auto own = GDALExtendedDataType::CreateString();
     Giver giver{r, type, own, {}};
     const std::lock_guard<std::mutex> held(m_lock);
     m_isRead = false;
-    status = zs_texts_write(m_store->Hierarchy(), m_node, &request, Giver::Call, &giver, err);
-    return status == ZS_OK;
+    return zs_texts_write(m_store->Hierarchy(), m_node, &request, Giver::Call, &giver, err);
 }
 
 bool ZSMdimStrings::IWrite(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
                            const GDALExtendedDataType &type, const void *data)
 {
-    enum zs_status status = ZS_NO_MEMORY; // when an exception passes
-    const bool ok = zsGuard([&] {
+    return Writing([&](struct zs_error *err) {
         const auto shape = Shape();
         ZSMdimRequest request;
-        struct zs_error err;
-        if (!CheckThere() || !m_store->CheckUpdatable())
-        {
-            status = ZS_ARGUMENT;
-            return false;
-        }
-        if (!zsMdimRequest(static_cast<int>(shape.size()), shape.data(), start, count, step, stride, type.GetSize(),
-                           const_cast<void *>(data), request, &err))
-            status = ZS_ARGUMENT;
-        else if (WriteTexts(request, type, status, &err))
-            return true;
-        zsReport(err);
-        return false;
+        return zsMdimRequest(static_cast<int>(shape.size()), shape.data(), start, count, step, stride, type.GetSize(),
+                             const_cast<void *>(data), request, err)
+                   ? WriteTexts(request, type, err)
+                   : ZS_ARGUMENT;
     });
-    if (!ok && status != ZS_ARGUMENT && status != ZS_UNSUPPORTED)
-        m_store->MarkLost();
-    return ok;
 }
 
 std::shared_ptr<GDALMDArray> zsMdimStrings(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,

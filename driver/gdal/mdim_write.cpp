@@ -48,7 +48,7 @@ bool zsMdimTakeTexts(std::vector<std::string> &texts, const ZSMdimRequest &r, co
     return ok;
 }
 
-bool zsMdimWrite(struct zs_array *array, const ZSMdimRequest &r, GDALDataType type, bool &isLost, struct zs_error *err)
+enum zs_status zsMdimWrite(struct zs_array *array, const ZSMdimRequest &r, GDALDataType type, struct zs_error *err)
 {
     const struct zs_array_info info = zs_array_get_info(array);
     ZSStoring storing{type, info.data_type, info.item_size};
@@ -82,9 +82,9 @@ bool zsMdimWrite(struct zs_array *array, const ZSMdimRequest &r, GDALDataType ty
         w.data = from;
         return windows.size() < MOST_WINDOWS || write();
     });
-    const bool isWritten = ok && (windows.empty() || write());
-    isLost = status != ZS_OK && status != ZS_ARGUMENT && status != ZS_UNSUPPORTED;
-    return isWritten;
+    if (ok && !windows.empty())
+        static_cast<void>(write());
+    return status;
 }
 
 /* ---- Copying ---- */
