@@ -10,7 +10,6 @@ extern "C"
 {
 #include "base/cache.h"
 #include "raster/pixels.h"
-#include "zarr/hive.h"
 }
 
 ZSStore::~ZSStore()
@@ -21,7 +20,7 @@ ZSStore::~ZSStore()
 
 std::string ZSStore::Entry() const
 {
-    return std::string(store->root) + (store->is_read_only ? "/" ZS_HIVE_MANIFEST : "/zarr.json");
+    return std::string(store->root) + "/" + (store->manifest != nullptr ? store->manifest : "zarr.json");
 }
 
 bool ZSOverlap::Begin(const ZSStore &store)

@@ -23,6 +23,14 @@ enum zs_status zs_store_sync(struct zs_store *store, struct zs_error *err)
     return store->ops->sync != NULL ? store->ops->sync(store, err) : ZS_OK;
 }
 
+enum zs_status zs_store_check_writable(const struct zs_store *store, struct zs_error *err)
+{
+    if (store->manifest == NULL)
+        return ZS_OK;
+    return zs_fail(err, ZS_UNSUPPORTED, "%s: is a store that %s describes, which is only read", store->root,
+                   store->manifest);
+}
+
 bool zs_store_is_replaced(const struct zs_store *store)
 {
     return store->ops->is_replaced != NULL && store->ops->is_replaced(store);

@@ -88,6 +88,9 @@ enum zs_status zs_store_is_link(struct zs_store *store, const char *prefix, bool
 enum zs_status zs_store_remove_link(struct zs_store *store, const char *prefix, bool *was_link,
                                     struct zs_error *err) ZS_MUST_CHECK;
 
+/* ZS_UNSUPPORTED for a store of a layout that is only read. */
+enum zs_status zs_store_check_writable(const struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
+
 /* Whether another store, or none, has taken the place of the one that was opened. False where nobody can tell. */
 bool zs_store_is_replaced(const struct zs_store *store);
 
@@ -233,7 +236,8 @@ struct zs_store {
     char *root;     /* for messages (without credentials), and the VSI path of the root for vsi.c */
     enum zs_sync sync;
     bool is_remote; /* a round trip costs more than reading some more bytes */
-    bool is_read_only; /* nothing can be written to it */
+    /* The object at the root that describes a store of another layout, which is only read; NULL: Zarr's own. Static. */
+    const char *manifest;
     struct zs_uploads *uploads; /* NULL: commits are not overlapped */
 };
 struct zs_object {

@@ -20,40 +20,6 @@ int zs_path_compare(const char *a, const char *b)
     return rank_a - rank_b;
 }
 
-char *zs_path_parent(const char *path)
-{
-    if (path[0] == '\0')
-        return NULL;
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? zs_strndup(path, (size_t)(slash - path)) : zs_strdup("");
-}
-
-const char *zs_path_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
-const char *zs_path_below(const char *group, const char *path)
-{
-    const size_t n = strlen(group);
-    if (n == 0)
-        return path;
-    if (strncmp(group, path, n) != 0 || path[n] != '/')
-        return NULL;
-    return path + n + 1;
-}
-
-bool zs_path_is_within(const char *path, const char *ancestor)
-{
-    return strcmp(path, ancestor) == 0 || zs_path_below(ancestor, path) != NULL;
-}
-
-char *zs_path_join(const char *a, const char *b)
-{
-    return zs_format("%s%s%s", a, a[0] != '\0' && b[0] != '\0' ? "/" : "", b);
-}
-
 /* ---- The table ---- */
 
 void zs_hierarchy_entry_free(struct zs_hierarchy_entry *entry)
@@ -344,9 +310,7 @@ bool zs_hierarchy_is_draft(const struct zs_hierarchy *h)
 
 enum zs_status zs_hierarchy_check_writable(const struct zs_hierarchy *h, struct zs_error *err)
 {
-    if (h->store->is_read_only)
-        return zs_fail(err, ZS_UNSUPPORTED, "%s: is a store in the layout morton-hive, which is only read",
-                       h->store->root);
+    ZS_TRY(zs_store_check_writable(h->store, err));
     return h->is_draft ? zs_fail(err, ZS_UNSUPPORTED, "%s: is a store of the 2022 draft of Zarr v3, which is only read",
                                  h->store->root)
                        : ZS_OK;

@@ -3,6 +3,7 @@
 #define ZS_ZARR_HIERARCHY_H
 
 #include "store/store.h"
+#include "zarr/name.h"
 #include "zarr/node.h"
 
 struct zs_hierarchy;
@@ -41,19 +42,8 @@ enum zs_status zs_hierarchy_node_at(struct zs_hierarchy *h, const char *base, co
 
 /* Whether it is that of a store of the draft. */
 bool zs_hierarchy_is_draft(const struct zs_hierarchy *h);
-/* ZS_UNSUPPORTED for a store that is only read: of the draft. Every change below asks it. */
+/* ZS_UNSUPPORTED for a store that is only read: of the draft, or of a layout (store.h). Every change below asks it. */
 enum zs_status zs_hierarchy_check_writable(const struct zs_hierarchy *h, struct zs_error *err) ZS_MUST_CHECK;
-
-/* Path of the group that holds `path`, freed with free(); NULL for the root itself or without memory. */
-char *zs_path_parent(const char *path);
-/* Last component of a path (borrowed). */
-const char *zs_path_name(const char *path);
-/* `path` relative to `group` ("" is the root), NULL when it is not below it. Borrowed. */
-const char *zs_path_below(const char *group, const char *path);
-/* Whether it is the path of `ancestor` or of what is below that. */
-bool zs_path_is_within(const char *path, const char *ancestor);
-/* "a/b", or just one of them when the other is empty. NULL without memory; freed with free(). */
-char *zs_path_join(const char *a, const char *b);
 
 /* All nodes, the root first, then sorted by path, each group before what is in it: from consolidated metadata, else by
  * listing the store, once. A store that cannot be listed gives what is known by now (the root, and what was asked for).

@@ -42,11 +42,6 @@ static struct hive_store *hive_of(const struct zs_store *s)
     return (struct hive_store *)s;
 }
 
-static enum zs_status refuse(const struct zs_store *s, struct zs_error *err)
-{
-    return zs_fail(err, ZS_UNSUPPORTED, "%s: is a store in the layout morton-hive, which is only read", s->root);
-}
-
 /* ---- Leaves ---- */
 
 static enum zs_status load(struct zs_store *store, zs_json **document, struct zs_error *err, const char *leaf,
@@ -135,7 +130,7 @@ static enum zs_status find_leaf(struct search *f, const char *prefix, int order,
         uint64_t child;
         if (!zs_hive_step(hive, level->node, order, number, *name, &child_order, &child))
             continue;
-        char *below = zs_format("%s%s%s", prefix, prefix[0] != '\0' ? "/" : "", *name);
+        char *below = zs_path_join(prefix, *name);
         status = below != NULL ? find_leaf(f, below, child_order, child, err)
                                : zs_fail(err, ZS_NO_MEMORY, "no memory for a path");
         free(below);
@@ -412,7 +407,7 @@ static enum zs_status hive_read(struct zs_object *object, uint64_t offset, size_
     (void)offset;
     (void)n;
     (void)data;
-    return refuse(object->store, err);
+    return zs_store_check_writable(object->store, err);
 }
 
 static void hive_close(struct zs_object *object)
@@ -425,13 +420,13 @@ static enum zs_status hive_create(struct zs_store *store, const char *key, struc
 {
     (void)key;
     (void)writer;
-    return refuse(store, err);
+    return zs_store_check_writable(store, err);
 }
 
 static enum zs_status hive_remove(struct zs_store *store, const char *key, struct zs_error *err)
 {
     (void)key;
-    return refuse(store, err);
+    return zs_store_check_writable(store, err);
 }
 
 /* All there is is consolidated. */
@@ -439,7 +434,7 @@ static enum zs_status hive_list(struct zs_store *store, const char *prefix, char
 {
     (void)prefix;
     (void)names;
-    return refuse(store, err);
+    return zs_store_check_writable(store, err);
 }
 
 static void hive_forget(struct zs_store *store, const char *key)
@@ -511,7 +506,8 @@ enum zs_status zs_hive_open(struct zs_store **store, struct zs_error *err)
         zs_json_free(manifest);
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a store");
     }
-    s->base = (struct zs_store){.ops = &ops, .root = root, .is_remote = (*store)->is_remote, .is_read_only = true};
+    s->base = (struct zs_store){.ops = &ops, .root = root, .is_remote = (*store)->is_remote};
+    s->base.manifest = ZS_HIVE_MANIFEST;
     s->inner = *store;
     status = open_hive(s, manifest, err);
     zs_json_free(manifest);

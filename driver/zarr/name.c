@@ -49,33 +49,71 @@ bool zs_is_node_name(const char *name)
     return zs_is_inside_name(name) && strncmp(name, "__", 2) != 0;
 }
 
+/* The first name in a path of n characters that is none inside, of *length; NULL where all are. */
+static const char *find_outside(const char *path, size_t n, size_t *length)
+{
+    for (size_t i = 0; i <= n; i += *length + 1) {
+        *length = 0;
+        while (i + *length < n && path[i + *length] != '/')
+            ++*length;
+        if (!is_inside(path + i, *length))
+            return path + i;
+    }
+    return NULL;
+}
+
 bool zs_path_is_clean(const char *path)
 {
-    for (;; path++) {
-        const size_t n = strcspn(path, "/");
-        if (!is_inside(path, n))
-            return false;
-        path += n;
-        if (*path == '\0')
-            return true;
-    }
+    size_t length;
+    return find_outside(path, strlen(path), &length) == NULL;
 }
 
 enum zs_status zs_path_clean(const char *path, char **clean, struct zs_error *err)
 {
     const char *begin = path + strspn(path, "/");
-    size_t n = strlen(begin);
+    size_t n = strlen(begin), length;
     while (n > 0 && begin[n - 1] == '/')
         n--;
-    for (size_t i = 0; i < n;) {
-        size_t length = 0;
-        while (i + length < n && begin[i + length] != '/')
-            length++;
-        if (!is_inside(begin + i, length))
-            return zs_fail(err, ZS_INVALID, "path \"%.200s\": expected names separated by \"/\", found \"%.*s\"", path,
-                           length > 100 ? 100 : (int)length, begin + i);
-        i += length + 1;
-    }
+    const char *outside = n > 0 ? find_outside(begin, n, &length) : NULL;
+    if (outside != NULL)
+        return zs_fail(err, ZS_INVALID, "path \"%.200s\": expected names separated by \"/\", found \"%.*s\"", path,
+                       length > 100 ? 100 : (int)length, outside);
     *clean = zs_strndup(begin, n);
     return *clean != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+}
+
+/* ---- Paths ---- */
+
+char *zs_path_parent(const char *path)
+{
+    if (path[0] == '\0')
+        return NULL;
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? zs_strndup(path, (size_t)(slash - path)) : zs_strdup("");
+}
+
+const char *zs_path_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+const char *zs_path_below(const char *group, const char *path)
+{
+    const size_t n = strlen(group);
+    if (n == 0)
+        return path;
+    if (strncmp(group, path, n) != 0 || path[n] != '/')
+        return NULL;
+    return path + n + 1;
+}
+
+bool zs_path_is_within(const char *path, const char *ancestor)
+{
+    return strcmp(path, ancestor) == 0 || zs_path_below(ancestor, path) != NULL;
+}
+
+char *zs_path_join(const char *a, const char *b)
+{
+    return zs_format("%s%s%s", a, a[0] != '\0' && b[0] != '\0' ? "/" : "", b);
 }

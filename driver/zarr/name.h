@@ -24,4 +24,17 @@ bool zs_path_is_clean(const char *path);
  * inside (above) separated by "/". */
 enum zs_status zs_path_clean(const char *path, char **clean, struct zs_error *err) ZS_MUST_CHECK;
 
+/* ---- Paths of nodes ("" is the root) ---- */
+
+/* Path of the group that holds `path`, freed with free(); NULL for the root itself or without memory. */
+char *zs_path_parent(const char *path);
+/* Last component of a path (borrowed). */
+const char *zs_path_name(const char *path);
+/* `path` relative to `group` ("" is the root), NULL when it is not below it. Borrowed. */
+const char *zs_path_below(const char *group, const char *path);
+/* Whether it is the path of `ancestor` or of what is below that. */
+bool zs_path_is_within(const char *path, const char *ancestor);
+/* "a/b", or just one of them when the other is empty. NULL without memory; freed with free(). */
+char *zs_path_join(const char *a, const char *b);
+
 #endif
