@@ -592,7 +592,10 @@ CPLErr ShardedZarrDataset::Close(ZS_CLOSE_PARAMETERS)
         m_closeProgress = progress != nullptr ? progress : GDALDummyProgress;
         m_closeProgressData = progressData;
 #endif
-        result = FlushCache(true);
+        if (IsUpdate())
+            result = FlushCache(true);
+        else if ((nPamFlags & GPF_DIRTY) != 0) // all there is to flush; FlushCache() walks up to 65,536 bands for it
+            result = TrySaveXML();
         m_closed = true;
         m_overviews.clear();
         m_masks.clear();
@@ -608,7 +611,8 @@ ShardedZarrDataset::~ShardedZarrDataset()
 #if ZS_GDAL_AT_LEAST(7)
     static_cast<void>(zsGuard([this] { return ShardedZarrDataset::Close(); }));
 #else
-    zsGuard([this] { static_cast<void>(FlushAll(true)); });
+    if (IsUpdate())
+        zsGuard([this] { static_cast<void>(FlushAll(true)); });
     m_closed = true;
     // What changed of the side-car file meanwhile: the base would write it when its bands' dataset is no longer ours.
     zsGuard([this] { GDALPamDataset::FlushCache(true); });
