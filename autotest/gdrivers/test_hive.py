@@ -97,6 +97,31 @@ def test_what_fails_is_not_absent(tmp_path, name):
     assert leaf_of(1, 7) in error_of(open_ours(root).ReadAsArray)
 
 
+@pytest.mark.parametrize("member, value", [
+    ("data_type", "uint64"), ("fill_value", 7), ("codecs", [{"name": "bytes", "configuration": {"endian": "big"}}]), ("shape", [32]),
+    ("storage_transformers", [{"name": "other"}]), ("attributes", {"scale_factor": 0.5})])
+def test_a_leaf_whose_array_is_another_is_no_pixels(tmp_path, member, value):
+    """They would be decoded as those of the first leaf are."""
+    root, values = put_hive(tmp_path / "h", 3, 1, [0, 7, 40])
+    name = "%s/%s/3/v/zarr.json" % (root, leaf_of(1, 7))
+    with open(name) as file:
+        document = json.load(file)
+    with open(name, "w") as file:
+        json.dump({**document, member: value}, file)
+    dataset = open_ours(root)
+    message = error_of(dataset.ReadAsArray)
+    assert leaf_of(1, 7) + "/3/v/zarr.json" in message and '"%s"' % member in message
+    face = held_band(open_array(root, "/3/v:face=10"))  # where no part of it lies
+    assert np.array_equal(np.sort(face.ReadAsArray(), axis=None), np.sort(values[10 * 64:11 * 64]))
+
+
+def test_a_leaf_without_the_array_is_nodata(tmp_path):
+    root, values = put_hive(tmp_path / "h", 3, 1, [0, 7])
+    os.remove("%s/%s/3/v/zarr.json" % (root, leaf_of(1, 7)))
+    values[7 * 16:8 * 16] = -1
+    same(open_ours(root), values, 3)
+
+
 def test_coarser_orders_are_overviews(tmp_path):
     pyramid = {"spec": "zagg-pyramid/2", "overviews": [{"node": 2, "cells": [3]}, {"node": 1, "cells": [2]}, {"node": 0, "cells": [1]}, {"node": 0, "cells": [7]}, 3]}
     root, values = put_hive(tmp_path / "h", 4, 2, pyramid=pyramid)

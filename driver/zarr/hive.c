@@ -20,7 +20,8 @@ struct hive_array {
     struct zs_node *shown, *stored; /* both at "6/count", in the flat store and in a leaf */
     char *folder;                   /* where chunks of the former are */
     const struct zs_hive_level *level;
-    uint64_t chunks; /* stored in a leaf, along the cells */
+    uint64_t chunks;                /* stored in a leaf, along the cells */
+    struct zs_map leaves;           /* that were asked for it */
 };
 
 struct hive_store {
@@ -35,7 +36,7 @@ struct hive_store {
     struct zs_map stamps[ZS_HIVE_MAX_ORDER + 1]; /* of each level: leaves that were looked at */
 };
 
-static char is_finished[1], is_debris[1];
+static char is_in_leaf[1], is_absent[1];
 
 static struct hive_store *hive_of(const struct zs_store *s)
 {
@@ -64,21 +65,70 @@ static enum zs_status look_at(struct zs_store *store, const char *leaf, bool *is
     return status == ZS_NOT_FOUND ? ZS_OK : status;
 }
 
-/* The same, asked once for each. */
-static enum zs_status check_stamp(struct hive_store *s, const struct zs_hive_level *level, uint64_t number,
-                                  const char *leaf, bool *is_there, struct zs_error *err)
+/* A member of a which b lacks or has otherwise; NULL where there is none. */
+static const char *find_difference(const zs_json *a, const zs_json *b)
 {
-    struct zs_map *stamps = &s->stamps[level - s->hive.levels];
+    for (const zs_json *m = zs_json_first(a); m != NULL; m = zs_json_next(m))
+        if (!zs_json_is_same(m, zs_json_get(b, zs_json_name(m))))
+            return zs_json_name(m);
+    return NULL;
+}
+
+/* Whether a leaf has an array, whose elements are then stored, and mean (scale_factor), what those of the first leaf
+ * do. */
+static enum zs_status compare_array(struct hive_store *s, const struct hive_array *a, const char *leaf, bool *is_there,
+                                    struct zs_error *err)
+{
+    zs_json *document = NULL;
+    char *below = zs_format("/%s", a->stored->path);
+    enum zs_status status = below != NULL ? load(s->inner, &document, err, leaf, below)
+                                          : zs_fail(err, ZS_NO_MEMORY, "no memory for a path");
+    *is_there = status == ZS_OK;
+    const char *other = *is_there ? find_difference(a->stored->document, document) : NULL;
+    if (*is_there && other == NULL)
+        other = find_difference(document, a->stored->document);
+    if (other != NULL)
+        status = zs_fail(err, ZS_INVALID,
+                         "%s/%s%s/zarr.json: expected the same member \"%.60s\" as in the first leaf, found another",
+                         s->base.root, leaf, below, other);
+    zs_json_free(document);
+    free(below);
+    return status == ZS_NOT_FOUND ? ZS_OK : status;
+}
+
+/* What was found out of a leaf, NULL where nothing was. */
+static const void *recall(struct hive_store *s, const struct zs_map *leaves, uint64_t number)
+{
     (void)pthread_mutex_lock(&s->lock);
-    const void *known = zs_map_get(stamps, number);
+    const void *known = zs_map_get(leaves, number);
     (void)pthread_mutex_unlock(&s->lock);
-    *is_there = known == is_finished;
+    return known;
+}
+
+static void remember(struct hive_store *s, struct zs_map *leaves, uint64_t number, bool is_there)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    (void)zs_map_set(leaves, number, is_there ? is_in_leaf : is_absent); /* without memory it is asked again */
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+/* Whether a finished leaf has an array. Asked once for each leaf, and for each array in it. */
+static enum zs_status check_leaf(struct hive_store *s, struct hive_array *a, uint64_t number, const char *leaf,
+                                 bool *is_there, struct zs_error *err)
+{
+    struct zs_map *stamps = &s->stamps[a->level - s->hive.levels];
+    const void *known = recall(s, &a->leaves, number);
+    const void *stamp = known != NULL ? NULL : recall(s, stamps, number);
+    *is_there = known == is_in_leaf || stamp == is_in_leaf;
     if (known != NULL)
         return ZS_OK;
-    ZS_TRY(look_at(s->inner, leaf, is_there, err));
-    (void)pthread_mutex_lock(&s->lock);
-    (void)zs_map_set(stamps, number, *is_there ? is_finished : is_debris); /* without memory it is asked again */
-    (void)pthread_mutex_unlock(&s->lock);
+    if (stamp == NULL) {
+        ZS_TRY(look_at(s->inner, leaf, is_there, err));
+        remember(s, stamps, number, *is_there);
+    }
+    if (*is_there)
+        ZS_TRY(compare_array(s, a, leaf, is_there, err));
+    remember(s, &a->leaves, number, *is_there);
     return ZS_OK;
 }
 
@@ -323,7 +373,7 @@ static const zs_json *document_of(const struct hive_store *s, const char *key)
 static enum zs_status key_in_leaf(struct hive_store *s, const char *key, char **inner, struct zs_error *err)
 {
     for (size_t i = 0; i < s->count; i++) {
-        const struct hive_array *a = &s->arrays[i];
+        struct hive_array *a = &s->arrays[i];
         const size_t n = strlen(a->folder);
         uint64_t at[ZS_MAX_NDIM];
         if (strncmp(key, a->folder, n) != 0 || key[n] != '/' || !zs_chunk_key_parse(a->shown->array, key + n + 1, at))
@@ -336,10 +386,10 @@ static enum zs_status key_in_leaf(struct hive_store *s, const char *key, char **
         char *leaf = zs_hive_leaf(&s->hive, a->level, number);
         char *below = zs_chunk_key(a->stored->array, a->stored->path, at);
         *inner = leaf != NULL && below != NULL ? zs_format("%s/%s", leaf, below) : NULL;
-        enum zs_status status = *inner != NULL ? check_stamp(s, a->level, number, leaf, &is_there, err)
+        enum zs_status status = *inner != NULL ? check_leaf(s, a, number, leaf, &is_there, err)
                                                : zs_fail(err, ZS_NO_MEMORY, "no memory for a key");
         if (status == ZS_OK && !is_there)
-            status = zs_fail(err, ZS_NOT_FOUND, "%s/%s: there is no finished leaf", s->base.root, leaf);
+            status = zs_fail(err, ZS_NOT_FOUND, "%s/%s: there is no finished leaf that has it", s->base.root, leaf);
         if (status != ZS_OK)
             free(*inner);
         free(leaf);
@@ -458,6 +508,7 @@ static void release(struct hive_store *s)
         zs_node_free(s->arrays[i].shown);
         zs_node_free(s->arrays[i].stored);
         free(s->arrays[i].folder);
+        zs_map_free(&s->arrays[i].leaves);
     }
     for (int i = 0; i <= ZS_HIVE_MAX_ORDER; i++)
         zs_map_free(&s->stamps[i]);

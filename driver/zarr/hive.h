@@ -2,7 +2,8 @@
  * of decimal digits, and coarser orders in stores all.pyramid.zarr at its nodes. Shown as zagg's flat layout is: a
  * group for each order, whose arrays are of all HEALPix cells in nested order; a shard of them, or more, lies in a
  * leaf. Where that is follows from its number: a leaf is asked for when a window needs it, and one that is absent, or
- * lacks the stamp of a finished one, reads as fill value. Read only.
+ * lacks the stamp of a finished one, reads as fill value; one whose array is not as that of the first leaf is an
+ * error. Read only.
  * Source: mortie, docs/specification.md, 2 (decimal strings) and 6 (layout); zagg, zagg-pyramid/2 of the manifest. */
 #ifndef ZS_ZARR_HIVE_H
 #define ZS_ZARR_HIVE_H
