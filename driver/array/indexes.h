@@ -18,6 +18,8 @@ bool zs_shard_is_changing(struct zs_array *a, uint64_t shard);
 /* Forgets what is cached of a level-0 chunk, after its object changed. */
 void zs_shard_forget(struct zs_array *a, uint64_t shard);
 
+/* How many times reading, looking and publishing begin anew when a shard was replaced or changed meanwhile. */
+#define ZS_STALE_RETRIES 3
 /* Forgets all that is cached and does not believe what this process remembers of objects: some were replaced. */
 void zs_array_distrust(struct zs_array *a);
 

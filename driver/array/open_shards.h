@@ -5,9 +5,6 @@
 
 #include "array/unsaved.h"
 
-/* How many times a shard that was replaced or changed while it was read or published is read or published anew. */
-#define ZS_STALE_RETRIES 3
-
 /* ---- merge.c ---- */
 
 /* Decodes a leaf chunk; one that is empty is fill values. */

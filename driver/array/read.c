@@ -10,8 +10,6 @@
 #include "base/parallel.h"
 #include "base/strided.h"
 
-/* How many times a read starts anew because a shard was replaced between its index and its data. */
-#define STALE_RETRIES 3
 /* What a chunk, or a part of one, takes in the cache besides its elements. */
 #define WHOLE_BYTES (ZS_CACHE_ENTRY_BYTES + sizeof(struct zs_blob))
 #define PART_BYTES (WHOLE_BYTES + sizeof(struct zs_part))
@@ -361,7 +359,7 @@ static enum zs_status run_plan(void *ctx, const struct zs_window *windows, size_
         enum zs_status status = zs_plan_chunks(&p, err);
         if (status == ZS_OK)
             status = run_planned(&p, err);
-        const bool again = status != ZS_OK && p.stale && attempt < STALE_RETRIES;
+        const bool again = status != ZS_OK && p.stale && attempt < ZS_STALE_RETRIES;
         zs_plan_clear(&p);
         if (!again)
             return status;

@@ -105,9 +105,6 @@ enum zs_status zs_array_find_stored(struct zs_array *a, const struct zs_window *
 
 /* ---- One chunk ---- */
 
-/* How often a shard is looked at that is replaced meanwhile. */
-#define LOOKS 3
-
 void zs_chunk_place_clear(struct zs_chunk_place *place)
 {
     free(place->key);
@@ -191,7 +188,7 @@ static enum zs_status find_chunk(struct zs_array *a, const uint64_t *position, s
         return find_object(a, leaf, place, err);
     enum zs_status status = ZS_OK;
     bool is_stale = true;
-    for (int i = 0; i < LOOKS && is_stale; i++) {
+    for (int i = 0; i <= ZS_STALE_RETRIES && is_stale; i++) {
         if (i > 0)
             zs_array_distrust(a);
         status = find_in_shard(a, leaf, &is_stale, place, err);
