@@ -88,8 +88,9 @@ static inline struct zs_axes zs_raster_axes(const struct zs_raster_spec *spec)
 struct zs_georef_out zs_raster_georef(const struct zs_raster_spec *spec);
 
 /* Which dimensions (zs_raster_ndim(), in the array's order) of a raster that is to be in the group at `group` have the
- * name of another dimension in the groups above: one of another size, or of other coordinates. xarray's DataTree
- * refuses such a store, and whoever looks for a coordinate in the groups above takes the wrong one. */
+ * name of another dimension in the groups above: one of another size, or of other coordinates. Y and X both have, or
+ * neither. xarray's DataTree refuses such a store, and whoever looks for a coordinate in the groups above takes the
+ * wrong one. */
 enum zs_status zs_raster_dimensions_taken(struct zs_hierarchy *h, const char *group, const struct zs_raster_spec *spec,
                                           bool *taken, struct zs_error *err) ZS_MUST_CHECK;
 

@@ -110,6 +110,9 @@ enum zs_status zs_raster_dimensions_taken(struct zs_hierarchy *h, const char *gr
         free(above);
     }
     free(nodes);
+    const struct zs_axes axes = zs_raster_axes(spec);
+    if (axes.y >= 0) /* a grid has both from one place */
+        taken[axes.x] = taken[axes.y] = taken[axes.x] || taken[axes.y];
     for (int k = 0; k < ndim; k++)
         free(dims[k].values);
     return status;
