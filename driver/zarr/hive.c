@@ -65,17 +65,37 @@ static enum zs_status look_at(struct zs_store *store, const char *leaf, bool *is
     return status == ZS_NOT_FOUND ? ZS_OK : status;
 }
 
-/* A member of a which b lacks or has otherwise; NULL where there is none. */
+/* Null, [] or {}: what some write and others leave out. */
+static bool is_nothing(const zs_json *node)
+{
+    return zs_json_typeof(node) == ZS_JSON_NULL ||
+           ((zs_json_is_array(node) || zs_json_is_object(node)) && zs_json_size(node) == 0);
+}
+
+/* A member of a which b has otherwise, attributes left out; NULL where there is none. */
 static const char *find_difference(const zs_json *a, const zs_json *b)
 {
-    for (const zs_json *m = zs_json_first(a); m != NULL; m = zs_json_next(m))
-        if (!zs_json_is_same(m, zs_json_get(b, zs_json_name(m))))
+    for (const zs_json *m = zs_json_first(a); m != NULL; m = zs_json_next(m)) {
+        const zs_json *other = zs_json_get(b, zs_json_name(m));
+        if (strcmp(zs_json_name(m), "attributes") != 0 && !(is_nothing(m) && is_nothing(other)) &&
+            !zs_json_is_same(m, other))
             return zs_json_name(m);
+    }
     return NULL;
 }
 
-/* Whether a leaf has an array, whose elements are then stored, and mean (scale_factor), what those of the first leaf
- * do. */
+/* One of the attributes that tell what elements mean (CF 2.5.1, 3.1, 8.1); others may tell of a leaf alone. */
+static const char *find_attribute_difference(const zs_json *a, const zs_json *b)
+{
+    static const char *const names[] = {"_FillValue", "missing_value", "scale_factor", "add_offset", "units"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (!zs_json_is_same(zs_json_get(zs_json_get(a, "attributes"), names[i]),
+                             zs_json_get(zs_json_get(b, "attributes"), names[i])))
+            return names[i];
+    return NULL;
+}
+
+/* Whether a leaf has an array, whose elements are then stored as those of the first leaf are, and mean what they do. */
 static enum zs_status compare_array(struct hive_store *s, const struct hive_array *a, const char *leaf, bool *is_there,
                                     struct zs_error *err)
 {
@@ -84,12 +104,15 @@ static enum zs_status compare_array(struct hive_store *s, const struct hive_arra
     enum zs_status status = below != NULL ? load(s->inner, &document, err, leaf, below)
                                           : zs_fail(err, ZS_NO_MEMORY, "no memory for a path");
     *is_there = status == ZS_OK;
-    const char *other = *is_there ? find_difference(a->stored->document, document) : NULL;
+    const zs_json *first = a->stored->document;
+    const char *other = *is_there ? find_difference(first, document) : NULL;
     if (*is_there && other == NULL)
-        other = find_difference(document, a->stored->document);
+        other = find_difference(document, first);
+    if (*is_there && other == NULL)
+        other = find_attribute_difference(first, document);
     if (other != NULL)
         status = zs_fail(err, ZS_INVALID,
-                         "%s/%s%s/zarr.json: expected the same member \"%.60s\" as in the first leaf, found another",
+                         "%s/%s%s/zarr.json: expected the same \"%.60s\" as in the first leaf, found another",
                          s->base.root, leaf, below, other);
     zs_json_free(document);
     free(below);

@@ -131,11 +131,15 @@ bool zs_json_is_same(const zs_json *a, const zs_json *b)
         return a == b;
     if ((a->type & 0xFF) != (b->type & 0xFF) || (cJSON_IsString(a) && strcmp(a->valuestring, b->valuestring) != 0))
         return false;
-    const zs_json *x = zs_json_first(a), *y = zs_json_first(b);
-    for (; x != NULL && y != NULL; x = x->next, y = y->next)
-        if ((x->string != NULL && strcmp(x->string, y->string) != 0) || !zs_json_is_same(x, y))
+    const zs_json *y = zs_json_first(b);
+    for (const zs_json *x = zs_json_first(a); x != NULL; x = x->next) {
+        const bool is_next = x->string == NULL || (y != NULL && strcmp(x->string, y->string) == 0);
+        const zs_json *other = is_next ? y : zs_json_get(b, x->string);
+        if (other == NULL || !zs_json_is_same(x, other))
             return false;
-    return x == NULL && y == NULL;
+        y = y != NULL ? y->next : NULL;
+    }
+    return y == NULL;
 }
 
 bool zs_json_bool(const zs_json *node, bool *out)

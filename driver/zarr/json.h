@@ -72,7 +72,7 @@ bool zs_json_number(const zs_json *node, const char **token);
 /* Whether the node is the string `s`. */
 bool zs_json_equals(const zs_json *node, const char *s);
 
-/* Whether two nodes are written alike: the same values, numbers token by token, members in the same order. */
+/* Whether two nodes say the same: numbers token by token, members in any order. */
 bool zs_json_is_same(const zs_json *a, const zs_json *b);
 
 /* Reads an array of exactly n numbers. */
