@@ -8,117 +8,13 @@
 
 extern "C"
 {
-#include "base/cache.h"
 #include "raster/pixels.h"
-}
-
-ZSStore::~ZSStore()
-{
-    zs_hierarchy_free(hierarchy);
-    zs_store_free(store);
-}
-
-std::string ZSStore::Entry() const
-{
-    return std::string(store->root) + "/" + (store->manifest != nullptr ? store->manifest : "zarr.json");
-}
-
-bool ZSOverlap::Begin(const ZSStore &store)
-{
-    struct zs_error err;
-    if (store.store->uploads != nullptr || !store.store->is_remote)
-        return true; // whoever began it ends it
-    if (zs_store_overlap(store.store, &err) != ZS_OK)
-    {
-        zsReport(err);
-        return false;
-    }
-    m_store = store.store;
-    return true;
-}
-
-bool ZSOverlap::End()
-{
-    struct zs_error err;
-    const bool ok = m_store == nullptr || zs_store_overlap_end(m_store, &err) == ZS_OK;
-    m_store = nullptr;
-    if (!ok)
-        zsReport(err);
-    return ok;
-}
-
-ZSOverlap::~ZSOverlap()
-{
-    struct zs_error err;
-    if (m_store != nullptr && zs_store_overlap_end(m_store, &err) != ZS_OK)
-        CPLDebug("ShardedZarr", "%s", err.message); // it was said why it ends so
-}
-
-ZSArray::~ZSArray()
-{
-    zs_georef_clear(&georef);
-    zs_healpix_cells_clear(&cells);
-    if (isOwned)
-        zs_array_close(array);
-}
-
-void ZSArray::TakeLabels(ZSArray &other)
-{
-    const std::scoped_lock guard(lock, other.lock);
-    if (labelsRead)
-        return;
-    labels = other.labels;
-    labelUnits = other.labelUnits;
-    labelsSpeak = other.labelsSpeak;
-    labelsRead = true;
-}
-
-void zsReport(const struct zs_error &err)
-{
-    CPLError(CE_Failure, CPLE_AppDefined, "ShardedZarr: %s", err.message);
 }
 
 /* ---- Opening ---- */
 
 // Of a block, where chunks are of different shapes.
 constexpr uint64_t MOST_BLOCK = 512;
-
-static const char *nullIfEmpty(const std::string &s)
-{
-    return s.empty() ? nullptr : s.c_str();
-}
-
-struct zs_array_options zsArrayOptions(int threads)
-{
-    struct zs_array_options options = {};
-    zs_budget_set(static_cast<uint64_t>(GDALGetCacheMax64()) / 4);
-    options.threads = threads;
-    return options;
-}
-
-std::shared_ptr<ZSArray> ZSArray::Open(const ZSStore &store, const struct zs_node *node, const ZSOpenOptions &options,
-                                       struct zs_error *err, bool *isKind)
-{
-    const auto opened = std::make_shared<ZSArray>(node, nullptr, zs_axes{}, true);
-    struct zs_array_options arrayOptions = zsArrayOptions(options.threads);
-    arrayOptions.cache_bytes = options.cache_bytes;
-    arrayOptions.max_chunk_bytes = options.max_chunk_bytes;
-    arrayOptions.merge_gap = options.merge_gap;
-    arrayOptions.update = options.update;
-    enum zs_status status = zs_array_open_node(store.hierarchy, node, &arrayOptions, &opened->array, err);
-    if (status == ZS_OK)
-        status = zs_axes_find(store.hierarchy, node, nullIfEmpty(options.dim_x), nullIfEmpty(options.dim_y),
-                              &opened->axes, err);
-    if (status == ZS_OK && options.healpix && options.dim_x.empty() && options.dim_y.empty() &&
-        zs_healpix_find(store.hierarchy, node, &opened->healpix))
-    {
-        opened->isHealpix = true;
-        opened->axes = {opened->healpix.dim, -1};
-    }
-    if (isKind != nullptr)
-        *isKind = status == ZS_UNSUPPORTED || status == ZS_INVALID;
-    return status == ZS_OK ? opened : nullptr;
-}
 
 std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::OpenArray(const std::shared_ptr<ZSStore> &store,
                                                                   const struct zs_node *node,

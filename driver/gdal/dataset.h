@@ -4,7 +4,6 @@
 #define ZS_GDAL_DATASET_H
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -12,6 +11,7 @@
 
 #include "compat.h"
 #include "connection.h"
+#include "opened.h"
 #include "part.h"
 #include "target.h"
 #include "types.h"
@@ -19,110 +19,12 @@
 extern "C"
 {
 #include "array/array.h"
-#include "geo/axes.h"
 #include "geo/georef.h"
 #include "geo/meaning.h"
 #include "raster/healpix_read.h"
 #include "raster/masks.h"
 #include "raster/slices.h"
 }
-
-/* An opened store, shared by the datasets made of it (overviews, clones in other threads). */
-struct ZSStore
-{
-    struct zs_store *store = nullptr;
-    struct zs_hierarchy *hierarchy = nullptr;
-    std::string name; /* its VSI path; of a signed URL with the signature, which messages and store->root leave out */
-
-    ZSStore() = default;
-    ~ZSStore();
-    /* The path of the file that tells what is in it. */
-    std::string Entry() const;
-    ZSStore(const ZSStore &) = delete;
-    ZSStore &operator=(const ZSStore &) = delete;
-};
-
-/* While it lives, what is written to a remote store goes side by side; nobody is to look at that before its metadata,
- * which come last. */
-class ZSOverlap
-{
-    struct zs_store *m_store = nullptr; /* null where there is nothing to end */
-
-  public:
-    ZSOverlap() = default;
-    ZSOverlap(const ZSOverlap &) = delete;
-    ZSOverlap &operator=(const ZSOverlap &) = delete;
-    ~ZSOverlap();
-    /* False with CPLError emitted. */
-    bool Begin(const ZSStore &store);
-    bool End();
-};
-
-/* What the open options ask for. */
-struct ZSOpenOptions
-{
-    int threads = 0;
-    uint64_t cache_bytes = 0;
-    uint64_t max_chunk_bytes = 0;
-    uint64_t merge_gap = 0;
-    bool multiband = true;
-    bool fsync = true; /* as in ZSCreationOptions */
-    enum zs_update update = ZS_UPDATE_REWRITE;
-    bool healpix = true; /* cells are shown as a map */
-    std::string dim_x, dim_y; /* "" when not given */
-
-    /* Reads GDAL's list; false (CPLError emitted) when a value is not allowed. */
-    bool Parse(CSLConstList options);
-};
-
-/* For an array that decodes and encodes with so many threads, within the budget of the process: set to a quarter of
- * GDAL_CACHEMAX. */
-struct zs_array_options zsArrayOptions(int threads);
-
-/* An opened array, shared by a dataset and its clones in other threads, all of them read-only; in update mode by
- * nobody. What is read when first asked for is read under the lock, once for all, and then stays as it is. */
-struct ZSArray
-{
-    const struct zs_node *node; /* of the store's hierarchy; the store must outlive it */
-    struct zs_array *array;
-    struct zs_axes axes;
-    bool isOwned;
-    bool isHealpix = false; /* X is the dimension of cells, of which `healpix` tells; there is no Y */
-    struct zs_healpix healpix = {};
-
-    std::mutex lock;
-    bool cellsRead = false;
-    struct zs_healpix_cells cells = {}; /* where there is a coordinate of them */
-    bool georefRead = false;
-    struct zs_georef georef = {};
-    bool labelsRead = false;
-    std::vector<std::vector<std::string>> labels; /* per band dimension: a text per index, or none */
-    std::vector<std::string> labelUnits;
-    bool labelsSpeak = false; /* whether some say more than an index does */
-    bool overviewsFound = false;
-    std::vector<std::shared_ptr<ZSArray>> overviews;
-
-    ZSArray(const struct zs_node *nodeIn, struct zs_array *arrayIn, struct zs_axes axesIn, bool isOwnedIn)
-        : node(nodeIn), array(arrayIn), axes(axesIn), isOwned(isOwnedIn)
-    {
-    }
-    ~ZSArray();
-    ZSArray(const ZSArray &) = delete;
-    ZSArray &operator=(const ZSArray &) = delete;
-
-    /* Reads the coordinate of cells, where there is one. */
-    enum zs_status ReadCells(const ZSStore &store, struct zs_error *err);
-    /* Whether it can be written as a raster: of HEALPix cells nested ones of all the sphere. False with the reason in
-     * err. */
-    bool MayWriteCells(const ZSStore &store, struct zs_error *err);
-    /* Takes over what another's coordinates say, where it has the same. */
-    void TakeLabels(ZSArray &other);
-
-    /* Null, with the message in err, when that is not possible; *isKind tells whether it is the kind of array that is
-     * not. */
-    static std::shared_ptr<ZSArray> Open(const ZSStore &store, const struct zs_node *node, const ZSOpenOptions &options,
-                                         struct zs_error *err, bool *isKind = nullptr);
-};
 
 /* An array of which slices are bands. */
 struct ZSBandSource
@@ -132,16 +34,6 @@ struct ZSBandSource
     int shown = ZS_HEALPIX_SPHERE; /* of HEALPix cells: see raster/healpix.h */
 };
 using ZSBandSources = std::vector<ZSBandSource>;
-
-struct ZSMeaningDeleter
-{
-    void operator()(struct zs_meaning *meaning) const
-    {
-        zs_meaning_clear(meaning);
-        delete meaning;
-    }
-};
-using ZSMeaning = std::unique_ptr<struct zs_meaning, ZSMeaningDeleter>;
 
 /* GDAL makes no dataset of more bands. */
 constexpr uint64_t ZS_MOST_BANDS = 65536;
@@ -596,9 +488,6 @@ inline bool zsIsDefaultDomain(const char *domain)
 {
     return domain == nullptr || domain[0] == '\0';
 }
-
-/* Emits the message of a core error as one CPLError. */
-void zsReport(const struct zs_error &err);
 
 /* What a band of any driver means, as the core keeps it; released with zs_meaning_clear(). Nodata is left out. */
 struct zs_meaning zsMeaningOf(GDALRasterBand &band);

@@ -8,7 +8,10 @@
 #include <map>
 #include <set>
 
-#include "dataset.h"
+#include "connection.h"
+#include "opened.h"
+#include "target.h"
+#include "types.h"
 
 extern "C"
 {

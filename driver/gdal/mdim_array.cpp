@@ -17,7 +17,7 @@ class ZSMdimArray final : public ZSMdimNodeArray<GDALPamMDArray>
 {
     std::shared_ptr<ZSMdimOpened> m_opened;
     std::string m_unit;
-    std::unique_ptr<struct zs_meaning, ZSMeaningDeleter> m_meaning;
+    ZSMeaning m_meaning;
     bool m_isMade = false;    /* in this session */
     bool m_isWritten = false; /* by this object */
     std::vector<GByte> m_nodata; /* as an element of m_type; empty where there is none */
