@@ -542,6 +542,7 @@ bool ZSMdimArray::ChangeSpatialRef(const OGRSpatialReference *srs)
             return status;
         const ZSOwned<struct zs_georef> cleared(&georef, zs_georef_clear);
         struct zs_georef_update update = {};
+        update.is_alone = true;
         update.has_transform = georef.has_transform;
         memcpy(update.transform, georef.transform, sizeof update.transform);
         update.pixel_is_point = georef.pixel_is_point;

@@ -9,13 +9,46 @@
 /* An array of a group has one CRS, or a few. */
 #define MOST_MAPPINGS 1000
 
-static bool has_crs(const struct zs_node *mapping, OGRSpatialReferenceH srs)
+bool zs_mapping_has_crs(const struct zs_node *mapping, OGRSpatialReferenceH srs)
 {
-    OGRSpatialReferenceH own = mapping != NULL ? zs_crs_from_grid_mapping(mapping->attributes, NULL) : NULL;
-    const bool is_same = own != NULL && zs_crs_is_same(own, srs);
+    OGRSpatialReferenceH own = zs_crs_from_grid_mapping(mapping->attributes, NULL);
+    const bool is_same = own != NULL && srs != NULL ? zs_crs_is_same(own, srs) : own == srs;
     if (own != NULL)
         OSRRelease(own);
     return is_same;
+}
+
+/* Whether a mapping of that name beside the array is of that CRS, or can be made. */
+static enum zs_status try_name(struct zs_hierarchy *h, const struct zs_node *node, const char *name,
+                               OGRSpatialReferenceH srs, bool *is_usable, struct zs_error *err)
+{
+    struct zs_slot slot;
+    const struct zs_node *own = zs_sibling(h, node, name);
+    *is_usable = own != NULL && zs_mapping_has_crs(own, srs);
+    if (own != NULL)
+        return ZS_OK;
+    ZS_TRY(zs_slot_find(h, node, name, NULL, &slot, err));
+    *is_usable = slot.is_usable;
+    free(slot.path);
+    return ZS_OK;
+}
+
+enum zs_status zs_array_mapping_find(struct zs_hierarchy *h, const struct zs_node *node, OGRSpatialReferenceH srs,
+                                     char **name, struct zs_error *err)
+{
+    for (int i = 1; i <= MOST_MAPPINGS; i++) {
+        bool is_usable = false;
+        char *tried = i == 1 ? zs_strdup(ZS_GRID_MAPPING) : zs_format(ZS_GRID_MAPPING "_%d", i);
+        const enum zs_status status =
+            tried != NULL ? try_name(h, node, tried, srs, &is_usable, err) : zs_no_memory(err);
+        if (status == ZS_OK && is_usable) {
+            *name = tried;
+            return ZS_OK;
+        }
+        free(tried);
+        ZS_TRY(status);
+    }
+    return zs_fail(err, ZS_UNSUPPORTED, "/%s: its group has too many grid mappings", node->path);
 }
 
 /* Makes the array name a mapping, unless it does. */
@@ -27,32 +60,24 @@ static enum zs_status name_mapping(struct zs_hierarchy *h, const struct zs_node 
     return zs_write_grid_mapping_name(attributes, name, how, err);
 }
 
-/* Finds or makes a mapping of that name beside the array: *is_said, unless it is of another CRS. */
-static enum zs_status try_name(struct zs_hierarchy *h, const struct zs_node *node, const char *name,
-                               OGRSpatialReferenceH srs, bool *is_said, struct zs_error *err)
-{
-    const struct zs_node *own = zs_sibling(h, node, name);
-    const struct zs_georef_out geo = {.srs = srs};
-    *is_said = has_crs(own, srs);
-    return *is_said || own != NULL ? ZS_OK : zs_grid_mapping_write(h, node, name, &geo, is_said, err);
-}
-
 enum zs_status zs_array_crs_write(struct zs_hierarchy *h, const struct zs_node *node, OGRSpatialReferenceH srs,
                                   struct zs_error *err)
 {
     const char *named = zs_grid_mapping_name(node->attributes);
-    bool is_said = false;
+    const struct zs_node *own = named != NULL ? zs_sibling(h, node, named) : NULL;
+    const struct zs_georef_out geo = {.srs = srs};
+    bool is_said = true;
+    char *name;
     if (srs == NULL)
         return named != NULL ? name_mapping(h, node, named, ZS_MAPPING_NONE, err) : ZS_OK;
-    if (named != NULL && has_crs(zs_sibling(h, node, named), srs))
+    if (own != NULL && zs_mapping_has_crs(own, srs))
         return ZS_OK;
-    for (int i = 1; i <= MOST_MAPPINGS && !is_said; i++) {
-        char *name = i == 1 ? zs_strdup(ZS_GRID_MAPPING) : zs_format(ZS_GRID_MAPPING "_%d", i);
-        enum zs_status status = name != NULL ? try_name(h, node, name, srs, &is_said, err) : zs_no_memory(err);
-        if (status == ZS_OK && is_said)
-            status = name_mapping(h, node, name, ZS_MAPPING_NAMED, err);
-        free(name);
-        ZS_TRY(status);
-    }
-    return is_said ? ZS_OK : zs_fail(err, ZS_UNSUPPORTED, "/%s: its group has too many grid mappings", node->path);
+    ZS_TRY(zs_array_mapping_find(h, node, srs, &name, err));
+    enum zs_status status = ZS_OK;
+    if (zs_sibling(h, node, name) == NULL)
+        status = zs_grid_mapping_write(h, node, name, &geo, &is_said, err);
+    if (status == ZS_OK)
+        status = name_mapping(h, node, name, ZS_MAPPING_NAMED, err);
+    free(name);
+    return status;
 }

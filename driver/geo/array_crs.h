@@ -1,10 +1,18 @@
-/* geo/array_crs.h: the CRS of an array of which nothing else is said of where it lies. Coordinate variables do that. */
+/* geo/array_crs.h: grid mappings of which a group has several; the CRS of an array of which nothing else is said of
+ * where it lies. Coordinate variables do that. */
 #ifndef ZS_GEO_ARRAY_CRS_H
 #define ZS_GEO_ARRAY_CRS_H
 
 #include <ogr_srs_api.h>
 
 #include "zarr/hierarchy.h"
+
+/* Whether a grid mapping variable is of that CRS; NULL: of none. */
+bool zs_mapping_has_crs(const struct zs_node *mapping, OGRSpatialReferenceH srs);
+
+/* The name of the first grid mapping beside the array that has that CRS, or can be made: *name is freed with free(). */
+enum zs_status zs_array_mapping_find(struct zs_hierarchy *h, const struct zs_node *node, OGRSpatialReferenceH srs,
+                                     char **name, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Makes the array name a grid mapping of that CRS (NULL: none): the one that it names if that has it, else one beside
  * it that has, else a new one. Others may name what is there, so that it is not changed. */

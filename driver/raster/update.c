@@ -4,8 +4,11 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "geo/array_crs.h"
 #include "geo/bands.h"
+#include "geo/cf.h"
 #include "geo/conventions.h"
+#include "geo/crs.h"
 #include "geo/meaning_parts.h"
 #include "geo/place.h"
 #include "geo/variables.h"
@@ -18,43 +21,64 @@ struct relative {
     const struct zs_node *node;
     struct zs_axes axes;
     struct zs_place_style style;
+    char *mapping;            /* a name that is not the style's; NULL: that */
+    bool keeps_srs;           /* it follows in all but its CRS */
+    OGRSpatialReferenceH srs; /* which is this one, NULL: none */
 };
 struct relatives {
     struct relative *list;
     size_t count;
 };
 
-static enum zs_status add_relative(struct relatives *r, struct relative relative, struct zs_error *err)
+static const struct relative *find_relative(const struct relatives *r, const struct zs_node *node)
 {
     for (size_t i = 0; i < r->count; i++)
-        if (r->list[i].node == relative.node)
-            return ZS_OK;
+        if (r->list[i].node == node)
+            return &r->list[i];
+    return NULL;
+}
+
+static enum zs_status add_relative(struct relatives *r, struct relative relative, struct zs_error *err)
+{
+    if (find_relative(r, relative.node) != NULL)
+        return ZS_OK;
     struct relative *grown = realloc(r->list, (r->count + 1) * sizeof *grown);
     if (grown == NULL)
         return zs_no_memory(err);
     r->list = grown;
     r->list[r->count++] = relative;
+    if (relative.srs != NULL)
+        OSRReference(relative.srs);
     return ZS_OK;
 }
 
+static void relatives_clear(struct relatives *r)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        free(r->list[i].mapping);
+        if (r->list[i].srs != NULL)
+            OSRRelease(r->list[i].srs);
+    }
+    free(r->list);
+}
+
 /* Adds an array and its overviews. With `style` those that use no convention of their own follow it. */
-static enum zs_status add_family(struct zs_hierarchy *h, struct relatives *r, const struct zs_node *node,
-                                 struct zs_axes axes, const struct zs_place_style *style, struct zs_error *err)
+static enum zs_status add_family(struct zs_hierarchy *h, struct relatives *r, struct relative base,
+                                 const struct zs_place_style *style, struct zs_error *err)
 {
     char **paths;
     size_t count;
-    struct relative base = {.node = node, .axes = axes};
     if (style != NULL)
         base.style = *style;
     ZS_TRY(add_relative(r, base, err));
-    ZS_TRY(zs_overviews_find_all(h, node, axes, &paths, &count, err));
+    ZS_TRY(zs_overviews_find_all(h, base.node, base.axes, &paths, &count, err));
     enum zs_status status = ZS_OK;
     for (size_t i = 0; i < count && status == ZS_OK; i++) {
-        struct relative level = {.axes = axes};
+        struct relative level = base;
         if (zs_hierarchy_node(h, paths[i], &level.node, NULL) != ZS_OK)
             continue;
         if (style != NULL) {
-            zs_place_style_find(h, level.node, axes, &level.style);
+            zs_place_style_find(h, level.node, level.axes, &level.style);
             if (level.style.is_default)
                 level.style = *style;
             level.style.drops_coordinates = style->drops_coordinates;
@@ -76,9 +100,33 @@ static int same_dimension(const struct zs_node *node, const char *name, uint64_t
     return -1;
 }
 
+static bool is_same_crs(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
+{
+    return a == NULL || b == NULL ? a == b : zs_crs_is_same(a, b);
+}
+
+/* Adds an array with the same X and Y, and what it calls its CRS if that is not the one there was. */
+static enum zs_status add_sibling(struct zs_hierarchy *h, struct relatives *r, struct relative sibling,
+                                  OGRSpatialReferenceH was, bool drops_coordinates, struct zs_error *err)
+{
+    struct zs_place_style style;
+    struct zs_georef now;
+    zs_place_style_find(h, sibling.node, sibling.axes, &style);
+    style.drops_coordinates = drops_coordinates;
+    if (style.is_default || find_relative(r, sibling.node) != NULL)
+        return ZS_OK;
+    ZS_TRY(zs_georef_read(h, sibling.node, sibling.axes, &now, err));
+    sibling.keeps_srs = !is_same_crs(now.srs, was);
+    sibling.srs = sibling.keeps_srs ? now.srs : NULL;
+    const enum zs_status status = add_family(h, r, sibling, &style, err);
+    zs_georef_clear(&now);
+    return status;
+}
+
 /* Adds the arrays of the same group that have the same X and Y: they share the coordinate variables. */
 static enum zs_status add_siblings(struct zs_hierarchy *h, struct relatives *r, const struct zs_node *node,
-                                   struct zs_axes axes, const struct zs_place_style *style, struct zs_error *err)
+                                   struct zs_axes axes, OGRSpatialReferenceH was, bool drops_coordinates,
+                                   struct zs_error *err)
 {
     const struct zs_node **nodes = NULL;
     size_t count = 0;
@@ -95,15 +143,11 @@ static enum zs_status add_siblings(struct zs_hierarchy *h, struct relatives *r, 
         if (other == node || below == NULL || strchr(below, '/') != NULL || other->array == NULL ||
             other->array->ndim < 2)
             continue;
-        const struct zs_axes theirs = {same_dimension(other, x, node->array->shape[axes.x]),
-                                       same_dimension(other, y, node->array->shape[axes.y])};
-        struct zs_place_style own;
-        if (theirs.x < 0 || theirs.y < 0)
-            continue;
-        zs_place_style_find(h, other, theirs, &own);
-        own.drops_coordinates = style->drops_coordinates;
-        if (!own.is_default)
-            status = add_family(h, r, other, theirs, &own, err);
+        const struct relative sibling = {.node = other,
+                                         .axes = {same_dimension(other, x, node->array->shape[axes.x]),
+                                                  same_dimension(other, y, node->array->shape[axes.y])}};
+        if (sibling.axes.x >= 0 && sibling.axes.y >= 0)
+            status = add_sibling(h, r, sibling, was, drops_coordinates, err);
     }
     free(nodes);
     free(group);
@@ -153,14 +197,31 @@ static enum zs_status write_entries(struct zs_hierarchy *h, const struct zs_node
     return ZS_OK;
 }
 
+/* Whether there are arrays in a group that do not follow: what it says is said of them, too. */
+static bool has_others(struct zs_hierarchy *h, const struct relatives *r, const struct zs_node *group)
+{
+    const struct zs_node **nodes = NULL;
+    size_t count = 0;
+    bool has = false;
+    if (zs_hierarchy_list(h, &nodes, &count, NULL) != ZS_OK)
+        count = 0;
+    for (size_t i = 0; i < count && !has; i++)
+        has = nodes[i]->array != NULL && nodes[i]->array->ndim >= 2 && zs_path_below(group->path, nodes[i]->path) &&
+              find_relative(r, nodes[i]) == NULL;
+    free(nodes);
+    return has;
+}
+
+/* `alone`: those that are changed, where nothing else follows; else NULL. */
 static enum zs_status write_groups(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
-                                   const struct zs_georef_out *geo, struct zs_error *err)
+                                   const struct zs_georef_out *geo, const struct relatives *alone, struct zs_error *err)
 {
     struct zs_scope scope;
     zs_scope_find(h, node, &scope);
     for (int i = 0; i < scope.places; i++) {
         const struct zs_place *place = &scope.place[i];
-        if (place->kind == ZS_PLACE_GROUP && (!place->has_layout || place->is_base))
+        if (place->kind == ZS_PLACE_GROUP && (!place->has_layout || place->is_base) &&
+            (alone == NULL || !has_others(h, alone, place->group)))
             ZS_TRY(write_group(h, place->group, geo, err));
     }
     for (int g = 0; g < scope.groups; g++)
@@ -170,9 +231,10 @@ static enum zs_status write_groups(struct zs_hierarchy *h, const struct zs_node 
 
 /* ---- Georeferencing ---- */
 
-/* Adds what is to be changed with an array, each with the style that it is to have. */
+/* Adds an array and its overviews, or what is to be changed with it, each with the style that it is to have. */
 static enum zs_status add_all(struct zs_hierarchy *h, struct relatives *r, const struct zs_node *node,
-                              struct zs_axes axes, const struct zs_georef_update *update, struct zs_error *err)
+                              struct zs_axes axes, const struct zs_georef_update *update, bool siblings,
+                              struct zs_error *err)
 {
     struct zs_georef now;
     struct zs_place_style style;
@@ -185,19 +247,61 @@ static enum zs_status add_all(struct zs_hierarchy *h, struct relatives *r, const
     if (update->has_transform && (update->transform[2] != 0 || update->transform[4] != 0))
         style.spatial_proj = true;
     style.drops_coordinates = now.has_transform && !update->has_transform;
+    const enum zs_status status =
+        siblings ? add_siblings(h, r, node, axes, now.srs, style.drops_coordinates, err)
+                 : add_family(h, r, (struct relative){.node = node, .axes = axes}, &style, err);
     zs_georef_clear(&now);
-    ZS_TRY(add_family(h, r, node, axes, &style, err));
-    return add_siblings(h, r, node, axes, &style, err);
+    return status;
+}
+
+/* Whether an array beside it, one that does not follow, has the grid mapping, too. */
+static enum zs_status is_shared(struct zs_hierarchy *h, const struct relatives *r, const struct relative *one,
+                                bool *shared, struct zs_error *err)
+{
+    const struct zs_node **nodes = NULL;
+    size_t count = 0;
+    char *group = zs_path_parent(one->node->path);
+    *shared = false;
+    if (group == NULL)
+        return zs_no_memory(err);
+    if (zs_hierarchy_list(h, &nodes, &count, NULL) != ZS_OK)
+        count = 0;
+    for (size_t i = 0; i < count && !*shared; i++) {
+        const char *below = zs_path_below(group, nodes[i]->path), *named = zs_grid_mapping_name(nodes[i]->attributes);
+        const struct relative *other = find_relative(r, nodes[i]);
+        *shared = nodes[i] != one->node && below != NULL && strchr(below, '/') == NULL && named != NULL &&
+                  strcmp(named, one->style.mapping_name) == 0 && (other == NULL || other->keeps_srs != one->keeps_srs);
+    }
+    free(nodes);
+    free(group);
+    return ZS_OK;
+}
+
+/* A grid mapping of its own, or of whoever has that CRS, where its own is that of arrays that do not follow. */
+static enum zs_status choose_mapping(struct zs_hierarchy *h, const struct relatives *r, struct relative *one,
+                                     OGRSpatialReferenceH srs, struct zs_error *err)
+{
+    bool shared = false;
+    const struct zs_node *own = zs_sibling(h, one->node, one->style.mapping_name);
+    if (one->style.cf && own != NULL && !zs_mapping_has_crs(own, srs))
+        ZS_TRY(is_shared(h, r, one, &shared, err));
+    if (!shared)
+        return ZS_OK;
+    ZS_TRY(zs_array_mapping_find(h, one->node, srs, &one->mapping, err));
+    one->style.mapping_name = one->mapping;
+    return ZS_OK;
 }
 
 enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *const *nodes, const struct zs_axes *axes,
                                  size_t count, const struct zs_georef_update *update, struct zs_error *err)
 {
-    /* All is found out before anything is changed. */
+    /* All is found out before anything is changed; what is asked for goes before what follows it. */
     struct relatives r = {0};
     enum zs_status status = ZS_OK;
     for (size_t i = 0; i < count && status == ZS_OK; i++)
-        status = add_all(h, &r, nodes[i], axes[i], update, err);
+        status = add_all(h, &r, nodes[i], axes[i], update, false, err);
+    for (size_t i = 0; i < count && status == ZS_OK && !update->is_alone; i++)
+        status = add_all(h, &r, nodes[i], axes[i], update, true, err);
 
     struct zs_georef wanted = {
         .has_transform = update->has_transform, .pixel_is_point = update->pixel_is_point, .srs = update->srs};
@@ -206,15 +310,19 @@ enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *c
     if (status == ZS_OK)
         geo = zs_place_out(nodes[0], axes[0], &wanted);
     for (size_t i = 0; i < r.count && status == ZS_OK; i++) {
-        const struct relative *one = &r.list[i];
+        struct relative *one = &r.list[i];
         struct zs_georef_out at =
             zs_georef_at_size(&geo, one->node->array->shape[one->axes.x], one->node->array->shape[one->axes.y]);
+        if (one->keeps_srs)
+            at.srs = one->srs;
         zs_place_name_dimensions(&at, one->node, one->axes);
-        status = zs_place_write(h, one->node, one->axes, &one->style, &at, err);
+        status = choose_mapping(h, &r, one, at.srs, err);
         if (status == ZS_OK)
-            status = write_groups(h, one->node, one->axes, &at, err);
+            status = zs_place_write(h, one->node, one->axes, &one->style, &at, err);
+        if (status == ZS_OK && !one->keeps_srs)
+            status = write_groups(h, one->node, one->axes, &at, update->is_alone ? &r : NULL, err);
     }
-    free(r.list);
+    relatives_clear(&r);
     return status;
 }
 
@@ -270,14 +378,14 @@ static enum zs_status update_family(struct zs_hierarchy *h, const struct zs_node
     struct relatives r = {0};
     if (node->array == NULL)
         return zs_fail(err, ZS_ARGUMENT, "%s/%s: expected an array", zs_hierarchy_store(h)->root, node->path);
-    enum zs_status status = add_family(h, &r, node, axes, NULL, err);
+    enum zs_status status = add_family(h, &r, (struct relative){.node = node, .axes = axes}, NULL, err);
     for (size_t i = 0; i < r.count && status == ZS_OK; i++) {
         zs_json *attributes;
         status = zs_hierarchy_edit(h, r.list[i].node, &attributes, err);
         if (status == ZS_OK)
             status = write(attributes, &r.list[i].node->array->dtype, wanted, err);
     }
-    free(r.list);
+    relatives_clear(&r);
     return status;
 }
 

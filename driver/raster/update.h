@@ -26,6 +26,7 @@ struct zs_georef_update {
     double transform[6]; /* GDAL's order, pixel corners */
     bool pixel_is_point;
     OGRSpatialReferenceH srs; /* NULL when unknown; borrowed */
+    bool is_alone;            /* no array beside it follows: the transform stays what it is */
 };
 
 /* Sets transform and CRS together (pass what zs_georef_read() said for the one that stays), in every convention in
@@ -35,9 +36,10 @@ struct zs_georef_update {
  * variables of X and Y (made, rewritten; removed when the transform is rotated or not known any more);
  *   - `_CRS`, `gdal:geotransform` of GDAL: rewritten where they are.
  * Overviews of the array follow. So do the arrays beside it that have the same X and Y (names and sizes): coordinate
- * variables are those of the group, and they could not stay. Coordinates that are irregular are left alone as long as
- * there was no transform and there is none now. Values of coordinate variables go to the store at once; a variable
- * whose type cannot hold them becomes float64. */
+ * variables are those of the group, and they could not stay. Those that had another CRS keep that. A grid mapping that
+ * arrays which do not follow name stays as it is: another is named. Coordinates that are irregular are left alone as
+ * long as there was no transform and there is none now. Values of coordinate variables go to the store at once; a
+ * variable whose type cannot hold them becomes float64. */
 enum zs_status zs_update_georef(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                                 const struct zs_georef_update *georef, struct zs_error *err) ZS_MUST_CHECK;
 
