@@ -6,7 +6,7 @@ from osgeo import gdal
 
 from stores import array_meta
 from support import error_of, held_band, open_ours, warnings_of
-from writing import driver
+from writing import document, driver
 
 VALUES = np.arange(24, dtype="uint8").reshape(4, 6)
 
@@ -71,3 +71,37 @@ def test_a_copy_keeps_values_and_meanings_and_tells_of_bits(tmp_path):
     assert messages == [] and rows_of(made.GetRasterBand(1).GetDefaultRAT()) == rows_of(band.GetDefaultRAT())
     band = band_with(tmp_path, {"flag_masks": [1, 2], "flag_meanings": "cloud snow"})
     assert "raster attribute table" in error_of(driver().CreateCopy, str(tmp_path / "c.zarr"), band.keep, strict=1)
+
+
+@pytest.mark.parametrize("dtype, flags", [
+    ("uint8", {"flag_masks": [1, 2, 4], "flag_meanings": "a b c"}),
+    ("uint8", {"flag_masks": [1, 6, 6], "flag_values": [1, 2, 4], "flag_meanings": "a b c"}),
+    ("int16", {"flag_values": [-1, 1], "flag_meanings": "a b"}),
+    ("int32", {"flag_values": [1, 100000], "flag_meanings": "a b"}),
+    ("uint8", {"flag_values": [0, 1], "flag_meanings": ["no", "yes"]}),
+    ("uint8", {"flag_values": [1, 2], "flag_meanings": "a b", "flag_colors": "#ff0000 #00ff00"})])
+@pytest.mark.parametrize("what", ["SetMetadataItem", "ComputeStatistics", "SetScale", "SetDescription"])
+def test_flags_stay_when_something_else_of_the_band_changes(tmp_path, dtype, flags, what):
+    """Also those that are no small categories, of which a band can tell nothing else."""
+    path = str(tmp_path / "a.zarr")
+    oracle.write(path, array_meta(VALUES.shape, dtype, [2, 3], attributes=flags), VALUES.astype(dtype))
+    dataset = gdal.OpenEx('SHARDEDZARR:"%s"' % path, gdal.OF_RASTER | gdal.OF_UPDATE)
+    band = held_band(dataset)
+    {"SetMetadataItem": lambda: band.SetMetadataItem("k", "v"), "ComputeStatistics": lambda: band.ComputeStatistics(False),
+     "SetScale": lambda: band.SetScale(2), "SetDescription": lambda: band.SetDescription("d")}[what]()
+    band = dataset = None
+    attributes = document(path)["attributes"]
+    assert {name: attributes[name] for name in attributes if name.startswith("flag")} == flags and len(attributes) > len(flags)
+
+
+def test_flags_go_with_the_categories_that_they_are(tmp_path):
+    path = str(tmp_path / "a.zarr")
+    oracle.write(path, array_meta(VALUES.shape, "uint8", [2, 3], attributes={"flag_values": [0, 1], "flag_meanings": "a b"}), VALUES)
+    dataset = gdal.OpenEx('SHARDEDZARR:"%s"' % path, gdal.OF_RASTER | gdal.OF_UPDATE)
+    dataset.GetRasterBand(1).SetCategoryNames(["c", "d", "e"])
+    dataset = None
+    assert document(path)["attributes"]["flag_meanings"] == "c d e"
+    dataset = gdal.OpenEx('SHARDEDZARR:"%s"' % path, gdal.OF_RASTER | gdal.OF_UPDATE)
+    dataset.GetRasterBand(1).SetCategoryNames([])
+    dataset = None
+    assert "flag_meanings" not in document(path)["attributes"]

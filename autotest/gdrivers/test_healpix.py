@@ -273,6 +273,29 @@ def test_statistics_and_histograms_count_each_cell_once(tmp_path):
     assert band.GetMinimum() == values.min()
 
 
+@pytest.mark.parametrize("how", ["Fill", "WriteArray", "WriteArray and FlushCache", "nodata"])
+def test_statistics_are_of_what_was_just_written(tmp_path, how):
+    order = 3
+    path = put_store(tmp_path / "s.zarr", order, np.arange(12 * 4**order, dtype="int32"))
+    dataset = gdal.OpenEx('SHARDEDZARR:"%s":/v' % path, gdal.OF_RASTER | gdal.OF_UPDATE)
+    band = dataset.GetRasterBand(1)
+    last = 12 * 4**order - 1
+    assert band.ComputeStatistics(False)[:2] == [0, last]
+    if how == "nodata":
+        band.SetNoDataValue(last)
+    elif how == "Fill":
+        band.Fill(7)
+    else:
+        band.WriteArray(np.full((5 * 2**order, 5 * 2**order), 7, "int32"))
+        if how.endswith("FlushCache"):
+            dataset.FlushCache()
+    expected = [0, last - 1] if how == "nodata" else [7, 7]
+    assert band.ComputeStatistics(False)[:2] == expected
+    assert band.GetHistogram(6.5, 7.5, 1, False, False) == [1 if how == "nodata" else last + 1]
+    band = dataset = None
+    assert held_band(open_array(path, "/v")).GetMetadataItem("STATISTICS_MAXIMUM") == str(expected[1])
+
+
 def test_blocks_are_the_squares_of_chunks(tmp_path):
     oracle.put(tmp_path / "s.zarr", {"zarr.json": group_meta(dggs(8))})
     put_values(tmp_path / "s.zarr/v", np.zeros(12 * 4**8, "uint8"), chunk=4**7, shard=4**8)

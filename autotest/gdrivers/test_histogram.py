@@ -118,3 +118,27 @@ def test_what_has_no_buckets_has_statistics_alone(tmp_path):
     assert low < 7 < high and sum(counts) == max(counts) == 20
     copy(tmp_path / "c.zarr", source(np.full((1, 4, 5), 7 + 1j, "complex64")), STATISTICS="YES")
     assert np.array_equal(read_all(open_ours(str(tmp_path / "c.zarr"))), np.full((1, 4, 5), 7 + 1j))
+
+
+@pytest.mark.parametrize("part", ["/t:1", "/t:time=1", "/t:time=1..2", "/:time=1"])
+def test_writing_a_part_makes_those_of_the_whole_stale(tmp_path, part):
+    path = str(tmp_path / "a.zarr")
+    values = RNG.integers(0, 99, (3, 40, 50)).astype("int16")
+    created(path, values, CHUNK_SHAPE=32, STATISTICS="YES", OVERVIEWS="NONE", ARRAY_NAME="t", DIM_NAMES="time,y,x")
+    assert "STATISTICS_MAXIMUM" in held_band(open_ours(path), 2).GetMetadata()
+    dataset = gdal.OpenEx('SHARDEDZARR:"%s":%s' % (path, part), gdal.OF_RASTER | gdal.OF_UPDATE)
+    dataset.GetRasterBand(1).WriteArray(np.full((3, 3), 5000, "int16"))
+    dataset = None
+    band = held_band(open_ours(path), 2)
+    assert band.ReadAsArray().max() == 5000 and "STATISTICS" not in str(band.GetMetadata()) and band.GetDefaultHistogram(force=0) is None
+
+
+def test_writing_through_the_multidimensional_face_makes_them_stale(tmp_path):
+    path = str(tmp_path / "a.zarr")
+    created(path, ARRAYS["int16"], CHUNK_SHAPE=32, STATISTICS="YES", OVERVIEWS="NONE", ARRAY_NAME="t")
+    dataset = gdal.OpenEx(path, gdal.OF_MULTIDIM_RASTER | gdal.OF_UPDATE)
+    array = dataset.GetRootGroup().OpenMDArray("t")
+    array.Write(np.full((1, 1), 5000, "int16"), [3, 3])
+    array = dataset = None
+    band = held_band(open_ours(path))
+    assert band.ReadAsArray().max() == 5000 and "STATISTICS" not in str(band.GetMetadata()) and band.GetDefaultHistogram(force=0) is None

@@ -283,6 +283,19 @@ def test_a_mask_of_a_group_is_one_for_all_its_arrays(tmp_path):
     assert flags_of(open_array(tmp_path / "a.zarr", "a_2")) == [PER_DATASET]
 
 
+@pytest.mark.parametrize("what", ["SetMetadataItem", "SetMetadata", "ComputeStatistics", "SetDescription", "SetNoDataValue"])
+def test_what_is_said_of_a_mask_does_not_take_its_meaning_away(tmp_path, what):
+    path = str(tmp_path / "a.zarr")
+    copy(path, masked(), CHUNK_SHAPE=64)
+    dataset = update(path)
+    band = held_band(dataset).GetMaskBand()
+    {"SetMetadataItem": lambda: band.SetMetadataItem("k", "v"), "SetMetadata": lambda: band.SetMetadata({"k": "v"}),
+     "ComputeStatistics": lambda: band.ComputeStatistics(False), "SetDescription": lambda: band.SetDescription("validity"),
+     "SetNoDataValue": lambda: band.SetNoDataValue(3)}[what]()
+    band = dataset = None
+    check(open_ours(path))
+
+
 def test_writing_the_mask_makes_statistics_stale(tmp_path):
     copy(tmp_path / "a.zarr", masked(), STATISTICS="YES")
     statistics = held_band(open_ours(str(tmp_path / "a.zarr"))).GetStatistics(False, False)

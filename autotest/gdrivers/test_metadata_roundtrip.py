@@ -7,7 +7,7 @@ import pytest
 from osgeo import gdal
 
 import oracle
-from stores import random_values
+from stores import array_meta, group_meta, random_values, sharding
 from support import assert_same, open_ours, subdatasets, warnings_of
 from writing import UTM, check_consolidated, chunks_of, copy, document, driver, only_array, shards, source
 
@@ -239,3 +239,31 @@ def test_point_registration_survives(tmp_path):
     before.SetMetadataItem("AREA_OR_POINT", "Point")
     after = copy(tmp_path / "a.zarr", before)
     assert after.GetMetadataItem("AREA_OR_POINT") == "Point" and after.GetGeoTransform() == pytest.approx(UTM)
+
+
+def test_a_nodata_value_that_is_set_back_after_a_flush_is_written(tmp_path):
+    path = str(tmp_path / "a.zarr")
+    oracle.write(path, array_meta((40, 50), "uint8", [40, 50], [sharding([10, 10])], attributes={"_FillValue": 3}), np.ones((40, 50), "uint8"))
+    dataset = gdal.OpenEx(path, gdal.OF_RASTER | gdal.OF_UPDATE)
+    for value in (5, 3):
+        dataset.GetRasterBand(1).SetNoDataValue(value)
+        dataset.FlushCache()
+        assert document(path)["attributes"]["_FillValue"] == value
+    dataset = None
+    assert document(path)["attributes"]["_FillValue"] == 3
+
+
+def test_an_item_of_one_array_does_not_take_those_of_the_group_along(tmp_path):
+    path = str(tmp_path / "a.zarr")
+    oracle.put(path, {"zarr.json": group_meta({"title": "t", "more": {"x": 1}})})
+    values = np.ones((40, 50), "uint8")
+    oracle.write(path + "/c", array_meta((40, 50), "uint8", [40, 50], [sharding([10, 10])], attributes={"_FillValue": 3, "missing_value": 4, "title": "own"}), values)
+    for change in (lambda d: d.SetMetadataItem("k", "v"), lambda d: d.GetRasterBand(1).SetMetadataItem("k", "v")):
+        dataset = gdal.OpenEx('SHARDEDZARR:"%s":/c' % path, gdal.OF_RASTER | gdal.OF_UPDATE)
+        change(dataset)
+        dataset = None
+        attributes = document(path, "c")["attributes"]
+        assert {name: attributes.get(name) for name in ("_FillValue", "missing_value", "title", "more", "k")} == {
+            "_FillValue": 3, "missing_value": 4, "title": "own", "more": None, "k": "v"}
+    dataset = open_ours('SHARDEDZARR:"%s":/c' % path)
+    assert dataset.GetMetadataItem("more") == '{"x":1}' and dataset.GetRasterBand(1).GetMetadataItem("k") == "v"

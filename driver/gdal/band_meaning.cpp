@@ -377,6 +377,7 @@ void ShardedZarrRasterBand::DropStatistics(bool isBlock)
         ds.m_maskOf->Band(b).DropStatistics(isBlock);
     if (ds.m_isOverview || ds.m_isMask || (isBlock && m_statisticsSet))
         return;
+    ds.m_partWritten = ds.HasChoices();
     if (psPam != nullptr && psPam->psSavedHistograms != nullptr)
     {
         CPLDestroyXMLNode(psPam->psSavedHistograms);

@@ -112,6 +112,7 @@ class ShardedZarrDataset : public GDALPamDataset
     bool m_bandsChanged = false;
     bool m_maskAdded = false;
     bool m_maskLost = false;
+    bool m_partWritten = false; /* of arrays: statistics of the whole are not true any more */
     bool m_closed = false;
     /* Made by Create() and not written to: a nodata value may still become the fill value. */
     bool m_isBlank = false;
@@ -134,6 +135,8 @@ class ShardedZarrDataset : public GDALPamDataset
     void ReadGCPs();
     bool HasGCPs();
     void ReadMetadata();
+    /* What the group above says; metadata of all arrays in it. */
+    CPLStringList ItemsAbove() const;
     bool IsGroup() const
     {
         return m_group != nullptr;

@@ -200,6 +200,8 @@ ShardedZarrDataset *ShardedZarrDataset::Column()
 {
     if (!IsHealpix() || m_sources[0].shown != ZS_HEALPIX_SPHERE)
         return nullptr;
+    if (IsUpdate()) // pixels, or what they mean, may be others by now
+        m_column.reset();
     if (m_column == nullptr)
     {
         ZSBandSources sources = m_sources;
@@ -207,8 +209,14 @@ ShardedZarrDataset *ShardedZarrDataset::Column()
             source.shown = ZS_HEALPIX_COLUMN;
         struct zs_error err;
         m_column = Over(m_store, sources, m_group, m_options, GA_ReadOnly, &err);
-        if (m_column != nullptr)
-            m_column->nPamFlags |= GPF_NOSAVE;
+        if (m_column == nullptr)
+            return nullptr;
+        m_column->nPamFlags |= GPF_NOSAVE;
+        for (int b = 1; b <= nBands && IsUpdate(); b++)
+        {
+            m_column->Band(b).TakeMeaning(Band(b));
+            Band(b).FlushCache(false);
+        }
     }
     return m_column.get();
 }

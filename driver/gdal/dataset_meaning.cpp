@@ -257,13 +257,9 @@ void ShardedZarrDataset::RemoveAxisMetadata(CPLStringList &md) const
 }
 
 /* Plain attributes of the group, then of the array, or what all arrays say alike, then what a side-car file says. */
-void ShardedZarrDataset::ReadMetadata()
+CPLStringList ShardedZarrDataset::ItemsAbove() const
 {
-    if (m_metadataRead)
-        return;
-    m_metadataRead = true;
-    ReadGeoref(); // AREA_OR_POINT
-    CPLStringList md;
+    CPLStringList above;
     struct zs_error err;
     const std::unique_ptr<char, decltype(&free)> parent(
         m_store->hierarchy != nullptr ? zs_path_parent(Array(0).node->path) : nullptr, free);
@@ -274,8 +270,18 @@ void ShardedZarrDataset::ReadMetadata()
     {
         const ZSOwned<char *> itemsFreed(items, zs_metadata_free);
         for (char **item = items; item != nullptr && *item != nullptr; item++)
-            md.AddString(*item);
+            above.AddString(*item);
     }
+    return above;
+}
+
+void ShardedZarrDataset::ReadMetadata()
+{
+    if (m_metadataRead)
+        return;
+    m_metadataRead = true;
+    ReadGeoref(); // AREA_OR_POINT
+    CPLStringList md = ItemsAbove();
     if (IsGroup())
         SortItems();
     md = CSLMerge(md.StealList(), IsGroup() ? m_commonItems.List() : Meaning(0).metadata);

@@ -5,6 +5,7 @@
 
 extern "C"
 {
+#include "geo/attributes.h"
 #include "raster/update.h"
 }
 
@@ -79,7 +80,9 @@ enum zs_status ShardedZarrDataset::WriteDatasetMetadata(struct zs_error *err)
         CPLStringList md(CSLDuplicate(GDALMajorObject::GetMetadata()));
         md.SetNameValue(GDALMD_AREA_OR_POINT, nullptr);
         RemoveAxisMetadata(md);
-        ZS_TRY(zs_update_metadata(m_store->hierarchy, Array(0).node, md.List(), err));
+        const CPLStringList own(CSLDuplicate(Meaning(0).metadata));
+        const CPLStringList ofGroup = zsItemsNotIn(ItemsAbove().List(), own);
+        ZS_TRY(zs_update_metadata(m_store->hierarchy, Array(0).node, zsItemsNotIn(md.List(), ofGroup).List(), err));
     }
     if (IsGroup() && !m_domainsChanged)
         return ZS_OK;
@@ -95,6 +98,8 @@ enum zs_status ShardedZarrDataset::WriteDatasetMetadata(struct zs_error *err)
 enum zs_status ShardedZarrDataset::WriteBands(size_t source, struct zs_error *err)
 {
     const ZSArray &array = Array(source);
+    if (m_isMask) // its flags say which pixels are valid; what GDAL's users say of a mask is kept by no format
+        return ZS_OK;
     const auto before = static_cast<int>(m_slices[source].first), count = static_cast<int>(Slices(source).count);
     if (IsGroup())
         ZS_TRY(WriteOwnItems(source, err));
@@ -106,7 +111,13 @@ enum zs_status ShardedZarrDataset::WriteBands(size_t source, struct zs_error *er
     for (const auto &m : bands)
         same = same && m.has_nodata == bands[0].has_nodata &&
                (!m.has_nodata || memcmp(m.nodata, bands[0].nodata, size) == 0);
-    if (same)
+    // One that is said already stays as it is said: a missing_value beside it, too.
+    struct zs_meaning said; // now: a flush may have changed it
+    ZS_TRY(zs_meaning_read(array.node, &said, err));
+    const ZSOwned<struct zs_meaning> cleared(&said, zs_meaning_clear);
+    const bool isSaid = zs_declares_nodata(array.node) && said.has_nodata && bands[0].has_nodata &&
+                        memcmp(said.nodata, bands[0].nodata, size) == 0;
+    if (same && !isSaid)
         ZS_TRY(zs_update_nodata(m_store->hierarchy, array.node, array.axes,
                                 bands[0].has_nodata ? bands[0].nodata : nullptr, err));
     return zs_update_bands(m_store->hierarchy, array.node, array.axes, bands.data(), bands.size(), err);
@@ -116,7 +127,7 @@ CPLErr ShardedZarrDataset::WriteMetadata()
 {
     if (m_isBlank && m_bandsChanged && SettleFillValue() != CE_None)
         return CE_Failure;
-    if (!m_georefChanged && !m_metadataChanged && !m_bandsChanged && !m_maskAdded)
+    if (!m_georefChanged && !m_metadataChanged && !m_bandsChanged && !m_maskAdded && !m_partWritten)
         return CE_None;
     struct zs_error err;
     enum zs_status status = ZS_OK;
@@ -129,6 +140,8 @@ CPLErr ShardedZarrDataset::WriteMetadata()
         status = WriteDatasetMetadata(&err);
     for (size_t i = 0; i < m_sources.size() && status == ZS_OK && m_bandsChanged && !HasChoices(); i++)
         status = WriteBands(i, &err);
+    for (size_t i = 0; i < m_sources.size() && status == ZS_OK && m_partWritten; i++)
+        status = zs_update_drop_statistics(m_store->hierarchy, Array(i).node, &err);
     if (status == ZS_OK)
         status = zs_update_flush(m_store->hierarchy, &err);
     if (status != ZS_OK)
@@ -150,7 +163,7 @@ CPLErr ShardedZarrDataset::WriteMetadata()
             MarkPamDirty();
         Band(b).m_sideCarHasStatistics = false;
     }
-    m_georefChanged = m_metadataChanged = m_domainsChanged = m_bandsChanged = m_maskAdded = false;
+    m_georefChanged = m_metadataChanged = m_domainsChanged = m_bandsChanged = m_maskAdded = m_partWritten = false;
     return CE_None;
 }
 

@@ -5,6 +5,7 @@
 extern "C"
 {
 #include "base/memory.h"
+#include "geo/bands.h"
 #include "raster/overviews.h"
 #include "raster/update.h"
 #include "zarr/make.h"
@@ -428,6 +429,10 @@ void ZSMdimArray::DropStatistics()
     const std::string sideCar = std::string(m_store->Store()->root) + "/zarr.json.aux.xml";
     if (!m_isWritten && m_store->Pam() != nullptr && VSIStatExL(sideCar.c_str(), &st, VSI_STAT_EXISTS_FLAG) == 0)
         GDALPamMDArray::ClearStatistics();
+    if (!m_isWritten && zs_has_statistics(m_node->attributes)) // of the raster
+        Change([](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
+            return zs_update_drop_statistics(h, node, err);
+        });
     m_isWritten = true;
 }
 

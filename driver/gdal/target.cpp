@@ -173,9 +173,9 @@ static void removeOldLeftovers(const std::string &root)
 /* Arrays that no raster is made of, and no coordinate: somebody else put them there. */
 static bool isStrange(const struct zs_node *node)
 {
-    if (node->type != ZS_NODE_ARRAY || node->is_text)
+    if (node->type != ZS_NODE_ARRAY)
         return false;
-    if (node->array == nullptr || node->array->ndim != 1)
+    if (!node->is_text && (node->array == nullptr || node->array->ndim != 1))
         return node->array == nullptr;
     const char *dimension = zs_dimension_name(node, 0);
     return dimension == nullptr || !EQUAL(dimension, zs_path_name(node->path));

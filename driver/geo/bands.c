@@ -268,17 +268,76 @@ static bool write_entries(zs_json *attributes, const struct zs_dtype *dtype, con
     return zs_json_add(attributes, ZS_BANDS_ATTRIBUTE, list) != NULL;
 }
 
+/* ---- Statistics ---- */
+
+static bool is_statistic(const zs_json *member)
+{
+    return strncmp(zs_json_name(member), "STATISTICS_", 11) == 0;
+}
+
+static bool has_statistics_itself(const zs_json *items)
+{
+    const zs_json *m = zs_json_first(items);
+    while (m != NULL && !(zs_json_name(m) != NULL && is_statistic(m)))
+        m = zs_json_next(m);
+    return m != NULL;
+}
+
+bool zs_has_statistics(const zs_json *attributes)
+{
+    bool has = has_statistics_itself(attributes);
+    for (const zs_json *e = zs_json_first(zs_json_get(attributes, ZS_BANDS_ATTRIBUTE)); e != NULL && !has;
+         e = zs_json_next(e))
+        has = has_statistics_itself(zs_json_get(e, "metadata"));
+    return has;
+}
+
+static void remove_statistics_of(zs_json *items)
+{
+    const zs_json *next;
+    for (const zs_json *m = zs_json_first(items); m != NULL && zs_json_name(m) != NULL; m = next) {
+        next = zs_json_next(m);
+        if (is_statistic(m))
+            zs_json_remove(items, zs_json_name(m));
+    }
+}
+
+void zs_remove_statistics(zs_json *attributes)
+{
+    remove_statistics_of(attributes);
+    for (const zs_json *e = zs_json_first(zs_json_get(attributes, ZS_BANDS_ATTRIBUTE)); e != NULL; e = zs_json_next(e))
+        remove_statistics_of(zs_json_get_mutable((zs_json *)(uintptr_t)e, "metadata"));
+}
+
+/* ---- Writing ---- */
+
+static const char *const flags[] = {"flag_values", "flag_meanings", "gdal:categories"};
+
+/* Whether flags stay as they are: they say these categories. CF's say more than categories can: bits, any values. */
+static enum zs_status find_flags(const zs_json *attributes, char *const *categories, bool *stay, struct zs_error *err)
+{
+    char **said;
+    const bool ok = zs_categories_read(attributes, &said);
+    *stay = ok && same_list(said, categories);
+    zs_metadata_free(said);
+    return ok ? ZS_OK : zs_no_memory(err);
+}
+
 enum zs_status zs_write_band_meanings(zs_json *attributes, const struct zs_dtype *dtype, const struct zs_meaning *bands,
                                       size_t count, struct zs_error *err)
 {
-    static const char *const owned[] = {"units", "unit", "scale_factor", "add_offset", "flag_values", "flag_meanings",
-                                        "gdal:categories", "color_interpretation", "colour_interpretation",
-                                        "COLOR_INTERPRETATION", "gdal:color_table", ZS_BANDS_ATTRIBUTE};
+    static const char *const owned[] = {"units", "unit", "scale_factor", "add_offset", "color_interpretation",
+                                        "colour_interpretation", "COLOR_INTERPRETATION", "gdal:color_table",
+                                        ZS_BANDS_ATTRIBUTE};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; i++)
         zs_json_remove(attributes, owned[i]);
     if (count == 0)
         return ZS_OK;
     const struct common common = find_common(dtype, bands, count);
+    bool keeps_flags;
+    ZS_TRY(find_flags(attributes, common.categories ? bands[0].categories : NULL, &keeps_flags, err));
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0] && !keeps_flags; i++)
+        zs_json_remove(attributes, flags[i]);
     struct zs_meaning all = {0};
     if (common.unit)
         all.unit = bands[0].unit;
@@ -286,7 +345,7 @@ enum zs_status zs_write_band_meanings(zs_json *attributes, const struct zs_dtype
         all.has_scale = true, all.scale = bands[0].scale;
     if (common.offset && bands[0].has_offset)
         all.has_offset = true, all.offset = bands[0].offset;
-    if (common.categories)
+    if (common.categories && !keeps_flags)
         all.categories = bands[0].categories;
     if (common.colour)
         all.colour = bands[0].colour, all.colour_name = bands[0].colour_name;

@@ -33,4 +33,9 @@ enum zs_status zs_band_meaning_read(const struct zs_node *node, uint64_t band, u
 enum zs_status zs_write_band_meanings(zs_json *attributes, const struct zs_dtype *dtype, const struct zs_meaning *bands,
                                       size_t count, struct zs_error *err) ZS_MUST_CHECK;
 
+/* Whether the attributes of an array have statistics of GDAL's (STATISTICS_MINIMUM ...), of it or of one of its bands;
+ * and taking these away. */
+bool zs_has_statistics(const zs_json *attributes);
+void zs_remove_statistics(zs_json *attributes);
+
 #endif

@@ -254,8 +254,7 @@ bool zs_category_list_read(const zs_json *list, char ***categories)
     return ok;
 }
 
-/* False without memory only. */
-static bool read_categories(const zs_json *attributes, char ***categories)
+bool zs_categories_read(const zs_json *attributes, char ***categories)
 {
     *categories = NULL;
     if (!zs_category_list_read(zs_json_get(attributes, "gdal:categories"), categories))
@@ -388,7 +387,8 @@ enum zs_status zs_meaning_read(const struct zs_node *node, struct zs_meaning *me
     m.unit = copy_or_null(unit, &ok);
     const char *description = text_attribute(a, "long_name");
     m.description = copy_or_null(description != NULL ? description : text_attribute(a, "standard_name"), &ok);
-    ok = ok && read_categories(a, &m.categories) && zs_domains_read(zs_json_get(a, ZS_DOMAINS_ATTRIBUTE), &m.domains);
+    ok = ok && zs_categories_read(a, &m.categories);
+    ok = ok && zs_domains_read(zs_json_get(a, ZS_DOMAINS_ATTRIBUTE), &m.domains);
     enum zs_status status = ok ? read_metadata(node, m.categories == NULL, &m.metadata, err)
                                : zs_fail(err, ZS_NO_MEMORY, "%s: no memory for its attributes", node->path);
     if (status != ZS_OK) {

@@ -12,6 +12,10 @@ bool zs_missing_value_read(const struct zs_dtype *dtype, const zs_json *value, u
  * *categories. */
 bool zs_category_list_read(const zs_json *list, char ***categories);
 
+/* What attributes call the values of pixels: that list, or CF's flags where their values are small numbers. NULL where
+ * they do not. Both are freed with zs_metadata_free(), on failure, too. */
+bool zs_categories_read(const zs_json *attributes, char ***categories);
+
 /* A list of [r, g, b] or [r, g, b, a]; NULL for what is none. */
 bool zs_colour_table_read(const zs_json *list, struct zs_colour_entry **table, size_t *count);
 bool zs_colour_table_write(zs_json *object, const char *name, const struct zs_colour_entry *table, size_t count);

@@ -436,6 +436,16 @@ enum zs_status zs_update_bands(struct zs_hierarchy *h, const struct zs_node *nod
     return update_family(h, node, axes, write_meanings, &(struct meanings){bands, count}, err);
 }
 
+enum zs_status zs_update_drop_statistics(struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err)
+{
+    zs_json *attributes;
+    if (!zs_has_statistics(node->attributes))
+        return ZS_OK;
+    ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
+    zs_remove_statistics(attributes);
+    return ZS_OK;
+}
+
 /* ---- Metadata ---- */
 
 /* Whether an attribute is one that zs_update_metadata() may take away. */

@@ -57,6 +57,10 @@ enum zs_status zs_update_healpix(struct zs_hierarchy *h, const struct zs_node *n
 enum zs_status zs_update_nodata(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                                 const void *value, struct zs_error *err) ZS_MUST_CHECK;
 
+/* Takes away statistics of the array and of its bands: elements were written. */
+enum zs_status zs_update_drop_statistics(struct zs_hierarchy *h, const struct zs_node *node,
+                                         struct zs_error *err) ZS_MUST_CHECK;
+
 /* Sets the fill value itself, of an array that has no chunks yet, together with `_FillValue`. The array's node is
  * replaced by *replacement, in the store at once; arrays opened from the old one are to be opened again. */
 enum zs_status zs_update_fill_value(struct zs_hierarchy *h, const struct zs_node *node, const void *value,
