@@ -120,6 +120,25 @@ def test_a_store_of_several_rasters_is_overwritten_only_when_told_so(tmp_path):
     assert os.listdir(str(tmp_path)) == ["a.zarr"]
 
 
+def test_a_store_with_texts_is_overwritten_only_when_told_so(tmp_path):
+    """But for labels, which are coordinates."""
+    def put(name, names):
+        dataset = gdal.GetDriverByName("ShardedZarr").CreateMultiDimensional(str(tmp_path / name), [], [])
+        root = dataset.GetRootGroup()
+        y, x = (root.CreateDimension(axis, None, None, 3) for axis in "yx")
+        root.CreateMDArray("only", [y, x], gdal.ExtendedDataType.Create(gdal.GDT_Byte)).Write(np.zeros((3, 3), "uint8"))
+        root.CreateMDArray(names, [x], gdal.ExtendedDataType.CreateString()).Write(["a", "b", "c"])
+        return str(tmp_path / name)
+
+    for call in (lambda path: driver().CreateCopy(path, source(NEW)), lambda path: driver().CreateMultiDimensional(path, [], [])):
+        path = put("remarks.zarr", "remarks")
+        before = snapshot(tmp_path)
+        assert "/remarks" in error_of(call, path)
+        assert snapshot(tmp_path) == before
+        shutil.rmtree(path)
+    copy(put("labels.zarr", "x"), source(NEW))
+
+
 def test_a_store_with_an_array_that_is_no_raster_of_ours_is_not_overwritten(tmp_path):
     copy(tmp_path / "a.zarr", source(OLD))
     series = tmp_path / "a.zarr" / "series"

@@ -175,7 +175,12 @@ static bool isStrange(const struct zs_node *node)
 {
     if (node->type != ZS_NODE_ARRAY)
         return false;
-    if (!node->is_text && (node->array == nullptr || node->array->ndim != 1))
+    if (node->is_text) // but for labels
+    {
+        const zs_json *names = zs_json_get(node->document, "dimension_names");
+        return zs_json_size(names) != 1 || !zs_json_equals(zs_json_first(names), zs_path_name(node->path));
+    }
+    if (node->array == nullptr || node->array->ndim != 1)
         return node->array == nullptr;
     const char *dimension = zs_dimension_name(node, 0);
     return dimension == nullptr || !EQUAL(dimension, zs_path_name(node->path));
