@@ -51,7 +51,7 @@ def tree(tmp_path):
 def test_groups_and_arrays_are_listed_and_opened(tree):
     root = root_of(tree)
     assert (root.GetName(), root.GetFullName()) == ("/", "/")
-    assert root.GetMDArrayNames() == ["odd", "t", "time", "x", "y"]
+    assert root.GetMDArrayNames() == ["time", "x", "y", "odd", "t"]
     assert root.GetGroupNames() == ["sub"]
     sub = root.OpenGroup("sub")
     assert (sub.GetName(), sub.GetFullName(), sub.GetGroupNames(), sub.GetMDArrayNames()) == ("sub", "/sub", ["deep"], ["plain"])
@@ -191,7 +191,7 @@ def test_nodata_is_that_of_the_bands(tmp_path):
 
 def test_the_names_of_rasters_open_here_too(tree):
     for name in (tree, tree + "/zarr.json", "SHARDEDZARR:" + tree, 'SHARDEDZARR:"%s"' % tree):
-        assert open_mdim(name).GetRootGroup().GetMDArrayNames() == ["odd", "t", "time", "x", "y"], name
+        assert open_mdim(name).GetRootGroup().GetMDArrayNames() == ["time", "x", "y", "odd", "t"], name
     assert open_mdim('ZARR:"%s"' % tree).GetRootGroup().GetGroupNames() == ["sub"]
 
 

@@ -664,3 +664,136 @@ def test_attributes_are_deleted(tmp_path):
     dataset = None
     root = root_of(tmp_path / "a.zarr")
     assert attributes_of(root) == attributes_of(root.OpenMDArray("v")) == {"b": "text"}
+
+
+# ---------------------------------------------------------------------------------------------------------------- CRS
+
+def crs_of(code):
+    srs = osr.SpatialReference()
+    srs.ImportFromEPSG(code)
+    srs.SetDataAxisToSRSAxisMapping([2, 1])
+    return srs
+
+
+def codes_of(path):
+    root = root_of(path)
+    codes = {name: root.OpenMDArray(name).GetSpatialRef() for name in "uvw"}
+    return {name: srs and int(srs.GetAuthorityCode(None)) for name, srs in codes.items()}
+
+
+@pytest.mark.parametrize("before, set_to, expected", [
+    ((None, 32631, 32631), {"v": 3857}, (None, 3857, 32631)),
+    ((None, 32631, 32631), {"v": None}, (None, None, 32631)),
+    ((None, 32631, 32632), {"v": 3857}, (None, 3857, 32632)),
+    ((None, 32631, 32631), {"u": 3857}, (3857, 32631, 32631)),
+    ((None, 32631, 32631), {"v": 3857, "w": 32632}, (None, 3857, 32632)),
+    ((None, 32631, 32632), {"w": 32631}, (None, 32631, 32631))])
+def test_the_crs_of_an_array_is_its_own(tmp_path, before, set_to, expected):
+    """Though arrays beside it have the same dimensions, and the same grid mapping."""
+    path = tmp_path / "a.zarr"
+    dataset, root = made(path)
+    grid = dimensions(root, y=4, x=5)
+    for name, code in zip("uvw", before):
+        array = root.CreateMDArray(name, grid, extended("uint8"))
+        if code is not None:
+            array.SetSpatialRef(crs_of(code))
+        write(array, np.zeros((4, 5), "uint8"))
+    array = root = dataset = grid = None
+    dataset, root = updated(path)
+    for name, code in set_to.items():
+        root.OpenMDArray(name).SetSpatialRef(None if code is None else crs_of(code))
+    root = dataset = None
+    assert codes_of(path) == dict(zip("uvw", expected))
+
+
+def test_a_place_that_is_set_on_a_raster_leaves_others_their_crs(tmp_path):
+    path = tmp_path / "a.zarr"
+    dataset, root = made(path)
+    grid = dimensions(root, y=4, x=5)
+    for name, code in zip("uvw", (None, 32631, 32632)):
+        array = root.CreateMDArray(name, grid, extended("uint8"))
+        if code is not None:
+            array.SetSpatialRef(crs_of(code))
+        write(array, np.zeros((4, 5), "uint8"))
+    array = root = dataset = grid = None
+    raster = gdal.OpenEx('SHARDEDZARR:"%s":/v' % path, gdal.OF_RASTER | gdal.OF_UPDATE)
+    raster.SetGeoTransform((500, 10, 0, 700, 0, -10))
+    raster = None
+    assert codes_of(path) == {"u": None, "v": 32631, "w": 32632}
+    raster = gdal.OpenEx('SHARDEDZARR:"%s":/u' % path, gdal.OF_RASTER | gdal.OF_UPDATE)
+    raster.SetProjection(crs_of(3857).ExportToWkt())
+    raster = None
+    assert codes_of(path) == {"u": 3857, "v": 32631, "w": 32632}
+    for name in "vw":
+        assert gdal.Open('SHARDEDZARR:"%s":/%s' % (path, name)).GetGeoTransform() == (500, 10, 0, 700, 0, -10)
+
+
+@pytest.mark.parametrize("sizes", [{}, {"station": 3}])
+def test_points_have_a_crs(tmp_path, sizes):
+    path = tmp_path / "a.zarr"
+    dataset, root = made(path)
+    array = root.CreateMDArray("v", dimensions(root, **sizes), extended("float32"))
+    array.SetSpatialRef(crs_of(32631))
+    write(array, np.zeros(tuple(sizes.values()), "float32"))
+    array = root = dataset = None
+    array = root_of(path).OpenMDArray("v")
+    assert array.GetSpatialRef().GetAuthorityCode(None) == "32631" and attributes_of(array) == {}
+    array = None
+    dataset, root = updated(path)
+    root.OpenMDArray("v").SetSpatialRef(crs_of(32632))
+    root = dataset = None
+    assert root_of(path).OpenMDArray("v").GetSpatialRef().GetAuthorityCode(None) == "32632"
+
+
+# ------------------------------------------------------------------------------------------------------------ attributes
+
+def test_numbers_that_json_has_not_stay_numbers(tmp_path):
+    """And the document stays JSON, for readers that take no other."""
+    path = tmp_path / "a.zarr"
+    dataset, root = made(path)
+    values = {"nan": float("nan"), "range": [float("-inf"), float("inf")], "mix": [1.5, float("nan")]}
+    for name, value in values.items():
+        root.CreateAttribute(name, [len(value)] if isinstance(value, list) else [], extended("float64")).Write(value)
+    for name, value in {"text": "nan", "texts": ["NaN", "b"]}.items():
+        root.CreateAttribute(name, [len(value)] if isinstance(value, list) else [], gdal.ExtendedDataType.CreateString()).Write(value)
+    root = dataset = None
+    with open(path / "zarr.json") as file:
+        json.load(file, parse_constant=lambda constant: pytest.fail(constant))
+    attributes = attributes_of(root_of(path))
+    for name, value in values.items():
+        np.testing.assert_array_equal(attributes[name], value)
+    assert attributes["text"] == "nan" and list(attributes["texts"]) == ["NaN", "b"]
+
+
+def test_coordinates_are_those_of_the_source_and_come_first(tmp_path):
+    need("GDAL's netCDF driver", NETCDF)
+    dataset, root = made(tmp_path / "a.zarr")
+    y, x = dimensions(root, y=4, x=5)
+    for name, grid in {"albedo": [y, x], "column_width": [x], "lat": [y, x], "lon": [y, x], "x": [x], "y": [y]}.items():
+        array = root.CreateMDArray(name, grid, extended("float64"))
+        write(array, np.arange(float(np.prod([d.GetSize() for d in grid]))).reshape([d.GetSize() for d in grid]))
+        if name == "albedo":
+            array.SetSpatialRef(crs_of(32631))
+            array.CreateAttribute("coordinates", [], gdal.ExtendedDataType.CreateString()).Write("lat lon")
+    array = root = dataset = y = x = None
+    root = root_of(tmp_path / "a.zarr")
+    assert root.GetMDArrayNames() == ["x", "y", "albedo", "column_width", "lat", "lon", "spatial_ref"]
+    albedo = root.OpenMDArray("albedo")
+    assert attributes_of(albedo)["coordinates"] == "lat lon"
+    assert [a.GetName() for a in albedo.GetCoordinateVariables()] == ["lat", "lon"]
+    assert "spatial_ref" in document(tmp_path / "a.zarr", "albedo")["attributes"]["coordinates"].split()  # for xarray
+    albedo = root = None
+    gdal.MultiDimTranslate(str(tmp_path / "b.nc"), str(tmp_path / "a.zarr"), format="netCDF").FlushCache()
+    copied = gdal.OpenEx(str(tmp_path / "b.nc"), gdal.OF_MULTIDIM_RASTER).GetRootGroup()
+    assert attributes_of(copied.OpenMDArray("albedo"))["coordinates"] == "lat lon"
+    assert attributes_of(copied.OpenMDArray("column_width")) == {} and copied.OpenMDArray("column_width").GetUnit() == ""
+
+
+def test_progress_ends_at_1(tmp_path):
+    told = []
+    source = gdal.GetDriverByName("MEM").CreateMultiDimensional("m")
+    root = source.GetRootGroup()
+    for number, grid in enumerate([[], dimensions(root, x=3), dimensions(root, b=64, a=64)]):
+        write(root.CreateMDArray("v%d" % number, grid, extended("float32")), np.ones([d.GetSize() for d in grid], "float32"))
+    gdal.GetDriverByName("ShardedZarr").CreateCopy(str(tmp_path / "a.zarr"), source, callback=lambda part, *_: told.append(part) or 1)
+    assert told[-1] == 1 and told == sorted(told)

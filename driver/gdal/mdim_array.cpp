@@ -5,6 +5,7 @@
 extern "C"
 {
 #include "base/memory.h"
+#include "geo/array_crs.h"
 #include "geo/bands.h"
 #include "raster/overviews.h"
 #include "raster/update.h"
@@ -231,8 +232,16 @@ std::shared_ptr<OGRSpatialReference> ZSMdimArray::ReadSpatialRef() const
     struct zs_axes axes;
     struct zs_georef georef;
     struct zs_error err;
-    if (m_dimensions.size() < 2 ||
-        zs_axes_find(m_store->Hierarchy(), m_node, nullptr, nullptr, &axes, &err) != ZS_OK || axes.y < 0)
+    if (m_dimensions.size() < 2) // of points
+    {
+        OGRSpatialReferenceH own = zs_array_crs_read(m_store->Hierarchy(), m_node);
+        if (own == nullptr)
+            return nullptr;
+        const auto srs = std::make_shared<OGRSpatialReference>(*OGRSpatialReference::FromHandle(own));
+        OSRRelease(own);
+        return srs;
+    }
+    if (zs_axes_find(m_store->Hierarchy(), m_node, nullptr, nullptr, &axes, &err) != ZS_OK || axes.y < 0)
         return nullptr;
     // Without Y only the CRS is looked for.
     if (zs_georef_read(m_store->Hierarchy(), m_node, {axes.x, -1}, &georef, &err) != ZS_OK)
@@ -538,9 +547,13 @@ bool ZSMdimArray::ChangeSpatialRef(const OGRSpatialReference *srs)
     return Change([srs](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
         struct zs_axes axes;
         struct zs_georef georef;
+        const std::unique_ptr<OGRSpatialReference> own(srs != nullptr ? srs->Clone() : nullptr);
+        OGRSpatialReferenceH handle = own != nullptr ? OGRSpatialReference::ToHandle(own.get()) : nullptr;
+        if (node->array->ndim < 2)
+            return zs_array_crs_write(h, node, handle, err);
         enum zs_status status = zs_axes_find(h, node, nullptr, nullptr, &axes, err);
         if (status == ZS_OK && axes.y < 0)
-            return zs_fail(err, ZS_ARGUMENT, "array /%s: a CRS is for arrays of two dimensions and more", node->path);
+            return zs_fail(err, ZS_ARGUMENT, "array /%s: a CRS is for arrays with X and Y", node->path);
         if (status == ZS_OK)
             status = zs_georef_read(h, node, axes, &georef, err);
         if (status != ZS_OK)
@@ -551,8 +564,7 @@ bool ZSMdimArray::ChangeSpatialRef(const OGRSpatialReference *srs)
         update.has_transform = georef.has_transform;
         memcpy(update.transform, georef.transform, sizeof update.transform);
         update.pixel_is_point = georef.pixel_is_point;
-        const std::unique_ptr<OGRSpatialReference> own(srs != nullptr ? srs->Clone() : nullptr);
-        update.srs = own != nullptr ? OGRSpatialReference::ToHandle(own.get()) : nullptr;
+        update.srs = handle;
         return zs_update_georef(h, node, axes, &update, err);
     });
 }

@@ -149,7 +149,18 @@ const struct zs_node *ZSMdimGroup::Child(const std::string &name, enum zs_node_t
 std::vector<std::string> ZSMdimGroup::GetMDArrayNames(CSLConstList) const
 {
     return zsGuard([&] {
-        return m_only != nullptr ? std::vector<std::string>{m_store->NodeName(m_only)} : ChildNames(ZS_NODE_ARRAY);
+        if (m_only != nullptr)
+            return std::vector<std::string>{m_store->NodeName(m_only)};
+        auto names = ChildNames(ZS_NODE_ARRAY);
+        // GDAL's netCDF driver takes the first array of a dimension that it is given for its coordinates.
+        std::stable_partition(names.begin(), names.end(), [this](const std::string &name) {
+            const struct zs_node *node = Child(name, ZS_NODE_ARRAY);
+            const char *dimension = node != nullptr && node->array != nullptr && node->array->ndim == 1
+                                        ? zs_dimension_name(node, 0)
+                                        : nullptr;
+            return dimension != nullptr && name == dimension;
+        });
+        return names;
     });
 }
 

@@ -96,6 +96,7 @@ template <class Base> class ZSMdimNodeArray : public Base, public ZSMdimFollower
         if (progress == nullptr)
             progress = GDALDummyProgress;
         ZSMdimChunks chunks;
+        cost += GDALMDArray::COPY_COST; // as GDAL counts an array
         const bool ok = zsGuard([&] {
             return this->CopyFromAllExceptValues(from, strict, cost, totalCost, progress, progressData) &&
                    Chunks(chunks) && zsMdimCopyValues(*this, *from, chunks, cost, totalCost, progress, progressData);

@@ -51,6 +51,13 @@ enum zs_status zs_array_mapping_find(struct zs_hierarchy *h, const struct zs_nod
     return zs_fail(err, ZS_UNSUPPORTED, "/%s: its group has too many grid mappings", node->path);
 }
 
+OGRSpatialReferenceH zs_array_crs_read(struct zs_hierarchy *h, const struct zs_node *node)
+{
+    const char *named = zs_grid_mapping_name(node->attributes);
+    const struct zs_node *mapping = named != NULL ? zs_sibling(h, node, named) : NULL;
+    return mapping != NULL ? zs_crs_from_grid_mapping(mapping->attributes, NULL) : NULL;
+}
+
 /* Makes the array name a mapping, unless it does. */
 static enum zs_status name_mapping(struct zs_hierarchy *h, const struct zs_node *node, const char *name,
                                    enum zs_mapping how, struct zs_error *err)

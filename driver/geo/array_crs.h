@@ -14,6 +14,9 @@ bool zs_mapping_has_crs(const struct zs_node *mapping, OGRSpatialReferenceH srs)
 enum zs_status zs_array_mapping_find(struct zs_hierarchy *h, const struct zs_node *node, OGRSpatialReferenceH srs,
                                      char **name, struct zs_error *err) ZS_MUST_CHECK;
 
+/* The CRS of the grid mapping that the array names; NULL: there is none. Released with OSRRelease(). */
+OGRSpatialReferenceH zs_array_crs_read(struct zs_hierarchy *h, const struct zs_node *node);
+
 /* Makes the array name a grid mapping of that CRS (NULL: none): the one that it names if that has it, else one beside
  * it that has, else a new one. Others may name what is there, so that it is not changed. */
 enum zs_status zs_array_crs_write(struct zs_hierarchy *h, const struct zs_node *node, OGRSpatialReferenceH srs,

@@ -1,5 +1,6 @@
 #include "geo/attributes.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,13 +24,19 @@ char *zs_codecs_text(const struct zs_node *node)
     return codecs != NULL ? zs_json_print(codecs) : NULL;
 }
 
-/* Whether `coordinates` name nothing but the grid mapping, as zs_write_grid_mapping_name() does. */
-static bool names_mapping_alone(const struct zs_node *node)
+/* Of `coordinates` whose last word is the grid mapping, as zs_write_grid_mapping_name() puts it there, the length
+ * without that; else the whole. */
+static size_t coordinates_length(const struct zs_node *node)
 {
-    const char *mapping = NULL, *words = NULL;
+    const char *mapping = NULL, *words = "";
     zs_json_string(zs_json_get(node->attributes, "grid_mapping"), &mapping);
     zs_json_string(zs_json_get(node->attributes, "coordinates"), &words);
-    return mapping != NULL && words != NULL && strcmp(mapping, words) == 0;
+    const size_t n = strlen(words), m = mapping != NULL ? strlen(mapping) : 0;
+    if (m == 0 || m > n || strcmp(words + n - m, mapping) != 0)
+        return n;
+    if (m == n)
+        return 0;
+    return words[n - m - 1] == ' ' ? n - m - 1 : n;
 }
 
 /* What is said of the array in another place. */
@@ -39,18 +46,29 @@ static bool is_said_elsewhere(const struct zs_node *node, const char *name, cons
            (strcmp(name, "_FillValue") == 0 && m->has_nodata) || (strcmp(name, "scale_factor") == 0 && m->has_scale) ||
            (strcmp(name, "add_offset") == 0 && m->has_offset) || (strcmp(name, "units") == 0 && m->unit != NULL) ||
            (has_srs && (strcmp(name, "grid_mapping") == 0 || strcmp(name, "_CRS") == 0 ||
-                        (strcmp(name, "coordinates") == 0 && names_mapping_alone(node))));
+                        (strcmp(name, "coordinates") == 0 && coordinates_length(node) == 0)));
 }
 
 /* ---- Values ---- */
+
+/* JSON has no word for these: so they are written (zs_attribute_write()), as fill values are. */
+static bool read_special(const zs_json *value, double *number)
+{
+    const bool is_nan = zs_json_equals(value, "NaN"), is_negative = zs_json_equals(value, "-Infinity");
+    if (!is_nan && !is_negative && !zs_json_equals(value, "Infinity"))
+        return false;
+    *number = is_nan ? NAN : is_negative ? -INFINITY : INFINITY;
+    return true;
+}
 
 static enum zs_attribute_kind kind_of(const zs_json *value)
 {
     int64_t i;
     uint64_t u;
+    double number;
     switch (zs_json_typeof(value)) {
     case ZS_JSON_STRING:
-        return ZS_ATTRIBUTE_TEXT;
+        return read_special(value, &number) ? ZS_ATTRIBUTE_DOUBLE : ZS_ATTRIBUTE_TEXT;
     case ZS_JSON_NUMBER: {
         /* 1.0 was written by who means a real number. */
         const char *token;
@@ -77,10 +95,24 @@ static enum zs_attribute_kind common_kind(enum zs_attribute_kind a, enum zs_attr
     return ZS_ATTRIBUTE_UINT64;
 }
 
+/* Texts, one of which at least is no number. */
+static bool is_list_of_texts(const zs_json *list)
+{
+    bool is_any = false;
+    for (const zs_json *e = zs_json_first(list); e != NULL; e = zs_json_next(e)) {
+        if (zs_json_typeof(e) != ZS_JSON_STRING)
+            return false;
+        is_any = is_any || kind_of(e) == ZS_ATTRIBUTE_TEXT;
+    }
+    return is_any;
+}
+
 static enum zs_attribute_kind kind_of_list(const zs_json *list)
 {
     if (zs_json_size(list) == 0)
         return ZS_ATTRIBUTE_JSON;
+    if (is_list_of_texts(list))
+        return ZS_ATTRIBUTE_TEXT;
     enum zs_attribute_kind kind = kind_of(zs_json_first(list));
     bool has_negative = false;
     for (const zs_json *e = zs_json_first(list); e != NULL; e = zs_json_next(e)) {
@@ -106,7 +138,8 @@ static void take_value(struct zs_attribute *a, size_t at, const zs_json *value)
         memcpy(&a->integers[at], &u, sizeof u);
         break;
     case ZS_ATTRIBUTE_DOUBLE:
-        zs_json_double(value, &a->doubles[at]);
+        if (!read_special(value, &a->doubles[at]))
+            zs_json_double(value, &a->doubles[at]);
         break;
     case ZS_ATTRIBUTE_JSON:
         break;
@@ -141,6 +174,17 @@ static bool read_attribute(const zs_json *member, struct zs_attribute *a)
     return true;
 }
 
+/* Of `coordinates`. False without memory. */
+static bool leave_mapping_out(const struct zs_node *node, struct zs_attribute *a)
+{
+    const size_t length = coordinates_length(node);
+    if (a->kind != ZS_ATTRIBUTE_TEXT || a->is_list || length == strlen(a->texts[0]))
+        return true;
+    a->json = zs_strndup(a->texts[0], length);
+    a->texts[0] = a->json;
+    return a->json != NULL;
+}
+
 enum zs_status zs_attributes_read(const struct zs_node *node, const struct zs_meaning *meaning, bool has_srs,
                                   struct zs_attribute **attributes, size_t *count, struct zs_error *err)
 {
@@ -149,8 +193,11 @@ enum zs_status zs_attributes_read(const struct zs_node *node, const struct zs_me
     bool ok = list != NULL;
     for (const zs_json *a = zs_json_first(node->attributes); a != NULL && ok; a = zs_json_next(a)) {
         const char *name = zs_json_name(a);
-        if (meaning == NULL || !is_said_elsewhere(node, name, meaning, has_srs))
-            ok = read_attribute(a, &list[n++]);
+        if (meaning != NULL && is_said_elsewhere(node, name, meaning, has_srs))
+            continue;
+        ok = read_attribute(a, &list[n++]);
+        if (ok && has_srs && strcmp(name, "coordinates") == 0)
+            ok = leave_mapping_out(node, &list[n - 1]);
     }
     if (!ok) {
         zs_attributes_free(list, n);

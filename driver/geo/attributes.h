@@ -20,7 +20,7 @@ struct zs_attribute {
     bool is_list; /* else count is 1 */
     size_t count; /* > 0 */
     const char **texts; /* TEXT, JSON: `count` of them; the list is owned; the texts are borrowed from the node, but: */
-    char *json;         /* owned; texts[0] of JSON */
+    char *json;         /* owned; texts[0] of JSON, and of `coordinates` without the grid mapping */
     int64_t *integers;  /* INT64; UINT64 by its bits */
     double *doubles;
 };
@@ -35,7 +35,8 @@ void zs_attributes_free(struct zs_attribute *attributes, size_t count);
 /* ---- Changing (attributes_write.c): in memory, in the store at the flush of the hierarchy ---- */
 
 /* Sets the attribute of that name: a text, a number, a list of either (also of none), or what its JSON text is. Numbers
- * that JSON has not (NaN, infinities) become texts. ZS_ARGUMENT where a text is no JSON, or no UTF-8. */
+ * that JSON has not are the texts "NaN", "Infinity" and "-Infinity", which are read as numbers. ZS_ARGUMENT where a
+ * text is no JSON, or no UTF-8. */
 enum zs_status zs_attribute_write(struct zs_hierarchy *h, const struct zs_node *node,
                                   const struct zs_attribute *attribute, struct zs_error *err) ZS_MUST_CHECK;
 /* Removes one; that there is none is fine. */
