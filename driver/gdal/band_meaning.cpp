@@ -375,6 +375,7 @@ void ShardedZarrRasterBand::DropStatistics(bool isBlock)
     auto &ds = Dataset();
     for (int b = 1; ds.m_maskOf != nullptr && b <= ds.m_maskOf->nBands; b++)
         ds.m_maskOf->Band(b).DropStatistics(isBlock);
+    ds.m_column.reset(); // it has blocks and histograms of its own
     if (ds.m_isOverview || ds.m_isMask || (isBlock && m_statisticsSet))
         return;
     ds.m_partWritten = ds.HasChoices();
@@ -470,6 +471,7 @@ CPLErr ShardedZarrRasterBand::SetNodata(const void *element)
     if (element != nullptr)
         memcpy(m.nodata, element, Dataset().Info(Source()).item_size);
     Dataset().m_bandsChanged = true;
+    Dataset().m_column.reset();
     return CE_None;
 }
 

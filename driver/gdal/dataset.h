@@ -61,7 +61,7 @@ class ShardedZarrDataset : public GDALPamDataset
     std::vector<struct zs_band_array> m_slices; /* of each array, which of its slices the bands are */
     std::vector<struct zs_healpix_map> m_maps;  /* of each array of HEALPix cells, where they are */
     bool m_cellsReady = false;
-    std::unique_ptr<ShardedZarrDataset> m_column; /* the same cells, each once */
+    std::unique_ptr<ShardedZarrDataset> m_column; /* the same cells, each once; until some change */
     const struct zs_node *m_group = nullptr;    /* whose arrays they are, where it is that which was opened */
     ZSOpenOptions m_options;
 
@@ -150,8 +150,8 @@ class ShardedZarrDataset : public GDALPamDataset
     void MakeMaps();
     enum zs_status PrepareCells(struct zs_error *err);
     static void AddNaN(struct zs_meaning &meaning, const struct zs_array_info &info);
-    /* What statistics of a whole sphere are of; null where that is the dataset itself. */
-    ShardedZarrDataset *Column();
+    /* What statistics of a band of a whole sphere are of; null where that is the dataset itself. */
+    ShardedZarrDataset *Column(int band);
     const ZSArray &Array(size_t source) const
     {
         return *m_sources[source].array;

@@ -196,12 +196,11 @@ GDALRasterBand *ShardedZarrRasterBand::CellMaskBand()
 
 /* ---- Statistics: of each cell once, though face 6 is shown twice ---- */
 
-ShardedZarrDataset *ShardedZarrDataset::Column()
+ShardedZarrDataset *ShardedZarrDataset::Column(int band)
 {
     if (!IsHealpix() || m_sources[0].shown != ZS_HEALPIX_SPHERE)
         return nullptr;
-    if (IsUpdate()) // pixels, or what they mean, may be others by now
-        m_column.reset();
+    static_cast<void>(Band(band).SettleBlocks()); // it does not see them; what fails was said
     if (m_column == nullptr)
     {
         ZSBandSources sources = m_sources;
@@ -213,10 +212,7 @@ ShardedZarrDataset *ShardedZarrDataset::Column()
             return nullptr;
         m_column->nPamFlags |= GPF_NOSAVE;
         for (int b = 1; b <= nBands && IsUpdate(); b++)
-        {
-            m_column->Band(b).TakeMeaning(Band(b));
-            Band(b).FlushCache(false);
-        }
+            m_column->Band(b).TakeMeaning(Band(b)); // it may not be in the store yet
     }
     return m_column.get();
 }
@@ -224,7 +220,7 @@ ShardedZarrDataset *ShardedZarrDataset::Column()
 CPLErr ShardedZarrRasterBand::ComputeStatistics(int approximate, double *min, double *max, double *mean,
                                                 double *deviation, GDALProgressFunc progress, void *progressData)
 {
-    ShardedZarrDataset *column = Dataset().Column();
+    ShardedZarrDataset *column = Dataset().Column(nBand);
     if (column == nullptr)
         return GDALPamRasterBand::ComputeStatistics(approximate, min, max, mean, deviation, progress, progressData);
     double found[4] = {};
@@ -245,7 +241,7 @@ CPLErr ShardedZarrRasterBand::GetHistogram(double min, double max, int buckets, 
                                            int includeOutOfRange, int approximate, GDALProgressFunc progress,
                                            void *progressData)
 {
-    ShardedZarrDataset *column = Dataset().Column();
+    ShardedZarrDataset *column = Dataset().Column(nBand);
     if (column == nullptr && KeepsHistogram()) // not in a side-car file, which writing makes untrue
         return GDALRasterBand::GetHistogram(min, max, buckets, histogram, includeOutOfRange, approximate, progress,
                                             progressData);

@@ -41,6 +41,7 @@ CPLErr ShardedZarrDataset::SettleFillValue()
     source.array->isHealpix = blank->isHealpix;
     source.array->healpix = blank->healpix;
     m_slices.front().array = array;
+    m_column.reset();
     return CE_None;
 }
 
