@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "geo/axes.h"
+#include "zarr/number.h"
 
 bool zs_declares_nodata(const struct zs_node *node)
 {
@@ -54,11 +55,8 @@ static bool is_said_elsewhere(const struct zs_node *node, const char *name, cons
 /* JSON has no word for these: so they are written (zs_attribute_write()), as fill values are. */
 static bool read_special(const zs_json *value, double *number)
 {
-    const bool is_nan = zs_json_equals(value, "NaN"), is_negative = zs_json_equals(value, "-Infinity");
-    if (!is_nan && !is_negative && !zs_json_equals(value, "Infinity"))
-        return false;
-    *number = is_nan ? NAN : is_negative ? -INFINITY : INFINITY;
-    return true;
+    const char *text;
+    return zs_json_string(value, &text) && zs_number_double(text, number) && !isfinite(*number);
 }
 
 static enum zs_attribute_kind kind_of(const zs_json *value)
