@@ -12,7 +12,7 @@
 bool zs_mapping_has_crs(const struct zs_node *mapping, OGRSpatialReferenceH srs)
 {
     OGRSpatialReferenceH own = zs_crs_from_grid_mapping(mapping->attributes, NULL);
-    const bool is_same = own != NULL && srs != NULL ? zs_crs_is_same(own, srs) : own == srs;
+    const bool is_same = zs_crs_is_same(own, srs);
     if (own != NULL)
         OSRRelease(own);
     return is_same;

@@ -151,6 +151,8 @@ bool zs_crs_is_same(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
     /* The order of axes in data is our own business: both CRS are read in traditional order. */
     const char *const options[] = {"IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES", NULL};
     struct zs_quiet quiet;
+    if (a == NULL || b == NULL)
+        return a == b;
     zs_quiet_begin(&quiet);
     const bool is_same = OSRIsSameEx(a, b, options);
     zs_quiet_end(&quiet);

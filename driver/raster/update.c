@@ -22,8 +22,8 @@ struct relative {
     struct zs_axes axes;
     struct zs_place_style style;
     char *mapping;            /* a name that is not the style's; NULL: that */
-    bool keeps_srs;           /* it follows in all but its CRS */
-    OGRSpatialReferenceH srs; /* which is this one, NULL: none */
+    OGRSpatialReferenceH srs; /* that it had, NULL: none */
+    bool keeps_srs;           /* it follows in all but that */
 };
 struct relatives {
     struct relative *list;
@@ -100,37 +100,31 @@ static int same_dimension(const struct zs_node *node, const char *name, uint64_t
     return -1;
 }
 
-static bool is_same_crs(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
-{
-    return a == NULL || b == NULL ? a == b : zs_crs_is_same(a, b);
-}
-
-/* Adds an array with the same X and Y, and what it calls its CRS if that is not the one there was. */
+/* Adds an array with the same X and Y as another. */
 static enum zs_status add_sibling(struct zs_hierarchy *h, struct relatives *r, struct relative sibling,
-                                  OGRSpatialReferenceH was, bool drops_coordinates, struct zs_error *err)
+                                  const struct relative *of, struct zs_error *err)
 {
     struct zs_place_style style;
     struct zs_georef now;
     zs_place_style_find(h, sibling.node, sibling.axes, &style);
-    style.drops_coordinates = drops_coordinates;
+    style.drops_coordinates = of->style.drops_coordinates;
     if (style.is_default || find_relative(r, sibling.node) != NULL)
         return ZS_OK;
     ZS_TRY(zs_georef_read(h, sibling.node, sibling.axes, &now, err));
-    sibling.keeps_srs = !is_same_crs(now.srs, was);
-    sibling.srs = sibling.keeps_srs ? now.srs : NULL;
+    sibling.srs = now.srs;
+    sibling.keeps_srs = !zs_crs_is_same(now.srs, of->srs);
     const enum zs_status status = add_family(h, r, sibling, &style, err);
     zs_georef_clear(&now);
     return status;
 }
 
 /* Adds the arrays of the same group that have the same X and Y: they share the coordinate variables. */
-static enum zs_status add_siblings(struct zs_hierarchy *h, struct relatives *r, const struct zs_node *node,
-                                   struct zs_axes axes, OGRSpatialReferenceH was, bool drops_coordinates,
+static enum zs_status add_siblings(struct zs_hierarchy *h, struct relatives *r, const struct relative *of,
                                    struct zs_error *err)
 {
-    const struct zs_node **nodes = NULL;
+    const struct zs_node **nodes = NULL, *node = of->node;
     size_t count = 0;
-    const char *x = zs_dimension_name(node, axes.x), *y = zs_dimension_name(node, axes.y);
+    const char *x = zs_dimension_name(node, of->axes.x), *y = zs_dimension_name(node, of->axes.y);
     char *group = x != NULL && y != NULL ? zs_path_parent(node->path) : NULL;
     if (group == NULL)
         return ZS_OK;
@@ -144,10 +138,10 @@ static enum zs_status add_siblings(struct zs_hierarchy *h, struct relatives *r, 
             other->array->ndim < 2)
             continue;
         const struct relative sibling = {.node = other,
-                                         .axes = {same_dimension(other, x, node->array->shape[axes.x]),
-                                                  same_dimension(other, y, node->array->shape[axes.y])}};
+                                         .axes = {same_dimension(other, x, node->array->shape[of->axes.x]),
+                                                  same_dimension(other, y, node->array->shape[of->axes.y])}};
         if (sibling.axes.x >= 0 && sibling.axes.y >= 0)
-            status = add_sibling(h, r, sibling, was, drops_coordinates, err);
+            status = add_sibling(h, r, sibling, of, err);
     }
     free(nodes);
     free(group);
@@ -231,10 +225,9 @@ static enum zs_status write_groups(struct zs_hierarchy *h, const struct zs_node 
 
 /* ---- Georeferencing ---- */
 
-/* Adds an array and its overviews, or what is to be changed with it, each with the style that it is to have. */
-static enum zs_status add_all(struct zs_hierarchy *h, struct relatives *r, const struct zs_node *node,
-                              struct zs_axes axes, const struct zs_georef_update *update, bool siblings,
-                              struct zs_error *err)
+/* Adds an array and its overviews, each with the style that it is to have. */
+static enum zs_status add_array(struct zs_hierarchy *h, struct relatives *r, const struct zs_node *node,
+                                struct zs_axes axes, const struct zs_georef_update *update, struct zs_error *err)
 {
     struct zs_georef now;
     struct zs_place_style style;
@@ -248,8 +241,7 @@ static enum zs_status add_all(struct zs_hierarchy *h, struct relatives *r, const
         style.spatial_proj = true;
     style.drops_coordinates = now.has_transform && !update->has_transform;
     const enum zs_status status =
-        siblings ? add_siblings(h, r, node, axes, now.srs, style.drops_coordinates, err)
-                 : add_family(h, r, (struct relative){.node = node, .axes = axes}, &style, err);
+        add_family(h, r, (struct relative){.node = node, .axes = axes, .srs = now.srs}, &style, err);
     zs_georef_clear(&now);
     return status;
 }
@@ -299,9 +291,11 @@ enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *c
     struct relatives r = {0};
     enum zs_status status = ZS_OK;
     for (size_t i = 0; i < count && status == ZS_OK; i++)
-        status = add_all(h, &r, nodes[i], axes[i], update, false, err);
-    for (size_t i = 0; i < count && status == ZS_OK && !update->is_alone; i++)
-        status = add_all(h, &r, nodes[i], axes[i], update, true, err);
+        status = add_array(h, &r, nodes[i], axes[i], update, err);
+    for (size_t i = 0; i < count && status == ZS_OK && !update->is_alone; i++) {
+        const struct relative of = *find_relative(&r, nodes[i]); /* the list moves when it grows */
+        status = add_siblings(h, &r, &of, err);
+    }
 
     struct zs_georef wanted = {
         .has_transform = update->has_transform, .pixel_is_point = update->pixel_is_point, .srs = update->srs};
