@@ -5,14 +5,13 @@
 #include <string.h>
 
 #include "array/unsaved.h"
+#include "base/limits.h"
 #include "base/parallel.h"
 
 /* Indexes are small beside what they save: a request each. This holds the indexes of 4000 shards of 1024 chunks. */
 #define INDEX_CACHE_BYTES ((uint64_t)64 << 20)
-/* Open shard files: below the usual limit of 1024 per process, with room for others. Remote ones are no files, and
- * opening one again costs a request. */
-#define OPEN_OBJECTS 128
-#define OPEN_REMOTE_OBJECTS 4096
+/* Opened objects. They are closed while they are idle where descriptors are scarce (base/files.h). */
+#define OPEN_OBJECTS 4096
 /* A few kilobytes may honestly decode to a chunk of gigabytes, and one pixel of it takes them all. The largest chunks
  * that are published have 64 MB (global forecasts: all steps of a small tile); a few hundred MB are somebody's own
  * choice, and work. What is more must be in proportion: four budgets are all of GDAL_CACHEMAX, one in twenty of a
@@ -28,9 +27,6 @@
  * 512 x 512 took 1.5 times as long (blosc) and 2.3 times (plain). Over a network what is not fetched counts, too. */
 #define PART_CHUNK_BYTES ((uint64_t)2 << 20)
 #define REMOTE_PART_CHUNK_BYTES ((uint64_t)1 << 20)
-/* Requests under way at once to a remote store: beyond some ten, servers and links gain nothing more. */
-#define REMOTE_FETCH_THREADS 32
-
 /* Locally a request costs microseconds: merging pays for small neighbours only, and groups stay small so that threads
  * share the work evenly. A remote request costs milliseconds of a server and a connection, in which some hundred
  * kilobytes would have come; not a round trip, since requests are under way side by side. */
@@ -98,7 +94,10 @@ enum zs_status zs_fail_in_chunk(const struct zs_array *a, uint64_t leaf, enum zs
 enum zs_status zs_array_open_node(struct zs_hierarchy *h, const struct zs_node *node,
                                   const struct zs_array_options *options, struct zs_array **array, struct zs_error *err)
 {
-    return zs_array_open_in(zs_hierarchy_store(h), node, options, array, err);
+    ZS_TRY(zs_array_open_in(zs_hierarchy_store(h), node, options, array, err));
+    (*array)->hierarchy = h;
+    (*array)->asked = time(NULL);
+    return ZS_OK;
 }
 
 enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *node,
@@ -107,7 +106,7 @@ enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *no
     if (node->type != ZS_NODE_ARRAY)
         return zs_fail(err, ZS_NOT_FOUND, "%s/%s: expected an array, found a group", store->root, node->path);
     if (node->array == NULL) {
-        return zs_fail(err, node->array_status, "%s/%s", store->root, node->array_error.message);
+        return zs_fail(err, node->array_status, "%s/%s", store->root, node->array_error->message);
     }
     struct zs_array *a = zs_calloc(1, sizeof *a);
     if (a == NULL)
@@ -122,8 +121,8 @@ enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *no
     a->plan_pieces = PLAN_PIECES;
     a->part_chunk = store->is_remote ? REMOTE_PART_CHUNK_BYTES : PART_CHUNK_BYTES;
     a->fetch_threads = a->threads;
-    if (store->is_remote && a->fetch_threads < REMOTE_FETCH_THREADS)
-        a->fetch_threads = REMOTE_FETCH_THREADS;
+    if (store->is_remote && a->fetch_threads < ZS_MOST_FETCHES)
+        a->fetch_threads = ZS_MOST_FETCHES;
     a->ranges = store->is_remote ? remote_ranges : local_ranges;
     if (options != NULL)
         a->update = options->update;
@@ -149,7 +148,7 @@ enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *no
     a->blobs = zs_blob_pool_create(has_slabs ? (size_t)a->leaf->decoded_size : 0);
     a->chunks = zs_cache_create(asked != 0 ? asked : UINT64_MAX, zs_blob_free);
     a->indexes = zs_cache_create(INDEX_CACHE_BYTES, free);
-    a->objects = zs_cache_create(store->is_remote ? OPEN_REMOTE_OBJECTS : OPEN_OBJECTS, object_close);
+    a->objects = zs_cache_create(OPEN_OBJECTS, object_close);
     if (a->blobs == NULL || a->chunks == NULL || a->indexes == NULL || a->objects == NULL) {
         zs_array_close(a);
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an array's caches");

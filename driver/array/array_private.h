@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <time.h>
 
 #include "array/array.h"
 #include "array/blob.h"
@@ -20,6 +21,10 @@ struct zs_array {
     struct zs_store *store;
     const struct zs_node *node;
     const struct zs_array_meta *meta;
+    /* Of an array that is in the store: before chunks are put there, it is asked whether that is still so. */
+    struct zs_hierarchy *hierarchy;
+    uint64_t document; /* version of its zarr.json when it was (zs_hierarchy_check_array()) */
+    time_t asked;      /* when: a remote store is not asked again within a moment */
     struct zs_chain chain;
     /* the last of chain.levels: where chunks differ, that of the largest (zs_grid_level()) */
     const struct zs_level *leaf;

@@ -17,6 +17,8 @@ enum zs_status zs_leaf_read_present(struct zs_array *a, struct zs_open_shard *s,
                                     struct zs_buffer *out, struct zs_error *err)
 {
     if (s != NULL)
+        ZS_TRY(zs_open_shard_need(a, s, err));
+    if (s != NULL)
         return zs_shard_writer_get_present(s->writer, zs_grid_number_in_shard(&a->grid, leaf), is_empty, out, err);
     char *key = zs_shard_key(a, leaf);
     if (key == NULL)

@@ -32,38 +32,43 @@ bool zs_shard_is_unpublished(const struct zs_array *a, uint64_t shard)
     return a->is_new && zs_map_get(&a->unsaved->published, shard) == NULL;
 }
 
+/* A shard of which nothing was put, on nothing that is there. */
+static enum zs_status create_shard(struct zs_array *a, uint64_t shard, struct zs_open_shard **out, struct zs_error *err)
+{
+    char *key = zs_shard_key(a, shard);
+    struct zs_open_shard *s = zs_calloc(1, sizeof *s);
+    const struct zs_level *levels = s != NULL ? zs_grid_levels(&a->grid, shard, &s->levels) : NULL;
+    enum zs_status status = key != NULL && levels != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot open a shard");
+    if (status == ZS_OK)
+        status = zs_shard_writer_create(a->store, key, levels, a->unsaved->order, NULL, NULL, &s->writer, err);
+    free(key);
+    if (status == ZS_OK) {
+        s->shard = shard;
+        *out = s;
+        return ZS_OK;
+    }
+    if (s != NULL)
+        free(s->levels);
+    free(s);
+    return status;
+}
+
 enum zs_status zs_open_shard_get(struct zs_array *a, uint64_t shard, struct zs_open_shard **out, struct zs_error *err)
 {
     struct zs_unsaved *e = a->unsaved;
     struct zs_open_shard *s = zs_map_get(&e->shards, shard);
     if (s == NULL) {
-        char *key = zs_shard_key(a, shard);
-        /* A handle and an index of our own: both must be of the same version of the object. */
-        struct zs_object *object = NULL;
-        struct zs_shard_index *index = NULL;
-        s = zs_calloc(1, sizeof *s);
-        const struct zs_level *levels = s != NULL ? zs_grid_levels(&a->grid, shard, &s->levels) : NULL;
-        enum zs_status status =
-            key != NULL && levels != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot open a shard");
-        if (status == ZS_OK && !zs_shard_is_unpublished(a, shard))
-            status = open_object(a, levels, key, &object, &index, err);
-        const enum zs_chunk_order order = index != NULL ? zs_chunk_order_of(levels, index, e->order) : e->order;
-        if (!e->knows_order)
-            e->order = order; /* new ones as their neighbours are; but one that is changed keeps its own */
-        if (status == ZS_OK)
-            status = zs_shard_writer_create(a->store, key, levels, order, index, object, &s->writer, err);
-        free(key);
-        if (status == ZS_OK && !zs_map_set(&e->shards, shard, s)) {
-            zs_shard_writer_free(s->writer);
+        ZS_TRY(create_shard(a, shard, &s, err));
+        s->is_opened = zs_shard_is_unpublished(a, shard);
+        enum zs_status status = zs_open_shard_need(a, s, err);
+        if (status == ZS_CORRUPT)
+            status = ZS_OK; /* who needs what is there will hear it */
+        if (status == ZS_OK && !zs_map_set(&e->shards, shard, s))
             status = zs_fail(err, ZS_NO_MEMORY, "cannot open a shard");
-        }
         if (status != ZS_OK) {
-            if (s != NULL)
-                free(s->levels);
-            free(s);
+            zs_open_shard_free(s);
             return status;
         }
-        s->shard = shard;
     }
     s->stamp = ++e->stamp;
     *out = s;
@@ -98,13 +103,30 @@ void zs_unsaved_find_order(struct zs_array *a)
     }
 }
 
-/* Makes the writer build on the object that is there now. */
 enum zs_status zs_open_shard_reopen(struct zs_array *a, struct zs_open_shard *s, const char *key, struct zs_error *err)
 {
     struct zs_object *object;
     struct zs_shard_index *index;
-    ZS_TRY(open_object(a, s->levels != NULL ? s->levels : a->chain.levels, key, &object, &index, err));
-    return zs_shard_writer_rebase(s->writer, index, object, err);
+    struct zs_unsaved *e = a->unsaved;
+    const struct zs_level *levels = s->levels != NULL ? s->levels : a->chain.levels;
+    ZS_TRY(open_object(a, levels, key, &object, &index, err));
+    const enum zs_chunk_order order = index != NULL ? zs_chunk_order_of(levels, index, e->order) : e->order;
+    if (!e->knows_order)
+        e->order = order; /* new ones as their neighbours are; but one that is changed keeps its own */
+    const enum zs_status status = zs_shard_writer_rebase(s->writer, order, index, object, err);
+    s->is_opened = status == ZS_OK;
+    return status;
+}
+
+enum zs_status zs_open_shard_need(struct zs_array *a, struct zs_open_shard *s, struct zs_error *err)
+{
+    if (s->is_opened)
+        return ZS_OK;
+    char *key = zs_shard_key(a, s->shard);
+    const enum zs_status status = key != NULL ? zs_open_shard_reopen(a, s, key, err)
+                                              : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
+    free(key);
+    return status;
 }
 
 /* Counts the memory that a shard holds. */

@@ -37,12 +37,15 @@ void zs_merged_end(struct zs_merged *m);
 
 /* ---- open_shards.c ---- */
 
-/* The open shard of that number, opened on what is there if need be. */
+/* The open shard of that number, opened on what is there if need be, unless that is torn: who writes all of it does not
+ * need it. */
 enum zs_status zs_open_shard_get(struct zs_array *a, uint64_t shard, struct zs_open_shard **out, struct zs_error *err)
     ZS_MUST_CHECK;
 /* Makes the writer build on the object that is there now. */
 enum zs_status zs_open_shard_reopen(struct zs_array *a, struct zs_open_shard *s, const char *key, struct zs_error *err)
     ZS_MUST_CHECK;
+/* The same where it does not build on any yet: before something of it is read. */
+enum zs_status zs_open_shard_need(struct zs_array *a, struct zs_open_shard *s, struct zs_error *err) ZS_MUST_CHECK;
 /* Counts the memory that a shard holds. */
 void zs_open_shard_account(struct zs_unsaved *e, struct zs_open_shard *s, bool is_open);
 void zs_open_shard_forget(struct zs_array *a, struct zs_open_shard *s);
@@ -55,6 +58,8 @@ uint64_t zs_open_shard_version(const struct zs_open_shard *s);
 
 /* ---- publish.c ---- */
 
+/* Whether the store still has this array. */
+enum zs_status zs_array_check_document(struct zs_array *a, struct zs_error *err) ZS_MUST_CHECK;
 /* Publishes n shards, all that can be, to a remote store side by side. The first failure is returned. */
 enum zs_status zs_open_shards_publish(struct zs_array *a, struct zs_open_shard *const *list, size_t n,
                                       struct zs_error *err) ZS_MUST_CHECK;

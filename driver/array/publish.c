@@ -3,16 +3,30 @@
 
 #include "array/indexes.h"
 #include "array/open_shards.h"
+#include "base/files.h"
+#include "base/limits.h"
 #include "base/parallel.h"
 
 /* Shards being built at once, each an open file. One more publishes the one that was longest idle, which costs a copy
- * of it should more of its chunks come. */
+ * of it should more of its chunks come; so it is where the process has too many files. */
 #define MAX_OPEN_SHARDS 256
 
-/* Shards that go to a remote store side by side: beyond some ten, links gain nothing more. */
-#define MOST_AT_ONCE 16
 /* GDAL holds no more than so much of an object in memory while it is sent (vsi.c). */
 #define SENT_BYTES ((uint64_t)128 << 20)
+
+/* A request more for each flush would be a fourth of all that a short task makes of a remote store, which has no locks
+ * that would make the answer a sure one: what was opened, or asked, a moment ago is believed. */
+#define BELIEVED_SECONDS 10
+
+enum zs_status zs_array_check_document(struct zs_array *a, struct zs_error *err)
+{
+    const time_t now = time(NULL);
+    if (a->hierarchy == NULL || (a->store->is_remote && now >= a->asked && now - a->asked < BELIEVED_SECONDS))
+        return ZS_OK;
+    ZS_TRY(zs_hierarchy_check_array(a->hierarchy, a->node, &a->document, err));
+    a->asked = now;
+    return ZS_OK;
+}
 
 /* Whether publishing finds out by itself if others changed the shard: each look at it costs a round trip. */
 static bool finds_out(const struct zs_array *a, const struct zs_open_shard *s)
@@ -79,13 +93,20 @@ static enum zs_status catch_up_chunk(struct zs_array *a, struct zs_open_shard *s
     return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(a, leaf, status, err);
 }
 
+/* Whether nothing of what is there is needed. */
+static bool is_ours(const struct zs_array *a, const struct zs_open_shard *s)
+{
+    return s->touched.count == 0 && zs_open_shard_is_complete(a, s);
+}
+
 /* Makes the writer build on the object that is there now, and puts what was touched over it. */
 static enum zs_status catch_up(struct zs_array *a, struct zs_open_shard *s, const char *key, struct zs_error *err)
 {
-    if (zs_open_shard_is_complete(a, s) && s->touched.count == 0)
+    if (is_ours(a, s))
         return ZS_OK;
-    bool unchanged;
-    ZS_TRY(is_unchanged(a, s, key, &unchanged, err));
+    bool unchanged = false;
+    if (s->is_opened)
+        ZS_TRY(is_unchanged(a, s, key, &unchanged, err));
     if (!unchanged) {
         ZS_TRY(zs_open_shard_reopen(a, s, key, err));
         zs_cache_clear(a->chunks); /* some were decoded from what was there before */
@@ -111,7 +132,11 @@ static enum zs_status publish_over(struct zs_array *a, struct zs_open_shard *s, 
         ZS_TRY(catch_up(a, s, key, err));
         status = zs_shard_writer_publish(s->writer, a->update, is_lost, err);
     }
-    return status;
+    if (status != ZS_CORRUPT || *is_lost || !is_ours(a, s))
+        return status;
+    /* What is beyond the edges of the array cannot be kept. */
+    zs_shard_writer_forget_present(s->writer);
+    return zs_shard_writer_publish(s->writer, a->update, is_lost, err);
 }
 
 /* A shard on its way to the store. */
@@ -135,6 +160,8 @@ static enum zs_status send(struct going *g, struct zs_error *err)
     struct zs_lock *lock = NULL;
     const bool is_alone = zs_shard_is_unpublished(a, g->s->shard);
     enum zs_status status = is_alone ? ZS_OK : zs_store_lock(a->store, key, &lock, err);
+    if (status == ZS_OK && !a->store->is_remote) /* else it was asked for all */
+        status = zs_array_check_document(a, err);
     if (status == ZS_OK)
         status = is_alone ? zs_shard_writer_publish(g->s->writer, a->update, &g->is_lost, err)
                           : publish_over(a, g->s, key, &g->is_lost, err);
@@ -185,7 +212,7 @@ static size_t places_for(const struct zs_array *a, struct zs_open_shard *const *
     for (size_t i = 0; i < n; i++)
         largest = zs_max_u64(largest, zs_shard_writer_most_bytes(list[i]->writer));
     const uint64_t places = zs_budget() / zs_min_u64(largest, SENT_BYTES);
-    return goes_side_by_side(a) ? (size_t)zs_max_u64(1, zs_min_u64(places, MOST_AT_ONCE)) : 1;
+    return goes_side_by_side(a) ? (size_t)zs_max_u64(1, zs_min_u64(places, ZS_MOST_UPLOADS)) : 1;
 }
 
 /* Publishes n shards, all that can be, to a remote store side by side. The first failure is returned. */
@@ -194,8 +221,10 @@ enum zs_status zs_open_shards_publish(struct zs_array *a, struct zs_open_shard *
 {
     enum zs_status first = ZS_OK;
     const size_t places = places_for(a, list, n);
+    if (a->store->is_remote)
+        ZS_TRY(zs_array_check_document(a, err));
     for (size_t i = 0, count; i < n; i += count) {
-        struct going going[MOST_AT_ONCE];
+        struct going going[ZS_MOST_UPLOADS];
         struct zs_error ignored;
         count = n - i < places ? n - i : places;
         for (size_t k = 0; k < count; k++)
@@ -235,7 +264,8 @@ static int by_age(const void *x, const void *y)
 enum zs_status zs_open_shards_close_idle(struct zs_array *a, struct zs_error *err)
 {
     struct zs_unsaved *e = a->unsaved;
-    while (e->shards.count > MAX_OPEN_SHARDS || (e->shards.count > 1 && e->held_bytes > e->budget / 2)) {
+    while (e->shards.count > MAX_OPEN_SHARDS ||
+           (e->shards.count > 1 && (e->held_bytes > e->budget / 2 || zs_files_are_scarce()))) {
         struct zs_open_shard **list = list_shards(e, by_age, err);
         if (list == NULL)
             return ZS_NO_MEMORY;
@@ -252,10 +282,10 @@ enum zs_status zs_open_shard_publish_complete(struct zs_array *a, struct zs_open
 {
     if (!goes_side_by_side(a))
         return zs_open_shards_publish(a, &s, 1, err);
-    struct zs_open_shard *list[MOST_AT_ONCE];
+    struct zs_open_shard *list[ZS_MOST_UPLOADS];
     size_t n = 0, at = 0;
     uint64_t key;
-    for (struct zs_open_shard *t; n < MOST_AT_ONCE && (t = zs_map_next(&a->unsaved->shards, &at, &key)) != NULL;)
+    for (struct zs_open_shard *t; n < ZS_MOST_UPLOADS && (t = zs_map_next(&a->unsaved->shards, &at, &key)) != NULL;)
         if (zs_open_shard_is_complete(a, t) && !t->has_failed)
             list[n++] = t;
     return n < places_for(a, list, n) ? zs_open_shards_close_idle(a, err) : zs_open_shards_publish(a, list, n, err);

@@ -19,8 +19,9 @@ static enum zs_status load(struct zs_array *a, struct zs_open_shard *s, uint64_t
         if (status == ZS_OK)
             status = zs_leaf_decode_present(a, leaf_level, scratch, *is_empty, encoded, data, err);
         const struct zs_object *object = s != NULL && !is_pending ? zs_shard_writer_object(s->writer) : NULL;
-        if (status != ZS_CORRUPT || attempt == ZS_STALE_RETRIES || object == NULL ||
-            !zs_object_is_changed(object, true))
+        const bool is_old = object != NULL && (zs_object_is_stale(object) ||
+                                               (status == ZS_CORRUPT && zs_object_is_changed(object, true)));
+        if (status == ZS_OK || attempt == ZS_STALE_RETRIES || !is_old)
             return status;
         char *key = zs_shard_key(a, s->shard);
         status = key != NULL ? zs_open_shard_reopen(a, s, key, err)
@@ -82,6 +83,8 @@ static enum zs_status put_object(struct zs_array *a, uint64_t leaf, const void *
     if (key == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
     enum zs_status status = a->is_new ? ZS_OK : zs_store_lock(a->store, key, &lock, err);
+    if (status == ZS_OK)
+        status = zs_array_check_document(a, err);
     if (status == ZS_OK && touched != NULL && !a->is_new)
         status = zs_leaf_read_present(a, NULL, leaf, &is_empty, &present, err);
     if (status == ZS_OK && touched != NULL && !a->is_new && zs_leaf_content(is_empty, &present) != touched->content) {

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "array/indexes.h"
+#include "array/open_shards.h"
 #include "array/plan.h"
-#include "array/unsaved.h"
 #include "base/parallel.h"
 
 struct look {
@@ -32,6 +32,9 @@ static enum zs_status look_at_chunks(struct zs_array *a, const struct zs_window 
     uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM], low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM];
     size_t chunks = 1, i = 0, pin_count = 0; /* no more than the shard has, which fit memory */
     struct zs_cache_entry **pins = NULL;
+    *is_stored = false;
+    if (a->unsaved != NULL && zs_shard_is_unpublished(a, shard)) /* a request says no more */
+        return ZS_OK;
     zs_piece_box(a, 0, shard, w, start, count);
     span_box(a, leaf, start, count, low, high);
     for (int d = 0; d < n; d++) {

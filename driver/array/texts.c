@@ -89,7 +89,7 @@ static bool scale_sizes(struct zs_texts *t)
 static enum zs_status compile(struct zs_texts *t, struct zs_error *err)
 {
     if (t->bytes->array == NULL)
-        return zs_fail(err, t->bytes->array_status, "%s", t->bytes->array_error.message); /* with its path */
+        return zs_fail(err, t->bytes->array_status, "%s", t->bytes->array_error->message); /* with its path */
     t->bytes->array->is_draft = t->node->is_draft;
     enum zs_status status = zs_chain_compile(t->bytes->array, &t->chain, err);
     if (status == ZS_OK)

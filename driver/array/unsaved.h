@@ -30,6 +30,7 @@ struct zs_open_shard {
     uint64_t stamp;
     struct zs_level *levels; /* of its own, where shards differ; else NULL */
     struct zs_shard_writer *writer;
+    bool is_opened;        /* on what the store has; else that is torn, which matters where not all of it is written */
     struct zs_map touched; /* leaf -> struct zs_touched, of those that were put and not written whole */
     uint64_t held;         /* bytes of memory of all this */
     bool has_failed;       /* it was to be published: now it waits for a flush */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "array/unsaved.h"
+#include "base/files.h"
 #include "base/parallel.h"
 #include "base/strided.h"
 
@@ -322,6 +323,8 @@ enum zs_status zs_array_write_windows(struct zs_array *a, const struct zs_window
     enum zs_status status = zs_unsaved_get(a, &e, err);
     for (size_t i = 0; i < n && status == ZS_OK; i++)
         status = write_window(a, &windows[i], item_size, convert, ctx, err);
+    if (status == ZS_OK && zs_files_are_scarce()) /* other arrays have too many: this one keeps none */
+        status = zs_unsaved_publish(a, false, err);
     (void)pthread_rwlock_unlock(&a->lock);
     return status;
 }

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "base/limits.h"
 #include "base/memory.h"
 
-#define DEFAULT_BUDGET ((uint64_t)64 << 20)
 /* Once over the budget, so much of it is made free at one go that looking through all caches is rare. */
 #define FREE_SHARE 32
 
@@ -46,7 +46,7 @@ static struct {
     struct zs_cache *first;
     uint64_t set;
     atomic_uint_least64_t budget, used, clock;
-} process = {.lock = PTHREAD_MUTEX_INITIALIZER, .set = DEFAULT_BUDGET, .budget = DEFAULT_BUDGET};
+} process = {.lock = PTHREAD_MUTEX_INITIALIZER, .set = ZS_USUAL_BUDGET_BYTES, .budget = ZS_USUAL_BUDGET_BYTES};
 
 struct zs_cache *zs_cache_create(uint64_t budget_bytes, void (*destroy)(void *))
 {

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-void *zs_calloc(size_t n, size_t size)
+void *zs_calloc(uint64_t n, size_t size)
 {
-    return calloc(n != 0 ? n : 1, size != 0 ? size : 1);
+    return n <= SIZE_MAX ? calloc(n != 0 ? (size_t)n : 1, size != 0 ? size : 1) : NULL;
 }
 
 char *zs_strndup(const char *s, size_t n)

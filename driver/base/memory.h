@@ -7,8 +7,9 @@
 
 #include "base/status.h"
 
-/* Zeroed array of n elements; NULL on overflow or lack of memory, never for n = 0. Freed with free(). */
-void *zs_calloc(size_t n, size_t size);
+/* Zeroed array of n elements, which may be more than a 32-bit machine can count; NULL on overflow or lack of memory,
+ * never for n = 0. Freed with free(). */
+void *zs_calloc(uint64_t n, size_t size);
 
 /* Copies a string (or n bytes of one). NULL without memory. Freed with free(). */
 char *zs_strdup(const char *s);

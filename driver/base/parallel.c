@@ -8,9 +8,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-/* Threads wait for network replies as well as decode, so more of them than processors is normal; beyond this a loop
- * just gets fewer helpers. */
-#define POOL_MAX_THREADS 128
+#include "base/limits.h"
 
 struct job {
     zs_parallel_fn fn;
@@ -119,7 +117,7 @@ static void pool_grow(int wanted)
         return;
     const int shared = 4 * zs_cpu_count();
     const int most = wanted > shared ? wanted : shared;
-    for (int missing = wanted - pool.idle; missing > 0 && pool.threads < most && pool.threads < POOL_MAX_THREADS;
+    for (int missing = wanted - pool.idle; missing > 0 && pool.threads < most && pool.threads < ZS_MOST_POOL_THREADS;
          missing--) {
         pthread_t thread;
         pthread_attr_t attr;

@@ -55,7 +55,7 @@ static int simplify(int ndim, const uint64_t *count, const ptrdiff_t *src_stride
 static void copy_row(uint64_t n, const char *src, ptrdiff_t src_step, char *dst, ptrdiff_t dst_step, size_t item_size)
 {
     if (src_step == (ptrdiff_t)item_size && dst_step == (ptrdiff_t)item_size) {
-        memcpy(dst, src, n * item_size);
+        memcpy(dst, src, (size_t)n * item_size); /* in memory, so it fits */
         return;
     }
     switch (item_size) {

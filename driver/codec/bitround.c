@@ -73,8 +73,10 @@ static enum zs_status encode_array(const struct zs_stage *stage, size_t n, const
     return ZS_OK;
 }
 
+static const char *const members[] = {"keepbits", NULL};
 const struct zs_codec zs_codec_bitround = {.name = "bitround",
                                            .kind = ZS_ARRAY_TO_ARRAY,
+                                           .members = members,
                                            .parse = parse,
                                            .is_elementwise = true,
                                            .encode_array = encode_array};

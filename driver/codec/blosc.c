@@ -229,8 +229,10 @@ static enum zs_status decode_block(const struct zs_blocks *blocks, size_t i, str
     return ZS_OK;
 }
 
+static const char *const members[] = {"cname", "clevel", "shuffle", "typesize", "blocksize", NULL};
 const struct zs_codec zs_codec_blosc = {.name = "blosc",
                                         .kind = ZS_BYTES_TO_BYTES,
+                                        .members = members,
                                         .parse = parse,
                                         .decode = decode,
                                         .encode = encode,
@@ -238,6 +240,7 @@ const struct zs_codec zs_codec_blosc = {.name = "blosc",
                                         .decode_block = decode_block};
 const struct zs_codec zs_codec_numcodecs_blosc = {.name = "numcodecs.blosc",
                                                   .kind = ZS_BYTES_TO_BYTES,
+                                                  .members = members,
                                                   .parse = parse_numcodecs,
                                                   .decode = decode,
                                                   .encode = encode,

@@ -129,8 +129,10 @@ static enum zs_status decode_array(const struct zs_stage *stage, size_t n, const
     return ZS_OK;
 }
 
+static const char *const members[] = {"endian", NULL};
 const struct zs_codec zs_codec_bytes = {.name = "bytes",
                                         .kind = ZS_ARRAY_TO_BYTES,
+                                        .members = members,
                                         .parse = parse,
                                         .is_elementwise = true,
                                         .encode_array = encode_array,

@@ -23,14 +23,24 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
     return ZS_OK;
 }
 
+/* libbz2 counts in unsigned int: of more, the rest would be cut off. */
+static enum zs_status check_size(uint64_t n, struct zs_error *err)
+{
+    return n <= UINT32_MAX ? ZS_OK
+                           : zs_fail(err, ZS_UNSUPPORTED, "numcodecs.bz2: expected at most %u bytes, found %llu",
+                                     UINT32_MAX, (unsigned long long)n);
+}
+
 static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
                              void *dst, size_t capacity, size_t *produced, struct zs_error *err)
 {
     unsigned size = capacity < UINT32_MAX ? (unsigned)capacity : UINT32_MAX;
     (void)stage;
     (void)scratch;
-    const int r = n > UINT32_MAX ? BZ_DATA_ERROR : BZ2_bzBuffToBuffDecompress(dst, &size, (char *)(uintptr_t)src,
-                                                                              (unsigned)n, 0, 0);
+    ZS_TRY(check_size(n, err));
+    const int r = BZ2_bzBuffToBuffDecompress(dst, &size, (char *)(uintptr_t)src, (unsigned)n, 0, 0);
+    if (r == BZ_OUTBUFF_FULL && capacity > UINT32_MAX)
+        return check_size(capacity, err);
     if (r != BZ_OK)
         return zs_fail(err, ZS_CORRUPT, "numcodecs.bz2: %zu bytes do not decode to at most %zu: error %d", n, capacity,
                        r);
@@ -42,6 +52,7 @@ static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *sc
                              struct zs_buffer *out, struct zs_error *err)
 {
     (void)scratch;
+    ZS_TRY(check_size(n, err));
     ZS_TRY(zs_buffer_reset(out, zs_bytes_bound(n), err));
     unsigned size = out->capacity < UINT32_MAX ? (unsigned)out->capacity : UINT32_MAX;
     const int level = ((const struct bz2 *)stage->state)->level;
@@ -52,8 +63,13 @@ static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *sc
     return ZS_OK;
 }
 
-const struct zs_codec zs_codec_numcodecs_bz2 = {
-    .name = "numcodecs.bz2", .kind = ZS_BYTES_TO_BYTES, .parse = parse, .decode = decode, .encode = encode};
+static const char *const members[] = {"level", NULL};
+const struct zs_codec zs_codec_numcodecs_bz2 = {.name = "numcodecs.bz2",
+                                                .kind = ZS_BYTES_TO_BYTES,
+                                                .members = members,
+                                                .parse = parse,
+                                                .decode = decode,
+                                                .encode = encode};
 #else
 typedef int zs_codec_bz2_is_absent; /* ISO C wants a declaration in every file */
 #endif

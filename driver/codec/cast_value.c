@@ -4,6 +4,7 @@
 
 #include "codec/cast.h"
 #include "codec/codec.h"
+#include "zarr/extension.h"
 
 /* Values that are mapped: a mask of a few, in practice one. Each costs a pass over the chunk. */
 #define MAX_MAPPED 256
@@ -48,13 +49,13 @@ static enum zs_status parse_pairs(const zs_json *pairs, const struct zs_dtype *f
     return ZS_OK;
 }
 
-static enum zs_status check_map(const zs_json *map, const char *const *members, struct zs_error *err)
+static enum zs_status check_map(const zs_json *map, struct zs_error *err)
 {
+    static const char *const known[] = {"encode", "decode", NULL};
     if (map != NULL && !zs_json_is_object(map))
         return zs_fail(err, ZS_INVALID, "expected an object");
+    ZS_TRY(zs_members_check(map, known, err));
     for (const zs_json *m = zs_json_first(map); m != NULL; m = zs_json_next(m)) {
-        if (strcmp(zs_json_name(m), members[0]) != 0 && strcmp(zs_json_name(m), members[1]) != 0)
-            return zs_fail(err, ZS_INVALID, "unknown member \"%.40s\"", zs_json_name(m));
         if (!zs_json_is_array(m))
             return zs_fail(err, ZS_INVALID, "%s: expected a list", zs_json_name(m));
         if (zs_json_size(m) > MAX_MAPPED)
@@ -66,8 +67,7 @@ static enum zs_status check_map(const zs_json *map, const char *const *members, 
 
 static enum zs_status parse_map(const zs_json *map, struct zs_stage *stage, struct zs_cast cast, struct zs_error *err)
 {
-    static const char *const members[] = {"encode", "decode"};
-    ZS_TRY(check_map(map, members, err));
+    ZS_TRY(check_map(map, err));
     const zs_json *encode = zs_json_get(map, "encode"), *decode = zs_json_get(map, "decode");
     const size_t n_encode = zs_json_size(encode), n_decode = zs_json_size(decode);
     struct cast_value *c = zs_calloc(1, sizeof *c + (n_encode + n_decode) * sizeof c->map[0]);
@@ -93,14 +93,6 @@ static enum zs_status read(const zs_json *configuration, struct zs_stage *stage,
     static const char *const roundings[] = {"nearest-even", "towards-zero", "towards-positive",
                                             "towards-negative", "nearest-away"};
     static const char *const ranges[] = {NULL, "clamp", "wrap"};
-    static const char *const known[] = {"data_type", "rounding", "out_of_range", "scalar_map"};
-    for (const zs_json *m = zs_json_first(configuration); m != NULL; m = zs_json_next(m)) {
-        size_t i = 0;
-        while (i < 4 && strcmp(zs_json_name(m), known[i]) != 0)
-            i++;
-        if (i == 4)
-            return zs_fail(err, ZS_INVALID, "unknown member \"%.40s\"", zs_json_name(m));
-    }
     ZS_TRY(zs_dtype_parse(zs_json_get(configuration, "data_type"), &stage->out, err));
     if (!zs_is_number(stage->in.type) || !zs_is_number(stage->out.type))
         return zs_fail(err, ZS_INVALID, "data_type: expected integers or floats, found %s to %s", stage->in.name,
@@ -140,8 +132,10 @@ static enum zs_status decode_array(const struct zs_stage *stage, size_t n, const
     return status == ZS_OK ? ZS_OK : zs_fail_in(err, ZS_CORRUPT, "codec \"cast_value\"");
 }
 
+static const char *const members[] = {"data_type", "rounding", "out_of_range", "scalar_map", NULL};
 const struct zs_codec zs_codec_cast_value = {.name = "cast_value",
                                              .kind = ZS_ARRAY_TO_ARRAY,
+                                             .members = members,
                                              .parse = parse,
                                              .is_elementwise = true,
                                              .encodes_fill = true,

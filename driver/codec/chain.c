@@ -45,8 +45,10 @@ static enum zs_status compile_codec(const struct zs_codec *codec, const zs_json 
     if (codec->arrange != NULL && elementwise_count(level) < level->stage_count && codec->kind == ZS_ARRAY_TO_ARRAY)
         return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\" behind \"%s\" is not supported", codec->name,
                        level->stages[level->stage_count - 1].codec->name);
-    if (codec->arrange != NULL)
-        return codec->arrange(configuration, level, err);
+    if (codec->arrange != NULL) {
+        ZS_TRY(codec->arrange(configuration, level, err));
+        return zs_codec_check_members(codec, configuration, err);
+    }
     if (codec->kind == ZS_BYTES_TO_BYTES)
         return add_stage(&level->bytes_codecs, &level->bytes_codec_count, codec, configuration, form, err);
     return add_stage(&level->stages, &level->stage_count, codec, configuration, form, err);
@@ -181,7 +183,7 @@ enum zs_status zs_chain_compile(const struct zs_array_meta *meta, struct zs_chai
 {
     memset(chain, 0, sizeof *chain);
     struct zs_level *outer = &chain->levels[0];
-    struct zs_form form = {.dtype = meta->dtype};
+    struct zs_form form = {.dtype = zs_dtype_declared(&meta->dtype)};
     memcpy(form.fill, meta->fill_value, sizeof form.fill);
     outer->ndim = meta->ndim;
     for (int d = 0; d < meta->ndim; d++) {

@@ -185,11 +185,18 @@ static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *sc
     return state->at_start ? ZS_OK : zs_buffer_append(out, sum, 4, err);
 }
 
-#define CHECKSUM(variable, text, parser)                             \
-    const struct zs_codec variable = {                               \
-        .name = "numcodecs." text, .kind = ZS_BYTES_TO_BYTES, .parse = parser, .strip = strip, .encode = encode}
-CHECKSUM(zs_codec_numcodecs_crc32, "crc32", parse_at_start);
-CHECKSUM(zs_codec_numcodecs_adler32, "adler32", parse_at_start);
-CHECKSUM(zs_codec_numcodecs_crc32c, "crc32c", parse_at_end);
-CHECKSUM(zs_codec_numcodecs_fletcher32, "fletcher32", parse_fletcher);
-CHECKSUM(zs_codec_numcodecs_jenkins, "jenkins_lookup3", parse_jenkins);
+static const char *const location_member[] = {"location", NULL};
+static const char *const jenkins_members[] = {"initval", "prefix", NULL};
+
+#define CHECKSUM(variable, text, known, parser)                      \
+    const struct zs_codec variable = {.name = "numcodecs." text,     \
+                                      .kind = ZS_BYTES_TO_BYTES,     \
+                                      .members = known,              \
+                                      .parse = parser,               \
+                                      .strip = strip,                \
+                                      .encode = encode}
+CHECKSUM(zs_codec_numcodecs_crc32, "crc32", location_member, parse_at_start);
+CHECKSUM(zs_codec_numcodecs_adler32, "adler32", location_member, parse_at_start);
+CHECKSUM(zs_codec_numcodecs_crc32c, "crc32c", location_member, parse_at_end);
+CHECKSUM(zs_codec_numcodecs_fletcher32, "fletcher32", NULL, parse_fletcher);
+CHECKSUM(zs_codec_numcodecs_jenkins, "jenkins_lookup3", jenkins_members, parse_jenkins);

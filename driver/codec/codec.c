@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "zarr/extension.h"
+
 extern const struct zs_codec zs_codec_packbits, zs_codec_transpose, zs_codec_scale_offset, zs_codec_cast_value,
     zs_codec_bitround, zs_codec_bytes, zs_codec_sharding, zs_codec_crc32c, zs_codec_gzip, zs_codec_zstd, zs_codec_blosc;
 extern const struct zs_codec zs_codec_numcodecs_fixedscaleoffset, zs_codec_numcodecs_quantize,
@@ -90,12 +92,21 @@ enum zs_status zs_codec_find(const char *name, const struct zs_codec **codec, st
     return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\" is not supported", name);
 }
 
+enum zs_status zs_codec_check_members(const struct zs_codec *codec, const zs_json *configuration, struct zs_error *err)
+{
+    static const char *const none[] = {NULL};
+    const enum zs_status status = zs_members_check(configuration, codec->members != NULL ? codec->members : none, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in(err, ZS_INVALID, "codec \"%s\"", codec->name);
+}
+
 enum zs_status zs_stage_parse(const struct zs_codec *codec, const zs_json *configuration, struct zs_form *form,
                               struct zs_stage *stage, struct zs_error *err)
 {
     struct zs_stage parsed = {.codec = codec, .in = form->dtype, .out = form->dtype};
     memcpy(parsed.fill, form->fill, sizeof parsed.fill);
     enum zs_status status = codec->parse(configuration, &parsed, err);
+    if (status == ZS_OK)
+        status = zs_codec_check_members(codec, configuration, err);
     /* Such arithmetic would be rounded to fewer digits, and clamped to other limits, than that of the type in
      * memory. */
     if (status == ZS_OK && codec->kind == ZS_ARRAY_TO_ARRAY && (parsed.in.small != NULL || parsed.out.small != NULL))
@@ -159,33 +170,41 @@ static enum zs_status decode_down_to(const struct zs_stage *codecs, int first, i
     return ZS_OK;
 }
 
-enum zs_status zs_bytes_decode(const struct zs_stage *codecs, int count, struct zs_scratch *scratch, const void *src,
-                               size_t n, void *dst, size_t n_dst, struct zs_error *err)
+/* Decodes *n bytes of *data with all codecs to at most `limit` bytes, which the caller checks where none of them
+ * compresses. The last step that produces bytes writes into dst (room for `limit`, or NULL), unless checksums inside
+ * the compression come out with the data; checksums outside only strip. The result stays where it is: src, dst or one
+ * of the two codec buffers. */
+static enum zs_status decode_within(const struct zs_stage *codecs, int count, struct zs_scratch *scratch,
+                                    const unsigned char **data, size_t *n, void *dst, size_t limit,
+                                    struct zs_error *err)
 {
-    /* The last step that produces bytes writes into dst, unless checksums inside the compression come out with the
-     * data; checksums outside only strip. */
     int inside = 0;
     while (inside < count && codecs[inside].codec->strip != NULL)
         inside++;
-    const unsigned char *data = src;
-    size_t produced = n;
     if (inside < count) {
-        const size_t capacity = n_dst + ZS_STRIP_BYTES * (size_t)inside;
-        ZS_TRY(decode_down_to(codecs, inside + 1, count, scratch, &data, &produced, zs_bytes_bound(n_dst), err));
-        unsigned char *out = dst;
-        if (inside > 0) {
-            struct zs_buffer *buffer = other_buffer(scratch, data);
+        const size_t capacity = limit + ZS_STRIP_BYTES * (size_t)inside;
+        ZS_TRY(decode_down_to(codecs, inside + 1, count, scratch, data, n, zs_bytes_bound(limit), err));
+        unsigned char *out = inside == 0 ? dst : NULL;
+        if (out == NULL) {
+            struct zs_buffer *buffer = other_buffer(scratch, *data);
             ZS_TRY(zs_buffer_reset(buffer, capacity, err));
             out = buffer->data;
         }
-        n = produced;
-        ZS_TRY(codecs[inside].codec->decode(&codecs[inside], scratch, data, n, out, capacity, &produced, err));
-        data = out;
+        size_t produced = 0;
+        ZS_TRY(codecs[inside].codec->decode(&codecs[inside], scratch, *data, *n, out, capacity, &produced, err));
+        *data = out;
+        *n = produced;
     }
-    for (int i = inside - 1; i >= 0; i--)
-        ZS_TRY(codecs[i].codec->strip(&codecs[i], &data, &produced, err));
-    if (produced != n_dst)
-        return zs_fail(err, ZS_CORRUPT, "expected %zu bytes after decoding, found %zu", n_dst, produced);
+    return decode_down_to(codecs, 0, inside, scratch, data, n, 0, err);
+}
+
+enum zs_status zs_bytes_decode(const struct zs_stage *codecs, int count, struct zs_scratch *scratch, const void *src,
+                               size_t n, void *dst, size_t n_dst, struct zs_error *err)
+{
+    const unsigned char *data = src;
+    ZS_TRY(decode_within(codecs, count, scratch, &data, &n, dst, n_dst, err));
+    if (n != n_dst)
+        return zs_fail(err, ZS_CORRUPT, "expected %zu bytes after decoding, found %zu", n_dst, n);
     if (data != dst)
         memcpy(dst, data, n_dst);
     return ZS_OK;
@@ -196,7 +215,9 @@ enum zs_status zs_bytes_decode_up_to(const struct zs_stage *codecs, int count, s
                                      struct zs_error *err)
 {
     const unsigned char *data = src;
-    ZS_TRY(decode_down_to(codecs, 0, count, scratch, &data, &n, limit, err));
+    ZS_TRY(decode_within(codecs, count, scratch, &data, &n, NULL, limit, err));
+    if (n > limit)
+        return zs_fail(err, ZS_CORRUPT, "expected at most %zu bytes after decoding, found %zu", limit, n);
     ZS_TRY(zs_buffer_reset(out, n, err));
     return zs_buffer_append(out, data, n, err);
 }

@@ -43,6 +43,7 @@ struct zs_extent {
 struct zs_codec {
     const char *name;
     enum zs_codec_kind kind;
+    const char *const *members; /* of the configuration, NULL-terminated; NULL: it has none */
 
     /* Reads the configuration (NULL when absent). `stage` has its codec and `in`; what is left alone in it stays: no
      * state, out as in. What only encoders need is read too: updating a store writes as it was. NULL where `arrange`
@@ -112,6 +113,11 @@ struct zs_codec {
 /* The codec of that name. ZS_UNSUPPORTED when it is unknown, or when its library was absent at build time; the message
  * tells which. */
 enum zs_status zs_codec_find(const char *name, const struct zs_codec **codec, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Whether a configuration (NULL when absent) has no member but those of the codec: others are not read as if they were
+ * not there. ZS_INVALID with the name of the first. */
+enum zs_status zs_codec_check_members(const struct zs_codec *codec, const zs_json *configuration,
+                                      struct zs_error *err) ZS_MUST_CHECK;
 
 /* Configures a stage for an array of `form`, which becomes what the codec gives: its data type, and the fill value that
  * an elementwise codec makes. Not for codecs with `arrange`. On failure nothing needs to be released; else

@@ -42,3 +42,19 @@ const char *zs_compression_name(const struct zs_array_meta *meta)
 {
     return find(meta->codecs, 0);
 }
+
+static bool has_checksum(const zs_json *codecs, int depth)
+{
+    bool has = false;
+    for (const zs_json *c = zs_json_first(codecs); c != NULL && depth < ZS_MAX_LEVELS; c = zs_json_next(c)) {
+        if (strcmp(name_of(c), "sharding_indexed") == 0)
+            return has_checksum(zs_json_get(zs_json_get(c, "configuration"), "codecs"), depth + 1);
+        has = has || strcmp(name_of(c), "crc32c") == 0;
+    }
+    return has;
+}
+
+bool zs_has_chunk_checksum(const struct zs_array_meta *meta)
+{
+    return has_checksum(meta->codecs, 0);
+}

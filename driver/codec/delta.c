@@ -159,8 +159,10 @@ static enum zs_status decode_delta(const struct zs_stage *stage, size_t n, const
     return ZS_OK;
 }
 
+static const char *const members[] = {"dtype", "astype", NULL};
 const struct zs_codec zs_codec_numcodecs_delta = {.name = "numcodecs.delta",
                                                   .kind = ZS_ARRAY_TO_ARRAY,
+                                                  .members = members,
                                                   .parse = parse_delta,
                                                   .encode_array = encode_delta,
                                                   .decode_array = decode_delta};

@@ -87,8 +87,9 @@ static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *sc
     return out->size != 0 ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "gzip: compressing %zu bytes failed", n);
 }
 
+static const char *const members[] = {"level", NULL};
 const struct zs_codec zs_codec_gzip = {
-    .name = "gzip", .kind = ZS_BYTES_TO_BYTES, .parse = parse, .decode = decode, .encode = encode};
+    .name = "gzip", .kind = ZS_BYTES_TO_BYTES, .members = members, .parse = parse, .decode = decode, .encode = encode};
 
 static enum zs_status decode_zlib(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
                                   void *dst, size_t capacity, size_t *produced, struct zs_error *err)
@@ -113,5 +114,9 @@ static enum zs_status encode_zlib(const struct zs_stage *stage, struct zs_scratc
     return out->size != 0 ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "zlib: compressing %zu bytes failed", n);
 }
 
-const struct zs_codec zs_codec_numcodecs_zlib = {
-    .name = "numcodecs.zlib", .kind = ZS_BYTES_TO_BYTES, .parse = parse, .decode = decode_zlib, .encode = encode_zlib};
+const struct zs_codec zs_codec_numcodecs_zlib = {.name = "numcodecs.zlib",
+                                                 .kind = ZS_BYTES_TO_BYTES,
+                                                 .members = members,
+                                                 .parse = parse,
+                                                 .decode = decode_zlib,
+                                                 .encode = encode_zlib};

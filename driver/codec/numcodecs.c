@@ -202,13 +202,19 @@ static enum zs_status decode_cast(const struct zs_stage *stage, size_t n, const 
     return cast(stage, &stage->out, &stage->in, ZS_CORRUPT, n, src, dst, err);
 }
 
-#define ELEMENTWISE(variable, text, parser, encoder, decoder)        \
+static const char *const fixed_members[] = {"scale", "offset", "dtype", "astype", NULL};
+static const char *const quantize_members[] = {"digits", "dtype", "astype", NULL};
+static const char *const astype_members[] = {"encode_dtype", "decode_dtype", NULL};
+
+#define ELEMENTWISE(variable, text, known, parser, encoder, decoder) \
     const struct zs_codec variable = {.name = "numcodecs." text,     \
                                       .kind = ZS_ARRAY_TO_ARRAY,     \
+                                      .members = known,              \
                                       .parse = parser,               \
                                       .is_elementwise = true,        \
                                       .encode_array = encoder,       \
                                       .decode_array = decoder}
-ELEMENTWISE(zs_codec_numcodecs_fixedscaleoffset, "fixedscaleoffset", parse_fixed, encode_fixed, decode_fixed);
-ELEMENTWISE(zs_codec_numcodecs_quantize, "quantize", parse_quantize, encode_quantize, decode_cast);
-ELEMENTWISE(zs_codec_numcodecs_astype, "astype", parse_astype, encode_cast, decode_cast);
+ELEMENTWISE(zs_codec_numcodecs_fixedscaleoffset, "fixedscaleoffset", fixed_members, parse_fixed, encode_fixed,
+            decode_fixed);
+ELEMENTWISE(zs_codec_numcodecs_quantize, "quantize", quantize_members, parse_quantize, encode_quantize, decode_cast);
+ELEMENTWISE(zs_codec_numcodecs_astype, "astype", astype_members, parse_astype, encode_cast, decode_cast);

@@ -38,25 +38,11 @@ static enum zs_status parse_bit(const zs_json *configuration, const char *name, 
     return ZS_OK;
 }
 
-static enum zs_status check_members(const zs_json *configuration, struct zs_error *err)
-{
-    static const char *const known[] = {"padding_encoding", "first_bit", "last_bit"};
-    for (const zs_json *m = zs_json_first(configuration); m != NULL; m = zs_json_next(m)) {
-        size_t i = 0;
-        while (i < 3 && strcmp(zs_json_name(m), known[i]) != 0)
-            i++;
-        if (i == 3)
-            return zs_fail(err, ZS_INVALID, "unknown member \"%.40s\"", zs_json_name(m));
-    }
-    return ZS_OK;
-}
-
 static enum zs_status read(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
     const struct zs_dtype *in = &stage->in;
     if (in->type == ZS_RAW)
         return zs_fail(err, ZS_INVALID, "expected an array of numbers, found %s", in->name);
-    ZS_TRY(check_members(configuration, err));
     struct packbits *p = zs_calloc(1, sizeof *p);
     if (p == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "no memory");
@@ -213,8 +199,10 @@ static enum zs_status decode_array(const struct zs_stage *stage, size_t n, const
     return ZS_OK;
 }
 
+static const char *const members[] = {"padding_encoding", "first_bit", "last_bit", NULL};
 const struct zs_codec zs_codec_packbits = {.name = "packbits",
                                            .kind = ZS_ARRAY_TO_BYTES,
+                                           .members = members,
                                            .parse = parse,
                                            .encoded_size = packed_size,
                                            .encode_array = encode_array,

@@ -35,9 +35,6 @@ enum zs_status zs_packed_decode(const struct zs_level *leaf, struct zs_scratch *
     struct zs_buffer *packed = zs_scratch_buffer(scratch, ZS_SCRATCH_PACKED);
     ZS_TRY(zs_buffer_reset(packed, room, err));
     ZS_TRY(zs_bytes_decode_up_to(leaf->bytes_codecs, leaf->bytes_codec_count, scratch, src, n, room, packed, err));
-    if (packed->size > room)
-        return zs_fail(err, ZS_CORRUPT, "%s: expected at most %zu bytes, found %zu", packer->codec->name, room,
-                       packed->size);
     ZS_TRY(zs_buffer_reserve(packed, room, err));
 
     const bool is_direct = leaf->stage_count == 1 && (uintptr_t)dst % packer->in.swap_unit == 0;

@@ -98,7 +98,18 @@ static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *sc
     return ZS_OK;
 }
 
-const struct zs_codec zs_codec_numcodecs_lz4 = {
-    .name = "numcodecs.lz4", .kind = ZS_BYTES_TO_BYTES, .parse = parse_lz4, .decode = decode_lz4, .encode = encode};
-const struct zs_codec zs_codec_numcodecs_lzma = {
-    .name = "numcodecs.lzma", .kind = ZS_BYTES_TO_BYTES, .parse = parse_lzma, .decode = decode, .encode = encode};
+static const char *const lz4_members[] = {"acceleration", NULL};
+/* The last is GDAL's: the stream says it itself. */
+static const char *const lzma_members[] = {"format", "check", "preset", "filters", "delta", NULL};
+const struct zs_codec zs_codec_numcodecs_lz4 = {.name = "numcodecs.lz4",
+                                                .kind = ZS_BYTES_TO_BYTES,
+                                                .members = lz4_members,
+                                                .parse = parse_lz4,
+                                                .decode = decode_lz4,
+                                                .encode = encode};
+const struct zs_codec zs_codec_numcodecs_lzma = {.name = "numcodecs.lzma",
+                                                 .kind = ZS_BYTES_TO_BYTES,
+                                                 .members = lzma_members,
+                                                 .parse = parse_lzma,
+                                                 .decode = decode,
+                                                 .encode = encode};

@@ -29,9 +29,6 @@ static enum zs_status parse_member(const zs_json *value, const char *name, const
 
 static enum zs_status read(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
-    for (const zs_json *m = zs_json_first(configuration); m != NULL; m = zs_json_next(m))
-        if (strcmp(zs_json_name(m), "scale") != 0 && strcmp(zs_json_name(m), "offset") != 0)
-            return zs_fail(err, ZS_INVALID, "unknown member \"%.40s\"", zs_json_name(m));
     if (!zs_is_number(stage->in.type))
         return zs_fail(err, ZS_INVALID, "expected an array of integers or floats, found %s", stage->in.name);
     struct scale_offset *s = zs_calloc(1, sizeof *s);
@@ -166,8 +163,10 @@ static enum zs_status decode_array(const struct zs_stage *stage, size_t n, const
                    zs_dtype_to_double(&stage->in, (const char *)src + done * stage->in.size), stage->in.name);
 }
 
+static const char *const members[] = {"offset", "scale", NULL};
 const struct zs_codec zs_codec_scale_offset = {.name = "scale_offset",
                                                .kind = ZS_ARRAY_TO_ARRAY,
+                                               .members = members,
                                                .parse = parse,
                                                .is_elementwise = true,
                                                .encodes_fill = true,

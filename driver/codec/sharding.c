@@ -26,6 +26,9 @@ static enum zs_status parse_index_codecs(const zs_json *codecs, struct zs_level 
                                "codec \"sharding_indexed\": index_codecs: expected bytes and crc32c, found %s",
                                name != NULL ? name : "something that is not a codec");
             }
+            const struct zs_codec *codec;
+            ZS_TRY(zs_codec_find(name, &codec, err));
+            ZS_TRY(zs_codec_check_members(codec, configuration, err));
         }
         if (!have_bytes)
             return zs_fail(err, ZS_INVALID,
@@ -77,4 +80,6 @@ static enum zs_status arrange(const zs_json *configuration, struct zs_level *lev
     return parse_index_codecs(zs_json_get(configuration, "index_codecs"), level, err);
 }
 
-const struct zs_codec zs_codec_sharding = {.name = "sharding_indexed", .kind = ZS_ARRAY_TO_BYTES, .arrange = arrange};
+static const char *const members[] = {"chunk_shape", "codecs", "index_codecs", "index_location", NULL};
+const struct zs_codec zs_codec_sharding = {
+    .name = "sharding_indexed", .kind = ZS_ARRAY_TO_BYTES, .members = members, .arrange = arrange};

@@ -63,5 +63,10 @@ static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *sc
     return ZS_OK;
 }
 
-const struct zs_codec zs_codec_numcodecs_shuffle = {
-    .name = "numcodecs.shuffle", .kind = ZS_BYTES_TO_BYTES, .parse = parse, .decode = decode, .encode = encode};
+static const char *const members[] = {"elementsize", NULL};
+const struct zs_codec zs_codec_numcodecs_shuffle = {.name = "numcodecs.shuffle",
+                                                    .kind = ZS_BYTES_TO_BYTES,
+                                                    .members = members,
+                                                    .parse = parse,
+                                                    .decode = decode,
+                                                    .encode = encode};

@@ -22,4 +22,6 @@ static enum zs_status arrange(const zs_json *configuration, struct zs_level *lev
     return ZS_OK;
 }
 
-const struct zs_codec zs_codec_transpose = {.name = "transpose", .kind = ZS_ARRAY_TO_ARRAY, .arrange = arrange};
+static const char *const members[] = {"order", NULL};
+const struct zs_codec zs_codec_transpose = {
+    .name = "transpose", .kind = ZS_ARRAY_TO_ARRAY, .members = members, .arrange = arrange};

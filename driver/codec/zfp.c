@@ -189,7 +189,9 @@ static void session_close(struct session *s)
 
 static zfp_field *make_field(zfp_type type, const struct zs_extent *chunk)
 {
-    const uint64_t *n = chunk->shape;
+    size_t n[4] = {0}; /* of a chunk, which fits memory */
+    for (int d = 0; d < chunk->ndim; d++)
+        n[d] = (size_t)chunk->shape[d];
     switch (chunk->ndim) {
     case 0:
         return zfp_field_1d(NULL, type, 1);
@@ -559,14 +561,20 @@ static enum zs_status pack(const struct zs_stage *stage, const struct zs_extent 
     return status;
 }
 
+static const char *const members[] = {"mode",    "rate",    "precision", "tolerance", "minbits",
+                                      "maxbits", "maxprec", "minexp",    NULL};
 const struct zs_codec zs_codec_zfp = {.name = "zfp",
                                       .kind = ZS_ARRAY_TO_BYTES,
+                                      .members = members,
                                       .parse = parse,
                                       .packed_bound = packed_bound,
                                       .pack = pack,
                                       .unpack = unpack};
+/* The last is numcodecs' own copy of the one before it that counts. */
+static const char *const zfpy_members[] = {"mode", "rate", "precision", "tolerance", "compression_kwargs", NULL};
 const struct zs_codec zs_codec_numcodecs_zfpy = {.name = "numcodecs.zfpy",
                                                  .kind = ZS_ARRAY_TO_BYTES,
+                                                 .members = zfpy_members,
                                                  .parse = parse_zfpy,
                                                  .packed_bound = packed_bound,
                                                  .pack = pack,

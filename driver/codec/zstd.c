@@ -75,8 +75,9 @@ static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *sc
     return ZS_OK;
 }
 
+static const char *const members[] = {"level", "checksum", NULL};
 const struct zs_codec zs_codec_zstd = {
-    .name = "zstd", .kind = ZS_BYTES_TO_BYTES, .parse = parse, .decode = decode, .encode = encode};
+    .name = "zstd", .kind = ZS_BYTES_TO_BYTES, .members = members, .parse = parse, .decode = decode, .encode = encode};
 #else
 typedef int zs_codec_zstd_is_absent; /* ISO C wants a declaration in every file */
 #endif

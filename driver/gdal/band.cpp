@@ -50,7 +50,7 @@ CPLErr ShardedZarrRasterBand::IRasterIO(GDALRWFlag flag, int x, int y, int width
     {
         if (SettleBlocks() != CE_None)
             return CE_Failure;
-        return flag == GF_Read ? ds.ReadWindow(window, type) : ds.WriteWindow(window, type);
+        return ds.MoveWindow(flag, window, type, extra);
     }
     if (flag == GF_Read && !ds.IsUpdate() && !ds.IsForOverview(x, y, width, height, bufWidth, bufHeight, extra))
     {

@@ -23,8 +23,8 @@ struct Histogram
 /* False where there is none, or an odd one. */
 static bool read(CSLConstList items, Histogram &h)
 {
-    const char *counts = CSLFetchNameValue(items, COUNTS);
-    const char *first = CSLFetchNameValue(items, FIRST), *last = CSLFetchNameValue(items, LAST);
+    const char *counts = zsItemValue(items, COUNTS);
+    const char *first = zsItemValue(items, FIRST), *last = zsItemValue(items, LAST);
     if (counts == nullptr || first == nullptr || last == nullptr)
         return false;
     h.counts.clear();
@@ -73,7 +73,7 @@ CPLErr ShardedZarrRasterBand::GetDefaultHistogram(double *min, double *max, int 
     if (read(GetMetadata(), h))
         return give(h, min, max, buckets, histogram);
     CPLError(CE_Failure, CPLE_NotSupported, "%s: band %d: no histogram of infinite values",
-             Dataset().GetDescription(), nBand);
+             zsShown(Dataset().GetDescription()).c_str(), nBand);
     return CE_Failure;
 }
 
@@ -94,11 +94,10 @@ CPLErr ShardedZarrRasterBand::SetDefaultHistogram(double min, double max, int bu
     return result;
 }
 
-/* Of a part of an array nothing is written but pixels. */
 bool ShardedZarrRasterBand::KeepsHistogram()
 {
     auto &ds = Dataset();
-    return ds.IsUpdate() && !ds.HasChoices() && !ds.m_isOverview && !ds.m_isMask;
+    return ds.IsUpdate() && !ds.m_isOverview && !ds.m_isMask;
 }
 
 /* Of all pixels, in the buckets that GDAL's default has. */

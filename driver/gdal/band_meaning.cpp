@@ -1,12 +1,13 @@
 /* What the pixels of a band mean, read from the array's attributes and, in update mode, written back. */
 #include <algorithm>
+#include <utility>
 
 #include "dataset.h"
 #include "domains.h"
 
 extern "C"
 {
-#include "geo/bands.h"
+#include "geo/attributes.h"
 }
 
 static void setFlag(int *flag, bool value)
@@ -36,17 +37,6 @@ char **zsCopyList(CSLConstList list)
     for (int i = 0; i < n && copy != nullptr; i++)
         copy[i] = zs_strdup(list[i]);
     return copy;
-}
-
-CPLStringList zsItemsNotIn(CSLConstList list, const CPLStringList &other)
-{
-    CPLStringList items;
-    for (int i = 0; i < CSLCount(list); i++)
-    {
-        if (other.FindString(list[i]) < 0)
-            items.AddString(list[i]);
-    }
-    return items;
 }
 
 /* Statistics are GDAL's: STATISTICS_MINIMUM and so on. They are true together. */
@@ -123,22 +113,36 @@ struct zs_meaning &ShardedZarrRasterBand::Meaning()
     if (m_meaning == nullptr)
     {
         m_meaning.reset(new zs_meaning{});
-        auto &ds = Dataset();
-        if (ds.m_isMask) // what its elements mean is which pixels are valid
-            return *m_meaning;
-        struct zs_error err;
-        // Bands of a slice are not numbered as those of the array are.
-        const size_t source = Source();
-        const auto &slices = ds.m_slices[source];
-        const bool whole = ds.m_sources[source].choices.empty();
-        const enum zs_status status =
-            whole ? zs_band_meaning_read(ds.Array(source).node, static_cast<uint64_t>(nBand - 1) - slices.first,
-                                         slices.slices.count, &ds.Meaning(source), m_meaning.get(), &err)
-                  : zs_meaning_copy(&ds.Meaning(source), m_meaning.get(), &err);
-        if (status != ZS_OK)
-            zsReport(err);
+        if (!Dataset().m_isMask) // what its elements mean is which pixels are valid
+            ReadMeanings();
     }
     return *m_meaning;
+}
+
+/* Those of the next bands, too: an entry of a list is found by going through it. */
+void ShardedZarrRasterBand::ReadMeanings()
+{
+    constexpr int AT_ONCE = 256;
+    auto &ds = Dataset();
+    const size_t source = Source();
+    const uint64_t first = ds.SliceOf(nBand);
+    int count = 1;
+    const auto isNext = [&ds, source, first, this](int n)
+    {
+        const auto &band = ds.Band(nBand + n);
+        return band.Source() == source && ds.SliceOf(nBand + n) == first + static_cast<uint64_t>(n) &&
+               band.m_meaning == nullptr;
+    };
+    while (count < AT_ONCE && nBand + count <= ds.GetRasterCount() && isNext(count))
+        count++;
+    struct zs_error err;
+    std::vector<struct zs_meaning> list(static_cast<size_t>(count));
+    if (zs_band_meanings_read_some(ds.Array(source).node, first, list.size(), ds.SliceCount(source),
+                                   &ds.Meaning(source), list.data(), &err) != ZS_OK)
+        zsReport(err);
+    *m_meaning = list[0];
+    for (int n = 1; n < count; n++)
+        ds.Band(nBand + n).m_meaning.reset(new zs_meaning(list[static_cast<size_t>(n)]));
 }
 
 /* For levels of overviews while they are made: what they mean is what the base means. */
@@ -150,10 +154,40 @@ void ShardedZarrRasterBand::TakeMeaning(ShardedZarrRasterBand &other)
         zsReport(err);
 }
 
+/* ---- What a side-car file says goes before the store, as in GTiff ---- */
+
+bool ShardedZarrRasterBand::HasSideCarNodata()
+{
+    return psPam != nullptr &&
+           (psPam->bNoDataValueSet || psPam->bNoDataValueSetAsInt64 || psPam->bNoDataValueSetAsUInt64);
+}
+
+void ShardedZarrRasterBand::DropFromSideCar(unsigned property)
+{
+    if (psPam == nullptr)
+        return;
+    if (property == ZS_BAND_NODATA)
+        psPam->bNoDataValueSet = psPam->bNoDataValueSetAsInt64 = psPam->bNoDataValueSetAsUInt64 = false;
+    else if (property == ZS_BAND_SCALE)
+        psPam->bScaleSet = false, psPam->dfScale = 1; // the latter alone counts when it is written
+    else if (property == ZS_BAND_OFFSET)
+        psPam->bOffsetSet = false, psPam->dfOffset = 0;
+    else if (property == ZS_BAND_UNIT)
+        CPLFree(std::exchange(psPam->pszUnitType, nullptr));
+    else if (property == ZS_BAND_CATEGORIES)
+        CSLDestroy(std::exchange(psPam->papszCategoryNames, nullptr));
+    else if (property == ZS_BAND_COLOUR)
+        psPam->eColorInterp = GCI_Undefined;
+    else if (property == ZS_BAND_COLOUR_TABLE)
+        delete std::exchange(psPam->poColorTable, nullptr);
+    else if (property == ZS_BAND_DESCRIPTION)
+        m_isDescribedBeside = false;
+}
+
 double ShardedZarrRasterBand::GetNoDataValue(int *has)
 {
     const auto &m = Meaning();
-    if (!m.has_nodata)
+    if (!m.has_nodata || HasSideCarNodata())
         return GDALPamRasterBand::GetNoDataValue(has);
     setFlag(has, true);
     const struct zs_array_info info = Dataset().Info(Source());
@@ -163,7 +197,7 @@ double ShardedZarrRasterBand::GetNoDataValue(int *has)
 int64_t ShardedZarrRasterBand::GetNoDataValueAsInt64(int *has)
 {
     const auto &m = Meaning();
-    if (!m.has_nodata || eDataType != GDT_Int64)
+    if (!m.has_nodata || eDataType != GDT_Int64 || HasSideCarNodata())
         return GDALPamRasterBand::GetNoDataValueAsInt64(has);
     setFlag(has, true);
     int64_t v;
@@ -174,7 +208,7 @@ int64_t ShardedZarrRasterBand::GetNoDataValueAsInt64(int *has)
 uint64_t ShardedZarrRasterBand::GetNoDataValueAsUInt64(int *has)
 {
     const auto &m = Meaning();
-    if (!m.has_nodata || eDataType != GDT_UInt64)
+    if (!m.has_nodata || eDataType != GDT_UInt64 || HasSideCarNodata())
         return GDALPamRasterBand::GetNoDataValueAsUInt64(has);
     setFlag(has, true);
     uint64_t v;
@@ -185,7 +219,7 @@ uint64_t ShardedZarrRasterBand::GetNoDataValueAsUInt64(int *has)
 double ShardedZarrRasterBand::GetScale(int *has)
 {
     const auto &m = Meaning();
-    if (!m.has_scale)
+    if (!m.has_scale || (psPam != nullptr && psPam->bScaleSet))
         return GDALPamRasterBand::GetScale(has);
     setFlag(has, true);
     return m.scale;
@@ -194,7 +228,7 @@ double ShardedZarrRasterBand::GetScale(int *has)
 double ShardedZarrRasterBand::GetOffset(int *has)
 {
     const auto &m = Meaning();
-    if (!m.has_offset)
+    if (!m.has_offset || (psPam != nullptr && psPam->bOffsetSet))
         return GDALPamRasterBand::GetOffset(has);
     setFlag(has, true);
     return m.offset;
@@ -203,19 +237,21 @@ double ShardedZarrRasterBand::GetOffset(int *has)
 const char *ShardedZarrRasterBand::GetUnitType()
 {
     const auto &m = Meaning();
-    return m.unit != nullptr ? m.unit : GDALPamRasterBand::GetUnitType();
+    const bool isBeside = psPam != nullptr && psPam->pszUnitType != nullptr;
+    return m.unit != nullptr && !isBeside ? m.unit : GDALPamRasterBand::GetUnitType();
 }
 
 char **ShardedZarrRasterBand::GetCategoryNames()
 {
     const auto &m = Meaning();
-    return m.categories != nullptr ? m.categories : GDALPamRasterBand::GetCategoryNames();
+    const bool isBeside = psPam != nullptr && psPam->papszCategoryNames != nullptr;
+    return m.categories != nullptr && !isBeside ? m.categories : GDALPamRasterBand::GetCategoryNames();
 }
 
 GDALColorTable *ShardedZarrRasterBand::GetColorTable()
 {
     const auto &m = Meaning();
-    if (m.colour_table == nullptr)
+    if (m.colour_table == nullptr || (psPam != nullptr && psPam->poColorTable != nullptr))
         return GDALPamRasterBand::GetColorTable();
     if (m_colorTable == nullptr)
     {
@@ -287,8 +323,35 @@ const char *ShardedZarrRasterBand::GetDescription() const
     return GDALPamRasterBand::GetDescription();
 }
 
-/* The band's own metadata, and its place in the extra dimensions: DIM_time_INDEX=0,
- * DIM_time_VALUE=2024-05-01T00:00:00. */
+CPLStringList ShardedZarrRasterBand::PlaceItems(std::string &place)
+{
+    auto &ds = Dataset();
+    const size_t source = Source();
+    const ZSArray &array = ds.Array(source);
+    CPLStringList items;
+    ds.ReadLabels(source);
+    const auto position = ds.BandPosition(nBand);
+    for (size_t i = 0; i < position.size(); i++)
+    {
+        const int d = ds.Slices(source).dims[i];
+        const char *dimension = zs_dimension_name(array.node, d);
+        const std::string name = dimension != nullptr ? dimension : "dim" + std::to_string(d);
+        const std::string key = "DIM_" + name;
+        std::string text = std::to_string(ds.Slices(source).first[d] + position[i]);
+        zsSetItem(items, (key + "_INDEX").c_str(), text.c_str());
+        if (!array.labels[i].empty())
+        {
+            text = array.labels[i][position[i]];
+            zsSetItem(items, (key + "_VALUE").c_str(), text.c_str());
+            if (!array.labelUnits[i].empty())
+                zsSetItem(items, (key + "_UNIT").c_str(), array.labelUnits[i].c_str());
+        }
+        place += (i == 0 ? "" : ", ") + name + "=" + text;
+    }
+    return items;
+}
+
+/* The band's own metadata and its place; of an item that was set in the place of the latter, what was set. */
 void ShardedZarrRasterBand::AddMetadata()
 {
     if (m_metadataAdded || Dataset().m_isMask)
@@ -299,42 +362,21 @@ void ShardedZarrRasterBand::AddMetadata()
     const size_t source = Source();
     const ZSArray &array = ds.Array(source);
     CPLStringList md;
-    if (ds.IsGroup()) // of a part, the band's items are those of the array
-        md = CSLMerge(CSLDuplicate(ds.OwnItems(source).List()), ds.HasChoices() ? nullptr : meaning.metadata);
-    for (char **item = meaning.metadata; !ds.IsGroup() && item != nullptr && *item != nullptr; item++)
-        md.AddString(*item);
+    if (ds.IsGroup())
+        md = zsMergeItems(ds.OwnItems(source).List(), meaning.metadata);
+    else
+        md = CSLDuplicate(meaning.metadata);
 
     std::string place;
-    ds.ReadLabels(source);
-    const auto position = ds.BandPosition(nBand);
-    for (size_t i = 0; i < position.size(); i++)
-    {
-        const int d = ds.Slices(source).dims[i];
-        const char *dimension = zs_dimension_name(array.node, d);
-        const std::string name = dimension != nullptr ? dimension : "dim" + std::to_string(d);
-        const std::string key = "DIM_" + name;
-        std::string text = std::to_string(ds.Slices(source).first[d] + position[i]);
-        md.SetNameValue((key + "_INDEX").c_str(), text.c_str());
-        if (!array.labels[i].empty())
-        {
-            text = array.labels[i][position[i]];
-            md.SetNameValue((key + "_VALUE").c_str(), text.c_str());
-            if (!array.labelUnits[i].empty())
-                md.SetNameValue((key + "_UNIT").c_str(), array.labelUnits[i].c_str());
-        }
-        place += (i == 0 ? "" : ", ") + name + "=" + text;
-    }
+    md = zsMergeItems(PlaceItems(place).List(), md.List());
 
-    // What a side-car file says stays on top, but for statistics: those of the store are set, and the file's may be
-    // older.
-    CPLStringList sideCar(CSLDuplicate(GDALPamRasterBand::GetMetadata()));
-    const CPLStringList old = statisticsOf(sideCar.List());
-    m_sideCarHasStatistics = !old.empty();
-    if (!statisticsOf(md.List()).empty())
-        sideCar = zsItemsNotIn(sideCar.List(), old);
+    // What a side-car file says stays on top; statistics are true together.
+    const CPLStringList sideCar(CSLDuplicate(GDALPamRasterBand::GetMetadata()));
+    m_sideCarHasStatistics = !statisticsOf(sideCar.List()).empty();
     m_fromStore = md;
-    CPLStringList merged(CSLMerge(md.StealList(), sideCar.List()));
-    GDALMajorObject::SetMetadata(merged.List());
+    if (m_sideCarHasStatistics)
+        md = zsItemsNotIn(md.List(), statisticsOf(md.List()).List());
+    GDALMajorObject::SetMetadata(zsMergeItems(md.List(), sideCar.List()).List());
     if (GDALPamRasterBand::GetDescription()[0] != '\0')
         return;
     const bool isOneOfMany = ds.IsGroup() && ds.Slices(source).count == 1; // the name is all
@@ -359,13 +401,32 @@ void ShardedZarrRasterBand::AddDomains(const char *domain)
     zsAddDomains(*this, Meaning().domains);
 }
 
+CPLErr ShardedZarrRasterBand::XMLInit(ZSPamTree tree, const char *path)
+{
+    const CPLErr result = GDALPamRasterBand::XMLInit(tree, path);
+    m_isDescribedBeside = CPLGetXMLValue(tree, "Description", nullptr) != nullptr;
+    // GDAL 3.6 takes what is not there for 1 and 0.
+    if (psPam != nullptr)
+    {
+        psPam->bScaleSet = CPLGetXMLValue(tree, "Scale", nullptr) != nullptr;
+        psPam->bOffsetSet = CPLGetXMLValue(tree, "Offset", nullptr) != nullptr;
+    }
+    zsItemsFromXML(tree, *this);
+    return result;
+}
+
 CPLXMLNode *ShardedZarrRasterBand::SerializeToXML(const char *path)
 {
     const CPLStringList all(CSLDuplicate(GDALMajorObject::GetMetadata()));
     // What was changed is about to be written to the store, all of it.
-    GDALMajorObject::SetMetadata(Dataset().m_bandsChanged ? nullptr : zsItemsNotIn(all.List(), m_fromStore).List());
+    const bool isPending = (m_changed & ZS_BAND_METADATA) != 0;
+    GDALMajorObject::SetMetadata(isPending ? nullptr : zsItemsNotIn(all.List(), m_fromStore.List()).List());
     const ZSDomainsAside aside(*this, Meaning().domains);
     CPLXMLNode *tree = GDALPamRasterBand::SerializeToXML(path);
+    zsItemsToXML(*this, tree);
+    CPLXMLNode *description = tree != nullptr && !m_isDescribedBeside ? CPLGetXMLNode(tree, "Description") : nullptr;
+    if (description != nullptr && CPLRemoveXMLChild(tree, description))
+        CPLDestroyXMLNode(description);
     GDALMajorObject::SetMetadata(const_cast<char **>(all.List()));
     return tree;
 }
@@ -392,8 +453,9 @@ void ShardedZarrRasterBand::DropStatistics(bool isBlock)
         return;
     AddMetadata();
     CPLStringList all(CSLDuplicate(GDALMajorObject::GetMetadata()));
-    GDALMajorObject::SetMetadata(zsItemsNotIn(all.List(), statisticsOf(all.List())).List());
-    ds.m_bandsChanged = true;
+    GDALMajorObject::SetMetadata(zsItemsNotIn(all.List(), statisticsOf(all.List()).List()).List());
+    if (WillChange(ZS_BAND_METADATA) != CE_None)
+        return;
     if (m_sideCarHasStatistics)
         ds.MarkPamDirty();
     m_sideCarHasStatistics = false;
@@ -425,9 +487,11 @@ const char *ShardedZarrRasterBand::GetMetadataItem(const char *name, const char 
         AddMetadata();
     if (!zsIsDefaultDomain(domain))
         AddDomains(domain);
-    const char *item = GDALPamRasterBand::GetMetadataItem(name, domain);
+    if (name == nullptr || (!zsIsDefaultDomain(domain) && !zsIsStoredDomain(domain)))
+        return GDALPamRasterBand::GetMetadataItem(name, domain);
+    const char *item = zsItemValueInAnyCase(GDALMajorObject::GetMetadata(domain), name);
     if (item == nullptr && zsIsDefaultDomain(domain) && !m_metadataAdded)
-        item = CSLFetchNameValue(Meaning().metadata, name);
+        item = zsItemValueInAnyCase(Meaning().metadata, name);
     return item;
 }
 
@@ -444,35 +508,59 @@ const struct zs_meaning &ShardedZarrRasterBand::CurrentMeaning()
     }
     if (m_metadataAdded)
     {
-        CPLStringList own(CSLDuplicate(GDALMajorObject::GetMetadata()));
-        for (int i = own.size() - 1; i >= 0; i--)
-        {
-            if (STARTS_WITH(own[i], "DIM_"))
-            {
-                char *name = nullptr;
-                CPLParseNameValue(own[i], &name);
-                if (name != nullptr)
-                    own.SetNameValue(name, nullptr);
-                CPLFree(name);
-            }
-        }
+        std::string place;
+        CPLStringList own = zsItemsNotIn(GDALMajorObject::GetMetadata(), PlaceItems(place).List());
         if (Dataset().IsGroup())
-            own = zsItemsNotIn(own.List(), Dataset().OwnItems(Source()));
+            own = zsItemsNotIn(own.List(), Dataset().OwnItems(Source()).List());
         zs_metadata_free(m.metadata);
         m.metadata = zsCopyList(own.List());
     }
     return m;
 }
 
+CPLErr ShardedZarrRasterBand::WillChange(unsigned property)
+{
+    auto &ds = Dataset();
+    const size_t source = Source();
+    if (ds.SliceCount(source) > ZS_MOST_BANDS)
+    {
+        CPLError(CE_Failure, CPLE_NotSupported,
+                 "/%s: nothing is stored of one of its slices alone, of which there are more than %d; set it of the "
+                 "array, in the multidimensional API", ds.Array(source).node->path, static_cast<int>(ZS_MOST_BANDS));
+        return CE_Failure;
+    }
+    m_changed |= property;
+    ds.m_bandsChanged = true;
+    DropFromSideCar(property);
+    return CE_None;
+}
+
 CPLErr ShardedZarrRasterBand::SetNodata(const void *element)
 {
     auto &m = Meaning();
+    const size_t size = Dataset().Info(Source()).item_size;
+    const bool isSame = element == nullptr ? !m.has_nodata : m.has_nodata && memcmp(m.nodata, element, size) == 0;
+    // One that is declared stays as it is: a missing_value beside it, too.
+    if (isSame && (element == nullptr || zs_declares_nodata(Dataset().Array(Source()).node)))
+        return CE_None;
+    if (WillChange(ZS_BAND_NODATA) != CE_None)
+        return CE_Failure;
     m.has_nodata = element != nullptr;
     if (element != nullptr)
-        memcpy(m.nodata, element, Dataset().Info(Source()).item_size);
-    Dataset().m_bandsChanged = true;
+        memcpy(m.nodata, element, size);
     Dataset().m_column.reset();
     return CE_None;
+}
+
+/* Refused where the type does not hold it: it would mark no pixel, or others. */
+CPLErr ShardedZarrRasterBand::SetNodata(bool isHeld, const void *element, const std::string &text)
+{
+    if (isHeld)
+        return SetNodata(element);
+    CPLError(CE_Failure, CPLE_AppDefined, "%s: band %d: nodata value %s cannot be a %s",
+             zsShown(Dataset().GetDescription()).c_str(),
+             nBand, text.c_str(), Dataset().Array(Source()).node->array->dtype.name);
+    return CE_Failure;
 }
 
 CPLErr ShardedZarrRasterBand::SetNoDataValue(double value)
@@ -481,23 +569,27 @@ CPLErr ShardedZarrRasterBand::SetNoDataValue(double value)
         return GDALPamRasterBand::SetNoDataValue(value);
     const struct zs_array_info info = Dataset().Info(Source());
     unsigned char element[ZS_MAX_ITEM_SIZE] = {};
-    ZSStoring storing{GDT_Float64, info.data_type, info.item_size};
-    zsStore(&storing, &value, element, static_cast<ptrdiff_t>(info.item_size), 1);
-    return SetNodata(element);
+    return SetNodata(zsElementOfDouble(value, info.data_type, info.item_size, element), element,
+                     CPLSPrintf("%.17g", value));
 }
 
 CPLErr ShardedZarrRasterBand::SetNoDataValueAsInt64(int64_t value)
 {
-    if (!Dataset().IsUpdate() || eDataType != GDT_Int64)
+    if (!Dataset().IsUpdate())
         return GDALPamRasterBand::SetNoDataValueAsInt64(value);
-    return SetNodata(&value);
+    const struct zs_array_info info = Dataset().Info(Source());
+    unsigned char element[ZS_MAX_ITEM_SIZE] = {};
+    return SetNodata(zsElementOfInt64(value, info.data_type, info.item_size, element), element, std::to_string(value));
 }
 
 CPLErr ShardedZarrRasterBand::SetNoDataValueAsUInt64(uint64_t value)
 {
-    if (!Dataset().IsUpdate() || eDataType != GDT_UInt64)
+    if (!Dataset().IsUpdate())
         return GDALPamRasterBand::SetNoDataValueAsUInt64(value);
-    return SetNodata(&value);
+    const struct zs_array_info info = Dataset().Info(Source());
+    unsigned char element[ZS_MAX_ITEM_SIZE] = {};
+    return SetNodata(zsElementOfUInt64(value, info.data_type, info.item_size, element), element,
+                     std::to_string(value));
 }
 
 CPLErr ShardedZarrRasterBand::DeleteNoDataValue()
@@ -509,9 +601,10 @@ CPLErr ShardedZarrRasterBand::SetScale(double scale)
 {
     if (!Dataset().IsUpdate())
         return GDALPamRasterBand::SetScale(scale);
+    if (WillChange(ZS_BAND_SCALE) != CE_None)
+        return CE_Failure;
     Meaning().scale = scale;
     Meaning().has_scale = true;
-    Dataset().m_bandsChanged = true;
     return CE_None;
 }
 
@@ -519,9 +612,10 @@ CPLErr ShardedZarrRasterBand::SetOffset(double offset)
 {
     if (!Dataset().IsUpdate())
         return GDALPamRasterBand::SetOffset(offset);
+    if (WillChange(ZS_BAND_OFFSET) != CE_None)
+        return CE_Failure;
     Meaning().offset = offset;
     Meaning().has_offset = true;
-    Dataset().m_bandsChanged = true;
     return CE_None;
 }
 
@@ -529,8 +623,9 @@ CPLErr ShardedZarrRasterBand::SetUnitType(const char *unit)
 {
     if (!Dataset().IsUpdate())
         return GDALPamRasterBand::SetUnitType(unit);
+    if (WillChange(ZS_BAND_UNIT) != CE_None)
+        return CE_Failure;
     replaceText(Meaning().unit, unit);
-    Dataset().m_bandsChanged = true;
     return CE_None;
 }
 
@@ -538,10 +633,11 @@ CPLErr ShardedZarrRasterBand::SetCategoryNames(char **names)
 {
     if (!Dataset().IsUpdate())
         return GDALPamRasterBand::SetCategoryNames(names);
+    if (WillChange(ZS_BAND_CATEGORIES) != CE_None)
+        return CE_Failure;
     auto &m = Meaning();
     zs_metadata_free(m.categories);
     m.categories = zsCopyList(names);
-    Dataset().m_bandsChanged = true;
     return CE_None;
 }
 
@@ -549,8 +645,9 @@ CPLErr ShardedZarrRasterBand::SetColorInterpretation(GDALColorInterp interpretat
 {
     if (!Dataset().IsUpdate())
         return GDALPamRasterBand::SetColorInterpretation(interpretation);
+    if (WillChange(ZS_BAND_COLOUR) != CE_None)
+        return CE_Failure;
     setColor(Meaning(), interpretation);
-    Dataset().m_bandsChanged = true;
     return CE_None;
 }
 
@@ -558,9 +655,10 @@ CPLErr ShardedZarrRasterBand::SetColorTable(GDALColorTable *table)
 {
     if (!Dataset().IsUpdate())
         return GDALPamRasterBand::SetColorTable(table);
+    if (WillChange(ZS_BAND_COLOUR_TABLE) != CE_None)
+        return CE_Failure;
     setColorTable(Meaning(), table);
     m_colorTable.reset();
-    Dataset().m_bandsChanged = true;
     return CE_None;
 }
 
@@ -570,11 +668,13 @@ void ShardedZarrRasterBand::SetDescription(const char *description)
     if (!Dataset().IsUpdate())
     {
         GDALPamRasterBand::SetDescription(description);
+        m_isDescribedBeside = true;
         return;
     }
+    if (WillChange(ZS_BAND_DESCRIPTION) != CE_None)
+        return;
     replaceText(Meaning().description, description);
     GDALMajorObject::SetDescription(description);
-    Dataset().m_bandsChanged = true;
 }
 
 CPLErr ShardedZarrRasterBand::SetMetadata(ZSMetadataArg metadata, const char *domain)
@@ -583,7 +683,8 @@ CPLErr ShardedZarrRasterBand::SetMetadata(ZSMetadataArg metadata, const char *do
     AddDomains(zsIsDefaultDomain(domain) ? nullptr : domain);
     if (!Dataset().IsUpdate() || !(zsIsDefaultDomain(domain) || zsIsStoredDomain(domain)))
         return GDALPamRasterBand::SetMetadata(metadata, domain);
-    Dataset().m_bandsChanged = true;
+    if (WillChange(ZS_BAND_METADATA) != CE_None)
+        return CE_Failure;
     m_statisticsSet = m_statisticsSet || zsIsDefaultDomain(domain);
     return GDALMajorObject::SetMetadata(metadata, domain);
 }
@@ -592,9 +693,12 @@ CPLErr ShardedZarrRasterBand::SetMetadataItem(const char *name, const char *valu
 {
     AddMetadata();
     AddDomains(zsIsDefaultDomain(domain) ? nullptr : domain);
+    if (zsIsItemMistaken(*this, name, domain))
+        return SetMetadata(zsItemsWith(*this, name, value, domain).List(), domain);
     if (!Dataset().IsUpdate() || !(zsIsDefaultDomain(domain) || zsIsStoredDomain(domain)))
         return GDALPamRasterBand::SetMetadataItem(name, value, domain);
-    Dataset().m_bandsChanged = true;
+    if (WillChange(ZS_BAND_METADATA) != CE_None)
+        return CE_Failure;
     m_statisticsSet = m_statisticsSet || (zsIsDefaultDomain(domain) && isStatistic(name));
     return GDALMajorObject::SetMetadataItem(name, value, domain);
 }

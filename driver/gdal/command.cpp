@@ -27,7 +27,11 @@ class ZSValidate final : public GDALAlgorithm
         : GDALAlgorithm("validate", "Check that a store is what its metadata say: documents, indexes, every chunk.", "")
     {
         AddProgressArg();
-        AddArg("store", 0, "Path of the store", &store_).SetPositional().SetRequired();
+        AddArg("dataset", 0, "Path of the store", &store_)
+            .SetPositional()
+            .SetRequired()
+            .AddAlias("input")
+            .AddHiddenAlias("store"); // as it was called first
         AddArg("metadata-only", 0, "Leave the chunks out", &metadataOnly_);
         AddArg("threads", 0, "Number of threads that decode. Default: one per processor", &threads_)
             .SetMinValueIncluded(1);
@@ -44,6 +48,7 @@ class ZSValidate final : public GDALAlgorithm
     std::string store_, output_;
     bool metadataOnly_ = false;
     int threads_ = 0;
+    int shown_ = -1; // of progress, in percent
     GDALProgressFunc progress_ = nullptr;
     void *progressData_ = nullptr;
 
@@ -60,8 +65,8 @@ class ZSValidate final : public GDALAlgorithm
         zs_validate_summary summary;
         zs_error err;
         const zs_status status = zs_validate(store_.c_str(), &options, &summary, &err);
-        if (status == ZS_OK && progress != nullptr)
-            progress(1, "", progressData);
+        if (status == ZS_OK)
+            Progress(this, 1);
         char *text = zs_validate_summary_text(&summary, store_.c_str());
         Print(text);
         free(text);
@@ -91,9 +96,15 @@ class ZSValidate final : public GDALAlgorithm
         free(text);
     }
 
+    /* GDAL's own bar is in stdout, between the findings. */
     static bool Progress(void *ctx, double done)
     {
         auto self = static_cast<ZSValidate *>(ctx);
+        if (self->progress_ != nullptr && self->IsCalledFromCommandLine())
+        {
+            zs_validate_show_progress(done, &self->shown_);
+            return true;
+        }
         return self->progress_ == nullptr || self->progress_(done, "", self->progressData_) != FALSE;
     }
 };

@@ -9,6 +9,7 @@
 
 extern "C"
 {
+#include "store/names.h"
 #include "store/store.h"
 #include "zarr/hive.h"
 }
@@ -315,4 +316,12 @@ std::string zsRootArrayName(const std::string &root)
     if (zsEndsWith(name, ".zarr"))
         name.resize(name.size() - strlen(".zarr"));
     return name.empty() ? "array" : name;
+}
+
+std::string zsShown(const std::string &name)
+{
+    char *text = zs_text_shown(name.c_str());
+    const std::string shown = text != nullptr ? text : "";
+    free(text);
+    return shown;
 }

@@ -56,4 +56,7 @@ bool zsEndsWith(const std::string &s, const std::string &end);
 /* Whether reading this path may mean waiting for a network: see store/store.h. */
 bool zsIsRemote(const std::string &path);
 
+/* A name as messages may show it: without passwords and without the query of a URL. */
+std::string zsShown(const std::string &name);
+
 #endif

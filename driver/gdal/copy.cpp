@@ -170,8 +170,8 @@ static bool isMapByMap(GDALDataset &source, const Step &step, uint64_t item)
     return isShared && !isPixelInterleaved(source) && held > static_cast<uint64_t>(GDALGetCacheMax64()) / 2;
 }
 
-static bool readBox(GDALDataset &source, const ZSScratch &scratch, GDALDataType type, const ZSPacking &packing,
-                    const Box &box, Strip &s)
+static bool readBox(GDALDataset &source, const ZSWarpedCells *warped, const ZSScratch &scratch, GDALDataType type,
+                    const ZSPacking &packing, const Box &box, Strip &s)
 {
     const auto item = static_cast<GSpacing>(GDALGetDataTypeSizeBytes(type));
     const GSpacing line = item * box.columns, plane = line * box.rows;
@@ -184,6 +184,11 @@ static bool readBox(GDALDataset &source, const ZSScratch &scratch, GDALDataType 
         if (!scratch.Read(box.band, box.bands, box.x, box.y, box.columns, box.rows, s.pixels.get()))
             return false;
     }
+    else if (warped != nullptr)
+    {
+        if (!warped->Read(box.x, box.y, box.columns, box.rows, s.pixels.get(), type, s.bands, item, line, plane))
+            return false;
+    }
     else if (source.RasterIO(GF_Read, box.x, box.y, box.columns, box.rows, s.pixels.get(), box.columns, box.rows, type,
                              box.bands, s.bands.data(), item, line, plane, nullptr) != CE_None)
         return false;
@@ -194,9 +199,9 @@ static bool readBox(GDALDataset &source, const ZSScratch &scratch, GDALDataType 
     return true;
 }
 
-bool zsCopyPixels(GDALDataset &source, const struct zs_raster &raster, const struct zs_raster_spec &spec,
-                  GDALDataType type, const ZSPacking &packing, const std::string &folder, GDALProgressFunc progress,
-                  void *progressData)
+bool zsCopyPixels(GDALDataset &source, const ZSWarpedCells *warped, const struct zs_raster &raster,
+                  const struct zs_raster_spec &spec, GDALDataType type, const ZSPacking &packing,
+                  const std::string &folder, GDALProgressFunc progress, void *progressData)
 {
     const int width = source.GetRasterXSize(), height = source.GetRasterYSize(), bands = source.GetRasterCount();
     const auto item = static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
@@ -240,7 +245,7 @@ bool zsCopyPixels(GDALDataset &source, const struct zs_raster &raster, const str
                     next = 1 - next;
                 else if (!writing.Wait())
                     return false;
-                if (!readBox(source, scratch, type, packing, box, s) || !writing.Wait())
+                if (!readBox(source, warped, scratch, type, packing, box, s) || !writing.Wait())
                     return false;
                 s.target = zs_raster_bands(&raster);
                 if (!writing.Start(s))

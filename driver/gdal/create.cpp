@@ -41,35 +41,32 @@ static std::string defaultArrayName(const std::string &store, const struct zs_ra
 static bool nodataOf(GDALRasterBand &band, const struct zs_dtype &dtype, unsigned char *out)
 {
     int has = FALSE;
-    if (dtype.type == ZS_INT64 && band.GetRasterDataType() == GDT_Int64)
+    bool isHeld;
+    std::string text;
+    if (band.GetRasterDataType() == GDT_Int64)
     {
         const int64_t v = band.GetNoDataValueAsInt64(&has);
-        if (has)
-            memcpy(out, &v, sizeof v);
-        return has != FALSE;
+        isHeld = zsElementOfInt64(v, dtype.type, dtype.size, out);
+        text = std::to_string(v);
     }
-    if (dtype.type == ZS_UINT64 && band.GetRasterDataType() == GDT_UInt64)
+    else if (band.GetRasterDataType() == GDT_UInt64)
     {
         const uint64_t v = band.GetNoDataValueAsUInt64(&has);
-        if (has)
-            memcpy(out, &v, sizeof v);
-        return has != FALSE;
+        isHeld = zsElementOfUInt64(v, dtype.type, dtype.size, out);
+        text = std::to_string(v);
     }
-    const double v = band.GetNoDataValue(&has);
-    if (!has)
-        return false;
-    // A value that the type does not hold marks no pixel.
-    const GDALDataType type = zsGDALType(dtype.type, dtype.size);
-    int clamped = FALSE, rounded = FALSE;
-    GDALAdjustValueToDataType(type, v, &clamped, &rounded);
-    if (clamped || (rounded && GDALDataTypeIsInteger(type)))
+    else
     {
-        CPLError(CE_Warning, CPLE_AppDefined, "nodata value %.17g cannot be a %s and is left out", v, dtype.name);
-        return false;
+        const double v = band.GetNoDataValue(&has);
+        isHeld = zsElementOfDouble(v, dtype.type, dtype.size, out);
+        text = CPLSPrintf("%.17g", v);
     }
-    ZSStoring storing{GDT_Float64, dtype.type, dtype.size};
-    zsStore(&storing, &v, out, static_cast<ptrdiff_t>(dtype.size), 1);
-    return true;
+    if (has && !isHeld)
+        CPLError(CE_Warning, CPLE_AppDefined, "nodata value %s cannot be a %s and is left out", text.c_str(),
+                 dtype.name);
+    if (!has || !isHeld)
+        memset(out, 0, dtype.size); // which is the fill value then
+    return has && isHeld;
 }
 
 /* Size, type and dimensions of the spec, and all that the options decide. */
@@ -107,7 +104,8 @@ static bool openTarget(const ZSConnection &connection, const ZSCreationOptions &
     const std::string group = connection.store + "/" + groupOf(options, array);
     if (VSIStatExL((connection.store + "/zarr.json").c_str(), &st, VSI_STAT_EXISTS_FLAG) != 0)
     {
-        CPLError(CE_Failure, CPLE_AppDefined, "%s: there is no Zarr store to append to", connection.store.c_str());
+        CPLError(CE_Failure, CPLE_AppDefined, "%s: there is no Zarr store to append to",
+                 zsShown(connection.store).c_str());
         return false;
     }
     return VSIStatExL(group.c_str(), &st, VSI_STAT_EXISTS_FLAG) != 0 || zsIsAllOwn(group);
@@ -131,7 +129,9 @@ static ZSOwned<struct zs_raster> createRaster(const ZSConnection &connection, co
         status = zs_hierarchy_create(store.store, &store.hierarchy, &err);
     else if (status == ZS_OK)
     {
-        status = zs_hierarchy_open(store.store, true, &store.hierarchy, &err);
+        status = zs_hierarchy_recover(store.store, &err);
+        if (status == ZS_OK)
+            status = zs_hierarchy_open(store.store, true, &store.hierarchy, &err);
         if (status == ZS_OK)
             status = zs_raster_claim(store.hierarchy, group.c_str(), &err);
         isClaimed = status == ZS_OK;
@@ -213,8 +213,19 @@ static bool parse(const char *name, CSLConstList list, ZSCreationOptions &option
     const bool isParsed = zsParseConnection(name, connection, reason);
     if (isParsed && connection.array.empty())
         return true;
-    CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", name,
+    CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", zsShown(name).c_str(),
              isParsed ? "a new array is named by the option ARRAY_NAME" : reason.c_str());
+    return false;
+}
+
+/* What is made shall open. */
+static bool mayHaveBands(const char *name, int bands)
+{
+    if (static_cast<uint64_t>(bands) <= ZS_MOST_BANDS)
+        return true;
+    CPLError(CE_Failure, CPLE_NotSupported,
+             "%s: expected at most %d bands, as many as GDAL opens, found %d; the multidimensional API makes longer "
+             "arrays", name, static_cast<int>(ZS_MOST_BANDS), bands);
     return false;
 }
 
@@ -296,7 +307,8 @@ static bool checkCellMask(const char *name, GDALDataset &source, bool isStrict)
     auto *own = dynamic_cast<ShardedZarrDataset *>(&source);
     if (!zsHasOneMask(source) || (own != nullptr && own->IsWholeSphere()))
         return true;
-    CPLError(isStrict ? CE_Failure : CE_Warning, CPLE_NotSupported, "%s: HEALPIX: the mask is not kept", name);
+    CPLError(isStrict ? CE_Failure : CE_Warning, CPLE_NotSupported, "%s: HEALPIX: the mask is not kept",
+             zsShown(name).c_str());
     return !isStrict;
 }
 
@@ -314,16 +326,19 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     const int bands = source->GetRasterCount();
     if (bands == 0)
     {
-        CPLError(CE_Failure, CPLE_NotSupported, "%s: a source without bands cannot be copied", name);
+        CPLError(CE_Failure, CPLE_NotSupported, "%s: a source without bands cannot be copied", zsShown(name).c_str());
         return nullptr;
     }
+    if (!mayHaveBands(name, bands))
+        return nullptr;
     struct zs_healpix healpix = {};
     const bool isCells = options.healpix_order >= 0;
-    std::unique_ptr<GDALDataset> warped;
+    std::unique_ptr<ZSWarpedCells> warped;
+    GDALRasterBand &first = *source->GetRasterBand(1); // the nodata of one that is warped may be a double
     if (isCells && !checkCellMask(name, *source, strict != FALSE))
         return nullptr;
     if (isCells)
-        source = zsToHealpix(*source, options.healpix_order, options.warp_resampling, healpix, warped);
+        source = zsToHealpix(*source, options.healpix_order, options.warp_resampling, strict != FALSE, healpix, warped);
     if (source == nullptr)
         return nullptr;
     GDALDataType type = source->GetRasterBand(1)->GetRasterDataType();
@@ -345,7 +360,8 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     if (!startSpec(spec, options, source->GetRasterXSize(), source->GetRasterYSize(), axes, type))
         return nullptr;
     if (!packing.IsUsed())
-        spec.has_nodata = nodataOf(*source->GetRasterBand(1), spec.dtype, spec.nodata);
+        spec.has_nodata = nodataOf(first, spec.dtype, spec.nodata) ||
+                          (warped != nullptr && nodataOf(*source->GetRasterBand(1), spec.dtype, spec.nodata));
     if (!options.CheckRounding(spec))
         return nullptr;
     CPLStringList metadata(CSLDuplicate(source->GetMetadata()));
@@ -362,9 +378,9 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     double transform[6];
     if (!isCells && zsReadTransform(*source, transform))
         spec.transform = transform;
-    const char *registration = metadata.FetchNameValue(GDALMD_AREA_OR_POINT);
+    const char *registration = zsItemValueInAnyCase(metadata.List(), GDALMD_AREA_OR_POINT);
     spec.pixel_is_point = !isCells && registration != nullptr && EQUAL(registration, GDALMD_AOP_POINT);
-    metadata.SetNameValue(GDALMD_AREA_OR_POINT, nullptr);
+    zsSetItem(metadata, GDALMD_AREA_OR_POINT, nullptr);
     spec.metadata = metadata.size() > 0 ? metadata.List() : nullptr;
     spec.domains = zsDomainsOf(*source);
     const std::unique_ptr<struct zs_domains, decltype(&zs_domains_clear)> domainsCleared(&spec.domains,
@@ -387,13 +403,13 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
         return nullptr;
     const ZSScaledProgress ofPixels(0, pixelsShare, progress, progressData);
     const ZSScaledProgress ofRest(pixelsShare, 1, progress, progressData);
-    bool ok;
+    const auto copyPixels = [&]
     {
-        const auto quiet = warped != nullptr ? std::make_unique<ZSQuietPlaces>() : nullptr;
-        ok = zsCopyPixels(*source, *raster, spec, type, packing, options.append ? connection.store : target.Path(),
-                          GDALScaledProgress, ofPixels.Part()) &&
-             (spec.mask == nullptr || zsCopyMask(*source, *raster, spec));
-    }
+        return zsCopyPixels(*source, warped.get(), *raster, spec, type, packing,
+                            options.append ? connection.store : target.Path(), GDALScaledProgress, ofPixels.Part()) &&
+               (spec.mask == nullptr || zsCopyMask(*source, *raster, spec));
+    };
+    bool ok = warped != nullptr ? zsRunWarp(zsShown(name) + ": the source cannot be warped", copyPixels) : copyPixels();
     struct zs_error err;
     zs_hierarchy_hold(store->hierarchy, true); // until the overviews are there: what opens is complete
     if (ok && zs_raster_publish(raster.get(), store->hierarchy, &err) != ZS_OK)
@@ -470,20 +486,25 @@ static GDALDataset *create(const char *name, int width, int height, int bands, G
         return nullptr;
     if (bands == 0 || width == 0 || height == 0)
     {
-        CPLError(CE_Failure, CPLE_NotSupported, "%s: expected at least one band, column and row", name);
+        CPLError(CE_Failure, CPLE_NotSupported, "%s: expected at least one band, column and row",
+                 zsShown(name).c_str());
         return nullptr;
     }
+    if (!mayHaveBands(name, bands))
+        return nullptr;
     if (!options.single_array && bands > 1)
     {
         CPLError(CE_Failure, CPLE_NotSupported,
-                 "%s: SINGLE_ARRAY=NO: what Create() makes of %d bands is one array; a copy has one for each", name,
+                 "%s: SINGLE_ARRAY=NO: what Create() makes of %d bands is one array; a copy has one for each",
+                 zsShown(name).c_str(),
                  bands);
         return nullptr;
     }
     if (zsIsArchive(connection.store))
     {
         CPLError(CE_Failure, CPLE_NotSupported,
-                 "%s: what is in an archive is written once; copy a finished raster into it", name);
+                 "%s: what is in an archive is written once; copy a finished raster into it",
+                 zsShown(name).c_str());
         return nullptr;
     }
     struct zs_healpix healpix = {};
@@ -532,16 +553,18 @@ static GDALDataset *create(const char *name, int width, int height, int bands, G
     if (!options.append && !waits && !target->Commit())
         return nullptr;
     auto ds = openCreated(waits ? path : placeOf(connection, *target), group, arrays.Name(0), name, options);
-    if (ds != nullptr)
-    {
-        auto &made = static_cast<ShardedZarrDataset &>(*ds);
-        made.MarkBlank();
-        made.MakeOverviewsLater(options.OverviewFactors(spec), options.resampling);
-        if (options.statistics)
-            made.AddStatisticsLater();
-        if (waits)
-            made.CommitLater(std::move(target));
-    }
+    auto made = dynamic_cast<ShardedZarrDataset *>(ds.get());
+    if (ds != nullptr && made == nullptr)
+        CPLError(CE_Failure, CPLE_AppDefined, "%s: what was made does not open as one raster",
+                 zsShown(name).c_str());
+    if (made == nullptr)
+        return nullptr;
+    made->MarkBlank();
+    made->MakeOverviewsLater(options.OverviewFactors(spec), options.resampling);
+    if (options.statistics)
+        made->AddStatisticsLater();
+    if (waits)
+        made->CommitLater(std::move(target));
     return ds.release();
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 extern "C"
 {
@@ -342,6 +343,20 @@ const char *zsUpdateName(enum zs_update update)
     return UPDATES[update];
 }
 
+bool zsParseThreads(CSLConstList options, int &threads)
+{
+    constexpr long MOST = 1024;
+    const char *given = CSLFetchNameValue(options, "NUM_THREADS");
+    const char *text = given != nullptr ? given : CPLGetConfigOption("GDAL_NUM_THREADS", "ALL_CPUS");
+    const bool isAll = EQUAL(text, "ALL_CPUS");
+    const bool isNumber = *text != '\0' && strspn(text, "0123456789") == strlen(text);
+    const long number = isAll ? zs_cpu_count() : std::strtol(text, nullptr, 10);
+    threads = static_cast<int>(std::clamp(number, 1L, MOST));
+    if (given == nullptr || isAll || (isNumber && number == threads))
+        return true;
+    return zsRefuseOption("NUM_THREADS", "ALL_CPUS or a number from 1 to " + std::to_string(MOST), given);
+}
+
 bool zsParseUpdate(CSLConstList options, enum zs_update &update)
 {
     const int way = choose(options, "UPDATE", UPDATES, ZS_UPDATE_REWRITE);
@@ -383,12 +398,8 @@ bool ZSCreationOptions::Parse(CSLConstList given)
         return false;
     encoding.index_at_start = index == 1;
 
-    const char *count =
-        CSLFetchNameValueDef(options, "NUM_THREADS", CPLGetConfigOption("GDAL_NUM_THREADS", "ALL_CPUS"));
-    const bool isNumber = *count != '\0' && strspn(count, "0123456789") == strlen(count);
-    threads = EQUAL(count, "ALL_CPUS") ? zs_cpu_count() : isNumber ? atoi(count) : 0;
-    if (threads < 1 || threads > 1024)
-        return zsRefuseOption("NUM_THREADS", "ALL_CPUS or a number from 1 to 1024", count);
+    if (!zsParseThreads(options, threads))
+        return false;
     const char *text = CSLFetchNameValue(options, "CHUNK_SHAPE");
     if (text != nullptr && !chunk.Parse(text))
         return false;
@@ -510,6 +521,25 @@ bool ZSCreationOptions::ApplyShards(struct zs_raster_spec &spec, const std::vect
     return shard.Apply(dimensions, shards) && zsTakeShards(shards, spec.chunk, spec.shard, spec.edges);
 }
 
+/* Many objects of a few bytes take hours where large ones take seconds: nobody wants them who has not misread an
+ * option. */
+static void warnOfSmallObjects(const struct zs_raster_spec &spec, const std::vector<ZSDimension> &dimensions)
+{
+    constexpr double MANY = 5000, FEW_BYTES = 256;
+    double objects = 1, bytes = static_cast<double>(spec.dtype.size);
+    for (size_t d = 0; d < dimensions.size() && spec.edges[d] == nullptr; d++)
+    {
+        const auto side = static_cast<double>(spec.is_sharded ? spec.shard[d] : spec.chunk[d]);
+        objects *= std::ceil(static_cast<double>(dimensions[d].size) / side);
+        bytes *= side;
+    }
+    if (objects > MANY && bytes < FEW_BYTES)
+        CPLError(CE_Warning, CPLE_AppDefined,
+                 "SHARD_SHAPE and CHUNK_SHAPE make %.0f objects of %.0f bytes; larger shards are written and read many "
+                 "times as fast",
+                 objects, bytes);
+}
+
 bool ZSCreationOptions::Apply(struct zs_raster_spec &spec)
 {
     const auto y = static_cast<size_t>(spec.axis_count), x = y + 1, dims = x + 1;
@@ -525,6 +555,8 @@ bool ZSCreationOptions::Apply(struct zs_raster_spec &spec)
     if (!ApplyChunks(squares, dimensions) || (squares.is_sharded && !ApplyShards(squares, dimensions)) ||
         (spec.healpix != nullptr && !FoldSquares(squares)))
         return false;
+    if (spec.healpix == nullptr)
+        warnOfSmallObjects(squares, dimensions);
     squares.width = spec.width;
     squares.height = spec.height;
     spec = squares;
@@ -577,8 +609,9 @@ std::vector<int> ZSCreationOptions::OverviewFactors(const struct zs_raster_spec 
     if (overviews_auto && spec.healpix == nullptr)
     {
         uint64_t side = std::min(spec.width, spec.height);
-        const uint64_t stop = std::min(spec.chunk[spec.axis_count], spec.chunk[spec.axis_count + 1]);
-        for (int f = 2; side >= stop && side > 1; f *= 2)
+        const uint64_t down = spec.chunk[spec.axis_count], across = spec.chunk[spec.axis_count + 1];
+        const bool isOneChunk = spec.height <= down && spec.width <= across;
+        for (int f = 2; !isOneChunk && side >= std::min(down, across) && side > 1; f *= 2)
         {
             factors.push_back(f);
             side = (side + 1) / 2;

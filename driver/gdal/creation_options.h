@@ -30,6 +30,10 @@ class ZSSourceAxes;
 
 /* Reads the option UPDATE. False (CPLError emitted) when the value is not allowed. */
 bool zsParseUpdate(CSLConstList options, enum zs_update &update);
+
+/* NUM_THREADS; false, with the error emitted, where its value is not allowed. GDAL_NUM_THREADS is for all of GDAL: what
+ * it says is clamped, as others do. */
+bool zsParseThreads(CSLConstList options, int &threads);
 const char *zsUpdateName(enum zs_update update);
 
 /* Whether an array may have that name: a key of its own that is neither of the specification nor of what is written

@@ -5,9 +5,11 @@
 
 #include "choices.h"
 #include "healpix.h"
+#include "side_car.h"
 
 extern "C"
 {
+#include "base/checked.h"
 #include "raster/pixels.h"
 }
 
@@ -205,21 +207,77 @@ std::vector<uint64_t> ShardedZarrDataset::BandPosition(int band) const
     return position;
 }
 
-/* How the elements of each array pass to or from a buffer. */
-template <class T> static std::vector<struct zs_conversion> conversionsBy(std::vector<T> &steps, zs_convert_fn function)
+uint64_t ShardedZarrDataset::SliceOf(int band) const
 {
-    std::vector<struct zs_conversion> list;
-    for (auto &step : steps)
-        list.push_back({step.IsIdentity() ? nullptr : function, &step});
+    const size_t source = SourceOf(band);
+    const struct zs_slices &slices = Slices(source);
+    const struct zs_array_info info = Info(source);
+    const auto position = BandPosition(band);
+    uint64_t slice = 0;
+    for (int d = 0, i = 0; d < slices.ndim; d++)
+    {
+        if (d == slices.axes.x || d == slices.axes.y)
+            continue;
+        const bool differs = i < slices.dim_count && slices.dims[i] == d;
+        slice = slice * info.shape[d] + slices.first[d] + (differs ? position[static_cast<size_t>(i)] : 0);
+        i += differs;
+    }
+    return slice;
+}
+
+uint64_t ShardedZarrDataset::SliceCount(size_t source) const
+{
+    const struct zs_slices &slices = Slices(source);
+    const struct zs_array_info info = Info(source);
+    uint64_t count = 1;
+    for (int d = 0; d < slices.ndim; d++)
+    {
+        if (d != slices.axes.x && d != slices.axes.y)
+            count = count > UINT64_MAX / info.shape[d] ? UINT64_MAX : count * info.shape[d];
+    }
+    return count;
+}
+
+/* What is asked of a remote store between two calls of a progress function. */
+constexpr uint64_t REMOTE_PIECE_BYTES = 16 << 20;
+
+/* The arrays that a window has bands of, each once. */
+static std::vector<size_t> sourcesOf(const struct zs_bands &bands, const struct zs_band_window &window)
+{
+    if (bands.count == 1)
+        return {0};
+    std::vector<size_t> list;
+    for (size_t i = 0; i < window.band_count; i++)
+    {
+        size_t source = 0;
+        uint64_t slice;
+        zs_band_find(&bands, window.bands[i], &source, &slice);
+        if (list.empty() || list.back() != source)
+            list.push_back(source);
+    }
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+    return list;
+}
+
+/* How the elements of some of `count` arrays pass to or from a buffer. */
+template <class T>
+static std::vector<struct zs_conversion> conversionsBy(size_t count, const std::vector<size_t> &sources,
+                                                       std::vector<T> &steps, zs_convert_fn function)
+{
+    std::vector<struct zs_conversion> list(count);
+    for (size_t i = 0; i < sources.size(); i++)
+        list[sources[i]] = {steps[i].IsIdentity() ? nullptr : function, &steps[i]};
     return list;
 }
 
 CPLErr ShardedZarrDataset::ReadWindow(const struct zs_band_window &window, GDALDataType type)
 {
+    const auto sources = sourcesOf(Bands(), window);
     std::vector<ZSConversion> steps;
-    for (size_t i = 0; i < m_sources.size(); i++)
+    for (const size_t i : sources)
         steps.push_back({Info(i).data_type, Info(i).item_size, type});
-    auto conversions = conversionsBy(steps, zsConvert);
+    auto conversions = conversionsBy(m_sources.size(), sources, steps, zsConvert);
     ZSMasking masking{&m_validity, Info(0).data_type, Info(0).item_size, type};
     if (m_isMask && !m_validity.is_plain)
         conversions.assign(1, {zsConvertMask, &masking});
@@ -235,7 +293,7 @@ CPLErr ShardedZarrDataset::WriteWindow(const struct zs_band_window &window, GDAL
 {
     if (!IsUpdate())
     {
-        CPLError(CE_Failure, CPLE_NoWriteAccess, "%s was not opened in update mode", GetDescription());
+        CPLError(CE_Failure, CPLE_NoWriteAccess, "%s was not opened in update mode", zsShown(GetDescription()).c_str());
         return CE_Failure;
     }
     if (m_isMask && !m_validity.is_writable)
@@ -249,10 +307,11 @@ CPLErr ShardedZarrDataset::WriteWindow(const struct zs_band_window &window, GDAL
     m_isWritten = true;
     if (m_maskOf != nullptr)
         m_maskOf->m_isWritten = true;
+    const auto sources = sourcesOf(Bands(), window);
     std::vector<ZSStoring> steps;
-    for (size_t i = 0; i < m_sources.size(); i++)
+    for (const size_t i : sources)
         steps.push_back({type, Info(i).data_type, Info(i).item_size});
-    auto conversions = conversionsBy(steps, zsStore);
+    auto conversions = conversionsBy(m_sources.size(), sources, steps, zsStore);
     ZSMasking masking{&m_validity, Info(0).data_type, Info(0).item_size, type};
     if (m_isMask)
         conversions.assign(1, {zsStoreMask, &masking});
@@ -263,6 +322,76 @@ CPLErr ShardedZarrDataset::WriteWindow(const struct zs_band_window &window, GDAL
         return CE_None;
     zsReport(err);
     return CE_Failure;
+}
+
+/* The pieces of a window that are moved between two calls of a progress function: rows of chunks, so that none is met
+ * twice; where one row of them holds all, bands, if chunks have one each. */
+struct Pieces
+{
+    uint64_t rows, bands;
+};
+
+static Pieces piecesOf(const struct zs_band_window &window, uint64_t blockHeight, bool areBandsApart, uint64_t least)
+{
+    constexpr uint64_t MOST_PIECES = 32;
+    const uint64_t rowsAtLeast = std::max(least, zs_ceil_div_u64(window.height, MOST_PIECES));
+    const uint64_t rows = zs_ceil_div_u64(rowsAtLeast, blockHeight) * blockHeight;
+    if (rows < window.height || !areBandsApart || least > 1)
+        return {rows, window.band_count};
+    return {window.height, zs_ceil_div_u64(window.band_count, MOST_PIECES)};
+}
+
+/* Whether each chunk holds pixels of one band alone. */
+static bool areBandsApart(const struct zs_array_info &info, const struct zs_axes &axes)
+{
+    for (int d = 0; d < info.ndim; d++)
+    {
+        if (d != axes.x && d != axes.y && info.chunk_shape[d] != 1)
+            return false;
+    }
+    return true;
+}
+
+CPLErr ShardedZarrDataset::MoveWindow(GDALRWFlag flag, const struct zs_band_window &window, GDALDataType type,
+                                      const GDALRasterIOExtraArg *extra)
+{
+    const auto move = [&](const struct zs_band_window &piece)
+    { return flag == GF_Read ? ReadWindow(piece, type) : WriteWindow(piece, type); };
+    if (extra == nullptr || extra->pfnProgress == nullptr)
+        return move(window);
+    // Requests go side by side within a piece.
+    const uint64_t line = std::max<uint64_t>(1, window.width * window.band_count * Info(0).item_size);
+    const uint64_t least = m_store->store->is_remote ? std::max<uint64_t>(1, REMOTE_PIECE_BYTES / line) : 1;
+    int blockWidth = 0, blockHeight = 0;
+    papoBands[window.bands[0] - 1]->GetBlockSize(&blockWidth, &blockHeight);
+    const Pieces pieces = piecesOf(window, static_cast<uint64_t>(blockHeight),
+                                   areBandsApart(Info(0), Array(0).axes) && !IsHealpix(), least);
+    struct zs_band_window piece = window;
+    for (uint64_t y = 0; y < window.height; y += piece.height)
+    {
+        piece.y = window.y + y;
+        piece.height = std::min(window.height - y, pieces.rows - piece.y % pieces.rows);
+        if (pieces.rows >= window.height)
+            piece.height = window.height;
+        for (size_t b = 0; b < window.band_count; b += piece.band_count)
+        {
+            piece.bands = window.bands + b;
+            piece.band_count = std::min<size_t>(window.band_count - b, pieces.bands);
+            piece.data = static_cast<char *>(window.data) + window.line_space * static_cast<ptrdiff_t>(y) +
+                         window.band_space * static_cast<ptrdiff_t>(b);
+            const CPLErr result = move(piece);
+            if (result != CE_None)
+                return result;
+            const double done = static_cast<double>(y) + static_cast<double>(piece.height) *
+                                                             static_cast<double>(b + piece.band_count) /
+                                                             static_cast<double>(window.band_count);
+            if (extra->pfnProgress(done / static_cast<double>(window.height), "", extra->pProgressData))
+                continue;
+            CPLError(CE_Failure, CPLE_UserInterrupt, "User terminated");
+            return CE_Failure;
+        }
+    }
+    return CE_None;
 }
 
 CPLErr ShardedZarrDataset::IRasterIO(GDALRWFlag flag, int x, int y, int width, int height, void *data, int bufWidth,
@@ -280,7 +409,7 @@ CPLErr ShardedZarrDataset::IRasterIO(GDALRWFlag flag, int x, int y, int width, i
             if (Band(bands[i]).SettleBlocks() != CE_None)
                 return CE_Failure;
         }
-        return flag == GF_Read ? ReadWindow(window, type) : WriteWindow(window, type);
+        return MoveWindow(flag, window, type, extra);
     }
     CPLErr result = CE_None;
     if (flag == GF_Read && !IsUpdate() && bandCount > 1 &&
@@ -370,7 +499,7 @@ bool ShardedZarrDataset::ReadNearest(const struct zs_band_window &window, int bu
     whole.pixel_space = static_cast<ptrdiff_t>(item);
     whole.line_space = static_cast<ptrdiff_t>(item) * width;
     whole.band_space = static_cast<ptrdiff_t>(plane);
-    result = ReadWindow(whole, type);
+    result = MoveWindow(GF_Read, whole, type, extra);
     for (size_t b = 0; b < window.band_count && result == CE_None; b++)
     {
         for (int row = 0; row < bufHeight; row++)
@@ -434,6 +563,12 @@ CPLErr ShardedZarrDataset::FlushChanges(bool atClosing)
             result = CE_Failure;
         }
     }
+    // Of other datasets that show them, too. (An overview's node is gone where it could not be published.)
+    for (const auto &source : m_sources)
+    {
+        if (m_isWritten && !m_isMask && !m_isOverview && !m_store->store->is_remote)
+            zsDropSideCarStatistics(m_store->Entry(), source.array->node->path);
+    }
     if (result == CE_None && atClosing && m_hasStatisticsLater && m_isWritten && !bSuppressOnClose)
         result = AddStatistics(m_closeProgress, m_closeProgressData);
     if (!m_isOverview && (isHeldBack || WriteMetadata() != CE_None))
@@ -467,6 +602,11 @@ CPLErr ShardedZarrDataset::FlushAll(bool atClosing)
     GDALPamDataset::FlushCache(atClosing);
     CPLErr result = CPLGetErrorCounter() != before && CPLGetLastErrorType() >= CE_Failure ? CE_Failure : CE_None;
 #endif
+    for (const auto &overview : m_overviews) // what is closed closes them
+    {
+        if (IsUpdate() && !m_closed && !atClosing && overview->FlushAll(false) != CE_None)
+            result = CE_Failure;
+    }
     if (IsUpdate() && !m_closed && FlushChanges(atClosing) != CE_None)
         result = CE_Failure;
     return result;
@@ -493,6 +633,11 @@ CPLErr ShardedZarrDataset::Close(ZS_CLOSE_PARAMETERS)
         else if ((nPamFlags & GPF_DIRTY) != 0) // all there is to flush; FlushCache() walks up to 65,536 bands for it
             result = TrySaveXML();
         m_closed = true;
+        for (const auto &overview : m_overviews)
+        {
+            if (overview->Close() != CE_None)
+                result = CE_Failure;
+        }
         m_overviews.clear();
         m_masks.clear();
         if (GDALPamDataset::Close(ZS_CLOSE_ARGUMENTS) != CE_None)

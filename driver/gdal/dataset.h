@@ -11,6 +11,7 @@
 
 #include "compat.h"
 #include "connection.h"
+#include "items.h"
 #include "opened.h"
 #include "part.h"
 #include "target.h"
@@ -19,6 +20,7 @@
 extern "C"
 {
 #include "array/array.h"
+#include "geo/bands.h"
 #include "geo/georef.h"
 #include "geo/meaning.h"
 #include "raster/healpix_read.h"
@@ -73,6 +75,7 @@ class ShardedZarrDataset : public GDALPamDataset
     std::vector<std::string> m_gcpNames;
     char m_noText[1] = {};
     OGRSpatialReference m_gcpSrs;
+    bool m_hasSideCar = false; /* a side-car file was read: it is written again when what it says goes to the store */
     bool m_metadataRead = false;
     CPLStringList m_fromStore; /* metadata that the store tells: a side-car file does not repeat them */
     CPLStringList m_structure; /* the domain IMAGE_STRUCTURE, once it was asked for */
@@ -136,7 +139,9 @@ class ShardedZarrDataset : public GDALPamDataset
     bool HasGCPs();
     void ReadMetadata();
     /* What the group above says; metadata of all arrays in it. */
+    const struct zs_node *GroupAbove() const;
     CPLStringList ItemsAbove() const;
+    enum zs_status RemoveItemsAbove(struct zs_error *err);
     bool IsGroup() const
     {
         return m_group != nullptr;
@@ -167,14 +172,15 @@ class ShardedZarrDataset : public GDALPamDataset
     void AddDomains(const char *domain);
     void KeepDomains();
     void ReadLabels(size_t source);
-    /* What the coordinate variables of the band dimensions say, which is not the array's: added to its metadata, and
-     * taken out again before those are written. */
-    void AddAxisMetadata(CPLStringList &md, size_t source);
-    /* IMAGE_STRUCTURE: whether the bands of a pixel lie in a chunk together, and how chunks are compressed. Of the
-     * array as it is, and nothing that a side-car file should repeat. */
+    /* What the coordinate variables of the band dimensions say, which is not the array's. */
+    void AddAxisItems(CPLStringList &md, size_t source);
+    CPLStringList AxisItems();
+    /* The metadata as they are to be written: without those, unless they were changed, and without AREA_OR_POINT. */
+    CPLStringList ItemsToWrite();
+    /* IMAGE_STRUCTURE: whether the bands of a pixel lie in a chunk together, how chunks are compressed, what shape
+     * shards have. Of the array as it is, and nothing that a side-car file should repeat. */
     CPLStringList &Structure();
     void AddFixedPlace(CPLStringList &md, size_t source, int dim);
-    void RemoveAxisMetadata(CPLStringList &md) const;
     /* Items of an array's metadata that its bands in a group have: not what all arrays say alike, which is the
      * dataset's. */
     const CPLStringList &OwnItems(size_t source);
@@ -207,6 +213,9 @@ class ShardedZarrDataset : public GDALPamDataset
     }
     /* Position of a band (from 1) in each of its dimensions, counted from the first index chosen of it. */
     std::vector<uint64_t> BandPosition(int band) const;
+    /* Which of all slices of its array a band is, and how many these are: what bands mean is kept by that number. */
+    uint64_t SliceOf(int band) const;
+    uint64_t SliceCount(size_t source) const;
     void AddBands(size_t source);
     CPLErr TakePlace();
 
@@ -225,7 +234,12 @@ class ShardedZarrDataset : public GDALPamDataset
     /* Gets the chunks of a window into the cache for reads that come block by block. */
     CPLErr Prefetch(const struct zs_band_window &window);
     CPLErr WriteWindow(const struct zs_band_window &window, GDALDataType type);
+    /* Reads or writes a window; with a progress function piecewise, and no further than it wants. */
+    CPLErr MoveWindow(GDALRWFlag flag, const struct zs_band_window &window, GDALDataType type,
+                      const GDALRasterIOExtraArg *extra);
 
+    /* What AREA_OR_POINT says. */
+    void SetRegistration(const char *registration);
     CPLErr SetCellPlane(const OGRSpatialReference *srs);
     CPLErr CheckCellTransform(const double *transform);
     CPLErr FlushChanges(bool atClosing);
@@ -241,10 +255,12 @@ class ShardedZarrDataset : public GDALPamDataset
                       void *progressData, CSLConstList options);
     CPLErr MakeLevelsOfEach(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress,
                             void *progressData, CSLConstList options);
-    /* Fills a band of this level by resampling `from`, which is `factor` times as large: where anything is stored. */
-    CPLErr MakeBand(ShardedZarrDataset &from, int band, int factor, const char *resampling, GDALProgressFunc progress,
+    /* Fills a band of this level by resampling `from`, which is larger: where anything is stored. */
+    CPLErr MakeBand(ShardedZarrDataset &from, int band, const char *resampling, GDALProgressFunc progress,
                     void *progressData, CSLConstList options);
-    bool FindParts(ShardedZarrDataset &from, int band, int factor, std::vector<ZSBox> &parts);
+    bool FindStored(ShardedZarrDataset &from, int band, const std::vector<ZSBox> &parts, int64_t &stored,
+                    std::vector<ZSBox> &found);
+    bool FindParts(ShardedZarrDataset &from, int band, std::vector<ZSBox> &parts);
     CPLErr MakeLaterOverviews();
     bool WillMakeOverviews() const
     {
@@ -262,6 +278,7 @@ class ShardedZarrDataset : public GDALPamDataset
                      GDALDataType type, int bandCount, BANDMAP_TYPE bands, GSpacing pixelSpace, GSpacing lineSpace,
                      GSpacing bandSpace, GDALRasterIOExtraArg *extra) override;
     CPLXMLNode *SerializeToXML(const char *path) override;
+    CPLErr XMLInit(ZSPamTree tree, const char *path) override;
     CPLErr IBuildOverviews(const char *resampling, int count, const int *factors, int bandCount, const int *bands,
                            GDALProgressFunc progress, void *progressData, CSLConstList options) override;
 
@@ -375,7 +392,9 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     bool m_domainsAdded = false;
     CPLStringList m_fromStore; /* metadata that the store tells: a side-car file does not repeat them */
     bool m_sideCarHasStatistics = false;
+    bool m_isDescribedBeside = false; /* the description is a side-car file's, not the store's */
     bool m_statisticsSet = false; /* since the dataset was opened */
+    unsigned m_changed = 0;       /* which properties were set and are pending: ZS_BAND_UNIT ... */
     std::unique_ptr<GDALRasterBand> m_cellMask;
     bool m_flagsRead = false, m_hasMaskedFlags = false;
     std::unique_ptr<GDALRasterAttributeTable> m_flagTable; /* made of the flags; null where there are none */
@@ -390,9 +409,12 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
         return Dataset().SourceOf(nBand);
     }
     struct zs_meaning &Meaning();
+    void ReadMeanings();
     void TakeMeaning(ShardedZarrRasterBand &other);
     struct zs_band_window BlockWindow(int column, int row, void *data) const;
     void AddMetadata();
+    /* Where the band is in the extra dimensions: DIM_time_INDEX=0, DIM_time_VALUE=2024-05-01T00:00:00; and in words. */
+    CPLStringList PlaceItems(std::string &place);
     void AddDomains(const char *domain);
     /* Pixels are written: statistics that were known are not true any more. Blocks may come late, after statistics of
      * them were set. */
@@ -407,12 +429,20 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     /* Brings m_meaning up to what was set, for writing. */
     const struct zs_meaning &CurrentMeaning();
     CPLErr SetNodata(const void *element);
+    /* Before a property (ZS_BAND_UNIT ...) is set: it is written at the next flush. Fails (CPLError emitted) where the
+     * store has no place for it. */
+    CPLErr WillChange(unsigned property);
+    /* What a side-car file says of a property, which goes before the store. */
+    void DropFromSideCar(unsigned property);
+    bool HasSideCarNodata();
+    CPLErr SetNodata(bool isHeld, const void *element, const std::string &text);
     /* Whether pixels that are no HEALPix cell have no value of their own. */
     bool HasCellMask();
     GDALRasterBand *CellMaskBand();
 
   protected:
     CPLXMLNode *SerializeToXML(const char *path) override;
+    CPLErr XMLInit(ZSPamTree tree, const char *path) override;
     CPLErr IReadBlock(int column, int row, void *data) override;
     CPLErr IWriteBlock(int column, int row, void *data) override;
     CPLErr IRasterIO(GDALRWFlag flag, int x, int y, int width, int height, void *data, int bufWidth, int bufHeight,
@@ -494,9 +524,6 @@ inline bool zsIsDefaultDomain(const char *domain)
 
 /* What a band of any driver means, as the core keeps it; released with zs_meaning_clear(). Nodata is left out. */
 struct zs_meaning zsMeaningOf(GDALRasterBand &band);
-
-/* The items of a list that are not, as they are, in the other. */
-CPLStringList zsItemsNotIn(CSLConstList list, const CPLStringList &other);
 
 /* A list of strings as the core owns them; null for an empty one. */
 char **zsCopyList(CSLConstList list);

@@ -19,12 +19,12 @@ void ShardedZarrDataset::SortItems()
     {
         bool isCommon = true;
         for (const auto &list : all)
-            isCommon = isCommon && list.FindString(all[0][k]) >= 0;
+            isCommon = isCommon && zsHasItem(list.List(), all[0][k]);
         if (isCommon)
             m_commonItems.AddString(all[0][k]);
     }
     for (const auto &list : all)
-        m_ownItems.push_back(zsItemsNotIn(list.List(), m_commonItems));
+        m_ownItems.push_back(zsItemsNotIn(list.List(), m_commonItems.List()));
 }
 
 const CPLStringList &ShardedZarrDataset::OwnItems(size_t source)
@@ -37,31 +37,28 @@ const CPLStringList &ShardedZarrDataset::OwnItems(size_t source)
 enum zs_status ShardedZarrDataset::WriteItems(struct zs_error *err)
 {
     SortItems();
-    CPLStringList md(CSLDuplicate(GDALMajorObject::GetMetadata()));
-    md.SetNameValue(GDALMD_AREA_OR_POINT, nullptr);
-    RemoveAxisMetadata(md);
+    const CPLStringList md = ItemsToWrite();
     char **items = nullptr;
     ZS_TRY(zs_group_metadata_read(m_group, &items, err));
     const CPLStringList before(CSLDuplicate(items));
     zs_metadata_free(items);
-    CPLStringList ofGroup = zsItemsNotIn(md.List(), m_commonItems);
+    CPLStringList ofGroup = zsItemsNotIn(md.List(), m_commonItems.List());
     for (int i = 0; i < before.size(); i++)
     {
         // What an array's item went before was not seen, and stays.
-        char *name = nullptr;
-        CPLParseNameValue(before[i], &name);
-        if (name != nullptr && m_commonItems.FetchNameValue(name) != nullptr && ofGroup.FetchNameValue(name) == nullptr)
+        const std::string name = zsItemName(before[i]);
+        if (zsItemValue(m_commonItems.List(), name.c_str()) != nullptr &&
+            zsItemValue(ofGroup.List(), name.c_str()) == nullptr)
             ofGroup.AddString(before[i]);
-        CPLFree(name);
     }
     ZS_TRY(zs_update_metadata(m_store->hierarchy, m_group, ofGroup.List(), err));
-    const CPLStringList gone = zsItemsNotIn(m_commonItems.List(), md);
+    const CPLStringList gone = zsItemsNotIn(m_commonItems.List(), md.List());
     if (gone.empty())
         return ZS_OK;
-    m_commonItems = zsItemsNotIn(m_commonItems.List(), gone);
+    m_commonItems = zsItemsNotIn(m_commonItems.List(), gone.List());
     for (size_t i = 0; i < m_sources.size(); i++)
     {
-        const CPLStringList kept(CSLMerge(CSLDuplicate(m_commonItems.List()), m_ownItems[i].List()));
+        const CPLStringList kept = zsMergeItems(m_commonItems.List(), m_ownItems[i].List());
         ZS_TRY(zs_update_metadata(m_store->hierarchy, Array(i).node, kept.List(), err));
     }
     return ZS_OK;
@@ -79,7 +76,7 @@ enum zs_status ShardedZarrDataset::WriteOwnItems(size_t source, struct zs_error 
         for (int b = 1; b <= count && !isThere; b++)
         {
             ShardedZarrRasterBand &band = Band(before + b);
-            isThere = !band.m_metadataAdded || CSLFindString(band.GDALMajorObject::GetMetadata(), own[i]) >= 0;
+            isThere = !band.m_metadataAdded || zsHasItem(band.GDALMajorObject::GetMetadata(), own[i]);
         }
         if (isThere)
             kept.AddString(own[i]);
@@ -87,6 +84,6 @@ enum zs_status ShardedZarrDataset::WriteOwnItems(size_t source, struct zs_error 
     if (kept.size() == own.size())
         return ZS_OK;
     m_ownItems[source] = kept;
-    const CPLStringList all(CSLMerge(CSLDuplicate(m_commonItems.List()), kept.List()));
+    const CPLStringList all = zsMergeItems(m_commonItems.List(), kept.List());
     return zs_update_metadata(m_store->hierarchy, Array(source).node, all.List(), err);
 }

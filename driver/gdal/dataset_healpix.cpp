@@ -102,7 +102,7 @@ CPLErr ShardedZarrDataset::SetCellPlane(const OGRSpatialReference *srs)
         return CE_None;
     if (!isPlane || !IsWholeSphere() || !m_isBlank)
     {
-        CPLError(CE_Failure, CPLE_NotSupported, "%s: HEALPix cells lie in %s", GetDescription(),
+        CPLError(CE_Failure, CPLE_NotSupported, "%s: HEALPix cells lie in %s", zsShown(GetDescription()).c_str(),
                  isPlane ? "the plane of the ellipsoid that they were made on"
                          : "+proj=healpix +rot_xy=45, and no other coordinate reference system");
         return CE_Failure;
@@ -123,7 +123,8 @@ CPLErr ShardedZarrDataset::CheckCellTransform(const double *transform)
     if (IsWholeSphere() && zsIsHealpixTransform(healpix, transform))
         return CE_None;
     CPLError(CE_Failure, CPLE_NotSupported,
-             "%s: pixels that are HEALPix cells of order %d lie where gdalwarp %s has them", GetDescription(),
+             "%s: pixels that are HEALPix cells of order %d lie where gdalwarp %s has them",
+             zsShown(GetDescription()).c_str(),
              healpix.order, zsHealpixArguments(healpix).c_str());
     return CE_Failure;
 }

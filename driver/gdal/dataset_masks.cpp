@@ -273,24 +273,25 @@ CPLErr ShardedZarrDataset::CreateMaskBand(int flags)
     if (!IsUpdate() || m_isMask || m_isOverview)
     {
         CPLError(CE_Failure, CPLE_NotSupported, "%s: a mask is made of a raster that was opened in update mode",
-                 GetDescription());
+                 zsShown(GetDescription()).c_str());
         return CE_Failure;
     }
     if (IsHealpix())
     {
-        CPLError(CE_Failure, CPLE_NotSupported, "%s: HEALPix cells have no mask but nodata", GetDescription());
+        CPLError(CE_Failure, CPLE_NotSupported, "%s: HEALPix cells have no mask but nodata",
+                 zsShown(GetDescription()).c_str());
         return CE_Failure;
     }
     if (flags != GMF_PER_DATASET || HasChoices())
     {
         CPLError(CE_Failure, CPLE_NotSupported, "%s: a mask is one for all bands of the whole (GMF_PER_DATASET)",
-                 GetDescription());
+                 zsShown(GetDescription()).c_str());
         return CE_Failure;
     }
     FindMasks();
     if (std::any_of(m_masks.begin(), m_masks.end(), [](const ZSMask &m) { return m.isThere; }))
     {
-        CPLError(CE_Failure, CPLE_NotSupported, "%s: there is a mask already", GetDescription());
+        CPLError(CE_Failure, CPLE_NotSupported, "%s: there is a mask already", zsShown(GetDescription()).c_str());
         return CE_Failure;
     }
     std::vector<const struct zs_node *> nodes;

@@ -39,8 +39,9 @@ void ShardedZarrDataset::ReadGeoref()
     const std::lock_guard<std::mutex> guard(first.lock);
     const auto &shared = first.georef;
     struct zs_error err;
-    if (!first.georefRead &&
-        zs_georef_read(m_store->hierarchy, first.node, first.axes, &first.georef, &err) != ZS_OK)
+    if (!first.georefRead)
+        first.georefFailed = zs_georef_read(m_store->hierarchy, first.node, first.axes, &first.georef, &err) != ZS_OK;
+    if (!first.georefRead && first.georefFailed)
         zsReport(err);
     if (!first.georefRead && shared.left_out != nullptr)
         CPLError(CE_Warning, CPLE_AppDefined, "/%s: too large for a coordinate variable; it is not used",
@@ -52,22 +53,23 @@ void ShardedZarrDataset::ReadGeoref()
     m_georef.geolocation_x = copyText(shared.geolocation_x);
     m_georef.geolocation_y = copyText(shared.geolocation_y);
     m_georef.left_out = nullptr;
-    if (m_georef.pixel_is_point)
+    if (m_georef.pixel_is_point && GDALMajorObject::GetMetadataItem(GDALMD_AREA_OR_POINT) == nullptr) // of a side-car
         GDALMajorObject::SetMetadataItem(GDALMD_AREA_OR_POINT, GDALMD_AOP_POINT);
 }
 
 const OGRSpatialReference *ShardedZarrDataset::GetSpatialRef() const
 {
     const_cast<ShardedZarrDataset *>(this)->ReadGeoref();
-    if (m_georef.srs != nullptr)
-        return OGRSpatialReference::FromHandle(m_georef.srs);
-    return GDALPamDataset::GetSpatialRef();
+    const OGRSpatialReference *beside = GDALPamDataset::GetSpatialRef();
+    return beside != nullptr ? beside : OGRSpatialReference::FromHandle(m_georef.srs);
 }
 
 CPLErr ShardedZarrDataset::SetSpatialRef(const OGRSpatialReference *srs)
 {
     if (!IsUpdate())
         return GDALPamDataset::SetSpatialRef(srs);
+    if (GDALPamDataset::GetSpatialRef() != nullptr)
+        GDALPamDataset::SetSpatialRef(nullptr);
     if (IsHealpix())
         return SetCellPlane(srs);
     ReadGeoref();
@@ -81,6 +83,8 @@ CPLErr ShardedZarrDataset::SetSpatialRef(const OGRSpatialReference *srs)
 CPLErr ShardedZarrDataset::GetGeoTransform(ZS_GET_GEOTRANSFORM_ARG transform) ZS_GEOTRANSFORM_CONST
 {
     auto *self = const_cast<ShardedZarrDataset *>(this);
+    if (GDALPamDataset::GetGeoTransform(transform) == CE_None)
+        return CE_None;
     self->ReadGeoref();
     // Times of rows and ranges of columns are regular, too, but no place: control points are.
     if (!m_georef.has_transform || (!m_georefChanged && self->HasGCPs()))
@@ -94,6 +98,8 @@ CPLErr ShardedZarrDataset::SetGeoTransform(ZS_SET_GEOTRANSFORM_ARG transform)
 {
     if (!IsUpdate())
         return GDALPamDataset::SetGeoTransform(transform);
+    if (m_hasSideCar)
+        DeleteGeoTransform();
     ReadGeoref();
     double numbers[6];
     for (int i = 0; i < 6; i++)
@@ -171,16 +177,16 @@ void ShardedZarrDataset::AddFixedPlace(CPLStringList &md, size_t source, int dim
     const uint64_t index = Slices(source).first[dim];
     struct zs_labels labels = {};
     struct zs_error err;
-    md.SetNameValue((key + "_INDEX").c_str(), std::to_string(index).c_str());
+    zsSetItem(md, (key + "_INDEX").c_str(), std::to_string(index).c_str());
     if (m_store->hierarchy == nullptr)
         return;
     if (zs_labels_read(m_store->hierarchy, node, dim, index, 1, &labels, &err) != ZS_OK)
         zsReport(err);
     const ZSOwned<struct zs_labels> cleared(&labels, zs_labels_clear);
     if (labels.values != nullptr)
-        md.SetNameValue((key + "_VALUE").c_str(), labels.values[0]);
+        zsSetItem(md, (key + "_VALUE").c_str(), labels.values[0]);
     if (labels.values != nullptr && labels.unit != nullptr)
-        md.SetNameValue((key + "_UNIT").c_str(), labels.unit);
+        zsSetItem(md, (key + "_UNIT").c_str(), labels.unit);
 }
 
 static std::vector<int> fixedDimensions(const struct zs_slices &slices)
@@ -195,7 +201,7 @@ static std::vector<int> fixedDimensions(const struct zs_slices &slices)
     return fixed;
 }
 
-void ShardedZarrDataset::AddAxisMetadata(CPLStringList &md, size_t source)
+void ShardedZarrDataset::AddAxisItems(CPLStringList &md, size_t source)
 {
     const struct zs_node *node = Array(source).node;
     const struct zs_slices &slices = Slices(source);
@@ -209,7 +215,7 @@ void ShardedZarrDataset::AddAxisMetadata(CPLStringList &md, size_t source)
         all += (all.empty() ? "" : ",") + std::string(name != nullptr ? name : "dim" + std::to_string(d));
     }
     if (slices.dim_count > 1 && m_sources.size() == 1) // else bands are not of these dimensions alone
-        md.SetNameValue(ZS_EXTRA_DIMENSIONS, ("{" + all + "}").c_str());
+        zsSetItem(md, ZS_EXTRA_DIMENSIONS, ("{" + all + "}").c_str());
     for (int i = 0; i < slices.dim_count; i++)
     {
         const int d = slices.dims[i];
@@ -224,36 +230,37 @@ void ShardedZarrDataset::AddAxisMetadata(CPLStringList &md, size_t source)
         for (char **item = items; item != nullptr && *item != nullptr; item++)
         {
             const std::string text = prefix + *item;
-            if (source == 0 || md.FindString(text.c_str()) < 0) // another array may have that dimension, too
+            if (!zsHasItem(md.List(), text.c_str())) // another array may have that dimension, too
                 md.AddString(text.c_str());
         }
     }
 }
 
-void ShardedZarrDataset::RemoveAxisMetadata(CPLStringList &md) const
+CPLStringList ShardedZarrDataset::AxisItems()
 {
-    md.SetNameValue(ZS_EXTRA_DIMENSIONS, nullptr);
+    CPLStringList items;
     for (size_t source = 0; source < m_sources.size(); source++)
-    {
-        const struct zs_node *node = Array(source).node;
-        const struct zs_slices &slices = Slices(source);
-        for (const int d : fixedDimensions(slices))
-        {
-            for (const char *item : {"_INDEX", "_VALUE", "_UNIT"})
-                md.SetNameValue(("DIM_" + zsDimensionName(node, d) + item).c_str(), nullptr);
-        }
-        for (int i = 0; i < slices.dim_count; i++)
-        {
-            const std::string prefix = axisPrefix(node, slices.dims[i]);
-            CPLStringList kept;
-            for (int k = 0; k < md.size(); k++)
-            {
-                if (prefix.empty() || !STARTS_WITH(md[k], prefix.c_str()))
-                    kept.AddString(md[k]);
-            }
-            md = kept;
-        }
-    }
+        AddAxisItems(items, source);
+    return items;
+}
+
+CPLStringList ShardedZarrDataset::ItemsToWrite()
+{
+    CPLStringList items = zsItemsNotIn(GDALMajorObject::GetMetadata(), AxisItems().List());
+    zsSetItem(items, GDALMD_AREA_OR_POINT, nullptr);
+    return items;
+}
+
+/* The group that the array is directly in, null where there is none. */
+const struct zs_node *ShardedZarrDataset::GroupAbove() const
+{
+    struct zs_error err;
+    const std::unique_ptr<char, decltype(&free)> parent(
+        m_store->hierarchy != nullptr ? zs_path_parent(Array(0).node->path) : nullptr, free);
+    const struct zs_node *group = nullptr;
+    const bool isThere =
+        parent != nullptr && zs_hierarchy_node(m_store->hierarchy, parent.get(), &group, &err) == ZS_OK;
+    return isThere ? group : nullptr;
 }
 
 /* Plain attributes of the group, then of the array, or what all arrays say alike, then what a side-car file says. */
@@ -261,12 +268,9 @@ CPLStringList ShardedZarrDataset::ItemsAbove() const
 {
     CPLStringList above;
     struct zs_error err;
-    const std::unique_ptr<char, decltype(&free)> parent(
-        m_store->hierarchy != nullptr ? zs_path_parent(Array(0).node->path) : nullptr, free);
-    const struct zs_node *group = nullptr;
+    const struct zs_node *group = GroupAbove();
     char **items = nullptr;
-    if (parent != nullptr && zs_hierarchy_node(m_store->hierarchy, parent.get(), &group, &err) == ZS_OK &&
-        zs_group_metadata_read(group, &items, &err) == ZS_OK)
+    if (group != nullptr && zs_group_metadata_read(group, &items, &err) == ZS_OK)
     {
         const ZSOwned<char *> itemsFreed(items, zs_metadata_free);
         for (char **item = items; item != nullptr && *item != nullptr; item++)
@@ -284,12 +288,11 @@ void ShardedZarrDataset::ReadMetadata()
     CPLStringList md = ItemsAbove();
     if (IsGroup())
         SortItems();
-    md = CSLMerge(md.StealList(), IsGroup() ? m_commonItems.List() : Meaning(0).metadata);
-    for (size_t i = 0; i < m_sources.size(); i++)
-        AddAxisMetadata(md, i);
-    m_fromStore = md;
-    md = CSLMerge(md.StealList(), GDALPamDataset::GetMetadata());
-    GDALMajorObject::SetMetadata(md.List());
+    md = zsMergeItems(md.List(), IsGroup() ? m_commonItems.List() : Meaning(0).metadata);
+    m_fromStore = zsMergeItems(AxisItems().List(), md.List());
+    if (m_georef.pixel_is_point)
+        zsSetItem(m_fromStore, GDALMD_AREA_OR_POINT, GDALMD_AOP_POINT);
+    GDALMajorObject::SetMetadata(zsMergeItems(m_fromStore.List(), GDALPamDataset::GetMetadata()).List());
 }
 
 void ShardedZarrDataset::AddDomains(const char *domain)
@@ -380,6 +383,15 @@ static bool isSubdatasets(const char *domain)
     return domain != nullptr && EQUAL(domain, SUBDATASETS);
 }
 
+/* As the creation option SHARD_SHAPE has it; "" without shards, and where they differ. */
+static std::string shardShape(const struct zs_array_info &info)
+{
+    std::string s;
+    for (int d = 0; d < info.ndim && info.is_sharded && !info.has_edges; d++)
+        s += (s.empty() ? "" : ",") + std::to_string(info.shard_shape[d]);
+    return s;
+}
+
 CPLStringList &ShardedZarrDataset::Structure()
 {
     if (!m_structure.empty())
@@ -400,6 +412,11 @@ CPLStringList &ShardedZarrDataset::Structure()
     m_structure.SetNameValue("INTERLEAVE", holdsBands ? "PIXEL" : "BAND");
     if (compression != nullptr)
         m_structure.SetNameValue("COMPRESSION", compression);
+    const std::string shard = shardShape(info);
+    const bool isShared = std::all_of(m_sources.begin(), m_sources.end(), [&](const ZSBandSource &source)
+                                      { return shardShape(zs_array_get_info(source.array->array)) == shard; });
+    if (!shard.empty() && isShared)
+        m_structure.SetNameValue("SHARD_SHAPE", shard.c_str());
     return m_structure;
 }
 
@@ -443,7 +460,17 @@ const char *ShardedZarrDataset::GetMetadataItem(const char *name, const char *do
         AddGeolocation();
     else
         AddDomains(domain);
-    return GDALPamDataset::GetMetadataItem(name, domain);
+    if (name == nullptr || (!zsIsDefaultDomain(domain) && !zsIsStoredDomain(domain)))
+        return GDALPamDataset::GetMetadataItem(name, domain);
+    return zsItemValueInAnyCase(GDALMajorObject::GetMetadata(domain), name);
+}
+
+/* Null: areas. */
+void ShardedZarrDataset::SetRegistration(const char *registration)
+{
+    const bool isPoint = registration != nullptr && EQUAL(registration, GDALMD_AOP_POINT);
+    m_georefChanged = m_georefChanged || isPoint != m_georef.pixel_is_point;
+    m_georef.pixel_is_point = isPoint;
 }
 
 CPLErr ShardedZarrDataset::SetMetadata(ZSMetadataArg metadata, const char *domain)
@@ -455,21 +482,28 @@ CPLErr ShardedZarrDataset::SetMetadata(ZSMetadataArg metadata, const char *domai
     ReadMetadata();
     m_metadataChanged = true;
     m_domainsChanged = m_domainsChanged || !zsIsDefaultDomain(domain);
-    return GDALMajorObject::SetMetadata(metadata, domain);
+    if (!zsIsDefaultDomain(domain))
+        return GDALMajorObject::SetMetadata(metadata, domain);
+    CPLStringList items(CSLDuplicate(const_cast<char **>(metadata)));
+    const char *registration = zsItemValueInAnyCase(items.List(), GDALMD_AREA_OR_POINT);
+    if (registration != nullptr)
+        SetRegistration(registration);
+    else if (m_georef.pixel_is_point) // a list without it leaves it as it is, as in GTiff
+        zsSetItem(items, GDALMD_AREA_OR_POINT, GDALMD_AOP_POINT);
+    return GDALMajorObject::SetMetadata(items.List());
 }
 
 CPLErr ShardedZarrDataset::SetMetadataItem(const char *name, const char *value, const char *domain)
 {
     AddDomains(zsIsDefaultDomain(domain) ? nullptr : domain);
+    ReadMetadata();
+    if (zsIsItemMistaken(*this, name, domain))
+        return SetMetadata(zsItemsWith(*this, name, value, domain).List(), domain);
     m_structure.Clear();
     if (!IsUpdate() || !(zsIsDefaultDomain(domain) || zsIsStoredDomain(domain)))
         return GDALPamDataset::SetMetadataItem(name, value, domain);
-    ReadMetadata();
     if (zsIsDefaultDomain(domain) && EQUAL(name, GDALMD_AREA_OR_POINT))
-    {
-        m_georef.pixel_is_point = value != nullptr && EQUAL(value, GDALMD_AOP_POINT);
-        m_georefChanged = true;
-    }
+        SetRegistration(value);
     m_metadataChanged = true;
     m_domainsChanged = m_domainsChanged || !zsIsDefaultDomain(domain);
     return GDALMajorObject::SetMetadataItem(name, value, domain);
@@ -508,14 +542,23 @@ char **ShardedZarrDataset::GetFileList()
 
 /* ---- The side-car file ---- */
 
+CPLErr ShardedZarrDataset::XMLInit(ZSPamTree tree, const char *path)
+{
+    const CPLErr result = GDALPamDataset::XMLInit(tree, path);
+    m_hasSideCar = true;
+    zsItemsFromXML(tree, *this);
+    return result;
+}
+
 /* Never null: GDAL would remove the side-car file, which may be of other arrays, too. */
 CPLXMLNode *ShardedZarrDataset::SerializeToXML(const char *path)
 {
     const CPLStringList all(CSLDuplicate(GDALMajorObject::GetMetadata()));
-    GDALMajorObject::SetMetadata(zsItemsNotIn(all.List(), m_fromStore).List());
+    GDALMajorObject::SetMetadata(zsItemsNotIn(all.List(), m_fromStore.List()).List());
     KeepDomains();
     const ZSDomainsAside aside(*this, m_domains);
     CPLXMLNode *tree = GDALPamDataset::SerializeToXML(path);
+    zsItemsToXML(*this, tree);
     GDALMajorObject::SetMetadata(const_cast<char **>(all.List()));
     return tree != nullptr ? tree : CPLCreateXMLNode(nullptr, CXT_Element, "PAMDataset");
 }

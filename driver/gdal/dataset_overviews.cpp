@@ -160,10 +160,11 @@ CPLErr ShardedZarrDataset::BuildExternal(const char *resampling, int count, cons
         CPLError(CE_Failure, CPLE_NotSupported,
                  "%s: overviews beside the store are for the one raster of a local store; those of others are part "
                  "of the store, which must be opened in update mode",
-                 GetDescription());
+                 zsShown(GetDescription()).c_str());
     else if (!m_overviews.empty())
         CPLError(CE_Failure, CPLE_NotSupported,
-                 "%s: there are overviews in the store already; they are changed in update mode", GetDescription());
+                 "%s: there are overviews in the store already; they are changed in update mode",
+                 zsShown(GetDescription()).c_str());
     else if (m_external.IsInitialized())
         return m_external.BuildOverviews(m_beside.c_str(), resampling, count, factors, bandCount, bandList, progress,
                                          progressData, options);
@@ -194,99 +195,6 @@ static int CPL_STDCALL watch(double done, const char *text, void *data)
     return !w.stopped;
 }
 
-/* Pixels of a level in each direction that are made together: those of which nothing is stored are left out. */
-constexpr int CELL = 1024;
-/* Pixels of a level that GDAL's kernels look beyond. */
-constexpr int KERNEL = 8;
-
-/* The part of [at - margin, at + size + margin) within [0, most). */
-static void widen(int &at, int &size, int margin, int most)
-{
-    const int first = std::max(0, at - margin), end = std::min(most, at + size + margin);
-    at = first;
-    size = end - first;
-}
-
-static struct zs_pixel_box boxOf(const ZSBox &box, int factor)
-{
-    const auto times = static_cast<uint64_t>(factor);
-    return {static_cast<uint64_t>(box.x) * times, static_cast<uint64_t>(box.y) * times,
-            static_cast<uint64_t>(box.width) * times, static_cast<uint64_t>(box.height) * times};
-}
-
-/* Runs of cells of the level, beside each other, for which anything is stored in `from` or in what the level is now.
- * None where that is most of them, or where a part of the level is not made of the same pixels as it is with the
- * whole. */
-bool ShardedZarrDataset::FindParts(ShardedZarrDataset &from, int band, int factor, std::vector<ZSBox> &parts)
-{
-    const int width = nRasterXSize, height = nRasterYSize;
-    const int flags = from.GetRasterBand(band)->GetMaskFlags();
-    const bool isUsual = flags == GMF_ALL_VALID || flags == GMF_NODATA || (flags & GMF_ALPHA) != 0;
-    if (Array(0).axes.y < 0 || !isUsual || from.nRasterXSize != static_cast<int64_t>(width) * factor ||
-        from.nRasterYSize != static_cast<int64_t>(height) * factor)
-        return false;
-    std::vector<ZSBox> cells;
-    std::vector<struct zs_pixel_box> here, there;
-    for (int y = 0; y < height; y += CELL)
-    {
-        for (int x = 0; x < width; x += CELL)
-        {
-            ZSBox cell = {x, y, std::min(CELL, width - x), std::min(CELL, height - y)};
-            cells.push_back(cell);
-            here.push_back(boxOf(cell, 1));
-            widen(cell.x, cell.width, KERNEL, width);
-            widen(cell.y, cell.height, KERNEL, height);
-            there.push_back(boxOf(cell, factor));
-        }
-    }
-    struct zs_error err;
-    const std::unique_ptr<bool[]> isStored(new bool[cells.size()]), isStoredHere(new bool[cells.size()]);
-    const struct zs_bands bands = Bands(), source = from.Bands();
-    if (zs_pixels_find_stored(&source, band, there.data(), there.size(), isStored.get(), &err) != ZS_OK)
-        return false; // reading says what is wrong
-    const auto stored = std::count(isStored.get(), isStored.get() + cells.size(), true);
-    if (2 * static_cast<size_t>(stored) > cells.size() ||
-        zs_pixels_find_stored(&bands, band, here.data(), here.size(), isStoredHere.get(), &err) != ZS_OK)
-        return false;
-    for (size_t i = 0; i < cells.size(); i++)
-    {
-        if (!isStored[i] && !isStoredHere[i])
-            continue;
-        if (!parts.empty() && parts.back().y == cells[i].y && parts.back().x + parts.back().width == cells[i].x)
-            parts.back().width += cells[i].width;
-        else
-            parts.push_back(cells[i]);
-    }
-    return true;
-}
-
-CPLErr ShardedZarrDataset::MakeBand(ShardedZarrDataset &from, int band, int factor, const char *resampling,
-                                    GDALProgressFunc progress, void *progressData, CSLConstList options)
-{
-    const auto regenerate = [&](GDALRasterBand *source, GDALRasterBand *target, GDALProgressFunc tell, void *data)
-    {
-        GDALRasterBand **targets = &target;
-        return GDALRegenerateOverviewsMultiBand(1, &source, 1, &targets, resampling, tell, data, options);
-    };
-    std::vector<ZSBox> parts;
-    if (!FindParts(from, band, factor, parts))
-        return regenerate(from.GetRasterBand(band), GetRasterBand(band), progress, progressData);
-    CPLErr result = progress(0, "", progressData) ? CE_None : CE_Failure;
-    for (size_t i = 0; i < parts.size() && result == CE_None; i++)
-    {
-        ZSBox box = parts[i];
-        widen(box.x, box.width, KERNEL, nRasterXSize);
-        widen(box.y, box.height, KERNEL, nRasterYSize);
-        const ZSBox of = {box.x * factor, box.y * factor, box.width * factor, box.height * factor};
-        ZSPart source(from, of, of), target(*this, box, parts[i]);
-        const auto n = static_cast<double>(parts.size());
-        const ZSScaledProgress scaled(static_cast<double>(i) / n, static_cast<double>(i + 1) / n, progress,
-                                      progressData);
-        result = regenerate(source.GetRasterBand(band), target.GetRasterBand(band), GDALScaledProgress, scaled.Part());
-    }
-    return result;
-}
-
 CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, const int *factors, int bandCount,
                                            const int *bandList, GDALProgressFunc progress, void *progressData,
                                            CSLConstList options)
@@ -303,7 +211,7 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
     if (HasChoices() || bandCount != nBands)
     {
         CPLError(CE_Failure, CPLE_NotSupported, "%s: overviews are built for all bands of %s together",
-                 GetDescription(), IsGroup() ? "a group" : "an array");
+                 zsShown(GetDescription()).c_str(), IsGroup() ? "a group" : "an array");
         return CE_Failure;
     }
     if (progress == nullptr)
@@ -415,14 +323,10 @@ CPLErr ShardedZarrDataset::MakeLevels(const char *resampling, const std::vector<
         level->m_base = this;
         level->nPamFlags |= GPF_NOSAVE;
         ShardedZarrDataset *from = this;
-        int factor = sorted[i];
         for (size_t k = i; k-- > 0 && cascades(resampling) && from == this;)
         {
             if (sorted[i] % sorted[k] == 0)
-            {
                 from = levels[k].get();
-                factor = sorted[i] / sorted[k];
-            }
         }
         const double share = 1.0 / (static_cast<double>(sorted[i]) * sorted[i]) / total;
         for (int b = 1; b <= nBands && result == CE_None; b++)
@@ -434,7 +338,7 @@ CPLErr ShardedZarrDataset::MakeLevels(const char *resampling, const std::vector<
             GDALRasterBand *target = level->GetRasterBand(b);
             static_cast<ShardedZarrRasterBand *>(target)->TakeMeaning(Band(b));
             const ZSScaledProgress scaled(done + share * (b - 1) / nBands, done + share * b / nBands, watch, &watched);
-            result = level->MakeBand(*from, b, factor, resampling, GDALScaledProgress, scaled.Part(), options);
+            result = level->MakeBand(*from, b, resampling, GDALScaledProgress, scaled.Part(), options);
             if (result == CE_None && watched.stopped)
             {
                 CPLError(CE_Failure, CPLE_UserInterrupt, "User terminated");

@@ -1,11 +1,13 @@
 /* Georeferencing and metadata of a dataset that were changed in update mode, written to the store. */
+#include <functional>
+
 #include "dataset.h"
 #include "domains.h"
 #include "guard.h"
 
 extern "C"
 {
-#include "geo/attributes.h"
+#include "raster/listing.h"
 #include "raster/update.h"
 }
 
@@ -49,6 +51,8 @@ enum zs_status ShardedZarrDataset::WriteGeoref(struct zs_error *err)
 {
     if (IsHealpix())
         return zs_update_healpix(m_store->hierarchy, Array(0).node, &Array(0).healpix, err);
+    if (Array(0).georefFailed) // what was not set is not known, and would be removed
+        return zs_fail(err, ZS_IO, "/%s: georeferencing that could not be read is not changed", Array(0).node->path);
     struct zs_georef_update update = {};
     update.has_transform = m_georef.has_transform;
     memcpy(update.transform, m_georef.transform, sizeof update.transform);
@@ -72,18 +76,44 @@ enum zs_status ShardedZarrDataset::WriteGeoref(struct zs_error *err)
     return zs_update_georefs(m_store->hierarchy, nodes.data(), axes.data(), nodes.size(), &update, err);
 }
 
+/* Items of the group above that were shown and are there no more: they go where no other raster shows them. */
+enum zs_status ShardedZarrDataset::RemoveItemsAbove(struct zs_error *err)
+{
+    const CPLStringList above = ItemsAbove(), now(CSLDuplicate(GDALMajorObject::GetMetadata()));
+    CPLStringList gone;
+    for (int i = 0; i < above.size(); i++)
+    {
+        const std::string name = zsItemName(above[i]);
+        if (zsItemValue(now.List(), name.c_str()) == nullptr &&
+            zsItemValue(Meaning(0).metadata, name.c_str()) == nullptr)
+            gone.AddString(above[i]);
+    }
+    if (gone.empty())
+        return ZS_OK;
+    const struct zs_node *group = GroupAbove(), **rasters = nullptr;
+    size_t count = 0;
+    const enum zs_status status = zs_rasters_find(m_store->hierarchy, group, &rasters, &count, nullptr, err);
+    const std::unique_ptr<const struct zs_node *, decltype(&free)> rastersFreed(rasters, free);
+    if (status != ZS_OK && status != ZS_NOT_FOUND && status != ZS_UNSUPPORTED)
+        return status;
+    if (status == ZS_OK && count == 1 && strcmp(rasters[0]->path, Array(0).node->path) == 0)
+        return zs_update_metadata(m_store->hierarchy, group, zsItemsNotIn(above.List(), gone.List()).List(), err);
+    for (int i = 0; i < gone.size(); i++)
+        CPLError(CE_Warning, CPLE_AppDefined, "%s: %s is an attribute of the group /%s, and of all in it: it stays",
+                 zsShown(m_store->name).c_str(), zsItemName(gone[i]).c_str(), group->path);
+    return ZS_OK;
+}
+
 enum zs_status ShardedZarrDataset::WriteDatasetMetadata(struct zs_error *err)
 {
     if (IsGroup())
         ZS_TRY(WriteItems(err));
     else
     {
-        CPLStringList md(CSLDuplicate(GDALMajorObject::GetMetadata()));
-        md.SetNameValue(GDALMD_AREA_OR_POINT, nullptr);
-        RemoveAxisMetadata(md);
-        const CPLStringList own(CSLDuplicate(Meaning(0).metadata));
-        const CPLStringList ofGroup = zsItemsNotIn(ItemsAbove().List(), own);
-        ZS_TRY(zs_update_metadata(m_store->hierarchy, Array(0).node, zsItemsNotIn(md.List(), ofGroup).List(), err));
+        const CPLStringList ofGroup = zsItemsNotIn(ItemsAbove().List(), Meaning(0).metadata);
+        const CPLStringList own = zsItemsNotIn(ItemsToWrite().List(), ofGroup.List());
+        ZS_TRY(zs_update_metadata(m_store->hierarchy, Array(0).node, own.List(), err));
+        ZS_TRY(RemoveItemsAbove(err));
     }
     if (IsGroup() && !m_domainsChanged)
         return ZS_OK;
@@ -95,33 +125,32 @@ enum zs_status ShardedZarrDataset::WriteDatasetMetadata(struct zs_error *err)
     return ZS_OK;
 }
 
-/* What the bands of an array mean. */
+/* What was set of the bands of an array, among what is said of all its slices. */
 enum zs_status ShardedZarrDataset::WriteBands(size_t source, struct zs_error *err)
 {
     const ZSArray &array = Array(source);
     if (m_isMask) // its flags say which pixels are valid; what GDAL's users say of a mask is kept by no format
         return ZS_OK;
     const auto before = static_cast<int>(m_slices[source].first), count = static_cast<int>(Slices(source).count);
-    if (IsGroup())
-        ZS_TRY(WriteOwnItems(source, err));
-    std::vector<struct zs_meaning> bands;
+    unsigned which = 0;
     for (int b = 1; b <= count; b++)
-        bands.push_back(Band(before + b).CurrentMeaning());
-    const size_t size = Info(source).item_size;
-    bool same = true;
-    for (const auto &m : bands)
-        same = same && m.has_nodata == bands[0].has_nodata &&
-               (!m.has_nodata || memcmp(m.nodata, bands[0].nodata, size) == 0);
-    // One that is said already stays as it is said: a missing_value beside it, too.
-    struct zs_meaning said; // now: a flush may have changed it
-    ZS_TRY(zs_meaning_read(array.node, &said, err));
-    const ZSOwned<struct zs_meaning> cleared(&said, zs_meaning_clear);
-    const bool isSaid = zs_declares_nodata(array.node) && said.has_nodata && bands[0].has_nodata &&
-                        memcmp(said.nodata, bands[0].nodata, size) == 0;
-    if (same && !isSaid)
-        ZS_TRY(zs_update_nodata(m_store->hierarchy, array.node, array.axes,
-                                bands[0].has_nodata ? bands[0].nodata : nullptr, err));
-    return zs_update_bands(m_store->hierarchy, array.node, array.axes, bands.data(), bands.size(), err);
+        which |= Band(before + b).m_changed;
+    if (which == 0)
+        return ZS_OK;
+    if (IsGroup() && (which & ZS_BAND_METADATA) != 0)
+        ZS_TRY(WriteOwnItems(source, err));
+    struct zs_meaning *all = nullptr;
+    const uint64_t slices = SliceCount(source);
+    ZS_TRY(zs_band_meanings_read(array.node, slices, &Meaning(source), &all, err));
+    const std::unique_ptr<struct zs_meaning, std::function<void(struct zs_meaning *)>> freed(
+        all, [slices](struct zs_meaning *list) { zs_band_meanings_free(list, slices); });
+    for (int b = 1; b <= count; b++)
+    {
+        struct zs_meaning &to = all[SliceOf(before + b)];
+        zs_meaning_clear(&to);
+        ZS_TRY(zs_meaning_copy(&Band(before + b).CurrentMeaning(), &to, err));
+    }
+    return zs_update_bands(m_store->hierarchy, array.node, array.axes, all, static_cast<size_t>(slices), which, err);
 }
 
 CPLErr ShardedZarrDataset::WriteMetadata()
@@ -139,10 +168,10 @@ CPLErr ShardedZarrDataset::WriteMetadata()
         status = WriteGeoref(&err);
     if (status == ZS_OK && m_metadataChanged)
         status = WriteDatasetMetadata(&err);
-    for (size_t i = 0; i < m_sources.size() && status == ZS_OK && m_bandsChanged && !HasChoices(); i++)
+    for (size_t i = 0; i < m_sources.size() && status == ZS_OK && m_bandsChanged; i++)
         status = WriteBands(i, &err);
     for (size_t i = 0; i < m_sources.size() && status == ZS_OK && m_partWritten; i++)
-        status = zs_update_drop_statistics(m_store->hierarchy, Array(i).node, &err);
+        status = zs_update_drop_statistics(m_store->hierarchy, Array(i).node, false, &err);
     if (status == ZS_OK)
         status = zs_update_flush(m_store->hierarchy, &err);
     if (status != ZS_OK)
@@ -155,8 +184,11 @@ CPLErr ShardedZarrDataset::WriteMetadata()
     // What is in the store now need not be in a side-car file; statistics there must not outlive those of the store.
     if (m_metadataChanged)
         m_fromStore = CSLDuplicate(GDALMajorObject::GetMetadata());
+    if (m_hasSideCar)
+        MarkPamDirty();
     for (int b = 1; b <= nBands && m_bandsChanged; b++)
     {
+        Band(b).m_changed = 0;
         if (!Band(b).m_metadataAdded)
             continue;
         Band(b).m_fromStore = CSLDuplicate(Band(b).GDALMajorObject::GetMetadata());
@@ -192,7 +224,8 @@ CPLErr ShardedZarrDataset::AddStatistics(GDALProgressFunc progress, void *progre
         }
         if (result == CE_None || message.find("no valid pixels") != std::string::npos)
             continue;
-        CPLError(CE_Failure, CPLE_AppDefined, "%s: statistics of band %d: %s", GetDescription(), b, message.c_str());
+        CPLError(CE_Failure, CPLE_AppDefined, "%s: statistics of band %d: %s",
+                 zsShown(GetDescription()).c_str(), b, message.c_str());
         return CE_Failure;
     }
     return CE_None;

@@ -5,6 +5,7 @@
 #include "files.h"
 #include "guard.h"
 #include "open.h"
+#include "option_aliases.h"
 #include "subdataset_info.h"
 
 #include <dlfcn.h>
@@ -41,8 +42,7 @@ static const char OPEN_OPTIONS[] =
     "overwrites chunks that are not compressed; on local disks, else "
     "REWRITE'><Value>REWRITE</Value><Value>APPEND</Value><Value>IN_PLACE</Value></Option>"
     "  <Option name='MERGE_GAP' type='float' min='0' description='Chunks of a shard with fewer kilobytes between "
-    "them are one request. Default: 128 over a network, else 4'/>"
-    "</OpenOptionList>";
+    "them are one request. Default: 128 over a network, else 4'/>";
 
 #if ZS_GDAL_AT_LEAST(13)
 namespace
@@ -133,12 +133,14 @@ void GDALRegister_ShardedZarr()
     driver->SetMetadataItem(GDAL_DCAP_MULTIDIM_RASTER, "YES");
     driver->SetMetadataItem(GDAL_DCAP_VIRTUALIO, "YES");
     driver->SetMetadataItem(GDAL_DMD_EXTENSIONS, "zarr");
+    driver->SetMetadataItem(GDAL_DMD_HELPTOPIC, "drivers/raster/zarr.html"); // below gdal.org, where no page is ours
     driver->SetMetadataItem(GDAL_DMD_CONNECTION_PREFIX, "SHARDEDZARR:");
     driver->SetMetadataItem(GDAL_DMD_SUBDATASETS, "YES");
 #ifdef GDAL_DCAP_CREATE_SUBDATASETS // 3.13 refuses APPEND_SUBDATASET=YES without it
     driver->SetMetadataItem(GDAL_DCAP_CREATE_SUBDATASETS, "YES");
 #endif
-    driver->SetMetadataItem(GDAL_DMD_OPENOPTIONLIST, OPEN_OPTIONS);
+    driver->SetMetadataItem(GDAL_DMD_OPENOPTIONLIST,
+                            (std::string(OPEN_OPTIONS) + ZS_OPEN_ALIASES + "</OpenOptionList>").c_str());
     // What programs ask GDAL's own driver before they choose.
     driver->SetMetadataItem("COMPRESSORS", zsCompressors().c_str());
     driver->pfnOpen = ZSGuarded<zsOpen>::Call;

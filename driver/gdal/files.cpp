@@ -149,12 +149,12 @@ static std::string storeOf(const char *name)
     ZSConnection connection;
     std::string reason;
     if (!zsParseConnection(name, connection, reason))
-        CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", name, reason.c_str());
+        CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", zsShown(name).c_str(), zsShown(reason).c_str());
     else if (connection.has_array && !connection.array.empty())
         CPLError(CE_Failure, CPLE_NotSupported, "%s: an array of a store cannot be deleted, renamed or copied alone",
-                 name);
+                 zsShown(name).c_str());
     else if (!isStore(connection.store))
-        CPLError(CE_Failure, CPLE_AppDefined, "%s: is not a Zarr store", connection.store.c_str());
+        CPLError(CE_Failure, CPLE_AppDefined, "%s: is not a Zarr store", zsShown(connection.store).c_str());
     else
         return connection.store;
     return "";
@@ -185,9 +185,9 @@ CPLErr zsDelete(const char *name)
     if (zsParseConnection(name, connection, reason) && !isDeletable(name, connection))
     {
         if (VSIStatL(connection.store.c_str(), &st) == 0)
-            CPLError(CE_Warning, CPLE_NotSupported, "%s: nothing is deleted by this name; %s", name,
+            CPLError(CE_Warning, CPLE_NotSupported, "%s: nothing is deleted by this name; %s", zsShown(name).c_str(),
                      zsIsArchive(connection.store) ? "remove the archive as a file"
-                                                   : ("the store's is " + connection.store).c_str());
+                                                   : ("the store's is " + zsShown(connection.store)).c_str());
         return CE_Failure;
     }
     // On a network GDAL may not know yet that this is a directory, and then it is as above.
@@ -196,9 +196,11 @@ CPLErr zsDelete(const char *name)
         zsForgetListing(connection.store);
         if (VSIStatL(connection.store.c_str(), &st) == 0)
             CPLError(CE_Warning, CPLE_FileIO,
-                     "%s: is not deleted: GDAL did not know that it is there; it does from now on", name);
+                     "%s: is not deleted: GDAL did not know that it is there; it does from now on",
+                     zsShown(name).c_str());
         else
-            CPLError(CE_Failure, CPLE_OpenFailed, "%s: cannot be deleted: it is not there, or cannot be reached", name);
+            CPLError(CE_Failure, CPLE_OpenFailed, "%s: cannot be deleted: it is not there, or cannot be reached",
+                     zsShown(name).c_str());
         return CE_Failure;
     }
     // What a killed writer left is a store no more or not yet.
@@ -214,9 +216,12 @@ CPLErr zsDelete(const char *name)
         zsReport(err);
         return CE_Failure;
     }
+    const bool isLink = zsIsLink(store); // which goes, and takes nothing along
+    if (!isLink && !zsMayDelete(store))
+        return CE_Failure;
     zsRemoveLeftovers(store);
     zsRemoveExternalOverviews(store);
-    if (zsIsLink(store))
+    if (isLink)
         return VSIUnlink(store.c_str()) == 0 ? CE_None : CE_Failure;
     return zsRemoveOwn(store) ? CE_None : CE_Failure;
 }
@@ -228,9 +233,9 @@ static std::string newPlace(const char *name)
     std::string reason;
     VSIStatBufL st;
     if (!zsParseConnection(name, connection, reason))
-        CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", name, reason.c_str());
+        CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", zsShown(name).c_str(), zsShown(reason).c_str());
     else if (VSIStatL(connection.store.c_str(), &st) == 0)
-        CPLError(CE_Failure, CPLE_AppDefined, "%s: exists already", connection.store.c_str());
+        CPLError(CE_Failure, CPLE_AppDefined, "%s: exists already", zsShown(connection.store).c_str());
     else
         return connection.store;
     return "";
@@ -243,7 +248,8 @@ CPLErr zsRename(const char *newName, const char *oldName)
         return CE_Failure;
     if (VSIRename(from.c_str(), to.c_str()) == 0)
         return takeExternalOverviews(from, to, false) ? CE_None : CE_Failure;
-    CPLError(CE_Failure, CPLE_FileIO, "%s: cannot be renamed to %s", from.c_str(), to.c_str());
+    CPLError(CE_Failure, CPLE_FileIO, "%s: cannot be renamed to %s", zsShown(from).c_str(),
+             zsShown(to).c_str());
     return CE_Failure;
 }
 
@@ -259,6 +265,7 @@ CPLErr zsCopyFiles(const char *newName, const char *oldName)
     // A trailing slash: the content, not the directory into the other.
     if (VSISync((from + "/").c_str(), target.Path().c_str(), nullptr, nullptr, nullptr, nullptr))
         return target.Commit() && takeExternalOverviews(from, to, true) ? CE_None : CE_Failure;
-    CPLError(CE_Failure, CPLE_FileIO, "%s: cannot be copied to %s", from.c_str(), to.c_str());
+    CPLError(CE_Failure, CPLE_FileIO, "%s: cannot be copied to %s", zsShown(from).c_str(),
+             zsShown(to).c_str());
     return CE_Failure;
 }

@@ -3,6 +3,7 @@
 #ifndef ZS_GDAL_HEALPIX_TARGET_H
 #define ZS_GDAL_HEALPIX_TARGET_H
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,8 +15,8 @@ extern "C"
 #include "geo/healpix.h"
 }
 
-/* All cells of an order in their nested order, on the ellipsoid of `srs` where that is the plane of HEALPix as this
- * driver shows it; else, or with nullptr, on WGS 84. *isPlane tells which. */
+/* All cells of an order in their nested order, on the ellipsoid of `srs`; with nullptr on WGS 84. *isPlane: whether
+ * that is the plane of HEALPix as this driver shows it. */
 struct zs_healpix zsHealpixTarget(int order, const OGRSpatialReference *srs, bool *isPlane);
 
 /* Whether a transform is that of the cells' plane, to a thousandth of a pixel. */
@@ -24,29 +25,39 @@ bool zsIsHealpixTransform(const struct zs_healpix &healpix, const double *transf
 /* What gdalwarp is to be told for its pixels to be cells: "-te ... -ts ...". */
 std::string zsHealpixArguments(const struct zs_healpix &healpix);
 
-/* While it lives, PROJ is quiet about places that are not in the plane: a warp asks for some beyond every edge. Other
- * messages come when it ends. */
-class ZSQuietPlaces
-{
-    struct Message
-    {
-        CPLErr type;
-        CPLErrorNum number;
-        std::string text;
-    };
-    std::vector<Message> m_others;
-    static void CPL_STDCALL Take(CPLErr type, CPLErrorNum number, const char *message);
+/* Runs `run`, which warps or reads what is warped. A warp asks for places that are not in the plane, each of which is
+ * told as a failure, CPLE_AppDefined: of such failures none comes of a run that succeeds, and the last one of a run
+ * that fails. Other messages come when it ends. A failure without any message is told as `what`. */
+bool zsRunWarp(const std::string &what, const std::function<bool()> &run);
 
+/* A source as pixels that are cells. */
+class ZSWarpedCells
+{
   public:
-    ZSQuietPlaces();
-    ~ZSQuietPlaces();
-    ZSQuietPlaces(const ZSQuietPlaces &) = delete;
-    ZSQuietPlaces &operator=(const ZSQuietPlaces &) = delete;
+    /* The source outlives it. */
+    ZSWarpedCells(GDALDataset &source, std::unique_ptr<GDALDataset> warped, const struct zs_healpix &healpix);
+
+    GDALDataset *Dataset() const
+    {
+        return m_warped.get();
+    }
+
+    /* What Dataset()->RasterIO() reads. Not warped is where there is no face, and what the source does not touch. */
+    bool Read(int x, int y, int width, int height, void *pixels, GDALDataType type, std::vector<int> &bands,
+              GSpacing item, GSpacing line, GSpacing plane) const;
+
+  private:
+    bool Touches(int x, int y, int width, int height) const;
+
+    const int m_order;
+    const int m_columns, m_rows; // of the source
+    std::unique_ptr<GDALDataset> m_warped;
+    std::unique_ptr<void, void (*)(void *)> m_transformer; // null: places are not known before the warp
 };
 
-/* `source` itself where it is the plane of cells, else a warped dataset in `warped`, which refers to it. Null with
- * CPLError emitted. */
-GDALDataset *zsToHealpix(GDALDataset &source, int order, const std::string &resampling, struct zs_healpix &healpix,
-                         std::unique_ptr<GDALDataset> &warped);
+/* `source` itself where it is the plane of cells, else what is warped of it, which `warped` holds. Null with CPLError
+ * emitted, also where no pixel finds a cell; with isStrict where numbers are rounded. */
+GDALDataset *zsToHealpix(GDALDataset &source, int order, const std::string &resampling, bool isStrict,
+                         struct zs_healpix &healpix, std::unique_ptr<ZSWarpedCells> &warped);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "connection.h"
 #include "copy.h"
 #include "dataset.h"
 #include "domains.h"
@@ -86,9 +87,9 @@ bool zsCheckLosses(const char *name, GDALDataset &source, bool strict)
     if (text.empty())
         return true;
     if (strict)
-        CPLError(CE_Failure, CPLE_NotSupported, "%s: not copied, because strict, and this would be lost: %s", name,
-                 text.c_str());
+        CPLError(CE_Failure, CPLE_NotSupported, "%s: not copied, because strict, and this would be lost: %s",
+                 zsShown(name).c_str(), text.c_str());
     else
-        CPLError(CE_Warning, CPLE_NotSupported, "%s: lost in the copy: %s", name, text.c_str());
+        CPLError(CE_Warning, CPLE_NotSupported, "%s: lost in the copy: %s", zsShown(name).c_str(), text.c_str());
     return !strict;
 }

@@ -74,6 +74,23 @@ class ZSMdimFollower
     virtual bool Follow(const struct zs_node *node, struct zs_error *err) = 0;
 };
 
+/* Where a node of a store that is changed is by now: what GDAL's users hold of it (attributes, dimensions) goes by
+ * this, not by a path that another may have taken. */
+struct ZSMdimPlace
+{
+    std::string path;
+    bool isThere = true;                /* false: it was deleted */
+    std::map<std::string, int> deleted; /* attributes: how often one of that name was deleted, or renamed */
+
+    /* False (CPLError emitted) when it was deleted. */
+    bool CheckThere() const
+    {
+        if (!isThere)
+            CPLError(CE_Failure, CPLE_AppDefined, "/%s was deleted", path.c_str());
+        return isThere;
+    }
+};
+
 /* Shapes of what is stored; shards are the chunks where there are none. */
 struct ZSMdimChunks
 {
@@ -118,6 +135,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     std::map<std::string, std::weak_ptr<GDALGroup>> m_groups;   /* likewise; but for the root */
     std::map<std::string, std::vector<std::shared_ptr<GDALDimension>>> m_made; /* dimensions, by path of their group */
     std::map<std::string, std::shared_ptr<OGRSpatialReference>> m_srs; /* of arrays, by path: to be written */
+    std::map<std::string, std::weak_ptr<ZSMdimPlace>> m_places;        /* by path */
 
     std::shared_ptr<ZSMdimOpened> Keep(const struct zs_node *node, struct zs_array *array);
     std::shared_ptr<GDALDimension> MadeDimension(const std::string &path, const std::string &name, GUInt64 size) const;
@@ -130,6 +148,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
 
     using Shapes = std::map<std::string, std::vector<uint64_t>>; /* of arrays, by path */
 
+    void TellOfOverviews(const Shapes &shapes);
     bool PlanResize(const struct zs_node *node, const std::vector<uint64_t> &sizes, Shapes &shapes,
                     struct zs_error *err);
     void AddSharing(const struct zs_node *node, const struct zs_dimension *dims, const std::vector<uint64_t> &sizes,
@@ -211,6 +230,8 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     }
     /* False where it is only read, or was abandoned. */
     bool CheckUpdatable() const;
+    /* That of a path; null where nothing is changed. */
+    std::shared_ptr<ZSMdimPlace> Place(const std::string &path);
     /* The node at a path as it is by now: another fill value makes another node. */
     const struct zs_node *Node(const std::string &path) const;
     /* Calls f(hierarchy, node, err), which changes the node at a path. */

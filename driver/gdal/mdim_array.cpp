@@ -1,4 +1,5 @@
 #include "mdim_node_array.h"
+#include "side_car.h"
 
 #include <algorithm>
 
@@ -255,7 +256,8 @@ std::shared_ptr<OGRSpatialReference> ZSMdimArray::ReadSpatialRef() const
     const auto srs = std::make_shared<OGRSpatialReference>(*OGRSpatialReference::FromHandle(georef.srs));
     // In the multidimensional API the mapping names dimensions of the array, from 1.
     const int x = axes.x + 1, y = axes.y + 1;
-    if (srs->GetDataAxisToSRSAxisMapping() == std::vector<int>{2, 1})
+    const auto &mapping = srs->GetDataAxisToSRSAxisMapping();
+    if (mapping.size() >= 2 && mapping[0] == 2 && mapping[1] == 1) // a third axis is the height
         srs->SetDataAxisToSRSAxisMapping({y, x});
     else
         srs->SetDataAxisToSRSAxisMapping({x, y});
@@ -436,11 +438,13 @@ void ZSMdimArray::DropStatistics()
 {
     VSIStatBufL st;
     const std::string sideCar = std::string(m_store->Store()->root) + "/zarr.json.aux.xml";
+    if (!m_isWritten && !m_store->Store()->is_remote) // before it is read
+        zsDropSideCarStatistics(std::string(m_store->Store()->root) + "/zarr.json", m_node->path);
     if (!m_isWritten && m_store->Pam() != nullptr && VSIStatExL(sideCar.c_str(), &st, VSI_STAT_EXISTS_FLAG) == 0)
         GDALPamMDArray::ClearStatistics();
-    if (!m_isWritten && zs_has_statistics(m_node->attributes)) // of the raster
+    if (!m_isWritten && zs_has_statistics(m_node->attributes, true)) // of the raster
         Change([](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
-            return zs_update_drop_statistics(h, node, err);
+            return zs_update_drop_statistics(h, node, true, err);
         });
     m_isWritten = true;
 }

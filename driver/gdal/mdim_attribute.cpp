@@ -13,7 +13,8 @@ namespace
 class ZSMdimAttribute final : public GDALAttribute
 {
     std::shared_ptr<ZSMdimStore> m_store; /* null: it is not written */
-    std::string m_path;                   /* of the node */
+    std::shared_ptr<ZSMdimPlace> m_place; /* of the node; null: likewise */
+    int m_deleted = 0;                    /* m_place->deleted of its name, as long as it is there itself */
     GDALExtendedDataType m_type;
     std::vector<std::shared_ptr<GDALDimension>> m_dimensions;
     std::vector<std::string> m_texts;
@@ -28,6 +29,7 @@ class ZSMdimAttribute final : public GDALAttribute
                  const GDALExtendedDataType &type, const void *data, ZSMdimRequest &request) const;
     bool TakeValues(const ZSMdimRequest &request, const GDALExtendedDataType &type);
     bool WriteValues();
+    const struct zs_node *Node() const;
 
   protected:
     bool IRead(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
@@ -38,8 +40,11 @@ class ZSMdimAttribute final : public GDALAttribute
   public:
     ZSMdimAttribute(const std::shared_ptr<ZSMdimStore> &store, const std::string &path, const std::string &owner,
                     const std::string &name, const GDALExtendedDataType &type, bool isList, size_t count)
-        : GDALAbstractMDArray(owner, name), GDALAttribute(owner, name), m_store(store), m_path(path), m_type(type)
+        : GDALAbstractMDArray(owner, name), GDALAttribute(owner, name), m_store(store),
+          m_place(store != nullptr ? store->Place(path) : nullptr), m_type(type)
     {
+        if (m_place != nullptr)
+            m_deleted = m_place->deleted[name];
         if (isList)
             m_dimensions.push_back(std::make_shared<GDALDimension>("", "dim0", "", "", count));
     }
@@ -267,6 +272,22 @@ bool ZSMdimAttribute::TakeValues(const ZSMdimRequest &request, const GDALExtende
     return true;
 }
 
+/* The node by now; null (CPLError emitted) when it is not written, or was deleted, or the attribute was. */
+const struct zs_node *ZSMdimAttribute::Node() const
+{
+    if (m_store == nullptr)
+    {
+        CPLError(CE_Failure, CPLE_NotSupported, "attribute %s: is not written", GetFullName().c_str());
+        return nullptr;
+    }
+    if (!m_store->CheckUpdatable() || !m_place->CheckThere())
+        return nullptr;
+    if (m_place->deleted[GetName()] == m_deleted)
+        return m_store->Node(m_place->path);
+    CPLError(CE_Failure, CPLE_AppDefined, "attribute %s: was deleted", GetFullName().c_str());
+    return nullptr;
+}
+
 bool ZSMdimAttribute::WriteValues()
 {
     const size_t count = Count();
@@ -301,17 +322,19 @@ bool ZSMdimAttribute::WriteValues()
         convert(integers.data(), own == GDT_UInt64 ? GDT_UInt64 : GDT_Int64);
         a.integers = integers.data();
     }
-    return m_store->Change(m_path, [&a](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
+    const auto change = [&a](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
         return zs_attribute_write(h, node, &a, err);
-    });
+    };
+    return m_store->Change(m_place->path, change);
 }
 
 #if ZS_GDAL_AT_LEAST(8)
 bool ZSMdimAttribute::Rename(const std::string &name)
 {
     return zsGuard([&] {
-        const struct zs_node *node = m_store != nullptr && m_store->CheckUpdatable() ? m_store->Node(m_path) : nullptr;
+        const struct zs_node *node = Node();
         const std::string before = GetName();
+        const int deletedBefore = m_deleted;
         if (node == nullptr)
             return false;
         if (name.empty() || zs_attribute_exists(node, name.c_str()))
@@ -321,14 +344,13 @@ bool ZSMdimAttribute::Rename(const std::string &name)
             return false;
         }
         BaseRename(name);
+        m_deleted = m_place->deleted[name];
         // One that was not written yet is not there.
         if (!zs_attribute_exists(node, before.c_str()) ||
-            (WriteValues() && m_store->Change(m_path, [&](struct zs_hierarchy *h, const struct zs_node *n,
-                                                          struct zs_error *err) {
-                return zs_attribute_remove(h, n, before.c_str(), err);
-            })))
+            (WriteValues() && zsMdimDeleteAttribute(m_store, m_place->path, GetFullName(), before)))
             return true;
         BaseRename(before);
+        m_deleted = deletedBefore;
         return false;
     });
 }
@@ -339,12 +361,7 @@ bool ZSMdimAttribute::IWrite(const GUInt64 *start, const size_t *count, const GI
 {
     return zsGuard([&] {
         ZSMdimRequest request;
-        if (m_store == nullptr)
-        {
-            CPLError(CE_Failure, CPLE_NotSupported, "attribute %s: is not written", GetFullName().c_str());
-            return false;
-        }
-        return m_store->CheckUpdatable() && Request(start, count, step, stride, type, data, request) &&
+        return Node() != nullptr && Request(start, count, step, stride, type, data, request) &&
                TakeValues(request, type) && WriteValues();
     });
 }
@@ -352,9 +369,13 @@ bool ZSMdimAttribute::IWrite(const GUInt64 *start, const size_t *count, const GI
 bool zsMdimDeleteAttribute(const std::shared_ptr<ZSMdimStore> &store, const std::string &path, const std::string &owner,
                            const std::string &name)
 {
-    return store->Change(path, [&](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
-        return zs_attribute_exists(node, name.c_str())
-                   ? zs_attribute_remove(h, node, name.c_str(), err)
-                   : zs_fail(err, ZS_NOT_FOUND, "attribute %s of %s: there is none", name.c_str(), owner.c_str());
-    });
+    if (!store->Change(path, [&](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
+            return zs_attribute_exists(node, name.c_str())
+                       ? zs_attribute_remove(h, node, name.c_str(), err)
+                       : zs_fail(err, ZS_NOT_FOUND, "attribute %s of %s: there is none", name.c_str(), owner.c_str());
+        }))
+        return false;
+    const auto place = store->Place(path); // nobody who has the attribute brings it back
+    place->deleted[name]++;
+    return true;
 }

@@ -1,8 +1,12 @@
 /* Arrays that grow, and what is deleted or renamed, through the multidimensional API. */
+#include <algorithm>
+
 #include "mdim.h"
 
 extern "C"
 {
+#include "geo/bands.h"
+#include "raster/overviews.h"
 #include "zarr/contents.h"
 #include "zarr/make.h"
 }
@@ -99,28 +103,24 @@ bool ZSMdimStore::PlanResize(const struct zs_node *node, const std::vector<uint6
 
 /* ---- Growing ---- */
 
-/* Gives arrays other shapes, all of them or none. */
+/* Gives arrays other shapes, and what their attributes list by slice as many elements, all of them or none. */
 bool ZSMdimStore::Restate(const Shapes &shapes, struct zs_error *err)
 {
-    const auto restate = [this](const std::string &path, const uint64_t *shape, struct zs_error *e) {
-        const struct zs_node *node = nullptr, *fresh = nullptr;
-        return zs_hierarchy_node(Hierarchy(), path.c_str(), &node, e) == ZS_OK &&
-               zs_array_restate(Hierarchy(), node, shape, nullptr, &fresh, e) == ZS_OK;
-    };
-    Shapes before;
+    std::vector<const struct zs_node *> before;
     for (const auto &[path, shape] : shapes)
     {
-        struct zs_dimension dims[ZS_MAX_NDIM];
-        int count = 0;
-        const struct zs_node *node = Node(path);
-        if (node != nullptr && zs_dimensions_find(Hierarchy(), node, dims, &count, err) == ZS_OK &&
-            restate(path, shape.data(), err))
+        const struct zs_node *node = nullptr, *fresh = nullptr;
+        if (zs_hierarchy_node(Hierarchy(), path.c_str(), &node, err) == ZS_OK &&
+            zs_array_grow(Hierarchy(), node, shape.data(), err) == ZS_OK)
         {
-            before[path] = shapeOf(dims, count);
+            before.push_back(node);
             continue;
         }
-        for (const auto &[old, sizes] : before)
-            restate(old, sizes.data(), nullptr);
+        for (const auto *old : before)
+        {
+            if (zs_array_restate(Hierarchy(), old, nullptr, nullptr, nullptr, &fresh, nullptr) != ZS_OK)
+                CPLDebug("ShardedZarr", "/%s: keeps its new shape", old->path);
+        }
         return false;
     }
     return true;
@@ -161,6 +161,29 @@ void ZSMdimStore::AddDimensions(const std::string &path, const std::vector<uint6
     }
 }
 
+/* Tells of overviews that are left behind: they have the old size, and nobody finds them until they are made again. */
+void ZSMdimStore::TellOfOverviews(const Shapes &shapes)
+{
+    for (const auto &[path, shape] : shapes)
+    {
+        struct zs_error ignored;
+        struct zs_axes axes;
+        const struct zs_node *node = Node(path);
+        char **levels = nullptr;
+        size_t count = 0;
+        if (node == nullptr || zs_axes_find(Hierarchy(), node, nullptr, nullptr, &axes, &ignored) != ZS_OK ||
+            axes.y < 0 || zs_overviews_find(Hierarchy(), node, axes, &levels, &count, &ignored) != ZS_OK)
+            continue;
+        const bool isLeft = std::any_of(levels, levels + count,
+                                        [&](const char *level) { return shapes.find(level) == shapes.end(); });
+        zs_paths_free(levels, count);
+        if (isLeft)
+            CPLError(CE_Warning, CPLE_AppDefined,
+                     "array /%s: its overviews have the size that it had: they are to be made again (gdaladdo)",
+                     path.c_str());
+    }
+}
+
 bool ZSMdimStore::Resize(const struct zs_node *node, const std::vector<GUInt64> &newSizes)
 {
     struct zs_error err;
@@ -175,6 +198,8 @@ bool ZSMdimStore::Resize(const struct zs_node *node, const std::vector<GUInt64> 
             return false;
         AddDimensions(it->first, it->second, sizes);
     }
+    if (ok)
+        TellOfOverviews(shapes);
     ok = ok && Restate(shapes, &err);
     for (size_t i = 0; ok && i < sizes.size(); i++)
     {
@@ -205,17 +230,40 @@ template <class Map> static void eraseBelow(Map &map, const std::string &path)
         it = isWithin(it->first, path) ? map.erase(it) : std::next(it);
 }
 
+std::shared_ptr<ZSMdimPlace> ZSMdimStore::Place(const std::string &path)
+{
+    if (!m_isUpdatable)
+        return nullptr;
+    auto place = m_places[path].lock();
+    if (place == nullptr)
+    {
+        place = std::make_shared<ZSMdimPlace>();
+        place->path = path;
+        m_places[path] = place;
+    }
+    return place;
+}
+
 /* What is open of a node and below it is not written any more. */
 void ZSMdimStore::Forget(const std::string &path)
 {
 #if ZS_GDAL_AT_LEAST(8)
-    for (const auto &[own, held] : m_arrays)
-    {
-        const auto array = isWithin(own, path) ? held.lock() : nullptr;
-        if (array != nullptr)
-            array->Deleted();
-    }
+    const auto tell = [&](const std::string &own, const auto &held) {
+        const auto object = isWithin(own, path) ? held.lock() : nullptr;
+        if (object != nullptr)
+            object->Deleted();
+    };
+    for (const auto &[own, array] : m_arrays)
+        tell(own, array);
+    for (const auto &[own, group] : m_groups)
+        tell(own, group);
 #endif
+    for (const auto &[own, held] : m_places)
+    {
+        const auto place = isWithin(own, path) ? held.lock() : nullptr;
+        if (place != nullptr)
+            place->isThere = false;
+    }
     const std::lock_guard<std::mutex> held(m_lock);
     eraseBelow(m_arrays, path);
     eraseBelow(m_groups, path);
@@ -223,6 +271,7 @@ void ZSMdimStore::Forget(const std::string &path)
     eraseBelow(m_opened, path);
     eraseBelow(m_made, path);
     eraseBelow(m_srs, path);
+    eraseBelow(m_places, path);
 }
 
 bool ZSMdimStore::Remove(const std::string &path)
@@ -289,6 +338,13 @@ bool ZSMdimStore::MoveNode(const std::string &from, const std::string &to)
         moveBelow(m_groups, from, to);
         moveBelow(m_made, from, to);
         moveBelow(m_srs, from, to);
+        moveBelow(m_places, from, to);
+    }
+    for (const auto &[path, held] : m_places)
+    {
+        const auto place = held.lock();
+        if (place != nullptr)
+            place->path = path;
     }
     for (const auto &[path, dimensions] : m_made)
     {

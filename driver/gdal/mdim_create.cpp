@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "creation_options.h"
+#include "connection.h"
 #include "files.h"
 #include "guard.h"
 #include "mdim_options.h"
@@ -35,14 +36,14 @@ static bool parse(const char *name, CSLConstList list, ZSCreationOptions &option
     const bool isParsed = zsParseConnection(name, connection, reason);
     if (!isParsed || connection.has_array)
     {
-        CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", name,
+        CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", zsShown(name).c_str(),
                  isParsed ? "expected the name of a store" : reason.c_str());
         return false;
     }
     if (!zsIsArchive(connection.store))
         return true;
     CPLError(CE_Failure, CPLE_NotSupported, "%s: what is in an archive is written once; make a store and pack it",
-             name);
+             zsShown(name).c_str());
     return false;
 }
 
@@ -55,8 +56,10 @@ static std::shared_ptr<ZSMdimStore> createStore(const char *name, GDALDataset *s
     CPLStringList arrays;
     if (!parse(name, list, options, connection, arrays))
         return nullptr;
+    if (source != nullptr)
+        zsWarnOfRasterOptions(arrays.List());
     auto target = std::make_unique<ZSTarget>();
-    if (!target->Open(connection.store, source, options.overwrite, options.fsync))
+    if (!target->Open(connection.store, source, options.overwrite, options.fsync, false))
         return nullptr;
     const auto store = std::make_shared<ZSStore>();
     const struct zs_node *root = nullptr;
@@ -110,7 +113,8 @@ GDALDataset *zsMdimCopy(const char *name, GDALDataset *source, bool strict, CSLC
     {
         store->Abandon();
         if (CPLGetLastErrorType() != CE_Failure)
-            CPLError(CE_Failure, CPLE_AppDefined, "%s: the copy is not complete, and is not made", name);
+            CPLError(CE_Failure, CPLE_AppDefined, "%s: the copy is not complete, and is not made",
+                     zsShown(name).c_str());
         return nullptr;
     }
     if (!store->Flush(false))

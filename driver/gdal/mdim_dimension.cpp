@@ -12,6 +12,7 @@ class ZSMdimDimension final : public ZSMdimSized, public std::enable_shared_from
     const struct zs_node *m_variable; /* null: there is none */
     const struct zs_node *m_array;    /* one that has the dimension, as its m_number-th */
     int m_number;
+    std::shared_ptr<ZSMdimPlace> m_variablePlace, m_arrayPlace; /* of the two; null where nothing is changed */
 
     mutable std::mutex m_lock;
     mutable bool m_placeRead = false;
@@ -23,7 +24,9 @@ class ZSMdimDimension final : public ZSMdimSized, public std::enable_shared_from
     ZSMdimDimension(const std::shared_ptr<ZSMdimStore> &store, const std::string &parent, const std::string &name,
                     const struct zs_dimension &from, const struct zs_node *array, int number)
         : ZSMdimSized(parent, name, from.type, from.direction, from.size), m_store(store), m_variable(from.variable),
-          m_array(array), m_number(number)
+          m_array(array), m_number(number),
+          m_variablePlace(from.variable != nullptr ? store->Place(from.variable->path) : nullptr),
+          m_arrayPlace(store->Place(array->path))
     {
     }
     std::shared_ptr<GDALMDArray> GetIndexingVariable() const override;
@@ -39,8 +42,10 @@ class ZSMdimDimension final : public ZSMdimSized, public std::enable_shared_from
     bool Rename(const std::string &name) override
     {
         return zsGuard([&] {
-            return m_store->RenameDimension(shared_from_this(), m_array->path, m_number, zsParentPath(m_array->path),
-                                            name);
+            if (!m_store->CheckUpdatable() || !m_arrayPlace->CheckThere())
+                return false;
+            const std::string path = m_arrayPlace->path;
+            return m_store->RenameDimension(shared_from_this(), path.c_str(), m_number, zsParentPath(path), name);
         });
     }
 #endif
@@ -95,11 +100,14 @@ void ZSMdimDimension::SetName(const std::string &name)
     m_places = nullptr;
     m_placeRead = false;
     m_variable = nullptr;
-    if (zs_hierarchy_node(m_store->Hierarchy(), m_array->path, &node, nullptr) != ZS_OK ||
+    m_variablePlace = nullptr;
+    if (zs_hierarchy_node(m_store->Hierarchy(), m_arrayPlace->path.c_str(), &node, nullptr) != ZS_OK ||
         zs_dimensions_find(m_store->Hierarchy(), node, found, &count, nullptr) != ZS_OK || m_number >= count)
         return;
     m_array = node;
     m_variable = found[m_number].variable;
+    if (m_variable != nullptr)
+        m_variablePlace = m_store->Place(m_variable->path);
 }
 #endif
 
@@ -142,7 +150,12 @@ std::shared_ptr<GDALMDArray> ZSMdimDimension::GetIndexingVariable() const
             m_placeRead = true;
             return m_places;
         }
-        auto array = m_store->Array(m_variable, &err);
+        const struct zs_node *variable = m_variable;
+        if (m_variablePlace != nullptr &&
+            (!m_variablePlace->isThere ||
+             zs_hierarchy_node(m_store->Hierarchy(), m_variablePlace->path.c_str(), &variable, &err) != ZS_OK))
+            return nullptr;
+        auto array = m_store->Array(variable, &err);
         if (array == nullptr)
             CPLDebug("ShardedZarr", "%s", err.message);
         return array;

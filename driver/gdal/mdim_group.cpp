@@ -107,15 +107,10 @@ static std::vector<const struct zs_node *> children(const ZSMdimStore &store, co
         return {};
     }
     const std::unique_ptr<const struct zs_node *, decltype(&free)> freed(nodes, free);
-    const std::string base = group->path[0] != '\0' ? std::string(group->path) + "/" : "";
     std::vector<const struct zs_node *> found;
-    for (size_t i = 0; i < count; i++)
-    {
-        const char *path = nodes[i]->path;
-        if (path[0] != '\0' && strncmp(path, base.c_str(), base.size()) == 0 &&
-            strchr(path + base.size(), '/') == nullptr && path[base.size()] != '\0')
-            found.push_back(nodes[i]);
-    }
+    size_t at = 0;
+    while (const struct zs_node *child = zs_nodes_child(nodes, count, group->path, &at))
+        found.push_back(child);
     return found;
 }
 
@@ -233,6 +228,10 @@ bool ZSMdimGroup::CheckGroup() const
 {
     if (!m_store->CheckUpdatable())
         return false;
+#if ZS_GDAL_AT_LEAST(8)
+    if (!CheckValidAndErrorOutIfNot()) // else another may have its path
+        return false;
+#endif
     if (m_node != nullptr && m_only == nullptr)
         return m_store->Node(m_node->path) != nullptr; // else it was deleted
     CPLError(CE_Failure, CPLE_NotSupported, "%s: one array was opened, not its group", m_store->Store()->root);

@@ -66,7 +66,7 @@ template <class Base> class ZSMdimNodeArray : public Base, public ZSMdimFollower
     /* Calls f(hierarchy, node, err), which changes the node. */
     template <class F> bool Change(F &&f)
     {
-        return m_store->Change(m_node->path, f);
+        return CheckThere() && m_store->Change(m_node->path, f);
     }
     /* What f(err) writes, where anything may be written. What fails has lost elements, unless it is that they cannot be
      * asked for so: then nothing was touched. */
@@ -134,8 +134,11 @@ template <class Base> class ZSMdimNodeArray : public Base, public ZSMdimFollower
     std::shared_ptr<GDALAttribute> CreateAttribute(const std::string &name, const std::vector<GUInt64> &dimensions,
                                                    const GDALExtendedDataType &type, CSLConstList) override
     {
-        return zsGuard(
-            [&] { return zsMdimNewAttribute(m_store, m_node->path, this->GetFullName(), name, dimensions, type); });
+        return zsGuard([&] {
+            return CheckThere()
+                       ? zsMdimNewAttribute(m_store, m_node->path, this->GetFullName(), name, dimensions, type)
+                       : nullptr;
+        });
     }
 #if ZS_GDAL_AT_LEAST(7)
     bool Resize(const std::vector<GUInt64> &sizes, CSLConstList) override
@@ -155,7 +158,9 @@ template <class Base> class ZSMdimNodeArray : public Base, public ZSMdimFollower
     }
     bool DeleteAttribute(const std::string &name, CSLConstList) override
     {
-        return zsGuard([&] { return zsMdimDeleteAttribute(m_store, m_node->path, this->GetFullName(), name); });
+        return zsGuard([&] {
+            return CheckThere() && zsMdimDeleteAttribute(m_store, m_node->path, this->GetFullName(), name);
+        });
     }
     std::shared_ptr<GDALGroup> GetRootGroup() const override
     {

@@ -61,6 +61,17 @@ std::string zsMdimDatasetOptionList()
     return optionList(true);
 }
 
+void zsWarnOfRasterOptions(CSLConstList options)
+{
+    for (CSLConstList o = options; o != nullptr && *o != nullptr; o++)
+    {
+        const std::string name(*o, strcspn(*o, "="));
+        if (!isOneOf(ARRAY_OPTIONS, name.c_str()) && !isOneOf(DATASET_OPTIONS, name.c_str()))
+            CPLError(CE_Warning, CPLE_AppDefined,
+                     "%s: is an option of rasters, and changes nothing in a copy of arrays", name.c_str());
+    }
+}
+
 /* ---- Of one array ---- */
 
 static bool checkNames(CSLConstList options)

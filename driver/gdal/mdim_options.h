@@ -9,6 +9,10 @@
 std::string zsMdimArrayOptionList();
 std::string zsMdimDatasetOptionList();
 
+/* Warns of options, in this driver's words, that are of rasters alone: a copy through the multidimensional API takes
+ * the same list. */
+void zsWarnOfRasterOptions(CSLConstList options);
+
 /* How a new array of any rank is laid out. */
 class ZSMdimArrayOptions
 {

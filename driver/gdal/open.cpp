@@ -12,10 +12,10 @@
 #include "guard.h"
 #include "healpix.h"
 #include "mdim.h"
+#include "option_aliases.h"
 
 extern "C"
 {
-#include "base/parallel.h"
 #include "raster/listing.h"
 #include "zarr/hive.h"
 }
@@ -47,16 +47,8 @@ bool ZSOpenOptions::Parse(CSLConstList options)
     dim_x = CSLFetchNameValueDef(options, "DIM_X", "");
     dim_y = CSLFetchNameValueDef(options, "DIM_Y", "");
 
-    const char *count =
-        CSLFetchNameValueDef(options, "NUM_THREADS", CPLGetConfigOption("GDAL_NUM_THREADS", "ALL_CPUS"));
-    threads = EQUAL(count, "ALL_CPUS") ? zs_cpu_count() : atoi(count);
-    if (threads < 1 || threads > 1024)
-    {
-        CPLError(CE_Failure, CPLE_IllegalArg, "NUM_THREADS: expected ALL_CPUS or a number from 1 to 1024, found %s",
-                 count);
-        return false;
-    }
-    return parseBytes(options, "CACHE_SIZE", "megabytes", 1 << 20, cache_bytes) &&
+    return zsParseThreads(options, threads) &&
+           parseBytes(options, "CACHE_SIZE", "megabytes", 1 << 20, cache_bytes) &&
            parseBytes(options, "MAX_CHUNK_SIZE", "megabytes", 1 << 20, max_chunk_bytes) &&
            parseBytes(options, "MERGE_GAP", "kilobytes", 1 << 10, merge_gap) && zsParseUpdate(options, update);
 }
@@ -281,7 +273,7 @@ static std::unique_ptr<GDALDataset> openNode(const std::shared_ptr<ZSStore> &sto
 /* The reason without the name of the document, which it begins with. */
 static std::string whyUnreadable(const struct zs_node *node)
 {
-    const std::string message = node->array_error.message, document = std::string(node->key) + ": ";
+    const std::string message = node->array_error->message, document = std::string(node->key) + ": ";
     return message.compare(0, document.size(), document) == 0 ? message.substr(document.size()) : message;
 }
 
@@ -360,7 +352,7 @@ static void warnOfMissing(const struct zs_raster_group &group, const Found &foun
         const struct zs_node *node = found.nodes.get()[i];
         if (zs_raster_group_misses(&group, node))
             CPLError(CE_Warning, CPLE_AppDefined, "/%s: a band is missing: %s", group.group->path,
-                     node->array_error.message);
+                     node->array_error->message);
     }
 }
 
@@ -512,10 +504,12 @@ static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, const 
     store->name = connection.store;
     if (zs_store_open_vsi(connection.store.c_str(), &store->store, err) != ZS_OK)
         return a;
-    const bool consolidated = CPLFetchBool(info.papszOpenOptions, "USE_CONSOLIDATED_METADATA", true);
+    const bool consolidated = zsUsesConsolidated(info.papszOpenOptions);
     const bool isMeant = a.isOurs || isAlone(info);
     const bool mayBeHive = a.isOurs || !zsIsRemote(connection.store);
     bool isHive = false;
+    if (info.eAccess == GA_Update && zs_hierarchy_recover(store->store, err) != ZS_OK)
+        return a;
     const bool isOpen = openHierarchy(*store, text, consolidated, mayBeHive, isHive, err);
     a.isOurs = a.isOurs || isHive;
     if (isOpen && findNode(store, connection, isMeant || isHive, node, err))
@@ -552,7 +546,7 @@ GDALDataset *zsOpen(GDALOpenInfo *info)
     if (!zsParseConnection(name, connection, reason))
     {
         if (isNamed(*info))
-            CPLError(CE_Failure, CPLE_OpenFailed, "%s: %s", name, reason.c_str());
+            CPLError(CE_Failure, CPLE_OpenFailed, "%s: %s", zsShown(name).c_str(), zsShown(reason).c_str());
         return nullptr;
     }
     struct zs_error err;

@@ -87,7 +87,7 @@ struct ZSArray
     std::mutex lock;
     bool cellsRead = false;
     struct zs_healpix_cells cells = {}; /* where there is a coordinate of them */
-    bool georefRead = false;
+    bool georefRead = false, georefFailed = false;
     struct zs_georef georef = {};
     bool labelsRead = false;
     std::vector<std::vector<std::string>> labels; /* per band dimension: a text per index, or none */

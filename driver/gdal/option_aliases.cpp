@@ -22,7 +22,22 @@ static const Alias ALIASES[] = {{"FORMAT", RASTER | DATASET, "ZARR_V3, as it alw
                                 {"ZSTD_LEVEL", ALL, "LEVEL for COMPRESS=ZSTD"},
                                 {"BLOSC_CLEVEL", ALL, "LEVEL for COMPRESS=BLOSC"},
                                 {"CREATE_ZMETADATA", RASTER | DATASET, "passed over, of Zarr v2"},
+                                {"OVERVIEW_RESAMPLING", RASTER, "RESAMPLING, as COG has it"},
                                 {"GEOREFERENCING_CONVENTION", RASTER, "GEOREFERENCING; GDAL is ALL"}};
+
+const char ZS_OPEN_ALIASES[] =
+    "  <Option name='USE_ZMETADATA' type='boolean' description='As other drivers of GDAL call it: "
+    "USE_CONSOLIDATED_METADATA'/>"
+    "  <Option name='LIST_ALL_ARRAYS' type='boolean' description='As other drivers of GDAL call it: passed over, all "
+    "are listed'/>"
+    "  <Option name='CACHE_TILE_PRESENCE' type='boolean' description='As other drivers of GDAL call it: passed over, "
+    "the indexes of shards tell'/>";
+
+bool zsUsesConsolidated(CSLConstList openOptions)
+{
+    const bool byAlias = CPLFetchBool(openOptions, "USE_ZMETADATA", true);
+    return CPLFetchBool(openOptions, "USE_CONSOLIDATED_METADATA", byAlias);
+}
 
 std::string zsAliasOptionList(ZSFace face)
 {
@@ -32,7 +47,7 @@ std::string zsAliasOptionList(ZSFace face)
     {
         if ((a.faces & bit) != 0)
             list += std::string("  <Option name='") + a.name +
-                    "' type='string' description='As the Zarr driver of GDAL calls it: " + a.meaning + "'/>";
+                    "' type='string' description='As other drivers of GDAL call it: " + a.meaning + "'/>";
     }
     return list;
 }
@@ -109,6 +124,7 @@ bool zsTakeAliases(CPLStringList &options, size_t dims)
     take(options, "CREATE_ZMETADATA");
     const std::string convention = take(options, "GEOREFERENCING_CONVENTION");
     const bool isTheirs = EQUAL(convention.c_str(), "GDAL");
-    return give(options, "GEOREFERENCING", "GEOREFERENCING_CONVENTION", isTheirs ? "ALL" : convention) &&
+    return give(options, "RESAMPLING", "OVERVIEW_RESAMPLING", take(options, "OVERVIEW_RESAMPLING")) &&
+           give(options, "GEOREFERENCING", "GEOREFERENCING_CONVENTION", isTheirs ? "ALL" : convention) &&
            takeShapes(options, dims) && takeLevels(options);
 }

@@ -82,8 +82,8 @@ bool ZSSourceAxes::ReadArray(GDALDataset &source)
         axis.has_values = has_values;
         m_spent.insert(m_spent.end(), {item + "_INDEX", item + "_UNIT"});
         const char *unit = source.GetRasterBand(1)->GetMetadataItem((item + "_UNIT").c_str());
-        if (unit != nullptr && axis.attributes.FetchNameValue("units") == nullptr)
-            axis.attributes.SetNameValue("units", unit);
+        if (unit != nullptr && zsItemValue(axis.attributes.List(), "units") == nullptr)
+            zsSetItem(axis.attributes, "units", unit);
     }
     return !m_axes.empty();
 }
@@ -102,7 +102,7 @@ bool ZSSourceAxes::ReadNetcdf(GDALDataset &source)
         const char *comma = definition != nullptr ? strchr(definition, ',') : nullptr;
         const int type = comma != nullptr ? atoi(comma + 1) : 0;
         if (type > 0 && type < static_cast<int>(CPL_ARRAYSIZE(types)))
-            m_axes.back().attributes.SetNameValue(ZS_AXIS_TYPE, types[type]);
+            zsSetItem(m_axes.back().attributes, ZS_AXIS_TYPE, types[type]);
     }
     return !m_axes.empty();
 }
@@ -154,9 +154,9 @@ bool ZSSourceAxes::ReadGrib(GDALDataset &source)
     const std::string description = source.GetRasterBand(1)->GetDescription(), unit = between(description, '[', ']'),
                       name = between(description, '"', '"');
     if (!unit.empty() && unit != "-")
-        axis.attributes.SetNameValue("units", unit.c_str());
+        zsSetItem(axis.attributes, "units", unit.c_str());
     if (!name.empty())
-        axis.attributes.SetNameValue("long_name", name.c_str());
+        zsSetItem(axis.attributes, "long_name", name.c_str());
     return true;
 }
 
@@ -370,8 +370,8 @@ void ZSSourceAxes::Spend(CPLStringList &metadata, std::vector<struct zs_meaning>
         descriptions.push_back(withoutPlace(m.description, Place(b, bands.size())));
     }
     const bool isCommon = bands.size() > 1 && isSame(descriptions);
-    if (isCommon && !descriptions[0].empty() && metadata.FetchNameValue("long_name") == nullptr)
-        metadata.SetNameValue("long_name", descriptions[0].c_str());
+    if (isCommon && !descriptions[0].empty() && zsItemValue(metadata.List(), "long_name") == nullptr)
+        zsSetItem(metadata, "long_name", descriptions[0].c_str());
     for (size_t b = 0; b < bands.size(); b++)
     {
         free(bands[b].description);

@@ -34,17 +34,19 @@ struct Contents
         zs_contents_clear(&found);
         zs_store_free(store);
     }
-    bool Find(const std::string &path, struct zs_error *err)
+    enum zs_status Find(const std::string &path, struct zs_error *err)
     {
         zs_contents_clear(&found);
         zs_store_free(store);
         store = nullptr;
-        return zs_store_open_vsi(path.c_str(), &store, err) == ZS_OK && zs_contents_find(store, &found, err) == ZS_OK;
+        const enum zs_status status = zs_store_open_vsi(path.c_str(), &store, err);
+        return status == ZS_OK ? zs_contents_find(store, &found, err) : status;
     }
-    bool Find(const std::string &path)
+    bool Find(const std::string &path, bool orNoListings = false)
     {
         struct zs_error err;
-        if (Find(path, &err))
+        const enum zs_status status = Find(path, &err);
+        if (status == ZS_OK || (status == ZS_UNSUPPORTED && orNoListings))
             return true;
         zsReport(err);
         return false;
@@ -52,7 +54,7 @@ struct Contents
     bool FindSilently(const std::string &path)
     {
         struct zs_error err;
-        return Find(path, &err);
+        return Find(path, &err) == ZS_OK;
     }
     bool Remove()
     {
@@ -132,7 +134,7 @@ bool zsRemoveOwn(const std::string &store)
     const bool ok = c.Remove();
     if (c.found.foreign_count > 0)
         CPLError(CE_Warning, CPLE_AppDefined, "%s: %llu files that are not of the store stay, the first is %s",
-                 store.c_str(), static_cast<unsigned long long>(c.found.foreign_count), c.found.foreign);
+                 zsShown(store).c_str(), static_cast<unsigned long long>(c.found.foreign_count), c.found.foreign);
     else if (ok)
         VSIRmdir(path.c_str());
     return ok;
@@ -186,8 +188,9 @@ static bool isStrange(const struct zs_node *node)
     return dimension == nullptr || !EQUAL(dimension, zs_path_name(node->path));
 }
 
-/* Whether the store is one raster with what belongs to it: what a creation of this driver leaves. */
-static bool isOneRaster(const std::string &root)
+/* Whether the store is one raster with what belongs to it: what a creation of this driver leaves. Else CPLError is
+ * emitted, with `advice`. */
+static bool isOneRaster(const std::string &root, const char *advice)
 {
     ZSStore store;
     struct zs_error err;
@@ -221,22 +224,40 @@ static bool isOneRaster(const std::string &root)
     if (status == ZS_OK && arrays.size() == 1)
         return true;
     CPLError(CE_Failure, CPLE_AppDefined,
-             "%s: expected a store of one raster to overwrite, found %s; OVERWRITE=YES replaces it, "
-             "APPEND_SUBDATASET=YES adds to it",
-             root.c_str(),
+             "%s: expected a store of one raster, found %s; %s", zsShown(root).c_str(),
              arrays.empty()       ? "none"
              : arrays.size() == 1 ? arrays[0].c_str()
-                                  : (arrays[0] + " and " + arrays[1]).c_str());
+                                  : (arrays[0] + " and " + arrays[1]).c_str(),
+             advice);
+    return false;
+}
+
+bool zsMayDelete(const std::string &store)
+{
+    static const char ADVICE[] = "the configuration option SHARDEDZARR_DELETE=ALL deletes what there is";
+    Contents c;
+    if (EQUAL(CPLGetConfigOption("SHARDEDZARR_DELETE", ""), "ALL"))
+        return true;
+    if (!c.Find(store))
+        return false;
+    if (c.found.foreign_count == 0)
+        return !c.HasRoot() || isOneRaster(store, ADVICE);
+    CPLError(CE_Failure, CPLE_AppDefined,
+             "%s: is not deleted: it holds files that are not of the store, the first is %s; %s of the store",
+             zsShown(store).c_str(), c.found.foreign, ADVICE);
     return false;
 }
 
 /* Whether what is at `root` may go. `isThere` tells whether there is anything. */
-static bool mayReplace(const std::string &root, bool overwrite, bool &isThere)
+static bool mayReplace(const std::string &root, bool overwrite, bool canAppend, bool &isThere)
 {
     VSIStatBufL st;
     Contents c;
     // Of an object store GDAL may remember that nothing was there; listing asks.
-    bool isDirectory = zs_path_is_remote(root.c_str()) && c.FindSilently(root) && !c.IsEmpty();
+    const bool isRemote = zs_path_is_remote(root.c_str());
+    if (isRemote && !c.Find(root, true))
+        return false;
+    bool isDirectory = isRemote && !c.IsEmpty();
     isThere = isDirectory || VSIStatL(root.c_str(), &st) == 0;
     if (!isThere)
         return true;
@@ -252,36 +273,39 @@ static bool mayReplace(const std::string &root, bool overwrite, bool &isThere)
     if (!isDirectory || (!c.HasRoot() && (c.found.foreign_count > 0 || c.found.own.count == 0)))
     {
         CPLError(CE_Failure, CPLE_AppDefined, "%s: exists and is not a Zarr store; it is not overwritten",
-                 root.c_str());
+                 zsShown(root).c_str());
         return false;
     }
     if (c.found.foreign_count > 0)
     {
         CPLError(CE_Failure, CPLE_AppDefined,
-                 "%s: is not overwritten: it holds files that are not of the store, the first is %s", root.c_str(),
-                 c.found.foreign);
+                 "%s: is not overwritten: it holds files that are not of the store, the first is %s",
+                 zsShown(root).c_str(), c.found.foreign);
         return false;
     }
     // Without a root it is what a killed writer left.
-    return !c.HasRoot() || overwrite || isOneRaster(root);
+    return !c.HasRoot() || overwrite ||
+           isOneRaster(root, canAppend ? "OVERWRITE=YES replaces it, APPEND_SUBDATASET=YES adds to it"
+                                       : "OVERWRITE=YES replaces it; who opens it for update adds to it");
 }
 
 /* ---- The target ---- */
 
-bool ZSTarget::Open(const std::string &root, GDALDataset *source, bool overwrite, bool fsync)
+bool ZSTarget::Open(const std::string &root, GDALDataset *source, bool overwrite, bool fsync, bool canAppend)
 {
+    m_canAppend = canAppend;
     m_overwrite = overwrite;
     m_fsync = fsync;
     std::string which;
     if (source != nullptr && zsIsSource(*source, root, which))
     {
         CPLError(CE_Failure, CPLE_AppDefined,
-                 "%s: is not overwritten: %s, which is read from, is, holds, or lies in it", root.c_str(),
-                 which.c_str());
+                 "%s: is not overwritten: %s, which is read from, is, holds, or lies in it",
+                 zsShown(root).c_str(), zsShown(which).c_str());
         return false;
     }
     zsRemoveLeftovers(root);
-    if (!mayReplace(root, overwrite, m_replaces))
+    if (!mayReplace(root, overwrite, canAppend, m_replaces))
         return false;
     struct zs_error err;
     if (zs_staging_begin(root.c_str(), m_replaces, &m_staging, &err) != ZS_OK)
@@ -300,16 +324,25 @@ bool ZSTarget::Move()
 {
     Contents from;
     const std::string root = m_staging.root;
-    if (!from.Find(m_path) || !zsRemoveOwn(root))
+    if (!from.Find(m_path))
         return false;
+    if (!zsRemoveOwn(root))
+    {
+        Contents older; // its root goes first: with it all is there
+        m_isOpen = older.FindSilently(root) && older.HasRoot();
+        if (!m_isOpen)
+            CPLError(CE_Failure, CPLE_FileIO, "%s: cannot be replaced; what is complete is at %s",
+                     zsShown(root).c_str(), zsShown(m_path).c_str());
+        return false;
+    }
     zsForgetListing(root); // GDAL remembers directories where objects are to be now
     for (size_t i = from.found.own.count; i-- > 0;)
     {
         const std::string name = std::string("/") + from.found.own.names[i];
         if (VSIRename((m_path + name).c_str(), (root + name).c_str()) != 0)
         {
-            CPLError(CE_Failure, CPLE_FileIO, "%s%s: cannot be copied to %s; what is complete is at %s", m_path.c_str(),
-                     name.c_str(), root.c_str(), m_path.c_str());
+            CPLError(CE_Failure, CPLE_FileIO, "%s%s: cannot be copied to %s; what is complete is at %s",
+                     zsShown(m_path).c_str(), name.c_str(), zsShown(root).c_str(), zsShown(m_path).c_str());
             m_isOpen = false; // what is left of it is all that there is
             return false;
         }
@@ -333,7 +366,7 @@ bool ZSTarget::Commit()
         return ok;
     }
     // Somebody may have been quicker, or added what is not of the store.
-    if (!mayReplace(m_staging.root, m_overwrite, isThere))
+    if (!mayReplace(m_staging.root, m_overwrite, m_canAppend, isThere))
         return false;
     zsRemoveExternalOverviews(m_staging.root);
     if (zs_staging_publish(&m_staging, m_fsync, &older, &err) != ZS_OK)

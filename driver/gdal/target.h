@@ -23,6 +23,7 @@ class ZSTarget
     struct zs_staging m_staging = {nullptr, nullptr, false, -1, 0};
     std::string m_path;
     bool m_overwrite = false;
+    bool m_canAppend = true;
     bool m_fsync = true;
     bool m_replaces = false;
     bool m_isOpen = false;
@@ -38,8 +39,8 @@ class ZSTarget
     /* Refuses (CPLError emitted, nothing touched) a place that is, holds or lies in a source of the copy (may be null),
      * and what must not be overwritten: anything but a store, a store with files that are not its own, and unless
      * `overwrite` one that was not written as one raster. Then makes what is to be written to. With `fsync` the commit
-     * is on the disk when it is done. */
-    bool Open(const std::string &root, GDALDataset *source, bool overwrite, bool fsync);
+     * is on the disk when it is done. A refusal speaks of APPEND_SUBDATASET where the caller has that. */
+    bool Open(const std::string &root, GDALDataset *source, bool overwrite, bool fsync, bool canAppend = true);
 
     /* Where to write. */
     const std::string &Path() const
@@ -64,6 +65,10 @@ class ZSTarget
 /* Commits, and `store`, which was opened at Path(), goes on at its place; the target is gone then. False (CPLError
  * emitted) on failure: the target stays unless it was committed. */
 bool zsTakePlace(std::unique_ptr<ZSTarget> &target, struct zs_store *store);
+
+/* Whether Delete() may take a store: one raster, and nothing of others, unless the configuration says ALL. Else
+ * CPLError is emitted. Who makes room for a new raster (rasterio) deletes before he tells with what options. */
+bool zsMayDelete(const std::string &store);
 
 /* Removes what is the store's own, its root's metadata first. What is not stays, and a warning says so. False (CPLError
  * emitted) on failure. */

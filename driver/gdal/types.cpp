@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -295,4 +296,40 @@ double zsElementToDouble(enum zs_data_type type, size_t item_size, const void *e
     double value = 0;
     zsConvert(&c, aligned, &value, sizeof value, 1);
     return value;
+}
+
+static void store(GDALDataType from, const void *value, enum zs_data_type type, size_t item_size,
+                  unsigned char *element)
+{
+    ZSStoring storing{from, type, item_size};
+    zsStore(&storing, value, element, static_cast<ptrdiff_t>(item_size), 1);
+}
+
+bool zsElementOfDouble(double value, enum zs_data_type type, size_t item_size, unsigned char *element)
+{
+    store(GDT_Float64, &value, type, item_size, element);
+    const double back = zsElementToDouble(type, item_size, element);
+    const bool isReal = !GDALDataTypeIsInteger(zsGDALType(type, item_size));
+    if (isReal)
+        return std::isfinite(value) ? std::isfinite(back) : std::isnan(value) == std::isnan(back);
+    // The largest integers of 64 bits are no doubles: what comes back is the next power of two.
+    return back == value && value < (type == ZS_UINT64 ? 18446744073709551616.0 : 9223372036854775808.0);
+}
+
+bool zsElementOfInt64(int64_t value, enum zs_data_type type, size_t item_size, unsigned char *element)
+{
+    if (value >= 0)
+        return zsElementOfUInt64(static_cast<uint64_t>(value), type, item_size, element);
+    if (type != ZS_INT64)
+        return zsElementOfDouble(static_cast<double>(value), type, item_size, element);
+    memcpy(element, &value, sizeof value);
+    return true;
+}
+
+bool zsElementOfUInt64(uint64_t value, enum zs_data_type type, size_t item_size, unsigned char *element)
+{
+    if (type != ZS_UINT64 && type != ZS_INT64)
+        return zsElementOfDouble(static_cast<double>(value), type, item_size, element);
+    memcpy(element, &value, sizeof value);
+    return type == ZS_UINT64 || value <= static_cast<uint64_t>(INT64_MAX);
 }

@@ -58,6 +58,12 @@ struct ZSMasking
 extern "C" void zsConvertMask(void *masking, const void *src, void *dst, ptrdiff_t dst_stride, size_t n);
 extern "C" void zsStoreMask(void *masking, const void *src, void *dst, ptrdiff_t dst_stride, size_t n);
 
+/* A value as one element; false where the type does not hold it: as a nodata value it would mark no pixel, or others.
+ * Reals may be rounded. */
+bool zsElementOfDouble(double value, enum zs_data_type type, size_t item_size, unsigned char *element);
+bool zsElementOfInt64(int64_t value, enum zs_data_type type, size_t item_size, unsigned char *element);
+bool zsElementOfUInt64(uint64_t value, enum zs_data_type type, size_t item_size, unsigned char *element);
+
 /* One element as double. */
 double zsElementToDouble(enum zs_data_type type, size_t item_size, const void *element);
 

@@ -40,10 +40,25 @@ static size_t coordinates_length(const struct zs_node *node)
     return words[n - m - 1] == ' ' ? n - m - 1 : n;
 }
 
+/* Whether xarray's names of dimensions are those that the array has. */
+static bool is_names_of_dimensions(const struct zs_node *node)
+{
+    const zs_json *names = zs_json_get(node->attributes, ZS_ARRAY_DIMENSIONS);
+    bool same = node->array != NULL && zs_json_is_array(names) && zs_json_size(names) == (size_t)node->array->ndim;
+    for (int d = 0; same && d < node->array->ndim; d++) {
+        const char *name = zs_dimension_name(node, d);
+        same = name != NULL && zs_json_equals(zs_json_at(names, (size_t)d), name);
+    }
+    return same;
+}
+
 /* What is said of the array in another place. */
 static bool is_said_elsewhere(const struct zs_node *node, const char *name, const struct zs_meaning *m, bool has_srs)
 {
-    return strcmp(name, ZS_ARRAY_DIMENSIONS) == 0 || strcmp(name, ZS_NO_NODATA_ATTRIBUTE) == 0 ||
+    const bool is_unsigned = node->array != NULL && node->array->dtype.is_declared_signed;
+    return (strcmp(name, ZS_ARRAY_DIMENSIONS) == 0 && is_names_of_dimensions(node)) ||
+           strcmp(name, ZS_NO_NODATA_ATTRIBUTE) == 0 ||
+           (is_unsigned && strcmp(name, ZS_UNSIGNED_ATTRIBUTE) == 0) ||
            (strcmp(name, "_FillValue") == 0 && m->has_nodata) || (strcmp(name, "scale_factor") == 0 && m->has_scale) ||
            (strcmp(name, "add_offset") == 0 && m->has_offset) || (strcmp(name, "units") == 0 && m->unit != NULL) ||
            (has_srs && (strcmp(name, "grid_mapping") == 0 || strcmp(name, "_CRS") == 0 ||

@@ -12,9 +12,12 @@
 #ifndef ZS_GEO_BANDS_H
 #define ZS_GEO_BANDS_H
 
+#include "geo/axes.h"
 #include "geo/meaning.h"
 
 #define ZS_BANDS_ATTRIBUTE "gdal:bands"
+/* Both lists of so many elements are half of what a document may hold (ZS_JSON_MAX_VALUES). */
+#define ZS_MOST_LISTED_SLICES ((uint64_t)1 << 20)
 
 /* Reads what band number `band` (from 0, of `bands` in all) means. `base` is what zs_meaning_read() gave for the array;
  * the result has it all, but for the description, metadata and domains, with the band's own in its place; its
@@ -25,17 +28,52 @@ enum zs_status zs_band_meaning_read(const struct zs_node *node, uint64_t band, u
                                     const struct zs_meaning *base, struct zs_meaning *meaning,
                                     struct zs_error *err) ZS_MUST_CHECK;
 
-/* Writes what `count` bands mean into the attributes of their array (of type `dtype`), common and different sorted out
- * here, replacing what is there of that kind. The array's own description and metadata are another matter: they are
- * left as they are (zs_write_meaning() of a meaning with only these writes them), unless all bands have a description,
- * which becomes long_name (a list, or one name for one band). Metadata of bands are always theirs alone. Nodata: only
- * what differs between bands is written here; the array's is zs_write_nodata()'s, the same for all. */
-enum zs_status zs_write_band_meanings(zs_json *attributes, const struct zs_dtype *dtype, const struct zs_meaning *bands,
-                                      size_t count, struct zs_error *err) ZS_MUST_CHECK;
+/* The same of `count` bands into meanings[count]: the lists are walked once. On failure nothing is held. */
+enum zs_status zs_band_meanings_read_some(const struct zs_node *node, uint64_t first, uint64_t count, uint64_t bands,
+                                          const struct zs_meaning *base, struct zs_meaning *meanings,
+                                          struct zs_error *err) ZS_MUST_CHECK;
 
-/* Whether the attributes of an array have statistics of GDAL's (STATISTICS_MINIMUM ...), of it or of one of its bands;
- * and taking these away. */
-bool zs_has_statistics(const zs_json *attributes);
-void zs_remove_statistics(zs_json *attributes);
+/* The same of all bands, a list of `bands` meanings; free with zs_band_meanings_free(). */
+enum zs_status zs_band_meanings_read(const struct zs_node *node, uint64_t bands, const struct zs_meaning *base,
+                                     struct zs_meaning **list, struct zs_error *err) ZS_MUST_CHECK;
+void zs_band_meanings_free(struct zs_meaning *list, uint64_t bands);
+
+/* Band properties, to say which are written. */
+enum {
+    ZS_BAND_DESCRIPTION = 1,
+    ZS_BAND_UNIT = 2,
+    ZS_BAND_SCALE = 4,
+    ZS_BAND_OFFSET = 8,
+    ZS_BAND_NODATA = 16,
+    ZS_BAND_CATEGORIES = 32,
+    ZS_BAND_COLOUR = 64,
+    ZS_BAND_COLOUR_TABLE = 128,
+    ZS_BAND_METADATA = 256, /* domains, too */
+    ZS_BAND_ALL = 511
+};
+
+/* Writes properties `which` of `count` bands into the attributes of their array (of type `dtype`), common and different
+ * sorted out here, replacing what is there of that kind; others stay as they are. The array's own metadata are another
+ * matter (zs_write_meaning() of a meaning with only these writes them). Descriptions, where all bands have one, become
+ * long_name (a list, or one name for one band), unless that is a name which the array has for all its bands. Metadata
+ * of bands are always theirs alone. Nodata: only what differs between bands is written here; the array's is
+ * zs_write_nodata()'s, the same for all. */
+enum zs_status zs_write_band_meanings(zs_json *attributes, const struct zs_dtype *dtype, const struct zs_meaning *bands,
+                                      size_t count, unsigned which, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Another shape for an array, none of whose sizes is less than it was (zs_array_restate()), and in the same change the
+ * lists of its attributes that have an element for each slice along X and Y (gdal:bands, a list as long_name): elements
+ * stay with their slices, new slices have an empty one. Lists of another length stay as they are. ZS_UNSUPPORTED where
+ * a list would have more than ZS_MOST_LISTED_SLICES elements. On failure nothing is changed. */
+enum zs_status zs_array_grow(struct zs_hierarchy *h, const struct zs_node *node, const uint64_t *shape,
+                             struct zs_error *err) ZS_MUST_CHECK;
+/* What that makes of attributes: a copy, freed with zs_json_free(), or NULL where they stay as they are. */
+enum zs_status zs_band_lists_grow(const zs_json *attributes, int ndim, struct zs_axes axes, const uint64_t *from,
+                                  const uint64_t *to, zs_json **grown, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Whether the attributes of an array have statistics of GDAL's (STATISTICS_MINIMUM ...), of it or `of_bands` of one of
+ * its bands, too; and taking these away. */
+bool zs_has_statistics(const zs_json *attributes, bool of_bands);
+void zs_remove_statistics(zs_json *attributes, bool of_bands);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "geo/coordinates.h"
 #include "geo/crs.h"
+#include "geo/units.h"
 #include "geo/variables.h"
 #include "zarr/name.h"
 
@@ -56,6 +57,14 @@ static void find_crs(struct zs_search *s, enum zs_belief belief)
 
 /* ---- Transform ---- */
 
+/* In units of the CRS, which was found before. */
+static void scale_axis(struct zs_regular_axis *axis, OGRSpatialReferenceH srs)
+{
+    const double factor = zs_coordinate_factor(axis->coordinate, srs);
+    axis->first *= factor;
+    axis->step *= factor;
+}
+
 /* Transform from two regular axes of pixel centres. An axis of one element takes the other's step. */
 static bool transform_of_axes(const struct zs_regular_axis *x, const struct zs_regular_axis *y, double *t)
 {
@@ -88,11 +97,15 @@ static enum zs_status find_on_axes(struct zs_search *s, struct zs_error *err)
     struct zs_regular_axis x, y;
     double centres[6], given[6];
     ZS_TRY(zs_regular_axis_read(s->h, s->node, s->axes.x, &x, err));
-    y.found = y.is_too_large = false;
+    y = (struct zs_regular_axis){.found = false};
     if (x.coordinate != NULL)
         ZS_TRY(zs_regular_axis_read(s->h, s->node, s->axes.y, &y, err));
     if (x.is_too_large || y.is_too_large)
         ZS_TRY(leave_out(s, x.is_too_large ? x.coordinate : y.coordinate, err));
+    if (x.coordinate != NULL && x.found)
+        scale_axis(&x, s->out->srs);
+    if (y.coordinate != NULL && y.found)
+        scale_axis(&y, s->out->srs);
     /* A grid mapping taken from a group above speaks of that group's rasters. */
     const bool has_given = mapping != NULL && in_own_group && zs_parse_geotransform(mapping->attributes, given);
     const bool is_rotated = has_given && (given[2] != 0 || given[4] != 0);
@@ -225,19 +238,20 @@ static bool can_hold(const struct zs_node *c, const double *values, uint64_t n, 
 
 /* A float64 variable in the place of one that cannot hold the values, or of none; attributes are kept but for how
  * numbers were packed. */
-static enum zs_status replace_axis(struct zs_hierarchy *h, const char *path, const struct zs_node *old,
-                                   const char *name, uint64_t n, const double *values, const struct zs_node **out,
-                                   struct zs_error *err)
+static enum zs_status replace_axis(struct zs_hierarchy *h, const struct zs_slot *slot, const char *name, uint64_t n,
+                                   const double *values, const struct zs_node **out, struct zs_error *err)
 {
-    static const char *const packing[] = {"scale_factor", "add_offset", "_FillValue", "missing_value", "valid_range"};
-    zs_json *document = zs_small_array_document(name, ZS_FLOAT64, n);
+    static const char *const packing[] = {"scale_factor", "add_offset",  "_FillValue", "missing_value",
+                                          "valid_range",  ZS_UNSIGNED_ATTRIBUTE};
+    const struct zs_node *old = slot->own;
+    zs_json *document = zs_small_array_document(name, ZS_FLOAT64, n, slot->has_checksum);
     if (document != NULL && old != NULL && old->attributes != NULL) {
         zs_json *attributes = zs_json_set(document, "attributes", zs_json_copy(old->attributes));
         for (size_t i = 0; i < sizeof packing / sizeof packing[0]; i++)
             zs_json_remove(attributes, packing[i]);
     }
     /* Where no node was there may be chunks that a process left when it was killed. */
-    char *left = zs_path_join(path, old == NULL ? "c" : "");
+    char *left = zs_path_join(slot->path, old == NULL ? "c" : "");
     enum zs_status status = left != NULL ? ZS_OK : zs_no_memory(err);
     if (status == ZS_OK && !(old == NULL && zs_hierarchy_is_new(h)))
         status = zs_store_remove_tree(zs_hierarchy_store(h), left, err);
@@ -246,7 +260,7 @@ static enum zs_status replace_axis(struct zs_hierarchy *h, const char *path, con
         zs_json_free(document);
         return status;
     }
-    ZS_TRY(zs_add_document(h, path, document, out, err));
+    ZS_TRY(zs_add_document(h, slot->path, document, out, err));
     return zs_write_small_array(zs_hierarchy_store(h), *out, true, values, err);
 }
 
@@ -263,7 +277,19 @@ static enum zs_status write_values(struct zs_hierarchy *h, const struct zs_slot 
         if (status == ZS_OK || status == ZS_IO || status == ZS_NO_MEMORY || status == ZS_CANCELLED)
             return status;
     }
-    return replace_axis(h, slot->path, slot->own, name, n, values, coordinate, err);
+    return replace_axis(h, slot, name, n, values, coordinate, err);
+}
+
+/* Whether units are of another kind than the CRS, or, once its own, are not its own any more. */
+static bool is_of_other_units(const struct zs_node *c, const struct zs_georef_out *geo)
+{
+    bool is_degrees;
+    zs_cf_axis(c->attributes, &is_degrees);
+    if (geo->srs == NULL)
+        return is_degrees;
+    if (!OSRIsDerivedGeographic(geo->srs) && OSRIsGeographic(geo->srs) != is_degrees)
+        return true;
+    return zs_coordinate_factor(c, geo->srs) != 1 && zs_coordinate_factor(c, geo->old_srs) == 1;
 }
 
 /* Units and names as the CRS has them; those that are not known any more go. */
@@ -288,6 +314,23 @@ static bool is_coordinate(const struct zs_node *found, const char *name)
     return found->array != NULL && found->array->ndim == 1 && dimension != NULL && strcmp(dimension, name) == 0;
 }
 
+/* Whether the coordinate variable `own` of dimension `dim` tells the transform already. */
+static enum zs_status tells_transform(struct zs_hierarchy *h, const struct zs_node *node, int dim,
+                                      const struct zs_node *own, const struct zs_georef_out *geo, bool is_x,
+                                      bool *tells, struct zs_error *err)
+{
+    struct zs_regular_axis axis;
+    *tells = false;
+    if (own == NULL || own != zs_coordinate_find(h, node, dim) || is_of_other_units(own, geo))
+        return ZS_OK;
+    ZS_TRY(zs_regular_axis_read(h, node, dim, &axis, err));
+    const double factor = zs_coordinate_factor(own, geo->srs), step = geo->transform[is_x ? 1 : 5];
+    const double first = geo->transform[is_x ? 0 : 3] + step / 2, n = (double)axis.size;
+    *tells = axis.found && fabs(axis.first * factor - first) <= ROUNDING * fabs(step) &&
+             (axis.size == 1 || fabs(axis.step * factor - step) * n <= ROUNDING * fabs(step));
+    return ZS_OK;
+}
+
 static enum zs_status write_slot(struct zs_hierarchy *h, const struct zs_slot *slot, const char *name,
                                  const struct zs_georef_out *geo, bool is_x, struct zs_error *err)
 {
@@ -300,6 +343,17 @@ static enum zs_status write_slot(struct zs_hierarchy *h, const struct zs_slot *s
     return status == ZS_OK ? describe_axis(h, c, geo, is_x, err) : status;
 }
 
+/* What there is of a coordinate variable under a CRS that was set alone. */
+static enum zs_status keep_axis(struct zs_hierarchy *h, const struct zs_node *node, int dim,
+                                const struct zs_georef_out *geo, bool is_x, struct zs_error *err)
+{
+    const char *name = zs_dimension_name(node, dim);
+    const struct zs_node *c = zs_is_node_name(name) ? zs_sibling(h, node, name) : NULL;
+    if (c == NULL || !is_coordinate(c, name) || !is_of_other_units(c, geo))
+        return ZS_OK;
+    return describe_axis(h, c, geo, is_x, err);
+}
+
 /* *is_said: the coordinate variable is as it should be. */
 static enum zs_status write_axis(struct zs_hierarchy *h, const struct zs_node *node, int dim,
                                  const struct zs_georef_out *geo, bool is_x, bool drops, bool *is_said,
@@ -309,7 +363,10 @@ static enum zs_status write_axis(struct zs_hierarchy *h, const struct zs_node *n
     const uint64_t n = is_x ? geo->width : geo->height;
     const bool wants = zs_has_axes(geo);
     struct zs_slot slot;
+    bool tells = false;
     *is_said = true;
+    if (geo->keeps_transform)
+        return keep_axis(h, node, dim, geo, is_x, err);
     if (!wants && (!zs_is_node_name(name) || zs_sibling(h, node, name) == NULL))
         return ZS_OK;
     ZS_TRY(zs_slot_find(h, node, name, is_coordinate, &slot, err));
@@ -317,12 +374,15 @@ static enum zs_status write_axis(struct zs_hierarchy *h, const struct zs_node *n
         slot.is_usable = false;
     *is_said = slot.is_usable || !wants;
     enum zs_status status = ZS_OK;
-    if (slot.is_usable && n > 0 && wants)
-        status = write_slot(h, &slot, name, geo, is_x, err);
-    else if (slot.is_usable && slot.own != NULL && (geo->has_transform || drops))
+    if (slot.is_usable && n > 0 && wants) {
+        status = tells_transform(h, node, dim, slot.own, geo, is_x, &tells, err);
+        if (status == ZS_OK && !tells)
+            status = write_slot(h, &slot, name, geo, is_x, err);
+    } else if (slot.is_usable && slot.own != NULL && (geo->has_transform || drops)) {
         status = zs_hierarchy_remove(h, slot.path, err);
-    else if (slot.is_usable && slot.own != NULL)
+    } else if (slot.is_usable && slot.own != NULL) {
         status = describe_axis(h, slot.own, geo, is_x, err);
+    }
     free(slot.path);
     return status;
 }
@@ -366,7 +426,7 @@ static enum zs_status tell(struct zs_search *s, const struct zs_told *told, stru
 
 static const char *const owned[] = {"grid_mapping", "coordinates", "_FillValue",  "missing_value", "scale_factor",
                                     "add_offset",   "units",       "flag_values", "flag_meanings",
-                                    "ancillary_variables", NULL};
+                                    "ancillary_variables", ZS_UNSIGNED_ATTRIBUTE, NULL};
 static const char *const placing[] = {"grid_mapping", NULL};
 static const char *const looked_for[] = {
     "grid_mapping", "coordinates",   "_FillValue",  "missing_value", "scale_factor",

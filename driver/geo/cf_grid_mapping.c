@@ -13,6 +13,8 @@
 #include "geo/crs.h"
 #include "geo/variables.h"
 
+#define GEOTRANSFORM "GeoTransform"
+
 /* ---- Finding ---- */
 
 bool zs_is_grid_mapping(const zs_json *attributes)
@@ -130,6 +132,45 @@ static void add_figure(struct proj_text *p, const zs_json *a)
         add(p, "pm", meridian);
 }
 
+/* The angle about which a satellite scans: sweep_angle_axis, or the other one of the draft that CF 1.9 knows. */
+static void add_sweep(struct proj_text *p, const zs_json *a)
+{
+    const char *axis;
+    bool is_x = false;
+    if (zs_json_string(zs_json_get(a, "sweep_angle_axis"), &axis))
+        is_x = zs_equals_ignoring_case(axis, "x");
+    else if (zs_json_string(zs_json_get(a, "fixed_angle_axis"), &axis))
+        is_x = zs_equals_ignoring_case(axis, "y");
+    if (is_x)
+        add_text(p, "+sweep=x");
+}
+
+/* What is seen from above: of a satellite that stands still, or of any point. False without its height. */
+static bool add_perspective(struct proj_text *p, const zs_json *a, bool is_geostationary)
+{
+    double height;
+    if (!number(a, "perspective_point_height", 0, &height) || !(height > 0))
+        return false;
+    add_text(p, is_geostationary ? "+proj=geos" : "+proj=nsper");
+    if (is_geostationary)
+        add_sweep(p, a);
+    else
+        add_parameter(p, a, "lat_0", "latitude_of_projection_origin", 0);
+    add_parameter(p, a, "lon_0", "longitude_of_projection_origin", 0);
+    add(p, "h", height);
+    return true;
+}
+
+/* As pyproj has it: the grid is not turned back, which CF has no parameter for. */
+static void add_oblique_mercator(struct proj_text *p, const zs_json *a)
+{
+    add_text(p, "+proj=omerc +gamma=0");
+    add_parameter(p, a, "lat_0", "latitude_of_projection_origin", 0);
+    add_parameter(p, a, "lonc", "longitude_of_projection_origin", 0);
+    add_parameter(p, a, "alpha", "azimuth_of_central_line", 0);
+    add_parameter(p, a, "k_0", "scale_factor_at_projection_origin", 1);
+}
+
 /* CF appendix F to PROJ: the projection's name and its own parameters. False for a name that is not known. */
 static bool add_projection(struct proj_text *p, const zs_json *a, const char *name)
 {
@@ -180,6 +221,11 @@ static bool add_projection(struct proj_text *p, const zs_json *a, const char *na
         add_text(p, name[0] == 'l' ? "+proj=laea" : name[0] == 'a' ? "+proj=aeqd" : "+proj=ortho");
         add_parameter(p, a, "lat_0", "latitude_of_projection_origin", 0);
         add_parameter(p, a, "lon_0", "longitude_of_projection_origin", 0);
+    } else if (strcmp(name, "geostationary") == 0 || strcmp(name, "vertical_perspective") == 0) {
+        if (!add_perspective(p, a, name[0] == 'g'))
+            return false;
+    } else if (strcmp(name, "oblique_mercator") == 0 || strcmp(name, "rotated_mercator") == 0) {
+        add_oblique_mercator(p, a); /* RegCM wrote the latter before CF had the former */
     } else {
         return false;
     }
@@ -237,7 +283,7 @@ OGRSpatialReferenceH zs_crs_from_grid_mapping(const zs_json *attributes, const c
 
 bool zs_parse_geotransform(const zs_json *grid_mapping, double t[6])
 {
-    const zs_json *member = zs_json_get(grid_mapping, "GeoTransform");
+    const zs_json *member = zs_json_get(grid_mapping, GEOTRANSFORM);
     const char *text;
     if (zs_json_doubles(member, t, 6))
         return true;
@@ -345,11 +391,11 @@ enum zs_status zs_write_grid_mapping(zs_json *attributes, const struct zs_georef
         ok = ok && add_cf_parameters(attributes, geo->srs);
         zs_quiet_end(&quiet);
     }
-    if (ok && geo->has_transform) {
+    if (ok && geo->has_transform && !geo->keeps_transform) {
         const double *t = geo->transform;
         char text[256];
         CPLsnprintf(text, sizeof text, "%.17g %.17g %.17g %.17g %.17g %.17g", t[0], t[1], t[2], t[3], t[4], t[5]);
-        ok = set_string(attributes, "GeoTransform", text);
+        ok = set_string(attributes, GEOTRANSFORM, text);
     }
     return ok ? ZS_OK : zs_no_memory(err);
 }
@@ -426,25 +472,45 @@ static bool is_mapping(const struct zs_node *found, const char *name)
            ((found->array == NULL || found->array->ndim < 2) && zs_is_grid_mapping(found->attributes));
 }
 
+/* Writes the variable's attributes. A transform that stays is that of the variable, or of the one that the array had
+ * before. */
+static enum zs_status write_mapping(struct zs_hierarchy *h, const struct zs_node *mapping, const zs_json *former,
+                                    const struct zs_georef_out *geo, struct zs_error *err)
+{
+    zs_json *attributes;
+    ZS_TRY(zs_hierarchy_edit(h, mapping, &attributes, err));
+    const zs_json *own = zs_json_get(attributes, GEOTRANSFORM);
+    const zs_json *given = own != NULL ? own : zs_json_get(former, GEOTRANSFORM);
+    zs_json *kept = geo->keeps_transform && given != NULL ? zs_json_copy(given) : NULL;
+    if (geo->keeps_transform && given != NULL && kept == NULL)
+        return zs_no_memory(err);
+    clear_mapping(attributes);
+    if (kept != NULL && zs_json_add(attributes, GEOTRANSFORM, kept) == NULL)
+        return zs_no_memory(err);
+    return zs_write_grid_mapping(attributes, geo, err);
+}
+
 enum zs_status zs_grid_mapping_write(struct zs_hierarchy *h, const struct zs_node *node, const char *name,
                                      const struct zs_georef_out *geo, bool *is_said, struct zs_error *err)
 {
     struct zs_slot slot;
+    struct zs_scope scope;
+    bool in_own_group;
     *is_said = true;
     if (zs_sibling(h, node, name) == NULL && geo->srs == NULL && !geo->has_transform)
         return ZS_OK;
+    zs_scope_find(h, node, &scope);
+    const struct zs_node *former = zs_grid_mapping_find(h, &scope, &in_own_group);
     ZS_TRY(zs_slot_find(h, node, name, is_mapping, &slot, err));
     *is_said = slot.is_usable;
     enum zs_status status = ZS_OK;
     if (slot.is_usable && slot.own == NULL)
-        status = zs_add_document(h, slot.path, zs_small_array_document(name, ZS_INT64, 0), &slot.own, err);
+        status = zs_add_document(h, slot.path, zs_small_array_document(name, ZS_INT64, 0, slot.has_checksum), &slot.own,
+                                 err);
     free(slot.path);
     if (status != ZS_OK || !slot.is_usable)
         return status;
-    zs_json *attributes;
-    ZS_TRY(zs_hierarchy_edit(h, slot.own, &attributes, err));
-    clear_mapping(attributes);
-    return zs_write_grid_mapping(attributes, geo, err);
+    return write_mapping(h, slot.own, former != NULL && in_own_group ? former->attributes : NULL, geo, err);
 }
 
 /* ---- Checking ---- */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "geo/scope.h"
+
 #define SECONDS_PER_DAY ((int64_t)86400)
 #define NANO ((int64_t)1000000000)
 
@@ -122,7 +124,7 @@ static bool calendar_of(const char *name, enum zs_calendar *calendar)
     if (name == NULL)
         name = "standard";
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (strcmp(name, known[i].name) == 0) {
+        if (zs_equals_ignoring_case(name, known[i].name)) {
             *calendar = known[i].calendar;
             return true;
         }

@@ -20,9 +20,11 @@
  * to 1.6 % near the poles: placing them is worth more than that; coordinates rounded to a few decimals deviate less. */
 #define AXIS_TOLERANCE 0.025
 
-static bool is_lasting_failure(enum zs_status status)
+/* Whether a coordinate variable is there and its values cannot be had, which is never the same as "has none". One whose
+ * metadata are of another kind than is read here is none. */
+static bool is_failure(enum zs_status status)
 {
-    return status == ZS_IO || status == ZS_NO_MEMORY || status == ZS_CANCELLED;
+    return status == ZS_IO || status == ZS_CORRUPT || status == ZS_NO_MEMORY || status == ZS_CANCELLED;
 }
 
 /* The array named as the dimension, readable or not; NULL when there is none. */
@@ -66,7 +68,7 @@ enum zs_status zs_coordinate_texts(struct zs_hierarchy *h, const struct zs_node 
     char **values;
     const enum zs_status status = zs_strings_read(h, found, first, count, &values, &is_blank, err);
     if (status != ZS_OK)
-        return is_lasting_failure(status) ? status : ZS_OK;
+        return is_failure(status) ? status : ZS_OK;
     if (is_blank)
         zs_strings_free(values, (size_t)count);
     else
@@ -74,7 +76,7 @@ enum zs_status zs_coordinate_texts(struct zs_hierarchy *h, const struct zs_node 
     return ZS_OK;
 }
 
-/* Opens a variable to be read; *array is NULL when the reason why not lies in it. One thread and no cache to speak of:
+/* Opens a variable to be read; *array is NULL for one of a kind that is not read. One thread and no cache to speak of:
  * a coordinate is a chunk or two. Who reads it piece by piece has each chunk decoded once. */
 static enum zs_status open_variable(struct zs_hierarchy *h, const struct zs_node *node, bool by_pieces,
                                     struct zs_array **array, bool *is_too_large, struct zs_error *err)
@@ -85,7 +87,7 @@ static enum zs_status open_variable(struct zs_hierarchy *h, const struct zs_node
     *array = NULL;
     const enum zs_status status = zs_array_open_node(h, node, &options, array, err);
     if (status != ZS_OK)
-        return is_lasting_failure(status) ? status : ZS_OK;
+        return is_failure(status) ? status : ZS_OK;
     const struct zs_array_info info = zs_array_get_info(*array);
     uint64_t bytes;
     if (!zs_product_u64(info.chunk_shape, info.ndim, &bytes) || !zs_mul_u64(bytes, info.item_size, &bytes))
@@ -98,7 +100,7 @@ static enum zs_status open_variable(struct zs_hierarchy *h, const struct zs_node
     return ZS_OK;
 }
 
-/* Reads n elements that make up the given window; *data is NULL when the reason why not lies in the array. */
+/* Reads n elements that make up the given window; *data is NULL for an array of a kind that is not read. */
 static enum zs_status read_elements(struct zs_array *array, const struct zs_node *node, const uint64_t *start,
                                     const uint64_t *count, uint64_t n, unsigned char **data, bool *is_blank,
                                     struct zs_error *err)
@@ -115,7 +117,7 @@ static enum zs_status read_elements(struct zs_array *array, const struct zs_node
     const enum zs_status status = zs_array_read(array, start, count, elements, err);
     if (status != ZS_OK) {
         free(elements);
-        return is_lasting_failure(status) ? status : ZS_OK;
+        return is_failure(status) ? status : ZS_OK;
     }
     for (uint64_t i = 0; i < n && *is_blank; i++)
         *is_blank = memcmp(elements + i * size, meta->fill_value, size) == 0;
@@ -225,6 +227,26 @@ enum zs_status zs_variable_values(struct zs_hierarchy *h, const struct zs_node *
     return status;
 }
 
+bool zs_is_longitude(const struct zs_node *coordinate)
+{
+    bool is_degrees;
+    const bool is_x = zs_cf_axis(coordinate->attributes, &is_degrees) == 'X';
+    return is_x && (is_degrees || zs_json_equals(zs_json_get(coordinate->attributes, "standard_name"), "longitude"));
+}
+
+double zs_unwrap(double longitude, double expected)
+{
+    const double turns = round((expected - longitude) / 360);
+    return isfinite(turns) ? longitude + 360 * turns : longitude;
+}
+
+/* Turns every longitude, which goes from 180 to -180 degrees, to be next to its place on the line. */
+static void unwrap(const struct zs_regular_axis *axis, double *values, uint64_t first, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++)
+        values[i] = zs_unwrap(values[i], axis->first + (double)(first + i) * axis->step);
+}
+
 /* Whether values[0..n), which are elements `first` and on of the axis, lie on its line. */
 static bool is_on_line(const struct zs_regular_axis *axis, const double *values, uint64_t first, uint64_t n,
                        double noise)
@@ -246,8 +268,7 @@ static double rounding_noise(const struct zs_dtype *dtype, double a, double b)
     return dtype->type == ZS_FLOAT16 ? 0x1p-10 * largest : 8 * DBL_EPSILON * largest;
 }
 
-/* Values [first, first + n) of an opened coordinate variable; NULL when they cannot be had for a reason that lies in
- * it. */
+/* Values [first, first + n) of an opened coordinate variable; NULL when it is of a kind that has none. */
 static enum zs_status read_values(struct zs_array *array, const struct zs_node *c, uint64_t first, uint64_t n,
                                   double **values, bool *is_blank, struct zs_error *err)
 {
@@ -268,6 +289,14 @@ static bool find_line(struct zs_regular_axis *axis, double first, double last)
     return isfinite(first) && isfinite(axis->step) && (axis->size == 1 || axis->step != 0);
 }
 
+/* The last longitude as the first step lets expect it. */
+static double unwrap_last(const struct zs_regular_axis *axis, const double *values, uint64_t n, double last)
+{
+    if (n < 2)
+        return last;
+    return zs_unwrap(last, values[0] + (zs_unwrap(values[1], values[0]) - values[0]) * (double)(axis->size - 1));
+}
+
 /* Checks an axis block by block: every value must lie on the line. */
 static enum zs_status check_axis(struct zs_array *array, struct zs_regular_axis *axis, struct zs_error *err)
 {
@@ -275,6 +304,7 @@ static enum zs_status check_axis(struct zs_array *array, struct zs_regular_axis 
     const uint64_t size = axis->size;
     double *v, last = NAN;
     bool is_regular = true, is_blank;
+    const bool wraps = zs_is_longitude(c);
     if (size > BLOCK) {
         ZS_TRY(read_values(array, c, size - 1, 1, &v, &is_blank, err));
         last = v != NULL ? v[0] : NAN;
@@ -285,7 +315,12 @@ static enum zs_status check_axis(struct zs_array *array, struct zs_regular_axis 
         ZS_TRY(read_values(array, c, at, n, &v, &is_blank, err));
         if (v != NULL && size <= BLOCK)
             last = v[n - 1];
-        is_regular = v != NULL && (at > 0 || find_line(axis, v[0], last)) && !(is_blank && size == 1) &&
+        if (v != NULL && wraps && at == 0)
+            last = unwrap_last(axis, v, n, last);
+        is_regular = v != NULL && (at > 0 || find_line(axis, v[0], last)) && !(is_blank && size == 1);
+        if (is_regular && wraps)
+            unwrap(axis, v, at, n);
+        is_regular = is_regular &&
                      is_on_line(axis, v, at, n, rounding_noise(&c->array->dtype, axis->first, last));
         free(v);
     }

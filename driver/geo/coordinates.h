@@ -10,9 +10,9 @@
 const struct zs_node *zs_coordinate_find(struct zs_hierarchy *h, const struct zs_node *node, int dim);
 
 /* Elements [first, first + count) of the coordinate variable of dimension `dim` where that is an array of text
- * (array/strings.h), freed with zs_strings_free(). *texts is NULL when there is no such variable, when it cannot be
- * read for a reason that lies in its data or metadata, and when none of its chunks is there. ZS_IO, ZS_NO_MEMORY,
- * ZS_CANCELLED are handed on. */
+ * (array/strings.h), freed with zs_strings_free(). *texts is NULL when there is no such variable, when it is of
+ * a kind that is not read, and when none of its chunks is there. ZS_IO, ZS_CORRUPT, ZS_NO_MEMORY, ZS_CANCELLED are
+ * handed on. */
 enum zs_status zs_coordinate_texts(struct zs_hierarchy *h, const struct zs_node *node, int dim, uint64_t first,
                                    uint64_t count, char ***texts, struct zs_error *err) ZS_MUST_CHECK;
 
@@ -23,9 +23,9 @@ enum zs_status zs_coordinate_texts(struct zs_hierarchy *h, const struct zs_node 
 #define ZS_COORDINATE_MAX_CHUNK ((uint64_t)128 << 20)
 
 /* Elements [first, first + count) of a coordinate variable, in the array's own type. *elements is freed with free() and
- * NULL when the array cannot be read for a reason that lies in its data or metadata, or is beyond the budget.
+ * NULL when the array is of a kind that is not read (a codec that is not built in), or is beyond the budget.
  * *is_blank: no element differs from the array's fill value, which is what a store without its chunks looks like.
- * ZS_IO, ZS_NO_MEMORY, ZS_CANCELLED are handed on. */
+ * ZS_IO, ZS_CORRUPT, ZS_NO_MEMORY, ZS_CANCELLED are handed on. */
 enum zs_status zs_coordinate_elements(struct zs_hierarchy *h, const struct zs_node *coordinate, uint64_t first,
                                       uint64_t count, void **elements, bool *is_blank,
                                       struct zs_error *err) ZS_MUST_CHECK;
@@ -40,13 +40,18 @@ enum zs_status zs_coordinate_values(struct zs_hierarchy *h, const struct zs_node
  * `most` elements, for one that is blank, and where zs_coordinate_values() gives none. */
 enum zs_status zs_variable_values(struct zs_hierarchy *h, const struct zs_node *variable, uint64_t most,
                                   double **values, struct zs_error *err) ZS_MUST_CHECK;
-/* Whether the middle row of a two-dimensional coordinate variable is nothing but fill value, or cannot be read: then it
- * is no geolocation. Rows at the edge of a swath may well be missing. *is_too_large: it was not looked at, and counts
- * as blank. */
+/* Whether the middle row of a two-dimensional coordinate variable is nothing but fill value, or of a kind that is not
+ * read: then it is no geolocation. Rows at the edge of a swath may well be missing. *is_too_large: it was not looked
+ * at, and counts as blank. */
 enum zs_status zs_coordinate_rows_blank(struct zs_hierarchy *h, const struct zs_node *coordinate, bool *is_blank,
                                         bool *is_too_large, struct zs_error *err) ZS_MUST_CHECK;
 
-/* A regular axis: value i is first + i step. */
+/* Whether values of a coordinate variable are degrees east, and such a value so many turns on or back that it is
+ * nearest to what is expected: -179 is 181. */
+bool zs_is_longitude(const struct zs_node *coordinate);
+double zs_unwrap(double longitude, double expected);
+
+/* A regular axis: value i is first + i step, a longitude but for whole turns. */
 struct zs_regular_axis {
     bool found;
     bool is_too_large; /* not looked at: beyond the budget */

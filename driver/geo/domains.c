@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "geo/meaning_parts.h"
 
 static void free_items(char **items)
 {
@@ -66,27 +67,67 @@ void zs_domains_clear(struct zs_domains *d)
 
 /* ---- In JSON ---- */
 
+/* Whether a member of a domain that is an object is an item: a text by a name that "NAME=VALUE" can carry. */
+static bool is_item(const zs_json *member)
+{
+    return zs_json_typeof(member) == ZS_JSON_STRING && zs_is_item_name(zs_json_name(member));
+}
+
+/* The items of one domain, none where it is odd; NULL without memory. */
+static char **read_items(const zs_json *domain)
+{
+    const bool is_object = zs_json_is_object(domain), is_domain = is_object || zs_json_is_array(domain);
+    char **items = zs_calloc((is_domain ? zs_json_size(domain) : 0) + 1, sizeof *items);
+    size_t n = 0;
+    for (const zs_json *e = is_domain ? zs_json_first(domain) : NULL; e != NULL && items != NULL; e = zs_json_next(e)) {
+        const char *text;
+        if (!zs_json_string(e, &text) || (is_object && !is_item(e)))
+            continue;
+        items[n] = is_object ? zs_format("%s=%s", zs_json_name(e), text) : zs_strdup(text);
+        if (items[n++] == NULL) {
+            free_items(items);
+            return NULL;
+        }
+    }
+    return items;
+}
+
 bool zs_domains_read(const zs_json *object, struct zs_domains *d)
 {
     bool ok = true;
     for (const zs_json *m = zs_json_is_object(object) ? zs_json_first(object) : NULL; m != NULL && ok;
          m = zs_json_next(m)) {
-        if (!zs_json_is_object(m) && !zs_json_is_array(m))
+        char **items = read_items(m);
+        ok = items != NULL && add(d, zs_json_name(m), items);
+    }
+    return ok;
+}
+
+/* Whether a domain that is there has these items, in their order. False without memory, too. */
+static bool has_items(const zs_json *domain, char *const *items)
+{
+    char **there = read_items(domain);
+    size_t i = 0;
+    while (there != NULL && there[i] != NULL && items[i] != NULL && strcmp(there[i], items[i]) == 0)
+        i++;
+    const bool is = there != NULL && there[i] == NULL && items[i] == NULL;
+    free_items(there);
+    return is;
+}
+
+/* Adds what of a domain that was there is no item, and so was never shown. */
+static bool keep_others(zs_json *parent, const zs_json *domain)
+{
+    const char *name = zs_json_name(domain);
+    if (!zs_json_is_object(domain))
+        return zs_json_is_array(domain) || zs_json_add(parent, name, zs_json_copy(domain)) != NULL;
+    bool ok = true;
+    zs_json *kept = NULL;
+    for (const zs_json *m = zs_json_first(domain); m != NULL && ok; m = zs_json_next(m)) {
+        if (is_item(m))
             continue;
-        char **items = zs_calloc(zs_json_size(m) + 1, sizeof *items);
-        size_t n = 0;
-        ok = items != NULL;
-        for (const zs_json *e = zs_json_first(m); e != NULL && ok; e = zs_json_next(e)) {
-            const char *text, *name = zs_json_is_object(m) ? zs_json_name(e) : NULL;
-            if (!zs_json_string(e, &text))
-                continue;
-            items[n] = name != NULL ? zs_format("%s=%s", name, text) : zs_strdup(text);
-            ok = items[n++] != NULL;
-        }
-        if (ok)
-            ok = add(d, zs_json_name(m), items);
-        else
-            free_items(items);
+        kept = kept != NULL ? kept : zs_json_add_object(parent, name);
+        ok = kept != NULL && zs_json_add(kept, zs_json_name(m), zs_json_copy(m)) != NULL;
     }
     return ok;
 }
@@ -94,12 +135,18 @@ bool zs_domains_read(const zs_json *object, struct zs_domains *d)
 /* Adds a domain's items as members; *is_plain tells whether all could be one. */
 static bool add_members(zs_json *parent, const struct zs_domain *domain, bool *is_plain)
 {
-    zs_json *object = zs_json_add_object(parent, domain->name);
+    zs_json *object = zs_json_get_mutable(parent, domain->name);
+    if (!zs_json_is_object(object)) {
+        zs_json_remove(parent, domain->name);
+        object = zs_json_add_object(parent, domain->name);
+    }
     bool ok = object != NULL;
     *is_plain = strncmp(domain->name, "xml:", 4) != 0 && strncmp(domain->name, "json:", 5) != 0;
     for (char **item = domain->items; *item != NULL && ok && *is_plain; item++) {
         const char *equals = strchr(*item, '=');
         char *name = equals != NULL ? zs_strndup(*item, (size_t)(equals - *item)) : NULL;
+        if (name != NULL && zs_json_get(object, name) != NULL && !is_item(zs_json_get(object, name)))
+            zs_json_remove(object, name);
         *is_plain = equals != NULL && equals != *item && (name == NULL || zs_json_get(object, name) == NULL);
         if (*is_plain)
             ok = name != NULL && zs_json_add_string(object, name, equals + 1) != NULL;
@@ -108,21 +155,36 @@ static bool add_members(zs_json *parent, const struct zs_domain *domain, bool *i
     return ok;
 }
 
+/* Adds a domain as it is now: what was there of it and says the same stays as it was said. */
+static bool add_domain(zs_json *all, const zs_json *before, const struct zs_domain *domain)
+{
+    bool is_plain;
+    if (before != NULL && has_items(before, domain->items))
+        return zs_json_set(all, domain->name, zs_json_copy(before)) != NULL;
+    bool ok = add_members(all, domain, &is_plain);
+    if (!ok || is_plain)
+        return ok;
+    zs_json_remove(all, domain->name);
+    zs_json *list = zs_json_add_array(all, domain->name);
+    for (char **item = domain->items; *item != NULL && ok; item++)
+        ok = zs_json_add_string(list, NULL, *item) != NULL;
+    return ok;
+}
+
 bool zs_domains_write(zs_json *parent, const char *name, const struct zs_domains *d)
 {
-    zs_json_remove(parent, name);
-    zs_json *all = d->count > 0 ? zs_json_add_object(parent, name) : NULL;
-    bool ok = all != NULL || d->count == 0;
-    for (size_t i = 0; i < d->count && ok; i++) {
-        bool is_plain;
-        zs_json_remove(all, d->list[i].name);
-        ok = add_members(all, &d->list[i], &is_plain);
-        if (!ok || is_plain)
-            continue;
-        zs_json_remove(all, d->list[i].name);
-        zs_json *list = zs_json_add_array(all, d->list[i].name);
-        for (char **item = d->list[i].items; *item != NULL && ok; item++)
-            ok = zs_json_add_string(list, NULL, *item) != NULL;
-    }
+    const zs_json *before = zs_json_get(parent, name);
+    zs_json *all = zs_json_new_object();
+    bool ok = all != NULL;
+    for (const zs_json *m = zs_json_is_object(before) ? zs_json_first(before) : NULL; m != NULL && ok;
+         m = zs_json_next(m))
+        ok = keep_others(all, m);
+    for (size_t i = 0; i < d->count && ok; i++)
+        ok = add_domain(all, zs_json_get(before, d->list[i].name), &d->list[i]);
+    if (ok && zs_json_size(all) > 0)
+        return zs_json_set(parent, name, all) != NULL;
+    zs_json_free(all);
+    if (ok)
+        zs_json_remove(parent, name);
     return ok;
 }

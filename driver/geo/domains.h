@@ -33,7 +33,8 @@ void zs_domains_clear(struct zs_domains *domains);
 
 /* Members that are odd are passed over. `object` may be NULL. */
 bool zs_domains_read(const zs_json *object, struct zs_domains *domains);
-/* Sets the member `name` of `parent`, or removes it where there are no domains. */
+/* Sets the member `name` of `parent`, or removes it where there are no domains. What zs_domains_read() passes over in
+ * the member that is there stays, and so does a domain that has these items already. */
 bool zs_domains_write(zs_json *parent, const char *name, const struct zs_domains *domains);
 
 #endif

@@ -5,6 +5,8 @@
 #include "geo/crs.h"
 #include "geo/meaning.h"
 
+#define GEOTRANSFORM "gdal:geotransform"
+
 static void find_crs(struct zs_search *s, enum zs_belief belief)
 {
     const zs_json *crs = zs_json_get(s->node->attributes, "_CRS");
@@ -23,9 +25,24 @@ static enum zs_status find_transform(struct zs_search *s, enum zs_belief belief,
 {
     double t[6];
     (void)err;
-    if (belief == ZS_SAID && zs_json_doubles(zs_json_get(s->node->attributes, "gdal:geotransform"), t, 6))
+    if (belief == ZS_SAID && zs_json_doubles(zs_json_get(s->node->attributes, GEOTRANSFORM), t, 6))
         (void)!zs_search_take(s, t);
     return ZS_OK;
+}
+
+static bool add_transform(zs_json *members, const double *t)
+{
+    zs_json_remove(members, GEOTRANSFORM);
+    zs_json *list = zs_json_add_array(members, GEOTRANSFORM);
+    bool ok = list != NULL;
+    for (int i = 0; i < 6 && ok; i++)
+        ok = zs_json_add_double(list, NULL, t[i]) != NULL;
+    return ok;
+}
+
+enum zs_status zs_gdal_transform_write(zs_json *attributes, const double *transform, struct zs_error *err)
+{
+    return add_transform(attributes, transform) ? ZS_OK : zs_no_memory(err);
 }
 
 /* Of the array, as they were before the other conventions: kept in step where they are. */
@@ -35,11 +52,11 @@ static enum zs_status change(zs_json *members, enum zs_place_kind kind, const st
     bool ok = true;
     if (kind != ZS_PLACE_ARRAY)
         return ZS_OK;
-    if (zs_json_get(members, "gdal:geotransform") != NULL) {
-        zs_json_remove(members, "gdal:geotransform");
-        zs_json *list = geo->has_transform ? zs_json_add_array(members, "gdal:geotransform") : NULL;
-        for (int i = 0; i < 6 && geo->has_transform; i++)
-            ok = ok && zs_json_add_double(list, NULL, geo->transform[i]) != NULL;
+    if (zs_json_get(members, GEOTRANSFORM) != NULL && !geo->keeps_transform) {
+        if (geo->has_transform)
+            ok = add_transform(members, geo->transform);
+        else
+            zs_json_remove(members, GEOTRANSFORM);
     }
     if (zs_json_get(members, "_CRS") != NULL) {
         char *wkt = geo->srs != NULL ? zs_crs_to_wkt(geo->srs, "FORMAT=WKT2_2019") : NULL;
@@ -61,22 +78,23 @@ static enum zs_status tell(struct zs_search *s, const struct zs_told *told, stru
         ZS_TRY(told->crs(told->context, path, "projjson", zs_crs_from_projjson(projjson), false, err));
     if (zs_json_string(zs_json_get(crs, "url"), &text))
         ZS_TRY(told->crs(told->context, path, "url", zs_crs_from_url(text), false, err));
-    if (zs_json_doubles(zs_json_get(s->node->attributes, "gdal:geotransform"), t, 6))
-        ZS_TRY(told->transform(told->context, path, "gdal:geotransform", t, err));
+    if (zs_json_doubles(zs_json_get(s->node->attributes, GEOTRANSFORM), t, 6))
+        ZS_TRY(told->transform(told->context, path, GEOTRANSFORM, t, err));
     return ZS_OK;
 }
 
 static const char *const owned[] = {"_CRS",
-                                    "gdal:geotransform",
+                                    GEOTRANSFORM,
                                     "gdal:categories",
                                     "gdal:bands",
                                     "gdal:metadata_domains",
+                                    ZS_ITEMS_ATTRIBUTE,
                                     "gdal:color_table",
                                     "color_interpretation",
                                     "COLOR_INTERPRETATION",
                                     ZS_NO_NODATA_ATTRIBUTE,
                                     NULL};
-static const char *const placing[] = {"_CRS", "gdal:geotransform", NULL};
+static const char *const placing[] = {"_CRS", GEOTRANSFORM, NULL};
 static const char *const looked_for[] = {"gdal:bands", "gdal:color_table", NULL};
 
 const struct zs_convention zs_gdal_members = {

@@ -37,8 +37,8 @@ struct zs_georef {
 };
 
 /* Reads what is known of the array `node`; what is absent, malformed, or contradicts the array's shape, is left out
- * without an error. Fails only when a coordinate variable exists and reading it failed (ZS_IO, ZS_NO_MEMORY,
- * ZS_CANCELLED). With axes.y < 0 only the CRS is looked for. */
+ * without an error. Fails only when a coordinate variable exists and reading it failed (ZS_IO, ZS_CORRUPT,
+ * ZS_NO_MEMORY, ZS_CANCELLED). With axes.y < 0 only the CRS is looked for. */
 enum zs_status zs_georef_read(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                               struct zs_georef *georef, struct zs_error *err) ZS_MUST_CHECK;
 void zs_georef_clear(struct zs_georef *georef);

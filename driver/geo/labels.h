@@ -11,7 +11,7 @@
 
 struct zs_label_source {
     const struct zs_dtype *dtype; /* borrowed from the node */
-    void *elements; /* `count` of them, or NULL when they cannot be had for a reason that lies in the variable */
+    void *elements; /* `count` of them, or NULL where the variable is of a kind that is not read */
     uint64_t count;
     bool is_time;
     struct zs_time_unit unit; /* where it is */

@@ -310,6 +310,11 @@ bool zs_categories_read(const zs_json *attributes, char ***categories)
 
 /* ---- Metadata ---- */
 
+bool zs_is_item_name(const char *name)
+{
+    return name != NULL && name[0] != '\0' && strchr(name, '=') == NULL;
+}
+
 char *zs_metadata_item(const char *name, const zs_json *value)
 {
     const char *text = NULL;
@@ -318,10 +323,6 @@ char *zs_metadata_item(const char *name, const zs_json *value)
         text = printed = zs_json_print(value);
     char *item = text != NULL ? zs_format("%s=%s", name, text) : NULL;
     free(printed);
-    if (item != NULL)
-        for (size_t i = 0; name[i] != '\0'; i++)
-            if (item[i] == '=') /* would end the name */
-                item[i] = '_';
     return item;
 }
 
@@ -329,22 +330,28 @@ static enum zs_status read_metadata(const struct zs_node *node, bool keeps_flags
                                     struct zs_error *err)
 {
     *metadata = NULL;
+    const zs_json *aside = zs_json_get(node->attributes, ZS_ITEMS_ATTRIBUTE);
     const size_t n = zs_json_is_object(node->attributes) ? zs_json_size(node->attributes) : 0;
+    const size_t more = zs_json_is_object(aside) ? zs_json_size(aside) : 0;
     if (n == 0)
         return ZS_OK;
-    char **items = zs_calloc(n + 1, sizeof *items);
+    char **items = zs_calloc(n + more + 1, sizeof *items);
     size_t count = 0;
     bool ok = items != NULL;
     for (const zs_json *a = zs_json_first(node->attributes); a != NULL && ok; a = zs_json_next(a)) {
         const char *name = zs_json_name(a);
         const bool is_flag = name != NULL && (strcmp(name, "flag_values") == 0 || strcmp(name, "flag_meanings") == 0);
-        if (name == NULL || name[0] == '\0' || (zs_is_convention_attribute(name) && !(is_flag && keeps_flags)))
+        if (!zs_is_item_name(name) || (zs_is_convention_attribute(name) && !(is_flag && keeps_flags)))
             continue;
         if (strcmp(name, "long_name") == 0 && zs_json_is_array(a) && node->type == ZS_NODE_ARRAY)
             continue; /* descriptions of bands */
+        if (more > 0 && zs_json_get(aside, name) != NULL)
+            continue;
         items[count] = zs_metadata_item(name, a);
         ok = items[count++] != NULL;
     }
+    for (const zs_json *a = more > 0 ? zs_json_first(aside) : NULL; a != NULL && ok; a = zs_json_next(a))
+        ok = !zs_is_item_name(zs_json_name(a)) || (items[count++] = zs_metadata_item(zs_json_name(a), a)) != NULL;
     if (!ok || count == 0) {
         zs_metadata_free(items);
         return ok ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "%s: no memory for its attributes", node->path);

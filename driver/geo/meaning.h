@@ -9,6 +9,10 @@
  * missing_value, the fill value is nodata; this driver writes it for rasters that have none. */
 #define ZS_NO_NODATA_ATTRIBUTE "gdal:no_nodata"
 
+/* Attribute of an array or group: items of metadata, an object of texts, whose names as attributes would say something
+ * else ("units", "proj:code" ...). */
+#define ZS_ITEMS_ATTRIBUTE "gdal:metadata"
+
 /* Longest colour table: that of a 16-bit palette. A longer list is not read, nor written. */
 #define ZS_MAX_COLOURS 65536
 

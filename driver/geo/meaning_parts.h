@@ -20,8 +20,19 @@ bool zs_categories_read(const zs_json *attributes, char ***categories);
 bool zs_colour_table_read(const zs_json *list, struct zs_colour_entry **table, size_t *count);
 bool zs_colour_table_write(zs_json *object, const char *name, const struct zs_colour_entry *table, size_t count);
 
-/* "NAME=VALUE" of an attribute, nested ones as JSON; NULL without memory. */
+/* Whether "NAME=VALUE" can carry the name: it is not empty and has no '='. An attribute of another name is no item: it
+ * is neither shown nor changed as one. */
+bool zs_is_item_name(const char *name);
+
+/* "NAME=VALUE" of an attribute with such a name, nested ones as JSON; NULL without memory. */
 char *zs_metadata_item(const char *name, const zs_json *value);
+
+/* Whether the attribute of that name is the item. False without memory, too. */
+bool zs_is_item_of(const zs_json *attributes, const char *name, const char *item);
+/* Removes the members that may go and are not in the list as they are. False without memory. */
+bool zs_items_remove_others(zs_json *object, bool (*may_go)(const char *name), const char *const *items);
+/* Puts an item where it says nothing else: into ZS_ITEMS_ATTRIBUTE. */
+bool zs_item_put_aside(zs_json *attributes, const char *name, const char *value);
 
 /* GDAL's name ("Gray"); NULL for ZS_COLOUR_NONE. */
 const char *zs_colour_name(enum zs_colour colour);

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "geo/cf.h"
 #include "geo/crs.h"
+#include "geo/gdal_members.h"
 #include "geo/spatial.h"
 #include "geo/variables.h"
 
@@ -35,8 +36,8 @@ void zs_place_style_find(struct zs_hierarchy *h, const struct zs_node *node, str
 void zs_place_name_dimensions(struct zs_georef_out *geo, const struct zs_node *node, struct zs_axes axes)
 {
     const char *x = zs_dimension_name(node, axes.x), *y = zs_dimension_name(node, axes.y);
-    geo->dim_x = x != NULL ? x : "x";
-    geo->dim_y = y != NULL ? y : "y";
+    geo->dim_x = y != NULL ? x : NULL;
+    geo->dim_y = x != NULL ? y : NULL;
 }
 
 struct zs_georef_out zs_place_out(const struct zs_node *node, struct zs_axes axes, const struct zs_georef *georef)
@@ -67,7 +68,10 @@ static enum zs_status write_array(zs_json *attributes, const struct zs_place_sty
         said.srs = geo->srs;
     else if (style->spatial_proj || !says_all)
         said = *geo;
+    said.keeps_transform = geo->keeps_transform;
     ZS_TRY(zs_write_spatial_proj(attributes, &said, false, err));
+    if (said.has_transform && !said.keeps_transform && said.dim_x == NULL)
+        ZS_TRY(zs_gdal_transform_write(attributes, geo->transform, err));
     for (const struct zs_convention *const *c = zs_conventions; *c != NULL; c++)
         if ((*c)->change != NULL)
             ZS_TRY((*c)->change(attributes, ZS_PLACE_ARRAY, geo, err));
@@ -79,11 +83,11 @@ static enum zs_status write_array(zs_json *attributes, const struct zs_place_sty
                                       geo->brief != NULL ? ZS_MAPPING_COORDINATE : ZS_MAPPING_NAMED, err);
 }
 
-enum zs_status zs_place_write(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
-                              const struct zs_place_style *style, const struct zs_georef_out *geo, struct zs_error *err)
+enum zs_status zs_place_write_beside(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                                     const struct zs_place_style *style, const struct zs_georef_out *geo,
+                                     struct zs_place_beside *beside, struct zs_error *err)
 {
     const bool has_group = node->path[0] != '\0', writes_cf = style->cf && has_group;
-    bool says_all = has_group, says_mapping = true;
     struct zs_georef_out said = *geo;
     /* rioxarray looks for a variable of our name where nothing names one. */
     const bool is_brief = writes_cf && style->is_brief && is_seen_in_cf(geo) && geo->srs != NULL &&
@@ -91,16 +95,27 @@ enum zs_status zs_place_write(struct zs_hierarchy *h, const struct zs_node *node
     char *code = is_brief ? zs_crs_to_code(geo->srs) : NULL;
     said.brief = code; /* NULL of a CRS without one, which is said in full */
     enum zs_status status = ZS_OK;
-    if (writes_cf)
-        status = zs_cf_write(h, node, axes, style->mapping_name, style->drops_coordinates, &said, &says_all,
-                             &says_mapping, err);
+    if (!beside->is_written) {
+        *beside = (struct zs_place_beside){.says_all = has_group, .says_mapping = true};
+        if (writes_cf)
+            status = zs_cf_write(h, node, axes, style->mapping_name, style->drops_coordinates, &said,
+                                 &beside->says_all, &beside->says_mapping, err);
+        beside->is_written = status == ZS_OK;
+    }
     zs_json *attributes;
     if (status == ZS_OK)
         status = zs_hierarchy_edit(h, node, &attributes, err);
     if (status == ZS_OK)
-        status = write_array(attributes, style, &said, says_all, writes_cf && says_mapping, err);
+        status = write_array(attributes, style, &said, beside->says_all, writes_cf && beside->says_mapping, err);
     free(code);
     return status;
+}
+
+enum zs_status zs_place_write(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                              const struct zs_place_style *style, const struct zs_georef_out *geo, struct zs_error *err)
+{
+    struct zs_place_beside beside = {.is_written = false};
+    return zs_place_write_beside(h, node, axes, style, geo, &beside, err);
 }
 
 /* ---- Comparing ---- */

@@ -25,7 +25,8 @@ void zs_place_style_find(struct zs_hierarchy *h, const struct zs_node *node, str
 /* The place of the array as a zs_georef_out. Borrows from the arguments. */
 struct zs_georef_out zs_place_out(const struct zs_node *node, struct zs_axes axes, const struct zs_georef *georef);
 
-/* Calls X and Y as the array does: a raster's place at another level is not yet of the level's dimensions. */
+/* Calls X and Y as the array does, where it names both: a raster's place at another level is not yet of the level's
+ * dimensions. */
 void zs_place_name_dimensions(struct zs_georef_out *geo, const struct zs_node *node, struct zs_axes axes);
 
 /* What the attributes of an array say of its place themselves, as a text that is the same where they say the same,
@@ -41,5 +42,14 @@ char *zs_place_text(const zs_json *attributes);
 enum zs_status zs_place_write(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                               const struct zs_place_style *style, const struct zs_georef_out *geo,
                               struct zs_error *err) ZS_MUST_CHECK;
+
+/* Coordinates and the grid mapping beside an array, written once for all arrays of one group, grid and style. */
+struct zs_place_beside {
+    bool is_written; /* they are there: of an array alike */
+    bool says_all, says_mapping;
+};
+enum zs_status zs_place_write_beside(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                                     const struct zs_place_style *style, const struct zs_georef_out *geo,
+                                     struct zs_place_beside *beside, struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

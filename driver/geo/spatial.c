@@ -281,24 +281,30 @@ static bool add_registration(zs_json *object, const struct zs_georef_out *geo)
     return zs_json_add_string(object, "spatial:registration", geo->pixel_is_point ? "node" : "pixel") != NULL;
 }
 
-/* Replaces all members of the convention by those of a place; with has_transform false there are none. */
+/* Replaces all members of the convention by those of a place; without a transform, or names of dimensions, there are
+ * none. A group names those of arrays that have no names itself. */
 static bool write_place(zs_json *attributes, const struct zs_georef_out *geo, bool is_group)
 {
+    if (geo->keeps_transform)
+        return true;
+    const zs_json *names = is_group && geo->dim_x == NULL ? zs_json_get(attributes, DIMENSIONS) : NULL;
+    const bool is_said = geo->has_transform && (geo->dim_x != NULL || names != NULL);
     for (const char *const *n = known; *n != NULL; n++) {
         char name[40];
         snprintf(name, sizeof name, "spatial:%s", *n);
-        zs_json_remove(attributes, name);
+        if (!is_said || names == NULL || strcmp(name, DIMENSIONS) != 0)
+            zs_json_remove(attributes, name);
     }
     bool ok = true;
-    if (geo->has_transform) {
+    if (is_said) {
         double t[6];
         convention_transform(geo, t);
-        ok = add_dimensions(attributes, geo) && add_transform(attributes, t) &&
+        ok = (names != NULL || add_dimensions(attributes, geo)) && add_transform(attributes, t) &&
              zs_json_add_string(attributes, "spatial:transform_type", "affine") != NULL &&
              add_shape(attributes, geo->height, geo->width) && add_bbox(attributes, geo, t) &&
              add_registration(attributes, geo);
     }
-    return ok && zs_convention_declare(&zs_spatial, attributes, geo->has_transform, !is_group);
+    return ok && zs_convention_declare(&zs_spatial, attributes, is_said, !is_group);
 }
 
 enum zs_status zs_write_spatial_proj(zs_json *attributes, const struct zs_georef_out *geo, bool is_group,
@@ -352,7 +358,7 @@ static enum zs_status change(zs_json *members, enum zs_place_kind kind, const st
         said.has_transform = geo->has_transform && zs_spatial_is_said(members);
         return zs_write_spatial_proj(members, &said, true, err);
     }
-    if (kind == ZS_PLACE_ARRAY || (!had_bbox && !had_transform))
+    if (kind == ZS_PLACE_ARRAY || geo->keeps_transform || (!had_bbox && !had_transform))
         return ZS_OK;
     for (size_t i = 0; i < sizeof place / sizeof place[0]; i++)
         zs_json_remove(members, place[i]);

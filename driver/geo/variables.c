@@ -5,13 +5,15 @@
 #include <string.h>
 
 #include "array/array.h"
+#include "codec/compression.h"
 #include "zarr/name.h"
 
-zs_json *zs_small_array_document(const char *name, enum zs_data_type type, uint64_t count)
+zs_json *zs_small_array_document(const char *name, enum zs_data_type type, uint64_t count, bool has_checksum)
 {
     struct zs_array_spec spec = {
         .ndim = count > 0 ? 1 : 0, .shape = {count}, .chunk_shape = {count}, .dtype = zs_dtype_of(type)};
     spec.dimension_names[0] = name;
+    spec.encoding.chunk_checksum = has_checksum;
     const double nan_value = NAN; /* a coordinate of 0 is a value like any other */
     const float nan_single = NAN;
     if (type == ZS_FLOAT64)
@@ -94,7 +96,7 @@ enum zs_status zs_slot_find(struct zs_hierarchy *h, const struct zs_node *node, 
                             bool (*is_kind)(const struct zs_node *found, const char *name), struct zs_slot *slot,
                             struct zs_error *err)
 {
-    *slot = (struct zs_slot){0};
+    *slot = (struct zs_slot){.has_checksum = node->array != NULL && zs_has_chunk_checksum(node->array)};
     if (!zs_is_node_name(name))
         return ZS_OK;
     char *group = zs_path_parent(node->path);

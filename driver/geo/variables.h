@@ -6,9 +6,10 @@
 #include "geo/write.h"
 #include "zarr/document.h"
 
-/* The document of a small array, one chunk and not compressed: a coordinate variable of `count` elements along the
- * dimension `name`, or with count 0 one that is 0-d and holds its fill value. NULL without memory. */
-zs_json *zs_small_array_document(const char *name, enum zs_data_type type, uint64_t count);
+/* The document of a small array, one chunk and not compressed, with a crc32c if has_checksum: a coordinate variable of
+ * `count` elements along the dimension `name`, or with count 0 one that is 0-d and holds its fill value. NULL without
+ * memory. */
+zs_json *zs_small_array_document(const char *name, enum zs_data_type type, uint64_t count, bool has_checksum);
 
 /* Writes all values (elements of its type) of a one-dimensional array; `is_new`: there are no chunks of it yet. */
 enum zs_status zs_write_small_array(struct zs_store *store, const struct zs_node *node, bool is_new, const void *values,
@@ -29,6 +30,7 @@ const struct zs_node *zs_sibling(struct zs_hierarchy *h, const struct zs_node *n
 /* A name beside an array, under which a variable of some kind may be written. */
 struct zs_slot {
     bool is_usable;            /* false: no name of a node, or what is there is of another kind */
+    bool has_checksum;         /* chunks of the array beside it have one: so do those of a new variable */
     char *path;                /* freed with free(); NULL unless usable */
     const struct zs_node *own; /* the variable that is there; NULL where nothing is */
 };

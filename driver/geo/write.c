@@ -115,6 +115,50 @@ static bool write_categories(zs_json *attributes, char *const *categories)
     return ok;
 }
 
+bool zs_is_item_of(const zs_json *attributes, const char *name, const char *item)
+{
+    const zs_json *attribute = zs_json_get(attributes, name);
+    char *said = attribute != NULL ? zs_metadata_item(name, attribute) : NULL;
+    const bool is = said != NULL && strcmp(said, item) == 0;
+    free(said);
+    return is;
+}
+
+static bool is_in_list(const char *const *items, const char *item)
+{
+    for (; items != NULL && *items != NULL; items++)
+        if (strcmp(*items, item) == 0)
+            return true;
+    return false;
+}
+
+bool zs_items_remove_others(zs_json *object, bool (*may_go)(const char *name), const char *const *items)
+{
+    const zs_json *next;
+    for (const zs_json *m = zs_json_first(object); m != NULL; m = next) {
+        next = zs_json_next(m);
+        if (!may_go(zs_json_name(m)))
+            continue;
+        char *item = zs_metadata_item(zs_json_name(m), m);
+        if (item == NULL)
+            return false;
+        if (!is_in_list(items, item))
+            zs_json_remove(object, zs_json_name(m));
+        free(item);
+    }
+    return true;
+}
+
+bool zs_item_put_aside(zs_json *attributes, const char *name, const char *value)
+{
+    zs_json *aside = zs_json_get_mutable(attributes, ZS_ITEMS_ATTRIBUTE);
+    if (!zs_json_is_object(aside)) {
+        zs_json_remove(attributes, ZS_ITEMS_ATTRIBUTE);
+        aside = zs_json_add_object(attributes, ZS_ITEMS_ATTRIBUTE);
+    }
+    return aside != NULL && set_string(aside, name, value);
+}
+
 static bool write_metadata(zs_json *attributes, char *const *metadata)
 {
     for (; *metadata != NULL; metadata++) {
@@ -126,6 +170,8 @@ static bool write_metadata(zs_json *attributes, char *const *metadata)
         /* What the conventions own, and what was written just before, is not replaced. */
         if (ok && !zs_is_convention_attribute(name) && zs_json_get(attributes, name) == NULL)
             ok = zs_json_add_string(attributes, name, equals + 1) != NULL;
+        else if (ok && !zs_is_item_of(attributes, name, *metadata))
+            ok = zs_item_put_aside(attributes, name, equals + 1);
         free(name);
         if (!ok)
             return false;

@@ -26,17 +26,20 @@ struct zs_georef_out {
     bool pixel_is_point;
     OGRSpatialReferenceH srs; /* NULL when unknown; borrowed */
     uint64_t width, height;
-    const char *dim_x, *dim_y; /* dimension names */
+    const char *dim_x, *dim_y; /* dimension names; NULL where the array does not name both */
     /* of the array, for multiscales: all dimensions and which are X and Y; ndim 0 is (Y, X) */
     int ndim, x, y;
     const char *brief; /* of an overview whose base and multiscales say the rest: the CRS's code; else NULL; borrowed */
+    bool keeps_transform;      /* the transform is the one that is there: the CRS alone is written */
+    OGRSpatialReferenceH old_srs; /* the CRS until now; NULL when unknown; borrowed */
 };
 
 /* Adds spatial:dimensions, spatial:transform, spatial:shape, spatial:bbox, spatial:registration, proj:code (when the
  * CRS has an authority code that stands for it exactly) or proj:wkt2 and proj:projjson, and the zarr_conventions
  * entries, to the attributes of an array or group. Members of that kind already there are replaced or removed. With
  * pixel_is_point, spatial:registration is "node" and transform and bbox are those of pixel centres, as the convention
- * has it. A group declares the conventions in full, an array in short. */
+ * has it. A group declares the conventions in full, an array in short. Members of spatial: stay as they are with
+ * keeps_transform, and are not written without names of dimensions, which the convention wants. */
 enum zs_status zs_write_spatial_proj(zs_json *attributes, const struct zs_georef_out *geo, bool is_group,
                                      struct zs_error *err) ZS_MUST_CHECK;
 
@@ -72,8 +75,8 @@ enum zs_status zs_write_nodata(zs_json *attributes, const struct zs_dtype *dtype
                                struct zs_error *err) ZS_MUST_CHECK;
 
 /* Adds scale_factor, add_offset, units, long_name, flag_values and flag_meanings, COLOR_INTERPRETATION (as GDAL),
- * gdal:color_table, metadata domains and the metadata (as strings; names that zs_is_convention_attribute() are
- * skipped). Leaves nodata alone. */
+ * gdal:color_table, metadata domains and the metadata (as strings; those of which an attribute of the name is there or
+ * zs_is_convention_attribute() go into ZS_ITEMS_ATTRIBUTE). Leaves nodata alone. */
 enum zs_status zs_write_meaning(zs_json *attributes, const struct zs_meaning *meaning,
                                 struct zs_error *err) ZS_MUST_CHECK;
 

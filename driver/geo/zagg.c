@@ -175,9 +175,11 @@ static enum zs_status change(zs_json *members, enum zs_place_kind kind, const st
     const double down = (g.bounds[3] - g.bounds[1]) / g.resolution[1];
     const double resolution[2] = {t[1], -t[5]}, bounds[4] = {t[0], t[3] + down * t[5], t[0] + across * t[1], t[3]};
     zs_json_remove(members, "crs");
+    bool ok = geo->srs == NULL || add_crs(members, geo->srs);
+    if (geo->keeps_transform)
+        return ok ? ZS_OK : zs_no_memory(err);
     zs_json_remove(members, "resolution");
     zs_json_remove(members, "bounds");
-    bool ok = geo->srs == NULL || add_crs(members, geo->srs);
     if (ok && geo->has_transform && t[2] == 0 && t[4] == 0 && t[1] > 0 && t[5] < 0)
         ok = add_numbers(members, "resolution", resolution, 2) && add_numbers(members, "bounds", bounds, 4);
     return ok ? ZS_OK : zs_no_memory(err);

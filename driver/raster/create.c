@@ -90,7 +90,8 @@ static enum zs_status add_small_array(struct zs_raster *r, const char *name, enu
                                       uint64_t count, zs_json **attributes, struct zs_error *err)
 {
     struct document *d = NULL;
-    ZS_TRY(add_document(r, name, zs_small_array_document(name, type, count), &d, err));
+    zs_json *document = zs_small_array_document(name, type, count, r->spec->encoding.chunk_checksum);
+    ZS_TRY(add_document(r, name, document, &d, err));
     *attributes = zs_document_attributes(d->json);
     if (count == 0)
         return ZS_OK;
@@ -167,10 +168,12 @@ static enum zs_status write_array_attributes(zs_json *attributes, const struct z
     if (spec->mask != NULL && !zs_mask_name(attributes, spec->mask))
         return zs_fail(err, ZS_NO_MEMORY, "cannot build the metadata of %s", array->name);
     ZS_TRY(zs_write_nodata(attributes, &spec->dtype, spec->has_nodata ? spec->nodata : NULL, err));
+    /* Items of the whole give way to what bands mean. */
+    ZS_TRY(zs_write_band_meanings(attributes, &spec->dtype, array->bands, array->band_count, ZS_BAND_ALL, err));
     const struct zs_meaning of_whole = {.metadata = (char **)(uintptr_t)spec->metadata, .domains = spec->domains};
     if (spec->metadata != NULL || spec->domains.count > 0)
         ZS_TRY(zs_write_meaning(attributes, &of_whole, err));
-    return zs_write_band_meanings(attributes, &spec->dtype, array->bands, array->band_count, err);
+    return ZS_OK;
 }
 
 /* What the arrays of a raster are, but for their attributes. */

@@ -138,7 +138,7 @@ static enum zs_status sort(struct zs_healpix_cells *cells, struct zs_error *err)
         return zs_fail(err, ZS_NO_MEMORY, "cannot sort %llu cells", (unsigned long long)cells->count);
     for (uint64_t i = 0; i < cells->count; i++)
         pairs[i] = (struct pair){cells->numbers[i], cells->places != NULL ? cells->places[i] : i};
-    qsort(pairs, cells->count, sizeof *pairs, compare_pairs);
+    qsort(pairs, (size_t)cells->count, sizeof *pairs, compare_pairs);
     if (cells->places == NULL)
         cells->places = zs_calloc(cells->count, sizeof *cells->places);
     for (uint64_t i = 0; i < cells->count && cells->places != NULL; i++) {

@@ -148,7 +148,7 @@ static enum zs_status explain(const struct zs_hierarchy *h, const struct zs_node
 {
     const struct zs_store *store = zs_hierarchy_store(h);
     if (unreadable != NULL)
-        return zs_fail(err, ZS_UNSUPPORTED, "%s/%s", store->root, unreadable->array_error.message);
+        return zs_fail(err, ZS_UNSUPPORTED, "%s/%s", store->root, unreadable->array_error->message);
     if (store->is_remote && !zs_hierarchy_is_consolidated(h))
         return zs_fail(err, ZS_NOT_FOUND,
                        "%s: a remote store without consolidated metadata is not searched for arrays; name one: "

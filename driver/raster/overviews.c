@@ -76,13 +76,12 @@ static const struct zs_node *only_raster(struct zs_hierarchy *h, const char *gro
     if (!zs_hierarchy_is_consolidated(h) || zs_hierarchy_list(h, &nodes, &count, NULL) != ZS_OK)
         return NULL;
     int rasters = 0;
-    for (size_t i = 0; i < count; i++) {
-        const char *below = zs_path_below(group, nodes[i]->path);
-        if (below != NULL && strchr(below, '/') == NULL && nodes[i]->array != NULL && nodes[i]->array->ndim >= 2) {
-            only = nodes[i];
+    size_t at = 0;
+    for (const struct zs_node *node; (node = zs_nodes_child(nodes, count, group, &at)) != NULL;)
+        if (node->array != NULL && node->array->ndim >= 2) {
+            only = node;
             rasters++;
         }
-    }
     free(nodes);
     return rasters == 1 ? only : NULL;
 }

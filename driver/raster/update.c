@@ -1,5 +1,6 @@
 #include "raster/update.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,21 +22,36 @@ struct relative {
     const struct zs_node *node;
     struct zs_axes axes;
     struct zs_place_style style;
+    const char *asked;        /* the name that the style had */
     char *mapping;            /* a name that is not the style's; NULL: that */
     OGRSpatialReferenceH srs; /* that it had, NULL: none */
     bool keeps_srs;           /* it follows in all but that */
+    bool keeps_transform;     /* what was set is the CRS alone */
 };
 struct relatives {
     struct relative *list;
+    size_t *sorted; /* places in the list, by the address of the node */
     size_t count;
 };
 
+/* Place among the sorted ones where a node is, or would be. */
+static size_t sorted_place(const struct relatives *r, const struct zs_node *node)
+{
+    size_t low = 0, high = r->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if ((uintptr_t)r->list[r->sorted[middle]].node < (uintptr_t)node)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 static const struct relative *find_relative(const struct relatives *r, const struct zs_node *node)
 {
-    for (size_t i = 0; i < r->count; i++)
-        if (r->list[i].node == node)
-            return &r->list[i];
-    return NULL;
+    const size_t at = sorted_place(r, node);
+    return at < r->count && r->list[r->sorted[at]].node == node ? &r->list[r->sorted[at]] : NULL;
 }
 
 static enum zs_status add_relative(struct relatives *r, struct relative relative, struct zs_error *err)
@@ -46,6 +62,13 @@ static enum zs_status add_relative(struct relatives *r, struct relative relative
     if (grown == NULL)
         return zs_no_memory(err);
     r->list = grown;
+    size_t *sorted = realloc(r->sorted, (r->count + 1) * sizeof *sorted);
+    if (sorted == NULL)
+        return zs_no_memory(err);
+    r->sorted = sorted;
+    const size_t at = sorted_place(r, relative.node);
+    memmove(&sorted[at + 1], &sorted[at], (r->count - at) * sizeof *sorted);
+    sorted[at] = r->count;
     r->list[r->count++] = relative;
     if (relative.srs != NULL)
         OSRReference(relative.srs);
@@ -60,6 +83,7 @@ static void relatives_clear(struct relatives *r)
             OSRRelease(r->list[i].srs);
     }
     free(r->list);
+    free(r->sorted);
 }
 
 /* Adds an array and its overviews. With `style` those that use no convention of their own follow it. */
@@ -106,16 +130,38 @@ static enum zs_status add_sibling(struct zs_hierarchy *h, struct relatives *r, s
 {
     struct zs_place_style style;
     struct zs_georef now;
+    if (find_relative(r, sibling.node) != NULL)
+        return ZS_OK;
     zs_place_style_find(h, sibling.node, sibling.axes, &style);
     style.drops_coordinates = of->style.drops_coordinates;
-    if (style.is_default || find_relative(r, sibling.node) != NULL)
+    if (style.is_default)
         return ZS_OK;
     ZS_TRY(zs_georef_read(h, sibling.node, sibling.axes, &now, err));
     sibling.srs = now.srs;
+    sibling.keeps_transform = of->keeps_transform;
     sibling.keeps_srs = !zs_crs_is_same(now.srs, of->srs);
     const enum zs_status status = add_family(h, r, sibling, &style, err);
     zs_georef_clear(&now);
     return status;
+}
+
+static bool is_same_text(const char *a, const char *b)
+{
+    return a != NULL && b != NULL && strcmp(a, b) == 0;
+}
+
+/* Whether two arrays lie in one group and have the same X and Y. */
+static bool is_on_one_grid(const struct relative *a, const struct relative *b)
+{
+    const size_t n = (size_t)(zs_path_name(a->node->path) - a->node->path);
+    const int dims[2][2] = {{a->axes.x, b->axes.x}, {a->axes.y, b->axes.y}};
+    if ((size_t)(zs_path_name(b->node->path) - b->node->path) != n || memcmp(a->node->path, b->node->path, n) != 0)
+        return false;
+    for (int i = 0; i < 2; i++)
+        if (!is_same_text(zs_dimension_name(a->node, dims[i][0]), zs_dimension_name(b->node, dims[i][1])) ||
+            a->node->array->shape[dims[i][0]] != b->node->array->shape[dims[i][1]])
+            return false;
+    return true;
 }
 
 /* Adds the arrays of the same group that have the same X and Y: they share the coordinate variables. */
@@ -131,11 +177,9 @@ static enum zs_status add_siblings(struct zs_hierarchy *h, struct relatives *r, 
     enum zs_status status = ZS_OK;
     if (zs_hierarchy_list(h, &nodes, &count, NULL) != ZS_OK) /* what cannot be listed shares nothing we know of */
         count = 0;
-    for (size_t i = 0; i < count && status == ZS_OK; i++) {
-        const struct zs_node *other = nodes[i];
-        const char *below = zs_path_below(group, other->path);
-        if (other == node || below == NULL || strchr(below, '/') != NULL || other->array == NULL ||
-            other->array->ndim < 2)
+    size_t at = 0;
+    for (const struct zs_node *other; status == ZS_OK && (other = zs_nodes_child(nodes, count, group, &at)) != NULL;) {
+        if (other == node || other->array == NULL || other->array->ndim < 2)
             continue;
         const struct relative sibling = {.node = other,
                                          .axes = {same_dimension(other, x, node->array->shape[of->axes.x]),
@@ -225,6 +269,17 @@ static enum zs_status write_groups(struct zs_hierarchy *h, const struct zs_node 
 
 /* ---- Georeferencing ---- */
 
+/* Whether the place is the one that is there, but for the CRS; what was read twice may differ in the last digits. */
+static bool keeps_transform(const struct zs_georef_update *update, const struct zs_georef *now)
+{
+    const double *a = update->transform, *b = now->transform;
+    const double tolerance = 1e-9 * (fabs(b[1]) + fabs(b[2]) + fabs(b[4]) + fabs(b[5]));
+    bool is_same = update->has_transform == now->has_transform;
+    for (int i = 0; i < 6 && update->has_transform && is_same; i++)
+        is_same = fabs(a[i] - b[i]) <= tolerance;
+    return is_same && (!update->has_transform || update->pixel_is_point == now->pixel_is_point);
+}
+
 /* Adds an array and its overviews, each with the style that it is to have. */
 static enum zs_status add_array(struct zs_hierarchy *h, struct relatives *r, const struct zs_node *node,
                                 struct zs_axes axes, const struct zs_georef_update *update, struct zs_error *err)
@@ -240,8 +295,9 @@ static enum zs_status add_array(struct zs_hierarchy *h, struct relatives *r, con
     if (update->has_transform && (update->transform[2] != 0 || update->transform[4] != 0))
         style.spatial_proj = true;
     style.drops_coordinates = now.has_transform && !update->has_transform;
-    const enum zs_status status =
-        add_family(h, r, (struct relative){.node = node, .axes = axes, .srs = now.srs}, &style, err);
+    const struct relative one = {
+        .node = node, .axes = axes, .srs = now.srs, .keeps_transform = keeps_transform(update, &now)};
+    const enum zs_status status = add_family(h, r, one, &style, err);
     zs_georef_clear(&now);
     return status;
 }
@@ -284,6 +340,15 @@ static enum zs_status choose_mapping(struct zs_hierarchy *h, const struct relati
     return ZS_OK;
 }
 
+/* Whether what lies beside two arrays is the same, and written with the first. */
+static bool is_alike(const struct relative *a, const struct relative *b)
+{
+    return is_on_one_grid(a, b) && !a->keeps_srs && !b->keeps_srs && a->keeps_transform == b->keeps_transform &&
+           a->style.cf == b->style.cf && a->style.is_brief == b->style.is_brief &&
+           a->style.drops_coordinates == b->style.drops_coordinates && is_same_text(a->asked, b->asked) &&
+           zs_crs_is_same(a->srs, b->srs);
+}
+
 enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *const *nodes, const struct zs_axes *axes,
                                  size_t count, const struct zs_georef_update *update, struct zs_error *err)
 {
@@ -294,7 +359,9 @@ enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *c
         status = add_array(h, &r, nodes[i], axes[i], update, err);
     for (size_t i = 0; i < count && status == ZS_OK && !update->is_alone; i++) {
         const struct relative of = *find_relative(&r, nodes[i]); /* the list moves when it grows */
-        status = add_siblings(h, &r, &of, err);
+        const struct relative *before = i > 0 ? find_relative(&r, nodes[i - 1]) : NULL;
+        if (before == NULL || !is_on_one_grid(before, &of)) /* else it has the same ones */
+            status = add_siblings(h, &r, &of, err);
     }
 
     struct zs_georef wanted = {
@@ -303,16 +370,24 @@ enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *c
     struct zs_georef_out geo = {0};
     if (status == ZS_OK)
         geo = zs_place_out(nodes[0], axes[0], &wanted);
+    struct zs_place_beside beside = {.is_written = false};
     for (size_t i = 0; i < r.count && status == ZS_OK; i++) {
         struct relative *one = &r.list[i];
         struct zs_georef_out at =
             zs_georef_at_size(&geo, one->node->array->shape[one->axes.x], one->node->array->shape[one->axes.y]);
+        at.old_srs = one->srs;
+        at.keeps_transform = one->keeps_transform;
         if (one->keeps_srs)
             at.srs = one->srs;
         zs_place_name_dimensions(&at, one->node, one->axes);
-        status = choose_mapping(h, &r, one, at.srs, err);
+        one->asked = one->style.mapping_name;
+        beside.is_written = beside.is_written && is_alike(&r.list[i - 1], one);
+        if (beside.is_written)
+            one->style.mapping_name = r.list[i - 1].style.mapping_name;
+        else
+            status = choose_mapping(h, &r, one, at.srs, err);
         if (status == ZS_OK)
-            status = zs_place_write(h, one->node, one->axes, &one->style, &at, err);
+            status = zs_place_write_beside(h, one->node, one->axes, &one->style, &at, &beside, err);
         if (status == ZS_OK && !one->keeps_srs)
             status = write_groups(h, one->node, one->axes, &at, update->is_alone ? &r : NULL, err);
     }
@@ -356,7 +431,7 @@ enum zs_status zs_update_fill_value(struct zs_hierarchy *h, const struct zs_node
     }
     struct zs_node *fresh;
     ZS_TRY(zs_node_create(node->path, document, true, &fresh, err));
-    ZS_TRY(zs_hierarchy_add(h, fresh, err));
+    ZS_TRY(zs_hierarchy_restate(h, fresh, err));
     *replacement = fresh;
     return zs_hierarchy_flush(h, err);
 }
@@ -415,28 +490,41 @@ enum zs_status zs_update_nodata(struct zs_hierarchy *h, const struct zs_node *no
 struct meanings {
     const struct zs_meaning *bands;
     size_t count;
+    unsigned which;
 };
 
 static enum zs_status write_meanings(zs_json *attributes, const struct zs_dtype *dtype, const void *wanted,
                                      struct zs_error *err)
 {
     const struct meanings *m = wanted;
-    return zs_write_band_meanings(attributes, dtype, m->bands, m->count, err);
+    return zs_write_band_meanings(attributes, dtype, m->bands, m->count, m->which, err);
 }
 
 enum zs_status zs_update_bands(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
-                               const struct zs_meaning *bands, size_t count, struct zs_error *err)
+                               const struct zs_meaning *bands, size_t count, unsigned which, struct zs_error *err)
 {
-    return update_family(h, node, axes, write_meanings, &(struct meanings){bands, count}, err);
+    const struct zs_meaning *first = &bands[0];
+    bool same = true;
+    for (size_t i = 1; i < count && same; i++)
+        same = bands[i].has_nodata == first->has_nodata &&
+               (!first->has_nodata || memcmp(bands[i].nodata, first->nodata, node->array->dtype.size) == 0);
+    if (same && (which & ZS_BAND_NODATA) != 0) {
+        ZS_TRY(zs_update_nodata(h, node, axes, first->has_nodata ? first->nodata : NULL, err));
+        which &= ~(unsigned)ZS_BAND_NODATA;
+    }
+    if (which == 0)
+        return ZS_OK;
+    return update_family(h, node, axes, write_meanings, &(struct meanings){bands, count, which}, err);
 }
 
-enum zs_status zs_update_drop_statistics(struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err)
+enum zs_status zs_update_drop_statistics(struct zs_hierarchy *h, const struct zs_node *node, bool of_bands,
+                                         struct zs_error *err)
 {
     zs_json *attributes;
-    if (!zs_has_statistics(node->attributes))
+    if (!zs_has_statistics(node->attributes, of_bands))
         return ZS_OK;
     ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
-    zs_remove_statistics(attributes);
+    zs_remove_statistics(attributes, of_bands);
     return ZS_OK;
 }
 
@@ -445,34 +533,36 @@ enum zs_status zs_update_drop_statistics(struct zs_hierarchy *h, const struct zs
 /* Whether an attribute is one that zs_update_metadata() may take away. */
 static bool is_plain(const char *name)
 {
-    return name != NULL && name[0] != '\0' && !zs_is_convention_attribute(name) && strcmp(name, "long_name") != 0 &&
+    return zs_is_item_name(name) && !zs_is_convention_attribute(name) && strcmp(name, "long_name") != 0 &&
            strcmp(name, "standard_name") != 0;
 }
 
-static bool is_in_list(const char *const *metadata, const char *item)
+/* One item: as an attribute where that says nothing else, else aside; long_name and standard_name are replaced where
+ * they are texts. */
+static bool write_item(zs_json *attributes, const char *name, const char *item, const char *value)
 {
-    for (; metadata != NULL && *metadata != NULL; metadata++)
-        if (strcmp(*metadata, item) == 0)
-            return true;
-    return false;
+    const zs_json *said = zs_json_get(attributes, name);
+    if (zs_is_item_of(attributes, name, item))
+        return true;
+    if (is_plain(name))
+        return zs_json_add_string(attributes, name, value) != NULL;
+    if (zs_json_typeof(said) == ZS_JSON_STRING && !zs_is_convention_attribute(name)) {
+        zs_json_remove(attributes, name);
+        return zs_json_add_string(attributes, name, value) != NULL;
+    }
+    return zs_item_put_aside(attributes, name, value);
 }
 
-/* Removes the plain attributes that are not in the list as they are. */
-static enum zs_status remove_others(zs_json *attributes, const char *const *metadata, struct zs_error *err)
+/* Removes the items that were put aside and are not in the list. */
+static enum zs_status remove_others_aside(zs_json *attributes, const char *const *metadata, struct zs_error *err)
 {
-    const zs_json *next;
-    for (const zs_json *a = zs_json_first(attributes); a != NULL; a = next) {
-        next = zs_json_next(a);
-        if (!is_plain(zs_json_name(a)))
-            continue;
-        char *item = zs_metadata_item(zs_json_name(a), a);
-        if (item == NULL)
-            return zs_no_memory(err);
-        const bool is_kept = is_in_list(metadata, item);
-        free(item);
-        if (!is_kept)
-            zs_json_remove(attributes, zs_json_name(a));
-    }
+    zs_json *aside = zs_json_get_mutable(attributes, ZS_ITEMS_ATTRIBUTE);
+    if (!zs_json_is_object(aside))
+        return ZS_OK;
+    if (!zs_items_remove_others(aside, zs_is_item_name, metadata))
+        return zs_no_memory(err);
+    if (zs_json_size(aside) == 0)
+        zs_json_remove(attributes, ZS_ITEMS_ATTRIBUTE);
     return ZS_OK;
 }
 
@@ -481,15 +571,17 @@ enum zs_status zs_update_metadata(struct zs_hierarchy *h, const struct zs_node *
 {
     zs_json *attributes;
     ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
-    ZS_TRY(remove_others(attributes, metadata, err));
+    if (!zs_items_remove_others(attributes, is_plain, metadata))
+        return zs_no_memory(err);
+    ZS_TRY(remove_others_aside(attributes, metadata, err));
     for (; metadata != NULL && *metadata != NULL; metadata++) {
         const char *equals = strchr(*metadata, '=');
         if (equals == NULL || equals == *metadata)
             continue;
         char *name = zs_strndup(*metadata, (size_t)(equals - *metadata));
-        bool ok = name != NULL;
-        if (ok && is_plain(name) && zs_json_get(attributes, name) == NULL)
-            ok = zs_json_add_string(attributes, name, equals + 1) != NULL;
+        const zs_json *aside = zs_json_get(attributes, ZS_ITEMS_ATTRIBUTE);
+        const bool ok = name != NULL && (zs_is_item_of(aside, name, *metadata) ||
+                                         write_item(attributes, name, *metadata, equals + 1));
         free(name);
         if (!ok)
             return zs_no_memory(err);

@@ -29,11 +29,13 @@ struct zs_georef_update {
     bool is_alone;            /* no array beside it follows: the transform stays what it is */
 };
 
-/* Sets transform and CRS together (pass what zs_georef_read() said for the one that stays), in every convention in
- * which the store says them already; where it says neither, as this driver's own rasters do (ZS_GEOREF_ALL):
+/* Sets transform and CRS together, in every convention in which the store says them already; where it says neither, as
+ * this driver's own rasters do (ZS_GEOREF_ALL). Pass what zs_georef_read() said for the one that stays: of a transform
+ * that stays nothing is written, and its overviews and the arrays beside it keep theirs.
  *   - `spatial:` and `proj:` on the array, its group and its multiscales entries;
  *   - CF: attributes of the grid mapping variable (made when there is none), values and units of the coordinate
- * variables of X and Y (made, rewritten; removed when the transform is rotated or not known any more);
+ * variables of X and Y (made, rewritten where they do not tell the transform already; removed when it is rotated or
+ * not known any more);
  *   - `_CRS`, `gdal:geotransform` of GDAL: rewritten where they are.
  * Overviews of the array follow. So do the arrays beside it that have the same X and Y (names and sizes): coordinate
  * variables are those of the group, and they could not stay. Those that had another CRS keep that. A grid mapping that
@@ -57,8 +59,8 @@ enum zs_status zs_update_healpix(struct zs_hierarchy *h, const struct zs_node *n
 enum zs_status zs_update_nodata(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                                 const void *value, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Takes away statistics of the array and of its bands: elements were written. */
-enum zs_status zs_update_drop_statistics(struct zs_hierarchy *h, const struct zs_node *node,
+/* Takes away statistics of the array and, unless these are seen to, of its bands: elements were written. */
+enum zs_status zs_update_drop_statistics(struct zs_hierarchy *h, const struct zs_node *node, bool of_bands,
                                          struct zs_error *err) ZS_MUST_CHECK;
 
 /* Sets the fill value itself, of an array that has no chunks yet, together with `_FillValue`. The array's node is
@@ -66,13 +68,15 @@ enum zs_status zs_update_drop_statistics(struct zs_hierarchy *h, const struct zs
 enum zs_status zs_update_fill_value(struct zs_hierarchy *h, const struct zs_node *node, const void *value,
                                     const struct zs_node **replacement, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Sets what the bands of the array and its overviews mean, as zs_write_band_meanings(). */
+/* Sets properties `which` of all bands of the array and its overviews, as zs_write_band_meanings(); a nodata value that
+ * all have as zs_update_nodata(). */
 enum zs_status zs_update_bands(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
-                               const struct zs_meaning *bands, size_t count, struct zs_error *err) ZS_MUST_CHECK;
+                               const struct zs_meaning *bands, size_t count, unsigned which,
+                               struct zs_error *err) ZS_MUST_CHECK;
 
 /* Replaces the plain attributes of an array or group by `metadata` (NULL-terminated "NAME=VALUE"; NULL or empty removes
  * them all). Attributes of conventions stay, and so does one whose text, as zs_meaning_read() gives it, is unchanged:
- * numbers and objects of other writers keep their form. Names of conventions in the list are passed over. */
+ * numbers and objects of other writers keep their form. Items by names of conventions go into ZS_ITEMS_ATTRIBUTE. */
 enum zs_status zs_update_metadata(struct zs_hierarchy *h, const struct zs_node *node, const char *const *metadata,
                                   struct zs_error *err) ZS_MUST_CHECK;
 

@@ -63,7 +63,8 @@ enum zs_status zs_sink_write_index(struct sink *s, const struct zs_level *level,
 
 static enum zs_status is_all_empty(struct zs_shard_writer *w, struct part *p, bool *all_empty, struct zs_error *err)
 {
-    ZS_TRY(zs_part_open(w, p, err));
+    if (!zs_part_is_put(p))
+        ZS_TRY(zs_part_open(w, p, err));
     *all_empty = true;
     for (uint64_t i = 0; i < p->level->inner_count && *all_empty; i++) {
         struct zs_bytes bytes;
@@ -215,7 +216,7 @@ static enum zs_status build(struct zs_shard_writer *w, struct part *p, struct si
         numbers != NULL && index != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot order the chunks of a shard");
     if (status == ZS_OK)
         status = zs_chunk_order_list(level, w->order, numbers, err);
-    if (status == ZS_OK)
+    if (status == ZS_OK && !zs_part_is_put(p))
         status = zs_part_open(w, p, err);
     if (status == ZS_OK && level->index_at_start)
         status = zs_sink_reserve_index(s, level, err);

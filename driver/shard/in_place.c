@@ -94,9 +94,9 @@ enum zs_status zs_shard_overwrite(struct zs_shard_writer *w, bool *done, struct 
     if (!has_fixed_size(leaf) || w->root->present.index->is_recovered)
         return ZS_OK;
     enum zs_status status = overwrite(w, w->root, NULL, &fits, err);
-    if (status != ZS_OK)
+    if (status != ZS_OK && status != ZS_CORRUPT)
         return zs_fail_in_shard(w, status, err);
-    if (!fits)
+    if (status == ZS_CORRUPT || !fits) /* who rewrites it may not need what is torn */
         return ZS_OK;
     ZS_TRY(zs_shard_writer_file(w, &file, err));
     if (file == NULL)

@@ -4,19 +4,23 @@
 #include <string.h>
 
 struct keyed {
-    /* bit planes of the curve, most significant first: plane p holds one bit per dimension */
-    uint64_t key[ZS_MAX_NDIM];
+    uint64_t key; /* as much of the place on the curve as fits */
     uint64_t number;
 };
 
-static _Thread_local int planes; /* qsort() has no context argument in C11 */
+/* A curve through the dimensions of a level that have more than one chunk. */
+struct curve {
+    const struct zs_level *level;
+    bool is_hilbert;
+    int n, dims[ZS_MAX_NDIM]; /* stored dimensions */
+    int bits;                 /* of a coordinate */
+};
 
 static int by_key(const void *a, const void *b)
 {
     const struct keyed *x = a, *y = b;
-    for (int p = 0; p < planes; p++)
-        if (x->key[p] != y->key[p])
-            return x->key[p] < y->key[p] ? -1 : 1;
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
     return (x->number > y->number) - (x->number < y->number);
 }
 
@@ -46,46 +50,62 @@ static void axes_to_hilbert(uint64_t *x, int n, int bits)
         x[i] ^= t;
 }
 
+/* The place of a chunk on the curve, of which bit planes [first, last) are taken, most significant first: a plane holds
+ * one bit per dimension. */
+static uint64_t key_of(const struct curve *c, uint64_t number, int first, int last)
+{
+    uint64_t at[ZS_MAX_NDIM], x[ZS_MAX_NDIM], key = 0;
+    for (int j = c->level->ndim - 1; j >= 0; j--) {
+        const uint64_t size = c->level->grid[c->level->axis[j]];
+        at[j] = number % size;
+        number /= size;
+    }
+    for (int k = 0; k < c->n; k++)
+        x[k] = at[c->dims[k]];
+    if (c->is_hilbert)
+        axes_to_hilbert(x, c->n, c->bits);
+    for (int p = first; p < last; p++)
+        for (int k = 0; k < c->n; k++)
+            key = key << 1 | (x[k] >> (c->bits - 1 - p) & 1);
+    return key;
+}
+
+/* Sorts chunks whose planes before `first` are equal; those that 64 bits do not tell apart by the planes behind. */
+static void sort(const struct curve *c, struct keyed *list, size_t count, int first)
+{
+    const int last = first + 64 / c->n < c->bits ? first + 64 / c->n : c->bits;
+    for (size_t i = 0; i < count; i++)
+        list[i].key = key_of(c, list[i].number, first, last);
+    qsort(list, count, sizeof *list, by_key);
+    for (size_t i = 0, end; i < count && last < c->bits; i = end) {
+        for (end = i + 1; end < count && list[end].key == list[i].key;)
+            end++;
+        if (end - i > 1)
+            sort(c, list + i, end - i, last); /* as deep as there are planes at most */
+    }
+}
+
 enum zs_status zs_chunk_order_list(const struct zs_level *level, enum zs_chunk_order order, uint64_t *numbers,
                                    struct zs_error *err)
 {
     const size_t count = (size_t)level->inner_count;
-    for (size_t i = 0; i < count; i++)
-        numbers[i] = i;
-    if (order == ZS_ORDER_ROW_MAJOR)
-        return ZS_OK;
-    int dims[ZS_MAX_NDIM], n = 0, bits = 1;
+    struct curve c = {.level = level, .is_hilbert = order == ZS_ORDER_HILBERT, .bits = 1};
     for (int j = 0; j < level->ndim; j++)
         if (level->grid[level->axis[j]] > 1)
-            dims[n++] = j;
-    for (int i = 0; i < n; i++)
-        while (bits < 63 && level->grid[level->axis[dims[i]]] - 1 >= (uint64_t)1 << bits)
-            bits++;
-    /* One key word per bit plane: there are as many planes as bits, at most 32 for any index that fits memory. */
-    if (n == 0 || bits > ZS_MAX_NDIM)
-        return ZS_OK;
-    struct keyed *list = zs_calloc(count, sizeof *list);
-    if (list == NULL)
+            c.dims[c.n++] = j;
+    for (int k = 0; k < c.n; k++)
+        while (c.bits < 63 && level->grid[level->axis[c.dims[k]]] - 1 >= (uint64_t)1 << c.bits)
+            c.bits++;
+    const bool is_curve = order != ZS_ORDER_ROW_MAJOR && c.n > 0;
+    struct keyed *list = is_curve ? zs_calloc(count, sizeof *list) : NULL;
+    if (is_curve && list == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot order %zu chunks", count);
-    for (size_t i = 0; i < count; i++) {
-        uint64_t x[ZS_MAX_NDIM], rest = i, at[ZS_MAX_NDIM];
-        for (int j = level->ndim - 1; j >= 0; j--) {
-            at[j] = rest % level->grid[level->axis[j]];
-            rest /= level->grid[level->axis[j]];
-        }
-        for (int k = 0; k < n; k++)
-            x[k] = at[dims[k]];
-        if (order == ZS_ORDER_HILBERT)
-            axes_to_hilbert(x, n, bits);
-        for (int p = 0; p < bits; p++)
-            for (int k = 0; k < n; k++)
-                list[i].key[p] = list[i].key[p] << 1 | (x[k] >> (bits - 1 - p) & 1);
+    for (size_t i = 0; i < count && is_curve; i++)
         list[i].number = i;
-    }
-    planes = bits;
-    qsort(list, count, sizeof *list, by_key);
+    if (is_curve)
+        sort(&c, list, count, 0);
     for (size_t i = 0; i < count; i++)
-        numbers[i] = list[i].number;
+        numbers[i] = is_curve ? list[i].number : i;
     free(list);
     return ZS_OK;
 }

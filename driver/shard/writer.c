@@ -89,6 +89,11 @@ static uint64_t leaves_per_chunk(const struct zs_level *level)
     return n;
 }
 
+bool zs_part_is_put(const struct part *p)
+{
+    return p->put_count == p->level->inner_count * leaves_per_chunk(p->level);
+}
+
 /* The innermost shard of leaf `number`, which becomes its number in there. With make false: NULL where it was not
  * touched. */
 static struct part *find_part(const struct zs_shard_writer *w, uint64_t *number, bool make)
@@ -118,7 +123,6 @@ enum zs_status zs_shard_writer_create(struct zs_store *store, const char *key, c
     struct zs_shard_writer *w = zs_calloc(1, sizeof *w);
     if (w != NULL) {
         w->store = store;
-        w->order = order;
         w->key = zs_strdup(key);
         w->root = part_create(level, NULL, 0);
     }
@@ -129,7 +133,7 @@ enum zs_status zs_shard_writer_create(struct zs_store *store, const char *key, c
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard of %llu chunks",
                        (unsigned long long)level->inner_count);
     }
-    const enum zs_status status = zs_shard_writer_rebase(w, base, object, err);
+    const enum zs_status status = zs_shard_writer_rebase(w, order, base, object, err);
     if (status != ZS_OK)
         zs_shard_writer_free(w);
     else
@@ -157,14 +161,25 @@ static void close_all(struct zs_shard_writer *w, struct part *p)
             close_all(w, p->inner[i]);
 }
 
-enum zs_status zs_shard_writer_rebase(struct zs_shard_writer *w, struct zs_shard_index *base, struct zs_object *object,
-                                      struct zs_error *err)
+void zs_shard_writer_forget_present(struct zs_shard_writer *w)
 {
     close_all(w, w->root);
     zs_object_close(w->object);
+    w->object = NULL;
+}
+
+enum zs_status zs_shard_writer_rebase(struct zs_shard_writer *w, enum zs_chunk_order order, struct zs_shard_index *base,
+                                      struct zs_object *object, struct zs_error *err)
+{
+    zs_shard_writer_forget_present(w);
     w->object = object;
-    if (base == NULL)
-        return zs_part_open(w, w->root, err);
+    w->order = order;
+    if (base == NULL) {
+        const enum zs_status status = zs_part_open(w, w->root, err);
+        if (status != ZS_OK)
+            zs_shard_writer_forget_present(w);
+        return status;
+    }
     w->root->present.index = base;
     if (object != NULL)
         w->root->present.bytes = (struct zs_bytes){.object = object, .size = zs_object_size(object)};

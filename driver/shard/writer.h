@@ -57,9 +57,12 @@ const struct zs_object *zs_shard_writer_object(const struct zs_shard_writer *wri
 /* Whether publishing reads some of it, and so finds out by its version if it was replaced: it fails then, and the
  * object is stale. */
 bool zs_shard_writer_will_read(const struct zs_shard_writer *writer);
-/* Another object is the present one: as in zs_shard_writer_create(). What was put stays. */
-enum zs_status zs_shard_writer_rebase(struct zs_shard_writer *writer, struct zs_shard_index *base,
-                                      struct zs_object *object, struct zs_error *err) ZS_MUST_CHECK;
+/* Another object is the present one, whose chunks lie in `order`: as in zs_shard_writer_create(). What was put stays.
+ * After a failure there is none. */
+enum zs_status zs_shard_writer_rebase(struct zs_shard_writer *writer, enum zs_chunk_order order,
+                                      struct zs_shard_index *base, struct zs_object *object,
+                                      struct zs_error *err) ZS_MUST_CHECK;
+void zs_shard_writer_forget_present(struct zs_shard_writer *writer); /* there is none */
 
 /* Whether the index of that object was taken from a journal: it was being changed when it was opened, or its writer was
  * killed. */

@@ -51,6 +51,9 @@ enum zs_status zs_part_open(struct zs_shard_writer *w, struct part *p, struct zs
 /* Whether inner chunk `number` is another than the store has. */
 bool zs_part_is_changed(const struct part *p, uint64_t number);
 
+/* Whether all its leaf chunks were put: nothing of it that the store has is needed. */
+bool zs_part_is_put(const struct part *p);
+
 /* The file of the present object, to be changed where it is; NULL where that is not possible, or another object is
  * there. */
 enum zs_status zs_shard_writer_file(const struct zs_shard_writer *w, struct zs_file **file,

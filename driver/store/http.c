@@ -6,14 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cache.h"
+#include "base/checked.h"
 #include "store/http_client.h"
 #include "store/http_remembered.h"
+#include "store/names.h"
 
 struct http_store {
     struct zs_store base;
     struct zs_store *vsi;
     struct zs_http_client *client;
     atomic_bool use_vsi;     /* the server does not play along */
+    atomic_bool no_ranges;   /* it gives objects whole, and no other way */
     atomic_bool proven;      /* it did so far */
     atomic_bool no_suffix;   /* it knows ranges, but not "the last n bytes" */
     atomic_bool no_if_match; /* it denied a version that it had named itself */
@@ -26,6 +30,7 @@ struct http_object {
     bool is_strong_etag;
     pthread_mutex_t lock;
     struct zs_object *twin; /* the same object through VSI, once that is needed */
+    struct zs_http_answer whole; /* all of it, once that is needed and the budget of the process has room; or nothing */
 };
 
 /* ---- Requests ---- */
@@ -43,8 +48,7 @@ static enum zs_status request(struct http_store *h, const char *key, const char 
 static bool must_use_vsi(struct http_store *h, const struct zs_http_answer *a)
 {
     /* VSI knows more than a signed URL: it follows buckets to their regions, and finds credentials anew. */
-    if (a->kind == ZS_HTTP_TOO_LONG ||
-        (a->kind == ZS_HTTP_REFUSED && zs_http_client_signs(h->client) && !atomic_load(&h->proven)))
+    if (a->kind == ZS_HTTP_REFUSED && zs_http_client_signs(h->client) && !atomic_load(&h->proven))
         atomic_store(&h->use_vsi, true);
     return atomic_load(&h->use_vsi);
 }
@@ -83,6 +87,8 @@ static enum zs_status http_get(struct zs_store *store, const char *key, size_t m
     enum zs_status status;
     if (a.kind == ZS_HTTP_TOO_LONG && max_bytes > ZS_HTTP_MAX_ANSWER_BYTES) {
         status = zs_store_get(h->vsi, key, max_bytes, out, err);
+        if (status == ZS_NOT_FOUND) /* it was there */
+            status = fail_answer(h, key, "the object", &a, err);
     } else if (a.kind == ZS_HTTP_TOO_LONG || (a.kind == ZS_HTTP_WHOLE && a.size > max_bytes)) {
         status =
             zs_fail(err, ZS_INVALID, "%s/%s: expected at most %zu bytes, found more", h->base.root, key, max_bytes);
@@ -109,6 +115,9 @@ static void http_close(struct zs_object *object)
 {
     struct http_object *o = (struct http_object *)object;
     zs_object_close(o->twin);
+    if (o->whole.result != NULL)
+        zs_budget_give(o->whole.size);
+    zs_http_answer_free(&o->whole);
     pthread_mutex_destroy(&o->lock);
     free(o->key);
     free(o->tag);
@@ -164,9 +173,58 @@ static enum zs_status object_from_answer(struct http_store *h, const char *key, 
     if (size < n)
         return ZS_OK;
     memcpy(data, a->kind == ZS_HTTP_WHOLE && tail ? a->bytes + (a->size - n) : a->bytes, n);
-    if (a->is_strong_etag && !atomic_load(&h->no_if_match))
-        zs_http_remembered_put(h->vsi->root, key, tail, n, &(struct zs_remembered){size, a->tag, data});
+    if (n > 0 && a->is_strong_etag && !atomic_load(&h->no_if_match))
+        zs_http_remembered_put(h->vsi->path, key, tail, n, &(struct zs_remembered){size, a->tag, data});
     return ZS_OK;
+}
+
+/* Asks for all of an object, of a server that has no other answer; it was there before where `was_there`. */
+static enum zs_status ask_whole(struct http_store *h, const char *key, const char *etag, bool was_there,
+                                struct zs_http_answer *a, struct zs_error *err)
+{
+    const uint64_t limit = zs_min_u64(zs_budget(), ZS_HTTP_MAX_ANSWER_BYTES);
+    ZS_TRY(request(h, key, NULL, etag, (size_t)limit, a, err));
+    if (a->kind == ZS_HTTP_WHOLE && a->size <= limit)
+        return ZS_OK;
+    enum zs_status status;
+    if (a->kind == ZS_HTTP_WHOLE || a->kind == ZS_HTTP_TOO_LONG)
+        status = zs_fail(err, ZS_IO,
+                         "%s/%s: expected a server that knows byte ranges, found one that sends all of an object, "
+                         "and this has more than %llu bytes, the budget for that (a quarter of GDAL_CACHEMAX)",
+                         h->base.root, key, (unsigned long long)limit);
+    else if (a->kind == ZS_HTTP_ABSENT && !was_there)
+        status = fail_absent(h, key, err);
+    else
+        status = fail_answer(h, key, "the object", a, err);
+    zs_http_answer_free(a);
+    return status;
+}
+
+/* Keeps all of an object where there is room; else each read asks again. */
+static void keep_whole(struct http_object *o, struct zs_http_answer *a)
+{
+    if (o->whole.result == NULL && zs_budget_take(a->size)) {
+        o->whole = *a;
+    } else {
+        if (o->whole.result == NULL)
+            zs_budget_give(a->size);
+        zs_http_answer_free(a);
+    }
+}
+
+static enum zs_status open_whole(struct http_store *h, const char *key, bool was_there, bool tail, size_t n,
+                                 void *data, struct zs_object **object, struct zs_error *err)
+{
+    struct zs_http_answer a;
+    ZS_TRY(ask_whole(h, key, NULL, was_there, &a, err));
+    atomic_store(&h->no_ranges, true);
+    char none;
+    const enum zs_status status = object_from_answer(h, key, tail, n, n == 0 ? &none : data, &a, object, err);
+    if (status == ZS_OK)
+        keep_whole((struct http_object *)*object, &a);
+    else
+        zs_http_answer_free(&a);
+    return status;
 }
 
 /* An object whose first (or last) n bytes are remembered; *object is NULL where they are not. */
@@ -176,7 +234,7 @@ static enum zs_status object_from_memory(struct http_store *h, const char *key, 
     struct zs_remembered found;
     void *entry;
     *object = NULL;
-    if (n == 0 || atomic_load(&h->no_if_match) || !zs_http_remembered_find(h->vsi->root, key, tail, n, &found, &entry))
+    if (n == 0 || atomic_load(&h->no_if_match) || !zs_http_remembered_find(h->vsi->path, key, tail, n, &found, &entry))
         return ZS_OK;
     const enum zs_status status = object_new(h, key, found.size, found.etag, true, object, err);
     if (status == ZS_OK) {
@@ -196,6 +254,8 @@ static enum zs_status http_open_head(struct zs_store *store, const char *key, si
     ZS_TRY(object_from_memory(h, key, false, n, head, object, err));
     if (*object != NULL)
         return ZS_OK;
+    if (atomic_load(&h->no_ranges))
+        return open_whole(h, key, false, false, n, head, object, err);
     char byte, range[64];
     const size_t part = n == 0 ? 1 : n < ZS_HTTP_MAX_ANSWER_BYTES ? n : ZS_HTTP_MAX_ANSWER_BYTES;
     snprintf(range, sizeof range, "0-%zu", part - 1);
@@ -206,6 +266,8 @@ static enum zs_status http_open_head(struct zs_store *store, const char *key, si
         status = fail_absent(h, key, err);
     else if (a.kind == ZS_HTTP_PART || a.kind == ZS_HTTP_WHOLE || (a.kind == ZS_HTTP_BEYOND && a.total == 0))
         status = object_from_answer(h, key, false, part, n == 0 ? &byte : head, &a, object, err);
+    else if (a.kind == ZS_HTTP_TOO_LONG)
+        status = open_whole(h, key, true, false, n, head, object, err);
     else if (must_use_vsi(h, &a))
         status = after_vsi(h, key, "the first bytes", &a, zs_object_open_head(h->vsi, key, n, head, object, err), err);
     else
@@ -249,6 +311,8 @@ static enum zs_status http_open_tail(struct zs_store *store, const char *key, si
     ZS_TRY(object_from_memory(h, key, true, n, tail, object, err));
     if (*object != NULL)
         return ZS_OK;
+    if (atomic_load(&h->no_ranges))
+        return open_whole(h, key, false, true, n, tail, object, err);
     if (n == 0 || n > ZS_HTTP_MAX_ANSWER_BYTES || atomic_load(&h->no_suffix))
         return open_tail_in_two(h, key, n, tail, object, err);
     char range[32];
@@ -300,6 +364,45 @@ static enum zs_status read_through_vsi(struct http_object *o, uint64_t offset, s
     return status == ZS_OK ? zs_object_read(o->twin, offset, n, data, err) : status;
 }
 
+/* Whether an answer with bytes is not of the object that was opened. */
+static bool is_other(const struct http_object *o, const struct zs_http_answer *a)
+{
+    const uint64_t total = a->kind == ZS_HTTP_WHOLE ? a->size : a->total;
+    return (total != UINT64_MAX && total != o->base.size) ||
+           (a->tag != NULL && o->tag != NULL && strcmp(a->tag, o->tag) != 0) ||
+           (a->tag == NULL && o->base.is_remembered);
+}
+
+static const char *expected_etag(const struct http_object *o)
+{
+    const struct http_store *h = (const struct http_store *)o->base.store;
+    return o->is_strong_etag && !atomic_load(&h->no_if_match) ? o->tag : NULL;
+}
+
+/* One thread asks, the others find what it kept. */
+static enum zs_status read_from_whole(struct http_object *o, uint64_t offset, size_t n, void *data,
+                                      struct zs_error *err)
+{
+    struct http_store *h = (struct http_store *)o->base.store;
+    struct zs_http_answer a;
+    enum zs_status status = ZS_OK;
+    pthread_mutex_lock(&o->lock);
+    if (o->whole.result != NULL) {
+        memcpy(data, o->whole.bytes + offset, n);
+    } else {
+        status = ask_whole(h, o->key, expected_etag(o), true, &a, err);
+        if (status == ZS_OK && is_other(o, &a)) {
+            zs_http_answer_free(&a);
+            status = fail_replaced(o, err);
+        } else if (status == ZS_OK) {
+            memcpy(data, a.bytes + offset, n);
+            keep_whole(o, &a);
+        }
+    }
+    pthread_mutex_unlock(&o->lock);
+    return status;
+}
+
 static enum zs_status read_part(struct http_object *o, uint64_t offset, size_t n, void *data, struct zs_error *err)
 {
     struct http_store *h = (struct http_store *)o->base.store;
@@ -307,21 +410,19 @@ static enum zs_status read_part(struct http_object *o, uint64_t offset, size_t n
     snprintf(range, sizeof range, "%llu-%llu", (unsigned long long)offset, (unsigned long long)(offset + n - 1));
     snprintf(expected, sizeof expected, "bytes %s", range);
     struct zs_http_answer a;
-    const char *etag = o->is_strong_etag && !atomic_load(&h->no_if_match) ? o->tag : NULL;
-    ZS_TRY(request(h, o->key, range, etag, n, &a, err));
+    ZS_TRY(request(h, o->key, range, expected_etag(o), n, &a, err));
     enum zs_status status = ZS_OK;
-    const uint64_t total = a.kind == ZS_HTTP_WHOLE ? a.size : a.total;
     if (a.kind == ZS_HTTP_REPLACED)
         atomic_store(&h->no_if_match, true); /* ETags of answers are compared all the same */
     if (a.kind == ZS_HTTP_ABSENT || a.kind == ZS_HTTP_REPLACED || a.kind == ZS_HTTP_BEYOND ||
-        ((a.kind == ZS_HTTP_PART || a.kind == ZS_HTTP_WHOLE) &&
-         ((total != UINT64_MAX && total != o->base.size) ||
-          (a.tag != NULL && o->tag != NULL && strcmp(a.tag, o->tag) != 0) || (a.tag == NULL && o->base.is_remembered))))
+        ((a.kind == ZS_HTTP_PART || a.kind == ZS_HTTP_WHOLE) && is_other(o, &a)))
         status = fail_replaced(o, err);
     else if (a.kind == ZS_HTTP_PART && a.first == offset && a.size == n)
         memcpy(data, a.bytes, n);
     else if (a.kind == ZS_HTTP_WHOLE)
         memcpy(data, a.bytes + offset, n);
+    else if (a.kind == ZS_HTTP_TOO_LONG)
+        status = read_from_whole(o, offset, n, data, err);
     else if (must_use_vsi(h, &a))
         status = after_vsi(h, o->key, expected, &a, read_through_vsi(o, offset, n, data, err), err);
     else
@@ -337,6 +438,8 @@ static enum zs_status http_read(struct zs_object *object, uint64_t offset, size_
     while (n > 0) {
         if (atomic_load(&h->use_vsi))
             return read_through_vsi(o, offset, n, data, err);
+        if (atomic_load(&h->no_ranges))
+            return read_from_whole(o, offset, n, data, err);
         const size_t part = n < ZS_HTTP_MAX_ANSWER_BYTES ? n : ZS_HTTP_MAX_ANSWER_BYTES;
         ZS_TRY(read_part(o, offset, part, data, err));
         offset += part;
@@ -359,6 +462,13 @@ static enum zs_status http_remove(struct zs_store *store, const char *key, struc
     return zs_store_remove(((struct http_store *)store)->vsi, key, err);
 }
 
+static enum zs_status http_remove_batch(struct zs_store *store, const char *const *keys, size_t n, bool *gone,
+                                        struct zs_error *err)
+{
+    struct zs_store *vsi = ((struct http_store *)store)->vsi;
+    return vsi->ops->remove_batch(vsi, keys, n, gone, err);
+}
+
 static enum zs_status http_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
 {
     return zs_store_list(((struct http_store *)store)->vsi, prefix, names, err);
@@ -366,7 +476,7 @@ static enum zs_status http_list(struct zs_store *store, const char *prefix, char
 
 static void http_forget(struct zs_store *store, const char *key)
 {
-    zs_http_remembered_forget(((struct http_store *)store)->vsi->root, key);
+    zs_http_remembered_forget(((struct http_store *)store)->vsi->path, key);
 }
 
 static void http_free(struct zs_store *store)
@@ -378,23 +488,6 @@ static void http_free(struct zs_store *store)
     free(h);
 }
 
-/* A root as messages may show it: without "user:password@" and without a query, which may be a signature. */
-static char *presentable(const char *root)
-{
-    char *name = zs_strndup(root, strcspn(root, "?"));
-    char *authority = name != NULL ? strstr(name, "://") : NULL;
-    if (authority == NULL)
-        return name;
-    authority += 3;
-    char *at = NULL;
-    for (char *p = authority; *p != '\0' && *p != '/'; p++)
-        if (*p == '@')
-            at = p;
-    if (at != NULL)
-        memmove(authority, at + 1, strlen(at + 1) + 1);
-    return name;
-}
-
 enum zs_status zs_store_over_http(struct zs_store *vsi, struct zs_store **store, struct zs_error *err)
 {
     static const struct zs_store_ops ops = {
@@ -403,6 +496,7 @@ enum zs_status zs_store_over_http(struct zs_store *vsi, struct zs_store **store,
         .close = http_close,
         .create = http_create, /* of a writer of VSI's: what else is done with it is done there */
         .remove = http_remove,
+        .remove_batch = http_remove_batch,
         .list = http_list,
         .free = http_free,
         .open_tail = http_open_tail,
@@ -416,7 +510,7 @@ enum zs_status zs_store_over_http(struct zs_store *vsi, struct zs_store **store,
         *store = vsi;
         return ZS_OK;
     }
-    char *root = presentable(vsi->root);
+    char *root = zs_strdup(vsi->root);
     struct http_store *h = zs_calloc(1, sizeof *h);
     if (status == ZS_OK && (h == NULL || root == NULL))
         status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a store");
@@ -428,7 +522,8 @@ enum zs_status zs_store_over_http(struct zs_store *vsi, struct zs_store **store,
         free(h);
         return status;
     }
-    h->base = (struct zs_store){.ops = &ops, .root = root, .is_remote = true};
+    h->base = (struct zs_store){.ops = &ops, .root = root, .path = vsi->path, .is_remote = true};
+    h->base.max_batch = vsi->max_batch;
     h->vsi = vsi;
     h->client = client;
     *store = &h->base;

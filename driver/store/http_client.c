@@ -24,13 +24,16 @@
 /* Seconds before a request is made again, as GDAL's. */
 #define DEFAULT_RETRY_DELAY 30.0
 
+/* The prefix of what is a URL as it is. */
+#define PLAIN "/vsicurl/"
+
 /* curl's codes for an answer that was broken off since it is too long (curl.h is not ours to include). */
 #define CURL_WRITE_ERROR 23
 #define CURL_FILESIZE_EXCEEDED 63
 
 struct zs_http_client {
     struct zs_store *vsi;
-    char *url, *query; /* of the root of a /vsicurl/ store; else NULL, and each object's URL is signed */
+    bool is_signing; /* each object's URL is signed, of /vsis3/ and the like */
 
     /* GDAL keeps a connection open for each session name, and trusts that no two threads use one at a time. */
     unsigned number;
@@ -147,25 +150,6 @@ void zs_http_answer_free(struct zs_http_answer *a)
     a->result = NULL;
 }
 
-static bool is_unreserved(unsigned char c)
-{
-    return isalnum(c) || strchr("-._~/!$&'()*,;=:@+", c) != NULL;
-}
-
-/* The URL of an object below a root; the query of the root, which often is its key, stays at the end. */
-static char *url_below(const char *root, const char *key, const char *query)
-{
-    const size_t n = strlen(root) + 3 * strlen(key) + strlen(query) + 3;
-    char *url = malloc(n);
-    if (url == NULL)
-        return NULL;
-    char *p = url + snprintf(url, n, "%s/", root);
-    for (; *key != '\0'; key++)
-        p += snprintf(p, 4, is_unreserved((unsigned char)*key) ? "%c" : "%%%02X", (unsigned char)*key);
-    memcpy(p, query, strlen(query) + 1);
-    return url;
-}
-
 /* Adds the header lines of GDAL_HTTP_HEADERS, which GDAL splits at line ends, else at commas, and not at all when no
  * second colon follows the first comma ("Accept: a, b"). */
 static char **add_user_headers(char **lines, const char *text)
@@ -186,7 +170,7 @@ static char **add_user_headers(char **lines, const char *text)
 
 static char **request_options(const char *path, const char *session, const char *range, const char *etag, size_t limit)
 {
-    char **options = CSLSetNameValue(NULL, "PERSISTENT", session);
+    char **options = session != NULL ? CSLSetNameValue(NULL, "PERSISTENT", session) : NULL;
     for (size_t i = 0; i < sizeof client_options / sizeof client_options[0]; i++) {
         const char *value = zs_vsi_option(path, client_options[i][0]);
         if (value != NULL)
@@ -218,14 +202,47 @@ static char **request_options(const char *path, const char *session, const char 
     return options;
 }
 
-/* The last one: redirections put theirs before. */
+static bool has_name(const char *line, const char *name)
+{
+    const size_t n = strlen(name);
+    return strncasecmp(line, name, n) == 0 && line[n] == '=';
+}
+
+/* Where the headers of the last answer surely begin. curl follows redirections and answers challenges, and GDAL puts
+ * the headers of all answers into one list, without their status lines. Each answer before the last has a Location or a
+ * challenge, and every one should have a Date, early. Where that does not tell, only what stands at a Content-Range and
+ * behind it is surely of the last: better no ETag than another's. */
+static int last_answer(char **lines)
+{
+    int last_mark = -1, last_date = -1, content_range = -1, answers = 1, dates = 0, i = 0;
+    bool is_challenged = false;
+    for (; lines != NULL && lines[i] != NULL; i++) {
+        const bool is_challenge = has_name(lines[i], "WWW-Authenticate") || has_name(lines[i], "Proxy-Authenticate");
+        if (is_challenge || has_name(lines[i], "Location"))
+            last_mark = i;
+        answers += has_name(lines[i], "Location") || (is_challenge && !is_challenged);
+        is_challenged = is_challenged || is_challenge;
+        if (has_name(lines[i], "Date")) {
+            last_date = i;
+            dates++;
+        } else if (has_name(lines[i], "Content-Range")) {
+            content_range = i;
+        }
+    }
+    if (last_mark < 0)
+        return 0;
+    if (last_date > last_mark && dates >= answers)
+        return last_date;
+    return content_range > last_mark ? content_range : i;
+}
+
+/* A header of the last answer. */
 static const char *header(const CPLHTTPResult *r, const char *name)
 {
     const char *value = NULL;
-    const size_t n = strlen(name);
-    for (char **line = r->papszHeaders; line != NULL && *line != NULL; line++)
-        if (strncasecmp(*line, name, n) == 0 && (*line)[n] == '=')
-            value = *line + n + 1;
+    for (int i = last_answer(r->papszHeaders); r->papszHeaders != NULL && r->papszHeaders[i] != NULL; i++)
+        if (has_name(r->papszHeaders[i], name))
+            value = r->papszHeaders[i] + strlen(name) + 1;
     return value;
 }
 
@@ -278,6 +295,7 @@ static void add_reason(struct zs_http_answer *a)
     copy_element(a->bytes, "Message", message, sizeof message);
     const size_t used = strlen(a->found);
     a->has_reason = code[0] != '\0';
+    a->lacks_bucket = strcmp(code, "NoSuchBucket") == 0;
     if (a->has_reason)
         snprintf(a->found + used, sizeof a->found - used, " (%s%s%s)", code, message[0] != '\0' ? ": " : "", message);
 }
@@ -289,13 +307,23 @@ static bool is_broken(int code)
     return code == 18 || code == 52 || code == 55 || code == 56 || code == 92;
 }
 
+/* The status of an answer from 400 on, else 0: the one place where GDAL's client gives it. curl's own errors, which
+ * stand there as well, come with a code. */
+static int http_status(const CPLHTTPResult *r)
+{
+    int code = 0, n = 0;
+    const bool is_status = r->nStatus == 0 && r->pszErrBuf != NULL &&
+                           sscanf(r->pszErrBuf, "HTTP error code : %3d%n", &code, &n) == 1 && r->pszErrBuf[n] == '\0';
+    return is_status && code >= 400 ? code : 0;
+}
+
 static void classify(const CPLHTTPResult *r, bool is_range, size_t limit, struct zs_http_answer *a)
 {
     const char *error = r->pszErrBuf != NULL ? r->pszErrBuf : "";
     const char *content_range = header(r, "Content-Range"), *length = header(r, "Content-Length");
     const bool has_range = content_range != NULL && parse_content_range(content_range, a);
-    int code = 0;
-    if (sscanf(error, "HTTP error code : %d", &code) == 1)
+    const int code = http_status(r);
+    if (code != 0)
         snprintf(a->found, sizeof a->found, "HTTP status %d", code);
     else if (r->nStatus != 0)
         snprintf(a->found, sizeof a->found, "%.150s (curl error %d)", error, r->nStatus);
@@ -306,7 +334,6 @@ static void classify(const CPLHTTPResult *r, bool is_range, size_t limit, struct
 
     if (code != 0)
         add_reason(a);
-    a->lacks_bucket = strstr(a->found, "(NoSuchBucket") != NULL;
     if ((code == 404 && !a->lacks_bucket) || code == 410)
         a->kind = ZS_HTTP_ABSENT;
     else if (code == 412)
@@ -340,33 +367,22 @@ static bool is_xml_error(const CPLHTTPResult *r, const struct zs_http_answer *a)
     return type != NULL && strstr(type, "xml") != NULL && strstr(a->bytes, "<Error>") != NULL;
 }
 
-static void ask_once(struct zs_http_client *h, const char *path, const char *key, const char *range, const char *etag,
-                     size_t limit, int retries, struct zs_http_answer *a)
+/* Asks once. `session` names a connection that is kept; NULL: a new one. */
+static void fetch(const char *url, const char *path, const char *session, const char *range, const char *etag,
+                  size_t limit, int retries, struct zs_http_answer *a)
 {
-    *a = (struct zs_http_answer){
-        .kind = ZS_HTTP_REFUSED, .bytes = "", .first = UINT64_MAX, .last = UINT64_MAX, .total = UINT64_MAX};
-    char *url = h->url != NULL ? url_below(h->url, key, h->query) : zs_vsi_object_url(path);
-    if (url != NULL) {
-        char session[64];
-        const unsigned number = session_take(h);
-        session_name(h, number, session, sizeof session);
-        char **options = request_options(path, session, range, etag, limit);
-        if (retries >= 0)
-            options = CSLSetNameValue(options, "MAX_RETRY", CPLSPrintf("%d", retries));
-        /* Ours have the user's headers in them; GDAL 3.6 would send those of the configuration a second time. */
-        const char *local = CPLGetThreadLocalConfigOption("GDAL_HTTP_HEADERS", NULL);
-        char *kept = local != NULL ? zs_strdup(local) : NULL;
-        CPLSetThreadLocalConfigOption("GDAL_HTTP_HEADERS", "");
-        a->result = CPLHTTPFetch(url, options);
-        CPLSetThreadLocalConfigOption("GDAL_HTTP_HEADERS", kept);
-        free(kept);
-        CSLDestroy(options);
-        session_return(h, number);
-    } else {
-        snprintf(a->found, sizeof a->found, "no URL for it");
-    }
-    free(url);
-    CPLHTTPResult *r = a->result;
+    char **options = request_options(path, session, range, etag, limit);
+    if (retries >= 0)
+        options = CSLSetNameValue(options, "MAX_RETRY", CPLSPrintf("%d", retries));
+    /* Ours have the user's headers in them; GDAL 3.6 would send those of the configuration a second time. */
+    const char *local = CPLGetThreadLocalConfigOption("GDAL_HTTP_HEADERS", NULL);
+    char *kept = local != NULL ? zs_strdup(local) : NULL;
+    CPLSetThreadLocalConfigOption("GDAL_HTTP_HEADERS", "");
+    CPLHTTPResult *r = CPLHTTPFetch(url, options);
+    CPLSetThreadLocalConfigOption("GDAL_HTTP_HEADERS", kept);
+    free(kept);
+    CSLDestroy(options);
+    a->result = r;
     if (r == NULL)
         return;
     if (r->pabyData != NULL && r->nDataLen > 0) {
@@ -374,13 +390,47 @@ static void ask_once(struct zs_http_client *h, const char *path, const char *key
         a->size = (size_t)r->nDataLen;
     }
     classify(r, range != NULL, limit, a);
-    if (a->kind == ZS_HTTP_WHOLE && h->url == NULL && is_xml_error(r, a)) {
-        a->kind = ZS_HTTP_REFUSED;
-        add_reason(a);
-    }
     const char *found_etag = header(r, "ETag");
     a->tag = found_etag != NULL && found_etag[0] != '\0' ? found_etag : header(r, "Last-Modified");
     a->is_strong_etag = a->tag != NULL && a->tag[0] == '"' && a->tag == found_etag;
+}
+
+static struct zs_http_answer no_answer(void)
+{
+    return (struct zs_http_answer){
+        .kind = ZS_HTTP_REFUSED, .bytes = "", .first = UINT64_MAX, .last = UINT64_MAX, .total = UINT64_MAX};
+}
+
+static void ask_once(struct zs_http_client *h, const char *path, const char *range, const char *etag, size_t limit,
+                     int retries, struct zs_http_answer *a)
+{
+    *a = no_answer();
+    char *url = h->is_signing ? zs_vsi_object_url(path) : zs_strdup(path + strlen(PLAIN));
+    if (url != NULL) {
+        char session[64];
+        const unsigned number = session_take(h);
+        session_name(h, number, session, sizeof session);
+        fetch(url, path, session, range, etag, limit, retries, a);
+        session_return(h, number);
+    } else {
+        snprintf(a->found, sizeof a->found, "no URL for it");
+    }
+    free(url);
+    if (a->kind == ZS_HTTP_WHOLE && h->is_signing && is_xml_error((const CPLHTTPResult *)a->result, a)) {
+        a->kind = ZS_HTTP_REFUSED;
+        add_reason(a);
+    }
+}
+
+enum zs_http_kind zs_http_look(const char *path)
+{
+    struct zs_http_answer a = no_answer();
+    char *url = zs_vsi_object_url(path);
+    if (url != NULL && CPLHTTPEnabled())
+        fetch(url, path, NULL, "0-0", NULL, MIN_ANSWER_LIMIT, -1, &a);
+    free(url);
+    zs_http_answer_free(&a);
+    return a.kind == ZS_HTTP_ABSENT && a.lacks_bucket ? ZS_HTTP_REFUSED : a.kind;
 }
 
 enum zs_status zs_http_get(struct zs_http_client *h, const char *key, const char *range, const char *etag, size_t limit,
@@ -392,7 +442,7 @@ enum zs_status zs_http_get(struct zs_http_client *h, const char *key, const char
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
     struct zs_vsi_quiet q;
     zs_vsi_quiet_begin(&q, h->vsi);
-    ask_once(h, path, key, range, etag, limit, -1, a);
+    ask_once(h, path, range, etag, limit, -1, a);
     /* GDAL's client asks again for the status of an answer, not for what its body lacks. */
     if (a->is_cut) {
         const char *most = zs_vsi_option(path, "GDAL_HTTP_MAX_RETRY"),
@@ -401,7 +451,7 @@ enum zs_status zs_http_get(struct zs_http_client *h, const char *key, const char
         for (int left = most != NULL ? atoi(most) : 0; left > 0 && a->is_cut; left--, delay *= 2) {
             zs_http_answer_free(a);
             CPLSleep(delay);
-            ask_once(h, path, key, range, etag, limit, left - 1, a);
+            ask_once(h, path, range, etag, limit, left - 1, a);
         }
     }
     zs_vsi_quiet_end(&q);
@@ -412,11 +462,11 @@ enum zs_status zs_http_get(struct zs_http_client *h, const char *key, const char
 /* ---- The client ---- */
 
 /* Where requests of our own would not be what the user asked for. */
-static bool belongs_to_vsi(const char *root)
+static bool belongs_to_vsi(const char *path)
 {
     static const char *const settings[] = {"VSICURL_PC_URL_SIGNING", "VSICURL_PC_COLLECTION", "VSICURL_QUERY_STRING"};
     for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
-        if (zs_vsi_option(root, settings[i]) != NULL)
+        if (zs_vsi_option(path, settings[i]) != NULL)
             return true;
     return false;
 }
@@ -431,15 +481,13 @@ void zs_http_client_free(struct zs_http_client *h)
             atomic_fetch_sub(&idle_sessions, 1);
         }
     pthread_mutex_destroy(&h->lock);
-    free(h->url);
-    free(h->query);
     free(h->idle);
     free(h);
 }
 
 bool zs_http_client_signs(const struct zs_http_client *h)
 {
-    return h->url == NULL;
+    return h->is_signing;
 }
 
 enum zs_status zs_http_client_create(struct zs_store *vsi, struct zs_http_client **client, struct zs_error *err)
@@ -448,9 +496,9 @@ enum zs_status zs_http_client_create(struct zs_store *vsi, struct zs_http_client
     static atomic_uint count;
     bool is_ours = false;
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
-        is_ours = is_ours || strncmp(vsi->root, prefixes[i], strlen(prefixes[i])) == 0;
+        is_ours = is_ours || strncmp(vsi->path, prefixes[i], strlen(prefixes[i])) == 0;
     *client = NULL;
-    if (!is_ours || !CPLHTTPEnabled() || belongs_to_vsi(vsi->root))
+    if (!is_ours || !CPLHTTPEnabled() || belongs_to_vsi(vsi->path))
         return ZS_OK;
     struct zs_http_client *h = zs_calloc(1, sizeof *h);
     if (h == NULL)
@@ -459,16 +507,7 @@ enum zs_status zs_http_client_create(struct zs_store *vsi, struct zs_http_client
     h->vsi = vsi;
     h->pid = getpid();
     h->number = atomic_fetch_add(&count, 1);
-    if (strncmp(vsi->root, "/vsicurl/", 9) == 0) {
-        const char *url = vsi->root + 9;
-        const size_t n = strcspn(url, "?");
-        h->url = zs_strndup(url, n);
-        h->query = zs_strdup(url + n);
-        if (h->url == NULL || h->query == NULL) {
-            zs_http_client_free(h);
-            return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an HTTP client");
-        }
-    }
+    h->is_signing = strncmp(vsi->path, PLAIN, strlen(PLAIN)) != 0;
     *client = h;
     return ZS_OK;
 }

@@ -53,4 +53,8 @@ enum zs_status zs_http_get(struct zs_http_client *client, const char *key, const
                            size_t limit, struct zs_http_answer *answer, struct zs_error *err) ZS_MUST_CHECK;
 void zs_http_answer_free(struct zs_http_answer *answer);
 
+/* What the server says to a GET of the URL behind any path of GDAL's that has one: where only the number of an answer
+ * is wanted, which GDAL's own files do not give. ZS_HTTP_REFUSED where there is no such URL. */
+enum zs_http_kind zs_http_look(const char *path);
+
 #endif

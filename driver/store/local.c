@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "store/listing.h"
 #include "store/local_private.h"
 #include "store/lock.h"
@@ -20,7 +21,7 @@
 
 struct local_object {
     struct zs_object base;
-    int fd;
+    struct zs_idle_file file;
     char *path;
 };
 
@@ -38,31 +39,66 @@ uint64_t zs_local_version(const struct stat *st)
 static void local_close(struct zs_object *object)
 {
     struct local_object *o = (struct local_object *)object;
-    if (o->fd >= 0)
-        close(o->fd);
+    zs_idle_file_close(&o->file);
     free(o->path);
     free(o);
+}
+
+static enum zs_status check_file(const struct local_object *o, int fd, struct stat *st, struct zs_error *err)
+{
+    if (fd < 0 && means_absent(errno))
+        return zs_fail(err, ZS_NOT_FOUND, "%s: there is no such file", o->path);
+    if (fd < 0 || fstat(fd, st) != 0)
+        return zs_fail(err, ZS_IO, "%s: cannot be opened: %s", o->path, strerror(errno));
+    if (S_ISDIR(st->st_mode))
+        return zs_fail(err, ZS_NOT_FOUND, "%s: expected a file, found a directory", o->path);
+    if (!S_ISREG(st->st_mode))
+        return zs_fail(err, ZS_IO, "%s: expected a file, found a pipe or a device", o->path);
+    return ZS_OK;
+}
+
+static enum zs_status open_path(const struct local_object *o, int *fd, struct stat *st, struct zs_error *err)
+{
+    /* O_NONBLOCK: a pipe must not wait for somebody who writes to it. */
+    *fd = zs_open_file(o->path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+    const enum zs_status status = check_file(o, *fd, st, err);
+    if (status != ZS_OK && *fd >= 0)
+        (void)close(*fd);
+    return status;
 }
 
 static enum zs_status open_file(struct local_object *o, struct zs_error *err)
 {
     struct stat st;
-    /* O_NONBLOCK: a pipe must not wait for somebody who writes to it. */
-    do
-        o->fd = open(o->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    while (o->fd < 0 && errno == EINTR);
-    if (o->fd < 0 && means_absent(errno))
-        return zs_fail(err, ZS_NOT_FOUND, "%s: there is no such file", o->path);
-    if (o->fd < 0 || fstat(o->fd, &st) != 0)
-        return zs_fail(err, ZS_IO, "%s: cannot be opened: %s", o->path, strerror(errno));
-    if (S_ISDIR(st.st_mode))
-        return zs_fail(err, ZS_NOT_FOUND, "%s: expected a file, found a directory", o->path);
-    if (!S_ISREG(st.st_mode))
-        return zs_fail(err, ZS_IO, "%s: expected a file, found a pipe or a device", o->path);
+    int fd;
+    zs_idle_file_close(&o->file); /* of another root */
+    ZS_TRY(open_path(o, &fd, &st, err));
     o->base.size = (uint64_t)st.st_size;
     o->base.version = zs_local_version(&st);
     o->base.is_versioned = true;
+    (void)zs_idle_file_opened(&o->file, fd);
+    zs_idle_file_release(&o->file);
     return ZS_OK;
+}
+
+/* The descriptor of an opened object, which may have been closed meanwhile. Another object under its name is none. */
+static enum zs_status acquire_file(struct local_object *o, int *fd, struct zs_error *err)
+{
+    struct stat st;
+    *fd = zs_idle_file_acquire(&o->file);
+    if (*fd >= 0)
+        return ZS_OK;
+    enum zs_status status = open_path(o, fd, &st, err);
+    if (status == ZS_OK && zs_local_version(&st) != o->base.version) {
+        (void)close(*fd);
+        status = zs_fail(err, ZS_NOT_FOUND, "%s: was changed after it was opened", o->path);
+    }
+    if (status == ZS_OK)
+        *fd = zs_idle_file_opened(&o->file, *fd);
+    if (status != ZS_NOT_FOUND)
+        return status;
+    __atomic_store_n(&o->base.is_stale, true, __ATOMIC_RELAXED);
+    return ZS_IO;
 }
 
 /* Remembers which directory the root is. */
@@ -71,7 +107,7 @@ static void anchor(struct local_store *s)
     struct stat st;
     if (s->root >= 0)
         close(s->root);
-    s->root = open(s->base.root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    s->root = zs_open_file(s->base.root, O_PATH | O_DIRECTORY);
     if (s->root >= 0 && fstat(s->root, &st) == 0) {
         s->root_device = st.st_dev;
         s->root_number = st.st_ino;
@@ -127,7 +163,7 @@ static enum zs_status local_open(struct zs_store *store, const char *key, struct
     if (o == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an object handle");
     o->base.store = store;
-    o->fd = -1;
+    zs_idle_file_init(&o->file);
     o->path = zs_vsi_path(store, key);
     enum zs_status status = o->path != NULL ? open_file(o, err) : fail_memory(err);
     /* What takes the place before any metadata were read is the store. */
@@ -136,9 +172,6 @@ static enum zs_status local_open(struct zs_store *store, const char *key, struct
          i < ANCHOR_ATTEMPTS && strcmp(key, "zarr.json") == 0 && !atomic_load(&s->has_metadata) && is_elsewhere(store);
          i++) {
         anchor(s);
-        if (o->fd >= 0)
-            close(o->fd);
-        o->fd = -1;
         status = o->path != NULL ? open_file(o, err) : fail_memory(err);
     }
     status = check_opened(s, key, status, err);
@@ -152,18 +185,27 @@ static enum zs_status local_open(struct zs_store *store, const char *key, struct
 
 static enum zs_status local_read(struct zs_object *object, uint64_t offset, size_t n, void *data, struct zs_error *err)
 {
-    const struct local_object *o = (const struct local_object *)object;
-    const enum zs_status status = zs_file_read_at(o->fd, o->path, offset, n, data, err);
+    struct local_object *o = (struct local_object *)object;
+    int fd;
+    ZS_TRY(acquire_file(o, &fd, err));
+    const enum zs_status status = zs_file_read_at(fd, o->path, offset, n, data, err);
     struct stat st;
     /* what a killed writer had appended was cut off */
-    if (status != ZS_OK && fstat(o->fd, &st) == 0 && (uint64_t)st.st_size < object->size)
+    if (status != ZS_OK && fstat(fd, &st) == 0 && (uint64_t)st.st_size < object->size)
         __atomic_store_n(&object->is_stale, true, __ATOMIC_RELAXED);
+    zs_idle_file_release(&o->file);
     return status;
 }
 
 static bool local_is_changed(const struct zs_object *object, bool or_recently)
 {
-    return zs_local_is_changed(object, ((const struct local_object *)object)->fd, or_recently);
+    struct local_object *o = (struct local_object *)(uintptr_t)object;
+    int fd;
+    if (acquire_file(o, &fd, NULL) != ZS_OK)
+        return true;
+    const bool is_changed = zs_local_is_changed(object, fd, or_recently);
+    zs_idle_file_release(&o->file);
+    return is_changed;
 }
 
 /* ---- Removing ---- */
@@ -304,10 +346,10 @@ static enum zs_status local_list(struct zs_store *store, const char *prefix, cha
     if (path == NULL)
         return fail_memory(err);
     struct zs_names found = {0};
-    DIR *dir = opendir(path);
+    DIR *dir = zs_open_directory(path);
     enum zs_status status = ZS_OK;
     if (dir == NULL)
-        status = zs_fail(err, means_absent(errno) ? ZS_NOT_FOUND : ZS_UNSUPPORTED, "%s: cannot be listed: %s", path,
+        status = zs_fail(err, means_absent(errno) ? ZS_NOT_FOUND : ZS_IO, "%s: cannot be listed: %s", path,
                          strerror(errno));
     else
         status = read_directory(dir, path, &found, err);
@@ -369,6 +411,7 @@ enum zs_status zs_store_open_local(const char *root, struct zs_store **store, st
         free(s);
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a store");
     }
+    s->base.path = s->base.root;
     s->root = -1;
     anchor(s);
     s->base.ops = &ops;

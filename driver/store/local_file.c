@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "store/local_private.h"
 
 /* Times of files go by ticks of the kernel, of ten milliseconds at most. */
@@ -48,11 +49,11 @@ static void local_file_free(struct local_file *c)
 static enum zs_status open_file(struct local_file *c, struct zs_error *err)
 {
     struct stat st;
-    do
-        c->fd = open(c->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    while (c->fd < 0 && errno == EINTR);
+    c->fd = zs_open_file(c->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     if (c->fd < 0 && means_absent(errno))
         return zs_fail(err, ZS_NOT_FOUND, "%s: there is no such file", c->path);
+    if (c->fd < 0 && zs_means_too_many_files(errno))
+        return zs_fail(err, ZS_IO, "%s: cannot be opened: %s", c->path, strerror(errno));
     if (c->fd < 0 || fstat(c->fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_nlink != 1)
         return zs_fail(err, ZS_UNSUPPORTED, "%s: cannot be changed where it is", c->path);
     c->base.size = (uint64_t)st.st_size;

@@ -1,5 +1,6 @@
 /* The folders of a local store: each is looked at once, and not at every chunk. */
 #define _GNU_SOURCE /* statx(), O_DIRECTORY */
+#include "base/files.h"
 #include "store/local_private.h"
 
 #include <fcntl.h>
@@ -40,7 +41,7 @@ void zs_folders_forget(struct local_store *s)
 
 static enum zs_status sync_path(const char *path, struct zs_error *err)
 {
-    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int fd = zs_open_file(path, O_RDONLY | O_DIRECTORY);
     enum zs_status status = ZS_OK;
     /* Some file systems cannot: what they say then is no failure to write. */
     if (fd >= 0 && fsync(fd) != 0 && errno != EINVAL && errno != ENOTSUP && errno != EROFS)

@@ -9,8 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "store/local_private.h"
 #include "store/lock.h"
+#include "store/staging.h"
 #include "store/temporary.h"
 
 /* The disk begins to write after this many bytes, so that it has little left to do when a shard is finished. */
@@ -35,6 +37,8 @@ static enum zs_status make_temporary(struct local_store *s, struct folder *f, st
         zs_temporary_clean(directory);
     f->is_clean = true;
     const enum zs_status status = zs_temporary_create(directory, &w->fd, &w->temp_path, err);
+    if (status == ZS_OK)
+        zs_files_take(1);
     free(directory);
     return status;
 }
@@ -59,8 +63,10 @@ static enum zs_status place_temporary(struct local_store *s, struct local_writer
 
 static void writer_free(struct local_writer *w)
 {
-    if (w->fd >= 0)
+    if (w->fd >= 0) {
         close(w->fd);
+        zs_files_give(1);
+    }
     free(w->key);
     free(w->path);
     free(w->temp_path);
@@ -208,7 +214,7 @@ static enum zs_status sync_file(const struct zs_store *store, const char *key, s
     if (path == NULL)
         return fail_memory(err);
     enum zs_status status = ZS_OK;
-    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    const int fd = zs_open_file(path, O_RDONLY | O_NONBLOCK);
     if (fd < 0 ? !means_absent(errno) : fdatasync(fd) != 0) /* absent: removed since */
         status = zs_fail(err, ZS_IO, "%s: cannot be written to the disk: %s", path, strerror(errno));
     if (fd >= 0)
@@ -256,11 +262,12 @@ enum zs_status zs_local_lock(struct zs_store *store, const char *key, struct zs_
     char *prefix = zs_key_parent(key);
     char *path = prefix != NULL ? zs_vsi_path(store, prefix) : NULL;
     enum zs_status status = path != NULL ? ZS_OK : fail_memory(err);
+    const bool is_ours = status == ZS_OK && prefix[0] == '\0' && zs_staging_is_path(store->root); /* locked already */
     pthread_mutex_lock(&s->lock);
     if (status == ZS_OK)
         status = zs_folder_enter(s, prefix, true, &f, err);
     pthread_mutex_unlock(&s->lock);
-    if (status == ZS_OK)
+    if (status == ZS_OK && !is_ours)
         status = zs_lock_directory(path, lock, err);
     free(path);
     free(prefix);

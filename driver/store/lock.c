@@ -5,8 +5,11 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
+
+#include "base/files.h"
 
 struct zs_lock {
     int fd; /* of a directory; -1: `in_memory` is held */
@@ -27,9 +30,11 @@ enum zs_status zs_lock_memory(struct zs_lock **lock, struct zs_error *err)
 
 enum zs_status zs_lock_directory(const char *path, struct zs_lock **lock, struct zs_error *err)
 {
-    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int fd = zs_open_file(path, O_RDONLY | O_DIRECTORY);
     if (fd < 0)
-        return ZS_OK;
+        return !zs_means_too_many_files(errno)
+                   ? ZS_OK
+                   : zs_fail(err, ZS_IO, "%s: cannot be locked: %s", path, strerror(errno));
     int failed;
     do
         failed = flock(fd, LOCK_EX);

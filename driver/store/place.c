@@ -59,6 +59,26 @@ static bool is_network(const char *path, bool *speaks_http)
     return false;
 }
 
+/* Whether it is a network's file system with listings, how long one page of those may be told to be, and whether the
+ * server, not GDAL, picks the names that begin with something. */
+static bool lists(const char *path, struct zs_place *place)
+{
+    static const struct {
+        const char *prefix, *page_option;
+        bool picks;
+    } systems[] = {{"/vsis3/", "AWS_MAX_KEYS", true},         {"/vsigs/", "AWS_MAX_KEYS", true},
+                   {"/vsioss/", "AWS_MAX_KEYS", true},        {"/vsiaz/", "AZURE_MAX_RESULTS", true},
+                   {"/vsiadls/", "AZURE_MAX_RESULTS", false}, {"/vsiswift/", NULL, false},
+                   {"/vsihdfs/", NULL, false},                {"/vsiwebhdfs/", NULL, false}};
+    for (size_t i = 0; i < sizeof systems / sizeof systems[0]; i++)
+        if (begins(path, systems[i].prefix)) {
+            place->page_option = systems[i].page_option;
+            place->picks_names = systems[i].picks;
+            return true;
+        }
+    return false;
+}
+
 /* Whether GDAL has a handler for it, and does not take it for a path of the operating system. */
 static bool is_virtual(const char *path)
 {
@@ -80,6 +100,7 @@ struct zs_place zs_place_of(const char *path)
     for (const char *next; (next = path_within(innermost, &place.is_archive, &decoded)) != NULL;)
         innermost = next;
     place.is_remote = is_network(innermost, &place.speaks_http);
+    place.is_listable = place.is_memory || place.is_archive || lists(path, &place);
     /* Those that this GDAL was built without fail all the same, and are not looked for on a disk. */
     place.is_local = innermost == path && !place.is_remote && (!begins(path, "/vsi") || !is_virtual(path));
     CPLFree(decoded);

@@ -11,6 +11,9 @@ struct zs_place {
     bool is_archive;  /* in an archive, wherever that lies */
     bool is_remote;   /* behind a network */
     bool speaks_http; /* ... and failures come with the status of an answer */
+    bool is_listable; /* directories can be listed, whatever comes of it at a moment; a web server may, or may not */
+    bool picks_names; /* a server lists only those names that begin with something, when it is asked to */
+    const char *page_option; /* GDAL's setting for the length of one page of a listing; NULL where there are none */
 };
 struct zs_place zs_place_of(const char *path);
 

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "base/memory.h"
 
 #define TEMPORARY ".tmp" /* being written, or being removed */
@@ -69,6 +70,15 @@ static bool is_beside(const char *entry, const char *name, const char *ending)
     return strspn(chance, "0123456789abcdef") == CHANCE_LENGTH && strcmp(chance + CHANCE_LENGTH, ending) == 0;
 }
 
+bool zs_staging_is_path(const char *path)
+{
+    const char *entry = path + directory_length(path);
+    const size_t n = strlen(entry), chance = CHANCE_LENGTH + strlen(TEMPORARY);
+    return entry[0] == '.' && n > chance + 2 && entry[n - chance - 1] == '.' &&
+           strspn(entry + n - chance, "0123456789abcdef") == CHANCE_LENGTH &&
+           strcmp(entry + n - strlen(TEMPORARY), TEMPORARY) == 0;
+}
+
 /* The path at which a rename changes what `root` stands for. NULL without memory, and for a link that leads nowhere
  * (errno). */
 static char *resolve(const char *root)
@@ -119,7 +129,7 @@ static bool is_empty_directory(const char *path)
 static int lock_directory(const char *path)
 {
     struct stat held, there;
-    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    const int fd = zs_open_file(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &held) == 0 && stat(path, &there) == 0 &&
         held.st_ino == there.st_ino)
         return fd;
@@ -235,7 +245,7 @@ static void sync_parent(const char *path)
 {
     const size_t n = directory_length(path);
     char *parent = n > 0 ? zs_strndup(path, n) : zs_strdup(".");
-    const int fd = parent != NULL ? open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    const int fd = parent != NULL ? zs_open_file(parent, O_RDONLY | O_DIRECTORY) : -1;
     if (fd >= 0) {
         (void)fsync(fd);
         (void)close(fd);

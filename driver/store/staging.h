@@ -33,6 +33,9 @@ enum zs_status zs_staging_publish(struct zs_staging *s, bool sync, char **older,
 /* Gives up the lock. What was not put in place must be gone by now: so go the directories that were made for it. */
 void zs_staging_end(struct zs_staging *s);
 
+/* Whether a path is called as such a directory is: its maker holds its lock, and nobody else looks at it. */
+bool zs_staging_is_path(const char *path);
+
 /* What writers that are gone left beside a place: NULL-terminated paths, freed with zs_names_free(); NULL when there is
  * nothing. An older store that one of them had taken away, and not yet replaced, is put back. */
 char **zs_staging_leftovers(const char *root);

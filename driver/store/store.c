@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parallel.h"
 #include "store/uploads.h"
 
 void zs_store_free(struct zs_store *store)
@@ -59,6 +60,8 @@ enum zs_status zs_store_moved(struct zs_store *store, const char *root, struct z
     char *copy = zs_strdup(root);
     if (copy == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    if (store->path == store->root)
+        store->path = copy;
     free(store->root);
     store->root = copy;
     if (store->ops->moved != NULL)
@@ -290,6 +293,65 @@ enum zs_status zs_store_remove(struct zs_store *store, const char *key, struct z
     return store->ops->remove(store, key, err);
 }
 
+/* ---- Removing many ---- */
+
+/* Requests at once: what object stores take without slowing down. */
+#define REMOVING_THREADS 16
+
+struct removal {
+    struct zs_store *store;
+    const char *const *keys;
+    size_t n, step; /* keys of one item of work */
+};
+
+static bool is_document(const char *key)
+{
+    const char *slash = strrchr(key, '/');
+    return strcmp(slash != NULL ? slash + 1 : key, "zarr.json") == 0;
+}
+
+/* What one request did not remove goes, or fails, by itself. */
+static enum zs_status remove_some(void *ctx, size_t item, struct zs_error *err)
+{
+    const struct removal *r = ctx;
+    const char *const *keys = r->keys + item * r->step;
+    const size_t n = r->n - item * r->step < r->step ? r->n - item * r->step : r->step;
+    bool *gone = n > 1 ? zs_calloc(n, sizeof *gone) : NULL;
+    enum zs_status status = ZS_OK;
+    if (n > 1 && gone == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a list of %zu objects", n);
+    if (n > 1)
+        status = r->store->ops->remove_batch(r->store, keys, n, gone, err);
+    for (size_t i = 0; i < n && status == ZS_OK; i++)
+        if (gone == NULL || !gone[i])
+            status = zs_store_remove(r->store, keys[i], err);
+    free(gone);
+    return status;
+}
+
+enum zs_status zs_store_remove_all(struct zs_store *store, const char *const *keys, size_t n, struct zs_error *err)
+{
+    const char **others = zs_calloc(n, sizeof *others);
+    struct removal r = {store, others, 0, store->max_batch > 0 ? store->max_batch : 1};
+    enum zs_status status = ZS_OK;
+    if (others == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a list of %zu objects", n);
+    for (size_t i = 0; i < n && status == ZS_OK; i++) {
+        status = check_key(store, keys[i], err);
+        if (status == ZS_OK && is_document(keys[i]))
+            status = zs_store_remove(store, keys[i], err);
+        else
+            others[r.n++] = keys[i];
+        if (status == ZS_OK && store->uploads != NULL)
+            zs_uploads_forget(store->uploads, keys[i]);
+    }
+    if (status == ZS_OK)
+        status = zs_parallel_for(store->is_remote ? REMOVING_THREADS : 1, (r.n + r.step - 1) / r.step, remove_some, &r,
+                                 err);
+    free(others);
+    return status;
+}
+
 enum zs_status zs_store_rename(struct zs_store *store, const char *from, const char *to, struct zs_error *err)
 {
     ZS_TRY(check_key(store, from, err));
@@ -395,6 +457,27 @@ enum zs_status zs_store_remove_link(struct zs_store *store, const char *prefix, 
     return store->ops->remove_link != NULL ? store->ops->remove_link(store, prefix, was_link, err) : ZS_OK;
 }
 
+/* Removes the objects among the names directly below a prefix. */
+static enum zs_status remove_objects(struct zs_store *store, const char *prefix, char **names, struct zs_error *err)
+{
+    size_t count = 0, n = 0;
+    while (names[count] != NULL)
+        count++;
+    char **keys = zs_calloc(count + 1, sizeof *keys);
+    bool is_complete = keys != NULL;
+    for (char **name = names; *name != NULL && is_complete; name++) {
+        if (is_prefix(*name) || !is_key(*name, strlen(*name)))
+            continue;
+        keys[n] = zs_format("%s/%s", prefix, *name);
+        is_complete = keys[n++] != NULL;
+    }
+    const enum zs_status status = is_complete
+                                      ? zs_store_remove_all(store, (const char *const *)keys, n, err)
+                                      : zs_fail(err, ZS_NO_MEMORY, "%s/%s: cannot remove it", store->root, prefix);
+    zs_names_free(keys);
+    return status;
+}
+
 static enum zs_status remove_tree(struct zs_store *store, const char *prefix, int depth, struct zs_error *err)
 {
     if (depth > MAX_TREE_DEPTH)
@@ -408,18 +491,16 @@ static enum zs_status remove_tree(struct zs_store *store, const char *prefix, in
     status = store->ops->list(store, prefix, &names, err); /* temporary files too */
     if (status != ZS_OK)
         return status == ZS_NOT_FOUND ? ZS_OK : status;
-    for (int prefixes = 0; prefixes < 2; prefixes++)
-        for (char **name = names; *name != NULL && status == ZS_OK; name++) {
-            const size_t n = strlen(*name);
-            if (is_prefix(*name) != (prefixes == 1) || !is_key(*name, n - (size_t)prefixes))
-                continue;
-            char *key = zs_format("%s/%.*s", prefix, (int)(prefixes == 1 ? n - 1 : n), *name);
-            if (key == NULL)
-                status = zs_fail(err, ZS_NO_MEMORY, "%s/%s: cannot remove it", store->root, prefix);
-            else
-                status = prefixes == 1 ? remove_tree(store, key, depth + 1, err) : zs_store_remove(store, key, err);
-            free(key);
-        }
+    status = remove_objects(store, prefix, names, err);
+    for (char **name = names; *name != NULL && status == ZS_OK; name++) {
+        const size_t n = strlen(*name);
+        if (!is_prefix(*name) || !is_key(*name, n - 1))
+            continue;
+        char *key = zs_format("%s/%.*s", prefix, (int)(n - 1), *name);
+        status = key != NULL ? remove_tree(store, key, depth + 1, err)
+                             : zs_fail(err, ZS_NO_MEMORY, "%s/%s: cannot remove it", store->root, prefix);
+        free(key);
+    }
     zs_names_free(names);
     if (status == ZS_OK && store->ops->remove_directory != NULL)
         store->ops->remove_directory(store, prefix);

@@ -61,9 +61,15 @@ enum zs_status zs_store_put(struct zs_store *store, const char *key, const void 
                             struct zs_error *err) ZS_MUST_CHECK;
 /* Removes an object; one that is absent is fine. Of a symbolic link, the link. */
 enum zs_status zs_store_remove(struct zs_store *store, const char *key, struct zs_error *err) ZS_MUST_CHECK;
+/* Removes n objects; absent ones are fine. Those called zarr.json go first, in their order and one by one: so chunks
+ * never vanish before their document. In a remote store the others go side by side, many with one request where the
+ * store can. */
+enum zs_status zs_store_remove_all(struct zs_store *store, const char *const *keys, size_t n,
+                                   struct zs_error *err) ZS_MUST_CHECK;
 /* Names directly below `prefix` ("" is the root) of objects and, with a trailing "/", of prefixes of further objects.
  * NULL-terminated, freed with zs_names_free(). Without temporary files, and what no key can name. ZS_UNSUPPORTED where
- * listing is impossible; where there are directories, ZS_NOT_FOUND without one. */
+ * the file system has no listings (a web server); ZS_IO where one failed, or not all pages of it came; ZS_NOT_FOUND
+ * where nothing is there, or an empty list. */
 enum zs_status zs_store_list(struct zs_store *store, const char *prefix, char ***names,
                              struct zs_error *err) ZS_MUST_CHECK;
 /* The same with temporary files, for those who account for everything. */
@@ -203,6 +209,9 @@ struct zs_store_ops {
     enum zs_status (*send)(struct zs_writer *writer, struct zs_error *err);
     /* Optional: where objects are remembered. */
     void (*forget)(struct zs_store *s, const char *key);
+    /* Optional, where is max_batch: removes up to so many objects with one request, and tells in `gone` which. */
+    enum zs_status (*remove_batch)(struct zs_store *s, const char *const *keys, size_t n, bool *gone,
+                                   struct zs_error *err);
     /* Optional: removes the empty directory of a prefix, where prefixes are directories; failing is no matter. */
     void (*remove_directory)(struct zs_store *s, const char *prefix);
     /* Optional: where prefixes are directories. */
@@ -233,9 +242,11 @@ struct zs_store_ops {
 /* What every filling's own structures begin with. */
 struct zs_store {
     const struct zs_store_ops *ops;
-    char *root;     /* for messages (without credentials), and the VSI path of the root for vsi.c */
+    char *root;       /* for messages: without credentials and queries (names.h) */
+    const char *path; /* ... and what opens it, where that is a path; may be `root` itself */
     enum zs_sync sync;
     bool is_remote; /* a round trip costs more than reading some more bytes */
+    size_t max_batch; /* of remove_batch(); 0: objects are removed one by one */
     /* The object at the root that describes a store of another layout, which is only read; NULL: Zarr's own. Static. */
     const char *manifest;
     struct zs_uploads *uploads; /* NULL: commits are not overlapped */

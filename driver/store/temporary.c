@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/files.h"
+
 #define PREFIX ".shardedzarr-"
 #define SUFFIX ".tmp"
 #define RANDOM_BYTES 16
@@ -70,15 +72,15 @@ enum zs_status zs_temporary_create(const char *directory, int *fd, char **path, 
         *path = zs_temporary_path(directory);
         if (*path == NULL)
             return zs_fail(err, ZS_NO_MEMORY, "%s: cannot choose a name for a temporary file", directory);
-        *fd = open(*path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        *fd = zs_create_file(*path, O_RDWR | O_CREAT | O_EXCL, 0666);
         if (*fd >= 0 && lock(*fd))
             return ZS_OK;
         const int code = errno;
         if (*fd >= 0)
             close(*fd);
-        else if (code != EEXIST && code != EINTR)
+        else if (code != EEXIST)
             zs_error_set(err, "%s: cannot be created: %s", *path, strerror(code));
-        const bool failed = *fd < 0 && code != EEXIST && code != EINTR;
+        const bool failed = *fd < 0 && code != EEXIST;
         free(*path);
         *path = NULL;
         if (failed)

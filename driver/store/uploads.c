@@ -6,10 +6,9 @@
 
 #include "base/cache.h"
 #include "base/checked.h"
+#include "base/limits.h"
 #include "base/parallel.h"
 
-/* Uploads under way at once: beyond some ten, links gain nothing more. */
-#define MAX_UPLOADS 16
 /* GDAL holds no more than so much of an object in memory while it is sent (vsi.c). */
 #define PART_BYTES ((uint64_t)128 << 20)
 /* Local files that stay open for those who read what was sent. */
@@ -139,7 +138,7 @@ static enum zs_status failure(const struct zs_uploads *a, struct zs_error *err)
 static enum zs_status enter(struct zs_uploads *a, struct upload *u, struct zs_error *err)
 {
     forget(a, u->key);
-    while (a->under_way >= MAX_UPLOADS || (a->under_way > 0 && a->held + memory_of(u) > zs_budget()))
+    while (a->under_way >= ZS_MOST_UPLOADS || (a->under_way > 0 && a->held + memory_of(u) > zs_budget()))
         (void)pthread_cond_wait(&a->done, &a->lock);
     tidy(a, u->size);
     ZS_TRY(failure(a, err));

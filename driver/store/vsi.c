@@ -9,16 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/listing.h"
+#include "store/http_client.h"
 #include "store/lock.h"
 #include "store/vsi_private.h"
 
 /* What tells versions of a file in memory apart: so many of its first and of its last bytes, where an index is. */
 #define FINGERPRINT_BYTES ((uint64_t)64 << 10)
 
+/* Objects that S3 removes with one request. */
+#define MAX_BATCH 1000
+
 struct vsi_object {
     struct zs_object base;
-    char *path;
+    char *path, *name; /* the second for messages */
     /* Idle handles: a VSILFILE has one position, so each concurrent reader needs its own. */
     pthread_mutex_t lock;
     VSILFILE **idle;
@@ -58,23 +61,46 @@ static bool is_not_listed(const char *path)
     return is_missing;
 }
 
+/* Whether GDAL tells 400 and 404 alone of opening it again. Its files give no status by its number, but where they are
+ * not to explain themselves they warn of all others. */
+static bool is_silently_missing(const char *path)
+{
+    VSICurlPartialClearCache(path);
+    VSIErrorReset();
+    CPLErrorReset();
+    VSILFILE *file = VSIFOpenL(path, "rb");
+    if (file != NULL)
+        VSIFCloseL(file);
+    return file == NULL && CPLGetLastErrorType() == CE_None && VSIGetLastErrorNo() == 0;
+}
+
 /* Whether a failed open means that there is no such object. Everything that is not surely so is a failure: taking a
  * refused shard for an absent one would give nodata where there are pixels. */
 static bool failure_means_absent(const struct zs_store *store, const char *path)
 {
     const struct zs_place *place = &((const struct vsi_store *)store)->place;
-    const int code = VSIGetLastErrorNo();
     if (place->is_archive) /* which gives no reasons, but a table of contents where it can be read */
         return is_not_listed(path);
-    if (place->speaks_http)
+    if (place->speaks_http) {
+        const int code = VSIGetLastErrorNo();
         return code == VSIE_AWSObjectNotFound ||
-               (code == VSIE_HttpError && strstr(VSIGetLastErrorMsg(), "404") != NULL);
+               (code == VSIE_HttpError && is_silently_missing(path) &&
+                (zs_http_look(path) == ZS_HTTP_ABSENT || (place->is_listable && is_not_listed(path))));
+    }
     if (errno == ENOENT || errno == ENOTDIR)
         return true;
     VSIStatBufL st;
     if (VSIStatExL(path, &st, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) == 0)
         return VSI_ISDIR(st.st_mode);
     return place->is_memory || is_not_listed(path);
+}
+
+/* Says why a file could not be opened: that is found out before whether it is absent, which asks again. */
+static enum zs_status fail_open(const struct zs_store *store, const char *path, const char *name, const char *what,
+                                struct zs_error *err)
+{
+    const enum zs_status status = zs_fail(err, ZS_IO, "%s: %s: %s", name, what, reason_not_opened());
+    return failure_means_absent(store, path) ? zs_fail(err, ZS_NOT_FOUND, "%s: there is no such file", name) : status;
 }
 
 static VSILFILE *open_file(const struct zs_store *store, const char *path)
@@ -138,6 +164,7 @@ static void vsi_close(struct zs_object *object)
         VSIFCloseL(o->idle[i]);
     free(o->idle);
     free(o->path);
+    free(o->name);
     pthread_mutex_destroy(&o->lock);
     free(o);
 }
@@ -175,14 +202,16 @@ static VSILFILE *handle_take(struct vsi_object *o)
 static enum zs_status vsi_open(struct zs_store *store, const char *key, struct zs_object **object, struct zs_error *err)
 {
     struct vsi_object *o = zs_calloc(1, sizeof *o);
-    char *path = zs_vsi_path(store, key);
-    if (o == NULL || path == NULL) {
+    char *path = zs_vsi_path(store, key), *name = zs_format("%s/%s", store->root, key);
+    if (o == NULL || path == NULL || name == NULL) {
         free(o);
         free(path);
+        free(name);
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an object handle");
     }
     o->base.store = store;
     o->path = path;
+    o->name = name;
     pthread_mutex_init(&o->lock, NULL);
 
     enum zs_status status;
@@ -192,12 +221,11 @@ static enum zs_status vsi_open(struct zs_store *store, const char *key, struct z
     if (file != NULL) {
         status = measure(o, file, &o->base.size, &o->base.version)
                      ? ZS_OK
-                     : zs_fail(err, ZS_IO, "%s: cannot find its size: %s", path, zs_vsi_reason());
+                     : zs_fail(err, ZS_IO, "%s: cannot find its size: %s", name, zs_vsi_reason());
         handle_return(o, file);
-    } else if (failure_means_absent(store, path))
-        status = zs_fail(err, ZS_NOT_FOUND, "%s: there is no such file", path);
-    else
-        status = zs_fail(err, ZS_IO, "%s: cannot be opened: %s", path, reason_not_opened());
+    } else {
+        status = fail_open(store, path, name, "cannot be opened", err);
+    }
     zs_vsi_quiet_end(&q);
     if (status != ZS_OK) {
         vsi_close(&o->base);
@@ -210,7 +238,7 @@ static enum zs_status vsi_open(struct zs_store *store, const char *key, struct z
 static enum zs_status fail_replaced(struct vsi_object *o, struct zs_error *err)
 {
     __atomic_store_n(&o->base.is_stale, true, __ATOMIC_RELAXED);
-    return zs_fail(err, ZS_IO, "%s: the object was replaced while it was read", o->path);
+    return zs_fail(err, ZS_IO, "%s: the object was replaced while it was read", o->name);
 }
 
 static enum zs_status read_handle(struct vsi_object *o, VSILFILE *file, uint64_t offset, size_t n, void *data,
@@ -223,7 +251,7 @@ static enum zs_status read_handle(struct vsi_object *o, VSILFILE *file, uint64_t
     if (((const struct vsi_store *)o->base.store)->place.is_memory && !is_unchanged(o, file))
         return fail_replaced(o, err);
     if (got != n)
-        return zs_fail(err, ZS_IO, "%s: expected %zu bytes at offset %llu, found %zu: %s", o->path, n,
+        return zs_fail(err, ZS_IO, "%s: expected %zu bytes at offset %llu, found %zu: %s", o->name, n,
                        (unsigned long long)offset, got, zs_vsi_reason());
     return ZS_OK;
 }
@@ -237,11 +265,10 @@ static enum zs_status vsi_read(struct zs_object *object, uint64_t offset, size_t
     VSILFILE *file = handle_take(o);
     if (file == NULL) {
         file = open_file(object->store, o->path);
-        if (file == NULL)
-            status = failure_means_absent(object->store, o->path)
-                         ? fail_replaced(o, err)
-                         : zs_fail(err, ZS_IO, "%s: cannot be opened again: %s", o->path, zs_vsi_reason());
-        else if (!object->store->is_remote && !is_unchanged(o, file))
+        if (file == NULL) {
+            status = fail_open(object->store, o->path, o->name, "cannot be opened again", err);
+            status = status == ZS_NOT_FOUND ? fail_replaced(o, err) : status;
+        } else if (!object->store->is_remote && !is_unchanged(o, file))
             status = fail_replaced(o, err);
     }
     if (status == ZS_OK)
@@ -265,19 +292,43 @@ static enum zs_status vsi_remove(struct zs_store *store, const char *key, struct
     zs_vsi_quiet_begin(&q, store);
     enum zs_status status = ZS_OK;
     if (VSIUnlink(path) != 0) {
-        char *why = zs_strdup(zs_vsi_reason());
+        status = zs_fail(err, ZS_IO, "%s/%s: cannot be removed: %s", store->root, key, zs_vsi_reason());
         errno = 0;
         VSIErrorReset();
         VSILFILE *file = open_file(store, path); /* not a stat, which says of nothing why it fails */
-        if (file != NULL || !failure_means_absent(store, path))
-            status = zs_fail(err, ZS_IO, "%s: cannot be removed: %s", path, why != NULL ? why : "");
+        if (file == NULL && failure_means_absent(store, path))
+            status = ZS_OK;
         if (file != NULL)
             VSIFCloseL(file);
-        free(why);
     }
     zs_vsi_quiet_end(&q);
     free(path);
     return status;
+}
+
+/* /vsis3/ alone has one request for many; elsewhere GDAL would make one after the other. */
+static enum zs_status vsi_remove_batch(struct zs_store *store, const char *const *keys, size_t n, bool *gone,
+                                       struct zs_error *err)
+{
+    char **paths = zs_calloc(n + 1, sizeof *paths);
+    bool is_complete = paths != NULL;
+    for (size_t i = 0; i < n && is_complete; i++)
+        is_complete = (paths[i] = zs_vsi_path(store, keys[i])) != NULL;
+    if (!is_complete) {
+        zs_names_free(paths);
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a list of %zu paths", n);
+    }
+    struct zs_vsi_quiet q;
+    zs_vsi_quiet_begin(&q, store);
+    int *results = VSIUnlinkBatch((CSLConstList)paths);
+    for (size_t i = 0; i < n && results != NULL; i++) {
+        gone[i] = results[i] != 0;
+        VSICurlPartialClearCache(paths[i]);
+    }
+    CPLFree(results);
+    zs_vsi_quiet_end(&q);
+    zs_names_free(paths);
+    return ZS_OK;
 }
 
 static void vsi_remove_directory(struct zs_store *store, const char *prefix)
@@ -310,50 +361,19 @@ static enum zs_status vsi_rename(struct zs_store *store, const char *from, const
     if (before == NULL || after == NULL)
         status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
     else if (VSIStatL(after, &st) == 0)
-        status = zs_fail(err, ZS_ARGUMENT, "%s: there is something already", after);
+        status = zs_fail(err, ZS_ARGUMENT, "%s/%s: there is something already", store->root, to);
     else if (VSIStatL(before, &st) == 0 && VSIRename(before, after) != 0)
-        status = zs_fail(err, ZS_IO, "%s: cannot be renamed to %s: %s", before, after, zs_vsi_reason());
+        status = zs_fail(err, ZS_IO, "%s/%s: cannot be renamed to %s: %s", store->root, from, to, zs_vsi_reason());
     zs_vsi_quiet_end(&q);
     free(before);
     free(after);
     return status;
 }
 
-/* ---- Listing ---- */
-
-static enum zs_status vsi_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
-{
-    char *path = zs_vsi_path(store, prefix);
-    if (path == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
-    struct zs_vsi_quiet q;
-    zs_vsi_quiet_begin(&q, store);
-    VSIDIR *dir = VSIOpenDir(path, 0, NULL);
-    VSIStatBufL st;
-    enum zs_status status = ZS_OK;
-    struct zs_names found = {0};
-    if (dir == NULL)
-        status = zs_fail(err,
-                         ((struct vsi_store *)store)->place.is_memory && VSIStatL(path, &st) != 0 ? ZS_NOT_FOUND
-                                                                                                  : ZS_UNSUPPORTED,
-                         "%s: cannot be listed: %s", path, zs_vsi_reason());
-    const VSIDIREntry *entry;
-    while (status == ZS_OK && (entry = VSIGetNextDirEntry(dir)) != NULL) {
-        size_t n = strlen(entry->pszName);
-        while (n > 0 && entry->pszName[n - 1] == '/')
-            n--;
-        status = zs_names_add(&found, entry->pszName, n, entry->bModeKnown && VSI_ISDIR(entry->nMode), err);
-    }
-    if (dir != NULL)
-        VSICloseDir(dir);
-    zs_vsi_quiet_end(&q);
-    free(path);
-    return zs_names_finish(&found, status, names, err);
-}
-
 static void vsi_free(struct zs_store *store)
 {
     free(store->root);
+    free(((struct vsi_store *)store)->path);
     free(store);
 }
 
@@ -375,9 +395,10 @@ static const struct zs_store_ops vsi_ops = {
     .send = zs_vsi_send,
     .abort = zs_vsi_abort,
     .remove = vsi_remove,
+    .remove_batch = vsi_remove_batch,
     .remove_directory = vsi_remove_directory,
     .rename = vsi_rename,
-    .list = vsi_list,
+    .list = zs_vsi_list,
     .lock = vsi_lock,
     .unlock = zs_lock_release,
     .free = vsi_free,
@@ -387,14 +408,17 @@ enum zs_status zs_store_open_vsi_place(const char *root, const struct zs_place *
                                        struct zs_error *err)
 {
     struct vsi_store *s = zs_calloc(1, sizeof *s);
-    char *path = zs_strdup(root);
-    if (s == NULL || path == NULL) {
+    char *path = zs_strdup(root), *shown = zs_path_shown(root);
+    if (s == NULL || path == NULL || shown == NULL) {
         free(s);
         free(path);
+        free(shown);
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a store");
     }
     s->place = *place;
-    s->base = (struct zs_store){.ops = &vsi_ops, .root = path, .is_remote = place->is_remote};
+    s->path = path;
+    s->base = (struct zs_store){.ops = &vsi_ops, .root = shown, .path = path, .is_remote = place->is_remote};
+    s->base.max_batch = strncmp(path, "/vsis3/", strlen("/vsis3/")) == 0 ? MAX_BATCH : 0;
     *store = &s->base;
     return ZS_OK;
 }

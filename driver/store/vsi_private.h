@@ -9,6 +9,7 @@
 struct vsi_store {
     struct zs_store base;
     struct zs_place place;
+    char *path; /* base.path */
 };
 
 /* vsi_write.c: the writing half of the table of operations. */
@@ -22,5 +23,9 @@ enum zs_status zs_vsi_read_back(struct zs_writer *writer, uint64_t offset, size_
 enum zs_status zs_vsi_commit(struct zs_writer *writer, struct zs_error *err) ZS_MUST_CHECK;
 enum zs_status zs_vsi_send(struct zs_writer *writer, struct zs_error *err) ZS_MUST_CHECK;
 void zs_vsi_abort(struct zs_writer *writer);
+
+/* vsi_list.c */
+enum zs_status zs_vsi_list(struct zs_store *store, const char *prefix, char ***names,
+                           struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

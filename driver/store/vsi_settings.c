@@ -42,11 +42,20 @@ void zs_vsi_quiet_end(struct zs_vsi_quiet *q)
 
 const char *zs_vsi_reason(void)
 {
+    const char *reason = errno != 0 ? strerror(errno) : "no reason given";
     if (VSIGetLastErrorNo() != 0 && VSIGetLastErrorMsg()[0] != '\0')
-        return VSIGetLastErrorMsg();
-    if (CPLGetLastErrorMsg()[0] != '\0')
-        return CPLGetLastErrorMsg();
-    return errno != 0 ? strerror(errno) : "no reason given";
+        reason = VSIGetLastErrorMsg();
+    else if (CPLGetLastErrorMsg()[0] != '\0')
+        reason = CPLGetLastErrorMsg();
+    char *shown = zs_text_shown(reason);
+    const char *copy = CPLSPrintf("%s", shown != NULL ? shown : "");
+    free(shown);
+    return copy;
+}
+
+const char *zs_vsi_option(const char *path, const char *name)
+{
+    return VSIGetPathSpecificOption(path, name, NULL);
 }
 
 /* ---- In other threads ---- */
@@ -87,39 +96,4 @@ void zs_vsi_hand_down_settings(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     (void)pthread_once(&once, install_thread_context);
-}
-
-/* ---- Names ---- */
-
-char *zs_vsi_path(const struct zs_store *store, const char *key)
-{
-    if (key[0] == '\0')
-        return zs_strdup(store->root);
-    const size_t n = strlen(store->root);
-    return zs_format(n > 0 && store->root[n - 1] == '/' ? "%s%s" : "%s/%s", store->root, key);
-}
-
-const char *zs_vsi_option(const char *path, const char *name)
-{
-    return VSIGetPathSpecificOption(path, name, NULL);
-}
-
-char *zs_vsi_object_url(const char *path)
-{
-    static const char *const systems[][2] = {
-        {"/vsis3/", "AWS_NO_SIGN_REQUEST"}, {"/vsigs/", "GS_NO_SIGN_REQUEST"}, {"/vsiaz/", "AZURE_NO_SIGN_REQUEST"}};
-    for (size_t i = 0; i < sizeof systems / sizeof systems[0]; i++) {
-        if (strncmp(path, systems[i][0], strlen(systems[i][0])) != 0)
-            continue;
-        const char *no_sign = zs_vsi_option(path, systems[i][1]);
-        if (no_sign != NULL && CPLTestBool(no_sign)) {
-            const char *url = VSIGetActualURL(path);
-            return url != NULL && strncmp(url, "http", 4) == 0 ? zs_strdup(url) : NULL;
-        }
-        char *url = VSIGetSignedURL(path, NULL);
-        char *copy = url != NULL ? zs_strdup(url) : NULL;
-        CPLFree(url);
-        return copy;
-    }
-    return NULL;
 }

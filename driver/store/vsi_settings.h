@@ -2,7 +2,7 @@
 #ifndef ZS_STORE_VSI_SETTINGS_H
 #define ZS_STORE_VSI_SETTINGS_H
 
-#include "store/store.h"
+#include "store/names.h"
 
 /* GDAL's error state and settings around our calls into it: nothing is printed, and no error is left behind. */
 struct zs_vsi_quiet {
@@ -13,20 +13,14 @@ struct zs_vsi_quiet {
 void zs_vsi_quiet_begin(struct zs_vsi_quiet *q, const struct zs_store *store);
 void zs_vsi_quiet_end(struct zs_vsi_quiet *q);
 
-/* Why the last call failed, as far as GDAL says it. Valid until the next call into GDAL. */
+/* Why the last call failed, as far as GDAL says it, without what zs_text_shown() leaves out. Valid until the next calls
+ * into GDAL. */
 const char *zs_vsi_reason(void);
 
 /* From now on threads of base/parallel.h have the thread-local settings of the one that asked. */
 void zs_vsi_hand_down_settings(void);
 
-/* The name of an object in GDAL's virtual file systems; NULL without memory, freed with free(). */
-char *zs_vsi_path(const struct zs_store *store, const char *key);
-
 /* What GDAL was told for this path or for all: GDAL_HTTP_HEADERS and the like. NULL when nothing; borrowed, for now. */
 const char *zs_vsi_option(const char *path, const char *name);
-
-/* The URL under which a plain GET finds an object of /vsis3/, /vsigs/ or /vsiaz/, signed where its settings ask for
- * that. NULL when GDAL cannot tell, and without memory; freed with free(). */
-char *zs_vsi_object_url(const char *path);
 
 #endif

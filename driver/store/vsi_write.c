@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/files.h"
 #include "store/temporary.h"
 #include "store/vsi_private.h"
 
@@ -26,7 +27,9 @@ struct vsi_writer {
     VSILFILE *file;
     pthread_mutex_t lock; /* of the position in `file`: it is read back while it is sent */
     char *path;      /* where the object shall appear */
+    char *name;      /* the same for messages */
     char *temp_path; /* what `file` writes */
+    bool is_local;   /* `file` has a descriptor */
 };
 
 /* Whether a file can be renamed into place within this file system, so that it appears whole. */
@@ -51,6 +54,8 @@ static enum zs_status open_upload(struct vsi_writer *w, struct zs_error *err)
         w->file = VSIFOpenExL(w->temp_path, "rb+", TRUE);
         (void)unlink(w->temp_path);
         close(fd);
+        w->is_local = true;
+        zs_files_take(1);
     }
     return w->file != NULL ? ZS_OK : zs_fail(err, ZS_IO, "%s: cannot be created: %s", directory, zs_vsi_reason());
 }
@@ -78,8 +83,11 @@ static enum zs_status make_parent_directory(const char *path, struct zs_error *e
 
 static void writer_free(struct vsi_writer *w)
 {
+    if (w->is_local)
+        zs_files_give(1);
     pthread_mutex_destroy(&w->lock);
     free(w->path);
+    free(w->name);
     free(w->temp_path);
     free(w);
 }
@@ -105,7 +113,10 @@ enum zs_status zs_vsi_create(struct zs_store *store, const char *key, struct zs_
     w->base.store = store;
     pthread_mutex_init(&w->lock, NULL);
     w->path = zs_vsi_path(store, key);
-    enum zs_status status = w->path != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    w->name = zs_format("%s/%s", store->root, key);
+    enum zs_status status = w->path != NULL && w->name != NULL
+                                ? ZS_OK
+                                : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
     struct zs_vsi_quiet q;
     zs_vsi_quiet_begin(&q, store);
     if (status == ZS_OK)
@@ -126,7 +137,7 @@ enum zs_status zs_vsi_write(struct zs_writer *writer, const void *data, size_t n
     zs_vsi_quiet_begin(&q, writer->store);
     enum zs_status status = ZS_OK;
     if (VSIFWriteL(data, 1, n, w->file) != n)
-        status = zs_fail(err, ZS_IO, "%s: writing %zu bytes failed: %s", w->path, n, zs_vsi_reason());
+        status = zs_fail(err, ZS_IO, "%s: writing %zu bytes failed: %s", w->name, n, zs_vsi_reason());
     zs_vsi_quiet_end(&q);
     return status;
 }
@@ -139,7 +150,7 @@ enum zs_status zs_vsi_patch(struct zs_writer *writer, uint64_t offset, const voi
     enum zs_status status = ZS_OK;
     if (VSIFSeekL(w->file, offset, SEEK_SET) != 0 || VSIFWriteL(data, 1, n, w->file) != n ||
         VSIFSeekL(w->file, writer->size, SEEK_SET) != 0)
-        status = zs_fail(err, ZS_IO, "%s: writing %zu bytes at offset %llu failed: %s", w->path, n,
+        status = zs_fail(err, ZS_IO, "%s: writing %zu bytes at offset %llu failed: %s", w->name, n,
                          (unsigned long long)offset, zs_vsi_reason());
     zs_vsi_quiet_end(&q);
     return status;
@@ -171,11 +182,11 @@ static enum zs_status copy_to(struct vsi_writer *w, VSILFILE *out, void *buffer,
         const size_t got = VSIFSeekL(w->file, size - left, SEEK_SET) == 0 ? VSIFReadL(buffer, 1, part, w->file) : 0;
         pthread_mutex_unlock(&w->lock);
         if (got != part)
-            return zs_fail(err, ZS_IO, "%s: expected %llu bytes in %s, found %llu: %s", w->path,
+            return zs_fail(err, ZS_IO, "%s: expected %llu bytes in %s, found %llu: %s", w->name,
                            (unsigned long long)size, w->temp_path, (unsigned long long)(size - left + got),
                            zs_vsi_reason());
         if (out != NULL && VSIFWriteL(buffer, 1, part, out) != part)
-            return zs_fail(err, ZS_IO, "%s: writing failed: %s", w->path, zs_vsi_reason());
+            return zs_fail(err, ZS_IO, "%s: writing failed: %s", w->name, zs_vsi_reason());
         left -= part;
     }
     return ZS_OK;
@@ -211,11 +222,11 @@ static enum zs_status upload(struct vsi_writer *w, struct zs_error *err)
     if (setting != NULL)
         CPLSetThreadLocalConfigOption(setting, NULL);
     if (status == ZS_OK && out == NULL)
-        status = zs_fail(err, ZS_IO, "%s: cannot be created: %s", w->path, zs_vsi_reason());
+        status = zs_fail(err, ZS_IO, "%s: cannot be created: %s", w->name, zs_vsi_reason());
     if (status == ZS_OK)
         status = copy_to(w, out, buffer, err);
     if (out != NULL && VSIFCloseL(out) != 0 && status == ZS_OK)
-        status = zs_fail(err, ZS_IO, "%s: writing failed: %s", w->path, zs_vsi_reason());
+        status = zs_fail(err, ZS_IO, "%s: writing failed: %s", w->name, zs_vsi_reason());
     free(buffer);
     return status;
 }
@@ -242,9 +253,9 @@ enum zs_status zs_vsi_commit(struct zs_writer *writer, struct zs_error *err)
         status = upload(w, err);
     /* A full disk may show as late as at close. */
     if (VSIFCloseL(w->file) != 0 && status == ZS_OK && rename)
-        status = zs_fail(err, ZS_IO, "%s: writing failed: %s", w->path, zs_vsi_reason());
+        status = zs_fail(err, ZS_IO, "%s: writing failed: %s", w->name, zs_vsi_reason());
     if (status == ZS_OK && rename && VSIRename(w->temp_path, w->path) != 0)
-        status = zs_fail(err, ZS_IO, "%s: cannot be renamed to %s: %s", w->temp_path, w->path, zs_vsi_reason());
+        status = zs_fail(err, ZS_IO, "%s: cannot be renamed to %s: %s", w->temp_path, w->name, zs_vsi_reason());
     if (status != ZS_OK || !rename)
         VSIUnlink(w->temp_path);
     if (writer->store->is_remote)

@@ -22,6 +22,7 @@ static void interrupt(int signal_number)
 struct output {
     const char *store;
     bool is_quiet;
+    int percent; /* of progress that is shown */
 };
 
 static void print_and_free(char *text)
@@ -39,9 +40,9 @@ static void print_finding(void *ctx, const struct zs_finding *finding)
 
 static bool print_progress(void *ctx, double done)
 {
-    const struct output *out = ctx;
+    struct output *out = ctx;
     if (!out->is_quiet)
-        (void)GDALTermProgress(done, NULL, NULL);
+        zs_validate_show_progress(done, &out->percent);
     return !is_interrupted;
 }
 
@@ -77,10 +78,11 @@ static int validate(const char *store, struct zs_validate_options *options, stru
     struct zs_validate_summary s;
     struct zs_error err;
     out->store = store;
+    out->percent = -1;
     options->ctx = out;
     const enum zs_status status = zs_validate(store, options, &s, &err);
-    if (!out->is_quiet && status == ZS_OK)
-        (void)GDALTermProgress(1, NULL, NULL);
+    if (status == ZS_OK)
+        (void)print_progress(out, 1);
     if (status != ZS_OK)
         fprintf(stderr, "shardedzarr-validate: %s\n", err.message);
     if (!out->is_quiet)
@@ -105,7 +107,7 @@ static int run(int argc, char **argv)
         } else if (strcmp(argv[i], "--threads") == 0 && parse_number(argv[i + 1], 1024, &number)) {
             options.threads = (int)number;
             i++;
-        } else if (strcmp(argv[i], "--memory") == 0 && parse_number(argv[i + 1], 1L << 40, &number)) {
+        } else if (strcmp(argv[i], "--memory") == 0 && parse_number(argv[i + 1], INT32_MAX, &number)) {
             options.memory = (uint64_t)number << 20;
             i++;
         } else {

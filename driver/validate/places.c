@@ -8,6 +8,7 @@
 #include "geo/conventions.h"
 #include "geo/coordinates.h"
 #include "geo/crs.h"
+#include "geo/units.h"
 #include "validate/validate_private.h"
 
 /* Longer axes are looked at in their first, middle and last elements. */
@@ -100,10 +101,14 @@ static enum zs_status compare_elements(const struct place *p, const struct zs_no
 {
     double *v;
     bool is_blank;
+    const double factor = zs_coordinate_factor(coordinate, p->believed.srs);
     ZS_TRY(zs_coordinate_values(p->c->h, coordinate, first, n, &v, &is_blank, err));
     /* Blank is what a store without its chunks looks like; a raster of one column at 0 as well. */
     for (uint64_t i = 0; i < n && v != NULL && !is_blank && !*is_wrong; i++) {
         const double expected = origin + (double)(first + i) * step;
+        v[i] *= factor;
+        if (zs_is_longitude(coordinate))
+            v[i] = zs_unwrap(v[i], expected);
         const double noise = coordinate->array->dtype.size < 8 ? 1e-6 * fabs(expected) : 1e-12 * fabs(expected);
         if (fabs(v[i] - expected) <= TOLERANCE * fabs(step) + noise)
             continue;
@@ -131,7 +136,7 @@ static enum zs_status compare_axis(const struct place *p, int dim, double origin
     for (int k = 0; k < 3 && status == ZS_OK && !is_wrong; k++)
         if (k == 0 || first[k] != first[k - 1])
             status = compare_elements(p, coordinate, first[k], n, origin, step, &is_wrong, err);
-    return zs_report_failure(p->c, coordinate->path, status, err);
+    return zs_report_unread(p->c, coordinate->path, status, err);
 }
 
 static enum zs_status compare_coordinates(const struct place *p, struct zs_error *err)
@@ -203,7 +208,7 @@ enum zs_status zs_check_place(struct zs_check *c, const struct zs_node *node, st
         return ZS_OK;
     p.width = node->array->shape[p.axes.x];
     p.height = node->array->shape[p.axes.y];
-    enum zs_status status = zs_report_failure(c, node->key, zs_georef_read(c->h, node, p.axes, &p.believed, err), err);
+    enum zs_status status = zs_report_unread(c, node->key, zs_georef_read(c->h, node, p.axes, &p.believed, err), err);
     if (status == ZS_OK)
         status = compare_all(&p, err);
     zs_georef_clear(&p.believed);

@@ -81,7 +81,7 @@ static enum zs_status check_ground(const struct pyramid *p, int level, const str
                                    const struct zs_node *small, struct zs_axes axes, struct zs_error *err)
 {
     struct zs_georef a, b;
-    ZS_TRY(zs_report_failure(p->c, base->path, zs_georef_read(p->c->h, base, axes, &a, err), err));
+    ZS_TRY(zs_report_unread(p->c, base->path, zs_georef_read(p->c->h, base, axes, &a, err), err));
     enum zs_status status = zs_georef_read(p->c->h, small, axes, &b, err);
     if (status == ZS_OK && a.has_transform && b.has_transform) {
         double worst = 0, first = 0;
@@ -107,7 +107,25 @@ static enum zs_status check_ground(const struct pyramid *p, int level, const str
     if (status == ZS_OK)
         zs_georef_clear(&b);
     zs_georef_clear(&a);
-    return zs_report_failure(p->c, small->path, status, err);
+    return zs_report_unread(p->c, small->path, status, err);
+}
+
+/* By AVERAGE and NEAREST a pixel comes from those below it and no others. */
+static struct zs_shrink shrink_of(const struct pyramid *p, int level, const struct zs_node *base,
+                                  const struct zs_node *small, struct zs_axes axes)
+{
+    const zs_json *entry = p->layout.level[level].entry, *how = zs_json_get(entry, "resampling_method");
+    if (how == NULL)
+        how = zs_json_get(zs_json_get(p->group->attributes, "multiscales"), "resampling_method");
+    struct zs_shrink shrink = {.is_exact = zs_json_equals(how, "average") || zs_json_equals(how, "nearest")};
+    for (int d = 0; d < base->array->ndim; d++) {
+        shrink.factor[d] = scale_of(entry, base, axes, d);
+        if (!(shrink.factor[d] >= 1)) {
+            shrink.factor[d] = (double)base->array->shape[d] / (double)small->array->shape[d];
+            shrink.is_exact = false;
+        }
+    }
+    return shrink;
 }
 
 static enum zs_status check_pair(const struct pyramid *p, int level, const struct zs_node *base,
@@ -127,6 +145,9 @@ static enum zs_status check_pair(const struct pyramid *p, int level, const struc
     if (zs_axes_find(p->c->h, base, NULL, NULL, &axes, err) != ZS_OK || axes.y < 0)
         return ZS_OK;
     check_sizes(p, level, base, small, axes);
+    const struct zs_shrink shrink = shrink_of(p, level, base, small, axes);
+    if (strcmp(base->array->dtype.name, small->array->dtype.name) == 0)
+        ZS_TRY(zs_check_holes(p->c, base, small, axes, &shrink, err));
     return check_ground(p, level, base, small, axes, err);
 }
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/parallel.h"
 #include "base/utf8.h"
@@ -62,6 +63,11 @@ enum zs_status zs_report_failure(struct zs_check *c, const char *where, enum zs_
         message += root + 1;
     zs_report(c, is_wrong ? ZS_SEVERITY_ERROR : ZS_SEVERITY_UNCHECKED, where, without(message, where), NULL, NULL);
     return ZS_OK;
+}
+
+enum zs_status zs_report_unread(struct zs_check *c, const char *where, enum zs_status status, struct zs_error *err)
+{
+    return status == ZS_CORRUPT ? ZS_OK : zs_report_failure(c, where, status, err);
 }
 
 enum zs_status zs_check_advance(struct zs_check *c, double units, uint64_t chunks, uint64_t bytes, struct zs_error *err)
@@ -160,6 +166,15 @@ static char *printable(char *text)
         if ((unsigned char)*p < 0x20 || *p == 0x7F || (!is_utf8 && (unsigned char)*p > 0x7F))
             *p = '?';
     return text;
+}
+
+void zs_validate_show_progress(double done, int *shown)
+{
+    const int percent = (int)(done * 100);
+    if (percent <= *shown || !isatty(STDERR_FILENO))
+        return;
+    *shown = percent;
+    fprintf(stderr, "\r%3d %%%s", percent, percent == 100 ? "\n" : "");
 }
 
 char *zs_finding_text(const struct zs_finding *f, const char *store)

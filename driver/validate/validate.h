@@ -60,6 +60,10 @@ enum zs_status zs_validate(const char *path, const struct zs_validate_options *o
 char *zs_finding_text(const struct zs_finding *finding, const char *store);
 char *zs_validate_summary_text(const struct zs_validate_summary *summary, const char *store);
 
+/* Shows progress (0 to 1) to who sits at a terminal, in stderr: stdout has findings alone. *shown is the percentage
+ * that is shown, -1 at first. */
+void zs_validate_show_progress(double done, int *shown);
+
 /* What scripts ask: 1 when there are errors, else 2 when something could not be checked, else 0. Warnings do not
  * count. */
 int zs_validate_exit_code(const struct zs_validate_summary *summary);

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "array/grid.h"
+#include "geo/axes.h"
 #include "validate/validate.h"
 #include "zarr/document.h"
 #include "zarr/hierarchy.h"
@@ -16,7 +17,7 @@ struct zs_checked_array {
     struct zs_grid grid;
     uint64_t grid_count; /* stored objects that there may be */
     bool is_listed;             /* else any object of the grid may be there */
-    uint64_t *objects;          /* linear numbers of those that are */
+    uint64_t *objects;          /* linear numbers of those that are, sorted */
     size_t object_count, object_capacity;
 };
 
@@ -52,6 +53,9 @@ void zs_report_numbers(struct zs_check *c, enum zs_severity severity, const char
  * on. */
 enum zs_status zs_report_failure(struct zs_check *c, const char *where, enum zs_status status,
                                  struct zs_error *err) ZS_MUST_CHECK;
+/* The same for who reads coordinates to compare them: broken chunks are findings of the check of chunks. */
+enum zs_status zs_report_unread(struct zs_check *c, const char *where, enum zs_status status,
+                                struct zs_error *err) ZS_MUST_CHECK;
 
 /* Adds to progress and to the counts of chunks. ZS_CANCELLED when the caller asked to stop. */
 enum zs_status zs_check_advance(struct zs_check *c, double units, uint64_t chunks, uint64_t bytes,
@@ -76,6 +80,21 @@ enum zs_status zs_check_conventions(struct zs_check *c, const struct zs_node *no
 enum zs_status zs_check_pyramids(struct zs_check *c, const struct zs_node *group, struct zs_error *err) ZS_MUST_CHECK;
 /* Transforms, bounding boxes, coordinate variables and CRS of an array against each other. */
 enum zs_status zs_check_place(struct zs_check *c, const struct zs_node *node, struct zs_error *err) ZS_MUST_CHECK;
+
+/* ---- holes.c: objects that ought to be stored and are not; needs the arrays' objects to be listed ---- */
+
+void zs_checked_array_sort(struct zs_checked_array *array);
+/* Chunks of a coordinate variable; other arrays are passed over. */
+enum zs_status zs_check_coordinate_chunks(struct zs_check *c, const struct zs_checked_array *array,
+                                          struct zs_error *err) ZS_MUST_CHECK;
+/* How an overview is made of its base. */
+struct zs_shrink {
+    double factor[ZS_MAX_NDIM]; /* pixels of the base for one, along X and Y */
+    bool is_exact;              /* from those pixels and no others: by NEAREST or AVERAGE */
+};
+/* Objects of the base under pixels of `small`, an overview of as many dimensions and of the same type. */
+enum zs_status zs_check_holes(struct zs_check *c, const struct zs_node *base, const struct zs_node *small,
+                              struct zs_axes axes, const struct zs_shrink *shrink, struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- objects.c: the objects of one array, side by side; chunks.c: what is in one ---- */
 

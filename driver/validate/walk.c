@@ -165,7 +165,7 @@ static enum zs_status take_array(struct walk *w, const struct zs_node *node, con
 {
     struct zs_check *c = w->c;
     if (node->array == NULL) {
-        *err = node->array_error;
+        *err = *node->array_error;
         if (node->is_text)
             return check_text(c, node, key, err);
         return has_errors && node->array_status == ZS_UNSUPPORTED ? ZS_OK
@@ -200,7 +200,8 @@ static enum zs_status take_array(struct walk *w, const struct zs_node *node, con
     status = folder != NULL ? list_objects(w, array, folder, n + (n > 0), 0, err)
                             : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
     free(folder);
-    return status;
+    zs_checked_array_sort(array);
+    return status == ZS_OK ? zs_check_coordinate_chunks(c, array, err) : status;
 }
 
 /* ---- Nodes ---- */

@@ -5,26 +5,13 @@
 #include "base/memory.h"
 #include "zarr/node.h"
 
-/* The specification's rule for members that a reader does not know: fail, unless the member says that it need not be
- * understood. */
-static enum zs_status check_members(const zs_json *document, struct zs_error *err)
-{
-    static const char *const known[] = {"zarr_format",     "node_type",          "shape",
-                                        "data_type",       "chunk_grid",         "chunk_key_encoding",
-                                        "fill_value",      "codecs",             "attributes",
-                                        "dimension_names", "storage_transformers", "consolidated_metadata"};
-    for (const zs_json *member = zs_json_first(document); member != NULL; member = zs_json_next(member)) {
-        const char *name = zs_json_name(member);
-        size_t i = 0;
-        while (i < sizeof known / sizeof known[0] && strcmp(name, known[i]) != 0)
-            i++;
-        bool must_understand = true;
-        (void)zs_json_bool(zs_json_get(member, "must_understand"), &must_understand);
-        if (i == sizeof known / sizeof known[0] && must_understand)
-            return zs_fail(err, ZS_UNSUPPORTED, "member \"%.100s\" must be understood and is not known", name);
-    }
-    return ZS_OK;
-}
+static const char *const known_members[] = {"zarr_format",          "node_type",
+                                            "shape",                "data_type",
+                                            "chunk_grid",           "chunk_key_encoding",
+                                            "fill_value",           "codecs",
+                                            "attributes",           "dimension_names",
+                                            "storage_transformers", "consolidated_metadata",
+                                            NULL};
 
 static enum zs_status parse_sizes(const zs_json *list, uint64_t *sizes, struct zs_error *err)
 {
@@ -113,6 +100,10 @@ static enum zs_status parse_chunk_key_encoding(const zs_json *document, struct z
     meta->key_is_v2 = strcmp(name, "v2") == 0;
     if (!meta->key_is_v2 && strcmp(name, "default") != 0)
         return zs_fail(err, ZS_UNSUPPORTED, "chunk_key_encoding \"%.100s\" is not supported", name);
+    static const char *const known[] = {"separator", NULL};
+    const enum zs_status status = zs_members_check(configuration, known, err);
+    if (status != ZS_OK)
+        return zs_fail_in(err, status, "chunk_key_encoding \"%s\"", name);
     meta->key_separator = meta->key_is_v2 ? '.' : '/';
     const zs_json *separator = zs_json_get(configuration, "separator");
     if (separator == NULL)
@@ -209,13 +200,14 @@ static enum zs_status check_attributes(const zs_json *document, struct zs_error 
 
 static enum zs_status parse(const zs_json *document, struct zs_array_meta *meta, struct zs_error *err)
 {
-    ZS_TRY(check_members(document, err));
+    ZS_TRY(zs_members_check(document, known_members, err));
     ZS_TRY(check_storage_transformers(document, err));
     ZS_TRY(check_attributes(document, err));
     ZS_TRY(parse_shape(zs_json_get(document, "shape"), meta, err));
     ZS_TRY(zs_dtype_parse(zs_json_get(document, "data_type"), &meta->dtype, err));
     ZS_TRY(zs_fill_value_parse(&meta->dtype, zs_json_get(document, "fill_value"), meta->fill_value,
                                &meta->fill_value_is_null, err));
+    zs_dtype_apply_unsigned(&meta->dtype, zs_json_get(document, "attributes"));
     ZS_TRY(parse_chunk_grid(document, meta, err));
     ZS_TRY(parse_chunk_key_encoding(document, meta, err));
     ZS_TRY(parse_codecs(document, meta, err));

@@ -9,10 +9,11 @@
 static const struct {
     const char *name;
     zs_grid_parse_fn parse;
+    const char *members[3]; /* of the configuration, NULL-terminated */
 } grids[] = {
-    {"regular", zs_grid_regular_parse},         /* core specification */
-    {"rectilinear", zs_grid_rectilinear_parse}, /* zarr-extensions */
-    {"rectangular", zs_grid_rectangular_parse}, /* ZEP 3 */
+    {"regular", zs_grid_regular_parse, {"chunk_shape"}},                  /* core specification */
+    {"rectilinear", zs_grid_rectilinear_parse, {"kind", "chunk_shapes"}}, /* zarr-extensions */
+    {"rectangular", zs_grid_rectangular_parse, {"chunk_shape"}},          /* ZEP 3 */
 };
 
 /* ---- Edges ---- */
@@ -111,7 +112,9 @@ enum zs_status zs_chunk_grid_parse(const char *name, const zs_json *configuratio
         i++;
     if (i == sizeof grids / sizeof grids[0])
         return zs_fail(err, ZS_UNSUPPORTED, "chunk_grid \"%.100s\" is not supported", name);
-    const enum zs_status status = grids[i].parse(configuration, meta, err);
+    enum zs_status status = grids[i].parse(configuration, meta, err);
+    if (status == ZS_OK && (status = zs_members_check(configuration, grids[i].members, err)) != ZS_OK)
+        return zs_fail_in(err, status, "chunk_grid \"%s\"", name);
     return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "chunk_grid");
 }
 

@@ -209,8 +209,7 @@ enum zs_status zs_contents_find(struct zs_store *store, struct zs_contents *cont
 
 enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_contents *contents, struct zs_error *err)
 {
-    for (size_t i = 0; i < contents->own.count; i++)
-        ZS_TRY(zs_store_remove(store, contents->own.names[i], err));
+    ZS_TRY(zs_store_remove_all(store, (const char *const *)contents->own.names, contents->own.count, err));
     for (size_t i = 0; i < contents->directories.count && !store->is_remote && store->ops->remove_directory != NULL;
          i++)
         store->ops->remove_directory(store, contents->directories.names[i]);

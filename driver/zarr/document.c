@@ -189,14 +189,40 @@ enum zs_status zs_document_get(struct zs_store *store, const char *key, zs_json 
     return status;
 }
 
-enum zs_status zs_document_put(struct zs_store *store, const char *path, const zs_json *document, struct zs_error *err)
+enum zs_status zs_document_print(const struct zs_store *store, const char *path, const zs_json *document, char **text,
+                                 struct zs_error *err)
+{
+    *text = zs_json_print_pretty(document);
+    if (*text == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot write the metadata of %s", path);
+    const enum zs_status status = zs_json_check(*text, strlen(*text), err);
+    if (status == ZS_OK)
+        return ZS_OK;
+    free(*text);
+    *text = NULL;
+    const size_t listed = zs_json_size(zs_json_get(zs_json_get(document, "consolidated_metadata"), "metadata"));
+    if (listed > 0)
+        (void)zs_fail_in(err, status, "the consolidated metadata list %zu arrays and groups, and the document would "
+                         "be too large to be read (use another store, or one without consolidated metadata)", listed);
+    return zs_fail_in(err, status == ZS_INVALID ? ZS_ARGUMENT : status, "%s%s%s/zarr.json is not written", store->root,
+                      path[0] != '\0' ? "/" : "", path);
+}
+
+enum zs_status zs_document_put_text(struct zs_store *store, const char *path, const char *text, struct zs_error *err)
 {
     char *key = zs_document_key(path);
-    char *text = zs_json_print_pretty(document);
-    const enum zs_status status = key != NULL && text != NULL
+    const enum zs_status status = key != NULL
                                       ? zs_store_put(store, key, text, strlen(text), err)
                                       : zs_fail(err, ZS_NO_MEMORY, "cannot write the metadata of %s", path);
     free(key);
+    return status;
+}
+
+enum zs_status zs_document_put(struct zs_store *store, const char *path, const zs_json *document, struct zs_error *err)
+{
+    char *text;
+    ZS_TRY(zs_document_print(store, path, document, &text, err));
+    const enum zs_status status = zs_document_put_text(store, path, text, err);
     free(text);
     return status;
 }

@@ -87,8 +87,12 @@ static enum zs_status create(const char *path, const char *key, const zs_json *d
         return zs_fail(err, status, "%s: %s", key, reason.message);
     ZS_TRY(zs_node_create_at(path, key, said, true, &node, err));
     if (status != ZS_OK) { /* else it would say what the little that is known of it lacks */
-        node->array_status = status;
-        (void)zs_fail(&node->array_error, status, "%s: %s", key, reason.message);
+        (void)zs_fail_in(&reason, status, "%s", key);
+        const enum zs_status refused = zs_node_refuse(node, status, reason.message, err);
+        if (refused != ZS_OK) {
+            zs_node_free(node);
+            return refused;
+        }
     }
     node->is_draft = true;
     node->looks_sharded = is_array && zs_draft_is_sharded(document);

@@ -51,18 +51,8 @@ static enum zs_status check_members(const zs_json *draft, struct zs_error *err)
 {
     static const char *const known[] = {
         "shape",      "data_type",  "chunk_grid", "chunk_memory_layout",  "compressor",
-        "fill_value", "extensions", "attributes", "storage_transformers", "dimension_separator"};
-    for (const zs_json *member = zs_json_first(draft); member != NULL; member = zs_json_next(member)) {
-        size_t i = 0;
-        while (i < sizeof known / sizeof known[0] && strcmp(zs_json_name(member), known[i]) != 0)
-            i++;
-        bool must_understand = true;
-        (void)zs_json_bool(zs_json_get(member, "must_understand"), &must_understand);
-        if (i == sizeof known / sizeof known[0] && must_understand)
-            return zs_fail(err, ZS_UNSUPPORTED, "member \"%.100s\" must be understood and is not known",
-                           zs_json_name(member));
-    }
-    return ZS_OK;
+        "fill_value", "extensions", "attributes", "storage_transformers", "dimension_separator", NULL};
+    return zs_members_check(draft, known, err);
 }
 
 /* ---- Data types: numpy's, "<i2" ---- */
@@ -198,6 +188,10 @@ static enum zs_status read_transformers(const zs_json *draft, struct said *said,
                        text_of(zs_json_get(first, "type")));
     if (zs_json_size(list) > 1)
         return zs_fail(err, ZS_UNSUPPORTED, "storage_transformers: expected one, found %zu", zs_json_size(list));
+    static const char *const known[] = {"chunks_per_shard", NULL};
+    const enum zs_status status = zs_members_check(zs_json_get(first, "configuration"), known, err);
+    if (status != ZS_OK)
+        return zs_fail_in(err, status, "storage transformer \"%.100s\"", name);
     const zs_json *per_shard = zs_json_get(zs_json_get(first, "configuration"), "chunks_per_shard");
     uint64_t one;
     said->is_sharded = true;
@@ -220,6 +214,10 @@ static enum zs_status read_grid(const zs_json *draft, struct said *said, struct 
     if (!zs_json_equals(zs_json_get(grid, "type"), "regular"))
         return zs_fail(err, ZS_UNSUPPORTED, "chunk_grid \"%.100s\" is not supported",
                        text_of(zs_json_get(grid, "type")));
+    static const char *const known[] = {"type", "chunk_shape", "separator", NULL};
+    const enum zs_status status = zs_members_check(grid, known, err);
+    if (status != ZS_OK)
+        return zs_fail_in(err, status, "chunk_grid");
     ZS_TRY(read_sizes(zs_json_get(grid, "chunk_shape"), "chunk_grid: chunk_shape", said->ndim, said->chunk, err));
     return read_transformers(draft, said, err);
 }

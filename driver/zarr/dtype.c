@@ -53,6 +53,32 @@ struct zs_dtype zs_dtype_of(enum zs_data_type type)
     return make(TYPE_COUNT - 1);
 }
 
+/* The other of two integer types of one size. */
+static struct zs_dtype of_other_sign(const struct zs_dtype *dtype, bool is_unsigned)
+{
+    static const enum zs_data_type pairs[][2] = {
+        {ZS_INT8, ZS_UINT8}, {ZS_INT16, ZS_UINT16}, {ZS_INT32, ZS_UINT32}, {ZS_INT64, ZS_UINT64}};
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+        if (dtype->type == pairs[i][!is_unsigned])
+            return zs_dtype_of(pairs[i][is_unsigned]);
+    return *dtype;
+}
+
+void zs_dtype_apply_unsigned(struct zs_dtype *dtype, const zs_json *attributes)
+{
+    const struct zs_dtype as_unsigned = of_other_sign(dtype, true);
+    if (!zs_json_equals(zs_json_get(attributes, ZS_UNSIGNED_ATTRIBUTE), "true") || dtype->small != NULL ||
+        as_unsigned.type == dtype->type)
+        return;
+    *dtype = as_unsigned;
+    dtype->is_declared_signed = true;
+}
+
+struct zs_dtype zs_dtype_declared(const struct zs_dtype *dtype)
+{
+    return dtype->is_declared_signed ? of_other_sign(dtype, false) : *dtype;
+}
+
 size_t zs_dtype_stored_size(const struct zs_dtype *dtype)
 {
     return dtype->small != NULL ? (size_t)(dtype->small->bits + 7) / 8 : dtype->size;
@@ -85,6 +111,10 @@ static enum zs_status parse_time_unit(const zs_json *configuration, struct zs_dt
 {
     static const char *const units[] = {"Y",  "M",  "W",  "D",  "h",  "m",  "s",      "ms",
                                         "us", "ns", "ps", "fs", "as", "generic"};
+    static const char *const known[] = {"unit", "scale_factor", NULL};
+    const enum zs_status status = zs_members_check(configuration, known, err);
+    if (status != ZS_OK)
+        return zs_fail_in(err, status, "data_type \"%s\"", dtype->name);
     const zs_json *unit = zs_json_get(configuration, "unit");
     const zs_json *scale = zs_json_get(configuration, "scale_factor");
     if (unit != NULL) {

@@ -19,7 +19,16 @@ struct zs_dtype {
     char unit[8];          /* datetime64 and timedelta64: "s", "ns", "D", "generic" ... (ASCII: "us"); else "" */
     int64_t unit_scale;    /* ... and its scale factor; else 1 */
     const struct zs_small_type *small; /* how it is stored, where that is in fewer bits than in memory; else NULL */
+    bool is_declared_signed; /* an unsigned type, by ZS_UNSIGNED_ATTRIBUTE; documents say the signed one of that size */
 };
+
+/* With "true", elements of a signed type are unsigned: older formats of netCDF have no unsigned types (NUG). */
+#define ZS_UNSIGNED_ATTRIBUTE "_Unsigned"
+
+/* Makes integers unsigned that `attributes` (NULL is allowed) say are. */
+void zs_dtype_apply_unsigned(struct zs_dtype *dtype, const zs_json *attributes);
+/* The type as the document declares it, for codecs. */
+struct zs_dtype zs_dtype_declared(const struct zs_dtype *dtype);
 
 /* Reads the `data_type` member: a string, or {"name", "configuration"}. ZS_UNSUPPORTED names a type this core does not
  * read; ZS_INVALID says what is malformed. */
@@ -48,8 +57,8 @@ struct zs_dtype zs_dtype_of(enum zs_data_type type);
  * specification: numbers, booleans, "NaN", "Infinity", "-Infinity", "0x..." and "0b..." bit patterns of floats, [re,
  * im], "NaT", arrays of bytes, base64 (raw types). Tolerated: bare NaN and Infinity tokens, 0 and 1 for bool, a number
  * in quotes, one number for a complex type (its real part), and NULL or JSON null, which mean zero bits (*was_null is
- * set; may be NULL). A value that the type cannot hold is ZS_INVALID. float16 is rounded from the nearest double. On
- * failure `value` is undefined. */
+ * set; may be NULL). -1 of what is declared signed is the largest. A value that the type cannot hold is ZS_INVALID.
+ * float16 is rounded from the nearest double. On failure `value` is undefined. */
 enum zs_status zs_fill_value_parse(const struct zs_dtype *dtype, const zs_json *fill_value, void *value, bool *was_null,
                                    struct zs_error *err) ZS_MUST_CHECK;
 

@@ -253,6 +253,9 @@ enum zs_status zs_fill_value_parse(const struct zs_dtype *dtype, const zs_json *
     }
     if (dtype->small != NULL)
         return parse_small(dtype, fill_value, value, err);
+    const struct zs_dtype declared = zs_dtype_declared(dtype);
+    if (dtype->is_declared_signed && zs_fill_value_parse(&declared, fill_value, value, NULL, NULL) == ZS_OK)
+        return ZS_OK;
     switch (dtype->type) {
     case ZS_BOOL:
         return parse_bool(dtype, fill_value, value, err);
@@ -305,7 +308,8 @@ zs_json *zs_fill_value_add(zs_json *parent, const char *name, const struct zs_dt
     const unsigned char *bytes = value;
     int64_t i64;
     uint64_t u64;
-    switch (dtype->type) {
+    const struct zs_dtype declared = zs_dtype_declared(dtype);
+    switch (declared.type) {
     case ZS_BOOL:
         return zs_json_add_bool(parent, name, bytes[0] != 0);
     case ZS_FLOAT16:
@@ -334,11 +338,11 @@ zs_json *zs_fill_value_add(zs_json *parent, const char *name, const struct zs_dt
     case ZS_DATETIME64:
     case ZS_TIMEDELTA64:
         memcpy(&i64, value, sizeof i64);
-        if (dtype->type != ZS_INT64 && i64 == INT64_MIN)
+        if (declared.type != ZS_INT64 && i64 == INT64_MIN)
             return zs_json_add_string(parent, name, "NaT");
         return zs_json_add_int64(parent, name, i64);
     default: /* integers that a double holds */
-        return zs_json_add_int64(parent, name, (int64_t)zs_dtype_to_double(dtype, value));
+        return zs_json_add_int64(parent, name, (int64_t)zs_dtype_to_double(&declared, value));
     }
 }
 

@@ -45,6 +45,21 @@ static size_t position(const struct zs_hierarchy *h, const char *path, bool *is_
     return low;
 }
 
+void zs_hierarchy_within(const struct zs_hierarchy *h, const char *path, size_t *first, size_t *end)
+{
+    bool is_there;
+    *first = *end = position(h, path, &is_there);
+    while (*end < h->count && zs_path_is_within(h->entries[*end].path, path))
+        ++*end;
+}
+
+const struct zs_node *zs_hierarchy_known(const struct zs_hierarchy *h, const char *path)
+{
+    bool is_there;
+    const size_t i = position(h, path, &is_there);
+    return is_there ? h->entries[i].node : NULL;
+}
+
 const struct zs_hierarchy_entry *zs_hierarchy_insert(struct zs_hierarchy *h, struct zs_hierarchy_entry entry)
 {
     bool is_there;
@@ -135,6 +150,22 @@ static enum zs_status ask(struct zs_hierarchy *h, const char *path, bool guess_g
     return zs_fail(err, ZS_NOT_FOUND, "%s: there is no array or group \"%s\"", h->store->root, path);
 }
 
+/* What consolidated metadata do not list, with a node of its name in another group. */
+static enum zs_status not_listed(struct zs_hierarchy *h, const char *path, struct zs_error *err)
+{
+    const char *elsewhere = NULL;
+    (void)pthread_mutex_lock(&h->lock);
+    for (size_t i = 0; i < h->count && elsewhere == NULL && path[0] != '\0'; i++)
+        if (h->entries[i].node != NULL && strcmp(zs_path_name(h->entries[i].path), zs_path_name(path)) == 0)
+            elsewhere = h->entries[i].path;
+    const enum zs_status status =
+        zs_fail(err, ZS_NOT_FOUND, "%s: the consolidated metadata list no array or group \"%s\"%s%s%s", h->store->root,
+                path, elsewhere != NULL ? "; they list \"" : "", elsewhere != NULL ? elsewhere : "",
+                elsewhere != NULL ? "\"" : "");
+    (void)pthread_mutex_unlock(&h->lock);
+    return status;
+}
+
 enum zs_status zs_hierarchy_find(struct zs_hierarchy *h, const char *path, bool guess_groups,
                                  const struct zs_node **node, struct zs_error *err)
 {
@@ -147,9 +178,10 @@ enum zs_status zs_hierarchy_find(struct zs_hierarchy *h, const char *path, bool 
     (void)pthread_mutex_unlock(&h->lock);
     if (is_there)
         return status;
+    if (zs_pending_is_vacant(&h->pending, path)) /* the store may have what is to go */
+        return zs_fail(err, ZS_NOT_FOUND, "%s: there is no array or group \"%s\"", h->store->root, path);
     if (h->is_consolidated)
-        return zs_fail(err, ZS_NOT_FOUND, "%s: the consolidated metadata list no array or group \"%s\"", h->store->root,
-                       path);
+        return not_listed(h, path, err);
 
     struct zs_error reason = {0};
     struct zs_hierarchy_entry entry = {0};
@@ -290,7 +322,7 @@ void zs_hierarchy_free(struct zs_hierarchy *h)
         zs_hierarchy_entry_free(&h->entries[--h->count]);
     while (h->retired_count > 0)
         zs_node_free(h->retired[--h->retired_count]);
-    zs_hierarchy_forget_changes(h);
+    zs_pending_clear(&h->pending);
     free(h->retired);
     free(h->entries);
     free(h->listing);

@@ -60,6 +60,10 @@ enum zs_status zs_hierarchy_list_known(struct zs_hierarchy *h, const struct zs_n
 enum zs_status zs_nodes_find(const struct zs_node *const *nodes, size_t count, const char *base, const char *name,
                              size_t *at, struct zs_error *err) ZS_MUST_CHECK;
 
+/* The next node directly in `group` in such a list, from position *at on (0 at first), which goes behind it and all
+ * that is below; NULL when there is no more. */
+const struct zs_node *zs_nodes_child(const struct zs_node *const *nodes, size_t count, const char *group, size_t *at);
+
 /* ---- Changing documents (hierarchy_edit.c): in memory first, in the store at the flush. Nobody else may use the
  * hierarchy during these calls. Nodes handed out stay valid, also those removed or replaced, until the hierarchy is
  * freed. ---- */
@@ -89,9 +93,9 @@ enum zs_status zs_hierarchy_edit(struct zs_hierarchy *h, const struct zs_node *n
  * its path is none inside the store (name.h). */
 enum zs_status zs_hierarchy_add(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Puts a node, taken over also on failure, in the place of the one at its path, of which its document differs in
- * "shape" and "dimension_names" alone. At the next flush these are put into the node's own zarr.json; where they are
- * not what they were before, somebody else changed them, and that is ZS_INVALID. */
+/* Puts a node, taken over also on failure, in the place of the one at its path, whose chunks it keeps. At the next
+ * flush the members in which its document differs are put into the node's own zarr.json. Where that says something else
+ * of them than it did, not what consolidated metadata said, somebody else changed them, and that is ZS_INVALID. */
 enum zs_status zs_hierarchy_restate(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Removes the node at `path` and all below it; its objects (zarr/contents.h; not what others put there) go at the
@@ -110,14 +114,26 @@ bool zs_hierarchy_is_changed(const struct zs_hierarchy *h);
  * as it is written. */
 void zs_hierarchy_hold(struct zs_hierarchy *h, bool is_held);
 
-/* Writes what was changed. A zarr.json that is not new is read again and only what was changed (of its attributes) is
- * put into it; those of groups come after what is in them, the root's last. Inline consolidated metadata of any group
- * above then say of each changed node what its own file says, where there are some. ZS_INVALID when a file is a node of
- * another kind by now. On failure everything remains to be written. */
+/* Whether the store still has the array that `node` is: for those who are about to put chunks there. ZS_OK where its
+ * zarr.json says of them what the node says (attributes and names may be others), or is yet to be written by the flush;
+ * else ZS_INVALID: it is gone, or another array is in its place. *version is of the zarr.json that was last found so, 0
+ * before: one that is the same is not read again. */
+enum zs_status zs_hierarchy_check_array(const struct zs_hierarchy *h, const struct zs_node *node, uint64_t *version,
+                                        struct zs_error *err) ZS_MUST_CHECK;
+
+/* Writes what was changed. Each zarr.json is read again and only what was changed is put into it; those of groups come
+ * after what is in them, the root's last. Inline consolidated metadata of any group above then say of each changed node
+ * what its own file says, where there are some. ZS_INVALID, which names the node, where one that was edited is gone or
+ * is of another kind, or one that was added has come meanwhile; ZS_ARGUMENT for a document that would be too large to
+ * be read: then nothing is written. On failure everything remains to be written. */
 enum zs_status zs_hierarchy_flush(struct zs_hierarchy *h, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Limits of the walk by listing: a store is metadata written by strangers, and every directory costs requests. Nothing
- * below the depth is looked at, neither by the walk nor in consolidated metadata. */
+/* Finishes what a writer began that was killed, where locks tell that it was: before zs_hierarchy_open() of a store
+ * that is to be changed. */
+enum zs_status zs_hierarchy_recover(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Limits of the walk by listing: a store is metadata written by strangers, and every directory costs requests. What
+ * lies deeper, or has a longer path, cannot be listed: zs_hierarchy_list() says so. */
 #define ZS_HIERARCHY_MAX_DEPTH 32
 #define ZS_HIERARCHY_MAX_NODES 20000 /* directories looked into; implicit groups of consolidated metadata */
 #define ZS_HIERARCHY_MAX_PATH 1024   /* bytes of a key of consolidated metadata */

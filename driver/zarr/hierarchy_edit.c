@@ -6,16 +6,6 @@
 #include "zarr/document.h"
 #include "zarr/hierarchy_private.h"
 
-/* ---- What is to be written ---- */
-
-struct zs_change *zs_change_find(const struct zs_hierarchy *h, const char *path)
-{
-    for (size_t i = 0; i < h->change_count; i++)
-        if (strcmp(h->changes[i].path, path) == 0)
-            return &h->changes[i];
-    return NULL;
-}
-
 /* What is changed is named in one spelling, and lies in the store, whoever made the path. */
 static enum zs_status check_path(const char *path, struct zs_error *err)
 {
@@ -26,42 +16,9 @@ static enum zs_status check_path(const char *path, struct zs_error *err)
     return is_clean ? ZS_OK : zs_fail(err, ZS_INVALID, "path \"%.200s\": expected no slash at its ends", path);
 }
 
-bool zs_change_is_removal(enum zs_change_kind kind)
+static enum zs_status no_memory(const char *path, struct zs_error *err)
 {
-    return kind == ZS_CHANGE_REMOVED || kind == ZS_CHANGE_LEFT;
-}
-
-/* Notes that `path` is to be written, or removed. The latest word counts, but for attributes of a node that is new. */
-static enum zs_status note(struct zs_hierarchy *h, const char *path, enum zs_change_kind kind, struct zs_error *err)
-{
-    struct zs_change *known = zs_change_find(h, path);
-    if (known != NULL) {
-        if (!(kind == ZS_CHANGE_ATTRIBUTES && known->kind == ZS_CHANGE_WHOLE))
-            known->kind = kind;
-        known->was_removed |= zs_change_is_removal(kind);
-        return ZS_OK;
-    }
-    struct zs_change *grown = realloc(h->changes, (h->change_count + 1) * sizeof *grown);
-    if (grown != NULL)
-        h->changes = grown;
-    char *copy = zs_strdup(path);
-    if (grown == NULL || copy == NULL) {
-        free(copy);
-        return zs_fail(err, ZS_NO_MEMORY, "cannot note a change of %s", path);
-    }
-    h->changes[h->change_count++] =
-        (struct zs_change){.path = copy, .kind = kind, .was_removed = zs_change_is_removal(kind)};
-    return ZS_OK;
-}
-
-/* Whether the store need not be asked for `path`: what it has there is to go, or it had nothing when the group above
- * was made. */
-static bool is_vacant(const struct zs_hierarchy *h, const char *path)
-{
-    for (size_t i = 0; i < h->change_count; i++)
-        if ((h->changes[i].was_removed || h->changes[i].is_fresh) && zs_path_is_within(path, h->changes[i].path))
-            return true;
-    return false;
+    return zs_fail(err, ZS_NO_MEMORY, "cannot note a change of %s", path);
 }
 
 /* Keeps a node that is no longer in the table until the hierarchy is freed: others may hold pointers to it. */
@@ -82,29 +39,61 @@ static void forget_listing(struct zs_hierarchy *h)
     h->listing_count = 0;
 }
 
-/* Notes that the attributes at `path` are about to change from what they are. */
-static enum zs_status note_edit(struct zs_hierarchy *h, const char *path, const zs_json *attributes,
-                                struct zs_error *err)
+/* ---- What is to be written ---- */
+
+zs_json *zs_document_own(const zs_json *document)
 {
-    const struct zs_change *known = zs_change_find(h, path);
-    if (known != NULL && !zs_change_is_removal(known->kind))
+    zs_json *own = zs_json_new_object();
+    for (const zs_json *m = zs_json_first(document); m != NULL && own != NULL; m = zs_json_next(m))
+        if (strcmp(zs_json_name(m), "consolidated_metadata") != 0 &&
+            zs_json_add(own, zs_json_name(m), zs_json_copy(m)) == NULL) {
+            zs_json_free(own);
+            own = NULL;
+        }
+    return own;
+}
+
+/* Notes that the document of a node is about to change from what it is. A document that is new is written as it is. */
+static enum zs_status note_edit(struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err)
+{
+    const struct zs_change *known = zs_pending_find(&h->pending, node->path);
+    if (known != NULL && !zs_change_is_removal(known))
         return ZS_OK;
-    zs_json *before = zs_json_copy(attributes);
-    if (before == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot note a change of %s", path);
-    const enum zs_status status = note(h, path, ZS_CHANGE_ATTRIBUTES, err);
-    if (status == ZS_OK)
-        zs_change_find(h, path)->before = before;
-    else
+    zs_json *before = zs_document_own(node->document);
+    struct zs_change *change = before != NULL ? zs_pending_note(&h->pending, node->path) : NULL;
+    if (change == NULL) {
         zs_json_free(before);
-    return status;
+        return no_memory(node->path, err);
+    }
+    change->kind = ZS_CHANGE_EDIT;
+    change->may_be_gone = node->document == NULL;
+    change->is_copy = node->document != NULL && !node->owns_document;
+    change->before = before;
+    return ZS_OK;
+}
+
+/* Looks what a node's own document says, before more than its attributes changes: consolidated metadata may be older.
+ * *is_there: there is one. */
+static enum zs_status note_own(struct zs_hierarchy *h, const char *path, bool *is_there, struct zs_error *err)
+{
+    struct zs_change *change = zs_pending_find(&h->pending, path);
+    *is_there = true;
+    if (change->kind != ZS_CHANGE_EDIT || !change->is_copy || change->own != NULL)
+        return ZS_OK;
+    ZS_TRY(zs_document_load(h->store, path, &change->own, err));
+    *is_there = change->own != NULL;
+    return ZS_OK;
 }
 
 enum zs_status zs_hierarchy_edit(struct zs_hierarchy *h, const struct zs_node *node, zs_json **attributes,
                                  struct zs_error *err)
 {
     ZS_TRY(zs_hierarchy_check_writable(h, err));
-    struct zs_node *mine = (struct zs_node *)(uintptr_t)node; /* const for those who borrow it */
+    /* what is at its path by now; const for those who borrow it */
+    struct zs_node *mine = (struct zs_node *)(uintptr_t)zs_hierarchy_known(h, node->path);
+    if (mine == NULL)
+        return zs_fail(err, ZS_INVALID, "/%s: was removed", node->path);
+    ZS_TRY(note_edit(h, mine, err));
     if (mine->document == NULL) { /* an implicit group becomes one that is there */
         mine->document = zs_group_document();
         mine->owns_document = true;
@@ -118,7 +107,6 @@ enum zs_status zs_hierarchy_edit(struct zs_hierarchy *h, const struct zs_node *n
         a = zs_json_add_object(mine->document, "attributes");
     if (a == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "%s: no memory for its attributes", node->path);
-    ZS_TRY(note_edit(h, node->path, a, err));
     mine->is_implicit = false;
     mine->attributes = a;
     *attributes = a;
@@ -145,22 +133,15 @@ static enum zs_status vacate(struct zs_hierarchy *h, struct zs_hierarchy_entry *
 }
 
 /* Puts a node, which is taken over, into the table in place of what is there. */
-static enum zs_status put_node(struct zs_hierarchy *h, struct zs_node *node, bool is_change, struct zs_error *err)
+static enum zs_status put_node(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err)
 {
     struct zs_hierarchy_entry entry = {.path = zs_strdup(node->path), .node = node};
     enum zs_status status =
         entry.path != NULL ? check_path(entry.path, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
-    bool is_fresh = false;
-    for (size_t i = 0; i < h->count && status == ZS_OK; i++)
-        if (strcmp(h->entries[i].path, node->path) == 0) {
-            is_fresh = h->entries[i].node == NULL && h->entries[i].status == ZS_NOT_FOUND &&
-                       zs_change_find(h, node->path) == NULL;
-            status = vacate(h, &h->entries[i], err);
-        }
-    if (status == ZS_OK && is_change)
-        status = note(h, node->path, ZS_CHANGE_WHOLE, err);
-    if (status == ZS_OK && is_change && is_fresh)
-        zs_change_find(h, node->path)->is_fresh = true;
+    size_t i, end;
+    zs_hierarchy_within(h, node->path, &i, &end);
+    if (status == ZS_OK && i < end && strcmp(h->entries[i].path, node->path) == 0)
+        status = vacate(h, &h->entries[i], err);
     if (status == ZS_OK && zs_hierarchy_insert(h, entry) == NULL)
         status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
     if (status != ZS_OK)
@@ -170,53 +151,97 @@ static enum zs_status put_node(struct zs_hierarchy *h, struct zs_node *node, boo
     return status;
 }
 
+/* Whether the hierarchy has asked for a path and found nothing. */
+static bool is_known_absent(const struct zs_hierarchy *h, const char *path)
+{
+    size_t i, end;
+    zs_hierarchy_within(h, path, &i, &end);
+    return i < end && strcmp(h->entries[i].path, path) == 0 && h->entries[i].node == NULL &&
+           h->entries[i].status == ZS_NOT_FOUND;
+}
+
+/* Notes that a document comes to `path`: in the place of the one that is there, or as a new one. */
+static enum zs_status note_node(struct zs_hierarchy *h, const char *path, struct zs_error *err)
+{
+    const struct zs_node *older = zs_hierarchy_known(h, path);
+    bool is_there = older != NULL;
+    if (is_there) {
+        ZS_TRY(note_edit(h, older, err));
+        ZS_TRY(note_own(h, path, &is_there, err));
+    }
+    if (is_there) { /* who adds it may have made room */
+        zs_pending_find(&h->pending, path)->may_be_gone = true;
+        return ZS_OK;
+    }
+    const bool is_fresh = zs_pending_find(&h->pending, path) == NULL && is_known_absent(h, path);
+    struct zs_change *change = zs_pending_note(&h->pending, path);
+    if (change == NULL)
+        return no_memory(path, err);
+    change->kind = ZS_CHANGE_NEW;
+    change->is_fresh |= is_fresh;
+    return ZS_OK;
+}
+
+/* Paths that are too deep or too long are found by nobody. */
+static enum zs_status check_depth(const char *path, struct zs_error *err)
+{
+    int depth = 1;
+    for (const char *p = path; *p != '\0'; p++)
+        depth += *p == '/';
+    if (depth > ZS_HIERARCHY_MAX_DEPTH || strlen(path) > ZS_HIERARCHY_MAX_PATH)
+        return zs_fail(err, ZS_ARGUMENT, "path \"%.100s\": expected at most %d names and %d bytes, found %d and %zu",
+                       path, ZS_HIERARCHY_MAX_DEPTH, ZS_HIERARCHY_MAX_PATH, depth, strlen(path));
+    return ZS_OK;
+}
+
 enum zs_status zs_hierarchy_add(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err)
 {
-    const enum zs_status status = zs_hierarchy_check_writable(h, err);
+    enum zs_status status = zs_hierarchy_check_writable(h, err);
+    if (status == ZS_OK)
+        status = check_path(node->path, err);
+    if (status == ZS_OK)
+        status = check_depth(node->path, err);
+    if (status == ZS_OK)
+        status = note_node(h, node->path, err);
     if (status != ZS_OK) {
         zs_node_free(node);
         return status;
     }
-    return put_node(h, node, true, err);
+    return put_node(h, node, err);
 }
 
-const char *const zs_stated_members[] = {"shape", "dimension_names", NULL};
-
-/* Notes what a document says of its shape before that changes. A document that is new is written as it is. */
-static enum zs_status note_stated(struct zs_hierarchy *h, const char *path, const zs_json *document,
-                                  struct zs_error *err)
+enum zs_status zs_hierarchy_put_again(struct zs_hierarchy *h, struct zs_node *node, zs_json *before,
+                                      struct zs_error *err)
 {
-    struct zs_change *change = zs_change_find(h, path);
-    if (change->kind == ZS_CHANGE_WHOLE || change->stated != NULL)
-        return ZS_OK;
-    zs_json *stated = zs_json_new_object();
-    bool ok = stated != NULL;
-    for (const char *const *name = zs_stated_members; *name != NULL && ok; name++) {
-        const zs_json *member = zs_json_get(document, *name);
-        ok = member == NULL || zs_json_set(stated, *name, zs_json_copy(member)) != NULL;
+    struct zs_change *change = before != NULL ? zs_pending_note(&h->pending, node->path) : NULL;
+    if (change == NULL) {
+        zs_json_free(before);
+        const enum zs_status status = no_memory(node->path, err);
+        zs_node_free(node);
+        return status;
     }
-    if (!ok) {
-        zs_json_free(stated);
-        return zs_fail(err, ZS_NO_MEMORY, "cannot note a change of %s", path);
-    }
-    change->stated = stated;
-    return ZS_OK;
+    zs_json_free(change->before);
+    change->kind = ZS_CHANGE_EDIT;
+    change->before = before;
+    return put_node(h, node, err);
 }
 
 enum zs_status zs_hierarchy_restate(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err)
 {
     const struct zs_node *old = NULL;
-    zs_json *ignored;
-    enum zs_status status = zs_hierarchy_find(h, node->path, false, &old, err);
+    bool is_there = true;
+    enum zs_status status = zs_hierarchy_check_writable(h, err);
     if (status == ZS_OK)
-        status = zs_hierarchy_edit(h, old, &ignored, err);
+        status = zs_hierarchy_find(h, node->path, false, &old, err);
     if (status == ZS_OK)
-        status = note_stated(h, node->path, old->document, err);
+        status = note_edit(h, old, err);
+    if (status == ZS_OK)
+        status = note_own(h, node->path, &is_there, err);
     if (status != ZS_OK) {
         zs_node_free(node);
         return status;
     }
-    return put_node(h, node, false, err);
+    return put_node(h, node, err); /* one that is not there is for the flush to name */
 }
 
 enum zs_status zs_hierarchy_look(struct zs_hierarchy *h, const char *path, const struct zs_node **node,
@@ -228,7 +253,7 @@ enum zs_status zs_hierarchy_look(struct zs_hierarchy *h, const char *path, const
     ZS_TRY(zs_path_clean(path, &clean, err));
     enum zs_status status = zs_hierarchy_find(h, clean, false, node, err);
     const bool is_known = status != ZS_NOT_FOUND && (status != ZS_OK || !(*node)->is_implicit);
-    if (!is_known && !h->is_new && !is_vacant(h, clean))
+    if (!is_known && !h->is_new && !zs_pending_is_vacant(&h->pending, clean))
         status = zs_document_load(h->store, clean, &document, err);
     if (!is_known && document != NULL)
         status = zs_node_create(clean, document, true, &found, err);
@@ -236,7 +261,7 @@ enum zs_status zs_hierarchy_look(struct zs_hierarchy *h, const char *path, const
         status = zs_fail(err, ZS_NOT_FOUND, "%s: there is no array or group \"%s\"", h->store->root, clean);
     if (found != NULL) {
         *node = found;
-        status = put_node(h, found, false, err);
+        status = put_node(h, found, err);
     }
     free(clean);
     return status;
@@ -295,13 +320,13 @@ enum zs_status zs_hierarchy_occupant(struct zs_hierarchy *h, const char *path, c
     *node = NULL;
     if (h->is_consolidated && zs_hierarchy_find(h, path, false, node, NULL) == ZS_OK)
         return ZS_OK; /* nodes below it are listed */
-    if (!h->store->is_remote && !h->is_new && !is_vacant(h, path))
+    if (!h->store->is_remote && !h->is_new && !zs_pending_is_vacant(&h->pending, path))
         ZS_TRY(has_nodes_below(h->store, path, false, &is_group, err));
     if (!is_group)
         return note_absence(h, path, reason.message, err);
     ZS_TRY(zs_node_create_implicit(path, &group, err));
     *node = group;
-    return put_node(h, group, false, err);
+    return put_node(h, group, err);
 }
 
 static enum zs_status take_out(struct zs_hierarchy *h, const char *path, enum zs_change_kind kind, struct zs_error *err)
@@ -310,20 +335,18 @@ static enum zs_status take_out(struct zs_hierarchy *h, const char *path, enum zs
         return zs_fail(err, ZS_ARGUMENT, "the root of a store cannot be removed from it");
     ZS_TRY(zs_hierarchy_check_writable(h, err));
     ZS_TRY(check_path(path, err));
-    for (size_t i = 0; i < h->count; i++)
-        if (zs_path_is_within(h->entries[i].path, path))
-            ZS_TRY(vacate(h, &h->entries[i], err));
-    /* What was to be written below is not any more: the tree goes as one. */
-    for (size_t i = 0; i < h->change_count;) {
-        if (!zs_path_is_within(h->changes[i].path, path)) {
-            i++;
-            continue;
-        }
-        zs_change_clear(&h->changes[i]);
-        h->changes[i] = h->changes[--h->change_count];
-    }
+    size_t first, end;
+    zs_hierarchy_within(h, path, &first, &end);
+    for (size_t i = first; i < end; i++)
+        ZS_TRY(vacate(h, &h->entries[i], err));
+    zs_pending_forget(&h->pending, path); /* what was to be written below is not any more: the tree goes as one */
     forget_listing(h);
-    return note(h, path, kind, err);
+    struct zs_change *change = zs_pending_note(&h->pending, path);
+    if (change == NULL)
+        return no_memory(path, err);
+    change->kind = kind;
+    change->was_removed = true;
+    return ZS_OK;
 }
 
 enum zs_status zs_hierarchy_remove(struct zs_hierarchy *h, const char *path, struct zs_error *err)
@@ -343,7 +366,7 @@ bool zs_hierarchy_is_new(const struct zs_hierarchy *h)
 
 bool zs_hierarchy_is_changed(const struct zs_hierarchy *h)
 {
-    return h->change_count > 0;
+    return h->pending.count > 0;
 }
 
 void zs_hierarchy_hold(struct zs_hierarchy *h, bool is_held)

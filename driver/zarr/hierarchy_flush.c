@@ -1,5 +1,8 @@
-/* The flush of what was changed: each zarr.json is read again, and what was changed alone is put into it, so that
- * whatever else is in the file, or came to it meanwhile, stays. */
+/* The flush of what was changed: each zarr.json is read again, and what was changed alone is put into it (pending.c):
+ * whatever else is in the file, or came to it meanwhile, stays. All documents are built before the first is put:
+ * what cannot be written, or somebody else changed, is found while the store is as it was. Other writers of this
+ * library wait meanwhile, at the lock of the root's document; those of others, and all where there are no locks, are
+ * found by what the documents say. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,224 +21,227 @@ enum zs_status zs_document_load(struct zs_store *store, const char *path, zs_jso
     return status == ZS_NOT_FOUND ? ZS_OK : status;
 }
 
-void zs_change_clear(struct zs_change *c)
+/* ---- Consolidated metadata ---- */
+
+/* A member: its name, and the document that is to be there, borrowed; NULL: none. */
+struct member {
+    const char *name;
+    const zs_json *document;
+};
+
+static int compare_members(const void *a, const void *b)
 {
-    free(c->path);
-    zs_json_free(c->before);
-    zs_json_free(c->stated);
-    zs_json_free(c->written);
+    return zs_path_compare(((const struct member *)a)->name, ((const struct member *)b)->name);
 }
 
-/* Does to `theirs` what was done to `before`, which made it `ours`. */
-static bool merge_attributes(zs_json *theirs, const zs_json *before, const zs_json *ours, bool *is_changed)
+/* The first member not before `name`. */
+static size_t member_position(const struct member *members, size_t count, const char *name)
 {
-    for (const zs_json *m = zs_json_first(before); m != NULL; m = zs_json_next(m))
-        if (zs_json_get(ours, zs_json_name(m)) == NULL && zs_json_get(theirs, zs_json_name(m)) != NULL) {
-            zs_json_remove(theirs, zs_json_name(m));
-            *is_changed = true;
-        }
-    for (const zs_json *m = zs_json_first(ours); m != NULL; m = zs_json_next(m))
-        if (!zs_json_is_same(zs_json_get(before, zs_json_name(m)), m) &&
-            !zs_json_is_same(zs_json_get(theirs, zs_json_name(m)), m)) {
-            if (zs_json_set(theirs, zs_json_name(m), zs_json_copy(m)) == NULL)
-                return false;
-            *is_changed = true;
-        }
-    return true;
+    size_t low = 0, high = count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (zs_path_compare(members[middle].name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
-/* Puts what changed of the shape and the names of dimensions into `theirs`, where it is as it was before. */
-static enum zs_status merge_stated(zs_json *theirs, const struct zs_node *node, const zs_json *before, bool *is_changed,
-                                   struct zs_error *err)
+/* What consolidated metadata of a group are to have. */
+struct members {
+    struct member *list; /* those of now, sorted, then those that come */
+    size_t count, old;
+    size_t n;      /* bytes of a path that are the group's, with the slash behind */
+    bool is_changed, is_last; /* nothing is left, and nothing is about to come */
+};
+
+static void merge_change(struct members *m, const struct zs_change *change)
 {
-    for (const char *const *name = zs_stated_members; *name != NULL; name++) {
-        const zs_json *was = zs_json_get(before, *name), *ours = zs_json_get(node->document, *name);
-        const zs_json *is = zs_json_get(theirs, *name);
-        if (zs_json_is_same(was, ours) || zs_json_is_same(is, ours))
+    const char *name = change->path + m->n;
+    size_t at = member_position(m->list, m->old, name);
+    /* Removals first: a path may have been removed and come back. */
+    for (size_t i = at; change->was_removed && i < m->old && zs_path_is_within(m->list[i].name, name); i++)
+        m->list[i].document = NULL;
+    m->is_changed |= change->was_removed || change->written != NULL;
+    m->is_last &= change->kind != ZS_CHANGE_LEFT && change->written == NULL;
+    if (change->written == NULL)
+        return;
+    if (at == m->old || strcmp(m->list[at].name, name) != 0) {
+        at = m->count++;
+        m->list[at].name = name;
+    }
+    m->list[at].document = change->written;
+}
+
+/* The object of the members; NULL without memory. */
+static zs_json *members_object(const struct members *m)
+{
+    zs_json *object = zs_json_new_object();
+    for (size_t i = 0; i < m->count && object != NULL; i++) {
+        if (m->list[i].document == NULL)
             continue;
-        if (!zs_json_is_same(is, was))
-            return zs_fail(err, ZS_INVALID,
-                           "%s/zarr.json: \"%s\" is not what it was when this array was opened, somebody else changed "
-                           "it: it stays as it is",
-                           node->path, *name);
-        if (zs_json_set(theirs, *name, zs_json_copy(ours)) == NULL)
-            return zs_fail(err, ZS_NO_MEMORY, "cannot build the metadata of %s", node->path);
-        *is_changed = true;
-    }
-    return ZS_OK;
-}
-
-/* Puts a change of the node into *document, what the store has of it now (NULL: nothing). *is_changed: there was
- * one. */
-static enum zs_status merge(zs_json **document, const struct zs_node *node, const struct zs_change *change,
-                            bool *is_changed, struct zs_error *err)
-{
-    bool ok;
-    if (change->kind == ZS_CHANGE_ATTRIBUTES && *document != NULL) {
-        const char *type = node->type == ZS_NODE_ARRAY ? "array" : "group";
-        if (!zs_json_equals(zs_json_get(*document, "node_type"), type))
-            return zs_fail(err, ZS_INVALID,
-                           "%s/zarr.json: expected the %s it was, found something else: it stays as it is", node->path,
-                           type);
-        zs_json *theirs = zs_document_attributes(*document);
-        if (!zs_json_is_object(theirs))
-            theirs = zs_json_set(*document, "attributes", zs_json_new_object());
-        ok = theirs != NULL && merge_attributes(theirs, change->before, node->attributes, is_changed);
-        if (ok && change->stated != NULL)
-            ZS_TRY(merge_stated(*document, node, change->stated, is_changed, err));
-    } else {
-        zs_json_free(*document);
-        *document = zs_json_copy(node->document);
-        ok = *document != NULL;
-        *is_changed = true;
-    }
-    return ok ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot build the metadata of %s", node->path);
-}
-
-/* Puts a document that was written into an object of documents by path. */
-static bool set_member(zs_json *metadata, const char *name, const zs_json *document)
-{
-    zs_json *copy = zs_json_copy(document);
-    /* The root of a consolidated store holds the documents of all: not to be nested. */
-    zs_json_remove(copy, "consolidated_metadata");
-    return copy != NULL && zs_json_set(metadata, name, copy) != NULL;
-}
-
-static void remove_members(zs_json *metadata, const char *path)
-{
-    const zs_json *next;
-    for (const zs_json *m = zs_json_first(metadata); m != NULL; m = next) {
-        next = zs_json_next(m);
-        if (zs_path_is_within(zs_json_name(m), path))
-            zs_json_remove(metadata, zs_json_name(m));
-    }
-}
-
-static const struct zs_node *known_node(const struct zs_hierarchy *h, const char *path)
-{
-    for (size_t i = 0; i < h->count; i++)
-        if (strcmp(h->entries[i].path, path) == 0)
-            return h->entries[i].node;
-    return NULL;
-}
-
-/* Takes what is gone out of consolidated metadata. True when nothing is left and nothing is about to come. */
-static bool remove_gone(const struct zs_hierarchy *h, const char *path, size_t n, zs_json *metadata, bool *is_changed)
-{
-    bool is_last = true;
-    for (size_t i = 0; i < h->change_count; i++) {
-        const struct zs_change *c = &h->changes[i];
-        const bool is_inside = zs_path_is_within(c->path, path) && strlen(c->path) > n;
-        if (c->was_removed && is_inside) {
-            remove_members(metadata, c->path + n);
-            *is_changed = true;
+        /* The root of a consolidated store holds the documents of all: not to be nested. */
+        zs_json *copy = zs_document_own(m->list[i].document);
+        if (zs_json_add(object, m->list[i].name, copy) == NULL) {
+            zs_json_free(object);
+            object = NULL;
         }
-        if (is_inside && (c->kind == ZS_CHANGE_LEFT || c->written != NULL))
-            is_last = false;
     }
-    return is_last && zs_json_size(metadata) == 0;
+    return object;
 }
 
 /* Brings inline consolidated metadata of the group at `path` in step with what changed below. Empty ones are not in
  * use, unless they were until now, and a first entry would hide all that they do not list. */
-static enum zs_status update_consolidated(struct zs_hierarchy *h, const char *path, zs_json *document, bool *is_changed,
-                                          struct zs_error *err)
+static enum zs_status update_consolidated(const struct zs_hierarchy *h, const char *path, zs_json *document,
+                                          bool *is_changed, struct zs_error *err)
 {
     zs_json *consolidated = zs_json_get_mutable(document, "consolidated_metadata");
-    zs_json *metadata = zs_json_get_mutable(consolidated, "metadata");
+    const zs_json *metadata = zs_json_get(consolidated, "metadata");
     const bool was_used = path[0] == '\0' && h->is_consolidated;
     if (!zs_json_is_object(metadata) || (zs_json_size(metadata) == 0 && !was_used))
         return ZS_OK;
-    const size_t n = path[0] != '\0' ? strlen(path) + 1 : 0;
-    /* Removals first: a path may have been removed and come back. */
-    if (remove_gone(h, path, n, metadata, is_changed)) { /* to others empty ones hide what comes later */
+    size_t first, end;
+    zs_pending_within(&h->pending, path, &first, &end);
+    struct members m = {.n = path[0] != '\0' ? strlen(path) + 1 : 0, .is_last = true};
+    m.list = zs_calloc(zs_json_size(metadata) + (end - first) + 1, sizeof *m.list);
+    if (m.list == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot build consolidated metadata");
+    for (const zs_json *c = zs_json_first(metadata); c != NULL; c = zs_json_next(c))
+        m.list[m.old++] = (struct member){zs_json_name(c), c};
+    if (m.old > 1)
+        qsort(m.list, m.old, sizeof *m.list, compare_members);
+    m.count = m.old;
+    for (size_t i = first; i < end; i++)
+        if (strlen(h->pending.list[i]->path) > m.n)
+            merge_change(&m, h->pending.list[i]);
+    zs_json *object = m.is_changed ? members_object(&m) : NULL;
+    free(m.list);
+    if (!m.is_changed)
+        return ZS_OK;
+    *is_changed = true;
+    if (m.is_last && object != NULL && zs_json_size(object) == 0) { /* to others empty ones hide what comes later */
+        zs_json_free(object);
         zs_json_remove(document, "consolidated_metadata");
         return ZS_OK;
     }
-    for (size_t i = 0; i < h->change_count; i++) {
-        const struct zs_change *c = &h->changes[i];
-        if (c->written == NULL || !zs_path_is_within(c->path, path) || strlen(c->path) <= n)
-            continue;
-        if (!set_member(metadata, c->path + n, c->written))
-            return zs_fail(err, ZS_NO_MEMORY, "cannot build consolidated metadata");
-        *is_changed = true;
-    }
-    if (*is_changed && !zs_document_sort_consolidated(consolidated))
+    if (object == NULL || zs_json_set(consolidated, "metadata", object) == NULL ||
+        !zs_document_sort_consolidated(consolidated))
         return zs_fail(err, ZS_NO_MEMORY, "cannot build consolidated metadata");
     return ZS_OK;
 }
 
-/* Writes what changed in the document at `path`: the node itself, or what it consolidates. */
-static enum zs_status flush_document(struct zs_hierarchy *h, const char *path, struct zs_error *err)
+/* ---- One document ---- */
+
+/* A document of a flush, by the path of its node. */
+struct outgoing {
+    char *path;
+    char *text;               /* NULL: it stays as it is */
+    struct zs_change *change; /* of the node itself, borrowed; NULL: only what it consolidates may have changed */
+};
+
+/* Reads what the store has of a document, puts what changed over it, in the node itself and in what it consolidates,
+ * and prints it. (Where a store can commit against a version that it expects, this is where that is read.) */
+static enum zs_status prepare(struct zs_hierarchy *h, struct outgoing *o, struct zs_error *err)
 {
-    struct zs_change *own = zs_change_find(h, path);
-    const struct zs_node *node = own != NULL && !zs_change_is_removal(own->kind) ? known_node(h, path) : NULL;
+    const struct zs_node *node =
+        o->change != NULL && !zs_change_is_removal(o->change) ? zs_hierarchy_known(h, o->path) : NULL;
     zs_json *document = NULL;
-    if (node == NULL || own->kind != ZS_CHANGE_WHOLE) /* else nothing stays of what may be there */
-        ZS_TRY(zs_document_load(h->store, path, &document, err));
     bool is_changed = false;
     enum zs_status status = ZS_OK;
-    if (node != NULL)
-        status = merge(&document, node, own, &is_changed, err);
+    if (!zs_hierarchy_is_unmade(h) || (o->change != NULL && o->change->kind == ZS_CHANGE_EDIT))
+        status = zs_document_load(h->store, o->path, &document, err);
+    if (status == ZS_OK && node != NULL)
+        status = zs_change_merge(&document, node, o->change, &is_changed, err);
     if (status == ZS_OK && document != NULL)
-        status = update_consolidated(h, path, document, &is_changed, err);
+        status = update_consolidated(h, o->path, document, &is_changed, err);
+    free(o->text);
+    o->text = NULL;
     if (status == ZS_OK && is_changed)
-        status = zs_document_put(h->store, path, document, err);
-    if (status == ZS_OK && node != NULL) { /* groups above, which come later, list it as it is now */
-        zs_json_free(own->written);
-        own->written = document;
+        status = zs_document_print(h->store, o->path, document, &o->text, err);
+    if (status == ZS_OK && node != NULL) { /* groups above, which come later, list it as it is then */
+        zs_json_free(o->change->written);
+        o->change->written = document;
         document = NULL;
     }
     zs_json_free(document);
     return status;
 }
 
-static int compare_paths(const void *a, const void *b)
+static enum zs_status put(struct zs_hierarchy *h, const struct outgoing *o, struct zs_error *err)
 {
-    return zs_path_compare(*(char *const *)b, *(char *const *)a); /* what is below a group comes before it */
+    /* the root, by which a store opens, and what was there before: after what they speak of */
+    if (o->path[0] == '\0' || o->change == NULL || o->change->kind != ZS_CHANGE_NEW)
+        ZS_TRY(zs_store_settle(h->store, err));
+    if (o->text == NULL)
+        return ZS_OK;
+    ZS_TRY(zs_document_put_text(h->store, o->path, o->text, err));
+    if (o->change != NULL)
+        o->change->is_put = true;
+    return ZS_OK;
 }
 
-/* The paths that changed, and all groups above them, without doubles, in the order in which they are written. */
-static enum zs_status list_documents(const struct zs_hierarchy *h, char ***paths, size_t *count, struct zs_error *err)
+static int compare_paths(const void *a, const void *b)
 {
-    size_t n = 0, capacity = 0;
-    char **list = NULL;
-    bool ok = true;
-    for (size_t i = 0; i < h->change_count && ok; i++) {
-        char *path = zs_strdup(h->changes[i].path);
-        ok = path != NULL;
-        while (ok && path != NULL) {
-            if (n == capacity) {
-                capacity = capacity == 0 ? 32 : 2 * capacity;
-                char **grown = realloc(list, capacity * sizeof *grown);
-                if (grown == NULL) {
-                    free(path);
-                    ok = false;
-                    break;
-                }
-                list = grown;
-            }
-            list[n++] = path;
-            path = zs_path_parent(path);
-            ok = path != NULL || list[n - 1][0] == '\0';
+    /* what is below a group comes before it */
+    return zs_path_compare(((const struct outgoing *)b)->path, ((const struct outgoing *)a)->path);
+}
+
+/* All documents of a flush: of what changed, and of all groups above, without doubles, in the order in which they are
+ * written. */
+struct outgoings {
+    struct outgoing *list;
+    size_t count, capacity;
+};
+
+static void free_documents(struct outgoings *all)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        free(all->list[i].path);
+        free(all->list[i].text);
+    }
+    free(all->list);
+}
+
+/* Takes over the path. */
+static bool add_document(struct outgoings *all, char *path)
+{
+    if (path != NULL && all->count == all->capacity) {
+        const size_t capacity = all->capacity == 0 ? 32 : 2 * all->capacity;
+        struct outgoing *grown = realloc(all->list, capacity * sizeof *grown);
+        if (grown == NULL) {
+            free(path);
+            return false;
         }
+        all->list = grown;
+        all->capacity = capacity;
     }
-    if (!ok) {
-        for (size_t i = 0; i < n; i++)
-            free(list[i]);
-        free(list);
+    if (path != NULL)
+        all->list[all->count++] = (struct outgoing){.path = path};
+    return path != NULL;
+}
+
+static enum zs_status list_documents(const struct zs_hierarchy *h, struct outgoings *all, struct zs_error *err)
+{
+    bool ok = true;
+    for (size_t i = 0; i < h->pending.count && ok; i++) {
+        ok = add_document(all, zs_strdup(h->pending.list[i]->path));
+        while (ok && all->list[all->count - 1].path[0] != '\0')
+            ok = add_document(all, zs_path_parent(all->list[all->count - 1].path));
+    }
+    if (!ok)
         return zs_fail(err, ZS_NO_MEMORY, "cannot list what has changed");
-    }
-    if (n > 1)
-        qsort(list, n, sizeof *list, compare_paths);
-    *count = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (*count > 0 && strcmp(list[*count - 1], list[i]) == 0)
-            free(list[i]);
+    qsort(all->list, all->count, sizeof *all->list, compare_paths);
+    size_t kept = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        if (kept > 0 && strcmp(all->list[kept - 1].path, all->list[i].path) == 0)
+            free(all->list[i].path);
         else
-            list[(*count)++] = list[i];
+            all->list[kept++] = all->list[i];
     }
-    *paths = list;
+    all->count = kept;
+    for (size_t i = 0; i < kept; i++)
+        all->list[i].change = zs_pending_find(&h->pending, all->list[i].path);
     return ZS_OK;
 }
 
@@ -256,40 +262,100 @@ static enum zs_status remove_tree(struct zs_store *store, const char *path, stru
     return status;
 }
 
-enum zs_status zs_hierarchy_flush(struct zs_hierarchy *h, struct zs_error *err)
+/* ---- The flush ---- */
+
+bool zs_hierarchy_is_unmade(const struct zs_hierarchy *h)
 {
-    if (h->change_count == 0 || h->is_held)
-        return ZS_OK;
-    char **paths = NULL;
-    size_t count = 0;
+    const struct zs_change *root = zs_pending_find(&h->pending, "");
+    return root != NULL && root->kind == ZS_CHANGE_NEW;
+}
+
+static enum zs_status put_all(struct zs_hierarchy *h, const struct outgoings *all, struct zs_error *err)
+{
+    for (size_t i = 0; i < all->count; i++)
+        ZS_TRY(put(h, &all->list[i], err));
+    ZS_TRY(zs_store_settle(h->store, err));
+    for (size_t i = 0; i < h->pending.count; i++)
+        if (h->pending.list[i]->kind == ZS_CHANGE_REMOVED)
+            ZS_TRY(remove_tree(h->store, h->pending.list[i]->path, err));
+    return ZS_OK;
+}
+
+enum zs_status zs_hierarchy_flush_locked(struct zs_hierarchy *h, struct zs_error *err)
+{
+    struct outgoings all = {0};
     enum zs_status status = zs_store_settle(h->store, err); /* the chunks that they speak of */
     if (status == ZS_OK)
-        status = list_documents(h, &paths, &count, err);
-    for (size_t i = 0; i < count && status == ZS_OK; i++) {
-        const struct zs_change *own = zs_change_find(h, paths[i]);
-        /* the root, by which a store opens, and what was there before */
-        if (paths[i][0] == '\0' || own == NULL || own->kind != ZS_CHANGE_WHOLE)
-            status = zs_store_settle(h->store, err);
-        if (status == ZS_OK)
-            status = flush_document(h, paths[i], err);
-    }
+        status = list_documents(h, &all, err);
+    for (size_t i = 0; i < all.count && status == ZS_OK; i++)
+        status = prepare(h, &all.list[i], err);
     if (status == ZS_OK)
-        status = zs_store_settle(h->store, err);
-    for (size_t i = 0; i < h->change_count && status == ZS_OK; i++)
-        if (h->changes[i].kind == ZS_CHANGE_REMOVED)
-            status = remove_tree(h->store, h->changes[i].path, err);
-    for (size_t i = 0; i < count; i++)
-        free(paths[i]);
-    free(paths);
+        status = put_all(h, &all, err);
+    free_documents(&all);
     if (status == ZS_OK) /* else all is tried again: writing a document twice does no harm */
-        zs_hierarchy_forget_changes(h);
+        zs_pending_clear(&h->pending);
     return status;
 }
 
-void zs_hierarchy_forget_changes(struct zs_hierarchy *h)
+/* The same with a journal, by which the next writer finishes it should this one be killed. */
+static enum zs_status flush_safely(struct zs_hierarchy *h, struct zs_error *err)
 {
-    while (h->change_count > 0)
-        zs_change_clear(&h->changes[--h->change_count]);
-    free(h->changes);
-    h->changes = NULL;
+    bool has_journal;
+    ZS_TRY(zs_hierarchy_recover_locked(h->store, err));
+    ZS_TRY(zs_recovery_note_changes(h, &has_journal, err));
+    ZS_TRY(zs_hierarchy_flush_locked(h, err));
+    return has_journal ? zs_recovery_done(h->store, err) : ZS_OK;
+}
+
+static enum zs_status lock_and_flush(struct zs_hierarchy *h, struct zs_error *err)
+{
+    struct zs_lock *lock = NULL;
+    if (!zs_hierarchy_is_unmade(h))
+        ZS_TRY(zs_store_lock(h->store, "zarr.json", &lock, err));
+    const enum zs_status status = lock != NULL ? flush_safely(h, err) : zs_hierarchy_flush_locked(h, err);
+    zs_store_unlock(h->store, lock);
+    return status;
+}
+
+enum zs_status zs_hierarchy_flush(struct zs_hierarchy *h, struct zs_error *err)
+{
+    return h->pending.count == 0 || h->is_held ? ZS_OK : lock_and_flush(h, err);
+}
+
+/* The removal that is to take away what is at a path; NULL (without memory too) where there is none. */
+static const struct zs_change *removal_of(const struct zs_pending *p, const char *path)
+{
+    const struct zs_change *removal = NULL;
+    char *above = p->count > 0 ? zs_strdup(path) : NULL;
+    while (above != NULL && removal == NULL) {
+        const struct zs_change *change = zs_pending_find(p, above);
+        removal = change != NULL && change->kind == ZS_CHANGE_REMOVED ? change : NULL;
+        char *next = zs_path_parent(above);
+        free(above);
+        above = next;
+    }
+    free(above);
+    return removal;
+}
+
+enum zs_status zs_hierarchy_flush_removal(struct zs_hierarchy *h, const char *path, struct zs_error *err)
+{
+    const struct zs_change *removal = removal_of(&h->pending, path);
+    if (removal == NULL || zs_hierarchy_is_unmade(h))
+        return ZS_OK;
+    struct zs_pending all = h->pending;
+    h->pending = (struct zs_pending){0};
+    struct zs_change *alone = zs_pending_note(&h->pending, removal->path);
+    enum zs_status status =
+        alone != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot note a change of %s", path);
+    if (status == ZS_OK) {
+        alone->kind = ZS_CHANGE_REMOVED;
+        alone->was_removed = true;
+        status = lock_and_flush(h, err);
+    }
+    zs_pending_clear(&h->pending);
+    h->pending = all;
+    if (status == ZS_OK)
+        zs_pending_forget(&h->pending, removal->path);
+    return status;
 }

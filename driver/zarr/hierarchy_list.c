@@ -11,13 +11,24 @@ static int compare_entries(const void *a, const void *b)
     return zs_path_compare(((const struct zs_hierarchy_entry *)a)->path, ((const struct zs_hierarchy_entry *)b)->path);
 }
 
-/* A key that is the path of something below the root. */
-static bool is_usable_key(const char *key)
+/* Whether a key is the path of something below the root; *is_beyond: of something that cannot be listed. */
+static bool is_usable_key(const char *key, bool *is_beyond)
 {
     int depth = 1;
     for (const char *p = key; *p != '\0'; p++)
         depth += *p == '/';
-    return strlen(key) <= ZS_HIERARCHY_MAX_PATH && depth <= ZS_HIERARCHY_MAX_DEPTH && zs_path_is_clean(key);
+    const bool is_clean = zs_path_is_clean(key);
+    const bool is_within = strlen(key) <= ZS_HIERARCHY_MAX_PATH && depth <= ZS_HIERARCHY_MAX_DEPTH;
+    *is_beyond |= is_clean && !is_within;
+    return is_clean && is_within;
+}
+
+static enum zs_status fail_beyond(const struct zs_hierarchy *h, struct zs_error *err)
+{
+    return zs_fail(err, ZS_UNSUPPORTED,
+                   "%s: there are nodes below %d groups, or with paths of more than %d bytes, which are not listed; "
+                   "name the array to open it",
+                   h->store->root, ZS_HIERARCHY_MAX_DEPTH, ZS_HIERARCHY_MAX_PATH);
 }
 
 /* Makes the entry of one listed document. */
@@ -78,7 +89,7 @@ enum zs_status zs_hierarchy_consolidate(struct zs_hierarchy *h, struct zs_error 
     enum zs_status status = ZS_OK;
     size_t n = 0;
     for (const zs_json *c = zs_json_first(metadata); c != NULL && status == ZS_OK; c = zs_json_next(c))
-        if (is_usable_key(zs_json_name(c)) &&
+        if (is_usable_key(zs_json_name(c), &h->has_beyond) &&
             (status = make_entry(h->store, zs_json_name(c), c, &found[n], err)) == ZS_OK)
             n++;
 
@@ -145,6 +156,8 @@ static enum zs_status walk_child(struct walk *w, const char *path, int depth, st
     if (status != ZS_OK && status != ZS_NOT_FOUND)
         return status;
     const bool is_listed = node != NULL && !node->is_implicit;
+    if (depth > ZS_HIERARCHY_MAX_DEPTH)
+        return is_listed ? fail_beyond(w->h, err) : ZS_OK;
     if (is_listed)
         ZS_TRY(append(w, node, err));
     if (is_listed && node->type == ZS_NODE_ARRAY)
@@ -174,8 +187,6 @@ static enum zs_status walk_child(struct walk *w, const char *path, int depth, st
 
 static enum zs_status walk_below(struct walk *w, const char *path, int depth, struct zs_error *err)
 {
-    if (depth >= ZS_HIERARCHY_MAX_DEPTH)
-        return ZS_OK;
     char **names;
     enum zs_status status = zs_hierarchy_children(w->h, path, &names, err);
     if (status == ZS_NOT_FOUND || (status == ZS_UNSUPPORTED && depth > 0))
@@ -207,7 +218,7 @@ static int compare_nodes(const void *a, const void *b)
 /* Everything in the table that is a node. */
 static enum zs_status append_known(struct walk *w, struct zs_error *err)
 {
-    enum zs_status status = ZS_OK;
+    enum zs_status status = w->h->has_beyond ? fail_beyond(w->h, err) : ZS_OK;
     (void)pthread_mutex_lock(&w->h->lock);
     for (size_t i = 0; i < w->h->count && status == ZS_OK; i++)
         if (w->h->entries[i].node != NULL)
@@ -221,10 +232,10 @@ static enum zs_status append_added(struct walk *w, struct zs_error *err)
 {
     const size_t found = w->count;
     qsort(w->nodes, found, sizeof *w->nodes, compare_nodes);
-    for (size_t i = 0; i < w->h->change_count; i++) {
-        const struct zs_node *node;
-        if (w->h->changes[i].kind != ZS_CHANGE_WHOLE ||
-            zs_hierarchy_find(w->h, w->h->changes[i].path, false, &node, NULL) != ZS_OK ||
+    for (size_t i = 0; i < w->h->pending.count; i++) {
+        const struct zs_change *change = w->h->pending.list[i];
+        const struct zs_node *node = change->kind == ZS_CHANGE_NEW ? zs_hierarchy_known(w->h, change->path) : NULL;
+        if (node == NULL ||
             bsearch(&node, w->nodes, found, sizeof *w->nodes, compare_nodes) != NULL)
             continue;
         ZS_TRY(append(w, node, err));
@@ -292,6 +303,44 @@ enum zs_status zs_nodes_find(const struct zs_node *const *nodes, size_t count, c
         *at = low;
     free(clean);
     return ZS_OK;
+}
+
+/* The first position from `at` on that is behind all that is at and below a path. */
+static size_t behind(const struct zs_node *const *nodes, size_t count, size_t at, const char *path)
+{
+    size_t low = at, high = count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (zs_path_compare(nodes[middle]->path, path) <= 0 || zs_path_is_within(nodes[middle]->path, path))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const struct zs_node *zs_nodes_child(const struct zs_node *const *nodes, size_t count, const char *group, size_t *at)
+{
+    size_t low = *at, high = count;
+    while (low < high) { /* what is before the group, and the group itself */
+        const size_t middle = low + (high - low) / 2;
+        if (zs_path_compare(nodes[middle]->path, group) <= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < count; low++) {
+        const struct zs_node *node = nodes[low];
+        const char *below = zs_path_below(group, node->path);
+        if (below == NULL)
+            break;
+        if (strchr(below, '/') != NULL) /* its group is not in the list */
+            continue;
+        *at = behind(nodes, count, low, node->path);
+        return node;
+    }
+    *at = count;
+    return NULL;
 }
 
 enum zs_status zs_hierarchy_list(struct zs_hierarchy *h, const struct zs_node ***nodes, size_t *count,

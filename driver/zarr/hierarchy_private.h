@@ -16,26 +16,59 @@ struct zs_hierarchy_entry {
     char *message;         /* ... and the error's words */
 };
 
-/* What is to be written at the next flush (hierarchy_edit.c). */
+/* ---- pending.c: what is to be written at the next flush ---- */
+
 enum zs_change_kind {
-    ZS_CHANGE_ATTRIBUTES, /* of a node that is in the store */
-    ZS_CHANGE_WHOLE,      /* a document that is new */
-    ZS_CHANGE_REMOVED,    /* the node and all below it are to go */
-    ZS_CHANGE_LEFT        /* ... from what lists them; the objects are not looked at */
+    ZS_CHANGE_EDIT,    /* of the document of a node that is in the store */
+    ZS_CHANGE_NEW,     /* a document where nothing is */
+    ZS_CHANGE_REMOVED, /* the node and all below it are to go */
+    ZS_CHANGE_LEFT     /* ... from what lists them; the objects are not looked at */
 };
 struct zs_change {
     char *path;
     enum zs_change_kind kind;
-    bool was_removed; /* what was at and below the path before is gone, even if something is there again */
-    bool is_fresh;    /* ZS_CHANGE_WHOLE, where the store itself had nothing at or below the path */
-    zs_json *before;  /* ZS_CHANGE_ATTRIBUTES: the attributes as they were before the first change; owned */
-    zs_json *stated;  /* "shape" and "dimension_names" as they were before one of them changed, or NULL; owned */
-    zs_json *written; /* the document as this flush wrote it, for the consolidated metadata above; owned */
+    bool was_removed;  /* what was at and below the path before is gone, even if something is there again */
+    bool is_fresh;     /* ZS_CHANGE_NEW, where the store itself had nothing at or below the path */
+    bool may_be_gone;  /* ZS_CHANGE_EDIT: another document comes in its place, or its group had none before */
+    bool is_put;       /* a flush that failed later has written it */
+    zs_json *before;   /* ZS_CHANGE_EDIT: the document as it was read, but for consolidated metadata; owned */
+    bool is_copy;      /* ... from consolidated metadata above, which may be older than the node's own zarr.json: */
+    zs_json *own;      /* ... that one, NULL as long as nothing but attributes changes; owned */
+    zs_json *written;  /* the document as this flush writes it, for the consolidated metadata above; owned */
 };
+
+/* One for each path, sorted by zs_path_compare(): what is below a group follows it directly. */
+struct zs_pending {
+    struct zs_change **list;
+    size_t count, capacity;
+};
+
+/* What is noted of a path; NULL where nothing is. */
+struct zs_change *zs_pending_find(const struct zs_pending *p, const char *path);
+/* The same, noted now where nothing is, as an empty edit; NULL without memory. */
+struct zs_change *zs_pending_note(struct zs_pending *p, const char *path);
+/* The changes at and below a path: *first to the one before *end. */
+void zs_pending_within(const struct zs_pending *p, const char *path, size_t *first, size_t *end);
+/* Forgets them. */
+void zs_pending_forget(struct zs_pending *p, const char *path);
+void zs_pending_clear(struct zs_pending *p);
+/* Whether the store need not be asked for `path`: what it has there is to go, or it had nothing when the group above
+ * was made. */
+bool zs_pending_is_vacant(const struct zs_pending *p, const char *path);
+bool zs_change_is_removal(const struct zs_change *change);
+/* Whether an edit changes more than attributes. */
+bool zs_change_restates(const struct zs_change *change, const struct zs_node *node);
+
+/* The one rule: what changed from `before` to `ours` is put over *theirs, what the store has now (NULL: nothing).
+ * ZS_INVALID, which names the node, where that is not there any more, or came meanwhile, or says something else of a
+ * member that changed. *is_changed: *theirs is to be written. */
+enum zs_status zs_change_merge(zs_json **theirs, const struct zs_node *node, const struct zs_change *change,
+                               bool *is_changed, struct zs_error *err) ZS_MUST_CHECK;
 
 struct zs_hierarchy {
     struct zs_store *store;
     bool is_consolidated; /* set before the hierarchy is handed out */
+    bool has_beyond;      /* set likewise: consolidated metadata list what zs_hierarchy_list() does not */
     bool is_draft;        /* set likewise: nodes are where `draft` has them, and nothing is written */
     struct zs_draft draft;
     bool is_new;          /* of a store that is being made: all that is in it was added here */
@@ -46,8 +79,7 @@ struct zs_hierarchy {
     size_t listing_count;
 
     /* Of one thread at a time, as all changing is. */
-    struct zs_change *changes;
-    size_t change_count;
+    struct zs_pending pending;
     bool is_held; /* see zs_hierarchy_hold() */
     struct zs_node **retired; /* no longer in the table, but pointers to them may be about */
     size_t retired_count;
@@ -75,21 +107,43 @@ enum zs_status zs_hierarchy_consolidate(struct zs_hierarchy *h, struct zs_error 
 
 void zs_hierarchy_entry_free(struct zs_hierarchy_entry *entry);
 
-/* What zs_hierarchy_restate() changes; ends with NULL. */
-extern const char *const zs_stated_members[];
+/* The node at a clean path as far as the table has one, else NULL. Nothing is asked; the lock is not taken. */
+const struct zs_node *zs_hierarchy_known(const struct zs_hierarchy *h, const char *path);
+
+/* The entries at and below a clean path: *first to the one before *end. */
+void zs_hierarchy_within(const struct zs_hierarchy *h, const char *path, size_t *first, size_t *end);
 
 /* ---- hierarchy_edit.c ---- */
 
-/* What is noted of a path; NULL where nothing is. */
-struct zs_change *zs_change_find(const struct zs_hierarchy *h, const char *path);
-bool zs_change_is_removal(enum zs_change_kind kind);
+/* A copy of a document without consolidated metadata, which are not its own; NULL without memory. */
+zs_json *zs_document_own(const zs_json *document);
+/* Puts a node, which is taken over, where the store has its document, as that was `before` (taken over): at the next
+ * flush the document gets what differs, and what lists nodes has it. */
+enum zs_status zs_hierarchy_put_again(struct zs_hierarchy *h, struct zs_node *node, zs_json *before,
+                                      struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- hierarchy_flush.c ---- */
 
+/* Whether nothing of the store is in its place: its root is still to be written. */
+bool zs_hierarchy_is_unmade(const struct zs_hierarchy *h);
 /* The document at `path` as the store has it now, NULL when it has none. */
 enum zs_status zs_document_load(struct zs_store *store, const char *path, zs_json **document,
                                 struct zs_error *err) ZS_MUST_CHECK;
-void zs_change_clear(struct zs_change *change);
-void zs_hierarchy_forget_changes(struct zs_hierarchy *h);
+/* zs_hierarchy_flush() by who has the lock of the root's document, or knows that there is none. */
+enum zs_status zs_hierarchy_flush_locked(struct zs_hierarchy *h, struct zs_error *err) ZS_MUST_CHECK;
+/* Takes the node at `path` and all below it from the store, which has it listed nowhere any more, now: what comes there
+ * before the next flush must not share its keys. Where it is not to be removed nothing happens. */
+enum zs_status zs_hierarchy_flush_removal(struct zs_hierarchy *h, const char *path,
+                                          struct zs_error *err) ZS_MUST_CHECK;
+
+/* ---- recover.c, by who has the lock of the root's document ---- */
+
+/* Says what is about to change of documents that are there, but for attributes alone; *is_put: anything is. */
+enum zs_status zs_recovery_note_changes(const struct zs_hierarchy *h, bool *is_put, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_recovery_note_rename(struct zs_store *store, const char *from, const char *to,
+                                 struct zs_error *err) ZS_MUST_CHECK;
+/* It is done. */
+enum zs_status zs_recovery_done(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_hierarchy_recover_locked(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

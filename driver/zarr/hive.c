@@ -272,7 +272,7 @@ static enum zs_status add_array(struct hive_store *s, const struct zs_hive_level
     enum zs_status status = member != NULL ? zs_node_create(path, zs_json_copy(member), true, &a.shown, err)
                                            : zs_fail(err, ZS_NO_MEMORY, "no memory for documents");
     if (status == ZS_OK && a.shown->array == NULL)
-        status = zs_fail(err, a.shown->array_status, "%s", a.shown->array_error.message);
+        status = zs_fail(err, a.shown->array_status, "%s", a.shown->array_error->message);
     if (status == ZS_OK && (a.folder = zs_chunk_folder(a.shown->array, path)) == NULL)
         status = zs_fail(err, ZS_NO_MEMORY, "no memory for a path");
     if (status != ZS_OK) {

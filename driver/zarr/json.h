@@ -39,6 +39,8 @@ enum zs_json_type {
  * JSON, exceeds one of the limits above, or has trailing text. */
 enum zs_status zs_json_parse(const char *text, size_t length, zs_json **root, struct zs_error *err) ZS_MUST_CHECK;
 void zs_json_free(zs_json *root);
+/* Whether a text that was printed is within the limits above; ZS_INVALID. */
+enum zs_status zs_json_check(const char *text, size_t length, struct zs_error *err) ZS_MUST_CHECK;
 
 /* All functions below accept NULL for the node and answer "absent" for it, so that look-ups can be nested. */
 
@@ -108,6 +110,13 @@ zs_json *zs_json_add_raw(zs_json *parent, const char *name, const char *json);
 /* Replaces or adds (`node` is released when that fails), and removes, a member of an object. */
 zs_json *zs_json_set(zs_json *object, const char *name, zs_json *node);
 void zs_json_remove(zs_json *object, const char *name);
+/* What changed from object `before` to `mine` put over `now`, as a new object: what one side alone changed is as there,
+ * what both did is merged in the same way where it is
+ *   - objects, by their members (PROJJSON and others that say their "type" and have parts are one value);
+ *   - lists of objects that "asset", "path", "uuid" or "id" tells apart, by these: now's, then those that I added;
+ *   - other lists of objects, of one length, by their places;
+ * and else mine. A side that lacks an object counts as an empty one. NULL without memory. */
+zs_json *zs_json_merge(const zs_json *before, const zs_json *mine, const zs_json *now);
 /* A mutable view of a member, for documents the caller owns. */
 zs_json *zs_json_get_mutable(zs_json *object, const char *name);
 

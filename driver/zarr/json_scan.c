@@ -151,6 +151,19 @@ enum zs_status zs_json_scan(const char *text, size_t length, struct zs_buffer *o
     return ZS_OK;
 }
 
+enum zs_status zs_json_check(const char *text, size_t length, struct zs_error *err)
+{
+    if (length > ZS_JSON_MAX_BYTES)
+        return zs_fail(err, ZS_INVALID, "JSON of %zu bytes, expected at most %zu", length, ZS_JSON_MAX_BYTES);
+    struct extent so_far = {0};
+    for (size_t i = 0; i < length;) {
+        const struct token t = token_at(text + i, length - i);
+        ZS_TRY(check(text, i, t, &so_far, err));
+        i += t.length;
+    }
+    return ZS_OK;
+}
+
 size_t zs_json_scan_offset(const char *text, size_t length, size_t rewritten)
 {
     size_t i = 0, to = 0;

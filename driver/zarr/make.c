@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "zarr/contents.h"
-#include "zarr/name.h"
+#include "zarr/hierarchy_private.h"
 
 /* The node of a document (taken over), unless it is an array that nobody could read. */
 static enum zs_status make(const char *path, zs_json *document, struct zs_node **node, struct zs_error *err)
@@ -15,7 +15,7 @@ static enum zs_status make(const char *path, zs_json *document, struct zs_node *
     const struct zs_node *made = *node;
     if (made->type != ZS_NODE_ARRAY || made->array != NULL || made->is_text)
         return ZS_OK;
-    const enum zs_status status = zs_fail(err, made->array_status, "%s", made->array_error.message);
+    const enum zs_status status = zs_fail(err, made->array_status, "%s", made->array_error->message);
     zs_node_free(*node); /* larger than arrays can be */
     return status;
 }
@@ -43,6 +43,7 @@ static enum zs_status clear(struct zs_hierarchy *h, const char *path, struct zs_
     if (occupant != NULL)
         return zs_fail(err, ZS_ARGUMENT, "%s: there is %s /%s already", zs_hierarchy_store(h)->root,
                        occupant->type == ZS_NODE_ARRAY ? "an array" : "a group", path);
+    ZS_TRY(zs_hierarchy_flush_removal(h, path, err)); /* never chunks without the document that speaks of them */
     if (zs_hierarchy_is_new(h))
         return ZS_OK;
     const enum zs_status status = zs_contents_remove_below(zs_hierarchy_store(h), path, err);
@@ -96,7 +97,11 @@ enum zs_status zs_array_refill(struct zs_hierarchy *h, const struct zs_node *nod
         zs_json_free(document);
         return zs_fail(err, ZS_NO_MEMORY, "cannot build the metadata of %s", node->path);
     }
-    return add(h, node->path, document, replacement, err);
+    struct zs_node *made;
+    ZS_TRY(make(node->path, document, &made, err));
+    ZS_TRY(zs_hierarchy_restate(h, made, err));
+    *replacement = made;
+    return ZS_OK;
 }
 
 static zs_json *shape_list(const uint64_t *shape, int ndim)
@@ -121,8 +126,9 @@ static zs_json *name_list(const char *const *names, int ndim)
     return list;
 }
 
-/* A document with another shape and other names; NULL without memory. */
-static zs_json *restated(const zs_json *from, int ndim, const uint64_t *shape, const char *const *names)
+/* A document with another shape, other names and other attributes; NULL without memory. */
+static zs_json *restated(const zs_json *from, int ndim, const uint64_t *shape, const char *const *names,
+                         const zs_json *attributes)
 {
     zs_json *document = zs_json_copy(from);
     bool ok = document != NULL;
@@ -130,6 +136,8 @@ static zs_json *restated(const zs_json *from, int ndim, const uint64_t *shape, c
         ok = zs_json_set(document, "shape", shape_list(shape, ndim)) != NULL;
     if (ok && names != NULL)
         ok = zs_json_set(document, "dimension_names", name_list(names, ndim)) != NULL;
+    if (ok && attributes != NULL)
+        ok = zs_json_set(document, "attributes", zs_json_copy(attributes)) != NULL;
     if (ok)
         return document;
     zs_json_free(document);
@@ -157,17 +165,18 @@ static enum zs_status check_shape(const struct zs_node *node, const uint64_t *sh
 }
 
 enum zs_status zs_array_restate(struct zs_hierarchy *h, const struct zs_node *node, const uint64_t *shape,
-                                const char *const *names, const struct zs_node **replacement, struct zs_error *err)
+                                const char *const *names, const zs_json *attributes,
+                                const struct zs_node **replacement, struct zs_error *err)
 {
     struct zs_node *made;
     int ndim;
     ZS_TRY(check_shape(node, shape, &ndim, err));
-    zs_json *document = restated(node->document, ndim, shape, names);
+    zs_json *document = restated(node->document, ndim, shape, names, attributes);
     if (document == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot build the metadata of %s", node->path);
     ZS_TRY(zs_node_create(node->path, document, true, &made, err));
     if (made->array == NULL && node->array != NULL) {
-        const enum zs_status status = zs_fail(err, made->array_status, "%s", made->array_error.message);
+        const enum zs_status status = zs_fail(err, made->array_status, "%s", made->array_error->message);
         zs_node_free(made); /* larger than arrays can be */
         return status;
     }

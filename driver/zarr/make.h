@@ -26,13 +26,14 @@ enum zs_status zs_node_make(struct zs_hierarchy *h, const char *parent, const ch
 enum zs_status zs_array_refill(struct zs_hierarchy *h, const struct zs_node *node, const void *value,
                                const struct zs_node **replacement, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Another shape for an array, or other names of its dimensions (either NULL: as it is; names[d] NULL: none): its node
- * is replaced. Arrays that were opened from the old one are to be flushed before and opened again; chunks that lie
- * outside are the caller's business. ZS_UNSUPPORTED where the document lists the lengths of chunks along a dimension
- * that changes, ZS_INVALID for a shape that no array can have. */
+/* Another shape for an array, other names of its dimensions, or other attributes, which are copied (each NULL: as it is
+ * in `node`, which may be one that was replaced; names[d] NULL: none): the node at its path is replaced. Arrays that
+ * were opened from the old one are to be flushed before and opened again; chunks that lie outside are the caller's
+ * business. ZS_UNSUPPORTED where the document lists the lengths of chunks along a dimension that changes, ZS_INVALID
+ * for a shape that no array can have. */
 enum zs_status zs_array_restate(struct zs_hierarchy *h, const struct zs_node *node, const uint64_t *shape,
-                                const char *const *names, const struct zs_node **replacement,
-                                struct zs_error *err) ZS_MUST_CHECK;
+                                const char *const *names, const zs_json *attributes,
+                                const struct zs_node **replacement, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Gives a node, and with it all below, another name in its group, at once: what was changed is to be flushed before,
  * and arrays of it opened again. ZS_ARGUMENT for a name that is none or is taken, ZS_UNSUPPORTED where the store has no

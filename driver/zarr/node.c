@@ -37,12 +37,16 @@ static enum zs_status check_format(const zs_json *document, struct zs_error *err
     return ZS_OK;
 }
 
+/* Of nodes of which there is nothing to say: a message of its own has a kilobyte. */
+static const struct zs_error no_error;
+
 static struct zs_node *new_node(const char *path, const char *key, enum zs_node_type type)
 {
     struct zs_node *node = zs_calloc(1, sizeof *node);
     if (node == NULL)
         return NULL;
     node->type = type;
+    node->array_error = &no_error;
     node->path = zs_strdup(path);
     node->key = zs_strdup(key);
     if (node->path == NULL || node->key == NULL) {
@@ -82,13 +86,13 @@ enum zs_status zs_node_create_at(const char *path, const char *key, zs_json *doc
         const zs_json *grid = zs_json_get(document, "chunk_grid");
         node->looks_rectilinear = zs_json_equals(zs_json_get(grid, "name"), "rectilinear");
         node->is_text = zs_text_type_of(zs_json_get(document, "data_type"), NULL) != ZS_TEXT_NONE;
-        node->array_status = zs_array_meta_parse(document, &node->array, &node->array_error);
-        if (node->array_status == ZS_NO_MEMORY) { /* of this moment: not to be remembered with the node */
-            if (err != NULL)
-                *err = node->array_error;
-            status = ZS_NO_MEMORY;
-        } else if (node->array_status != ZS_OK) {
-            (void)zs_fail_in(&node->array_error, node->array_status, "%s", key);
+        struct zs_error reason = {0};
+        const enum zs_status parsed = zs_array_meta_parse(document, &node->array, &reason);
+        if (parsed == ZS_NO_MEMORY) { /* of this moment: not to be remembered with the node */
+            status = zs_fail(err, ZS_NO_MEMORY, "%s", reason.message);
+        } else if (parsed != ZS_OK) {
+            (void)zs_fail_in(&reason, parsed, "%s", key);
+            status = zs_node_refuse(node, parsed, reason.message, err);
         }
     }
     if (status != ZS_OK) {
@@ -117,10 +121,25 @@ enum zs_status zs_node_create_implicit(const char *path, struct zs_node **out, s
     return ZS_OK;
 }
 
+enum zs_status zs_node_refuse(struct zs_node *node, enum zs_status status, const char *message, struct zs_error *err)
+{
+    struct zs_error *reason = zs_calloc(1, sizeof *reason);
+    if (reason == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
+    zs_error_set(reason, "%s", message);
+    if (node->array_error != &no_error)
+        free((void *)(uintptr_t)node->array_error);
+    node->array_status = status;
+    node->array_error = reason;
+    return ZS_OK;
+}
+
 void zs_node_free(struct zs_node *node)
 {
     if (node == NULL)
         return;
+    if (node->array_error != &no_error)
+        free((void *)(uintptr_t)node->array_error);
     zs_array_meta_free(node->array);
     if (node->owns_document)
         zs_json_free(node->document);

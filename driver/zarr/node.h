@@ -41,7 +41,7 @@ struct zs_node {
     bool is_implicit;                   /* a group without a zarr.json of its own */
     struct zs_array_meta *array;        /* NULL for groups, and for arrays that cannot be read: */
     enum zs_status array_status;        /* ... why not: ZS_UNSUPPORTED or ZS_INVALID; else ZS_OK */
-    struct zs_error array_error;        /* ... in words, with the file's name: "group/array/zarr.json: ..." */
+    const struct zs_error *array_error; /* ... in words, with the file's name: "group/array/zarr.json: ..." */
     bool is_text;                       /* its data type is one of text (dtype.h): names for others, never a picture */
     bool is_draft;                      /* of a store of the draft (draft.h) */
     bool looks_sharded;                 /* a codec named sharding_indexed occurs, readable or not */
@@ -59,6 +59,9 @@ enum zs_status zs_node_create_at(const char *path, const char *key, zs_json *doc
                                  struct zs_node **node, struct zs_error *err) ZS_MUST_CHECK;
 /* A group that has no zarr.json: only a path that others lie below. */
 enum zs_status zs_node_create_implicit(const char *path, struct zs_node **node, struct zs_error *err) ZS_MUST_CHECK;
+/* Notes why an array cannot be read; ZS_NO_MEMORY only. */
+enum zs_status zs_node_refuse(struct zs_node *node, enum zs_status status, const char *message,
+                              struct zs_error *err) ZS_MUST_CHECK;
 void zs_node_free(struct zs_node *node); /* NULL is allowed */
 
 /* Reads the metadata of an array from its document; what zs_node_create() does for arrays. On failure nothing needs to

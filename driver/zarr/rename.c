@@ -53,6 +53,7 @@ static enum zs_status collect(struct zs_hierarchy *h, const char *path, struct m
 /* Adds what was collected, which is taken over, at a path. */
 static enum zs_status settle(struct zs_hierarchy *h, const char *path, struct moving *m, struct zs_error *err)
 {
+    const bool is_unmade = zs_hierarchy_is_unmade(h);
     for (size_t i = 0; i < m->count; i++) {
         struct zs_node *node = NULL;
         zs_json *document = m->list[i].document;
@@ -64,8 +65,9 @@ static enum zs_status settle(struct zs_hierarchy *h, const char *path, struct mo
         else
             zs_json_free(document);
         free(own);
-        if (status == ZS_OK)
-            status = zs_hierarchy_add(h, node, err);
+        if (status == ZS_OK) /* documents move with their directory */
+            status = is_unmade ? zs_hierarchy_add(h, node, err)
+                               : zs_hierarchy_put_again(h, node, zs_document_own(node->document), err);
         ZS_TRY(status);
     }
     return ZS_OK;
@@ -75,7 +77,7 @@ static enum zs_status settle(struct zs_hierarchy *h, const char *path, struct mo
 static enum zs_status move(struct zs_hierarchy *h, const char *from, const char *to, struct zs_error *err)
 {
     struct moving m = {0};
-    const bool is_new = zs_hierarchy_is_new(h);
+    const bool is_unmade = zs_hierarchy_is_unmade(h);
     enum zs_status status = collect(h, from, &m, err);
     if (status == ZS_OK)
         status = zs_hierarchy_leave(h, from, err);
@@ -83,17 +85,40 @@ static enum zs_status move(struct zs_hierarchy *h, const char *from, const char 
         clear(&m);
         return status;
     }
-    if (!is_new)
-        status = zs_hierarchy_flush(h, err);
+    if (!is_unmade)
+        status = zs_hierarchy_flush_locked(h, err);
     if (status == ZS_OK)
         status = zs_store_rename(zs_hierarchy_store(h), from, to, err);
     struct zs_error later;
     const bool is_moved = status == ZS_OK;
     enum zs_status settled = settle(h, is_moved ? to : from, &m, is_moved ? err : &later);
-    if (settled == ZS_OK && !is_new)
-        settled = zs_hierarchy_flush(h, is_moved ? err : &later);
+    if (settled == ZS_OK && !is_unmade)
+        settled = zs_hierarchy_flush_locked(h, is_moved ? err : &later);
     clear(&m);
     return is_moved ? settled : status;
+}
+
+/* The same under the lock of the root's document, with a journal, by which the next writer finishes it should this one
+ * be killed. */
+static enum zs_status move_safely(struct zs_hierarchy *h, const char *from, const char *to, struct zs_error *err)
+{
+    struct zs_store *store = zs_hierarchy_store(h);
+    struct zs_lock *lock = NULL;
+    if (zs_hierarchy_is_unmade(h))
+        return move(h, from, to, err);
+    ZS_TRY(zs_store_lock(store, "zarr.json", &lock, err));
+    enum zs_status status = lock != NULL ? zs_hierarchy_recover_locked(store, err) : ZS_OK;
+    if (status == ZS_OK && lock != NULL)
+        status = zs_recovery_note_rename(store, from, to, err);
+    if (status == ZS_OK)
+        status = move(h, from, to, err);
+    if (lock != NULL && !zs_hierarchy_is_changed(h)) { /* else it is for the next writer */
+        struct zs_error ignored;
+        const enum zs_status removed = zs_recovery_done(store, status == ZS_OK ? err : &ignored);
+        status = status == ZS_OK ? removed : status;
+    }
+    zs_store_unlock(store, lock);
+    return status;
 }
 
 enum zs_status zs_node_rename(struct zs_hierarchy *h, const char *path, const char *name, struct zs_error *err)
@@ -114,7 +139,7 @@ enum zs_status zs_node_rename(struct zs_hierarchy *h, const char *path, const ch
         status = zs_fail(err, ZS_ARGUMENT, "%s: there is %s /%s already", zs_hierarchy_store(h)->root,
                          occupant->type == ZS_NODE_ARRAY ? "an array" : "a group", to);
     if (status == ZS_OK)
-        status = move(h, path, to, err);
+        status = move_safely(h, path, to, err);
     free(parent);
     free(to);
     return status;

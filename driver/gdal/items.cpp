@@ -1,0 +1,185 @@
+#include "items.h"
+
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+std::string zsItemName(const char *item)
+{
+    return std::string(item, strcspn(item, "="));
+}
+
+static bool isNamed(const char *item, const char *name)
+{
+    const size_t length = strlen(name);
+    return strncmp(item, name, length) == 0 && item[length] == '=';
+}
+
+/* Where the item of that name is, -1 where there is none. */
+static int find(CSLConstList items, const char *name)
+{
+    for (int i = 0; items != nullptr && items[i] != nullptr; i++)
+    {
+        if (isNamed(items[i], name))
+            return i;
+    }
+    return -1;
+}
+
+const char *zsItemValue(CSLConstList items, const char *name)
+{
+    const int i = find(items, name);
+    return i >= 0 ? items[i] + strlen(name) + 1 : nullptr;
+}
+
+const char *zsItemValueInAnyCase(CSLConstList items, const char *name)
+{
+    const size_t length = strlen(name);
+    const char *value = zsItemValue(items, name);
+    for (int i = 0; value == nullptr && items != nullptr && items[i] != nullptr; i++)
+    {
+        if (EQUALN(items[i], name, length) && items[i][length] == '=')
+            value = items[i] + length + 1;
+    }
+    return value;
+}
+
+void zsSetItem(CPLStringList &items, const char *name, const char *value)
+{
+    const std::string wanted = std::string(name) + "=" + (value != nullptr ? value : "");
+    CPLStringList changed;
+    bool isSet = value == nullptr;
+    for (int i = 0; i < items.size(); i++)
+    {
+        if (!isNamed(items[i], name))
+            changed.AddString(items[i]);
+        else if (!isSet)
+            changed.AddString(wanted.c_str());
+        isSet = isSet || isNamed(items[i], name);
+    }
+    if (!isSet)
+        changed.AddString(wanted.c_str());
+    items = std::move(changed);
+}
+
+CPLStringList zsMergeItems(CSLConstList base, CSLConstList over)
+{
+    std::unordered_map<std::string, const char *> pending;
+    CPLStringList merged;
+    for (int i = 0; over != nullptr && over[i] != nullptr; i++)
+        pending[zsItemName(over[i])] = over[i];
+    for (int i = 0; base != nullptr && base[i] != nullptr; i++)
+    {
+        const auto replaced = pending.find(zsItemName(base[i]));
+        if (replaced == pending.end())
+            merged.AddString(base[i]);
+        else if (replaced->second != nullptr)
+            merged.AddString(std::exchange(replaced->second, nullptr));
+    }
+    for (int i = 0; over != nullptr && over[i] != nullptr; i++)
+    {
+        if (pending[zsItemName(over[i])] == over[i])
+            merged.AddString(over[i]);
+    }
+    return merged;
+}
+
+bool zsHasItem(CSLConstList items, const char *item)
+{
+    for (int i = 0; items != nullptr && items[i] != nullptr; i++)
+    {
+        if (strcmp(items[i], item) == 0)
+            return true;
+    }
+    return false;
+}
+
+CPLStringList zsItemsNotIn(CSLConstList items, CSLConstList other)
+{
+    std::unordered_set<std::string> there;
+    CPLStringList found;
+    for (int i = 0; other != nullptr && other[i] != nullptr; i++)
+        there.insert(other[i]);
+    for (int i = 0; items != nullptr && items[i] != nullptr; i++)
+    {
+        if (there.count(items[i]) == 0)
+            found.AddString(items[i]);
+    }
+    return found;
+}
+
+bool zsIsItemMistaken(GDALMajorObject &object, const char *name, const char *domain)
+{
+    const auto items = object.GDALMajorObject::GetMetadata(domain);
+    const size_t length = strlen(name);
+    for (int i = 0; items != nullptr && items[i] != nullptr; i++)
+    {
+        if (EQUALN(items[i], name, length) && (items[i][length] == '=' || items[i][length] == ':') &&
+            !isNamed(items[i], name))
+            return true;
+    }
+    return false;
+}
+
+CPLStringList zsItemsWith(GDALMajorObject &object, const char *name, const char *value, const char *domain)
+{
+    CPLStringList items(CSLDuplicate(object.GDALMajorObject::GetMetadata(domain)));
+    zsSetItem(items, name, value);
+    return items;
+}
+
+/* ---- Side-car files ---- */
+
+/* Calls f(element, domain) for each list of items. */
+template <class F> static void forEachList(const CPLXMLNode *tree, const F &f)
+{
+    for (const CPLXMLNode *node = tree != nullptr ? tree->psChild : nullptr; node != nullptr; node = node->psNext)
+    {
+        // what has a format is a document
+        if (node->eType == CXT_Element && EQUAL(node->pszValue, "Metadata") &&
+            CPLGetXMLValue(node, "format", nullptr) == nullptr)
+            f(node, CPLGetXMLValue(node, "domain", ""));
+    }
+}
+
+static bool isItem(const CPLXMLNode *node)
+{
+    return node->eType == CXT_Element && EQUAL(node->pszValue, "MDI");
+}
+
+void zsItemsToXML(GDALMajorObject &object, CPLXMLNode *tree)
+{
+    forEachList(tree, [&object](const CPLXMLNode *found, const char *domain) {
+        auto list = const_cast<CPLXMLNode *>(found); // part of the tree that is the caller's
+        const CPLStringList items(CSLDuplicate(object.GDALMajorObject::GetMetadata(domain)));
+        for (CPLXMLNode *node = list->psChild, *next; node != nullptr; node = next)
+        {
+            next = node->psNext;
+            if (isItem(node) && CPLRemoveXMLChild(list, node))
+                CPLDestroyXMLNode(node);
+        }
+        for (int i = 0; i < items.size(); i++)
+        {
+            const std::string name = zsItemName(items[i]);
+            if (items[i][name.size()] != '=')
+                continue;
+            CPLXMLNode *item = CPLCreateXMLElementAndValue(list, "MDI", items[i] + name.size() + 1);
+            CPLAddXMLAttributeAndValue(item, "key", name.c_str());
+        }
+    });
+}
+
+void zsItemsFromXML(const CPLXMLNode *tree, GDALMajorObject &object)
+{
+    forEachList(tree, [&object](const CPLXMLNode *list, const char *domain) {
+        CPLStringList items;
+        for (const CPLXMLNode *node = list->psChild; node != nullptr; node = node->psNext)
+        {
+            const char *name = isItem(node) ? CPLGetXMLValue(node, "key", nullptr) : nullptr;
+            if (name != nullptr)
+                items.AddString((std::string(name) + "=" + CPLGetXMLValue(node, nullptr, "")).c_str());
+        }
+        if (!items.empty())
+            object.GDALMajorObject::SetMetadata(items.List(), domain);
+    });
+}

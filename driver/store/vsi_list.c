@@ -1,0 +1,228 @@
+/* Listing in GDAL's virtual file systems, which tell neither why a listing fails nor, on object stores, that it did: of
+ * an empty directory and of a refusal they say the same, and when a later page fails they end. */
+#define _GNU_SOURCE /* VSIStatBufL is a struct stat64 */
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+#include <cpl_vsi_error.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/http_client.h"
+#include "store/listing.h"
+#include "store/names.h"
+#include "store/vsi_private.h"
+
+/* Pages are not shorter than this by themselves: less came in one, which was there. */
+#define MIN_PAGE 100
+/* ... nor longer than this, where they can be told. */
+#define MAX_PAGE 1000
+/* So often a directory that changes is listed until two listings agree. */
+#define MAX_LISTINGS 4
+
+static enum zs_status fail_list(const struct zs_store *store, const char *prefix, enum zs_status status,
+                                struct zs_error *err)
+{
+    return zs_fail(err, status, "%s%s%s: cannot be listed: %s", store->root, prefix[0] != '\0' ? "/" : "", prefix,
+                   zs_vsi_reason());
+}
+
+/* What one listing asks for. */
+struct listing {
+    const char *path;
+    const char *begin; /* of names; NULL: all */
+    unsigned page;     /* names of one page; 0: as GDAL is told */
+    size_t most;       /* so many names are enough; 0: all */
+};
+
+/* Lists once. */
+static enum zs_status read_names(const struct zs_store *store, const char *prefix, const struct listing *l,
+                                 bool *is_open, struct zs_names *found, struct zs_error *err)
+{
+    const char *option = l->page > 0 ? ((const struct vsi_store *)store)->place.page_option : NULL;
+    const char *told = option != NULL ? CPLGetThreadLocalConfigOption(option, NULL) : NULL;
+    char number[16], *kept = told != NULL ? zs_strdup(told) : NULL;
+    char *filter = l->begin != NULL ? zs_format("PREFIX=%s", l->begin) : NULL;
+    const char *const options[] = {filter, NULL};
+    snprintf(number, sizeof number, "%u", l->page);
+    if (option != NULL)
+        CPLSetThreadLocalConfigOption(option, number);
+    enum zs_status status = ZS_OK;
+    VSIDIR *dir = VSIOpenDir(l->path, 0, options);
+    const VSIDIREntry *entry;
+    *is_open = dir != NULL;
+    while (status == ZS_OK && dir != NULL && (l->most == 0 || found->count < l->most) &&
+           (entry = VSIGetNextDirEntry(dir)) != NULL) {
+        size_t n = strlen(entry->pszName);
+        while (n > 0 && entry->pszName[n - 1] == '/')
+            n--;
+        status = zs_names_add(found, entry->pszName, n, entry->bModeKnown && VSI_ISDIR(entry->nMode), err);
+    }
+    if (status == ZS_OK && dir != NULL && VSIGetLastErrorNo() != 0)
+        status = fail_list(store, prefix, ZS_IO, err);
+    if (dir != NULL)
+        VSICloseDir(dir);
+    if (option != NULL)
+        CPLSetThreadLocalConfigOption(option, kept);
+    free(kept);
+    free(filter);
+    return status;
+}
+
+static bool are_equal(struct zs_names *a, struct zs_names *b)
+{
+    bool equal = a->count == b->count;
+    if (equal && a->count > 0) {
+        zs_names_sort(a->list);
+        zs_names_sort(b->list);
+    }
+    for (size_t i = 0; i < a->count && equal; i++)
+        equal = strcmp(a->list[i], b->list[i]) == 0;
+    return equal;
+}
+
+/* Lists again, in pages of other lengths, until two listings agree: one that ended with a page ends elsewhere then. */
+static enum zs_status confirm(const struct zs_store *store, const char *prefix, struct listing l,
+                              struct zs_names *found, struct zs_error *err)
+{
+    for (unsigned i = 1; i < MAX_LISTINGS; i++) {
+        l.page = (found->count < MAX_PAGE ? (unsigned)found->count : MAX_PAGE) - i;
+        struct zs_names again = {0};
+        bool is_open;
+        const enum zs_status status = read_names(store, prefix, &l, &is_open, &again, err);
+        const bool agrees = status == ZS_OK && are_equal(found, &again);
+        zs_names_free(found->list);
+        *found = again;
+        if (status != ZS_OK || agrees)
+            return status;
+        if (again.count < MIN_PAGE)
+            break;
+    }
+    return zs_fail(err, ZS_IO, "%s/%s: cannot be listed: its listings end at different places", store->root, prefix);
+}
+
+/* Lists all that is at a path, or all whose names begin so. */
+static enum zs_status list_path(const struct zs_store *store, const char *prefix, const char *path, const char *begin,
+                                bool *is_open, struct zs_names *found, struct zs_error *err)
+{
+    const struct listing l = {.path = path, .begin = begin};
+    ZS_TRY(read_names(store, prefix, &l, is_open, found, err));
+    const bool has_pages = ((const struct vsi_store *)store)->place.page_option != NULL;
+    return has_pages && found->count >= MIN_PAGE ? confirm(store, prefix, l, found, err) : ZS_OK;
+}
+
+static size_t length_without_slashes(const char *path, size_t n)
+{
+    while (n > 0 && path[n - 1] == '/')
+        n--;
+    return n;
+}
+
+/* The length of the path above the first `n` bytes of one: 0 above a bucket (or what a file system has in its place),
+ * and in an archive above the store. */
+static size_t length_above(const struct zs_store *store, const char *path, size_t n)
+{
+    const char *bucket = strchr(path + 1, '/');
+    size_t least = bucket != NULL ? (size_t)(bucket - path) + 2 : n;
+    if (((const struct vsi_store *)store)->place.is_archive)
+        least = length_without_slashes(store->path, strlen(store->path));
+    n = length_without_slashes(path, n);
+    while (n > 0 && path[n - 1] != '/')
+        n--;
+    n = length_without_slashes(path, n);
+    return n >= least ? n : 0;
+}
+
+/* Whether a listing has the prefix that `n` bytes name. */
+static bool has_prefix(const struct zs_names *names, const char *prefix, size_t n)
+{
+    for (size_t i = 0; i < names->count; i++)
+        if (strncmp(names->list[i], prefix, n) == 0 && strcmp(names->list[i] + n, "/") == 0)
+            return true;
+    return false;
+}
+
+/* Whether the listing of a parent has the prefix that `n` bytes name. Of a long one, only those names are read that
+ * begin as this does, for as many bytes as any does. */
+static enum zs_status look_in(const struct zs_store *store, const char *prefix, const char *parent, const char *name,
+                              size_t n, bool *is_open, bool *has, struct zs_error *err)
+{
+    const struct listing first = {.path = parent, .most = MAX_PAGE};
+    struct zs_names names = {0};
+    enum zs_status status = read_names(store, prefix, &first, is_open, &names, err);
+    size_t length = names.count == MAX_PAGE && ((const struct vsi_store *)store)->place.picks_names ? n : 0;
+    *has = has_prefix(&names, name, n);
+    for (bool is_all = !*is_open || *has || names.count < MIN_PAGE; status == ZS_OK && !is_all;) {
+        char *begin = zs_strndup(name, length);
+        zs_names_free(names.list);
+        names = (struct zs_names){0};
+        status = begin != NULL ? list_path(store, prefix, parent, begin, is_open, &names, err)
+                               : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a name");
+        *has = has_prefix(&names, name, n);
+        is_all = *is_open || length-- == 0;
+        free(begin);
+    }
+    zs_names_free(names.list);
+    return status;
+}
+
+/* Looks for a path in the listing of the nearest path above it that has one: what is not there is empty, and what is
+ * there, or below it, failed to be listed. */
+static enum zs_status prove_empty(const struct zs_store *store, const char *prefix, const char *path, bool *is_empty,
+                                  struct zs_error *err)
+{
+    enum zs_status status = ZS_OK;
+    bool is_open = false, has = true;
+    for (size_t n = strlen(path), above; status == ZS_OK && !is_open; n = above) {
+        above = length_above(store, path, n);
+        char *parent = above > 0 ? zs_strndup(path, above) : NULL;
+        if (parent == NULL && above > 0)
+            status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+        if (parent == NULL)
+            break;
+        const char *name = path + above + strspn(path + above, "/");
+        VSIErrorReset();
+        VSICurlPartialClearCache(parent); /* some file systems remember their listings */
+        status = look_in(store, prefix, parent, name, strcspn(name, "/"), &is_open, &has, err);
+        free(parent);
+    }
+    *is_empty = is_open && !has;
+    return status;
+}
+
+/* What it means that no directory opens: nothing is there, it failed, or there are no listings. */
+static enum zs_status explain_nothing(const struct zs_store *store, const char *prefix, const char *path,
+                                      struct zs_error *err)
+{
+    const struct zs_place *place = &((const struct vsi_store *)store)->place;
+    VSIStatBufL st;
+    if (place->is_listable) {
+        const enum zs_status status = fail_list(store, prefix, ZS_IO, err);
+        bool is_empty = place->is_memory && VSIStatL(path, &st) != 0;
+        if (!place->is_memory && (VSIGetLastErrorNo() == 0 || place->is_archive))
+            ZS_TRY(prove_empty(store, prefix, path, &is_empty, err));
+        return is_empty ? zs_fail(err, ZS_NOT_FOUND, "%s/%s: there is nothing", store->root, prefix) : status;
+    }
+    char *folder = place->speaks_http ? zs_format("%s/", path) : NULL;
+    const bool is_failed = folder != NULL && zs_http_look(folder) == ZS_HTTP_FAILED;
+    free(folder);
+    return fail_list(store, prefix, is_failed ? ZS_IO : ZS_UNSUPPORTED, err);
+}
+
+enum zs_status zs_vsi_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
+{
+    char *path = zs_vsi_path(store, prefix);
+    if (path == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    struct zs_vsi_quiet q;
+    zs_vsi_quiet_begin(&q, store);
+    struct zs_names found = {0};
+    bool is_open;
+    enum zs_status status = list_path(store, prefix, path, NULL, &is_open, &found, err);
+    if (status == ZS_OK && !is_open)
+        status = explain_nothing(store, prefix, path, err);
+    zs_vsi_quiet_end(&q);
+    free(path);
+    return zs_names_finish(&found, status, names, err);
+}

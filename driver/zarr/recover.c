@@ -1,0 +1,208 @@
+/* Changes of several documents that a killed writer began: it says in a journal what it is about to do, and the next
+ * writer finishes it. The journal is written and read under the lock of the root's document: who has that, and finds
+ * one, knows that its writer is dead. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "zarr/document.h"
+#include "zarr/hierarchy_private.h"
+
+/* {"changes": {path: {"before": document, "after": document}}}, or {"from": path, "to": path} of what is renamed. */
+static enum zs_status put_journal(struct zs_store *store, zs_json *journal, struct zs_error *err)
+{
+    char *key = zs_journal_key("zarr.json");
+    char *text = journal != NULL ? zs_json_print(journal) : NULL;
+    zs_json_free(journal);
+    const enum zs_status status = key != NULL && text != NULL
+                                      ? zs_store_put(store, key, text, strlen(text), err)
+                                      : zs_fail(err, ZS_NO_MEMORY, "%s: cannot write a journal", store->root);
+    free(key);
+    free(text);
+    return status;
+}
+
+static bool add_change(zs_json *changes, const struct zs_change *change, const struct zs_node *node)
+{
+    zs_json *after = zs_document_own(node->document);
+    zs_json *member = after != NULL ? zs_json_add_object(changes, change->path) : NULL;
+    if (member == NULL)
+        zs_json_free(after);
+    return member != NULL && zs_json_add(member, "before", zs_json_copy(change->before)) != NULL &&
+           zs_json_add(member, "after", after) != NULL;
+}
+
+enum zs_status zs_recovery_note_changes(const struct zs_hierarchy *h, bool *is_put, struct zs_error *err)
+{
+    zs_json *journal = zs_json_new_object();
+    zs_json *changes = zs_json_add_object(journal, "changes");
+    bool ok = changes != NULL;
+    *is_put = false;
+    for (size_t i = 0; i < h->pending.count && ok; i++) {
+        const struct zs_change *change = h->pending.list[i];
+        const struct zs_node *node = change->kind == ZS_CHANGE_EDIT ? zs_hierarchy_known(h, change->path) : NULL;
+        if (node == NULL || !zs_change_restates(change, node))
+            continue;
+        ok = add_change(changes, change, node);
+        *is_put = true;
+    }
+    if (ok && *is_put)
+        return put_journal(h->store, journal, err);
+    zs_json_free(journal);
+    return ok ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "%s: cannot write a journal", h->store->root);
+}
+
+enum zs_status zs_recovery_note_rename(struct zs_store *store, const char *from, const char *to, struct zs_error *err)
+{
+    zs_json *journal = zs_json_new_object();
+    if (zs_json_add_string(journal, "from", from) == NULL || zs_json_add_string(journal, "to", to) == NULL) {
+        zs_json_free(journal);
+        journal = NULL;
+    }
+    return put_journal(store, journal, err);
+}
+
+enum zs_status zs_recovery_done(struct zs_store *store, struct zs_error *err)
+{
+    char *key = zs_journal_key("zarr.json");
+    const enum zs_status status =
+        key != NULL ? zs_store_remove(store, key, err) : zs_fail(err, ZS_NO_MEMORY, "%s: no memory", store->root);
+    free(key);
+    return status;
+}
+
+/* ---- Finishing ---- */
+
+/* Puts a document, taken over, and what it was before, likewise, to what `h` writes. */
+static enum zs_status put_again(struct zs_hierarchy *h, const char *path, zs_json *before, zs_json *after,
+                                struct zs_error *err)
+{
+    struct zs_node *node = NULL;
+    enum zs_status status = before != NULL && after != NULL
+                                ? ZS_OK
+                                : zs_fail(err, ZS_NO_MEMORY, "%s: no memory", h->store->root);
+    if (status == ZS_OK)
+        status = zs_node_create(path, after, true, &node, err);
+    else
+        zs_json_free(after);
+    if (status == ZS_OK)
+        return zs_hierarchy_put_again(h, node, before, err);
+    zs_json_free(before);
+    return status;
+}
+
+/* Makes one of the changes, unless somebody else has changed the document since. */
+static enum zs_status finish_change(struct zs_hierarchy *h, const zs_json *member, struct zs_error *err)
+{
+    const char *path = zs_json_name(member);
+    const zs_json *before = zs_json_get(member, "before"), *after = zs_json_get(member, "after");
+    zs_json *theirs = NULL;
+    bool is_changed = false;
+    if (!zs_path_is_clean(path) || !zs_json_is_object(before) || !zs_json_is_object(after))
+        return zs_fail(err, ZS_INVALID, "expected the path of a node and two documents");
+    ZS_TRY(put_again(h, path, zs_json_copy(before), zs_json_copy(after), err));
+    ZS_TRY(zs_document_load(h->store, path, &theirs, err));
+    const enum zs_status status = zs_change_merge(&theirs, zs_hierarchy_known(h, path),
+                                                  zs_pending_find(&h->pending, path), &is_changed, err);
+    zs_json_free(theirs);
+    if (status == ZS_INVALID)
+        zs_pending_forget(&h->pending, path);
+    return status == ZS_INVALID ? ZS_OK : status;
+}
+
+/* What is at and below a path is listed from now on. */
+static enum zs_status list_again(struct zs_hierarchy *h, const char *path, struct zs_error *err)
+{
+    struct zs_hierarchy *stored = NULL; /* as the documents say, whatever lists them */
+    const struct zs_node **nodes = NULL;
+    size_t count = 0;
+    enum zs_status status = zs_hierarchy_open(h->store, false, &stored, err);
+    if (status == ZS_OK)
+        status = zs_hierarchy_list(stored, &nodes, &count, err);
+    for (size_t i = 0; i < count && status == ZS_OK; i++)
+        if (zs_path_is_within(nodes[i]->path, path) && nodes[i]->document != NULL)
+            status = put_again(h, nodes[i]->path, zs_document_own(nodes[i]->document),
+                               zs_json_copy(nodes[i]->document), err);
+    free(nodes);
+    zs_hierarchy_free(stored);
+    return status;
+}
+
+/* It is where it was, or where it was to be. */
+static enum zs_status finish_rename(struct zs_hierarchy *h, const char *from, const char *to, struct zs_error *err)
+{
+    const char *const paths[] = {to, from};
+    for (int i = 0; i < 2; i++) {
+        zs_json *document;
+        ZS_TRY(zs_document_load(h->store, paths[i], &document, err));
+        const bool is_there = document != NULL;
+        zs_json_free(document);
+        if (is_there)
+            return list_again(h, paths[i], err);
+    }
+    return ZS_OK;
+}
+
+static enum zs_status finish(struct zs_store *store, const zs_json *journal, struct zs_error *err)
+{
+    struct zs_hierarchy *h = NULL;
+    const char *from, *to;
+    ZS_TRY(zs_hierarchy_open(store, true, &h, err));
+    enum zs_status status = ZS_OK;
+    const zs_json *changes = zs_json_get(journal, "changes");
+    for (const zs_json *c = zs_json_first(changes); c != NULL && status == ZS_OK; c = zs_json_next(c))
+        status = finish_change(h, c, err);
+    if (status == ZS_OK && zs_json_string(zs_json_get(journal, "from"), &from) && zs_path_is_clean(from) &&
+        zs_json_string(zs_json_get(journal, "to"), &to) && zs_path_is_clean(to))
+        status = finish_rename(h, from, to, err);
+    if (status == ZS_OK && h->pending.count > 0)
+        status = zs_hierarchy_flush_locked(h, err);
+    zs_hierarchy_free(h);
+    return status;
+}
+
+/* The journal; NULL where there is none, or what is no JSON. */
+static enum zs_status read_journal(struct zs_store *store, bool *is_there, zs_json **journal, struct zs_error *err)
+{
+    char *key = zs_journal_key("zarr.json");
+    if (key == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "%s: no memory", store->root);
+    *journal = NULL;
+    const enum zs_status status = zs_document_get(store, key, journal, err);
+    free(key);
+    *is_there = status != ZS_NOT_FOUND;
+    return status == ZS_NOT_FOUND || status == ZS_INVALID ? ZS_OK : status;
+}
+
+enum zs_status zs_hierarchy_recover_locked(struct zs_store *store, struct zs_error *err)
+{
+    zs_json *journal;
+    bool is_there;
+    struct zs_error reason = {0};
+    ZS_TRY(read_journal(store, &is_there, &journal, err));
+    if (!is_there)
+        return ZS_OK;
+    const enum zs_status status = journal != NULL ? finish(store, journal, &reason) : ZS_OK;
+    zs_json_free(journal);
+    /* what is no journal, or speaks of no nodes, is of use to nobody */
+    if (status == ZS_OK || status == ZS_INVALID || status == ZS_NOT_FOUND)
+        return zs_recovery_done(store, err);
+    return zs_fail(err, status, "%s: what a writer began that was killed cannot be finished: %s", store->root,
+                   reason.message);
+}
+
+enum zs_status zs_hierarchy_recover(struct zs_store *store, struct zs_error *err)
+{
+    zs_json *journal;
+    bool is_there;
+    struct zs_lock *lock = NULL;
+    if (store->is_remote || store->ops->lock == NULL)
+        return ZS_OK;
+    ZS_TRY(read_journal(store, &is_there, &journal, err)); /* without waiting for who writes just now */
+    zs_json_free(journal);
+    if (!is_there)
+        return ZS_OK;
+    ZS_TRY(zs_store_lock(store, "zarr.json", &lock, err));
+    const enum zs_status status = lock != NULL ? zs_hierarchy_recover_locked(store, err) : ZS_OK;
+    zs_store_unlock(store, lock);
+    return status;
+}
