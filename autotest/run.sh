@@ -1,9 +1,16 @@
 #!/bin/sh
-# All tests, on a Debian 12 with nothing but sh and apt-get, as root: sh autotest/run.sh
-# An hour on two cores, and 10 GB; the second time less, since what was built and installed under build*/ is kept.
+# The tests, on a Debian 12 with nothing but sh and apt-get, as root:
+#   sh autotest/run.sh        builds, and runs the tests with the GDAL of this Debian: some ten minutes on two cores
+#   sh autotest/run.sh all    everything: also with sanitizers and fuzzing, on i386, and with the GDALs of Debian 13 and sid; an hour and
+#                             some 12 GB.
+#                             CI=true means the same.
+#   sh autotest/run.sh NAME   one test: of a file in autotest/unit (test_codec), else what pytest finds by that name (-k)
+# The second time takes less, since what was built and installed under build*/ is kept.
 # What cannot be had (a library from PyPI, another Debian) is SKIPPED; with CI=true that is a failure.
 set -eu
 cd "$(dirname "$0")/.."
+wanted=${1:-suite}
+[ "${CI:-}" != true ] || wanted=all
 PATH=/usr/sbin:/usr/bin:/sbin:/bin # Debian's own Python, CMake and GDAL, whatever else is installed
 HOME=${HOME:-/root}
 LC_ALL=C.UTF-8
@@ -31,7 +38,7 @@ forget() { # DIRECTORY...
 build() { # BUILD CMAKE-OPTION...: a further build, warnings being errors
     dir=$1
     shift
-    cmake -S . -B "$dir" -DSHARDEDZARR_WERROR=ON "$@" && cmake --build "$dir" -j "$(nproc)"
+    cmake -S . -B "$dir" -DBUILD_TESTING=ON -DSHARDEDZARR_WERROR=ON "$@" && cmake --build "$dir" -j "$(nproc)"
 }
 asan_tests() {
     build build-asan -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS=-O1 -DCMAKE_CXX_FLAGS=-O1 -DSHARDEDZARR_SANITIZE=address,undefined &&
@@ -49,8 +56,15 @@ bare_build() {
         cmake --build build-bare --target gdal_ShardedZarr -j "$(nproc)"
 }
 
-export FAULTS_STEP=31 # of the calls of test_faults_top every 31st fails, with ASan more of them; all of them take ten minutes
-step "tests with GDAL of this Debian" sh autotest/suite.sh build
+export FUZZ_SECONDS="${FUZZ_SECONDS:-$([ "${CI:-}" = true ] && echo 20 || echo 60)}" # of each target
+case $wanted in
+suite | all) step "tests with GDAL of this Debian" sh autotest/suite.sh build ;;
+*) exec sh autotest/suite.sh build "$wanted" ;;
+esac
+[ "$wanted" = all ] || {
+    printf '\nsteps: 1 passed, 0 failed; `sh autotest/run.sh all` runs the others\n'
+    exit 0
+}
 step "the first command of the README" sh data/egm96.sh
 step "clang compiles without a warning" clang_build
 step "compiles without zstd, blosc, bz2 and zfp" bare_build
@@ -58,6 +72,10 @@ step "tests with ASan and UBSan" asan_tests
 forget build-asan build-bare build-clang
 step "tests in C with ThreadSanitizer" sh autotest/tsan.sh build-tsan
 forget build-tsan
+step "each fuzz target for a minute" sh autotest/fuzz.sh build-fuzz
+forget build-fuzz
+step "tests in C on i386" sh autotest/in_debian.sh bookworm:i386 sh autotest/suite.sh /work/build C
+forget "${SHARDEDZARR_ROOTS:-build/roots}/bookworm-i386"
 step "tests with GDAL of trixie" sh autotest/in_debian.sh trixie sh autotest/suite.sh /work/build
 step "thread-safe datasets of trixie's GDAL with ThreadSanitizer" \
     sh autotest/in_debian.sh trixie sh autotest/tsan.sh /work/build-tsan test_threads_top test_array_threads

@@ -146,7 +146,7 @@ def grid(arguments, inputs):
 def pyramid(name, width, height, chunk, overviews, resampling):
     """The levels, from large to small: the driver's OVERVIEWS, each from the one that the driver would make it from."""
     factors, side = [], min(width, height)
-    while overviews == "AUTO" and side >= chunk and side > 1:
+    while overviews == "AUTO" and side >= chunk and side > 1 and max(width, height) > chunk:
         factors.append(2 << len(factors))
         side = (side + 1) // 2
     if overviews not in ("AUTO", "NONE"):
@@ -195,16 +195,41 @@ def shrunk(plan, number, shards):
         (column + 1) * across + MARGIN, (row + 1) * down + MARGIN)}
 
 
+def check_output(arguments):
+    """Refuses, before anything is made, an output that is a file (GDAL would delete it) or is to be read."""
+    out = arguments.out
+    if not out or full_name(out) in map(full_name, arguments.inputs):
+        raise SystemExit("%s: expected the store that is made, then its inputs; found %s" % (
+            out or "output", "one of the inputs" if out else "no name"))
+    if is_there(out) if out.startswith("/vsi") else os.path.lexists(out) and not os.path.isdir(out):
+        raise SystemExit(out + ": expected nothing, or a mosaic of these inputs and arguments; found a file")
+
+
+def full_name(name):
+    return name.rstrip("/") if name.startswith("/vsi") else os.path.realpath(name)
+
+
+def mark_of(plan):
+    """The MOSAIC of the store that is there; None where it has no such array."""
+    try:
+        return open_level(plan, plan["levels"][0], []).GetMetadataItem("MOSAIC")
+    except RuntimeError:
+        return None
+
+
 def create(plan, inputs, options, colors):
     """Makes the store, metadata alone, unless it is there, of the same inputs and arguments."""
     mark = hashlib.sha256(json.dumps([plan, inputs, options], sort_keys=True).encode()).hexdigest()
     base, *overviews = plan["levels"]
     if is_there(plan["out"] + "/zarr.json"):
-        if open_level(plan, base, []).GetMetadataItem("MOSAIC") != mark:
+        if mark_of(plan) != mark:
             raise SystemExit(plan["out"] + ": expected nothing, or a mosaic of these inputs and arguments")
         return
     driver = gdal.GetDriverByName("ShardedZarr")
-    store = driver.Create(plan["out"], base.width, base.height, len(plan["interpretations"]), plan["type"], options)
+    try:
+        store = driver.Create(plan["out"], base.width, base.height, len(plan["interpretations"]), plan["type"], options)
+    except RuntimeError as error:  # such as a folder with files of others
+        raise SystemExit(str(error)) from None
     store.SetGeoTransform(plan["transform"])
     store.SetProjection(plan["srs"])
     for number, interpretation in enumerate(plan["interpretations"], 1):
@@ -288,6 +313,7 @@ def main():
     add("--co", action="append", default=[], metavar="NAME=VALUE",
         help="creation option of the driver; OVERVIEWS, and RESAMPLING for them, as well")
     arguments = parser.parse_args()
+    check_output(arguments)
     here = {"n_workers": arguments.workers, "threads_per_worker": 1, "dashboard_address": None}
     with Client(**({"address": arguments.scheduler} if arguments.scheduler else here)) as client:
         mosaic(client, arguments)

@@ -12,15 +12,18 @@ class ObjectStore(webserver.Server):
     """Serves buckets of any name on 127.0.0.1 while used as a context.
 
     objects   {"bucket/key": bytes}
+    removed   keys of the objects that were removed, in their order
     ages      {"bucket/key": days since it was modified}, 0 where nothing is said
     log       (method, "bucket/key") of every request
     refuse    called with (method, "bucket/key"); where it is true the answer is 403
+    fault     called with (method, "bucket/key", query as a dictionary); a status that it returns is the answer
     latency   seconds that every answer waits
     most      requests that were under way at once
     """
 
     def __init__(self):
-        self.objects, self.uploads, self.log, self.refuse, self.lock = {}, {}, [], lambda method, key: False, threading.Lock()
+        self.objects, self.uploads, self.log, self.removed, self.refuse, self.lock = {}, {}, [], [], lambda method, key: False, threading.Lock()
+        self.fault = lambda method, key, query: None
         self.ages, self.latency, self.under_way, self.most = {}, 0.0, 0, 0
         super().__init__(_Handler)
 
@@ -54,12 +57,13 @@ class _Handler(webserver.Handler):
         time.sleep(owner.latency)
         with owner.lock:
             owner.under_way -= 1
-        return key, query, body, self.server.owner.refuse(self.command, key)
+        self.status = owner.fault(self.command, key, query) or (403 if owner.refuse(self.command, key) else 204)
+        return key, query, body, self.status != 204
 
     def do_PUT(self):
         key, query, body, refused = self._begin()
         if refused:
-            return self.answer(403)
+            return self.answer(self.status)
         owner = self.server.owner
         with owner.lock:
             if "uploadId" in query:
@@ -76,7 +80,7 @@ class _Handler(webserver.Handler):
     def do_POST(self):
         key, query, body, refused = self._begin()
         if refused:
-            return self.answer(403)
+            return self.answer(self.status)
         owner = self.server.owner
         with owner.lock:
             if "uploads" in query:
@@ -89,20 +93,24 @@ class _Handler(webserver.Handler):
                 answer = "<CompleteMultipartUploadResult><ETag>e</ETag></CompleteMultipartUploadResult>"
             else:  # delete several
                 bucket = key.split("/")[0]
-                for name in re.findall(r"<Key>(.*?)</Key>", body.decode()):
+                names = re.findall(r"<Key>(.*?)</Key>", body.decode())
+                for name in names:
                     owner.objects.pop("%s/%s" % (bucket, name), None)
-                answer = "<DeleteResult></DeleteResult>"
+                    owner.removed.append("%s/%s" % (bucket, name))
+                answer = "<DeleteResult>%s</DeleteResult>" % "".join("<Deleted><Key>%s</Key></Deleted>" % name for name in names)
         self.answer(200, {"Content-Type": "application/xml"}, answer.encode())
 
     def do_DELETE(self):
         key, query, _, refused = self._begin()
-        self.server.owner.uploads.pop(query["uploadId"], None) if "uploadId" in query else self.server.owner.objects.pop(key, None)
-        self.answer(403 if refused else 204)
+        if not refused:
+            self.server.owner.uploads.pop(query["uploadId"], None) if "uploadId" in query else self.server.owner.objects.pop(key, None)
+            self.server.owner.removed.append(key)
+        self.answer(self.status)
 
     def do_GET(self):
         key, query, _, refused = self._begin()
         if refused:
-            return self.answer(403)
+            return self.answer(self.status)
         objects = self.server.owner.objects
         if "/" not in key.rstrip("/") and key not in objects:
             return self._list(key.rstrip("/"), query)
@@ -120,18 +128,28 @@ class _Handler(webserver.Handler):
     do_HEAD = do_GET
 
     def _list(self, bucket, query):
-        prefix, delimiter, entries, folders = query.get("prefix", ""), query.get("delimiter", ""), "", set()
-        for key in sorted(self.server.owner.objects):
+        """A page of at most 1000 names, in their order: that of ListObjects, or of ListObjectsV2."""
+        owner, prefix, delimiter = self.server.owner, query.get("prefix", ""), query.get("delimiter", "")
+        names = {}  # those of objects and of folders: whether it is a folder
+        for key in owner.objects:
             name = key[len(bucket) + 1:]
-            if not key.startswith(bucket + "/") or not name.startswith(prefix):
-                continue
-            rest = name[len(prefix):]
-            if delimiter and delimiter in rest:
-                folders.add(prefix + rest.split(delimiter)[0] + delimiter)
+            if key.startswith(bucket + "/") and name.startswith(prefix):
+                rest = name[len(prefix):]
+                is_folder = bool(delimiter) and delimiter in rest
+                names[prefix + rest.split(delimiter)[0] + delimiter if is_folder else name] = is_folder
+        after, most = query.get("continuation-token", query.get("marker", "")), min(int(query.get("max-keys", 1000)), 1000)
+        page = sorted(name for name in names if name > after)
+        is_cut, page, entries = len(page) > most, page[:most], ""
+        for name in page:
+            if names[name]:
+                entries += "<CommonPrefixes><Prefix>%s</Prefix></CommonPrefixes>" % escape(name)
             else:
-                modified = time.gmtime(time.time() - 86400 * self.server.owner.ages.get(key, 0))
+                key = "%s/%s" % (bucket, name)
+                modified = time.gmtime(time.time() - 86400 * owner.ages.get(key, 0))
                 entries += "<Contents><Key>%s</Key><Size>%d</Size><LastModified>%s</LastModified></Contents>" % (
-                    escape(name), len(self.server.owner.objects[key]), time.strftime("%Y-%m-%dT%H:%M:%S.000Z", modified))
-        entries += "".join("<CommonPrefixes><Prefix>%s</Prefix></CommonPrefixes>" % escape(folder) for folder in sorted(folders))
-        body = '<?xml version="1.0"?><ListBucketResult><Name>%s</Name><Prefix>%s</Prefix><IsTruncated>false</IsTruncated>%s</ListBucketResult>'
-        self.answer(200, {"Content-Type": "application/xml"}, (body % (bucket, escape(prefix), entries)).encode())
+                    escape(name), len(owner.objects[key]), time.strftime("%Y-%m-%dT%H:%M:%S.000Z", modified))
+        if is_cut:
+            marker = "NextContinuationToken" if "list-type" in query else "NextMarker"
+            entries += "<%s>%s</%s>" % (marker, escape(page[-1]), marker)
+        body = '<?xml version="1.0"?><ListBucketResult><Name>%s</Name><Prefix>%s</Prefix><IsTruncated>%s</IsTruncated>%s</ListBucketResult>'
+        self.answer(200, {"Content-Type": "application/xml"}, (body % (bucket, escape(prefix), str(is_cut).lower(), entries)).encode())

@@ -40,7 +40,7 @@ BESIDE = {"RESAMPLING": {**CHUNKS, "OVERVIEWS": "2"}, "BLOCKXSIZE": {"BLOCKYSIZE
 
 def is_alias(option):
     """Whether it is GDAL's own Zarr driver's word for another (test_aliases.py)."""
-    return option.get("description").startswith("As the Zarr driver of GDAL calls it")
+    return option.get("description").startswith("As other drivers of GDAL call it")
 
 
 def declared():

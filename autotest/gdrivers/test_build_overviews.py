@@ -82,6 +82,62 @@ def test_nodata_is_not_mixed_in(tmp_path, how, nodata):
     assert dataset.GetRasterBand(1).GetOverview(0).GetNoDataValue() == nodata
 
 
+def exact_mean(values, nodata):
+    """Of Python's integers of any size, halves away from zero."""
+    valid = [int(value) for value in values if nodata is None or int(value) != nodata]
+    if not valid:
+        return nodata
+    quotient, rest = divmod(abs(sum(valid)), len(valid))
+    mean = (quotient + (2 * rest >= len(valid))) * (-1 if sum(valid) < 0 else 1)
+    return mean + 1 if mean == nodata else mean
+
+
+@pytest.mark.parametrize("data_type, low, high, nodata", [
+    ("int64", -2**63, 2**63, 2**53 + 1), ("int64", -2**63, 2**63, None), ("int64", -2**63, 2**63, -2**63), ("int64", -9, 9, 2**63 - 2),
+    ("uint64", 0, 2**64, 2**64 - 2), ("uint64", 2**63, 2**63 + 9, 2**53 + 1), ("int32", -9, 9, -2**31 + 1), ("int32", -2**31, 2**31, 16777217)])
+def test_averages_of_integers_are_exact_and_nodata_stays_nodata(tmp_path, data_type, low, high, nodata):
+    rng = np.random.default_rng(5)
+    array = rng.integers(low, high, (1, 12, 10), data_type)
+    if nodata is not None:
+        array[rng.random(array.shape) < 0.3] = nodata
+        array[:, :4, :4] = nodata
+    raster = source(array)
+    if nodata is not None:
+        raster.GetRasterBand(1).SetNoDataValue(nodata)
+    copy(tmp_path / "a.zarr", raster, CHUNK_SHAPE=8)
+    found = levels(build(tmp_path / "a.zarr", "AVERAGE", 2))[0]
+    blocks = array.reshape(6, 2, 5, 2).swapaxes(1, 2).reshape(6, 5, 4)
+    assert found.tolist() == [[exact_mean(block, nodata) for block in row] for row in blocks]
+    assert_same(levels(build(tmp_path / "a.zarr", "NEAREST", 2))[0], array[0, ::2, ::2])
+
+
+def test_averages_of_integers_of_odd_sizes_count_parts_of_pixels(tmp_path):
+    array = np.array([[[2**60 + 3, 2**60 + 6, 2**60 + 12], [2**60 + 3, 2**60 + 6, 2**60 + 12]]], "int64")
+    copy(tmp_path / "a.zarr", source(array), CHUNK_SHAPE=8)
+    assert levels(build(tmp_path / "a.zarr", "AVERAGE", 2))[0].tolist() == [[2**60 + 4, 2**60 + 10]]
+
+
+@pytest.mark.parametrize("how", ["BILINEAR", "CUBIC", "MODE", "RMS"])
+def test_a_resampling_that_would_change_nodata_is_refused(tmp_path, how):
+    raster = source(np.full((1, 8, 8), 2**53 + 1, "int64"))
+    raster.GetRasterBand(1).SetNoDataValue(2**53 + 1)
+    copy(tmp_path / "a.zarr", raster, CHUNK_SHAPE=8)
+    with pytest.raises(RuntimeError, match="expected NEAREST or AVERAGE"):
+        build(tmp_path / "a.zarr", how, 2)
+    assert open_ours(str(tmp_path / "a.zarr")).GetRasterBand(1).GetOverviewCount() == 0
+
+
+@pytest.mark.parametrize("data_type", ["complex64", "complex128"])
+def test_overviews_of_complex_numbers_keep_both_parts(tmp_path, data_type):
+    rng = np.random.default_rng(8)
+    array = (rng.integers(-9, 9, (1, 8, 8)) + 1j * rng.integers(-9, 9, (1, 8, 8))).astype(data_type)
+    copy(tmp_path / "a.zarr", source(array), CHUNK_SHAPE=4)
+    assert_same(levels(build(tmp_path / "a.zarr", "NEAREST", 2))[0], array[0, ::2, ::2])
+    assert_same(levels(build(tmp_path / "a.zarr", "AVERAGE", 2))[0], array[0].reshape(4, 2, 4, 2).mean(axis=(1, 3)).astype(data_type))
+    with pytest.raises(RuntimeError):
+        build(tmp_path / "a.zarr", "BILINEAR", 2)
+
+
 @pytest.mark.parametrize("factors", [(2,), (3,), (2, 4, 8, 16), (5, 7), (8, 2), (2, 3, 6, 9)], ids=str)
 @pytest.mark.parametrize("size", [(64, 64), (67, 101), (1, 200), (200, 1), (17, 13)], ids=str)
 def test_ragged_sizes_are_right_to_the_last_pixel(tmp_path, factors, size):

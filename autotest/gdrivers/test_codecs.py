@@ -237,6 +237,44 @@ def test_a_wrong_configuration_is_refused_and_names_the_member(tmp_path, filters
     assert words in error_of(open_ours, name_of(str(tmp_path)))
 
 
+def at_its_place(meta, extension):
+    """The metadata of an array with an extension in place of what is there of its kind."""
+    name, inner = extension["name"], meta["codecs"][0]["configuration"]
+    if name in ("regular", "rectilinear", "rectangular"):
+        meta["chunk_grid"] = extension
+    elif name in ("default", "v2"):
+        meta["chunk_key_encoding"] = extension
+    elif name.startswith("numpy."):
+        meta["data_type"] = extension
+    elif name == "sharding_indexed":
+        meta["codecs"] = [extension]
+    elif name == "crc32c":
+        inner["index_codecs"] = [LITTLE, extension]
+    elif name in ("bytes", "packbits"):
+        inner["codecs"] = [extension]
+    else:
+        inner["codecs"] = [extension, LITTLE] if name in ("transpose", "scale_offset", "cast_value") else [LITTLE, extension]
+    return meta
+
+
+@pytest.mark.parametrize("extension", [
+    codec("regular", chunk_shape=[8, 12]), codec("rectilinear", kind="inline", chunk_shapes=[8, 12]), codec("rectangular", chunk_shape=[8, 12]),
+    codec("default", separator="/"), codec("v2", separator="."), codec("numpy.datetime64", unit="s"), stores.sharding([4, 6]),
+    codec("crc32c"), codec("bytes", endian="little"), codec("packbits"), codec("transpose", order=[1, 0]), codec("scale_offset", scale=2),
+    codec("cast_value", data_type="int32"), codec("gzip", level=1), codec("zstd", level=1), codec("blosc", cname="lz4", typesize=8),
+    codec("numcodecs.lz4"), codec("numcodecs.shuffle", elementsize=4), codec("numcodecs.fletcher32")], ids=lambda extension: extension["name"])
+def test_an_unknown_member_of_any_configuration_is_refused_by_its_name(tmp_path, extension):
+    known = extension.get("configuration", {})
+    for value, is_refused in [([[[1, 1]]], True), ({"a": 1}, True), ({"must_understand": False}, False)]:
+        changed = {**extension, "configuration": {**known, "encoded_chunk_shapes": value}}
+        oracle.put(tmp_path, {"zarr.json": at_its_place(stores.array_meta((8, 12), "int64", [8, 12]), changed)})
+        if is_refused:
+            message = error_of(open_ours, name_of(str(tmp_path)))
+            assert 'unknown member "encoded_chunk_shapes"' in message and extension["name"] in message
+        else:
+            open_ours(name_of(str(tmp_path)))
+
+
 def test_a_fill_value_that_cannot_be_stored_is_refused(tmp_path):
     write(tmp_path, np.zeros((8, 12), "uint16"), EOPF, "float32", -9999.0)
     assert "fill_value" in error_of(open_ours, name_of(str(tmp_path)))

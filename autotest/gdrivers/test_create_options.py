@@ -202,6 +202,13 @@ def test_overviews_are_resampled_as_asked_for(tmp_path, how):
     assert how.lower() in str(document(tmp_path / "a.zarr")["attributes"]["multiscales"]).lower()
 
 
+def test_the_resampling_of_overviews_may_be_called_as_cog_calls_it(tmp_path):
+    array = np.arange(40 * 40, dtype="uint16").reshape(40, 40)
+    for name, options in (("cog", {"OVERVIEW_RESAMPLING": "NEAREST"}), ("ours", {"RESAMPLING": "NEAREST"})):
+        made = copy(tmp_path / name, source(array), CHUNK_SHAPE=16, OVERVIEWS=2, **options)
+        assert (made.GetRasterBand(1).GetOverview(0).ReadAsArray() == array[::2, ::2]).all(), name
+
+
 def test_categories_get_nearest_overviews(tmp_path):
     array = random_values(np.random.default_rng(4), "uint8", (64, 96)) % 2 * 9
     dataset = source(array)
@@ -364,3 +371,12 @@ def test_types_that_zarr_lacks_are_refused(tmp_path):
     assert "CFloat32" in message and not os.path.exists(tmp_path / "a.zarr")
     error_of(driver().Create, str(tmp_path / "a.zarr"), 10, 10, 0, gdal.GDT_Byte)
     assert not os.path.exists(tmp_path / "a.zarr")
+
+
+def test_many_objects_of_a_few_bytes_are_told(tmp_path):
+    """CHUNK_SHAPE=1 and SHARD_SHAPE=1, where somebody took them for numbers of chunks."""
+    raster = gdal.GetDriverByName("MEM").Create("", 72, 72)
+    for shape, expected in (("1", True), ("8", False)):
+        options = ["CHUNK_SHAPE=" + shape, "SHARD_SHAPE=" + shape, "OVERVIEWS=NONE"]
+        _, messages = warnings_of(lambda: driver().CreateCopy(str(tmp_path / (shape + ".zarr")), raster, options=options))
+        assert any("objects of 1 bytes" in m for m in messages) == expected == bool(messages)

@@ -125,6 +125,12 @@ def test_levels_are_those_of_the_option(tmp_path, options, widths):
     assert sizes(tmp_path / "a.zarr") == widths
 
 
+@pytest.mark.parametrize("size, count", [((64, 64), 0), ((512, 512), 0), ((512, 513), 1), ((64, 2000), 1)], ids=str)
+def test_a_raster_that_is_one_chunk_gets_none(tmp_path, size, count):
+    dataset = driver().CreateCopy(str(tmp_path / "a.zarr"), gdal.GetDriverByName("MEM").Create("", *size))
+    assert dataset.GetRasterBand(1).GetOverviewCount() == count
+
+
 def test_a_raster_that_is_appended_gets_overviews_of_its_own(tmp_path):
     copy(tmp_path / "a.zarr", source(PIXELS), ARRAY_NAME="one", CHUNK_SHAPE=16)
     created(tmp_path / "a.zarr", PIXELS[:1] + 1, ARRAY_NAME="two", APPEND_SUBDATASET="YES", CHUNK_SHAPE=16, OVERVIEWS="AUTO")

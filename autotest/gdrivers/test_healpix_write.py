@@ -118,6 +118,63 @@ def test_on_a_sphere_the_store_says_so_and_latitudes_are_its_own(tmp_path):
     assert open_ours(str(tmp_path / "s.zarr")).GetSpatialRef().GetSemiMajor() == 6370997
 
 
+def test_the_way_back_has_the_value_of_each_place_at_an_even_size(tmp_path):
+    values = np.arange(12 * 4**6, dtype="float32")
+    put_store(tmp_path / "s.zarr", 6, values)
+    done = subprocess.run(["gdalwarp", "-q", "-et", "0", "-te", "-180", "-90", "180", "90", "-t_srs", "EPSG:4326", "-ts", "360", "180",
+                           name_of(tmp_path / "s.zarr", "/v"), str(tmp_path / "back.tif")], capture_output=True, text=True)
+    assert done.returncode == 0
+    back = gdal.Open(str(tmp_path / "back.tif")).ReadAsArray()
+    columns, rows = column_and_row(PLANE_CRS, geotransform(open_array(tmp_path / "s.zarr", "/v")),
+                                   [(-179.5 + x, 89.5 - y) for y in range(180) for x in range(360)])
+    clear = (np.abs(columns - np.round(columns)) > 1e-6) & (np.abs(rows - np.round(rows)) > 1e-6)  # of the edges of cells
+    expected = plane_cells(6)[rows.astype(int), columns.astype(int)]
+    assert clear.sum() > 60000 and np.array_equal(back.ravel()[clear], expected[clear])
+
+
+# ------------------------------------------------------------------------------------------------ orders finer than the source
+
+SCENES = {"in a face": (7, 45.5, 0.4), "at a pole": (5, 89.6, 70), "at 180 degrees": (179.6, 10, 0.4)}  # west, south, width
+
+
+def column_and_row(crs, transform, places):
+    """Of longitudes and latitudes in the plane, as numbers with fractions."""
+    plane, geographic = osr.SpatialReference(), osr.SpatialReference()
+    plane.SetFromUserInput(crs)
+    geographic.CopyGeogCSFrom(plane)
+    geographic.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
+    found = np.array(osr.CoordinateTransformation(geographic, plane).TransformPoints(places))
+    return (found[:, 0] - transform[0]) / transform[1], (found[:, 1] - transform[3]) / transform[5]
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_a_small_scene_at_a_fine_order_has_the_pixels_of_the_plain_warp(tmp_path, scene):
+    west, south, width = SCENES[scene]
+    order, size = 12, 50
+    pixels = np.arange(1, size * size + 1, dtype="float32").reshape(1, size, size)
+    small = source(pixels, (west, width / size, 0, south + 0.4, 0, -0.4 / size), "OGC:CRS84")
+    made = copy(tmp_path / "s.zarr", small, HEALPIX=order, ARRAY_NAME="v")
+    columns, rows = column_and_row(PLANE_CRS, geotransform(made), [(west + width / 2, south + 0.2)])
+    window = [int(min(max(0, place - 64), (5 << order) - 128)) for place in (columns[0], rows[0])] + [128, 128]
+    half = float(extent(order)[3])
+    plain = gdal.Warp("", small, format="VRT", dstSRS=PLANE_CRS, outputBounds=(-half, -half, half, half), width=5 << order, height=5 << order,
+                      errorThreshold=0, dstNodata="nan").ReadAsArray(*window)
+    assert np.isfinite(plain).sum() > 400
+    found = made.ReadAsArray(*window)
+    cells = np.isfinite(found)
+    assert np.array_equal(found[cells], plain[cells])
+    lost = (np.isfinite(plain) & ~cells).sum()
+    assert lost == 0 or (lost < 30 and scene == "at 180 degrees")  # those astride come from the other corner
+
+
+def test_what_fails_in_a_warp_is_told(tmp_path):
+    pixels = world(tmp_path / "in.tif")[1]
+    with open(str(tmp_path / "in.tif"), "r+b") as file:
+        file.truncate(pixels.nbytes // 2)
+    assert error_of(lambda: driver().CreateCopy(str(tmp_path / "s.zarr"), gdal.Open(str(tmp_path / "in.tif")), options=["HEALPIX=6"]))
+    assert not (tmp_path / "s.zarr").exists()
+
+
 # ------------------------------------------------------------------------------------------------------------- what is stored
 
 def test_the_store_is_of_the_dggs_convention(tmp_path):
@@ -199,6 +256,66 @@ def test_beside_another_array(tmp_path):
 def test_what_lies_nowhere_is_not_copied(tmp_path):
     assert error_of(lambda: driver().CreateCopy(str(tmp_path / "s.zarr"), source(np.zeros((5, 5), "uint8")), options=["HEALPIX=3"]))
     assert not (tmp_path / "s.zarr").exists()
+
+
+DEGREES = {"lat#units": "degrees_north", "lon#units": "degrees_east"}
+
+
+def test_a_source_without_a_crs_is_refused_unless_its_dimensions_are_in_degrees(tmp_path):
+    pixels = world()[1]
+    nowhere = source(pixels, (-180, 360 / WIDTH, 0, 90, 0, -180 / HEIGHT))
+    assert "expected a CRS" in error_of(lambda: driver().CreateCopy(str(tmp_path / "s.zarr"), nowhere, options=["HEALPIX=3"]))
+    assert not (tmp_path / "s.zarr").exists()
+    nowhere.SetMetadata(DEGREES)
+    copy(tmp_path / "s.zarr", nowhere, HEALPIX=3, ARRAY_NAME="v")
+    copy(tmp_path / "t.zarr", world()[0], HEALPIX=3, ARRAY_NAME="v")
+    assert np.array_equal(cells_of(tmp_path / "s.zarr"), cells_of(tmp_path / "t.zarr"))
+
+
+def test_a_copy_in_which_no_pixel_finds_a_cell_is_refused(tmp_path):
+    small = source(np.ones((1, 4, 4), "uint8"), (10.3, 1e-4, 0, 50.2, 0, -1e-4), "OGC:CRS84")
+    assert "no pixel" in error_of(lambda: driver().CreateCopy(str(tmp_path / "s.zarr"), small, options=["HEALPIX=3"]))
+    assert not (tmp_path / "s.zarr").exists()
+    assert copy(tmp_path / "s.zarr", source(np.ones((1, 90, 90), "uint8"), (10.3, 0.2, 0, 50.2, 0, -0.2), "OGC:CRS84"), HEALPIX=3).ReadAsArray().any()
+    empty = source(np.full((1, 90, 180), 7, "uint8"), (-180, 2, 0, 90, 0, -2), "OGC:CRS84", 7)
+    assert (copy(tmp_path / "t.zarr", empty, HEALPIX=3).ReadAsArray() == 7).all()  # nodata is there, too
+
+
+@pytest.mark.parametrize("data_type, nodata", [("int64", -2**63), ("int64", -9999), ("uint64", 2**53), ("uint64", 255)])
+def test_nodata_of_64_bits_is_kept(tmp_path, data_type, nodata):
+    pixels = (np.arange(90 * 180).reshape(1, 90, 180) + 2**40).astype(data_type)
+    pixels[:, 30:60] = nodata
+    raster = source(pixels, (-180, 2, 0, 90, 0, -2), "OGC:CRS84")
+    raster.GetRasterBand(1).SetNoDataValue(nodata)
+    copy(tmp_path / "s.zarr", raster, HEALPIX=4, ARRAY_NAME="v")
+    band, values = held_band(open_ours(str(tmp_path / "s.zarr"))), cells_of(tmp_path / "s.zarr")
+    assert band.GetNoDataValue() == nodata
+    assert 0.3 < (values == nodata).mean() < 0.6 and np.isin(values, pixels).all()
+
+
+def test_numbers_that_the_warp_cannot_hold_are_told(tmp_path):
+    pixels = (np.arange(90 * 180).reshape(1, 90, 180) + 2**53 + 1).astype("int64")
+    raster = source(pixels, (-180, 2, 0, 90, 0, -2), "OGC:CRS84")
+    assert "2^53" in error_of(lambda: driver().CreateCopy(str(tmp_path / "s.zarr"), raster, True, options=["HEALPIX=3"]))
+    _, messages = warnings_of(lambda: driver().CreateCopy(str(tmp_path / "s.zarr"), raster, False, options=["HEALPIX=3"]))
+    assert any("2^53" in m for m in messages)
+    raster.GetRasterBand(1).SetNoDataValue(2**53 + 1)
+    assert "nodata" in error_of(lambda: driver().CreateCopy(str(tmp_path / "t.zarr"), raster, False, options=["HEALPIX=3"]))
+
+
+@pytest.mark.parametrize("crs, semi_major, flattening", [
+    ("+proj=longlat +a=3396190 +b=3376200 +no_defs", 3396190, 169.8944), ("+proj=longlat +R=6371229 +no_defs", 6371229, 0),
+    ("+proj=longlat +ellps=GRS80 +no_defs", 6378137, 298.257222101)])
+def test_the_ellipsoid_of_the_source_is_that_of_the_cells(tmp_path, crs, semi_major, flattening):
+    pixels = world()[1]
+    copy(tmp_path / "s.zarr", source(pixels, (-180, 360 / WIDTH, 0, 90, 0, -180 / HEIGHT), crs), HEALPIX=4, ARRAY_NAME="v")
+    found = open_ours(str(tmp_path / "s.zarr")).GetSpatialRef()
+    assert found.GetSemiMajor() == semi_major and abs(found.GetInvFlattening() - flattening) < 1e-4
+    assert np.isin(cells_of(tmp_path / "s.zarr"), pixels).all()
+    if flattening:  # xdggs has names of two ellipsoids
+        return
+    values, lon, lat = as_zarr_python(tmp_path / "s.zarr", "v", tmp_path)
+    assert np.array_equal(values, nearest(pixels[0], lon, lat))
 
 
 def test_resampling_of_a_copy(tmp_path):

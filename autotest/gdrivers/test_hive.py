@@ -179,6 +179,12 @@ def test_manifests_that_are_not_understood_say_why(tmp_path, manifest, message):
     assert message in error_of(open_ours, root)
 
 
+def test_an_array_that_is_asked_for_without_its_order_is_named_with_it(tmp_path):
+    root, _ = put_hive(tmp_path / "h", 3, 1, [3])
+    message = error_of(lambda: gdal.Open('SHARDEDZARR:"%s":/v' % root))
+    assert '"v"; they list "3/v"' in message
+
+
 def test_it_is_only_read(tmp_path):
     root, values = put_hive(tmp_path / "h", 3, 1, [3])
     assert "only read" in error_of(gdal.OpenEx, root, gdal.OF_RASTER | gdal.OF_UPDATE)

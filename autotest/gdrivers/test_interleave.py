@@ -48,6 +48,15 @@ def test_the_compressor_is_called_as_in_other_drivers(tmp_path, codecs, expected
     assert structure(open_array(tmp_path)) == ("PIXEL" if codecs[0] == LITTLE else "BAND", expected)
 
 
+def test_the_shape_of_shards_is_told_as_the_option_has_it(tmp_path):
+    shape = lambda path: open_array(path).GetMetadataItem("SHARD_SHAPE", "IMAGE_STRUCTURE")  # noqa: E731
+    assert shape(write(tmp_path / "a", (4, 4, 6), (1, 2, 2), shard=(2, 4, 6))) == "2,4,6"
+    oracle.write(tmp_path / "b", array_meta((4, 6), "uint8", (2, 2), [LITTLE]), counting((4, 6), "uint8"))
+    dataset = gdal.OpenEx("SHARDEDZARR:%s:/" % (tmp_path / "b"))
+    assert dataset.GetMetadataItem("INTERLEAVE", "IMAGE_STRUCTURE") == "BAND"
+    assert dataset.GetMetadataItem("SHARD_SHAPE", "IMAGE_STRUCTURE") is None
+
+
 def test_the_compressor_of_whole_shards_is_told_where_chunks_have_none(tmp_path):
     oracle.put(tmp_path, {"zarr.json": array_meta((4, 6), "uint8", (4, 6), [sharding((2, 2)), GZIP])})
     assert structure(open_array(tmp_path)) == ("BAND", "DEFLATE")

@@ -9,7 +9,7 @@ from osgeo import gdal
 import oracle
 from mdim import random_steps, root_of
 from stores import array_meta, sharding
-from support import GDAL, ask_peer, error_of
+from support import GDAL, ask_peer, error_of, warnings_of
 from test_mdim_write import dimensions, extended, made, random_values, updated, values_of, write
 from writing import check_consolidated, document, files_of
 
@@ -44,6 +44,27 @@ def assert_content(path, content):
 def grown(values, size, fill=0):
     more = [(0, size - values.shape[0])] + [(0, 0)] * (values.ndim - 1)
     return np.pad(values, more, constant_values=fill)
+
+
+def test_overviews_of_an_array_that_grows_are_to_be_made_again(tmp_path):
+    """The call says so, once; gdaladdo makes them in the place of the old ones."""
+    series(tmp_path / "a.zarr")
+    raster = gdal.OpenEx('SHARDEDZARR:"%s":/a' % (tmp_path / "a.zarr"), gdal.OF_RASTER | gdal.OF_UPDATE)
+    raster.BuildOverviews("NEAREST", [2])
+    raster = None
+    dataset, root = updated(tmp_path / "a.zarr")
+    a = root.OpenMDArray("a")
+    for size, expected in ((6, ["/a"]), (7, [])):
+        _, messages = warnings_of(lambda: a.Resize([size, 20, 24]))
+        assert [m.split(":")[0].split()[-1] for m in messages if "overviews" in m] == expected
+    del a, root, dataset
+    raster = gdal.OpenEx('SHARDEDZARR:"%s":/a' % (tmp_path / "a.zarr"), gdal.OF_RASTER | gdal.OF_UPDATE)
+    assert raster.RasterCount == 7 and raster.GetRasterBand(1).GetOverviewCount() == 0
+    raster.BuildOverviews("NEAREST", [2])
+    assert raster.GetRasterBand(7).GetOverviewCount() == 1
+    np.testing.assert_array_equal(raster.GetRasterBand(3).GetOverview(0).ReadAsArray(), raster.GetRasterBand(3).ReadAsArray()[::2, ::2])
+    raster = None
+    check_consolidated(tmp_path / "a.zarr")
 
 
 @pytest.mark.parametrize("way", ["REWRITE", "APPEND", "IN_PLACE"])
@@ -194,6 +215,80 @@ def test_attributes_that_came_meanwhile_stay_when_an_array_grows(tmp_path):
     dataset = None
     found = document(tmp_path / "a.zarr", "time")
     assert found["shape"] == [6] and found["attributes"]["other"] == "new"
+
+
+def properties(band):
+    return (band.GetDescription(), band.GetUnitType(), band.GetScale(), band.GetOffset(), band.GetNoDataValue(),
+            gdal.GetColorInterpretationName(band.GetColorInterpretation()),
+            {name: item for name, item in band.GetMetadata().items() if not name.startswith("DIM_")})
+
+
+def raster_of(path, flags=0):
+    return gdal.OpenEx('SHARDEDZARR:"%s":/t' % path, gdal.OF_RASTER | flags)
+
+
+@pytest.mark.parametrize("shape, new, stays", [([3, 4, 5], [4, 4, 5], {1: 1, 2: 2, 3: 3}), ([3, 4, 5], [3, 6, 7], {1: 1, 2: 2, 3: 3}),
+                                               ([2, 2, 4, 5], [3, 3, 4, 5], {1: 1, 2: 2, 3: 4, 4: 5})])
+@pytest.mark.parametrize("is_named", [False, True])
+def test_properties_of_bands_stay_with_their_slices_when_an_array_grows(tmp_path, shape, new, stays, is_named):
+    path = tmp_path / "a.zarr"
+    dataset, root = made(path)
+    array = root.CreateMDArray("t", dimensions(root, **dict(zip(["time", "level", "y", "x"] if len(shape) == 4 else ["time", "y", "x"],
+                                                                    shape))), extended("int16"))
+    array.SetUnit("K")
+    write(array, np.ones(shape, "int16"))
+    del array, root
+    dataset = None
+    raster = raster_of(path, gdal.OF_UPDATE)
+    band = raster.GetRasterBand(2)
+    band.SetScale(0.5), band.SetOffset(3), band.SetNoDataValue(-9), band.SetUnitType("m"), band.SetMetadataItem("day", "two")
+    band.SetColorInterpretation(gdal.GCI_AlphaBand)
+    for number in range(1, raster.RasterCount + 1) if is_named else [2]:
+        raster.GetRasterBand(number).SetDescription("band %d" % number)
+    band = raster = None
+    raster = raster_of(path)
+    before = {number: properties(raster.GetRasterBand(number)) for number in range(1, raster.RasterCount + 1)}
+    assert before[2] == ("band 2", "m", 0.5, 3, -9, "Alpha", {"day": "two"}) and before[1][1] == "K"
+    raster = None
+    dataset, root = updated(path)
+    assert root.OpenMDArray("t").Resize(new) == gdal.CE_None
+    del root
+    dataset = None
+    raster = raster_of(path)
+    assert raster.RasterCount == np.prod(new[:-2])
+    assert {number: properties(raster.GetRasterBand(after)) for number, after in stays.items()} == before
+    assert all(properties(raster.GetRasterBand(number))[0] == "" for number in set(range(1, raster.RasterCount + 1)) - set(stays.values()))
+    check_consolidated(path)
+
+
+def test_lists_of_others_that_are_not_of_the_slices_stay_when_an_array_grows(tmp_path):
+    series(tmp_path / "a.zarr")
+    lists = {"gdal:bands": [{"unit": "m"}] * 6, "long_name": ["one", "two"]}
+    meta = document(tmp_path / "a.zarr", "a")
+    meta["attributes"] = {**meta.get("attributes", {}), **lists}
+    (tmp_path / "a.zarr" / "a" / "zarr.json").write_text(json.dumps(meta))
+    root_document = document(tmp_path / "a.zarr")
+    root_document.pop("consolidated_metadata", None)
+    (tmp_path / "a.zarr" / "zarr.json").write_text(json.dumps(root_document))
+    dataset, root = updated(tmp_path / "a.zarr")
+    assert root.OpenMDArray("a").Resize([7, 20, 24]) == gdal.CE_None
+    del root
+    dataset = None
+    found = document(tmp_path / "a.zarr", "a")
+    assert found["shape"] == [7, 20, 24] and {name: found["attributes"][name] for name in lists} == lists
+
+
+def test_lists_are_as_they_were_where_an_array_that_grows_with_it_cannot(tmp_path):
+    series(tmp_path / "a.zarr")
+    dataset, root = updated(tmp_path / "a.zarr")
+    a = root.OpenMDArray("a")
+    a.CreateAttribute("long_name", [5], gdal.ExtendedDataType.CreateString()).Write(["d%d" % day for day in range(5)])
+    root.CreateMDArray("listed", [root.GetDimensions()[0]], extended("uint8"), ["CHUNK_SHAPE=[2,3]"])
+    assert "listed" in error_of(a.Resize, [6, 20, 24])
+    del a, root
+    dataset = None
+    found = document(tmp_path / "a.zarr", "a")
+    assert found["shape"] == [5, 20, 24] and found["attributes"]["long_name"] == ["d0", "d1", "d2", "d3", "d4"]
 
 
 def test_an_appended_day_writes_what_is_new_and_an_index(tmp_path):

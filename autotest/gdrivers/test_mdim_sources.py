@@ -160,3 +160,13 @@ def test_extents_of_nothing_are_copied(tmp_path):
     gdal.MultiDimTranslate(str(tmp_path / "b.zarr"), str(tmp_path / "a.zarr"), format="ShardedZarr").FlushCache()
     array = root_of(tmp_path / "b.zarr").OpenMDArray("v")
     assert [d.GetSize() for d in array.GetDimensions()] == [0, 3] and array.GetUnit() == "K"
+
+
+def test_options_of_rasters_are_told_to_change_nothing_in_a_copy_of_arrays(tmp_path):
+    made = gdal.GetDriverByName("MEM").CreateMultiDimensional("")
+    root = made.GetRootGroup()
+    root.CreateMDArray("v", [root.CreateDimension("x", None, None, 4)], gdal.ExtendedDataType.Create(gdal.GDT_Byte)).Write(b"abcd")
+    options = ["OVERVIEWS=NONE", "STATISTICS=YES", "COMPRESS=ZSTD", "FSYNC=NO"]
+    copy, messages = warnings_of(lambda: gdal.GetDriverByName("ShardedZarr").CreateCopy(str(tmp_path / "a.zarr"), made, options=options))
+    assert [message.split(":")[0] for message in messages] == ["OVERVIEWS", "STATISTICS"]
+    assert copy.GetRootGroup().OpenMDArray("v").Read() == b"abcd"

@@ -146,6 +146,36 @@ def test_workers_make_what_gdalwarp_makes_though_one_is_killed(tmp_path):
     assert shards_of(store) == after
 
 
+def refusal(*arguments):
+    """The one line of an error."""
+    process = start(*arguments)
+    output, errors = process.communicate(timeout=300)
+    assert process.returncode not in (0, None) and errors.count("\n") == 1, (output, errors)
+    return errors
+
+
+def test_an_output_that_is_a_file_or_an_input_is_refused(tmp_path):
+    """mosaic.py scenes/*.tif, with the output forgotten, leaves the first scene as it is."""
+    names = make_inputs(tmp_path, 3, 8)
+    before = [open(name, "rb").read() for name in names]
+    assert "found a file" in refusal(*names)
+    assert "one of the inputs" in refusal(names[0], *names)
+    assert "one of the inputs" in refusal(tmp_path / "." / "m.zarr", *names, tmp_path / "m.zarr")
+    assert "no name" in refusal("", *names)
+    assert [open(name, "rb").read() for name in names] == before and len(list(tmp_path.iterdir())) == 3
+
+
+def test_a_folder_or_store_of_others_is_refused(tmp_path):
+    names = make_inputs(tmp_path, 1, 8)
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "a.txt").write_text("kept")
+    assert "not overwritten" in refusal(tmp_path / "photos", *names, "--workers", 1)
+    copy(tmp_path / "other.zarr", gdal.Open(names[0]), ARRAY_NAME="data")
+    assert "these inputs and arguments" in refusal(tmp_path / "other.zarr", *names, "--workers", 1)
+    assert (tmp_path / "photos" / "a.txt").read_text() == "kept"
+    assert read_all(open_ours(str(tmp_path / "other.zarr"))).shape == (2, 8, 8)
+
+
 @pytest.mark.parametrize("how", ["NEAREST"])
 def test_overviews_by_other_resamplings(tmp_path, how):
     names, store = make_inputs(tmp_path, 8), str(tmp_path / "m.zarr")

@@ -41,17 +41,34 @@ def test_driver_declares_what_it_can(driver):
     assert metadata["DMD_CONNECTION_PREFIX"] == "SHARDEDZARR:"
     if GDAL >= 3110000:
         assert metadata["DCAP_UPDATE"] == "YES" and "RasterValues" in metadata["DMD_UPDATE_ITEMS"].split()
-    assert metadata["DMD_LONGNAME"]
+    assert metadata["DMD_LONGNAME"] and metadata["DMD_HELPTOPIC"]
     for option in ("NUM_THREADS", "CACHE_SIZE", "MERGE_GAP", "USE_CONSOLIDATED_METADATA", "MULTIBAND", "DIM_X", "DIM_Y"):
         assert "name='%s'" % option in metadata["DMD_OPENOPTIONLIST"].replace('"', "'"), option
 
 
 def test_all_open_options_are_accepted_without_a_warning(tmp_path):
     name = name_of(write_root(tmp_path))
-    options = ["NUM_THREADS=2", "CACHE_SIZE=1000000", "MERGE_GAP=64", "USE_CONSOLIDATED_METADATA=NO", "MULTIBAND=YES", "DIM_X=1", "DIM_Y=0"]
+    options = ["NUM_THREADS=2", "CACHE_SIZE=1000000", "MERGE_GAP=64", "USE_CONSOLIDATED_METADATA=NO", "MULTIBAND=YES", "DIM_X=1", "DIM_Y=0",
+               "USE_ZMETADATA=YES", "LIST_ALL_ARRAYS=YES", "CACHE_TILE_PRESENCE=YES"]  # the last three of GDAL's own Zarr driver
     dataset, messages = warnings_of(lambda: open_ours(name, options))
     assert messages == []
     assert_pixels(dataset, as_raster(counting(SHAPE), "uint16"))
+
+
+@pytest.mark.parametrize("threads", ["0", "-3", "5000", "99999999999999999999", "bogus", "", "2"])
+def test_no_setting_of_threads_for_all_of_gdal_makes_a_store_unopenable(tmp_path, config, threads):
+    config("GDAL_NUM_THREADS", threads)
+    dataset, messages = warnings_of(lambda: open_ours(name_of(write_root(tmp_path / "a"))))
+    assert_pixels(dataset, as_raster(counting(SHAPE), "uint16"))
+    copied, more = warnings_of(lambda: gdal.GetDriverByName("ShardedZarr").CreateCopy(str(tmp_path / "b.zarr"), dataset))
+    assert_pixels(copied, as_raster(counting(SHAPE), "uint16"))
+    assert messages + more == []
+
+
+@pytest.mark.parametrize("threads", ["0", "-3", "5000", "bogus", "2x"])
+def test_a_wrong_number_of_threads_asked_for_as_an_option_is_refused(tmp_path, threads):
+    name = name_of(write_root(tmp_path / "a"))
+    assert "NUM_THREADS: expected ALL_CPUS or a number from 1 to 1024, found " + threads in error_of(open_ours, name, ["NUM_THREADS=" + threads])
 
 
 @pytest.mark.parametrize("threads", ["1", "2", "7", "ALL_CPUS"])
@@ -393,6 +410,7 @@ def test_stale_consolidated_metadata_is_ignored_on_request(tmp_path):
     oracle.write(tmp_path / "data", array_meta(longer), counting(longer))
     assert open_array(tmp_path, "/data").RasterYSize == SHAPE[0]
     assert_pixels(open_array(tmp_path, "/data", options=["USE_CONSOLIDATED_METADATA=NO"]), as_raster(counting(longer), "uint16"))
+    assert_pixels(open_array(tmp_path, "/data", options=["USE_ZMETADATA=NO"]), as_raster(counting(longer), "uint16"))
 
 
 def test_consolidated_metadata_saves_the_other_requests(tmp_path, server):

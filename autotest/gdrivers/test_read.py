@@ -3,12 +3,14 @@ import json
 
 import numpy as np
 import pytest
+from osgeo import gdal
 
 import oracle
 from oracle import Layout
 from stores import (ALL_TYPES, BIG, CRC32C, GZIP, LITTLE, ZSTD, array_meta, blosc, codec, counting, random_store, random_values, sharding,
                     transpose, type_name)
-from support import as_raster, assert_pixels, assert_reads, held_band, need, need_codecs, open_array, raster_dtype
+from support import (as_raster, assert_pixels, assert_reads, error_of, held_band, need, need_codecs, open_array, open_ours, raster_dtype)
+from writing import created
 
 SHAPE = (13, 17)  # no multiple of anything below
 
@@ -205,3 +207,41 @@ def test_a_long_row_of_bands_reads_like_a_series(tmp_path):
     dataset = open_array(tmp_path)
     pixel = dataset.ReadAsArray(3, 2, 1, 1)[:, 0, 0]
     assert pixel.dtype == raster_dtype("float32") and pixel.tobytes() == array[:, 2, 3].tobytes()
+
+
+# ------------------------------------------------------------------------------------------------------------ progress
+
+def moves(dataset, array):
+    """{name: a function that reads or writes all of a dataset of bands, and tells a callback}"""
+    band, count = dataset.GetRasterBand(1), dataset.RasterCount
+    size = dict(buf_xsize=array.shape[2] // 2, buf_ysize=array.shape[1] // 2)
+    return {"read a band": lambda told: band.ReadAsArray(callback=told),
+            "read bands": lambda told: dataset.ReadAsArray(callback=told),
+            "read fewer pixels": lambda told: dataset.ReadAsArray(callback=told, **size),
+            "write a band": lambda told: band.WriteArray(array[0], callback=told),
+            "write bands": lambda told: dataset.WriteArray(array, callback=told) if count > 1 else band.WriteArray(array[0], callback=told)}
+
+
+@pytest.mark.parametrize("name", ["read a band", "read bands", "read fewer pixels", "write a band", "write bands"])
+@pytest.mark.parametrize("shape", [(3, 300, 70), (50, 16, 70)], ids=["rows", "bands"])
+def test_progress_is_told_and_may_end_it(tmp_path, name, shape):
+    if name == "read fewer pixels" and shape[0] != 3:
+        pytest.skip("a window of few rows")
+    array = np.random.default_rng(5).integers(1, 60000, shape).astype("uint16")
+    path = created(tmp_path / "a.zarr", array, CHUNK_SHAPE=16, SHARD_SHAPE=64, INTERLEAVE="BAND")
+    access = gdal.OF_UPDATE if name.startswith("write") else gdal.OF_READONLY
+    seen = []
+    dataset = gdal.OpenEx(path, gdal.OF_RASTER | access)
+    result = moves(dataset, array)[name](lambda done, *_: seen.append(done) or 1)
+    assert seen == sorted(set(seen)) and seen[-1] == 1 and 0 < seen[0] and (len(seen) > 4 or "a band" in name)
+    if name == "read bands":
+        np.testing.assert_array_equal(result, array)
+    if name == "read a band":
+        np.testing.assert_array_equal(result, array[0])
+    dataset = None
+    np.testing.assert_array_equal(open_ours(path).ReadAsArray(), array)
+    dataset = gdal.OpenEx(path, gdal.OF_RASTER | access)
+    del seen[:]
+    assert "terminated" in error_of(moves(dataset, array)[name], lambda done, *_: seen.append(done) or 0)
+    assert len(seen) == 1
+    dataset = None

@@ -9,14 +9,15 @@ from support import assert_same, open_array
 from writing import driver, pairs
 
 SHAPE = (2048, 10240)
+ODD = (2047, 10239)
 BLOBS = ((1900, 2030, 100, 60), (0, 0, 40, 30), (2008, 500, 40, 30))  # y, x, height, width: across cells of a level, at corners
 
 
-def made(path, dtype, bands, nodata, resampling, shard, factors="2,4"):
+def made(path, dtype, bands, nodata, resampling, shard, factors="2,4", shape=SHAPE):
     """A raster that is empty but for some boxes, with levels that are made at its close."""
     code = {"uint8": gdal.GDT_Byte, "float32": gdal.GDT_Float32}[dtype]
     options = dict(ARRAY_NAME="v", CHUNK_SHAPE=128, SHARD_SHAPE=shard, OVERVIEWS=factors, RESAMPLING=resampling)
-    dataset, rng = driver().Create(str(path), SHAPE[1], SHAPE[0], bands, code, options=pairs(options)), np.random.default_rng(3)
+    dataset, rng = driver().Create(str(path), shape[1], shape[0], bands, code, options=pairs(options)), np.random.default_rng(3)
     for number in range(1, bands + 1):
         band = dataset.GetRasterBand(number)
         if nodata is not None:
@@ -24,23 +25,41 @@ def made(path, dtype, bands, nodata, resampling, shard, factors="2,4"):
         if number == 4:
             band.SetColorInterpretation(gdal.GCI_AlphaBand)
         for y, x, height, width in BLOBS:
-            y = min(y, SHAPE[0] - height)
+            y = min(y, shape[0] - height)
             band.WriteArray(rng.integers(0, 256, (height, width)).astype(dtype), x, y)
     dataset = None
     dataset = open_array(str(path), "/v")
     return [np.stack([dataset.GetRasterBand(b + 1).GetOverview(level).ReadAsArray() for b in range(bands)]) for level in range(2)]
 
 
-@pytest.mark.parametrize("dtype, bands, nodata, resampling", [
-    ("uint8", 1, None, "AVERAGE"), ("uint8", 1, 0, "AVERAGE"), ("uint8", 1, 7, "NEAREST"), ("uint8", 1, 0, "MODE"), ("uint8", 1, None, "CUBIC"),
-    ("float32", 1, -1, "LANCZOS"), ("float32", 1, -1, "CUBICSPLINE"), ("uint8", 1, None, "GAUSS"), ("float32", 1, None, "BILINEAR"),
-    ("uint8", 4, None, "AVERAGE"), ("uint8", 4, None, "CUBIC")])
-def test_levels_of_a_sparse_raster_are_as_if_all_of_it_were_resampled(tmp_path, dtype, bands, nodata, resampling):
-    sparse = made(tmp_path / "sparse.zarr", dtype, bands, nodata, resampling, 256)
-    whole = made(tmp_path / "whole.zarr", dtype, bands, nodata, resampling, "2048,10240")  # one shard: nothing is known to be empty
+@pytest.mark.parametrize("dtype, bands, nodata, resampling, shape, factors", [
+    ("uint8", 1, None, "AVERAGE", SHAPE, "2,4"), ("uint8", 1, 0, "AVERAGE", SHAPE, "2,4"), ("uint8", 1, 7, "NEAREST", SHAPE, "2,4"),
+    ("uint8", 1, 0, "MODE", SHAPE, "2,4"), ("uint8", 1, None, "CUBIC", SHAPE, "2,4"), ("float32", 1, -1, "LANCZOS", SHAPE, "2,4"),
+    ("float32", 1, -1, "CUBICSPLINE", SHAPE, "2,4"), ("uint8", 1, None, "GAUSS", SHAPE, "2,4"), ("float32", 1, None, "BILINEAR", SHAPE, "2,4"),
+    ("uint8", 4, None, "AVERAGE", SHAPE, "2,4"), ("uint8", 4, None, "CUBIC", SHAPE, "2,4"),
+    ("uint8", 1, 0, "AVERAGE", ODD, "2,4"), ("uint8", 1, 7, "NEAREST", ODD, "2,4"), ("uint8", 1, 0, "MODE", (2048, 10001), "3,6"),
+    ("float32", 1, -1, "LANCZOS", ODD, "2,4"), ("uint8", 1, None, "GAUSS", ODD, "2,4"), ("uint8", 4, None, "CUBIC", (2048, 10001), "3,6")])
+def test_levels_of_a_sparse_raster_are_as_if_all_of_it_were_resampled(tmp_path, dtype, bands, nodata, resampling, shape, factors):
+    """Of an odd size, too, where a pixel of a level is no whole number of the raster's."""
+    sparse = made(tmp_path / "sparse.zarr", dtype, bands, nodata, resampling, 256, factors, shape)
+    whole = made(tmp_path / "whole.zarr", dtype, bands, nodata, resampling, "2048,10240", factors, shape)  # one shard: nothing is known to be empty
     for actual, expected in zip(sparse, whole):
         assert_same(actual, expected)
         assert len(np.unique(expected)) > 2
+
+
+@pytest.mark.parametrize("size", [(65535, 65535), (2147483647, 1000)], ids=str)
+def test_a_sparse_raster_of_odd_size_has_its_overviews_as_quickly(tmp_path, size):
+    path = str(tmp_path / "a.zarr")
+    dataset = driver().Create(path, *size, 1, gdal.GDT_Byte, ["ARRAY_NAME=v", "OVERVIEWS=2,4", "SHARD_SHAPE=1024,4194304", "CHUNK_SHAPE=512,2048"])
+    dataset.GetRasterBand(1).WriteArray(np.full((100, 100), 9, "uint8"), size[0] - 100, 800)
+    began = time.process_time()
+    dataset = None
+    assert time.process_time() - began < 5, "all its pixels take minutes"
+    dataset = open_array(path, "/v")
+    band = dataset.GetRasterBand(1)
+    assert band.GetOverviewCount() == 2
+    assert (band.GetOverview(0).ReadAsArray((size[0] + 1) // 2 - 40, 410, 40, 30) == 9).all()
 
 
 def test_levels_that_were_there_lose_what_was_removed(tmp_path):

@@ -1,6 +1,7 @@
 """GA_Update: a store that is there, ours or another's, is changed where it was asked for and nowhere else."""
 import json
 import os
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -10,10 +11,10 @@ import pytest
 from osgeo import gdal, osr
 
 import oracle
-from stores import (BIG, CRC32C, GZIP, array_meta, group_meta, random_store, random_values, sharding, spatial_proj, transpose,
+from stores import (BIG, CRC32C, GZIP, LITTLE, array_meta, group_meta, random_store, random_values, sharding, spatial_proj, transpose,
                     write_coordinate)
 from support import (as_raster, assert_same, error_of, geotransform, name_of, need_codecs, open_array, open_ours, raster_dtype,
-                     random_window, read_all, same_crs)
+                     random_window, read_all, same_crs, tried)
 from writing import UTM, arrays, change_document, check_consolidated, chunks_of, copy, created, document, only_array, shards, source
 
 
@@ -148,6 +149,78 @@ def test_a_garbled_shard_is_an_error_and_not_overwritten(scene):
     assert "c/2/1" in error_of(write)
     dataset = None
     assert open(name, "rb").read() == broken
+
+
+TORN = {  # {how: bytes of a shard that was torn}
+    "cut in the chunks": lambda data: data[:len(data) // 3], "cut in the index": lambda data: data[:-7], "emptied": lambda data: b"",
+    "garbled": lambda data: bytes(byte ^ 0x55 for byte in data), "without a byte of a chunk": lambda data: data[1:]}
+LAYERS = {  # {name: codecs of a shard of 32 x 32}; 45 x 70 pixels reach over three shards to the right and two down
+    "chunks": [sharding((8, 8), LITTLE, GZIP)], "encoded": [sharding((8, 8)), GZIP],
+    "nested": [sharding((16, 16), sharding((8, 8)))], "at the start": [sharding((8, 8), location="start")]}
+
+
+@pytest.mark.parametrize("how", TORN)
+@pytest.mark.parametrize("layers", LAYERS)
+@pytest.mark.parametrize("strategy", ["REWRITE", "APPEND", "IN_PLACE"])
+def test_a_torn_shard_is_overwritten_by_who_writes_all_of_it(tmp_path, how, layers, strategy):
+    before, after = np.random.default_rng(4).integers(1, 60000, (2, 45, 70)).astype("uint16")
+    oracle.write(tmp_path, array_meta((45, 70), shard=(32, 32), codecs=LAYERS[layers]), before)
+    torn = [tmp_path / "c/0/1", tmp_path / "c/1/2"]  # one in the midst, the other on both edges
+    for path in torn:
+        path.write_bytes(TORN[how](path.read_bytes()))
+    as_torn = [path.read_bytes() for path in torn]
+
+    def write(x, y, width, height):
+        dataset = gdal.OpenEx(name_of(tmp_path), gdal.OF_RASTER | gdal.OF_UPDATE, open_options=["UPDATE=" + strategy])
+        dataset.GetRasterBand(1).WriteArray(after[y:y + height, x:x + width], x, y)
+        dataset.FlushCache()
+        dataset = None
+    for x, y, path in [(33, 1, torn[0]), (65, 40, torn[1])]:  # a part of a chunk
+        error_of(write, x, y, 3, 3)
+        assert path.read_bytes() == as_torn[torn.index(path)]
+    write(32, 0, 32, 32)
+    write(64, 32, 6, 13)
+    expected = before.copy()
+    expected[0:32, 32:64], expected[32:, 64:] = after[0:32, 32:64], after[32:, 64:]
+    np.testing.assert_array_equal(oracle.read(str(tmp_path))[1], expected)
+
+
+@pytest.mark.parametrize("codecs", [[sharding((8, 8), LITTLE, GZIP)], [LITTLE, GZIP]], ids=["sharded", "unsharded"])
+@pytest.mark.parametrize("what", ["removed", "of another type", "of other codecs", "of another shape", "of other chunks"])
+def test_pixels_go_into_no_array_but_the_one_that_was_opened(tmp_path, codecs, what):
+    made = {"of another type": array_meta((64, 64), "float32", (32, 32), codecs), "of other codecs": array_meta((64, 64), "uint16", (32, 32), [LITTLE]),
+            "of another shape": array_meta((64, 96), "uint16", (32, 32), codecs), "of other chunks": array_meta((64, 64), "uint16", (16, 16), codecs)}
+    oracle.write(tmp_path, group_meta())
+    oracle.write(tmp_path / "v", array_meta((64, 64), "uint16", (32, 32), codecs), np.ones((64, 64), "uint16"))
+    whole, part = update(tmp_path, "/v"), update(tmp_path, "/v")
+    part.GetRasterBand(1).WriteArray(np.full((5, 5), 7, "uint16"), 3, 3)  # a part of a chunk is read before another is there
+    shutil.rmtree(tmp_path / "v")
+    if what in made:
+        oracle.write(tmp_path / "v", made[what], np.full(made[what]["shape"], 3, made[what]["data_type"]))
+    files = stat(tmp_path)
+
+    def write():
+        whole.GetRasterBand(1).WriteArray(np.full((64, 64), 5, "uint16"))
+        whole.FlushCache()
+    for action in (write, part.FlushCache):
+        assert "v/zarr.json" in error_of(action)
+    gdal.PushErrorHandler("CPLQuietErrorHandler")
+    whole = part = write = action = None  # what could not be written goes, and is said once more
+    gdal.PopErrorHandler()
+    assert {name: value for name, value in stat(tmp_path).items() if "shardedzarr" not in name} == files
+
+
+@pytest.mark.parametrize("codecs", [[sharding((8, 8))], [LITTLE]], ids=["sharded", "unsharded"])
+def test_pixels_are_written_beside_attributes_that_another_changed(tmp_path, codecs):
+    oracle.write(tmp_path, group_meta())
+    meta = array_meta((64, 64), "uint16", (32, 32), codecs)
+    oracle.write(tmp_path / "v", meta, np.ones((64, 64), "uint16"))
+    dataset = update(tmp_path, "/v")
+    for value in (5, 6):
+        change_document(tmp_path, "v", attributes={"a": value}, dimension_names=["y", "x"])
+        dataset.GetRasterBand(1).WriteArray(np.full((64, 64), value, "uint16"))
+        dataset.FlushCache()
+        assert (read_all(open_array(tmp_path, "/v")) == value).all()
 
 
 def test_two_processes_write_different_shards_of_one_array(scene):
@@ -397,6 +470,7 @@ def test_a_side_car_does_not_repeat_what_the_store_says(scene, pam):
         assert "BAND\"" not in side_car(path) and "ABOUT" not in side_car(path)
 
 
+@pytest.mark.xfail(gdal.__version__.startswith("3.10."), reason="an open fault: with GDAL 3.10 the whole side-car file goes", strict=True)
 def test_a_side_car_of_several_arrays_keeps_those_of_the_others(tmp_path, pam):
     path = str(tmp_path / "a.zarr")
     copy(path, source(np.arange(128, dtype="uint8").reshape(2, 8, 8)), SINGLE_ARRAY="NO", ARRAY_NAME="v", CHUNK_SHAPE=4)
@@ -410,3 +484,80 @@ def test_a_side_car_of_several_arrays_keeps_those_of_the_others(tmp_path, pam):
     dataset = None
     assert "STATISTICS_MAXIMUM" in open_array(path, names[1]).GetRasterBand(1).GetMetadata()
     assert "STATISTICS_MAXIMUM" not in open_array(path, names[0]).GetRasterBand(1).GetMetadata()
+
+
+# --------------------------------------------------------------------------------------------------------- only what was set
+
+def gaussian_store(path):
+    """Latitudes that are on no line."""
+    latitudes = 87.8 - 2.8 * np.arange(16)
+    latitudes[1] -= 0.04
+    oracle.write("%s/t" % path, array_meta((16, 8), dimension_names=["lat", "lon"]), np.ones((16, 8), "uint16"))
+    write_coordinate(path, "lat", latitudes, {"units": "degrees_north"})
+    write_coordinate(path, "lon", 2.8 * np.arange(8), {"units": "degrees_east"})
+    oracle.write(path, group_meta())
+
+
+@pytest.mark.parametrize("face", ["raster", "multidim"])
+def test_a_crs_changes_no_coordinate(tmp_path, face):
+    gaussian_store(tmp_path / "a.zarr")
+    before = {name: file for name, file in stat(tmp_path / "a.zarr").items() if name.startswith("l")}
+    assert len(before) == 4
+    if face == "raster":
+        dataset = update(tmp_path / "a.zarr", "t")
+        dataset.SetSpatialRef(srs_of(4258))
+    else:
+        dataset = gdal.OpenEx(name_of(tmp_path / "a.zarr"), gdal.OF_MULTIDIM_RASTER | gdal.OF_UPDATE)
+        dataset.GetRootGroup().OpenMDArray("t").SetSpatialRef(srs_of(4258))
+    dataset = None
+    after = stat(tmp_path / "a.zarr")
+    assert {name: after[name] for name in before} == before
+    assert same_crs(open_array(tmp_path / "a.zarr", "t"), "EPSG:4258")
+
+
+@pytest.mark.parametrize("array", ["", "/a"])
+def test_an_array_without_names_is_georeferenced_validly(tmp_path, array):
+    store, transform = tmp_path / "a.zarr", (500000, 100, 0, 5000000, 0, -100)
+    oracle.write("%s%s" % (store, array), array_meta((16, 8)), np.ones((16, 8), "uint16"))
+    if array:
+        oracle.write(store, group_meta())
+    dataset = update(store)
+    dataset.SetGeoTransform(transform)
+    dataset.SetSpatialRef(srs_of(32631))
+    dataset = None
+    program = os.path.join(os.environ["GDAL_DRIVER_PATH"], "..", "shardedzarr-validate")
+    answer = subprocess.run([program, str(store)], capture_output=True, text=True)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    dataset = open_ours(name_of(store))
+    assert same_crs(dataset, "EPSG:32631") and geotransform(dataset) == transform
+    if tried(str(store) + array, ["Zarr"])[0]:  # GDAL's own driver, of 3.13
+        dataset = gdal.OpenEx(str(store) + array, allowed_drivers=["Zarr"])
+        assert same_crs(dataset, "EPSG:32631") and geotransform(dataset) == transform
+
+
+# -------------------------------------------------------------------------------------------------- signed types that are unsigned
+
+@pytest.mark.parametrize("data_type,nodata", [("int8", 255), ("int16", 65535), ("int32", 4294967295)])
+def test_integers_that_are_said_to_be_unsigned_read_and_stay_so(tmp_path, data_type, nodata):
+    values = np.array([[0, 1, 127, -128], [-2, -1, 5, 6]], data_type)
+    unsigned = values.view("u" + data_type)
+    meta = array_meta((2, 4), data_type, fill_value=-1, dimension_names=["y", "x"],
+                      attributes={"_Unsigned": "true", "_FillValue": -1, "valid_range": [0, -2]})
+    oracle.write(tmp_path / "a.zarr", meta, values)
+    dataset = update(tmp_path / "a.zarr")
+    band = dataset.GetRasterBand(1)
+    assert gdal.GetDataTypeName(band.DataType) == raster_dtype("u" + data_type).name.replace("uint8", "Byte").replace("uint", "UInt")
+    assert_same(band.ReadAsArray(), unsigned)
+    assert band.GetNoDataValue() == nodata and "_Unsigned" not in dataset.GetMetadata()
+    band.SetNoDataValue(nodata - 1)
+    dataset.SetMetadata({"mine": "1"})
+    band.WriteArray(unsigned[::-1])
+    dataset = band = None
+    attributes = document(tmp_path / "a.zarr")["attributes"]
+    assert attributes["_Unsigned"] == "true" and attributes["_FillValue"] == -2
+    assert document(tmp_path / "a.zarr")["data_type"] == data_type
+    assert_same(oracle.read(tmp_path / "a.zarr")[1], values[::-1])
+    array = gdal.OpenEx(name_of(tmp_path / "a.zarr"), gdal.OF_MULTIDIM_RASTER).GetRootGroup()
+    array = array.OpenMDArray(array.GetMDArrayNames()[0])
+    assert_same(array.ReadAsArray(), unsigned[::-1])
+    assert array.GetNoDataValueAsDouble() == nodata - 1

@@ -133,8 +133,11 @@ def test_the_command_of_gdal_says_the_same(simple):
     assert done.returncode == 1 and "found errors" in done.stderr
     assert "error: %s/c/1/0: %s\n" % (simple, validate(simple).findings[0][2]) in done.stdout
     assert run("--metadata-only", str(simple)).returncode == 0
-    with pytest.raises(RuntimeError, match="found errors"):
-        gdal.Run("driver", "shardedzarr", "validate", store=str(simple))
+    assert re.search("^error: ", run(str(simple)).stdout, re.MULTILINE)
+    for name in ("dataset", "input", "store"):
+        assert run("--%s" % name, str(simple)).returncode == 1
+        with pytest.raises(RuntimeError, match="found errors"):
+            gdal.Run("driver", "shardedzarr", "validate", **{name: str(simple)})
 
 
 # ------------------------------------------------------------------------------------------------------------------ shards
@@ -466,6 +469,62 @@ def test_a_coordinate_that_is_not_where_the_transform_puts_it(grouped):
     assert_found(grouped, "error", "x", r"element 7 against the transform of v: expected 500075, found 500076")
 
 
+@pytest.mark.parametrize("options", [{}, {"CHUNK_CHECKSUM": "YES"}])
+def test_a_deleted_coordinate_object(tmp_path, options):
+    path = tmp_path / "a.zarr"
+    copy(path, source(counting((2, 40, 50)), UTM, "EPSG:32633"), CHUNK_SHAPE="16", **options)
+    (path / "x" / "c" / "0").unlink()
+    assert_found(path, "error", "x/c/0", "absent object: expected all chunks of a coordinate variable, found none")
+
+
+def test_a_coordinate_of_which_one_element_is_the_fill_value_is_clean(tmp_path):
+    """Writers leave out what is all fill value: the first time, 0."""
+    oracle.write(str(tmp_path / "a.zarr"), group_meta())
+    oracle.write(str(tmp_path / "a.zarr" / "time"), array_meta((5,), "int64", (1,), [LITTLE], fill_value=0, dimension_names=["time"]), np.arange(5))
+    assert not (tmp_path / "a.zarr" / "time" / "c" / "0").exists()
+    assert_clean(tmp_path / "a.zarr")
+    for number in range(1, 3):
+        (tmp_path / "a.zarr" / "time" / "c" / str(number)).unlink()
+    assert_found(tmp_path / "a.zarr", "error", "time/c/0", "all chunks of a coordinate variable, found none, as at 2 others")
+
+
+@pytest.mark.parametrize("resampling", ["AVERAGE", "LANCZOS"])
+def test_a_deleted_shard_of_a_base_under_full_overviews(tmp_path, resampling):
+    path = tmp_path / "a.zarr"
+    copy(path, source(counting((2, 100, 120)) + 1, UTM, "EPSG:32633", 0), CHUNK_SHAPE="16", SHARD_SHAPE="32", OVERVIEWS="2,4", RESAMPLING=resampling)
+    assert_clean(path)
+    name = next(iter(path.glob("*/c/*/1/1")))
+    name.unlink()
+    assert_found(path, "error", str(name.relative_to(path)), "absent object: expected one, as ovr_2x/.* has pixels there, found none")
+    assert_clean(path, options=["--metadata-only"])
+
+
+@pytest.mark.parametrize("resampling", ["NEAREST", "AVERAGE", "LANCZOS", "CUBIC", "MODE"])
+def test_a_sparse_base_with_overviews_is_clean(tmp_path, resampling):
+    pixels = np.zeros((1, 203, 317), "uint16")
+    pixels[0, 60:64, 60:64] = pixels[0, 100:203, 127:131] = pixels[0, 30:33, 310:] = 9
+    copy(tmp_path / "a.zarr", source(pixels, UTM, "EPSG:32633", 0), CHUNK_SHAPE="16", SHARD_SHAPE="32", OVERVIEWS="2,3,4", RESAMPLING=resampling)
+    assert len(list((tmp_path / "a.zarr").glob("*/c/*/*"))) > 3
+    assert_clean(tmp_path / "a.zarr")
+
+
+def test_a_flipped_bit_in_a_coordinate_is_found_by_its_checksum(tmp_path):
+    path = tmp_path / "a.zarr"
+    copy(path, source(counting((2, 40, 50)), UTM, "EPSG:32633"), CHUNK_SHAPE="16", OVERVIEWS="2", CHUNK_CHECKSUM="YES")
+    assert_clean(path)
+    for name in ("x/c/0", "band/c/0", "ovr_2x/y_2x/c/0"):
+        flip(path / name, 3)
+        found = [finding for finding in validate(path).findings if "checksum" in finding[2]]
+        assert found and {finding[1] for finding in found} == {name}, found
+        flip(path / name, 3)
+
+
+def test_what_is_written_to_stdout_are_findings_and_a_summary(simple):
+    truncate(simple / "c" / "1" / "0", 20)
+    done = subprocess.run([PROGRAM, str(simple)], capture_output=True, text=True)
+    assert [line.split(":")[0] for line in done.stdout.splitlines()] == ["error", str(simple)]
+
+
 @pytest.mark.parametrize("node, members, what", [
     ([], {"spatial:transform": [10, 0, 500001, 0, -10, 5000000]}, "spatial:transform against what else is said of v"),
     ([], {"spatial:bbox": [0, 0, 0, 0]}, r"spatial:bbox against the transform: expected \[500000, 4999400, 500400, 5000000\], found"),
@@ -575,12 +634,12 @@ def flips(path, every_document, every_data, seed=1):
 
 @pytest.mark.parametrize("options", [{}, {"COMPRESS": "NONE", "INTERLEAVE": "PIXEL"}])
 def test_a_flipped_bit_is_found_or_changes_nothing_that_is_read(tmp_path, options):
-    """Chunks have checksums here: without them, bytes that still decode are other pixels that nobody can tell from the right ones. So it is
-    with the numbers of bands, which have none and nothing to be compared with."""
+    """Chunks have checksums here, those of coordinates too: without them, bytes that still decode are other pixels that nobody can tell from
+    the right ones."""
     path = tmp_path / "whole.zarr"
     copy(path, source(counting((2, 40, 50)) % 977, UTM, "EPSG:32633", 9), CHUNK_SHAPE="16", SHARD_SHAPE="32", OVERVIEWS="2", CHUNK_CHECKSUM="YES",
          **options)
-    expected, tried = seen(path), [one for one in flips(path, 97, 61) if not one[0].startswith("band/c")]
+    expected, tried = seen(path), list(flips(path, 97, 61))
     for number, (name, byte, bit) in enumerate(tried):
         shutil.copytree(path, tmp_path / str(number), copy_function=os.link)
         changed = tmp_path / str(number) / name

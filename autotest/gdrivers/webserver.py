@@ -28,9 +28,14 @@ class Server:
 
     hosts = set()
 
-    def __init__(self, handler):
+    def __init__(self, handler, ports=()):
+        """On the first of `ports` that is free, else on any."""
+        self.sockets, ports = [], list(ports)
         while True:
-            self._server = _Listener(("127.0.0.1", 0), handler)
+            try:
+                self._server = _Listener(("127.0.0.1", ports.pop(0) if ports else 0), handler)
+            except OSError:
+                continue
             self.host = "127.0.0.1:%d" % self._server.server_port
             if self.host not in Server.hosts:
                 break
@@ -46,10 +51,24 @@ class Server:
         self._server.shutdown()
         self._server.server_close()
 
+    def die(self):
+        """From now on there is nobody who answers, on connections that are open neither."""
+        self._server.shutdown()
+        self._server.server_close()
+        for connection in self.sockets:
+            try:
+                connection.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass  # it is closed
+
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
+
+    def setup(self):
+        super().setup()
+        self.server.owner.sockets.append(self.connection)
 
     def log_message(self, *arguments):
         pass
@@ -86,11 +105,11 @@ class RangeServer(Server):
     connections  how many there were
     """
 
-    def __init__(self, root):
+    def __init__(self, root, ports=()):
         self.root, self.faults, self.latency, self.log = str(root), {}, 0.0, []
         self.ranges, self.no_suffix, self.before, self.connections = "all", 416, None, 0
         self.preconditions = self.etags = True
-        super().__init__(_Handler)
+        super().__init__(_Handler, ports)
 
     def vsi(self, path):
         """The name under which GDAL opens a file or directory of this server."""

@@ -103,7 +103,7 @@ static inline struct zs_node *array_node(const char *shape, const char *chunk_sh
     struct zs_node *node = NULL;
     must(zs_node_create("a", json_of(text), true, &node, &err), &err);
     free(text);
-    must(node->array_status, &node->array_error);
+    must(node->array_status, node->array_error);
     return node;
 }
 

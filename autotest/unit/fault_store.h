@@ -18,6 +18,7 @@ enum fault_call {
     FAULT_READ_BACK,
     FAULT_COMMIT,
     FAULT_REMOVE,
+    FAULT_RENAME,
     FAULT_FILE,
     FAULT_FLUSH
 };
@@ -215,6 +216,13 @@ static inline enum zs_status fault_remove(struct zs_store *store, const char *ke
                                                : zs_store_remove(((struct fault_store *)store)->inner, key, err);
 }
 
+static inline enum zs_status fault_rename(struct zs_store *store, const char *from, const char *to,
+                                          struct zs_error *err)
+{
+    return fault_now(store, FAULT_RENAME, err) ? ZS_IO
+                                               : zs_store_rename(((struct fault_store *)store)->inner, from, to, err);
+}
+
 static inline enum zs_status fault_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
 {
     return zs_store_list(((struct fault_store *)store)->inner, prefix, names, err);
@@ -251,6 +259,7 @@ static inline void fault_store_init(struct fault_store *s, struct zs_store *inne
         .abort = fault_abort,
         .remove = fault_remove,
         .list = fault_list,
+        .rename = fault_rename,
         .file_open = fault_file_open,
         .file_write = fault_file_write,
         .file_truncate = fault_file_truncate,

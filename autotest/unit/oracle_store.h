@@ -227,7 +227,7 @@ static inline struct zs_node *oracle_node(const struct oracle *o)
                   shape, o->fill, chunk, o->is_dotted ? "." : "/", codecs);
     struct zs_node *node = NULL;
     must(zs_node_create("a", json_of(text), true, &node, &err), &err);
-    must(node->array_status, &node->array_error);
+    must(node->array_status, node->array_error);
     free(shape), free(chunk), free(codecs), free(text);
     return node;
 }

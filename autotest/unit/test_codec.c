@@ -113,7 +113,7 @@ static void round_trip(const struct zs_stage *chain, int count, const unsigned c
     else
         fprintf(stderr, "%d codecs, %zu bytes: %s\n", count, n, err.message);
     struct zs_buffer buffer = {0};
-    if (!CHECK(zs_bytes_decode_up_to(chain, count, scratch, stored, size, n + 1000, &buffer, &err) == ZS_OK))
+    if (!CHECK(zs_bytes_decode_up_to(chain, count, scratch, stored, size, n, &buffer, &err) == ZS_OK))
         fprintf(stderr, "%s %s %s: %s\n", count > 0 ? chain[0].codec->name : "", count > 1 ? chain[1].codec->name : "",
                 count > 2 ? chain[2].codec->name : "", err.message);
     CHECK_EQ_U64(buffer.size, n);
@@ -123,6 +123,7 @@ static void round_trip(const struct zs_stage *chain, int count, const unsigned c
         unsigned char *more = malloc(n + 1);
         CHECK(decode(chain, count, scratch, stored, size, more, n + 1, &err) == ZS_CORRUPT);
         free(more);
+        CHECK(zs_bytes_decode_up_to(chain, count, scratch, stored, size, n - 1, &buffer, &err) == ZS_CORRUPT);
     }
     zs_buffer_free(&buffer);
     free(out);
@@ -270,6 +271,27 @@ static void test_no_limit_is_passed_when_the_size_is_not_known(void)
     }
 }
 
+static void test_no_limit_is_passed_where_codecs_only_strip_checksums(void)
+{
+    struct zs_error err = {""};
+    struct zs_stage chain[2];
+    const unsigned char zeros[10] = {0};
+    struct zs_buffer out = {0};
+    struct zs_scratch *scratch = zs_scratch_acquire();
+    if (!CHECK(codec_of("numcodecs.crc32", &chain[0]) && codec_of("numcodecs.fletcher32", &chain[1])))
+        return;
+    const void *encoded;
+    size_t n;
+    must(zs_bytes_encode(chain, 2, scratch, zeros, 2, &encoded, &n, &err), &err);
+    void *stored = exactly(encoded, n);
+    CHECK(zs_bytes_decode_up_to(chain, 2, scratch, stored, n, 1, &out, &err) == ZS_CORRUPT);
+    CHECK_CONTAINS(err.message, "expected at most 1 bytes after decoding, found 2");
+    CHECK(zs_bytes_decode_up_to(chain, 0, scratch, zeros, sizeof zeros, 9, &out, &err) == ZS_CORRUPT);
+    free(stored);
+    zs_buffer_free(&out);
+    zs_scratch_release(scratch);
+}
+
 static void test_gzip_of_several_members_and_of_zlib_is_read(void)
 {
     struct zs_error err = {""};
@@ -345,6 +367,31 @@ static void test_wrong_configurations_and_unknown_codecs_are_named(void)
     CHECK(zs_codec_find("", &codec, &err) == ZS_UNSUPPORTED);
 }
 
+/* libbz2 counts in 32 bits. The bytes are never touched. */
+static void test_bz2_refuses_more_than_it_can_count(void)
+{
+    struct zs_error err = {""};
+    const struct zs_codec *codec;
+    struct zs_form form = {.dtype = zs_dtype_of(ZS_UINT8)};
+    struct zs_stage stage;
+    if (sizeof(size_t) < 8 || zs_codec_find("numcodecs.bz2", &codec, &err) != ZS_OK)
+        return;
+    if (!CHECK(zs_stage_parse(codec, NULL, &form, &stage, &err) == ZS_OK))
+        return;
+    const char few[] = "one";
+    struct zs_buffer out = {0};
+    unsigned char decoded[4];
+    size_t produced;
+    const size_t many = (size_t)(((uint64_t)4 << 30) + 3);
+    struct zs_scratch *scratch = zs_scratch_acquire();
+    CHECK(codec->encode(&stage, scratch, few, many, &out, &err) == ZS_UNSUPPORTED);
+    CHECK_CONTAINS(err.message, "numcodecs.bz2: expected at most 4294967295 bytes, found 4294967299");
+    CHECK(codec->decode(&stage, scratch, few, many, decoded, sizeof decoded, &produced, &err) == ZS_UNSUPPORTED);
+    zs_scratch_release(scratch);
+    zs_buffer_free(&out);
+    zs_stage_clear(&stage);
+}
+
 /* Of "123456789", by zlib, numcodecs and the authors' own programs. */
 static void test_checksums_of_known_bytes(void)
 {
@@ -409,8 +456,10 @@ int main(void)
     RUN(test_checksums_anywhere_in_a_chain_find_changed_bytes);
     RUN(test_malformed_bytes_are_corrupt_and_decode_nothing_wrong);
     RUN(test_no_limit_is_passed_when_the_size_is_not_known);
+    RUN(test_no_limit_is_passed_where_codecs_only_strip_checksums);
     RUN(test_gzip_of_several_members_and_of_zlib_is_read);
     RUN(test_wrong_configurations_and_unknown_codecs_are_named);
+    RUN(test_bz2_refuses_more_than_it_can_count);
     RUN(test_checksums_of_known_bytes);
     RUN(test_the_bound_does_not_wrap);
     RUN(test_scratch_keeps_contexts_of_one_tag);

@@ -133,7 +133,7 @@ static void test_an_array_that_cannot_be_read_says_why_and_hides_nothing(void)
     const struct zs_node *node = node_at(h, "bad");
     CHECK(node->type == ZS_NODE_ARRAY && node->array == NULL && node->array_status == ZS_UNSUPPORTED &&
           node->looks_sharded);
-    CHECK(strcmp(node->array_error.message, "meta/root/bad.array.json: data_type \"|O\" is not supported") == 0);
+    CHECK(strcmp(node->array_error->message, "meta/root/bad.array.json: data_type \"|O\" is not supported") == 0);
     CHECK(zs_json_equals(zs_json_get(node->attributes, "units"), "m"));
     zs_hierarchy_free(h);
     zs_store_free(store);
@@ -174,7 +174,7 @@ static void check_refused_type(const char *given)
     put(store, "meta/root/t.array.json", document);
     free(document);
     struct zs_hierarchy *h = open_hierarchy(store);
-    CHECK(node_at(h, "t")->array == NULL && strstr(node_at(h, "t")->array_error.message, "data_type") != NULL);
+    CHECK(node_at(h, "t")->array == NULL && strstr(node_at(h, "t")->array_error->message, "data_type") != NULL);
     zs_hierarchy_free(h);
     zs_store_free(store);
 }

@@ -4,6 +4,7 @@
 #include "geo/bands.h"
 #include "geo/write.h"
 #include "geo_store.h"
+#include "zarr/make.h"
 
 static char text_red[] = "red", text_nir[] = "near infrared", text_m[] = "m", text_k[] = "K",
             text_palette[] = "Palette", text_cyan[] = "Cyan", text_mean[] = "STATISTICS_MEAN=3.5", text_empty[] = "",
@@ -58,8 +59,8 @@ static void test_common_goes_to_the_array_and_the_rest_to_bands(void)
     const float nan32 = NAN;
     memcpy(in[0].nodata, &nan32, sizeof nan32);
     zs_json *a = zs_json_new_object();
-    CHECK(zs_write_band_meanings(a, &f32, in, 2, &err) == ZS_OK);
-    CHECK(zs_write_band_meanings(a, &f32, in, 2, &err) == ZS_OK); /* again: replaced */
+    CHECK(zs_write_band_meanings(a, &f32, in, 2, ZS_BAND_ALL, &err) == ZS_OK);
+    CHECK(zs_write_band_meanings(a, &f32, in, 2, ZS_BAND_ALL, &err) == ZS_OK); /* again: replaced */
     CHECK_EQ_U64(zs_json_size(zs_json_get(a, "long_name")), 2);
     CHECK(zs_json_get(a, "scale_factor") != NULL && zs_json_get(a, "add_offset") == NULL &&
           zs_json_get(a, "units") == NULL);
@@ -96,13 +97,13 @@ static void test_bands_without_a_difference_have_no_list(void)
     const struct zs_dtype u8 = zs_dtype_of(ZS_UINT8);
     struct zs_meaning in[2] = {{.unit = text_m, .colour = ZS_COLOUR_GRAY}, {.unit = text_m, .colour = ZS_COLOUR_GRAY}};
     zs_json *a = zs_json_new_object();
-    CHECK(zs_write_band_meanings(a, &u8, in, 2, &err) == ZS_OK);
+    CHECK(zs_write_band_meanings(a, &u8, in, 2, ZS_BAND_ALL, &err) == ZS_OK);
     CHECK(zs_json_equals(zs_json_get(a, "units"), "m") &&
           zs_json_equals(zs_json_get(a, "COLOR_INTERPRETATION"), "Gray"));
     CHECK_EQ_U64(zs_json_size(a), 2);
     /* One description of two is no list for rioxarray. */
     in[1].description = text_red;
-    CHECK(zs_write_band_meanings(a, &u8, in, 2, &err) == ZS_OK);
+    CHECK(zs_write_band_meanings(a, &u8, in, 2, ZS_BAND_ALL, &err) == ZS_OK);
     CHECK(zs_json_get(a, "long_name") == NULL);
     CHECK(zs_json_equals(zs_json_get(zs_json_at(zs_json_get(a, "gdal:bands"), 1), "description"), "red"));
     zs_json_free(a);
@@ -150,11 +151,106 @@ static void test_odd_lists_are_passed_over(void)
     }
 }
 
+/* What growing makes of attributes (' for "), as such a text; "" where they stay. */
+static void check_grown(const char *attributes, int ndim, struct zs_axes axes, const uint64_t *from,
+                        const uint64_t *to, const char *expected)
+{
+    struct zs_error err = {""};
+    zs_json *before = NULL, *grown = NULL;
+    char *text = zs_format("%s", attributes);
+    for (char *p = text; *p != '\0'; p++)
+        *p = *p == '\'' ? '"' : *p;
+    CHECK(zs_json_parse(text, strlen(text), &before, &err) == ZS_OK);
+    CHECK(zs_band_lists_grow(before, ndim, axes, from, to, &grown, &err) == ZS_OK);
+    char *found = grown != NULL ? zs_json_print(grown) : zs_format("%s", "");
+    for (char *p = found; *p != '\0'; p++)
+        *p = *p == '"' ? '\'' : *p;
+    CHECK_EQ_STR(found, expected);
+    free(found);
+    free(text);
+    zs_json_free(grown);
+    zs_json_free(before);
+}
+
+static void test_elements_stay_with_their_slices_when_an_array_grows(void)
+{
+    static const uint64_t two[] = {2, 4, 5}, four[] = {4, 4, 5}, wide[] = {2, 9, 9};
+    static const uint64_t small[] = {2, 2, 4, 5}, fast[] = {2, 3, 4, 5}, both[] = {3, 3, 4, 5}, flat[] = {2, 4, 5, 2},
+                          high[] = {2, 4, 5, 3};
+    const struct zs_axes last = {2, 1}, of_four = {3, 2}, middle = {2, 1};
+    const char *lists = "{'k':1,'gdal:bands':[{'unit':'m'},{}],'long_name':['a','b']}";
+    check_grown(lists, 3, last, two, four,
+                "{'k':1,'gdal:bands':[{'unit':'m'},{},{},{}],'long_name':['a','b','','']}");
+    check_grown(lists, 3, last, two, wide, ""); /* the slices are larger, and as many */
+    check_grown("{'gdal:bands':[1,2,3,4]}", 4, of_four, small, fast, "{'gdal:bands':[1,2,{},3,4,{}]}");
+    check_grown("{'gdal:bands':[1,2,3,4]}", 4, of_four, small, both, "{'gdal:bands':[1,2,{},3,4,{},{},{},{}]}");
+    check_grown("{'long_name':['a','b','c','d']}", 4, middle, flat, high, "{'long_name':['a','b','','c','d','']}");
+}
+
+static void test_lists_that_are_not_of_the_slices_stay_when_an_array_grows(void)
+{
+    static const uint64_t none[] = {0, 4, 5}, two[] = {2, 4, 5}, four[] = {4, 4, 5}, most[] = {UINT64_MAX / 2, 4, 5};
+    const struct zs_axes axes = {2, 1};
+    zs_json *attributes = zs_json_new_object(), *grown = NULL;
+    struct zs_error err = {""};
+    check_grown("{'gdal:bands':[{},{},{},{}],'long_name':'a'}", 3, axes, two, four, "");
+    check_grown("{'gdal:bands':[{}],'long_name':['a','b']}", 3, axes, two, four,
+                "{'gdal:bands':[{}],'long_name':['a','b','','']}");
+    check_grown("{'gdal:bands':[],'long_name':{}}", 3, axes, none, four, "");
+    check_grown("{'gdal:bands':'ab'}", 3, axes, two, most, "");
+    zs_json *list = zs_json_add_array(attributes, "long_name");
+    CHECK(zs_json_add_string(list, NULL, "a") != NULL && zs_json_add_string(list, NULL, "b") != NULL);
+    CHECK(zs_band_lists_grow(attributes, 3, axes, two, most, &grown, &err) == ZS_UNSUPPORTED && grown == NULL);
+    CHECK_CONTAINS(err.message, "long_name");
+    zs_json_free(attributes);
+}
+
+static void test_an_array_grows_with_its_lists_or_not_at_all(void)
+{
+    static const uint64_t four[] = {4, 4, 5}, too_many[] = {1 << 21, 4, 5};
+    struct geo_store s = {0};
+    struct zs_error err = {""};
+    const struct zs_node *fresh = NULL;
+    put_group(&s, "", "{}");
+    put_array(&s, "a", "[2,4,5]", "['time','y','x']", "uint8", "0", "{'gdal:bands':[{'unit':'m'},{'unit':'K'}]}");
+    const struct zs_node *node = open_node(&s, "a");
+    CHECK(zs_array_grow(s.h, node, too_many, &err) == ZS_UNSUPPORTED && !zs_hierarchy_is_changed(s.h));
+    CHECK(zs_array_grow(s.h, node, four, &err) == ZS_OK && zs_hierarchy_node(s.h, "a", &fresh, &err) == ZS_OK);
+    CHECK(fresh->array->shape[0] == 4 && node->array->shape[0] == 2);
+    struct zs_meaning m = band(fresh, 1, 4);
+    CHECK(m.unit != NULL && strcmp(m.unit, "K") == 0);
+    zs_meaning_clear(&m);
+    /* the old node, as it was */
+    CHECK(zs_array_restate(s.h, node, NULL, NULL, NULL, &fresh, &err) == ZS_OK && fresh->array->shape[0] == 2);
+    CHECK(zs_json_size(zs_json_get(fresh->attributes, ZS_BANDS_ATTRIBUTE)) == 2);
+    close_store(&s);
+}
+
+static void test_a_list_of_healpix_cells_has_an_element_for_each_index_but_cells(void)
+{
+    static const uint64_t three[] = {3, 12};
+    struct geo_store s = {0};
+    struct zs_error err = {""};
+    const struct zs_node *fresh = NULL;
+    put_group(&s, "", "{'zarr_conventions':[{'name':'dggs','uuid':'7b255807-140c-42ca-97f6-7a1cfecdbc38'}],"
+                      "'dggs':{'name':'healpix','refinement_level':0,'indexing_scheme':'nested',"
+                      "'spatial_dimension':'cells'}}");
+    put_array(&s, "a", "[2,12]", "['time','cells']", "uint8", "0", "{'gdal:bands':[{'unit':'m'},{'unit':'K'}]}");
+    CHECK(zs_array_grow(s.h, open_node(&s, "a"), three, &err) == ZS_OK);
+    CHECK(zs_hierarchy_node(s.h, "a", &fresh, &err) == ZS_OK && fresh->array->shape[0] == 3);
+    CHECK_EQ_U64(zs_json_size(zs_json_get(fresh->attributes, ZS_BANDS_ATTRIBUTE)), 3);
+    close_store(&s);
+}
+
 int main(void)
 {
     RUN(test_common_goes_to_the_array_and_the_rest_to_bands);
     RUN(test_bands_without_a_difference_have_no_list);
     RUN(test_colour_table_of_an_array);
     RUN(test_odd_lists_are_passed_over);
+    RUN(test_elements_stay_with_their_slices_when_an_array_grows);
+    RUN(test_lists_that_are_not_of_the_slices_stay_when_an_array_grows);
+    RUN(test_an_array_grows_with_its_lists_or_not_at_all);
+    RUN(test_a_list_of_healpix_cells_has_an_element_for_each_index_but_cells);
     return check_result();
 }

@@ -1,4 +1,5 @@
 /* Which dimension is X, where the pixels lie and in which CRS: one store in memory per convention and trap. */
+#include <cpl_conv.h>
 #include <cpl_error.h>
 #include <math.h>
 
@@ -166,6 +167,104 @@ static void test_cf_coordinates_south_up(void)
     struct zs_georef g = read_georef(&s, "t");
     check_transform(&g, 0, 0.5, 0, -12.5, 0, 5);
     check_epsg(&g, "4326"); /* degrees and nothing else said */
+    zs_georef_clear(&g);
+    close_store(&s);
+}
+
+/* ---- Units and turns ---- */
+
+#define GOES                                                                                                          \
+    "'grid_mapping_name':'geostationary','perspective_point_height':35786023.0,'semi_major_axis':6378137.0,"           \
+    "'semi_minor_axis':6356752.31414,'inverse_flattening':298.2572221,'latitude_of_projection_origin':0.0,"            \
+    "'longitude_of_projection_origin':-75.0"
+
+/* The place of 6 x 4 pixels along x and y, of attributes each; the rest are as the array has it. */
+static struct zs_georef read_axes(const char *mapping, double first, double step, const char *x, const char *y)
+{
+    struct geo_store s = {0};
+    put_group(&s, "", "{}");
+    put_array(&s, "a", "[4,6]", "['y','x']", "uint8", "0", "{'grid_mapping':'crs'}");
+    put_array(&s, "crs", "[]", "[]", "int64", "0", mapping);
+    put_axis(&s, "x", "x", 6, first, step, x);
+    put_axis(&s, "y", "y", 4, -first, -step, y);
+    struct zs_georef g = read_georef(&s, "a");
+    close_store(&s);
+    return g;
+}
+
+static void check_proj(const struct zs_georef *g, const char *const *parts)
+{
+    char *text = NULL;
+    if (!CHECK(g->srs != NULL) || !CHECK(OSRExportToProj4(g->srs, &text) == OGRERR_NONE))
+        return;
+    for (; *parts != NULL; parts++)
+        CHECK_CONTAINS(text, *parts);
+    CPLFree(text);
+}
+
+static void test_a_geostationary_view_is_in_metres(void)
+{
+    static const char *const sweep_x[] = {"+proj=geos", "+sweep=x", "+lon_0=-75", "+h=35786023", NULL};
+    static const char *const sweeps[] = {"{" GOES ",'sweep_angle_axis':'x'}", "{" GOES ",'fixed_angle_axis':'y'}"};
+    static const struct {
+        double size;
+        const char *x, *y;
+    } angles[] = {
+        {1, "{'units':'rad','standard_name':'projection_x_coordinate'}", "{'units':'radians'}"},
+        {1e6, "{'units':'microradian'}", "{'units':'microradian'}"},
+        {1, "{'standard_name':'projection_x_angular_coordinate'}",
+         "{'standard_name':'projection_y_angular_coordinate'}"},
+        {35786023.0, "{'units':'m'}", "{'units':'m'}"}};
+    const double h = 35786023.0;
+    for (int i = 0; i < 4; i++) {
+        struct zs_georef g =
+            read_axes(sweeps[i % 2], -0.1 * angles[i].size, 0.001 * angles[i].size, angles[i].x, angles[i].y);
+        check_transform(&g, -0.1005 * h, 0.001 * h, 0, 0.1005 * h, 0, -0.001 * h);
+        check_proj(&g, sweep_x);
+        zs_georef_clear(&g);
+    }
+}
+
+static void test_perspectives_and_oblique_mercators(void)
+{
+    static const char *const nsper[] = {"+proj=nsper", "+lat_0=10", "+lon_0=20", "+h=35786023", NULL};
+    static const char *const omerc[] = {"+proj=omerc", "+lat_0=10", "+lonc=20", "+alpha=50",
+                                        "+gamma=0",    "+k=0.9",    NULL};
+#define OBLIQUE                                                                                                        \
+    "'azimuth_of_central_line':50.0,'latitude_of_projection_origin':10.0,'longitude_of_projection_origin':20.0,"       \
+    "'scale_factor_at_projection_origin':0.9"
+    struct zs_georef g = read_axes("{'grid_mapping_name':'vertical_perspective','perspective_point_height':35786023.0,"
+                                   "'latitude_of_projection_origin':10.0,'longitude_of_projection_origin':20.0}",
+                                   0, 1000, "{'units':'m'}", "{'units':'m'}");
+    check_proj(&g, nsper);
+    zs_georef_clear(&g);
+    g = read_axes("{'grid_mapping_name':'oblique_mercator'," OBLIQUE "}", 0, 1000, "{'units':'m'}", "{'units':'m'}");
+    check_proj(&g, omerc);
+    zs_georef_clear(&g);
+    g = read_axes("{'grid_mapping_name':'rotated_mercator'," OBLIQUE "}", 0, 1000, "{'units':'m'}", "{'units':'m'}");
+    check_proj(&g, omerc);
+    zs_georef_clear(&g);
+}
+
+static void test_kilometres_beside_a_crs_in_metres(void)
+{
+    struct zs_georef g =
+        read_axes("{'spatial_ref':'EPSG:3411'}", 0, 12.5, "{'units':'km'}", "{'units':'kilometers'}");
+    check_transform(&g, -6250, 12500, 0, 6250, 0, -12500);
+    zs_georef_clear(&g);
+}
+
+static void test_longitudes_across_the_antimeridian_are_a_line(void)
+{
+    static const double lon[6] = {178, 179, 180, -179, -178, -177};
+    struct geo_store s = {0};
+    put_group(&s, "", "{}");
+    put_array(&s, "a", "[4,6]", "['lat','lon']", "uint8", "0", "{}");
+    put_axis(&s, "lat", "lat", 4, 10, -1, "{'units':'degrees_north'}");
+    put_array(&s, "lon", "[6]", "['lon']", "float64", "'NaN'", "{'units':'degrees_east'}");
+    put(&s, "lon/c/0", lon, sizeof lon);
+    struct zs_georef g = read_georef(&s, "a");
+    check_transform(&g, 177.5, 1, 0, 10.5, 0, -1);
     zs_georef_clear(&g);
     close_store(&s);
 }
@@ -356,6 +455,10 @@ int main(void)
     RUN(test_multiscales_entries_and_ratio);
     RUN(test_overview_of_gdal_takes_after_its_base);
     RUN(test_cf_coordinates_south_up);
+    RUN(test_a_geostationary_view_is_in_metres);
+    RUN(test_perspectives_and_oblique_mercators);
+    RUN(test_kilometres_beside_a_crs_in_metres);
+    RUN(test_longitudes_across_the_antimeridian_are_a_line);
     RUN(test_grid_mapping_only_in_coordinates);
     RUN(test_extended_grid_mapping_in_a_parent_group);
     RUN(test_irregular_coordinates_give_no_transform_but_2d_ones_a_geolocation);

@@ -40,6 +40,8 @@ static void test_units_since_a_date(void)
 
 static void test_calendars(void)
 {
+    CHECK_EQ_STR(cf("days since 2001-02-28", "NoLeap", 1), "2001-03-01T00:00:00");
+    CHECK_EQ_STR(cf("days since 2001-02-28", "Gregorian", 1), "2001-03-01T00:00:00");
     CHECK_EQ_STR(cf("days since 2000-02-28", "noleap", 1), "2000-03-01T00:00:00");
     CHECK_EQ_STR(cf("days since 2001-02-28", "all_leap", 1), "2001-02-29T00:00:00");
     CHECK_EQ_STR(cf("days since 2000-01-01", "360_day", 59), "2000-02-30T00:00:00");

@@ -353,8 +353,60 @@ static void test_hostile_consolidated_keys_are_skipped(void)
     c = STORE("zarr.json", text);
     free(text);
     h = open_hierarchy(&c, true);
-    check_list(h, "- a");
+    check_node(h, "a", "a", ZS_NODE_ARRAY);
+    struct zs_error err = {0};
+    CHECK(zs_hierarchy_list(h, &nodes, &count, &err) == ZS_UNSUPPORTED); /* never left out without a message */
+    CHECK_CONTAINS(err.message, "below 32 groups");
     close_all(h, &c);
+}
+
+static void test_children_of_a_group_are_found_in_a_list(void)
+{
+    struct counting c = STORE("zarr.json", GROUP, "a/zarr.json", ARRAY, "g/zarr.json", GROUP, "g/b/zarr.json", ARRAY,
+                              "g/h/zarr.json", GROUP, "g/h/c/zarr.json", ARRAY, "g/h.x/zarr.json", ARRAY, "gg/zarr.json",
+                              ARRAY);
+    static const char *const groups[] = {"", "g", "g/h", "gg", "none"};
+    static const char *const expected[] = {" a g gg", " g/b g/h g/h.x", " g/h/c", "", ""};
+    struct zs_hierarchy *h = open_hierarchy(&c, true);
+    const struct zs_node **nodes = NULL;
+    size_t count = 0;
+    CHECK(zs_hierarchy_list(h, &nodes, &count, NULL) == ZS_OK);
+    for (int i = 0; i < 5; i++) {
+        char text[200] = "";
+        size_t at = 0;
+        for (const struct zs_node *node; (node = zs_nodes_child(nodes, count, groups[i], &at)) != NULL;) {
+            strcat(text, " ");
+            strcat(text, node->path);
+        }
+        CHECK_EQ_STR(text, expected[i]);
+    }
+    free(nodes);
+    close_all(h, &c);
+}
+
+static void test_a_group_below_32_others_is_named_by_an_error(void)
+{
+    for (int depth = ZS_HIERARCHY_MAX_DEPTH; depth <= ZS_HIERARCHY_MAX_DEPTH + 1; depth++) {
+        struct counting c = STORE("zarr.json", GROUP);
+        char key[256] = "";
+        const struct zs_node **nodes = NULL;
+        size_t count = 0;
+        struct zs_error err = {0};
+        for (int i = 0; i < depth; i++) {
+            (void)snprintf(key + 2 * i, sizeof key - 2 * (size_t)i, "d/zarr.json");
+            put(c.inner, key, GROUP);
+            key[2 * i + 2] = '\0';
+        }
+        struct zs_hierarchy *h = open_hierarchy(&c, true);
+        const enum zs_status status = zs_hierarchy_list(h, &nodes, &count, &err);
+        CHECK((status == ZS_OK) == (depth == ZS_HIERARCHY_MAX_DEPTH));
+        if (status == ZS_OK)
+            CHECK_EQ_U64(count, ZS_HIERARCHY_MAX_DEPTH + 1);
+        else
+            CHECK_CONTAINS(err.message, "below 32 groups");
+        free(nodes);
+        close_all(h, &c);
+    }
 }
 
 static char *many_groups(int n)
@@ -606,9 +658,9 @@ static void test_a_shape_is_changed_alone_and_where_it_is_what_it_was(void)
     put(s, "zarr.json", CONSOLIDATED("\"a\":" ARRAY));
     put(s, "a/zarr.json", ARRAY);
     CHECK(zs_hierarchy_open(s, true, &h, NULL) == ZS_OK && zs_hierarchy_node(h, "a", &node, NULL) == ZS_OK);
-    CHECK(zs_array_restate(h, node, six, NULL, &fresh, &err) == ZS_OK && fresh->array->shape[0] == 6);
+    CHECK(zs_array_restate(h, node, six, NULL, NULL, &fresh, &err) == ZS_OK && fresh->array->shape[0] == 6);
     CHECK(node->array->shape[0] == 4); /* as those see it who have it */
-    CHECK(zs_array_restate(h, fresh, NULL, names, &fresh, &err) == ZS_OK && fresh->array->shape[0] == 6);
+    CHECK(zs_array_restate(h, fresh, NULL, names, NULL, &fresh, &err) == ZS_OK && fresh->array->shape[0] == 6);
     CHECK(strstr(text_of(s, "a/zarr.json", text), "\"shape\":[4]") != NULL); /* until the flush */
     (void)snprintf(other, sizeof other, "{\"attributes\":{\"k\":1},%s", &ARRAY[1]);
     put(s, "a/zarr.json", other); /* somebody else meanwhile */
@@ -619,13 +671,283 @@ static void test_a_shape_is_changed_alone_and_where_it_is_what_it_was(void)
     CHECK(zs_json_get(node->attributes, "k") != NULL);
     CHECK(zs_json_equals(zs_json_at(zs_json_get(node->document, "dimension_names"), 0), "x"));
 
+    CHECK(zs_array_restate(h, node, eight, NULL, NULL, &fresh, &err) == ZS_OK);
     put(s, "a/zarr.json", ARRAY); /* of four elements again, by somebody else */
-    CHECK(zs_array_restate(h, node, eight, NULL, &fresh, &err) == ZS_OK);
     CHECK(zs_hierarchy_flush(h, &err) == ZS_INVALID);
     CHECK_CONTAINS(err.message, "somebody else");
     CHECK_EQ_STR(text_of(s, "a/zarr.json", text), ARRAY);
     zs_hierarchy_free(h);
     zs_store_free(s);
+}
+
+/* Two sessions of one store. */
+struct two {
+    struct zs_store *s;
+    struct zs_hierarchy *a, *b;
+};
+
+static struct two open_two(const char *root)
+{
+    struct two t = {0};
+    CHECK(zs_store_open_memory(&t.s, NULL) == ZS_OK);
+    put(t.s, "zarr.json", root);
+    put(t.s, "x/zarr.json", ARRAY);
+    CHECK(zs_hierarchy_open(t.s, true, &t.a, NULL) == ZS_OK && zs_hierarchy_open(t.s, true, &t.b, NULL) == ZS_OK);
+    return t;
+}
+
+static void close_two(struct two *t)
+{
+    zs_hierarchy_free(t->a);
+    zs_hierarchy_free(t->b);
+    zs_store_free(t->s);
+}
+
+static void set_attribute(struct zs_hierarchy *h, const char *path, const char *name)
+{
+    const struct zs_node *node = NULL;
+    zs_json *attributes = NULL;
+    CHECK(zs_hierarchy_node(h, path, &node, NULL) == ZS_OK && zs_hierarchy_edit(h, node, &attributes, NULL) == ZS_OK);
+    CHECK(zs_json_set(attributes, name, zs_json_new_array()) != NULL);
+}
+
+static bool has_attribute(struct zs_store *s, const char *path, const char *name)
+{
+    struct zs_hierarchy *h = NULL;
+    const struct zs_node *node = NULL;
+    CHECK(zs_hierarchy_open(s, true, &h, NULL) == ZS_OK);
+    const bool has =
+        zs_hierarchy_node(h, path, &node, NULL) == ZS_OK && zs_json_get(node->attributes, name) != NULL;
+    zs_hierarchy_free(h);
+    return has;
+}
+
+static void test_what_two_sessions_change_stays(void)
+{
+    static const char *const roots[] = {CONSOLIDATED("\"x\":" ARRAY), GROUP};
+    for (size_t i = 0; i < 2; i++) {
+        struct two t = open_two(roots[i]);
+        set_attribute(t.a, "x", "of_a");
+        set_attribute(t.b, "x", "of_b");
+        set_attribute(t.a, "", "root_of_a");
+        set_attribute(t.b, "", "root_of_b");
+        add(t.a, "m", ARRAY);
+        add(t.b, "n", ARRAY);
+        add(t.a, "g", GROUP);
+        add(t.b, "g", GROUP); /* the same to both */
+        CHECK(zs_hierarchy_flush(t.a, NULL) == ZS_OK && zs_hierarchy_flush(t.b, NULL) == ZS_OK);
+        CHECK(has_attribute(t.s, "x", "of_a") && has_attribute(t.s, "x", "of_b"));
+        CHECK(has_attribute(t.s, "", "root_of_a") && has_attribute(t.s, "", "root_of_b"));
+        struct zs_hierarchy *seen = NULL;
+        CHECK(zs_hierarchy_open(t.s, true, &seen, NULL) == ZS_OK);
+        check_list(seen, "- g m n x");
+        zs_hierarchy_free(seen);
+        close_two(&t);
+    }
+}
+
+static void test_what_both_changed_of_one_attribute_is_merged(void)
+{
+    /* an attribute "v" before, as this session has it, as it is now, and as it is to be; "": it is not there */
+    static const char *const cases[][4] = {
+        {"1", "2", "1", "2"},
+        {"1", "1", "2", "2"},
+        {"1", "2", "3", "2"},
+        {"1", "", "1", ""},
+        {"", "{\"a\":1}", "{\"b\":2}", "{\"b\":2,\"a\":1}"},
+        {"{\"o\":0}", "{\"o\":0,\"a\":1}", "{\"b\":2}", "{\"b\":2,\"a\":1}"},
+        {"{\"o\":{\"p\":1,\"q\":1}}", "{\"o\":{\"p\":2,\"q\":1}}", "{\"o\":{\"p\":1,\"q\":2}}",
+         "{\"o\":{\"p\":2,\"q\":2}}"},
+        {"{\"o\":0}", "", "{\"o\":0,\"a\":1}", "{\"a\":1}"}, /* the last of mine went, another came */
+        {"{\"o\":0}", "{\"o\":0,\"a\":1}", "", "{\"a\":1}"},
+        {"{\"o\":0}", "", "{\"o\":1}", ""},
+        {"[1,2]", "[3,2]", "[1,4]", "[3,2]"}, /* numbers are not mixed */
+        {"", "[{\"a\":1},{}]", "[{},{\"b\":2}]", "[{\"a\":1},{\"b\":2}]"},
+        {"[{\"a\":1},{}]", "[{},{}]", "[{\"a\":1},{\"b\":2}]", "[{},{\"b\":2}]"},
+        {"[{\"a\":1},{}]", "", "[{\"a\":1},{\"b\":2}]", "[{},{\"b\":2}]"},
+        {"[{},{}]", "[{\"a\":1},{}]", "[{},{},{}]", "[{\"a\":1},{}]"}, /* which is which? */
+        {"", "[{\"asset\":\".\"},{\"asset\":\"2\",\"f\":\".\"}]",
+         "[{\"asset\":\".\"},{\"asset\":\"4\"}]",
+         "[{\"asset\":\".\"},{\"asset\":\"4\"},{\"asset\":\"2\",\"f\":\".\"}]"},
+        {"[{\"asset\":\".\"},{\"asset\":\"2\"}]", "[{\"asset\":\".\"}]",
+         "[{\"asset\":\".\"},{\"asset\":\"2\"},{\"asset\":\"4\"}]",
+         "[{\"asset\":\".\"},{\"asset\":\"4\"}]"},
+        {"[{\"uuid\":\"a\"}]", "[{\"uuid\":\"b\"}]", "[{\"uuid\":\"c\"}]",
+         "[{\"uuid\":\"c\"},{\"uuid\":\"b\"}]"},
+        /* one value, such as a CRS */
+        {"", "{\"type\":\"P\",\"id\":{},\"a\":1}", "{\"type\":\"P\",\"id\":{},\"b\":1}",
+         "{\"type\":\"P\",\"id\":{},\"a\":1}"},
+        {"", "{\"type\":\"word\",\"a\":1}", "{\"b\":1}", "{\"b\":1,\"type\":\"word\",\"a\":1}"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        zs_json *side[4];
+        for (int k = 0; k < 4; k++) {
+            side[k] = zs_json_new_object();
+            CHECK(cases[i][k][0] == '\0' || zs_json_add_raw(side[k], "v", cases[i][k]) != NULL);
+        }
+        zs_json *merged = zs_json_merge(side[0], side[1], side[2]);
+        char *found = zs_json_print(merged), *expected = zs_json_print(side[3]);
+        CHECK_EQ_STR(found, expected);
+        zs_json *again = zs_json_merge(side[0], side[1], merged); /* a flush that is tried again */
+        CHECK(zs_json_is_same(again, merged));
+        free(found);
+        free(expected);
+        zs_json_free(again);
+        zs_json_free(merged);
+        for (int k = 0; k < 4; k++)
+            zs_json_free(side[k]);
+    }
+}
+
+static void test_members_of_one_attribute_from_two_sessions_stay(void)
+{
+    struct two t = open_two(GROUP);
+    for (int i = 0; i < 2; i++) {
+        struct zs_hierarchy *h = i == 0 ? t.a : t.b;
+        const struct zs_node *node = NULL;
+        zs_json *attributes = NULL, *list = zs_json_new_array();
+        CHECK(zs_hierarchy_node(h, "x", &node, NULL) == ZS_OK);
+        CHECK(zs_hierarchy_edit(h, node, &attributes, NULL) == ZS_OK);
+        zs_json *first = zs_json_add_object(list, NULL), *second = zs_json_add_object(list, NULL);
+        CHECK(zs_json_add_string(i == 0 ? first : second, "k", i == 0 ? "of_a" : "of_b") != NULL);
+        CHECK(zs_json_set(attributes, "bands", list) != NULL);
+    }
+    CHECK(zs_hierarchy_flush(t.a, NULL) == ZS_OK && zs_hierarchy_flush(t.b, NULL) == ZS_OK);
+    struct zs_hierarchy *h = NULL;
+    const struct zs_node *node = NULL;
+    CHECK(zs_hierarchy_open(t.s, true, &h, NULL) == ZS_OK && zs_hierarchy_node(h, "x", &node, NULL) == ZS_OK);
+    char *found = zs_json_print(zs_json_get(node->attributes, "bands"));
+    CHECK_EQ_STR(found, "[{\"k\":\"of_a\"},{\"k\":\"of_b\"}]");
+    free(found);
+    zs_hierarchy_free(h);
+    close_two(&t);
+}
+
+static void test_an_array_that_came_meanwhile_stays_and_is_named(void)
+{
+    struct two t = open_two(CONSOLIDATED("\"x\":" ARRAY));
+    struct zs_error err = {0};
+    char before[1000], after[1000];
+    add(t.a, "n", ARRAY);
+    add(t.b, "n", STRINGS);
+    set_attribute(t.b, "x", "of_b");
+    CHECK(zs_hierarchy_flush(t.a, NULL) == ZS_OK);
+    (void)text_of(t.s, "n/zarr.json", before);
+    CHECK(zs_hierarchy_flush(t.b, &err) == ZS_INVALID);
+    CHECK_CONTAINS(err.message, "/n: somebody else made it meanwhile");
+    CHECK_EQ_STR(text_of(t.s, "n/zarr.json", after), before);
+    CHECK(!has_attribute(t.s, "x", "of_b")); /* of what cannot be done as a whole nothing is */
+    close_two(&t);
+}
+
+static void test_an_edit_does_not_bring_back_what_was_removed(void)
+{
+    static const char *const roots[] = {CONSOLIDATED("\"x\":" ARRAY), GROUP};
+    static const uint64_t six[] = {6};
+    for (size_t i = 0; i < 4; i++) {
+        struct two t = open_two(roots[i % 2]);
+        const struct zs_node *node = NULL;
+        struct zs_error err = {0};
+        CHECK(zs_hierarchy_node(t.b, "x", &node, NULL) == ZS_OK);
+        if (i < 2)
+            set_attribute(t.b, "x", "of_b");
+        else
+            CHECK(zs_array_restate(t.b, node, six, NULL, NULL, &node, NULL) == ZS_OK);
+        CHECK(zs_hierarchy_remove(t.a, "x", NULL) == ZS_OK && zs_hierarchy_flush(t.a, NULL) == ZS_OK);
+        CHECK(zs_hierarchy_flush(t.b, &err) == ZS_INVALID);
+        CHECK_CONTAINS(err.message, "/x: somebody else removed this array");
+        struct zs_buffer text = {0};
+        CHECK(zs_store_get(t.s, "x/zarr.json", 999, &text, NULL) == ZS_NOT_FOUND);
+        zs_buffer_free(&text);
+        close_two(&t);
+    }
+}
+
+static void test_a_shape_is_compared_with_that_of_the_own_document(void)
+{
+    static const uint64_t six[] = {6}, nine[] = {9};
+    struct two t = open_two(CONSOLIDATED("\"x\":" ARRAY));
+    const struct zs_node *node = NULL;
+    struct zs_error err = {0};
+    char longer[1000], text[1000];
+    CHECK(zs_hierarchy_node(t.a, "x", &node, NULL) == ZS_OK && zs_array_restate(t.a, node, six, NULL, NULL, &node, NULL) == ZS_OK);
+    CHECK(zs_hierarchy_flush(t.a, NULL) == ZS_OK);
+    (void)text_of(t.s, "x/zarr.json", longer);
+    zs_hierarchy_free(t.a);
+    put(t.s, "zarr.json", CONSOLIDATED("\"x\":" ARRAY)); /* older than the array */
+    CHECK(zs_hierarchy_open(t.s, true, &t.a, NULL) == ZS_OK && zs_hierarchy_node(t.a, "x", &node, NULL) == ZS_OK);
+    CHECK_EQ_U64(node->array->shape[0], 4);
+    CHECK(zs_array_restate(t.a, node, nine, NULL, NULL, &node, NULL) == ZS_OK && zs_hierarchy_flush(t.a, &err) == ZS_OK);
+
+    put(t.s, "zarr.json", CONSOLIDATED("\"x\":" ARRAY));
+    CHECK(zs_hierarchy_node(t.b, "x", &node, NULL) == ZS_OK && zs_array_restate(t.b, node, six, NULL, NULL, &node, NULL) == ZS_OK);
+    CHECK(zs_hierarchy_flush(t.b, &err) == ZS_INVALID); /* it has nine by now */
+    CHECK_CONTAINS(err.message, "longer");
+    CHECK_CONTAINS(text_of(t.s, "x/zarr.json", text), "[9]");
+    close_two(&t);
+}
+
+static bool has(struct zs_store *s, const char *key)
+{
+    struct zs_buffer text = {0};
+    const enum zs_status status = zs_store_get(s, key, 9999, &text, NULL);
+    zs_buffer_free(&text);
+    return status == ZS_OK;
+}
+
+static void test_what_is_removed_and_made_again_has_its_document_as_long_as_its_chunks(void)
+{
+    static const char *const roots[] = {CONSOLIDATED("\"x\":" ARRAY ",\"y\":" ARRAY), GROUP};
+    for (size_t i = 0; i < 2; i++) {
+        struct two t = open_two(roots[i]);
+        const struct zs_node *node = NULL;
+        put(t.s, "x/c/0", "ab");
+        put(t.s, "y/zarr.json", ARRAY);
+        CHECK(zs_hierarchy_remove(t.a, "y", NULL) == ZS_OK && zs_hierarchy_remove(t.a, "x", NULL) == ZS_OK);
+        CHECK(has(t.s, "x/zarr.json") && has(t.s, "x/c/0"));
+        struct zs_error err = {0};
+        if (!CHECK(zs_group_make(t.a, "", "x", &node, &err) == ZS_OK))
+            fprintf(stderr, "%s\n", err.message);
+        CHECK(!has(t.s, "x/zarr.json") && !has(t.s, "x/c/0") && has(t.s, "y/zarr.json"));
+        struct zs_hierarchy *seen = NULL;
+        CHECK(zs_hierarchy_open(t.s, true, &seen, NULL) == ZS_OK);
+        check_list(seen, "- y");
+        zs_hierarchy_free(seen);
+        CHECK(zs_hierarchy_flush(t.a, NULL) == ZS_OK && zs_hierarchy_open(t.s, true, &seen, NULL) == ZS_OK);
+        check_list(seen, "- x");
+        zs_hierarchy_free(seen);
+        close_two(&t);
+    }
+}
+
+static void test_a_document_that_could_not_be_read_is_not_written(void)
+{
+    struct two t = open_two(CONSOLIDATED("\"x\":" ARRAY));
+    struct zs_error err = {0};
+    const struct zs_node *node = NULL;
+    zs_json *attributes = NULL;
+    const size_t size = ZS_JSON_MAX_BYTES / 2 + 100;
+    char *large = malloc(size + 1);
+    memset(large, 'a', size);
+    large[size] = '\0';
+    add(t.a, "m", ARRAY);
+    CHECK(zs_hierarchy_node(t.a, "m", &node, NULL) == ZS_OK);
+    for (int i = 0; i < 2; i++) { /* each document could be read, and what they are together could not */
+        CHECK(zs_hierarchy_node(t.a, i == 0 ? "m" : "x", &node, NULL) == ZS_OK);
+        CHECK(zs_hierarchy_edit(t.a, node, &attributes, NULL) == ZS_OK);
+        CHECK(zs_json_add_string(attributes, "k", large) != NULL);
+    }
+    CHECK(zs_hierarchy_flush(t.a, &err) == ZS_ARGUMENT);
+    CHECK_CONTAINS(err.message, "zarr.json is not written");
+    CHECK_CONTAINS(err.message, "consolidated metadata list 2 arrays and groups");
+    CHECK(!has_attribute(t.s, "x", "k"));
+    struct zs_buffer text = {0};
+    CHECK(zs_store_get(t.s, "m/zarr.json", 999, &text, NULL) == ZS_NOT_FOUND);
+    zs_buffer_free(&text);
+    zs_json_remove(attributes, "k");
+    CHECK(zs_hierarchy_flush(t.a, &err) == ZS_OK && has_attribute(t.s, "m", "k"));
+    free(large);
+    close_two(&t);
 }
 
 static void test_paths_are_taken_apart(void)
@@ -645,6 +967,14 @@ static void test_paths_are_taken_apart(void)
 int main(void)
 {
     RUN(test_memory_store);
+    RUN(test_what_two_sessions_change_stays);
+    RUN(test_what_both_changed_of_one_attribute_is_merged);
+    RUN(test_members_of_one_attribute_from_two_sessions_stay);
+    RUN(test_an_array_that_came_meanwhile_stays_and_is_named);
+    RUN(test_an_edit_does_not_bring_back_what_was_removed);
+    RUN(test_a_shape_is_compared_with_that_of_the_own_document);
+    RUN(test_what_is_removed_and_made_again_has_its_document_as_long_as_its_chunks);
+    RUN(test_a_document_that_could_not_be_read_is_not_written);
     RUN(test_paths_are_taken_apart);
     RUN(test_a_new_store_that_is_held_appears_at_once);
     RUN(test_a_look_sees_what_consolidated_metadata_do_not_list);
@@ -660,6 +990,8 @@ int main(void)
     RUN(test_consolidated_metadata_answer_without_requests);
     RUN(test_consolidated_metadata_that_say_nothing_are_ignored);
     RUN(test_hostile_consolidated_keys_are_skipped);
+    RUN(test_a_group_below_32_others_is_named_by_an_error);
+    RUN(test_children_of_a_group_are_found_in_a_list);
     RUN(test_implicit_groups_of_consolidated_metadata_are_limited);
     RUN(test_the_walk_is_limited);
     RUN(test_many_threads_ask_at_once);

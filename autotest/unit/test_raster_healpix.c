@@ -45,7 +45,7 @@ static void test_rings_number_each_cell_once(void)
     for (int order = 0; order <= 5; order++) {
         const uint32_t side = 1u << order;
         const uint64_t all = (uint64_t)12 * side * side;
-        unsigned char *seen = calloc(all, 1);
+        unsigned char *seen = calloc((size_t)all, 1);
         for (int face = 0; face < ZS_HEALPIX_FACES; face++)
             for (uint32_t y = 0; y < side; y++)
                 for (uint32_t x = 0; x < side; x++) {

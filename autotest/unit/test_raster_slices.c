@@ -185,7 +185,7 @@ static void random_raster(struct raster *r, uint64_t *rng)
             if (d != axes.x && d != axes.y)
                 choices[chosen++] = random_choice(rng, shape[d]);
         r->arrays[k] = (struct zs_band_array){
-            .slices = slices_of(ndim, shape, axes, choices, rng_below(rng, chosen + 1)), .first = r->bands};
+            .slices = slices_of(ndim, shape, axes, choices, (size_t)rng_below(rng, chosen + 1)), .first = r->bands};
         r->bands += r->arrays[k].slices.count;
     }
 }

@@ -191,6 +191,168 @@ static void test_group_entries_and_levels_follow(void)
     close_store(&s);
 }
 
+/* ---- Only what was set ---- */
+
+/* An axis that is off its line by as much as Gaussian latitudes are. */
+static void put_gaussian_axis(struct geo_store *s, const char *path, size_t n, double first, double step)
+{
+    double values[100];
+    char *shape = zs_format("[%zu]", n), *key = zs_format("%s/c/0", path);
+    for (size_t i = 0; i < n; i++)
+        values[i] = first + ((double)i + (i % 3 == 2 ? 0.015 : 0)) * step;
+    put_array(s, path, shape, "['lat']", "float64", "'NaN'", "{'units':'degrees_north','mine':1}");
+    put(s, key, values, n * sizeof *values);
+    free(shape);
+    free(key);
+}
+
+/* Two arrays of one grid, and an overview of one that has every second row and column. */
+static void put_gaussian(struct geo_store *s)
+{
+    put_group(s, "", "{'multiscales':{'layout':[{'asset':'a'},{'asset':'half/a','derived_from':'a'}]},"
+                     "'zarr_conventions':[{'uuid':'d35379db-88df-4056-af3a-620245f8e347'}]}");
+    put_group(s, "half", "{}");
+    put_array(s, "a", "[10,20]", "['lat','lon']", "uint8", "0", "{'mine':1}");
+    put_array(s, "b", "[10,20]", "['lat','lon']", "int16", "0", "{}");
+    put_array(s, "half/a", "[5,10]", "['lat','lon']", "uint8", "0", "{}");
+    put_gaussian_axis(s, "lat", 10, 50, -1);
+    put_gaussian_axis(s, "half/lat", 5, 50, -2);
+    put_axis(s, "lon", "lon", 20, 5, 1, "{'units':'degrees_east'}");
+    put_axis(s, "half/lon", "lon", 10, 5, 2, "{'units':'degrees_east'}");
+}
+
+static struct zs_buffer bytes_of(struct geo_store *s, const char *key)
+{
+    struct zs_error err = {""};
+    struct zs_buffer bytes = {0};
+    check_ok(zs_store_get(s->store, key, ZS_JSON_MAX_BYTES, &bytes, &err), &err);
+    return bytes;
+}
+
+static void check_bytes(struct geo_store *s, const char *key, struct zs_buffer *expected, bool is_same)
+{
+    struct zs_buffer now = bytes_of(s, key);
+    CHECK((now.size == expected->size && memcmp(now.data, expected->data, now.size) == 0) == is_same);
+    zs_buffer_free(&now);
+    zs_buffer_free(expected);
+}
+
+static const char *const gaussian_axes[] = {"lat/c/0",       "lon/c/0",       "half/lat/c/0",       "half/lon/c/0",
+                                            "lat/zarr.json", "lon/zarr.json", "half/lat/zarr.json",
+                                            "half/lon/zarr.json"};
+
+static void test_a_crs_leaves_coordinates_of_siblings_and_overviews_as_they_are(void)
+{
+    const double base[6] = {4.5, 1, 0, 50.5, 0, -1}, half[6] = {4, 2, 0, 51, 0, -2};
+    struct geo_store s = {0};
+    struct zs_buffer before[8];
+    put_gaussian(&s);
+    for (int i = 0; i < 8; i++)
+        before[i] = bytes_of(&s, gaussian_axes[i]);
+    CHECK(open_node(&s, "half/a") != NULL);
+    check_everyone(&s, "half/a", half, "4326");
+    move(&s, "a", base, 4258);
+    for (int i = 0; i < 8; i++)
+        check_bytes(&s, gaussian_axes[i], &before[i], true);
+    check_everyone(&s, "a", base, "4258");
+    check_everyone(&s, "b", base, "4258");
+    check_everyone(&s, "half/a", half, "4258");
+    zs_json *a = document(&s, "a/zarr.json"), *mapping = document(&s, "spatial_ref/zarr.json");
+    CHECK(zs_json_get(zs_json_get(a, "attributes"), "spatial:transform") == NULL);
+    CHECK(zs_json_get(zs_json_get(mapping, "attributes"), "GeoTransform") == NULL);
+    CHECK(zs_json_get(zs_json_get(mapping, "attributes"), "crs_wkt") != NULL);
+    zs_json_free(a);
+    zs_json_free(mapping);
+    close_store(&s);
+}
+
+static void test_a_transform_changes_the_axis_that_does_not_tell_it(void)
+{
+    const double shifted[6] = {104.5, 1, 0, 50.5, 0, -1};
+    struct geo_store s = {0};
+    put_gaussian(&s);
+    struct zs_buffer lat = bytes_of(&s, "lat/c/0"), lon = bytes_of(&s, "lon/c/0");
+    move(&s, "a", shifted, 4326);
+    check_bytes(&s, "lat/c/0", &lat, true);
+    check_bytes(&s, "lon/c/0", &lon, false);
+    check_everyone(&s, "a", shifted, "4326");
+    check_everyone(&s, "b", shifted, "4326");
+    close_store(&s);
+}
+
+static void test_a_crs_keeps_the_geotransform_of_a_grid_mapping(void)
+{
+    struct geo_store s = {0};
+    const double t[6] = {5000, 20, 1, 9000, 2, -20};
+    put_group(&s, "", "{}");
+    put_array(&s, "a", "[10,20]", "['y','x']", "uint8", "0", "{'grid_mapping':'crs'}");
+    put_array(&s, "b", "[10,21]", "['y','x2']", "uint8", "0", "{'grid_mapping':'crs'}");
+    put_array(&s, "crs", "[]", "[]", "int64", "0",
+              "{'spatial_ref':'EPSG:32631','GeoTransform':'5000 20 1 9000 2 -20.00'}");
+    move(&s, "a", t, 32632); /* b does not follow: another grid mapping is named */
+    check_everyone(&s, "a", t, "32632");
+    check_everyone(&s, "b", t, "32631");
+    close_store(&s);
+}
+
+static void test_other_units_follow_a_crs(void)
+{
+    const double t[6] = {10, 1, 0, 51, 0, -1};
+    struct geo_store s = {0};
+    put_cf(&s);
+    struct zs_buffer x = bytes_of(&s, "x/c/0");
+    move(&s, "a", t, 32631); /* these are no degrees */
+    check_bytes(&s, "x/c/0", &x, true);
+    zs_json *d = document(&s, "x/zarr.json");
+    CHECK(zs_json_equals(zs_json_get(zs_json_get(d, "attributes"), "units"), "m"));
+    zs_json_free(d);
+    close_store(&s);
+}
+
+static void test_kilometres_stay_kilometres(void)
+{
+    const double t[6] = {-500, 1000, 0, 500, 0, -1000};
+    struct geo_store s = {0};
+    put_group(&s, "", "{}");
+    put_array(&s, "a", "[10,20]", "['y','x']", "uint8", "0", "{'grid_mapping':'crs'}");
+    put_array(&s, "crs", "[]", "[]", "int64", "0", "{'spatial_ref':'EPSG:3031'}");
+    put_axis(&s, "x", "x", 20, 0, 1, "{'units':'km'}");
+    put_axis(&s, "y", "y", 10, 0, -1, "{'units':'km'}");
+    struct zs_buffer x = bytes_of(&s, "x/c/0"), y = bytes_of(&s, "y/c/0");
+    CHECK(open_node(&s, "a") != NULL);
+    check_everyone(&s, "a", t, "3031");
+    move(&s, "a", t, 3413);
+    check_bytes(&s, "x/c/0", &x, true);
+    check_bytes(&s, "y/c/0", &y, true);
+    check_everyone(&s, "a", t, "3413");
+    move(&s, "a", moved, 3413); /* what is written is in units of the CRS */
+    check_everyone(&s, "a", moved, "3413");
+    close_store(&s);
+}
+
+static void check_nameless(const char *path)
+{
+    struct geo_store s = {0};
+    if (path[0] != '\0')
+        put_group(&s, "", "{}");
+    put_array(&s, path, "[10,20]", "null", "uint8", "0", "{}");
+    move(&s, path, moved, 32631);
+    check_everyone(&s, path, moved, "32631");
+    zs_json *d = document(&s, path[0] != '\0' ? "a/zarr.json" : "zarr.json");
+    CHECK(zs_json_get(zs_json_get(d, "attributes"), "spatial:dimensions") == NULL);
+    CHECK(zs_json_get(zs_json_get(d, "attributes"), "spatial:transform") == NULL);
+    zs_json_free(d);
+    move(&s, path, NULL, 0);
+    check_everyone(&s, path, NULL, NULL);
+    close_store(&s);
+}
+
+static void test_an_array_without_names_is_told_none(void)
+{
+    check_nameless("a");
+    check_nameless("");
+}
+
 /* ---- Meaning ---- */
 
 static void test_nodata_and_metadata(void)
@@ -309,6 +471,12 @@ int main(void)
     RUN(test_rotation_takes_the_coordinates_away);
     RUN(test_narrow_coordinates_become_float64);
     RUN(test_group_entries_and_levels_follow);
+    RUN(test_a_crs_leaves_coordinates_of_siblings_and_overviews_as_they_are);
+    RUN(test_a_transform_changes_the_axis_that_does_not_tell_it);
+    RUN(test_a_crs_keeps_the_geotransform_of_a_grid_mapping);
+    RUN(test_other_units_follow_a_crs);
+    RUN(test_kilometres_stay_kilometres);
+    RUN(test_an_array_without_names_is_told_none);
     RUN(test_nodata_and_metadata);
     RUN(test_what_came_to_a_file_meanwhile_stays);
     RUN(test_attributes_that_are_newer_than_consolidated_metadata_stay);

@@ -4,6 +4,7 @@
 #include <cpl_conv.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -498,6 +499,44 @@ static void test_a_shard_in_memory_replaced_between_index_and_data_is_read_anew(
     }
 }
 
+/* Twice as many objects as descriptors that the process may have, and one that is replaced while it is closed. */
+static void test_more_objects_are_read_than_files_may_be_open(void)
+{
+    enum { OBJECTS = 96 };
+    struct zs_error err;
+    struct rlimit before, few;
+    char *root = new_directory();
+    struct zs_store *store = vsi_store(root);
+    struct zs_object *objects[OBJECTS] = {NULL};
+    char key[16], text[8];
+    if (!CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0))
+        return;
+    few = (struct rlimit){.rlim_cur = 48, .rlim_max = before.rlim_max};
+    CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
+    for (int i = 0; i < OBJECTS; i++) {
+        snprintf(key, sizeof key, "o%d", i);
+        must(zs_store_put(store, key, key, strlen(key), &err), &err);
+        must(zs_object_open(store, key, &objects[i], &err), &err);
+    }
+    must(zs_store_put(store, "o7", "new", 3, &err), &err);
+    for (int turn = 0; turn < 2; turn++)
+        for (int i = 0; i < OBJECTS; i++) {
+            snprintf(key, sizeof key, "o%d", i);
+            if (i == 7)
+                continue;
+            must(zs_object_read(objects[i], 0, strlen(key), text, &err), &err);
+            CHECK_EQ_MEM(text, key, strlen(key));
+        }
+    CHECK(zs_object_read(objects[7], 0, 2, text, &err) == ZS_IO && zs_object_is_stale(objects[7]));
+    CHECK_CONTAINS(err.message, "o7");
+    CHECK(zs_object_is_changed(objects[7], false));
+    CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
+    for (int i = 0; i < OBJECTS; i++)
+        zs_object_close(objects[i]);
+    zs_store_free(store);
+    remove_directory(root);
+}
+
 int main(void)
 {
     RUN(test_an_upload_whose_bytes_cannot_be_read_back_is_an_error_and_publishes_nothing);
@@ -514,5 +553,6 @@ int main(void)
     RUN(test_the_root_may_be_a_link);
     RUN(test_a_pipe_is_no_object_and_does_not_hang);
     RUN(test_a_shard_in_memory_replaced_between_index_and_data_is_read_anew);
+    RUN(test_more_objects_are_read_than_files_may_be_open);
     return check_result();
 }

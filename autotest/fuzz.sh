@@ -1,0 +1,24 @@
+#!/bin/sh
+# fuzz.sh BUILD [TARGET...]: builds the fuzz targets (or those named) with clang's libFuzzer, ASan and UBSan in BUILD, and runs each for
+# FUZZ_SECONDS (60). An input that fails is kept as BUILD/TARGET-crash-*, inputs that raise coverage in BUILD/corpus/TARGET. These come
+# into the corpus with BUILD/fuzz/fuzz_TARGET -merge=1 autotest/fuzz/corpus/TARGET BUILD/corpus/TARGET, which takes only what it lacks.
+set -eu
+cd "$(dirname "$0")/.."
+build=$1
+shift
+[ $# -gt 0 ] || set -- chain shard journal codec stages blocks open
+sh autotest/install.sh clang libclang-rt-dev || exec sh autotest/skip.sh "fuzzing: no clang with libFuzzer"
+cmake -S . -B "$build" -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DBUILD_TESTING=ON -DSHARDEDZARR_FUZZ=ON -DSHARDEDZARR_SANITIZE=address,undefined \
+    -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS=-O1 -DCMAKE_CXX_FLAGS=-O1 >/dev/null
+cmake --build "$build" -j "$(nproc)" --target $(printf 'fuzz_%s ' "$@")
+export ASAN_OPTIONS=allocator_may_return_null=1 LSAN_OPTIONS=suppressions=autotest/sanitizers/leaks.supp:print_suppressions=0
+for target in "$@"; do
+    mkdir -p "$build/corpus/$target"
+    "$build/fuzz/fuzz_$target" -max_total_time="${FUZZ_SECONDS:-60}" -print_final_stats=1 -artifact_prefix="$build/$target-" \
+        "$build/corpus/$target" "autotest/fuzz/corpus/$target" >"$build/$target.log" 2>&1 || {
+        tail -n 60 "$build/$target.log"
+        echo "FAILED: fuzz_$target"
+        exit 1
+    }
+    echo "fuzz_$target: $(sed -n 's/.*number_of_executed_units: *//p' "$build/$target.log") runs, $(sed -n 's/.*DONE *\(cov: [0-9]*\).*/\1/p' "$build/$target.log")"
+done

@@ -1,0 +1,561 @@
+"""Failures of servers: what is refused, broken, or cannot be told is an error, and never an absent object."""
+import json
+import os
+import re
+import urllib.parse
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+import oracle
+from stores import CRC32C, LITTLE, array_meta, counting, group_meta, sharding
+import support
+from support import assert_pixels, as_raster, error_of, held_band, read_all, warnings_of
+import webserver
+
+DRIVER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "driver")
+SHAPE, SHARD, CHUNK = (64, 64), (32, 32), (8, 8)
+VALUES = counting(SHAPE) + 1
+EXPECTED = as_raster(VALUES, "uint16")
+
+
+def write_store(path, shape=SHAPE, shard=SHARD, chunk=CHUNK, values=VALUES):
+    oracle.write(path, array_meta(shape, "uint16", shard, [sharding(chunk)]), values)
+
+
+def write_large(path):
+    values = np.random.default_rng(1).integers(0, 60000, (1024, 1024), "uint16")
+    write_store(path, values.shape, values.shape, (256, 256), values)
+    return values
+
+
+def open_array(path):
+    return support.open_array(path, options=["MERGE_GAP=0"])
+
+
+def by_option(server, path):
+    """The name that is read through GDAL's own files."""
+    return "/vsicurl?use_head=no&url=" + urllib.parse.quote("http://%s/%s" % (server.host, path), safe="")
+
+
+# --------------------------------------------------------------------------------------------- statuses are numbers
+
+BY_TEXT = re.compile(r"\b(?:strstr|strcasestr|strn?cmp|strn?casecmp|EQUALN?|STARTS_WITH(?:_CI)?|sscanf|find)\s*\("
+                     r"[^;{]*?(?:ErrorMsg\(\)|\bmessage\b(?! \+)|pszErrBuf|strerror)", re.IGNORECASE)
+ONLY_SAID = {"status.c", "validate.c"}  # what is said is cut or left out by its text; nothing else follows from it
+THE_STATUS = ["http_client.c: sscanf(r->pszErrBuf"]  # where GDAL's client has it, and nowhere else
+
+
+def test_no_decision_is_made_from_the_text_of_a_message():
+    found = []
+    for folder, _, files in os.walk(DRIVER):
+        for name in sorted(set(files) - ONLY_SAID):
+            if name.endswith((".c", ".cpp", ".h")):
+                with open(os.path.join(folder, name)) as file:
+                    text = file.read()
+                found += ["%s: %s" % (name, " ".join(match.group().split())) for match in BY_TEXT.finditer(text)]
+    assert found == THE_STATUS
+
+
+@pytest.mark.parametrize("name", [by_option, lambda server, path: server.vsi(path)], ids=["by GDAL's files", "plain"])
+def test_a_server_on_a_port_with_404_that_dies_gives_an_error_and_no_zeros(tmp_path, config, name):
+    write_store(tmp_path / "s.zarr")
+    gdal.VSICurlClearCache()
+    with webserver.RangeServer(tmp_path, range(40400, 40500)) as server:
+        assert ":404" in server.host
+        dataset = open_array(name(server, "s.zarr"))
+        server.die()
+        assert "s.zarr/c/" in error_of(read_all, dataset)
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 500, 503])
+def test_through_gdals_files_only_a_404_is_absent(tmp_path, server, status):
+    write_store(tmp_path / "s.zarr")
+    server.faults["s.zarr/c/1/0"] = status
+    assert "s.zarr/c/1/0" in error_of(read_all, open_array(by_option(server, "s.zarr")))
+    gdal.VSICurlClearCache()
+    server.faults["s.zarr/c/1/0"] = 404
+    expected = EXPECTED.copy()
+    expected[:, 32:, :32] = 0
+    assert_pixels(open_array(by_option(server, "s.zarr")), expected, windows=1)
+
+
+# --------------------------------------------------------------------------------------------------- URLs and ranges
+
+@pytest.mark.parametrize("name", [by_option, lambda server, path: server.vsi(path)], ids=["by GDAL's files", "plain"])
+def test_the_query_of_a_root_stays_behind_every_key(tmp_path, server, name):
+    write_store(tmp_path / "s.zarr")
+    dataset = open_array(name(server, "s.zarr?token=abc"))
+    assert_pixels(dataset, EXPECTED, windows=1)
+    assert {r.query for r in server.requests("zarr.json|/c/")} == {"token=abc"}
+
+
+@pytest.mark.parametrize("query", ["", "?token=abc"])
+def test_a_server_without_ranges_gives_large_shards_whole(tmp_path, server, query):
+    values = write_large(tmp_path / "s.zarr")
+    server.ranges = "none"
+    dataset = open_array(server.vsi("s.zarr" + query))
+    np.testing.assert_array_equal(dataset.ReadAsArray(300, 300, 9, 9), values[300:309, 300:309])
+    np.testing.assert_array_equal(dataset.ReadAsArray(), values)
+    assert len([r for r in server.requests("/c/0/0") if r.range is None]) == 1, "it is kept"
+
+
+def test_without_ranges_a_shard_beyond_the_budget_is_an_error_that_says_so(tmp_path, server):
+    write_large(tmp_path / "s.zarr")
+    server.ranges = "none"
+    before = gdal.GetCacheMax()
+    gdal.SetCacheMax(4 << 20)
+    try:
+        message = error_of(open_array(server.vsi("s.zarr")).ReadAsArray, 300, 300, 9, 9)
+    finally:
+        gdal.SetCacheMax(before)
+    assert "s.zarr/c/0/0" in message and "byte ranges" in message and "GDAL_CACHEMAX" in message, message
+
+
+def test_an_object_that_vanishes_while_it_is_read_whole_is_an_error(tmp_path, server):
+    write_large(tmp_path / "s.zarr")
+    server.ranges = "none"
+    asked = []
+    server.before = lambda method, path, headers: 404 if path.endswith("c/0/0") and (asked.append(1) or len(asked)) > 2 else None
+    assert "s.zarr/c/0/0" in error_of(open_array(server.vsi("s.zarr")).ReadAsArray, 300, 300, 9, 9)
+
+
+class _Redirector(webserver.Handler):
+    """Sends everything elsewhere, with headers that are of the redirection alone."""
+    def do_GET(self):
+        owner = self.server.owner
+        owner.count += 1
+        self.answer(302, {"ETag": '"redirection-%d"' % owner.count, "Last-Modified": "Mon, 01 Jan 2024 00:00:0%d GMT" % (owner.count % 10),
+                          "Location": "http://%s%s" % (owner.target, self.path)}, b"elsewhere")
+
+    do_HEAD = do_GET
+
+
+class Redirector(webserver.Server):
+    def __init__(self, target):
+        self.target, self.count = target, 0
+        super().__init__(_Redirector)
+
+
+class _Chunked(webserver.Handler):
+    """Whole objects, with no header that is not needed."""
+    dates = True
+
+    def do_GET(self):
+        name = os.path.join(self.server.owner.root, self.path.lstrip("/"))
+        if not os.path.isfile(name):
+            return self.answer(404)
+        with open(name, "rb") as file:
+            data = file.read()
+        self.send_response_only(200)
+        if self.server.owner.dates:
+            self.send_header("Date", self.date_time_string())
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        self.wfile.write(b"%x\r\n%s\r\n0\r\n\r\n" % (len(data), data))
+
+
+class Chunked(webserver.Server):
+    def __init__(self, root, dates):
+        self.root, self.dates = str(root), dates
+        super().__init__(_Chunked)
+
+
+@pytest.mark.parametrize("dates", [True, False])
+def test_headers_of_a_redirection_are_not_those_of_the_answer(tmp_path, dates):
+    write_store(tmp_path / "s.zarr")
+    with Chunked(tmp_path, dates) as target, Redirector(target.host) as server:
+        dataset = open_array("/vsicurl/http://%s/s.zarr" % server.host)
+        assert_pixels(dataset, EXPECTED, windows=2)
+
+
+def test_ranges_are_read_behind_a_redirection(tmp_path, server):
+    values = write_large(tmp_path / "s.zarr")
+    with Redirector(server.host) as front:
+        dataset = open_array("/vsicurl/http://%s/s.zarr" % front.host)
+        np.testing.assert_array_equal(dataset.ReadAsArray(300, 300, 9, 9), values[300:309, 300:309])
+        assert any("If-Match" in dict(r.headers) for r in server.requests("/c/")), "the ETag of the answer is known"
+        assert not any("redirection" in dict(r.headers).get("If-Match", "") for r in server.log)
+
+
+# ----------------------------------------------------------------------------------------------------------- listings
+
+BUCKET = "/vsis3/bucket/g.zarr"
+
+
+def put_group(s3, names):
+    """A group of arrays without consolidated metadata."""
+    s3.objects["bucket/g.zarr/zarr.json"] = b'{"zarr_format": 3, "node_type": "group", "attributes": {}}'
+    document = json.dumps(array_meta((4, 4), "uint16", (4, 4), [LITTLE])).encode()
+    for name in names:
+        s3.objects["bucket/g.zarr/%s/zarr.json" % name] = document
+
+
+def group(path, update=False):
+    return gdal.OpenEx('SHARDEDZARR:"%s"' % path, gdal.OF_MULTIDIM_RASTER | (gdal.OF_UPDATE if update else 0)).GetRootGroup()
+
+
+def is_listing(query):
+    return "prefix" in query or "delimiter" in query
+
+
+@pytest.mark.parametrize("status", [403, 500, 503])
+def test_a_listing_that_is_refused_is_an_error_and_not_an_empty_group(s3, status):
+    put_group(s3, ["a", "b"])
+    assert sorted(group(BUCKET).GetMDArrayNames()) == ["a", "b"]
+    gdal.VSICurlClearCache()
+    s3.fault = lambda method, key, query: status if is_listing(query) else None
+    assert "cannot be listed" in error_of(lambda: group(BUCKET).GetMDArrayNames())
+
+
+def test_a_listing_whose_second_page_fails_is_an_error(s3, config):
+    names = ["a%03d" % i for i in range(150)]
+    put_group(s3, names)
+    config("AWS_MAX_KEYS", "100")
+    assert sorted(group(BUCKET).GetMDArrayNames()) == names
+    gdal.VSICurlClearCache()
+    s3.fault = lambda method, key, query: 503 if "marker" in query or "continuation-token" in query else None
+    assert "cannot be listed" in error_of(lambda: group(BUCKET).GetMDArrayNames())
+
+
+def make_array(name):
+    root = group(BUCKET, update=True)
+    dimension = root.CreateDimension(name + "_x", None, None, 4)
+    array = root.CreateMDArray(name, [dimension], gdal.ExtendedDataType.Create(gdal.GDT_UInt16))
+    assert array.Write(np.arange(4, dtype="uint16")) == gdal.CE_None
+    del array, root
+
+
+def test_no_array_is_made_over_chunks_that_cannot_be_looked_for(s3):
+    put_group(s3, ["a"])
+    s3.objects["bucket/g.zarr/new/c/7"] = b"leftover"
+    s3.fault = lambda method, key, query: 503 if is_listing(query) else None
+    assert "cannot be listed" in error_of(make_array, "new")
+    assert "bucket/g.zarr/new/zarr.json" not in s3.objects
+    s3.fault = lambda method, key, query: None
+    gdal.VSICurlClearCache()
+    make_array("new")
+    assert "bucket/g.zarr/new/c/7" not in s3.objects and "bucket/g.zarr/new/zarr.json" in s3.objects
+
+
+# Of one prefix the listing fails, of all others it does not.
+
+def fail_below(s3, prefix, status):
+    s3.fault = lambda method, key, query: status if is_listing(query) and query.get("prefix", "").startswith(prefix) else None
+    gdal.VSICurlClearCache()
+
+
+def fail_at(s3, nth):
+    """The nth listing fails alone. Returns a list of as many items as there were listings."""
+    listings = []
+
+    def fault(method, key, query):
+        if method == "GET" and is_listing(query):
+            listings.append(query.get("prefix"))
+            return 503 if len(listings) == nth + 1 else None
+
+    s3.fault = fault
+    gdal.VSICurlClearCache()
+    return listings
+
+
+def put_nested(s3):
+    put_group(s3, ["a", "sub/b"])
+    s3.objects["bucket/g.zarr/sub/zarr.json"] = s3.objects["bucket/g.zarr/zarr.json"]
+    s3.objects["bucket/g.zarr/a/c/0/0"] = s3.objects["bucket/g.zarr/sub/b/c/0/0"] = bytes(32)
+    return dict(s3.objects)
+
+
+@pytest.mark.parametrize("status", [403, 503])
+@pytest.mark.parametrize("prefix", ["g.zarr/", "g.zarr/sub/"])
+def test_a_group_that_alone_cannot_be_listed_is_an_error_and_not_empty(s3, prefix, status):
+    put_nested(s3)
+    fail_below(s3, prefix, status)
+    assert "/%s: cannot be listed" % prefix[:-1] in error_of(lambda: group(BUCKET).OpenGroup("sub").GetMDArrayNames())
+    fail_below(s3, "nothing", status)
+    assert group(BUCKET).OpenGroup("sub").GetMDArrayNames() == ["b"]
+
+
+def test_one_listing_that_fails_is_an_error_and_not_an_empty_group(s3):
+    put_nested(s3)
+    fail_at(s3, 0)
+    assert "cannot be listed" in error_of(lambda: group(BUCKET).GetMDArrayNames())
+
+
+def append_array(name):
+    gdal.GetDriverByName("ShardedZarr").Create(BUCKET, 8, 8, 1, options=["APPEND_SUBDATASET=YES", "ARRAY_NAME=" + name]).FlushCache()
+
+
+@pytest.mark.parametrize("status", [403, 503])
+@pytest.mark.parametrize("make, leftover", [(make_array, "new/c/7"), (append_array, "new/new/c/0/0")])
+def test_no_array_is_made_over_chunks_of_which_alone_there_is_no_listing(s3, make, leftover, status):
+    put_group(s3, ["a"])
+    s3.objects["bucket/g.zarr/" + leftover] = b"leftover"
+    before = dict(s3.objects)
+    fail_below(s3, "g.zarr/new/", status)
+    assert "cannot be listed" in error_of(make, "new")
+    assert s3.objects == before
+    fail_below(s3, "nothing", status)
+    make("new")
+    assert s3.objects.get("bucket/g.zarr/" + leftover) != b"leftover" and s3.objects != before
+
+
+def test_a_prefix_is_empty_where_the_nearest_listing_above_it_does_not_have_it(s3):
+    s3.objects["bucket/a/other"] = b"x"
+    s3.fault = lambda method, key, query: 403 if is_listing(query) and "prefix" not in query else None
+    source = gdal.GetDriverByName("MEM").Create("", 8, 8)
+    gdal.GetDriverByName("ShardedZarr").CreateCopy("/vsis3/bucket/a/new/g.zarr", source).FlushCache()
+    assert "bucket/a/new/g.zarr/zarr.json" in s3.objects
+
+
+def test_among_thousands_of_prefixes_one_is_empty_after_few_listings(s3, config):
+    config("GDAL_DISABLE_READDIR_ON_OPEN", "EMPTY_DIR")  # GDAL lists nothing by itself
+    for i in range(20000):
+        s3.objects["bucket/tile_%05d.zarr/zarr.json" % i] = b"x"
+    path = "/vsis3/bucket/tile_12345.z%s"
+    source = gdal.GetDriverByName("MEM").Create("", 8, 8)
+    listings = fail_at(s3, 10000)
+    gdal.GetDriverByName("ShardedZarr").CreateCopy(path % "new", source).FlushCache()
+    assert "bucket/tile_12345.znew/zarr.json" in s3.objects and len(listings) < 16, listings
+    fail_below(s3, "tile_12345.zarr/", 503)
+    assert "cannot be listed" in error_of(gdal.GetDriverByName("ShardedZarr").CreateCopy, path % "arr", source)
+
+
+def test_a_web_server_may_have_no_listings_but_may_not_fail_at_them(tmp_path, server):
+    write_store(tmp_path / "s.zarr" / "a")
+    (tmp_path / "s.zarr" / "zarr.json").write_text('{"zarr_format": 3, "node_type": "group", "attributes": {}}')
+    assert not group(server.vsi("s.zarr")).GetMDArrayNames()
+    gdal.VSICurlClearCache()
+    server.faults["s.zarr/"] = 503
+    assert "cannot be listed" in error_of(lambda: group(server.vsi("s.zarr")).GetMDArrayNames())
+
+
+def test_a_local_directory_that_may_not_be_listed_is_an_error(tmp_path):
+    if os.geteuid() == 0:
+        pytest.skip("root may list everything")
+    write_store(tmp_path / "s.zarr" / "g" / "a")
+    (tmp_path / "s.zarr" / "g").chmod(0o300)
+    try:
+        assert "cannot be listed" in error_of(lambda: group(tmp_path / "s.zarr").GetGroupNames())
+    finally:
+        (tmp_path / "s.zarr" / "g").chmod(0o700)
+
+
+# ----------------------------------------------------------------------------------------------------------- removing
+
+def put_chunks(s3, array, n):
+    for i in range(n):
+        s3.objects["bucket/g.zarr/%s/c/%d/%d" % (array, i // 1000, i % 1000)] = b"x"
+
+
+def test_a_store_of_many_objects_is_removed_by_the_thousand_with_documents_first(s3, config):
+    config("SHARDEDZARR_DELETE", "ALL")
+    put_group(s3, ["a", "b"])
+    put_chunks(s3, "a", 2500)
+    gdal.GetDriverByName("ShardedZarr").Delete(BUCKET)
+    assert not s3.objects
+    documents = [i for i, key in enumerate(s3.removed) if key.endswith("zarr.json")]
+    chunks = [i for i, key in enumerate(s3.removed) if "/c/" in key]
+    assert max(documents) < min(chunks) and s3.removed[0] == "bucket/g.zarr/zarr.json"
+    assert len([1 for method, _ in s3.log if method in ("DELETE", "POST")]) <= len(documents) + 3
+
+
+def test_objects_that_no_request_for_many_removes_go_one_by_one(s3):
+    put_group(s3, ["a"])
+    put_chunks(s3, "a", 40)
+    s3.fault = lambda method, key, query: 501 if method == "POST" else None
+    s3.latency = 0.02
+    gdal.GetDriverByName("ShardedZarr").Delete(BUCKET)
+    assert not s3.objects
+
+
+def test_chunks_of_a_removed_array_that_cannot_go_are_an_error(s3):
+    put_group(s3, ["a"])
+    put_chunks(s3, "a", 40)
+    s3.fault = lambda method, key, query: 403 if method == "POST" or (method == "DELETE" and key.endswith("/7")) else None
+    assert "c/0/7" in error_of(gdal.GetDriverByName("ShardedZarr").Delete, BUCKET)
+    assert "bucket/g.zarr/zarr.json" not in s3.objects
+
+
+def test_no_store_is_made_where_a_listing_fails(s3):
+    put_group(s3, ["a"])
+    before = dict(s3.objects)
+    s3.fault = lambda method, key, query: 503 if is_listing(query) else None
+    source = gdal.GetDriverByName("MEM").Create("", 8, 8)
+    assert "cannot be listed" in error_of(gdal.GetDriverByName("ShardedZarr").CreateCopy, BUCKET, source)
+    assert s3.objects == before
+
+
+@pytest.mark.parametrize("status", [403, 503])
+def test_a_store_of_which_a_part_cannot_be_listed_is_not_deleted(s3, config, status):
+    config("SHARDEDZARR_DELETE", "ALL")
+    before = put_nested(s3)
+    for prefix in ["g.zarr/", "g.zarr/a/", "g.zarr/sub/", "g.zarr/sub/b/c/0/"]:
+        fail_below(s3, prefix, status)
+        error_of(gdal.GetDriverByName("ShardedZarr").Delete, BUCKET)
+        assert s3.objects == before
+
+
+def outcome(action, *arguments):
+    """None, or the message with which it fails."""
+    try:
+        return None if action(*arguments) in (None, gdal.CE_None) else "failed"
+    except RuntimeError as error:
+        return str(error)
+
+
+def in_turn(s3, before, action):
+    """Does it with each of its listings failing. Yields its outcome."""
+    nth, count = 0, 1
+    while nth < count:
+        s3.objects = dict(before)
+        listings = fail_at(s3, nth)
+        told = outcome(action)
+        count, nth = len(listings), nth + 1
+        if nth <= count:
+            yield told
+
+
+def test_a_deletion_with_a_listing_that_fails_leaves_all_or_nothing_and_says_so(s3, config):
+    config("SHARDEDZARR_DELETE", "ALL")
+    before = put_nested(s3)
+    told = [(message, s3.objects) for message in in_turn(s3, before, lambda: gdal.GetDriverByName("ShardedZarr").Delete(BUCKET))]
+    assert len(told) > 5 and all(objects == ({} if message is None else before) for message, objects in told)
+
+
+def replace(value, name):
+    source = gdal.GetDriverByName("MEM").Create("", 8, 8)
+    source.GetRasterBand(1).Fill(value)
+    gdal.GetDriverByName("ShardedZarr").CreateCopy(BUCKET, source, options=["OVERWRITE=YES", "ARRAY_NAME=" + name]).FlushCache()
+
+
+def put_arrays(s3):
+    replace(2, "a")
+    append_array("b")
+    return dict(s3.objects)
+
+
+def test_a_replacement_with_a_listing_that_fails_is_the_old_or_the_new_store_and_says_so(s3):
+    before = put_arrays(s3)
+    replace(1, "v")
+    after = dict(s3.objects)
+    assert "bucket/g.zarr/v/c/0/0" in after and not [key for key in after if "/a/" in key or "/b/" in key]
+    told = [(message, s3.objects) for message in in_turn(s3, before, lambda: replace(1, "v"))]
+    assert len(told) > 10 and all(objects == (after if message is None else before) for message, objects in told)
+
+
+def test_a_replacement_that_cannot_remove_all_of_the_old_store_keeps_the_new_one(s3):
+    before = put_arrays(s3)
+    s3.fault = lambda method, key, query: 403 if method == "DELETE" and key == "bucket/g.zarr/b/zarr.json" else None
+    assert "what is complete is at" in error_of(replace, 1, "v")
+    assert "bucket/g.zarr/zarr.json" not in s3.objects and [key for key in s3.objects if key.endswith(".tmp/zarr.json")]
+    s3.fault = lambda method, key, query: 403 if method == "DELETE" and key == "bucket/g.zarr/zarr.json" else None
+    s3.objects = dict(before)
+    gdal.VSICurlClearCache()
+    assert "g.zarr/zarr.json: cannot be removed" in error_of(replace, 1, "v")
+    assert s3.objects == before
+
+
+# ------------------------------------------------------------------------------------------------------------- secrets
+
+@pytest.mark.parametrize("status", [403, 500])
+@pytest.mark.parametrize("form", ["/vsicurl/http://user:hidden@%s/s.zarr?X-Amz-Signature=topsecret",
+                                  "/vsicurl?header.Authorization=hidden&use_head=no&url=http%%3A%%2F%%2Fuser%%3Ahidden%%40%s%%2Fs.zarr%%3Fsig%%3Dtopsecret",
+                                  "/vsicurl_streaming/http://user:hidden@%s/s.zarr?X-Amz-Signature=topsecret",
+                                  "/vsizip/{/vsicurl/http://user:hidden@%s/s.zip?sig=topsecret}/s.zarr"])
+def test_no_message_tells_a_secret(tmp_path, server, form, status):
+    write_store(tmp_path / "s.zarr")
+    server.faults.update({"s.zarr/c/0/1": status, "s.zip": status})
+    name = form % server.host
+    messages = []
+    gdal.PushErrorHandler(lambda level, number, message: messages.append(message))
+    try:
+        for action in (lambda: read_all(open_array(name)), lambda: gdal.GetDriverByName("ShardedZarr").Delete(name),
+                       lambda: gdal.GetDriverByName("ShardedZarr").Create(name, 8, 8), lambda: group(name).GetMDArrayNames(),
+                       lambda: open_array(name).BuildOverviews("NEAREST", [2])):
+            try:
+                action()
+            except RuntimeError as error:
+                messages.append(str(error))
+            except AttributeError:
+                pass  # nothing was opened
+    finally:
+        gdal.PopErrorHandler()
+    ours = [message for message in messages if not message.startswith("/vsi")] or messages
+    assert any("s.z" in message for message in ours)
+    assert not [message for message in messages if "hidden" in message or "topsecret" in message]
+
+
+# --------------------------------------------------------------------------------------------- coordinates
+
+def write_with_coordinates(path, codecs=(LITTLE, CRC32C)):
+    """One raster of three bands with coordinates of all its dimensions."""
+    oracle.write(path, group_meta())
+    oracle.write("%s/data" % path, array_meta((3, 4, 6), dimension_names=["time", "y", "x"]), counting((3, 4, 6)))
+    for name, values in (("time", [3, 5, 9]), ("y", [3, 2, 1, 0]), ("x", range(6))):
+        meta = array_meta([len(values)], "float64", [len(values)], list(codecs), dimension_names=[name])
+        oracle.write("%s/%s" % (path, name), meta, np.array(values, "float64"))
+    return str(path)
+
+
+def break_object(path, way):
+    with open(path, "rb") as file:
+        there = file.read()
+    broken = {"html": b"<html></html>", "empty": b"", "short": there[:len(there) // 2], "changed": b"\x55" + there[1:]}
+    with open(path, "wb") as file:
+        file.write(broken[way])
+
+
+@pytest.mark.parametrize("way", ["html", "empty", "short", "changed"])
+def test_a_broken_coordinate_is_an_error_that_names_its_object(tmp_path, way):
+    path = write_with_coordinates(tmp_path / "s.zarr")
+    break_object(os.path.join(path, "x", "c", "0"), way)
+    dataset, messages = warnings_of(lambda: support.open_array(path, "/data"))
+    assert messages == []
+    assert "s.zarr/x/c/0" in error_of(dataset.GetGeoTransform)
+    np.testing.assert_array_equal(dataset.ReadAsArray(), counting((3, 4, 6)))
+    assert warnings_of(lambda: dataset.GetGeoTransform(can_return_null=True)) == (None, [])  # it is said once
+
+
+@pytest.mark.parametrize("way", ["html", "empty", "short", "changed"])
+def test_a_broken_coordinate_of_bands_is_an_error_that_names_its_object(tmp_path, way):
+    path = write_with_coordinates(tmp_path / "s.zarr")
+    break_object(os.path.join(path, "time", "c", "0"), way)
+    dataset = support.open_array(path, "/data")
+    assert "s.zarr/time/c/0" in error_of(lambda: held_band(dataset, 2).GetDescription())
+    assert dataset.GetGeoTransform() == (-0.5, 1, 0, 3.5, 0, -1)
+
+
+def test_broken_geolocation_arrays_are_an_error(tmp_path):
+    path = str(tmp_path / "s.zarr")
+    oracle.write(path, group_meta())
+    oracle.write(path + "/data", array_meta((4, 6), dimension_names=["j", "i"], attributes={"coordinates": "lat lon"}), counting((4, 6)))
+    for name in ("lat", "lon"):
+        meta = array_meta((4, 6), "float64", (4, 6), [LITTLE], dimension_names=["j", "i"])
+        oracle.write("%s/%s" % (path, name), meta, np.random.default_rng(1).random((4, 6)))
+    break_object(path + "/lat/c/0/0", "short")
+    assert "s.zarr/lat/c/0/0" in error_of(support.open_array(path, "/data").GetMetadata, "GEOLOCATION")
+
+
+def test_a_coordinate_with_an_unknown_codec_is_left_out_in_silence(tmp_path):
+    path = write_with_coordinates(tmp_path / "s.zarr")
+    with open(path + "/x/zarr.json") as file:
+        meta = json.load(file)
+    meta["codecs"] = [LITTLE, {"name": "somebody.else", "configuration": {}}]
+    oracle.put(path, {"x/zarr.json": meta})
+    dataset, messages = warnings_of(lambda: support.open_array(path, "/data"))
+    assert warnings_of(lambda: dataset.GetGeoTransform(can_return_null=True)) == (None, [])
+    assert messages == []
+
+
+def test_georeferencing_that_could_not_be_read_is_not_replaced(tmp_path):
+    path = write_with_coordinates(tmp_path / "s.zarr")
+    oracle.put(path, {"data/zarr.json": array_meta((3, 4, 6), dimension_names=["time", "y", "x"], attributes={"crs": "EPSG:32633"})})
+    break_object(path + "/x/c/0", "short")
+    before = {name: open("%s/%s/zarr.json" % (path, name)).read() for name in ("data", "x", "y")}
+    dataset = gdal.OpenEx(support.name_of(path, "/data"), gdal.OF_RASTER | gdal.OF_UPDATE)
+    assert "s.zarr/x/c/0" in error_of(dataset.SetGeoTransform, (0, 2, 0, 0, 0, -2))
+    assert "could not be read" in error_of(dataset.FlushCache)
+    dataset = None  # it tries once more
+    assert {name: open("%s/%s/zarr.json" % (path, name)).read() for name in ("data", "x", "y")} == before

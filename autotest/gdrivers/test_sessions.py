@@ -1,0 +1,269 @@
+"""What several sessions change of one store at once, and what is held across a change: an edit changes what was asked and nothing else."""
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+from support import GDAL, close, error_of
+from test_mdim_write import dimensions, extended, made, updated, write
+from writing import check_consolidated, document
+
+SETS = """
+import sys
+from osgeo import gdal
+gdal.UseExceptions()
+path, name = sys.argv[1:]
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(10):
+    d = gdal.OpenEx('SHARDEDZARR:"%s"' % path, gdal.OF_MULTIDIM_RASTER | gdal.OF_UPDATE)
+    root = d.GetRootGroup()
+    root.OpenMDArray("a").CreateAttribute("%s%d" % (name, number), [], gdal.ExtendedDataType.CreateString()).Write("x")
+    t = root.CreateDimension("t%s%d" % (name, number), None, None, 2)
+    root.CreateMDArray("%s%d" % (name, number), [t], gdal.ExtendedDataType.Create(gdal.GDT_Byte))
+    del root, t
+    d = None
+"""
+
+
+def store(path):
+    """A store of an array of (y, x) in its root, and one in a group."""
+    dataset, root = made(path)
+    y, x = dimensions(root, y=4, x=6)
+    write(root.CreateMDArray("a", [y, x], extended("uint8")), np.full((4, 6), 3, "uint8"))
+    group = root.CreateGroup("g")
+    write(group.CreateMDArray("b", [y, x], extended("uint8")), np.full((4, 6), 4, "uint8"))
+    del root, group, y, x
+    dataset = None
+    return path
+
+
+def set_attribute(thing, name, value="x"):
+    attribute = thing.CreateAttribute(name, [], gdal.ExtendedDataType.CreateString())
+    assert attribute.Write(value) == gdal.CE_None
+    return attribute
+
+
+@pytest.fixture
+def quiet():
+    gdal.PushErrorHandler("CPLQuietErrorHandler")
+    yield
+    gdal.PopErrorHandler()
+
+
+def test_two_processes_that_change_a_store_lose_nothing(tmp_path):
+    store(tmp_path / "a.zarr")
+    writers = [subprocess.Popen([sys.executable, "-c", SETS, str(tmp_path / "a.zarr"), name], stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE, text=True) for name in "pq"]
+    for writer in writers:
+        assert writer.stdout.readline() == "ready\n"
+    for writer in writers:
+        writer.stdin.write("go\n")
+        writer.stdin.flush()
+    for writer in writers:
+        writer.communicate()
+        assert writer.returncode == 0
+    names = {"%s%d" % (name, number) for name in "pq" for number in range(10)}
+    assert set(document(tmp_path / "a.zarr", "a")["attributes"]) >= names
+    assert set(document(tmp_path / "a.zarr")["consolidated_metadata"]["metadata"]) == names | {"a", "g", "g/b"}
+    check_consolidated(tmp_path / "a.zarr")
+
+
+def test_two_sessions_that_make_the_same_array_are_not_both_told_that_it_is_theirs(tmp_path, quiet):
+    store(tmp_path / "a.zarr")
+    sessions = [updated(tmp_path / "a.zarr") for _ in range(2)]
+    for (_, root), size in zip(sessions, (2, 3)):
+        root.CreateMDArray("n", dimensions(root, t=size), extended("uint8"))
+    (first, _), (second, _) = sessions
+    del sessions, root
+    first.FlushCache()
+    assert "/n: somebody else made it meanwhile" in error_of(second.FlushCache)
+    first = second = None
+    assert document(tmp_path / "a.zarr", "n")["shape"] == [2]
+    check_consolidated(tmp_path / "a.zarr")
+
+
+@pytest.mark.skipif(GDAL < 3080000, reason="GDAL has no Delete...() before 3.8")
+def test_an_edit_of_an_array_that_another_session_deleted_is_an_error(tmp_path, quiet):
+    store(tmp_path / "a.zarr")
+    dataset, root = updated(tmp_path / "a.zarr")
+    set_attribute(root.OpenMDArray("a"), "k")
+    other, others = updated(tmp_path / "a.zarr")
+    assert others.DeleteMDArray("a") == gdal.CE_None
+    del others, root
+    other = None
+    assert "/a: somebody else removed this array" in error_of(dataset.FlushCache)
+    dataset = None
+    assert not (tmp_path / "a.zarr" / "a").exists()
+    check_consolidated(tmp_path / "a.zarr")
+
+
+def test_an_item_of_70_megabytes_is_refused_and_the_store_stays_readable(tmp_path):
+    path = str(tmp_path / "a.zarr")
+    gdal.GetDriverByName("ShardedZarr").Create(path, 4, 4, 1, gdal.GDT_Byte).FlushCache()
+    before = document(tmp_path / "a.zarr")
+    dataset = gdal.Open(path, gdal.GA_Update)
+    dataset.SetMetadataItem("k", "a" * 70000000)
+    dataset.SetMetadataItem("l", "b")
+    message = error_of(dataset.FlushCache)
+    assert "zarr.json is not written" in message and "at most 67108864" in message
+    dataset.SetMetadataItem("k", "small")
+    dataset.FlushCache()
+    dataset = None
+    assert gdal.Open(path).GetMetadata()["l"] == "b" and gdal.Open(path).GetMetadataItem("k") == "small"
+    assert set(document(tmp_path / "a.zarr")) == set(before)
+
+
+def raster(path):
+    dataset = gdal.GetDriverByName("ShardedZarr").Create(str(path), 16, 16, 3, gdal.GDT_Byte)
+    dataset.SetGeoTransform([0, 1, 0, 16, 0, -1])
+    dataset = None
+    return path
+
+
+def in_sessions(path, *actions):
+    """Does each action in a session of its own, all opened before the first is closed."""
+    sessions = [gdal.Open(str(path), gdal.GA_Update) for _ in actions]
+    for session in sessions:
+        session.GetMetadata(), session.GetRasterBand(1).GetMetadata()
+    for session, action in zip(sessions, actions):
+        action(session)
+    del session
+    while sessions: # closes the first
+        sessions.pop(0)
+    check_consolidated(path)
+    return gdal.Open(str(path))
+
+
+def test_bands_that_two_sessions_edit_keep_what_both_said(tmp_path):
+    seen = in_sessions(raster(tmp_path / "a.zarr"),
+                           lambda d: d.GetRasterBand(1).SetMetadataItem("k", "1"),
+                           lambda d: d.GetRasterBand(2).SetMetadataItem("k", "2"),
+                           lambda d: d.GetRasterBand(1).SetMetadataItem("l", "3"),
+                           lambda d: d.GetRasterBand(2).SetUnitType("m"),
+                           lambda d: d.GetRasterBand(3).SetDescription("third"))
+    first, second, third = (seen.GetRasterBand(i) for i in (1, 2, 3))
+    assert (first.GetMetadataItem("k"), first.GetMetadataItem("l")) == ("1", "3")
+    assert (second.GetMetadataItem("k"), second.GetUnitType(), third.GetDescription()) == ("2", "m", "third")
+
+
+def test_a_band_property_taken_back_takes_back_none_of_another_session(tmp_path):
+    in_sessions(raster(tmp_path / "a.zarr"), lambda d: d.GetRasterBand(1).SetMetadataItem("k", "1"))
+    seen = in_sessions(tmp_path / "a.zarr", lambda d: d.GetRasterBand(2).SetMetadataItem("k", "2"),
+                           lambda d: d.GetRasterBand(1).SetMetadata({}))
+    assert seen.GetRasterBand(1).GetMetadataItem("k") is None and seen.GetRasterBand(2).GetMetadataItem("k") == "2"
+
+
+def test_domains_that_two_sessions_set_are_both_there(tmp_path):
+    in_sessions(raster(tmp_path / "a.zarr"), lambda d: d.SetMetadataItem("o", "0", "D0"))
+    seen = in_sessions(tmp_path / "a.zarr", lambda d: d.SetMetadataItem("d", "1", "D1"),
+                           lambda d: d.SetMetadataItem("d", "2", "D2"), lambda d: d.SetMetadataItem("e", "3", "D1"),
+                           lambda d: d.SetMetadata({}, "D0"))
+    assert seen.GetMetadata("D1") == {"d": "1", "e": "3"} and seen.GetMetadata("D2") == {"d": "2"}
+    assert not seen.GetMetadata("D0")
+
+
+@pytest.mark.parametrize("factors", [(2, 4), (4, 2)])
+def test_overviews_that_two_sessions_build_are_both_there(tmp_path, factors):
+    seen = in_sessions(raster(tmp_path / "a.zarr"), *[lambda d, f=f: d.BuildOverviews("NEAREST", [f]) for f in factors])
+    band = seen.GetRasterBand(1)
+    assert [band.GetOverview(i).XSize for i in range(band.GetOverviewCount())] == [8, 4]
+
+
+# ------------------------------------------------------------------------------------------------------------ what is held
+
+@pytest.mark.skipif(GDAL < 3080000, reason="GDAL has no Rename() and Delete...() before 3.8")
+@pytest.mark.parametrize("is_new", [False, True])
+class TestHeld:
+    @pytest.fixture
+    def opened(self, tmp_path, is_new):
+        path = tmp_path / "a.zarr"
+        if not is_new:
+            store(path)
+            return [path, *updated(path)]
+        dataset, root = made(path)
+        y, x = dimensions(root, y=4, x=6)
+        root.CreateMDArray("a", [y, x], extended("uint8"))
+        root.CreateGroup("g").CreateMDArray("b", [y, x], extended("uint8"))
+        return [path, dataset, root]
+
+    def test_an_attribute_follows_its_renamed_array(self, opened):
+        path, dataset, root = opened
+        opened.clear()
+        array = root.OpenMDArray("a")
+        attribute = set_attribute(array, "k")
+        array.Rename("n")
+        root.CreateMDArray("a", array.GetDimensions(), extended("uint8"))
+        attribute.Write("later")
+        del array, attribute, root
+        dataset = None
+        assert document(path, "n")["attributes"]["k"] == "later" and "k" not in document(path, "a")["attributes"]
+
+    def test_an_attribute_follows_the_group_above(self, opened):
+        path, dataset, root = opened
+        opened.clear()
+        group = root.OpenGroup("g")
+        attribute = set_attribute(group.OpenMDArray("b"), "k")
+        group.Rename("h")
+        attribute.Write("later")
+        del group, attribute, root
+        dataset = None
+        assert document(path, "h/b")["attributes"]["k"] == "later" and not (path / "g").exists()
+
+    def test_what_was_deleted_does_not_change_what_takes_its_place(self, opened):
+        path, dataset, root = opened
+        opened.clear()
+        array, dims = root.OpenMDArray("a"), root.OpenMDArray("a").GetDimensions()
+        attribute = set_attribute(array, "k")
+        root.DeleteMDArray("a")
+        root.CreateMDArray("a", dims, extended("uint8"))
+        for action in (lambda: attribute.Write("later"), lambda: attribute.Rename("m"), lambda: array.SetUnit("m"),
+                       lambda: set_attribute(array, "l"), lambda: array.DeleteAttribute("k"), lambda: array.SetOffset(3)):
+            assert "delete" in error_of(action)
+        del array, attribute, root, dims
+        dataset = None
+        assert not set(document(path, "a")["attributes"]) & {"k", "l", "m", "units", "add_offset"}
+
+    def test_an_attribute_that_was_deleted_does_not_come_back(self, opened):
+        path, dataset, root = opened
+        opened.clear()
+        array = root.OpenMDArray("a")
+        attribute = set_attribute(array, "k")
+        array.DeleteAttribute("k")
+        assert "was deleted" in error_of(attribute.Write, "later")
+        again = set_attribute(array, "k", "again")
+        assert "was deleted" in error_of(attribute.Write, "later")
+        again.Rename("m")
+        again.Write("more")
+        del array, attribute, again, root
+        dataset = None
+        assert document(path, "a")["attributes"]["m"] == "more" and "k" not in document(path, "a")["attributes"]
+
+    def test_a_deleted_group_makes_nothing_in_the_one_that_takes_its_place(self, opened):
+        path, dataset, root = opened
+        opened.clear()
+        group, dims = root.OpenGroup("g"), root.OpenMDArray("a").GetDimensions()
+        root.DeleteGroup("g")
+        root.CreateGroup("g")
+        for action in (lambda: group.CreateMDArray("n", dims, extended("uint8")), lambda: group.CreateGroup("n"),
+                       lambda: set_attribute(group, "k"), lambda: group.CreateDimension("t", None, None, 4)):
+            assert "delete" in error_of(action)
+        del group, root, dims
+        dataset = None
+        assert document(path, "g")["attributes"] == {} and not (path / "g" / "n").exists()
+
+    def test_a_dimension_follows_its_renamed_array(self, opened):
+        path, dataset, root = opened
+        opened.clear()
+        a = root.OpenMDArray("a")
+        held = root.CreateMDArray("c", dimensions(root, t=3), extended("uint8"))
+        del held
+        t = root.OpenMDArray("c").GetDimensions()[0]
+        root.OpenMDArray("c").Rename("d")
+        root.CreateMDArray("c", a.GetDimensions(), extended("uint8"))
+        t.Rename("s")
+        del a, t, root
+        dataset = None
+        assert document(path, "d")["dimension_names"] == ["s"] and document(path, "c")["dimension_names"] == ["y", "x"]

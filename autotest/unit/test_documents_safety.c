@@ -1,0 +1,215 @@
+/* Changes of several documents whose writer is killed, at every step: the next writer finds all of them, or none. */
+#define _GNU_SOURCE /* mkdtemp */
+#include <stdlib.h>
+
+#include <cpl_vsi.h>
+
+#include "fault_store.h"
+#include "zarr/hierarchy.h"
+#include "zarr/make.h"
+
+#define ARRAY                                                                                                \
+    "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[4],\"data_type\":\"uint8\",\"fill_value\":0,"     \
+    "\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[2]}},"                         \
+    "\"chunk_key_encoding\":\"default\",\"codecs\":[\"bytes\"],\"dimension_names\":[\"t\"]}"
+#define GROUP "{\"zarr_format\":3,\"node_type\":\"group\"}"
+#define CONSOLIDATED                                                                                   \
+    "{\"zarr_format\":3,\"node_type\":\"group\",\"consolidated_metadata\":{\"kind\":\"inline\","       \
+    "\"must_understand\":false,\"metadata\":{\"g\":" GROUP ",\"g/a\":" ARRAY ",\"g/b\":" ARRAY "}}}"
+
+/* A store on disk, each time anew, before which calls fail. */
+struct stage {
+    char *root;
+    struct zs_store *inner;
+    struct fault_store store;
+};
+
+static void put(struct zs_store *store, const char *key, const char *text)
+{
+    CHECK(zs_store_put(store, key, text, strlen(text), NULL) == ZS_OK);
+}
+
+static void stage_open(struct stage *s, bool is_consolidated)
+{
+    const char *tmp = getenv("TMPDIR");
+    s->root = zs_format("%s/test_documents_safety.XXXXXX", tmp != NULL ? tmp : "/tmp");
+    CHECK(mkdtemp(s->root) != NULL);
+    CHECK(zs_store_open_vsi(s->root, &s->inner, NULL) == ZS_OK);
+    zs_store_set_sync(s->inner, ZS_SYNC_NO);
+    put(s->inner, "zarr.json", is_consolidated ? CONSOLIDATED : GROUP);
+    put(s->inner, "g/zarr.json", GROUP);
+    put(s->inner, "g/a/zarr.json", ARRAY);
+    put(s->inner, "g/b/zarr.json", ARRAY);
+    fault_store_init(&s->store, s->inner);
+}
+
+static void stage_close(struct stage *s)
+{
+    zs_store_free(s->inner);
+    VSIRmdirRecursive(s->root);
+    free(s->root);
+}
+
+static struct zs_hierarchy *opened(struct zs_store *store)
+{
+    struct zs_hierarchy *h = NULL;
+    struct zs_error err = {0};
+    if (!CHECK(zs_hierarchy_open(store, true, &h, &err) == ZS_OK))
+        fprintf(stderr, "%s\n", err.message);
+    return h;
+}
+
+static bool grow(struct zs_hierarchy *h, uint64_t size)
+{
+    static const char *const paths[] = {"g/a", "g/b"};
+    const struct zs_node *node = NULL;
+    for (int i = 0; i < 2; i++)
+        if (zs_hierarchy_node(h, paths[i], &node, NULL) != ZS_OK ||
+            zs_array_restate(h, node, &size, NULL, NULL, &node, NULL) != ZS_OK)
+            return false;
+    return zs_hierarchy_flush(h, NULL) == ZS_OK;
+}
+
+static uint64_t length(struct zs_hierarchy *h, const char *path)
+{
+    const struct zs_node *node = NULL;
+    return zs_hierarchy_node(h, path, &node, NULL) == ZS_OK && node->array != NULL ? node->array->shape[0] : 0;
+}
+
+static bool has_journal(struct zs_store *store)
+{
+    char *key = zs_journal_key("zarr.json");
+    struct zs_buffer text = {0};
+    const bool has = zs_store_get(store, key, 100000, &text, NULL) == ZS_OK;
+    zs_buffer_free(&text);
+    free(key);
+    return has;
+}
+
+/* What the next writer finds: both arrays are as long. Then they grow to 8, for readers of each kind. */
+static void check_grows(struct stage *s)
+{
+    CHECK(zs_hierarchy_recover(s->inner, NULL) == ZS_OK && !has_journal(s->inner));
+    struct zs_hierarchy *h = opened(s->inner);
+    const uint64_t now = length(h, "g/a");
+    CHECK((now == 4 || now == 6) && length(h, "g/b") == now);
+    CHECK(grow(h, 8));
+    zs_hierarchy_free(h);
+    for (int i = 0; i < 2; i++) {
+        CHECK(zs_hierarchy_open(s->inner, i == 0, &h, NULL) == ZS_OK);
+        CHECK_EQ_U64(length(h, "g/a"), 8);
+        CHECK_EQ_U64(length(h, "g/b"), 8);
+        zs_hierarchy_free(h);
+    }
+}
+
+static void test_arrays_that_grow_together_do_so_after_a_kill(void)
+{
+    int killed = 0;
+    for (int is_consolidated = 0; is_consolidated < 2; is_consolidated++) {
+        bool is_done = false;
+        for (long step = 1; !is_done && step < 100; step++) {
+            struct stage s;
+            stage_open(&s, is_consolidated == 1);
+            struct zs_hierarchy *h = opened(&s.store.base);
+            s.store.fail_at = s.store.calls + step;
+            s.store.fail_on = true;
+            is_done = grow(h, 6);
+            zs_hierarchy_free(h);
+            check_grows(&s);
+            stage_close(&s);
+            killed += is_done ? 0 : 1;
+        }
+        CHECK(is_done);
+    }
+    CHECK(killed > 10);
+}
+
+/* Whether exactly one of two paths is listed, and has what is to be below it. */
+static void check_is_one_of(struct stage *s, const char *from, const char *to)
+{
+    CHECK(zs_hierarchy_recover(s->inner, NULL) == ZS_OK && !has_journal(s->inner));
+    for (int i = 0; i < 2; i++) {
+        struct zs_hierarchy *h = NULL;
+        const struct zs_node *node = NULL;
+        CHECK(zs_hierarchy_open(s->inner, i == 0, &h, NULL) == ZS_OK);
+        const bool has_from = zs_hierarchy_node(h, from, &node, NULL) == ZS_OK;
+        const bool has_to = zs_hierarchy_node(h, to, &node, NULL) == ZS_OK;
+        CHECK(has_from != has_to);
+        char *a = zs_path_join(has_to ? to : from, "a");
+        CHECK(node != NULL && (node->type == ZS_NODE_ARRAY || length(h, a) == 4));
+        free(a);
+        zs_hierarchy_free(h);
+    }
+}
+
+static void test_a_node_that_is_renamed_is_listed_after_a_kill(void)
+{
+    static const char *const names[][3] = {{"g/b", "n", "g/n"}, {"g", "n", "n"}};
+    int killed = 0;
+    for (int i = 0; i < 4; i++) {
+        const char *const *name = names[i / 2];
+        bool is_done = false;
+        for (long step = 1; !is_done && step < 100; step++) {
+            struct stage s;
+            stage_open(&s, i % 2 == 1);
+            struct zs_hierarchy *h = opened(&s.store.base);
+            s.store.fail_at = s.store.calls + step;
+            s.store.fail_on = true;
+            is_done = zs_node_rename(h, name[0], name[1], NULL) == ZS_OK;
+            zs_hierarchy_free(h);
+            check_is_one_of(&s, name[0], name[2]);
+            stage_close(&s);
+            killed += is_done ? 0 : 1;
+        }
+        CHECK(is_done);
+    }
+    CHECK(killed > 20);
+}
+
+static void test_what_somebody_else_changed_since_the_kill_stays(void)
+{
+    struct stage s;
+    stage_open(&s, true);
+    struct zs_hierarchy *h = opened(&s.store.base);
+    s.store.fail_on = true;
+    for (long step = 1; !has_journal(s.inner) && step < 100; step++) { /* killed just after it was written */
+        s.store.fail_at = s.store.calls + step;
+        CHECK(!grow(h, 6));
+    }
+    zs_hierarchy_free(h);
+    put(s.inner, "g/b/zarr.json", GROUP);
+    CHECK(zs_hierarchy_recover(s.inner, NULL) == ZS_OK && !has_journal(s.inner));
+    h = opened(s.inner);
+    CHECK_EQ_U64(length(h, "g/a"), 6);
+    zs_hierarchy_free(h);
+    CHECK(zs_hierarchy_open(s.inner, false, &h, NULL) == ZS_OK);
+    CHECK_EQ_U64(length(h, "g/b"), 0);
+    zs_hierarchy_free(h);
+    stage_close(&s);
+}
+
+static void test_a_journal_that_is_none_is_in_nobodys_way(void)
+{
+    static const char *const texts[] = {"", "{", "[]", "{}", "{\"changes\":{\"../x\":{}}}", "{\"changes\":{\"g/a\":{}}}",
+                                        "{\"changes\":{\"g/a\":{\"before\":1,\"after\":2}}}",
+                                        "{\"from\":\"..\",\"to\":\"g\"}", "{\"from\":\"p\",\"to\":\"q\"}"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct stage s;
+        stage_open(&s, true);
+        char *key = zs_journal_key("zarr.json");
+        put(s.inner, key, texts[i]);
+        free(key);
+        check_grows(&s);
+        stage_close(&s);
+    }
+}
+
+int main(void)
+{
+    RUN(test_arrays_that_grow_together_do_so_after_a_kill);
+    RUN(test_a_node_that_is_renamed_is_listed_after_a_kill);
+    RUN(test_what_somebody_else_changed_since_the_kill_stays);
+    RUN(test_a_journal_that_is_none_is_in_nobodys_way);
+    return check_result();
+}
