@@ -39,6 +39,7 @@ def validate(*stores, options=(), **environment):
         elif SUMMARY.match(line):
             summary = list(map(int, SUMMARY.match(line).groups()))
     assert done.returncode in (0, 1, 2) and not (done.returncode == 0 and done.stderr), done.stderr
+    assert done.returncode != 1 or findings, done.stderr  # a sanitizer's status is 1 too
     return Answer(done.returncode, findings, summary)
 
 

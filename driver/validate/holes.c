@@ -25,7 +25,8 @@ static int compare_numbers(const void *a, const void *b)
 
 static bool is_stored(const struct zs_checked_array *array, uint64_t number)
 {
-    return bsearch(&number, array->objects, array->object_count, sizeof number, compare_numbers) != NULL;
+    return array->object_count > 0 &&
+           bsearch(&number, array->objects, array->object_count, sizeof number, compare_numbers) != NULL;
 }
 
 void zs_checked_array_sort(struct zs_checked_array *array)
