@@ -470,7 +470,6 @@ def test_a_side_car_does_not_repeat_what_the_store_says(scene, pam):
         assert "BAND\"" not in side_car(path) and "ABOUT" not in side_car(path)
 
 
-@pytest.mark.xfail(gdal.__version__.startswith("3.10."), reason="an open fault: with GDAL 3.10 the whole side-car file goes", strict=True)
 def test_a_side_car_of_several_arrays_keeps_those_of_the_others(tmp_path, pam):
     path = str(tmp_path / "a.zarr")
     copy(path, source(np.arange(128, dtype="uint8").reshape(2, 8, 8)), SINGLE_ARRAY="NO", ARRAY_NAME="v", CHUNK_SHAPE=4)

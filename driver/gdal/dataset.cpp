@@ -628,10 +628,12 @@ CPLErr ShardedZarrDataset::Close(ZS_CLOSE_PARAMETERS)
         m_closeProgress = progress != nullptr ? progress : GDALDummyProgress;
         m_closeProgressData = progressData;
 #endif
-        if (IsUpdate())
+        if (IsUpdate()) // else only the side-car file is to be written; FlushCache() walks up to 65,536 bands for that
             result = FlushCache(true);
-        else if ((nPamFlags & GPF_DIRTY) != 0) // all there is to flush; FlushCache() walks up to 65,536 bands for it
-            result = TrySaveXML();
+        // FlushChanges() may have dropped statistics. ~GDALPamDataset() would write the file without what our
+        // SerializeToXML() adds, and would remove one that says nothing of this array.
+        if ((nPamFlags & GPF_DIRTY) != 0 && TrySaveXML() != CE_None)
+            result = CE_Failure;
         m_closed = true;
         for (const auto &overview : m_overviews)
         {
