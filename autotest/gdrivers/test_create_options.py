@@ -335,10 +335,10 @@ WRONG = [("CHUNK_SHAPE", "0", "positive"), ("CHUNK_SHAPE", "-4", "positive"), ("
          ("SHARD_SHAPE", "40", "32"), ("SHARD_SHAPE", "8", "16"), ("SHARD_SHAPE", "16,16,16", "2"), ("SHARD_SHAPE", "160000000", "1048576"),
          ("COMPRESS", "LZW", "ZSTD"), ("COMPRESS", "", "ZSTD"), ("LEVEL", "10", "9"), ("LEVEL", "high", "integer"), ("LEVEL", "1.5", "integer"),
          ("BLOSC_CNAME", "brotli", "lz4"), ("BLOSC_SHUFFLE", "MAYBE", "BIT"), ("INDEX_LOCATION", "MIDDLE", "START"),
-         ("CHUNK_ORDER", "PEANO", "HILBERT"), ("CHUNK_CHECKSUM", "perhaps", "YES"), ("OVERVIEWS", "1", "2"), ("OVERVIEWS", "2,x", "positive"),
+         ("CHUNK_ORDER", "PEANO", "HILBERT"), ("CHUNK_CHECKSUM", "perhaps", "YES"), ("OVERVIEWS", "1", "2"), ("OVERVIEWS", "2,x", "factors from 2"),
          ("RESAMPLING", "BEST", "CUBIC"), ("ARRAY_NAME", "a/b", "/"), ("ARRAY_NAME", "..", "dots"), ("ARRAY_NAME", "__a", "__"),
          ("ARRAY_NAME", "x", "name"), ("ARRAY_NAME", "spatial_ref", "name"), ("ARRAY_NAME", "ovr_2x", "name"),
-         ("SINGLE_ARRAY", "perhaps", "YES"), ("INTERLEAVE", "TILE", "PIXEL"), ("BLOCKXSIZE", "0", "positive"), ("BLOCKYSIZE", "big", "positive"), ("TILED", "perhaps", "YES"), ("APPEND_SUBDATASET", "perhaps", "YES"),
+         ("SINGLE_ARRAY", "perhaps", "YES"), ("INTERLEAVE", "TILE", "PIXEL"), ("BLOCKXSIZE", "0", "from 1"), ("BLOCKYSIZE", "big", "from 1"), ("TILED", "perhaps", "YES"), ("APPEND_SUBDATASET", "perhaps", "YES"),
          ("GEOREFERENCING", "NONE", "CF"), ("NUM_THREADS", "0", "1024"), ("NUM_THREADS", "many", "ALL_CPUS"), ("NUM_THREADS", "2x", "ALL_CPUS"),
          ("DIM_NAMES", "a", "two names"), ("DIM_NAMES", "a,b,c", "two names"), ("DIM_NAMES", "a,a", "differ"), ("DIM_NAMES", "a/b,c", "/")]
 

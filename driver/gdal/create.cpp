@@ -579,12 +579,12 @@ void zsAddCreation(GDALDriver &driver)
                                                        "Float16 "
 #endif
                                                        "Float32 Float64 CFloat32 CFloat64");
-    driver.SetMetadataItem(GDAL_DMD_CREATIONOPTIONLIST, zsCreationOptionList().c_str());
+    driver.SetMetadataItem(GDAL_DMD_CREATIONOPTIONLIST, zsOptionList(ZS_RASTER).c_str());
     driver.pfnCreateCopy = ZSGuarded<createCheckedCopy>::Call;
     driver.pfnCreate = ZSGuarded<create>::Call;
     driver.SetMetadataItem(GDAL_DCAP_CREATE_MULTIDIMENSIONAL, "YES");
-    driver.SetMetadataItem(GDAL_DMD_MULTIDIM_DATASET_CREATIONOPTIONLIST, zsMdimDatasetOptionList().c_str());
-    driver.SetMetadataItem(GDAL_DMD_MULTIDIM_ARRAY_CREATIONOPTIONLIST, zsMdimArrayOptionList().c_str());
+    driver.SetMetadataItem(GDAL_DMD_MULTIDIM_DATASET_CREATIONOPTIONLIST, zsOptionList(ZS_DATASET).c_str());
+    driver.SetMetadataItem(GDAL_DMD_MULTIDIM_ARRAY_CREATIONOPTIONLIST, zsOptionList(ZS_ARRAY).c_str());
     driver.pfnCreateMultiDimensional = ZSGuarded<zsMdimCreate>::Call;
     driver.pfnDelete = ZSGuarded<zsDelete>::Call;
     driver.pfnRename = ZSGuarded<zsRename>::Call;

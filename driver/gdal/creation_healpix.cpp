@@ -3,27 +3,6 @@
 
 #include "creation_options.h"
 
-static const char RESAMPLINGS[] = "NEAREST BILINEAR CUBIC CUBICSPLINE LANCZOS AVERAGE RMS MODE";
-
-bool ZSCreationOptions::ParseHealpix(CSLConstList options)
-{
-    const char *text = CSLFetchNameValue(options, "HEALPIX");
-    warp_resampling = CSLFetchNameValueDef(options, "WARP_RESAMPLING", "");
-    static const CPLStringList known(CSLTokenizeString(RESAMPLINGS));
-    if (!warp_resampling.empty() && known.FindString(warp_resampling.c_str()) < 0)
-        return zsRefuseOption("WARP_RESAMPLING", "one of " + std::string(RESAMPLINGS), warp_resampling.c_str());
-    if (text == nullptr)
-        return warp_resampling.empty() || zsRefuseOption("WARP_RESAMPLING", "HEALPIX beside it", "none");
-    const bool isNumber = *text != '\0' && strlen(text) < 3 && strspn(text, "0123456789") == strlen(text);
-    healpix_order = isNumber ? atoi(text) : -1;
-    if (healpix_order < 0 || healpix_order > ZS_MOST_HEALPIX_ORDER)
-        return zsRefuseOption("HEALPIX", "an order from 0 to " + std::to_string(ZS_MOST_HEALPIX_ORDER), text);
-    if (!overviews.empty())
-        return zsRefuseOption("OVERVIEWS", "NONE beside HEALPIX: coarser orders are stores of their own",
-                              CSLFetchNameValueDef(options, "OVERVIEWS", ""));
-    return true;
-}
-
 /* The side of a square of cells; 0 where it is none. */
 static uint64_t sideOf(uint64_t rows, uint64_t columns)
 {

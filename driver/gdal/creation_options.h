@@ -13,12 +13,6 @@ extern "C"
 #include "raster/create.h"
 }
 
-/* The XML for GDAL_DMD_CREATIONOPTIONLIST. */
-std::string zsCreationOptionList();
-
-/* The codecs among them that this build can write, with commas between. */
-std::string zsCompressors();
-
 /* Near this many decoded bytes per shard: few enough objects, and still few enough bytes to rewrite when one
  * changes. */
 constexpr uint64_t ZS_SHARD_BYTES = 64 << 20;
@@ -28,49 +22,43 @@ constexpr int ZS_MOST_HEALPIX_ORDER = 28;
 
 class ZSSourceAxes;
 
-/* Reads the option UPDATE. False (CPLError emitted) when the value is not allowed. */
-bool zsParseUpdate(CSLConstList options, enum zs_update &update);
-
-/* NUM_THREADS; false, with the error emitted, where its value is not allowed. GDAL_NUM_THREADS is for all of GDAL: what
- * it says is clamped, as others do. */
-bool zsParseThreads(CSLConstList options, int &threads);
-const char *zsUpdateName(enum zs_update update);
-
-/* Whether an array may have that name: a key of its own that is neither of the specification nor of what is written
- * beside it. */
-bool zsIsArrayName(const std::string &name);
-
+/* What the options ask for: nothing before Parse(), by which the table of options sets all members, to the defaults at
+ * least. */
 struct ZSCreationOptions
 {
     std::string array_name; /* "" when not given */
-    bool single_array = true;
+    bool single_array = false;
     bool pixel_interleaved = false;
     bool append = false;
     bool overwrite = false;
     bool statistics = false;
-    bool consolidates = true; /* the root of a new store has the metadata of all nodes */
-    bool fsync = true; /* whether what is written is put on the disk before it takes its place */
-    enum zs_georef_style style = ZS_GEOREF_ALL;
-    struct zs_encoding encoding = {};
+    bool consolidates = false; /* the root of a new store has the metadata of all nodes */
+    bool fsync = false; /* whether what is written is put on the disk before it takes its place */
+    enum zs_georef_style style = {};
+    struct zs_encoding encoding = {}; /* as far as it does not depend on the data type: see EncodingOf() */
+    bool has_level = false;
+    std::string blosc_cname, blosc_shuffle; /* the latter "" : by data type */
     int chunk_order = 0;
-    enum zs_update update = ZS_UPDATE_REWRITE; /* of what the same session publishes and then writes to again */
+    enum zs_update update = {}; /* of what the same session publishes and then writes to again */
     int threads = 0;
     ZSShapeOption chunk{"CHUNK_SHAPE"}, shard{"SHARD_SHAPE"}; /* not given: default, AUTO */
-    static constexpr uint64_t USUAL_BLOCK = 512;
-    uint64_t block_width = USUAL_BLOCK, block_height = USUAL_BLOCK; /* of a chunk by default */
-    bool block_is_tile = false; /* TILED says so; else one as wide as the raster is a strip */
+    /* Of a profile of another format; 0, and neither, when not given. */
+    uint64_t profile_width = 0, profile_height = 0;
+    bool profile_is_tiled = false, profile_is_striped = false;
     std::vector<std::string> dim_names;
-    int healpix_order = -1;     /* of the HEALPix cells that the pixels become; -1: of none */
-    std::string warp_resampling; /* of a source on another grid; "" : the nearest */
+    int healpix_order = -1;      /* of the HEALPix cells that the pixels become; -1: of none */
+    std::string warp_resampling; /* of a source on another grid */
     /* SCALE_OFFSET: stored as integers, of a type that is given or not */
     bool scale_offset = false, has_packed_type = false;
-    enum zs_data_type packed_type = ZS_UINT16;
+    enum zs_data_type packed_type = {};
     bool has_scale = false, has_offset = false; /* those that the options name */
     double scale = 1, offset = 0;
-    std::string blosc_shuffle;           /* "" : by data type */
-    bool overviews_auto = true;
+    bool overviews_auto = false;
     std::vector<int> overviews;
     std::string resampling; /* "" : by what the pixels mean */
+
+    static constexpr uint64_t USUAL_BLOCK = 512; /* columns and rows of a chunk by default */
+    static constexpr uint64_t MIN_BLOCK = 16;    /* blocks of fewer are strips, of which no chunks are made */
 
     /* Reads GDAL's list. False (CPLError emitted) when a value is not allowed. */
     bool Parse(CSLConstList options);

@@ -1,11 +1,10 @@
 /* The one symbol that the plugin exports. */
 #include "command.h"
-#include "creation_options.h"
 #include "create.h"
 #include "files.h"
 #include "guard.h"
 #include "open.h"
-#include "option_aliases.h"
+#include "options.h"
 #include "subdataset_info.h"
 
 #include <dlfcn.h>
@@ -18,31 +17,6 @@ extern "C"
 }
 
 extern "C" CPL_DLL void GDALRegister_ShardedZarr();
-
-static const char OPEN_OPTIONS[] =
-    "<OpenOptionList>"
-    "  <Option name='USE_CONSOLIDATED_METADATA' type='boolean' default='YES' description='Whether inline "
-    "consolidated metadata of the root group are used where they are present'/>"
-    "  <Option name='MULTIBAND' type='boolean' default='YES' description='Whether arrays of three and more "
-    "dimensions are opened as bands; NO lists their slices as subdatasets'/>"
-    "  <Option name='HEALPIX' type='boolean' default='YES' description='Whether HEALPix cells are opened as a map; NO "
-    "opens them as one row'/>"
-    "  <Option name='DIM_X' type='string' description='Name or index of the X dimension'/>"
-    "  <Option name='DIM_Y' type='string' description='Name or index of the Y dimension'/>"
-    "  <Option name='NUM_THREADS' type='string' description='Number of threads that decode, or ALL_CPUS. Default: "
-    "GDAL_NUM_THREADS if set, else ALL_CPUS'/>"
-    "  <Option name='CACHE_SIZE' type='float' min='0' description='Most decoded chunks that are kept, in megabytes. "
-    "Default: what all datasets share, a quarter of GDAL_CACHEMAX'/>"
-    "  <Option name='MAX_CHUNK_SIZE' type='float' min='0' description='Chunks of more megabytes, decoded, are "
-    "refused. Default: 512, or GDAL_CACHEMAX where that is more'/>"
-    "  <Option name='FSYNC' type='boolean' default='YES' description='Whether what is changed is put on the disk "
-    "before it takes the place of what was there. Default: the configuration option SHARDEDZARR_FSYNC if set'/>"
-    "  <Option name='UPDATE' type='string-select' default='REWRITE' description='How shards that are there are "
-    "changed: REWRITE puts a new one in their place, APPEND writes new chunks behind the old ones, IN_PLACE "
-    "overwrites chunks that are not compressed; on local disks, else "
-    "REWRITE'><Value>REWRITE</Value><Value>APPEND</Value><Value>IN_PLACE</Value></Option>"
-    "  <Option name='MERGE_GAP' type='float' min='0' description='Chunks of a shard with fewer kilobytes between "
-    "them are one request. Default: 128 over a network, else 4'/>";
 
 #if ZS_GDAL_AT_LEAST(13)
 namespace
@@ -139,8 +113,7 @@ void GDALRegister_ShardedZarr()
 #ifdef GDAL_DCAP_CREATE_SUBDATASETS // 3.13 refuses APPEND_SUBDATASET=YES without it
     driver->SetMetadataItem(GDAL_DCAP_CREATE_SUBDATASETS, "YES");
 #endif
-    driver->SetMetadataItem(GDAL_DMD_OPENOPTIONLIST,
-                            (std::string(OPEN_OPTIONS) + ZS_OPEN_ALIASES + "</OpenOptionList>").c_str());
+    driver->SetMetadataItem(GDAL_DMD_OPENOPTIONLIST, zsOptionList(ZS_OPENING).c_str());
     // What programs ask GDAL's own driver before they choose.
     driver->SetMetadataItem("COMPRESSORS", zsCompressors().c_str());
     driver->pfnOpen = ZSGuarded<zsOpen>::Call;

@@ -9,7 +9,7 @@
 #include "files.h"
 #include "guard.h"
 #include "mdim_options.h"
-#include "option_aliases.h"
+#include "options.h"
 #include "target.h"
 #include "types.h"
 
@@ -79,6 +79,8 @@ static std::shared_ptr<ZSMdimStore> createStore(const char *name, GDALDataset *s
         return nullptr;
     }
     ZSOpenOptions open;
+    if (!open.Parse(nullptr))
+        return nullptr;
     open.threads = options.threads;
     open.fsync = options.fsync;
     open.update = options.update;

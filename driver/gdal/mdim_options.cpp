@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "guard.h"
-#include "option_aliases.h"
 #include "types.h"
 
 /* Most elements of a chunk by default: 512 x 512, or as many of fewer dimensions. */
@@ -13,60 +12,12 @@ constexpr uint64_t FEW_ELEMENTS = 1 << 14;
 /* Coordinates are one chunk, or a few; that of a short one has room for more of them to come. */
 constexpr uint64_t MIN_COORDINATES = 1 << 10, MAX_COORDINATES = 1 << 20;
 
-static const std::vector<const char *> ARRAY_OPTIONS = {
-    "CHUNK_SHAPE",   "SHARD_SHAPE",    "COMPRESS",    "LEVEL",          "BLOSC_CNAME",
-    "BLOSC_SHUFFLE", "BLOSC_BLOCKSIZE", "ZSTD_CHECKSUM", "CHUNK_MEMORY_LAYOUT", "DIM_SEPARATOR", "@ENDIAN",
-    "INDEX_LOCATION", "CHUNK_ORDER", "CHUNK_CHECKSUM", "BITROUND"};
-static const std::vector<const char *> DATASET_OPTIONS = {"OVERWRITE", "NUM_THREADS", "FSYNC", "UPDATE",
-                                                          "CREATE_CONSOLIDATED_METADATA"};
-
-static bool isOneOf(const std::vector<const char *> &names, const char *name)
-{
-    return std::any_of(names.begin(), names.end(), [name](const char *n) { return EQUAL(n, name); });
-}
-
-/* ---- What there is ---- */
-
-/* The rasters' options of these names. */
-static std::string optionList(bool ofDatasets)
-{
-    CPLXMLNode *list = CPLParseXMLString(zsCreationOptionList().c_str());
-    for (CPLXMLNode *option = list != nullptr ? list->psChild : nullptr, *next; option != nullptr; option = next)
-    {
-        const char *name = CPLGetXMLValue(option, "name", "");
-        next = option->psNext;
-        if (isOneOf(ARRAY_OPTIONS, name) || (ofDatasets && isOneOf(DATASET_OPTIONS, name)))
-            continue;
-        CPLRemoveXMLChild(list, option);
-        CPLDestroyXMLNode(option);
-    }
-    const std::string aliases = zsAliasOptionList(ofDatasets ? ZSFace::DATASET : ZSFace::ARRAY);
-    CPLXMLNode *others = CPLParseXMLString(aliases.c_str());
-    if (list != nullptr && others != nullptr)
-        CPLAddXMLChild(list, others); // and its siblings
-    char *text = CPLSerializeXMLTree(list);
-    const std::string result = text != nullptr ? text : "";
-    CPLFree(text);
-    CPLDestroyXMLNode(list);
-    return result;
-}
-
-std::string zsMdimArrayOptionList()
-{
-    return optionList(false);
-}
-
-std::string zsMdimDatasetOptionList()
-{
-    return optionList(true);
-}
-
 void zsWarnOfRasterOptions(CSLConstList options)
 {
     for (CSLConstList o = options; o != nullptr && *o != nullptr; o++)
     {
         const std::string name(*o, strcspn(*o, "="));
-        if (!isOneOf(ARRAY_OPTIONS, name.c_str()) && !isOneOf(DATASET_OPTIONS, name.c_str()))
+        if (!zsIsOption(name.c_str(), ZS_DATASET))
             CPLError(CE_Warning, CPLE_AppDefined,
                      "%s: is an option of rasters, and changes nothing in a copy of arrays", name.c_str());
     }
@@ -82,12 +33,9 @@ static bool checkNames(CSLConstList options)
         const char *value = CPLParseNameValue(*o, &name);
         const std::string key = name != nullptr ? name : *o;
         CPLFree(name);
-        if (value != nullptr && isOneOf(ARRAY_OPTIONS, key.c_str()))
+        if (value != nullptr && zsIsOption(key.c_str(), ZS_ARRAY))
             continue;
-        std::string expected = "one of";
-        for (const char *n : ARRAY_OPTIONS)
-            expected += std::string(n == ARRAY_OPTIONS.front() ? " " : ", ") + n;
-        return zsRefuseOption("creation option of an array", expected, key.c_str());
+        return zsRefuseOption("creation option of an array", "one of " + zsOptionNames(ZS_ARRAY), key.c_str());
     }
     return true;
 }
@@ -99,7 +47,7 @@ bool ZSMdimArrayOptions::Suits(const char *name, const char *value, const struct
     if (EQUAL(name, "BITROUND"))
         return !m_isCoordinate && spec.ndim > 1 && GDALDataTypeIsFloating(zsGDALType(spec.dtype.type, spec.dtype.size));
     if (!isShape || EQUAL(value, "AUTO"))
-        return isOneOf(ARRAY_OPTIONS, name);
+        return zsIsOption(name, ZS_ARRAY);
     ZSShapeOption shape(name);
     return !m_isCoordinate && spec.ndim > 1 && shape.Parse(value) && shape.Count() <= static_cast<size_t>(spec.ndim);
 }

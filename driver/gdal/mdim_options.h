@@ -4,11 +4,6 @@
 
 #include "creation_options.h"
 
-/* The XML for GDAL_DMD_MULTIDIM_ARRAY_CREATIONOPTIONLIST, and that of datasets: the same, which hold for all arrays
- * that they suit, and where and how a store is written. */
-std::string zsMdimArrayOptionList();
-std::string zsMdimDatasetOptionList();
-
 /* Warns of options, in this driver's words, that are of rasters alone: a copy through the multidimensional API takes
  * the same list. */
 void zsWarnOfRasterOptions(CSLConstList options);

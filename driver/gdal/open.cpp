@@ -5,52 +5,18 @@
 
 #include "choices.h"
 #include "container.h"
-#include "creation_options.h"
 #include "dataset.h"
 #include "describe.h"
 #include "group.h"
 #include "guard.h"
 #include "healpix.h"
 #include "mdim.h"
-#include "option_aliases.h"
+#include "options.h"
 
 extern "C"
 {
 #include "raster/listing.h"
 #include "zarr/hive.h"
-}
-
-/* ---- Options ---- */
-
-/* An option in larger units than bytes, of which 0 is one: the core takes none for its default. */
-static bool parseBytes(CSLConstList options, const char *name, const char *units, double unit, uint64_t &bytes)
-{
-    const char *text = CSLFetchNameValue(options, name);
-    if (text == nullptr)
-        return true;
-    char *end = nullptr;
-    const double number = CPLStrtod(text, &end);
-    if (end == text || *end != '\0' || !(number >= 0) || number > 1e9)
-    {
-        CPLError(CE_Failure, CPLE_IllegalArg, "%s: expected a number of %s, found %s", name, units, text);
-        return false;
-    }
-    bytes = std::max<uint64_t>(1, static_cast<uint64_t>(number * unit));
-    return true;
-}
-
-bool ZSOpenOptions::Parse(CSLConstList options)
-{
-    multiband = CPLFetchBool(options, "MULTIBAND", true);
-    healpix = CPLFetchBool(options, "HEALPIX", true);
-    fsync = CPLFetchBool(options, "FSYNC", CPLTestBool(CPLGetConfigOption("SHARDEDZARR_FSYNC", "YES")));
-    dim_x = CSLFetchNameValueDef(options, "DIM_X", "");
-    dim_y = CSLFetchNameValueDef(options, "DIM_Y", "");
-
-    return zsParseThreads(options, threads) &&
-           parseBytes(options, "CACHE_SIZE", "megabytes", 1 << 20, cache_bytes) &&
-           parseBytes(options, "MAX_CHUNK_SIZE", "megabytes", 1 << 20, max_chunk_bytes) &&
-           parseBytes(options, "MERGE_GAP", "kilobytes", 1 << 10, merge_gap) && zsParseUpdate(options, update);
 }
 
 /* ---- Identify ---- */

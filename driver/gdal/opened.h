@@ -52,17 +52,15 @@ class ZSOverlap
     bool End();
 };
 
-/* What the open options ask for. */
+/* What the open options ask for: nothing before Parse(), by which the table of options (options.h) sets all. */
 struct ZSOpenOptions
 {
     int threads = 0;
-    uint64_t cache_bytes = 0;
-    uint64_t max_chunk_bytes = 0;
-    uint64_t merge_gap = 0;
-    bool multiband = true;
-    bool fsync = true; /* as in ZSCreationOptions */
-    enum zs_update update = ZS_UPDATE_REWRITE;
-    bool healpix = true; /* cells are shown as a map */
+    uint64_t cache_bytes = 0, max_chunk_bytes = 0, merge_gap = 0; /* 0: the core's default */
+    bool multiband = false;
+    bool fsync = false; /* as in ZSCreationOptions */
+    enum zs_update update = {};
+    bool healpix = false; /* cells are shown as a map */
     std::string dim_x, dim_y; /* "" when not given */
 
     /* Reads GDAL's list; false (CPLError emitted) when a value is not allowed. */

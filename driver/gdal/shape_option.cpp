@@ -9,12 +9,6 @@ extern "C"
 #include "base/checked.h"
 }
 
-bool zsRefuseOption(const char *name, const std::string &expected, const char *found)
-{
-    CPLError(CE_Failure, CPLE_IllegalArg, "%s: expected %s, found %s", name, expected.c_str(), found);
-    return false;
-}
-
 bool zsParseNumbers(const char *text, std::vector<uint64_t> &out)
 {
     const int flags = CSLT_STRIPLEADSPACES | CSLT_STRIPENDSPACES | CSLT_ALLOWEMPTYTOKENS;

@@ -8,15 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "compat.h"
+#include "options.h"
 
 extern "C"
 {
 #include "zarr/chunk_grid.h"
 }
-
-/* Emits the CPLError of an option whose value is not allowed; false. */
-bool zsRefuseOption(const char *name, const std::string &expected, const char *found);
 
 /* Appends positive integers that commas, or x, separate. False when there is something else, or nothing. */
 bool zsParseNumbers(const char *text, std::vector<uint64_t> &out);

@@ -1,0 +1,664 @@
+#include "options.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "creation_options.h"
+#include "opened.h"
+
+extern "C"
+{
+#include "base/parallel.h"
+#include "codec/codec.h"
+#include "zarr/name.h"
+}
+
+namespace
+{
+using Creation = ZSCreationOptions;
+using Opening = ZSOpenOptions;
+
+constexpr double NO_LIMIT = HUGE_VAL;
+constexpr long MOST_THREADS = 1024;
+
+/* What an option may hold: a type as GDAL declares them, with the values of a choice or the range of a number. */
+struct Kind
+{
+    const char *type;
+    std::string values; /* of a choice, with spaces between */
+    const char *standard; /* null: none, or what the help says */
+    double low, high;
+    const char *unit; /* of a number; null: an integer */
+};
+
+/* A value that its kind allows. */
+struct Value
+{
+    const char *name, *text;
+    bool isGiven; /* else it is the default, or of the configuration */
+    bool isYes;
+    int choice; /* index of the value */
+    double number;
+    bool isRefused;
+
+    void Refuse(const std::string &expected)
+    {
+        isRefused = !zsRefuseOption(name, expected, text);
+    }
+};
+
+template <class Options> struct Row
+{
+    unsigned uses; /* ZSOptionUse */
+    const char *name;
+    Kind kind;
+    const char *help;
+    void (*set)(Options &, Value &); /* null: read elsewhere */
+    const char *configuration = nullptr; /* option of the configuration that holds where it is not given */
+};
+} // namespace
+
+static Kind flag(const char *standard)
+{
+    return {"boolean", "", standard, 0, 0, nullptr};
+}
+
+static Kind choice(const std::string &values, const char *standard)
+{
+    return {"string-select", values, standard, 0, 0, nullptr};
+}
+
+static Kind integer(double low, double high, const char *standard = nullptr)
+{
+    return {"int", "", standard, low, high, nullptr};
+}
+
+/* unit: "" of a number without one */
+static Kind number(double low, double high, const char *unit)
+{
+    return {"float", "", nullptr, low, high, unit};
+}
+
+static Kind anyText(const char *standard = nullptr)
+{
+    return {"string", "", standard, 0, 0, nullptr};
+}
+
+/* ---- Codecs ---- */
+
+static const char *const COMPRESSIONS[] = {"NONE", "ZSTD", "BLOSC", "GZIP"}; // by enum zs_compression
+constexpr int DEFLATE = 4; // what GTiff, and so the profile that rasterio makes of a store, calls GZIP
+
+/* Whether this build can write it; the message says what is missing. */
+static bool hasCodec(int compression, struct zs_error *err = nullptr)
+{
+    static const char *const names[] = {nullptr, "zstd", "blosc", "gzip"};
+    const struct zs_codec *codec;
+    return compression == ZS_COMPRESS_NONE || zs_codec_find(names[compression], &codec, err) == ZS_OK;
+}
+
+/* Blosc with zstd inside is smaller and decodes faster than zstd alone on what rasters hold. */
+static zs_compression standardCompression()
+{
+    if (hasCodec(ZS_COMPRESS_BLOSC))
+        return ZS_COMPRESS_BLOSC;
+    return hasCodec(ZS_COMPRESS_ZSTD) ? ZS_COMPRESS_ZSTD : ZS_COMPRESS_GZIP;
+}
+
+std::string zsCompressors()
+{
+    return std::string(hasCodec(ZS_COMPRESS_BLOSC) ? "blosc," : "") + (hasCodec(ZS_COMPRESS_ZSTD) ? "zstd," : "") +
+           "gzip";
+}
+
+/* ---- The table ---- */
+
+static void setThreads(int &threads, Value &v)
+{
+    const bool isAll = EQUAL(v.text, "ALL_CPUS");
+    const bool isNumber = *v.text != '\0' && strspn(v.text, "0123456789") == strlen(v.text);
+    const long asked = isAll ? zs_cpu_count() : std::strtol(v.text, nullptr, 10);
+    threads = static_cast<int>(std::clamp(asked, 1L, MOST_THREADS));
+    // GDAL_NUM_THREADS is for all of GDAL: it is clamped, as other drivers do.
+    if (v.isGiven && !isAll && (!isNumber || asked != threads))
+        v.Refuse("ALL_CPUS or a number from 1 to " + std::to_string(MOST_THREADS));
+}
+
+static void setOverviews(Creation &o, Value &v)
+{
+    o.overviews_auto = EQUAL(v.text, "AUTO") || EQUAL(v.text, "YES");
+    std::vector<uint64_t> numbers;
+    if (o.overviews_auto || EQUAL(v.text, "NONE") || EQUAL(v.text, "NO"))
+        return;
+    const bool areNumbers = zsParseNumbers(v.text, numbers);
+    if (!areNumbers || std::any_of(numbers.begin(), numbers.end(), [](uint64_t n) { return n < 2 || n > 1 << 20; }))
+        return v.Refuse("AUTO, NONE, or factors from 2");
+    std::sort(numbers.begin(), numbers.end());
+    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+    o.overviews.assign(numbers.begin(), numbers.end());
+}
+
+static void setDimensions(Creation &o, Value &v)
+{
+    const int flags = CSLT_STRIPLEADSPACES | CSLT_STRIPENDSPACES | CSLT_ALLOWEMPTYTOKENS;
+    const CPLStringList names(CSLTokenizeString2(v.text, ",", flags));
+    for (int i = 0; i < names.size() && !v.isRefused; i++)
+    {
+        if (!zsIsArrayName(names[i]) || names[i] == o.array_name)
+            v.Refuse("names without /, other than ARRAY_NAME");
+        else if (std::find(o.dim_names.begin(), o.dim_names.end(), names[i]) != o.dim_names.end())
+            v.Refuse("names that differ");
+        o.dim_names.push_back(names[i]);
+    }
+}
+
+static void setPacking(Creation &o, Value &v)
+{
+    static const enum zs_data_type types[] = {ZS_UINT8, ZS_INT8, ZS_UINT16, ZS_INT16, ZS_UINT32, ZS_INT32};
+    o.scale_offset = v.choice > 0;
+    o.has_packed_type = v.choice > 1;
+    o.packed_type = o.has_packed_type ? types[v.choice - 2] : ZS_UINT16;
+}
+
+/* Bytes of a number in larger units, of which 0 is one byte: the core takes none for its default. */
+static uint64_t bytesOf(const Value &v, double unit)
+{
+    return std::max<uint64_t>(1, static_cast<uint64_t>(v.number * unit));
+}
+
+/* Creating. In the order of the lists that GDAL shows; a row may rely on those before. */
+static const std::vector<Row<Creation>> &creationRows()
+{
+    constexpr unsigned ANY = ZS_RASTER | ZS_ARRAY | ZS_DATASET, STORE = ZS_RASTER | ZS_DATASET;
+    static const std::vector<Row<Creation>> rows = {
+        // Chunks and shards
+        {ANY, "CHUNK_SHAPE", anyText("512"),
+         "Shape of an inner chunk: one number for Y and X, or one per dimension separated by commas, slowest first. A "
+         "list in brackets, [100,300,624],512, has the length of each chunk of a dimension, [[256,4],100] 256 four "
+         "times and 100; where they differ there are no shards",
+         [](Creation &o, Value &v) { v.isRefused = v.isGiven && !o.chunk.Parse(v.text); }},
+        {ANY, "SHARD_SHAPE", anyText("AUTO"),
+         "Shape of a shard, multiples of CHUNK_SHAPE, or AUTO for about 64 MiB. A list in brackets has the length of "
+         "each shard of a dimension",
+         [](Creation &o, Value &v) { v.isRefused = !EQUAL(v.text, "AUTO") && !o.shard.Parse(v.text); }},
+        {ANY, "INDEX_LOCATION", choice("END START", "END"), "Where the index stands in a shard",
+         [](Creation &o, Value &v) { o.encoding.index_at_start = v.choice == 1; }},
+        {ANY, "CHUNK_ORDER", choice("ROW_MAJOR MORTON HILBERT", "ROW_MAJOR"),
+         "Physical order of the chunks in a shard", [](Creation &o, Value &v) { o.chunk_order = v.choice; }},
+        {ANY, "CHUNK_MEMORY_LAYOUT", choice("C F", "C"),
+         "Order of the elements in a chunk: the last dimension fastest (C), or the first (F)",
+         [](Creation &o, Value &v) { o.encoding.is_column_major = v.choice == 1; }},
+        {ANY, "DIM_SEPARATOR", choice("/ .", "/"), "What stands between the numbers in the names of shards",
+         [](Creation &o, Value &v) { o.encoding.has_dotted_keys = v.choice == 1; }},
+        {ZS_RASTER, "INTERLEAVE", choice("BAND PIXEL LINE", "BAND"),
+         "Whether a chunk holds one band (BAND; LINE is taken for it) or all",
+         [](Creation &o, Value &v) { o.pixel_interleaved = v.choice == 1; }},
+        {ZS_RASTER, "BLOCKXSIZE", integer(1, INT_MAX),
+         "With BLOCKYSIZE, as profiles of other formats have them: columns and rows of a chunk where there is no "
+         "CHUNK_SHAPE. Strips are passed over: fewer than 16, TILED=NO, or without TILED as wide as the raster",
+         [](Creation &o, Value &v) { o.profile_width = static_cast<uint64_t>(v.number); }},
+        {ZS_RASTER, "BLOCKYSIZE", integer(1, INT_MAX), "See BLOCKXSIZE",
+         [](Creation &o, Value &v) { o.profile_height = static_cast<uint64_t>(v.number); }},
+        {ZS_RASTER, "TILED", flag(nullptr), "See BLOCKXSIZE; a store is always made of chunks",
+         [](Creation &o, Value &v) { (v.isYes ? o.profile_is_tiled : o.profile_is_striped) = true; }},
+
+        // Compression
+        {ANY, "COMPRESS", choice("NONE ZSTD BLOSC GZIP DEFLATE", COMPRESSIONS[standardCompression()]),
+         "Compression of chunks",
+         [](Creation &o, Value &v) {
+             o.encoding.compression = static_cast<enum zs_compression>(v.choice == DEFLATE ? ZS_COMPRESS_GZIP
+                                                                                            : v.choice);
+         }},
+        {ANY, "LEVEL", integer(-131072, 22),
+         "Compression level: ZSTD -131072 to 22 (default 3), BLOSC 0 to 9 (default 3), GZIP 0 to 9 (default 6)",
+         [](Creation &o, Value &v) {
+             o.encoding.level = static_cast<int>(v.number);
+             o.has_level = true;
+         }},
+        {ANY, "BLOSC_CNAME", choice("zstd lz4 lz4hc blosclz zlib snappy", "zstd"), "Compressor inside BLOSC",
+         [](Creation &o, Value &v) { o.blosc_cname = CPLString(v.text).tolower(); }},
+        {ANY, "BLOSC_SHUFFLE", choice("NONE BYTE BIT", nullptr),
+         "Reordering inside BLOSC before compression. Default: by data type",
+         [](Creation &o, Value &v) {
+             static const char *const names[] = {"noshuffle", "shuffle", "bitshuffle"};
+             o.blosc_shuffle = names[v.choice];
+         }},
+        {ANY, "BLOSC_BLOCKSIZE", integer(0, 999999999, "0"), "Bytes of a block inside BLOSC; 0: as it chooses",
+         [](Creation &o, Value &v) { o.encoding.blosc_blocksize = static_cast<int>(v.number); }},
+        {ANY, "ZSTD_CHECKSUM", flag("NO"), "Whether zstd adds its checksum",
+         [](Creation &o, Value &v) { o.encoding.zstd_checksum = v.isYes; }},
+        {ANY, "CHUNK_CHECKSUM", flag("NO"), "Whether each chunk gets a crc32c checksum",
+         [](Creation &o, Value &v) { o.encoding.chunk_checksum = v.isYes; }},
+
+        // What is stored of a value
+        {ZS_RASTER, "SCALE_OFFSET", choice("NO YES UINT8 INT8 UINT16 INT16 UINT32 INT32", "NO"),
+         "Whether pixels become values in physical units that are stored as integers, by the scale and offset of the "
+         "source; or the type of these. Default for floats: UINT16",
+         setPacking},
+        {ZS_RASTER, "SCALE", number(-NO_LIMIT, NO_LIMIT, ""),
+         "For SCALE_OFFSET: value of a step of the integers. Default: that of the source",
+         [](Creation &o, Value &v) {
+             o.scale = v.number;
+             o.has_scale = true;
+         }},
+        {ZS_RASTER, "OFFSET", number(-NO_LIMIT, NO_LIMIT, ""),
+         "For SCALE_OFFSET: value of the integer 0. Default: that of the source",
+         [](Creation &o, Value &v) {
+             o.offset = v.number;
+             o.has_offset = true;
+         }},
+        {ANY, "BITROUND", integer(1, 52),
+         "Binary digits of the fraction of floats that are kept; the others become zero",
+         [](Creation &o, Value &v) {
+             o.encoding.keepbits = static_cast<int>(v.number);
+             if (o.scale_offset)
+                 v.Refuse("nothing beside SCALE_OFFSET");
+         }},
+
+        // Overviews and statistics
+        {ZS_RASTER, "OVERVIEWS", anyText("AUTO"),
+         "AUTO: by 2 until the smaller side is under a chunk; NONE; or factors separated by commas", setOverviews},
+        {ZS_RASTER, "RESAMPLING",
+         choice("NEAREST AVERAGE RMS BILINEAR CUBIC CUBICSPLINE LANCZOS GAUSS MODE", nullptr),
+         "Resampling of overviews. Default: AVERAGE, or NEAREST for categories and colour tables",
+         [](Creation &o, Value &v) { o.resampling = v.text; }},
+        {ZS_RASTER, "STATISTICS", flag("NO"),
+         "Whether the store holds minimum, maximum, mean, standard deviation and a histogram of each band",
+         [](Creation &o, Value &v) { o.statistics = v.isYes; }},
+
+        // The array, the store
+        {ZS_RASTER, "ARRAY_NAME", anyText(), "Name of the array. Default: that of the store",
+         [](Creation &o, Value &v) {
+             o.array_name = v.text;
+             if (!zsIsArrayName(o.array_name))
+                 v.Refuse("a name without /, not of dots alone, not beginning with __ or ovr_, not spatial_ref");
+         }},
+        {ZS_RASTER, "DIM_NAMES", anyText(),
+         "Names of the dimensions separated by commas, slowest first. Default: those of the source, else y,x or "
+         "band,y,x",
+         setDimensions},
+        {ZS_RASTER, "SINGLE_ARRAY", flag("YES"), "Whether all bands go to one array",
+         [](Creation &o, Value &v) { o.single_array = v.isYes; }},
+        {ZS_RASTER, "APPEND_SUBDATASET", flag("NO"), "Whether to add an array to an existing store",
+         [](Creation &o, Value &v) { o.append = v.isYes; }},
+        {STORE, "OVERWRITE", flag("NO"), "Whether to replace a store that holds other than one raster",
+         [](Creation &o, Value &v) { o.overwrite = v.isYes; }},
+        {STORE, "CREATE_CONSOLIDATED_METADATA", flag("YES"),
+         "Whether the root of a new store has the metadata of all nodes, so that it opens in one request",
+         [](Creation &o, Value &v) { o.consolidates = v.isYes; }},
+        {STORE, "FSYNC", flag("YES"),
+         "Whether what is written is put on the disk before it takes its place; with NO a power failure may take "
+         "pixels away. Default: the configuration option SHARDEDZARR_FSYNC if set",
+         [](Creation &o, Value &v) { o.fsync = v.isYes; }, "SHARDEDZARR_FSYNC"},
+        {STORE, "UPDATE", choice("REWRITE APPEND IN_PLACE", "REWRITE"),
+         "The open option, for what is written into shards after they were flushed",
+         [](Creation &o, Value &v) { o.update = static_cast<enum zs_update>(v.choice); }},
+        {STORE, "NUM_THREADS", anyText("ALL_CPUS"),
+         "Number of threads that encode, or ALL_CPUS. Default: GDAL_NUM_THREADS if set, else ALL_CPUS",
+         [](Creation &o, Value &v) { setThreads(o.threads, v); }, "GDAL_NUM_THREADS"},
+
+        // Where pixels lie
+        {ZS_RASTER, "GEOREFERENCING", choice("ALL SPATIAL_PROJ CF", "ALL"), "Conventions that are written",
+         [](Creation &o, Value &v) { o.style = static_cast<enum zs_georef_style>(v.choice); }},
+        {ZS_RASTER, "HEALPIX", integer(0, ZS_MOST_HEALPIX_ORDER),
+         "Order of the HEALPix cells of all the sphere that the pixels become. A copy of a raster on another grid is "
+         "warped; what is created has 5 x 2^order columns and rows in +proj=healpix +rot_xy=45",
+         [](Creation &o, Value &v) {
+             o.healpix_order = static_cast<int>(v.number);
+             if (!o.overviews.empty())
+                 v.isRefused = !zsRefuseOption("OVERVIEWS",
+                                               "NONE beside HEALPIX: coarser orders are stores of their own",
+                                               std::to_string(o.overviews.front()).c_str());
+         }},
+        {ZS_RASTER, "WARP_RESAMPLING", choice("NEAREST BILINEAR CUBIC CUBICSPLINE LANCZOS AVERAGE RMS MODE", "NEAREST"),
+         "Resampling of a copy with HEALPIX of a raster on another grid",
+         [](Creation &o, Value &v) {
+             o.warp_resampling = v.text;
+             if (v.isGiven && o.healpix_order < 0)
+                 v.Refuse("HEALPIX beside it");
+         }},
+
+        // Of GDAL's own tests
+        {ANY, "@ENDIAN", choice("little big", "little"), "",
+         [](Creation &o, Value &v) { o.encoding.is_big_endian = v.choice == 1; }},
+    };
+    return rows;
+}
+
+static const std::vector<Row<Opening>> &openingRows()
+{
+    static const std::vector<Row<Opening>> rows = {
+        {ZS_OPENING, "USE_CONSOLIDATED_METADATA", flag("YES"),
+         "Whether inline consolidated metadata of the root group are used where they are present", nullptr},
+        {ZS_OPENING, "MULTIBAND", flag("YES"),
+         "Whether arrays of three and more dimensions are opened as bands; NO lists their slices as subdatasets",
+         [](Opening &o, Value &v) { o.multiband = v.isYes; }},
+        {ZS_OPENING, "HEALPIX", flag("YES"),
+         "Whether HEALPix cells are opened as a map; NO opens them as one row",
+         [](Opening &o, Value &v) { o.healpix = v.isYes; }},
+        {ZS_OPENING, "DIM_X", anyText(), "Name or index of the X dimension",
+         [](Opening &o, Value &v) { o.dim_x = v.text; }},
+        {ZS_OPENING, "DIM_Y", anyText(), "Name or index of the Y dimension",
+         [](Opening &o, Value &v) { o.dim_y = v.text; }},
+        {ZS_OPENING, "NUM_THREADS", anyText("ALL_CPUS"),
+         "Number of threads that decode, or ALL_CPUS. Default: GDAL_NUM_THREADS if set, else ALL_CPUS",
+         [](Opening &o, Value &v) { setThreads(o.threads, v); }, "GDAL_NUM_THREADS"},
+        {ZS_OPENING, "CACHE_SIZE", number(0, 1e9, "megabytes"),
+         "Most decoded chunks that are kept, in megabytes. Default: what all datasets share, a quarter of "
+         "GDAL_CACHEMAX",
+         [](Opening &o, Value &v) { o.cache_bytes = bytesOf(v, 1 << 20); }},
+        {ZS_OPENING, "MAX_CHUNK_SIZE", number(0, 1e9, "megabytes"),
+         "Chunks of more megabytes, decoded, are refused. Default: 512, or GDAL_CACHEMAX where that is more",
+         [](Opening &o, Value &v) { o.max_chunk_bytes = bytesOf(v, 1 << 20); }},
+        {ZS_OPENING, "FSYNC", flag("YES"),
+         "Whether what is changed is put on the disk before it takes the place of what was there. Default: the "
+         "configuration option SHARDEDZARR_FSYNC if set",
+         [](Opening &o, Value &v) { o.fsync = v.isYes; }, "SHARDEDZARR_FSYNC"},
+        {ZS_OPENING, "UPDATE", choice("REWRITE APPEND IN_PLACE", "REWRITE"),
+         "How shards that are there are changed: REWRITE puts a new one in their place, APPEND writes new chunks "
+         "behind the old ones, IN_PLACE overwrites chunks that are not compressed; on local disks, else REWRITE",
+         [](Opening &o, Value &v) { o.update = static_cast<enum zs_update>(v.choice); }},
+        {ZS_OPENING, "MERGE_GAP", number(0, 1e9, "kilobytes"),
+         "Chunks of a shard with fewer kilobytes between them are one request. Default: 128 over a network, else 4",
+         [](Opening &o, Value &v) { o.merge_gap = bytesOf(v, 1 << 10); }},
+    };
+    return rows;
+}
+
+/* What other drivers, GDAL's own Zarr driver and COG, call them; zsTakeAliases() replaces them. */
+static const struct
+{
+    unsigned uses;
+    const char *name, *type, *meaning;
+} ALIASES[] = {
+    {ZS_RASTER | ZS_DATASET, "FORMAT", "string", "ZARR_V3, as it always is"},
+    {ZS_RASTER | ZS_ARRAY | ZS_DATASET, "BLOCKSIZE", "string",
+     "CHUNK_SHAPE; beside SHARD_CHUNK_SHAPE it is SHARD_SHAPE"},
+    {ZS_RASTER | ZS_ARRAY | ZS_DATASET, "SHARD_CHUNK_SHAPE", "string", "CHUNK_SHAPE"},
+    {ZS_RASTER | ZS_ARRAY | ZS_DATASET, "GZIP_LEVEL", "string", "LEVEL for COMPRESS=GZIP"},
+    {ZS_RASTER | ZS_ARRAY | ZS_DATASET, "ZLIB_LEVEL", "string", "LEVEL for COMPRESS=GZIP"},
+    {ZS_RASTER | ZS_ARRAY | ZS_DATASET, "ZSTD_LEVEL", "string", "LEVEL for COMPRESS=ZSTD"},
+    {ZS_RASTER | ZS_ARRAY | ZS_DATASET, "BLOSC_CLEVEL", "string", "LEVEL for COMPRESS=BLOSC"},
+    {ZS_RASTER | ZS_DATASET, "CREATE_ZMETADATA", "string", "passed over, of Zarr v2"},
+    {ZS_RASTER, "OVERVIEW_RESAMPLING", "string", "RESAMPLING, as COG has it"},
+    {ZS_RASTER, "GEOREFERENCING_CONVENTION", "string", "GEOREFERENCING; GDAL is ALL"},
+    {ZS_OPENING, "USE_ZMETADATA", "boolean", "USE_CONSOLIDATED_METADATA"},
+    {ZS_OPENING, "LIST_ALL_ARRAYS", "boolean", "passed over, all are listed"},
+    {ZS_OPENING, "CACHE_TILE_PRESENCE", "boolean", "passed over, the indexes of shards tell"},
+};
+
+/* ---- Lists ---- */
+
+/* What may be given to an array may be given to a dataset of arrays, for all of them. */
+static bool isFor(unsigned uses, ZSOptionUse use)
+{
+    return (uses & (use == ZS_DATASET ? ZS_DATASET | ZS_ARRAY : use)) != 0;
+}
+
+static bool isHidden(const char *name)
+{
+    return *name == '@';
+}
+
+static std::string rangeOf(const Kind &kind)
+{
+    std::string range;
+    if (kind.low < kind.high && kind.low > -NO_LIMIT)
+        range += CPLSPrintf(" min='%.0f'", kind.low);
+    if (kind.low < kind.high && kind.high < NO_LIMIT && kind.unit == nullptr)
+        range += CPLSPrintf(" max='%.0f'", kind.high);
+    return range;
+}
+
+static std::string valuesOf(const char *name, const Kind &kind)
+{
+    const CPLStringList values(CSLTokenizeString2(kind.values.c_str(), " ", 0));
+    std::string list;
+    for (int i = 0; i < values.size(); i++)
+    {
+        if (!EQUAL(name, "COMPRESS") || i == DEFLATE || hasCodec(i))
+            list += "<Value>" + std::string(values[i]) + "</Value>";
+    }
+    return list;
+}
+
+template <class Options> static std::string listOf(const std::vector<Row<Options>> &rows, ZSOptionUse use)
+{
+    std::string list;
+    for (const auto &row : rows)
+    {
+        if (!isFor(row.uses, use) || isHidden(row.name))
+            continue;
+        list += std::string("<Option name='") + row.name + "' type='" + row.kind.type + "'" + rangeOf(row.kind) +
+                (row.kind.standard != nullptr ? std::string(" default='") + row.kind.standard + "'" : "") +
+                " description='" + row.help + "'>" + valuesOf(row.name, row.kind) + "</Option>";
+    }
+    return list;
+}
+
+std::string zsOptionList(ZSOptionUse use)
+{
+    const std::string root = use == ZS_OPENING ? "OpenOptionList" : "CreationOptionList";
+    std::string list = use == ZS_OPENING ? listOf(openingRows(), use) : listOf(creationRows(), use);
+    for (const auto &alias : ALIASES)
+    {
+        if (isFor(alias.uses, use))
+            list += std::string("<Option name='") + alias.name + "' type='" + alias.type +
+                    "' description='As other drivers of GDAL call it: " + alias.meaning + "'/>";
+    }
+    return "<" + root + ">" + list + "</" + root + ">";
+}
+
+bool zsIsOption(const char *name, ZSOptionUse use)
+{
+    const auto &rows = creationRows();
+    return std::any_of(rows.begin(), rows.end(),
+                       [&](const Row<Creation> &row) { return EQUAL(row.name, name) && isFor(row.uses, use); });
+}
+
+std::string zsOptionNames(ZSOptionUse use)
+{
+    std::string names;
+    for (const auto &row : creationRows())
+    {
+        if (isFor(row.uses, use) && !isHidden(row.name))
+            names += (names.empty() ? "" : ", ") + std::string(row.name);
+    }
+    return names;
+}
+
+/* ---- Reading ---- */
+
+bool zsRefuseOption(const char *name, const std::string &expected, const char *found)
+{
+    CPLError(CE_Failure, CPLE_IllegalArg, "%s: expected %s, found %s", name, expected.c_str(), found);
+    return false;
+}
+
+static void readFlag(Value &v)
+{
+    v.isYes = CPLTestBool(v.text);
+    // Configuration options are read as GDAL reads them.
+    static const CPLStringList known(CSLTokenizeString("YES TRUE ON 1 NO FALSE OFF 0"));
+    if (v.isGiven && known.FindString(v.text) < 0)
+        v.Refuse("YES or NO");
+}
+
+static void readChoice(const Kind &kind, Value &v)
+{
+    const CPLStringList values(CSLTokenizeString2(kind.values.c_str(), " ", 0));
+    std::string all;
+    for (int i = 0; i < values.size(); i++)
+        all += (i == 0 ? "" : i + 1 == values.size() ? " or " : ", ") + std::string(values[i]);
+    v.choice = values.FindString(v.text);
+    if (v.choice < 0)
+        v.Refuse(all);
+}
+
+static void readNumber(const Kind &kind, Value &v)
+{
+    const bool isInteger = kind.unit == nullptr;
+    char *end = nullptr;
+    v.number = isInteger ? static_cast<double>(std::strtol(v.text, &end, 10)) : CPLStrtod(v.text, &end);
+    if (end != v.text && *end == '\0' && v.number >= kind.low && v.number <= kind.high)
+        return;
+    if (isInteger)
+        v.Refuse(CPLSPrintf("an integer from %.0f to %.0f", kind.low, kind.high));
+    else
+        v.Refuse(std::string("a number") + (*kind.unit != '\0' ? " of " : "") + kind.unit);
+}
+
+template <class Options>
+static bool readRows(const std::vector<Row<Options>> &rows, CSLConstList list, Options &options)
+{
+    for (const auto &row : rows)
+    {
+        const char *given = CSLFetchNameValue(list, row.name);
+        const char *usual = row.kind.standard;
+        const char *text = given != nullptr               ? given
+                           : row.configuration != nullptr ? CPLGetConfigOption(row.configuration, usual)
+                                                          : usual;
+        if (text == nullptr || row.set == nullptr)
+            continue;
+        Value v = {row.name, text, given != nullptr, false, 0, 0, false};
+        if (EQUAL(row.kind.type, "boolean"))
+            readFlag(v);
+        else if (!row.kind.values.empty())
+            readChoice(row.kind, v);
+        else if (!EQUAL(row.kind.type, "string"))
+            readNumber(row.kind, v);
+        if (!v.isRefused)
+            row.set(options, v);
+        if (v.isRefused)
+            return false;
+    }
+    return true;
+}
+
+bool ZSOpenOptions::Parse(CSLConstList list)
+{
+    return readRows(openingRows(), list, *this);
+}
+
+/* The level suits the codec, which this build has. */
+static bool checkCompression(Creation &options)
+{
+    static const int low[] = {0, -131072, 0, 0}, high[] = {0, 22, 9, 9}, usual[] = {0, 3, 3, 6};
+    struct zs_encoding &e = options.encoding;
+    struct zs_error err;
+    if (!hasCodec(e.compression, &err))
+    {
+        CPLError(CE_Failure, CPLE_NotSupported, "COMPRESS: %s", err.message);
+        return false;
+    }
+    if (!options.has_level || e.compression == ZS_COMPRESS_NONE)
+        e.level = usual[e.compression];
+    if (e.level >= low[e.compression] && e.level <= high[e.compression])
+        return true;
+    const std::string range = std::to_string(low[e.compression]) + " to " + std::to_string(high[e.compression]);
+    return zsRefuseOption("LEVEL", "an integer from " + range + " for " + COMPRESSIONS[e.compression],
+                          std::to_string(e.level).c_str());
+}
+
+bool ZSCreationOptions::Parse(CSLConstList given)
+{
+    CPLStringList list(CSLDuplicate(given));
+    return zsTakeAliases(list) && readRows(creationRows(), list.List(), *this) && checkCompression(*this);
+}
+
+const char *zsUpdateName(enum zs_update update)
+{
+    static const char *const names[] = {"REWRITE", "APPEND", "IN_PLACE"};
+    return names[update];
+}
+
+bool zsIsArrayName(const std::string &name)
+{
+    return zs_is_node_name(name.c_str()) && name != "spatial_ref" && !STARTS_WITH(name.c_str(), "ovr_");
+}
+
+/* ---- Aliases ---- */
+
+bool zsUsesConsolidated(CSLConstList openOptions)
+{
+    const bool byAlias = CPLFetchBool(openOptions, "USE_ZMETADATA", true);
+    return CPLFetchBool(openOptions, "USE_CONSOLIDATED_METADATA", byAlias);
+}
+
+/* Takes an option away; "" where it is not given, or empty. */
+static std::string take(CPLStringList &options, const char *name)
+{
+    const std::string value = options.FetchNameValueDef(name, "");
+    options.SetNameValue(name, nullptr);
+    return value;
+}
+
+/* Gives one of this driver's a value, unless there is none to give. */
+static bool give(CPLStringList &options, const char *name, const char *alias, const std::string &value)
+{
+    if (value.empty())
+        return true;
+    if (options.FetchNameValue(name) != nullptr)
+        return zsRefuseOption(alias, std::string("nothing beside ") + name, value.c_str());
+    options.SetNameValue(name, value.c_str());
+    return true;
+}
+
+/* A shape of the other driver has a number for each dimension, where one of this driver's may be for two. */
+static bool checkShape(const char *name, const std::string &shape, size_t &dims)
+{
+    std::vector<uint64_t> numbers;
+    if (shape.empty())
+        return true;
+    if (!zsParseNumbers(shape.c_str(), numbers))
+        return zsRefuseOption(name, "positive integers separated by commas", shape.c_str());
+    if (dims != 0 && numbers.size() != dims)
+        return zsRefuseOption(name, std::to_string(dims) + " numbers", shape.c_str());
+    dims = numbers.size();
+    return true;
+}
+
+static bool takeShapes(CPLStringList &options, size_t dims)
+{
+    const std::string block = take(options, "BLOCKSIZE"), inner = take(options, "SHARD_CHUNK_SHAPE");
+    if (!checkShape("BLOCKSIZE", block, dims) || !checkShape("SHARD_CHUNK_SHAPE", inner, dims))
+        return false;
+    if (inner.empty())
+        return give(options, "CHUNK_SHAPE", "BLOCKSIZE", block);
+    return give(options, "CHUNK_SHAPE", "SHARD_CHUNK_SHAPE", inner) && give(options, "SHARD_SHAPE", "BLOCKSIZE", block);
+}
+
+/* The level of the compression that is chosen; those of others are passed over, as in the other driver. */
+static bool takeLevels(CPLStringList &options)
+{
+    static const struct
+    {
+        const char *alias, *compression, *other;
+    } levels[] = {{"GZIP_LEVEL", "GZIP", "DEFLATE"},
+                  {"ZLIB_LEVEL", "GZIP", "DEFLATE"},
+                  {"ZSTD_LEVEL", "ZSTD", "ZSTD"},
+                  {"BLOSC_CLEVEL", "BLOSC", "BLOSC"}};
+    const std::string compression = options.FetchNameValueDef("COMPRESS", "");
+    for (const auto &l : levels)
+    {
+        const std::string value = take(options, l.alias);
+        const bool isMeant = EQUAL(compression.c_str(), l.compression) || EQUAL(compression.c_str(), l.other);
+        if (isMeant && !give(options, "LEVEL", l.alias, value))
+            return false;
+    }
+    return true;
+}
+
+bool zsTakeAliases(CPLStringList &options, size_t dims)
+{
+    const std::string format = take(options, "FORMAT");
+    if (!format.empty() && !EQUAL(format.c_str(), "ZARR_V3"))
+        return zsRefuseOption("FORMAT", "ZARR_V3", format.c_str());
+    take(options, "CREATE_ZMETADATA");
+    const std::string convention = take(options, "GEOREFERENCING_CONVENTION");
+    const bool isTheirs = EQUAL(convention.c_str(), "GDAL");
+    return give(options, "RESAMPLING", "OVERVIEW_RESAMPLING", take(options, "OVERVIEW_RESAMPLING")) &&
+           give(options, "GEOREFERENCING", "GEOREFERENCING_CONVENTION", isTheirs ? "ALL" : convention) &&
+           takeShapes(options, dims) && takeLevels(options);
+}
