@@ -1,6 +1,8 @@
 """Arrays that grow and nodes that are deleted through the multidimensional API, against numpy, zarr-python and tensorstore."""
+import glob
 import json
 import random
+import subprocess
 
 import numpy as np
 import pytest
@@ -10,8 +12,9 @@ import oracle
 from mdim import random_steps, root_of
 from stores import array_meta, sharding
 from support import GDAL, ask_peer, error_of, warnings_of
+from test_validate import assert_clean, validate
 from test_mdim_write import dimensions, extended, made, random_values, updated, values_of, write
-from writing import check_consolidated, document, files_of
+from writing import check_consolidated, copy, document, files_of, source
 
 pytestmark = pytest.mark.skipif(GDAL < 3080000, reason="GDAL has no Resize() and Delete...() before 3.7 and 3.8")
 
@@ -65,6 +68,43 @@ def test_overviews_of_an_array_that_grows_are_to_be_made_again(tmp_path):
     np.testing.assert_array_equal(raster.GetRasterBand(3).GetOverview(0).ReadAsArray(), raster.GetRasterBand(3).ReadAsArray()[::2, ::2])
     raster = None
     check_consolidated(tmp_path / "a.zarr")
+
+
+@pytest.mark.parametrize("consolidated", [True, False])
+@pytest.mark.parametrize("shape", [(300, 256), (256, 301), (257, 257), (256, 257), (512, 512), (3, 256, 256)], ids=str)
+def test_overviews_of_an_array_that_grew_are_not_read_and_go_with_the_next(tmp_path, shape, consolidated):
+    """Along X, Y, or another dimension; by hand or by another program, which leaves them behind as well."""
+    path, old = str(tmp_path / "a.zarr"), (2,) * (len(shape) == 3) + (256, 256)
+    pixels = np.random.default_rng(3).integers(1, 200, shape).astype("uint8")
+    start = tuple(slice(n) for n in old)
+    copy(path, source(pixels[start].reshape((-1, 256, 256))), CHUNK_SHAPE="64", OVERVIEWS="2,4,8", ARRAY_NAME="v", RESAMPLING="NEAREST",
+         CREATE_CONSOLIDATED_METADATA="YES" if consolidated else "NO")
+    dataset, root = updated(path)
+    v = root.OpenMDArray("v")
+    assert v.Resize(shape) == gdal.CE_None
+    write(v, pixels)
+    del v, root, dataset
+    assert validate(path).status == 1 and all("multiscales" in finding[2] for finding in validate(path).findings)
+    raster = gdal.Open(path)
+    assert raster.RasterXSize == shape[-1] and not raster.GetSubDatasets() and raster.GetRasterBand(1).GetOverviewCount() == 0
+    expected = pixels.reshape((-1,) + shape[-2:])
+    small = raster.ReadAsArray(buf_xsize=shape[-1] // 4, buf_ysize=shape[-2] // 4)
+    raster = None
+    mem = gdal.GetDriverByName("MEM").Create("", shape[-1], shape[-2], len(expected))
+    mem.WriteArray(expected)
+    np.testing.assert_array_equal(small, mem.ReadAsArray(buf_xsize=shape[-1] // 4, buf_ysize=shape[-2] // 4))
+    subprocess.run(["gdaladdo", "-q", path, "2", "4"], check=True)  # as the warning says
+    raster = gdal.Open(path)
+    band = raster.GetRasterBand(1)
+    assert [band.GetOverview(i).YSize for i in range(band.GetOverviewCount())] == [-(-shape[-2] // 2), -(-shape[-2] // 4)]
+    mem.BuildOverviews("NEAREST", [2, 4])
+    for level in range(2):
+        np.testing.assert_array_equal(band.GetOverview(level).ReadAsArray(), mem.GetRasterBand(1).GetOverview(level).ReadAsArray())
+    band = raster = None
+    assert not glob.glob(path + "/ovr_8x*")
+    assert_clean(path)
+    if consolidated:
+        check_consolidated(tmp_path / "a.zarr")
 
 
 @pytest.mark.parametrize("way", ["REWRITE", "APPEND", "IN_PLACE"])

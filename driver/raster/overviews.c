@@ -1,9 +1,11 @@
 #include "raster/overviews.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/memory.h"
 #include "geo/spatial.h"
 #include "raster/overviews_private.h"
@@ -21,6 +23,7 @@ struct family {
     const struct zs_node *found[MAX_FOUND];
     /* The base is derived from this one: it is not an overview of the base, however small. */
     bool is_ancestor[MAX_FOUND];
+    bool is_outdated[MAX_FOUND]; /* made of a base of another shape, says the pyramid */
     int count;
     bool has_layout;
     enum zs_status failure; /* the first look that gave no answer, ZS_OK when all did */
@@ -43,7 +46,7 @@ bool zs_overviews_is_level(const struct zs_node *base, const struct zs_node *nod
     return is;
 }
 
-static void add_found(struct family *f, const struct zs_node *node, bool is_ancestor)
+static void add_found(struct family *f, const struct zs_node *node, bool is_ancestor, bool is_outdated)
 {
     if (!is_alike(f->base, node) || f->count == MAX_FOUND)
         return;
@@ -51,6 +54,7 @@ static void add_found(struct family *f, const struct zs_node *node, bool is_ance
         if (f->found[i] == node)
             return;
     f->found[f->count] = node;
+    f->is_outdated[f->count] = is_outdated;
     f->is_ancestor[f->count++] = is_ancestor;
 }
 
@@ -108,6 +112,7 @@ static void add_layout(struct family *f, const struct zs_node *group, const stru
     if (own < 0)
         return;
     f->has_layout = true;
+    const bool is_outdated = !shape_agrees(layout->level[own].entry, f->base->array);
     const char *name = zs_path_name(f->base->path);
     for (int i = 0; i < layout->count; i++) {
         if (i == own)
@@ -125,7 +130,7 @@ static void add_layout(struct family *f, const struct zs_node *group, const stru
             }
         }
         if (level != NULL && level->array != NULL && shape_agrees(layout->level[i].entry, level->array))
-            add_found(f, level, zs_layout_is_derived(layout, own, i));
+            add_found(f, level, zs_layout_is_derived(layout, own, i), is_outdated);
     }
 }
 
@@ -135,7 +140,7 @@ static void add_overview_groups(struct family *f, const char *group, const char 
     char path[300];
     const struct zs_node *base = node_at(f, group, name);
     if (base != NULL)
-        add_found(f, base, false);
+        add_found(f, base, false, false);
     if (strlen(name) > 200)
         return;
     if (zs_hierarchy_is_consolidated(f->h)) {
@@ -152,7 +157,7 @@ static void add_overview_groups(struct family *f, const char *group, const char 
             memcpy(path, below, (size_t)(slash - below));
             path[slash - below] = '\0';
             if (zs_is_overview_group(path, &factor))
-                add_found(f, nodes[i], false);
+                add_found(f, nodes[i], false, false);
         }
         free(nodes);
         return;
@@ -164,7 +169,7 @@ static void add_overview_groups(struct family *f, const char *group, const char 
         snprintf(path, sizeof path, "ovr_%dx/%s", probed_factors[i], name);
         const struct zs_node *level = node_at(f, group, path);
         if (level != NULL)
-            add_found(f, level, false);
+            add_found(f, level, false, false);
     }
 }
 
@@ -218,26 +223,58 @@ static int by_falling_size(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Whether `small` is a smaller version of `large`: X and Y not larger, one of them smaller, all else equal. */
-static bool is_smaller(const struct zs_node *small, const struct zs_node *large, struct zs_axes axes)
+/* N of the group ovr_<N>x that an array is in, 0 in another. */
+static int factor_of(const struct zs_node *node)
+{
+    char group[32];
+    int factor;
+    const char *end = zs_path_name(node->path), *start = end != node->path ? end - 1 : end;
+    while (start != node->path && start[-1] != '/')
+        start--;
+    snprintf(group, sizeof group, "%.*s", (int)(end != start ? end - start - 1 : 0), start);
+    return zs_is_overview_group(group, &factor) ? factor : 0;
+}
+
+/* Whether `small` is a smaller version of `large`: X and Y not larger, one of them smaller. The other dimensions are
+ * equal, or in a group ovr_<N>x as they were before the base was given another shape. */
+static bool is_version(const struct zs_node *small, const struct zs_node *large, struct zs_axes axes)
 {
     const uint64_t *s = small->array->shape, *l = large->array->shape;
-    bool any = false;
-    for (int i = 0; i < small->array->ndim; i++) {
-        if (i != axes.x && i != axes.y) {
-            if (s[i] != l[i])
-                return false;
-        } else {
-            if (s[i] > l[i] || s[i] == 0)
-                return false;
-            any |= s[i] < l[i];
-        }
+    const int x = axes.x, y = axes.y;
+    for (int i = 0; i < small->array->ndim && factor_of(small) == 0; i++)
+        if (i != x && i != y && s[i] != l[i])
+            return false;
+    return s[x] > 0 && s[y] > 0 && s[x] <= l[x] && s[y] <= l[y] && (s[x] < l[x] || s[y] < l[y]);
+}
+
+/* Whether one factor makes `small` of `large`, in X as in Y: that of the level's group, rounded up; any, rounded up or
+ * down, where the base is a level too or the level's group tells none. */
+static bool is_by_one_factor(const struct zs_node *small, const struct zs_node *large, struct zs_axes axes)
+{
+    const uint64_t *s = small->array->shape, *l = large->array->shape;
+    const int dims[2] = {axes.x, axes.y}, factor = factor_of(large) == 0 ? factor_of(small) : 0;
+    double low = 0, high = HUGE_VAL;
+    for (int i = 0; i < 2; i++) {
+        const double size = (double)s[dims[i]], base = (double)l[dims[i]];
+        if (factor > 0 && s[dims[i]] != zs_ceil_div_u64(l[dims[i]], (uint64_t)factor))
+            return false;
+        low = fmax(low, base / (size + 1));
+        high = fmin(high, size > 1 ? base / (size - 1) : HUGE_VAL);
     }
-    return any;
+    return factor > 0 || low < high;
+}
+
+/* Whether such a version is of the shape that the base has now. */
+static bool is_current(const struct zs_node *small, const struct zs_node *large, struct zs_axes axes)
+{
+    for (int i = 0; i < small->array->ndim; i++)
+        if (i != axes.x && i != axes.y && small->array->shape[i] != large->array->shape[i])
+            return false;
+    return is_by_one_factor(small, large, axes);
 }
 
 static enum zs_status find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, bool needs_all,
-                           char ***paths, size_t *count, struct zs_error *err)
+                           bool with_outdated, char ***paths, size_t *count, struct zs_error *err)
 {
     struct family f;
     const struct zs_node *levels[MAX_FOUND];
@@ -248,7 +285,8 @@ static enum zs_status find(struct zs_hierarchy *h, const struct zs_node *node, s
     if (needs_all && f.failure != ZS_OK)
         return zs_fail(err, f.failure, "%s", f.reason.message);
     for (int i = 0; i < f.count; i++)
-        if (!f.is_ancestor[i] && axes.y >= 0 && is_smaller(f.found[i], node, axes))
+        if (!f.is_ancestor[i] && axes.y >= 0 && is_version(f.found[i], node, axes) &&
+            (with_outdated || (!f.is_outdated[i] && is_current(f.found[i], node, axes))))
             levels[n++] = f.found[i];
     if (n == 0)
         return ZS_OK;
@@ -269,13 +307,13 @@ static enum zs_status find(struct zs_hierarchy *h, const struct zs_node *node, s
 enum zs_status zs_overviews_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, char ***paths,
                                  size_t *count, struct zs_error *err)
 {
-    return find(h, node, axes, false, paths, count, err);
+    return find(h, node, axes, false, false, paths, count, err);
 }
 
 enum zs_status zs_overviews_find_all(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
-                                     char ***paths, size_t *count, struct zs_error *err)
+                                     bool with_outdated, char ***paths, size_t *count, struct zs_error *err)
 {
-    return find(h, node, axes, true, paths, count, err);
+    return find(h, node, axes, true, with_outdated, paths, count, err);
 }
 
 void zs_paths_free(char **paths, size_t count)
@@ -318,8 +356,8 @@ static char *parent_of(struct marking *m, const char *path)
     return parent;
 }
 
-/* Whether `node` is a smaller version of `large`. */
-static bool is_version(struct marking *m, const struct zs_node *node, const struct zs_node *large)
+/* Whether `node` is a smaller version of `large`, of today or outdated: that is no raster of its own either. */
+static bool is_marked_by(struct marking *m, const struct zs_node *node, const struct zs_node *large)
 {
     struct zs_axes axes;
     if (large == node || large->array == NULL || large->array->ndim != node->array->ndim ||
@@ -327,7 +365,7 @@ static bool is_version(struct marking *m, const struct zs_node *node, const stru
         return false;
     const enum zs_status status = zs_axes_find(m->h, node, NULL, NULL, &axes, NULL);
     m->has_no_memory |= status == ZS_NO_MEMORY;
-    return status == ZS_OK && axes.y >= 0 && is_smaller(node, large, axes);
+    return status == ZS_OK && axes.y >= 0 && is_version(node, large, axes);
 }
 
 /* As only_raster(), by the list. */
@@ -379,8 +417,8 @@ static void mark_level(struct marking *m, size_t i, const struct zs_node *group,
     m->has_layout[i] = true;
     for (int k = 0; k < layout->count && !m->marks[i]; k++) {
         const struct zs_node *large = k != own ? counterpart(m, node, levels[k], layout->is_ome) : NULL;
-        m->marks[i] = large != NULL && large->array != NULL && shape_agrees(layout->level[k].entry, large->array) &&
-                      is_version(m, node, large) && !zs_layout_is_derived(layout, k, own);
+        m->marks[i] = large != NULL && large->array != NULL && shape_agrees(layout->level[own].entry, node->array) &&
+                      is_marked_by(m, node, large) && !zs_layout_is_derived(layout, k, own);
     }
 }
 
@@ -416,7 +454,7 @@ static void mark_overview_groups(struct marking *m)
         char *group = parent_of(m, node->path);
         char *above = group != NULL && zs_is_overview_group(zs_path_name(group), &factor) ? parent_of(m, group) : NULL;
         const struct zs_node *base = above != NULL ? find_node(m, above, zs_path_name(node->path)) : NULL;
-        m->marks[i] = m->marks[i] || (base != NULL && is_version(m, node, base));
+        m->marks[i] = m->marks[i] || (base != NULL && is_marked_by(m, node, base));
         free(above);
         free(group);
     }

@@ -7,9 +7,11 @@
 
 /* Finds the overviews of the array `node`: `multiscales` convention (of its group or its group's group; levels that are
  * groups or arrays), groups named ovr_<N>x beside it as GDAL 3.13 writes them, OME-NGFF 0.5 datasets. A level counts
- * when it is a readable array of the same data type and number of dimensions, whose X and Y are both not larger (one is
- * smaller), whose other dimensions are equal, whose shape is that of its layout entry where that has one, and from
- * which the base is not itself derived (an upsampled level has no overviews of its own that way). Sorted from large to
+ * when it is a readable array of the same data type and number of dimensions, whose X and Y are the base's by one
+ * factor (the N of its group ovr_<N>x), whose other dimensions are equal, whose shape, and that of the base, is that of
+ * its layout entry where that has one, and from which the base is not itself derived (an upsampled level has no
+ * overviews of its own that way). What does not count since the base was given another shape is outdated: nobody reads
+ * it, and it goes when overviews are made or removed. Sorted from large to
  * small. *paths is an array of *count owned array paths, freed with zs_paths_free(), NULL when there are none. The base
  * itself may be any level; only smaller ones are its overviews. Nodes that cannot be had are no overviews; ZS_NO_MEMORY
  * only. */
@@ -17,7 +19,8 @@ enum zs_status zs_overviews_find(struct zs_hierarchy *h, const struct zs_node *n
                                  size_t *count, struct zs_error *err) ZS_MUST_CHECK;
 void zs_paths_free(char **paths, size_t count);
 
-/* Of nodes[count], all that are known of a store, in order: sets marks[i] of each that is an overview of another one.
+/* Of nodes[count], all that are known of a store, in order: sets marks[i] of each that is an overview of another one,
+ * be it outdated.
  * The work is in proportion to the documents, however many arrays or pyramids a group has. */
 enum zs_status zs_overviews_mark(struct zs_hierarchy *h, const struct zs_node *const *nodes, size_t count, bool *marks,
                                  struct zs_error *err) ZS_MUST_CHECK;

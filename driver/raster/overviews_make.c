@@ -34,6 +34,8 @@ struct zs_overviews {
     int chunk_order;
     struct made_level *levels;
     size_t count;
+    char **outdated; /* levels that were there before, of the shape that the base had: they go, too */
+    size_t outdated_count;
 };
 
 static uint64_t level_size(const struct zs_overviews *o, int dim, int factor)
@@ -227,7 +229,8 @@ static enum zs_status set_up(struct zs_overviews *o, const int *factors, const c
     }
     char **paths;
     size_t path_count;
-    ZS_TRY(zs_overviews_find_all(o->h, o->base, o->axes, &paths, &path_count, err));
+    ZS_TRY(zs_overviews_find_all(o->h, o->base, o->axes, true, &o->outdated, &o->outdated_count, err));
+    ZS_TRY(zs_overviews_find_all(o->h, o->base, o->axes, false, &paths, &path_count, err));
     enum zs_status status = ZS_OK;
     for (size_t i = 0; i < o->count && status == ZS_OK; i++) {
         o->levels[i].factor = factors[i];
@@ -367,6 +370,28 @@ static enum zs_status publish_level(struct zs_overviews *o, struct made_level *l
     return copy_coordinates(o, own, err);
 }
 
+/* Removes levels of a shape that the base had; those that are as it is now stay. */
+static enum zs_status remove_outdated(struct zs_overviews *o, bool *any, struct zs_error *err)
+{
+    char **paths;
+    size_t count;
+    ZS_TRY(zs_overviews_find_all(o->h, o->base, o->axes, false, &paths, &count, err));
+    enum zs_status status = ZS_OK;
+    for (size_t i = 0; i < o->outdated_count && status == ZS_OK; i++) {
+        const struct zs_node *node;
+        bool is_current = false;
+        for (size_t k = 0; k < count; k++)
+            is_current = is_current || strcmp(paths[k], o->outdated[i]) == 0;
+        if (is_current || !zs_overviews_is_ours(o->base, o->outdated[i]) ||
+            zs_hierarchy_node(o->h, o->outdated[i], &node, NULL) != ZS_OK)
+            continue; /* the last: it went for one of its factor */
+        *any = true;
+        status = zs_overviews_remove_level(o->h, o->outdated[i], err);
+    }
+    zs_paths_free(paths, count);
+    return status;
+}
+
 static enum zs_status list_levels(struct zs_overviews *o, const struct zs_georef_out *geo, bool only_present,
                                   struct zs_error *err)
 {
@@ -399,6 +424,8 @@ enum zs_status zs_overviews_publish(struct zs_overviews *o, struct zs_error *err
             status = zs_overviews_remove_level(o->h, o->levels[i].older[k], err);
         has_older = has_older || o->levels[i].older_count > 0;
     }
+    if (status == ZS_OK)
+        status = remove_outdated(o, &has_older, err);
     geo.has_transform = geo.has_transform && style.spatial_proj;
     if (status == ZS_OK)
         status = list_levels(o, &geo, has_older, err);
@@ -431,6 +458,7 @@ void zs_overviews_free(struct zs_overviews *o)
         while (level->older_count > 0)
             free(level->older[--level->older_count]);
     }
+    zs_paths_free(o->outdated, o->outdated_count);
     free(o->levels);
     free(o->group);
     free(o->resampling);

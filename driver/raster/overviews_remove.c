@@ -96,8 +96,7 @@ enum zs_status zs_overviews_remove_level(struct zs_hierarchy *h, const char *pat
 
 /* ---- All levels of an array ---- */
 
-/* Whether the level is one of ours: <group of the base>/ovr_<N>x/<name of the base>. */
-static bool is_ours(const struct zs_node *base, const char *path)
+bool zs_overviews_is_ours(const struct zs_node *base, const char *path)
 {
     char *group = zs_path_parent(path), *above = group != NULL ? zs_path_parent(group) : NULL;
     char *own = zs_path_parent(base->path);
@@ -110,7 +109,6 @@ static bool is_ours(const struct zs_node *base, const char *path)
     free(own);
     return result;
 }
-
 
 /* Levels to be removed. */
 struct levels {
@@ -138,10 +136,10 @@ static enum zs_status add_known_levels(struct zs_hierarchy *h, const struct zs_n
 {
     char **paths;
     size_t count;
-    ZS_TRY(zs_overviews_find_all(h, base, axes, &paths, &count, err));
+    ZS_TRY(zs_overviews_find_all(h, base, axes, true, &paths, &count, err));
     enum zs_status status = ZS_OK;
     for (size_t i = 0; i < count && status == ZS_OK; i++)
-        if (is_ours(base, paths[i]))
+        if (zs_overviews_is_ours(base, paths[i]))
             status = add_level(l, paths[i], err);
     zs_paths_free(paths, count);
     return status;

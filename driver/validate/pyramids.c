@@ -51,18 +51,23 @@ static double scale_of(const zs_json *entry, const struct zs_node *array, struct
     return factor;
 }
 
+/* The size that the list says against the array's. */
+static void check_shape(const struct pyramid *p, int level, const struct zs_node *array, struct zs_axes axes)
+{
+    double shape[2];
+    if (!zs_spatial_size(p->layout.level[level].entry, shape))
+        return;
+    if (shape[0] != (double)array->array->shape[axes.y])
+        report_sizes(p, level, ZS_SPATIAL_SHAPE " against the array's rows", shape[0], array->array->shape[axes.y]);
+    if (shape[1] != (double)array->array->shape[axes.x])
+        report_sizes(p, level, ZS_SPATIAL_SHAPE " against the array's columns", shape[1], array->array->shape[axes.x]);
+}
+
 static void check_sizes(const struct pyramid *p, int level, const struct zs_node *base, const struct zs_node *small,
                         struct zs_axes axes)
 {
     const zs_json *entry = p->layout.level[level].entry;
-    double shape[2];
-    if (zs_spatial_size(entry, shape)) {
-        if (shape[0] != (double)small->array->shape[axes.y])
-            report_sizes(p, level, ZS_SPATIAL_SHAPE " against the array's rows", shape[0], small->array->shape[axes.y]);
-        if (shape[1] != (double)small->array->shape[axes.x])
-            report_sizes(p, level, ZS_SPATIAL_SHAPE " against the array's columns", shape[1],
-                         small->array->shape[axes.x]);
-    }
+    check_shape(p, level, small, axes);
     for (int d = 0; d < base->array->ndim; d++) {
         const double factor = scale_of(entry, base, axes, d);
         const bool is_spatial = d == axes.x || d == axes.y;
@@ -209,8 +214,12 @@ static enum zs_status check_level(const struct pyramid *p, int level, struct zs_
     }
     const int from = base_of(p, level);
     const struct zs_node *base = from != level ? node_of(p, from) : NULL;
-    if (base == NULL || base == small)
+    struct zs_axes axes;
+    if (base == NULL || base == small) {
+        if (small->array != NULL && zs_axes_find(p->c->h, small, NULL, NULL, &axes, NULL) == ZS_OK && axes.y >= 0)
+            check_shape(p, level, small, axes);
         return ZS_OK;
+    }
     return base->type == ZS_NODE_ARRAY ? check_raster(p, level, base, small, err)
                                        : check_group(p, level, base, small, err);
 }
