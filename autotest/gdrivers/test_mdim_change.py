@@ -107,6 +107,66 @@ def test_overviews_of_an_array_that_grew_are_not_read_and_go_with_the_next(tmp_p
         check_consolidated(tmp_path / "a.zarr")
 
 
+def pyramid_with_mask(path, names=("v", "u"), **options):
+    """A store of rasters with overviews, of which the first has a mask, with overviews of its own; what is read of each."""
+    pixels = np.random.default_rng(5).integers(1, 200, (100, 80)).astype("uint8")
+    for number, name in enumerate(names):
+        copy(str(path), source(pixels + number), ARRAY_NAME=name, OVERVIEWS="2,4", CHUNK_SHAPE="16", SHARD_SHAPE="32",
+             APPEND_SUBDATASET="YES" if number else "NO", **options)
+    raster = gdal.OpenEx('SHARDEDZARR:"%s":/%s' % (path, names[0]), gdal.OF_UPDATE | gdal.OF_RASTER)
+    raster.CreateMaskBand(gdal.GMF_PER_DATASET)
+    raster.GetRasterBand(1).GetMaskBand().WriteArray(np.where(pixels > 100, 255, 0).astype("uint8"))
+    raster.BuildOverviews("NEAREST", [2, 4])
+    raster = None
+    return {name: seen_of(path, name) for name in names}
+
+
+def seen_of(path, name):
+    raster = gdal.Open('SHARDEDZARR:"%s":/%s' % (path, name))
+    bands = [raster.GetRasterBand(1)] + [raster.GetRasterBand(1).GetOverview(i) for i in range(raster.GetRasterBand(1).GetOverviewCount())]
+    return [(band.GetMaskFlags(), band.ReadAsArray().tolist(), band.GetMaskBand().ReadAsArray().tolist()) for band in bands]
+
+
+@pytest.mark.parametrize("consolidated", ["YES", "NO"])
+@pytest.mark.parametrize("names", [("v",), ("v", "g/u")], ids=len)
+def test_a_renamed_array_keeps_its_overviews_and_its_mask(tmp_path, names, consolidated):
+    names = [name.split("/")[-1] for name in names]
+    before = pyramid_with_mask(tmp_path / "a.zarr", names, CREATE_CONSOLIDATED_METADATA=consolidated)
+    assert len(before["v"]) == 3 and before["v"][0][0] == gdal.GMF_PER_DATASET
+    dataset, root = updated(tmp_path / "a.zarr")
+    group = root if "v" in root.GetMDArrayNames() else root.OpenGroup("v")
+    v = group.OpenMDArray("v")
+    assert v.Rename("w") == gdal.CE_None and group.OpenMDArray("mask").Rename("valid") == gdal.CE_None
+    prefix = v.GetFullName()[:-1].strip("/")
+    del v, group, root, dataset
+    assert seen_of(tmp_path / "a.zarr", prefix + "w") == before["v"]
+    if len(names) > 1:
+        assert seen_of(tmp_path / "a.zarr", "u") == before["u"]
+    assert_clean(tmp_path / "a.zarr")
+    if consolidated == "YES":
+        check_consolidated(tmp_path / "a.zarr")
+
+
+def test_a_deleted_array_takes_its_overviews_along_and_a_deleted_level_leaves_the_pyramid(tmp_path):
+    before = pyramid_with_mask(tmp_path / "a.zarr")
+    dataset, root = updated(tmp_path / "a.zarr")
+    assert root.DeleteMDArray("mask") == gdal.CE_None
+    del root, dataset
+    assert [band[1] for band in seen_of(tmp_path / "a.zarr", "v")] == [band[1] for band in before["v"]]
+    assert_clean(tmp_path / "a.zarr")
+    dataset, root = updated(tmp_path / "a.zarr")
+    assert root.DeleteGroup("ovr_2x") == gdal.CE_None
+    del root, dataset
+    assert seen_of(tmp_path / "a.zarr", "v")[1][1] == before["v"][2][1]
+    assert_clean(tmp_path / "a.zarr")
+    dataset, root = updated(tmp_path / "a.zarr")
+    assert root.DeleteMDArray("v") == gdal.CE_None
+    assert root.GetGroupNames() == ["u"]
+    del root, dataset
+    assert_clean(tmp_path / "a.zarr")
+    check_consolidated(tmp_path / "a.zarr")
+
+
 @pytest.mark.parametrize("way", ["REWRITE", "APPEND", "IN_PLACE"])
 def test_a_day_is_appended_to_all_arrays_of_a_series(tmp_path, way):
     content, rng = series(tmp_path / "a.zarr"), np.random.default_rng(8)

@@ -32,21 +32,12 @@ static zs_json *codecs_of_texts(const zs_json *codecs)
     return NULL;
 }
 
-/* Replaces a member where it stands. */
-static bool set_string(zs_json *object, const char *name, const char *value)
-{
-    zs_json *list = zs_json_new_array();
-    zs_json *text = zs_json_copy(zs_json_add_string(list, NULL, value));
-    zs_json_free(list);
-    return text != NULL && zs_json_set(object, name, text) != NULL;
-}
-
 zs_json *zs_strings_document(const struct zs_array_spec *spec)
 {
     zs_json *doc = zs_array_document(spec);
     zs_json *codecs = doc != NULL ? codecs_of_texts(zs_json_get(doc, "codecs")) : NULL;
-    if (codecs != NULL && zs_json_set(doc, "codecs", codecs) != NULL && set_string(doc, "data_type", "string") &&
-        set_string(doc, "fill_value", ""))
+    if (codecs != NULL && zs_json_set(doc, "codecs", codecs) != NULL &&
+        zs_json_set_string(doc, "data_type", "string") && zs_json_set_string(doc, "fill_value", ""))
         return doc;
     zs_json_free(doc);
     return NULL;

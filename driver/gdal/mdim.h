@@ -169,7 +169,10 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     bool TellRenamed(const std::vector<HeldPlace> &places, const std::string &name, struct zs_error *err);
     void AddDimensions(const std::string &path, const std::vector<uint64_t> &shape, Sizes &sizes);
     void Forget(const std::string &path);
-    bool MoveNode(const std::string &from, const std::string &to);
+    bool OwnLevels(const std::string &path, struct zs_axes &axes, std::vector<std::string> &levels);
+    bool RemoveLevels(const std::string &path);
+    bool MoveNode(const std::string &from, const std::string &name);
+    bool FollowMove(const std::string &from, const std::string &to);
 
   public:
     ZSMdimStore(const std::shared_ptr<ZSStore> &store, const ZSOpenOptions &options, const struct zs_node *group,
@@ -256,11 +259,12 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     std::shared_ptr<ZSMdimOpened> OpenAgain(const struct zs_node *node, const ZSMdimOpened &old, struct zs_error *err);
     /* Makes an array, and all that share a dimension with it, longer. All are, or none. */
     bool Resize(const struct zs_node *node, const std::vector<GUInt64> &sizes);
-    /* Removes a node and all below it, from a store that is in its place at once. */
+    /* Removes a node and all below it, with its overviews and what names it, from a store that is in its place at once.
+     */
     bool Remove(const std::string &path);
     /* Takes an array out again that was added and then could not be made. */
     void Unmake(const struct zs_node *node);
-    /* Gives a node another name, at once. */
+    /* Gives a node another name, at once; its overviews, and what names it, too. */
     bool Rename(const std::string &path, const std::string &name);
     /* Gives a dimension another name, in all arrays that have it, or in none: that of the array at a path, by its
      * number there, or (path null) one that was made in a group. */

@@ -7,6 +7,7 @@ extern "C"
 {
 #include "geo/bands.h"
 #include "raster/overviews.h"
+#include "raster/references.h"
 #include "zarr/contents.h"
 #include "zarr/make.h"
 }
@@ -274,12 +275,31 @@ void ZSMdimStore::Forget(const std::string &path)
     eraseBelow(m_places, path);
 }
 
+/* An array's overviews go with it. */
+bool ZSMdimStore::RemoveLevels(const std::string &path)
+{
+    struct zs_error err;
+    struct zs_axes axes = {};
+    std::vector<std::string> levels;
+    if (!OwnLevels(path, axes, levels))
+        return false;
+    for (const auto &level : levels)
+        Forget(level);
+    if (levels.empty() || zs_overviews_remove(Hierarchy(), Node(path), axes, nullptr, &err) == ZS_OK)
+        return true;
+    zsReport(err);
+    return false;
+}
+
 bool ZSMdimStore::Remove(const std::string &path)
 {
     struct zs_error err;
     const bool isNew = m_target != nullptr;
+    if (!RemoveLevels(path))
+        return false;
     // What a new store has of it goes now: whatever else takes the path must not find its chunks.
     if ((isNew && zs_contents_remove_below(m_store->store, path.c_str(), &err) != ZS_OK) ||
+        zs_references_change(Hierarchy(), path.c_str(), nullptr, &err) != ZS_OK ||
         zs_hierarchy_remove(Hierarchy(), path.c_str(), &err) != ZS_OK)
     {
         zsReport(err);
@@ -326,8 +346,47 @@ template <class Map> static void moveBelow(Map &map, const std::string &from, co
         map[path] = std::move(value);
 }
 
-/* Whoever has a node, or one below it, is told which it is by now. */
-bool ZSMdimStore::MoveNode(const std::string &from, const std::string &to)
+/* The levels of an array that go where it goes; none of another node. */
+bool ZSMdimStore::OwnLevels(const std::string &path, struct zs_axes &axes, std::vector<std::string> &levels)
+{
+    struct zs_error err;
+    char **paths = nullptr;
+    size_t count = 0;
+    const struct zs_node *node = m_target == nullptr ? Node(path) : nullptr;
+    if (node == nullptr || node->array == nullptr || node->array->ndim < 2 ||
+        zs_axes_find(Hierarchy(), node, nullptr, nullptr, &axes, &err) != ZS_OK || axes.y < 0)
+        return true;
+    if (zs_overviews_own(Hierarchy(), node, axes, &paths, &count, &err) != ZS_OK)
+    {
+        zsReport(err);
+        return false;
+    }
+    const auto release = [count](char **list) { zs_paths_free(list, count); };
+    const std::unique_ptr<char *, decltype(release)> released(paths, release);
+    levels.assign(paths, paths + count);
+    return true;
+}
+
+/* Gives a node another name, in its place and in what names it; false with CPLError emitted. */
+bool ZSMdimStore::MoveNode(const std::string &from, const std::string &name)
+{
+    struct zs_error err, ignored;
+    const std::string parent = zsParentPath(from), to = (parent.empty() ? "" : parent + "/") + name;
+    // What names it is flushed with the first step of the rename, which a journal finishes.
+    enum zs_status status = zs_references_change(Hierarchy(), from.c_str(), to.c_str(), &err);
+    if (status == ZS_OK && (status = zs_node_rename(Hierarchy(), from.c_str(), name.c_str(), &err)) != ZS_OK &&
+        zs_references_change(Hierarchy(), to.c_str(), from.c_str(), &ignored) != ZS_OK)
+        CPLDebug("ShardedZarr", "%s", ignored.message);
+    if (status != ZS_OK)
+    {
+        zsReport(err);
+        return false;
+    }
+    return FollowMove(from, to);
+}
+
+/* Live objects of a node, and of those below it, switch to where it is now. */
+bool ZSMdimStore::FollowMove(const std::string &from, const std::string &to)
 {
     {
         const std::lock_guard<std::mutex> held(m_lock);
@@ -390,14 +449,19 @@ bool ZSMdimStore::Rename(const std::string &path, const std::string &name)
     const bool isFlushed = m_target != nullptr ? FlushArrays(false) : Flush(false);
     if (!isFlushed)
         return false;
-    if (zs_store_sync(m_store->store, &err) != ZS_OK ||
-        zs_node_rename(Hierarchy(), path.c_str(), name.c_str(), &err) != ZS_OK)
+    struct zs_axes axes = {};
+    std::vector<std::string> levels;
+    if (!OwnLevels(path, axes, levels))
+        return false;
+    if (zs_store_sync(m_store->store, &err) != ZS_OK)
     {
         zsReport(err);
         return false;
     }
-    const std::string parent = zsParentPath(path);
-    return MoveNode(path, (parent.empty() ? "" : parent + "/") + name);
+    bool ok = MoveNode(path, name);
+    for (size_t i = 0; ok && i < levels.size(); i++)
+        ok = MoveNode(levels[i], name);
+    return ok;
 }
 
 void ZSMdimStore::TellNames(const std::string &path)

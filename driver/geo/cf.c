@@ -182,31 +182,30 @@ static enum zs_status find_transform(struct zs_search *s, enum zs_belief belief,
 
 /* ---- Writing ---- */
 
-static bool set_string(zs_json *object, const char *name, const char *value)
-{
-    zs_json_remove(object, name);
-    return zs_json_add_string(object, name, value) != NULL;
-}
-
 enum zs_status zs_write_coordinate(zs_json *attributes, const struct zs_georef_out *geo, bool is_x,
                                    struct zs_error *err)
 {
     const bool is_geographic = geo->srs != NULL && OSRIsGeographic(geo->srs);
     const bool is_projected = geo->srs != NULL && OSRIsProjected(geo->srs);
-    bool ok = set_string(attributes, "axis", is_x ? "X" : "Y");
+    bool ok = zs_json_set_string(attributes, "axis", is_x ? "X" : "Y");
     const char *standard_name = NULL, *long_name = NULL;
     if (ok && is_geographic) {
         standard_name = long_name = is_x ? "longitude" : "latitude";
-        ok = set_string(attributes, "units", is_x ? "degrees_east" : "degrees_north");
+        ok = zs_json_set_string(attributes, "units", is_x ? "degrees_east" : "degrees_north");
     } else if (ok && is_projected) {
         char *unit = NULL; /* borrowed from the CRS */
         const double metres = OSRGetLinearUnits(geo->srs, &unit);
         standard_name = is_x ? "projection_x_coordinate" : "projection_y_coordinate";
         long_name = is_x ? "x coordinate of projection" : "y coordinate of projection";
-        ok = set_string(attributes, "units", metres == 1 ? "m" : metres == 1000 ? "km" : unit != NULL ? unit : "m");
+        ok = zs_json_set_string(attributes, "units",
+                                metres == 1      ? "m"
+                                : metres == 1000 ? "km"
+                                : unit != NULL   ? unit
+                                                 : "m");
     }
     if (ok && standard_name != NULL && geo->brief == NULL)
-        ok = set_string(attributes, "standard_name", standard_name) && set_string(attributes, "long_name", long_name);
+        ok = zs_json_set_string(attributes, "standard_name", standard_name) &&
+             zs_json_set_string(attributes, "long_name", long_name);
     return ok ? ZS_OK : zs_no_memory(err);
 }
 

@@ -301,18 +301,6 @@ bool zs_parse_geotransform(const zs_json *grid_mapping, double t[6])
 
 /* ---- Writing ---- */
 
-static bool set_string(zs_json *object, const char *name, const char *value)
-{
-    zs_json_remove(object, name);
-    return zs_json_add_string(object, name, value) != NULL;
-}
-
-static bool set_double(zs_json *object, const char *name, double value)
-{
-    zs_json_remove(object, name);
-    return zs_json_add_double(object, name, value) != NULL;
-}
-
 /* CF names of projections whose parameters map one to one (CF appendix F). */
 static bool add_cf_parameters(zs_json *attributes, OGRSpatialReferenceH srs)
 {
@@ -336,23 +324,23 @@ static bool add_cf_parameters(zs_json *attributes, OGRSpatialReferenceH srs)
     };
     bool ok = true;
     if (OSRIsGeographic(srs))
-        ok = set_string(attributes, "grid_mapping_name", "latitude_longitude");
+        ok = zs_json_set_string(attributes, "grid_mapping_name", "latitude_longitude");
     const char *projection = OSRIsProjected(srs) ? OSRGetAttrValue(srs, "PROJECTION", 0) : NULL;
     for (size_t i = 0; projection != NULL && i < sizeof known / sizeof known[0]; i++) {
         if (strcmp(projection, known[i].wkt) != 0)
             continue;
-        ok = set_string(attributes, "grid_mapping_name", known[i].cf);
+        ok = zs_json_set_string(attributes, "grid_mapping_name", known[i].cf);
         for (int p = 0; p < 5 && known[i].parameters[p][0] != NULL; p++)
-            ok = ok && set_double(attributes, known[i].parameters[p][1],
+            ok = ok && zs_json_set_double(attributes, known[i].parameters[p][1],
                                   OSRGetNormProjParm(srs, known[i].parameters[p][0], 0, NULL));
-        ok = ok && set_double(attributes, "false_easting", OSRGetProjParm(srs, "false_easting", 0, NULL)) &&
-             set_double(attributes, "false_northing", OSRGetProjParm(srs, "false_northing", 0, NULL));
+        ok = ok && zs_json_set_double(attributes, "false_easting", OSRGetProjParm(srs, "false_easting", 0, NULL)) &&
+             zs_json_set_double(attributes, "false_northing", OSRGetProjParm(srs, "false_northing", 0, NULL));
     }
     OGRErr result = OGRERR_NONE;
     const double a = OSRGetSemiMajor(srs, &result);
     if (ok && result == OGRERR_NONE && (OSRIsGeographic(srs) || OSRIsProjected(srs)))
-        ok = set_double(attributes, "semi_major_axis", a) &&
-             set_double(attributes, "inverse_flattening", OSRGetInvFlattening(srs, NULL));
+        ok = zs_json_set_double(attributes, "semi_major_axis", a) &&
+             zs_json_set_double(attributes, "inverse_flattening", OSRGetInvFlattening(srs, NULL));
     return ok;
 }
 
@@ -367,10 +355,10 @@ static bool add_wkt(zs_json *attributes, OGRSpatialReferenceH srs)
     char *wkt = is_enough ? NULL : zs_crs_to_wkt(srs, "FORMAT=WKT2_2019");
     bool ok = true;
     if (is_enough || wkt != NULL)
-        ok = set_string(attributes, "crs_wkt", is_enough ? old : wkt);
+        ok = zs_json_set_string(attributes, "crs_wkt", is_enough ? old : wkt);
     /* spatial_ref is GDAL's, whose older versions read WKT 1 best. */
     if (ok && !is_enough && (old != NULL || wkt != NULL))
-        ok = set_string(attributes, "spatial_ref", old != NULL ? old : wkt);
+        ok = zs_json_set_string(attributes, "spatial_ref", old != NULL ? old : wkt);
     if (again != NULL)
         OSRRelease(again);
     CPLFree(wkt);
@@ -383,7 +371,7 @@ enum zs_status zs_write_grid_mapping(zs_json *attributes, const struct zs_georef
 {
     bool ok = true;
     if (geo->brief != NULL)
-        return set_string(attributes, "spatial_ref", geo->brief) ? ZS_OK : zs_no_memory(err);
+        return zs_json_set_string(attributes, "spatial_ref", geo->brief) ? ZS_OK : zs_no_memory(err);
     if (geo->srs != NULL) {
         ok = add_wkt(attributes, geo->srs);
         struct zs_quiet quiet;
@@ -395,7 +383,7 @@ enum zs_status zs_write_grid_mapping(zs_json *attributes, const struct zs_georef
         const double *t = geo->transform;
         char text[256];
         CPLsnprintf(text, sizeof text, "%.17g %.17g %.17g %.17g %.17g %.17g", t[0], t[1], t[2], t[3], t[4], t[5]);
-        ok = set_string(attributes, GEOTRANSFORM, text);
+        ok = zs_json_set_string(attributes, GEOTRANSFORM, text);
     }
     return ok ? ZS_OK : zs_no_memory(err);
 }

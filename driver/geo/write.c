@@ -11,18 +11,6 @@ static bool set(zs_json *object, const char *name, zs_json *value)
     return value != NULL && zs_json_set(object, name, value) != NULL;
 }
 
-static bool set_string(zs_json *object, const char *name, const char *value)
-{
-    zs_json_remove(object, name);
-    return zs_json_add_string(object, name, value) != NULL;
-}
-
-static bool set_double(zs_json *object, const char *name, double value)
-{
-    zs_json_remove(object, name);
-    return zs_json_add_double(object, name, value) != NULL;
-}
-
 /* Base64 of the eight bytes of a double, little-endian; 12 characters and a zero. */
 static void base64_of_double(double value, char *out)
 {
@@ -101,8 +89,8 @@ static bool write_categories(zs_json *attributes, char *const *categories)
     const size_t n = zs_json_size(names);
     changed = changed || (n > 0 && zs_json_equals(zs_json_at(names, n - 1), ""));
     if (ok && zs_json_size(values) > 0) {
-        ok =
-            set_string(attributes, "flag_meanings", (const char *)words.data) && set(attributes, "flag_values", values);
+        ok = zs_json_set_string(attributes, "flag_meanings", (const char *)words.data) &&
+             set(attributes, "flag_values", values);
         values = NULL;
     }
     if (ok && changed) {
@@ -156,7 +144,7 @@ bool zs_item_put_aside(zs_json *attributes, const char *name, const char *value)
         zs_json_remove(attributes, ZS_ITEMS_ATTRIBUTE);
         aside = zs_json_add_object(attributes, ZS_ITEMS_ATTRIBUTE);
     }
-    return aside != NULL && set_string(aside, name, value);
+    return aside != NULL && zs_json_set_string(aside, name, value);
 }
 
 static bool write_metadata(zs_json *attributes, char *const *metadata)
@@ -209,15 +197,15 @@ enum zs_status zs_write_meaning(zs_json *attributes, const struct zs_meaning *me
 {
     bool ok = true;
     if (meaning->has_scale)
-        ok = ok && set_double(attributes, "scale_factor", meaning->scale);
+        ok = ok && zs_json_set_double(attributes, "scale_factor", meaning->scale);
     if (meaning->has_offset)
-        ok = ok && set_double(attributes, "add_offset", meaning->offset);
+        ok = ok && zs_json_set_double(attributes, "add_offset", meaning->offset);
     if (meaning->unit != NULL)
-        ok = ok && set_string(attributes, "units", meaning->unit);
+        ok = ok && zs_json_set_string(attributes, "units", meaning->unit);
     if (meaning->description != NULL)
-        ok = ok && set_string(attributes, "long_name", meaning->description);
+        ok = ok && zs_json_set_string(attributes, "long_name", meaning->description);
     if (zs_meaning_colour_name(meaning) != NULL)
-        ok = ok && set_string(attributes, "COLOR_INTERPRETATION", zs_meaning_colour_name(meaning));
+        ok = ok && zs_json_set_string(attributes, "COLOR_INTERPRETATION", zs_meaning_colour_name(meaning));
     if (meaning->colour_table != NULL)
         ok = ok && zs_colour_table_write(attributes, "gdal:color_table", meaning->colour_table, meaning->colour_count);
     if (meaning->categories != NULL)

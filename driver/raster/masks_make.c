@@ -127,10 +127,7 @@ bool zs_mask_name(zs_json *attributes, const char *name)
     const char *list = NULL;
     zs_json_string(zs_json_get(attributes, "ancillary_variables"), &list);
     char *longer = list != NULL && list[0] != '\0' ? zs_format("%s %s", name, list) : zs_strdup(name);
-    zs_json *holder = longer != NULL ? zs_json_new_array() : NULL;
-    const bool ok = zs_json_add_string(holder, NULL, longer) != NULL &&
-                    zs_json_set(attributes, "ancillary_variables", zs_json_copy(zs_json_at(holder, 0))) != NULL;
-    zs_json_free(holder);
+    const bool ok = longer != NULL && zs_json_set_string(attributes, "ancillary_variables", longer);
     free(longer);
     return ok;
 }

@@ -311,9 +311,38 @@ enum zs_status zs_overviews_find(struct zs_hierarchy *h, const struct zs_node *n
 }
 
 enum zs_status zs_overviews_find_all(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
-                                     bool with_outdated, char ***paths, size_t *count, struct zs_error *err)
+                                     char ***paths, size_t *count, struct zs_error *err)
 {
-    return find(h, node, axes, true, with_outdated, paths, count, err);
+    return find(h, node, axes, true, false, paths, count, err);
+}
+
+static bool is_ours(const struct zs_node *base, const char *path)
+{
+    char *group = zs_path_parent(path), *above = group != NULL ? zs_path_parent(group) : NULL;
+    char *own = zs_path_parent(base->path);
+    int factor;
+    const bool result = above != NULL && own != NULL && strcmp(above, own) == 0 &&
+                        zs_is_overview_group(zs_path_name(group), &factor) &&
+                        strcmp(zs_path_name(path), zs_path_name(base->path)) == 0;
+    free(group);
+    free(above);
+    free(own);
+    return result;
+}
+
+enum zs_status zs_overviews_own(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, char ***paths,
+                                size_t *count, struct zs_error *err)
+{
+    size_t n = 0;
+    ZS_TRY(find(h, node, axes, true, true, paths, count, err));
+    for (size_t i = 0; i < *count; i++) {
+        if (is_ours(node, (*paths)[i]))
+            (*paths)[n++] = (*paths)[i];
+        else
+            free((*paths)[i]);
+    }
+    *count = n;
+    return ZS_OK;
 }
 
 void zs_paths_free(char **paths, size_t count)

@@ -34,8 +34,8 @@ struct zs_overviews {
     int chunk_order;
     struct made_level *levels;
     size_t count;
-    char **outdated; /* levels that were there before, of the shape that the base had: they go, too */
-    size_t outdated_count;
+    char **before; /* levels that were there: those of another shape than the base's go */
+    size_t before_count;
 };
 
 static uint64_t level_size(const struct zs_overviews *o, int dim, int factor)
@@ -229,8 +229,8 @@ static enum zs_status set_up(struct zs_overviews *o, const int *factors, const c
     }
     char **paths;
     size_t path_count;
-    ZS_TRY(zs_overviews_find_all(o->h, o->base, o->axes, true, &o->outdated, &o->outdated_count, err));
-    ZS_TRY(zs_overviews_find_all(o->h, o->base, o->axes, false, &paths, &path_count, err));
+    ZS_TRY(zs_overviews_own(o->h, o->base, o->axes, &o->before, &o->before_count, err));
+    ZS_TRY(zs_overviews_find_all(o->h, o->base, o->axes, &paths, &path_count, err));
     enum zs_status status = ZS_OK;
     for (size_t i = 0; i < o->count && status == ZS_OK; i++) {
         o->levels[i].factor = factors[i];
@@ -375,18 +375,17 @@ static enum zs_status remove_outdated(struct zs_overviews *o, bool *any, struct 
 {
     char **paths;
     size_t count;
-    ZS_TRY(zs_overviews_find_all(o->h, o->base, o->axes, false, &paths, &count, err));
+    ZS_TRY(zs_overviews_find_all(o->h, o->base, o->axes, &paths, &count, err));
     enum zs_status status = ZS_OK;
-    for (size_t i = 0; i < o->outdated_count && status == ZS_OK; i++) {
+    for (size_t i = 0; i < o->before_count && status == ZS_OK; i++) {
         const struct zs_node *node;
         bool is_current = false;
         for (size_t k = 0; k < count; k++)
-            is_current = is_current || strcmp(paths[k], o->outdated[i]) == 0;
-        if (is_current || !zs_overviews_is_ours(o->base, o->outdated[i]) ||
-            zs_hierarchy_node(o->h, o->outdated[i], &node, NULL) != ZS_OK)
-            continue; /* the last: it went for one of its factor */
+            is_current = is_current || strcmp(paths[k], o->before[i]) == 0;
+        if (is_current || zs_hierarchy_node(o->h, o->before[i], &node, NULL) != ZS_OK)
+            continue; /* or it went for the one of its factor */
         *any = true;
-        status = zs_overviews_remove_level(o->h, o->outdated[i], err);
+        status = zs_overviews_remove_level(o->h, o->before[i], err);
     }
     zs_paths_free(paths, count);
     return status;
@@ -458,7 +457,7 @@ void zs_overviews_free(struct zs_overviews *o)
         while (level->older_count > 0)
             free(level->older[--level->older_count]);
     }
-    zs_paths_free(o->outdated, o->outdated_count);
+    zs_paths_free(o->before, o->before_count);
     free(o->levels);
     free(o->group);
     free(o->resampling);

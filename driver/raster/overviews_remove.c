@@ -96,20 +96,6 @@ enum zs_status zs_overviews_remove_level(struct zs_hierarchy *h, const char *pat
 
 /* ---- All levels of an array ---- */
 
-bool zs_overviews_is_ours(const struct zs_node *base, const char *path)
-{
-    char *group = zs_path_parent(path), *above = group != NULL ? zs_path_parent(group) : NULL;
-    char *own = zs_path_parent(base->path);
-    int factor;
-    const bool result = above != NULL && own != NULL && strcmp(above, own) == 0 &&
-                        zs_is_overview_group(zs_path_name(group), &factor) &&
-                        strcmp(zs_path_name(path), zs_path_name(base->path)) == 0;
-    free(group);
-    free(above);
-    free(own);
-    return result;
-}
-
 /* Levels to be removed. */
 struct levels {
     char **paths;
@@ -129,20 +115,6 @@ static enum zs_status add_level(struct levels *l, const char *path, struct zs_er
         return zs_no_memory_for_overviews(err);
     l->count++;
     return ZS_OK;
-}
-
-static enum zs_status add_known_levels(struct zs_hierarchy *h, const struct zs_node *base, struct zs_axes axes,
-                                       struct levels *l, struct zs_error *err)
-{
-    char **paths;
-    size_t count;
-    ZS_TRY(zs_overviews_find_all(h, base, axes, true, &paths, &count, err));
-    enum zs_status status = ZS_OK;
-    for (size_t i = 0; i < count && status == ZS_OK; i++)
-        if (zs_overviews_is_ours(base, paths[i]))
-            status = add_level(l, paths[i], err);
-    zs_paths_free(paths, count);
-    return status;
 }
 
 /* Levels that are in the store and that nothing lists, since a writer was killed: they would be found once nothing
@@ -190,7 +162,7 @@ enum zs_status zs_overviews_remove(struct zs_hierarchy *h, const struct zs_node 
     ZS_TRY(zs_georef_read(h, node, axes, &georef, err));
     struct zs_place_style style;
     zs_place_style_find(h, node, axes, &style);
-    enum zs_status status = add_known_levels(h, node, axes, &l, err);
+    enum zs_status status = zs_overviews_own(h, node, axes, &l.paths, &l.count, err);
     if (status == ZS_OK)
         status = add_unlisted_levels(h, node, &l, err);
     for (size_t i = 0; i < l.count && status == ZS_OK; i++)

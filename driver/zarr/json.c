@@ -303,6 +303,18 @@ zs_json *zs_json_set(zs_json *object, const char *name, zs_json *node)
     return node;
 }
 
+bool zs_json_set_string(zs_json *object, const char *name, const char *value)
+{
+    zs_json *node = value[0] == ZS_JSON_MARK ? create_marked(value) : cJSON_CreateString(value);
+    return node != NULL && zs_json_set(object, name, node) != NULL;
+}
+
+bool zs_json_set_double(zs_json *object, const char *name, double value)
+{
+    zs_json_remove(object, name);
+    return zs_json_add_double(object, name, value) != NULL;
+}
+
 void zs_json_remove(zs_json *object, const char *name)
 {
     if (cJSON_IsObject(object))

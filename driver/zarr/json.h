@@ -110,6 +110,9 @@ zs_json *zs_json_add_raw(zs_json *parent, const char *name, const char *json);
 /* Replaces or adds (`node` is released when that fails), and removes, a member of an object. */
 zs_json *zs_json_set(zs_json *object, const char *name, zs_json *node);
 void zs_json_remove(zs_json *object, const char *name);
+/* The same of a value; false without memory. `value` may be of the object itself. */
+bool zs_json_set_string(zs_json *object, const char *name, const char *value);
+bool zs_json_set_double(zs_json *object, const char *name, double value);
 /* What changed from object `before` to `mine` put over `now`, as a new object: what one side alone changed is as there,
  * what both did is merged in the same way where it is
  *   - objects, by their members (PROJJSON and others that say their "type" and have parts are one value);
