@@ -234,6 +234,72 @@ def test_an_edit_of_a_band_property_leaves_others_as_they_were_said(tmp_path, ed
     assert attributes_of(path) == {**ODD, **changed[edit]}
 
 
+OF_ALL = {"scale_factor": 0.5, "add_offset": 10.0, "units": "K", "flag_values": [0, 1], "flag_meanings": "no yes", "COLOR_INTERPRETATION": "Gray",
+          "gdal:color_table": [[1, 2, 3, 255], [4, 5, 6, 255]]}
+
+
+def properties_of(band):
+    table = band.GetColorTable()
+    return (band.GetScale(), band.GetOffset(), band.GetUnitType(), band.GetCategoryNames(), band.GetColorInterpretation(),
+            [table.GetColorEntry(i) for i in range(table.GetCount())] if table else None)
+
+
+@pytest.mark.parametrize("edit", [lambda b: b.SetScale(2), lambda b: b.SetOffset(0), lambda b: b.SetUnitType("m"), lambda b: b.SetUnitType(""),
+                                  lambda b: b.SetCategoryNames(["a", "b c"]), lambda b: b.SetCategoryNames([]), lambda b: b.SetColorTable(None),
+                                  lambda b: b.SetColorInterpretation(gdal.GCI_RedBand)],
+                         ids="scale offset unit no_unit categories no_categories no_colours colour".split())
+def test_an_edit_of_one_band_leaves_what_the_array_says_of_the_others(tmp_path, edit):
+    """xarray and others know no entries of bands: they read the other slices as before."""
+    path = store(tmp_path / "a.zarr", OF_ALL, shape=(3, 8, 10))
+    dataset = update(path)
+    before, band = [properties_of(dataset.GetRasterBand(b)) for b in (1, 2, 3)], dataset.GetRasterBand(2)
+    edit(band)
+    expected = properties_of(band)
+    assert expected != before[1]
+    band = dataset = None
+    dataset = open_ours(path)
+    assert [properties_of(dataset.GetRasterBand(b)) for b in (1, 2, 3)] == [before[0], expected, before[2]]
+    attributes = attributes_of(path)
+    assert {name: attributes.get(name) for name in OF_ALL} == OF_ALL and len(attributes["gdal:bands"][0]) == 0
+
+
+def test_scale_and_offset_become_attributes_of_all_together_or_not_at_all(tmp_path):
+    pixels = np.arange(160, dtype="int16").reshape(2, 8, 10)
+    mem = source(pixels)
+    for b in (1, 2):
+        mem.GetRasterBand(b).SetScale(0.5)
+        mem.GetRasterBand(b).SetOffset(b)
+    path = str(tmp_path / "a.zarr")
+    copy(path, mem, ARRAY_NAME="a")
+    assert not {"scale_factor", "add_offset"} & set(attributes_of(path))
+    dataset = update(path)
+    assert [(dataset.GetRasterBand(b).GetScale(), dataset.GetRasterBand(b).GetOffset()) for b in (1, 2)] == [(0.5, 1), (0.5, 2)]
+    dataset.GetRasterBand(2).SetOffset(1)
+    dataset = None
+    assert {name: attributes_of(path).get(name) for name in ("scale_factor", "add_offset", "gdal:bands")} == {
+        "scale_factor": 0.5, "add_offset": 1.0, "gdal:bands": None}
+
+
+def test_entries_of_bands_stay_when_others_make_the_array_longer(tmp_path):
+    """zarr-python and xarray append along time and know no gdal:bands."""
+    entries = [{"unit": "m", "metadata": {"k": str(n)}} for n in range(2)]
+    path = store(tmp_path / "a.zarr", {"gdal:bands": entries}, shape=(4, 8, 10))
+    dataset = update(path)
+    assert [(dataset.GetRasterBand(b).GetUnitType(), dataset.GetRasterBand(b).GetMetadataItem("k")) for b in (1, 2, 3, 4)] == [
+        ("m", "0"), ("m", "1"), ("", None), ("", None)]
+    dataset.GetRasterBand(4).SetUnitType("K")
+    dataset = None
+    assert attributes_of(path)["gdal:bands"] == [*entries, {}, {"unit": "K"}]
+
+
+def test_entries_of_other_bands_are_not_taken(tmp_path):
+    """Of two dimensions of bands nobody knows along which the array became longer; a longer list is of more bands."""
+    for name, shape in (("a", (2, 2, 8, 10)), ("b", (1, 8, 10))):
+        path = store(tmp_path / name, {"gdal:bands": [{"unit": "m"}, {"unit": "K"}]}, shape=shape)
+        dataset = open_ours(path)
+        assert [dataset.GetRasterBand(b + 1).GetUnitType() for b in range(dataset.RasterCount)] == [""] * dataset.RasterCount
+
+
 def test_names_of_bands_leave_the_name_of_the_whole(tmp_path):
     path = store(tmp_path / "a.zarr", {"long_name": "reflectance"}, shape=(2, 8, 10))
     dataset = update(path)

@@ -156,6 +156,28 @@ def test_a_band_property_taken_back_takes_back_none_of_another_session(tmp_path)
     assert seen.GetRasterBand(1).GetMetadataItem("k") is None and seen.GetRasterBand(2).GetMetadataItem("k") == "2"
 
 
+@pytest.mark.parametrize("whole", [None, "K"])
+@pytest.mark.parametrize("other", ["unit", "nodata", "scale", "units of all"])
+def test_properties_that_two_sessions_set_of_bands_are_both_there(tmp_path, whole, other):
+    """Where the array says one of all its bands, and where it says none."""
+    path = tmp_path / "a.zarr"
+    dataset, root = made(path)
+    array = root.CreateMDArray("a", dimensions(root, t=3, y=4, x=6), extended("int16"))
+    if whole:
+        array.SetUnit(whole)
+    del array, root
+    dataset = None
+    edits = {"unit": lambda d: d.GetRasterBand(2).SetUnitType("ft"), "scale": lambda d: d.GetRasterBand(1).SetScale(0.5),
+             "nodata": lambda d: [d.GetRasterBand(n).SetNoDataValue(7) for n in (1, 2, 3)],
+             "units of all": lambda d: [d.GetRasterBand(n).SetUnitType("km") for n in (1, 2, 3)]}
+    seen = in_sessions(path, lambda d: d.GetRasterBand(1).SetUnitType("m"), edits[other])
+    bands = [seen.GetRasterBand(n) for n in (1, 2, 3)]
+    units = [band.GetUnitType() for band in bands]
+    assert units == {"unit": ["m", "ft", whole or ""], "units of all": ["m", "km", "km"]}.get(other, ["m", whole or "", whole or ""])
+    assert other != "nodata" or [band.GetNoDataValue() for band in bands] == [7] * 3
+    assert other != "scale" or [band.GetScale() for band in bands] == [0.5, None, None]
+
+
 def test_domains_that_two_sessions_set_are_both_there(tmp_path):
     in_sessions(raster(tmp_path / "a.zarr"), lambda d: d.SetMetadataItem("o", "0", "D0"))
     seen = in_sessions(tmp_path / "a.zarr", lambda d: d.SetMetadataItem("d", "1", "D1"),

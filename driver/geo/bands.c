@@ -13,7 +13,17 @@
 
 #define DOMAINS_MEMBER "metadata_domains"
 
-/* ---- Reading ---- */
+/* ---- Properties ---- */
+
+static bool has_text(const char *text)
+{
+    return text != NULL && text[0] != '\0';
+}
+
+static bool is_same_text(const char *a, const char *b)
+{
+    return has_text(a) ? has_text(b) && strcmp(a, b) == 0 : !has_text(b);
+}
 
 /* Puts a copy of a text in the place of *target; an empty one is none. False without memory. */
 static bool take_text(const zs_json *member, char **target)
@@ -26,41 +36,271 @@ static bool take_text(const zs_json *member, char **target)
     return text[0] == '\0' || *target != NULL;
 }
 
-static bool take_number(const zs_json *member, double *target)
+static void clear_text(char **target)
+{
+    free(*target);
+    *target = NULL;
+}
+
+static bool take_number(const zs_json *member, bool *has, double *target)
 {
     double value;
-    if (!zs_json_double(member, &value) || !isfinite(value))
-        return false;
-    *target = value;
+    if (zs_json_double(member, &value) && isfinite(value)) {
+        *has = true;
+        *target = value;
+    }
     return true;
 }
 
-static bool take_categories(const zs_json *member, struct zs_meaning *m)
+static bool has_description(const struct zs_meaning *m)
+{
+    return has_text(m->description);
+}
+static bool same_description(const struct zs_meaning *a, const struct zs_meaning *b)
+{
+    return is_same_text(a->description, b->description);
+}
+static bool take_description(const zs_json *member, const struct zs_dtype *dtype, struct zs_meaning *m)
+{
+    (void)dtype;
+    return take_text(member, &m->description);
+}
+static bool put_description(zs_json *entry, const char *name, const struct zs_dtype *dtype, const struct zs_meaning *m)
+{
+    (void)dtype;
+    return zs_json_add_string(entry, name, m->description) != NULL;
+}
+static void clear_description(struct zs_meaning *m)
+{
+    clear_text(&m->description);
+}
+
+static bool has_unit(const struct zs_meaning *m)
+{
+    return has_text(m->unit);
+}
+static bool same_unit(const struct zs_meaning *a, const struct zs_meaning *b)
+{
+    return is_same_text(a->unit, b->unit);
+}
+static bool take_unit(const zs_json *member, const struct zs_dtype *dtype, struct zs_meaning *m)
+{
+    (void)dtype;
+    return take_text(member, &m->unit);
+}
+static bool put_unit(zs_json *entry, const char *name, const struct zs_dtype *dtype, const struct zs_meaning *m)
+{
+    (void)dtype;
+    return zs_json_add_string(entry, name, m->unit) != NULL;
+}
+static void clear_unit(struct zs_meaning *m)
+{
+    clear_text(&m->unit);
+}
+
+static bool has_scale(const struct zs_meaning *m)
+{
+    return m->has_scale;
+}
+static bool same_scale(const struct zs_meaning *a, const struct zs_meaning *b)
+{
+    return a->has_scale == b->has_scale && (!a->has_scale || a->scale == b->scale);
+}
+static bool take_scale(const zs_json *member, const struct zs_dtype *dtype, struct zs_meaning *m)
+{
+    (void)dtype;
+    return take_number(member, &m->has_scale, &m->scale);
+}
+static bool put_scale(zs_json *entry, const char *name, const struct zs_dtype *dtype, const struct zs_meaning *m)
+{
+    (void)dtype;
+    return zs_json_add_double(entry, name, m->scale) != NULL;
+}
+static void clear_scale(struct zs_meaning *m)
+{
+    m->has_scale = false;
+    m->scale = 1;
+}
+
+static bool has_offset(const struct zs_meaning *m)
+{
+    return m->has_offset;
+}
+static bool same_offset(const struct zs_meaning *a, const struct zs_meaning *b)
+{
+    return a->has_offset == b->has_offset && (!a->has_offset || a->offset == b->offset);
+}
+static bool take_offset(const zs_json *member, const struct zs_dtype *dtype, struct zs_meaning *m)
+{
+    (void)dtype;
+    return take_number(member, &m->has_offset, &m->offset);
+}
+static bool put_offset(zs_json *entry, const char *name, const struct zs_dtype *dtype, const struct zs_meaning *m)
+{
+    (void)dtype;
+    return zs_json_add_double(entry, name, m->offset) != NULL;
+}
+static void clear_offset(struct zs_meaning *m)
+{
+    m->has_offset = false;
+    m->offset = 0;
+}
+
+static bool has_nodata(const struct zs_meaning *m)
+{
+    return m->has_nodata;
+}
+static bool same_nodata(const struct zs_meaning *a, const struct zs_meaning *b)
+{
+    return a->has_nodata == b->has_nodata && (!a->has_nodata || memcmp(a->nodata, b->nodata, sizeof a->nodata) == 0);
+}
+static bool take_nodata(const zs_json *member, const struct zs_dtype *dtype, struct zs_meaning *m)
+{
+    if (dtype != NULL)
+        m->has_nodata = zs_missing_value_read(dtype, member, m->nodata);
+    return true;
+}
+static bool put_nodata(zs_json *entry, const char *name, const struct zs_dtype *dtype, const struct zs_meaning *m)
+{
+    return zs_fill_value_add(entry, name, dtype, m->nodata) != NULL;
+}
+static void clear_nodata(struct zs_meaning *m)
+{
+    m->has_nodata = false;
+}
+
+static bool same_list(char *const *a, char *const *b)
+{
+    if (a == NULL || b == NULL)
+        return a == b;
+    while (*a != NULL && *b != NULL && strcmp(*a, *b) == 0)
+        a++, b++;
+    return *a == NULL && *b == NULL;
+}
+
+static bool has_categories(const struct zs_meaning *m)
+{
+    return m->categories != NULL;
+}
+static bool same_categories(const struct zs_meaning *a, const struct zs_meaning *b)
+{
+    return same_list(a->categories, b->categories);
+}
+static void clear_categories(struct zs_meaning *m)
+{
+    zs_metadata_free(m->categories);
+    m->categories = NULL;
+}
+static bool take_categories(const zs_json *member, const struct zs_dtype *dtype, struct zs_meaning *m)
 {
     char **categories;
+    (void)dtype;
     const bool ok = zs_category_list_read(member, &categories);
     if (!ok || categories == NULL) {
         zs_metadata_free(categories);
         return ok;
     }
-    zs_metadata_free(m->categories);
+    clear_categories(m);
     m->categories = categories;
     return true;
 }
+static bool put_categories(zs_json *entry, const char *name, const struct zs_dtype *dtype, const struct zs_meaning *m)
+{
+    zs_json *list = zs_json_add_array(entry, name);
+    bool ok = list != NULL;
+    (void)dtype;
+    for (char *const *c = m->categories; ok && *c != NULL; c++)
+        ok = zs_json_add_string(list, NULL, *c) != NULL;
+    return ok;
+}
 
-static bool take_colour_table(const zs_json *member, struct zs_meaning *m)
+static bool has_colour(const struct zs_meaning *m)
+{
+    return zs_meaning_colour_name(m) != NULL;
+}
+static bool same_colour(const struct zs_meaning *a, const struct zs_meaning *b)
+{
+    return is_same_text(zs_meaning_colour_name(a), zs_meaning_colour_name(b));
+}
+static bool take_colour(const zs_json *member, const struct zs_dtype *dtype, struct zs_meaning *m)
+{
+    (void)dtype;
+    const bool ok = take_text(member, &m->colour_name);
+    m->colour = zs_colour_of_name(m->colour_name);
+    return ok;
+}
+static bool put_colour(zs_json *entry, const char *name, const struct zs_dtype *dtype, const struct zs_meaning *m)
+{
+    (void)dtype;
+    return zs_json_add_string(entry, name, zs_meaning_colour_name(m)) != NULL;
+}
+static void clear_colour(struct zs_meaning *m)
+{
+    clear_text(&m->colour_name);
+    m->colour = ZS_COLOUR_NONE;
+}
+
+static bool has_colour_table(const struct zs_meaning *m)
+{
+    return m->colour_table != NULL && m->colour_count > 0;
+}
+static bool same_colour_table(const struct zs_meaning *a, const struct zs_meaning *b)
+{
+    const size_t n = has_colour_table(a) ? a->colour_count : 0;
+    return n == (has_colour_table(b) ? b->colour_count : 0) &&
+           (n == 0 || memcmp(a->colour_table, b->colour_table, n * sizeof *a->colour_table) == 0);
+}
+static void clear_colour_table(struct zs_meaning *m)
+{
+    free(m->colour_table);
+    m->colour_table = NULL;
+    m->colour_count = 0;
+}
+static bool take_colour_table(const zs_json *member, const struct zs_dtype *dtype, struct zs_meaning *m)
 {
     struct zs_colour_entry *table;
     size_t count;
+    (void)dtype;
     if (!zs_colour_table_read(member, &table, &count))
         return false;
     if (table != NULL) {
-        free(m->colour_table);
+        clear_colour_table(m);
         m->colour_table = table;
         m->colour_count = count;
     }
     return true;
 }
+static bool put_colour_table(zs_json *entry, const char *name, const struct zs_dtype *dtype, const struct zs_meaning *m)
+{
+    (void)dtype;
+    return zs_colour_table_write(entry, name, m->colour_table, m->colour_count);
+}
+
+/* The properties of a band, by the member of its entry. A member that is null says that the band has none. */
+static const struct property {
+    unsigned bit; /* ZS_BAND_... */
+    const char *member;
+    bool (*has)(const struct zs_meaning *m);
+    bool (*is_same)(const struct zs_meaning *a, const struct zs_meaning *b);
+    bool (*take)(const zs_json *member, const struct zs_dtype *dtype, struct zs_meaning *m); /* false: no memory */
+    bool (*put)(zs_json *entry, const char *name, const struct zs_dtype *dtype, const struct zs_meaning *m);
+    void (*clear)(struct zs_meaning *m);
+} properties[] = {
+    {ZS_BAND_DESCRIPTION, "description", has_description, same_description, take_description, put_description,
+     clear_description},
+    {ZS_BAND_UNIT, "unit", has_unit, same_unit, take_unit, put_unit, clear_unit},
+    {ZS_BAND_SCALE, "scale", has_scale, same_scale, take_scale, put_scale, clear_scale},
+    {ZS_BAND_OFFSET, "offset", has_offset, same_offset, take_offset, put_offset, clear_offset},
+    {ZS_BAND_NODATA, "nodata", has_nodata, same_nodata, take_nodata, put_nodata, clear_nodata},
+    {ZS_BAND_CATEGORIES, "categories", has_categories, same_categories, take_categories, put_categories,
+     clear_categories},
+    {ZS_BAND_COLOUR, "color_interpretation", has_colour, same_colour, take_colour, put_colour, clear_colour},
+    {ZS_BAND_COLOUR_TABLE, "color_table", has_colour_table, same_colour_table, take_colour_table, put_colour_table,
+     clear_colour_table},
+};
+#define PROPERTIES (sizeof properties / sizeof properties[0])
+
+/* ---- Reading ---- */
 
 static bool take_metadata(const zs_json *member, struct zs_meaning *m)
 {
@@ -76,25 +316,19 @@ static bool take_metadata(const zs_json *member, struct zs_meaning *m)
     return ok;
 }
 
-/* What one entry of gdal:bands says. False without memory. */
+/* What one entry of gdal:bands says in the place of what the array says. False without memory. */
 static bool take_band(const zs_json *entry, const struct zs_dtype *dtype, struct zs_meaning *m)
 {
-    const zs_json *nodata = zs_json_get(entry, "nodata");
-    if (nodata != NULL && zs_json_typeof(nodata) == ZS_JSON_NULL)
-        m->has_nodata = false;
-    else if (nodata != NULL && dtype != NULL)
-        m->has_nodata = zs_missing_value_read(dtype, nodata, m->nodata);
-    m->has_scale |= take_number(zs_json_get(entry, "scale"), &m->scale);
-    m->has_offset |= take_number(zs_json_get(entry, "offset"), &m->offset);
-    const bool ok = take_text(zs_json_get(entry, "description"), &m->description) &&
-                    take_text(zs_json_get(entry, "unit"), &m->unit) &&
-                    take_text(zs_json_get(entry, "color_interpretation"), &m->colour_name) &&
-                    take_categories(zs_json_get(entry, "categories"), m) &&
-                    take_colour_table(zs_json_get(entry, "color_table"), m) &&
-                    take_metadata(zs_json_get(entry, "metadata"), m) &&
-                    zs_domains_read(zs_json_get(entry, DOMAINS_MEMBER), &m->domains);
-    m->colour = zs_colour_of_name(m->colour_name);
-    return ok;
+    bool ok = true;
+    for (size_t i = 0; i < PROPERTIES && ok; i++) {
+        const zs_json *member = zs_json_get(entry, properties[i].member);
+        if (member != NULL && zs_json_typeof(member) == ZS_JSON_NULL)
+            properties[i].clear(m);
+        else if (member != NULL)
+            ok = properties[i].take(member, dtype, m);
+    }
+    return ok && take_metadata(zs_json_get(entry, "metadata"), m) &&
+           zs_domains_read(zs_json_get(entry, DOMAINS_MEMBER), &m->domains);
 }
 
 /* A list that has an element for each band; NULL otherwise. */
@@ -102,6 +336,19 @@ static const zs_json *of_bands(const zs_json *attributes, const char *name, uint
 {
     const zs_json *list = zs_json_get(attributes, name);
     return zs_json_is_array(list) && zs_json_size(list) == bands ? list : NULL;
+}
+
+/* The entries of the bands, from the first on: also fewer, where somebody who knows no entries made the array longer
+ * along its only dimension of bands. NULL when they are of other bands. */
+static const zs_json *entries_of(const zs_json *attributes, const struct zs_array_meta *meta, uint64_t bands)
+{
+    const zs_json *list = zs_json_get(attributes, ZS_BANDS_ATTRIBUTE);
+    const size_t n = zs_json_is_array(list) ? zs_json_size(list) : 0;
+    int d = 0;
+    while (meta != NULL && d < meta->ndim - 1 && meta->shape[d] == 1)
+        d++;
+    const bool is_along_one = meta != NULL && meta->ndim > 0 && meta->shape[d] == bands;
+    return n == bands || (n < bands && is_along_one) ? list : NULL;
 }
 
 static enum zs_status read_band(const struct zs_node *node, const struct zs_meaning *base, bool is_only,
@@ -129,7 +376,7 @@ enum zs_status zs_band_meanings_read_some(const struct zs_node *node, uint64_t f
                                           struct zs_error *err)
 {
     const zs_json *name = zs_json_at(of_bands(node->attributes, "long_name", bands), (size_t)first);
-    const zs_json *entry = zs_json_at(of_bands(node->attributes, ZS_BANDS_ATTRIBUTE, bands), (size_t)first);
+    const zs_json *entry = zs_json_at(entries_of(node->attributes, node->array, bands), (size_t)first);
     memset(meanings, 0, (size_t)count * sizeof *meanings);
     enum zs_status status = ZS_OK;
     for (uint64_t i = 0; i < count && status == ZS_OK; i++) {
@@ -171,74 +418,6 @@ void zs_band_meanings_free(struct zs_meaning *list, uint64_t bands)
 
 /* ---- Writing ---- */
 
-static bool same_text(const char *a, const char *b)
-{
-    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
-static bool same_list(char *const *a, char *const *b)
-{
-    if (a == NULL || b == NULL)
-        return a == b;
-    while (*a != NULL && *b != NULL && strcmp(*a, *b) == 0)
-        a++, b++;
-    return *a == NULL && *b == NULL;
-}
-
-static bool same_scale(const struct zs_meaning *a, const struct zs_meaning *b)
-{
-    return a->has_scale == b->has_scale && (!a->has_scale || a->scale == b->scale);
-}
-
-static bool same_offset(const struct zs_meaning *a, const struct zs_meaning *b)
-{
-    return a->has_offset == b->has_offset && (!a->has_offset || a->offset == b->offset);
-}
-
-static bool same_colour_table(const struct zs_meaning *a, const struct zs_meaning *b)
-{
-    const size_t n = a->colour_table != NULL ? a->colour_count : 0;
-    return n == (b->colour_table != NULL ? b->colour_count : 0) &&
-           (n == 0 || memcmp(a->colour_table, b->colour_table, n * sizeof *a->colour_table) == 0);
-}
-
-static bool same_nodata(const struct zs_meaning *a, const struct zs_meaning *b, size_t size)
-{
-    return a->has_nodata == b->has_nodata && (!a->has_nodata || memcmp(a->nodata, b->nodata, size) == 0);
-}
-
-/* Which properties are the same for all bands. */
-struct common {
-    bool description; /* not the same, but there for all */
-    bool unit, scale, offset, nodata, categories, colour, colour_table;
-};
-
-static struct common find_common(const struct zs_dtype *dtype, const struct zs_meaning *bands, size_t count)
-{
-    struct common c = {true, true, true, true, true, true, true, true};
-    for (size_t i = 0; i < count; i++) {
-        const struct zs_meaning *a = &bands[0], *b = &bands[i];
-        c.description = c.description && b->description != NULL && b->description[0] != '\0';
-        c.unit = c.unit && same_text(a->unit, b->unit);
-        c.scale = c.scale && same_scale(a, b);
-        c.offset = c.offset && same_offset(a, b);
-        c.nodata = c.nodata && same_nodata(a, b, dtype->size);
-        c.categories = c.categories && same_list(a->categories, b->categories);
-        c.colour = c.colour && same_text(zs_meaning_colour_name(a), zs_meaning_colour_name(b));
-        c.colour_table = c.colour_table && same_colour_table(a, b);
-    }
-    return c;
-}
-
-static bool add_list(zs_json *entry, const char *name, char *const *texts)
-{
-    zs_json *list = zs_json_add_array(entry, name);
-    bool ok = list != NULL;
-    for (; ok && *texts != NULL; texts++)
-        ok = zs_json_add_string(list, NULL, *texts) != NULL;
-    return ok;
-}
-
 /* Makes the items of an entry those of the list, which may be NULL: what is there as it is stays. */
 static bool change_metadata(zs_json *entry, char *const *metadata)
 {
@@ -267,48 +446,38 @@ static bool change_metadata(zs_json *entry, char *const *metadata)
     return ok;
 }
 
-/* Members of a band's entry, by the property that they are. */
-static const struct {
-    unsigned property;
-    const char *name;
-} members[] = {{ZS_BAND_DESCRIPTION, "description"},
-               {ZS_BAND_UNIT, "unit"},
-               {ZS_BAND_SCALE, "scale"},
-               {ZS_BAND_OFFSET, "offset"},
-               {ZS_BAND_NODATA, "nodata"},
-               {ZS_BAND_CATEGORIES, "categories"},
-               {ZS_BAND_COLOUR, "color_interpretation"},
-               {ZS_BAND_COLOUR_TABLE, "color_table"}};
+/* Properties that are written into the entries of the bands, of one of which an entry is made, and what the array says
+ * of all bands. */
+struct change {
+    unsigned which, common; /* ZS_BAND_...; those in common are the array's alone */
+    const struct zs_dtype *dtype;
+    struct zs_meaning array;
+};
 
-/* Puts what is the band's own of `which` into its entry. */
-static bool change_band(zs_json *e, const struct zs_dtype *dtype, const struct zs_meaning *m,
-                        const struct common *common, unsigned which)
+/* Puts what is the band's own into its entry: what the array does not say of it already. */
+static bool change_entry(zs_json *e, const struct change *c, const struct zs_meaning *m)
 {
     bool ok = true;
-    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
-        if ((which & members[i].property) != 0)
-            zs_json_remove(e, members[i].name);
-    if ((which & ZS_BAND_DESCRIPTION) != 0 && !common->description && m->description != NULL &&
-        m->description[0] != '\0')
-        ok = ok && zs_json_add_string(e, "description", m->description) != NULL;
-    if ((which & ZS_BAND_UNIT) != 0 && !common->unit && m->unit != NULL)
-        ok = ok && zs_json_add_string(e, "unit", m->unit) != NULL;
-    if ((which & ZS_BAND_SCALE) != 0 && !common->scale && m->has_scale)
-        ok = ok && zs_json_add_double(e, "scale", m->scale) != NULL;
-    if ((which & ZS_BAND_OFFSET) != 0 && !common->offset && m->has_offset)
-        ok = ok && zs_json_add_double(e, "offset", m->offset) != NULL;
-    if ((which & ZS_BAND_NODATA) != 0 && !common->nodata)
-        ok = ok &&
-             (m->has_nodata ? zs_fill_value_add(e, "nodata", dtype, m->nodata) : zs_json_add_null(e, "nodata")) != NULL;
-    if ((which & ZS_BAND_CATEGORIES) != 0 && !common->categories && m->categories != NULL)
-        ok = ok && add_list(e, "categories", m->categories);
-    if ((which & ZS_BAND_COLOUR) != 0 && !common->colour && zs_meaning_colour_name(m) != NULL)
-        ok = ok && zs_json_add_string(e, "color_interpretation", zs_meaning_colour_name(m)) != NULL;
-    if ((which & ZS_BAND_COLOUR_TABLE) != 0 && !common->colour_table && m->colour_table != NULL)
-        ok = ok && zs_colour_table_write(e, "color_table", m->colour_table, m->colour_count);
-    if ((which & ZS_BAND_METADATA) == 0)
+    for (size_t i = 0; i < PROPERTIES && ok; i++) {
+        const struct property *p = &properties[i];
+        if ((c->which & p->bit) == 0)
+            continue;
+        zs_json_remove(e, p->member);
+        const bool is_said = p->bit != ZS_BAND_NODATA && p->is_same(m, &c->array);
+        if ((c->common & p->bit) == 0 && !is_said)
+            ok = p->has(m) ? p->put(e, p->member, c->dtype, m) : zs_json_add_null(e, p->member) != NULL;
+    }
+    if ((c->which & ZS_BAND_METADATA) == 0)
         return ok;
     return ok && change_metadata(e, m->metadata) && zs_domains_write(e, DOMAINS_MEMBER, &m->domains);
+}
+
+static bool all_have_description(const struct zs_meaning *bands, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!has_description(&bands[i]))
+            return false;
+    return true;
 }
 
 static bool write_descriptions(zs_json *attributes, const struct zs_meaning *bands, size_t count, bool all_have_one)
@@ -329,19 +498,17 @@ static bool write_descriptions(zs_json *attributes, const struct zs_meaning *ban
     return ok;
 }
 
-/* The list of entries: that which is there, where it is one for these bands, else a new one. */
-static bool write_entries(zs_json *attributes, const struct zs_dtype *dtype, const struct zs_meaning *bands,
-                          size_t count, const struct common *common, unsigned which)
+/* The list of entries: that which is there, where it is one of these bands, else a new one. */
+static bool write_entries(zs_json *attributes, const zs_json *old, const struct zs_meaning *bands, size_t count,
+                          const struct change *change)
 {
-    const zs_json *old = zs_json_get(attributes, ZS_BANDS_ATTRIBUTE);
-    const bool is_for_these = zs_json_is_array(old) && zs_json_size(old) == count;
-    const zs_json *entry = is_for_these ? zs_json_first(old) : NULL;
+    const zs_json *entry = zs_json_first(old);
     zs_json *list = zs_json_new_array();
     bool ok = list != NULL, any = false;
     for (size_t i = 0; i < count && ok; i++) {
         zs_json *e = zs_json_is_object(entry) ? zs_json_add(list, NULL, zs_json_copy(entry))
                                               : zs_json_add_object(list, NULL);
-        ok = e != NULL && change_band(e, dtype, &bands[i], common, which);
+        ok = e != NULL && change_entry(e, change, &bands[i]);
         any = any || zs_json_size(e) > 0;
         entry = entry != NULL ? zs_json_next(entry) : NULL;
     }
@@ -397,7 +564,7 @@ void zs_remove_statistics(zs_json *attributes, bool of_bands)
 
 /* ---- Writing ---- */
 
-static const char *const flags[] = {"flag_values", "flag_meanings", "gdal:categories"};
+static const char *const flags[] = {"flag_values", "flag_meanings", "flag_masks", "gdal:categories"};
 
 /* Whether flags stay as they are: they say these categories. CF's say more than categories can: bits, any values. */
 static enum zs_status find_flags(const zs_json *attributes, char *const *categories, bool *stay, struct zs_error *err)
@@ -422,50 +589,89 @@ static const struct {
              {ZS_BAND_COLOUR, "COLOR_INTERPRETATION"},
              {ZS_BAND_COLOUR_TABLE, "gdal:color_table"}};
 
-/* What of `which` is the same for all bands, in the first's. */
-static struct zs_meaning common_meaning(const struct zs_meaning *first, const struct common *common, unsigned which)
+/* Which properties of all bands the array says: those that are the same for all. Readers of CF take scale and offset
+ * together, so that the array says both or none, unless it does. What it says of all bands stays where one of them
+ * becomes another: that has it in its entry, and readers who know no entries read the others as before. */
+static unsigned find_common(const struct zs_meaning *bands, size_t count, const struct zs_meaning *array)
+{
+    unsigned common = 0;
+    for (size_t p = 0; p < PROPERTIES; p++) {
+        bool is_same = properties[p].bit != ZS_BAND_DESCRIPTION;
+        for (size_t i = 0; i < count && is_same; i++)
+            is_same = properties[p].is_same(&bands[0], &bands[i]);
+        common |= is_same ? properties[p].bit : 0;
+    }
+    const unsigned pair = ZS_BAND_SCALE | ZS_BAND_OFFSET;
+    if ((common & pair) != pair)
+        common &= ~((array->has_scale ? 0u : ZS_BAND_SCALE) | (array->has_offset ? 0u : ZS_BAND_OFFSET));
+    return common;
+}
+
+/* What of `which` is the same for all bands, in the first's; borrowed. */
+static struct zs_meaning common_meaning(const struct zs_meaning *first, unsigned which)
 {
     struct zs_meaning all = {0};
-    if (common->unit && (which & ZS_BAND_UNIT) != 0)
+    if ((which & ZS_BAND_UNIT) != 0)
         all.unit = first->unit;
-    if (common->scale && first->has_scale && (which & ZS_BAND_SCALE) != 0)
-        all.has_scale = true, all.scale = first->scale;
-    if (common->offset && first->has_offset && (which & ZS_BAND_OFFSET) != 0)
-        all.has_offset = true, all.offset = first->offset;
-    if (common->categories && (which & ZS_BAND_CATEGORIES) != 0)
+    if ((which & ZS_BAND_SCALE) != 0)
+        all.has_scale = first->has_scale, all.scale = first->scale;
+    if ((which & ZS_BAND_OFFSET) != 0)
+        all.has_offset = first->has_offset, all.offset = first->offset;
+    if ((which & ZS_BAND_CATEGORIES) != 0)
         all.categories = first->categories;
-    if (common->colour && (which & ZS_BAND_COLOUR) != 0)
+    if ((which & ZS_BAND_COLOUR) != 0)
         all.colour = first->colour, all.colour_name = first->colour_name;
-    if (common->colour_table && (which & ZS_BAND_COLOUR_TABLE) != 0)
+    if ((which & ZS_BAND_COLOUR_TABLE) != 0)
         all.colour_table = first->colour_table, all.colour_count = first->colour_count;
     return all;
 }
 
-enum zs_status zs_write_band_meanings(zs_json *attributes, const struct zs_dtype *dtype, const struct zs_meaning *bands,
-                                      size_t count, unsigned which, struct zs_error *err)
+/* Puts what all bands have in common into the array's attributes. */
+static enum zs_status write_common(zs_json *attributes, const struct zs_meaning *first, unsigned which,
+                                   struct zs_error *err)
 {
-    const char *name;
-    if (count == 0)
-        return ZS_OK;
-    struct common common = find_common(dtype, bands, count);
-    /* A name of the whole is not one of its bands. */
-    common.description =
-        common.description && (count == 1 || !zs_json_string(zs_json_get(attributes, "long_name"), &name));
+    struct zs_meaning all = common_meaning(first, which);
     bool keeps_flags = true;
     if ((which & ZS_BAND_CATEGORIES) != 0)
-        ZS_TRY(find_flags(attributes, common.categories ? bands[0].categories : NULL, &keeps_flags, err));
+        ZS_TRY(find_flags(attributes, first->categories, &keeps_flags, err));
     for (size_t i = 0; i < sizeof flags / sizeof flags[0] && !keeps_flags; i++)
         zs_json_remove(attributes, flags[i]);
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; i++)
         if ((which & owned[i].property) != 0)
             zs_json_remove(attributes, owned[i].name);
-    struct zs_meaning all = common_meaning(&bands[0], &common, which);
     if (keeps_flags)
         all.categories = NULL;
-    ZS_TRY(zs_write_meaning(attributes, &all, err));
-    const bool ok = ((which & ZS_BAND_DESCRIPTION) == 0 ||
-                     write_descriptions(attributes, bands, count, common.description)) &&
-                    write_entries(attributes, dtype, bands, count, &common, which);
+    return zs_write_meaning(attributes, &all, err);
+}
+
+enum zs_status zs_write_band_meanings(zs_json *attributes, const struct zs_dtype *dtype,
+                                      const struct zs_array_meta *meta, const struct zs_meaning *bands, size_t count,
+                                      unsigned which, struct zs_error *err)
+{
+    const char *name;
+    const struct zs_node array = {.path = "", .type = ZS_NODE_ARRAY, .attributes = attributes};
+    struct change change = {.which = which, .dtype = dtype};
+    if (count == 0)
+        return ZS_OK;
+    if ((which & (ZS_BAND_SCALE | ZS_BAND_OFFSET)) != 0)
+        change.which |= ZS_BAND_SCALE | ZS_BAND_OFFSET;
+    const zs_json *old = entries_of(attributes, meta, count);
+    ZS_TRY(zs_meaning_read(&array, &change.array, err));
+    change.common = find_common(bands, count, &change.array);
+    zs_meaning_clear(&change.array);
+    /* A name of the whole is not one of its bands. */
+    const bool is_named = zs_json_string(zs_json_get(attributes, "long_name"), &name);
+    const bool all_described = all_have_description(bands, count) && (count == 1 || !is_named);
+    if (all_described)
+        change.common |= ZS_BAND_DESCRIPTION;
+    ZS_TRY(write_common(attributes, &bands[0], change.which & change.common, err));
+    if ((which & ZS_BAND_DESCRIPTION) != 0 && !write_descriptions(attributes, bands, count, all_described))
+        return zs_no_memory(err);
+    ZS_TRY(zs_meaning_read(&array, &change.array, err));
+    free(change.array.description); /* of the whole, not of a band */
+    change.array.description = NULL;
+    const bool ok = write_entries(attributes, old, bands, count, &change);
+    zs_meaning_clear(&change.array);
     return ok ? ZS_OK : zs_no_memory(err);
 }
 

@@ -3,10 +3,11 @@
  *
  *   - what is common to all bands is in the array's attributes, as zs_write_meaning() puts it there;
  *   - what differs is in the attribute `gdal:bands`: a list of one object per band, slowest dimension first where
- * several were flattened to bands, empty where the band has nothing of its own. Members: description, unit, scale,
- * offset, nodata (as `fill_value` is written; null: the band has none), categories (list of names by value),
- *     color_interpretation (GDAL's name), color_table (list of [r, g, b, a]), metadata (object of strings),
- * metadata_domains (domains.h);
+ *     several were flattened to bands, empty where the band has nothing of its own. Members: description, unit, scale,
+ *     offset, nodata (as `fill_value` is written), categories (list of names by value), color_interpretation (GDAL's
+ *     name), color_table (list of [r, g, b, a]), each null where the band has none though the array has one; metadata
+ *     (object of strings), metadata_domains (domains.h). Along an only dimension of bands the list may be shorter than
+ *     that: who makes an array longer need not know of it;
  *   - `long_name` as a list of names is rioxarray's way to describe bands: read, and written when all bands have one.
  */
 #ifndef ZS_GEO_BANDS_H
@@ -22,7 +23,7 @@
 /* Reads what band number `band` (from 0, of `bands` in all) means. `base` is what zs_meaning_read() gave for the array;
  * the result has it all, but for the description, metadata and domains, with the band's own in its place; its
  * description, metadata and domains are the band's own alone, NULL when it has none (those of the array speak of the
- * whole). Members that are odd are passed over, and a list of another length than `bands` is not for these bands.
+ * whole). Members that are odd are passed over, and so is a list that is longer than `bands`, which is of others.
  * ZS_NO_MEMORY only. Release with zs_meaning_clear(). */
 enum zs_status zs_band_meaning_read(const struct zs_node *node, uint64_t band, uint64_t bands,
                                     const struct zs_meaning *base, struct zs_meaning *meaning,
@@ -52,14 +53,17 @@ enum {
     ZS_BAND_ALL = 511
 };
 
-/* Writes properties `which` of `count` bands into the attributes of their array (of type `dtype`), common and different
- * sorted out here, replacing what is there of that kind; others stay as they are. The array's own metadata are another
- * matter (zs_write_meaning() of a meaning with only these writes them). Descriptions, where all bands have one, become
- * long_name (a list, or one name for one band), unless that is a name which the array has for all its bands. Metadata
- * of bands are always theirs alone. Nodata: only what differs between bands is written here; the array's is
- * zs_write_nodata()'s, the same for all. */
-enum zs_status zs_write_band_meanings(zs_json *attributes, const struct zs_dtype *dtype, const struct zs_meaning *bands,
-                                      size_t count, unsigned which, struct zs_error *err) ZS_MUST_CHECK;
+/* Writes properties `which` of all bands into the attributes of their array (`meta`, of type `dtype`; NULL of one that
+ * is to be), replacing what is there of that kind; others stay as they are. What is the same for all bands becomes the
+ * array's own attribute, scale and offset together, as readers of CF take them. Where bands differ the array's
+ * attributes stay, for those who know no gdal:bands, and the entry of each band has what they do not say of it. The
+ * array's own metadata are another matter (zs_write_meaning() of a meaning with only these writes them). Descriptions,
+ * where all bands have one, become long_name (a list, or one name for one band), unless that is a name which the array
+ * has for all its bands. Metadata of bands are always theirs alone. Nodata: only what differs between bands is written
+ * here; the array's is zs_write_nodata()'s, the same for all. */
+enum zs_status zs_write_band_meanings(zs_json *attributes, const struct zs_dtype *dtype,
+                                      const struct zs_array_meta *meta, const struct zs_meaning *bands, size_t count,
+                                      unsigned which, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Another shape for an array, none of whose sizes is less than it was (zs_array_restate()), and in the same change the
  * lists of its attributes that have an element for each slice along X and Y (gdal:bands, a list as long_name): elements

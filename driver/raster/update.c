@@ -437,7 +437,7 @@ enum zs_status zs_update_fill_value(struct zs_hierarchy *h, const struct zs_node
 }
 
 /* What is written into the attributes of each array of a family; `wanted` is the caller's. */
-typedef enum zs_status (*write_fn)(zs_json *attributes, const struct zs_dtype *dtype, const void *wanted,
+typedef enum zs_status (*write_fn)(zs_json *attributes, const struct zs_array_meta *meta, const void *wanted,
                                    struct zs_error *err);
 
 /* Changes the array and its overviews alike. */
@@ -452,17 +452,17 @@ static enum zs_status update_family(struct zs_hierarchy *h, const struct zs_node
         zs_json *attributes;
         status = zs_hierarchy_edit(h, r.list[i].node, &attributes, err);
         if (status == ZS_OK)
-            status = write(attributes, &r.list[i].node->array->dtype, wanted, err);
+            status = write(attributes, r.list[i].node->array, wanted, err);
     }
     relatives_clear(&r);
     return status;
 }
 
-static enum zs_status write_nodata(zs_json *attributes, const struct zs_dtype *dtype, const void *value,
+static enum zs_status write_nodata(zs_json *attributes, const struct zs_array_meta *meta, const void *value,
                                    struct zs_error *err)
 {
     remove_band_nodata(attributes);
-    return zs_write_nodata(attributes, dtype, value, err);
+    return zs_write_nodata(attributes, &meta->dtype, value, err);
 }
 
 enum zs_status zs_update_healpix(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_healpix *healpix,
@@ -493,11 +493,11 @@ struct meanings {
     unsigned which;
 };
 
-static enum zs_status write_meanings(zs_json *attributes, const struct zs_dtype *dtype, const void *wanted,
+static enum zs_status write_meanings(zs_json *attributes, const struct zs_array_meta *meta, const void *wanted,
                                      struct zs_error *err)
 {
     const struct meanings *m = wanted;
-    return zs_write_band_meanings(attributes, dtype, m->bands, m->count, m->which, err);
+    return zs_write_band_meanings(attributes, &meta->dtype, meta, m->bands, m->count, m->which, err);
 }
 
 enum zs_status zs_update_bands(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
