@@ -1,4 +1,5 @@
 """What several sessions change of one store at once, and what is held across a change: an edit changes what was asked and nothing else."""
+import shutil
 import subprocess
 import sys
 
@@ -98,6 +99,27 @@ def test_an_edit_of_an_array_that_another_session_deleted_is_an_error(tmp_path, 
     dataset = None
     assert not (tmp_path / "a.zarr" / "a").exists()
     check_consolidated(tmp_path / "a.zarr")
+
+
+@pytest.mark.parametrize("consolidated", ["YES", "NO"])
+@pytest.mark.parametrize("options", [{"data_type": gdal.GDT_Int16}, {"CHUNK_SHAPE": "8"}, {"COMPRESS": "NONE"}, {"bands": 3}], ids=lambda o: str(*o))
+def test_what_is_said_of_an_array_is_not_said_of_another_in_its_place(tmp_path, options, consolidated, quiet):
+    options = dict(options)
+    path, data_type, bands = str(tmp_path / "a.zarr"), options.pop("data_type", gdal.GDT_Byte), options.pop("bands", 1)
+    make = lambda path, dtype, bands=1, **more: gdal.GetDriverByName("ShardedZarr").Create(str(path), 16, 16, bands, dtype, [  # noqa: E731
+        "ARRAY_NAME=a", "CREATE_CONSOLIDATED_METADATA=" + consolidated] + ["%s=%s" % item for item in more.items()])
+    make(path, gdal.GDT_Byte).FlushCache()
+    make(tmp_path / "b.zarr", data_type, bands, **options).FlushCache()
+    session = gdal.Open(path, gdal.GA_Update)
+    assert session.GetRasterBand(1).GetNoDataValue() is None
+    shutil.rmtree(path + "/a")
+    shutil.copytree(tmp_path / "b.zarr" / "a", path + "/a")
+    before = document(path, "a")
+    session.GetRasterBand(1).SetNoDataValue(7)
+    session.SetMetadataItem("k", "v")
+    assert "is not what it was when this array was opened" in error_of(session.FlushCache)
+    session = None
+    assert document(path, "a") == before
 
 
 def test_an_item_of_70_megabytes_is_refused_and_the_store_stays_readable(tmp_path):

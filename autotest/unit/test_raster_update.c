@@ -404,7 +404,14 @@ static void test_what_came_to_a_file_meanwhile_stays(void)
     put_group(&s, "", "{}");
     put_array(&s, "a", "[10,20]", "['y','x']", "uint8", "0", "{}");
     const struct zs_node *a = open_node(&s, "a");
-    put_array(&s, "a", "[30,20]", "['y','x']", "uint8", "0", "{}"); /* another process has made it longer */
+    zs_json *longer = document(&s, "a/zarr.json"); /* another process has made it longer */
+    CHECK(zs_json_set(longer, "shape", zs_json_new_array()) != NULL);
+    zs_json *shape = zs_json_get_mutable(longer, "shape");
+    CHECK(zs_json_add_uint64(shape, NULL, 30) != NULL && zs_json_add_uint64(shape, NULL, 20) != NULL);
+    char *text = zs_json_print(longer);
+    put(&s, "a/zarr.json", text, strlen(text));
+    free(text);
+    zs_json_free(longer);
     const char *const metadata[] = {"new=v", NULL};
     check_ok(zs_update_metadata(s.h, a, metadata, &err), &err);
     check_ok(zs_update_flush(s.h, &err), &err);

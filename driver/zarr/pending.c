@@ -186,6 +186,30 @@ static enum zs_status merge_member(zs_json *theirs, const struct zs_node *node, 
     return ours == NULL || zs_json_set(theirs, name, zs_json_copy(ours)) != NULL ? ZS_OK : no_memory(node, err);
 }
 
+/* Whether what is there now is the array that was opened, and not another that somebody made in its place: what is said
+ * of the one is not of the other. It may have become longer, and its fill value another. */
+static enum zs_status check_is_same(const zs_json *theirs, const struct zs_node *node, const struct zs_change *change,
+                                    struct zs_error *err)
+{
+    static const char *const members[] = {"data_type", "codecs", "chunk_grid", "chunk_key_encoding"};
+    const zs_json *was = change->own != NULL ? change->own : change->before;
+    const char *other = NULL;
+    for (size_t i = 0; i < sizeof members / sizeof members[0] && node->type == ZS_NODE_ARRAY; i++) {
+        const zs_json *is = zs_json_get(theirs, members[i]);
+        if (!zs_json_is_same(is, zs_json_get(was, members[i])) &&
+            !zs_json_is_same(is, zs_json_get(node->document, members[i])))
+            other = members[i];
+    }
+    if (node->type == ZS_NODE_ARRAY && zs_json_size(zs_json_get(theirs, "shape")) != (size_t)node->array->ndim)
+        other = "shape";
+    if (other == NULL)
+        return ZS_OK;
+    return zs_fail(err, ZS_INVALID,
+                   "%s/zarr.json: \"%s\" is not what it was when this array was opened, somebody made another in its "
+                   "place: it stays as it is",
+                   node->path, other);
+}
+
 static enum zs_status merge_edit(zs_json *theirs, const struct zs_node *node, const struct zs_change *change,
                                  bool *is_changed, struct zs_error *err)
 {
@@ -193,6 +217,7 @@ static enum zs_status merge_edit(zs_json *theirs, const struct zs_node *node, co
     if (!zs_json_equals(zs_json_get(theirs, "node_type"), type))
         return zs_fail(err, ZS_INVALID, "%s/zarr.json: expected the %s it was, found something else: it stays as it is",
                        node->path, type);
+    ZS_TRY(check_is_same(theirs, node, change, err));
     if (!change->is_copy || change->own != NULL) {
         for (const zs_json *m = zs_json_first(change->before); m != NULL; m = zs_json_next(m))
             ZS_TRY(merge_member(theirs, node, change, zs_json_name(m), is_changed, err));
