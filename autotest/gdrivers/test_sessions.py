@@ -1,4 +1,6 @@
 """What several sessions change of one store at once, and what is held across a change: an edit changes what was asked and nothing else."""
+import glob
+import os
 import shutil
 import subprocess
 import sys
@@ -120,6 +122,26 @@ def test_what_is_said_of_an_array_is_not_said_of_another_in_its_place(tmp_path, 
     assert "is not what it was when this array was opened" in error_of(session.FlushCache)
     session = None
     assert document(path, "a") == before
+
+
+@pytest.mark.parametrize("access", [gdal.GA_ReadOnly, gdal.GA_Update], ids=["read", "update"])
+@pytest.mark.parametrize("is_replaced", [True, False], ids=["replaced", "removed"])
+def test_statistics_and_gcps_of_a_store_are_not_said_of_another_in_its_place(tmp_path, access, is_replaced, quiet):
+    path = str(tmp_path / "a.zarr")
+    raster(tmp_path / "a.zarr")
+    session = gdal.Open(path, access)
+    assert session.GetRasterBand(1).ComputeStatistics(False) == [0, 0, 0, 0]
+    session.SetGCPs([gdal.GCP(1, 2, 0, 3, 4)], "")
+    session.GetRasterBand(1).SetDescription("red")
+    session.SetMetadataItem("k", "v")
+    gdal.GetDriverByName("ShardedZarr").Delete(path)
+    if is_replaced:
+        raster(tmp_path / "a.zarr")
+    session = None
+    assert os.path.exists(path) == is_replaced and not glob.glob(path + "/**/*.aux.xml", recursive=True)
+    if is_replaced:
+        seen = gdal.Open(path)
+        assert seen.GetGCPCount() == 0 and "STATISTICS_MINIMUM" not in seen.GetRasterBand(1).GetMetadata() and not seen.GetMetadataItem("k")
 
 
 def test_an_item_of_70_megabytes_is_refused_and_the_store_stays_readable(tmp_path):

@@ -277,6 +277,7 @@ class ShardedZarrDataset : public GDALPamDataset
     CPLErr IRasterIO(GDALRWFlag flag, int x, int y, int width, int height, void *data, int bufWidth, int bufHeight,
                      GDALDataType type, int bandCount, BANDMAP_TYPE bands, GSpacing pixelSpace, GSpacing lineSpace,
                      GSpacing bandSpace, GDALRasterIOExtraArg *extra) override;
+    CPLErr TrySaveXML() override;
     CPLXMLNode *SerializeToXML(const char *path) override;
     CPLErr XMLInit(ZSPamTree tree, const char *path) override;
     CPLErr IBuildOverviews(const char *resampling, int count, const int *factors, int bandCount, const int *bands,

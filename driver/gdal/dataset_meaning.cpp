@@ -550,6 +550,21 @@ CPLErr ShardedZarrDataset::XMLInit(ZSPamTree tree, const char *path)
     return result;
 }
 
+/* What was learnt of a store that is gone is not said of another in its place. */
+CPLErr ShardedZarrDataset::TrySaveXML()
+{
+    struct zs_error err;
+    struct zs_object *root = nullptr;
+    const enum zs_status status = zs_object_open(m_store->store, "zarr.json", &root, &err);
+    zs_object_close(root);
+    if (status == ZS_OK || status == ZS_NOT_FOUND || m_store->store->is_remote || (nPamFlags & GPF_DIRTY) == 0)
+        return GDALPamDataset::TrySaveXML();
+    nPamFlags &= ~GPF_DIRTY;
+    CPLError(IsUpdate() ? CE_Failure : CE_Warning, CPLE_AppDefined, "%s: statistics and what else goes beside the "
+             "store are not kept: %s", zsShown(GetDescription()).c_str(), err.message);
+    return IsUpdate() ? CE_Failure : CE_None;
+}
+
 /* Never null: GDAL would remove the side-car file, which may be of other arrays, too. */
 CPLXMLNode *ShardedZarrDataset::SerializeToXML(const char *path)
 {

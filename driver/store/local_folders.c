@@ -156,8 +156,10 @@ static enum zs_status look_at_folder(struct local_store *s, const char *prefix, 
     struct stat st;
     *is_new = false;
     if (prefix[0] == '\0') {
-        if (make)
+        if (make) {
+            ZS_TRY(zs_local_check_root(&s->base, err)); /* one that was removed is not made again */
             ZS_TRY(make_root(&s->base, path, is_new, err));
+        }
         free(s->real_root);
         s->real_root = realpath(path, NULL);
         if (s->real_root == NULL)
