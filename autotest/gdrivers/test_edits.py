@@ -1,4 +1,5 @@
 """An edit changes what was asked and nothing else: items of metadata by their exact names, and what bands mean."""
+import glob
 import json
 import os
 
@@ -261,6 +262,33 @@ def test_an_edit_of_one_band_leaves_what_the_array_says_of_the_others(tmp_path, 
     assert [properties_of(dataset.GetRasterBand(b)) for b in (1, 2, 3)] == [before[0], expected, before[2]]
     attributes = attributes_of(path)
     assert {name: attributes.get(name) for name in OF_ALL} == OF_ALL and len(attributes["gdal:bands"][0]) == 0
+
+
+def stamps(path):
+    return {name: os.stat(name).st_mtime_ns for name in glob.glob(path + "/**", recursive=True) if os.path.isfile(name)}
+
+
+@pytest.mark.parametrize("consolidated", ["YES", "NO"])
+def test_an_edit_that_changes_nothing_writes_nothing(tmp_path, consolidated):
+    path = str(tmp_path / "a.zarr")
+    mem = source(np.arange(160, dtype="int16").reshape(2, 8, 10), UTM, "EPSG:32633", -1)
+    mem.SetMetadataItem("k", "v")
+    for b in (1, 2):
+        band = mem.GetRasterBand(b)
+        band.SetScale(0.5), band.SetOffset(b), band.SetUnitType("m"), band.SetDescription("b%d" % b), band.SetMetadataItem("l", "w")
+        band.SetCategoryNames(["a", "b c"])
+    copy(path, mem, ARRAY_NAME="a", CREATE_CONSOLIDATED_METADATA=consolidated)
+    before = stamps(path)
+    dataset = update(path)
+    dataset.SetMetadataItem("k", "v"), dataset.SetMetadata(dataset.GetMetadata())
+    dataset.SetGeoTransform(dataset.GetGeoTransform()), dataset.SetSpatialRef(dataset.GetSpatialRef())
+    for b in (1, 2):
+        band = dataset.GetRasterBand(b)
+        band.SetScale(band.GetScale()), band.SetOffset(band.GetOffset()), band.SetUnitType("m"), band.SetDescription("b%d" % b)
+        band.SetMetadataItem("l", "w"), band.SetNoDataValue(-1), band.SetCategoryNames(["a", "b c"])
+        band.SetColorInterpretation(band.GetColorInterpretation())
+    band = dataset = None
+    assert stamps(path) == before
 
 
 def test_scale_and_offset_become_attributes_of_all_together_or_not_at_all(tmp_path):

@@ -56,6 +56,15 @@ struct members {
     bool is_changed, is_last; /* nothing is left, and nothing is about to come */
 };
 
+/* Whether consolidated metadata have a document as it is, without what it consolidates itself. */
+static bool is_listed_so(const zs_json *listed, const zs_json *document)
+{
+    zs_json *own = zs_json_get(document, "consolidated_metadata") != NULL ? zs_document_own(document) : NULL;
+    const bool is_same = zs_json_is_same(listed, own != NULL ? own : document);
+    zs_json_free(own);
+    return is_same;
+}
+
 static void merge_change(struct members *m, const struct zs_change *change)
 {
     const char *name = change->path + m->n;
@@ -63,14 +72,15 @@ static void merge_change(struct members *m, const struct zs_change *change)
     /* Removals first: a path may have been removed and come back. */
     for (size_t i = at; change->was_removed && i < m->old && zs_path_is_within(m->list[i].name, name); i++)
         m->list[i].document = NULL;
-    m->is_changed |= change->was_removed || change->written != NULL;
+    m->is_changed |= change->was_removed;
     m->is_last &= change->kind != ZS_CHANGE_LEFT && change->written == NULL;
     if (change->written == NULL)
         return;
     if (at == m->old || strcmp(m->list[at].name, name) != 0) {
         at = m->count++;
-        m->list[at].name = name;
+        m->list[at] = (struct member){.name = name};
     }
+    m->is_changed |= !is_listed_so(m->list[at].document, change->written);
     m->list[at].document = change->written;
 }
 
