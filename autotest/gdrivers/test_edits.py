@@ -2,6 +2,7 @@
 import glob
 import json
 import os
+import re
 
 import numpy as np
 import pytest
@@ -262,6 +263,20 @@ def test_an_edit_of_one_band_leaves_what_the_array_says_of_the_others(tmp_path, 
     assert [properties_of(dataset.GetRasterBand(b)) for b in (1, 2, 3)] == [before[0], expected, before[2]]
     attributes = attributes_of(path)
     assert {name: attributes.get(name) for name in OF_ALL} == OF_ALL and len(attributes["gdal:bands"][0]) == 0
+
+
+@pytest.mark.parametrize("access", [gdal.GA_ReadOnly, gdal.GA_Update], ids=["read", "update"])
+def test_the_side_car_holds_what_was_set_and_nothing_of_the_store(tmp_path, access):
+    path = store(tmp_path / "a.zarr", {"gdal:bands": [{"metadata": {"k": "v"}, "unit": "m"}, {}], "scale_factor": 2, "note": "n"}, shape=(2, 8, 10))
+    dataset = gdal.OpenEx(name_of(path, "/a"), access | gdal.OF_RASTER)
+    table = gdal.RasterAttributeTable()
+    table.CreateColumn("c", gdal.GFT_Integer, gdal.GFU_MinMax)
+    table.SetRowCount(2)
+    dataset.GetRasterBand(1).SetDefaultRAT(table)
+    dataset = None
+    (side_car,) = glob.glob(path + "/**/*.aux.xml", recursive=True)
+    written = open(side_car).read()
+    assert "<Name>c</Name>" in written and not re.search("<MDI|<Scale|<UnitType|<Description|<NoData", written), written
 
 
 def stamps(path):

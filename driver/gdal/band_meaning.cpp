@@ -417,6 +417,7 @@ CPLErr ShardedZarrRasterBand::XMLInit(ZSPamTree tree, const char *path)
 
 CPLXMLNode *ShardedZarrRasterBand::SerializeToXML(const char *path)
 {
+    AddMetadata(); // which the base's call of GetDescription() would do, after what is the store's was left out
     const CPLStringList all(CSLDuplicate(GDALMajorObject::GetMetadata()));
     // What was changed is about to be written to the store, all of it.
     const bool isPending = (m_changed & ZS_BAND_METADATA) != 0;
