@@ -266,7 +266,8 @@ def test_an_edit_of_one_band_leaves_what_the_array_says_of_the_others(tmp_path, 
 
 
 @pytest.mark.parametrize("access", [gdal.GA_ReadOnly, gdal.GA_Update], ids=["read", "update"])
-def test_the_side_car_holds_what_was_set_and_nothing_of_the_store(tmp_path, access):
+def test_the_side_car_holds_what_was_set_and_nothing_of_the_store(tmp_path, access, config):
+    config("GDAL_PAM_ENABLED", "YES")
     path = store(tmp_path / "a.zarr", {"gdal:bands": [{"metadata": {"k": "v"}, "unit": "m"}, {}], "scale_factor": 2, "note": "n"}, shape=(2, 8, 10))
     dataset = gdal.OpenEx(name_of(path, "/a"), access | gdal.OF_RASTER)
     table = gdal.RasterAttributeTable()
