@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from osgeo import gdal
+from osgeo import gdal, osr
 
 import oracle
 from stores import array_meta, group_meta, plain_meta
@@ -603,3 +603,151 @@ def test_statistics_in_the_side_car_go_when_any_face_writes(tmp_path, config, wr
         dataset.GetRasterBand(dataset.RasterCount).WriteArray(np.full((8, 10), 7, "uint8"))
     dataset = None
     assert [known(name) for name in names] == [False, False, True]
+
+
+# -------------------------------------------------------------------------------------------------------- georeferencing
+
+def wkt(code):
+    srs = osr.SpatialReference()
+    srs.ImportFromEPSG(code)
+    srs.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
+    return srs
+
+
+MAPPING = {"crs_wkt": wkt(32633).ExportToWkt(), "grid_mapping_name": "transverse_mercator", "long_name": "ours", "mine": [1, 2], "towgs84": [1, 2, 3],
+           "GeoTransform": "500000 10 0 5000000 0 -10"}
+THEIRS = {"crs_wkt": wkt(32633).ExportToWkt(), "theirs": "x"}
+
+
+def georeferenced(path, units=("m", "m"), scale=(1, 1), mapping=MAPPING, **nodes):
+    """As others write: a(y, x), b(y, x) with a grid mapping of its own, zonal(y); coordinates with attributes of their own."""
+    oracle.put(str(path), {"zarr.json": group_meta()})
+    own = {"a": ("spatial_ref" if mapping else None, (8, 10), ["y", "x"]), "b": ("crs", (8, 10), ["y", "x"]), "zonal": (None, (8,), ["y"])}
+    for name, (crs, shape, dims) in own.items():
+        attributes = {"grid_mapping": crs} if crs else {}
+        oracle.write(os.path.join(str(path), name), plain_meta(shape, "uint16", attributes=attributes, dimension_names=dims), np.ones(shape, "uint16"))
+    for name, attributes in {"spatial_ref": mapping, "crs": THEIRS}.items():
+        if attributes:
+            oracle.write(os.path.join(str(path), name), plain_meta((), "int64", attributes=attributes), np.int64(0))
+    axes = {"y": (5000000 - 5 - 10 * np.arange(8.0)) / scale[0], "x": (500000 + 5 + 10 * np.arange(10.0)) / scale[1]}
+    for number, (name, values) in enumerate(axes.items()):
+        attributes = {"units": units[number], "standard_name": "projection_%s_coordinate" % name, "long_name": "my " + name, "note": name}
+        oracle.write(os.path.join(str(path), name), plain_meta(values.shape, attributes=attributes, dimension_names=[name]), values)
+    return str(path)
+
+
+def nodes_of(path):
+    return {name: attributes_of(path, name) for name in ("a", "b", "zonal", "spatial_ref", "crs", "x", "y") if os.path.exists(os.path.join(path, name))}
+
+
+@pytest.mark.parametrize("edit", ["same transform", "same crs", "moved", "other crs", "rotated"])
+def test_an_edit_of_georeferencing_leaves_what_others_say(tmp_path, edit):
+    path = georeferenced(tmp_path / "a.zarr")
+    before, stamp = nodes_of(path), stamps(path)
+    dataset = update(path, "/a")
+    moved = {"moved": (600000, 10, 0, 5000000, 0, -10), "rotated": (500000, 10, 1, 5000000, 1, -10)}.get(edit, UTM)
+    if "crs" in edit:
+        dataset.SetSpatialRef(wkt(32633 if edit == "same crs" else 32634))
+    else:
+        dataset.SetGeoTransform(moved)
+    dataset = None
+    after = nodes_of(path)
+    if edit.startswith("same"):
+        assert stamps(path) == stamp
+    assert {name: after["spatial_ref"].get(name) for name in ("long_name", "mine")} == {"long_name": "ours", "mine": [1, 2]}
+    assert ("towgs84" in after["spatial_ref"]) == (edit != "other crs")
+    assert after["crs"]["theirs"] == "x" and (edit == "other crs" or after["crs"]["crs_wkt"] == THEIRS["crs_wkt"])
+    assert after["y"] == before["y"] and after.get("x") == (None if edit == "rotated" else before["x"])  # zonal(y) has no other
+    assert "grid_mapping" not in after["zonal"]
+    for name in "ab":
+        seen = open_ours(name_of(path, "/" + name))
+        assert geotransform(seen) == moved
+        assert seen.GetSpatialRef().GetAuthorityCode(None) == ("32634" if edit == "other crs" else "32633")
+
+
+@pytest.mark.parametrize("first", ["crs", "transform"])
+@pytest.mark.parametrize("ours", [True, False])
+@pytest.mark.parametrize("style", ["ALL", "CF", "SPATIAL_PROJ"])
+def test_crs_and_transform_that_two_sessions_set_are_both_there(tmp_path, first, ours, style):
+    if ours:
+        path, array = str(tmp_path / "a.zarr"), None
+        copy(path, source(np.ones((8, 10), "uint8"), UTM, "EPSG:32633"), GEOREFERENCING=style)
+    elif style == "ALL":
+        path, array = georeferenced(tmp_path / "a.zarr"), "/a"
+    else:
+        return
+    sessions = [update(path, array), update(path, array)]
+    for session in sessions:
+        assert geotransform(session) == UTM and session.GetSpatialRef() is not None
+    del session
+    sessions[0].SetSpatialRef(wkt(32634))
+    sessions[1].SetGeoTransform((600000, 20, 0, 5000000, 0, -20))
+    while sessions:
+        sessions.pop(0 if first == "crs" else -1)
+    seen = open_ours(name_of(path, array))
+    assert geotransform(seen) == (600000, 20, 0, 5000000, 0, -20) and seen.GetSpatialRef().GetAuthorityCode(None) == "32634"
+
+
+def test_a_raster_that_is_moved_along_one_axis_keeps_the_units_of_both(tmp_path):
+    path = georeferenced(tmp_path / "a.zarr", ("km", "km"), (1000, 1000))
+    dataset = update(path, "/a")
+    assert geotransform(dataset) == pytest.approx(UTM)
+    dataset.SetGeoTransform((600000, 10, 0, 5000000, 0, -10))
+    dataset = None
+    assert geotransform(open_ours(name_of(path, "/a"))) == pytest.approx((600000, 10, 0, 5000000, 0, -10))
+    assert [attributes_of(path, name)["units"] for name in "xy"] == ["km", "km"]
+    assert oracle.read(os.path.join(path, "x"))[1][0] == pytest.approx(600.005)
+
+
+@pytest.mark.parametrize("kind", ["others", "CF", "ALL", "no transform"])
+@pytest.mark.parametrize("way", ["item", "list"])
+def test_points_stay_points_in_every_store(tmp_path, kind, way):
+    path, array = str(tmp_path / "a.zarr"), None
+    if kind == "others":
+        path, array = georeferenced(path), "/a"
+    else:
+        copy(path, source(np.ones((8, 10), "uint8"), *([] if kind == "no transform" else [UTM, "EPSG:32633"])),
+             GEOREFERENCING="CF" if kind == "CF" else "ALL")
+    opened = lambda: open_ours(name_of(path, array))  # noqa: E731
+    assert opened().GetMetadataItem("AREA_OR_POINT") in (None, "Area")
+    for value in ("Point", "Area", "Point"):
+        dataset = update(path, array)
+        if way == "item":
+            dataset.SetMetadataItem("AREA_OR_POINT", value)
+        else:
+            dataset.SetMetadata({"AREA_OR_POINT": value, "k": "v"})
+        dataset = None
+        assert (opened().GetMetadataItem("AREA_OR_POINT") or "Area") == value
+        assert kind == "no transform" or geotransform(opened()) == UTM
+    dataset = update(path, array)
+    dataset.SetMetadata({"k": "w"})
+    dataset = None
+    assert opened().GetMetadata() == {**opened().GetMetadata(), "AREA_OR_POINT": "Point", "k": "w"}
+
+
+def test_a_copy_of_points_in_cf_alone_is_one_of_points(tmp_path):
+    mem = source(np.ones((8, 10), "uint8"), UTM, "EPSG:32633")
+    mem.SetMetadataItem("AREA_OR_POINT", "Point")
+    copy(str(tmp_path / "a.zarr"), mem, GEOREFERENCING="CF")
+    seen = open_ours(str(tmp_path / "a.zarr"))
+    assert seen.GetMetadataItem("AREA_OR_POINT") == "Point" and geotransform(seen) == UTM
+
+
+def test_a_crs_of_one_array_leaves_coordinates_that_others_share(tmp_path):
+    """As xarray writes: lat and lon in degrees, and no grid mapping."""
+    path = str(tmp_path / "a.zarr")
+    oracle.put(path, {"zarr.json": group_meta()})
+    for name in "ab":
+        oracle.write(os.path.join(path, name), plain_meta((8, 10), "uint16", dimension_names=["lat", "lon"]), np.ones((8, 10), "uint16"))
+    for name, unit, values in (("lat", "degrees_north", 50 - np.arange(8.0)), ("lon", "degrees_east", 10 + np.arange(10.0))):
+        oracle.write(os.path.join(path, name), plain_meta(values.shape, attributes={"units": unit}, dimension_names=[name]), values)
+    before = geotransform(open_ours(name_of(path, "/b")))
+    dataset = gdal.OpenEx(name_of(path), gdal.OF_MULTIDIM_RASTER | gdal.OF_UPDATE)
+    root = dataset.GetRootGroup()
+    assert root.OpenMDArray("a").SetSpatialRef(wkt(4258)) == gdal.CE_None
+    assert root.OpenMDArray("a").SetSpatialRef(wkt(32633)) == gdal.CE_None
+    del root, dataset
+    assert [attributes_of(path, name)["units"] for name in ("lat", "lon")] == ["degrees_north", "degrees_east"]
+    assert open_ours(name_of(path, "/a")).GetSpatialRef().GetAuthorityCode(None) == "32633"
+    other = open_ours(name_of(path, "/b"))
+    assert other.GetSpatialRef().GetAuthorityCode(None) == "4326" and geotransform(other) == before

@@ -380,7 +380,9 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
         spec.transform = transform;
     const char *registration = zsItemValueInAnyCase(metadata.List(), GDALMD_AREA_OR_POINT);
     spec.pixel_is_point = !isCells && registration != nullptr && EQUAL(registration, GDALMD_AOP_POINT);
-    zsSetItem(metadata, GDALMD_AREA_OR_POINT, nullptr);
+    const bool isRegistered = spec.transform != nullptr && options.style != ZS_GEOREF_CF;
+    if (isRegistered || !spec.pixel_is_point)
+        zsSetItem(metadata, GDALMD_AREA_OR_POINT, nullptr); // by spatial:registration
     spec.metadata = metadata.size() > 0 ? metadata.List() : nullptr;
     spec.domains = zsDomainsOf(*source);
     const std::unique_ptr<struct zs_domains, decltype(&zs_domains_clear)> domainsCleared(&spec.domains,

@@ -109,7 +109,8 @@ class ShardedZarrDataset : public GDALPamDataset
     ShardedZarrDataset *m_maskOf = nullptr;
 
     /* In update mode: what is to be written at the next flush. */
-    bool m_georefChanged = false;
+    static constexpr unsigned TRANSFORM = 1, CRS = 2, CELLS = 4;
+    unsigned m_georefChanged = 0; /* of these */
     bool m_metadataChanged = false;
     bool m_domainsChanged = false;
     bool m_bandsChanged = false;

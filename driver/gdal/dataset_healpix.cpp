@@ -113,7 +113,7 @@ CPLErr ShardedZarrDataset::SetCellPlane(const OGRSpatialReference *srs)
     zs_georef_clear(&m_georef);
     m_georef = {};
     m_georefRead = false;
-    m_georefChanged = true;
+    m_georefChanged |= CELLS;
     return CE_None;
 }
 

@@ -12,6 +12,7 @@
 extern "C"
 {
 #include "codec/compression.h"
+#include "geo/place.h"
 }
 
 static const char IMAGE_STRUCTURE[] = "IMAGE_STRUCTURE", SUBDATASETS[] = "SUBDATASETS";
@@ -76,7 +77,7 @@ CPLErr ShardedZarrDataset::SetSpatialRef(const OGRSpatialReference *srs)
     if (m_georef.srs != nullptr)
         OSRDestroySpatialReference(m_georef.srs);
     m_georef.srs = srs != nullptr && !srs->IsEmpty() ? OGRSpatialReference::ToHandle(srs->Clone()) : nullptr;
-    m_georefChanged = true;
+    m_georefChanged |= CRS;
     return CE_None;
 }
 
@@ -87,7 +88,7 @@ CPLErr ShardedZarrDataset::GetGeoTransform(ZS_GET_GEOTRANSFORM_ARG transform) ZS
         return CE_None;
     self->ReadGeoref();
     // Times of rows and ranges of columns are regular, too, but no place: control points are.
-    if (!m_georef.has_transform || (!m_georefChanged && self->HasGCPs()))
+    if (!m_georef.has_transform || (m_georefChanged == 0 && self->HasGCPs()))
         return GDALPamDataset::GetGeoTransform(transform);
     for (int i = 0; i < 6; i++)
         transform[i] = m_georef.transform[i];
@@ -108,7 +109,7 @@ CPLErr ShardedZarrDataset::SetGeoTransform(ZS_SET_GEOTRANSFORM_ARG transform)
         return CheckCellTransform(numbers);
     std::copy(numbers, numbers + 6, m_georef.transform);
     m_georef.has_transform = true;
-    m_georefChanged = true;
+    m_georefChanged |= TRANSFORM;
     return CE_None;
 }
 
@@ -247,7 +248,10 @@ CPLStringList ShardedZarrDataset::AxisItems()
 CPLStringList ShardedZarrDataset::ItemsToWrite()
 {
     CPLStringList items = zsItemsNotIn(GDALMajorObject::GetMetadata(), AxisItems().List());
-    zsSetItem(items, GDALMD_AREA_OR_POINT, nullptr);
+    const ZSArray &array = Array(0);
+    if (array.axes.y < 0 ||
+        zs_place_has_registration(m_store->hierarchy, array.node, array.axes, m_georef.has_transform))
+        zsSetItem(items, GDALMD_AREA_OR_POINT, nullptr);
     return items;
 }
 
@@ -469,7 +473,8 @@ const char *ShardedZarrDataset::GetMetadataItem(const char *name, const char *do
 void ShardedZarrDataset::SetRegistration(const char *registration)
 {
     const bool isPoint = registration != nullptr && EQUAL(registration, GDALMD_AOP_POINT);
-    m_georefChanged = m_georefChanged || isPoint != m_georef.pixel_is_point;
+    if (isPoint != m_georef.pixel_is_point)
+        m_georefChanged |= TRANSFORM;
     m_georef.pixel_is_point = isPoint;
 }
 

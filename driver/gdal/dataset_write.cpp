@@ -54,6 +54,8 @@ enum zs_status ShardedZarrDataset::WriteGeoref(struct zs_error *err)
     if (Array(0).georefFailed) // what was not set is not known, and would be removed
         return zs_fail(err, ZS_IO, "/%s: georeferencing that could not be read is not changed", Array(0).node->path);
     struct zs_georef_update update = {};
+    update.keeps_transform = (m_georefChanged & TRANSFORM) == 0;
+    update.keeps_srs = (m_georefChanged & CRS) == 0;
     update.has_transform = m_georef.has_transform;
     memcpy(update.transform, m_georef.transform, sizeof update.transform);
     update.pixel_is_point = m_georef.pixel_is_point;
@@ -157,14 +159,14 @@ CPLErr ShardedZarrDataset::WriteMetadata()
 {
     if (m_isBlank && m_bandsChanged && SettleFillValue() != CE_None)
         return CE_Failure;
-    if (!m_georefChanged && !m_metadataChanged && !m_bandsChanged && !m_maskAdded && !m_partWritten)
+    if (m_georefChanged == 0 && !m_metadataChanged && !m_bandsChanged && !m_maskAdded && !m_partWritten)
         return CE_None;
     struct zs_error err;
     enum zs_status status = ZS_OK;
     ZSOverlap overlap;
     if (!overlap.Begin(*m_store))
         return CE_Failure;
-    if (m_georefChanged)
+    if (m_georefChanged != 0)
         status = WriteGeoref(&err);
     if (status == ZS_OK && m_metadataChanged)
         status = WriteDatasetMetadata(&err);
@@ -196,7 +198,8 @@ CPLErr ShardedZarrDataset::WriteMetadata()
             MarkPamDirty();
         Band(b).m_sideCarHasStatistics = false;
     }
-    m_georefChanged = m_metadataChanged = m_domainsChanged = m_bandsChanged = m_maskAdded = m_partWritten = false;
+    m_georefChanged = 0;
+    m_metadataChanged = m_domainsChanged = m_bandsChanged = m_maskAdded = m_partWritten = false;
     return CE_None;
 }
 

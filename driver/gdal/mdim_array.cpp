@@ -550,7 +550,6 @@ bool ZSMdimArray::ChangeSpatialRef(const OGRSpatialReference *srs)
 {
     return Change([srs](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
         struct zs_axes axes;
-        struct zs_georef georef;
         const std::unique_ptr<OGRSpatialReference> own(srs != nullptr ? srs->Clone() : nullptr);
         OGRSpatialReferenceH handle = own != nullptr ? OGRSpatialReference::ToHandle(own.get()) : nullptr;
         if (node->array->ndim < 2)
@@ -558,18 +557,11 @@ bool ZSMdimArray::ChangeSpatialRef(const OGRSpatialReference *srs)
         enum zs_status status = zs_axes_find(h, node, nullptr, nullptr, &axes, err);
         if (status == ZS_OK && axes.y < 0)
             return zs_fail(err, ZS_ARGUMENT, "array /%s: a CRS is for arrays with X and Y", node->path);
-        if (status == ZS_OK)
-            status = zs_georef_read(h, node, axes, &georef, err);
-        if (status != ZS_OK)
-            return status;
-        const ZSOwned<struct zs_georef> cleared(&georef, zs_georef_clear);
         struct zs_georef_update update = {};
         update.is_alone = true;
-        update.has_transform = georef.has_transform;
-        memcpy(update.transform, georef.transform, sizeof update.transform);
-        update.pixel_is_point = georef.pixel_is_point;
+        update.keeps_transform = true;
         update.srs = handle;
-        return zs_update_georef(h, node, axes, &update, err);
+        return status == ZS_OK ? zs_update_georef(h, node, axes, &update, err) : status;
     });
 }
 

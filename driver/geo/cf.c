@@ -330,16 +330,23 @@ static enum zs_status tells_transform(struct zs_hierarchy *h, const struct zs_no
     return ZS_OK;
 }
 
+/* Writes the values: in the units that the variable has, which then stays what it is but for them, or where these are
+ * of another kind in the CRS's. */
 static enum zs_status write_slot(struct zs_hierarchy *h, const struct zs_slot *slot, const char *name,
                                  const struct zs_georef_out *geo, bool is_x, struct zs_error *err)
 {
     const struct zs_node *c = NULL;
+    const uint64_t n = is_x ? geo->width : geo->height;
+    const bool stays = slot->own != NULL && !is_of_other_units(slot->own, geo);
+    const double factor = stays ? zs_coordinate_factor(slot->own, geo->srs) : 1;
     double *values = zs_axis_values(geo, is_x);
     if (values == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate the coordinates of %s", slot->path);
-    const enum zs_status status = write_values(h, slot, name, values, is_x ? geo->width : geo->height, &c, err);
+    for (uint64_t i = 0; i < n && factor != 1; i++)
+        values[i] /= factor;
+    const enum zs_status status = write_values(h, slot, name, values, n, &c, err);
     free(values);
-    return status == ZS_OK ? describe_axis(h, c, geo, is_x, err) : status;
+    return status == ZS_OK && !stays ? describe_axis(h, c, geo, is_x, err) : status;
 }
 
 /* What there is of a coordinate variable under a CRS that was set alone. */
@@ -348,7 +355,7 @@ static enum zs_status keep_axis(struct zs_hierarchy *h, const struct zs_node *no
 {
     const char *name = zs_dimension_name(node, dim);
     const struct zs_node *c = zs_is_node_name(name) ? zs_sibling(h, node, name) : NULL;
-    if (c == NULL || !is_coordinate(c, name) || !is_of_other_units(c, geo))
+    if (c == NULL || geo->keeps_srs || geo->is_shared[is_x] || !is_coordinate(c, name) || !is_of_other_units(c, geo))
         return ZS_OK;
     return describe_axis(h, c, geo, is_x, err);
 }
@@ -378,9 +385,10 @@ static enum zs_status write_axis(struct zs_hierarchy *h, const struct zs_node *n
         if (status == ZS_OK && !tells)
             status = write_slot(h, &slot, name, geo, is_x, err);
     } else if (slot.is_usable && slot.own != NULL && (geo->has_transform || drops)) {
-        status = zs_hierarchy_remove(h, slot.path, err);
-    } else if (slot.is_usable && slot.own != NULL) {
-        status = describe_axis(h, slot.own, geo, is_x, err);
+        if (!geo->is_shared[is_x])
+            status = zs_hierarchy_remove(h, slot.path, err);
+    } else {
+        status = keep_axis(h, node, dim, geo, is_x, err);
     }
     free(slot.path);
     return status;

@@ -332,7 +332,7 @@ static bool add_cf_parameters(zs_json *attributes, OGRSpatialReferenceH srs)
         ok = zs_json_set_string(attributes, "grid_mapping_name", known[i].cf);
         for (int p = 0; p < 5 && known[i].parameters[p][0] != NULL; p++)
             ok = ok && zs_json_set_double(attributes, known[i].parameters[p][1],
-                                  OSRGetNormProjParm(srs, known[i].parameters[p][0], 0, NULL));
+                                          OSRGetNormProjParm(srs, known[i].parameters[p][0], 0, NULL));
         ok = ok && zs_json_set_double(attributes, "false_easting", OSRGetProjParm(srs, "false_easting", 0, NULL)) &&
              zs_json_set_double(attributes, "false_northing", OSRGetProjParm(srs, "false_northing", 0, NULL));
     }
@@ -370,8 +370,10 @@ static bool add_wkt(zs_json *attributes, OGRSpatialReferenceH srs)
 enum zs_status zs_write_grid_mapping(zs_json *attributes, const struct zs_georef_out *geo, struct zs_error *err)
 {
     bool ok = true;
-    if (geo->brief != NULL)
+    if (geo->brief != NULL && !geo->keeps_srs)
         return zs_json_set_string(attributes, "spatial_ref", geo->brief) ? ZS_OK : zs_no_memory(err);
+    if (geo->brief != NULL)
+        return ZS_OK;
     if (geo->srs != NULL) {
         ok = add_wkt(attributes, geo->srs);
         struct zs_quiet quiet;
@@ -434,20 +436,46 @@ enum zs_status zs_write_grid_mapping_name(zs_json *attributes, const char *name,
     return ok ? ZS_OK : zs_no_memory(err);
 }
 
-/* Takes from a grid mapping variable all that CF puts there: everything but notes. */
-static void clear_mapping(zs_json *attributes)
-{
-    static const char *const kept[] = {ZS_ARRAY_DIMENSIONS, "long_name", "comment", "description"};
-    const zs_json *next;
-    for (const zs_json *m = zs_json_first(attributes); m != NULL; m = next) {
-        bool keep = false;
-        next = zs_json_next(m);
-        for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
-            keep = keep || strcmp(zs_json_name(m), kept[i]) == 0;
-        if (!keep)
-            zs_json_remove(attributes, zs_json_name(m));
-    }
-}
+/* Members of a grid mapping variable that say a CRS: those of CF (appendix F) and common ones of other writers. */
+static const char *const crs_members[] = {"azimuth_of_central_line",
+                                          "crs_wkt",
+                                          "earth_radius",
+                                          "epsg_code",
+                                          "esri_pe_string",
+                                          "false_easting",
+                                          "false_northing",
+                                          "fixed_angle_axis",
+                                          "geographic_crs_name",
+                                          "geoid_name",
+                                          "geopotential_datum_name",
+                                          "grid_mapping_name",
+                                          "grid_north_pole_latitude",
+                                          "grid_north_pole_longitude",
+                                          "horizontal_datum_name",
+                                          "inverse_flattening",
+                                          "latitude_of_projection_origin",
+                                          "longitude_of_central_meridian",
+                                          "longitude_of_prime_meridian",
+                                          "longitude_of_projection_origin",
+                                          "north_pole_grid_longitude",
+                                          "perspective_point_height",
+                                          "prime_meridian_name",
+                                          "proj4",
+                                          "proj4_params",
+                                          "proj4text",
+                                          "projected_crs_name",
+                                          "reference_ellipsoid_name",
+                                          "scale_factor_at_central_meridian",
+                                          "scale_factor_at_projection_origin",
+                                          "semi_major_axis",
+                                          "semi_minor_axis",
+                                          "spatial_epsg",
+                                          "spatial_proj4",
+                                          "spatial_ref",
+                                          "standard_parallel",
+                                          "straight_vertical_longitude_from_pole",
+                                          "sweep_angle_axis",
+                                          "towgs84"};
 
 /* A grid mapping variable holds attributes and no data to speak of. */
 static bool is_mapping(const struct zs_node *found, const char *name)
@@ -460,22 +488,27 @@ static bool is_mapping(const struct zs_node *found, const char *name)
            ((found->array == NULL || found->array->ndim < 2) && zs_is_grid_mapping(found->attributes));
 }
 
-/* Writes the variable's attributes. A transform that stays is that of the variable, or of the one that the array had
- * before. */
-static enum zs_status write_mapping(struct zs_hierarchy *h, const struct zs_node *mapping, const zs_json *former,
-                                    const struct zs_georef_out *geo, struct zs_error *err)
+/* Writes the variable's attributes: of what changes, and what is said of neither stays. A transform that stays is that
+ * of the variable, or of the one that the array had before. */
+static enum zs_status write_mapping(struct zs_hierarchy *h, const struct zs_node *mapping, bool is_new,
+                                    const zs_json *former, const struct zs_georef_out *geo, struct zs_error *err)
 {
     zs_json *attributes;
+    struct zs_georef_out said = *geo;
+    said.keeps_srs = geo->keeps_srs && !is_new;
+    if (said.keeps_srs && said.keeps_transform)
+        return ZS_OK;
     ZS_TRY(zs_hierarchy_edit(h, mapping, &attributes, err));
-    const zs_json *own = zs_json_get(attributes, GEOTRANSFORM);
-    const zs_json *given = own != NULL ? own : zs_json_get(former, GEOTRANSFORM);
-    zs_json *kept = geo->keeps_transform && given != NULL ? zs_json_copy(given) : NULL;
-    if (geo->keeps_transform && given != NULL && kept == NULL)
+    const zs_json *given = zs_json_get(attributes, GEOTRANSFORM) == NULL ? zs_json_get(former, GEOTRANSFORM) : NULL;
+    if (geo->keeps_transform && given != NULL && zs_json_add(attributes, GEOTRANSFORM, zs_json_copy(given)) == NULL)
         return zs_no_memory(err);
-    clear_mapping(attributes);
-    if (kept != NULL && zs_json_add(attributes, GEOTRANSFORM, kept) == NULL)
-        return zs_no_memory(err);
-    return zs_write_grid_mapping(attributes, geo, err);
+    if (!geo->keeps_transform)
+        zs_json_remove(attributes, GEOTRANSFORM);
+    for (size_t i = 0; i < sizeof crs_members / sizeof crs_members[0] && !said.keeps_srs; i++)
+        zs_json_remove(attributes, crs_members[i]);
+    if (said.keeps_srs)
+        said.srs = NULL;
+    return zs_write_grid_mapping(attributes, &said, err);
 }
 
 enum zs_status zs_grid_mapping_write(struct zs_hierarchy *h, const struct zs_node *node, const char *name,
@@ -491,14 +524,15 @@ enum zs_status zs_grid_mapping_write(struct zs_hierarchy *h, const struct zs_nod
     const struct zs_node *former = zs_grid_mapping_find(h, &scope, &in_own_group);
     ZS_TRY(zs_slot_find(h, node, name, is_mapping, &slot, err));
     *is_said = slot.is_usable;
+    const bool is_new = slot.own == NULL;
     enum zs_status status = ZS_OK;
-    if (slot.is_usable && slot.own == NULL)
+    if (slot.is_usable && is_new)
         status = zs_add_document(h, slot.path, zs_small_array_document(name, ZS_INT64, 0, slot.has_checksum), &slot.own,
                                  err);
     free(slot.path);
     if (status != ZS_OK || !slot.is_usable)
         return status;
-    return write_mapping(h, slot.own, former != NULL && in_own_group ? former->attributes : NULL, geo, err);
+    return write_mapping(h, slot.own, is_new, former != NULL && in_own_group ? former->attributes : NULL, geo, err);
 }
 
 /* ---- Checking ---- */

@@ -58,7 +58,7 @@ static enum zs_status change(zs_json *members, enum zs_place_kind kind, const st
         else
             zs_json_remove(members, GEOTRANSFORM);
     }
-    if (zs_json_get(members, "_CRS") != NULL) {
+    if (zs_json_get(members, "_CRS") != NULL && !geo->keeps_srs) {
         char *wkt = geo->srs != NULL ? zs_crs_to_wkt(geo->srs, "FORMAT=WKT2_2019") : NULL;
         zs_json_remove(members, "_CRS");
         ok = ok && (wkt == NULL || zs_json_add_string(zs_json_add_object(members, "_CRS"), "wkt", wkt) != NULL);

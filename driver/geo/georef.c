@@ -95,6 +95,8 @@ static enum zs_status read_georef(struct zs_hierarchy *h, const struct zs_node *
         status = inherit_from_base(&s, err);
     if (status == ZS_OK && axes.y >= 0 && !georef->has_transform)
         status = zs_cf_find_geolocation(&s, err);
+    georef->pixel_is_point = georef->pixel_is_point ||
+                             zs_json_equals(zs_json_get(node->attributes, ZS_REGISTRATION_ATTRIBUTE), "Point");
     if (georef->has_transform || georef->geolocation_x != NULL) {
         free(georef->left_out);
         georef->left_out = NULL;

@@ -22,10 +22,13 @@
 
 #include "geo/axes.h"
 
+#define ZS_REGISTRATION_ATTRIBUTE "AREA_OR_POINT" /* "Point" or "Area" */
+
 struct zs_georef {
     bool has_transform;
     double transform[6]; /* GDAL's order: x = t0 + col t1 + row t2, y = t3 + col t4 + row t5; of pixel corners */
-    bool pixel_is_point; /* the source registered nodes: AREA_OR_POINT=Point */
+    /* The source registered nodes: by spatial:registration, or by an attribute of the array as GDAL has it. */
+    bool pixel_is_point;
     OGRSpatialReferenceH srs; /* owned; NULL when unknown; traditional GIS axis order is set */
     /* owned paths of two-dimensional coordinate arrays (longitude or x, latitude or y), or NULL; */
     char *geolocation_x;

@@ -33,6 +33,15 @@ void zs_place_style_find(struct zs_hierarchy *h, const struct zs_node *node, str
         style->spatial_proj = style->cf = style->is_default = true;
 }
 
+bool zs_place_has_registration(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                               bool has_transform)
+{
+    struct zs_place_style style;
+    zs_place_style_find(h, node, axes, &style);
+    return has_transform && style.spatial_proj && zs_dimension_name(node, axes.x) != NULL &&
+           zs_dimension_name(node, axes.y) != NULL;
+}
+
 void zs_place_name_dimensions(struct zs_georef_out *geo, const struct zs_node *node, struct zs_axes axes)
 {
     const char *x = zs_dimension_name(node, axes.x), *y = zs_dimension_name(node, axes.y);
@@ -69,6 +78,7 @@ static enum zs_status write_array(zs_json *attributes, const struct zs_place_sty
     else if (style->spatial_proj || !says_all)
         said = *geo;
     said.keeps_transform = geo->keeps_transform;
+    said.keeps_srs = geo->keeps_srs;
     ZS_TRY(zs_write_spatial_proj(attributes, &said, false, err));
     if (said.has_transform && !said.keeps_transform && said.dim_x == NULL)
         ZS_TRY(zs_gdal_transform_write(attributes, geo->transform, err));
@@ -77,7 +87,7 @@ static enum zs_status write_array(zs_json *attributes, const struct zs_place_sty
             ZS_TRY((*c)->change(attributes, ZS_PLACE_ARRAY, geo, err));
     if (geo->srs == NULL && !geo->has_transform)
         return zs_write_grid_mapping_name(attributes, style->mapping_name, ZS_MAPPING_NONE, err);
-    if (!says_mapping)
+    if (!says_mapping || (geo->keeps_srs && zs_grid_mapping_name(attributes) != NULL))
         return ZS_OK;
     return zs_write_grid_mapping_name(attributes, style->mapping_name,
                                       geo->brief != NULL ? ZS_MAPPING_COORDINATE : ZS_MAPPING_NAMED, err);

@@ -29,6 +29,11 @@ struct zs_georef_out zs_place_out(const struct zs_node *node, struct zs_axes axe
  * dimensions. */
 void zs_place_name_dimensions(struct zs_georef_out *geo, const struct zs_node *node, struct zs_axes axes);
 
+/* Whether the array's registration (AREA_OR_POINT) is said by spatial: where its transform is known or not; else it is
+ * a plain attribute (ZS_REGISTRATION_ATTRIBUTE). */
+bool zs_place_has_registration(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                               bool has_transform);
+
 /* What the attributes of an array say of its place themselves, as a text that is the same where they say the same,
  * whatever their order; empty where they say nothing. Coordinate variables are not among it. NULL without memory, freed
  * with free(). */

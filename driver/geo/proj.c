@@ -124,7 +124,7 @@ static enum zs_status change(zs_json *members, enum zs_place_kind kind, const st
 {
     static const char *const names[] = {"proj:code", "proj:wkt2", "proj:projjson", "proj:epsg"};
     bool had_crs = false, ignored;
-    if (kind != ZS_PLACE_ENTRY)
+    if (kind != ZS_PLACE_ENTRY || geo->keeps_srs)
         return ZS_OK;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         had_crs = had_crs || zs_json_get(members, names[i]) != NULL;

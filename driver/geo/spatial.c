@@ -310,7 +310,8 @@ static bool write_place(zs_json *attributes, const struct zs_georef_out *geo, bo
 enum zs_status zs_write_spatial_proj(zs_json *attributes, const struct zs_georef_out *geo, bool is_group,
                                      struct zs_error *err)
 {
-    const bool ok = write_place(attributes, geo, is_group) && zs_proj_write(attributes, geo->srs, is_group);
+    const bool ok = write_place(attributes, geo, is_group) &&
+                    (geo->keeps_srs || zs_proj_write(attributes, geo->srs, is_group));
     return ok ? ZS_OK : zs_no_memory(err);
 }
 

@@ -30,7 +30,8 @@ struct zs_georef_out {
     /* of the array, for multiscales: all dimensions and which are X and Y; ndim 0 is (Y, X) */
     int ndim, x, y;
     const char *brief; /* of an overview whose base and multiscales say the rest: the CRS's code; else NULL; borrowed */
-    bool keeps_transform;      /* the transform is the one that is there: the CRS alone is written */
+    bool keeps_transform, keeps_srs; /* it is the one that is there: of it nothing is written */
+    bool is_shared[2]; /* arrays that do not follow use the coordinate variable of Y, of X */
     OGRSpatialReferenceH old_srs; /* the CRS until now; NULL when unknown; borrowed */
 };
 
@@ -39,7 +40,8 @@ struct zs_georef_out {
  * entries, to the attributes of an array or group. Members of that kind already there are replaced or removed. With
  * pixel_is_point, spatial:registration is "node" and transform and bbox are those of pixel centres, as the convention
  * has it. A group declares the conventions in full, an array in short. Members of spatial: stay as they are with
- * keeps_transform, and are not written without names of dimensions, which the convention wants. */
+ * keeps_transform, those of proj: with keeps_srs; the former are not written without names of dimensions, which the
+ * convention wants. */
 enum zs_status zs_write_spatial_proj(zs_json *attributes, const struct zs_georef_out *geo, bool is_group,
                                      struct zs_error *err) ZS_MUST_CHECK;
 

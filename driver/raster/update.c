@@ -25,7 +25,8 @@ struct relative {
     const char *asked;        /* the name that the style had */
     char *mapping;            /* a name that is not the style's; NULL: that */
     OGRSpatialReferenceH srs; /* that it had, NULL: none */
-    bool keeps_srs;           /* it follows in all but that */
+    bool is_sibling;          /* it follows the array that is asked for */
+    bool keeps_srs;           /* that which it has: a sibling's own, or what was set is the transform alone */
     bool keeps_transform;     /* what was set is the CRS alone */
 };
 struct relatives {
@@ -137,9 +138,10 @@ static enum zs_status add_sibling(struct zs_hierarchy *h, struct relatives *r, s
     if (style.is_default)
         return ZS_OK;
     ZS_TRY(zs_georef_read(h, sibling.node, sibling.axes, &now, err));
+    sibling.is_sibling = true;
     sibling.srs = now.srs;
     sibling.keeps_transform = of->keeps_transform;
-    sibling.keeps_srs = !zs_crs_is_same(now.srs, of->srs);
+    sibling.keeps_srs = of->keeps_srs || !zs_crs_is_same(now.srs, of->srs);
     const enum zs_status status = add_family(h, r, sibling, &style, err);
     zs_georef_clear(&now);
     return status;
@@ -269,15 +271,17 @@ static enum zs_status write_groups(struct zs_hierarchy *h, const struct zs_node 
 
 /* ---- Georeferencing ---- */
 
-/* Whether the place is the one that is there, but for the CRS; what was read twice may differ in the last digits. */
+/* Whether the transform is the one that is there; what was read twice may differ in the last digits. */
 static bool keeps_transform(const struct zs_georef_update *update, const struct zs_georef *now)
 {
     const double *a = update->transform, *b = now->transform;
     const double tolerance = 1e-9 * (fabs(b[1]) + fabs(b[2]) + fabs(b[4]) + fabs(b[5]));
-    bool is_same = update->has_transform == now->has_transform;
-    for (int i = 0; i < 6 && update->has_transform && is_same; i++)
+    if (update->keeps_transform || !update->has_transform)
+        return update->keeps_transform || !now->has_transform;
+    bool is_same = now->has_transform && update->pixel_is_point == now->pixel_is_point;
+    for (int i = 0; i < 6 && is_same; i++)
         is_same = fabs(a[i] - b[i]) <= tolerance;
-    return is_same && (!update->has_transform || update->pixel_is_point == now->pixel_is_point);
+    return is_same;
 }
 
 /* Adds an array and its overviews, each with the style that it is to have. */
@@ -291,12 +295,16 @@ static enum zs_status add_array(struct zs_hierarchy *h, struct relatives *r, con
                        zs_hierarchy_store(h)->root, node->path);
     ZS_TRY(zs_georef_read(h, node, axes, &now, err));
     zs_place_style_find(h, node, axes, &style);
+    const bool keeps = keeps_transform(update, &now);
     /* CF tells a rotation to few: only the convention that GDAL 3.13 reads it from will do. */
-    if (update->has_transform && (update->transform[2] != 0 || update->transform[4] != 0))
+    if (!keeps && update->has_transform && (update->transform[2] != 0 || update->transform[4] != 0))
         style.spatial_proj = true;
-    style.drops_coordinates = now.has_transform && !update->has_transform;
-    const struct relative one = {
-        .node = node, .axes = axes, .srs = now.srs, .keeps_transform = keeps_transform(update, &now)};
+    style.drops_coordinates = !keeps && now.has_transform && !update->has_transform;
+    const struct relative one = {.node = node,
+                                 .axes = axes,
+                                 .srs = now.srs,
+                                 .keeps_srs = update->keeps_srs || zs_crs_is_same(update->srs, now.srs),
+                                 .keeps_transform = keeps};
     const enum zs_status status = add_family(h, r, one, &style, err);
     zs_georef_clear(&now);
     return status;
@@ -343,10 +351,28 @@ static enum zs_status choose_mapping(struct zs_hierarchy *h, const struct relati
 /* Whether what lies beside two arrays is the same, and written with the first. */
 static bool is_alike(const struct relative *a, const struct relative *b)
 {
-    return is_on_one_grid(a, b) && !a->keeps_srs && !b->keeps_srs && a->keeps_transform == b->keeps_transform &&
+    return is_on_one_grid(a, b) && a->keeps_srs == b->keeps_srs && a->keeps_transform == b->keeps_transform &&
            a->style.cf == b->style.cf && a->style.is_brief == b->style.is_brief &&
            a->style.drops_coordinates == b->style.drops_coordinates && is_same_text(a->asked, b->asked) &&
            zs_crs_is_same(a->srs, b->srs);
+}
+
+/* Whether arrays beside one, other than those that change with it, have its Y, its X: their coordinates. */
+static void find_shared(struct zs_hierarchy *h, const struct relatives *r, const struct relative *one, bool *is_shared)
+{
+    const struct zs_node **nodes = NULL, *node = one->node;
+    const char *names[2] = {zs_dimension_name(node, one->axes.y), zs_dimension_name(node, one->axes.x)};
+    size_t count = 0, at = 0;
+    char *group = zs_path_parent(node->path);
+    if (zs_hierarchy_list(h, &nodes, &count, NULL) != ZS_OK)
+        count = 0;
+    for (const struct zs_node *other; group != NULL && (other = zs_nodes_child(nodes, count, group, &at)) != NULL;)
+        for (int i = 0; i < 2 && other->array != NULL && find_relative(r, other) == NULL; i++)
+            for (int d = 0; d < other->array->ndim && names[i] != NULL; d++)
+                is_shared[i] = is_shared[i] || (is_same_text(zs_dimension_name(other, d), names[i]) &&
+                                                strcmp(zs_path_name(other->path), names[i]) != 0);
+    free(nodes);
+    free(group);
 }
 
 enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *const *nodes, const struct zs_axes *axes,
@@ -364,31 +390,39 @@ enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *c
             status = add_siblings(h, &r, &of, err);
     }
 
-    struct zs_georef wanted = {
-        .has_transform = update->has_transform, .pixel_is_point = update->pixel_is_point, .srs = update->srs};
-    memcpy(wanted.transform, update->transform, sizeof wanted.transform);
+    struct zs_georef now = {0}, wanted = {.srs = update->srs};
+    if (status == ZS_OK && update->keeps_transform)
+        status = zs_georef_read(h, nodes[0], axes[0], &now, err);
+    wanted.has_transform = update->keeps_transform ? now.has_transform : update->has_transform;
+    wanted.pixel_is_point = update->keeps_transform ? now.pixel_is_point : update->pixel_is_point;
+    memcpy(wanted.transform, update->keeps_transform ? now.transform : update->transform, sizeof wanted.transform);
+    zs_georef_clear(&now);
     struct zs_georef_out geo = {0};
     if (status == ZS_OK)
         geo = zs_place_out(nodes[0], axes[0], &wanted);
     struct zs_place_beside beside = {.is_written = false};
     for (size_t i = 0; i < r.count && status == ZS_OK; i++) {
         struct relative *one = &r.list[i];
+        if (one->keeps_srs && one->keeps_transform)
+            continue; /* nothing changes */
         struct zs_georef_out at =
             zs_georef_at_size(&geo, one->node->array->shape[one->axes.x], one->node->array->shape[one->axes.y]);
         at.old_srs = one->srs;
         at.keeps_transform = one->keeps_transform;
+        at.keeps_srs = one->keeps_srs;
         if (one->keeps_srs)
             at.srs = one->srs;
+        find_shared(h, &r, one, at.is_shared);
         zs_place_name_dimensions(&at, one->node, one->axes);
         one->asked = one->style.mapping_name;
-        beside.is_written = beside.is_written && is_alike(&r.list[i - 1], one);
+        beside.is_written = beside.is_written && i > 0 && is_alike(&r.list[i - 1], one);
         if (beside.is_written)
             one->style.mapping_name = r.list[i - 1].style.mapping_name;
         else
             status = choose_mapping(h, &r, one, at.srs, err);
         if (status == ZS_OK)
             status = zs_place_write_beside(h, one->node, one->axes, &one->style, &at, &beside, err);
-        if (status == ZS_OK && !one->keeps_srs)
+        if (status == ZS_OK && (!one->is_sibling || !one->keeps_srs))
             status = write_groups(h, one->node, one->axes, &at, update->is_alone ? &r : NULL, err);
     }
     relatives_clear(&r);

@@ -20,8 +20,9 @@
 #include "geo/healpix.h"
 #include "geo/meaning.h"
 
-/* Where the array lies, all of it: what is not said here is not known any more. */
+/* Where the array lies: what is not said here is not known any more, but what it keeps is not looked at. */
 struct zs_georef_update {
+    bool keeps_transform, keeps_srs; /* what the store has by now, whoever set it */
     bool has_transform;
     double transform[6]; /* GDAL's order, pixel corners */
     bool pixel_is_point;
@@ -29,13 +30,13 @@ struct zs_georef_update {
     bool is_alone;            /* no array beside it follows: the transform stays what it is */
 };
 
-/* Sets transform and CRS together, in every convention in which the store says them already; where it says neither, as
- * this driver's own rasters do (ZS_GEOREF_ALL). Pass what zs_georef_read() said for the one that stays: of a transform
- * that stays nothing is written, and its overviews and the arrays beside it keep theirs.
+/* Sets transform and CRS, in every convention in which the store says them already; where it says neither, as this
+ * driver's own rasters do (ZS_GEOREF_ALL). Of what stays, or is what it was, nothing is written.
  *   - `spatial:` and `proj:` on the array, its group and its multiscales entries;
- *   - CF: attributes of the grid mapping variable (made when there is none), values and units of the coordinate
- * variables of X and Y (made, rewritten where they do not tell the transform already; removed when it is rotated or
- * not known any more);
+ *   - CF: members of the grid mapping variable that say a CRS, or GeoTransform (made when there is none); values of the
+ *     coordinate variables of X and Y, in the units that they have (made; rewritten where they do not tell the
+ *     transform already; removed when it is rotated or not known any more and no array that does not follow has the dimension),
+ *     and their units where these are of another kind than the CRS;
  *   - `_CRS`, `gdal:geotransform` of GDAL: rewritten where they are.
  * Overviews of the array follow. So do the arrays beside it that have the same X and Y (names and sizes): coordinate
  * variables are those of the group, and they could not stay. Those that had another CRS keep that. A grid mapping that
