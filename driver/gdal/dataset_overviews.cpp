@@ -205,7 +205,7 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
     {
         CPLError(CE_Failure, CPLE_NotSupported,
                  "%s: overviews of HEALPix cells are not built in the store; gdaladdo -ro puts them beside it",
-                 GetDescription());
+                 zsShown(GetDescription()).c_str());
         return CE_Failure;
     }
     if (HasChoices() || bandCount != nBands)

@@ -177,6 +177,12 @@ bool zsRunWarp(const std::string &what, const std::function<bool()> &run)
 
 /* ---- The source ---- */
 
+/* As messages call it. */
+static std::string nameOf(GDALDataset &source)
+{
+    return source.GetDescription()[0] != '\0' ? zsShown(source.GetDescription()) : "the source";
+}
+
 constexpr const char *IN_DEGREES = "OGC:CRS84";
 
 /* Whether units of its dimensions tell that the places of a source without a CRS are in degrees. */
@@ -206,7 +212,7 @@ static bool checkCrs(GDALDataset &source, int order)
     CPLError(CE_Failure, CPLE_AppDefined,
              "HEALPIX=%d: %s: expected a CRS, which tells the place of each pixel, found none; gdal_translate -a_srs "
              "sets one",
-             order, source.GetDescription());
+             order, nameOf(source).c_str());
     return false;
 }
 
@@ -270,14 +276,14 @@ static bool checkIntegers(GDALDataset &source, int order, bool isStrict)
             CPLError(CE_Failure, CPLE_NotSupported,
                      "HEALPIX=%d: %s: band %d: expected a nodata that a double holds, with which pixels are warped, "
                      "found %s",
-                     order, source.GetDescription(), b, nodata.c_str());
+                     order, nameOf(source).c_str(), b, nodata.c_str());
             return false;
         }
         if (type == GDT_Int64 ? areHeld<int64_t>(band, type, nodata) : areHeld<uint64_t>(band, type, nodata))
             continue;
         CPLError(isStrict ? CE_Failure : CE_Warning, CPLE_NotSupported,
                  "HEALPIX=%d: %s: band %d: numbers beyond 2^53 are rounded: pixels are warped as doubles", order,
-                 source.GetDescription(), b);
+                 nameOf(source).c_str(), b);
         if (isStrict)
             return false;
     }
@@ -319,7 +325,7 @@ static std::unique_ptr<GDALDataset> warp(GDALDataset &source, const CPLStringLis
     std::unique_ptr<GDALDataset> warped;
     GDALWarpAppOptions *options = GDALWarpAppOptionsNew(const_cast<CPLStringList &>(arguments).List(), nullptr);
     GDALDatasetH sources[] = {GDALDataset::ToHandle(&source)};
-    zsRunWarp(std::string(source.GetDescription()) + " cannot be warped to HEALPix cells",
+    zsRunWarp(nameOf(source) + " cannot be warped to HEALPix cells",
               [&]
               {
                   if (options != nullptr)
@@ -424,22 +430,33 @@ static bool reachesCells(GDALDataset &source, const struct zs_healpix &healpix, 
         arguments.AddString(word);
     const std::unique_ptr<GDALDataset> warped = warp(source, arguments);
     bool isReached = false;
-    if (warped == nullptr || !zsRunWarp(std::string(source.GetDescription()) + " cannot be read as HEALPix cells",
+    if (warped == nullptr || !zsRunWarp(nameOf(source) + " cannot be read as HEALPix cells",
                                         [&] { return findCovered(source, *warped, &isReached); }))
         return false;
     if (!isReached)
         CPLError(CE_Failure, CPLE_AppDefined, "HEALPIX=%d: %s: no pixel lies at a cell, of which the middle counts",
-                 healpix.order, source.GetDescription());
+                 healpix.order, nameOf(source).c_str());
     return isReached;
 }
 
 /* ---- What is warped ---- */
 
+static bool isOneOf(const std::string &name, const std::initializer_list<const char *> &names)
+{
+    return std::any_of(names.begin(), names.end(), [&](const char *n) { return EQUAL(name.c_str(), n); });
+}
+
 ZSWarpedCells::ZSWarpedCells(GDALDataset &source, std::unique_ptr<GDALDataset> warped,
-                             const struct zs_healpix &healpix)
-    : m_order(healpix.order), m_columns(source.GetRasterXSize()), m_rows(source.GetRasterYSize()),
+                             const struct zs_healpix &healpix, const std::string &resampling)
+    : m_source(source), m_order(healpix.order), m_columns(source.GetRasterXSize()), m_rows(source.GetRasterYSize()),
+      m_isOfAreas(isOneOf(resampling, {"AVERAGE", "RMS", "MODE"})), m_isOfSquares(EQUAL(resampling.c_str(), "RMS")),
       m_warped(std::move(warped)), m_transformer(transformerOf(source, *m_warped))
 {
+    double transform[6];
+    const OGRSpatialReference *srs = crsOf(source);
+    const bool isGeographic = srs != nullptr ? srs->IsGeographic() != FALSE : isInDegrees(source);
+    if (isGeographic && zsReadTransform(source, transform) && transform[2] == 0)
+        m_isAround = std::fabs(std::fabs(transform[1]) * m_columns - 360) < 1e-6;
 }
 
 /* Whether a source of `size` pixels may count for what lies from `least` to `most`, or an eighth of that beyond it: of
@@ -471,6 +488,69 @@ bool ZSWarpedCells::Touches(int x, int y, int width, int height) const
     return mayCount(*columns.first, *columns.second, m_columns) && mayCount(*rows.first, *rows.second, m_rows);
 }
 
+/* Takes one pixel of the source for a cell. */
+bool ZSWarpedCells::TakePixel(const Window &w, int column, int row, int sourceX, int sourceY) const
+{
+    GByte *const to = w.pixels + column * w.item + row * w.line;
+    if (m_source.RasterIO(GF_Read, sourceX, sourceY, 1, 1, to, 1, 1, w.type, static_cast<int>(w.bands.size()),
+                          w.bands.data(), w.item, w.line, w.plane, nullptr) != CE_None)
+        return false;
+    for (size_t b = 0; b < w.bands.size() && m_isOfSquares && !GDALDataTypeIsComplex(w.type); b++)
+    {
+        GByte *const element = to + static_cast<GSpacing>(b) * w.plane;
+        double value = 0;
+        GDALCopyWords64(element, w.type, 0, &value, GDT_Float64, 0, 1);
+        value = std::fabs(value);
+        GDALCopyWords64(&value, GDT_Float64, 0, element, w.type, 0, 1);
+    }
+    return true;
+}
+
+/* The warp leaves cells out that lie in the source: along the edges of a face a cell's corner may be beside the plane,
+ * for who looks at areas; and on the meridian where a source of all longitudes begins and ends a place may be beyond
+ * its last column by a rounding. These have the value of their middle. */
+bool ZSWarpedCells::FillGaps(const Window &w, const std::vector<GByte> &none) const
+{
+    constexpr double BEYOND = 1e-6; // pixels of the source
+    const int side = 1 << m_order;
+    const auto size = static_cast<size_t>(GDALGetDataTypeSizeBytes(w.type));
+    const auto isEdge = [side](int place) { return place % side == 0 || place % side == side - 1; };
+    if ((!m_isOfAreas && !m_isAround) || m_transformer == nullptr)
+        return true;
+    std::vector<double> xs, ys;
+    std::vector<std::pair<int, int>> cells;
+    for (int row = 0; row < w.height; row++)
+    {
+        for (int column = 0; column < w.width; column++)
+        {
+            bool isNone = m_isAround || isEdge(w.x + column) || isEdge(w.y + row);
+            for (size_t b = 0; b < w.bands.size() && isNone; b++)
+                isNone = memcmp(w.pixels + column * w.item + row * w.line + static_cast<GSpacing>(b) * w.plane,
+                                none.data() + b * static_cast<size_t>(w.item), size) == 0;
+            if (!isNone)
+                continue;
+            cells.emplace_back(column, row);
+            xs.push_back(w.x + column + 0.5);
+            ys.push_back(w.y + row + 0.5);
+        }
+    }
+    std::vector<double> zs(cells.size());
+    std::vector<int> areThere(cells.size());
+    if (!cells.empty())
+        static_cast<void>(GDALGenImgProjTransform(m_transformer.get(), TRUE, static_cast<int>(cells.size()), xs.data(),
+                                                  ys.data(), zs.data(), areThere.data()));
+    bool ok = true;
+    for (size_t i = 0; i < cells.size() && ok; i++)
+    {
+        if (areThere[i] == FALSE || xs[i] < -BEYOND || ys[i] < -BEYOND || xs[i] > m_columns + BEYOND ||
+            ys[i] > m_rows + BEYOND)
+            continue;
+        ok = TakePixel(w, cells[i].first, cells[i].second, std::clamp(static_cast<int>(xs[i]), 0, m_columns - 1),
+                       std::clamp(static_cast<int>(ys[i]), 0, m_rows - 1));
+    }
+    return ok;
+}
+
 bool ZSWarpedCells::Read(int x, int y, int width, int height, void *pixels, GDALDataType type, std::vector<int> &bands,
                          GSpacing item, GSpacing line, GSpacing plane) const
 {
@@ -490,7 +570,8 @@ bool ZSWarpedCells::Read(int x, int y, int width, int height, void *pixels, GDAL
         GByte *const to = static_cast<GByte *>(pixels) + left * item + top * line;
         if (isFace && Touches(x + left, y + top, columns, rows))
             return m_warped->RasterIO(GF_Read, x + left, y + top, columns, rows, to, columns, rows, type, count,
-                                      bands.data(), item, line, plane, nullptr) == CE_None;
+                                      bands.data(), item, line, plane, nullptr) == CE_None &&
+                   FillGaps({x + left, y + top, columns, rows, to, type, bands, item, line, plane}, none);
         for (int b = 0; b < count; b++)
             for (int row = 0; row < rows; row++)
                 GDALCopyWords64(none.data() + b * item, type, 0, to + b * plane + row * line, type,
@@ -518,10 +599,10 @@ GDALDataset *zsToHealpix(GDALDataset &source, int order, const std::string &resa
         return &source;
     if (!checkCrs(source, order) || !checkIntegers(source, order, isStrict))
         return nullptr;
-    CPLDebug("ShardedZarr", "HEALPIX=%d: %s is warped", order, source.GetDescription());
+    CPLDebug("ShardedZarr", "HEALPIX=%d: %s is warped", order, nameOf(source).c_str());
     auto pixels = warpPixels(source, healpix, resampling);
     if (pixels == nullptr || !reachesCells(source, healpix, resampling))
         return nullptr;
-    warped = std::make_unique<ZSWarpedCells>(source, std::move(pixels), healpix);
+    warped = std::make_unique<ZSWarpedCells>(source, std::move(pixels), healpix, resampling);
     return warped->Dataset();
 }

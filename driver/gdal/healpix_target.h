@@ -34,8 +34,9 @@ bool zsRunWarp(const std::string &what, const std::function<bool()> &run);
 class ZSWarpedCells
 {
   public:
-    /* The source outlives it. */
-    ZSWarpedCells(GDALDataset &source, std::unique_ptr<GDALDataset> warped, const struct zs_healpix &healpix);
+    /* The source outlives it. resampling: "": the nearest. */
+    ZSWarpedCells(GDALDataset &source, std::unique_ptr<GDALDataset> warped, const struct zs_healpix &healpix,
+                  const std::string &resampling);
 
     GDALDataset *Dataset() const
     {
@@ -47,10 +48,24 @@ class ZSWarpedCells
               GSpacing item, GSpacing line, GSpacing plane) const;
 
   private:
+    /* A window of one face as it is read. */
+    struct Window
+    {
+        int x, y, width, height; /* in the plane */
+        GByte *pixels;
+        GDALDataType type;
+        std::vector<int> &bands;
+        GSpacing item, line, plane;
+    };
     bool Touches(int x, int y, int width, int height) const;
+    bool FillGaps(const Window &window, const std::vector<GByte> &none) const;
+    bool TakePixel(const Window &window, int column, int row, int sourceX, int sourceY) const;
 
+    GDALDataset &m_source;
     const int m_order;
     const int m_columns, m_rows; // of the source
+    const bool m_isOfAreas, m_isOfSquares; // resampling looks at a cell's corners; and is RMS
+    bool m_isAround = false;               // the source has all longitudes
     std::unique_ptr<GDALDataset> m_warped;
     std::unique_ptr<void, void (*)(void *)> m_transformer; // null: places are not known before the warp
 };
