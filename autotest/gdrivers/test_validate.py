@@ -14,7 +14,7 @@ from osgeo import gdal
 
 import oracle
 from option_cases import cases, write
-from stores import LITTLE, CRC32C, GZIP, array_meta, codec, counting, group_meta, random_store, sharding, transpose
+from stores import LITTLE, CRC32C, GZIP, array_meta, codec, counting, group_meta, plain_meta, random_store, sharding, transpose
 from test_peers import PEERS, stores_of  # noqa: F401
 from support import GDAL, fixture_path, need, open_ours
 from writing import UTM, change_document, copy, created, document, files_of, source
@@ -665,3 +665,41 @@ def test_a_flipped_bit_is_found_or_changes_nothing_that_is_read(tmp_path, option
                 missed.append((name, byte, bit, str(error)))
     assert missed == []
     assert reported > 0.5 * len(tried)
+
+
+# ----------------------------------------------------------------------------------- the same said in words that differ
+
+GEOSTATIONARY = "+proj=geos +lon_0=-75 +h=35786023 +x_0=0 +y_0=0 +ellps=GRS80 +units=m +sweep=x +no_defs"
+ROTATED = ('GEOGCRS["Rotated",BASEGEOGCRS["unknown",DATUM["unknown",ELLIPSOID["unknown",6371229,0,LENGTHUNIT["metre",1]]],PRIMEM["Greenwich",0,'
+           'ANGLEUNIT["degree",0.0174532925199433]]],DERIVINGCONVERSION["unknown",METHOD["PROJ ob_tran o_proj=longlat"],PARAMETER["o_lon_p",0,'
+           'ANGLEUNIT["degree",0.0174532925199433]],PARAMETER["o_lat_p",39.25,ANGLEUNIT["degree",0.0174532925199433]],PARAMETER["lon_0",18,'
+           'ANGLEUNIT["degree",0.0174532925199433]]],CS[ellipsoidal,2],AXIS["longitude",east,ORDER[1],ANGLEUNIT["degree",0.0174532925199433]],'
+           'AXIS["latitude",north,ORDER[2],ANGLEUNIT["degree",0.0174532925199433]]]')
+
+
+@pytest.mark.parametrize("style", ["ALL", "CF", "SPATIAL_PROJ"])
+@pytest.mark.parametrize("crs, transform", [(GEOSTATIONARY, (-2e6, 20000, 0, 2e6, 0, -20000)), (ROTATED, (-10, 0.1, 0, 10, 0, -0.1))],
+                         ids=["geostationary", "rotated"])
+def test_copies_of_a_crs_without_a_code_are_clean(tmp_path, crs, transform, style):
+    copy(tmp_path / "a.zarr", source(np.ones((80, 100), "uint8"), transform, crs), GEOREFERENCING=style)
+    assert_clean(tmp_path / "a.zarr")
+
+
+def test_two_crs_of_one_name_are_told_apart(tmp_path):
+    copy(tmp_path / "a.zarr", source(np.ones((80, 100), "uint8"), (-2e6, 20000, 0, 2e6, 0, -20000), GEOSTATIONARY), GEOREFERENCING="CF",
+         CREATE_CONSOLIDATED_METADATA="NO")
+
+    attributes = document(tmp_path / "a.zarr", "spatial_ref")["attributes"]
+    change_document(tmp_path / "a.zarr", "spatial_ref",
+                    attributes={**attributes, "spatial_ref": attributes["spatial_ref"].replace("+sweep=x ", "")})
+    assert_found(tmp_path / "a.zarr", "error", "spatial_ref/zarr.json", r"expected .*sweep=x.*, found .*geos(?!.*sweep)")
+
+
+@pytest.mark.parametrize("rows", [32, 160, 640])
+def test_gaussian_latitudes_are_clean(tmp_path, rows):
+    lat = np.degrees(np.arcsin(np.polynomial.legendre.leggauss(rows)[0]))[::-1]
+    oracle.put(tmp_path, {"zarr.json": group_meta()})
+    oracle.write(tmp_path / "a", array_meta((rows, 2 * rows), "float32", dimension_names=["lat", "lon"]), np.ones((rows, 2 * rows), "float32"))
+    for name, unit, values in (("lat", "degrees_north", lat), ("lon", "degrees_east", np.arange(2 * rows) * 180 / rows)):
+        oracle.write(tmp_path / name, plain_meta(values.shape, attributes={"units": unit}, dimension_names=[name]), values)
+    assert_clean(tmp_path)

@@ -16,9 +16,6 @@
 /* Coordinates are looked through so many at a time (8 MiB of doubles). */
 #define BLOCK ((uint64_t)1 << 20)
 
-/* Deviation from a straight line, as part of a step, up to which an axis is regular. Gaussian latitudes deviate by up
- * to 1.6 % near the poles: placing them is worth more than that; coordinates rounded to a few decimals deviate less. */
-#define AXIS_TOLERANCE 0.025
 
 /* Whether a coordinate variable is there and its values cannot be had, which is never the same as "has none". One whose
  * metadata are of another kind than is read here is none. */
@@ -251,7 +248,7 @@ static void unwrap(const struct zs_regular_axis *axis, double *values, uint64_t 
 static bool is_on_line(const struct zs_regular_axis *axis, const double *values, uint64_t first, uint64_t n,
                        double noise)
 {
-    const double tolerance = AXIS_TOLERANCE * fabs(axis->step) + noise;
+    const double tolerance = ZS_AXIS_TOLERANCE * fabs(axis->step) + noise;
     for (uint64_t i = 0; i < n; i++)
         /* Negated so that NaN is off the line. */
         if (!(fabs(values[i] - (axis->first + (double)(first + i) * axis->step)) <= tolerance))

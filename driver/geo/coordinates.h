@@ -51,6 +51,10 @@ enum zs_status zs_coordinate_rows_blank(struct zs_hierarchy *h, const struct zs_
 bool zs_is_longitude(const struct zs_node *coordinate);
 double zs_unwrap(double longitude, double expected);
 
+/* Deviation from a straight line, as part of a step, up to which an axis is regular. Gaussian latitudes deviate by up
+ * to 1.6 % near the poles: placing them is worth more than that; coordinates rounded to a few decimals deviate less. */
+#define ZS_AXIS_TOLERANCE 0.025
+
 /* A regular axis: value i is first + i step, a longitude but for whole turns. */
 struct zs_regular_axis {
     bool found;

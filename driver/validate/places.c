@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cpl_conv.h>
+
 #include "base/checked.h"
 #include "geo/conventions.h"
 #include "geo/coordinates.h"
@@ -110,7 +112,7 @@ static enum zs_status compare_elements(const struct place *p, const struct zs_no
         if (zs_is_longitude(coordinate))
             v[i] = zs_unwrap(v[i], expected);
         const double noise = coordinate->array->dtype.size < 8 ? 1e-6 * fabs(expected) : 1e-12 * fabs(expected);
-        if (fabs(v[i] - expected) <= TOLERANCE * fabs(step) + noise)
+        if (fabs(v[i] - expected) <= ZS_AXIS_TOLERANCE * fabs(step) + noise)
             continue;
         char what[160], texts[2][32];
         snprintf(what, sizeof what, "element %llu against the transform of %.80s", (unsigned long long)(first + i),
@@ -160,10 +162,72 @@ static bool is_same_crs(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
     return is_same;
 }
 
-static const char *name_of(OGRSpatialReferenceH srs)
+/* Whether two CRS have one ellipsoid, as far as both tell: what is unknown of their datums makes no other. */
+static bool is_same_ellipsoid(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
 {
-    const char *name = OSRGetName(srs);
-    return name != NULL ? name : "a CRS without a name";
+    OGRErr errors[4] = {OGRERR_NONE};
+    const double axes[2] = {OSRGetSemiMajor(a, &errors[0]), OSRGetSemiMajor(b, &errors[1])};
+    const double flattenings[2] = {OSRGetInvFlattening(a, &errors[2]), OSRGetInvFlattening(b, &errors[3])};
+    for (int i = 0; i < 4; i++)
+        if (errors[i] != OGRERR_NONE)
+            return false;
+    return fabs(axes[0] - axes[1]) <= 1e-9 * axes[0] && fabs(flattenings[0] - flattenings[1]) <= 1e-6;
+}
+
+/* Whether the corners and the middle of the raster are where they are in another CRS, neither of which has a code.
+ * PROJ compares parameters by their names, which WKT 1 does not have of every projection. */
+static bool is_same_by_places(const struct place *p, OGRSpatialReferenceH srs)
+{
+    static const double at[5][2] = {{0.5, 0.5}, {0.1, 0.1}, {0.9, 0.1}, {0.1, 0.9}, {0.9, 0.9}};
+    const double *t = p->believed.transform;
+    const double tolerance = TOLERANCE * (fabs(t[1]) + fabs(t[2]) + fabs(t[4]) + fabs(t[5]));
+    char *codes[2] = {zs_crs_to_code(p->believed.srs), zs_crs_to_code(srs)};
+    bool is_same = p->believed.has_transform && codes[0] == NULL && codes[1] == NULL &&
+                   is_same_ellipsoid(p->believed.srs, srs);
+    free(codes[0]);
+    free(codes[1]);
+    struct zs_quiet quiet;
+    zs_quiet_begin(&quiet);
+    OGRCoordinateTransformationH to = is_same ? OCTNewCoordinateTransformation(p->believed.srs, srs) : NULL;
+    int places = 0; /* that both have: some are beside the Earth's disk */
+    for (int i = 0; i < 5 && to != NULL && is_same; i++) {
+        const double col = at[i][0] * (double)p->width, row = at[i][1] * (double)p->height;
+        const double from[2] = {t[0] + col * t[1] + row * t[2], t[3] + col * t[4] + row * t[5]};
+        double x = from[0], y = from[1];
+        if (!OCTTransform(to, 1, &x, &y, NULL))
+            continue;
+        places++;
+        is_same = fabs(x - from[0]) <= tolerance && fabs(y - from[1]) <= tolerance;
+    }
+    if (to != NULL)
+        OCTDestroyCoordinateTransformation(to);
+    zs_quiet_end(&quiet);
+    return is_same && places > 0;
+}
+
+/* The name of a CRS, or where the other one has the same its PROJ string; freed with CPLFree(). */
+static char *shown(OGRSpatialReferenceH srs, OGRSpatialReferenceH other)
+{
+    const char *name = OSRGetName(srs), *others = OSRGetName(other);
+    char *text = NULL;
+    if (name != NULL && (others == NULL || strcmp(name, others) != 0))
+        return CPLStrdup(name);
+    struct zs_quiet quiet;
+    zs_quiet_begin(&quiet);
+    if (OSRExportToProj4(srs, &text) != OGRERR_NONE) {
+        CPLFree(text);
+        text = NULL;
+    }
+    zs_quiet_end(&quiet);
+    return text != NULL ? text : CPLStrdup(name != NULL ? name : "a CRS without a name");
+}
+
+static void report_other_crs(const struct place *p, const char *key, const char *member, OGRSpatialReferenceH srs)
+{
+    char *expected = shown(p->believed.srs, srs), *found = shown(srs, p->believed.srs);
+    zs_report(p->c, ZS_SEVERITY_ERROR, key, member, expected, found);
+    CPLFree(expected);
+    CPLFree(found);
 }
 
 /* One spelling of the CRS, which is released. */
@@ -176,8 +240,9 @@ static enum zs_status compare_crs(void *context, const char *path, const char *m
     if (status == ZS_OK && srs == NULL)
         zs_report(p->c, is_code ? ZS_SEVERITY_UNCHECKED : ZS_SEVERITY_ERROR, key, member, "a CRS that PROJ knows",
                   "one that it does not");
-    else if (status == ZS_OK && p->believed.srs != NULL && !is_same_crs(p->believed.srs, srs))
-        zs_report(p->c, ZS_SEVERITY_ERROR, key, member, name_of(p->believed.srs), name_of(srs));
+    else if (status == ZS_OK && p->believed.srs != NULL && !is_same_crs(p->believed.srs, srs) &&
+             !is_same_by_places(p, srs))
+        report_other_crs(p, key, member, srs);
     if (srs != NULL)
         OSRRelease(srs);
     return status;
