@@ -518,6 +518,25 @@ def test_a_broken_coordinate_is_an_error_that_names_its_object(tmp_path, way):
     assert warnings_of(lambda: dataset.GetGeoTransform(can_return_null=True)) == (None, [])  # it is said once
 
 
+@pytest.mark.parametrize("way", ["html", "empty", "short"])
+@pytest.mark.parametrize("name", ["x", "y", "time"])
+def test_a_coordinate_whose_document_is_broken_is_an_error_that_names_it(tmp_path, way, name):
+    path = write_with_coordinates(tmp_path / "s.zarr")
+    break_object(os.path.join(path, name, "zarr.json"), way)
+    dataset = support.open_array(path, "/data")
+    message = error_of(dataset.GetGeoTransform if name != "time" else lambda: held_band(dataset, 2).GetDescription())
+    assert name + "/zarr.json" in message
+    np.testing.assert_array_equal(dataset.ReadAsArray(), counting((3, 4, 6)))
+
+
+def test_a_directory_in_the_place_of_a_shard_is_an_error(tmp_path):
+    path = str(tmp_path / "s.zarr")
+    oracle.write(path, array_meta((4, 6), dimension_names=["y", "x"]), counting((4, 6)))
+    os.remove(path + "/c/0/0")
+    os.mkdir(path + "/c/0/0")
+    assert "expected a file, found a directory" in error_of(support.open_array(path).ReadAsArray)
+
+
 @pytest.mark.parametrize("way", ["html", "empty", "short", "changed"])
 def test_a_broken_coordinate_of_bands_is_an_error_that_names_its_object(tmp_path, way):
     path = write_with_coordinates(tmp_path / "s.zarr")

@@ -536,6 +536,12 @@ def test_an_array_without_names_is_georeferenced_validly(tmp_path, array):
 
 # -------------------------------------------------------------------------------------------------- signed types that are unsigned
 
+@pytest.mark.parametrize("text", ["True", "TRUE"])
+def test_unsigned_is_read_in_any_case(tmp_path, text):
+    oracle.write(tmp_path / "a.zarr", array_meta((1, 2), "int16", dimension_names=["y", "x"], attributes={"_Unsigned": text}), np.array([[1, -1]], "int16"))
+    assert open_ours(str(tmp_path / "a.zarr")).ReadAsArray().tolist() == [[1, 65535]]
+
+
 @pytest.mark.parametrize("data_type,nodata", [("int8", 255), ("int16", 65535), ("int32", 4294967295)])
 def test_integers_that_are_said_to_be_unsigned_read_and_stay_so(tmp_path, data_type, nodata):
     values = np.array([[0, 1, 127, -128], [-2, -1, 5, 6]], data_type)

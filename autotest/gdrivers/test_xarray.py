@@ -1,7 +1,7 @@
 """What a user of xarray sees who gives the name of a store and nothing else: all its groups as one tree, and where each array lies."""
 import numpy as np
 import pytest
-from osgeo import gdal
+from osgeo import gdal, osr
 
 from support import ask_peer, open_array
 from writing import UTM, change_document, copy, document, driver, source
@@ -165,11 +165,14 @@ def test_stores_of_the_older_layout_are_read_changed_and_cleaned(tmp_path):
     moved = (0, 10, 0, 400, 0, -10)
     dataset = gdal.Open(str(path), gdal.GA_Update)
     dataset.SetGeoTransform(moved)
+    srs = osr.SpatialReference()
+    srs.ImportFromEPSG(32632)
+    dataset.SetSpatialRef(srs)
     dataset = None
     assert open_array(path, "/ovr_4x/scene").GetGeoTransform()[3] == 400
     assert document(path, "ovr_2x", "scene")["dimension_names"] == ["y", "x"]
     gdal.Open(str(path), gdal.GA_Update).BuildOverviews("AVERAGE", [])
     assert sorted(child.name for child in path.iterdir() if child.is_dir()) == ["scene", "spatial_ref", "x", "y"]
     gdal.Open(str(path), gdal.GA_Update).BuildOverviews("AVERAGE", [2])
-    check(tmp_path, {("scene.zarr", "scene"): (PIXELS, (0, 0, 610, 400), 32633),
-                     ("scene.zarr", "ovr_2x/scene"): (level(path, "/scene", 0), (0, 0, 610, 400), 32633)})
+    check(tmp_path, {("scene.zarr", "scene"): (PIXELS, (0, 0, 610, 400), 32632),
+                     ("scene.zarr", "ovr_2x/scene"): (level(path, "/scene", 0), (0, 0, 610, 400), 32632)})

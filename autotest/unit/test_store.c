@@ -39,7 +39,9 @@ static void check_put_and_get(struct zs_store *store)
     CHECK_CONTAINS(err.message, "absent");
     CHECK_CONTAINS(err.message, store->root);
     CHECK(zs_store_get(store, "a/c/0/1/2", 10, &b, &err) == ZS_NOT_FOUND);
-    CHECK(zs_store_get(store, "a/c/0", 10, &b, &err) == ZS_NOT_FOUND); /* what others lie below is no object */
+    /* what others lie below is no object; where it is a directory nobody else can have put one there */
+    const bool is_directory = store->root[0] == '/' && strncmp(store->root, "/vsi", 4) != 0;
+    CHECK(zs_store_get(store, "a/c/0", 10, &b, &err) == (is_directory ? ZS_IO : ZS_NOT_FOUND));
     CHECK(zs_store_get(store, "a/c/0/1", 4, &b, &err) == ZS_INVALID);
     CHECK_CONTAINS(err.message, "a/c/0/1");
     CHECK_CONTAINS(err.message, "5");

@@ -24,33 +24,51 @@ static bool is_failure(enum zs_status status)
     return status == ZS_IO || status == ZS_CORRUPT || status == ZS_NO_MEMORY || status == ZS_CANCELLED;
 }
 
-/* The array named as the dimension, readable or not; NULL when there is none. */
-static const struct zs_node *find_by_name(struct zs_hierarchy *h, const struct zs_node *node, int dim)
+/* The array named as the dimension, readable or not; NULL when there is none. What cannot be asked for, or has a
+ * document that is none, is a failure. */
+static enum zs_status look_by_name(struct zs_hierarchy *h, const struct zs_node *node, int dim,
+                                   const struct zs_node **out, struct zs_error *err)
 {
     const char *name = zs_dimension_name(node, dim);
+    enum zs_status status = ZS_OK;
+    *out = NULL;
     if (!zs_is_node_name(name) || node->array == NULL)
-        return NULL;
+        return ZS_OK;
     char *group = zs_path_parent(node->path);
-    while (group != NULL) {
+    while (group != NULL && status == ZS_OK && *out == NULL) {
         const struct zs_node *found;
-        if (zs_hierarchy_node_at(h, group, name, &found, NULL) == ZS_OK && found->type == ZS_NODE_ARRAY) {
-            free(group);
-            return found != node ? found : NULL;
-        }
+        const enum zs_status looked = zs_hierarchy_node_at(h, group, name, &found, err);
+        if (looked == ZS_OK && found->type == ZS_NODE_ARRAY)
+            *out = found;
+        else if (is_failure(looked) || looked == ZS_INVALID)
+            status = looked;
         char *above = zs_hierarchy_is_consolidated(h) ? zs_path_parent(group) : NULL;
         free(group);
         group = above;
     }
-    return NULL;
+    free(group);
+    if (*out == node)
+        *out = NULL;
+    return status;
+}
+
+static const struct zs_node *find_by_name(struct zs_hierarchy *h, const struct zs_node *node, int dim)
+{
+    const struct zs_node *found;
+    struct zs_error ignored;
+    return look_by_name(h, node, dim, &found, &ignored) == ZS_OK ? found : NULL;
+}
+
+static bool is_coordinate_of(const struct zs_node *found, const struct zs_node *node, int dim)
+{
+    return found != NULL && found->array != NULL && found->array->ndim == 1 &&
+           found->array->shape[0] == node->array->shape[dim];
 }
 
 const struct zs_node *zs_coordinate_find(struct zs_hierarchy *h, const struct zs_node *node, int dim)
 {
     const struct zs_node *found = find_by_name(h, node, dim);
-    return found != NULL && found->array != NULL && found->array->ndim == 1 &&
-                   found->array->shape[0] == node->array->shape[dim]
-               ? found
-               : NULL;
+    return is_coordinate_of(found, node, dim) ? found : NULL;
 }
 
 enum zs_status zs_coordinate_texts(struct zs_hierarchy *h, const struct zs_node *node, int dim, uint64_t first,
@@ -59,7 +77,8 @@ enum zs_status zs_coordinate_texts(struct zs_hierarchy *h, const struct zs_node 
     uint64_t length;
     bool is_blank;
     *texts = NULL;
-    const struct zs_node *found = find_by_name(h, node, dim);
+    const struct zs_node *found;
+    ZS_TRY(look_by_name(h, node, dim, &found, err));
     if (found == NULL || count == 0 || !zs_strings_length(found, &length) || length != node->array->shape[dim])
         return ZS_OK;
     char **values;
@@ -328,9 +347,10 @@ static enum zs_status check_axis(struct zs_array *array, struct zs_regular_axis 
 enum zs_status zs_regular_axis_read(struct zs_hierarchy *h, const struct zs_node *node, int dim,
                                     struct zs_regular_axis *axis, struct zs_error *err)
 {
+    const struct zs_node *c;
     memset(axis, 0, sizeof *axis);
-    const struct zs_node *c = zs_coordinate_find(h, node, dim);
-    if (c == NULL)
+    ZS_TRY(look_by_name(h, node, dim, &c, err));
+    if (!is_coordinate_of(c, node, dim))
         return ZS_OK;
     axis->coordinate = c;
     axis->size = node->array->shape[dim];

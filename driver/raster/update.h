@@ -35,7 +35,8 @@ struct zs_georef_update {
  *   - `spatial:` and `proj:` on the array, its group and its multiscales entries;
  *   - CF: members of the grid mapping variable that say a CRS, or GeoTransform (made when there is none); values of the
  *     coordinate variables of X and Y, in the units that they have (made; rewritten where they do not tell the
- *     transform already; removed when it is rotated or not known any more and no array that does not follow has the dimension),
+ *     transform already; removed when it is rotated or not known any more and no array that does not follow has the
+ *     dimension),
  *     and their units where these are of another kind than the CRS;
  *   - `_CRS`, `gdal:geotransform` of GDAL: rewritten where they are.
  * Overviews of the array follow. So do the arrays beside it that have the same X and Y (names and sizes): coordinate

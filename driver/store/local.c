@@ -51,7 +51,7 @@ static enum zs_status check_file(const struct local_object *o, int fd, struct st
     if (fd < 0 || fstat(fd, st) != 0)
         return zs_fail(err, ZS_IO, "%s: cannot be opened: %s", o->path, strerror(errno));
     if (S_ISDIR(st->st_mode))
-        return zs_fail(err, ZS_NOT_FOUND, "%s: expected a file, found a directory", o->path);
+        return zs_fail(err, ZS_IO, "%s: expected a file, found a directory", o->path);
     if (!S_ISREG(st->st_mode))
         return zs_fail(err, ZS_IO, "%s: expected a file, found a pipe or a device", o->path);
     return ZS_OK;

@@ -67,8 +67,10 @@ static struct zs_dtype of_other_sign(const struct zs_dtype *dtype, bool is_unsig
 void zs_dtype_apply_unsigned(struct zs_dtype *dtype, const zs_json *attributes)
 {
     const struct zs_dtype as_unsigned = of_other_sign(dtype, true);
-    if (!zs_json_equals(zs_json_get(attributes, ZS_UNSIGNED_ATTRIBUTE), "true") || dtype->small != NULL ||
-        as_unsigned.type == dtype->type)
+    const zs_json *attribute = zs_json_get(attributes, ZS_UNSIGNED_ATTRIBUTE);
+    const bool is_unsigned = /* in any case, as netCDF's users write it */
+        zs_json_equals(attribute, "true") || zs_json_equals(attribute, "True") || zs_json_equals(attribute, "TRUE");
+    if (!is_unsigned || dtype->small != NULL || as_unsigned.type == dtype->type)
         return;
     *dtype = as_unsigned;
     dtype->is_declared_signed = true;
