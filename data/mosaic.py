@@ -21,14 +21,18 @@ import hashlib
 import itertools
 import json
 import os
+import re
+import xml.etree.ElementTree
 
 import numpy as np
 from distributed import Client, as_completed
-from osgeo import gdal, osr
+from osgeo import gdal, gdal_array, osr
 
 gdal.UseExceptions()
 
 RESAMPLINGS = {name[len("GRIORA_"):].upper(): getattr(gdal, name) for name in dir(gdal) if name.startswith("GRIORA_")}
+
+WARPS = "near bilinear cubic cubicspline lanczos average rms mode max min med q1 q3 sum".split()  # of gdalwarp -r
 
 MARGIN = 8  # pixels around a window of an overview: more than the radius of any resampling
 IN_FLIGHT = 10000  # tasks that the scheduler knows of at a time
@@ -134,12 +138,14 @@ def grid(arguments, inputs):
     step_x, step_y = map(min, zip(*steps))
     width, height = int((right - left) / step_x + 0.5), int((top - bottom) / step_y + 0.5)
     if arguments.te and not arguments.tr:
+        expect(width >= 1 and height >= 1, "--te", "an extent of a pixel and more", arguments.te)
         step_x, step_y = (right - left) / width, (top - bottom) / height
     elif arguments.tr:
         if not arguments.te:  # gdalwarp begins with whole pixels of the inputs' size
             right, bottom = left + width * step_x, top - height * step_y
         step_x, step_y = arguments.tr
         width, height = int((right - left) / step_x + 0.5), int((top - bottom) / step_y + 0.5)
+    expect(width >= 1 and height >= 1, "--tr", "pixels that are smaller than the mosaic", arguments.tr)
     return (left, step_x, 0, top, 0, -step_y), width, height
 
 
@@ -195,14 +201,63 @@ def shrunk(plan, number, shards):
         (column + 1) * across + MARGIN, (row + 1) * down + MARGIN)}
 
 
+def expect(condition, what, expected, found):
+    if not condition:
+        raise SystemExit("%s: expected %s, found %s" % (what, expected, found))
+
+
 def check_output(arguments):
     """Refuses, before anything is made, an output that is a file (GDAL would delete it) or is to be read."""
     out = arguments.out
-    if not out or full_name(out) in map(full_name, arguments.inputs):
-        raise SystemExit("%s: expected the store that is made, then its inputs; found %s" % (
-            out or "output", "one of the inputs" if out else "no name"))
-    if is_there(out) if out.startswith("/vsi") else os.path.lexists(out) and not os.path.isdir(out):
-        raise SystemExit(out + ": expected nothing, or a mosaic of these inputs and arguments; found a file")
+    expect(out and full_name(out) not in map(full_name, arguments.inputs), out or "output", "the store that is made, then its inputs",
+           "one of the inputs" if out else "no name")
+    is_file = is_there(out) if out.startswith("/vsi") else os.path.lexists(out) and not os.path.isdir(out)
+    expect(not is_file, out, "nothing, or a mosaic of these inputs and arguments", "a file")
+
+
+def check_arguments(arguments):
+    """Refuses, before anything is made, what no mosaic can be made with."""
+    for name in ("chunk", "shard", "workers"):
+        expect(getattr(arguments, name) >= 1, "--" + name, "a number from 1", getattr(arguments, name))
+    expect(arguments.shard % arguments.chunk == 0, "--shard", "a multiple of --chunk %d" % arguments.chunk, arguments.shard)
+    expect(all(0 < step < float("inf") for step in arguments.tr or ()), "--tr", "sizes above 0", arguments.tr)
+    if arguments.te:
+        left, bottom, right, top = arguments.te
+        expect(left < right and bottom < top, "--te", "XMIN YMIN XMAX YMAX, the smaller ones first", arguments.te)
+    expect(arguments.resampling.lower() in WARPS, "--resampling", "one of " + ", ".join(WARPS), arguments.resampling)
+    declared = xml.etree.ElementTree.fromstring(gdal.GetDriverByName("ShardedZarr").GetMetadataItem("DMD_CREATIONOPTIONLIST"))
+    known = {option.get("name"): [value.text for value in option.iter("Value")] for option in declared.iter("Option")}
+    for option in arguments.co:
+        name, equals, value = option.partition("=")
+        expect(equals and name in known, "--co", "NAME=VALUE, of a creation option of the driver", option)
+        values = known[name]
+        expect(not values or value.upper() in map(str.upper, values), "--co " + name, "one of " + ", ".join(values), value)
+        if name == "OVERVIEWS":
+            factors = [int(factor) for factor in re.findall(r"\d+", value)] if re.fullmatch(r"\d+(,\d+)*", value) else [0]
+            expect(value.upper() in ("AUTO", "NONE") or min(factors) > 1, "--co OVERVIEWS", "AUTO, NONE, or factors from 2", value)
+    for option in arguments.wo:
+        expect("=" in option, "--wo", "NAME=VALUE", option)
+
+
+def crs_of(first, given):
+    """That of the mosaic."""
+    srs = osr.SpatialReference(first.GetProjection())
+    if given:
+        try:
+            known = srs.SetFromUserInput(given) == 0
+        except RuntimeError:
+            known = False
+        expect(known, "--t_srs", "a CRS", given)
+    return srs
+
+
+def check_nodata(nodata, data_type):
+    if nodata is None:
+        return
+    held = np.zeros(1, gdal_array.GDALTypeCodeToNumericTypeCode(data_type)).dtype
+    limits = np.iinfo(held) if held.kind in "iu" else None
+    expect(limits is None or (nodata.is_integer() and limits.min <= nodata <= limits.max), "--nodata",
+           "a value of %s, the pixels' type" % gdal.GetDataTypeName(data_type), nodata)
 
 
 def full_name(name):
@@ -260,15 +315,12 @@ def run(client, what, function, calls):
 
 
 def mosaic(client, arguments):
-    if gdal.GetDriverByName("ShardedZarr") is None:
-        raise SystemExit("GDAL has no driver ShardedZarr: see GDAL_DRIVER_PATH")
     names = [os.path.abspath(name) if os.path.exists(name) else name for name in arguments.inputs]
     first = gdal.Open(names[0])
     bands = [first.GetRasterBand(number + 1) for number in range(first.RasterCount)]
     colors = bands[0].GetColorTable()
-    srs = osr.SpatialReference(first.GetProjection())
-    if arguments.t_srs:
-        srs.SetFromUserInput(arguments.t_srs)
+    srs = crs_of(first, arguments.t_srs)
+    check_nodata(arguments.nodata, bands[0].DataType)
     inputs = run(client, "inputs", look_at, [(name, srs.ExportToWkt()) for name in names])
     transform, width, height = grid(arguments, inputs)
     options = dict(option.split("=", 1) for option in arguments.co)
@@ -284,8 +336,9 @@ def mosaic(client, arguments):
             "levels": pyramid(array, width, height, arguments.chunk, overviews, resampling)}
     shape = [len(bands)] * (len(bands) > 1) + [arguments.shard, arguments.shard]
     options.update(OVERVIEWS="NONE", CHUNK_SHAPE=arguments.chunk, SHARD_SHAPE=",".join(map(str, shape)))
-    create(plan, inputs, ["%s=%s" % pair for pair in sorted(options.items())], colors)
     shards = [touched(plan, inputs)]
+    expect(shards[0], "--te", "an extent that an input touches", arguments.te)
+    create(plan, inputs, ["%s=%s" % pair for pair in sorted(options.items())], colors)
     for number, level in enumerate(plan["levels"]):
         if number > 0:
             shards.append(shrunk(plan, number, shards[level.source]))
@@ -313,10 +366,17 @@ def main():
     add("--co", action="append", default=[], metavar="NAME=VALUE",
         help="creation option of the driver; OVERVIEWS, and RESAMPLING for them, as well")
     arguments = parser.parse_args()
+    if gdal.GetDriverByName("ShardedZarr") is None:
+        raise SystemExit("GDAL has no driver ShardedZarr: see GDAL_DRIVER_PATH")
     check_output(arguments)
-    here = {"n_workers": arguments.workers, "threads_per_worker": 1, "dashboard_address": None}
-    with Client(**({"address": arguments.scheduler} if arguments.scheduler else here)) as client:
-        mosaic(client, arguments)
+    check_arguments(arguments)
+    try:
+        gdal.Open(arguments.inputs[0])
+        here = {"n_workers": arguments.workers, "threads_per_worker": 1, "dashboard_address": ":0"}
+        with Client(**({"address": arguments.scheduler} if arguments.scheduler else here)) as client:
+            mosaic(client, arguments)
+    except RuntimeError as error:  # of GDAL, here or in a task
+        raise SystemExit(str(error)) from None
 
 
 if __name__ == "__main__":

@@ -165,6 +165,28 @@ def test_an_output_that_is_a_file_or_an_input_is_refused(tmp_path):
     assert [open(name, "rb").read() for name in names] == before and len(list(tmp_path.iterdir())) == 3
 
 
+@pytest.mark.parametrize("arguments, message", [
+    (["--t_srs", "FOO"], "--t_srs: expected a CRS, found FOO"), (["--workers", "0"], "--workers: expected a number from 1, found 0"),
+    (["--chunk", "0"], "--chunk"), (["--shard", "100", "--chunk", "64"], "a multiple of --chunk 64, found 100"),
+    (["--tr", "0", "0"], "--tr: expected sizes above 0"), (["--tr", "10", "-10"], "--tr"), (["--te", "5", "0", "1", "1"], "--te"),
+    (["--te", "1", "1", "2", "2"], "--te: expected an extent of a pixel"), (["--te", "1", "1", "900", "900"], "--te: expected an extent that an input touches"), (["--resampling", "foo"], "--resampling: expected one of near"),
+    (["--nodata", "1e6"], "--nodata: expected a value of Int16"), (["--nodata", "0.5"], "--nodata"), (["--co", "BOGUS"], "--co: expected NAME=VALUE"),
+    (["--co", "BOGUS=1"], "--co: expected NAME=VALUE, of a creation option"), (["--co", "COMPRESS=LZW"], "--co COMPRESS: expected one of"),
+    (["--co", "OVERVIEWS=0"], "--co OVERVIEWS"), (["--co", "RESAMPLING=foo"], "--co RESAMPLING"), (["--wo", "X"], "--wo"),
+    (["missing.tif"], "missing.tif")], ids=lambda value: "_".join(value) if isinstance(value, list) else "")
+def test_arguments_that_make_no_mosaic_are_refused_in_one_line_and_leave_nothing(tmp_path, arguments, message):
+    (name,) = make_inputs(tmp_path, 1, 8)
+    output = tmp_path / "m.zarr"
+    if arguments == ["missing.tif"]:
+        process = start(output, name, tmp_path / "missing.tif", "--workers", "1")
+        errors = process.communicate(timeout=300)[1]
+        assert process.returncode == 1 and "missing.tif" in errors.splitlines()[-1] and "Traceback" not in errors
+        assert "missing.tif" in refusal(output, tmp_path / "missing.tif", name)
+    else:
+        assert message in refusal(output, name, *([] if "--workers" in arguments else ["--workers", "1"]), *arguments)
+    assert not output.exists()
+
+
 def test_a_folder_or_store_of_others_is_refused(tmp_path):
     names = make_inputs(tmp_path, 1, 8)
     (tmp_path / "photos").mkdir()
