@@ -181,13 +181,22 @@ def test_a_consolidated_key_is_a_path_in_the_store(tmp_path, name):
     assert outside(tmp_path) == before
 
 
-@pytest.mark.parametrize("name", ["...", "zarr.json", "C:", "a\\b", "a\nb", "a\x7fb", "%2e%2e", "..%2fbait", "__reserved"])
+@pytest.mark.parametrize("name", ["...", "C:", "a\\b", "a\nb", "a\x7fb", "%2e%2e", "..%2fbait", "__reserved"])
 def test_a_folder_whose_name_is_no_nodes_is_not_listed(tmp_path, name):
     path, _, values = store_in_bait(tmp_path, name, dimension_names=["y", "x"])
     os.rename(path + "/zarr.json", path + "/root")
     oracle.write(os.path.join(path, "more", name), array_meta(SHAPE, codecs=[sharding((2, 2))]), counting(SHAPE))
     os.rename(path + "/root", path + "/zarr.json")
     assert_same(read_all(open_ours(path)), values[np.newaxis])  # the only raster
+
+
+def test_a_folder_in_the_place_of_a_document_is_an_error(tmp_path):
+    path = str(tmp_path / "a.zarr")
+    oracle.put(path, {"zarr.json": group_meta()})
+    oracle.write(path + "/v", array_meta(SHAPE, codecs=[sharding((2, 2))]), counting(SHAPE))
+    os.makedirs(path + "/more/zarr.json")
+    assert "more/zarr.json: expected a file, found a directory" in error_of(gdal.Open, "SHARDEDZARR:" + path)
+    assert_same(read_all(open_array(path, "/v")), counting(SHAPE)[np.newaxis])
 
 
 def test_a_reserved_name_is_read_when_it_is_named(tmp_path):
