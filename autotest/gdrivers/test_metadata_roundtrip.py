@@ -7,8 +7,8 @@ import pytest
 from osgeo import gdal
 
 import oracle
-from stores import array_meta, group_meta, random_values, sharding
-from support import assert_same, open_ours, subdatasets, warnings_of
+from stores import array_meta, group_meta, plain_meta, random_values, sharding
+from support import assert_same, error_of, name_of, open_ours, subdatasets, warnings_of
 from writing import UTM, check_consolidated, chunks_of, copy, document, driver, only_array, shards, source
 
 
@@ -267,3 +267,15 @@ def test_an_item_of_one_array_does_not_take_those_of_the_group_along(tmp_path):
             "_FillValue": 3, "missing_value": 4, "title": "own", "more": None, "k": "v"}
     dataset = open_ours('SHARDEDZARR:"%s":/c' % path)
     assert dataset.GetMetadataItem("more") == '{"x":1}' and dataset.GetRasterBand(1).GetMetadataItem("k") == "v"
+
+
+def test_irregular_coordinates_that_a_raster_cannot_have_are_told(tmp_path):
+    oracle.put(tmp_path / "in.zarr", {"zarr.json": group_meta()})
+    oracle.write(tmp_path / "in.zarr" / "a", plain_meta((6, 8), "float32", dimension_names=["lat", "lon"]), np.ones((6, 8), "float32"))
+    for name, unit, places in (("lat", "degrees_north", [60, 50, 45, 30, 28, 1]), ("lon", "degrees_east", range(8))):
+        oracle.write(tmp_path / "in.zarr" / name, plain_meta((len(places),), attributes={"units": unit}, dimension_names=[name]), np.array(places, "float64"))
+    irregular = open_ours(name_of(tmp_path / "in.zarr", "/a"))
+    _, messages = warnings_of(lambda: driver().CreateCopy(str(tmp_path / "out.zarr"), irregular, strict=0))
+    assert any("coordinates of X or Y that are not regular" in message for message in messages)
+    assert "not regular" in error_of(lambda: driver().CreateCopy(str(tmp_path / "strict.zarr"), irregular, strict=1))
+    assert not (tmp_path / "strict.zarr").exists()

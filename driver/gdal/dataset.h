@@ -353,6 +353,8 @@ class ShardedZarrDataset : public GDALPamDataset
     /* Attaches side-car metadata (statistics), for file systems where looking for them costs nothing. */
     void AttachPam(const char *description);
 
+    /* Whether X or Y has coordinates that no transform tells. */
+    bool HasIrregularAxes();
     const OGRSpatialReference *GetSpatialRef() const override;
     CPLErr SetSpatialRef(const OGRSpatialReference *srs) override;
     CPLErr GetGeoTransform(ZS_GET_GEOTRANSFORM_ARG transform) ZS_GEOTRANSFORM_CONST override;

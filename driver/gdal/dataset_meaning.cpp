@@ -12,6 +12,7 @@
 extern "C"
 {
 #include "codec/compression.h"
+#include "geo/coordinates.h"
 #include "geo/place.h"
 }
 
@@ -56,6 +57,15 @@ void ShardedZarrDataset::ReadGeoref()
     m_georef.left_out = nullptr;
     if (m_georef.pixel_is_point && GDALMajorObject::GetMetadataItem(GDALMD_AREA_OR_POINT) == nullptr) // of a side-car
         GDALMajorObject::SetMetadataItem(GDALMD_AREA_OR_POINT, GDALMD_AOP_POINT);
+}
+
+bool ShardedZarrDataset::HasIrregularAxes()
+{
+    ReadGeoref();
+    const ZSArray &array = Array(0);
+    const auto has = [&](int dim)
+    { return dim >= 0 && zs_coordinate_find(m_store->hierarchy, array.node, dim) != nullptr; };
+    return !IsHealpix() && !m_georef.has_transform && (has(array.axes.x) || has(array.axes.y));
 }
 
 const OGRSpatialReference *ShardedZarrDataset::GetSpatialRef() const

@@ -80,6 +80,9 @@ bool zsCheckLosses(const char *name, GDALDataset &source, bool strict)
     if (source.GetGCPCount() > 0)
         losses.Add("ground control points");
     addDomains(source, losses);
+    const auto own = dynamic_cast<ShardedZarrDataset *>(&source);
+    if (own != nullptr && own->HasIrregularAxes())
+        losses.Add("coordinates of X or Y that are not regular (gdalmdimtranslate keeps them)");
     const bool hasOneMask = zsHasOneMask(source);
     for (int b = 1; b <= source.GetRasterCount(); b++)
         addBand(*source.GetRasterBand(b), *source.GetRasterBand(1), hasOneMask, losses);
