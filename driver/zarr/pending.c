@@ -200,7 +200,8 @@ static enum zs_status check_is_same(const zs_json *theirs, const struct zs_node 
             !zs_json_is_same(is, zs_json_get(node->document, members[i])))
             other = members[i];
     }
-    if (node->type == ZS_NODE_ARRAY && zs_json_size(zs_json_get(theirs, "shape")) != (size_t)node->array->ndim)
+    if (node->type == ZS_NODE_ARRAY &&
+        zs_json_size(zs_json_get(theirs, "shape")) != zs_json_size(zs_json_get(node->document, "shape")))
         other = "shape";
     if (other == NULL)
         return ZS_OK;
