@@ -20,6 +20,7 @@ import collections
 import hashlib
 import itertools
 import json
+import logging
 import os
 import re
 import xml.etree.ElementTree
@@ -372,7 +373,7 @@ def main():
     check_arguments(arguments)
     try:
         gdal.Open(arguments.inputs[0])
-        here = {"n_workers": arguments.workers, "threads_per_worker": 1, "dashboard_address": ":0"}
+        here = {"n_workers": arguments.workers, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": logging.CRITICAL}
         with Client(**({"address": arguments.scheduler} if arguments.scheduler else here)) as client:
             mosaic(client, arguments)
     except RuntimeError as error:  # of GDAL, here or in a task
