@@ -570,9 +570,11 @@ CPLErr ShardedZarrDataset::TrySaveXML()
 {
     struct zs_error err;
     struct zs_object *root = nullptr;
-    const enum zs_status status = zs_object_open(m_store->store, "zarr.json", &root, &err);
+    enum zs_status status = ZS_OK;
+    if ((nPamFlags & GPF_DIRTY) != 0 && !m_store->store->is_remote)
+        status = zs_object_open(m_store->store, "zarr.json", &root, &err);
     zs_object_close(root);
-    if (status == ZS_OK || status == ZS_NOT_FOUND || m_store->store->is_remote || (nPamFlags & GPF_DIRTY) == 0)
+    if (status == ZS_OK || status == ZS_NOT_FOUND)
         return GDALPamDataset::TrySaveXML();
     nPamFlags &= ~GPF_DIRTY;
     CPLError(IsUpdate() ? CE_Failure : CE_Warning, CPLE_AppDefined, "%s: statistics and what else goes beside the "

@@ -467,13 +467,16 @@ static bool mayCount(double least, double most, int size)
     return !(most + beside < 0 || least - beside > size);
 }
 
-/* Whether the source may have pixels in a window of the plane. */
-bool ZSWarpedCells::Touches(int x, int y, int width, int height) const
+/* Where some places of a window of the plane are in the source; false where one is nowhere, or the window is small. */
+bool ZSWarpedCells::FindPlaces(int x, int y, int width, int height, std::vector<double> &xs,
+                               std::vector<double> &ys) const
 {
     constexpr int MANY = 21, LEAST = 64; // an eighth of LEAST is more than any resampling looks at
     if (m_transformer == nullptr || width < LEAST || height < LEAST)
-        return true;
-    std::vector<double> xs(MANY * MANY), ys(xs.size()), zs(xs.size());
+        return false;
+    xs.resize(MANY * MANY);
+    ys.resize(xs.size());
+    std::vector<double> zs(xs.size());
     std::vector<int> areThere(xs.size());
     for (int i = 0; i < MANY * MANY; i++)
     {
@@ -482,10 +485,28 @@ bool ZSWarpedCells::Touches(int x, int y, int width, int height) const
     }
     static_cast<void>(GDALGenImgProjTransform(m_transformer.get(), TRUE, MANY * MANY, xs.data(), ys.data(), zs.data(),
                                               areThere.data()));
-    if (std::find(areThere.begin(), areThere.end(), FALSE) != areThere.end())
+    return std::find(areThere.begin(), areThere.end(), FALSE) == areThere.end();
+}
+
+/* Whether the source may have pixels in a window of the plane. */
+bool ZSWarpedCells::Touches(int x, int y, int width, int height) const
+{
+    std::vector<double> xs, ys;
+    if (!FindPlaces(x, y, width, height, xs, ys))
         return true;
     const auto columns = std::minmax_element(xs.begin(), xs.end()), rows = std::minmax_element(ys.begin(), ys.end());
     return mayCount(*columns.first, *columns.second, m_columns) && mayCount(*rows.first, *rows.second, m_rows);
+}
+
+/* Whether the meridian where a source of all longitudes begins and ends may be in a window. */
+bool ZSWarpedCells::TouchesSeam(const Window &w) const
+{
+    std::vector<double> xs, ys;
+    if (!m_isAround || !FindPlaces(w.x, w.y, w.width, w.height, xs, ys))
+        return m_isAround;
+    const auto columns = std::minmax_element(xs.begin(), xs.end());
+    const double beside = (*columns.second - *columns.first) / 8 + 1;
+    return *columns.first < beside || *columns.second > m_columns - beside;
 }
 
 /* Takes one pixel of the source for a cell. */
@@ -506,16 +527,17 @@ bool ZSWarpedCells::TakePixel(const Window &w, int column, int row, int sourceX,
     return true;
 }
 
-/* The warp leaves cells out that lie in the source: along the edges of a face a cell's corner may be beside the plane,
- * for who looks at areas; and on the meridian where a source of all longitudes begins and ends a place may be beyond
- * its last column by a rounding. These have the value of their middle. */
+/* The warp leaves cells out that lie in the source: for who looks at areas those of which a corner is beside the plane,
+ * along the edges of a face, or beyond the meridian where a source of all longitudes begins and ends; and for all those
+ * on that meridian whose place is beyond its last column by a rounding. These have the value of their middle. */
 bool ZSWarpedCells::FillGaps(const Window &w, const std::vector<GByte> &none) const
 {
     constexpr double BEYOND = 1e-6; // pixels of the source
     const int side = 1 << m_order;
     const auto size = static_cast<size_t>(GDALGetDataTypeSizeBytes(w.type));
     const auto isEdge = [side](int place) { return place % side == 0 || place % side == side - 1; };
-    if ((!m_isOfAreas && !m_isAround) || m_transformer == nullptr)
+    const bool isAtSeam = TouchesSeam(w);
+    if ((!m_isOfAreas && !isAtSeam) || m_transformer == nullptr)
         return true;
     std::vector<double> xs, ys;
     std::vector<std::pair<int, int>> cells;
@@ -523,7 +545,7 @@ bool ZSWarpedCells::FillGaps(const Window &w, const std::vector<GByte> &none) co
     {
         for (int column = 0; column < w.width; column++)
         {
-            bool isNone = m_isAround || isEdge(w.x + column) || isEdge(w.y + row);
+            bool isNone = isAtSeam || (m_isOfAreas && (isEdge(w.x + column) || isEdge(w.y + row)));
             for (size_t b = 0; b < w.bands.size() && isNone; b++)
                 isNone = memcmp(w.pixels + column * w.item + row * w.line + static_cast<GSpacing>(b) * w.plane,
                                 none.data() + b * static_cast<size_t>(w.item), size) == 0;
@@ -542,8 +564,10 @@ bool ZSWarpedCells::FillGaps(const Window &w, const std::vector<GByte> &none) co
     bool ok = true;
     for (size_t i = 0; i < cells.size() && ok; i++)
     {
+        const bool isEdgeOfFace = isEdge(w.x + cells[i].first) || isEdge(w.y + cells[i].second);
+        const bool isSeam = xs[i] < BEYOND || xs[i] > m_columns - BEYOND;
         if (areThere[i] == FALSE || xs[i] < -BEYOND || ys[i] < -BEYOND || xs[i] > m_columns + BEYOND ||
-            ys[i] > m_rows + BEYOND)
+            ys[i] > m_rows + BEYOND || !((m_isOfAreas && (isEdgeOfFace || isAtSeam)) || isSeam))
             continue;
         ok = TakePixel(w, cells[i].first, cells[i].second, std::clamp(static_cast<int>(xs[i]), 0, m_columns - 1),
                        std::clamp(static_cast<int>(ys[i]), 0, m_rows - 1));

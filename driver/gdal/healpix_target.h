@@ -57,7 +57,9 @@ class ZSWarpedCells
         std::vector<int> &bands;
         GSpacing item, line, plane;
     };
+    bool FindPlaces(int x, int y, int width, int height, std::vector<double> &xs, std::vector<double> &ys) const;
     bool Touches(int x, int y, int width, int height) const;
+    bool TouchesSeam(const Window &window) const;
     bool FillGaps(const Window &window, const std::vector<GByte> &none) const;
     bool TakePixel(const Window &window, int column, int row, int sourceX, int sourceY) const;
 

@@ -25,8 +25,8 @@ struct relative {
     const char *asked;        /* the name that the style had */
     char *mapping;            /* a name that is not the style's; NULL: that */
     OGRSpatialReferenceH srs; /* that it had, NULL: none */
-    bool is_sibling;          /* it follows the array that is asked for */
-    bool keeps_srs;           /* that which it has: a sibling's own, or what was set is the transform alone */
+    bool has_other_srs;       /* a sibling of the array that is asked for, which keeps its own CRS */
+    bool keeps_srs;           /* that is so, or what was set is the transform alone */
     bool keeps_transform;     /* what was set is the CRS alone */
 };
 struct relatives {
@@ -138,10 +138,10 @@ static enum zs_status add_sibling(struct zs_hierarchy *h, struct relatives *r, s
     if (style.is_default)
         return ZS_OK;
     ZS_TRY(zs_georef_read(h, sibling.node, sibling.axes, &now, err));
-    sibling.is_sibling = true;
     sibling.srs = now.srs;
     sibling.keeps_transform = of->keeps_transform;
-    sibling.keeps_srs = of->keeps_srs || !zs_crs_is_same(now.srs, of->srs);
+    sibling.has_other_srs = !zs_crs_is_same(now.srs, of->srs);
+    sibling.keeps_srs = of->keeps_srs || sibling.has_other_srs;
     const enum zs_status status = add_family(h, r, sibling, &style, err);
     zs_georef_clear(&now);
     return status;
@@ -412,7 +412,6 @@ enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *c
         at.keeps_srs = one->keeps_srs;
         if (one->keeps_srs)
             at.srs = one->srs;
-        find_shared(h, &r, one, at.is_shared);
         zs_place_name_dimensions(&at, one->node, one->axes);
         one->asked = one->style.mapping_name;
         beside.is_written = beside.is_written && i > 0 && is_alike(&r.list[i - 1], one);
@@ -420,9 +419,11 @@ enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *c
             one->style.mapping_name = r.list[i - 1].style.mapping_name;
         else
             status = choose_mapping(h, &r, one, at.srs, err);
+        if (!beside.is_written)
+            find_shared(h, &r, one, at.is_shared);
         if (status == ZS_OK)
             status = zs_place_write_beside(h, one->node, one->axes, &one->style, &at, &beside, err);
-        if (status == ZS_OK && (!one->is_sibling || !one->keeps_srs))
+        if (status == ZS_OK && !one->has_other_srs)
             status = write_groups(h, one->node, one->axes, &at, update->is_alone ? &r : NULL, err);
     }
     relatives_clear(&r);
