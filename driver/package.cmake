@@ -25,7 +25,7 @@ install_gzipped(driver/validate/shardedzarr-validate.1 shardedzarr-validate.1 ${
 
 install(TARGETS shardedzarr_core ARCHIVE COMPONENT development)
 install(FILES include/shardedzarr.h TYPE INCLUDE COMPONENT development)
-set(requires gdal libdeflate libcjson zlib)
+set(requires gdal libdeflate libcjson)
 set(libraries)
 if(TARGET PkgConfig::ZSTD)
   list(APPEND requires libzstd)

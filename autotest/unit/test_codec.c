@@ -1,5 +1,5 @@
 /* Codecs from bytes to bytes: round trips, chains of them, and everything that can be wrong with encoded bytes. */
-#include <zlib.h> /* a second opinion on gzip */
+#include <cpl_vsi.h> /* whose /vsigzip/ is a second opinion on gzip */
 
 #include "array_store.h"
 #include "codec/codec.h"
@@ -301,18 +301,16 @@ static void test_gzip_of_several_members_and_of_zlib_is_read(void)
     if (!CHECK(codec_of("gzip", &codec)))
         return;
     for (int member = 0; member < 3; member++) {
-        z_stream z = {0};
-        CHECK(deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK);
-        unsigned char text[5];
-        memcpy(text, member == 0 ? "first" : member == 1 ? "other" : "third", 5);
-        z.next_in = text;
-        z.avail_in = 5;
-        z.next_out = file + n;
-        z.avail_out = (unsigned)(sizeof file - n);
-        CHECK(deflate(&z, Z_FINISH) == Z_STREAM_END);
-        n += z.total_out;
-        (void)deflateEnd(&z);
+        const char *text = member == 0 ? "first" : member == 1 ? "other" : "third";
+        VSILFILE *to = VSIFOpenL("/vsigzip//vsimem/member.gz", "wb");
+        CHECK(to != NULL && VSIFWriteL(text, 1, 5, to) == 5 && VSIFCloseL(to) == 0);
+        VSILFILE *from = VSIFOpenL("/vsimem/member.gz", "rb");
+        if (!CHECK(from != NULL))
+            return;
+        n += VSIFReadL(file + n, 1, sizeof file - n, from);
+        VSIFCloseL(from);
     }
+    VSIUnlink("/vsimem/member.gz");
     struct zs_scratch *scratch = zs_scratch_acquire();
     char out[16] = "";
     CHECK(decode(&codec, 1, scratch, file, n, out, 15, &err) == ZS_OK);

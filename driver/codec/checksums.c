@@ -1,7 +1,6 @@
 /* The checksums of numcodecs: four bytes, little-endian, before or behind the data. */
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "base/checked.h"
 #include "codec/codec.h"
@@ -129,25 +128,15 @@ static uint32_t lookup3(const unsigned char *p, size_t n, uint32_t seed)
     return c;
 }
 
-/* zlib counts in unsigned int. */
-static uint32_t by_zlib(uLong (*step)(uLong, const Bytef *, uInt), uLong sum, const unsigned char *p, size_t n)
-{
-    for (size_t part; n > 0; n -= part, p += part) {
-        part = n < (size_t)1 << 30 ? n : (size_t)1 << 30;
-        sum = step(sum, p, (uInt)part);
-    }
-    return (uint32_t)sum;
-}
-
 extern const struct zs_codec zs_codec_numcodecs_crc32, zs_codec_numcodecs_crc32c, zs_codec_numcodecs_adler32,
     zs_codec_numcodecs_fletcher32;
 
 static uint32_t sum_of(const struct zs_stage *stage, const unsigned char *p, size_t n)
 {
     if (stage->codec == &zs_codec_numcodecs_crc32)
-        return by_zlib(crc32, 0, p, n);
+        return zs_crc32(p, n);
     if (stage->codec == &zs_codec_numcodecs_adler32)
-        return by_zlib(adler32, 1, p, n);
+        return zs_adler32(p, n);
     if (stage->codec == &zs_codec_numcodecs_crc32c)
         return zs_crc32c(p, n);
     if (stage->codec == &zs_codec_numcodecs_fletcher32)

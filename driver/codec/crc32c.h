@@ -1,4 +1,5 @@
-/* codec/crc32c.h: the Castagnoli CRC of RFC 3720, as the crc32c codec and shard indexes use it. */
+/* codec/crc32c.h: the Castagnoli CRC of RFC 3720, as the crc32c codec and shard indexes use it, and the checksums that
+ * come with libdeflate (gzip.c). */
 #ifndef ZS_CODEC_CRC32C_H
 #define ZS_CODEC_CRC32C_H
 
@@ -10,5 +11,9 @@ uint32_t zs_crc32c(const void *data, size_t n);
 
 /* The same without special instructions: what the fast one is tested against. */
 uint32_t zs_crc32c_portable(const void *data, size_t n);
+
+/* Those of zlib, of n bytes: "123456789" gives 0xCBF43926 and 0x091E01DE. */
+uint32_t zs_crc32(const void *data, size_t n);
+uint32_t zs_adler32(const void *data, size_t n);
 
 #endif

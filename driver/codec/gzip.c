@@ -5,6 +5,21 @@
 #include <string.h>
 
 #include "codec/codec.h"
+#include "codec/crc32c.h"
+
+/* ---- Checksums ---- */
+
+uint32_t zs_crc32(const void *data, size_t n)
+{
+    return libdeflate_crc32(0, data, n);
+}
+
+uint32_t zs_adler32(const void *data, size_t n)
+{
+    return libdeflate_adler32(1, data, n);
+}
+
+/* ---- The codecs ---- */
 
 struct gzip {
     int level;
