@@ -4,7 +4,7 @@ import pytest
 from osgeo import gdal
 
 import oracle
-from stores import plain_meta
+from stores import array_meta, group_meta, plain_meta
 from support import assert_same, name_of, need, open_ours, read_all
 from writing import UTM, copy, source
 
@@ -93,3 +93,19 @@ def test_rioxarray_opens_a_store_as_a_raster(store):
         assert values.dims == ("band", "y", "x") and values.rio.crs.to_epsg() == 32633 and values.rio.nodata == -1
         assert values.rio.transform().to_gdal() == UTM and values.rio.bounds() == (500000, 4999400, 500900, 5000000)
         assert_same(values.values, PIXELS)
+
+
+@pytest.mark.parametrize("how", ["rioxarray", "xarray"])
+def test_a_store_that_opens_as_a_group_opens_there(tmp_path, how):
+    """They follow the names of subdatasets, of which none leads back."""
+    path = str(tmp_path / "forecast.zarr")
+    oracle.put(path, {"zarr.json": group_meta()})
+    for name in ("t2m", "d2m"):
+        oracle.write(path + "/" + name, array_meta((3, 8, 10), "float32", dimension_names=["time", "y", "x"]), np.ones((3, 8, 10), "float32"))
+    rioxarray = module("rioxarray")
+    if how == "rioxarray":
+        opened = rioxarray.open_rasterio(path)
+        variables = [name for part in (opened if isinstance(opened, list) else [opened]) for name in getattr(part, "data_vars", ["one"])]
+        assert {"t2m", "d2m"} <= set(variables)
+    else:
+        assert module("xarray").open_dataset(path, engine="rasterio").sizes["x"] == 10

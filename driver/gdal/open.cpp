@@ -348,7 +348,8 @@ static std::unique_ptr<GDALDataset> openGroup(const std::shared_ptr<ZSStore> &st
     if (ds == nullptr)
         return nullptr;
     ds->AttachPam(name);
-    if (isAlone && missing.empty())
+    // What is one of a list itself has none: who follows names, as rioxarray does, comes to an end.
+    if (isAlone && missing.empty() && !connection.has_array)
     {
         CPLStringList parts = listAll(store, connection, group, found)->Subdatasets();
         if (ds->IsWholeSphere())
