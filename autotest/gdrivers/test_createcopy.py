@@ -2,6 +2,7 @@
 import glob
 import json
 import os
+import subprocess
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ from osgeo import gdal, gdal_array, osr
 
 import oracle
 from stores import PROJ, SPATIAL, random_values
-from support import EGM96, GDAL, assert_same, error_of, geotransform, need, open_ours, peak_memory, same_crs, warnings_of
+from support import EGM96, GDAL, assert_same, error_of, geotransform, need, open_array, open_ours, peak_memory, same_crs, warnings_of
+from writing import arrays
 
 ODD = (3, 70, 101)
 TYPES = ["uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64", "complex64", "complex128"]
@@ -322,3 +324,17 @@ for x in range(0, 8000, 499):
 def test_a_row_of_chunks_of_many_bands_goes_by_pieces_that_fit_memory(tmp_path, interleave):
     """A row of chunks of all bands has 960 MB, and there were two of them."""
     assert peak_memory(WIDE, str(tmp_path / "a.zarr"), interleave, GDAL_CACHEMAX="64")[1] < 700
+
+
+def test_what_is_appended_without_a_name_has_that_of_its_source(tmp_path):
+    """And a number where that is taken; also by Create(), which has no source."""
+    store, pixels = str(tmp_path / "a.zarr"), np.arange(80, dtype="uint8").reshape(8, 10)
+    for name in ("first", "second"):
+        gdal.GetDriverByName("GTiff").CreateCopy(str(tmp_path / (name + ".tif")), source(pixels[np.newaxis]))
+    for name in ("first", "second", "first"):
+        subprocess.run(["gdal_translate", "-q", "-of", "ShardedZarr", "-co", "APPEND_SUBDATASET=%s" % ("YES" if os.path.exists(store) else "NO"),
+                        str(tmp_path / (name + ".tif")), store], check=True)
+    gdal.GetDriverByName("ShardedZarr").Create(store, 10, 8, 1, gdal.GDT_Byte, ["APPEND_SUBDATASET=YES"]).WriteArray(pixels)
+    assert sorted(arrays(store)) == ["a", "a_2/a_2", "first/first", "second/second"]
+    for name in arrays(store):
+        assert_same(open_array(store, "/" + name).ReadAsArray(), pixels)

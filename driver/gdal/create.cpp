@@ -28,14 +28,29 @@ extern "C"
 
 /* ---- What is written ---- */
 
-/* Name for the array: of the store without its ending. */
-static std::string defaultArrayName(const std::string &store, const struct zs_raster_spec *spec)
+/* Name for the array: of a file or store without its ending. */
+static std::string defaultArrayName(const std::string &file, const struct zs_raster_spec *spec)
 {
-    std::string name = CPLGetBasename(store.c_str());
+    std::string name = CPLGetBasename(file.c_str());
     if (name.size() > 5 && EQUAL(name.c_str() + name.size() - 5, ".zarr")) // of a .zarr.zip
         name.resize(name.size() - 5);
     const bool taken = spec != nullptr ? zsIsDimension(*spec, name) : name == "x" || name == "y" || name == "band";
     return zsIsArrayName(name) && !taken ? name : "data";
+}
+
+/* The name that the options give; else of the store, or in one that is appended to of the source, with a number behind
+ * it where there is something of that name. */
+static std::string arrayName(const ZSCreationOptions &options, const std::string &store, GDALDataset *source,
+                             const struct zs_raster_spec &spec)
+{
+    if (!options.array_name.empty() || !options.append)
+        return !options.array_name.empty() ? options.array_name : defaultArrayName(store, &spec);
+    const std::string name = defaultArrayName(source != nullptr ? source->GetDescription() : store, &spec);
+    std::string free = name;
+    VSIStatBufL st;
+    for (int n = 2; VSIStatExL((store + "/" + free).c_str(), &st, VSI_STAT_EXISTS_FLAG) == 0; n++)
+        free = name + "_" + std::to_string(n);
+    return free;
 }
 
 static bool nodataOf(GDALRasterBand &band, const struct zs_dtype &dtype, unsigned char *out)
@@ -369,8 +384,7 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     auto &meanings = arrays.Read(source, bands, spec.dtype);
     packing.Finish(spec, meanings);
     axes.Spend(metadata, meanings);
-    arrays.Set(options.single_array,
-               !options.array_name.empty() ? options.array_name : defaultArrayName(connection.store, &spec), spec);
+    arrays.Set(options.single_array, arrayName(options, connection.store, source, spec), spec);
     arrays.Apply(spec);
     const std::string mask = !isCells && zsHasOneMask(*source) ? arrays.MaskName(spec) : "";
     spec.mask = mask.empty() ? nullptr : mask.c_str();
@@ -524,8 +538,7 @@ static GDALDataset *create(const char *name, int width, int height, int bands, G
         return nullptr;
     ZSNewArrays arrays;
     packing.Finish(spec, arrays.Read(nullptr, bands, spec.dtype));
-    arrays.Set(true, !options.array_name.empty() ? options.array_name : defaultArrayName(connection.store, &spec),
-               spec);
+    arrays.Set(true, arrayName(options, connection.store, nullptr, spec), spec);
     arrays.Apply(spec);
     auto target = std::make_unique<ZSTarget>();
     if (!openTarget(connection, options, arrays.Name(0), nullptr, *target))
