@@ -565,3 +565,15 @@ def test_one_array_that_cannot_be_opened_leaves_the_others_usable(tmp_path):
     assert "acme.squeeze" in error_of(open_array, path, "/bad")
     found = subdatasets(open_ours(path)) if open_ours(path).RasterCount == 0 else {"/good": None}
     assert "/good" in found
+
+
+def test_an_array_that_is_not_there_is_told_with_those_that_are(tmp_path):
+    path = str(tmp_path / "a.zarr")
+    oracle.put(path, {"zarr.json": group_meta()})
+    for name in ("t2m", "tp"):
+        oracle.write(path + "/" + name, array_meta((4, 6), dimension_names=["y", "x"]), counting((4, 6)))
+    for consolidated in (False, True):
+        if consolidated:
+            oracle.consolidate(path)
+        message = error_of(gdal.Open, name_of(path, "/t2"))
+        assert 'no array or group "t2"' in message and message.endswith("there are /t2m, /tp"), message

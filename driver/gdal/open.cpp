@@ -384,29 +384,53 @@ static bool isRootArray(const ZSStore &store, const ZSConnection &connection, co
 }
 
 /* The node that a connection names. What look like indices are part of the name where only that is there. */
-static bool findNamed(const ZSStore &store, ZSConnection &connection, const struct zs_node *&node, struct zs_error *err)
+static enum zs_status findNamed(const ZSStore &store, ZSConnection &connection, const struct zs_node *&node,
+                                struct zs_error *err)
 {
     const enum zs_status status = zs_hierarchy_node(store.hierarchy, connection.array.c_str(), &node, err);
     struct zs_error ignored;
     if (status == ZS_NOT_FOUND && isRootArray(store, connection, node))
     {
         connection.array.clear();
-        return true;
+        return ZS_OK;
     }
     if (status != ZS_NOT_FOUND || !connection.Chooses() ||
         zs_hierarchy_node(store.hierarchy, connection.whole.c_str(), &node, &ignored) != ZS_OK)
-        return status == ZS_OK;
+        return status;
     connection.array = connection.whole;
     connection.indices.clear();
     connection.named.clear();
-    return true;
+    return ZS_OK;
+}
+
+/* Adds to the message that something is not there what there is. */
+static void tellWhatThereIs(const ZSStore &store, struct zs_error *err)
+{
+    constexpr size_t MOST = 10;
+    const struct zs_node *root = nullptr, **rasters = nullptr;
+    size_t count = 0;
+    struct zs_error ignored;
+    if (zs_hierarchy_node(store.hierarchy, "", &root, &ignored) != ZS_OK ||
+        zs_rasters_find(store.hierarchy, root, &rasters, &count, nullptr, &ignored) != ZS_OK)
+        return;
+    const std::unique_ptr<const struct zs_node *, decltype(&free)> freed(rasters, free);
+    std::string names;
+    for (size_t i = 0; i < std::min(count, MOST); i++)
+        names += std::string(i > 0 ? ", /" : "/") + rasters[i]->path;
+    const std::string message = err->message;
+    if (count > 0)
+        static_cast<void>(zs_fail(err, ZS_NOT_FOUND, "%s; there %s %s%s", message.c_str(), count > 1 ? "are" : "is",
+                                  names.c_str(), count > MOST ? " ..." : ""));
 }
 
 /* The node that a name means. false: not there, or not ours; `err` says why to those who asked for us. */
 static bool findNode(const std::shared_ptr<ZSStore> &store, ZSConnection &connection, bool isOurs,
                      const struct zs_node *&node, struct zs_error *err)
 {
-    if (!findNamed(*store, connection, node, err))
+    const enum zs_status status = findNamed(*store, connection, node, err);
+    if (status == ZS_NOT_FOUND && isOurs)
+        tellWhatThereIs(*store, err);
+    if (status != ZS_OK)
         return false;
     if (isOurs)
         return true;

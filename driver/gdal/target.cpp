@@ -267,7 +267,10 @@ static bool mayReplace(const std::string &root, bool overwrite, bool canAppend, 
         if (isDirectory && !c.Find(root))
             return false;
     }
-    isThere = !isDirectory || !c.IsEmpty();
+    // A file of no bytes, as rasterio's MemoryFile makes one, has nothing to lose.
+    if (!isDirectory && VSI_ISREG(st.st_mode) && st.st_size == 0 && VSIUnlink(root.c_str()) == 0)
+        isThere = false;
+    isThere = isThere && (!isDirectory || !c.IsEmpty());
     if (!isThere)
         return true;
     if (!isDirectory || (!c.HasRoot() && (c.found.foreign_count > 0 || c.found.own.count == 0)))
