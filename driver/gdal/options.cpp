@@ -268,7 +268,8 @@ static const std::vector<Row<Creation>> &creationRows()
          [](Creation &o, Value &v) { o.statistics = v.isYes; }},
 
         // The array, the store
-        {ZS_RASTER, "ARRAY_NAME", anyText(), "Name of the array. Default: that of the store, or of the source that is appended",
+        {ZS_RASTER, "ARRAY_NAME", anyText(),
+         "Name of the array. Default: that of the store, or of the source that is appended",
          [](Creation &o, Value &v) {
              o.array_name = v.text;
              if (!zsIsArrayName(o.array_name))
