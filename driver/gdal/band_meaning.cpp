@@ -440,7 +440,8 @@ void ShardedZarrRasterBand::DropStatistics(bool isBlock)
     ds.m_column.reset(); // it has blocks and histograms of its own
     if (ds.m_isOverview || ds.m_isMask || (isBlock && m_statisticsSet))
         return;
-    ds.m_partWritten = ds.HasChoices();
+    ds.m_partWritten = ds.m_partWritten || ds.HasChoices();
+    ds.DropStatisticsOfMasked();
     if (psPam != nullptr && psPam->psSavedHistograms != nullptr)
     {
         CPLDestroyXMLNode(psPam->psSavedHistograms);

@@ -117,6 +117,8 @@ class ShardedZarrDataset : public GDALPamDataset
     bool m_maskAdded = false;
     bool m_maskLost = false;
     bool m_partWritten = false; /* of arrays: statistics of the whole are not true any more */
+    bool m_isMaskSought = false; /* whether others have the array as their mask was looked for */
+    void DropStatisticsOfMasked();
     bool m_closed = false;
     /* Made by Create() and not written to: a nodata value may still become the fill value. */
     bool m_isBlank = false;

@@ -205,6 +205,20 @@ CPLErr ShardedZarrDataset::WriteMetadata()
 
 /* ---- Statistics ---- */
 
+/* Those of rasters whose mask is written by its own name. */
+void ShardedZarrDataset::DropStatisticsOfMasked()
+{
+    for (size_t i = 0; i < m_sources.size() && !m_isMaskSought; i++)
+    {
+        struct zs_error err;
+        bool any = false;
+        if (zs_update_drop_statistics_of_masked(m_store->hierarchy, Array(i).node, &any, &err) != ZS_OK)
+            CPLDebug("ShardedZarr", "%s", err.message); // what cannot be listed names nothing that is known
+        m_partWritten = m_partWritten || any;
+    }
+    m_isMaskSought = true;
+}
+
 CPLErr ShardedZarrDataset::AddStatistics(GDALProgressFunc progress, void *progressData)
 {
     // With several threads GDAL 3.13 leaves pixels out where blocks are small, those of a GeoTIFF too.

@@ -446,6 +446,11 @@ void ZSMdimArray::DropStatistics()
         Change([](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
             return zs_update_drop_statistics(h, node, true, err);
         });
+    if (!m_isWritten && !m_isMade)
+        Change([](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
+            bool any;
+            return zs_update_drop_statistics_of_masked(h, node, &any, err);
+        });
     m_isWritten = true;
 }
 

@@ -563,6 +563,42 @@ enum zs_status zs_update_drop_statistics(struct zs_hierarchy *h, const struct zs
     return ZS_OK;
 }
 
+/* Whether the array `name` beside `node` is named as its mask, or as another ancillary variable. */
+static bool is_ancillary(const struct zs_node *node, const char *name)
+{
+    const char *list = NULL;
+    char word[256];
+    zs_json_string(zs_json_get(node->attributes, "ancillary_variables"), &list);
+    while (list != NULL && (list = zs_next_word(list, word, sizeof word)) != NULL)
+        if (strcmp(word, name) == 0)
+            return true;
+    return false;
+}
+
+enum zs_status zs_update_drop_statistics_of_masked(struct zs_hierarchy *h, const struct zs_node *mask, bool *any,
+                                                   struct zs_error *err)
+{
+    const struct zs_node **nodes;
+    size_t count, at = 0;
+    *any = false;
+    if (zs_json_get(mask->attributes, "flag_meanings") == NULL ||
+        (zs_hierarchy_store(h)->is_remote && !zs_hierarchy_is_consolidated(h)))
+        return ZS_OK;
+    ZS_TRY(zs_hierarchy_list(h, &nodes, &count, err));
+    char *group = zs_path_parent(mask->path);
+    enum zs_status status = ZS_OK;
+    for (const struct zs_node *node;
+         group != NULL && status == ZS_OK && (node = zs_nodes_child(nodes, count, group, &at)) != NULL;) {
+        if (!is_ancillary(node, zs_path_name(mask->path)) || !zs_has_statistics(node->attributes, true))
+            continue;
+        *any = true;
+        status = zs_update_drop_statistics(h, node, true, err);
+    }
+    free(group);
+    free(nodes);
+    return status;
+}
+
 /* ---- Metadata ---- */
 
 /* Whether an attribute is one that zs_update_metadata() may take away. */

@@ -65,6 +65,11 @@ enum zs_status zs_update_nodata(struct zs_hierarchy *h, const struct zs_node *no
 enum zs_status zs_update_drop_statistics(struct zs_hierarchy *h, const struct zs_node *node, bool of_bands,
                                          struct zs_error *err) ZS_MUST_CHECK;
 
+/* The same of the arrays beside it whose mask it is, by `ancillary_variables`; *any: of one at least. A mask has
+ * flags; stores that it takes requests to list are not looked through. */
+enum zs_status zs_update_drop_statistics_of_masked(struct zs_hierarchy *h, const struct zs_node *mask, bool *any,
+                                                   struct zs_error *err) ZS_MUST_CHECK;
+
 /* Sets the fill value itself, of an array that has no chunks yet, together with `_FillValue`. The array's node is
  * replaced by *replacement, in the store at once; arrays opened from the old one are to be opened again. */
 enum zs_status zs_update_fill_value(struct zs_hierarchy *h, const struct zs_node *node, const void *value,
