@@ -1,6 +1,7 @@
 """Killed writers, full disks, memory: a shard is wholly old or wholly new, an error is never silent, and nothing torn is left."""
 import contextlib
 import itertools
+import json
 import os
 import random
 import signal
@@ -49,7 +50,7 @@ for number in range(1000):
     gdal.GetDriverByName("ShardedZarr").CreateCopy(path + "/%d.zarr" % number, numbered(number), options=options)
 """
 APPEND = HEAD + NUMBERED + """
-first = len(gdal.Open(path).GetSubDatasets()) // 2 or 1
+first = max(1, len(gdal.Open(path).GetSubDatasets()))
 print("ready", flush=True)
 for number in range(first, 1000):
     options = OPTIONS + ["APPEND_SUBDATASET=YES", "ARRAY_NAME=n%d" % number]
@@ -172,6 +173,26 @@ def test_an_appending_that_is_killed_leaves_the_store_as_it_was_or_with_all_that
         seen = len(found)
         for number in range(seen):
             assert_levels(found["n%d" % number if seen > 1 else ""], numbered(number))
+
+
+def test_a_name_of_which_a_killed_writer_listed_the_levels_alone_can_be_appended(tmp_path):
+    path, ones = tmp_path / "a.zarr", source(np.ones((50, 50), "uint8"))
+    copy(path, ones, ARRAY_NAME="first")
+    append = ["APPEND_SUBDATASET=YES", "ARRAY_NAME=second"]
+    driver().CreateCopy(str(path), ones, options=append + ["OVERVIEWS=2", "CHUNK_SHAPE=16"])
+    root = json.loads((path / "zarr.json").read_text())
+    listed = root["consolidated_metadata"]["metadata"]
+    for name in ("second", "second/second"):
+        del listed[name]
+        (path / name / "zarr.json").unlink()
+    assert "second/ovr_2x" in listed
+    (path / "zarr.json").write_text(json.dumps(root))
+    (path / "second" / ".unfinished").write_text("")
+    dataset = driver().Create(str(path), 50, 50, 1, gdal.GDT_Byte, options=append)
+    assert not dataset.ReadAsArray().any()
+    dataset = None
+    assert sorted(os.listdir(path / "second")) == ["second", "zarr.json"]
+    check_consolidated(path)
 
 
 def test_chunks_that_a_killed_writer_left_do_not_show_in_what_takes_their_place(tmp_path):

@@ -330,15 +330,16 @@ static char *mark_of(const char *group)
     return zs_format("%s/.unfinished", group);
 }
 
-/* Whether a writer that did not come to its end left what is in the group. Consolidated metadata that list it came
- * after it was whole. */
+/* Whether a writer that did not come to its end left what is in the group. Consolidated metadata that list it, and not
+ * only what is in it (*is_listed), came after it was whole. */
 static enum zs_status is_left_over(struct zs_hierarchy *h, const char *group, const char *mark, bool *result,
-                                   struct zs_error *err)
+                                   bool *is_listed, struct zs_error *err)
 {
     const struct zs_node *node;
     struct zs_buffer text = {0};
     *result = false;
-    if (zs_hierarchy_is_consolidated(h) && zs_hierarchy_node(h, group, &node, NULL) == ZS_OK)
+    *is_listed = zs_hierarchy_is_consolidated(h) && zs_hierarchy_node(h, group, &node, NULL) == ZS_OK;
+    if (*is_listed && !node->is_implicit)
         return ZS_OK;
     const enum zs_status status = zs_store_get(zs_hierarchy_store(h), mark, 1024, &text, err);
     *result = status == ZS_OK;
@@ -351,8 +352,8 @@ static enum zs_status claim(struct zs_hierarchy *h, const char *group, const cha
     static const char text[] = "A raster is being written here, or was when its writer was killed.\n";
     struct zs_store *store = zs_hierarchy_store(h);
     const struct zs_node *node;
-    bool is_left;
-    ZS_TRY(is_left_over(h, group, mark, &is_left, err));
+    bool is_left, is_listed;
+    ZS_TRY(is_left_over(h, group, mark, &is_left, &is_listed, err));
     enum zs_status status = is_left ? ZS_NOT_FOUND : zs_hierarchy_node(h, group, &node, err);
     if (status == ZS_NOT_FOUND && !is_left)
         status = zs_hierarchy_look(h, group, &node, err);
@@ -360,6 +361,10 @@ static enum zs_status claim(struct zs_hierarchy *h, const char *group, const cha
         return zs_fail(err, ZS_ARGUMENT, "%s: there is a /%s already; choose another ARRAY_NAME", store->root, group);
     if (status != ZS_NOT_FOUND)
         return status;
+    if (is_left && is_listed) {
+        ZS_TRY(zs_hierarchy_remove(h, group, err));
+        ZS_TRY(zs_hierarchy_flush(h, err));
+    }
     if (is_left)
         ZS_TRY(zs_contents_remove_below(store, group, err));
     return zs_store_put(store, mark, text, sizeof text - 1, err);

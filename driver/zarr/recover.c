@@ -40,7 +40,8 @@ enum zs_status zs_recovery_note_changes(const struct zs_hierarchy *h, bool *is_p
     for (size_t i = 0; i < h->pending.count && ok; i++) {
         const struct zs_change *change = h->pending.list[i];
         const struct zs_node *node = change->kind == ZS_CHANGE_EDIT ? zs_hierarchy_known(h, change->path) : NULL;
-        if (node == NULL || !zs_change_restates(change, node))
+        /* What had no document before is of something new, which is listed when it is whole, or not at all. */
+        if (node == NULL || change->may_be_gone || !zs_change_restates(change, node))
             continue;
         ok = add_change(changes, change, node);
         *is_put = true;
