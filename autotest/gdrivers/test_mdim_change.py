@@ -10,7 +10,7 @@ from osgeo import gdal
 
 import oracle
 from mdim import random_steps, root_of
-from stores import array_meta, sharding
+from stores import array_meta, group_meta, plain_meta, sharding
 from support import GDAL, ask_peer, error_of, warnings_of
 from test_validate import assert_clean, validate
 from test_mdim_write import dimensions, extended, made, random_values, updated, values_of, write
@@ -145,6 +145,36 @@ def test_a_renamed_array_keeps_its_overviews_and_its_mask(tmp_path, names, conso
     assert_clean(tmp_path / "a.zarr")
     if consolidated == "YES":
         check_consolidated(tmp_path / "a.zarr")
+
+
+def test_a_renamed_array_keeps_its_statistics(tmp_path):
+    path = str(tmp_path / "a.zarr")
+    kept = {"valid_min": 1, "gdal:metadata": {"k": "v"}, "gdal:bands": [{"metadata": {"STATISTICS_MEAN": "1"}}]}
+    oracle.put(path, {"zarr.json": group_meta()})
+    meta = array_meta((8, 10), attributes=kept, dimension_names=["j", "i"])
+    oracle.write(path + "/v", meta, np.ones((8, 10), "uint16"))
+    dataset, root = updated(tmp_path / "a.zarr")
+    v = root.OpenMDArray("v")
+    assert v.Rename("w") == gdal.CE_None
+    del v, root, dataset
+    assert json.load(open(path + "/w/zarr.json"))["attributes"] == kept
+
+
+@pytest.mark.parametrize("old, new", [("x", "y"), ("crs", ""), ("crs", "a/b"), ("x", "__x"), ("mask", "mask_u"), ("v", "u")])
+def test_a_rename_that_is_refused_changes_nothing(tmp_path, old, new):
+    path = str(tmp_path / "a.zarr")
+    oracle.put(path, {"zarr.json": group_meta()})
+    named = {"coordinates": "y x", "grid_mapping": "crs"}
+    for name, attributes in {"v": {**named, "ancillary_variables": "mask"}, "u": {**named, "ancillary_variables": "mask_u"}, "mask": {}, "mask_u": {}}.items():
+        oracle.write(path + "/" + name, array_meta((8, 10), attributes=attributes, dimension_names=["j", "i"]), np.ones((8, 10), "uint16"))
+    for name in ("x", "y"):
+        oracle.write(path + "/" + name, array_meta((8, 10), dimension_names=["j", "i"]), np.ones((8, 10), "uint16"))
+    oracle.write(path + "/crs", plain_meta((), "int64", attributes={"grid_mapping_name": "latitude_longitude"}), np.int64(0))
+    before = {name: open(name, "rb").read() for name in glob.glob(path + "/**/zarr.json", recursive=True)}
+    dataset, root = updated(tmp_path / "a.zarr")
+    assert error_of(root.OpenMDArray(old).Rename, new)
+    del root, dataset
+    assert {name: open(name, "rb").read() for name in glob.glob(path + "/**/zarr.json", recursive=True)} == before
 
 
 def test_a_deleted_array_takes_its_overviews_along_and_a_deleted_level_leaves_the_pyramid(tmp_path):

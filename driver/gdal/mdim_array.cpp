@@ -470,14 +470,19 @@ bool ZSMdimArray::IWrite(const GUInt64 *start, const size_t *count, const GInt64
     });
 }
 
-/* Statistics are those of what it was. */
+/* Statistics of an array of another shape are not true any more. Those of a renamed one are, but a side-car file has
+ * them by its old name. */
 bool ZSMdimArray::Follow(const struct zs_node *node, struct zs_error *err)
 {
+    const bool isRenamed = strcmp(node->path, m_node->path) != 0;
     const auto opened = m_store->OpenAgain(node, *m_opened, err);
     if (opened == nullptr)
         return false;
     m_opened = opened;
-    DropStatistics();
+    if (!isRenamed)
+        DropStatistics();
+    else if (!m_store->Store()->is_remote)
+        zsDropSideCarStatistics(std::string(m_store->Store()->root) + "/zarr.json", m_node->path);
     return TakeNode(node, err);
 }
 

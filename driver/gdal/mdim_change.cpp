@@ -453,7 +453,13 @@ bool ZSMdimStore::Rename(const std::string &path, const std::string &name)
     std::vector<std::string> levels;
     if (!OwnLevels(path, axes, levels))
         return false;
-    if (zs_store_sync(m_store->store, &err) != ZS_OK)
+    // All that can be refused is refused before anything changes: what names a node is changed first.
+    enum zs_status status = zs_node_check_rename(Hierarchy(), path.c_str(), name.c_str(), &err);
+    for (size_t i = 0; i < levels.size() && status == ZS_OK; i++)
+        status = zs_node_check_rename(Hierarchy(), levels[i].c_str(), name.c_str(), &err);
+    if (status == ZS_OK)
+        status = zs_store_sync(m_store->store, &err);
+    if (status != ZS_OK)
     {
         zsReport(err);
         return false;

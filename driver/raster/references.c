@@ -9,14 +9,25 @@
 
 /* ---- Attributes ---- */
 
-/* Whether one of the words of `list` is `name`, which a colon may follow (grid_mapping). */
-static bool has_word(const char *list, const char *name)
+/* Attributes that name arrays, as words. */
+static const struct {
+    const char *name;
+    bool has_colon; /* one may follow the name */
+} lists[] = {{"ancillary_variables", false}, {"coordinates", false},   {"bounds", false},
+             {"grid_mapping", true},         {"cell_measures", false}, {"formula_terms", false}};
+
+static bool is_word(const char *p, size_t length, const char *name, bool has_colon)
 {
     const size_t n = strlen(name);
+    return strncmp(p, name, n) == 0 && (length == n || (has_colon && length == n + 1 && p[n] == ':'));
+}
+
+static bool has_word(const char *list, const char *name, bool has_colon)
+{
     for (const char *p = list; *p != '\0';) {
         p += strspn(p, " ");
         const size_t length = strcspn(p, " ");
-        if (strncmp(p, name, n) == 0 && (length == n || (length == n + 1 && p[n] == ':')))
+        if (is_word(p, length, name, has_colon))
             return true;
         p += length;
     }
@@ -24,14 +35,14 @@ static bool has_word(const char *list, const char *name)
 }
 
 /* The words with `to` in the place of `from`, or with NULL without it: owned, NULL without memory. */
-static char *replaced(const char *list, const char *from, const char *to)
+static char *replaced(const char *list, const char *from, const char *to, bool has_colon)
 {
     const size_t n = strlen(from);
     char *out = zs_strdup("");
     for (const char *p = list; *p != '\0' && out != NULL;) {
         p += strspn(p, " ");
         const size_t length = strcspn(p, " ");
-        const bool is_it = strncmp(p, from, n) == 0 && (length == n || (length == n + 1 && p[n] == ':'));
+        const bool is_it = is_word(p, length, from, has_colon);
         char *longer = out;
         if (length > 0 && (!is_it || to != NULL))
             longer = zs_format("%s%s%s%.*s", out, out[0] != '\0' ? " " : "", is_it ? to : "",
@@ -47,17 +58,17 @@ static char *replaced(const char *list, const char *from, const char *to)
 static enum zs_status change_attributes(struct zs_hierarchy *h, const struct zs_node *array, const char *from,
                                         const char *to, struct zs_error *err)
 {
-    static const char *const lists[] = {"ancillary_variables", "coordinates", "bounds", "grid_mapping"};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         const char *list;
         zs_json *attributes;
-        if (!zs_json_string(zs_json_get(array->attributes, lists[i]), &list) || !has_word(list, from))
+        if (!zs_json_string(zs_json_get(array->attributes, lists[i].name), &list) ||
+            !has_word(list, from, lists[i].has_colon))
             continue;
-        char *text = replaced(list, from, to);
+        char *text = replaced(list, from, to, lists[i].has_colon);
         enum zs_status status = text != NULL ? zs_hierarchy_edit(h, array, &attributes, err) : zs_no_memory(err);
         if (status == ZS_OK && text[0] == '\0')
-            zs_json_remove(attributes, lists[i]);
-        else if (status == ZS_OK && !zs_json_set_string(attributes, lists[i], text))
+            zs_json_remove(attributes, lists[i].name);
+        else if (status == ZS_OK && !zs_json_set_string(attributes, lists[i].name, text))
             status = zs_no_memory(err);
         free(text);
         ZS_TRY(status);
@@ -69,10 +80,11 @@ static enum zs_status change_siblings(struct zs_hierarchy *h, const char *from, 
 {
     const struct zs_node **nodes = NULL;
     size_t count = 0, at = 0;
-    if (zs_hierarchy_list(h, &nodes, &count, NULL) != ZS_OK) /* nothing that is known names it */
-        return ZS_OK;
+    enum zs_status status = zs_hierarchy_list(h, &nodes, &count, err);
+    if (status != ZS_OK) /* in a store that cannot be listed nothing that is known names it */
+        return status == ZS_UNSUPPORTED ? ZS_OK : status;
     char *group = zs_path_parent(from);
-    enum zs_status status = group != NULL ? ZS_OK : zs_no_memory(err);
+    status = group != NULL ? ZS_OK : zs_no_memory(err);
     for (const struct zs_node *node; status == ZS_OK && (node = zs_nodes_child(nodes, count, group, &at)) != NULL;)
         if (node->array != NULL && strcmp(node->path, from) != 0)
             status = change_attributes(h, node, zs_path_name(from), to != NULL ? zs_path_name(to) : NULL, err);

@@ -41,6 +41,9 @@ enum zs_status zs_array_restate(struct zs_hierarchy *h, const struct zs_node *no
  * consolidated metadata: never listed where it is not. */
 enum zs_status zs_node_rename(struct zs_hierarchy *h, const char *path, const char *name,
                               struct zs_error *err) ZS_MUST_CHECK;
+/* Whether the name is one that the node may have. */
+enum zs_status zs_node_check_rename(struct zs_hierarchy *h, const char *path, const char *name,
+                                    struct zs_error *err) ZS_MUST_CHECK;
 
 /* Gives the root of a store to be consolidated metadata of all nodes that are known by now: before the first flush.
  * Later flushes keep them in step. */

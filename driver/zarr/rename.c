@@ -121,9 +121,12 @@ static enum zs_status move_safely(struct zs_hierarchy *h, const char *from, cons
     return status;
 }
 
-enum zs_status zs_node_rename(struct zs_hierarchy *h, const char *path, const char *name, struct zs_error *err)
+/* Path that a node has by another name, freed with free(), where it may have that. */
+static enum zs_status new_path(struct zs_hierarchy *h, const char *path, const char *name, char **out,
+                               struct zs_error *err)
 {
     const struct zs_node *occupant = NULL;
+    *out = NULL;
     if (!zs_is_node_name(name))
         return zs_fail(err, ZS_ARGUMENT,
                        "\"%.200s\": expected a name without /, not of dots alone, not beginning with __", name);
@@ -138,9 +141,27 @@ enum zs_status zs_node_rename(struct zs_hierarchy *h, const char *path, const ch
     if (status == ZS_OK && occupant != NULL)
         status = zs_fail(err, ZS_ARGUMENT, "%s: there is %s /%s already", zs_hierarchy_store(h)->root,
                          occupant->type == ZS_NODE_ARRAY ? "an array" : "a group", to);
-    if (status == ZS_OK)
-        status = move_safely(h, path, to, err);
     free(parent);
+    if (status == ZS_OK)
+        *out = to;
+    else
+        free(to);
+    return status;
+}
+
+enum zs_status zs_node_check_rename(struct zs_hierarchy *h, const char *path, const char *name, struct zs_error *err)
+{
+    char *to;
+    ZS_TRY(new_path(h, path, name, &to, err));
+    free(to);
+    return ZS_OK;
+}
+
+enum zs_status zs_node_rename(struct zs_hierarchy *h, const char *path, const char *name, struct zs_error *err)
+{
+    char *to;
+    ZS_TRY(new_path(h, path, name, &to, err));
+    const enum zs_status status = move_safely(h, path, to, err);
     free(to);
     return status;
 }
