@@ -348,6 +348,30 @@ def test_each_cell_of_a_whole_sphere_has_a_value(tmp_path, order, resampling, fi
     assert np.abs(values - expected).max() < width
 
 
+@pytest.mark.parametrize("resampling", ["NEAREST", "BILINEAR", "AVERAGE", "RMS", "MODE"])
+@pytest.mark.parametrize("invalid", ["nodata", "mask", "alpha", "NaN"])
+def test_cells_whose_middle_is_not_valid_in_the_source_stay_empty(tmp_path, invalid, resampling):
+    pixels = np.full((1 + (invalid == "alpha"), 720, 1440), 5, "float32")
+    pixels[:, :, 720:] = {"nodata": -9999, "mask": 777, "alpha": 0, "NaN": np.nan}[invalid]
+    dataset = source(pixels, (-180, 0.25, 0, 90, 0, -0.25), "OGC:CRS84")
+    if invalid == "nodata":
+        dataset.GetRasterBand(1).SetNoDataValue(-9999)
+    elif invalid == "mask":
+        dataset.CreateMaskBand(gdal.GMF_PER_DATASET)
+        dataset.GetRasterBand(1).GetMaskBand().WriteArray(np.uint8(255) * (pixels[0] == 5))
+    elif invalid == "alpha":
+        pixels[1] *= 51
+        dataset.GetRasterBand(1).WriteArray(np.where(pixels[1] == 0, 777, 5))
+        dataset.GetRasterBand(2).WriteArray(pixels[1])
+        dataset.GetRasterBand(2).SetColorInterpretation(gdal.GCI_AlphaBand)
+    driver().CreateCopy(str(tmp_path / "s.zarr"), dataset, strict=0, options=["HEALPIX=3", "WARP_RESAMPLING=" + resampling, "ARRAY_NAME=v"])
+    values, lon, _ = as_zarr_python(tmp_path / "s.zarr", "v", tmp_path)
+    values, west = (values[0] if values.ndim > 1 else values), (lon > 180) | (lon < 0)
+    far = np.abs((lon + 360) % 180 - 90) < 75  # from where one half ends
+    assert (values[west & far] == 5).all()
+    assert np.isin(values[~west & far], [0, -9999] if invalid in ("nodata", "alpha") else []).all() or np.isnan(values[~west & far]).all()
+
+
 # --------------------------------------------------------------------------------------------------------------------- windows
 
 def pixels_that_count(order):

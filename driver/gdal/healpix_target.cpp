@@ -509,20 +509,34 @@ bool ZSWarpedCells::TouchesSeam(const Window &w) const
     return *columns.first < beside || *columns.second > m_columns - beside;
 }
 
-/* Takes one pixel of the source for a cell. */
+/* The band that is 0 where pixels are not valid, as gdalwarp takes it: alpha of any type. */
+static GDALRasterBand &maskOf(GDALDataset &source, GDALRasterBand &band)
+{
+    GDALRasterBand &last = *source.GetRasterBand(source.GetRasterCount());
+    return last.GetColorInterpretation() == GCI_AlphaBand ? last : *band.GetMaskBand();
+}
+
+/* Takes one pixel of the source for a cell, in those bands in which the pixel is valid. */
 bool ZSWarpedCells::TakePixel(const Window &w, int column, int row, int sourceX, int sourceY) const
 {
-    GByte *const to = w.pixels + column * w.item + row * w.line;
-    if (m_source.RasterIO(GF_Read, sourceX, sourceY, 1, 1, to, 1, 1, w.type, static_cast<int>(w.bands.size()),
-                          w.bands.data(), w.item, w.line, w.plane, nullptr) != CE_None)
-        return false;
-    for (size_t b = 0; b < w.bands.size() && m_isOfSquares && !GDALDataTypeIsComplex(w.type); b++)
+    for (size_t b = 0; b < w.bands.size(); b++)
     {
-        GByte *const element = to + static_cast<GSpacing>(b) * w.plane;
+        GDALRasterBand &band = *m_source.GetRasterBand(w.bands[b]);
+        GByte *const to = w.pixels + column * w.item + row * w.line + static_cast<GSpacing>(b) * w.plane;
+        double valid = 0;
+        if (maskOf(m_source, band).RasterIO(GF_Read, sourceX, sourceY, 1, 1, &valid, 1, 1, GDT_Float64, 0, 0,
+                                            nullptr) != CE_None)
+            return false;
+        if (valid == 0)
+            continue;
+        if (band.RasterIO(GF_Read, sourceX, sourceY, 1, 1, to, 1, 1, w.type, 0, 0, nullptr) != CE_None)
+            return false;
+        if (!m_isOfSquares || GDALDataTypeIsComplex(w.type))
+            continue;
         double value = 0;
-        GDALCopyWords64(element, w.type, 0, &value, GDT_Float64, 0, 1);
+        GDALCopyWords64(to, w.type, 0, &value, GDT_Float64, 0, 1);
         value = std::fabs(value);
-        GDALCopyWords64(&value, GDT_Float64, 0, element, w.type, 0, 1);
+        GDALCopyWords64(&value, GDT_Float64, 0, to, w.type, 0, 1);
     }
     return true;
 }
