@@ -751,3 +751,30 @@ def test_a_crs_of_one_array_leaves_coordinates_that_others_share(tmp_path):
     assert open_ours(name_of(path, "/a")).GetSpatialRef().GetAuthorityCode(None) == "32633"
     other = open_ours(name_of(path, "/b"))
     assert other.GetSpatialRef().GetAuthorityCode(None) == "4326" and geotransform(other) == before
+
+
+@pytest.mark.parametrize("api", ["raster", "multidimensional"])
+@pytest.mark.parametrize("crs", [3857, None])
+@pytest.mark.parametrize("edited, other", ["ab", "ba"])
+def test_a_crs_of_one_array_is_not_that_of_a_sibling_with_another(tmp_path, edited, other, crs, api):
+    """As xarray writes: a has a grid mapping, b is in the degrees of its coordinates."""
+    path = str(tmp_path / "a.zarr")
+    sphere = {"grid_mapping_name": "latitude_longitude", "earth_radius": 6371229.0}
+    oracle.put(path, {"zarr.json": group_meta()})
+    oracle.write(os.path.join(path, "crs"), plain_meta((), "int64", attributes=sphere), np.int64(0))
+    for name, attributes in (("a", {"grid_mapping": "crs"}), ("b", {})):
+        meta = plain_meta((8, 10), "uint16", attributes=attributes, dimension_names=["lat", "lon"])
+        oracle.write(os.path.join(path, name), meta, np.ones((8, 10), "uint16"))
+    for name, unit, values in (("lat", "degrees_north", 50 - np.arange(8.0)), ("lon", "degrees_east", 10 + np.arange(10.0))):
+        oracle.write(os.path.join(path, name), plain_meta(values.shape, attributes={"units": unit}, dimension_names=[name]), values)
+    before = {name: open_ours(name_of(path, "/" + name)).GetSpatialRef().ExportToWkt() for name in "ab"}
+    kept = [document(path, name) for name in ("lat", "lon", other)]
+    dataset = gdal.OpenEx(name_of(path, None if api == "multidimensional" else "/" + edited),
+                          gdal.OF_UPDATE | (gdal.OF_RASTER if api == "raster" else gdal.OF_MULTIDIM_RASTER))
+    thing = dataset if api == "raster" else dataset.GetRootGroup().OpenMDArray(edited)
+    assert thing.SetSpatialRef(wkt(crs) if crs else None) == gdal.CE_None
+    thing = dataset = None
+    assert [document(path, name) for name in ("lat", "lon", other)] == kept
+    assert open_ours(name_of(path, "/" + other)).GetSpatialRef().ExportToWkt() == before[other]
+    if crs:
+        assert open_ours(name_of(path, "/" + edited)).GetSpatialRef().GetAuthorityCode(None) == str(crs)

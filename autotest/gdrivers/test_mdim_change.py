@@ -11,7 +11,7 @@ from osgeo import gdal
 import oracle
 from mdim import random_steps, root_of
 from stores import array_meta, group_meta, plain_meta, sharding
-from support import GDAL, ask_peer, error_of, warnings_of
+from support import GDAL, ask_peer, error_of, open_array, warnings_of
 from test_validate import assert_clean, validate
 from test_mdim_write import dimensions, extended, made, random_values, updated, values_of, write
 from writing import check_consolidated, copy, document, files_of, source
@@ -147,17 +147,36 @@ def test_a_renamed_array_keeps_its_overviews_and_its_mask(tmp_path, names, conso
         check_consolidated(tmp_path / "a.zarr")
 
 
-def test_a_renamed_array_keeps_its_statistics(tmp_path):
-    path = str(tmp_path / "a.zarr")
-    kept = {"valid_min": 1, "gdal:metadata": {"k": "v"}, "gdal:bands": [{"metadata": {"STATISTICS_MEAN": "1"}}]}
-    oracle.put(path, {"zarr.json": group_meta()})
-    meta = array_meta((8, 10), attributes=kept, dimension_names=["j", "i"])
-    oracle.write(path + "/v", meta, np.ones((8, 10), "uint16"))
+def statistics_of(path):
+    raster = open_array(str(path))
+    items = raster.GetRasterBand(1).GetMetadata()
+    return {key: value for key, value in items.items() if key.startswith("STATISTICS_")}
+
+
+@pytest.mark.parametrize("what", ["array", "dimension"])
+def test_a_rename_keeps_statistics(tmp_path, what):
+    path = tmp_path / "a.zarr"
+    copy(path, source(np.arange(6400, dtype="int16").reshape(80, 80)), ARRAY_NAME="v", STATISTICS="YES", OVERVIEWS="2", CHUNK_SHAPE="16")
+    before = statistics_of(path)
+    dataset, root = updated(path)
+    v = root.OpenMDArray("v")
+    assert (v if what == "array" else v.GetDimensions()[1]).Rename("w") == gdal.CE_None
+    del v, root, dataset
+    assert len(before) >= 4 and statistics_of(path) == before
+
+
+@pytest.mark.parametrize("name, value", [("SetNoDataValueDouble", 5), ("SetScale", 2.5), ("SetOffset", -3), ("SetUnit", "K")])
+def test_a_band_property_that_is_set_is_that_of_the_overviews(tmp_path, name, value):
+    copy(tmp_path / "a.zarr", source(np.ones((2, 80, 80), "int16")), ARRAY_NAME="v", OVERVIEWS="2,4", CHUNK_SHAPE="16")
     dataset, root = updated(tmp_path / "a.zarr")
     v = root.OpenMDArray("v")
-    assert v.Rename("w") == gdal.CE_None
+    assert getattr(v, name)(value) == gdal.CE_None
     del v, root, dataset
-    assert json.load(open(path + "/w/zarr.json"))["attributes"] == kept
+    raster = gdal.Open(str(tmp_path / "a.zarr"))
+    bands = [raster.GetRasterBand(2), raster.GetRasterBand(2).GetOverview(0), raster.GetRasterBand(2).GetOverview(1)]
+    get = {"SetNoDataValueDouble": "GetNoDataValue", "SetUnit": "GetUnitType"}.get(name, name.replace("Set", "Get"))
+    assert [getattr(band, get)() for band in bands] == [value] * 3
+    assert_clean(tmp_path / "a.zarr")
 
 
 @pytest.mark.parametrize("old, new", [("x", "y"), ("crs", ""), ("crs", "a/b"), ("x", "__x"), ("mask", "mask_u"), ("v", "u")])

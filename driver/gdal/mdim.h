@@ -169,7 +169,6 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     bool TellRenamed(const std::vector<HeldPlace> &places, const std::string &name, struct zs_error *err);
     void AddDimensions(const std::string &path, const std::vector<uint64_t> &shape, Sizes &sizes);
     void Forget(const std::string &path);
-    bool OwnLevels(const std::string &path, struct zs_axes &axes, std::vector<std::string> &levels);
     bool RemoveLevels(const std::string &path);
     bool MoveNode(const std::string &from, const std::string &name);
     bool FollowMove(const std::string &from, const std::string &to);
@@ -259,6 +258,8 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     std::shared_ptr<ZSMdimOpened> OpenAgain(const struct zs_node *node, const ZSMdimOpened &old, struct zs_error *err);
     /* Makes an array, and all that share a dimension with it, longer. All are, or none. */
     bool Resize(const struct zs_node *node, const std::vector<GUInt64> &sizes);
+    /* The levels of an array that go where it goes, by their paths; none of another node. */
+    bool OwnLevels(const std::string &path, struct zs_axes &axes, std::vector<std::string> &levels);
     /* Removes a node and all below it, with its overviews and what names it, from a store that is in its place at once.
      */
     bool Remove(const std::string &path);

@@ -38,6 +38,7 @@ class ZSMdimArray final : public ZSMdimNodeArray<GDALPamMDArray>
 
     void TakeMeaning();
     void TakeNodata();
+    template <class F> bool ChangeWithLevels(F &&f);
     template <class F> bool WriteNumber(F write, double number, bool &has, double &kept);
     bool Refill(const void *value);
     void DropStatistics();
@@ -478,10 +479,12 @@ bool ZSMdimArray::Follow(const struct zs_node *node, struct zs_error *err)
     const auto opened = m_store->OpenAgain(node, *m_opened, err);
     if (opened == nullptr)
         return false;
+    const struct zs_array_info before = zs_array_get_info(m_opened->Get()), now = zs_array_get_info(opened->Get());
+    const bool isResized = !std::equal(before.shape, before.shape + before.ndim, now.shape);
     m_opened = opened;
-    if (!isRenamed)
+    if (isResized)
         DropStatistics();
-    else if (!m_store->Store()->is_remote)
+    if (isRenamed && !m_store->Store()->is_remote)
         zsDropSideCarStatistics(std::string(m_store->Store()->root) + "/zarr.json", m_node->path);
     return TakeNode(node, err);
 }
@@ -492,7 +495,7 @@ bool ZSMdimArray::SetUnit(const std::string &unit)
 {
     return zsGuard([&] {
         const char *text = unit.empty() ? nullptr : unit.c_str();
-        if (!Change([text](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
+        if (!ChangeWithLevels([text](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
                 return zs_unit_write(h, node, text, err);
             }))
             return false;
@@ -503,9 +506,21 @@ bool ZSMdimArray::SetUnit(const std::string &unit)
     });
 }
 
+/* Calls f(hierarchy, node, err), which changes a band property, for the array and for its overviews, which are shown in
+ * its place. */
+template <class F> bool ZSMdimArray::ChangeWithLevels(F &&f)
+{
+    struct zs_axes axes = {};
+    std::vector<std::string> levels;
+    if (!Change(f) || !m_store->OwnLevels(m_node->path, axes, levels))
+        return false;
+    return std::all_of(levels.begin(), levels.end(),
+                       [&](const std::string &level) { return m_store->Change(level, f); });
+}
+
 template <class F> bool ZSMdimArray::WriteNumber(F write, double number, bool &has, double &kept)
 {
-    if (!Change([&](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
+    if (!ChangeWithLevels([&](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
             return write(h, node, &number, err);
         }))
         return false;
@@ -544,8 +559,8 @@ bool ZSMdimArray::SetRawNoDataValue(const void *value)
         if (!m_store->CheckUpdatable() || (m_opened->isBlank && !Refill(element)))
             return false;
         const void *nodata = value != nullptr ? element : nullptr;
-        if (!Change([nodata](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
-                return zs_nodata_write(h, node, nodata, err);
+        if (!ChangeWithLevels([&](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
+                return node->array->dtype.type == dtype.type ? zs_nodata_write(h, node, nodata, err) : ZS_OK;
             }))
             return false;
         m_meaning->has_nodata = value != nullptr;

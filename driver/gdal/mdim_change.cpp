@@ -346,7 +346,6 @@ template <class Map> static void moveBelow(Map &map, const std::string &from, co
         map[path] = std::move(value);
 }
 
-/* The levels of an array that go where it goes; none of another node. */
 bool ZSMdimStore::OwnLevels(const std::string &path, struct zs_axes &axes, std::vector<std::string> &levels)
 {
     struct zs_error err;

@@ -357,6 +357,12 @@ static bool is_alike(const struct relative *a, const struct relative *b)
            zs_crs_is_same(a->srs, b->srs);
 }
 
+/* Whether what is set of `one`, maybe a CRS alone, is not set of another array. */
+static bool is_left(const struct relative *one, const struct relative *other)
+{
+    return other == NULL || (one->keeps_transform && other->has_other_srs != one->has_other_srs);
+}
+
 /* Whether arrays beside one, other than those that change with it, have its Y, its X: their coordinates. */
 static void find_shared(struct zs_hierarchy *h, const struct relatives *r, const struct relative *one, bool *is_shared)
 {
@@ -367,7 +373,7 @@ static void find_shared(struct zs_hierarchy *h, const struct relatives *r, const
     if (zs_hierarchy_list(h, &nodes, &count, NULL) != ZS_OK)
         count = 0;
     for (const struct zs_node *other; group != NULL && (other = zs_nodes_child(nodes, count, group, &at)) != NULL;)
-        for (int i = 0; i < 2 && other->array != NULL && find_relative(r, other) == NULL; i++)
+        for (int i = 0; i < 2 && other->array != NULL && is_left(one, find_relative(r, other)); i++)
             for (int d = 0; d < other->array->ndim && names[i] != NULL; d++)
                 is_shared[i] = is_shared[i] || (is_same_text(zs_dimension_name(other, d), names[i]) &&
                                                 strcmp(zs_path_name(other->path), names[i]) != 0);
