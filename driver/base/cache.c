@@ -391,6 +391,13 @@ void *zs_cache_value(const struct zs_cache_entry *entry)
     return entry->value;
 }
 
+void zs_cache_pin(struct zs_cache *cache, struct zs_cache_entry *e)
+{
+    pthread_mutex_lock(&cache->lock);
+    e->pins++;
+    pthread_mutex_unlock(&cache->lock);
+}
+
 void zs_cache_release(struct zs_cache *cache, struct zs_cache_entry *e)
 {
     struct zs_cache_entry *dead = NULL;

@@ -43,6 +43,8 @@ void zs_cache_abandon(struct zs_cache *cache, struct zs_cache_key key);
 struct zs_cache_entry *zs_cache_put(struct zs_cache *cache, struct zs_cache_key key, void *value, uint64_t bytes);
 
 void *zs_cache_value(const struct zs_cache_entry *entry);
+/* Pins once more what is pinned, to be released once more. */
+void zs_cache_pin(struct zs_cache *cache, struct zs_cache_entry *entry);
 void zs_cache_release(struct zs_cache *cache, struct zs_cache_entry *entry);
 
 /* Forgets one key, or everything. Pinned values live on until released. */

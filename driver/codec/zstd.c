@@ -4,6 +4,7 @@
 #include <zstd.h>
 
 #include "codec/codec.h"
+#include "codec/zstd.h"
 
 struct zstd {
     int level;
@@ -78,6 +79,64 @@ static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *sc
 static const char *const members[] = {"level", "checksum", NULL};
 const struct zs_codec zs_codec_zstd = {
     .name = "zstd", .kind = ZS_BYTES_TO_BYTES, .members = members, .parse = parse, .decode = decode, .encode = encode};
+
+/* Room for what is first decoded of a frame, and what it grows to at once: frames of one byte may claim any size. */
+#define FIRST_BYTES ((size_t)65536)
+#define MOST_GROWTH 8
+
+static enum zs_status decode_frame(ZSTD_DCtx *d, ZSTD_inBuffer *in, size_t limit, struct zs_buffer *out,
+                                   struct zs_error *err)
+{
+    const unsigned long long claimed = ZSTD_getFrameContentSize(in->src, in->size);
+    size_t room = in->size > limit / MOST_GROWTH ? limit : in->size * MOST_GROWTH + FIRST_BYTES, left = 1;
+    if (claimed < room)
+        room = (size_t)claimed + 1; /* so that nothing is left to be told by another call */
+    while (left != 0) {
+        if (room > limit)
+            room = limit;
+        if (out->size == room)
+            return zs_fail(err, ZS_CORRUPT, "zstd: expected at most %zu bytes, found more", limit);
+        ZS_TRY(zs_buffer_reserve(out, room, err));
+        ZSTD_outBuffer to = {out->data, room, out->size};
+        left = ZSTD_decompressStream(d, &to, in);
+        if (ZSTD_isError(left))
+            return zs_fail(err, ZS_CORRUPT, "zstd: %zu bytes do not decode: %s", in->size, ZSTD_getErrorName(left));
+        if (left != 0 && in->pos == in->size && to.pos < to.size)
+            return zs_fail(err, ZS_CORRUPT, "zstd: expected a whole frame, found %zu bytes of one", in->size);
+        out->size = to.pos;
+        room = room > SIZE_MAX / 2 ? limit : 2 * room;
+    }
+    return ZS_OK;
+}
+
+enum zs_status zs_zstd_decode(const void *dictionary, size_t dictionary_size, const void *src, size_t n, size_t limit,
+                              struct zs_buffer *out, struct zs_error *err)
+{
+    ZSTD_inBuffer in = {src, n, 0};
+    ZSTD_DCtx *d = ZSTD_createDCtx();
+    enum zs_status status = ZS_OK;
+    out->size = 0;
+    if (d == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "zstd: cannot allocate a decompressor");
+    if (dictionary != NULL && ZSTD_isError(ZSTD_DCtx_loadDictionary(d, dictionary, dictionary_size)))
+        status = zs_fail(err, ZS_CORRUPT, "zstd: expected a dictionary, found other bytes");
+    if (status == ZS_OK)
+        status = decode_frame(d, &in, limit, out, err);
+    ZSTD_freeDCtx(d);
+    return status;
+}
 #else
-typedef int zs_codec_zstd_is_absent; /* ISO C wants a declaration in every file */
+#include "codec/zstd.h"
+
+enum zs_status zs_zstd_decode(const void *dictionary, size_t dictionary_size, const void *src, size_t n, size_t limit,
+                              struct zs_buffer *out, struct zs_error *err)
+{
+    (void)dictionary;
+    (void)dictionary_size;
+    (void)src;
+    (void)n;
+    (void)limit;
+    (void)out;
+    return zs_fail(err, ZS_UNSUPPORTED, "zstd: this build lacks it");
+}
 #endif

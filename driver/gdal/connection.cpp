@@ -12,10 +12,12 @@ extern "C"
 #include "store/names.h"
 #include "store/store.h"
 #include "zarr/hive.h"
+#include "zarr/icechunk.h"
 }
 
 constexpr const char *OWN_PREFIX = "SHARDEDZARR:";
 constexpr const char *ZARR_PREFIX = "ZARR:";
+constexpr const char *ICECHUNK_PREFIX = "ICECHUNK:";
 
 bool zsIsRemote(const std::string &path)
 {
@@ -32,6 +34,46 @@ static bool isDrive(const std::string &path)
     return path.size() == 2 && path[1] == ':' && isalpha(static_cast<unsigned char>(path[0])) != 0;
 }
 
+/* ---- Commits of Icechunk repositories ---- */
+
+bool zsIsIcechunkFile(const std::string &path)
+{
+    char bytes[ZS_ICECHUNK_MAGIC_BYTES];
+    VSIStatBufL st;
+    if (VSIStatExL(path.c_str(), &st, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) != 0 || !VSI_ISREG(st.st_mode))
+        return false;
+    VSILFILE *file = VSIFOpenL(path.c_str(), "rb");
+    const size_t n = file != nullptr ? VSIFReadL(bytes, 1, sizeof bytes, file) : 0;
+    if (file != nullptr)
+        VSIFCloseL(file);
+    return zs_icechunk_is_file(bytes, n);
+}
+
+static bool isCommitWord(const std::string &word)
+{
+    for (const char *name : {"branch=", "tag=", "snapshot=", "as_of="})
+    {
+        if (STARTS_WITH_CI(word.c_str(), name))
+            return true;
+    }
+    return false;
+}
+
+/* Takes from the end of a path which commit is asked for: what stands there of a query, and of a URL's those words that
+ * are not the server's. */
+static void takeCommit(std::string &path, ZSConnection &c)
+{
+    VSIStatBufL st;
+    for (size_t at = path.find_last_of("?&"); at != std::string::npos; at = path.find_last_of("?&"))
+    {
+        const std::string word = path.substr(at + 1);
+        if (!isCommitWord(word) || (!zsIsRemote(path) && VSIStatExL(path.c_str(), &st, VSI_STAT_EXISTS_FLAG) == 0))
+            return;
+        c.commit = word + (c.commit.empty() ? "" : "&") + c.commit;
+        path.resize(at);
+    }
+}
+
 static std::string storeOfPath(std::string path)
 {
     if (STARTS_WITH_CI(path.c_str(), "http://") || STARTS_WITH_CI(path.c_str(), "https://"))
@@ -46,6 +88,8 @@ static std::string storeOfPath(std::string path)
         if (zsEndsWith(path, entry))
             path.resize(path.size() - strlen(entry));
     }
+    if (zsEndsWith(path, "/" ZS_ICECHUNK_REPOSITORY) && !zsIsRemote(path) && zsIsIcechunkFile(path))
+        path.resize(path.size() - strlen("/" ZS_ICECHUNK_REPOSITORY));
     while (path.size() > 1 && path.back() == '/')
         path.pop_back();
 #ifndef _WIN32
@@ -239,6 +283,12 @@ static size_t endOfStore(const std::string &name)
     return at;
 }
 
+static std::string storeAndCommit(std::string path, ZSConnection &c)
+{
+    takeCommit(path, c);
+    return storeOfPath(path);
+}
+
 static bool isOnDisk(const std::string &path)
 {
     VSIStatBufL st;
@@ -252,11 +302,11 @@ static bool parseUnquoted(const std::string &name, ZSConnection &c, std::string 
     if (end == std::string::npos || end == 0 ||
         (!isOnDisk(name.substr(0, end)) && ((end == 1 && isDrive(name.substr(0, 2))) || isOnDisk(name)))) {
         c.storeText = name;
-        c.store = storeOfPath(name);
+        c.store = storeAndCommit(name, c);
         return true;
     }
     c.storeText = name.substr(0, end);
-    c.store = storeOfPath(c.storeText);
+    c.store = storeAndCommit(c.storeText, c);
     return parseArray(name.substr(end + 1), c, reason);
 }
 
@@ -275,7 +325,7 @@ static bool parseQuoted(const std::string &name, ZSConnection &c, std::string &r
         return false;
     }
     c.storeText = name.substr(0, quote + 1);
-    c.store = storeOfPath(name.substr(1, quote - 1));
+    c.store = storeAndCommit(name.substr(1, quote - 1), c);
     return quote + 1 == name.size() || parseArray(name.substr(quote + 2), c, reason);
 }
 
@@ -283,7 +333,8 @@ std::string ZSConnection::SubdatasetName(const std::string &path) const
 {
     // Quotes only where the parser needs them.
     const bool isQuoted = store[0] == '"';
-    return OWN_PREFIX + (isQuoted ? '"' + store + '"' : store) + ":/" + escaped(path);
+    const std::string place = store + (commit.empty() ? "" : "?") + commit;
+    return OWN_PREFIX + (isQuoted ? '"' + place + '"' : place) + ":/" + escaped(path);
 }
 
 bool zsParseConnection(const char *name, ZSConnection &c, std::string &reason)
@@ -298,6 +349,11 @@ bool zsParseConnection(const char *name, ZSConnection &c, std::string &reason)
     {
         c.prefix = ZSConnection::Prefix::ZARR;
         rest += strlen(ZARR_PREFIX);
+    }
+    else if (STARTS_WITH_CI(name, ICECHUNK_PREFIX))
+    {
+        c.prefix = ZSConnection::Prefix::ICECHUNK;
+        rest += strlen(ICECHUNK_PREFIX);
     }
     const bool isQuoted = c.prefix != ZSConnection::Prefix::NONE && *rest == '"';
     if (!(isQuoted ? parseQuoted(rest, c, reason) : parseUnquoted(rest, c, reason)))

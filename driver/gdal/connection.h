@@ -14,11 +14,13 @@ struct ZSConnection
     {
         NONE,
         OWN, /* SHARDEDZARR: */
-        ZARR /* ZARR:, GDAL's own driver's */
+        ZARR,    /* ZARR:, GDAL's own driver's */
+        ICECHUNK /* ICECHUNK:, GDAL's own driver's from 3.14 on */
     };
     Prefix prefix = Prefix::NONE;
     std::string store;             /* VSI path of the root */
     std::string storeText;         /* ... as the name spells it, with its quotes */
+    std::string commit;            /* which of an Icechunk repository: "branch=x&as_of=y"; "" where none is asked for */
     bool has_array = false;        /* an array or group was named */
     std::string arrayText;         /* ... as the name spells it, indices and all */
     std::string array;             /* ... its path, without a leading slash */
@@ -32,7 +34,7 @@ struct ZSConnection
         return !indices.empty() || !named.empty();
     }
 
-    /* SHARDEDZARR:store:/array for subdatasets; always parsed back to these two. */
+    /* SHARDEDZARR:store:/array for subdatasets; always parsed back to these two, and the commit. */
     std::string SubdatasetName(const std::string &arrayPath) const;
 };
 
@@ -44,12 +46,16 @@ std::string zsUnescapedWord(const std::string &text);
  * /array:time=2026-05-01T06:30:step=0..6, too (see choices.h). There %3A, %22 and %25 in an array's name stand for : "
  * and %. Where a path without quotes has ":/" in it (but for "://" and a drive),
  * the last one ends the path of the store; if there is no store on disk, but one of the name as a whole, that is meant.
- * A path of a zarr.json is that of its directory; http:// and https:// become /vsicurl/. False, with a reason, when it
- * is malformed. */
+ * A path of a zarr.json, or the object `repo` of a local Icechunk repository, is that of its directory; http:// and
+ * https:// become /vsicurl/. Behind the path of a repository stands which commit: ?branch=x, ?tag=x, ?snapshot=ID,
+ * ?as_of=time, with & between two. False, with a reason, when it is malformed. */
 bool zsParseConnection(const char *name, ZSConnection &connection, std::string &reason);
 
 /* What an array that is the whole store at `root` is called: as that. */
 std::string zsRootArrayName(const std::string &root);
+
+/* Whether a file begins as those of Icechunk's metadata do. */
+bool zsIsIcechunkFile(const std::string &path);
 
 bool zsEndsWith(const std::string &s, const std::string &end);
 

@@ -151,7 +151,7 @@ bool ShardedZarrDataset::HasChoices() const
 void ShardedZarrDataset::AttachPam(const char *description)
 {
     SetDescription(description);
-    if (m_store->store->is_remote)
+    if (m_store->store->is_remote || m_store->store->is_snapshot)
     {
         nPamFlags |= GPF_NOSAVE;
         return;

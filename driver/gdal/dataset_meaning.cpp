@@ -539,7 +539,7 @@ char **ShardedZarrDataset::GetFileList()
         if (strcmp(node->key, "zarr.json") != 0 && !zs_hierarchy_is_consolidated(m_store->hierarchy))
             files.AddString((root + "/" + node->key).c_str());
     }
-    if (m_store->store->is_remote)
+    if (m_store->store->is_remote || m_store->store->is_snapshot)
         return files.StealList();
     // GDAL adds the store once more, under the name by which it was opened, and a side-car file.
     const CPLStringList others(GDALPamDataset::GetFileList());

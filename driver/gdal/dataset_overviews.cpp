@@ -145,7 +145,8 @@ CPLErr ShardedZarrDataset::RemoveOverviews()
 void ShardedZarrDataset::KeepOverviewsBeside(const std::string &store)
 {
     const std::string name = CPLGetFilename(store.c_str());
-    if (m_store->store->is_remote || zsIsArchive(store) || name.empty() || name == "." || name == "..")
+    if (m_store->store->is_remote || m_store->store->is_snapshot || zsIsArchive(store) || name.empty() ||
+        name == "." || name == "..")
         return;
     m_beside = store;
     m_external.Initialize(this, m_beside.c_str());

@@ -12,11 +12,13 @@
 #include "healpix.h"
 #include "mdim.h"
 #include "options.h"
+#include "repository.h"
 
 extern "C"
 {
 #include "raster/listing.h"
 #include "zarr/hive.h"
+#include "zarr/icechunk.h"
 }
 
 /* ---- Identify ---- */
@@ -90,7 +92,8 @@ static bool mayBeRemoteStore(const char *name)
     while (!path.empty() && path.back() == '/')
         path.pop_back();
     const std::string base = CPLString(path.substr(path.rfind('/') + 1)).tolower();
-    return zsEndsWith(base, ".zarr") || (!base.empty() && base.find_first_of(".?&=") == std::string::npos);
+    return zsEndsWith(base, ".zarr") || zsEndsWith(base, ".icechunk") ||
+           (!base.empty() && base.find_first_of(".?&=") == std::string::npos);
 }
 
 /* Below the store, where the draft has those of arrays. */
@@ -140,11 +143,23 @@ static bool isNamed(const GDALOpenInfo &info)
 
 /* Whether nobody else would open a store of Zarr v3, since GDAL's own driver is not there or is not asked. Then arrays
  * need not be sharded. */
-static bool isAlone(const GDALOpenInfo &info)
+static bool isAlone(const GDALOpenInfo &info, const char *gdalsOwn = "Zarr")
 {
-    constexpr const char *GDALS_OWN = "Zarr";
-    return (info.papszAllowedDrivers != nullptr && CSLFindString(info.papszAllowedDrivers, GDALS_OWN) < 0) ||
-           GetGDALDriverManager()->GetDriverByName(GDALS_OWN) == nullptr;
+    return (info.papszAllowedDrivers != nullptr && CSLFindString(info.papszAllowedDrivers, gdalsOwn) < 0) ||
+           GetGDALDriverManager()->GetDriverByName(gdalsOwn) == nullptr;
+}
+
+/* The same for Icechunk repositories, which GDAL reads from 3.14 on. */
+static bool isAloneWithRepositories(const GDALOpenInfo &info)
+{
+    return isAlone(info, "Icechunk");
+}
+
+/* Whether a name is spelt as that of a commit of a repository, or of the object that one has. */
+static bool isOfRepository(const GDALOpenInfo &info, const ZSConnection &connection)
+{
+    return connection.prefix == ZSConnection::Prefix::ICECHUNK ? isAloneWithRepositories(info)
+                                                               : !connection.commit.empty();
 }
 
 static int identify(const GDALOpenInfo *info)
@@ -156,11 +171,17 @@ static int identify(const GDALOpenInfo *info)
     const bool isFile = zsEndsWith(name, "/zarr.json") || EQUAL(name, "zarr.json") ||
                         zsEndsWith(name, "/" ZS_HIVE_MANIFEST);
     const bool isZip = zsEndsWith(name, ".zarr.zip");
-    if (!prefixed && !isFile && !isZip && !info->bIsDirectory && !(zsIsRemote(name) && mayBeRemoteStore(name)))
+    const bool mayBeCommit = STARTS_WITH_CI(name, "ICECHUNK:") || strchr(name, '?') != nullptr;
+    const bool isOther = !prefixed && !isFile && !isZip && !info->bIsDirectory &&
+                         !zs_icechunk_is_file(info->pabyHeader, static_cast<size_t>(info->nHeaderBytes)) &&
+                         !(zsIsRemote(name) && mayBeRemoteStore(name));
+    if (isOther && !mayBeCommit)
         return FALSE;
     ZSConnection connection;
     std::string reason;
     if (!zsParseConnection(name, connection, reason))
+        return FALSE;
+    if (isOther && !isOfRepository(*info, connection))
         return FALSE;
     // GDALIdentifyDriver() asks for all kinds of datasets, in silence. Nobody opens it then, but who deletes it is
     // decided: worth a request, and looks.
@@ -192,7 +213,9 @@ static int identify(const GDALOpenInfo *info)
     VSIStatBufL st;
     const bool isHive = !zsIsRemote(connection.store) &&
                         VSIStatExL((connection.store + "/" ZS_HIVE_MANIFEST).c_str(), &st, VSI_STAT_EXISTS_FLAG) == 0;
-    return isHive ? TRUE : FALSE;
+    if (isHive || !zsIsRepository(connection.store))
+        return isHive ? TRUE : FALSE;
+    return isAloneWithRepositories(*info) ? TRUE : GDAL_IDENTIFY_UNKNOWN;
 }
 
 int zsIdentify(GDALOpenInfo *info)
@@ -465,23 +488,63 @@ static std::string readAlready(GDALOpenInfo &info, const ZSConnection &connectio
     return std::string(reinterpret_cast<const char *>(info.pabyHeader), static_cast<size_t>(size));
 }
 
-/* Without a zarr.json at the root it may be a hive, of which nobody else makes one store. */
-static bool openHierarchy(ZSStore &store, const std::string &text, bool consolidated, bool mayBeHive, bool &isHive,
-                          struct zs_error *err)
+/* What a store is. */
+enum class Layout
+{
+    ZARR,
+    HIVE,
+    REPOSITORY
+};
+
+/* A hive or a repository, which puts its own store before the store. ZS_NOT_FOUND: it is neither. */
+static enum zs_status openLayout(ZSStore &store, const ZSConnection &connection, Layout &layout, struct zs_error *err)
+{
+    enum zs_status status = ZS_NOT_FOUND;
+    layout = Layout::REPOSITORY;
+    if (!zsIsNamedRepository(connection))
+    {
+        layout = Layout::HIVE;
+        status = zs_hive_open(&store.store, err);
+    }
+    if (status == ZS_NOT_FOUND)
+    {
+        layout = Layout::REPOSITORY;
+        status = zsOpenRepository(connection, store, err);
+    }
+    if (status == ZS_NOT_FOUND)
+        layout = Layout::ZARR;
+    return status;
+}
+
+/* Without a zarr.json at the root it may be a hive, of which nobody else makes one store, or a repository. */
+static bool openHierarchy(ZSStore &store, const ZSConnection &connection, const std::string &text, bool consolidated,
+                          bool mayBeOther, Layout &layout, struct zs_error *err)
 {
     struct zs_hierarchy **h = &store.hierarchy;
+    struct zs_error why;
+    layout = Layout::ZARR;
     if (!text.empty() &&
         zs_hierarchy_open_text(store.store, text.data(), text.size(), consolidated, h, err) == ZS_OK)
         return true;
-    const enum zs_status status = zs_hierarchy_open(store.store, consolidated, h, err);
-    if (status != ZS_NOT_FOUND || !mayBeHive)
-        return status == ZS_OK;
-    struct zs_error why;
-    const enum zs_status hive = zs_hive_open(&store.store, &why);
-    isHive = hive != ZS_NOT_FOUND;
-    if (isHive && hive != ZS_OK)
+    enum zs_status status = ZS_NOT_FOUND, other = ZS_NOT_FOUND;
+    const bool isFirst = zsIsNamedRepository(connection); // a request less
+    if (isFirst)
+        other = openLayout(store, connection, layout, &why);
+    if (other == ZS_NOT_FOUND && !connection.commit.empty())
+    {
+        static_cast<void>(zs_fail(err, ZS_ARGUMENT, "%s: expected an Icechunk repository, for ?%s; found none",
+                                  store.store->root, connection.commit.c_str()));
+        return false;
+    }
+    if (other == ZS_NOT_FOUND)
+        status = zs_hierarchy_open(store.store, consolidated, h, err);
+    if (status == ZS_OK && other == ZS_NOT_FOUND)
+        return true;
+    if (status == ZS_NOT_FOUND && other == ZS_NOT_FOUND && mayBeOther && !isFirst)
+        other = openLayout(store, connection, layout, &why);
+    if (other != ZS_OK && other != ZS_NOT_FOUND)
         *err = why;
-    return hive == ZS_OK && zs_hierarchy_open(store.store, true, h, err) == ZS_OK;
+    return other == ZS_OK && zs_hierarchy_open(store.store, true, h, err) == ZS_OK;
 }
 
 /* `text` of the root's metadata, or "". */
@@ -489,21 +552,22 @@ static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, const 
 {
     Attempt a;
     ZSOpenOptions options;
-    a.isOurs = isNamed(info);
+    a.isOurs = isNamed(info) || isOfRepository(info, connection);
     const struct zs_node *node = nullptr;
     const auto store = std::make_shared<ZSStore>();
     store->name = connection.store;
     if (zs_store_open_vsi(connection.store.c_str(), &store->store, err) != ZS_OK)
         return a;
     const bool consolidated = zsUsesConsolidated(info.papszOpenOptions);
-    const bool isMeant = a.isOurs || isAlone(info);
-    const bool mayBeHive = a.isOurs || !zsIsRemote(connection.store);
-    bool isHive = false;
+    const bool mayBeOther = a.isOurs || !zsIsRemote(connection.store);
+    Layout layout;
     if (info.eAccess == GA_Update && zs_hierarchy_recover(store->store, err) != ZS_OK)
         return a;
-    const bool isOpen = openHierarchy(*store, text, consolidated, mayBeHive, isHive, err);
-    a.isOurs = a.isOurs || isHive;
-    if (isOpen && findNode(store, connection, isMeant || isHive, node, err))
+    const bool isOpen = openHierarchy(*store, connection, text, consolidated, mayBeOther, layout, err);
+    a.isOurs = a.isOurs || layout == Layout::HIVE ||
+               (layout == Layout::REPOSITORY && isAloneWithRepositories(info));
+    const bool isMeant = a.isOurs || (layout == Layout::ZARR && isAlone(info));
+    if (isOpen && findNode(store, connection, isMeant, node, err))
     {
         a.isOurs = options.Parse(info.papszOpenOptions); // else it has said why
         if (!a.isOurs)
@@ -534,7 +598,8 @@ GDALDataset *zsOpen(GDALOpenInfo *info)
     ZSConnection connection;
     std::string reason;
     const char *name = info->pszFilename;
-    if (!zsParseConnection(name, connection, reason))
+    if (!zsParseConnection(name, connection, reason) ||
+        !zsTakeCommitOptions(info->papszOpenOptions, connection, reason))
     {
         if (isNamed(*info))
             CPLError(CE_Failure, CPLE_OpenFailed, "%s: %s", zsShown(name).c_str(), zsShown(reason).c_str());

@@ -360,6 +360,14 @@ static const std::vector<Row<Opening>> &openingRows()
          "How shards that are there are changed: REWRITE puts a new one in their place, APPEND writes new chunks "
          "behind the old ones, IN_PLACE overwrites chunks that are not compressed; on local disks, else REWRITE",
          [](Opening &o, Value &v) { o.update = static_cast<enum zs_update>(v.choice); }},
+        {ZS_OPENING, "BRANCH", anyText(),
+         "Of an Icechunk repository: the branch whose newest commit is opened. Default: main", nullptr},
+        {ZS_OPENING, "TAG", anyText(), "Of an Icechunk repository: the tag whose commit is opened", nullptr},
+        {ZS_OPENING, "SNAPSHOT", anyText(), "Of an Icechunk repository: the id of the snapshot that is opened",
+         nullptr},
+        {ZS_OPENING, "AS_OF", anyText(),
+         "Of an Icechunk repository: a time, 2026-09-01T00:00:00Z; the last commit of the branch at or before it is "
+         "opened", nullptr},
         {ZS_OPENING, "MERGE_GAP", number(0, 1e9, "kilobytes"),
          "Chunks of a shard with fewer kilobytes between them are one request. Default: 128 over a network, else 4",
          [](Opening &o, Value &v) { o.merge_gap = bytesOf(v, 1 << 10); }},

@@ -340,6 +340,51 @@ static enum zs_status http_open_tail(struct zs_store *store, const char *key, si
     return status;
 }
 
+/* An object from the answer to a request for a range of it. *other_way: it is none, and plainer requests may do. */
+static enum zs_status object_from_range(struct http_store *h, const char *key, uint64_t offset, size_t n, void *data,
+                                        const struct zs_http_answer *a, bool *other_way, struct zs_object **object,
+                                        struct zs_error *err)
+{
+    const uint64_t total = a->kind == ZS_HTTP_WHOLE ? a->size : a->total;
+    const bool has_bytes = a->kind == ZS_HTTP_WHOLE || a->kind == ZS_HTTP_PART;
+    if (a->kind == ZS_HTTP_ABSENT)
+        return fail_absent(h, key, err);
+    if ((has_bytes || a->kind == ZS_HTTP_BEYOND) && total != UINT64_MAX && (offset > total || n > total - offset))
+        return zs_fail(err, ZS_CORRUPT, "%s/%s: expected %zu bytes at offset %llu, found an object of %llu bytes",
+                       h->base.root, key, n, (unsigned long long)offset, (unsigned long long)total);
+    *other_way = !has_bytes || total == UINT64_MAX || (a->kind == ZS_HTTP_PART && (a->first != offset || a->size != n));
+    if (*other_way)
+        return ZS_IO;
+    ZS_TRY(object_new(h, key, total, a->tag, a->is_strong_etag, object, err));
+    memcpy(data, a->kind == ZS_HTTP_WHOLE ? a->bytes + offset : a->bytes, n);
+    return ZS_OK;
+}
+
+static enum zs_status http_open_range(struct zs_store *store, const char *key, uint64_t offset, size_t n, void *data,
+                                      struct zs_object **object, struct zs_error *err)
+{
+    struct http_store *h = (struct http_store *)store;
+    bool other_way = atomic_load(&h->use_vsi) || atomic_load(&h->no_ranges) || n == 0 || n > ZS_HTTP_MAX_ANSWER_BYTES;
+    enum zs_status status = ZS_OK;
+    if (!other_way) {
+        char range[64];
+        struct zs_http_answer a;
+        snprintf(range, sizeof range, "%llu-%llu", (unsigned long long)offset, (unsigned long long)(offset + n - 1));
+        ZS_TRY(request(h, key, range, NULL, n, &a, err));
+        status = object_from_range(h, key, offset, n, data, &a, &other_way, object, err);
+        zs_http_answer_free(&a);
+    }
+    if (!other_way)
+        return status;
+    ZS_TRY(http_open(store, key, object, err));
+    status = zs_object_read(*object, offset, n, data, err);
+    if (status != ZS_OK) {
+        zs_object_close(*object);
+        *object = NULL;
+    }
+    return status;
+}
+
 /* ---- Reading ---- */
 
 static enum zs_status fail_replaced(struct http_object *o, struct zs_error *err)
@@ -501,6 +546,7 @@ enum zs_status zs_store_over_http(struct zs_store *vsi, struct zs_store **store,
         .free = http_free,
         .open_tail = http_open_tail,
         .open_head = http_open_head,
+        .open_range = http_open_range,
         .get = http_get,
         .forget = http_forget,
     };

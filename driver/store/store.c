@@ -26,10 +26,8 @@ enum zs_status zs_store_sync(struct zs_store *store, struct zs_error *err)
 
 enum zs_status zs_store_check_writable(const struct zs_store *store, struct zs_error *err)
 {
-    if (store->manifest == NULL)
-        return ZS_OK;
-    return zs_fail(err, ZS_UNSUPPORTED, "%s: is a store that %s describes, which is only read", store->root,
-                   store->manifest);
+    return store->read_only == NULL ? ZS_OK
+                                    : zs_fail(err, ZS_UNSUPPORTED, "%s: %s", store->root, store->read_only);
 }
 
 bool zs_store_is_replaced(const struct zs_store *store)
@@ -152,6 +150,21 @@ enum zs_status zs_object_open_head(struct zs_store *store, const char *key, size
     if (asks_at_once(store, store->ops->open_head != NULL, key))
         return store->ops->open_head(store, key, n, head, object, err);
     return open_and_read(store, key, false, n, head, object, err);
+}
+
+enum zs_status zs_object_open_range(struct zs_store *store, const char *key, uint64_t offset, size_t n, void *data,
+                                    struct zs_object **object, struct zs_error *err)
+{
+    ZS_TRY(check_key(store, key, err));
+    if (asks_at_once(store, store->ops->open_range != NULL, key))
+        return store->ops->open_range(store, key, offset, n, data, object, err);
+    ZS_TRY(zs_object_open(store, key, object, err));
+    const enum zs_status status = zs_object_read(*object, offset, n, data, err);
+    if (status != ZS_OK) {
+        zs_object_close(*object);
+        *object = NULL;
+    }
+    return status;
 }
 
 uint64_t zs_object_size(const struct zs_object *object)

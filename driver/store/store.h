@@ -94,7 +94,7 @@ enum zs_status zs_store_is_link(struct zs_store *store, const char *prefix, bool
 enum zs_status zs_store_remove_link(struct zs_store *store, const char *prefix, bool *was_link,
                                     struct zs_error *err) ZS_MUST_CHECK;
 
-/* ZS_UNSUPPORTED for a store of a layout that is only read. */
+/* ZS_UNSUPPORTED for a store that is only read. */
 enum zs_status zs_store_check_writable(const struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Whether another store, or none, has taken the place of the one that was opened. False where nobody can tell. */
@@ -111,8 +111,11 @@ enum zs_status zs_object_open_tail(struct zs_store *store, const char *key, size
 /* The same for the first n bytes. */
 enum zs_status zs_object_open_head(struct zs_store *store, const char *key, size_t n, void *head,
                                    struct zs_object **object, struct zs_error *err) ZS_MUST_CHECK;
-/* Whether what the two brought was remembered by this process and not asked for: reading on finds out if the object was
- * replaced, but whoever does not need to read on should zs_store_forget() it and open it again. */
+/* The same for the n bytes at `offset`, which are known to be there: ZS_CORRUPT where the object is shorter. */
+enum zs_status zs_object_open_range(struct zs_store *store, const char *key, uint64_t offset, size_t n, void *data,
+                                    struct zs_object **object, struct zs_error *err) ZS_MUST_CHECK;
+/* Whether what the first two brought was remembered by this process and not asked for: reading on finds out if the
+ * object was replaced, but whoever does not need to read on should zs_store_forget() it and open it again. */
 bool zs_object_is_remembered(const struct zs_object *object);
 void zs_store_forget(struct zs_store *store, const char *key);
 /* Forgets what this process remembers of all stores. */
@@ -203,6 +206,8 @@ struct zs_store_ops {
                                 struct zs_error *err);
     enum zs_status (*open_head)(struct zs_store *s, const char *key, size_t n, void *head, struct zs_object **object,
                                 struct zs_error *err);
+    enum zs_status (*open_range)(struct zs_store *s, const char *key, uint64_t offset, size_t n, void *data,
+                                 struct zs_object **object, struct zs_error *err);
     enum zs_status (*get)(struct zs_store *s, const char *key, size_t max_bytes, struct zs_buffer *out,
                           struct zs_error *err);
     /* Optional: the commit of a remote store in two, of which `abort` is the second. */
@@ -247,8 +252,10 @@ struct zs_store {
     enum zs_sync sync;
     bool is_remote; /* a round trip costs more than reading some more bytes */
     size_t max_batch; /* of remove_batch(); 0: objects are removed one by one */
-    /* The object at the root that describes a store of another layout, which is only read; NULL: Zarr's own. Static. */
+    /* The object at the root that describes a store of another layout; NULL: Zarr's own. Static. */
     const char *manifest;
+    const char *read_only; /* why nothing can be written, behind "root: "; NULL where it can. Static. */
+    bool is_snapshot; /* it shows one of many states that its root has: nothing is kept beside it that tells of one */
     struct zs_uploads *uploads; /* NULL: commits are not overlapped */
 };
 struct zs_object {

@@ -582,6 +582,7 @@ enum zs_status zs_hive_open(struct zs_store **store, struct zs_error *err)
     }
     s->base = (struct zs_store){.ops = &ops, .root = root, .is_remote = (*store)->is_remote};
     s->base.manifest = ZS_HIVE_MANIFEST;
+    s->base.read_only = "is a store that " ZS_HIVE_MANIFEST " describes, which is only read";
     s->inner = *store;
     status = open_hive(s, manifest, err);
     zs_json_free(manifest);

@@ -1,0 +1,122 @@
+#include "zarr/flatbuffer.h"
+
+#include "base/checked.h"
+
+/* A little-endian number of n <= 8 bytes. */
+static uint64_t load(const unsigned char *p, size_t n)
+{
+    uint64_t v = 0;
+    for (size_t i = 0; i < n; i++)
+        v |= (uint64_t)p[i] << (8 * i);
+    return v;
+}
+
+static bool has(const struct zs_flat *flat, size_t at, size_t n)
+{
+    return at <= flat->size && n <= flat->size - at;
+}
+
+/* Where the offset that stands at `at` leads: forwards, to something of at least 4 bytes. */
+static bool follow(const struct zs_flat *flat, size_t at, size_t *target)
+{
+    if (!has(flat, at, 4))
+        return false;
+    const size_t offset = (size_t)load(flat->data + at, 4);
+    if (offset == 0 || offset > flat->size - at || !has(flat, at + offset, 4))
+        return false;
+    *target = at + offset;
+    return true;
+}
+
+/* The table at `at`, whose vtable lies before or behind it. */
+static bool table_at(const struct zs_flat *flat, size_t at, struct zs_flat_table *out)
+{
+    if (!has(flat, at, 4))
+        return false;
+    const int64_t vtable = (int64_t)at - (int32_t)load(flat->data + at, 4);
+    if (vtable < 0 || (uint64_t)vtable > flat->size || !has(flat, (size_t)vtable, 4))
+        return false;
+    const unsigned char *v = flat->data + vtable;
+    const size_t vtable_size = (size_t)load(v, 2), size = (size_t)load(v + 2, 2);
+    if (vtable_size < 4 || vtable_size % 2 != 0 || size < 4 || !has(flat, (size_t)vtable, vtable_size) ||
+        !has(flat, at, size))
+        return false;
+    *out = (struct zs_flat_table){flat, at, (size_t)vtable, (unsigned)(vtable_size - 4) / 2, size};
+    return true;
+}
+
+bool zs_flat_root(const struct zs_flat *flat, struct zs_flat_table *out)
+{
+    size_t at;
+    return follow(flat, 0, &at) && table_at(flat, at, out);
+}
+
+/* Where a field of n bytes stands; 0 where it is absent. */
+static bool field_at(const struct zs_flat_table *t, unsigned field, size_t n, size_t *at)
+{
+    *at = 0;
+    if (t->of == NULL)
+        return false;
+    const size_t offset = field < t->fields ? (size_t)load(t->of->data + t->vtable + 4 + 2 * (size_t)field, 2) : 0;
+    if (offset == 0)
+        return true;
+    if (offset < 4 || offset > t->size || n > t->size - offset)
+        return false;
+    *at = t->at + offset;
+    return true;
+}
+
+bool zs_flat_number(const struct zs_flat_table *t, unsigned field, size_t size, uint64_t usual, uint64_t *out)
+{
+    size_t at;
+    if (!field_at(t, field, size, &at))
+        return false;
+    *out = at != 0 ? load(t->of->data + at, size) : usual;
+    return true;
+}
+
+bool zs_flat_struct(const struct zs_flat_table *t, unsigned field, size_t size, const unsigned char **out)
+{
+    size_t at;
+    if (!field_at(t, field, size, &at))
+        return false;
+    *out = at != 0 ? t->of->data + at : NULL;
+    return true;
+}
+
+bool zs_flat_table(const struct zs_flat_table *t, unsigned field, struct zs_flat_table *out)
+{
+    size_t at;
+    if (!field_at(t, field, 4, &at))
+        return false;
+    if (at == 0) {
+        *out = (struct zs_flat_table){0};
+        return true;
+    }
+    return follow(t->of, at, &at) && table_at(t->of, at, out);
+}
+
+bool zs_flat_vector(const struct zs_flat_table *t, unsigned field, size_t size, struct zs_flat_vector *out)
+{
+    size_t at;
+    if (!field_at(t, field, 4, &at))
+        return false;
+    if (at == 0) {
+        *out = (struct zs_flat_vector){0};
+        return true;
+    }
+    if (!follow(t->of, at, &at))
+        return false;
+    const uint64_t count = load(t->of->data + at, 4);
+    uint64_t bytes;
+    if (!zs_mul_u64(count, size, &bytes) || bytes > t->of->size - at - 4)
+        return false;
+    *out = (struct zs_flat_vector){t->of, t->of->data + at + 4, (size_t)count};
+    return true;
+}
+
+bool zs_flat_vector_table(const struct zs_flat_vector *v, size_t i, struct zs_flat_table *out)
+{
+    size_t at = (size_t)(v->data - v->of->data) + 4 * i;
+    return i < v->count && follow(v->of, at, &at) && table_at(v->of, at, out);
+}

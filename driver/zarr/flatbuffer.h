@@ -1,0 +1,46 @@
+/* zarr/flatbuffer.h: FlatBuffers read in place (flatbuffers.dev, "FlatBuffers Internals"): nothing is copied or made
+ * into objects. The bytes are hostile: each offset is checked when it is followed. A function is false where bytes are
+ * broken, and leaves *out alone; a field that is absent is true with its default: a number, or a table or vector that
+ * is `of` nothing. Offsets may be anywhere: nothing relies on alignment. */
+#ifndef ZS_ZARR_FLATBUFFER_H
+#define ZS_ZARR_FLATBUFFER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One buffer, borrowed. */
+struct zs_flat {
+    const unsigned char *data;
+    size_t size;
+};
+
+/* What an offset leads to. `of` is NULL where there is none. */
+struct zs_flat_table {
+    const struct zs_flat *of;
+    size_t at, vtable;
+    unsigned fields; /* in the vtable */
+    size_t size;
+};
+struct zs_flat_vector {
+    const struct zs_flat *of;
+    const unsigned char *data; /* count elements of the size that was asked for; also the bytes of a string */
+    size_t count;
+};
+
+bool zs_flat_root(const struct zs_flat *flat, struct zs_flat_table *out);
+
+/* Field `field` of a table, counted from 0 as in its schema (a union takes two). A number of `size` bytes, 1 to 8,
+ * unsigned: */
+bool zs_flat_number(const struct zs_flat_table *t, unsigned field, size_t size, uint64_t usual, uint64_t *out);
+/* A struct of `size` bytes; NULL where it is absent. */
+bool zs_flat_struct(const struct zs_flat_table *t, unsigned field, size_t size, const unsigned char **out);
+bool zs_flat_table(const struct zs_flat_table *t, unsigned field, struct zs_flat_table *out);
+/* Of elements of `size` bytes: structs, numbers, characters, or 4 of tables and strings, for which the functions below
+ * are. */
+bool zs_flat_vector(const struct zs_flat_table *t, unsigned field, size_t size, struct zs_flat_vector *out);
+
+/* Element i < count. */
+bool zs_flat_vector_table(const struct zs_flat_vector *v, size_t i, struct zs_flat_table *out);
+
+#endif

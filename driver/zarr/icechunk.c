@@ -1,0 +1,355 @@
+/* An Icechunk repository as the store that a commit in it is: documents of its snapshot, and chunks by the references
+ * of its manifests. Nothing that is referred to is absent: that would read as fill value. */
+#include "zarr/icechunk.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "zarr/icechunk_private.h"
+
+/* Manifests that a store keeps for itself, whatever the budget of the process: one that is larger would be read again
+ * for every chunk. */
+#define KEPT_MANIFESTS 8
+
+struct ice_store {
+    struct zs_store base;
+    struct zs_store *inner;
+    struct zs_icechunk_files files;
+    struct zs_icechunk_commit commit;
+    struct zs_icechunk_snapshot snapshot;
+    pthread_mutex_t lock; /* of what is below, and of the arrays' metadata */
+    struct zs_cache_entry *kept[KEPT_MANIFESTS];
+    size_t next_kept;
+};
+
+/* A chunk: bytes in a manifest, or a range of another object, which is opened by the first read. */
+struct ice_object {
+    struct zs_object base;
+    struct zs_cache_entry *manifest;
+    const unsigned char *bytes;
+    struct zs_store *where;
+    char *key;
+    uint64_t offset;
+    pthread_mutex_t lock;
+    struct zs_object *inner;
+};
+
+static struct ice_store *ice_of(const struct zs_store *s)
+{
+    return (struct ice_store *)s;
+}
+
+/* ---- Finding ---- */
+
+static enum zs_status fail_absent(const struct ice_store *s, const char *key, struct zs_error *err)
+{
+    return zs_fail(err, ZS_NOT_FOUND, "%s/%s: there is no such object in the snapshot", s->base.root, key);
+}
+
+/* What an array's document says of it, read once. */
+static enum zs_status load_meta(struct ice_store *s, struct zs_icechunk_array *a, struct zs_error *err)
+{
+    enum zs_status status = ZS_OK;
+    (void)pthread_mutex_lock(&s->lock);
+    if (a->meta == NULL)
+        status = zs_array_meta_parse(a->path[0] == '\0' ? s->snapshot.root : zs_json_get(s->snapshot.shown, a->path),
+                                     &a->meta, err);
+    (void)pthread_mutex_unlock(&s->lock);
+    return status;
+}
+
+/* The array that a key is a chunk's of, and which. ZS_NOT_FOUND for other keys. */
+static enum zs_status parse_key(struct ice_store *s, const char *key, struct zs_icechunk_array **array,
+                                uint64_t *index, struct zs_error *err)
+{
+    size_t n = 0; /* of the root, then of each folder that the key names */
+    const char *below = key;
+    while ((*array = zs_icechunk_snapshot_array(&s->snapshot, key, n)) == NULL) {
+        n += (n > 0) + strcspn(key + n + (n > 0), "/");
+        if (key[n] == '\0')
+            return fail_absent(s, key, err);
+        below = key + n + 1;
+    }
+    ZS_TRY(load_meta(s, *array, err));
+    return zs_chunk_key_parse((*array)->meta, below, index) ? ZS_OK : fail_absent(s, key, err);
+}
+
+/* Keeps a manifest that was used. */
+static void keep(struct ice_store *s, struct zs_cache_entry *entry)
+{
+    struct zs_cache_entry *older = NULL;
+    (void)pthread_mutex_lock(&s->lock);
+    bool is_kept = false;
+    for (size_t i = 0; i < KEPT_MANIFESTS; i++)
+        is_kept = is_kept || s->kept[i] == entry;
+    if (!is_kept) {
+        zs_icechunk_file_pin(entry);
+        older = s->kept[s->next_kept];
+        s->kept[s->next_kept] = entry;
+        s->next_kept = (s->next_kept + 1) % KEPT_MANIFESTS;
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+    zs_icechunk_file_release(older);
+}
+
+/* A manifest, with as many references as the snapshot says. */
+static enum zs_status get_manifest(struct ice_store *s, const unsigned char *id, struct zs_cache_entry **entry,
+                                   struct zs_error *err)
+{
+    char text[ZS_ICECHUNK_ID_TEXT];
+    struct zs_icechunk_manifest m;
+    zs_icechunk_id_print(id, text);
+    ZS_TRY(zs_icechunk_file_get(&s->files, ZS_ICECHUNK_MANIFEST, text, entry, err));
+    const uint64_t refs = zs_icechunk_file_of(*entry)->refs;
+    if (zs_icechunk_snapshot_manifest(&s->snapshot, id, &m) && m.refs == refs) {
+        keep(s, *entry);
+        return ZS_OK;
+    }
+    zs_icechunk_file_release(*entry);
+    return zs_fail(err, ZS_CORRUPT, "%s/manifests/%s: expected %llu references, as the snapshot says, found %llu",
+                   s->base.root, text, (unsigned long long)m.refs, (unsigned long long)refs);
+}
+
+/* Where the chunk of a key is; *manifest is pinned, and has what *ref points to. ZS_NOT_FOUND: nowhere. */
+static enum zs_status find_chunk(struct ice_store *s, const char *key, struct zs_cache_entry **manifest,
+                                 struct zs_icechunk_ref *ref, struct zs_error *err)
+{
+    struct zs_icechunk_array *a;
+    uint64_t index[ZS_MAX_NDIM];
+    ZS_TRY(parse_key(s, key, &a, index, err));
+    const unsigned char *id = zs_icechunk_snapshot_find(a, index);
+    if (id == NULL)
+        return fail_absent(s, key, err);
+    ZS_TRY(get_manifest(s, id, manifest, err));
+    bool is_there = false;
+    enum zs_status status = zs_icechunk_manifest_find(zs_icechunk_file_of(*manifest), a->id, index, a->meta->ndim,
+                                                      &is_there, ref, err);
+    char text[ZS_ICECHUNK_ID_TEXT];
+    zs_icechunk_id_print(id, text);
+    if (status != ZS_OK)
+        status = zs_fail_in(err, status, "%s/manifests/%s", s->base.root, text);
+    else if (!is_there)
+        status = fail_absent(s, key, err);
+    if (status != ZS_OK)
+        zs_icechunk_file_release(*manifest);
+    return status;
+}
+
+/* ---- Objects ---- */
+
+static void ice_close(struct zs_object *object)
+{
+    struct ice_object *o = (struct ice_object *)object;
+    zs_object_close(o->inner);
+    zs_icechunk_file_release(o->manifest);
+    (void)pthread_mutex_destroy(&o->lock);
+    free(o->key);
+    free(o);
+}
+
+static uint64_t hash(uint64_t h, const void *data, size_t n)
+{
+    const unsigned char *p = data;
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ p[i]) * 0x100000001B3u; /* FNV-1a */
+    return h;
+}
+
+/* The object that the reference leads to. */
+static enum zs_status place(struct ice_store *s, struct ice_object *o, const struct zs_icechunk_ref *ref,
+                            struct zs_error *err)
+{
+    char text[ZS_ICECHUNK_ID_TEXT];
+    o->bytes = ref->bytes;
+    o->offset = ref->offset;
+    if (ref->bytes != NULL)
+        return ZS_OK;
+    if (ref->chunk_id == NULL)
+        return zs_fail(err, ZS_UNSUPPORTED, "virtual chunks are not read");
+    zs_icechunk_id_print(ref->chunk_id, text);
+    o->where = s->inner;
+    o->key = zs_format("chunks/%s", text);
+    return o->key != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "no memory for a key");
+}
+
+static enum zs_status ice_open(struct zs_store *store, const char *key, struct zs_object **object, struct zs_error *err)
+{
+    struct ice_store *s = ice_of(store);
+    struct zs_icechunk_ref ref;
+    struct ice_object *o = zs_calloc(1, sizeof *o);
+    if (o == NULL || pthread_mutex_init(&o->lock, NULL) != 0) {
+        free(o);
+        return zs_fail(err, ZS_NO_MEMORY, "no memory for an object");
+    }
+    o->base.store = store;
+    enum zs_status status = find_chunk(s, key, &o->manifest, &ref, err);
+    if (status != ZS_OK) {
+        o->manifest = NULL;
+    } else {
+        o->base.size = ref.size;
+        o->base.is_versioned = true; /* the snapshot says which object it is, and none is ever changed */
+        o->base.version = hash(hash(0xCBF29CE484222325u, &ref.offset, sizeof ref.offset), key, strlen(key));
+        status = place(s, o, &ref, err);
+        if (status != ZS_OK)
+            status = zs_fail_in(err, status, "%s/%s", store->root, key);
+    }
+    if (status == ZS_OK)
+        *object = &o->base;
+    else
+        ice_close(&o->base);
+    return status;
+}
+
+static enum zs_status ice_read(struct zs_object *object, uint64_t offset, size_t n, void *data, struct zs_error *err)
+{
+    struct ice_object *o = (struct ice_object *)object;
+    if (o->bytes != NULL) {
+        memcpy(data, o->bytes + offset, n);
+        return ZS_OK;
+    }
+    enum zs_status status = ZS_OK;
+    (void)pthread_mutex_lock(&o->lock);
+    const bool is_first = o->inner == NULL;
+    if (is_first)
+        status = zs_object_open_range(o->where, o->key, o->offset + offset, n, data, &o->inner, err);
+    (void)pthread_mutex_unlock(&o->lock);
+    if (!is_first)
+        status = zs_object_read(o->inner, o->offset + offset, n, data, err);
+    if (status == ZS_NOT_FOUND)
+        status = zs_fail(err, ZS_CORRUPT, "%s/%s: the repository refers to this object, which is not there",
+                         o->where->root, o->key);
+    return status == ZS_CORRUPT ? zs_fail_in(err, status, "%s/%s", o->where->root, o->key) : status;
+}
+
+/* ---- The store ---- */
+
+/* The document of a key; NULL where it is that of none. */
+static const zs_json *document_of(const struct ice_store *s, const char *key)
+{
+    static const char end[] = "/zarr.json";
+    const size_t n = strlen(key), m = sizeof end - 1;
+    if (strcmp(key, end + 1) == 0)
+        return s->snapshot.root;
+    for (const zs_json *d = zs_json_first(s->snapshot.shown); d != NULL && n > m; d = zs_json_next(d))
+        if (strlen(zs_json_name(d)) == n - m && strncmp(zs_json_name(d), key, n - m) == 0 &&
+            strcmp(key + n - m, end) == 0)
+            return d;
+    return NULL;
+}
+
+static enum zs_status get_document(const zs_json *document, size_t max_bytes, struct zs_buffer *out,
+                                   struct zs_error *err)
+{
+    char *text = zs_json_print(document);
+    const size_t n = text != NULL ? strlen(text) : 0;
+    enum zs_status status = text == NULL     ? zs_fail(err, ZS_NO_MEMORY, "no memory for a document")
+                            : n > max_bytes ? zs_fail(err, ZS_INVALID, "expected documents of at most %zu bytes in "
+                                                                       "all, found %zu", max_bytes, n)
+                                            : zs_buffer_reset(out, n, err);
+    if (status == ZS_OK)
+        memcpy(out->data, text, out->size = n);
+    free(text);
+    return status;
+}
+
+static enum zs_status ice_get(struct zs_store *store, const char *key, size_t max_bytes, struct zs_buffer *out,
+                              struct zs_error *err)
+{
+    struct zs_object *object;
+    const zs_json *document = document_of(ice_of(store), key);
+    if (document != NULL)
+        return get_document(document, max_bytes, out, err);
+    ZS_TRY(ice_open(store, key, &object, err));
+    const uint64_t size = zs_object_size(object);
+    enum zs_status status =
+        size <= max_bytes ? zs_buffer_reset(out, (size_t)size, err)
+                          : zs_fail(err, ZS_INVALID, "%s/%s: expected at most %zu bytes, found %llu", store->root, key,
+                                    max_bytes, (unsigned long long)size);
+    if (status == ZS_OK)
+        status = zs_object_read(object, 0, (size_t)size, out->data, err);
+    if (status == ZS_OK)
+        out->size = (size_t)size;
+    zs_object_close(object);
+    return status;
+}
+
+static enum zs_status ice_create(struct zs_store *store, const char *key, struct zs_writer **writer,
+                                 struct zs_error *err)
+{
+    (void)key;
+    (void)writer;
+    return zs_store_check_writable(store, err);
+}
+
+static enum zs_status ice_remove(struct zs_store *store, const char *key, struct zs_error *err)
+{
+    (void)key;
+    return zs_store_check_writable(store, err);
+}
+
+/* All there is is consolidated. */
+static enum zs_status ice_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
+{
+    (void)names;
+    return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: what a snapshot has is consolidated, and not listed", store->root,
+                   prefix);
+}
+
+/* All but the store that it reads. */
+static void release(struct ice_store *s)
+{
+    for (size_t i = 0; i < KEPT_MANIFESTS; i++)
+        zs_icechunk_file_release(s->kept[i]);
+    zs_icechunk_snapshot_close(&s->snapshot);
+    zs_icechunk_commit_clear(&s->commit);
+    zs_icechunk_files_free(&s->files);
+    (void)pthread_mutex_destroy(&s->lock);
+    free(s->base.root);
+    free(s);
+}
+
+static void ice_free(struct zs_store *store)
+{
+    struct zs_store *inner = ice_of(store)->inner;
+    release(ice_of(store));
+    zs_store_free(inner);
+}
+
+static const struct zs_store_ops ops = {.open = ice_open,
+                                        .read = ice_read,
+                                        .close = ice_close,
+                                        .create = ice_create,
+                                        .remove = ice_remove,
+                                        .list = ice_list,
+                                        .free = ice_free,
+                                        .get = ice_get};
+
+enum zs_status zs_icechunk_open(struct zs_store **store, const struct zs_icechunk_wish *wish,
+                                zs_icechunk_decode_fn decode, struct zs_error *err)
+{
+    struct ice_store *s = zs_calloc(1, sizeof *s);
+    char *root = zs_strdup((*store)->root);
+    if (s == NULL || root == NULL || pthread_mutex_init(&s->lock, NULL) != 0) {
+        free(s);
+        free(root);
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a store");
+    }
+    s->base = (struct zs_store){.ops = &ops, .root = root, .is_remote = (*store)->is_remote};
+    s->base.read_only = "is an Icechunk repository, which is only read: write with Icechunk's own library, or into a "
+                        "plain store that gdalmdimtranslate copies it to";
+    s->base.is_snapshot = true;
+    s->inner = *store;
+    enum zs_status status = zs_icechunk_files_init(&s->files, *store, decode, err);
+    if (status == ZS_OK)
+        status = zs_icechunk_find(&s->files, wish, &s->commit, err);
+    if (status == ZS_OK)
+        status = zs_icechunk_snapshot_open(&s->files, s->commit.id, &s->snapshot, err);
+    if (status != ZS_OK) {
+        release(s);
+        return status;
+    }
+    s->base.manifest = s->commit.has_info ? ZS_ICECHUNK_REPOSITORY : ZS_ICECHUNK_MAIN;
+    *store = &s->base;
+    return ZS_OK;
+}

@@ -1,0 +1,241 @@
+/* Metadata files of an Icechunk repository: a header, and a FlatBuffer that is compressed, or not. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "zarr/icechunk_private.h"
+
+/* The header: magic, name of the writer, version, type, compression. */
+#define HEADER_BYTES 39
+#define VERSION_AT 36
+#define TYPE_AT 37
+#define COMPRESSION_AT 38
+
+/* Largest file, stored and decoded. A manifest of a million references has 94 MB. */
+#define MAX_FILE_BYTES ((size_t)1 << 30)
+
+static const unsigned char magic[ZS_ICECHUNK_MAGIC_BYTES] = {0x49, 0x43, 0x45, 0xF0, 0x9F, 0xA7,
+                                                             0x8A, 0x43, 0x48, 0x55, 0x4E, 0x4B};
+
+bool zs_icechunk_is_file(const void *bytes, size_t n)
+{
+    return n >= sizeof magic && memcmp(bytes, magic, sizeof magic) == 0;
+}
+
+/* ---- Names ---- */
+
+static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+
+void zs_icechunk_id_print(const unsigned char id[ZS_ICECHUNK_ID_BYTES], char text[ZS_ICECHUNK_ID_TEXT])
+{
+    unsigned bits = 0, count = 0;
+    char *p = text;
+    for (int i = 0; i < ZS_ICECHUNK_ID_BYTES; i++) {
+        bits = bits << 8 | id[i];
+        for (count += 8; count >= 5; count -= 5)
+            *p++ = digits[bits >> (count - 5) & 31];
+    }
+    *p++ = digits[bits << (5 - count) & 31];
+    *p = '\0';
+}
+
+bool zs_icechunk_is_id(const char *text)
+{
+    return strlen(text) == ZS_ICECHUNK_ID_TEXT - 1 && strspn(text, digits) == ZS_ICECHUNK_ID_TEXT - 1;
+}
+
+bool zs_icechunk_text(const struct zs_flat_vector *v, char **text)
+{
+    if (v->of == NULL || !zs_utf8_check((const char *)v->data, v->count, NULL))
+        return false;
+    for (size_t i = 0; i < v->count; i++)
+        if (v->data[i] < 0x20 || v->data[i] == 0x7F)
+            return false;
+    *text = zs_strndup((const char *)v->data, v->count);
+    return true;
+}
+
+/* ---- Reading ---- */
+
+void zs_icechunk_file_free(void *file)
+{
+    struct zs_icechunk_file *f = file;
+    if (f == NULL)
+        return;
+    zs_buffer_free(&f->bytes);
+    free(f->name);
+    free(f);
+}
+
+/* The FlatBuffer behind the header of a file whose bytes are f->bytes, which may be replaced. */
+static enum zs_status take_content(struct zs_icechunk_file *f, enum zs_icechunk_type type,
+                                   zs_icechunk_decode_fn decode, struct zs_error *err)
+{
+    const unsigned char *b = f->bytes.data;
+    if (f->bytes.size < HEADER_BYTES)
+        return zs_fail(err, ZS_CORRUPT, "expected a header of %d bytes, found a file of %zu", HEADER_BYTES,
+                       f->bytes.size);
+    if (!zs_icechunk_is_file(b, f->bytes.size))
+        return zs_fail(err, ZS_CORRUPT, "expected the magic bytes of an Icechunk file, found others");
+    if (b[VERSION_AT] != 1 && b[VERSION_AT] != 2)
+        return zs_fail(err, ZS_UNSUPPORTED, "expected version 1 or 2 of Icechunk's specification, found %d",
+                       b[VERSION_AT]);
+    if (b[TYPE_AT] != type)
+        return zs_fail(err, ZS_CORRUPT, "expected a file of type %d, found %d", type, b[TYPE_AT]);
+    if (b[COMPRESSION_AT] > 1)
+        return zs_fail(err, ZS_UNSUPPORTED, "expected compression 0 or 1 (zstd), found %d", b[COMPRESSION_AT]);
+    f->version = b[VERSION_AT];
+    f->flat = (struct zs_flat){b + HEADER_BYTES, f->bytes.size - HEADER_BYTES};
+    if (b[COMPRESSION_AT] == 0)
+        return ZS_OK;
+    struct zs_buffer decoded = {0};
+    const enum zs_status status = decode(NULL, 0, f->flat.data, f->flat.size, MAX_FILE_BYTES, &decoded, err);
+    zs_buffer_free(&f->bytes);
+    f->bytes = decoded;
+    f->flat = (struct zs_flat){decoded.data, decoded.size};
+    return status;
+}
+
+enum zs_status zs_icechunk_file_read(const struct zs_icechunk_files *files, const char *key,
+                                     enum zs_icechunk_type type, struct zs_icechunk_file **file, struct zs_error *err)
+{
+    struct zs_icechunk_file *f = zs_calloc(1, sizeof *f);
+    if (f == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "no memory for a file");
+    enum zs_status status = zs_store_get(files->store, key, MAX_FILE_BYTES, &f->bytes, err);
+    if (status == ZS_OK) {
+        status = take_content(f, type, files->decode, err);
+        if (status != ZS_OK)
+            status = zs_fail_in(err, status, "%s/%s", files->store->root, key);
+    }
+    if (status == ZS_OK)
+        *file = f;
+    else
+        zs_icechunk_file_free(f);
+    return status;
+}
+
+/* ---- What the process remembers ---- */
+
+static struct zs_cache *cache;
+
+static void cache_create(void)
+{
+    cache = zs_cache_create(UINT64_MAX, zs_icechunk_file_free);
+    if (cache != NULL)
+        zs_cache_share_budget(cache, 0);
+}
+
+enum zs_status zs_icechunk_files_init(struct zs_icechunk_files *files, struct zs_store *store,
+                                      zs_icechunk_decode_fn decode, struct zs_error *err)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    static atomic_uint_least64_t number;
+    (void)pthread_once(&once, cache_create);
+    *files = (struct zs_icechunk_files){store, decode, NULL};
+    /* What is on a disk may be put back by hand, ids and all, and is read fast enough. */
+    files->name = store->is_remote ? zs_strdup(store->path != NULL ? store->path : store->root)
+                                   : zs_format("%llu", (unsigned long long)atomic_fetch_add(&number, 1));
+    return cache != NULL && files->name != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "no memory for a repository");
+}
+
+void zs_icechunk_files_free(struct zs_icechunk_files *files)
+{
+    free(files->name);
+    files->name = NULL;
+}
+
+static uint64_t hash(uint64_t h, const char *s)
+{
+    for (; *s != '\0'; s++)
+        h = (h ^ (unsigned char)*s) * 0x100000001B3u; /* FNV-1a */
+    return h;
+}
+
+/* Whether the id that a file has is that of its name, and the rest is in order. */
+static enum zs_status check(struct zs_icechunk_file *file, enum zs_icechunk_type type, const char *id,
+                            zs_icechunk_decode_fn decode, struct zs_error *err)
+{
+    struct zs_flat_table root;
+    const unsigned char *bytes;
+    char found[ZS_ICECHUNK_ID_TEXT];
+    if (!zs_flat_root(&file->flat, &root) || !zs_flat_struct(&root, 0, ZS_ICECHUNK_ID_BYTES, &bytes) || bytes == NULL)
+        return zs_fail(err, ZS_CORRUPT, "expected a FlatBuffer with an id, found other bytes");
+    zs_icechunk_id_print(bytes, found);
+    if (strcmp(found, id) != 0)
+        return zs_fail(err, ZS_CORRUPT, "expected the id %s, found %s", id, found);
+    return type == ZS_ICECHUNK_MANIFEST ? zs_icechunk_manifest_check(file, decode, err) : ZS_OK;
+}
+
+static enum zs_status load(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
+                           const char *name, struct zs_icechunk_file **file, struct zs_error *err)
+{
+    const char *key = name + strlen(files->name) + 1;
+    struct zs_icechunk_file *f = NULL;
+    enum zs_status status = zs_icechunk_file_read(files, key, type, &f, err);
+    if (status == ZS_NOT_FOUND)
+        return zs_fail(err, ZS_CORRUPT, "%s/%s: the repository refers to this object, which is not there",
+                       files->store->root, key);
+    ZS_TRY(status);
+    status = check(f, type, id, files->decode, err);
+    if (status != ZS_OK)
+        status = zs_fail_in(err, status, "%s/%s", files->store->root, key);
+    else if ((f->name = zs_strdup(name)) == NULL)
+        status = zs_fail(err, ZS_NO_MEMORY, "no memory for a name");
+    if (status != ZS_OK)
+        zs_icechunk_file_free(f);
+    else
+        *file = f;
+    return status;
+}
+
+/* The same, of the cache. */
+static enum zs_status get(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
+                          const char *name, struct zs_cache_entry **entry, struct zs_error *err)
+{
+    const struct zs_cache_key key = {hash(0xCBF29CE484222325u, name), hash(0x9E3779B97F4A7C15u, name)};
+    bool must_load;
+    while ((*entry = zs_cache_get_or_load(cache, key, &must_load)) != NULL) {
+        if (strcmp(zs_icechunk_file_of(*entry)->name, name) == 0)
+            return ZS_OK;
+        zs_cache_release(cache, *entry); /* of another name with the same two hashes */
+        zs_cache_remove(cache, key);
+    }
+    struct zs_icechunk_file *file = NULL;
+    const enum zs_status status = load(files, type, id, name, &file, err);
+    if (status == ZS_OK)
+        *entry = zs_cache_put(cache, key, file, ZS_CACHE_ENTRY_BYTES + sizeof *file + file->bytes.capacity);
+    if (*entry != NULL)
+        return ZS_OK;
+    zs_cache_abandon(cache, key);
+    zs_icechunk_file_free(file);
+    return status != ZS_OK ? status : zs_fail(err, ZS_NO_MEMORY, "no memory for a file");
+}
+
+enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
+                                    struct zs_cache_entry **entry, struct zs_error *err)
+{
+    char *name = zs_format("%s/%s/%s", files->name, type == ZS_ICECHUNK_SNAPSHOT ? "snapshots" : "manifests", id);
+    const enum zs_status status =
+        name != NULL ? get(files, type, id, name, entry, err) : zs_fail(err, ZS_NO_MEMORY, "no memory for a name");
+    free(name);
+    return status;
+}
+
+const struct zs_icechunk_file *zs_icechunk_file_of(const struct zs_cache_entry *entry)
+{
+    return zs_cache_value(entry);
+}
+
+void zs_icechunk_file_pin(struct zs_cache_entry *entry)
+{
+    zs_cache_pin(cache, entry);
+}
+
+void zs_icechunk_file_release(struct zs_cache_entry *entry)
+{
+    if (entry != NULL)
+        zs_cache_release(cache, entry);
+}

@@ -1,0 +1,516 @@
+/* The history of an Icechunk repository: branches, tags and commits, in one object (version 2) or in one for each
+ * (version 1). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "zarr/document.h"
+#include "zarr/icechunk_private.h"
+#include "zarr/name.h"
+
+/* Fields of the tables Repo, Ref, SnapshotInfo, RepoStatus and Snapshot. */
+enum {
+    REPO_VERSION,
+    REPO_TAGS,
+    REPO_BRANCHES,
+    REPO_DELETED_TAGS,
+    REPO_SNAPSHOTS,
+    REPO_STATUS,
+    REPO_ENABLED_FLAGS = 10,
+    REPO_DISABLED_FLAGS = 11
+};
+enum { REF_NAME, REF_SNAPSHOT };
+enum { INFO_ID, INFO_PARENT, INFO_FLUSHED_AT };
+enum { STATUS_AVAILABILITY = 0, STATUS_REASON = 2 };
+enum { SNAPSHOT_PARENT_ID = 1, SNAPSHOT_FLUSHED_AT = 3 };
+
+/* Feature flags that are known: moving nodes, making and removing tags. None of them changes what is read. */
+#define FIRST_FLAG 3
+#define LAST_FLAG 5
+#define OFFLINE 2
+#define NO_PARENT UINT32_MAX
+/* Names that a message lists. */
+#define MOST_NAMES 10
+/* Commits of version 1 that are walked back in search of a time: each is a request. */
+#define MOST_COMMITS 10000
+#define MAX_REF_BYTES ((size_t)65536)
+
+void zs_icechunk_commit_clear(struct zs_icechunk_commit *commit)
+{
+    free(commit->branch);
+    free(commit->tag);
+    *commit = (struct zs_icechunk_commit){{0}, NULL, NULL, false};
+}
+
+/* ---- Points in time ---- */
+
+static bool two_digits(const char **p, char before, int low, int high, int *out)
+{
+    const char *s = *p + (before != '\0');
+    if ((before != '\0' && **p != before) || s[0] < '0' || s[0] > '9' || s[1] < '0' || s[1] > '9')
+        return false;
+    *out = 10 * (s[0] - '0') + s[1] - '0';
+    *p = s + 2;
+    return *out >= low && *out <= high;
+}
+
+/* Days from 1970-01-01 in the Gregorian calendar. */
+static int64_t days_of(int year, int month, int day)
+{
+    const int64_t y = year - (month <= 2), m = (month + 9) % 12;
+    return 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1 - 719468;
+}
+
+/* Microseconds since 1970 of a time as in ISO 8601, UTC unless it says otherwise. */
+static bool parse_time(const char *text, uint64_t *out)
+{
+    int century, year, month, day, hour = 0, minute = 0, second = 0, zone_hour = 0, zone_minute = 0, zone = 0;
+    int64_t micro = 0;
+    const char *p = text;
+    if (!two_digits(&p, '\0', 19, 99, &century) || !two_digits(&p, '\0', 0, 99, &year) ||
+        !two_digits(&p, '-', 1, 12, &month) || !two_digits(&p, '-', 1, 31, &day))
+        return false;
+    if (*p == 'T' || *p == 't' || *p == ' ') {
+        if (!two_digits(&p, *p, 0, 23, &hour) || !two_digits(&p, ':', 0, 59, &minute) ||
+            (*p == ':' && !two_digits(&p, ':', 0, 60, &second)))
+            return false;
+        int64_t unit = 100000;
+        if (*p == '.')
+            for (p++; *p >= '0' && *p <= '9'; p++, unit /= 10)
+                micro += unit * (*p - '0');
+        if (*p == '+' || *p == '-') {
+            zone = *p == '+' ? 1 : -1;
+            if (!two_digits(&p, *p, 0, 23, &zone_hour) || (*p == ':' && p++ == NULL) ||
+                (*p != '\0' && !two_digits(&p, '\0', 0, 59, &zone_minute)))
+                return false;
+        } else if (*p == 'Z' || *p == 'z') {
+            p++;
+        }
+    }
+    const int64_t minutes = (int64_t)hour * 60 + minute - zone * (zone_hour * 60 + zone_minute);
+    const int64_t seconds = days_of(100 * century + year, month, day) * 86400 + minutes * 60 + second;
+    if (*p != '\0' || seconds < 0)
+        return false;
+    *out = (uint64_t)(seconds * 1000000 + micro);
+    return true;
+}
+
+/* ---- Version 2: one object ---- */
+
+struct info {
+    struct zs_flat_table root;
+    struct zs_flat_vector tags, branches, snapshots;
+};
+
+static enum zs_status fail_broken(struct zs_error *err)
+{
+    return zs_fail(err, ZS_CORRUPT, "expected the FlatBuffer of a repository, found offsets that lead elsewhere");
+}
+
+static enum zs_status check_flags(const struct zs_flat_table *root, unsigned field, struct zs_error *err)
+{
+    struct zs_flat_vector flags;
+    if (!zs_flat_vector(root, field, 2, &flags))
+        return fail_broken(err);
+    for (size_t i = 0; i < flags.count; i++) {
+        const int flag = flags.data[2 * i] | flags.data[2 * i + 1] << 8;
+        if (flag < FIRST_FLAG || flag > LAST_FLAG)
+            return zs_fail(err, ZS_UNSUPPORTED, "expected feature flags %d to %d, found %d", FIRST_FLAG, LAST_FLAG,
+                           flag);
+    }
+    return ZS_OK;
+}
+
+static enum zs_status check_availability(const struct zs_flat_table *root, struct zs_error *err)
+{
+    struct zs_flat_table status;
+    struct zs_flat_vector reason;
+    uint64_t availability;
+    char *text = NULL;
+    if (!zs_flat_table(root, REPO_STATUS, &status) || status.of == NULL ||
+        !zs_flat_number(&status, STATUS_AVAILABILITY, 1, 0, &availability) ||
+        !zs_flat_vector(&status, STATUS_REASON, 1, &reason))
+        return fail_broken(err);
+    if (availability < OFFLINE)
+        return ZS_OK;
+    if (availability > OFFLINE)
+        return zs_fail(err, ZS_UNSUPPORTED, "expected an availability from 0 to %d, found %d", OFFLINE,
+                       (int)availability);
+    const bool has_reason = zs_icechunk_text(&reason, &text) && text != NULL;
+    const enum zs_status offline = zs_fail(err, ZS_UNSUPPORTED, "the repository is offline%s%.300s",
+                                           has_reason ? ": " : "", has_reason ? text : "");
+    free(text);
+    return offline;
+}
+
+static bool ref_at(const struct zs_flat_vector *refs, size_t i, struct zs_flat_vector *name, uint64_t *snapshot)
+{
+    struct zs_flat_table t;
+    return zs_flat_vector_table(refs, i, &t) && zs_flat_vector(&t, REF_NAME, 1, name) && name->of != NULL &&
+           zs_flat_number(&t, REF_SNAPSHOT, 4, 0, snapshot);
+}
+
+static bool is_named(const struct zs_flat_vector *name, const char *text)
+{
+    return name->count == strlen(text) && memcmp(name->data, text, name->count) == 0;
+}
+
+/* Names that increase, of snapshots that there are. */
+static enum zs_status check_refs(const struct info *info, const struct zs_flat_vector *refs, const char *what,
+                                 struct zs_error *err)
+{
+    struct zs_flat_vector name, before = {0};
+    uint64_t snapshot;
+    for (size_t i = 0; i < refs->count; i++) {
+        if (!ref_at(refs, i, &name, &snapshot))
+            return fail_broken(err);
+        const size_t n = name.count < before.count ? name.count : before.count;
+        const int order = i > 0 && n > 0 ? memcmp(before.data, name.data, n) : 0;
+        if (i > 0 && (order > 0 || (order == 0 && before.count >= name.count)))
+            return zs_fail(err, ZS_CORRUPT, "%s %zu: expected names that increase, found %s", what, i,
+                           order == 0 && before.count == name.count ? "one twice" : "one that does not");
+        if (snapshot >= info->snapshots.count)
+            return zs_fail(err, ZS_CORRUPT, "%s %zu: expected one of %zu snapshots, found number %llu", what, i,
+                           info->snapshots.count, (unsigned long long)snapshot);
+        before = name;
+    }
+    return ZS_OK;
+}
+
+static bool snapshot_at(const struct info *info, size_t i, const unsigned char **id, uint64_t *parent,
+                        uint64_t *flushed_at)
+{
+    struct zs_flat_table t;
+    return zs_flat_vector_table(&info->snapshots, i, &t) && zs_flat_struct(&t, INFO_ID, ZS_ICECHUNK_ID_BYTES, id) &&
+           *id != NULL && zs_flat_number(&t, INFO_PARENT, 4, 0, parent) &&
+           zs_flat_number(&t, INFO_FLUSHED_AT, 8, 0, flushed_at);
+}
+
+static enum zs_status read_info(const struct zs_icechunk_file *file, struct info *info, struct zs_error *err)
+{
+    uint64_t version;
+    struct zs_flat_table *root = &info->root;
+    if (!zs_flat_root(&file->flat, root) || !zs_flat_number(root, REPO_VERSION, 1, 0, &version) ||
+        !zs_flat_vector(root, REPO_TAGS, 4, &info->tags) || info->tags.of == NULL ||
+        !zs_flat_vector(root, REPO_BRANCHES, 4, &info->branches) || info->branches.of == NULL ||
+        !zs_flat_vector(root, REPO_SNAPSHOTS, 4, &info->snapshots) || info->snapshots.of == NULL)
+        return fail_broken(err);
+    if (version != (uint64_t)file->version)
+        return zs_fail(err, ZS_CORRUPT, "expected version %d of the specification, as in the header, found %d",
+                       file->version, (int)version);
+    ZS_TRY(check_flags(root, REPO_ENABLED_FLAGS, err));
+    ZS_TRY(check_flags(root, REPO_DISABLED_FLAGS, err));
+    ZS_TRY(check_availability(root, err));
+    ZS_TRY(check_refs(info, &info->tags, "tag", err));
+    return check_refs(info, &info->branches, "branch", err);
+}
+
+/* Names of a list, as a message has them; freed with free(). */
+static char *print_names(const struct zs_flat_vector *refs)
+{
+    char *names = zs_strdup("");
+    for (size_t i = 0; i < refs->count && i < MOST_NAMES && names != NULL; i++) {
+        struct zs_flat_vector name;
+        uint64_t snapshot;
+        char *text = NULL, *longer = NULL;
+        if (ref_at(refs, i, &name, &snapshot) && zs_icechunk_text(&name, &text) && text != NULL)
+            longer = zs_format("%s%s%.60s%s", names, i > 0 ? ", " : "", text,
+                               i + 1 == MOST_NAMES && refs->count > MOST_NAMES ? " ..." : "");
+        free(text);
+        if (longer != NULL) {
+            free(names);
+            names = longer;
+        }
+    }
+    return names;
+}
+
+static enum zs_status fail_unnamed(const struct zs_flat_vector *refs, const char *what, const char *name,
+                                   struct zs_error *err)
+{
+    char *names = print_names(refs);
+    const bool has_names = names != NULL && names[0] != '\0';
+    const enum zs_status status =
+        zs_fail(err, ZS_ARGUMENT, "there is no %s \"%.100s\"; there %s %s", what, name,
+                refs->count == 1 ? "is" : "are", has_names ? names : "none");
+    free(names);
+    return status;
+}
+
+static enum zs_status find_ref(const struct zs_flat_vector *refs, const char *what, const char *wanted, size_t *at,
+                               struct zs_error *err)
+{
+    for (size_t i = 0; i < refs->count; i++) {
+        struct zs_flat_vector name;
+        uint64_t snapshot;
+        if (!ref_at(refs, i, &name, &snapshot))
+            return fail_broken(err);
+        if (is_named(&name, wanted)) {
+            *at = (size_t)snapshot;
+            return ZS_OK;
+        }
+    }
+    return fail_unnamed(refs, what, wanted, err);
+}
+
+static enum zs_status fail_too_early(const char *as_of, struct zs_error *err)
+{
+    return zs_fail(err, ZS_ARGUMENT, "there is no commit at or before %s: this is older than the first", as_of);
+}
+
+/* Walks back from snapshot *at to the first at or before a time. */
+static enum zs_status walk_back(const struct info *info, const char *as_of, uint64_t time, size_t *at,
+                                struct zs_error *err)
+{
+    for (size_t steps = 0; steps <= info->snapshots.count; steps++) {
+        const unsigned char *id;
+        uint64_t parent, flushed_at;
+        if (!snapshot_at(info, *at, &id, &parent, &flushed_at))
+            return fail_broken(err);
+        if (flushed_at <= time)
+            return ZS_OK;
+        if (parent == NO_PARENT)
+            return fail_too_early(as_of, err);
+        if (parent >= info->snapshots.count)
+            return zs_fail(err, ZS_CORRUPT, "snapshot %zu: expected a parent among %zu, found number %llu", *at,
+                           info->snapshots.count, (unsigned long long)parent);
+        *at = (size_t)parent;
+    }
+    return zs_fail(err, ZS_CORRUPT, "expected snapshots with a first, found a circle of parents");
+}
+
+static enum zs_status find_snapshot(const struct info *info, const char *wanted, size_t *at, struct zs_error *err)
+{
+    for (*at = 0; *at < info->snapshots.count; ++*at) {
+        const unsigned char *id;
+        uint64_t parent, flushed_at;
+        char text[ZS_ICECHUNK_ID_TEXT];
+        if (!snapshot_at(info, *at, &id, &parent, &flushed_at))
+            return fail_broken(err);
+        zs_icechunk_id_print(id, text);
+        if (strcmp(text, wanted) == 0)
+            return ZS_OK;
+    }
+    char *names = print_names(&info->branches);
+    const enum zs_status status =
+        zs_fail(err, ZS_ARGUMENT, "there is no snapshot \"%.100s\" among %zu; branches are %s", wanted,
+                info->snapshots.count, names != NULL ? names : "");
+    free(names);
+    return status;
+}
+
+/* What is wished for, checked. */
+struct wish {
+    const char *branch, *tag, *snapshot, *as_of;
+    uint64_t time;
+};
+
+static enum zs_status find_in_info(const struct info *info, const struct wish *wish,
+                                   struct zs_icechunk_commit *commit, struct zs_error *err)
+{
+    size_t at = 0;
+    const unsigned char *id = NULL;
+    uint64_t parent, flushed_at;
+    if (wish->snapshot != NULL)
+        ZS_TRY(find_snapshot(info, wish->snapshot, &at, err));
+    else if (wish->tag != NULL)
+        ZS_TRY(find_ref(&info->tags, "tag", wish->tag, &at, err));
+    else if (info->snapshots.count == 0 && info->branches.count == 0)
+        return ZS_OK; /* nothing was committed */
+    else
+        ZS_TRY(find_ref(&info->branches, "branch", wish->branch, &at, err));
+    if (wish->as_of != NULL)
+        ZS_TRY(walk_back(info, wish->as_of, wish->time, &at, err));
+    if (!snapshot_at(info, at, &id, &parent, &flushed_at))
+        return fail_broken(err);
+    zs_icechunk_id_print(id, commit->id);
+    return ZS_OK;
+}
+
+/* ---- Version 1: an object for each name ---- */
+
+static enum zs_status get_ref(struct zs_store *store, const char *key, char id[ZS_ICECHUNK_ID_TEXT],
+                              struct zs_error *err)
+{
+    struct zs_buffer text = {0};
+    zs_json *document = NULL;
+    const char *found;
+    enum zs_status status = zs_store_get(store, key, MAX_REF_BYTES, &text, err);
+    if (status == ZS_OK) {
+        status = zs_json_parse((const char *)text.data, text.size, &document, err);
+        if (status == ZS_OK &&
+            (!zs_json_string(zs_json_get(document, "snapshot"), &found) || !zs_icechunk_is_id(found)))
+            status = zs_fail(err, ZS_INVALID, "expected the id of a snapshot as member \"snapshot\"");
+        else if (status == ZS_OK)
+            memcpy(id, found, ZS_ICECHUNK_ID_TEXT);
+        if (status != ZS_OK)
+            status = zs_fail_in(err, status, "%s/%s", store->root, key);
+    }
+    zs_json_free(document);
+    zs_buffer_free(&text);
+    return status;
+}
+
+/* The names of a kind, where the store can be listed, as a message has them; NULL or freed with free(). */
+static char *list_names(struct zs_store *store, const char *what)
+{
+    char **names = NULL, *out = NULL, *prefix = zs_format("%s.", what);
+    const size_t n = prefix != NULL ? strlen(prefix) : 0;
+    int count = 0;
+    if (prefix != NULL && zs_store_list(store, "refs", &names, NULL) == ZS_OK) {
+        zs_names_sort(names);
+        out = zs_strdup("");
+        for (char **name = names; *name != NULL && out != NULL && count < MOST_NAMES; name++) {
+            const size_t length = strlen(*name);
+            if (strncmp(*name, prefix, n) != 0 || (*name)[length - 1] != '/')
+                continue;
+            char *longer = zs_format("%s%s%.*s", out, count++ > 0 ? ", " : "", (int)(length - 1 - n), *name + n);
+            free(out);
+            out = longer;
+        }
+        zs_names_free(names);
+    }
+    free(prefix);
+    return out;
+}
+
+static enum zs_status find_named(struct zs_store *store, const char *what, const char *name,
+                                 char id[ZS_ICECHUNK_ID_TEXT], struct zs_error *err)
+{
+    char *key = zs_format("refs/%s.%s/ref.json", what, name), *folder = zs_format("%s.%s", what, name);
+    enum zs_status status = ZS_NOT_FOUND;
+    if (key == NULL || folder == NULL)
+        status = zs_fail(err, ZS_NO_MEMORY, "no memory for a key");
+    else if (zs_is_inside_name(folder))
+        status = get_ref(store, key, id, err);
+    free(key);
+    free(folder);
+    return status;
+}
+
+/* Whether a tag that is there was deleted: its name is not given again. */
+static enum zs_status check_deleted(struct zs_store *store, const char *tag, struct zs_error *err)
+{
+    struct zs_object *object = NULL;
+    char *key = zs_format("refs/tag.%s/ref.json.deleted", tag);
+    const enum zs_status status =
+        key != NULL ? zs_object_open(store, key, &object, err) : zs_fail(err, ZS_NO_MEMORY, "no memory for a key");
+    zs_object_close(object);
+    free(key);
+    if (status == ZS_OK)
+        return ZS_NOT_FOUND;
+    return status == ZS_NOT_FOUND ? ZS_OK : status;
+}
+
+/* Says that a name is none, where there is a repository at all. */
+static enum zs_status fail_unlisted(struct zs_store *store, const char *what, const char *name, struct zs_error *err)
+{
+    char main_id[ZS_ICECHUNK_ID_TEXT];
+    ZS_TRY(find_named(store, "branch", "main", main_id, err));
+    char *names = list_names(store, what);
+    const bool is_listed = names != NULL && names[0] != '\0';
+    const char *there = is_listed ? "; there are " : names != NULL ? "; there are none" : "";
+    const enum zs_status status = zs_fail(err, ZS_ARGUMENT, "%s: there is no %s \"%.100s\"%s%s", store->root, what,
+                                          name, there, is_listed ? names : "");
+    free(names);
+    return status;
+}
+
+static enum zs_status walk_back_in_files(const struct zs_icechunk_files *files, const struct wish *wish,
+                                         char id[ZS_ICECHUNK_ID_TEXT], struct zs_error *err)
+{
+    for (int steps = 0; steps < MOST_COMMITS; steps++) {
+        struct zs_cache_entry *entry;
+        struct zs_flat_table root;
+        const unsigned char *parent = NULL;
+        uint64_t flushed_at = 0;
+        ZS_TRY(zs_icechunk_file_get(files, ZS_ICECHUNK_SNAPSHOT, id, &entry, err));
+        const bool is_read = zs_flat_root(&zs_icechunk_file_of(entry)->flat, &root) &&
+                             zs_flat_struct(&root, SNAPSHOT_PARENT_ID, ZS_ICECHUNK_ID_BYTES, &parent) &&
+                             zs_flat_number(&root, SNAPSHOT_FLUSHED_AT, 8, 0, &flushed_at);
+        char next[ZS_ICECHUNK_ID_TEXT] = "";
+        if (is_read && parent != NULL)
+            zs_icechunk_id_print(parent, next);
+        zs_icechunk_file_release(entry);
+        if (!is_read)
+            return fail_broken(err);
+        if (flushed_at <= wish->time)
+            return ZS_OK;
+        if (next[0] == '\0')
+            return fail_too_early(wish->as_of, err);
+        memcpy(id, next, sizeof next);
+    }
+    return zs_fail(err, ZS_UNSUPPORTED, "expected a commit at or before %s among the last %d, found none", wish->as_of,
+                   MOST_COMMITS);
+}
+
+static enum zs_status find_in_files(const struct zs_icechunk_files *files, const struct wish *wish,
+                                    struct zs_icechunk_commit *commit, struct zs_error *err)
+{
+    const char *what = wish->tag != NULL ? "tag" : "branch", *name = wish->tag != NULL ? wish->tag : wish->branch;
+    if (wish->snapshot != NULL) { /* that there is one is for the snapshot itself to say */
+        char main_id[ZS_ICECHUNK_ID_TEXT];
+        ZS_TRY(find_named(files->store, "branch", "main", main_id, err));
+        if (!zs_icechunk_is_id(wish->snapshot))
+            return zs_fail(err, ZS_ARGUMENT, "%s: there is no snapshot \"%.100s\"; that of the branch main is %s",
+                           files->store->root, wish->snapshot, main_id);
+        memcpy(commit->id, wish->snapshot, sizeof commit->id);
+        return ZS_OK;
+    }
+    enum zs_status status = find_named(files->store, what, name, commit->id, err);
+    if (status == ZS_OK && wish->tag != NULL)
+        status = check_deleted(files->store, name, err);
+    if (status == ZS_NOT_FOUND)
+        return fail_unlisted(files->store, what, name, err);
+    if (status == ZS_OK && wish->as_of != NULL)
+        status = walk_back_in_files(files, wish, commit->id, err);
+    return status;
+}
+
+/* ---- Either ---- */
+
+static enum zs_status check_wish(const struct zs_icechunk_wish *asked, struct wish *wish, struct zs_error *err)
+{
+    *wish = (struct wish){asked->branch, asked->tag, asked->snapshot, asked->as_of, 0};
+    if ((wish->branch != NULL) + (wish->tag != NULL) + (wish->snapshot != NULL) > 1)
+        return zs_fail(err, ZS_ARGUMENT, "expected one of branch, tag and snapshot, found several");
+    if (wish->as_of != NULL && (wish->tag != NULL || wish->snapshot != NULL))
+        return zs_fail(err, ZS_ARGUMENT, "expected as_of alone or with a branch, found it with a tag or a snapshot");
+    if (wish->as_of != NULL && !parse_time(wish->as_of, &wish->time))
+        return zs_fail(err, ZS_ARGUMENT, "as_of: expected a time like 2026-09-01T00:00:00Z, found %.100s", wish->as_of);
+    if (wish->branch == NULL)
+        wish->branch = "main";
+    return ZS_OK;
+}
+
+enum zs_status zs_icechunk_find(const struct zs_icechunk_files *files, const struct zs_icechunk_wish *asked,
+                                struct zs_icechunk_commit *commit, struct zs_error *err)
+{
+    struct zs_icechunk_file *file = NULL;
+    struct info info;
+    struct wish wish;
+    ZS_TRY(check_wish(asked, &wish, err));
+    enum zs_status status =
+        zs_icechunk_file_read(files, ZS_ICECHUNK_REPOSITORY, ZS_ICECHUNK_INFO, &file, err);
+    if (status == ZS_NOT_FOUND) {
+        status = find_in_files(files, &wish, commit, err);
+    } else if (status == ZS_OK) {
+        commit->has_info = true;
+        status = read_info(file, &info, err);
+        if (status == ZS_OK)
+            status = find_in_info(&info, &wish, commit, err);
+        if (status != ZS_OK)
+            status = zs_fail_in(err, status, "%s/" ZS_ICECHUNK_REPOSITORY, files->store->root);
+    }
+    zs_icechunk_file_free(file);
+    if (status != ZS_OK)
+        return status;
+    const char *branch = wish.tag == NULL && wish.snapshot == NULL ? wish.branch : NULL;
+    commit->branch = branch != NULL ? zs_strdup(branch) : NULL;
+    commit->tag = wish.tag != NULL ? zs_strdup(wish.tag) : NULL;
+    if ((branch != NULL && commit->branch == NULL) || (wish.tag != NULL && commit->tag == NULL)) {
+        zs_icechunk_commit_clear(commit);
+        return zs_fail(err, ZS_NO_MEMORY, "no memory for a name");
+    }
+    return ZS_OK;
+}

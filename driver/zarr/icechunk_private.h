@@ -1,0 +1,142 @@
+/* zarr/icechunk_private.h: what the files of icechunk*.c share. */
+#ifndef ZS_ZARR_ICECHUNK_PRIVATE_H
+#define ZS_ZARR_ICECHUNK_PRIVATE_H
+
+#include "base/cache.h"
+#include "zarr/flatbuffer.h"
+#include "zarr/icechunk.h"
+#include "zarr/node.h"
+
+/* ---- Names (icechunk_file.c) ---- */
+
+#define ZS_ICECHUNK_ID_BYTES 12
+#define ZS_ICECHUNK_NODE_ID_BYTES 8
+/* An id in Crockford's Base32, zero-terminated. */
+#define ZS_ICECHUNK_ID_TEXT 21
+
+void zs_icechunk_id_print(const unsigned char id[ZS_ICECHUNK_ID_BYTES], char text[ZS_ICECHUNK_ID_TEXT]);
+bool zs_icechunk_is_id(const char *text);
+/* A string of a file as text, freed with free(). False where it is absent, no UTF-8, or has control characters; *text
+ * is NULL without memory. */
+bool zs_icechunk_text(const struct zs_flat_vector *v, char **text);
+
+/* ---- Files (icechunk_file.c) ---- */
+
+enum zs_icechunk_type { ZS_ICECHUNK_SNAPSHOT = 1, ZS_ICECHUNK_MANIFEST = 2, ZS_ICECHUNK_INFO = 6 };
+
+struct zs_icechunk_file {
+    struct zs_flat flat;
+    int version;
+    uint64_t refs; /* of a manifest, counted when it was checked */
+    struct zs_buffer bytes;
+    char *name; /* in the cache */
+};
+
+/* Where they are. */
+struct zs_icechunk_files {
+    struct zs_store *store;
+    zs_icechunk_decode_fn decode;
+    char *name; /* that the process remembers immutable files by; unique where they are not to be remembered */
+};
+
+enum zs_status zs_icechunk_files_init(struct zs_icechunk_files *files, struct zs_store *store,
+                                      zs_icechunk_decode_fn decode, struct zs_error *err) ZS_MUST_CHECK;
+void zs_icechunk_files_free(struct zs_icechunk_files *files);
+
+/* Reads a file. ZS_NOT_FOUND where there is none. */
+enum zs_status zs_icechunk_file_read(const struct zs_icechunk_files *files, const char *key,
+                                     enum zs_icechunk_type type, struct zs_icechunk_file **file,
+                                     struct zs_error *err) ZS_MUST_CHECK;
+void zs_icechunk_file_free(void *file); /* NULL is allowed */
+
+/* A snapshot or manifest by its id, which it is compared with; what it says is checked as far as a reader follows it.
+ * Pinned in the process's cache: released with zs_icechunk_file_release(). Absent is ZS_CORRUPT: something refers to
+ * it. */
+enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
+                                    struct zs_cache_entry **entry, struct zs_error *err) ZS_MUST_CHECK;
+const struct zs_icechunk_file *zs_icechunk_file_of(const struct zs_cache_entry *entry);
+void zs_icechunk_file_pin(struct zs_cache_entry *entry);     /* once more */
+void zs_icechunk_file_release(struct zs_cache_entry *entry); /* NULL is allowed */
+
+/* ---- History (icechunk_history.c) ---- */
+
+struct zs_icechunk_commit {
+    char id[ZS_ICECHUNK_ID_TEXT];
+    char *branch, *tag; /* that led to it; NULL where it was named itself */
+    bool has_info;      /* the repository is of version 2, with one object for its history */
+};
+
+/* The commit that is wished for. ZS_NOT_FOUND: there is no repository. */
+enum zs_status zs_icechunk_find(const struct zs_icechunk_files *files, const struct zs_icechunk_wish *wish,
+                                struct zs_icechunk_commit *commit, struct zs_error *err) ZS_MUST_CHECK;
+void zs_icechunk_commit_clear(struct zs_icechunk_commit *commit);
+
+/* ---- Snapshots (icechunk_snapshot.c) ---- */
+
+struct zs_icechunk_array {
+    char *path;              /* "" for the root */
+    const unsigned char *id; /* of the node */
+    struct zs_flat_vector manifests;
+    struct zs_array_meta *meta; /* read by its first reader; borrows from `shown` or `root` */
+};
+
+struct zs_icechunk_snapshot {
+    struct zs_cache_entry *file; /* NULL where nothing was committed */
+    uint64_t flushed_at;         /* microseconds since 1970 */
+    struct zs_flat_vector message;
+    struct zs_flat_vector files; /* manifests */
+    bool files_are_structs;      /* as in version 1 */
+    zs_json *root, *documents;   /* the document of the root, in which are, when it is open, all others: */
+    const zs_json *shown;        /* by path; NULL where the root is an array */
+    struct zs_icechunk_array *arrays; /* sorted by path */
+    size_t count;
+};
+
+/* A manifest as the snapshot's list has it. */
+struct zs_icechunk_manifest {
+    const unsigned char *id;
+    uint64_t size, refs;
+};
+
+/* Reads a snapshot, "" for the one before the first commit, and checks all that it says of its nodes. On failure
+ * nothing needs to be released. */
+enum zs_status zs_icechunk_snapshot_open(const struct zs_icechunk_files *files, const char *id,
+                                         struct zs_icechunk_snapshot *s, struct zs_error *err) ZS_MUST_CHECK;
+void zs_icechunk_snapshot_close(struct zs_icechunk_snapshot *s);
+/* The array whose path are the first n bytes of `path`; NULL where there is none. */
+struct zs_icechunk_array *zs_icechunk_snapshot_array(struct zs_icechunk_snapshot *s, const char *path, size_t n);
+/* The id of the manifest that has the chunk at a position; NULL where none has: fill value. */
+const unsigned char *zs_icechunk_snapshot_find(const struct zs_icechunk_array *a, const uint64_t *index);
+/* A manifest of the list, by its id or number; false where it is not in it. */
+bool zs_icechunk_snapshot_manifest(const struct zs_icechunk_snapshot *s, const unsigned char *id,
+                                   struct zs_icechunk_manifest *m);
+bool zs_icechunk_snapshot_manifest_at(const struct zs_icechunk_snapshot *s, size_t i, struct zs_icechunk_manifest *m);
+
+/* ---- Manifests (icechunk_manifest.c) ---- */
+
+/* Where the bytes of a chunk are. */
+struct zs_icechunk_ref {
+    uint64_t size;
+    const unsigned char *bytes;    /* in the manifest; else: */
+    uint64_t offset, length;       /* in an object: `size` again */
+    const unsigned char *chunk_id; /* ... of the repository; else: */
+    struct zs_flat_vector location, compressed_location; /* one of them: a URL */
+    struct zs_flat_vector etag; /* that the object must have; of nothing where none is told */
+    uint64_t last_modified;     /* seconds since 1970; 0 likewise */
+};
+
+/* Looks through a manifest once: all references, and their order. */
+enum zs_status zs_icechunk_manifest_check(struct zs_icechunk_file *file, zs_icechunk_decode_fn decode,
+                                          struct zs_error *err) ZS_MUST_CHECK;
+/* Finds the reference of the chunk at `index` of the array of a node. *is_there is false where there is none: fill
+ * value. */
+enum zs_status zs_icechunk_manifest_find(const struct zs_icechunk_file *file,
+                                         const unsigned char node[ZS_ICECHUNK_NODE_ID_BYTES], const uint64_t *index,
+                                         int ndim, bool *is_there, struct zs_icechunk_ref *ref,
+                                         struct zs_error *err) ZS_MUST_CHECK;
+/* The location of a virtual reference, freed with free(). */
+enum zs_status zs_icechunk_manifest_location(const struct zs_icechunk_file *file, const struct zs_icechunk_ref *ref,
+                                             zs_icechunk_decode_fn decode, char **location,
+                                             struct zs_error *err) ZS_MUST_CHECK;
+
+#endif
