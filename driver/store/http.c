@@ -155,6 +155,13 @@ static enum zs_status object_new(struct http_store *h, const char *key, uint64_t
     return ZS_OK;
 }
 
+/* What else the answer to its opening says of an object. */
+static void describe(struct zs_object *object, const struct zs_http_answer *a)
+{
+    object->modified = a->modified;
+    object->etag = a->is_etag ? ((const struct http_object *)object)->tag : NULL;
+}
+
 /* An object from the answer to a request for its first (or last) n bytes, which go to `data` when there are so many. */
 static enum zs_status object_from_answer(struct http_store *h, const char *key, bool tail, size_t n, void *data,
                                          const struct zs_http_answer *a, struct zs_object **object,
@@ -170,6 +177,7 @@ static enum zs_status object_from_answer(struct http_store *h, const char *key, 
             return fail_answer(h, key, tail ? "the last bytes, and the size" : "the first bytes, and the size", a, err);
     }
     ZS_TRY(object_new(h, key, size, a->tag, a->is_strong_etag, object, err));
+    describe(*object, a);
     if (size < n)
         return ZS_OK;
     memcpy(data, a->kind == ZS_HTTP_WHOLE && tail ? a->bytes + (a->size - n) : a->bytes, n);
@@ -356,6 +364,7 @@ static enum zs_status object_from_range(struct http_store *h, const char *key, u
     if (*other_way)
         return ZS_IO;
     ZS_TRY(object_new(h, key, total, a->tag, a->is_strong_etag, object, err));
+    describe(*object, a);
     memcpy(data, a->kind == ZS_HTTP_WHOLE ? a->bytes + offset : a->bytes, n);
     return ZS_OK;
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "store/vsi_settings.h"
@@ -367,6 +368,24 @@ static bool is_xml_error(const CPLHTTPResult *r, const struct zs_http_answer *a)
     return type != NULL && strstr(type, "xml") != NULL && strstr(a->bytes, "<Error>") != NULL;
 }
 
+/* Seconds since 1970 of a date in a header (RFC 9110, 5.6.7); 0 where it is none. */
+static uint64_t parse_date(const char *text)
+{
+    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    struct tm t = {0};
+    char month[4];
+    if (text == NULL || sscanf(text, "%*3s, %2d %3s %4d %2d:%2d:%2d", &t.tm_mday, month, &t.tm_year, &t.tm_hour,
+                               &t.tm_min, &t.tm_sec) != 6)
+        return 0;
+    const char *found = strlen(month) == 3 ? strstr(months, month) : NULL;
+    if (found == NULL)
+        return 0;
+    t.tm_mon = (int)(found - months) / 3;
+    t.tm_year -= 1900;
+    const time_t seconds = timegm(&t);
+    return seconds > 0 ? (uint64_t)seconds : 0;
+}
+
 /* Asks once. `session` names a connection that is kept; NULL: a new one. */
 static void fetch(const char *url, const char *path, const char *session, const char *range, const char *etag,
                   size_t limit, int retries, struct zs_http_answer *a)
@@ -392,7 +411,9 @@ static void fetch(const char *url, const char *path, const char *session, const 
     classify(r, range != NULL, limit, a);
     const char *found_etag = header(r, "ETag");
     a->tag = found_etag != NULL && found_etag[0] != '\0' ? found_etag : header(r, "Last-Modified");
-    a->is_strong_etag = a->tag != NULL && a->tag[0] == '"' && a->tag == found_etag;
+    a->is_etag = a->tag != NULL && a->tag == found_etag;
+    a->is_strong_etag = a->is_etag && a->tag[0] == '"';
+    a->modified = parse_date(header(r, "Last-Modified"));
 }
 
 static struct zs_http_answer no_answer(void)

@@ -27,7 +27,8 @@ struct zs_http_answer {
     size_t size;
     uint64_t first, last, total; /* UINT64_MAX where not known */
     const char *tag;             /* ETag, else Last-Modified, else NULL */
-    bool is_strong_etag;
+    bool is_strong_etag, is_etag; /* of the tag */
+    uint64_t modified;            /* seconds since 1970; 0 where it is not told */
     char found[400];  /* for messages */
     bool has_reason;  /* found[] tells what the server wrote about its refusal */
     bool lacks_bucket; /* ... that there is no such bucket: then no object is absent, the name is wrong */

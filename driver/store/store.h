@@ -265,6 +265,8 @@ struct zs_object {
     bool is_versioned; /* ... and surely so */
     bool is_remembered; /* opened by what this process knew of it; reads find out when that is no longer true */
     bool is_stale;    /* set by reads, in any thread: see zs_object_is_stale() */
+    uint64_t modified; /* seconds since 1970; 0 where that is not told */
+    const char *etag;  /* as its server says; NULL likewise. It belongs to the object */
 };
 struct zs_file {
     struct zs_store *store;

@@ -19,6 +19,7 @@ struct ice_store {
     struct zs_icechunk_commit commit;
     struct zs_icechunk_snapshot snapshot;
     pthread_mutex_t lock; /* of what is below, and of the arrays' metadata */
+    struct zs_icechunk_places places;
     struct zs_cache_entry *kept[KEPT_MANIFESTS];
     size_t next_kept;
 };
@@ -27,10 +28,9 @@ struct ice_store {
 struct ice_object {
     struct zs_object base;
     struct zs_cache_entry *manifest;
-    const unsigned char *bytes;
+    struct zs_icechunk_ref ref;
     struct zs_store *where;
     char *key;
-    uint64_t offset;
     pthread_mutex_t lock;
     struct zs_object *inner;
 };
@@ -157,40 +157,50 @@ static uint64_t hash(uint64_t h, const void *data, size_t n)
 }
 
 /* The object that the reference leads to. */
-static enum zs_status place(struct ice_store *s, struct ice_object *o, const struct zs_icechunk_ref *ref,
-                            struct zs_error *err)
+static enum zs_status place(struct ice_store *s, struct ice_object *o, struct zs_error *err)
 {
+    const struct zs_icechunk_ref *ref = &o->ref;
     char text[ZS_ICECHUNK_ID_TEXT];
-    o->bytes = ref->bytes;
-    o->offset = ref->offset;
     if (ref->bytes != NULL)
         return ZS_OK;
-    if (ref->chunk_id == NULL)
-        return zs_fail(err, ZS_UNSUPPORTED, "virtual chunks are not read");
+    if (ref->chunk_id == NULL) {
+        char *location;
+        ZS_TRY(zs_icechunk_manifest_location(zs_icechunk_file_of(o->manifest), ref, s->files.decode, &location, err));
+        const enum zs_status status =
+            zs_icechunk_place(&s->places, &s->commit.config, location, &o->where, &o->key, err);
+        free(location);
+        return status;
+    }
     zs_icechunk_id_print(ref->chunk_id, text);
     o->where = s->inner;
     o->key = zs_format("chunks/%s", text);
     return o->key != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "no memory for a key");
 }
 
+/* The snapshot says which object a key is, and none is ever changed. */
+static uint64_t version_of(const struct ice_store *s, const struct ice_object *o, const char *key)
+{
+    const uint64_t v = hash(0xCBF29CE484222325u, s->commit.id, strlen(s->commit.id));
+    return hash(hash(v, key, strlen(key)), &o->ref.offset, sizeof o->ref.offset);
+}
+
 static enum zs_status ice_open(struct zs_store *store, const char *key, struct zs_object **object, struct zs_error *err)
 {
     struct ice_store *s = ice_of(store);
-    struct zs_icechunk_ref ref;
     struct ice_object *o = zs_calloc(1, sizeof *o);
     if (o == NULL || pthread_mutex_init(&o->lock, NULL) != 0) {
         free(o);
         return zs_fail(err, ZS_NO_MEMORY, "no memory for an object");
     }
     o->base.store = store;
-    enum zs_status status = find_chunk(s, key, &o->manifest, &ref, err);
+    enum zs_status status = find_chunk(s, key, &o->manifest, &o->ref, err);
     if (status != ZS_OK) {
         o->manifest = NULL;
     } else {
-        o->base.size = ref.size;
-        o->base.is_versioned = true; /* the snapshot says which object it is, and none is ever changed */
-        o->base.version = hash(hash(0xCBF29CE484222325u, &ref.offset, sizeof ref.offset), key, strlen(key));
-        status = place(s, o, &ref, err);
+        o->base.size = o->ref.size;
+        o->base.is_versioned = true;
+        o->base.version = version_of(s, o, key);
+        status = place(s, o, err);
         if (status != ZS_OK)
             status = zs_fail_in(err, status, "%s/%s", store->root, key);
     }
@@ -201,21 +211,37 @@ static enum zs_status ice_open(struct zs_store *store, const char *key, struct z
     return status;
 }
 
+/* Opens what a chunk lies in by reading of it what is wanted first. */
+static enum zs_status open_inner(struct ice_object *o, uint64_t offset, size_t n, void *data, bool *is_read,
+                                 struct zs_error *err)
+{
+    struct zs_object *inner = NULL;
+    enum zs_status status = ZS_OK;
+    (void)pthread_mutex_lock(&o->lock);
+    *is_read = o->inner == NULL;
+    if (*is_read)
+        status = zs_object_open_range(o->where, o->key, o->ref.offset + offset, n, data, &inner, err);
+    if (inner != NULL && status == ZS_OK)
+        status = zs_icechunk_object_check(inner, &o->ref, err);
+    if (status == ZS_OK && *is_read)
+        o->inner = inner;
+    else
+        zs_object_close(inner);
+    (void)pthread_mutex_unlock(&o->lock);
+    return status;
+}
+
 static enum zs_status ice_read(struct zs_object *object, uint64_t offset, size_t n, void *data, struct zs_error *err)
 {
     struct ice_object *o = (struct ice_object *)object;
-    if (o->bytes != NULL) {
-        memcpy(data, o->bytes + offset, n);
+    if (o->ref.bytes != NULL) {
+        memcpy(data, o->ref.bytes + offset, n);
         return ZS_OK;
     }
-    enum zs_status status = ZS_OK;
-    (void)pthread_mutex_lock(&o->lock);
-    const bool is_first = o->inner == NULL;
-    if (is_first)
-        status = zs_object_open_range(o->where, o->key, o->offset + offset, n, data, &o->inner, err);
-    (void)pthread_mutex_unlock(&o->lock);
-    if (!is_first)
-        status = zs_object_read(o->inner, o->offset + offset, n, data, err);
+    bool is_read;
+    enum zs_status status = open_inner(o, offset, n, data, &is_read, err);
+    if (status == ZS_OK && !is_read)
+        status = zs_object_read(o->inner, o->ref.offset + offset, n, data, err);
     if (status == ZS_NOT_FOUND)
         status = zs_fail(err, ZS_CORRUPT, "%s/%s: the repository refers to this object, which is not there",
                          o->where->root, o->key);
@@ -304,6 +330,8 @@ static void release(struct ice_store *s)
     zs_icechunk_snapshot_close(&s->snapshot);
     zs_icechunk_commit_clear(&s->commit);
     zs_icechunk_files_free(&s->files);
+    zs_icechunk_places_clear(&s->places);
+    (void)pthread_mutex_destroy(&s->places.lock);
     (void)pthread_mutex_destroy(&s->lock);
     free(s->base.root);
     free(s);
@@ -330,7 +358,8 @@ enum zs_status zs_icechunk_open(struct zs_store **store, const struct zs_icechun
 {
     struct ice_store *s = zs_calloc(1, sizeof *s);
     char *root = zs_strdup((*store)->root);
-    if (s == NULL || root == NULL || pthread_mutex_init(&s->lock, NULL) != 0) {
+    if (s == NULL || root == NULL || pthread_mutex_init(&s->lock, NULL) != 0 ||
+        pthread_mutex_init(&s->places.lock, NULL) != 0) {
         free(s);
         free(root);
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a store");

@@ -16,6 +16,7 @@ enum {
     REPO_DELETED_TAGS,
     REPO_SNAPSHOTS,
     REPO_STATUS,
+    REPO_CONFIG = 9,
     REPO_ENABLED_FLAGS = 10,
     REPO_DISABLED_FLAGS = 11
 };
@@ -39,7 +40,8 @@ void zs_icechunk_commit_clear(struct zs_icechunk_commit *commit)
 {
     free(commit->branch);
     free(commit->tag);
-    *commit = (struct zs_icechunk_commit){{0}, NULL, NULL, false};
+    zs_buffer_free(&commit->config);
+    *commit = (struct zs_icechunk_commit){{0}, NULL, NULL, false, {0}};
 }
 
 /* ---- Points in time ---- */
@@ -305,6 +307,14 @@ struct wish {
     uint64_t time;
 };
 
+static enum zs_status keep_config(const struct info *info, struct zs_icechunk_commit *commit, struct zs_error *err)
+{
+    struct zs_flat_vector config;
+    if (!zs_flat_vector(&info->root, REPO_CONFIG, 1, &config))
+        return fail_broken(err);
+    return config.count > 0 ? zs_buffer_append(&commit->config, config.data, config.count, err) : ZS_OK;
+}
+
 static enum zs_status find_in_info(const struct info *info, const struct wish *wish,
                                    struct zs_icechunk_commit *commit, struct zs_error *err)
 {
@@ -351,6 +361,20 @@ static enum zs_status get_ref(struct zs_store *store, const char *key, char id[Z
     return status;
 }
 
+/* Whether a tag that is there was deleted: its name is not given again. */
+static enum zs_status check_deleted(struct zs_store *store, const char *tag, struct zs_error *err)
+{
+    struct zs_object *object = NULL;
+    char *key = zs_format("refs/tag.%s/ref.json.deleted", tag);
+    const enum zs_status status =
+        key != NULL ? zs_object_open(store, key, &object, err) : zs_fail(err, ZS_NO_MEMORY, "no memory for a key");
+    zs_object_close(object);
+    free(key);
+    if (status == ZS_OK)
+        return ZS_NOT_FOUND;
+    return status == ZS_NOT_FOUND ? ZS_OK : status;
+}
+
 /* The names of a kind, where the store can be listed, as a message has them; NULL or freed with free(). */
 static char *list_names(struct zs_store *store, const char *what)
 {
@@ -364,7 +388,10 @@ static char *list_names(struct zs_store *store, const char *what)
             const size_t length = strlen(*name);
             if (strncmp(*name, prefix, n) != 0 || (*name)[length - 1] != '/')
                 continue;
-            char *longer = zs_format("%s%s%.*s", out, count++ > 0 ? ", " : "", (int)(length - 1 - n), *name + n);
+            (*name)[length - 1] = '\0';
+            if (strcmp(what, "tag") == 0 && check_deleted(store, *name + n, NULL) != ZS_OK)
+                continue;
+            char *longer = zs_format("%s%s%.60s", out, count++ > 0 ? ", " : "", *name + n);
             free(out);
             out = longer;
         }
@@ -386,20 +413,6 @@ static enum zs_status find_named(struct zs_store *store, const char *what, const
     free(key);
     free(folder);
     return status;
-}
-
-/* Whether a tag that is there was deleted: its name is not given again. */
-static enum zs_status check_deleted(struct zs_store *store, const char *tag, struct zs_error *err)
-{
-    struct zs_object *object = NULL;
-    char *key = zs_format("refs/tag.%s/ref.json.deleted", tag);
-    const enum zs_status status =
-        key != NULL ? zs_object_open(store, key, &object, err) : zs_fail(err, ZS_NO_MEMORY, "no memory for a key");
-    zs_object_close(object);
-    free(key);
-    if (status == ZS_OK)
-        return ZS_NOT_FOUND;
-    return status == ZS_NOT_FOUND ? ZS_OK : status;
 }
 
 /* Says that a name is none, where there is a repository at all. */
@@ -462,8 +475,8 @@ static enum zs_status find_in_files(const struct zs_icechunk_files *files, const
         status = check_deleted(files->store, name, err);
     if (status == ZS_NOT_FOUND)
         return fail_unlisted(files->store, what, name, err);
-    if (status == ZS_OK && wish->as_of != NULL)
-        status = walk_back_in_files(files, wish, commit->id, err);
+    if (status == ZS_OK && wish->as_of != NULL && (status = walk_back_in_files(files, wish, commit->id, err)) != ZS_OK)
+        status = zs_fail_in(err, status, "%s", files->store->root);
     return status;
 }
 
@@ -499,6 +512,8 @@ enum zs_status zs_icechunk_find(const struct zs_icechunk_files *files, const str
         status = read_info(file, &info, err);
         if (status == ZS_OK)
             status = find_in_info(&info, &wish, commit, err);
+        if (status == ZS_OK)
+            status = keep_config(&info, commit, err);
         if (status != ZS_OK)
             status = zs_fail_in(err, status, "%s/" ZS_ICECHUNK_REPOSITORY, files->store->root);
     }

@@ -2,6 +2,8 @@
 #ifndef ZS_ZARR_ICECHUNK_PRIVATE_H
 #define ZS_ZARR_ICECHUNK_PRIVATE_H
 
+#include <pthread.h>
+
 #include "base/cache.h"
 #include "zarr/flatbuffer.h"
 #include "zarr/icechunk.h"
@@ -64,6 +66,7 @@ struct zs_icechunk_commit {
     char id[ZS_ICECHUNK_ID_TEXT];
     char *branch, *tag; /* that led to it; NULL where it was named itself */
     bool has_info;      /* the repository is of version 2, with one object for its history */
+    struct zs_buffer config; /* of that, as a FlexBuffer; or nothing */
 };
 
 /* The commit that is wished for. ZS_NOT_FOUND: there is no repository. */
@@ -138,5 +141,25 @@ enum zs_status zs_icechunk_manifest_find(const struct zs_icechunk_file *file,
 enum zs_status zs_icechunk_manifest_location(const struct zs_icechunk_file *file, const struct zs_icechunk_ref *ref,
                                              zs_icechunk_decode_fn decode, char **location,
                                              struct zs_error *err) ZS_MUST_CHECK;
+
+/* ---- Virtual chunks (icechunk_virtual.c) ---- */
+
+/* The buckets, servers and folders that they lie in. Zero-initialise all but the lock. */
+struct zs_icechunk_places {
+    pthread_mutex_t lock;
+    char **roots;
+    struct zs_store **stores;
+    size_t count;
+};
+
+/* The store that a URL is of, which lives as long as the places, and the key in it, freed with free(). */
+enum zs_status zs_icechunk_place(struct zs_icechunk_places *places, const struct zs_buffer *config,
+                                 const char *location, struct zs_store **store, char **key,
+                                 struct zs_error *err) ZS_MUST_CHECK;
+void zs_icechunk_places_clear(struct zs_icechunk_places *places);
+
+/* Whether an object that was opened is the one that a reference means, as far as its server tells. */
+enum zs_status zs_icechunk_object_check(const struct zs_object *object, const struct zs_icechunk_ref *ref,
+                                        struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

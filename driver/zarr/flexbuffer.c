@@ -1,0 +1,105 @@
+#include "zarr/flexbuffer.h"
+
+#include <stdint.h>
+#include <string.h>
+
+enum { STRING = 5, MAP = 9 };
+
+/* The number of `width` bytes at a place. */
+static bool load(const struct zs_flex *f, size_t at, unsigned width, uint64_t *out)
+{
+    if (at > f->size || width > f->size - at)
+        return false;
+    *out = 0;
+    for (unsigned i = 0; i < width; i++)
+        *out |= (uint64_t)f->data[at + i] << (8 * i);
+    return true;
+}
+
+/* Where the offset that stands at `at` leads: backwards. */
+static bool follow(const struct zs_flex *f, size_t at, unsigned width, size_t *target)
+{
+    uint64_t offset;
+    if (!load(f, at, width, &offset) || offset > at)
+        return false;
+    *target = at - (size_t)offset;
+    return true;
+}
+
+/* The value that stands at a place in so many bytes, of a type and width as a byte packs them. Numbers stand there
+ * themselves, and are of no use here. */
+static bool value_at(const struct zs_flex *f, size_t at, unsigned width, unsigned packed, struct zs_flex *out)
+{
+    struct zs_flex v = {f->data, f->size, at, packed >> 2, 1u << (packed & 3)};
+    if ((v.type == STRING || v.type == MAP) && !follow(f, at, width, &v.at))
+        return false;
+    *out = v;
+    return true;
+}
+
+bool zs_flex_root(const void *data, size_t size, struct zs_flex *out)
+{
+    const struct zs_flex f = {data, size, 0, 0, 0};
+    if (size < 3)
+        return false;
+    const unsigned width = f.data[size - 1], packed = f.data[size - 2];
+    return width <= 8 && width <= size - 2 && value_at(&f, size - 2 - width, width, packed, out);
+}
+
+/* The number of elements, which stands before the first. */
+static bool count_of(const struct zs_flex *v, size_t at, unsigned width, uint64_t *count)
+{
+    return at >= width && load(v, at - width, width, count) && *count <= (v->size - at) / width;
+}
+
+bool zs_flex_map(const struct zs_flex *v, size_t *count)
+{
+    uint64_t n;
+    if (v->type != MAP || !count_of(v, v->at, v->width, &n))
+        return false;
+    *count = (size_t)n;
+    return true;
+}
+
+bool zs_flex_member(const struct zs_flex *map, size_t i, const char **key, struct zs_flex *value)
+{
+    const unsigned width = map->width;
+    size_t count, keys, name;
+    uint64_t keys_width, keys_count, packed;
+    if (!zs_flex_map(map, &count) || i >= count || map->at < 3 * (size_t)width ||
+        !follow(map, map->at - 3 * (size_t)width, width, &keys) ||
+        !load(map, map->at - 2 * (size_t)width, width, &keys_width) || keys_width < 1 || keys_width > 8 ||
+        !count_of(map, keys, (unsigned)keys_width, &keys_count) || keys_count != count ||
+        !follow(map, keys + i * (size_t)keys_width, (unsigned)keys_width, &name) ||
+        memchr(map->data + name, '\0', map->size - name) == NULL ||
+        !load(map, map->at + count * width + i, 1, &packed))
+        return false;
+    *key = (const char *)map->data + name;
+    return value_at(map, map->at + i * width, width, (unsigned)packed, value);
+}
+
+bool zs_flex_get(const struct zs_flex *map, const char *key, struct zs_flex *value)
+{
+    size_t count;
+    const char *found;
+    if (!zs_flex_map(map, &count))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (!zs_flex_member(map, i, &found, value))
+            return false;
+        if (strcmp(found, key) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool zs_flex_text(const struct zs_flex *v, const char **text, size_t *n)
+{
+    uint64_t length;
+    if (v->type != STRING || v->at < v->width || !load(v, v->at - v->width, v->width, &length) ||
+        length > v->size - v->at)
+        return false;
+    *text = (const char *)v->data + v->at;
+    *n = (size_t)length;
+    return memchr(*text, '\0', *n) == NULL;
+}

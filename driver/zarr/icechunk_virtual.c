@@ -1,0 +1,233 @@
+/* Virtual chunks of an Icechunk repository: ranges of objects elsewhere, by their URLs. A document says which object,
+ * but never how GDAL gets there: each scheme has one file system, and local files are read where the user allows it. */
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "zarr/flexbuffer.h"
+#include "zarr/icechunk_private.h"
+
+/* Buckets and servers that the chunks of one repository lie in. */
+#define MOST_PLACES 256
+#define ALLOW_LOCAL "ICECHUNK_ALLOW_LOCAL_CHUNK_LOCATION"
+
+static const struct scheme {
+    const char *begin, *root; /* of the URL; of the store, in front of the first name */
+    bool is_url;              /* ... which is a URL's server, and what follows is encoded as in one */
+} schemes[] = {{"s3://", "/vsis3/", false},
+               {"gs://", "/vsigs/", false},
+               {"gcs://", "/vsigs/", false},
+               {"az://", "/vsiaz/", false},
+               {"azure://", "/vsiaz/", false},
+               {"http://", "/vsicurl/http://", true},
+               {"https://", "/vsicurl/https://", true}};
+
+/* A URL as the root of a store and a key in it, both freed with free(). */
+struct split {
+    char *root, *key;
+};
+
+static enum zs_status fail_location(const char *expected, const char *location, struct zs_error *err)
+{
+    return zs_fail(err, ZS_INVALID, "virtual chunk: expected %s, found %.200s", expected, location);
+}
+
+/* ---- vcc:// ---- */
+
+/* The prefix that the container of a name stands for in the configuration. */
+static bool find_prefix(const struct zs_buffer *config, const char *name, size_t n, const char **prefix, size_t *length)
+{
+    struct zs_flex root, containers, container, value;
+    const char *key, *found;
+    size_t count, found_length;
+    if (!zs_flex_root(config->data, config->size, &root) ||
+        !zs_flex_get(&root, "virtual_chunk_containers", &containers) || !zs_flex_map(&containers, &count))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (zs_flex_member(&containers, i, &key, &container) && zs_flex_get(&container, "name", &value) &&
+            zs_flex_text(&value, &found, &found_length) && found_length == n && memcmp(found, name, n) == 0)
+            return zs_flex_get(&container, "url_prefix", &value) && zs_flex_text(&value, prefix, length);
+    return false;
+}
+
+/* The absolute URL of vcc://NAME/path; freed with free(). */
+static enum zs_status expand(const struct zs_buffer *config, const char *location, char **url, struct zs_error *err)
+{
+    const char *name = location + strlen("vcc://"), *prefix;
+    const size_t n = strcspn(name, "/");
+    size_t length;
+    if (n == 0 || name[n] != '/' || !find_prefix(config, name, n, &prefix, &length))
+        return fail_location("the name of a container of the repository's configuration", location, err);
+    *url = zs_format("%.*s%s", (int)length, prefix, name + n + 1);
+    return *url != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "no memory for a location");
+}
+
+/* ---- URLs ---- */
+
+/* Whether n characters are the name of a bucket, or of a server and its port; nothing else, as a password, a query or
+ * a path, passes for one. */
+static bool is_place(const char *name, size_t n, bool is_url)
+{
+    bool only_dots = true;
+    for (size_t i = 0; i < n; i++) {
+        const unsigned char c = (unsigned char)name[i];
+        if (!isalnum(c) && strchr(is_url ? "-.:[]" : "-._", c) == NULL)
+            return false;
+        only_dots = only_dots && c == '.';
+    }
+    return n > 0 && !only_dots;
+}
+
+static enum zs_status split_remote(const struct scheme *scheme, const char *location, struct split *s,
+                                   struct zs_error *err)
+{
+    const char *name = location + strlen(scheme->begin), *path = name + strcspn(name, "/?#");
+    const size_t n = (size_t)(path - name), length = *path == '/' ? strcspn(path + 1, scheme->is_url ? "?#" : "") : 0;
+    if (!is_place(name, n, scheme->is_url) || length == 0)
+        return fail_location("a server or bucket, and a path", location, err);
+    const char *query = path + 1 + length; /* of a URL, and signed at times: it stays behind the path */
+    s->root = zs_format("%s%.*s%.*s", scheme->root, (int)n, name, (int)strcspn(query, "#"), query);
+    char *key = zs_strndup(path + 1, length);
+    char *decoded = key != NULL && scheme->is_url ? CPLUnescapeString(key, NULL, CPLES_URL) : NULL;
+    s->key = decoded != NULL ? zs_strdup(decoded) : key != NULL ? zs_strdup(key) : NULL;
+    free(key);
+    CPLFree(decoded);
+    return s->root != NULL && s->key != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "no memory for a location");
+}
+
+/* file:///path, decoded as a URL is. */
+static enum zs_status split_local(const char *location, struct split *s, struct zs_error *err)
+{
+    if (!CPLTestBool(CPLGetConfigOption(ALLOW_LOCAL, "NO")))
+        return zs_fail(err, ZS_UNSUPPORTED,
+                       "virtual chunk: %.200s is a local file, which is read where the configuration option "
+                       ALLOW_LOCAL " is YES", location);
+    char *path = CPLUnescapeString(location + strlen("file://"), NULL, CPLES_URL);
+    const char *slash = path != NULL ? strrchr(path, '/') : NULL;
+    enum zs_status status = ZS_OK;
+    if (slash == NULL || path[0] != '/' || strncmp(path, "/vsi", 4) == 0) {
+        status = fail_location("file:// and the absolute path of a local file", location, err);
+    } else {
+        s->root = slash == path ? zs_strdup("/") : zs_strndup(path, (size_t)(slash - path));
+        s->key = zs_strdup(slash + 1);
+        if (s->root == NULL || s->key == NULL)
+            status = zs_fail(err, ZS_NO_MEMORY, "no memory for a location");
+    }
+    CPLFree(path);
+    return status;
+}
+
+static enum zs_status split(const struct zs_buffer *config, const char *location, struct split *s, struct zs_error *err)
+{
+    char *url = NULL;
+    if (strncmp(location, "vcc://", strlen("vcc://")) == 0) {
+        ZS_TRY(expand(config, location, &url, err));
+        const enum zs_status status = strncmp(url, "vcc://", strlen("vcc://")) != 0
+                                          ? split(config, url, s, err)
+                                          : fail_location("a container with a URL", location, err);
+        free(url);
+        return status;
+    }
+    if (strncmp(location, "file://", strlen("file://")) == 0)
+        return split_local(location, s, err);
+    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++)
+        if (strncmp(location, schemes[i].begin, strlen(schemes[i].begin)) == 0)
+            return split_remote(&schemes[i], location, s, err);
+    return fail_location("a URL that begins with s3://, gs://, az://, http://, https://, vcc:// or file://", location,
+                         err);
+}
+
+/* ---- Stores ---- */
+
+/* The store of a root, opened once. */
+static enum zs_status find_place(struct zs_icechunk_places *p, const char *root, struct zs_store **store,
+                                 struct zs_error *err)
+{
+    for (size_t i = 0; i < p->count; i++)
+        if (strcmp(p->roots[i], root) == 0) {
+            *store = p->stores[i];
+            return ZS_OK;
+        }
+    if (p->count == MOST_PLACES)
+        return zs_fail(err, ZS_UNSUPPORTED, "virtual chunk: expected at most %d buckets and servers, found more",
+                       MOST_PLACES);
+    char **roots = realloc(p->roots, (p->count + 1) * sizeof *roots);
+    p->roots = roots != NULL ? roots : p->roots;
+    struct zs_store **stores = realloc(p->stores, (p->count + 1) * sizeof(struct zs_store *));
+    p->stores = stores != NULL ? stores : p->stores;
+    char *copy = zs_strdup(root);
+    if (roots == NULL || stores == NULL || copy == NULL) {
+        free(copy);
+        return zs_fail(err, ZS_NO_MEMORY, "no memory for a store");
+    }
+    const enum zs_status status = zs_store_open_vsi(root, store, err);
+    if (status != ZS_OK) {
+        free(copy);
+        return status;
+    }
+    p->roots[p->count] = copy;
+    p->stores[p->count++] = *store;
+    return ZS_OK;
+}
+
+enum zs_status zs_icechunk_place(struct zs_icechunk_places *p, const struct zs_buffer *config, const char *location,
+                                 struct zs_store **store, char **key, struct zs_error *err)
+{
+    struct split s = {0};
+    enum zs_status status = split(config, location, &s, err);
+    if (status == ZS_OK) {
+        (void)pthread_mutex_lock(&p->lock);
+        status = find_place(p, s.root, store, err);
+        (void)pthread_mutex_unlock(&p->lock);
+    }
+    free(s.root);
+    if (status == ZS_OK)
+        *key = s.key;
+    else
+        free(s.key);
+    return status;
+}
+
+void zs_icechunk_places_clear(struct zs_icechunk_places *p)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        zs_store_free(p->stores[i]);
+        free(p->roots[i]);
+    }
+    free(p->stores);
+    free(p->roots);
+}
+
+/* ---- Checks ---- */
+
+/* Whether two ETags are of the same object, however they are quoted. */
+static bool is_same_etag(const char *found, const struct zs_flat_vector *wanted)
+{
+    const char *w = (const char *)wanted->data;
+    size_t n = strlen(found), m = wanted->count;
+    if (n >= 2 && strncmp(found, "W/", 2) == 0)
+        found += 2, n -= 2;
+    if (m >= 2 && strncmp(w, "W/", 2) == 0)
+        w += 2, m -= 2;
+    if (n >= 2 && found[0] == '"' && found[n - 1] == '"')
+        found++, n -= 2;
+    if (m >= 2 && w[0] == '"' && w[m - 1] == '"')
+        w++, m -= 2;
+    return n == m && memcmp(found, w, n) == 0;
+}
+
+enum zs_status zs_icechunk_object_check(const struct zs_object *object, const struct zs_icechunk_ref *ref,
+                                        struct zs_error *err)
+{
+    if (ref->etag.of != NULL && object->etag != NULL && !is_same_etag(object->etag, &ref->etag))
+        return zs_fail(err, ZS_CORRUPT, "expected the ETag %.*s, as the reference says, found %.100s: the object was "
+                       "replaced", (int)(ref->etag.count < 100 ? ref->etag.count : 100), (const char *)ref->etag.data,
+                       object->etag);
+    if (ref->last_modified != 0 && object->modified > ref->last_modified)
+        return zs_fail(err, ZS_CORRUPT, "expected an object that was last modified %llu seconds after 1970, as the "
+                       "reference says, found %llu: it was replaced", (unsigned long long)ref->last_modified,
+                       (unsigned long long)object->modified);
+    return ZS_OK;
+}
