@@ -11,6 +11,7 @@ import pytest
 from osgeo import gdal
 
 from support import FIXTURES, error_of, fixture_path, open_ours, run_peer, subdatasets
+from test_validate import assert_clean, validate
 from webserver import RangeServer
 
 ROOT = os.path.join(FIXTURES, "icechunk")
@@ -220,6 +221,73 @@ def test_chunks_that_are_cut_short_are_errors(written, tmp_path):
     assert "/chunks/" in error_of(checked_all, copy)
 
 
+def test_the_metadata_domain_tells_which_commit_it_is(written):
+    for query, commit, named in [("", 3, {"BRANCH": "main"}), ("?tag=first", 0, {"TAG": "first"}), ("?snapshot=" + written.commits[1]["id"], 1, {})]:
+        for dataset in (gdal.Open(written.repo(query)), gdal.Open("SHARDEDZARR:%s:/v" % written.repo(query)), open_mdim(written.repo(query))):
+            items = dataset.GetMetadata("ICECHUNK")
+            time = datetime.datetime.strptime(items.pop("TIME"), "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=datetime.timezone.utc).timestamp()
+            assert abs(time - written.commits[commit]["time"]) < 1
+            assert items == {"SNAPSHOT": written.commits[commit]["id"], "MESSAGE": written.commits[commit]["message"], "BRANCHES": "dev,main",
+                             "TAGS": "first", **named}
+
+
+def test_a_copy_is_not_said_to_be_of_the_repository(written, tmp_path):
+    gdal.GetDriverByName("ShardedZarr").CreateCopy(str(tmp_path / "c.zarr"), gdal.Open("SHARDEDZARR:%s:/split" % written.repo()))
+    assert not gdal.Open(str(tmp_path / "c.zarr")).GetMetadata("ICECHUNK")
+
+
+# --------------------------------------------------------------------------------------------------------- over a network
+
+@pytest.fixture
+def remote(written, config):
+    config("GDAL_DISABLE_READDIR_ON_OPEN", "EMPTY_DIR")
+    gdal.VSICurlClearCache()
+    with RangeServer(written.root) as server:  # of another port: of this one the driver remembers nothing
+        yield server
+
+
+def asked(server):
+    """The objects that were asked for since the last call, each with its range."""
+    found = [(request.path.replace("repo.icechunk/", ""), request.range) for request in server.log]
+    server.log.clear()
+    return found
+
+
+def test_a_repository_on_a_plain_server_is_read(written, remote):
+    same_as_commit(remote.vsi("repo.icechunk"), written, 3)
+    same_as_commit(remote.vsi("repo.icechunk?tag=first"), written, 0)
+    assert "no tag" in error_of(gdal.Open, remote.vsi("repo.icechunk?tag=nope"))
+
+
+def test_only_what_is_needed_is_asked_for(written, remote):
+    name = "SHARDEDZARR:%s:/v" % remote.vsi("repo.icechunk")
+    dataset = open_ours(name, ["MERGE_GAP=0"])
+    mutable = [("repo", None)] + [("refs/branch.main/ref.json", None)] * os.path.exists(written.repo("/refs"))
+    assert asked(remote) == mutable + [("snapshots/" + written.commits[3]["id"], None)]
+    assert np.array_equal(dataset.GetRasterBand(2).ReadAsArray(0, 0, 10, 10), written.values(3)["v"][1, :10, :10])
+    (manifest, _), (index, index_range), (chunk, chunk_range) = asked(remote)
+    assert manifest.startswith("manifests/") and index.startswith("chunks/") and chunk == index and index_range != chunk_range
+    size = os.path.getsize(written.repo("/" + index))
+    assert index_range == "bytes=%d-%d" % (size - 2 * 2 * 3 * 16 - 4, size - 1)  # exactly the index
+    dataset.GetRasterBand(2).ReadAsArray(10, 0, 10, 10)
+    assert len(asked(remote)) == 1  # the index is known, and so is the manifest
+    # Again in the process: of what never changes only the chunk is asked for.
+    dataset = open_ours(name, ["MERGE_GAP=0"])
+    assert asked(remote) == mutable
+    dataset.GetRasterBand(2).ReadAsArray(0, 0, 10, 10)
+    assert asked(remote) == [(chunk, chunk_range)]
+
+
+def test_what_a_server_refuses_is_an_error_and_not_fill_value(written, remote):
+    dataset = open_ours("SHARDEDZARR:%s:/v" % remote.vsi("repo.icechunk"))
+    dataset.GetRasterBand(1).ReadAsArray(0, 0, 10, 10)
+    chunks = ["repo.icechunk/chunks/" + os.path.basename(name) for name in glob.glob(written.repo("/chunks/*"))]
+    for fault in (403, 404, 500, "short"):
+        remote.faults = {chunk: fault for chunk in chunks}
+        message = error_of(dataset.GetRasterBand(5).ReadAsArray)
+        assert "/chunks/" in message
+
+
 # ------------------------------------------------------------------------------------------------------- virtual chunks
 
 VALUES = np.concatenate([np.arange(1, 31), np.zeros(10)]).astype("uint16")
@@ -252,3 +320,17 @@ def test_virtual_chunks_of_a_server_are_read(written, name):
         pytest.skip("this icechunk writes none")
     assert np.array_equal(virtual(written, name), VALUES)
     assert {request.range for request in written.server.requests("raw.bin")} >= {"bytes=2-21"}
+
+
+# ------------------------------------------------------------------------------------------------------------ validation
+
+def test_repositories_are_validated_and_damage_is_named(written, tmp_path):
+    for query, arrays in [("", 7), ("?tag=first", 8)]:
+        assert assert_clean(written.repo(query))[4] == arrays
+    copy = str(tmp_path / "r")
+    shutil.copytree(written.repo(), copy)
+    for name in sorted(glob.glob(copy + "/chunks/*"))[:1]:
+        os.remove(name)
+        answer = validate(copy, str(tmp_path / "r?tag=first"))
+        assert answer.status == 1 and all("chunks/%s: the repository refers" % os.path.basename(name) in rest for _, _, rest in answer.findings)
+    assert validate(fixture_path("icechunk", "repo_offline")).status == 2

@@ -49,31 +49,6 @@ bool zsIsIcechunkFile(const std::string &path)
     return zs_icechunk_is_file(bytes, n);
 }
 
-static bool isCommitWord(const std::string &word)
-{
-    for (const char *name : {"branch=", "tag=", "snapshot=", "as_of="})
-    {
-        if (STARTS_WITH_CI(word.c_str(), name))
-            return true;
-    }
-    return false;
-}
-
-/* Takes from the end of a path which commit is asked for: what stands there of a query, and of a URL's those words that
- * are not the server's. */
-static void takeCommit(std::string &path, ZSConnection &c)
-{
-    VSIStatBufL st;
-    for (size_t at = path.find_last_of("?&"); at != std::string::npos; at = path.find_last_of("?&"))
-    {
-        const std::string word = path.substr(at + 1);
-        if (!isCommitWord(word) || (!zsIsRemote(path) && VSIStatExL(path.c_str(), &st, VSI_STAT_EXISTS_FLAG) == 0))
-            return;
-        c.commit = word + (c.commit.empty() ? "" : "&") + c.commit;
-        path.resize(at);
-    }
-}
-
 static std::string storeOfPath(std::string path)
 {
     if (STARTS_WITH_CI(path.c_str(), "http://") || STARTS_WITH_CI(path.c_str(), "https://"))
@@ -283,10 +258,16 @@ static size_t endOfStore(const std::string &name)
     return at;
 }
 
-static std::string storeAndCommit(std::string path, ZSConnection &c)
+static std::string storeAndCommit(const std::string &path, ZSConnection &c)
 {
-    takeCommit(path, c);
-    return storeOfPath(path);
+    char *root = nullptr, *commit = nullptr;
+    if (zs_icechunk_split(path.c_str(), &root, &commit, nullptr) != ZS_OK)
+        return "";
+    c.commit = commit;
+    const std::string store = storeOfPath(root);
+    free(root);
+    free(commit);
+    return store;
 }
 
 static bool isOnDisk(const std::string &path)

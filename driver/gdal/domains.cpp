@@ -16,8 +16,8 @@ static const char GEOLOCATION[] = "GEOLOCATION";
 bool zsIsStoredDomain(const char *domain)
 {
     return domain != nullptr && domain[0] != '\0' && !EQUAL(domain, GEOLOCATION) &&
-           !isOneOf(domain, {"IMAGE_STRUCTURE", "SUBDATASETS", "DERIVED_SUBDATASETS", "xml:VRT", "vrt_sources",
-                             "new_vrt_sources", "LocationInfo"});
+           !isOneOf(domain, {"IMAGE_STRUCTURE", "SUBDATASETS", "DERIVED_SUBDATASETS", "ICECHUNK", "xml:VRT",
+                             "vrt_sources", "new_vrt_sources", "LocationInfo"});
 }
 
 bool zsIsLostDomain(const char *domain)

@@ -583,6 +583,8 @@ static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, const 
                         ? openGroup(store, connection, node, options, info.eAccess, info.pszFilename, err)
                         : openNode(store, connection, node, options, info.eAccess, info.pszFilename, err);
     }
+    if (a.dataset != nullptr && layout == Layout::REPOSITORY)
+        zsDescribeRepository(*store, *a.dataset);
     auto raster = dynamic_cast<ShardedZarrDataset *>(a.dataset.get());
     if (raster != nullptr && connection.array.empty() && !connection.Chooses() && !raster->IsOneOfMany())
         raster->KeepOverviewsBeside(store->store->root);

@@ -1,8 +1,5 @@
 #include "repository.h"
 
-#include <algorithm>
-#include <array>
-
 extern "C"
 {
 #include "codec/zstd.h"
@@ -27,14 +24,6 @@ bool zsIsNamedRepository(const ZSConnection &connection)
 
 /* ---- Which commit ---- */
 
-static constexpr std::array<const char *, 4> NAMES = {"branch", "tag", "snapshot", "as_of"};
-
-/* The words of a connection's commit, each name=value. */
-static CPLStringList wordsOf(const ZSConnection &connection)
-{
-    return CPLStringList(CSLTokenizeString2(connection.commit.c_str(), "&", 0));
-}
-
 /* A value with %XX for what would end it. */
 static std::string escaped(const std::string &value)
 {
@@ -46,8 +35,8 @@ static std::string escaped(const std::string &value)
 
 bool zsTakeCommitOptions(CSLConstList options, ZSConnection &connection, std::string &reason)
 {
-    CPLStringList words = wordsOf(connection);
-    for (const char *name : NAMES)
+    const CPLStringList words(CSLTokenizeString2(connection.commit.c_str(), "&", 0));
+    for (const char *name : {"branch", "tag", "snapshot", "as_of"})
     {
         const char *given = CSLFetchNameValue(options, name);
         const char *named = words.FetchNameValue(name);
@@ -67,15 +56,28 @@ bool zsTakeCommitOptions(CSLConstList options, ZSConnection &connection, std::st
 
 enum zs_status zsOpenRepository(const ZSConnection &connection, ZSStore &store, struct zs_error *err)
 {
-    const CPLStringList words = wordsOf(connection);
-    std::array<std::string, NAMES.size()> texts;
-    std::array<const char *, NAMES.size()> values = {};
-    for (size_t i = 0; i < NAMES.size(); i++)
-    {
-        const char *value = words.FetchNameValue(NAMES[i]);
-        texts[i] = value != nullptr ? zsUnescapedWord(value) : "";
-        values[i] = value != nullptr ? texts[i].c_str() : nullptr;
-    }
-    const struct zs_icechunk_wish wish = {values[0], values[1], values[2], values[3]};
-    return zs_icechunk_open(&store.store, &wish, zs_zstd_decode, err);
+    return zs_icechunk_open(&store.store, connection.commit.c_str(), zs_zstd_decode, err);
+}
+
+/* A member of a description: a text, or a list of texts with commas between. */
+static void take(CPLStringList &items, const char *name, const zs_json *member)
+{
+    const char *text = nullptr;
+    std::string all;
+    for (const zs_json *m = zs_json_first(member); m != nullptr; m = zs_json_next(m))
+        all += zs_json_string(m, &text) ? (all.empty() ? "" : ",") + std::string(text) : "";
+    if (zs_json_string(member, &text) || zs_json_is_array(member))
+        items.SetNameValue(CPLString(name).toupper().c_str(), zs_json_is_array(member) ? all.c_str() : text);
+}
+
+void zsDescribeRepository(const ZSStore &store, GDALDataset &dataset)
+{
+    zs_json *document = nullptr;
+    CPLStringList items;
+    if (zs_icechunk_describe(store.store, &document, nullptr) != ZS_OK)
+        return;
+    for (const char *name : {"snapshot", "time", "message", "branch", "tag", "branches", "tags"})
+        take(items, name, zs_json_get(document, name));
+    zs_json_free(document);
+    dataset.GDALMajorObject::SetMetadata(items.List(), "ICECHUNK"); // nothing is to be stored of it
 }

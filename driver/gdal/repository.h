@@ -18,4 +18,7 @@ bool zsTakeCommitOptions(CSLConstList options, ZSConnection &connection, std::st
 /* Puts the store of the commit in the place of the store. ZS_NOT_FOUND: it is no repository. */
 enum zs_status zsOpenRepository(const ZSConnection &connection, ZSStore &store, struct zs_error *err);
 
+/* Fills the metadata domain ICECHUNK: which commit it is, and which others have names. */
+void zsDescribeRepository(const ZSStore &store, GDALDataset &dataset);
+
 #endif

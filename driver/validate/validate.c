@@ -7,7 +7,9 @@
 
 #include "base/parallel.h"
 #include "base/utf8.h"
+#include "codec/zstd.h"
 #include "validate/validate_private.h"
+#include "zarr/icechunk.h"
 
 #define DEFAULT_MEMORY ((uint64_t)1 << 30)
 
@@ -112,9 +114,24 @@ static enum zs_status check_metadata(struct zs_check *c, struct zs_error *err)
     return ZS_OK;
 }
 
-static enum zs_status check_all(struct zs_check *c, struct zs_error *err)
+/* A commit of an Icechunk repository, whose nodes are those of its snapshot. Where there is no repository, `err` keeps
+ * what it says. */
+static enum zs_status open_repository(struct zs_check *c, const char *commit, struct zs_error *err)
 {
-    const enum zs_status status = zs_hierarchy_open(c->store, false, &c->h, err);
+    struct zs_error why;
+    const enum zs_status status = zs_icechunk_open(&c->store, commit, zs_zstd_decode, &why);
+    if (status != ZS_OK && status != ZS_NOT_FOUND)
+        *err = why;
+    return status == ZS_OK ? zs_hierarchy_open(c->store, true, &c->h, err) : status;
+}
+
+static enum zs_status check_all(struct zs_check *c, const char *commit, struct zs_error *err)
+{
+    enum zs_status status = zs_hierarchy_open(c->store, false, &c->h, err);
+    if (status == ZS_NOT_FOUND)
+        status = open_repository(c, commit, err);
+    if (status == ZS_CORRUPT) /* of a repository */
+        return zs_report_failure(c, "", status, err);
     if (status == ZS_INVALID || status == ZS_UNSUPPORTED) /* there is something, and it is no Zarr v3 */
         return zs_report_failure(c, "zarr.json", status, err);
     ZS_TRY(status);
@@ -144,10 +161,16 @@ enum zs_status zs_validate(const char *path, const struct zs_validate_options *o
     struct zs_check c = {.options = options, .summary = summary};
     c.threads = options->threads > 0 ? options->threads : zs_cpu_count();
     c.memory = options->memory != 0 ? options->memory : DEFAULT_MEMORY;
-    ZS_TRY(zs_store_open_vsi(path, &c.store, err));
-    pthread_mutex_init(&c.lock, NULL);
-    const enum zs_status status = check_all(&c, err);
-    clear(&c);
+    char *root, *commit;
+    ZS_TRY(zs_icechunk_split(path, &root, &commit, err));
+    enum zs_status status = zs_store_open_vsi(root, &c.store, err);
+    if (status == ZS_OK) {
+        pthread_mutex_init(&c.lock, NULL);
+        status = check_all(&c, commit, err);
+        clear(&c);
+    }
+    free(root);
+    free(commit);
     return status;
 }
 

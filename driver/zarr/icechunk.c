@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/http_remembered.h"
 #include "zarr/icechunk_private.h"
 
 /* Manifests that a store keeps for itself, whatever the budget of the process: one that is larger would be read again
@@ -216,18 +217,22 @@ static enum zs_status open_inner(struct ice_object *o, uint64_t offset, size_t n
                                  struct zs_error *err)
 {
     struct zs_object *inner = NULL;
-    enum zs_status status = ZS_OK;
     (void)pthread_mutex_lock(&o->lock);
     *is_read = o->inner == NULL;
-    if (*is_read)
-        status = zs_object_open_range(o->where, o->key, o->ref.offset + offset, n, data, &inner, err);
-    if (inner != NULL && status == ZS_OK)
-        status = zs_icechunk_object_check(inner, &o->ref, err);
-    if (status == ZS_OK && *is_read)
-        o->inner = inner;
-    else
-        zs_object_close(inner);
     (void)pthread_mutex_unlock(&o->lock);
+    if (!*is_read)
+        return ZS_OK;
+    enum zs_status status = zs_object_open_range(o->where, o->key, o->ref.offset + offset, n, data, &inner, err);
+    if (status != ZS_OK)
+        return status;
+    status = zs_icechunk_object_check(inner, &o->ref, err);
+    (void)pthread_mutex_lock(&o->lock);
+    if (status == ZS_OK && o->inner == NULL) {
+        o->inner = inner;
+        inner = NULL;
+    }
+    (void)pthread_mutex_unlock(&o->lock);
+    zs_object_close(inner); /* another thread's stays: they read side by side */
     return status;
 }
 
@@ -246,6 +251,51 @@ static enum zs_status ice_read(struct zs_object *object, uint64_t offset, size_t
         status = zs_fail(err, ZS_CORRUPT, "%s/%s: the repository refers to this object, which is not there",
                          o->where->root, o->key);
     return status == ZS_CORRUPT ? zs_fail_in(err, status, "%s/%s", o->where->root, o->key) : status;
+}
+
+/* Opens a chunk with its first (or last) n bytes, where shards have their indexes. Of objects that never change the
+ * process remembers these. */
+static enum zs_status open_end(struct zs_store *store, const char *key, bool tail, size_t n, void *data,
+                               struct zs_object **object, struct zs_error *err)
+{
+    const struct ice_store *s = ice_of(store);
+    struct zs_remembered found;
+    void *entry;
+    ZS_TRY(ice_open(store, key, object, err));
+    const struct ice_object *o = (const struct ice_object *)*object;
+    const uint64_t size = zs_object_size(*object);
+    if (size < n)
+        return ZS_OK;
+    char *name = store->is_remote && o->ref.chunk_id != NULL && n > 0
+                     ? zs_format("%s?%llu+%llu", o->key, (unsigned long long)o->ref.offset, (unsigned long long)size)
+                     : NULL;
+    enum zs_status status = ZS_OK;
+    if (name != NULL && zs_http_remembered_find(s->files.name, name, tail, n, &found, &entry)) {
+        memcpy(data, found.bytes, n);
+        zs_http_remembered_release(entry);
+    } else {
+        status = zs_object_read(*object, tail ? size - n : 0, n, data, err);
+        if (status == ZS_OK && name != NULL)
+            zs_http_remembered_put(s->files.name, name, tail, n, &(struct zs_remembered){size, "", data});
+    }
+    free(name);
+    if (status != ZS_OK) {
+        zs_object_close(*object);
+        *object = NULL;
+    }
+    return status;
+}
+
+static enum zs_status ice_tail(struct zs_store *store, const char *key, size_t n, void *tail,
+                               struct zs_object **object, struct zs_error *err)
+{
+    return open_end(store, key, true, n, tail, object, err);
+}
+
+static enum zs_status ice_head(struct zs_store *store, const char *key, size_t n, void *head,
+                               struct zs_object **object, struct zs_error *err)
+{
+    return open_end(store, key, false, n, head, object, err);
 }
 
 /* ---- The store ---- */
@@ -322,6 +372,22 @@ static enum zs_status ice_list(struct zs_store *store, const char *prefix, char 
                    prefix);
 }
 
+/* The ends of a chunk that were found broken. */
+static void ice_forget(struct zs_store *store, const char *key)
+{
+    struct zs_object *object;
+    if (!store->is_remote || ice_open(store, key, &object, NULL) != ZS_OK)
+        return;
+    const struct ice_object *o = (const struct ice_object *)object;
+    char *name = o->key != NULL ? zs_format("%s?%llu+%llu", o->key, (unsigned long long)o->ref.offset,
+                                            (unsigned long long)object->size)
+                                : NULL;
+    if (name != NULL)
+        zs_http_remembered_forget(ice_of(store)->files.name, name);
+    free(name);
+    zs_object_close(object);
+}
+
 /* All but the store that it reads. */
 static void release(struct ice_store *s)
 {
@@ -351,10 +417,42 @@ static const struct zs_store_ops ops = {.open = ice_open,
                                         .remove = ice_remove,
                                         .list = ice_list,
                                         .free = ice_free,
-                                        .get = ice_get};
+                                        .open_tail = ice_tail,
+                                        .open_head = ice_head,
+                                        .get = ice_get,
+                                        .forget = ice_forget};
 
-enum zs_status zs_icechunk_open(struct zs_store **store, const struct zs_icechunk_wish *wish,
-                                zs_icechunk_decode_fn decode, struct zs_error *err)
+enum zs_status zs_icechunk_describe(const struct zs_store *store, zs_json **document, struct zs_error *err)
+{
+    const struct ice_store *s = ice_of(store);
+    const struct zs_icechunk_commit *c = &s->commit;
+    zs_json *d = zs_json_new_object();
+    char time[ZS_ICECHUNK_TIME_TEXT], *message = NULL;
+    zs_icechunk_time_print(s->snapshot.flushed_at, time);
+    bool ok = zs_json_add_string(d, "snapshot", c->id) != NULL;
+    if (ok && s->snapshot.file != NULL)
+        ok = zs_json_add_string(d, "time", time) != NULL;
+    if (ok && zs_icechunk_text(&s->snapshot.message, &message))
+        ok = message != NULL && zs_json_add_string(d, "message", message) != NULL;
+    if (ok && c->branch != NULL)
+        ok = zs_json_add_string(d, "branch", c->branch) != NULL;
+    if (ok && c->tag != NULL)
+        ok = zs_json_add_string(d, "tag", c->tag) != NULL;
+    if (ok && c->branches != NULL)
+        ok = zs_json_add(d, "branches", zs_json_copy(c->branches)) != NULL;
+    if (ok && c->tags != NULL)
+        ok = zs_json_add(d, "tags", zs_json_copy(c->tags)) != NULL;
+    free(message);
+    if (ok) {
+        *document = d;
+        return ZS_OK;
+    }
+    zs_json_free(d);
+    return zs_fail(err, ZS_NO_MEMORY, "no memory for a description");
+}
+
+enum zs_status zs_icechunk_open(struct zs_store **store, const char *commit, zs_icechunk_decode_fn decode,
+                                struct zs_error *err)
 {
     struct ice_store *s = zs_calloc(1, sizeof *s);
     char *root = zs_strdup((*store)->root);
@@ -369,9 +467,13 @@ enum zs_status zs_icechunk_open(struct zs_store **store, const struct zs_icechun
                         "plain store that gdalmdimtranslate copies it to";
     s->base.is_snapshot = true;
     s->inner = *store;
-    enum zs_status status = zs_icechunk_files_init(&s->files, *store, decode, err);
+    struct zs_icechunk_wish wish;
+    enum zs_status status = zs_icechunk_wish_parse(commit, &wish, err);
     if (status == ZS_OK)
-        status = zs_icechunk_find(&s->files, wish, &s->commit, err);
+        status = zs_icechunk_files_init(&s->files, *store, decode, err);
+    if (status == ZS_OK)
+        status = zs_icechunk_find(&s->files, &wish, &s->commit, err);
+    free(wish.text);
     if (status == ZS_OK)
         status = zs_icechunk_snapshot_open(&s->files, s->commit.id, &s->snapshot, err);
     if (status != ZS_OK) {

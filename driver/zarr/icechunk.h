@@ -5,29 +5,36 @@
 #define ZS_ZARR_ICECHUNK_H
 
 #include "store/store.h"
+#include "zarr/json.h"
 
 /* The object that a repository of version 2 has at its root. */
 #define ZS_ICECHUNK_REPOSITORY "repo"
 /* ... and one of version 1. */
 #define ZS_ICECHUNK_MAIN "refs/branch.main/ref.json"
 
-/* Which commit: each may be NULL. One of branch, tag and snapshot; as_of goes with the first, which is usually
- * "main". */
-struct zs_icechunk_wish {
-    const char *branch, *tag, *snapshot;
-    const char *as_of; /* the last commit at or before that time: 2026-09-01, 2026-09-01T06:00:00Z, ...+02:00 */
-};
+/* A name is that of a repository, and behind it, where not the newest commit of the branch main is meant, which:
+ * ?branch=x, ?tag=x or ?snapshot=ID; or ?as_of=time, the last commit at or before 2026-09-01, 2026-09-01T06:00:00Z or
+ * 2026-09-01T08:00:00+02:00, which goes with a branch, too: ?branch=x&as_of=time. %XX in a value is a byte. Splits it
+ * into the root and "branch=x&as_of=time", "" where nothing of that is there or a file has the name as it is; both are
+ * freed with free(). Words of a URL's query that are none of these stay. */
+enum zs_status zs_icechunk_split(const char *name, char **root, char **commit, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Decodes a frame of zstd of n bytes into `out` (from its start), `limit` bytes at most, with a dictionary or NULL.
  * libzstd is known to codec/ alone, which lies above. */
 typedef enum zs_status (*zs_icechunk_decode_fn)(const void *dictionary, size_t dictionary_size, const void *src,
                                                 size_t n, size_t limit, struct zs_buffer *out, struct zs_error *err);
 
-/* Puts a store that shows the commit in the place of *store, which that takes over. ZS_NOT_FOUND: there is no
+/* Puts a store that shows a commit (above) in the place of *store, which that takes over. ZS_NOT_FOUND: there is no
  * repository at the root. ZS_ARGUMENT: it has no such branch, tag, snapshot or time; the message lists what there is.
  * On failure *store stays what it is. */
-enum zs_status zs_icechunk_open(struct zs_store **store, const struct zs_icechunk_wish *wish,
-                                zs_icechunk_decode_fn decode, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_icechunk_open(struct zs_store **store, const char *commit, zs_icechunk_decode_fn decode,
+                                struct zs_error *err) ZS_MUST_CHECK;
+
+/* What such a store shows, released with zs_json_free(): members "snapshot", "time" (2026-09-01T00:00:00.000000Z),
+ * "message", "branch" or "tag", and "branches" and "tags", lists that are absent where the store of a repository of
+ * version 1 cannot be listed cheaply. */
+enum zs_status zs_icechunk_describe(const struct zs_store *store, zs_json **document,
+                                    struct zs_error *err) ZS_MUST_CHECK;
 
 /* Whether n bytes are those that each of its metadata files begins with. */
 #define ZS_ICECHUNK_MAGIC_BYTES 12

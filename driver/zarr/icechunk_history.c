@@ -1,5 +1,6 @@
 /* The history of an Icechunk repository: branches, tags and commits, in one object (version 2) or in one for each
  * (version 1). */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,7 +42,9 @@ void zs_icechunk_commit_clear(struct zs_icechunk_commit *commit)
     free(commit->branch);
     free(commit->tag);
     zs_buffer_free(&commit->config);
-    *commit = (struct zs_icechunk_commit){{0}, NULL, NULL, false, {0}};
+    zs_json_free(commit->branches);
+    zs_json_free(commit->tags);
+    *commit = (struct zs_icechunk_commit){0};
 }
 
 /* ---- Points in time ---- */
@@ -95,6 +98,19 @@ static bool parse_time(const char *text, uint64_t *out)
         return false;
     *out = (uint64_t)(seconds * 1000000 + micro);
     return true;
+}
+
+void zs_icechunk_time_print(uint64_t time, char text[ZS_ICECHUNK_TIME_TEXT])
+{
+    const int64_t days = (int64_t)(time / 86400000000u), second = (int64_t)(time / 1000000u % 86400);
+    int year = (int)(1970 + days / 366), month = 12; /* or later */
+    while (year < 9999 && days_of(year + 1, 1, 1) <= days)
+        year++;
+    while (month > 1 && days_of(year, month, 1) > days)
+        month--;
+    snprintf(text, ZS_ICECHUNK_TIME_TEXT, "%04d-%02d-%02dT%02d:%02d:%02d.%06dZ", year > 9999 ? 9999 : year, month,
+             (int)((days - days_of(year, month, 1)) % 100 + 1), (int)(second / 3600), (int)(second / 60 % 60),
+             (int)(second % 60), (int)(time % 1000000u));
 }
 
 /* ---- Version 2: one object ---- */
@@ -207,35 +223,50 @@ static enum zs_status read_info(const struct zs_icechunk_file *file, struct info
     return check_refs(info, &info->branches, "branch", err);
 }
 
-/* Names of a list, as a message has them; freed with free(). */
-static char *print_names(const struct zs_flat_vector *refs)
+/* The names of a list; NULL without memory. */
+static zs_json *names_of(const struct zs_flat_vector *refs)
 {
-    char *names = zs_strdup("");
-    for (size_t i = 0; i < refs->count && i < MOST_NAMES && names != NULL; i++) {
+    zs_json *names = zs_json_new_array();
+    bool ok = names != NULL;
+    for (size_t i = 0; i < refs->count && ok; i++) {
         struct zs_flat_vector name;
         uint64_t snapshot;
-        char *text = NULL, *longer = NULL;
-        if (ref_at(refs, i, &name, &snapshot) && zs_icechunk_text(&name, &text) && text != NULL)
-            longer = zs_format("%s%s%.60s%s", names, i > 0 ? ", " : "", text,
-                               i + 1 == MOST_NAMES && refs->count > MOST_NAMES ? " ..." : "");
+        char *text = NULL;
+        if (ref_at(refs, i, &name, &snapshot) && zs_icechunk_text(&name, &text))
+            ok = text != NULL && zs_json_add_string(names, NULL, text) != NULL;
         free(text);
-        if (longer != NULL) {
-            free(names);
-            names = longer;
-        }
     }
-    return names;
+    if (ok)
+        return names;
+    zs_json_free(names);
+    return NULL;
 }
 
-static enum zs_status fail_unnamed(const struct zs_flat_vector *refs, const char *what, const char *name,
-                                   struct zs_error *err)
+/* "there are a, b" of a list of names, which is NULL where nobody knows; freed with free(). */
+static char *print_names(const zs_json *names)
 {
-    char *names = print_names(refs);
-    const bool has_names = names != NULL && names[0] != '\0';
+    const zs_json *first = zs_json_first(names);
+    const bool more = first != NULL && zs_json_next(first) != NULL;
+    const char *begin = first == NULL ? "; there is none" : more ? "; there are " : "; there is ";
+    char *out = zs_strdup(names != NULL ? begin : "");
+    int count = 0;
+    for (const zs_json *n = first; n != NULL && out != NULL && count <= MOST_NAMES; n = zs_json_next(n)) {
+        const char *name = "";
+        (void)zs_json_string(n, &name);
+        char *longer = zs_format("%s%s%.60s", out, count > 0 ? ", " : "", count < MOST_NAMES ? name : "...");
+        free(out);
+        out = longer;
+        count++;
+    }
+    return out;
+}
+
+static enum zs_status fail_unnamed(const char *what, const char *name, const zs_json *names, struct zs_error *err)
+{
+    char *there = print_names(names);
     const enum zs_status status =
-        zs_fail(err, ZS_ARGUMENT, "there is no %s \"%.100s\"; there %s %s", what, name,
-                refs->count == 1 ? "is" : "are", has_names ? names : "none");
-    free(names);
+        zs_fail(err, ZS_ARGUMENT, "there is no %s \"%.100s\"%s", what, name, there != NULL ? there : "");
+    free(there);
     return status;
 }
 
@@ -252,7 +283,10 @@ static enum zs_status find_ref(const struct zs_flat_vector *refs, const char *wh
             return ZS_OK;
         }
     }
-    return fail_unnamed(refs, what, wanted, err);
+    zs_json *names = names_of(refs);
+    const enum zs_status status = fail_unnamed(what, wanted, names, err);
+    zs_json_free(names);
+    return status;
 }
 
 static enum zs_status fail_too_early(const char *as_of, struct zs_error *err)
@@ -283,21 +317,23 @@ static enum zs_status walk_back(const struct info *info, const char *as_of, uint
 
 static enum zs_status find_snapshot(const struct info *info, const char *wanted, size_t *at, struct zs_error *err)
 {
+    zs_json *ids = zs_json_new_array();
     for (*at = 0; *at < info->snapshots.count; ++*at) {
         const unsigned char *id;
         uint64_t parent, flushed_at;
         char text[ZS_ICECHUNK_ID_TEXT];
-        if (!snapshot_at(info, *at, &id, &parent, &flushed_at))
-            return fail_broken(err);
-        zs_icechunk_id_print(id, text);
-        if (strcmp(text, wanted) == 0)
-            return ZS_OK;
+        const bool is_read = snapshot_at(info, *at, &id, &parent, &flushed_at);
+        if (is_read)
+            zs_icechunk_id_print(id, text);
+        if (!is_read || strcmp(text, wanted) == 0) {
+            zs_json_free(ids);
+            return is_read ? ZS_OK : fail_broken(err);
+        }
+        if (*at <= MOST_NAMES)
+            (void)zs_json_add_string(ids, NULL, text);
     }
-    char *names = print_names(&info->branches);
-    const enum zs_status status =
-        zs_fail(err, ZS_ARGUMENT, "there is no snapshot \"%.100s\" among %zu; branches are %s", wanted,
-                info->snapshots.count, names != NULL ? names : "");
-    free(names);
+    const enum zs_status status = fail_unnamed("snapshot", wanted, ids, err);
+    zs_json_free(ids);
     return status;
 }
 
@@ -375,29 +411,24 @@ static enum zs_status check_deleted(struct zs_store *store, const char *tag, str
     return status == ZS_NOT_FOUND ? ZS_OK : status;
 }
 
-/* The names of a kind, where the store can be listed, as a message has them; NULL or freed with free(). */
-static char *list_names(struct zs_store *store, const char *what)
+/* The names of a kind, where the store can be listed; NULL or released with zs_json_free(). */
+static zs_json *list_names(struct zs_store *store, const char *what)
 {
-    char **names = NULL, *out = NULL, *prefix = zs_format("%s.", what);
-    const size_t n = prefix != NULL ? strlen(prefix) : 0;
-    int count = 0;
-    if (prefix != NULL && zs_store_list(store, "refs", &names, NULL) == ZS_OK) {
-        zs_names_sort(names);
-        out = zs_strdup("");
-        for (char **name = names; *name != NULL && out != NULL && count < MOST_NAMES; name++) {
-            const size_t length = strlen(*name);
-            if (strncmp(*name, prefix, n) != 0 || (*name)[length - 1] != '/')
-                continue;
-            (*name)[length - 1] = '\0';
-            if (strcmp(what, "tag") == 0 && check_deleted(store, *name + n, NULL) != ZS_OK)
-                continue;
-            char *longer = zs_format("%s%s%.60s", out, count++ > 0 ? ", " : "", *name + n);
-            free(out);
-            out = longer;
-        }
-        zs_names_free(names);
+    char **names = NULL;
+    const size_t n = strlen(what);
+    if (zs_store_list(store, "refs", &names, NULL) != ZS_OK)
+        return NULL;
+    zs_json *out = zs_json_new_array();
+    zs_names_sort(names);
+    for (char **name = names; *name != NULL; name++) {
+        const size_t length = strlen(*name);
+        if (strncmp(*name, what, n) != 0 || (*name)[n] != '.' || (*name)[length - 1] != '/')
+            continue;
+        (*name)[length - 1] = '\0';
+        if (strcmp(what, "tag") != 0 || check_deleted(store, *name + n + 1, NULL) == ZS_OK)
+            (void)zs_json_add_string(out, NULL, *name + n + 1);
     }
-    free(prefix);
+    zs_names_free(names);
     return out;
 }
 
@@ -420,13 +451,10 @@ static enum zs_status fail_unlisted(struct zs_store *store, const char *what, co
 {
     char main_id[ZS_ICECHUNK_ID_TEXT];
     ZS_TRY(find_named(store, "branch", "main", main_id, err));
-    char *names = list_names(store, what);
-    const bool is_listed = names != NULL && names[0] != '\0';
-    const char *there = is_listed ? "; there are " : names != NULL ? "; there are none" : "";
-    const enum zs_status status = zs_fail(err, ZS_ARGUMENT, "%s: there is no %s \"%.100s\"%s%s", store->root, what,
-                                          name, there, is_listed ? names : "");
-    free(names);
-    return status;
+    zs_json *names = list_names(store, what);
+    const enum zs_status status = fail_unnamed(what, name, names, err);
+    zs_json_free(names);
+    return zs_fail_in(err, status, "%s", store->root);
 }
 
 static enum zs_status walk_back_in_files(const struct zs_icechunk_files *files, const struct wish *wish,
@@ -507,6 +535,10 @@ enum zs_status zs_icechunk_find(const struct zs_icechunk_files *files, const str
         zs_icechunk_file_read(files, ZS_ICECHUNK_REPOSITORY, ZS_ICECHUNK_INFO, &file, err);
     if (status == ZS_NOT_FOUND) {
         status = find_in_files(files, &wish, commit, err);
+        if (status == ZS_OK && !files->store->is_remote) {
+            commit->branches = list_names(files->store, "branch");
+            commit->tags = list_names(files->store, "tag");
+        }
     } else if (status == ZS_OK) {
         commit->has_info = true;
         status = read_info(file, &info, err);
@@ -514,6 +546,9 @@ enum zs_status zs_icechunk_find(const struct zs_icechunk_files *files, const str
             status = find_in_info(&info, &wish, commit, err);
         if (status == ZS_OK)
             status = keep_config(&info, commit, err);
+        if (status == ZS_OK && ((commit->branches = names_of(&info.branches)) == NULL ||
+                                (commit->tags = names_of(&info.tags)) == NULL))
+            status = zs_fail(err, ZS_NO_MEMORY, "no memory for names");
         if (status != ZS_OK)
             status = zs_fail_in(err, status, "%s/" ZS_ICECHUNK_REPOSITORY, files->store->root);
     }

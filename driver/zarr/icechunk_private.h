@@ -60,6 +60,16 @@ const struct zs_icechunk_file *zs_icechunk_file_of(const struct zs_cache_entry *
 void zs_icechunk_file_pin(struct zs_cache_entry *entry);     /* once more */
 void zs_icechunk_file_release(struct zs_cache_entry *entry); /* NULL is allowed */
 
+/* ---- Names of commits (icechunk_name.c) ---- */
+
+/* What is asked for; each may be NULL. */
+struct zs_icechunk_wish {
+    const char *branch, *tag, *snapshot, *as_of;
+    char *text; /* that they are in; freed with free() */
+};
+enum zs_status zs_icechunk_wish_parse(const char *commit, struct zs_icechunk_wish *wish,
+                                      struct zs_error *err) ZS_MUST_CHECK;
+
 /* ---- History (icechunk_history.c) ---- */
 
 struct zs_icechunk_commit {
@@ -67,11 +77,15 @@ struct zs_icechunk_commit {
     char *branch, *tag; /* that led to it; NULL where it was named itself */
     bool has_info;      /* the repository is of version 2, with one object for its history */
     struct zs_buffer config; /* of that, as a FlexBuffer; or nothing */
+    zs_json *branches, *tags; /* lists of names; NULL where they were not asked for */
 };
 
 /* The commit that is wished for. ZS_NOT_FOUND: there is no repository. */
 enum zs_status zs_icechunk_find(const struct zs_icechunk_files *files, const struct zs_icechunk_wish *wish,
                                 struct zs_icechunk_commit *commit, struct zs_error *err) ZS_MUST_CHECK;
+/* Microseconds since 1970 as "2026-09-01T00:00:00.000000Z". */
+#define ZS_ICECHUNK_TIME_TEXT 40
+void zs_icechunk_time_print(uint64_t time, char text[ZS_ICECHUNK_TIME_TEXT]);
 void zs_icechunk_commit_clear(struct zs_icechunk_commit *commit);
 
 /* ---- Snapshots (icechunk_snapshot.c) ---- */
