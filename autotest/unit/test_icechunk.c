@@ -1,0 +1,201 @@
+/* Icechunk repositories, made byte by byte: what is in order reads, and whatever byte is another nothing is read but
+ * what is there. */
+#include "array/array.h"
+#include "check.h"
+#include "codec/zstd.h"
+#include "icechunk_make.h"
+#include "zarr/flexbuffer.h"
+#include "zarr/hierarchy.h"
+#include "zarr/icechunk_private.h"
+
+/* Reads the array of the repository in a store of memory, which is released. */
+static enum zs_status read_all(struct zs_store *store, const char *commit, unsigned char *values, struct zs_error *err)
+{
+    struct zs_hierarchy *h = NULL;
+    struct zs_array *array = NULL;
+    const struct zs_node *node;
+    const uint64_t start[1] = {0}, count[1] = {12};
+    enum zs_status status = zs_icechunk_open(&store, commit, zs_zstd_decode, err);
+    if (status == ZS_OK)
+        status = zs_hierarchy_open(store, true, &h, err);
+    if (status == ZS_OK)
+        status = zs_hierarchy_node(h, "a", &node, err);
+    if (status == ZS_OK && (node->array == NULL || node->array->ndim != 1 || node->array->shape[0] != 12))
+        status = zs_fail(err, ZS_INVALID, "another array");
+    if (status == ZS_OK)
+        status = zs_array_open_node(h, node, NULL, &array, err);
+    if (status == ZS_OK)
+        status = zs_array_read(array, start, count, values, err);
+    zs_array_close(array);
+    zs_hierarchy_free(h);
+    zs_store_free(store);
+    return status;
+}
+
+static struct zs_store *made(int which, const void *other, size_t n)
+{
+    struct zs_error err;
+    struct zs_store *store = NULL;
+    CHECK(zs_store_open_memory(&store, &err) == ZS_OK);
+    CHECK(ice_put(store, which, other, n));
+    return store;
+}
+
+static void test_inline_and_stored_chunks_are_read_and_others_are_fill_value(void)
+{
+    struct zs_error err;
+    unsigned char values[12] = {0};
+    if (!CHECK(read_all(made(0, NULL, 0), "", values, &err) == ZS_OK))
+        printf("%s\n", err.message);
+    CHECK_EQ_MEM(values, ice_values, sizeof values);
+    CHECK(read_all(made(0, NULL, 0), "branch=main&as_of=2026-01-01", values, &err) == ZS_OK);
+    CHECK(read_all(made(0, NULL, 0), "branch=dev", values, &err) == ZS_ARGUMENT);
+    CHECK_CONTAINS(err.message, "main");
+}
+
+/* Each byte of each file, with several other values. That nothing outside of the buffers is read is for ASan to say. */
+static void test_any_other_byte_is_an_error_or_read_within_the_file(void)
+{
+    static void (*const make[ICE_FILES])(struct flat *) = {ice_make_repo, ice_make_snapshot, ice_make_manifest};
+    static const unsigned char changes[] = {0x01, 0x80, 0xFF, 0x10};
+    for (int file = 0; file < ICE_FILES; file++) {
+        struct flat f;
+        make[file](&f);
+        for (size_t i = 0; i < f.size; i++)
+            for (size_t c = 0; c < sizeof changes; c++) {
+                struct zs_error err;
+                unsigned char values[12], *copy = malloc(f.size);
+                memcpy(copy, f.data, f.size);
+                copy[i] ^= changes[c];
+                const enum zs_status status = read_all(made(file, copy, f.size), "", values, &err);
+                CHECK(status != ZS_NO_MEMORY);
+                CHECK(status != ZS_NOT_FOUND || file == ICE_SNAPSHOT); /* where the array has another name */
+                free(copy);
+            }
+    }
+}
+
+static void test_a_file_that_is_cut_anywhere_is_an_error(void)
+{
+    static void (*const make[ICE_FILES])(struct flat *) = {ice_make_repo, ice_make_snapshot, ice_make_manifest};
+    for (int file = 0; file < ICE_FILES; file++) {
+        struct flat f;
+        make[file](&f);
+        for (size_t n = 0; n < f.size; n++) {
+            struct zs_error err;
+            unsigned char values[12] = {0};
+            const enum zs_status status = read_all(made(file, f.data, n), "", values, &err);
+            /* the last vector may be one of nothing */
+            CHECK(status != ZS_OK || memcmp(values, ice_values, sizeof values) == 0);
+            CHECK(status != ZS_NOT_FOUND);
+        }
+    }
+}
+
+static void test_what_is_referred_to_and_is_absent_is_never_fill_value(void)
+{
+    static const char *const keys[] = {"snapshots/041061050R3GG28A1C60", "manifests/4GJ2CB1N6WQGQ8HJ6D30",
+                                       "chunks/00000000000000000000"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        struct zs_error err;
+        unsigned char values[12];
+        struct zs_store *store = made(0, NULL, 0);
+        CHECK(zs_store_remove(store, keys[i], &err) == ZS_OK);
+        CHECK(read_all(store, "", values, &err) == ZS_CORRUPT);
+        CHECK_CONTAINS(err.message, keys[i]);
+    }
+}
+
+static void test_an_id_is_printed_in_crockfords_base_32(void)
+{
+    char text[ZS_ICECHUNK_ID_TEXT];
+    static const unsigned char first[12] = {0x0b, 0x1c, 0xc8, 0xd6, 0x78, 0x75, 0x80, 0xf0, 0xe3, 0x3a, 0x65, 0x34};
+    zs_icechunk_id_print(first, text);
+    CHECK_EQ_STR(text, "1CECHNKREP0F1RSTCMT0");
+    CHECK(zs_icechunk_is_id(text));
+    CHECK(!zs_icechunk_is_id("1CECHNKREP0F1RSTCMT"));
+    CHECK(!zs_icechunk_is_id("1CECHNKREP0F1RSTCMTU"));
+}
+
+static void test_a_frame_that_claims_too_much_takes_no_memory(void)
+{
+    /* a header with a content size of 2^62, and a block of 1 byte repeated */
+    static const unsigned char bomb[] = {0x28, 0xB5, 0x2F, 0xFD, 0xE0, 0, 0, 0, 0, 0, 0, 0, 0x40, 0x03, 0, 0x10, 'a'};
+    struct zs_error err;
+    struct zs_buffer out = {0};
+    CHECK(zs_zstd_decode(NULL, 0, bomb, sizeof bomb, 1 << 20, &out, &err) != ZS_OK);
+    CHECK(out.capacity <= (size_t)2 << 20);
+    zs_buffer_free(&out);
+}
+
+/* {"a": {"n": "xy"}, "b": 7}, as FlexBuffers has it. */
+static void test_a_flexbuffer_is_read_in_place_whatever_is_in_it(void)
+{
+    static const unsigned char good[] = {
+        'n', 0, 2, 'x', 'y', 0,        /* key, text */
+        1, 7, 1, 1, 1, 6, 0x14,        /* keys of one; map of one: offset of keys, their width, count, value, type */
+        'a', 0, 'b', 0, 2, 5, 4, 2, 1, 2, 11, 7, 0x24, 0x04, /* keys of two; map of two */
+        4, 0x24, 1};
+    struct zs_flex root, value;
+    const char *text;
+    size_t n;
+    if (CHECK(zs_flex_root(good, sizeof good, &root)) && CHECK(zs_flex_map(&root, &n)))
+        CHECK_EQ_U64(n, 2);
+    for (size_t size = 0; size < sizeof good; size++) {
+        unsigned char *copy = malloc(size + 1);
+        memcpy(copy, good, size);
+        (void)(zs_flex_root(copy, size, &root) && zs_flex_get(&root, "a", &value) && zs_flex_get(&value, "n", &value) &&
+               zs_flex_text(&value, &text, &n));
+        free(copy);
+    }
+    for (size_t i = 0; i < sizeof good; i++)
+        for (int c = 0; c < 256; c++) {
+            unsigned char *copy = malloc(sizeof good);
+            memcpy(copy, good, sizeof good);
+            copy[i] = (unsigned char)c;
+            (void)(zs_flex_root(copy, sizeof good, &root) && zs_flex_get(&root, "a", &value) &&
+                   zs_flex_get(&value, "n", &value) && zs_flex_text(&value, &text, &n));
+            free(copy);
+        }
+}
+
+static void test_virtual_locations_choose_no_file_system_of_their_own(void)
+{
+    static const char *const refused[] = {"/vsimem/x",          "/etc/passwd",           "s3://",
+                                          "s3:///key",          "s3://../x",             "s3://a b/x",
+                                          "http://u:p@host/x",  "https://host",          "vsicurl://x/y",
+                                          "ftp://host/x",       "file:///etc/passwd",    "FILE:///etc/passwd",
+                                          "vcc://none/x",       "http://a?b/c",          "s3://bucket?x=/vsimem/y"};
+    struct zs_icechunk_places places = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    const struct zs_buffer config = {0};
+    struct zs_error err;
+    struct zs_store *store;
+    char *key;
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+        if (!CHECK(zs_icechunk_place(&places, &config, refused[i], &store, &key, &err) != ZS_OK))
+            printf("%s\n", refused[i]);
+    if (CHECK(zs_icechunk_place(&places, &config, "s3://bucket/a/b", &store, &key, &err) == ZS_OK)) {
+        CHECK_EQ_STR(store->root, "/vsis3/bucket");
+        CHECK_EQ_STR(key, "a/b");
+        free(key);
+    }
+    if (CHECK(zs_icechunk_place(&places, &config, "https://h:8/a%20b?sig=1", &store, &key, &err) == ZS_OK)) {
+        CHECK_EQ_STR(store->path, "/vsicurl/https://h:8?sig=1");
+        CHECK_EQ_STR(key, "a b");
+        free(key);
+    }
+    zs_icechunk_places_clear(&places);
+}
+
+int main(void)
+{
+    RUN(test_inline_and_stored_chunks_are_read_and_others_are_fill_value);
+    RUN(test_any_other_byte_is_an_error_or_read_within_the_file);
+    RUN(test_a_file_that_is_cut_anywhere_is_an_error);
+    RUN(test_what_is_referred_to_and_is_absent_is_never_fill_value);
+    RUN(test_an_id_is_printed_in_crockfords_base_32);
+    RUN(test_a_frame_that_claims_too_much_takes_no_memory);
+    RUN(test_a_flexbuffer_is_read_in_place_whatever_is_in_it);
+    RUN(test_virtual_locations_choose_no_file_system_of_their_own);
+    return check_result();
+}
