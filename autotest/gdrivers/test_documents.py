@@ -74,6 +74,14 @@ def make_product(path):
         oracle.write(path + group + "/" + name, array_meta((60, 70), dimension_names=["y", "x"]), np.zeros((60, 70)))
 
 
+def make_repository(path):
+    """An Icechunk repository with an array of one row, a branch and a tag: what the fuzz target of such files begins with."""
+    for name, key in [("repo", "repo"), ("snapshot", "snapshots/041061050R3GG28A1C60"), ("manifest", "manifests/4GJ2CB1N6WQGQ8HJ6D30")]:
+        with open(os.path.join(PROJECT, "autotest", "fuzz", "corpus", "icechunk", name), "rb") as file:
+            oracle.put(path, {key: file.read()[1:]})
+    oracle.put(path, {"chunks/00000000000000000000": bytes(range(100, 105))})
+
+
 def make_sphere(path):
     """A store of HEALPix cells of order 3, by the dggs convention."""
     said = {"name": "healpix", "refinement_level": 3, "indexing_scheme": "nested", "spatial_dimension": "cells"}
@@ -84,8 +92,8 @@ def make_sphere(path):
 
 @pytest.fixture
 def place(tmp_path):
-    """A function that runs a command in a folder with scene.tif, scene.zarr, forecast.zarr, healpix.zarr and scenes/; https://example.com/ is a server of
-    that folder, /vsis3/bucket/ an object store, and our programs are found. It gives what is printed, and the requests to the server."""
+    """A function that runs a command in a folder with scene.tif, scene.zarr, forecast.zarr, forecast.icechunk, healpix.zarr and scenes/;
+    https://example.com/ is a server of that folder, /vsis3/bucket/ an object store, and our programs are found. It gives what is printed, and the requests to the server."""
     pixels = np.add.outer(np.arange(3) * 1000, np.add.outer(np.arange(610), np.arange(640))).astype("uint16")
     scene = source(pixels, UTM, "EPSG:32633", 0)
     gdal.Translate(str(tmp_path / "scene.tif"), scene)
@@ -96,6 +104,7 @@ def place(tmp_path):
     make_forecast(str(tmp_path / "forecast.zarr"))
     make_product(str(tmp_path / "s2.zarr"))
     make_sphere(str(tmp_path / "healpix.zarr"))
+    make_repository(str(tmp_path / "forecast.icechunk"))
     (tmp_path / "data").symlink_to(os.path.join(PROJECT, "data"))
     bin = tmp_path / "bin"
     bin.mkdir()
@@ -148,7 +157,8 @@ def test_every_option_has_an_example_that_runs(place, section, around):
             place(around % "")
         elif "-of" in around:
             place("rm -rf new.zarr")
-        output, _ = place(around % example.strip("`"))
+        asks_history = option in ("BRANCH", "TAG", "SNAPSHOT", "AS_OF")
+        output, _ = place((around.replace("scene.zarr", "forecast.icechunk") if asks_history else around) % example.strip("`"))
         assert "-of" in around or "ShardedZarr" in output
 
 

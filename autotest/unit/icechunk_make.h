@@ -132,7 +132,9 @@ static inline void ice_make_repo(struct flat *f)
     ice_begin(f, 6, 2);
     flat_point(f, 39, FLAT_TABLE(f, at, 1, 4, 4, 4, 4, 4, 0, 4));
     flat_set(f, at[0], 2, 1);
-    flat_vector(f, at[1], NULL, 0, 4);
+    const size_t tag = flat_tables(f, at[1], 1);
+    flat_point(f, tag, FLAT_TABLE(f, ref, 4, 4));
+    flat_vector(f, ref[0], "v1", 2, 1);
     const size_t branch = flat_tables(f, at[2], 1);
     flat_vector(f, at[3], NULL, 0, 4);
     const size_t snapshot = flat_tables(f, at[4], 1);
@@ -165,7 +167,7 @@ static inline void ice_make_snapshot(struct flat *f)
     flat_point(f, node[4], FLAT_TABLE(f, data, 0));
     flat_point(f, nodes + 4, FLAT_TABLE(f, node, 8, 4, 4, 1, 4));
     memcpy(f->data + node[0], ice_node, 8);
-    flat_vector(f, node[1], "/a", 2, 1);
+    flat_vector(f, node[1], "/t2m", 4, 1);
     flat_vector(f, node[2], ice_document, strlen(ice_document), 1);
     flat_set(f, node[3], 1, 1);
     flat_point(f, node[4], FLAT_TABLE(f, data, 4, 0, 4, 4));

@@ -19,7 +19,7 @@ static enum zs_status read_all(struct zs_store *store, const char *commit, unsig
     if (status == ZS_OK)
         status = zs_hierarchy_open(store, true, &h, err);
     if (status == ZS_OK)
-        status = zs_hierarchy_node(h, "a", &node, err);
+        status = zs_hierarchy_node(h, "t2m", &node, err);
     if (status == ZS_OK && (node->array == NULL || node->array->ndim != 1 || node->array->shape[0] != 12))
         status = zs_fail(err, ZS_INVALID, "another array");
     if (status == ZS_OK)
@@ -49,6 +49,7 @@ static void test_inline_and_stored_chunks_are_read_and_others_are_fill_value(voi
         printf("%s\n", err.message);
     CHECK_EQ_MEM(values, ice_values, sizeof values);
     CHECK(read_all(made(0, NULL, 0), "branch=main&as_of=2026-01-01", values, &err) == ZS_OK);
+    CHECK(read_all(made(0, NULL, 0), "tag=v1", values, &err) == ZS_OK);
     CHECK(read_all(made(0, NULL, 0), "branch=dev", values, &err) == ZS_ARGUMENT);
     CHECK_CONTAINS(err.message, "main");
 }
