@@ -156,7 +156,7 @@ def test_open_options_say_the_same(written):
 
 
 def test_names_that_are_not_there_are_errors_that_list_what_there_is(written):
-    for query, expected in [("?branch=x", "dev, main"), ("?tag=x", "first"), ("?tag=gone", "first"), ("?snapshot=nope", "main"),
+    for query, expected in [("?branch=x", "dev, main"), ("?tag=x", "first"), ("?tag=gone", "first"), ("?snapshot=nope", written.commits[3]["id"]),
                             ("?as_of=2001-01-01", "2001-01-01"), ("?as_of=soon", "2026-09-01T00:00:00Z"), ("?branch=dev&tag=first", "one of branch")]:
         message = error_of(open_mdim, written.repo(query))
         assert expected in message and "gone;" not in message, message
@@ -286,6 +286,26 @@ def test_what_a_server_refuses_is_an_error_and_not_fill_value(written, remote):
         remote.faults = {chunk: fault for chunk in chunks}
         message = error_of(dataset.GetRasterBand(5).ReadAsArray)
         assert "/chunks/" in message
+
+
+def test_whoever_would_write_there_is_told_what_to_use(written, tmp_path):
+    copy = str(tmp_path / "r.icechunk")
+    shutil.copytree(written.repo(), copy)
+    before = {name: os.path.getmtime(name) for name in glob.glob(copy + "/**", recursive=True)}
+    memory, ours = gdal.GetDriverByName("MEM").Create("", 10, 10), gdal.GetDriverByName("ShardedZarr")
+    for attempt in (
+            lambda: ours.CreateCopy(copy, memory), lambda: ours.CreateCopy(copy + "/below.zarr", memory), lambda: ours.Create(copy, 10, 10),
+            lambda: ours.CreateCopy(copy, memory, options=["OVERWRITE=YES"]), lambda: ours.CreateCopy(copy + "?branch=main", memory),
+            lambda: ours.CreateCopy(copy, memory, options=["APPEND_SUBDATASET=YES", "ARRAY_NAME=new"]),
+            lambda: ours.CreateMultiDimensional(copy + "/group/below.zarr"), lambda: ours.Delete(copy), lambda: ours.Rename(copy + "2", copy),
+            lambda: gdal.OpenEx(copy, gdal.OF_UPDATE), lambda: open_ours_for_update("SHARDEDZARR:%s:/v" % copy)):
+        message = error_of(attempt)
+        assert "only read" in message and "gdalmdimtranslate" in message, message
+    assert {name: os.path.getmtime(name) for name in glob.glob(copy + "/**", recursive=True)} == before
+
+
+def open_ours_for_update(name):
+    return gdal.OpenEx(name, gdal.OF_RASTER | gdal.OF_UPDATE)
 
 
 # ------------------------------------------------------------------------------------------------------- virtual chunks

@@ -18,6 +18,7 @@
 #include "new_arrays.h"
 #include "open.h"
 #include "packing.h"
+#include "repository.h"
 #include "source_axes.h"
 #include "target.h"
 
@@ -227,7 +228,7 @@ static bool parse(const char *name, CSLConstList list, ZSCreationOptions &option
         return false;
     const bool isParsed = zsParseConnection(name, connection, reason);
     if (isParsed && connection.array.empty())
-        return true;
+        return zsIsNoRepository(connection);
     CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", zsShown(name).c_str(),
              isParsed ? "a new array is named by the option ARRAY_NAME" : reason.c_str());
     return false;

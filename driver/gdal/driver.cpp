@@ -14,6 +14,7 @@
 extern "C"
 {
 #include "store/store.h"
+#include "zarr/icechunk.h"
 }
 
 extern "C" CPL_DLL void GDALRegister_ShardedZarr();
@@ -126,7 +127,10 @@ void GDALRegister_ShardedZarr()
                                                    "DatasetMetadata BandMetadata");
 #endif
 #if ZS_GDAL_AT_LEAST(13)
-    driver->pfnClearCaches = [](GDALDriver *) { zs_store_forget_all(); };
+    driver->pfnClearCaches = [](GDALDriver *) {
+        zs_store_forget_all();
+        zs_icechunk_forget_all();
+    };
 #endif
     zsAddCreation(*driver);
     zsAddCommands(*driver);

@@ -5,6 +5,7 @@
 
 #include "connection.h"
 #include "dataset.h"
+#include "repository.h"
 #include "sources.h"
 #include "target.h"
 
@@ -153,6 +154,8 @@ static std::string storeOf(const char *name)
     else if (connection.has_array && !connection.array.empty())
         CPLError(CE_Failure, CPLE_NotSupported, "%s: an array of a store cannot be deleted, renamed or copied alone",
                  zsShown(name).c_str());
+    else if (!zsIsNoRepository(connection))
+        return "";
     else if (!isStore(connection.store))
         CPLError(CE_Failure, CPLE_AppDefined, "%s: is not a Zarr store", zsShown(connection.store).c_str());
     else

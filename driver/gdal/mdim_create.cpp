@@ -10,6 +10,7 @@
 #include "guard.h"
 #include "mdim_options.h"
 #include "options.h"
+#include "repository.h"
 #include "target.h"
 #include "types.h"
 
@@ -41,7 +42,7 @@ static bool parse(const char *name, CSLConstList list, ZSCreationOptions &option
         return false;
     }
     if (!zsIsArchive(connection.store))
-        return true;
+        return zsIsNoRepository(connection);
     CPLError(CE_Failure, CPLE_NotSupported, "%s: what is in an archive is written once; make a store and pack it",
              zsShown(name).c_str());
     return false;

@@ -22,6 +22,22 @@ bool zsIsNamedRepository(const ZSConnection &connection)
            base.find("icechunk") != std::string::npos;
 }
 
+bool zsIsNoRepository(const ZSConnection &connection)
+{
+    const std::string &store = connection.store;
+    if (zsIsRemote(store) && connection.commit.empty())
+        return true; // only requests could tell
+    char *current = CPLGetCurrentDir();
+    std::string path = store[0] == '/' || current == nullptr ? store : std::string(current) + "/" + store;
+    CPLFree(current);
+    while (path.size() > 1 && connection.commit.empty() && !zsIsRepository(path))
+        path.resize(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
+    if (path.size() <= 1)
+        return true;
+    CPLError(CE_Failure, CPLE_NotSupported, "%s: %s", zsShown(path).c_str(), ZS_ICECHUNK_READ_ONLY);
+    return false;
+}
+
 /* ---- Which commit ---- */
 
 /* A value with %XX for what would end it. */

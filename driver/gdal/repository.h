@@ -12,6 +12,9 @@ bool zsIsRepository(const std::string &store);
 /* Whether it is one by its name, or because one of its commits is asked for: then its history is asked first. */
 bool zsIsNamedRepository(const ZSConnection &connection);
 
+/* Whether it is none, and lies in none; else why nothing is written there or removed is said (CPLError). */
+bool zsIsNoRepository(const ZSConnection &connection);
+
 /* Adds what open options ask for to the connection. False, with a reason, where the name says otherwise. */
 bool zsTakeCommitOptions(CSLConstList options, ZSConnection &connection, std::string &reason);
 

@@ -388,6 +388,11 @@ static void ice_forget(struct zs_store *store, const char *key)
     zs_object_close(object);
 }
 
+static bool ice_is_replaced(const struct zs_store *store)
+{
+    return zs_store_is_replaced(ice_of(store)->inner);
+}
+
 /* All but the store that it reads. */
 static void release(struct ice_store *s)
 {
@@ -420,7 +425,8 @@ static const struct zs_store_ops ops = {.open = ice_open,
                                         .open_tail = ice_tail,
                                         .open_head = ice_head,
                                         .get = ice_get,
-                                        .forget = ice_forget};
+                                        .forget = ice_forget,
+                                        .is_replaced = ice_is_replaced};
 
 enum zs_status zs_icechunk_describe(const struct zs_store *store, zs_json **document, struct zs_error *err)
 {
@@ -463,8 +469,7 @@ enum zs_status zs_icechunk_open(struct zs_store **store, const char *commit, zs_
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a store");
     }
     s->base = (struct zs_store){.ops = &ops, .root = root, .is_remote = (*store)->is_remote};
-    s->base.read_only = "is an Icechunk repository, which is only read: write with Icechunk's own library, or into a "
-                        "plain store that gdalmdimtranslate copies it to";
+    s->base.read_only = ZS_ICECHUNK_READ_ONLY;
     s->base.is_snapshot = true;
     s->inner = *store;
     struct zs_icechunk_wish wish;

@@ -11,6 +11,10 @@
 #define ZS_ICECHUNK_REPOSITORY "repo"
 /* ... and one of version 1. */
 #define ZS_ICECHUNK_MAIN "refs/branch.main/ref.json"
+/* What is said to who would write. */
+#define ZS_ICECHUNK_READ_ONLY                                                                                          \
+    "is an Icechunk repository, which is only read: write with Icechunk's own library, or into a plain store that "    \
+    "gdalmdimtranslate copies it to"
 
 /* A name is that of a repository, and behind it, where not the newest commit of the branch main is meant, which:
  * ?branch=x, ?tag=x or ?snapshot=ID; or ?as_of=time, the last commit at or before 2026-09-01, 2026-09-01T06:00:00Z or
@@ -35,6 +39,9 @@ enum zs_status zs_icechunk_open(struct zs_store **store, const char *commit, zs_
  * version 1 cannot be listed cheaply. */
 enum zs_status zs_icechunk_describe(const struct zs_store *store, zs_json **document,
                                     struct zs_error *err) ZS_MUST_CHECK;
+
+/* Forgets what this process remembers of snapshots and manifests. */
+void zs_icechunk_forget_all(void);
 
 /* Whether n bytes are those that each of its metadata files begins with. */
 #define ZS_ICECHUNK_MAGIC_BYTES 12

@@ -239,3 +239,9 @@ void zs_icechunk_file_release(struct zs_cache_entry *entry)
     if (entry != NULL)
         zs_cache_release(cache, entry);
 }
+
+void zs_icechunk_forget_all(void)
+{
+    if (cache != NULL)
+        zs_cache_clear(cache);
+}
