@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -276,6 +277,15 @@ def test_only_what_is_needed_is_asked_for(written, remote):
     assert asked(remote) == mutable
     dataset.GetRasterBand(2).ReadAsArray(0, 0, 10, 10)
     assert asked(remote) == [(chunk, chunk_range)]
+
+
+def test_manifests_of_coordinates_come_side_by_side(written, remote):
+    dataset = open_ours("SHARDEDZARR:%s:/v" % remote.vsi("repo.icechunk"))
+    begun = {}
+    remote.latency, remote.before = 0.3, lambda method, path, headers: begun.setdefault(path, time.monotonic()) and None
+    assert dataset.GetGeoTransform()[0] == -0.125
+    manifests = [at for path, at in begun.items() if "/manifests/" in path]
+    assert len(manifests) > 2 and max(manifests) - min(manifests) < 0.2
 
 
 def test_what_a_server_refuses_is_an_error_and_not_fill_value(written, remote):

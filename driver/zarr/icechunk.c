@@ -6,12 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parallel.h"
 #include "store/http_remembered.h"
 #include "zarr/icechunk_private.h"
 
 /* Manifests that a store keeps for itself, whatever the budget of the process: one that is larger would be read again
  * for every chunk. */
 #define KEPT_MANIFESTS 8
+
+/* Manifests of coordinates that are fetched together, and the largest that is taken for one. */
+#define MOST_COORDINATES 16
+#define COORDINATES_BYTES ((uint64_t)256 << 10)
 
 struct ice_store {
     struct zs_store base;
@@ -112,6 +117,34 @@ static enum zs_status get_manifest(struct ice_store *s, const unsigned char *id,
                    s->base.root, text, (unsigned long long)m.refs, (unsigned long long)refs);
 }
 
+struct loading {
+    struct ice_store *s;
+    const unsigned char *ids[MOST_COORDINATES];
+};
+
+/* What fails is told to who needs it. */
+static enum zs_status load_one(void *ctx, size_t item, struct zs_error *err)
+{
+    const struct loading *l = ctx;
+    struct zs_cache_entry *entry;
+    if (get_manifest(l->s, l->ids[item], &entry, err) == ZS_OK)
+        zs_icechunk_file_release(entry);
+    return ZS_OK;
+}
+
+/* Who reads one coordinate of a grid reads the others next: over a network their manifests come side by side. */
+static void load_coordinates(struct ice_store *s, const struct zs_icechunk_array *a, const unsigned char *id)
+{
+    struct loading l = {.s = s};
+    char text[ZS_ICECHUNK_ID_TEXT];
+    zs_icechunk_id_print(id, text);
+    if (!s->base.is_remote || a->meta->ndim > 1 || zs_icechunk_file_is_known(&s->files, ZS_ICECHUNK_MANIFEST, text))
+        return;
+    const size_t n = zs_icechunk_snapshot_coordinates(&s->snapshot, a, COORDINATES_BYTES, l.ids, MOST_COORDINATES);
+    if (n > 1)
+        (void)!zs_parallel_for(MOST_COORDINATES, n, load_one, &l, NULL);
+}
+
 /* Where the chunk of a key is; *manifest is pinned, and has what *ref points to. ZS_NOT_FOUND: nowhere. */
 static enum zs_status find_chunk(struct ice_store *s, const char *key, struct zs_cache_entry **manifest,
                                  struct zs_icechunk_ref *ref, struct zs_error *err)
@@ -122,6 +155,7 @@ static enum zs_status find_chunk(struct ice_store *s, const char *key, struct zs
     const unsigned char *id = zs_icechunk_snapshot_find(a, index);
     if (id == NULL)
         return fail_absent(s, key, err);
+    load_coordinates(s, a, id);
     ZS_TRY(get_manifest(s, id, manifest, err));
     bool is_there = false;
     enum zs_status status = zs_icechunk_manifest_find(zs_icechunk_file_of(*manifest), a->id, index, a->meta->ndim,

@@ -191,11 +191,22 @@ static enum zs_status load(const struct zs_icechunk_files *files, enum zs_icechu
     return status;
 }
 
+/* What a file is called in the cache: where it is, and its key. NULL without memory. */
+static char *name_of(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id)
+{
+    return zs_format("%s/%s/%s", files->name, type == ZS_ICECHUNK_SNAPSHOT ? "snapshots" : "manifests", id);
+}
+
+static struct zs_cache_key key_of(const char *name)
+{
+    return (struct zs_cache_key){hash(0xCBF29CE484222325u, name), hash(0x9E3779B97F4A7C15u, name)};
+}
+
 /* The same, of the cache. */
 static enum zs_status get(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
                           const char *name, struct zs_cache_entry **entry, struct zs_error *err)
 {
-    const struct zs_cache_key key = {hash(0xCBF29CE484222325u, name), hash(0x9E3779B97F4A7C15u, name)};
+    const struct zs_cache_key key = key_of(name);
     bool must_load;
     while ((*entry = zs_cache_get_or_load(cache, key, &must_load)) != NULL) {
         if (strcmp(zs_icechunk_file_of(*entry)->name, name) == 0)
@@ -217,11 +228,20 @@ static enum zs_status get(const struct zs_icechunk_files *files, enum zs_icechun
 enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
                                     struct zs_cache_entry **entry, struct zs_error *err)
 {
-    char *name = zs_format("%s/%s/%s", files->name, type == ZS_ICECHUNK_SNAPSHOT ? "snapshots" : "manifests", id);
+    char *name = name_of(files, type, id);
     const enum zs_status status =
         name != NULL ? get(files, type, id, name, entry, err) : zs_fail(err, ZS_NO_MEMORY, "no memory for a name");
     free(name);
     return status;
+}
+
+bool zs_icechunk_file_is_known(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id)
+{
+    char *name = name_of(files, type, id);
+    struct zs_cache_entry *entry = name != NULL ? zs_cache_get(cache, key_of(name)) : NULL;
+    zs_icechunk_file_release(entry);
+    free(name);
+    return entry != NULL;
 }
 
 const struct zs_icechunk_file *zs_icechunk_file_of(const struct zs_cache_entry *entry)

@@ -56,6 +56,8 @@ void zs_icechunk_file_free(void *file); /* NULL is allowed */
  * it. */
 enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
                                     struct zs_cache_entry **entry, struct zs_error *err) ZS_MUST_CHECK;
+/* Whether the process has it already. */
+bool zs_icechunk_file_is_known(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id);
 const struct zs_icechunk_file *zs_icechunk_file_of(const struct zs_cache_entry *entry);
 void zs_icechunk_file_pin(struct zs_cache_entry *entry);     /* once more */
 void zs_icechunk_file_release(struct zs_cache_entry *entry); /* NULL is allowed */
@@ -124,6 +126,10 @@ void zs_icechunk_snapshot_close(struct zs_icechunk_snapshot *s);
 struct zs_icechunk_array *zs_icechunk_snapshot_array(struct zs_icechunk_snapshot *s, const char *path, size_t n);
 /* The id of the manifest that has the chunk at a position; NULL where none has: fill value. */
 const unsigned char *zs_icechunk_snapshot_find(const struct zs_icechunk_array *a, const uint64_t *index);
+/* The manifests, of at most `most_bytes` each, that arrays of one dimension or none in the group of `a` have: coordinates,
+ * which are wanted together. Into ids[most]; their number. */
+size_t zs_icechunk_snapshot_coordinates(const struct zs_icechunk_snapshot *s, const struct zs_icechunk_array *a,
+                                        uint64_t most_bytes, const unsigned char **ids, size_t most);
 /* A manifest of the list, by its id or number; false where it is not in it. */
 bool zs_icechunk_snapshot_manifest(const struct zs_icechunk_snapshot *s, const unsigned char *id,
                                    struct zs_icechunk_manifest *m);

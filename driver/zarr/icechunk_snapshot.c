@@ -397,3 +397,27 @@ const unsigned char *zs_icechunk_snapshot_find(const struct zs_icechunk_array *a
             return id;
     return NULL;
 }
+
+size_t zs_icechunk_snapshot_coordinates(const struct zs_icechunk_snapshot *s, const struct zs_icechunk_array *a,
+                                        uint64_t most_bytes, const unsigned char **ids, size_t most)
+{
+    const char *slash = strrchr(a->path, '/');
+    const size_t n = slash != NULL ? (size_t)(slash - a->path) + 1 : 0;
+    size_t count = 0;
+    for (size_t i = 0; i < s->count && count < most; i++) {
+        const struct zs_icechunk_array *b = &s->arrays[i];
+        struct zs_icechunk_manifest m;
+        struct zs_flat_vector extents;
+        const unsigned char *id;
+        if (strncmp(a->path, b->path, n) != 0 || strchr(b->path + n, '/') != NULL || b->manifests.count != 1 ||
+            !extents_at(b, 0, &id, &extents) || extents.count > 1 || !zs_icechunk_snapshot_manifest(s, id, &m) ||
+            m.size > most_bytes)
+            continue;
+        bool is_new = true;
+        for (size_t k = 0; k < count; k++)
+            is_new = is_new && memcmp(ids[k], id, ZS_ICECHUNK_ID_BYTES) != 0;
+        if (is_new)
+            ids[count++] = id;
+    }
+    return count;
+}
