@@ -10,13 +10,15 @@
 
 #include "check.h"
 #include "faults.h"
+#include "icechunk_make.h"
 
 #define ROOT "/vsimem/faults"
 #define STORE ROOT "/a.zarr"
 #define NAME "SHARDEDZARR:\"" STORE "\""
 #define SIDE 24
 #define BANDS 2
-/* Every 31st call fails in turn: a minute. FAULTS_STEP=1 makes every call fail: ten minutes. */
+/* Every 31st call fails in turn: a minute. FAULTS_STEP=1 makes every call fail: ten minutes, or one case of its name,
+ * FAULTS_CASE. */
 static long step = 31;
 /* More calls than any case below makes. */
 #define MOST_CALLS 20000
@@ -382,8 +384,50 @@ static void check_overviews(long n, bool ok)
     GDALClose(ds);
 }
 
+/* ---- Icechunk repositories ---- */
+
+#define REPOSITORY "/vsimem/faults.icechunk"
+
+static void put_file(const char *key, const void *data, size_t n)
+{
+    GByte *copy = CPLMalloc(n);
+    memcpy(copy, data, n);
+    VSILFILE *file = VSIFileFromMemBuffer(CPLSPrintf("%s/%s", REPOSITORY, key), copy, n, TRUE);
+    CHECK(file != NULL && VSIFCloseL(file) == 0);
+}
+
+static void put_repository(void)
+{
+    struct flat f;
+    ice_make_repo(&f);
+    put_file(ice_keys[ICE_REPO], f.data, f.size);
+    ice_make_snapshot(&f);
+    put_file(ice_keys[ICE_SNAPSHOT], f.data, f.size);
+    ice_make_manifest(&f);
+    put_file(ice_keys[ICE_MANIFEST], f.data, f.size);
+    put_file("chunks/00000000000000000000", ice_chunk, sizeof ice_chunk);
+}
+
+static bool do_read_repository(void)
+{
+    unsigned char values[12] = {0};
+    GDALDatasetH ds = open_quietly("SHARDEDZARR:" REPOSITORY "?tag=v1:/t2m", 0);
+    const bool ok = ds != NULL && GDALRasterIO(GDALGetRasterBand(ds, 1), GF_Read, 0, 0, 12, 1, values, 12, 1, GDT_Byte,
+                                               0, 0) == CE_None;
+    CHECK(!ok || memcmp(values, ice_values, sizeof values) == 0); /* an object that fails is no fill value */
+    if (ds != NULL)
+        GDALClose(ds);
+    return ok;
+}
+
+static void check_nothing(long n, bool ok)
+{
+    (void)n, (void)ok;
+}
+
 static const struct fault_case cases[] = {
     {"reading", options, do_read, check_same},
+    {"reading a repository", NULL, do_read_repository, check_nothing},
     {"a copy to a new place", NULL, do_copy, check_new},
     {"a copy over a store", options, do_copy, check_replaced},
     {"appending", plain_options, do_append, check_appended},
@@ -405,6 +449,9 @@ static int leaks(void) { return 0; }
 
 static void run_case(const struct fault_case *c, enum fault_kind kind, int on)
 {
+    const char *only = getenv("FAULTS_CASE");
+    if (only != NULL && strcmp(only, c->name) != 0)
+        return;
     const int failures = check_failures;
     bool reached = true;
     long n = 0;
@@ -451,6 +498,7 @@ int main(void)
     CPLSetConfigOption("GDAL_NUM_THREADS", "1");
     if (getenv("FAULTS_STEP") != NULL)
         step = strtol(getenv("FAULTS_STEP"), NULL, 10);
+    put_repository();
     RUN(test_files_that_fail_lose_nothing);
     RUN(test_memory_that_fails_loses_nothing);
     return check_result();

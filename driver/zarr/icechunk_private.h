@@ -126,8 +126,8 @@ void zs_icechunk_snapshot_close(struct zs_icechunk_snapshot *s);
 struct zs_icechunk_array *zs_icechunk_snapshot_array(struct zs_icechunk_snapshot *s, const char *path, size_t n);
 /* The id of the manifest that has the chunk at a position; NULL where none has: fill value. */
 const unsigned char *zs_icechunk_snapshot_find(const struct zs_icechunk_array *a, const uint64_t *index);
-/* The manifests, of at most `most_bytes` each, that arrays of one dimension or none in the group of `a` have: coordinates,
- * which are wanted together. Into ids[most]; their number. */
+/* The manifests, of at most `most_bytes` each, that arrays of one dimension or none in the group of `a` have:
+ * coordinates, which are wanted together. Into ids[most]; their number. */
 size_t zs_icechunk_snapshot_coordinates(const struct zs_icechunk_snapshot *s, const struct zs_icechunk_array *a,
                                         uint64_t most_bytes, const unsigned char **ids, size_t most);
 /* A manifest of the list, by its id or number; false where it is not in it. */
