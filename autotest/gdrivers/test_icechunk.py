@@ -183,8 +183,9 @@ def test_subdatasets_name_the_commit_and_open_again(written):
 def test_gdals_own_spelling_is_taken_where_gdal_does_not_read_repositories(written):
     if gdal.GetDriverByName("Icechunk") is not None:
         pytest.skip("this GDAL reads Icechunk")
-    dataset = open_ours("ICECHUNK:%s:/v" % written.repo("?tag=first"))
-    assert np.array_equal(dataset.ReadAsArray(), written.values(0)["v"])
+    for name in ("ICECHUNK:%s:/v", 'ICECHUNK:"%s":/v'):
+        dataset = open_ours(name % written.repo("?tag=first"))
+        assert np.array_equal(dataset.ReadAsArray(), written.values(0)["v"])
     same_as_commit("ICECHUNK:" + written.repo(), written, 3)
 
 
@@ -344,12 +345,31 @@ def test_virtual_chunks_of_local_files_are_read_where_that_is_allowed(written, c
     assert "not there" in error_of(virtual, written, "absent")
 
 
-@pytest.mark.parametrize("name", ["http", "named"])
+@pytest.mark.parametrize("name", ["http", "named", "tagged"])
 def test_virtual_chunks_of_a_server_are_read(written, name):
     if name not in arrays_of(written):
         pytest.skip("this icechunk writes none")
     assert np.array_equal(virtual(written, name), VALUES)
     assert {request.range for request in written.server.requests("raw.bin")} >= {"bytes=2-21"}
+
+
+def test_a_virtual_chunk_of_another_object_than_was_referred_to_is_an_error(written):
+    if "retagged" not in arrays_of(written):
+        pytest.skip("this icechunk writes none")
+    assert "it was replaced" not in str(virtual(written, "tagged")) and "was replaced" in error_of(virtual, written, "retagged")
+
+
+def test_a_repository_and_its_virtual_chunks_are_read_from_a_bucket(written, s3):
+    for name in glob.glob(str(written.root / "*.icechunk/**"), recursive=True):
+        if os.path.isfile(name):
+            with open(name, "rb") as file:
+                s3.objects["bucket/" + os.path.relpath(name, written.root)] = file.read()
+    with open(written.root / "raw.bin", "rb") as file:
+        s3.objects["bucket/a b/raw.bin"] = file.read()
+    same_as_commit("/vsis3/bucket/repo.icechunk", written, 3)
+    same_as_commit("/vsis3/bucket/repo.icechunk?as_of=" + after(written.commits[0]), written, 0)
+    group = open_mdim("/vsis3/bucket/virtual.icechunk").GetRootGroup()
+    assert np.array_equal(group.OpenMDArray("s3").ReadAsArray(), VALUES)
 
 
 # ------------------------------------------------------------------------------------------------------------ validation

@@ -15,7 +15,7 @@
 
 static const struct scheme {
     const char *begin, *root; /* of the URL; of the store, in front of the first name */
-    bool is_url;              /* ... which is a URL's server, and what follows is encoded as in one */
+    bool is_url;              /* ... which is a URL's server; else a bucket, whose objects have no query */
 } schemes[] = {{"s3://", "/vsis3/", false},
                {"gs://", "/vsigs/", false},
                {"gcs://", "/vsigs/", false},
@@ -84,14 +84,14 @@ static enum zs_status split_remote(const struct scheme *scheme, const char *loca
                                    struct zs_error *err)
 {
     const char *name = location + strlen(scheme->begin), *path = name + strcspn(name, "/?#");
-    const size_t n = (size_t)(path - name), length = *path == '/' ? strcspn(path + 1, scheme->is_url ? "?#" : "") : 0;
+    const size_t n = (size_t)(path - name), length = *path == '/' ? strcspn(path + 1, "?#") : 0;
     if (!is_place(name, n, scheme->is_url) || length == 0)
         return fail_location("a server or bucket, and a path", location, err);
     const char *query = path + 1 + length; /* of a URL, and signed at times: it stays behind the path */
-    s->root = zs_format("%s%.*s%.*s", scheme->root, (int)n, name, (int)strcspn(query, "#"), query);
+    s->root = zs_format("%s%.*s%.*s", scheme->root, (int)n, name, scheme->is_url ? (int)strcspn(query, "#") : 0, query);
     char *key = zs_strndup(path + 1, length);
-    char *decoded = key != NULL && scheme->is_url ? CPLUnescapeString(key, NULL, CPLES_URL) : NULL;
-    s->key = decoded != NULL ? zs_strdup(decoded) : key != NULL ? zs_strdup(key) : NULL;
+    char *decoded = key != NULL ? CPLUnescapeString(key, NULL, CPLES_URL) : NULL;
+    s->key = decoded != NULL ? zs_strdup(decoded) : NULL;
     free(key);
     CPLFree(decoded);
     return s->root != NULL && s->key != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "no memory for a location");

@@ -5,7 +5,8 @@
 OUT/repo.icechunk has three commits of a sharded array `v` (time, y, x) with coordinates, of an array `split` whose manifests are many, of `inline`,
 `scalar` and `group/deep`; a tag `first` of the first commit, `gone`, which is deleted, and a branch `dev` with a commit of its own.
 OUT/virtual.icechunk has virtual chunks in OUT/raw.bin by `file` (its path), `http` (URL, that of OUT) and, with version 2, `named` (vcc://);
-`stale` says that the file was changed since. OUT/info.json tells ids and times of commits; OUT/NAME-COMMIT.npy what an array holds.
+`stale` says that the file was changed since, `tagged` has the
+ETag that webserver.py gives the file, `retagged` another. A bucket is `s3`. OUT/info.json tells ids and times of commits; OUT/NAME-COMMIT.npy what an array holds.
 """
 import datetime
 import json
@@ -92,19 +93,22 @@ containers = {"file://%s/" % out: icechunk.local_filesystem_store(out), url + "/
 for n, (prefix, store) in enumerate(containers.items()):
     named = {"name": "here"} if n == 1 and version == 2 else {}
     config.set_virtual_chunk_container(icechunk.VirtualChunkContainer(prefix, store, **named))
+config.set_virtual_chunk_container(icechunk.VirtualChunkContainer("s3://bucket/", icechunk.s3_store(region="us-east-1", anonymous=True)))
 repo = icechunk.Repository.create(icechunk.local_filesystem_storage(out + "/virtual.icechunk"), config=config, **KIND)
 session = repo.writable_session("main")
 root = zarr.open_group(session.store)
 locations = {"file": "file://%s/raw.bin" % out, "stale": "file://%s/raw.bin" % out, "absent": "file://%s/no.bin" % out}
 if KIND:  # icechunk 1 forgets the port of a URL
-    locations["http"] = url + "/raw.bin"
+    locations.update(http=url + "/raw.bin", tagged=url + "/raw.bin", retagged=url + "/raw.bin")
+CHECKSUMS = {"stale": datetime.datetime.fromtimestamp(5 * 10**8, datetime.timezone.utc), "tagged": '"%x"' % (10**18 ^ 200), "retagged": '"abc"'}
+locations["s3"] = "s3://bucket/a b/raw.bin"
 if version == 2:
     locations["named"] = "vcc://here/raw.bin"
 for name, location in locations.items():
     root.create_array(name, shape=(40,), chunks=(10,), dtype="uint16", fill_value=0, compressors=None)
     for i in range(3):
         session.store.set_virtual_ref("%s/c/%d" % (name, i), location, offset=20 * i + 2, length=20,
-                                      **({"checksum": datetime.datetime.fromtimestamp(5 * 10**8, datetime.timezone.utc)} if name == "stale" else {}))
+                                      **({"checksum": CHECKSUMS[name]} if name in CHECKSUMS else {}))
 session.commit("virtual")
 with open(out + "/info.json", "w") as file:
     json.dump(info, file)
