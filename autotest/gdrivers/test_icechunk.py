@@ -233,6 +233,15 @@ def test_the_metadata_domain_tells_which_commit_it_is(written):
                              "TAGS": "first", **named}
 
 
+@pytest.mark.skipif(not hasattr(gdal.MDArray, "GetRawBlockInfo"), reason="GDAL 3.12 tells where blocks are")
+def test_a_block_is_where_its_manifest_says(written):
+    group = open_mdim(written.repo()).GetRootGroup()
+    block = group.OpenMDArray("v").GetRawBlockInfo([0, 0, 0])
+    assert "/chunks/" in block.GetFilename() and block.GetOffset() + block.GetSize() <= os.path.getsize(block.GetFilename())
+    block = group.OpenMDArray("inline").GetRawBlockInfo([0])
+    assert not block.GetFilename() and len(block.GetInlineData()) == block.GetSize() > 0
+
+
 def test_a_copy_is_not_said_to_be_of_the_repository(written, tmp_path):
     gdal.GetDriverByName("ShardedZarr").CreateCopy(str(tmp_path / "c.zarr"), gdal.Open("SHARDEDZARR:%s:/split" % written.repo()))
     assert not gdal.Open(str(tmp_path / "c.zarr")).GetMetadata("ICECHUNK")

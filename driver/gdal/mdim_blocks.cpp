@@ -3,6 +3,8 @@
 
 #include <cpl_json.h>
 
+#include <vector>
+
 #include "guard.h"
 
 extern "C"
@@ -84,6 +86,40 @@ static CPLStringList termsOf(const struct zs_node *node, const struct zs_array *
     return list;
 }
 
+static bool putInline(const void *data, size_t size, GDALMDArrayRawBlockInfo &block)
+{
+    block.pabyInlineData = static_cast<GByte *>(VSI_MALLOC_VERBOSE(size));
+    if (block.pabyInlineData == nullptr)
+        return false;
+    memcpy(block.pabyInlineData, data, size);
+    return true;
+}
+
+/* The file that a chunk is in, and where; or, in a store that has it in no file of its own, its bytes. */
+static bool putPlace(struct zs_store *store, const struct zs_chunk_place &found, GDALMDArrayRawBlockInfo &block,
+                     struct zs_error *err)
+{
+    struct zs_store *where = nullptr;
+    char *key = nullptr;
+    uint64_t offset = 0;
+    if (zs_store_locate(store, found.key, &where, &key, &offset, err) != ZS_OK)
+        return false;
+    if (key != nullptr)
+    {
+        block.pszFilename = CPLStrdup((std::string(where->root) + "/" + key).c_str());
+        block.nOffset = offset + found.offset;
+        free(key);
+        return true;
+    }
+    struct zs_object *object = nullptr;
+    std::vector<GByte> bytes(static_cast<size_t>(found.size));
+    enum zs_status status = zs_object_open(store, found.key, &object, err);
+    if (status == ZS_OK)
+        status = zs_object_read(object, found.offset, bytes.size(), bytes.data(), err);
+    zs_object_close(object);
+    return status == ZS_OK && putInline(bytes.data(), bytes.size(), block);
+}
+
 bool zsMdimRawBlock(const ZSMdimStore &store, const struct zs_node *node, struct zs_array *array,
                     const uint64_t *coordinates, GDALMDArrayRawBlockInfo &block)
 {
@@ -106,15 +142,13 @@ bool zsMdimRawBlock(const ZSMdimStore &store, const struct zs_node *node, struct
     CPLStringList terms = termsOf(node, array);
     if (found.data != nullptr)
     {
-        block.pabyInlineData = static_cast<GByte *>(VSI_MALLOC_VERBOSE(static_cast<size_t>(found.size)));
-        if (block.pabyInlineData == nullptr)
+        if (!putInline(found.data, static_cast<size_t>(found.size), block))
             return false;
-        memcpy(block.pabyInlineData, found.data, static_cast<size_t>(found.size));
     }
-    else
+    else if (!putPlace(store.Store(), found, block, &err))
     {
-        block.pszFilename = CPLStrdup((std::string(store.Store()->root) + "/" + found.key).c_str());
-        block.nOffset = found.offset;
+        zsReport(err);
+        return false;
     }
     block.nSize = found.size;
     block.papszInfo = terms.StealList();

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* timegm() */
 #include "store/http_client.h"
 
 #include <cpl_conv.h>

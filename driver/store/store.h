@@ -97,6 +97,11 @@ enum zs_status zs_store_remove_link(struct zs_store *store, const char *prefix, 
 /* ZS_UNSUPPORTED for a store that is only read. */
 enum zs_status zs_store_check_writable(const struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
 
+/* Where the bytes of an object are, which is elsewhere where a store stands before others: the store, borrowed, the key
+ * in it, freed with free(), and the offset there. *inner is NULL where they are in no object of their own. */
+enum zs_status zs_store_locate(struct zs_store *store, const char *key, struct zs_store **where, char **inner,
+                               uint64_t *offset, struct zs_error *err) ZS_MUST_CHECK;
+
 /* Whether another store, or none, has taken the place of the one that was opened. False where nobody can tell. */
 bool zs_store_is_replaced(const struct zs_store *store);
 
@@ -212,6 +217,9 @@ struct zs_store_ops {
                           struct zs_error *err);
     /* Optional: the commit of a remote store in two, of which `abort` is the second. */
     enum zs_status (*send)(struct zs_writer *writer, struct zs_error *err);
+    /* Optional: of a store before others. */
+    enum zs_status (*locate)(struct zs_store *s, const char *key, struct zs_store **where, char **inner,
+                             uint64_t *offset, struct zs_error *err);
     /* Optional: where objects are remembered. */
     void (*forget)(struct zs_store *s, const char *key);
     /* Optional, where is max_batch: removes up to so many objects with one request, and tells in `gone` which. */

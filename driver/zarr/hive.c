@@ -519,6 +519,16 @@ static void hive_forget(struct zs_store *store, const char *key)
     free(inner);
 }
 
+static enum zs_status hive_locate(struct zs_store *store, const char *key, struct zs_store **where, char **inner,
+                                  uint64_t *offset, struct zs_error *err)
+{
+    char *below;
+    ZS_TRY(key_in_leaf(hive_of(store), key, &below, err));
+    const enum zs_status status = zs_store_locate(hive_of(store)->inner, below, where, inner, offset, err);
+    free(below);
+    return status;
+}
+
 static bool hive_is_replaced(const struct zs_store *store)
 {
     return zs_store_is_replaced(hive_of(store)->inner);
@@ -558,6 +568,7 @@ static const struct zs_store_ops ops = {.open = hive_object,
                                         .open_tail = hive_tail,
                                         .open_head = hive_head,
                                         .get = hive_get,
+                                        .locate = hive_locate,
                                         .forget = hive_forget,
                                         .is_replaced = hive_is_replaced};
 

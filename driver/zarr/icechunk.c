@@ -422,6 +422,20 @@ static void ice_forget(struct zs_store *store, const char *key)
     zs_object_close(object);
 }
 
+static enum zs_status ice_locate(struct zs_store *store, const char *key, struct zs_store **where, char **inner,
+                                 uint64_t *offset, struct zs_error *err)
+{
+    struct zs_object *object;
+    ZS_TRY(ice_open(store, key, &object, err));
+    const struct ice_object *o = (const struct ice_object *)object;
+    *where = o->where != NULL ? o->where : store;
+    *offset = o->ref.offset;
+    *inner = o->key != NULL ? zs_strdup(o->key) : NULL;
+    const bool ok = o->key == NULL || *inner != NULL;
+    zs_object_close(object);
+    return ok ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "no memory for a key");
+}
+
 static bool ice_is_replaced(const struct zs_store *store)
 {
     return zs_store_is_replaced(ice_of(store)->inner);
@@ -459,6 +473,7 @@ static const struct zs_store_ops ops = {.open = ice_open,
                                         .open_tail = ice_tail,
                                         .open_head = ice_head,
                                         .get = ice_get,
+                                        .locate = ice_locate,
                                         .forget = ice_forget,
                                         .is_replaced = ice_is_replaced};
 
