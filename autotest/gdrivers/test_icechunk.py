@@ -354,7 +354,7 @@ def test_virtual_chunks_of_local_files_are_read_where_that_is_allowed(written, c
     assert "not there" in error_of(virtual, written, "absent")
 
 
-@pytest.mark.parametrize("name", ["http", "named", "tagged"])
+@pytest.mark.parametrize("name", ["http", "named", "tagged", "open"])
 def test_virtual_chunks_of_a_server_are_read(written, name):
     if name not in arrays_of(written):
         pytest.skip("this icechunk writes none")

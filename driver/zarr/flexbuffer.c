@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { STRING = 5, MAP = 9 };
+enum { STRING = 5, MAP = 9, BOOL = 26 };
 
 /* The number of `width` bytes at a place. */
 static bool load(const struct zs_flex *f, size_t at, unsigned width, uint64_t *out)
@@ -27,7 +27,7 @@ static bool follow(const struct zs_flex *f, size_t at, unsigned width, size_t *t
 }
 
 /* The value that stands at a place in so many bytes, of a type and width as a byte packs them. Numbers stand there
- * themselves, and are of no use here. */
+ * themselves. */
 static bool value_at(const struct zs_flex *f, size_t at, unsigned width, unsigned packed, struct zs_flex *out)
 {
     struct zs_flex v = {f->data, f->size, at, packed >> 2, 1u << (packed & 3)};
@@ -91,6 +91,11 @@ bool zs_flex_get(const struct zs_flex *map, const char *key, struct zs_flex *val
             return true;
     }
     return false;
+}
+
+bool zs_flex_is_true(const struct zs_flex *v)
+{
+    return v->type == BOOL && v->at < v->size && v->data[v->at] != 0;
 }
 
 bool zs_flex_text(const struct zs_flex *v, const char **text, size_t *n)

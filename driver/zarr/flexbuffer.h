@@ -23,5 +23,7 @@ bool zs_flex_member(const struct zs_flex *map, size_t i, const char **key, struc
 bool zs_flex_get(const struct zs_flex *map, const char *key, struct zs_flex *value);
 /* Whether it is a text, of *n bytes without a zero. */
 bool zs_flex_text(const struct zs_flex *v, const char **text, size_t *n);
+/* Whether it is a truth value that is true. */
+bool zs_flex_is_true(const struct zs_flex *v);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/vsi_settings.h"
 #include "zarr/flexbuffer.h"
 #include "zarr/icechunk_private.h"
 
@@ -64,6 +65,59 @@ static enum zs_status expand(const struct zs_buffer *config, const char *locatio
     return *url != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "no memory for a location");
 }
 
+/* ---- Buckets that anyone may read ---- */
+
+/* The text that a map has of a name, if n bytes of it are letters, digits, and these. */
+static bool get_plain(const struct zs_flex *map, const char *name, const char *others, const char **text, size_t *n)
+{
+    struct zs_flex value;
+    if (!zs_flex_get(map, name, &value) || !zs_flex_text(&value, text, n) || *n == 0)
+        return false;
+    for (size_t i = 0; i < *n; i++)
+        if (!isalnum((unsigned char)(*text)[i]) && strchr(others, (*text)[i]) == NULL)
+            return false;
+    return true;
+}
+
+/* How the container of a location is reached: the longest prefix counts. */
+static bool find_settings(const struct zs_buffer *config, const char *location, struct zs_flex *settings)
+{
+    struct zs_flex root, containers, container, value;
+    const char *key, *prefix;
+    size_t count, n, longest = 0;
+    if (!zs_flex_root(config->data, config->size, &root) ||
+        !zs_flex_get(&root, "virtual_chunk_containers", &containers) || !zs_flex_map(&containers, &count))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (zs_flex_member(&containers, i, &key, &container) && zs_flex_get(&container, "url_prefix", &value) &&
+            zs_flex_text(&value, &prefix, &n) && n > longest && strncmp(location, prefix, n) == 0 &&
+            zs_flex_get(&container, "store", &value) &&
+            (zs_flex_get(&value, "s3", settings) || zs_flex_get(&value, "s3_compatible", settings)))
+            longest = n;
+    return longest > 0;
+}
+
+/* The root of a bucket of S3 whose requests are not to be signed, which are those of any web server; NULL where they
+ * are GDAL's to sign, as it is told to. Freed with free(). */
+static char *open_bucket(const struct zs_buffer *config, const char *location, const char *bucket, size_t n)
+{
+    struct zs_flex settings, value;
+    const char *region = "us-east-1", *endpoint;
+    size_t length = strlen(region), end;
+    if (strncmp(location, "s3://", strlen("s3://")) != 0 || zs_vsi_option("/vsis3/", "AWS_S3_ENDPOINT") != NULL ||
+        !find_settings(config, location, &settings) || !zs_flex_get(&settings, "anonymous", &value) ||
+        !zs_flex_is_true(&value))
+        return NULL;
+    if (get_plain(&settings, "endpoint_url", "-._:/", &endpoint, &end)) {
+        while (end > 0 && endpoint[end - 1] == '/')
+            end--;
+        const bool is_url = strncmp(endpoint, "http://", 7) == 0 || strncmp(endpoint, "https://", 8) == 0;
+        return is_url ? zs_format("/vsicurl/%.*s/%.*s", (int)end, endpoint, (int)n, bucket) : NULL;
+    }
+    (void)get_plain(&settings, "region", "-", &region, &length);
+    return zs_format("/vsicurl/https://s3.%.*s.amazonaws.com/%.*s", (int)length, region, (int)n, bucket);
+}
+
 /* ---- URLs ---- */
 
 /* Whether n characters are the name of a bucket, or of a server and its port; nothing else, as a password, a query or
@@ -80,15 +134,18 @@ static bool is_place(const char *name, size_t n, bool is_url)
     return n > 0 && !only_dots;
 }
 
-static enum zs_status split_remote(const struct scheme *scheme, const char *location, struct split *s,
-                                   struct zs_error *err)
+static enum zs_status split_remote(const struct zs_buffer *config, const struct scheme *scheme, const char *location,
+                                   struct split *s, struct zs_error *err)
 {
     const char *name = location + strlen(scheme->begin), *path = name + strcspn(name, "/?#");
     const size_t n = (size_t)(path - name), length = *path == '/' ? strcspn(path + 1, "?#") : 0;
     if (!is_place(name, n, scheme->is_url) || length == 0)
         return fail_location("a server or bucket, and a path", location, err);
     const char *query = path + 1 + length; /* of a URL, and signed at times: it stays behind the path */
-    s->root = zs_format("%s%.*s%.*s", scheme->root, (int)n, name, scheme->is_url ? (int)strcspn(query, "#") : 0, query);
+    s->root = open_bucket(config, location, name, n);
+    if (s->root == NULL)
+        s->root = zs_format("%s%.*s%.*s", scheme->root, (int)n, name, scheme->is_url ? (int)strcspn(query, "#") : 0,
+                            query);
     char *key = zs_strndup(path + 1, length);
     char *decoded = key != NULL ? CPLUnescapeString(key, NULL, CPLES_URL) : NULL;
     s->key = decoded != NULL ? zs_strdup(decoded) : NULL;
@@ -134,7 +191,7 @@ static enum zs_status split(const struct zs_buffer *config, const char *location
         return split_local(location, s, err);
     for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++)
         if (strncmp(location, schemes[i].begin, strlen(schemes[i].begin)) == 0)
-            return split_remote(&schemes[i], location, s, err);
+            return split_remote(config, &schemes[i], location, s, err);
     return fail_location("a URL that begins with s3://, gs://, az://, http://, https://, vcc:// or file://", location,
                          err);
 }

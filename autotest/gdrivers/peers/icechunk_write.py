@@ -6,7 +6,7 @@ OUT/repo.icechunk has three commits of a sharded array `v` (time, y, x) with coo
 `scalar` and `group/deep`; a tag `first` of the first commit, `gone`, which is deleted, and a branch `dev` with a commit of its own.
 OUT/virtual.icechunk has virtual chunks in OUT/raw.bin by `file` (its path), `http` (URL, that of OUT) and, with version 2, `named` (vcc://);
 `stale` says that the file was changed since, `tagged` has the
-ETag that webserver.py gives the file, `retagged` another. A bucket is `s3`. OUT/info.json tells ids and times of commits; OUT/NAME-COMMIT.npy what an array holds.
+ETag that webserver.py gives the file, `retagged` another. A bucket is `s3`; `open` is one whose requests are not signed, at URL. OUT/info.json tells ids and times of commits; OUT/NAME-COMMIT.npy what an array holds.
 """
 import datetime
 import json
@@ -94,6 +94,8 @@ for n, (prefix, store) in enumerate(containers.items()):
     named = {"name": "here"} if n == 1 and version == 2 else {}
     config.set_virtual_chunk_container(icechunk.VirtualChunkContainer(prefix, store, **named))
 config.set_virtual_chunk_container(icechunk.VirtualChunkContainer("s3://bucket/", icechunk.s3_store(region="us-east-1", anonymous=True)))
+config.set_virtual_chunk_container(icechunk.VirtualChunkContainer(
+    "s3://open/", icechunk.s3_store(region="us-east-1", anonymous=True, endpoint_url=url, allow_http=True, force_path_style=True)))
 repo = icechunk.Repository.create(icechunk.local_filesystem_storage(out + "/virtual.icechunk"), config=config, **KIND)
 session = repo.writable_session("main")
 root = zarr.open_group(session.store)
@@ -101,6 +103,10 @@ locations = {"file": "file://%s/raw.bin" % out, "stale": "file://%s/raw.bin" % o
 if KIND:  # icechunk 1 forgets the port of a URL
     locations.update(http=url + "/raw.bin", tagged=url + "/raw.bin", retagged=url + "/raw.bin")
 CHECKSUMS = {"stale": datetime.datetime.fromtimestamp(5 * 10**8, datetime.timezone.utc), "tagged": '"%x"' % (10**18 ^ 200), "retagged": '"abc"'}
+if version == 2:
+    os.makedirs(out + "/open")
+    os.link(out + "/raw.bin", out + "/open/raw.bin")
+    locations["open"] = "s3://open/raw.bin"
 locations["s3"] = "s3://bucket/a b/raw.bin"
 if version == 2:
     locations["named"] = "vcc://here/raw.bin"
