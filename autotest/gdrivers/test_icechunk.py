@@ -362,6 +362,16 @@ def test_virtual_chunks_of_a_server_are_read(written, name):
     assert {request.range for request in written.server.requests("raw.bin")} >= {"bytes=2-21"}
 
 
+@pytest.mark.parametrize("name", ["virtual_ref_uncompressed", "virtual_ref_compressed", "missing_virtual_ref"])
+def test_gdals_virtual_chunks_are_read_and_absent_ones_are_errors(s3, name):
+    s3.objects["cdn.proj.org/test_dummy/foo"] = b"foo\n"
+    array = open_mdim(fixture_path("icechunk", name)).GetRootGroup().OpenMDArray("my_array")
+    if name == "missing_virtual_ref":
+        assert "does-not-exist" in error_of(array.ReadAsArray)
+    else:
+        assert array.ReadAsArray().tolist() == list(b"foo\nfoo\nfo")
+
+
 def test_a_virtual_chunk_of_another_object_than_was_referred_to_is_an_error(written):
     if "retagged" not in arrays_of(written):
         pytest.skip("this icechunk writes none")
