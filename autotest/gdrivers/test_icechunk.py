@@ -165,7 +165,10 @@ def test_names_that_are_not_there_are_errors_that_list_what_there_is(written):
 
 def test_a_plain_store_has_no_history(tmp_path):
     gdal.GetDriverByName("ShardedZarr").Create(str(tmp_path / "s.zarr"), 10, 10, 1)
-    assert "expected an Icechunk repository" in error_of(gdal.Open, str(tmp_path / "s.zarr?branch=main"))
+    for name in ("%s/s.zarr?branch=main", "%s/none.icechunk?tag=x", "SHARDEDZARR:%s/none?as_of=2026-01-01"):
+        assert "expected an Icechunk repository" in error_of(gdal.Open, name % tmp_path)
+    if gdal.GetDriverByName("Icechunk") is None:
+        assert "expected an Icechunk repository" in error_of(gdal.Open, "ICECHUNK:%s/none?foo=bar" % tmp_path)
 
 
 def test_subdatasets_name_the_commit_and_open_again(written):

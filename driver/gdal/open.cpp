@@ -213,8 +213,10 @@ static int identify(const GDALOpenInfo *info)
     VSIStatBufL st;
     const bool isHive = !zsIsRemote(connection.store) &&
                         VSIStatExL((connection.store + "/" ZS_HIVE_MANIFEST).c_str(), &st, VSI_STAT_EXISTS_FLAG) == 0;
-    if (isHive || !zsIsRepository(connection.store))
-        return isHive ? TRUE : FALSE;
+    if (isHive)
+        return TRUE;
+    if (!zsIsRepository(connection.store))
+        return isOfRepository(*info, connection) ? GDAL_IDENTIFY_UNKNOWN : FALSE; // or nobody says that it is none
     return isAloneWithRepositories(*info) ? TRUE : GDAL_IDENTIFY_UNKNOWN;
 }
 
@@ -530,10 +532,12 @@ static bool openHierarchy(ZSStore &store, const ZSConnection &connection, const 
     const bool isFirst = zsIsNamedRepository(connection); // a request less
     if (isFirst)
         other = openLayout(store, connection, layout, &why);
-    if (other == ZS_NOT_FOUND && !connection.commit.empty())
+    if (other == ZS_NOT_FOUND &&
+        (!connection.commit.empty() || connection.prefix == ZSConnection::Prefix::ICECHUNK))
     {
-        static_cast<void>(zs_fail(err, ZS_ARGUMENT, "%s: expected an Icechunk repository, for ?%s; found none",
-                                  store.store->root, connection.commit.c_str()));
+        static_cast<void>(zs_fail(err, ZS_ARGUMENT, "%s: expected an Icechunk repository%s%s; found none",
+                                  store.store->root, connection.commit.empty() ? "" : ", for ?",
+                                  connection.commit.c_str()));
         return false;
     }
     if (other == ZS_NOT_FOUND)

@@ -99,7 +99,7 @@ static void keep(struct ice_store *s, struct zs_cache_entry *entry)
     zs_icechunk_file_release(older);
 }
 
-/* A manifest, with as many references as the snapshot says. */
+/* A manifest, with as many references as the snapshot says, where it does. */
 static enum zs_status get_manifest(struct ice_store *s, const unsigned char *id, struct zs_cache_entry **entry,
                                    struct zs_error *err)
 {
@@ -108,7 +108,7 @@ static enum zs_status get_manifest(struct ice_store *s, const unsigned char *id,
     zs_icechunk_id_print(id, text);
     ZS_TRY(zs_icechunk_file_get(&s->files, ZS_ICECHUNK_MANIFEST, text, entry, err));
     const uint64_t refs = zs_icechunk_file_of(*entry)->refs;
-    if (zs_icechunk_snapshot_manifest(&s->snapshot, id, &m) && m.refs == refs) {
+    if (zs_icechunk_snapshot_manifest(&s->snapshot, id, &m) && (m.refs == refs || m.refs == 0)) { /* 0: not told */
         keep(s, *entry);
         return ZS_OK;
     }
