@@ -4,6 +4,7 @@ import glob
 import json
 import os
 import shutil
+import subprocess
 import sys
 import time
 
@@ -248,6 +249,38 @@ def test_a_block_is_where_its_manifest_says(written):
 def test_a_copy_is_not_said_to_be_of_the_repository(written, tmp_path):
     gdal.GetDriverByName("ShardedZarr").CreateCopy(str(tmp_path / "c.zarr"), gdal.Open("SHARDEDZARR:%s:/split" % written.repo()))
     assert not gdal.Open(str(tmp_path / "c.zarr")).GetMetadata("ICECHUNK")
+
+
+OTHER = """# gdal: DRIVER_NAME = "Icechunk"
+# gdal: DRIVER_SUPPORTED_API_VERSION = [1]
+# gdal: DRIVER_DCAP_VECTOR = "YES"
+# gdal: DRIVER_DMD_LONGNAME = "stands for that of GDAL 3.14"
+from gdal_python_driver import BaseDriver
+class Driver(BaseDriver):
+    def identify(self, filename, first_bytes, open_flags, open_options={}):
+        return False
+"""
+ASK = """import sys
+from osgeo import gdal
+gdal.DontUseExceptions()
+gdal.PushErrorHandler("CPLQuietErrorHandler")
+datasets = [gdal.OpenEx(name, gdal.OF_MULTIDIM_RASTER) for name in sys.argv[1:]]
+print(gdal.GetDriverByName("Icechunk") is not None, *[dataset.GetDriver().ShortName if dataset else "-" for dataset in datasets])
+"""
+
+
+def test_beside_gdals_own_driver_only_sharded_arrays_are_ours(written, tmp_path):
+    if gdal.GetDriverByName("Icechunk") is not None:
+        pytest.skip("this GDAL has its own")
+    (tmp_path / "gdal_icechunk.py").write_text(OTHER)
+    plain, broken = fixture_path("icechunk", "sparse"), fixture_path("icechunk", "repo_offline")
+    names = [written.repo(), plain, broken, "ICECHUNK:" + written.repo(), "SHARDEDZARR:" + plain, written.repo("?tag=first")]
+    done = subprocess.run([sys.executable, "-c", ASK, *names], capture_output=True, text=True,
+                          env={**os.environ, "GDAL_PYTHON_DRIVER_PATH": str(tmp_path)})
+    is_there, *drivers = done.stdout.split()
+    if is_there != "True":
+        pytest.skip("this GDAL takes no drivers in Python")
+    assert drivers == ["ShardedZarr", "-", "-", "-", "ShardedZarr", "ShardedZarr"], done.stderr
 
 
 # --------------------------------------------------------------------------------------------------------- over a network
