@@ -86,7 +86,7 @@ struct zs_icechunk_commit {
 enum zs_status zs_icechunk_find(const struct zs_icechunk_files *files, const struct zs_icechunk_wish *wish,
                                 struct zs_icechunk_commit *commit, struct zs_error *err) ZS_MUST_CHECK;
 /* Microseconds since 1970 as "2026-09-01T00:00:00.000000Z". */
-#define ZS_ICECHUNK_TIME_TEXT 40
+#define ZS_ICECHUNK_TIME_TEXT 48
 void zs_icechunk_time_print(uint64_t time, char text[ZS_ICECHUNK_TIME_TEXT]);
 void zs_icechunk_commit_clear(struct zs_icechunk_commit *commit);
 
