@@ -25,7 +25,10 @@ for path in */; do
     *) complain "$room/ is no room: say in the README what it knows, and here which rooms it may use" ;;
     esac
 done
+# The two faces of gdal/ share what lies in gdal/ itself, and know nothing of each other.
+crossing=$(grep -n '#include "gdal/multidim/' gdal/raster/*; grep -n '#include "gdal/raster/' gdal/multidim/*)
+[ -z "$crossing" ] || complain "one face includes the other: $crossing"
 # Two windows of code fit side by side, and a printed page.
-wide=$(LC_ALL=C.UTF-8 grep -nE '^.{121}' ./*/*.[ch] gdal/*.cpp ../include/*.h)
+wide=$(LC_ALL=C.UTF-8 grep -nE '^.{121}' ./*/*.[ch] gdal/*.cpp gdal/*/*.h gdal/*/*.cpp ../include/*.h)
 [ -z "$wide" ] || complain "more than 120 columns: $wide"
 exit $failed

@@ -1,6 +1,6 @@
 #include "creation_options.h"
 
-#include "source_axes.h"
+#include "gdal/raster/source_axes.h"
 #include "types.h"
 
 #include <algorithm>

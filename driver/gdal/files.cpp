@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "connection.h"
-#include "dataset.h"
+#include "gdal/raster/dataset.h"
 #include "repository.h"
 #include "sources.h"
 #include "target.h"

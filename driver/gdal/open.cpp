@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <string_view>
 
-#include "choices.h"
-#include "container.h"
-#include "dataset.h"
-#include "describe.h"
-#include "group.h"
+#include "gdal/raster/choices.h"
+#include "gdal/raster/container.h"
+#include "gdal/raster/dataset.h"
+#include "gdal/raster/describe.h"
+#include "gdal/raster/group.h"
 #include "guard.h"
-#include "healpix.h"
-#include "mdim.h"
+#include "gdal/raster/healpix_map.h"
+#include "gdal/multidim/mdim.h"
 #include "options.h"
 #include "repository.h"
 

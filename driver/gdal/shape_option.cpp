@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "dataset.h"
+#include "gdal/raster/dataset.h"
 
 extern "C"
 {

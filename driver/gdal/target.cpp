@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "connection.h"
-#include "dataset.h"
+#include "gdal/raster/dataset.h"
 #include "files.h"
 #include "guard.h"
 #include "sources.h"

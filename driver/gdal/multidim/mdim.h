@@ -1,0 +1,471 @@
+/* gdal/multidim/mdim.h: the multidimensional face: groups, arrays, dimensions and attributes of a store. Thin: what
+ * they mean is found and said in geo/, elements are read and written by array/. What is only read may be used by
+ * several threads at once, what is written by one. */
+#ifndef ZS_GDAL_MDIM_H
+#define ZS_GDAL_MDIM_H
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "gdal/connection.h"
+#include "gdal/opened.h"
+#include "gdal/target.h"
+#include "gdal/types.h"
+
+extern "C"
+{
+#include "array/strings.h"
+#include "geo/attributes.h"
+#include "geo/dimensions.h"
+}
+
+/* An opened array of the core. */
+class ZSMdimOpened
+{
+    struct zs_array *m_array;
+
+  public:
+    bool isBlank = false; /* made here, and nothing is written to it: its fill value may change */
+
+    explicit ZSMdimOpened(struct zs_array *array) : m_array(array)
+    {
+    }
+    ~ZSMdimOpened()
+    {
+        zs_array_close(m_array);
+    }
+    ZSMdimOpened(const ZSMdimOpened &) = delete;
+    ZSMdimOpened &operator=(const ZSMdimOpened &) = delete;
+    struct zs_array *Get() const
+    {
+        return m_array;
+    }
+};
+
+/* A dimension whose size may change. */
+class ZSMdimSized : public GDALDimension
+{
+  public:
+    using GDALDimension::GDALDimension;
+    /* Its group is at another path. */
+    virtual void SetGroup(const std::string &)
+    {
+    }
+    virtual void SetSize(GUInt64 size)
+    {
+        m_nSize = size;
+    }
+#if ZS_GDAL_AT_LEAST(8)
+    /* It is called otherwise by now, in the store too. */
+    virtual void SetName(const std::string &name)
+    {
+        BaseRename(name);
+    }
+#endif
+};
+
+/* An array that GDAL's user has, whose node may be replaced. */
+class ZSMdimFollower
+{
+  public:
+    virtual ~ZSMdimFollower() = default;
+    /* It is that of another node by now, and what it has open is not valid any more. False with the message in err. */
+    virtual bool Follow(const struct zs_node *node, struct zs_error *err) = 0;
+};
+
+/* Where a node of a store that is changed is by now: what GDAL's users hold of it (attributes, dimensions) goes by
+ * this, not by a path that another may have taken. */
+struct ZSMdimPlace
+{
+    std::string path;
+    bool isThere = true;                /* false: it was deleted */
+    std::map<std::string, int> deleted; /* attributes: how often one of that name was deleted, or renamed */
+
+    /* False (CPLError emitted) when it was deleted. */
+    bool CheckThere() const
+    {
+        if (!isThere)
+            CPLError(CE_Failure, CPLE_AppDefined, "/%s was deleted", path.c_str());
+        return isThere;
+    }
+};
+
+/* Shapes of what is stored; shards are the chunks where there are none. */
+struct ZSMdimChunks
+{
+    uint64_t chunk[ZS_MAX_NDIM], shard[ZS_MAX_NDIM];
+
+    void Take(const struct zs_array_info &info)
+    {
+        std::copy_n(info.chunk_shape, info.ndim, chunk);
+        std::copy_n(info.shard_shape, info.ndim, shard);
+    }
+};
+
+/* What the objects of one opened store share. Each of them holds it, so that it outlives the dataset. */
+class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
+{
+    std::shared_ptr<ZSStore> m_store;
+    ZSOpenOptions m_options;
+    const struct zs_node *m_group; /* that GDAL's root group is; null: none, only m_only */
+    const struct zs_node *m_only;  /* the one array that it shows; null: all */
+    std::string m_root;            /* path of the group */
+    std::shared_ptr<GDALPamMultiDim> m_pam; /* statistics; null for remote stores, and for those that are made */
+
+    std::mutex m_lock;
+    /* By path; the second keeps those of one dimension, which are coordinates and read again and again, and all that
+     * may have been written to. Closed before the store. */
+    std::map<std::string, std::weak_ptr<ZSMdimOpened>> m_opened;
+    std::map<std::string, std::shared_ptr<ZSMdimOpened>> m_kept;
+    std::map<std::string, std::weak_ptr<GDALDimension>> m_dimensions;
+
+    /* ---- Of what is written (mdim_store.cpp) ---- */
+
+    bool m_isUpdatable = false;
+    bool m_fsync = true;
+    bool m_isLost = false;      /* elements that were to be written are not held any more: nothing is replaced by it */
+    bool m_isAbandoned = false; /* see Abandon() */
+    bool m_hasRefused = false;  /* an array was not made because of its options */
+    bool m_isCopying = false, m_isLenient = false; /* see Complain() */
+    bool m_consolidates = false; /* a new store gets consolidated metadata; one that is there keeps what it has */
+    CPLStringList m_arrayOptions;         /* for all arrays that are made */
+    std::unique_ptr<ZSTarget> m_target;   /* of a new store that is not in its place yet */
+    std::map<std::string, std::weak_ptr<GDALMDArray>> m_arrays; /* by path: each is one object while it lives */
+    std::map<std::string, std::weak_ptr<GDALGroup>> m_groups;   /* likewise; but for the root */
+    std::map<std::string, std::vector<std::shared_ptr<GDALDimension>>> m_made; /* dimensions, by path of their group */
+    std::map<std::string, std::shared_ptr<OGRSpatialReference>> m_srs; /* of arrays, by path: to be written */
+    std::map<std::string, std::weak_ptr<ZSMdimPlace>> m_places;        /* by path */
+
+    std::shared_ptr<ZSMdimOpened> Keep(const struct zs_node *node, struct zs_array *array);
+    std::shared_ptr<GDALDimension> MadeDimension(const std::string &path, const std::string &name, GUInt64 size) const;
+    static std::string DimensionKey(const struct zs_node *node, const struct zs_dimension &from);
+    bool FlushArrays(bool isLast);
+    bool WriteDocuments();
+    bool TakePlace();
+
+    /* ---- Of what changes its shape, or goes (mdim_change.cpp) ---- */
+
+    using Shapes = std::map<std::string, std::vector<uint64_t>>; /* of arrays, by path */
+
+    void TellOfOverviews(const Shapes &shapes);
+    bool PlanResize(const struct zs_node *node, const std::vector<uint64_t> &sizes, Shapes &shapes,
+                    struct zs_error *err);
+    void AddSharing(const struct zs_node *node, const struct zs_dimension *dims, const std::vector<uint64_t> &sizes,
+                    const struct zs_node *other, Shapes &shapes) const;
+    bool Restate(const Shapes &shapes, struct zs_error *err);
+    bool FollowNode(const struct zs_node *node, struct zs_error *err);
+    using Sizes = std::vector<std::pair<std::shared_ptr<GDALDimension>, uint64_t>>;
+    /* A dimension as an array has it; without an array, with a number below 0, one that was made. */
+    struct HeldPlace
+    {
+        std::string path;
+        int number;
+        std::shared_ptr<GDALDimension> dimension; /* null: nobody has it */
+    };
+    bool HasMadeDimension(const std::set<std::string> &groups, const std::string &name) const;
+    std::shared_ptr<GDALDimension> HeldDimension(const struct zs_node *node, int number,
+                                                 const struct zs_dimension &dim);
+    bool TellRenamed(const std::vector<HeldPlace> &places, const std::string &name, struct zs_error *err);
+    void AddDimensions(const std::string &path, const std::vector<uint64_t> &shape, Sizes &sizes);
+    void Forget(const std::string &path);
+    bool RemoveLevels(const std::string &path);
+    bool MoveNode(const std::string &from, const std::string &name);
+    bool FollowMove(const std::string &from, const std::string &to);
+
+  public:
+    ZSMdimStore(const std::shared_ptr<ZSStore> &store, const ZSOpenOptions &options, const struct zs_node *group,
+                const struct zs_node *only, GDALAccess access);
+    /* A store that is made: its root is, in `store`, and it waits in the target. */
+    ZSMdimStore(const std::shared_ptr<ZSStore> &store, const ZSOpenOptions &options, const struct zs_node *root,
+                std::unique_ptr<ZSTarget> target, bool consolidates, CSLConstList arrayOptions);
+    ~ZSMdimStore();
+    ZSMdimStore(const ZSMdimStore &) = delete;
+    ZSMdimStore &operator=(const ZSMdimStore &) = delete;
+
+    std::shared_ptr<GDALGroup> RootGroup();
+
+    struct zs_hierarchy *Hierarchy() const
+    {
+        return m_store->hierarchy;
+    }
+    struct zs_store *Store() const
+    {
+        return m_store->store;
+    }
+    /* Bytes of the largest decoded chunk of text. */
+    size_t MaxTextChunk() const
+    {
+        const uint64_t most = m_options.max_chunk_bytes;
+        return most != 0 ? static_cast<size_t>(most) : ZS_STRINGS_MAX_CHUNK;
+    }
+    const std::shared_ptr<GDALPamMultiDim> &Pam() const
+    {
+        return m_pam;
+    }
+    /* GDAL's name of the group at a path of the store: "/" for the root group. */
+    std::string GroupName(const std::string &path) const;
+    /* GDAL's name of the group that a node is in, and the node's own. */
+    std::string ParentName(const struct zs_node *node) const;
+    std::string NodeName(const struct zs_node *node) const;
+    /* Where a node's document is, or will be. */
+    std::string DocumentName(const struct zs_node *node) const;
+
+    /* The core's array, opened once for all; null with the message in err. */
+    std::shared_ptr<ZSMdimOpened> Open(const struct zs_node *node, struct zs_error *err);
+    /* The array as GDAL sees it; null with the message in err. */
+    std::shared_ptr<GDALMDArray> Array(const struct zs_node *node, struct zs_error *err);
+    /* Its dimensions, each the same object for all arrays of a group that have it; false with the message in err. */
+    bool Dimensions(const struct zs_node *node, std::vector<std::shared_ptr<GDALDimension>> &dimensions,
+                    struct zs_error *err);
+
+    /* ---- Writing; CPLError is emitted on failure ---- */
+
+    bool IsUpdatable() const
+    {
+        return m_isUpdatable;
+    }
+    /* False of a new store until it is flushed. */
+    bool IsInPlace() const
+    {
+        return m_target == nullptr && !m_isAbandoned;
+    }
+    /* False where it is only read, or was abandoned. */
+    bool CheckUpdatable() const;
+    /* That of a path; null where nothing is changed. */
+    std::shared_ptr<ZSMdimPlace> Place(const std::string &path);
+    /* The node at a path as it is by now: another fill value makes another node. */
+    const struct zs_node *Node(const std::string &path) const;
+    /* Calls f(hierarchy, node, err), which changes the node at a path. */
+    template <class F> bool Change(const std::string &path, F &&f)
+    {
+        struct zs_error err;
+        const struct zs_node *node = CheckUpdatable() ? Node(path) : nullptr;
+        if (node == nullptr)
+            return false;
+        if (f(Hierarchy(), node, &err) == ZS_OK)
+            return true;
+        zsReport(err);
+        return false;
+    }
+    CSLConstList ArrayOptions() const
+    {
+        return m_arrayOptions.List();
+    }
+    /* Opens an array that is new. */
+    std::shared_ptr<ZSMdimOpened> OpenNew(const struct zs_node *node, int chunkOrder, struct zs_error *err);
+    /* Opens an array again whose node was replaced. */
+    std::shared_ptr<ZSMdimOpened> OpenAgain(const struct zs_node *node, const ZSMdimOpened &old, struct zs_error *err);
+    /* Makes an array, and all that share a dimension with it, longer. All are, or none. */
+    bool Resize(const struct zs_node *node, const std::vector<GUInt64> &sizes);
+    /* The levels of an array that go where it goes, by their paths; none of another node. */
+    bool OwnLevels(const std::string &path, struct zs_axes &axes, std::vector<std::string> &levels);
+    /* Removes a node and all below it, with its overviews and what names it, from a store that is in its place at once.
+     */
+    bool Remove(const std::string &path);
+    /* Takes an array out again that was added and then could not be made. */
+    void Unmake(const struct zs_node *node);
+    /* Gives a node another name, at once; its overviews, and what names it, too. */
+    bool Rename(const std::string &path, const std::string &name);
+    /* Gives a dimension another name, in all arrays that have it, or in none: that of the array at a path, by its
+     * number there, or (path null) one that was made in a group. */
+    bool RenameDimension(const std::shared_ptr<GDALDimension> &self, const char *path, int number,
+                         const std::string &group, const std::string &name);
+    /* Tells whoever has what is below a group that this is called otherwise. */
+    void TellNames(const std::string &path);
+    /* The group at a path, one object while it lives. */
+    std::shared_ptr<GDALGroup> Group(const struct zs_node *node);
+    /* Registers what was made. */
+    void AddArray(const std::string &path, const std::shared_ptr<GDALMDArray> &array)
+    {
+        m_arrays[path] = array;
+    }
+    std::shared_ptr<GDALDimension> MakeDimension(const std::string &path, const std::string &name,
+                                                 const std::string &type, const std::string &direction, GUInt64 size);
+    const std::vector<std::shared_ptr<GDALDimension>> &MadeDimensions(const std::string &path)
+    {
+        return m_made[path];
+    }
+    void SetSpatialRef(const std::string &path, const std::shared_ptr<OGRSpatialReference> &srs)
+    {
+        m_srs[path] = srs;
+    }
+    /* Writing elements failed, other than by asking for what cannot be. */
+    void MarkLost()
+    {
+        m_isLost = true;
+    }
+    /* An array was not made because of its options: a copy without it is none. */
+    void MarkRefused()
+    {
+        m_hasRefused = true;
+    }
+    bool HasLosses() const
+    {
+        return m_isLost || m_hasRefused;
+    }
+    void SetCopying(bool isCopying, bool isLenient)
+    {
+        m_isCopying = isCopying;
+        m_isLenient = isLenient;
+    }
+    bool IsCopying() const
+    {
+        return m_isCopying;
+    }
+    /* What cannot be kept of a source: an error, or a warning where a copy goes on without it. */
+    void Complain(const std::string &what) const;
+
+    /* Brings what was written to one array to the store. */
+    bool FlushArray(const std::string &path);
+    /* Brings all to the store, metadata last, and then a new store to its place. */
+    bool Flush(bool isLast);
+    /* Drops what was not flushed, and a new store that is not in its place. */
+    void Abandon();
+};
+
+/* Path of the group that a node is in; that of the root, "", has none. */
+inline std::string zsParentPath(const std::string &path)
+{
+    const size_t slash = path.rfind('/');
+    return slash == std::string::npos ? "" : path.substr(0, slash);
+}
+
+/* ---- mdim_group.cpp ---- */
+
+/* A group that is not the root. */
+std::shared_ptr<GDALGroup> zsMdimSubgroup(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node);
+
+/* The group at `node`; null where there is none, and `only` is the one array it is to show. */
+std::shared_ptr<GDALGroup> zsMdimGroup(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
+                                       const struct zs_node *only);
+
+/* ---- mdim_attribute.cpp ---- */
+
+/* The attributes of a node as zs_attributes_read() has them. `owner` is the full name of the node. */
+std::vector<std::shared_ptr<GDALAttribute>> zsMdimAttributes(const std::shared_ptr<ZSMdimStore> &store,
+                                                             const struct zs_node *node, const std::string &owner,
+                                                             const struct zs_meaning *meaning, bool hasSrs);
+/* An attribute of one text. */
+std::shared_ptr<GDALAttribute> zsMdimTextAttribute(const std::string &owner, const std::string &name,
+                                                   const std::string &value);
+/* A new one of the node at a path, which is there once it is written. Null (CPLError emitted) for what JSON has not. */
+std::shared_ptr<GDALAttribute> zsMdimNewAttribute(const std::shared_ptr<ZSMdimStore> &store, const std::string &path,
+                                                  const std::string &owner, const std::string &name,
+                                                  const std::vector<GUInt64> &dimensions,
+                                                  const GDALExtendedDataType &type);
+/* False (CPLError emitted) where there is none of that name. */
+bool zsMdimDeleteAttribute(const std::shared_ptr<ZSMdimStore> &store, const std::string &path, const std::string &owner,
+                           const std::string &name);
+
+/* ---- mdim_blocks.cpp ---- */
+
+/* What GetStructuralInfo() says beside the codecs. */
+void zsMdimTellStructure(const struct zs_node *node, const struct zs_array_info &info, CPLStringList &list);
+#if ZS_GDAL_AT_LEAST(12)
+/* GDALMDArray::GetRawBlockInfo() of innermost chunks. False (CPLError emitted) where it cannot be told. */
+bool zsMdimRawBlock(const ZSMdimStore &store, const struct zs_node *node, struct zs_array *array,
+                    const uint64_t *coordinates, GDALMDArrayRawBlockInfo &block);
+#endif
+
+/* ---- mdim_create.cpp ---- */
+
+/* GDALDriver::pfnCreateMultiDimensional, and what a copy of a multidimensional source is. */
+GDALDataset *zsMdimCreate(const char *name, CSLConstList rootOptions, CSLConstList options);
+GDALDataset *zsMdimCopy(const char *name, GDALDataset *source, bool strict, CSLConstList options,
+                        GDALProgressFunc progress, void *progressData);
+/* A new array in a group; null (CPLError emitted). */
+std::shared_ptr<GDALMDArray> zsMdimNewArray(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *group,
+                                            const std::string &name,
+                                            const std::vector<std::shared_ptr<GDALDimension>> &dimensions,
+                                            const GDALExtendedDataType &type, CSLConstList options);
+
+/* ---- mdim_array.cpp ---- */
+
+/* An array that was made and opened. */
+std::shared_ptr<GDALMDArray> zsMdimArray(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
+                                         const std::shared_ptr<ZSMdimOpened> &opened,
+                                         const std::vector<std::shared_ptr<GDALDimension>> &dimensions,
+                                         struct zs_error *err);
+
+/* ---- mdim_strings.cpp ---- */
+
+/* An array of text; null with the message in err. `made`: the dimensions that it was made of, if it was. */
+std::shared_ptr<GDALMDArray> zsMdimStrings(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
+                                           const std::vector<std::shared_ptr<GDALDimension>> &made,
+                                           struct zs_error *err);
+
+/* ---- mdim_read.cpp ---- */
+
+/* What GDALAbstractMDArray::IRead() is asked for, in bytes. */
+struct ZSMdimRequest
+{
+    int ndim;
+    uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM], step[ZS_MAX_NDIM];
+    ptrdiff_t stride[ZS_MAX_NDIM];
+    char *data;
+};
+
+/* The request for elements of `size` bytes of an array of that shape, steps made positive; false with the message in
+ * err where it does not lie in the array. */
+bool zsMdimRequest(int ndim, const uint64_t *shape, const GUInt64 *start, const size_t *count, const GInt64 *step,
+                   const GPtrDiff_t *stride, size_t size, void *data, ZSMdimRequest &request, struct zs_error *err);
+
+/* Reads elements as `type`, of which those of the array are `own` to GDAL. */
+bool zsMdimRead(struct zs_array *array, const GDALExtendedDataType &own, const ZSMdimRequest &request,
+                const GDALExtendedDataType &type, struct zs_error *err);
+
+/* Whether the chunks of a window, decoded, are no more than so many bytes (null: all are); false with the message in
+ * err. */
+bool zsMdimFits(struct zs_array *array, const struct zs_window &window, const char *most, struct zs_error *err);
+
+/* Copies elements that lie densely at `src` to where the request wants them: start and step are those in `src`, whose
+ * shape is given. */
+bool zsMdimGive(const uint64_t *shape, const void *src, const GDALExtendedDataType &own, const ZSMdimRequest &request,
+                const GDALExtendedDataType &type);
+/* The reverse. Texts at `dst` are owned by who called, and freed when others take their place. */
+bool zsMdimTake(const uint64_t *shape, void *dst, const GDALExtendedDataType &own, const ZSMdimRequest &request,
+                const GDALExtendedDataType &type);
+
+/* The same for a list of texts, which stays as it is on failure. */
+bool zsMdimTakeTexts(std::vector<std::string> &texts, const ZSMdimRequest &request, const GDALExtendedDataType &type);
+
+/* Calls f for each place of an N-dimensional list of `count` places. */
+template <class F> bool zsForEach(int ndim, const uint64_t *count, F &&f)
+{
+    uint64_t at[ZS_MAX_NDIM] = {0};
+    for (;;)
+    {
+        if (!f(at))
+            return false;
+        int d = ndim - 1;
+        while (d >= 0 && ++at[d] == count[d])
+            at[d--] = 0;
+        if (d < 0)
+            return true;
+    }
+}
+
+/* ---- mdim_write.cpp ---- */
+
+/* Writes elements of a numeric type. ZS_ARGUMENT and ZS_UNSUPPORTED: what was asked for cannot be. */
+enum zs_status zsMdimWrite(struct zs_array *array, const ZSMdimRequest &request, GDALDataType type,
+                           struct zs_error *err) ZS_MUST_CHECK;
+
+/* Copies all elements of an array to another of its shape, in pieces that are shards where the memory that GDAL gives
+ * allows, else chunks: those of the one that is copied to. Whatever fails is a failure (CPLError
+ * emitted). */
+bool zsMdimCopyValues(GDALMDArray &to, const GDALMDArray &from, const ZSMdimChunks &chunks, GUInt64 &cost,
+                      GUInt64 totalCost, GDALProgressFunc progress, void *progressData);
+
+/* ---- mdim_open.cpp ---- */
+
+/* A dataset of the store's root group; closing it flushes the store. */
+std::unique_ptr<GDALDataset> zsMdimDataset(const std::shared_ptr<ZSMdimStore> &store, GDALAccess access);
+
+/* The dataset of a group, or of one array. Null, with the message in err. */
+std::unique_ptr<GDALDataset> zsMdimOpen(const std::shared_ptr<ZSStore> &store, const struct zs_node *node,
+                                        const ZSConnection &connection, const ZSOpenOptions &options,
+                                        GDALAccess access, struct zs_error *err);
+
+#endif

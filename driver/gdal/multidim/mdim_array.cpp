@@ -1,0 +1,607 @@
+#include "mdim_node_array.h"
+#include "gdal/side_car.h"
+
+#include <algorithm>
+
+extern "C"
+{
+#include "base/memory.h"
+#include "geo/array_crs.h"
+#include "geo/bands.h"
+#include "raster/overviews.h"
+#include "raster/update.h"
+#include "zarr/make.h"
+#include "zarr/name.h"
+}
+
+namespace
+{
+class ZSMdimArray final : public ZSMdimNodeArray<GDALPamMDArray>
+{
+    std::shared_ptr<ZSMdimOpened> m_opened;
+    std::string m_unit;
+    ZSMeaning m_meaning;
+    bool m_isMade = false;    /* in this session */
+    bool m_isWritten = false; /* by this object */
+    std::vector<GByte> m_nodata; /* as an element of m_type; empty where there is none */
+
+    mutable std::mutex m_lock; /* what is read when first asked for, which may cost requests */
+    mutable bool m_srsRead = false;
+    mutable std::shared_ptr<OGRSpatialReference> m_srs;
+#if ZS_GDAL_AT_LEAST(13)
+    mutable bool m_levelsFound = false;
+    mutable std::vector<std::string> m_levels; /* paths of smaller versions, from large to small */
+
+    std::vector<std::string> FindLevels() const;
+    std::vector<std::string> Levels() const;
+#endif
+
+    void TakeMeaning();
+    void TakeNodata();
+    template <class F> bool ChangeWithLevels(F &&f);
+    template <class F> bool WriteNumber(F write, double number, bool &has, double &kept);
+    bool Refill(const void *value);
+    void DropStatistics();
+    bool ChangeSpatialRef(const OGRSpatialReference *srs);
+    std::shared_ptr<OGRSpatialReference> ReadSpatialRef() const;
+
+  protected:
+    bool Chunks(ZSMdimChunks &chunks) const override
+    {
+        chunks.Take(zs_array_get_info(m_opened->Get()));
+        return true;
+    }
+    struct zs_array *Core() const override
+    {
+        return m_opened->Get();
+    }
+    bool IRead(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
+               const GDALExtendedDataType &type, void *data) const override;
+    bool IWrite(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
+                const GDALExtendedDataType &type, const void *data) override;
+    bool IAdviseRead(const GUInt64 *start, const size_t *count, CSLConstList options) const override;
+    /* GDAL looks for a side-car file with a cache at the first read: of a remote store that is a request. */
+    bool IsCacheable() const override
+    {
+        return !m_store->Store()->is_remote && !m_store->IsUpdatable();
+    }
+
+  public:
+    ZSMdimArray(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
+                const std::shared_ptr<ZSMdimOpened> &opened, GDALDataType type)
+        : GDALAbstractMDArray(store->ParentName(node), store->NodeName(node)),
+          ZSMdimNodeArray(store, node, GDALExtendedDataType::Create(type), store->Pam()), m_opened(opened),
+          m_meaning(new struct zs_meaning())
+    {
+    }
+    static std::shared_ptr<GDALMDArray> Create(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
+                                               const std::shared_ptr<ZSMdimOpened> &made,
+                                               const std::vector<std::shared_ptr<GDALDimension>> &dimensions,
+                                               struct zs_error *err);
+
+    const std::string &GetUnit() const override
+    {
+        return m_unit;
+    }
+    const void *GetRawNoDataValue() const override
+    {
+        return m_nodata.empty() ? nullptr : m_nodata.data();
+    }
+    double GetOffset(bool *has, GDALDataType *stored) const override;
+    double GetScale(bool *has, GDALDataType *stored) const override;
+    std::vector<GUInt64> GetBlockSize() const override;
+    std::shared_ptr<OGRSpatialReference> GetSpatialRef() const override;
+    std::vector<std::shared_ptr<GDALAttribute>> GetAttributes(CSLConstList options) const override;
+    std::vector<std::shared_ptr<GDALMDArray>> GetCoordinateVariables() const override;
+
+    bool Follow(const struct zs_node *node, struct zs_error *err) override;
+
+    bool SetUnit(const std::string &unit) override;
+    bool SetScale(double scale, GDALDataType) override
+    {
+        return zsGuard([&] { return WriteNumber(zs_scale_write, scale, m_meaning->has_scale, m_meaning->scale); });
+    }
+    bool SetOffset(double offset, GDALDataType) override
+    {
+        return zsGuard([&] { return WriteNumber(zs_offset_write, offset, m_meaning->has_offset, m_meaning->offset); });
+    }
+#if ZS_GDAL_AT_LEAST(10)
+    bool SetStatistics(bool isApprox, double min, double max, double mean, double deviation, GUInt64 count,
+                       CSLConstList options) override;
+#endif
+#if ZS_GDAL_AT_LEAST(13)
+    int GetOverviewCount() const override;
+    std::shared_ptr<GDALMDArray> GetOverview(int i) const override;
+#endif
+    bool SetRawNoDataValue(const void *value) override;
+    bool SetSpatialRef(const OGRSpatialReference *srs) override;
+    bool CopyFrom(GDALDataset *, const GDALMDArray *from, bool strict, GUInt64 &cost, const GUInt64 totalCost,
+                  GDALProgressFunc progress, void *progressData) override
+    {
+        return zsGuard([&] { return CopyAll(from, strict, cost, totalCost, progress, progressData); });
+    }
+};
+} // namespace
+
+/* ---- What it is ---- */
+
+/* Whether the array has the coordinates of a dimension, or is one value: there the fill value is a value like others,
+ * as xarray has it, unless it is declared to stand for missing ones. */
+static bool isVariable(const struct zs_node *node, const std::vector<std::shared_ptr<GDALDimension>> &dimensions)
+{
+    return dimensions.empty() || (dimensions.size() == 1 && dimensions[0]->GetName() == zs_path_name(node->path));
+}
+
+void ZSMdimArray::TakeMeaning()
+{
+    const struct zs_array_meta &meta = *m_node->array;
+    const char *timeUnits = zs_time_units(&meta.dtype);
+    if (m_meaning->unit != nullptr)
+        m_unit = m_meaning->unit;
+    else if (timeUnits != nullptr)
+        m_unit = timeUnits;
+    if (isVariable(m_node, m_dimensions) && !zs_declares_nodata(m_node) && meta.dtype.type != ZS_DATETIME64 &&
+        meta.dtype.type != ZS_TIMEDELTA64)
+        m_meaning->has_nodata = false;
+    TakeNodata();
+}
+
+void ZSMdimArray::TakeNodata()
+{
+    const struct zs_array_meta &meta = *m_node->array;
+    m_nodata.clear();
+    if (!m_meaning->has_nodata)
+        return;
+    m_nodata.resize(m_type.GetSize());
+    ZSConversion conversion{meta.dtype.type, meta.dtype.size, m_type.GetNumericDataType()};
+    alignas(16) unsigned char aligned[ZS_MAX_ITEM_SIZE]; // where it stands it may be at any address
+    memcpy(aligned, m_meaning->nodata, meta.dtype.size);
+    zsConvert(&conversion, aligned, m_nodata.data(), static_cast<ptrdiff_t>(m_nodata.size()), 1);
+}
+
+std::shared_ptr<GDALMDArray> ZSMdimArray::Create(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
+                                                 const std::shared_ptr<ZSMdimOpened> &made,
+                                                 const std::vector<std::shared_ptr<GDALDimension>> &dimensions,
+                                                 struct zs_error *err)
+{
+    const auto opened = made != nullptr ? made : store->Open(node, err);
+    if (opened == nullptr)
+        return nullptr;
+    const struct zs_array_info info = zs_array_get_info(opened->Get());
+    const GDALDataType type = zsGDALType(info.data_type, info.item_size);
+    if (type == GDT_Unknown)
+    {
+        zs_fail(err, ZS_UNSUPPORTED, "array /%s: elements of %zu opaque bytes have no GDAL data type", node->path,
+                info.item_size);
+        return nullptr;
+    }
+    auto array = std::make_shared<ZSMdimArray>(store, node, opened, type);
+    if (!array->TakeDimensions(dimensions, err) || zs_meaning_read(node, array->m_meaning.get(), err) != ZS_OK)
+        return nullptr;
+    array->m_isMade = made != nullptr;
+    array->TakeMeaning();
+    zsMdimTellStructure(node, info, array->m_structure);
+    array->SetSelf(array);
+    return array;
+}
+
+std::shared_ptr<GDALMDArray> zsMdimArray(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
+                                         const std::shared_ptr<ZSMdimOpened> &opened,
+                                         const std::vector<std::shared_ptr<GDALDimension>> &dimensions,
+                                         struct zs_error *err)
+{
+    return ZSMdimArray::Create(store, node, opened, dimensions, err);
+}
+
+double ZSMdimArray::GetOffset(bool *has, GDALDataType *stored) const
+{
+    if (has != nullptr)
+        *has = m_meaning->has_offset;
+    if (stored != nullptr)
+        *stored = m_meaning->has_offset ? GDT_Float64 : GDT_Unknown;
+    return m_meaning->has_offset ? m_meaning->offset : 0.0;
+}
+
+double ZSMdimArray::GetScale(bool *has, GDALDataType *stored) const
+{
+    if (has != nullptr)
+        *has = m_meaning->has_scale;
+    if (stored != nullptr)
+        *stored = m_meaning->has_scale ? GDT_Float64 : GDT_Unknown;
+    return m_meaning->has_scale ? m_meaning->scale : 1.0;
+}
+
+/* What is decoded at once, as far as there is any; 0, which is GDAL's word for it, where chunks are of different
+ * lengths. GDAL 3.13 asks other formats for blocks of this size, and netCDF has none that are longer than a
+ * dimension. */
+std::vector<GUInt64> ZSMdimArray::GetBlockSize() const
+{
+    return zsGuard([&] {
+        const struct zs_array_info info = zs_array_get_info(m_opened->Get());
+        std::vector<GUInt64> size;
+        for (int d = 0; d < info.ndim; d++)
+            size.push_back(info.has_edges && !info.is_sharded && m_node->array->edges[d] != nullptr
+                               ? 0
+                               : std::max<GUInt64>(1, std::min(info.chunk_shape[d], info.shape[d])));
+        return size;
+    });
+}
+
+/* ---- Its CRS ---- */
+
+std::shared_ptr<OGRSpatialReference> ZSMdimArray::ReadSpatialRef() const
+{
+    struct zs_axes axes;
+    struct zs_georef georef;
+    struct zs_error err;
+    if (m_dimensions.size() < 2) // of points
+    {
+        OGRSpatialReferenceH own = zs_array_crs_read(m_store->Hierarchy(), m_node);
+        if (own == nullptr)
+            return nullptr;
+        const auto srs = std::make_shared<OGRSpatialReference>(*OGRSpatialReference::FromHandle(own));
+        OSRRelease(own);
+        return srs;
+    }
+    if (zs_axes_find(m_store->Hierarchy(), m_node, nullptr, nullptr, &axes, &err) != ZS_OK || axes.y < 0)
+        return nullptr;
+    // Without Y only the CRS is looked for.
+    if (zs_georef_read(m_store->Hierarchy(), m_node, {axes.x, -1}, &georef, &err) != ZS_OK)
+    {
+        zsReport(err);
+        return nullptr;
+    }
+    const ZSOwned<struct zs_georef> cleared(&georef, zs_georef_clear);
+    if (georef.srs == nullptr)
+        return nullptr;
+    const auto srs = std::make_shared<OGRSpatialReference>(*OGRSpatialReference::FromHandle(georef.srs));
+    // In the multidimensional API the mapping names dimensions of the array, from 1.
+    const int x = axes.x + 1, y = axes.y + 1;
+    const auto &mapping = srs->GetDataAxisToSRSAxisMapping();
+    if (mapping.size() >= 2 && mapping[0] == 2 && mapping[1] == 1) // a third axis is the height
+        srs->SetDataAxisToSRSAxisMapping({y, x});
+    else
+        srs->SetDataAxisToSRSAxisMapping({x, y});
+    return srs;
+}
+
+std::shared_ptr<OGRSpatialReference> ZSMdimArray::GetSpatialRef() const
+{
+    return zsGuard([&]() -> std::shared_ptr<OGRSpatialReference> {
+        const std::lock_guard<std::mutex> held(m_lock);
+        // One that was set, and is in the side-car file.
+        auto set = m_store->Pam() != nullptr ? GDALPamMDArray::GetSpatialRef() : nullptr;
+        if (set != nullptr)
+            return set;
+        if (!m_srsRead)
+            m_srs = ReadSpatialRef();
+        m_srsRead = true;
+        return m_srs;
+    });
+}
+
+/* ---- Its overviews: those of the raster that it is ---- */
+
+#if ZS_GDAL_AT_LEAST(13)
+std::vector<std::string> ZSMdimArray::FindLevels() const
+{
+    struct zs_axes axes;
+    struct zs_error err;
+    char **paths = nullptr;
+    size_t count = 0;
+    if (m_dimensions.size() < 2 ||
+        zs_axes_find(m_store->Hierarchy(), m_node, nullptr, nullptr, &axes, &err) != ZS_OK || axes.y < 0)
+        return {};
+    if (zs_overviews_find(m_store->Hierarchy(), m_node, axes, &paths, &count, &err) != ZS_OK)
+    {
+        zsReport(err);
+        return {};
+    }
+    const auto freed = [count](char **p) { zs_paths_free(p, count); };
+    const std::unique_ptr<char *, decltype(freed)> owned(paths, freed);
+    return std::vector<std::string>(paths, paths + count);
+}
+
+std::vector<std::string> ZSMdimArray::Levels() const
+{
+    const std::lock_guard<std::mutex> held(m_lock);
+    if (!m_levelsFound)
+        m_levels = FindLevels();
+    m_levelsFound = true;
+    return m_levels;
+}
+
+int ZSMdimArray::GetOverviewCount() const
+{
+    return zsGuard([&] { return static_cast<int>(Levels().size()); });
+}
+
+std::shared_ptr<GDALMDArray> ZSMdimArray::GetOverview(int i) const
+{
+    return zsGuard([&]() -> std::shared_ptr<GDALMDArray> {
+        const auto levels = Levels();
+        const struct zs_node *node = nullptr;
+        struct zs_error err;
+        if (i < 0 || static_cast<size_t>(i) >= levels.size())
+            return nullptr;
+        const std::string &path = levels[static_cast<size_t>(i)];
+        auto array = zs_hierarchy_node(m_store->Hierarchy(), path.c_str(), &node, &err) == ZS_OK
+                         ? m_store->Array(node, &err)
+                         : nullptr;
+        if (array == nullptr)
+            zsReport(err);
+        return array;
+    });
+}
+#endif
+
+/* ---- Attributes ---- */
+
+std::vector<std::shared_ptr<GDALAttribute>> ZSMdimArray::GetAttributes(CSLConstList) const
+{
+    return zsGuard([&] {
+        // Only what names a CRS makes it worth to look for one.
+        const bool names = zs_names_srs(m_node);
+        const bool hasSrs = names && GetSpatialRef() != nullptr;
+        auto list = zsMdimAttributes(m_store, m_node, GetFullName(), m_meaning.get(), hasSrs);
+        if (m_node->array->dtype.type == ZS_DATETIME64 && m_meaning->unit == nullptr && !m_unit.empty())
+            list.push_back(zsMdimTextAttribute(GetFullName(), "calendar", "proleptic_gregorian"));
+        return list;
+    });
+}
+
+/* The arrays that the attribute `coordinates` names, as far as they can be read. */
+std::vector<std::shared_ptr<GDALMDArray>> ZSMdimArray::GetCoordinateVariables() const
+{
+    return zsGuard([&] {
+        std::vector<std::shared_ptr<GDALMDArray>> found;
+        const auto attribute = GetAttribute("coordinates");
+        const char *words = attribute != nullptr && attribute->GetDataType().GetClass() == GEDTC_STRING
+                                ? attribute->ReadAsString()
+                                : nullptr;
+        const CPLStringList names(CSLTokenizeString2(words != nullptr ? words : "", " ", 0));
+        const std::string group = zsParentPath(m_node->path);
+        for (int i = 0; i < names.size(); i++)
+        {
+            const struct zs_node *node = nullptr;
+            struct zs_error err;
+            if (!zs_is_node_name(names[i]) ||
+                zs_hierarchy_node_at(m_store->Hierarchy(), group.c_str(), names[i], &node, &err) != ZS_OK ||
+                node->type != ZS_NODE_ARRAY)
+                continue;
+            auto array = m_store->Array(node, &err);
+            if (array != nullptr)
+                found.push_back(array);
+        }
+        return found;
+    });
+}
+
+/* ---- Elements ---- */
+
+bool ZSMdimArray::IRead(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
+                        const GDALExtendedDataType &type, void *data) const
+{
+    return zsGuard([&] {
+        const struct zs_array_info info = zs_array_get_info(m_opened->Get());
+        ZSMdimRequest request;
+        struct zs_error err;
+        if (!CheckThere())
+            return false;
+        if (zsMdimRequest(info.ndim, info.shape, start, count, step, stride, type.GetSize(), data, request, &err) &&
+            zsMdimRead(m_opened->Get(), m_type, request, type, &err))
+            return true;
+        if (err.message[0] != '\0')
+            zsReport(err);
+        return false;
+    });
+}
+
+bool ZSMdimArray::IAdviseRead(const GUInt64 *start, const size_t *count, CSLConstList options) const
+{
+    return zsGuard([&] {
+        struct zs_window window = {};
+        struct zs_error err;
+        for (size_t d = 0; d < m_dimensions.size(); d++)
+        {
+            window.start[d] = start[d];
+            window.count[d] = count[d];
+        }
+        if (zsMdimFits(m_opened->Get(), window, CSLFetchNameValue(options, "CACHE_SIZE"), &err) &&
+            zs_array_prefetch(m_opened->Get(), &window, 1, &err) == ZS_OK)
+            return true;
+        zsReport(err);
+        return false;
+    });
+}
+
+#if ZS_GDAL_AT_LEAST(10)
+/* With UPDATE_METADATA=YES the array itself says its range, as CF has it. */
+bool ZSMdimArray::SetStatistics(bool isApprox, double min, double max, double mean, double deviation, GUInt64 count,
+                                CSLConstList options)
+{
+    return zsGuard([&] {
+        const bool isKept = m_store->Pam() != nullptr &&
+                            GDALPamMDArray::SetStatistics(isApprox, min, max, mean, deviation, count, options);
+        if (isApprox || !CPLFetchBool(options, "UPDATE_METADATA", false) || !m_store->CheckUpdatable())
+            return isKept;
+        auto range = GetAttribute("actual_range");
+        if (range == nullptr)
+            range = CreateAttribute("actual_range", {2}, m_type, nullptr);
+        const double values[] = {min, max};
+        return range != nullptr && range->Write(values, CPL_ARRAYSIZE(values));
+    });
+}
+#endif
+
+/* Elements are written: statistics that were known are not true any more. */
+void ZSMdimArray::DropStatistics()
+{
+    VSIStatBufL st;
+    const std::string sideCar = std::string(m_store->Store()->root) + "/zarr.json.aux.xml";
+    if (!m_isWritten && !m_store->Store()->is_remote) // before it is read
+        zsDropSideCarStatistics(std::string(m_store->Store()->root) + "/zarr.json", m_node->path);
+    if (!m_isWritten && m_store->Pam() != nullptr && VSIStatExL(sideCar.c_str(), &st, VSI_STAT_EXISTS_FLAG) == 0)
+        GDALPamMDArray::ClearStatistics();
+    if (!m_isWritten && zs_has_statistics(m_node->attributes, true)) // of the raster
+        Change([](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
+            return zs_update_drop_statistics(h, node, true, err);
+        });
+    if (!m_isWritten && !m_isMade)
+        Change([](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
+            bool any;
+            return zs_update_drop_statistics_of_masked(h, node, &any, err);
+        });
+    m_isWritten = true;
+}
+
+bool ZSMdimArray::IWrite(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
+                         const GDALExtendedDataType &type, const void *data)
+{
+    return Writing([&](struct zs_error *err) {
+        const struct zs_array_info info = zs_array_get_info(m_opened->Get());
+        ZSMdimRequest request;
+        m_opened->isBlank = false;
+        DropStatistics();
+        // GDAL converts no text to numbers for arrays
+        return zsMdimRequest(info.ndim, info.shape, start, count, step, stride, type.GetSize(),
+                             const_cast<void *>(data), request, err)
+                   ? zsMdimWrite(m_opened->Get(), request, type.GetNumericDataType(), err)
+                   : ZS_ARGUMENT;
+    });
+}
+
+/* Statistics of an array of another shape are not true any more. Those of a renamed one are, but a side-car file has
+ * them by its old name. */
+bool ZSMdimArray::Follow(const struct zs_node *node, struct zs_error *err)
+{
+    const bool isRenamed = strcmp(node->path, m_node->path) != 0;
+    const auto opened = m_store->OpenAgain(node, *m_opened, err);
+    if (opened == nullptr)
+        return false;
+    const struct zs_array_info before = zs_array_get_info(m_opened->Get()), now = zs_array_get_info(opened->Get());
+    const bool isResized = !std::equal(before.shape, before.shape + before.ndim, now.shape);
+    m_opened = opened;
+    if (isResized)
+        DropStatistics();
+    if (isRenamed && !m_store->Store()->is_remote)
+        zsDropSideCarStatistics(std::string(m_store->Store()->root) + "/zarr.json", m_node->path);
+    return TakeNode(node, err);
+}
+
+/* ---- Saying what it is ---- */
+
+bool ZSMdimArray::SetUnit(const std::string &unit)
+{
+    return zsGuard([&] {
+        const char *text = unit.empty() ? nullptr : unit.c_str();
+        if (!ChangeWithLevels([text](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
+                return zs_unit_write(h, node, text, err);
+            }))
+            return false;
+        m_unit = unit;
+        free(m_meaning->unit);
+        m_meaning->unit = text != nullptr ? zs_strdup(text) : nullptr;
+        return true;
+    });
+}
+
+/* Calls f(hierarchy, node, err), which changes a band property, for the array and for its overviews, which are shown in
+ * its place. */
+template <class F> bool ZSMdimArray::ChangeWithLevels(F &&f)
+{
+    struct zs_axes axes = {};
+    std::vector<std::string> levels;
+    if (!Change(f) || !m_store->OwnLevels(m_node->path, axes, levels))
+        return false;
+    return std::all_of(levels.begin(), levels.end(),
+                       [&](const std::string &level) { return m_store->Change(level, f); });
+}
+
+template <class F> bool ZSMdimArray::WriteNumber(F write, double number, bool &has, double &kept)
+{
+    if (!ChangeWithLevels([&](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
+            return write(h, node, &number, err);
+        }))
+        return false;
+    has = true;
+    kept = number;
+    return true;
+}
+
+/* Makes an array to which nothing is written one of another fill value: what is not stored is missing. */
+bool ZSMdimArray::Refill(const void *value)
+{
+    const struct zs_node *fresh = nullptr;
+    struct zs_error err;
+    const int order = zs_array_chunk_order(m_opened->Get());
+    std::shared_ptr<ZSMdimOpened> opened;
+    if (zs_array_refill(m_store->Hierarchy(), m_node, value, &fresh, &err) == ZS_OK)
+        opened = m_store->OpenNew(fresh, order, &err);
+    if (opened == nullptr)
+    {
+        zsReport(err);
+        return false;
+    }
+    m_node = fresh;
+    m_opened = opened;
+    return true;
+}
+
+bool ZSMdimArray::SetRawNoDataValue(const void *value)
+{
+    return zsGuard([&] {
+        const struct zs_dtype dtype = m_node->array->dtype;
+        alignas(16) unsigned char element[ZS_MAX_ITEM_SIZE] = {0};
+        ZSStoring storing{m_type.GetNumericDataType(), dtype.type, dtype.size};
+        if (value != nullptr)
+            zsStore(&storing, value, element, static_cast<ptrdiff_t>(dtype.size), 1);
+        if (!m_store->CheckUpdatable() || (m_opened->isBlank && !Refill(element)))
+            return false;
+        const void *nodata = value != nullptr ? element : nullptr;
+        if (!ChangeWithLevels([&](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
+                return node->array->dtype.type == dtype.type ? zs_nodata_write(h, node, nodata, err) : ZS_OK;
+            }))
+            return false;
+        m_meaning->has_nodata = value != nullptr;
+        memcpy(m_meaning->nodata, element, dtype.size);
+        TakeNodata();
+        return true;
+    });
+}
+
+/* Of an array that was there: in all conventions in which that has one. */
+bool ZSMdimArray::ChangeSpatialRef(const OGRSpatialReference *srs)
+{
+    return Change([srs](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
+        struct zs_axes axes;
+        const std::unique_ptr<OGRSpatialReference> own(srs != nullptr ? srs->Clone() : nullptr);
+        OGRSpatialReferenceH handle = own != nullptr ? OGRSpatialReference::ToHandle(own.get()) : nullptr;
+        if (node->array->ndim < 2)
+            return zs_array_crs_write(h, node, handle, err);
+        enum zs_status status = zs_axes_find(h, node, nullptr, nullptr, &axes, err);
+        if (status == ZS_OK && axes.y < 0)
+            return zs_fail(err, ZS_ARGUMENT, "array /%s: a CRS is for arrays with X and Y", node->path);
+        struct zs_georef_update update = {};
+        update.is_alone = true;
+        update.keeps_transform = true;
+        update.srs = handle;
+        return status == ZS_OK ? zs_update_georef(h, node, axes, &update, err) : status;
+    });
+}
+
+bool ZSMdimArray::SetSpatialRef(const OGRSpatialReference *srs)
+{
+    return zsGuard([&] {
+        if (!m_store->IsUpdatable() && m_store->Pam() != nullptr)
+            return GDALPamMDArray::SetSpatialRef(srs);
+        if (!m_store->CheckUpdatable() || (!m_isMade && !ChangeSpatialRef(srs)))
+            return false;
+        const std::lock_guard<std::mutex> held(m_lock);
+        m_srs = srs != nullptr ? std::make_shared<OGRSpatialReference>(*srs) : nullptr;
+        m_srsRead = true;
+        if (m_isMade)
+            m_store->SetSpatialRef(m_node->path, m_srs);
+        return true;
+    });
+}

@@ -1,0 +1,381 @@
+#include "mdim.h"
+
+#include "gdal/guard.h"
+
+extern "C"
+{
+#include "base/status.h"
+}
+
+namespace
+{
+/* Values that are in memory: texts as pointers to them, or numbers. */
+class ZSMdimAttribute final : public GDALAttribute
+{
+    std::shared_ptr<ZSMdimStore> m_store; /* null: it is not written */
+    std::shared_ptr<ZSMdimPlace> m_place; /* of the node; null: likewise */
+    int m_deleted = 0;                    /* m_place->deleted of its name, as long as it is there itself */
+    GDALExtendedDataType m_type;
+    std::vector<std::shared_ptr<GDALDimension>> m_dimensions;
+    std::vector<std::string> m_texts;
+    std::vector<const char *> m_pointers; /* to m_texts */
+    std::vector<GByte> m_numbers;         /* of m_type */
+
+    size_t Count() const
+    {
+        return m_dimensions.empty() ? 1 : static_cast<size_t>(m_dimensions[0]->GetSize());
+    }
+    bool Request(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
+                 const GDALExtendedDataType &type, const void *data, ZSMdimRequest &request) const;
+    bool TakeValues(const ZSMdimRequest &request, const GDALExtendedDataType &type);
+    bool WriteValues();
+    const struct zs_node *Node() const;
+
+  protected:
+    bool IRead(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
+               const GDALExtendedDataType &type, void *data) const override;
+    bool IWrite(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
+                const GDALExtendedDataType &type, const void *data) override;
+
+  public:
+    ZSMdimAttribute(const std::shared_ptr<ZSMdimStore> &store, const std::string &path, const std::string &owner,
+                    const std::string &name, const GDALExtendedDataType &type, bool isList, size_t count)
+        : GDALAbstractMDArray(owner, name), GDALAttribute(owner, name), m_store(store),
+          m_place(store != nullptr ? store->Place(path) : nullptr), m_type(type)
+    {
+        if (m_place != nullptr)
+            m_deleted = m_place->deleted[name];
+        if (isList)
+            m_dimensions.push_back(std::make_shared<GDALDimension>("", "dim0", "", "", count));
+    }
+    static std::shared_ptr<GDALAttribute> Create(const std::shared_ptr<ZSMdimStore> &store, const std::string &path,
+                                                 const std::string &owner, const struct zs_attribute &from);
+    static std::shared_ptr<GDALAttribute> CreateNew(const std::shared_ptr<ZSMdimStore> &store, const std::string &path,
+                                                    const std::string &owner, const std::string &name,
+                                                    const std::vector<GUInt64> &dimensions,
+                                                    const GDALExtendedDataType &type);
+    static std::shared_ptr<GDALAttribute> CreateText(const std::string &owner, const std::string &name,
+                                                     const std::string &value);
+    void TakeTexts(std::vector<std::string> &&texts)
+    {
+        m_texts = std::move(texts);
+        m_pointers.clear();
+        for (const auto &text : m_texts)
+            m_pointers.push_back(text.c_str());
+    }
+    void TakeNumbers(const void *values, GDALDataType type, size_t count)
+    {
+        const GDALDataType own = m_type.GetNumericDataType();
+        m_numbers.resize(count * m_type.GetSize());
+        GDALCopyWords64(values, type, GDALGetDataTypeSizeBytes(type), m_numbers.data(), own,
+                        GDALGetDataTypeSizeBytes(own), static_cast<GPtrDiff_t>(count));
+    }
+
+    const std::vector<std::shared_ptr<GDALDimension>> &GetDimensions() const override
+    {
+        return m_dimensions;
+    }
+    const GDALExtendedDataType &GetDataType() const override
+    {
+        return m_type;
+    }
+#if ZS_GDAL_AT_LEAST(8)
+    bool Rename(const std::string &name) override;
+#endif
+};
+} // namespace
+
+/* ---- Reading ---- */
+
+/* The smallest type that GDAL's other drivers would take for whole numbers. */
+static bool areSmall(const struct zs_attribute &a)
+{
+    for (size_t i = 0; i < a.count; i++)
+    {
+        if (a.integers[i] < INT32_MIN || a.integers[i] > INT32_MAX)
+            return false;
+    }
+    return true;
+}
+
+static GDALExtendedDataType typeOf(const struct zs_attribute &a)
+{
+    switch (a.kind)
+    {
+        case ZS_ATTRIBUTE_TEXT:
+            break;
+        case ZS_ATTRIBUTE_JSON:
+            return GDALExtendedDataType::CreateString(0, GEDTST_JSON);
+        case ZS_ATTRIBUTE_INT64:
+            return GDALExtendedDataType::Create(areSmall(a) ? GDT_Int32 : GDT_Int64);
+        case ZS_ATTRIBUTE_UINT64:
+            return GDALExtendedDataType::Create(GDT_UInt64);
+        case ZS_ATTRIBUTE_DOUBLE:
+            return GDALExtendedDataType::Create(GDT_Float64);
+    }
+    return GDALExtendedDataType::CreateString();
+}
+
+std::shared_ptr<GDALAttribute> ZSMdimAttribute::Create(const std::shared_ptr<ZSMdimStore> &store,
+                                                       const std::string &path, const std::string &owner,
+                                                       const struct zs_attribute &from)
+{
+    auto a = std::make_shared<ZSMdimAttribute>(store, path, owner, from.name, typeOf(from), from.is_list, from.count);
+    if (from.texts != nullptr)
+        a->TakeTexts(std::vector<std::string>(from.texts, from.texts + from.count));
+    else if (from.doubles != nullptr)
+        a->TakeNumbers(from.doubles, GDT_Float64, from.count);
+    else
+        a->TakeNumbers(from.integers, from.kind == ZS_ATTRIBUTE_UINT64 ? GDT_UInt64 : GDT_Int64, from.count);
+    a->SetSelf(a);
+    return a;
+}
+
+std::shared_ptr<GDALAttribute> ZSMdimAttribute::CreateText(const std::string &owner, const std::string &name,
+                                                           const std::string &value)
+{
+    auto a =
+        std::make_shared<ZSMdimAttribute>(nullptr, "", owner, name, GDALExtendedDataType::CreateString(), false, 1);
+    a->TakeTexts({value});
+    a->SetSelf(a);
+    return a;
+}
+
+bool ZSMdimAttribute::Request(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
+                              const GDALExtendedDataType &type, const void *data, ZSMdimRequest &request) const
+{
+    const uint64_t shape[1] = {Count()};
+    struct zs_error err;
+    if (zsMdimRequest(static_cast<int>(m_dimensions.size()), shape, start, count, step, stride, type.GetSize(),
+                      const_cast<void *>(data), request, &err))
+        return true;
+    zsReport(err);
+    return false;
+}
+
+bool ZSMdimAttribute::IRead(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
+                            const GDALExtendedDataType &type, void *data) const
+{
+    return zsGuard([&] {
+        const uint64_t shape[1] = {Count()};
+        const bool isText = m_type.GetClass() == GEDTC_STRING;
+        const void *values = isText ? static_cast<const void *>(m_pointers.data()) : m_numbers.data();
+        ZSMdimRequest request;
+        return Request(start, count, step, stride, type, data, request) &&
+               zsMdimGive(shape, values, m_type, request, type);
+    });
+}
+
+/* What the full names of a node's attributes begin with: those of a group are told from its arrays' as in GDAL's other
+ * drivers. */
+static std::string attributeOwner(const struct zs_node *node, const std::string &owner)
+{
+    return node->type == ZS_NODE_GROUP ? (owner == "/" ? "" : owner) + "/_GLOBAL_" : owner;
+}
+
+std::vector<std::shared_ptr<GDALAttribute>> zsMdimAttributes(const std::shared_ptr<ZSMdimStore> &store,
+                                                             const struct zs_node *node, const std::string &owner,
+                                                             const struct zs_meaning *meaning, bool hasSrs)
+{
+    struct zs_attribute *list = nullptr;
+    size_t count = 0;
+    struct zs_error err;
+    if (zs_attributes_read(node, meaning, hasSrs, &list, &count, &err) != ZS_OK)
+    {
+        zsReport(err);
+        return {};
+    }
+    const auto freed = [count](struct zs_attribute *a) { zs_attributes_free(a, count); };
+    const std::unique_ptr<struct zs_attribute, decltype(freed)> owned(list, freed);
+    std::vector<std::shared_ptr<GDALAttribute>> out;
+    for (size_t i = 0; i < count; i++)
+        out.push_back(ZSMdimAttribute::Create(store, node->path, attributeOwner(node, owner), list[i]));
+    return out;
+}
+
+std::shared_ptr<GDALAttribute> zsMdimTextAttribute(const std::string &owner, const std::string &name,
+                                                   const std::string &value)
+{
+    return ZSMdimAttribute::CreateText(owner, name, value);
+}
+
+/* ---- Writing ---- */
+
+/* What CF files of old have is Latin 1. */
+static std::string asUtf8(const char *text)
+{
+    if (CPLIsUTF8(text, -1))
+        return text;
+    char *recoded = CPLRecode(text, CPL_ENC_ISO8859_1, CPL_ENC_UTF8);
+    const std::string result = recoded;
+    CPLFree(recoded);
+    return result;
+}
+
+std::shared_ptr<GDALAttribute> ZSMdimAttribute::CreateNew(const std::shared_ptr<ZSMdimStore> &store,
+                                                          const std::string &path, const std::string &owner,
+                                                          const std::string &name,
+                                                          const std::vector<GUInt64> &dimensions,
+                                                          const GDALExtendedDataType &type)
+{
+    constexpr GUInt64 MOST_VALUES = 1 << 20; // of a list; what is more belongs into an array
+    const bool isNumber = type.GetClass() == GEDTC_NUMERIC && !GDALDataTypeIsComplex(type.GetNumericDataType());
+    std::string reason;
+    if (type.GetClass() != GEDTC_STRING && !isNumber)
+        reason = "expected texts or real numbers";
+    else if (dimensions.size() > 1)
+        reason = "expected a value or a list of values, found " + std::to_string(dimensions.size()) + " dimensions";
+    else if (!dimensions.empty() && dimensions[0] > MOST_VALUES)
+        reason = "expected at most " + std::to_string(MOST_VALUES) + " values";
+    else if (name.empty())
+        reason = "expected a name";
+    const struct zs_node *node = store->CheckUpdatable() ? store->Node(path) : nullptr;
+    if (node == nullptr)
+        return nullptr;
+    if (reason.empty() && zs_attribute_exists(node, name.c_str()))
+        reason = "there is one already";
+    if (!reason.empty())
+    {
+        store->Complain("attribute " + name + " of " + owner + ": " + reason);
+        return nullptr;
+    }
+    const size_t count = dimensions.empty() ? 1 : static_cast<size_t>(dimensions[0]);
+    auto a = std::make_shared<ZSMdimAttribute>(store, path, attributeOwner(node, owner), name, type,
+                                               !dimensions.empty(), count);
+    if (isNumber)
+        a->m_numbers.resize(count * type.GetSize());
+    else
+        a->TakeTexts(std::vector<std::string>(count));
+    a->SetSelf(a);
+    return a;
+}
+
+std::shared_ptr<GDALAttribute> zsMdimNewAttribute(const std::shared_ptr<ZSMdimStore> &store, const std::string &path,
+                                                  const std::string &owner, const std::string &name,
+                                                  const std::vector<GUInt64> &dimensions,
+                                                  const GDALExtendedDataType &type)
+{
+    return ZSMdimAttribute::CreateNew(store, path, owner, name, dimensions, type);
+}
+
+bool ZSMdimAttribute::TakeValues(const ZSMdimRequest &request, const GDALExtendedDataType &type)
+{
+    const uint64_t shape[1] = {Count()};
+    if (m_type.GetClass() != GEDTC_STRING)
+        return zsMdimTake(shape, m_numbers.data(), m_type, request, type);
+    std::vector<std::string> texts = m_texts;
+    if (!zsMdimTakeTexts(texts, request, type))
+        return false;
+    for (auto &text : texts)
+        text = asUtf8(text.c_str());
+    TakeTexts(std::move(texts));
+    return true;
+}
+
+/* The node by now; null (CPLError emitted) when it is not written, or was deleted, or the attribute was. */
+const struct zs_node *ZSMdimAttribute::Node() const
+{
+    if (m_store == nullptr)
+    {
+        CPLError(CE_Failure, CPLE_NotSupported, "attribute %s: is not written", GetFullName().c_str());
+        return nullptr;
+    }
+    if (!m_store->CheckUpdatable() || !m_place->CheckThere())
+        return nullptr;
+    if (m_place->deleted[GetName()] == m_deleted)
+        return m_store->Node(m_place->path);
+    CPLError(CE_Failure, CPLE_AppDefined, "attribute %s: was deleted", GetFullName().c_str());
+    return nullptr;
+}
+
+bool ZSMdimAttribute::WriteValues()
+{
+    const size_t count = Count();
+    struct zs_attribute a = {};
+    const std::string name = asUtf8(GetName().c_str());
+    a.name = name.c_str();
+    a.is_list = !m_dimensions.empty();
+    a.count = count;
+    std::vector<double> doubles;
+    std::vector<int64_t> integers;
+    const GDALDataType own = m_type.GetNumericDataType();
+    const auto convert = [&](void *values, GDALDataType to) {
+        GDALCopyWords64(m_numbers.data(), own, GDALGetDataTypeSizeBytes(own), values, to, 8,
+                        static_cast<GPtrDiff_t>(count));
+    };
+    if (m_type.GetClass() == GEDTC_STRING)
+    {
+        a.kind = m_type.GetSubType() == GEDTST_JSON ? ZS_ATTRIBUTE_JSON : ZS_ATTRIBUTE_TEXT;
+        a.texts = m_pointers.data();
+    }
+    else if (GDALDataTypeIsFloating(own))
+    {
+        a.kind = ZS_ATTRIBUTE_DOUBLE;
+        doubles.resize(count + 1);
+        convert(doubles.data(), GDT_Float64);
+        a.doubles = doubles.data();
+    }
+    else
+    {
+        a.kind = own == GDT_UInt64 ? ZS_ATTRIBUTE_UINT64 : ZS_ATTRIBUTE_INT64;
+        integers.resize(count + 1);
+        convert(integers.data(), own == GDT_UInt64 ? GDT_UInt64 : GDT_Int64);
+        a.integers = integers.data();
+    }
+    const auto change = [&a](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
+        return zs_attribute_write(h, node, &a, err);
+    };
+    return m_store->Change(m_place->path, change);
+}
+
+#if ZS_GDAL_AT_LEAST(8)
+bool ZSMdimAttribute::Rename(const std::string &name)
+{
+    return zsGuard([&] {
+        const struct zs_node *node = Node();
+        const std::string before = GetName();
+        const int deletedBefore = m_deleted;
+        if (node == nullptr)
+            return false;
+        if (name.empty() || zs_attribute_exists(node, name.c_str()))
+        {
+            CPLError(CE_Failure, CPLE_AppDefined, "attribute %s: \"%s\": %s", GetFullName().c_str(), name.c_str(),
+                     name.empty() ? "expected a name" : "there is one already");
+            return false;
+        }
+        BaseRename(name);
+        m_deleted = m_place->deleted[name];
+        // One that was not written yet is not there.
+        if (!zs_attribute_exists(node, before.c_str()) ||
+            (WriteValues() && zsMdimDeleteAttribute(m_store, m_place->path, GetFullName(), before)))
+            return true;
+        BaseRename(before);
+        m_deleted = deletedBefore;
+        return false;
+    });
+}
+#endif
+
+bool ZSMdimAttribute::IWrite(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
+                             const GDALExtendedDataType &type, const void *data)
+{
+    return zsGuard([&] {
+        ZSMdimRequest request;
+        return Node() != nullptr && Request(start, count, step, stride, type, data, request) &&
+               TakeValues(request, type) && WriteValues();
+    });
+}
+
+bool zsMdimDeleteAttribute(const std::shared_ptr<ZSMdimStore> &store, const std::string &path, const std::string &owner,
+                           const std::string &name)
+{
+    if (!store->Change(path, [&](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
+            return zs_attribute_exists(node, name.c_str())
+                       ? zs_attribute_remove(h, node, name.c_str(), err)
+                       : zs_fail(err, ZS_NOT_FOUND, "attribute %s of %s: there is none", name.c_str(), owner.c_str());
+        }))
+        return false;
+    const auto place = store->Place(path); // nobody who has the attribute brings it back
+    place->deleted[name]++;
+    return true;
+}

@@ -1,0 +1,265 @@
+#include "mdim.h"
+
+#include <algorithm>
+
+#include "gdal/guard.h"
+
+namespace
+{
+class ZSMdimDimension final : public ZSMdimSized, public std::enable_shared_from_this<ZSMdimDimension>
+{
+    std::shared_ptr<ZSMdimStore> m_store;
+    const struct zs_node *m_variable; /* null: there is none */
+    const struct zs_node *m_array;    /* one that has the dimension, as its m_number-th */
+    int m_number;
+    std::shared_ptr<ZSMdimPlace> m_variablePlace, m_arrayPlace; /* of the two; null where nothing is changed */
+
+    mutable std::mutex m_lock;
+    mutable bool m_placeRead = false;
+    mutable std::shared_ptr<GDALMDArray> m_places; /* made of a transform; null where there is none */
+
+    std::shared_ptr<GDALMDArray> PlacesOfTransform() const;
+
+  public:
+    ZSMdimDimension(const std::shared_ptr<ZSMdimStore> &store, const std::string &parent, const std::string &name,
+                    const struct zs_dimension &from, const struct zs_node *array, int number)
+        : ZSMdimSized(parent, name, from.type, from.direction, from.size), m_store(store), m_variable(from.variable),
+          m_array(array), m_number(number),
+          m_variablePlace(from.variable != nullptr ? store->Place(from.variable->path) : nullptr),
+          m_arrayPlace(store->Place(array->path))
+    {
+    }
+    std::shared_ptr<GDALMDArray> GetIndexingVariable() const override;
+    void SetSize(GUInt64 size) override
+    {
+        const std::lock_guard<std::mutex> held(m_lock);
+        ZSMdimSized::SetSize(size);
+        m_places = nullptr;
+        m_placeRead = false;
+    }
+#if ZS_GDAL_AT_LEAST(8)
+    void SetName(const std::string &name) override;
+    bool Rename(const std::string &name) override
+    {
+        return zsGuard([&] {
+            if (!m_store->CheckUpdatable() || !m_arrayPlace->CheckThere())
+                return false;
+            const std::string path = m_arrayPlace->path;
+            return m_store->RenameDimension(shared_from_this(), path.c_str(), m_number, zsParentPath(path), name);
+        });
+    }
+#endif
+};
+
+/* One that was made. The store keeps it, so it does not keep the store. */
+class ZSMdimMadeDimension final : public ZSMdimSized, public std::enable_shared_from_this<ZSMdimMadeDimension>
+{
+    std::weak_ptr<ZSMdimStore> m_store;
+    std::string m_path; /* of the array that would have its coordinates */
+
+  public:
+    ZSMdimMadeDimension(const std::shared_ptr<ZSMdimStore> &store, const std::string &parent, const std::string &path,
+                        const std::string &name, const std::string &type, const std::string &direction, GUInt64 size)
+        : ZSMdimSized(parent, name, type, direction, size), m_store(store), m_path(path)
+    {
+    }
+    std::shared_ptr<GDALMDArray> GetIndexingVariable() const override;
+    void SetGroup(const std::string &path) override
+    {
+        m_path = path + "/" + GetName();
+    }
+#if ZS_GDAL_AT_LEAST(8)
+    void SetName(const std::string &name) override
+    {
+        const std::string group = zsParentPath(m_path);
+        BaseRename(name);
+        m_path = (group.empty() ? "" : group + "/") + name;
+    }
+    bool Rename(const std::string &name) override
+    {
+        return zsGuard([&] {
+            const auto store = m_store.lock();
+            return store != nullptr &&
+                   store->RenameDimension(shared_from_this(), nullptr, -1, zsParentPath(m_path), name);
+        });
+    }
+#endif
+    bool SetIndexingVariable(std::shared_ptr<GDALMDArray> variable) override;
+};
+} // namespace
+
+#if ZS_GDAL_AT_LEAST(8)
+/* Its variable is the array of that name, or none. */
+void ZSMdimDimension::SetName(const std::string &name)
+{
+    struct zs_dimension found[ZS_MAX_NDIM];
+    int count = 0;
+    const struct zs_node *node = nullptr;
+    const std::lock_guard<std::mutex> held(m_lock);
+    BaseRename(name);
+    m_places = nullptr;
+    m_placeRead = false;
+    m_variable = nullptr;
+    m_variablePlace = nullptr;
+    if (zs_hierarchy_node(m_store->Hierarchy(), m_arrayPlace->path.c_str(), &node, nullptr) != ZS_OK ||
+        zs_dimensions_find(m_store->Hierarchy(), node, found, &count, nullptr) != ZS_OK || m_number >= count)
+        return;
+    m_array = node;
+    m_variable = found[m_number].variable;
+    if (m_variable != nullptr)
+        m_variablePlace = m_store->Place(m_variable->path);
+}
+#endif
+
+/* X or Y whose places no array has, but a transform says: those of the pixels' centres, where they lie in rows and
+ * columns. */
+std::shared_ptr<GDALMDArray> ZSMdimDimension::PlacesOfTransform() const
+{
+    struct zs_axes axes;
+    struct zs_georef georef;
+    struct zs_error err;
+    if (m_array->array == nullptr || m_array->array->ndim < 2 ||
+        zs_axes_find(m_store->Hierarchy(), m_array, nullptr, nullptr, &axes, &err) != ZS_OK ||
+        (axes.x != m_number && axes.y != m_number))
+        return nullptr;
+    if (zs_georef_read(m_store->Hierarchy(), m_array, axes, &georef, &err) != ZS_OK)
+    {
+        zsReport(err);
+        return nullptr;
+    }
+    const ZSOwned<struct zs_georef> cleared(&georef, zs_georef_clear);
+    const double *t = georef.transform;
+    if (!georef.has_transform || t[2] != 0 || t[4] != 0)
+        return nullptr;
+    const bool isX = axes.x == m_number;
+    // A dimension of its own: with this one each would keep the other.
+    const auto own = std::make_shared<GDALDimension>("", GetName(), GetType(), GetDirection(), GetSize());
+    return GDALMDArrayRegularlySpaced::Create("", GetName(), own, isX ? t[0] : t[3], isX ? t[1] : t[5], 0.5);
+}
+
+/* A variable that cannot be read is no event for who asks for a dimension; who opens it is told. */
+std::shared_ptr<GDALMDArray> ZSMdimDimension::GetIndexingVariable() const
+{
+    return zsGuard([&]() -> std::shared_ptr<GDALMDArray> {
+        struct zs_error err;
+        if (m_variable == nullptr)
+        {
+            const std::lock_guard<std::mutex> held(m_lock);
+            if (!m_placeRead)
+                m_places = PlacesOfTransform();
+            m_placeRead = true;
+            return m_places;
+        }
+        const struct zs_node *variable = m_variable;
+        if (m_variablePlace != nullptr &&
+            (!m_variablePlace->isThere ||
+             zs_hierarchy_node(m_store->Hierarchy(), m_variablePlace->path.c_str(), &variable, &err) != ZS_OK))
+            return nullptr;
+        auto array = m_store->Array(variable, &err);
+        if (array == nullptr)
+            CPLDebug("ShardedZarr", "%s", err.message);
+        return array;
+    });
+}
+
+/* One without a name is this array's alone, and has no key. Without a variable two arrays may lie in two places: each
+ * has its own. */
+std::string ZSMdimStore::DimensionKey(const struct zs_node *node, const struct zs_dimension &from)
+{
+    if (from.name == nullptr || from.name[0] == '\0')
+        return "";
+    return std::string(from.variable != nullptr ? "variable " : "array ") +
+           (from.variable != nullptr ? from.variable->path : node->path) + "\n" + from.name;
+}
+
+bool ZSMdimStore::Dimensions(const struct zs_node *node, std::vector<std::shared_ptr<GDALDimension>> &dimensions,
+                             struct zs_error *err)
+{
+    struct zs_dimension found[ZS_MAX_NDIM];
+    int count = 0;
+    if (zs_dimensions_find(Hierarchy(), node, found, &count, err) != ZS_OK)
+        return false;
+    for (int d = 0; d < count; d++)
+    {
+        const struct zs_dimension &from = found[d];
+        const std::string key = DimensionKey(node, from);
+        const std::string name = !key.empty() ? from.name : "dim" + std::to_string(d);
+        const std::string parent = key.empty() ? "" : ParentName(from.variable != nullptr ? from.variable : node);
+        const std::lock_guard<std::mutex> held(m_lock);
+        auto dimension = !key.empty() ? MadeDimension(node->path, name, from.size) : nullptr;
+        if (dimension == nullptr && !key.empty())
+            dimension = m_dimensions[key].lock();
+        if (dimension == nullptr || dimension->GetSize() != from.size)
+        {
+            dimension = std::make_shared<ZSMdimDimension>(shared_from_this(), parent, name, from, node, d);
+            if (!key.empty())
+                m_dimensions[key] = dimension;
+        }
+        dimensions.push_back(dimension);
+    }
+    return true;
+}
+
+/* ---- Those that are made ---- */
+
+std::shared_ptr<GDALMDArray> ZSMdimMadeDimension::GetIndexingVariable() const
+{
+    return zsGuard([&]() -> std::shared_ptr<GDALMDArray> {
+        const auto store = m_store.lock();
+        const struct zs_node *node = nullptr;
+        struct zs_error err;
+        if (store == nullptr || zs_hierarchy_node(store->Hierarchy(), m_path.c_str(), &node, &err) != ZS_OK ||
+            node->type != ZS_NODE_ARRAY)
+            return nullptr;
+        auto array = store->Array(node, &err);
+        const bool isOwn = array != nullptr && array->GetDimensionCount() == 1 &&
+                           array->GetDimensions()[0]->GetSize() == GetSize();
+        return isOwn ? array : nullptr;
+    });
+}
+
+/* In a store the variable of a dimension is the array of its name, and nothing else says so. */
+bool ZSMdimMadeDimension::SetIndexingVariable(std::shared_ptr<GDALMDArray> variable)
+{
+    if (variable == nullptr || (variable->GetName() == GetName() && GetIndexingVariable() == variable))
+        return true;
+    CPLError(CE_Warning, CPLE_NotSupported,
+             "%s: the variable of a dimension is the array of its name, beside it, of that dimension alone; %s is not",
+             GetFullName().c_str(), variable->GetFullName().c_str());
+    return false;
+}
+
+std::shared_ptr<GDALDimension> ZSMdimStore::MakeDimension(const std::string &path, const std::string &name,
+                                                          const std::string &type, const std::string &direction,
+                                                          GUInt64 size)
+{
+    auto &made = m_made[path];
+    const auto isNamed = [&name](const std::shared_ptr<GDALDimension> &d) { return d->GetName() == name; };
+    if (name.empty() || std::any_of(made.begin(), made.end(), isNamed))
+    {
+        CPLError(CE_Failure, CPLE_IllegalArg, "dimension \"%s\" of %s: %s", name.c_str(), GroupName(path).c_str(),
+                 name.empty() ? "expected a name" : "there is one already");
+        return nullptr;
+    }
+    const std::string variable = (path.empty() ? "" : path + "/") + name;
+    made.push_back(std::make_shared<ZSMdimMadeDimension>(shared_from_this(), GroupName(path), variable, name, type,
+                                                         direction, size));
+    return made.back();
+}
+
+/* The one of that name and size that was made in the group of an array, or in one above. */
+std::shared_ptr<GDALDimension> ZSMdimStore::MadeDimension(const std::string &path, const std::string &name,
+                                                          GUInt64 size) const
+{
+    for (std::string group = path; !m_made.empty() && !group.empty();)
+    {
+        group = zsParentPath(group);
+        const auto made = m_made.find(group);
+        for (size_t i = 0; made != m_made.end() && i < made->second.size(); i++)
+        {
+            if (made->second[i]->GetName() == name && made->second[i]->GetSize() == size)
+                return made->second[i];
+        }
+    }
+    return nullptr;
+}

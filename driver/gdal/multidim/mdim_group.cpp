@@ -1,0 +1,306 @@
+#include "mdim.h"
+
+#include <algorithm>
+
+#include "gdal/guard.h"
+
+extern "C"
+{
+#include "zarr/make.h"
+#include "zarr/name.h"
+}
+
+namespace
+{
+class ZSMdimGroup final : public GDALGroup, public ZSMdimFollower
+{
+    std::shared_ptr<ZSMdimStore> m_store;
+    const struct zs_node *m_node; /* null: there is none, only m_only */
+    const struct zs_node *m_only; /* the one array that it shows; null: all */
+
+    std::vector<std::string> ChildNames(enum zs_node_type type) const;
+    bool CheckGroup() const;
+#if ZS_GDAL_AT_LEAST(8)
+    bool Delete(const std::string &name, enum zs_node_type type, const char *what);
+#endif
+    const struct zs_node *Child(const std::string &name, enum zs_node_type type) const;
+
+  public:
+    ZSMdimGroup(const std::shared_ptr<ZSMdimStore> &store, const std::string &parent, const std::string &name,
+                const struct zs_node *node, const struct zs_node *only)
+        : GDALGroup(parent, name), m_store(store), m_node(node), m_only(only)
+    {
+    }
+    static std::shared_ptr<GDALGroup> Create(const std::shared_ptr<ZSMdimStore> &store, const std::string &parent,
+                                             const std::string &name, const struct zs_node *node,
+                                             const struct zs_node *only)
+    {
+        auto group = std::make_shared<ZSMdimGroup>(store, parent, name, node, only);
+#if ZS_GDAL_AT_LEAST(8)
+        group->SetSelf(group);
+#endif
+        return group;
+    }
+
+    bool Follow(const struct zs_node *node, struct zs_error *) override
+    {
+        m_node = node;
+        return true;
+    }
+    std::vector<std::string> GetMDArrayNames(CSLConstList options) const override;
+    std::shared_ptr<GDALMDArray> OpenMDArray(const std::string &name, CSLConstList options) const override;
+    std::vector<std::string> GetGroupNames(CSLConstList options) const override;
+    std::shared_ptr<GDALGroup> OpenGroup(const std::string &name, CSLConstList options) const override;
+    std::vector<std::shared_ptr<GDALDimension>> GetDimensions(CSLConstList options) const override;
+    std::vector<std::shared_ptr<GDALAttribute>> GetAttributes(CSLConstList options) const override;
+    std::shared_ptr<GDALGroup> CreateGroup(const std::string &name, CSLConstList options) override;
+    std::shared_ptr<GDALDimension> CreateDimension(const std::string &name, const std::string &type,
+                                                   const std::string &direction, GUInt64 size,
+                                                   CSLConstList options) override;
+    std::shared_ptr<GDALMDArray> CreateMDArray(const std::string &name,
+                                               const std::vector<std::shared_ptr<GDALDimension>> &dimensions,
+                                               const GDALExtendedDataType &type, CSLConstList options) override;
+    std::shared_ptr<GDALAttribute> CreateAttribute(const std::string &name, const std::vector<GUInt64> &dimensions,
+                                                   const GDALExtendedDataType &type, CSLConstList options) override;
+#if ZS_GDAL_AT_LEAST(8)
+    bool Rename(const std::string &name) override
+    {
+        return zsGuard([&] {
+            if (!CheckGroup() || !m_store->Rename(m_node->path, name))
+                return false;
+            BaseRename(name);
+            m_store->TellNames(m_node->path);
+            return true;
+        });
+    }
+    bool DeleteGroup(const std::string &name, CSLConstList) override
+    {
+        return zsGuard([&] { return Delete(name, ZS_NODE_GROUP, "group"); });
+    }
+    bool DeleteMDArray(const std::string &name, CSLConstList) override
+    {
+        return zsGuard([&] { return Delete(name, ZS_NODE_ARRAY, "array"); });
+    }
+    bool DeleteAttribute(const std::string &name, CSLConstList) override
+    {
+        return zsGuard([&] {
+            return CheckGroup() && zsMdimDeleteAttribute(m_store, m_node->path, GetFullName(), name);
+        });
+    }
+#endif
+    std::shared_ptr<GDALAttribute> GetAttribute(const std::string &name) const override
+    {
+        return zsGuard([&] { return GetAttributeFromAttributes(name); });
+    }
+};
+} // namespace
+
+/* Nodes directly in the group. */
+static std::vector<const struct zs_node *> children(const ZSMdimStore &store, const struct zs_node *group)
+{
+    const struct zs_node **nodes = nullptr;
+    size_t count = 0;
+    struct zs_error err;
+    if (zs_hierarchy_list(store.Hierarchy(), &nodes, &count, &err) != ZS_OK)
+    {
+        zsReport(err);
+        return {};
+    }
+    const std::unique_ptr<const struct zs_node *, decltype(&free)> freed(nodes, free);
+    std::vector<const struct zs_node *> found;
+    size_t at = 0;
+    while (const struct zs_node *child = zs_nodes_child(nodes, count, group->path, &at))
+        found.push_back(child);
+    return found;
+}
+
+std::vector<std::string> ZSMdimGroup::ChildNames(enum zs_node_type type) const
+{
+    std::vector<std::string> names;
+    for (const auto *child : children(*m_store, m_node))
+    {
+        if (child->type == type)
+            names.push_back(m_store->NodeName(child));
+    }
+    return names;
+}
+
+/* What is not there is null, in silence: GDAL looks for names in several groups. */
+const struct zs_node *ZSMdimGroup::Child(const std::string &name, enum zs_node_type type) const
+{
+    const struct zs_node *found = nullptr;
+    struct zs_error err;
+    if (m_only != nullptr)
+        return type == m_only->type && name == m_store->NodeName(m_only) ? m_only : nullptr;
+    if (!zs_is_inside_name(name.c_str()))
+        return nullptr;
+    const enum zs_status status =
+        zs_hierarchy_node_at(m_store->Hierarchy(), m_node->path, name.c_str(), &found, &err);
+    if (status != ZS_OK && status != ZS_NOT_FOUND)
+        zsReport(err);
+    return status == ZS_OK && found->type == type ? found : nullptr;
+}
+
+std::vector<std::string> ZSMdimGroup::GetMDArrayNames(CSLConstList) const
+{
+    return zsGuard([&] {
+        if (m_only != nullptr)
+            return std::vector<std::string>{m_store->NodeName(m_only)};
+        auto names = ChildNames(ZS_NODE_ARRAY);
+        // GDAL's netCDF driver takes the first array of a dimension that it is given for its coordinates.
+        std::stable_partition(names.begin(), names.end(), [this](const std::string &name) {
+            const struct zs_node *node = Child(name, ZS_NODE_ARRAY);
+            const char *dimension = node != nullptr && node->array != nullptr && node->array->ndim == 1
+                                        ? zs_dimension_name(node, 0)
+                                        : nullptr;
+            return dimension != nullptr && name == dimension;
+        });
+        return names;
+    });
+}
+
+std::vector<std::string> ZSMdimGroup::GetGroupNames(CSLConstList) const
+{
+    return zsGuard(
+        [&] { return m_only != nullptr ? std::vector<std::string>{} : ChildNames(ZS_NODE_GROUP); });
+}
+
+std::shared_ptr<GDALMDArray> ZSMdimGroup::OpenMDArray(const std::string &name, CSLConstList) const
+{
+    return zsGuard([&]() -> std::shared_ptr<GDALMDArray> {
+        struct zs_error err;
+        const struct zs_node *node = Child(name, ZS_NODE_ARRAY);
+        auto array = node != nullptr ? m_store->Array(node, &err) : nullptr;
+        if (node != nullptr && array == nullptr)
+            zsReport(err);
+        return array;
+    });
+}
+
+std::shared_ptr<GDALGroup> ZSMdimGroup::OpenGroup(const std::string &name, CSLConstList) const
+{
+    return zsGuard([&]() -> std::shared_ptr<GDALGroup> {
+        const struct zs_node *node = m_only == nullptr ? Child(name, ZS_NODE_GROUP) : nullptr;
+        return node != nullptr ? m_store->Group(node) : nullptr;
+    });
+}
+
+std::vector<std::shared_ptr<GDALDimension>> ZSMdimGroup::GetDimensions(CSLConstList) const
+{
+    return zsGuard([&] {
+        // Of one name and two sizes GDAL's tools would make one: the first is shown, arrays have their own.
+        std::map<std::string, std::shared_ptr<GDALDimension>> byName;
+        std::vector<std::shared_ptr<GDALDimension>> out;
+        if (m_node != nullptr && m_store->IsUpdatable())
+            out = m_store->MadeDimensions(m_node->path);
+        for (const auto &d : out)
+            byName.emplace(d->GetName(), d);
+        const auto arrays =
+            m_only != nullptr ? std::vector<const struct zs_node *>{m_only} : children(*m_store, m_node);
+        for (const auto *child : arrays)
+        {
+            std::vector<std::shared_ptr<GDALDimension>> dimensions;
+            struct zs_error err;
+            if (child->type != ZS_NODE_ARRAY || !m_store->Dimensions(child, dimensions, &err))
+                continue; // who opens it is told why
+            for (const auto &d : dimensions)
+            {
+                const std::string own = GetFullName() == "/" ? "/" + d->GetName() : GetFullName() + "/" + d->GetName();
+                if (d->GetFullName() == own && byName.emplace(d->GetName(), d).second)
+                    out.push_back(d);
+            }
+        }
+        return out;
+    });
+}
+
+std::vector<std::shared_ptr<GDALAttribute>> ZSMdimGroup::GetAttributes(CSLConstList) const
+{
+    return zsGuard([&] {
+        return m_node != nullptr ? zsMdimAttributes(m_store, m_node, GetFullName(), nullptr, false)
+                                 : std::vector<std::shared_ptr<GDALAttribute>>{};
+    });
+}
+
+/* ---- Making ---- */
+
+bool ZSMdimGroup::CheckGroup() const
+{
+    if (!m_store->CheckUpdatable())
+        return false;
+#if ZS_GDAL_AT_LEAST(8)
+    if (!CheckValidAndErrorOutIfNot()) // else another may have its path
+        return false;
+#endif
+    if (m_node != nullptr && m_only == nullptr)
+        return m_store->Node(m_node->path) != nullptr; // else it was deleted
+    CPLError(CE_Failure, CPLE_NotSupported, "%s: one array was opened, not its group", m_store->Store()->root);
+    return false;
+}
+
+std::shared_ptr<GDALGroup> ZSMdimGroup::CreateGroup(const std::string &name, CSLConstList)
+{
+    return zsGuard([&]() -> std::shared_ptr<GDALGroup> {
+        const struct zs_node *node = nullptr;
+        struct zs_error err;
+        if (!CheckGroup())
+            return nullptr;
+        if (zs_group_make(m_store->Hierarchy(), m_node->path, name.c_str(), &node, &err) != ZS_OK)
+        {
+            zsReport(err);
+            return nullptr;
+        }
+        return m_store->Group(node);
+    });
+}
+
+std::shared_ptr<GDALDimension> ZSMdimGroup::CreateDimension(const std::string &name, const std::string &type,
+                                                            const std::string &direction, GUInt64 size, CSLConstList)
+{
+    return zsGuard([&] {
+        return CheckGroup() ? m_store->MakeDimension(m_node->path, name, type, direction, size) : nullptr;
+    });
+}
+
+std::shared_ptr<GDALMDArray>
+ZSMdimGroup::CreateMDArray(const std::string &name, const std::vector<std::shared_ptr<GDALDimension>> &dimensions,
+                           const GDALExtendedDataType &type, CSLConstList options)
+{
+    return zsGuard([&] {
+        return CheckGroup() ? zsMdimNewArray(m_store, m_node, name, dimensions, type, options) : nullptr;
+    });
+}
+
+#if ZS_GDAL_AT_LEAST(8)
+bool ZSMdimGroup::Delete(const std::string &name, enum zs_node_type type, const char *what)
+{
+    if (!CheckGroup())
+        return false;
+    const struct zs_node *node = Child(name, type);
+    if (node == nullptr)
+        CPLError(CE_Failure, CPLE_AppDefined, "group %s: there is no %s \"%s\"", GetFullName().c_str(), what,
+                 name.c_str());
+    return node != nullptr && m_store->Remove(node->path);
+}
+#endif
+
+std::shared_ptr<GDALAttribute> ZSMdimGroup::CreateAttribute(const std::string &name,
+                                                            const std::vector<GUInt64> &dimensions,
+                                                            const GDALExtendedDataType &type, CSLConstList)
+{
+    return zsGuard([&] {
+        return CheckGroup() ? zsMdimNewAttribute(m_store, m_node->path, GetFullName(), name, dimensions, type)
+                            : nullptr;
+    });
+}
+
+std::shared_ptr<GDALGroup> zsMdimSubgroup(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node)
+{
+    return ZSMdimGroup::Create(store, store->ParentName(node), store->NodeName(node), node, nullptr);
+}
+
+std::shared_ptr<GDALGroup> zsMdimGroup(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
+                                       const struct zs_node *only)
+{
+    return ZSMdimGroup::Create(store, "", "/", node, only);
+}

@@ -1,0 +1,181 @@
+/* gdal/multidim/mdim_node_array.h: what every array of the multidimensional face is, whatever its elements are. */
+#ifndef ZS_GDAL_MDIM_NODE_ARRAY_H
+#define ZS_GDAL_MDIM_NODE_ARRAY_H
+
+#include "gdal/guard.h"
+#include "mdim.h"
+
+/* The array of a node, as far as its elements do not matter. Base: GDALMDArray, or GDALPamMDArray where it has
+ * statistics. */
+template <class Base> class ZSMdimNodeArray : public Base, public ZSMdimFollower
+{
+  protected:
+    std::shared_ptr<ZSMdimStore> m_store;
+    const struct zs_node *m_node;
+    GDALExtendedDataType m_type;
+    std::vector<std::shared_ptr<GDALDimension>> m_dimensions;
+    std::string m_filename;
+    CPLStringList m_structure;
+
+    /* `more`: what the constructor of Base takes after the names. */
+    template <class... More>
+    ZSMdimNodeArray(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
+                    const GDALExtendedDataType &type, const More &...more)
+        : GDALAbstractMDArray(store->ParentName(node), store->NodeName(node)),
+          Base(store->ParentName(node), store->NodeName(node), more...), m_store(store), m_node(node), m_type(type),
+          m_filename(store->DocumentName(node))
+    {
+        const std::unique_ptr<char, decltype(&free)> codecs(zs_codecs_text(node), free);
+        if (codecs != nullptr)
+            m_structure.SetNameValue("CODECS", codecs.get());
+    }
+
+    /* False with the message in err. `made`: those that it was made of, if it was. */
+    bool TakeDimensions(const std::vector<std::shared_ptr<GDALDimension>> &made, struct zs_error *err)
+    {
+        m_dimensions = made;
+        return !made.empty() || m_store->Dimensions(m_node, m_dimensions, err);
+    }
+    /* What every array does to follow. */
+    bool TakeNode(const struct zs_node *node, struct zs_error *err)
+    {
+        const bool isElsewhere = strcmp(node->path, m_node->path) != 0;
+        m_node = node;
+        m_filename = m_store->DocumentName(node);
+        if (!isElsewhere)
+            return true;
+        m_dimensions.clear(); // they are where their variables are
+        return m_store->Dimensions(node, m_dimensions, err);
+    }
+    /* The core's array; null for what is none. */
+    virtual struct zs_array *Core() const
+    {
+        return nullptr;
+    }
+    /* False where nobody can tell. */
+    virtual bool Chunks(ZSMdimChunks &chunks) const = 0;
+    /* False (CPLError emitted) when it was deleted. */
+    bool CheckThere() const
+    {
+#if ZS_GDAL_AT_LEAST(8)
+        return this->CheckValidAndErrorOutIfNot();
+#else
+        return true;
+#endif
+    }
+    /* Calls f(hierarchy, node, err), which changes the node. */
+    template <class F> bool Change(F &&f)
+    {
+        return CheckThere() && m_store->Change(m_node->path, f);
+    }
+    /* What f(err) writes, where anything may be written. What fails has lost elements, unless it is that they cannot be
+     * asked for so: then nothing was touched. */
+    template <class F> bool Writing(F &&f)
+    {
+        enum zs_status status = ZS_NO_MEMORY; // when an exception passes
+        const bool ok = zsGuard([&] {
+            struct zs_error err;
+            if (!CheckThere() || !m_store->CheckUpdatable())
+            {
+                status = ZS_UNSUPPORTED; // which was said
+                return false;
+            }
+            status = f(&err);
+            if (status != ZS_OK)
+                zsReport(err);
+            return status == ZS_OK;
+        });
+        if (!ok && status != ZS_ARGUMENT && status != ZS_UNSUPPORTED)
+            m_store->MarkLost();
+        return ok;
+    }
+    /* Everything of another array but its elements, and then these, all of them or it has failed. */
+    bool CopyAll(const GDALMDArray *from, bool strict, GUInt64 &cost, GUInt64 totalCost, GDALProgressFunc progress,
+                 void *progressData)
+    {
+        if (progress == nullptr)
+            progress = GDALDummyProgress;
+        ZSMdimChunks chunks;
+        cost += GDALMDArray::COPY_COST; // as GDAL counts an array
+        const bool ok = zsGuard([&] {
+            return this->CopyFromAllExceptValues(from, strict, cost, totalCost, progress, progressData) &&
+                   Chunks(chunks) && zsMdimCopyValues(*this, *from, chunks, cost, totalCost, progress, progressData);
+        });
+        if (!ok)
+            m_store->MarkLost();
+        return ok && m_store->FlushArray(m_node->path);
+    }
+
+  public:
+    const std::vector<std::shared_ptr<GDALDimension>> &GetDimensions() const override
+    {
+        return m_dimensions;
+    }
+    const GDALExtendedDataType &GetDataType() const override
+    {
+        return m_type;
+    }
+    bool IsWritable() const override
+    {
+        return m_store->IsUpdatable();
+    }
+    const std::string &GetFilename() const override
+    {
+        return m_filename;
+    }
+    CSLConstList GetStructuralInfo() const override
+    {
+        return m_structure.List();
+    }
+    std::shared_ptr<GDALAttribute> GetAttribute(const std::string &name) const override
+    {
+        return zsGuard([&] { return this->GetAttributeFromAttributes(name); });
+    }
+    std::shared_ptr<GDALAttribute> CreateAttribute(const std::string &name, const std::vector<GUInt64> &dimensions,
+                                                   const GDALExtendedDataType &type, CSLConstList) override
+    {
+        return zsGuard([&] {
+            return CheckThere()
+                       ? zsMdimNewAttribute(m_store, m_node->path, this->GetFullName(), name, dimensions, type)
+                       : nullptr;
+        });
+    }
+#if ZS_GDAL_AT_LEAST(7)
+    bool Resize(const std::vector<GUInt64> &sizes, CSLConstList) override
+    {
+        return zsGuard([&] { return CheckThere() && m_store->Resize(m_node, sizes); });
+    }
+#endif
+#if ZS_GDAL_AT_LEAST(8)
+    bool Rename(const std::string &name) override
+    {
+        return zsGuard([&] {
+            if (!CheckThere() || !m_store->Rename(m_node->path, name))
+                return false;
+            this->BaseRename(name);
+            return true;
+        });
+    }
+    bool DeleteAttribute(const std::string &name, CSLConstList) override
+    {
+        return zsGuard([&] {
+            return CheckThere() && zsMdimDeleteAttribute(m_store, m_node->path, this->GetFullName(), name);
+        });
+    }
+    std::shared_ptr<GDALGroup> GetRootGroup() const override
+    {
+        return zsGuard([&] { return m_store->RootGroup(); });
+    }
+#endif
+#if ZS_GDAL_AT_LEAST(12)
+    bool GetRawBlockInfo(const uint64_t *coordinates, GDALMDArrayRawBlockInfo &block) const override
+    {
+        return zsGuard([&] {
+            return Core() == nullptr ? Base::GetRawBlockInfo(coordinates, block)
+                                     : CheckThere() && zsMdimRawBlock(*m_store, m_node, Core(), coordinates, block);
+        });
+    }
+#endif
+};
+
+#endif

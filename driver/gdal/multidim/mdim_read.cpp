@@ -1,0 +1,308 @@
+/* Reading with steps. Elements next to each other are one window of the core. Steps wider than a chunk are windows of
+ * one element each, since each is of another chunk; narrower ones are read as a box, of which the elements that are
+ * wanted are copied out. Either way what is too much to hold is cut in two, along shards and chunks where it has some,
+ * and each part is one plan. */
+#include "mdim.h"
+
+#include <algorithm>
+
+#include "gdal/guard.h"
+
+extern "C"
+{
+#include "base/strided.h"
+}
+
+/* Boxes larger than this are cut: it holds as many chunks as threads need to be busy. */
+constexpr uint64_t MOST_BOX_BYTES = 64 << 20;
+/* Windows of one plan, 800 bytes each. */
+constexpr uint64_t MOST_WINDOWS = 8192;
+/* Elements that become texts, or the like, at once. */
+constexpr uint64_t MOST_COPIED = 1 << 16;
+
+/* ---- Requests ---- */
+
+bool zsMdimRequest(int ndim, const uint64_t *shape, const GUInt64 *start, const size_t *count, const GInt64 *step,
+                   const GPtrDiff_t *stride, size_t size, void *data, ZSMdimRequest &request, struct zs_error *err)
+{
+    request.ndim = ndim;
+    request.data = static_cast<char *>(data);
+    for (int d = 0; d < ndim; d++)
+    {
+        const uint64_t n = count[d];
+        const GInt64 by = step[d];
+        const uint64_t width = by < 0 ? 0 - static_cast<uint64_t>(by) : static_cast<uint64_t>(by);
+        const uint64_t room = start[d] >= shape[d] ? 0 : by < 0 ? start[d] : shape[d] - 1 - start[d];
+        if (n == 0 || start[d] >= shape[d] || (n > 1 && width > 0 && n - 1 > room / width))
+        {
+            zs_fail(err, ZS_ARGUMENT, "dimension %d: expected elements below %llu, found %llu from %llu by %lld", d,
+                    static_cast<unsigned long long>(shape[d]), static_cast<unsigned long long>(n),
+                    static_cast<unsigned long long>(start[d]), static_cast<long long>(by));
+            return false;
+        }
+        const auto bytes = static_cast<ptrdiff_t>(size);
+        if (stride[d] > PTRDIFF_MAX / bytes || stride[d] < PTRDIFF_MIN / bytes)
+        {
+            zs_fail(err, ZS_ARGUMENT, "dimension %d: the stride of the buffer is too large", d);
+            return false;
+        }
+        request.start[d] = start[d];
+        request.count[d] = n;
+        request.step[d] = n > 1 ? width : 1;
+        request.stride[d] = stride[d] * bytes;
+        if (by < 0 && n > 1) // from the other end
+        {
+            request.start[d] -= (n - 1) * width;
+            request.data += static_cast<ptrdiff_t>(n - 1) * request.stride[d];
+            request.stride[d] = -request.stride[d];
+        }
+    }
+    return true;
+}
+
+static uint64_t timesOrMost(uint64_t a, uint64_t b)
+{
+    return a != 0 && b > UINT64_MAX / a ? UINT64_MAX : a * b;
+}
+
+/* The part of a request that begins at element `first` of dimension d, `n` elements long. */
+static ZSMdimRequest partOf(const ZSMdimRequest &r, int d, uint64_t first, uint64_t n)
+{
+    ZSMdimRequest part = r;
+    part.start[d] += first * r.step[d];
+    part.count[d] = n;
+    part.data += static_cast<ptrdiff_t>(first) * r.stride[d];
+    if (n == 1)
+        part.step[d] = 1;
+    return part;
+}
+
+bool zsMdimGive(const uint64_t *shape, const void *src, const GDALExtendedDataType &own, const ZSMdimRequest &r,
+                const GDALExtendedDataType &type)
+{
+    return zsForEach(r.ndim, r.count, [&](const uint64_t *at) {
+        uint64_t from = 0;
+        char *to = r.data;
+        for (int d = 0; d < r.ndim; d++)
+        {
+            from = from * shape[d] + r.start[d] + at[d] * r.step[d];
+            to += static_cast<ptrdiff_t>(at[d]) * r.stride[d];
+        }
+        return GDALExtendedDataType::CopyValue(static_cast<const char *>(src) + from * own.GetSize(), own, to, type);
+    });
+}
+
+/* ---- Reading ---- */
+
+namespace
+{
+class Reader
+{
+    struct zs_array *m_array;
+    struct zs_array_info m_info;
+    ZSConversion m_conversion;
+    size_t m_size; /* of an element in the buffer */
+    struct zs_error *m_err;
+    /* Of one box after the other: memory that was touched before is quicker by far than new. */
+    std::unique_ptr<double[]> m_box;
+    size_t m_boxWords = 0;
+
+    enum class Way
+    {
+        TOGETHER, /* neighbours */
+        APART,    /* a window for each */
+        BOX
+    };
+    Way WayOf(const ZSMdimRequest &r, int d) const
+    {
+        if (r.step[d] == 1 || r.count[d] == 1)
+            return Way::TOGETHER;
+        return r.step[d] == 0 || r.step[d] >= m_info.chunk_shape[d] ? Way::APART : Way::BOX;
+    }
+    /* Elements of dimension d in the box. */
+    uint64_t Extent(const ZSMdimRequest &r, int d) const
+    {
+        return WayOf(r, d) == Way::BOX ? (r.count[d] - 1) * r.step[d] + 1 : r.count[d];
+    }
+    uint64_t Windows(const ZSMdimRequest &r) const;
+    /* Bytes of the box; 0 where there is none. */
+    uint64_t BoxBytes(const ZSMdimRequest &r) const;
+    /* Where to cut: dimension and element. */
+    bool Cut(const ZSMdimRequest &r, bool onlyApart, int &dim, uint64_t &at) const;
+    bool ReadWindows(const ZSMdimRequest &r, char *data, const ptrdiff_t *stride);
+    bool ReadBox(const ZSMdimRequest &r);
+
+  public:
+    Reader(struct zs_array *array, GDALDataType to, struct zs_error *err)
+        : m_array(array), m_info(zs_array_get_info(array)), m_conversion{m_info.data_type, m_info.item_size, to},
+          m_size(static_cast<size_t>(GDALGetDataTypeSizeBytes(to))), m_err(err)
+    {
+    }
+    bool Read(const ZSMdimRequest &r);
+    /* The same through a buffer of the array's own type: to types that are no numbers. */
+    bool ReadAndCopy(const ZSMdimRequest &r, const GDALExtendedDataType &own, const GDALExtendedDataType &type);
+};
+} // namespace
+
+uint64_t Reader::Windows(const ZSMdimRequest &r) const
+{
+    uint64_t n = 1;
+    for (int d = 0; d < r.ndim; d++)
+        n = timesOrMost(n, WayOf(r, d) == Way::APART ? r.count[d] : 1);
+    return n;
+}
+
+uint64_t Reader::BoxBytes(const ZSMdimRequest &r) const
+{
+    uint64_t bytes = m_size;
+    bool hasBox = false;
+    for (int d = 0; d < r.ndim; d++)
+    {
+        hasBox = hasBox || WayOf(r, d) == Way::BOX;
+        bytes = timesOrMost(bytes, Extent(r, d));
+    }
+    return hasBox ? bytes : 0;
+}
+
+bool Reader::Cut(const ZSMdimRequest &r, bool onlyApart, int &dim, uint64_t &at) const
+{
+    // Between shards, else between chunks; what lies in one of them is halved.
+    for (const uint64_t *shape : {m_info.shard_shape, m_info.chunk_shape})
+    {
+        for (dim = 0; dim < r.ndim; dim++)
+        {
+            const uint64_t n = r.count[dim], step = r.step[dim];
+            if (n == 1 || step == 0 || (onlyApart && WayOf(r, dim) != Way::APART))
+                continue;
+            const uint64_t middle = r.start[dim] + n / 2 * step;
+            const uint64_t border = middle - middle % shape[dim];
+            if (border <= r.start[dim])
+                continue;
+            at = (border - r.start[dim] + step - 1) / step; // at most n / 2
+            return true;
+        }
+    }
+    for (dim = 0; dim < r.ndim; dim++)
+    {
+        at = r.count[dim] / 2;
+        if (at > 0 && (!onlyApart || WayOf(r, dim) == Way::APART))
+            return true;
+    }
+    return false;
+}
+
+/* All that is wanted, to a place where elements of dimension d are stride[d] bytes apart: those of a box all of it. */
+bool Reader::ReadWindows(const ZSMdimRequest &r, char *data, const ptrdiff_t *stride)
+{
+    std::vector<struct zs_window> windows;
+    windows.reserve(static_cast<size_t>(Windows(r)));
+    uint64_t each[ZS_MAX_NDIM];
+    for (int d = 0; d < r.ndim; d++)
+        each[d] = WayOf(r, d) == Way::APART ? r.count[d] : 1;
+    zsForEach(r.ndim, each, [&](const uint64_t *at) {
+        windows.emplace_back();
+        struct zs_window &w = windows.back();
+        char *to = data;
+        for (int d = 0; d < r.ndim; d++)
+        {
+            const bool isApart = WayOf(r, d) == Way::APART;
+            w.start[d] = r.start[d] + (isApart ? at[d] * r.step[d] : 0);
+            w.count[d] = isApart ? 1 : Extent(r, d);
+            w.stride[d] = stride[d];
+            to += isApart ? static_cast<ptrdiff_t>(at[d]) * stride[d] : 0;
+        }
+        w.data = to;
+        return true;
+    });
+    return zs_array_read_windows(m_array, windows.data(), windows.size(),
+                                 m_conversion.IsIdentity() ? nullptr : zsConvert, &m_conversion, m_err) == ZS_OK;
+}
+
+bool Reader::ReadBox(const ZSMdimRequest &r)
+{
+    // Elements are counted in words of the widest kind, so that each is aligned. All of them are read.
+    const auto words = static_cast<size_t>(BoxBytes(r) / sizeof(double) + 2);
+    if (words > m_boxWords)
+    {
+        m_box.reset(); // not both at once
+        m_boxWords = 0;
+        m_box.reset(new double[words]);
+        m_boxWords = words;
+    }
+    char *const box = reinterpret_cast<char *>(m_box.get());
+    ptrdiff_t inBox[ZS_MAX_NDIM] = {0}, picked[ZS_MAX_NDIM] = {0};
+    auto size = static_cast<ptrdiff_t>(m_size);
+    for (int d = r.ndim - 1; d >= 0; d--)
+    {
+        inBox[d] = size;
+        picked[d] = size * static_cast<ptrdiff_t>(WayOf(r, d) == Way::BOX ? r.step[d] : 1);
+        size *= static_cast<ptrdiff_t>(Extent(r, d));
+    }
+    if (!ReadWindows(r, box, inBox))
+        return false;
+    zs_copy_strided(r.ndim, r.count, box, picked, r.data, r.stride, m_size, nullptr, nullptr);
+    return true;
+}
+
+bool Reader::Read(const ZSMdimRequest &r)
+{
+    const uint64_t bytes = BoxBytes(r);
+    const bool hasMany = Windows(r) > MOST_WINDOWS;
+    int dim;
+    uint64_t at;
+    if ((hasMany || bytes > MOST_BOX_BYTES) && Cut(r, hasMany, dim, at))
+        return Read(partOf(r, dim, 0, at)) && Read(partOf(r, dim, at, r.count[dim] - at));
+    return bytes != 0 ? ReadBox(r) : ReadWindows(r, r.data, r.stride);
+}
+
+bool Reader::ReadAndCopy(const ZSMdimRequest &r, const GDALExtendedDataType &own, const GDALExtendedDataType &type)
+{
+    uint64_t elements = 1;
+    for (int d = 0; d < r.ndim; d++)
+        elements = timesOrMost(elements, r.count[d]);
+    int dim;
+    uint64_t at;
+    if (elements > MOST_COPIED && Cut(r, false, dim, at))
+        return ReadAndCopy(partOf(r, dim, 0, at), own, type) &&
+               ReadAndCopy(partOf(r, dim, at, r.count[dim] - at), own, type);
+    std::vector<double> dense(static_cast<size_t>(elements * own.GetSize() / sizeof(double) + 2));
+    ZSMdimRequest all = r, whole = r;
+    all.data = reinterpret_cast<char *>(dense.data());
+    auto size = static_cast<ptrdiff_t>(own.GetSize());
+    for (int d = r.ndim - 1; d >= 0; d--)
+    {
+        all.stride[d] = size;
+        size *= static_cast<ptrdiff_t>(r.count[d]);
+        whole.start[d] = 0;
+        whole.step[d] = 1;
+    }
+    return Read(all) && zsMdimGive(r.count, dense.data(), own, whole, type);
+}
+
+bool zsMdimRead(struct zs_array *array, const GDALExtendedDataType &own, const ZSMdimRequest &request,
+                const GDALExtendedDataType &type, struct zs_error *err)
+{
+    err->message[0] = '\0'; // what GDAL cannot convert is no error of the core
+    const bool isNumber = type.GetClass() == GEDTC_NUMERIC;
+    Reader reader(array, (isNumber ? type : own).GetNumericDataType(), err);
+    return isNumber ? reader.Read(request) : reader.ReadAndCopy(request, own, type);
+}
+
+/* ---- Ahead of reading ---- */
+
+bool zsMdimFits(struct zs_array *array, const struct zs_window &window, const char *most, struct zs_error *err)
+{
+    const struct zs_array_info info = zs_array_get_info(array);
+    uint64_t bytes = info.item_size;
+    for (int d = 0; d < info.ndim && most != nullptr; d++)
+    {
+        const uint64_t chunk = std::max<uint64_t>(1, info.chunk_shape[d]);
+        const uint64_t first = window.start[d] / chunk, last = (window.start[d] + window.count[d] - 1) / chunk;
+        bytes = timesOrMost(bytes, timesOrMost(last - first + 1, chunk));
+    }
+    if (most == nullptr || bytes <= std::strtoull(most, nullptr, 10))
+        return true;
+    zs_fail(err, ZS_ARGUMENT, "CACHE_SIZE: expected at least %llu bytes for this window, found %.30s",
+            static_cast<unsigned long long>(bytes), most);
+    return false;
+}

@@ -1,0 +1,271 @@
+/* What the objects of one store share: what is open of it, and what is to be written to it. */
+#include "mdim.h"
+
+#include "gdal/guard.h"
+
+extern "C"
+{
+#include "geo/array_crs.h"
+#include "zarr/make.h"
+}
+
+ZSMdimStore::ZSMdimStore(const std::shared_ptr<ZSStore> &store, const ZSOpenOptions &options,
+                         const struct zs_node *group, const struct zs_node *only, GDALAccess access)
+    : m_store(store), m_options(options), m_group(group), m_only(only), m_root(group != nullptr ? group->path : ""),
+      m_isUpdatable(access == GA_Update), m_fsync(options.fsync)
+{
+    if (!store->store->is_remote)
+        m_pam = std::make_shared<GDALPamMultiDim>(std::string(store->store->root) + "/zarr.json");
+}
+
+ZSMdimStore::ZSMdimStore(const std::shared_ptr<ZSStore> &store, const ZSOpenOptions &options,
+                         const struct zs_node *root, std::unique_ptr<ZSTarget> target, bool consolidates,
+                         CSLConstList arrayOptions)
+    : m_store(store), m_options(options), m_group(root), m_only(nullptr), m_isUpdatable(true), m_fsync(options.fsync),
+      m_consolidates(consolidates), m_arrayOptions(CSLDuplicate(arrayOptions)), m_target(std::move(target))
+{
+}
+
+/* What was written after the dataset was closed. */
+ZSMdimStore::~ZSMdimStore()
+{
+    static_cast<void>(zsGuard([this] { return Flush(true); }));
+    m_kept.clear();
+}
+
+/* ---- Names ---- */
+
+std::shared_ptr<GDALGroup> ZSMdimStore::RootGroup()
+{
+    return zsMdimGroup(shared_from_this(), m_group, m_only);
+}
+
+std::string ZSMdimStore::GroupName(const std::string &path) const
+{
+    // What is above the root group has no name there; it is called as in the store.
+    const bool isBelow = m_root.empty() || path.compare(0, m_root.size() + 1, m_root + "/") == 0;
+    if (path == m_root || path.empty())
+        return "/";
+    return "/" + (isBelow && !m_root.empty() ? path.substr(m_root.size() + 1) : path);
+}
+
+std::string ZSMdimStore::ParentName(const struct zs_node *node) const
+{
+    return GroupName(zsParentPath(node->path));
+}
+
+std::string ZSMdimStore::NodeName(const struct zs_node *node) const
+{
+    return node->path[0] != '\0' ? zs_path_name(node->path) : zsRootArrayName(m_store->store->root);
+}
+
+std::string ZSMdimStore::DocumentName(const struct zs_node *node) const
+{
+    return (m_target != nullptr ? m_target->Root() : m_store->store->root) + "/" + node->key;
+}
+
+/* ---- Arrays that are open ---- */
+
+std::shared_ptr<ZSMdimOpened> ZSMdimStore::Keep(const struct zs_node *node, struct zs_array *array)
+{
+    std::unique_ptr<struct zs_array, decltype(&zs_array_close)> owned(array, zs_array_close);
+    const auto opened = std::make_shared<ZSMdimOpened>(array);
+    owned.release();
+    m_opened[node->path] = opened;
+    if (node->array->ndim <= 1 || m_isUpdatable)
+        m_kept[node->path] = opened;
+    return opened;
+}
+
+static struct zs_array_options arrayOptionsOf(const ZSOpenOptions &options)
+{
+    struct zs_array_options o = zsArrayOptions(options.threads);
+    o.cache_bytes = options.cache_bytes;
+    o.max_chunk_bytes = options.max_chunk_bytes;
+    o.merge_gap = options.merge_gap;
+    o.update = options.update;
+    return o;
+}
+
+std::shared_ptr<ZSMdimOpened> ZSMdimStore::Open(const struct zs_node *node, struct zs_error *err)
+{
+    const std::lock_guard<std::mutex> held(m_lock);
+    auto opened = m_opened[node->path].lock();
+    if (opened != nullptr)
+        return opened;
+    const struct zs_array_options options = arrayOptionsOf(m_options);
+    struct zs_array *array = nullptr;
+    return zs_array_open_node(m_store->hierarchy, node, &options, &array, err) == ZS_OK ? Keep(node, array) : nullptr;
+}
+
+std::shared_ptr<ZSMdimOpened> ZSMdimStore::OpenNew(const struct zs_node *node, int chunkOrder, struct zs_error *err)
+{
+    const std::lock_guard<std::mutex> held(m_lock);
+    const struct zs_array_options options = arrayOptionsOf(m_options);
+    struct zs_array *array = nullptr;
+    if (zs_array_open_node(m_store->hierarchy, node, &options, &array, err) != ZS_OK)
+        return nullptr;
+    zs_array_set_new(array, chunkOrder);
+    const auto opened = Keep(node, array);
+    opened->isBlank = true;
+    return opened;
+}
+
+std::shared_ptr<ZSMdimOpened> ZSMdimStore::OpenAgain(const struct zs_node *node, const ZSMdimOpened &old,
+                                                     struct zs_error *err)
+{
+    const int order = zs_array_chunk_order(old.Get());
+    if (old.isBlank)
+        return OpenNew(node, order, err);
+    {
+        const std::lock_guard<std::mutex> held(m_lock);
+        m_opened.erase(node->path);
+        m_kept.erase(node->path);
+    }
+    auto opened = Open(node, err);
+    if (opened != nullptr)
+        zs_array_set_order(opened->Get(), order);
+    return opened;
+}
+
+std::shared_ptr<GDALMDArray> ZSMdimStore::Array(const struct zs_node *node, struct zs_error *err)
+{
+    // who asks may have it from before another took its place
+    if (m_isUpdatable && zs_hierarchy_node(Hierarchy(), node->path, &node, err) != ZS_OK)
+        return nullptr;
+    auto known = m_isUpdatable ? m_arrays[node->path].lock() : nullptr;
+    if (known != nullptr)
+        return known;
+    auto array = node->is_text ? zsMdimStrings(shared_from_this(), node, {}, err)
+                               : zsMdimArray(shared_from_this(), node, nullptr, {}, err);
+    if (m_isUpdatable && array != nullptr)
+        m_arrays[node->path] = array;
+    return array;
+}
+
+/* ---- Writing ---- */
+
+bool ZSMdimStore::CheckUpdatable() const
+{
+    if (m_isUpdatable && !m_isAbandoned)
+        return true;
+    CPLError(CE_Failure, CPLE_NoWriteAccess, m_isAbandoned ? "%s: is not written any more, for closing it failed"
+                                                           : "%s was not opened in update mode",
+             m_store->store->root);
+    return false;
+}
+
+const struct zs_node *ZSMdimStore::Node(const std::string &path) const
+{
+    const struct zs_node *node = nullptr;
+    struct zs_error err;
+    if (zs_hierarchy_node(Hierarchy(), path.c_str(), &node, &err) == ZS_OK)
+        return node;
+    zsReport(err);
+    return nullptr;
+}
+
+void ZSMdimStore::Complain(const std::string &what) const
+{
+    CPLError(m_isLenient ? CE_Warning : CE_Failure, CPLE_NotSupported, "%s%s", what.c_str(),
+             m_isLenient ? "; it is left out" : "");
+}
+
+bool ZSMdimStore::FlushArray(const std::string &path)
+{
+    struct zs_error err;
+    const auto opened = m_opened[path].lock();
+    if (opened == nullptr || zs_array_flush(opened->Get(), &err) == ZS_OK)
+        return true;
+    zsReport(err);
+    m_isLost = true; // a shard that cannot be published may be lost
+    return false;
+}
+
+bool ZSMdimStore::FlushArrays(bool isLast)
+{
+    bool ok = true;
+    for (const auto &[path, opened] : m_kept)
+    {
+        struct zs_error err;
+        if ((isLast ? zs_array_flush_last : zs_array_flush)(opened->Get(), &err) == ZS_OK)
+            continue;
+        zsReport(err);
+        m_isLost = true;
+        ok = false;
+    }
+    return ok;
+}
+
+/* What arrays and groups say, into the hierarchy and then into the store. */
+bool ZSMdimStore::WriteDocuments()
+{
+    struct zs_error err;
+    enum zs_status status = ZS_OK;
+    const struct zs_node *node;
+    for (const auto &[path, srs] : m_srs)
+    {
+        OGRSpatialReferenceH handle = srs != nullptr ? OGRSpatialReference::ToHandle(srs.get()) : nullptr;
+        if (status == ZS_OK && zs_hierarchy_node(Hierarchy(), path.c_str(), &node, &err) == ZS_OK)
+            status = zs_array_crs_write(Hierarchy(), node, handle, &err);
+    }
+    for (const auto &[path, dimensions] : m_made)
+    {
+        for (const auto &d : dimensions)
+        {
+            const auto variable = status == ZS_OK ? d->GetIndexingVariable() : nullptr;
+            const std::string own = (path.empty() ? "" : path + "/") + d->GetName();
+            if (variable != nullptr && zs_hierarchy_node(Hierarchy(), own.c_str(), &node, &err) == ZS_OK)
+                status = zs_dimension_tell(Hierarchy(), node, d->GetType().c_str(), d->GetDirection().c_str(), &err);
+        }
+    }
+    if (status == ZS_OK && m_target != nullptr && m_consolidates)
+        status = zs_root_consolidate(Hierarchy(), &err);
+    if (status == ZS_OK)
+        status = zs_hierarchy_flush(Hierarchy(), &err);
+    if (status == ZS_OK)
+        status = zs_store_sync(m_store->store, &err);
+    if (status == ZS_OK)
+        m_srs.clear();
+    else
+        zsReport(err);
+    return status == ZS_OK;
+}
+
+/* A new store is whole. From now on it is changed where it is. */
+bool ZSMdimStore::TakePlace()
+{
+    if (!zsTakePlace(m_target, m_store->store))
+        return false;
+    zs_store_set_sync(m_store->store, m_fsync ? ZS_SYNC_EACH : ZS_SYNC_NO);
+    return true;
+}
+
+bool ZSMdimStore::Flush(bool isLast)
+{
+    if (!m_isUpdatable || m_isAbandoned)
+        return true;
+    bool ok = FlushArrays(isLast);
+    if (m_target != nullptr && m_isLost)
+    {
+        CPLError(CE_Failure, CPLE_FileIO,
+                 "%s: not all of it could be written: it is not made, and what was there stays",
+                 m_target->Root().c_str());
+        ok = false;
+    }
+    else
+    {
+        ok = WriteDocuments() && ok;
+        ok = ok && (m_target == nullptr || TakePlace());
+    }
+    if (isLast && !ok)
+        Abandon();
+    return ok;
+}
+
+void ZSMdimStore::Abandon()
+{
+    m_isAbandoned = true;
+    m_kept.clear();
+    m_target.reset();
+}

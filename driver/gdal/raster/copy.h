@@ -1,0 +1,27 @@
+/* gdal/raster/copy.h: streaming the pixels of a source into the arrays of a new raster. */
+#ifndef ZS_GDAL_COPY_H
+#define ZS_GDAL_COPY_H
+
+#include <string>
+
+#include "healpix_target.h"
+#include "packing.h"
+
+/* Copies all bands of `source` into the raster: each row of chunks is read while the one before is encoded and written,
+ * and each block of the source is decoded once: one whose blocks are maps, or large parts of them, of which a row of
+ * chunks needs only some lines, goes map by map into a scratch file in `folder` (on a local disk, else in that of
+ * temporary files), unless GDAL's cache holds what is needed again. That is as large as the pixels of the bands of a
+ * chunk, and has no name. A row of chunks that is more than 256 MB goes by pieces, of one chunk's columns at
+ * least. They are read as `type`, by `warped` where `source` is its dataset (else null), and unpacked. Progress goes
+ * from 0 to 1. False, with a CPLError, on failure or when the user cancels. */
+bool zsCopyPixels(GDALDataset &source, const ZSWarpedCells *warped, const struct zs_raster &raster,
+                  const struct zs_raster_spec &spec, GDALDataType type, const ZSPacking &packing,
+                  const std::string &folder, GDALProgressFunc progress, void *progressData);
+
+/* Whether all bands of a source have one mask that is neither nodata nor alpha. */
+bool zsHasOneMask(GDALDataset &source);
+
+/* Copies that mask into the one of the raster, strip by strip. False, with a CPLError, on failure. */
+bool zsCopyMask(GDALDataset &source, const struct zs_raster &raster, const struct zs_raster_spec &spec);
+
+#endif

@@ -1,0 +1,455 @@
+/* A band of an overview is made of a larger one: of all of it, or of what is stored. */
+#include <algorithm>
+#include <cmath>
+
+#include "dataset.h"
+#include "gdal/guard.h"
+
+extern "C"
+{
+#include "raster/means.h"
+#include "raster/pixels.h"
+}
+
+/* Pixels of a level in each direction that are made together: those of which nothing is stored are left out. */
+constexpr int CELL = 1024;
+/* Pixels of a level that GDAL's kernels look beyond. */
+constexpr int KERNEL = 8;
+/* Cells of a run, and runs that the store is asked for together: memory does not grow with the level. */
+constexpr int RUN = 64;
+constexpr int64_t RUNS_AT_ONCE = 256;
+/* Pixels in each direction that are summed up together. */
+constexpr uint64_t SUMMED = 2 * CELL;
+/* Pixels along a raster beyond which its windows are read as those of a part. */
+constexpr int LARGE = 1 << 30;
+
+/* ---- Where anything is stored ---- */
+
+/* The part of [at - margin, at + size + margin) within [0, most). */
+static void widen(int &at, int &size, int margin, int most)
+{
+    const int first = std::max(0, at - margin), end = std::min(most, at + size + margin);
+    at = first;
+    size = end - first;
+}
+
+/* The pixels of a raster that is as wide as `from` that some of one as wide as `to` are made of. */
+static void enlarge(int at, int size, int to, int from, uint64_t &first, uint64_t &count)
+{
+    const auto most = static_cast<uint64_t>(from), all = static_cast<uint64_t>(to);
+    const uint64_t begin = static_cast<uint64_t>(at), end = begin + static_cast<uint64_t>(size);
+    first = begin * most / all;
+    count = (end * most + all - 1) / all - first;
+}
+
+static struct zs_pixel_box boxOf(const ZSBox &box, GDALDataset &level, GDALDataset &of)
+{
+    struct zs_pixel_box result;
+    enlarge(box.x, box.width, level.GetRasterXSize(), of.GetRasterXSize(), result.x, result.width);
+    enlarge(box.y, box.height, level.GetRasterYSize(), of.GetRasterYSize(), result.y, result.height);
+    return result;
+}
+
+/* `size` pixels and less along a level, in rows of cells: part `number` of it. */
+static ZSBox partAt(int64_t number, int size, int width, int height)
+{
+    const int64_t across = (static_cast<int64_t>(width) + size - 1) / size;
+    const int x = static_cast<int>(number % across * size), y = static_cast<int>(number / across * CELL);
+    return {x, y, std::min(size, width - x), std::min(CELL, height - y)};
+}
+
+static int64_t partCount(int size, int width, int height)
+{
+    return ((static_cast<int64_t>(width) + size - 1) / size) * ((static_cast<int64_t>(height) + CELL - 1) / CELL);
+}
+
+static void addCell(std::vector<ZSBox> &parts, const ZSBox &cell)
+{
+    if (!parts.empty() && parts.back().y == cell.y && parts.back().x + parts.back().width == cell.x)
+        parts.back().width += cell.width;
+    else
+        parts.push_back(cell);
+}
+
+/* Those of some parts of this level for which anything is stored in `from`, whose number is added to `stored`, or in
+ * what the level is now. */
+bool ShardedZarrDataset::FindStored(ShardedZarrDataset &from, int band, const std::vector<ZSBox> &parts,
+                                    int64_t &stored, std::vector<ZSBox> &found)
+{
+    const struct zs_bands bands = Bands(), source = from.Bands();
+    std::vector<struct zs_pixel_box> here, there;
+    for (const ZSBox &part : parts)
+    {
+        ZSBox wider = part;
+        widen(wider.x, wider.width, KERNEL, nRasterXSize);
+        widen(wider.y, wider.height, KERNEL, nRasterYSize);
+        here.push_back(boxOf(part, *this, *this));
+        there.push_back(boxOf(wider, *this, from));
+    }
+    struct zs_error err; // reading says what is wrong
+    const size_t n = parts.size();
+    const std::unique_ptr<bool[]> isThere(new bool[n]), isHere(new bool[n]);
+    if (zs_pixels_find_stored(&source, band, there.data(), n, isThere.get(), &err) != ZS_OK ||
+        zs_pixels_find_stored(&bands, band, here.data(), n, isHere.get(), &err) != ZS_OK)
+        return false;
+    stored += std::count(isThere.get(), isThere.get() + n, true);
+    for (size_t i = 0; i < n; i++)
+    {
+        if (isThere[i] || isHere[i])
+            found.push_back(parts[i]);
+    }
+    return true;
+}
+
+/* Runs of cells of the level, beside each other, for which anything is stored. None where that is most of them. Many
+ * together are looked at first. */
+bool ShardedZarrDataset::FindParts(ShardedZarrDataset &from, int band, std::vector<ZSBox> &parts)
+{
+    const int width = nRasterXSize, height = nRasterYSize;
+    const int flags = from.GetRasterBand(band)->GetMaskFlags();
+    const bool isUsual = flags == GMF_ALL_VALID || flags == GMF_NODATA || (flags & GMF_ALPHA) != 0;
+    if (Array(0).axes.y < 0 || !isUsual)
+        return false;
+    const int64_t all = partCount(CELL, width, height), many = partCount(RUN * CELL, width, height);
+    int64_t stored = 0, ignored = 0;
+    for (int64_t first = 0; first < many; first += RUNS_AT_ONCE)
+    {
+        std::vector<ZSBox> runs, stays, cells, found;
+        for (int64_t i = first; i < std::min(first + RUNS_AT_ONCE, many); i++)
+            runs.push_back(partAt(i, RUN * CELL, width, height));
+        if (!FindStored(from, band, runs, ignored, stays))
+            return false;
+        for (const ZSBox &run : stays)
+        {
+            for (int64_t i = 0, n = partCount(CELL, run.width, run.height); i < n; i++)
+            {
+                const ZSBox cell = partAt(i, CELL, run.width, run.height);
+                cells.push_back({run.x + cell.x, run.y, cell.width, cell.height});
+            }
+        }
+        if (!FindStored(from, band, cells, stored, found) || 2 * stored > all)
+            return false;
+        for (const ZSBox &cell : found)
+            addCell(parts, cell);
+    }
+    return true;
+}
+
+/* ---- How pixels are made ---- */
+
+namespace
+{
+/* BY_GDAL: as a raster of its own is made smaller. IN_WINDOWS: as windows of a raster are read that are made smaller,
+ * the same pixels; slower, but from the ratio of the whole, where that is no whole number. */
+enum class Kernel
+{
+    BY_GDAL,
+    IN_WINDOWS,
+    NEAREST,
+    MEAN
+};
+
+/* What GDAL reads in windows for some pixels of a level, in one direction: pixels [at, at + size) of the level, of
+ * `length` pixels at `offset` in the part of the larger raster that begins at `origin` and has `most` pixels. */
+struct Side
+{
+    int at, size, origin, most;
+    double offset, length;
+
+    Side(int first, int count, int to, int from)
+        : at(first), size(count), origin(0), most(from), offset(0), length(from)
+    {
+        const double ratio = static_cast<double>(from) / to;
+        widen(at, size, KERNEL, to);
+        // GDAL calculates the ratio again, from the window.
+        while (size < to && size * ratio / size != ratio)
+            size++;
+        at = std::min(at, to - size);
+        if (size == to)
+            return;
+        offset = at * ratio;
+        length = size * ratio;
+        // GDAL adds a window's size to where it is, which beyond 2^31 overflows.
+        origin = from > LARGE ? static_cast<int>(offset) : 0;
+        most -= origin;
+        offset -= origin;
+    }
+    int First() const
+    {
+        return static_cast<int>(offset);
+    }
+    int Count() const
+    {
+        return static_cast<int>(std::min<double>(std::ceil(offset + length), most)) - First();
+    }
+};
+} // namespace
+
+/* GRIORA_NearestNeighbour where windows are not read that way. */
+static GDALRIOResampleAlg algorithmOf(const char *resampling)
+{
+    static const struct
+    {
+        const char *name;
+        GDALRIOResampleAlg algorithm;
+    } known[] = {{"AVERAGE", GRIORA_Average},         {"RMS", GRIORA_RMS},         {"BILINEAR", GRIORA_Bilinear},
+                 {"CUBIC", GRIORA_Cubic},             {"GAUSS", GRIORA_Gauss},     {"MODE", GRIORA_Mode},
+                 {"CUBICSPLINE", GRIORA_CubicSpline}, {"LANCZOS", GRIORA_Lanczos}};
+    for (const auto &row : known)
+    {
+        if (EQUAL(resampling, row.name))
+            return row.algorithm;
+    }
+    return GRIORA_NearestNeighbour;
+}
+
+/* Whether numbers of this band do not survive GDAL's way, which is by doubles, or floats: 64 bits, or a nodata that a
+ * float does not hold. */
+static bool needsIntegers(GDALRasterBand &band)
+{
+    const GDALDataType type = band.GetRasterDataType();
+    if (type == GDT_Int64 || type == GDT_UInt64)
+        return true;
+    int hasNodata = FALSE;
+    const double nodata = band.GetNoDataValue(&hasNodata);
+    return (type == GDT_Int32 || type == GDT_UInt32) && hasNodata && static_cast<float>(nodata) != nodata;
+}
+
+/* The nodata of a band of integers, as bits of 64. */
+static bool nodataOf(GDALRasterBand &band, uint64_t &nodata)
+{
+    int hasNodata = FALSE;
+    if (band.GetRasterDataType() == GDT_UInt64)
+        nodata = band.GetNoDataValueAsUInt64(&hasNodata);
+    else if (band.GetRasterDataType() == GDT_Int64)
+        nodata = static_cast<uint64_t>(band.GetNoDataValueAsInt64(&hasNodata));
+    else
+        nodata = static_cast<uint64_t>(static_cast<int64_t>(band.GetNoDataValue(&hasNodata)));
+    return hasNodata != FALSE;
+}
+
+static bool survives(GDALRasterBand &band)
+{
+    uint64_t nodata;
+    if (!nodataOf(band, nodata))
+        return true;
+    const float held = band.GetRasterDataType() == GDT_UInt64 ? static_cast<float>(nodata)
+                                                               : static_cast<float>(static_cast<int64_t>(nodata));
+    return std::fabs(held) < 1e18F && static_cast<uint64_t>(static_cast<int64_t>(held)) == nodata;
+}
+
+static CPLErr writeCell(GDALRasterBand &target, const ZSBox &cell, void *pixels, GDALDataType type, GSpacing line)
+{
+    return target.RasterIO(GF_Write, cell.x, cell.y, cell.width, cell.height, pixels, cell.width, cell.height, type,
+                           GDALGetDataTypeSizeBytes(type), line, nullptr);
+}
+
+static CPLErr makeInWindow(GDALDataset &from, GDALRasterBand &target, const ZSBox &cell, const char *resampling)
+{
+    const Side x(cell.x, cell.width, target.GetXSize(), from.GetRasterXSize()),
+        y(cell.y, cell.height, target.GetYSize(), from.GetRasterYSize());
+    const ZSBox box = {x.origin, y.origin, x.most, y.most};
+    ZSPart part(from, box, box); // without overviews, which GDAL would read windows of
+    GDALRasterBand &source = *part.GetRasterBand(target.GetBand());
+    const GDALDataType type = source.GetRasterDataType();
+    const GSpacing item = GDALGetDataTypeSizeBytes(type), line = item * x.size;
+    std::vector<unsigned char> pixels(static_cast<size_t>(line) * static_cast<size_t>(y.size));
+    GDALRasterIOExtraArg extra;
+    INIT_RASTERIO_EXTRA_ARG(extra);
+    extra.eResampleAlg = algorithmOf(resampling);
+    extra.bFloatingPointWindowValidity = TRUE;
+    extra.dfXOff = x.offset;
+    extra.dfYOff = y.offset;
+    extra.dfXSize = x.length;
+    extra.dfYSize = y.length;
+    if (source.RasterIO(GF_Read, x.First(), y.First(), x.Count(), y.Count(), pixels.data(), x.size, y.size,
+                        type, item, line, &extra) != CE_None)
+        return CE_Failure;
+    return writeCell(target, cell, pixels.data() + (cell.y - y.at) * line + (cell.x - x.at) * item, type, line);
+}
+
+/* As GDAL's overviews, of which each pixel is one of the source's as it is. */
+static CPLErr makeNearest(GDALRasterBand &source, GDALRasterBand &target, const ZSBox &cell)
+{
+    const GDALDataType type = source.GetRasterDataType();
+    const auto item = static_cast<size_t>(GDALGetDataTypeSizeBytes(type));
+    const double across = static_cast<double>(source.GetXSize()) / target.GetXSize(),
+                 down = static_cast<double>(source.GetYSize()) / target.GetYSize();
+    const auto placeOf = [](int at, double ratio, int most)
+    { return std::min(static_cast<int>(0.5 + at * ratio), most - 1); };
+    const int first = placeOf(cell.x, across, source.GetXSize()),
+              last = placeOf(cell.x + cell.width - 1, across, source.GetXSize());
+    std::vector<unsigned char> row(item * static_cast<size_t>(last - first + 1)),
+        pixels(item * static_cast<size_t>(cell.width) * static_cast<size_t>(cell.height));
+    unsigned char *to = pixels.data();
+    for (int y = cell.y; y < cell.y + cell.height; y++)
+    {
+        if (source.RasterIO(GF_Read, first, placeOf(y, down, source.GetYSize()), last - first + 1, 1, row.data(),
+                            last - first + 1, 1, type, 0, 0, nullptr) != CE_None)
+            return CE_Failure;
+        for (int x = cell.x; x < cell.x + cell.width; x++, to += item)
+            memcpy(to, row.data() + item * static_cast<size_t>(placeOf(x, across, source.GetXSize()) - first), item);
+    }
+    return writeCell(target, cell, pixels.data(), type, static_cast<GSpacing>(item) * cell.width);
+}
+
+/* Adds what a cell is made of, window by window. */
+static CPLErr sumUp(GDALRasterBand &source, GDALDataType type, struct zs_means &means)
+{
+    const bool isMasked = (source.GetMaskFlags() & GMF_ALL_VALID) == 0;
+    std::vector<uint64_t> values(SUMMED * SUMMED);
+    std::vector<unsigned char> valid(isMasked ? SUMMED * SUMMED : 0);
+    uint64_t of[4];
+    zs_means_source(&means, of);
+    for (uint64_t y = of[1]; y < of[1] + of[3]; y += SUMMED)
+    {
+        for (uint64_t x = of[0]; x < of[0] + of[2]; x += SUMMED)
+        {
+            const uint64_t columns = std::min(SUMMED, of[0] + of[2] - x), rows = std::min(SUMMED, of[1] + of[3] - y);
+            const auto read = [&](GDALRasterBand &band, void *pixels, GDALDataType as)
+            {
+                const int width = static_cast<int>(columns), height = static_cast<int>(rows);
+                return band.RasterIO(GF_Read, static_cast<int>(x), static_cast<int>(y), width, height, pixels, width,
+                                     height, as, 0, 0, nullptr) == CE_None;
+            };
+            struct zs_error err;
+            if (!read(source, values.data(), type) ||
+                (isMasked && !read(*source.GetMaskBand(), valid.data(), GDT_Byte)))
+                return CE_Failure;
+            if (zs_means_add(&means, x, y, columns, rows, values.data(), isMasked ? valid.data() : nullptr, &err) !=
+                ZS_OK)
+            {
+                zsReport(err);
+                return CE_Failure;
+            }
+        }
+    }
+    return CE_None;
+}
+
+static CPLErr makeMean(GDALRasterBand &source, GDALRasterBand &target, const ZSBox &cell, int threads)
+{
+    const GDALDataType type = source.GetRasterDataType() == GDT_UInt64 ? GDT_UInt64 : GDT_Int64;
+    const auto number = [](int value) { return static_cast<uint64_t>(value); };
+    const struct zs_means_grid grid = {number(source.GetXSize()), number(source.GetYSize()),
+                                       number(target.GetXSize()), number(target.GetYSize())};
+    struct zs_means *raw = nullptr;
+    struct zs_error err;
+    enum zs_status status = zs_means_create(&grid, number(cell.x), number(cell.y), number(cell.width),
+                                            number(cell.height), type == GDT_Int64, threads, &raw, &err);
+    const ZSOwned<struct zs_means> means(raw, zs_means_free);
+    if (status == ZS_OK && sumUp(source, type, *means) != CE_None)
+        return CE_Failure;
+    uint64_t nodata;
+    const bool hasNodata = nodataOf(source, nodata);
+    std::vector<uint64_t> pixels(number(cell.width) * number(cell.height));
+    if (status == ZS_OK)
+        status = zs_means_take(means.get(), hasNodata ? &nodata : nullptr, pixels.data(), &err);
+    if (status != ZS_OK)
+    {
+        zsReport(err);
+        return CE_Failure;
+    }
+    return writeCell(target, cell, pixels.data(), type, static_cast<GSpacing>(sizeof(uint64_t)) * cell.width);
+}
+
+/* ---- A band ---- */
+
+static bool isMultiple(GDALDataset &level, GDALDataset &from)
+{
+    return from.GetRasterXSize() % level.GetRasterXSize() == 0 && from.GetRasterYSize() % level.GetRasterYSize() == 0;
+}
+
+static Kernel kernelOf(GDALRasterBand &source, const char *resampling, bool isSparse, bool isWhole)
+{
+    const bool isNearest = STARTS_WITH_CI(resampling, "NEAR");
+    const bool isKnown = algorithmOf(resampling) != GRIORA_NearestNeighbour;
+    if (needsIntegers(source) && (isNearest || STARTS_WITH_CI(resampling, "AVER")))
+        return isNearest ? Kernel::NEAREST : Kernel::MEAN;
+    if (isNearest && GDALDataTypeIsComplex(source.GetRasterDataType())) // which GDAL takes for floats
+        return Kernel::NEAREST;
+    if (!isSparse || isWhole)
+        return Kernel::BY_GDAL;
+    if (isNearest)
+        return Kernel::NEAREST;
+    return isKnown && !GDALDataTypeIsComplex(source.GetRasterDataType()) && source.GetColorTable() == nullptr
+               ? Kernel::IN_WINDOWS
+               : Kernel::BY_GDAL;
+}
+
+/* The cells of one part of a level. */
+static CPLErr makeCells(GDALDataset &from, GDALRasterBand &target, const ZSBox &part, Kernel kernel,
+                        const char *resampling, int threads)
+{
+    GDALRasterBand &source = *from.GetRasterBand(target.GetBand());
+    CPLErr result = CE_None;
+    for (int done = 0; done < part.width && result == CE_None; done += std::min(CELL, part.width - done))
+    {
+        const ZSBox cell = {part.x + done, part.y, std::min(CELL, part.width - done), part.height};
+        result = kernel == Kernel::NEAREST ? makeNearest(source, target, cell)
+                 : kernel == Kernel::MEAN  ? makeMean(source, target, cell, threads)
+                                           : makeInWindow(from, target, cell, resampling);
+    }
+    return result;
+}
+
+static CPLErr refuseResampling(GDALRasterBand &source, const char *resampling)
+{
+    CPLError(CE_Failure, CPLE_NotSupported,
+             "%s: overviews of integers whose nodata a float does not hold: expected NEAREST or AVERAGE, found %s",
+             zsShown(source.GetDataset()->GetDescription()).c_str(), resampling);
+    return CE_Failure;
+}
+
+CPLErr ShardedZarrDataset::MakeBand(ShardedZarrDataset &from, int band, const char *resampling,
+                                    GDALProgressFunc progress, void *progressData, CSLConstList options)
+{
+    const auto regenerate = [&](GDALRasterBand *source, GDALRasterBand *target, GDALProgressFunc tell, void *data)
+    {
+        GDALRasterBand **targets = &target;
+        // Of complex numbers the other one knows the real part alone.
+        if (GDALDataTypeIsComplex(source->GetRasterDataType()))
+        {
+            GDALRasterBandH handle = target;
+            return GDALRegenerateOverviews(source, 1, &handle, resampling, tell, data);
+        }
+        return GDALRegenerateOverviewsMultiBand(1, &source, 1, &targets, resampling, tell, data, options);
+    };
+    GDALRasterBand &source = *from.GetRasterBand(band), &level = *GetRasterBand(band);
+    std::vector<ZSBox> parts;
+    const bool isSparse = FindParts(from, band, parts), isWhole = isMultiple(*this, from);
+    const Kernel kernel = kernelOf(source, resampling, isSparse, isWhole);
+    if (kernel == Kernel::BY_GDAL && needsIntegers(source) && !survives(source))
+        return refuseResampling(source, resampling);
+    if (kernel == Kernel::BY_GDAL && (!isSparse || !isWhole))
+        return regenerate(&source, &level, progress, progressData);
+    if (!isSparse)
+    {
+        parts.clear();
+        for (int y = 0; y < nRasterYSize; y += std::min(CELL, nRasterYSize - y))
+            parts.push_back({0, y, nRasterXSize, std::min(CELL, nRasterYSize - y)});
+    }
+    CPLErr result = progress(0, "", progressData) ? CE_None : CE_Failure;
+    for (size_t i = 0; i < parts.size() && result == CE_None; i++)
+    {
+        const auto n = static_cast<double>(parts.size());
+        const ZSScaledProgress scaled(static_cast<double>(i) / n, static_cast<double>(i + 1) / n, progress,
+                                      progressData);
+        if (kernel != Kernel::BY_GDAL)
+        {
+            result = makeCells(from, level, parts[i], kernel, resampling, m_options.threads);
+            if (result == CE_None && !GDALScaledProgress(1, "", scaled.Part()))
+                result = CE_Failure;
+            continue;
+        }
+        ZSBox box = parts[i];
+        widen(box.x, box.width, KERNEL, nRasterXSize);
+        widen(box.y, box.height, KERNEL, nRasterYSize);
+        const struct zs_pixel_box whole = boxOf(box, *this, from);
+        const ZSBox of = {static_cast<int>(whole.x), static_cast<int>(whole.y), static_cast<int>(whole.width),
+                          static_cast<int>(whole.height)};
+        ZSPart larger(from, of, of), target(*this, box, parts[i]);
+        result = regenerate(larger.GetRasterBand(band), target.GetRasterBand(band), GDALScaledProgress, scaled.Part());
+    }
+    return result;
+}

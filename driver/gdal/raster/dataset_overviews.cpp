@@ -1,0 +1,360 @@
+/* Overviews of a dataset: found, built, removed. */
+#include <algorithm>
+
+#include "gdal/creation_options.h"
+#include "dataset.h"
+#include "gdal/files.h"
+#include "gdal/guard.h"
+
+extern "C"
+{
+#include "raster/healpix_levels.h"
+#include "raster/overviews.h"
+#include "raster/pixels.h"
+}
+
+void ShardedZarrDataset::AddOverview(ZSArray &base, const struct zs_node *node, const ZSOpenOptions &options)
+{
+    struct zs_error err;
+    auto opened = ZSArray::Open(*m_store, node, options, &err);
+    if (opened != nullptr)
+        base.overviews.push_back(std::move(opened));
+    else
+        CPLDebug("ShardedZarr", "overview /%s is left out: %s", node->path, err.message);
+}
+
+/* Once for all clones. */
+enum zs_status ShardedZarrDataset::OpenOverviews(ZSArray &base, struct zs_error *err)
+{
+    const std::lock_guard<std::mutex> guard(base.lock);
+    if (base.overviewsFound)
+        return ZS_OK;
+    base.overviewsFound = true;
+    if (base.isHealpix)
+    {
+        const struct zs_node *levels[ZS_HEALPIX_MAX_ORDER];
+        const size_t n = zs_healpix_levels_find(m_store->hierarchy, base.node, &base.healpix, levels);
+        for (size_t i = 0; i < n; i++)
+            AddOverview(base, levels[i], m_options);
+        return ZS_OK;
+    }
+    ZSOpenOptions options = m_options;
+    options.dim_x = std::to_string(base.axes.x);
+    options.dim_y = base.axes.y >= 0 ? std::to_string(base.axes.y) : "";
+    char **paths = nullptr;
+    size_t count = 0;
+    ZS_TRY(zs_overviews_find(m_store->hierarchy, base.node, base.axes, &paths, &count, err));
+    const auto release = [count](char **list) { zs_paths_free(list, count); };
+    const std::unique_ptr<char *, decltype(release)> released(paths, release);
+    for (size_t i = 0; i < count; i++)
+    {
+        const struct zs_node *node = nullptr;
+        if (zs_hierarchy_node(m_store->hierarchy, paths[i], &node, err) == ZS_OK)
+            AddOverview(base, node, options);
+        else
+            CPLDebug("ShardedZarr", "overview /%s is left out: %s", paths[i], err->message);
+    }
+    return ZS_OK;
+}
+
+/* The level of another array that is as large as this one of the first; null where it has none. */
+static std::shared_ptr<ZSArray> levelLike(const ZSArray &level, const ZSArray &base)
+{
+    const auto size = [](const ZSArray &array, int dim) { return dim >= 0 ? array.node->array->shape[dim] : 1; };
+    for (const auto &other : base.overviews)
+    {
+        const bool isSize = level.isHealpix ? other->healpix.order == level.healpix.order
+                                            : size(*other, other->axes.x) == size(level, level.axes.x);
+        if (isSize &&
+            size(*other, other->axes.y) == size(level, level.axes.y))
+            return other;
+    }
+    return nullptr;
+}
+
+/* Levels that all arrays have. */
+void ShardedZarrDataset::FindOverviews()
+{
+    if (m_overviewsFound || m_isOverview)
+        return;
+    m_overviewsFound = true;
+    struct zs_error err;
+    for (const auto &source : m_sources)
+    {
+        if (OpenOverviews(*source.array, &err) != ZS_OK)
+            zsReport(err);
+    }
+    for (const auto &opened : Array(0).overviews)
+    {
+        ZSBandSources level;
+        for (size_t i = 0; i < m_sources.size(); i++)
+            level.push_back({i == 0 ? opened : levelLike(*opened, Array(i)), m_sources[i].choices,
+                             m_sources[i].shown});
+        const bool isWhole = std::all_of(level.begin(), level.end(),
+                                         [](const ZSBandSource &source) { return source.array != nullptr; });
+        auto overview = isWhole ? Over(m_store, level, m_group, m_options, eAccess, &err,
+                                     m_isMask ? &m_validity : nullptr)
+                              : nullptr;
+        if (overview == nullptr || overview->nBands != nBands)
+        {
+            CPLDebug("ShardedZarr", "overview /%s is left out: %s", opened->node->path,
+                     !isWhole ? "not all arrays have it" : overview == nullptr ? err.message : "other bands");
+            continue;
+        }
+        overview->m_isOverview = true;
+        overview->m_base = this;
+        overview->nPamFlags |= GPF_NOSAVE;
+        m_overviews.push_back(std::move(overview));
+    }
+}
+
+void ShardedZarrDataset::ForgetOverviews()
+{
+    m_overviews.clear();
+    m_overviewsFound = false;
+    for (const auto &source : m_sources)
+    {
+        source.array->overviews.clear();
+        source.array->overviewsFound = false;
+    }
+}
+
+CPLErr ShardedZarrDataset::RemoveOverviews()
+{
+    struct zs_error err;
+    ForgetOverviews();
+    for (const auto &source : m_sources)
+    {
+        if (zs_overviews_remove(m_store->hierarchy, source.array->node, source.array->axes, nullptr, &err) != ZS_OK)
+        {
+            zsReport(err);
+            return CE_Failure;
+        }
+    }
+    FindMasks();
+    for (ShardedZarrDataset *mask : OwnMasks())
+    {
+        if (mask->RemoveOverviews() != CE_None)
+            return CE_Failure;
+    }
+    return ExternalCount() > 0 ? m_external.CleanOverviews() : CE_None;
+}
+
+/* ---- Beside the store ---- */
+
+void ShardedZarrDataset::KeepOverviewsBeside(const std::string &store)
+{
+    const std::string name = CPLGetFilename(store.c_str());
+    if (m_store->store->is_remote || m_store->store->is_snapshot || zsIsArchive(store) || name.empty() ||
+        name == "." || name == "..")
+        return;
+    m_beside = store;
+    m_external.Initialize(this, m_beside.c_str());
+}
+
+CPLErr ShardedZarrDataset::BuildExternal(const char *resampling, int count, const int *factors, int bandCount,
+                                         const int *bandList, GDALProgressFunc progress, void *progressData,
+                                         CSLConstList options)
+{
+    FindOverviews();
+    if (m_beside.empty())
+        CPLError(CE_Failure, CPLE_NotSupported,
+                 "%s: overviews beside the store are for the one raster of a local store; those of others are part "
+                 "of the store, which must be opened in update mode",
+                 zsShown(GetDescription()).c_str());
+    else if (!m_overviews.empty())
+        CPLError(CE_Failure, CPLE_NotSupported,
+                 "%s: there are overviews in the store already; they are changed in update mode",
+                 zsShown(GetDescription()).c_str());
+    else if (m_external.IsInitialized())
+        return m_external.BuildOverviews(m_beside.c_str(), resampling, count, factors, bandCount, bandList, progress,
+                                         progressData, options);
+    return CE_Failure;
+}
+
+/* ---- In the store ---- */
+
+/* Whether a level may be made from the one before: means of means are means (of whole pixels), but the nearest of the
+ * nearest is not the nearest, nor the mode of modes the mode. */
+static bool cascades(const char *resampling)
+{
+    return !STARTS_WITH_CI(resampling, "NEAR") && !EQUAL(resampling, "MODE");
+}
+
+/* GDAL does not look at the answer when a band is finished: remembers that it was to stop. */
+struct Watched
+{
+    GDALProgressFunc progress;
+    void *data;
+    bool stopped;
+};
+
+static int CPL_STDCALL watch(double done, const char *text, void *data)
+{
+    auto &w = *static_cast<Watched *>(data);
+    w.stopped = w.stopped || !w.progress(done, text, w.data);
+    return !w.stopped;
+}
+
+CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, const int *factors, int bandCount,
+                                           const int *bandList, GDALProgressFunc progress, void *progressData,
+                                           CSLConstList options)
+{
+    if (!IsUpdate())
+        return BuildExternal(resampling, count, factors, bandCount, bandList, progress, progressData, options);
+    if (IsHealpix())
+    {
+        CPLError(CE_Failure, CPLE_NotSupported,
+                 "%s: overviews of HEALPix cells are not built in the store; gdaladdo -ro puts them beside it",
+                 zsShown(GetDescription()).c_str());
+        return CE_Failure;
+    }
+    if (HasChoices() || bandCount != nBands)
+    {
+        CPLError(CE_Failure, CPLE_NotSupported, "%s: overviews are built for all bands of %s together",
+                 zsShown(GetDescription()).c_str(), IsGroup() ? "a group" : "an array");
+        return CE_Failure;
+    }
+    if (progress == nullptr)
+        progress = GDALDummyProgress;
+    m_overviewsLater.clear(); // from now on it is the caller who decides
+    if (FlushAll(false) != CE_None)
+        return CE_Failure;
+    return count == 0
+               ? RemoveOverviews()
+               : MakeOverviews(resampling, std::vector<int>(factors, factors + count), progress, progressData, options);
+}
+
+CPLErr ShardedZarrDataset::MakeLaterOverviews()
+{
+    if (!WillMakeOverviews())
+        return CE_None;
+    const std::vector<int> factors = std::move(m_overviewsLater);
+    m_overviewsLater.clear(); // once, whatever comes
+    const std::string resampling = zsOverviewResampling(m_overviewResampling, *this);
+    CPLDebug("ShardedZarr", "%s: %d overviews are made (%s)", GetDescription(), static_cast<int>(factors.size()),
+             resampling.c_str());
+    const CPLConfigOptionSetter threads("GDAL_NUM_THREADS", std::to_string(m_options.threads).c_str(), false);
+    return MakeOverviews(resampling.c_str(), factors, m_closeProgress, m_closeProgressData, nullptr);
+}
+
+CPLErr ShardedZarrDataset::MakeOverviews(const char *resampling, const std::vector<int> &factors,
+                                         GDALProgressFunc progress, void *progressData, CSLConstList options)
+{
+    ZSOverlap overlap; // ends when the levels are closed
+    if (!overlap.Begin(*m_store))
+        return CE_Failure;
+    // Those of the mask first: pixels are made of valid ones alone.
+    CPLErr result = MakeMaskLevels(resampling, factors, options);
+    if (result != CE_None)
+        return result;
+    if (IsGroup())
+        result = MakeLevelsOfEach(resampling, factors, progress, progressData, options);
+    else
+        result = MakeLevels(resampling, factors, progress, progressData, options);
+    return result != CE_None || overlap.End() ? result : CE_Failure;
+}
+
+/* Of one array after the other: a failure leaves those that are finished with new levels. */
+CPLErr ShardedZarrDataset::MakeLevelsOfEach(const char *resampling, const std::vector<int> &factors,
+                                            GDALProgressFunc progress, void *progressData, CSLConstList options)
+{
+    ForgetOverviews();
+    CPLErr result = CE_None;
+    for (size_t i = 0; i < m_sources.size() && result == CE_None; i++)
+    {
+        struct zs_error err;
+        const ZSBandSources sources(1, m_sources[i]);
+        auto one = Over(m_store, sources, nullptr, m_options, GA_Update, &err);
+        if (one == nullptr)
+        {
+            zsReport(err);
+            return CE_Failure;
+        }
+        one->nPamFlags |= GPF_NOSAVE;
+        const auto n = static_cast<double>(m_sources.size());
+        const ZSScaledProgress scaled(static_cast<double>(i) / n, static_cast<double>(i + 1) / n, progress,
+                                      progressData);
+        result = one->MakeLevels(resampling, factors, GDALScaledProgress, scaled.Part(), options);
+    }
+    return result;
+}
+
+CPLErr ShardedZarrDataset::MakeLevels(const char *resampling, const std::vector<int> &factors,
+                                      GDALProgressFunc progress, void *progressData, CSLConstList options)
+{
+    Watched watched = {progress, progressData, false};
+    // In ascending order, so that a level can be made from the one before.
+    std::vector<int> sorted(factors);
+    std::sort(sorted.begin(), sorted.end());
+    sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+    ForgetOverviews();
+    struct zs_error err;
+    struct zs_overviews *raw = nullptr;
+    struct zs_array_options arrayOptions = zsArrayOptions(m_options.threads);
+    const std::string name = CPLString(resampling).tolower();
+    const bool isFilled = name != "none"; // else levels are made without content: others write it
+    const ZSArray &base = Array(0);
+    if (zs_overviews_create(m_store->hierarchy, base.node, base.axes, sorted.data(), sorted.size(),
+                            isFilled ? name.c_str() : nullptr, zs_array_chunk_order(base.array), &arrayOptions, &raw,
+                            &err) != ZS_OK) {
+        zsReport(err);
+        return CE_Failure;
+    }
+    const ZSOwned<struct zs_overviews> made(raw, zs_overviews_free); // outlives the levels
+
+    CPLErr result = CE_None;
+    std::vector<std::unique_ptr<ShardedZarrDataset>> levels;
+    double total = 0, done = 0;
+    for (const int f : sorted)
+        total += 1.0 / (static_cast<double>(f) * f);
+    for (size_t i = 0; isFilled && i < sorted.size() && result == CE_None; i++)
+    {
+        const auto opened = std::make_shared<ZSArray>(zs_overviews_node(made.get(), i),
+                                                      zs_overviews_array(made.get(), i), base.axes, false);
+        const ZSBandSources sources(1, ZSBandSource{opened, {}});
+        auto level = Over(m_store, sources, nullptr, m_options, GA_Update, &err, m_isMask ? &m_validity : nullptr);
+        if (level == nullptr)
+        {
+            zsReport(err);
+            result = CE_Failure;
+            break;
+        }
+        level->m_isOverview = true;
+        level->m_base = this;
+        level->nPamFlags |= GPF_NOSAVE;
+        ShardedZarrDataset *from = this;
+        for (size_t k = i; k-- > 0 && cascades(resampling) && from == this;)
+        {
+            if (sorted[i] % sorted[k] == 0)
+                from = levels[k].get();
+        }
+        const double share = 1.0 / (static_cast<double>(sorted[i]) * sorted[i]) / total;
+        for (int b = 1; b <= nBands && result == CE_None; b++)
+        {
+            // An overview takes its nodata from the source band; levels being made have none of their own to ask.
+            GDALRasterBand *source = from->GetRasterBand(b);
+            if (from != this)
+                static_cast<ShardedZarrRasterBand *>(source)->TakeMeaning(Band(b));
+            GDALRasterBand *target = level->GetRasterBand(b);
+            static_cast<ShardedZarrRasterBand *>(target)->TakeMeaning(Band(b));
+            const ZSScaledProgress scaled(done + share * (b - 1) / nBands, done + share * b / nBands, watch, &watched);
+            result = level->MakeBand(*from, b, resampling, GDALScaledProgress, scaled.Part(), options);
+            if (result == CE_None && watched.stopped)
+            {
+                CPLError(CE_Failure, CPLE_UserInterrupt, "User terminated");
+                result = CE_Failure;
+            }
+        }
+        done += share;
+        if (result == CE_None)
+            result = level->FlushAll(false);
+        levels.push_back(std::move(level));
+    }
+    if (result == CE_None && zs_overviews_publish(made.get(), &err) != ZS_OK)
+    {
+        zsReport(err);
+        result = CE_Failure;
+    }
+    return result;
+}

@@ -1,0 +1,249 @@
+/* Georeferencing and metadata of a dataset that were changed in update mode, written to the store. */
+#include <functional>
+
+#include "dataset.h"
+#include "domains.h"
+#include "gdal/guard.h"
+
+extern "C"
+{
+#include "raster/listing.h"
+#include "raster/update.h"
+}
+
+/* Before the first pixel: what is not written shall read as the nodata value that was set, as in other drivers. */
+CPLErr ShardedZarrDataset::SettleFillValue()
+{
+    m_isBlank = false;
+    const struct zs_meaning &first = Band(1).Meaning();
+    ZSBandSource &source = m_sources.front(); // Create() makes one array
+    const size_t size = Info(0).item_size;
+    bool same = first.has_nodata && memcmp(first.nodata, Info(0).fill_value, size) != 0;
+    for (int b = 2; b <= nBands && same; b++)
+    {
+        const struct zs_meaning &m = Band(b).Meaning();
+        same = m.has_nodata && memcmp(m.nodata, first.nodata, size) == 0;
+    }
+    if (!same)
+        return CE_None;
+    struct zs_error err;
+    struct zs_array *array = nullptr;
+    const struct zs_array_options options = {m_options.threads, m_options.cache_bytes, m_options.max_chunk_bytes,
+                                             m_options.merge_gap, m_options.update};
+    const struct zs_node *node = nullptr;
+    if (zs_update_fill_value(m_store->hierarchy, source.array->node, first.nodata, &node, &err) != ZS_OK ||
+        zs_array_open_node(m_store->hierarchy, node, &options, &array, &err) != ZS_OK)
+    {
+        zsReport(err);
+        return CE_Failure;
+    }
+    zs_array_set_order(array, zs_array_chunk_order(source.array->array));
+    const auto blank = source.array;
+    source.array = std::make_shared<ZSArray>(node, array, blank->axes, true);
+    source.array->isHealpix = blank->isHealpix;
+    source.array->healpix = blank->healpix;
+    m_slices.front().array = array;
+    m_column.reset();
+    return CE_None;
+}
+
+enum zs_status ShardedZarrDataset::WriteGeoref(struct zs_error *err)
+{
+    if (IsHealpix())
+        return zs_update_healpix(m_store->hierarchy, Array(0).node, &Array(0).healpix, err);
+    if (Array(0).georefFailed) // what was not set is not known, and would be removed
+        return zs_fail(err, ZS_IO, "/%s: georeferencing that could not be read is not changed", Array(0).node->path);
+    struct zs_georef_update update = {};
+    update.keeps_transform = (m_georefChanged & TRANSFORM) == 0;
+    update.keeps_srs = (m_georefChanged & CRS) == 0;
+    update.has_transform = m_georef.has_transform;
+    memcpy(update.transform, m_georef.transform, sizeof update.transform);
+    update.pixel_is_point = m_georef.pixel_is_point;
+    update.srs = m_georef.srs;
+    std::vector<const struct zs_node *> nodes;
+    std::vector<struct zs_axes> axes;
+    for (const auto &source : m_sources)
+    {
+        nodes.push_back(source.array->node);
+        axes.push_back(source.array->axes);
+    }
+    FindMasks();
+    for (const ShardedZarrDataset *mask : OwnMasks())
+    {
+        if (!mask->m_validity.is_plain)
+            continue; // somebody else's: it follows where it says a place
+        nodes.push_back(mask->Array(0).node);
+        axes.push_back(mask->Array(0).axes);
+    }
+    return zs_update_georefs(m_store->hierarchy, nodes.data(), axes.data(), nodes.size(), &update, err);
+}
+
+/* Items of the group above that were shown and are there no more: they go where no other raster shows them. */
+enum zs_status ShardedZarrDataset::RemoveItemsAbove(struct zs_error *err)
+{
+    const CPLStringList above = ItemsAbove(), now(CSLDuplicate(GDALMajorObject::GetMetadata()));
+    CPLStringList gone;
+    for (int i = 0; i < above.size(); i++)
+    {
+        const std::string name = zsItemName(above[i]);
+        if (zsItemValue(now.List(), name.c_str()) == nullptr &&
+            zsItemValue(Meaning(0).metadata, name.c_str()) == nullptr)
+            gone.AddString(above[i]);
+    }
+    if (gone.empty())
+        return ZS_OK;
+    const struct zs_node *group = GroupAbove(), **rasters = nullptr;
+    size_t count = 0;
+    const enum zs_status status = zs_rasters_find(m_store->hierarchy, group, &rasters, &count, nullptr, err);
+    const std::unique_ptr<const struct zs_node *, decltype(&free)> rastersFreed(rasters, free);
+    if (status != ZS_OK && status != ZS_NOT_FOUND && status != ZS_UNSUPPORTED)
+        return status;
+    if (status == ZS_OK && count == 1 && strcmp(rasters[0]->path, Array(0).node->path) == 0)
+        return zs_update_metadata(m_store->hierarchy, group, zsItemsNotIn(above.List(), gone.List()).List(), err);
+    for (int i = 0; i < gone.size(); i++)
+        CPLError(CE_Warning, CPLE_AppDefined, "%s: %s is an attribute of the group /%s, and of all in it: it stays",
+                 zsShown(m_store->name).c_str(), zsItemName(gone[i]).c_str(), group->path);
+    return ZS_OK;
+}
+
+enum zs_status ShardedZarrDataset::WriteDatasetMetadata(struct zs_error *err)
+{
+    if (IsGroup())
+        ZS_TRY(WriteItems(err));
+    else
+    {
+        const CPLStringList ofGroup = zsItemsNotIn(ItemsAbove().List(), Meaning(0).metadata);
+        const CPLStringList own = zsItemsNotIn(ItemsToWrite().List(), ofGroup.List());
+        ZS_TRY(zs_update_metadata(m_store->hierarchy, Array(0).node, own.List(), err));
+        ZS_TRY(RemoveItemsAbove(err));
+    }
+    if (IsGroup() && !m_domainsChanged)
+        return ZS_OK;
+    AddDomains(nullptr);
+    zs_domains_clear(&m_domains);
+    m_domains = zsDomainsOf(*this);
+    for (const auto &source : m_sources)
+        ZS_TRY(zs_update_domains(m_store->hierarchy, source.array->node, &m_domains, err));
+    return ZS_OK;
+}
+
+/* What was set of the bands of an array, among what is said of all its slices. */
+enum zs_status ShardedZarrDataset::WriteBands(size_t source, struct zs_error *err)
+{
+    const ZSArray &array = Array(source);
+    if (m_isMask) // its flags say which pixels are valid; what GDAL's users say of a mask is kept by no format
+        return ZS_OK;
+    const auto before = static_cast<int>(m_slices[source].first), count = static_cast<int>(Slices(source).count);
+    unsigned which = 0;
+    for (int b = 1; b <= count; b++)
+        which |= Band(before + b).m_changed;
+    if (which == 0)
+        return ZS_OK;
+    if (IsGroup() && (which & ZS_BAND_METADATA) != 0)
+        ZS_TRY(WriteOwnItems(source, err));
+    struct zs_meaning *all = nullptr;
+    const uint64_t slices = SliceCount(source);
+    ZS_TRY(zs_band_meanings_read(array.node, slices, &Meaning(source), &all, err));
+    const std::unique_ptr<struct zs_meaning, std::function<void(struct zs_meaning *)>> freed(
+        all, [slices](struct zs_meaning *list) { zs_band_meanings_free(list, slices); });
+    for (int b = 1; b <= count; b++)
+    {
+        struct zs_meaning &to = all[SliceOf(before + b)];
+        zs_meaning_clear(&to);
+        ZS_TRY(zs_meaning_copy(&Band(before + b).CurrentMeaning(), &to, err));
+    }
+    return zs_update_bands(m_store->hierarchy, array.node, array.axes, all, static_cast<size_t>(slices), which, err);
+}
+
+CPLErr ShardedZarrDataset::WriteMetadata()
+{
+    if (m_isBlank && m_bandsChanged && SettleFillValue() != CE_None)
+        return CE_Failure;
+    if (m_georefChanged == 0 && !m_metadataChanged && !m_bandsChanged && !m_maskAdded && !m_partWritten)
+        return CE_None;
+    struct zs_error err;
+    enum zs_status status = ZS_OK;
+    ZSOverlap overlap;
+    if (!overlap.Begin(*m_store))
+        return CE_Failure;
+    if (m_georefChanged != 0)
+        status = WriteGeoref(&err);
+    if (status == ZS_OK && m_metadataChanged)
+        status = WriteDatasetMetadata(&err);
+    for (size_t i = 0; i < m_sources.size() && status == ZS_OK && m_bandsChanged; i++)
+        status = WriteBands(i, &err);
+    for (size_t i = 0; i < m_sources.size() && status == ZS_OK && m_partWritten; i++)
+        status = zs_update_drop_statistics(m_store->hierarchy, Array(i).node, false, &err);
+    if (status == ZS_OK)
+        status = zs_update_flush(m_store->hierarchy, &err);
+    if (status != ZS_OK)
+    {
+        zsReport(err);
+        return CE_Failure;
+    }
+    if (!overlap.End())
+        return CE_Failure;
+    // What is in the store now need not be in a side-car file; statistics there must not outlive those of the store.
+    if (m_metadataChanged)
+        m_fromStore = CSLDuplicate(GDALMajorObject::GetMetadata());
+    if (m_hasSideCar)
+        MarkPamDirty();
+    for (int b = 1; b <= nBands && m_bandsChanged; b++)
+    {
+        Band(b).m_changed = 0;
+        if (!Band(b).m_metadataAdded)
+            continue;
+        Band(b).m_fromStore = CSLDuplicate(Band(b).GDALMajorObject::GetMetadata());
+        if (Band(b).m_sideCarHasStatistics)
+            MarkPamDirty();
+        Band(b).m_sideCarHasStatistics = false;
+    }
+    m_georefChanged = 0;
+    m_metadataChanged = m_domainsChanged = m_bandsChanged = m_maskAdded = m_partWritten = false;
+    return CE_None;
+}
+
+/* ---- Statistics ---- */
+
+/* Those of rasters whose mask is written by its own name. */
+void ShardedZarrDataset::DropStatisticsOfMasked()
+{
+    for (size_t i = 0; i < m_sources.size() && !m_isMaskSought; i++)
+    {
+        struct zs_error err;
+        bool any = false;
+        if (zs_update_drop_statistics_of_masked(m_store->hierarchy, Array(i).node, &any, &err) != ZS_OK)
+            CPLDebug("ShardedZarr", "%s", err.message); // what cannot be listed names nothing that is known
+        m_partWritten = m_partWritten || any;
+    }
+    m_isMaskSought = true;
+}
+
+CPLErr ShardedZarrDataset::AddStatistics(GDALProgressFunc progress, void *progressData)
+{
+    // With several threads GDAL 3.13 leaves pixels out where blocks are small, those of a GeoTIFF too.
+    const CPLConfigOptionSetter oneThread("GDAL_NUM_THREADS", "1", false);
+    for (int b = 1; b <= nBands; b++)
+    {
+        const ZSScaledProgress ofStatistics((b - 1.0) / nBands, (b - 0.5) / nBands, progress, progressData);
+        const ZSScaledProgress ofHistogram((b - 0.5) / nBands, static_cast<double>(b) / nBands, progress,
+                                           progressData);
+        CPLErr result;
+        std::string message;
+        {
+            const CPLErrorStateBackuper kept;
+            const CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
+            result = GetRasterBand(b)->ComputeStatistics(false, nullptr, nullptr, nullptr, nullptr, GDALScaledProgress,
+                                                         ofStatistics.Part());
+            if (result == CE_None)
+                result = Band(b).AddHistogram(GDALScaledProgress, ofHistogram.Part());
+            message = CPLGetLastErrorMsg();
+        }
+        if (result == CE_None || message.find("no valid pixels") != std::string::npos)
+            continue;
+        CPLError(CE_Failure, CPLE_AppDefined, "%s: statistics of band %d: %s",
+                 zsShown(GetDescription()).c_str(), b, message.c_str());
+        return CE_Failure;
+    }
+    return CE_None;
+}

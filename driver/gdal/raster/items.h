@@ -1,0 +1,41 @@
+/* gdal/raster/items.h: items of metadata, "NAME=VALUE". A name ends at the first '=', and names are compared byte
+ * for byte, as those of attributes are: "eo:cloud_cover" is a name, and "Title" another than "title". GDAL's functions
+ * on lists (CSLMerge(), SetNameValue() ...) split at ':' too and ignore case: for options, not for these. */
+#ifndef ZS_GDAL_ITEMS_H
+#define ZS_GDAL_ITEMS_H
+
+#include <string>
+
+#include "gdal/compat.h"
+
+/* The name of an item; all of a text that has no '='. */
+std::string zsItemName(const char *item);
+
+/* The value of the item of that name, null where there is none. */
+const char *zsItemValue(CSLConstList items, const char *name);
+/* The same as GDAL's users expect it: where no name is that one, one that differs in case alone. */
+const char *zsItemValueInAnyCase(CSLConstList items, const char *name);
+
+/* Sets the item of that name, or with null removes it. */
+void zsSetItem(CPLStringList &items, const char *name, const char *value);
+
+/* The items of `base`, those of `over` in the place of what has the same name. */
+CPLStringList zsMergeItems(CSLConstList base, CSLConstList over);
+
+/* Whether a list has the item as it is. */
+bool zsHasItem(CSLConstList items, const char *item);
+
+/* The items of a list that are not, as they are, in the other. */
+CPLStringList zsItemsNotIn(CSLConstList items, CSLConstList other);
+
+/* Whether GDAL's SetMetadataItem() takes an item of another name for that one: all are set at once then. */
+bool zsIsItemMistaken(GDALMajorObject &object, const char *name, const char *domain);
+/* What an object's own list is with that item set. */
+CPLStringList zsItemsWith(GDALMajorObject &object, const char *name, const char *value, const char *domain);
+
+/* A side-car file as GDAL writes and reads it has of a name what stands before a colon, and one of those that differ in
+ * case. These make the items in it those of the object, and the other way. */
+void zsItemsToXML(GDALMajorObject &object, CPLXMLNode *tree);
+void zsItemsFromXML(const CPLXMLNode *tree, GDALMajorObject &object);
+
+#endif

@@ -1,0 +1,380 @@
+#include "source_axes.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <set>
+
+#include "gdal/creation_options.h"
+#include "dataset.h"
+
+/* The items of band 1 that begin and end so: what stands between. */
+static std::vector<std::string> namesOfItems(GDALDataset &source, const std::string &prefix, const std::string &suffix)
+{
+    std::vector<std::string> names;
+    CSLConstList items = source.GetRasterBand(1)->GetMetadata();
+    for (int i = 0; i < CSLCount(items); i++)
+    {
+        const char *equals = strchr(items[i], '=');
+        const std::string key = equals != nullptr ? std::string(items[i], equals) : "";
+        if (key.size() > prefix.size() + suffix.size() && key.compare(0, prefix.size(), prefix) == 0 &&
+            zsEndsWith(key, suffix.c_str()))
+            names.push_back(key.substr(prefix.size(), key.size() - prefix.size() - suffix.size()));
+    }
+    return names;
+}
+
+/* Texts of an item, one per band; none unless all bands have it. */
+static std::vector<std::string> itemOfBands(GDALDataset &source, const std::string &name)
+{
+    std::vector<std::string> texts;
+    for (int b = 1; b <= source.GetRasterCount(); b++)
+    {
+        const char *text = source.GetRasterBand(b)->GetMetadataItem(name.c_str());
+        if (text == nullptr)
+            return {};
+        texts.push_back(text);
+    }
+    return texts;
+}
+
+static bool isSame(const std::vector<std::string> &texts)
+{
+    return std::adjacent_find(texts.begin(), texts.end(), std::not_equal_to<>()) == texts.end();
+}
+
+void ZSSourceAxes::Clear()
+{
+    m_axes.clear();
+    m_spent.clear();
+}
+
+/* ---- What bands say ---- */
+
+/* A dimension whose coordinate is that item of each band; its attributes are the dataset's. */
+bool ZSSourceAxes::Take(GDALDataset &source, const std::string &name, const std::string &item)
+{
+    Axis axis;
+    axis.source = name;
+    axis.values = itemOfBands(source, item);
+    const std::string prefix = name + "#";
+    CSLConstList items = source.GetMetadata();
+    for (int i = 0; i < CSLCount(items); i++)
+    {
+        if (STARTS_WITH(items[i], prefix.c_str()))
+            axis.attributes.AddString(items[i] + prefix.size());
+    }
+    m_axes.push_back(axis);
+    m_spent.push_back(item);
+    return !axis.values.empty();
+}
+
+/* DIM_time_INDEX=0, DIM_time_VALUE=2024-05-01T00:00:00 */
+bool ZSSourceAxes::ReadArray(GDALDataset &source)
+{
+    for (const auto &name : namesOfItems(source, "DIM_", "_INDEX"))
+    {
+        const std::string item = "DIM_" + name;
+        const bool has_values = source.GetRasterBand(1)->GetMetadataItem((item + "_VALUE").c_str()) != nullptr;
+        if (!Take(source, name, item + (has_values ? "_VALUE" : "_INDEX")))
+            return false;
+        Axis &axis = m_axes.back();
+        axis.has_values = has_values;
+        m_spent.insert(m_spent.end(), {item + "_INDEX", item + "_UNIT"});
+        const char *unit = source.GetRasterBand(1)->GetMetadataItem((item + "_UNIT").c_str());
+        if (unit != nullptr && zsItemValue(axis.attributes.List(), "units") == nullptr)
+            zsSetItem(axis.attributes, "units", unit);
+    }
+    return !m_axes.empty();
+}
+
+/* NETCDF_DIM_time=6, and of the dataset NETCDF_DIM_time_DEF={3,5}: size and type. */
+bool ZSSourceAxes::ReadNetcdf(GDALDataset &source)
+{
+    static const char *const types[] = {"",        "int8",  "",       "int16",  "int32", "float32",
+                                        "float64", "uint8", "uint16", "uint32", "int64", "uint64"};
+    for (const auto &name : namesOfItems(source, "NETCDF_DIM_", ""))
+    {
+        const std::string item = "NETCDF_DIM_" + name;
+        if (!Take(source, name, item))
+            return false;
+        const char *definition = source.GetMetadataItem((item + "_DEF").c_str());
+        const char *comma = definition != nullptr ? strchr(definition, ',') : nullptr;
+        const int type = comma != nullptr ? atoi(comma + 1) : 0;
+        if (type > 0 && type < static_cast<int>(CPL_ARRAYSIZE(types)))
+            zsSetItem(m_axes.back().attributes, ZS_AXIS_TYPE, types[type]);
+    }
+    return !m_axes.empty();
+}
+
+/* "85000-ISBL" is 85000 of ISBL, of which the description says `85000[Pa] ISBL="Isobaric surface"`. */
+static std::string kindOfLevel(const std::string &level)
+{
+    const size_t dash = level.rfind('-');
+    return dash != std::string::npos ? level.substr(dash + 1) : "";
+}
+
+static std::string between(const std::string &text, char open, char close)
+{
+    const size_t from = text.find(open), to = from != std::string::npos ? text.find(close, from + 1) : from;
+    return to != std::string::npos ? text.substr(from + 1, to - from - 1) : "";
+}
+
+/* Fields of one element that differ in valid time alone, or in level alone. */
+bool ZSSourceAxes::ReadGrib(GDALDataset &source)
+{
+    const auto times = itemOfBands(source, "GRIB_VALID_TIME"), levels = itemOfBands(source, "GRIB_SHORT_NAME");
+    if (source.GetRasterCount() < 2 || times.empty() || levels.empty() || itemOfBands(source, "GRIB_ELEMENT").empty())
+        return false;
+    for (const char *item : {"GRIB_ELEMENT", "GRIB_UNIT", "GRIB_COMMENT", "GRIB_DISCIPLINE", "GRIB_PDS_PDTN"})
+    {
+        if (!isSame(itemOfBands(source, item)))
+            return false;
+    }
+    if (isSame(levels))
+    {
+        Take(source, "time", "GRIB_VALID_TIME");
+        Axis &axis = m_axes.back();
+        for (auto &text : axis.values) // seconds, and in GDAL 3.6 " sec UTC" behind them
+            text = std::to_string(std::strtoll(text.c_str(), nullptr, 10));
+        for (const char *attribute :
+             {"units=seconds since 1970-01-01", "calendar=proleptic_gregorian", "standard_name=time", "axis=T"})
+            axis.attributes.AddString(attribute);
+        return true;
+    }
+    std::vector<std::string> kinds;
+    for (const auto &level : levels)
+        kinds.push_back(kindOfLevel(level));
+    if (!isSame(times) || !isSame(itemOfBands(source, "GRIB_REF_TIME")) || !isSame(kinds) || kinds[0].empty())
+        return false;
+    Take(source, CPLString(kinds[0]).tolower(), "GRIB_SHORT_NAME");
+    Axis &axis = m_axes.back();
+    for (auto &text : axis.values)
+        text.resize(text.rfind('-'));
+    const std::string description = source.GetRasterBand(1)->GetDescription(), unit = between(description, '[', ']'),
+                      name = between(description, '"', '"');
+    if (!unit.empty() && unit != "-")
+        zsSetItem(axis.attributes, "units", unit.c_str());
+    if (!name.empty())
+        zsSetItem(axis.attributes, "long_name", name.c_str());
+    return true;
+}
+
+/* ---- Whether it makes dimensions ---- */
+
+/* The different ones, in the order in which they come. */
+static std::vector<std::string> distinct(const std::vector<std::string> &texts)
+{
+    std::vector<std::string> found;
+    std::set<std::string> seen;
+    for (const auto &text : texts)
+    {
+        if (seen.insert(text).second)
+            found.push_back(text);
+    }
+    return found;
+}
+
+/* From a value per band to a value per element. False when the bands are not the full product of the axes in this
+ * order. */
+bool ZSSourceAxes::Reduce(const std::vector<size_t> &order)
+{
+    const size_t bands = m_axes[0].values.size();
+    size_t inner = bands;
+    std::vector<Axis> reduced;
+    for (const size_t i : order)
+    {
+        Axis axis = m_axes[i];
+        axis.values = distinct(axis.values);
+        const size_t size = axis.values.size();
+        if (inner % size != 0)
+            return false;
+        inner /= size;
+        for (size_t b = 0; b < bands; b++)
+        {
+            if (m_axes[i].values[b] != axis.values[b / inner % size])
+                return false;
+        }
+        reduced.push_back(std::move(axis));
+    }
+    if (inner == 1)
+        m_axes = std::move(reduced);
+    return inner == 1;
+}
+
+/* Puts the axes in order, slowest first. Items of metadata may be sorted, so it is that which the dataset tells
+ * (`{time,level}`), else that in which they come, else that in which they change: what stays the same has no place of
+ * its own then, and comes first. */
+bool ZSSourceAxes::Arrange(GDALDataset &source)
+{
+    std::vector<size_t> order(m_axes.size());
+    std::iota(order.begin(), order.end(), 0);
+    const char *told = source.GetMetadataItem("NETCDF_DIM_EXTRA");
+    told = told != nullptr ? told : source.GetMetadataItem(ZS_EXTRA_DIMENSIONS);
+    const CPLStringList names(CSLTokenizeString2(told != nullptr ? told : "", "{},", 0));
+    const auto place = [&](size_t i) { return names.FindString(m_axes[i].source.c_str()); };
+    const auto change = [&](size_t i)
+    {
+        const auto &v = m_axes[i].values;
+        return std::find_if(v.begin(), v.end(), [&](const std::string &text) { return text != v[0]; }) - v.begin();
+    };
+    auto byPlace = order, byChange = order;
+    std::stable_sort(byPlace.begin(), byPlace.end(), [&](size_t i, size_t k) { return place(i) < place(k); });
+    std::stable_sort(byChange.begin(), byChange.end(), [&](size_t i, size_t k) { return change(i) > change(k); });
+    return Reduce(byPlace) || Reduce(order) || Reduce(byChange);
+}
+
+/* Names the dimensions and makes their coordinates. False when that is not possible. */
+bool ZSSourceAxes::Settle(GDALDataset &source, const std::vector<std::string> &names)
+{
+    std::set<std::string> used = {"x", "y"};
+    const bool isRenamed = names.size() == m_axes.size() + 2;
+    if (m_axes.size() > ZS_MAX_NDIM - 2 || !Arrange(source))
+        return false;
+    for (size_t i = 0; i < m_axes.size(); i++)
+    {
+        Axis &axis = m_axes[i];
+        axis.name = isRenamed ? names[i] : axis.source;
+        if (!isRenamed && (!zsIsArrayName(axis.name) || !used.insert(axis.name).second))
+            return false;
+        // The numbers of bands are no coordinates of anything else.
+        const bool isCounted = axis.source == "band" && axis.attributes.empty();
+        if (!axis.has_values || (isCounted && axis.name != "band"))
+            continue;
+        std::vector<const char *> texts;
+        for (const auto &text : axis.values)
+            texts.push_back(text.c_str());
+        void *elements = nullptr;
+        struct zs_error err;
+        if (zs_extra_axis_parse(texts.data(), texts.size(), axis.attributes.List(), &axis.type, &elements, &err) !=
+            ZS_OK) {
+            CPLDebug("ShardedZarr", "%s is not a dimension: %s", axis.source.c_str(), err.message);
+            return false;
+        }
+        axis.elements.reset(elements, free);
+    }
+    return true;
+}
+
+void ZSSourceAxes::Count(int bands, const std::vector<std::string> &names)
+{
+    Axis axis;
+    axis.name = names.size() == 3 ? names[0] : "band";
+    axis.values.resize(static_cast<size_t>(bands));
+    if (axis.name == "band")
+    {
+        const auto numbers = std::make_shared<std::vector<int64_t>>(static_cast<size_t>(bands));
+        std::iota(numbers->begin(), numbers->end(), 1);
+        axis.elements = std::shared_ptr<void>(numbers, numbers->data());
+    }
+    m_axes.push_back(axis);
+}
+
+void ZSSourceAxes::Find(GDALDataset *source, int bands, const std::vector<std::string> &names)
+{
+    // What an array of ours or of others is made of comes last: a copy that could not have a time has bands that are
+    // counted, too.
+    bool found = false;
+    for (const auto read : {&ZSSourceAxes::ReadNetcdf, &ZSSourceAxes::ReadGrib, &ZSSourceAxes::ReadArray})
+    {
+        if (!found)
+        {
+            Clear();
+            found = source != nullptr && (this->*read)(*source) && Settle(*source, names);
+        }
+    }
+    if (!found)
+    {
+        Clear();
+        if (bands > 1)
+            Count(bands, names);
+    }
+    for (auto &axis : m_axes)
+        m_specs.push_back(
+            {axis.name.c_str(), axis.values.size(), axis.type, axis.elements.get(), axis.attributes.List()});
+}
+
+void ZSSourceAxes::Apply(struct zs_raster_spec &spec) const
+{
+    spec.axes = m_specs.data();
+    spec.axis_count = static_cast<int>(m_specs.size());
+}
+
+void ZSSourceAxes::Rename(const std::vector<std::string> &names)
+{
+    for (size_t i = 0; i < m_axes.size(); i++)
+    {
+        m_axes[i].name = names[i];
+        m_specs[i].name = m_axes[i].name.c_str();
+    }
+}
+
+/* ---- What is told by them ---- */
+
+/* The items whose names do not begin with one of these, or are not one of them. */
+static CPLStringList without(CSLConstList items, const std::vector<std::string> &prefixes,
+                             const std::vector<std::string> &names)
+{
+    CPLStringList kept;
+    for (int i = 0; i < CSLCount(items); i++)
+    {
+        const std::string item = items[i], name = item.substr(0, item.find('='));
+        const auto begins = [&](const std::string &prefix) { return item.compare(0, prefix.size(), prefix) == 0; };
+        if (std::none_of(prefixes.begin(), prefixes.end(), begins) &&
+            std::find(names.begin(), names.end(), name) == names.end())
+            kept.AddString(item.c_str());
+    }
+    return kept;
+}
+
+/* What this driver makes of the place of a band: "time=2024-05-01T00:00:00, member=3". */
+std::string ZSSourceAxes::Place(size_t band, size_t bands) const
+{
+    std::string place;
+    size_t inner = bands;
+    for (const auto &axis : m_axes)
+    {
+        inner /= axis.values.size();
+        place += (place.empty() ? "" : ", ") + axis.source + "=" + axis.values[band / inner % axis.values.size()];
+    }
+    return place;
+}
+
+/* "temperature, time=2024-05-01T00:00:00" without the place. */
+static std::string withoutPlace(const char *description, const std::string &place)
+{
+    std::string text = description != nullptr ? description : "";
+    if (!place.empty() && text == place)
+        return "";
+    if (!place.empty() && zsEndsWith(text, (", " + place).c_str()))
+        text.resize(text.size() - place.size() - 2);
+    return text;
+}
+
+void ZSSourceAxes::Spend(CPLStringList &metadata, std::vector<struct zs_meaning> &bands) const
+{
+    if (m_spent.empty())
+        return;
+    std::vector<std::string> prefixes, spent = m_spent;
+    spent.insert(spent.end(), {"DIM_band_INDEX", "DIM_band_VALUE"}); // of a source that only counts them
+    for (const auto &axis : m_axes)
+        prefixes.insert(prefixes.end(), {axis.source + "#", "NETCDF_DIM_" + axis.source + "_"});
+    metadata = without(metadata.List(), prefixes, {"NETCDF_DIM_EXTRA", ZS_EXTRA_DIMENSIONS});
+    std::vector<std::string> descriptions;
+    for (size_t b = 0; b < bands.size(); b++)
+    {
+        struct zs_meaning &m = bands[b];
+        const CPLStringList kept = without(m.metadata, {}, spent);
+        zs_metadata_free(m.metadata);
+        m.metadata = zsCopyList(kept.List());
+        descriptions.push_back(withoutPlace(m.description, Place(b, bands.size())));
+    }
+    const bool isCommon = bands.size() > 1 && isSame(descriptions);
+    if (isCommon && !descriptions[0].empty() && zsItemValue(metadata.List(), "long_name") == nullptr)
+        zsSetItem(metadata, "long_name", descriptions[0].c_str());
+    for (size_t b = 0; b < bands.size(); b++)
+    {
+        free(bands[b].description);
+        bands[b].description = isCommon || descriptions[b].empty() ? nullptr : zs_strdup(descriptions[b].c_str());
+    }
+}

@@ -1,0 +1,71 @@
+/* gdal/raster/source_axes.h: the dimensions that the bands of a new raster are flattened from. */
+#ifndef ZS_GDAL_SOURCE_AXES_H
+#define ZS_GDAL_SOURCE_AXES_H
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gdal/compat.h"
+
+extern "C"
+{
+#include "raster/create.h"
+}
+
+/* An item of a dataset's metadata, by this driver: the dimensions that its bands are flattened from, "{time,level}",
+ * slowest first. Where there is only one, it goes without saying. */
+constexpr const char *ZS_EXTRA_DIMENSIONS = "EXTRA_DIM";
+
+/* What the metadata of a source's bands tell of extra dimensions (time, level ...).
+ *
+ * Understood are DIM_<name>_INDEX, _VALUE and _UNIT (this driver, GDAL's Zarr driver, all that makes a raster of a
+ * multidimensional array), NETCDF_DIM_<name> (the netCDF driver; its data type is in NETCDF_DIM_<name>_DEF of the
+ * dataset), and GRIB_VALID_TIME or GRIB_SHORT_NAME of bands that are alike otherwise. Attributes of the variable <name>
+ * are the dataset's <name>#units and so on. Every band must say it, in numbers or times, and the bands must be the full
+ * product of the dimensions, in order. Else it is doubtful, and the bands are counted: 1, 2, 3 along a dimension
+ * `band`. */
+class ZSSourceAxes
+{
+  public:
+    /* The dimensions of `bands` bands; `source` may be null. `names` are those that all dimensions shall have, Y and X
+     * last, or none. Names for another count are left to who compares them with the spec. */
+    void Find(GDALDataset *source, int bands, const std::vector<std::string> &names);
+    /* The spec borrows from this. */
+    void Apply(struct zs_raster_spec &spec) const;
+    /* Other names, for the spec too; there may be more of them, Y and X. */
+    void Rename(const std::vector<std::string> &names);
+
+    /* Takes out what is told by the dimensions: of the metadata of the dataset and of each band, and of descriptions
+     * that this driver made of them. A description that is then that of all bands becomes the array's, in
+     * `metadata`. */
+    void Spend(CPLStringList &metadata, std::vector<struct zs_meaning> &bands) const;
+
+  private:
+    struct Axis
+    {
+        std::string source;              /* the source's name for it */
+        std::string name;                /* that of the new dimension */
+        std::vector<std::string> values; /* a text per band, then per element */
+        bool has_values = true;          /* else they are indices alone */
+        CPLStringList attributes;
+        enum zs_data_type type = ZS_INT64;
+        std::shared_ptr<void> elements;
+    };
+    std::vector<Axis> m_axes;
+    std::vector<struct zs_extra_axis> m_specs;
+    std::vector<std::string> m_spent; /* names of items of bands */
+
+    bool ReadArray(GDALDataset &source);
+    bool ReadNetcdf(GDALDataset &source);
+    bool ReadGrib(GDALDataset &source);
+    bool Take(GDALDataset &source, const std::string &name, const std::string &item);
+    bool Reduce(const std::vector<size_t> &order);
+    bool Arrange(GDALDataset &source);
+    bool Settle(GDALDataset &source, const std::vector<std::string> &names);
+    void Count(int bands, const std::vector<std::string> &names);
+    std::string Place(size_t band, size_t bands) const;
+    void Clear();
+};
+
+#endif
