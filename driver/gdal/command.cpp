@@ -1,6 +1,6 @@
 /* `gdal driver shardedzarr validate STORE`: a face of validate/validate.h, as the program shardedzarr-validate is
  * one. */
-#include "command.h"
+#include "driver.h"
 
 #if ZS_GDAL_AT_LEAST(11)
 

@@ -1,4 +1,4 @@
-#include "create.h"
+#include "driver.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,15 +8,13 @@
 #include "gdal/raster/copy.h"
 #include "creation_options.h"
 #include "gdal/raster/dataset.h"
-#include "gdal/raster/domains.h"
+#include "gdal/raster/items.h"
 #include "files.h"
 #include "guard.h"
 #include "gdal/raster/healpix_target.h"
-#include "gdal/raster/losses.h"
 #include "gdal/multidim/mdim.h"
 #include "gdal/multidim/mdim_options.h"
 #include "gdal/raster/new_arrays.h"
-#include "open.h"
 #include "gdal/raster/packing.h"
 #include "repository.h"
 #include "gdal/raster/source_axes.h"

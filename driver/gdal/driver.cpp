@@ -1,11 +1,8 @@
 /* The one symbol that the plugin exports. */
-#include "command.h"
-#include "create.h"
-#include "files.h"
+#include "driver.h"
+
 #include "guard.h"
-#include "open.h"
 #include "options.h"
-#include "subdataset_info.h"
 
 #include <dlfcn.h>
 

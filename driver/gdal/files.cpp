@@ -4,9 +4,8 @@
 #include <vector>
 
 #include "connection.h"
-#include "gdal/raster/dataset.h"
+#include "handles.h"
 #include "repository.h"
-#include "sources.h"
 #include "target.h"
 
 extern "C"

@@ -20,9 +20,4 @@ std::string zsExternalOverviews(const std::string &store);
 /* Removes them, if there are any. */
 void zsRemoveExternalOverviews(const std::string &store);
 
-/* GDALDriver::pfnDelete, pfnRename, pfnCopyFiles. */
-CPLErr zsDelete(const char *name);
-CPLErr zsRename(const char *newName, const char *oldName);
-CPLErr zsCopyFiles(const char *newName, const char *oldName);
-
 #endif

@@ -1,4 +1,4 @@
-#include "open.h"
+#include "driver.h"
 
 #include <algorithm>
 #include <string_view>
@@ -6,7 +6,6 @@
 #include "gdal/raster/choices.h"
 #include "gdal/raster/container.h"
 #include "gdal/raster/dataset.h"
-#include "gdal/raster/describe.h"
 #include "gdal/raster/group.h"
 #include "guard.h"
 #include "gdal/raster/healpix_map.h"

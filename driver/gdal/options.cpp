@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "creation_options.h"
-#include "opened.h"
+#include "handles.h"
 
 extern "C"
 {

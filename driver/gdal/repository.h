@@ -5,7 +5,7 @@
 #include <string>
 
 #include "connection.h"
-#include "opened.h"
+#include "handles.h"
 
 /* Whether it is a repository, as far as a look at the disk tells; of no remote one. */
 bool zsIsRepository(const std::string &store);

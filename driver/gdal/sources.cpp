@@ -1,4 +1,4 @@
-#include "sources.h"
+#include "target.h"
 
 #include <sys/stat.h>
 

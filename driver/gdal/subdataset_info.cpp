@@ -1,4 +1,4 @@
-#include "subdataset_info.h"
+#include "driver.h"
 
 #if ZS_GDAL_AT_LEAST(8)
 #include "connection.h"

@@ -5,10 +5,9 @@
 #include <vector>
 
 #include "connection.h"
-#include "gdal/raster/dataset.h"
+#include "handles.h"
 #include "files.h"
 #include "guard.h"
-#include "sources.h"
 
 extern "C"
 {

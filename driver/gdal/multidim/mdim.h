@@ -9,7 +9,7 @@
 #include <set>
 
 #include "gdal/connection.h"
-#include "gdal/opened.h"
+#include "gdal/handles.h"
 #include "gdal/target.h"
 #include "gdal/types.h"
 

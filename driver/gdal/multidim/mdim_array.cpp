@@ -1,5 +1,4 @@
 #include "mdim_node_array.h"
-#include "gdal/side_car.h"
 
 #include <algorithm>
 

@@ -1,6 +1,12 @@
 #include <algorithm>
+#include <vector>
 
 #include "dataset.h"
+
+extern "C"
+{
+#include "raster/pixels.h"
+}
 
 ShardedZarrRasterBand::ShardedZarrRasterBand(ShardedZarrDataset *dataset, int band, GDALDataType type, int blockWidth,
                                              int blockHeight)
@@ -84,4 +90,89 @@ GDALRasterBand *ShardedZarrRasterBand::GetOverview(int i)
     if (i < 0 || i >= static_cast<int>(ds.m_overviews.size()))
         return nullptr;
     return ds.m_overviews[static_cast<size_t>(i)]->GetRasterBand(nBand);
+}
+
+/* ---- Where there are pixels: gdalwarp, VRTs and copies leave out what is empty ---- */
+
+/* Boxes that are asked for together, each of which costs microseconds once the indexes are there. Where more hold
+ * something they are not looked into. */
+constexpr size_t MOST_BOXES = 4096;
+
+using Boxes = std::vector<struct zs_pixel_box>;
+
+bool ShardedZarrRasterBand::FillIsEmpty()
+{
+    const struct zs_array_info info = Dataset().Info(Source());
+    if (Dataset().m_isMask)
+        return !zs_validity_of(&Dataset().m_validity,
+                               zsElementToDouble(info.data_type, info.item_size, info.fill_value));
+    const auto &m = Meaning();
+    int isElsewhere = FALSE; // in a side-car file
+    if (!m.has_nodata)
+        GDALPamRasterBand::GetNoDataValue(&isElsewhere);
+    const std::vector<unsigned char> zero(info.item_size);
+    const void *empty = m.has_nodata ? static_cast<const void *>(m.nodata) : zero.data();
+    return !isElsewhere && memcmp(info.fill_value, empty, info.item_size) == 0;
+}
+
+/* The box along multiples of columns and rows. */
+static void cut(const struct zs_pixel_box &box, uint64_t columns, uint64_t rows, Boxes &parts)
+{
+    const uint64_t right = box.x + box.width, bottom = box.y + box.height;
+    for (uint64_t y = box.y, nextY; y < bottom; y = nextY)
+    {
+        nextY = std::min((y / rows + 1) * rows, bottom);
+        for (uint64_t x = box.x, nextX; x < right; x = nextX)
+        {
+            nextX = std::min((x / columns + 1) * columns, right);
+            parts.push_back({x, y, nextX - x, nextY - y});
+        }
+    }
+}
+
+/* Looks at the window, then at the quarters of what holds anything, until these are blocks. */
+int ShardedZarrRasterBand::IGetDataCoverageStatus(int x, int y, int width, int height, int stopFlags, double *percent)
+{
+    constexpr int unknown = GDAL_DATA_COVERAGE_STATUS_UNIMPLEMENTED | GDAL_DATA_COVERAGE_STATUS_DATA;
+    if (percent != nullptr)
+        *percent = 100;
+    struct zs_error reason;
+    if (!FillIsEmpty() || SettleBlocks() != CE_None || Dataset().PrepareCells(&reason) != ZS_OK)
+        return unknown; // reading says what is wrong
+    const auto columns = static_cast<uint64_t>(nBlockXSize), rows = static_cast<uint64_t>(nBlockYSize);
+    uint64_t blocks = 1;
+    while (columns * blocks < static_cast<uint64_t>(width) || rows * blocks < static_cast<uint64_t>(height))
+        blocks *= 2;
+
+    const struct zs_bands bands = Dataset().Bands();
+    const std::unique_ptr<bool[]> isStored(new bool[MOST_BOXES]);
+    Boxes boxes, stored;
+    cut({static_cast<uint64_t>(x), static_cast<uint64_t>(y), static_cast<uint64_t>(width),
+         static_cast<uint64_t>(height)},
+        columns * blocks, rows * blocks, boxes);
+    int status = 0;
+    for (; !boxes.empty(); blocks /= 2)
+    {
+        struct zs_error err;
+        if (zs_pixels_find_stored(&bands, nBand, boxes.data(), boxes.size(), isStored.get(), &err) != ZS_OK)
+            return unknown; // reading says what is wrong
+        stored.clear();
+        for (size_t i = 0; i < boxes.size(); i++)
+        {
+            status |= isStored[i] ? GDAL_DATA_COVERAGE_STATUS_DATA : GDAL_DATA_COVERAGE_STATUS_EMPTY;
+            if (isStored[i])
+                stored.push_back(boxes[i]);
+        }
+        if (blocks == 1 || stored.size() > MOST_BOXES / 4 || (status & stopFlags) != 0)
+            break;
+        boxes.clear();
+        for (const auto &box : stored)
+            cut(box, columns * blocks / 2, rows * blocks / 2, boxes);
+    }
+    double pixels = 0;
+    for (const auto &box : stored)
+        pixels += static_cast<double>(box.width) * static_cast<double>(box.height);
+    if (percent != nullptr)
+        *percent = 100 * pixels / (static_cast<double>(width) * height);
+    return status;
 }

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "dataset.h"
-#include "domains.h"
 
 extern "C"
 {

@@ -24,4 +24,9 @@ bool zsHasOneMask(GDALDataset &source);
 /* Copies that mask into the one of the raster, strip by strip. False, with a CPLError, on failure. */
 bool zsCopyMask(GDALDataset &source, const struct zs_raster &raster, const struct zs_raster_spec &spec);
 
+/* Names what a copy of the source would lose: in an error, and returns false, where `strict` asks for a copy that is
+ * whole; else in a warning. What is lost are ground control points, geolocation arrays, attribute tables, masks of
+ * single bands that are neither nodata nor alpha, and nodata values and data types that differ between bands. */
+bool zsCheckLosses(const char *name, GDALDataset &source, bool strict);
+
 #endif

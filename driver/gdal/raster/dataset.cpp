@@ -5,7 +5,6 @@
 
 #include "choices.h"
 #include "healpix_map.h"
-#include "gdal/side_car.h"
 
 extern "C"
 {

@@ -12,7 +12,7 @@
 #include "gdal/compat.h"
 #include "gdal/connection.h"
 #include "items.h"
-#include "gdal/opened.h"
+#include "gdal/handles.h"
 #include "part.h"
 #include "gdal/target.h"
 #include "gdal/types.h"

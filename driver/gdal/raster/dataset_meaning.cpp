@@ -3,7 +3,6 @@
 
 #include "choices.h"
 #include "dataset.h"
-#include "domains.h"
 #include "gdal/files.h"
 #include "gdal/guard.h"
 #include "healpix_map.h"

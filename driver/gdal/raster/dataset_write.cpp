@@ -2,7 +2,6 @@
 #include <functional>
 
 #include "dataset.h"
-#include "domains.h"
 #include "gdal/guard.h"
 
 extern "C"

@@ -1,9 +1,16 @@
-/* gdal/raster/guarded.h: the dataset and the band that GDAL gets: each virtual method of ours, guarded (guard.h). */
+/* gdal/raster/guarded.h: the dataset and the band that GDAL gets: what can throw or allocate is guarded (guard.h). */
 #ifndef ZS_GDAL_GUARDED_H
 #define ZS_GDAL_GUARDED_H
 
 #include "dataset.h"
 #include "gdal/guard.h"
+
+/* The method of Base, guarded; `parameters` with their names, `arguments` these names alone. */
+#define ZS_GUARDED(type, name, parameters, arguments)          \
+    type name parameters override                              \
+    {                                                          \
+        return zsGuard([&] { return Base::name arguments; });  \
+    }
 
 class ZSGuardedDataset final : public ShardedZarrDataset
 {
@@ -11,105 +18,44 @@ class ZSGuardedDataset final : public ShardedZarrDataset
 
   protected:
 #if ZS_GDAL_AT_LEAST(10)
-    std::unique_ptr<GDALDataset> Clone(int scope, bool canShareState) const override
-    {
-        return zsGuard([&] { return Base::Clone(scope, canShareState); });
-    }
+    ZS_GUARDED(std::unique_ptr<GDALDataset>, Clone, (int scope, bool canShare) const, (scope, canShare))
 #endif
-    CPLErr IRasterIO(GDALRWFlag flag, int x, int y, int width, int height, void *data, int bufWidth, int bufHeight,
-                     GDALDataType type, int bandCount, BANDMAP_TYPE bands, GSpacing pixelSpace, GSpacing lineSpace,
-                     GSpacing bandSpace, GDALRasterIOExtraArg *extra) override
-    {
-        return zsGuard([&] { return Base::IRasterIO(flag, x, y, width, height, data, bufWidth, bufHeight, type,
-                                                    bandCount, bands, pixelSpace, lineSpace, bandSpace, extra); });
-    }
-    CPLErr IBuildOverviews(const char *resampling, int count, const int *factors, int bandCount, const int *bands,
-                           GDALProgressFunc progress, void *progressData, CSLConstList options) override
-    {
-        return zsGuard([&] { return Base::IBuildOverviews(resampling, count, factors, bandCount, bands, progress,
-                                                          progressData, options); });
-    }
+    ZS_GUARDED(CPLErr, IRasterIO,
+               (GDALRWFlag flag, int x, int y, int width, int height, void *data, int bufWidth, int bufHeight,
+                GDALDataType type, int bandCount, BANDMAP_TYPE bands, GSpacing pixelSpace, GSpacing lineSpace,
+                GSpacing bandSpace, GDALRasterIOExtraArg *extra),
+               (flag, x, y, width, height, data, bufWidth, bufHeight, type, bandCount, bands, pixelSpace, lineSpace,
+                bandSpace, extra))
+    ZS_GUARDED(CPLErr, IBuildOverviews,
+               (const char *resampling, int count, const int *factors, int bandCount, const int *bands,
+                GDALProgressFunc progress, void *progressData, CSLConstList options),
+               (resampling, count, factors, bandCount, bands, progress, progressData, options))
 
   public:
     using Base::Base;
 
-    const OGRSpatialReference *GetSpatialRef() const override
-    {
-        return zsGuard([&] { return Base::GetSpatialRef(); });
-    }
-    CPLErr SetSpatialRef(const OGRSpatialReference *srs) override
-    {
-        return zsGuard([&] { return Base::SetSpatialRef(srs); });
-    }
-    CPLErr GetGeoTransform(ZS_GET_GEOTRANSFORM_ARG transform) ZS_GEOTRANSFORM_CONST override
-    {
-        return zsGuard([&] { return Base::GetGeoTransform(transform); });
-    }
-    CPLErr SetGeoTransform(ZS_SET_GEOTRANSFORM_ARG transform) override
-    {
-        return zsGuard([&] { return Base::SetGeoTransform(transform); });
-    }
-    int GetGCPCount() override
-    {
-        return zsGuard([&] { return Base::GetGCPCount(); });
-    }
-    const OGRSpatialReference *GetGCPSpatialRef() const override
-    {
-        return zsGuard([&] { return Base::GetGCPSpatialRef(); });
-    }
-    const GDAL_GCP *GetGCPs() override
-    {
-        return zsGuard([&] { return Base::GetGCPs(); });
-    }
-    char **GetMetadataDomainList() override
-    {
-        return zsGuard([&] { return Base::GetMetadataDomainList(); });
-    }
-    ZSMetadata GetMetadata(const char *domain) override
-    {
-        return zsGuard([&] { return Base::GetMetadata(domain); });
-    }
-    const char *GetMetadataItem(const char *name, const char *domain) override
-    {
-        return zsGuard([&] { return Base::GetMetadataItem(name, domain); });
-    }
-    CPLErr SetMetadata(ZSMetadataArg metadata, const char *domain) override
-    {
-        return zsGuard([&] { return Base::SetMetadata(metadata, domain); });
-    }
-    CPLErr SetMetadataItem(const char *name, const char *value, const char *domain) override
-    {
-        return zsGuard([&] { return Base::SetMetadataItem(name, value, domain); });
-    }
-    CPLErr CreateMaskBand(int flags) override
-    {
-        return zsGuard([&] { return Base::CreateMaskBand(flags); });
-    }
-    char **GetFileList() override
-    {
-        return zsGuard([&] { return Base::GetFileList(); });
-    }
-    CPLErr AdviseRead(int x, int y, int width, int height, int bufWidth, int bufHeight, GDALDataType type,
-                      int bandCount, int *bands, ZSCreateOptions options) override
-    {
-        return zsGuard([&] { return Base::AdviseRead(x, y, width, height, bufWidth, bufHeight, type, bandCount, bands,
-                                                     options); });
-    }
-    ZSFlushResult FlushCache(bool atClosing) override
-    {
-        return zsGuard([&] { return Base::FlushCache(atClosing); });
-    }
+    ZS_GUARDED(const OGRSpatialReference *, GetSpatialRef, () const, ())
+    ZS_GUARDED(CPLErr, SetSpatialRef, (const OGRSpatialReference *srs), (srs))
+    ZS_GUARDED(CPLErr, GetGeoTransform, (ZS_GET_GEOTRANSFORM_ARG transform) ZS_GEOTRANSFORM_CONST, (transform))
+    ZS_GUARDED(CPLErr, SetGeoTransform, (ZS_SET_GEOTRANSFORM_ARG transform), (transform))
+    ZS_GUARDED(int, GetGCPCount, (), ())
+    ZS_GUARDED(const OGRSpatialReference *, GetGCPSpatialRef, () const, ())
+    ZS_GUARDED(const GDAL_GCP *, GetGCPs, (), ())
+    ZS_GUARDED(char **, GetMetadataDomainList, (), ())
+    ZS_GUARDED(ZSMetadata, GetMetadata, (const char *domain), (domain))
+    ZS_GUARDED(const char *, GetMetadataItem, (const char *name, const char *domain), (name, domain))
+    ZS_GUARDED(CPLErr, SetMetadata, (ZSMetadataArg metadata, const char *domain), (metadata, domain))
+    ZS_GUARDED(CPLErr, SetMetadataItem, (const char *name, const char *value, const char *domain),
+               (name, value, domain))
+    ZS_GUARDED(CPLErr, CreateMaskBand, (int flags), (flags))
+    ZS_GUARDED(char **, GetFileList, (), ())
+    ZS_GUARDED(CPLErr, AdviseRead,
+               (int x, int y, int width, int height, int bufWidth, int bufHeight, GDALDataType type, int bandCount,
+                int *bands, ZSCreateOptions options),
+               (x, y, width, height, bufWidth, bufHeight, type, bandCount, bands, options))
+    ZS_GUARDED(ZSFlushResult, FlushCache, (bool atClosing), (atClosing))
 #if ZS_GDAL_AT_LEAST(7)
-    CPLErr Close(ZS_CLOSE_PARAMETERS) override
-    {
-        return zsGuard([&] { return Base::Close(ZS_CLOSE_ARGUMENTS); });
-    }
-#endif
-#if ZS_GDAL_AT_LEAST(13)
-    bool GetCloseReportsProgress() const override
-    {
-        return zsGuard([&] { return Base::GetCloseReportsProgress(); });
-    }
+    ZS_GUARDED(CPLErr, Close, (ZS_CLOSE_PARAMETERS), (ZS_CLOSE_ARGUMENTS))
 #endif
 };
 
@@ -118,174 +64,63 @@ class ZSGuardedBand final : public ShardedZarrRasterBand
     using Base = ShardedZarrRasterBand;
 
   protected:
-    CPLErr IReadBlock(int column, int row, void *data) override
-    {
-        return zsGuard([&] { return Base::IReadBlock(column, row, data); });
-    }
-    CPLErr IWriteBlock(int column, int row, void *data) override
-    {
-        return zsGuard([&] { return Base::IWriteBlock(column, row, data); });
-    }
-    CPLErr IRasterIO(GDALRWFlag flag, int x, int y, int width, int height, void *data, int bufWidth, int bufHeight,
-                     GDALDataType type, GSpacing pixelSpace, GSpacing lineSpace, GDALRasterIOExtraArg *extra) override
-    {
-        return zsGuard([&] { return Base::IRasterIO(flag, x, y, width, height, data, bufWidth, bufHeight, type,
-                                                    pixelSpace, lineSpace, extra); });
-    }
+    ZS_GUARDED(CPLErr, IReadBlock, (int column, int row, void *data), (column, row, data))
+    ZS_GUARDED(CPLErr, IWriteBlock, (int column, int row, void *data), (column, row, data))
+    ZS_GUARDED(CPLErr, IRasterIO,
+               (GDALRWFlag flag, int x, int y, int width, int height, void *data, int bufWidth, int bufHeight,
+                GDALDataType type, GSpacing pixelSpace, GSpacing lineSpace, GDALRasterIOExtraArg *extra),
+               (flag, x, y, width, height, data, bufWidth, bufHeight, type, pixelSpace, lineSpace, extra))
 
   public:
     using Base::Base;
 
-    double GetNoDataValue(int *has) override
-    {
-        return zsGuard([&] { return Base::GetNoDataValue(has); });
-    }
-    int64_t GetNoDataValueAsInt64(int *has) override
-    {
-        return zsGuard([&] { return Base::GetNoDataValueAsInt64(has); });
-    }
-    uint64_t GetNoDataValueAsUInt64(int *has) override
-    {
-        return zsGuard([&] { return Base::GetNoDataValueAsUInt64(has); });
-    }
-    CPLErr SetNoDataValue(double value) override
-    {
-        return zsGuard([&] { return Base::SetNoDataValue(value); });
-    }
-    CPLErr SetNoDataValueAsInt64(int64_t value) override
-    {
-        return zsGuard([&] { return Base::SetNoDataValueAsInt64(value); });
-    }
-    CPLErr SetNoDataValueAsUInt64(uint64_t value) override
-    {
-        return zsGuard([&] { return Base::SetNoDataValueAsUInt64(value); });
-    }
-    CPLErr DeleteNoDataValue() override
-    {
-        return zsGuard([&] { return Base::DeleteNoDataValue(); });
-    }
-    double GetScale(int *has) override
-    {
-        return zsGuard([&] { return Base::GetScale(has); });
-    }
-    CPLErr SetScale(double scale) override
-    {
-        return zsGuard([&] { return Base::SetScale(scale); });
-    }
-    double GetOffset(int *has) override
-    {
-        return zsGuard([&] { return Base::GetOffset(has); });
-    }
-    CPLErr SetOffset(double offset) override
-    {
-        return zsGuard([&] { return Base::SetOffset(offset); });
-    }
-    const char *GetUnitType() override
-    {
-        return zsGuard([&] { return Base::GetUnitType(); });
-    }
-    CPLErr SetUnitType(const char *unit) override
-    {
-        return zsGuard([&] { return Base::SetUnitType(unit); });
-    }
-    char **GetCategoryNames() override
-    {
-        return zsGuard([&] { return Base::GetCategoryNames(); });
-    }
-    CPLErr SetCategoryNames(char **names) override
-    {
-        return zsGuard([&] { return Base::SetCategoryNames(names); });
-    }
-    GDALColorInterp GetColorInterpretation() override
-    {
-        return zsGuard([&] { return Base::GetColorInterpretation(); });
-    }
-    CPLErr SetColorInterpretation(GDALColorInterp interpretation) override
-    {
-        return zsGuard([&] { return Base::SetColorInterpretation(interpretation); });
-    }
-    GDALColorTable *GetColorTable() override
-    {
-        return zsGuard([&] { return Base::GetColorTable(); });
-    }
-    CPLErr SetColorTable(GDALColorTable *table) override
-    {
-        return zsGuard([&] { return Base::SetColorTable(table); });
-    }
-    const char *GetDescription() const override
-    {
-        return zsGuard([&] { return Base::GetDescription(); });
-    }
-    void SetDescription(const char *description) override
-    {
-        return zsGuard([&] { return Base::SetDescription(description); });
-    }
-    char **GetMetadataDomainList() override
-    {
-        return zsGuard([&] { return Base::GetMetadataDomainList(); });
-    }
-    ZSMetadata GetMetadata(const char *domain) override
-    {
-        return zsGuard([&] { return Base::GetMetadata(domain); });
-    }
-    const char *GetMetadataItem(const char *name, const char *domain) override
-    {
-        return zsGuard([&] { return Base::GetMetadataItem(name, domain); });
-    }
-    CPLErr SetMetadata(ZSMetadataArg metadata, const char *domain) override
-    {
-        return zsGuard([&] { return Base::SetMetadata(metadata, domain); });
-    }
-    CPLErr SetMetadataItem(const char *name, const char *value, const char *domain) override
-    {
-        return zsGuard([&] { return Base::SetMetadataItem(name, value, domain); });
-    }
-    int GetOverviewCount() override
-    {
-        return zsGuard([&] { return Base::GetOverviewCount(); });
-    }
-    GDALRasterBand *GetOverview(int i) override
-    {
-        return zsGuard([&] { return Base::GetOverview(i); });
-    }
-    GDALRasterAttributeTable *GetDefaultRAT() override
-    {
-        return zsGuard([&] { return Base::GetDefaultRAT(); });
-    }
-    GDALRasterBand *GetMaskBand() override
-    {
-        return zsGuard([&] { return Base::GetMaskBand(); });
-    }
-    int GetMaskFlags() override
-    {
-        return zsGuard([&] { return Base::GetMaskFlags(); });
-    }
-    CPLErr ComputeStatistics(int approximate, double *min, double *max, double *mean, double *deviation,
-                             GDALProgressFunc progress, void *progressData) override
-    {
-        return zsGuard([&] { return Base::ComputeStatistics(approximate, min, max, mean, deviation, progress,
-                                                            progressData); });
-    }
-    CPLErr GetHistogram(double min, double max, int buckets, GUIntBig *histogram, int includeOutOfRange,
-                        int approximate, GDALProgressFunc progress, void *progressData) override
-    {
-        return zsGuard([&] { return Base::GetHistogram(min, max, buckets, histogram, includeOutOfRange, approximate,
-                                                       progress, progressData); });
-    }
-    CPLErr GetDefaultHistogram(double *min, double *max, int *buckets, GUIntBig **histogram, int force,
-                               GDALProgressFunc progress, void *progressData) override
-    {
-        return zsGuard([&] { return Base::GetDefaultHistogram(min, max, buckets, histogram, force, progress,
-                                                              progressData); });
-    }
-    CPLErr SetDefaultHistogram(double min, double max, int buckets, GUIntBig *histogram) override
-    {
-        return zsGuard([&] { return Base::SetDefaultHistogram(min, max, buckets, histogram); });
-    }
-    CPLErr CreateMaskBand(int flags) override
-    {
-        return zsGuard([&] { return Base::CreateMaskBand(flags); });
-    }
+    ZS_GUARDED(double, GetNoDataValue, (int *has), (has))
+    ZS_GUARDED(int64_t, GetNoDataValueAsInt64, (int *has), (has))
+    ZS_GUARDED(uint64_t, GetNoDataValueAsUInt64, (int *has), (has))
+    ZS_GUARDED(CPLErr, SetNoDataValue, (double value), (value))
+    ZS_GUARDED(CPLErr, SetNoDataValueAsInt64, (int64_t value), (value))
+    ZS_GUARDED(CPLErr, SetNoDataValueAsUInt64, (uint64_t value), (value))
+    ZS_GUARDED(CPLErr, DeleteNoDataValue, (), ())
+    ZS_GUARDED(double, GetScale, (int *has), (has))
+    ZS_GUARDED(CPLErr, SetScale, (double scale), (scale))
+    ZS_GUARDED(double, GetOffset, (int *has), (has))
+    ZS_GUARDED(CPLErr, SetOffset, (double offset), (offset))
+    ZS_GUARDED(const char *, GetUnitType, (), ())
+    ZS_GUARDED(CPLErr, SetUnitType, (const char *unit), (unit))
+    ZS_GUARDED(char **, GetCategoryNames, (), ())
+    ZS_GUARDED(CPLErr, SetCategoryNames, (char **names), (names))
+    ZS_GUARDED(GDALColorInterp, GetColorInterpretation, (), ())
+    ZS_GUARDED(CPLErr, SetColorInterpretation, (GDALColorInterp interpretation), (interpretation))
+    ZS_GUARDED(GDALColorTable *, GetColorTable, (), ())
+    ZS_GUARDED(CPLErr, SetColorTable, (GDALColorTable *table), (table))
+    ZS_GUARDED(const char *, GetDescription, () const, ())
+    ZS_GUARDED(void, SetDescription, (const char *description), (description))
+    ZS_GUARDED(char **, GetMetadataDomainList, (), ())
+    ZS_GUARDED(ZSMetadata, GetMetadata, (const char *domain), (domain))
+    ZS_GUARDED(const char *, GetMetadataItem, (const char *name, const char *domain), (name, domain))
+    ZS_GUARDED(CPLErr, SetMetadata, (ZSMetadataArg metadata, const char *domain), (metadata, domain))
+    ZS_GUARDED(CPLErr, SetMetadataItem, (const char *name, const char *value, const char *domain),
+               (name, value, domain))
+    ZS_GUARDED(int, GetOverviewCount, (), ())
+    ZS_GUARDED(GDALRasterBand *, GetOverview, (int i), (i))
+    ZS_GUARDED(GDALRasterAttributeTable *, GetDefaultRAT, (), ())
+    ZS_GUARDED(GDALRasterBand *, GetMaskBand, (), ())
+    ZS_GUARDED(int, GetMaskFlags, (), ())
+    ZS_GUARDED(CPLErr, ComputeStatistics,
+               (int approximate, double *min, double *max, double *mean, double *deviation, GDALProgressFunc progress,
+                void *progressData),
+               (approximate, min, max, mean, deviation, progress, progressData))
+    ZS_GUARDED(CPLErr, GetHistogram,
+               (double min, double max, int buckets, GUIntBig *histogram, int includeOutOfRange, int approximate,
+                GDALProgressFunc progress, void *progressData),
+               (min, max, buckets, histogram, includeOutOfRange, approximate, progress, progressData))
+    ZS_GUARDED(CPLErr, GetDefaultHistogram,
+               (double *min, double *max, int *buckets, GUIntBig **histogram, int force, GDALProgressFunc progress,
+                void *progressData),
+               (min, max, buckets, histogram, force, progress, progressData))
+    ZS_GUARDED(CPLErr, SetDefaultHistogram, (double min, double max, int buckets, GUIntBig *histogram),
+               (min, max, buckets, histogram))
+    /* 0 is no answer. */
     int IGetDataCoverageStatus(int x, int y, int width, int height, int stopFlags, double *percent) override
     {
         const int status =
@@ -293,5 +128,7 @@ class ZSGuardedBand final : public ShardedZarrRasterBand
         return status != 0 ? status : GDAL_DATA_COVERAGE_STATUS_UNIMPLEMENTED | GDAL_DATA_COVERAGE_STATUS_DATA;
     }
 };
+
+#undef ZS_GUARDED
 
 #endif

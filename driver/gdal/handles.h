@@ -1,6 +1,6 @@
-/* gdal/opened.h: a store and its arrays, once they are open: what rasters and the multidimensional face share. */
-#ifndef ZS_GDAL_OPENED_H
-#define ZS_GDAL_OPENED_H
+/* gdal/handles.h: an opened store and its arrays, which both faces share, and what lies beside them. */
+#ifndef ZS_GDAL_HANDLES_H
+#define ZS_GDAL_HANDLES_H
 
 #include <memory>
 #include <mutex>
@@ -125,5 +125,9 @@ struct ZSMeaningDeleter
     }
 };
 using ZSMeaning = std::unique_ptr<struct zs_meaning, ZSMeaningDeleter>;
+
+/* Elements of the array at `path` were written: takes away statistics and histograms of all datasets that have it in
+ * the side-car of `document`, the root's zarr.json. That there is no such file is fine. */
+void zsDropSideCarStatistics(const std::string &document, const std::string &path);
 
 #endif
