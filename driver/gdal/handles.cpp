@@ -57,6 +57,34 @@ ZSArray::~ZSArray()
         zs_array_close(array);
 }
 
+/* Once for all clones. */
+enum zs_status ZSArray::ReadCells(const ZSStore &store, struct zs_error *err)
+{
+    const std::lock_guard<std::mutex> guard(lock);
+    if (healpix.coordinate == nullptr || cellsRead)
+        return ZS_OK;
+    ZS_TRY(zs_healpix_cells_read(store.hierarchy, &healpix, node->array->shape[healpix.dim], &cells, err));
+    cellsRead = true;
+    return ZS_OK;
+}
+
+bool ZSArray::MayWriteCells(const ZSStore &store, struct zs_error *err)
+{
+    if (!isHealpix)
+        return true;
+    const bool isWhole = node->array->shape[healpix.dim] == zs_healpix_cells_of(healpix.order);
+    const bool isPlain = !healpix.is_ring && healpix.words == ZS_HEALPIX_NUMBERS;
+    if (isPlain && isWhole && ReadCells(store, err) != ZS_OK)
+        return false;
+    if (isPlain && isWhole && (healpix.coordinate == nullptr || cells.is_all))
+        return true;
+    zs_fail(err, ZS_UNSUPPORTED,
+            "array /%s: only nested HEALPix cells of all the sphere in order are written as a map; the open option "
+            "HEALPIX=NO opens them as one row",
+            node->path);
+    return false;
+}
+
 void ZSArray::TakeLabels(ZSArray &other)
 {
     const std::scoped_lock guard(lock, other.lock);
@@ -86,15 +114,21 @@ struct zs_array_options zsArrayOptions(int threads)
     return options;
 }
 
+struct zs_array_options ZSOpenOptions::ForArrays() const
+{
+    struct zs_array_options options = zsArrayOptions(threads);
+    options.cache_bytes = cache_bytes;
+    options.max_chunk_bytes = max_chunk_bytes;
+    options.merge_gap = merge_gap;
+    options.update = update;
+    return options;
+}
+
 std::shared_ptr<ZSArray> ZSArray::Open(const ZSStore &store, const struct zs_node *node, const ZSOpenOptions &options,
                                        struct zs_error *err, bool *isKind)
 {
     const auto opened = std::make_shared<ZSArray>(node, nullptr, zs_axes{}, true);
-    struct zs_array_options arrayOptions = zsArrayOptions(options.threads);
-    arrayOptions.cache_bytes = options.cache_bytes;
-    arrayOptions.max_chunk_bytes = options.max_chunk_bytes;
-    arrayOptions.merge_gap = options.merge_gap;
-    arrayOptions.update = options.update;
+    const struct zs_array_options arrayOptions = options.ForArrays();
     enum zs_status status = zs_array_open_node(store.hierarchy, node, &arrayOptions, &opened->array, err);
     if (status == ZS_OK)
         status = zs_axes_find(store.hierarchy, node, nullIfEmpty(options.dim_x), nullIfEmpty(options.dim_y),

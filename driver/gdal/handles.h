@@ -65,6 +65,8 @@ struct ZSOpenOptions
 
     /* Reads GDAL's list; false (CPLError emitted) when a value is not allowed. */
     bool Parse(CSLConstList options);
+    /* What they say of an array that is opened. */
+    struct zs_array_options ForArrays() const;
 };
 
 /* For an array that decodes and encodes with so many threads, within the budget of the process: set to a quarter of

@@ -102,7 +102,7 @@ using Boxes = std::vector<struct zs_pixel_box>;
 
 bool ShardedZarrRasterBand::FillIsEmpty()
 {
-    const struct zs_array_info info = Dataset().Info(Source());
+    const struct zs_array_info info = View().Info(Source());
     if (Dataset().m_isMask)
         return !zs_validity_of(&Dataset().m_validity,
                                zsElementToDouble(info.data_type, info.item_size, info.fill_value));
@@ -144,7 +144,7 @@ int ShardedZarrRasterBand::IGetDataCoverageStatus(int x, int y, int width, int h
     while (columns * blocks < static_cast<uint64_t>(width) || rows * blocks < static_cast<uint64_t>(height))
         blocks *= 2;
 
-    const struct zs_bands bands = Dataset().Bands();
+    const struct zs_bands bands = View().Bands();
     const std::unique_ptr<bool[]> isStored(new bool[MOST_BOXES]);
     Boxes boxes, stored;
     cut({static_cast<uint64_t>(x), static_cast<uint64_t>(y), static_cast<uint64_t>(width),

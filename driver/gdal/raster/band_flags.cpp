@@ -63,7 +63,7 @@ GDALRasterAttributeTable *ShardedZarrRasterBand::GetDefaultRAT()
     m_flagsRead = true;
     if (Dataset().m_isMask)
         return nullptr;
-    if (zs_flags_read(Dataset().Array(Source()).node->attributes, &flags, &err) != ZS_OK)
+    if (zs_flags_read(View().Array(Source()).node->attributes, &flags, &err) != ZS_OK)
     {
         zsReport(err);
         return nullptr;

@@ -124,20 +124,20 @@ void ShardedZarrRasterBand::ReadMeanings()
     constexpr int AT_ONCE = 256;
     auto &ds = Dataset();
     const size_t source = Source();
-    const uint64_t first = ds.SliceOf(nBand);
+    const uint64_t first = View().SliceOf(nBand);
     int count = 1;
     const auto isNext = [&ds, source, first, this](int n)
     {
         const auto &band = ds.Band(nBand + n);
-        return band.Source() == source && ds.SliceOf(nBand + n) == first + static_cast<uint64_t>(n) &&
+        return band.Source() == source && View().SliceOf(nBand + n) == first + static_cast<uint64_t>(n) &&
                band.m_meaning == nullptr;
     };
     while (count < AT_ONCE && nBand + count <= ds.GetRasterCount() && isNext(count))
         count++;
     struct zs_error err;
     std::vector<struct zs_meaning> list(static_cast<size_t>(count));
-    if (zs_band_meanings_read_some(ds.Array(source).node, first, list.size(), ds.SliceCount(source),
-                                   &ds.Meaning(source), list.data(), &err) != ZS_OK)
+    if (zs_band_meanings_read_some(View().Array(source).node, first, list.size(), View().SliceCount(source),
+                                   &View().Meaning(source), list.data(), &err) != ZS_OK)
         zsReport(err);
     *m_meaning = list[0];
     for (int n = 1; n < count; n++)
@@ -189,7 +189,7 @@ double ShardedZarrRasterBand::GetNoDataValue(int *has)
     if (!m.has_nodata || HasSideCarNodata())
         return GDALPamRasterBand::GetNoDataValue(has);
     setFlag(has, true);
-    const struct zs_array_info info = Dataset().Info(Source());
+    const struct zs_array_info info = View().Info(Source());
     return zsElementToDouble(info.data_type, info.item_size, m.nodata);
 }
 
@@ -295,21 +295,20 @@ GDALColorInterp ShardedZarrRasterBand::GetColorInterpretation()
         return GDALGetColorInterpretationByName(m.colour_name);
     if (m.colour_table != nullptr)
         return GCI_PaletteIndex;
-    auto &ds = Dataset();
     enum zs_colour colour = m.colour != ZS_COLOUR_NONE ? m.colour : zs_colour_of_name(m.description);
     const size_t source = Source();
-    const ZSArray &array = ds.Array(source);
-    if (colour == ZS_COLOUR_NONE && ds.Slices(source).dim_count > 0)
+    const ZSArray &array = View().Array(source);
+    if (colour == ZS_COLOUR_NONE && View().Slices(source).dim_count > 0)
     {
-        ds.ReadLabels(source);
-        const auto position = ds.BandPosition(nBand);
+        View().ReadLabels(source);
+        const auto position = View().BandPosition(nBand);
         for (size_t i = 0; i < position.size() && colour == ZS_COLOUR_NONE; i++)
         {
             if (!array.labels[i].empty())
                 colour = zs_colour_of_name(array.labels[i][position[i]].c_str());
         }
     }
-    if (colour == ZS_COLOUR_NONE && ds.Slices(source).count == 1)
+    if (colour == ZS_COLOUR_NONE && View().Slices(source).count == 1)
         colour = zs_colour_of_name(zs_path_name(array.node->path));
     return interpretationOf(colour);
 }
@@ -324,19 +323,18 @@ const char *ShardedZarrRasterBand::GetDescription() const
 
 CPLStringList ShardedZarrRasterBand::PlaceItems(std::string &place)
 {
-    auto &ds = Dataset();
     const size_t source = Source();
-    const ZSArray &array = ds.Array(source);
+    const ZSArray &array = View().Array(source);
     CPLStringList items;
-    ds.ReadLabels(source);
-    const auto position = ds.BandPosition(nBand);
+    View().ReadLabels(source);
+    const auto position = View().BandPosition(nBand);
     for (size_t i = 0; i < position.size(); i++)
     {
-        const int d = ds.Slices(source).dims[i];
+        const int d = View().Slices(source).dims[i];
         const char *dimension = zs_dimension_name(array.node, d);
         const std::string name = dimension != nullptr ? dimension : "dim" + std::to_string(d);
         const std::string key = "DIM_" + name;
-        std::string text = std::to_string(ds.Slices(source).first[d] + position[i]);
+        std::string text = std::to_string(View().Slices(source).first[d] + position[i]);
         zsSetItem(items, (key + "_INDEX").c_str(), text.c_str());
         if (!array.labels[i].empty())
         {
@@ -359,9 +357,9 @@ void ShardedZarrRasterBand::AddMetadata()
     auto &ds = Dataset();
     const auto &meaning = Meaning();
     const size_t source = Source();
-    const ZSArray &array = ds.Array(source);
+    const ZSArray &array = View().Array(source);
     CPLStringList md;
-    if (ds.IsGroup())
+    if (View().IsGroup())
         md = zsMergeItems(ds.OwnItems(source).List(), meaning.metadata);
     else
         md = CSLDuplicate(meaning.metadata);
@@ -378,11 +376,11 @@ void ShardedZarrRasterBand::AddMetadata()
     GDALMajorObject::SetMetadata(zsMergeItems(md.List(), sideCar.List()).List());
     if (GDALPamRasterBand::GetDescription()[0] != '\0')
         return;
-    const bool isOneOfMany = ds.IsGroup() && ds.Slices(source).count == 1; // the name is all
+    const bool isOneOfMany = View().IsGroup() && View().Slices(source).count == 1; // the name is all
     std::string description = meaning.description != nullptr && !isOneOfMany ? meaning.description : "";
     const bool isSpoken = description.empty() && array.labelsSpeak; // else an index, which is no description
-    const char *common = ds.IsGroup()          ? zs_path_name(array.node->path)
-                         : description.empty() ? ds.Meaning(source).description
+    const char *common = View().IsGroup()          ? zs_path_name(array.node->path)
+                         : description.empty() ? View().Meaning(source).description
                                                : nullptr;
     if (common != nullptr)
         description = common + std::string(description.empty() ? "" : ", ") + description;
@@ -439,7 +437,7 @@ void ShardedZarrRasterBand::DropStatistics(bool isBlock)
     ds.m_column.reset(); // it has blocks and histograms of its own
     if (ds.m_isOverview || ds.m_isMask || (isBlock && m_statisticsSet))
         return;
-    ds.m_partWritten = ds.m_partWritten || ds.HasChoices();
+    ds.m_partWritten = ds.m_partWritten || View().IsSelection();
     ds.DropStatisticsOfMasked();
     if (psPam != nullptr && psPam->psSavedHistograms != nullptr)
     {
@@ -448,7 +446,7 @@ void ShardedZarrRasterBand::DropStatistics(bool isBlock)
         ds.MarkPamDirty();
     }
     // Mostly there are none, which is seen without reading coordinates.
-    const bool ofArray = ds.IsGroup() && !statisticsOf(ds.OwnItems(Source()).List()).empty();
+    const bool ofArray = View().IsGroup() && !statisticsOf(ds.OwnItems(Source()).List()).empty();
     const bool known = m_metadataAdded ? false : ofArray || !statisticsOf(Meaning().metadata).empty();
     if (!known && statisticsOf(GDALMajorObject::GetMetadata()).empty() && !m_sideCarHasStatistics)
         return;
@@ -511,7 +509,7 @@ const struct zs_meaning &ShardedZarrRasterBand::CurrentMeaning()
     {
         std::string place;
         CPLStringList own = zsItemsNotIn(GDALMajorObject::GetMetadata(), PlaceItems(place).List());
-        if (Dataset().IsGroup())
+        if (View().IsGroup())
             own = zsItemsNotIn(own.List(), Dataset().OwnItems(Source()).List());
         zs_metadata_free(m.metadata);
         m.metadata = zsCopyList(own.List());
@@ -523,11 +521,12 @@ CPLErr ShardedZarrRasterBand::WillChange(unsigned property)
 {
     auto &ds = Dataset();
     const size_t source = Source();
-    if (ds.SliceCount(source) > ZS_MOST_BANDS)
+    if (View().SliceCount(source) > ZS_MOST_BANDS)
     {
         CPLError(CE_Failure, CPLE_NotSupported,
                  "/%s: nothing is stored of one of its slices alone, of which there are more than %d; set it of the "
-                 "array, in the multidimensional API", ds.Array(source).node->path, static_cast<int>(ZS_MOST_BANDS));
+                 "array, in the multidimensional API",
+                 View().Array(source).node->path, static_cast<int>(ZS_MOST_BANDS));
         return CE_Failure;
     }
     m_changed |= property;
@@ -539,10 +538,10 @@ CPLErr ShardedZarrRasterBand::WillChange(unsigned property)
 CPLErr ShardedZarrRasterBand::SetNodata(const void *element)
 {
     auto &m = Meaning();
-    const size_t size = Dataset().Info(Source()).item_size;
+    const size_t size = View().Info(Source()).item_size;
     const bool isSame = element == nullptr ? !m.has_nodata : m.has_nodata && memcmp(m.nodata, element, size) == 0;
     // One that is declared stays as it is: a missing_value beside it, too.
-    if (isSame && (element == nullptr || zs_declares_nodata(Dataset().Array(Source()).node)))
+    if (isSame && (element == nullptr || zs_declares_nodata(View().Array(Source()).node)))
         return CE_None;
     if (WillChange(ZS_BAND_NODATA) != CE_None)
         return CE_Failure;
@@ -560,7 +559,7 @@ CPLErr ShardedZarrRasterBand::SetNodata(bool isHeld, const void *element, const 
         return SetNodata(element);
     CPLError(CE_Failure, CPLE_AppDefined, "%s: band %d: nodata value %s cannot be a %s",
              zsShown(Dataset().GetDescription()).c_str(),
-             nBand, text.c_str(), Dataset().Array(Source()).node->array->dtype.name);
+             nBand, text.c_str(), View().Array(Source()).node->array->dtype.name);
     return CE_Failure;
 }
 
@@ -568,7 +567,7 @@ CPLErr ShardedZarrRasterBand::SetNoDataValue(double value)
 {
     if (!Dataset().IsUpdate())
         return GDALPamRasterBand::SetNoDataValue(value);
-    const struct zs_array_info info = Dataset().Info(Source());
+    const struct zs_array_info info = View().Info(Source());
     unsigned char element[ZS_MAX_ITEM_SIZE] = {};
     return SetNodata(zsElementOfDouble(value, info.data_type, info.item_size, element), element,
                      CPLSPrintf("%.17g", value));
@@ -578,7 +577,7 @@ CPLErr ShardedZarrRasterBand::SetNoDataValueAsInt64(int64_t value)
 {
     if (!Dataset().IsUpdate())
         return GDALPamRasterBand::SetNoDataValueAsInt64(value);
-    const struct zs_array_info info = Dataset().Info(Source());
+    const struct zs_array_info info = View().Info(Source());
     unsigned char element[ZS_MAX_ITEM_SIZE] = {};
     return SetNodata(zsElementOfInt64(value, info.data_type, info.item_size, element), element, std::to_string(value));
 }
@@ -587,7 +586,7 @@ CPLErr ShardedZarrRasterBand::SetNoDataValueAsUInt64(uint64_t value)
 {
     if (!Dataset().IsUpdate())
         return GDALPamRasterBand::SetNoDataValueAsUInt64(value);
-    const struct zs_array_info info = Dataset().Info(Source());
+    const struct zs_array_info info = View().Info(Source());
     unsigned char element[ZS_MAX_ITEM_SIZE] = {};
     return SetNodata(zsElementOfUInt64(value, info.data_type, info.item_size, element), element,
                      std::to_string(value));

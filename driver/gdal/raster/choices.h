@@ -7,7 +7,8 @@
 #ifndef ZS_GDAL_CHOICES_H
 #define ZS_GDAL_CHOICES_H
 
-#include "dataset.h"
+#include "gdal/connection.h"
+#include "view.h"
 
 /* What dimension `dim` of an array is called in names of datasets and in metadata. */
 std::string zsDimensionName(const struct zs_node *node, int dim);

@@ -29,54 +29,23 @@ std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::OpenArray(const std::sha
     return Over(store, sources, nullptr, options, access, err);
 }
 
-/* The slices of an array that are bands, behind `before` others. False, with the reason in err, where there can be no
- * such bands. */
-static bool findSlices(const ZSBandSource &source, uint64_t before, struct zs_band_array &bands, struct zs_error *err)
-{
-    const ZSArray &opened = *source.array;
-    const struct zs_array_info info = zs_array_get_info(opened.array);
-    const auto fail = [err, &opened](const std::string &message)
-    {
-        zs_fail(err, ZS_ARGUMENT, "array /%s: %s", opened.node->path, message.c_str());
-        return false;
-    };
-    if (zsGDALType(info.data_type, info.item_size) == GDT_Unknown)
-        return fail("elements of " + std::to_string(info.item_size) + " opaque bytes have no GDAL data type");
-    const int x = opened.axes.x, y = opened.axes.y;
-    if ((info.shape[x] > INT_MAX && !opened.isHealpix) || (y >= 0 && info.shape[y] > INT_MAX))
-        return fail("expected at most 2147483647 columns and rows, found more");
-    if (info.shape[x] == 0 || (y >= 0 && info.shape[y] == 0))
-        return fail("a raster needs at least one row and one column");
-    bands.array = opened.array;
-    bands.cells = nullptr; // not yet
-    bands.first = before;
-    struct zs_error reason;
-    if (zs_slices_find(info.ndim, info.shape, opened.axes, source.choices.data(), source.choices.size(), &bands.slices,
-                       &reason) != ZS_OK)
-        return fail(reason.message);
-    if (bands.slices.count > ZS_MOST_BANDS - before)
-        return fail((before > 0 ? "it and those before it" : "its extra dimensions") + std::string(" give more than ") +
-                    std::to_string(ZS_MOST_BANDS) + " bands");
-    return true;
-}
-
 /* The bands of one array. From the last: the first call makes room for all. */
 void ShardedZarrDataset::AddBands(size_t source)
 {
-    const struct zs_array_info info = Info(source);
-    const int x = Array(source).axes.x, y = Array(source).axes.y;
+    const struct zs_array_info info = m_view.Info(source);
+    const int x = m_view.Array(source).axes.x, y = m_view.Array(source).axes.y;
     // GDAL's blocks are of one size. Where chunks are not, they need not be chunks: the cache of these serves all that
     // touch one.
     const uint64_t mostBlock = info.has_edges && !info.is_sharded ? MOST_BLOCK : UINT64_MAX;
     const auto block = [&](int d) {
         return static_cast<int>(std::min({info.chunk_shape[d], info.shape[d], mostBlock}));
     };
-    const bool isHealpix = Array(source).isHealpix;
-    const int blockWidth = isHealpix ? zsHealpixBlock(Array(source)) : block(x);
+    const bool isHealpix = m_view.Array(source).isHealpix;
+    const int blockWidth = isHealpix ? zsHealpixBlock(m_view.Array(source)) : block(x);
     const int blockHeight = isHealpix ? blockWidth : y >= 0 ? block(y) : 1;
     const GDALDataType type = m_isMask ? GDT_Byte : zsGDALType(info.data_type, info.item_size);
-    const auto before = static_cast<int>(m_slices[source].first);
-    for (int b = static_cast<int>(Slices(source).count); b >= 1; b--)
+    const int before = m_view.Before(source);
+    for (int b = static_cast<int>(m_view.Slices(source).count); b >= 1; b--)
         SetBand(before + b, new ZSGuardedBand(this, before + b, type, blockWidth, blockHeight));
 }
 
@@ -86,44 +55,24 @@ std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_p
                                                              struct zs_error *err, const struct zs_validity *validity)
 {
     std::unique_ptr<ShardedZarrDataset> ds = std::make_unique<ZSGuardedDataset>();
+    ZSView &view = ds->m_view;
+    view.store = store;
+    view.sources = sources;
+    view.group = group;
+    view.options = options;
+    for (const auto &source : sources)
+    {
+        if (access == GA_Update && !source.array->MayWriteCells(*store, err))
+            return nullptr;
+    }
+    if (!view.Make(err))
+        return nullptr;
     ds->m_isMask = validity != nullptr;
     if (validity != nullptr)
         ds->m_validity = *validity;
-    ds->m_store = store;
-    ds->m_sources = sources;
-    ds->m_group = group;
-    ds->m_options = options;
-    ds->m_slices.resize(sources.size());
-    ds->m_meanings.resize(sources.size());
-    uint64_t count = 0;
-    const ZSArray &first = *sources[0].array;
-    for (size_t i = 0; i < sources.size(); i++)
-    {
-        if (access == GA_Update && !sources[i].array->MayWriteCells(*store, err))
-            return nullptr;
-        if (!findSlices(sources[i], count, ds->m_slices[i], err))
-            return nullptr;
-        count += ds->Slices(i).count;
-        const struct zs_array_info info = ds->Info(i);
-        const struct zs_axes axes = ds->Array(i).axes;
-        const ZSArray &opened = *sources[i].array;
-        auto width = static_cast<int>(std::min<uint64_t>(info.shape[axes.x], INT_MAX));
-        auto height = axes.y >= 0 ? static_cast<int>(info.shape[axes.y]) : 1;
-        if (opened.isHealpix && !zsHealpixSize(opened, sources[i].shown, width, height, err))
-            return nullptr;
-        const bool isOfGrid = opened.isHealpix == first.isHealpix &&
-                              (!opened.isHealpix || zs_healpix_is_same(&opened.healpix, &first.healpix));
-        if (i > 0 && (width != ds->nRasterXSize || height != ds->nRasterYSize || !isOfGrid))
-        {
-            zs_fail(err, ZS_ARGUMENT, "array /%s: it is not as large as those before it", ds->Array(i).node->path);
-            return nullptr;
-        }
-        ds->nRasterXSize = width;
-        ds->nRasterYSize = height;
-    }
+    ds->nRasterXSize = view.width;
+    ds->nRasterYSize = view.height;
     ds->eAccess = access;
-    if (ds->IsHealpix())
-        ds->MakeMaps();
     // Before there are bands: afterwards it would give each of them a record of its own.
     ds->PamInitialize();
     for (size_t i = sources.size(); i-- > 0;)
@@ -131,39 +80,19 @@ std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_p
     return ds;
 }
 
-size_t ShardedZarrDataset::SourceOf(int band) const
-{
-    size_t source = 0;
-    uint64_t slice;
-    const struct zs_bands bands = Bands();
-    if (m_sources.size() > 1)
-        zs_band_find(&bands, band, &source, &slice);
-    return source;
-}
-
-bool ShardedZarrDataset::HasChoices() const
-{
-    return std::any_of(m_sources.begin(), m_sources.end(),
-                       [](const ZSBandSource &source) { return !source.choices.empty(); });
-}
-
 void ShardedZarrDataset::AttachPam(const char *description)
 {
     SetDescription(description);
-    if (m_store->store->is_remote || m_store->store->is_snapshot)
+    if (m_view.store->store->is_remote || m_view.store->store->is_snapshot)
     {
         nPamFlags |= GPF_NOSAVE;
         return;
     }
-    SetPhysicalFilename(m_store->Entry().c_str());
-    // Bands of a part are not those of the whole.
-    std::string part = IsGroup() ? m_group->path : Array(0).node->path;
-    for (const auto &source : m_sources)
-        part += zsChoicesText(source.choices);
-    if (m_sources[0].shown >= 0)
-        part += ":face=" + std::to_string(m_sources[0].shown);
-    if (!part.empty())
-        SetSubdatasetName(part.c_str());
+    SetPhysicalFilename(m_view.store->Entry().c_str());
+    // Bands of a selection are not those of the whole.
+    const std::string name = m_view.Name();
+    if (!name.empty())
+        SetSubdatasetName(name.c_str());
     TryLoadXML();
 }
 
@@ -174,7 +103,7 @@ std::unique_ptr<GDALDataset> ShardedZarrDataset::Clone(int scope, bool canShareS
         return GDALPamDataset::Clone(scope, canShareState);
     // Other threads may be at work on this dataset: only what is set when it is opened may be looked at.
     struct zs_error err;
-    auto ds = Over(m_store, m_sources, m_group, m_options, GA_ReadOnly, &err);
+    auto ds = Over(m_view.store, m_view.sources, m_view.group, m_view.options, GA_ReadOnly, &err);
     if (ds == nullptr)
     {
         zsReport(err);
@@ -197,45 +126,6 @@ ShardedZarrRasterBand &ShardedZarrDataset::Band(int band) const
 }
 
 /* ---- Pixels ---- */
-
-std::vector<uint64_t> ShardedZarrDataset::BandPosition(int band) const
-{
-    const struct zs_band_array &source = m_slices[SourceOf(band)];
-    std::vector<uint64_t> position(static_cast<size_t>(source.slices.dim_count));
-    zs_slice_position(&source.slices, static_cast<uint64_t>(band - 1) - source.first, position.data());
-    return position;
-}
-
-uint64_t ShardedZarrDataset::SliceOf(int band) const
-{
-    const size_t source = SourceOf(band);
-    const struct zs_slices &slices = Slices(source);
-    const struct zs_array_info info = Info(source);
-    const auto position = BandPosition(band);
-    uint64_t slice = 0;
-    for (int d = 0, i = 0; d < slices.ndim; d++)
-    {
-        if (d == slices.axes.x || d == slices.axes.y)
-            continue;
-        const bool differs = i < slices.dim_count && slices.dims[i] == d;
-        slice = slice * info.shape[d] + slices.first[d] + (differs ? position[static_cast<size_t>(i)] : 0);
-        i += differs;
-    }
-    return slice;
-}
-
-uint64_t ShardedZarrDataset::SliceCount(size_t source) const
-{
-    const struct zs_slices &slices = Slices(source);
-    const struct zs_array_info info = Info(source);
-    uint64_t count = 1;
-    for (int d = 0; d < slices.ndim; d++)
-    {
-        if (d != slices.axes.x && d != slices.axes.y)
-            count = count > UINT64_MAX / info.shape[d] ? UINT64_MAX : count * info.shape[d];
-    }
-    return count;
-}
 
 /* What is asked of a remote store between two calls of a progress function. */
 constexpr uint64_t REMOTE_PIECE_BYTES = 16 << 20;
@@ -272,15 +162,15 @@ static std::vector<struct zs_conversion> conversionsBy(size_t count, const std::
 
 CPLErr ShardedZarrDataset::ReadWindow(const struct zs_band_window &window, GDALDataType type)
 {
-    const auto sources = sourcesOf(Bands(), window);
+    const auto sources = sourcesOf(m_view.Bands(), window);
     std::vector<ZSConversion> steps;
     for (const size_t i : sources)
-        steps.push_back({Info(i).data_type, Info(i).item_size, type});
-    auto conversions = conversionsBy(m_sources.size(), sources, steps, zsConvert);
-    ZSMasking masking{&m_validity, Info(0).data_type, Info(0).item_size, type};
+        steps.push_back({m_view.Info(i).data_type, m_view.Info(i).item_size, type});
+    auto conversions = conversionsBy(m_view.sources.size(), sources, steps, zsConvert);
+    ZSMasking masking{&m_validity, m_view.Info(0).data_type, m_view.Info(0).item_size, type};
     if (m_isMask && !m_validity.is_plain)
         conversions.assign(1, {zsConvertMask, &masking});
-    const struct zs_bands bands = Bands();
+    const struct zs_bands bands = m_view.Bands();
     struct zs_error err;
     if (PrepareCells(&err) == ZS_OK && zs_pixels_read(&bands, &window, conversions.data(), &err) == ZS_OK)
         return CE_None;
@@ -298,7 +188,7 @@ CPLErr ShardedZarrDataset::WriteWindow(const struct zs_band_window &window, GDAL
     if (m_isMask && !m_validity.is_writable)
     {
         CPLError(CE_Failure, CPLE_NotSupported, "array /%s: it says more than which pixels are valid, and is not "
-                 "written as a mask", Array(0).node->path);
+                 "written as a mask", m_view.Array(0).node->path);
         return CE_Failure;
     }
     if (m_isBlank && SettleFillValue() != CE_None)
@@ -306,15 +196,15 @@ CPLErr ShardedZarrDataset::WriteWindow(const struct zs_band_window &window, GDAL
     m_isWritten = true;
     if (m_maskOf != nullptr)
         m_maskOf->m_isWritten = true;
-    const auto sources = sourcesOf(Bands(), window);
+    const auto sources = sourcesOf(m_view.Bands(), window);
     std::vector<ZSStoring> steps;
     for (const size_t i : sources)
-        steps.push_back({type, Info(i).data_type, Info(i).item_size});
-    auto conversions = conversionsBy(m_sources.size(), sources, steps, zsStore);
-    ZSMasking masking{&m_validity, Info(0).data_type, Info(0).item_size, type};
+        steps.push_back({type, m_view.Info(i).data_type, m_view.Info(i).item_size});
+    auto conversions = conversionsBy(m_view.sources.size(), sources, steps, zsStore);
+    ZSMasking masking{&m_validity, m_view.Info(0).data_type, m_view.Info(0).item_size, type};
     if (m_isMask)
         conversions.assign(1, {zsStoreMask, &masking});
-    const struct zs_bands bands = Bands();
+    const struct zs_bands bands = m_view.Bands();
     struct zs_error err;
     if (zs_pixels_write(&bands, &window, static_cast<size_t>(GDALGetDataTypeSizeBytes(type)), conversions.data(),
                         &err) == ZS_OK)
@@ -359,12 +249,12 @@ CPLErr ShardedZarrDataset::MoveWindow(GDALRWFlag flag, const struct zs_band_wind
     if (extra == nullptr || extra->pfnProgress == nullptr)
         return move(window);
     // Requests go side by side within a piece.
-    const uint64_t line = std::max<uint64_t>(1, window.width * window.band_count * Info(0).item_size);
-    const uint64_t least = m_store->store->is_remote ? std::max<uint64_t>(1, REMOTE_PIECE_BYTES / line) : 1;
+    const uint64_t line = std::max<uint64_t>(1, window.width * window.band_count * m_view.Info(0).item_size);
+    const uint64_t least = m_view.store->store->is_remote ? std::max<uint64_t>(1, REMOTE_PIECE_BYTES / line) : 1;
     int blockWidth = 0, blockHeight = 0;
     papoBands[window.bands[0] - 1]->GetBlockSize(&blockWidth, &blockHeight);
     const Pieces pieces = piecesOf(window, static_cast<uint64_t>(blockHeight),
-                                   areBandsApart(Info(0), Array(0).axes) && !IsHealpix(), least);
+                                   areBandsApart(m_view.Info(0), m_view.Array(0).axes) && !m_view.IsHealpix(), least);
     struct zs_band_window piece = window;
     for (uint64_t y = 0; y < window.height; y += piece.height)
     {
@@ -526,7 +416,7 @@ CPLErr ShardedZarrDataset::Prefetch(const struct zs_band_window &window)
     around.y = window.y > MARGIN ? window.y - MARGIN : 0;
     around.width = std::min(static_cast<uint64_t>(nRasterXSize), window.x + window.width + MARGIN) - around.x;
     around.height = std::min(static_cast<uint64_t>(nRasterYSize), window.y + window.height + MARGIN) - around.y;
-    const struct zs_bands bands = Bands();
+    const struct zs_bands bands = m_view.Bands();
     struct zs_error err;
     if (PrepareCells(&err) == ZS_OK && zs_pixels_prefetch(&bands, &around, &err) == ZS_OK)
         return CE_None;
@@ -554,7 +444,7 @@ CPLErr ShardedZarrDataset::FlushChanges(bool atClosing)
     m_maskLost = m_maskLost || (m_maskAdded && atClosing && result != CE_None);
     const bool isHeldBack = m_maskLost || (m_maskAdded && result != CE_None);
     struct zs_error err;
-    for (const auto &source : m_sources)
+    for (const auto &source : m_view.sources)
     {
         if ((atClosing ? zs_array_flush_last : zs_array_flush)(source.array->array, &err) != ZS_OK)
         {
@@ -563,10 +453,10 @@ CPLErr ShardedZarrDataset::FlushChanges(bool atClosing)
         }
     }
     // Of other datasets that show them, too. (An overview's node is gone where it could not be published.)
-    for (const auto &source : m_sources)
+    for (const auto &source : m_view.sources)
     {
-        if (m_isWritten && !m_isMask && !m_isOverview && !m_store->store->is_remote)
-            zsDropSideCarStatistics(m_store->Entry(), source.array->node->path);
+        if (m_isWritten && !m_isMask && !m_isOverview && !m_view.store->store->is_remote)
+            zsDropSideCarStatistics(m_view.store->Entry(), source.array->node->path);
     }
     if (result == CE_None && atClosing && m_hasStatisticsLater && m_isWritten && !bSuppressOnClose)
         result = AddStatistics(m_closeProgress, m_closeProgressData);
@@ -585,9 +475,9 @@ CPLErr ShardedZarrDataset::FlushChanges(bool atClosing)
 CPLErr ShardedZarrDataset::TakePlace()
 {
     const std::string root = m_target->Root();
-    if (!zsTakePlace(m_target, m_store->store))
+    if (!zsTakePlace(m_target, m_view.store->store))
         return CE_Failure;
-    if (!m_store->store->is_remote)
+    if (!m_view.store->store->is_remote)
         SetPhysicalFilename((root + "/zarr.json").c_str());
     return CE_None;
 }

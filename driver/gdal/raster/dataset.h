@@ -14,6 +14,7 @@
 #include "items.h"
 #include "gdal/handles.h"
 #include "part.h"
+#include "view.h"
 #include "gdal/target.h"
 #include "gdal/types.h"
 
@@ -23,22 +24,8 @@ extern "C"
 #include "geo/bands.h"
 #include "geo/georef.h"
 #include "geo/meaning.h"
-#include "raster/healpix_read.h"
 #include "raster/masks.h"
-#include "raster/slices.h"
 }
-
-/* An array of which slices are bands. */
-struct ZSBandSource
-{
-    std::shared_ptr<ZSArray> array;
-    std::vector<struct zs_choice> choices; /* of the dimensions but X and Y; none where the bands are all of them */
-    int shown = ZS_HEALPIX_SPHERE; /* of HEALPix cells: see raster/healpix.h */
-};
-using ZSBandSources = std::vector<ZSBandSource>;
-
-/* GDAL makes no dataset of more bands. */
-constexpr uint64_t ZS_MOST_BANDS = 65536;
 
 class ShardedZarrRasterBand;
 class ShardedZarrDataset;
@@ -58,14 +45,8 @@ class ShardedZarrDataset : public GDALPamDataset
 {
     friend class ShardedZarrRasterBand;
 
-    std::shared_ptr<ZSStore> m_store;
-    ZSBandSources m_sources;                    /* in the order of their bands */
-    std::vector<struct zs_band_array> m_slices; /* of each array, which of its slices the bands are */
-    std::vector<struct zs_healpix_map> m_maps;  /* of each array of HEALPix cells, where they are */
-    bool m_cellsReady = false;
+    ZSView m_view;
     std::unique_ptr<ShardedZarrDataset> m_column; /* the same cells, each once; until some change */
-    const struct zs_node *m_group = nullptr;    /* whose arrays they are, where it is that which was opened */
-    ZSOpenOptions m_options;
 
     /* Read when first asked for: each may cost requests. */
     bool m_georefRead = false;
@@ -80,7 +61,6 @@ class ShardedZarrDataset : public GDALPamDataset
     CPLStringList m_fromStore; /* metadata that the store tells: a side-car file does not repeat them */
     CPLStringList m_structure; /* the domain IMAGE_STRUCTURE, once it was asked for */
     bool m_domainsAdded = false;
-    std::vector<ZSMeaning> m_meanings; /* of the arrays */
     struct zs_domains m_domains = {};  /* that the store tells, once they were asked for */
     std::vector<CPLStringList> m_ownItems; /* of a group's arrays, and those that all have: see dataset_group.cpp */
     CPLStringList m_commonItems;
@@ -145,36 +125,13 @@ class ShardedZarrDataset : public GDALPamDataset
     const struct zs_node *GroupAbove() const;
     CPLStringList ItemsAbove() const;
     enum zs_status RemoveItemsAbove(struct zs_error *err);
-    bool IsGroup() const
-    {
-        return m_group != nullptr;
-    }
-    /* The array of a band, by its place in m_sources; of a dataset of one array there is the first alone. */
-    size_t SourceOf(int band) const;
-    bool IsHealpix() const
-    {
-        return Array(0).isHealpix;
-    }
-    void MakeMaps();
     enum zs_status PrepareCells(struct zs_error *err);
-    static void AddNaN(struct zs_meaning &meaning, const struct zs_array_info &info);
     /* What statistics of a band of a whole sphere are of; null where that is the dataset itself. */
     ShardedZarrDataset *Column(int band);
-    const ZSArray &Array(size_t source) const
-    {
-        return *m_sources[source].array;
-    }
-    struct zs_array_info Info(size_t source) const
-    {
-        return zs_array_get_info(Array(source).array);
-    }
-    bool HasChoices() const;
-    const struct zs_meaning &Meaning(size_t source);
     /* Metadata domains of the store, but for IMAGE_STRUCTURE and others that it does not tell: `domain` is what is
      * asked for, NULL for all. */
     void AddDomains(const char *domain);
     void KeepDomains();
-    void ReadLabels(size_t source);
     /* What the coordinate variables of the band dimensions say, which is not the array's. */
     void AddAxisItems(CPLStringList &md, size_t source);
     CPLStringList AxisItems();
@@ -206,19 +163,6 @@ class ShardedZarrDataset : public GDALPamDataset
     void ForgetOverviews();
     void AddGeolocation();
 
-    const struct zs_slices &Slices(size_t source) const
-    {
-        return m_slices[source].slices;
-    }
-    struct zs_bands Bands() const
-    {
-        return {m_slices.data(), m_slices.size()};
-    }
-    /* Position of a band (from 1) in each of its dimensions, counted from the first index chosen of it. */
-    std::vector<uint64_t> BandPosition(int band) const;
-    /* Which of all slices of its array a band is, and how many these are: what bands mean is kept by that number. */
-    uint64_t SliceOf(int band) const;
-    uint64_t SliceCount(size_t source) const;
     void AddBands(size_t source);
     CPLErr TakePlace();
 
@@ -331,7 +275,7 @@ class ShardedZarrDataset : public GDALPamDataset
     /* Order of chunks in the shards that are written (enum zs_chunk_order), which nothing in a store tells. */
     void SetChunkOrder(int order)
     {
-        for (const auto &source : m_sources)
+        for (const auto &source : m_view.sources)
             zs_array_set_order(source.array->array, order);
     }
     /* A group that is all of its store: what is in it can be opened by itself, too. */
@@ -341,12 +285,12 @@ class ShardedZarrDataset : public GDALPamDataset
     }
     bool IsWholeSphere() const
     {
-        return IsHealpix() && m_sources[0].shown == ZS_HEALPIX_SPHERE;
+        return m_view.IsWholeSphere();
     }
     /* Whether it is a group, and other things are in the store. */
     bool IsOneOfMany() const
     {
-        return IsGroup() && m_subdatasets.empty();
+        return m_view.IsGroup() && m_subdatasets.empty();
     }
     /* Which pixels of a band are cells: 255, else 0. */
     CPLErr ReadMask(int band, int x, int y, int width, int height, unsigned char *mask, int lineSpace);
@@ -410,9 +354,13 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     {
         return *static_cast<ShardedZarrDataset *>(poDS);
     }
+    ZSView &View() const
+    {
+        return Dataset().m_view;
+    }
     size_t Source() const
     {
-        return Dataset().SourceOf(nBand);
+        return View().SourceOf(nBand);
     }
     struct zs_meaning &Meaning();
     void ReadMeanings();

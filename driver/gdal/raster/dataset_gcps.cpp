@@ -8,13 +8,13 @@ extern "C"
 
 void ShardedZarrDataset::ReadGCPs()
 {
-    if (m_gcpsRead || m_store->hierarchy == nullptr || IsHealpix() || m_isOverview || m_isMask)
+    if (m_gcpsRead || m_view.store->hierarchy == nullptr || m_view.IsHealpix() || m_isOverview || m_isMask)
         return;
     m_gcpsRead = true;
     struct zs_error err;
     struct zs_gcp *raw = nullptr;
     size_t count = 0;
-    if (zs_gcps_read(m_store->hierarchy, Array(0).node, &raw, &count, &err) != ZS_OK)
+    if (zs_gcps_read(m_view.store->hierarchy, m_view.Array(0).node, &raw, &count, &err) != ZS_OK)
         zsReport(err);
     const std::unique_ptr<struct zs_gcp, decltype(&free)> points(raw, free);
     m_gcpNames.resize(count);

@@ -13,8 +13,8 @@ void ShardedZarrDataset::SortItems()
     if (!m_ownItems.empty())
         return;
     std::vector<CPLStringList> all;
-    for (size_t i = 0; i < m_sources.size(); i++)
-        all.emplace_back(CSLDuplicate(Meaning(i).metadata));
+    for (size_t i = 0; i < m_view.sources.size(); i++)
+        all.emplace_back(CSLDuplicate(m_view.Meaning(i).metadata));
     for (int k = 0; k < all[0].size(); k++)
     {
         bool isCommon = true;
@@ -39,7 +39,7 @@ enum zs_status ShardedZarrDataset::WriteItems(struct zs_error *err)
     SortItems();
     const CPLStringList md = ItemsToWrite();
     char **items = nullptr;
-    ZS_TRY(zs_group_metadata_read(m_group, &items, err));
+    ZS_TRY(zs_group_metadata_read(m_view.group, &items, err));
     const CPLStringList before(CSLDuplicate(items));
     zs_metadata_free(items);
     CPLStringList ofGroup = zsItemsNotIn(md.List(), m_commonItems.List());
@@ -51,15 +51,15 @@ enum zs_status ShardedZarrDataset::WriteItems(struct zs_error *err)
             zsItemValue(ofGroup.List(), name.c_str()) == nullptr)
             ofGroup.AddString(before[i]);
     }
-    ZS_TRY(zs_update_metadata(m_store->hierarchy, m_group, ofGroup.List(), err));
+    ZS_TRY(zs_update_metadata(m_view.store->hierarchy, m_view.group, ofGroup.List(), err));
     const CPLStringList gone = zsItemsNotIn(m_commonItems.List(), md.List());
     if (gone.empty())
         return ZS_OK;
     m_commonItems = zsItemsNotIn(m_commonItems.List(), gone.List());
-    for (size_t i = 0; i < m_sources.size(); i++)
+    for (size_t i = 0; i < m_view.sources.size(); i++)
     {
         const CPLStringList kept = zsMergeItems(m_commonItems.List(), m_ownItems[i].List());
-        ZS_TRY(zs_update_metadata(m_store->hierarchy, Array(i).node, kept.List(), err));
+        ZS_TRY(zs_update_metadata(m_view.store->hierarchy, m_view.Array(i).node, kept.List(), err));
     }
     return ZS_OK;
 }
@@ -67,7 +67,7 @@ enum zs_status ShardedZarrDataset::WriteItems(struct zs_error *err)
 /* Items that no band of the array has any more go; what is new or another is written as the band's. */
 enum zs_status ShardedZarrDataset::WriteOwnItems(size_t source, struct zs_error *err)
 {
-    const auto before = static_cast<int>(m_slices[source].first), count = static_cast<int>(Slices(source).count);
+    const int before = m_view.Before(source), count = m_view.Count(source);
     const CPLStringList &own = OwnItems(source);
     CPLStringList kept;
     for (int i = 0; i < own.size(); i++)
@@ -85,5 +85,5 @@ enum zs_status ShardedZarrDataset::WriteOwnItems(size_t source, struct zs_error 
         return ZS_OK;
     m_ownItems[source] = kept;
     const CPLStringList all = zsMergeItems(m_commonItems.List(), kept.List());
-    return zs_update_metadata(m_store->hierarchy, Array(source).node, all.List(), err);
+    return zs_update_metadata(m_view.store->hierarchy, m_view.Array(source).node, all.List(), err);
 }

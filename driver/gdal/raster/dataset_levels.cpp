@@ -76,7 +76,7 @@ static void addCell(std::vector<ZSBox> &parts, const ZSBox &cell)
 bool ShardedZarrDataset::FindStored(ShardedZarrDataset &from, int band, const std::vector<ZSBox> &parts,
                                     int64_t &stored, std::vector<ZSBox> &found)
 {
-    const struct zs_bands bands = Bands(), source = from.Bands();
+    const struct zs_bands bands = m_view.Bands(), source = from.m_view.Bands();
     std::vector<struct zs_pixel_box> here, there;
     for (const ZSBox &part : parts)
     {
@@ -108,7 +108,7 @@ bool ShardedZarrDataset::FindParts(ShardedZarrDataset &from, int band, std::vect
     const int width = nRasterXSize, height = nRasterYSize;
     const int flags = from.GetRasterBand(band)->GetMaskFlags();
     const bool isUsual = flags == GMF_ALL_VALID || flags == GMF_NODATA || (flags & GMF_ALPHA) != 0;
-    if (Array(0).axes.y < 0 || !isUsual)
+    if (m_view.Array(0).axes.y < 0 || !isUsual)
         return false;
     const int64_t all = partCount(CELL, width, height), many = partCount(RUN * CELL, width, height);
     int64_t stored = 0, ignored = 0;
@@ -437,7 +437,7 @@ CPLErr ShardedZarrDataset::MakeBand(ShardedZarrDataset &from, int band, const ch
                                       progressData);
         if (kernel != Kernel::BY_GDAL)
         {
-            result = makeCells(from, level, parts[i], kernel, resampling, m_options.threads);
+            result = makeCells(from, level, parts[i], kernel, resampling, m_view.options.threads);
             if (result == CE_None && !GDALScaledProgress(1, "", scaled.Part()))
                 result = CE_Failure;
             continue;

@@ -86,7 +86,7 @@ void ShardedZarrDataset::OpenMask(size_t source, const ZSBandSource &mask)
 {
     struct zs_error err;
     ZSMask &m = m_masks[source];
-    m.dataset = Over(m_store, ZSBandSources(1, mask), nullptr, m_options, eAccess, &err, &m.found.validity);
+    m.dataset = Over(m_view.store, ZSBandSources(1, mask), nullptr, m_view.options, eAccess, &err, &m.found.validity);
     if (m.dataset == nullptr)
     {
         zsReport(err);
@@ -101,10 +101,10 @@ void ShardedZarrDataset::FindMask(size_t source)
 {
     struct zs_error err;
     ZSMask &m = m_masks[source];
-    const ZSArray &array = Array(source);
+    const ZSArray &array = m_view.Array(source);
     if (array.isHealpix) // what is beside cells is no plane
         return;
-    if (zs_mask_find(m_store->hierarchy, array.node, array.axes, &m.found, &err) != ZS_OK)
+    if (zs_mask_find(m_view.store->hierarchy, array.node, array.axes, &m.found, &err) != ZS_OK)
     {
         zsReport(err);
         m.isThere = m.isNamed = true; // or is not: nobody knows
@@ -114,22 +114,22 @@ void ShardedZarrDataset::FindMask(size_t source)
         return;
     m.isThere = true;
     m.isNamed = m.found.is_named;
-    const bool isWhole = m_sources[source].choices.empty();
+    const bool isWhole = m_view.sources[source].choices.empty();
     for (size_t i = 0; i < source && isWhole; i++)
     {
-        if (m_masks[i].found.node == m.found.node && m_sources[i].choices.empty())
+        if (m_masks[i].found.node == m.found.node && m_view.sources[i].choices.empty())
             m.dataset = m_masks[i].dataset;
     }
     if (m.dataset != nullptr)
         return;
-    ZSOpenOptions options = m_options;
+    ZSOpenOptions options = m_view.options;
     options.dim_x = std::to_string(m.found.axes.x);
     options.dim_y = std::to_string(m.found.axes.y);
-    const auto opened = ZSArray::Open(*m_store, m.found.node, options, &err);
+    const auto opened = ZSArray::Open(*m_view.store, m.found.node, options, &err);
     if (opened == nullptr)
         zsReport(err);
     else
-        OpenMask(source, {opened, isWhole ? std::vector<struct zs_choice>() : choicesOf(m.found, Slices(source))});
+        OpenMask(source, {opened, isWhole ? ZSBandSource().choices : choicesOf(m.found, m_view.Slices(source))});
 }
 
 void ShardedZarrDataset::FindMasks()
@@ -137,8 +137,8 @@ void ShardedZarrDataset::FindMasks()
     if (m_masksFound || m_isMask || m_isOverview)
         return;
     m_masksFound = true;
-    m_masks.resize(m_sources.size());
-    for (size_t i = 0; i < m_sources.size(); i++)
+    m_masks.resize(m_view.sources.size());
+    for (size_t i = 0; i < m_view.sources.size(); i++)
         FindMask(i);
 }
 
@@ -155,10 +155,10 @@ const ZSMask &ShardedZarrDataset::MaskOf(size_t source)
 
 int ShardedZarrDataset::MaskBandOf(int band)
 {
-    const size_t source = SourceOf(band);
+    const size_t source = m_view.SourceOf(band);
     const ZSMask &m = MaskOf(source);
-    const struct zs_slices &own = Slices(source), &of = m.dataset->Slices(0);
-    const auto position = BandPosition(band);
+    const struct zs_slices &own = m_view.Slices(source), &of = m.dataset->m_view.Slices(0);
+    const auto position = m_view.BandPosition(band);
     uint64_t number = 0;
     for (int d = 0; d < of.dim_count; d++)
     {
@@ -174,7 +174,7 @@ int ShardedZarrDataset::MaskBandOf(int band)
 bool ShardedZarrDataset::HasOneMask()
 {
     const ZSMask &first = MaskOf(0);
-    for (size_t i = 0; i < m_sources.size(); i++)
+    for (size_t i = 0; i < m_view.sources.size(); i++)
     {
         const ZSMask &m = MaskOf(i);
         if (!m.isThere || m.found.node != first.found.node || (m.dataset != nullptr && m.dataset->nBands > 1))
@@ -207,7 +207,7 @@ bool ShardedZarrRasterBand::IsMaskedOtherwise()
         GDALPamRasterBand::GetNoDataValue(&has);
     // A fill value of integers, which nobody called nodata, is a value, too.
     else
-        has = !GDALDataTypeIsInteger(eDataType) || zs_declares_nodata(ds.Array(Source()).node);
+        has = !GDALDataTypeIsInteger(eDataType) || zs_declares_nodata(ds.m_view.Array(Source()).node);
     return has || ds.GetMetadataItem("NODATA_VALUES") != nullptr ||
            ((ds.nBands == 2 || ds.nBands == 4) &&
             ds.GetRasterBand(ds.nBands)->GetColorInterpretation() == GCI_AlphaBand);
@@ -276,13 +276,13 @@ CPLErr ShardedZarrDataset::CreateMaskBand(int flags)
                  zsShown(GetDescription()).c_str());
         return CE_Failure;
     }
-    if (IsHealpix())
+    if (m_view.IsHealpix())
     {
         CPLError(CE_Failure, CPLE_NotSupported, "%s: HEALPix cells have no mask but nodata",
                  zsShown(GetDescription()).c_str());
         return CE_Failure;
     }
-    if (flags != GMF_PER_DATASET || HasChoices())
+    if (flags != GMF_PER_DATASET || m_view.IsSelection())
     {
         CPLError(CE_Failure, CPLE_NotSupported, "%s: a mask is one for all bands of the whole (GMF_PER_DATASET)",
                  zsShown(GetDescription()).c_str());
@@ -296,7 +296,7 @@ CPLErr ShardedZarrDataset::CreateMaskBand(int flags)
     }
     std::vector<const struct zs_node *> nodes;
     std::vector<struct zs_axes> axes;
-    for (const auto &source : m_sources)
+    for (const auto &source : m_view.sources)
     {
         nodes.push_back(source.array->node);
         axes.push_back(source.array->axes);
@@ -304,16 +304,16 @@ CPLErr ShardedZarrDataset::CreateMaskBand(int flags)
     struct zs_error err;
     struct zs_array *array = nullptr;
     ZSMask made;
-    struct zs_array_options options = zsArrayOptions(m_options.threads);
-    options.update = m_options.update;
-    if (zs_mask_create(m_store->hierarchy, nodes.data(), axes.data(), nodes.size(),
-                       zs_array_chunk_order(Array(0).array), &options, &made.found, &array, &err) != ZS_OK)
+    struct zs_array_options options = zsArrayOptions(m_view.options.threads);
+    options.update = m_view.options.update;
+    if (zs_mask_create(m_view.store->hierarchy, nodes.data(), axes.data(), nodes.size(),
+                       zs_array_chunk_order(m_view.Array(0).array), &options, &made.found, &array, &err) != ZS_OK)
     {
         zsReport(err);
         return CE_Failure;
     }
     made.isThere = made.isNamed = true;
-    m_masks.assign(m_sources.size(), made);
+    m_masks.assign(m_view.sources.size(), made);
     OpenMask(0, {std::make_shared<ZSArray>(made.found.node, array, made.found.axes, true), {}});
     for (auto &m : m_masks)
         m.dataset = m_masks[0].dataset;

@@ -29,19 +29,20 @@ void ShardedZarrDataset::ReadGeoref()
     if (m_georefRead)
         return;
     m_georefRead = true;
-    if (m_store->hierarchy == nullptr)
+    if (m_view.store->hierarchy == nullptr)
         return;
-    if (IsHealpix())
+    if (m_view.IsHealpix())
     {
-        zsHealpixGeoref(Array(0).healpix, m_sources[0].shown, m_georef);
+        zsHealpixGeoref(m_view.Array(0).healpix, m_view.sources[0].shown, m_georef);
         return;
     }
-    ZSArray &first = *m_sources.front().array; // the others lie where it does
+    ZSArray &first = *m_view.sources.front().array; // the others lie where it does
     const std::lock_guard<std::mutex> guard(first.lock);
     const auto &shared = first.georef;
     struct zs_error err;
     if (!first.georefRead)
-        first.georefFailed = zs_georef_read(m_store->hierarchy, first.node, first.axes, &first.georef, &err) != ZS_OK;
+        first.georefFailed =
+            zs_georef_read(m_view.store->hierarchy, first.node, first.axes, &first.georef, &err) != ZS_OK;
     if (!first.georefRead && first.georefFailed)
         zsReport(err);
     if (!first.georefRead && shared.left_out != nullptr)
@@ -61,10 +62,10 @@ void ShardedZarrDataset::ReadGeoref()
 bool ShardedZarrDataset::HasIrregularAxes()
 {
     ReadGeoref();
-    const ZSArray &array = Array(0);
+    const ZSArray &array = m_view.Array(0);
     const auto has = [&](int dim)
-    { return dim >= 0 && zs_coordinate_find(m_store->hierarchy, array.node, dim) != nullptr; };
-    return !IsHealpix() && !m_georef.has_transform && (has(array.axes.x) || has(array.axes.y));
+    { return dim >= 0 && zs_coordinate_find(m_view.store->hierarchy, array.node, dim) != nullptr; };
+    return !m_view.IsHealpix() && !m_georef.has_transform && (has(array.axes.x) || has(array.axes.y));
 }
 
 const OGRSpatialReference *ShardedZarrDataset::GetSpatialRef() const
@@ -80,7 +81,7 @@ CPLErr ShardedZarrDataset::SetSpatialRef(const OGRSpatialReference *srs)
         return GDALPamDataset::SetSpatialRef(srs);
     if (GDALPamDataset::GetSpatialRef() != nullptr)
         GDALPamDataset::SetSpatialRef(nullptr);
-    if (IsHealpix())
+    if (m_view.IsHealpix())
         return SetCellPlane(srs);
     ReadGeoref();
     if (m_georef.srs != nullptr)
@@ -114,7 +115,7 @@ CPLErr ShardedZarrDataset::SetGeoTransform(ZS_SET_GEOTRANSFORM_ARG transform)
     double numbers[6];
     for (int i = 0; i < 6; i++)
         numbers[i] = transform[i];
-    if (IsHealpix())
+    if (m_view.IsHealpix())
         return CheckCellTransform(numbers);
     std::copy(numbers, numbers + 6, m_georef.transform);
     m_georef.has_transform = true;
@@ -132,7 +133,7 @@ void ShardedZarrDataset::AddGeolocation()
     if (m_georef.geolocation_x == nullptr || m_georef.geolocation_y == nullptr)
         return;
     ZSConnection c;
-    c.store = m_store->name;
+    c.store = m_view.store->name;
     CPLStringList md;
     md.SetNameValue("X_DATASET", c.SubdatasetName(m_georef.geolocation_x).c_str());
     md.SetNameValue("X_BAND", "1");
@@ -157,21 +158,6 @@ void ShardedZarrDataset::AddGeolocation()
 
 /* ---- Metadata ---- */
 
-const struct zs_meaning &ShardedZarrDataset::Meaning(size_t source)
-{
-    auto &meaning = m_meanings[source];
-    if (meaning == nullptr)
-    {
-        meaning.reset(new zs_meaning{});
-        struct zs_error err;
-        if (zs_meaning_read(Array(source).node, meaning.get(), &err) != ZS_OK)
-            zsReport(err);
-        if (IsHealpix())
-            AddNaN(*meaning, Info(source));
-    }
-    return *meaning;
-}
-
 /* "time#units" is what the netCDF driver calls the attribute `units` of the coordinate variable `time`. */
 static std::string axisPrefix(const struct zs_node *node, int dim)
 {
@@ -182,15 +168,15 @@ static std::string axisPrefix(const struct zs_node *node, int dim)
 /* Where a slice is in a dimension that does not become bands: what the bands of the whole say of themselves. */
 void ShardedZarrDataset::AddFixedPlace(CPLStringList &md, size_t source, int dim)
 {
-    const struct zs_node *node = Array(source).node;
+    const struct zs_node *node = m_view.Array(source).node;
     const std::string key = "DIM_" + zsDimensionName(node, dim);
-    const uint64_t index = Slices(source).first[dim];
+    const uint64_t index = m_view.Slices(source).first[dim];
     struct zs_labels labels = {};
     struct zs_error err;
     zsSetItem(md, (key + "_INDEX").c_str(), std::to_string(index).c_str());
-    if (m_store->hierarchy == nullptr)
+    if (m_view.store->hierarchy == nullptr)
         return;
-    if (zs_labels_read(m_store->hierarchy, node, dim, index, 1, &labels, &err) != ZS_OK)
+    if (zs_labels_read(m_view.store->hierarchy, node, dim, index, 1, &labels, &err) != ZS_OK)
         zsReport(err);
     const ZSOwned<struct zs_labels> cleared(&labels, zs_labels_clear);
     if (labels.values != nullptr)
@@ -213,8 +199,8 @@ static std::vector<int> fixedDimensions(const struct zs_slices &slices)
 
 void ShardedZarrDataset::AddAxisItems(CPLStringList &md, size_t source)
 {
-    const struct zs_node *node = Array(source).node;
-    const struct zs_slices &slices = Slices(source);
+    const struct zs_node *node = m_view.Array(source).node;
+    const struct zs_slices &slices = m_view.Slices(source);
     for (const int d : fixedDimensions(slices))
         AddFixedPlace(md, source, d);
     std::string all;
@@ -224,7 +210,7 @@ void ShardedZarrDataset::AddAxisItems(CPLStringList &md, size_t source)
         const char *name = zs_dimension_name(node, d);
         all += (all.empty() ? "" : ",") + std::string(name != nullptr ? name : "dim" + std::to_string(d));
     }
-    if (slices.dim_count > 1 && m_sources.size() == 1) // else bands are not of these dimensions alone
+    if (slices.dim_count > 1 && m_view.sources.size() == 1) // else bands are not of these dimensions alone
         zsSetItem(md, ZS_EXTRA_DIMENSIONS, ("{" + all + "}").c_str());
     for (int i = 0; i < slices.dim_count; i++)
     {
@@ -232,9 +218,9 @@ void ShardedZarrDataset::AddAxisItems(CPLStringList &md, size_t source)
         const std::string prefix = axisPrefix(node, d);
         char **items = nullptr;
         struct zs_error err;
-        if (m_store->hierarchy == nullptr || prefix.empty())
+        if (m_view.store->hierarchy == nullptr || prefix.empty())
             continue;
-        if (zs_label_attributes(m_store->hierarchy, node, d, &items, &err) != ZS_OK)
+        if (zs_label_attributes(m_view.store->hierarchy, node, d, &items, &err) != ZS_OK)
             zsReport(err);
         const ZSOwned<char *> itemsFreed(items, zs_metadata_free);
         for (char **item = items; item != nullptr && *item != nullptr; item++)
@@ -249,7 +235,7 @@ void ShardedZarrDataset::AddAxisItems(CPLStringList &md, size_t source)
 CPLStringList ShardedZarrDataset::AxisItems()
 {
     CPLStringList items;
-    for (size_t source = 0; source < m_sources.size(); source++)
+    for (size_t source = 0; source < m_view.sources.size(); source++)
         AddAxisItems(items, source);
     return items;
 }
@@ -257,9 +243,9 @@ CPLStringList ShardedZarrDataset::AxisItems()
 CPLStringList ShardedZarrDataset::ItemsToWrite()
 {
     CPLStringList items = zsItemsNotIn(GDALMajorObject::GetMetadata(), AxisItems().List());
-    const ZSArray &array = Array(0);
+    const ZSArray &array = m_view.Array(0);
     if (array.axes.y < 0 ||
-        zs_place_has_registration(m_store->hierarchy, array.node, array.axes, m_georef.has_transform))
+        zs_place_has_registration(m_view.store->hierarchy, array.node, array.axes, m_georef.has_transform))
         zsSetItem(items, GDALMD_AREA_OR_POINT, nullptr);
     return items;
 }
@@ -269,10 +255,10 @@ const struct zs_node *ShardedZarrDataset::GroupAbove() const
 {
     struct zs_error err;
     const std::unique_ptr<char, decltype(&free)> parent(
-        m_store->hierarchy != nullptr ? zs_path_parent(Array(0).node->path) : nullptr, free);
+        m_view.store->hierarchy != nullptr ? zs_path_parent(m_view.Array(0).node->path) : nullptr, free);
     const struct zs_node *group = nullptr;
     const bool isThere =
-        parent != nullptr && zs_hierarchy_node(m_store->hierarchy, parent.get(), &group, &err) == ZS_OK;
+        parent != nullptr && zs_hierarchy_node(m_view.store->hierarchy, parent.get(), &group, &err) == ZS_OK;
     return isThere ? group : nullptr;
 }
 
@@ -299,9 +285,9 @@ void ShardedZarrDataset::ReadMetadata()
     m_metadataRead = true;
     ReadGeoref(); // AREA_OR_POINT
     CPLStringList md = ItemsAbove();
-    if (IsGroup())
+    if (m_view.IsGroup())
         SortItems();
-    md = zsMergeItems(md.List(), IsGroup() ? m_commonItems.List() : Meaning(0).metadata);
+    md = zsMergeItems(md.List(), m_view.IsGroup() ? m_commonItems.List() : m_view.Meaning(0).metadata);
     m_fromStore = zsMergeItems(AxisItems().List(), md.List());
     if (m_georef.pixel_is_point)
         zsSetItem(m_fromStore, GDALMD_AREA_OR_POINT, GDALMD_AOP_POINT);
@@ -320,9 +306,9 @@ void ShardedZarrDataset::AddDomains(const char *domain)
 /* Those of the first array that has one of the name. */
 void ShardedZarrDataset::KeepDomains()
 {
-    for (size_t i = 0; i < m_sources.size(); i++)
+    for (size_t i = 0; i < m_view.sources.size(); i++)
     {
-        const struct zs_domains &own = Meaning(i).domains;
+        const struct zs_domains &own = m_view.Meaning(i).domains;
         for (size_t k = 0; k < own.count; k++)
         {
             const struct zs_domain *known = m_domains.list, *end = known + m_domains.count;
@@ -331,59 +317,6 @@ void ShardedZarrDataset::KeepDomains()
                 CPLError(CE_Failure, CPLE_OutOfMemory, "no memory for metadata domain %s", own.list[k].name);
         }
     }
-}
-
-/* Whether the slices of two arrays are the same places in dimensions of the same names, whose coordinates arrays of one
- * group share. */
-static bool haveSameDimensions(const ZSArray &a, const struct zs_slices &s, const ZSArray &b, const struct zs_slices &t)
-{
-    bool same = s.dim_count == t.dim_count;
-    for (int i = 0; i < s.dim_count && same; i++)
-    {
-        const char *p = zs_dimension_name(a.node, s.dims[i]), *q = zs_dimension_name(b.node, t.dims[i]);
-        same = p != nullptr && q != nullptr && strcmp(p, q) == 0 && s.sizes[i] == t.sizes[i] &&
-               s.first[s.dims[i]] == t.first[t.dims[i]];
-    }
-    return same;
-}
-
-void ShardedZarrDataset::ReadLabels(size_t source)
-{
-    for (size_t other = 0; other < source && Slices(source).dim_count > 0; other++)
-    {
-        if (!haveSameDimensions(Array(other), Slices(other), Array(source), Slices(source)))
-            continue;
-        ReadLabels(other);
-        m_sources[source].array->TakeLabels(*m_sources[other].array);
-        return;
-    }
-    ZSArray &array = *m_sources[source].array;
-    const struct zs_slices &slices = Slices(source);
-    const std::lock_guard<std::mutex> guard(array.lock);
-    if (array.labelsRead)
-        return;
-    const auto dims = static_cast<size_t>(slices.dim_count);
-    std::vector<std::vector<std::string>> values(dims);
-    std::vector<std::string> units(dims);
-    bool speak = false;
-    for (size_t i = 0; i < dims && m_store->hierarchy != nullptr; i++)
-    {
-        struct zs_labels labels = {};
-        const std::unique_ptr<struct zs_labels, void (*)(struct zs_labels *)> cleared(&labels, zs_labels_clear);
-        struct zs_error err;
-        const int d = slices.dims[i];
-        if (zs_labels_read(m_store->hierarchy, array.node, d, slices.first[d], slices.sizes[i], &labels, &err) != ZS_OK)
-            zsReport(err);
-        else if (labels.values != nullptr)
-            values[i].assign(labels.values, labels.values + labels.count);
-        if (labels.unit != nullptr)
-            units[i] = labels.unit;
-        speak = speak || (labels.values != nullptr && !labels.is_index);
-    }
-    array.labels = std::move(values);
-    array.labelUnits = std::move(units);
-    array.labelsSpeak = speak;
-    array.labelsRead = true;
 }
 
 static bool isStructure(const char *domain)
@@ -409,13 +342,13 @@ CPLStringList &ShardedZarrDataset::Structure()
 {
     if (!m_structure.empty())
         return m_structure;
-    const struct zs_array_info info = Info(0);
-    const struct zs_slices &slices = Slices(0);
+    const struct zs_array_info info = m_view.Info(0);
+    const struct zs_slices &slices = m_view.Slices(0);
     bool holdsBands = false;
-    for (int i = 0; i < slices.dim_count && m_sources.size() == 1; i++)
+    for (int i = 0; i < slices.dim_count && m_view.sources.size() == 1; i++)
         holdsBands = holdsBands || (info.chunk_shape[slices.dims[i]] > 1 && slices.sizes[i] > 1);
-    const char *compression = zs_compression_name(Array(0).node->array);
-    for (const auto &source : m_sources)
+    const char *compression = zs_compression_name(m_view.Array(0).node->array);
+    for (const auto &source : m_view.sources)
     {
         const char *other = zs_compression_name(source.array->node->array);
         if (compression != nullptr && (other == nullptr || strcmp(other, compression) != 0))
@@ -426,7 +359,7 @@ CPLStringList &ShardedZarrDataset::Structure()
     if (compression != nullptr)
         m_structure.SetNameValue("COMPRESSION", compression);
     const std::string shard = shardShape(info);
-    const bool isShared = std::all_of(m_sources.begin(), m_sources.end(), [&](const ZSBandSource &source)
+    const bool isShared = std::all_of(m_view.sources.begin(), m_view.sources.end(), [&](const ZSBandSource &source)
                                       { return shardShape(zs_array_get_info(source.array->array)) == shard; });
     if (!shard.empty() && isShared)
         m_structure.SetNameValue("SHARD_SHAPE", shard.c_str());
@@ -525,20 +458,20 @@ CPLErr ShardedZarrDataset::SetMetadataItem(const char *name, const char *value, 
 
 char **ShardedZarrDataset::GetFileList()
 {
-    const std::string root = m_store->store->root;
+    const std::string root = m_view.store->store->root;
     CPLStringList files;
-    files.AddString(m_store->Entry().c_str());
+    files.AddString(m_view.store->Entry().c_str());
     std::vector<const struct zs_node *> nodes;
-    if (IsGroup())
-        nodes.push_back(m_group);
-    for (const auto &source : m_sources)
+    if (m_view.IsGroup())
+        nodes.push_back(m_view.group);
+    for (const auto &source : m_view.sources)
         nodes.push_back(source.array->node);
     for (const auto *node : nodes)
     {
-        if (strcmp(node->key, "zarr.json") != 0 && !zs_hierarchy_is_consolidated(m_store->hierarchy))
+        if (strcmp(node->key, "zarr.json") != 0 && !zs_hierarchy_is_consolidated(m_view.store->hierarchy))
             files.AddString((root + "/" + node->key).c_str());
     }
-    if (m_store->store->is_remote || m_store->store->is_snapshot)
+    if (m_view.store->store->is_remote || m_view.store->store->is_snapshot)
         return files.StealList();
     // GDAL adds the store once more, under the name by which it was opened, and a side-car file.
     const CPLStringList others(GDALPamDataset::GetFileList());
@@ -570,8 +503,8 @@ CPLErr ShardedZarrDataset::TrySaveXML()
     struct zs_error err;
     struct zs_object *root = nullptr;
     enum zs_status status = ZS_OK;
-    if ((nPamFlags & GPF_DIRTY) != 0 && !m_store->store->is_remote)
-        status = zs_object_open(m_store->store, "zarr.json", &root, &err);
+    if ((nPamFlags & GPF_DIRTY) != 0 && !m_view.store->store->is_remote)
+        status = zs_object_open(m_view.store->store, "zarr.json", &root, &err);
     zs_object_close(root);
     if (status == ZS_OK || status == ZS_NOT_FOUND)
         return GDALPamDataset::TrySaveXML();

@@ -16,7 +16,7 @@ extern "C"
 void ShardedZarrDataset::AddOverview(ZSArray &base, const struct zs_node *node, const ZSOpenOptions &options)
 {
     struct zs_error err;
-    auto opened = ZSArray::Open(*m_store, node, options, &err);
+    auto opened = ZSArray::Open(*m_view.store, node, options, &err);
     if (opened != nullptr)
         base.overviews.push_back(std::move(opened));
     else
@@ -33,23 +33,23 @@ enum zs_status ShardedZarrDataset::OpenOverviews(ZSArray &base, struct zs_error 
     if (base.isHealpix)
     {
         const struct zs_node *levels[ZS_HEALPIX_MAX_ORDER];
-        const size_t n = zs_healpix_levels_find(m_store->hierarchy, base.node, &base.healpix, levels);
+        const size_t n = zs_healpix_levels_find(m_view.store->hierarchy, base.node, &base.healpix, levels);
         for (size_t i = 0; i < n; i++)
-            AddOverview(base, levels[i], m_options);
+            AddOverview(base, levels[i], m_view.options);
         return ZS_OK;
     }
-    ZSOpenOptions options = m_options;
+    ZSOpenOptions options = m_view.options;
     options.dim_x = std::to_string(base.axes.x);
     options.dim_y = base.axes.y >= 0 ? std::to_string(base.axes.y) : "";
     char **paths = nullptr;
     size_t count = 0;
-    ZS_TRY(zs_overviews_find(m_store->hierarchy, base.node, base.axes, &paths, &count, err));
+    ZS_TRY(zs_overviews_find(m_view.store->hierarchy, base.node, base.axes, &paths, &count, err));
     const auto release = [count](char **list) { zs_paths_free(list, count); };
     const std::unique_ptr<char *, decltype(release)> released(paths, release);
     for (size_t i = 0; i < count; i++)
     {
         const struct zs_node *node = nullptr;
-        if (zs_hierarchy_node(m_store->hierarchy, paths[i], &node, err) == ZS_OK)
+        if (zs_hierarchy_node(m_view.store->hierarchy, paths[i], &node, err) == ZS_OK)
             AddOverview(base, node, options);
         else
             CPLDebug("ShardedZarr", "overview /%s is left out: %s", paths[i], err->message);
@@ -79,20 +79,20 @@ void ShardedZarrDataset::FindOverviews()
         return;
     m_overviewsFound = true;
     struct zs_error err;
-    for (const auto &source : m_sources)
+    for (const auto &source : m_view.sources)
     {
         if (OpenOverviews(*source.array, &err) != ZS_OK)
             zsReport(err);
     }
-    for (const auto &opened : Array(0).overviews)
+    for (const auto &opened : m_view.Array(0).overviews)
     {
         ZSBandSources level;
-        for (size_t i = 0; i < m_sources.size(); i++)
-            level.push_back({i == 0 ? opened : levelLike(*opened, Array(i)), m_sources[i].choices,
-                             m_sources[i].shown});
+        for (size_t i = 0; i < m_view.sources.size(); i++)
+            level.push_back({i == 0 ? opened : levelLike(*opened, m_view.Array(i)), m_view.sources[i].choices,
+                             m_view.sources[i].shown});
         const bool isWhole = std::all_of(level.begin(), level.end(),
                                          [](const ZSBandSource &source) { return source.array != nullptr; });
-        auto overview = isWhole ? Over(m_store, level, m_group, m_options, eAccess, &err,
+        auto overview = isWhole ? Over(m_view.store, level, m_view.group, m_view.options, eAccess, &err,
                                      m_isMask ? &m_validity : nullptr)
                               : nullptr;
         if (overview == nullptr || overview->nBands != nBands)
@@ -112,7 +112,7 @@ void ShardedZarrDataset::ForgetOverviews()
 {
     m_overviews.clear();
     m_overviewsFound = false;
-    for (const auto &source : m_sources)
+    for (const auto &source : m_view.sources)
     {
         source.array->overviews.clear();
         source.array->overviewsFound = false;
@@ -123,9 +123,10 @@ CPLErr ShardedZarrDataset::RemoveOverviews()
 {
     struct zs_error err;
     ForgetOverviews();
-    for (const auto &source : m_sources)
+    for (const auto &source : m_view.sources)
     {
-        if (zs_overviews_remove(m_store->hierarchy, source.array->node, source.array->axes, nullptr, &err) != ZS_OK)
+        const ZSArray &array = *source.array;
+        if (zs_overviews_remove(m_view.store->hierarchy, array.node, array.axes, nullptr, &err) != ZS_OK)
         {
             zsReport(err);
             return CE_Failure;
@@ -145,7 +146,7 @@ CPLErr ShardedZarrDataset::RemoveOverviews()
 void ShardedZarrDataset::KeepOverviewsBeside(const std::string &store)
 {
     const std::string name = CPLGetFilename(store.c_str());
-    if (m_store->store->is_remote || m_store->store->is_snapshot || zsIsArchive(store) || name.empty() ||
+    if (m_view.store->store->is_remote || m_view.store->store->is_snapshot || zsIsArchive(store) || name.empty() ||
         name == "." || name == "..")
         return;
     m_beside = store;
@@ -202,17 +203,17 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
 {
     if (!IsUpdate())
         return BuildExternal(resampling, count, factors, bandCount, bandList, progress, progressData, options);
-    if (IsHealpix())
+    if (m_view.IsHealpix())
     {
         CPLError(CE_Failure, CPLE_NotSupported,
                  "%s: overviews of HEALPix cells are not built in the store; gdaladdo -ro puts them beside it",
                  zsShown(GetDescription()).c_str());
         return CE_Failure;
     }
-    if (HasChoices() || bandCount != nBands)
+    if (m_view.IsSelection() || bandCount != nBands)
     {
         CPLError(CE_Failure, CPLE_NotSupported, "%s: overviews are built for all bands of %s together",
-                 zsShown(GetDescription()).c_str(), IsGroup() ? "a group" : "an array");
+                 zsShown(GetDescription()).c_str(), m_view.IsGroup() ? "a group" : "an array");
         return CE_Failure;
     }
     if (progress == nullptr)
@@ -234,7 +235,7 @@ CPLErr ShardedZarrDataset::MakeLaterOverviews()
     const std::string resampling = zsOverviewResampling(m_overviewResampling, *this);
     CPLDebug("ShardedZarr", "%s: %d overviews are made (%s)", GetDescription(), static_cast<int>(factors.size()),
              resampling.c_str());
-    const CPLConfigOptionSetter threads("GDAL_NUM_THREADS", std::to_string(m_options.threads).c_str(), false);
+    const CPLConfigOptionSetter threads("GDAL_NUM_THREADS", std::to_string(m_view.options.threads).c_str(), false);
     return MakeOverviews(resampling.c_str(), factors, m_closeProgress, m_closeProgressData, nullptr);
 }
 
@@ -242,13 +243,13 @@ CPLErr ShardedZarrDataset::MakeOverviews(const char *resampling, const std::vect
                                          GDALProgressFunc progress, void *progressData, CSLConstList options)
 {
     ZSOverlap overlap; // ends when the levels are closed
-    if (!overlap.Begin(*m_store))
+    if (!overlap.Begin(*m_view.store))
         return CE_Failure;
     // Those of the mask first: pixels are made of valid ones alone.
     CPLErr result = MakeMaskLevels(resampling, factors, options);
     if (result != CE_None)
         return result;
-    if (IsGroup())
+    if (m_view.IsGroup())
         result = MakeLevelsOfEach(resampling, factors, progress, progressData, options);
     else
         result = MakeLevels(resampling, factors, progress, progressData, options);
@@ -261,18 +262,18 @@ CPLErr ShardedZarrDataset::MakeLevelsOfEach(const char *resampling, const std::v
 {
     ForgetOverviews();
     CPLErr result = CE_None;
-    for (size_t i = 0; i < m_sources.size() && result == CE_None; i++)
+    for (size_t i = 0; i < m_view.sources.size() && result == CE_None; i++)
     {
         struct zs_error err;
-        const ZSBandSources sources(1, m_sources[i]);
-        auto one = Over(m_store, sources, nullptr, m_options, GA_Update, &err);
+        const ZSBandSources sources(1, m_view.sources[i]);
+        auto one = Over(m_view.store, sources, nullptr, m_view.options, GA_Update, &err);
         if (one == nullptr)
         {
             zsReport(err);
             return CE_Failure;
         }
         one->nPamFlags |= GPF_NOSAVE;
-        const auto n = static_cast<double>(m_sources.size());
+        const auto n = static_cast<double>(m_view.sources.size());
         const ZSScaledProgress scaled(static_cast<double>(i) / n, static_cast<double>(i + 1) / n, progress,
                                       progressData);
         result = one->MakeLevels(resampling, factors, GDALScaledProgress, scaled.Part(), options);
@@ -291,11 +292,11 @@ CPLErr ShardedZarrDataset::MakeLevels(const char *resampling, const std::vector<
     ForgetOverviews();
     struct zs_error err;
     struct zs_overviews *raw = nullptr;
-    struct zs_array_options arrayOptions = zsArrayOptions(m_options.threads);
+    struct zs_array_options arrayOptions = zsArrayOptions(m_view.options.threads);
     const std::string name = CPLString(resampling).tolower();
     const bool isFilled = name != "none"; // else levels are made without content: others write it
-    const ZSArray &base = Array(0);
-    if (zs_overviews_create(m_store->hierarchy, base.node, base.axes, sorted.data(), sorted.size(),
+    const ZSArray &base = m_view.Array(0);
+    if (zs_overviews_create(m_view.store->hierarchy, base.node, base.axes, sorted.data(), sorted.size(),
                             isFilled ? name.c_str() : nullptr, zs_array_chunk_order(base.array), &arrayOptions, &raw,
                             &err) != ZS_OK) {
         zsReport(err);
@@ -313,7 +314,8 @@ CPLErr ShardedZarrDataset::MakeLevels(const char *resampling, const std::vector<
         const auto opened = std::make_shared<ZSArray>(zs_overviews_node(made.get(), i),
                                                       zs_overviews_array(made.get(), i), base.axes, false);
         const ZSBandSources sources(1, ZSBandSource{opened, {}});
-        auto level = Over(m_store, sources, nullptr, m_options, GA_Update, &err, m_isMask ? &m_validity : nullptr);
+        auto level = Over(m_view.store, sources, nullptr, m_view.options, GA_Update, &err,
+                          m_isMask ? &m_validity : nullptr);
         if (level == nullptr)
         {
             zsReport(err);

@@ -15,9 +15,9 @@ CPLErr ShardedZarrDataset::SettleFillValue()
 {
     m_isBlank = false;
     const struct zs_meaning &first = Band(1).Meaning();
-    ZSBandSource &source = m_sources.front(); // Create() makes one array
-    const size_t size = Info(0).item_size;
-    bool same = first.has_nodata && memcmp(first.nodata, Info(0).fill_value, size) != 0;
+    const ZSArray &blank = m_view.Array(0); // Create() makes one array
+    const size_t size = m_view.Info(0).item_size;
+    bool same = first.has_nodata && memcmp(first.nodata, m_view.Info(0).fill_value, size) != 0;
     for (int b = 2; b <= nBands && same; b++)
     {
         const struct zs_meaning &m = Band(b).Meaning();
@@ -27,31 +27,30 @@ CPLErr ShardedZarrDataset::SettleFillValue()
         return CE_None;
     struct zs_error err;
     struct zs_array *array = nullptr;
-    const struct zs_array_options options = {m_options.threads, m_options.cache_bytes, m_options.max_chunk_bytes,
-                                             m_options.merge_gap, m_options.update};
+    const struct zs_array_options options = m_view.options.ForArrays();
     const struct zs_node *node = nullptr;
-    if (zs_update_fill_value(m_store->hierarchy, source.array->node, first.nodata, &node, &err) != ZS_OK ||
-        zs_array_open_node(m_store->hierarchy, node, &options, &array, &err) != ZS_OK)
+    if (zs_update_fill_value(m_view.store->hierarchy, blank.node, first.nodata, &node, &err) != ZS_OK ||
+        zs_array_open_node(m_view.store->hierarchy, node, &options, &array, &err) != ZS_OK)
     {
         zsReport(err);
         return CE_Failure;
     }
-    zs_array_set_order(array, zs_array_chunk_order(source.array->array));
-    const auto blank = source.array;
-    source.array = std::make_shared<ZSArray>(node, array, blank->axes, true);
-    source.array->isHealpix = blank->isHealpix;
-    source.array->healpix = blank->healpix;
-    m_slices.front().array = array;
+    zs_array_set_order(array, zs_array_chunk_order(blank.array));
+    const auto opened = std::make_shared<ZSArray>(node, array, blank.axes, true);
+    opened->isHealpix = blank.isHealpix;
+    opened->healpix = blank.healpix;
+    m_view.ReplaceArray(0, opened);
     m_column.reset();
     return CE_None;
 }
 
 enum zs_status ShardedZarrDataset::WriteGeoref(struct zs_error *err)
 {
-    if (IsHealpix())
-        return zs_update_healpix(m_store->hierarchy, Array(0).node, &Array(0).healpix, err);
-    if (Array(0).georefFailed) // what was not set is not known, and would be removed
-        return zs_fail(err, ZS_IO, "/%s: georeferencing that could not be read is not changed", Array(0).node->path);
+    if (m_view.IsHealpix())
+        return zs_update_healpix(m_view.store->hierarchy, m_view.Array(0).node, &m_view.Array(0).healpix, err);
+    const ZSArray &first = m_view.Array(0);
+    if (first.georefFailed) // what was not set is not known, and would be removed
+        return zs_fail(err, ZS_IO, "/%s: georeferencing that could not be read is not changed", first.node->path);
     struct zs_georef_update update = {};
     update.keeps_transform = (m_georefChanged & TRANSFORM) == 0;
     update.keeps_srs = (m_georefChanged & CRS) == 0;
@@ -61,7 +60,7 @@ enum zs_status ShardedZarrDataset::WriteGeoref(struct zs_error *err)
     update.srs = m_georef.srs;
     std::vector<const struct zs_node *> nodes;
     std::vector<struct zs_axes> axes;
-    for (const auto &source : m_sources)
+    for (const auto &source : m_view.sources)
     {
         nodes.push_back(source.array->node);
         axes.push_back(source.array->axes);
@@ -71,10 +70,10 @@ enum zs_status ShardedZarrDataset::WriteGeoref(struct zs_error *err)
     {
         if (!mask->m_validity.is_plain)
             continue; // somebody else's: it follows where it says a place
-        nodes.push_back(mask->Array(0).node);
-        axes.push_back(mask->Array(0).axes);
+        nodes.push_back(mask->m_view.Array(0).node);
+        axes.push_back(mask->m_view.Array(0).axes);
     }
-    return zs_update_georefs(m_store->hierarchy, nodes.data(), axes.data(), nodes.size(), &update, err);
+    return zs_update_georefs(m_view.store->hierarchy, nodes.data(), axes.data(), nodes.size(), &update, err);
 }
 
 /* Items of the group above that were shown and are there no more: they go where no other raster shows them. */
@@ -86,72 +85,73 @@ enum zs_status ShardedZarrDataset::RemoveItemsAbove(struct zs_error *err)
     {
         const std::string name = zsItemName(above[i]);
         if (zsItemValue(now.List(), name.c_str()) == nullptr &&
-            zsItemValue(Meaning(0).metadata, name.c_str()) == nullptr)
+            zsItemValue(m_view.Meaning(0).metadata, name.c_str()) == nullptr)
             gone.AddString(above[i]);
     }
     if (gone.empty())
         return ZS_OK;
     const struct zs_node *group = GroupAbove(), **rasters = nullptr;
     size_t count = 0;
-    const enum zs_status status = zs_rasters_find(m_store->hierarchy, group, &rasters, &count, nullptr, err);
+    const enum zs_status status = zs_rasters_find(m_view.store->hierarchy, group, &rasters, &count, nullptr, err);
     const std::unique_ptr<const struct zs_node *, decltype(&free)> rastersFreed(rasters, free);
     if (status != ZS_OK && status != ZS_NOT_FOUND && status != ZS_UNSUPPORTED)
         return status;
-    if (status == ZS_OK && count == 1 && strcmp(rasters[0]->path, Array(0).node->path) == 0)
-        return zs_update_metadata(m_store->hierarchy, group, zsItemsNotIn(above.List(), gone.List()).List(), err);
+    if (status == ZS_OK && count == 1 && strcmp(rasters[0]->path, m_view.Array(0).node->path) == 0)
+        return zs_update_metadata(m_view.store->hierarchy, group, zsItemsNotIn(above.List(), gone.List()).List(), err);
     for (int i = 0; i < gone.size(); i++)
         CPLError(CE_Warning, CPLE_AppDefined, "%s: %s is an attribute of the group /%s, and of all in it: it stays",
-                 zsShown(m_store->name).c_str(), zsItemName(gone[i]).c_str(), group->path);
+                 zsShown(m_view.store->name).c_str(), zsItemName(gone[i]).c_str(), group->path);
     return ZS_OK;
 }
 
 enum zs_status ShardedZarrDataset::WriteDatasetMetadata(struct zs_error *err)
 {
-    if (IsGroup())
+    if (m_view.IsGroup())
         ZS_TRY(WriteItems(err));
     else
     {
-        const CPLStringList ofGroup = zsItemsNotIn(ItemsAbove().List(), Meaning(0).metadata);
+        const CPLStringList ofGroup = zsItemsNotIn(ItemsAbove().List(), m_view.Meaning(0).metadata);
         const CPLStringList own = zsItemsNotIn(ItemsToWrite().List(), ofGroup.List());
-        ZS_TRY(zs_update_metadata(m_store->hierarchy, Array(0).node, own.List(), err));
+        ZS_TRY(zs_update_metadata(m_view.store->hierarchy, m_view.Array(0).node, own.List(), err));
         ZS_TRY(RemoveItemsAbove(err));
     }
-    if (IsGroup() && !m_domainsChanged)
+    if (m_view.IsGroup() && !m_domainsChanged)
         return ZS_OK;
     AddDomains(nullptr);
     zs_domains_clear(&m_domains);
     m_domains = zsDomainsOf(*this);
-    for (const auto &source : m_sources)
-        ZS_TRY(zs_update_domains(m_store->hierarchy, source.array->node, &m_domains, err));
+    for (const auto &source : m_view.sources)
+        ZS_TRY(zs_update_domains(m_view.store->hierarchy, source.array->node, &m_domains, err));
     return ZS_OK;
 }
 
 /* What was set of the bands of an array, among what is said of all its slices. */
 enum zs_status ShardedZarrDataset::WriteBands(size_t source, struct zs_error *err)
 {
-    const ZSArray &array = Array(source);
+    const ZSArray &array = m_view.Array(source);
     if (m_isMask) // its flags say which pixels are valid; what GDAL's users say of a mask is kept by no format
         return ZS_OK;
-    const auto before = static_cast<int>(m_slices[source].first), count = static_cast<int>(Slices(source).count);
+    const int before = m_view.Before(source), count = m_view.Count(source);
     unsigned which = 0;
     for (int b = 1; b <= count; b++)
         which |= Band(before + b).m_changed;
     if (which == 0)
         return ZS_OK;
-    if (IsGroup() && (which & ZS_BAND_METADATA) != 0)
+    if (m_view.IsGroup() && (which & ZS_BAND_METADATA) != 0)
         ZS_TRY(WriteOwnItems(source, err));
     struct zs_meaning *all = nullptr;
-    const uint64_t slices = SliceCount(source);
-    ZS_TRY(zs_band_meanings_read(array.node, slices, &Meaning(source), &all, err));
+    const uint64_t slices = m_view.SliceCount(source);
+    ZS_TRY(zs_band_meanings_read(array.node, slices, &m_view.Meaning(source), &all, err));
     const std::unique_ptr<struct zs_meaning, std::function<void(struct zs_meaning *)>> freed(
         all, [slices](struct zs_meaning *list) { zs_band_meanings_free(list, slices); });
     for (int b = 1; b <= count; b++)
     {
-        struct zs_meaning &to = all[SliceOf(before + b)];
+        struct zs_meaning &to = all[m_view.SliceOf(before + b)];
         zs_meaning_clear(&to);
         ZS_TRY(zs_meaning_copy(&Band(before + b).CurrentMeaning(), &to, err));
     }
-    return zs_update_bands(m_store->hierarchy, array.node, array.axes, all, static_cast<size_t>(slices), which, err);
+    return zs_update_bands(m_view.store->hierarchy, array.node, array.axes, all, static_cast<size_t>(slices), which,
+                           err);
 }
 
 CPLErr ShardedZarrDataset::WriteMetadata()
@@ -163,18 +163,18 @@ CPLErr ShardedZarrDataset::WriteMetadata()
     struct zs_error err;
     enum zs_status status = ZS_OK;
     ZSOverlap overlap;
-    if (!overlap.Begin(*m_store))
+    if (!overlap.Begin(*m_view.store))
         return CE_Failure;
     if (m_georefChanged != 0)
         status = WriteGeoref(&err);
     if (status == ZS_OK && m_metadataChanged)
         status = WriteDatasetMetadata(&err);
-    for (size_t i = 0; i < m_sources.size() && status == ZS_OK && m_bandsChanged; i++)
+    for (size_t i = 0; i < m_view.sources.size() && status == ZS_OK && m_bandsChanged; i++)
         status = WriteBands(i, &err);
-    for (size_t i = 0; i < m_sources.size() && status == ZS_OK && m_partWritten; i++)
-        status = zs_update_drop_statistics(m_store->hierarchy, Array(i).node, false, &err);
+    for (size_t i = 0; i < m_view.sources.size() && status == ZS_OK && m_partWritten; i++)
+        status = zs_update_drop_statistics(m_view.store->hierarchy, m_view.Array(i).node, false, &err);
     if (status == ZS_OK)
-        status = zs_update_flush(m_store->hierarchy, &err);
+        status = zs_update_flush(m_view.store->hierarchy, &err);
     if (status != ZS_OK)
     {
         zsReport(err);
@@ -207,11 +207,11 @@ CPLErr ShardedZarrDataset::WriteMetadata()
 /* Those of rasters whose mask is written by its own name. */
 void ShardedZarrDataset::DropStatisticsOfMasked()
 {
-    for (size_t i = 0; i < m_sources.size() && !m_isMaskSought; i++)
+    for (size_t i = 0; i < m_view.sources.size() && !m_isMaskSought; i++)
     {
         struct zs_error err;
         bool any = false;
-        if (zs_update_drop_statistics_of_masked(m_store->hierarchy, Array(i).node, &any, &err) != ZS_OK)
+        if (zs_update_drop_statistics_of_masked(m_view.store->hierarchy, m_view.Array(i).node, &any, &err) != ZS_OK)
             CPLDebug("ShardedZarr", "%s", err.message); // what cannot be listed names nothing that is known
         m_partWritten = m_partWritten || any;
     }

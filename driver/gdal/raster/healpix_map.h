@@ -3,7 +3,7 @@
 #define ZS_GDAL_HEALPIX_H
 
 #include "gdal/connection.h"
-#include "dataset.h"
+#include "view.h"
 
 /* What a connection asks for of the sphere, ":face=3", which is then taken out of it; ZS_HEALPIX_SPHERE where it asks
  * for no face. False, with the reason in err, where there is no such face. An array with a dimension of that name is

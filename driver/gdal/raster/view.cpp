@@ -1,0 +1,264 @@
+#include "view.h"
+
+#include <algorithm>
+#include <climits>
+#include <limits>
+
+#include "choices.h"
+#include "gdal/guard.h"
+#include "gdal/types.h"
+#include "healpix_map.h"
+
+extern "C"
+{
+#include "geo/coordinates.h"
+}
+
+/* ---- Slices ---- */
+
+bool ZSView::FindSlices(size_t source, uint64_t before, struct zs_error *err)
+{
+    const ZSArray &opened = Array(source);
+    const struct zs_array_info info = Info(source);
+    struct zs_band_array &bands = m_slices[source];
+    const auto fail = [err, &opened](const std::string &message)
+    {
+        zs_fail(err, ZS_ARGUMENT, "array /%s: %s", opened.node->path, message.c_str());
+        return false;
+    };
+    if (zsGDALType(info.data_type, info.item_size) == GDT_Unknown)
+        return fail("elements of " + std::to_string(info.item_size) + " opaque bytes have no GDAL data type");
+    const int x = opened.axes.x, y = opened.axes.y;
+    if ((info.shape[x] > INT_MAX && !opened.isHealpix) || (y >= 0 && info.shape[y] > INT_MAX))
+        return fail("expected at most 2147483647 columns and rows, found more");
+    if (info.shape[x] == 0 || (y >= 0 && info.shape[y] == 0))
+        return fail("a raster needs at least one row and one column");
+    const auto &choices = sources[source].choices;
+    bands.array = opened.array;
+    bands.first = before;
+    struct zs_error reason;
+    if (zs_slices_find(info.ndim, info.shape, opened.axes, choices.data(), choices.size(), &bands.slices, &reason) !=
+        ZS_OK)
+        return fail(reason.message);
+    if (bands.slices.count > ZS_MOST_BANDS - before)
+        return fail((before > 0 ? "it and those before it" : "its extra dimensions") + std::string(" give more than ") +
+                    std::to_string(ZS_MOST_BANDS) + " bands");
+    return true;
+}
+
+/* All are as large as the first, and of one grid. */
+bool ZSView::CheckSize(size_t source, struct zs_error *err)
+{
+    const ZSArray &opened = Array(source), &first = Array(0);
+    const struct zs_array_info info = Info(source);
+    const struct zs_axes axes = opened.axes;
+    auto columns = static_cast<int>(std::min<uint64_t>(info.shape[axes.x], INT_MAX));
+    auto rows = axes.y >= 0 ? static_cast<int>(info.shape[axes.y]) : 1;
+    if (opened.isHealpix && !zsHealpixSize(opened, sources[source].shown, columns, rows, err))
+        return false;
+    const bool isOfGrid = opened.isHealpix == first.isHealpix &&
+                          (!opened.isHealpix || zs_healpix_is_same(&opened.healpix, &first.healpix));
+    if (source > 0 && (columns != width || rows != height || !isOfGrid))
+    {
+        zs_fail(err, ZS_ARGUMENT, "array /%s: it is not as large as those before it", opened.node->path);
+        return false;
+    }
+    width = columns;
+    height = rows;
+    return true;
+}
+
+bool ZSView::Make(struct zs_error *err)
+{
+    m_slices.resize(sources.size());
+    m_meanings.resize(sources.size());
+    m_maps.resize(IsHealpix() ? sources.size() : 0);
+    uint64_t count = 0;
+    for (size_t i = 0; i < sources.size(); i++)
+    {
+        if (!FindSlices(i, count, err) || !CheckSize(i, err))
+            return false;
+        count += Slices(i).count;
+    }
+    for (size_t i = 0; i < m_maps.size(); i++)
+    {
+        const auto &healpix = Array(i).healpix;
+        m_maps[i].order = healpix.order;
+        m_maps[i].shown = sources[i].shown;
+        m_maps[i].is_ring = healpix.is_ring;
+        m_slices[i].cells = &m_maps[i];
+    }
+    return true;
+}
+
+bool ZSView::IsSelection() const
+{
+    return std::any_of(sources.begin(), sources.end(),
+                       [](const ZSBandSource &source) { return !source.choices.empty(); });
+}
+
+std::string ZSView::Name() const
+{
+    std::string name = IsGroup() ? group->path : Array(0).node->path;
+    for (const auto &source : sources)
+        name += zsChoicesText(source.choices);
+    if (sources[0].shown >= 0)
+        name += ":face=" + std::to_string(sources[0].shown);
+    return name;
+}
+
+size_t ZSView::SourceOf(int band) const
+{
+    size_t source = 0;
+    uint64_t slice;
+    const struct zs_bands bands = Bands();
+    if (sources.size() > 1)
+        zs_band_find(&bands, band, &source, &slice);
+    return source;
+}
+
+std::vector<uint64_t> ZSView::BandPosition(int band) const
+{
+    const struct zs_band_array &source = m_slices[SourceOf(band)];
+    std::vector<uint64_t> position(static_cast<size_t>(source.slices.dim_count));
+    zs_slice_position(&source.slices, static_cast<uint64_t>(band - 1) - source.first, position.data());
+    return position;
+}
+
+uint64_t ZSView::SliceOf(int band) const
+{
+    const size_t source = SourceOf(band);
+    const struct zs_slices &slices = Slices(source);
+    const struct zs_array_info info = Info(source);
+    const auto position = BandPosition(band);
+    uint64_t slice = 0;
+    for (int d = 0, i = 0; d < slices.ndim; d++)
+    {
+        if (d == slices.axes.x || d == slices.axes.y)
+            continue;
+        const bool differs = i < slices.dim_count && slices.dims[i] == d;
+        slice = slice * info.shape[d] + slices.first[d] + (differs ? position[static_cast<size_t>(i)] : 0);
+        i += differs;
+    }
+    return slice;
+}
+
+uint64_t ZSView::SliceCount(size_t source) const
+{
+    const struct zs_slices &slices = Slices(source);
+    const struct zs_array_info info = Info(source);
+    uint64_t count = 1;
+    for (int d = 0; d < slices.ndim; d++)
+    {
+        if (d != slices.axes.x && d != slices.axes.y)
+            count = count > UINT64_MAX / info.shape[d] ? UINT64_MAX : count * info.shape[d];
+    }
+    return count;
+}
+
+void ZSView::ReplaceArray(size_t source, const std::shared_ptr<ZSArray> &array)
+{
+    sources[source].array = array;
+    m_slices[source].array = array->array;
+}
+
+/* ---- Properties and labels ---- */
+
+/* NaN is no reading, whatever the store says, so that squares which are no face are none. */
+static void addNaN(struct zs_meaning &meaning, const struct zs_array_info &info)
+{
+    const uint16_t half = 0x7e00;
+    const float single = std::numeric_limits<float>::quiet_NaN();
+    const double whole = std::numeric_limits<double>::quiet_NaN();
+    const void *nan = info.data_type == ZS_FLOAT16   ? static_cast<const void *>(&half)
+                      : info.data_type == ZS_FLOAT32 ? static_cast<const void *>(&single)
+                      : info.data_type == ZS_FLOAT64 ? static_cast<const void *>(&whole)
+                                                     : nullptr;
+    if (meaning.has_nodata || nan == nullptr)
+        return;
+    meaning.has_nodata = true;
+    memcpy(meaning.nodata, nan, info.item_size);
+}
+
+const struct zs_meaning &ZSView::Meaning(size_t source)
+{
+    auto &meaning = m_meanings[source];
+    if (meaning == nullptr)
+    {
+        meaning.reset(new zs_meaning{});
+        struct zs_error err;
+        if (zs_meaning_read(Array(source).node, meaning.get(), &err) != ZS_OK)
+            zsReport(err);
+        if (IsHealpix())
+            addNaN(*meaning, Info(source));
+    }
+    return *meaning;
+}
+
+/* Whether the slices of two arrays are the same places in dimensions of the same names, whose coordinates arrays of one
+ * group share. */
+static bool haveSameDimensions(const ZSArray &a, const struct zs_slices &s, const ZSArray &b, const struct zs_slices &t)
+{
+    bool same = s.dim_count == t.dim_count;
+    for (int i = 0; i < s.dim_count && same; i++)
+    {
+        const char *p = zs_dimension_name(a.node, s.dims[i]), *q = zs_dimension_name(b.node, t.dims[i]);
+        same = p != nullptr && q != nullptr && strcmp(p, q) == 0 && s.sizes[i] == t.sizes[i] &&
+               s.first[s.dims[i]] == t.first[t.dims[i]];
+    }
+    return same;
+}
+
+void ZSView::ReadLabels(size_t source)
+{
+    for (size_t other = 0; other < source && Slices(source).dim_count > 0; other++)
+    {
+        if (!haveSameDimensions(Array(other), Slices(other), Array(source), Slices(source)))
+            continue;
+        ReadLabels(other);
+        sources[source].array->TakeLabels(*sources[other].array);
+        return;
+    }
+    ZSArray &array = *sources[source].array;
+    const struct zs_slices &slices = Slices(source);
+    const std::lock_guard<std::mutex> guard(array.lock);
+    if (array.labelsRead)
+        return;
+    const auto dims = static_cast<size_t>(slices.dim_count);
+    std::vector<std::vector<std::string>> values(dims);
+    std::vector<std::string> units(dims);
+    bool speak = false;
+    for (size_t i = 0; i < dims && store->hierarchy != nullptr; i++)
+    {
+        struct zs_labels labels = {};
+        const std::unique_ptr<struct zs_labels, void (*)(struct zs_labels *)> cleared(&labels, zs_labels_clear);
+        struct zs_error err;
+        const int d = slices.dims[i];
+        if (zs_labels_read(store->hierarchy, array.node, d, slices.first[d], slices.sizes[i], &labels, &err) != ZS_OK)
+            zsReport(err);
+        else if (labels.values != nullptr)
+            values[i].assign(labels.values, labels.values + labels.count);
+        if (labels.unit != nullptr)
+            units[i] = labels.unit;
+        speak = speak || (labels.values != nullptr && !labels.is_index);
+    }
+    array.labels = std::move(values);
+    array.labelUnits = std::move(units);
+    array.labelsSpeak = speak;
+    array.labelsRead = true;
+}
+
+/* ---- HEALPix cells ---- */
+
+enum zs_status ZSView::PrepareCellsOf(size_t source, const struct zs_meaning &meaning, struct zs_error *err)
+{
+    ZSArray &array = *sources[source].array;
+    ZS_TRY(array.ReadCells(*store, err));
+    struct zs_healpix_map &map = m_maps[source];
+    const bool isListed = array.healpix.coordinate != nullptr && !array.cells.is_all;
+    map.cells = isListed ? &array.cells : nullptr;
+    const struct zs_array_info info = Info(source);
+    memcpy(map.empty, meaning.has_nodata ? static_cast<const void *>(meaning.nodata) : info.fill_value,
+           info.item_size);
+    return ZS_OK;
+}

@@ -1,0 +1,126 @@
+/* gdal/raster/view.h: the arrays that a dataset shows: which slices of them are its bands, and for HEALPix cells where
+ * on the map each cell is. */
+#ifndef ZS_GDAL_VIEW_H
+#define ZS_GDAL_VIEW_H
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gdal/handles.h"
+
+extern "C"
+{
+#include "raster/healpix_read.h"
+#include "raster/slices.h"
+}
+
+/* An array of which slices are bands. */
+struct ZSBandSource
+{
+    std::shared_ptr<ZSArray> array;
+    std::vector<struct zs_choice> choices; /* of the dimensions but X and Y; none where the bands are all of them */
+    int shown = ZS_HEALPIX_SPHERE; /* of HEALPix cells: see raster/healpix.h */
+};
+using ZSBandSources = std::vector<ZSBandSource>;
+
+/* GDAL makes no dataset of more bands. */
+constexpr uint64_t ZS_MOST_BANDS = 65536;
+
+/* An array is meant by its number in `sources`; a dataset of one array has the first alone. Bands count from 1. */
+class ZSView
+{
+    std::vector<struct zs_band_array> m_slices;
+    std::vector<struct zs_healpix_map> m_maps; /* of arrays of HEALPix cells */
+    bool m_cellsReady = false;
+    std::vector<ZSMeaning> m_meanings; /* of the arrays, each read when first asked for */
+
+    bool FindSlices(size_t source, uint64_t before, struct zs_error *err);
+    bool CheckSize(size_t source, struct zs_error *err);
+
+  public:
+    std::shared_ptr<ZSStore> store;
+    ZSBandSources sources; /* in the order of their bands */
+    const struct zs_node *group = nullptr; /* whose arrays they are, where that was opened */
+    ZSOpenOptions options;
+    int width = 0, height = 0;
+
+    /* Finds the slices. False, with the reason in err, where the arrays cannot be one raster. */
+    bool Make(struct zs_error *err);
+
+    bool IsGroup() const
+    {
+        return group != nullptr;
+    }
+    bool IsHealpix() const
+    {
+        return Array(0).isHealpix;
+    }
+    bool IsWholeSphere() const
+    {
+        return IsHealpix() && sources[0].shown == ZS_HEALPIX_SPHERE;
+    }
+    /* Whether some slices were selected, rather than all. */
+    bool IsSelection() const;
+    /* What it shows, in a side-car file: "path", "path:3", "path:face=1". */
+    std::string Name() const;
+
+    const ZSArray &Array(size_t source) const
+    {
+        return *sources[source].array;
+    }
+    struct zs_array_info Info(size_t source) const
+    {
+        return zs_array_get_info(Array(source).array);
+    }
+    const struct zs_slices &Slices(size_t source) const
+    {
+        return m_slices[source].slices;
+    }
+    /* The number of bands before those of the array. */
+    int Before(size_t source) const
+    {
+        return static_cast<int>(m_slices[source].first);
+    }
+    int Count(size_t source) const
+    {
+        return static_cast<int>(Slices(source).count);
+    }
+    struct zs_bands Bands() const
+    {
+        return {m_slices.data(), m_slices.size()};
+    }
+    /* The array's properties, which its bands have where they have none of their own. */
+    const struct zs_meaning &Meaning(size_t source);
+
+    size_t SourceOf(int band) const;
+    /* Position of a band in each of its dimensions, counted from the first index selected of it. */
+    std::vector<uint64_t> BandPosition(int band) const;
+    /* Which of all slices of its array a band is, by which its properties are kept, and how many these are. */
+    uint64_t SliceOf(int band) const;
+    uint64_t SliceCount(size_t source) const;
+    /* The labels of the array's band dimensions, into the array; once for all that share it. */
+    void ReadLabels(size_t source);
+
+    /* The array takes the place of one that was as large. */
+    void ReplaceArray(size_t source, const std::shared_ptr<ZSArray> &array);
+
+    /* Reads where the cells are, and sets what pixels get that are no cell: what `nodata(source)` has, else the fill
+     * value, which a mask then leaves out. Once, unless a nodata value may have been set since. */
+    template <class F> enum zs_status PrepareCells(bool again, const F &nodata, struct zs_error *err)
+    {
+        if (!IsHealpix() || (m_cellsReady && !again))
+            return ZS_OK;
+        for (size_t i = 0; i < sources.size(); i++)
+            ZS_TRY(PrepareCellsOf(i, nodata(i), err));
+        m_cellsReady = true;
+        return ZS_OK;
+    }
+    enum zs_status PrepareCellsOf(size_t source, const struct zs_meaning &meaning, struct zs_error *err);
+    const struct zs_healpix_map &Map(size_t source) const
+    {
+        return m_maps[source];
+    }
+};
+
+#endif
