@@ -70,6 +70,7 @@ std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_p
     ds->m_isMask = validity != nullptr;
     if (validity != nullptr)
         ds->m_validity = *validity;
+    ds->m_georef = ZSGeoreferencing::Of(view);
     ds->nRasterXSize = view.width;
     ds->nRasterYSize = view.height;
     ds->eAccess = access;
@@ -551,6 +552,5 @@ ShardedZarrDataset::~ShardedZarrDataset()
     m_overviews.clear();
     m_masks.clear();
 #endif
-    zs_georef_clear(&m_georef);
     zs_domains_clear(&m_domains);
 }

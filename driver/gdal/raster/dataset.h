@@ -13,6 +13,7 @@
 #include "gdal/connection.h"
 #include "items.h"
 #include "gdal/handles.h"
+#include "dataset_georef.h"
 #include "part.h"
 #include "view.h"
 #include "gdal/target.h"
@@ -22,7 +23,6 @@ extern "C"
 {
 #include "array/array.h"
 #include "geo/bands.h"
-#include "geo/georef.h"
 #include "geo/meaning.h"
 #include "raster/masks.h"
 }
@@ -48,14 +48,7 @@ class ShardedZarrDataset : public GDALPamDataset
     ZSView m_view;
     std::unique_ptr<ShardedZarrDataset> m_column; /* the same cells, each once; until some change */
 
-    /* Read when first asked for: each may cost requests. */
-    bool m_georefRead = false;
-    struct zs_georef m_georef = {};
-    bool m_gcpsRead = false;
-    std::vector<GDAL_GCP> m_gcps; /* of the store: a side-car file's count before */
-    std::vector<std::string> m_gcpNames;
-    char m_noText[1] = {};
-    OGRSpatialReference m_gcpSrs;
+    std::unique_ptr<ZSGeoreferencing> m_georef;
     bool m_hasSideCar = false; /* a side-car file was read: it is written again when what it says goes to the store */
     bool m_metadataRead = false;
     CPLStringList m_fromStore; /* metadata that the store tells: a side-car file does not repeat them */
@@ -89,8 +82,6 @@ class ShardedZarrDataset : public GDALPamDataset
     ShardedZarrDataset *m_maskOf = nullptr;
 
     /* In update mode: what is to be written at the next flush. */
-    static constexpr unsigned TRANSFORM = 1, CRS = 2, CELLS = 4;
-    unsigned m_georefChanged = 0; /* of these */
     bool m_metadataChanged = false;
     bool m_domainsChanged = false;
     bool m_bandsChanged = false;
@@ -117,9 +108,7 @@ class ShardedZarrDataset : public GDALPamDataset
     {
         return eAccess == GA_Update;
     }
-    void ReadGeoref();
-    void ReadGCPs();
-    bool HasGCPs();
+    bool HasGCPs() const;
     void ReadMetadata();
     /* What the group above says; metadata of all arrays in it. */
     const struct zs_node *GroupAbove() const;
@@ -185,14 +174,9 @@ class ShardedZarrDataset : public GDALPamDataset
     CPLErr MoveWindow(GDALRWFlag flag, const struct zs_band_window &window, GDALDataType type,
                       const GDALRasterIOExtraArg *extra);
 
-    /* What AREA_OR_POINT says. */
-    void SetRegistration(const char *registration);
-    CPLErr SetCellPlane(const OGRSpatialReference *srs);
-    CPLErr CheckCellTransform(const double *transform);
     CPLErr FlushChanges(bool atClosing);
     CPLErr SettleFillValue();
     CPLErr WriteMetadata();
-    enum zs_status WriteGeoref(struct zs_error *err);
     enum zs_status WriteDatasetMetadata(struct zs_error *err);
     enum zs_status WriteBands(size_t source, struct zs_error *err);
     CPLErr RemoveOverviews();
@@ -300,7 +284,10 @@ class ShardedZarrDataset : public GDALPamDataset
     void AttachPam(const char *description);
 
     /* Whether X or Y has coordinates that no transform tells. */
-    bool HasIrregularAxes();
+    bool HasIrregularAxes() const
+    {
+        return m_georef->HasIrregularAxes();
+    }
     const OGRSpatialReference *GetSpatialRef() const override;
     CPLErr SetSpatialRef(const OGRSpatialReference *srs) override;
     CPLErr GetGeoTransform(ZS_GET_GEOTRANSFORM_ARG transform) ZS_GEOTRANSFORM_CONST override;

@@ -17,46 +17,6 @@ enum zs_status ShardedZarrDataset::PrepareCells(struct zs_error *err)
     return m_view.PrepareCells(IsUpdate(), nodata, err);
 }
 
-/* ---- Place ---- */
-
-/* What a map lies in is told by its cells: only the ellipsoid of an empty one may still become another. */
-CPLErr ShardedZarrDataset::SetCellPlane(const OGRSpatialReference *srs)
-{
-    ZSArray &array = *m_view.sources[0].array;
-    bool isPlane;
-    struct zs_healpix wanted = zsHealpixTarget(array.healpix.order, srs, &isPlane);
-    const bool isSame = wanted.is_wgs84 ? array.healpix.is_wgs84 : zs_healpix_is_same(&wanted, &array.healpix);
-    if (isPlane && m_view.IsWholeSphere() && isSame)
-        return CE_None;
-    if (!isPlane || !m_view.IsWholeSphere() || !m_isBlank)
-    {
-        CPLError(CE_Failure, CPLE_NotSupported, "%s: HEALPix cells lie in %s", zsShown(GetDescription()).c_str(),
-                 isPlane ? "the plane of the ellipsoid that they were made on"
-                         : "+proj=healpix +rot_xy=45, and no other coordinate reference system");
-        return CE_Failure;
-    }
-    array.healpix.semi_major = wanted.semi_major;
-    array.healpix.inverse_flattening = wanted.inverse_flattening;
-    array.healpix.is_wgs84 = wanted.is_wgs84;
-    zs_georef_clear(&m_georef);
-    m_georef = {};
-    m_georefRead = false;
-    m_georefChanged |= CELLS;
-    return CE_None;
-}
-
-CPLErr ShardedZarrDataset::CheckCellTransform(const double *transform)
-{
-    const struct zs_healpix &healpix = m_view.Array(0).healpix;
-    if (m_view.IsWholeSphere() && zsIsHealpixTransform(healpix, transform))
-        return CE_None;
-    CPLError(CE_Failure, CPLE_NotSupported,
-             "%s: pixels that are HEALPix cells of order %d lie where gdalwarp %s has them",
-             zsShown(GetDescription()).c_str(),
-             healpix.order, zsHealpixArguments(healpix).c_str());
-    return CE_Failure;
-}
-
 /* ---- Masks ---- */
 
 namespace

@@ -19,60 +19,11 @@ static const char IMAGE_STRUCTURE[] = "IMAGE_STRUCTURE", SUBDATASETS[] = "SUBDAT
 
 /* ---- Georeferencing ---- */
 
-static char *copyText(const char *text)
-{
-    return text != nullptr ? zs_strdup(text) : nullptr;
-}
-
-void ShardedZarrDataset::ReadGeoref()
-{
-    if (m_georefRead)
-        return;
-    m_georefRead = true;
-    if (m_view.store->hierarchy == nullptr)
-        return;
-    if (m_view.IsHealpix())
-    {
-        zsHealpixGeoref(m_view.Array(0).healpix, m_view.sources[0].shown, m_georef);
-        return;
-    }
-    ZSArray &first = *m_view.sources.front().array; // the others lie where it does
-    const std::lock_guard<std::mutex> guard(first.lock);
-    const auto &shared = first.georef;
-    struct zs_error err;
-    if (!first.georefRead)
-        first.georefFailed =
-            zs_georef_read(m_view.store->hierarchy, first.node, first.axes, &first.georef, &err) != ZS_OK;
-    if (!first.georefRead && first.georefFailed)
-        zsReport(err);
-    if (!first.georefRead && shared.left_out != nullptr)
-        CPLError(CE_Warning, CPLE_AppDefined, "/%s: too large for a coordinate variable; it is not used",
-                 shared.left_out);
-    first.georefRead = true;
-    // A copy for each dataset: an OGRSpatialReference is for one thread at a time, even when it is only read.
-    m_georef = shared;
-    m_georef.srs = shared.srs != nullptr ? OSRClone(shared.srs) : nullptr;
-    m_georef.geolocation_x = copyText(shared.geolocation_x);
-    m_georef.geolocation_y = copyText(shared.geolocation_y);
-    m_georef.left_out = nullptr;
-    if (m_georef.pixel_is_point && GDALMajorObject::GetMetadataItem(GDALMD_AREA_OR_POINT) == nullptr) // of a side-car
-        GDALMajorObject::SetMetadataItem(GDALMD_AREA_OR_POINT, GDALMD_AOP_POINT);
-}
-
-bool ShardedZarrDataset::HasIrregularAxes()
-{
-    ReadGeoref();
-    const ZSArray &array = m_view.Array(0);
-    const auto has = [&](int dim)
-    { return dim >= 0 && zs_coordinate_find(m_view.store->hierarchy, array.node, dim) != nullptr; };
-    return !m_view.IsHealpix() && !m_georef.has_transform && (has(array.axes.x) || has(array.axes.y));
-}
-
 const OGRSpatialReference *ShardedZarrDataset::GetSpatialRef() const
 {
-    const_cast<ShardedZarrDataset *>(this)->ReadGeoref();
+    const struct zs_georef &georef = m_georef->Get();
     const OGRSpatialReference *beside = GDALPamDataset::GetSpatialRef();
-    return beside != nullptr ? beside : OGRSpatialReference::FromHandle(m_georef.srs);
+    return beside != nullptr ? beside : OGRSpatialReference::FromHandle(georef.srs);
 }
 
 CPLErr ShardedZarrDataset::SetSpatialRef(const OGRSpatialReference *srs)
@@ -81,27 +32,19 @@ CPLErr ShardedZarrDataset::SetSpatialRef(const OGRSpatialReference *srs)
         return GDALPamDataset::SetSpatialRef(srs);
     if (GDALPamDataset::GetSpatialRef() != nullptr)
         GDALPamDataset::SetSpatialRef(nullptr);
-    if (m_view.IsHealpix())
-        return SetCellPlane(srs);
-    ReadGeoref();
-    if (m_georef.srs != nullptr)
-        OSRDestroySpatialReference(m_georef.srs);
-    m_georef.srs = srs != nullptr && !srs->IsEmpty() ? OGRSpatialReference::ToHandle(srs->Clone()) : nullptr;
-    m_georefChanged |= CRS;
-    return CE_None;
+    return m_georef->SetSrs(srs, m_isBlank);
 }
 
 CPLErr ShardedZarrDataset::GetGeoTransform(ZS_GET_GEOTRANSFORM_ARG transform) ZS_GEOTRANSFORM_CONST
 {
-    auto *self = const_cast<ShardedZarrDataset *>(this);
     if (GDALPamDataset::GetGeoTransform(transform) == CE_None)
         return CE_None;
-    self->ReadGeoref();
+    const struct zs_georef &georef = m_georef->Get();
     // Times of rows and ranges of columns are regular, too, but no place: control points are.
-    if (!m_georef.has_transform || (m_georefChanged == 0 && self->HasGCPs()))
+    if (!georef.has_transform || (!m_georef->IsPending() && HasGCPs()))
         return GDALPamDataset::GetGeoTransform(transform);
     for (int i = 0; i < 6; i++)
-        transform[i] = m_georef.transform[i];
+        transform[i] = georef.transform[i];
     return CE_None;
 }
 
@@ -111,49 +54,40 @@ CPLErr ShardedZarrDataset::SetGeoTransform(ZS_SET_GEOTRANSFORM_ARG transform)
         return GDALPamDataset::SetGeoTransform(transform);
     if (m_hasSideCar)
         DeleteGeoTransform();
-    ReadGeoref();
     double numbers[6];
     for (int i = 0; i < 6; i++)
         numbers[i] = transform[i];
-    if (m_view.IsHealpix())
-        return CheckCellTransform(numbers);
-    std::copy(numbers, numbers + 6, m_georef.transform);
-    m_georef.has_transform = true;
-    m_georefChanged |= TRANSFORM;
-    return CE_None;
+    return m_georef->SetTransform(numbers);
 }
 
-/* Two-dimensional coordinates, as GDAL's warper reads them. */
+bool ShardedZarrDataset::HasGCPs() const
+{
+    return !m_isOverview && !m_isMask && !m_georef->GCPs().empty();
+}
+
+int ShardedZarrDataset::GetGCPCount()
+{
+    const int beside = GDALPamDataset::GetGCPCount();
+    return beside > 0 || !HasGCPs() ? beside : static_cast<int>(m_georef->GCPs().size());
+}
+
+const OGRSpatialReference *ShardedZarrDataset::GetGCPSpatialRef() const
+{
+    const bool isBeside = const_cast<ShardedZarrDataset *>(this)->GDALPamDataset::GetGCPCount() > 0;
+    return isBeside || !HasGCPs() ? GDALPamDataset::GetGCPSpatialRef() : &m_georef->GCPSrs();
+}
+
+const GDAL_GCP *ShardedZarrDataset::GetGCPs()
+{
+    return GDALPamDataset::GetGCPCount() > 0 || !HasGCPs() ? GDALPamDataset::GetGCPs() : m_georef->GCPs().data();
+}
+
 void ShardedZarrDataset::AddGeolocation()
 {
-    if (m_geolocationAdded)
-        return;
+    const CPLStringList items = m_geolocationAdded ? CPLStringList() : m_georef->Geolocation();
     m_geolocationAdded = true;
-    ReadGeoref();
-    if (m_georef.geolocation_x == nullptr || m_georef.geolocation_y == nullptr)
-        return;
-    ZSConnection c;
-    c.store = m_view.store->name;
-    CPLStringList md;
-    md.SetNameValue("X_DATASET", c.SubdatasetName(m_georef.geolocation_x).c_str());
-    md.SetNameValue("X_BAND", "1");
-    md.SetNameValue("Y_DATASET", c.SubdatasetName(m_georef.geolocation_y).c_str());
-    md.SetNameValue("Y_BAND", "1");
-    md.SetNameValue("PIXEL_OFFSET", "0");
-    md.SetNameValue("PIXEL_STEP", "1");
-    md.SetNameValue("LINE_OFFSET", "0");
-    md.SetNameValue("LINE_STEP", "1");
-    md.SetNameValue("GEOREFERENCING_CONVENTION", "PIXEL_CENTER");
-    // The arrays hold longitudes and latitudes, whatever the projection of the raster.
-    std::unique_ptr<OGRSpatialReference> geographic(
-        m_georef.srs != nullptr ? OGRSpatialReference::FromHandle(m_georef.srs)->CloneGeogCS() : nullptr);
-    char *wkt = nullptr;
-    if (geographic != nullptr && geographic->exportToWkt(&wkt) == OGRERR_NONE)
-        md.SetNameValue("SRS", wkt);
-    else
-        md.SetNameValue("SRS", SRS_WKT_WGS84_LAT_LONG);
-    CPLFree(wkt);
-    GDALMajorObject::SetMetadata(md.List(), "GEOLOCATION");
+    if (!items.empty())
+        GDALMajorObject::SetMetadata(const_cast<char **>(items.List()), "GEOLOCATION");
 }
 
 /* ---- Metadata ---- */
@@ -245,7 +179,7 @@ CPLStringList ShardedZarrDataset::ItemsToWrite()
     CPLStringList items = zsItemsNotIn(GDALMajorObject::GetMetadata(), AxisItems().List());
     const ZSArray &array = m_view.Array(0);
     if (array.axes.y < 0 ||
-        zs_place_has_registration(m_view.store->hierarchy, array.node, array.axes, m_georef.has_transform))
+        zs_place_has_registration(m_view.store->hierarchy, array.node, array.axes, m_georef->Get().has_transform))
         zsSetItem(items, GDALMD_AREA_OR_POINT, nullptr);
     return items;
 }
@@ -283,13 +217,12 @@ void ShardedZarrDataset::ReadMetadata()
     if (m_metadataRead)
         return;
     m_metadataRead = true;
-    ReadGeoref(); // AREA_OR_POINT
     CPLStringList md = ItemsAbove();
     if (m_view.IsGroup())
         SortItems();
     md = zsMergeItems(md.List(), m_view.IsGroup() ? m_commonItems.List() : m_view.Meaning(0).metadata);
     m_fromStore = zsMergeItems(AxisItems().List(), md.List());
-    if (m_georef.pixel_is_point)
+    if (m_georef->Get().pixel_is_point)
         zsSetItem(m_fromStore, GDALMD_AREA_OR_POINT, GDALMD_AOP_POINT);
     GDALMajorObject::SetMetadata(zsMergeItems(m_fromStore.List(), GDALPamDataset::GetMetadata()).List());
 }
@@ -411,15 +344,6 @@ const char *ShardedZarrDataset::GetMetadataItem(const char *name, const char *do
     return zsItemValueInAnyCase(GDALMajorObject::GetMetadata(domain), name);
 }
 
-/* Null: areas. */
-void ShardedZarrDataset::SetRegistration(const char *registration)
-{
-    const bool isPoint = registration != nullptr && EQUAL(registration, GDALMD_AOP_POINT);
-    if (isPoint != m_georef.pixel_is_point)
-        m_georefChanged |= TRANSFORM;
-    m_georef.pixel_is_point = isPoint;
-}
-
 CPLErr ShardedZarrDataset::SetMetadata(ZSMetadataArg metadata, const char *domain)
 {
     AddDomains(zsIsDefaultDomain(domain) ? nullptr : domain);
@@ -434,8 +358,8 @@ CPLErr ShardedZarrDataset::SetMetadata(ZSMetadataArg metadata, const char *domai
     CPLStringList items(CSLDuplicate(const_cast<char **>(metadata)));
     const char *registration = zsItemValueInAnyCase(items.List(), GDALMD_AREA_OR_POINT);
     if (registration != nullptr)
-        SetRegistration(registration);
-    else if (m_georef.pixel_is_point) // a list without it leaves it as it is, as in GTiff
+        m_georef->SetPixelIsPoint(EQUAL(registration, GDALMD_AOP_POINT));
+    else if (m_georef->Get().pixel_is_point) // a list without it leaves it as it is, as in GTiff
         zsSetItem(items, GDALMD_AREA_OR_POINT, GDALMD_AOP_POINT);
     return GDALMajorObject::SetMetadata(items.List());
 }
@@ -450,7 +374,7 @@ CPLErr ShardedZarrDataset::SetMetadataItem(const char *name, const char *value, 
     if (!IsUpdate() || !(zsIsDefaultDomain(domain) || zsIsStoredDomain(domain)))
         return GDALPamDataset::SetMetadataItem(name, value, domain);
     if (zsIsDefaultDomain(domain) && EQUAL(name, GDALMD_AREA_OR_POINT))
-        SetRegistration(value);
+        m_georef->SetPixelIsPoint(value != nullptr && EQUAL(value, GDALMD_AOP_POINT)); // without one: areas
     m_metadataChanged = true;
     m_domainsChanged = m_domainsChanged || !zsIsDefaultDomain(domain);
     return GDALMajorObject::SetMetadataItem(name, value, domain);

@@ -44,38 +44,6 @@ CPLErr ShardedZarrDataset::SettleFillValue()
     return CE_None;
 }
 
-enum zs_status ShardedZarrDataset::WriteGeoref(struct zs_error *err)
-{
-    if (m_view.IsHealpix())
-        return zs_update_healpix(m_view.store->hierarchy, m_view.Array(0).node, &m_view.Array(0).healpix, err);
-    const ZSArray &first = m_view.Array(0);
-    if (first.georefFailed) // what was not set is not known, and would be removed
-        return zs_fail(err, ZS_IO, "/%s: georeferencing that could not be read is not changed", first.node->path);
-    struct zs_georef_update update = {};
-    update.keeps_transform = (m_georefChanged & TRANSFORM) == 0;
-    update.keeps_srs = (m_georefChanged & CRS) == 0;
-    update.has_transform = m_georef.has_transform;
-    memcpy(update.transform, m_georef.transform, sizeof update.transform);
-    update.pixel_is_point = m_georef.pixel_is_point;
-    update.srs = m_georef.srs;
-    std::vector<const struct zs_node *> nodes;
-    std::vector<struct zs_axes> axes;
-    for (const auto &source : m_view.sources)
-    {
-        nodes.push_back(source.array->node);
-        axes.push_back(source.array->axes);
-    }
-    FindMasks();
-    for (const ShardedZarrDataset *mask : OwnMasks())
-    {
-        if (!mask->m_validity.is_plain)
-            continue; // somebody else's: it follows where it says a place
-        nodes.push_back(mask->m_view.Array(0).node);
-        axes.push_back(mask->m_view.Array(0).axes);
-    }
-    return zs_update_georefs(m_view.store->hierarchy, nodes.data(), axes.data(), nodes.size(), &update, err);
-}
-
 /* Items of the group above that were shown and are there no more: they go where no other raster shows them. */
 enum zs_status ShardedZarrDataset::RemoveItemsAbove(struct zs_error *err)
 {
@@ -158,15 +126,23 @@ CPLErr ShardedZarrDataset::WriteMetadata()
 {
     if (m_isBlank && m_bandsChanged && SettleFillValue() != CE_None)
         return CE_Failure;
-    if (m_georefChanged == 0 && !m_metadataChanged && !m_bandsChanged && !m_maskAdded && !m_partWritten)
+    if (!m_georef->IsPending() && !m_metadataChanged && !m_bandsChanged && !m_maskAdded && !m_partWritten)
         return CE_None;
     struct zs_error err;
     enum zs_status status = ZS_OK;
     ZSOverlap overlap;
     if (!overlap.Begin(*m_view.store))
         return CE_Failure;
-    if (m_georefChanged != 0)
-        status = WriteGeoref(&err);
+    if (m_georef->IsPending())
+    {
+        FindMasks();
+        for (const ShardedZarrDataset *mask : OwnMasks())
+        {
+            if (mask->m_validity.is_plain) // else somebody else's: it follows where it says a place
+                m_georef->AlsoFor(mask->m_view);
+        }
+        status = m_georef->Flush(&err);
+    }
     if (status == ZS_OK && m_metadataChanged)
         status = WriteDatasetMetadata(&err);
     for (size_t i = 0; i < m_view.sources.size() && status == ZS_OK && m_bandsChanged; i++)
@@ -197,7 +173,7 @@ CPLErr ShardedZarrDataset::WriteMetadata()
             MarkPamDirty();
         Band(b).m_sideCarHasStatistics = false;
     }
-    m_georefChanged = 0;
+    m_georef->SetPublished();
     m_metadataChanged = m_domainsChanged = m_bandsChanged = m_maskAdded = m_partWritten = false;
     return CE_None;
 }

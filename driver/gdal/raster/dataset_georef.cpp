@@ -1,0 +1,253 @@
+#include "dataset_georef.h"
+
+#include <algorithm>
+
+#include "gdal/connection.h"
+#include "healpix_map.h"
+#include "healpix_target.h"
+
+extern "C"
+{
+#include "geo/coordinates.h"
+#include "geo/gcps.h"
+#include "raster/update.h"
+}
+
+static char *copyText(const char *text)
+{
+    return text != nullptr ? zs_strdup(text) : nullptr;
+}
+
+/* ---- Transform and CRS ---- */
+
+void ZSGeoreferencing::Read()
+{
+    ZSArray &first = *m_view.sources.front().array; // the others lie where it does
+    const std::lock_guard<std::mutex> guard(first.lock);
+    const auto &shared = first.georef;
+    struct zs_error err;
+    if (!first.georefRead)
+        first.georefFailed =
+            zs_georef_read(m_view.store->hierarchy, first.node, first.axes, &first.georef, &err) != ZS_OK;
+    if (!first.georefRead && first.georefFailed)
+        zsReport(err);
+    if (!first.georefRead && shared.left_out != nullptr)
+        CPLError(CE_Warning, CPLE_AppDefined, "/%s: too large for a coordinate variable; it is not used",
+                 shared.left_out);
+    first.georefRead = true;
+    // A copy for each dataset: an OGRSpatialReference is for one thread at a time, even when it is only read.
+    m_georef = shared;
+    m_georef.srs = shared.srs != nullptr ? OSRClone(shared.srs) : nullptr;
+    m_georef.geolocation_x = copyText(shared.geolocation_x);
+    m_georef.geolocation_y = copyText(shared.geolocation_y);
+    m_georef.left_out = nullptr;
+}
+
+const struct zs_georef &ZSGeoreferencing::Get()
+{
+    if (!m_isRead && m_view.store->hierarchy != nullptr)
+        Read();
+    m_isRead = true;
+    return m_georef;
+}
+
+bool ZSGeoreferencing::HasIrregularAxes()
+{
+    const ZSArray &array = m_view.Array(0);
+    const auto has = [&](int dim)
+    { return dim >= 0 && zs_coordinate_find(m_view.store->hierarchy, array.node, dim) != nullptr; };
+    return !Get().has_transform && (has(array.axes.x) || has(array.axes.y));
+}
+
+CPLErr ZSGeoreferencing::SetSrs(const OGRSpatialReference *srs, bool)
+{
+    Get();
+    if (m_georef.srs != nullptr)
+        OSRDestroySpatialReference(m_georef.srs);
+    m_georef.srs = srs != nullptr && !srs->IsEmpty() ? OGRSpatialReference::ToHandle(srs->Clone()) : nullptr;
+    m_changed |= CRS;
+    return CE_None;
+}
+
+CPLErr ZSGeoreferencing::SetTransform(const double *transform)
+{
+    Get();
+    std::copy(transform, transform + 6, m_georef.transform);
+    m_georef.has_transform = true;
+    m_changed |= TRANSFORM;
+    return CE_None;
+}
+
+void ZSGeoreferencing::SetPixelIsPoint(bool isPoint)
+{
+    if (isPoint != Get().pixel_is_point)
+        m_changed |= TRANSFORM;
+    m_georef.pixel_is_point = isPoint;
+}
+
+/* ---- Flushing ---- */
+
+void ZSGeoreferencing::AlsoFor(const ZSView &other)
+{
+    for (const auto &source : other.sources)
+    {
+        m_nodes.push_back(source.array->node);
+        m_axes.push_back(source.array->axes);
+    }
+}
+
+enum zs_status ZSGeoreferencing::Flush(struct zs_error *err)
+{
+    const ZSArray &first = m_view.Array(0);
+    if (first.georefFailed) // what was not set is not known, and would be removed
+        return zs_fail(err, ZS_IO, "/%s: georeferencing that could not be read is not changed", first.node->path);
+    struct zs_georef_update update = {};
+    update.keeps_transform = (m_changed & TRANSFORM) == 0;
+    update.keeps_srs = (m_changed & CRS) == 0;
+    update.has_transform = m_georef.has_transform;
+    memcpy(update.transform, m_georef.transform, sizeof update.transform);
+    update.pixel_is_point = m_georef.pixel_is_point;
+    update.srs = m_georef.srs;
+    AlsoFor(m_view);
+    const auto nodes = std::move(m_nodes);
+    const auto axes = std::move(m_axes);
+    m_nodes.clear();
+    m_axes.clear();
+    return zs_update_georefs(m_view.store->hierarchy, nodes.data(), axes.data(), nodes.size(), &update, err);
+}
+
+/* ---- Ground control points of a product (geo/gcps.h), and two-dimensional coordinates ---- */
+
+const std::vector<GDAL_GCP> &ZSGeoreferencing::GCPs()
+{
+    if (m_gcpsRead || m_view.store->hierarchy == nullptr)
+        return m_gcps;
+    m_gcpsRead = true;
+    struct zs_error err;
+    struct zs_gcp *raw = nullptr;
+    size_t count = 0;
+    if (zs_gcps_read(m_view.store->hierarchy, m_view.Array(0).node, &raw, &count, &err) != ZS_OK)
+        zsReport(err);
+    const std::unique_ptr<struct zs_gcp, decltype(&free)> points(raw, free);
+    m_gcpNames.resize(count);
+    m_gcps.resize(count);
+    for (size_t i = 0; i < count; i++)
+    {
+        const struct zs_gcp &p = points.get()[i];
+        m_gcpNames[i] = std::to_string(i + 1);
+        m_gcps[i] = {m_gcpNames[i].data(), m_noText, p.pixel, p.line, p.x, p.y, p.z};
+    }
+    if (count > 0)
+    {
+        m_gcpSrs.SetWellKnownGeogCS("WGS84");
+        m_gcpSrs.SetAxisMappingStrategy(OAMS_TRADITIONAL_GIS_ORDER);
+    }
+    return m_gcps;
+}
+
+CPLStringList ZSGeoreferencing::Geolocation()
+{
+    CPLStringList md;
+    const struct zs_georef &georef = Get();
+    if (georef.geolocation_x == nullptr || georef.geolocation_y == nullptr)
+        return md;
+    ZSConnection c;
+    c.store = m_view.store->name;
+    md.SetNameValue("X_DATASET", c.SubdatasetName(georef.geolocation_x).c_str());
+    md.SetNameValue("X_BAND", "1");
+    md.SetNameValue("Y_DATASET", c.SubdatasetName(georef.geolocation_y).c_str());
+    md.SetNameValue("Y_BAND", "1");
+    md.SetNameValue("PIXEL_OFFSET", "0");
+    md.SetNameValue("PIXEL_STEP", "1");
+    md.SetNameValue("LINE_OFFSET", "0");
+    md.SetNameValue("LINE_STEP", "1");
+    md.SetNameValue("GEOREFERENCING_CONVENTION", "PIXEL_CENTER");
+    // The arrays hold longitudes and latitudes, whatever the projection of the raster.
+    const std::unique_ptr<OGRSpatialReference> geographic(
+        georef.srs != nullptr ? OGRSpatialReference::FromHandle(georef.srs)->CloneGeogCS() : nullptr);
+    char *wkt = nullptr;
+    if (geographic != nullptr && geographic->exportToWkt(&wkt) == OGRERR_NONE)
+        md.SetNameValue("SRS", wkt);
+    else
+        md.SetNameValue("SRS", SRS_WKT_WGS84_LAT_LONG);
+    CPLFree(wkt);
+    return md;
+}
+
+/* ---- HEALPix cells: they say themselves where they lie, in the plane of their ellipsoid ---- */
+
+namespace
+{
+class CellGeoreferencing final : public ZSGeoreferencing
+{
+    const std::vector<GDAL_GCP> m_none;
+
+    void Read() override
+    {
+        zsHealpixGeoref(m_view.Array(0).healpix, m_view.sources[0].shown, m_georef);
+    }
+
+  public:
+    using ZSGeoreferencing::ZSGeoreferencing;
+
+    bool HasIrregularAxes() override
+    {
+        return false;
+    }
+    const std::vector<GDAL_GCP> &GCPs() override
+    {
+        return m_none;
+    }
+    CPLErr SetSrs(const OGRSpatialReference *srs, bool isBlank) override;
+    CPLErr SetTransform(const double *transform) override;
+    enum zs_status Flush(struct zs_error *err) override
+    {
+        return zs_update_healpix(m_view.store->hierarchy, m_view.Array(0).node, &m_view.Array(0).healpix, err);
+    }
+};
+} // namespace
+
+/* Only the ellipsoid of cells that were not written yet may become another. */
+CPLErr CellGeoreferencing::SetSrs(const OGRSpatialReference *srs, bool isBlank)
+{
+    ZSArray &array = *m_view.sources[0].array;
+    bool isPlane;
+    struct zs_healpix wanted = zsHealpixTarget(array.healpix.order, srs, &isPlane);
+    const bool isSame = wanted.is_wgs84 ? array.healpix.is_wgs84 : zs_healpix_is_same(&wanted, &array.healpix);
+    if (isPlane && m_view.IsWholeSphere() && isSame)
+        return CE_None;
+    if (!isPlane || !m_view.IsWholeSphere() || !isBlank)
+    {
+        CPLError(CE_Failure, CPLE_NotSupported, "%s: HEALPix cells lie in %s",
+                 zsShown(m_view.store->name).c_str(),
+                 isPlane ? "the plane of the ellipsoid that they were made on"
+                         : "+proj=healpix +rot_xy=45, and no other coordinate reference system");
+        return CE_Failure;
+    }
+    array.healpix.semi_major = wanted.semi_major;
+    array.healpix.inverse_flattening = wanted.inverse_flattening;
+    array.healpix.is_wgs84 = wanted.is_wgs84;
+    zs_georef_clear(&m_georef);
+    m_georef = {};
+    m_isRead = false;
+    m_changed |= CRS;
+    return CE_None;
+}
+
+CPLErr CellGeoreferencing::SetTransform(const double *transform)
+{
+    const struct zs_healpix &healpix = m_view.Array(0).healpix;
+    if (m_view.IsWholeSphere() && zsIsHealpixTransform(healpix, transform))
+        return CE_None;
+    CPLError(CE_Failure, CPLE_NotSupported,
+             "%s: pixels that are HEALPix cells of order %d lie where gdalwarp %s has them",
+             zsShown(m_view.store->name).c_str(), healpix.order, zsHealpixArguments(healpix).c_str());
+    return CE_Failure;
+}
+
+std::unique_ptr<ZSGeoreferencing> ZSGeoreferencing::Of(ZSView &view)
+{
+    if (view.IsHealpix())
+        return std::make_unique<CellGeoreferencing>(view);
+    return std::make_unique<ZSGeoreferencing>(view);
+}
