@@ -358,12 +358,7 @@ void ShardedZarrRasterBand::AddMetadata()
     const auto &meaning = Meaning();
     const size_t source = Source();
     const ZSArray &array = View().Array(source);
-    CPLStringList md;
-    if (View().IsGroup())
-        md = zsMergeItems(ds.OwnItems(source).List(), meaning.metadata);
-    else
-        md = CSLDuplicate(meaning.metadata);
-
+    CPLStringList md = zsMergeItems(ds.m_items->OwnItems(source).List(), meaning.metadata);
     std::string place;
     md = zsMergeItems(PlaceItems(place).List(), md.List());
 
@@ -446,7 +441,7 @@ void ShardedZarrRasterBand::DropStatistics(bool isBlock)
         ds.MarkPamDirty();
     }
     // Mostly there are none, which is seen without reading coordinates.
-    const bool ofArray = View().IsGroup() && !statisticsOf(ds.OwnItems(Source()).List()).empty();
+    const bool ofArray = !statisticsOf(ds.m_items->OwnItems(Source()).List()).empty();
     const bool known = m_metadataAdded ? false : ofArray || !statisticsOf(Meaning().metadata).empty();
     if (!known && statisticsOf(GDALMajorObject::GetMetadata()).empty() && !m_sideCarHasStatistics)
         return;
@@ -509,8 +504,7 @@ const struct zs_meaning &ShardedZarrRasterBand::CurrentMeaning()
     {
         std::string place;
         CPLStringList own = zsItemsNotIn(GDALMajorObject::GetMetadata(), PlaceItems(place).List());
-        if (View().IsGroup())
-            own = zsItemsNotIn(own.List(), Dataset().OwnItems(Source()).List());
+        own = zsItemsNotIn(own.List(), Dataset().m_items->OwnItems(Source()).List());
         zs_metadata_free(m.metadata);
         m.metadata = zsCopyList(own.List());
     }

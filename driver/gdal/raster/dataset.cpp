@@ -71,6 +71,8 @@ std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_p
     if (validity != nullptr)
         ds->m_validity = *validity;
     ds->m_georef = ZSGeoreferencing::Of(view);
+    const auto georef = [&part = *ds->m_georef]() -> const struct zs_georef & { return part.Get(); };
+    ds->m_items = ZSItems::Of(*ds, view, georef);
     ds->nRasterXSize = view.width;
     ds->nRasterYSize = view.height;
     ds->eAccess = access;
@@ -552,5 +554,4 @@ ShardedZarrDataset::~ShardedZarrDataset()
     m_overviews.clear();
     m_masks.clear();
 #endif
-    zs_domains_clear(&m_domains);
 }

@@ -11,9 +11,9 @@
 
 #include "gdal/compat.h"
 #include "gdal/connection.h"
-#include "items.h"
 #include "gdal/handles.h"
 #include "dataset_georef.h"
+#include "dataset_items.h"
 #include "part.h"
 #include "view.h"
 #include "gdal/target.h"
@@ -49,14 +49,8 @@ class ShardedZarrDataset : public GDALPamDataset
     std::unique_ptr<ShardedZarrDataset> m_column; /* the same cells, each once; until some change */
 
     std::unique_ptr<ZSGeoreferencing> m_georef;
+    std::unique_ptr<ZSItems> m_items;
     bool m_hasSideCar = false; /* a side-car file was read: it is written again when what it says goes to the store */
-    bool m_metadataRead = false;
-    CPLStringList m_fromStore; /* metadata that the store tells: a side-car file does not repeat them */
-    CPLStringList m_structure; /* the domain IMAGE_STRUCTURE, once it was asked for */
-    bool m_domainsAdded = false;
-    struct zs_domains m_domains = {};  /* that the store tells, once they were asked for */
-    std::vector<CPLStringList> m_ownItems; /* of a group's arrays, and those that all have: see dataset_group.cpp */
-    CPLStringList m_commonItems;
     CPLStringList m_subdatasets;
     bool m_overviewsFound = false;
     std::vector<std::unique_ptr<ShardedZarrDataset>> m_overviews;
@@ -82,8 +76,6 @@ class ShardedZarrDataset : public GDALPamDataset
     ShardedZarrDataset *m_maskOf = nullptr;
 
     /* In update mode: what is to be written at the next flush. */
-    bool m_metadataChanged = false;
-    bool m_domainsChanged = false;
     bool m_bandsChanged = false;
     bool m_maskAdded = false;
     bool m_maskLost = false;
@@ -109,33 +101,9 @@ class ShardedZarrDataset : public GDALPamDataset
         return eAccess == GA_Update;
     }
     bool HasGCPs() const;
-    void ReadMetadata();
-    /* What the group above says; metadata of all arrays in it. */
-    const struct zs_node *GroupAbove() const;
-    CPLStringList ItemsAbove() const;
-    enum zs_status RemoveItemsAbove(struct zs_error *err);
     enum zs_status PrepareCells(struct zs_error *err);
     /* What statistics of a band of a whole sphere are of; null where that is the dataset itself. */
     ShardedZarrDataset *Column(int band);
-    /* Metadata domains of the store, but for IMAGE_STRUCTURE and others that it does not tell: `domain` is what is
-     * asked for, NULL for all. */
-    void AddDomains(const char *domain);
-    void KeepDomains();
-    /* What the coordinate variables of the band dimensions say, which is not the array's. */
-    void AddAxisItems(CPLStringList &md, size_t source);
-    CPLStringList AxisItems();
-    /* The metadata as they are to be written: without those, unless they were changed, and without AREA_OR_POINT. */
-    CPLStringList ItemsToWrite();
-    /* IMAGE_STRUCTURE: whether the bands of a pixel lie in a chunk together, how chunks are compressed, what shape
-     * shards have. Of the array as it is, and nothing that a side-car file should repeat. */
-    CPLStringList &Structure();
-    void AddFixedPlace(CPLStringList &md, size_t source, int dim);
-    /* Items of an array's metadata that its bands in a group have: not what all arrays say alike, which is the
-     * dataset's. */
-    const CPLStringList &OwnItems(size_t source);
-    void SortItems();
-    enum zs_status WriteItems(struct zs_error *err);
-    enum zs_status WriteOwnItems(size_t source, struct zs_error *err);
     void AddOverview(ZSArray &base, const struct zs_node *node, const ZSOpenOptions &options);
     void FindMasks();
     void FindMask(size_t source);
@@ -177,7 +145,6 @@ class ShardedZarrDataset : public GDALPamDataset
     CPLErr FlushChanges(bool atClosing);
     CPLErr SettleFillValue();
     CPLErr WriteMetadata();
-    enum zs_status WriteDatasetMetadata(struct zs_error *err);
     enum zs_status WriteBands(size_t source, struct zs_error *err);
     CPLErr RemoveOverviews();
     CPLErr MakeOverviews(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress,
@@ -455,12 +422,6 @@ inline struct zs_band_window zsBandWindow(int x, int y, int width, int height, v
             static_cast<ptrdiff_t>(pixelSpace),
             static_cast<ptrdiff_t>(lineSpace),
             static_cast<ptrdiff_t>(bandSpace)};
-}
-
-/* Whether a metadata domain is the one without a name. */
-inline bool zsIsDefaultDomain(const char *domain)
-{
-    return domain == nullptr || domain[0] == '\0';
 }
 
 /* What a band of any driver means, as the core keeps it; released with zs_meaning_clear(). Nodata is left out. */

@@ -92,166 +92,6 @@ void ShardedZarrDataset::AddGeolocation()
 
 /* ---- Metadata ---- */
 
-/* "time#units" is what the netCDF driver calls the attribute `units` of the coordinate variable `time`. */
-static std::string axisPrefix(const struct zs_node *node, int dim)
-{
-    const char *name = zs_dimension_name(node, dim);
-    return name != nullptr ? std::string(name) + "#" : "";
-}
-
-/* Where a slice is in a dimension that does not become bands: what the bands of the whole say of themselves. */
-void ShardedZarrDataset::AddFixedPlace(CPLStringList &md, size_t source, int dim)
-{
-    const struct zs_node *node = m_view.Array(source).node;
-    const std::string key = "DIM_" + zsDimensionName(node, dim);
-    const uint64_t index = m_view.Slices(source).first[dim];
-    struct zs_labels labels = {};
-    struct zs_error err;
-    zsSetItem(md, (key + "_INDEX").c_str(), std::to_string(index).c_str());
-    if (m_view.store->hierarchy == nullptr)
-        return;
-    if (zs_labels_read(m_view.store->hierarchy, node, dim, index, 1, &labels, &err) != ZS_OK)
-        zsReport(err);
-    const ZSOwned<struct zs_labels> cleared(&labels, zs_labels_clear);
-    if (labels.values != nullptr)
-        zsSetItem(md, (key + "_VALUE").c_str(), labels.values[0]);
-    if (labels.values != nullptr && labels.unit != nullptr)
-        zsSetItem(md, (key + "_UNIT").c_str(), labels.unit);
-}
-
-static std::vector<int> fixedDimensions(const struct zs_slices &slices)
-{
-    std::vector<int> fixed;
-    for (int d = 0; d < slices.ndim; d++)
-    {
-        if (d != slices.axes.x && d != slices.axes.y &&
-            std::find(slices.dims, slices.dims + slices.dim_count, d) == slices.dims + slices.dim_count)
-            fixed.push_back(d);
-    }
-    return fixed;
-}
-
-void ShardedZarrDataset::AddAxisItems(CPLStringList &md, size_t source)
-{
-    const struct zs_node *node = m_view.Array(source).node;
-    const struct zs_slices &slices = m_view.Slices(source);
-    for (const int d : fixedDimensions(slices))
-        AddFixedPlace(md, source, d);
-    std::string all;
-    for (int i = 0; i < slices.dim_count; i++)
-    {
-        const int d = slices.dims[i];
-        const char *name = zs_dimension_name(node, d);
-        all += (all.empty() ? "" : ",") + std::string(name != nullptr ? name : "dim" + std::to_string(d));
-    }
-    if (slices.dim_count > 1 && m_view.sources.size() == 1) // else bands are not of these dimensions alone
-        zsSetItem(md, ZS_EXTRA_DIMENSIONS, ("{" + all + "}").c_str());
-    for (int i = 0; i < slices.dim_count; i++)
-    {
-        const int d = slices.dims[i];
-        const std::string prefix = axisPrefix(node, d);
-        char **items = nullptr;
-        struct zs_error err;
-        if (m_view.store->hierarchy == nullptr || prefix.empty())
-            continue;
-        if (zs_label_attributes(m_view.store->hierarchy, node, d, &items, &err) != ZS_OK)
-            zsReport(err);
-        const ZSOwned<char *> itemsFreed(items, zs_metadata_free);
-        for (char **item = items; item != nullptr && *item != nullptr; item++)
-        {
-            const std::string text = prefix + *item;
-            if (!zsHasItem(md.List(), text.c_str())) // another array may have that dimension, too
-                md.AddString(text.c_str());
-        }
-    }
-}
-
-CPLStringList ShardedZarrDataset::AxisItems()
-{
-    CPLStringList items;
-    for (size_t source = 0; source < m_view.sources.size(); source++)
-        AddAxisItems(items, source);
-    return items;
-}
-
-CPLStringList ShardedZarrDataset::ItemsToWrite()
-{
-    CPLStringList items = zsItemsNotIn(GDALMajorObject::GetMetadata(), AxisItems().List());
-    const ZSArray &array = m_view.Array(0);
-    if (array.axes.y < 0 ||
-        zs_place_has_registration(m_view.store->hierarchy, array.node, array.axes, m_georef->Get().has_transform))
-        zsSetItem(items, GDALMD_AREA_OR_POINT, nullptr);
-    return items;
-}
-
-/* The group that the array is directly in, null where there is none. */
-const struct zs_node *ShardedZarrDataset::GroupAbove() const
-{
-    struct zs_error err;
-    const std::unique_ptr<char, decltype(&free)> parent(
-        m_view.store->hierarchy != nullptr ? zs_path_parent(m_view.Array(0).node->path) : nullptr, free);
-    const struct zs_node *group = nullptr;
-    const bool isThere =
-        parent != nullptr && zs_hierarchy_node(m_view.store->hierarchy, parent.get(), &group, &err) == ZS_OK;
-    return isThere ? group : nullptr;
-}
-
-/* Plain attributes of the group, then of the array, or what all arrays say alike, then what a side-car file says. */
-CPLStringList ShardedZarrDataset::ItemsAbove() const
-{
-    CPLStringList above;
-    struct zs_error err;
-    const struct zs_node *group = GroupAbove();
-    char **items = nullptr;
-    if (group != nullptr && zs_group_metadata_read(group, &items, &err) == ZS_OK)
-    {
-        const ZSOwned<char *> itemsFreed(items, zs_metadata_free);
-        for (char **item = items; item != nullptr && *item != nullptr; item++)
-            above.AddString(*item);
-    }
-    return above;
-}
-
-void ShardedZarrDataset::ReadMetadata()
-{
-    if (m_metadataRead)
-        return;
-    m_metadataRead = true;
-    CPLStringList md = ItemsAbove();
-    if (m_view.IsGroup())
-        SortItems();
-    md = zsMergeItems(md.List(), m_view.IsGroup() ? m_commonItems.List() : m_view.Meaning(0).metadata);
-    m_fromStore = zsMergeItems(AxisItems().List(), md.List());
-    if (m_georef->Get().pixel_is_point)
-        zsSetItem(m_fromStore, GDALMD_AREA_OR_POINT, GDALMD_AOP_POINT);
-    GDALMajorObject::SetMetadata(zsMergeItems(m_fromStore.List(), GDALPamDataset::GetMetadata()).List());
-}
-
-void ShardedZarrDataset::AddDomains(const char *domain)
-{
-    if (m_domainsAdded || (domain != nullptr && !zsIsStoredDomain(domain)))
-        return;
-    m_domainsAdded = true;
-    KeepDomains();
-    zsAddDomains(*this, m_domains);
-}
-
-/* Those of the first array that has one of the name. */
-void ShardedZarrDataset::KeepDomains()
-{
-    for (size_t i = 0; i < m_view.sources.size(); i++)
-    {
-        const struct zs_domains &own = m_view.Meaning(i).domains;
-        for (size_t k = 0; k < own.count; k++)
-        {
-            const struct zs_domain *known = m_domains.list, *end = known + m_domains.count;
-            if (std::none_of(known, end, [&](const struct zs_domain &d) { return EQUAL(d.name, own.list[k].name); }) &&
-                !zs_domains_add(&m_domains, own.list[k].name, own.list[k].items))
-                CPLError(CE_Failure, CPLE_OutOfMemory, "no memory for metadata domain %s", own.list[k].name);
-        }
-    }
-}
-
 static bool isStructure(const char *domain)
 {
     return domain != nullptr && EQUAL(domain, IMAGE_STRUCTURE);
@@ -262,47 +102,10 @@ static bool isSubdatasets(const char *domain)
     return domain != nullptr && EQUAL(domain, SUBDATASETS);
 }
 
-/* As the creation option SHARD_SHAPE has it; "" without shards, and where they differ. */
-static std::string shardShape(const struct zs_array_info &info)
-{
-    std::string s;
-    for (int d = 0; d < info.ndim && info.is_sharded && !info.has_edges; d++)
-        s += (s.empty() ? "" : ",") + std::to_string(info.shard_shape[d]);
-    return s;
-}
-
-CPLStringList &ShardedZarrDataset::Structure()
-{
-    if (!m_structure.empty())
-        return m_structure;
-    const struct zs_array_info info = m_view.Info(0);
-    const struct zs_slices &slices = m_view.Slices(0);
-    bool holdsBands = false;
-    for (int i = 0; i < slices.dim_count && m_view.sources.size() == 1; i++)
-        holdsBands = holdsBands || (info.chunk_shape[slices.dims[i]] > 1 && slices.sizes[i] > 1);
-    const char *compression = zs_compression_name(m_view.Array(0).node->array);
-    for (const auto &source : m_view.sources)
-    {
-        const char *other = zs_compression_name(source.array->node->array);
-        if (compression != nullptr && (other == nullptr || strcmp(other, compression) != 0))
-            compression = nullptr;
-    }
-    m_structure = CSLDuplicate(GDALPamDataset::GetMetadata(IMAGE_STRUCTURE));
-    m_structure.SetNameValue("INTERLEAVE", holdsBands ? "PIXEL" : "BAND");
-    if (compression != nullptr)
-        m_structure.SetNameValue("COMPRESSION", compression);
-    const std::string shard = shardShape(info);
-    const bool isShared = std::all_of(m_view.sources.begin(), m_view.sources.end(), [&](const ZSBandSource &source)
-                                      { return shardShape(zs_array_get_info(source.array->array)) == shard; });
-    if (!shard.empty() && isShared)
-        m_structure.SetNameValue("SHARD_SHAPE", shard.c_str());
-    return m_structure;
-}
-
 char **ShardedZarrDataset::GetMetadataDomainList()
 {
-    ReadMetadata();
-    AddDomains(nullptr);
+    m_items->Read();
+    m_items->ReadDomains(nullptr);
     AddGeolocation();
     CPLStringList list(GDALPamDataset::GetMetadataDomainList());
     if (list.FindString(IMAGE_STRUCTURE) < 0)
@@ -315,30 +118,30 @@ char **ShardedZarrDataset::GetMetadataDomainList()
 ZSMetadata ShardedZarrDataset::GetMetadata(const char *domain)
 {
     if (isStructure(domain))
-        return Structure().List();
+        return m_items->Structure().List();
     if (isSubdatasets(domain))
         return m_subdatasets.List();
     if (zsIsDefaultDomain(domain))
-        ReadMetadata();
+        m_items->Read();
     else if (EQUAL(domain, "GEOLOCATION"))
         AddGeolocation();
     else
-        AddDomains(domain);
+        m_items->ReadDomains(domain);
     return GDALPamDataset::GetMetadata(domain);
 }
 
 const char *ShardedZarrDataset::GetMetadataItem(const char *name, const char *domain)
 {
     if (isStructure(domain))
-        return Structure().FetchNameValue(name);
+        return m_items->Structure().FetchNameValue(name);
     if (isSubdatasets(domain))
         return m_subdatasets.FetchNameValue(name);
     if (zsIsDefaultDomain(domain))
-        ReadMetadata();
+        m_items->Read();
     else if (EQUAL(domain, "GEOLOCATION"))
         AddGeolocation();
     else
-        AddDomains(domain);
+        m_items->ReadDomains(domain);
     if (name == nullptr || (!zsIsDefaultDomain(domain) && !zsIsStoredDomain(domain)))
         return GDALPamDataset::GetMetadataItem(name, domain);
     return zsItemValueInAnyCase(GDALMajorObject::GetMetadata(domain), name);
@@ -346,13 +149,12 @@ const char *ShardedZarrDataset::GetMetadataItem(const char *name, const char *do
 
 CPLErr ShardedZarrDataset::SetMetadata(ZSMetadataArg metadata, const char *domain)
 {
-    AddDomains(zsIsDefaultDomain(domain) ? nullptr : domain);
-    m_structure.Clear();
+    m_items->ReadDomains(zsIsDefaultDomain(domain) ? nullptr : domain);
+    m_items->ForgetStructure();
     if (!IsUpdate() || !(zsIsDefaultDomain(domain) || zsIsStoredDomain(domain)))
         return GDALPamDataset::SetMetadata(metadata, domain);
-    ReadMetadata();
-    m_metadataChanged = true;
-    m_domainsChanged = m_domainsChanged || !zsIsDefaultDomain(domain);
+    m_items->Read();
+    m_items->SetChanged(domain);
     if (!zsIsDefaultDomain(domain))
         return GDALMajorObject::SetMetadata(metadata, domain);
     CPLStringList items(CSLDuplicate(const_cast<char **>(metadata)));
@@ -366,17 +168,16 @@ CPLErr ShardedZarrDataset::SetMetadata(ZSMetadataArg metadata, const char *domai
 
 CPLErr ShardedZarrDataset::SetMetadataItem(const char *name, const char *value, const char *domain)
 {
-    AddDomains(zsIsDefaultDomain(domain) ? nullptr : domain);
-    ReadMetadata();
+    m_items->ReadDomains(zsIsDefaultDomain(domain) ? nullptr : domain);
+    m_items->Read();
     if (zsIsItemMistaken(*this, name, domain))
         return SetMetadata(zsItemsWith(*this, name, value, domain).List(), domain);
-    m_structure.Clear();
+    m_items->ForgetStructure();
     if (!IsUpdate() || !(zsIsDefaultDomain(domain) || zsIsStoredDomain(domain)))
         return GDALPamDataset::SetMetadataItem(name, value, domain);
     if (zsIsDefaultDomain(domain) && EQUAL(name, GDALMD_AREA_OR_POINT))
         m_georef->SetPixelIsPoint(value != nullptr && EQUAL(value, GDALMD_AOP_POINT)); // without one: areas
-    m_metadataChanged = true;
-    m_domainsChanged = m_domainsChanged || !zsIsDefaultDomain(domain);
+    m_items->SetChanged(domain);
     return GDALMajorObject::SetMetadataItem(name, value, domain);
 }
 
@@ -441,12 +242,12 @@ CPLErr ShardedZarrDataset::TrySaveXML()
 /* Never null: GDAL would remove the side-car file, which may be of other arrays, too. */
 CPLXMLNode *ShardedZarrDataset::SerializeToXML(const char *path)
 {
-    const CPLStringList all(CSLDuplicate(GDALMajorObject::GetMetadata()));
-    GDALMajorObject::SetMetadata(zsItemsNotIn(all.List(), m_fromStore.List()).List());
-    KeepDomains();
-    const ZSDomainsAside aside(*this, m_domains);
-    CPLXMLNode *tree = GDALPamDataset::SerializeToXML(path);
-    zsItemsToXML(*this, tree);
-    GDALMajorObject::SetMetadata(const_cast<char **>(all.List()));
+    CPLXMLNode *tree = m_items->WithoutStored(
+        [&]
+        {
+            CPLXMLNode *made = GDALPamDataset::SerializeToXML(path);
+            zsItemsToXML(*this, made);
+            return made;
+        });
     return tree != nullptr ? tree : CPLCreateXMLNode(nullptr, CXT_Element, "PAMDataset");
 }

@@ -44,55 +44,6 @@ CPLErr ShardedZarrDataset::SettleFillValue()
     return CE_None;
 }
 
-/* Items of the group above that were shown and are there no more: they go where no other raster shows them. */
-enum zs_status ShardedZarrDataset::RemoveItemsAbove(struct zs_error *err)
-{
-    const CPLStringList above = ItemsAbove(), now(CSLDuplicate(GDALMajorObject::GetMetadata()));
-    CPLStringList gone;
-    for (int i = 0; i < above.size(); i++)
-    {
-        const std::string name = zsItemName(above[i]);
-        if (zsItemValue(now.List(), name.c_str()) == nullptr &&
-            zsItemValue(m_view.Meaning(0).metadata, name.c_str()) == nullptr)
-            gone.AddString(above[i]);
-    }
-    if (gone.empty())
-        return ZS_OK;
-    const struct zs_node *group = GroupAbove(), **rasters = nullptr;
-    size_t count = 0;
-    const enum zs_status status = zs_rasters_find(m_view.store->hierarchy, group, &rasters, &count, nullptr, err);
-    const std::unique_ptr<const struct zs_node *, decltype(&free)> rastersFreed(rasters, free);
-    if (status != ZS_OK && status != ZS_NOT_FOUND && status != ZS_UNSUPPORTED)
-        return status;
-    if (status == ZS_OK && count == 1 && strcmp(rasters[0]->path, m_view.Array(0).node->path) == 0)
-        return zs_update_metadata(m_view.store->hierarchy, group, zsItemsNotIn(above.List(), gone.List()).List(), err);
-    for (int i = 0; i < gone.size(); i++)
-        CPLError(CE_Warning, CPLE_AppDefined, "%s: %s is an attribute of the group /%s, and of all in it: it stays",
-                 zsShown(m_view.store->name).c_str(), zsItemName(gone[i]).c_str(), group->path);
-    return ZS_OK;
-}
-
-enum zs_status ShardedZarrDataset::WriteDatasetMetadata(struct zs_error *err)
-{
-    if (m_view.IsGroup())
-        ZS_TRY(WriteItems(err));
-    else
-    {
-        const CPLStringList ofGroup = zsItemsNotIn(ItemsAbove().List(), m_view.Meaning(0).metadata);
-        const CPLStringList own = zsItemsNotIn(ItemsToWrite().List(), ofGroup.List());
-        ZS_TRY(zs_update_metadata(m_view.store->hierarchy, m_view.Array(0).node, own.List(), err));
-        ZS_TRY(RemoveItemsAbove(err));
-    }
-    if (m_view.IsGroup() && !m_domainsChanged)
-        return ZS_OK;
-    AddDomains(nullptr);
-    zs_domains_clear(&m_domains);
-    m_domains = zsDomainsOf(*this);
-    for (const auto &source : m_view.sources)
-        ZS_TRY(zs_update_domains(m_view.store->hierarchy, source.array->node, &m_domains, err));
-    return ZS_OK;
-}
-
 /* What was set of the bands of an array, among what is said of all its slices. */
 enum zs_status ShardedZarrDataset::WriteBands(size_t source, struct zs_error *err)
 {
@@ -105,8 +56,18 @@ enum zs_status ShardedZarrDataset::WriteBands(size_t source, struct zs_error *er
         which |= Band(before + b).m_changed;
     if (which == 0)
         return ZS_OK;
-    if (m_view.IsGroup() && (which & ZS_BAND_METADATA) != 0)
-        ZS_TRY(WriteOwnItems(source, err));
+    const auto isShown = [&](const char *item)
+    {
+        bool is = false;
+        for (int b = 1; b <= count && !is; b++)
+        {
+            ShardedZarrRasterBand &band = Band(before + b);
+            is = !band.m_metadataAdded || zsHasItem(band.GDALMajorObject::GetMetadata(), item);
+        }
+        return is;
+    };
+    if ((which & ZS_BAND_METADATA) != 0)
+        ZS_TRY(m_items->WriteOwnItems(source, isShown, err));
     struct zs_meaning *all = nullptr;
     const uint64_t slices = m_view.SliceCount(source);
     ZS_TRY(zs_band_meanings_read(array.node, slices, &m_view.Meaning(source), &all, err));
@@ -126,7 +87,7 @@ CPLErr ShardedZarrDataset::WriteMetadata()
 {
     if (m_isBlank && m_bandsChanged && SettleFillValue() != CE_None)
         return CE_Failure;
-    if (!m_georef->IsPending() && !m_metadataChanged && !m_bandsChanged && !m_maskAdded && !m_partWritten)
+    if (!m_georef->IsPending() && !m_items->IsPending() && !m_bandsChanged && !m_maskAdded && !m_partWritten)
         return CE_None;
     struct zs_error err;
     enum zs_status status = ZS_OK;
@@ -143,8 +104,8 @@ CPLErr ShardedZarrDataset::WriteMetadata()
         }
         status = m_georef->Flush(&err);
     }
-    if (status == ZS_OK && m_metadataChanged)
-        status = WriteDatasetMetadata(&err);
+    if (status == ZS_OK && m_items->IsPending())
+        status = m_items->Flush(&err);
     for (size_t i = 0; i < m_view.sources.size() && status == ZS_OK && m_bandsChanged; i++)
         status = WriteBands(i, &err);
     for (size_t i = 0; i < m_view.sources.size() && status == ZS_OK && m_partWritten; i++)
@@ -159,8 +120,8 @@ CPLErr ShardedZarrDataset::WriteMetadata()
     if (!overlap.End())
         return CE_Failure;
     // What is in the store now need not be in a side-car file; statistics there must not outlive those of the store.
-    if (m_metadataChanged)
-        m_fromStore = CSLDuplicate(GDALMajorObject::GetMetadata());
+    if (m_items->IsPending())
+        m_items->SetPublished();
     if (m_hasSideCar)
         MarkPamDirty();
     for (int b = 1; b <= nBands && m_bandsChanged; b++)
@@ -174,7 +135,7 @@ CPLErr ShardedZarrDataset::WriteMetadata()
         Band(b).m_sideCarHasStatistics = false;
     }
     m_georef->SetPublished();
-    m_metadataChanged = m_domainsChanged = m_bandsChanged = m_maskAdded = m_partWritten = false;
+    m_bandsChanged = m_maskAdded = m_partWritten = false;
     return CE_None;
 }
 

@@ -45,6 +45,12 @@ void zsItemsFromXML(const CPLXMLNode *tree, GDALMajorObject &object);
 
 /* ---- Domains ---- */
 
+/* Whether a metadata domain is the one without a name. */
+inline bool zsIsDefaultDomain(const char *domain)
+{
+    return domain == nullptr || domain[0] == '\0';
+}
+
 /* Whether the domain is one that a store keeps: not what is told in other ways, describes a file and not its pixels, or
  * names other data sets. */
 bool zsIsStoredDomain(const char *domain);

@@ -1,0 +1,406 @@
+#include "dataset_items.h"
+
+#include <algorithm>
+
+#include "choices.h"
+#include "gdal/connection.h"
+#include "gdal/guard.h"
+#include "source_axes.h"
+
+extern "C"
+{
+#include "codec/compression.h"
+#include "geo/coordinates.h"
+#include "geo/place.h"
+#include "raster/listing.h"
+#include "raster/update.h"
+}
+
+/* ---- What the coordinate variables of the band dimensions say, which is not the array's ---- */
+
+/* "time#units" is what the netCDF driver calls the attribute `units` of the coordinate variable `time`. */
+static std::string axisPrefix(const struct zs_node *node, int dim)
+{
+    const char *name = zs_dimension_name(node, dim);
+    return name != nullptr ? std::string(name) + "#" : "";
+}
+
+/* Where a slice is in a dimension that does not become bands: what the bands of the whole say of themselves. */
+void ZSItems::AddFixedPlace(CPLStringList &md, size_t source, int dim)
+{
+    const struct zs_node *node = m_view.Array(source).node;
+    const std::string key = "DIM_" + zsDimensionName(node, dim);
+    const uint64_t index = m_view.Slices(source).first[dim];
+    struct zs_labels labels = {};
+    struct zs_error err;
+    zsSetItem(md, (key + "_INDEX").c_str(), std::to_string(index).c_str());
+    if (m_view.store->hierarchy == nullptr)
+        return;
+    if (zs_labels_read(m_view.store->hierarchy, node, dim, index, 1, &labels, &err) != ZS_OK)
+        zsReport(err);
+    const ZSOwned<struct zs_labels> cleared(&labels, zs_labels_clear);
+    if (labels.values != nullptr)
+        zsSetItem(md, (key + "_VALUE").c_str(), labels.values[0]);
+    if (labels.values != nullptr && labels.unit != nullptr)
+        zsSetItem(md, (key + "_UNIT").c_str(), labels.unit);
+}
+
+static std::vector<int> fixedDimensions(const struct zs_slices &slices)
+{
+    std::vector<int> fixed;
+    for (int d = 0; d < slices.ndim; d++)
+    {
+        if (d != slices.axes.x && d != slices.axes.y &&
+            std::find(slices.dims, slices.dims + slices.dim_count, d) == slices.dims + slices.dim_count)
+            fixed.push_back(d);
+    }
+    return fixed;
+}
+
+void ZSItems::AddAxisItems(CPLStringList &md, size_t source)
+{
+    const struct zs_node *node = m_view.Array(source).node;
+    const struct zs_slices &slices = m_view.Slices(source);
+    for (const int d : fixedDimensions(slices))
+        AddFixedPlace(md, source, d);
+    std::string all;
+    for (int i = 0; i < slices.dim_count; i++)
+    {
+        const int d = slices.dims[i];
+        const char *name = zs_dimension_name(node, d);
+        all += (all.empty() ? "" : ",") + std::string(name != nullptr ? name : "dim" + std::to_string(d));
+    }
+    if (slices.dim_count > 1 && m_view.sources.size() == 1) // else bands are not of these dimensions alone
+        zsSetItem(md, ZS_EXTRA_DIMENSIONS, ("{" + all + "}").c_str());
+    for (int i = 0; i < slices.dim_count; i++)
+    {
+        const int d = slices.dims[i];
+        const std::string prefix = axisPrefix(node, d);
+        char **items = nullptr;
+        struct zs_error err;
+        if (m_view.store->hierarchy == nullptr || prefix.empty())
+            continue;
+        if (zs_label_attributes(m_view.store->hierarchy, node, d, &items, &err) != ZS_OK)
+            zsReport(err);
+        const ZSOwned<char *> itemsFreed(items, zs_metadata_free);
+        for (char **item = items; item != nullptr && *item != nullptr; item++)
+        {
+            const std::string text = prefix + *item;
+            if (!zsHasItem(md.List(), text.c_str())) // another array may have that dimension, too
+                md.AddString(text.c_str());
+        }
+    }
+}
+
+CPLStringList ZSItems::AxisItems()
+{
+    CPLStringList items;
+    for (size_t source = 0; source < m_view.sources.size(); source++)
+        AddAxisItems(items, source);
+    return items;
+}
+
+/* ---- Reading ---- */
+
+/* The group that the array is directly in, null where there is none. */
+const struct zs_node *ZSItems::GroupAbove() const
+{
+    struct zs_error err;
+    const std::unique_ptr<char, decltype(&free)> parent(
+        m_view.store->hierarchy != nullptr ? zs_path_parent(m_view.Array(0).node->path) : nullptr, free);
+    const struct zs_node *group = nullptr;
+    const bool isThere =
+        parent != nullptr && zs_hierarchy_node(m_view.store->hierarchy, parent.get(), &group, &err) == ZS_OK;
+    return isThere ? group : nullptr;
+}
+
+/* Plain attributes of the group, then of the array, or what all arrays say alike, then what a side-car file says. */
+CPLStringList ZSItems::ItemsAbove() const
+{
+    CPLStringList above;
+    struct zs_error err;
+    const struct zs_node *group = GroupAbove();
+    char **items = nullptr;
+    if (group != nullptr && zs_group_metadata_read(group, &items, &err) == ZS_OK)
+    {
+        const ZSOwned<char *> itemsFreed(items, zs_metadata_free);
+        for (char **item = items; item != nullptr && *item != nullptr; item++)
+            above.AddString(*item);
+    }
+    return above;
+}
+
+CPLStringList ZSItems::CommonItems()
+{
+    return CPLStringList(CSLDuplicate(m_view.Meaning(0).metadata));
+}
+
+const CPLStringList &ZSItems::OwnItems(size_t)
+{
+    static const CPLStringList none;
+    return none;
+}
+
+void ZSItems::Read()
+{
+    if (m_isRead)
+        return;
+    m_isRead = true;
+    CPLStringList md = ItemsAbove();
+    md = zsMergeItems(md.List(), CommonItems().List());
+    m_fromStore = zsMergeItems(AxisItems().List(), md.List());
+    if (m_georef().pixel_is_point)
+        zsSetItem(m_fromStore, GDALMD_AREA_OR_POINT, GDALMD_AOP_POINT);
+    const auto sideCar = m_dataset.GDALPamDataset::GetMetadata();
+    m_dataset.GDALMajorObject::SetMetadata(zsMergeItems(m_fromStore.List(), sideCar).List());
+}
+
+void ZSItems::ReadDomains(const char *domain)
+{
+    if (m_domainsRead || (domain != nullptr && !zsIsStoredDomain(domain)))
+        return;
+    m_domainsRead = true;
+    KeepDomains();
+    zsAddDomains(m_dataset, m_domains);
+}
+
+/* Those of the first array that has one of the name. */
+void ZSItems::KeepDomains()
+{
+    for (size_t i = 0; i < m_view.sources.size(); i++)
+    {
+        const struct zs_domains &own = m_view.Meaning(i).domains;
+        for (size_t k = 0; k < own.count; k++)
+        {
+            const struct zs_domain *known = m_domains.list, *end = known + m_domains.count;
+            if (std::none_of(known, end, [&](const struct zs_domain &d) { return EQUAL(d.name, own.list[k].name); }) &&
+                !zs_domains_add(&m_domains, own.list[k].name, own.list[k].items))
+                CPLError(CE_Failure, CPLE_OutOfMemory, "no memory for metadata domain %s", own.list[k].name);
+        }
+    }
+}
+
+/* As the creation option SHARD_SHAPE has it; "" without shards, and where they differ. */
+static std::string shardShape(const struct zs_array_info &info)
+{
+    std::string s;
+    for (int d = 0; d < info.ndim && info.is_sharded && !info.has_edges; d++)
+        s += (s.empty() ? "" : ",") + std::to_string(info.shard_shape[d]);
+    return s;
+}
+
+CPLStringList &ZSItems::Structure()
+{
+    if (!m_structure.empty())
+        return m_structure;
+    const struct zs_array_info info = m_view.Info(0);
+    const struct zs_slices &slices = m_view.Slices(0);
+    bool holdsBands = false;
+    for (int i = 0; i < slices.dim_count && m_view.sources.size() == 1; i++)
+        holdsBands = holdsBands || (info.chunk_shape[slices.dims[i]] > 1 && slices.sizes[i] > 1);
+    const char *compression = zs_compression_name(m_view.Array(0).node->array);
+    for (const auto &source : m_view.sources)
+    {
+        const char *other = zs_compression_name(source.array->node->array);
+        if (compression != nullptr && (other == nullptr || strcmp(other, compression) != 0))
+            compression = nullptr;
+    }
+    m_structure = CSLDuplicate(m_dataset.GDALPamDataset::GetMetadata("IMAGE_STRUCTURE"));
+    m_structure.SetNameValue("INTERLEAVE", holdsBands ? "PIXEL" : "BAND");
+    if (compression != nullptr)
+        m_structure.SetNameValue("COMPRESSION", compression);
+    const std::string shard = shardShape(info);
+    const bool isShared = std::all_of(m_view.sources.begin(), m_view.sources.end(), [&](const ZSBandSource &source)
+                                      { return shardShape(zs_array_get_info(source.array->array)) == shard; });
+    if (!shard.empty() && isShared)
+        m_structure.SetNameValue("SHARD_SHAPE", shard.c_str());
+    return m_structure;
+}
+
+/* ---- Writing ---- */
+
+void ZSItems::SetChanged(const char *domain)
+{
+    m_isPending = true;
+    m_domainsChanged = m_domainsChanged || !zsIsDefaultDomain(domain);
+}
+
+CPLStringList ZSItems::ItemsToWrite()
+{
+    CPLStringList items = zsItemsNotIn(m_dataset.GDALMajorObject::GetMetadata(), AxisItems().List());
+    const ZSArray &array = m_view.Array(0);
+    if (array.axes.y < 0 ||
+        zs_place_has_registration(m_view.store->hierarchy, array.node, array.axes, m_georef().has_transform))
+        zsSetItem(items, GDALMD_AREA_OR_POINT, nullptr);
+    return items;
+}
+
+/* Items of the group above that were shown and are there no more: they go where no other raster shows them. */
+enum zs_status ZSItems::RemoveItemsAbove(struct zs_error *err)
+{
+    const CPLStringList above = ItemsAbove(), now(CSLDuplicate(m_dataset.GDALMajorObject::GetMetadata()));
+    CPLStringList gone;
+    for (int i = 0; i < above.size(); i++)
+    {
+        const std::string name = zsItemName(above[i]);
+        if (zsItemValue(now.List(), name.c_str()) == nullptr &&
+            zsItemValue(m_view.Meaning(0).metadata, name.c_str()) == nullptr)
+            gone.AddString(above[i]);
+    }
+    if (gone.empty())
+        return ZS_OK;
+    const struct zs_node *group = GroupAbove(), **rasters = nullptr;
+    size_t count = 0;
+    const enum zs_status status = zs_rasters_find(m_view.store->hierarchy, group, &rasters, &count, nullptr, err);
+    const std::unique_ptr<const struct zs_node *, decltype(&free)> rastersFreed(rasters, free);
+    if (status != ZS_OK && status != ZS_NOT_FOUND && status != ZS_UNSUPPORTED)
+        return status;
+    if (status == ZS_OK && count == 1 && strcmp(rasters[0]->path, m_view.Array(0).node->path) == 0)
+        return zs_update_metadata(m_view.store->hierarchy, group, zsItemsNotIn(above.List(), gone.List()).List(), err);
+    for (int i = 0; i < gone.size(); i++)
+        CPLError(CE_Warning, CPLE_AppDefined, "%s: %s is an attribute of the group /%s, and of all in it: it stays",
+                 zsShown(m_view.store->name).c_str(), zsItemName(gone[i]).c_str(), group->path);
+    return ZS_OK;
+}
+
+enum zs_status ZSItems::WriteItems(struct zs_error *err)
+{
+    const CPLStringList ofGroup = zsItemsNotIn(ItemsAbove().List(), CommonItems().List());
+    const CPLStringList own = zsItemsNotIn(ItemsToWrite().List(), ofGroup.List());
+    ZS_TRY(zs_update_metadata(m_view.store->hierarchy, m_view.Array(0).node, own.List(), err));
+    return RemoveItemsAbove(err);
+}
+
+enum zs_status ZSItems::WriteOwnItems(size_t, const std::function<bool(const char *)> &, struct zs_error *)
+{
+    return ZS_OK;
+}
+
+enum zs_status ZSItems::Flush(struct zs_error *err)
+{
+    ZS_TRY(WriteItems(err));
+    if (!WritesDomains())
+        return ZS_OK;
+    ReadDomains(nullptr);
+    zs_domains_clear(&m_domains);
+    m_domains = zsDomainsOf(m_dataset);
+    for (const auto &source : m_view.sources)
+        ZS_TRY(zs_update_domains(m_view.store->hierarchy, source.array->node, &m_domains, err));
+    return ZS_OK;
+}
+
+/* What is in the store now need not be in a side-car file. */
+void ZSItems::SetPublished()
+{
+    m_fromStore = CSLDuplicate(m_dataset.GDALMajorObject::GetMetadata());
+    m_isPending = m_domainsChanged = false;
+}
+
+/* ---- A group's arrays: what all of them say alike is the dataset's, with what the group says; the rest is said by
+ * the bands. Each item is changed where it is. ---- */
+
+namespace
+{
+class GroupItems final : public ZSItems
+{
+    std::vector<CPLStringList> m_ownItems; /* of each array */
+    CPLStringList m_commonItems;
+
+    void SortItems();
+    CPLStringList CommonItems() override
+    {
+        SortItems();
+        return m_commonItems;
+    }
+    enum zs_status WriteItems(struct zs_error *err) override;
+    bool WritesDomains() const override
+    {
+        return m_domainsChanged;
+    }
+
+  public:
+    using ZSItems::ZSItems;
+
+    const CPLStringList &OwnItems(size_t source) override
+    {
+        SortItems();
+        return m_ownItems[source];
+    }
+    enum zs_status WriteOwnItems(size_t source, const std::function<bool(const char *)> &isShown,
+                                 struct zs_error *err) override;
+};
+} // namespace
+
+void GroupItems::SortItems()
+{
+    if (!m_ownItems.empty())
+        return;
+    std::vector<CPLStringList> all;
+    for (size_t i = 0; i < m_view.sources.size(); i++)
+        all.emplace_back(CSLDuplicate(m_view.Meaning(i).metadata));
+    for (int k = 0; k < all[0].size(); k++)
+    {
+        bool isCommon = true;
+        for (const auto &list : all)
+            isCommon = isCommon && zsHasItem(list.List(), all[0][k]);
+        if (isCommon)
+            m_commonItems.AddString(all[0][k]);
+    }
+    for (const auto &list : all)
+        m_ownItems.push_back(zsItemsNotIn(list.List(), m_commonItems.List()));
+}
+
+/* What is there of the items is theirs; what is new or another is the group's. */
+enum zs_status GroupItems::WriteItems(struct zs_error *err)
+{
+    SortItems();
+    const CPLStringList md = ItemsToWrite();
+    char **items = nullptr;
+    ZS_TRY(zs_group_metadata_read(m_view.group, &items, err));
+    const CPLStringList before(CSLDuplicate(items));
+    zs_metadata_free(items);
+    CPLStringList ofGroup = zsItemsNotIn(md.List(), m_commonItems.List());
+    for (int i = 0; i < before.size(); i++)
+    {
+        // What an array's item went before was not seen, and stays.
+        const std::string name = zsItemName(before[i]);
+        if (zsItemValue(m_commonItems.List(), name.c_str()) != nullptr &&
+            zsItemValue(ofGroup.List(), name.c_str()) == nullptr)
+            ofGroup.AddString(before[i]);
+    }
+    ZS_TRY(zs_update_metadata(m_view.store->hierarchy, m_view.group, ofGroup.List(), err));
+    const CPLStringList gone = zsItemsNotIn(m_commonItems.List(), md.List());
+    if (gone.empty())
+        return ZS_OK;
+    m_commonItems = zsItemsNotIn(m_commonItems.List(), gone.List());
+    for (size_t i = 0; i < m_view.sources.size(); i++)
+    {
+        const CPLStringList kept = zsMergeItems(m_commonItems.List(), m_ownItems[i].List());
+        ZS_TRY(zs_update_metadata(m_view.store->hierarchy, m_view.Array(i).node, kept.List(), err));
+    }
+    return ZS_OK;
+}
+
+enum zs_status GroupItems::WriteOwnItems(size_t source, const std::function<bool(const char *)> &isShown,
+                                         struct zs_error *err)
+{
+    const CPLStringList &own = OwnItems(source);
+    CPLStringList kept;
+    for (int i = 0; i < own.size(); i++)
+    {
+        if (isShown(own[i]))
+            kept.AddString(own[i]);
+    }
+    if (kept.size() == own.size())
+        return ZS_OK;
+    m_ownItems[source] = kept;
+    const CPLStringList all = zsMergeItems(m_commonItems.List(), kept.List());
+    return zs_update_metadata(m_view.store->hierarchy, m_view.Array(source).node, all.List(), err);
+}
+
+std::unique_ptr<ZSItems> ZSItems::Of(GDALPamDataset &dataset, ZSView &view, Georef georef)
+{
+    if (view.IsGroup())
+        return std::make_unique<GroupItems>(dataset, view, std::move(georef));
+    return std::make_unique<ZSItems>(dataset, view, std::move(georef));
+}

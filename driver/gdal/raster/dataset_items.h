@@ -1,0 +1,104 @@
+/* gdal/raster/dataset_items.h: the metadata of a dataset: items and domains of the array and the group above it, or of
+ * a group's arrays, read, merged and written here. They live in the object that GDAL asks, behind what a side-car file
+ * says. */
+#ifndef ZS_GDAL_DATASET_ITEMS_H
+#define ZS_GDAL_DATASET_ITEMS_H
+
+#include <functional>
+#include <memory>
+
+#include "dataset_part.h"
+#include "items.h"
+#include "view.h"
+
+class ZSItems : public ZSDatasetPart
+{
+  public:
+    using Georef = std::function<const struct zs_georef &()>;
+
+  private:
+    const Georef m_georef; /* for AREA_OR_POINT */
+    bool m_isRead = false, m_domainsRead = false;
+    CPLStringList m_fromStore; /* what the store says: a side-car file does not repeat it */
+    struct zs_domains m_domains = {};
+    CPLStringList m_structure; /* the domain IMAGE_STRUCTURE, once it was asked for */
+    bool m_isPending = false;
+
+    void KeepDomains();
+    void AddFixedPlace(CPLStringList &md, size_t source, int dim);
+    void AddAxisItems(CPLStringList &md, size_t source);
+    CPLStringList AxisItems();
+    enum zs_status RemoveItemsAbove(struct zs_error *err);
+
+  protected:
+    GDALPamDataset &m_dataset;
+    ZSView &m_view;
+    bool m_domainsChanged = false;
+
+    /* The group that the arrays are directly in, null where there is none; and what it says. */
+    const struct zs_node *GroupAbove() const;
+    CPLStringList ItemsAbove() const;
+    /* The metadata as they are to be written: without those of axes, unless changed, and without AREA_OR_POINT where
+     * a convention says it. */
+    CPLStringList ItemsToWrite();
+    /* What all arrays say alike. */
+    virtual CPLStringList CommonItems();
+    virtual enum zs_status WriteItems(struct zs_error *err);
+    virtual bool WritesDomains() const
+    {
+        return true;
+    }
+
+  public:
+    ZSItems(GDALPamDataset &dataset, ZSView &view, Georef georef)
+        : m_georef(std::move(georef)), m_dataset(dataset), m_view(view)
+    {
+    }
+    ~ZSItems() override
+    {
+        zs_domains_clear(&m_domains);
+    }
+    /* Those of an array, or of a group's arrays. */
+    static std::unique_ptr<ZSItems> Of(GDALPamDataset &dataset, ZSView &view, Georef georef);
+
+    /* Gives the dataset the items of the default domain, or of another (NULL: of all), unless it has them. */
+    void Read();
+    void ReadDomains(const char *domain);
+    /* IMAGE_STRUCTURE: whether the bands of a pixel lie in a chunk together, how chunks are compressed, what shape
+     * shards have. Of the array as it is, and nothing that a side-car file should repeat. */
+    CPLStringList &Structure();
+
+    /* They are set in the dataset, in update mode. */
+    void SetChanged(const char *domain);
+    void ForgetStructure()
+    {
+        m_structure.Clear();
+    }
+
+    /* Items of an array that its bands in a group have: what not all arrays say alike, which is the dataset's. */
+    virtual const CPLStringList &OwnItems(size_t source);
+    /* Items that no band of the array shows any more go; what is new or another is written as the band's. */
+    virtual enum zs_status WriteOwnItems(size_t source, const std::function<bool(const char *)> &isShown,
+                                         struct zs_error *err);
+
+    /* Calls f() while the dataset has only what the store does not say. */
+    template <class F> auto WithoutStored(const F &f)
+    {
+        const CPLStringList all(CSLDuplicate(m_dataset.GDALMajorObject::GetMetadata()));
+        m_dataset.GDALMajorObject::SetMetadata(zsItemsNotIn(all.List(), m_fromStore.List()).List());
+        KeepDomains();
+        const ZSDomainsAside aside(m_dataset, m_domains);
+        const auto result = f();
+        m_dataset.GDALMajorObject::SetMetadata(const_cast<char **>(all.List()));
+        return result;
+    }
+
+    bool IsPending() const override
+    {
+        return m_isPending;
+    }
+    enum zs_status Flush(struct zs_error *err) override;
+    void SetPublished() override;
+};
+
+#endif
