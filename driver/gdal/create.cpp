@@ -271,11 +271,11 @@ static bool addComputed(const std::shared_ptr<ZSStore> &store, const std::string
         }
         ds->SetChunkOrder(asked.chunk_order);
         if (k > 0)
-            ds->KeepMaskLevels(); // made with the first
+            ds->Masks().KeepLevels(); // made with the first
         const double first = parts * static_cast<double>(k), end = first + parts;
         const ZSScaledProgress ofStatistics(first / n, (first + 1) / n, progress, progressData);
         const ZSScaledProgress ofOverviews((end - 1) / n, end / n, progress, progressData);
-        if (asked.statistics && ds->AddStatistics(GDALScaledProgress, ofStatistics.Part()) != CE_None)
+        if (asked.statistics && ds->Statistics().Add(GDALScaledProgress, ofStatistics.Part()) != CE_None)
             return false;
         if (!factors.empty() && ds->BuildOverviews(resampling.c_str(), static_cast<int>(factors.size()), factors.data(),
                                                    0, nullptr, GDALScaledProgress, ofOverviews.Part(),
@@ -319,7 +319,7 @@ static GDALDataset *createArchive(const char *name, const ZSConnection &connecti
 static bool checkCellMask(const char *name, GDALDataset &source, bool isStrict)
 {
     auto *own = dynamic_cast<ShardedZarrDataset *>(&source);
-    if (!zsHasOneMask(source) || (own != nullptr && own->IsWholeSphere()))
+    if (!zsHasOneMask(source) || (own != nullptr && own->View().IsWholeSphere()))
         return true;
     CPLError(isStrict ? CE_Failure : CE_Warning, CPLE_NotSupported, "%s: HEALPIX: the mask is not kept",
              zsShown(name).c_str());
@@ -574,9 +574,9 @@ static GDALDataset *create(const char *name, int width, int height, int bands, G
     if (made == nullptr)
         return nullptr;
     made->MarkBlank();
-    made->MakeOverviewsLater(options.OverviewFactors(spec), options.resampling);
+    made->Overviews().SetLater(options.OverviewFactors(spec), options.resampling);
     if (options.statistics)
-        made->AddStatisticsLater();
+        made->Statistics().AddLater();
     if (waits)
         made->CommitLater(std::move(target));
     return ds.release();

@@ -251,7 +251,7 @@ static std::unique_ptr<GDALDataset> openNode(const std::shared_ptr<ZSStore> &sto
     if (ds == nullptr)
         return nullptr;
     ds->AttachPam(name);
-    if (ds->IsWholeSphere())
+    if (ds->View().IsWholeSphere())
     {
         CPLStringList faces;
         zsListFaces(faces, connection, node->path);
@@ -376,7 +376,7 @@ static std::unique_ptr<GDALDataset> openGroup(const std::shared_ptr<ZSStore> &st
     if (isAlone && missing.empty() && !connection.has_array)
     {
         CPLStringList parts = listAll(store, connection, group, found)->Subdatasets();
-        if (ds->IsWholeSphere())
+        if (ds->View().IsWholeSphere())
             zsListFaces(parts, connection, group->path);
         ds->SetSubdatasets(parts);
     }
@@ -590,7 +590,7 @@ static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, const 
         zsDescribeRepository(*store, *a.dataset);
     auto raster = dynamic_cast<ShardedZarrDataset *>(a.dataset.get());
     if (raster != nullptr && connection.array.empty() && !connection.Chooses() && !raster->IsOneOfMany())
-        raster->KeepOverviewsBeside(store->store->root);
+        raster->Overviews().KeepBeside(store->store->root);
     a.isReplaced = a.dataset == nullptr && zs_store_is_replaced(store->store);
     return a;
 }

@@ -19,6 +19,16 @@ ShardedZarrRasterBand::ShardedZarrRasterBand(ShardedZarrDataset *dataset, int ba
     nBlockYSize = blockHeight;
 }
 
+ShardedZarrDataset &ShardedZarrRasterBand::Dataset() const
+{
+    return *static_cast<ShardedZarrDataset *>(poDS);
+}
+
+ZSView &ShardedZarrRasterBand::View() const
+{
+    return Dataset().m_view;
+}
+
 /* ---- Pixels ---- */
 
 struct zs_band_window ShardedZarrRasterBand::BlockWindow(int column, int row, void *data) const
@@ -75,21 +85,12 @@ CPLErr ShardedZarrRasterBand::IRasterIO(GDALRWFlag flag, int x, int y, int width
 int ShardedZarrRasterBand::GetOverviewCount()
 {
     auto &ds = Dataset();
-    if (!ds.AreOverviewsEnabled()) // OVERVIEW_LEVEL=NONE
-        return 0;
-    ds.FindOverviews();
-    return ds.m_overviews.empty() ? ds.ExternalCount() : static_cast<int>(ds.m_overviews.size());
+    return ds.AreOverviewsEnabled() ? ds.m_overviews.Count() : 0; // OVERVIEW_LEVEL=NONE
 }
 
 GDALRasterBand *ShardedZarrRasterBand::GetOverview(int i)
 {
-    auto &ds = Dataset();
-    ds.FindOverviews();
-    if (ds.m_overviews.empty())
-        return ds.m_external.GetOverview(nBand, i);
-    if (i < 0 || i >= static_cast<int>(ds.m_overviews.size()))
-        return nullptr;
-    return ds.m_overviews[static_cast<size_t>(i)]->GetRasterBand(nBand);
+    return Dataset().m_overviews.Get(nBand, i);
 }
 
 /* ---- Where there are pixels: gdalwarp, VRTs and copies leave out what is empty ---- */

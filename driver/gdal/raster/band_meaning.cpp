@@ -1,5 +1,6 @@
 /* What the pixels of a band mean, read from the array's attributes and, in update mode, written back. */
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "dataset.h"
@@ -7,6 +8,7 @@
 extern "C"
 {
 #include "geo/attributes.h"
+#include "raster/update.h"
 }
 
 static void setFlag(int *flag, bool value)
@@ -36,23 +38,6 @@ char **zsCopyList(CSLConstList list)
     for (int i = 0; i < n && copy != nullptr; i++)
         copy[i] = zs_strdup(list[i]);
     return copy;
-}
-
-/* Statistics are GDAL's: STATISTICS_MINIMUM and so on. They are true together. */
-static bool isStatistic(const char *item)
-{
-    return STARTS_WITH_CI(item, "STATISTICS_");
-}
-
-static CPLStringList statisticsOf(CSLConstList list)
-{
-    CPLStringList items;
-    for (int i = 0; i < CSLCount(list); i++)
-    {
-        if (isStatistic(list[i]))
-            items.AddString(list[i]);
-    }
-    return items;
 }
 
 static void setColorTable(struct zs_meaning &m, const GDALColorTable *table)
@@ -364,10 +349,10 @@ void ShardedZarrRasterBand::AddMetadata()
 
     // What a side-car file says stays on top; statistics are true together.
     const CPLStringList sideCar(CSLDuplicate(GDALPamRasterBand::GetMetadata()));
-    m_sideCarHasStatistics = !statisticsOf(sideCar.List()).empty();
+    m_sideCarHasStatistics = !zsStatisticsOf(sideCar.List()).empty();
     m_fromStore = md;
     if (m_sideCarHasStatistics)
-        md = zsItemsNotIn(md.List(), statisticsOf(md.List()).List());
+        md = zsItemsNotIn(md.List(), zsStatisticsOf(md.List()).List());
     GDALMajorObject::SetMetadata(zsMergeItems(md.List(), sideCar.List()).List());
     if (GDALPamRasterBand::GetDescription()[0] != '\0')
         return;
@@ -422,38 +407,6 @@ CPLXMLNode *ShardedZarrRasterBand::SerializeToXML(const char *path)
         CPLDestroyXMLNode(description);
     GDALMajorObject::SetMetadata(const_cast<char **>(all.List()));
     return tree;
-}
-
-void ShardedZarrRasterBand::DropStatistics(bool isBlock)
-{
-    auto &ds = Dataset();
-    for (int b = 1; ds.m_maskOf != nullptr && b <= ds.m_maskOf->nBands; b++)
-        ds.m_maskOf->Band(b).DropStatistics(isBlock);
-    ds.m_column.reset(); // it has blocks and histograms of its own
-    if (ds.m_isOverview || ds.m_isMask || (isBlock && m_statisticsSet))
-        return;
-    ds.m_partWritten = ds.m_partWritten || View().IsSelection();
-    ds.DropStatisticsOfMasked();
-    if (psPam != nullptr && psPam->psSavedHistograms != nullptr)
-    {
-        CPLDestroyXMLNode(psPam->psSavedHistograms);
-        psPam->psSavedHistograms = nullptr;
-        ds.MarkPamDirty();
-    }
-    // Mostly there are none, which is seen without reading coordinates.
-    const bool ofArray = !statisticsOf(ds.m_items->OwnItems(Source()).List()).empty();
-    const bool known = m_metadataAdded ? false : ofArray || !statisticsOf(Meaning().metadata).empty();
-    if (!known && statisticsOf(GDALMajorObject::GetMetadata()).empty() && !m_sideCarHasStatistics)
-        return;
-    AddMetadata();
-    CPLStringList all(CSLDuplicate(GDALMajorObject::GetMetadata()));
-    GDALMajorObject::SetMetadata(zsItemsNotIn(all.List(), statisticsOf(all.List()).List()).List());
-    if (WillChange(ZS_BAND_METADATA) != CE_None)
-        return;
-    if (m_sideCarHasStatistics)
-        ds.MarkPamDirty();
-    m_sideCarHasStatistics = false;
-    m_statisticsSet = false;
 }
 
 char **ShardedZarrRasterBand::GetMetadataDomainList()
@@ -524,7 +477,7 @@ CPLErr ShardedZarrRasterBand::WillChange(unsigned property)
         return CE_Failure;
     }
     m_changed |= property;
-    ds.m_bandsChanged = true;
+    ds.m_properties.SetChanged();
     DropFromSideCar(property);
     return CE_None;
 }
@@ -542,7 +495,7 @@ CPLErr ShardedZarrRasterBand::SetNodata(const void *element)
     m.has_nodata = element != nullptr;
     if (element != nullptr)
         memcpy(m.nodata, element, size);
-    Dataset().m_column.reset();
+    Dataset().m_statistics.ForgetCells();
     return CE_None;
 }
 
@@ -693,6 +646,70 @@ CPLErr ShardedZarrRasterBand::SetMetadataItem(const char *name, const char *valu
         return GDALPamRasterBand::SetMetadataItem(name, value, domain);
     if (WillChange(ZS_BAND_METADATA) != CE_None)
         return CE_Failure;
-    m_statisticsSet = m_statisticsSet || (zsIsDefaultDomain(domain) && isStatistic(name));
+    m_statisticsSet = m_statisticsSet || (zsIsDefaultDomain(domain) && zsIsStatistic(name));
     return GDALMajorObject::SetMetadataItem(name, value, domain);
+}
+
+/* ---- Flushing ---- */
+
+enum zs_status ZSBandProperties::FlushOf(size_t source, struct zs_error *err)
+{
+    const ZSArray &array = m_view.Array(source);
+    if (m_dataset.m_isMask) // its flags say which pixels are valid; what users say of a mask is kept by no format
+        return ZS_OK;
+    const int before = m_view.Before(source), count = m_view.Count(source);
+    unsigned which = 0;
+    for (int b = 1; b <= count; b++)
+        which |= m_dataset.Band(before + b).m_changed;
+    if (which == 0)
+        return ZS_OK;
+    const auto isShown = [&](const char *item)
+    {
+        bool is = false;
+        for (int b = 1; b <= count && !is; b++)
+        {
+            ShardedZarrRasterBand &band = m_dataset.Band(before + b);
+            is = !band.m_metadataAdded || zsHasItem(band.GDALMajorObject::GetMetadata(), item);
+        }
+        return is;
+    };
+    if ((which & ZS_BAND_METADATA) != 0)
+        ZS_TRY(m_dataset.m_items->WriteOwnItems(source, isShown, err));
+    struct zs_meaning *all = nullptr;
+    const uint64_t slices = m_view.SliceCount(source);
+    ZS_TRY(zs_band_meanings_read(array.node, slices, &m_view.Meaning(source), &all, err));
+    const std::unique_ptr<struct zs_meaning, std::function<void(struct zs_meaning *)>> freed(
+        all, [slices](struct zs_meaning *list) { zs_band_meanings_free(list, slices); });
+    for (int b = 1; b <= count; b++)
+    {
+        struct zs_meaning &to = all[m_view.SliceOf(before + b)];
+        zs_meaning_clear(&to);
+        ZS_TRY(zs_meaning_copy(&m_dataset.Band(before + b).CurrentMeaning(), &to, err));
+    }
+    return zs_update_bands(m_view.store->hierarchy, array.node, array.axes, all, static_cast<size_t>(slices), which,
+                           err);
+}
+
+enum zs_status ZSBandProperties::Flush(struct zs_error *err)
+{
+    for (size_t i = 0; i < m_view.sources.size(); i++)
+        ZS_TRY(FlushOf(i, err));
+    return ZS_OK;
+}
+
+/* What is in the store now need not be in a side-car file. */
+void ZSBandProperties::SetPublished()
+{
+    m_isPending = false;
+    for (int b = 1; b <= m_dataset.GetRasterCount(); b++)
+    {
+        ShardedZarrRasterBand &band = m_dataset.Band(b);
+        band.m_changed = 0;
+        if (!band.m_metadataAdded)
+            continue;
+        band.m_fromStore = CSLDuplicate(band.GDALMajorObject::GetMetadata());
+        if (band.m_sideCarHasStatistics)
+            m_dataset.MarkPamDirty();
+        band.m_sideCarHasStatistics = false;
+    }
 }

@@ -1,21 +1,14 @@
 #include "guarded.h"
 
-#include <algorithm>
-#include <climits>
-
-#include "choices.h"
-#include "healpix_map.h"
+#include "gdal/creation_options.h"
+#include "gdal/guard.h"
 
 extern "C"
 {
-#include "base/checked.h"
-#include "raster/pixels.h"
+#include "raster/update.h"
 }
 
 /* ---- Opening ---- */
-
-// Of a block, where chunks are of different shapes.
-constexpr uint64_t MOST_BLOCK = 512;
 
 std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::OpenArray(const std::shared_ptr<ZSStore> &store,
                                                                   const struct zs_node *node,
@@ -27,26 +20,6 @@ std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::OpenArray(const std::sha
         return nullptr;
     const ZSBandSources sources(1, ZSBandSource{opened, {}});
     return Over(store, sources, nullptr, options, access, err);
-}
-
-/* The bands of one array. From the last: the first call makes room for all. */
-void ShardedZarrDataset::AddBands(size_t source)
-{
-    const struct zs_array_info info = m_view.Info(source);
-    const int x = m_view.Array(source).axes.x, y = m_view.Array(source).axes.y;
-    // GDAL's blocks are of one size. Where chunks are not, they need not be chunks: the cache of these serves all that
-    // touch one.
-    const uint64_t mostBlock = info.has_edges && !info.is_sharded ? MOST_BLOCK : UINT64_MAX;
-    const auto block = [&](int d) {
-        return static_cast<int>(std::min({info.chunk_shape[d], info.shape[d], mostBlock}));
-    };
-    const bool isHealpix = m_view.Array(source).isHealpix;
-    const int blockWidth = isHealpix ? zsHealpixBlock(m_view.Array(source)) : block(x);
-    const int blockHeight = isHealpix ? blockWidth : y >= 0 ? block(y) : 1;
-    const GDALDataType type = m_isMask ? GDT_Byte : zsGDALType(info.data_type, info.item_size);
-    const int before = m_view.Before(source);
-    for (int b = static_cast<int>(m_view.Slices(source).count); b >= 1; b--)
-        SetBand(before + b, new ZSGuardedBand(this, before + b, type, blockWidth, blockHeight));
 }
 
 std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_ptr<ZSStore> &store,
@@ -83,6 +56,30 @@ std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_p
     return ds;
 }
 
+std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::OverLevel(const ZSBandSources &sources,
+                                                                  const struct zs_node *group, GDALAccess access,
+                                                                  struct zs_error *err)
+{
+    auto level = Over(m_view.store, sources, group, m_view.options, access, err, m_isMask ? &m_validity : nullptr);
+    if (level == nullptr)
+        return nullptr;
+    level->m_base = this;
+    level->SetUnsaved();
+    return level;
+}
+
+void ShardedZarrDataset::SetMaskOf(ShardedZarrDataset &dataset)
+{
+    m_maskOf = &dataset;
+    SetUnsaved();
+}
+
+void ShardedZarrDataset::SetChunkOrder(int order)
+{
+    for (const auto &source : m_view.sources)
+        zs_array_set_order(source.array->array, order);
+}
+
 void ShardedZarrDataset::AttachPam(const char *description)
 {
     SetDescription(description);
@@ -117,353 +114,166 @@ std::unique_ptr<GDALDataset> ShardedZarrDataset::Clone(int scope, bool canShareS
     ds->papszOpenOptions = CSLDuplicate(papszOpenOptions);
     ds->AttachPam(GetDescription());
     ds->SetSubdatasets(m_subdatasets);
-    if (!m_beside.empty())
-        ds->KeepOverviewsBeside(m_beside);
+    if (!m_overviews.Beside().empty())
+        ds->m_overviews.KeepBeside(m_overviews.Beside());
     return ds;
 }
 #endif
 
-ShardedZarrRasterBand &ShardedZarrDataset::Band(int band) const
-{
-    return *static_cast<ShardedZarrRasterBand *>(papoBands[band - 1]);
-}
+/* ---- Overviews ---- */
 
-/* ---- Pixels ---- */
-
-/* What is asked of a remote store between two calls of a progress function. */
-constexpr uint64_t REMOTE_PIECE_BYTES = 16 << 20;
-
-/* The arrays that a window has bands of, each once. */
-static std::vector<size_t> sourcesOf(const struct zs_bands &bands, const struct zs_band_window &window)
-{
-    if (bands.count == 1)
-        return {0};
-    std::vector<size_t> list;
-    for (size_t i = 0; i < window.band_count; i++)
-    {
-        size_t source = 0;
-        uint64_t slice;
-        zs_band_find(&bands, window.bands[i], &source, &slice);
-        if (list.empty() || list.back() != source)
-            list.push_back(source);
-    }
-    std::sort(list.begin(), list.end());
-    list.erase(std::unique(list.begin(), list.end()), list.end());
-    return list;
-}
-
-/* How the elements of some of `count` arrays pass to or from a buffer. */
-template <class T>
-static std::vector<struct zs_conversion> conversionsBy(size_t count, const std::vector<size_t> &sources,
-                                                       std::vector<T> &steps, zs_convert_fn function)
-{
-    std::vector<struct zs_conversion> list(count);
-    for (size_t i = 0; i < sources.size(); i++)
-        list[sources[i]] = {steps[i].IsIdentity() ? nullptr : function, &steps[i]};
-    return list;
-}
-
-CPLErr ShardedZarrDataset::ReadWindow(const struct zs_band_window &window, GDALDataType type)
-{
-    const auto sources = sourcesOf(m_view.Bands(), window);
-    std::vector<ZSConversion> steps;
-    for (const size_t i : sources)
-        steps.push_back({m_view.Info(i).data_type, m_view.Info(i).item_size, type});
-    auto conversions = conversionsBy(m_view.sources.size(), sources, steps, zsConvert);
-    ZSMasking masking{&m_validity, m_view.Info(0).data_type, m_view.Info(0).item_size, type};
-    if (m_isMask && !m_validity.is_plain)
-        conversions.assign(1, {zsConvertMask, &masking});
-    const struct zs_bands bands = m_view.Bands();
-    struct zs_error err;
-    if (PrepareCells(&err) == ZS_OK && zs_pixels_read(&bands, &window, conversions.data(), &err) == ZS_OK)
-        return CE_None;
-    zsReport(err);
-    return CE_Failure;
-}
-
-CPLErr ShardedZarrDataset::WriteWindow(const struct zs_band_window &window, GDALDataType type)
+CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, const int *factors, int bandCount,
+                                           const int *bandList, GDALProgressFunc progress, void *progressData,
+                                           CSLConstList options)
 {
     if (!IsUpdate())
+        return m_overviews.BuildBeside(resampling, count, factors, bandCount, bandList, progress, progressData,
+                                       options);
+    if (m_view.IsHealpix())
     {
-        CPLError(CE_Failure, CPLE_NoWriteAccess, "%s was not opened in update mode", zsShown(GetDescription()).c_str());
+        CPLError(CE_Failure, CPLE_NotSupported,
+                 "%s: overviews of HEALPix cells are not built in the store; gdaladdo -ro puts them beside it",
+                 zsShown(GetDescription()).c_str());
         return CE_Failure;
     }
-    if (m_isMask && !m_validity.is_writable)
+    if (m_view.IsSelection() || bandCount != nBands)
     {
-        CPLError(CE_Failure, CPLE_NotSupported, "array /%s: it says more than which pixels are valid, and is not "
-                 "written as a mask", m_view.Array(0).node->path);
+        CPLError(CE_Failure, CPLE_NotSupported, "%s: overviews are built for all bands of %s together",
+                 zsShown(GetDescription()).c_str(), m_view.IsGroup() ? "a group" : "an array");
         return CE_Failure;
     }
-    if (m_isBlank && SettleFillValue() != CE_None)
+    if (progress == nullptr)
+        progress = GDALDummyProgress;
+    m_overviews.SetLater({}, ""); // from now on it is the caller who decides
+    if (FlushAll(false) != CE_None)
         return CE_Failure;
-    m_isWritten = true;
-    if (m_maskOf != nullptr)
-        m_maskOf->m_isWritten = true;
-    const auto sources = sourcesOf(m_view.Bands(), window);
-    std::vector<ZSStoring> steps;
-    for (const size_t i : sources)
-        steps.push_back({type, m_view.Info(i).data_type, m_view.Info(i).item_size});
-    auto conversions = conversionsBy(m_view.sources.size(), sources, steps, zsStore);
-    ZSMasking masking{&m_validity, m_view.Info(0).data_type, m_view.Info(0).item_size, type};
-    if (m_isMask)
-        conversions.assign(1, {zsStoreMask, &masking});
-    const struct zs_bands bands = m_view.Bands();
-    struct zs_error err;
-    if (zs_pixels_write(&bands, &window, static_cast<size_t>(GDALGetDataTypeSizeBytes(type)), conversions.data(),
-                        &err) == ZS_OK)
+    return count == 0
+               ? RemoveOverviews()
+               : MakeOverviews(resampling, std::vector<int>(factors, factors + count), progress, progressData, options);
+}
+
+CPLErr ShardedZarrDataset::MakeLaterOverviews()
+{
+    if (!WillMakeOverviews())
         return CE_None;
-    zsReport(err);
-    return CE_Failure;
+    std::string wanted;
+    const std::vector<int> factors = m_overviews.TakeLater(wanted);
+    const std::string resampling = zsOverviewResampling(wanted, *this);
+    CPLDebug("ShardedZarr", "%s: %d overviews are made (%s)", GetDescription(), static_cast<int>(factors.size()),
+             resampling.c_str());
+    const CPLConfigOptionSetter threads("GDAL_NUM_THREADS", std::to_string(m_view.options.threads).c_str(), false);
+    return MakeOverviews(resampling.c_str(), factors, m_closeProgress, m_closeProgressData, nullptr);
 }
 
-/* The pieces of a window that are moved between two calls of a progress function: rows of chunks, so that none is met
- * twice; where one row of them holds all, bands, if chunks have one each. */
-struct Pieces
+CPLErr ShardedZarrDataset::MakeOverviews(const char *resampling, const std::vector<int> &factors,
+                                         GDALProgressFunc progress, void *progressData, CSLConstList options)
 {
-    uint64_t rows, bands;
-};
-
-static Pieces piecesOf(const struct zs_band_window &window, uint64_t blockHeight, bool areBandsApart, uint64_t least)
-{
-    constexpr uint64_t MOST_PIECES = 32;
-    const uint64_t rowsAtLeast = std::max(least, zs_ceil_div_u64(window.height, MOST_PIECES));
-    const uint64_t rows = zs_ceil_div_u64(rowsAtLeast, blockHeight) * blockHeight;
-    if (rows < window.height || !areBandsApart || least > 1)
-        return {rows, window.band_count};
-    return {window.height, zs_ceil_div_u64(window.band_count, MOST_PIECES)};
-}
-
-/* Whether each chunk holds pixels of one band alone. */
-static bool areBandsApart(const struct zs_array_info &info, const struct zs_axes &axes)
-{
-    for (int d = 0; d < info.ndim; d++)
-    {
-        if (d != axes.x && d != axes.y && info.chunk_shape[d] != 1)
-            return false;
-    }
-    return true;
-}
-
-CPLErr ShardedZarrDataset::MoveWindow(GDALRWFlag flag, const struct zs_band_window &window, GDALDataType type,
-                                      const GDALRasterIOExtraArg *extra)
-{
-    const auto move = [&](const struct zs_band_window &piece)
-    { return flag == GF_Read ? ReadWindow(piece, type) : WriteWindow(piece, type); };
-    if (extra == nullptr || extra->pfnProgress == nullptr)
-        return move(window);
-    // Requests go side by side within a piece.
-    const uint64_t line = std::max<uint64_t>(1, window.width * window.band_count * m_view.Info(0).item_size);
-    const uint64_t least = m_view.store->store->is_remote ? std::max<uint64_t>(1, REMOTE_PIECE_BYTES / line) : 1;
-    int blockWidth = 0, blockHeight = 0;
-    papoBands[window.bands[0] - 1]->GetBlockSize(&blockWidth, &blockHeight);
-    const Pieces pieces = piecesOf(window, static_cast<uint64_t>(blockHeight),
-                                   areBandsApart(m_view.Info(0), m_view.Array(0).axes) && !m_view.IsHealpix(), least);
-    struct zs_band_window piece = window;
-    for (uint64_t y = 0; y < window.height; y += piece.height)
-    {
-        piece.y = window.y + y;
-        piece.height = std::min(window.height - y, pieces.rows - piece.y % pieces.rows);
-        if (pieces.rows >= window.height)
-            piece.height = window.height;
-        for (size_t b = 0; b < window.band_count; b += piece.band_count)
-        {
-            piece.bands = window.bands + b;
-            piece.band_count = std::min<size_t>(window.band_count - b, pieces.bands);
-            piece.data = static_cast<char *>(window.data) + window.line_space * static_cast<ptrdiff_t>(y) +
-                         window.band_space * static_cast<ptrdiff_t>(b);
-            const CPLErr result = move(piece);
-            if (result != CE_None)
-                return result;
-            const double done = static_cast<double>(y) + static_cast<double>(piece.height) *
-                                                             static_cast<double>(b + piece.band_count) /
-                                                             static_cast<double>(window.band_count);
-            if (extra->pfnProgress(done / static_cast<double>(window.height), "", extra->pProgressData))
-                continue;
-            CPLError(CE_Failure, CPLE_UserInterrupt, "User terminated");
-            return CE_Failure;
-        }
-    }
-    return CE_None;
-}
-
-CPLErr ShardedZarrDataset::IRasterIO(GDALRWFlag flag, int x, int y, int width, int height, void *data, int bufWidth,
-                                     int bufHeight, GDALDataType type, int bandCount, BANDMAP_TYPE bands,
-                                     GSpacing pixelSpace, GSpacing lineSpace, GSpacing bandSpace,
-                                     GDALRasterIOExtraArg *extra)
-{
-    for (int i = 0; i < bandCount && flag == GF_Write && IsUpdate(); i++)
-        Band(bands[i]).DropStatistics(false);
-    const auto window = zsBandWindow(x, y, width, height, data, bands, bandCount, pixelSpace, lineSpace, bandSpace);
-    if (width == bufWidth && height == bufHeight)
-    {
-        for (int i = 0; i < bandCount; i++)
-        {
-            if (Band(bands[i]).SettleBlocks() != CE_None)
-                return CE_Failure;
-        }
-        return MoveWindow(flag, window, type, extra);
-    }
-    CPLErr result = CE_None;
-    if (flag == GF_Read && !IsUpdate() && bandCount > 1 &&
-        ReadOverview(x, y, width, height, data, bufWidth, bufHeight, type, bandCount, bands, pixelSpace, lineSpace,
-                     bandSpace, extra, result))
+    ZSOverlap overlap; // ends when the levels are closed
+    if (!overlap.Begin(*m_view.store))
+        return CE_Failure;
+    // Those of the mask first: pixels are made of valid ones alone.
+    CPLErr result = m_masks.MakeLevels(resampling, factors, options);
+    if (result != CE_None)
         return result;
-    if (flag == GF_Read && !IsUpdate() && !IsForOverview(x, y, width, height, bufWidth, bufHeight, extra))
-    {
-        if (ReadNearest(window, bufWidth, bufHeight, type, extra, result))
-            return result;
-        if (Prefetch(window) != CE_None)
-            return CE_Failure;
-    }
-    return GDALPamDataset::IRasterIO(flag, x, y, width, height, data, bufWidth, bufHeight, type, bandCount, bands,
-                                     pixelSpace, lineSpace, bandSpace, extra);
+    if (m_view.IsGroup())
+        result = m_overviews.MakeOfEach(resampling, factors, progress, progressData, options);
+    else
+        result = m_overviews.Make(resampling, factors, progress, progressData, options);
+    return result != CE_None || overlap.End() ? result : CE_Failure;
 }
 
-bool ShardedZarrDataset::IsForOverview(int x, int y, int width, int height, int bufWidth, int bufHeight,
-                                       GDALRasterIOExtraArg *extra)
+CPLErr ShardedZarrDataset::RemoveOverviews()
 {
-    if (m_isOverview || nBands == 0 || (bufWidth >= width && bufHeight >= height))
-        return false;
-    GDALRasterIOExtraArg copy; // the call changes what it is given
-    INIT_RASTERIO_EXTRA_ARG(copy);
-    if (extra != nullptr)
-        copy = *extra;
-    return GDALBandGetBestOverviewLevel2(papoBands[0], x, y, width, height, bufWidth, bufHeight, &copy) >= 0;
-}
-
-/* Bands together, whose chunks are asked for side by side: GDAL asks its overview for one band after the other. */
-bool ShardedZarrDataset::ReadOverview(int x, int y, int width, int height, void *data, int bufWidth, int bufHeight,
-                                      GDALDataType type, int bandCount, BANDMAP_TYPE bands, GSpacing pixelSpace,
-                                      GSpacing lineSpace, GSpacing bandSpace, GDALRasterIOExtraArg *extra,
-                                      CPLErr &result)
-{
-    if (!IsForOverview(x, y, width, height, bufWidth, bufHeight, extra))
-        return false;
-    GDALRasterIOExtraArg inLevel;
-    INIT_RASTERIO_EXTRA_ARG(inLevel);
-    if (extra != nullptr)
-        inLevel = *extra;
-    // places in the level, too
-    const int level = GDALBandGetBestOverviewLevel2(papoBands[0], x, y, width, height, bufWidth, bufHeight, &inLevel);
-    auto overview = dynamic_cast<ShardedZarrDataset *>(papoBands[0]->GetOverview(level)->GetDataset());
-    if (overview == nullptr || overview->nBands != nBands)
-        return false; // of a file beside the store
-    result = overview->RasterIO(GF_Read, x, y, width, height, data, bufWidth, bufHeight, type, bandCount, bands,
-                                pixelSpace, lineSpace, bandSpace, &inLevel);
-    return true;
-}
-
-/* Windows up to this size are read whole and then thinned out. */
-constexpr uint64_t NEAREST_BYTES = 64 << 20;
-
-/* Source pixel of each buffer pixel, relative to the window, as GDALRasterBand::IRasterIO() computes it. */
-static std::vector<int> nearestPixels(double offset, double step, int count, int first, int size)
-{
-    constexpr double EPS = 1e-10;
-    std::vector<int> pixels(static_cast<size_t>(count));
-    double at = 0.5 * step + offset + EPS;
-    for (auto &pixel : pixels)
-    {
-        pixel = std::max(0, std::min(size - 1, static_cast<int>(at) - first));
-        at += step;
-    }
-    return pixels;
-}
-
-bool ShardedZarrDataset::ReadNearest(const struct zs_band_window &window, int bufWidth, int bufHeight,
-                                     GDALDataType type, GDALRasterIOExtraArg *extra, CPLErr &result)
-{
-    const auto item = static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
-    const uint64_t plane = item * window.width * window.height;
-    if ((extra != nullptr && extra->eResampleAlg != GRIORA_NearestNeighbour) ||
-        plane > NEAREST_BYTES / window.band_count)
-        return false;
-    const auto x = static_cast<int>(window.x), y = static_cast<int>(window.y);
-    const auto width = static_cast<int>(window.width), height = static_cast<int>(window.height);
-    const bool exact = extra != nullptr && extra->bFloatingPointWindowValidity;
-    const auto columns =
-        nearestPixels(exact ? extra->dfXOff : x, (exact ? extra->dfXSize : width) / bufWidth, bufWidth, x, width);
-    const auto rows =
-        nearestPixels(exact ? extra->dfYOff : y, (exact ? extra->dfYSize : height) / bufHeight, bufHeight, y, height);
-    std::vector<unsigned char> pixels(static_cast<size_t>(plane) * window.band_count);
-    struct zs_band_window whole = window;
-    whole.data = pixels.data();
-    whole.pixel_space = static_cast<ptrdiff_t>(item);
-    whole.line_space = static_cast<ptrdiff_t>(item) * width;
-    whole.band_space = static_cast<ptrdiff_t>(plane);
-    result = MoveWindow(GF_Read, whole, type, extra);
-    for (size_t b = 0; b < window.band_count && result == CE_None; b++)
-    {
-        for (int row = 0; row < bufHeight; row++)
-        {
-            const unsigned char *from = pixels.data() + b * plane + rows[static_cast<size_t>(row)] * whole.line_space;
-            auto to = static_cast<char *>(window.data) + window.band_space * static_cast<ptrdiff_t>(b) +
-                      window.line_space * row;
-            for (const int column : columns)
-            {
-                memcpy(to, from + static_cast<size_t>(column) * item, item);
-                to += window.pixel_space;
-            }
-        }
-    }
-    return true;
-}
-
-CPLErr ShardedZarrDataset::Prefetch(const struct zs_band_window &window)
-{
-    // A resampling kernel looks a little beyond the window.
-    constexpr uint64_t MARGIN = 16;
-    struct zs_band_window around = window;
-    around.data = nullptr;
-    around.x = window.x > MARGIN ? window.x - MARGIN : 0;
-    around.y = window.y > MARGIN ? window.y - MARGIN : 0;
-    around.width = std::min(static_cast<uint64_t>(nRasterXSize), window.x + window.width + MARGIN) - around.x;
-    around.height = std::min(static_cast<uint64_t>(nRasterYSize), window.y + window.height + MARGIN) - around.y;
-    const struct zs_bands bands = m_view.Bands();
-    struct zs_error err;
-    if (PrepareCells(&err) == ZS_OK && zs_pixels_prefetch(&bands, &around, &err) == ZS_OK)
-        return CE_None;
-    zsReport(err);
-    return CE_Failure;
-}
-
-CPLErr ShardedZarrDataset::AdviseRead(int x, int y, int width, int height, int bufWidth, int bufHeight, GDALDataType,
-                                      int bandCount, int *bandList, ZSCreateOptions)
-{
-    std::vector<int> bands(bandList != nullptr ? std::vector<int>(bandList, bandList + bandCount) : std::vector<int>());
-    for (int b = 1; bands.empty() && b <= nBands; b++)
-        bands.push_back(b);
-    if (IsUpdate() || IsForOverview(x, y, width, height, bufWidth, bufHeight, nullptr))
-        return CE_None;
-    return Prefetch(zsBandWindow(x, y, width, height, nullptr, bands.data(), static_cast<int>(bands.size()), 0, 0, 0));
+    CPLErr result = m_overviews.Remove();
+    for (ShardedZarrDataset *mask : m_masks.Datasets())
+        result = result == CE_None ? mask->m_overviews.Remove() : result;
+    return result;
 }
 
 /* ---- Flushing and closing ---- */
 
-CPLErr ShardedZarrDataset::FlushChanges(bool atClosing)
+std::vector<ZSDatasetPart *> ShardedZarrDataset::Parts()
 {
-    CPLErr result = FlushMasks(atClosing);
-    // A new mask that is not whole is not named; what is closed and could not be stored is gone.
-    m_maskLost = m_maskLost || (m_maskAdded && atClosing && result != CE_None);
-    const bool isHeldBack = m_maskLost || (m_maskAdded && result != CE_None);
+    return {m_georef.get(), m_items.get(), &m_properties, &m_masks, &m_statistics};
+}
+
+/* Masks of our own lie where the raster does; those of others follow where they say a place. */
+void ShardedZarrDataset::AddMasksToGeoref()
+{
+    for (const ShardedZarrDataset *mask : m_masks.Datasets())
+    {
+        if (mask->m_validity.is_plain)
+            m_georef->AlsoFor(mask->m_view);
+    }
+}
+
+/* What is pending of all parts, published together; an error of one keeps none from reporting its own. */
+CPLErr ShardedZarrDataset::FlushDocuments()
+{
+    if (m_isBlank && m_properties.IsPending() && SettleFillValue() != CE_None)
+        return CE_Failure;
+    std::vector<ZSDatasetPart *> pending;
+    for (ZSDatasetPart *part : Parts())
+    {
+        if (part->IsPending())
+            pending.push_back(part);
+    }
+    ZSOverlap overlap;
+    if (pending.empty())
+        return CE_None;
+    if (!overlap.Begin(*m_view.store))
+        return CE_Failure;
+    if (m_georef->IsPending())
+        AddMasksToGeoref();
+    CPLErr result = CE_None;
+    struct zs_error err;
+    for (ZSDatasetPart *part : pending)
+    {
+        if (part->Flush(&err) == ZS_OK)
+            continue;
+        zsReport(err);
+        result = CE_Failure;
+    }
+    if (result == CE_None && zs_update_flush(m_view.store->hierarchy, &err) != ZS_OK)
+    {
+        zsReport(err);
+        result = CE_Failure;
+    }
+    if (result != CE_None || !overlap.End())
+        return CE_Failure;
+    for (ZSDatasetPart *part : pending)
+        part->SetPublished();
+    if (m_hasSideCar) // statistics there must not outlive those of the store
+        MarkPamDirty();
+    return CE_None;
+}
+
+CPLErr ShardedZarrDataset::FlushPixels(bool atClosing)
+{
+    CPLErr result = m_masks.FlushPixels(atClosing);
     struct zs_error err;
     for (const auto &source : m_view.sources)
     {
-        if ((atClosing ? zs_array_flush_last : zs_array_flush)(source.array->array, &err) != ZS_OK)
-        {
-            zsReport(err);
-            result = CE_Failure;
-        }
+        if ((atClosing ? zs_array_flush_last : zs_array_flush)(source.array->array, &err) == ZS_OK)
+            continue;
+        zsReport(err);
+        result = CE_Failure;
     }
     // Of other datasets that show them, too. (An overview's node is gone where it could not be published.)
     for (const auto &source : m_view.sources)
     {
-        if (m_isWritten && !m_isMask && !m_isOverview && !m_view.store->store->is_remote)
+        if (m_isWritten && !m_isMask && !IsOverview() && !m_view.store->store->is_remote)
             zsDropSideCarStatistics(m_view.store->Entry(), source.array->node->path);
     }
-    if (result == CE_None && atClosing && m_hasStatisticsLater && m_isWritten && !bSuppressOnClose)
-        result = AddStatistics(m_closeProgress, m_closeProgressData);
-    if (!m_isOverview && (isHeldBack || WriteMetadata() != CE_None))
+    return result;
+}
+
+CPLErr ShardedZarrDataset::FlushChanges(bool atClosing)
+{
+    CPLErr result = FlushPixels(atClosing);
+    if (result == CE_None && atClosing && m_statistics.IsLater() && m_isWritten && !bSuppressOnClose)
+        result = m_statistics.Add(m_closeProgress, m_closeProgressData);
+    if (!IsOverview() && (!m_masks.IsWhole() || FlushDocuments() != CE_None))
         result = CE_Failure;
     if (result != CE_None)
         return result;
@@ -494,12 +304,11 @@ CPLErr ShardedZarrDataset::FlushAll(bool atClosing)
     GDALPamDataset::FlushCache(atClosing);
     CPLErr result = CPLGetErrorCounter() != before && CPLGetLastErrorType() >= CE_Failure ? CE_Failure : CE_None;
 #endif
-    for (const auto &overview : m_overviews) // what is closed closes them
-    {
-        if (IsUpdate() && !m_closed && !atClosing && overview->FlushAll(false) != CE_None)
-            result = CE_Failure;
-    }
-    if (IsUpdate() && !m_closed && FlushChanges(atClosing) != CE_None)
+    if (!IsUpdate() || m_isClosed)
+        return result;
+    if (!atClosing && m_overviews.FlushPixels() != CE_None) // what is closed closes them
+        result = CE_Failure;
+    if (FlushChanges(atClosing) != CE_None)
         result = CE_Failure;
     return result;
 }
@@ -514,7 +323,7 @@ ZSFlushResult ShardedZarrDataset::FlushCache(bool atClosing)
 CPLErr ShardedZarrDataset::Close(ZS_CLOSE_PARAMETERS)
 {
     CPLErr result = CE_None;
-    if (!m_closed)
+    if (!m_isClosed)
     {
 #if ZS_GDAL_AT_LEAST(13)
         m_closeProgress = progress != nullptr ? progress : GDALDummyProgress;
@@ -526,14 +335,10 @@ CPLErr ShardedZarrDataset::Close(ZS_CLOSE_PARAMETERS)
         // SerializeToXML() adds, and would remove one that says nothing of this array.
         if ((nPamFlags & GPF_DIRTY) != 0 && TrySaveXML() != CE_None)
             result = CE_Failure;
-        m_closed = true;
-        for (const auto &overview : m_overviews)
-        {
-            if (overview->Close() != CE_None)
-                result = CE_Failure;
-        }
-        m_overviews.clear();
-        m_masks.clear();
+        m_isClosed = true;
+        if (m_overviews.Close() != CE_None)
+            result = CE_Failure;
+        m_masks.Close();
         if (GDALPamDataset::Close(ZS_CLOSE_ARGUMENTS) != CE_None)
             result = CE_Failure;
     }
@@ -548,10 +353,10 @@ ShardedZarrDataset::~ShardedZarrDataset()
 #else
     if (IsUpdate())
         zsGuard([this] { static_cast<void>(FlushAll(true)); });
-    m_closed = true;
+    m_isClosed = true;
     // What changed of the side-car file meanwhile: the base would write it when its bands' dataset is no longer ours.
     zsGuard([this] { GDALPamDataset::FlushCache(true); });
-    m_overviews.clear();
-    m_masks.clear();
+    m_overviews.Close();
+    m_masks.Close();
 #endif
 }

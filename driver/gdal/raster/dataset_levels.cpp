@@ -11,6 +11,108 @@ extern "C"
 #include "raster/pixels.h"
 }
 
+/* ---- A window of a raster as a raster of its own ---- */
+
+namespace
+{
+struct Window
+{
+    int x, y, width, height;
+};
+
+class WindowBand : public GDALRasterBand
+{
+    GDALRasterBand &m_band;
+    const Window m_box, m_inner;
+
+    CPLErr Write(int x, int y, int width, int height, void *data, GDALDataType type, GSpacing pixelSpace,
+                 GSpacing lineSpace)
+    {
+        const int left = std::max(m_box.x + x, m_inner.x),
+                  right = std::min(m_box.x + x + width, m_inner.x + m_inner.width);
+        const int top = std::max(m_box.y + y, m_inner.y),
+                  bottom = std::min(m_box.y + y + height, m_inner.y + m_inner.height);
+        if (left >= right || top >= bottom)
+            return CE_None;
+        auto from = static_cast<char *>(data) + (left - m_box.x - x) * pixelSpace + (top - m_box.y - y) * lineSpace;
+        return m_band.RasterIO(GF_Write, left, top, right - left, bottom - top, from, right - left, bottom - top, type,
+                               pixelSpace, lineSpace, nullptr);
+    }
+
+  protected:
+    CPLErr IReadBlock(int column, int row, void *data) override
+    {
+        const int x = column * nBlockXSize, y = row * nBlockYSize;
+        const int width = std::min(nBlockXSize, nRasterXSize - x), height = std::min(nBlockYSize, nRasterYSize - y);
+        const GSpacing item = GDALGetDataTypeSizeBytes(eDataType);
+        return m_band.RasterIO(GF_Read, m_box.x + x, m_box.y + y, width, height, data, width, height, eDataType, item,
+                               item * nBlockXSize, nullptr);
+    }
+    CPLErr IRasterIO(GDALRWFlag flag, int x, int y, int width, int height, void *data, int bufWidth, int bufHeight,
+                     GDALDataType type, GSpacing pixelSpace, GSpacing lineSpace, GDALRasterIOExtraArg *extra) override
+    {
+        if (width != bufWidth || height != bufHeight)
+            return GDALRasterBand::IRasterIO(flag, x, y, width, height, data, bufWidth, bufHeight, type, pixelSpace,
+                                             lineSpace, extra);
+        if (flag == GF_Write)
+            return Write(x, y, width, height, data, type, pixelSpace, lineSpace);
+        return m_band.RasterIO(GF_Read, m_box.x + x, m_box.y + y, width, height, data, width, height, type, pixelSpace,
+                               lineSpace, nullptr);
+    }
+
+  public:
+    WindowBand(GDALDataset *window, int number, GDALRasterBand &band, const Window &box, const Window &inner)
+        : m_band(band), m_box(box), m_inner(inner)
+    {
+        poDS = window;
+        nBand = number;
+        eDataType = band.GetRasterDataType();
+        nRasterXSize = box.width;
+        nRasterYSize = box.height;
+        band.GetBlockSize(&nBlockXSize, &nBlockYSize);
+    }
+    double GetNoDataValue(int *has) override
+    {
+        return m_band.GetNoDataValue(has);
+    }
+    int64_t GetNoDataValueAsInt64(int *has) override
+    {
+        return m_band.GetNoDataValueAsInt64(has);
+    }
+    uint64_t GetNoDataValueAsUInt64(int *has) override
+    {
+        return m_band.GetNoDataValueAsUInt64(has);
+    }
+    GDALColorInterp GetColorInterpretation() override
+    {
+        return m_band.GetColorInterpretation();
+    }
+    GDALColorTable *GetColorTable() override
+    {
+        return m_band.GetColorTable();
+    }
+};
+
+/* All bands of the window `box` of `whole`, without a copy of its pixels. What is written outside of `inner`, in the
+ * same pixels, is dropped. */
+class WindowDataset final : public GDALDataset
+{
+  public:
+    WindowDataset(GDALDataset &whole, const Window &box, const Window &inner);
+};
+} // namespace
+
+WindowDataset::WindowDataset(GDALDataset &whole, const Window &box, const Window &inner)
+{
+    nRasterXSize = box.width;
+    nRasterYSize = box.height;
+    eAccess = GA_Update;
+    for (int b = 1; b <= whole.GetRasterCount(); b++)
+        SetBand(b, new WindowBand(this, b, *whole.GetRasterBand(b), box, inner));
+}
+
+/* ---- Cells of a level ---- */
+
 /* Pixels of a level in each direction that are made together: those of which nothing is stored are left out. */
 constexpr int CELL = 1024;
 /* Pixels of a level that GDAL's kernels look beyond. */
@@ -42,7 +144,7 @@ static void enlarge(int at, int size, int to, int from, uint64_t &first, uint64_
     count = (end * most + all - 1) / all - first;
 }
 
-static struct zs_pixel_box boxOf(const ZSBox &box, GDALDataset &level, GDALDataset &of)
+static struct zs_pixel_box boxOf(const Window &box, GDALDataset &level, GDALDataset &of)
 {
     struct zs_pixel_box result;
     enlarge(box.x, box.width, level.GetRasterXSize(), of.GetRasterXSize(), result.x, result.width);
@@ -51,7 +153,7 @@ static struct zs_pixel_box boxOf(const ZSBox &box, GDALDataset &level, GDALDatas
 }
 
 /* `size` pixels and less along a level, in rows of cells: part `number` of it. */
-static ZSBox partAt(int64_t number, int size, int width, int height)
+static Window partAt(int64_t number, int size, int width, int height)
 {
     const int64_t across = (static_cast<int64_t>(width) + size - 1) / size;
     const int x = static_cast<int>(number % across * size), y = static_cast<int>(number / across * CELL);
@@ -63,7 +165,7 @@ static int64_t partCount(int size, int width, int height)
     return ((static_cast<int64_t>(width) + size - 1) / size) * ((static_cast<int64_t>(height) + CELL - 1) / CELL);
 }
 
-static void addCell(std::vector<ZSBox> &parts, const ZSBox &cell)
+static void addCell(std::vector<Window> &parts, const Window &cell)
 {
     if (!parts.empty() && parts.back().y == cell.y && parts.back().x + parts.back().width == cell.x)
         parts.back().width += cell.width;
@@ -73,18 +175,18 @@ static void addCell(std::vector<ZSBox> &parts, const ZSBox &cell)
 
 /* Those of some parts of this level for which anything is stored in `from`, whose number is added to `stored`, or in
  * what the level is now. */
-bool ShardedZarrDataset::FindStored(ShardedZarrDataset &from, int band, const std::vector<ZSBox> &parts,
-                                    int64_t &stored, std::vector<ZSBox> &found)
+static bool findStored(ShardedZarrDataset &from, ShardedZarrDataset &level, int band, const std::vector<Window> &parts,
+                       int64_t &stored, std::vector<Window> &found)
 {
-    const struct zs_bands bands = m_view.Bands(), source = from.m_view.Bands();
+    const struct zs_bands bands = level.View().Bands(), source = from.View().Bands();
     std::vector<struct zs_pixel_box> here, there;
-    for (const ZSBox &part : parts)
+    for (const Window &part : parts)
     {
-        ZSBox wider = part;
-        widen(wider.x, wider.width, KERNEL, nRasterXSize);
-        widen(wider.y, wider.height, KERNEL, nRasterYSize);
-        here.push_back(boxOf(part, *this, *this));
-        there.push_back(boxOf(wider, *this, from));
+        Window wider = part;
+        widen(wider.x, wider.width, KERNEL, level.GetRasterXSize());
+        widen(wider.y, wider.height, KERNEL, level.GetRasterYSize());
+        here.push_back(boxOf(part, level, level));
+        there.push_back(boxOf(wider, level, from));
     }
     struct zs_error err; // reading says what is wrong
     const size_t n = parts.size();
@@ -103,33 +205,33 @@ bool ShardedZarrDataset::FindStored(ShardedZarrDataset &from, int band, const st
 
 /* Runs of cells of the level, beside each other, for which anything is stored. None where that is most of them. Many
  * together are looked at first. */
-bool ShardedZarrDataset::FindParts(ShardedZarrDataset &from, int band, std::vector<ZSBox> &parts)
+static bool findParts(ShardedZarrDataset &from, ShardedZarrDataset &level, int band, std::vector<Window> &parts)
 {
-    const int width = nRasterXSize, height = nRasterYSize;
+    const int width = level.GetRasterXSize(), height = level.GetRasterYSize();
     const int flags = from.GetRasterBand(band)->GetMaskFlags();
     const bool isUsual = flags == GMF_ALL_VALID || flags == GMF_NODATA || (flags & GMF_ALPHA) != 0;
-    if (m_view.Array(0).axes.y < 0 || !isUsual)
+    if (level.View().Array(0).axes.y < 0 || !isUsual)
         return false;
     const int64_t all = partCount(CELL, width, height), many = partCount(RUN * CELL, width, height);
     int64_t stored = 0, ignored = 0;
     for (int64_t first = 0; first < many; first += RUNS_AT_ONCE)
     {
-        std::vector<ZSBox> runs, stays, cells, found;
+        std::vector<Window> runs, stays, cells, found;
         for (int64_t i = first; i < std::min(first + RUNS_AT_ONCE, many); i++)
             runs.push_back(partAt(i, RUN * CELL, width, height));
-        if (!FindStored(from, band, runs, ignored, stays))
+        if (!findStored(from, level, band, runs, ignored, stays))
             return false;
-        for (const ZSBox &run : stays)
+        for (const Window &run : stays)
         {
             for (int64_t i = 0, n = partCount(CELL, run.width, run.height); i < n; i++)
             {
-                const ZSBox cell = partAt(i, CELL, run.width, run.height);
+                const Window cell = partAt(i, CELL, run.width, run.height);
                 cells.push_back({run.x + cell.x, run.y, cell.width, cell.height});
             }
         }
-        if (!FindStored(from, band, cells, stored, found) || 2 * stored > all)
+        if (!findStored(from, level, band, cells, stored, found) || 2 * stored > all)
             return false;
-        for (const ZSBox &cell : found)
+        for (const Window &cell : found)
             addCell(parts, cell);
     }
     return true;
@@ -238,18 +340,18 @@ static bool survives(GDALRasterBand &band)
     return std::fabs(held) < 1e18F && static_cast<uint64_t>(static_cast<int64_t>(held)) == nodata;
 }
 
-static CPLErr writeCell(GDALRasterBand &target, const ZSBox &cell, void *pixels, GDALDataType type, GSpacing line)
+static CPLErr writeCell(GDALRasterBand &target, const Window &cell, void *pixels, GDALDataType type, GSpacing line)
 {
     return target.RasterIO(GF_Write, cell.x, cell.y, cell.width, cell.height, pixels, cell.width, cell.height, type,
                            GDALGetDataTypeSizeBytes(type), line, nullptr);
 }
 
-static CPLErr makeInWindow(GDALDataset &from, GDALRasterBand &target, const ZSBox &cell, const char *resampling)
+static CPLErr makeInWindow(GDALDataset &from, GDALRasterBand &target, const Window &cell, const char *resampling)
 {
     const Side x(cell.x, cell.width, target.GetXSize(), from.GetRasterXSize()),
         y(cell.y, cell.height, target.GetYSize(), from.GetRasterYSize());
-    const ZSBox box = {x.origin, y.origin, x.most, y.most};
-    ZSPart part(from, box, box); // without overviews, which GDAL would read windows of
+    const Window box = {x.origin, y.origin, x.most, y.most};
+    WindowDataset part(from, box, box); // without overviews, which GDAL would read windows of
     GDALRasterBand &source = *part.GetRasterBand(target.GetBand());
     const GDALDataType type = source.GetRasterDataType();
     const GSpacing item = GDALGetDataTypeSizeBytes(type), line = item * x.size;
@@ -269,7 +371,7 @@ static CPLErr makeInWindow(GDALDataset &from, GDALRasterBand &target, const ZSBo
 }
 
 /* As GDAL's overviews, of which each pixel is one of the source's as it is. */
-static CPLErr makeNearest(GDALRasterBand &source, GDALRasterBand &target, const ZSBox &cell)
+static CPLErr makeNearest(GDALRasterBand &source, GDALRasterBand &target, const Window &cell)
 {
     const GDALDataType type = source.GetRasterDataType();
     const auto item = static_cast<size_t>(GDALGetDataTypeSizeBytes(type));
@@ -327,7 +429,7 @@ static CPLErr sumUp(GDALRasterBand &source, GDALDataType type, struct zs_means &
     return CE_None;
 }
 
-static CPLErr makeMean(GDALRasterBand &source, GDALRasterBand &target, const ZSBox &cell, int threads)
+static CPLErr makeMean(GDALRasterBand &source, GDALRasterBand &target, const Window &cell, int threads)
 {
     const GDALDataType type = source.GetRasterDataType() == GDT_UInt64 ? GDT_UInt64 : GDT_Int64;
     const auto number = [](int value) { return static_cast<uint64_t>(value); };
@@ -378,14 +480,14 @@ static Kernel kernelOf(GDALRasterBand &source, const char *resampling, bool isSp
 }
 
 /* The cells of one part of a level. */
-static CPLErr makeCells(GDALDataset &from, GDALRasterBand &target, const ZSBox &part, Kernel kernel,
+static CPLErr makeCells(GDALDataset &from, GDALRasterBand &target, const Window &part, Kernel kernel,
                         const char *resampling, int threads)
 {
     GDALRasterBand &source = *from.GetRasterBand(target.GetBand());
     CPLErr result = CE_None;
     for (int done = 0; done < part.width && result == CE_None; done += std::min(CELL, part.width - done))
     {
-        const ZSBox cell = {part.x + done, part.y, std::min(CELL, part.width - done), part.height};
+        const Window cell = {part.x + done, part.y, std::min(CELL, part.width - done), part.height};
         result = kernel == Kernel::NEAREST ? makeNearest(source, target, cell)
                  : kernel == Kernel::MEAN  ? makeMean(source, target, cell, threads)
                                            : makeInWindow(from, target, cell, resampling);
@@ -401,8 +503,8 @@ static CPLErr refuseResampling(GDALRasterBand &source, const char *resampling)
     return CE_Failure;
 }
 
-CPLErr ShardedZarrDataset::MakeBand(ShardedZarrDataset &from, int band, const char *resampling,
-                                    GDALProgressFunc progress, void *progressData, CSLConstList options)
+CPLErr zsMakeLevelBand(ShardedZarrDataset &from, ShardedZarrDataset &level, int band, const char *resampling,
+                       GDALProgressFunc progress, void *progressData, CSLConstList options)
 {
     const auto regenerate = [&](GDALRasterBand *source, GDALRasterBand *target, GDALProgressFunc tell, void *data)
     {
@@ -415,19 +517,20 @@ CPLErr ShardedZarrDataset::MakeBand(ShardedZarrDataset &from, int band, const ch
         }
         return GDALRegenerateOverviewsMultiBand(1, &source, 1, &targets, resampling, tell, data, options);
     };
-    GDALRasterBand &source = *from.GetRasterBand(band), &level = *GetRasterBand(band);
-    std::vector<ZSBox> parts;
-    const bool isSparse = FindParts(from, band, parts), isWhole = isMultiple(*this, from);
+    GDALRasterBand &source = *from.GetRasterBand(band), &target = *level.GetRasterBand(band);
+    const int width = level.GetRasterXSize(), height = level.GetRasterYSize();
+    std::vector<Window> parts;
+    const bool isSparse = findParts(from, level, band, parts), isWhole = isMultiple(level, from);
     const Kernel kernel = kernelOf(source, resampling, isSparse, isWhole);
     if (kernel == Kernel::BY_GDAL && needsIntegers(source) && !survives(source))
         return refuseResampling(source, resampling);
     if (kernel == Kernel::BY_GDAL && (!isSparse || !isWhole))
-        return regenerate(&source, &level, progress, progressData);
+        return regenerate(&source, &target, progress, progressData);
     if (!isSparse)
     {
         parts.clear();
-        for (int y = 0; y < nRasterYSize; y += std::min(CELL, nRasterYSize - y))
-            parts.push_back({0, y, nRasterXSize, std::min(CELL, nRasterYSize - y)});
+        for (int y = 0; y < height; y += std::min(CELL, height - y))
+            parts.push_back({0, y, width, std::min(CELL, height - y)});
     }
     CPLErr result = progress(0, "", progressData) ? CE_None : CE_Failure;
     for (size_t i = 0; i < parts.size() && result == CE_None; i++)
@@ -437,19 +540,19 @@ CPLErr ShardedZarrDataset::MakeBand(ShardedZarrDataset &from, int band, const ch
                                       progressData);
         if (kernel != Kernel::BY_GDAL)
         {
-            result = makeCells(from, level, parts[i], kernel, resampling, m_view.options.threads);
+            result = makeCells(from, target, parts[i], kernel, resampling, level.View().options.threads);
             if (result == CE_None && !GDALScaledProgress(1, "", scaled.Part()))
                 result = CE_Failure;
             continue;
         }
-        ZSBox box = parts[i];
-        widen(box.x, box.width, KERNEL, nRasterXSize);
-        widen(box.y, box.height, KERNEL, nRasterYSize);
-        const struct zs_pixel_box whole = boxOf(box, *this, from);
-        const ZSBox of = {static_cast<int>(whole.x), static_cast<int>(whole.y), static_cast<int>(whole.width),
+        Window box = parts[i];
+        widen(box.x, box.width, KERNEL, width);
+        widen(box.y, box.height, KERNEL, height);
+        const struct zs_pixel_box whole = boxOf(box, level, from);
+        const Window of = {static_cast<int>(whole.x), static_cast<int>(whole.y), static_cast<int>(whole.width),
                           static_cast<int>(whole.height)};
-        ZSPart larger(from, of, of), target(*this, box, parts[i]);
-        result = regenerate(larger.GetRasterBand(band), target.GetRasterBand(band), GDALScaledProgress, scaled.Part());
+        WindowDataset larger(from, of, of), smaller(level, box, parts[i]);
+        result = regenerate(larger.GetRasterBand(band), smaller.GetRasterBand(band), GDALScaledProgress, scaled.Part());
     }
     return result;
 }

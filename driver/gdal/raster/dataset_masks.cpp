@@ -1,11 +1,14 @@
-/* Masks: arrays beside a raster's that say which pixels are valid, as datasets of Byte whose bands are GDAL's masks. */
+#include "dataset_masks.h"
+
 #include <algorithm>
 
 #include "dataset.h"
+#include "gdal/guard.h"
 
 extern "C"
 {
 #include "geo/attributes.h"
+#include "raster/pixels.h"
 }
 
 namespace
@@ -62,6 +65,40 @@ class DerivedMask final : public GDALRasterBand
                                  height, GDT_Byte, 1, nBlockXSize, &extra);
     }
 };
+
+/* Which pixels are cells, for arrays that have no value which is none. */
+class CellMask final : public GDALRasterBand
+{
+    ShardedZarrDataset &m_dataset;
+    const int m_number;
+
+  protected:
+    CPLErr IReadBlock(int column, int row, void *data) override
+    {
+        return zsGuard(
+            [&]
+            {
+                const int x = column * nBlockXSize, y = row * nBlockYSize;
+                return m_dataset.ReadCellMask(m_number, x, y, std::min(nBlockXSize, nRasterXSize - x),
+                                          std::min(nBlockYSize, nRasterYSize - y), static_cast<unsigned char *>(data),
+                                          nBlockXSize);
+            });
+    }
+
+  public:
+    CellMask(ShardedZarrDataset &dataset, GDALRasterBand &band, int number) : m_dataset(dataset), m_number(number)
+    {
+        // As masks of all drivers, it is of no dataset.
+        nRasterXSize = band.GetXSize();
+        nRasterYSize = band.GetYSize();
+        eDataType = GDT_Byte;
+        band.GetBlockSize(&nBlockXSize, &nBlockYSize);
+    }
+    bool IsMaskBand() const override
+    {
+        return true;
+    }
+};
 } // namespace
 
 /* ---- Finding ---- */
@@ -82,22 +119,22 @@ static std::vector<struct zs_choice> choicesOf(const struct zs_mask &mask, const
     return choices;
 }
 
-void ShardedZarrDataset::OpenMask(size_t source, const ZSBandSource &mask)
+void ZSMasks::Open(size_t source, const ZSBandSource &mask)
 {
     struct zs_error err;
     ZSMask &m = m_masks[source];
-    m.dataset = Over(m_view.store, ZSBandSources(1, mask), nullptr, m_view.options, eAccess, &err, &m.found.validity);
+    m.dataset = ShardedZarrDataset::Over(m_view.store, ZSBandSources(1, mask), nullptr, m_view.options,
+                                         m_dataset.GetAccess(), &err, &m.found.validity);
     if (m.dataset == nullptr)
     {
         zsReport(err);
         return;
     }
-    m.dataset->m_maskOf = this;
-    m.dataset->nPamFlags |= GPF_NOSAVE;
-    m.dataset->SetDescription((std::string(GetDescription()) + ": mask").c_str());
+    m.dataset->SetMaskOf(m_dataset);
+    m.dataset->SetDescription((std::string(m_dataset.GetDescription()) + ": mask").c_str());
 }
 
-void ShardedZarrDataset::FindMask(size_t source)
+void ZSMasks::FindOf(size_t source)
 {
     struct zs_error err;
     ZSMask &m = m_masks[source];
@@ -129,28 +166,42 @@ void ShardedZarrDataset::FindMask(size_t source)
     if (opened == nullptr)
         zsReport(err);
     else
-        OpenMask(source, {opened, isWhole ? ZSBandSource().choices : choicesOf(m.found, m_view.Slices(source))});
+        Open(source, {opened, isWhole ? ZSBandSource().choices : choicesOf(m.found, m_view.Slices(source))});
 }
 
-void ShardedZarrDataset::FindMasks()
+void ZSMasks::Find()
 {
-    if (m_masksFound || m_isMask || m_isOverview)
+    if (m_isFound)
         return;
-    m_masksFound = true;
+    m_isFound = true;
     m_masks.resize(m_view.sources.size());
     for (size_t i = 0; i < m_view.sources.size(); i++)
-        FindMask(i);
+        FindOf(i);
 }
 
-/* Of an overview it is that of its base. */
+const ZSMask &ZSMasks::Of(size_t source)
+{
+    Find();
+    return m_masks[source];
+}
+
+std::vector<ShardedZarrDataset *> ZSMasks::Datasets()
+{
+    Find();
+    std::vector<ShardedZarrDataset *> list;
+    for (const auto &m : m_masks)
+    {
+        if (m.dataset != nullptr && std::find(list.begin(), list.end(), m.dataset.get()) == list.end())
+            list.push_back(m.dataset.get());
+    }
+    return list;
+}
+
+/* Of an overview it is that of its base; a mask has none. */
 const ZSMask &ShardedZarrDataset::MaskOf(size_t source)
 {
     static const ZSMask none;
-    if (m_isMask || (m_isOverview && m_base == nullptr))
-        return none;
-    ShardedZarrDataset &base = m_isOverview ? *m_base : *this;
-    base.FindMasks();
-    return base.m_masks[source];
+    return m_isMask ? none : IsOverview() ? m_base->m_masks.Of(source) : m_masks.Of(source);
 }
 
 int ShardedZarrDataset::MaskBandOf(int band)
@@ -183,19 +234,36 @@ bool ShardedZarrDataset::HasOneMask()
     return true;
 }
 
-/* Each once. */
-std::vector<ShardedZarrDataset *> ShardedZarrDataset::OwnMasks() const
+/* ---- Bands ---- */
+
+CPLErr ShardedZarrDataset::ReadCellMask(int band, int x, int y, int width, int height, unsigned char *mask,
+                                        int lineSpace)
 {
-    std::vector<ShardedZarrDataset *> list;
-    for (const auto &m : m_masks)
-    {
-        if (m.dataset != nullptr && std::find(list.begin(), list.end(), m.dataset.get()) == list.end())
-            list.push_back(m.dataset.get());
-    }
-    return list;
+    struct zs_error err;
+    const struct zs_pixel_box box = {static_cast<uint64_t>(x), static_cast<uint64_t>(y), static_cast<uint64_t>(width),
+                                     static_cast<uint64_t>(height)};
+    const struct zs_healpix_map &map = m_view.Map(m_view.SourceOf(band));
+    if (PrepareCells(&err) == ZS_OK && zs_healpix_mask(&map, &box, mask, lineSpace, &err) == ZS_OK)
+        return CE_None;
+    zsReport(err);
+    return CE_Failure;
 }
 
-/* ---- Bands ---- */
+bool ShardedZarrRasterBand::HasCellMask()
+{
+    int isElsewhere = FALSE; // in a side-car file
+    if (!Dataset().m_view.IsHealpix() || Meaning().has_nodata)
+        return false;
+    GDALPamRasterBand::GetNoDataValue(&isElsewhere);
+    return !isElsewhere;
+}
+
+GDALRasterBand *ShardedZarrRasterBand::CellMaskBand()
+{
+    if (m_cellMask == nullptr)
+        m_cellMask = std::make_unique<CellMask>(Dataset(), *this, nBand);
+    return m_cellMask.get();
+}
 
 /* Whether GDAL has a mask of another kind: nodata, alpha. */
 bool ShardedZarrRasterBand::IsMaskedOtherwise()
@@ -237,7 +305,7 @@ GDALRasterBand *ShardedZarrRasterBand::GetMaskBand()
     if (m == nullptr)
         return GDALPamRasterBand::GetMaskBand();
     GDALRasterBand *whole = m->dataset != nullptr ? m->dataset->GetRasterBand(ds.MaskBandOf(nBand)) : nullptr;
-    if (whole != nullptr && !ds.m_isOverview)
+    if (whole != nullptr && !ds.IsOverview())
         return whole;
     for (int i = 0; whole != nullptr && i < whole->GetOverviewCount(); i++)
     {
@@ -270,7 +338,7 @@ CPLErr ShardedZarrRasterBand::CreateMaskBand(int flags)
 
 CPLErr ShardedZarrDataset::CreateMaskBand(int flags)
 {
-    if (!IsUpdate() || m_isMask || m_isOverview)
+    if (!IsUpdate() || m_isMask || IsOverview())
     {
         CPLError(CE_Failure, CPLE_NotSupported, "%s: a mask is made of a raster that was opened in update mode",
                  zsShown(GetDescription()).c_str());
@@ -288,10 +356,16 @@ CPLErr ShardedZarrDataset::CreateMaskBand(int flags)
                  zsShown(GetDescription()).c_str());
         return CE_Failure;
     }
-    FindMasks();
+    return m_masks.Create();
+}
+
+CPLErr ZSMasks::Create()
+{
+    Find();
     if (std::any_of(m_masks.begin(), m_masks.end(), [](const ZSMask &m) { return m.isThere; }))
     {
-        CPLError(CE_Failure, CPLE_NotSupported, "%s: there is a mask already", zsShown(GetDescription()).c_str());
+        CPLError(CE_Failure, CPLE_NotSupported, "%s: there is a mask already",
+                 zsShown(m_dataset.GetDescription()).c_str());
         return CE_Failure;
     }
     std::vector<const struct zs_node *> nodes;
@@ -314,37 +388,41 @@ CPLErr ShardedZarrDataset::CreateMaskBand(int flags)
     }
     made.isThere = made.isNamed = true;
     m_masks.assign(m_view.sources.size(), made);
-    OpenMask(0, {std::make_shared<ZSArray>(made.found.node, array, made.found.axes, true), {}});
+    Open(0, {std::make_shared<ZSArray>(made.found.node, array, made.found.axes, true), {}});
     for (auto &m : m_masks)
         m.dataset = m_masks[0].dataset;
-    m_maskAdded = true;
-    for (int b = 1; b <= nBands; b++)
-        Band(b).DropStatistics(false);
+    m_isAdded = true;
+    for (int b = 1; b <= m_dataset.GetRasterCount(); b++)
+        m_dataset.Band(b).DropStatistics(false);
     return m_masks[0].dataset != nullptr ? CE_None : CE_Failure;
 }
 
-CPLErr ShardedZarrDataset::FlushMasks(bool atClosing)
-{
-    CPLErr result = CE_None;
-    for (ShardedZarrDataset *mask : OwnMasks())
-    {
-        if (mask->FlushAll(atClosing) != CE_None)
-            result = CE_Failure;
-        mask->m_closed = mask->m_closed || atClosing;
-    }
-    return result;
-}
+/* ---- Levels and flushing ---- */
 
-CPLErr ShardedZarrDataset::MakeMaskLevels(const char *resampling, const std::vector<int> &factors,
-                                          CSLConstList options)
+CPLErr ZSMasks::MakeLevels(const char *resampling, const std::vector<int> &factors, CSLConstList options)
 {
-    FindMasks();
-    for (ShardedZarrDataset *mask : OwnMasks())
+    for (ShardedZarrDataset *mask : Datasets())
     {
-        if (m_masksKeepLevels || !mask->m_validity.is_writable)
+        if (m_keepsLevels || !mask->Validity().is_writable)
             continue; // of the latter they are what the nearest pixels say
-        if (mask->MakeLevels(resampling, factors, GDALDummyProgress, nullptr, options) != CE_None)
+        if (mask->Overviews().Make(resampling, factors, GDALDummyProgress, nullptr, options) != CE_None)
             return CE_Failure;
     }
     return CE_None;
+}
+
+CPLErr ZSMasks::FlushPixels(bool atClosing)
+{
+    CPLErr result = CE_None;
+    for (ShardedZarrDataset *mask : m_isFound ? Datasets() : std::vector<ShardedZarrDataset *>())
+    {
+        if (mask->FlushAll(atClosing) != CE_None)
+            result = CE_Failure;
+        if (atClosing)
+            mask->SetClosed();
+    }
+    // What is closed and could not be stored is gone.
+    m_isLost = m_isLost || (m_isAdded && atClosing && result != CE_None);
+    m_isWhole = !m_isLost && !(m_isAdded && result != CE_None);
+    return result;
 }

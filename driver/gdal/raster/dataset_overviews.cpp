@@ -1,8 +1,10 @@
-/* Overviews of a dataset: found, built, removed. */
-#include <algorithm>
+#include "dataset_overviews.h"
 
-#include "gdal/creation_options.h"
+#include <algorithm>
+#include <utility>
+
 #include "dataset.h"
+#include "gdal/connection.h"
 #include "gdal/files.h"
 #include "gdal/guard.h"
 
@@ -13,7 +15,15 @@ extern "C"
 #include "raster/pixels.h"
 }
 
-void ShardedZarrDataset::AddOverview(ZSArray &base, const struct zs_node *node, const ZSOpenOptions &options)
+ZSOverviews::ZSOverviews(ShardedZarrDataset &dataset, ZSView &view) : m_dataset(dataset), m_view(view)
+{
+}
+
+ZSOverviews::~ZSOverviews() = default;
+
+/* ---- Finding ---- */
+
+void ZSOverviews::Add(ZSArray &base, const struct zs_node *node, const ZSOpenOptions &options)
 {
     struct zs_error err;
     auto opened = ZSArray::Open(*m_view.store, node, options, &err);
@@ -24,7 +34,7 @@ void ShardedZarrDataset::AddOverview(ZSArray &base, const struct zs_node *node, 
 }
 
 /* Once for all clones. */
-enum zs_status ShardedZarrDataset::OpenOverviews(ZSArray &base, struct zs_error *err)
+enum zs_status ZSOverviews::Open(ZSArray &base, struct zs_error *err)
 {
     const std::lock_guard<std::mutex> guard(base.lock);
     if (base.overviewsFound)
@@ -35,7 +45,7 @@ enum zs_status ShardedZarrDataset::OpenOverviews(ZSArray &base, struct zs_error 
         const struct zs_node *levels[ZS_HEALPIX_MAX_ORDER];
         const size_t n = zs_healpix_levels_find(m_view.store->hierarchy, base.node, &base.healpix, levels);
         for (size_t i = 0; i < n; i++)
-            AddOverview(base, levels[i], m_view.options);
+            Add(base, levels[i], m_view.options);
         return ZS_OK;
     }
     ZSOpenOptions options = m_view.options;
@@ -50,7 +60,7 @@ enum zs_status ShardedZarrDataset::OpenOverviews(ZSArray &base, struct zs_error 
     {
         const struct zs_node *node = nullptr;
         if (zs_hierarchy_node(m_view.store->hierarchy, paths[i], &node, err) == ZS_OK)
-            AddOverview(base, node, options);
+            Add(base, node, options);
         else
             CPLDebug("ShardedZarr", "overview /%s is left out: %s", paths[i], err->message);
     }
@@ -73,15 +83,15 @@ static std::shared_ptr<ZSArray> levelLike(const ZSArray &level, const ZSArray &b
 }
 
 /* Levels that all arrays have. */
-void ShardedZarrDataset::FindOverviews()
+void ZSOverviews::Find()
 {
-    if (m_overviewsFound || m_isOverview)
+    if (m_isFound || m_dataset.IsOverview())
         return;
-    m_overviewsFound = true;
+    m_isFound = true;
     struct zs_error err;
     for (const auto &source : m_view.sources)
     {
-        if (OpenOverviews(*source.array, &err) != ZS_OK)
+        if (Open(*source.array, &err) != ZS_OK)
             zsReport(err);
     }
     for (const auto &opened : m_view.Array(0).overviews)
@@ -92,26 +102,21 @@ void ShardedZarrDataset::FindOverviews()
                              m_view.sources[i].shown});
         const bool isWhole = std::all_of(level.begin(), level.end(),
                                          [](const ZSBandSource &source) { return source.array != nullptr; });
-        auto overview = isWhole ? Over(m_view.store, level, m_view.group, m_view.options, eAccess, &err,
-                                     m_isMask ? &m_validity : nullptr)
-                              : nullptr;
-        if (overview == nullptr || overview->nBands != nBands)
+        auto overview = isWhole ? m_dataset.OverLevel(level, m_view.group, m_dataset.GetAccess(), &err) : nullptr;
+        if (overview == nullptr || overview->GetRasterCount() != m_dataset.GetRasterCount())
         {
             CPLDebug("ShardedZarr", "overview /%s is left out: %s", opened->node->path,
                      !isWhole ? "not all arrays have it" : overview == nullptr ? err.message : "other bands");
             continue;
         }
-        overview->m_isOverview = true;
-        overview->m_base = this;
-        overview->nPamFlags |= GPF_NOSAVE;
-        m_overviews.push_back(std::move(overview));
+        m_levels.push_back(std::move(overview));
     }
 }
 
-void ShardedZarrDataset::ForgetOverviews()
+void ZSOverviews::Forget()
 {
-    m_overviews.clear();
-    m_overviewsFound = false;
+    m_levels.clear();
+    m_isFound = false;
     for (const auto &source : m_view.sources)
     {
         source.array->overviews.clear();
@@ -119,10 +124,10 @@ void ShardedZarrDataset::ForgetOverviews()
     }
 }
 
-CPLErr ShardedZarrDataset::RemoveOverviews()
+CPLErr ZSOverviews::Remove()
 {
     struct zs_error err;
-    ForgetOverviews();
+    Forget();
     for (const auto &source : m_view.sources)
     {
         const ZSArray &array = *source.array;
@@ -132,41 +137,81 @@ CPLErr ShardedZarrDataset::RemoveOverviews()
             return CE_Failure;
         }
     }
-    FindMasks();
-    for (ShardedZarrDataset *mask : OwnMasks())
-    {
-        if (mask->RemoveOverviews() != CE_None)
-            return CE_Failure;
-    }
     return ExternalCount() > 0 ? m_external.CleanOverviews() : CE_None;
+}
+
+int ZSOverviews::Count()
+{
+    Find();
+    return m_levels.empty() ? ExternalCount() : static_cast<int>(m_levels.size());
+}
+
+GDALRasterBand *ZSOverviews::Get(int band, int i)
+{
+    Find();
+    if (m_levels.empty())
+        return m_external.GetOverview(band, i);
+    return i >= 0 && i < static_cast<int>(m_levels.size()) ? m_levels[static_cast<size_t>(i)]->GetRasterBand(band)
+                                                           : nullptr;
+}
+
+CPLErr ZSOverviews::FlushPixels()
+{
+    CPLErr result = CE_None;
+    for (const auto &level : m_levels)
+    {
+        if (level->FlushAll(false) != CE_None)
+            result = CE_Failure;
+    }
+    return result;
+}
+
+CPLErr ZSOverviews::Close()
+{
+    CPLErr result = CE_None;
+#if ZS_GDAL_AT_LEAST(7)
+    for (const auto &level : m_levels)
+    {
+        if (level->Close() != CE_None)
+            result = CE_Failure;
+    }
+#endif
+    m_levels.clear();
+    return result;
+}
+
+std::vector<int> ZSOverviews::TakeLater(std::string &resampling)
+{
+    resampling = m_resamplingLater;
+    return std::exchange(m_later, {});
 }
 
 /* ---- Beside the store ---- */
 
-void ShardedZarrDataset::KeepOverviewsBeside(const std::string &store)
+void ZSOverviews::KeepBeside(const std::string &store)
 {
     const std::string name = CPLGetFilename(store.c_str());
     if (m_view.store->store->is_remote || m_view.store->store->is_snapshot || zsIsArchive(store) || name.empty() ||
         name == "." || name == "..")
         return;
     m_beside = store;
-    m_external.Initialize(this, m_beside.c_str());
+    m_external.Initialize(&m_dataset, m_beside.c_str());
 }
 
-CPLErr ShardedZarrDataset::BuildExternal(const char *resampling, int count, const int *factors, int bandCount,
-                                         const int *bandList, GDALProgressFunc progress, void *progressData,
+CPLErr ZSOverviews::BuildBeside(const char *resampling, int count, const int *factors, int bandCount,
+                                const int *bandList, GDALProgressFunc progress, void *progressData,
                                          CSLConstList options)
 {
-    FindOverviews();
+    Find();
     if (m_beside.empty())
         CPLError(CE_Failure, CPLE_NotSupported,
                  "%s: overviews beside the store are for the one raster of a local store; those of others are part "
                  "of the store, which must be opened in update mode",
-                 zsShown(GetDescription()).c_str());
-    else if (!m_overviews.empty())
+                 zsShown(m_dataset.GetDescription()).c_str());
+    else if (!m_levels.empty())
         CPLError(CE_Failure, CPLE_NotSupported,
                  "%s: there are overviews in the store already; they are changed in update mode",
-                 zsShown(GetDescription()).c_str());
+                 zsShown(m_dataset.GetDescription()).c_str());
     else if (m_external.IsInitialized())
         return m_external.BuildOverviews(m_beside.c_str(), resampling, count, factors, bandCount, bandList, progress,
                                          progressData, options);
@@ -197,99 +242,39 @@ static int CPL_STDCALL watch(double done, const char *text, void *data)
     return !w.stopped;
 }
 
-CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, const int *factors, int bandCount,
-                                           const int *bandList, GDALProgressFunc progress, void *progressData,
-                                           CSLConstList options)
+CPLErr ZSOverviews::MakeOfEach(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress,
+                               void *progressData, CSLConstList options)
 {
-    if (!IsUpdate())
-        return BuildExternal(resampling, count, factors, bandCount, bandList, progress, progressData, options);
-    if (m_view.IsHealpix())
-    {
-        CPLError(CE_Failure, CPLE_NotSupported,
-                 "%s: overviews of HEALPix cells are not built in the store; gdaladdo -ro puts them beside it",
-                 zsShown(GetDescription()).c_str());
-        return CE_Failure;
-    }
-    if (m_view.IsSelection() || bandCount != nBands)
-    {
-        CPLError(CE_Failure, CPLE_NotSupported, "%s: overviews are built for all bands of %s together",
-                 zsShown(GetDescription()).c_str(), m_view.IsGroup() ? "a group" : "an array");
-        return CE_Failure;
-    }
-    if (progress == nullptr)
-        progress = GDALDummyProgress;
-    m_overviewsLater.clear(); // from now on it is the caller who decides
-    if (FlushAll(false) != CE_None)
-        return CE_Failure;
-    return count == 0
-               ? RemoveOverviews()
-               : MakeOverviews(resampling, std::vector<int>(factors, factors + count), progress, progressData, options);
-}
-
-CPLErr ShardedZarrDataset::MakeLaterOverviews()
-{
-    if (!WillMakeOverviews())
-        return CE_None;
-    const std::vector<int> factors = std::move(m_overviewsLater);
-    m_overviewsLater.clear(); // once, whatever comes
-    const std::string resampling = zsOverviewResampling(m_overviewResampling, *this);
-    CPLDebug("ShardedZarr", "%s: %d overviews are made (%s)", GetDescription(), static_cast<int>(factors.size()),
-             resampling.c_str());
-    const CPLConfigOptionSetter threads("GDAL_NUM_THREADS", std::to_string(m_view.options.threads).c_str(), false);
-    return MakeOverviews(resampling.c_str(), factors, m_closeProgress, m_closeProgressData, nullptr);
-}
-
-CPLErr ShardedZarrDataset::MakeOverviews(const char *resampling, const std::vector<int> &factors,
-                                         GDALProgressFunc progress, void *progressData, CSLConstList options)
-{
-    ZSOverlap overlap; // ends when the levels are closed
-    if (!overlap.Begin(*m_view.store))
-        return CE_Failure;
-    // Those of the mask first: pixels are made of valid ones alone.
-    CPLErr result = MakeMaskLevels(resampling, factors, options);
-    if (result != CE_None)
-        return result;
-    if (m_view.IsGroup())
-        result = MakeLevelsOfEach(resampling, factors, progress, progressData, options);
-    else
-        result = MakeLevels(resampling, factors, progress, progressData, options);
-    return result != CE_None || overlap.End() ? result : CE_Failure;
-}
-
-/* Of one array after the other: a failure leaves those that are finished with new levels. */
-CPLErr ShardedZarrDataset::MakeLevelsOfEach(const char *resampling, const std::vector<int> &factors,
-                                            GDALProgressFunc progress, void *progressData, CSLConstList options)
-{
-    ForgetOverviews();
+    Forget();
     CPLErr result = CE_None;
     for (size_t i = 0; i < m_view.sources.size() && result == CE_None; i++)
     {
         struct zs_error err;
         const ZSBandSources sources(1, m_view.sources[i]);
-        auto one = Over(m_view.store, sources, nullptr, m_view.options, GA_Update, &err);
+        auto one = ShardedZarrDataset::Over(m_view.store, sources, nullptr, m_view.options, GA_Update, &err);
         if (one == nullptr)
         {
             zsReport(err);
             return CE_Failure;
         }
-        one->nPamFlags |= GPF_NOSAVE;
+        one->SetUnsaved();
         const auto n = static_cast<double>(m_view.sources.size());
         const ZSScaledProgress scaled(static_cast<double>(i) / n, static_cast<double>(i + 1) / n, progress,
                                       progressData);
-        result = one->MakeLevels(resampling, factors, GDALScaledProgress, scaled.Part(), options);
+        result = one->Overviews().Make(resampling, factors, GDALScaledProgress, scaled.Part(), options);
     }
     return result;
 }
 
-CPLErr ShardedZarrDataset::MakeLevels(const char *resampling, const std::vector<int> &factors,
-                                      GDALProgressFunc progress, void *progressData, CSLConstList options)
+CPLErr ZSOverviews::Make(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress,
+                         void *progressData, CSLConstList options)
 {
     Watched watched = {progress, progressData, false};
     // In ascending order, so that a level can be made from the one before.
     std::vector<int> sorted(factors);
     std::sort(sorted.begin(), sorted.end());
     sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
-    ForgetOverviews();
+    Forget();
     struct zs_error err;
     struct zs_overviews *raw = nullptr;
     struct zs_array_options arrayOptions = zsArrayOptions(m_view.options.threads);
@@ -305,6 +290,7 @@ CPLErr ShardedZarrDataset::MakeLevels(const char *resampling, const std::vector<
     const ZSOwned<struct zs_overviews> made(raw, zs_overviews_free); // outlives the levels
 
     CPLErr result = CE_None;
+    const int bands = m_dataset.GetRasterCount();
     std::vector<std::unique_ptr<ShardedZarrDataset>> levels;
     double total = 0, done = 0;
     for (const int f : sorted)
@@ -314,34 +300,28 @@ CPLErr ShardedZarrDataset::MakeLevels(const char *resampling, const std::vector<
         const auto opened = std::make_shared<ZSArray>(zs_overviews_node(made.get(), i),
                                                       zs_overviews_array(made.get(), i), base.axes, false);
         const ZSBandSources sources(1, ZSBandSource{opened, {}});
-        auto level = Over(m_view.store, sources, nullptr, m_view.options, GA_Update, &err,
-                          m_isMask ? &m_validity : nullptr);
+        auto level = m_dataset.OverLevel(sources, nullptr, GA_Update, &err);
         if (level == nullptr)
         {
             zsReport(err);
             result = CE_Failure;
             break;
         }
-        level->m_isOverview = true;
-        level->m_base = this;
-        level->nPamFlags |= GPF_NOSAVE;
-        ShardedZarrDataset *from = this;
-        for (size_t k = i; k-- > 0 && cascades(resampling) && from == this;)
+        ShardedZarrDataset *from = &m_dataset;
+        for (size_t k = i; k-- > 0 && cascades(resampling) && from == &m_dataset;)
         {
             if (sorted[i] % sorted[k] == 0)
                 from = levels[k].get();
         }
         const double share = 1.0 / (static_cast<double>(sorted[i]) * sorted[i]) / total;
-        for (int b = 1; b <= nBands && result == CE_None; b++)
+        for (int b = 1; b <= bands && result == CE_None; b++)
         {
             // An overview takes its nodata from the source band; levels being made have none of their own to ask.
-            GDALRasterBand *source = from->GetRasterBand(b);
-            if (from != this)
-                static_cast<ShardedZarrRasterBand *>(source)->TakeMeaning(Band(b));
-            GDALRasterBand *target = level->GetRasterBand(b);
-            static_cast<ShardedZarrRasterBand *>(target)->TakeMeaning(Band(b));
-            const ZSScaledProgress scaled(done + share * (b - 1) / nBands, done + share * b / nBands, watch, &watched);
-            result = level->MakeBand(*from, b, resampling, GDALScaledProgress, scaled.Part(), options);
+            if (from != &m_dataset)
+                from->Band(b).TakeMeaning(m_dataset.Band(b));
+            level->Band(b).TakeMeaning(m_dataset.Band(b));
+            const ZSScaledProgress scaled(done + share * (b - 1) / bands, done + share * b / bands, watch, &watched);
+            result = zsMakeLevelBand(*from, *level, b, resampling, GDALScaledProgress, scaled.Part(), options);
             if (result == CE_None && watched.stopped)
             {
                 CPLError(CE_Failure, CPLE_UserInterrupt, "User terminated");

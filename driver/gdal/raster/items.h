@@ -38,6 +38,10 @@ bool zsIsItemMistaken(GDALMajorObject &object, const char *name, const char *dom
 /* What an object's own list is with that item set. */
 CPLStringList zsItemsWith(GDALMajorObject &object, const char *name, const char *value, const char *domain);
 
+/* Statistics are GDAL's: STATISTICS_MINIMUM and so on. They are true together. */
+bool zsIsStatistic(const char *item);
+CPLStringList zsStatisticsOf(CSLConstList list);
+
 /* A side-car file as GDAL writes and reads it has of a name what stands before a colon, and one of those that differ in
  * case. These make the items in it those of the object, and the other way. */
 void zsItemsToXML(GDALMajorObject &object, CPLXMLNode *tree);

@@ -1,19 +1,7 @@
-/* Georeferencing and metadata of a dataset, read from the store's conventions. */
-#include <algorithm>
-
-#include "choices.h"
+/* Georeferencing and metadata that GDAL asks of a dataset: of a side-car file first, then of the store. */
 #include "dataset.h"
+#include "gdal/connection.h"
 #include "gdal/files.h"
-#include "gdal/guard.h"
-#include "healpix_map.h"
-#include "source_axes.h"
-
-extern "C"
-{
-#include "codec/compression.h"
-#include "geo/coordinates.h"
-#include "geo/place.h"
-}
 
 static const char IMAGE_STRUCTURE[] = "IMAGE_STRUCTURE", SUBDATASETS[] = "SUBDATASETS";
 
@@ -62,7 +50,7 @@ CPLErr ShardedZarrDataset::SetGeoTransform(ZS_SET_GEOTRANSFORM_ARG transform)
 
 bool ShardedZarrDataset::HasGCPs() const
 {
-    return !m_isOverview && !m_isMask && !m_georef->GCPs().empty();
+    return !IsOverview() && !m_isMask && !m_georef->GCPs().empty();
 }
 
 int ShardedZarrDataset::GetGCPCount()
@@ -102,6 +90,16 @@ static bool isSubdatasets(const char *domain)
     return domain != nullptr && EQUAL(domain, SUBDATASETS);
 }
 
+void ShardedZarrDataset::ReadDomain(const char *domain)
+{
+    if (zsIsDefaultDomain(domain))
+        m_items->Read();
+    else if (EQUAL(domain, "GEOLOCATION"))
+        AddGeolocation();
+    else
+        m_items->ReadDomains(domain);
+}
+
 char **ShardedZarrDataset::GetMetadataDomainList()
 {
     m_items->Read();
@@ -121,12 +119,7 @@ ZSMetadata ShardedZarrDataset::GetMetadata(const char *domain)
         return m_items->Structure().List();
     if (isSubdatasets(domain))
         return m_subdatasets.List();
-    if (zsIsDefaultDomain(domain))
-        m_items->Read();
-    else if (EQUAL(domain, "GEOLOCATION"))
-        AddGeolocation();
-    else
-        m_items->ReadDomains(domain);
+    ReadDomain(domain);
     return GDALPamDataset::GetMetadata(domain);
 }
 
@@ -136,12 +129,7 @@ const char *ShardedZarrDataset::GetMetadataItem(const char *name, const char *do
         return m_items->Structure().FetchNameValue(name);
     if (isSubdatasets(domain))
         return m_subdatasets.FetchNameValue(name);
-    if (zsIsDefaultDomain(domain))
-        m_items->Read();
-    else if (EQUAL(domain, "GEOLOCATION"))
-        AddGeolocation();
-    else
-        m_items->ReadDomains(domain);
+    ReadDomain(domain);
     if (name == nullptr || (!zsIsDefaultDomain(domain) && !zsIsStoredDomain(domain)))
         return GDALPamDataset::GetMetadataItem(name, domain);
     return zsItemValueInAnyCase(GDALMajorObject::GetMetadata(domain), name);
@@ -206,8 +194,8 @@ char **ShardedZarrDataset::GetFileList()
             files.AddString(others[i]);
     }
     VSIStatBufL st;
-    const std::string external = zsExternalOverviews(m_beside);
-    if (!m_beside.empty() && VSIStatExL(external.c_str(), &st, VSI_STAT_EXISTS_FLAG) == 0)
+    const std::string external = zsExternalOverviews(m_overviews.Beside());
+    if (!m_overviews.Beside().empty() && VSIStatExL(external.c_str(), &st, VSI_STAT_EXISTS_FLAG) == 0)
         files.AddString(external.c_str());
     return files.StealList();
 }

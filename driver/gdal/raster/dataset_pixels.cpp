@@ -1,0 +1,388 @@
+/* Windows of a dataset's bands, read and written. */
+#include "guarded.h"
+
+#include <algorithm>
+
+#include "gdal/types.h"
+#include "healpix_map.h"
+
+extern "C"
+{
+#include "base/checked.h"
+#include "raster/pixels.h"
+#include "raster/update.h"
+}
+
+// Of a block, where chunks are of different shapes.
+constexpr uint64_t MOST_BLOCK = 512;
+
+/* The bands of one array. From the last: the first call makes room for all. */
+void ShardedZarrDataset::AddBands(size_t source)
+{
+    const struct zs_array_info info = m_view.Info(source);
+    const int x = m_view.Array(source).axes.x, y = m_view.Array(source).axes.y;
+    // GDAL's blocks are of one size. Where chunks are not, they need not be chunks: the cache of these serves all that
+    // touch one.
+    const uint64_t mostBlock = info.has_edges && !info.is_sharded ? MOST_BLOCK : UINT64_MAX;
+    const auto block = [&](int d) {
+        return static_cast<int>(std::min({info.chunk_shape[d], info.shape[d], mostBlock}));
+    };
+    const bool isHealpix = m_view.Array(source).isHealpix;
+    const int blockWidth = isHealpix ? zsHealpixBlock(m_view.Array(source)) : block(x);
+    const int blockHeight = isHealpix ? blockWidth : y >= 0 ? block(y) : 1;
+    const GDALDataType type = m_isMask ? GDT_Byte : zsGDALType(info.data_type, info.item_size);
+    const int before = m_view.Before(source);
+    for (int b = static_cast<int>(m_view.Slices(source).count); b >= 1; b--)
+        SetBand(before + b, new ZSGuardedBand(this, before + b, type, blockWidth, blockHeight));
+}
+
+enum zs_status ShardedZarrDataset::PrepareCells(struct zs_error *err)
+{
+    const auto nodata = [this](size_t source) -> const struct zs_meaning &
+    { return IsUpdate() ? Band(m_view.Before(source) + 1).Meaning() : m_view.Meaning(source); };
+    return m_view.PrepareCells(IsUpdate(), nodata, err);
+}
+
+/* Before the first pixel: what is not written shall read as the nodata value that was set, as in other drivers. */
+CPLErr ShardedZarrDataset::SettleFillValue()
+{
+    m_isBlank = false;
+    const struct zs_meaning &first = Band(1).Meaning();
+    const ZSArray &blank = m_view.Array(0); // Create() makes one array
+    const size_t size = m_view.Info(0).item_size;
+    bool same = first.has_nodata && memcmp(first.nodata, m_view.Info(0).fill_value, size) != 0;
+    for (int b = 2; b <= nBands && same; b++)
+    {
+        const struct zs_meaning &m = Band(b).Meaning();
+        same = m.has_nodata && memcmp(m.nodata, first.nodata, size) == 0;
+    }
+    if (!same)
+        return CE_None;
+    struct zs_error err;
+    struct zs_array *array = nullptr;
+    const struct zs_array_options options = m_view.options.ForArrays();
+    const struct zs_node *node = nullptr;
+    if (zs_update_fill_value(m_view.store->hierarchy, blank.node, first.nodata, &node, &err) != ZS_OK ||
+        zs_array_open_node(m_view.store->hierarchy, node, &options, &array, &err) != ZS_OK)
+    {
+        zsReport(err);
+        return CE_Failure;
+    }
+    zs_array_set_order(array, zs_array_chunk_order(blank.array));
+    const auto opened = std::make_shared<ZSArray>(node, array, blank.axes, true);
+    opened->isHealpix = blank.isHealpix;
+    opened->healpix = blank.healpix;
+    m_view.ReplaceArray(0, opened);
+    m_statistics.ForgetCells();
+    return CE_None;
+}
+
+/* ---- Windows ---- */
+
+/* What is asked of a remote store between two calls of a progress function. */
+constexpr uint64_t REMOTE_PIECE_BYTES = 16 << 20;
+
+/* The arrays that a window has bands of, each once. */
+static std::vector<size_t> sourcesOf(const struct zs_bands &bands, const struct zs_band_window &window)
+{
+    if (bands.count == 1)
+        return {0};
+    std::vector<size_t> list;
+    for (size_t i = 0; i < window.band_count; i++)
+    {
+        size_t source = 0;
+        uint64_t slice;
+        zs_band_find(&bands, window.bands[i], &source, &slice);
+        if (list.empty() || list.back() != source)
+            list.push_back(source);
+    }
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+    return list;
+}
+
+/* How the elements of some of `count` arrays pass to or from a buffer. */
+template <class T>
+static std::vector<struct zs_conversion> conversionsBy(size_t count, const std::vector<size_t> &sources,
+                                                       std::vector<T> &steps, zs_convert_fn function)
+{
+    std::vector<struct zs_conversion> list(count);
+    for (size_t i = 0; i < sources.size(); i++)
+        list[sources[i]] = {steps[i].IsIdentity() ? nullptr : function, &steps[i]};
+    return list;
+}
+
+CPLErr ShardedZarrDataset::ReadWindow(const struct zs_band_window &window, GDALDataType type)
+{
+    const auto sources = sourcesOf(m_view.Bands(), window);
+    std::vector<ZSConversion> steps;
+    for (const size_t i : sources)
+        steps.push_back({m_view.Info(i).data_type, m_view.Info(i).item_size, type});
+    auto conversions = conversionsBy(m_view.sources.size(), sources, steps, zsConvert);
+    ZSMasking masking{&m_validity, m_view.Info(0).data_type, m_view.Info(0).item_size, type};
+    if (m_isMask && !m_validity.is_plain)
+        conversions.assign(1, {zsConvertMask, &masking});
+    const struct zs_bands bands = m_view.Bands();
+    struct zs_error err;
+    if (PrepareCells(&err) == ZS_OK && zs_pixels_read(&bands, &window, conversions.data(), &err) == ZS_OK)
+        return CE_None;
+    zsReport(err);
+    return CE_Failure;
+}
+
+CPLErr ShardedZarrDataset::WriteWindow(const struct zs_band_window &window, GDALDataType type)
+{
+    if (!IsUpdate())
+    {
+        CPLError(CE_Failure, CPLE_NoWriteAccess, "%s was not opened in update mode", zsShown(GetDescription()).c_str());
+        return CE_Failure;
+    }
+    if (m_isMask && !m_validity.is_writable)
+    {
+        CPLError(CE_Failure, CPLE_NotSupported, "array /%s: it says more than which pixels are valid, and is not "
+                 "written as a mask", m_view.Array(0).node->path);
+        return CE_Failure;
+    }
+    if (m_isBlank && SettleFillValue() != CE_None)
+        return CE_Failure;
+    m_isWritten = true;
+    if (m_maskOf != nullptr)
+        m_maskOf->m_isWritten = true;
+    const auto sources = sourcesOf(m_view.Bands(), window);
+    std::vector<ZSStoring> steps;
+    for (const size_t i : sources)
+        steps.push_back({type, m_view.Info(i).data_type, m_view.Info(i).item_size});
+    auto conversions = conversionsBy(m_view.sources.size(), sources, steps, zsStore);
+    ZSMasking masking{&m_validity, m_view.Info(0).data_type, m_view.Info(0).item_size, type};
+    if (m_isMask)
+        conversions.assign(1, {zsStoreMask, &masking});
+    const struct zs_bands bands = m_view.Bands();
+    struct zs_error err;
+    if (zs_pixels_write(&bands, &window, static_cast<size_t>(GDALGetDataTypeSizeBytes(type)), conversions.data(),
+                        &err) == ZS_OK)
+        return CE_None;
+    zsReport(err);
+    return CE_Failure;
+}
+
+/* The pieces of a window that are moved between two calls of a progress function: rows of chunks, so that none is met
+ * twice; where one row of them holds all, bands, if chunks have one each. */
+struct Pieces
+{
+    uint64_t rows, bands;
+};
+
+static Pieces piecesOf(const struct zs_band_window &window, uint64_t blockHeight, bool areBandsApart, uint64_t least)
+{
+    constexpr uint64_t MOST_PIECES = 32;
+    const uint64_t rowsAtLeast = std::max(least, zs_ceil_div_u64(window.height, MOST_PIECES));
+    const uint64_t rows = zs_ceil_div_u64(rowsAtLeast, blockHeight) * blockHeight;
+    if (rows < window.height || !areBandsApart || least > 1)
+        return {rows, window.band_count};
+    return {window.height, zs_ceil_div_u64(window.band_count, MOST_PIECES)};
+}
+
+/* Whether each chunk holds pixels of one band alone. */
+static bool areBandsApart(const struct zs_array_info &info, const struct zs_axes &axes)
+{
+    for (int d = 0; d < info.ndim; d++)
+    {
+        if (d != axes.x && d != axes.y && info.chunk_shape[d] != 1)
+            return false;
+    }
+    return true;
+}
+
+CPLErr ShardedZarrDataset::MoveWindow(GDALRWFlag flag, const struct zs_band_window &window, GDALDataType type,
+                                      const GDALRasterIOExtraArg *extra)
+{
+    const auto move = [&](const struct zs_band_window &piece)
+    { return flag == GF_Read ? ReadWindow(piece, type) : WriteWindow(piece, type); };
+    if (extra == nullptr || extra->pfnProgress == nullptr)
+        return move(window);
+    // Requests go side by side within a piece.
+    const uint64_t line = std::max<uint64_t>(1, window.width * window.band_count * m_view.Info(0).item_size);
+    const uint64_t least = m_view.store->store->is_remote ? std::max<uint64_t>(1, REMOTE_PIECE_BYTES / line) : 1;
+    int blockWidth = 0, blockHeight = 0;
+    papoBands[window.bands[0] - 1]->GetBlockSize(&blockWidth, &blockHeight);
+    const Pieces pieces = piecesOf(window, static_cast<uint64_t>(blockHeight),
+                                   areBandsApart(m_view.Info(0), m_view.Array(0).axes) && !m_view.IsHealpix(), least);
+    struct zs_band_window piece = window;
+    for (uint64_t y = 0; y < window.height; y += piece.height)
+    {
+        piece.y = window.y + y;
+        piece.height = std::min(window.height - y, pieces.rows - piece.y % pieces.rows);
+        if (pieces.rows >= window.height)
+            piece.height = window.height;
+        for (size_t b = 0; b < window.band_count; b += piece.band_count)
+        {
+            piece.bands = window.bands + b;
+            piece.band_count = std::min<size_t>(window.band_count - b, pieces.bands);
+            piece.data = static_cast<char *>(window.data) + window.line_space * static_cast<ptrdiff_t>(y) +
+                         window.band_space * static_cast<ptrdiff_t>(b);
+            const CPLErr result = move(piece);
+            if (result != CE_None)
+                return result;
+            const double done = static_cast<double>(y) + static_cast<double>(piece.height) *
+                                                             static_cast<double>(b + piece.band_count) /
+                                                             static_cast<double>(window.band_count);
+            if (extra->pfnProgress(done / static_cast<double>(window.height), "", extra->pProgressData))
+                continue;
+            CPLError(CE_Failure, CPLE_UserInterrupt, "User terminated");
+            return CE_Failure;
+        }
+    }
+    return CE_None;
+}
+
+CPLErr ShardedZarrDataset::IRasterIO(GDALRWFlag flag, int x, int y, int width, int height, void *data, int bufWidth,
+                                     int bufHeight, GDALDataType type, int bandCount, BANDMAP_TYPE bands,
+                                     GSpacing pixelSpace, GSpacing lineSpace, GSpacing bandSpace,
+                                     GDALRasterIOExtraArg *extra)
+{
+    for (int i = 0; i < bandCount && flag == GF_Write && IsUpdate(); i++)
+        Band(bands[i]).DropStatistics(false);
+    const auto window = zsBandWindow(x, y, width, height, data, bands, bandCount, pixelSpace, lineSpace, bandSpace);
+    if (width == bufWidth && height == bufHeight)
+    {
+        for (int i = 0; i < bandCount; i++)
+        {
+            if (Band(bands[i]).SettleBlocks() != CE_None)
+                return CE_Failure;
+        }
+        return MoveWindow(flag, window, type, extra);
+    }
+    CPLErr result = CE_None;
+    if (flag == GF_Read && !IsUpdate() && bandCount > 1 &&
+        ReadOverview(x, y, width, height, data, bufWidth, bufHeight, type, bandCount, bands, pixelSpace, lineSpace,
+                     bandSpace, extra, result))
+        return result;
+    if (flag == GF_Read && !IsUpdate() && !IsForOverview(x, y, width, height, bufWidth, bufHeight, extra))
+    {
+        if (ReadNearest(window, bufWidth, bufHeight, type, extra, result))
+            return result;
+        if (Prefetch(window) != CE_None)
+            return CE_Failure;
+    }
+    return GDALPamDataset::IRasterIO(flag, x, y, width, height, data, bufWidth, bufHeight, type, bandCount, bands,
+                                     pixelSpace, lineSpace, bandSpace, extra);
+}
+
+bool ShardedZarrDataset::IsForOverview(int x, int y, int width, int height, int bufWidth, int bufHeight,
+                                       GDALRasterIOExtraArg *extra)
+{
+    if (IsOverview() || nBands == 0 || (bufWidth >= width && bufHeight >= height))
+        return false;
+    GDALRasterIOExtraArg copy; // the call changes what it is given
+    INIT_RASTERIO_EXTRA_ARG(copy);
+    if (extra != nullptr)
+        copy = *extra;
+    return GDALBandGetBestOverviewLevel2(papoBands[0], x, y, width, height, bufWidth, bufHeight, &copy) >= 0;
+}
+
+/* Bands together, whose chunks are asked for side by side: GDAL asks its overview for one band after the other. */
+bool ShardedZarrDataset::ReadOverview(int x, int y, int width, int height, void *data, int bufWidth, int bufHeight,
+                                      GDALDataType type, int bandCount, BANDMAP_TYPE bands, GSpacing pixelSpace,
+                                      GSpacing lineSpace, GSpacing bandSpace, GDALRasterIOExtraArg *extra,
+                                      CPLErr &result)
+{
+    if (!IsForOverview(x, y, width, height, bufWidth, bufHeight, extra))
+        return false;
+    GDALRasterIOExtraArg inLevel;
+    INIT_RASTERIO_EXTRA_ARG(inLevel);
+    if (extra != nullptr)
+        inLevel = *extra;
+    // places in the level, too
+    const int level = GDALBandGetBestOverviewLevel2(papoBands[0], x, y, width, height, bufWidth, bufHeight, &inLevel);
+    auto overview = dynamic_cast<ShardedZarrDataset *>(papoBands[0]->GetOverview(level)->GetDataset());
+    if (overview == nullptr || overview->nBands != nBands)
+        return false; // of a file beside the store
+    result = overview->RasterIO(GF_Read, x, y, width, height, data, bufWidth, bufHeight, type, bandCount, bands,
+                                pixelSpace, lineSpace, bandSpace, &inLevel);
+    return true;
+}
+
+/* Windows up to this size are read whole and then thinned out. */
+constexpr uint64_t NEAREST_BYTES = 64 << 20;
+
+/* Source pixel of each buffer pixel, relative to the window, as GDALRasterBand::IRasterIO() computes it. */
+static std::vector<int> nearestPixels(double offset, double step, int count, int first, int size)
+{
+    constexpr double EPS = 1e-10;
+    std::vector<int> pixels(static_cast<size_t>(count));
+    double at = 0.5 * step + offset + EPS;
+    for (auto &pixel : pixels)
+    {
+        pixel = std::max(0, std::min(size - 1, static_cast<int>(at) - first));
+        at += step;
+    }
+    return pixels;
+}
+
+bool ShardedZarrDataset::ReadNearest(const struct zs_band_window &window, int bufWidth, int bufHeight,
+                                     GDALDataType type, GDALRasterIOExtraArg *extra, CPLErr &result)
+{
+    const auto item = static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
+    const uint64_t plane = item * window.width * window.height;
+    if ((extra != nullptr && extra->eResampleAlg != GRIORA_NearestNeighbour) ||
+        plane > NEAREST_BYTES / window.band_count)
+        return false;
+    const auto x = static_cast<int>(window.x), y = static_cast<int>(window.y);
+    const auto width = static_cast<int>(window.width), height = static_cast<int>(window.height);
+    const bool exact = extra != nullptr && extra->bFloatingPointWindowValidity;
+    const auto columns =
+        nearestPixels(exact ? extra->dfXOff : x, (exact ? extra->dfXSize : width) / bufWidth, bufWidth, x, width);
+    const auto rows =
+        nearestPixels(exact ? extra->dfYOff : y, (exact ? extra->dfYSize : height) / bufHeight, bufHeight, y, height);
+    std::vector<unsigned char> pixels(static_cast<size_t>(plane) * window.band_count);
+    struct zs_band_window whole = window;
+    whole.data = pixels.data();
+    whole.pixel_space = static_cast<ptrdiff_t>(item);
+    whole.line_space = static_cast<ptrdiff_t>(item) * width;
+    whole.band_space = static_cast<ptrdiff_t>(plane);
+    result = MoveWindow(GF_Read, whole, type, extra);
+    for (size_t b = 0; b < window.band_count && result == CE_None; b++)
+    {
+        for (int row = 0; row < bufHeight; row++)
+        {
+            const unsigned char *from = pixels.data() + b * plane + rows[static_cast<size_t>(row)] * whole.line_space;
+            auto to = static_cast<char *>(window.data) + window.band_space * static_cast<ptrdiff_t>(b) +
+                      window.line_space * row;
+            for (const int column : columns)
+            {
+                memcpy(to, from + static_cast<size_t>(column) * item, item);
+                to += window.pixel_space;
+            }
+        }
+    }
+    return true;
+}
+
+CPLErr ShardedZarrDataset::Prefetch(const struct zs_band_window &window)
+{
+    // A resampling kernel looks a little beyond the window.
+    constexpr uint64_t MARGIN = 16;
+    struct zs_band_window around = window;
+    around.data = nullptr;
+    around.x = window.x > MARGIN ? window.x - MARGIN : 0;
+    around.y = window.y > MARGIN ? window.y - MARGIN : 0;
+    around.width = std::min(static_cast<uint64_t>(nRasterXSize), window.x + window.width + MARGIN) - around.x;
+    around.height = std::min(static_cast<uint64_t>(nRasterYSize), window.y + window.height + MARGIN) - around.y;
+    const struct zs_bands bands = m_view.Bands();
+    struct zs_error err;
+    if (PrepareCells(&err) == ZS_OK && zs_pixels_prefetch(&bands, &around, &err) == ZS_OK)
+        return CE_None;
+    zsReport(err);
+    return CE_Failure;
+}
+
+CPLErr ShardedZarrDataset::AdviseRead(int x, int y, int width, int height, int bufWidth, int bufHeight, GDALDataType,
+                                      int bandCount, int *bandList, ZSCreateOptions)
+{
+    std::vector<int> bands(bandList != nullptr ? std::vector<int>(bandList, bandList + bandCount) : std::vector<int>());
+    for (int b = 1; bands.empty() && b <= nBands; b++)
+        bands.push_back(b);
+    if (IsUpdate() || IsForOverview(x, y, width, height, bufWidth, bufHeight, nullptr))
+        return CE_None;
+    return Prefetch(zsBandWindow(x, y, width, height, nullptr, bands.data(), static_cast<int>(bands.size()), 0, 0, 0));
+}

@@ -1,0 +1,55 @@
+/* gdal/raster/dataset_statistics.h: statistics of a dataset, which are computed, and dropped when pixels change. */
+#ifndef ZS_GDAL_DATASET_STATISTICS_H
+#define ZS_GDAL_DATASET_STATISTICS_H
+
+#include <memory>
+
+#include "dataset_part.h"
+#include "view.h"
+
+class ShardedZarrDataset;
+
+class ZSStatistics : public ZSDatasetPart
+{
+    ShardedZarrDataset &m_dataset;
+    ZSView &m_view;
+    std::unique_ptr<ShardedZarrDataset> m_cells; /* see CellsOf(); until pixels or properties change */
+    bool m_isLater = false;
+    bool m_isPending = false;
+    bool m_isMaskSought = false; /* whether others have the arrays as their mask was looked for */
+
+  public:
+    ZSStatistics(ShardedZarrDataset &dataset, ZSView &view);
+    ~ZSStatistics() override;
+
+    /* Computes those of all bands, which go to the store; a band of nodata alone has none. */
+    CPLErr Add(GDALProgressFunc progress, void *progressData);
+    /* The same when the dataset is closed, unless nothing was written. */
+    void AddLater()
+    {
+        m_isLater = true;
+    }
+    bool IsLater() const
+    {
+        return m_isLater;
+    }
+    /* Pixels are written: what the store says of whole arrays of which this shows a selection, and of rasters that have
+     * the arrays as their mask, is not true any more. */
+    void SetOutdated();
+    /* What statistics of a band of a whole sphere are of, on which face 6 is shown twice: each cell once. Null where
+     * that is the dataset itself. */
+    ShardedZarrDataset *CellsOf(int band);
+    void ForgetCells();
+
+    bool IsPending() const override
+    {
+        return m_isPending;
+    }
+    enum zs_status Flush(struct zs_error *err) override;
+    void SetPublished() override
+    {
+        m_isPending = false;
+    }
+};
+
+#endif
