@@ -74,14 +74,30 @@ class ZSMdimFollower
     virtual bool Follow(const struct zs_node *node, struct zs_error *err) = 0;
 };
 
-/* Where a node of a store that is changed is by now: what GDAL's users hold of it (attributes, dimensions) goes by
- * this, not by a path that another may have taken. */
-struct ZSMdimPlace
+/* A node of a store: what its objects share. What users hold of it (attributes, dimensions) goes by this handle,
+ * whatever path the node has by now: a rename, a new shape, a deletion changes the handle. */
+struct ZSMdimNode
 {
     std::string path;
     bool isThere = true;                /* false: it was deleted */
     std::map<std::string, int> deleted; /* attributes: how often one of that name was deleted, or renamed */
 
+    std::weak_ptr<ZSMdimOpened> opened;
+    /* Of one dimension, which are coordinates and read again and again, and all that may have been written to. */
+    std::shared_ptr<ZSMdimOpened> kept;
+    /* Each is one object while it lives, where anything may be changed; the root group is none of them. */
+    std::weak_ptr<GDALMDArray> array;
+    std::weak_ptr<GDALGroup> group;
+    std::vector<std::shared_ptr<GDALDimension>> made; /* dimensions that were made in the group */
+    bool isSrsSet = false;                            /* of the array, and not written yet */
+    std::shared_ptr<OGRSpatialReference> srs;
+
+    /* It is opened again when it is asked for. */
+    void Close()
+    {
+        opened.reset();
+        kept.reset();
+    }
     /* False (CPLError emitted) when it was deleted. */
     bool CheckThere() const
     {
@@ -114,11 +130,8 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     std::shared_ptr<GDALPamMultiDim> m_pam; /* statistics; null for remote stores, and for those that are made */
 
     std::mutex m_lock;
-    /* By path; the second keeps those of one dimension, which are coordinates and read again and again, and all that
-     * may have been written to. Closed before the store. */
-    std::map<std::string, std::weak_ptr<ZSMdimOpened>> m_opened;
-    std::map<std::string, std::shared_ptr<ZSMdimOpened>> m_kept;
-    std::map<std::string, std::weak_ptr<GDALDimension>> m_dimensions;
+    std::map<std::string, std::shared_ptr<ZSMdimNode>> m_nodes;       /* by path; closed before the store */
+    std::map<std::string, std::weak_ptr<GDALDimension>> m_dimensions; /* by DimensionKey() */
 
     /* ---- Of what is written (mdim_store.cpp) ---- */
 
@@ -131,12 +144,10 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     bool m_consolidates = false; /* a new store gets consolidated metadata; one that is there keeps what it has */
     CPLStringList m_arrayOptions;         /* for all arrays that are made */
     std::unique_ptr<ZSTarget> m_target;   /* of a new store that is not in its place yet */
-    std::map<std::string, std::weak_ptr<GDALMDArray>> m_arrays; /* by path: each is one object while it lives */
-    std::map<std::string, std::weak_ptr<GDALGroup>> m_groups;   /* likewise; but for the root */
-    std::map<std::string, std::vector<std::shared_ptr<GDALDimension>>> m_made; /* dimensions, by path of their group */
-    std::map<std::string, std::shared_ptr<OGRSpatialReference>> m_srs; /* of arrays, by path: to be written */
-    std::map<std::string, std::weak_ptr<ZSMdimPlace>> m_places;        /* by path */
 
+    /* That of a path, and those of all nodes at and below one. */
+    std::shared_ptr<ZSMdimNode> Handle(const std::string &path);
+    std::vector<std::shared_ptr<ZSMdimNode>> HandlesWithin(const std::string &path) const;
     std::shared_ptr<ZSMdimOpened> Keep(const struct zs_node *node, struct zs_array *array);
     std::shared_ptr<GDALDimension> MadeDimension(const std::string &path, const std::string &name, GUInt64 size) const;
     static std::string DimensionKey(const struct zs_node *node, const struct zs_dimension &from);
@@ -172,6 +183,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     bool RemoveLevels(const std::string &path);
     bool MoveNode(const std::string &from, const std::string &name);
     bool FollowMove(const std::string &from, const std::string &to);
+    template <class Object> bool Follow(const std::shared_ptr<Object> &object, const std::string &path);
 
   public:
     ZSMdimStore(const std::shared_ptr<ZSStore> &store, const ZSOpenOptions &options, const struct zs_node *group,
@@ -232,8 +244,11 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     }
     /* False where it is only read, or was abandoned. */
     bool CheckUpdatable() const;
-    /* That of a path; null where nothing is changed. */
-    std::shared_ptr<ZSMdimPlace> Place(const std::string &path);
+    /* The handle of a node that may be changed; null where nothing is. */
+    std::shared_ptr<ZSMdimNode> Changeable(const std::string &path)
+    {
+        return m_isUpdatable ? Handle(path) : nullptr;
+    }
     /* The node at a path as it is by now: another fill value makes another node. */
     const struct zs_node *Node(const std::string &path) const;
     /* Calls f(hierarchy, node, err), which changes the node at a path. */
@@ -278,17 +293,21 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     /* Registers what was made. */
     void AddArray(const std::string &path, const std::shared_ptr<GDALMDArray> &array)
     {
-        m_arrays[path] = array;
+        Handle(path)->array = array;
     }
     std::shared_ptr<GDALDimension> MakeDimension(const std::string &path, const std::string &name,
                                                  const std::string &type, const std::string &direction, GUInt64 size);
-    const std::vector<std::shared_ptr<GDALDimension>> &MadeDimensions(const std::string &path)
+    std::vector<std::shared_ptr<GDALDimension>> MadeDimensions(const std::string &path) const
     {
-        return m_made[path];
+        const auto found = m_nodes.find(path);
+        return m_isUpdatable && found != m_nodes.end() ? found->second->made
+                                                       : std::vector<std::shared_ptr<GDALDimension>>();
     }
     void SetSpatialRef(const std::string &path, const std::shared_ptr<OGRSpatialReference> &srs)
     {
-        m_srs[path] = srs;
+        const auto handle = Handle(path);
+        handle->srs = srs;
+        handle->isSrsSet = true;
     }
     /* Writing elements failed, other than by asking for what cannot be. */
     void MarkLost()

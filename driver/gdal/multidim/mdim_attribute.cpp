@@ -13,8 +13,8 @@ namespace
 class ZSMdimAttribute final : public GDALAttribute
 {
     std::shared_ptr<ZSMdimStore> m_store; /* null: it is not written */
-    std::shared_ptr<ZSMdimPlace> m_place; /* of the node; null: likewise */
-    int m_deleted = 0;                    /* m_place->deleted of its name, as long as it is there itself */
+    std::shared_ptr<ZSMdimNode> m_handle; /* of the node; null: likewise */
+    int m_deleted = 0;                    /* m_handle->deleted of its name, as long as it is there itself */
     GDALExtendedDataType m_type;
     std::vector<std::shared_ptr<GDALDimension>> m_dimensions;
     std::vector<std::string> m_texts;
@@ -41,10 +41,10 @@ class ZSMdimAttribute final : public GDALAttribute
     ZSMdimAttribute(const std::shared_ptr<ZSMdimStore> &store, const std::string &path, const std::string &owner,
                     const std::string &name, const GDALExtendedDataType &type, bool isList, size_t count)
         : GDALAbstractMDArray(owner, name), GDALAttribute(owner, name), m_store(store),
-          m_place(store != nullptr ? store->Place(path) : nullptr), m_type(type)
+          m_handle(store != nullptr ? store->Changeable(path) : nullptr), m_type(type)
     {
-        if (m_place != nullptr)
-            m_deleted = m_place->deleted[name];
+        if (m_handle != nullptr)
+            m_deleted = m_handle->deleted[name];
         if (isList)
             m_dimensions.push_back(std::make_shared<GDALDimension>("", "dim0", "", "", count));
     }
@@ -280,10 +280,10 @@ const struct zs_node *ZSMdimAttribute::Node() const
         CPLError(CE_Failure, CPLE_NotSupported, "attribute %s: is not written", GetFullName().c_str());
         return nullptr;
     }
-    if (!m_store->CheckUpdatable() || !m_place->CheckThere())
+    if (!m_store->CheckUpdatable() || !m_handle->CheckThere())
         return nullptr;
-    if (m_place->deleted[GetName()] == m_deleted)
-        return m_store->Node(m_place->path);
+    if (m_handle->deleted[GetName()] == m_deleted)
+        return m_store->Node(m_handle->path);
     CPLError(CE_Failure, CPLE_AppDefined, "attribute %s: was deleted", GetFullName().c_str());
     return nullptr;
 }
@@ -325,7 +325,7 @@ bool ZSMdimAttribute::WriteValues()
     const auto change = [&a](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
         return zs_attribute_write(h, node, &a, err);
     };
-    return m_store->Change(m_place->path, change);
+    return m_store->Change(m_handle->path, change);
 }
 
 #if ZS_GDAL_AT_LEAST(8)
@@ -344,10 +344,10 @@ bool ZSMdimAttribute::Rename(const std::string &name)
             return false;
         }
         BaseRename(name);
-        m_deleted = m_place->deleted[name];
+        m_deleted = m_handle->deleted[name];
         // One that was not written yet is not there.
         if (!zs_attribute_exists(node, before.c_str()) ||
-            (WriteValues() && zsMdimDeleteAttribute(m_store, m_place->path, GetFullName(), before)))
+            (WriteValues() && zsMdimDeleteAttribute(m_store, m_handle->path, GetFullName(), before)))
             return true;
         BaseRename(before);
         m_deleted = deletedBefore;
@@ -375,7 +375,7 @@ bool zsMdimDeleteAttribute(const std::shared_ptr<ZSMdimStore> &store, const std:
                        : zs_fail(err, ZS_NOT_FOUND, "attribute %s of %s: there is none", name.c_str(), owner.c_str());
         }))
         return false;
-    const auto place = store->Place(path); // nobody who has the attribute brings it back
-    place->deleted[name]++;
+    const auto handle = store->Changeable(path); // nobody who has the attribute brings it back
+    handle->deleted[name]++;
     return true;
 }

@@ -127,16 +127,16 @@ bool ZSMdimStore::Restate(const Shapes &shapes, struct zs_error *err)
     return true;
 }
 
-/* Whoever has the array follows its new node; what nobody has is opened from that when it is asked for. */
+/* A live array switches to its new node; one that nobody has is reopened lazily. */
 bool ZSMdimStore::FollowNode(const struct zs_node *node, struct zs_error *err)
 {
-    const auto array = m_arrays[node->path].lock();
+    const auto handle = Handle(node->path);
+    const auto array = handle->array.lock();
     auto *follower = dynamic_cast<ZSMdimFollower *>(array.get());
     if (follower != nullptr)
         return follower->Follow(node, err);
     const std::lock_guard<std::mutex> held(m_lock);
-    m_opened.erase(node->path);
-    m_kept.erase(node->path);
+    handle->Close();
     return true;
 }
 
@@ -146,7 +146,7 @@ void ZSMdimStore::AddDimensions(const std::string &path, const std::vector<uint6
     struct zs_dimension dims[ZS_MAX_NDIM];
     int count = 0;
     const struct zs_node *node = Node(path);
-    const auto array = m_arrays[path].lock();
+    const auto array = Handle(path)->array.lock();
     if (node == nullptr || zs_dimensions_find(Hierarchy(), node, dims, &count, nullptr) != ZS_OK)
         return;
     for (int d = 0; d < count; d++)
@@ -220,59 +220,25 @@ bool ZSMdimStore::Resize(const struct zs_node *node, const std::vector<GUInt64> 
 
 /* ---- Deleting ---- */
 
-static bool isWithin(const std::string &path, const std::string &above)
-{
-    return zs_path_is_within(path.c_str(), above.c_str());
-}
-
-template <class Map> static void eraseBelow(Map &map, const std::string &path)
-{
-    for (auto it = map.begin(); it != map.end();)
-        it = isWithin(it->first, path) ? map.erase(it) : std::next(it);
-}
-
-std::shared_ptr<ZSMdimPlace> ZSMdimStore::Place(const std::string &path)
-{
-    if (!m_isUpdatable)
-        return nullptr;
-    auto place = m_places[path].lock();
-    if (place == nullptr)
-    {
-        place = std::make_shared<ZSMdimPlace>();
-        place->path = path;
-        m_places[path] = place;
-    }
-    return place;
-}
-
 /* What is open of a node and below it is not written any more. */
 void ZSMdimStore::Forget(const std::string &path)
 {
-#if ZS_GDAL_AT_LEAST(8)
-    const auto tell = [&](const std::string &own, const auto &held) {
-        const auto object = isWithin(own, path) ? held.lock() : nullptr;
-        if (object != nullptr)
-            object->Deleted();
-    };
-    for (const auto &[own, array] : m_arrays)
-        tell(own, array);
-    for (const auto &[own, group] : m_groups)
-        tell(own, group);
-#endif
-    for (const auto &[own, held] : m_places)
+    for (const auto &handle : HandlesWithin(path))
     {
-        const auto place = isWithin(own, path) ? held.lock() : nullptr;
-        if (place != nullptr)
-            place->isThere = false;
+#if ZS_GDAL_AT_LEAST(8)
+        const auto array = handle->array.lock();
+        const auto group = handle->group.lock();
+        if (array != nullptr)
+            array->Deleted();
+        if (group != nullptr)
+            group->Deleted();
+#endif
+        handle->isThere = false;
+        const std::lock_guard<std::mutex> held(m_lock);
+        handle->Close();
+        handle->made.clear();
+        m_nodes.erase(handle->path);
     }
-    const std::lock_guard<std::mutex> held(m_lock);
-    eraseBelow(m_arrays, path);
-    eraseBelow(m_groups, path);
-    eraseBelow(m_kept, path);
-    eraseBelow(m_opened, path);
-    eraseBelow(m_made, path);
-    eraseBelow(m_srs, path);
-    eraseBelow(m_places, path);
 }
 
 /* An array's overviews go with it. */
@@ -322,28 +288,13 @@ void ZSMdimStore::Unmake(const struct zs_node *node)
 std::shared_ptr<GDALGroup> ZSMdimStore::Group(const struct zs_node *node)
 {
     const std::lock_guard<std::mutex> held(m_lock);
-    auto group = m_isUpdatable ? m_groups[node->path].lock() : nullptr;
+    auto group = m_isUpdatable ? Handle(node->path)->group.lock() : nullptr;
     if (group != nullptr)
         return group;
     group = zsMdimSubgroup(shared_from_this(), node);
     if (m_isUpdatable)
-        m_groups[node->path] = group;
+        Handle(node->path)->group = group;
     return group;
-}
-
-/* Gives what is at a path and below it the keys of another. */
-template <class Map> static void moveBelow(Map &map, const std::string &from, const std::string &to)
-{
-    Map moved;
-    for (auto it = map.begin(); it != map.end();)
-    {
-        const bool isMoved = isWithin(it->first, from);
-        if (isMoved)
-            moved[to + it->first.substr(from.size())] = std::move(it->second);
-        it = isMoved ? map.erase(it) : std::next(it);
-    }
-    for (auto &[path, value] : moved)
-        map[path] = std::move(value);
 }
 
 bool ZSMdimStore::OwnLevels(const std::string &path, struct zs_axes &axes, std::vector<std::string> &levels)
@@ -384,58 +335,50 @@ bool ZSMdimStore::MoveNode(const std::string &from, const std::string &name)
     return FollowMove(from, to);
 }
 
+/* The object, if somebody has it, switches to the node at a path; false with CPLError emitted. */
+template <class Object> bool ZSMdimStore::Follow(const std::shared_ptr<Object> &object, const std::string &path)
+{
+    struct zs_error err;
+    auto *follower = dynamic_cast<ZSMdimFollower *>(object.get());
+    const struct zs_node *node = follower != nullptr ? Node(path) : nullptr;
+    if (follower == nullptr || node == nullptr)
+        return follower == nullptr;
+    const bool follows = follower->Follow(node, &err);
+    if (!follows)
+        zsReport(err);
+    return follows;
+}
+
 /* Live objects of a node, and of those below it, switch to where it is now. */
 bool ZSMdimStore::FollowMove(const std::string &from, const std::string &to)
 {
+    const auto moved = HandlesWithin(from);
     {
         const std::lock_guard<std::mutex> held(m_lock);
-        eraseBelow(m_opened, from); // they are opened again
-        eraseBelow(m_kept, from);
         m_dimensions.clear();
-        moveBelow(m_arrays, from, to);
-        moveBelow(m_groups, from, to);
-        moveBelow(m_made, from, to);
-        moveBelow(m_srs, from, to);
-        moveBelow(m_places, from, to);
+        for (const auto &handle : moved)
+        {
+            m_nodes.erase(handle->path);
+            handle->path = to + handle->path.substr(from.size());
+            handle->Close();
+        }
+        for (const auto &handle : moved)
+            m_nodes[handle->path] = handle;
     }
-    for (const auto &[path, held] : m_places)
+    for (const auto &handle : moved)
     {
-        const auto place = held.lock();
-        if (place != nullptr)
-            place->path = path;
-    }
-    for (const auto &[path, dimensions] : m_made)
-    {
-        for (const auto &d : dimensions)
+        for (const auto &d : handle->made)
         {
             auto *sized = dynamic_cast<ZSMdimSized *>(d.get());
-            if (sized != nullptr && isWithin(path, to))
-                sized->SetGroup(path);
+            if (sized != nullptr)
+                sized->SetGroup(handle->path);
         }
     }
-    std::vector<std::pair<std::string, std::shared_ptr<void>>> held; // while they follow
-    std::vector<ZSMdimFollower *> followers;
-    const auto add = [&](const std::string &path, const auto &object) {
-        auto *follower = isWithin(path, to) ? dynamic_cast<ZSMdimFollower *>(object.get()) : nullptr;
-        if (follower == nullptr)
-            return;
-        held.emplace_back(path, object);
-        followers.push_back(follower);
-    };
-    for (const auto &[path, array] : m_arrays)
-        add(path, array.lock());
-    for (const auto &[path, group] : m_groups)
-        add(path, group.lock());
     bool ok = true;
-    for (size_t i = 0; i < followers.size(); i++)
-    {
-        struct zs_error err;
-        const struct zs_node *node = Node(held[i].first);
-        const bool follows = node != nullptr && followers[i]->Follow(node, &err);
-        if (node != nullptr && !follows)
-            zsReport(err);
-        ok = ok && follows;
-    }
+    for (const auto &handle : moved)
+        ok = Follow(handle->array.lock(), handle->path) && ok;
+    for (const auto &handle : moved)
+        ok = Follow(handle->group.lock(), handle->path) && ok;
     return ok;
 }
 
@@ -472,21 +415,19 @@ bool ZSMdimStore::Rename(const std::string &path, const std::string &name)
 void ZSMdimStore::TellNames(const std::string &path)
 {
 #if ZS_GDAL_AT_LEAST(8)
-    const auto tell = [&](const std::string &own, const auto &object) {
-        if (object != nullptr && own != path && isWithin(own, path))
+    const auto tell = [&](const auto &object, const std::string &own) {
+        if (object != nullptr && own != path)
             object->ParentRenamed(GroupName(zsParentPath(own)));
     };
-    for (const auto &[own, array] : m_arrays)
-        tell(own, array.lock());
-    for (const auto &[own, group] : m_groups)
-        tell(own, group.lock());
-    for (const auto &[own, dimensions] : m_made)
+    const auto handles = HandlesWithin(path);
+    for (const auto &handle : handles)
+        tell(handle->array.lock(), handle->path);
+    for (const auto &handle : handles)
+        tell(handle->group.lock(), handle->path);
+    for (const auto &handle : handles)
     {
-        for (const auto &d : dimensions)
-        {
-            if (isWithin(own, path))
-                d->ParentRenamed(GroupName(own));
-        }
+        for (const auto &d : handle->made)
+            d->ParentRenamed(GroupName(handle->path));
     }
 #else
     static_cast<void>(path);

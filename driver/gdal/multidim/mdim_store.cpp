@@ -30,7 +30,8 @@ ZSMdimStore::ZSMdimStore(const std::shared_ptr<ZSStore> &store, const ZSOpenOpti
 ZSMdimStore::~ZSMdimStore()
 {
     static_cast<void>(zsGuard([this] { return Flush(true); }));
-    m_kept.clear();
+    for (const auto &[path, handle] : m_nodes)
+        handle->Close();
 }
 
 /* ---- Names ---- */
@@ -64,36 +65,49 @@ std::string ZSMdimStore::DocumentName(const struct zs_node *node) const
     return (m_target != nullptr ? m_target->Root() : m_store->store->root) + "/" + node->key;
 }
 
-/* ---- Arrays that are open ---- */
+/* ---- Nodes, and arrays that are open ---- */
+
+std::shared_ptr<ZSMdimNode> ZSMdimStore::Handle(const std::string &path)
+{
+    auto &handle = m_nodes[path];
+    if (handle == nullptr)
+    {
+        handle = std::make_shared<ZSMdimNode>();
+        handle->path = path;
+    }
+    return handle;
+}
+
+std::vector<std::shared_ptr<ZSMdimNode>> ZSMdimStore::HandlesWithin(const std::string &path) const
+{
+    std::vector<std::shared_ptr<ZSMdimNode>> list;
+    for (const auto &[own, handle] : m_nodes)
+    {
+        if (zs_path_is_within(own.c_str(), path.c_str()))
+            list.push_back(handle);
+    }
+    return list;
+}
 
 std::shared_ptr<ZSMdimOpened> ZSMdimStore::Keep(const struct zs_node *node, struct zs_array *array)
 {
     std::unique_ptr<struct zs_array, decltype(&zs_array_close)> owned(array, zs_array_close);
     const auto opened = std::make_shared<ZSMdimOpened>(array);
     owned.release();
-    m_opened[node->path] = opened;
+    const auto handle = Handle(node->path);
+    handle->opened = opened;
     if (node->array->ndim <= 1 || m_isUpdatable)
-        m_kept[node->path] = opened;
+        handle->kept = opened;
     return opened;
-}
-
-static struct zs_array_options arrayOptionsOf(const ZSOpenOptions &options)
-{
-    struct zs_array_options o = zsArrayOptions(options.threads);
-    o.cache_bytes = options.cache_bytes;
-    o.max_chunk_bytes = options.max_chunk_bytes;
-    o.merge_gap = options.merge_gap;
-    o.update = options.update;
-    return o;
 }
 
 std::shared_ptr<ZSMdimOpened> ZSMdimStore::Open(const struct zs_node *node, struct zs_error *err)
 {
     const std::lock_guard<std::mutex> held(m_lock);
-    auto opened = m_opened[node->path].lock();
+    auto opened = Handle(node->path)->opened.lock();
     if (opened != nullptr)
         return opened;
-    const struct zs_array_options options = arrayOptionsOf(m_options);
+    const struct zs_array_options options = m_options.ForArrays();
     struct zs_array *array = nullptr;
     return zs_array_open_node(m_store->hierarchy, node, &options, &array, err) == ZS_OK ? Keep(node, array) : nullptr;
 }
@@ -101,7 +115,7 @@ std::shared_ptr<ZSMdimOpened> ZSMdimStore::Open(const struct zs_node *node, stru
 std::shared_ptr<ZSMdimOpened> ZSMdimStore::OpenNew(const struct zs_node *node, int chunkOrder, struct zs_error *err)
 {
     const std::lock_guard<std::mutex> held(m_lock);
-    const struct zs_array_options options = arrayOptionsOf(m_options);
+    const struct zs_array_options options = m_options.ForArrays();
     struct zs_array *array = nullptr;
     if (zs_array_open_node(m_store->hierarchy, node, &options, &array, err) != ZS_OK)
         return nullptr;
@@ -119,8 +133,7 @@ std::shared_ptr<ZSMdimOpened> ZSMdimStore::OpenAgain(const struct zs_node *node,
         return OpenNew(node, order, err);
     {
         const std::lock_guard<std::mutex> held(m_lock);
-        m_opened.erase(node->path);
-        m_kept.erase(node->path);
+        Handle(node->path)->Close();
     }
     auto opened = Open(node, err);
     if (opened != nullptr)
@@ -133,13 +146,13 @@ std::shared_ptr<GDALMDArray> ZSMdimStore::Array(const struct zs_node *node, stru
     // who asks may have it from before another took its place
     if (m_isUpdatable && zs_hierarchy_node(Hierarchy(), node->path, &node, err) != ZS_OK)
         return nullptr;
-    auto known = m_isUpdatable ? m_arrays[node->path].lock() : nullptr;
+    auto known = m_isUpdatable ? Handle(node->path)->array.lock() : nullptr;
     if (known != nullptr)
         return known;
     auto array = node->is_text ? zsMdimStrings(shared_from_this(), node, {}, err)
                                : zsMdimArray(shared_from_this(), node, nullptr, {}, err);
     if (m_isUpdatable && array != nullptr)
-        m_arrays[node->path] = array;
+        Handle(node->path)->array = array;
     return array;
 }
 
@@ -174,7 +187,7 @@ void ZSMdimStore::Complain(const std::string &what) const
 bool ZSMdimStore::FlushArray(const std::string &path)
 {
     struct zs_error err;
-    const auto opened = m_opened[path].lock();
+    const auto opened = Handle(path)->opened.lock();
     if (opened == nullptr || zs_array_flush(opened->Get(), &err) == ZS_OK)
         return true;
     zsReport(err);
@@ -185,10 +198,11 @@ bool ZSMdimStore::FlushArray(const std::string &path)
 bool ZSMdimStore::FlushArrays(bool isLast)
 {
     bool ok = true;
-    for (const auto &[path, opened] : m_kept)
+    for (const auto &[path, handle] : m_nodes)
     {
         struct zs_error err;
-        if ((isLast ? zs_array_flush_last : zs_array_flush)(opened->Get(), &err) == ZS_OK)
+        const auto flush = isLast ? zs_array_flush_last : zs_array_flush;
+        if (handle->kept == nullptr || flush(handle->kept->Get(), &err) == ZS_OK)
             continue;
         zsReport(err);
         m_isLost = true;
@@ -203,15 +217,16 @@ bool ZSMdimStore::WriteDocuments()
     struct zs_error err;
     enum zs_status status = ZS_OK;
     const struct zs_node *node;
-    for (const auto &[path, srs] : m_srs)
+    for (const auto &[path, handle] : m_nodes)
     {
-        OGRSpatialReferenceH handle = srs != nullptr ? OGRSpatialReference::ToHandle(srs.get()) : nullptr;
-        if (status == ZS_OK && zs_hierarchy_node(Hierarchy(), path.c_str(), &node, &err) == ZS_OK)
-            status = zs_array_crs_write(Hierarchy(), node, handle, &err);
+        OGRSpatialReferenceH srs = handle->srs != nullptr ? OGRSpatialReference::ToHandle(handle->srs.get()) : nullptr;
+        if (handle->isSrsSet && status == ZS_OK &&
+            zs_hierarchy_node(Hierarchy(), path.c_str(), &node, &err) == ZS_OK)
+            status = zs_array_crs_write(Hierarchy(), node, srs, &err);
     }
-    for (const auto &[path, dimensions] : m_made)
+    for (const auto &[path, handle] : m_nodes)
     {
-        for (const auto &d : dimensions)
+        for (const auto &d : std::vector<std::shared_ptr<GDALDimension>>(handle->made))
         {
             const auto variable = status == ZS_OK ? d->GetIndexingVariable() : nullptr;
             const std::string own = (path.empty() ? "" : path + "/") + d->GetName();
@@ -225,11 +240,14 @@ bool ZSMdimStore::WriteDocuments()
         status = zs_hierarchy_flush(Hierarchy(), &err);
     if (status == ZS_OK)
         status = zs_store_sync(m_store->store, &err);
-    if (status == ZS_OK)
-        m_srs.clear();
-    else
+    if (status != ZS_OK)
+    {
         zsReport(err);
-    return status == ZS_OK;
+        return false;
+    }
+    for (const auto &[path, handle] : m_nodes)
+        handle->isSrsSet = false;
+    return true;
 }
 
 /* A new store is whole. From now on it is changed where it is. */
@@ -266,6 +284,7 @@ bool ZSMdimStore::Flush(bool isLast)
 void ZSMdimStore::Abandon()
 {
     m_isAbandoned = true;
-    m_kept.clear();
+    for (const auto &[path, handle] : m_nodes)
+        handle->kept.reset();
     m_target.reset();
 }
