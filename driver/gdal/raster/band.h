@@ -69,8 +69,13 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     CPLErr WillChange(unsigned property);
     /* What a side-car file says of a property, which goes before the store. */
     void DropFromSideCar(unsigned property);
-    bool HasSideCarNodata();
-    CPLErr SetNodata(bool isHeld, const void *element, const std::string &text);
+    bool IsInSideCar(unsigned property) const;
+    template <class T> bool GetWideNodata(GDALDataType type, int *has, T &value);
+    template <class T>
+    CPLErr SetNodata(T value, const std::string &text,
+                     bool (*toElement)(T, enum zs_data_type, size_t, unsigned char *));
+    template <class Beside, class InStore>
+    CPLErr Set(unsigned property, const Beside &beside, const InStore &inStore);
     /* Whether pixels that are no HEALPix cell have no value of their own. */
     bool HasCellMask();
     GDALRasterBand *CellMaskBand();
@@ -186,6 +191,9 @@ inline struct zs_band_window zsBandWindow(int x, int y, int width, int height, v
 
 /* What a band of any driver means, as the core keeps it; released with zs_meaning_clear(). Nodata is left out. */
 struct zs_meaning zsMeaningOf(GDALRasterBand &band);
+
+/* Puts a copy of a text, as the core owns it, in the place of one; null for an empty one. */
+void zsReplaceText(char *&text, const char *by);
 
 /* A list of strings as the core owns them; null for an empty one. */
 char **zsCopyList(CSLConstList list);

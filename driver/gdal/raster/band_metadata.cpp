@@ -1,0 +1,194 @@
+/* Description and metadata of a band: its own, its position in the band dimensions, and what a side-car file says. */
+#include "dataset.h"
+
+extern "C"
+{
+#include "geo/meaning.h"
+}
+
+/* ---- Getting ---- */
+
+const char *ShardedZarrRasterBand::GetDescription() const
+{
+    const_cast<ShardedZarrRasterBand *>(this)->AddMetadata();
+    return GDALPamRasterBand::GetDescription();
+}
+
+CPLStringList ShardedZarrRasterBand::PlaceItems(std::string &place)
+{
+    const size_t source = Source();
+    const ZSArray &array = View().Array(source);
+    CPLStringList items;
+    View().ReadLabels(source);
+    const auto position = View().BandPosition(nBand);
+    for (size_t i = 0; i < position.size(); i++)
+    {
+        const int d = View().Slices(source).dims[i];
+        const char *dimension = zs_dimension_name(array.node, d);
+        const std::string name = dimension != nullptr ? dimension : "dim" + std::to_string(d);
+        const std::string key = "DIM_" + name;
+        std::string text = std::to_string(View().Slices(source).first[d] + position[i]);
+        zsSetItem(items, (key + "_INDEX").c_str(), text.c_str());
+        if (!array.labels[i].empty())
+        {
+            text = array.labels[i][position[i]];
+            zsSetItem(items, (key + "_VALUE").c_str(), text.c_str());
+            if (!array.labelUnits[i].empty())
+                zsSetItem(items, (key + "_UNIT").c_str(), array.labelUnits[i].c_str());
+        }
+        place += (i == 0 ? "" : ", ") + name + "=" + text;
+    }
+    return items;
+}
+
+/* The band's own metadata and its place; of an item that was set in the place of the latter, what was set. */
+void ShardedZarrRasterBand::AddMetadata()
+{
+    if (m_metadataAdded || Dataset().m_isMask)
+        return;
+    m_metadataAdded = true;
+    auto &ds = Dataset();
+    const auto &meaning = Meaning();
+    const size_t source = Source();
+    const ZSArray &array = View().Array(source);
+    CPLStringList md = zsMergeItems(ds.m_items->OwnItems(source).List(), meaning.metadata);
+    std::string place;
+    md = zsMergeItems(PlaceItems(place).List(), md.List());
+
+    // What a side-car file says stays on top; statistics are true together.
+    const CPLStringList sideCar(CSLDuplicate(GDALPamRasterBand::GetMetadata()));
+    m_sideCarHasStatistics = !zsStatisticsOf(sideCar.List()).empty();
+    m_fromStore = md;
+    if (m_sideCarHasStatistics)
+        md = zsItemsNotIn(md.List(), zsStatisticsOf(md.List()).List());
+    GDALMajorObject::SetMetadata(zsMergeItems(md.List(), sideCar.List()).List());
+    if (GDALPamRasterBand::GetDescription()[0] != '\0')
+        return;
+    const bool isOneOfMany = View().IsGroup() && View().Slices(source).count == 1; // the name is all
+    std::string description = meaning.description != nullptr && !isOneOfMany ? meaning.description : "";
+    const bool isSpoken = description.empty() && array.labelsSpeak; // else an index, which is no description
+    const char *common = View().IsGroup()          ? zs_path_name(array.node->path)
+                         : description.empty() ? View().Meaning(source).description
+                                               : nullptr;
+    if (common != nullptr)
+        description = common + std::string(description.empty() ? "" : ", ") + description;
+    if (isSpoken && !isOneOfMany)
+        description += (description.empty() ? "" : ", ") + place;
+    if (!description.empty())
+        GDALMajorObject::SetDescription(description.c_str());
+}
+
+void ShardedZarrRasterBand::AddDomains(const char *domain)
+{
+    if (m_domainsAdded || (domain != nullptr && !zsIsStoredDomain(domain)))
+        return;
+    m_domainsAdded = true;
+    zsAddDomains(*this, Meaning().domains);
+}
+
+CPLErr ShardedZarrRasterBand::XMLInit(ZSPamTree tree, const char *path)
+{
+    const CPLErr result = GDALPamRasterBand::XMLInit(tree, path);
+    m_isDescribedBeside = CPLGetXMLValue(tree, "Description", nullptr) != nullptr;
+    // GDAL 3.6 takes what is not there for 1 and 0.
+    if (psPam != nullptr)
+    {
+        psPam->bScaleSet = CPLGetXMLValue(tree, "Scale", nullptr) != nullptr;
+        psPam->bOffsetSet = CPLGetXMLValue(tree, "Offset", nullptr) != nullptr;
+    }
+    zsItemsFromXML(tree, *this);
+    return result;
+}
+
+CPLXMLNode *ShardedZarrRasterBand::SerializeToXML(const char *path)
+{
+    AddMetadata(); // which the base's call of GetDescription() would do, after what is the store's was left out
+    const CPLStringList all(CSLDuplicate(GDALMajorObject::GetMetadata()));
+    // What was changed is about to be written to the store, all of it.
+    const bool isPending = (m_changed & ZS_BAND_METADATA) != 0;
+    GDALMajorObject::SetMetadata(isPending ? nullptr : zsItemsNotIn(all.List(), m_fromStore.List()).List());
+    const ZSDomainsAside aside(*this, Meaning().domains);
+    CPLXMLNode *tree = GDALPamRasterBand::SerializeToXML(path);
+    zsItemsToXML(*this, tree);
+    CPLXMLNode *description = tree != nullptr && !m_isDescribedBeside ? CPLGetXMLNode(tree, "Description") : nullptr;
+    if (description != nullptr && CPLRemoveXMLChild(tree, description))
+        CPLDestroyXMLNode(description);
+    GDALMajorObject::SetMetadata(const_cast<char **>(all.List()));
+    return tree;
+}
+
+char **ShardedZarrRasterBand::GetMetadataDomainList()
+{
+    AddMetadata();
+    AddDomains(nullptr);
+    return GDALPamRasterBand::GetMetadataDomainList();
+}
+
+ZSMetadata ShardedZarrRasterBand::GetMetadata(const char *domain)
+{
+    if (zsIsDefaultDomain(domain))
+        AddMetadata();
+    else
+        AddDomains(domain);
+    return GDALPamRasterBand::GetMetadata(domain);
+}
+
+/* GDAL asks for NBITS, and of each overview for RESAMPLING, before it reads a pixel: no reason to read coordinates,
+ * which give DIM_ items and no others. */
+const char *ShardedZarrRasterBand::GetMetadataItem(const char *name, const char *domain)
+{
+    if (zsIsDefaultDomain(domain) &&
+        (name == nullptr || STARTS_WITH_CI(name, "DIM_") || STARTS_WITH_CI(name, "STATISTICS_")))
+        AddMetadata();
+    if (!zsIsDefaultDomain(domain))
+        AddDomains(domain);
+    if (name == nullptr || (!zsIsDefaultDomain(domain) && !zsIsStoredDomain(domain)))
+        return GDALPamRasterBand::GetMetadataItem(name, domain);
+    const char *item = zsItemValueInAnyCase(GDALMajorObject::GetMetadata(domain), name);
+    if (item == nullptr && zsIsDefaultDomain(domain) && !m_metadataAdded)
+        item = zsItemValueInAnyCase(Meaning().metadata, name);
+    return item;
+}
+
+/* ---- Setting ---- */
+
+void ShardedZarrRasterBand::SetDescription(const char *description)
+{
+    AddMetadata();
+    if (!Dataset().IsUpdate())
+    {
+        GDALPamRasterBand::SetDescription(description);
+        m_isDescribedBeside = true;
+        return;
+    }
+    if (WillChange(ZS_BAND_DESCRIPTION) != CE_None)
+        return;
+    zsReplaceText(Meaning().description, description);
+    GDALMajorObject::SetDescription(description);
+}
+
+CPLErr ShardedZarrRasterBand::SetMetadata(ZSMetadataArg metadata, const char *domain)
+{
+    AddMetadata();
+    AddDomains(zsIsDefaultDomain(domain) ? nullptr : domain);
+    if (!Dataset().IsUpdate() || !(zsIsDefaultDomain(domain) || zsIsStoredDomain(domain)))
+        return GDALPamRasterBand::SetMetadata(metadata, domain);
+    if (WillChange(ZS_BAND_METADATA) != CE_None)
+        return CE_Failure;
+    m_statisticsSet = m_statisticsSet || zsIsDefaultDomain(domain);
+    return GDALMajorObject::SetMetadata(metadata, domain);
+}
+
+CPLErr ShardedZarrRasterBand::SetMetadataItem(const char *name, const char *value, const char *domain)
+{
+    AddMetadata();
+    AddDomains(zsIsDefaultDomain(domain) ? nullptr : domain);
+    if (zsIsItemMistaken(*this, name, domain))
+        return SetMetadata(zsItemsWith(*this, name, value, domain).List(), domain);
+    if (!Dataset().IsUpdate() || !(zsIsDefaultDomain(domain) || zsIsStoredDomain(domain)))
+        return GDALPamRasterBand::SetMetadataItem(name, value, domain);
+    if (WillChange(ZS_BAND_METADATA) != CE_None)
+        return CE_Failure;
+    m_statisticsSet = m_statisticsSet || (zsIsDefaultDomain(domain) && zsIsStatistic(name));
+    return GDALMajorObject::SetMetadataItem(name, value, domain);
+}

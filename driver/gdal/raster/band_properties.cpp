@@ -1,0 +1,633 @@
+/* Properties of a band, read from the array's attributes and, in update mode, written back: nodata, scale, offset,
+ * unit, categories, colours. Description and metadata: band_metadata.cpp. */
+#include <algorithm>
+#include <climits>
+#include <functional>
+#include <utility>
+
+#include "dataset.h"
+
+extern "C"
+{
+#include "geo/attributes.h"
+#include "raster/update.h"
+}
+
+static void setFlag(int *flag, bool value)
+{
+    if (flag != nullptr)
+        *flag = value;
+}
+
+static char *copyText(const char *text)
+{
+    return text != nullptr && text[0] != '\0' ? zs_strdup(text) : nullptr;
+}
+
+void zsReplaceText(char *&text, const char *by)
+{
+    char *copy = copyText(by);
+    free(text);
+    text = copy;
+}
+
+char **zsCopyList(CSLConstList list)
+{
+    const int n = CSLCount(list);
+    if (n == 0)
+        return nullptr;
+    auto copy = static_cast<char **>(zs_calloc(static_cast<size_t>(n) + 1, sizeof(char *)));
+    for (int i = 0; i < n && copy != nullptr; i++)
+        copy[i] = zs_strdup(list[i]);
+    return copy;
+}
+
+static void setColorTable(struct zs_meaning &m, const GDALColorTable *table)
+{
+    free(m.colour_table);
+    m.colour_table = nullptr;
+    m.colour_count = 0;
+    const int n = table != nullptr ? table->GetColorEntryCount() : 0;
+    if (n == 0)
+        return;
+    m.colour_table = static_cast<struct zs_colour_entry *>(zs_calloc(static_cast<size_t>(n), sizeof *m.colour_table));
+    for (int i = 0; i < n && m.colour_table != nullptr; i++)
+    {
+        GDALColorEntry c;
+        table->GetColorEntryAsRGB(i, &c);
+        m.colour_table[i] = {c.c1, c.c2, c.c3, c.c4};
+        m.colour_count = static_cast<size_t>(i) + 1;
+    }
+}
+
+static void setColor(struct zs_meaning &m, GDALColorInterp interpretation)
+{
+    const char *name = interpretation != GCI_Undefined ? GDALGetColorInterpretationName(interpretation) : nullptr;
+    zsReplaceText(m.colour_name, name);
+    m.colour = zs_colour_of_name(name);
+}
+
+struct zs_meaning zsMeaningOf(GDALRasterBand &band)
+{
+    struct zs_meaning m = {};
+    int has = FALSE;
+    m.scale = band.GetScale(&has);
+    m.has_scale = has && m.scale != 1;
+    m.offset = band.GetOffset(&has);
+    m.has_offset = has && m.offset != 0;
+    if (m.has_scale != m.has_offset)
+    {
+        // One without the other confuses readers.
+        m.scale = m.has_scale ? m.scale : 1;
+        m.offset = m.has_offset ? m.offset : 0;
+        m.has_scale = m.has_offset = true;
+    }
+    m.unit = copyText(band.GetUnitType());
+    m.description = copyText(band.GetDescription());
+    m.categories = zsCopyList(band.GetCategoryNames());
+    m.metadata = zsCopyList(band.GetMetadata());
+    m.domains = zsDomainsOf(band);
+    setColor(m, band.GetColorInterpretation());
+    setColorTable(m, band.GetColorTable());
+    return m;
+}
+
+/* ---- Reading ---- */
+
+struct zs_meaning &ShardedZarrRasterBand::Meaning()
+{
+    if (m_meaning == nullptr)
+    {
+        m_meaning.reset(new zs_meaning{});
+        if (!Dataset().m_isMask) // what its elements mean is which pixels are valid
+            ReadMeanings();
+    }
+    return *m_meaning;
+}
+
+/* Those of the next bands, too: an entry of a list is found by going through it. */
+void ShardedZarrRasterBand::ReadMeanings()
+{
+    constexpr int AT_ONCE = 256;
+    auto &ds = Dataset();
+    const size_t source = Source();
+    const uint64_t first = View().SliceOf(nBand);
+    int count = 1;
+    const auto isNext = [&ds, source, first, this](int n)
+    {
+        const auto &band = ds.Band(nBand + n);
+        return band.Source() == source && View().SliceOf(nBand + n) == first + static_cast<uint64_t>(n) &&
+               band.m_meaning == nullptr;
+    };
+    while (count < AT_ONCE && nBand + count <= ds.GetRasterCount() && isNext(count))
+        count++;
+    struct zs_error err;
+    std::vector<struct zs_meaning> list(static_cast<size_t>(count));
+    if (zs_band_meanings_read_some(View().Array(source).node, first, list.size(), View().SliceCount(source),
+                                   &View().Meaning(source), list.data(), &err) != ZS_OK)
+        zsReport(err);
+    *m_meaning = list[0];
+    for (int n = 1; n < count; n++)
+        ds.Band(nBand + n).m_meaning.reset(new zs_meaning(list[static_cast<size_t>(n)]));
+}
+
+/* For levels of overviews while they are made: what they mean is what the base means. */
+void ShardedZarrRasterBand::TakeMeaning(ShardedZarrRasterBand &other)
+{
+    struct zs_error err;
+    m_meaning.reset(new zs_meaning{});
+    if (zs_meaning_copy(&other.Meaning(), m_meaning.get(), &err) != ZS_OK)
+        zsReport(err);
+}
+
+/* ---- What a side-car file says goes before the store, as in GTiff ---- */
+
+namespace
+{
+/* A property as a side-car file has it. */
+struct SideCarProperty
+{
+    unsigned bit; /* ZS_BAND_... */
+    bool (*isThere)(const GDALRasterBandPamInfo &pam);
+    void (*drop)(GDALRasterBandPamInfo &pam);
+};
+
+const SideCarProperty SIDE_CAR[] = {
+    {ZS_BAND_NODATA,
+     [](const GDALRasterBandPamInfo &pam)
+     { return pam.bNoDataValueSet || pam.bNoDataValueSetAsInt64 || pam.bNoDataValueSetAsUInt64; },
+     [](GDALRasterBandPamInfo &pam)
+     { pam.bNoDataValueSet = pam.bNoDataValueSetAsInt64 = pam.bNoDataValueSetAsUInt64 = false; }},
+    // The number alone counts when it is written.
+    {ZS_BAND_SCALE, [](const GDALRasterBandPamInfo &pam) { return pam.bScaleSet; },
+     [](GDALRasterBandPamInfo &pam) { pam.bScaleSet = false, pam.dfScale = 1; }},
+    {ZS_BAND_OFFSET, [](const GDALRasterBandPamInfo &pam) { return pam.bOffsetSet; },
+     [](GDALRasterBandPamInfo &pam) { pam.bOffsetSet = false, pam.dfOffset = 0; }},
+    {ZS_BAND_UNIT, [](const GDALRasterBandPamInfo &pam) { return pam.pszUnitType != nullptr; },
+     [](GDALRasterBandPamInfo &pam) { CPLFree(std::exchange(pam.pszUnitType, nullptr)); }},
+    {ZS_BAND_CATEGORIES, [](const GDALRasterBandPamInfo &pam) { return pam.papszCategoryNames != nullptr; },
+     [](GDALRasterBandPamInfo &pam) { CSLDestroy(std::exchange(pam.papszCategoryNames, nullptr)); }},
+    {ZS_BAND_COLOUR, [](const GDALRasterBandPamInfo &pam) { return pam.eColorInterp != GCI_Undefined; },
+     [](GDALRasterBandPamInfo &pam) { pam.eColorInterp = GCI_Undefined; }},
+    {ZS_BAND_COLOUR_TABLE, [](const GDALRasterBandPamInfo &pam) { return pam.poColorTable != nullptr; },
+     [](GDALRasterBandPamInfo &pam) { delete std::exchange(pam.poColorTable, nullptr); }},
+};
+} // namespace
+
+bool ShardedZarrRasterBand::IsInSideCar(unsigned property) const
+{
+    return psPam != nullptr && std::any_of(std::begin(SIDE_CAR), std::end(SIDE_CAR), [&](const SideCarProperty &p)
+                                           { return p.bit == property && p.isThere(*psPam); });
+}
+
+void ShardedZarrRasterBand::DropFromSideCar(unsigned property)
+{
+    for (const auto &p : SIDE_CAR)
+    {
+        if (psPam != nullptr && p.bit == property)
+            p.drop(*psPam);
+    }
+    if (property == ZS_BAND_DESCRIPTION)
+        m_isDescribedBeside = false;
+}
+
+/* ---- Getting: of the store what no side-car file has ---- */
+
+double ShardedZarrRasterBand::GetNoDataValue(int *has)
+{
+    const auto &m = Meaning();
+    if (!m.has_nodata || IsInSideCar(ZS_BAND_NODATA))
+        return GDALPamRasterBand::GetNoDataValue(has);
+    setFlag(has, true);
+    const struct zs_array_info info = View().Info(Source());
+    return zsElementToDouble(info.data_type, info.item_size, m.nodata);
+}
+
+/* Of a type of GDAL's that is T. */
+template <class T> bool ShardedZarrRasterBand::GetWideNodata(GDALDataType type, int *has, T &value)
+{
+    const auto &m = Meaning();
+    if (!m.has_nodata || eDataType != type || IsInSideCar(ZS_BAND_NODATA))
+        return false;
+    setFlag(has, true);
+    memcpy(&value, m.nodata, sizeof value);
+    return true;
+}
+
+int64_t ShardedZarrRasterBand::GetNoDataValueAsInt64(int *has)
+{
+    int64_t value;
+    return GetWideNodata(GDT_Int64, has, value) ? value : GDALPamRasterBand::GetNoDataValueAsInt64(has);
+}
+
+uint64_t ShardedZarrRasterBand::GetNoDataValueAsUInt64(int *has)
+{
+    uint64_t value;
+    return GetWideNodata(GDT_UInt64, has, value) ? value : GDALPamRasterBand::GetNoDataValueAsUInt64(has);
+}
+
+double ShardedZarrRasterBand::GetScale(int *has)
+{
+    const auto &m = Meaning();
+    if (!m.has_scale || IsInSideCar(ZS_BAND_SCALE))
+        return GDALPamRasterBand::GetScale(has);
+    setFlag(has, true);
+    return m.scale;
+}
+
+double ShardedZarrRasterBand::GetOffset(int *has)
+{
+    const auto &m = Meaning();
+    if (!m.has_offset || IsInSideCar(ZS_BAND_OFFSET))
+        return GDALPamRasterBand::GetOffset(has);
+    setFlag(has, true);
+    return m.offset;
+}
+
+const char *ShardedZarrRasterBand::GetUnitType()
+{
+    const auto &m = Meaning();
+    return m.unit != nullptr && !IsInSideCar(ZS_BAND_UNIT) ? m.unit : GDALPamRasterBand::GetUnitType();
+}
+
+char **ShardedZarrRasterBand::GetCategoryNames()
+{
+    const auto &m = Meaning();
+    return m.categories != nullptr && !IsInSideCar(ZS_BAND_CATEGORIES) ? m.categories
+                                                                       : GDALPamRasterBand::GetCategoryNames();
+}
+
+GDALColorTable *ShardedZarrRasterBand::GetColorTable()
+{
+    const auto &m = Meaning();
+    if (m.colour_table == nullptr || IsInSideCar(ZS_BAND_COLOUR_TABLE))
+        return GDALPamRasterBand::GetColorTable();
+    if (m_colorTable == nullptr)
+    {
+        m_colorTable = std::make_unique<GDALColorTable>();
+        for (size_t i = 0; i < m.colour_count; i++)
+        {
+            const auto &c = m.colour_table[i];
+            const GDALColorEntry entry = {c.r, c.g, c.b, c.a};
+            m_colorTable->SetColorEntry(static_cast<int>(i), &entry);
+        }
+    }
+    return m_colorTable.get();
+}
+
+static GDALColorInterp interpretationOf(enum zs_colour colour)
+{
+    switch (colour)
+    {
+        case ZS_COLOUR_GRAY:
+            return GCI_GrayIndex;
+        case ZS_COLOUR_RED:
+            return GCI_RedBand;
+        case ZS_COLOUR_GREEN:
+            return GCI_GreenBand;
+        case ZS_COLOUR_BLUE:
+            return GCI_BlueBand;
+        case ZS_COLOUR_ALPHA:
+            return GCI_AlphaBand;
+        case ZS_COLOUR_NONE:
+            break;
+    }
+    return GCI_Undefined;
+}
+
+GDALColorInterp ShardedZarrRasterBand::GetColorInterpretation()
+{
+    const GDALColorInterp set = GDALPamRasterBand::GetColorInterpretation();
+    if (set != GCI_Undefined || Dataset().m_isMask)
+        return set;
+    const auto &m = Meaning();
+    if (m.colour_name != nullptr)
+        return GDALGetColorInterpretationByName(m.colour_name);
+    if (m.colour_table != nullptr)
+        return GCI_PaletteIndex;
+    enum zs_colour colour = m.colour != ZS_COLOUR_NONE ? m.colour : zs_colour_of_name(m.description);
+    const size_t source = Source();
+    const ZSArray &array = View().Array(source);
+    if (colour == ZS_COLOUR_NONE && View().Slices(source).dim_count > 0)
+    {
+        View().ReadLabels(source);
+        const auto position = View().BandPosition(nBand);
+        for (size_t i = 0; i < position.size() && colour == ZS_COLOUR_NONE; i++)
+        {
+            if (!array.labels[i].empty())
+                colour = zs_colour_of_name(array.labels[i][position[i]].c_str());
+        }
+    }
+    if (colour == ZS_COLOUR_NONE && View().Slices(source).count == 1)
+        colour = zs_colour_of_name(zs_path_name(array.node->path));
+    return interpretationOf(colour);
+}
+
+/* ---- Setting: into m_meaning, which is flushed to the array's attributes; where the store is only read, into a
+ * side-car file ---- */
+
+const struct zs_meaning &ShardedZarrRasterBand::CurrentMeaning()
+{
+    auto &m = Meaning();
+    if (m_domainsAdded)
+    {
+        zs_domains_clear(&m.domains);
+        m.domains = zsDomainsOf(*this);
+    }
+    if (m_metadataAdded)
+    {
+        std::string place;
+        CPLStringList own = zsItemsNotIn(GDALMajorObject::GetMetadata(), PlaceItems(place).List());
+        own = zsItemsNotIn(own.List(), Dataset().m_items->OwnItems(Source()).List());
+        zs_metadata_free(m.metadata);
+        m.metadata = zsCopyList(own.List());
+    }
+    return m;
+}
+
+CPLErr ShardedZarrRasterBand::WillChange(unsigned property)
+{
+    auto &ds = Dataset();
+    const size_t source = Source();
+    if (View().SliceCount(source) > ZS_MOST_BANDS)
+    {
+        CPLError(CE_Failure, CPLE_NotSupported,
+                 "/%s: nothing is stored of one of its slices alone, of which there are more than %d; set it of the "
+                 "array, in the multidimensional API",
+                 View().Array(source).node->path, static_cast<int>(ZS_MOST_BANDS));
+        return CE_Failure;
+    }
+    m_changed |= property;
+    ds.m_properties.SetChanged();
+    DropFromSideCar(property);
+    return CE_None;
+}
+
+/* Sets a property: by beside() where the store is only read, else by inStore(properties), which is flushed later. */
+template <class Beside, class InStore>
+CPLErr ShardedZarrRasterBand::Set(unsigned property, const Beside &beside, const InStore &inStore)
+{
+    if (!Dataset().IsUpdate())
+        return beside();
+    if (WillChange(property) != CE_None)
+        return CE_Failure;
+    inStore(Meaning());
+    return CE_None;
+}
+
+/* Null: none any more. */
+CPLErr ShardedZarrRasterBand::SetNodata(const void *element)
+{
+    auto &m = Meaning();
+    const size_t size = View().Info(Source()).item_size;
+    const bool isSame = element == nullptr ? !m.has_nodata : m.has_nodata && memcmp(m.nodata, element, size) == 0;
+    // One that is declared stays as it is: a missing_value beside it, too.
+    if (isSame && (element == nullptr || zs_declares_nodata(View().Array(Source()).node)))
+        return CE_None;
+    if (WillChange(ZS_BAND_NODATA) != CE_None)
+        return CE_Failure;
+    m.has_nodata = element != nullptr;
+    if (element != nullptr)
+        memcpy(m.nodata, element, size);
+    Dataset().m_statistics.ForgetCells();
+    return CE_None;
+}
+
+/* `toElement` makes an element of the value, and is false where the array's type does not hold it: such a value is
+ * refused, for it would mark no pixel, or others. */
+template <class T>
+CPLErr ShardedZarrRasterBand::SetNodata(T value, const std::string &text,
+                                        bool (*toElement)(T, enum zs_data_type, size_t, unsigned char *))
+{
+    const struct zs_array_info info = View().Info(Source());
+    unsigned char element[ZS_MAX_ITEM_SIZE] = {};
+    if (toElement(value, info.data_type, info.item_size, element))
+        return SetNodata(element);
+    CPLError(CE_Failure, CPLE_AppDefined, "%s: band %d: nodata value %s cannot be a %s",
+             zsShown(Dataset().GetDescription()).c_str(), nBand, text.c_str(),
+             View().Array(Source()).node->array->dtype.name);
+    return CE_Failure;
+}
+
+CPLErr ShardedZarrRasterBand::SetNoDataValue(double value)
+{
+    return Dataset().IsUpdate() ? SetNodata(value, CPLSPrintf("%.17g", value), zsElementOfDouble)
+                                : GDALPamRasterBand::SetNoDataValue(value);
+}
+
+CPLErr ShardedZarrRasterBand::SetNoDataValueAsInt64(int64_t value)
+{
+    return Dataset().IsUpdate() ? SetNodata(value, std::to_string(value), zsElementOfInt64)
+                                : GDALPamRasterBand::SetNoDataValueAsInt64(value);
+}
+
+CPLErr ShardedZarrRasterBand::SetNoDataValueAsUInt64(uint64_t value)
+{
+    return Dataset().IsUpdate() ? SetNodata(value, std::to_string(value), zsElementOfUInt64)
+                                : GDALPamRasterBand::SetNoDataValueAsUInt64(value);
+}
+
+CPLErr ShardedZarrRasterBand::DeleteNoDataValue()
+{
+    return Dataset().IsUpdate() ? SetNodata(nullptr) : GDALPamRasterBand::DeleteNoDataValue();
+}
+
+CPLErr ShardedZarrRasterBand::SetScale(double scale)
+{
+    return Set(
+        ZS_BAND_SCALE, [&] { return GDALPamRasterBand::SetScale(scale); },
+        [&](struct zs_meaning &m) { m.scale = scale, m.has_scale = true; });
+}
+
+CPLErr ShardedZarrRasterBand::SetOffset(double offset)
+{
+    return Set(
+        ZS_BAND_OFFSET, [&] { return GDALPamRasterBand::SetOffset(offset); },
+        [&](struct zs_meaning &m) { m.offset = offset, m.has_offset = true; });
+}
+
+CPLErr ShardedZarrRasterBand::SetUnitType(const char *unit)
+{
+    return Set(
+        ZS_BAND_UNIT, [&] { return GDALPamRasterBand::SetUnitType(unit); },
+        [&](struct zs_meaning &m) { zsReplaceText(m.unit, unit); });
+}
+
+CPLErr ShardedZarrRasterBand::SetCategoryNames(char **names)
+{
+    const auto inStore = [&](struct zs_meaning &m)
+    {
+        zs_metadata_free(m.categories);
+        m.categories = zsCopyList(names);
+    };
+    return Set(ZS_BAND_CATEGORIES, [&] { return GDALPamRasterBand::SetCategoryNames(names); }, inStore);
+}
+
+CPLErr ShardedZarrRasterBand::SetColorInterpretation(GDALColorInterp interpretation)
+{
+    return Set(
+        ZS_BAND_COLOUR, [&] { return GDALPamRasterBand::SetColorInterpretation(interpretation); },
+        [&](struct zs_meaning &m) { setColor(m, interpretation); });
+}
+
+CPLErr ShardedZarrRasterBand::SetColorTable(GDALColorTable *table)
+{
+    const auto inStore = [&](struct zs_meaning &m)
+    {
+        setColorTable(m, table);
+        m_colorTable.reset();
+    };
+    return Set(ZS_BAND_COLOUR_TABLE, [&] { return GDALPamRasterBand::SetColorTable(table); }, inStore);
+}
+
+/* ---- Flushing ---- */
+
+enum zs_status ZSBandProperties::FlushOf(size_t source, struct zs_error *err)
+{
+    const ZSArray &array = m_view.Array(source);
+    if (m_dataset.m_isMask) // its flags say which pixels are valid; what users say of a mask is kept by no format
+        return ZS_OK;
+    const int before = m_view.Before(source), count = m_view.Count(source);
+    unsigned which = 0;
+    for (int b = 1; b <= count; b++)
+        which |= m_dataset.Band(before + b).m_changed;
+    if (which == 0)
+        return ZS_OK;
+    const auto isShown = [&](const char *item)
+    {
+        bool is = false;
+        for (int b = 1; b <= count && !is; b++)
+        {
+            ShardedZarrRasterBand &band = m_dataset.Band(before + b);
+            is = !band.m_metadataAdded || zsHasItem(band.GDALMajorObject::GetMetadata(), item);
+        }
+        return is;
+    };
+    if ((which & ZS_BAND_METADATA) != 0)
+        ZS_TRY(m_dataset.m_items->WriteOwnItems(source, isShown, err));
+    struct zs_meaning *all = nullptr;
+    const uint64_t slices = m_view.SliceCount(source);
+    ZS_TRY(zs_band_meanings_read(array.node, slices, &m_view.Meaning(source), &all, err));
+    const std::unique_ptr<struct zs_meaning, std::function<void(struct zs_meaning *)>> freed(
+        all, [slices](struct zs_meaning *list) { zs_band_meanings_free(list, slices); });
+    for (int b = 1; b <= count; b++)
+    {
+        struct zs_meaning &to = all[m_view.SliceOf(before + b)];
+        zs_meaning_clear(&to);
+        ZS_TRY(zs_meaning_copy(&m_dataset.Band(before + b).CurrentMeaning(), &to, err));
+    }
+    return zs_update_bands(m_view.store->hierarchy, array.node, array.axes, all, static_cast<size_t>(slices), which,
+                           err);
+}
+
+enum zs_status ZSBandProperties::Flush(struct zs_error *err)
+{
+    for (size_t i = 0; i < m_view.sources.size(); i++)
+        ZS_TRY(FlushOf(i, err));
+    return ZS_OK;
+}
+
+/* What is in the store now need not be in a side-car file. */
+void ZSBandProperties::SetPublished()
+{
+    m_isPending = false;
+    for (int b = 1; b <= m_dataset.GetRasterCount(); b++)
+    {
+        ShardedZarrRasterBand &band = m_dataset.Band(b);
+        band.m_changed = 0;
+        if (!band.m_metadataAdded)
+            continue;
+        band.m_fromStore = CSLDuplicate(band.GDALMajorObject::GetMetadata());
+        if (band.m_sideCarHasStatistics)
+            m_dataset.MarkPamDirty();
+        band.m_sideCarHasStatistics = false;
+    }
+}
+
+/* ---- CF's flags (geo/flags.h) as GDAL's attribute table ---- */
+
+/* Whole numbers as the table's, which have 32 bits, or as reals. */
+static bool fits(const struct zs_flags &flags, int64_t zs_flag::*number)
+{
+    for (size_t i = 0; i < flags.count; i++)
+    {
+        if (flags.list[i].*number < INT_MIN || flags.list[i].*number > INT_MAX)
+            return false;
+    }
+    return true;
+}
+
+static void addNumbers(GDALRasterAttributeTable &table, const char *name, GDALRATFieldUsage usage,
+                       const struct zs_flags &flags, int64_t zs_flag::*number)
+{
+    const bool isInteger = fits(flags, number);
+    const int column = table.GetColumnCount();
+    table.CreateColumn(name, isInteger ? GFT_Integer : GFT_Real, usage);
+    for (size_t i = 0; i < flags.count; i++)
+    {
+        if (isInteger)
+            table.SetValue(static_cast<int>(i), column, static_cast<int>(flags.list[i].*number));
+        else
+            table.SetValue(static_cast<int>(i), column, static_cast<double>(flags.list[i].*number));
+    }
+}
+
+static void addNames(GDALRasterAttributeTable &table, const struct zs_flags &flags)
+{
+    const int column = table.GetColumnCount();
+    table.CreateColumn("Class_name", GFT_String, GFU_Name);
+    for (size_t i = 0; i < flags.count; i++)
+        table.SetValue(static_cast<int>(i), column, flags.list[i].name);
+}
+
+static void addColours(GDALRasterAttributeTable &table, const struct zs_flags &flags)
+{
+    const int red = table.GetColumnCount();
+    table.CreateColumn("Red", GFT_Integer, GFU_Red);
+    table.CreateColumn("Green", GFT_Integer, GFU_Green);
+    table.CreateColumn("Blue", GFT_Integer, GFU_Blue);
+    for (size_t i = 0; i < flags.count; i++)
+    {
+        table.SetValue(static_cast<int>(i), red, flags.list[i].r);
+        table.SetValue(static_cast<int>(i), red + 1, flags.list[i].g);
+        table.SetValue(static_cast<int>(i), red + 2, flags.list[i].b);
+    }
+}
+
+GDALRasterAttributeTable *ShardedZarrRasterBand::GetDefaultRAT()
+{
+    GDALRasterAttributeTable *set = GDALPamRasterBand::GetDefaultRAT(); // in a side-car file
+    if (set != nullptr || m_flagsRead)
+        return set != nullptr ? set : m_flagTable.get();
+    struct zs_error err;
+    struct zs_flags flags = {};
+    m_flagsRead = true;
+    if (Dataset().m_isMask)
+        return nullptr;
+    if (zs_flags_read(View().Array(Source()).node->attributes, &flags, &err) != ZS_OK)
+    {
+        zsReport(err);
+        return nullptr;
+    }
+    if (flags.count > 0)
+    {
+        auto table = std::make_unique<GDALDefaultRasterAttributeTable>();
+        table->SetTableType(GRTT_THEMATIC);
+        table->SetRowCount(static_cast<int>(flags.count));
+        addNumbers(*table, "Value", GFU_MinMax, flags, &zs_flag::value);
+        if (flags.has_masks)
+            addNumbers(*table, "Mask", GFU_Generic, flags, &zs_flag::mask);
+        addNames(*table, flags);
+        if (flags.has_colours)
+            addColours(*table, flags);
+        m_flagTable = std::move(table);
+        m_hasMaskedFlags = flags.has_masks;
+    }
+    zs_flags_clear(&flags);
+    return m_flagTable.get();
+}
+
+bool ShardedZarrRasterBand::IsTableInCategories()
+{
+    return GetDefaultRAT() == m_flagTable.get() && !m_hasMaskedFlags && GetCategoryNames() != nullptr;
+}
