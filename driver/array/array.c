@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array/unsaved.h"
+#include "array/pending_writes.h"
 #include "base/limits.h"
 #include "base/parallel.h"
 
@@ -21,12 +21,12 @@
 /* Most pieces of chunks that one plan has: some 250 bytes each, 16 MB in all. Chunks of any use take 5 microseconds and
  * more to decode, so that a plan keeps all threads busy for so long that their waiting for each other at its end is not
  * seen. */
-#define PLAN_PIECES ((uint64_t)1 << 16)
+#define PLAN_OVERLAPS ((uint64_t)1 << 16)
 /* Chunks of which parts are read (parts.h), in bytes decoded. Of smaller ones the rest is likely to be wanted too, and
  * looking for their blocks at every line of a raster takes longer than copying from whole ones: lines of chunks of
  * 512 x 512 took 1.5 times as long (blosc) and 2.3 times (plain). Over a network what is not fetched counts, too. */
-#define PART_CHUNK_BYTES ((uint64_t)2 << 20)
-#define REMOTE_PART_CHUNK_BYTES ((uint64_t)1 << 20)
+#define BLOCK_THRESHOLD_BYTES ((uint64_t)2 << 20)
+#define REMOTE_BLOCK_THRESHOLD_BYTES ((uint64_t)1 << 20)
 /* Locally a request costs microseconds: merging pays for small neighbours only, and groups stay small so that threads
  * share the work evenly. A remote request costs milliseconds of a server and a connection, in which some hundred
  * kilobytes would have come; not a round trip, since requests are under way side by side. */
@@ -48,22 +48,22 @@ void zs_array_lock(struct zs_array *a, bool shared)
     (void)pthread_mutex_unlock(&a->gate);
 }
 
-void zs_part_strides(const struct zs_level *leaf, const uint64_t *count, ptrdiff_t *stride)
+void zs_dense_strides(const struct zs_level *level, const uint64_t *count, ptrdiff_t *stride)
 {
-    ptrdiff_t s = (ptrdiff_t)leaf->item_size;
-    for (int j = leaf->ndim - 1; j >= 0; j--) {
-        stride[leaf->axis[j]] = s;
-        s *= (ptrdiff_t)count[leaf->axis[j]];
+    ptrdiff_t s = (ptrdiff_t)level->item_size;
+    for (int j = level->ndim - 1; j >= 0; j--) {
+        stride[level->axis[j]] = s;
+        s *= (ptrdiff_t)count[level->axis[j]];
     }
 }
 
-enum zs_status zs_chunk_size_check(const struct zs_array *a, const struct zs_level *leaf, struct zs_error *err)
+enum zs_status zs_chunk_size_check(const struct zs_array *a, const struct zs_level *level, struct zs_error *err)
 {
-    if (leaf->decoded_size <= a->max_chunk)
+    if (level->decoded_size <= a->max_chunk)
         return ZS_OK;
     return zs_fail(err, ZS_UNSUPPORTED,
                    "chunk: expected at most %llu bytes decoded, found %llu; the open option MAX_CHUNK_SIZE allows more",
-                   (unsigned long long)a->max_chunk, (unsigned long long)leaf->decoded_size);
+                   (unsigned long long)a->max_chunk, (unsigned long long)level->decoded_size);
 }
 
 char *zs_shard_key(const struct zs_array *a, uint64_t shard)
@@ -73,18 +73,18 @@ char *zs_shard_key(const struct zs_array *a, uint64_t shard)
     return zs_chunk_key(a->meta, a->node->path, position);
 }
 
-enum zs_status zs_fail_in_chunk(const struct zs_array *a, uint64_t leaf, enum zs_status status, struct zs_error *err)
+enum zs_status zs_fail_in_chunk(const struct zs_array *a, uint64_t chunk, enum zs_status status, struct zs_error *err)
 {
     char where[512];
     uint64_t position[ZS_MAX_NDIM], outer[ZS_MAX_NDIM];
     const int ndim = a->meta->ndim;
-    zs_grid_position(&a->grid, a->chain.count - 1, leaf, position);
+    zs_grid_position(&a->grid, a->chain.count - 1, chunk, position);
     zs_grid_around(&a->grid, a->chain.count - 1, position, 0, outer);
     char *key = zs_chunk_key(a->meta, a->node->path, outer);
     int used = snprintf(where, sizeof where, "%s/%s", a->store->root, key != NULL ? key : "?");
     free(key);
     for (int d = 0; a->chain.count > 1 && d < ndim && used > 0 && (size_t)used < sizeof where; d++) {
-        const uint64_t before = zs_grid_span(&a->grid, 0, d, outer[d]).start / a->leaf->shape[d];
+        const uint64_t before = zs_grid_span(&a->grid, 0, d, outer[d]).start / a->innermost->shape[d];
         used += snprintf(where + used, sizeof where - (size_t)used, "%s%llu%s", d == 0 ? ", inner chunk [" : ",",
                          (unsigned long long)(position[d] - before), d == ndim - 1 ? "]" : "");
     }
@@ -118,8 +118,8 @@ enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *no
     a->node = node;
     a->meta = node->array;
     a->threads = options != NULL && options->threads > 0 ? options->threads : zs_cpu_count();
-    a->plan_pieces = PLAN_PIECES;
-    a->part_chunk = store->is_remote ? REMOTE_PART_CHUNK_BYTES : PART_CHUNK_BYTES;
+    a->plan_overlaps = PLAN_OVERLAPS;
+    a->block_threshold = store->is_remote ? REMOTE_BLOCK_THRESHOLD_BYTES : BLOCK_THRESHOLD_BYTES;
     a->fetch_threads = a->threads;
     if (store->is_remote && a->fetch_threads < ZS_MOST_FETCHES)
         a->fetch_threads = ZS_MOST_FETCHES;
@@ -137,15 +137,15 @@ enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *no
         zs_array_close(a);
         return status;
     }
-    a->leaf = &a->chain.levels[a->chain.count - 1];
+    a->innermost = &a->chain.levels[a->chain.count - 1];
 
     a->max_chunk = options != NULL && options->max_chunk_bytes != 0
                        ? options->max_chunk_bytes
                        : zs_max_u64(MAX_CHUNK_BYTES, MAX_CHUNK_BUDGETS * zs_budget());
-    a->decode_places = (int)zs_max_u64(1, zs_min_u64((uint64_t)a->threads, a->max_chunk / a->leaf->decoded_size));
+    a->decode_slots = (int)zs_max_u64(1, zs_min_u64((uint64_t)a->threads, a->max_chunk / a->innermost->decoded_size));
     const uint64_t asked = options != NULL ? options->cache_bytes : 0;
     const bool has_slabs = !a->meta->has_edges || a->chain.count > 1; /* chunks of one size */
-    a->blobs = zs_blob_pool_create(has_slabs ? (size_t)a->leaf->decoded_size : 0);
+    a->blobs = zs_blob_pool_create(has_slabs ? (size_t)a->innermost->decoded_size : 0);
     a->chunks = zs_cache_create(asked != 0 ? asked : UINT64_MAX, zs_blob_free);
     a->indexes = zs_cache_create(INDEX_CACHE_BYTES, free);
     a->objects = zs_cache_create(OPEN_OBJECTS, object_close);
@@ -185,7 +185,7 @@ void zs_array_close(struct zs_array *a)
 {
     if (a == NULL)
         return;
-    zs_unsaved_free(a);
+    zs_pending_free(a);
     zs_cache_free(a->chunks);
     zs_blob_pool_free(a->blobs);
     zs_cache_free(a->indexes);
@@ -203,8 +203,8 @@ void zs_array_close(struct zs_array *a)
 void zs_array_set_order(struct zs_array *a, int chunk_order)
 {
     struct zs_error err;
-    struct zs_unsaved *e;
-    if (zs_unsaved_get(a, &e, &err) != ZS_OK)
+    struct zs_pending_writes *e;
+    if (zs_pending_get(a, &e, &err) != ZS_OK)
         return; /* the order is the usual one, and the first write will say what is wrong */
     e->order = (enum zs_chunk_order)chunk_order;
     e->knows_order = true;
@@ -219,11 +219,11 @@ void zs_array_set_new(struct zs_array *a, int chunk_order)
 int zs_array_chunk_order(struct zs_array *a)
 {
     struct zs_error err;
-    struct zs_unsaved *e;
+    struct zs_pending_writes *e;
     int order = 0;
     zs_array_lock(a, false);
-    if (zs_unsaved_get(a, &e, &err) == ZS_OK) {
-        zs_unsaved_find_order(a);
+    if (zs_pending_get(a, &e, &err) == ZS_OK) {
+        zs_pending_find_order(a);
         order = (int)e->order;
     }
     (void)pthread_rwlock_unlock(&a->lock);
@@ -240,7 +240,7 @@ struct zs_array_info zs_array_get_info(const struct zs_array *a)
     return (struct zs_array_info){
         .ndim = a->meta->ndim,
         .shape = a->meta->shape,
-        .chunk_shape = a->leaf->shape,
+        .chunk_shape = a->innermost->shape,
         .shard_shape = a->chain.levels[0].shape,
         .dimension_names = (const char *const *)a->meta->dimension_names,
         .data_type = a->meta->dtype.type,

@@ -50,19 +50,19 @@ enum zs_status zs_array_find_stored(struct zs_array *array, const struct zs_wind
                                     struct zs_error *err) ZS_MUST_CHECK;
 
 /* Where the encoded bytes of an innermost chunk are. */
-struct zs_chunk_place {
+struct zs_chunk_bytes {
     char *key;             /* of the object in the store that has them; NULL: none has */
     uint64_t offset, size; /* in that object */
     /* `size` bytes: those of a chunk in a shard that is encoded as a whole, which no object has as they are. NULL with
      * a key, and for chunks that are not stored. */
     void *data;
 };
-void zs_chunk_place_clear(struct zs_chunk_place *place);
+void zs_chunk_bytes_clear(struct zs_chunk_bytes *place);
 
 /* Finds the chunk at a position in the grid of innermost chunks, as this array would read it. Costs the index of its
  * shard (all of a shard that is encoded as a whole), and without shards the size of its object. ZS_ARGUMENT where there
  * is no such chunk, and while something that was written is not flushed: then it is about to be elsewhere. */
-enum zs_status zs_array_find_chunk(struct zs_array *array, const uint64_t *position, struct zs_chunk_place *place,
+enum zs_status zs_array_find_chunk(struct zs_array *array, const uint64_t *position, struct zs_chunk_bytes *place,
                                    struct zs_error *err) ZS_MUST_CHECK;
 
 /* The order of dimensions in which the elements of a chunk are stored, slowest first: axis[j] is the array's dimension

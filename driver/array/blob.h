@@ -15,16 +15,16 @@
 struct zs_slab;
 struct zs_blob_pool;
 
-/* A box of a leaf chunk, in elements of the array, stored densely in the order of the chunk's own dimensions. */
-struct zs_part {
+/* A box of an innermost chunk, in elements of the array, stored densely in the order of the chunk's own dimensions. */
+struct zs_extent {
     uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
 };
 
-/* A decoded leaf chunk or the part of one that was worth keeping, or a whole shard whose outer bytes codecs were
+/* A decoded innermost chunk or the part of one that was worth keeping, or a whole shard whose outer bytes codecs were
  * undone. */
 struct zs_blob {
-    struct zs_slab *slab; /* that it is cut from; NULL: on its own */
-    struct zs_part *part; /* that of a leaf chunk it is; NULL: all of it. Freed with it */
+    struct zs_slab *slab;   /* that it is cut from; NULL: on its own */
+    struct zs_extent *part; /* that of an innermost chunk it is; NULL: all of it. Freed with it */
     size_t size;
     /* of a whole shard: no two loads have the same, so that an index is never used with other bytes than its own; of a
      * block: the tag of the table that it was read by */

@@ -40,7 +40,7 @@ void zs_grid_position(const struct zs_grid *g, int k, uint64_t number, uint64_t 
     }
 }
 
-void zs_grid_box(const struct zs_grid *g, int k, uint64_t number, uint64_t *start, uint64_t *length)
+void zs_grid_extent(const struct zs_grid *g, int k, uint64_t number, uint64_t *start, uint64_t *length)
 {
     uint64_t position[ZS_MAX_NDIM];
     zs_grid_position(g, k, number, position);
@@ -54,7 +54,7 @@ void zs_grid_box(const struct zs_grid *g, int k, uint64_t number, uint64_t *star
 uint64_t zs_grid_elements(const struct zs_grid *g, int k, uint64_t number)
 {
     uint64_t start[ZS_MAX_NDIM], length[ZS_MAX_NDIM], n = 1;
-    zs_grid_box(g, k, number, start, length);
+    zs_grid_extent(g, k, number, start, length);
     for (int d = 0; d < g->ndim; d++)
         n *= zs_min_u64(length[d], g->meta->shape[d] - start[d]);
     return n;
@@ -62,12 +62,12 @@ uint64_t zs_grid_elements(const struct zs_grid *g, int k, uint64_t number)
 
 uint64_t zs_grid_leaves(const struct zs_grid *g, uint64_t shard)
 {
-    const int leaf = g->chain->count - 1;
+    const int innermost = g->chain->count - 1;
     uint64_t start[ZS_MAX_NDIM], length[ZS_MAX_NDIM], n = 1;
-    zs_grid_box(g, 0, shard, start, length);
+    zs_grid_extent(g, 0, shard, start, length);
     for (int d = 0; d < g->ndim; d++) {
         const uint64_t end = start[d] + zs_min_u64(length[d], g->meta->shape[d] - start[d]);
-        n *= zs_grid_find(g, leaf, d, end - 1) + 1 - zs_grid_find(g, leaf, d, start[d]);
+        n *= zs_grid_find(g, innermost, d, end - 1) + 1 - zs_grid_find(g, innermost, d, start[d]);
     }
     return n;
 }
@@ -95,7 +95,7 @@ const struct zs_level *zs_grid_level(const struct zs_grid *g, int k, uint64_t nu
     if (k > 0 || !g->meta->has_edges)
         return level;
     uint64_t start[ZS_MAX_NDIM], length[ZS_MAX_NDIM];
-    zs_grid_box(g, k, number, start, length);
+    zs_grid_extent(g, k, number, start, length);
     zs_level_resize(level, length, room);
     return room;
 }
@@ -113,24 +113,24 @@ const struct zs_level *zs_grid_levels(const struct zs_grid *g, uint64_t number, 
     return *own;
 }
 
-uint64_t zs_grid_shard(const struct zs_grid *g, uint64_t leaf)
+uint64_t zs_grid_shard(const struct zs_grid *g, uint64_t chunk)
 {
     uint64_t position[ZS_MAX_NDIM];
     if (g->chain->count == 1)
-        return leaf;
-    zs_grid_position(g, g->chain->count - 1, leaf, position);
+        return chunk;
+    zs_grid_position(g, g->chain->count - 1, chunk, position);
     zs_grid_around(g, g->chain->count - 1, position, 0, position);
     return zs_grid_number(g, 0, position);
 }
 
-uint64_t zs_grid_number_in_shard(const struct zs_grid *g, uint64_t leaf)
+uint64_t zs_grid_number_in_shard(const struct zs_grid *g, uint64_t chunk)
 {
     uint64_t position[ZS_MAX_NDIM], at[ZS_MAX_NDIM], number = 0;
-    zs_grid_position(g, g->chain->count - 1, leaf, position);
+    zs_grid_position(g, g->chain->count - 1, chunk, position);
     struct zs_level room;
     for (int k = 0; k + 1 < g->chain->count; k++) {
         const struct zs_level *level =
-            zs_grid_level(g, k, k == 0 && g->meta->has_edges ? zs_grid_shard(g, leaf) : 0, &room);
+            zs_grid_level(g, k, k == 0 && g->meta->has_edges ? zs_grid_shard(g, chunk) : 0, &room);
         zs_grid_around(g, g->chain->count - 1, position, k + 1, at);
         zs_grid_inside(g, k, at, at);
         number = number * level->inner_count + zs_shard_index_number(level, at);

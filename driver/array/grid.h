@@ -53,10 +53,10 @@ uint64_t zs_grid_number(const struct zs_grid *g, int k, const uint64_t *position
 void zs_grid_position(const struct zs_grid *g, int k, uint64_t number, uint64_t *position);
 
 /* What chunk `number` of level k spans in all dimensions. */
-void zs_grid_box(const struct zs_grid *g, int k, uint64_t number, uint64_t *start, uint64_t *length);
+void zs_grid_extent(const struct zs_grid *g, int k, uint64_t number, uint64_t *start, uint64_t *length);
 /* How many of its elements lie in the array. */
 uint64_t zs_grid_elements(const struct zs_grid *g, int k, uint64_t number);
-/* Leaf chunks of a level-0 chunk that lie in the array, at least in part. */
+/* Innermost chunks of a level-0 chunk that lie in the array, at least in part. */
 uint64_t zs_grid_leaves(const struct zs_grid *g, uint64_t shard);
 
 /* The level of chunk `number` of level k, with its own shape and sizes: that of the chain, or *room where chunks of
@@ -71,8 +71,9 @@ void zs_grid_around(const struct zs_grid *g, int from, const uint64_t *position,
 /* Where the level-(k+1) chunk at `position` stands in its level-k shard, in units of itself. May be in place. */
 void zs_grid_inside(const struct zs_grid *g, int k, const uint64_t *position, uint64_t *inside);
 
-/* Number of the level-0 chunk around a leaf chunk, and the leaf's number within it, as in shard/writer.h. */
-uint64_t zs_grid_shard(const struct zs_grid *g, uint64_t leaf);
-uint64_t zs_grid_number_in_shard(const struct zs_grid *g, uint64_t leaf);
+/* Number of the level-0 chunk around an innermost chunk, and the innermost chunk's number within it, as in
+ * shard/writer.h. */
+uint64_t zs_grid_shard(const struct zs_grid *g, uint64_t chunk);
+uint64_t zs_grid_number_in_shard(const struct zs_grid *g, uint64_t chunk);
 
 #endif

@@ -6,7 +6,7 @@
 #include "shard/journal.h"
 
 /* How many times a shard without a valid index is looked at, which may be being appended to. */
-#define LOOKS 8
+#define MAX_ATTEMPTS 8
 
 /* ---- Objects ---- */
 
@@ -194,13 +194,13 @@ static enum zs_status open_with_index(struct zs_array *a, const struct zs_level 
     enum zs_status status = open_once(a, level, key, is_final, object, index, err);
     if (is_final)
         return status;
-    for (int i = 0; i < LOOKS && status == ZS_CORRUPT; i++) {
+    for (int i = 0; i < MAX_ATTEMPTS && status == ZS_CORRUPT; i++) {
         struct zs_error ignored;
         if (open_by_journal(a, level, key, object, index, &ignored) == ZS_OK)
             return ZS_OK;
         if (a->store->is_remote)
             break; /* each look is a request */
-        status = open_once(a, level, key, i == LOOKS - 1, object, index, err);
+        status = open_once(a, level, key, i == MAX_ATTEMPTS - 1, object, index, err);
     }
     return status;
 }
@@ -225,8 +225,7 @@ static enum zs_status index_read_with_object(struct zs_array *a, const struct zs
     }
     if (entry != NULL) {
         struct zs_object *object = zs_cache_value(entry);
-        const struct zs_source src = {
-            .object = object, .size = zs_object_size(object), .version = object->version};
+        const struct zs_source src = {.object = object, .size = zs_object_size(object), .version = object->version};
         status = zs_index_read(level, &src, index, err);
     } else {
         struct zs_object *object = NULL;

@@ -1,11 +1,11 @@
-/* From the numbers of leaf chunks to the bytes that hold them: through the shard's index, the indexes of shards inside
- * it, and the codecs that some stores put around a whole shard. */
+/* From the numbers of innermost chunks to the bytes that hold them: through the shard's index, the indexes of shards
+ * inside it, and the codecs that some stores put around a whole shard. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "array/indexes.h"
-#include "array/unsaved.h"
+#include "array/pending_writes.h"
 
 /* Largest remote shard, decoded, that is fetched whole when all of it is wanted: larger ones come faster in pieces side
  * by side. */
@@ -94,27 +94,28 @@ static enum zs_status blob_get(struct locator *l, int k, uint64_t number, const 
 
 /* ---- The walk down ---- */
 
-/* Position of the level-k chunk around a leaf chunk. */
-static void position_at_level(const struct zs_array *a, int k, uint64_t leaf, uint64_t *position)
+/* Position of the level-k chunk around an innermost chunk. */
+static void position_at_level(const struct zs_array *a, int k, uint64_t chunk, uint64_t *position)
 {
-    zs_grid_position(&a->grid, a->chain.count - 1, leaf, position);
+    zs_grid_position(&a->grid, a->chain.count - 1, chunk, position);
     zs_grid_around(&a->grid, a->chain.count - 1, position, k, position);
 }
 
-static uint64_t number_at_level(const struct zs_array *a, int k, uint64_t leaf)
+static uint64_t number_at_level(const struct zs_array *a, int k, uint64_t chunk)
 {
     uint64_t position[ZS_MAX_NDIM];
-    position_at_level(a, k, leaf, position);
+    position_at_level(a, k, chunk, position);
     return zs_grid_number(&a->grid, k, position);
 }
 
-/* Entry of the level-(k+1) chunk around `leaf` in the index of its level-k shard, whose own level is `level`. */
+/* Entry of the level-(k+1) chunk around `chunk` in the index of its level-k shard, whose own level is
+ * `level`. */
 static enum zs_status entry_of(const struct zs_array *a, int k, const struct zs_level *level,
-                               const struct zs_shard_index *index, uint64_t leaf, bool *is_empty, uint64_t *offset,
+                               const struct zs_shard_index *index, uint64_t chunk, bool *is_empty, uint64_t *offset,
                                uint64_t *size, struct zs_error *err)
 {
     uint64_t position[ZS_MAX_NDIM];
-    position_at_level(a, k + 1, leaf, position);
+    position_at_level(a, k + 1, chunk, position);
     zs_grid_inside(&a->grid, k, position, position);
     enum zs_status status =
         zs_shard_index_entry(level, index, zs_shard_index_number(level, position), is_empty, offset, size, err);
@@ -123,7 +124,7 @@ static enum zs_status entry_of(const struct zs_array *a, int k, const struct zs_
     if (status == ZS_OK && !*is_empty && *size > most)
         status =
             zs_fail(err, ZS_CORRUPT, "expected at most %zu encoded bytes, found %llu", most, (unsigned long long)*size);
-    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(a, leaf, status, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(a, chunk, status, err);
 }
 
 /* So that an absent shard is not asked for again. */
@@ -144,7 +145,7 @@ static void keep_absent(struct zs_array *a, uint64_t shard)
 static bool is_wanted_whole(struct zs_array *a, const struct zs_level *level, uint64_t shard, size_t wanted,
                             size_t *limit)
 {
-    if (!a->store->is_remote || a->unsaved != NULL || a->chain.count != 2)
+    if (!a->store->is_remote || a->pending != NULL || a->chain.count != 2)
         return false;
     struct zs_cache_entry *index = zs_cache_get(a->indexes, (struct zs_cache_key){0, shard});
     if (index != NULL) {
@@ -152,7 +153,7 @@ static bool is_wanted_whole(struct zs_array *a, const struct zs_level *level, ui
         return false;
     }
     const uint64_t chunks = zs_grid_leaves(&a->grid, shard);
-    const uint64_t each = a->leaf->stored_size;
+    const uint64_t each = a->innermost->stored_size;
     if (chunks > WHOLE_SHARD_BYTES / each || (chunks - wanted) * each > a->ranges.max_gap)
         return false;
     *limit = zs_bytes_bound((size_t)(chunks * each)) + (size_t)level->index_size;
@@ -167,7 +168,7 @@ static bool must_ask_again(const struct zs_array *a, const struct zs_level *leve
     for (size_t i = 0; i < n && index->is_remembered; i++) {
         bool is_empty;
         uint64_t offset, size;
-        if (entry_of(a, 0, level, index, loc[i]->leaf, &is_empty, &offset, &size, NULL) != ZS_OK || is_empty)
+        if (entry_of(a, 0, level, index, loc[i]->chunk, &is_empty, &offset, &size, NULL) != ZS_OK || is_empty)
             return true;
     }
     return false;
@@ -187,7 +188,7 @@ static enum zs_status ask_again(struct zs_array *a, uint64_t shard, struct zs_ca
 
 bool zs_is_known_empty(struct zs_array *a, int k, uint64_t number)
 {
-    const struct zs_unsaved *e = a->unsaved;
+    const struct zs_pending_writes *e = a->pending;
     uint64_t position[ZS_MAX_NDIM], at[ZS_MAX_NDIM], version = 0;
     struct zs_level room;
     zs_grid_position(&a->grid, k, number, position);
@@ -201,19 +202,19 @@ bool zs_is_known_empty(struct zs_array *a, int k, uint64_t number)
             return false;
         const struct zs_shard_index *index = zs_cache_value(entry);
         bool is_empty = index->is_absent;
-        bool is_told = !index->is_remembered && (j == 0 || index->version == version);
-        if (is_told && !is_empty && j < k) {
+        bool is_known = !index->is_remembered && (j == 0 || index->version == version);
+        if (is_known && !is_empty && j < k) {
             uint64_t offset, size;
             zs_grid_around(&a->grid, k, position, j + 1, at);
             zs_grid_inside(&a->grid, j, at, at);
             const struct zs_level *level = zs_grid_level(&a->grid, j, shard, &room);
-            is_told = zs_shard_index_entry(level, index, zs_shard_index_number(level, at), &is_empty, &offset, &size,
-                                           NULL) == ZS_OK;
+            is_known = zs_shard_index_entry(level, index, zs_shard_index_number(level, at), &is_empty, &offset, &size,
+                                            NULL) == ZS_OK;
         }
         version = index->version;
         zs_cache_release(a->indexes, entry);
-        if (!is_told || is_empty)
-            return is_told;
+        if (!is_known || is_empty)
+            return is_known;
     }
     return false;
 }
@@ -237,12 +238,12 @@ static enum zs_status index_of_bytes(struct zs_array *a, const struct zs_level *
     return zs_index_get(a, 0, number, NULL, entry, err);
 }
 
-/* Locates n > 0 leaf chunks, all in one level-k shard. `src` are the shard's encoded bytes; NULL at level 0. */
+/* Locates n > 0 innermost chunks, all in one level-k shard. `src` are the shard's encoded bytes; NULL at level 0. */
 static enum zs_status locate_in_shard(struct locator *l, int k, const struct zs_source *src, struct zs_location **loc,
                                       size_t n, struct zs_error *err)
 {
     struct zs_array *a = l->a;
-    const uint64_t number = number_at_level(a, k, loc[0]->leaf);
+    const uint64_t number = number_at_level(a, k, loc[0]->chunk);
     struct zs_level room;
     const struct zs_level *level = zs_grid_level(&a->grid, k, number, &room);
     struct zs_source decoded;
@@ -261,7 +262,7 @@ static enum zs_status locate_in_shard(struct locator *l, int k, const struct zs_
             return ZS_OK;
         }
         if (status != ZS_OK)
-            return zs_fail_in_chunk(a, loc[0]->leaf, status, err);
+            return zs_fail_in_chunk(a, loc[0]->chunk, status, err);
         src = &decoded;
     } else if (k == 0 && is_wanted_whole(a, level, number, n, &limit)) {
         const enum zs_status status = blob_get(l, 0, number, NULL, limit, &decoded, err);
@@ -273,7 +274,7 @@ static enum zs_status locate_in_shard(struct locator *l, int k, const struct zs_
         if (status == ZS_OK)
             src = &decoded;
         else if (status != ZS_INVALID) /* that is: it has more in it than there should be, and is read by ranges */
-            return zs_fail_in_chunk(a, loc[0]->leaf, status, err);
+            return zs_fail_in_chunk(a, loc[0]->chunk, status, err);
     }
     struct zs_cache_entry *entry;
     enum zs_status status = k == 0 && src != NULL ? index_of_bytes(a, level, number, &src, &entry, err)
@@ -283,7 +284,7 @@ static enum zs_status locate_in_shard(struct locator *l, int k, const struct zs_
         status = ask_again(a, number, &entry, err);
     }
     if (status != ZS_OK)
-        return zs_fail_in_chunk(a, loc[0]->leaf, status, err);
+        return zs_fail_in_chunk(a, loc[0]->chunk, status, err);
     const struct zs_shard_index *index = zs_cache_value(entry);
     const bool is_last = k + 2 == a->chain.count;
     struct zs_cache_entry *object_entry = NULL; /* opened when an inner shard's index must be read */
@@ -294,11 +295,11 @@ static enum zs_status locate_in_shard(struct locator *l, int k, const struct zs_
         /* Chunks of one inner shard follow each other: see zs_locate(). */
         run = 1;
         if (!is_last) {
-            const uint64_t inner = number_at_level(a, k + 1, loc[i]->leaf);
-            while (i + run < n && number_at_level(a, k + 1, loc[i + run]->leaf) == inner)
+            const uint64_t inner = number_at_level(a, k + 1, loc[i]->chunk);
+            while (i + run < n && number_at_level(a, k + 1, loc[i + run]->chunk) == inner)
                 run++;
         }
-        status = entry_of(a, k, level, index, loc[i]->leaf, &is_empty, &offset, &size, err);
+        status = entry_of(a, k, level, index, loc[i]->chunk, &is_empty, &offset, &size, err);
         if (status != ZS_OK)
             break;
         if (is_empty) {
@@ -334,7 +335,7 @@ static enum zs_status locate_in_shard(struct locator *l, int k, const struct zs_
                 status = zs_fail(err, ZS_IO, "the shard was replaced while it was read");
             }
             if (status != ZS_OK) {
-                status = zs_fail_in_chunk(a, loc[i]->leaf, status, err);
+                status = zs_fail_in_chunk(a, loc[i]->chunk, status, err);
                 break;
             }
             inner_src.object = zs_cache_value(object_entry);
@@ -347,12 +348,12 @@ static enum zs_status locate_in_shard(struct locator *l, int k, const struct zs_
     return status;
 }
 
-/* Leaf chunks in the order of the shards that hold them, outermost first, so that each inner shard is one run. */
+/* Innermost chunks in the order of the shards that hold them, outermost first, so that each inner shard is one run. */
 static _Thread_local const struct zs_array *sorting; /* qsort() has no context argument in C11 */
 
 static int by_shards(const void *x, const void *y)
 {
-    const uint64_t p = (*(struct zs_location *const *)x)->leaf, q = (*(struct zs_location *const *)y)->leaf;
+    const uint64_t p = (*(struct zs_location *const *)x)->chunk, q = (*(struct zs_location *const *)y)->chunk;
     for (int k = 1; k < sorting->chain.count - 1; k++) {
         const uint64_t a = number_at_level(sorting, k, p), b = number_at_level(sorting, k, q);
         if (a != b)
@@ -379,33 +380,33 @@ enum zs_status zs_locate(struct zs_array *a, struct zs_location **locations, siz
     return status;
 }
 
-enum zs_status zs_shard_look(struct zs_array *a, uint64_t leaf, struct zs_hold *hold, struct zs_error *err)
+enum zs_status zs_shard_load_index(struct zs_array *a, uint64_t chunk, struct zs_pins *hold, struct zs_error *err)
 {
     struct zs_level room;
-    const uint64_t shard = zs_grid_shard(&a->grid, leaf);
+    const uint64_t shard = zs_grid_shard(&a->grid, chunk);
     const struct zs_level *level = zs_grid_level(&a->grid, 0, shard, &room);
     size_t limit;
     if (hold == NULL &&
         (level->bytes_codec_count > 0 || is_wanted_whole(a, level, shard, (size_t)level->inner_count, &limit)))
         return ZS_OK; /* its index comes with all of it */
-    struct zs_location where = {.leaf = leaf, .shard = shard}, *location = &where;
-    struct zs_hold own = {0};
+    struct zs_location where = {.chunk = chunk, .shard = shard}, *location = &where;
+    struct zs_pins own = {0};
     bool is_stale = false; /* whoever reads it next finds that out too */
     const enum zs_status status = zs_locate(a, &location, 1, &own.blobs, &own.blob_count, &is_stale, err);
     own.index = zs_cache_get(a->indexes, (struct zs_cache_key){0, shard});
     if (hold != NULL)
         *hold = own;
     else
-        zs_hold_release(a, &own);
+        zs_pins_release(a, &own);
     return is_stale ? ZS_OK : status;
 }
 
-void zs_hold_release(struct zs_array *a, struct zs_hold *hold)
+void zs_pins_release(struct zs_array *a, struct zs_pins *hold)
 {
     for (size_t i = 0; i < hold->blob_count; i++)
         zs_cache_release(a->chunks, hold->blobs[i]);
     free(hold->blobs);
     if (hold->index != NULL)
         zs_cache_release(a->indexes, hold->index);
-    *hold = (struct zs_hold){0};
+    *hold = (struct zs_pins){0};
 }

@@ -7,7 +7,7 @@
 #include "shard/order.h"
 
 /* Shards that are opened to learn the order of their chunks, spread over the array: the first may be empty. */
-#define MOST_LOOKS 16
+#define MAX_SAMPLES 16
 
 /* The object of a shard as it is now, and its index where that is not in need of decoding; both NULL when there is
  * none. */
@@ -29,7 +29,7 @@ static enum zs_status open_object(struct zs_array *a, const struct zs_level *lev
 /* Whether nobody else can have made this shard. */
 bool zs_shard_is_unpublished(const struct zs_array *a, uint64_t shard)
 {
-    return a->is_new && zs_map_get(&a->unsaved->published, shard) == NULL;
+    return a->is_new && zs_map_get(&a->pending->published, shard) == NULL;
 }
 
 /* A shard of which nothing was put, on nothing that is there. */
@@ -40,7 +40,7 @@ static enum zs_status create_shard(struct zs_array *a, uint64_t shard, struct zs
     const struct zs_level *levels = s != NULL ? zs_grid_levels(&a->grid, shard, &s->levels) : NULL;
     enum zs_status status = key != NULL && levels != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot open a shard");
     if (status == ZS_OK)
-        status = zs_shard_writer_create(a->store, key, levels, a->unsaved->order, NULL, NULL, &s->writer, err);
+        status = zs_shard_writer_create(a->store, key, levels, a->pending->order, NULL, NULL, &s->writer, err);
     free(key);
     if (status == ZS_OK) {
         s->shard = shard;
@@ -55,7 +55,7 @@ static enum zs_status create_shard(struct zs_array *a, uint64_t shard, struct zs
 
 enum zs_status zs_open_shard_get(struct zs_array *a, uint64_t shard, struct zs_open_shard **out, struct zs_error *err)
 {
-    struct zs_unsaved *e = a->unsaved;
+    struct zs_pending_writes *e = a->pending;
     struct zs_open_shard *s = zs_map_get(&e->shards, shard);
     if (s == NULL) {
         ZS_TRY(create_shard(a, shard, &s, err));
@@ -75,28 +75,28 @@ enum zs_status zs_open_shard_get(struct zs_array *a, uint64_t shard, struct zs_o
     return ZS_OK;
 }
 
-void zs_unsaved_find_order(struct zs_array *a)
+void zs_pending_find_order(struct zs_array *a)
 {
     uint64_t count = 1; /* it was looked at for overflow when the array was opened */
     for (int d = 0; d < a->meta->ndim; d++)
         count *= a->grid.count[0][d];
-    const uint64_t looks = zs_min_u64(count, MOST_LOOKS);
-    bool is_found = a->unsaved->knows_order || !a->unsaved->has_shards;
-    a->unsaved->knows_order = true;
-    for (uint64_t i = 0; i < looks && !is_found; i++) {
+    const uint64_t samples = zs_min_u64(count, MAX_SAMPLES);
+    bool is_found = a->pending->knows_order || !a->pending->has_shards;
+    a->pending->knows_order = true;
+    for (uint64_t i = 0; i < samples && !is_found; i++) {
         struct zs_error ignored;
         struct zs_object *object;
         struct zs_shard_index *index;
         struct zs_level room;
-        const struct zs_level *level = zs_grid_level(&a->grid, 0, i * (count / looks), &room);
-        char *key = zs_shard_key(a, i * (count / looks));
+        const struct zs_level *level = zs_grid_level(&a->grid, 0, i * (count / samples), &room);
+        char *key = zs_shard_key(a, i * (count / samples));
         if (key == NULL || open_object(a, level, key, &object, &index, &ignored) != ZS_OK) {
             free(key);
             return; /* whoever reads the pixels will say what is wrong */
         }
         is_found = index != NULL;
         if (index != NULL)
-            a->unsaved->order = zs_chunk_order_of(level, index, a->unsaved->order);
+            a->pending->order = zs_chunk_order_of(level, index, a->pending->order);
         free(index);
         zs_object_close(object);
         free(key);
@@ -107,7 +107,7 @@ enum zs_status zs_open_shard_reopen(struct zs_array *a, struct zs_open_shard *s,
 {
     struct zs_object *object;
     struct zs_shard_index *index;
-    struct zs_unsaved *e = a->unsaved;
+    struct zs_pending_writes *e = a->pending;
     const struct zs_level *levels = s->levels != NULL ? s->levels : a->chain.levels;
     ZS_TRY(open_object(a, levels, key, &object, &index, err));
     const enum zs_chunk_order order = index != NULL ? zs_chunk_order_of(levels, index, e->order) : e->order;
@@ -123,28 +123,28 @@ enum zs_status zs_open_shard_need(struct zs_array *a, struct zs_open_shard *s, s
     if (s->is_opened)
         return ZS_OK;
     char *key = zs_shard_key(a, s->shard);
-    const enum zs_status status = key != NULL ? zs_open_shard_reopen(a, s, key, err)
-                                              : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
+    const enum zs_status status =
+        key != NULL ? zs_open_shard_reopen(a, s, key, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
     free(key);
     return status;
 }
 
 /* Counts the memory that a shard holds. */
-void zs_open_shard_account(struct zs_unsaved *e, struct zs_open_shard *s, bool is_open)
+void zs_open_shard_account(struct zs_pending_writes *e, struct zs_open_shard *s, bool is_open)
 {
     uint64_t held = is_open ? zs_shard_writer_memory(s->writer) : 0, key;
     size_t at = 0;
-    if (is_open && s->touched.count > 0)
-        held += s->touched.count * ((const struct zs_touched *)zs_map_next(&s->touched, &at, &key))->size;
+    if (is_open && s->written.count > 0)
+        held += s->written.count * ((const struct zs_written *)zs_map_next(&s->written, &at, &key))->size;
     e->held_bytes = e->held_bytes - s->held + held;
     s->held = held;
-    zs_unsaved_count(e);
+    zs_pending_account(e);
 }
 
 void zs_open_shard_forget(struct zs_array *a, struct zs_open_shard *s)
 {
-    (void)zs_map_remove(&a->unsaved->shards, s->shard);
-    zs_open_shard_account(a->unsaved, s, false);
+    (void)zs_map_remove(&a->pending->shards, s->shard);
+    zs_open_shard_account(a->pending, s, false);
     zs_open_shard_free(s);
 }
 
@@ -153,7 +153,7 @@ bool zs_open_shard_is_complete(const struct zs_array *a, const struct zs_open_sh
     return zs_shard_writer_put_count(s->writer) == zs_grid_leaves(&a->grid, s->shard);
 }
 
-/* The version of the object that the writer builds on, as in zs_touched. */
+/* The version of the object that the writer builds on, as in zs_written. */
 uint64_t zs_open_shard_version(const struct zs_open_shard *s)
 {
     const struct zs_object *object = s != NULL ? zs_shard_writer_object(s->writer) : NULL;

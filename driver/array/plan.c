@@ -30,7 +30,7 @@ void zs_plan_clear(struct zs_plan *p)
     }
     free(p->pins);
     free(p->pin_counts);
-    free(p->pieces);
+    free(p->overlaps);
     free(p->gaps);
     free(p->chunks);
     free(p->shards);
@@ -77,11 +77,11 @@ bool zs_next_position(int n, uint64_t *at, const uint64_t *low, const uint64_t *
     return false;
 }
 
-void zs_piece_box(const struct zs_array *a, int k, uint64_t number, const struct zs_window *w, uint64_t *start,
-                  uint64_t *count)
+void zs_chunk_overlap(const struct zs_array *a, int k, uint64_t number, const struct zs_window *w, uint64_t *start,
+                      uint64_t *count)
 {
     uint64_t low[ZS_MAX_NDIM], length[ZS_MAX_NDIM];
-    zs_grid_box(&a->grid, k, number, low, length);
+    zs_grid_extent(&a->grid, k, number, low, length);
     for (int d = 0; d < a->meta->ndim; d++) {
         const uint64_t from = zs_max_u64(low[d], w->start[d]);
         const uint64_t to = zs_min_u64(low[d] + length[d], w->start[d] + w->count[d]);
@@ -90,19 +90,19 @@ void zs_piece_box(const struct zs_array *a, int k, uint64_t number, const struct
     }
 }
 
-void zs_wanted_box(const struct zs_plan *p, const struct zs_planned *c, struct zs_part *box)
+void zs_wanted_extent(const struct zs_plan *p, const struct zs_planned *c, struct zs_extent *extent)
 {
     const struct zs_array *a = p->a;
-    for (size_t i = 0; i < c->piece_count; i++) {
+    for (size_t i = 0; i < c->overlap_count; i++) {
         uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
-        zs_piece_box(a, a->chain.count - 1, c->where.leaf, &p->windows[p->pieces[c->first_piece + i].window], start,
-                     count);
+        zs_chunk_overlap(a, a->chain.count - 1, c->where.chunk, &p->windows[p->overlaps[c->first_overlap + i].window],
+                         start, count);
         for (int d = 0; d < a->meta->ndim; d++) {
-            const uint64_t low = i == 0 ? start[d] : zs_min_u64(box->start[d], start[d]);
+            const uint64_t low = i == 0 ? start[d] : zs_min_u64(extent->start[d], start[d]);
             const uint64_t end =
-                i == 0 ? start[d] + count[d] : zs_max_u64(box->start[d] + box->count[d], start[d] + count[d]);
-            box->start[d] = low;
-            box->count[d] = end - low;
+                i == 0 ? start[d] + count[d] : zs_max_u64(extent->start[d] + extent->count[d], start[d] + count[d]);
+            extent->start[d] = low;
+            extent->count[d] = end - low;
         }
     }
 }
@@ -110,12 +110,12 @@ void zs_wanted_box(const struct zs_plan *p, const struct zs_planned *c, struct z
 /* Lets go of a cached part of a chunk that has not all that is wanted. */
 static void drop_other_part(struct zs_plan *p, struct zs_planned *c)
 {
-    const struct zs_part *part = ((const struct zs_blob *)zs_cache_value(c->cached))->part;
-    struct zs_part wanted;
+    const struct zs_extent *part = ((const struct zs_blob *)zs_cache_value(c->cached))->part;
+    struct zs_extent wanted;
     bool has_all = true;
     if (part == NULL)
         return;
-    zs_wanted_box(p, c, &wanted);
+    zs_wanted_extent(p, c, &wanted);
     for (int d = 0; d < p->a->meta->ndim; d++)
         has_all = has_all && wanted.start[d] >= part->start[d] &&
                   wanted.start[d] + wanted.count[d] <= part->start[d] + part->count[d];
@@ -152,25 +152,25 @@ static enum zs_status add_gap(struct zs_plan *p, size_t window, int k, uint64_t 
 
 /* Adds what lies in box [start, start + count) of a window, as far as it is not empty: chunk by chunk of level k, so
  * that what lies in one shard comes together. */
-static enum zs_status add_box(struct zs_plan *p, size_t window, int k, const uint64_t *start, const uint64_t *count,
-                              struct zs_error *err)
+static enum zs_status add_extent(struct zs_plan *p, size_t window, int k, const uint64_t *start, const uint64_t *count,
+                                 struct zs_error *err)
 {
     struct zs_array *a = p->a;
     const int n = a->meta->ndim;
-    const int leaf = a->chain.count - 1;
+    const int innermost = a->chain.count - 1;
     uint64_t low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM], chunks = 1;
     for (int d = 0; d < n; d++) {
         at[d] = low[d] = zs_grid_find(&a->grid, k, d, start[d]);
         high[d] = zs_grid_find(&a->grid, k, d, start[d] + count[d] - 1) + 1;
         chunks *= high[d] - low[d]; /* some of the array's chunks, whose number fits */
     }
-    if (k == leaf) {
-        void *pieces = p->pieces;
-        if (!zs_make_room(&pieces, &p->piece_room, p->piece_count, chunks, sizeof *p->pieces))
+    if (k == innermost) {
+        void *overlaps = p->overlaps;
+        if (!zs_make_room(&overlaps, &p->overlap_room, p->overlap_count, chunks, sizeof *p->overlaps))
             return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %llu chunks", (unsigned long long)chunks);
-        p->pieces = pieces;
+        p->overlaps = overlaps;
         do {
-            p->pieces[p->piece_count++] = (struct zs_piece){zs_grid_number(&a->grid, k, at), window};
+            p->overlaps[p->overlap_count++] = (struct zs_overlap){zs_grid_number(&a->grid, k, at), window};
         } while (zs_next_position(n, at, low, high));
         return ZS_OK;
     }
@@ -178,32 +178,32 @@ static enum zs_status add_box(struct zs_plan *p, size_t window, int k, const uin
         const uint64_t number = zs_grid_number(&a->grid, k, at);
         uint64_t from[ZS_MAX_NDIM], extent[ZS_MAX_NDIM];
         from[0] = extent[0] = 0; /* of no dimensions too */
-        bool is_single = true; /* one leaf chunk: it is looked up like any other */
+        bool is_single = true;   /* one innermost chunk: it is looked up like any other */
         for (int d = 0; d < n; d++) {
             const struct zs_span s = zs_grid_span(&a->grid, k, d, at[d]);
             from[d] = zs_max_u64(start[d], s.start);
             extent[d] = zs_min_u64(start[d] + count[d], s.start + s.length) - from[d];
-            is_single = is_single && zs_grid_find(&a->grid, leaf, d, from[d]) ==
-                                         zs_grid_find(&a->grid, leaf, d, from[d] + extent[d] - 1);
+            is_single = is_single && zs_grid_find(&a->grid, innermost, d, from[d]) ==
+                                         zs_grid_find(&a->grid, innermost, d, from[d] + extent[d] - 1);
         }
         if (!is_single && zs_is_known_empty(a, k, number))
             ZS_TRY(add_gap(p, window, k, number, err));
         else
-            ZS_TRY(add_box(p, window, k + 1, from, extent, err));
+            ZS_TRY(add_extent(p, window, k + 1, from, extent, err));
     } while (zs_next_position(n, at, low, high));
     return ZS_OK;
 }
 
 static _Thread_local const struct zs_array *sorting; /* qsort() has no context argument in C11 */
 
-static int by_shard_and_leaf(const void *x, const void *y)
+static int by_shard_and_chunk(const void *x, const void *y)
 {
-    const struct zs_piece *p = x, *q = y;
-    if (p->leaf != q->leaf) {
-        const uint64_t a = zs_grid_shard(&sorting->grid, p->leaf), b = zs_grid_shard(&sorting->grid, q->leaf);
+    const struct zs_overlap *p = x, *q = y;
+    if (p->chunk != q->chunk) {
+        const uint64_t a = zs_grid_shard(&sorting->grid, p->chunk), b = zs_grid_shard(&sorting->grid, q->chunk);
         if (a != b)
             return a < b ? -1 : 1;
-        return p->leaf < q->leaf ? -1 : 1;
+        return p->chunk < q->chunk ? -1 : 1;
     }
     return (p->window > q->window) - (p->window < q->window);
 }
@@ -212,25 +212,25 @@ enum zs_status zs_plan_chunks(struct zs_plan *p, struct zs_error *err)
 {
     for (size_t i = 0; i < p->window_count; i++)
         if (!zs_is_empty_window(p->a, &p->windows[i]))
-            ZS_TRY(add_box(p, i, 0, p->windows[i].start, p->windows[i].count, err));
-    if (p->window_count > 1 && p->piece_count > 1) { /* one window gave them in order */
+            ZS_TRY(add_extent(p, i, 0, p->windows[i].start, p->windows[i].count, err));
+    if (p->window_count > 1 && p->overlap_count > 1) { /* one window gave them in order */
         sorting = p->a;
-        qsort(p->pieces, p->piece_count, sizeof *p->pieces, by_shard_and_leaf);
+        qsort(p->overlaps, p->overlap_count, sizeof *p->overlaps, by_shard_and_chunk);
     }
-    p->chunks = zs_calloc(p->piece_count, sizeof *p->chunks);
+    p->chunks = zs_calloc(p->overlap_count, sizeof *p->chunks);
     if (p->chunks == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu chunks", p->piece_count);
-    for (size_t i = 0; i < p->piece_count; i++) {
-        if (i == 0 || p->pieces[i].leaf != p->pieces[i - 1].leaf) {
+        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu chunks", p->overlap_count);
+    for (size_t i = 0; i < p->overlap_count; i++) {
+        if (i == 0 || p->overlaps[i].chunk != p->overlaps[i - 1].chunk) {
             struct zs_planned *c = &p->chunks[p->chunk_count++];
-            c->where.leaf = p->pieces[i].leaf;
-            c->where.shard = zs_grid_shard(&p->a->grid, c->where.leaf);
-            c->first_piece = i;
-            c->dirty = zs_unsaved_dirty_leaf(p->a, c->where.leaf);
+            c->where.chunk = p->overlaps[i].chunk;
+            c->where.shard = zs_grid_shard(&p->a->grid, c->where.chunk);
+            c->first_overlap = i;
+            c->dirty = zs_pending_decoded(p->a, c->where.chunk);
             if (c->dirty == NULL)
-                c->cached = zs_cache_get(p->a->chunks, (struct zs_cache_key){0, c->where.leaf});
+                c->cached = zs_cache_get(p->a->chunks, (struct zs_cache_key){0, c->where.chunk});
         }
-        p->chunks[p->chunk_count - 1].piece_count++;
+        p->chunks[p->chunk_count - 1].overlap_count++;
     }
     for (size_t i = 0; i < p->chunk_count; i++)
         if (p->chunks[i].cached != NULL)
@@ -258,7 +258,7 @@ static enum zs_status locate_shard(void *ctx, size_t item, struct zs_error *err)
         uint64_t number;
         if (zs_is_at_hand(c))
             continue;
-        if (zs_unsaved_pending_leaf(p->a, c->where.leaf, &number) != NULL)
+        if (zs_pending_writer(p->a, c->where.chunk, &number) != NULL)
             c->where.kind = ZS_LOCATION_PENDING;
         else
             locations[n++] = &c->where;

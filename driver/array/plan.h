@@ -5,16 +5,16 @@
 
 #include <stdatomic.h>
 
-#include "array/unsaved.h"
+#include "array/pending_writes.h"
 
-/* A leaf chunk that some windows touch. */
+/* An innermost chunk that some windows touch. */
 struct zs_planned {
     struct zs_location where; /* first: zs_locate() sees it */
     struct zs_cache_entry *cached;
-    const struct zs_blob *dirty; /* written and not encoded yet */
-    size_t first_piece, piece_count; /* of plan.pieces */
-    struct zs_cache_entry *table;    /* read in parts: how it is cut (struct zs_blocks); NULL: whole */
-    size_t first_item, item_count;   /* of plan.items: those parts */
+    const struct zs_blob *dirty;         /* written and not encoded yet */
+    size_t first_overlap, overlap_count; /* of plan.overlaps */
+    struct zs_cache_entry *table;        /* read in parts: how it is cut (struct zs_blocks); NULL: whole */
+    size_t first_item, item_count;       /* of plan.items: those parts */
 };
 
 /* What is decoded at once: a chunk, or one block of a chunk of which little is wanted. */
@@ -26,13 +26,13 @@ struct zs_item {
 #define ZS_WHOLE_CHUNK SIZE_MAX
 
 /* One window's share of a chunk. */
-struct zs_piece {
-    uint64_t leaf;
+struct zs_overlap {
+    uint64_t chunk;
     size_t window;
 };
 
-/* One window's share of a chunk of any level but the last that is known to be empty: its leaf chunks are not looked
- * at. */
+/* One window's share of a chunk of any level but the last that is known to be empty: its innermost chunks are not
+ * looked at. */
 struct zs_gap {
     size_t window;
     int level;
@@ -51,13 +51,13 @@ struct zs_plan {
     const struct zs_window *windows;
     size_t window_count;
     zs_convert_fn convert;
-    zs_take_fn take; /* in the place of copying and converting, where it is not NULL */
-    void *ctx;       /* of the one or the other */
+    zs_take_fn take;  /* in the place of copying and converting, where it is not NULL */
+    void *ctx;        /* of the one or the other */
     bool is_prefetch; /* decode into the cache, place nothing */
     size_t keep;      /* bytes of a chunk used in part that are kept */
 
-    struct zs_piece *pieces;
-    size_t piece_count, piece_room;
+    struct zs_overlap *overlaps;
+    size_t overlap_count, overlap_room;
     struct zs_gap *gaps;
     size_t gap_count, gap_room;
     struct zs_planned *chunks; /* in order of their shard, then number */
@@ -74,13 +74,13 @@ struct zs_plan {
     struct zs_range_group *groups;
     struct zs_task *tasks;
     size_t task_count;
-    size_t decode_count; /* of items that are not at hand */
+    size_t decode_count;          /* of items that are not at hand */
     pthread_mutex_t pending_lock; /* shard writers serve one at a time */
-    /* More threads wait for bytes than decode: those that have theirs wait for one of a->decode_places. */
+    /* More threads wait for bytes than decode: those that have theirs wait for one of a->decode_slots. */
     pthread_mutex_t decode_lock;
     pthread_cond_t decode_done;
-    int decoding, decode_places; /* of the array, or more where blocks are all that is decoded */
-    atomic_bool stale;            /* a shard was replaced under us */
+    int decoding, decode_slots; /* of the array, or more where blocks are all that is decoded */
+    atomic_bool stale;          /* a shard was replaced under us */
 };
 
 /* ZS_ARGUMENT when a window reaches beyond the array. */
@@ -102,11 +102,11 @@ void zs_plan_clear(struct zs_plan *p);
 bool zs_make_room(void **items, size_t *room, size_t count, uint64_t more, size_t item_size);
 
 /* The part of level-k chunk `number` that lies in the window: start and count in elements of the array. */
-void zs_piece_box(const struct zs_array *a, int k, uint64_t number, const struct zs_window *w, uint64_t *start,
-                  uint64_t *count);
+void zs_chunk_overlap(const struct zs_array *a, int k, uint64_t number, const struct zs_window *w, uint64_t *start,
+                      uint64_t *count);
 
 /* The smallest box of the chunk that holds all that the windows want of it. */
-void zs_wanted_box(const struct zs_plan *p, const struct zs_planned *c, struct zs_part *box);
+void zs_wanted_extent(const struct zs_plan *p, const struct zs_planned *c, struct zs_extent *extent);
 
 /* Advances `at` within [low, high) of n dimensions, last fastest; false when it came round. */
 bool zs_next_position(int n, uint64_t *at, const uint64_t *low, const uint64_t *high);

@@ -33,10 +33,10 @@ static bool finds_out(const struct zs_array *a, const struct zs_open_shard *s)
 {
     const uint64_t version = zs_open_shard_version(s);
     size_t at = 0;
-    uint64_t leaf;
+    uint64_t chunk;
     if (!a->store->is_remote || version == 0 || !zs_shard_writer_will_read(s->writer))
         return false;
-    for (const struct zs_touched *t; (t = zs_map_next(&s->touched, &at, &leaf)) != NULL;)
+    for (const struct zs_written *t; (t = zs_map_next(&s->written, &at, &chunk)) != NULL;)
         if (t->version != version)
             return false;
     return true;
@@ -63,40 +63,40 @@ static enum zs_status is_unchanged(struct zs_array *a, const struct zs_open_shar
 }
 
 /* A chunk of which a part was written: over what it is by now. */
-static enum zs_status catch_up_chunk(struct zs_array *a, struct zs_open_shard *s, uint64_t leaf,
-                                     struct zs_touched *touched, struct zs_error *err)
+static enum zs_status catch_up_chunk(struct zs_array *a, struct zs_open_shard *s, uint64_t chunk,
+                                     struct zs_written *written, struct zs_error *err)
 {
-    const uint64_t number = zs_grid_number_in_shard(&a->grid, leaf);
+    const uint64_t number = zs_grid_number_in_shard(&a->grid, chunk);
     struct zs_buffer present = {0}, pending = {0};
     bool is_empty, is_empty_here;
-    enum zs_status status = zs_leaf_read_present(a, s, leaf, &is_empty, &present, err);
-    const uint64_t content = status == ZS_OK ? zs_leaf_content(is_empty, &present) : 0;
-    if (status == ZS_OK && content != touched->content) {
+    enum zs_status status = zs_chunk_read_present(a, s, chunk, &is_empty, &present, err);
+    const uint64_t content = status == ZS_OK ? zs_chunk_content(is_empty, &present) : 0;
+    if (status == ZS_OK && content != written->content) {
         struct zs_merged m;
-        status = zs_merged_begin(a, leaf, &m, err);
+        status = zs_merged_begin(a, chunk, &m, err);
         if (status == ZS_OK)
             status = zs_shard_writer_get(s->writer, number, &is_empty_here, &pending, err);
         if (status == ZS_OK)
-            status = zs_leaf_decode_present(a, m.leaf, m.scratch, is_empty_here, &pending, m.ours.data, err);
+            status = zs_chunk_decode_present(a, m.level, m.scratch, is_empty_here, &pending, m.ours.data, err);
         if (status == ZS_OK)
-            status = zs_leaf_merge(a, touched, is_empty, &present, &m, err);
+            status = zs_chunk_merge(a, written, is_empty, &present, &m, err);
         if (status == ZS_OK)
             status = zs_shard_writer_put(s->writer, number, m.encoded, m.n, err);
         if (status == ZS_OK)
-            touched->content = content;
+            written->content = content;
         zs_merged_end(&m);
     }
     if (status == ZS_OK)
-        touched->version = zs_open_shard_version(s);
+        written->version = zs_open_shard_version(s);
     zs_buffer_free(&present);
     zs_buffer_free(&pending);
-    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(a, leaf, status, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(a, chunk, status, err);
 }
 
 /* Whether nothing of what is there is needed. */
 static bool is_ours(const struct zs_array *a, const struct zs_open_shard *s)
 {
-    return s->touched.count == 0 && zs_open_shard_is_complete(a, s);
+    return s->written.count == 0 && zs_open_shard_is_complete(a, s);
 }
 
 /* Makes the writer build on the object that is there now, and puts what was touched over it. */
@@ -112,9 +112,9 @@ static enum zs_status catch_up(struct zs_array *a, struct zs_open_shard *s, cons
         zs_cache_clear(a->chunks); /* some were decoded from what was there before */
     }
     size_t at = 0;
-    uint64_t leaf;
-    for (struct zs_touched *t; (t = zs_map_next(&s->touched, &at, &leaf)) != NULL;)
-        ZS_TRY(catch_up_chunk(a, s, leaf, t, err));
+    uint64_t chunk;
+    for (struct zs_written *t; (t = zs_map_next(&s->written, &at, &chunk)) != NULL;)
+        ZS_TRY(catch_up_chunk(a, s, chunk, t, err));
     return ZS_OK;
 }
 
@@ -180,19 +180,19 @@ static enum zs_status send_item(void *ctx, size_t item, struct zs_error *unused)
 }
 
 /* A shard that was sent is forgotten. If that failed it stays, unless that is impossible. */
-static enum zs_status settle(struct going *g, struct zs_error *err)
+static enum zs_status finish(struct going *g, struct zs_error *err)
 {
     struct zs_array *a = g->a;
     const enum zs_status status = g->status;
     if (status == ZS_OK && zs_shard_writer_put_count(g->s->writer) > 0 && a->is_new &&
-        !zs_map_set(&a->unsaved->published, g->s->shard, a))
+        !zs_map_set(&a->pending->published, g->s->shard, a))
         a->is_new = false; /* look for every shard from now on */
     if (g->is_lost)
         zs_cache_clear(a->chunks); /* some were decoded from what is lost now */
     if (status == ZS_OK || g->is_lost) {
         zs_open_shard_forget(a, g->s);
     } else {
-        g->s->stamp = ++a->unsaved->stamp; /* others are tried first when there are too many */
+        g->s->stamp = ++a->pending->stamp; /* others are tried first when there are too many */
         g->s->has_failed = true;
     }
     return status == ZS_OK ? ZS_OK : zs_fail(err, status, "%s", g->err.message);
@@ -206,7 +206,7 @@ static bool goes_side_by_side(const struct zs_array *a)
 }
 
 /* How many of these may be sent at once, whose bytes GDAL holds meanwhile. */
-static size_t places_for(const struct zs_array *a, struct zs_open_shard *const *list, size_t n)
+static size_t uploads_at_once(const struct zs_array *a, struct zs_open_shard *const *list, size_t n)
 {
     uint64_t largest = 1;
     for (size_t i = 0; i < n; i++)
@@ -220,7 +220,7 @@ enum zs_status zs_open_shards_publish(struct zs_array *a, struct zs_open_shard *
                                       struct zs_error *err)
 {
     enum zs_status first = ZS_OK;
-    const size_t places = places_for(a, list, n);
+    const size_t places = uploads_at_once(a, list, n);
     if (a->store->is_remote)
         ZS_TRY(zs_array_check_document(a, err));
     for (size_t i = 0, count; i < n; i += count) {
@@ -232,7 +232,7 @@ enum zs_status zs_open_shards_publish(struct zs_array *a, struct zs_open_shard *
         const enum zs_status none = zs_parallel_for((int)count, count, send_item, going, &ignored);
         (void)none;
         for (size_t k = 0; k < count; k++) {
-            const enum zs_status status = settle(&going[k], first == ZS_OK ? err : &ignored);
+            const enum zs_status status = finish(&going[k], first == ZS_OK ? err : &ignored);
             first = first == ZS_OK ? status : first;
         }
     }
@@ -240,7 +240,7 @@ enum zs_status zs_open_shards_publish(struct zs_array *a, struct zs_open_shard *
 }
 
 /* The open shards, in an order; NULL without memory. */
-static struct zs_open_shard **list_shards(const struct zs_unsaved *e, int (*compare)(const void *, const void *),
+static struct zs_open_shard **list_shards(const struct zs_pending_writes *e, int (*compare)(const void *, const void *),
                                           struct zs_error *err)
 {
     struct zs_open_shard **list = zs_calloc(e->shards.count, sizeof *list);
@@ -263,13 +263,14 @@ static int by_age(const void *x, const void *y)
 
 enum zs_status zs_open_shards_close_idle(struct zs_array *a, struct zs_error *err)
 {
-    struct zs_unsaved *e = a->unsaved;
+    struct zs_pending_writes *e = a->pending;
     while (e->shards.count > MAX_OPEN_SHARDS ||
            (e->shards.count > 1 && (e->held_bytes > e->budget / 2 || zs_files_are_scarce()))) {
         struct zs_open_shard **list = list_shards(e, by_age, err);
         if (list == NULL)
             return ZS_NO_MEMORY;
-        const size_t others = e->shards.count - 1, places = places_for(a, list, others); /* the youngest is in use */
+        const size_t others = e->shards.count - 1,
+                     places = uploads_at_once(a, list, others); /* the youngest is in use */
         const enum zs_status status = zs_open_shards_publish(a, list, others < places ? others : places, err);
         free(list);
         ZS_TRY(status);
@@ -285,10 +286,11 @@ enum zs_status zs_open_shard_publish_complete(struct zs_array *a, struct zs_open
     struct zs_open_shard *list[ZS_MOST_UPLOADS];
     size_t n = 0, at = 0;
     uint64_t key;
-    for (struct zs_open_shard *t; n < ZS_MOST_UPLOADS && (t = zs_map_next(&a->unsaved->shards, &at, &key)) != NULL;)
+    for (struct zs_open_shard *t; n < ZS_MOST_UPLOADS && (t = zs_map_next(&a->pending->shards, &at, &key)) != NULL;)
         if (zs_open_shard_is_complete(a, t) && !t->has_failed)
             list[n++] = t;
-    return n < places_for(a, list, n) ? zs_open_shards_close_idle(a, err) : zs_open_shards_publish(a, list, n, err);
+    return n < uploads_at_once(a, list, n) ? zs_open_shards_close_idle(a, err)
+                                           : zs_open_shards_publish(a, list, n, err);
 }
 
 /* Those that cannot be written to any more come first: the disk may be full, and they free what they have. */
@@ -303,7 +305,7 @@ static int by_urgency(const void *x, const void *y)
  * took. */
 static enum zs_status publish_each(struct zs_array *a, struct zs_open_shard **list, bool is_last, struct zs_error *err)
 {
-    struct zs_unsaved *e = a->unsaved;
+    struct zs_pending_writes *e = a->pending;
     enum zs_status first = ZS_OK;
     for (size_t i = 0, n = e->shards.count; i < n;) {
         struct zs_error ignored;
@@ -321,9 +323,9 @@ static enum zs_status publish_each(struct zs_array *a, struct zs_open_shard **li
     return first;
 }
 
-enum zs_status zs_unsaved_publish(struct zs_array *a, bool is_last, struct zs_error *err)
+enum zs_status zs_pending_publish(struct zs_array *a, bool is_last, struct zs_error *err)
 {
-    struct zs_unsaved *e = a->unsaved;
+    struct zs_pending_writes *e = a->pending;
     struct zs_open_shard **list = list_shards(e, by_urgency, err);
     if (list == NULL)
         return ZS_NO_MEMORY;

@@ -5,25 +5,24 @@
 
 #include "array/cut.h"
 #include "array/indexes.h"
-#include "array/parts.h"
-#include "array/place.h"
+#include "array/read_blocks.h"
+#include "array/scatter.h"
 #include "base/parallel.h"
 #include "base/strided.h"
 
 /* What a chunk, or a part of one, takes in the cache besides its elements. */
 #define WHOLE_BYTES (ZS_CACHE_ENTRY_BYTES + sizeof(struct zs_blob))
-#define PART_BYTES (WHOLE_BYTES + sizeof(struct zs_part))
+#define PART_BYTES (WHOLE_BYTES + sizeof(struct zs_extent))
 /* Copies from the cache smaller than this are not worth waking a thread for. */
 #define INLINE_BYTES ((uint64_t)1 << 20)
 
 /* ---- Doing it ---- */
 
 /* Keeps the blob, a decoded chunk or a part of one, for the next who wants it. */
-static void keep(struct zs_array *a, uint64_t leaf, struct zs_blob *blob)
+static void keep(struct zs_array *a, uint64_t chunk, struct zs_blob *blob)
 {
-    struct zs_cache_entry *entry =
-        zs_cache_put(a->chunks, (struct zs_cache_key){0, leaf}, blob,
-                     (blob->part != NULL ? PART_BYTES : WHOLE_BYTES) + blob->size);
+    struct zs_cache_entry *entry = zs_cache_put(a->chunks, (struct zs_cache_key){0, chunk}, blob,
+                                                (blob->part != NULL ? PART_BYTES : WHOLE_BYTES) + blob->size);
     if (entry != NULL)
         zs_cache_release(a->chunks, entry);
     else
@@ -32,19 +31,19 @@ static void keep(struct zs_array *a, uint64_t leaf, struct zs_blob *blob)
 
 /* Grows a box of a chunk, forward from the fastest dimension to the slowest, to n bytes at most; false when it is more
  * already. */
-static bool grow_box(const struct zs_array *a, const struct zs_part *chunk, struct zs_part *box, uint64_t n)
+static bool grow_extent(const struct zs_array *a, const struct zs_extent *chunk, struct zs_extent *extent, uint64_t n)
 {
-    uint64_t bytes = a->leaf->item_size;
+    uint64_t bytes = a->innermost->item_size;
     for (int d = 0; d < a->meta->ndim; d++)
-        bytes *= box->count[d];
+        bytes *= extent->count[d];
     if (bytes > n)
         return false;
     for (int j = a->meta->ndim - 1; j >= 0; j--) {
-        const int d = a->leaf->axis[j];
+        const int d = a->innermost->axis[j];
         const uint64_t end = zs_min_u64(chunk->start[d] + chunk->count[d], a->meta->shape[d]);
-        bytes /= box->count[d];
-        box->count[d] = zs_min_u64(end - box->start[d], n / bytes);
-        bytes *= box->count[d];
+        bytes /= extent->count[d];
+        extent->count[d] = zs_min_u64(end - extent->start[d], n / bytes);
+        bytes *= extent->count[d];
     }
     return true;
 }
@@ -53,27 +52,27 @@ static bool grow_box(const struct zs_array *a, const struct zs_part *chunk, stru
 static void keep_part(struct zs_plan *p, const struct zs_planned *c, const unsigned char *decoded)
 {
     const struct zs_array *a = p->a;
-    struct zs_part chunk, box, *part = NULL;
-    size_t n = a->leaf->item_size;
+    struct zs_extent chunk, extent, *part = NULL;
+    size_t n = a->innermost->item_size;
     ptrdiff_t from[ZS_MAX_NDIM], to[ZS_MAX_NDIM];
-    zs_whole_chunk(a, c->where.leaf, &chunk);
-    zs_wanted_box(p, c, &box);
-    if (!grow_box(a, &chunk, &box, p->keep))
+    zs_whole_chunk(a, c->where.chunk, &chunk);
+    zs_wanted_extent(p, c, &extent);
+    if (!grow_extent(a, &chunk, &extent, p->keep))
         return;
     for (int d = 0; d < a->meta->ndim; d++)
-        n *= (size_t)box.count[d];
+        n *= (size_t)extent.count[d];
     struct zs_blob *blob = zs_blob_alloc(NULL, n);
     if (blob == NULL || (part = malloc(sizeof *part)) == NULL) {
         zs_blob_free(blob);
         return;
     }
-    *part = box;
+    *part = extent;
     blob->part = part;
-    zs_part_strides(a->leaf, box.count, to);
-    zs_part_strides(a->leaf, chunk.count, from);
-    decoded = zs_element_at(a->meta->ndim, decoded, &chunk, box.start, from);
-    zs_copy_strided(a->meta->ndim, box.count, decoded, from, blob->data, to, a->leaf->item_size, NULL, NULL);
-    keep(p->a, c->where.leaf, blob);
+    zs_dense_strides(a->innermost, extent.count, to);
+    zs_dense_strides(a->innermost, chunk.count, from);
+    decoded = zs_element_at(a->meta->ndim, decoded, &chunk, extent.start, from);
+    zs_copy_strided(a->meta->ndim, extent.count, decoded, from, blob->data, to, a->innermost->item_size, NULL, NULL);
+    keep(p->a, c->where.chunk, blob);
 }
 
 /* Decodes the n encoded bytes of a chunk to where they are wanted. */
@@ -82,30 +81,30 @@ static enum zs_status deliver(struct zs_plan *p, struct zs_planned *c, struct zs
 {
     struct zs_array *a = p->a;
     struct zs_level room;
-    const struct zs_level *leaf = zs_grid_level(&a->grid, a->chain.count - 1, c->where.leaf, &room);
-    const size_t size = (size_t)leaf->decoded_size;
-    ZS_TRY(zs_chunk_size_check(a, leaf, err));
+    const struct zs_level *level = zs_grid_level(&a->grid, a->chain.count - 1, c->where.chunk, &room);
+    const size_t size = (size_t)level->decoded_size;
+    ZS_TRY(zs_chunk_size_check(a, level, err));
     void *direct = zs_direct_destination(p, c);
     if (direct != NULL)
-        return zs_leaf_decode(leaf, scratch, encoded, n, direct, err);
+        return zs_chunk_decode(level, scratch, encoded, n, direct, err);
     const bool is_spent = !p->is_prefetch && zs_is_wholly_used(p, c);
-    if (is_spent && zs_leaf_is_plain(leaf, encoded, n)) {
-        zs_place(p, c, encoded, NULL);
+    if (is_spent && zs_chunk_is_plain(level, encoded, n)) {
+        zs_scatter(p, c, encoded, NULL);
         return ZS_OK;
     }
     if (is_spent && p->convert == NULL && p->take == NULL) {
         const void *stored;
-        ZS_TRY(zs_leaf_decode_stored(leaf, scratch, encoded, n, &stored, err));
+        ZS_TRY(zs_chunk_decode_stored(level, scratch, encoded, n, &stored, err));
         if (stored != NULL) {
-            zs_place_stored(p, c, stored);
+            zs_scatter_stored(p, c, stored);
             return ZS_OK;
         }
     }
     if (is_spent || p->keep < size) {
         struct zs_buffer *out = zs_scratch_buffer(scratch, ZS_SCRATCH_DECODED);
         ZS_TRY(zs_buffer_reset(out, size, err));
-        ZS_TRY(zs_leaf_decode(leaf, scratch, encoded, n, out->data, err));
-        zs_place(p, c, out->data, NULL);
+        ZS_TRY(zs_chunk_decode(level, scratch, encoded, n, out->data, err));
+        zs_scatter(p, c, out->data, NULL);
         if (!is_spent)
             keep_part(p, c, out->data);
         return ZS_OK;
@@ -114,22 +113,22 @@ static enum zs_status deliver(struct zs_plan *p, struct zs_planned *c, struct zs
     struct zs_blob *blob = zs_blob_alloc(a->blobs, size);
     if (blob == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk of %zu bytes", size);
-    const enum zs_status status = zs_leaf_decode(leaf, scratch, encoded, n, blob->data, err);
+    const enum zs_status status = zs_chunk_decode(level, scratch, encoded, n, blob->data, err);
     if (status != ZS_OK) {
         zs_blob_free(blob);
         return status;
     }
-    zs_place(p, c, blob->data, NULL);
-    keep(a, c->where.leaf, blob);
+    zs_scatter(p, c, blob->data, NULL);
+    keep(a, c->where.chunk, blob);
     return ZS_OK;
 }
 
 static void decode_begin(struct zs_plan *p)
 {
-    if (p->decode_places >= p->a->fetch_threads)
+    if (p->decode_slots >= p->a->fetch_threads)
         return; /* there are no more threads than that */
     pthread_mutex_lock(&p->decode_lock);
-    while (p->decoding >= p->decode_places)
+    while (p->decoding >= p->decode_slots)
         pthread_cond_wait(&p->decode_done, &p->decode_lock);
     p->decoding++;
     pthread_mutex_unlock(&p->decode_lock);
@@ -137,7 +136,7 @@ static void decode_begin(struct zs_plan *p)
 
 static void decode_end(struct zs_plan *p)
 {
-    if (p->decode_places >= p->a->fetch_threads)
+    if (p->decode_slots >= p->a->fetch_threads)
         return;
     pthread_mutex_lock(&p->decode_lock);
     p->decoding--;
@@ -151,8 +150,8 @@ static enum zs_status deliver_item(struct zs_plan *p, const struct zs_item *item
 {
     struct zs_planned *c = &p->chunks[item->chunk];
     const enum zs_status status = item->block == ZS_WHOLE_CHUNK ? deliver(p, c, scratch, encoded, n, err)
-                                                                : zs_part_deliver(p, item, scratch, encoded, err);
-    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(p->a, c->where.leaf, status, err);
+                                                                : zs_block_deliver(p, item, scratch, encoded, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(p->a, c->where.chunk, status, err);
 }
 
 /* One chunk whose bytes have come. */
@@ -176,7 +175,7 @@ static enum zs_status run_group(struct zs_plan *p, const struct zs_task *t, stru
     if (status != ZS_OK) {
         if (status == ZS_NOT_FOUND) /* it was there when its index was read */
             p->stale = true;
-        return zs_fail_in_chunk(a, first->where.leaf, status == ZS_NOT_FOUND ? ZS_IO : status, err);
+        return zs_fail_in_chunk(a, first->where.chunk, status == ZS_NOT_FOUND ? ZS_IO : status, err);
     }
     struct zs_object *object = zs_cache_value(entry);
     struct zs_buffer *fetched = zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED);
@@ -192,12 +191,12 @@ static enum zs_status run_group(struct zs_plan *p, const struct zs_task *t, stru
         p->stale = true;
     zs_cache_release(a->objects, entry);
     if (status != ZS_OK)
-        return zs_fail_in_chunk(a, first->where.leaf, status, err);
+        return zs_fail_in_chunk(a, first->where.chunk, status, err);
     decode_begin(p);
     for (size_t i = 0; i < t->count && status == ZS_OK; i++) {
         const struct zs_range *r = &p->ranges[t->first + i];
-        status = deliver_item(p, &p->items[r->tag], scratch, fetched->data + (r->offset - t->offset), (size_t)r->size,
-                              err);
+        status =
+            deliver_item(p, &p->items[r->tag], scratch, fetched->data + (r->offset - t->offset), (size_t)r->size, err);
     }
     decode_end(p);
     if (status == ZS_CORRUPT && zs_shard_is_changing(a, first->where.shard))
@@ -214,15 +213,15 @@ static enum zs_status run_object(struct zs_plan *p, struct zs_planned *c, struct
     if (key == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
     struct zs_buffer *fetched = zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED);
-    enum zs_status status = zs_store_get(a->store, key, zs_level_bound(a->leaf), fetched, err);
+    enum zs_status status = zs_store_get(a->store, key, zs_level_bound(a->innermost), fetched, err);
     free(key);
     if (status == ZS_NOT_FOUND) {
-        zs_place(p, c, NULL, NULL);
+        zs_scatter(p, c, NULL, NULL);
         return ZS_OK;
     }
     if (status == ZS_OK)
         status = deliver_one(p, c, scratch, fetched->data, fetched->size, err);
-    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(p->a, c->where.leaf, status, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(p->a, c->where.chunk, status, err);
 }
 
 /* A chunk whose newest bytes wait in the writer of its shard. */
@@ -230,17 +229,17 @@ static enum zs_status run_pending(struct zs_plan *p, struct zs_planned *c, struc
                                   struct zs_error *err)
 {
     uint64_t number;
-    struct zs_shard_writer *writer = zs_unsaved_pending_leaf(p->a, c->where.leaf, &number);
+    struct zs_shard_writer *writer = zs_pending_writer(p->a, c->where.chunk, &number);
     struct zs_buffer *fetched = zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED);
     bool is_empty = true;
     pthread_mutex_lock(&p->pending_lock);
     enum zs_status status = zs_shard_writer_get(writer, number, &is_empty, fetched, err);
     pthread_mutex_unlock(&p->pending_lock);
     if (status == ZS_OK && is_empty)
-        zs_place(p, c, NULL, NULL);
+        zs_scatter(p, c, NULL, NULL);
     else if (status == ZS_OK)
         status = deliver_one(p, c, scratch, fetched->data, fetched->size, err);
-    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(p->a, c->where.leaf, status, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(p->a, c->where.chunk, status, err);
 }
 
 /* A chunk, or a block of one, of a whole shard that is at hand. */
@@ -258,16 +257,16 @@ static enum zs_status run_memory(struct zs_plan *p, const struct zs_item *item, 
 }
 
 /* Whether an item is decoded already, or empty, and placed. */
-static bool place_at_hand(const struct zs_plan *p, const struct zs_item *item)
+static bool scatter_at_hand(const struct zs_plan *p, const struct zs_item *item)
 {
     const struct zs_planned *c = &p->chunks[item->chunk];
     if (item->kept != NULL) {
-        zs_part_place(p, item);
+        zs_block_scatter(p, item);
     } else if (zs_is_at_hand(c)) {
         const struct zs_blob *blob = c->dirty != NULL ? c->dirty : zs_cache_value(c->cached);
-        zs_place(p, c, blob->data, blob->part);
+        zs_scatter(p, c, blob->data, blob->part);
     } else if (c->where.kind == ZS_LOCATION_EMPTY) {
-        zs_place(p, c, NULL, NULL);
+        zs_scatter(p, c, NULL, NULL);
     } else {
         return false;
     }
@@ -279,7 +278,7 @@ static enum zs_status run_task(void *ctx, size_t number, struct zs_error *err)
     struct zs_plan *p = ctx;
     const struct zs_task *t = &p->tasks[number];
     const struct zs_item *item = t->count == 0 ? &p->items[t->first] : NULL;
-    if (item != NULL && place_at_hand(p, item))
+    if (item != NULL && scatter_at_hand(p, item))
         return ZS_OK;
     struct zs_scratch *scratch = zs_scratch_acquire();
     if (scratch == NULL)
@@ -314,7 +313,7 @@ static enum zs_status fill_gap(void *ctx, size_t item, struct zs_error *err)
 {
     const struct zs_plan *p = ctx;
     (void)err;
-    zs_place_gap(p, &p->gaps[item]);
+    zs_fill_gap(p, &p->gaps[item]);
     return ZS_OK;
 }
 
@@ -323,7 +322,7 @@ static enum zs_status fill_gap(void *ctx, size_t item, struct zs_error *err)
  * each, several lines come. */
 static size_t bytes_to_keep(const struct zs_plan *p)
 {
-    const uint64_t size = p->a->leaf->decoded_size, room = zs_cache_budget(p->a->chunks) / 4 * 3;
+    const uint64_t size = p->a->innermost->decoded_size, room = zs_cache_budget(p->a->chunks) / 4 * 3;
     if (p->is_prefetch || p->chunk_count <= room / (size + WHOLE_BYTES))
         return (size_t)size;
     uint64_t parts = 0;
@@ -340,7 +339,7 @@ static enum zs_status run_planned(struct zs_plan *p, struct zs_error *err)
     if (p->chunk_count == 0)
         return ZS_OK;
     ZS_TRY(zs_plan_locations(p, err));
-    ZS_TRY(zs_plan_parts(p, err));
+    ZS_TRY(zs_plan_blocks(p, err));
     ZS_TRY(zs_plan_tasks(p, err));
     p->keep = bytes_to_keep(p);
     const bool only_copies = p->decode_count == 0 && window_bytes(p) < INLINE_BYTES;
@@ -367,7 +366,8 @@ static enum zs_status run_plan(void *ctx, const struct zs_window *windows, size_
     }
 }
 
-static enum zs_status read_locked(struct zs_plan *plan, const struct zs_window *windows, size_t n, struct zs_error *err)
+static enum zs_status read_windows_locked(struct zs_plan *plan, const struct zs_window *windows, size_t n,
+                                          struct zs_error *err)
 {
     ZS_TRY(zs_windows_check(plan->a, windows, n, err));
     return zs_cut(plan->a, windows, n, run_plan, plan, err);
@@ -377,14 +377,14 @@ enum zs_status zs_read_windows_locked(struct zs_array *a, const struct zs_window
                                       zs_convert_fn convert, void *ctx, struct zs_error *err)
 {
     struct zs_plan plan = {.a = a, .convert = convert, .ctx = ctx};
-    return read_locked(&plan, windows, n, err);
+    return read_windows_locked(&plan, windows, n, err);
 }
 
 /* More than half of what the cache holds would push itself out before it is used. */
 static bool is_worth_prefetching(struct zs_array *a, const struct zs_window *windows, size_t n)
 {
     const uint64_t chunks = zs_count_chunks(a, windows, n);
-    return chunks > 1 && chunks <= zs_cache_budget(a->chunks) / 2 / (a->leaf->decoded_size + ZS_CACHE_ENTRY_BYTES);
+    return chunks > 1 && chunks <= zs_cache_budget(a->chunks) / 2 / (a->innermost->decoded_size + ZS_CACHE_ENTRY_BYTES);
 }
 
 enum zs_status zs_array_prefetch(struct zs_array *a, const struct zs_window *windows, size_t n, struct zs_error *err)
@@ -393,22 +393,22 @@ enum zs_status zs_array_prefetch(struct zs_array *a, const struct zs_window *win
     ZS_TRY(zs_windows_check(a, windows, n, err));
     zs_array_lock(a, true);
     enum zs_status status = ZS_OK;
-    if (a->unsaved == NULL && is_worth_prefetching(a, windows, n)) /* what was written is looked up one by one anyway */
+    if (a->pending == NULL && is_worth_prefetching(a, windows, n)) /* what was written is looked up one by one anyway */
         status = zs_cut(a, windows, n, run_plan, &plan, err);
     (void)pthread_rwlock_unlock(&a->lock);
     return status;
 }
 
-static enum zs_status lock_and_read(struct zs_plan *plan, const struct zs_window *windows, size_t n,
-                                    struct zs_error *err)
+static enum zs_status read_windows(struct zs_plan *plan, const struct zs_window *windows, size_t n,
+                                   struct zs_error *err)
 {
     struct zs_array *a = plan->a;
     zs_array_lock(a, true);
-    if (a->unsaved != NULL) { /* it stays until the array is closed */
+    if (a->pending != NULL) { /* it stays until the array is closed */
         (void)pthread_rwlock_unlock(&a->lock);
         zs_array_lock(a, false);
     }
-    const enum zs_status status = read_locked(plan, windows, n, err);
+    const enum zs_status status = read_windows_locked(plan, windows, n, err);
     (void)pthread_rwlock_unlock(&a->lock);
     return status;
 }
@@ -417,14 +417,14 @@ enum zs_status zs_array_read_windows(struct zs_array *a, const struct zs_window 
                                      zs_convert_fn convert, void *ctx, struct zs_error *err)
 {
     struct zs_plan plan = {.a = a, .convert = convert, .ctx = ctx};
-    return lock_and_read(&plan, windows, n, err);
+    return read_windows(&plan, windows, n, err);
 }
 
 enum zs_status zs_array_take_windows(struct zs_array *a, const struct zs_window *windows, size_t n, zs_take_fn take,
                                      void *ctx, struct zs_error *err)
 {
     struct zs_plan plan = {.a = a, .take = take, .ctx = ctx};
-    return lock_and_read(&plan, windows, n, err);
+    return read_windows(&plan, windows, n, err);
 }
 
 enum zs_status zs_array_read(struct zs_array *a, const uint64_t *start, const uint64_t *count, void *out,

@@ -8,15 +8,15 @@
 #include "array/plan.h"
 #include "base/parallel.h"
 
-struct look {
+struct search {
     struct zs_array *a;
     const struct zs_window *windows;
     bool *is_stored;
 };
 
 /* Chunks of level `k` that a box spans. */
-static void span_box(const struct zs_array *a, int k, const uint64_t *start, const uint64_t *count, uint64_t *low,
-                     uint64_t *high)
+static void find_chunks(const struct zs_array *a, int k, const uint64_t *start, const uint64_t *count, uint64_t *low,
+                        uint64_t *high)
 {
     for (int d = 0; d < a->meta->ndim; d++) {
         low[d] = zs_grid_find(&a->grid, k, d, start[d]);
@@ -25,18 +25,18 @@ static void span_box(const struct zs_array *a, int k, const uint64_t *start, con
 }
 
 /* Asks the index of one shard for the chunks of a window. */
-static enum zs_status look_at_chunks(struct zs_array *a, const struct zs_window *w, uint64_t shard, bool *is_stored,
-                                     struct zs_error *err)
+static enum zs_status search_shard(struct zs_array *a, const struct zs_window *w, uint64_t shard, bool *is_stored,
+                                   struct zs_error *err)
 {
-    const int n = a->meta->ndim, leaf = a->chain.count - 1;
+    const int n = a->meta->ndim, innermost = a->chain.count - 1;
     uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM], low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM];
     size_t chunks = 1, i = 0, pin_count = 0; /* no more than the shard has, which fit memory */
     struct zs_cache_entry **pins = NULL;
     *is_stored = false;
-    if (a->unsaved != NULL && zs_shard_is_unpublished(a, shard)) /* a request says no more */
+    if (a->pending != NULL && zs_shard_is_unpublished(a, shard)) /* a request says no more */
         return ZS_OK;
-    zs_piece_box(a, 0, shard, w, start, count);
-    span_box(a, leaf, start, count, low, high);
+    zs_chunk_overlap(a, 0, shard, w, start, count);
+    find_chunks(a, innermost, start, count, low, high);
     for (int d = 0; d < n; d++) {
         at[d] = low[d];
         chunks *= (size_t)(high[d] - low[d]);
@@ -46,7 +46,7 @@ static enum zs_status look_at_chunks(struct zs_array *a, const struct zs_window 
         locations != NULL && list != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot look for %zu chunks", chunks);
     do {
         if (status == ZS_OK) {
-            locations[i] = (struct zs_location){.leaf = zs_grid_number(&a->grid, leaf, at), .shard = shard};
+            locations[i] = (struct zs_location){.chunk = zs_grid_number(&a->grid, innermost, at), .shard = shard};
             list[i] = &locations[i];
             i++;
         }
@@ -66,20 +66,20 @@ static enum zs_status look_at_chunks(struct zs_array *a, const struct zs_window 
 }
 
 /* Looks at the shards of one window until one holds something. */
-static enum zs_status look_at(void *ctx, size_t item, struct zs_error *err)
+static enum zs_status search_window(void *ctx, size_t item, struct zs_error *err)
 {
-    const struct look *l = ctx;
-    struct zs_array *a = l->a;
-    const struct zs_window *w = &l->windows[item];
+    const struct search *search = ctx;
+    struct zs_array *a = search->a;
+    const struct zs_window *w = &search->windows[item];
     uint64_t low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM];
-    bool *is_stored = &l->is_stored[item];
+    bool *is_stored = &search->is_stored[item];
     *is_stored = false;
     if (zs_is_empty_window(a, w))
         return ZS_OK;
-    span_box(a, 0, w->start, w->count, low, high);
+    find_chunks(a, 0, w->start, w->count, low, high);
     memcpy(at, low, sizeof at);
     do {
-        ZS_TRY(look_at_chunks(a, w, zs_grid_number(&a->grid, 0, at), is_stored, err));
+        ZS_TRY(search_shard(a, w, zs_grid_number(&a->grid, 0, at), is_stored, err));
     } while (!*is_stored && zs_next_position(a->meta->ndim, at, low, high));
     return ZS_OK;
 }
@@ -87,18 +87,18 @@ static enum zs_status look_at(void *ctx, size_t item, struct zs_error *err)
 /* Whether all that was written is in the store. */
 static bool is_flushed(const struct zs_array *a)
 {
-    return a->unsaved == NULL || a->unsaved->dirty.count + a->unsaved->shards.count == 0;
+    return a->pending == NULL || a->pending->dirty.count + a->pending->shards.count == 0;
 }
 
 enum zs_status zs_array_find_stored(struct zs_array *a, const struct zs_window *windows, size_t n, bool *is_stored,
                                     struct zs_error *err)
 {
-    struct look l = {a, windows, is_stored};
+    struct search search = {a, windows, is_stored};
     ZS_TRY(zs_windows_check(a, windows, n, err));
     zs_array_lock(a, true);
     enum zs_status status = ZS_OK;
     if (a->chain.count > 1 && is_flushed(a))
-        status = zs_parallel_for(a->fetch_threads, n, look_at, &l, err);
+        status = zs_parallel_for(a->fetch_threads, n, search_window, &search, err);
     else
         for (size_t i = 0; i < n; i++)
             is_stored[i] = true;
@@ -108,25 +108,26 @@ enum zs_status zs_array_find_stored(struct zs_array *a, const struct zs_window *
 
 /* ---- One chunk ---- */
 
-void zs_chunk_place_clear(struct zs_chunk_place *place)
+void zs_chunk_bytes_clear(struct zs_chunk_bytes *found)
 {
-    free(place->key);
-    free(place->data);
-    *place = (struct zs_chunk_place){0};
+    free(found->key);
+    free(found->data);
+    *found = (struct zs_chunk_bytes){0};
 }
 
 /* A chunk that is an object. What this process remembers of it may be out of date, and is not believed. */
-static enum zs_status find_object(struct zs_array *a, uint64_t leaf, struct zs_chunk_place *place, struct zs_error *err)
+static enum zs_status find_object(struct zs_array *a, uint64_t chunk, struct zs_chunk_bytes *found,
+                                  struct zs_error *err)
 {
     struct zs_object *object;
-    char *key = zs_shard_key(a, leaf);
+    char *key = zs_shard_key(a, chunk);
     if (key == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
     zs_store_forget(a->store, key);
     const enum zs_status status = zs_object_open(a->store, key, &object, err);
     if (status == ZS_OK) {
-        place->key = key;
-        place->size = zs_object_size(object);
+        found->key = key;
+        found->size = zs_object_size(object);
         zs_object_close(object);
         return ZS_OK;
     }
@@ -135,50 +136,50 @@ static enum zs_status find_object(struct zs_array *a, uint64_t leaf, struct zs_c
 }
 
 /* Takes what was found; what it lies in is pinned. */
-static enum zs_status take_location(struct zs_array *a, const struct zs_location *where, struct zs_chunk_place *place,
+static enum zs_status take_location(struct zs_array *a, const struct zs_location *where, struct zs_chunk_bytes *found,
                                     struct zs_error *err)
 {
     if (where->kind == ZS_LOCATION_EMPTY)
         return ZS_OK;
-    place->size = where->size;
+    found->size = where->size;
     if (where->kind == ZS_LOCATION_MEMORY) {
-        place->data = malloc((size_t)where->size + 1);
-        if (place->data == NULL)
+        found->data = malloc((size_t)where->size + 1);
+        if (found->data == NULL)
             return zs_fail(err, ZS_NO_MEMORY, "cannot allocate %llu bytes", (unsigned long long)where->size);
-        memcpy(place->data, where->memory, (size_t)where->size);
+        memcpy(found->data, where->memory, (size_t)where->size);
         return ZS_OK;
     }
-    place->offset = where->offset;
-    place->key = zs_shard_key(a, where->shard);
-    return place->key != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
+    found->offset = where->offset;
+    found->key = zs_shard_key(a, where->shard);
+    return found->key != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
 }
 
-static enum zs_status find_in_shard(struct zs_array *a, uint64_t leaf, bool *is_stale, struct zs_chunk_place *place,
+static enum zs_status find_in_shard(struct zs_array *a, uint64_t chunk, bool *is_stale, struct zs_chunk_bytes *found,
                                     struct zs_error *err)
 {
-    struct zs_location where = {.leaf = leaf, .shard = zs_grid_shard(&a->grid, leaf)}, *location = &where;
-    struct zs_hold hold = {0};
+    struct zs_location where = {.chunk = chunk, .shard = zs_grid_shard(&a->grid, chunk)}, *location = &where;
+    struct zs_pins hold = {0};
     enum zs_status status = ZS_OK;
     *is_stale = false;
     if (a->chain.levels[0].bytes_codec_count == 0) { /* while it is at hand, no shard is fetched whole */
         status = zs_index_get(a, 0, where.shard, NULL, &hold.index, err);
         if (status != ZS_OK)
-            return zs_fail_in_chunk(a, leaf, status, err);
+            return zs_fail_in_chunk(a, chunk, status, err);
     }
     status = zs_locate(a, &location, 1, &hold.blobs, &hold.blob_count, is_stale, err);
     if (status == ZS_OK)
-        status = take_location(a, &where, place, err);
-    zs_hold_release(a, &hold);
+        status = take_location(a, &where, found, err);
+    zs_pins_release(a, &hold);
     return status;
 }
 
-static enum zs_status find_chunk(struct zs_array *a, const uint64_t *position, struct zs_chunk_place *place,
+static enum zs_status find_chunk(struct zs_array *a, const uint64_t *position, struct zs_chunk_bytes *found,
                                  struct zs_error *err)
 {
-    const int leaf_level = a->chain.count - 1;
+    const int innermost = a->chain.count - 1;
     for (int d = 0; d < a->meta->ndim; d++) {
         const uint64_t size = a->meta->shape[d];
-        const uint64_t count = size > 0 ? zs_grid_find(&a->grid, leaf_level, d, size - 1) + 1 : 0;
+        const uint64_t count = size > 0 ? zs_grid_find(&a->grid, innermost, d, size - 1) + 1 : 0;
         if (position[d] >= count)
             return zs_fail(err, ZS_ARGUMENT, "array /%s: dimension %d: expected a chunk below %llu, found %llu",
                            a->node->path, d, (unsigned long long)count, (unsigned long long)position[d]);
@@ -186,32 +187,32 @@ static enum zs_status find_chunk(struct zs_array *a, const uint64_t *position, s
     if (!is_flushed(a))
         return zs_fail(err, ZS_ARGUMENT, "array /%s: where its chunks are is known when what was written is flushed",
                        a->node->path);
-    const uint64_t leaf = zs_grid_number(&a->grid, leaf_level, position);
-    if (leaf_level == 0)
-        return find_object(a, leaf, place, err);
+    const uint64_t chunk = zs_grid_number(&a->grid, innermost, position);
+    if (innermost == 0)
+        return find_object(a, chunk, found, err);
     enum zs_status status = ZS_OK;
     bool is_stale = true;
     for (int i = 0; i <= ZS_STALE_RETRIES && is_stale; i++) {
         if (i > 0)
             zs_array_distrust(a);
-        status = find_in_shard(a, leaf, &is_stale, place, err);
+        status = find_in_shard(a, chunk, &is_stale, found, err);
     }
     return status;
 }
 
-enum zs_status zs_array_find_chunk(struct zs_array *a, const uint64_t *position, struct zs_chunk_place *place,
+enum zs_status zs_array_find_chunk(struct zs_array *a, const uint64_t *position, struct zs_chunk_bytes *found,
                                    struct zs_error *err)
 {
-    *place = (struct zs_chunk_place){0};
+    *found = (struct zs_chunk_bytes){0};
     zs_array_lock(a, true);
-    const enum zs_status status = find_chunk(a, position, place, err);
+    const enum zs_status status = find_chunk(a, position, found, err);
     (void)pthread_rwlock_unlock(&a->lock);
     if (status != ZS_OK)
-        zs_chunk_place_clear(place);
+        zs_chunk_bytes_clear(found);
     return status;
 }
 
 void zs_array_stored_order(const struct zs_array *a, int *axis)
 {
-    memcpy(axis, a->leaf->axis, (size_t)a->meta->ndim * sizeof *axis);
+    memcpy(axis, a->innermost->axis, (size_t)a->meta->ndim * sizeof *axis);
 }

@@ -79,20 +79,20 @@ static enum zs_status take_element(void *ctx, const uint64_t *number, uint64_t s
     return r->take(r->ctx, number, text, n, err);
 }
 
-/* The elements of a part in leaf chunks that are missing. */
+/* The elements of a part in innermost chunks that are missing. */
 static enum zs_status take_missing(struct reader *r, const struct zs_text_part *whole, struct zs_error *err)
 {
     struct zs_text_part part;
     uint64_t at[ZS_MAX_NDIM];
-    const int leaf = r->t->chain.count - 1;
+    const int innermost = r->t->chain.count - 1;
     r->items = NULL;
-    for (bool first = true; zs_text_next(r->t, leaf, whole, first, &part, at); first = false)
+    for (bool first = true; zs_text_next(r->t, innermost, whole, first, &part, at); first = false)
         ZS_TRY(zs_text_each(r->t, &part, at, take_element, r, err));
     return ZS_OK;
 }
 
-static enum zs_status take_leaf(struct reader *r, const struct zs_text_part *part, const uint64_t *at,
-                                const void *data, size_t n, struct zs_error *err)
+static enum zs_status take_leaf(struct reader *r, const struct zs_text_part *part, const uint64_t *at, const void *data,
+                                size_t n, struct zs_error *err)
 {
     struct zs_text_items items;
     enum zs_status status = zs_text_items_open(r->t, data, n, &items, err);
@@ -119,8 +119,8 @@ static enum zs_status fetch(const struct reader *r, const struct zs_source *src,
     return ZS_OK;
 }
 
-static enum zs_status take_shard(struct reader *r, int k, const struct zs_text_part *whole,
-                                 const struct zs_source *src, struct zs_error *err);
+static enum zs_status take_shard(struct reader *r, int k, const struct zs_text_part *whole, const struct zs_source *src,
+                                 struct zs_error *err);
 
 /* The chunk of level k at [offset, offset + size) of a shard. */
 static enum zs_status take_chunk(struct reader *r, int k, const struct zs_text_part *part, const uint64_t *at,
@@ -156,8 +156,8 @@ static enum zs_status take_chunk(struct reader *r, int k, const struct zs_text_p
 }
 
 /* Where `whole` lies in a shard of level k, whose own codecs are undone. */
-static enum zs_status take_shard(struct reader *r, int k, const struct zs_text_part *whole,
-                                 const struct zs_source *src, struct zs_error *err)
+static enum zs_status take_shard(struct reader *r, int k, const struct zs_text_part *whole, const struct zs_source *src,
+                                 struct zs_error *err)
 {
     const struct zs_level *level = &r->t->chain.levels[k];
     struct zs_text_part part;
@@ -171,23 +171,23 @@ static enum zs_status take_shard(struct reader *r, int k, const struct zs_text_p
         bool is_empty;
         uint64_t offset, size;
         zs_grid_inside(&r->t->grid, k, at, inside);
-        status = zs_shard_index_entry(level, index, zs_shard_index_number(level, inside), &is_empty, &offset, &size,
-                                      err);
+        status =
+            zs_shard_index_entry(level, index, zs_shard_index_number(level, inside), &is_empty, &offset, &size, err);
         if (status == ZS_OK)
-            status = is_empty ? take_missing(r, &part, err)
-                              : take_chunk(r, k + 1, &part, at, src, offset, size, err);
+            status = is_empty ? take_missing(r, &part, err) : take_chunk(r, k + 1, &part, at, src, offset, size, err);
     }
     free(index);
     return status;
 }
 
-/* Whether the elements lie in several leaf chunks. */
+/* Whether the elements lie in several innermost chunks. */
 static bool is_many(const struct reader *r, const struct zs_text_part *whole)
 {
     struct zs_text_part part;
     uint64_t at[ZS_MAX_NDIM];
-    const int leaf = r->t->chain.count - 1;
-    return zs_text_next(r->t, leaf, whole, true, &part, at) && zs_text_next(r->t, leaf, whole, false, &part, at);
+    const int innermost = r->t->chain.count - 1;
+    return zs_text_next(r->t, innermost, whole, true, &part, at) &&
+           zs_text_next(r->t, innermost, whole, false, &part, at);
 }
 
 static enum zs_status take_shard_object(struct reader *r, const struct zs_text_part *part, const uint64_t *at,
@@ -217,9 +217,8 @@ static enum zs_status take_object(struct reader *r, const struct zs_text_part *p
     struct zs_object *object = NULL;
     struct zs_buffer data = {0};
     const bool is_sharded = t->chain.count > 1;
-    enum zs_status status = is_sharded
-                                ? zs_object_open(t->store, key, &object, err)
-                                : zs_store_get(t->store, key, zs_bytes_bound(t->max_chunk), &data, err);
+    enum zs_status status = is_sharded ? zs_object_open(t->store, key, &object, err)
+                                       : zs_store_get(t->store, key, zs_bytes_bound(t->max_chunk), &data, err);
     if (status == ZS_NOT_FOUND)
         status = take_missing(r, part, err);
     else if (status == ZS_OK)

@@ -86,8 +86,8 @@ static enum zs_status encode(struct writer *w, const struct zs_text_part *part, 
                              const struct zs_buffer *before, struct zs_scratch *scratch, struct zs_buffer *plain,
                              bool *is_empty, const void **encoded, size_t *n, struct zs_error *err)
 {
-    const struct zs_level *leaf = &w->t->chain.levels[w->t->chain.count - 1];
-    const uint64_t count = leaf->decoded_size;
+    const struct zs_level *level = &w->t->chain.levels[w->t->chain.count - 1];
+    const uint64_t count = level->decoded_size;
     struct zs_text_items items = {0};
     enum zs_status status = ZS_OK;
     if (count > w->t->max_chunk) /* each takes a byte at least */
@@ -102,7 +102,7 @@ static enum zs_status encode(struct writer *w, const struct zs_text_part *part, 
     if (status == ZS_OK)
         status = append_all(w, before != NULL ? &items : NULL, count, plain, is_empty, err);
     if (status == ZS_OK && !*is_empty)
-        status = zs_bytes_encode(leaf->bytes_codecs, leaf->bytes_codec_count, scratch, plain->data, plain->size,
+        status = zs_bytes_encode(level->bytes_codecs, level->bytes_codec_count, scratch, plain->data, plain->size,
                                  encoded, n, err);
     zs_text_items_close(&items);
     zs_strings_free(w->values, (size_t)count);
@@ -159,8 +159,8 @@ static enum zs_status put_shard(struct writer *w, const struct zs_text_part *who
         status = ZS_OK;
     if (status == ZS_OK)
         status = zs_shard_writer_create(t->store, key, t->chain.levels, ZS_ORDER_ROW_MAJOR, NULL, object, &shard, err);
-    for (bool first = true;
-         status == ZS_OK && zs_text_next(t, t->chain.count - 1, whole, first, &part, at); first = false)
+    for (bool first = true; status == ZS_OK && zs_text_next(t, t->chain.count - 1, whole, first, &part, at);
+         first = false)
         status = put_leaf(w, &part, at, shard, key, err);
     if (status == ZS_OK)
         status = zs_shard_writer_publish(shard, ZS_UPDATE_REWRITE, &is_lost, err);

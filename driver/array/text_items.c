@@ -25,11 +25,11 @@ enum zs_status zs_text_decode(const struct zs_level *level, const void *data, si
     const size_t likely = n < limit / LIKELY_RATIO ? LIKELY_RATIO * n + LIKELY_BYTES : limit;
     enum zs_status status = ZS_CORRUPT;
     if (likely < limit)
-        status = zs_bytes_decode_up_to(level->bytes_codecs, level->bytes_codec_count, scratch, data, n, likely, out,
-                                       NULL);
+        status =
+            zs_bytes_decode_up_to(level->bytes_codecs, level->bytes_codec_count, scratch, data, n, likely, out, NULL);
     if (status != ZS_OK)
-        status = zs_bytes_decode_up_to(level->bytes_codecs, level->bytes_codec_count, scratch, data, n, limit, out,
-                                       err);
+        status =
+            zs_bytes_decode_up_to(level->bytes_codecs, level->bytes_codec_count, scratch, data, n, limit, out, err);
     zs_scratch_release(scratch);
     return status;
 }
@@ -73,12 +73,12 @@ static enum zs_status check_size(struct zs_text_items *items, struct zs_error *e
 enum zs_status zs_text_items_open(const struct zs_texts *t, const void *data, size_t n, struct zs_text_items *items,
                                   struct zs_error *err)
 {
-    const struct zs_level *leaf = leaf_of(t);
-    *items = (struct zs_text_items){.t = t, .count = leaf->decoded_size};
-    if (t->item != 0 && leaf->stored_size > t->max_chunk)
+    const struct zs_level *level = leaf_of(t);
+    *items = (struct zs_text_items){.t = t, .count = level->decoded_size};
+    if (t->item != 0 && level->stored_size > t->max_chunk)
         return zs_fail(err, ZS_UNSUPPORTED, "expected chunks of at most %zu bytes of text", t->max_chunk);
     enum zs_status status =
-        zs_text_decode(leaf, data, n, t->item != 0 ? (size_t)leaf->stored_size : t->max_chunk, &items->bytes, err);
+        zs_text_decode(level, data, n, t->item != 0 ? (size_t)level->stored_size : t->max_chunk, &items->bytes, err);
     if (status == ZS_OK)
         status = t->item != 0 ? check_size(items, err) : find_starts(items, err);
     return status;
@@ -117,8 +117,7 @@ static enum zs_status take_code_points(struct zs_text_items *items, const unsign
     return ZS_OK;
 }
 
-enum zs_status zs_text_item(struct zs_text_items *items, uint64_t i, const char **text, size_t *n,
-                            struct zs_error *err)
+enum zs_status zs_text_item(struct zs_text_items *items, uint64_t i, const char **text, size_t *n, struct zs_error *err)
 {
     const unsigned char *p = items->bytes.data + (items->starts != NULL ? items->starts[i] : i * items->t->item);
     if (items->starts != NULL) {
@@ -181,12 +180,12 @@ enum zs_status zs_text_item_append(const struct zs_texts *t, const char *text, s
     size_t codes;
     if (!zs_utf8_check(text, n, &codes))
         return zs_fail(err, ZS_ARGUMENT, "expected text in UTF-8");
-    const size_t units = t->type == ZS_TEXT_UTF32 ? 4 * codes : n;
-    if (t->item != 0 && units > t->item)
+    const size_t chunks = t->type == ZS_TEXT_UTF32 ? 4 * codes : n;
+    if (t->item != 0 && chunks > t->item)
         return zs_fail(err, ZS_ARGUMENT, "\"%.60s\": expected text of at most %zu %s", text,
                        t->type == ZS_TEXT_UTF32 ? t->item / 4 : t->item,
                        t->type == ZS_TEXT_UTF32 ? "code points" : "bytes");
-    if (units > t->max_chunk || out->size > t->max_chunk - units)
+    if (chunks > t->max_chunk || out->size > t->max_chunk - chunks)
         return zs_fail(err, ZS_ARGUMENT, "expected chunks of at most %zu bytes of text, found more", t->max_chunk);
     const size_t end = out->size + t->item;
     if (t->item == 0)

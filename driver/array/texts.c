@@ -59,10 +59,10 @@ static zs_json *document_of_bytes(const zs_json *document, bool *has_vlen, bool 
 /* What codecs do to numbers, or to their bits, is not meant for those that we take text for. */
 static enum zs_status check_codecs(const struct zs_chain *chain, struct zs_error *err)
 {
-    const struct zs_level *leaf = &chain->levels[chain->count - 1];
-    for (int i = 0; i < leaf->stage_count; i++)
-        if (strcmp(leaf->stages[i].codec->name, "bytes") != 0)
-            return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\" of text is not supported", leaf->stages[i].codec->name);
+    const struct zs_level *level = &chain->levels[chain->count - 1];
+    for (int i = 0; i < level->stage_count; i++)
+        if (strcmp(level->stages[i].codec->name, "bytes") != 0)
+            return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\" of text is not supported", level->stages[i].codec->name);
     return ZS_OK;
 }
 
@@ -72,16 +72,16 @@ static bool scale_sizes(struct zs_texts *t)
     uint64_t all;
     const struct zs_array_meta *meta = t->bytes->array;
     struct zs_level *levels = t->chain.levels;
-    const int leaf = t->chain.count - 1;
+    const int innermost = t->chain.count - 1;
     if (t->item != 0 && (!zs_product_u64(meta->shape, meta->ndim, &all) || !zs_mul_u64(all, t->item, &all) ||
-                         !zs_mul_u64(levels[leaf].decoded_size, t->item, &levels[leaf].stored_size)))
+                         !zs_mul_u64(levels[innermost].decoded_size, t->item, &levels[innermost].stored_size)))
         return false;
     if (t->item == 0)
-        levels[leaf].stored_size = t->max_chunk;
-    for (int k = leaf; k-- > 0;)
+        levels[innermost].stored_size = t->max_chunk;
+    for (int k = innermost; k-- > 0;)
         if (!zs_mul_u64(levels[k].inner_count, levels[k + 1].stored_size, &levels[k].stored_size))
             levels[k].stored_size = UINT64_MAX; /* bounds nothing */
-    for (int k = leaf; k-- > 0 && t->item == 0;)
+    for (int k = innermost; k-- > 0 && t->item == 0;)
         levels[k].stored_size = t->max_chunk; /* what bounds one chunk times many is no bound */
     return true;
 }
@@ -133,15 +133,15 @@ static enum zs_status take_fill(struct zs_texts *t, struct zs_error *err)
 
 static enum zs_status take_type(struct zs_texts *t, struct zs_error *err)
 {
-    uint64_t units = 0, bytes;
-    t->type = zs_text_type_of(zs_json_get(t->node->document, "data_type"), &units);
+    uint64_t chunks = 0, bytes;
+    t->type = zs_text_type_of(zs_json_get(t->node->document, "data_type"), &chunks);
     if (t->type == ZS_TEXT_UTF8)
         return ZS_OK;
-    if (units == 0)
+    if (chunks == 0)
         return zs_fail(err, ZS_INVALID,
                        "%s: data_type of text: expected a positive number (of UTF-32, a multiple of 4) as length_bytes",
                        t->node->key);
-    if (!zs_mul_u64(units, t->type == ZS_TEXT_UTF32 ? 4 : 1, &bytes) || bytes > SIZE_MAX / 4)
+    if (!zs_mul_u64(chunks, t->type == ZS_TEXT_UTF32 ? 4 : 1, &bytes) || bytes > SIZE_MAX / 4)
         return zs_fail(err, ZS_INVALID, "%s: data_type of text: the length_bytes are too many", t->node->key);
     t->item = (size_t)bytes;
     return ZS_OK;
@@ -234,15 +234,15 @@ enum zs_status zs_text_each(const struct zs_texts *t, const struct zs_text_part 
                             zs_text_each_fn f, void *ctx, struct zs_error *err)
 {
     const int ndim = t->grid.ndim, k = t->chain.count - 1;
-    const struct zs_level *leaf = &t->chain.levels[k];
+    const struct zs_level *level = &t->chain.levels[k];
     uint64_t number[ZS_MAX_NDIM] = {0};
     memcpy(number, part->from, (size_t)ndim * sizeof *number);
     for (;;) {
         uint64_t stored = 0;
         for (int j = 0; j < ndim; j++) {
-            const int d = leaf->axis[j];
+            const int d = level->axis[j];
             const uint64_t start = zs_grid_span(&t->grid, k, d, at[d]).start;
-            stored = stored * leaf->shape[d] + element_of(part->all, d, number[d]) - start;
+            stored = stored * level->shape[d] + element_of(part->all, d, number[d]) - start;
         }
         ZS_TRY(f(ctx, number, stored, err));
         int d = ndim - 1;

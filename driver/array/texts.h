@@ -39,13 +39,13 @@ enum zs_status zs_text_check(const struct zs_node *node, const struct zs_text_re
 bool zs_text_next(const struct zs_texts *t, int k, const struct zs_text_part *whole, bool is_first,
                   struct zs_text_part *part, uint64_t *at);
 
-/* Calls f for each element of a part: its numbers in the request, and that in its leaf chunk as it is stored, which is
- * at `at`. */
+/* Calls f for each element of a part: its numbers in the request, and that in its innermost chunk as it is stored,
+ * which is at `at`. */
 typedef enum zs_status (*zs_text_each_fn)(void *ctx, const uint64_t *number, uint64_t stored, struct zs_error *err);
 enum zs_status zs_text_each(const struct zs_texts *t, const struct zs_text_part *part, const uint64_t *at,
                             zs_text_each_fn f, void *ctx, struct zs_error *err) ZS_MUST_CHECK;
 
-/* ---- What is in a decoded leaf chunk (text_items.c) ---- */
+/* ---- What is in a decoded innermost chunk (text_items.c) ---- */
 
 struct zs_text_items {
     const struct zs_texts *t;

@@ -24,10 +24,10 @@ struct zs_form {
 /* One codec of a chain, configured. */
 struct zs_stage {
     const struct zs_codec *codec;
-    void *state;             /* its own: what its parse() allocated as one block, or NULL; freed with free() */
+    void *state; /* its own: what its parse() allocated as one block, or NULL; freed with free() */
     /* data types of the array before and after encoding; of bytes: of the array that they hold */
     struct zs_dtype in, out;
-    bool is_void;            /* it changes nothing here, and is left out of the chain */
+    bool is_void; /* it changes nothing here, and is left out of the chain */
     /* Of those with `pack`: what is unpacked may differ from what was packed, and an element changes with those beside
      * it. */
     bool is_lossy;
@@ -35,7 +35,7 @@ struct zs_stage {
 };
 
 /* The shape of a chunk as it is stored, slowest dimension first. */
-struct zs_extent {
+struct zs_stored_shape {
     int ndim;
     uint64_t shape[ZS_MAX_NDIM];
 };
@@ -72,16 +72,17 @@ struct zs_codec {
     enum zs_status (*decode_array)(const struct zs_stage *stage, size_t n, const void *src, void *dst,
                                    struct zs_error *err);
 
-    /* -- Array to bytes of no fixed size, instead: whole chunks alone, the last stage of a leaf (packed.h). */
+    /* -- Array to bytes of no fixed size, instead: whole chunks alone, the last stage of an innermost chunk (packed.h).
+     */
 
     /* Most bytes that a chunk may become. */
-    enum zs_status (*packed_bound)(const struct zs_stage *stage, const struct zs_extent *chunk, uint64_t *bound,
+    enum zs_status (*packed_bound)(const struct zs_stage *stage, const struct zs_stored_shape *chunk, uint64_t *bound,
                                    struct zs_error *err);
-    enum zs_status (*pack)(const struct zs_stage *stage, const struct zs_extent *chunk, struct zs_scratch *scratch,
-                           const void *src, struct zs_buffer *out, struct zs_error *err);
+    enum zs_status (*pack)(const struct zs_stage *stage, const struct zs_stored_shape *chunk,
+                           struct zs_scratch *scratch, const void *src, struct zs_buffer *out, struct zs_error *err);
     /* `packed` has the capacity of packed_bound(); what is behind its size is the codec's to overwrite. */
-    enum zs_status (*unpack)(const struct zs_stage *stage, const struct zs_extent *chunk, struct zs_scratch *scratch,
-                             struct zs_buffer *packed, void *dst, struct zs_error *err);
+    enum zs_status (*unpack)(const struct zs_stage *stage, const struct zs_stored_shape *chunk,
+                             struct zs_scratch *scratch, struct zs_buffer *packed, void *dst, struct zs_error *err);
 
     /* -- Bytes to bytes. */
 

@@ -8,12 +8,12 @@
 #include "shard/writer_private.h"
 
 /* Whether a chunk has as many bytes whatever its pixels: nothing stands behind the array's stages but checksums. */
-static bool has_fixed_size(const struct zs_level *leaf)
+static bool has_fixed_size(const struct zs_level *level)
 {
-    if (zs_leaf_is_packed(leaf))
+    if (zs_chunk_is_packed(level))
         return false;
-    for (int i = 0; i < leaf->bytes_codec_count; i++)
-        if (leaf->bytes_codecs[i].codec->strip == NULL)
+    for (int i = 0; i < level->bytes_codec_count; i++)
+        if (level->bytes_codecs[i].codec->strip == NULL)
             return false;
     return true;
 }
@@ -85,13 +85,13 @@ static enum zs_status overwrite(struct zs_shard_writer *w, struct part *p, struc
 
 enum zs_status zs_shard_overwrite(struct zs_shard_writer *w, bool *done, struct zs_error *err)
 {
-    const struct zs_level *leaf = w->root->level;
+    const struct zs_level *innermost = w->root->level;
     struct zs_file *file;
     bool fits = false;
     *done = false;
-    while (leaf->is_shard)
-        leaf++;
-    if (!has_fixed_size(leaf) || w->root->present.index->is_recovered)
+    while (innermost->is_shard)
+        innermost++;
+    if (!has_fixed_size(innermost) || w->root->present.index->is_recovered)
         return ZS_OK;
     enum zs_status status = overwrite(w, w->root, NULL, &fits, err);
     if (status != ZS_OK && status != ZS_CORRUPT)

@@ -80,10 +80,10 @@ bool zs_part_is_changed(const struct part *p, uint64_t number)
     return p->inner != NULL ? p->inner[number] != NULL && p->inner[number]->put_count > 0 : p->was_put[number] != 0;
 }
 
-/* Leaf chunks in one chunk of the level inside of this one. */
+/* Innermost chunks in one chunk of the level inside of this one. */
 static uint64_t leaves_per_chunk(const struct zs_level *level)
 {
-    uint64_t n = 1; /* the leaves of a shard have numbers that fit 64 bits: all its elements have */
+    uint64_t n = 1; /* the innermost chunks of a shard have numbers that fit 64 bits: all its elements have */
     for (level++; level->is_shard; level++)
         n *= level->inner_count;
     return n;
@@ -94,8 +94,8 @@ bool zs_part_is_put(const struct part *p)
     return p->put_count == p->level->inner_count * leaves_per_chunk(p->level);
 }
 
-/* The innermost shard of leaf `number`, which becomes its number in there. With make false: NULL where it was not
- * touched. */
+/* The innermost shard of innermost chunk `number`, which becomes its number in there. With make false: NULL where it
+ * was not touched. */
 static struct part *find_part(const struct zs_shard_writer *w, uint64_t *number, bool make)
 {
     struct part *p = w->root;

@@ -4,8 +4,7 @@
  * When all came in the wanted order, that file becomes the shard; else it is copied once in that order. Over an
  * existing shard, chunks that were not replaced are copied as the bytes they are. In nested shards an inner shard of
  * which nothing was replaced is copied so too, and one that was touched is built like its outer one. Only what a
- * shard's own bytes codecs need is held in memory: the encoded bytes of that
- * shard. */
+ * shard's own bytes codecs need is held in memory: the encoded bytes of that shard. */
 #ifndef ZS_SHARD_WRITER_H
 #define ZS_SHARD_WRITER_H
 
@@ -17,16 +16,16 @@ enum zs_chunk_order { ZS_ORDER_ROW_MAJOR, ZS_ORDER_MORTON, ZS_ORDER_HILBERT };
 
 struct zs_shard_writer;
 
-/* A writer for the shard `key`, whose levels follow each other from `level` (a shard) to the leaf; they are borrowed.
- * `object` is its present object, NULL when it is absent, and `base` its index, or NULL: then it is read. The writer
- * takes over both, also on failure. */
+/* A writer for the shard `key`, whose levels follow each other from `level` (a shard) to the innermost chunk; they are
+ * borrowed. `object` is its present object, NULL when it is absent, and `base` its index, or NULL: then it is read. The
+ * writer takes over both, also on failure. */
 enum zs_status zs_shard_writer_create(struct zs_store *store, const char *key, const struct zs_level *level,
                                       enum zs_chunk_order order, struct zs_shard_index *base, struct zs_object *object,
                                       struct zs_shard_writer **writer, struct zs_error *err) ZS_MUST_CHECK;
 void zs_shard_writer_free(struct zs_shard_writer *writer); /* drops what was not published; NULL is allowed */
 
-/* Leaf chunks have numbers: that of the outermost inner chunk (zs_shard_index_number()) times the leaves in one, plus
- * the number in there. */
+/* Innermost chunks have numbers: that of the outermost inner chunk (zs_shard_index_number()) times the innermost chunks
+ * in one, plus the number in there. */
 
 /* Sets chunk `number` to n encoded bytes, or to empty with data NULL. A put that fails is as if it had not been made;
  * if it was in writing, what was put before can be published, but no more bytes can be put. */

@@ -12,10 +12,10 @@ struct part {
     const struct zs_level *level;
     struct part *outer; /* NULL: the object itself */
     uint64_t number;    /* in the outer one */
-    uint64_t put_count; /* different leaf chunks put, in inner shards too */
+    uint64_t put_count; /* different innermost chunks put, in inner shards too */
     bool is_opened;     /* `present` is what the store has */
     struct zs_present present;
-    /* Of leaf chunks: what was put, offsets in temp. */
+    /* Of innermost chunks: what was put, offsets in temp. */
     struct zs_shard_index *fresh;
     unsigned char *was_put;
     /* Of inner shards: NULL until touched. */
@@ -35,7 +35,7 @@ struct zs_shard_writer {
 
     struct part *root;
     struct zs_object *object;
-    uint64_t memory; /* bytes of zs_present.decoded */
+    uint64_t memory;       /* bytes of zs_present.decoded */
     struct zs_ahead ahead; /* of a remote object, while the shard is built */
 };
 
@@ -51,7 +51,7 @@ enum zs_status zs_part_open(struct zs_shard_writer *w, struct part *p, struct zs
 /* Whether inner chunk `number` is another than the store has. */
 bool zs_part_is_changed(const struct part *p, uint64_t number);
 
-/* Whether all its leaf chunks were put: nothing of it that the store has is needed. */
+/* Whether all its innermost chunks were put: nothing of it that the store has is needed. */
 bool zs_part_is_put(const struct part *p);
 
 /* The file of the present object, to be changed where it is; NULL where that is not possible, or another object is

@@ -20,7 +20,7 @@ static const char *describe(const struct zs_checked_object *o, int k, const uint
     int n = snprintf(where, WHERE_SIZE, "%s", o->key);
     for (int d = 0; k > 0 && d < level->ndim && n > 0 && n < WHERE_SIZE; d++)
         n += snprintf(where + n, WHERE_SIZE - (size_t)n, "%s%llu%s",
-                      d > 0            ? ","
+                      d > 0             ? ","
                       : level->is_shard ? ", inner shard ["
                                         : ", inner chunk [",
                       (unsigned long long)(origin[d] / level->shape[d]), d == level->ndim - 1 ? "]" : "");
@@ -169,16 +169,16 @@ static enum zs_status check_leaf(const struct zs_checked_object *o, const struct
                                  struct zs_scratch *scratch, struct zs_error *err)
 {
     const int k = o->array->chain.count - 1;
-    const struct zs_level *leaf = &o->levels[k];
+    const struct zs_level *level = &o->levels[k];
     struct zs_buffer *decoded = zs_scratch_buffer(scratch, ZS_SCRATCH_DECODED);
-    ZS_TRY(zs_buffer_reset(decoded, (size_t)leaf->decoded_size, err));
-    const enum zs_status status = zs_leaf_decode(leaf, scratch, p->memory, (size_t)p->size, decoded->data, err);
+    ZS_TRY(zs_buffer_reset(decoded, (size_t)level->decoded_size, err));
+    const enum zs_status status = zs_chunk_decode(level, scratch, p->memory, (size_t)p->size, decoded->data, err);
     if (status != ZS_OK)
         return report(o, k, p->origin, status, err);
-    return zs_check_advance(o->c, 0, 1, leaf->decoded_size, err);
+    return zs_check_advance(o->c, 0, 1, level->decoded_size, err);
 }
 
-/* Fetches what a group of leaf chunks spans, unless it is at hand, and decodes each. */
+/* Fetches what a group of innermost chunks spans, unless it is at hand, and decodes each. */
 static enum zs_status check_leaves(const struct zs_checked_object *o, const struct zs_checked_shard *s,
                                    const struct zs_range_group *g, struct zs_scratch *scratch, struct zs_error *err)
 {

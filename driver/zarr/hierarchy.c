@@ -123,8 +123,8 @@ static bool is_implicit_group(struct zs_hierarchy *h, const char *path)
     zs_names_free(names);
     char *parent = has_directory ? zs_path_parent(path) : NULL;
     const struct zs_node *above = NULL;
-    const bool is_group = parent != NULL && zs_hierarchy_find(h, parent, true, &above, NULL) == ZS_OK &&
-                          above->type == ZS_NODE_GROUP;
+    const bool is_group =
+        parent != NULL && zs_hierarchy_find(h, parent, true, &above, NULL) == ZS_OK && above->type == ZS_NODE_GROUP;
     free(parent);
     return is_group;
 }
@@ -158,10 +158,9 @@ static enum zs_status not_listed(struct zs_hierarchy *h, const char *path, struc
     for (size_t i = 0; i < h->count && elsewhere == NULL && path[0] != '\0'; i++)
         if (h->entries[i].node != NULL && strcmp(zs_path_name(h->entries[i].path), zs_path_name(path)) == 0)
             elsewhere = h->entries[i].path;
-    const enum zs_status status =
-        zs_fail(err, ZS_NOT_FOUND, "%s: the consolidated metadata list no array or group \"%s\"%s%s%s", h->store->root,
-                path, elsewhere != NULL ? "; they list \"" : "", elsewhere != NULL ? elsewhere : "",
-                elsewhere != NULL ? "\"" : "");
+    const enum zs_status status = zs_fail(
+        err, ZS_NOT_FOUND, "%s: the consolidated metadata list no array or group \"%s\"%s%s%s", h->store->root, path,
+        elsewhere != NULL ? "; they list \"" : "", elsewhere != NULL ? elsewhere : "", elsewhere != NULL ? "\"" : "");
     (void)pthread_mutex_unlock(&h->lock);
     return status;
 }
@@ -178,7 +177,7 @@ enum zs_status zs_hierarchy_find(struct zs_hierarchy *h, const char *path, bool 
     (void)pthread_mutex_unlock(&h->lock);
     if (is_there)
         return status;
-    if (zs_pending_is_vacant(&h->pending, path)) /* the store may have what is to go */
+    if (zs_changes_are_vacant(&h->pending, path)) /* the store may have what is to go */
         return zs_fail(err, ZS_NOT_FOUND, "%s: there is no array or group \"%s\"", h->store->root, path);
     if (h->is_consolidated)
         return not_listed(h, path, err);
@@ -322,7 +321,7 @@ void zs_hierarchy_free(struct zs_hierarchy *h)
         zs_hierarchy_entry_free(&h->entries[--h->count]);
     while (h->retired_count > 0)
         zs_node_free(h->retired[--h->retired_count]);
-    zs_pending_clear(&h->pending);
+    zs_changes_clear(&h->pending);
     free(h->retired);
     free(h->entries);
     free(h->listing);

@@ -71,8 +71,8 @@ const struct zs_node *zs_nodes_child(const struct zs_node *const *nodes, size_t 
 /* The node that is in the store at `path`, whether or not consolidated metadata, which may be older, list it: for those
  * who are about to put something there. A directory without zarr.json is none. Nothing is asked of the store that
  * zs_hierarchy_create() was given. */
-enum zs_status zs_hierarchy_look(struct zs_hierarchy *h, const char *path, const struct zs_node **node,
-                                 struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_hierarchy_stored_node(struct zs_hierarchy *h, const char *path, const struct zs_node **node,
+                                        struct zs_error *err) ZS_MUST_CHECK;
 
 /* The same for those who are about to make a node there: *node is NULL where there is nothing, or only chunks that a
  * process left when it was killed. In stores where listing is cheap a directory without zarr.json that has others is a

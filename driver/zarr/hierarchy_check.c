@@ -49,7 +49,7 @@ static enum zs_status check(const struct zs_hierarchy *h, const struct zs_node *
 enum zs_status zs_hierarchy_check_array(const struct zs_hierarchy *h, const struct zs_node *node, uint64_t *version,
                                         struct zs_error *err)
 {
-    const struct zs_change *change = zs_pending_find(&h->pending, node->path);
+    const struct zs_change *change = zs_changes_find(&h->pending, node->path);
     if (change != NULL && (change->kind != ZS_CHANGE_EDIT || change->may_be_gone))
         return ZS_OK;
     const enum zs_status status = check(h, node, change, version, err);

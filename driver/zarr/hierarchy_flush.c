@@ -1,8 +1,8 @@
-/* The flush of what was changed: each zarr.json is read again, and what was changed alone is put into it (pending.c):
- * whatever else is in the file, or came to it meanwhile, stays. All documents are built before the first is put:
- * what cannot be written, or somebody else changed, is found while the store is as it was. Other writers of this
- * library wait meanwhile, at the lock of the root's document; those of others, and all where there are no locks, are
- * found by what the documents say. */
+/* The flush of what was changed: each zarr.json is read again, and what was changed alone is put into it
+ * (pending_changes.c): whatever else is in the file, or came to it meanwhile, stays. All documents are built before the
+ * first is put: what cannot be written, or somebody else changed, is found while the store is as it was. Other writers
+ * of this library wait meanwhile, at the lock of the root's document; those of others, and all where there are no
+ * locks, are found by what the documents say. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,7 +52,7 @@ static size_t member_position(const struct member *members, size_t count, const 
 struct members {
     struct member *list; /* those of now, sorted, then those that come */
     size_t count, old;
-    size_t n;      /* bytes of a path that are the group's, with the slash behind */
+    size_t n;                 /* bytes of a path that are the group's, with the slash behind */
     bool is_changed, is_last; /* nothing is left, and nothing is about to come */
 };
 
@@ -112,7 +112,7 @@ static enum zs_status update_consolidated(const struct zs_hierarchy *h, const ch
     if (!zs_json_is_object(metadata) || (zs_json_size(metadata) == 0 && !was_used))
         return ZS_OK;
     size_t first, end;
-    zs_pending_within(&h->pending, path, &first, &end);
+    zs_changes_within(&h->pending, path, &first, &end);
     struct members m = {.n = path[0] != '\0' ? strlen(path) + 1 : 0, .is_last = true};
     m.list = zs_calloc(zs_json_size(metadata) + (end - first) + 1, sizeof *m.list);
     if (m.list == NULL)
@@ -251,7 +251,7 @@ static enum zs_status list_documents(const struct zs_hierarchy *h, struct outgoi
     }
     all->count = kept;
     for (size_t i = 0; i < kept; i++)
-        all->list[i].change = zs_pending_find(&h->pending, all->list[i].path);
+        all->list[i].change = zs_changes_find(&h->pending, all->list[i].path);
     return ZS_OK;
 }
 
@@ -276,7 +276,7 @@ static enum zs_status remove_tree(struct zs_store *store, const char *path, stru
 
 bool zs_hierarchy_is_unmade(const struct zs_hierarchy *h)
 {
-    const struct zs_change *root = zs_pending_find(&h->pending, "");
+    const struct zs_change *root = zs_changes_find(&h->pending, "");
     return root != NULL && root->kind == ZS_CHANGE_NEW;
 }
 
@@ -303,7 +303,7 @@ enum zs_status zs_hierarchy_flush_locked(struct zs_hierarchy *h, struct zs_error
         status = put_all(h, &all, err);
     free_documents(&all);
     if (status == ZS_OK) /* else all is tried again: writing a document twice does no harm */
-        zs_pending_clear(&h->pending);
+        zs_changes_clear(&h->pending);
     return status;
 }
 
@@ -333,12 +333,12 @@ enum zs_status zs_hierarchy_flush(struct zs_hierarchy *h, struct zs_error *err)
 }
 
 /* The removal that is to take away what is at a path; NULL (without memory too) where there is none. */
-static const struct zs_change *removal_of(const struct zs_pending *p, const char *path)
+static const struct zs_change *removal_of(const struct zs_pending_changes *p, const char *path)
 {
     const struct zs_change *removal = NULL;
     char *above = p->count > 0 ? zs_strdup(path) : NULL;
     while (above != NULL && removal == NULL) {
-        const struct zs_change *change = zs_pending_find(p, above);
+        const struct zs_change *change = zs_changes_find(p, above);
         removal = change != NULL && change->kind == ZS_CHANGE_REMOVED ? change : NULL;
         char *next = zs_path_parent(above);
         free(above);
@@ -353,19 +353,18 @@ enum zs_status zs_hierarchy_flush_removal(struct zs_hierarchy *h, const char *pa
     const struct zs_change *removal = removal_of(&h->pending, path);
     if (removal == NULL || zs_hierarchy_is_unmade(h))
         return ZS_OK;
-    struct zs_pending all = h->pending;
-    h->pending = (struct zs_pending){0};
-    struct zs_change *alone = zs_pending_note(&h->pending, removal->path);
-    enum zs_status status =
-        alone != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot note a change of %s", path);
+    struct zs_pending_changes all = h->pending;
+    h->pending = (struct zs_pending_changes){0};
+    struct zs_change *alone = zs_changes_note(&h->pending, removal->path);
+    enum zs_status status = alone != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot note a change of %s", path);
     if (status == ZS_OK) {
         alone->kind = ZS_CHANGE_REMOVED;
         alone->was_removed = true;
         status = lock_and_flush(h, err);
     }
-    zs_pending_clear(&h->pending);
+    zs_changes_clear(&h->pending);
     h->pending = all;
     if (status == ZS_OK)
-        zs_pending_forget(&h->pending, removal->path);
+        zs_changes_forget(&h->pending, removal->path);
     return status;
 }

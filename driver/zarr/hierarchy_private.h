@@ -16,7 +16,7 @@ struct zs_hierarchy_entry {
     char *message;         /* ... and the error's words */
 };
 
-/* ---- pending.c: what is to be written at the next flush ---- */
+/* ---- pending_changes.c: what is to be written at the next flush ---- */
 
 enum zs_change_kind {
     ZS_CHANGE_EDIT,    /* of the document of a node that is in the store */
@@ -27,34 +27,34 @@ enum zs_change_kind {
 struct zs_change {
     char *path;
     enum zs_change_kind kind;
-    bool was_removed;  /* what was at and below the path before is gone, even if something is there again */
-    bool is_fresh;     /* ZS_CHANGE_NEW, where the store itself had nothing at or below the path */
-    bool may_be_gone;  /* ZS_CHANGE_EDIT: another document comes in its place, or its group had none before */
-    bool is_put;       /* a flush that failed later has written it */
-    zs_json *before;   /* ZS_CHANGE_EDIT: the document as it was read, but for consolidated metadata; owned */
-    bool is_copy;      /* ... from consolidated metadata above, which may be older than the node's own zarr.json: */
-    zs_json *own;      /* ... that one, NULL as long as nothing but attributes changes; owned */
-    zs_json *written;  /* the document as this flush writes it, for the consolidated metadata above; owned */
+    bool was_removed; /* what was at and below the path before is gone, even if something is there again */
+    bool is_fresh;    /* ZS_CHANGE_NEW, where the store itself had nothing at or below the path */
+    bool may_be_gone; /* ZS_CHANGE_EDIT: another document comes in its place, or its group had none before */
+    bool is_put;      /* a flush that failed later has written it */
+    zs_json *before;  /* ZS_CHANGE_EDIT: the document as it was read, but for consolidated metadata; owned */
+    bool is_copy;     /* ... from consolidated metadata above, which may be older than the node's own zarr.json: */
+    zs_json *own;     /* ... that one, NULL as long as nothing but attributes changes; owned */
+    zs_json *written; /* the document as this flush writes it, for the consolidated metadata above; owned */
 };
 
 /* One for each path, sorted by zs_path_compare(): what is below a group follows it directly. */
-struct zs_pending {
+struct zs_pending_changes {
     struct zs_change **list;
     size_t count, capacity;
 };
 
 /* What is noted of a path; NULL where nothing is. */
-struct zs_change *zs_pending_find(const struct zs_pending *p, const char *path);
+struct zs_change *zs_changes_find(const struct zs_pending_changes *p, const char *path);
 /* The same, noted now where nothing is, as an empty edit; NULL without memory. */
-struct zs_change *zs_pending_note(struct zs_pending *p, const char *path);
+struct zs_change *zs_changes_note(struct zs_pending_changes *p, const char *path);
 /* The changes at and below a path: *first to the one before *end. */
-void zs_pending_within(const struct zs_pending *p, const char *path, size_t *first, size_t *end);
+void zs_changes_within(const struct zs_pending_changes *p, const char *path, size_t *first, size_t *end);
 /* Forgets them. */
-void zs_pending_forget(struct zs_pending *p, const char *path);
-void zs_pending_clear(struct zs_pending *p);
+void zs_changes_forget(struct zs_pending_changes *p, const char *path);
+void zs_changes_clear(struct zs_pending_changes *p);
 /* Whether the store need not be asked for `path`: what it has there is to go, or it had nothing when the group above
  * was made. */
-bool zs_pending_is_vacant(const struct zs_pending *p, const char *path);
+bool zs_changes_are_vacant(const struct zs_pending_changes *p, const char *path);
 bool zs_change_is_removal(const struct zs_change *change);
 /* Whether an edit changes more than attributes. */
 bool zs_change_restates(const struct zs_change *change, const struct zs_node *node);
@@ -71,16 +71,16 @@ struct zs_hierarchy {
     bool has_beyond;      /* set likewise: consolidated metadata list what zs_hierarchy_list() does not */
     bool is_draft;        /* set likewise: nodes are where `draft` has them, and nothing is written */
     struct zs_draft draft;
-    bool is_new;          /* of a store that is being made: all that is in it was added here */
-    pthread_mutex_t lock; /* for all below; never held during a request */
+    bool is_new;                        /* of a store that is being made: all that is in it was added here */
+    pthread_mutex_t lock;               /* for all below; never held during a request */
     struct zs_hierarchy_entry *entries; /* sorted by zs_path_compare: hostile names cannot make it slow, as a hash's */
     size_t count, capacity;
     const struct zs_node **listing; /* the answer of zs_hierarchy_list(), NULL before the first */
     size_t listing_count;
 
     /* Of one thread at a time, as all changing is. */
-    struct zs_pending pending;
-    bool is_held; /* see zs_hierarchy_hold() */
+    struct zs_pending_changes pending;
+    bool is_held;             /* see zs_hierarchy_hold() */
     struct zs_node **retired; /* no longer in the table, but pointers to them may be about */
     size_t retired_count;
 };
@@ -133,15 +133,14 @@ enum zs_status zs_document_load(struct zs_store *store, const char *path, zs_jso
 enum zs_status zs_hierarchy_flush_locked(struct zs_hierarchy *h, struct zs_error *err) ZS_MUST_CHECK;
 /* Takes the node at `path` and all below it from the store, which has it listed nowhere any more, now: what comes there
  * before the next flush must not share its keys. Where it is not to be removed nothing happens. */
-enum zs_status zs_hierarchy_flush_removal(struct zs_hierarchy *h, const char *path,
-                                          struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_hierarchy_flush_removal(struct zs_hierarchy *h, const char *path, struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- recover.c, by who has the lock of the root's document ---- */
 
 /* Says what is about to change of documents that are there, but for attributes alone; *is_put: anything is. */
 enum zs_status zs_recovery_note_changes(const struct zs_hierarchy *h, bool *is_put, struct zs_error *err) ZS_MUST_CHECK;
 enum zs_status zs_recovery_note_rename(struct zs_store *store, const char *from, const char *to,
-                                 struct zs_error *err) ZS_MUST_CHECK;
+                                       struct zs_error *err) ZS_MUST_CHECK;
 /* It is done. */
 enum zs_status zs_recovery_done(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
 enum zs_status zs_hierarchy_recover_locked(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;

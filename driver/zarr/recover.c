@@ -78,9 +78,8 @@ static enum zs_status put_again(struct zs_hierarchy *h, const char *path, zs_jso
                                 struct zs_error *err)
 {
     struct zs_node *node = NULL;
-    enum zs_status status = before != NULL && after != NULL
-                                ? ZS_OK
-                                : zs_fail(err, ZS_NO_MEMORY, "%s: no memory", h->store->root);
+    enum zs_status status =
+        before != NULL && after != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "%s: no memory", h->store->root);
     if (status == ZS_OK)
         status = zs_node_create(path, after, true, &node, err);
     else
@@ -102,11 +101,11 @@ static enum zs_status finish_change(struct zs_hierarchy *h, const zs_json *membe
         return zs_fail(err, ZS_INVALID, "expected the path of a node and two documents");
     ZS_TRY(put_again(h, path, zs_json_copy(before), zs_json_copy(after), err));
     ZS_TRY(zs_document_load(h->store, path, &theirs, err));
-    const enum zs_status status = zs_change_merge(&theirs, zs_hierarchy_known(h, path),
-                                                  zs_pending_find(&h->pending, path), &is_changed, err);
+    const enum zs_status status =
+        zs_change_merge(&theirs, zs_hierarchy_known(h, path), zs_changes_find(&h->pending, path), &is_changed, err);
     zs_json_free(theirs);
     if (status == ZS_INVALID)
-        zs_pending_forget(&h->pending, path);
+        zs_changes_forget(&h->pending, path);
     return status == ZS_INVALID ? ZS_OK : status;
 }
 
@@ -121,8 +120,8 @@ static enum zs_status list_again(struct zs_hierarchy *h, const char *path, struc
         status = zs_hierarchy_list(stored, &nodes, &count, err);
     for (size_t i = 0; i < count && status == ZS_OK; i++)
         if (zs_path_is_within(nodes[i]->path, path) && nodes[i]->document != NULL)
-            status = put_again(h, nodes[i]->path, zs_document_own(nodes[i]->document),
-                               zs_json_copy(nodes[i]->document), err);
+            status = put_again(h, nodes[i]->path, zs_document_own(nodes[i]->document), zs_json_copy(nodes[i]->document),
+                               err);
     free(nodes);
     zs_hierarchy_free(stored);
     return status;

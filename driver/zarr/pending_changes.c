@@ -8,7 +8,7 @@
 /* ---- The table ---- */
 
 /* Position of the first change not before `path`. */
-static size_t position(const struct zs_pending *p, const char *path)
+static size_t position(const struct zs_pending_changes *p, const char *path)
 {
     size_t low = 0, high = p->count;
     while (low < high) {
@@ -21,15 +21,15 @@ static size_t position(const struct zs_pending *p, const char *path)
     return low;
 }
 
-struct zs_change *zs_pending_find(const struct zs_pending *p, const char *path)
+struct zs_change *zs_changes_find(const struct zs_pending_changes *p, const char *path)
 {
     const size_t i = position(p, path);
     return i < p->count && strcmp(p->list[i]->path, path) == 0 ? p->list[i] : NULL;
 }
 
-struct zs_change *zs_pending_note(struct zs_pending *p, const char *path)
+struct zs_change *zs_changes_note(struct zs_pending_changes *p, const char *path)
 {
-    struct zs_change *change = zs_pending_find(p, path);
+    struct zs_change *change = zs_changes_find(p, path);
     if (change != NULL)
         return change;
     if (p->count == p->capacity) {
@@ -52,7 +52,7 @@ struct zs_change *zs_pending_note(struct zs_pending *p, const char *path)
     return change;
 }
 
-void zs_pending_within(const struct zs_pending *p, const char *path, size_t *first, size_t *end)
+void zs_changes_within(const struct zs_pending_changes *p, const char *path, size_t *first, size_t *end)
 {
     *first = *end = position(p, path);
     while (*end < p->count && zs_path_is_within(p->list[*end]->path, path))
@@ -68,10 +68,10 @@ static void change_free(struct zs_change *change)
     free(change);
 }
 
-void zs_pending_forget(struct zs_pending *p, const char *path)
+void zs_changes_forget(struct zs_pending_changes *p, const char *path)
 {
     size_t first, end;
-    zs_pending_within(p, path, &first, &end);
+    zs_changes_within(p, path, &first, &end);
     for (size_t i = first; i < end; i++)
         change_free(p->list[i]);
     if (end > first)
@@ -79,12 +79,12 @@ void zs_pending_forget(struct zs_pending *p, const char *path)
     p->count -= end - first;
 }
 
-void zs_pending_clear(struct zs_pending *p)
+void zs_changes_clear(struct zs_pending_changes *p)
 {
     while (p->count > 0)
         change_free(p->list[--p->count]);
     free(p->list);
-    *p = (struct zs_pending){0};
+    *p = (struct zs_pending_changes){0};
 }
 
 bool zs_change_is_removal(const struct zs_change *change)
@@ -92,12 +92,12 @@ bool zs_change_is_removal(const struct zs_change *change)
     return change->kind == ZS_CHANGE_REMOVED || change->kind == ZS_CHANGE_LEFT;
 }
 
-bool zs_pending_is_vacant(const struct zs_pending *p, const char *path)
+bool zs_changes_are_vacant(const struct zs_pending_changes *p, const char *path)
 {
     char *above = p->count > 0 ? zs_strdup(path) : NULL;
     bool is_vacant = false;
     while (above != NULL && !is_vacant) { /* without memory the store is asked */
-        const struct zs_change *change = zs_pending_find(p, above);
+        const struct zs_change *change = zs_changes_find(p, above);
         is_vacant = change != NULL && (change->was_removed || change->is_fresh);
         char *next = zs_path_parent(above);
         free(above);
@@ -241,8 +241,10 @@ enum zs_status zs_change_merge(zs_json **theirs, const struct zs_node *node, con
     /* A group that is the same is of both. */
     if (!is_edit && !change->was_removed && !change->is_put && *theirs != NULL &&
         (node->type == ZS_NODE_ARRAY || !zs_json_is_same(*theirs, node->document)))
-        return zs_fail(err, ZS_INVALID, "/%s: somebody else made it meanwhile: it stays as it is, and this %s is not "
-                                        "written", node->path, type);
+        return zs_fail(err, ZS_INVALID,
+                       "/%s: somebody else made it meanwhile: it stays as it is, and this %s is not "
+                       "written",
+                       node->path, type);
     zs_json_free(*theirs);
     *theirs = zs_json_copy(node->document);
     *is_changed = true;

@@ -1,32 +1,32 @@
-#include "array/touched.h"
+#include "array/written.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t element_count(const struct zs_level *leaf)
+static uint64_t element_count(const struct zs_level *level)
 {
-    return leaf->decoded_size / leaf->item_size;
+    return level->decoded_size / level->item_size;
 }
 
-struct zs_touched *zs_touched_create(const struct zs_level *leaf, uint64_t inside, uint64_t content)
+struct zs_written *zs_written_create(const struct zs_level *level, uint64_t inside, uint64_t content)
 {
-    const size_t size = (size_t)(element_count(leaf) + 7) / 8;
-    struct zs_touched *t = zs_calloc(1, sizeof *t + size);
+    const size_t size = (size_t)(element_count(level) + 7) / 8;
+    struct zs_written *t = zs_calloc(1, sizeof *t + size);
     if (t != NULL)
-        *t = (struct zs_touched){.content = content, .left = inside, .size = size};
+        *t = (struct zs_written){.content = content, .left = inside, .size = size};
     return t;
 }
 
-struct zs_touched *zs_touched_copy(const struct zs_touched *t)
+struct zs_written *zs_written_copy(const struct zs_written *t)
 {
-    struct zs_touched *copy = malloc(sizeof *t + t->size);
+    struct zs_written *copy = malloc(sizeof *t + t->size);
     if (copy != NULL)
         memcpy(copy, t, sizeof *t + t->size);
     return copy;
 }
 
 /* Elements [first, first + n) as stored. */
-static void add_run(struct zs_touched *t, uint64_t first, uint64_t n)
+static void add_run(struct zs_written *t, uint64_t first, uint64_t n)
 {
     while (n > 0) {
         const unsigned bit = (unsigned)(first & 7), k = n < 8 - bit ? (unsigned)n : 8 - bit;
@@ -39,19 +39,19 @@ static void add_run(struct zs_touched *t, uint64_t first, uint64_t n)
     }
 }
 
-void zs_touched_add(struct zs_touched *t, const struct zs_level *leaf, const uint64_t *start, const uint64_t *count)
+void zs_written_add(struct zs_written *t, const struct zs_level *level, const uint64_t *start, const uint64_t *count)
 {
-    const int last = leaf->ndim > 0 ? leaf->axis[leaf->ndim - 1] : 0;
-    const uint64_t run = leaf->ndim > 0 ? count[last] : 1;
+    const int last = level->ndim > 0 ? level->axis[level->ndim - 1] : 0;
+    const uint64_t run = level->ndim > 0 ? count[last] : 1;
     uint64_t at[ZS_MAX_NDIM] = {0};
     for (bool more = true; more;) {
         uint64_t first = 0;
-        for (int j = 0; j < leaf->ndim; j++)
-            first = first * leaf->shape[leaf->axis[j]] + start[leaf->axis[j]] + at[leaf->axis[j]];
+        for (int j = 0; j < level->ndim; j++)
+            first = first * level->shape[level->axis[j]] + start[level->axis[j]] + at[level->axis[j]];
         add_run(t, first, run);
         more = false;
-        for (int j = leaf->ndim - 2; j >= 0 && !more; j--) {
-            const int d = leaf->axis[j];
+        for (int j = level->ndim - 2; j >= 0 && !more; j--) {
+            const int d = level->axis[j];
             more = ++at[d] < count[d];
             if (!more)
                 at[d] = 0;
@@ -59,9 +59,9 @@ void zs_touched_add(struct zs_touched *t, const struct zs_level *leaf, const uin
     }
 }
 
-void zs_touched_apply(const struct zs_touched *t, const struct zs_level *leaf, const void *from, void *to)
+void zs_written_apply(const struct zs_written *t, const struct zs_level *level, const void *from, void *to)
 {
-    const size_t item = leaf->item_size;
+    const size_t item = level->item_size;
     for (size_t i = 0; i < t->size; i++)
         for (unsigned bits = t->mask[i]; bits != 0; bits &= bits - 1) {
             const size_t at = (8 * i + (size_t)__builtin_ctz(bits)) * item;

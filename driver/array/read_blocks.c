@@ -1,10 +1,10 @@
-#include "array/parts.h"
+#include "array/read_blocks.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "array/indexes.h"
-#include "array/place.h"
+#include "array/scatter.h"
 #include "base/parallel.h"
 
 /* ---- What it costs ----
@@ -61,20 +61,20 @@ static void mark_window(const struct zs_plan *p, const struct zs_planned *c, con
                         struct marks *m)
 {
     const struct zs_array *a = p->a;
-    const int n = a->meta->ndim, *axis = a->leaf->axis;
-    struct zs_part chunk, box;
+    const int n = a->meta->ndim, *axis = a->innermost->axis;
+    struct zs_extent chunk, extent;
     uint64_t low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM], stride[ZS_MAX_NDIM], run = 1;
-    zs_whole_chunk(a, c->where.leaf, &chunk);
-    zs_piece_box(a, a->chain.count - 1, c->where.leaf, w, box.start, box.count);
+    zs_whole_chunk(a, c->where.chunk, &chunk);
+    zs_chunk_overlap(a, a->chain.count - 1, c->where.chunk, w, extent.start, extent.count);
     int outer = n; /* dimensions, as stored, before those that make a run */
     for (uint64_t size = 1; outer > 0 && run == size; outer--) {
-        run *= box.count[axis[outer - 1]];
+        run *= extent.count[axis[outer - 1]];
         size *= chunk.count[axis[outer - 1]];
     }
     uint64_t s = 1;
     for (int j = n - 1; j >= 0; j--) {
-        at[j] = low[j] = box.start[axis[j]] - chunk.start[axis[j]];
-        high[j] = low[j] + box.count[axis[j]];
+        at[j] = low[j] = extent.start[axis[j]] - chunk.start[axis[j]];
+        high[j] = low[j] + extent.count[axis[j]];
         stride[j] = s;
         s *= chunk.count[axis[j]];
     }
@@ -88,8 +88,8 @@ static void mark_window(const struct zs_plan *p, const struct zs_planned *c, con
 
 static void mark_wanted(const struct zs_plan *p, const struct zs_planned *c, uint64_t each, struct marks *m)
 {
-    for (size_t i = 0; i < c->piece_count && m->marked < m->count; i++)
-        mark_window(p, c, &p->windows[p->pieces[c->first_piece + i].window], each, m);
+    for (size_t i = 0; i < c->overlap_count && m->marked < m->count; i++)
+        mark_window(p, c, &p->windows[p->overlaps[c->first_overlap + i].window], each, m);
 }
 
 /* ---- Tables ---- */
@@ -114,7 +114,7 @@ static uint64_t tag_of(const struct zs_location *w)
 
 static const struct zs_level *leaf_of(const struct zs_array *a, const struct zs_planned *c, struct zs_level *room)
 {
-    return zs_grid_level(&a->grid, a->chain.count - 1, c->where.leaf, room);
+    return zs_grid_level(&a->grid, a->chain.count - 1, c->where.chunk, room);
 }
 
 /* The object of a chunk's bytes, pinned, if it is the one that the chunk was found in. */
@@ -141,7 +141,7 @@ struct head {
 
 /* Opens the object that a chunk is, and makes the chunk's location the range of its bytes. It stays an object where
  * its versions are not told apart: then one request must bring all. */
-static enum zs_status open_whole(struct zs_plan *p, struct zs_planned *c, const struct zs_level *leaf,
+static enum zs_status open_whole(struct zs_plan *p, struct zs_planned *c, const struct zs_level *level,
                                  struct head *head, struct zs_error *err)
 {
     struct zs_array *a = p->a;
@@ -164,7 +164,7 @@ static enum zs_status open_whole(struct zs_plan *p, struct zs_planned *c, const 
             return ZS_OK;
         }
         ZS_TRY(status);
-        if (!object->is_versioned || zs_object_size(object) > zs_level_bound(leaf)) {
+        if (!object->is_versioned || zs_object_size(object) > zs_level_bound(level)) {
             zs_object_close(object);
             return ZS_OK;
         }
@@ -188,7 +188,7 @@ static enum zs_status open_whole(struct zs_plan *p, struct zs_planned *c, const 
 }
 
 /* Reads the table of a chunk: what the first bytes tell, and more of them where these are too few. */
-static enum zs_status read_table(struct zs_plan *p, const struct zs_planned *c, const struct zs_level *leaf,
+static enum zs_status read_table(struct zs_plan *p, const struct zs_planned *c, const struct zs_level *level,
                                  struct head *head, struct zs_object *object, struct zs_blocks **blocks,
                                  struct zs_error *err)
 {
@@ -196,7 +196,7 @@ static enum zs_status read_table(struct zs_plan *p, const struct zs_planned *c, 
     const uint64_t page = page_bytes(p->a);
     struct zs_buffer more = {0};
     size_t need;
-    enum zs_status status = zs_leaf_read_blocks(leaf, head->data, head->have, w->size, page, &need, blocks, err);
+    enum zs_status status = zs_chunk_read_blocks(level, head->data, head->have, w->size, page, &need, blocks, err);
     while (status == ZS_OK && *blocks == NULL) {
         const size_t n = head->have == 0 ? (size_t)zs_min_u64(w->size, sizeof head->fetched) : need;
         if (n > sizeof head->fetched)
@@ -207,7 +207,7 @@ static enum zs_status read_table(struct zs_plan *p, const struct zs_planned *c, 
         head->data = to;
         head->have = n;
         if (status == ZS_OK)
-            status = zs_leaf_read_blocks(leaf, to, n, w->size, page, &need, blocks, err);
+            status = zs_chunk_read_blocks(level, to, n, w->size, page, &need, blocks, err);
     }
     zs_buffer_free(&more);
     if (status != ZS_OK && object != NULL && zs_object_is_stale(object))
@@ -219,7 +219,7 @@ static enum zs_status keep_table(struct zs_array *a, struct zs_planned *c, struc
                                  struct zs_error *err)
 {
     blocks->tag = tag_of(&c->where);
-    c->table = zs_cache_put(a->indexes, (struct zs_cache_key){ZS_SPACE_TABLES, c->where.leaf}, blocks,
+    c->table = zs_cache_put(a->indexes, (struct zs_cache_key){ZS_SPACE_TABLES, c->where.chunk}, blocks,
                             ZS_CACHE_ENTRY_BYTES + zs_blocks_memory(blocks));
     if (c->table != NULL)
         return ZS_OK;
@@ -228,12 +228,12 @@ static enum zs_status keep_table(struct zs_array *a, struct zs_planned *c, struc
 }
 
 /* Whether asking for the table of a chunk may be worth it: whether blocks as they usually are would. */
-static enum zs_status is_worth_asking(const struct zs_plan *p, const struct zs_planned *c, const struct zs_level *leaf,
+static enum zs_status is_worth_asking(const struct zs_plan *p, const struct zs_planned *c, const struct zs_level *level,
                                       bool *is_worth, struct zs_error *err)
 {
     const struct zs_array *a = p->a;
     struct marks m;
-    const uint64_t each = USUAL_BLOCK / leaf->item_size, n = leaf->decoded_size / leaf->item_size;
+    const uint64_t each = USUAL_BLOCK / level->item_size, n = level->decoded_size / level->item_size;
     ZS_TRY(marks_init(&m, (size_t)((n + each - 1) / each), err));
     mark_wanted(p, c, each, &m);
     free(m.bits);
@@ -248,7 +248,7 @@ static bool is_table_known(struct zs_array *a, struct zs_planned *c)
 {
     if (c->where.kind == ZS_LOCATION_OBJECT)
         return false;
-    c->table = zs_cache_get(a->indexes, (struct zs_cache_key){ZS_SPACE_TABLES, c->where.leaf});
+    c->table = zs_cache_get(a->indexes, (struct zs_cache_key){ZS_SPACE_TABLES, c->where.chunk});
     if (c->table == NULL || ((const struct zs_blocks *)zs_cache_value(c->table))->tag == tag_of(&c->where))
         return c->table != NULL;
     zs_cache_release(a->indexes, c->table);
@@ -257,7 +257,7 @@ static bool is_table_known(struct zs_array *a, struct zs_planned *c)
 }
 
 /* Finds the table of a chunk in its own bytes. */
-static enum zs_status ask_table(struct zs_plan *p, struct zs_planned *c, const struct zs_level *leaf,
+static enum zs_status ask_table(struct zs_plan *p, struct zs_planned *c, const struct zs_level *level,
                                 struct head *head, struct zs_error *err)
 {
     struct zs_array *a = p->a;
@@ -273,7 +273,7 @@ static enum zs_status ask_table(struct zs_plan *p, struct zs_planned *c, const s
     const bool is_sure = object == NULL || ((const struct zs_object *)zs_cache_value(object))->is_versioned;
     enum zs_status status = ZS_OK;
     if (is_sure)
-        status = read_table(p, c, leaf, head, object != NULL ? zs_cache_value(object) : NULL, &blocks, err);
+        status = read_table(p, c, level, head, object != NULL ? zs_cache_value(object) : NULL, &blocks, err);
     if (object != NULL)
         zs_cache_release(a->objects, object);
     return status == ZS_OK && is_sure ? keep_table(a, c, blocks, err) : status;
@@ -286,24 +286,24 @@ static enum zs_status find_table(void *ctx, size_t item, struct zs_error *err)
     struct zs_array *a = s->p->a;
     struct zs_planned *c = &s->p->chunks[s->chunks[item]];
     struct zs_level room;
-    const struct zs_level *leaf = leaf_of(a, c, &room);
+    const struct zs_level *level = leaf_of(a, c, &room);
     struct head head;
     bool is_worth = true;
     head.data = NULL;
     head.have = 0;
     if (is_table_known(a, c))
         return ZS_OK;
-    if (leaf->bytes_codec_count > 0 || c->where.kind == ZS_LOCATION_OBJECT)
-        ZS_TRY(is_worth_asking(s->p, c, leaf, &is_worth, err));
+    if (level->bytes_codec_count > 0 || c->where.kind == ZS_LOCATION_OBJECT)
+        ZS_TRY(is_worth_asking(s->p, c, level, &is_worth, err));
     if (!is_worth)
         return ZS_OK;
     enum zs_status status = ZS_OK;
     if (c->where.kind == ZS_LOCATION_OBJECT)
-        status = open_whole(s->p, c, leaf, &head, err);
+        status = open_whole(s->p, c, level, &head, err);
     if (status == ZS_OK && c->where.kind != ZS_LOCATION_OBJECT && c->where.kind != ZS_LOCATION_EMPTY &&
         !is_table_known(a, c))
-        status = ask_table(s->p, c, leaf, &head, err);
-    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(a, c->where.leaf, status, err);
+        status = ask_table(s->p, c, level, &head, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(a, c->where.chunk, status, err);
 }
 
 /* ---- Parts or the whole ---- */
@@ -313,19 +313,17 @@ static bool is_candidate(const struct zs_plan *p, const struct zs_planned *c)
 {
     struct zs_level room;
     const enum zs_location_kind kind = c->where.kind;
-    if (zs_is_at_hand(c) ||
-        (kind != ZS_LOCATION_RANGE && kind != ZS_LOCATION_MEMORY && kind != ZS_LOCATION_OBJECT))
+    if (zs_is_at_hand(c) || (kind != ZS_LOCATION_RANGE && kind != ZS_LOCATION_MEMORY && kind != ZS_LOCATION_OBJECT))
         return false;
-    const struct zs_level *leaf = leaf_of(p->a, c, &room);
-    return leaf->decoded_size >= p->a->part_chunk &&
-           zs_elements_used(p, c) <= leaf->decoded_size / leaf->item_size / 2;
+    const struct zs_level *level = leaf_of(p->a, c, &room);
+    return level->decoded_size >= p->a->block_threshold &&
+           zs_elements_used(p, c) <= level->decoded_size / level->item_size / 2;
 }
 
 /* The decoded block of a chunk, pinned, if it is of this table. */
 static struct zs_cache_entry *block_at_hand(struct zs_array *a, const struct zs_planned *c, size_t block, uint64_t tag)
 {
-    struct zs_cache_entry *e =
-        zs_cache_get(a->chunks, (struct zs_cache_key){ZS_SPACE_BLOCKS + block, c->where.leaf});
+    struct zs_cache_entry *e = zs_cache_get(a->chunks, (struct zs_cache_key){ZS_SPACE_BLOCKS + block, c->where.chunk});
     if (e == NULL || ((const struct zs_blob *)zs_cache_value(e))->version == tag)
         return e;
     zs_cache_release(a->chunks, e);
@@ -374,7 +372,7 @@ static enum zs_status choose(struct zs_plan *p, struct zs_planned *c, struct zs_
     const struct zs_array *a = p->a;
     const struct zs_blocks *b = zs_cache_value(c->table);
     struct zs_level room;
-    const struct zs_level *leaf = leaf_of(a, c, &room);
+    const struct zs_level *level = leaf_of(a, c, &room);
     struct marks m;
     uint64_t first, each, cost = 0;
     size_t missing = 0;
@@ -383,7 +381,7 @@ static enum zs_status choose(struct zs_plan *p, struct zs_planned *c, struct zs_
         release_items(p, c);
         return ZS_OK;
     }
-    zs_leaf_block_elements(leaf, b, 0, &first, &each);
+    zs_chunk_block_elements(level, b, 0, &first, &each);
     ZS_TRY(marks_init(&m, b->count, err));
     mark_wanted(p, c, each, &m);
     void *items = p->items;
@@ -402,17 +400,17 @@ static enum zs_status choose(struct zs_plan *p, struct zs_planned *c, struct zs_
     free(m.bits);
     const enum zs_status status = missing > 0 ? cost_of(p, c, b, &cost, err) : ZS_OK;
     const uint64_t whole =
-        leaf->decoded_size + (c->where.kind == ZS_LOCATION_RANGE ? c->where.size + a->ranges.max_gap : 0);
+        level->decoded_size + (c->where.kind == ZS_LOCATION_RANGE ? c->where.size + a->ranges.max_gap : 0);
     if (status == ZS_OK && cost > whole / 4 * 3)
         release_items(p, c);
     return status;
 }
 
-enum zs_status zs_plan_parts(struct zs_plan *p, struct zs_error *err)
+enum zs_status zs_plan_blocks(struct zs_plan *p, struct zs_error *err)
 {
     struct search s = {.p = p};
-    p->decode_places = p->a->decode_places;
-    if (p->shard_count == 0 || !zs_leaf_has_parts(p->a->leaf))
+    p->decode_slots = p->a->decode_slots;
+    if (p->shard_count == 0 || !zs_chunk_has_blocks(p->a->innermost))
         return ZS_OK;
     s.chunks = zs_calloc(p->chunk_count, sizeof *s.chunks);
     if (s.chunks == NULL)
@@ -435,49 +433,49 @@ enum zs_status zs_plan_parts(struct zs_plan *p, struct zs_error *err)
     for (size_t i = 0; i < p->chunk_count; i++)
         others += !zs_is_at_hand(&p->chunks[i]) && p->chunks[i].where.kind != ZS_LOCATION_EMPTY;
     if (parts > 0 && parts == others)
-        p->decode_places = (int)zs_max_u64(1, zs_min_u64((uint64_t)p->a->threads, p->a->max_chunk / largest));
+        p->decode_slots = (int)zs_max_u64(1, zs_min_u64((uint64_t)p->a->threads, p->a->max_chunk / largest));
     free(s.chunks);
     return status;
 }
 
 /* ---- Blocks ---- */
 
-static void place_block(const struct zs_plan *p, const struct zs_item *item, const unsigned char *data)
+static void scatter_block(const struct zs_plan *p, const struct zs_item *item, const unsigned char *data)
 {
     const struct zs_planned *c = &p->chunks[item->chunk];
     uint64_t first, count;
-    zs_leaf_block_elements(p->a->leaf, zs_cache_value(c->table), item->block, &first, &count);
-    zs_place_run(p, c, first, count, data);
+    zs_chunk_block_elements(p->a->innermost, zs_cache_value(c->table), item->block, &first, &count);
+    zs_scatter_run(p, c, first, count, data);
 }
 
-void zs_part_place(const struct zs_plan *p, const struct zs_item *item)
+void zs_block_scatter(const struct zs_plan *p, const struct zs_item *item)
 {
-    place_block(p, item, ((const struct zs_blob *)zs_cache_value(item->kept))->data);
+    scatter_block(p, item, ((const struct zs_blob *)zs_cache_value(item->kept))->data);
 }
 
-enum zs_status zs_part_deliver(struct zs_plan *p, const struct zs_item *item, struct zs_scratch *scratch,
-                               const void *src, struct zs_error *err)
+enum zs_status zs_block_deliver(struct zs_plan *p, const struct zs_item *item, struct zs_scratch *scratch,
+                                const void *src, struct zs_error *err)
 {
     struct zs_array *a = p->a;
     const struct zs_planned *c = &p->chunks[item->chunk];
     const struct zs_blocks *b = zs_cache_value(c->table);
     struct zs_level room;
-    const struct zs_level *leaf = leaf_of(a, c, &room);
+    const struct zs_level *level = leaf_of(a, c, &room);
     uint64_t first, count;
-    zs_leaf_block_elements(leaf, b, item->block, &first, &count);
+    zs_chunk_block_elements(level, b, item->block, &first, &count);
     /* Of no pool: a map needs a few dozen, and touching the rest of a slab took a fifth of its time. */
-    struct zs_blob *blob = zs_blob_alloc(NULL, (size_t)count * leaf->item_size);
+    struct zs_blob *blob = zs_blob_alloc(NULL, (size_t)count * level->item_size);
     if (blob == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a block of %llu elements", (unsigned long long)count);
-    const enum zs_status status = zs_leaf_decode_block(leaf, scratch, b, item->block, src, blob->data, err);
+    const enum zs_status status = zs_chunk_decode_block(level, scratch, b, item->block, src, blob->data, err);
     if (status != ZS_OK) {
         zs_blob_free(blob);
         return status;
     }
-    zs_place_run(p, c, first, count, blob->data);
+    zs_scatter_run(p, c, first, count, blob->data);
     blob->version = b->tag;
     struct zs_cache_entry *entry =
-        zs_cache_put(a->chunks, (struct zs_cache_key){ZS_SPACE_BLOCKS + item->block, c->where.leaf}, blob,
+        zs_cache_put(a->chunks, (struct zs_cache_key){ZS_SPACE_BLOCKS + item->block, c->where.chunk}, blob,
                      ZS_CACHE_ENTRY_BYTES + sizeof *blob + blob->size);
     if (entry != NULL)
         zs_cache_release(a->chunks, entry);
