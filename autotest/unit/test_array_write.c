@@ -536,7 +536,7 @@ static void test_a_pixel_in_a_huge_nested_shard_needs_no_memory_for_the_rest(voi
             const uint64_t at = round == 0 ? 200000 : 200300;
             struct zs_window w = {.start = {at, at}, .count = {1, 1}, .data = &pixel, .stride = {1, 1}};
             must(zs_array_write_windows(a, &w, 1, 1, NULL, NULL, &err), &err);
-            CHECK(a->pending->dirty_bytes + a->pending->held_bytes < (uint64_t)4 << 20);
+            CHECK(a->pending->dirty_bytes + a->pending->shard_bytes < (uint64_t)4 << 20);
             must(zs_array_flush(a, &err), &err);
             must(zs_array_read(a, w.start, w.count, &out, &err), &err);
             CHECK_EQ_U64(out, 7);

@@ -1,9 +1,8 @@
-#include "array/cut.h"
+#include "array/plan.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "array/plan.h"
 #include "base/parallel.h"
 
 /* Shards of which a plan holds more than this are found absent by the plan that wants their chunks: a look beforehand

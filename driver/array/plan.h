@@ -114,4 +114,66 @@ bool zs_next_position(int n, uint64_t *at, const uint64_t *low, const uint64_t *
 /* Whether the chunk is decoded already. */
 bool zs_is_at_hand(const struct zs_planned *c);
 
+/* ---- cut.c: reads that are too large for one plan ---- */
+
+typedef enum zs_status (*zs_cut_fn)(void *ctx, const struct zs_window *windows, size_t n, struct zs_error *err);
+
+/* Calls `run` with parts of the windows, one after another, that have at most a->plan_overlaps overlaps with chunks (or
+ * lie in one chunk) and are all of them together. Cuts go along whole shards, inside of a shard along its chunks. No
+ * chunk is in two parts, and shards that are found absent are not cut. Stops at the first error. */
+enum zs_status zs_cut(struct zs_array *a, const struct zs_window *windows, size_t n, zs_cut_fn run, void *ctx,
+                      struct zs_error *err) ZS_MUST_CHECK;
+
+/* Innermost chunks that the windows touch, at most: those that several windows touch may be counted more than once.
+ * UINT64_MAX when 64 bits cannot count them. */
+uint64_t zs_count_chunks(struct zs_array *a, const struct zs_window *windows, size_t n);
+
+/* ---- read_blocks.c: chunks of which little is wanted, and whose codecs can decode a part, are read block by block
+ * ---- */
+
+/* After zs_plan_locations(): the chunks that are read in parts get their tables, and an item for each block that is
+ * wanted; those that were decoded before are pinned. A chunk that is an object of its own gets its range. */
+enum zs_status zs_plan_blocks(struct zs_plan *p, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Decodes a block, its encoded bytes at src, to where it is wanted, and keeps it. */
+enum zs_status zs_block_deliver(struct zs_plan *p, const struct zs_item *item, struct zs_scratch *scratch,
+                                const void *src, struct zs_error *err) ZS_MUST_CHECK;
+/* Places a block that was decoded before. */
+void zs_block_scatter(const struct zs_plan *p, const struct zs_item *item);
+
+/* ---- scatter.c: from decoded chunks and blocks to the windows of a plan ---- */
+
+/* All of an innermost chunk. */
+void zs_whole_chunk(const struct zs_array *a, uint64_t chunk, struct zs_extent *part);
+
+/* Where an element of a decoded part of a chunk stands. */
+const unsigned char *zs_element_at(int ndim, const unsigned char *decoded, const struct zs_extent *part,
+                                   const uint64_t *at, const ptrdiff_t *stride);
+
+/* Copies a decoded part of a chunk (NULL: all of it) to all windows that want some of it. NULL bytes: the fill
+ * value. */
+void zs_scatter(const struct zs_plan *p, const struct zs_planned *c, const unsigned char *decoded,
+                const struct zs_extent *part);
+
+/* zs_scatter() of a whole chunk of which zs_chunk_decode_stored() gave the stored elements: they are looked up on their
+ * way, which takes the place of the plan's conversion. */
+void zs_scatter_stored(const struct zs_plan *p, const struct zs_planned *c, const void *stored);
+
+/* Fills a gap with the fill value. */
+void zs_fill_gap(const struct zs_plan *p, const struct zs_gap *g);
+
+/* zs_scatter() of a run: `count` elements of the chunk from number `first` on, in the order in which they are stored.
+ */
+void zs_scatter_run(const struct zs_plan *p, const struct zs_planned *c, uint64_t first, uint64_t count,
+                    const unsigned char *data);
+
+/* How many elements of the chunk the windows take, those of two windows twice. */
+uint64_t zs_elements_used(const struct zs_plan *p, const struct zs_planned *c);
+/* Whether they take all that lie in the array. */
+bool zs_is_wholly_used(const struct zs_plan *p, const struct zs_planned *c);
+
+/* Where the chunk can be decoded in place: one window takes the whole chunk, unconverted, in the layout it is stored
+ * in. Else NULL. */
+void *zs_direct_destination(const struct zs_plan *p, const struct zs_planned *c);
+
 #endif

@@ -3,10 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array/cut.h"
 #include "array/indexes.h"
-#include "array/read_blocks.h"
-#include "array/scatter.h"
+#include "array/plan.h"
 #include "base/parallel.h"
 #include "base/strided.h"
 
@@ -371,13 +369,6 @@ static enum zs_status read_windows_locked(struct zs_plan *plan, const struct zs_
 {
     ZS_TRY(zs_windows_check(plan->a, windows, n, err));
     return zs_cut(plan->a, windows, n, run_plan, plan, err);
-}
-
-enum zs_status zs_read_windows_locked(struct zs_array *a, const struct zs_window *windows, size_t n,
-                                      zs_convert_fn convert, void *ctx, struct zs_error *err)
-{
-    struct zs_plan plan = {.a = a, .convert = convert, .ctx = ctx};
-    return read_windows_locked(&plan, windows, n, err);
 }
 
 /* More than half of what the cache holds would push itself out before it is used. */

@@ -1,10 +1,9 @@
-#include "array/read_blocks.h"
+#include "array/plan.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "array/indexes.h"
-#include "array/scatter.h"
 #include "base/parallel.h"
 
 /* ---- What it costs ----

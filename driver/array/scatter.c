@@ -1,4 +1,4 @@
-#include "array/scatter.h"
+#include "array/plan.h"
 
 #include "base/strided.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "array/indexes.h"
-#include "array/open_shards.h"
+#include "array/pending_writes.h"
 #include "array/plan.h"
 #include "base/parallel.h"
 
