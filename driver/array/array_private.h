@@ -11,7 +11,7 @@
 #include "array/grid.h"
 #include "base/cache.h"
 #include "base/checked.h"
-#include "shard/index.h"
+#include "shard/walk.h"
 #include "shard/range_plan.h"
 
 #define ZS_SPACE_TABLES ((uint64_t)ZS_MAX_LEVELS + 1)
@@ -90,11 +90,9 @@ enum zs_location_kind {
 
 struct zs_location {
     enum zs_location_kind kind;
-    uint64_t chunk; /* number of the innermost chunk */
-    uint64_t shard; /* number of its level-0 chunk */
-    uint64_t offset, size;
-    uint64_t version; /* of the object the index was read from */
-    const unsigned char *memory;
+    uint64_t chunk;         /* number of the innermost chunk */
+    uint64_t shard;         /* number of its level-0 chunk */
+    struct zs_source bytes; /* without an object: that of `shard` is opened when they are read */
 };
 
 /* Finds the bytes of n innermost chunks of one level-0 chunk. Indexes are read, verified and cached on the way. Blobs

@@ -75,32 +75,6 @@ void zs_array_distrust(struct zs_array *a)
 
 /* ---- Indexes ---- */
 
-enum zs_status zs_index_read(const struct zs_level *level, const struct zs_source *src, struct zs_shard_index **index,
-                             struct zs_error *err)
-{
-    uint64_t at;
-    ZS_TRY(zs_shard_index_offset(level, src->size, &at, err)); /* before allocating for an index that cannot be there */
-    struct zs_shard_index *x = zs_shard_index_alloc(level);
-    if (x == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard index of %llu bytes",
-                       (unsigned long long)level->index_size);
-    x->shard_size = src->size;
-    x->version = src->version;
-    enum zs_status status = ZS_OK;
-    if (src->memory != NULL)
-        memcpy(x->entries, src->memory + at, (size_t)level->index_size);
-    else
-        status = zs_object_read(src->object, src->offset + at, (size_t)level->index_size, x->entries, err);
-    if (status == ZS_OK)
-        status = zs_shard_index_decode(level, x, err);
-    if (status != ZS_OK) {
-        free(x);
-        return status;
-    }
-    *index = x;
-    return ZS_OK;
-}
-
 /* Whether all entries lie within the shard. While that is being appended to, a chunk may stand where its index will:
  * one that is as long, and has a checksum of the same kind, passes for it. */
 static bool is_plausible(const struct zs_level *level, const struct zs_shard_index *index)
@@ -126,8 +100,8 @@ static enum zs_status open_once(struct zs_array *a, const struct zs_level *level
     if (!a->store->is_remote) {
         status = zs_object_open(a->store, key, &o, err);
         if (status == ZS_OK) {
-            const struct zs_source src = {.object = o, .size = zs_object_size(o), .version = o->version};
-            status = zs_index_read(level, &src, &x, err);
+            const struct zs_source source = zs_source_of(o);
+            status = zs_source_index(level, &source, &x, err);
             /* An index at the start may be younger than the size. */
             if (status == ZS_OK && level->index_at_start && zs_object_is_changed(o, false))
                 status = zs_fail(err, ZS_CORRUPT, "the shard was changed while it was opened");
@@ -224,9 +198,8 @@ static enum zs_status index_read_with_object(struct zs_array *a, const struct zs
         entry = NULL;
     }
     if (entry != NULL) {
-        struct zs_object *object = zs_cache_value(entry);
-        const struct zs_source src = {.object = object, .size = zs_object_size(object), .version = object->version};
-        status = zs_index_read(level, &src, index, err);
+        const struct zs_source source = zs_source_of(zs_cache_value(entry));
+        status = zs_source_index(level, &source, index, err);
     } else {
         struct zs_object *object = NULL;
         char *key = zs_shard_key(a, shard);
@@ -244,16 +217,16 @@ static enum zs_status index_read_with_object(struct zs_array *a, const struct zs
     return status;
 }
 
-enum zs_status zs_index_get(struct zs_array *a, int k, uint64_t number, const struct zs_source *src,
+enum zs_status zs_index_get(struct zs_array *a, int k, uint64_t number, const struct zs_source *source,
                             struct zs_cache_entry **entry, struct zs_error *err)
 {
     /* An index that came with its whole shard is of no use to those who read that by ranges, and the other way
      * round. */
-    const struct zs_cache_key key = {k == 0 && src != NULL ? ZS_MAX_LEVELS : (uint64_t)k, number};
+    const struct zs_cache_key key = {k == 0 && source != NULL ? ZS_MAX_LEVELS : (uint64_t)k, number};
     bool must_load;
     while ((*entry = zs_cache_get_or_load(a->indexes, key, &must_load)) != NULL) {
         const struct zs_shard_index *found = zs_cache_value(*entry);
-        if (src == NULL || found->version == src->version)
+        if (source == NULL || found->version == source->version)
             return ZS_OK;
         /* Of other bytes than those at hand: its offsets may lie outside of them. */
         zs_cache_release(a->indexes, *entry);
@@ -262,9 +235,9 @@ enum zs_status zs_index_get(struct zs_array *a, int k, uint64_t number, const st
     struct zs_shard_index *index = NULL;
     struct zs_level room;
     const struct zs_level *level = zs_grid_level(&a->grid, k, number, &room);
-    enum zs_status status =
-        src != NULL ? zs_index_read(level, src, &index, err) : index_read_with_object(a, level, number, &index, err);
-    if (status == ZS_NOT_FOUND && src == NULL) {
+    enum zs_status status = source != NULL ? zs_source_index(level, source, &index, err)
+                                           : index_read_with_object(a, level, number, &index, err);
+    if (status == ZS_NOT_FOUND && source == NULL) {
         index = zs_shard_index_absent();
         status = index != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard index");
     }

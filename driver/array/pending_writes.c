@@ -10,7 +10,7 @@
 #include "base/limits.h"
 #include "base/parallel.h"
 #include "base/strided.h"
-#include "shard/order.h"
+#include "shard/writer.h"
 
 /* At most so many shards are opened to learn the order of their chunks. They are spread over the array, since the first
  * may be empty. */
@@ -302,7 +302,7 @@ static enum zs_status read_present(struct zs_array *a, struct zs_open_shard *s, 
     if (s != NULL)
         ZS_TRY(shard_need(a, s, err));
     if (s != NULL)
-        return zs_shard_writer_get_present(s->writer, zs_grid_number_in_shard(&a->grid, chunk), is_empty, out, err);
+        return zs_shard_writer_get_stored(s->writer, zs_grid_number_in_shard(&a->grid, chunk), is_empty, out, err);
     char *key = zs_shard_key(a, chunk);
     if (key == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
@@ -481,7 +481,7 @@ static enum zs_status publish_over(struct zs_array *a, struct zs_open_shard *s, 
     if (status != ZS_CORRUPT || *is_lost || !is_written_whole(a, s))
         return status;
     /* What is beyond the edges of the array cannot be kept. */
-    zs_shard_writer_forget_present(s->writer);
+    zs_shard_writer_forget_stored(s->writer);
     return zs_shard_writer_publish(s->writer, a->update, is_lost, err);
 }
 

@@ -307,10 +307,10 @@ static struct zs_range range_of(const struct zs_plan *p, size_t item)
 {
     const struct zs_item *it = &p->items[item];
     const struct zs_planned *c = &p->chunks[it->chunk];
-    struct zs_range r = {c->where.offset, c->where.size, item};
+    struct zs_range r = {c->where.bytes.offset, c->where.bytes.size, item};
     if (it->block != ZS_WHOLE_CHUNK) {
         zs_block_range(zs_cache_value(c->table), it->block, &r.offset, &r.size);
-        r.offset += c->where.offset;
+        r.offset += c->where.bytes.offset;
     }
     return r;
 }

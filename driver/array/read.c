@@ -177,7 +177,7 @@ static enum zs_status run_group(struct zs_plan *p, const struct zs_task *t, stru
     }
     struct zs_object *object = zs_cache_value(entry);
     struct zs_buffer *fetched = zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED);
-    if (object->version != first->where.version) {
+    if (object->version != first->where.bytes.version) {
         p->stale = true;
         status = zs_fail(err, ZS_IO, "the shard was replaced while it was read");
     }
@@ -245,11 +245,11 @@ static enum zs_status run_memory(struct zs_plan *p, const struct zs_item *item, 
                                  struct zs_error *err)
 {
     const struct zs_planned *c = &p->chunks[item->chunk];
-    uint64_t offset = 0, size = c->where.size;
+    uint64_t offset = 0, size = c->where.bytes.size;
     if (item->block != ZS_WHOLE_CHUNK)
         zs_block_range(zs_cache_value(c->table), item->block, &offset, &size);
     decode_begin(p);
-    const enum zs_status status = deliver_item(p, item, scratch, c->where.memory + offset, (size_t)size, err);
+    const enum zs_status status = deliver_item(p, item, scratch, c->where.bytes.memory + offset, (size_t)size, err);
     decode_end(p);
     return status;
 }

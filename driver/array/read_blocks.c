@@ -102,7 +102,7 @@ struct search {
 /* Tells tables and blocks of one version of a chunk's bytes from those of others. */
 static uint64_t tag_of(const struct zs_location *w)
 {
-    const uint64_t of[] = {w->kind == ZS_LOCATION_MEMORY, w->version, w->offset, w->size};
+    const uint64_t of[] = {w->kind == ZS_LOCATION_MEMORY, w->bytes.version, w->bytes.offset, w->bytes.size};
     uint64_t tag = 0;
     for (size_t i = 0; i < sizeof of / sizeof of[0]; i++) {
         tag = (tag ^ of[i]) * 0x9E3779B97F4A7C15u;
@@ -121,7 +121,7 @@ static enum zs_status object_of(struct zs_plan *p, const struct zs_planned *c, s
                                 struct zs_error *err)
 {
     enum zs_status status = zs_shard_object(p->a, c->where.shard, entry, err);
-    if (status == ZS_OK && ((const struct zs_object *)zs_cache_value(*entry))->version != c->where.version) {
+    if (status == ZS_OK && ((const struct zs_object *)zs_cache_value(*entry))->version != c->where.bytes.version) {
         zs_cache_release(p->a->objects, *entry);
         status = ZS_NOT_FOUND;
     }
@@ -179,9 +179,9 @@ static enum zs_status open_whole(struct zs_plan *p, struct zs_planned *c, const 
     }
     const struct zs_object *object = zs_cache_value(entry);
     c->where.kind = ZS_LOCATION_RANGE;
-    c->where.offset = 0;
-    c->where.size = zs_object_size(object);
-    c->where.version = object->version;
+    c->where.bytes.offset = 0;
+    c->where.bytes.size = zs_object_size(object);
+    c->where.bytes.version = object->version;
     zs_cache_release(a->objects, entry);
     return ZS_OK;
 }
@@ -195,18 +195,19 @@ static enum zs_status read_table(struct zs_plan *p, const struct zs_planned *c, 
     const uint64_t page = page_bytes(p->a);
     struct zs_buffer more = {0};
     size_t need;
-    enum zs_status status = zs_chunk_read_blocks(level, head->data, head->have, w->size, page, &need, blocks, err);
+    enum zs_status status =
+        zs_chunk_read_blocks(level, head->data, head->have, w->bytes.size, page, &need, blocks, err);
     while (status == ZS_OK && *blocks == NULL) {
-        const size_t n = head->have == 0 ? (size_t)zs_min_u64(w->size, sizeof head->fetched) : need;
+        const size_t n = head->have == 0 ? (size_t)zs_min_u64(w->bytes.size, sizeof head->fetched) : need;
         if (n > sizeof head->fetched)
             status = zs_buffer_reset(&more, n, err);
         unsigned char *to = n > sizeof head->fetched ? more.data : head->fetched;
         if (status == ZS_OK)
-            status = zs_object_read(object, w->offset, n, to, err);
+            status = zs_object_read(object, w->bytes.offset, n, to, err);
         head->data = to;
         head->have = n;
         if (status == ZS_OK)
-            status = zs_chunk_read_blocks(level, to, n, w->size, page, &need, blocks, err);
+            status = zs_chunk_read_blocks(level, to, n, w->bytes.size, page, &need, blocks, err);
     }
     zs_buffer_free(&more);
     if (status != ZS_OK && object != NULL && zs_object_is_stale(object))
@@ -238,7 +239,7 @@ static enum zs_status is_worth_asking(const struct zs_plan *p, const struct zs_p
     free(m.bits);
     *is_worth = m.marked * 2 <= m.count;
     if (a->store->is_remote && c->where.kind == ZS_LOCATION_RANGE)
-        *is_worth = *is_worth && c->where.size / m.count * (m.count - m.marked) > ROUND_TRIP_COST;
+        *is_worth = *is_worth && c->where.bytes.size / m.count * (m.count - m.marked) > ROUND_TRIP_COST;
     return ZS_OK;
 }
 
@@ -263,8 +264,8 @@ static enum zs_status ask_table(struct zs_plan *p, struct zs_planned *c, const s
     struct zs_cache_entry *object = NULL;
     struct zs_blocks *blocks = NULL;
     if (c->where.kind == ZS_LOCATION_MEMORY) {
-        head->data = c->where.memory;
-        head->have = (size_t)c->where.size;
+        head->data = c->where.bytes.memory;
+        head->have = (size_t)c->where.bytes.size;
     } else {
         ZS_TRY(object_of(p, c, &object, err));
     }
@@ -399,7 +400,7 @@ static enum zs_status choose(struct zs_plan *p, struct zs_planned *c, struct zs_
     free(m.bits);
     const enum zs_status status = missing > 0 ? cost_of(p, c, b, &cost, err) : ZS_OK;
     const uint64_t whole =
-        level->decoded_size + (c->where.kind == ZS_LOCATION_RANGE ? c->where.size + a->ranges.max_gap : 0);
+        level->decoded_size + (c->where.kind == ZS_LOCATION_RANGE ? c->where.bytes.size + a->ranges.max_gap : 0);
     if (status == ZS_OK && cost > whole / 4 * 3)
         release_items(p, c);
     return status;

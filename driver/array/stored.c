@@ -141,15 +141,15 @@ static enum zs_status take_location(struct zs_array *a, const struct zs_location
 {
     if (where->kind == ZS_LOCATION_EMPTY)
         return ZS_OK;
-    found->size = where->size;
+    found->size = where->bytes.size;
     if (where->kind == ZS_LOCATION_MEMORY) {
-        found->data = malloc((size_t)where->size + 1);
+        found->data = malloc((size_t)where->bytes.size + 1);
         if (found->data == NULL)
-            return zs_fail(err, ZS_NO_MEMORY, "cannot allocate %llu bytes", (unsigned long long)where->size);
-        memcpy(found->data, where->memory, (size_t)where->size);
+            return zs_fail(err, ZS_NO_MEMORY, "cannot allocate %llu bytes", (unsigned long long)where->bytes.size);
+        memcpy(found->data, where->bytes.memory, (size_t)where->bytes.size);
         return ZS_OK;
     }
-    found->offset = where->offset;
+    found->offset = where->bytes.offset;
     found->key = zs_shard_key(a, where->shard);
     return found->key != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
 }

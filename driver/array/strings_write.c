@@ -124,7 +124,7 @@ static enum zs_status put_leaf(struct writer *w, const struct zs_text_part *part
     enum zs_status status;
     if (shard != NULL) {
         number = zs_grid_number_in_shard(&t->grid, zs_grid_number(&t->grid, t->chain.count - 1, at));
-        status = zs_shard_writer_get_present(shard, number, &is_absent, &before, err);
+        status = zs_shard_writer_get_stored(shard, number, &is_absent, &before, err);
     } else {
         status = zs_store_get(t->store, key, zs_bytes_bound(t->max_chunk), &before, err);
         is_absent = status == ZS_NOT_FOUND;

@@ -1,4 +1,4 @@
-/* shard/journal.h: how the index of a shard is found while the shard is appended to (append.h), or when that was cut
+/* shard/journal.h: how the index of a shard is found while the shard is appended to (append.c), or when that was cut
  * off.
  *
  * Before anything of the shard changes, a small file beside it (zs_journal_key(): c/0/.shardedzarr-1.journal of c/0/1)

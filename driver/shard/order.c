@@ -1,4 +1,4 @@
-#include "shard/order.h"
+#include "shard/writer.h"
 
 #include <stdlib.h>
 #include <string.h>

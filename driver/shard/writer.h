@@ -48,8 +48,8 @@ uint64_t zs_shard_writer_most_bytes(const struct zs_shard_writer *writer);
  * when there are none. */
 enum zs_status zs_shard_writer_get(struct zs_shard_writer *writer, uint64_t number, bool *is_empty,
                                    struct zs_buffer *out, struct zs_error *err) ZS_MUST_CHECK;
-enum zs_status zs_shard_writer_get_present(struct zs_shard_writer *writer, uint64_t number, bool *is_empty,
-                                           struct zs_buffer *out, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_shard_writer_get_stored(struct zs_shard_writer *writer, uint64_t number, bool *is_empty,
+                                          struct zs_buffer *out, struct zs_error *err) ZS_MUST_CHECK;
 
 /* The present object that all that was not put is taken from; NULL when there is none. */
 const struct zs_object *zs_shard_writer_object(const struct zs_shard_writer *writer);
@@ -61,16 +61,33 @@ bool zs_shard_writer_will_read(const struct zs_shard_writer *writer);
 enum zs_status zs_shard_writer_rebase(struct zs_shard_writer *writer, enum zs_chunk_order order,
                                       struct zs_shard_index *base, struct zs_object *object,
                                       struct zs_error *err) ZS_MUST_CHECK;
-void zs_shard_writer_forget_present(struct zs_shard_writer *writer); /* there is none */
+void zs_shard_writer_forget_stored(struct zs_shard_writer *writer); /* there is none */
 
 /* Whether the index of that object was taken from a journal: it was being changed when it was opened, or its writer was
  * killed. */
 bool zs_shard_writer_is_recovered(const struct zs_shard_writer *writer);
 
 /* Publishes the shard, or removes the object when all chunks are empty; the writer has done its work then, and is
- * freed. An object that is there is changed as `update` says, where it can be (ways.h), under its lock; else
+ * freed. An object that is there is changed as `update` says, where it can be (writer_private.h), under its lock; else
  * replaced. After a failure everything that was put is still there, for another try, but where *is_lost is set. */
 enum zs_status zs_shard_writer_publish(struct zs_shard_writer *writer, enum zs_update update, bool *is_lost,
                                        struct zs_error *err) ZS_MUST_CHECK;
+
+/* ---- order.c: space-filling orders of the chunks of a shard ---- */
+
+/* Fills numbers[level->inner_count] with the chunk numbers in the wanted physical order. Dimensions of one chunk take
+ * no part in the curve. Morton: bits interleaved, last stored dimension lowest. Hilbert: Skilling's transform (AIP
+ * Conf. Proc. 707, 2004) on the smallest cube that holds the grid. ZS_NO_MEMORY only. */
+enum zs_status zs_chunk_order_list(const struct zs_level *level, enum zs_chunk_order order, uint64_t *numbers,
+                                   struct zs_error *err) ZS_MUST_CHECK;
+
+/* Whether the chunks of a shard, as entries[2 * number] are their offsets (shard/index.h), lie in the order of
+ * numbers[count]; empty ones lie nowhere. */
+bool zs_chunks_lie_in(const uint64_t *entries, const uint64_t *numbers, uint64_t count);
+
+/* The order in which the chunks of a shard lie: `likely` where they lie so, which few chunks always do;
+ * ZS_ORDER_ROW_MAJOR when they lie in none of these orders, or there is no memory to tell. */
+enum zs_chunk_order zs_chunk_order_of(const struct zs_level *level, const struct zs_shard_index *index,
+                                      enum zs_chunk_order likely);
 
 #endif
