@@ -17,24 +17,23 @@ struct blosc {
     int blocksize;
 };
 
-static bool integer_in(const zs_json *configuration, const char *name, int64_t low, int64_t high, int *out)
+static enum zs_status read_integers(const zs_json *configuration, const struct zs_stage *stage, struct blosc *codec,
+                                    struct zs_error *err)
 {
-    int64_t v;
-    const zs_json *given = zs_json_get(configuration, name);
-    if (given == NULL)
-        return true;
-    if (!zs_json_int64(given, &v) || v < low || v > high)
-        return false;
-    *out = (int)v;
-    return true;
+    int64_t level = codec->level, blocksize = 0;
+    ZS_TRY(zs_stage_integer(stage, configuration, "clevel", false, 0, 9, &level, err));
+    ZS_TRY(zs_stage_integer(stage, configuration, "blocksize", false, 0, INT32_MAX, &blocksize, err));
+    codec->level = (int)level;
+    codec->blocksize = (int)blocksize;
+    return ZS_OK;
 }
 
-static enum zs_status read(const zs_json *configuration, struct blosc *codec, struct zs_error *err)
+static enum zs_status read(const zs_json *configuration, const struct zs_stage *stage, struct blosc *codec,
+                           struct zs_error *err)
 {
+    int64_t typesize = 1;
     codec->level = 5;
     codec->shuffle = BLOSC_NOSHUFFLE;
-    codec->typesize = 1;
-    codec->blocksize = 0;
     const char *cname = "zstd";
     (void)zs_json_string(zs_json_get(configuration, "cname"), &cname);
     if (blosc_compname_to_compcode(cname) < 0 && strcmp(cname, "snappy") != 0)
@@ -51,12 +50,9 @@ static enum zs_status read(const zs_json *configuration, struct blosc *codec, st
     else
         return zs_fail(err, ZS_INVALID, "codec \"blosc\": shuffle: expected noshuffle, shuffle or bitshuffle");
 
-    if (!integer_in(configuration, "clevel", 0, 9, &codec->level))
-        return zs_fail(err, ZS_INVALID, "codec \"blosc\": clevel: expected an integer from 0 to 9");
-    if (!integer_in(configuration, "typesize", 1, INT32_MAX, &codec->typesize))
-        return zs_fail(err, ZS_INVALID, "codec \"blosc\": typesize: expected a positive integer");
-    if (!integer_in(configuration, "blocksize", 0, INT32_MAX, &codec->blocksize))
-        return zs_fail(err, ZS_INVALID, "codec \"blosc\": blocksize: expected an integer from 0");
+    ZS_TRY(read_integers(configuration, stage, codec, err));
+    ZS_TRY(zs_stage_integer(stage, configuration, "typesize", false, 1, INT32_MAX, &typesize, err));
+    codec->typesize = (int)typesize;
     return ZS_OK;
 }
 
@@ -73,12 +69,10 @@ static enum zs_status parse_numcodecs(const zs_json *configuration, struct zs_st
     if (blosc_compname_to_compcode(cname) < 0 && strcmp(cname, "snappy") != 0)
         return zs_fail(err, ZS_UNSUPPORTED, "codec \"numcodecs.blosc\": cname \"%s\" is not supported", cname);
     (void)snprintf(codec->compressor, sizeof codec->compressor, "%s", cname);
-    if (!integer_in(configuration, "clevel", 0, 9, &codec->level))
-        return zs_fail(err, ZS_INVALID, "codec \"numcodecs.blosc\": clevel: expected an integer from 0 to 9");
-    if (!integer_in(configuration, "shuffle", -1, 2, &codec->shuffle))
-        return zs_fail(err, ZS_INVALID, "codec \"numcodecs.blosc\": shuffle: expected an integer from -1 to 2");
-    if (!integer_in(configuration, "blocksize", 0, INT32_MAX, &codec->blocksize))
-        return zs_fail(err, ZS_INVALID, "codec \"numcodecs.blosc\": blocksize: expected an integer from 0");
+    int64_t shuffle = codec->shuffle;
+    ZS_TRY(zs_stage_integer(stage, configuration, "shuffle", false, -1, 2, &shuffle, err));
+    ZS_TRY(read_integers(configuration, stage, codec, err));
+    codec->shuffle = (int)shuffle;
     if (codec->shuffle < 0)
         codec->shuffle = codec->typesize == 1 ? BLOSC_BITSHUFFLE : BLOSC_SHUFFLE;
     return ZS_OK;
@@ -89,7 +83,7 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
     stage->state = zs_calloc(1, sizeof(struct blosc));
     if (stage->state == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "codec \"blosc\": cannot allocate its configuration");
-    return read(configuration, stage->state, err);
+    return read(configuration, stage, stage->state, err);
 }
 
 static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,

@@ -129,6 +129,20 @@ enum zs_status zs_stage_parse(const struct zs_codec *codec, const zs_json *confi
     return ZS_OK;
 }
 
+enum zs_status zs_stage_integer(const struct zs_stage *stage, const zs_json *configuration, const char *member,
+                                bool is_required, int64_t low, int64_t high, int64_t *value, struct zs_error *err)
+{
+    int64_t found;
+    const zs_json *given = zs_json_get(configuration, member);
+    if (given == NULL && !is_required)
+        return ZS_OK;
+    if (!zs_json_int64(given, &found) || found < low || found > high)
+        return zs_fail(err, ZS_INVALID, "codec \"%s\": %s: expected an integer from %lld to %lld", stage->codec->name,
+                       member, (long long)low, (long long)high);
+    *value = found;
+    return ZS_OK;
+}
+
 void zs_stage_clear(struct zs_stage *stage)
 {
     free(stage->state);

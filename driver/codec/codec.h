@@ -127,6 +127,12 @@ enum zs_status zs_stage_parse(const struct zs_codec *codec, const zs_json *confi
                               struct zs_stage *stage, struct zs_error *err) ZS_MUST_CHECK;
 void zs_stage_clear(struct zs_stage *stage);
 
+/* Reads integer `member` of a codec's configuration, from `low` to `high`; one that is absent, and not required, leaves
+ * *value alone. ZS_INVALID names the codec, the member and the limits. */
+enum zs_status zs_stage_integer(const struct zs_stage *stage, const zs_json *configuration, const char *member,
+                                bool is_required, int64_t low, int64_t high, int64_t *value,
+                                struct zs_error *err) ZS_MUST_CHECK;
+
 /* ---- Stages that take arrays (stages.c) ---- */
 
 /* Bytes that n elements have behind this stage. */

@@ -65,20 +65,11 @@ static enum zs_status parse_type(struct zs_stage *stage, struct zfp *z, struct z
                    stage->in.name);
 }
 
-static enum zs_status parse_integer(const struct zs_stage *stage, const zs_json *configuration, const char *name,
-                                    int64_t low, int64_t high, int64_t *out, struct zs_error *err)
-{
-    if (!zs_json_int64(zs_json_get(configuration, name), out) || *out < low || *out > high)
-        return zs_fail(err, ZS_INVALID, "codec \"%s\": %s: expected an integer from %lld to %lld", stage->codec->name,
-                       name, (long long)low, (long long)high);
-    return ZS_OK;
-}
-
 static enum zs_status parse_unsigned(const struct zs_stage *stage, const zs_json *configuration, const char *name,
                                      unsigned *out, struct zs_error *err)
 {
     int64_t given;
-    ZS_TRY(parse_integer(stage, configuration, name, 0, UINT_MAX, &given, err));
+    ZS_TRY(zs_stage_integer(stage, configuration, name, true, 0, UINT_MAX, &given, err));
     *out = (unsigned)given;
     return ZS_OK;
 }
@@ -90,7 +81,7 @@ static enum zs_status parse_expert(const struct zs_stage *stage, const zs_json *
     ZS_TRY(parse_unsigned(stage, configuration, "minbits", &z->minbits, err));
     ZS_TRY(parse_unsigned(stage, configuration, "maxbits", &z->maxbits, err));
     ZS_TRY(parse_unsigned(stage, configuration, "maxprec", &z->maxprec, err));
-    ZS_TRY(parse_integer(stage, configuration, "minexp", INT_MIN, INT_MAX, &minexp, err));
+    ZS_TRY(zs_stage_integer(stage, configuration, "minexp", true, INT_MIN, INT_MAX, &minexp, err));
     z->minexp = (int)minexp;
     return ZS_OK;
 }
@@ -157,7 +148,8 @@ static enum zs_status parse_zfpy(const zs_json *configuration, struct zs_stage *
     struct zfp *z;
     ZS_TRY(parse_state(stage, &z, err));
     if (given != NULL)
-        ZS_TRY(parse_integer(stage, configuration, "mode", zfp_mode_fixed_rate, zfp_mode_reversible, &mode, err));
+        ZS_TRY(
+            zs_stage_integer(stage, configuration, "mode", true, zfp_mode_fixed_rate, zfp_mode_reversible, &mode, err));
     z->has_header = true;
     z->mode = MODE_RATE + (enum mode)(mode - zfp_mode_fixed_rate);
     if (z->mode != MODE_REVERSIBLE) {

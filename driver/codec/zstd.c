@@ -14,9 +14,7 @@ struct zstd {
 static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
     int64_t level = 0;
-    const zs_json *given = zs_json_get(configuration, "level");
-    if (given != NULL && (!zs_json_int64(given, &level) || level < -131072 || level > 22))
-        return zs_fail(err, ZS_INVALID, "codec \"zstd\": level: expected an integer from -131072 to 22");
+    ZS_TRY(zs_stage_integer(stage, configuration, "level", false, -131072, 22, &level, err));
     struct zstd *state = zs_calloc(1, sizeof *state);
     if (state == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "codec \"zstd\": cannot allocate its configuration");
