@@ -18,13 +18,13 @@
  * machine's bytes. */
 #define MAX_CHUNK_BYTES ((uint64_t)512 << 20)
 #define MAX_CHUNK_BUDGETS 4
-/* Most pieces of chunks that one plan has: some 250 bytes each, 16 MB in all. Chunks of any use take 5 microseconds and
- * more to decode, so that a plan keeps all threads busy for so long that their waiting for each other at its end is not
- * seen. */
+/* One plan has at most so many overlaps of windows with chunks: some 250 bytes each, 16 MB in all. A chunk takes at
+ * least 5 microseconds to decode, so the time that threads wait for each other at the end of a plan is negligible. */
 #define PLAN_OVERLAPS ((uint64_t)1 << 16)
-/* Chunks of which parts are read (parts.h), in bytes decoded. Of smaller ones the rest is likely to be wanted too, and
- * looking for their blocks at every line of a raster takes longer than copying from whole ones: lines of chunks of
- * 512 x 512 took 1.5 times as long (blosc) and 2.3 times (plain). Over a network what is not fetched counts, too. */
+/* Decoded bytes from which on a chunk may be read block by block. Of a smaller one the rest is likely to be wanted too,
+ * and finding its blocks for every line of a raster takes longer than copying from the whole chunk: lines of chunks of
+ * 512 x 512 took 1.5 times as long (blosc) and 2.3 times (plain). Over a network the bytes that are not fetched count,
+ * too. */
 #define BLOCK_THRESHOLD_BYTES ((uint64_t)2 << 20)
 #define REMOTE_BLOCK_THRESHOLD_BYTES ((uint64_t)1 << 20)
 /* Locally a request costs microseconds: merging pays for small neighbours only, and groups stay small so that threads
@@ -42,7 +42,7 @@ static void object_close(void *object)
 
 void zs_array_lock(struct zs_array *a, bool shared)
 {
-    /* Held while waiting: a writer lets no new reader in front of it, or it might wait for ever. */
+    /* Held while waiting: a waiting writer lets no new reader in, else it might wait for ever. */
     (void)pthread_mutex_lock(&a->gate);
     (void)(shared ? pthread_rwlock_rdlock : pthread_rwlock_wrlock)(&a->lock);
     (void)pthread_mutex_unlock(&a->gate);
@@ -205,7 +205,7 @@ void zs_array_set_order(struct zs_array *a, int chunk_order)
     struct zs_error err;
     struct zs_pending_writes *e;
     if (zs_pending_get(a, &e, &err) != ZS_OK)
-        return; /* the order is the usual one, and the first write will say what is wrong */
+        return; /* the order stays the default, and the first write reports the failure */
     e->order = (enum zs_chunk_order)chunk_order;
     e->knows_order = true;
 }

@@ -21,10 +21,11 @@ struct zs_array {
     struct zs_store *store;
     const struct zs_node *node;
     const struct zs_array_meta *meta;
-    /* Of an array that is in the store: before chunks are put there, it is asked whether that is still so. */
+    /* NULL for an array that is being created; else it is asked, before chunks are stored, whether the array is still
+     * there. */
     struct zs_hierarchy *hierarchy;
-    uint64_t document; /* version of its zarr.json when it was (zs_hierarchy_check_array()) */
-    time_t asked;      /* when: a remote store is not asked again within a moment */
+    uint64_t document; /* version of its zarr.json when it was checked (zs_hierarchy_check_array()) */
+    time_t asked;      /* when it was checked */
     struct zs_chain chain;
     /* the last of chain.levels: where chunks differ, that of the largest (zs_grid_level()) */
     const struct zs_level *innermost;
@@ -36,8 +37,8 @@ struct zs_array {
     enum zs_update update;
     uint64_t max_chunk; /* bytes: larger chunks are refused */
     int decode_slots;   /* chunks that are decoded at once: one per thread, but no more bytes than one chunk may have */
-    uint64_t block_threshold; /* bytes: smaller chunks are never read in parts (parts.h) */
-    uint64_t plan_overlaps;   /* most of one plan; what is more is cut (cut.h) */
+    uint64_t block_threshold; /* bytes: smaller chunks are never read block by block (plan.h) */
+    uint64_t plan_overlaps;   /* most of one plan; a read with more is split (cut.c) */
 
     struct zs_grid grid;
 
@@ -45,11 +46,11 @@ struct zs_array {
     /* space 0: decoded innermost chunks; space 1 + k: decoded shards of level k; ZS_SPACE_BLOCKS + i: decoded blocks i
      * of innermost chunks (struct zs_blob) */
     struct zs_cache *chunks;
-    /* space k: indexes of level-k shards; ZS_SPACE_TABLES: how innermost chunks are cut (struct zs_blocks) */
+    /* space k: indexes of level-k shards; ZS_SPACE_TABLES: the blocks of innermost chunks (struct zs_blocks) */
     struct zs_cache *indexes;
     struct zs_cache *objects; /* space 0: opened shard objects, each counting as one byte */
 
-    /* an object had been replaced: of the others nothing is taken from the process's memory any more */
+    /* an object was found replaced: what this process remembers of the others is not used any more */
     atomic_bool distrusts_memory;
 
     pthread_mutex_t gate;  /* of zs_array_lock() */
@@ -58,23 +59,23 @@ struct zs_array {
         *pending; /* what was written and not flushed (pending_writes.h); NULL until the first write */
     bool is_new;  /* created by this process: there is no older shard to look for */
 
-    /* Set by zs_array_open_path(), which has nobody else to own them. */
+    /* Set by zs_array_open_path(): the array owns them. */
     struct zs_hierarchy *own_hierarchy;
     struct zs_store *own_store;
 };
 
-/* Takes the array's lock, alone or together with others who share it; released with pthread_rwlock_unlock(&a->lock). */
+/* Takes the array's lock, alone or shared; released with pthread_rwlock_unlock(&a->lock). */
 void zs_array_lock(struct zs_array *a, bool shared);
 
 /* Puts "root/path/c/0/1, inner chunk [3,4]: " before the message already there; returns `status`. */
 enum zs_status zs_fail_in_chunk(const struct zs_array *a, uint64_t chunk, enum zs_status status, struct zs_error *err);
 
-/* ZS_UNSUPPORTED where such an innermost chunk is larger than what may be decoded. */
+/* ZS_UNSUPPORTED when an innermost chunk is too large to be decoded. */
 enum zs_status zs_chunk_size_check(const struct zs_array *a, const struct zs_level *level,
                                    struct zs_error *err) ZS_MUST_CHECK;
 
-/* Strides in bytes of a decoded innermost chunk, or a part of one, that has `count` elements per dimension, per
- * dimension of the array. */
+/* Strides in bytes, per dimension of the array, of a decoded innermost chunk or an extent of one that has `count`
+ * elements per dimension. */
 void zs_dense_strides(const struct zs_level *level, const uint64_t *count, ptrdiff_t *stride);
 
 /* ---- locate.c: from chunk numbers to bytes ---- */
@@ -101,20 +102,20 @@ struct zs_location {
 enum zs_status zs_locate(struct zs_array *a, struct zs_location **locations, size_t n, struct zs_cache_entry ***pins,
                          size_t *pin_count, bool *is_stale, struct zs_error *err) ZS_MUST_CHECK;
 
-/* What keeps a level-0 shard's index, or its bytes where they were decoded whole, in the caches. */
+/* Keeps the index of a level-0 shard in the caches, or its bytes where they were decoded as a whole. */
 struct zs_pins {
     struct zs_cache_entry **blobs; /* of a->chunks */
     size_t blob_count;
     struct zs_cache_entry *index; /* of a->indexes */
 };
 
-/* Reads the index of the level-0 shard around an innermost chunk so that zs_is_known_empty() can tell. With hold NULL
- * only where that takes no request more than reading the chunk would; else it is kept until zs_pins_release(). */
-enum zs_status zs_shard_load_index(struct zs_array *a, uint64_t chunk, struct zs_pins *hold,
+/* Reads the index of the level-0 shard around an innermost chunk, for zs_is_known_empty(). With `pins` NULL only where
+ * that costs no request beyond those for reading the chunk; else the index is kept until zs_pins_release(). */
+enum zs_status zs_shard_load_index(struct zs_array *a, uint64_t chunk, struct zs_pins *pins,
                                    struct zs_error *err) ZS_MUST_CHECK;
-void zs_pins_release(struct zs_array *a, struct zs_pins *hold);
+void zs_pins_release(struct zs_array *a, struct zs_pins *pins);
 
-/* Whether the indexes at hand tell that nothing of a level-k shard is stored; false where they are not at hand. */
+/* Whether the cached indexes show that nothing of a level-k shard is stored; false where they are not cached. */
 bool zs_is_known_empty(struct zs_array *a, int k, uint64_t number);
 
 /* Key of a level-0 chunk's object; NULL without memory, freed with free(). */

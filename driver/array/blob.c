@@ -16,24 +16,25 @@
 /* Smaller blobs cost few page faults, larger ones would leave most of a slab unused. */
 #define MIN_BLOB ((size_t)64 << 10)
 #define MAX_BLOB (SLAB_BYTES / 4)
-/* The first few are on their own: a slab for a small read would be a waste, most of its pages touched for nothing. */
+/* The first few blobs are allocated on their own: a small read would populate most pages of a slab for nothing. */
 #define BLOBS_BEFORE_SLABS ((size_t)8)
 #define BYTES_BEFORE_SLABS SLAB_BYTES
-/* Of a slab that goes meanwhile no more is touched. */
+/* Bytes that are populated between two checks whether the slab is about to be freed. */
 #define POPULATED_AT_ONCE ((size_t)1 << 20)
 
-/* Of all pools: many arrays with a few blobs each would hold far more in slabs than the budget of their caches. */
+/* Slabs of all pools: many arrays with a few blobs each would hold far more in slabs than the budget of their
+ * caches. */
 static atomic_size_t slab_count;
 
 struct zs_slab {
     struct zs_blob_pool *pool;
     struct zs_slab *next;
     unsigned char *memory;
-    size_t fresh;         /* pieces never handed out are those from here on */
-    size_t used;          /* pieces handed out now */
-    struct zs_blob *free; /* given back; each holds the next in its first bytes of data */
+    size_t fresh;         /* blobs from here on were never handed out */
+    size_t used;          /* blobs handed out now */
+    struct zs_blob *free; /* list of blobs given back: the first bytes of data point to the next */
     struct zs_async *populating;
-    atomic_bool is_leaving; /* touching it is of no use any more */
+    atomic_bool is_leaving; /* populating it is of no use any more */
 };
 
 struct zs_blob_pool {
@@ -63,7 +64,7 @@ static void slab_free(struct zs_slab *s)
 {
     atomic_store(&s->is_leaving, true);
     const enum zs_status populated = zs_async_wait(s->populating, NULL);
-    (void)populated; /* or not: nothing depends on it */
+    (void)populated; /* a failure has no consequence */
     free(s->memory);
     free(s);
     atomic_fetch_sub(&slab_count, 1);
@@ -87,7 +88,7 @@ static enum zs_status populate_slab(void *slab, size_t item, struct zs_error *er
     (void)item;
     (void)err;
 #ifdef MADV_POPULATE_WRITE
-    /* without it (before Linux 5.14) all works as before */
+    /* fails before Linux 5.14: then pages are populated when they are used */
     for (size_t at = 0; at < SLAB_BYTES && !atomic_load(&s->is_leaving); at += POPULATED_AT_ONCE)
         (void)madvise(s->memory + at, POPULATED_AT_ONCE, MADV_POPULATE_WRITE);
 #else
@@ -96,7 +97,7 @@ static enum zs_status populate_slab(void *slab, size_t item, struct zs_error *er
     return ZS_OK;
 }
 
-/* With the lock held: adds a slab at `end`, the end of the list, and has its pages touched meanwhile. */
+/* With the lock held: adds a slab at `end`, the end of the list, and populates its pages in the background. */
 static struct zs_slab *slab_create(struct zs_blob_pool *pool, struct zs_slab **end)
 {
     struct zs_slab *s = atomic_load(&slab_count) * SLAB_BYTES <= zs_budget() ? zs_calloc(1, sizeof *s) : NULL;
@@ -113,7 +114,7 @@ static struct zs_slab *slab_create(struct zs_blob_pool *pool, struct zs_slab **e
     return *end = s;
 }
 
-/* With the lock held: a piece of a slab, NULL where none can be made. */
+/* With the lock held: a blob of a slab, NULL where no slab can be made. */
 static struct zs_blob *take_from_slab(struct zs_blob_pool *pool)
 {
     struct zs_slab **at = &pool->slabs;
@@ -128,7 +129,7 @@ static struct zs_blob *take_from_slab(struct zs_blob_pool *pool)
     } else {
         blob = (struct zs_blob *)(void *)(s->memory + pool->stride * s->fresh++);
         if (s->next == NULL && s->fresh == pool->per_slab / 2 + 1)
-            (void)slab_create(pool, &s->next); /* to be touched before it is needed */
+            (void)slab_create(pool, &s->next); /* to be populated before it is needed */
     }
     s->used++;
     blob->slab = s;
@@ -151,12 +152,12 @@ struct zs_blob *zs_blob_alloc(struct zs_blob_pool *pool, size_t size)
             return NULL;
         blob->slab = NULL;
     }
-    blob->part = NULL;
+    blob->extent = NULL;
     blob->size = size;
     return blob;
 }
 
-/* With the lock held: whether another slab has a piece to give, so that this empty one need not be kept. */
+/* With the lock held: whether another slab has a free blob, so that this empty one can be freed. */
 static int has_room_elsewhere(const struct zs_blob_pool *pool, const struct zs_slab *slab)
 {
     for (const struct zs_slab *s = pool->slabs; s != NULL; s = s->next)
@@ -169,7 +170,7 @@ void zs_blob_free(void *value)
 {
     struct zs_blob *blob = value;
     if (blob != NULL)
-        free(blob->part);
+        free(blob->extent);
     if (blob == NULL || blob->slab == NULL) {
         free(blob);
         return;

@@ -5,10 +5,9 @@
 
 #include "base/parallel.h"
 
-/* Shards of which a plan holds more than this are found absent by the plan that wants their chunks: a look beforehand
- * gains nothing. */
+/* Where a plan has more shards than this, each with few chunks, absent shards are not looked for before it is split. */
 #define MANY_SHARDS 256
-/* Shards that are looked at side by side. */
+/* Indexes of at most so many shards are read to find absent ones. */
 #define MAX_ASKED_SHARDS 4096
 
 struct cut {
@@ -19,12 +18,12 @@ struct cut {
     void *ctx;
 };
 
-/* A box of the array, in elements. */
+/* Elements of the array, from `start` to before `end` in each dimension. */
 struct bounds {
     uint64_t start[ZS_MAX_NDIM], end[ZS_MAX_NDIM];
 };
 
-/* The part of a window inside the box; false when there is none. */
+/* Sets *out to the part of a window within the bounds; false when there is none. */
 static bool clip(const struct zs_array *a, const struct zs_window *w, const struct bounds *bounds,
                  struct zs_window *out)
 {
@@ -43,7 +42,7 @@ static bool clip(const struct zs_array *a, const struct zs_window *w, const stru
     return true;
 }
 
-/* Chunks of level k that a window that is not empty touches. */
+/* Number of level-k chunks that a window overlaps; it is not empty. */
 static uint64_t chunks_of(const struct zs_array *a, int k, const struct zs_window *w)
 {
     uint64_t n = 1;
@@ -61,7 +60,7 @@ static uint64_t add_or_most(uint64_t x, uint64_t y)
     return zs_add_u64(x, y, &sum) ? sum : UINT64_MAX;
 }
 
-/* The same for what all windows have in the box. */
+/* Number of level-k chunks that all windows overlap within the bounds. */
 static uint64_t chunks_in(const struct cut *c, int k, const struct bounds *bounds)
 {
     uint64_t total = 0;
@@ -72,7 +71,7 @@ static uint64_t chunks_in(const struct cut *c, int k, const struct bounds *bound
     return total;
 }
 
-/* Pieces of innermost chunks that the windows have. */
+/* Number of overlaps of windows with innermost chunks. */
 static uint64_t overlaps_of(const struct cut *c)
 {
     uint64_t total = 0;
@@ -84,12 +83,12 @@ static uint64_t overlaps_of(const struct cut *c)
 
 /* ---- Shards ---- */
 
-/* Innermost chunks, one of each part of a window that lies in a level-0 shard of the box. */
+/* The level-0 shards that windows overlap within some bounds. */
 struct shards {
     struct zs_array *a;
-    uint64_t *leaves; /* NULL: they are only counted */
+    uint64_t *chunks; /* one innermost chunk in each; NULL: they are only counted */
     size_t count;
-    uint64_t overlaps; /* in them, those of shards that are known to be absent counting as one */
+    uint64_t overlaps; /* with their innermost chunks; a shard that is known to be absent counts as one */
 };
 
 static void list_shards(const struct cut *c, const struct bounds *bounds, struct shards *s)
@@ -110,8 +109,8 @@ static void list_shards(const struct cut *c, const struct bounds *bounds, struct
             zs_chunk_overlap(a, 0, shard, &w, part.start, part.count);
             for (int d = 0; d < n; d++)
                 chunk[d] = zs_grid_find(&a->grid, a->chain.count - 1, d, part.start[d]);
-            if (s->leaves != NULL)
-                s->leaves[s->count++] = zs_grid_number(&a->grid, a->chain.count - 1, chunk);
+            if (s->chunks != NULL)
+                s->chunks[s->count++] = zs_grid_number(&a->grid, a->chain.count - 1, chunk);
             s->overlaps =
                 add_or_most(s->overlaps, zs_is_known_empty(a, 0, shard) ? 1 : chunks_of(a, a->chain.count - 1, &part));
         } while (zs_next_position(n, at, low, high));
@@ -121,26 +120,26 @@ static void list_shards(const struct cut *c, const struct bounds *bounds, struct
 static enum zs_status load_index(void *ctx, size_t item, struct zs_error *err)
 {
     const struct shards *s = ctx;
-    return zs_shard_load_index(s->a, s->leaves[item], NULL, err);
+    return zs_shard_load_index(s->a, s->chunks[item], NULL, err);
 }
 
-/* Finds out side by side which shards of the box are absent. */
+/* Finds out side by side which shards are absent. */
 static enum zs_status find_absent_shards(const struct cut *c, const struct bounds *bounds, uint64_t count,
                                          struct zs_error *err)
 {
-    struct shards s = {.a = c->a, .leaves = calloc((size_t)count, sizeof *s.leaves)};
-    if (s.leaves == NULL)
+    struct shards s = {.a = c->a, .chunks = calloc((size_t)count, sizeof *s.chunks)};
+    if (s.chunks == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %llu shards", (unsigned long long)count);
     list_shards(c, bounds, &s);
     const enum zs_status status = zs_parallel_for(c->a->fetch_threads, s.count, load_index, &s, err);
-    free(s.leaves);
+    free(s.chunks);
     return status;
 }
 
 /* ---- Cutting ---- */
 
-/* Halves the box between two chunks of the outermost level that has a border in it; false when it lies in one innermost
- * chunk chunk. */
+/* Halves the bounds between two chunks of the outermost level that has a border in them; false when they lie in one
+ * innermost chunk. */
 static bool halve(const struct zs_array *a, const struct bounds *bounds, struct bounds *low, struct bounds *high)
 {
     for (int k = 0; k < a->chain.count; k++)
@@ -177,10 +176,10 @@ static bool is_in_one_shard(const struct zs_array *a, const struct bounds *bound
     return a->chain.count > 1;
 }
 
-/* What is known of the shards of a box that is cut. */
+/* What is known of the shards within bounds that are halved. */
 struct known {
     bool knows_absent; /* whether those that are absent were found */
-    bool is_held;      /* the index of the one shard that the box lies in */
+    bool is_held;      /* the index of the one shard that they lie in is pinned */
 };
 
 static enum zs_status cut_bounds(const struct cut *c, const struct bounds *bounds, struct known known,
@@ -193,20 +192,20 @@ static enum zs_status cut_halves(const struct cut *c, const struct bounds *low, 
     return cut_bounds(c, high, known, err);
 }
 
-/* Halves of one shard: its index may be larger than what the cache of indexes holds. */
+/* Cuts within one shard, whose index stays pinned: it may be larger than what the cache of indexes holds. */
 static enum zs_status cut_shard(const struct cut *c, const struct bounds *low, const struct bounds *high,
                                 struct known known, struct zs_error *err)
 {
     struct zs_array *a = c->a;
-    struct zs_pins hold = {0};
+    struct zs_pins pins = {0};
     uint64_t chunk[ZS_MAX_NDIM];
     for (int d = 0; d < a->meta->ndim; d++)
         chunk[d] = zs_grid_find(&a->grid, a->chain.count - 1, d, low->start[d]);
     known.is_held = true;
-    enum zs_status status = zs_shard_load_index(a, zs_grid_number(&a->grid, a->chain.count - 1, chunk), &hold, err);
+    enum zs_status status = zs_shard_load_index(a, zs_grid_number(&a->grid, a->chain.count - 1, chunk), &pins, err);
     if (status == ZS_OK)
         status = cut_halves(c, low, high, known, err);
-    zs_pins_release(a, &hold);
+    zs_pins_release(a, &pins);
     return status;
 }
 
@@ -232,7 +231,7 @@ static enum zs_status cut_bounds(const struct cut *c, const struct bounds *bound
     return (!known.is_held && is_in_one_shard(a, bounds) ? cut_shard : cut_halves)(c, &low, &high, known, err);
 }
 
-/* The smallest box around all windows that are not empty. */
+/* The smallest bounds of all windows that are not empty. */
 static struct bounds bounds_of(const struct cut *c)
 {
     struct bounds bounds = {{0}, {0}};

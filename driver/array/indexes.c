@@ -5,7 +5,7 @@
 
 #include "shard/journal.h"
 
-/* How many times a shard without a valid index is looked at, which may be being appended to. */
+/* A shard without a valid index is opened so many times: it may be being appended to. */
 #define MAX_ATTEMPTS 8
 
 /* ---- Objects ---- */
@@ -58,9 +58,9 @@ void zs_shard_forget(struct zs_array *a, uint64_t shard)
 {
     zs_cache_remove(a->objects, (struct zs_cache_key){0, shard});
     zs_cache_remove(a->indexes, (struct zs_cache_key){0, shard});
-    zs_cache_remove(a->chunks, (struct zs_cache_key){1, shard}); /* the whole shard, if it was fetched so */
+    zs_cache_remove(a->chunks, (struct zs_cache_key){1, shard}); /* the shard, if it was fetched as a whole */
     if (a->chain.count > 2 || (a->chain.count == 2 && a->chain.levels[0].bytes_codec_count > 0)) {
-        /* What was read through this shard is not found by its number; such arrays are rarely written. */
+        /* What was read through this shard is not cached by its number; such arrays are rarely written. */
         zs_cache_clear(a->indexes);
         zs_cache_clear(a->chunks);
     }
@@ -75,8 +75,8 @@ void zs_array_distrust(struct zs_array *a)
 
 /* ---- Indexes ---- */
 
-/* Whether all entries lie within the shard. While that is being appended to, a chunk may stand where its index will:
- * one that is as long, and has a checksum of the same kind, passes for it. */
+/* Whether all entries lie within the shard. While it is being appended to, a chunk may stand in the place of the index:
+ * one of the same length, with a checksum of the same kind, looks like it. */
 static bool is_plausible(const struct zs_level *level, const struct zs_shard_index *index)
 {
     bool is_empty;
@@ -87,8 +87,8 @@ static bool is_plausible(const struct zs_level *level, const struct zs_shard_ind
     return true;
 }
 
-/* Opens a level-0 shard, whose own level is `level`, and reads its index: in one request where a request costs, else
- * after a look at the size. ZS_CORRUPT also where it may be no index; is_final: it is what there is. */
+/* Opens a level-0 shard, whose own level is `level`, and reads its index: in one request from a remote store.
+ * ZS_CORRUPT also where an index may be something else, unless is_final. */
 static enum zs_status open_once(struct zs_array *a, const struct zs_level *level, const char *key, bool is_final,
                                 struct zs_object **object, struct zs_shard_index **index, struct zs_error *err)
 {
@@ -145,7 +145,7 @@ static enum zs_status open_once(struct zs_array *a, const struct zs_level *level
     return status;
 }
 
-/* The same by the journal beside a shard that has no valid index. */
+/* Like open_once(), by the journal beside a shard that has no valid index. */
 static enum zs_status open_by_journal(struct zs_array *a, const struct zs_level *level, const char *key,
                                       struct zs_object **object, struct zs_shard_index **index, struct zs_error *err)
 {
@@ -159,8 +159,7 @@ static enum zs_status open_by_journal(struct zs_array *a, const struct zs_level 
     return status;
 }
 
-/* The same of a shard that may be being appended to at this moment, or was when its writer was killed
- * (shard/ways.h). */
+/* Like open_once(), also for a shard with an unfinished append, running or killed (shard/writer_private.h). */
 static enum zs_status open_with_index(struct zs_array *a, const struct zs_level *level, const char *key,
                                       struct zs_object **object, struct zs_shard_index **index, struct zs_error *err)
 {
@@ -173,7 +172,7 @@ static enum zs_status open_with_index(struct zs_array *a, const struct zs_level 
         if (open_by_journal(a, level, key, object, index, &ignored) == ZS_OK)
             return ZS_OK;
         if (a->store->is_remote)
-            break; /* each look is a request */
+            break; /* each attempt is a request */
         status = open_once(a, level, key, i == MAX_ATTEMPTS - 1, object, index, err);
     }
     return status;
@@ -220,15 +219,14 @@ static enum zs_status index_read_with_object(struct zs_array *a, const struct zs
 enum zs_status zs_index_get(struct zs_array *a, int k, uint64_t number, const struct zs_source *source,
                             struct zs_cache_entry **entry, struct zs_error *err)
 {
-    /* An index that came with its whole shard is of no use to those who read that by ranges, and the other way
-     * round. */
+    /* An index that came with its shard as a whole and one that was read by ranges are of different versions. */
     const struct zs_cache_key key = {k == 0 && source != NULL ? ZS_MAX_LEVELS : (uint64_t)k, number};
     bool must_load;
     while ((*entry = zs_cache_get_or_load(a->indexes, key, &must_load)) != NULL) {
         const struct zs_shard_index *found = zs_cache_value(*entry);
         if (source == NULL || found->version == source->version)
             return ZS_OK;
-        /* Of other bytes than those at hand: its offsets may lie outside of them. */
+        /* It is the index of other bytes than these: its offsets may lie outside of them. */
         zs_cache_release(a->indexes, *entry);
         zs_cache_remove(a->indexes, key);
     }

@@ -13,15 +13,16 @@ enum zs_status zs_shard_object(struct zs_array *a, uint64_t shard, struct zs_cac
 /* Whether a read found that the opened object of a level-0 chunk was replaced. */
 bool zs_shard_is_stale(struct zs_array *a, uint64_t shard);
 
-/* Whether bytes of a level-0 chunk that were found broken may be of two times (zs_object_is_changed()). */
+/* Whether the object of a level-0 chunk changed while it was read, so that its bytes are a mixture
+ * (zs_object_is_changed()). */
 bool zs_shard_is_changing(struct zs_array *a, uint64_t shard);
 
 /* Forgets what is cached of a level-0 chunk, after its object changed. */
 void zs_shard_forget(struct zs_array *a, uint64_t shard);
 
-/* How many times reading, looking and publishing begin anew when a shard was replaced or changed meanwhile. */
+/* Reading and publishing begin again so many times when a shard was replaced or changed meanwhile. */
 #define ZS_STALE_RETRIES 3
-/* Forgets all that is cached and does not believe what this process remembers of objects: some were replaced. */
+/* Clears the caches, and from now on ignores what this process remembers of objects: some were replaced. */
 void zs_array_distrust(struct zs_array *a);
 
 /* ---- Indexes ---- */

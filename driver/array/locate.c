@@ -1,5 +1,4 @@
-/* From the numbers of innermost chunks to the bytes that hold them: through the shard's index, the indexes of shards
- * inside it, and the codecs that some stores put around a whole shard. */
+/* From the numbers of innermost chunks to their bytes: the walk of shard/walk.h with everything cached on the way. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +6,8 @@
 #include "array/indexes.h"
 #include "array/pending_writes.h"
 
-/* Largest remote shard, decoded, that is fetched whole when all of it is wanted: larger ones come faster in pieces side
- * by side. */
+/* Decoded size of the largest remote shard that is fetched as a whole when all of it is wanted: larger ones come faster
+ * in several requests side by side. */
 #define WHOLE_SHARD_BYTES ((uint64_t)4 << 20)
 
 /* Who looks for chunks. */
@@ -142,8 +141,8 @@ static void keep_absent(struct zs_array *a, uint64_t shard)
         free(absent); /* it costs one more request */
 }
 
-/* Whether so much of a remote level-0 shard is wanted that it comes in one request, index and all; then *limit is what
- * it may have. */
+/* Whether so much of a remote level-0 shard is wanted that it is fetched in one request, with its index; *limit: most
+ * bytes that it may have. */
 static bool is_wanted_whole(struct zs_array *a, const struct zs_level *level, uint64_t shard, size_t wanted,
                             size_t *limit)
 {
@@ -412,33 +411,33 @@ enum zs_status zs_locate(struct zs_array *a, struct zs_location **locations, siz
     return status;
 }
 
-enum zs_status zs_shard_load_index(struct zs_array *a, uint64_t chunk, struct zs_pins *hold, struct zs_error *err)
+enum zs_status zs_shard_load_index(struct zs_array *a, uint64_t chunk, struct zs_pins *pins, struct zs_error *err)
 {
     struct zs_level room;
     const uint64_t shard = zs_grid_shard(&a->grid, chunk);
     const struct zs_level *level = zs_grid_level(&a->grid, 0, shard, &room);
     size_t limit;
-    if (hold == NULL &&
+    if (pins == NULL &&
         (level->bytes_codec_count > 0 || is_wanted_whole(a, level, shard, (size_t)level->inner_count, &limit)))
-        return ZS_OK; /* its index comes with all of it */
+        return ZS_OK; /* its index comes with the shard */
     struct zs_location where = {.chunk = chunk, .shard = shard}, *location = &where;
     struct zs_pins own = {0};
-    bool is_stale = false; /* whoever reads it next finds that out too */
+    bool is_stale = false; /* the next reader finds that out, too */
     const enum zs_status status = zs_locate(a, &location, 1, &own.blobs, &own.blob_count, &is_stale, err);
     own.index = zs_cache_get(a->indexes, (struct zs_cache_key){0, shard});
-    if (hold != NULL)
-        *hold = own;
+    if (pins != NULL)
+        *pins = own;
     else
         zs_pins_release(a, &own);
     return is_stale ? ZS_OK : status;
 }
 
-void zs_pins_release(struct zs_array *a, struct zs_pins *hold)
+void zs_pins_release(struct zs_array *a, struct zs_pins *pins)
 {
-    for (size_t i = 0; i < hold->blob_count; i++)
-        zs_cache_release(a->chunks, hold->blobs[i]);
-    free(hold->blobs);
-    if (hold->index != NULL)
-        zs_cache_release(a->indexes, hold->index);
-    *hold = (struct zs_pins){0};
+    for (size_t i = 0; i < pins->blob_count; i++)
+        zs_cache_release(a->chunks, pins->blobs[i]);
+    free(pins->blobs);
+    if (pins->index != NULL)
+        zs_cache_release(a->indexes, pins->index);
+    *pins = (struct zs_pins){0};
 }

@@ -557,8 +557,8 @@ static size_t uploads_at_once(const struct zs_array *a, struct zs_open_shard *co
     uint64_t largest = 1;
     for (size_t i = 0; i < n; i++)
         largest = zs_max_u64(largest, zs_shard_writer_most_bytes(list[i]->writer));
-    const uint64_t places = zs_budget() / zs_min_u64(largest, SENT_BYTES);
-    return goes_side_by_side(a) ? (size_t)zs_max_u64(1, zs_min_u64(places, ZS_MOST_UPLOADS)) : 1;
+    const uint64_t slots = zs_budget() / zs_min_u64(largest, SENT_BYTES);
+    return goes_side_by_side(a) ? (size_t)zs_max_u64(1, zs_min_u64(slots, ZS_MOST_UPLOADS)) : 1;
 }
 
 /* Publishes n shards, to a remote store side by side. Goes on after a failure, and returns the first. */
@@ -566,13 +566,13 @@ static enum zs_status publish_shards(struct zs_array *a, struct zs_open_shard *c
                                      struct zs_error *err)
 {
     enum zs_status first = ZS_OK;
-    const size_t places = uploads_at_once(a, list, n);
+    const size_t slots = uploads_at_once(a, list, n);
     if (a->store->is_remote)
         ZS_TRY(check_document(a, err));
     for (size_t i = 0, count; i < n; i += count) {
         struct going going[ZS_MOST_UPLOADS];
         struct zs_error ignored;
-        count = n - i < places ? n - i : places;
+        count = n - i < slots ? n - i : slots;
         for (size_t k = 0; k < count; k++)
             going[k] = (struct going){.a = a, .s = list[i + k]};
         const enum zs_status none = zs_parallel_for((int)count, count, send_item, going, &ignored);
@@ -617,8 +617,8 @@ static enum zs_status publish_idle(struct zs_array *a, struct zs_error *err)
         if (list == NULL)
             return ZS_NO_MEMORY;
         const size_t others = e->shards.count - 1,
-                     places = uploads_at_once(a, list, others); /* the youngest is in use */
-        const enum zs_status status = publish_shards(a, list, others < places ? others : places, err);
+                     slots = uploads_at_once(a, list, others); /* the youngest is in use */
+        const enum zs_status status = publish_shards(a, list, others < slots ? others : slots, err);
         free(list);
         ZS_TRY(status);
     }

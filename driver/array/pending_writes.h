@@ -58,7 +58,7 @@ void zs_dirty_free(struct zs_dirty *d);
 
 /* The decoded innermost chunk if it is dirty, else NULL. */
 const struct zs_blob *zs_pending_decoded(const struct zs_array *a, uint64_t chunk);
-/* The writer that holds newer bytes of this innermost chunk than the store, else NULL; *number is its place in the
+/* The writer that holds newer bytes of this innermost chunk than the store, else NULL; *number is its number in the
  * shard. */
 struct zs_shard_writer *zs_pending_writer(const struct zs_array *a, uint64_t chunk, uint64_t *number);
 

@@ -107,18 +107,18 @@ void zs_wanted_extent(const struct zs_plan *p, const struct zs_planned *c, struc
     }
 }
 
-/* Lets go of a cached part of a chunk that has not all that is wanted. */
-static void drop_other_part(struct zs_plan *p, struct zs_planned *c)
+/* Releases a cached extent of a chunk when it lacks something that is wanted. */
+static void drop_other_extent(struct zs_plan *p, struct zs_planned *c)
 {
-    const struct zs_extent *part = ((const struct zs_blob *)zs_cache_value(c->cached))->part;
+    const struct zs_extent *cached = ((const struct zs_blob *)zs_cache_value(c->cached))->extent;
     struct zs_extent wanted;
     bool has_all = true;
-    if (part == NULL)
+    if (cached == NULL)
         return;
     zs_wanted_extent(p, c, &wanted);
     for (int d = 0; d < p->a->meta->ndim; d++)
-        has_all = has_all && wanted.start[d] >= part->start[d] &&
-                  wanted.start[d] + wanted.count[d] <= part->start[d] + part->count[d];
+        has_all = has_all && wanted.start[d] >= cached->start[d] &&
+                  wanted.start[d] + wanted.count[d] <= cached->start[d] + cached->count[d];
     if (has_all)
         return;
     zs_cache_release(p->a->chunks, c->cached);
@@ -150,8 +150,8 @@ static enum zs_status add_gap(struct zs_plan *p, size_t window, int k, uint64_t 
     return ZS_OK;
 }
 
-/* Adds what lies in box [start, start + count) of a window, as far as it is not empty: chunk by chunk of level k, so
- * that what lies in one shard comes together. */
+/* Plans the extent [start, start + count) of a window, but for what is empty, level-k chunk by chunk, so that overlaps
+ * with one shard follow each other. */
 static enum zs_status add_extent(struct zs_plan *p, size_t window, int k, const uint64_t *start, const uint64_t *count,
                                  struct zs_error *err)
 {
@@ -234,7 +234,7 @@ enum zs_status zs_plan_chunks(struct zs_plan *p, struct zs_error *err)
     }
     for (size_t i = 0; i < p->chunk_count; i++)
         if (p->chunks[i].cached != NULL)
-            drop_other_part(p, &p->chunks[i]);
+            drop_other_extent(p, &p->chunks[i]);
     return ZS_OK;
 }
 
@@ -293,7 +293,7 @@ enum zs_status zs_plan_locations(struct zs_plan *p, struct zs_error *err)
 
 /* ---- What to do ---- */
 
-/* Of a chunk that is read whole, its one item. */
+/* Adds the one item of a chunk that is read whole. */
 static void add_whole(struct zs_plan *p, size_t chunk)
 {
     struct zs_planned *c = &p->chunks[chunk];
@@ -315,7 +315,7 @@ static struct zs_range range_of(const struct zs_plan *p, size_t item)
     return r;
 }
 
-/* Tasks of a chunk's items: those whose bytes must be fetched become ranges. */
+/* Adds the items of a chunk: as ranges where bytes must be fetched, else as tasks. */
 static void add_items(struct zs_plan *p, const struct zs_planned *c, size_t *range_count)
 {
     const bool is_here = zs_is_at_hand(c) || c->where.kind == ZS_LOCATION_EMPTY;

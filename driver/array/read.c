@@ -1,5 +1,5 @@
-/* Reading windows: a plan (plan.h) carried out, its byte ranges fetched and decoded side by side, each chunk to its
- * place. */
+/* Reading windows: carries out a plan (plan.h). Byte ranges are fetched and decoded side by side, and each chunk is
+ * copied to its windows. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,27 +8,27 @@
 #include "base/parallel.h"
 #include "base/strided.h"
 
-/* What a chunk, or a part of one, takes in the cache besides its elements. */
+/* Memory of a cached chunk, or an extent of one, besides its elements. */
 #define WHOLE_BYTES (ZS_CACHE_ENTRY_BYTES + sizeof(struct zs_blob))
-#define PART_BYTES (WHOLE_BYTES + sizeof(struct zs_extent))
+#define EXTENT_BYTES (WHOLE_BYTES + sizeof(struct zs_extent))
 /* Copies from the cache smaller than this are not worth waking a thread for. */
 #define INLINE_BYTES ((uint64_t)1 << 20)
 
 /* ---- Doing it ---- */
 
-/* Keeps the blob, a decoded chunk or a part of one, for the next who wants it. */
-static void keep(struct zs_array *a, uint64_t chunk, struct zs_blob *blob)
+/* Caches a decoded chunk, or an extent of one. */
+static void cache_blob(struct zs_array *a, uint64_t chunk, struct zs_blob *blob)
 {
     struct zs_cache_entry *entry = zs_cache_put(a->chunks, (struct zs_cache_key){0, chunk}, blob,
-                                                (blob->part != NULL ? PART_BYTES : WHOLE_BYTES) + blob->size);
+                                                (blob->extent != NULL ? EXTENT_BYTES : WHOLE_BYTES) + blob->size);
     if (entry != NULL)
         zs_cache_release(a->chunks, entry);
     else
-        zs_blob_free(blob); /* only the cache is the poorer */
+        zs_blob_free(blob); /* it is decoded again when it is wanted */
 }
 
-/* Grows a box of a chunk, forward from the fastest dimension to the slowest, to n bytes at most; false when it is more
- * already. */
+/* Grows an extent of a chunk forward, from the fastest dimension to the slowest, to n bytes at most; false when it has
+ * more already. */
 static bool grow_extent(const struct zs_array *a, const struct zs_extent *chunk, struct zs_extent *extent, uint64_t n)
 {
     uint64_t bytes = a->innermost->item_size;
@@ -46,11 +46,11 @@ static bool grow_extent(const struct zs_array *a, const struct zs_extent *chunk,
     return true;
 }
 
-/* Keeps of a decoded chunk what the plan has room for: what was wanted, and what follows it. */
-static void keep_part(struct zs_plan *p, const struct zs_planned *c, const unsigned char *decoded)
+/* Caches what was wanted of a decoded chunk, and as much of what follows as p->keep allows. */
+static void cache_extent(struct zs_plan *p, const struct zs_planned *c, const unsigned char *decoded)
 {
     const struct zs_array *a = p->a;
-    struct zs_extent chunk, extent, *part = NULL;
+    struct zs_extent chunk, extent, *kept = NULL;
     size_t n = a->innermost->item_size;
     ptrdiff_t from[ZS_MAX_NDIM], to[ZS_MAX_NDIM];
     zs_whole_chunk(a, c->where.chunk, &chunk);
@@ -60,20 +60,20 @@ static void keep_part(struct zs_plan *p, const struct zs_planned *c, const unsig
     for (int d = 0; d < a->meta->ndim; d++)
         n *= (size_t)extent.count[d];
     struct zs_blob *blob = zs_blob_alloc(NULL, n);
-    if (blob == NULL || (part = malloc(sizeof *part)) == NULL) {
+    if (blob == NULL || (kept = malloc(sizeof *kept)) == NULL) {
         zs_blob_free(blob);
         return;
     }
-    *part = extent;
-    blob->part = part;
+    *kept = extent;
+    blob->extent = kept;
     zs_dense_strides(a->innermost, extent.count, to);
     zs_dense_strides(a->innermost, chunk.count, from);
     decoded = zs_element_at(a->meta->ndim, decoded, &chunk, extent.start, from);
     zs_copy_strided(a->meta->ndim, extent.count, decoded, from, blob->data, to, a->innermost->item_size, NULL, NULL);
-    keep(p->a, c->where.chunk, blob);
+    cache_blob(p->a, c->where.chunk, blob);
 }
 
-/* Decodes the n encoded bytes of a chunk to where they are wanted. */
+/* Decodes a chunk from its n encoded bytes, and copies it to the windows. */
 static enum zs_status deliver(struct zs_plan *p, struct zs_planned *c, struct zs_scratch *scratch, const void *encoded,
                               size_t n, struct zs_error *err)
 {
@@ -104,7 +104,7 @@ static enum zs_status deliver(struct zs_plan *p, struct zs_planned *c, struct zs
         ZS_TRY(zs_chunk_decode(level, scratch, encoded, n, out->data, err));
         zs_scatter(p, c, out->data, NULL);
         if (!is_spent)
-            keep_part(p, c, out->data);
+            cache_extent(p, c, out->data);
         return ZS_OK;
     }
     /* The rest of the chunk is likely to be asked for next. */
@@ -117,7 +117,7 @@ static enum zs_status deliver(struct zs_plan *p, struct zs_planned *c, struct zs
         return status;
     }
     zs_scatter(p, c, blob->data, NULL);
-    keep(a, c->where.chunk, blob);
+    cache_blob(a, c->where.chunk, blob);
     return ZS_OK;
 }
 
@@ -142,7 +142,7 @@ static void decode_end(struct zs_plan *p)
     pthread_mutex_unlock(&p->decode_lock);
 }
 
-/* A chunk or a block whose n encoded bytes have come. */
+/* Decodes a chunk or a block, whose n encoded bytes have come. */
 static enum zs_status deliver_item(struct zs_plan *p, const struct zs_item *item, struct zs_scratch *scratch,
                                    const void *encoded, size_t n, struct zs_error *err)
 {
@@ -152,7 +152,7 @@ static enum zs_status deliver_item(struct zs_plan *p, const struct zs_item *item
     return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(p->a, c->where.chunk, status, err);
 }
 
-/* One chunk whose bytes have come. */
+/* Decodes one chunk, whose bytes have come, when a slot is free. */
 static enum zs_status deliver_one(struct zs_plan *p, struct zs_planned *c, struct zs_scratch *scratch,
                                   const void *encoded, size_t n, struct zs_error *err)
 {
@@ -162,7 +162,7 @@ static enum zs_status deliver_one(struct zs_plan *p, struct zs_planned *c, struc
     return status;
 }
 
-/* A group of ranges of one shard: one read, then its chunks. */
+/* Reads a group of ranges of one shard at once, then decodes its chunks. */
 static enum zs_status run_group(struct zs_plan *p, const struct zs_task *t, struct zs_scratch *scratch,
                                 struct zs_error *err)
 {
@@ -222,7 +222,7 @@ static enum zs_status run_object(struct zs_plan *p, struct zs_planned *c, struct
     return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(p->a, c->where.chunk, status, err);
 }
 
-/* A chunk whose newest bytes wait in the writer of its shard. */
+/* Reads a chunk that is pending in the writer of its shard. */
 static enum zs_status run_pending(struct zs_plan *p, struct zs_planned *c, struct zs_scratch *scratch,
                                   struct zs_error *err)
 {
@@ -240,7 +240,7 @@ static enum zs_status run_pending(struct zs_plan *p, struct zs_planned *c, struc
     return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(p->a, c->where.chunk, status, err);
 }
 
-/* A chunk, or a block of one, of a whole shard that is at hand. */
+/* Decodes a chunk, or a block of one, of a shard that is in memory as a whole. */
 static enum zs_status run_memory(struct zs_plan *p, const struct zs_item *item, struct zs_scratch *scratch,
                                  struct zs_error *err)
 {
@@ -254,7 +254,7 @@ static enum zs_status run_memory(struct zs_plan *p, const struct zs_item *item, 
     return status;
 }
 
-/* Whether an item is decoded already, or empty, and placed. */
+/* Copies an item to the windows if it is decoded already, or empty; false if it is not. */
 static bool scatter_at_hand(const struct zs_plan *p, const struct zs_item *item)
 {
     const struct zs_planned *c = &p->chunks[item->chunk];
@@ -262,7 +262,7 @@ static bool scatter_at_hand(const struct zs_plan *p, const struct zs_item *item)
         zs_block_scatter(p, item);
     } else if (zs_is_at_hand(c)) {
         const struct zs_blob *blob = c->dirty != NULL ? c->dirty : zs_cache_value(c->cached);
-        zs_scatter(p, c, blob->data, blob->part);
+        zs_scatter(p, c, blob->data, blob->extent);
     } else if (c->where.kind == ZS_LOCATION_EMPTY) {
         zs_scatter(p, c, NULL, NULL);
     } else {
@@ -315,19 +315,19 @@ static enum zs_status fill_gap(void *ctx, size_t item, struct zs_error *err)
     return ZS_OK;
 }
 
-/* How much is kept of each chunk that is used in part: all of it where all such chunks fit the cache. Else they would
- * push each other out before the next lines are read, and all of them would be decoded for every line; of a part of
- * each, several lines come. */
+/* How many bytes are cached of each chunk of which not all is wanted: all where all such chunks fit the cache. Else
+ * they would evict each other before the next lines are read, and all of them would be decoded for every line; an
+ * extent of each serves several lines. */
 static size_t bytes_to_keep(const struct zs_plan *p)
 {
     const uint64_t size = p->a->innermost->decoded_size, room = zs_cache_budget(p->a->chunks) / 4 * 3;
     if (p->is_prefetch || p->chunk_count <= room / (size + WHOLE_BYTES))
         return (size_t)size;
-    uint64_t parts = 0;
+    uint64_t partly_used = 0;
     for (size_t i = 0; i < p->chunk_count; i++)
-        parts += p->chunks[i].table == NULL && !zs_is_wholly_used(p, &p->chunks[i]);
-    const uint64_t share = parts > 0 ? room / parts : UINT64_MAX;
-    return (size_t)(share < PART_BYTES ? 0 : zs_min_u64(size, share - PART_BYTES));
+        partly_used += p->chunks[i].table == NULL && !zs_is_wholly_used(p, &p->chunks[i]);
+    const uint64_t share = partly_used > 0 ? room / partly_used : UINT64_MAX;
+    return (size_t)(share < EXTENT_BYTES ? 0 : zs_min_u64(size, share - EXTENT_BYTES));
 }
 
 static enum zs_status run_planned(struct zs_plan *p, struct zs_error *err)
@@ -371,7 +371,7 @@ static enum zs_status read_windows_locked(struct zs_plan *plan, const struct zs_
     return zs_cut(plan->a, windows, n, run_plan, plan, err);
 }
 
-/* More than half of what the cache holds would push itself out before it is used. */
+/* Not when the chunks take more than half of the cache: they would be evicted before they are used. */
 static bool is_worth_prefetching(struct zs_array *a, const struct zs_window *windows, size_t n)
 {
     const uint64_t chunks = zs_count_chunks(a, windows, n);
@@ -384,7 +384,7 @@ enum zs_status zs_array_prefetch(struct zs_array *a, const struct zs_window *win
     ZS_TRY(zs_windows_check(a, windows, n, err));
     zs_array_lock(a, true);
     enum zs_status status = ZS_OK;
-    if (a->pending == NULL && is_worth_prefetching(a, windows, n)) /* what was written is looked up one by one anyway */
+    if (a->pending == NULL && is_worth_prefetching(a, windows, n)) /* pending chunks are looked up one by one anyway */
         status = zs_cut(a, windows, n, run_plan, &plan, err);
     (void)pthread_rwlock_unlock(&a->lock);
     return status;
@@ -395,7 +395,7 @@ static enum zs_status read_windows(struct zs_plan *plan, const struct zs_window 
 {
     struct zs_array *a = plan->a;
     zs_array_lock(a, true);
-    if (a->pending != NULL) { /* it stays until the array is closed */
+    if (a->pending != NULL) { /* and it is not freed before the array is closed */
         (void)pthread_rwlock_unlock(&a->lock);
         zs_array_lock(a, false);
     }

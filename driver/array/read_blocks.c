@@ -11,7 +11,7 @@
  * In bytes: those that are fetched, those that are decoded, and max_gap for each request, as where ranges are merged
  * (shard/range_plan.h). */
 
-/* Besides decoding it, what a block costs: a look into the cache, memory, a place there. */
+/* Besides decoding it, the cost of a block: finding it in the cache, memory, keeping it there. */
 #define BLOCK_COST 4096
 /* What a round trip before all others costs, for the table of a chunk that is not known. */
 #define ROUND_TRIP_COST ((uint64_t)1 << 20)
@@ -95,11 +95,11 @@ static void mark_wanted(const struct zs_plan *p, const struct zs_planned *c, uin
 
 struct search {
     struct zs_plan *p;
-    size_t *chunks; /* that may be read in parts */
+    size_t *chunks; /* that may be read block by block */
     size_t count;
 };
 
-/* Tells tables and blocks of one version of a chunk's bytes from those of others. */
+/* A hash that differs between versions of a chunk's bytes. */
 static uint64_t tag_of(const struct zs_location *w)
 {
     const uint64_t of[] = {w->kind == ZS_LOCATION_MEMORY, w->bytes.version, w->bytes.offset, w->bytes.size};
@@ -116,7 +116,7 @@ static const struct zs_level *leaf_of(const struct zs_array *a, const struct zs_
     return zs_grid_level(&a->grid, a->chain.count - 1, c->where.chunk, room);
 }
 
-/* The object of a chunk's bytes, pinned, if it is the one that the chunk was found in. */
+/* Pins the object that has a chunk's bytes. Sets p->stale when it is not the one that its index was read from. */
 static enum zs_status object_of(struct zs_plan *p, const struct zs_planned *c, struct zs_cache_entry **entry,
                                 struct zs_error *err)
 {
@@ -131,21 +131,21 @@ static enum zs_status object_of(struct zs_plan *p, const struct zs_planned *c, s
     return zs_fail(err, ZS_IO, "the shard was replaced while it was read");
 }
 
-/* The first bytes of a chunk, as far as they are at hand. */
+/* The first bytes of a chunk, `have` of them. */
 struct head {
     const unsigned char *data;
     size_t have;
     unsigned char fetched[HEAD_BYTES];
 };
 
-/* Opens the object that a chunk is, and makes the chunk's location the range of its bytes. It stays an object where
- * its versions are not told apart: then one request must bring all. */
+/* Opens the object that a chunk is, and makes the chunk's location the range of its bytes. The location stays an object
+ * where the store does not tell versions apart: then all must come in one request. */
 static enum zs_status open_whole(struct zs_plan *p, struct zs_planned *c, const struct zs_level *level,
                                  struct head *head, struct zs_error *err)
 {
     struct zs_array *a = p->a;
     const struct zs_cache_key key = {0, c->where.shard};
-    /* Locally it is opened anew each time: it may have been replaced. Over a network reading on finds that out. */
+    /* Locally it is opened each time, since it may have been replaced; over a network the next read detects that. */
     struct zs_cache_entry *entry = a->store->is_remote ? zs_cache_get(a->objects, key) : NULL;
     if (entry == NULL) {
         char *name = zs_shard_key(a, c->where.shard);
@@ -186,7 +186,7 @@ static enum zs_status open_whole(struct zs_plan *p, struct zs_planned *c, const 
     return ZS_OK;
 }
 
-/* Reads the table of a chunk: what the first bytes tell, and more of them where these are too few. */
+/* Reads the table of a chunk from its first bytes, and fetches more of them as needed. */
 static enum zs_status read_table(struct zs_plan *p, const struct zs_planned *c, const struct zs_level *level,
                                  struct head *head, struct zs_object *object, struct zs_blocks **blocks,
                                  struct zs_error *err)
@@ -227,7 +227,7 @@ static enum zs_status keep_table(struct zs_array *a, struct zs_planned *c, struc
     return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a cache entry");
 }
 
-/* Whether asking for the table of a chunk may be worth it: whether blocks as they usually are would. */
+/* Whether it may pay to read the table of a chunk: whether it would with blocks of the usual size. */
 static enum zs_status is_worth_asking(const struct zs_plan *p, const struct zs_planned *c, const struct zs_level *level,
                                       bool *is_worth, struct zs_error *err)
 {
@@ -243,7 +243,7 @@ static enum zs_status is_worth_asking(const struct zs_plan *p, const struct zs_p
     return ZS_OK;
 }
 
-/* The table of a chunk, pinned, if it is known. */
+/* Pins the table of a chunk if it is cached. */
 static bool is_table_known(struct zs_array *a, struct zs_planned *c)
 {
     if (c->where.kind == ZS_LOCATION_OBJECT)
@@ -256,7 +256,7 @@ static bool is_table_known(struct zs_array *a, struct zs_planned *c)
     return false;
 }
 
-/* Finds the table of a chunk in its own bytes. */
+/* Reads the table of a chunk from its own bytes, and caches it. */
 static enum zs_status ask_table(struct zs_plan *p, struct zs_planned *c, const struct zs_level *level,
                                 struct head *head, struct zs_error *err)
 {
@@ -269,7 +269,7 @@ static enum zs_status ask_table(struct zs_plan *p, struct zs_planned *c, const s
     } else {
         ZS_TRY(object_of(p, c, &object, err));
     }
-    /* Parts of two versions never meet: where these are not surely told apart, there are none. */
+    /* Blocks of two versions must never be mixed: no blocks where versions may not differ visibly. */
     const bool is_sure = object == NULL || ((const struct zs_object *)zs_cache_value(object))->is_versioned;
     enum zs_status status = ZS_OK;
     if (is_sure)
@@ -279,7 +279,7 @@ static enum zs_status ask_table(struct zs_plan *p, struct zs_planned *c, const s
     return status == ZS_OK && is_sure ? keep_table(a, c, blocks, err) : status;
 }
 
-/* Finds the table of one chunk, if it is worth asking for. */
+/* Finds the table of one chunk, if that may pay. */
 static enum zs_status find_table(void *ctx, size_t item, struct zs_error *err)
 {
     const struct search *s = ctx;
@@ -306,9 +306,9 @@ static enum zs_status find_table(void *ctx, size_t item, struct zs_error *err)
     return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(a, c->where.chunk, status, err);
 }
 
-/* ---- Parts or the whole ---- */
+/* ---- Blocks, or the whole chunk ---- */
 
-/* Whether so little of a chunk is wanted, and its bytes are where parts of them can be had. */
+/* Whether at most half of a chunk is wanted, and its bytes can be read in parts. */
 static bool is_candidate(const struct zs_plan *p, const struct zs_planned *c)
 {
     struct zs_level room;
@@ -320,7 +320,7 @@ static bool is_candidate(const struct zs_plan *p, const struct zs_planned *c)
            zs_elements_used(p, c) <= level->decoded_size / level->item_size / 2;
 }
 
-/* The decoded block of a chunk, pinned, if it is of this table. */
+/* Pins a block of a chunk if it is cached, and of this table. */
 static struct zs_cache_entry *block_at_hand(struct zs_array *a, const struct zs_planned *c, size_t block, uint64_t tag)
 {
     struct zs_cache_entry *e = zs_cache_get(a->chunks, (struct zs_cache_key){ZS_SPACE_BLOCKS + block, c->where.chunk});
@@ -330,7 +330,7 @@ static struct zs_cache_entry *block_at_hand(struct zs_array *a, const struct zs_
     return NULL;
 }
 
-/* What the items of a chunk cost that are not at hand, of which there are some: in bytes. */
+/* What it costs, in bytes, to read the blocks of a chunk that are not cached; there are some. */
 static enum zs_status cost_of(const struct zs_plan *p, const struct zs_planned *c, const struct zs_blocks *b,
                               uint64_t *cost, struct zs_error *err)
 {
@@ -366,7 +366,8 @@ static void release_items(struct zs_plan *p, struct zs_planned *c)
     c->table = NULL;
 }
 
-/* Makes items of the wanted blocks of a chunk with a table, or takes the table from it. */
+/* Adds items for the wanted blocks of a chunk with a table. Drops its table where reading the whole chunk costs
+ * less. */
 static enum zs_status choose(struct zs_plan *p, struct zs_planned *c, struct zs_error *err)
 {
     const struct zs_array *a = p->a;
@@ -421,18 +422,18 @@ enum zs_status zs_plan_blocks(struct zs_plan *p, struct zs_error *err)
     const int threads = p->a->store->is_remote ? p->a->fetch_threads : 1; /* a table is read in microseconds */
     enum zs_status status = zs_parallel_for(threads, s.count, find_table, &s, err);
     uint64_t largest = 0; /* block */
-    size_t parts = 0, others = 0;
+    size_t in_blocks = 0, others = 0;
     for (size_t i = 0; i < s.count && status == ZS_OK; i++) {
         struct zs_planned *c = &p->chunks[s.chunks[i]];
         if (c->table != NULL)
             status = choose(p, c, err);
-        parts += c->table != NULL;
+        in_blocks += c->table != NULL;
         if (c->table != NULL)
             largest = zs_max_u64(largest, zs_block_decoded(zs_cache_value(c->table), 0));
     }
     for (size_t i = 0; i < p->chunk_count; i++)
         others += !zs_is_at_hand(&p->chunks[i]) && p->chunks[i].where.kind != ZS_LOCATION_EMPTY;
-    if (parts > 0 && parts == others)
+    if (in_blocks > 0 && in_blocks == others)
         p->decode_slots = (int)zs_max_u64(1, zs_min_u64((uint64_t)p->a->threads, p->a->max_chunk / largest));
     free(s.chunks);
     return status;
@@ -463,7 +464,7 @@ enum zs_status zs_block_deliver(struct zs_plan *p, const struct zs_item *item, s
     const struct zs_level *level = leaf_of(a, c, &room);
     uint64_t first, count;
     zs_chunk_block_elements(level, b, item->block, &first, &count);
-    /* Of no pool: a map needs a few dozen, and touching the rest of a slab took a fifth of its time. */
+    /* Not from a pool: a read needs a few dozen blocks, and populating the rest of a slab took a fifth of its time. */
     struct zs_blob *blob = zs_blob_alloc(NULL, (size_t)count * level->item_size);
     if (blob == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a block of %llu elements", (unsigned long long)count);
@@ -480,6 +481,6 @@ enum zs_status zs_block_deliver(struct zs_plan *p, const struct zs_item *item, s
     if (entry != NULL)
         zs_cache_release(a->chunks, entry);
     else
-        zs_blob_free(blob); /* only the cache is the poorer */
+        zs_blob_free(blob); /* it is decoded again when it is wanted */
     return ZS_OK;
 }

@@ -16,7 +16,7 @@ static char *element_of_window(int ndim, const struct zs_window *w, const uint64
     return dst;
 }
 
-/* Elements of a box of the array, which are of `size` bytes where they come from, to their window. */
+/* How elements, which have `size` bytes at their source, come into a window. */
 struct target {
     const struct zs_plan *p;
     size_t size;
@@ -40,23 +40,23 @@ static struct target target_of(const struct zs_plan *p)
     return (struct target){p, p->a->meta->dtype.size, p->convert, p->ctx};
 }
 
-void zs_whole_chunk(const struct zs_array *a, uint64_t chunk, struct zs_extent *part)
+void zs_whole_chunk(const struct zs_array *a, uint64_t chunk, struct zs_extent *extent)
 {
-    zs_grid_extent(&a->grid, a->chain.count - 1, chunk, part->start, part->count);
+    zs_grid_extent(&a->grid, a->chain.count - 1, chunk, extent->start, extent->count);
 }
 
-const unsigned char *zs_element_at(int ndim, const unsigned char *decoded, const struct zs_extent *part,
+const unsigned char *zs_element_at(int ndim, const unsigned char *decoded, const struct zs_extent *extent,
                                    const uint64_t *at, const ptrdiff_t *stride)
 {
     for (int d = 0; d < ndim; d++)
-        decoded += (ptrdiff_t)(at[d] - part->start[d]) * stride[d];
+        decoded += (ptrdiff_t)(at[d] - extent->start[d]) * stride[d];
     return decoded;
 }
 
 /* Elements of a chunk on their way to windows. */
 struct elements {
     const unsigned char *at;
-    struct zs_extent part; /* which they are */
+    struct zs_extent extent; /* which they are */
     ptrdiff_t stride[ZS_MAX_NDIM];
     struct target target;
 };
@@ -68,23 +68,23 @@ static void scatter_elements(const struct zs_plan *p, const struct zs_planned *c
         const struct zs_window *w = &p->windows[p->overlaps[c->first_overlap + i].window];
         uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
         chunk_overlap(p, c, w, start, count);
-        copy_to_window(&e->target, w, start, count, zs_element_at(n, e->at, &e->part, start, e->stride), e->stride);
+        copy_to_window(&e->target, w, start, count, zs_element_at(n, e->at, &e->extent, start, e->stride), e->stride);
     }
 }
 
 void zs_scatter(const struct zs_plan *p, const struct zs_planned *c, const unsigned char *decoded,
-                const struct zs_extent *part)
+                const struct zs_extent *extent)
 {
     const struct zs_array *a = p->a;
     struct elements e = {.at = decoded, .target = target_of(p)};
     if (p->is_prefetch)
         return;
-    if (part != NULL)
-        e.part = *part;
+    if (extent != NULL)
+        e.extent = *extent;
     else
-        zs_whole_chunk(a, c->where.chunk, &e.part);
+        zs_whole_chunk(a, c->where.chunk, &e.extent);
     if (decoded != NULL)
-        zs_dense_strides(a->innermost, e.part.count, e.stride);
+        zs_dense_strides(a->innermost, e.extent.count, e.stride);
     else
         e.at = a->meta->fill_value; /* which all strides of 0 repeat */
     scatter_elements(p, c, &e);
@@ -95,8 +95,8 @@ void zs_scatter_stored(const struct zs_plan *p, const struct zs_planned *c, cons
     const struct zs_array *a = p->a;
     const size_t size = zs_lookup_stored_size(a->innermost->lookup);
     struct elements e = {.at = stored, .target = {p, size, zs_lookup_convert, a->innermost->lookup}};
-    zs_whole_chunk(a, c->where.chunk, &e.part);
-    zs_dense_strides(a->innermost, e.part.count, e.stride);
+    zs_whole_chunk(a, c->where.chunk, &e.extent);
+    zs_dense_strides(a->innermost, e.extent.count, e.stride);
     for (int d = 0; d < a->meta->ndim; d++)
         e.stride[d] = e.stride[d] / (ptrdiff_t)a->innermost->item_size * (ptrdiff_t)size;
     scatter_elements(p, c, &e);
@@ -162,7 +162,7 @@ struct run {
     ptrdiff_t stride[ZS_MAX_NDIM]; /* of the chunk */
 };
 
-/* Copies what windows want of a box of the chunk, which is all in the run: in elements of the array. */
+/* Copies what windows want of an extent of the chunk, all of which lies in the run. */
 static void scatter_extent(const struct run *r, const struct zs_extent *extent)
 {
     const struct zs_array *a = r->p->a;
@@ -185,8 +185,8 @@ static void scatter_extent(const struct run *r, const struct zs_extent *extent)
     }
 }
 
-/* The run as boxes: of the stored dimensions before j one position each, which the box has; of the others `count`
- * elements from `first` on. */
+/* Splits the run into extents. These have one position, which is set, in each stored dimension before j, and in the
+ * others the `count` elements from number `first` on. */
 static void scatter_below(const struct run *r, int j, struct zs_extent *extent, uint64_t first, uint64_t count)
 {
     const struct zs_array *a = r->p->a;

@@ -1,5 +1,5 @@
-/* Where in an array there is anything: for those who have much to do with a large one of which little was written; and
- * where a chunk is, for those who read it by themselves. */
+/* Where an array has stored chunks, for work on large arrays of which little was written; and where the bytes of one
+ * chunk are, for callers that read them by themselves. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ struct search {
     bool *is_stored;
 };
 
-/* Chunks of level `k` that a box spans. */
+/* The chunks of level `k` that an extent overlaps: from low to before high. */
 static void find_chunks(const struct zs_array *a, int k, const uint64_t *start, const uint64_t *count, uint64_t *low,
                         uint64_t *high)
 {
@@ -24,13 +24,13 @@ static void find_chunks(const struct zs_array *a, int k, const uint64_t *start, 
     }
 }
 
-/* Asks the index of one shard for the chunks of a window. */
+/* Searches the index of one shard for chunks of a window. */
 static enum zs_status search_shard(struct zs_array *a, const struct zs_window *w, uint64_t shard, bool *is_stored,
                                    struct zs_error *err)
 {
     const int n = a->meta->ndim, innermost = a->chain.count - 1;
     uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM], low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM];
-    size_t chunks = 1, i = 0, pin_count = 0; /* no more than the shard has, which fit memory */
+    size_t chunks = 1, i = 0, pin_count = 0; /* no more than the shard has: its index fits memory */
     struct zs_cache_entry **pins = NULL;
     *is_stored = false;
     if (a->pending != NULL && zs_shard_is_unpublished(a, shard)) /* a request says no more */
@@ -65,7 +65,7 @@ static enum zs_status search_shard(struct zs_array *a, const struct zs_window *w
     return is_stale ? ZS_OK : status;
 }
 
-/* Looks at the shards of one window until one holds something. */
+/* Searches the shards of one window until one holds something. */
 static enum zs_status search_window(void *ctx, size_t item, struct zs_error *err)
 {
     const struct search *search = ctx;
@@ -84,7 +84,7 @@ static enum zs_status search_window(void *ctx, size_t item, struct zs_error *err
     return ZS_OK;
 }
 
-/* Whether all that was written is in the store. */
+/* Whether no write is pending. */
 static bool is_flushed(const struct zs_array *a)
 {
     return a->pending == NULL || a->pending->dirty.count + a->pending->shards.count == 0;
@@ -115,7 +115,7 @@ void zs_chunk_bytes_clear(struct zs_chunk_bytes *found)
     *found = (struct zs_chunk_bytes){0};
 }
 
-/* A chunk that is an object. What this process remembers of it may be out of date, and is not believed. */
+/* Finds a chunk that is an object; asks the store, since what this process remembers may be out of date. */
 static enum zs_status find_object(struct zs_array *a, uint64_t chunk, struct zs_chunk_bytes *found,
                                   struct zs_error *err)
 {
@@ -135,7 +135,7 @@ static enum zs_status find_object(struct zs_array *a, uint64_t chunk, struct zs_
     return status == ZS_NOT_FOUND ? ZS_OK : status;
 }
 
-/* Takes what was found; what it lies in is pinned. */
+/* Copies a location, whose bytes are pinned, to the result. */
 static enum zs_status take_location(struct zs_array *a, const struct zs_location *where, struct zs_chunk_bytes *found,
                                     struct zs_error *err)
 {
@@ -158,18 +158,18 @@ static enum zs_status find_in_shard(struct zs_array *a, uint64_t chunk, bool *is
                                     struct zs_error *err)
 {
     struct zs_location where = {.chunk = chunk, .shard = zs_grid_shard(&a->grid, chunk)}, *location = &where;
-    struct zs_pins hold = {0};
+    struct zs_pins pins = {0};
     enum zs_status status = ZS_OK;
     *is_stale = false;
-    if (a->chain.levels[0].bytes_codec_count == 0) { /* while it is at hand, no shard is fetched whole */
-        status = zs_index_get(a, 0, where.shard, NULL, &hold.index, err);
+    if (a->chain.levels[0].bytes_codec_count == 0) { /* while its index is cached, no shard is fetched whole */
+        status = zs_index_get(a, 0, where.shard, NULL, &pins.index, err);
         if (status != ZS_OK)
             return zs_fail_in_chunk(a, chunk, status, err);
     }
-    status = zs_locate(a, &location, 1, &hold.blobs, &hold.blob_count, is_stale, err);
+    status = zs_locate(a, &location, 1, &pins.blobs, &pins.blob_count, is_stale, err);
     if (status == ZS_OK)
         status = take_location(a, &where, found, err);
-    zs_pins_release(a, &hold);
+    zs_pins_release(a, &pins);
     return status;
 }
 

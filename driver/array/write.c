@@ -1,4 +1,5 @@
-/* Writing windows: which chunks they cover or touch, encoded side by side, handed to their shards in order. */
+/* Writing windows: the chunks that they cover are encoded side by side and handed to their shards in order; chunks that
+ * they cover in part are changed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,16 +8,17 @@
 #include "base/parallel.h"
 #include "base/strided.h"
 
-/* Decoded bytes that are encoded between two rounds of appending: bounds the memory of one call. */
+/* At most so many decoded bytes are encoded before the encoded chunks are handed on: this bounds the memory of one
+ * call. */
 #define BATCH_BYTES ((uint64_t)64 << 20)
 
-/* Where other arrays have all of the process's budget, one may have this share of it: they cannot be made to go. */
+/* When other arrays use all of the process's budget, an array may still keep one part in OWN_SHARE of its own. */
 #define OWN_SHARE 8
 
 /* One chunk to be encoded. */
 struct chunk {
     uint64_t number;
-    const struct zs_window *window; /* covers it; NULL: it is dirty */
+    const struct zs_window *window; /* that covers it; NULL: it is dirty */
     struct zs_dirty *dirty;
     struct zs_buffer encoded;
     bool is_encoded, is_empty;
@@ -31,8 +33,8 @@ struct batch {
     size_t count;
 };
 
-/* The part of a chunk inside the window: first element and count per dimension; whether it is all that lies in the
- * array. */
+/* The overlap of a chunk with the window: first element and count per dimension. True when that is all of the chunk
+ * that lies in the array. */
 static bool chunk_overlap(const struct zs_array *a, uint64_t number, const struct zs_window *w, uint64_t *start,
                           uint64_t *count)
 {
@@ -49,7 +51,7 @@ static bool chunk_overlap(const struct zs_array *a, uint64_t number, const struc
     return whole;
 }
 
-/* Copies the window's part of a chunk into its decoded form, and says so of `written` (may be NULL). */
+/* Copies the elements of a window into a decoded chunk, and notes them in `written` (may be NULL). */
 static void gather(const struct batch *b, uint64_t number, const struct zs_window *w, unsigned char *data,
                    struct zs_written *written)
 {
@@ -74,7 +76,7 @@ static void gather(const struct batch *b, uint64_t number, const struct zs_windo
 
 /* ---- Encoding ---- */
 
-/* The chunk's decoded bytes, in `decoded`, in which encoding may swap them. */
+/* Sets `decoded` to the chunk's decoded bytes: a copy, which encoding may change. */
 static enum zs_status decode_chunk(const struct batch *b, const struct zs_level *level, const struct chunk *chunk,
                                    struct zs_buffer *decoded, struct zs_error *err)
 {
@@ -135,7 +137,7 @@ static void forget_dirty(struct zs_array *a, uint64_t number)
     zs_dirty_free(d);
 }
 
-/* Stores a chunk that was encoded; its dirty form is not needed any more then. *later as in zs_pending_put(). */
+/* Stores a chunk that was encoded, and forgets its dirty form. *later as in zs_pending_put(). */
 static enum zs_status put_chunk(struct zs_array *a, const struct chunk *chunk, enum zs_status *later,
                                 struct zs_error *err)
 {
@@ -153,8 +155,8 @@ static enum zs_status put_chunk(struct zs_array *a, const struct chunk *chunk, e
     return ZS_OK;
 }
 
-/* Encodes chunks and stores them: all that can be. The first failure is returned; dirty chunks that failed stay dirty.
- */
+/* Encodes chunks and stores them. Goes on after a failure, and returns the first; dirty chunks that failed stay
+ * dirty. */
 static enum zs_status run_batch(struct batch *b, struct zs_error *err)
 {
     enum zs_status first = zs_parallel_for(b->a->threads, b->count, encode_chunk, b, err);
@@ -206,7 +208,7 @@ static enum zs_status clean(struct zs_array *a, uint64_t keep, struct zs_error *
     size_t chosen = 0;
     while (chosen < n && left > keep)
         left -= dirty_size(chunks[chosen++].dirty);
-    qsort(chunks, chosen, sizeof *chunks, by_number); /* neighbours in their order: the shard need not be reordered */
+    qsort(chunks, chosen, sizeof *chunks, by_number); /* in the order of the shard: it need not be reordered */
     const uint64_t per_batch = zs_max_u64(1, BATCH_BYTES / a->innermost->decoded_size);
     enum zs_status first = ZS_OK;
     for (size_t i = 0, n_batch; i < chosen; i += n_batch) {
@@ -221,7 +223,7 @@ static enum zs_status clean(struct zs_array *a, uint64_t keep, struct zs_error *
     return first;
 }
 
-/* Makes a chunk dirty: its present content, decoded. Others go to the store before they are too many. */
+/* Makes a chunk dirty: reads and decodes what it is now. Encodes other dirty chunks when there are too many. */
 static enum zs_status load(struct zs_array *a, uint64_t number, struct zs_dirty **out, struct zs_error *err)
 {
     struct zs_pending_writes *e = a->pending;
@@ -326,7 +328,7 @@ enum zs_status zs_array_write_windows(struct zs_array *a, const struct zs_window
     enum zs_status status = zs_pending_get(a, &e, err);
     for (size_t i = 0; i < n && status == ZS_OK; i++)
         status = write_window(a, &windows[i], item_size, convert, ctx, err);
-    if (status == ZS_OK && zs_files_are_scarce()) /* other arrays have too many: this one keeps none */
+    if (status == ZS_OK && zs_files_are_scarce()) /* too many files are open: this array keeps none */
         status = zs_pending_publish(a, false, err);
     (void)pthread_rwlock_unlock(&a->lock);
     return status;
@@ -335,7 +337,8 @@ enum zs_status zs_array_write_windows(struct zs_array *a, const struct zs_window
 enum zs_status zs_pending_flush(struct zs_array *a, bool is_last, struct zs_error *err)
 {
     enum zs_status first = ZS_OK;
-    /* Once more when some could not be put: publishing makes room, and a shard whose writing failed is open anew. */
+    /* A second turn for chunks that could not be put: publishing frees space, and opens a shard whose writing failed
+     * again. */
     for (int turn = 0; turn < 2 && (turn == 0 || a->pending->dirty.count > 0); turn++) {
         struct zs_error ignored;
         enum zs_status status = clean(a, 0, first == ZS_OK ? err : &ignored);

@@ -69,7 +69,7 @@ void zs_written_apply(const struct zs_written *t, const struct zs_level *level, 
         }
 }
 
-/* Not a CRC: of bytes that end with their own CRC, as some chunks do, that is always the same. */
+/* Not a CRC: that is the same for all bytes that end with their own CRC, as some chunks do. */
 uint64_t zs_content_of(const void *encoded, size_t n)
 {
     const unsigned char *p = encoded;

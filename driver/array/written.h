@@ -7,24 +7,25 @@
 
 struct zs_written {
     uint64_t content;     /* zs_content_of() the chunk that was read */
-    uint64_t version;     /* of the object that it was read from; 0 where that is not sure to tell it from others */
-    uint64_t left;        /* elements that lie in the array and were not written: with none the chunk is ours */
+    uint64_t version;     /* of the object that it was read from; 0 where versions may be equal for different objects */
+    uint64_t left;        /* elements in the array that were not written; 0: the chunk was written whole */
     size_t size;          /* of the mask in bytes */
     unsigned char mask[]; /* a bit for each element as stored, lowest first */
 };
 
-/* Nothing written yet, of a chunk that has `inside` elements in the array. NULL without memory, freed with free(). */
+/* No element is written yet, of a chunk that has `inside` elements in the array. NULL without memory; freed with
+ * free(). */
 struct zs_written *zs_written_create(const struct zs_level *level, uint64_t inside, uint64_t content);
 struct zs_written *zs_written_copy(const struct zs_written *written);
 
-/* Says that a box of the chunk was written: start and count in elements per dimension of the array. */
+/* Notes that an extent of the chunk was written: start and count in elements per dimension of the array. */
 void zs_written_add(struct zs_written *written, const struct zs_level *level, const uint64_t *start,
                     const uint64_t *count);
 
 /* Copies the elements that were written from one decoded chunk to another. */
 void zs_written_apply(const struct zs_written *written, const struct zs_level *level, const void *from, void *to);
 
-/* What tells n encoded bytes of a chunk from others; NULL: the chunk is empty. */
+/* A hash of the n encoded bytes of a chunk; NULL: the chunk is empty. */
 uint64_t zs_content_of(const void *encoded, size_t n);
 
 #endif
