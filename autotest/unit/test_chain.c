@@ -1,6 +1,6 @@
 /* The codecs of an array, compiled. */
 #include "array_store.h"
-#include "codec/bytes.h"
+#include "codec/codec.h"
 #include "codec/chain.h"
 
 #define LITTLE "{'name':'bytes','configuration':{'endian':'little'}}"

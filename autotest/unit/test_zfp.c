@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "array_store.h"
-#include "codec/packed.h"
+#include "codec/chain.h"
 
 #define REVERSIBLE "[{'name':'zfp','configuration':{'mode':'reversible'}}]"
 #define ZFPY "[{'name':'numcodecs.zfpy','configuration':{'mode':4,'tolerance':0.01,'rate':-1,'precision':-1}}]"

@@ -1,7 +1,6 @@
 /* The bytes codec (core specification): elements one after another, in either byte order. */
 #include <string.h>
 
-#include "codec/bytes.h"
 #include "codec/codec.h"
 
 static bool is_little_endian_machine(void)

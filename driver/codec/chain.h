@@ -11,7 +11,7 @@
 #define ZS_CODEC_CHAIN_H
 
 #include "codec/blocks.h"
-#include "codec/lookup.h"
+#include "codec/codec.h"
 #include "zarr/node.h"
 
 /* Shards in shards in shards: deeper than anyone has written, and each level is a round trip. */
@@ -105,5 +105,18 @@ enum zs_status zs_chunk_decode_block(const struct zs_level *level, struct zs_scr
  * zs_bytes_encode(). */
 enum zs_status zs_chunk_encode(const struct zs_level *level, struct zs_scratch *scratch, void *src,
                                const void **encoded, size_t *n, struct zs_error *err) ZS_MUST_CHECK;
+
+/* ---- Chunks whose last stage gives bytes of no fixed size (packed.c; codec.h: pack, unpack) ---- */
+
+bool zs_chunk_is_packed(const struct zs_level *level);
+
+/* Most bytes that its last stage may give. */
+enum zs_status zs_packed_bound(const struct zs_level *level, uint64_t *bound, struct zs_error *err) ZS_MUST_CHECK;
+
+/* zs_chunk_decode() and zs_chunk_encode() of such an innermost chunk. */
+enum zs_status zs_packed_decode(const struct zs_level *level, struct zs_scratch *scratch, const void *src, size_t n,
+                                void *dst, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_packed_encode(const struct zs_level *level, struct zs_scratch *scratch, void *src,
+                                const void **encoded, size_t *n, struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

@@ -9,6 +9,7 @@
 #include "zarr/json.h"
 
 struct zs_blocks;
+struct zs_lookup;
 struct zs_codec;
 struct zs_level;
 
@@ -72,7 +73,7 @@ struct zs_codec {
     enum zs_status (*decode_array)(const struct zs_stage *stage, size_t n, const void *src, void *dst,
                                    struct zs_error *err);
 
-    /* -- Array to bytes of no fixed size, instead: whole chunks alone, the last stage of an innermost chunk (packed.h).
+    /* -- Array to bytes of no fixed size, instead: whole chunks alone, the last stage of an innermost chunk (packed.c).
      */
 
     /* Most bytes that a chunk may become. */
@@ -175,5 +176,55 @@ enum zs_status zs_bytes_encode(const struct zs_stage *codecs, int count, struct 
 /* Most bytes that `n` bytes may become in a chain of known codecs: none of them expands by more. Bounds what an
  * intermediate result may claim. */
 size_t zs_bytes_bound(size_t n);
+
+/* ---- Elementwise stages as a table (lookup.c): what they make of stored elements of one or two bytes. There are
+ * 65,536 of these at most, and looking one up is cheaper than a cast, a division and a comparison. The stages fill the
+ * table themselves. ---- */
+
+/* An empty table for these stages, which are handed to zs_lookup_decode() later. NULL where none would serve (larger
+ * elements, stages that are not elementwise or only swap bytes) or without memory: the stages do the work then. */
+struct zs_lookup *zs_lookup_create(const struct zs_stage *stages, int count);
+void zs_lookup_free(struct zs_lookup *lookup); /* NULL is allowed */
+
+/* Whether the table is there for n elements more. It is filled, by the one thread that comes first, when more elements
+ * were asked for than it has; never where the stages refuse one of its values. Thread-safe. */
+bool zs_lookup_is_ready(struct zs_lookup *lookup, const struct zs_stage *stages, int count, size_t n);
+
+/* Bytes of a stored element. */
+size_t zs_lookup_stored_size(const struct zs_lookup *lookup);
+
+/* A zs_convert_fn whose ctx is a table that is ready: decodes n stored elements as zs_stages_decode() would, to where
+ * they are wanted. Neither src nor dst need be aligned; src may be dst where zs_stages_keep_size(). */
+void zs_lookup_convert(void *lookup, const void *src, void *dst, ptrdiff_t dst_stride, size_t n);
+
+/* ---- What codecs share ---- */
+
+/* Byte order (bytes.c). */
+
+/* Reads {"endian": ...} of a `bytes` codec (or `endian`, its name before 2023); little where it is missing. */
+enum zs_status zs_endian_parse(const zs_json *configuration, bool *big_endian, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Copies n bytes with those of each group of `unit` bytes reversed. `to` is `from`, or does not overlap it. */
+void zs_swap_bytes(const void *from, void *to, size_t n, size_t unit);
+
+/* Codecs of the numcodecs library (numcodecs.c), as zarr-python names and configures them. */
+
+/* Reads a data type as numpy or Zarr names it: "<i4", "|u1", "f8", "int32". Numbers only, not big-endian, which
+ * numcodecs itself gets wrong. Where it is missing: `standard`, or ZS_INVALID when that is NULL. */
+enum zs_status zs_numcodecs_dtype(const struct zs_codec *codec, const zs_json *configuration, const char *member,
+                                  const struct zs_dtype *standard, struct zs_dtype *dtype,
+                                  struct zs_error *err) ZS_MUST_CHECK;
+
+/* The same for `dtype`, which must be what the codec receives. */
+enum zs_status zs_numcodecs_check_input(const struct zs_stage *stage, const zs_json *configuration, const char *member,
+                                        bool is_required, struct zs_error *err) ZS_MUST_CHECK;
+
+/* ---- Frames of zstd outside of chunks (zstd.c) ---- */
+
+/* Decodes one frame of n bytes, whether or not it says its size, into `out` (from its start), which grows with what is
+ * decoded and to `limit` bytes at most. With the dictionary it was made with, or NULL. ZS_UNSUPPORTED where this build
+ * has no zstd. */
+enum zs_status zs_zstd_decode(const void *dictionary, size_t dictionary_size, const void *src, size_t n, size_t limit,
+                              struct zs_buffer *out, struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

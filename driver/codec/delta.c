@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "codec/cast.h"
-#include "codec/numcodecs.h"
+#include "codec/codec.h"
 
 /* ---- delta: the first element, then differences to the one before, in the arithmetic of the array's type ---- */
 

@@ -1,6 +1,6 @@
 /* Array to array codecs of numcodecs: fixedscaleoffset, quantize and astype, which take each element by itself. Their
  * arithmetic is numpy's, step by step: each result is rounded to the type that numpy has it in. */
-#include "codec/numcodecs.h"
+#include "codec/codec.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "codec/packed.h"
+#include "codec/chain.h"
 
 #include <string.h>
 

@@ -4,7 +4,6 @@
 #include <zstd.h>
 
 #include "codec/codec.h"
-#include "codec/zstd.h"
 
 struct zstd {
     int level;
@@ -124,7 +123,6 @@ enum zs_status zs_zstd_decode(const void *dictionary, size_t dictionary_size, co
     return status;
 }
 #else
-#include "codec/zstd.h"
 
 enum zs_status zs_zstd_decode(const void *dictionary, size_t dictionary_size, const void *src, size_t n, size_t limit,
                               struct zs_buffer *out, struct zs_error *err)

@@ -1,7 +1,7 @@
 /* Chunks of fixed encoded size, overwritten where they are. */
 #include <stdlib.h>
 
-#include "codec/packed.h"
+#include "codec/chain.h"
 #include "shard/range_plan.h"
 #include "shard/writer_private.h"
 

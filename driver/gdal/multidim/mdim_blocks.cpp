@@ -9,7 +9,7 @@
 
 extern "C"
 {
-#include "codec/terms.h"
+#include "codec/description.h"
 #include "zarr/extension.h"
 }
 
