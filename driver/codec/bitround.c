@@ -1,5 +1,5 @@
 /* The bitround codec (zarr-extensions; numcodecs.bitround is its older name): floats with fewer digits, so that they
- * compress better. What is stored is the array. */
+ * compress better. Decoding changes nothing. */
 #include <string.h>
 
 #include "codec/codec.h"
@@ -31,7 +31,7 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
     ZS_TRY(zs_stage_integer(stage, configuration, "keepbits", true, 0, digits != 0 ? digits : 64, &keep, err));
     if (stage->in.type == ZS_BOOL || stage->in.type == ZS_RAW)
         return zs_fail(err, ZS_INVALID, "codec \"bitround\": expected an array of numbers, found %s", stage->in.name);
-    stage->is_void = digits == 0; /* integers are read, and written with all their digits: larger, but not wrong */
+    stage->is_void = digits == 0; /* integers keep all their digits: correct, only larger */
     if (stage->is_void)
         return ZS_OK;
     struct bitround *state = zs_calloc(1, sizeof *state);

@@ -56,7 +56,7 @@ static enum zs_status read(const zs_json *configuration, const struct zs_stage *
     return ZS_OK;
 }
 
-/* numcodecs: shuffle is a number, -1 for what suits the elements, and their size is in the buffer that it is given. */
+/* numcodecs.blosc: shuffle is a number, where -1 chooses by the size of elements; that is the array's. */
 static enum zs_status parse_numcodecs(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
     struct blosc *codec = zs_calloc(1, sizeof *codec);
@@ -133,7 +133,7 @@ static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *sc
 #define FRAME_HEAD 16
 #define FLAG_PLAIN 0x02
 #define FLAG_UNSPLIT 0x10
-/* Offsets of a chunk beyond this are more to fetch than a block: 262,144 blocks. */
+/* Chunks with more blocks than this have tables that are larger than a block: they are read whole. */
 #define MAX_OFFSETS_BYTES ((uint64_t)1 << 20)
 
 static uint32_t little_u32(const unsigned char *p)
@@ -147,7 +147,7 @@ static void put_little_u32(unsigned char *p, uint32_t v)
         p[i] = (unsigned char)(v >> 8 * i);
 }
 
-/* Of a frame whose header is not what it should be: no blocks. */
+/* Returns no blocks when the frame's header is invalid. */
 static struct zs_blocks *no_blocks(void)
 {
     return zs_blocks_alloc(0, true);
@@ -201,7 +201,7 @@ static enum zs_status read_blocks(const unsigned char *head, size_t have, uint64
     return *blocks != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a table of blocks");
 }
 
-/* As a frame of this one block: the library never sees bytes of others. */
+/* Made a frame of this one block: the library never sees bytes of others. */
 static enum zs_status decode_block(const struct zs_blocks *blocks, size_t i, struct zs_scratch *scratch,
                                    const void *src, void *dst, struct zs_error *err)
 {
@@ -210,7 +210,7 @@ static enum zs_status decode_block(const struct zs_blocks *blocks, size_t i, str
     ZS_TRY(zs_buffer_reset(frame, start + n, err));
     memcpy(frame->data, blocks->head, FRAME_HEAD);
     if (size < blocks->block_size)
-        frame->data[2] |= FLAG_UNSPLIT; /* as a shorter last block is, whatever the flag of its frame says */
+        frame->data[2] |= FLAG_UNSPLIT; /* a shorter last block is never split, whatever the flag of its frame says */
     put_little_u32(frame->data + 4, (uint32_t)size);
     put_little_u32(frame->data + 8, (uint32_t)size);
     put_little_u32(frame->data + 12, (uint32_t)(start + n));

@@ -21,7 +21,7 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
     return ZS_OK;
 }
 
-/* libbz2 counts in unsigned int: of more, the rest would be cut off. */
+/* libbz2 counts in unsigned int, which would cut off larger sizes. */
 static enum zs_status check_size(uint64_t n, struct zs_error *err)
 {
     return n <= UINT32_MAX ? ZS_OK

@@ -37,7 +37,7 @@ static int elementwise_count(const struct zs_level *level)
     return n;
 }
 
-/* Reads one codec of a list: a stage of the level, or how the level is laid out. */
+/* Reads one codec of a list, which adds a stage to the level or sets its layout. */
 static enum zs_status compile_codec(const struct zs_codec *codec, const zs_json *configuration, struct zs_level *level,
                                     struct zs_form *form, struct zs_error *err)
 {
@@ -53,7 +53,7 @@ static enum zs_status compile_codec(const struct zs_codec *codec, const zs_json 
     return add_stage(&level->stages, &level->stage_count, codec, configuration, form, err);
 }
 
-/* Codec by codec of one list. *inner_codecs are those of a shard's chunks, else NULL. */
+/* Reads all codecs of one list. *inner_codecs are those of a shard's chunks, else NULL. */
 static enum zs_status compile_list(const zs_json *codecs, struct zs_level *level, bool is_last, struct zs_form *form,
                                    const zs_json **inner_codecs, struct zs_error *err)
 {
@@ -164,7 +164,7 @@ static enum zs_status compile_level(const zs_json *codecs, const struct zs_array
     return ZS_OK;
 }
 
-/* That shards of all edges, of which the level has the longest, are whole inner chunks. */
+/* Checks that shards of all edges consist of whole inner chunks; the level has the longest edges. */
 static enum zs_status check_edges(const struct zs_array_meta *meta, const struct zs_level *shard, struct zs_error *err)
 {
     for (int d = 0; d < meta->ndim; d++)
@@ -219,7 +219,7 @@ void zs_level_resize(const struct zs_level *level, const uint64_t *shape, struct
     if (level->is_shard) {
         r->index_size = 16 * r->inner_count + 4 * (uint64_t)r->index_checksums;
         r->stored_size = r->inner_count * level[1].stored_size;
-    } else if (!zs_chunk_is_packed(level)) { /* else the bound of the largest will do */
+    } else if (!zs_chunk_is_packed(level)) { /* else the bound of the largest is used */
         r->stored_size = level->stage_count > 0
                              ? zs_stage_size(&level->stages[level->stage_count - 1], element_count(r))
                              : r->decoded_size;
@@ -268,7 +268,7 @@ static enum zs_status decode_bytes(const struct zs_level *level, struct zs_scrat
     return zs_bytes_decode(level->bytes_codecs, level->bytes_codec_count, scratch, src, n, dst, stored, err);
 }
 
-/* Whether n elements are looked up. */
+/* Whether n elements are to be looked up. */
 static bool has_table(const struct zs_level *level, size_t n)
 {
     return level->lookup != NULL && zs_lookup_is_ready(level->lookup, level->stages, level->stage_count, n);

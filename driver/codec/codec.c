@@ -107,8 +107,7 @@ enum zs_status zs_stage_parse(const struct zs_codec *codec, const zs_json *confi
     enum zs_status status = codec->parse(configuration, &parsed, err);
     if (status == ZS_OK)
         status = zs_codec_check_members(codec, configuration, err);
-    /* Such arithmetic would be rounded to fewer digits, and clamped to other limits, than that of the type in
-     * memory. */
+    /* Their arithmetic would round to fewer digits, and clamp to other limits, than that of the type in memory. */
     if (status == ZS_OK && codec->kind == ZS_ARRAY_TO_ARRAY && (parsed.in.small != NULL || parsed.out.small != NULL))
         status = zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\" with data type %s is not supported", codec->name,
                          parsed.in.small != NULL ? parsed.in.name : parsed.out.name);
@@ -155,7 +154,7 @@ size_t zs_bytes_bound(size_t n)
     return n > (SIZE_MAX - slack) / 2 ? SIZE_MAX : 2 * n + slack;
 }
 
-/* The one of the two codec buffers that does not hold `data`: the output of a step whose input is data. */
+/* The output of a step whose input is `data`: the one of the two codec buffers that does not hold it. */
 static struct zs_buffer *other_buffer(struct zs_scratch *scratch, const void *data)
 {
     struct zs_buffer *a = zs_scratch_buffer(scratch, ZS_SCRATCH_CODEC_A);

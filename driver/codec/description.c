@@ -16,7 +16,7 @@ static const char *name_of(const zs_json *codec)
     return strncmp(name, NUMCODECS, strlen(NUMCODECS)) == 0 ? name + strlen(NUMCODECS) : name;
 }
 
-/* Blosc is called by what is inside. */
+/* The compressor of a codec; of blosc, the one inside. */
 static const char *compressor(const char *codec, const zs_json *configuration)
 {
     if (strcmp(codec, "blosc") == 0)
@@ -63,7 +63,7 @@ bool zs_has_chunk_checksum(const struct zs_array_meta *meta)
 
 /* ---- Terms of the metadata ---- */
 
-/* One list of codecs. Returns that of a shard's chunks; NULL where there are none. */
+/* Reads one list of codecs. Returns the list of a shard's chunks; NULL where there is none. */
 static const zs_json *read_list(const zs_json *codecs, const struct zs_array_meta *meta, struct zs_terms *terms)
 {
     size_t compressors = 0;

@@ -17,7 +17,7 @@ struct zs_terms {
     const zs_json *compressor; /* the one codec from bytes to bytes, borrowed from the node; NULL: none, or several */
     bool has_endian;           /* elements are plain, of several bytes each, in this order: */
     bool is_big_endian;
-    bool is_all; /* there is nothing else but an order of the dimensions */
+    bool is_all; /* nothing else changes the bytes but an order of the dimensions */
 };
 
 /* The terms of the innermost chunks of an array that can be opened. Codecs around a shard do not matter: its index

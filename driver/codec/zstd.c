@@ -87,7 +87,7 @@ static enum zs_status decode_frame(ZSTD_DCtx *d, ZSTD_inBuffer *in, size_t limit
     const unsigned long long claimed = ZSTD_getFrameContentSize(in->src, in->size);
     size_t room = in->size > limit / MOST_GROWTH ? limit : in->size * MOST_GROWTH + FIRST_BYTES, left = 1;
     if (claimed < room)
-        room = (size_t)claimed + 1; /* so that nothing is left to be told by another call */
+        room = (size_t)claimed + 1; /* so that another call has nothing left to report */
     while (left != 0) {
         if (room > limit)
             room = limit;

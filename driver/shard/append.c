@@ -1,12 +1,12 @@
-/* New chunks and a new index behind what a shard has. */
+/* Appending to a shard: new chunks and a new index behind what it has. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "shard/journal.h"
 #include "shard/writer_private.h"
 
-/* Looks at what stays: every entry must be in order, since what lies outside of the shard now may lie inside when that
- * has grown. *is_worth_it unless more than half of the file would be dead. */
+/* Checks the entries that stay: one outside of the shard now may lie inside when that has grown. *is_worth_it unless
+ * more than half of the file would be dead. */
 static enum zs_status check_stored(const struct zs_shard_writer *writer, bool *is_worth_it, struct zs_error *err)
 {
     const struct shard *shard = writer->root;
@@ -28,7 +28,7 @@ static enum zs_status check_stored(const struct zs_shard_writer *writer, bool *i
     return ZS_OK;
 }
 
-/* Writes the chunks that changed, and enters them into the index. */
+/* Writes the changed chunks, and sets their entries in the index. */
 static enum zs_status append_chunks(struct zs_shard_writer *writer, struct sink *sink, struct zs_shard_index *index,
                                     struct zs_error *err)
 {
@@ -50,7 +50,7 @@ static enum zs_status append_chunks(struct zs_shard_writer *writer, struct sink 
     return status;
 }
 
-/* Steps 2 and 3. What was appended by somebody who was killed goes first. */
+/* Steps 2 and 3. First removes what a killed writer appended. */
 static enum zs_status append(struct zs_shard_writer *writer, struct zs_file *file, struct zs_shard_index *index,
                              struct zs_error *err)
 {
@@ -63,7 +63,7 @@ static enum zs_status append(struct zs_shard_writer *writer, struct zs_file *fil
     return zs_file_flush(file, err);
 }
 
-/* As it was. Should this fail too the journal stays, and does it for who comes next. */
+/* Restores the shard as it was. If this fails too, the journal stays for the next writer. */
 static enum zs_status undo(const struct zs_shard_writer *writer, struct zs_file *file)
 {
     const struct zs_shard_index *index = writer->root->stored.index;

@@ -1,4 +1,4 @@
-/* Building a shard from what was put and what is there, and publishing it. */
+/* Building a shard from the chunks that were put and those that are stored, and publishing it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,15 +8,17 @@
 #include "shard/journal.h"
 #include "shard/writer_private.h"
 
-/* A shard of AUTO's size, 64 MiB, comes in one request: each is paid for, and more at once gain little. */
+/* A shard of 64 MiB, as AUTO makes them, is fetched in one request: requests cost money, and several at once gain
+ * little. */
 #define ROOM_BYTES ((uint64_t)64 << 20)
 #define REQUEST_BYTES ((uint64_t)72 << 20)
 #define MAX_GAP_BYTES ((uint64_t)128 << 10)
-/* That share more bytes rather than another request: one changed chunk among many does not cut its shard in two. */
+/* Up to one part in GAP_SHARE more bytes are fetched to save a request: one changed chunk among many does not cut its
+ * shard in two. */
 #define GAP_SHARE 8
 
 #define COPY_BYTES ((size_t)1 << 20)
-#define REMOTE_COPY_BYTES ((size_t)16 << 20) /* what is too large to be fetched ahead: a round trip each */
+#define REMOTE_COPY_BYTES ((size_t)16 << 20) /* of what is too large to be fetched ahead */
 
 /* ---- Bytes going out ---- */
 
@@ -70,8 +72,7 @@ enum zs_status zs_sink_write_index(struct sink *sink, const struct zs_level *lev
 /* ---- Ranges of a remote object, fetched before they are copied: a few large requests side by side, not one round trip
  * each ---- */
 
-/* Bytes to fetch together: the sum of the ranges' sizes should not be more. Those between them may come too, as many
- * again at most. */
+/* At most so many bytes are fetched ahead, and as many again between them. */
 static uint64_t ahead_room(void)
 {
     return zs_min_u64(ROOM_BYTES, zs_budget() / 2);
@@ -102,7 +103,7 @@ static enum zs_status fetch_group(void *ctx, size_t i, struct zs_error *err)
     return zs_object_read(f->object, g->offset, (size_t)g->size, bytes, err);
 }
 
-/* Fetches n ranges, which get sorted, in place of what was fetched before. After a failure there is nothing. */
+/* Fetches n ranges, which get sorted, and frees what was fetched before. After a failure nothing is fetched. */
 static enum zs_status ahead_fetch(struct zs_ahead *ahead, struct zs_object *object, struct zs_range *ranges, size_t n,
                                   struct zs_error *err)
 {
@@ -127,7 +128,7 @@ static enum zs_status ahead_fetch(struct zs_ahead *ahead, struct zs_object *obje
     return status;
 }
 
-/* Bytes of the object that were fetched; NULL when not all of these were. */
+/* Finds bytes of the object that were fetched; NULL when not all of these were. */
 static const unsigned char *ahead_find(const struct zs_ahead *ahead, uint64_t offset, uint64_t size)
 {
     for (size_t i = 0; i < ahead->count; i++) {
@@ -162,8 +163,8 @@ static enum zs_status is_all_empty(struct zs_shard_writer *writer, struct shard 
     return ZS_OK;
 }
 
-/* Whether temp, but for its index, is the shard: nothing to take from elsewhere, nothing wasted, all in the wanted
- * order. */
+/* Whether temp is the shard but for its index: no chunk comes from elsewhere, no bytes are wasted, all are in the
+ * wanted order. */
 static bool temp_is_final(const struct zs_shard_writer *writer, const uint64_t *numbers)
 {
     const struct shard *shard = writer->root;
@@ -178,7 +179,7 @@ static bool temp_is_final(const struct zs_shard_writer *writer, const uint64_t *
     return zs_chunks_lie_in(shard->fresh->entries, numbers, shard->level->inner_count);
 }
 
-/* Fetches the unchanged chunks from place `first` of a shard on, as many as there is room for. */
+/* Fetches the unchanged chunks from rank `first` on, as many as may be fetched ahead. */
 static enum zs_status fetch_ahead(struct zs_shard_writer *writer, const struct shard *shard, const uint64_t *numbers,
                                   uint64_t first, struct zs_error *err)
 {
@@ -207,7 +208,7 @@ static enum zs_status fetch_ahead(struct zs_shard_writer *writer, const struct s
     return status == ZS_OK ? ZS_OK : zs_fail_in_shard(writer, status, err);
 }
 
-/* Copies `size` bytes from temp, or with `from` from there. */
+/* Copies `size` bytes from `from`, or with NULL from temp. */
 static enum zs_status copy_bytes(struct zs_shard_writer *writer, const struct zs_source *from, uint64_t offset,
                                  uint64_t size, struct sink *sink, struct zs_error *err)
 {
@@ -242,7 +243,7 @@ enum zs_status zs_build_from_temp(struct zs_shard_writer *writer, uint64_t offse
 static enum zs_status build(struct zs_shard_writer *writer, struct shard *shard, struct sink *sink,
                             struct zs_error *err);
 
-/* A shard that its bytes codecs encode as a whole. */
+/* Writes a shard that is encoded as a whole. */
 static enum zs_status build_encoded(struct zs_shard_writer *writer, struct shard *shard, struct sink *sink,
                                     struct zs_error *err)
 {
@@ -290,7 +291,7 @@ enum zs_status zs_build_chunk(struct zs_shard_writer *writer, struct shard *shar
                                                                                         sink, err);
 }
 
-/* Writes a shard, its chunks in the wanted order, as it is before its own bytes codecs. */
+/* Writes a shard, its chunks in the wanted order, before its own bytes codecs. */
 static enum zs_status build(struct zs_shard_writer *writer, struct shard *shard, struct sink *sink,
                             struct zs_error *err)
 {
@@ -338,7 +339,7 @@ static enum zs_status publish_temp(struct zs_shard_writer *writer, struct zs_err
 {
     struct sink sink = {.out = writer->temp, .size = writer->temp_size};
     const enum zs_status status = zs_sink_write_index(&sink, writer->root->level, writer->root->fresh, 0, err);
-    writer->is_broken = true; /* behind the index no chunk can be put, if this fails */
+    writer->is_broken = true; /* if this fails, no chunk can be put behind the index */
     ZS_TRY(status);
     bool is_kept;
     const enum zs_status committed = zs_writer_try_commit(sink.out, &is_kept, err);
@@ -348,7 +349,7 @@ static enum zs_status publish_temp(struct zs_shard_writer *writer, struct zs_err
     return committed;
 }
 
-/* A new object in place of what is there. */
+/* Replaces the object by a new one. */
 static enum zs_status publish_anew(struct zs_shard_writer *writer, struct zs_error *err)
 {
     bool all_empty;
@@ -374,7 +375,7 @@ void zs_shard_writer_forget_journal(const struct zs_shard_writer *writer)
     (void)status;
 }
 
-/* How an object that is there is changed; NULL: it is not, a new one takes its place. */
+/* How a stored object is changed; NULL: it is replaced. */
 static enum zs_status (*const ways[])(struct zs_shard_writer *writer, bool *done, struct zs_error *err) = {
     [ZS_UPDATE_REWRITE] = NULL,
     [ZS_UPDATE_APPEND] = zs_shard_append,
@@ -388,7 +389,7 @@ enum zs_status zs_shard_writer_publish(struct zs_shard_writer *writer, enum zs_u
     *is_lost = writer->is_lost;
     if (writer->is_lost)
         return zs_fail(err, ZS_IO, "%s/%s: an earlier write to it failed", writer->store->root, writer->key);
-    /* What keeps nothing of the old shard is best written anew. */
+    /* A shard that keeps nothing of the stored one is written anew. */
     if (ways[update] != NULL && zs_shard_writer_will_read(writer)) {
         const enum zs_status status = ways[update](writer, &done, err);
         if (status != ZS_OK || done)

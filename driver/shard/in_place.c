@@ -1,11 +1,11 @@
-/* Chunks of fixed encoded size, overwritten where they are. */
+/* Overwriting chunks of fixed encoded size in place. */
 #include <stdlib.h>
 
 #include "codec/chain.h"
 #include "shard/range_plan.h"
 #include "shard/writer_private.h"
 
-/* Whether a chunk has as many bytes whatever its pixels: nothing stands behind the array's stages but checksums. */
+/* Whether all chunks have the same number of encoded bytes: no bytes codecs but checksums. */
 static bool has_fixed_size(const struct zs_level *level)
 {
     if (zs_chunk_is_packed(level))
@@ -22,8 +22,7 @@ static int by_offset(const void *x, const void *y)
     return (p->offset > q->offset) - (p->offset < q->offset);
 }
 
-/* Whether each chunk of a shard has bytes of its own. Those that share theirs, as some writers have it, cannot be
- * overwritten alone. */
+/* Whether no two chunks of a shard share bytes, as some writers let them: those cannot be overwritten one by one. */
 static enum zs_status check_apart(const struct shard *shard, bool *are_apart, struct zs_error *err)
 {
     const struct zs_shard_index *index = shard->stored.index;
@@ -48,7 +47,7 @@ static enum zs_status check_apart(const struct shard *shard, bool *are_apart, st
 static enum zs_status overwrite(struct zs_shard_writer *writer, struct shard *shard, struct zs_file *file, bool *fits,
                                 struct zs_error *err);
 
-/* One chunk of a part that was put. */
+/* Overwrites one chunk that was put, or an inner shard. */
 static enum zs_status overwrite_chunk(struct zs_shard_writer *writer, struct shard *shard, uint64_t number,
                                       struct zs_file *file, bool *fits, struct zs_error *err)
 {
@@ -67,7 +66,7 @@ static enum zs_status overwrite_chunk(struct zs_shard_writer *writer, struct sha
     return zs_build_from_temp(writer, entry[0], entry[1], &sink, err);
 }
 
-/* Overwrites what was put in a part and in those inside of it; with file NULL only looks whether all of it fits. */
+/* Overwrites the chunks that were put in a shard and its inner shards; with `file` NULL only checks whether all fit. */
 static enum zs_status overwrite(struct zs_shard_writer *writer, struct shard *shard, struct zs_file *file, bool *fits,
                                 struct zs_error *err)
 {
@@ -94,7 +93,7 @@ enum zs_status zs_shard_overwrite(struct zs_shard_writer *writer, bool *done, st
     enum zs_status status = overwrite(writer, writer->root, NULL, &fits, err);
     if (status != ZS_OK && status != ZS_CORRUPT)
         return zs_fail_in_shard(writer, status, err);
-    if (status == ZS_CORRUPT || !fits) /* who rewrites it may not need what is torn */
+    if (status == ZS_CORRUPT || !fits) /* rewriting the shard may not need what is torn */
         return ZS_OK;
     ZS_TRY(zs_shard_writer_file(writer, &file, err));
     if (file == NULL)

@@ -9,7 +9,7 @@
 #define MAGIC "ZSUNDO01"
 #define MAGIC_BYTES 8
 #define HEAD_BYTES (MAGIC_BYTES + 8 + 8 + 4)
-/* Bytes that tell a shard from others. */
+/* Bytes of a shard that identify it. */
 #define TAIL_BYTES ((uint64_t)64 << 10)
 
 static void store_le(unsigned char *p, uint64_t v, int n)
@@ -23,7 +23,7 @@ static uint64_t load_le64(const unsigned char *p)
     return (uint64_t)zs_load_le32(p) | (uint64_t)zs_load_le32(p + 4) << 32;
 }
 
-/* Bytes before `size` that appending to the shard does not change: an index at the start is overwritten. */
+/* Number of bytes before `size` that appending does not change: all but an index at the start. */
 static uint64_t tail_of(const struct zs_level *level, uint64_t size)
 {
     return zs_min_u64(TAIL_BYTES, size - (level->index_at_start ? level->index_size : 0));

@@ -17,8 +17,8 @@ struct zs_range_group {
 };
 
 struct zs_range_policy {
-    uint64_t max_gap;  /* bytes not wanted that are fetched rather than asking twice */
-    /* of a group, unless one range alone is larger: keeps requests side by side, and memory bounded */
+    uint64_t max_gap; /* fetched between two ranges to save a request */
+    /* of a group, unless one range alone is larger: bounds memory, and leaves several requests to run side by side */
     uint64_t max_size;
 };
 

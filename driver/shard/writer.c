@@ -81,10 +81,10 @@ bool zs_shard_is_changed(const struct shard *shard, uint64_t number)
                                 : shard->was_put[number] != 0;
 }
 
-/* Innermost chunks in one chunk of the level inside of this one. */
+/* Number of innermost chunks in one inner chunk of this level. */
 static uint64_t innermost_per_chunk(const struct zs_level *level)
 {
-    uint64_t n = 1; /* the innermost chunks of a shard have numbers that fit 64 bits: all its elements have */
+    uint64_t n = 1; /* fits 64 bits, since the number of elements does */
     for (level++; level->is_shard; level++)
         n *= level->inner_count;
     return n;
@@ -95,8 +95,8 @@ bool zs_shard_is_put(const struct shard *shard)
     return shard->put_count == shard->level->inner_count * innermost_per_chunk(shard->level);
 }
 
-/* The innermost shard of innermost chunk `number`, which becomes its number in there. With make false: NULL where it
- * was not touched. */
+/* The innermost shard around innermost chunk *number, which becomes the number within it. With make false: NULL where
+ * nothing in it was put or asked for. */
 static struct shard *find_shard(const struct zs_shard_writer *writer, uint64_t *number, bool make)
 {
     struct shard *shard = writer->root;
