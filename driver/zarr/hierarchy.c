@@ -20,6 +20,19 @@ int zs_path_compare(const char *a, const char *b)
     return rank_a - rank_b;
 }
 
+size_t zs_path_position(const void *list, size_t count, size_t size, zs_path_of_fn path_of, const char *path)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (zs_path_compare(path_of((const char *)list + middle * size), path) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* ---- The table ---- */
 
 void zs_hierarchy_entry_free(struct zs_hierarchy_entry *entry)
@@ -30,19 +43,17 @@ void zs_hierarchy_entry_free(struct zs_hierarchy_entry *entry)
     *entry = (struct zs_hierarchy_entry){0};
 }
 
+static const char *path_of_entry(const void *entry)
+{
+    return ((const struct zs_hierarchy_entry *)entry)->path;
+}
+
 /* Position of the first entry not before `path`; whether it is the one of `path` itself. */
 static size_t position(const struct zs_hierarchy *h, const char *path, bool *is_there)
 {
-    size_t low = 0, high = h->count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (zs_path_compare(h->entries[middle].path, path) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    *is_there = low < h->count && strcmp(h->entries[low].path, path) == 0;
-    return low;
+    const size_t i = zs_path_position(h->entries, h->count, sizeof *h->entries, path_of_entry, path);
+    *is_there = i < h->count && strcmp(h->entries[i].path, path) == 0;
+    return i;
 }
 
 void zs_hierarchy_within(const struct zs_hierarchy *h, const char *path, size_t *first, size_t *end)

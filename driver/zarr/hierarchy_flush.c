@@ -34,18 +34,9 @@ static int compare_members(const void *a, const void *b)
     return zs_path_compare(((const struct member *)a)->name, ((const struct member *)b)->name);
 }
 
-/* The first member not before `name`. */
-static size_t member_position(const struct member *members, size_t count, const char *name)
+static const char *name_of(const void *member)
 {
-    size_t low = 0, high = count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (zs_path_compare(members[middle].name, name) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return ((const struct member *)member)->name;
 }
 
 /* What consolidated metadata of a group are to have. */
@@ -68,7 +59,7 @@ static bool is_listed_so(const zs_json *listed, const zs_json *document)
 static void merge_change(struct members *m, const struct zs_change *change)
 {
     const char *name = change->path + m->n;
-    size_t at = member_position(m->list, m->old, name);
+    size_t at = zs_path_position(m->list, m->old, sizeof *m->list, name_of, name);
     /* Removals first: a path may have been removed and come back. */
     for (size_t i = at; change->was_removed && i < m->old && zs_path_is_within(m->list[i].name, name); i++)
         m->list[i].document = NULL;

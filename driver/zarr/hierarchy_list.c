@@ -235,8 +235,7 @@ static enum zs_status append_added(struct walk *w, struct zs_error *err)
     for (size_t i = 0; i < w->h->pending.count; i++) {
         const struct zs_change *change = w->h->pending.list[i];
         const struct zs_node *node = change->kind == ZS_CHANGE_NEW ? zs_hierarchy_known(w->h, change->path) : NULL;
-        if (node == NULL ||
-            bsearch(&node, w->nodes, found, sizeof *w->nodes, compare_nodes) != NULL)
+        if (node == NULL || bsearch(&node, w->nodes, found, sizeof *w->nodes, compare_nodes) != NULL)
             continue;
         ZS_TRY(append(w, node, err));
     }
@@ -281,6 +280,11 @@ enum zs_status zs_hierarchy_list_known(struct zs_hierarchy *h, const struct zs_n
     return ZS_OK;
 }
 
+static const char *path_of_node(const void *node)
+{
+    return (*(const struct zs_node *const *)node)->path;
+}
+
 enum zs_status zs_nodes_find(const struct zs_node *const *nodes, size_t count, const char *base, const char *name,
                              size_t *at, struct zs_error *err)
 {
@@ -291,16 +295,9 @@ enum zs_status zs_nodes_find(const struct zs_node *const *nodes, size_t count, c
     *at = count;
     if (status != ZS_OK)
         return status == ZS_NO_MEMORY ? status : ZS_OK; /* else no path that a node can have */
-    size_t low = 0, high = count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (zs_path_compare(nodes[middle]->path, clean) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low < count && strcmp(nodes[low]->path, clean) == 0)
-        *at = low;
+    const size_t i = zs_path_position(nodes, count, sizeof *nodes, path_of_node, clean);
+    if (i < count && strcmp(nodes[i]->path, clean) == 0)
+        *at = i;
     free(clean);
     return ZS_OK;
 }
@@ -321,22 +318,17 @@ static size_t behind(const struct zs_node *const *nodes, size_t count, size_t at
 
 const struct zs_node *zs_nodes_child(const struct zs_node *const *nodes, size_t count, const char *group, size_t *at)
 {
-    size_t low = *at, high = count;
-    while (low < high) { /* what is before the group, and the group itself */
-        const size_t middle = low + (high - low) / 2;
-        if (zs_path_compare(nodes[middle]->path, group) <= 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < count; low++) {
-        const struct zs_node *node = nodes[low];
+    size_t i = *at + zs_path_position(nodes + *at, count - *at, sizeof *nodes, path_of_node, group);
+    if (i < count && strcmp(nodes[i]->path, group) == 0)
+        i++; /* the group itself */
+    for (; i < count; i++) {
+        const struct zs_node *node = nodes[i];
         const char *below = zs_path_below(group, node->path);
         if (below == NULL)
             break;
         if (strchr(below, '/') != NULL) /* its group is not in the list */
             continue;
-        *at = behind(nodes, count, low, node->path);
+        *at = behind(nodes, count, i, node->path);
         return node;
     }
     *at = count;

@@ -7,6 +7,7 @@
 #include "zarr/draft.h"
 #include "zarr/hierarchy.h"
 #include "zarr/name.h"
+#include "zarr/pending_changes.h"
 
 /* What is known about one path: its node, or why there is none. */
 struct zs_hierarchy_entry {
@@ -15,55 +16,6 @@ struct zs_hierarchy_entry {
     enum zs_status status; /* ... ZS_NOT_FOUND, ZS_INVALID or ZS_UNSUPPORTED */
     char *message;         /* ... and the error's words */
 };
-
-/* ---- pending_changes.c: what is to be written at the next flush ---- */
-
-enum zs_change_kind {
-    ZS_CHANGE_EDIT,    /* of the document of a node that is in the store */
-    ZS_CHANGE_NEW,     /* a document where nothing is */
-    ZS_CHANGE_REMOVED, /* the node and all below it are to go */
-    ZS_CHANGE_LEFT     /* ... from what lists them; the objects are not looked at */
-};
-struct zs_change {
-    char *path;
-    enum zs_change_kind kind;
-    bool was_removed; /* what was at and below the path before is gone, even if something is there again */
-    bool is_fresh;    /* ZS_CHANGE_NEW, where the store itself had nothing at or below the path */
-    bool may_be_gone; /* ZS_CHANGE_EDIT: another document comes in its place, or its group had none before */
-    bool is_put;      /* a flush that failed later has written it */
-    zs_json *before;  /* ZS_CHANGE_EDIT: the document as it was read, but for consolidated metadata; owned */
-    bool is_copy;     /* ... from consolidated metadata above, which may be older than the node's own zarr.json: */
-    zs_json *own;     /* ... that one, NULL as long as nothing but attributes changes; owned */
-    zs_json *written; /* the document as this flush writes it, for the consolidated metadata above; owned */
-};
-
-/* One for each path, sorted by zs_path_compare(): what is below a group follows it directly. */
-struct zs_pending_changes {
-    struct zs_change **list;
-    size_t count, capacity;
-};
-
-/* What is noted of a path; NULL where nothing is. */
-struct zs_change *zs_changes_find(const struct zs_pending_changes *p, const char *path);
-/* The same, noted now where nothing is, as an empty edit; NULL without memory. */
-struct zs_change *zs_changes_note(struct zs_pending_changes *p, const char *path);
-/* The changes at and below a path: *first to the one before *end. */
-void zs_changes_within(const struct zs_pending_changes *p, const char *path, size_t *first, size_t *end);
-/* Forgets them. */
-void zs_changes_forget(struct zs_pending_changes *p, const char *path);
-void zs_changes_clear(struct zs_pending_changes *p);
-/* Whether the store need not be asked for `path`: what it has there is to go, or it had nothing when the group above
- * was made. */
-bool zs_changes_are_vacant(const struct zs_pending_changes *p, const char *path);
-bool zs_change_is_removal(const struct zs_change *change);
-/* Whether an edit changes more than attributes. */
-bool zs_change_restates(const struct zs_change *change, const struct zs_node *node);
-
-/* The one rule: what changed from `before` to `ours` is put over *theirs, what the store has now (NULL: nothing).
- * ZS_INVALID, which names the node, where that is not there any more, or came meanwhile, or says something else of a
- * member that changed. *is_changed: *theirs is to be written. */
-enum zs_status zs_change_merge(zs_json **theirs, const struct zs_node *node, const struct zs_change *change,
-                               bool *is_changed, struct zs_error *err) ZS_MUST_CHECK;
 
 struct zs_hierarchy {
     struct zs_store *store;
@@ -84,9 +36,6 @@ struct zs_hierarchy {
     struct zs_node **retired; /* no longer in the table, but pointers to them may be about */
     size_t retired_count;
 };
-
-/* Order of paths in which what is below a group follows it directly. */
-int zs_path_compare(const char *a, const char *b);
 
 /* Puts an entry at its place and takes over what it points to; the lock is held. What is known already stays, unless it
  * is that nothing is there. Returns the entry for the path; NULL without memory, the entry then still the caller's. */
