@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array/texts.h"
+#include "array/strings_private.h"
 #include "shard/writer.h"
 
 /* The codecs of an array of bytes, as those of texts: NULL without memory. */

@@ -1,5 +1,5 @@
 /* Arrays of text, opened, and walked chunk by chunk. */
-#include "array/texts.h"
+#include "array/strings_private.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array/texts.h"
+#include "array/strings_private.h"
 #include "base/checked.h"
 #include "base/utf8.h"
 

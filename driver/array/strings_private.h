@@ -1,7 +1,7 @@
-/* array/texts.h: an opened array of text, as strings.c reads it and strings_write.c writes it. Its chunks are those of
- * an array of bytes with the same document; what is in them is told by its data type. */
-#ifndef ZS_ARRAY_TEXTS_H
-#define ZS_ARRAY_TEXTS_H
+/* array/strings_private.h: an opened array of text, shared by strings_read.c and strings_write.c. Its chunks are those
+ * of an array of bytes with the same document; what is in them is told by its data type. */
+#ifndef ZS_ARRAY_STRINGS_PRIVATE_H
+#define ZS_ARRAY_STRINGS_PRIVATE_H
 
 #include "array/grid.h"
 #include "array/strings.h"
@@ -45,7 +45,7 @@ typedef enum zs_status (*zs_text_each_fn)(void *ctx, const uint64_t *number, uin
 enum zs_status zs_text_each(const struct zs_texts *t, const struct zs_text_part *part, const uint64_t *at,
                             zs_text_each_fn f, void *ctx, struct zs_error *err) ZS_MUST_CHECK;
 
-/* ---- What is in a decoded innermost chunk (text_items.c) ---- */
+/* ---- What is in a decoded innermost chunk (strings_items.c) ---- */
 
 struct zs_text_items {
     const struct zs_texts *t;
