@@ -40,12 +40,12 @@ static void object_close(void *object)
     zs_object_close(object);
 }
 
-void zs_array_lock(struct zs_array *a, bool shared)
+void zs_array_lock(struct zs_array *array, bool shared)
 {
     /* Held while waiting: a waiting writer lets no new reader in, else it might wait for ever. */
-    (void)pthread_mutex_lock(&a->gate);
-    (void)(shared ? pthread_rwlock_rdlock : pthread_rwlock_wrlock)(&a->lock);
-    (void)pthread_mutex_unlock(&a->gate);
+    (void)pthread_mutex_lock(&array->gate);
+    (void)(shared ? pthread_rwlock_rdlock : pthread_rwlock_wrlock)(&array->lock);
+    (void)pthread_mutex_unlock(&array->gate);
 }
 
 void zs_dense_strides(const struct zs_level *level, const uint64_t *count, ptrdiff_t *stride)
@@ -57,34 +57,35 @@ void zs_dense_strides(const struct zs_level *level, const uint64_t *count, ptrdi
     }
 }
 
-enum zs_status zs_chunk_size_check(const struct zs_array *a, const struct zs_level *level, struct zs_error *err)
+enum zs_status zs_chunk_size_check(const struct zs_array *array, const struct zs_level *level, struct zs_error *err)
 {
-    if (level->decoded_size <= a->max_chunk)
+    if (level->decoded_size <= array->max_chunk)
         return ZS_OK;
     return zs_fail(err, ZS_UNSUPPORTED,
                    "chunk: expected at most %llu bytes decoded, found %llu; the open option MAX_CHUNK_SIZE allows more",
-                   (unsigned long long)a->max_chunk, (unsigned long long)level->decoded_size);
+                   (unsigned long long)array->max_chunk, (unsigned long long)level->decoded_size);
 }
 
-char *zs_shard_key(const struct zs_array *a, uint64_t shard)
+char *zs_shard_key(const struct zs_array *array, uint64_t shard)
 {
     uint64_t position[ZS_MAX_NDIM];
-    zs_grid_position(&a->grid, 0, shard, position);
-    return zs_chunk_key(a->meta, a->node->path, position);
+    zs_grid_position(&array->grid, 0, shard, position);
+    return zs_chunk_key(array->meta, array->node->path, position);
 }
 
-enum zs_status zs_fail_in_chunk(const struct zs_array *a, uint64_t chunk, enum zs_status status, struct zs_error *err)
+enum zs_status zs_fail_in_chunk(const struct zs_array *array, uint64_t chunk, enum zs_status status,
+                                struct zs_error *err)
 {
     char where[512];
     uint64_t position[ZS_MAX_NDIM], outer[ZS_MAX_NDIM];
-    const int ndim = a->meta->ndim;
-    zs_grid_position(&a->grid, a->chain.count - 1, chunk, position);
-    zs_grid_around(&a->grid, a->chain.count - 1, position, 0, outer);
-    char *key = zs_chunk_key(a->meta, a->node->path, outer);
-    int used = snprintf(where, sizeof where, "%s/%s", a->store->root, key != NULL ? key : "?");
+    const int ndim = array->meta->ndim;
+    zs_grid_position(&array->grid, array->chain.count - 1, chunk, position);
+    zs_grid_around(&array->grid, array->chain.count - 1, position, 0, outer);
+    char *key = zs_chunk_key(array->meta, array->node->path, outer);
+    int used = snprintf(where, sizeof where, "%s/%s", array->store->root, key != NULL ? key : "?");
     free(key);
-    for (int d = 0; a->chain.count > 1 && d < ndim && used > 0 && (size_t)used < sizeof where; d++) {
-        const uint64_t before = zs_grid_span(&a->grid, 0, d, outer[d]).start / a->innermost->shape[d];
+    for (int d = 0; array->chain.count > 1 && d < ndim && used > 0 && (size_t)used < sizeof where; d++) {
+        const uint64_t before = zs_grid_span(&array->grid, 0, d, outer[d]).start / array->innermost->shape[d];
         used += snprintf(where + used, sizeof where - (size_t)used, "%s%llu%s", d == 0 ? ", inner chunk [" : ",",
                          (unsigned long long)(position[d] - before), d == ndim - 1 ? "]" : "");
     }
@@ -181,72 +182,72 @@ enum zs_status zs_array_open_path(const char *store_path, const char *array_path
     return ZS_OK;
 }
 
-void zs_array_close(struct zs_array *a)
+void zs_array_close(struct zs_array *array)
 {
-    if (a == NULL)
+    if (array == NULL)
         return;
-    zs_pending_free(a);
-    zs_cache_free(a->chunks);
-    zs_blob_pool_free(a->blobs);
-    zs_cache_free(a->indexes);
-    zs_cache_free(a->objects);
-    zs_chain_clear(&a->chain);
-    zs_hierarchy_free(a->own_hierarchy);
-    zs_store_free(a->own_store);
-    (void)pthread_rwlock_destroy(&a->lock);
-    (void)pthread_mutex_destroy(&a->gate);
-    free(a);
+    zs_pending_free(array);
+    zs_cache_free(array->chunks);
+    zs_blob_pool_free(array->blobs);
+    zs_cache_free(array->indexes);
+    zs_cache_free(array->objects);
+    zs_chain_clear(&array->chain);
+    zs_hierarchy_free(array->own_hierarchy);
+    zs_store_free(array->own_store);
+    (void)pthread_rwlock_destroy(&array->lock);
+    (void)pthread_mutex_destroy(&array->gate);
+    free(array);
     if (atomic_fetch_sub(&open_arrays, 1) == 1)
         zs_scratch_trim();
 }
 
-void zs_array_set_order(struct zs_array *a, int chunk_order)
+void zs_array_set_order(struct zs_array *array, int chunk_order)
 {
     struct zs_error err;
-    struct zs_pending_writes *e;
-    if (zs_pending_get(a, &e, &err) != ZS_OK)
+    struct zs_pending_writes *pending;
+    if (zs_pending_get(array, &pending, &err) != ZS_OK)
         return; /* the order stays the default, and the first write reports the failure */
-    e->order = (enum zs_chunk_order)chunk_order;
-    e->knows_order = true;
+    pending->order = (enum zs_chunk_order)chunk_order;
+    pending->knows_order = true;
 }
 
-void zs_array_set_new(struct zs_array *a, int chunk_order)
+void zs_array_set_new(struct zs_array *array, int chunk_order)
 {
-    a->is_new = true;
-    zs_array_set_order(a, chunk_order);
+    array->is_new = true;
+    zs_array_set_order(array, chunk_order);
 }
 
-int zs_array_chunk_order(struct zs_array *a)
+int zs_array_chunk_order(struct zs_array *array)
 {
     struct zs_error err;
-    struct zs_pending_writes *e;
+    struct zs_pending_writes *pending;
     int order = 0;
-    zs_array_lock(a, false);
-    if (zs_pending_get(a, &e, &err) == ZS_OK) {
-        zs_pending_find_order(a);
-        order = (int)e->order;
+    zs_array_lock(array, false);
+    if (zs_pending_get(array, &pending, &err) == ZS_OK) {
+        zs_pending_find_order(array);
+        order = (int)pending->order;
     }
-    (void)pthread_rwlock_unlock(&a->lock);
+    (void)pthread_rwlock_unlock(&array->lock);
     return order;
 }
 
-int zs_array_threads(const struct zs_array *a)
+int zs_array_threads(const struct zs_array *array)
 {
-    return a->threads;
+    return array->threads;
 }
 
-struct zs_array_info zs_array_get_info(const struct zs_array *a)
+struct zs_array_info zs_array_get_info(const struct zs_array *array)
 {
     return (struct zs_array_info){
-        .ndim = a->meta->ndim,
-        .shape = a->meta->shape,
-        .chunk_shape = a->innermost->shape,
-        .shard_shape = a->chain.levels[0].shape,
-        .dimension_names = (const char *const *)a->meta->dimension_names,
-        .data_type = a->meta->dtype.type,
-        .item_size = a->meta->dtype.size,
-        .fill_value = a->meta->fill_value,
-        .is_sharded = a->chain.count > 1,
-        .has_edges = a->meta->has_edges,
+        .ndim = array->meta->ndim,
+        .shape = array->meta->shape,
+        .chunk_shape = array->innermost->shape,
+        .shard_shape = array->chain.levels[0].shape,
+        .dimension_names = (const char *const *)array->meta->dimension_names,
+        .data_type = array->meta->dtype.type,
+        .item_size = array->meta->dtype.size,
+        .fill_value = array->meta->fill_value,
+        .is_sharded = array->chain.count > 1,
+        .has_edges = array->meta->has_edges,
     };
 }

@@ -65,13 +65,14 @@ struct zs_array {
 };
 
 /* Takes the array's lock, alone or shared; released with pthread_rwlock_unlock(&a->lock). */
-void zs_array_lock(struct zs_array *a, bool shared);
+void zs_array_lock(struct zs_array *array, bool shared);
 
 /* Puts "root/path/c/0/1, inner chunk [3,4]: " before the message already there; returns `status`. */
-enum zs_status zs_fail_in_chunk(const struct zs_array *a, uint64_t chunk, enum zs_status status, struct zs_error *err);
+enum zs_status zs_fail_in_chunk(const struct zs_array *array, uint64_t chunk, enum zs_status status,
+                                struct zs_error *err);
 
 /* ZS_UNSUPPORTED when an innermost chunk is too large to be decoded. */
-enum zs_status zs_chunk_size_check(const struct zs_array *a, const struct zs_level *level,
+enum zs_status zs_chunk_size_check(const struct zs_array *array, const struct zs_level *level,
                                    struct zs_error *err) ZS_MUST_CHECK;
 
 /* Strides in bytes, per dimension of the array, of a decoded innermost chunk or an extent of one that has `count`
@@ -99,8 +100,9 @@ struct zs_location {
 /* Finds the bytes of n innermost chunks of one level-0 chunk. Indexes are read, verified and cached on the way. Blobs
  * that locations point into are appended, pinned, to *pins (array of *pin_count entries of a->chunks, grown with
  * realloc). *is_stale is set when it fails because the shard was replaced since its index was read. */
-enum zs_status zs_locate(struct zs_array *a, struct zs_location **locations, size_t n, struct zs_cache_entry ***pins,
-                         size_t *pin_count, bool *is_stale, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_locate(struct zs_array *array, struct zs_location **locations, size_t n,
+                         struct zs_cache_entry ***pins, size_t *pin_count, bool *is_stale,
+                         struct zs_error *err) ZS_MUST_CHECK;
 
 /* Keeps the index of a level-0 shard in the caches, or its bytes where they were decoded as a whole. */
 struct zs_pins {
@@ -111,14 +113,14 @@ struct zs_pins {
 
 /* Reads the index of the level-0 shard around an innermost chunk, for zs_is_known_empty(). With `pins` NULL only where
  * that costs no request beyond those for reading the chunk; else the index is kept until zs_pins_release(). */
-enum zs_status zs_shard_load_index(struct zs_array *a, uint64_t chunk, struct zs_pins *pins,
+enum zs_status zs_shard_load_index(struct zs_array *array, uint64_t chunk, struct zs_pins *pins,
                                    struct zs_error *err) ZS_MUST_CHECK;
-void zs_pins_release(struct zs_array *a, struct zs_pins *pins);
+void zs_pins_release(struct zs_array *array, struct zs_pins *pins);
 
 /* Whether the cached indexes show that nothing of a level-k shard is stored; false where they are not cached. */
-bool zs_is_known_empty(struct zs_array *a, int k, uint64_t number);
+bool zs_is_known_empty(struct zs_array *array, int k, uint64_t number);
 
 /* Key of a level-0 chunk's object; NULL without memory, freed with free(). */
-char *zs_shard_key(const struct zs_array *a, uint64_t shard);
+char *zs_shard_key(const struct zs_array *array, uint64_t shard);
 
 #endif

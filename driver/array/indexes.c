@@ -10,67 +10,68 @@
 
 /* ---- Objects ---- */
 
-static enum zs_status keep_object(struct zs_array *a, uint64_t shard, struct zs_object *object,
+static enum zs_status keep_object(struct zs_array *array, uint64_t shard, struct zs_object *object,
                                   struct zs_cache_entry **entry, struct zs_error *err)
 {
-    *entry = zs_cache_put(a->objects, (struct zs_cache_key){0, shard}, object, 1);
+    *entry = zs_cache_put(array->objects, (struct zs_cache_key){0, shard}, object, 1);
     if (*entry != NULL)
         return ZS_OK;
     zs_object_close(object);
     return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a cache entry");
 }
 
-enum zs_status zs_shard_object(struct zs_array *a, uint64_t shard, struct zs_cache_entry **entry, struct zs_error *err)
+enum zs_status zs_shard_object(struct zs_array *array, uint64_t shard, struct zs_cache_entry **entry,
+                               struct zs_error *err)
 {
-    *entry = zs_cache_get(a->objects, (struct zs_cache_key){0, shard});
+    *entry = zs_cache_get(array->objects, (struct zs_cache_key){0, shard});
     if (*entry != NULL)
         return ZS_OK;
-    char *key = zs_shard_key(a, shard);
+    char *key = zs_shard_key(array, shard);
     if (key == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
     struct zs_object *object;
-    enum zs_status status = zs_object_open(a->store, key, &object, err);
+    enum zs_status status = zs_object_open(array->store, key, &object, err);
     free(key);
-    return status != ZS_OK ? status : keep_object(a, shard, object, entry, err);
+    return status != ZS_OK ? status : keep_object(array, shard, object, entry, err);
 }
 
-bool zs_shard_is_stale(struct zs_array *a, uint64_t shard)
+bool zs_shard_is_stale(struct zs_array *array, uint64_t shard)
 {
-    struct zs_cache_entry *entry = zs_cache_get(a->objects, (struct zs_cache_key){0, shard});
+    struct zs_cache_entry *entry = zs_cache_get(array->objects, (struct zs_cache_key){0, shard});
     if (entry == NULL)
         return false;
     const bool is_stale = zs_object_is_stale(zs_cache_value(entry));
-    zs_cache_release(a->objects, entry);
+    zs_cache_release(array->objects, entry);
     return is_stale;
 }
 
-bool zs_shard_is_changing(struct zs_array *a, uint64_t shard)
+bool zs_shard_is_changing(struct zs_array *array, uint64_t shard)
 {
-    struct zs_cache_entry *entry = zs_cache_get(a->objects, (struct zs_cache_key){0, shard});
+    struct zs_cache_entry *entry = zs_cache_get(array->objects, (struct zs_cache_key){0, shard});
     if (entry == NULL)
         return false;
     const bool is_changing = zs_object_is_changed(zs_cache_value(entry), true);
-    zs_cache_release(a->objects, entry);
+    zs_cache_release(array->objects, entry);
     return is_changing;
 }
 
-void zs_shard_forget(struct zs_array *a, uint64_t shard)
+void zs_shard_forget(struct zs_array *array, uint64_t shard)
 {
-    zs_cache_remove(a->objects, (struct zs_cache_key){0, shard});
-    zs_cache_remove(a->indexes, (struct zs_cache_key){0, shard});
-    zs_cache_remove(a->chunks, (struct zs_cache_key){1, shard}); /* the shard, if it was fetched as a whole */
-    if (a->chain.count > 2 || (a->chain.count == 2 && a->chain.levels[0].bytes_codec_count > 0)) {
+    zs_cache_remove(array->objects, (struct zs_cache_key){0, shard});
+    zs_cache_remove(array->indexes, (struct zs_cache_key){0, shard});
+    zs_cache_remove(array->chunks, (struct zs_cache_key){1, shard}); /* the shard, if it was fetched as a whole */
+    if (array->chain.count > 2 || (array->chain.count == 2 && array->chain.levels[0].bytes_codec_count > 0)) {
         /* What was read through this shard is not cached by its number; such arrays are rarely written. */
-        zs_cache_clear(a->indexes);
-        zs_cache_clear(a->chunks);
+        zs_cache_clear(array->indexes);
+        zs_cache_clear(array->chunks);
     }
 }
 
-void zs_array_distrust(struct zs_array *a)
+void zs_array_distrust(struct zs_array *array)
 {
-    a->distrusts_memory = true;
-    zs_cache_clear(a->indexes);
-    zs_cache_clear(a->objects);
+    array->distrusts_memory = true;
+    zs_cache_clear(array->indexes);
+    zs_cache_clear(array->objects);
 }
 
 /* ---- Indexes ---- */
@@ -89,16 +90,16 @@ static bool is_plausible(const struct zs_level *level, const struct zs_shard_ind
 
 /* Opens a level-0 shard, whose own level is `level`, and reads its index: in one request from a remote store.
  * ZS_CORRUPT also where an index may be something else, unless is_final. */
-static enum zs_status open_once(struct zs_array *a, const struct zs_level *level, const char *key, bool is_final,
+static enum zs_status open_once(struct zs_array *array, const struct zs_level *level, const char *key, bool is_final,
                                 struct zs_object **object, struct zs_shard_index **index, struct zs_error *err)
 {
     struct zs_object *o = NULL;
     struct zs_shard_index *x = NULL;
     enum zs_status status;
-    if (a->distrusts_memory)
-        zs_store_forget(a->store, key);
-    if (!a->store->is_remote) {
-        status = zs_object_open(a->store, key, &o, err);
+    if (array->distrusts_memory)
+        zs_store_forget(array->store, key);
+    if (!array->store->is_remote) {
+        status = zs_object_open(array->store, key, &o, err);
         if (status == ZS_OK) {
             const struct zs_source source = zs_source_of(o);
             status = zs_source_index(level, &source, &x, err);
@@ -118,7 +119,7 @@ static enum zs_status open_once(struct zs_array *a, const struct zs_level *level
         status = x == NULL ? zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard index of %llu bytes",
                                      (unsigned long long)level->index_size)
                            : (level->index_at_start ? zs_object_open_head : zs_object_open_tail)(
-                                 a->store, key, (size_t)level->index_size, x->entries, &o, err);
+                                 array->store, key, (size_t)level->index_size, x->entries, &o, err);
         uint64_t at;
         if (status == ZS_OK) {
             x->shard_size = zs_object_size(o);
@@ -146,12 +147,12 @@ static enum zs_status open_once(struct zs_array *a, const struct zs_level *level
 }
 
 /* Like open_once(), by the journal beside a shard that has no valid index. */
-static enum zs_status open_by_journal(struct zs_array *a, const struct zs_level *level, const char *key,
+static enum zs_status open_by_journal(struct zs_array *array, const struct zs_level *level, const char *key,
                                       struct zs_object **object, struct zs_shard_index **index, struct zs_error *err)
 {
-    zs_store_forget(a->store, key);
-    ZS_TRY(zs_object_open(a->store, key, object, err));
-    const enum zs_status status = zs_journal_read(a->store, key, level, *object, index, err);
+    zs_store_forget(array->store, key);
+    ZS_TRY(zs_object_open(array->store, key, object, err));
+    const enum zs_status status = zs_journal_read(array->store, key, level, *object, index, err);
     if (status != ZS_OK) {
         zs_object_close(*object);
         *object = NULL;
@@ -160,40 +161,41 @@ static enum zs_status open_by_journal(struct zs_array *a, const struct zs_level 
 }
 
 /* Like open_once(), also for a shard with an unfinished append, running or killed (shard/writer_private.h). */
-static enum zs_status open_with_index(struct zs_array *a, const struct zs_level *level, const char *key,
+static enum zs_status open_with_index(struct zs_array *array, const struct zs_level *level, const char *key,
                                       struct zs_object **object, struct zs_shard_index **index, struct zs_error *err)
 {
     const bool is_final = level->index_checksums == 0;
-    enum zs_status status = open_once(a, level, key, is_final, object, index, err);
+    enum zs_status status = open_once(array, level, key, is_final, object, index, err);
     if (is_final)
         return status;
     for (int i = 0; i < MAX_ATTEMPTS && status == ZS_CORRUPT; i++) {
         struct zs_error ignored;
-        if (open_by_journal(a, level, key, object, index, &ignored) == ZS_OK)
+        if (open_by_journal(array, level, key, object, index, &ignored) == ZS_OK)
             return ZS_OK;
-        if (a->store->is_remote)
+        if (array->store->is_remote)
             break; /* each attempt is a request */
-        status = open_once(a, level, key, i == MAX_ATTEMPTS - 1, object, index, err);
+        status = open_once(array, level, key, i == MAX_ATTEMPTS - 1, object, index, err);
     }
     return status;
 }
 
-enum zs_status zs_shard_read_index(struct zs_array *a, const struct zs_level *level, const char *key,
+enum zs_status zs_shard_read_index(struct zs_array *array, const struct zs_level *level, const char *key,
                                    struct zs_object **object, struct zs_shard_index **index, struct zs_error *err)
 {
-    zs_store_forget(a->store, key);
-    const enum zs_status status = open_with_index(a, level, key, object, index, err);
-    return status == ZS_OK || status == ZS_NOT_FOUND ? status : zs_fail_in(err, status, "%s/%s", a->store->root, key);
+    zs_store_forget(array->store, key);
+    const enum zs_status status = open_with_index(array, level, key, object, index, err);
+    return status == ZS_OK || status == ZS_NOT_FOUND ? status
+                                                     : zs_fail_in(err, status, "%s/%s", array->store->root, key);
 }
 
-static enum zs_status index_read_with_object(struct zs_array *a, const struct zs_level *level, uint64_t shard,
+static enum zs_status index_read_with_object(struct zs_array *array, const struct zs_level *level, uint64_t shard,
                                              struct zs_shard_index **index, struct zs_error *err)
 {
-    struct zs_cache_entry *entry = zs_cache_get(a->objects, (struct zs_cache_key){0, shard});
+    struct zs_cache_entry *entry = zs_cache_get(array->objects, (struct zs_cache_key){0, shard});
     enum zs_status status;
     if (entry != NULL && zs_object_is_changed(zs_cache_value(entry), false)) {
-        zs_cache_release(a->objects, entry);
-        zs_cache_remove(a->objects, (struct zs_cache_key){0, shard});
+        zs_cache_release(array->objects, entry);
+        zs_cache_remove(array->objects, (struct zs_cache_key){0, shard});
         entry = NULL;
     }
     if (entry != NULL) {
@@ -201,51 +203,51 @@ static enum zs_status index_read_with_object(struct zs_array *a, const struct zs
         status = zs_source_index(level, &source, index, err);
     } else {
         struct zs_object *object = NULL;
-        char *key = zs_shard_key(a, shard);
+        char *key = zs_shard_key(array, shard);
         status = key == NULL ? zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key")
-                             : open_with_index(a, level, key, &object, index, err);
+                             : open_with_index(array, level, key, &object, index, err);
         free(key);
         if (status == ZS_OK) {
-            status = keep_object(a, shard, object, &entry, err);
+            status = keep_object(array, shard, object, &entry, err);
             if (status != ZS_OK)
                 free(*index);
         }
     }
     if (entry != NULL)
-        zs_cache_release(a->objects, entry);
+        zs_cache_release(array->objects, entry);
     return status;
 }
 
-enum zs_status zs_index_get(struct zs_array *a, int k, uint64_t number, const struct zs_source *source,
+enum zs_status zs_index_get(struct zs_array *array, int k, uint64_t number, const struct zs_source *source,
                             struct zs_cache_entry **entry, struct zs_error *err)
 {
     /* An index that came with its shard as a whole and one that was read by ranges are of different versions. */
     const struct zs_cache_key key = {k == 0 && source != NULL ? ZS_MAX_LEVELS : (uint64_t)k, number};
     bool must_load;
-    while ((*entry = zs_cache_get_or_load(a->indexes, key, &must_load)) != NULL) {
+    while ((*entry = zs_cache_get_or_load(array->indexes, key, &must_load)) != NULL) {
         const struct zs_shard_index *found = zs_cache_value(*entry);
         if (source == NULL || found->version == source->version)
             return ZS_OK;
         /* It is the index of other bytes than these: its offsets may lie outside of them. */
-        zs_cache_release(a->indexes, *entry);
-        zs_cache_remove(a->indexes, key);
+        zs_cache_release(array->indexes, *entry);
+        zs_cache_remove(array->indexes, key);
     }
     struct zs_shard_index *index = NULL;
     struct zs_level room;
-    const struct zs_level *level = zs_grid_level(&a->grid, k, number, &room);
+    const struct zs_level *level = zs_grid_level(&array->grid, k, number, &room);
     enum zs_status status = source != NULL ? zs_source_index(level, source, &index, err)
-                                           : index_read_with_object(a, level, number, &index, err);
+                                           : index_read_with_object(array, level, number, &index, err);
     if (status == ZS_NOT_FOUND && source == NULL) {
         index = zs_shard_index_absent();
         status = index != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard index");
     }
     if (status == ZS_OK) {
-        *entry = zs_cache_put(a->indexes, key, index, ZS_CACHE_ENTRY_BYTES + sizeof *index + 16 * index->count);
+        *entry = zs_cache_put(array->indexes, key, index, ZS_CACHE_ENTRY_BYTES + sizeof *index + 16 * index->count);
         if (*entry != NULL)
             return ZS_OK;
         free(index);
         status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a cache entry");
     }
-    zs_cache_abandon(a->indexes, key);
+    zs_cache_abandon(array->indexes, key);
     return status;
 }

@@ -7,34 +7,34 @@
 #include "shard/walk.h"
 
 /* The opened object of a level-0 chunk, pinned in a->objects. ZS_NOT_FOUND when there is none. */
-enum zs_status zs_shard_object(struct zs_array *a, uint64_t shard, struct zs_cache_entry **entry,
+enum zs_status zs_shard_object(struct zs_array *array, uint64_t shard, struct zs_cache_entry **entry,
                                struct zs_error *err) ZS_MUST_CHECK;
 
 /* Whether a read found that the opened object of a level-0 chunk was replaced. */
-bool zs_shard_is_stale(struct zs_array *a, uint64_t shard);
+bool zs_shard_is_stale(struct zs_array *array, uint64_t shard);
 
 /* Whether the object of a level-0 chunk changed while it was read, so that its bytes are a mixture
  * (zs_object_is_changed()). */
-bool zs_shard_is_changing(struct zs_array *a, uint64_t shard);
+bool zs_shard_is_changing(struct zs_array *array, uint64_t shard);
 
 /* Forgets what is cached of a level-0 chunk, after its object changed. */
-void zs_shard_forget(struct zs_array *a, uint64_t shard);
+void zs_shard_forget(struct zs_array *array, uint64_t shard);
 
 /* Reading and publishing begin again so many times when a shard was replaced or changed meanwhile. */
 #define ZS_STALE_RETRIES 3
 /* Clears the caches, and from now on ignores what this process remembers of objects: some were replaced. */
-void zs_array_distrust(struct zs_array *a);
+void zs_array_distrust(struct zs_array *array);
 
 /* ---- Indexes ---- */
 
 /* The index of level-k shard `number`, pinned. For level 0 without `source` the object is opened as needed, and an
  * object that is absent gives an absent index. */
-enum zs_status zs_index_get(struct zs_array *a, int k, uint64_t number, const struct zs_source *source,
+enum zs_status zs_index_get(struct zs_array *array, int k, uint64_t number, const struct zs_source *source,
                             struct zs_cache_entry **entry, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Opens the object `key` of a level-0 shard of this level and reads its index, both handed to the caller, past all
  * caches. ZS_NOT_FOUND when there is none. */
-enum zs_status zs_shard_read_index(struct zs_array *a, const struct zs_level *level, const char *key,
+enum zs_status zs_shard_read_index(struct zs_array *array, const struct zs_level *level, const char *key,
                                    struct zs_object **object, struct zs_shard_index **index,
                                    struct zs_error *err) ZS_MUST_CHECK;
 

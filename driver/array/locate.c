@@ -12,7 +12,7 @@
 
 /* Who looks for chunks. */
 struct locator {
-    struct zs_array *a;
+    struct zs_array *array;
     struct zs_cache_entry ***pins;
     size_t *pin_count;
     bool *is_stale;
@@ -34,8 +34,8 @@ struct shard {
 
 /* Fetches the shard, unless its bytes are at hand, and undoes its bytes codecs: into a blob of at most `limit` bytes.
  */
-static enum zs_status load_whole(const struct zs_array *a, const struct shard *s, size_t limit, struct zs_blob **blob,
-                                 struct zs_error *err)
+static enum zs_status load_whole(const struct zs_array *array, const struct shard *s, size_t limit,
+                                 struct zs_blob **blob, struct zs_error *err)
 {
     static atomic_uint_least64_t versions;
     struct zs_buffer fetched = {0}, decoded = {0};
@@ -44,9 +44,9 @@ static enum zs_status load_whole(const struct zs_array *a, const struct shard *s
     if (s->source != NULL) {
         encoded = *s->source;
     } else {
-        char *key = zs_shard_key(a, s->number);
+        char *key = zs_shard_key(array, s->number);
         status = key == NULL ? zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key")
-                             : zs_store_get(a->store, key, limit, &fetched, err);
+                             : zs_store_get(array->store, key, limit, &fetched, err);
         free(key);
         encoded = (struct zs_source){.memory = fetched.data, .size = fetched.size};
     }
@@ -66,7 +66,7 @@ static enum zs_status load_whole(const struct zs_array *a, const struct shard *s
 /* Sets the shard's source to its decoded bytes, at most `limit`, from the cache or loaded into it; they are pinned. */
 static enum zs_status take_whole(struct locator *l, struct shard *s, size_t limit, struct zs_error *err)
 {
-    struct zs_array *a = l->a;
+    struct zs_array *array = l->array;
     const struct zs_cache_key key = {1 + (uint64_t)s->k, s->number};
     struct zs_cache_entry **pins = realloc(*l->pins, (*l->pin_count + 1) * sizeof(struct zs_cache_entry *));
     if (pins == NULL)
@@ -74,19 +74,19 @@ static enum zs_status take_whole(struct locator *l, struct shard *s, size_t limi
     *l->pins = pins;
 
     bool must_load;
-    struct zs_cache_entry *entry = zs_cache_get_or_load(a->chunks, key, &must_load);
+    struct zs_cache_entry *entry = zs_cache_get_or_load(array->chunks, key, &must_load);
     if (must_load) {
         struct zs_blob *blob = NULL;
-        enum zs_status status = load_whole(a, s, limit, &blob, err);
+        enum zs_status status = load_whole(array, s, limit, &blob, err);
         if (status == ZS_OK) {
-            entry = zs_cache_put(a->chunks, key, blob, ZS_CACHE_ENTRY_BYTES + sizeof *blob + blob->size);
+            entry = zs_cache_put(array->chunks, key, blob, ZS_CACHE_ENTRY_BYTES + sizeof *blob + blob->size);
             if (entry == NULL) {
                 zs_blob_free(blob);
                 status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a cache entry");
             }
         }
         if (status != ZS_OK) {
-            zs_cache_abandon(a->chunks, key);
+            zs_cache_abandon(array->chunks, key);
             return status;
         }
     }
@@ -100,62 +100,63 @@ static enum zs_status take_whole(struct locator *l, struct shard *s, size_t limi
 /* ---- The walk down ---- */
 
 /* Position of the level-k chunk around an innermost chunk. */
-static void position_at_level(const struct zs_array *a, int k, uint64_t chunk, uint64_t *position)
+static void position_at_level(const struct zs_array *array, int k, uint64_t chunk, uint64_t *position)
 {
-    zs_grid_position(&a->grid, a->chain.count - 1, chunk, position);
-    zs_grid_around(&a->grid, a->chain.count - 1, position, k, position);
+    zs_grid_position(&array->grid, array->chain.count - 1, chunk, position);
+    zs_grid_around(&array->grid, array->chain.count - 1, position, k, position);
 }
 
-static uint64_t number_at_level(const struct zs_array *a, int k, uint64_t chunk)
+static uint64_t number_at_level(const struct zs_array *array, int k, uint64_t chunk)
 {
     uint64_t position[ZS_MAX_NDIM];
-    position_at_level(a, k, chunk, position);
-    return zs_grid_number(&a->grid, k, position);
+    position_at_level(array, k, chunk, position);
+    return zs_grid_number(&array->grid, k, position);
 }
 
 /* The bytes of the level-(k+1) chunk around `chunk`, by the index of its level-k shard. Without a source of the shard
  * they are a range of its object. */
-static enum zs_status find_bytes(const struct zs_array *a, const struct shard *s, const struct zs_shard_index *index,
-                                 uint64_t chunk, bool *is_empty, struct zs_source *bytes, struct zs_error *err)
+static enum zs_status find_bytes(const struct zs_array *array, const struct shard *s,
+                                 const struct zs_shard_index *index, uint64_t chunk, bool *is_empty,
+                                 struct zs_source *bytes, struct zs_error *err)
 {
     static const struct zs_source by_ranges;
     uint64_t position[ZS_MAX_NDIM];
-    position_at_level(a, s->k + 1, chunk, position);
-    zs_grid_inside(&a->grid, s->k, position, position);
+    position_at_level(array, s->k + 1, chunk, position);
+    zs_grid_inside(&array->grid, s->k, position, position);
     const enum zs_status status = zs_source_chunk(s->level, s->source != NULL ? s->source : &by_ranges, index,
                                                   zs_shard_index_number(s->level, position),
-                                                  zs_level_bound(&a->chain.levels[s->k + 1]), is_empty, bytes, err);
-    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(a, chunk, status, err);
+                                                  zs_level_bound(&array->chain.levels[s->k + 1]), is_empty, bytes, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(array, chunk, status, err);
 }
 
 /* Remembers that a shard is absent, to not ask for it again. */
-static void keep_absent(struct zs_array *a, uint64_t shard)
+static void keep_absent(struct zs_array *array, uint64_t shard)
 {
     struct zs_shard_index *absent = zs_shard_index_absent();
-    struct zs_cache_entry *entry = absent != NULL ? zs_cache_put(a->indexes, (struct zs_cache_key){0, shard}, absent,
-                                                                 ZS_CACHE_ENTRY_BYTES + sizeof *absent)
+    struct zs_cache_entry *entry = absent != NULL ? zs_cache_put(array->indexes, (struct zs_cache_key){0, shard},
+                                                                 absent, ZS_CACHE_ENTRY_BYTES + sizeof *absent)
                                                   : NULL;
     if (entry != NULL)
-        zs_cache_release(a->indexes, entry);
+        zs_cache_release(array->indexes, entry);
     else
         free(absent); /* it costs one more request */
 }
 
 /* Whether so much of a remote level-0 shard is wanted that it is fetched in one request, with its index; *limit: most
  * bytes that it may have. */
-static bool is_wanted_whole(struct zs_array *a, const struct zs_level *level, uint64_t shard, size_t wanted,
+static bool is_wanted_whole(struct zs_array *array, const struct zs_level *level, uint64_t shard, size_t wanted,
                             size_t *limit)
 {
-    if (!a->store->is_remote || a->pending != NULL || a->chain.count != 2)
+    if (!array->store->is_remote || array->pending != NULL || array->chain.count != 2)
         return false;
-    struct zs_cache_entry *index = zs_cache_get(a->indexes, (struct zs_cache_key){0, shard});
+    struct zs_cache_entry *index = zs_cache_get(array->indexes, (struct zs_cache_key){0, shard});
     if (index != NULL) {
-        zs_cache_release(a->indexes, index);
+        zs_cache_release(array->indexes, index);
         return false;
     }
-    const uint64_t chunks = zs_grid_leaves(&a->grid, shard);
-    const uint64_t each = a->innermost->stored_size;
-    if (chunks > WHOLE_SHARD_BYTES / each || (chunks - wanted) * each > a->ranges.max_gap)
+    const uint64_t chunks = zs_grid_leaves(&array->grid, shard);
+    const uint64_t each = array->innermost->stored_size;
+    if (chunks > WHOLE_SHARD_BYTES / each || (chunks - wanted) * each > array->ranges.max_gap)
         return false;
     *limit = zs_bytes_bound((size_t)(chunks * each)) + (size_t)level->index_size;
     return true;
@@ -163,43 +164,44 @@ static bool is_wanted_whole(struct zs_array *a, const struct zs_level *level, ui
 
 /* Whether the process remembers this index from before, and it lacks some of the chunks: they may have been added
  * since, which no other reading would find out. */
-static bool must_ask_again(const struct zs_array *a, const struct shard *s, const struct zs_shard_index *index,
+static bool must_ask_again(const struct zs_array *array, const struct shard *s, const struct zs_shard_index *index,
                            struct zs_location **loc, size_t n)
 {
     for (size_t i = 0; i < n && index->is_remembered; i++) {
         bool is_empty;
         struct zs_source bytes;
-        if (find_bytes(a, s, index, loc[i]->chunk, &is_empty, &bytes, NULL) != ZS_OK || is_empty)
+        if (find_bytes(array, s, index, loc[i]->chunk, &is_empty, &bytes, NULL) != ZS_OK || is_empty)
             return true;
     }
     return false;
 }
 
 /* Reads the index of a level-0 shard again, past what is remembered. */
-static enum zs_status ask_again(struct zs_array *a, uint64_t shard, struct zs_cache_entry **entry, struct zs_error *err)
+static enum zs_status ask_again(struct zs_array *array, uint64_t shard, struct zs_cache_entry **entry,
+                                struct zs_error *err)
 {
-    char *key = zs_shard_key(a, shard);
+    char *key = zs_shard_key(array, shard);
     if (key == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
-    zs_store_forget(a->store, key);
+    zs_store_forget(array->store, key);
     free(key);
-    zs_cache_remove(a->indexes, (struct zs_cache_key){0, shard});
-    zs_cache_remove(a->objects, (struct zs_cache_key){0, shard});
-    return zs_index_get(a, 0, shard, NULL, entry, err);
+    zs_cache_remove(array->indexes, (struct zs_cache_key){0, shard});
+    zs_cache_remove(array->objects, (struct zs_cache_key){0, shard});
+    return zs_index_get(array, 0, shard, NULL, entry, err);
 }
 
-bool zs_is_known_empty(struct zs_array *a, int k, uint64_t number)
+bool zs_is_known_empty(struct zs_array *array, int k, uint64_t number)
 {
-    const struct zs_pending_writes *e = a->pending;
+    const struct zs_pending_writes *pending = array->pending;
     uint64_t position[ZS_MAX_NDIM], at[ZS_MAX_NDIM], version = 0;
     struct zs_level room;
-    zs_grid_position(&a->grid, k, number, position);
+    zs_grid_position(&array->grid, k, number, position);
     for (int j = 0; j == 0 || j < k; j++) {
-        zs_grid_around(&a->grid, k, position, j, at);
-        const uint64_t shard = zs_grid_number(&a->grid, j, at);
-        if (j == 0 && e != NULL && (e->dirty.count > 0 || zs_map_get(&e->shards, shard) != NULL))
+        zs_grid_around(&array->grid, k, position, j, at);
+        const uint64_t shard = zs_grid_number(&array->grid, j, at);
+        if (j == 0 && pending != NULL && (pending->dirty.count > 0 || zs_map_get(&pending->shards, shard) != NULL))
             return false;
-        struct zs_cache_entry *entry = zs_cache_get(a->indexes, (struct zs_cache_key){(uint64_t)j, shard});
+        struct zs_cache_entry *entry = zs_cache_get(array->indexes, (struct zs_cache_key){(uint64_t)j, shard});
         if (entry == NULL)
             return false;
         const struct zs_shard_index *index = zs_cache_value(entry);
@@ -207,14 +209,14 @@ bool zs_is_known_empty(struct zs_array *a, int k, uint64_t number)
         bool is_known = !index->is_remembered && (j == 0 || index->version == version);
         if (is_known && !is_empty && j < k) {
             uint64_t offset, size;
-            zs_grid_around(&a->grid, k, position, j + 1, at);
-            zs_grid_inside(&a->grid, j, at, at);
-            const struct zs_level *level = zs_grid_level(&a->grid, j, shard, &room);
+            zs_grid_around(&array->grid, k, position, j + 1, at);
+            zs_grid_inside(&array->grid, j, at, at);
+            const struct zs_level *level = zs_grid_level(&array->grid, j, shard, &room);
             is_known = zs_shard_index_entry(level, index, zs_shard_index_number(level, at), &is_empty, &offset, &size,
                                             NULL) == ZS_OK;
         }
         version = index->version;
-        zs_cache_release(a->indexes, entry);
+        zs_cache_release(array->indexes, entry);
         if (!is_known || is_empty)
             return is_known;
     }
@@ -239,7 +241,7 @@ static enum zs_status try_absent(struct locator *l, const struct shard *s, enum 
     *done = status == ZS_NOT_FOUND && s->k == 0;
     if (!*done)
         return status;
-    keep_absent(l->a, s->number);
+    keep_absent(l->array, s->number);
     mark(loc, n, ZS_LOCATION_EMPTY);
     return ZS_OK;
 }
@@ -248,7 +250,7 @@ static enum zs_status try_absent(struct locator *l, const struct shard *s, enum 
 static enum zs_status try_encoded(struct locator *l, struct shard *s, struct zs_location **loc, size_t n, bool *done,
                                   struct zs_error *err)
 {
-    const uint64_t allowed = l->a->max_chunk;
+    const uint64_t allowed = l->array->max_chunk;
     const size_t limit = zs_level_bound(s->level);
     *done = false;
     if (s->level->bytes_codec_count == 0)
@@ -267,7 +269,7 @@ static enum zs_status try_fetched(struct locator *l, struct shard *s, struct zs_
 {
     size_t limit;
     *done = false;
-    if (s->k > 0 || s->source != NULL || !is_wanted_whole(l->a, s->level, s->number, n, &limit))
+    if (s->k > 0 || s->source != NULL || !is_wanted_whole(l->array, s->level, s->number, n, &limit))
         return ZS_OK;
     const enum zs_status status = take_whole(l, s, limit, err);
     if (status == ZS_INVALID) /* it has more in it than its chunks: it is read by ranges */
@@ -279,10 +281,10 @@ static enum zs_status try_fetched(struct locator *l, struct shard *s, struct zs_
 static enum zs_status try_innermost(struct locator *l, const struct shard *s, struct zs_location **loc, size_t n,
                                     bool *done, struct zs_error *err)
 {
-    *done = s->k + 2 == l->a->chain.count;
+    *done = s->k + 2 == l->array->chain.count;
     for (size_t i = 0; i < n && *done; i++) {
         bool is_empty;
-        ZS_TRY(find_bytes(l->a, s, zs_cache_value(s->index), loc[i]->chunk, &is_empty, &loc[i]->bytes, err));
+        ZS_TRY(find_bytes(l->array, s, zs_cache_value(s->index), loc[i]->chunk, &is_empty, &loc[i]->bytes, err));
         loc[i]->kind = is_empty                       ? ZS_LOCATION_EMPTY
                        : loc[i]->bytes.memory != NULL ? ZS_LOCATION_MEMORY
                                                       : ZS_LOCATION_RANGE;
@@ -295,20 +297,20 @@ static enum zs_status try_innermost(struct locator *l, const struct shard *s, st
 
 /* Pins the shard's index. Bytes that came as a whole without a valid index may be of a shard that is being appended to
  * (shard/append.c): then it is read by ranges, as its journal tells. */
-static enum zs_status get_index(struct zs_array *a, struct shard *s, struct zs_location **loc, size_t n,
+static enum zs_status get_index(struct zs_array *array, struct shard *s, struct zs_location **loc, size_t n,
                                 struct zs_error *err)
 {
-    enum zs_status status = zs_index_get(a, s->k, s->number, s->source, &s->index, err);
+    enum zs_status status = zs_index_get(array, s->k, s->number, s->source, &s->index, err);
     if (status == ZS_CORRUPT && s->k == 0 && s->source != NULL && s->level->index_checksums > 0 &&
         s->level->bytes_codec_count == 0) {
-        zs_cache_remove(a->chunks, (struct zs_cache_key){1, s->number});
+        zs_cache_remove(array->chunks, (struct zs_cache_key){1, s->number});
         s->source = NULL;
-        status = zs_index_get(a, 0, s->number, NULL, &s->index, err);
+        status = zs_index_get(array, 0, s->number, NULL, &s->index, err);
     }
-    if (status == ZS_OK && must_ask_again(a, s, zs_cache_value(s->index), loc, n)) {
-        zs_cache_release(a->indexes, s->index);
+    if (status == ZS_OK && must_ask_again(array, s, zs_cache_value(s->index), loc, n)) {
+        zs_cache_release(array->indexes, s->index);
         s->index = NULL;
-        status = ask_again(a, s->number, &s->index, err);
+        status = ask_again(array, s->number, &s->index, err);
     }
     return status;
 }
@@ -317,7 +319,7 @@ static enum zs_status get_index(struct zs_array *a, struct shard *s, struct zs_l
 static enum zs_status get_object(struct locator *l, struct shard *s, uint64_t version, struct zs_object **object,
                                  struct zs_error *err)
 {
-    enum zs_status status = s->object == NULL ? zs_shard_object(l->a, s->number, &s->object, err) : ZS_OK;
+    enum zs_status status = s->object == NULL ? zs_shard_object(l->array, s->number, &s->object, err) : ZS_OK;
     if (status == ZS_NOT_FOUND) { /* it was there when its index was read */
         *l->is_stale = true;
         return ZS_IO;
@@ -334,21 +336,21 @@ static enum zs_status get_object(struct locator *l, struct shard *s, uint64_t ve
 static enum zs_status locate_in_inner_shards(struct locator *l, struct shard *s, struct zs_location **loc, size_t n,
                                              struct zs_error *err)
 {
-    const struct zs_array *a = l->a;
+    const struct zs_array *array = l->array;
     for (size_t i = 0, run; i < n; i += run) {
-        const uint64_t inner = number_at_level(a, s->k + 1, loc[i]->chunk);
+        const uint64_t inner = number_at_level(array, s->k + 1, loc[i]->chunk);
         struct zs_source bytes;
         bool is_empty;
-        for (run = 1; i + run < n && number_at_level(a, s->k + 1, loc[i + run]->chunk) == inner;)
+        for (run = 1; i + run < n && number_at_level(array, s->k + 1, loc[i + run]->chunk) == inner;)
             run++;
-        ZS_TRY(find_bytes(a, s, zs_cache_value(s->index), loc[i]->chunk, &is_empty, &bytes, err));
+        ZS_TRY(find_bytes(array, s, zs_cache_value(s->index), loc[i]->chunk, &is_empty, &bytes, err));
         if (is_empty) {
             mark(loc + i, run, ZS_LOCATION_EMPTY);
             continue;
         }
         const enum zs_status status = s->source != NULL ? ZS_OK : get_object(l, s, bytes.version, &bytes.object, err);
         if (status != ZS_OK)
-            return zs_fail_in_chunk(a, loc[i]->chunk, status, err);
+            return zs_fail_in_chunk(array, loc[i]->chunk, status, err);
         ZS_TRY(locate_in_shard(l, s->k + 1, &bytes, loc + i, run, err));
     }
     return ZS_OK;
@@ -358,24 +360,24 @@ static enum zs_status locate_in_inner_shards(struct locator *l, struct shard *s,
 static enum zs_status locate_in_shard(struct locator *l, int k, const struct zs_source *source,
                                       struct zs_location **loc, size_t n, struct zs_error *err)
 {
-    struct shard s = {.k = k, .number = number_at_level(l->a, k, loc[0]->chunk), .source = source};
+    struct shard s = {.k = k, .number = number_at_level(l->array, k, loc[0]->chunk), .source = source};
     bool done = false;
-    s.level = zs_grid_level(&l->a->grid, k, s.number, &s.room);
+    s.level = zs_grid_level(&l->array->grid, k, s.number, &s.room);
     enum zs_status status = try_encoded(l, &s, loc, n, &done, err);
     if (status == ZS_OK && !done)
         status = try_fetched(l, &s, loc, n, &done, err);
     if (status == ZS_OK && !done)
-        status = get_index(l->a, &s, loc, n, err);
+        status = get_index(l->array, &s, loc, n, err);
     if (status != ZS_OK)
-        return zs_fail_in_chunk(l->a, loc[0]->chunk, status, err);
+        return zs_fail_in_chunk(l->array, loc[0]->chunk, status, err);
     if (!done)
         status = try_innermost(l, &s, loc, n, &done, err);
     if (status == ZS_OK && !done)
         status = locate_in_inner_shards(l, &s, loc, n, err);
     if (s.object != NULL)
-        zs_cache_release(l->a->objects, s.object);
+        zs_cache_release(l->array->objects, s.object);
     if (s.index != NULL)
-        zs_cache_release(l->a->indexes, s.index);
+        zs_cache_release(l->array->indexes, s.index);
     return status;
 }
 
@@ -393,51 +395,51 @@ static int by_shards(const void *x, const void *y)
     return (p > q) - (p < q);
 }
 
-enum zs_status zs_locate(struct zs_array *a, struct zs_location **locations, size_t n, struct zs_cache_entry ***pins,
-                         size_t *pin_count, bool *is_stale, struct zs_error *err)
+enum zs_status zs_locate(struct zs_array *array, struct zs_location **locations, size_t n,
+                         struct zs_cache_entry ***pins, size_t *pin_count, bool *is_stale, struct zs_error *err)
 {
-    if (a->chain.count == 1) {
+    if (array->chain.count == 1) {
         mark(locations, n, ZS_LOCATION_OBJECT);
         return ZS_OK;
     }
-    if (a->chain.count > 2) {
-        sorting = a;
+    if (array->chain.count > 2) {
+        sorting = array;
         qsort(locations, n, sizeof *locations, by_shards);
     }
-    struct locator l = {a, pins, pin_count, is_stale};
+    struct locator l = {array, pins, pin_count, is_stale};
     const enum zs_status status = locate_in_shard(&l, 0, NULL, locations, n, err);
-    if (status != ZS_OK && zs_shard_is_stale(a, locations[0]->shard))
+    if (status != ZS_OK && zs_shard_is_stale(array, locations[0]->shard))
         *is_stale = true;
     return status;
 }
 
-enum zs_status zs_shard_load_index(struct zs_array *a, uint64_t chunk, struct zs_pins *pins, struct zs_error *err)
+enum zs_status zs_shard_load_index(struct zs_array *array, uint64_t chunk, struct zs_pins *pins, struct zs_error *err)
 {
     struct zs_level room;
-    const uint64_t shard = zs_grid_shard(&a->grid, chunk);
-    const struct zs_level *level = zs_grid_level(&a->grid, 0, shard, &room);
+    const uint64_t shard = zs_grid_shard(&array->grid, chunk);
+    const struct zs_level *level = zs_grid_level(&array->grid, 0, shard, &room);
     size_t limit;
     if (pins == NULL &&
-        (level->bytes_codec_count > 0 || is_wanted_whole(a, level, shard, (size_t)level->inner_count, &limit)))
+        (level->bytes_codec_count > 0 || is_wanted_whole(array, level, shard, (size_t)level->inner_count, &limit)))
         return ZS_OK; /* its index comes with the shard */
     struct zs_location where = {.chunk = chunk, .shard = shard}, *location = &where;
     struct zs_pins own = {0};
     bool is_stale = false; /* the next reader finds that out, too */
-    const enum zs_status status = zs_locate(a, &location, 1, &own.blobs, &own.blob_count, &is_stale, err);
-    own.index = zs_cache_get(a->indexes, (struct zs_cache_key){0, shard});
+    const enum zs_status status = zs_locate(array, &location, 1, &own.blobs, &own.blob_count, &is_stale, err);
+    own.index = zs_cache_get(array->indexes, (struct zs_cache_key){0, shard});
     if (pins != NULL)
         *pins = own;
     else
-        zs_pins_release(a, &own);
+        zs_pins_release(array, &own);
     return is_stale ? ZS_OK : status;
 }
 
-void zs_pins_release(struct zs_array *a, struct zs_pins *pins)
+void zs_pins_release(struct zs_array *array, struct zs_pins *pins)
 {
     for (size_t i = 0; i < pins->blob_count; i++)
-        zs_cache_release(a->chunks, pins->blobs[i]);
+        zs_cache_release(array->chunks, pins->blobs[i]);
     free(pins->blobs);
     if (pins->index != NULL)
-        zs_cache_release(a->indexes, pins->index);
+        zs_cache_release(array->indexes, pins->index);
     *pins = (struct zs_pins){0};
 }

@@ -46,7 +46,7 @@ struct zs_task {
 };
 
 struct zs_plan {
-    struct zs_array *a;
+    struct zs_array *array;
     const struct zs_window *windows;
     size_t window_count;
     zs_convert_fn convert;
@@ -83,28 +83,28 @@ struct zs_plan {
 };
 
 /* ZS_ARGUMENT when a window reaches beyond the array. */
-enum zs_status zs_windows_check(const struct zs_array *a, const struct zs_window *windows, size_t n,
+enum zs_status zs_windows_check(const struct zs_array *array, const struct zs_window *windows, size_t n,
                                 struct zs_error *err) ZS_MUST_CHECK;
 
-bool zs_is_empty_window(const struct zs_array *a, const struct zs_window *w);
+bool zs_is_empty_window(const struct zs_array *array, const struct zs_window *w);
 
 /* Plans in three steps, once array, windows and conversion are set: which chunks (cached ones are pinned), where the
  * bytes of the others are (indexes are read), what to do. zs_plan_clear() releases the plan after any step. */
-void zs_plan_init(struct zs_plan *p);
-enum zs_status zs_plan_chunks(struct zs_plan *p, struct zs_error *err) ZS_MUST_CHECK;
-enum zs_status zs_plan_locations(struct zs_plan *p, struct zs_error *err) ZS_MUST_CHECK;
-enum zs_status zs_plan_tasks(struct zs_plan *p, struct zs_error *err) ZS_MUST_CHECK;
-void zs_plan_clear(struct zs_plan *p);
+void zs_plan_init(struct zs_plan *plan);
+enum zs_status zs_plan_chunks(struct zs_plan *plan, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_plan_locations(struct zs_plan *plan, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_plan_tasks(struct zs_plan *plan, struct zs_error *err) ZS_MUST_CHECK;
+void zs_plan_clear(struct zs_plan *plan);
 
 /* Room for `more` items behind the first `count` of a list; false without memory. */
 bool zs_make_room(void **items, size_t *room, size_t count, uint64_t more, size_t item_size);
 
 /* The part of level-k chunk `number` that lies in the window: start and count in elements of the array. */
-void zs_chunk_overlap(const struct zs_array *a, int k, uint64_t number, const struct zs_window *w, uint64_t *start,
+void zs_chunk_overlap(const struct zs_array *array, int k, uint64_t number, const struct zs_window *w, uint64_t *start,
                       uint64_t *count);
 
 /* The smallest extent of the chunk that holds all that the windows want of it. */
-void zs_wanted_extent(const struct zs_plan *p, const struct zs_planned *c, struct zs_extent *extent);
+void zs_wanted_extent(const struct zs_plan *plan, const struct zs_planned *c, struct zs_extent *extent);
 
 /* Advances `at` within [low, high) of n dimensions, the last fastest; false when it is back at `low`. */
 bool zs_next_position(int n, uint64_t *at, const uint64_t *low, const uint64_t *high);
@@ -119,30 +119,30 @@ typedef enum zs_status (*zs_cut_fn)(void *ctx, const struct zs_window *windows, 
 /* Splits the windows into parts with at most a->plan_overlaps overlaps (or in one chunk), and calls `run` with one
  * after another. Cuts go between shards, inside of a shard between its chunks. No chunk is in two parts, and shards
  * that are found absent are not cut. Stops at the first error. */
-enum zs_status zs_cut(struct zs_array *a, const struct zs_window *windows, size_t n, zs_cut_fn run, void *ctx,
+enum zs_status zs_cut(struct zs_array *array, const struct zs_window *windows, size_t n, zs_cut_fn run, void *ctx,
                       struct zs_error *err) ZS_MUST_CHECK;
 
 /* At most so many innermost chunks overlap the windows; one that several windows overlap may be counted more than once.
  * UINT64_MAX when 64 bits cannot count them. */
-uint64_t zs_count_chunks(struct zs_array *a, const struct zs_window *windows, size_t n);
+uint64_t zs_count_chunks(struct zs_array *array, const struct zs_window *windows, size_t n);
 
 /* ---- read_blocks.c: chunks of which little is wanted, and whose codecs can decode a part, are read block by block
  * ---- */
 
 /* After zs_plan_locations(): chunks that are read block by block get their tables, and an item for each block that is
  * wanted; cached blocks are pinned. A chunk that is an object of its own gets its range. */
-enum zs_status zs_plan_blocks(struct zs_plan *p, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_plan_blocks(struct zs_plan *plan, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Decodes a block, its encoded bytes at src, copies it to the windows and caches it. */
-enum zs_status zs_block_deliver(struct zs_plan *p, const struct zs_item *item, struct zs_scratch *scratch,
+enum zs_status zs_block_deliver(struct zs_plan *plan, const struct zs_item *item, struct zs_scratch *scratch,
                                 const void *src, struct zs_error *err) ZS_MUST_CHECK;
 /* Copies a cached block to the windows. */
-void zs_block_scatter(const struct zs_plan *p, const struct zs_item *item);
+void zs_block_scatter(const struct zs_plan *plan, const struct zs_item *item);
 
 /* ---- scatter.c: from decoded chunks and blocks to the windows of a plan ---- */
 
 /* All of an innermost chunk. */
-void zs_whole_chunk(const struct zs_array *a, uint64_t chunk, struct zs_extent *extent);
+void zs_whole_chunk(const struct zs_array *array, uint64_t chunk, struct zs_extent *extent);
 
 /* Address of element `at` of the array, in an extent that is decoded at `decoded`. */
 const unsigned char *zs_element_at(int ndim, const unsigned char *decoded, const struct zs_extent *extent,
@@ -150,28 +150,28 @@ const unsigned char *zs_element_at(int ndim, const unsigned char *decoded, const
 
 /* Copies a decoded extent of a chunk (NULL: all of it) to all windows that want some of it. With `decoded` NULL, the
  * fill value. */
-void zs_scatter(const struct zs_plan *p, const struct zs_planned *c, const unsigned char *decoded,
+void zs_scatter(const struct zs_plan *plan, const struct zs_planned *c, const unsigned char *decoded,
                 const struct zs_extent *extent);
 
 /* Like zs_scatter(), of a whole chunk, from the stored elements that zs_chunk_decode_stored() gave: each is looked up
  * while it is copied, in place of the plan's conversion. */
-void zs_scatter_stored(const struct zs_plan *p, const struct zs_planned *c, const void *stored);
+void zs_scatter_stored(const struct zs_plan *plan, const struct zs_planned *c, const void *stored);
 
 /* Fills a gap with the fill value. */
-void zs_fill_gap(const struct zs_plan *p, const struct zs_gap *g);
+void zs_fill_gap(const struct zs_plan *plan, const struct zs_gap *g);
 
 /* Like zs_scatter(), for `count` elements of the chunk from number `first` on, in the order in which they are
  * stored. */
-void zs_scatter_run(const struct zs_plan *p, const struct zs_planned *c, uint64_t first, uint64_t count,
+void zs_scatter_run(const struct zs_plan *plan, const struct zs_planned *c, uint64_t first, uint64_t count,
                     const unsigned char *data);
 
 /* How many elements of the chunk the windows want; one that two windows want counts twice. */
-uint64_t zs_elements_used(const struct zs_plan *p, const struct zs_planned *c);
+uint64_t zs_elements_used(const struct zs_plan *plan, const struct zs_planned *c);
 /* Whether they want all elements of the chunk that lie in the array. */
-bool zs_is_wholly_used(const struct zs_plan *p, const struct zs_planned *c);
+bool zs_is_wholly_used(const struct zs_plan *plan, const struct zs_planned *c);
 
 /* Where the chunk can be decoded in place: one window wants the whole chunk, unconverted, in the layout it is stored
  * in. Else NULL. */
-void *zs_direct_destination(const struct zs_plan *p, const struct zs_planned *c);
+void *zs_direct_destination(const struct zs_plan *plan, const struct zs_planned *c);
 
 #endif

@@ -67,123 +67,126 @@ static enum zs_status check_codecs(const struct zs_chain *chain, struct zs_error
 }
 
 /* Chunks have as many elements as those of bytes, but more bytes. False where these do not fit. */
-static bool scale_sizes(struct zs_texts *t)
+static bool scale_sizes(struct zs_texts *texts)
 {
     uint64_t all;
-    const struct zs_array_meta *meta = t->bytes->array;
-    struct zs_level *levels = t->chain.levels;
-    const int innermost = t->chain.count - 1;
-    if (t->item != 0 && (!zs_product_u64(meta->shape, meta->ndim, &all) || !zs_mul_u64(all, t->item, &all) ||
-                         !zs_mul_u64(levels[innermost].decoded_size, t->item, &levels[innermost].stored_size)))
+    const struct zs_array_meta *meta = texts->bytes->array;
+    struct zs_level *levels = texts->chain.levels;
+    const int innermost = texts->chain.count - 1;
+    if (texts->item != 0 && (!zs_product_u64(meta->shape, meta->ndim, &all) || !zs_mul_u64(all, texts->item, &all) ||
+                             !zs_mul_u64(levels[innermost].decoded_size, texts->item, &levels[innermost].stored_size)))
         return false;
-    if (t->item == 0)
-        levels[innermost].stored_size = t->max_chunk;
+    if (texts->item == 0)
+        levels[innermost].stored_size = texts->max_chunk;
     for (int k = innermost; k-- > 0;)
         if (!zs_mul_u64(levels[k].inner_count, levels[k + 1].stored_size, &levels[k].stored_size))
             levels[k].stored_size = UINT64_MAX; /* bounds nothing */
-    for (int k = innermost; k-- > 0 && t->item == 0;)
-        levels[k].stored_size = t->max_chunk; /* what bounds one chunk times many is no bound */
+    for (int k = innermost; k-- > 0 && texts->item == 0;)
+        levels[k].stored_size = texts->max_chunk; /* what bounds one chunk times many is no bound */
     return true;
 }
 
-static enum zs_status compile(struct zs_texts *t, struct zs_error *err)
+static enum zs_status compile(struct zs_texts *texts, struct zs_error *err)
 {
-    if (t->bytes->array == NULL)
-        return zs_fail(err, t->bytes->array_status, "%s", t->bytes->array_error->message); /* with its path */
-    t->bytes->array->is_draft = t->node->is_draft;
-    enum zs_status status = zs_chain_compile(t->bytes->array, &t->chain, err);
+    if (texts->bytes->array == NULL)
+        return zs_fail(err, texts->bytes->array_status, "%s", texts->bytes->array_error->message); /* with its path */
+    texts->bytes->array->is_draft = texts->node->is_draft;
+    enum zs_status status = zs_chain_compile(texts->bytes->array, &texts->chain, err);
     if (status == ZS_OK)
-        status = check_codecs(&t->chain, err);
+        status = check_codecs(&texts->chain, err);
     if (status == ZS_OK)
-        status = zs_grid_init(&t->grid, t->bytes->array, &t->chain, err);
-    if (status == ZS_OK && !scale_sizes(t))
+        status = zs_grid_init(&texts->grid, texts->bytes->array, &texts->chain, err);
+    if (status == ZS_OK && !scale_sizes(texts))
         status = zs_fail(err, ZS_INVALID, "expected text of fewer than 2^64 bytes");
-    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s", t->node->key);
+    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s", texts->node->key);
 }
 
 /* ---- Its fill value ---- */
 
-static enum zs_status take_fill(struct zs_texts *t, struct zs_error *err)
+static enum zs_status take_fill(struct zs_texts *texts, struct zs_error *err)
 {
-    const zs_json *fill = zs_json_get(t->node->document, "fill_value");
+    const zs_json *fill = zs_json_get(texts->node->document, "fill_value");
     const char *text = "";
     if (zs_json_typeof(fill) != ZS_JSON_NULL && !zs_json_string(fill, &text))
-        return zs_fail(err, ZS_INVALID, "%s: fill_value: expected a string", t->node->key);
+        return zs_fail(err, ZS_INVALID, "%s: fill_value: expected a string", texts->node->key);
     size_t n = strlen(text), codes;
-    t->fill = zs_calloc(n + 1, 1);
-    if (t->fill == NULL)
+    texts->fill = zs_calloc(n + 1, 1);
+    if (texts->fill == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "no memory for text");
-    memcpy(t->fill, text, n);
-    if (t->type == ZS_TEXT_BYTES) { /* in base64 */
-        memset(t->fill, 0, n);
-        const long bytes = zs_base64_decode(text, t->fill, n);
+    memcpy(texts->fill, text, n);
+    if (texts->type == ZS_TEXT_BYTES) { /* in base64 */
+        memset(texts->fill, 0, n);
+        const long bytes = zs_base64_decode(text, texts->fill, n);
         if (bytes < 0)
-            return zs_fail(err, ZS_UNSUPPORTED, "%s: fill_value: expected base64", t->node->key);
-        for (n = (size_t)bytes; n > 0 && t->fill[n - 1] == '\0';)
+            return zs_fail(err, ZS_UNSUPPORTED, "%s: fill_value: expected base64", texts->node->key);
+        for (n = (size_t)bytes; n > 0 && texts->fill[n - 1] == '\0';)
             n--;
     }
-    if (!zs_utf8_check(t->fill, n, &codes) || strlen(t->fill) != n)
-        return zs_fail(err, ZS_UNSUPPORTED, "%s: fill_value: expected text in UTF-8", t->node->key);
-    if (t->item != 0 && (t->type == ZS_TEXT_UTF32 ? codes > t->item / 4 : n > t->item))
-        return zs_fail(err, ZS_INVALID, "%s: fill_value: expected text of at most %zu bytes", t->node->key, t->item);
+    if (!zs_utf8_check(texts->fill, n, &codes) || strlen(texts->fill) != n)
+        return zs_fail(err, ZS_UNSUPPORTED, "%s: fill_value: expected text in UTF-8", texts->node->key);
+    if (texts->item != 0 && (texts->type == ZS_TEXT_UTF32 ? codes > texts->item / 4 : n > texts->item))
+        return zs_fail(err, ZS_INVALID, "%s: fill_value: expected text of at most %zu bytes", texts->node->key,
+                       texts->item);
     return ZS_OK;
 }
 
 /* ---- Opening ---- */
 
-static enum zs_status take_type(struct zs_texts *t, struct zs_error *err)
+static enum zs_status take_type(struct zs_texts *texts, struct zs_error *err)
 {
     uint64_t chunks = 0, bytes;
-    t->type = zs_text_type_of(zs_json_get(t->node->document, "data_type"), &chunks);
-    if (t->type == ZS_TEXT_UTF8)
+    texts->type = zs_text_type_of(zs_json_get(texts->node->document, "data_type"), &chunks);
+    if (texts->type == ZS_TEXT_UTF8)
         return ZS_OK;
     if (chunks == 0)
         return zs_fail(err, ZS_INVALID,
                        "%s: data_type of text: expected a positive number (of UTF-32, a multiple of 4) as length_bytes",
-                       t->node->key);
-    if (!zs_mul_u64(chunks, t->type == ZS_TEXT_UTF32 ? 4 : 1, &bytes) || bytes > SIZE_MAX / 4)
-        return zs_fail(err, ZS_INVALID, "%s: data_type of text: the length_bytes are too many", t->node->key);
-    t->item = (size_t)bytes;
+                       texts->node->key);
+    if (!zs_mul_u64(chunks, texts->type == ZS_TEXT_UTF32 ? 4 : 1, &bytes) || bytes > SIZE_MAX / 4)
+        return zs_fail(err, ZS_INVALID, "%s: data_type of text: the length_bytes are too many", texts->node->key);
+    texts->item = (size_t)bytes;
     return ZS_OK;
 }
 
-static enum zs_status open_texts(struct zs_texts *t, struct zs_error *err)
+static enum zs_status open_texts(struct zs_texts *texts, struct zs_error *err)
 {
     bool has_vlen = false;
-    if (!t->node->is_text)
-        return zs_fail(err, ZS_ARGUMENT, "%s: expected an array of text", t->node->key);
-    ZS_TRY(take_type(t, err));
-    ZS_TRY(take_fill(t, err));
-    const char *grid = zs_extension_name(zs_json_get(t->node->document, "chunk_grid"), NULL);
+    if (!texts->node->is_text)
+        return zs_fail(err, ZS_ARGUMENT, "%s: expected an array of text", texts->node->key);
+    ZS_TRY(take_type(texts, err));
+    ZS_TRY(take_fill(texts, err));
+    const char *grid = zs_extension_name(zs_json_get(texts->node->document, "chunk_grid"), NULL);
     if (grid != NULL && strcmp(grid, "regular") != 0)
-        return zs_fail(err, ZS_UNSUPPORTED, "%s: text in a chunk grid \"%.60s\" is not supported", t->node->key, grid);
-    zs_json *document = document_of_bytes(t->node->document, &has_vlen, &t->is_big_endian);
-    if (document == NULL || has_vlen != (t->type == ZS_TEXT_UTF8)) {
+        return zs_fail(err, ZS_UNSUPPORTED, "%s: text in a chunk grid \"%.60s\" is not supported", texts->node->key,
+                       grid);
+    zs_json *document = document_of_bytes(texts->node->document, &has_vlen, &texts->is_big_endian);
+    if (document == NULL || has_vlen != (texts->type == ZS_TEXT_UTF8)) {
         zs_json_free(document);
-        return zs_fail(err, ZS_INVALID, "%s: codecs: expected vlen-utf8 for strings and only for them", t->node->key);
+        return zs_fail(err, ZS_INVALID, "%s: codecs: expected vlen-utf8 for strings and only for them",
+                       texts->node->key);
     }
-    ZS_TRY(zs_node_create_at(t->node->path, t->node->key, document, true, &t->bytes, err));
-    return compile(t, err);
+    ZS_TRY(zs_node_create_at(texts->node->path, texts->node->key, document, true, &texts->bytes, err));
+    return compile(texts, err);
 }
 
-enum zs_status zs_texts_open(struct zs_store *store, const struct zs_node *node, size_t max_chunk, struct zs_texts *t,
-                             struct zs_error *err)
+enum zs_status zs_texts_open(struct zs_store *store, const struct zs_node *node, size_t max_chunk,
+                             struct zs_texts *texts, struct zs_error *err)
 {
-    memset(t, 0, sizeof *t);
-    t->store = store;
-    t->node = node;
-    t->max_chunk = max_chunk;
-    const enum zs_status status = open_texts(t, err);
+    memset(texts, 0, sizeof *texts);
+    texts->store = store;
+    texts->node = node;
+    texts->max_chunk = max_chunk;
+    const enum zs_status status = open_texts(texts, err);
     if (status != ZS_OK)
-        zs_texts_close(t);
+        zs_texts_close(texts);
     return status;
 }
 
-void zs_texts_close(struct zs_texts *t)
+void zs_texts_close(struct zs_texts *texts)
 {
-    zs_chain_clear(&t->chain);
-    zs_node_free(t->bytes);
-    free(t->fill);
+    zs_chain_clear(&texts->chain);
+    zs_node_free(texts->bytes);
+    free(texts->fill);
 }
 
 /* ---- Its chunks ---- */
@@ -194,54 +197,54 @@ static uint64_t element_of(const struct zs_text_request *r, int d, uint64_t numb
 }
 
 /* Sets dimension d of a part to the elements from `number` on that lie in one chunk. */
-static void take_span(const struct zs_texts *t, int k, const struct zs_text_part *whole, int d, uint64_t number,
+static void take_span(const struct zs_texts *texts, int k, const struct zs_text_part *whole, int d, uint64_t number,
                       struct zs_text_part *part, uint64_t *at)
 {
     const struct zs_text_request *r = whole->all;
-    at[d] = zs_grid_find(&t->grid, k, d, element_of(r, d, number));
-    const struct zs_span span = zs_grid_span(&t->grid, k, d, at[d]);
+    at[d] = zs_grid_find(&texts->grid, k, d, element_of(r, d, number));
+    const struct zs_span span = zs_grid_span(&texts->grid, k, d, at[d]);
     const uint64_t last = span.start + span.length - 1 - element_of(r, d, number);
     const uint64_t more = r->step[d] == 0 ? UINT64_MAX - number - 1 : last / r->step[d];
     part->from[d] = number;
     part->to[d] = more >= whole->to[d] - number ? whole->to[d] : number + more + 1;
 }
 
-bool zs_text_next(const struct zs_texts *t, int k, const struct zs_text_part *whole, bool is_first,
+bool zs_text_next(const struct zs_texts *texts, int k, const struct zs_text_part *whole, bool is_first,
                   struct zs_text_part *part, uint64_t *at)
 {
-    const int ndim = t->grid.ndim;
+    const int ndim = texts->grid.ndim;
     int d = ndim - 1;
     if (is_first) {
         part->all = whole->all;
         for (int e = 0; e < ndim; e++) {
             if (whole->from[e] >= whole->to[e])
                 return false;
-            take_span(t, k, whole, e, whole->from[e], part, at);
+            take_span(texts, k, whole, e, whole->from[e], part, at);
         }
         return true;
     }
     while (d >= 0 && part->to[d] == whole->to[d]) {
-        take_span(t, k, whole, d, whole->from[d], part, at);
+        take_span(texts, k, whole, d, whole->from[d], part, at);
         d--;
     }
     if (d < 0)
         return false;
-    take_span(t, k, whole, d, part->to[d], part, at);
+    take_span(texts, k, whole, d, part->to[d], part, at);
     return true;
 }
 
-enum zs_status zs_text_each(const struct zs_texts *t, const struct zs_text_part *part, const uint64_t *at,
+enum zs_status zs_text_each(const struct zs_texts *texts, const struct zs_text_part *part, const uint64_t *at,
                             zs_text_each_fn f, void *ctx, struct zs_error *err)
 {
-    const int ndim = t->grid.ndim, k = t->chain.count - 1;
-    const struct zs_level *level = &t->chain.levels[k];
+    const int ndim = texts->grid.ndim, k = texts->chain.count - 1;
+    const struct zs_level *level = &texts->chain.levels[k];
     uint64_t number[ZS_MAX_NDIM] = {0};
     memcpy(number, part->from, (size_t)ndim * sizeof *number);
     for (;;) {
         uint64_t stored = 0;
         for (int j = 0; j < ndim; j++) {
             const int d = level->axis[j];
-            const uint64_t start = zs_grid_span(&t->grid, k, d, at[d]).start;
+            const uint64_t start = zs_grid_span(&texts->grid, k, d, at[d]).start;
             stored = stored * level->shape[d] + element_of(part->all, d, number[d]) - start;
         }
         ZS_TRY(f(ctx, number, stored, err));

@@ -11,35 +11,36 @@ static uint64_t element_count(const struct zs_level *level)
 struct zs_written *zs_written_create(const struct zs_level *level, uint64_t inside, uint64_t content)
 {
     const size_t size = (size_t)(element_count(level) + 7) / 8;
-    struct zs_written *t = zs_calloc(1, sizeof *t + size);
-    if (t != NULL)
-        *t = (struct zs_written){.content = content, .left = inside, .size = size};
-    return t;
+    struct zs_written *written = zs_calloc(1, sizeof *written + size);
+    if (written != NULL)
+        *written = (struct zs_written){.content = content, .left = inside, .size = size};
+    return written;
 }
 
-struct zs_written *zs_written_copy(const struct zs_written *t)
+struct zs_written *zs_written_copy(const struct zs_written *written)
 {
-    struct zs_written *copy = malloc(sizeof *t + t->size);
+    struct zs_written *copy = malloc(sizeof *written + written->size);
     if (copy != NULL)
-        memcpy(copy, t, sizeof *t + t->size);
+        memcpy(copy, written, sizeof *written + written->size);
     return copy;
 }
 
 /* Elements [first, first + n) as stored. */
-static void add_run(struct zs_written *t, uint64_t first, uint64_t n)
+static void add_run(struct zs_written *written, uint64_t first, uint64_t n)
 {
     while (n > 0) {
         const unsigned bit = (unsigned)(first & 7), k = n < 8 - bit ? (unsigned)n : 8 - bit;
         const unsigned char bits = (unsigned char)(((1u << k) - 1) << bit);
-        unsigned char *at = &t->mask[first >> 3];
-        t->left -= (uint64_t)__builtin_popcount((unsigned)(bits & ~*at));
+        unsigned char *at = &written->mask[first >> 3];
+        written->left -= (uint64_t)__builtin_popcount((unsigned)(bits & ~*at));
         *at |= bits;
         first += k;
         n -= k;
     }
 }
 
-void zs_written_add(struct zs_written *t, const struct zs_level *level, const uint64_t *start, const uint64_t *count)
+void zs_written_add(struct zs_written *written, const struct zs_level *level, const uint64_t *start,
+                    const uint64_t *count)
 {
     const int last = level->ndim > 0 ? level->axis[level->ndim - 1] : 0;
     const uint64_t run = level->ndim > 0 ? count[last] : 1;
@@ -48,7 +49,7 @@ void zs_written_add(struct zs_written *t, const struct zs_level *level, const ui
         uint64_t first = 0;
         for (int j = 0; j < level->ndim; j++)
             first = first * level->shape[level->axis[j]] + start[level->axis[j]] + at[level->axis[j]];
-        add_run(t, first, run);
+        add_run(written, first, run);
         more = false;
         for (int j = level->ndim - 2; j >= 0 && !more; j--) {
             const int d = level->axis[j];
@@ -59,11 +60,11 @@ void zs_written_add(struct zs_written *t, const struct zs_level *level, const ui
     }
 }
 
-void zs_written_apply(const struct zs_written *t, const struct zs_level *level, const void *from, void *to)
+void zs_written_apply(const struct zs_written *written, const struct zs_level *level, const void *from, void *to)
 {
     const size_t item = level->item_size;
-    for (size_t i = 0; i < t->size; i++)
-        for (unsigned bits = t->mask[i]; bits != 0; bits &= bits - 1) {
+    for (size_t i = 0; i < written->size; i++)
+        for (unsigned bits = written->mask[i]; bits != 0; bits &= bits - 1) {
             const size_t at = (8 * i + (size_t)__builtin_ctz(bits)) * item;
             memcpy((char *)to + at, (const char *)from + at, item);
         }

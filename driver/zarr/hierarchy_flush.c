@@ -324,12 +324,12 @@ enum zs_status zs_hierarchy_flush(struct zs_hierarchy *h, struct zs_error *err)
 }
 
 /* The removal that is to take away what is at a path; NULL (without memory too) where there is none. */
-static const struct zs_change *removal_of(const struct zs_pending_changes *p, const char *path)
+static const struct zs_change *removal_of(const struct zs_pending_changes *changes, const char *path)
 {
     const struct zs_change *removal = NULL;
-    char *above = p->count > 0 ? zs_strdup(path) : NULL;
+    char *above = changes->count > 0 ? zs_strdup(path) : NULL;
     while (above != NULL && removal == NULL) {
-        const struct zs_change *change = zs_changes_find(p, above);
+        const struct zs_change *change = zs_changes_find(changes, above);
         removal = change != NULL && change->kind == ZS_CHANGE_REMOVED ? change : NULL;
         char *next = zs_path_parent(above);
         free(above);

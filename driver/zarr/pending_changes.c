@@ -12,46 +12,46 @@ static const char *path_of(const void *change)
     return (*(struct zs_change *const *)change)->path;
 }
 
-static size_t position(const struct zs_pending_changes *p, const char *path)
+static size_t position(const struct zs_pending_changes *changes, const char *path)
 {
-    return zs_path_position(p->list, p->count, sizeof *p->list, path_of, path);
+    return zs_path_position(changes->list, changes->count, sizeof *changes->list, path_of, path);
 }
 
-struct zs_change *zs_changes_find(const struct zs_pending_changes *p, const char *path)
+struct zs_change *zs_changes_find(const struct zs_pending_changes *changes, const char *path)
 {
-    const size_t i = position(p, path);
-    return i < p->count && strcmp(p->list[i]->path, path) == 0 ? p->list[i] : NULL;
+    const size_t i = position(changes, path);
+    return i < changes->count && strcmp(changes->list[i]->path, path) == 0 ? changes->list[i] : NULL;
 }
 
-struct zs_change *zs_changes_note(struct zs_pending_changes *p, const char *path)
+struct zs_change *zs_changes_note(struct zs_pending_changes *changes, const char *path)
 {
-    struct zs_change *change = zs_changes_find(p, path);
+    struct zs_change *change = zs_changes_find(changes, path);
     if (change != NULL)
         return change;
-    if (p->count == p->capacity) {
-        const size_t capacity = p->capacity == 0 ? 16 : 2 * p->capacity;
-        struct zs_change **grown = realloc(p->list, capacity * sizeof *grown);
+    if (changes->count == changes->capacity) {
+        const size_t capacity = changes->capacity == 0 ? 16 : 2 * changes->capacity;
+        struct zs_change **grown = realloc(changes->list, capacity * sizeof *grown);
         if (grown == NULL)
             return NULL;
-        p->list = grown;
-        p->capacity = capacity;
+        changes->list = grown;
+        changes->capacity = capacity;
     }
     change = zs_calloc(1, sizeof *change);
     if (change == NULL || (change->path = zs_strdup(path)) == NULL) {
         free(change);
         return NULL;
     }
-    const size_t i = position(p, path);
-    memmove(p->list + i + 1, p->list + i, (p->count - i) * sizeof *p->list);
-    p->list[i] = change;
-    p->count++;
+    const size_t i = position(changes, path);
+    memmove(changes->list + i + 1, changes->list + i, (changes->count - i) * sizeof *changes->list);
+    changes->list[i] = change;
+    changes->count++;
     return change;
 }
 
-void zs_changes_within(const struct zs_pending_changes *p, const char *path, size_t *first, size_t *end)
+void zs_changes_within(const struct zs_pending_changes *changes, const char *path, size_t *first, size_t *end)
 {
-    *first = *end = position(p, path);
-    while (*end < p->count && zs_path_is_within(p->list[*end]->path, path))
+    *first = *end = position(changes, path);
+    while (*end < changes->count && zs_path_is_within(changes->list[*end]->path, path))
         ++*end;
 }
 
@@ -64,23 +64,23 @@ static void change_free(struct zs_change *change)
     free(change);
 }
 
-void zs_changes_forget(struct zs_pending_changes *p, const char *path)
+void zs_changes_forget(struct zs_pending_changes *changes, const char *path)
 {
     size_t first, end;
-    zs_changes_within(p, path, &first, &end);
+    zs_changes_within(changes, path, &first, &end);
     for (size_t i = first; i < end; i++)
-        change_free(p->list[i]);
+        change_free(changes->list[i]);
     if (end > first)
-        memmove(p->list + first, p->list + end, (p->count - end) * sizeof *p->list);
-    p->count -= end - first;
+        memmove(changes->list + first, changes->list + end, (changes->count - end) * sizeof *changes->list);
+    changes->count -= end - first;
 }
 
-void zs_changes_clear(struct zs_pending_changes *p)
+void zs_changes_clear(struct zs_pending_changes *changes)
 {
-    while (p->count > 0)
-        change_free(p->list[--p->count]);
-    free(p->list);
-    *p = (struct zs_pending_changes){0};
+    while (changes->count > 0)
+        change_free(changes->list[--changes->count]);
+    free(changes->list);
+    *changes = (struct zs_pending_changes){0};
 }
 
 bool zs_change_is_removal(const struct zs_change *change)
@@ -88,12 +88,12 @@ bool zs_change_is_removal(const struct zs_change *change)
     return change->kind == ZS_CHANGE_REMOVED || change->kind == ZS_CHANGE_LEFT;
 }
 
-bool zs_changes_are_vacant(const struct zs_pending_changes *p, const char *path)
+bool zs_changes_are_vacant(const struct zs_pending_changes *changes, const char *path)
 {
-    char *above = p->count > 0 ? zs_strdup(path) : NULL;
+    char *above = changes->count > 0 ? zs_strdup(path) : NULL;
     bool is_vacant = false;
     while (above != NULL && !is_vacant) { /* without memory the store is asked */
-        const struct zs_change *change = zs_changes_find(p, above);
+        const struct zs_change *change = zs_changes_find(changes, above);
         is_vacant = change != NULL && (change->was_removed || change->is_fresh);
         char *next = zs_path_parent(above);
         free(above);

@@ -37,17 +37,17 @@ struct zs_pending_changes {
 };
 
 /* What is noted of a path; NULL where nothing is. */
-struct zs_change *zs_changes_find(const struct zs_pending_changes *p, const char *path);
+struct zs_change *zs_changes_find(const struct zs_pending_changes *changes, const char *path);
 /* The same, noted now where nothing is, as an empty edit; NULL without memory. */
-struct zs_change *zs_changes_note(struct zs_pending_changes *p, const char *path);
+struct zs_change *zs_changes_note(struct zs_pending_changes *changes, const char *path);
 /* The changes at and below a path: *first to the one before *end. */
-void zs_changes_within(const struct zs_pending_changes *p, const char *path, size_t *first, size_t *end);
+void zs_changes_within(const struct zs_pending_changes *changes, const char *path, size_t *first, size_t *end);
 /* Forgets them. */
-void zs_changes_forget(struct zs_pending_changes *p, const char *path);
-void zs_changes_clear(struct zs_pending_changes *p);
+void zs_changes_forget(struct zs_pending_changes *changes, const char *path);
+void zs_changes_clear(struct zs_pending_changes *changes);
 /* Whether the store need not be asked for `path`: what it has there is to go, or it had nothing when the group above
  * was made. */
-bool zs_changes_are_vacant(const struct zs_pending_changes *p, const char *path);
+bool zs_changes_are_vacant(const struct zs_pending_changes *changes, const char *path);
 bool zs_change_is_removal(const struct zs_change *change);
 /* Whether an edit changes more than attributes. */
 bool zs_change_restates(const struct zs_change *change, const struct zs_node *node);
