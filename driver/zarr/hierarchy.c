@@ -121,8 +121,8 @@ enum zs_status zs_hierarchy_children(struct zs_hierarchy *h, const char *path, c
                        : zs_store_list(h->store, path, names, err);
 }
 
-/* Whether a path without zarr.json is a group all the same: old writers left groups out. It has directories then, which
- * must not be the chunks of an array above it. */
+/* Whether a path without zarr.json is a group: old writers left out the documents of groups. It has directories then,
+ * which must not be the chunks of an array above it. */
 static bool is_implicit_group(struct zs_hierarchy *h, const char *path)
 {
     char **names;
@@ -148,7 +148,7 @@ static enum zs_status answer(const struct zs_hierarchy_entry *entry, const struc
     return ZS_OK;
 }
 
-/* Asks the store. The answer is kept by the caller. */
+/* Reads a node from the store. The caller keeps it. */
 static enum zs_status ask(struct zs_hierarchy *h, const char *path, bool guess_groups, struct zs_node **node,
                           struct zs_error *err)
 {
@@ -161,7 +161,7 @@ static enum zs_status ask(struct zs_hierarchy *h, const char *path, bool guess_g
     return zs_fail(err, ZS_NOT_FOUND, "%s: there is no array or group \"%s\"", h->store->root, path);
 }
 
-/* What consolidated metadata do not list, with a node of its name in another group. */
+/* Fails for a path that consolidated metadata do not list, and names a node of that name in another group. */
 static enum zs_status not_listed(struct zs_hierarchy *h, const char *path, struct zs_error *err)
 {
     const char *elsewhere = NULL;
@@ -250,7 +250,7 @@ enum zs_status zs_hierarchy_create(struct zs_store *store, struct zs_hierarchy *
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a hierarchy");
     }
     h->store = store;
-    h->is_consolidated = h->is_new = true; /* all that there is will be told */
+    h->is_consolidated = h->is_new = true; /* all nodes will be added */
     *out = h;
     return ZS_OK;
 }
@@ -264,7 +264,7 @@ static enum zs_status create_root(struct zs_store *store, zs_json **document, st
     return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s", store->root);
 }
 
-/* The draft's root is a group where it has no document of its own. */
+/* Opens a store of the draft, whose root is a group where it has no document of its own. */
 static enum zs_status open_draft(struct zs_hierarchy *h, const zs_json *entry, struct zs_node **root,
                                  struct zs_error *err)
 {
@@ -278,7 +278,7 @@ static enum zs_status open_draft(struct zs_hierarchy *h, const zs_json *entry, s
     return status == ZS_OK ? ZS_OK : zs_fail(err, status, "%s", reason.message);
 }
 
-/* Takes the document, whatever comes. */
+/* Takes over the document, also on failure. */
 static enum zs_status open_document(struct zs_store *store, zs_json *document, bool use_consolidated,
                                     struct zs_hierarchy **out, struct zs_error *err)
 {

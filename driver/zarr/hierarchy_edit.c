@@ -6,7 +6,7 @@
 #include "zarr/document.h"
 #include "zarr/hierarchy_private.h"
 
-/* What is changed is named in one spelling, and lies in the store, whoever made the path. */
+/* Checks that a path is in its one spelling, and inside the store. */
 static enum zs_status check_path(const char *path, struct zs_error *err)
 {
     char *clean;
@@ -53,7 +53,8 @@ zs_json *zs_document_own(const zs_json *document)
     return own;
 }
 
-/* Notes that the document of a node is about to change from what it is. A document that is new is written as it is. */
+/* Notes that the document of a node is about to change, with what it says now. A new document is written whole
+ * anyway. */
 static enum zs_status note_edit(struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err)
 {
     const struct zs_change *known = zs_changes_find(&h->pending, node->path);
@@ -72,8 +73,8 @@ static enum zs_status note_edit(struct zs_hierarchy *h, const struct zs_node *no
     return ZS_OK;
 }
 
-/* Looks what a node's own document says, before more than its attributes changes: consolidated metadata may be older.
- * *is_there: there is one. */
+/* Reads a node's own document before more than its attributes change: consolidated metadata may be older. *is_there:
+ * there is one. */
 static enum zs_status note_own(struct zs_hierarchy *h, const char *path, bool *is_there, struct zs_error *err)
 {
     struct zs_change *change = zs_changes_find(&h->pending, path);
@@ -89,7 +90,7 @@ enum zs_status zs_hierarchy_edit(struct zs_hierarchy *h, const struct zs_node *n
                                  struct zs_error *err)
 {
     ZS_TRY(zs_hierarchy_check_writable(h, err));
-    /* what is at its path by now; const for those who borrow it */
+    /* the node at its path now; const for those who borrow it */
     struct zs_node *mine = (struct zs_node *)(uintptr_t)zs_hierarchy_known(h, node->path);
     if (mine == NULL)
         return zs_fail(err, ZS_INVALID, "/%s: was removed", node->path);
@@ -113,7 +114,7 @@ enum zs_status zs_hierarchy_edit(struct zs_hierarchy *h, const struct zs_node *n
     return ZS_OK;
 }
 
-/* Takes the node out of an entry, which then says that nothing is there. */
+/* Removes the node from an entry, which then says that nothing is there. */
 static enum zs_status vacate(struct zs_hierarchy *h, struct zs_hierarchy_entry *entry, struct zs_error *err)
 {
     if (entry->node == NULL)
@@ -182,7 +183,7 @@ static enum zs_status note_node(struct zs_hierarchy *h, const char *path, struct
     return ZS_OK;
 }
 
-/* Paths that are too deep or too long are found by nobody. */
+/* Checks that a path is not so deep or long that listing would not find it. */
 static enum zs_status check_depth(const char *path, struct zs_error *err)
 {
     int depth = 1;
@@ -241,7 +242,7 @@ enum zs_status zs_hierarchy_restate(struct zs_hierarchy *h, struct zs_node *node
         zs_node_free(node);
         return status;
     }
-    return put_node(h, node, err); /* one that is not there is for the flush to name */
+    return put_node(h, node, err); /* the flush reports one that is gone */
 }
 
 enum zs_status zs_hierarchy_stored_node(struct zs_hierarchy *h, const char *path, const struct zs_node **node,

@@ -1,4 +1,4 @@
-/* Where many nodes come from at once: consolidated metadata, or a walk through the store. */
+/* Finding many nodes at once: in consolidated metadata, or by a walk through the store. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ static int compare_entries(const void *a, const void *b)
     return zs_path_compare(((const struct zs_hierarchy_entry *)a)->path, ((const struct zs_hierarchy_entry *)b)->path);
 }
 
-/* Whether a key is the path of something below the root; *is_beyond: of something that cannot be listed. */
+/* Whether a key is a path below the root; *is_beyond: it is, but too deep or long to be listed. */
 static bool is_usable_key(const char *key, bool *is_beyond)
 {
     int depth = 1;
@@ -215,7 +215,7 @@ static int compare_nodes(const void *a, const void *b)
     return zs_path_compare((*(const struct zs_node *const *)a)->path, (*(const struct zs_node *const *)b)->path);
 }
 
-/* Everything in the table that is a node. */
+/* Appends all nodes of the table. */
 static enum zs_status append_known(struct walk *w, struct zs_error *err)
 {
     enum zs_status status = w->h->has_beyond ? fail_beyond(w->h, err) : ZS_OK;
@@ -227,7 +227,7 @@ static enum zs_status append_known(struct walk *w, struct zs_error *err)
     return status;
 }
 
-/* What was added and waits for the flush, which no walk finds. */
+/* Appends new nodes that are not flushed, which no walk finds. */
 static enum zs_status append_added(struct walk *w, struct zs_error *err)
 {
     const size_t found = w->count;
@@ -253,7 +253,7 @@ static enum zs_status walk_store(struct walk *w, struct zs_error *err)
     return append_added(w, err);
 }
 
-/* Hands out a copy of w->nodes. */
+/* Returns a copy of a list of nodes. */
 static enum zs_status copy_nodes(const struct zs_node *const *nodes, size_t n, const struct zs_node ***out,
                                  size_t *count, struct zs_error *err)
 {

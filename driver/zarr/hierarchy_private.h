@@ -1,4 +1,4 @@
-/* zarr/hierarchy_private.h: the table of nodes, shared by the files of the hierarchy. */
+/* zarr/hierarchy_private.h: the table of nodes, which the files of the hierarchy share. */
 #ifndef ZS_ZARR_HIERARCHY_PRIVATE_H
 #define ZS_ZARR_HIERARCHY_PRIVATE_H
 
@@ -9,7 +9,7 @@
 #include "zarr/name.h"
 #include "zarr/pending_changes.h"
 
-/* What is known about one path: its node, or why there is none. */
+/* What is known of one path: its node, or why there is none. */
 struct zs_hierarchy_entry {
     char *path;
     struct zs_node *node;  /* NULL: */
@@ -37,8 +37,9 @@ struct zs_hierarchy {
     size_t retired_count;
 };
 
-/* Puts an entry at its place and takes over what it points to; the lock is held. What is known already stays, unless it
- * is that nothing is there. Returns the entry for the path; NULL without memory, the entry then still the caller's. */
+/* Inserts an entry and takes over what it points to; the lock is held. An entry that is known already stays, unless it
+ * says that nothing is there. Returns the entry for the path; NULL without memory: then the entry still belongs to the
+ * caller. */
 const struct zs_hierarchy_entry *zs_hierarchy_insert(struct zs_hierarchy *h, struct zs_hierarchy_entry entry);
 
 /* The node at a clean path; as zs_hierarchy_node(), but unless `guess_groups` a directory without zarr.json, not known
@@ -56,7 +57,7 @@ enum zs_status zs_hierarchy_consolidate(struct zs_hierarchy *h, struct zs_error 
 
 void zs_hierarchy_entry_free(struct zs_hierarchy_entry *entry);
 
-/* The node at a clean path as far as the table has one, else NULL. Nothing is asked; the lock is not taken. */
+/* The node at a clean path, if the table has it, else NULL. The store is not read, and the lock is not taken. */
 const struct zs_node *zs_hierarchy_known(const struct zs_hierarchy *h, const char *path);
 
 /* The entries at and below a clean path: *first to the one before *end. */
@@ -66,31 +67,32 @@ void zs_hierarchy_within(const struct zs_hierarchy *h, const char *path, size_t 
 
 /* A copy of a document without consolidated metadata, which are not its own; NULL without memory. */
 zs_json *zs_document_own(const zs_json *document);
-/* Puts a node, which is taken over, where the store has its document, as that was `before` (taken over): at the next
- * flush the document gets what differs, and what lists nodes has it. */
+/* Puts a node, which is taken over, in the place of a stored document, which was `before` (taken over): the next flush
+ * writes what differs to the document, and the node to consolidated metadata. */
 enum zs_status zs_hierarchy_put_again(struct zs_hierarchy *h, struct zs_node *node, zs_json *before,
                                       struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- hierarchy_flush.c ---- */
 
-/* Whether nothing of the store is in its place: its root is still to be written. */
+/* Whether the root of the store is still to be written. */
 bool zs_hierarchy_is_unmade(const struct zs_hierarchy *h);
-/* The document at `path` as the store has it now, NULL when it has none. */
+/* Reads the document at `path`; NULL when the store has none. */
 enum zs_status zs_document_load(struct zs_store *store, const char *path, zs_json **document,
                                 struct zs_error *err) ZS_MUST_CHECK;
-/* zs_hierarchy_flush() by who has the lock of the root's document, or knows that there is none. */
+/* Like zs_hierarchy_flush(), with the lock of the root's document held, or without locks. */
 enum zs_status zs_hierarchy_flush_locked(struct zs_hierarchy *h, struct zs_error *err) ZS_MUST_CHECK;
-/* Takes the node at `path` and all below it from the store, which has it listed nowhere any more, now: what comes there
- * before the next flush must not share its keys. Where it is not to be removed nothing happens. */
+/* Removes the node at `path` and all below it from the store now, if a removal is pending: what is created there before
+ * the next flush must not share its keys. */
 enum zs_status zs_hierarchy_flush_removal(struct zs_hierarchy *h, const char *path, struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- recover.c, by who has the lock of the root's document ---- */
 
-/* Says what is about to change of documents that are there, but for attributes alone; *is_put: anything is. */
+/* Writes a journal of the stored documents that are about to change in more than attributes; *is_put: there are
+ * some. */
 enum zs_status zs_recovery_note_changes(const struct zs_hierarchy *h, bool *is_put, struct zs_error *err) ZS_MUST_CHECK;
 enum zs_status zs_recovery_note_rename(struct zs_store *store, const char *from, const char *to,
                                        struct zs_error *err) ZS_MUST_CHECK;
-/* It is done. */
+/* Removes the journal. */
 enum zs_status zs_recovery_done(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
 enum zs_status zs_hierarchy_recover_locked(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
 

@@ -1,4 +1,4 @@
-/* What was changed in memory and is not in the store yet, and how it comes there beside what others changed. */
+/* The table of pending changes, and how a change is put over what others changed meanwhile. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -248,7 +248,7 @@ enum zs_status zs_change_merge(zs_json **theirs, const struct zs_node *node, con
     if (is_edit && !change->may_be_gone)
         return zs_fail(err, ZS_INVALID, "/%s: somebody else removed this %s meanwhile: its changes are not written",
                        node->path, type);
-    /* A group that is the same is of both. */
+    /* Both may have added the same group. */
     if (!is_edit && !change->was_removed && !change->is_put && *theirs != NULL &&
         (node->type == ZS_NODE_ARRAY || !zs_json_is_same(*theirs, node->document)))
         return zs_fail(err, ZS_INVALID,

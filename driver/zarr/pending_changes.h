@@ -20,10 +20,10 @@ enum zs_change_kind {
 struct zs_change {
     char *path;
     enum zs_change_kind kind;
-    bool was_removed; /* what was at and below the path before is gone, even if something is there again */
+    bool was_removed; /* what was at and below the path before goes, even if something is added there again */
     bool is_fresh;    /* ZS_CHANGE_NEW, where the store itself had nothing at or below the path */
-    bool may_be_gone; /* ZS_CHANGE_EDIT: another document comes in its place, or its group had none before */
-    bool is_put;      /* a flush that failed later has written it */
+    bool may_be_gone; /* ZS_CHANGE_EDIT: replaced by another document, or the group had no document */
+    bool is_put;      /* written by a flush that failed later */
     zs_json *before;  /* ZS_CHANGE_EDIT: the document as it was read, but for consolidated metadata; owned */
     bool is_copy;     /* ... from consolidated metadata above, which may be older than the node's own zarr.json: */
     zs_json *own;     /* ... that one, NULL as long as nothing but attributes changes; owned */
@@ -36,20 +36,20 @@ struct zs_pending_changes {
     size_t count, capacity;
 };
 
-/* What is noted of a path; NULL where nothing is. */
+/* The change of a path; NULL where there is none. */
 struct zs_change *zs_changes_find(const struct zs_pending_changes *changes, const char *path);
-/* The same, noted now where nothing is, as an empty edit; NULL without memory. */
+/* The change of a path, added as an empty edit where there is none; NULL without memory. */
 struct zs_change *zs_changes_note(struct zs_pending_changes *changes, const char *path);
 /* The changes at and below a path: *first to the one before *end. */
 void zs_changes_within(const struct zs_pending_changes *changes, const char *path, size_t *first, size_t *end);
 /* Forgets them. */
 void zs_changes_forget(struct zs_pending_changes *changes, const char *path);
 void zs_changes_clear(struct zs_pending_changes *changes);
-/* Whether the store need not be asked for `path`: what it has there is to go, or it had nothing when the group above
- * was made. */
+/* Whether nothing that the store has at `path` counts: it is to be removed, or there was nothing when the group above
+ * was added. */
 bool zs_changes_are_vacant(const struct zs_pending_changes *changes, const char *path);
 bool zs_change_is_removal(const struct zs_change *change);
-/* Whether an edit changes more than attributes. */
+/* Whether a change is of more than attributes. */
 bool zs_change_restates(const struct zs_change *change, const struct zs_node *node);
 
 /* The one rule: what changed from `before` to `ours` is put over *theirs, what the store has now (NULL: nothing).

@@ -1,6 +1,6 @@
-/* Changes of several documents that a killed writer began: it says in a journal what it is about to do, and the next
- * writer finishes it. The journal is written and read under the lock of the root's document: who has that, and finds
- * one, knows that its writer is dead. */
+/* Finishing changes of several documents that a killed writer began. A writer says in a journal what it is about to do;
+ * the journal is written and read under the lock of the root's document, so whoever has that and finds a journal knows
+ * that its writer is dead. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,7 +73,7 @@ enum zs_status zs_recovery_done(struct zs_store *store, struct zs_error *err)
 
 /* ---- Finishing ---- */
 
-/* Puts a document, taken over, and what it was before, likewise, to what `h` writes. */
+/* Adds the change from document `before` to `after`, both taken over, to those that `h` writes. */
 static enum zs_status put_again(struct zs_hierarchy *h, const char *path, zs_json *before, zs_json *after,
                                 struct zs_error *err)
 {
@@ -109,10 +109,10 @@ static enum zs_status finish_change(struct zs_hierarchy *h, const zs_json *membe
     return status == ZS_INVALID ? ZS_OK : status;
 }
 
-/* What is at and below a path is listed from now on. */
+/* Lists what is at and below a path in consolidated metadata. */
 static enum zs_status list_again(struct zs_hierarchy *h, const char *path, struct zs_error *err)
 {
-    struct zs_hierarchy *stored = NULL; /* as the documents say, whatever lists them */
+    struct zs_hierarchy *stored = NULL; /* by the documents, whatever lists them */
     const struct zs_node **nodes = NULL;
     size_t count = 0;
     enum zs_status status = zs_hierarchy_open(h->store, false, &stored, err);
@@ -127,7 +127,7 @@ static enum zs_status list_again(struct zs_hierarchy *h, const char *path, struc
     return status;
 }
 
-/* It is where it was, or where it was to be. */
+/* Finishes a rename: the node is at its new path or still at the old one. */
 static enum zs_status finish_rename(struct zs_hierarchy *h, const char *from, const char *to, struct zs_error *err)
 {
     const char *const paths[] = {to, from};
@@ -183,7 +183,7 @@ enum zs_status zs_hierarchy_recover_locked(struct zs_store *store, struct zs_err
         return ZS_OK;
     const enum zs_status status = journal != NULL ? finish(store, journal, &reason) : ZS_OK;
     zs_json_free(journal);
-    /* what is no journal, or speaks of no nodes, is of use to nobody */
+    /* an invalid journal is of no use */
     if (status == ZS_OK || status == ZS_INVALID || status == ZS_NOT_FOUND)
         return zs_recovery_done(store, err);
     return zs_fail(err, status, "%s: what a writer began that was killed cannot be finished: %s", store->root,
@@ -197,7 +197,7 @@ enum zs_status zs_hierarchy_recover(struct zs_store *store, struct zs_error *err
     struct zs_lock *lock = NULL;
     if (store->is_remote || store->ops->lock == NULL)
         return ZS_OK;
-    ZS_TRY(read_journal(store, &is_there, &journal, err)); /* without waiting for who writes just now */
+    ZS_TRY(read_journal(store, &is_there, &journal, err)); /* without waiting for a present writer */
     zs_json_free(journal);
     if (!is_there)
         return ZS_OK;
