@@ -27,12 +27,6 @@
  * too. */
 #define BLOCK_THRESHOLD_BYTES ((uint64_t)2 << 20)
 #define REMOTE_BLOCK_THRESHOLD_BYTES ((uint64_t)1 << 20)
-/* Locally a request costs microseconds: merging pays for small neighbours only, and groups stay small so that threads
- * share the work evenly. A remote request costs milliseconds of a server and a connection, in which some hundred
- * kilobytes would have come; not a round trip, since requests are under way side by side. */
-static const struct zs_range_policy local_ranges = {.max_gap = 4096, .max_size = (uint64_t)512 << 10};
-static const struct zs_range_policy remote_ranges = {.max_gap = (uint64_t)128 << 10, .max_size = (uint64_t)4 << 20};
-
 static atomic_int open_arrays; /* of the process */
 
 static void object_close(void *object)
@@ -66,11 +60,12 @@ enum zs_status zs_chunk_size_check(const struct zs_array *array, const struct zs
                    (unsigned long long)array->max_chunk, (unsigned long long)level->decoded_size);
 }
 
-char *zs_shard_key(const struct zs_array *array, uint64_t shard)
+enum zs_status zs_shard_key(const struct zs_array *array, uint64_t shard, char **key, struct zs_error *err)
 {
     uint64_t position[ZS_MAX_NDIM];
     zs_grid_position(&array->grid, 0, shard, position);
-    return zs_chunk_key(array->meta, array->node->path, position);
+    *key = zs_chunk_key(array->meta, array->node->path, position);
+    return *key != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
 }
 
 enum zs_status zs_fail_in_chunk(const struct zs_array *array, uint64_t chunk, enum zs_status status,
@@ -124,7 +119,7 @@ enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *no
     a->fetch_threads = a->threads;
     if (store->is_remote && a->fetch_threads < ZS_MOST_FETCHES)
         a->fetch_threads = ZS_MOST_FETCHES;
-    a->ranges = store->is_remote ? remote_ranges : local_ranges;
+    a->ranges = zs_range_policy_of(store->is_remote);
     if (options != NULL)
         a->update = options->update;
     if (options != NULL && options->merge_gap != 0)

@@ -120,7 +120,8 @@ void zs_pins_release(struct zs_array *array, struct zs_pins *pins);
 /* Whether the cached indexes show that nothing of a level-k shard is stored; false where they are not cached. */
 bool zs_is_known_empty(struct zs_array *array, int k, uint64_t number);
 
-/* Key of a level-0 chunk's object; NULL without memory, freed with free(). */
-char *zs_shard_key(const struct zs_array *array, uint64_t shard);
+/* Key of a level-0 chunk's object, freed with free(). ZS_NO_MEMORY only. */
+enum zs_status zs_shard_key(const struct zs_array *array, uint64_t shard, char **key,
+                            struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

@@ -26,9 +26,8 @@ enum zs_status zs_shard_object(struct zs_array *array, uint64_t shard, struct zs
     *entry = zs_cache_get(array->objects, (struct zs_cache_key){0, shard});
     if (*entry != NULL)
         return ZS_OK;
-    char *key = zs_shard_key(array, shard);
-    if (key == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
+    char *key;
+    ZS_TRY(zs_shard_key(array, shard, &key, err));
     struct zs_object *object;
     enum zs_status status = zs_object_open(array->store, key, &object, err);
     free(key);
@@ -203,9 +202,10 @@ static enum zs_status index_read_with_object(struct zs_array *array, const struc
         status = zs_source_index(level, &source, index, err);
     } else {
         struct zs_object *object = NULL;
-        char *key = zs_shard_key(array, shard);
-        status = key == NULL ? zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key")
-                             : open_with_index(array, level, key, &object, index, err);
+        char *key;
+        status = zs_shard_key(array, shard, &key, err);
+        if (status == ZS_OK)
+            status = open_with_index(array, level, key, &object, index, err);
         free(key);
         if (status == ZS_OK) {
             status = keep_object(array, shard, object, &entry, err);

@@ -44,9 +44,9 @@ static enum zs_status load_whole(const struct zs_array *array, const struct shar
     if (s->source != NULL) {
         encoded = *s->source;
     } else {
-        char *key = zs_shard_key(array, s->number);
-        status = key == NULL ? zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key")
-                             : zs_store_get(array->store, key, limit, &fetched, err);
+        char *key;
+        ZS_TRY(zs_shard_key(array, s->number, &key, err));
+        status = zs_store_get(array->store, key, limit, &fetched, err);
         free(key);
         encoded = (struct zs_source){.memory = fetched.data, .size = fetched.size};
     }
@@ -180,9 +180,8 @@ static bool must_ask_again(const struct zs_array *array, const struct shard *s, 
 static enum zs_status ask_again(struct zs_array *array, uint64_t shard, struct zs_cache_entry **entry,
                                 struct zs_error *err)
 {
-    char *key = zs_shard_key(array, shard);
-    if (key == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
+    char *key;
+    ZS_TRY(zs_shard_key(array, shard, &key, err));
     zs_store_forget(array->store, key);
     free(key);
     zs_cache_remove(array->indexes, (struct zs_cache_key){0, shard});

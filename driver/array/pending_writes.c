@@ -153,10 +153,11 @@ bool zs_shard_is_unpublished(const struct zs_array *array, uint64_t shard)
 static enum zs_status create_shard(struct zs_array *array, uint64_t shard, struct zs_open_shard **out,
                                    struct zs_error *err)
 {
-    char *key = zs_shard_key(array, shard);
+    char *key;
+    ZS_TRY(zs_shard_key(array, shard, &key, err));
     struct zs_open_shard *s = zs_calloc(1, sizeof *s);
     const struct zs_level *levels = s != NULL ? zs_grid_levels(&array->grid, shard, &s->levels) : NULL;
-    enum zs_status status = key != NULL && levels != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot open a shard");
+    enum zs_status status = levels != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot open a shard");
     if (status == ZS_OK)
         status = zs_shard_writer_create(array->store, key, levels, array->pending->order, NULL, NULL, &s->writer, err);
     free(key);
@@ -185,10 +186,12 @@ void zs_pending_find_order(struct zs_array *array)
         struct zs_shard_index *index;
         struct zs_level room;
         const struct zs_level *level = zs_grid_level(&array->grid, 0, i * (count / samples), &room);
-        char *key = zs_shard_key(array, i * (count / samples));
-        if (key == NULL || open_object(array, level, key, &object, &index, &ignored) != ZS_OK) {
+        char *key;
+        if (zs_shard_key(array, i * (count / samples), &key, &ignored) != ZS_OK)
+            return;
+        if (open_object(array, level, key, &object, &index, &ignored) != ZS_OK) {
             free(key);
-            return; /* whoever reads the pixels will say what is wrong */
+            return; /* reading the pixels reports what is wrong */
         }
         is_found = index != NULL;
         if (index != NULL)
@@ -221,9 +224,9 @@ static enum zs_status shard_need(struct zs_array *array, struct zs_open_shard *s
 {
     if (s->is_opened)
         return ZS_OK;
-    char *key = zs_shard_key(array, s->shard);
-    const enum zs_status status =
-        key != NULL ? shard_reopen(array, s, key, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
+    char *key;
+    ZS_TRY(zs_shard_key(array, s->shard, &key, err));
+    const enum zs_status status = shard_reopen(array, s, key, err);
     free(key);
     return status;
 }
@@ -307,9 +310,8 @@ static enum zs_status read_present(struct zs_array *array, struct zs_open_shard 
         ZS_TRY(shard_need(array, s, err));
     if (s != NULL)
         return zs_shard_writer_get_stored(s->writer, zs_grid_number_in_shard(&array->grid, chunk), is_empty, out, err);
-    char *key = zs_shard_key(array, chunk);
-    if (key == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
+    char *key;
+    ZS_TRY(zs_shard_key(array, chunk, &key, err));
     zs_store_forget(array->store, key);
     enum zs_status status = zs_store_get(array->store, key, zs_level_bound(array->innermost), out, err);
     free(key);
@@ -505,9 +507,8 @@ static enum zs_status send(struct going *g, struct zs_error *err)
     struct zs_array *array = g->array;
     if (zs_shard_writer_put_count(g->s->writer) == 0)
         return ZS_OK;
-    char *key = zs_shard_key(array, g->s->shard);
-    if (key == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
+    char *key;
+    ZS_TRY(zs_shard_key(array, g->s->shard, &key, err));
     struct zs_lock *lock = NULL;
     const bool is_alone = zs_shard_is_unpublished(array, g->s->shard);
     enum zs_status status = is_alone ? ZS_OK : zs_store_lock(array->store, key, &lock, err);
@@ -717,9 +718,9 @@ static enum zs_status load(struct zs_array *array, struct zs_open_shard *s, uint
                                                (status == ZS_CORRUPT && zs_object_is_changed(object, true)));
         if (status == ZS_OK || attempt == ZS_STALE_RETRIES || !is_old)
             return status;
-        char *key = zs_shard_key(array, s->shard);
-        status =
-            key != NULL ? shard_reopen(array, s, key, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
+        char *key;
+        ZS_TRY(zs_shard_key(array, s->shard, &key, err));
+        status = shard_reopen(array, s, key, err);
         free(key);
         ZS_TRY(status);
     }
@@ -773,9 +774,8 @@ static enum zs_status put_object(struct zs_array *array, uint64_t chunk, const v
     struct zs_buffer present = {0};
     struct zs_lock *lock = NULL;
     bool is_empty = true;
-    char *key = zs_shard_key(array, chunk);
-    if (key == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
+    char *key;
+    ZS_TRY(zs_shard_key(array, chunk, &key, err));
     enum zs_status status = array->is_new ? ZS_OK : zs_store_lock(array->store, key, &lock, err);
     if (status == ZS_OK)
         status = check_document(array, err);

@@ -209,9 +209,8 @@ static enum zs_status run_object(struct zs_plan *plan, struct zs_planned *c, str
                                  struct zs_error *err)
 {
     struct zs_array *array = plan->array;
-    char *key = zs_shard_key(array, c->where.shard);
-    if (key == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
+    char *key;
+    ZS_TRY(zs_shard_key(array, c->where.shard, &key, err));
     struct zs_buffer *fetched = zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED);
     enum zs_status status = zs_store_get(array->store, key, zs_level_bound(array->innermost), fetched, err);
     free(key);

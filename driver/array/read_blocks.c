@@ -148,15 +148,15 @@ static enum zs_status open_whole(struct zs_plan *plan, struct zs_planned *c, con
     /* Locally it is opened each time, since it may have been replaced; over a network the next read detects that. */
     struct zs_cache_entry *entry = array->store->is_remote ? zs_cache_get(array->objects, key) : NULL;
     if (entry == NULL) {
-        char *name = zs_shard_key(array, c->where.shard);
+        char *name;
         struct zs_object *object = NULL;
-        enum zs_status status = name == NULL ? zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key") : ZS_OK;
-        if (status == ZS_OK && array->distrusts_memory)
+        ZS_TRY(zs_shard_key(array, c->where.shard, &name, err));
+        if (array->distrusts_memory)
             zs_store_forget(array->store, name);
-        if (status == ZS_OK && array->store->is_remote)
-            status = zs_object_open_head(array->store, name, sizeof head->fetched, head->fetched, &object, err);
-        else if (status == ZS_OK)
-            status = zs_object_open(array->store, name, &object, err);
+        const enum zs_status status =
+            array->store->is_remote
+                ? zs_object_open_head(array->store, name, sizeof head->fetched, head->fetched, &object, err)
+                : zs_object_open(array->store, name, &object, err);
         free(name);
         if (status == ZS_NOT_FOUND) {
             c->where.kind = ZS_LOCATION_EMPTY;

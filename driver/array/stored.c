@@ -120,9 +120,8 @@ static enum zs_status find_object(struct zs_array *array, uint64_t chunk, struct
                                   struct zs_error *err)
 {
     struct zs_object *object;
-    char *key = zs_shard_key(array, chunk);
-    if (key == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
+    char *key;
+    ZS_TRY(zs_shard_key(array, chunk, &key, err));
     zs_store_forget(array->store, key);
     const enum zs_status status = zs_object_open(array->store, key, &object, err);
     if (status == ZS_OK) {
@@ -150,8 +149,7 @@ static enum zs_status take_location(struct zs_array *array, const struct zs_loca
         return ZS_OK;
     }
     found->offset = where->bytes.offset;
-    found->key = zs_shard_key(array, where->shard);
-    return found->key != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
+    return zs_shard_key(array, where->shard, &found->key, err);
 }
 
 static enum zs_status find_in_shard(struct zs_array *array, uint64_t chunk, bool *is_stale,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "array/pending_writes.h"
+#include "array/plan.h"
 #include "base/files.h"
 #include "base/parallel.h"
 #include "base/strided.h"
@@ -38,17 +39,11 @@ struct batch {
 static bool chunk_overlap(const struct zs_array *array, uint64_t number, const struct zs_window *w, uint64_t *start,
                           uint64_t *count)
 {
-    uint64_t low[ZS_MAX_NDIM], length[ZS_MAX_NDIM];
-    bool whole = true;
-    zs_grid_extent(&array->grid, array->chain.count - 1, number, low, length);
-    for (int d = 0; d < array->meta->ndim; d++) {
-        const uint64_t high = zs_min_u64(low[d] + length[d], array->meta->shape[d]);
-        start[d] = zs_max_u64(low[d], w->start[d]);
-        const uint64_t end = zs_min_u64(high, w->start[d] + w->count[d]);
-        count[d] = end - start[d];
-        whole = whole && start[d] == low[d] && end == high;
-    }
-    return whole;
+    uint64_t elements = 1;
+    zs_chunk_overlap(array, array->chain.count - 1, number, w, start, count);
+    for (int d = 0; d < array->meta->ndim; d++)
+        elements *= count[d];
+    return elements == zs_grid_elements(&array->grid, array->chain.count - 1, number);
 }
 
 /* Copies the elements of a window into a decoded chunk, and notes them in `written` (may be NULL). */
@@ -270,14 +265,10 @@ static enum zs_status write_window(struct zs_array *array, const struct zs_windo
 {
     const int n = array->meta->ndim, innermost = array->chain.count - 1;
     uint64_t low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM], chunks = 1;
+    ZS_TRY(zs_windows_check(array, w, 1, err));
+    if (zs_is_empty_window(array, w))
+        return ZS_OK;
     for (int d = 0; d < n; d++) {
-        const uint64_t size = array->meta->shape[d];
-        if (w->start[d] > size || w->count[d] > size - w->start[d])
-            return zs_fail(
-                err, ZS_ARGUMENT, "window: expected elements within 0 to %llu of dimension %d, found %llu + %llu",
-                (unsigned long long)size, d, (unsigned long long)w->start[d], (unsigned long long)w->count[d]);
-        if (w->count[d] == 0)
-            return ZS_OK;
         at[d] = low[d] = zs_grid_find(&array->grid, innermost, d, w->start[d]);
         high[d] = zs_grid_find(&array->grid, innermost, d, w->start[d] + w->count[d] - 1) + 1;
         chunks *= high[d] - low[d]; /* some of the array's chunks, whose number fits */
@@ -301,12 +292,7 @@ static enum zs_status write_window(struct zs_array *array, const struct zs_windo
             if (status == ZS_OK)
                 gather(&b, number, w, dirty->blob->data, dirty->written);
         }
-        more = false;
-        for (int d = n - 1; d >= 0 && !more; d--) {
-            more = ++at[d] < high[d];
-            if (!more)
-                at[d] = low[d];
-        }
+        more = zs_next_position(n, at, low, high);
     }
     if (status == ZS_OK)
         status = run_batch(&b, err);

@@ -9,10 +9,6 @@
 
 #define WHERE_SIZE 1024
 
-/* As array/array.c has them: locally a request is cheap, and small groups share the work evenly. */
-static const struct zs_range_policy local_ranges = {.max_gap = 4096, .max_size = (uint64_t)512 << 10};
-static const struct zs_range_policy remote_ranges = {.max_gap = (uint64_t)128 << 10, .max_size = (uint64_t)4 << 20};
-
 /* "red/c/0/1, inner chunk [2,3]"; of a level between: "inner shard". Level 0 is the object itself. */
 static const char *describe(const struct zs_checked_object *o, int k, const uint64_t *origin, char where[WHERE_SIZE])
 {
@@ -123,14 +119,12 @@ static enum zs_status shard_open(const struct zs_checked_object *o, int k, const
         return report(o, k, chunk->origin, status, err);
     s->ranges = zs_calloc((size_t)level->inner_count, sizeof *s->ranges);
     s->groups = zs_calloc((size_t)level->inner_count, sizeof *s->groups);
-    status = s->ranges != NULL && s->groups != NULL
-                 ? take_entries(o, s, index, err)
-                 : zs_fail(err, ZS_NO_MEMORY, "%s: no memory for its index", o->key);
+    status = s->ranges != NULL && s->groups != NULL ? take_entries(o, s, index, err)
+                                                    : zs_fail(err, ZS_NO_MEMORY, "%s: no memory for its index", o->key);
     free(index);
     if (status != ZS_OK)
         return status;
-    s->group_count =
-        zs_range_plan(s->ranges, s->range_count, o->c->store->is_remote ? remote_ranges : local_ranges, s->groups);
+    s->group_count = zs_range_plan(s->ranges, s->range_count, zs_range_policy_of(o->c->store->is_remote), s->groups);
     check_overlaps(o, s);
     count_dead(o, s);
     return ZS_OK;
