@@ -183,7 +183,7 @@ static enum zs_status find_chunk(struct zs_array *array, const uint64_t *positio
                            array->node->path, d, (unsigned long long)count, (unsigned long long)position[d]);
     }
     if (!is_flushed(array))
-        return zs_fail(err, ZS_ARGUMENT, "array /%s: where its chunks are is known when what was written is flushed",
+        return zs_fail(err, ZS_ARGUMENT, "array /%s: flush it first: pending writes will move its chunks",
                        array->node->path);
     const uint64_t chunk = zs_grid_number(&array->grid, innermost, position);
     if (innermost == 0)

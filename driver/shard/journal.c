@@ -81,7 +81,7 @@ static enum zs_status check(const struct zs_level *level, const struct zs_buffer
     uint32_t crc;
     if (bytes->size != all || memcmp(bytes->data, MAGIC, MAGIC_BYTES) != 0 ||
         zs_load_le32(bytes->data + all - 4) != zs_crc32c(bytes->data, all - 4))
-        return zs_fail(err, ZS_NOT_FOUND, "the journal is none");
+        return zs_fail(err, ZS_NOT_FOUND, "expected a journal, found something else");
     const uint64_t size = load_le64(bytes->data + MAGIC_BYTES), n = load_le64(bytes->data + MAGIC_BYTES + 8);
     if (size < level->index_size || size > zs_object_size(object) || n != tail_of(level, size))
         return zs_fail(err, ZS_NOT_FOUND, "the journal is of another shard");

@@ -128,8 +128,8 @@ enum zs_status zs_hierarchy_check_array(const struct zs_hierarchy *h, const stru
  * be read: then nothing is written. On failure everything remains to be written. */
 enum zs_status zs_hierarchy_flush(struct zs_hierarchy *h, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Finishes what a writer began that was killed, where locks tell that it was: before zs_hierarchy_open() of a store
- * that is to be changed. */
+/* Finishes what a killed writer began, in stores with locks, which show that it is dead: before zs_hierarchy_open() of
+ * a store that is to be changed. */
 enum zs_status zs_hierarchy_recover(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Limits of the walk by listing: a store is metadata written by strangers, and every directory costs requests. What

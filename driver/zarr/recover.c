@@ -186,8 +186,7 @@ enum zs_status zs_hierarchy_recover_locked(struct zs_store *store, struct zs_err
     /* an invalid journal is of no use */
     if (status == ZS_OK || status == ZS_INVALID || status == ZS_NOT_FOUND)
         return zs_recovery_done(store, err);
-    return zs_fail(err, status, "%s: what a writer began that was killed cannot be finished: %s", store->root,
-                   reason.message);
+    return zs_fail(err, status, "%s: cannot finish what a killed writer began: %s", store->root, reason.message);
 }
 
 enum zs_status zs_hierarchy_recover(struct zs_store *store, struct zs_error *err)
