@@ -1,7 +1,7 @@
 /* Files of an Icechunk repository: the first byte says which, the rest is the file; the others are in order. All arrays
  * are read. corpus/icechunk has the files that icechunk_make.h makes, plain and compressed. */
 #include "array/array.h"
-#include "codec/zstd.h"
+#include "codec/codec.h"
 #include "fuzz.h"
 #include "../unit/icechunk_make.h"
 #include "zarr/hierarchy.h"

@@ -28,16 +28,16 @@ static void decode(const struct zs_level *leaf, const uint8_t *chunk, size_t n)
     if (scratch == NULL)
         abort();
     memcpy(in, chunk, n);
-    if (zs_leaf_decode(leaf, scratch, in, n, out, &err) != ZS_OK) {
+    if (zs_chunk_decode(leaf, scratch, in, n, out, &err) != ZS_OK) {
         if (err.message[0] == '\0')
             abort(); /* every failure says why */
     } else {
-        if (zs_leaf_decode(leaf, scratch, in, n, again, &err) != ZS_OK || memcmp(out, again, size) != 0)
+        if (zs_chunk_decode(leaf, scratch, in, n, again, &err) != ZS_OK || memcmp(out, again, size) != 0)
             abort(); /* not every byte was written */
-        if (zs_leaf_encode(leaf, scratch, again, &encoded, &n_encoded, &err) == ZS_OK) {
+        if (zs_chunk_encode(leaf, scratch, again, &encoded, &n_encoded, &err) == ZS_OK) {
             uint8_t *copy = filled(n_encoded, 0);
             memcpy(copy, encoded, n_encoded);
-            if (zs_leaf_decode(leaf, scratch, copy, n_encoded, again, &err) != ZS_OK && err.message[0] == '\0')
+            if (zs_chunk_decode(leaf, scratch, copy, n_encoded, again, &err) != ZS_OK && err.message[0] == '\0')
                 abort();
             free(copy);
         }

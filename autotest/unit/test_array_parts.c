@@ -46,7 +46,7 @@ static void open_deep(struct deep *d, const char *chunks, const char *codecs, bo
     d->store.before = count_call;
     d->store.ctx = d;
     d->array = open_node(&d->store.base, d->node, 2, 0);
-    d->array->part_chunk = SMALL;
+    d->array->block_threshold = SMALL;
 }
 
 static void close_deep(struct deep *d)
@@ -227,7 +227,7 @@ static void test_a_chunk_larger_than_what_is_allowed_is_read_in_parts(void)
     zs_array_close(d.array);
     const struct zs_array_options options = {.threads = 2, .max_chunk_bytes = 100000};
     must(zs_array_open_in(&d.store.base, d.node, &options, &d.array, &err), &err);
-    d.array->part_chunk = SMALL;
+    d.array->block_threshold = SMALL;
     CHECK(read_window(&d, (uint64_t[]){7, 0, 0}, (uint64_t[]){1, 96, 96}));
     CHECK(zs_array_read(d.array, (uint64_t[]){0, 0, 0}, (uint64_t[]){60, 48, 48}, out, &err) == ZS_UNSUPPORTED);
     CHECK_CONTAINS(err.message, "MAX_CHUNK_SIZE");
@@ -336,7 +336,7 @@ static void test_whichever_call_fails_is_an_error_and_the_next_reading_is_right(
         for (long call = 1;; call++) {
             zs_array_close(d.array); /* nothing is known */
             d.array = open_node(&d.store.base, d.node, 2, 0);
-            d.array->part_chunk = SMALL;
+            d.array->block_threshold = SMALL;
             d.store.calls = 0;
             d.store.fail_at = call;
             const enum zs_status status =
@@ -379,7 +379,7 @@ static void test_eight_threads_read_parts_of_the_same_chunks(void)
         if (l % 3 == 0) { /* nothing stays */
             zs_array_close(d.array);
             d.array = open_node(&d.store.base, d.node, 2, 1);
-            d.array->part_chunk = SMALL;
+            d.array->block_threshold = SMALL;
         }
         for (size_t i = 0; i < 8; i++) {
             each[i] = (struct together){&d, i};

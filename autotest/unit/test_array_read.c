@@ -73,7 +73,7 @@ static void test_random_arrays_read_as_the_oracle_wrote_them(void)
         oracle_store(&o, store);
         struct zs_array *a = open_node(store, node, seed % 3 == 0 ? 1 : 3, seed % 2 == 0 ? 1 : 0);
         if (seed % 4 != 0)
-            a->plan_pieces = 1 + seed % 11; /* cut in all ways that there are */
+            a->plan_overlaps = 1 + seed % 11; /* cut in all ways that there are */
         const int failures = check_failures;
         for (int i = 0; i < 8; i++) {
             read_dense(&o, a, &o.seed);

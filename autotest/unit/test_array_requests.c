@@ -260,7 +260,7 @@ static void test_absent_shards_of_many_chunks_are_asked_for_once(void)
 static void find_costs(struct counted *c, uint64_t y, uint64_t x, size_t size, int opens, int reads)
 {
     struct zs_error err;
-    struct zs_chunk_place place;
+    struct zs_chunk_bytes place;
     static unsigned char ones[64 * 64];
     memset(ones, 1, sizeof ones);
     c->opens = 0;
@@ -278,7 +278,7 @@ static void find_costs(struct counted *c, uint64_t y, uint64_t x, size_t size, i
             CHECK_EQ_MEM(bytes.data + place.offset, ones, size);
         zs_buffer_free(&bytes);
     }
-    zs_chunk_place_clear(&place);
+    zs_chunk_bytes_clear(&place);
 }
 
 #define NESTED                                                                                                         \
@@ -325,7 +325,7 @@ static void test_a_chunk_that_is_missing_has_no_place(void)
     for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
         struct zs_error err;
         struct counted c;
-        struct zs_chunk_place place;
+        struct zs_chunk_bytes place;
         open_counted(&c, chains[i], false);
         must(zs_store_remove(c.memory, "a/c/0/0", &err), &err);
         must(zs_array_find_chunk(c.array, (uint64_t[]){0, 0}, &place, &err), &err);
@@ -340,7 +340,7 @@ static void test_while_something_is_not_flushed_no_chunk_has_a_place(void)
 {
     struct zs_error err;
     struct counted c;
-    struct zs_chunk_place place;
+    struct zs_chunk_bytes place;
     unsigned char twos[16];
     memset(twos, 2, sizeof twos);
     open_counted(&c, CHUNKS_8, false);
@@ -355,7 +355,7 @@ static void test_while_something_is_not_flushed_no_chunk_has_a_place(void)
         CHECK_EQ_U64(bytes.data[place.offset + 63], 1);
     }
     zs_buffer_free(&bytes);
-    zs_chunk_place_clear(&place);
+    zs_chunk_bytes_clear(&place);
     close_counted(&c);
 }
 
@@ -363,7 +363,7 @@ static void test_a_chunk_of_a_shard_that_was_replaced_is_where_it_is_now(void)
 {
     struct zs_error err;
     struct counted c;
-    struct zs_chunk_place place;
+    struct zs_chunk_bytes place;
     static unsigned char twos[64];
     memset(twos, 2, sizeof twos);
     open_counted(&c, "[" NESTED "]", false);
@@ -378,7 +378,7 @@ static void test_a_chunk_of_a_shard_that_was_replaced_is_where_it_is_now(void)
     if (CHECK_EQ_U64(place.size, 16) && CHECK(place.offset + place.size <= bytes.size))
         CHECK_EQ_U64(bytes.data[place.offset], 1);
     zs_buffer_free(&bytes);
-    zs_chunk_place_clear(&place);
+    zs_chunk_bytes_clear(&place);
     close_counted(&c);
 }
 

@@ -1,5 +1,5 @@
 /* Writing windows: whatever is written in whatever order is what is read, before and after it is in the store. */
-#include "array/unsaved.h"
+#include "array/pending_writes.h"
 #include "oracle_store.h"
 
 #define SHARDS(shape, codecs, more) \
@@ -324,10 +324,10 @@ static void test_dirty_chunks_go_to_the_store_when_the_budget_is_full(void)
     for (uint64_t i = 0; i < 4; i++)
         put(&s, 16 * i + 1, "x");
     CHECK(has_object(s.store, "a/c/0"));
-    CHECK(s.array->unsaved->dirty_bytes <= 40);
+    CHECK(s.array->pending->dirty_bytes <= 40);
     flush(&s);
     CHECK(has_object(s.store, "a/c/3"));
-    CHECK_EQ_U64(s.array->unsaved->dirty_bytes, 0);
+    CHECK_EQ_U64(s.array->pending->dirty_bytes, 0);
     small_free(&s);
 }
 
@@ -536,7 +536,7 @@ static void test_a_pixel_in_a_huge_nested_shard_needs_no_memory_for_the_rest(voi
             const uint64_t at = round == 0 ? 200000 : 200300;
             struct zs_window w = {.start = {at, at}, .count = {1, 1}, .data = &pixel, .stride = {1, 1}};
             must(zs_array_write_windows(a, &w, 1, 1, NULL, NULL, &err), &err);
-            CHECK(a->unsaved->dirty_bytes + a->unsaved->held_bytes < (uint64_t)4 << 20);
+            CHECK(a->pending->dirty_bytes + a->pending->shard_bytes < (uint64_t)4 << 20);
             must(zs_array_flush(a, &err), &err);
             must(zs_array_read(a, w.start, w.count, &out, &err), &err);
             CHECK_EQ_U64(out, 7);
@@ -574,8 +574,8 @@ static void test_dirty_chunks_of_all_arrays_count_in_the_budget_of_the_process(v
     struct zs_array *a = with_dirty_chunks(store, node, 80);
     CHECK(zs_budget_used() - before >= 80 << 10);
     struct zs_array *b = with_dirty_chunks(store, node, 256), *c = with_dirty_chunks(store, node, 256);
-    CHECK(b->unsaved->dirty_bytes <= 18 << 10 && c->unsaved->dirty_bytes <= 18 << 10); /* an eighth, and one chunk */
-    CHECK(zs_budget_used() - before >= a->unsaved->dirty_bytes + b->unsaved->dirty_bytes + c->unsaved->dirty_bytes);
+    CHECK(b->pending->dirty_bytes <= 18 << 10 && c->pending->dirty_bytes <= 18 << 10); /* an eighth, and one chunk */
+    CHECK(zs_budget_used() - before >= a->pending->dirty_bytes + b->pending->dirty_bytes + c->pending->dirty_bytes);
     must(zs_array_flush(a, &err), &err);
     zs_array_close(a);
     zs_array_close(b); /* drops what it has */

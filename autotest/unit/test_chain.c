@@ -1,6 +1,6 @@
 /* The codecs of an array, compiled. */
 #include "array_store.h"
-#include "codec/bytes.h"
+#include "codec/codec.h"
 #include "codec/chain.h"
 
 #define LITTLE "{'name':'bytes','configuration':{'endian':'little'}}"
@@ -190,15 +190,15 @@ static void test_leaf_round_trips_in_either_byte_order_and_every_type(void)
             struct zs_scratch *scratch = zs_scratch_acquire();
             const void *encoded;
             size_t size;
-            must(zs_leaf_encode(leaf, scratch, copy, &encoded, &size, &c.err), &c.err);
+            must(zs_chunk_encode(leaf, scratch, copy, &encoded, &size, &c.err), &c.err);
             const size_t unit = c.meta.dtype.swap_unit;
             for (size_t i = 0; i < n; i++) /* as stored, in place */
                 CHECK_EQ_U64(copy[i], data[big ? i / unit * unit + (unit - 1 - i % unit) : i]);
             void *stored = malloc(size);
             memcpy(stored, encoded, size);
-            CHECK(zs_leaf_decode(leaf, scratch, stored, size, out, &c.err) == ZS_OK);
+            CHECK(zs_chunk_decode(leaf, scratch, stored, size, out, &c.err) == ZS_OK);
             CHECK_EQ_MEM(out, data, n);
-            CHECK(zs_leaf_decode(leaf, scratch, stored, size - 1, out, &c.err) == ZS_CORRUPT);
+            CHECK(zs_chunk_decode(leaf, scratch, stored, size - 1, out, &c.err) == ZS_CORRUPT);
             free(stored);
             zs_scratch_release(scratch);
             done(&c);

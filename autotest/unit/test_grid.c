@@ -124,7 +124,7 @@ static void test_leaves_have_numbers_of_their_own_in_their_shard(void)
         bool taken[64][64] = {{false}};
         for (uint64_t n = 0; n < o.grid.count[leaf][0] * o.grid.count[leaf][1]; n++) {
             uint64_t start[ZS_MAX_NDIM], length[ZS_MAX_NDIM], around[ZS_MAX_NDIM];
-            zs_grid_box(&o.grid, leaf, n, start, length);
+            zs_grid_extent(&o.grid, leaf, n, start, length);
             for (int d = 0; d < 2; d++)
                 around[d] = zs_grid_find(&o.grid, 0, d, start[d]);
             const uint64_t shard = zs_grid_number(&o.grid, 0, around), number = zs_grid_number_in_shard(&o.grid, n);
@@ -166,7 +166,7 @@ static void test_levels_have_the_size_of_their_chunk(void)
         for (uint64_t n = 0; n < o.grid.count[0][0] * o.grid.count[0][1]; n++) {
             uint64_t start[ZS_MAX_NDIM], length[ZS_MAX_NDIM];
             struct zs_level room, *own;
-            zs_grid_box(&o.grid, 0, n, start, length);
+            zs_grid_extent(&o.grid, 0, n, start, length);
             const struct zs_level *level = zs_grid_level(&o.grid, 0, n, &room),
                                   *levels = zs_grid_levels(&o.grid, n, &own);
             CHECK_EQ_U64(level->decoded_size, length[0] * length[1]);

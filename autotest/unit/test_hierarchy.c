@@ -620,18 +620,18 @@ static void test_a_look_sees_what_consolidated_metadata_do_not_list(void)
     const struct zs_node *node = NULL;
     struct zs_error err = {0};
     check_no_node(h, "new", ZS_NOT_FOUND, "consolidated metadata");
-    CHECK(zs_hierarchy_look(h, "new", &node, &err) == ZS_OK && node->type == ZS_NODE_ARRAY);
+    CHECK(zs_hierarchy_stored_node(h, "new", &node, &err) == ZS_OK && node->type == ZS_NODE_ARRAY);
     check_node(h, "new", "new", ZS_NODE_ARRAY); /* from now on it is known */
     check_list(h, "- a (i) i/b new");
-    CHECK(zs_hierarchy_look(h, "g", &node, &err) == ZS_NOT_FOUND &&
-          zs_hierarchy_look(h, "i", &node, &err) == ZS_NOT_FOUND);
+    CHECK(zs_hierarchy_stored_node(h, "g", &node, &err) == ZS_NOT_FOUND &&
+          zs_hierarchy_stored_node(h, "i", &node, &err) == ZS_NOT_FOUND);
     CHECK_CONTAINS(err.message, "there is no array or group \"i\"");
-    CHECK(zs_hierarchy_look(h, "bad", &node, &err) == ZS_INVALID); /* something is there */
+    CHECK(zs_hierarchy_stored_node(h, "bad", &node, &err) == ZS_INVALID); /* something is there */
     c.refused = "g/n/zarr.json";
-    CHECK(zs_hierarchy_look(h, "g/n", &node, &err) == ZS_IO);
+    CHECK(zs_hierarchy_stored_node(h, "g/n", &node, &err) == ZS_IO);
     c.refused = NULL;
-    CHECK(zs_hierarchy_look(h, "g/n", &node, &err) == ZS_OK);
-    CHECK(zs_hierarchy_remove(h, "g/n", &err) == ZS_OK && zs_hierarchy_look(h, "g/n", &node, &err) == ZS_NOT_FOUND);
+    CHECK(zs_hierarchy_stored_node(h, "g/n", &node, &err) == ZS_OK);
+    CHECK(zs_hierarchy_remove(h, "g/n", &err) == ZS_OK && zs_hierarchy_stored_node(h, "g/n", &node, &err) == ZS_NOT_FOUND);
     close_all(h, &c);
 }
 

@@ -2,7 +2,7 @@
  * what is there. */
 #include "array/array.h"
 #include "check.h"
-#include "codec/zstd.h"
+#include "codec/codec.h"
 #include "icechunk_make.h"
 #include "zarr/flexbuffer.h"
 #include "zarr/hierarchy.h"

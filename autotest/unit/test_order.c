@@ -2,7 +2,7 @@
 #include <sys/resource.h>
 
 #include "array_store.h"
-#include "shard/order.h"
+#include "shard/writer.h"
 
 #define MOST 5000
 

@@ -131,12 +131,12 @@ static void check_packed(const char *type, const char *codecs, const void *eleme
     const void *encoded;
     size_t found;
     memcpy(copy, elements, size);
-    must(zs_leaf_encode(leaf, scratch, copy, &encoded, &found, &err), &err);
+    must(zs_chunk_encode(leaf, scratch, copy, &encoded, &found, &err), &err);
     CHECK_EQ_U64(found, n);
     CHECK_EQ_MEM(encoded, packed, n);
-    must(zs_leaf_decode(leaf, scratch, packed, n, again, &err), &err);
+    must(zs_chunk_decode(leaf, scratch, packed, n, again, &err), &err);
     CHECK_EQ_MEM(again, elements, size);
-    CHECK(zs_leaf_decode(leaf, scratch, packed, n - 1, again, &err) == ZS_CORRUPT);
+    CHECK(zs_chunk_decode(leaf, scratch, packed, n - 1, again, &err) == ZS_CORRUPT);
     zs_scratch_release(scratch);
     zs_chain_clear(&chain);
     free(copy);
@@ -172,7 +172,7 @@ static void test_bits_that_would_be_lost_are_not_written(void)
     unsigned char elements[] = {15, 16};
     const void *encoded;
     size_t n;
-    CHECK(zs_leaf_encode(&chain.levels[0], scratch, elements, &encoded, &n, &err) == ZS_INVALID);
+    CHECK(zs_chunk_encode(&chain.levels[0], scratch, elements, &encoded, &n, &err) == ZS_INVALID);
     CHECK_CONTAINS(err.message, "packbits");
     zs_scratch_release(scratch);
     zs_chain_clear(&chain);

@@ -1,4 +1,4 @@
-/* How a shard that is there is changed (shard/ways.h): appended to, or overwritten in place. What it costs, what a
+/* How a shard that is there is changed (shard/writer_private.h): appended to, or overwritten in place. What it costs, what a
  * kill at any call leaves, and what is rewritten instead. */
 #define _GNU_SOURCE /* symlink() */
 #include <stdio.h>

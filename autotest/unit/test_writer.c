@@ -1,7 +1,6 @@
 /* Building one shard. What was built is taken apart by hand. */
 #include "array_store.h"
 #include "fault_store.h"
-#include "shard/order.h"
 #include "shard/writer.h"
 
 #define CHUNKS 16

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "array_store.h"
-#include "codec/packed.h"
+#include "codec/chain.h"
 
 #define REVERSIBLE "[{'name':'zfp','configuration':{'mode':'reversible'}}]"
 #define ZFPY "[{'name':'numcodecs.zfpy','configuration':{'mode':4,'tolerance':0.01,'rate':-1,'precision':-1}}]"
@@ -92,14 +92,14 @@ static void test_reversible_gives_any_bits_back(void)
                 size_t n;
                 fill_random(&l, in, size);
                 memcpy(copy, in, size);
-                must(zs_leaf_encode(leaf, l.scratch, copy, &encoded, &n, &l.err), &l.err);
+                must(zs_chunk_encode(leaf, l.scratch, copy, &encoded, &n, &l.err), &l.err);
                 unsigned char *stored = calloc(1, n + 8);
                 memcpy(stored, encoded, n);
-                must(zs_leaf_decode_for_update(leaf, l.scratch, stored, n, out + again % 3 / 2, &l.err), &l.err);
+                must(zs_chunk_decode_for_update(leaf, l.scratch, stored, n, out + again % 3 / 2, &l.err), &l.err);
                 CHECK_EQ_MEM(out + again % 3 / 2, in, size);
-                CHECK(zs_leaf_decode(leaf, l.scratch, stored, n + 8, out, &l.err) == ZS_CORRUPT);
+                CHECK(zs_chunk_decode(leaf, l.scratch, stored, n + 8, out, &l.err) == ZS_CORRUPT);
                 /* zfp has nothing that tells a cut stream from one of zeros */
-                const enum zs_status cut = zs_leaf_decode(leaf, l.scratch, stored, n - 8, out, &l.err);
+                const enum zs_status cut = zs_chunk_decode(leaf, l.scratch, stored, n - 8, out, &l.err);
                 CHECK(cut == ZS_CORRUPT || (cut == ZS_OK && leaf->bytes_codec_count == 0));
                 CHECK(n <= zs_level_bound(leaf));
                 free(in);
@@ -137,7 +137,7 @@ static size_t hostile_stream(const struct leaf *l, int round, unsigned char *byt
         struct zs_error err;
         for (size_t i = 0; i < size / l->meta.dtype.size && l->meta.dtype.type == ZS_FLOAT32; i++)
             ((float *)(void *)elements)[i] = (float)(next() % 1000) / 7;
-        if (zs_leaf_encode(leaf, l->scratch, elements, &encoded, &found, &err) == ZS_OK && found <= room) {
+        if (zs_chunk_encode(leaf, l->scratch, elements, &encoded, &found, &err) == ZS_OK && found <= room) {
             memcpy(bytes, encoded, found);
             n = found;
         }
@@ -152,7 +152,7 @@ static void check_hostile(struct leaf *l, const char *mode)
 {
     const struct zs_level *leaf = &l->chain.levels[0];
     const struct zs_stage *stage = &leaf->stages[0];
-    struct zs_extent chunk = {.ndim = leaf->ndim};
+    struct zs_stored_shape chunk = {.ndim = leaf->ndim};
     memcpy(chunk.shape, leaf->shape, sizeof chunk.shape);
     const size_t room = (size_t)leaf->stored_size, page = (size_t)sysconf(_SC_PAGESIZE);
     const size_t pages = (room + page - 1) / page * page;
@@ -209,11 +209,11 @@ static void test_a_header_of_another_type_or_shape_is_refused(void)
         if (leaf_of(2, (uint64_t[]){7, 6}, ZS_FLOAT32, ZFPY, &ours) &&
             leaf_of(others[k].ndim, others[k].shape, others[k].type, ZFPY, &theirs)) {
             must(theirs.status, &theirs.err);
-            must(zs_leaf_encode(&theirs.chain.levels[0], theirs.scratch,
+            must(zs_chunk_encode(&theirs.chain.levels[0], theirs.scratch,
                                 others[k].type == ZS_FLOAT64 ? (void *)wide : elements, &encoded, &n, &theirs.err),
                  &theirs.err);
-            CHECK(zs_leaf_decode(&theirs.chain.levels[0], ours.scratch, encoded, n, wide, &theirs.err) == ZS_OK);
-            CHECK(zs_leaf_decode(&ours.chain.levels[0], ours.scratch, encoded, n, out, &ours.err) == ZS_CORRUPT);
+            CHECK(zs_chunk_decode(&theirs.chain.levels[0], ours.scratch, encoded, n, wide, &theirs.err) == ZS_OK);
+            CHECK(zs_chunk_decode(&ours.chain.levels[0], ours.scratch, encoded, n, out, &ours.err) == ZS_CORRUPT);
             CHECK_CONTAINS(ours.err.message, "the header has another type or shape than the chunk");
             leaf_free(&theirs);
         }
@@ -231,24 +231,24 @@ static void test_a_lossy_mode_is_written_whole_and_keeps_the_fill_value(void)
         const struct zs_level *leaf = &l.chain.levels[0];
         for (int i = 0; i < 16; i++)
             in[i] = 300.3f + (float)i;
-        must(zs_leaf_encode(leaf, l.scratch, in, &encoded, &n, &l.err), &l.err);
-        must(zs_leaf_decode(leaf, l.scratch, encoded, n, out, &l.err), &l.err);
+        must(zs_chunk_encode(leaf, l.scratch, in, &encoded, &n, &l.err), &l.err);
+        must(zs_chunk_decode(leaf, l.scratch, encoded, n, out, &l.err), &l.err);
         for (int i = 0; i < 16; i++)
             CHECK(fabsf(out[i] - in[i]) <= 0.001f);
-        CHECK(zs_leaf_decode_for_update(leaf, l.scratch, encoded, n, out, &l.err) == ZS_UNSUPPORTED);
+        CHECK(zs_chunk_decode_for_update(leaf, l.scratch, encoded, n, out, &l.err) == ZS_UNSUPPORTED);
         CHECK_CONTAINS(l.err.message, "pixels that are not written would change");
         in[5] = 0; /* the fill value */
         in[6] = 1e-6f;
-        CHECK(zs_leaf_encode(leaf, l.scratch, in, &encoded, &n, &l.err) == ZS_UNSUPPORTED);
+        CHECK(zs_chunk_encode(leaf, l.scratch, in, &encoded, &n, &l.err) == ZS_UNSUPPORTED);
         CHECK_CONTAINS(l.err.message, "pixels without a value would get one");
         in[5] = NAN;
-        CHECK(zs_leaf_encode(leaf, l.scratch, in, &encoded, &n, &l.err) == ZS_INVALID);
+        CHECK(zs_chunk_encode(leaf, l.scratch, in, &encoded, &n, &l.err) == ZS_INVALID);
         CHECK_CONTAINS(l.err.message, "NaN");
     }
     leaf_free(&l);
     uint32_t large[4] = {0, 1, 0x80000000u, 3};
     if (leaf_of(1, (uint64_t[]){4}, ZS_UINT32, REVERSIBLE, &l)) {
-        CHECK(zs_leaf_encode(&l.chain.levels[0], l.scratch, large, &encoded, &n, &l.err) == ZS_INVALID);
+        CHECK(zs_chunk_encode(&l.chain.levels[0], l.scratch, large, &encoded, &n, &l.err) == ZS_INVALID);
         CHECK_CONTAINS(l.err.message, "uint32 cannot be encoded");
     }
     leaf_free(&l);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array/unsaved.h"
+#include "array/pending_writes.h"
 #include "base/limits.h"
 #include "base/parallel.h"
 
@@ -18,21 +18,15 @@
  * machine's bytes. */
 #define MAX_CHUNK_BYTES ((uint64_t)512 << 20)
 #define MAX_CHUNK_BUDGETS 4
-/* Most pieces of chunks that one plan has: some 250 bytes each, 16 MB in all. Chunks of any use take 5 microseconds and
- * more to decode, so that a plan keeps all threads busy for so long that their waiting for each other at its end is not
- * seen. */
-#define PLAN_PIECES ((uint64_t)1 << 16)
-/* Chunks of which parts are read (parts.h), in bytes decoded. Of smaller ones the rest is likely to be wanted too, and
- * looking for their blocks at every line of a raster takes longer than copying from whole ones: lines of chunks of
- * 512 x 512 took 1.5 times as long (blosc) and 2.3 times (plain). Over a network what is not fetched counts, too. */
-#define PART_CHUNK_BYTES ((uint64_t)2 << 20)
-#define REMOTE_PART_CHUNK_BYTES ((uint64_t)1 << 20)
-/* Locally a request costs microseconds: merging pays for small neighbours only, and groups stay small so that threads
- * share the work evenly. A remote request costs milliseconds of a server and a connection, in which some hundred
- * kilobytes would have come; not a round trip, since requests are under way side by side. */
-static const struct zs_range_policy local_ranges = {.max_gap = 4096, .max_size = (uint64_t)512 << 10};
-static const struct zs_range_policy remote_ranges = {.max_gap = (uint64_t)128 << 10, .max_size = (uint64_t)4 << 20};
-
+/* One plan has at most so many overlaps of windows with chunks: some 250 bytes each, 16 MB in all. A chunk takes at
+ * least 5 microseconds to decode, so the time that threads wait for each other at the end of a plan is negligible. */
+#define PLAN_OVERLAPS ((uint64_t)1 << 16)
+/* Decoded bytes from which on a chunk may be read block by block. Of a smaller one the rest is likely to be wanted too,
+ * and finding its blocks for every line of a raster takes longer than copying from the whole chunk: lines of chunks of
+ * 512 x 512 took 1.5 times as long (blosc) and 2.3 times (plain). Over a network the bytes that are not fetched count,
+ * too. */
+#define BLOCK_THRESHOLD_BYTES ((uint64_t)2 << 20)
+#define REMOTE_BLOCK_THRESHOLD_BYTES ((uint64_t)1 << 20)
 static atomic_int open_arrays; /* of the process */
 
 static void object_close(void *object)
@@ -40,51 +34,53 @@ static void object_close(void *object)
     zs_object_close(object);
 }
 
-void zs_array_lock(struct zs_array *a, bool shared)
+void zs_array_lock(struct zs_array *array, bool shared)
 {
-    /* Held while waiting: a writer lets no new reader in front of it, or it might wait for ever. */
-    (void)pthread_mutex_lock(&a->gate);
-    (void)(shared ? pthread_rwlock_rdlock : pthread_rwlock_wrlock)(&a->lock);
-    (void)pthread_mutex_unlock(&a->gate);
+    /* Held while waiting: a waiting writer lets no new reader in, else it might wait for ever. */
+    (void)pthread_mutex_lock(&array->gate);
+    (void)(shared ? pthread_rwlock_rdlock : pthread_rwlock_wrlock)(&array->lock);
+    (void)pthread_mutex_unlock(&array->gate);
 }
 
-void zs_part_strides(const struct zs_level *leaf, const uint64_t *count, ptrdiff_t *stride)
+void zs_dense_strides(const struct zs_level *level, const uint64_t *count, ptrdiff_t *stride)
 {
-    ptrdiff_t s = (ptrdiff_t)leaf->item_size;
-    for (int j = leaf->ndim - 1; j >= 0; j--) {
-        stride[leaf->axis[j]] = s;
-        s *= (ptrdiff_t)count[leaf->axis[j]];
+    ptrdiff_t s = (ptrdiff_t)level->item_size;
+    for (int j = level->ndim - 1; j >= 0; j--) {
+        stride[level->axis[j]] = s;
+        s *= (ptrdiff_t)count[level->axis[j]];
     }
 }
 
-enum zs_status zs_chunk_size_check(const struct zs_array *a, const struct zs_level *leaf, struct zs_error *err)
+enum zs_status zs_chunk_size_check(const struct zs_array *array, const struct zs_level *level, struct zs_error *err)
 {
-    if (leaf->decoded_size <= a->max_chunk)
+    if (level->decoded_size <= array->max_chunk)
         return ZS_OK;
     return zs_fail(err, ZS_UNSUPPORTED,
                    "chunk: expected at most %llu bytes decoded, found %llu; the open option MAX_CHUNK_SIZE allows more",
-                   (unsigned long long)a->max_chunk, (unsigned long long)leaf->decoded_size);
+                   (unsigned long long)array->max_chunk, (unsigned long long)level->decoded_size);
 }
 
-char *zs_shard_key(const struct zs_array *a, uint64_t shard)
+enum zs_status zs_shard_key(const struct zs_array *array, uint64_t shard, char **key, struct zs_error *err)
 {
     uint64_t position[ZS_MAX_NDIM];
-    zs_grid_position(&a->grid, 0, shard, position);
-    return zs_chunk_key(a->meta, a->node->path, position);
+    zs_grid_position(&array->grid, 0, shard, position);
+    *key = zs_chunk_key(array->meta, array->node->path, position);
+    return *key != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
 }
 
-enum zs_status zs_fail_in_chunk(const struct zs_array *a, uint64_t leaf, enum zs_status status, struct zs_error *err)
+enum zs_status zs_fail_in_chunk(const struct zs_array *array, uint64_t chunk, enum zs_status status,
+                                struct zs_error *err)
 {
     char where[512];
     uint64_t position[ZS_MAX_NDIM], outer[ZS_MAX_NDIM];
-    const int ndim = a->meta->ndim;
-    zs_grid_position(&a->grid, a->chain.count - 1, leaf, position);
-    zs_grid_around(&a->grid, a->chain.count - 1, position, 0, outer);
-    char *key = zs_chunk_key(a->meta, a->node->path, outer);
-    int used = snprintf(where, sizeof where, "%s/%s", a->store->root, key != NULL ? key : "?");
+    const int ndim = array->meta->ndim;
+    zs_grid_position(&array->grid, array->chain.count - 1, chunk, position);
+    zs_grid_around(&array->grid, array->chain.count - 1, position, 0, outer);
+    char *key = zs_chunk_key(array->meta, array->node->path, outer);
+    int used = snprintf(where, sizeof where, "%s/%s", array->store->root, key != NULL ? key : "?");
     free(key);
-    for (int d = 0; a->chain.count > 1 && d < ndim && used > 0 && (size_t)used < sizeof where; d++) {
-        const uint64_t before = zs_grid_span(&a->grid, 0, d, outer[d]).start / a->leaf->shape[d];
+    for (int d = 0; array->chain.count > 1 && d < ndim && used > 0 && (size_t)used < sizeof where; d++) {
+        const uint64_t before = zs_grid_span(&array->grid, 0, d, outer[d]).start / array->innermost->shape[d];
         used += snprintf(where + used, sizeof where - (size_t)used, "%s%llu%s", d == 0 ? ", inner chunk [" : ",",
                          (unsigned long long)(position[d] - before), d == ndim - 1 ? "]" : "");
     }
@@ -118,12 +114,12 @@ enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *no
     a->node = node;
     a->meta = node->array;
     a->threads = options != NULL && options->threads > 0 ? options->threads : zs_cpu_count();
-    a->plan_pieces = PLAN_PIECES;
-    a->part_chunk = store->is_remote ? REMOTE_PART_CHUNK_BYTES : PART_CHUNK_BYTES;
+    a->plan_overlaps = PLAN_OVERLAPS;
+    a->block_threshold = store->is_remote ? REMOTE_BLOCK_THRESHOLD_BYTES : BLOCK_THRESHOLD_BYTES;
     a->fetch_threads = a->threads;
     if (store->is_remote && a->fetch_threads < ZS_MOST_FETCHES)
         a->fetch_threads = ZS_MOST_FETCHES;
-    a->ranges = store->is_remote ? remote_ranges : local_ranges;
+    a->ranges = zs_range_policy_of(store->is_remote);
     if (options != NULL)
         a->update = options->update;
     if (options != NULL && options->merge_gap != 0)
@@ -137,15 +133,15 @@ enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *no
         zs_array_close(a);
         return status;
     }
-    a->leaf = &a->chain.levels[a->chain.count - 1];
+    a->innermost = &a->chain.levels[a->chain.count - 1];
 
     a->max_chunk = options != NULL && options->max_chunk_bytes != 0
                        ? options->max_chunk_bytes
                        : zs_max_u64(MAX_CHUNK_BYTES, MAX_CHUNK_BUDGETS * zs_budget());
-    a->decode_places = (int)zs_max_u64(1, zs_min_u64((uint64_t)a->threads, a->max_chunk / a->leaf->decoded_size));
+    a->decode_slots = (int)zs_max_u64(1, zs_min_u64((uint64_t)a->threads, a->max_chunk / a->innermost->decoded_size));
     const uint64_t asked = options != NULL ? options->cache_bytes : 0;
     const bool has_slabs = !a->meta->has_edges || a->chain.count > 1; /* chunks of one size */
-    a->blobs = zs_blob_pool_create(has_slabs ? (size_t)a->leaf->decoded_size : 0);
+    a->blobs = zs_blob_pool_create(has_slabs ? (size_t)a->innermost->decoded_size : 0);
     a->chunks = zs_cache_create(asked != 0 ? asked : UINT64_MAX, zs_blob_free);
     a->indexes = zs_cache_create(INDEX_CACHE_BYTES, free);
     a->objects = zs_cache_create(OPEN_OBJECTS, object_close);
@@ -181,72 +177,72 @@ enum zs_status zs_array_open_path(const char *store_path, const char *array_path
     return ZS_OK;
 }
 
-void zs_array_close(struct zs_array *a)
+void zs_array_close(struct zs_array *array)
 {
-    if (a == NULL)
+    if (array == NULL)
         return;
-    zs_unsaved_free(a);
-    zs_cache_free(a->chunks);
-    zs_blob_pool_free(a->blobs);
-    zs_cache_free(a->indexes);
-    zs_cache_free(a->objects);
-    zs_chain_clear(&a->chain);
-    zs_hierarchy_free(a->own_hierarchy);
-    zs_store_free(a->own_store);
-    (void)pthread_rwlock_destroy(&a->lock);
-    (void)pthread_mutex_destroy(&a->gate);
-    free(a);
+    zs_pending_free(array);
+    zs_cache_free(array->chunks);
+    zs_blob_pool_free(array->blobs);
+    zs_cache_free(array->indexes);
+    zs_cache_free(array->objects);
+    zs_chain_clear(&array->chain);
+    zs_hierarchy_free(array->own_hierarchy);
+    zs_store_free(array->own_store);
+    (void)pthread_rwlock_destroy(&array->lock);
+    (void)pthread_mutex_destroy(&array->gate);
+    free(array);
     if (atomic_fetch_sub(&open_arrays, 1) == 1)
         zs_scratch_trim();
 }
 
-void zs_array_set_order(struct zs_array *a, int chunk_order)
+void zs_array_set_order(struct zs_array *array, int chunk_order)
 {
     struct zs_error err;
-    struct zs_unsaved *e;
-    if (zs_unsaved_get(a, &e, &err) != ZS_OK)
-        return; /* the order is the usual one, and the first write will say what is wrong */
-    e->order = (enum zs_chunk_order)chunk_order;
-    e->knows_order = true;
+    struct zs_pending_writes *pending;
+    if (zs_pending_get(array, &pending, &err) != ZS_OK)
+        return; /* the order stays the default, and the first write reports the failure */
+    pending->order = (enum zs_chunk_order)chunk_order;
+    pending->knows_order = true;
 }
 
-void zs_array_set_new(struct zs_array *a, int chunk_order)
+void zs_array_set_new(struct zs_array *array, int chunk_order)
 {
-    a->is_new = true;
-    zs_array_set_order(a, chunk_order);
+    array->is_new = true;
+    zs_array_set_order(array, chunk_order);
 }
 
-int zs_array_chunk_order(struct zs_array *a)
+int zs_array_chunk_order(struct zs_array *array)
 {
     struct zs_error err;
-    struct zs_unsaved *e;
+    struct zs_pending_writes *pending;
     int order = 0;
-    zs_array_lock(a, false);
-    if (zs_unsaved_get(a, &e, &err) == ZS_OK) {
-        zs_unsaved_find_order(a);
-        order = (int)e->order;
+    zs_array_lock(array, false);
+    if (zs_pending_get(array, &pending, &err) == ZS_OK) {
+        zs_pending_find_order(array);
+        order = (int)pending->order;
     }
-    (void)pthread_rwlock_unlock(&a->lock);
+    (void)pthread_rwlock_unlock(&array->lock);
     return order;
 }
 
-int zs_array_threads(const struct zs_array *a)
+int zs_array_threads(const struct zs_array *array)
 {
-    return a->threads;
+    return array->threads;
 }
 
-struct zs_array_info zs_array_get_info(const struct zs_array *a)
+struct zs_array_info zs_array_get_info(const struct zs_array *array)
 {
     return (struct zs_array_info){
-        .ndim = a->meta->ndim,
-        .shape = a->meta->shape,
-        .chunk_shape = a->leaf->shape,
-        .shard_shape = a->chain.levels[0].shape,
-        .dimension_names = (const char *const *)a->meta->dimension_names,
-        .data_type = a->meta->dtype.type,
-        .item_size = a->meta->dtype.size,
-        .fill_value = a->meta->fill_value,
-        .is_sharded = a->chain.count > 1,
-        .has_edges = a->meta->has_edges,
+        .ndim = array->meta->ndim,
+        .shape = array->meta->shape,
+        .chunk_shape = array->innermost->shape,
+        .shard_shape = array->chain.levels[0].shape,
+        .dimension_names = (const char *const *)array->meta->dimension_names,
+        .data_type = array->meta->dtype.type,
+        .item_size = array->meta->dtype.size,
+        .fill_value = array->meta->fill_value,
+        .is_sharded = array->chain.count > 1,
+        .has_edges = array->meta->has_edges,
     };
 }

@@ -1,5 +1,5 @@
-/* array/array.h: an opened N-dimensional array. What the public header (shardedzarr.h) does not show: opening from a
- * hierarchy, and the room's own parts. */
+/* array/array.h: an opened N-dimensional array. What the public header (shardedzarr.h) does not have: opening from a
+ * hierarchy, and what the rooms above need. */
 #ifndef ZS_ARRAY_ARRAY_H
 #define ZS_ARRAY_ARRAY_H
 
@@ -11,58 +11,58 @@ enum zs_status zs_array_open_node(struct zs_hierarchy *h, const struct zs_node *
                                   const struct zs_array_options *options, struct zs_array **array,
                                   struct zs_error *err) ZS_MUST_CHECK;
 
-/* The same in a store that need not have the node yet: for arrays being created. */
+/* Like zs_array_open_node(), in a store that need not have the node yet: for arrays that are being created. */
 enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *node,
                                 const struct zs_array_options *options, struct zs_array **array,
                                 struct zs_error *err) ZS_MUST_CHECK;
 
-/* Says that the array is being created by this process, so that writing need not look for older shards, and the
- * physical order of chunks in its shards (enum zs_chunk_order of shard/writer.h). */
+/* Declares that this process creates the array, so that writing need not look for older shards, and sets the physical
+ * order of chunks in its shards (enum zs_chunk_order of shard/writer.h). */
 void zs_array_set_new(struct zs_array *array, int chunk_order);
 
-/* The order alone, for shards that are written from now on. */
+/* Sets the order alone, for shards that are written from now on. */
 void zs_array_set_order(struct zs_array *array, int chunk_order);
 
-/* The order that one of the two gave, or the shards that are there have; 0 where nothing tells. */
+/* The order that was set, else that of the stored shards; 0 when there are none. */
 int zs_array_chunk_order(struct zs_array *array);
 
-/* zs_array_flush() before the array is closed: what cannot be stored is dropped, the newest first, so that the room it
- * took on a full disk serves the rest. */
+/* Like zs_array_flush(), before the array is closed: what cannot be stored is dropped, the newest first, which frees
+ * space on a full disk for the rest. */
 enum zs_status zs_array_flush_last(struct zs_array *array, struct zs_error *err) ZS_MUST_CHECK;
 
-/* How many threads it decodes with. */
+/* How many threads decode. */
 int zs_array_threads(const struct zs_array *array);
 
-/* Takes a box of elements: count[d] of them from start[d] on in each dimension of the array, src + sum i[d] *
- * stride[d] (bytes; 0 repeats a fill value). `data` is that of the window which wants them. Called from many threads,
- * once for each element that a window wants. */
+/* Takes elements: count[d] of them from start[d] on in each dimension of the array, at src + sum i[d] * stride[d]
+ * (bytes; 0 repeats a fill value). `data` is that of the window which wants them. Called from many threads; each
+ * element of a window is given once. */
 typedef void (*zs_take_fn)(void *ctx, void *data, const uint64_t *start, const uint64_t *count, const void *src,
                            const ptrdiff_t *stride);
 
-/* zs_array_read_windows() for who knows better than strides where elements go: those of the windows are 0. */
+/* Like zs_array_read_windows(), for callers that place elements themselves: the strides of the windows are not used. */
 enum zs_status zs_array_take_windows(struct zs_array *array, const struct zs_window *windows, size_t n, zs_take_fn take,
                                      void *ctx, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Whether shards hold anything of windows: is_stored[n]. Where it is false all is fill value; where it is true that may
- * be so as well, as in an array that is not sharded. Costs the index of a shard, or finding that there is none; data
- * and strides are not looked at. */
+/* Finds out whether shards hold anything of windows: is_stored[n]. Where false, all is fill value; where true, it
+ * still may be, as in an array that is not sharded. Reads at most the indexes of the shards; data and strides are
+ * not used. */
 enum zs_status zs_array_find_stored(struct zs_array *array, const struct zs_window *windows, size_t n, bool *is_stored,
                                     struct zs_error *err) ZS_MUST_CHECK;
 
 /* Where the encoded bytes of an innermost chunk are. */
-struct zs_chunk_place {
-    char *key;             /* of the object in the store that has them; NULL: none has */
+struct zs_chunk_bytes {
+    char *key;             /* of the object that has them; NULL: none has */
     uint64_t offset, size; /* in that object */
-    /* `size` bytes: those of a chunk in a shard that is encoded as a whole, which no object has as they are. NULL with
-     * a key, and for chunks that are not stored. */
+    /* `size` bytes, of a chunk in a shard that is encoded as a whole: no object has them as they are. NULL with a key,
+     * and for chunks that are not stored. */
     void *data;
 };
-void zs_chunk_place_clear(struct zs_chunk_place *place);
+void zs_chunk_bytes_clear(struct zs_chunk_bytes *found);
 
-/* Finds the chunk at a position in the grid of innermost chunks, as this array would read it. Costs the index of its
- * shard (all of a shard that is encoded as a whole), and without shards the size of its object. ZS_ARGUMENT where there
- * is no such chunk, and while something that was written is not flushed: then it is about to be elsewhere. */
-enum zs_status zs_array_find_chunk(struct zs_array *array, const uint64_t *position, struct zs_chunk_place *place,
+/* Finds the chunk at a position in the grid of innermost chunks. Reads the index of its shard (all of a shard that is
+ * encoded as a whole), without shards the size of its object. ZS_ARGUMENT where there is no such chunk, and while
+ * writes are pending, which will move it. */
+enum zs_status zs_array_find_chunk(struct zs_array *array, const uint64_t *position, struct zs_chunk_bytes *found,
                                    struct zs_error *err) ZS_MUST_CHECK;
 
 /* The order of dimensions in which the elements of a chunk are stored, slowest first: axis[j] is the array's dimension

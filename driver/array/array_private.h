@@ -11,7 +11,7 @@
 #include "array/grid.h"
 #include "base/cache.h"
 #include "base/checked.h"
-#include "shard/index.h"
+#include "shard/walk.h"
 #include "shard/range_plan.h"
 
 #define ZS_SPACE_TABLES ((uint64_t)ZS_MAX_LEVELS + 1)
@@ -21,13 +21,14 @@ struct zs_array {
     struct zs_store *store;
     const struct zs_node *node;
     const struct zs_array_meta *meta;
-    /* Of an array that is in the store: before chunks are put there, it is asked whether that is still so. */
+    /* NULL for an array that is being created; else it is asked, before chunks are stored, whether the array is still
+     * there. */
     struct zs_hierarchy *hierarchy;
-    uint64_t document; /* version of its zarr.json when it was (zs_hierarchy_check_array()) */
-    time_t asked;      /* when: a remote store is not asked again within a moment */
+    uint64_t document; /* version of its zarr.json when it was checked (zs_hierarchy_check_array()) */
+    time_t asked;      /* when it was checked */
     struct zs_chain chain;
     /* the last of chain.levels: where chunks differ, that of the largest (zs_grid_level()) */
-    const struct zs_level *leaf;
+    const struct zs_level *innermost;
 
     int threads;       /* that decode */
     int fetch_threads; /* that may wait for bytes: more than `threads` where a round trip is long */
@@ -35,46 +36,48 @@ struct zs_array {
 
     enum zs_update update;
     uint64_t max_chunk; /* bytes: larger chunks are refused */
-    int decode_places;  /* chunks that are decoded at once: one per thread, but no more bytes than one chunk may have */
-    uint64_t part_chunk;  /* bytes: smaller chunks are never read in parts (parts.h) */
-    uint64_t plan_pieces; /* most of one plan; what is more is cut (cut.h) */
+    int decode_slots;   /* chunks that are decoded at once: one per thread, but no more bytes than one chunk may have */
+    uint64_t block_threshold; /* bytes: smaller chunks are never read block by block (plan.h) */
+    uint64_t plan_overlaps;   /* most of one plan; a read with more is split (cut.c) */
 
     struct zs_grid grid;
 
-    struct zs_blob_pool *blobs; /* for decoded leaf chunks; outlives the cache that holds them */
-    /* space 0: decoded leaf chunks; space 1 + k: decoded shards of level k; ZS_SPACE_BLOCKS + i: decoded blocks i of
-     * leaf chunks (struct zs_blob) */
+    struct zs_blob_pool *blobs; /* for decoded innermost chunks; outlives the cache that holds them */
+    /* space 0: decoded innermost chunks; space 1 + k: decoded shards of level k; ZS_SPACE_BLOCKS + i: decoded blocks i
+     * of innermost chunks (struct zs_blob) */
     struct zs_cache *chunks;
-    /* space k: indexes of level-k shards; ZS_SPACE_TABLES: how leaf chunks are cut (struct zs_blocks) */
+    /* space k: indexes of level-k shards; ZS_SPACE_TABLES: the blocks of innermost chunks (struct zs_blocks) */
     struct zs_cache *indexes;
     struct zs_cache *objects; /* space 0: opened shard objects, each counting as one byte */
 
-    /* an object had been replaced: of the others nothing is taken from the process's memory any more */
+    /* an object was found replaced: what this process remembers of the others is not used any more */
     atomic_bool distrusts_memory;
 
-    pthread_mutex_t gate;   /* of zs_array_lock() */
-    pthread_rwlock_t lock;  /* shared by reads until the first write, from then on held by one call at a time */
-    struct zs_unsaved *unsaved; /* what was written and not flushed (unsaved.h); NULL until the first write */
-    bool is_new;            /* created by this process: there is no older shard to look for */
+    pthread_mutex_t gate;  /* of zs_array_lock() */
+    pthread_rwlock_t lock; /* shared by reads until the first write, from then on held by one call at a time */
+    struct zs_pending_writes
+        *pending; /* what was written and not flushed (pending_writes.h); NULL until the first write */
+    bool is_new;  /* created by this process: there is no older shard to look for */
 
-    /* Set by zs_array_open_path(), which has nobody else to own them. */
+    /* Set by zs_array_open_path(): the array owns them. */
     struct zs_hierarchy *own_hierarchy;
     struct zs_store *own_store;
 };
 
-/* Takes the array's lock, alone or together with others who share it; released with pthread_rwlock_unlock(&a->lock). */
-void zs_array_lock(struct zs_array *a, bool shared);
+/* Takes the array's lock, alone or shared; released with pthread_rwlock_unlock(&a->lock). */
+void zs_array_lock(struct zs_array *array, bool shared);
 
 /* Puts "root/path/c/0/1, inner chunk [3,4]: " before the message already there; returns `status`. */
-enum zs_status zs_fail_in_chunk(const struct zs_array *a, uint64_t leaf, enum zs_status status, struct zs_error *err);
+enum zs_status zs_fail_in_chunk(const struct zs_array *array, uint64_t chunk, enum zs_status status,
+                                struct zs_error *err);
 
-/* ZS_UNSUPPORTED where such a leaf chunk is larger than what may be decoded. */
-enum zs_status zs_chunk_size_check(const struct zs_array *a, const struct zs_level *leaf,
+/* ZS_UNSUPPORTED when an innermost chunk is too large to be decoded. */
+enum zs_status zs_chunk_size_check(const struct zs_array *array, const struct zs_level *level,
                                    struct zs_error *err) ZS_MUST_CHECK;
 
-/* Strides in bytes of a decoded leaf chunk, or a part of one, that has `count` elements per dimension, per dimension of
- * the array. */
-void zs_part_strides(const struct zs_level *leaf, const uint64_t *count, ptrdiff_t *stride);
+/* Strides in bytes, per dimension of the array, of a decoded innermost chunk or an extent of one that has `count`
+ * elements per dimension. */
+void zs_dense_strides(const struct zs_level *level, const uint64_t *count, ptrdiff_t *stride);
 
 /* ---- locate.c: from chunk numbers to bytes ---- */
 
@@ -83,42 +86,42 @@ enum zs_location_kind {
     ZS_LOCATION_EMPTY,   /* not stored: fill value */
     ZS_LOCATION_OBJECT,  /* the whole object, of a size not known yet (array not sharded) */
     ZS_LOCATION_RANGE,   /* [offset, offset + size) of the object of `shard` */
-    ZS_LOCATION_PENDING, /* in the writer of its shard (unsaved.h) */
+    ZS_LOCATION_PENDING, /* in the writer of its shard (pending_writes.h) */
     ZS_LOCATION_MEMORY   /* size bytes at `memory` of a blob that the caller keeps pinned */
 };
 
 struct zs_location {
     enum zs_location_kind kind;
-    uint64_t leaf;  /* number of the leaf chunk */
-    uint64_t shard; /* number of its level-0 chunk */
-    uint64_t offset, size;
-    uint64_t version; /* of the object the index was read from */
-    const unsigned char *memory;
+    uint64_t chunk;         /* number of the innermost chunk */
+    uint64_t shard;         /* number of its level-0 chunk */
+    struct zs_source bytes; /* without an object: that of `shard` is opened when they are read */
 };
 
-/* Finds the bytes of n leaf chunks of one level-0 chunk. Indexes are read, verified and cached on the way. Blobs that
- * locations point into are appended, pinned, to *pins (array of *pin_count entries of a->chunks, grown with realloc).
- * *is_stale is set when it fails because the shard was replaced since its index was read. */
-enum zs_status zs_locate(struct zs_array *a, struct zs_location **locations, size_t n, struct zs_cache_entry ***pins,
-                         size_t *pin_count, bool *is_stale, struct zs_error *err) ZS_MUST_CHECK;
+/* Finds the bytes of n innermost chunks of one level-0 chunk. Indexes are read, verified and cached on the way. Blobs
+ * that locations point into are appended, pinned, to *pins (array of *pin_count entries of a->chunks, grown with
+ * realloc). *is_stale is set when it fails because the shard was replaced since its index was read. */
+enum zs_status zs_locate(struct zs_array *array, struct zs_location **locations, size_t n,
+                         struct zs_cache_entry ***pins, size_t *pin_count, bool *is_stale,
+                         struct zs_error *err) ZS_MUST_CHECK;
 
-/* What keeps a level-0 shard's index, or its bytes where they were decoded whole, in the caches. */
-struct zs_hold {
+/* Keeps the index of a level-0 shard in the caches, or its bytes where they were decoded as a whole. */
+struct zs_pins {
     struct zs_cache_entry **blobs; /* of a->chunks */
     size_t blob_count;
     struct zs_cache_entry *index; /* of a->indexes */
 };
 
-/* Reads the index of the level-0 shard around a leaf chunk so that zs_is_known_empty() can tell. With hold NULL only
- * where that takes no request more than reading the chunk would; else it is kept until zs_hold_release(). */
-enum zs_status zs_shard_look(struct zs_array *a, uint64_t leaf, struct zs_hold *hold,
-                             struct zs_error *err) ZS_MUST_CHECK;
-void zs_hold_release(struct zs_array *a, struct zs_hold *hold);
+/* Reads the index of the level-0 shard around an innermost chunk, for zs_is_known_empty(). With `pins` NULL only where
+ * that costs no request beyond those for reading the chunk; else the index is kept until zs_pins_release(). */
+enum zs_status zs_shard_load_index(struct zs_array *array, uint64_t chunk, struct zs_pins *pins,
+                                   struct zs_error *err) ZS_MUST_CHECK;
+void zs_pins_release(struct zs_array *array, struct zs_pins *pins);
 
-/* Whether the indexes at hand tell that nothing of a level-k shard is stored; false where they are not at hand. */
-bool zs_is_known_empty(struct zs_array *a, int k, uint64_t number);
+/* Whether the cached indexes show that nothing of a level-k shard is stored; false where they are not cached. */
+bool zs_is_known_empty(struct zs_array *array, int k, uint64_t number);
 
-/* Key of a level-0 chunk's object; NULL without memory, freed with free(). */
-char *zs_shard_key(const struct zs_array *a, uint64_t shard);
+/* Key of a level-0 chunk's object, freed with free(). ZS_NO_MEMORY only. */
+enum zs_status zs_shard_key(const struct zs_array *array, uint64_t shard, char **key,
+                            struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

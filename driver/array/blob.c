@@ -16,32 +16,33 @@
 /* Smaller blobs cost few page faults, larger ones would leave most of a slab unused. */
 #define MIN_BLOB ((size_t)64 << 10)
 #define MAX_BLOB (SLAB_BYTES / 4)
-/* The first few are on their own: a slab for a small read would be a waste, most of its pages touched for nothing. */
+/* The first few blobs are allocated on their own: a small read would populate most pages of a slab for nothing. */
 #define BLOBS_BEFORE_SLABS ((size_t)8)
 #define BYTES_BEFORE_SLABS SLAB_BYTES
-/* Of a slab that goes meanwhile no more is touched. */
-#define TOUCHED_AT_ONCE ((size_t)1 << 20)
+/* Bytes that are populated between two checks whether the slab is about to be freed. */
+#define POPULATED_AT_ONCE ((size_t)1 << 20)
 
-/* Of all pools: many arrays with a few blobs each would hold far more in slabs than the budget of their caches. */
+/* Slabs of all pools: many arrays with a few blobs each would hold far more in slabs than the budget of their
+ * caches. */
 static atomic_size_t slab_count;
 
 struct zs_slab {
     struct zs_blob_pool *pool;
     struct zs_slab *next;
     unsigned char *memory;
-    size_t fresh;      /* pieces never handed out are those from here on */
-    size_t used;       /* pieces handed out now */
-    struct zs_blob *free; /* given back; each holds the next in its first bytes of data */
-    struct zs_async *touch;
-    atomic_bool is_leaving; /* touching it is of no use any more */
+    size_t fresh;         /* blobs from here on were never handed out */
+    size_t used;          /* blobs handed out now */
+    struct zs_blob *free; /* list of blobs given back: the first bytes of data point to the next */
+    struct zs_async *populating;
+    atomic_bool is_leaving; /* populating it is of no use any more */
 };
 
 struct zs_blob_pool {
     pthread_mutex_t lock;
-    size_t size;   /* of a blob's data */
-    size_t stride; /* from one blob to the next */
-    size_t pieces; /* per slab */
-    size_t alone;  /* blobs handed out that are in no slab */
+    size_t size;     /* of a blob's data */
+    size_t stride;   /* from one blob to the next */
+    size_t per_slab; /* per slab */
+    size_t alone;    /* blobs handed out that are in no slab */
     struct zs_slab *slabs;
 };
 
@@ -54,7 +55,7 @@ struct zs_blob_pool *zs_blob_pool_create(size_t size)
     pool->size = size;
     if (size >= MIN_BLOB && size <= MAX_BLOB) {
         pool->stride = (sizeof(struct zs_blob) + size + 63) / 64 * 64;
-        pool->pieces = SLAB_BYTES / pool->stride;
+        pool->per_slab = SLAB_BYTES / pool->stride;
     }
     return pool;
 }
@@ -62,8 +63,8 @@ struct zs_blob_pool *zs_blob_pool_create(size_t size)
 static void slab_free(struct zs_slab *s)
 {
     atomic_store(&s->is_leaving, true);
-    const enum zs_status touched = zs_async_wait(s->touch, NULL);
-    (void)touched; /* or not: nothing depends on it */
+    const enum zs_status populated = zs_async_wait(s->populating, NULL);
+    (void)populated; /* a failure has no consequence */
     free(s->memory);
     free(s);
     atomic_fetch_sub(&slab_count, 1);
@@ -81,22 +82,22 @@ void zs_blob_pool_free(struct zs_blob_pool *pool)
     free(pool);
 }
 
-static enum zs_status touch_slab(void *slab, size_t item, struct zs_error *err)
+static enum zs_status populate_slab(void *slab, size_t item, struct zs_error *err)
 {
     struct zs_slab *s = slab;
     (void)item;
     (void)err;
 #ifdef MADV_POPULATE_WRITE
-    /* without it (before Linux 5.14) all works as before */
-    for (size_t at = 0; at < SLAB_BYTES && !atomic_load(&s->is_leaving); at += TOUCHED_AT_ONCE)
-        (void)madvise(s->memory + at, TOUCHED_AT_ONCE, MADV_POPULATE_WRITE);
+    /* fails before Linux 5.14: then pages are populated when they are used */
+    for (size_t at = 0; at < SLAB_BYTES && !atomic_load(&s->is_leaving); at += POPULATED_AT_ONCE)
+        (void)madvise(s->memory + at, POPULATED_AT_ONCE, MADV_POPULATE_WRITE);
 #else
     (void)s;
 #endif
     return ZS_OK;
 }
 
-/* With the lock held: adds a slab at `end`, the end of the list, and has its pages touched meanwhile. */
+/* With the lock held: adds a slab at `end`, the end of the list, and populates its pages in the background. */
 static struct zs_slab *slab_create(struct zs_blob_pool *pool, struct zs_slab **end)
 {
     struct zs_slab *s = atomic_load(&slab_count) * SLAB_BYTES <= zs_budget() ? zs_calloc(1, sizeof *s) : NULL;
@@ -109,15 +110,15 @@ static struct zs_slab *slab_create(struct zs_blob_pool *pool, struct zs_slab **e
     }
     atomic_fetch_add(&slab_count, 1);
     s->pool = pool;
-    s->touch = zs_async_start(touch_slab, s);
+    s->populating = zs_async_start(populate_slab, s);
     return *end = s;
 }
 
-/* With the lock held: a piece of a slab, NULL where none can be made. */
-static struct zs_blob *take_piece(struct zs_blob_pool *pool)
+/* With the lock held: a blob of a slab, NULL where no slab can be made. */
+static struct zs_blob *take_from_slab(struct zs_blob_pool *pool)
 {
     struct zs_slab **at = &pool->slabs;
-    while (*at != NULL && (*at)->used == pool->pieces)
+    while (*at != NULL && (*at)->used == pool->per_slab)
         at = &(*at)->next;
     struct zs_slab *s = *at != NULL ? *at : slab_create(pool, at);
     if (s == NULL)
@@ -127,8 +128,8 @@ static struct zs_blob *take_piece(struct zs_blob_pool *pool)
         s->free = *(struct zs_blob **)(void *)blob->data;
     } else {
         blob = (struct zs_blob *)(void *)(s->memory + pool->stride * s->fresh++);
-        if (s->next == NULL && s->fresh == pool->pieces / 2 + 1)
-            (void)slab_create(pool, &s->next); /* to be touched before it is needed */
+        if (s->next == NULL && s->fresh == pool->per_slab / 2 + 1)
+            (void)slab_create(pool, &s->next); /* to be populated before it is needed */
     }
     s->used++;
     blob->slab = s;
@@ -138,12 +139,12 @@ static struct zs_blob *take_piece(struct zs_blob_pool *pool)
 struct zs_blob *zs_blob_alloc(struct zs_blob_pool *pool, size_t size)
 {
     struct zs_blob *blob = NULL;
-    if (pool != NULL && pool->pieces > 0) {
+    if (pool != NULL && pool->per_slab > 0) {
         pthread_mutex_lock(&pool->lock);
         if (pool->alone < BLOBS_BEFORE_SLABS || pool->alone < BYTES_BEFORE_SLABS / pool->stride)
             pool->alone++;
         else
-            blob = take_piece(pool);
+            blob = take_from_slab(pool);
         pthread_mutex_unlock(&pool->lock);
     }
     if (blob == NULL) {
@@ -151,16 +152,16 @@ struct zs_blob *zs_blob_alloc(struct zs_blob_pool *pool, size_t size)
             return NULL;
         blob->slab = NULL;
     }
-    blob->part = NULL;
+    blob->extent = NULL;
     blob->size = size;
     return blob;
 }
 
-/* With the lock held: whether another slab has a piece to give, so that this empty one need not be kept. */
+/* With the lock held: whether another slab has a free blob, so that this empty one can be freed. */
 static int has_room_elsewhere(const struct zs_blob_pool *pool, const struct zs_slab *slab)
 {
     for (const struct zs_slab *s = pool->slabs; s != NULL; s = s->next)
-        if (s != slab && s->used < pool->pieces)
+        if (s != slab && s->used < pool->per_slab)
             return 1;
     return 0;
 }
@@ -169,7 +170,7 @@ void zs_blob_free(void *value)
 {
     struct zs_blob *blob = value;
     if (blob != NULL)
-        free(blob->part);
+        free(blob->extent);
     if (blob == NULL || blob->slab == NULL) {
         free(blob);
         return;

@@ -1,7 +1,7 @@
 /* array/blob.h: memory for decoded chunks.
  *
  * Chunks that stay in the cache are all of one size and come by the hundred; a third of what a fresh one costs is the
- * first touch of its pages. So a pool cuts them from slabs, the next of which another thread touches meanwhile: 500
+ * first touch of its pages. So a pool cuts them from slabs, the next of which another thread populates meanwhile: 500
  * random windows of a 240 MB scene took 15 % less time. (Huge pages: 0.2 to 0.9 s for the same windows, as the host of
  * a virtual machine has them ready or not.) */
 #ifndef ZS_ARRAY_BLOB_H
@@ -15,19 +15,19 @@
 struct zs_slab;
 struct zs_blob_pool;
 
-/* A box of a leaf chunk, in elements of the array, stored densely in the order of the chunk's own dimensions. */
-struct zs_part {
+/* Elements of the array, `count` from `start` on in each dimension. Decoded they are dense, in the order of the chunk's
+ * stored dimensions. */
+struct zs_extent {
     uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
 };
 
-/* A decoded leaf chunk or the part of one that was worth keeping, or a whole shard whose outer bytes codecs were
- * undone. */
+/* A decoded innermost chunk, an extent or a block of one, or a shard whose bytes codecs were undone. */
 struct zs_blob {
-    struct zs_slab *slab; /* that it is cut from; NULL: on its own */
-    struct zs_part *part; /* that of a leaf chunk it is; NULL: all of it. Freed with it */
+    struct zs_slab *slab;     /* that it is part of; NULL: allocated on its own */
+    struct zs_extent *extent; /* of an innermost chunk; NULL: all of it. Freed with the blob */
     size_t size;
-    /* of a whole shard: no two loads have the same, so that an index is never used with other bytes than its own; of a
-     * block: the tag of the table that it was read by */
+    /* of a shard: different for each load, so that an index is never used with other bytes than its own; of a block:
+     * the tag of the table that it was read by */
     uint64_t version;
     unsigned char data[];
 };

@@ -22,57 +22,58 @@ struct zs_span {
 enum zs_status zs_grid_init(struct zs_grid *grid, const struct zs_array_meta *meta, const struct zs_chain *chain,
                             struct zs_error *err) ZS_MUST_CHECK;
 
-/* Only stored objects may be of different lengths: they are whole inner chunks, which lie regularly. */
-static inline const struct zs_edges *zs_grid_edges(const struct zs_grid *g, int k, int d)
+/* Only level-0 chunks may differ in length; each consists of whole inner chunks, whose grid is regular. */
+static inline const struct zs_edges *zs_grid_edges(const struct zs_grid *grid, int k, int d)
 {
-    return k == 0 ? g->meta->edges[d] : NULL;
+    return k == 0 ? grid->meta->edges[d] : NULL;
 }
 
-/* What chunk `at` of level k spans in dimension d: all of its length, though the last may reach beyond the array. */
-static inline struct zs_span zs_grid_span(const struct zs_grid *g, int k, int d, uint64_t at)
+/* What chunk `at` of level k spans in dimension d: its full length, also where it reaches beyond the array. */
+static inline struct zs_span zs_grid_span(const struct zs_grid *grid, int k, int d, uint64_t at)
 {
-    if (zs_grid_edges(g, k, d) != NULL) {
+    if (zs_grid_edges(grid, k, d) != NULL) {
         struct zs_span s;
-        zs_edges_span(zs_grid_edges(g, k, d), at, &s.start, &s.length);
+        zs_edges_span(zs_grid_edges(grid, k, d), at, &s.start, &s.length);
         return s;
     }
-    const uint64_t length = g->chain->levels[k].shape[d];
+    const uint64_t length = grid->chain->levels[k].shape[d];
     return (struct zs_span){at * length, length};
 }
 
 /* The chunk of level k that element `i` of dimension d lies in. */
-static inline uint64_t zs_grid_find(const struct zs_grid *g, int k, int d, uint64_t i)
+static inline uint64_t zs_grid_find(const struct zs_grid *grid, int k, int d, uint64_t i)
 {
-    if (zs_grid_edges(g, k, d) != NULL)
-        return zs_edges_find(zs_grid_edges(g, k, d), i);
-    return i / g->chain->levels[k].shape[d];
+    if (zs_grid_edges(grid, k, d) != NULL)
+        return zs_edges_find(zs_grid_edges(grid, k, d), i);
+    return i / grid->chain->levels[k].shape[d];
 }
 
 /* Number of a chunk of level k, in C order of the array's dimensions, and back. */
-uint64_t zs_grid_number(const struct zs_grid *g, int k, const uint64_t *position);
-void zs_grid_position(const struct zs_grid *g, int k, uint64_t number, uint64_t *position);
+uint64_t zs_grid_number(const struct zs_grid *grid, int k, const uint64_t *position);
+void zs_grid_position(const struct zs_grid *grid, int k, uint64_t number, uint64_t *position);
 
-/* What chunk `number` of level k spans in all dimensions. */
-void zs_grid_box(const struct zs_grid *g, int k, uint64_t number, uint64_t *start, uint64_t *length);
+/* First element and length of chunk `number` of level k in each dimension. */
+void zs_grid_extent(const struct zs_grid *grid, int k, uint64_t number, uint64_t *start, uint64_t *length);
 /* How many of its elements lie in the array. */
-uint64_t zs_grid_elements(const struct zs_grid *g, int k, uint64_t number);
-/* Leaf chunks of a level-0 chunk that lie in the array, at least in part. */
-uint64_t zs_grid_leaves(const struct zs_grid *g, uint64_t shard);
+uint64_t zs_grid_elements(const struct zs_grid *grid, int k, uint64_t number);
+/* Innermost chunks of a level-0 chunk that lie in the array, at least in part. */
+uint64_t zs_grid_leaves(const struct zs_grid *grid, uint64_t shard);
 
-/* The level of chunk `number` of level k, with its own shape and sizes: that of the chain, or *room where chunks of
- * that level differ. */
-const struct zs_level *zs_grid_level(const struct zs_grid *g, int k, uint64_t number, struct zs_level *room);
+/* The level of chunk `number` of level k, with its own shape and sizes: that of the chain, or set in *room where chunks
+ * of that level differ. */
+const struct zs_level *zs_grid_level(const struct zs_grid *grid, int k, uint64_t number, struct zs_level *room);
 /* The levels of a level-0 chunk and of all in it: the chain's, or a copy that *own is set to, freed with free(). NULL
  * without memory. */
-const struct zs_level *zs_grid_levels(const struct zs_grid *g, uint64_t number, struct zs_level **own);
+const struct zs_level *zs_grid_levels(const struct zs_grid *grid, uint64_t number, struct zs_level **own);
 
 /* The chunk of level k around the chunk at `position` of an inner level `from`. */
-void zs_grid_around(const struct zs_grid *g, int from, const uint64_t *position, int k, uint64_t *around);
-/* Where the level-(k+1) chunk at `position` stands in its level-k shard, in units of itself. May be in place. */
-void zs_grid_inside(const struct zs_grid *g, int k, const uint64_t *position, uint64_t *inside);
+void zs_grid_around(const struct zs_grid *grid, int from, const uint64_t *position, int k, uint64_t *around);
+/* Position of a level-(k+1) chunk within its level-k shard. `inside` may be `position`. */
+void zs_grid_inside(const struct zs_grid *grid, int k, const uint64_t *position, uint64_t *inside);
 
-/* Number of the level-0 chunk around a leaf chunk, and the leaf's number within it, as in shard/writer.h. */
-uint64_t zs_grid_shard(const struct zs_grid *g, uint64_t leaf);
-uint64_t zs_grid_number_in_shard(const struct zs_grid *g, uint64_t leaf);
+/* Number of the level-0 chunk around an innermost chunk, and the number of the innermost chunk within it, as in
+ * shard/writer.h. */
+uint64_t zs_grid_shard(const struct zs_grid *grid, uint64_t chunk);
+uint64_t zs_grid_number_in_shard(const struct zs_grid *grid, uint64_t chunk);
 
 #endif

@@ -5,104 +5,78 @@
 
 #include "shard/journal.h"
 
-/* How many times a shard without a valid index is looked at, which may be being appended to. */
-#define LOOKS 8
+/* A shard without a valid index is opened so many times: it may be being appended to. */
+#define MAX_ATTEMPTS 8
 
 /* ---- Objects ---- */
 
-static enum zs_status keep_object(struct zs_array *a, uint64_t shard, struct zs_object *object,
+static enum zs_status keep_object(struct zs_array *array, uint64_t shard, struct zs_object *object,
                                   struct zs_cache_entry **entry, struct zs_error *err)
 {
-    *entry = zs_cache_put(a->objects, (struct zs_cache_key){0, shard}, object, 1);
+    *entry = zs_cache_put(array->objects, (struct zs_cache_key){0, shard}, object, 1);
     if (*entry != NULL)
         return ZS_OK;
     zs_object_close(object);
     return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a cache entry");
 }
 
-enum zs_status zs_shard_object(struct zs_array *a, uint64_t shard, struct zs_cache_entry **entry, struct zs_error *err)
+enum zs_status zs_shard_object(struct zs_array *array, uint64_t shard, struct zs_cache_entry **entry,
+                               struct zs_error *err)
 {
-    *entry = zs_cache_get(a->objects, (struct zs_cache_key){0, shard});
+    *entry = zs_cache_get(array->objects, (struct zs_cache_key){0, shard});
     if (*entry != NULL)
         return ZS_OK;
-    char *key = zs_shard_key(a, shard);
-    if (key == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
+    char *key;
+    ZS_TRY(zs_shard_key(array, shard, &key, err));
     struct zs_object *object;
-    enum zs_status status = zs_object_open(a->store, key, &object, err);
+    enum zs_status status = zs_object_open(array->store, key, &object, err);
     free(key);
-    return status != ZS_OK ? status : keep_object(a, shard, object, entry, err);
+    return status != ZS_OK ? status : keep_object(array, shard, object, entry, err);
 }
 
-bool zs_shard_is_stale(struct zs_array *a, uint64_t shard)
+bool zs_shard_is_stale(struct zs_array *array, uint64_t shard)
 {
-    struct zs_cache_entry *entry = zs_cache_get(a->objects, (struct zs_cache_key){0, shard});
+    struct zs_cache_entry *entry = zs_cache_get(array->objects, (struct zs_cache_key){0, shard});
     if (entry == NULL)
         return false;
     const bool is_stale = zs_object_is_stale(zs_cache_value(entry));
-    zs_cache_release(a->objects, entry);
+    zs_cache_release(array->objects, entry);
     return is_stale;
 }
 
-bool zs_shard_is_changing(struct zs_array *a, uint64_t shard)
+bool zs_shard_is_changing(struct zs_array *array, uint64_t shard)
 {
-    struct zs_cache_entry *entry = zs_cache_get(a->objects, (struct zs_cache_key){0, shard});
+    struct zs_cache_entry *entry = zs_cache_get(array->objects, (struct zs_cache_key){0, shard});
     if (entry == NULL)
         return false;
     const bool is_changing = zs_object_is_changed(zs_cache_value(entry), true);
-    zs_cache_release(a->objects, entry);
+    zs_cache_release(array->objects, entry);
     return is_changing;
 }
 
-void zs_shard_forget(struct zs_array *a, uint64_t shard)
+void zs_shard_forget(struct zs_array *array, uint64_t shard)
 {
-    zs_cache_remove(a->objects, (struct zs_cache_key){0, shard});
-    zs_cache_remove(a->indexes, (struct zs_cache_key){0, shard});
-    zs_cache_remove(a->chunks, (struct zs_cache_key){1, shard}); /* the whole shard, if it was fetched so */
-    if (a->chain.count > 2 || (a->chain.count == 2 && a->chain.levels[0].bytes_codec_count > 0)) {
-        /* What was read through this shard is not found by its number; such arrays are rarely written. */
-        zs_cache_clear(a->indexes);
-        zs_cache_clear(a->chunks);
+    zs_cache_remove(array->objects, (struct zs_cache_key){0, shard});
+    zs_cache_remove(array->indexes, (struct zs_cache_key){0, shard});
+    zs_cache_remove(array->chunks, (struct zs_cache_key){1, shard}); /* the shard, if it was fetched as a whole */
+    if (array->chain.count > 2 || (array->chain.count == 2 && array->chain.levels[0].bytes_codec_count > 0)) {
+        /* What was read through this shard is not cached by its number; such arrays are rarely written. */
+        zs_cache_clear(array->indexes);
+        zs_cache_clear(array->chunks);
     }
 }
 
-void zs_array_distrust(struct zs_array *a)
+void zs_array_distrust(struct zs_array *array)
 {
-    a->distrusts_memory = true;
-    zs_cache_clear(a->indexes);
-    zs_cache_clear(a->objects);
+    array->distrusts_memory = true;
+    zs_cache_clear(array->indexes);
+    zs_cache_clear(array->objects);
 }
 
 /* ---- Indexes ---- */
 
-enum zs_status zs_index_read(const struct zs_level *level, const struct zs_source *src, struct zs_shard_index **index,
-                             struct zs_error *err)
-{
-    uint64_t at;
-    ZS_TRY(zs_shard_index_offset(level, src->size, &at, err)); /* before allocating for an index that cannot be there */
-    struct zs_shard_index *x = zs_shard_index_alloc(level);
-    if (x == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard index of %llu bytes",
-                       (unsigned long long)level->index_size);
-    x->shard_size = src->size;
-    x->version = src->version;
-    enum zs_status status = ZS_OK;
-    if (src->memory != NULL)
-        memcpy(x->entries, src->memory + at, (size_t)level->index_size);
-    else
-        status = zs_object_read(src->object, src->offset + at, (size_t)level->index_size, x->entries, err);
-    if (status == ZS_OK)
-        status = zs_shard_index_decode(level, x, err);
-    if (status != ZS_OK) {
-        free(x);
-        return status;
-    }
-    *index = x;
-    return ZS_OK;
-}
-
-/* Whether all entries lie within the shard. While that is being appended to, a chunk may stand where its index will:
- * one that is as long, and has a checksum of the same kind, passes for it. */
+/* Whether all entries lie within the shard. While it is being appended to, a chunk may stand in the place of the index:
+ * one of the same length, with a checksum of the same kind, looks like it. */
 static bool is_plausible(const struct zs_level *level, const struct zs_shard_index *index)
 {
     bool is_empty;
@@ -113,21 +87,21 @@ static bool is_plausible(const struct zs_level *level, const struct zs_shard_ind
     return true;
 }
 
-/* Opens a level-0 shard, whose own level is `level`, and reads its index: in one request where a request costs, else
- * after a look at the size. ZS_CORRUPT also where it may be no index; is_final: it is what there is. */
-static enum zs_status open_once(struct zs_array *a, const struct zs_level *level, const char *key, bool is_final,
+/* Opens a level-0 shard, whose own level is `level`, and reads its index: in one request from a remote store.
+ * ZS_CORRUPT also where an index may be something else, unless is_final. */
+static enum zs_status open_once(struct zs_array *array, const struct zs_level *level, const char *key, bool is_final,
                                 struct zs_object **object, struct zs_shard_index **index, struct zs_error *err)
 {
     struct zs_object *o = NULL;
     struct zs_shard_index *x = NULL;
     enum zs_status status;
-    if (a->distrusts_memory)
-        zs_store_forget(a->store, key);
-    if (!a->store->is_remote) {
-        status = zs_object_open(a->store, key, &o, err);
+    if (array->distrusts_memory)
+        zs_store_forget(array->store, key);
+    if (!array->store->is_remote) {
+        status = zs_object_open(array->store, key, &o, err);
         if (status == ZS_OK) {
-            const struct zs_source src = {.object = o, .size = zs_object_size(o), .version = o->version};
-            status = zs_index_read(level, &src, &x, err);
+            const struct zs_source source = zs_source_of(o);
+            status = zs_source_index(level, &source, &x, err);
             /* An index at the start may be younger than the size. */
             if (status == ZS_OK && level->index_at_start && zs_object_is_changed(o, false))
                 status = zs_fail(err, ZS_CORRUPT, "the shard was changed while it was opened");
@@ -144,7 +118,7 @@ static enum zs_status open_once(struct zs_array *a, const struct zs_level *level
         status = x == NULL ? zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard index of %llu bytes",
                                      (unsigned long long)level->index_size)
                            : (level->index_at_start ? zs_object_open_head : zs_object_open_tail)(
-                                 a->store, key, (size_t)level->index_size, x->entries, &o, err);
+                                 array->store, key, (size_t)level->index_size, x->entries, &o, err);
         uint64_t at;
         if (status == ZS_OK) {
             x->shard_size = zs_object_size(o);
@@ -171,13 +145,13 @@ static enum zs_status open_once(struct zs_array *a, const struct zs_level *level
     return status;
 }
 
-/* The same by the journal beside a shard that has no valid index. */
-static enum zs_status open_by_journal(struct zs_array *a, const struct zs_level *level, const char *key,
+/* Like open_once(), by the journal beside a shard that has no valid index. */
+static enum zs_status open_by_journal(struct zs_array *array, const struct zs_level *level, const char *key,
                                       struct zs_object **object, struct zs_shard_index **index, struct zs_error *err)
 {
-    zs_store_forget(a->store, key);
-    ZS_TRY(zs_object_open(a->store, key, object, err));
-    const enum zs_status status = zs_journal_read(a->store, key, level, *object, index, err);
+    zs_store_forget(array->store, key);
+    ZS_TRY(zs_object_open(array->store, key, object, err));
+    const enum zs_status status = zs_journal_read(array->store, key, level, *object, index, err);
     if (status != ZS_OK) {
         zs_object_close(*object);
         *object = NULL;
@@ -185,97 +159,95 @@ static enum zs_status open_by_journal(struct zs_array *a, const struct zs_level 
     return status;
 }
 
-/* The same of a shard that may be being appended to at this moment, or was when its writer was killed
- * (shard/ways.h). */
-static enum zs_status open_with_index(struct zs_array *a, const struct zs_level *level, const char *key,
+/* Like open_once(), also for a shard with an unfinished append, running or killed (shard/writer_private.h). */
+static enum zs_status open_with_index(struct zs_array *array, const struct zs_level *level, const char *key,
                                       struct zs_object **object, struct zs_shard_index **index, struct zs_error *err)
 {
     const bool is_final = level->index_checksums == 0;
-    enum zs_status status = open_once(a, level, key, is_final, object, index, err);
+    enum zs_status status = open_once(array, level, key, is_final, object, index, err);
     if (is_final)
         return status;
-    for (int i = 0; i < LOOKS && status == ZS_CORRUPT; i++) {
+    for (int i = 0; i < MAX_ATTEMPTS && status == ZS_CORRUPT; i++) {
         struct zs_error ignored;
-        if (open_by_journal(a, level, key, object, index, &ignored) == ZS_OK)
+        if (open_by_journal(array, level, key, object, index, &ignored) == ZS_OK)
             return ZS_OK;
-        if (a->store->is_remote)
-            break; /* each look is a request */
-        status = open_once(a, level, key, i == LOOKS - 1, object, index, err);
+        if (array->store->is_remote)
+            break; /* each attempt is a request */
+        status = open_once(array, level, key, i == MAX_ATTEMPTS - 1, object, index, err);
     }
     return status;
 }
 
-enum zs_status zs_shard_read_index(struct zs_array *a, const struct zs_level *level, const char *key,
+enum zs_status zs_shard_read_index(struct zs_array *array, const struct zs_level *level, const char *key,
                                    struct zs_object **object, struct zs_shard_index **index, struct zs_error *err)
 {
-    zs_store_forget(a->store, key);
-    const enum zs_status status = open_with_index(a, level, key, object, index, err);
-    return status == ZS_OK || status == ZS_NOT_FOUND ? status : zs_fail_in(err, status, "%s/%s", a->store->root, key);
+    zs_store_forget(array->store, key);
+    const enum zs_status status = open_with_index(array, level, key, object, index, err);
+    return status == ZS_OK || status == ZS_NOT_FOUND ? status
+                                                     : zs_fail_in(err, status, "%s/%s", array->store->root, key);
 }
 
-static enum zs_status index_read_with_object(struct zs_array *a, const struct zs_level *level, uint64_t shard,
+static enum zs_status index_read_with_object(struct zs_array *array, const struct zs_level *level, uint64_t shard,
                                              struct zs_shard_index **index, struct zs_error *err)
 {
-    struct zs_cache_entry *entry = zs_cache_get(a->objects, (struct zs_cache_key){0, shard});
+    struct zs_cache_entry *entry = zs_cache_get(array->objects, (struct zs_cache_key){0, shard});
     enum zs_status status;
     if (entry != NULL && zs_object_is_changed(zs_cache_value(entry), false)) {
-        zs_cache_release(a->objects, entry);
-        zs_cache_remove(a->objects, (struct zs_cache_key){0, shard});
+        zs_cache_release(array->objects, entry);
+        zs_cache_remove(array->objects, (struct zs_cache_key){0, shard});
         entry = NULL;
     }
     if (entry != NULL) {
-        struct zs_object *object = zs_cache_value(entry);
-        const struct zs_source src = {
-            .object = object, .size = zs_object_size(object), .version = object->version};
-        status = zs_index_read(level, &src, index, err);
+        const struct zs_source source = zs_source_of(zs_cache_value(entry));
+        status = zs_source_index(level, &source, index, err);
     } else {
         struct zs_object *object = NULL;
-        char *key = zs_shard_key(a, shard);
-        status = key == NULL ? zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key")
-                             : open_with_index(a, level, key, &object, index, err);
+        char *key;
+        status = zs_shard_key(array, shard, &key, err);
+        if (status == ZS_OK)
+            status = open_with_index(array, level, key, &object, index, err);
         free(key);
         if (status == ZS_OK) {
-            status = keep_object(a, shard, object, &entry, err);
+            status = keep_object(array, shard, object, &entry, err);
             if (status != ZS_OK)
                 free(*index);
         }
     }
     if (entry != NULL)
-        zs_cache_release(a->objects, entry);
+        zs_cache_release(array->objects, entry);
     return status;
 }
 
-enum zs_status zs_index_get(struct zs_array *a, int k, uint64_t number, const struct zs_source *src,
+enum zs_status zs_index_get(struct zs_array *array, int k, uint64_t number, const struct zs_source *source,
                             struct zs_cache_entry **entry, struct zs_error *err)
 {
-    /* An index that came with its whole shard is of no use to those who read that by ranges, and the other way
-     * round. */
-    const struct zs_cache_key key = {k == 0 && src != NULL ? ZS_MAX_LEVELS : (uint64_t)k, number};
+    /* An index that came with its shard as a whole and one that was read by ranges are of different versions. */
+    const struct zs_cache_key key = {k == 0 && source != NULL ? ZS_MAX_LEVELS : (uint64_t)k, number};
     bool must_load;
-    while ((*entry = zs_cache_get_or_load(a->indexes, key, &must_load)) != NULL) {
+    while ((*entry = zs_cache_get_or_load(array->indexes, key, &must_load)) != NULL) {
         const struct zs_shard_index *found = zs_cache_value(*entry);
-        if (src == NULL || found->version == src->version)
+        if (source == NULL || found->version == source->version)
             return ZS_OK;
-        /* Of other bytes than those at hand: its offsets may lie outside of them. */
-        zs_cache_release(a->indexes, *entry);
-        zs_cache_remove(a->indexes, key);
+        /* It is the index of other bytes than these: its offsets may lie outside of them. */
+        zs_cache_release(array->indexes, *entry);
+        zs_cache_remove(array->indexes, key);
     }
     struct zs_shard_index *index = NULL;
     struct zs_level room;
-    const struct zs_level *level = zs_grid_level(&a->grid, k, number, &room);
-    enum zs_status status =
-        src != NULL ? zs_index_read(level, src, &index, err) : index_read_with_object(a, level, number, &index, err);
-    if (status == ZS_NOT_FOUND && src == NULL) {
+    const struct zs_level *level = zs_grid_level(&array->grid, k, number, &room);
+    enum zs_status status = source != NULL ? zs_source_index(level, source, &index, err)
+                                           : index_read_with_object(array, level, number, &index, err);
+    if (status == ZS_NOT_FOUND && source == NULL) {
         index = zs_shard_index_absent();
         status = index != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard index");
     }
     if (status == ZS_OK) {
-        *entry = zs_cache_put(a->indexes, key, index, ZS_CACHE_ENTRY_BYTES + sizeof *index + 16 * index->count);
+        *entry = zs_cache_put(array->indexes, key, index, ZS_CACHE_ENTRY_BYTES + sizeof *index + 16 * index->count);
         if (*entry != NULL)
             return ZS_OK;
         free(index);
         status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a cache entry");
     }
-    zs_cache_abandon(a->indexes, key);
+    zs_cache_abandon(array->indexes, key);
     return status;
 }

@@ -4,48 +4,37 @@
 #define ZS_ARRAY_INDEXES_H
 
 #include "array/array_private.h"
+#include "shard/walk.h"
 
 /* The opened object of a level-0 chunk, pinned in a->objects. ZS_NOT_FOUND when there is none. */
-enum zs_status zs_shard_object(struct zs_array *a, uint64_t shard, struct zs_cache_entry **entry,
+enum zs_status zs_shard_object(struct zs_array *array, uint64_t shard, struct zs_cache_entry **entry,
                                struct zs_error *err) ZS_MUST_CHECK;
 
 /* Whether a read found that the opened object of a level-0 chunk was replaced. */
-bool zs_shard_is_stale(struct zs_array *a, uint64_t shard);
+bool zs_shard_is_stale(struct zs_array *array, uint64_t shard);
 
-/* Whether bytes of a level-0 chunk that were found broken may be of two times (zs_object_is_changed()). */
-bool zs_shard_is_changing(struct zs_array *a, uint64_t shard);
+/* Whether the object of a level-0 chunk changed while it was read, so that its bytes are a mixture
+ * (zs_object_is_changed()). */
+bool zs_shard_is_changing(struct zs_array *array, uint64_t shard);
 
 /* Forgets what is cached of a level-0 chunk, after its object changed. */
-void zs_shard_forget(struct zs_array *a, uint64_t shard);
+void zs_shard_forget(struct zs_array *array, uint64_t shard);
 
-/* How many times reading, looking and publishing begin anew when a shard was replaced or changed meanwhile. */
+/* Reading and publishing begin again so many times when a shard was replaced or changed meanwhile. */
 #define ZS_STALE_RETRIES 3
-/* Forgets all that is cached and does not believe what this process remembers of objects: some were replaced. */
-void zs_array_distrust(struct zs_array *a);
+/* Clears the caches, and from now on ignores what this process remembers of objects: some were replaced. */
+void zs_array_distrust(struct zs_array *array);
 
 /* ---- Indexes ---- */
 
-/* Where the bytes of one shard (of any level) are. */
-struct zs_source {
-    struct zs_object *object;    /* an open object ... */
-    const unsigned char *memory; /* ... or decoded bytes */
-    uint64_t offset;             /* of the shard's first byte within the object */
-    uint64_t size;
-    uint64_t version;
-};
-
-/* Reads the index of a shard of this level, past all caches; freed with free(). */
-enum zs_status zs_index_read(const struct zs_level *level, const struct zs_source *src, struct zs_shard_index **index,
-                             struct zs_error *err) ZS_MUST_CHECK;
-
-/* The index of level-k shard `number`, pinned. For level 0 without `src` the object is opened as needed, and an object
- * that is absent gives an absent index. */
-enum zs_status zs_index_get(struct zs_array *a, int k, uint64_t number, const struct zs_source *src,
+/* The index of level-k shard `number`, pinned. For level 0 without `source` the object is opened as needed, and an
+ * object that is absent gives an absent index. */
+enum zs_status zs_index_get(struct zs_array *array, int k, uint64_t number, const struct zs_source *source,
                             struct zs_cache_entry **entry, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Opens the object `key` of a level-0 shard of this level and reads its index, both handed to the caller, past all
  * caches. ZS_NOT_FOUND when there is none. */
-enum zs_status zs_shard_read_index(struct zs_array *a, const struct zs_level *level, const char *key,
+enum zs_status zs_shard_read_index(struct zs_array *array, const struct zs_level *level, const char *key,
                                    struct zs_object **object, struct zs_shard_index **index,
                                    struct zs_error *err) ZS_MUST_CHECK;
 

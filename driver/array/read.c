@@ -1,187 +1,186 @@
-/* Reading windows: a plan (plan.h) carried out, its byte ranges fetched and decoded side by side, each chunk to its
- * place. */
+/* Reading windows: carries out a plan (plan.h). Byte ranges are fetched and decoded side by side, and each chunk is
+ * copied to its windows. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "array/cut.h"
 #include "array/indexes.h"
-#include "array/parts.h"
-#include "array/place.h"
+#include "array/plan.h"
 #include "base/parallel.h"
 #include "base/strided.h"
 
-/* What a chunk, or a part of one, takes in the cache besides its elements. */
+/* Memory of a cached chunk, or an extent of one, besides its elements. */
 #define WHOLE_BYTES (ZS_CACHE_ENTRY_BYTES + sizeof(struct zs_blob))
-#define PART_BYTES (WHOLE_BYTES + sizeof(struct zs_part))
+#define EXTENT_BYTES (WHOLE_BYTES + sizeof(struct zs_extent))
 /* Copies from the cache smaller than this are not worth waking a thread for. */
 #define INLINE_BYTES ((uint64_t)1 << 20)
 
 /* ---- Doing it ---- */
 
-/* Keeps the blob, a decoded chunk or a part of one, for the next who wants it. */
-static void keep(struct zs_array *a, uint64_t leaf, struct zs_blob *blob)
+/* Caches a decoded chunk, or an extent of one. */
+static void cache_blob(struct zs_array *array, uint64_t chunk, struct zs_blob *blob)
 {
-    struct zs_cache_entry *entry =
-        zs_cache_put(a->chunks, (struct zs_cache_key){0, leaf}, blob,
-                     (blob->part != NULL ? PART_BYTES : WHOLE_BYTES) + blob->size);
+    struct zs_cache_entry *entry = zs_cache_put(array->chunks, (struct zs_cache_key){0, chunk}, blob,
+                                                (blob->extent != NULL ? EXTENT_BYTES : WHOLE_BYTES) + blob->size);
     if (entry != NULL)
-        zs_cache_release(a->chunks, entry);
+        zs_cache_release(array->chunks, entry);
     else
-        zs_blob_free(blob); /* only the cache is the poorer */
+        zs_blob_free(blob); /* it is decoded again when it is wanted */
 }
 
-/* Grows a box of a chunk, forward from the fastest dimension to the slowest, to n bytes at most; false when it is more
- * already. */
-static bool grow_box(const struct zs_array *a, const struct zs_part *chunk, struct zs_part *box, uint64_t n)
+/* Grows an extent of a chunk forward, from the fastest dimension to the slowest, to n bytes at most; false when it has
+ * more already. */
+static bool grow_extent(const struct zs_array *array, const struct zs_extent *chunk, struct zs_extent *extent,
+                        uint64_t n)
 {
-    uint64_t bytes = a->leaf->item_size;
-    for (int d = 0; d < a->meta->ndim; d++)
-        bytes *= box->count[d];
+    uint64_t bytes = array->innermost->item_size;
+    for (int d = 0; d < array->meta->ndim; d++)
+        bytes *= extent->count[d];
     if (bytes > n)
         return false;
-    for (int j = a->meta->ndim - 1; j >= 0; j--) {
-        const int d = a->leaf->axis[j];
-        const uint64_t end = zs_min_u64(chunk->start[d] + chunk->count[d], a->meta->shape[d]);
-        bytes /= box->count[d];
-        box->count[d] = zs_min_u64(end - box->start[d], n / bytes);
-        bytes *= box->count[d];
+    for (int j = array->meta->ndim - 1; j >= 0; j--) {
+        const int d = array->innermost->axis[j];
+        const uint64_t end = zs_min_u64(chunk->start[d] + chunk->count[d], array->meta->shape[d]);
+        bytes /= extent->count[d];
+        extent->count[d] = zs_min_u64(end - extent->start[d], n / bytes);
+        bytes *= extent->count[d];
     }
     return true;
 }
 
-/* Keeps of a decoded chunk what the plan has room for: what was wanted, and what follows it. */
-static void keep_part(struct zs_plan *p, const struct zs_planned *c, const unsigned char *decoded)
+/* Caches what was wanted of a decoded chunk, and as much of what follows as p->keep allows. */
+static void cache_extent(struct zs_plan *plan, const struct zs_planned *c, const unsigned char *decoded)
 {
-    const struct zs_array *a = p->a;
-    struct zs_part chunk, box, *part = NULL;
-    size_t n = a->leaf->item_size;
+    const struct zs_array *array = plan->array;
+    struct zs_extent chunk, extent, *kept = NULL;
+    size_t n = array->innermost->item_size;
     ptrdiff_t from[ZS_MAX_NDIM], to[ZS_MAX_NDIM];
-    zs_whole_chunk(a, c->where.leaf, &chunk);
-    zs_wanted_box(p, c, &box);
-    if (!grow_box(a, &chunk, &box, p->keep))
+    zs_whole_chunk(array, c->where.chunk, &chunk);
+    zs_wanted_extent(plan, c, &extent);
+    if (!grow_extent(array, &chunk, &extent, plan->keep))
         return;
-    for (int d = 0; d < a->meta->ndim; d++)
-        n *= (size_t)box.count[d];
+    for (int d = 0; d < array->meta->ndim; d++)
+        n *= (size_t)extent.count[d];
     struct zs_blob *blob = zs_blob_alloc(NULL, n);
-    if (blob == NULL || (part = malloc(sizeof *part)) == NULL) {
+    if (blob == NULL || (kept = malloc(sizeof *kept)) == NULL) {
         zs_blob_free(blob);
         return;
     }
-    *part = box;
-    blob->part = part;
-    zs_part_strides(a->leaf, box.count, to);
-    zs_part_strides(a->leaf, chunk.count, from);
-    decoded = zs_element_at(a->meta->ndim, decoded, &chunk, box.start, from);
-    zs_copy_strided(a->meta->ndim, box.count, decoded, from, blob->data, to, a->leaf->item_size, NULL, NULL);
-    keep(p->a, c->where.leaf, blob);
+    *kept = extent;
+    blob->extent = kept;
+    zs_dense_strides(array->innermost, extent.count, to);
+    zs_dense_strides(array->innermost, chunk.count, from);
+    decoded = zs_element_at(array->meta->ndim, decoded, &chunk, extent.start, from);
+    zs_copy_strided(array->meta->ndim, extent.count, decoded, from, blob->data, to, array->innermost->item_size, NULL,
+                    NULL);
+    cache_blob(plan->array, c->where.chunk, blob);
 }
 
-/* Decodes the n encoded bytes of a chunk to where they are wanted. */
-static enum zs_status deliver(struct zs_plan *p, struct zs_planned *c, struct zs_scratch *scratch, const void *encoded,
-                              size_t n, struct zs_error *err)
+/* Decodes a chunk from its n encoded bytes, and copies it to the windows. */
+static enum zs_status deliver(struct zs_plan *plan, struct zs_planned *c, struct zs_scratch *scratch,
+                              const void *encoded, size_t n, struct zs_error *err)
 {
-    struct zs_array *a = p->a;
+    struct zs_array *array = plan->array;
     struct zs_level room;
-    const struct zs_level *leaf = zs_grid_level(&a->grid, a->chain.count - 1, c->where.leaf, &room);
-    const size_t size = (size_t)leaf->decoded_size;
-    ZS_TRY(zs_chunk_size_check(a, leaf, err));
-    void *direct = zs_direct_destination(p, c);
+    const struct zs_level *level = zs_grid_level(&array->grid, array->chain.count - 1, c->where.chunk, &room);
+    const size_t size = (size_t)level->decoded_size;
+    ZS_TRY(zs_chunk_size_check(array, level, err));
+    void *direct = zs_direct_destination(plan, c);
     if (direct != NULL)
-        return zs_leaf_decode(leaf, scratch, encoded, n, direct, err);
-    const bool is_spent = !p->is_prefetch && zs_is_wholly_used(p, c);
-    if (is_spent && zs_leaf_is_plain(leaf, encoded, n)) {
-        zs_place(p, c, encoded, NULL);
+        return zs_chunk_decode(level, scratch, encoded, n, direct, err);
+    const bool is_spent = !plan->is_prefetch && zs_is_wholly_used(plan, c);
+    if (is_spent && zs_chunk_is_plain(level, encoded, n)) {
+        zs_scatter(plan, c, encoded, NULL);
         return ZS_OK;
     }
-    if (is_spent && p->convert == NULL && p->take == NULL) {
+    if (is_spent && plan->convert == NULL && plan->take == NULL) {
         const void *stored;
-        ZS_TRY(zs_leaf_decode_stored(leaf, scratch, encoded, n, &stored, err));
+        ZS_TRY(zs_chunk_decode_stored(level, scratch, encoded, n, &stored, err));
         if (stored != NULL) {
-            zs_place_stored(p, c, stored);
+            zs_scatter_stored(plan, c, stored);
             return ZS_OK;
         }
     }
-    if (is_spent || p->keep < size) {
+    if (is_spent || plan->keep < size) {
         struct zs_buffer *out = zs_scratch_buffer(scratch, ZS_SCRATCH_DECODED);
         ZS_TRY(zs_buffer_reset(out, size, err));
-        ZS_TRY(zs_leaf_decode(leaf, scratch, encoded, n, out->data, err));
-        zs_place(p, c, out->data, NULL);
+        ZS_TRY(zs_chunk_decode(level, scratch, encoded, n, out->data, err));
+        zs_scatter(plan, c, out->data, NULL);
         if (!is_spent)
-            keep_part(p, c, out->data);
+            cache_extent(plan, c, out->data);
         return ZS_OK;
     }
     /* The rest of the chunk is likely to be asked for next. */
-    struct zs_blob *blob = zs_blob_alloc(a->blobs, size);
+    struct zs_blob *blob = zs_blob_alloc(array->blobs, size);
     if (blob == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk of %zu bytes", size);
-    const enum zs_status status = zs_leaf_decode(leaf, scratch, encoded, n, blob->data, err);
+    const enum zs_status status = zs_chunk_decode(level, scratch, encoded, n, blob->data, err);
     if (status != ZS_OK) {
         zs_blob_free(blob);
         return status;
     }
-    zs_place(p, c, blob->data, NULL);
-    keep(a, c->where.leaf, blob);
+    zs_scatter(plan, c, blob->data, NULL);
+    cache_blob(array, c->where.chunk, blob);
     return ZS_OK;
 }
 
-static void decode_begin(struct zs_plan *p)
+static void decode_begin(struct zs_plan *plan)
 {
-    if (p->decode_places >= p->a->fetch_threads)
+    if (plan->decode_slots >= plan->array->fetch_threads)
         return; /* there are no more threads than that */
-    pthread_mutex_lock(&p->decode_lock);
-    while (p->decoding >= p->decode_places)
-        pthread_cond_wait(&p->decode_done, &p->decode_lock);
-    p->decoding++;
-    pthread_mutex_unlock(&p->decode_lock);
+    pthread_mutex_lock(&plan->decode_lock);
+    while (plan->decoding >= plan->decode_slots)
+        pthread_cond_wait(&plan->decode_done, &plan->decode_lock);
+    plan->decoding++;
+    pthread_mutex_unlock(&plan->decode_lock);
 }
 
-static void decode_end(struct zs_plan *p)
+static void decode_end(struct zs_plan *plan)
 {
-    if (p->decode_places >= p->a->fetch_threads)
+    if (plan->decode_slots >= plan->array->fetch_threads)
         return;
-    pthread_mutex_lock(&p->decode_lock);
-    p->decoding--;
-    pthread_cond_signal(&p->decode_done);
-    pthread_mutex_unlock(&p->decode_lock);
+    pthread_mutex_lock(&plan->decode_lock);
+    plan->decoding--;
+    pthread_cond_signal(&plan->decode_done);
+    pthread_mutex_unlock(&plan->decode_lock);
 }
 
-/* A chunk or a block whose n encoded bytes have come. */
-static enum zs_status deliver_item(struct zs_plan *p, const struct zs_item *item, struct zs_scratch *scratch,
+/* Decodes a chunk or a block, whose n encoded bytes have come. */
+static enum zs_status deliver_item(struct zs_plan *plan, const struct zs_item *item, struct zs_scratch *scratch,
                                    const void *encoded, size_t n, struct zs_error *err)
 {
-    struct zs_planned *c = &p->chunks[item->chunk];
-    const enum zs_status status = item->block == ZS_WHOLE_CHUNK ? deliver(p, c, scratch, encoded, n, err)
-                                                                : zs_part_deliver(p, item, scratch, encoded, err);
-    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(p->a, c->where.leaf, status, err);
+    struct zs_planned *c = &plan->chunks[item->chunk];
+    const enum zs_status status = item->block == ZS_WHOLE_CHUNK ? deliver(plan, c, scratch, encoded, n, err)
+                                                                : zs_block_deliver(plan, item, scratch, encoded, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(plan->array, c->where.chunk, status, err);
 }
 
-/* One chunk whose bytes have come. */
-static enum zs_status deliver_one(struct zs_plan *p, struct zs_planned *c, struct zs_scratch *scratch,
+/* Decodes one chunk, whose bytes have come, when a slot is free. */
+static enum zs_status deliver_one(struct zs_plan *plan, struct zs_planned *c, struct zs_scratch *scratch,
                                   const void *encoded, size_t n, struct zs_error *err)
 {
-    decode_begin(p);
-    const enum zs_status status = deliver(p, c, scratch, encoded, n, err);
-    decode_end(p);
+    decode_begin(plan);
+    const enum zs_status status = deliver(plan, c, scratch, encoded, n, err);
+    decode_end(plan);
     return status;
 }
 
-/* A group of ranges of one shard: one read, then its chunks. */
-static enum zs_status run_group(struct zs_plan *p, const struct zs_task *t, struct zs_scratch *scratch,
+/* Reads a group of ranges of one shard at once, then decodes its chunks. */
+static enum zs_status run_group(struct zs_plan *plan, const struct zs_task *t, struct zs_scratch *scratch,
                                 struct zs_error *err)
 {
-    struct zs_array *a = p->a;
-    struct zs_planned *first = &p->chunks[p->items[p->ranges[t->first].tag].chunk];
+    struct zs_array *array = plan->array;
+    struct zs_planned *first = &plan->chunks[plan->items[plan->ranges[t->first].tag].chunk];
     struct zs_cache_entry *entry;
-    enum zs_status status = zs_shard_object(a, first->where.shard, &entry, err);
+    enum zs_status status = zs_shard_object(array, first->where.shard, &entry, err);
     if (status != ZS_OK) {
         if (status == ZS_NOT_FOUND) /* it was there when its index was read */
-            p->stale = true;
-        return zs_fail_in_chunk(a, first->where.leaf, status == ZS_NOT_FOUND ? ZS_IO : status, err);
+            plan->stale = true;
+        return zs_fail_in_chunk(array, first->where.chunk, status == ZS_NOT_FOUND ? ZS_IO : status, err);
     }
     struct zs_object *object = zs_cache_value(entry);
     struct zs_buffer *fetched = zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED);
-    if (object->version != first->where.version) {
-        p->stale = true;
+    if (object->version != first->where.bytes.version) {
+        plan->stale = true;
         status = zs_fail(err, ZS_IO, "the shard was replaced while it was read");
     }
     if (status == ZS_OK)
@@ -189,85 +188,84 @@ static enum zs_status run_group(struct zs_plan *p, const struct zs_task *t, stru
     if (status == ZS_OK)
         status = zs_object_read(object, t->offset, (size_t)t->size, fetched->data, err);
     if (status != ZS_OK && zs_object_is_stale(object))
-        p->stale = true;
-    zs_cache_release(a->objects, entry);
+        plan->stale = true;
+    zs_cache_release(array->objects, entry);
     if (status != ZS_OK)
-        return zs_fail_in_chunk(a, first->where.leaf, status, err);
-    decode_begin(p);
+        return zs_fail_in_chunk(array, first->where.chunk, status, err);
+    decode_begin(plan);
     for (size_t i = 0; i < t->count && status == ZS_OK; i++) {
-        const struct zs_range *r = &p->ranges[t->first + i];
-        status = deliver_item(p, &p->items[r->tag], scratch, fetched->data + (r->offset - t->offset), (size_t)r->size,
-                              err);
+        const struct zs_range *r = &plan->ranges[t->first + i];
+        status = deliver_item(plan, &plan->items[r->tag], scratch, fetched->data + (r->offset - t->offset),
+                              (size_t)r->size, err);
     }
-    decode_end(p);
-    if (status == ZS_CORRUPT && zs_shard_is_changing(a, first->where.shard))
-        p->stale = true;
+    decode_end(plan);
+    if (status == ZS_CORRUPT && zs_shard_is_changing(array, first->where.shard))
+        plan->stale = true;
     return status;
 }
 
 /* A chunk that is an object of its own. */
-static enum zs_status run_object(struct zs_plan *p, struct zs_planned *c, struct zs_scratch *scratch,
+static enum zs_status run_object(struct zs_plan *plan, struct zs_planned *c, struct zs_scratch *scratch,
                                  struct zs_error *err)
 {
-    struct zs_array *a = p->a;
-    char *key = zs_shard_key(a, c->where.shard);
-    if (key == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
+    struct zs_array *array = plan->array;
+    char *key;
+    ZS_TRY(zs_shard_key(array, c->where.shard, &key, err));
     struct zs_buffer *fetched = zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED);
-    enum zs_status status = zs_store_get(a->store, key, zs_level_bound(a->leaf), fetched, err);
+    enum zs_status status = zs_store_get(array->store, key, zs_level_bound(array->innermost), fetched, err);
     free(key);
     if (status == ZS_NOT_FOUND) {
-        zs_place(p, c, NULL, NULL);
+        zs_scatter(plan, c, NULL, NULL);
         return ZS_OK;
     }
     if (status == ZS_OK)
-        status = deliver_one(p, c, scratch, fetched->data, fetched->size, err);
-    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(p->a, c->where.leaf, status, err);
+        status = deliver_one(plan, c, scratch, fetched->data, fetched->size, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(plan->array, c->where.chunk, status, err);
 }
 
-/* A chunk whose newest bytes wait in the writer of its shard. */
-static enum zs_status run_pending(struct zs_plan *p, struct zs_planned *c, struct zs_scratch *scratch,
+/* Reads a chunk that is pending in the writer of its shard. */
+static enum zs_status run_pending(struct zs_plan *plan, struct zs_planned *c, struct zs_scratch *scratch,
                                   struct zs_error *err)
 {
     uint64_t number;
-    struct zs_shard_writer *writer = zs_unsaved_pending_leaf(p->a, c->where.leaf, &number);
+    struct zs_shard_writer *writer = zs_pending_writer(plan->array, c->where.chunk, &number);
     struct zs_buffer *fetched = zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED);
     bool is_empty = true;
-    pthread_mutex_lock(&p->pending_lock);
+    pthread_mutex_lock(&plan->pending_lock);
     enum zs_status status = zs_shard_writer_get(writer, number, &is_empty, fetched, err);
-    pthread_mutex_unlock(&p->pending_lock);
+    pthread_mutex_unlock(&plan->pending_lock);
     if (status == ZS_OK && is_empty)
-        zs_place(p, c, NULL, NULL);
+        zs_scatter(plan, c, NULL, NULL);
     else if (status == ZS_OK)
-        status = deliver_one(p, c, scratch, fetched->data, fetched->size, err);
-    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(p->a, c->where.leaf, status, err);
+        status = deliver_one(plan, c, scratch, fetched->data, fetched->size, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(plan->array, c->where.chunk, status, err);
 }
 
-/* A chunk, or a block of one, of a whole shard that is at hand. */
-static enum zs_status run_memory(struct zs_plan *p, const struct zs_item *item, struct zs_scratch *scratch,
+/* Decodes a chunk, or a block of one, of a shard that is in memory as a whole. */
+static enum zs_status run_memory(struct zs_plan *plan, const struct zs_item *item, struct zs_scratch *scratch,
                                  struct zs_error *err)
 {
-    const struct zs_planned *c = &p->chunks[item->chunk];
-    uint64_t offset = 0, size = c->where.size;
+    const struct zs_planned *c = &plan->chunks[item->chunk];
+    uint64_t offset = 0, size = c->where.bytes.size;
     if (item->block != ZS_WHOLE_CHUNK)
         zs_block_range(zs_cache_value(c->table), item->block, &offset, &size);
-    decode_begin(p);
-    const enum zs_status status = deliver_item(p, item, scratch, c->where.memory + offset, (size_t)size, err);
-    decode_end(p);
+    decode_begin(plan);
+    const enum zs_status status = deliver_item(plan, item, scratch, c->where.bytes.memory + offset, (size_t)size, err);
+    decode_end(plan);
     return status;
 }
 
-/* Whether an item is decoded already, or empty, and placed. */
-static bool place_at_hand(const struct zs_plan *p, const struct zs_item *item)
+/* Copies an item to the windows if it is decoded already, or empty; false if it is not. */
+static bool scatter_at_hand(const struct zs_plan *plan, const struct zs_item *item)
 {
-    const struct zs_planned *c = &p->chunks[item->chunk];
+    const struct zs_planned *c = &plan->chunks[item->chunk];
     if (item->kept != NULL) {
-        zs_part_place(p, item);
+        zs_block_scatter(plan, item);
     } else if (zs_is_at_hand(c)) {
         const struct zs_blob *blob = c->dirty != NULL ? c->dirty : zs_cache_value(c->cached);
-        zs_place(p, c, blob->data, blob->part);
+        zs_scatter(plan, c, blob->data, blob->extent);
     } else if (c->where.kind == ZS_LOCATION_EMPTY) {
-        zs_place(p, c, NULL, NULL);
+        zs_scatter(plan, c, NULL, NULL);
     } else {
         return false;
     }
@@ -276,35 +274,35 @@ static bool place_at_hand(const struct zs_plan *p, const struct zs_item *item)
 
 static enum zs_status run_task(void *ctx, size_t number, struct zs_error *err)
 {
-    struct zs_plan *p = ctx;
-    const struct zs_task *t = &p->tasks[number];
-    const struct zs_item *item = t->count == 0 ? &p->items[t->first] : NULL;
-    if (item != NULL && place_at_hand(p, item))
+    struct zs_plan *plan = ctx;
+    const struct zs_task *t = &plan->tasks[number];
+    const struct zs_item *item = t->count == 0 ? &plan->items[t->first] : NULL;
+    if (item != NULL && scatter_at_hand(plan, item))
         return ZS_OK;
     struct zs_scratch *scratch = zs_scratch_acquire();
     if (scratch == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a scratch");
     enum zs_status status;
-    struct zs_planned *c = item != NULL ? &p->chunks[item->chunk] : NULL;
+    struct zs_planned *c = item != NULL ? &plan->chunks[item->chunk] : NULL;
     if (item == NULL)
-        status = run_group(p, t, scratch, err);
+        status = run_group(plan, t, scratch, err);
     else if (c->where.kind == ZS_LOCATION_OBJECT)
-        status = run_object(p, c, scratch, err);
+        status = run_object(plan, c, scratch, err);
     else if (c->where.kind == ZS_LOCATION_PENDING)
-        status = run_pending(p, c, scratch, err);
+        status = run_pending(plan, c, scratch, err);
     else
-        status = run_memory(p, item, scratch, err);
+        status = run_memory(plan, item, scratch, err);
     zs_scratch_release(scratch);
     return status;
 }
 
-static uint64_t window_bytes(const struct zs_plan *p)
+static uint64_t window_bytes(const struct zs_plan *plan)
 {
     uint64_t total = 0;
-    for (size_t i = 0; i < p->window_count; i++) {
-        uint64_t n = p->a->meta->dtype.size;
-        for (int d = 0; d < p->a->meta->ndim; d++)
-            n *= p->windows[i].count[d];
+    for (size_t i = 0; i < plan->window_count; i++) {
+        uint64_t n = plan->array->meta->dtype.size;
+        for (int d = 0; d < plan->array->meta->ndim; d++)
+            n *= plan->windows[i].count[d];
         total += n;
     }
     return total;
@@ -312,45 +310,46 @@ static uint64_t window_bytes(const struct zs_plan *p)
 
 static enum zs_status fill_gap(void *ctx, size_t item, struct zs_error *err)
 {
-    const struct zs_plan *p = ctx;
+    const struct zs_plan *plan = ctx;
     (void)err;
-    zs_place_gap(p, &p->gaps[item]);
+    zs_fill_gap(plan, &plan->gaps[item]);
     return ZS_OK;
 }
 
-/* How much is kept of each chunk that is used in part: all of it where all such chunks fit the cache. Else they would
- * push each other out before the next lines are read, and all of them would be decoded for every line; of a part of
- * each, several lines come. */
-static size_t bytes_to_keep(const struct zs_plan *p)
+/* How many bytes are cached of each chunk of which not all is wanted: all where all such chunks fit the cache. Else
+ * they would evict each other before the next lines are read, and all of them would be decoded for every line; an
+ * extent of each serves several lines. */
+static size_t bytes_to_keep(const struct zs_plan *plan)
 {
-    const uint64_t size = p->a->leaf->decoded_size, room = zs_cache_budget(p->a->chunks) / 4 * 3;
-    if (p->is_prefetch || p->chunk_count <= room / (size + WHOLE_BYTES))
+    const uint64_t size = plan->array->innermost->decoded_size, room = zs_cache_budget(plan->array->chunks) / 4 * 3;
+    if (plan->is_prefetch || plan->chunk_count <= room / (size + WHOLE_BYTES))
         return (size_t)size;
-    uint64_t parts = 0;
-    for (size_t i = 0; i < p->chunk_count; i++)
-        parts += p->chunks[i].table == NULL && !zs_is_wholly_used(p, &p->chunks[i]);
-    const uint64_t share = parts > 0 ? room / parts : UINT64_MAX;
-    return (size_t)(share < PART_BYTES ? 0 : zs_min_u64(size, share - PART_BYTES));
+    uint64_t partly_used = 0;
+    for (size_t i = 0; i < plan->chunk_count; i++)
+        partly_used += plan->chunks[i].table == NULL && !zs_is_wholly_used(plan, &plan->chunks[i]);
+    const uint64_t share = partly_used > 0 ? room / partly_used : UINT64_MAX;
+    return (size_t)(share < EXTENT_BYTES ? 0 : zs_min_u64(size, share - EXTENT_BYTES));
 }
 
-static enum zs_status run_planned(struct zs_plan *p, struct zs_error *err)
+static enum zs_status run_planned(struct zs_plan *plan, struct zs_error *err)
 {
-    if (!p->is_prefetch)
-        ZS_TRY(zs_parallel_for(window_bytes(p) < INLINE_BYTES ? 1 : p->a->threads, p->gap_count, fill_gap, p, err));
-    if (p->chunk_count == 0)
+    if (!plan->is_prefetch)
+        ZS_TRY(zs_parallel_for(window_bytes(plan) < INLINE_BYTES ? 1 : plan->array->threads, plan->gap_count, fill_gap,
+                               plan, err));
+    if (plan->chunk_count == 0)
         return ZS_OK;
-    ZS_TRY(zs_plan_locations(p, err));
-    ZS_TRY(zs_plan_parts(p, err));
-    ZS_TRY(zs_plan_tasks(p, err));
-    p->keep = bytes_to_keep(p);
-    const bool only_copies = p->decode_count == 0 && window_bytes(p) < INLINE_BYTES;
-    return zs_parallel_for(only_copies ? 1 : p->a->fetch_threads, p->task_count, run_task, p, err);
+    ZS_TRY(zs_plan_locations(plan, err));
+    ZS_TRY(zs_plan_blocks(plan, err));
+    ZS_TRY(zs_plan_tasks(plan, err));
+    plan->keep = bytes_to_keep(plan);
+    const bool only_copies = plan->decode_count == 0 && window_bytes(plan) < INLINE_BYTES;
+    return zs_parallel_for(only_copies ? 1 : plan->array->fetch_threads, plan->task_count, run_task, plan, err);
 }
 
 static enum zs_status run_plan(void *ctx, const struct zs_window *windows, size_t n, struct zs_error *err)
 {
     const struct zs_plan *asked = ctx;
-    struct zs_array *a = asked->a;
+    struct zs_array *array = asked->array;
     for (int attempt = 0;; attempt++) {
         struct zs_plan p = *asked;
         p.windows = windows;
@@ -363,80 +362,77 @@ static enum zs_status run_plan(void *ctx, const struct zs_window *windows, size_
         zs_plan_clear(&p);
         if (!again)
             return status;
-        zs_array_distrust(a);
+        zs_array_distrust(array);
     }
 }
 
-static enum zs_status read_locked(struct zs_plan *plan, const struct zs_window *windows, size_t n, struct zs_error *err)
+static enum zs_status read_windows_locked(struct zs_plan *plan, const struct zs_window *windows, size_t n,
+                                          struct zs_error *err)
 {
-    ZS_TRY(zs_windows_check(plan->a, windows, n, err));
-    return zs_cut(plan->a, windows, n, run_plan, plan, err);
+    ZS_TRY(zs_windows_check(plan->array, windows, n, err));
+    return zs_cut(plan->array, windows, n, run_plan, plan, err);
 }
 
-enum zs_status zs_read_windows_locked(struct zs_array *a, const struct zs_window *windows, size_t n,
-                                      zs_convert_fn convert, void *ctx, struct zs_error *err)
+/* Not when the chunks take more than half of the cache: they would be evicted before they are used. */
+static bool is_worth_prefetching(struct zs_array *array, const struct zs_window *windows, size_t n)
 {
-    struct zs_plan plan = {.a = a, .convert = convert, .ctx = ctx};
-    return read_locked(&plan, windows, n, err);
+    const uint64_t chunks = zs_count_chunks(array, windows, n);
+    return chunks > 1 &&
+           chunks <= zs_cache_budget(array->chunks) / 2 / (array->innermost->decoded_size + ZS_CACHE_ENTRY_BYTES);
 }
 
-/* More than half of what the cache holds would push itself out before it is used. */
-static bool is_worth_prefetching(struct zs_array *a, const struct zs_window *windows, size_t n)
+enum zs_status zs_array_prefetch(struct zs_array *array, const struct zs_window *windows, size_t n,
+                                 struct zs_error *err)
 {
-    const uint64_t chunks = zs_count_chunks(a, windows, n);
-    return chunks > 1 && chunks <= zs_cache_budget(a->chunks) / 2 / (a->leaf->decoded_size + ZS_CACHE_ENTRY_BYTES);
-}
-
-enum zs_status zs_array_prefetch(struct zs_array *a, const struct zs_window *windows, size_t n, struct zs_error *err)
-{
-    struct zs_plan plan = {.a = a, .is_prefetch = true};
-    ZS_TRY(zs_windows_check(a, windows, n, err));
-    zs_array_lock(a, true);
+    struct zs_plan plan = {.array = array, .is_prefetch = true};
+    ZS_TRY(zs_windows_check(array, windows, n, err));
+    zs_array_lock(array, true);
     enum zs_status status = ZS_OK;
-    if (a->unsaved == NULL && is_worth_prefetching(a, windows, n)) /* what was written is looked up one by one anyway */
-        status = zs_cut(a, windows, n, run_plan, &plan, err);
-    (void)pthread_rwlock_unlock(&a->lock);
+    if (array->pending == NULL &&
+        is_worth_prefetching(array, windows, n)) /* pending chunks are looked up one by one anyway */
+        status = zs_cut(array, windows, n, run_plan, &plan, err);
+    (void)pthread_rwlock_unlock(&array->lock);
     return status;
 }
 
-static enum zs_status lock_and_read(struct zs_plan *plan, const struct zs_window *windows, size_t n,
-                                    struct zs_error *err)
+static enum zs_status read_windows(struct zs_plan *plan, const struct zs_window *windows, size_t n,
+                                   struct zs_error *err)
 {
-    struct zs_array *a = plan->a;
-    zs_array_lock(a, true);
-    if (a->unsaved != NULL) { /* it stays until the array is closed */
-        (void)pthread_rwlock_unlock(&a->lock);
-        zs_array_lock(a, false);
+    struct zs_array *array = plan->array;
+    zs_array_lock(array, true);
+    if (array->pending != NULL) { /* and it is not freed before the array is closed */
+        (void)pthread_rwlock_unlock(&array->lock);
+        zs_array_lock(array, false);
     }
-    const enum zs_status status = read_locked(plan, windows, n, err);
-    (void)pthread_rwlock_unlock(&a->lock);
+    const enum zs_status status = read_windows_locked(plan, windows, n, err);
+    (void)pthread_rwlock_unlock(&array->lock);
     return status;
 }
 
-enum zs_status zs_array_read_windows(struct zs_array *a, const struct zs_window *windows, size_t n,
+enum zs_status zs_array_read_windows(struct zs_array *array, const struct zs_window *windows, size_t n,
                                      zs_convert_fn convert, void *ctx, struct zs_error *err)
 {
-    struct zs_plan plan = {.a = a, .convert = convert, .ctx = ctx};
-    return lock_and_read(&plan, windows, n, err);
+    struct zs_plan plan = {.array = array, .convert = convert, .ctx = ctx};
+    return read_windows(&plan, windows, n, err);
 }
 
-enum zs_status zs_array_take_windows(struct zs_array *a, const struct zs_window *windows, size_t n, zs_take_fn take,
+enum zs_status zs_array_take_windows(struct zs_array *array, const struct zs_window *windows, size_t n, zs_take_fn take,
                                      void *ctx, struct zs_error *err)
 {
-    struct zs_plan plan = {.a = a, .take = take, .ctx = ctx};
-    return lock_and_read(&plan, windows, n, err);
+    struct zs_plan plan = {.array = array, .take = take, .ctx = ctx};
+    return read_windows(&plan, windows, n, err);
 }
 
-enum zs_status zs_array_read(struct zs_array *a, const uint64_t *start, const uint64_t *count, void *out,
+enum zs_status zs_array_read(struct zs_array *array, const uint64_t *start, const uint64_t *count, void *out,
                              struct zs_error *err)
 {
     struct zs_window w = {.data = out};
-    ptrdiff_t stride = (ptrdiff_t)a->meta->dtype.size;
-    for (int d = a->meta->ndim - 1; d >= 0; d--) {
+    ptrdiff_t stride = (ptrdiff_t)array->meta->dtype.size;
+    for (int d = array->meta->ndim - 1; d >= 0; d--) {
         w.start[d] = start[d];
         w.count[d] = count[d];
         w.stride[d] = stride;
         stride *= (ptrdiff_t)count[d];
     }
-    return zs_array_read_windows(a, &w, 1, NULL, NULL, err);
+    return zs_array_read_windows(array, &w, 1, NULL, NULL, err);
 }

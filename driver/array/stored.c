@@ -1,42 +1,42 @@
-/* Where in an array there is anything: for those who have much to do with a large one of which little was written; and
- * where a chunk is, for those who read it by themselves. */
+/* Where an array has stored chunks, for work on large arrays of which little was written; and where the bytes of one
+ * chunk are, for callers that read them by themselves. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "array/indexes.h"
-#include "array/open_shards.h"
+#include "array/pending_writes.h"
 #include "array/plan.h"
 #include "base/parallel.h"
 
-struct look {
-    struct zs_array *a;
+struct search {
+    struct zs_array *array;
     const struct zs_window *windows;
     bool *is_stored;
 };
 
-/* Chunks of level `k` that a box spans. */
-static void span_box(const struct zs_array *a, int k, const uint64_t *start, const uint64_t *count, uint64_t *low,
-                     uint64_t *high)
+/* The chunks of level `k` that an extent overlaps: from low to before high. */
+static void find_chunks(const struct zs_array *array, int k, const uint64_t *start, const uint64_t *count,
+                        uint64_t *low, uint64_t *high)
 {
-    for (int d = 0; d < a->meta->ndim; d++) {
-        low[d] = zs_grid_find(&a->grid, k, d, start[d]);
-        high[d] = zs_grid_find(&a->grid, k, d, start[d] + count[d] - 1) + 1;
+    for (int d = 0; d < array->meta->ndim; d++) {
+        low[d] = zs_grid_find(&array->grid, k, d, start[d]);
+        high[d] = zs_grid_find(&array->grid, k, d, start[d] + count[d] - 1) + 1;
     }
 }
 
-/* Asks the index of one shard for the chunks of a window. */
-static enum zs_status look_at_chunks(struct zs_array *a, const struct zs_window *w, uint64_t shard, bool *is_stored,
-                                     struct zs_error *err)
+/* Searches the index of one shard for chunks of a window. */
+static enum zs_status search_shard(struct zs_array *array, const struct zs_window *w, uint64_t shard, bool *is_stored,
+                                   struct zs_error *err)
 {
-    const int n = a->meta->ndim, leaf = a->chain.count - 1;
+    const int n = array->meta->ndim, innermost = array->chain.count - 1;
     uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM], low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM];
-    size_t chunks = 1, i = 0, pin_count = 0; /* no more than the shard has, which fit memory */
+    size_t chunks = 1, i = 0, pin_count = 0; /* no more than the shard has: its index fits memory */
     struct zs_cache_entry **pins = NULL;
     *is_stored = false;
-    if (a->unsaved != NULL && zs_shard_is_unpublished(a, shard)) /* a request says no more */
+    if (array->pending != NULL && zs_shard_is_unpublished(array, shard)) /* a request says no more */
         return ZS_OK;
-    zs_piece_box(a, 0, shard, w, start, count);
-    span_box(a, leaf, start, count, low, high);
+    zs_chunk_overlap(array, 0, shard, w, start, count);
+    find_chunks(array, innermost, start, count, low, high);
     for (int d = 0; d < n; d++) {
         at[d] = low[d];
         chunks *= (size_t)(high[d] - low[d]);
@@ -46,87 +46,87 @@ static enum zs_status look_at_chunks(struct zs_array *a, const struct zs_window 
         locations != NULL && list != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot look for %zu chunks", chunks);
     do {
         if (status == ZS_OK) {
-            locations[i] = (struct zs_location){.leaf = zs_grid_number(&a->grid, leaf, at), .shard = shard};
+            locations[i] = (struct zs_location){.chunk = zs_grid_number(&array->grid, innermost, at), .shard = shard};
             list[i] = &locations[i];
             i++;
         }
     } while (status == ZS_OK && zs_next_position(n, at, low, high));
     bool is_stale = false;
     if (status == ZS_OK)
-        status = zs_locate(a, list, chunks, &pins, &pin_count, &is_stale, err);
+        status = zs_locate(array, list, chunks, &pins, &pin_count, &is_stale, err);
     *is_stored = is_stale;
     for (i = 0; status == ZS_OK && i < chunks && !*is_stored; i++)
         *is_stored = locations[i].kind != ZS_LOCATION_EMPTY;
     for (i = 0; i < pin_count; i++)
-        zs_cache_release(a->chunks, pins[i]);
+        zs_cache_release(array->chunks, pins[i]);
     free(pins);
     free(list);
     free(locations);
     return is_stale ? ZS_OK : status;
 }
 
-/* Looks at the shards of one window until one holds something. */
-static enum zs_status look_at(void *ctx, size_t item, struct zs_error *err)
+/* Searches the shards of one window until one holds something. */
+static enum zs_status search_window(void *ctx, size_t item, struct zs_error *err)
 {
-    const struct look *l = ctx;
-    struct zs_array *a = l->a;
-    const struct zs_window *w = &l->windows[item];
+    const struct search *search = ctx;
+    struct zs_array *array = search->array;
+    const struct zs_window *w = &search->windows[item];
     uint64_t low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM];
-    bool *is_stored = &l->is_stored[item];
+    bool *is_stored = &search->is_stored[item];
     *is_stored = false;
-    if (zs_is_empty_window(a, w))
+    if (zs_is_empty_window(array, w))
         return ZS_OK;
-    span_box(a, 0, w->start, w->count, low, high);
+    find_chunks(array, 0, w->start, w->count, low, high);
     memcpy(at, low, sizeof at);
     do {
-        ZS_TRY(look_at_chunks(a, w, zs_grid_number(&a->grid, 0, at), is_stored, err));
-    } while (!*is_stored && zs_next_position(a->meta->ndim, at, low, high));
+        ZS_TRY(search_shard(array, w, zs_grid_number(&array->grid, 0, at), is_stored, err));
+    } while (!*is_stored && zs_next_position(array->meta->ndim, at, low, high));
     return ZS_OK;
 }
 
-/* Whether all that was written is in the store. */
-static bool is_flushed(const struct zs_array *a)
+/* Whether no write is pending. */
+static bool is_flushed(const struct zs_array *array)
 {
-    return a->unsaved == NULL || a->unsaved->dirty.count + a->unsaved->shards.count == 0;
+    return array->pending == NULL || array->pending->dirty.count + array->pending->shards.count == 0;
 }
 
-enum zs_status zs_array_find_stored(struct zs_array *a, const struct zs_window *windows, size_t n, bool *is_stored,
+enum zs_status zs_array_find_stored(struct zs_array *array, const struct zs_window *windows, size_t n, bool *is_stored,
                                     struct zs_error *err)
 {
-    struct look l = {a, windows, is_stored};
-    ZS_TRY(zs_windows_check(a, windows, n, err));
-    zs_array_lock(a, true);
+    struct search search = {array, windows, is_stored};
+    ZS_TRY(zs_windows_check(array, windows, n, err));
+    zs_array_lock(array, true);
     enum zs_status status = ZS_OK;
-    if (a->chain.count > 1 && is_flushed(a))
-        status = zs_parallel_for(a->fetch_threads, n, look_at, &l, err);
+    if (array->chain.count > 1 && is_flushed(array))
+        status = zs_parallel_for(array->fetch_threads, n, search_window, &search, err);
     else
         for (size_t i = 0; i < n; i++)
             is_stored[i] = true;
-    (void)pthread_rwlock_unlock(&a->lock);
+    (void)pthread_rwlock_unlock(&array->lock);
     return status;
 }
 
 /* ---- One chunk ---- */
 
-void zs_chunk_place_clear(struct zs_chunk_place *place)
+void zs_chunk_bytes_clear(struct zs_chunk_bytes *found)
 {
-    free(place->key);
-    free(place->data);
-    *place = (struct zs_chunk_place){0};
+    free(found->key);
+    free(found->data);
+    *found = (struct zs_chunk_bytes){0};
 }
 
-/* A chunk that is an object. What this process remembers of it may be out of date, and is not believed. */
-static enum zs_status find_object(struct zs_array *a, uint64_t leaf, struct zs_chunk_place *place, struct zs_error *err)
+/* Finds a chunk that is an object; asks the store, since what this process remembers may be out of date. */
+static enum zs_status find_object(struct zs_array *array, uint64_t chunk, struct zs_chunk_bytes *found,
+                                  struct zs_error *err)
 {
     struct zs_object *object;
-    char *key = zs_shard_key(a, leaf);
-    if (key == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
-    zs_store_forget(a->store, key);
-    const enum zs_status status = zs_object_open(a->store, key, &object, err);
+    char *key;
+    ZS_TRY(zs_shard_key(array, chunk, &key, err));
+    zs_store_forget(array->store, key);
+    const enum zs_status status = zs_object_open(array->store, key, &object, err);
     if (status == ZS_OK) {
-        place->key = key;
-        place->size = zs_object_size(object);
+        found->key = key;
+        found->size = zs_object_size(object);
         zs_object_close(object);
         return ZS_OK;
     }
@@ -134,84 +134,83 @@ static enum zs_status find_object(struct zs_array *a, uint64_t leaf, struct zs_c
     return status == ZS_NOT_FOUND ? ZS_OK : status;
 }
 
-/* Takes what was found; what it lies in is pinned. */
-static enum zs_status take_location(struct zs_array *a, const struct zs_location *where, struct zs_chunk_place *place,
-                                    struct zs_error *err)
+/* Copies a location, whose bytes are pinned, to the result. */
+static enum zs_status take_location(struct zs_array *array, const struct zs_location *where,
+                                    struct zs_chunk_bytes *found, struct zs_error *err)
 {
     if (where->kind == ZS_LOCATION_EMPTY)
         return ZS_OK;
-    place->size = where->size;
+    found->size = where->bytes.size;
     if (where->kind == ZS_LOCATION_MEMORY) {
-        place->data = malloc((size_t)where->size + 1);
-        if (place->data == NULL)
-            return zs_fail(err, ZS_NO_MEMORY, "cannot allocate %llu bytes", (unsigned long long)where->size);
-        memcpy(place->data, where->memory, (size_t)where->size);
+        found->data = malloc((size_t)where->bytes.size + 1);
+        if (found->data == NULL)
+            return zs_fail(err, ZS_NO_MEMORY, "cannot allocate %llu bytes", (unsigned long long)where->bytes.size);
+        memcpy(found->data, where->bytes.memory, (size_t)where->bytes.size);
         return ZS_OK;
     }
-    place->offset = where->offset;
-    place->key = zs_shard_key(a, where->shard);
-    return place->key != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
+    found->offset = where->bytes.offset;
+    return zs_shard_key(array, where->shard, &found->key, err);
 }
 
-static enum zs_status find_in_shard(struct zs_array *a, uint64_t leaf, bool *is_stale, struct zs_chunk_place *place,
-                                    struct zs_error *err)
+static enum zs_status find_in_shard(struct zs_array *array, uint64_t chunk, bool *is_stale,
+                                    struct zs_chunk_bytes *found, struct zs_error *err)
 {
-    struct zs_location where = {.leaf = leaf, .shard = zs_grid_shard(&a->grid, leaf)}, *location = &where;
-    struct zs_hold hold = {0};
+    struct zs_location where = {.chunk = chunk, .shard = zs_grid_shard(&array->grid, chunk)}, *location = &where;
+    struct zs_pins pins = {0};
     enum zs_status status = ZS_OK;
     *is_stale = false;
-    if (a->chain.levels[0].bytes_codec_count == 0) { /* while it is at hand, no shard is fetched whole */
-        status = zs_index_get(a, 0, where.shard, NULL, &hold.index, err);
+    if (array->chain.levels[0].bytes_codec_count == 0) { /* while its index is cached, no shard is fetched whole */
+        status = zs_index_get(array, 0, where.shard, NULL, &pins.index, err);
         if (status != ZS_OK)
-            return zs_fail_in_chunk(a, leaf, status, err);
+            return zs_fail_in_chunk(array, chunk, status, err);
     }
-    status = zs_locate(a, &location, 1, &hold.blobs, &hold.blob_count, is_stale, err);
+    status = zs_locate(array, &location, 1, &pins.blobs, &pins.blob_count, is_stale, err);
     if (status == ZS_OK)
-        status = take_location(a, &where, place, err);
-    zs_hold_release(a, &hold);
+        status = take_location(array, &where, found, err);
+    zs_pins_release(array, &pins);
     return status;
 }
 
-static enum zs_status find_chunk(struct zs_array *a, const uint64_t *position, struct zs_chunk_place *place,
+static enum zs_status find_chunk(struct zs_array *array, const uint64_t *position, struct zs_chunk_bytes *found,
                                  struct zs_error *err)
 {
-    const int leaf_level = a->chain.count - 1;
-    for (int d = 0; d < a->meta->ndim; d++) {
-        const uint64_t size = a->meta->shape[d];
-        const uint64_t count = size > 0 ? zs_grid_find(&a->grid, leaf_level, d, size - 1) + 1 : 0;
+    const int innermost = array->chain.count - 1;
+    for (int d = 0; d < array->meta->ndim; d++) {
+        const uint64_t size = array->meta->shape[d];
+        const uint64_t count = size > 0 ? zs_grid_find(&array->grid, innermost, d, size - 1) + 1 : 0;
         if (position[d] >= count)
             return zs_fail(err, ZS_ARGUMENT, "array /%s: dimension %d: expected a chunk below %llu, found %llu",
-                           a->node->path, d, (unsigned long long)count, (unsigned long long)position[d]);
+                           array->node->path, d, (unsigned long long)count, (unsigned long long)position[d]);
     }
-    if (!is_flushed(a))
-        return zs_fail(err, ZS_ARGUMENT, "array /%s: where its chunks are is known when what was written is flushed",
-                       a->node->path);
-    const uint64_t leaf = zs_grid_number(&a->grid, leaf_level, position);
-    if (leaf_level == 0)
-        return find_object(a, leaf, place, err);
+    if (!is_flushed(array))
+        return zs_fail(err, ZS_ARGUMENT, "array /%s: flush it first: pending writes will move its chunks",
+                       array->node->path);
+    const uint64_t chunk = zs_grid_number(&array->grid, innermost, position);
+    if (innermost == 0)
+        return find_object(array, chunk, found, err);
     enum zs_status status = ZS_OK;
     bool is_stale = true;
     for (int i = 0; i <= ZS_STALE_RETRIES && is_stale; i++) {
         if (i > 0)
-            zs_array_distrust(a);
-        status = find_in_shard(a, leaf, &is_stale, place, err);
+            zs_array_distrust(array);
+        status = find_in_shard(array, chunk, &is_stale, found, err);
     }
     return status;
 }
 
-enum zs_status zs_array_find_chunk(struct zs_array *a, const uint64_t *position, struct zs_chunk_place *place,
+enum zs_status zs_array_find_chunk(struct zs_array *array, const uint64_t *position, struct zs_chunk_bytes *found,
                                    struct zs_error *err)
 {
-    *place = (struct zs_chunk_place){0};
-    zs_array_lock(a, true);
-    const enum zs_status status = find_chunk(a, position, place, err);
-    (void)pthread_rwlock_unlock(&a->lock);
+    *found = (struct zs_chunk_bytes){0};
+    zs_array_lock(array, true);
+    const enum zs_status status = find_chunk(array, position, found, err);
+    (void)pthread_rwlock_unlock(&array->lock);
     if (status != ZS_OK)
-        zs_chunk_place_clear(place);
+        zs_chunk_bytes_clear(found);
     return status;
 }
 
-void zs_array_stored_order(const struct zs_array *a, int *axis)
+void zs_array_stored_order(const struct zs_array *array, int *axis)
 {
-    memcpy(axis, a->leaf->axis, (size_t)a->meta->ndim * sizeof *axis);
+    memcpy(axis, array->innermost->axis, (size_t)array->meta->ndim * sizeof *axis);
 }

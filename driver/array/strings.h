@@ -63,9 +63,8 @@ zs_json *zs_strings_document(const struct zs_array_spec *spec);
 typedef enum zs_status (*zs_text_give_fn)(void *ctx, const uint64_t *number, const char **text, struct zs_error *err);
 
 /* Writes all elements of a request, at once: the others of a chunk stay, and each object that is touched is replaced,
- * under its lock. A failure leaves objects that were written before as they are by then. ZS_ARGUMENT for elements
- * outside of the array, what is not UTF-8 or too long, and chunks that would not be read; ZS_UNSUPPORTED for a draft's
- * array. */
+ * under its lock. Objects that were written before a failure stay written. ZS_ARGUMENT for elements outside of the
+ * array, what is not UTF-8 or too long, and chunks that would not be read; ZS_UNSUPPORTED for a draft's array. */
 enum zs_status zs_texts_write(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_text_request *request,
                               zs_text_give_fn give, void *ctx, struct zs_error *err) ZS_MUST_CHECK;
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array/texts.h"
+#include "array/strings_private.h"
 #include "shard/writer.h"
 
 /* The codecs of an array of bytes, as those of texts: NULL without memory. */
@@ -44,7 +44,7 @@ zs_json *zs_strings_document(const struct zs_array_spec *spec)
 }
 
 struct writer {
-    const struct zs_texts *t;
+    const struct zs_texts *texts;
     zs_text_give_fn give;
     void *ctx;
     char **values; /* of the chunk that is written, as it is stored: what replaces elements, else NULL */
@@ -66,16 +66,16 @@ static enum zs_status give_element(void *ctx, const uint64_t *number, uint64_t s
 static enum zs_status append_all(struct writer *w, struct zs_text_items *items, uint64_t count, struct zs_buffer *out,
                                  bool *is_empty, struct zs_error *err)
 {
-    const char *fill = w->t->fill;
+    const char *fill = w->texts->fill;
     *is_empty = true;
-    ZS_TRY(zs_text_items_begin(w->t, count, out, err));
+    ZS_TRY(zs_text_items_begin(w->texts, count, out, err));
     for (uint64_t i = 0; i < count; i++) {
         const char *text = w->values[i] != NULL ? w->values[i] : fill;
         size_t n = strlen(text);
         if (w->values[i] == NULL && items != NULL)
             ZS_TRY(zs_text_item(items, i, &text, &n, err));
         *is_empty = *is_empty && n == strlen(fill) && memcmp(text, fill, n) == 0;
-        ZS_TRY(zs_text_item_append(w->t, text, n, out, err));
+        ZS_TRY(zs_text_item_append(w->texts, text, n, out, err));
     }
     return ZS_OK;
 }
@@ -86,23 +86,23 @@ static enum zs_status encode(struct writer *w, const struct zs_text_part *part, 
                              const struct zs_buffer *before, struct zs_scratch *scratch, struct zs_buffer *plain,
                              bool *is_empty, const void **encoded, size_t *n, struct zs_error *err)
 {
-    const struct zs_level *leaf = &w->t->chain.levels[w->t->chain.count - 1];
-    const uint64_t count = leaf->decoded_size;
+    const struct zs_level *level = &w->texts->chain.levels[w->texts->chain.count - 1];
+    const uint64_t count = level->decoded_size;
     struct zs_text_items items = {0};
     enum zs_status status = ZS_OK;
-    if (count > w->t->max_chunk) /* each takes a byte at least */
-        return zs_fail(err, ZS_UNSUPPORTED, "expected chunks of at most %zu bytes of text", w->t->max_chunk);
+    if (count > w->texts->max_chunk) /* each takes a byte at least */
+        return zs_fail(err, ZS_UNSUPPORTED, "expected chunks of at most %zu bytes of text", w->texts->max_chunk);
     w->values = zs_calloc((size_t)count, sizeof *w->values);
     if (w->values == NULL)
         status = zs_fail(err, ZS_NO_MEMORY, "no memory for text");
     if (status == ZS_OK)
-        status = zs_text_each(w->t, part, at, give_element, w, err);
+        status = zs_text_each(w->texts, part, at, give_element, w, err);
     if (status == ZS_OK && before != NULL)
-        status = zs_text_items_open(w->t, before->data, before->size, &items, err);
+        status = zs_text_items_open(w->texts, before->data, before->size, &items, err);
     if (status == ZS_OK)
         status = append_all(w, before != NULL ? &items : NULL, count, plain, is_empty, err);
     if (status == ZS_OK && !*is_empty)
-        status = zs_bytes_encode(leaf->bytes_codecs, leaf->bytes_codec_count, scratch, plain->data, plain->size,
+        status = zs_bytes_encode(level->bytes_codecs, level->bytes_codec_count, scratch, plain->data, plain->size,
                                  encoded, n, err);
     zs_text_items_close(&items);
     zs_strings_free(w->values, (size_t)count);
@@ -115,7 +115,7 @@ static enum zs_status encode(struct writer *w, const struct zs_text_part *part, 
 static enum zs_status put_leaf(struct writer *w, const struct zs_text_part *part, const uint64_t *at,
                                struct zs_shard_writer *shard, const char *key, struct zs_error *err)
 {
-    const struct zs_texts *t = w->t;
+    const struct zs_texts *texts = w->texts;
     struct zs_buffer before = {0}, plain = {0};
     bool is_absent = false, is_empty = false;
     const void *encoded = NULL;
@@ -123,10 +123,10 @@ static enum zs_status put_leaf(struct writer *w, const struct zs_text_part *part
     uint64_t number = 0;
     enum zs_status status;
     if (shard != NULL) {
-        number = zs_grid_number_in_shard(&t->grid, zs_grid_number(&t->grid, t->chain.count - 1, at));
-        status = zs_shard_writer_get_present(shard, number, &is_absent, &before, err);
+        number = zs_grid_number_in_shard(&texts->grid, zs_grid_number(&texts->grid, texts->chain.count - 1, at));
+        status = zs_shard_writer_get_stored(shard, number, &is_absent, &before, err);
     } else {
-        status = zs_store_get(t->store, key, zs_bytes_bound(t->max_chunk), &before, err);
+        status = zs_store_get(texts->store, key, zs_bytes_bound(texts->max_chunk), &before, err);
         is_absent = status == ZS_NOT_FOUND;
         status = is_absent ? ZS_OK : status;
     }
@@ -138,7 +138,7 @@ static enum zs_status put_leaf(struct writer *w, const struct zs_text_part *part
     if (status == ZS_OK && shard != NULL)
         status = zs_shard_writer_put(shard, number, is_empty ? NULL : encoded, n, err);
     else if (status == ZS_OK)
-        status = is_empty ? zs_store_remove(t->store, key, err) : zs_store_put(t->store, key, encoded, n, err);
+        status = is_empty ? zs_store_remove(texts->store, key, err) : zs_store_put(texts->store, key, encoded, n, err);
     zs_scratch_release(scratch);
     zs_buffer_free(&before);
     zs_buffer_free(&plain);
@@ -148,19 +148,20 @@ static enum zs_status put_leaf(struct writer *w, const struct zs_text_part *part
 static enum zs_status put_shard(struct writer *w, const struct zs_text_part *whole, const char *key,
                                 struct zs_error *err)
 {
-    const struct zs_texts *t = w->t;
+    const struct zs_texts *texts = w->texts;
     struct zs_object *object = NULL;
     struct zs_shard_writer *shard = NULL;
     struct zs_text_part part;
     uint64_t at[ZS_MAX_NDIM] = {0};
     bool is_lost;
-    enum zs_status status = zs_object_open(t->store, key, &object, err);
+    enum zs_status status = zs_object_open(texts->store, key, &object, err);
     if (status == ZS_NOT_FOUND)
         status = ZS_OK;
     if (status == ZS_OK)
-        status = zs_shard_writer_create(t->store, key, t->chain.levels, ZS_ORDER_ROW_MAJOR, NULL, object, &shard, err);
-    for (bool first = true;
-         status == ZS_OK && zs_text_next(t, t->chain.count - 1, whole, first, &part, at); first = false)
+        status = zs_shard_writer_create(texts->store, key, texts->chain.levels, ZS_ORDER_ROW_MAJOR, NULL, object,
+                                        &shard, err);
+    for (bool first = true; status == ZS_OK && zs_text_next(texts, texts->chain.count - 1, whole, first, &part, at);
+         first = false)
         status = put_leaf(w, &part, at, shard, key, err);
     if (status == ZS_OK)
         status = zs_shard_writer_publish(shard, ZS_UPDATE_REWRITE, &is_lost, err);
@@ -171,18 +172,18 @@ static enum zs_status put_shard(struct writer *w, const struct zs_text_part *who
 static enum zs_status put_object(struct writer *w, const struct zs_text_part *part, const uint64_t *at,
                                  struct zs_error *err)
 {
-    const struct zs_texts *t = w->t;
+    const struct zs_texts *texts = w->texts;
     struct zs_lock *lock = NULL;
-    char *key = zs_chunk_key(t->bytes->array, t->node->path, at);
+    char *key = zs_chunk_key(texts->bytes->array, texts->node->path, at);
     if (key == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
-    enum zs_status status = zs_store_lock(t->store, key, &lock, err);
-    zs_store_forget(t->store, key); /* what it is by now */
+    enum zs_status status = zs_store_lock(texts->store, key, &lock, err);
+    zs_store_forget(texts->store, key); /* what it is by now */
     if (status == ZS_OK)
-        status = t->chain.count > 1 ? put_shard(w, part, key, err) : put_leaf(w, part, at, NULL, key, err);
-    zs_store_unlock(t->store, lock);
+        status = texts->chain.count > 1 ? put_shard(w, part, key, err) : put_leaf(w, part, at, NULL, key, err);
+    zs_store_unlock(texts->store, lock);
     if (status != ZS_OK)
-        status = zs_fail_in(err, status, "%s/%s", t->store->root, key);
+        status = zs_fail_in(err, status, "%s/%s", texts->store->root, key);
     free(key);
     return status;
 }
@@ -198,7 +199,7 @@ enum zs_status zs_texts_write(struct zs_hierarchy *h, const struct zs_node *node
     ZS_TRY(zs_text_check(node, request, &all, err));
     ZS_TRY(zs_texts_open(zs_hierarchy_store(h), node,
                          request->max_chunk != 0 ? request->max_chunk : ZS_STRINGS_MAX_BYTES, &t, err));
-    struct writer w = {.t = &t, .give = give, .ctx = ctx};
+    struct writer w = {.texts = &t, .give = give, .ctx = ctx};
     enum zs_status status = ZS_OK;
     for (bool first = true; status == ZS_OK && zs_text_next(&t, 0, &all, first, &part, at); first = false)
         status = put_object(&w, &part, at, err);

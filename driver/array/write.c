@@ -1,169 +1,169 @@
-/* Writing windows: which units they cover or touch, encoded side by side, handed to their shards in order. */
+/* Writing windows: the chunks that they cover are encoded side by side and handed to their shards in order; chunks that
+ * they cover in part are changed. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "array/unsaved.h"
+#include "array/pending_writes.h"
+#include "array/plan.h"
 #include "base/files.h"
 #include "base/parallel.h"
 #include "base/strided.h"
 
-/* Decoded bytes that are encoded between two rounds of appending: bounds the memory of one call. */
+/* At most so many decoded bytes are encoded before the encoded chunks are handed on: this bounds the memory of one
+ * call. */
 #define BATCH_BYTES ((uint64_t)64 << 20)
 
-/* Where other arrays have all of the process's budget, one may have this share of it: they cannot be made to go. */
+/* When other arrays use all of the process's budget, an array may still keep one part in OWN_SHARE of its own. */
 #define OWN_SHARE 8
 
-/* One unit to be encoded. */
-struct unit {
+/* One chunk to be encoded. */
+struct chunk {
     uint64_t number;
-    const struct zs_window *window; /* covers it; NULL: it is dirty */
+    const struct zs_window *window; /* that covers it; NULL: it is dirty */
     struct zs_dirty *dirty;
     struct zs_buffer encoded;
     bool is_encoded, is_empty;
 };
 
 struct batch {
-    struct zs_array *a;
+    struct zs_array *array;
     size_t item_size; /* of the window's elements in the caller's memory */
     zs_convert_fn convert;
     void *ctx;
-    struct unit *units;
+    struct chunk *chunks;
     size_t count;
 };
 
-/* The part of a unit inside the window: first element and count per dimension; whether it is all that lies in the
- * array. */
-static bool unit_box(const struct zs_array *a, uint64_t number, const struct zs_window *w, uint64_t *start,
-                     uint64_t *count)
+/* The overlap of a chunk with the window: first element and count per dimension. True when that is all of the chunk
+ * that lies in the array. */
+static bool chunk_overlap(const struct zs_array *array, uint64_t number, const struct zs_window *w, uint64_t *start,
+                          uint64_t *count)
 {
-    uint64_t low[ZS_MAX_NDIM], length[ZS_MAX_NDIM];
-    bool whole = true;
-    zs_grid_box(&a->grid, a->chain.count - 1, number, low, length);
-    for (int d = 0; d < a->meta->ndim; d++) {
-        const uint64_t high = zs_min_u64(low[d] + length[d], a->meta->shape[d]);
-        start[d] = zs_max_u64(low[d], w->start[d]);
-        const uint64_t end = zs_min_u64(high, w->start[d] + w->count[d]);
-        count[d] = end - start[d];
-        whole = whole && start[d] == low[d] && end == high;
-    }
-    return whole;
+    uint64_t elements = 1;
+    zs_chunk_overlap(array, array->chain.count - 1, number, w, start, count);
+    for (int d = 0; d < array->meta->ndim; d++)
+        elements *= count[d];
+    return elements == zs_grid_elements(&array->grid, array->chain.count - 1, number);
 }
 
-/* Copies the window's part of a unit into its decoded form, and says so of `touched` (may be NULL). */
+/* Copies the elements of a window into a decoded chunk, and notes them in `written` (may be NULL). */
 static void gather(const struct batch *b, uint64_t number, const struct zs_window *w, unsigned char *data,
-                   struct zs_touched *touched)
+                   struct zs_written *written)
 {
-    const struct zs_array *a = b->a;
+    const struct zs_array *array = b->array;
     struct zs_level room;
     uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM], low[ZS_MAX_NDIM], length[ZS_MAX_NDIM];
     ptrdiff_t stride[ZS_MAX_NDIM];
-    (void)unit_box(a, number, w, start, count);
-    zs_grid_box(&a->grid, a->chain.count - 1, number, low, length);
-    zs_part_strides(a->leaf, length, stride);
+    (void)chunk_overlap(array, number, w, start, count);
+    zs_grid_extent(&array->grid, array->chain.count - 1, number, low, length);
+    zs_dense_strides(array->innermost, length, stride);
     const char *src = w->data;
     unsigned char *dst = data;
-    for (int d = 0; d < a->meta->ndim; d++) {
+    for (int d = 0; d < array->meta->ndim; d++) {
         src += (ptrdiff_t)(start[d] - w->start[d]) * w->stride[d];
         start[d] -= low[d];
         dst += (ptrdiff_t)start[d] * stride[d];
     }
-    zs_copy_strided(a->meta->ndim, count, src, w->stride, dst, stride, b->item_size, b->convert, b->ctx);
-    if (touched != NULL)
-        zs_touched_add(touched, zs_grid_level(&a->grid, a->chain.count - 1, number, &room), start, count);
+    zs_copy_strided(array->meta->ndim, count, src, w->stride, dst, stride, b->item_size, b->convert, b->ctx);
+    if (written != NULL)
+        zs_written_add(written, zs_grid_level(&array->grid, array->chain.count - 1, number, &room), start, count);
 }
 
 /* ---- Encoding ---- */
 
-/* The unit's decoded bytes, in `decoded`, in which encoding may swap them. */
-static enum zs_status decode_unit(const struct batch *b, const struct zs_level *leaf, const struct unit *u,
-                                  struct zs_buffer *decoded, struct zs_error *err)
+/* Sets `decoded` to the chunk's decoded bytes: a copy, which encoding may change. */
+static enum zs_status decode_chunk(const struct batch *b, const struct zs_level *level, const struct chunk *chunk,
+                                   struct zs_buffer *decoded, struct zs_error *err)
 {
-    const struct zs_array *a = b->a;
-    const size_t size = (size_t)leaf->decoded_size;
+    const struct zs_array *array = b->array;
+    const size_t size = (size_t)level->decoded_size;
     ZS_TRY(zs_buffer_reset(decoded, size, err));
-    if (u->window == NULL) {
-        memcpy(decoded->data, u->dirty->blob->data, size); /* the blob stays as it is until the put succeeded */
+    if (chunk->window == NULL) {
+        memcpy(decoded->data, chunk->dirty->blob->data, size); /* the blob stays as it is until the put succeeded */
         return ZS_OK;
     }
     /* it reaches beyond the array's edge */
-    if (zs_grid_elements(&a->grid, a->chain.count - 1, u->number) < size / leaf->item_size)
-        zs_fill_leaf(a, leaf, decoded->data);
-    gather(b, u->number, u->window, decoded->data, NULL);
+    if (zs_grid_elements(&array->grid, array->chain.count - 1, chunk->number) < size / level->item_size)
+        zs_chunk_fill(array, level, decoded->data);
+    gather(b, chunk->number, chunk->window, decoded->data, NULL);
     return ZS_OK;
 }
 
-static enum zs_status encode_unit(void *ctx, size_t item, struct zs_error *err)
+static enum zs_status encode_chunk(void *ctx, size_t item, struct zs_error *err)
 {
     struct batch *b = ctx;
-    const struct zs_array *a = b->a;
-    struct unit *u = &b->units[item];
+    const struct zs_array *array = b->array;
+    struct chunk *chunk = &b->chunks[item];
     struct zs_scratch *scratch = zs_scratch_acquire();
     if (scratch == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a scratch");
     struct zs_buffer *decoded = zs_scratch_buffer(scratch, ZS_SCRATCH_DECODED);
     struct zs_level room;
-    const struct zs_level *leaf = zs_grid_level(&a->grid, a->chain.count - 1, u->number, &room);
-    enum zs_status status = decode_unit(b, leaf, u, decoded, err);
+    const struct zs_level *level = zs_grid_level(&array->grid, array->chain.count - 1, chunk->number, &room);
+    enum zs_status status = decode_chunk(b, level, chunk, decoded, err);
     if (status == ZS_OK)
-        u->is_empty = zs_is_fill(a->meta, decoded->data, (size_t)leaf->decoded_size);
-    if (status == ZS_OK && !u->is_empty) {
+        chunk->is_empty = zs_is_fill(array->meta, decoded->data, (size_t)level->decoded_size);
+    if (status == ZS_OK && !chunk->is_empty) {
         const void *encoded;
         size_t n;
-        status = zs_leaf_encode(leaf, scratch, decoded->data, &encoded, &n, err);
+        status = zs_chunk_encode(level, scratch, decoded->data, &encoded, &n, err);
         if (status == ZS_OK)
-            status = zs_buffer_append(&u->encoded, encoded, n, err);
+            status = zs_buffer_append(&chunk->encoded, encoded, n, err);
     }
-    u->is_encoded = status == ZS_OK;
+    chunk->is_encoded = status == ZS_OK;
     zs_scratch_release(scratch);
     return status;
 }
 
-/* ---- Dirty units ---- */
+/* ---- Dirty chunks ---- */
 
 static uint64_t dirty_size(const struct zs_dirty *d)
 {
-    return d->blob->size + (d->touched != NULL ? d->touched->size : 0);
+    return d->blob->size + (d->written != NULL ? d->written->size : 0);
 }
 
-static void forget_dirty(struct zs_array *a, uint64_t number)
+static void forget_dirty(struct zs_array *array, uint64_t number)
 {
-    struct zs_dirty *d = zs_map_remove(&a->unsaved->dirty, number);
+    struct zs_dirty *d = zs_map_remove(&array->pending->dirty, number);
     if (d == NULL)
         return;
-    a->unsaved->dirty_bytes -= dirty_size(d);
-    zs_unsaved_count(a->unsaved);
+    array->pending->dirty_bytes -= dirty_size(d);
+    zs_pending_account(array->pending);
     zs_dirty_free(d);
 }
 
-/* Stores a unit that was encoded; its dirty form is not needed any more then. *later as in zs_unsaved_put(). */
-static enum zs_status put_unit(struct zs_array *a, const struct unit *u, enum zs_status *later, struct zs_error *err)
+/* Stores a chunk that was encoded, and forgets its dirty form. *later as in zs_pending_put(). */
+static enum zs_status put_chunk(struct zs_array *array, const struct chunk *chunk, enum zs_status *later,
+                                struct zs_error *err)
 {
-    struct zs_dirty *d = u->dirty;
-    struct zs_touched *touched = d != NULL && d->touched != NULL && d->touched->left > 0 ? d->touched : NULL;
+    struct zs_dirty *d = chunk->dirty;
+    struct zs_written *written = d != NULL && d->written != NULL && d->written->left > 0 ? d->written : NULL;
     const uint64_t size = d != NULL ? dirty_size(d) : 0;
-    ZS_TRY(zs_unsaved_put(a, u->number, u->is_empty ? NULL : u->encoded.data, u->encoded.size, touched, later, err));
+    ZS_TRY(zs_pending_put(array, chunk->number, chunk->is_empty ? NULL : chunk->encoded.data, chunk->encoded.size,
+                          written, later, err));
     if (d != NULL) {
-        if (touched != NULL)
-            d->touched = NULL; /* it was given away */
-        a->unsaved->dirty_bytes -= size - dirty_size(d);
+        if (written != NULL)
+            d->written = NULL; /* it was given away */
+        array->pending->dirty_bytes -= size - dirty_size(d);
     }
-    forget_dirty(a, u->number);
+    forget_dirty(array, chunk->number);
     return ZS_OK;
 }
 
-/* Encodes units and stores them: all that can be. The first failure is returned; dirty units that failed stay dirty. */
+/* Encodes chunks and stores them. Goes on after a failure, and returns the first; dirty chunks that failed stay
+ * dirty. */
 static enum zs_status run_batch(struct batch *b, struct zs_error *err)
 {
-    enum zs_status first = zs_parallel_for(b->a->threads, b->count, encode_unit, b, err);
+    enum zs_status first = zs_parallel_for(b->array->threads, b->count, encode_chunk, b, err);
     for (size_t i = 0; i < b->count; i++) {
-        struct unit *u = &b->units[i];
+        struct chunk *chunk = &b->chunks[i];
         struct zs_error ignored;
         enum zs_status later = ZS_OK;
         const enum zs_status status =
-            u->is_encoded ? put_unit(b->a, u, &later, first == ZS_OK ? err : &ignored) : ZS_OK;
+            chunk->is_encoded ? put_chunk(b->array, chunk, &later, first == ZS_OK ? err : &ignored) : ZS_OK;
         if (first == ZS_OK)
             first = status != ZS_OK ? status : later;
-        zs_buffer_free(&u->encoded);
+        zs_buffer_free(&chunk->encoded);
     }
     b->count = 0;
     return first;
@@ -171,76 +171,76 @@ static enum zs_status run_batch(struct batch *b, struct zs_error *err)
 
 static int by_stamp(const void *x, const void *y)
 {
-    const struct unit *p = x, *q = y;
+    const struct chunk *p = x, *q = y;
     return (p->dirty->stamp > q->dirty->stamp) - (p->dirty->stamp < q->dirty->stamp);
 }
 
 static int by_number(const void *x, const void *y)
 {
-    const struct unit *p = x, *q = y;
+    const struct chunk *p = x, *q = y;
     return (p->number > q->number) - (p->number < q->number);
 }
 
-/* Encodes the oldest dirty units until at most `keep` bytes are left, or more where some fail: the first failure is
+/* Encodes the oldest dirty chunks until at most `keep` bytes are left, or more where some fail: the first failure is
  * returned. */
-static enum zs_status clean(struct zs_array *a, uint64_t keep, struct zs_error *err)
+static enum zs_status clean(struct zs_array *array, uint64_t keep, struct zs_error *err)
 {
-    struct zs_unsaved *e = a->unsaved;
-    if (e->dirty_bytes <= keep)
+    struct zs_pending_writes *pending = array->pending;
+    if (pending->dirty_bytes <= keep)
         return ZS_OK;
-    struct batch b = {.a = a};
-    struct unit *units = zs_calloc(e->dirty.count, sizeof *units);
-    if (units == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot list %zu chunks", e->dirty.count);
+    struct batch b = {.array = array};
+    struct chunk *chunks = zs_calloc(pending->dirty.count, sizeof *chunks);
+    if (chunks == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot list %zu chunks", pending->dirty.count);
     size_t n = 0, at = 0;
-    for (uint64_t key; (units[n].dirty = zs_map_next(&e->dirty, &at, &key)) != NULL;) {
-        units[n].number = key;
-        if (++n == e->dirty.count)
+    for (uint64_t key; (chunks[n].dirty = zs_map_next(&pending->dirty, &at, &key)) != NULL;) {
+        chunks[n].number = key;
+        if (++n == pending->dirty.count)
             break;
     }
-    qsort(units, n, sizeof *units, by_stamp);
-    uint64_t left = e->dirty_bytes;
+    qsort(chunks, n, sizeof *chunks, by_stamp);
+    uint64_t left = pending->dirty_bytes;
     size_t chosen = 0;
     while (chosen < n && left > keep)
-        left -= dirty_size(units[chosen++].dirty);
-    qsort(units, chosen, sizeof *units, by_number); /* neighbours in their order: the shard need not be reordered */
-    const uint64_t per_batch = zs_max_u64(1, BATCH_BYTES / a->leaf->decoded_size);
+        left -= dirty_size(chunks[chosen++].dirty);
+    qsort(chunks, chosen, sizeof *chunks, by_number); /* in the order of the shard: it need not be reordered */
+    const uint64_t per_batch = zs_max_u64(1, BATCH_BYTES / array->innermost->decoded_size);
     enum zs_status first = ZS_OK;
     for (size_t i = 0, n_batch; i < chosen; i += n_batch) {
         struct zs_error ignored;
         n_batch = chosen - i < per_batch ? chosen - i : (size_t)per_batch;
-        b.units = units + i;
+        b.chunks = chunks + i;
         b.count = n_batch;
         const enum zs_status status = run_batch(&b, first == ZS_OK ? err : &ignored);
         first = first == ZS_OK ? status : first;
     }
-    free(units);
+    free(chunks);
     return first;
 }
 
-/* Makes a unit dirty: its present content, decoded. Others go to the store before they are too many. */
-static enum zs_status load(struct zs_array *a, uint64_t number, struct zs_dirty **out, struct zs_error *err)
+/* Makes a chunk dirty: reads and decodes what it is now. Encodes other dirty chunks when there are too many. */
+static enum zs_status load(struct zs_array *array, uint64_t number, struct zs_dirty **out, struct zs_error *err)
 {
-    struct zs_unsaved *e = a->unsaved;
-    struct zs_dirty *d = zs_map_get(&e->dirty, number);
+    struct zs_pending_writes *pending = array->pending;
+    struct zs_dirty *d = zs_map_get(&pending->dirty, number);
     if (d == NULL) {
         struct zs_level room;
-        const size_t size = (size_t)zs_grid_level(&a->grid, a->chain.count - 1, number, &room)->decoded_size;
-        const bool is_over = e->is_over && e->dirty_bytes > e->budget / OWN_SHARE;
-        if (e->dirty_bytes > 0 && (e->dirty_bytes + size > e->budget || is_over)) {
-            const uint64_t half = is_over ? e->dirty_bytes / 2 : e->budget / 2;
-            ZS_TRY(clean(a, half > size ? half - size : 0, err));
+        const size_t size = (size_t)zs_grid_level(&array->grid, array->chain.count - 1, number, &room)->decoded_size;
+        const bool is_over = pending->is_over && pending->dirty_bytes > pending->budget / OWN_SHARE;
+        if (pending->dirty_bytes > 0 && (pending->dirty_bytes + size > pending->budget || is_over)) {
+            const uint64_t half = is_over ? pending->dirty_bytes / 2 : pending->budget / 2;
+            ZS_TRY(clean(array, half > size ? half - size : 0, err));
         }
         d = zs_calloc(1, sizeof *d);
         struct zs_blob *blob = zs_blob_alloc(NULL, size);
         enum zs_status status = d != NULL && blob != NULL
                                     ? ZS_OK
                                     : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk of %zu bytes", size);
-        struct zs_touched *touched = NULL;
+        struct zs_written *written = NULL;
         if (status == ZS_OK)
-            status = zs_unsaved_load(a, number, blob->data, &touched, err);
-        if (status == ZS_OK && !zs_map_set(&e->dirty, number, d)) {
-            free(touched);
+            status = zs_pending_load(array, number, blob->data, &written, err);
+        if (status == ZS_OK && !zs_map_set(&pending->dirty, number, d)) {
+            free(written);
             status = zs_fail(err, ZS_NO_MEMORY, "cannot keep a chunk");
         }
         if (status != ZS_OK) {
@@ -248,115 +248,107 @@ static enum zs_status load(struct zs_array *a, uint64_t number, struct zs_dirty 
             free(d);
             return status;
         }
-        *d = (struct zs_dirty){.unit = number, .blob = blob, .touched = touched};
-        e->dirty_bytes += dirty_size(d);
-        zs_unsaved_count(e);
-        zs_cache_remove(a->chunks, (struct zs_cache_key){0, number});
+        *d = (struct zs_dirty){.chunk = number, .blob = blob, .written = written};
+        pending->dirty_bytes += dirty_size(d);
+        zs_pending_account(pending);
+        zs_cache_remove(array->chunks, (struct zs_cache_key){0, number});
     }
-    d->stamp = ++e->stamp;
+    d->stamp = ++pending->stamp;
     *out = d;
     return ZS_OK;
 }
 
 /* ---- Windows ---- */
 
-static enum zs_status write_window(struct zs_array *a, const struct zs_window *w, size_t item_size,
+static enum zs_status write_window(struct zs_array *array, const struct zs_window *w, size_t item_size,
                                    zs_convert_fn convert, void *ctx, struct zs_error *err)
 {
-    const int n = a->meta->ndim, leaf = a->chain.count - 1;
-    uint64_t low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM], touched = 1;
+    const int n = array->meta->ndim, innermost = array->chain.count - 1;
+    uint64_t low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM], chunks = 1;
+    ZS_TRY(zs_windows_check(array, w, 1, err));
+    if (zs_is_empty_window(array, w))
+        return ZS_OK;
     for (int d = 0; d < n; d++) {
-        const uint64_t size = a->meta->shape[d];
-        if (w->start[d] > size || w->count[d] > size - w->start[d])
-            return zs_fail(
-                err, ZS_ARGUMENT, "window: expected elements within 0 to %llu of dimension %d, found %llu + %llu",
-                (unsigned long long)size, d, (unsigned long long)w->start[d], (unsigned long long)w->count[d]);
-        if (w->count[d] == 0)
-            return ZS_OK;
-        at[d] = low[d] = zs_grid_find(&a->grid, leaf, d, w->start[d]);
-        high[d] = zs_grid_find(&a->grid, leaf, d, w->start[d] + w->count[d] - 1) + 1;
-        touched *= high[d] - low[d]; /* some of the array's chunks, whose number fits */
+        at[d] = low[d] = zs_grid_find(&array->grid, innermost, d, w->start[d]);
+        high[d] = zs_grid_find(&array->grid, innermost, d, w->start[d] + w->count[d] - 1) + 1;
+        chunks *= high[d] - low[d]; /* some of the array's chunks, whose number fits */
     }
-    const size_t per_batch = (size_t)zs_min_u64(touched, zs_max_u64(1, BATCH_BYTES / a->leaf->decoded_size));
-    struct batch b = {.a = a, .item_size = item_size, .convert = convert, .ctx = ctx};
-    b.units = zs_calloc(per_batch, sizeof *b.units);
-    if (b.units == NULL)
+    const size_t per_batch = (size_t)zs_min_u64(chunks, zs_max_u64(1, BATCH_BYTES / array->innermost->decoded_size));
+    struct batch b = {.array = array, .item_size = item_size, .convert = convert, .ctx = ctx};
+    b.chunks = zs_calloc(per_batch, sizeof *b.chunks);
+    if (b.chunks == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu chunks", per_batch);
     enum zs_status status = ZS_OK;
     for (bool more = true; more && status == ZS_OK;) {
-        const uint64_t number = zs_grid_number(&a->grid, leaf, at);
+        const uint64_t number = zs_grid_number(&array->grid, innermost, at);
         uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
-        if (unit_box(a, number, w, start, count)) {
-            b.units[b.count++] = (struct unit){.number = number, .window = w};
+        if (chunk_overlap(array, number, w, start, count)) {
+            b.chunks[b.count++] = (struct chunk){.number = number, .window = w};
             if (b.count == per_batch)
                 status = run_batch(&b, err);
         } else {
             struct zs_dirty *dirty = NULL;
-            status = load(a, number, &dirty, err);
+            status = load(array, number, &dirty, err);
             if (status == ZS_OK)
-                gather(&b, number, w, dirty->blob->data, dirty->touched);
+                gather(&b, number, w, dirty->blob->data, dirty->written);
         }
-        more = false;
-        for (int d = n - 1; d >= 0 && !more; d--) {
-            more = ++at[d] < high[d];
-            if (!more)
-                at[d] = low[d];
-        }
+        more = zs_next_position(n, at, low, high);
     }
     if (status == ZS_OK)
         status = run_batch(&b, err);
-    free(b.units);
+    free(b.chunks);
     return status;
 }
 
-enum zs_status zs_array_write_windows(struct zs_array *a, const struct zs_window *windows, size_t n, size_t item_size,
-                                      zs_convert_fn convert, void *ctx, struct zs_error *err)
+enum zs_status zs_array_write_windows(struct zs_array *array, const struct zs_window *windows, size_t n,
+                                      size_t item_size, zs_convert_fn convert, void *ctx, struct zs_error *err)
 {
-    if (convert == NULL && item_size != a->meta->dtype.size)
-        return zs_fail(err, ZS_ARGUMENT, "item_size: expected the array's %zu bytes, found %zu", a->meta->dtype.size,
-                       item_size);
-    if (a->meta->is_draft)
-        return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: an array of the 2022 draft of Zarr v3 is only read", a->store->root,
-                       a->node->key);
-    struct zs_unsaved *e;
-    zs_array_lock(a, false);
-    enum zs_status status = zs_unsaved_get(a, &e, err);
+    if (convert == NULL && item_size != array->meta->dtype.size)
+        return zs_fail(err, ZS_ARGUMENT, "item_size: expected the array's %zu bytes, found %zu",
+                       array->meta->dtype.size, item_size);
+    if (array->meta->is_draft)
+        return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: an array of the 2022 draft of Zarr v3 is only read",
+                       array->store->root, array->node->key);
+    struct zs_pending_writes *pending;
+    zs_array_lock(array, false);
+    enum zs_status status = zs_pending_get(array, &pending, err);
     for (size_t i = 0; i < n && status == ZS_OK; i++)
-        status = write_window(a, &windows[i], item_size, convert, ctx, err);
-    if (status == ZS_OK && zs_files_are_scarce()) /* other arrays have too many: this one keeps none */
-        status = zs_unsaved_publish(a, false, err);
-    (void)pthread_rwlock_unlock(&a->lock);
+        status = write_window(array, &windows[i], item_size, convert, ctx, err);
+    if (status == ZS_OK && zs_files_are_scarce()) /* too many files are open: this array keeps none */
+        status = zs_pending_publish(array, false, err);
+    (void)pthread_rwlock_unlock(&array->lock);
     return status;
 }
 
-enum zs_status zs_unsaved_flush(struct zs_array *a, bool is_last, struct zs_error *err)
+enum zs_status zs_pending_flush(struct zs_array *array, bool is_last, struct zs_error *err)
 {
     enum zs_status first = ZS_OK;
-    /* Once more when some could not be put: publishing makes room, and a shard whose writing failed is open anew. */
-    for (int turn = 0; turn < 2 && (turn == 0 || a->unsaved->dirty.count > 0); turn++) {
+    /* A second turn for chunks that could not be put: publishing frees space, and opens a shard whose writing failed
+     * again. */
+    for (int turn = 0; turn < 2 && (turn == 0 || array->pending->dirty.count > 0); turn++) {
         struct zs_error ignored;
-        enum zs_status status = clean(a, 0, first == ZS_OK ? err : &ignored);
+        enum zs_status status = clean(array, 0, first == ZS_OK ? err : &ignored);
         first = first == ZS_OK ? status : first;
-        status = zs_unsaved_publish(a, is_last, first == ZS_OK ? err : &ignored);
+        status = zs_pending_publish(array, is_last, first == ZS_OK ? err : &ignored);
         first = first == ZS_OK ? status : first;
     }
     return first;
 }
 
-static enum zs_status flush(struct zs_array *a, bool is_last, struct zs_error *err)
+static enum zs_status flush(struct zs_array *array, bool is_last, struct zs_error *err)
 {
-    zs_array_lock(a, false);
-    const enum zs_status status = a->unsaved != NULL ? zs_unsaved_flush(a, is_last, err) : ZS_OK;
-    (void)pthread_rwlock_unlock(&a->lock);
+    zs_array_lock(array, false);
+    const enum zs_status status = array->pending != NULL ? zs_pending_flush(array, is_last, err) : ZS_OK;
+    (void)pthread_rwlock_unlock(&array->lock);
     return status;
 }
 
-enum zs_status zs_array_flush(struct zs_array *a, struct zs_error *err)
+enum zs_status zs_array_flush(struct zs_array *array, struct zs_error *err)
 {
-    return flush(a, false, err);
+    return flush(array, false, err);
 }
 
-enum zs_status zs_array_flush_last(struct zs_array *a, struct zs_error *err)
+enum zs_status zs_array_flush_last(struct zs_array *array, struct zs_error *err)
 {
-    return flush(a, true, err);
+    return flush(array, true, err);
 }

@@ -1,5 +1,5 @@
 /* The bitround codec (zarr-extensions; numcodecs.bitround is its older name): floats with fewer digits, so that they
- * compress better. What is stored is the array. */
+ * compress better. Decoding changes nothing. */
 #include <string.h>
 
 #include "codec/codec.h"
@@ -28,12 +28,10 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
 {
     const int digits = fraction_digits(stage->in.type);
     int64_t keep;
-    const int most = digits != 0 ? digits : 64;
-    if (!zs_json_int64(zs_json_get(configuration, "keepbits"), &keep) || keep < 0 || keep > most)
-        return zs_fail(err, ZS_INVALID, "codec \"bitround\": keepbits: expected an integer from 0 to %d", most);
+    ZS_TRY(zs_stage_integer(stage, configuration, "keepbits", true, 0, digits != 0 ? digits : 64, &keep, err));
     if (stage->in.type == ZS_BOOL || stage->in.type == ZS_RAW)
         return zs_fail(err, ZS_INVALID, "codec \"bitround\": expected an array of numbers, found %s", stage->in.name);
-    stage->is_void = digits == 0; /* integers are read, and written with all their digits: larger, but not wrong */
+    stage->is_void = digits == 0; /* integers keep all their digits: correct, only larger */
     if (stage->is_void)
         return ZS_OK;
     struct bitround *state = zs_calloc(1, sizeof *state);
@@ -46,16 +44,16 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
 }
 
 /* Half to even, by integer arithmetic on the bits. Infinity and NaN stay what they are. */
-#define ROUND_BITS(T, digits)                                        \
-    do {                                                             \
-        const T *s = src;                                            \
-        T *d = dst;                                                  \
-        const T one = 1, rest = (T)((one << cut) - 1);               \
-        const T special = (T)((((T)~(T)0) >> ((digits) + 1)) << (digits)); \
-        for (size_t i = 0; i < count; i++) {                         \
-            const T rounded = (T)((s[i] + (rest >> 1) + (s[i] >> cut & one)) & (T)~rest); \
-            d[i] = (s[i] & special) == special ? s[i] : rounded;     \
-        }                                                            \
+#define ROUND_BITS(T, digits)                                                                                          \
+    do {                                                                                                               \
+        const T *s = src;                                                                                              \
+        T *d = dst;                                                                                                    \
+        const T one = 1, rest = (T)((one << cut) - 1);                                                                 \
+        const T special = (T)((((T) ~(T)0) >> ((digits) + 1)) << (digits));                                            \
+        for (size_t i = 0; i < count; i++) {                                                                           \
+            const T rounded = (T)((s[i] + (rest >> 1) + (s[i] >> cut & one)) & (T)~rest);                              \
+            d[i] = (s[i] & special) == special ? s[i] : rounded;                                                       \
+        }                                                                                                              \
     } while (0)
 
 static enum zs_status encode_array(const struct zs_stage *stage, size_t n, const void *src, void *dst,

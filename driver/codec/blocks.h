@@ -1,4 +1,4 @@
-/* codec/blocks.h: how the encoded bytes of a chunk are cut into blocks that can be decoded by themselves. */
+/* codec/blocks.h: the blocks of an encoded chunk, which can be decoded one by one. */
 #ifndef ZS_CODEC_BLOCKS_H
 #define ZS_CODEC_BLOCKS_H
 
@@ -6,15 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a codec keeps of the first bytes. */
+/* Bytes that a codec keeps of the beginning of a chunk. */
 #define ZS_BLOCKS_HEAD 16
 
 struct zs_blocks {
     uint64_t tag;        /* the caller's: which bytes this was read from */
     uint64_t size;       /* bytes that all of them decode to, in order */
     uint64_t block_size; /* of each but the last, which has the rest */
-    size_t count;        /* 0: the chunk is not cut, and decodes as a whole only */
-    bool is_plain;       /* block i stands as it is at plain_at + i * block_size */
+    size_t count;        /* 0: the chunk has no blocks, and is decoded as a whole */
+    bool is_plain;       /* block i is not encoded, at plain_at + i * block_size */
     uint64_t plain_at;
     unsigned char head[ZS_BLOCKS_HEAD]; /* the codec's */
     struct zs_block {
@@ -36,11 +36,11 @@ static inline void zs_block_range(const struct zs_blocks *b, size_t i, uint64_t 
     *size = b->is_plain ? zs_block_decoded(b, i) : b->at[i].size;
 }
 
-/* A table of `count` blocks of zero, its `at` too unless is_plain. NULL without memory; freed with free(). */
+/* Allocates a table of `count` blocks, zeroed, with `at` unless is_plain. NULL without memory; freed with free(). */
 struct zs_blocks *zs_blocks_alloc(size_t count, bool is_plain);
-/* `size` bytes from plain_at on that stand as they are, in blocks of block_size > 0. */
+/* Divides `size` bytes from plain_at on, which are not encoded, into blocks of block_size > 0. */
 struct zs_blocks *zs_blocks_plain(uint64_t size, uint64_t plain_at, uint64_t block_size);
-/* Bytes of memory that it takes. */
+/* Bytes of memory of a table. */
 size_t zs_blocks_memory(const struct zs_blocks *blocks);
 
 /* Sets the sizes of blocks whose offsets are set, of n encoded bytes: each ends where another begins, and has `most`

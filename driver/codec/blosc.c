@@ -17,24 +17,23 @@ struct blosc {
     int blocksize;
 };
 
-static bool integer_in(const zs_json *configuration, const char *name, int64_t low, int64_t high, int *out)
+static enum zs_status read_integers(const zs_json *configuration, const struct zs_stage *stage, struct blosc *codec,
+                                    struct zs_error *err)
 {
-    int64_t v;
-    const zs_json *given = zs_json_get(configuration, name);
-    if (given == NULL)
-        return true;
-    if (!zs_json_int64(given, &v) || v < low || v > high)
-        return false;
-    *out = (int)v;
-    return true;
+    int64_t level = codec->level, blocksize = 0;
+    ZS_TRY(zs_stage_integer(stage, configuration, "clevel", false, 0, 9, &level, err));
+    ZS_TRY(zs_stage_integer(stage, configuration, "blocksize", false, 0, INT32_MAX, &blocksize, err));
+    codec->level = (int)level;
+    codec->blocksize = (int)blocksize;
+    return ZS_OK;
 }
 
-static enum zs_status read(const zs_json *configuration, struct blosc *codec, struct zs_error *err)
+static enum zs_status read(const zs_json *configuration, const struct zs_stage *stage, struct blosc *codec,
+                           struct zs_error *err)
 {
+    int64_t typesize = 1;
     codec->level = 5;
     codec->shuffle = BLOSC_NOSHUFFLE;
-    codec->typesize = 1;
-    codec->blocksize = 0;
     const char *cname = "zstd";
     (void)zs_json_string(zs_json_get(configuration, "cname"), &cname);
     if (blosc_compname_to_compcode(cname) < 0 && strcmp(cname, "snappy") != 0)
@@ -51,16 +50,13 @@ static enum zs_status read(const zs_json *configuration, struct blosc *codec, st
     else
         return zs_fail(err, ZS_INVALID, "codec \"blosc\": shuffle: expected noshuffle, shuffle or bitshuffle");
 
-    if (!integer_in(configuration, "clevel", 0, 9, &codec->level))
-        return zs_fail(err, ZS_INVALID, "codec \"blosc\": clevel: expected an integer from 0 to 9");
-    if (!integer_in(configuration, "typesize", 1, INT32_MAX, &codec->typesize))
-        return zs_fail(err, ZS_INVALID, "codec \"blosc\": typesize: expected a positive integer");
-    if (!integer_in(configuration, "blocksize", 0, INT32_MAX, &codec->blocksize))
-        return zs_fail(err, ZS_INVALID, "codec \"blosc\": blocksize: expected an integer from 0");
+    ZS_TRY(read_integers(configuration, stage, codec, err));
+    ZS_TRY(zs_stage_integer(stage, configuration, "typesize", false, 1, INT32_MAX, &typesize, err));
+    codec->typesize = (int)typesize;
     return ZS_OK;
 }
 
-/* numcodecs: shuffle is a number, -1 for what suits the elements, and their size is in the buffer that it is given. */
+/* numcodecs.blosc: shuffle is a number, where -1 chooses by the size of elements; that is the array's. */
 static enum zs_status parse_numcodecs(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
     struct blosc *codec = zs_calloc(1, sizeof *codec);
@@ -73,12 +69,10 @@ static enum zs_status parse_numcodecs(const zs_json *configuration, struct zs_st
     if (blosc_compname_to_compcode(cname) < 0 && strcmp(cname, "snappy") != 0)
         return zs_fail(err, ZS_UNSUPPORTED, "codec \"numcodecs.blosc\": cname \"%s\" is not supported", cname);
     (void)snprintf(codec->compressor, sizeof codec->compressor, "%s", cname);
-    if (!integer_in(configuration, "clevel", 0, 9, &codec->level))
-        return zs_fail(err, ZS_INVALID, "codec \"numcodecs.blosc\": clevel: expected an integer from 0 to 9");
-    if (!integer_in(configuration, "shuffle", -1, 2, &codec->shuffle))
-        return zs_fail(err, ZS_INVALID, "codec \"numcodecs.blosc\": shuffle: expected an integer from -1 to 2");
-    if (!integer_in(configuration, "blocksize", 0, INT32_MAX, &codec->blocksize))
-        return zs_fail(err, ZS_INVALID, "codec \"numcodecs.blosc\": blocksize: expected an integer from 0");
+    int64_t shuffle = codec->shuffle;
+    ZS_TRY(zs_stage_integer(stage, configuration, "shuffle", false, -1, 2, &shuffle, err));
+    ZS_TRY(read_integers(configuration, stage, codec, err));
+    codec->shuffle = (int)shuffle;
     if (codec->shuffle < 0)
         codec->shuffle = codec->typesize == 1 ? BLOSC_BITSHUFFLE : BLOSC_SHUFFLE;
     return ZS_OK;
@@ -89,7 +83,7 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
     stage->state = zs_calloc(1, sizeof(struct blosc));
     if (stage->state == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "codec \"blosc\": cannot allocate its configuration");
-    return read(configuration, stage->state, err);
+    return read(configuration, stage, stage->state, err);
 }
 
 static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
@@ -139,7 +133,7 @@ static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *sc
 #define FRAME_HEAD 16
 #define FLAG_PLAIN 0x02
 #define FLAG_UNSPLIT 0x10
-/* Offsets of a chunk beyond this are more to fetch than a block: 262,144 blocks. */
+/* Chunks with more blocks than this have tables that are larger than a block: they are read whole. */
 #define MAX_OFFSETS_BYTES ((uint64_t)1 << 20)
 
 static uint32_t little_u32(const unsigned char *p)
@@ -153,7 +147,7 @@ static void put_little_u32(unsigned char *p, uint32_t v)
         p[i] = (unsigned char)(v >> 8 * i);
 }
 
-/* Of a frame whose header is not what it should be: no blocks. */
+/* Returns no blocks when the frame's header is invalid. */
 static struct zs_blocks *no_blocks(void)
 {
     return zs_blocks_alloc(0, true);
@@ -207,7 +201,7 @@ static enum zs_status read_blocks(const unsigned char *head, size_t have, uint64
     return *blocks != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a table of blocks");
 }
 
-/* As a frame of this one block: the library never sees bytes of others. */
+/* Made a frame of this one block: the library never sees bytes of others. */
 static enum zs_status decode_block(const struct zs_blocks *blocks, size_t i, struct zs_scratch *scratch,
                                    const void *src, void *dst, struct zs_error *err)
 {
@@ -216,7 +210,7 @@ static enum zs_status decode_block(const struct zs_blocks *blocks, size_t i, str
     ZS_TRY(zs_buffer_reset(frame, start + n, err));
     memcpy(frame->data, blocks->head, FRAME_HEAD);
     if (size < blocks->block_size)
-        frame->data[2] |= FLAG_UNSPLIT; /* as a shorter last block is, whatever the flag of its frame says */
+        frame->data[2] |= FLAG_UNSPLIT; /* a shorter last block is never split, whatever the flag of its frame says */
     put_little_u32(frame->data + 4, (uint32_t)size);
     put_little_u32(frame->data + 8, (uint32_t)size);
     put_little_u32(frame->data + 12, (uint32_t)(start + n));

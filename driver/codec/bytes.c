@@ -1,7 +1,6 @@
 /* The bytes codec (core specification): elements one after another, in either byte order. */
 #include <string.h>
 
-#include "codec/bytes.h"
 #include "codec/codec.h"
 
 static bool is_little_endian_machine(void)
@@ -17,7 +16,7 @@ enum zs_status zs_endian_parse(const zs_json *configuration, bool *big_endian, s
     const zs_json *endian = zs_json_get(configuration, "endian");
     const char *found = "something that is not a string";
     *big_endian = zs_json_equals(endian, "big");
-    /* Required by the specification for more than one byte; but writers that leave it out have all meant little. */
+    /* The specification requires it for elements of several bytes; all writers that leave it out mean little. */
     if (*big_endian || zs_json_equals(endian, "little") || zs_json_typeof(endian) == ZS_JSON_NULL)
         return ZS_OK;
     (void)zs_json_string(endian, &found);
@@ -47,11 +46,11 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
     return ZS_OK;
 }
 
-void zs_swap_bytes(const void *from, void *to, size_t n, size_t unit)
+void zs_swap_bytes(const void *from, void *to, size_t n, size_t size)
 {
     const unsigned char *p = from;
     unsigned char *q = to;
-    switch (unit) {
+    switch (size) {
     case 2:
         for (size_t i = 0; i + 2 <= n; i += 2) {
             uint16_t v;
@@ -69,11 +68,11 @@ void zs_swap_bytes(const void *from, void *to, size_t n, size_t unit)
         }
         break;
     default:
-        for (size_t i = 0; i + unit <= n; i += unit)
-            for (size_t j = 0; j < (unit + 1) / 2; j++) { /* in pairs: the two may be the same memory */
+        for (size_t i = 0; i + size <= n; i += size)
+            for (size_t j = 0; j < (size + 1) / 2; j++) { /* in pairs: the two may be the same memory */
                 const unsigned char low = p[i + j];
-                q[i + j] = p[i + unit - 1 - j];
-                q[i + unit - 1 - j] = low;
+                q[i + j] = p[i + size - 1 - j];
+                q[i + size - 1 - j] = low;
             }
     }
 }

@@ -12,9 +12,7 @@ struct bz2 {
 static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
     int64_t level = 1;
-    const zs_json *given = zs_json_get(configuration, "level");
-    if (given != NULL && (!zs_json_int64(given, &level) || level < 1 || level > 9))
-        return zs_fail(err, ZS_INVALID, "codec \"numcodecs.bz2\": level: expected an integer from 1 to 9");
+    ZS_TRY(zs_stage_integer(stage, configuration, "level", false, 1, 9, &level, err));
     struct bz2 *state = zs_calloc(1, sizeof *state);
     if (state == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "codec \"numcodecs.bz2\": no memory");
@@ -23,7 +21,7 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
     return ZS_OK;
 }
 
-/* libbz2 counts in unsigned int: of more, the rest would be cut off. */
+/* libbz2 counts in unsigned int, which would cut off larger sizes. */
 static enum zs_status check_size(uint64_t n, struct zs_error *err)
 {
     return n <= UINT32_MAX ? ZS_OK

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Elements that are cast at a time. */
+/* Number of elements that are cast at a time. */
 #define BLOCK 512
 
-/* ---- One number, any type: slow, and what the quick loops are held to ---- */
+/* ---- One number, any type: slow; the quick loops must give the same ---- */
 
 static const struct format {
     enum zs_data_type type;
@@ -49,7 +49,7 @@ bool zs_is_integer(enum zs_data_type type)
     return f != NULL && !f->is_float;
 }
 
-/* Exactly what any of the types holds: a float, or an integer as its sign and magnitude. */
+/* Holds a value of any type exactly: a float, or an integer as sign and magnitude. */
 struct number {
     bool is_float, is_negative;
     double value;
@@ -125,7 +125,7 @@ static bool to_integer(const struct zs_cast *cast, struct number x, const struct
     return true;
 }
 
-/* An integer rounded to so many binary digits. */
+/* Rounds an integer to so many binary digits. */
 static double round_magnitude(struct number x, int digits, enum zs_rounding rounding)
 {
     int cut = 0;
@@ -134,10 +134,11 @@ static double round_magnitude(struct number x, int digits, enum zs_rounding roun
     uint64_t kept = x.magnitude >> cut;
     if (cut > 0) {
         const uint64_t rest = x.magnitude - (kept << cut), half = (uint64_t)1 << (cut - 1);
-        const bool away = rounding == ZS_NEAREST_EVEN        ? rest > half || (rest == half && kept % 2 == 1)
-                          : rounding == ZS_NEAREST_AWAY      ? rest >= half
-                          : rounding == ZS_TOWARDS_POSITIVE  ? rest > 0 && !x.is_negative
-                          : rounding == ZS_TOWARDS_NEGATIVE && rest > 0 && x.is_negative;
+        const bool away = rounding == ZS_NEAREST_EVEN   ? rest > half || (rest == half && kept % 2 == 1)
+                          : rounding == ZS_NEAREST_AWAY ? rest >= half
+                          : rounding == ZS_TOWARDS_POSITIVE
+                              ? rest > 0 && !x.is_negative
+                              : rounding == ZS_TOWARDS_NEGATIVE && rest > 0 && x.is_negative;
         kept += away;
     }
     return ldexp(x.is_negative ? -(double)kept : (double)kept, cut);
@@ -186,14 +187,14 @@ static enum zs_status cast_slowly(const struct zs_cast *cast, size_t n, const un
 /* ---- Quick loops ---- */
 
 /* Sizes grow or stay, and every value has its own in the other type, or its nearest that is even. */
-#define WIDEN(name, S, T)                                            \
-    static bool name(size_t n, const void *src, void *dst)           \
-    {                                                                \
-        const S *s = src;                                            \
-        T *d = dst;                                                  \
-        for (size_t i = 0; i < n; i++)                               \
-            d[i] = (T)s[i];                                          \
-        return true;                                                 \
+#define WIDEN(name, S, T)                                                                                              \
+    static bool name(size_t n, const void *src, void *dst)                                                             \
+    {                                                                                                                  \
+        const S *s = src;                                                                                              \
+        T *d = dst;                                                                                                    \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            d[i] = (T)s[i];                                                                                            \
+        return true;                                                                                                   \
     }
 WIDEN(i8_f32, int8_t, float)
 WIDEN(u8_f32, uint8_t, float)
@@ -222,19 +223,19 @@ WIDEN(u32_i64, uint32_t, int64_t)
 
 /* Rounded to the nearest even; false where any does not fit, or is NaN: then the slow way says which. What is written
  * for those is undefined but harmless. */
-#define ROUND(name, S, T, rint, low, high)                           \
-    static bool name(size_t n, const void *src, void *dst)           \
-    {                                                                \
-        const S *s = src;                                            \
-        T *d = dst;                                                  \
-        bool fits = true;                                            \
-        for (size_t i = 0; i < n; i++) {                             \
-            const S r = rint(s[i]);                                  \
-            const bool is_in = r >= (S)(low) && r <= (S)(high);      \
-            fits &= is_in;                                           \
-            d[i] = is_in ? (T)r : 0;                                 \
-        }                                                            \
-        return fits;                                                 \
+#define ROUND(name, S, T, rint, low, high)                                                                             \
+    static bool name(size_t n, const void *src, void *dst)                                                             \
+    {                                                                                                                  \
+        const S *s = src;                                                                                              \
+        T *d = dst;                                                                                                    \
+        bool fits = true;                                                                                              \
+        for (size_t i = 0; i < n; i++) {                                                                               \
+            const S r = rint(s[i]);                                                                                    \
+            const bool is_in = r >= (S)(low) && r <= (S)(high);                                                        \
+            fits &= is_in;                                                                                             \
+            d[i] = is_in ? (T)r : 0;                                                                                   \
+        }                                                                                                              \
+        return fits;                                                                                                   \
     }
 ROUND(f32_i8, float, int8_t, nearbyintf, INT8_MIN, INT8_MAX)
 ROUND(f32_u8, float, uint8_t, nearbyintf, 0, UINT8_MAX)
@@ -286,22 +287,22 @@ static bool cast_quickly(const struct zs_cast *cast, size_t n, const void *src, 
 
 /* ---- The map ---- */
 
-#define MATCH(T, is_equal)                                           \
-    do {                                                             \
-        const T *s = src;                                            \
-        T key;                                                       \
-        memcpy(&key, from, sizeof key);                              \
-        for (size_t i = 0; i < n; i++)                               \
-            is_key[i] = (is_equal);                                  \
+#define MATCH(T, is_equal)                                                                                             \
+    do {                                                                                                               \
+        const T *s = src;                                                                                              \
+        T key;                                                                                                         \
+        memcpy(&key, from, sizeof key);                                                                                \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            is_key[i] = (is_equal);                                                                                    \
     } while (0)
 
-/* Which elements are equal to the key. */
+/* Finds the elements that are equal to the key. */
 static void match(const struct format *f, size_t n, const void *src, const unsigned char *from, bool *is_key)
 {
     if (f->is_float && f->size == 2) {
         const uint16_t infinite = 0x7c00, sign = 0x7fff;
         MATCH(uint16_t, s[i] == key || ((s[i] & sign) == 0 && (key & sign) == 0) ||
-              ((s[i] & sign) > infinite && (key & sign) > infinite));
+                            ((s[i] & sign) > infinite && (key & sign) > infinite));
     } else if (f->is_float && f->size == 4) {
         MATCH(float, s[i] == key || (s[i] != s[i] && key != key));
     } else if (f->is_float) {
@@ -317,13 +318,13 @@ static void match(const struct format *f, size_t n, const void *src, const unsig
     }
 }
 
-#define REPLACE(T)                                                   \
-    do {                                                             \
-        T *d = dst;                                                  \
-        T value;                                                     \
-        memcpy(&value, to, sizeof value);                            \
-        for (size_t i = 0; i < n; i++)                               \
-            d[i] = is_key[i] ? value : d[i];                         \
+#define REPLACE(T)                                                                                                     \
+    do {                                                                                                               \
+        T *d = dst;                                                                                                    \
+        T value;                                                                                                       \
+        memcpy(&value, to, sizeof value);                                                                              \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            d[i] = is_key[i] ? value : d[i];                                                                           \
     } while (0)
 
 static void replace(size_t size, size_t n, const bool *is_key, const unsigned char *to, void *dst)
@@ -352,7 +353,7 @@ static bool never_fails(const struct zs_cast *cast)
     return false;
 }
 
-/* The first that matches is the last that is written. */
+/* Backwards, so that the first match is written last. */
 static void replace_mapped(const struct zs_cast *cast, size_t n, const void *given, void *dst)
 {
     const struct format *from = format_of(cast->from), *to = format_of(cast->to);

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "codec/packed.h"
 
 /* Largest decoded innermost chunk: it must fit in memory whole, and its size in what every codec library takes. */
 #define MAX_LEAF_BYTES ((uint64_t)INT32_MAX)
@@ -38,7 +37,7 @@ static int elementwise_count(const struct zs_level *level)
     return n;
 }
 
-/* Reads one codec of a list: a stage of the level, or how the level is laid out. */
+/* Reads one codec of a list, which adds a stage to the level or sets its layout. */
 static enum zs_status compile_codec(const struct zs_codec *codec, const zs_json *configuration, struct zs_level *level,
                                     struct zs_form *form, struct zs_error *err)
 {
@@ -54,7 +53,7 @@ static enum zs_status compile_codec(const struct zs_codec *codec, const zs_json 
     return add_stage(&level->stages, &level->stage_count, codec, configuration, form, err);
 }
 
-/* Codec by codec of one list. *inner_codecs are those of a shard's chunks, else NULL. */
+/* Reads all codecs of one list. *inner_codecs are those of a shard's chunks, else NULL. */
 static enum zs_status compile_list(const zs_json *codecs, struct zs_level *level, bool is_last, struct zs_form *form,
                                    const zs_json **inner_codecs, struct zs_error *err)
 {
@@ -72,8 +71,8 @@ static enum zs_status compile_list(const zs_json *codecs, struct zs_level *level
         }
         is_uint8 = codec->gives_uint8;
         if (codec->kind != ZS_BYTES_TO_BYTES && have_bytes)
-            return zs_fail(err, ZS_INVALID,
-                           "codecs: \"%s\" takes an array, but stands behind a codec that gives bytes", name);
+            return zs_fail(err, ZS_INVALID, "codecs: \"%s\" takes an array, but stands behind a codec that gives bytes",
+                           name);
         if (codec->kind == ZS_BYTES_TO_BYTES && !have_bytes)
             return zs_fail(err, ZS_INVALID, "codecs: \"%s\" takes bytes, but stands before a codec that gives bytes",
                            name);
@@ -91,26 +90,26 @@ static enum zs_status compile_list(const zs_json *codecs, struct zs_level *level
     return ZS_OK;
 }
 
-static size_t element_count(const struct zs_level *leaf)
+static size_t element_count(const struct zs_level *level)
 {
-    return (size_t)leaf->decoded_size / leaf->item_size;
+    return (size_t)level->decoded_size / level->item_size;
 }
 
-/* What the stages of a leaf receive and give, in bytes. */
-static enum zs_status size_stages(struct zs_level *leaf, struct zs_error *err)
+/* What the stages of an innermost chunk receive and give, in bytes. */
+static enum zs_status size_stages(struct zs_level *level, struct zs_error *err)
 {
-    if (leaf->decoded_size > MAX_LEAF_BYTES)
+    if (level->decoded_size > MAX_LEAF_BYTES)
         return zs_fail(err, ZS_UNSUPPORTED, "chunk_shape: expected chunks of at most %llu bytes, found %llu",
-                       (unsigned long long)MAX_LEAF_BYTES, (unsigned long long)leaf->decoded_size);
-    leaf->stored_size = leaf->decoded_size;
-    for (int i = 0; i < leaf->stage_count; i++) {
-        leaf->stored_size = zs_stage_size(&leaf->stages[i], element_count(leaf));
-        if (leaf->stages[i].codec->unpack != NULL)
-            ZS_TRY(zs_packed_bound(leaf, &leaf->stored_size, err));
-        if (leaf->stored_size > MAX_LEAF_BYTES)
+                       (unsigned long long)MAX_LEAF_BYTES, (unsigned long long)level->decoded_size);
+    level->stored_size = level->decoded_size;
+    for (int i = 0; i < level->stage_count; i++) {
+        level->stored_size = zs_stage_size(&level->stages[i], element_count(level));
+        if (level->stages[i].codec->unpack != NULL)
+            ZS_TRY(zs_packed_bound(level, &level->stored_size, err));
+        if (level->stored_size > MAX_LEAF_BYTES)
             return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": expected chunks of at most %llu bytes, found %llu",
-                           leaf->stages[i].codec->name, (unsigned long long)MAX_LEAF_BYTES,
-                           (unsigned long long)leaf->stored_size);
+                           level->stages[i].codec->name, (unsigned long long)MAX_LEAF_BYTES,
+                           (unsigned long long)level->stored_size);
     }
     return ZS_OK;
 }
@@ -165,7 +164,7 @@ static enum zs_status compile_level(const zs_json *codecs, const struct zs_array
     return ZS_OK;
 }
 
-/* That shards of all edges, of which the level has the longest, are whole inner chunks. */
+/* Checks that shards of all edges consist of whole inner chunks; the level has the longest edges. */
 static enum zs_status check_edges(const struct zs_array_meta *meta, const struct zs_level *shard, struct zs_error *err)
 {
     for (int d = 0; d < meta->ndim; d++)
@@ -220,7 +219,7 @@ void zs_level_resize(const struct zs_level *level, const uint64_t *shape, struct
     if (level->is_shard) {
         r->index_size = 16 * r->inner_count + 4 * (uint64_t)r->index_checksums;
         r->stored_size = r->inner_count * level[1].stored_size;
-    } else if (!zs_leaf_is_packed(level)) { /* else the bound of the largest will do */
+    } else if (!zs_chunk_is_packed(level)) { /* else the bound of the largest is used */
         r->stored_size = level->stage_count > 0
                              ? zs_stage_size(&level->stages[level->stage_count - 1], element_count(r))
                              : r->decoded_size;
@@ -247,166 +246,164 @@ size_t zs_level_bound(const struct zs_level *level)
     return zs_bytes_bound((size_t)limit);
 }
 
-/* ---- Leaf chunks ---- */
+/* ---- Innermost chunks ---- */
 
 /* Undoes the bytes codecs: *data are the stored elements; in dst, unless that is NULL, where they are as large as
  * those of the array, else in src or scratch. */
-static enum zs_status decode_bytes(const struct zs_level *leaf, struct zs_scratch *scratch, const void *src, size_t n,
+static enum zs_status decode_bytes(const struct zs_level *level, struct zs_scratch *scratch, const void *src, size_t n,
                                    void *dst, const void **data, struct zs_error *err)
 {
-    const size_t stored = (size_t)leaf->stored_size;
-    if (leaf->bytes_codec_count == 0 && leaf->stage_count > 0 &&
-        leaf->stages[leaf->stage_count - 1].codec->is_elementwise && n == stored) {
+    const size_t stored = (size_t)level->stored_size;
+    if (level->bytes_codec_count == 0 && level->stage_count > 0 &&
+        level->stages[level->stage_count - 1].codec->is_elementwise && n == stored) {
         *data = src;
         return ZS_OK;
     }
-    if (dst == NULL || !zs_stages_keep_size(leaf->stages, leaf->stage_count)) {
+    if (dst == NULL || !zs_stages_keep_size(level->stages, level->stage_count)) {
         struct zs_buffer *buffer = zs_scratch_buffer(scratch, ZS_SCRATCH_STORED);
         ZS_TRY(zs_buffer_reset(buffer, stored, err));
         dst = buffer->data;
     }
     *data = dst;
-    return zs_bytes_decode(leaf->bytes_codecs, leaf->bytes_codec_count, scratch, src, n, dst, stored, err);
+    return zs_bytes_decode(level->bytes_codecs, level->bytes_codec_count, scratch, src, n, dst, stored, err);
 }
 
-/* Whether n elements are looked up. */
-static bool has_table(const struct zs_level *leaf, size_t n)
+/* Whether n elements are to be looked up. */
+static bool has_table(const struct zs_level *level, size_t n)
 {
-    return leaf->lookup != NULL && zs_lookup_is_ready(leaf->lookup, leaf->stages, leaf->stage_count, n);
+    return level->lookup != NULL && zs_lookup_is_ready(level->lookup, level->stages, level->stage_count, n);
 }
 
-enum zs_status zs_leaf_decode_stored(const struct zs_level *leaf, struct zs_scratch *scratch, const void *src, size_t n,
-                                     const void **data, struct zs_error *err)
+enum zs_status zs_chunk_decode_stored(const struct zs_level *level, struct zs_scratch *scratch, const void *src,
+                                      size_t n, const void **data, struct zs_error *err)
 {
     *data = NULL;
-    return has_table(leaf, element_count(leaf)) ? decode_bytes(leaf, scratch, src, n, NULL, data, err) : ZS_OK;
+    return has_table(level, element_count(level)) ? decode_bytes(level, scratch, src, n, NULL, data, err) : ZS_OK;
 }
 
-enum zs_status zs_leaf_decode(const struct zs_level *leaf, struct zs_scratch *scratch, const void *src, size_t n,
-                              void *dst, struct zs_error *err)
+enum zs_status zs_chunk_decode(const struct zs_level *level, struct zs_scratch *scratch, const void *src, size_t n,
+                               void *dst, struct zs_error *err)
 {
-    const size_t count = element_count(leaf);
+    const size_t count = element_count(level);
     const void *data;
-    if (zs_leaf_is_packed(leaf))
-        return zs_packed_decode(leaf, scratch, src, n, dst, err);
-    ZS_TRY(decode_bytes(leaf, scratch, src, n, dst, &data, err));
-    if (!has_table(leaf, count))
-        return zs_stages_decode(leaf->stages, leaf->stage_count, count, scratch, data, dst, err);
-    zs_lookup_convert(leaf->lookup, data, dst, (ptrdiff_t)leaf->item_size, count);
+    if (zs_chunk_is_packed(level))
+        return zs_packed_decode(level, scratch, src, n, dst, err);
+    ZS_TRY(decode_bytes(level, scratch, src, n, dst, &data, err));
+    if (!has_table(level, count))
+        return zs_stages_decode(level->stages, level->stage_count, count, scratch, data, dst, err);
+    zs_lookup_convert(level->lookup, data, dst, (ptrdiff_t)level->item_size, count);
     return ZS_OK;
 }
 
-bool zs_leaf_is_plain(const struct zs_level *leaf, const void *src, size_t n)
+bool zs_chunk_is_plain(const struct zs_level *level, const void *src, size_t n)
 {
-    return leaf->stage_count == 0 && leaf->bytes_codec_count == 0 && n == leaf->decoded_size &&
+    return level->stage_count == 0 && level->bytes_codec_count == 0 && n == level->decoded_size &&
            (uintptr_t)src % ZS_MAX_ITEM_SIZE == 0;
 }
 
 /* Bytes of an element as the bytes codecs receive it; 0 where elements have no bytes of their own. */
-static size_t stored_item(const struct zs_level *leaf)
+static size_t stored_item(const struct zs_level *level)
 {
-    if (elementwise_count(leaf) < leaf->stage_count)
+    if (elementwise_count(level) < level->stage_count)
         return 0;
-    return leaf->stage_count > 0 ? leaf->stages[leaf->stage_count - 1].out.size : leaf->item_size;
+    return level->stage_count > 0 ? level->stages[level->stage_count - 1].out.size : level->item_size;
 }
 
-bool zs_leaf_has_parts(const struct zs_level *leaf)
+bool zs_chunk_has_blocks(const struct zs_level *level)
 {
-    const bool is_cut = leaf->bytes_codec_count == 1 && leaf->bytes_codecs[0].codec->read_blocks != NULL;
-    return stored_item(leaf) > 0 && (leaf->bytes_codec_count == 0 || is_cut);
+    const bool is_cut = level->bytes_codec_count == 1 && level->bytes_codecs[0].codec->read_blocks != NULL;
+    return stored_item(level) > 0 && (level->bytes_codec_count == 0 || is_cut);
 }
 
-enum zs_status zs_leaf_read_blocks(const struct zs_level *leaf, const void *head, size_t have, uint64_t n,
-                                   uint64_t plain_size, size_t *need, struct zs_blocks **blocks, struct zs_error *err)
+enum zs_status zs_chunk_read_blocks(const struct zs_level *level, const void *head, size_t have, uint64_t n,
+                                    uint64_t plain_size, size_t *need, struct zs_blocks **blocks, struct zs_error *err)
 {
     *need = 0;
     *blocks = NULL;
-    if (leaf->bytes_codec_count > 0) {
-        ZS_TRY(leaf->bytes_codecs[0].codec->read_blocks(head, have, n, leaf->stored_size, plain_size, need, blocks,
-                                                        err));
-        if (*blocks != NULL && (*blocks)->block_size % stored_item(leaf) != 0)
+    if (level->bytes_codec_count > 0) {
+        ZS_TRY(level->bytes_codecs[0].codec->read_blocks(head, have, n, level->stored_size, plain_size, need, blocks,
+                                                         err));
+        if (*blocks != NULL && (*blocks)->block_size % stored_item(level) != 0)
             (*blocks)->count = 0; /* an element lies in two blocks */
         return ZS_OK;
     }
-    *blocks = n == leaf->stored_size ? zs_blocks_plain(n, 0, plain_size) : zs_blocks_alloc(0, true);
+    *blocks = n == level->stored_size ? zs_blocks_plain(n, 0, plain_size) : zs_blocks_alloc(0, true);
     return *blocks != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a table of blocks");
 }
 
-void zs_leaf_block_elements(const struct zs_level *leaf, const struct zs_blocks *blocks, size_t i, uint64_t *first,
-                            uint64_t *count)
+void zs_chunk_block_elements(const struct zs_level *level, const struct zs_blocks *blocks, size_t i, uint64_t *first,
+                             uint64_t *count)
 {
-    const size_t item = stored_item(leaf);
+    const size_t item = stored_item(level);
     *first = i * (blocks->block_size / item);
     *count = zs_block_decoded(blocks, i) / item;
 }
 
-enum zs_status zs_leaf_decode_block(const struct zs_level *leaf, struct zs_scratch *scratch,
-                                    const struct zs_blocks *blocks, size_t i, const void *src, void *dst,
-                                    struct zs_error *err)
+enum zs_status zs_chunk_decode_block(const struct zs_level *level, struct zs_scratch *scratch,
+                                     const struct zs_blocks *blocks, size_t i, const void *src, void *dst,
+                                     struct zs_error *err)
 {
-    const size_t size = (size_t)zs_block_decoded(blocks, i), n = size / stored_item(leaf);
+    const size_t size = (size_t)zs_block_decoded(blocks, i), n = size / stored_item(level);
     const void *data = src;
     if (!blocks->is_plain) {
         void *out = dst;
-        if (!zs_stages_keep_size(leaf->stages, leaf->stage_count)) {
+        if (!zs_stages_keep_size(level->stages, level->stage_count)) {
             struct zs_buffer *buffer = zs_scratch_buffer(scratch, ZS_SCRATCH_STORED);
             ZS_TRY(zs_buffer_reset(buffer, size, err));
             out = buffer->data;
         }
-        ZS_TRY(leaf->bytes_codecs[0].codec->decode_block(blocks, i, scratch, src, out, err));
+        ZS_TRY(level->bytes_codecs[0].codec->decode_block(blocks, i, scratch, src, out, err));
         data = out;
     }
-    if (leaf->stage_count == 0) {
+    if (level->stage_count == 0) {
         if (data != dst)
             memcpy(dst, data, size);
         return ZS_OK;
     }
-    if (!has_table(leaf, n))
-        return zs_stages_decode_elements(leaf->stages, leaf->stage_count, n, data, dst, err);
-    zs_lookup_convert(leaf->lookup, data, dst, (ptrdiff_t)leaf->item_size, n);
+    if (!has_table(level, n))
+        return zs_stages_decode_elements(level->stages, level->stage_count, n, data, dst, err);
+    zs_lookup_convert(level->lookup, data, dst, (ptrdiff_t)level->item_size, n);
     return ZS_OK;
 }
 
-enum zs_status zs_leaf_decode_for_update(const struct zs_level *leaf, struct zs_scratch *scratch, const void *src,
-                                         size_t n, void *dst, struct zs_error *err)
+enum zs_status zs_chunk_decode_for_update(const struct zs_level *level, struct zs_scratch *scratch, const void *src,
+                                          size_t n, void *dst, struct zs_error *err)
 {
-    const size_t size = (size_t)leaf->decoded_size;
-    const int count = leaf->stage_count - zs_leaf_is_packed(leaf);
-    if (count < leaf->stage_count && leaf->stages[count].is_lossy)
+    const size_t size = (size_t)level->decoded_size;
+    const int count = level->stage_count - zs_chunk_is_packed(level);
+    if (count < level->stage_count && level->stages[count].is_lossy)
         return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": encoded again, pixels that are not written would change",
-                       leaf->stages[count].codec->name);
-    ZS_TRY(zs_leaf_decode(leaf, scratch, src, n, dst, err));
-    if (count == 0 || (count == 1 && leaf->stages[0].codec->kind == ZS_ARRAY_TO_BYTES))
+                       level->stages[count].codec->name);
+    ZS_TRY(zs_chunk_decode(level, scratch, src, n, dst, err));
+    if (count == 0 || (count == 1 && level->stages[0].codec->kind == ZS_ARRAY_TO_BYTES))
         return ZS_OK; /* exact */
     struct zs_buffer copy = {0}, again = {0};
     const void *encoded;
     enum zs_status status = zs_buffer_append(&copy, dst, size, err);
     if (status == ZS_OK)
-        status =
-            zs_stages_encode(leaf->stages, count, element_count(leaf), scratch, copy.data, &encoded, err);
+        status = zs_stages_encode(level->stages, count, element_count(level), scratch, copy.data, &encoded, err);
     if (status == ZS_OK)
         status = zs_buffer_reset(&again, size, err);
     if (status == ZS_OK)
-        status =
-            zs_stages_decode(leaf->stages, count, element_count(leaf), scratch, encoded, again.data, err);
+        status = zs_stages_decode(level->stages, count, element_count(level), scratch, encoded, again.data, err);
     if (status == ZS_OK && memcmp(again.data, dst, size) != 0)
         status = zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": encoded again, pixels that are not written would change",
-                         leaf->stages[0].codec->name);
+                         level->stages[0].codec->name);
     zs_buffer_free(&copy);
     zs_buffer_free(&again);
     return status;
 }
 
-enum zs_status zs_leaf_encode(const struct zs_level *leaf, struct zs_scratch *scratch, void *src, const void **encoded,
-                              size_t *n, struct zs_error *err)
+enum zs_status zs_chunk_encode(const struct zs_level *level, struct zs_scratch *scratch, void *src,
+                               const void **encoded, size_t *n, struct zs_error *err)
 {
     const void *data;
-    if (!leaf->keeps_fill)
+    if (!level->keeps_fill)
         return zs_fail(err, ZS_UNSUPPORTED,
                        "the codecs do not give the fill_value back: pixels without a value would get one");
-    if (zs_leaf_is_packed(leaf))
-        return zs_packed_encode(leaf, scratch, src, encoded, n, err);
-    ZS_TRY(zs_stages_encode(leaf->stages, leaf->stage_count, element_count(leaf), scratch, src, &data, err));
-    return zs_bytes_encode(leaf->bytes_codecs, leaf->bytes_codec_count, scratch, data, (size_t)leaf->stored_size,
+    if (zs_chunk_is_packed(level))
+        return zs_packed_encode(level, scratch, src, encoded, n, err);
+    ZS_TRY(zs_stages_encode(level->stages, level->stage_count, element_count(level), scratch, src, &data, err));
+    return zs_bytes_encode(level->bytes_codecs, level->bytes_codec_count, scratch, data, (size_t)level->stored_size,
                            encoded, n, err);
 }

@@ -1,17 +1,17 @@
-/* codec/chain.h: the `codecs` of an array, compiled: which pieces a chunk consists of, down to the bytes of the
- * innermost chunk (core specification, "Codecs"; sharding codec, ZEP 2).
+/* codec/chain.h: the `codecs` of an array, compiled to levels of chunks (core specification, "Codecs"; sharding codec,
+ * ZEP 2).
  *
  * Each level is one array -> bytes step. The outermost encodes a chunk of the array's grid; if it is sharding_indexed,
- * its inner chunks are encoded by the next level, and so on to the leaf, whose step is the `bytes` codec. All
+ * its inner chunks are encoded by the next level, and so on to the innermost, whose step is the `bytes` codec. All
  * transposes on the way to a level add up to one permutation, so every shape is kept in the order of the array's own
- * dimensions, and only `axis` tells the order in which the level's bytes or index entries are laid out. Codecs that
- * change each element by itself work the same before a shard and in its chunks, so they all become stages of the leaf.
- */
+ * dimensions, and only `axis` has the order in which the level's bytes or index entries are laid out. Codecs that
+ * change each element by itself work the same before a shard and in its chunks, so they all become stages of the
+ * innermost level. */
 #ifndef ZS_CODEC_CHAIN_H
 #define ZS_CODEC_CHAIN_H
 
 #include "codec/blocks.h"
-#include "codec/lookup.h"
+#include "codec/codec.h"
 #include "zarr/node.h"
 
 /* Shards in shards in shards: deeper than anyone has written, and each level is a round trip. */
@@ -33,20 +33,20 @@ struct zs_level {
     bool index_big_endian;
     int index_checksums; /* crc32c codecs of the index: 0, 1 (usual) ... */
     uint64_t index_size; /* bytes of the encoded index */
-    /* A leaf: */
+    /* The innermost level: */
     /* from the array's elements to the bytes that bytes_codecs receive; those that change nothing are left out */
     struct zs_stage *stages;
     int stage_count;
     struct zs_lookup *lookup; /* the stages as a table, or NULL */
-    bool keeps_fill; /* the fill value comes out of the stages as it went in; else nothing is written */
+    bool keeps_fill;          /* the stages give the fill value back as it was; else the array cannot be written */
     size_t item_size;
     /* Both: */
-    uint64_t decoded_size; /* bytes of a decoded chunk (leaf: elements; shard: what its leaves add up to) */
-    uint64_t stored_size;  /* ... of what the bytes_codecs of its leaves receive */
+    uint64_t decoded_size; /* bytes of a decoded chunk (of a shard: the sum of its innermost chunks) */
+    uint64_t stored_size;  /* ... before the bytes_codecs of its innermost chunks */
 };
 
 struct zs_chain {
-    int count; /* levels; levels[count - 1] is the leaf */
+    int count; /* levels; levels[count - 1] is the innermost */
     struct zs_level levels[ZS_MAX_LEVELS];
 };
 
@@ -60,49 +60,63 @@ void zs_chain_clear(struct zs_chain *chain);
  * the sizes is borrowed from `level`. */
 void zs_level_resize(const struct zs_level *level, const uint64_t *shape, struct zs_level *resized);
 
-/* Most bytes that an encoded chunk of this level may have, and a shard without its own bytes codecs: its chunks at
- * their worst, its index, and as much again for gaps. What claims more has gone wrong, and is nothing to allocate. */
+/* Most bytes that an encoded chunk of this level may have; for a shard its chunks at their worst, its index, and as
+ * much again for gaps. A larger size in a file is wrong, and nothing is allocated for it. */
 size_t zs_level_bound(const struct zs_level *level);
 
-/* Decodes the n bytes of one leaf chunk into dst (decoded_size bytes): elements in native byte order, laid out as
+/* Decodes the n bytes of one innermost chunk into dst (decoded_size bytes): elements in native byte order, laid out as
  * stored (dimensions in the order of level->axis). */
-enum zs_status zs_leaf_decode(const struct zs_level *leaf, struct zs_scratch *scratch, const void *src, size_t n,
-                              void *dst, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_chunk_decode(const struct zs_level *level, struct zs_scratch *scratch, const void *src, size_t n,
+                               void *dst, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Whether n encoded bytes at src are the elements, as zs_leaf_decode() would copy them, and where they can be read. */
-bool zs_leaf_is_plain(const struct zs_level *leaf, const void *src, size_t n);
+/* Whether n encoded bytes at src are the elements, as zs_chunk_decode() would copy them, and where they can be read. */
+bool zs_chunk_is_plain(const struct zs_level *level, const void *src, size_t n);
 
-/* The same as far as leaf->lookup takes over, where that is ready: *data are stored elements (in src or scratch), which
- * zs_lookup_convert() turns into those of the array wherever they are wanted. Else *data is NULL and nothing done. */
-enum zs_status zs_leaf_decode_stored(const struct zs_level *leaf, struct zs_scratch *scratch, const void *src, size_t n,
-                                     const void **data, struct zs_error *err) ZS_MUST_CHECK;
+/* Like zs_chunk_decode(), up to the stored elements (*data, in src or scratch), which zs_lookup_convert() with
+ * level->lookup turns into those of the array while they are copied. Where that table is not ready, *data is NULL and
+ * nothing is done. */
+enum zs_status zs_chunk_decode_stored(const struct zs_level *level, struct zs_scratch *scratch, const void *src,
+                                      size_t n, const void **data, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Decodes a chunk of which only some elements will be written. ZS_UNSUPPORTED where encoding the others again would
- * change them, as some roundings do. */
-enum zs_status zs_leaf_decode_for_update(const struct zs_level *leaf, struct zs_scratch *scratch, const void *src,
-                                         size_t n, void *dst, struct zs_error *err) ZS_MUST_CHECK;
+/* Like zs_chunk_decode(), for a chunk of which only some elements will be written. ZS_UNSUPPORTED where encoding the
+ * others again would change them, as some roundings do. */
+enum zs_status zs_chunk_decode_for_update(const struct zs_level *level, struct zs_scratch *scratch, const void *src,
+                                          size_t n, void *dst, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Whether a part of an encoded leaf chunk may be decoded without the rest. */
-bool zs_leaf_has_parts(const struct zs_level *leaf);
+/* Whether encoded innermost chunks may have blocks. */
+bool zs_chunk_has_blocks(const struct zs_level *level);
 
-/* How the n encoded bytes of a leaf chunk are cut, as the codec's read_blocks() (codec.h); blocks are of whole
- * elements. Without codecs that is told by no bytes at all. */
-enum zs_status zs_leaf_read_blocks(const struct zs_level *leaf, const void *head, size_t have, uint64_t n,
-                                   uint64_t plain_size, size_t *need, struct zs_blocks **blocks,
-                                   struct zs_error *err) ZS_MUST_CHECK;
-
-/* The elements that a block holds: first and count, in the order in which they are stored. */
-void zs_leaf_block_elements(const struct zs_level *leaf, const struct zs_blocks *blocks, size_t i, uint64_t *first,
-                            uint64_t *count);
-
-/* Decodes one block, its encoded bytes at src, into dst, as zs_leaf_decode() does all of them. */
-enum zs_status zs_leaf_decode_block(const struct zs_level *leaf, struct zs_scratch *scratch,
-                                    const struct zs_blocks *blocks, size_t i, const void *src, void *dst,
+/* Reads the blocks of an innermost chunk of n encoded bytes, as read_blocks() of its codec (codec.h); each has whole
+ * elements. Without codecs it needs no bytes for that. */
+enum zs_status zs_chunk_read_blocks(const struct zs_level *level, const void *head, size_t have, uint64_t n,
+                                    uint64_t plain_size, size_t *need, struct zs_blocks **blocks,
                                     struct zs_error *err) ZS_MUST_CHECK;
 
-/* The reverse: src holds decoded_size bytes laid out as stored; what is left in it is undefined. *encoded as in
- * zs_bytes_encode(). */
-enum zs_status zs_leaf_encode(const struct zs_level *leaf, struct zs_scratch *scratch, void *src, const void **encoded,
-                              size_t *n, struct zs_error *err) ZS_MUST_CHECK;
+/* The elements that a block holds: first and count, in the order in which they are stored. */
+void zs_chunk_block_elements(const struct zs_level *level, const struct zs_blocks *blocks, size_t i, uint64_t *first,
+                             uint64_t *count);
+
+/* Like zs_chunk_decode(), for one block, whose encoded bytes are at src. */
+enum zs_status zs_chunk_decode_block(const struct zs_level *level, struct zs_scratch *scratch,
+                                     const struct zs_blocks *blocks, size_t i, const void *src, void *dst,
+                                     struct zs_error *err) ZS_MUST_CHECK;
+
+/* Encodes an innermost chunk: src holds decoded_size bytes laid out as stored, and is undefined afterwards. *encoded as
+ * in zs_bytes_encode(). */
+enum zs_status zs_chunk_encode(const struct zs_level *level, struct zs_scratch *scratch, void *src,
+                               const void **encoded, size_t *n, struct zs_error *err) ZS_MUST_CHECK;
+
+/* ---- Chunks whose last stage gives bytes of no fixed size (packed.c; codec.h: pack, unpack) ---- */
+
+bool zs_chunk_is_packed(const struct zs_level *level);
+
+/* Most bytes that its last stage may give. */
+enum zs_status zs_packed_bound(const struct zs_level *level, uint64_t *bound, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Like zs_chunk_decode() and zs_chunk_encode(), for such a chunk. */
+enum zs_status zs_packed_decode(const struct zs_level *level, struct zs_scratch *scratch, const void *src, size_t n,
+                                void *dst, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_packed_encode(const struct zs_level *level, struct zs_scratch *scratch, void *src,
+                                const void **encoded, size_t *n, struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

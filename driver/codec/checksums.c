@@ -55,9 +55,7 @@ static enum zs_status parse_fletcher(const zs_json *configuration, struct zs_sta
 static enum zs_status parse_jenkins(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
     int64_t seed = 0;
-    const zs_json *initval = zs_json_get(configuration, "initval");
-    if (initval != NULL && (!zs_json_int64(initval, &seed) || seed < 0 || seed > UINT32_MAX))
-        return zs_fail(err, ZS_INVALID, "codec \"%s\": initval: expected an integer of 32 bits", stage->codec->name);
+    ZS_TRY(zs_stage_integer(stage, configuration, "initval", false, 0, UINT32_MAX, &seed, err));
     if (zs_json_typeof(zs_json_get(configuration, "prefix")) != ZS_JSON_NULL)
         return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": prefix is not supported", stage->codec->name);
     ZS_TRY(parse_as(false, NULL, stage, err));
@@ -177,12 +175,12 @@ static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *sc
 static const char *const location_member[] = {"location", NULL};
 static const char *const jenkins_members[] = {"initval", "prefix", NULL};
 
-#define CHECKSUM(variable, text, known, parser)                      \
-    const struct zs_codec variable = {.name = "numcodecs." text,     \
-                                      .kind = ZS_BYTES_TO_BYTES,     \
-                                      .members = known,              \
-                                      .parse = parser,               \
-                                      .strip = strip,                \
+#define CHECKSUM(variable, text, known, parser)                                                                        \
+    const struct zs_codec variable = {.name = "numcodecs." text,                                                       \
+                                      .kind = ZS_BYTES_TO_BYTES,                                                       \
+                                      .members = known,                                                                \
+                                      .parse = parser,                                                                 \
+                                      .strip = strip,                                                                  \
                                       .encode = encode}
 CHECKSUM(zs_codec_numcodecs_crc32, "crc32", location_member, parse_at_start);
 CHECKSUM(zs_codec_numcodecs_adler32, "adler32", location_member, parse_at_start);

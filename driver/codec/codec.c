@@ -107,8 +107,7 @@ enum zs_status zs_stage_parse(const struct zs_codec *codec, const zs_json *confi
     enum zs_status status = codec->parse(configuration, &parsed, err);
     if (status == ZS_OK)
         status = zs_codec_check_members(codec, configuration, err);
-    /* Such arithmetic would be rounded to fewer digits, and clamped to other limits, than that of the type in
-     * memory. */
+    /* Their arithmetic would round to fewer digits, and clamp to other limits, than that of the type in memory. */
     if (status == ZS_OK && codec->kind == ZS_ARRAY_TO_ARRAY && (parsed.in.small != NULL || parsed.out.small != NULL))
         status = zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\" with data type %s is not supported", codec->name,
                          parsed.in.small != NULL ? parsed.in.name : parsed.out.name);
@@ -129,6 +128,20 @@ enum zs_status zs_stage_parse(const struct zs_codec *codec, const zs_json *confi
     return ZS_OK;
 }
 
+enum zs_status zs_stage_integer(const struct zs_stage *stage, const zs_json *configuration, const char *member,
+                                bool is_required, int64_t low, int64_t high, int64_t *value, struct zs_error *err)
+{
+    int64_t found;
+    const zs_json *given = zs_json_get(configuration, member);
+    if (given == NULL && !is_required)
+        return ZS_OK;
+    if (!zs_json_int64(given, &found) || found < low || found > high)
+        return zs_fail(err, ZS_INVALID, "codec \"%s\": %s: expected an integer from %lld to %lld", stage->codec->name,
+                       member, (long long)low, (long long)high);
+    *value = found;
+    return ZS_OK;
+}
+
 void zs_stage_clear(struct zs_stage *stage)
 {
     free(stage->state);
@@ -141,7 +154,7 @@ size_t zs_bytes_bound(size_t n)
     return n > (SIZE_MAX - slack) / 2 ? SIZE_MAX : 2 * n + slack;
 }
 
-/* The one of the two codec buffers that does not hold `data`: the output of a step whose input is data. */
+/* The output of a step whose input is `data`: the one of the two codec buffers that does not hold it. */
 static struct zs_buffer *other_buffer(struct zs_scratch *scratch, const void *data)
 {
     struct zs_buffer *a = zs_scratch_buffer(scratch, ZS_SCRATCH_CODEC_A);

@@ -9,6 +9,7 @@
 #include "zarr/json.h"
 
 struct zs_blocks;
+struct zs_lookup;
 struct zs_codec;
 struct zs_level;
 
@@ -17,17 +18,17 @@ enum zs_codec_kind { ZS_ARRAY_TO_ARRAY, ZS_ARRAY_TO_BYTES, ZS_BYTES_TO_BYTES };
 /* The array between two codecs. */
 struct zs_form {
     struct zs_dtype dtype;
-    /* the fill value as the codecs so far make it, native byte order; zero behind one that cannot */
+    /* the fill value as the codecs so far encode it, in native byte order; zero where one cannot */
     unsigned char fill[ZS_MAX_ITEM_SIZE];
 };
 
 /* One codec of a chain, configured. */
 struct zs_stage {
     const struct zs_codec *codec;
-    void *state;             /* its own: what its parse() allocated as one block, or NULL; freed with free() */
+    void *state; /* its own: what its parse() allocated as one block, or NULL; freed with free() */
     /* data types of the array before and after encoding; of bytes: of the array that they hold */
     struct zs_dtype in, out;
-    bool is_void;            /* it changes nothing here, and is left out of the chain */
+    bool is_void; /* it changes nothing for this array, and is left out of the chain */
     /* Of those with `pack`: what is unpacked may differ from what was packed, and an element changes with those beside
      * it. */
     bool is_lossy;
@@ -35,7 +36,7 @@ struct zs_stage {
 };
 
 /* The shape of a chunk as it is stored, slowest dimension first. */
-struct zs_extent {
+struct zs_stored_shape {
     int ndim;
     uint64_t shape[ZS_MAX_NDIM];
 };
@@ -45,24 +46,22 @@ struct zs_codec {
     enum zs_codec_kind kind;
     const char *const *members; /* of the configuration, NULL-terminated; NULL: it has none */
 
-    /* Reads the configuration (NULL when absent). `stage` has its codec and `in`; what is left alone in it stays: no
-     * state, out as in. What only encoders need is read too: updating a store writes as it was. NULL where `arrange`
-     * does it. */
+    /* Reads the configuration (NULL when absent), also what only encoders need. `stage` has its codec and `in`; by
+     * default it has no state, and `out` is `in`. NULL where `arrange` reads it. */
     enum zs_status (*parse)(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err);
-    /* Instead of all else, for codecs that say how a chunk is laid out (transpose, sharding_indexed): into `level`, and
-     * for a shard the shape of its inner chunks into level + 1. */
+    /* Instead of all else, for codecs that set the layout of a chunk (transpose, sharding_indexed): sets it in `level`,
+     * and for a shard the shape of its inner chunks in level + 1. */
     enum zs_status (*arrange)(const zs_json *configuration, struct zs_level *level, struct zs_error *err);
 
     /* -- Array to array or bytes. src and dst are aligned for their data types; they are the same when in.size ==
      * out.size and the codec is elementwise, and else do not overlap. */
 
-    /* The fill value must be one that it can encode, as its specification has it. Others only where chunks in shards
+    /* Its specification requires that it can encode the fill value. Other codecs need to only where chunks in shards
      * depend on it. */
     bool encodes_fill;
     /* Each element by itself: pushed below sharding, and given any number of elements. Others get whole chunks. */
     bool is_elementwise;
-    /* What it gives may be called an array of bytes, and a `bytes` codec stand behind it that has nothing left to
-     * do. */
+    /* Its output may be called an array of bytes, with a `bytes` codec behind it that does nothing. */
     bool gives_uint8;
     /* Bytes that n elements have after encoding; NULL: n elements of stage->out. */
     size_t (*encoded_size)(const struct zs_stage *stage, size_t n);
@@ -72,16 +71,17 @@ struct zs_codec {
     enum zs_status (*decode_array)(const struct zs_stage *stage, size_t n, const void *src, void *dst,
                                    struct zs_error *err);
 
-    /* -- Array to bytes of no fixed size, instead: whole chunks alone, the last stage of a leaf (packed.h). */
+    /* -- Instead, array to bytes of no fixed size: of whole chunks only, as the last stage of the innermost level
+     * (packed.c). */
 
     /* Most bytes that a chunk may become. */
-    enum zs_status (*packed_bound)(const struct zs_stage *stage, const struct zs_extent *chunk, uint64_t *bound,
+    enum zs_status (*packed_bound)(const struct zs_stage *stage, const struct zs_stored_shape *chunk, uint64_t *bound,
                                    struct zs_error *err);
-    enum zs_status (*pack)(const struct zs_stage *stage, const struct zs_extent *chunk, struct zs_scratch *scratch,
-                           const void *src, struct zs_buffer *out, struct zs_error *err);
+    enum zs_status (*pack)(const struct zs_stage *stage, const struct zs_stored_shape *chunk,
+                           struct zs_scratch *scratch, const void *src, struct zs_buffer *out, struct zs_error *err);
     /* `packed` has the capacity of packed_bound(); what is behind its size is the codec's to overwrite. */
-    enum zs_status (*unpack)(const struct zs_stage *stage, const struct zs_extent *chunk, struct zs_scratch *scratch,
-                             struct zs_buffer *packed, void *dst, struct zs_error *err);
+    enum zs_status (*unpack)(const struct zs_stage *stage, const struct zs_stored_shape *chunk,
+                             struct zs_scratch *scratch, struct zs_buffer *packed, void *dst, struct zs_error *err);
 
     /* -- Bytes to bytes. */
 
@@ -89,8 +89,8 @@ struct zs_codec {
      * ZS_CORRUPT. */
     enum zs_status (*decode)(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
                              void *dst, size_t capacity, size_t *produced, struct zs_error *err);
-    /* Instead of decode, where the decoded bytes are a part of the encoded ones: checks, and narrows *data and *n to
-     * it. At most ZS_STRIP_BYTES are stripped. */
+    /* Instead of decode, where the decoded bytes are contained in the encoded ones: checks them, and narrows *data and
+     * *n to them. Strips at most ZS_STRIP_BYTES. */
     enum zs_status (*strip)(const struct zs_stage *stage, const unsigned char **data, size_t *n, struct zs_error *err);
     /* Encodes into `out`, which is reset first. */
     enum zs_status (*encode)(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
@@ -98,12 +98,13 @@ struct zs_codec {
 
     /* Both or none: codecs whose encoded bytes are cut into blocks that decode by themselves (codec/blocks.h). */
 
-    /* How n encoded bytes are cut, told by the first `have` of them; they decode to `decoded` bytes. Where more are
-     * needed *blocks is NULL and *need says how many. Where they are not cut, or are not what they should be, it has no
-     * blocks: decoding the whole says what is wrong. What stands plain gets blocks of plain_size. Freed with free(). */
+    /* Reads the blocks of n encoded bytes, which decode to `decoded` bytes, from the first `have` of them. Where more
+     * are needed, *blocks is NULL and *need their number. A chunk without blocks, or an invalid one, gets an empty
+     * table: decoding it whole reports what is wrong. Bytes that are not encoded get blocks of plain_size. Freed with
+     * free(). */
     enum zs_status (*read_blocks)(const unsigned char *head, size_t have, uint64_t n, uint64_t decoded,
                                   uint64_t plain_size, size_t *need, struct zs_blocks **blocks, struct zs_error *err);
-    /* Decodes block i, its encoded bytes at src, to its zs_block_decoded() bytes. Not for what is plain. */
+    /* Decodes block i, whose encoded bytes are at src, to its zs_block_decoded() bytes. Not called for is_plain. */
     enum zs_status (*decode_block)(const struct zs_blocks *blocks, size_t i, struct zs_scratch *scratch,
                                    const void *src, void *dst, struct zs_error *err);
 };
@@ -114,8 +115,8 @@ struct zs_codec {
  * tells which. */
 enum zs_status zs_codec_find(const char *name, const struct zs_codec **codec, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Whether a configuration (NULL when absent) has no member but those of the codec: others are not read as if they were
- * not there. ZS_INVALID with the name of the first. */
+/* Checks that a configuration (NULL when absent) has no members but those of the codec: others must not be ignored.
+ * ZS_INVALID with the name of the first. */
 enum zs_status zs_codec_check_members(const struct zs_codec *codec, const zs_json *configuration,
                                       struct zs_error *err) ZS_MUST_CHECK;
 
@@ -126,9 +127,15 @@ enum zs_status zs_stage_parse(const struct zs_codec *codec, const zs_json *confi
                               struct zs_stage *stage, struct zs_error *err) ZS_MUST_CHECK;
 void zs_stage_clear(struct zs_stage *stage);
 
+/* Reads integer `member` of a codec's configuration, from `low` to `high`; one that is absent, and not required, leaves
+ * *value alone. ZS_INVALID names the codec, the member and the limits. */
+enum zs_status zs_stage_integer(const struct zs_stage *stage, const zs_json *configuration, const char *member,
+                                bool is_required, int64_t low, int64_t high, int64_t *value,
+                                struct zs_error *err) ZS_MUST_CHECK;
+
 /* ---- Stages that take arrays (stages.c) ---- */
 
-/* Bytes that n elements have behind this stage. */
+/* Bytes of n elements after this stage. */
 size_t zs_stage_size(const struct zs_stage *stage, size_t n);
 
 /* Undoes the stages, last first, for one chunk of n elements: src is what the last one gave, dst takes what the first
@@ -155,7 +162,7 @@ bool zs_stages_keep_element(const struct zs_stage *stages, int count, const void
 enum zs_status zs_bytes_decode(const struct zs_stage *codecs, int count, struct zs_scratch *scratch, const void *src,
                                size_t n, void *dst, size_t n_dst, struct zs_error *err) ZS_MUST_CHECK;
 
-/* The same when the decoded size is not known, only that it is at most `limit`: into `out`, which is reset first. */
+/* Like zs_bytes_decode(), when the decoded size is not known, but at most `limit`: into `out`, which is reset first. */
 enum zs_status zs_bytes_decode_up_to(const struct zs_stage *codecs, int count, struct zs_scratch *scratch,
                                      const void *src, size_t n, size_t limit, struct zs_buffer *out,
                                      struct zs_error *err) ZS_MUST_CHECK;
@@ -165,8 +172,57 @@ enum zs_status zs_bytes_decode_up_to(const struct zs_stage *codecs, int count, s
 enum zs_status zs_bytes_encode(const struct zs_stage *codecs, int count, struct zs_scratch *scratch, const void *src,
                                size_t n, const void **encoded, size_t *n_encoded, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Most bytes that `n` bytes may become in a chain of known codecs: none of them expands by more. Bounds what an
- * intermediate result may claim. */
+/* Most bytes that `n` bytes may be encoded to by a chain of known codecs. Bounds intermediate results. */
 size_t zs_bytes_bound(size_t n);
+
+/* ---- Elementwise stages as a table (lookup.c): what they make of stored elements of one or two bytes. There are
+ * 65,536 of these at most, and looking one up is cheaper than a cast, a division and a comparison. The stages fill the
+ * table themselves. ---- */
+
+/* Creates an empty table for these stages. NULL where a table is of no use (larger elements, stages that are not
+ * elementwise or only swap bytes) or without memory: then the stages do the work. */
+struct zs_lookup *zs_lookup_create(const struct zs_stage *stages, int count);
+void zs_lookup_free(struct zs_lookup *lookup); /* NULL is allowed */
+
+/* Whether the table can be used for n more elements. It is filled, by one thread, when more elements were asked for
+ * than it has; never where the stages refuse one of its values. Thread-safe. */
+bool zs_lookup_is_ready(struct zs_lookup *lookup, const struct zs_stage *stages, int count, size_t n);
+
+/* Bytes of a stored element. */
+size_t zs_lookup_stored_size(const struct zs_lookup *lookup);
+
+/* A zs_convert_fn whose ctx is a table that is ready: decodes n stored elements as zs_stages_decode() would, to where
+ * they are wanted. Neither src nor dst need be aligned; src may be dst where zs_stages_keep_size(). */
+void zs_lookup_convert(void *lookup, const void *src, void *dst, ptrdiff_t dst_stride, size_t n);
+
+/* ---- What codecs share ---- */
+
+/* Byte order (bytes.c). */
+
+/* Reads {"endian": ...} of a `bytes` codec (or `endian`, its name before 2023); little where it is missing. */
+enum zs_status zs_endian_parse(const zs_json *configuration, bool *big_endian, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Copies n bytes, and reverses the bytes of each element of `size` bytes. `to` is `from`, or does not overlap it. */
+void zs_swap_bytes(const void *from, void *to, size_t n, size_t size);
+
+/* Codecs of the numcodecs library (numcodecs.c), as zarr-python names and configures them. */
+
+/* Reads a data type as numpy or Zarr names it: "<i4", "|u1", "f8", "int32". Numbers only, not big-endian, which
+ * numcodecs itself gets wrong. Where it is missing: `standard`, or ZS_INVALID when that is NULL. */
+enum zs_status zs_numcodecs_dtype(const struct zs_codec *codec, const zs_json *configuration, const char *member,
+                                  const struct zs_dtype *standard, struct zs_dtype *dtype,
+                                  struct zs_error *err) ZS_MUST_CHECK;
+
+/* Checks that the data type that `member` names is what the codec receives. */
+enum zs_status zs_numcodecs_check_input(const struct zs_stage *stage, const zs_json *configuration, const char *member,
+                                        bool is_required, struct zs_error *err) ZS_MUST_CHECK;
+
+/* ---- Frames of zstd outside of chunks (zstd.c) ---- */
+
+/* Decodes one frame of n bytes, whether or not it says its size, into `out` (from its start), which grows with what is
+ * decoded and to `limit` bytes at most. With the dictionary it was made with, or NULL. ZS_UNSUPPORTED where this build
+ * has no zstd. */
+enum zs_status zs_zstd_decode(const void *dictionary, size_t dictionary_size, const void *src, size_t n, size_t limit,
+                              struct zs_buffer *out, struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

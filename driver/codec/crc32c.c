@@ -113,11 +113,7 @@ static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *sc
     return zs_buffer_append(out, sum, 4, err);
 }
 
-/* Whether GDAL checks when it reads; it is checked here in any case. */
+/* In GDAL this decides whether it checks on reading; here it is always checked. */
 static const char *const members[] = {"check_crc", NULL};
-const struct zs_codec zs_codec_crc32c = {.name = "crc32c",
-                                         .kind = ZS_BYTES_TO_BYTES,
-                                         .members = members,
-                                         .parse = parse,
-                                         .strip = strip,
-                                         .encode = encode};
+const struct zs_codec zs_codec_crc32c = {
+    .name = "crc32c", .kind = ZS_BYTES_TO_BYTES, .members = members, .parse = parse, .strip = strip, .encode = encode};

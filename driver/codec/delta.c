@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "codec/cast.h"
-#include "codec/numcodecs.h"
+#include "codec/codec.h"
 
 /* ---- delta: the first element, then differences to the one before, in the arithmetic of the array's type ---- */
 
@@ -61,25 +61,25 @@ static void store(const struct zs_dtype *dtype, uint64_t v, unsigned char *p)
         memcpy(p, &v, 8);
 }
 
-/* With what decoding will make of it: a NaN or a rounded sum would change every element behind it. */
-#define DIFFERENCES(T)                                               \
-    do {                                                             \
-        const T *s = src;                                            \
-        T *d = dst;                                                  \
-        T sum = 0;                                                   \
-        for (size_t i = 0; i < n; i++) {                             \
-            d[i] = i == 0 ? s[0] : s[i] - s[i - 1];                  \
-            sum = i == 0 ? s[0] : sum + d[i];                        \
-            is_exact = is_exact && (sum == s[i] || (sum != sum && s[i] != s[i])); \
-        }                                                            \
+/* Uses what decoding will make of the element: a NaN or a rounded sum would change every element after it. */
+#define DIFFERENCES(T)                                                                                                 \
+    do {                                                                                                               \
+        const T *s = src;                                                                                              \
+        T *d = dst;                                                                                                    \
+        T sum = 0;                                                                                                     \
+        for (size_t i = 0; i < n; i++) {                                                                               \
+            d[i] = i == 0 ? s[0] : s[i] - s[i - 1];                                                                    \
+            sum = i == 0 ? s[0] : sum + d[i];                                                                          \
+            is_exact = is_exact && (sum == s[i] || (sum != sum && s[i] != s[i]));                                      \
+        }                                                                                                              \
     } while (0)
 
-#define SUMS(T)                                                      \
-    do {                                                             \
-        const T *s = src;                                            \
-        T *d = dst;                                                  \
-        for (size_t i = 0; i < n; i++)                               \
-            d[i] = i == 0 ? s[0] : d[i - 1] + s[i];                  \
+#define SUMS(T)                                                                                                        \
+    do {                                                                                                               \
+        const T *s = src;                                                                                              \
+        T *d = dst;                                                                                                    \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            d[i] = i == 0 ? s[0] : d[i - 1] + s[i];                                                                    \
     } while (0)
 
 /* float16: each sum or difference is rounded. */
@@ -134,9 +134,9 @@ static enum zs_status encode_delta(const struct zs_stage *stage, size_t n, const
         is_exact = encode_halves(n, src, dst);
     else
         is_exact = encode_integers(stage, n, src, dst);
-    return is_exact ? ZS_OK : zs_fail(err, ZS_UNSUPPORTED,
-                                      "codec \"%s\": the sums of its differences are not these pixels",
-                                      stage->codec->name);
+    return is_exact ? ZS_OK
+                    : zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": the sums of its differences are not these pixels",
+                              stage->codec->name);
 }
 
 static enum zs_status decode_delta(const struct zs_stage *stage, size_t n, const void *src, void *dst,

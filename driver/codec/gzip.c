@@ -28,9 +28,7 @@ struct gzip {
 static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
     int64_t level = 6;
-    const zs_json *given = zs_json_get(configuration, "level");
-    if (given != NULL && (!zs_json_int64(given, &level) || level < 0 || level > 9))
-        return zs_fail(err, ZS_INVALID, "codec \"%s\": level: expected an integer from 0 to 9", stage->codec->name);
+    ZS_TRY(zs_stage_integer(stage, configuration, "level", false, 0, 9, &level, err));
     struct gzip *state = zs_calloc(1, sizeof *state);
     if (state == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "codec \"%s\": cannot allocate its configuration", stage->codec->name);

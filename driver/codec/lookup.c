@@ -1,4 +1,4 @@
-#include "codec/lookup.h"
+#include "codec/codec.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -41,11 +41,11 @@ void zs_lookup_free(struct zs_lookup *lookup)
     free(lookup);
 }
 
-/* By the one thread that comes first. */
+/* Called by one thread. */
 static void fill(struct zs_lookup *lookup, const struct zs_stage *stages, int count)
 {
-    unsigned char *stored = malloc(lookup->values * lookup->stored_size), *table = zs_calloc(lookup->values,
-                                                                                             lookup->size);
+    unsigned char *stored = malloc(lookup->values * lookup->stored_size),
+                  *table = zs_calloc(lookup->values, lookup->size);
     bool is_whole = stored != NULL && table != NULL;
     for (size_t i = 0; i < lookup->values && is_whole; i++) {
         const uint8_t small = (uint8_t)i;
@@ -76,37 +76,37 @@ size_t zs_lookup_stored_size(const struct zs_lookup *lookup)
     return lookup->stored_size;
 }
 
-/* Dense ones four at a time: the compiler cannot know that what is written is not read next. */
-#define LOOK_UP(S, T)                                                                               \
-    do {                                                                                            \
-        const T *t = table;                                                                         \
-        size_t i = 0;                                                                               \
-        for (; dst_stride == (ptrdiff_t)sizeof(T) && i + 4 <= n; i += 4, dst += 4 * sizeof(T)) {    \
-            S s[4];                                                                                 \
-            memcpy(s, src + i * sizeof(S), sizeof s);                                               \
-            const T found[4] = {t[s[0]], t[s[1]], t[s[2]], t[s[3]]};                                \
-            memcpy(dst, found, sizeof found);                                                       \
-        }                                                                                           \
-        for (; i < n; i++, dst += dst_stride) {                                                     \
-            S s;                                                                                    \
-            memcpy(&s, src + i * sizeof(S), sizeof s);                                              \
-            memcpy(dst, &t[s], sizeof(T));                                                          \
-        }                                                                                           \
+/* Four dense elements at a time: the compiler cannot know that what is written is not read next. */
+#define LOOK_UP(S, T)                                                                                                  \
+    do {                                                                                                               \
+        const T *t = table;                                                                                            \
+        size_t i = 0;                                                                                                  \
+        for (; dst_stride == (ptrdiff_t)sizeof(T) && i + 4 <= n; i += 4, dst += 4 * sizeof(T)) {                       \
+            S s[4];                                                                                                    \
+            memcpy(s, src + i * sizeof(S), sizeof s);                                                                  \
+            const T found[4] = {t[s[0]], t[s[1]], t[s[2]], t[s[3]]};                                                   \
+            memcpy(dst, found, sizeof found);                                                                          \
+        }                                                                                                              \
+        for (; i < n; i++, dst += dst_stride) {                                                                        \
+            S s;                                                                                                       \
+            memcpy(&s, src + i * sizeof(S), sizeof s);                                                                 \
+            memcpy(dst, &t[s], sizeof(T));                                                                             \
+        }                                                                                                              \
     } while (0)
 
-#define LOOK_UP_ALL(S)                                                                              \
-    switch (lookup->size) {                                                                         \
-    case 1:                                                                                         \
-        LOOK_UP(S, uint8_t);                                                                        \
-        break;                                                                                      \
-    case 2:                                                                                         \
-        LOOK_UP(S, uint16_t);                                                                       \
-        break;                                                                                      \
-    case 4:                                                                                         \
-        LOOK_UP(S, uint32_t);                                                                       \
-        break;                                                                                      \
-    default:                                                                                        \
-        LOOK_UP(S, uint64_t);                                                                       \
+#define LOOK_UP_ALL(S)                                                                                                 \
+    switch (lookup->size) {                                                                                            \
+    case 1:                                                                                                            \
+        LOOK_UP(S, uint8_t);                                                                                           \
+        break;                                                                                                         \
+    case 2:                                                                                                            \
+        LOOK_UP(S, uint16_t);                                                                                          \
+        break;                                                                                                         \
+    case 4:                                                                                                            \
+        LOOK_UP(S, uint32_t);                                                                                          \
+        break;                                                                                                         \
+    default:                                                                                                           \
+        LOOK_UP(S, uint64_t);                                                                                          \
     }
 
 void zs_lookup_convert(void *ctx, const void *stored, void *elements, ptrdiff_t dst_stride, size_t n)

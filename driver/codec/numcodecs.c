@@ -1,6 +1,6 @@
 /* Array to array codecs of numcodecs: fixedscaleoffset, quantize and astype, which take each element by itself. Their
  * arithmetic is numpy's, step by step: each result is rounded to the type that numpy has it in. */
-#include "codec/numcodecs.h"
+#include "codec/codec.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 enum zs_status zs_numcodecs_dtype(const struct zs_codec *codec, const zs_json *configuration, const char *member,
                                   const struct zs_dtype *standard, struct zs_dtype *dtype, struct zs_error *err)
 {
-    static const enum zs_data_type numbers[] = {ZS_INT8,   ZS_UINT8, ZS_INT16,  ZS_UINT16,  ZS_INT32,  ZS_UINT32,
+    static const enum zs_data_type numbers[] = {ZS_INT8,  ZS_UINT8,  ZS_INT16,   ZS_UINT16,  ZS_INT32,  ZS_UINT32,
                                                 ZS_INT64, ZS_UINT64, ZS_FLOAT16, ZS_FLOAT32, ZS_FLOAT64};
     const zs_json *given = zs_json_get(configuration, member);
     const char *name = "";
@@ -41,8 +41,8 @@ enum zs_status zs_numcodecs_check_input(const struct zs_stage *stage, const zs_j
     ZS_TRY(zs_numcodecs_dtype(stage->codec, configuration, member, is_required ? NULL : &stage->in, &given, err));
     if (given.type == stage->in.type && zs_is_number(given.type))
         return ZS_OK;
-    return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": %s: expected what it receives, %s, found %s",
-                   stage->codec->name, member, stage->in.name, given.name);
+    return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": %s: expected what it receives, %s, found %s", stage->codec->name,
+                   member, stage->in.name, given.name);
 }
 
 /* ---- fixedscaleoffset, quantize ---- */
@@ -109,9 +109,7 @@ static enum zs_status parse_quantize(const zs_json *configuration, struct zs_sta
     ZS_TRY(zs_numcodecs_dtype(stage->codec, configuration, "astype", &stage->in, &stage->out, err));
     if (zs_is_integer(stage->in.type) || zs_is_integer(stage->out.type))
         return zs_fail(err, ZS_INVALID, "codec \"%s\": expected floats, found %s", stage->codec->name, stage->in.name);
-    if (!zs_json_int64(zs_json_get(configuration, "digits"), &digits) || digits < -300 || digits > 300)
-        return zs_fail(err, ZS_INVALID, "codec \"%s\": digits: expected an integer from -300 to 300",
-                       stage->codec->name);
+    ZS_TRY(zs_stage_integer(stage, configuration, "digits", true, -300, 300, &digits, err));
     /* The power of two whose inverse is the next below a unit of the last digit that is kept. */
     return add_scaling(stage, exp2(ceil(log2(pow(10, (double)digits)))), 0, err);
 }
@@ -206,13 +204,13 @@ static const char *const fixed_members[] = {"scale", "offset", "dtype", "astype"
 static const char *const quantize_members[] = {"digits", "dtype", "astype", NULL};
 static const char *const astype_members[] = {"encode_dtype", "decode_dtype", NULL};
 
-#define ELEMENTWISE(variable, text, known, parser, encoder, decoder) \
-    const struct zs_codec variable = {.name = "numcodecs." text,     \
-                                      .kind = ZS_ARRAY_TO_ARRAY,     \
-                                      .members = known,              \
-                                      .parse = parser,               \
-                                      .is_elementwise = true,        \
-                                      .encode_array = encoder,       \
+#define ELEMENTWISE(variable, text, known, parser, encoder, decoder)                                                   \
+    const struct zs_codec variable = {.name = "numcodecs." text,                                                       \
+                                      .kind = ZS_ARRAY_TO_ARRAY,                                                       \
+                                      .members = known,                                                                \
+                                      .parse = parser,                                                                 \
+                                      .is_elementwise = true,                                                          \
+                                      .encode_array = encoder,                                                         \
                                       .decode_array = decoder}
 ELEMENTWISE(zs_codec_numcodecs_fixedscaleoffset, "fixedscaleoffset", fixed_members, parse_fixed, encode_fixed,
             decode_fixed);

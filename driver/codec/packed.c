@@ -1,64 +1,64 @@
-#include "codec/packed.h"
+#include "codec/chain.h"
 
 #include <string.h>
 
-bool zs_leaf_is_packed(const struct zs_level *leaf)
+bool zs_chunk_is_packed(const struct zs_level *level)
 {
-    return leaf->stage_count > 0 && leaf->stages[leaf->stage_count - 1].codec->unpack != NULL;
+    return level->stage_count > 0 && level->stages[level->stage_count - 1].codec->unpack != NULL;
 }
 
-static const struct zs_stage *packer_of(const struct zs_level *leaf)
+static const struct zs_stage *packer_of(const struct zs_level *level)
 {
-    return &leaf->stages[leaf->stage_count - 1];
+    return &level->stages[level->stage_count - 1];
 }
 
-static struct zs_extent extent_of(const struct zs_level *leaf)
+static struct zs_stored_shape extent_of(const struct zs_level *level)
 {
-    struct zs_extent chunk = {.ndim = leaf->ndim};
-    for (int j = 0; j < leaf->ndim; j++)
-        chunk.shape[j] = leaf->shape[leaf->axis[j]];
+    struct zs_stored_shape chunk = {.ndim = level->ndim};
+    for (int j = 0; j < level->ndim; j++)
+        chunk.shape[j] = level->shape[level->axis[j]];
     return chunk;
 }
 
-enum zs_status zs_packed_bound(const struct zs_level *leaf, uint64_t *bound, struct zs_error *err)
+enum zs_status zs_packed_bound(const struct zs_level *level, uint64_t *bound, struct zs_error *err)
 {
-    const struct zs_extent chunk = extent_of(leaf);
-    return packer_of(leaf)->codec->packed_bound(packer_of(leaf), &chunk, bound, err);
+    const struct zs_stored_shape chunk = extent_of(level);
+    return packer_of(level)->codec->packed_bound(packer_of(level), &chunk, bound, err);
 }
 
-enum zs_status zs_packed_decode(const struct zs_level *leaf, struct zs_scratch *scratch, const void *src, size_t n,
+enum zs_status zs_packed_decode(const struct zs_level *level, struct zs_scratch *scratch, const void *src, size_t n,
                                 void *dst, struct zs_error *err)
 {
-    const struct zs_stage *packer = packer_of(leaf);
-    const struct zs_extent chunk = extent_of(leaf);
-    const size_t count = (size_t)leaf->decoded_size / leaf->item_size, room = (size_t)leaf->stored_size;
+    const struct zs_stage *packer = packer_of(level);
+    const struct zs_stored_shape chunk = extent_of(level);
+    const size_t count = (size_t)level->decoded_size / level->item_size, room = (size_t)level->stored_size;
     struct zs_buffer *packed = zs_scratch_buffer(scratch, ZS_SCRATCH_PACKED);
     ZS_TRY(zs_buffer_reset(packed, room, err));
-    ZS_TRY(zs_bytes_decode_up_to(leaf->bytes_codecs, leaf->bytes_codec_count, scratch, src, n, room, packed, err));
+    ZS_TRY(zs_bytes_decode_up_to(level->bytes_codecs, level->bytes_codec_count, scratch, src, n, room, packed, err));
     ZS_TRY(zs_buffer_reserve(packed, room, err));
 
-    const bool is_direct = leaf->stage_count == 1 && (uintptr_t)dst % packer->in.swap_unit == 0;
+    const bool is_direct = level->stage_count == 1 && (uintptr_t)dst % packer->in.swap_unit == 0;
     struct zs_buffer *stored = zs_scratch_buffer(scratch, ZS_SCRATCH_STORED);
     if (!is_direct)
         ZS_TRY(zs_buffer_reset(stored, count * packer->in.size, err));
     ZS_TRY(packer->codec->unpack(packer, &chunk, scratch, packed, is_direct ? dst : stored->data, err));
-    if (leaf->stage_count > 1)
-        return zs_stages_decode(leaf->stages, leaf->stage_count - 1, count, scratch, stored->data, dst, err);
+    if (level->stage_count > 1)
+        return zs_stages_decode(level->stages, level->stage_count - 1, count, scratch, stored->data, dst, err);
     if (!is_direct)
-        memcpy(dst, stored->data, (size_t)leaf->decoded_size);
+        memcpy(dst, stored->data, (size_t)level->decoded_size);
     return ZS_OK;
 }
 
-enum zs_status zs_packed_encode(const struct zs_level *leaf, struct zs_scratch *scratch, void *src,
+enum zs_status zs_packed_encode(const struct zs_level *level, struct zs_scratch *scratch, void *src,
                                 const void **encoded, size_t *n, struct zs_error *err)
 {
-    const struct zs_stage *packer = packer_of(leaf);
-    const struct zs_extent chunk = extent_of(leaf);
-    const size_t count = (size_t)leaf->decoded_size / leaf->item_size;
+    const struct zs_stage *packer = packer_of(level);
+    const struct zs_stored_shape chunk = extent_of(level);
+    const size_t count = (size_t)level->decoded_size / level->item_size;
     const void *data;
     struct zs_buffer *packed = zs_scratch_buffer(scratch, ZS_SCRATCH_PACKED);
-    ZS_TRY(zs_stages_encode(leaf->stages, leaf->stage_count - 1, count, scratch, src, &data, err));
+    ZS_TRY(zs_stages_encode(level->stages, level->stage_count - 1, count, scratch, src, &data, err));
     ZS_TRY(packer->codec->pack(packer, &chunk, scratch, data, packed, err));
-    return zs_bytes_encode(leaf->bytes_codecs, leaf->bytes_codec_count, scratch, packed->data, packed->size, encoded,
+    return zs_bytes_encode(level->bytes_codecs, level->bytes_codec_count, scratch, packed->data, packed->size, encoded,
                            n, err);
 }

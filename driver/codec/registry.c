@@ -43,7 +43,7 @@ static enum zs_status parse_lzma(const zs_json *configuration, struct zs_stage *
     return parse_as("lzma", stage, err);
 }
 
-/* GDAL reports what we put in words. */
+/* GDAL's own message is dropped: ours says more. */
 static bool call(const CPLCompressor *c, const void *src, size_t n, void *dst, size_t *size)
 {
     char header[] = "HEADER=YES"; /* lz4: the decoded size in four bytes, little-endian, comes first */
@@ -57,11 +57,12 @@ static bool call(const CPLCompressor *c, const void *src, size_t n, void *dst, s
 static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
                              void *dst, size_t capacity, size_t *produced, struct zs_error *err)
 {
-    unsigned char spare[1]; /* GDAL takes no room at all for none given */
+    unsigned char spare[1]; /* GDAL takes a capacity of 0 for none given */
     size_t size = capacity != 0 ? capacity : sizeof spare;
     (void)scratch;
-    if (n < 4 || n > INT32_MAX || !call(((const struct registered *)stage->state)->decoder, src, n,
-                                        capacity != 0 ? dst : spare, &size) || size > capacity)
+    if (n < 4 || n > INT32_MAX ||
+        !call(((const struct registered *)stage->state)->decoder, src, n, capacity != 0 ? dst : spare, &size) ||
+        size > capacity)
         return zs_fail(err, ZS_CORRUPT, "%s: %zu bytes do not decode to at most %zu", stage->codec->name, n, capacity);
     *produced = size;
     return ZS_OK;
@@ -99,7 +100,7 @@ static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *sc
 }
 
 static const char *const lz4_members[] = {"acceleration", NULL};
-/* The last is GDAL's: the stream says it itself. */
+/* The last member is GDAL's: the stream has it. */
 static const char *const lzma_members[] = {"format", "check", "preset", "filters", "delta", NULL};
 const struct zs_codec zs_codec_numcodecs_lz4 = {.name = "numcodecs.lz4",
                                                 .kind = ZS_BYTES_TO_BYTES,

@@ -49,51 +49,51 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
 }
 
 /* Floats: what does not fit becomes infinite, as everywhere in that arithmetic. */
-#define FLOATS(T)                                                    \
-    do {                                                             \
-        const T *s = src;                                            \
-        T *d = dst;                                                  \
-        T scale, offset;                                             \
-        memcpy(&scale, state->scale, sizeof scale);                  \
-        memcpy(&offset, state->offset, sizeof offset);               \
-        if (is_encode)                                               \
-            for (size_t i = 0; i < n; i++)                           \
-                d[i] = (s[i] - offset) * scale;                      \
-        else                                                         \
-            for (size_t i = 0; i < n; i++)                           \
-                d[i] = s[i] / scale + offset;                        \
-        return n;                                                    \
+#define FLOATS(T)                                                                                                      \
+    do {                                                                                                               \
+        const T *s = src;                                                                                              \
+        T *d = dst;                                                                                                    \
+        T scale, offset;                                                                                               \
+        memcpy(&scale, state->scale, sizeof scale);                                                                    \
+        memcpy(&offset, state->offset, sizeof offset);                                                                 \
+        if (is_encode)                                                                                                 \
+            for (size_t i = 0; i < n; i++)                                                                             \
+                d[i] = (s[i] - offset) * scale;                                                                        \
+        else                                                                                                           \
+            for (size_t i = 0; i < n; i++)                                                                             \
+                d[i] = s[i] / scale + offset;                                                                          \
+        return n;                                                                                                      \
     } while (0)
 
 /* Integers: what does not fit, or is no multiple of scale when it is decoded, is an error. The -1 apart, since the
  * smallest integer has no negative. */
-#define INTEGERS(T)                                                  \
-    do {                                                             \
-        const T *s = src;                                            \
-        T *d = dst;                                                  \
-        T scale, offset, t, result;                                  \
-        memcpy(&scale, state->scale, sizeof scale);                  \
-        memcpy(&offset, state->offset, sizeof offset);               \
-        for (size_t i = 0; i < n; i++) {                             \
-            if (is_encode) {                                         \
-                if (__builtin_sub_overflow(s[i], offset, &t) || __builtin_mul_overflow(t, scale, &result)) \
-                    return i;                                        \
-                d[i] = result;                                       \
-                continue;                                            \
-            }                                                        \
-            if (scale == (T)-1 && (T)-1 < 1) {                       \
-                if (__builtin_sub_overflow((T)0, s[i], &t))          \
-                    return i;                                        \
-            } else {                                                 \
-                t = (T)(s[i] / scale);                               \
-                if (s[i] % scale != 0)                               \
-                    return i;                                        \
-            }                                                        \
-            if (__builtin_add_overflow(t, offset, &result))          \
-                return i;                                            \
-            d[i] = result;                                           \
-        }                                                            \
-        return n;                                                    \
+#define INTEGERS(T)                                                                                                    \
+    do {                                                                                                               \
+        const T *s = src;                                                                                              \
+        T *d = dst;                                                                                                    \
+        T scale, offset, t, result;                                                                                    \
+        memcpy(&scale, state->scale, sizeof scale);                                                                    \
+        memcpy(&offset, state->offset, sizeof offset);                                                                 \
+        for (size_t i = 0; i < n; i++) {                                                                               \
+            if (is_encode) {                                                                                           \
+                if (__builtin_sub_overflow(s[i], offset, &t) || __builtin_mul_overflow(t, scale, &result))             \
+                    return i;                                                                                          \
+                d[i] = result;                                                                                         \
+                continue;                                                                                              \
+            }                                                                                                          \
+            if (scale == (T)-1 && (T)-1 < 1) {                                                                         \
+                if (__builtin_sub_overflow((T)0, s[i], &t))                                                            \
+                    return i;                                                                                          \
+            } else {                                                                                                   \
+                t = (T)(s[i] / scale);                                                                                 \
+                if (s[i] % scale != 0)                                                                                 \
+                    return i;                                                                                          \
+            }                                                                                                          \
+            if (__builtin_add_overflow(t, offset, &result))                                                            \
+                return i;                                                                                              \
+            d[i] = result;                                                                                             \
+        }                                                                                                              \
+        return n;                                                                                                      \
     } while (0)
 
 /* float16: each step in float32 and rounded, which is exact for these four operations. */
@@ -111,7 +111,7 @@ static size_t halves(const struct scale_offset *state, bool is_encode, size_t n,
     return n;
 }
 
-/* How many elements were done before one that cannot be. */
+/* Number of elements before the first that cannot be encoded. */
 static size_t run(const struct zs_stage *stage, bool is_encode, size_t n, const void *src, void *dst)
 {
     const struct scale_offset *state = stage->state;

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "codec/bytes.h"
+#include "codec/codec.h"
 #include "codec/chain.h"
 
 static enum zs_status parse_index_codecs(const zs_json *codecs, struct zs_level *level, struct zs_error *err)

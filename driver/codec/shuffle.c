@@ -11,9 +11,8 @@ struct shuffle {
 static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
     int64_t size = (int64_t)stage->in.size; /* what zarr-python takes where it is missing */
-    const zs_json *given = zs_json_get(configuration, "elementsize");
-    if (zs_json_typeof(given) != ZS_JSON_NULL && (!zs_json_int64(given, &size) || size < 1 || size > INT32_MAX))
-        return zs_fail(err, ZS_INVALID, "codec \"numcodecs.shuffle\": elementsize: expected a positive integer");
+    if (zs_json_typeof(zs_json_get(configuration, "elementsize")) != ZS_JSON_NULL)
+        ZS_TRY(zs_stage_integer(stage, configuration, "elementsize", true, 1, INT32_MAX, &size, err));
     struct shuffle *state = zs_calloc(1, sizeof *state);
     if (state == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "codec \"numcodecs.shuffle\": no memory");

@@ -25,8 +25,8 @@ static bool is_aligned(const void *p, const struct zs_dtype *dtype)
 }
 
 /* The elementwise stages first..last of n elements. */
-static enum zs_status decode_run(const struct zs_stage *stages, int first, int last, size_t n,
-                                 const unsigned char *src, unsigned char *dst, struct zs_error *err)
+static enum zs_status decode_run(const struct zs_stage *stages, int first, int last, size_t n, const unsigned char *src,
+                                 unsigned char *dst, struct zs_error *err)
 {
     struct block blocks[2];
     const struct zs_dtype *from = &stages[last].out, *to = &stages[first].in;
@@ -54,8 +54,8 @@ static enum zs_status decode_run(const struct zs_stage *stages, int first, int l
     return ZS_OK;
 }
 
-static enum zs_status encode_run(const struct zs_stage *stages, int first, int last, size_t n,
-                                 const unsigned char *src, unsigned char *dst, struct zs_error *err)
+static enum zs_status encode_run(const struct zs_stage *stages, int first, int last, size_t n, const unsigned char *src,
+                                 unsigned char *dst, struct zs_error *err)
 {
     struct block blocks[2];
     const size_t from = stages[first].in.size, to = stages[last].out.size;
@@ -85,7 +85,7 @@ bool zs_stages_keep_element(const struct zs_stage *stages, int count, const void
     return memcmp(in, out, dtype->size) == 0 || (dtype->swap_unit == dtype->size && before != before && after != after);
 }
 
-/* The one of the two buffers of stages that does not hold `data`, with room for n bytes. */
+/* The buffer of stages that does not hold `data`, with room for n bytes. */
 static enum zs_status next_buffer(struct zs_scratch *scratch, const void *data, size_t n, void **out,
                                   struct zs_error *err)
 {

@@ -47,11 +47,11 @@ static enum zs_status parse_type(struct zs_stage *stage, struct zfp *z, struct z
         zfp_type as;
         unsigned shift;
         bool is_unsigned;
-    } types[] = {{ZS_INT8, zfp_type_int32, 23, false},  {ZS_UINT8, zfp_type_int32, 23, true},
-                 {ZS_INT16, zfp_type_int32, 15, false}, {ZS_UINT16, zfp_type_int32, 15, true},
-                 {ZS_INT32, zfp_type_int32, 0, false},  {ZS_UINT32, zfp_type_int32, 0, true},
-                 {ZS_INT64, zfp_type_int64, 0, false},  {ZS_UINT64, zfp_type_int64, 0, true},
-                 {ZS_FLOAT32, zfp_type_float, 0, false}, {ZS_FLOAT64, zfp_type_double, 0, false},
+    } types[] = {{ZS_INT8, zfp_type_int32, 23, false},      {ZS_UINT8, zfp_type_int32, 23, true},
+                 {ZS_INT16, zfp_type_int32, 15, false},     {ZS_UINT16, zfp_type_int32, 15, true},
+                 {ZS_INT32, zfp_type_int32, 0, false},      {ZS_UINT32, zfp_type_int32, 0, true},
+                 {ZS_INT64, zfp_type_int64, 0, false},      {ZS_UINT64, zfp_type_int64, 0, true},
+                 {ZS_FLOAT32, zfp_type_float, 0, false},    {ZS_FLOAT64, zfp_type_double, 0, false},
                  {ZS_DATETIME64, zfp_type_int64, 0, false}, {ZS_TIMEDELTA64, zfp_type_int64, 0, false}};
     for (size_t i = 0; i < sizeof types / sizeof types[0] && stage->in.small == NULL; i++) {
         if (types[i].type != stage->in.type)
@@ -65,20 +65,11 @@ static enum zs_status parse_type(struct zs_stage *stage, struct zfp *z, struct z
                    stage->in.name);
 }
 
-static enum zs_status parse_integer(const struct zs_stage *stage, const zs_json *configuration, const char *name,
-                                    int64_t low, int64_t high, int64_t *out, struct zs_error *err)
-{
-    if (!zs_json_int64(zs_json_get(configuration, name), out) || *out < low || *out > high)
-        return zs_fail(err, ZS_INVALID, "codec \"%s\": %s: expected an integer from %lld to %lld", stage->codec->name,
-                       name, (long long)low, (long long)high);
-    return ZS_OK;
-}
-
 static enum zs_status parse_unsigned(const struct zs_stage *stage, const zs_json *configuration, const char *name,
                                      unsigned *out, struct zs_error *err)
 {
     int64_t given;
-    ZS_TRY(parse_integer(stage, configuration, name, 0, UINT_MAX, &given, err));
+    ZS_TRY(zs_stage_integer(stage, configuration, name, true, 0, UINT_MAX, &given, err));
     *out = (unsigned)given;
     return ZS_OK;
 }
@@ -90,7 +81,7 @@ static enum zs_status parse_expert(const struct zs_stage *stage, const zs_json *
     ZS_TRY(parse_unsigned(stage, configuration, "minbits", &z->minbits, err));
     ZS_TRY(parse_unsigned(stage, configuration, "maxbits", &z->maxbits, err));
     ZS_TRY(parse_unsigned(stage, configuration, "maxprec", &z->maxprec, err));
-    ZS_TRY(parse_integer(stage, configuration, "minexp", INT_MIN, INT_MAX, &minexp, err));
+    ZS_TRY(zs_stage_integer(stage, configuration, "minexp", true, INT_MIN, INT_MAX, &minexp, err));
     z->minexp = (int)minexp;
     return ZS_OK;
 }
@@ -157,7 +148,8 @@ static enum zs_status parse_zfpy(const zs_json *configuration, struct zs_stage *
     struct zfp *z;
     ZS_TRY(parse_state(stage, &z, err));
     if (given != NULL)
-        ZS_TRY(parse_integer(stage, configuration, "mode", zfp_mode_fixed_rate, zfp_mode_reversible, &mode, err));
+        ZS_TRY(
+            zs_stage_integer(stage, configuration, "mode", true, zfp_mode_fixed_rate, zfp_mode_reversible, &mode, err));
     z->has_header = true;
     z->mode = MODE_RATE + (enum mode)(mode - zfp_mode_fixed_rate);
     if (z->mode != MODE_REVERSIBLE) {
@@ -187,7 +179,7 @@ static void session_close(struct session *s)
         zfp_stream_close(s->stream);
 }
 
-static zfp_field *make_field(zfp_type type, const struct zs_extent *chunk)
+static zfp_field *make_field(zfp_type type, const struct zs_stored_shape *chunk)
 {
     size_t n[4] = {0}; /* of a chunk, which fits memory */
     for (int d = 0; d < chunk->ndim; d++)
@@ -227,8 +219,8 @@ static bool set_mode(zfp_stream *stream, const struct zfp *z, unsigned rate_dims
 }
 
 /* A stream without bytes; on failure, too, session_close(). */
-static enum zs_status session_open(const struct zs_stage *stage, const struct zs_extent *chunk, unsigned rate_dims,
-                                   struct session *s, struct zs_error *err)
+static enum zs_status session_open(const struct zs_stage *stage, const struct zs_stored_shape *chunk,
+                                   unsigned rate_dims, struct session *s, struct zs_error *err)
 {
     const struct zfp *z = stage->state;
     *s = (struct session){0};
@@ -255,12 +247,12 @@ static enum zs_status session_take(struct session *s, void *bytes, size_t n, str
     return ZS_OK;
 }
 
-static unsigned dims_of(const struct zs_extent *chunk)
+static unsigned dims_of(const struct zs_stored_shape *chunk)
 {
     return chunk->ndim == 0 ? 1 : (unsigned)chunk->ndim;
 }
 
-static uint64_t blocks_of(const struct zs_extent *chunk)
+static uint64_t blocks_of(const struct zs_stored_shape *chunk)
 {
     uint64_t blocks = 1; /* no more than elements */
     for (int d = 0; d < chunk->ndim; d++)
@@ -278,8 +270,9 @@ static unsigned start_bits(zfp_type type, bool is_reversible)
 
 /* Bytes that the mode of a stream can take at most, a header and a word included. Each plane has a bit for each value
  * that is known to matter, and up to two, once, for one that becomes known. */
-static enum zs_status stream_bound(const struct zs_stage *stage, zfp_stream *stream, const struct zs_extent *chunk,
-                                   enum zs_status failure, uint64_t *bound, struct zs_error *err)
+static enum zs_status stream_bound(const struct zs_stage *stage, zfp_stream *stream,
+                                   const struct zs_stored_shape *chunk, enum zs_status failure, uint64_t *bound,
+                                   struct zs_error *err)
 {
     const zfp_type type = ((const struct zfp *)stage->state)->type;
     const uint64_t values = (uint64_t)1 << 2 * dims_of(chunk);
@@ -289,8 +282,8 @@ static enum zs_status stream_bound(const struct zs_stage *stage, zfp_stream *str
     zfp_stream_params(stream, &minbits, &maxbits, &maxprec, &minexp);
     const unsigned start = start_bits(type, minexp < ZFP_MIN_EXP);
     if (maxbits < start)
-        return zs_fail(err, failure, "codec \"%s\": maxbits: expected at least %u, found %u", stage->codec->name,
-                       start, maxbits);
+        return zs_fail(err, failure, "codec \"%s\": maxbits: expected at least %u, found %u", stage->codec->name, start,
+                       maxbits);
     uint64_t bits = BLOCK_START_BITS + (planes + 2) * values + planes;
     bits = zs_max_u64(zs_min_u64(bits, maxbits), minbits);
     if (!zs_mul_u64(bits, blocks_of(chunk), &bits) || !zs_add_u64(bits, ZFP_HEADER_MAX_BITS, &bits))
@@ -299,7 +292,7 @@ static enum zs_status stream_bound(const struct zs_stage *stage, zfp_stream *str
     return ZS_OK;
 }
 
-static enum zs_status mode_bound(const struct zs_stage *stage, const struct zs_extent *chunk, unsigned rate_dims,
+static enum zs_status mode_bound(const struct zs_stage *stage, const struct zs_stored_shape *chunk, unsigned rate_dims,
                                  uint64_t *bound, struct zs_error *err)
 {
     struct session s;
@@ -316,7 +309,7 @@ static enum zs_status mode_bound(const struct zs_stage *stage, const struct zs_e
     return status;
 }
 
-static enum zs_status packed_bound(const struct zs_stage *stage, const struct zs_extent *chunk, uint64_t *bound,
+static enum zs_status packed_bound(const struct zs_stage *stage, const struct zs_stored_shape *chunk, uint64_t *bound,
                                    struct zs_error *err)
 {
     uint64_t by_zarrs;
@@ -328,13 +321,13 @@ static enum zs_status packed_bound(const struct zs_stage *stage, const struct zs
 
 /* ---- Smaller and unsigned integers ---- */
 
-#define PROMOTE(type, half)                                                                 \
-    for (size_t i = 0; i < n; i++)                                                          \
-        out[i] = (int32_t)((uint32_t)((int32_t)((const type *)src)[i] - (half)) << z->shift)
-#define DEMOTE(type, half, low, high)                                                       \
-    for (size_t i = 0; i < n; i++) {                                                        \
-        const int32_t v = in[i] / (1 << z->shift) - (in[i] % (1 << z->shift) < 0) + (half); \
-        ((type *)dst)[i] = (type)(v < (low) ? (low) : v > (high) ? (high) : v);             \
+#define PROMOTE(type, half)                                                                                            \
+    for (size_t i = 0; i < n; i++)                                                                                     \
+    out[i] = (int32_t)((uint32_t)((int32_t)((const type *)src)[i] - (half)) << z->shift)
+#define DEMOTE(type, half, low, high)                                                                                  \
+    for (size_t i = 0; i < n; i++) {                                                                                   \
+        const int32_t v = in[i] / (1 << z->shift) - (in[i] % (1 << z->shift) < 0) + (half);                            \
+        ((type *)dst)[i] = (type)(v < (low) ? (low) : v > (high) ? (high) : v);                                        \
     }
 
 static void promote(const struct zfp *z, size_t n, const void *src, int32_t *out)
@@ -372,7 +365,7 @@ static void cut_negative(const struct zfp *z, size_t n, void *dst)
     }
 }
 
-static size_t count_of(const struct zs_extent *chunk)
+static size_t count_of(const struct zs_stored_shape *chunk)
 {
     uint64_t n = 1;
     return zs_product_u64(chunk->shape, chunk->ndim, &n) ? (size_t)n : 0;
@@ -381,7 +374,7 @@ static size_t count_of(const struct zs_extent *chunk)
 /* ---- Decoding ---- */
 
 /* Bytes that a stream of fixed rate has. */
-static uint64_t rate_size(zfp_stream *stream, const struct zs_extent *chunk)
+static uint64_t rate_size(zfp_stream *stream, const struct zs_stored_shape *chunk)
 {
     unsigned bits;
     zfp_stream_params(stream, NULL, &bits, NULL, NULL);
@@ -396,14 +389,14 @@ static bool ends_at(size_t n, uint64_t end, size_t word)
 }
 
 /* The mode is that of the configuration: where it is a rate, it is the size that says which. */
-static void choose_rate(const struct zfp *z, const struct zs_extent *chunk, size_t n, zfp_stream *stream)
+static void choose_rate(const struct zfp *z, const struct zs_stored_shape *chunk, size_t n, zfp_stream *stream)
 {
     if (z->mode != MODE_RATE || ends_at(n, rate_size(stream, chunk), WORD_BYTES))
         return;
     (void)set_mode(stream, z, ZARRS_RATE_DIMS);
 }
 
-static enum zs_status read_header(const struct zs_stage *stage, const struct zs_extent *chunk, struct session *s,
+static enum zs_status read_header(const struct zs_stage *stage, const struct zs_stored_shape *chunk, struct session *s,
                                   struct zs_error *err)
 {
     zfp_field *const found = zfp_field_alloc();
@@ -422,7 +415,7 @@ static enum zs_status read_header(const struct zs_stage *stage, const struct zs_
     return status;
 }
 
-static enum zs_status decompress(const struct zs_stage *stage, const struct zs_extent *chunk, struct session *s,
+static enum zs_status decompress(const struct zs_stage *stage, const struct zs_stored_shape *chunk, struct session *s,
                                  struct zs_buffer *packed, void *dst, struct zs_error *err)
 {
     const struct zfp *z = stage->state;
@@ -449,8 +442,8 @@ static enum zs_status decompress(const struct zs_stage *stage, const struct zs_e
     return ZS_OK;
 }
 
-static enum zs_status unpack(const struct zs_stage *stage, const struct zs_extent *chunk, struct zs_scratch *scratch,
-                             struct zs_buffer *packed, void *dst, struct zs_error *err)
+static enum zs_status unpack(const struct zs_stage *stage, const struct zs_stored_shape *chunk,
+                             struct zs_scratch *scratch, struct zs_buffer *packed, void *dst, struct zs_error *err)
 {
     const struct zfp *z = stage->state;
     const size_t n = count_of(chunk);
@@ -488,15 +481,15 @@ static enum zs_status check_encodable(const struct zs_stage *stage, size_t n, co
 {
     for (size_t i = 0; i < n; i++)
         if (!is_encodable(stage->state, stage->is_lossy, elements, i))
-            return zs_fail(err, ZS_INVALID,
-                           "codec \"%s\": an element of %s cannot be encoded%s", stage->codec->name, stage->in.name,
+            return zs_fail(err, ZS_INVALID, "codec \"%s\": an element of %s cannot be encoded%s", stage->codec->name,
+                           stage->in.name,
                            stage->is_lossy ? " in this mode: NaN, infinities and large integers take the reversible one"
                                            : ": expected the positive half of the type's range");
     return ZS_OK;
 }
 
 /* An element that is the fill value must stay it, or a pixel without a value would get one. */
-static enum zs_status check_fill(const struct zs_stage *stage, const struct zs_extent *chunk,
+static enum zs_status check_fill(const struct zs_stage *stage, const struct zs_stored_shape *chunk,
                                  struct zs_scratch *scratch, const void *src, struct zs_buffer *packed,
                                  struct zs_error *err)
 {
@@ -513,7 +506,7 @@ static enum zs_status check_fill(const struct zs_stage *stage, const struct zs_e
     return ZS_OK;
 }
 
-static enum zs_status compress(const struct zs_stage *stage, const struct zs_extent *chunk, struct session *s,
+static enum zs_status compress(const struct zs_stage *stage, const struct zs_stored_shape *chunk, struct session *s,
                                const void *elements, struct zs_buffer *out, struct zs_error *err)
 {
     uint64_t room;
@@ -521,8 +514,7 @@ static enum zs_status compress(const struct zs_stage *stage, const struct zs_ext
     room = zs_max_u64(room, zfp_stream_maximum_size(s->stream, s->field) + WORD_BYTES);
     ZS_TRY(zs_buffer_reset(out, (size_t)room, err));
     ZS_TRY(session_take(s, out->data, (size_t)room, err));
-    if (((const struct zfp *)stage->state)->has_header &&
-        zfp_write_header(s->stream, s->field, ZFP_HEADER_FULL) == 0)
+    if (((const struct zfp *)stage->state)->has_header && zfp_write_header(s->stream, s->field, ZFP_HEADER_FULL) == 0)
         return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": a header does not hold this chunk's shape",
                        stage->codec->name);
     zfp_field_set_pointer(s->field, (void *)(uintptr_t)elements); /* is read only */
@@ -534,8 +526,8 @@ static enum zs_status compress(const struct zs_stage *stage, const struct zs_ext
     return ZS_OK;
 }
 
-static enum zs_status pack(const struct zs_stage *stage, const struct zs_extent *chunk, struct zs_scratch *scratch,
-                           const void *src, struct zs_buffer *out, struct zs_error *err)
+static enum zs_status pack(const struct zs_stage *stage, const struct zs_stored_shape *chunk,
+                           struct zs_scratch *scratch, const void *src, struct zs_buffer *out, struct zs_error *err)
 {
     const struct zfp *z = stage->state;
     const size_t n = count_of(chunk);

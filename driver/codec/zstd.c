@@ -4,7 +4,6 @@
 #include <zstd.h>
 
 #include "codec/codec.h"
-#include "codec/zstd.h"
 
 struct zstd {
     int level;
@@ -14,9 +13,7 @@ struct zstd {
 static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
     int64_t level = 0;
-    const zs_json *given = zs_json_get(configuration, "level");
-    if (given != NULL && (!zs_json_int64(given, &level) || level < -131072 || level > 22))
-        return zs_fail(err, ZS_INVALID, "codec \"zstd\": level: expected an integer from -131072 to 22");
+    ZS_TRY(zs_stage_integer(stage, configuration, "level", false, -131072, 22, &level, err));
     struct zstd *state = zs_calloc(1, sizeof *state);
     if (state == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "codec \"zstd\": cannot allocate its configuration");
@@ -90,7 +87,7 @@ static enum zs_status decode_frame(ZSTD_DCtx *d, ZSTD_inBuffer *in, size_t limit
     const unsigned long long claimed = ZSTD_getFrameContentSize(in->src, in->size);
     size_t room = in->size > limit / MOST_GROWTH ? limit : in->size * MOST_GROWTH + FIRST_BYTES, left = 1;
     if (claimed < room)
-        room = (size_t)claimed + 1; /* so that nothing is left to be told by another call */
+        room = (size_t)claimed + 1; /* so that another call has nothing left to report */
     while (left != 0) {
         if (room > limit)
             room = limit;
@@ -126,7 +123,6 @@ enum zs_status zs_zstd_decode(const void *dictionary, size_t dictionary_size, co
     return status;
 }
 #else
-#include "codec/zstd.h"
 
 enum zs_status zs_zstd_decode(const void *dictionary, size_t dictionary_size, const void *src, size_t n, size_t limit,
                               struct zs_buffer *out, struct zs_error *err)

@@ -2,7 +2,7 @@
 
 extern "C"
 {
-#include "codec/zstd.h"
+#include "codec/codec.h"
 #include "zarr/icechunk.h"
 }
 

@@ -356,7 +356,7 @@ static enum zs_status claim(struct zs_hierarchy *h, const char *group, const cha
     ZS_TRY(is_left_over(h, group, mark, &is_left, &is_listed, err));
     enum zs_status status = is_left ? ZS_NOT_FOUND : zs_hierarchy_node(h, group, &node, err);
     if (status == ZS_NOT_FOUND && !is_left)
-        status = zs_hierarchy_look(h, group, &node, err);
+        status = zs_hierarchy_stored_node(h, group, &node, err);
     if (status == ZS_OK)
         return zs_fail(err, ZS_ARGUMENT, "%s: there is a /%s already; choose another ARRAY_NAME", store->root, group);
     if (status != ZS_NOT_FOUND)

@@ -89,7 +89,8 @@ static enum zs_status is_present(struct zs_hierarchy *h, const struct zs_node *g
 {
     const struct zs_node *node = NULL;
     char *path = zs_path_join(group->path, asset);
-    enum zs_status status = path != NULL ? zs_hierarchy_look(h, path, &node, err) : zs_no_memory_for_overviews(err);
+    enum zs_status status =
+        path != NULL ? zs_hierarchy_stored_node(h, path, &node, err) : zs_no_memory_for_overviews(err);
     *result = status == ZS_OK;
     if (status == ZS_NOT_FOUND || (status == ZS_OK && node->type == ZS_NODE_GROUP))
         status = has_other_rasters(h, base, path, result, err);

@@ -23,7 +23,7 @@ static enum zs_status add_companion(struct zs_hierarchy *h, struct company *c, c
     const struct zs_node *node = NULL;
     char *group = name != NULL && name[0] != '\0' && strchr(name, '/') == NULL ? zs_path_parent(level->path) : NULL;
     char *path = group != NULL ? zs_path_join(group, name) : NULL;
-    enum zs_status status = path != NULL ? zs_hierarchy_look(h, path, &node, err) : ZS_NOT_FOUND;
+    enum zs_status status = path != NULL ? zs_hierarchy_stored_node(h, path, &node, err) : ZS_NOT_FOUND;
     free(group);
     free(path);
     if (status != ZS_OK)
@@ -137,7 +137,7 @@ static enum zs_status add_unlisted_levels(struct zs_hierarchy *h, const struct z
             if (!zs_is_overview_group(*name, &factor))
                 continue;
             char *path = zs_format("%s%s%s/%s", group, group[0] != '\0' ? "/" : "", *name, zs_path_name(base->path));
-            status = path != NULL ? zs_hierarchy_look(h, path, &node, err) : zs_no_memory_for_overviews(err);
+            status = path != NULL ? zs_hierarchy_stored_node(h, path, &node, err) : zs_no_memory_for_overviews(err);
             if (status == ZS_OK && zs_overviews_is_level(base, node))
                 status = add_level(l, path, err);
             else if (status == ZS_NOT_FOUND || status == ZS_INVALID || status == ZS_UNSUPPORTED)

@@ -1,29 +1,26 @@
-/* New chunks and a new index behind what a shard has. */
-#include "shard/ways.h"
-
+/* Appending to a shard: new chunks and a new index behind what it has. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "shard/journal.h"
-#include "shard/order.h"
 #include "shard/writer_private.h"
 
-/* Looks at what stays: every entry must be in order, since what lies outside of the shard now may lie inside when that
- * has grown. *is_worth_it unless more than half of the file would be dead. */
-static enum zs_status look_at_present(const struct zs_shard_writer *w, bool *is_worth_it, struct zs_error *err)
+/* Checks the entries that stay: one outside of the shard now may lie inside when that has grown. *is_worth_it unless
+ * more than half of the file would be dead. */
+static enum zs_status check_stored(const struct zs_shard_writer *writer, bool *is_worth_it, struct zs_error *err)
 {
-    const struct part *p = w->root;
-    const struct zs_shard_index *index = p->present.index;
+    const struct shard *shard = writer->root;
+    const struct zs_shard_index *index = shard->stored.index;
     /* of two files, and an index that fits memory */
-    const uint64_t total = index->shard_size + w->temp_size + p->level->index_size;
-    uint64_t alive = w->temp_size + p->level->index_size, offset, size = 0;
+    const uint64_t total = index->shard_size + writer->temp_size + shard->level->index_size;
+    uint64_t alive = writer->temp_size + shard->level->index_size, offset, size = 0;
     for (uint64_t i = 0; i < index->count; i++) {
         bool is_empty;
-        if (zs_part_is_changed(p, i))
+        if (zs_shard_is_changed(shard, i))
             continue;
-        const enum zs_status status = zs_shard_index_entry(p->level, index, i, &is_empty, &offset, &size, err);
+        const enum zs_status status = zs_shard_index_entry(shard->level, index, i, &is_empty, &offset, &size, err);
         if (status != ZS_OK)
-            return zs_fail_in_shard(w, status, err);
+            return zs_fail_in_shard(writer, status, err);
         if (!is_empty && alive < total) /* chunks may share their bytes */
             alive += size;
     }
@@ -31,49 +28,49 @@ static enum zs_status look_at_present(const struct zs_shard_writer *w, bool *is_
     return ZS_OK;
 }
 
-/* Writes the chunks that changed, and enters them into the index. */
-static enum zs_status append_chunks(struct zs_shard_writer *w, struct sink *s, struct zs_shard_index *index,
+/* Writes the changed chunks, and sets their entries in the index. */
+static enum zs_status append_chunks(struct zs_shard_writer *writer, struct sink *sink, struct zs_shard_index *index,
                                     struct zs_error *err)
 {
-    struct part *p = w->root;
+    struct shard *shard = writer->root;
     uint64_t *numbers = zs_calloc((size_t)index->count, sizeof *numbers);
-    enum zs_status status = numbers != NULL ? zs_chunk_order_list(p->level, w->order, numbers, err)
+    enum zs_status status = numbers != NULL ? zs_chunk_order_list(shard->level, writer->order, numbers, err)
                                             : zs_fail(err, ZS_NO_MEMORY, "cannot order the chunks of a shard");
     for (uint64_t i = 0; i < index->count && status == ZS_OK; i++) {
-        if (!zs_part_is_changed(p, numbers[i]))
+        if (!zs_shard_is_changed(shard, numbers[i]))
             continue;
         uint64_t *entry = &index->entries[2 * numbers[i]];
-        const uint64_t at = s->size;
+        const uint64_t at = sink->size;
         bool is_empty = false;
-        status = zs_build_chunk(w, p, numbers, i, &is_empty, s, err);
+        status = zs_build_chunk(writer, shard, numbers, i, &is_empty, sink, err);
         entry[0] = is_empty ? ZS_INDEX_EMPTY : at;
-        entry[1] = is_empty ? ZS_INDEX_EMPTY : s->size - at;
+        entry[1] = is_empty ? ZS_INDEX_EMPTY : sink->size - at;
     }
     free(numbers);
     return status;
 }
 
-/* Steps 2 and 3. What was appended by somebody who was killed goes first. */
-static enum zs_status append(struct zs_shard_writer *w, struct zs_file *file, struct zs_shard_index *index,
+/* Steps 2 and 3. First removes what a killed writer appended. */
+static enum zs_status append(struct zs_shard_writer *writer, struct zs_file *file, struct zs_shard_index *index,
                              struct zs_error *err)
 {
-    struct sink s = {.file = file, .size = index->shard_size};
-    if (file->size > s.size)
-        ZS_TRY(zs_file_truncate(file, s.size, err));
-    ZS_TRY(append_chunks(w, &s, index, err));
+    struct sink sink = {.file = file, .size = index->shard_size};
+    if (file->size > sink.size)
+        ZS_TRY(zs_file_truncate(file, sink.size, err));
+    ZS_TRY(append_chunks(writer, &sink, index, err));
     ZS_TRY(zs_file_flush(file, err));
-    ZS_TRY(zs_sink_write_index(&s, w->root->level, index, 0, err));
+    ZS_TRY(zs_sink_write_index(&sink, writer->root->level, index, 0, err));
     return zs_file_flush(file, err);
 }
 
-/* As it was. Should this fail too the journal stays, and does it for who comes next. */
-static enum zs_status undo(const struct zs_shard_writer *w, struct zs_file *file)
+/* Restores the shard as it was. If this fails too, the journal stays for the next writer. */
+static enum zs_status undo(const struct zs_shard_writer *writer, struct zs_file *file)
 {
-    const struct zs_shard_index *index = w->root->present.index;
+    const struct zs_shard_index *index = writer->root->stored.index;
     struct zs_error ignored;
-    struct sink s = {.file = file};
-    if (w->root->level->index_at_start)
-        ZS_TRY(zs_sink_write_index(&s, w->root->level, index, 0, &ignored));
+    struct sink sink = {.file = file};
+    if (writer->root->level->index_at_start)
+        ZS_TRY(zs_sink_write_index(&sink, writer->root->level, index, 0, &ignored));
     ZS_TRY(zs_file_truncate(file, index->shard_size, &ignored));
     return zs_file_flush(file, &ignored);
 }
@@ -88,28 +85,28 @@ static struct zs_shard_index *copy_index(const struct zs_level *level, const str
     return copy;
 }
 
-enum zs_status zs_shard_append(struct zs_shard_writer *w, bool *done, struct zs_error *err)
+enum zs_status zs_shard_append(struct zs_shard_writer *writer, bool *done, struct zs_error *err)
 {
-    const struct zs_level *level = w->root->level;
+    const struct zs_level *level = writer->root->level;
     struct zs_file *file;
     bool is_worth_it = false;
     *done = false;
     if (level->index_checksums == 0)
         return ZS_OK;
-    ZS_TRY(look_at_present(w, &is_worth_it, err));
+    ZS_TRY(check_stored(writer, &is_worth_it, err));
     if (!is_worth_it)
         return ZS_OK;
-    ZS_TRY(zs_shard_writer_file(w, &file, err));
+    ZS_TRY(zs_shard_writer_file(writer, &file, err));
     if (file == NULL)
         return ZS_OK;
-    struct zs_shard_index *index = copy_index(level, w->root->present.index);
+    struct zs_shard_index *index = copy_index(level, writer->root->stored.index);
     enum zs_status status = index != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard index");
     if (status == ZS_OK)
-        status = zs_journal_write(w->store, w->key, level, w->root->present.index, w->object, err);
+        status = zs_journal_write(writer->store, writer->key, level, writer->root->stored.index, writer->object, err);
     if (status == ZS_OK) {
-        status = append(w, file, index, err);
-        if (status == ZS_OK || undo(w, file) == ZS_OK)
-            zs_shard_writer_forget_journal(w);
+        status = append(writer, file, index, err);
+        if (status == ZS_OK || undo(writer, file) == ZS_OK)
+            zs_shard_writer_forget_journal(writer);
     }
     zs_file_close(file);
     free(index);

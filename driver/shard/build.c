@@ -1,51 +1,61 @@
-/* Building a shard from what was put and what is there, and publishing it. */
+/* Building a shard from the chunks that were put and those that are stored, and publishing it. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cache.h"
+#include "base/checked.h"
+#include "base/parallel.h"
 #include "shard/journal.h"
-#include "shard/order.h"
-#include "shard/ways.h"
 #include "shard/writer_private.h"
 
+/* A shard of 64 MiB, as AUTO makes them, is fetched in one request: requests cost money, and several at once gain
+ * little. */
+#define ROOM_BYTES ((uint64_t)64 << 20)
+#define REQUEST_BYTES ((uint64_t)72 << 20)
+#define MAX_GAP_BYTES ((uint64_t)128 << 10)
+/* Up to one part in GAP_SHARE more bytes are fetched to save a request: one changed chunk among many does not cut its
+ * shard in two. */
+#define GAP_SHARE 8
+
 #define COPY_BYTES ((size_t)1 << 20)
-#define REMOTE_COPY_BYTES ((size_t)16 << 20) /* what is too large to be fetched ahead: a round trip each */
+#define REMOTE_COPY_BYTES ((size_t)16 << 20) /* of what is too large to be fetched ahead */
 
 /* ---- Bytes going out ---- */
 
-static enum zs_status sink_write(struct sink *s, const void *data, size_t n, struct zs_error *err)
+static enum zs_status sink_write(struct sink *sink, const void *data, size_t n, struct zs_error *err)
 {
-    if (s->out != NULL)
-        ZS_TRY(zs_writer_write(s->out, data, n, err));
-    else if (s->file != NULL)
-        ZS_TRY(zs_file_write(s->file, s->size, data, n, err));
+    if (sink->out != NULL)
+        ZS_TRY(zs_writer_write(sink->out, data, n, err));
+    else if (sink->file != NULL)
+        ZS_TRY(zs_file_write(sink->file, sink->size, data, n, err));
     else
-        ZS_TRY(zs_buffer_append(s->memory, data, n, err));
-    s->size += n;
+        ZS_TRY(zs_buffer_append(sink->memory, data, n, err));
+    sink->size += n;
     return ZS_OK;
 }
 
-static enum zs_status sink_patch(struct sink *s, uint64_t offset, const void *data, size_t n, struct zs_error *err)
+static enum zs_status sink_patch(struct sink *sink, uint64_t offset, const void *data, size_t n, struct zs_error *err)
 {
-    if (s->out != NULL)
-        return zs_writer_patch(s->out, offset, data, n, err);
-    if (s->file != NULL)
-        return zs_file_write(s->file, offset, data, n, err);
-    memcpy(s->memory->data + offset, data, n);
+    if (sink->out != NULL)
+        return zs_writer_patch(sink->out, offset, data, n, err);
+    if (sink->file != NULL)
+        return zs_file_write(sink->file, offset, data, n, err);
+    memcpy(sink->memory->data + offset, data, n);
     return ZS_OK;
 }
 
-enum zs_status zs_sink_reserve_index(struct sink *s, const struct zs_level *level, struct zs_error *err)
+enum zs_status zs_sink_reserve_index(struct sink *sink, const struct zs_level *level, struct zs_error *err)
 {
     unsigned char *zeros = zs_calloc((size_t)level->index_size, 1);
     if (zeros == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an index of %llu bytes",
                        (unsigned long long)level->index_size);
-    const enum zs_status status = sink_write(s, zeros, (size_t)level->index_size, err);
+    const enum zs_status status = sink_write(sink, zeros, (size_t)level->index_size, err);
     free(zeros);
     return status;
 }
 
-enum zs_status zs_sink_write_index(struct sink *s, const struct zs_level *level, const struct zs_shard_index *index,
+enum zs_status zs_sink_write_index(struct sink *sink, const struct zs_level *level, const struct zs_shard_index *index,
                                    uint64_t start, struct zs_error *err)
 {
     void *bytes = malloc((size_t)level->index_size);
@@ -53,87 +63,159 @@ enum zs_status zs_sink_write_index(struct sink *s, const struct zs_level *level,
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an index of %llu bytes",
                        (unsigned long long)level->index_size);
     zs_shard_index_encode(level, index, bytes);
-    const enum zs_status status = level->index_at_start ? sink_patch(s, start, bytes, (size_t)level->index_size, err)
-                                                        : sink_write(s, bytes, (size_t)level->index_size, err);
+    const enum zs_status status = level->index_at_start ? sink_patch(sink, start, bytes, (size_t)level->index_size, err)
+                                                        : sink_write(sink, bytes, (size_t)level->index_size, err);
     free(bytes);
     return status;
 }
 
+/* ---- Ranges of a remote object, fetched before they are copied: a few large requests side by side, not one round trip
+ * each ---- */
+
+/* At most so many bytes are fetched ahead, and as many again between them. */
+static uint64_t ahead_room(void)
+{
+    return zs_min_u64(ROOM_BYTES, zs_budget() / 2);
+}
+
+void zs_ahead_clear(struct zs_ahead *ahead)
+{
+    for (size_t i = 0; i < ahead->count; i++)
+        free(ahead->bytes[i]);
+    free(ahead->bytes);
+    free(ahead->groups);
+    *ahead = (struct zs_ahead){0};
+}
+
+struct fetch {
+    struct zs_ahead *ahead;
+    struct zs_object *object;
+};
+
+static enum zs_status fetch_group(void *ctx, size_t i, struct zs_error *err)
+{
+    const struct fetch *f = ctx;
+    const struct zs_range_group *g = &f->ahead->groups[i];
+    unsigned char *bytes = g->size <= SIZE_MAX ? malloc((size_t)g->size) : NULL;
+    if (bytes == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate %llu bytes", (unsigned long long)g->size);
+    f->ahead->bytes[i] = bytes;
+    return zs_object_read(f->object, g->offset, (size_t)g->size, bytes, err);
+}
+
+/* Fetches n ranges, which get sorted, and frees what was fetched before. After a failure nothing is fetched. */
+static enum zs_status ahead_fetch(struct zs_ahead *ahead, struct zs_object *object, struct zs_range *ranges, size_t n,
+                                  struct zs_error *err)
+{
+    zs_ahead_clear(ahead);
+    uint64_t wanted = 0;
+    for (size_t i = 0; i < n; i++)
+        wanted += ranges[i].size;
+    ahead->groups = zs_calloc(n, sizeof *ahead->groups);
+    ahead->bytes = zs_calloc(n, sizeof *ahead->bytes);
+    if (ahead->groups == NULL || ahead->bytes == NULL) {
+        zs_ahead_clear(ahead);
+        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu chunks", n);
+    }
+    const struct zs_range_policy policy = {.max_gap = zs_max_u64(MAX_GAP_BYTES, wanted / GAP_SHARE),
+                                           .max_size = REQUEST_BYTES};
+    ahead->count = zs_range_plan(ranges, n, policy, ahead->groups);
+    struct fetch f = {ahead, object};
+    const enum zs_status status =
+        zs_parallel_for((int)zs_min_u64(ahead->count, 32), ahead->count, fetch_group, &f, err);
+    if (status != ZS_OK)
+        zs_ahead_clear(ahead);
+    return status;
+}
+
+/* Finds bytes of the object that were fetched; NULL when not all of these were. */
+static const unsigned char *ahead_find(const struct zs_ahead *ahead, uint64_t offset, uint64_t size)
+{
+    for (size_t i = 0; i < ahead->count; i++) {
+        const struct zs_range_group *g = &ahead->groups[i];
+        if (offset >= g->offset && offset - g->offset <= g->size && size <= g->size - (offset - g->offset))
+            return ahead->bytes[i] + (offset - g->offset);
+    }
+    return NULL;
+}
+
 /* ---- Publishing ---- */
 
-static enum zs_status is_all_empty(struct zs_shard_writer *w, struct part *p, bool *all_empty, struct zs_error *err)
+static enum zs_status is_all_empty(struct zs_shard_writer *writer, struct shard *shard, bool *all_empty,
+                                   struct zs_error *err)
 {
-    if (!zs_part_is_put(p))
-        ZS_TRY(zs_part_open(w, p, err));
+    if (!zs_shard_is_put(shard))
+        ZS_TRY(zs_shard_open_stored(writer, shard, err));
     *all_empty = true;
-    for (uint64_t i = 0; i < p->level->inner_count && *all_empty; i++) {
-        struct zs_bytes bytes;
-        if (!zs_part_is_changed(p, i)) {
-            const enum zs_status status = zs_present_chunk(p->level, &p->present, i, all_empty, &bytes, err);
+    for (uint64_t i = 0; i < shard->level->inner_count && *all_empty; i++) {
+        struct zs_source source;
+        if (!zs_shard_is_changed(shard, i)) {
+            const enum zs_status status =
+                zs_stored_shard_chunk(shard->level, &shard->stored, i, all_empty, &source, err);
             if (status != ZS_OK)
-                return zs_fail_in_shard(w, status, err);
-        } else if (p->inner != NULL) {
-            ZS_TRY(is_all_empty(w, p->inner[i], all_empty, err));
+                return zs_fail_in_shard(writer, status, err);
+        } else if (shard->inner != NULL) {
+            ZS_TRY(is_all_empty(writer, shard->inner[i], all_empty, err));
         } else {
-            *all_empty = p->fresh->entries[2 * i] == ZS_INDEX_EMPTY;
+            *all_empty = shard->fresh->entries[2 * i] == ZS_INDEX_EMPTY;
         }
     }
     return ZS_OK;
 }
 
-/* Whether temp, but for its index, is the shard: nothing to take from elsewhere, nothing wasted, all in the wanted
- * order. */
-static bool temp_is_final(const struct zs_shard_writer *w, const uint64_t *numbers)
+/* Whether temp is the shard but for its index: no chunk comes from elsewhere, no bytes are wasted, all are in the
+ * wanted order. */
+static bool temp_is_final(const struct zs_shard_writer *writer, const uint64_t *numbers)
 {
-    const struct part *p = w->root;
-    if (w->replaced != 0 || w->is_broken || p->inner != NULL || p->level->bytes_codec_count > 0)
+    const struct shard *shard = writer->root;
+    if (writer->replaced != 0 || writer->is_broken || shard->inner != NULL || shard->level->bytes_codec_count > 0)
         return false;
-    const struct zs_shard_index *base = p->present.index;
-    for (uint64_t i = 0; base != NULL && !base->is_absent && i < p->level->inner_count; i++) {
+    const struct zs_shard_index *base = shard->stored.index;
+    for (uint64_t i = 0; base != NULL && !base->is_absent && i < shard->level->inner_count; i++) {
         const uint64_t *entry = &base->entries[2 * i];
-        if (!p->was_put[i] && (entry[0] != ZS_INDEX_EMPTY || entry[1] != ZS_INDEX_EMPTY))
+        if (!shard->was_put[i] && (entry[0] != ZS_INDEX_EMPTY || entry[1] != ZS_INDEX_EMPTY))
             return false;
     }
-    return zs_chunks_lie_in(p->fresh->entries, numbers, p->level->inner_count);
+    return zs_chunks_lie_in(shard->fresh->entries, numbers, shard->level->inner_count);
 }
 
-/* Fetches the unchanged chunks from place `first` of a shard on, as many as there is room for. */
-static enum zs_status fetch_ahead(struct zs_shard_writer *w, const struct part *p, const uint64_t *numbers,
+/* Fetches the unchanged chunks from rank `first` on, as many as may be fetched ahead. */
+static enum zs_status fetch_ahead(struct zs_shard_writer *writer, const struct shard *shard, const uint64_t *numbers,
                                   uint64_t first, struct zs_error *err)
 {
-    const uint64_t room = zs_ahead_room();
-    struct zs_range *ranges = zs_calloc((size_t)(p->level->inner_count - first), sizeof *ranges);
+    const uint64_t room = ahead_room();
+    struct zs_range *ranges = zs_calloc((size_t)(shard->level->inner_count - first), sizeof *ranges);
     enum zs_status status =
         ranges != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot plan for the chunks of a shard");
     size_t n = 0;
     uint64_t total = 0;
-    for (uint64_t i = first; i < p->level->inner_count && status == ZS_OK; i++) {
-        struct zs_bytes bytes;
+    for (uint64_t i = first; i < shard->level->inner_count && status == ZS_OK; i++) {
+        struct zs_source source;
         bool is_empty = true;
-        if (zs_part_is_changed(p, numbers[i]))
+        if (zs_shard_is_changed(shard, numbers[i]))
             continue;
-        status = zs_present_chunk(p->level, &p->present, numbers[i], &is_empty, &bytes, err);
+        status = zs_stored_shard_chunk(shard->level, &shard->stored, numbers[i], &is_empty, &source, err);
         if (is_empty)
             continue;
-        if (bytes.size > room - total)
+        if (source.size > room - total)
             break;
-        total += bytes.size;
-        ranges[n++] = (struct zs_range){.offset = bytes.offset, .size = bytes.size};
+        total += source.size;
+        ranges[n++] = (struct zs_range){.offset = source.offset, .size = source.size};
     }
     if (status == ZS_OK && n > 0)
-        status = zs_ahead_fetch(&w->ahead, w->object, ranges, n, err);
+        status = ahead_fetch(&writer->ahead, writer->object, ranges, n, err);
     free(ranges);
-    return status == ZS_OK ? ZS_OK : zs_fail_in_shard(w, status, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in_shard(writer, status, err);
 }
 
-/* Copies `size` bytes from temp, or with `from` from there. */
-static enum zs_status copy_bytes(struct zs_shard_writer *w, const struct zs_bytes *from, uint64_t offset, uint64_t size,
-                                 struct sink *s, struct zs_error *err)
+/* Copies `size` bytes from `from`, or with NULL from temp. */
+static enum zs_status copy_bytes(struct zs_shard_writer *writer, const struct zs_source *from, uint64_t offset,
+                                 uint64_t size, struct sink *sink, struct zs_error *err)
 {
     const bool is_remote = from != NULL && from->memory == NULL && from->object->store->is_remote;
-    const unsigned char *here = is_remote ? zs_ahead_find(&w->ahead, from->offset + offset, size) : NULL;
+    const unsigned char *here = is_remote ? ahead_find(&writer->ahead, from->offset + offset, size) : NULL;
     if (here != NULL)
-        return sink_write(s, here, (size_t)size, err);
+        return sink_write(sink, here, (size_t)size, err);
     struct zs_buffer buffer = {0};
     enum zs_status status = ZS_OK;
     const size_t most = is_remote ? REMOTE_COPY_BYTES : COPY_BYTES;
@@ -141,10 +223,10 @@ static enum zs_status copy_bytes(struct zs_shard_writer *w, const struct zs_byte
         const size_t part = size < most ? (size_t)size : most;
         status = zs_buffer_reset(&buffer, part, err);
         if (status == ZS_OK)
-            status = from != NULL ? zs_bytes_read(from, offset, part, buffer.data, err)
-                                  : zs_writer_read(w->temp, offset, part, buffer.data, err);
+            status = from != NULL ? zs_source_read(from, offset, part, buffer.data, err)
+                                  : zs_writer_read(writer->temp, offset, part, buffer.data, err);
         if (status == ZS_OK)
-            status = sink_write(s, buffer.data, part, err);
+            status = sink_write(sink, buffer.data, part, err);
         offset += part;
         size -= part;
     }
@@ -152,16 +234,18 @@ static enum zs_status copy_bytes(struct zs_shard_writer *w, const struct zs_byte
     return status;
 }
 
-enum zs_status zs_build_from_temp(struct zs_shard_writer *w, uint64_t offset, uint64_t size, struct sink *s,
+enum zs_status zs_build_from_temp(struct zs_shard_writer *writer, uint64_t offset, uint64_t size, struct sink *sink,
                                   struct zs_error *err)
 {
-    return copy_bytes(w, NULL, offset, size, s, err);
+    return copy_bytes(writer, NULL, offset, size, sink, err);
 }
 
-static enum zs_status build(struct zs_shard_writer *w, struct part *p, struct sink *s, struct zs_error *err);
+static enum zs_status build(struct zs_shard_writer *writer, struct shard *shard, struct sink *sink,
+                            struct zs_error *err);
 
-/* A shard that its bytes codecs encode as a whole. */
-static enum zs_status build_encoded(struct zs_shard_writer *w, struct part *p, struct sink *s, struct zs_error *err)
+/* Writes a shard that is encoded as a whole. */
+static enum zs_status build_encoded(struct zs_shard_writer *writer, struct shard *shard, struct sink *sink,
+                                    struct zs_error *err)
 {
     struct zs_buffer plain = {0};
     struct sink memory = {.memory = &plain};
@@ -169,149 +253,154 @@ static enum zs_status build_encoded(struct zs_shard_writer *w, struct part *p, s
     const void *encoded;
     size_t n;
     enum zs_status status =
-        scratch != NULL ? build(w, p, &memory, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a scratch");
+        scratch != NULL ? build(writer, shard, &memory, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a scratch");
     if (status == ZS_OK)
-        status = zs_bytes_encode(p->level->bytes_codecs, p->level->bytes_codec_count, scratch, plain.data, plain.size,
-                                 &encoded, &n, err);
+        status = zs_bytes_encode(shard->level->bytes_codecs, shard->level->bytes_codec_count, scratch, plain.data,
+                                 plain.size, &encoded, &n, err);
     if (status == ZS_OK)
-        status = sink_write(s, encoded, n, err);
+        status = sink_write(sink, encoded, n, err);
     zs_scratch_release(scratch);
     zs_buffer_free(&plain);
     return status;
 }
 
-enum zs_status zs_build_chunk(struct zs_shard_writer *w, struct part *p, const uint64_t *numbers, uint64_t place,
-                              bool *is_empty, struct sink *s, struct zs_error *err)
+enum zs_status zs_build_chunk(struct zs_shard_writer *writer, struct shard *shard, const uint64_t *numbers,
+                              uint64_t rank, bool *is_empty, struct sink *sink, struct zs_error *err)
 {
-    const uint64_t number = numbers[place];
-    struct zs_bytes bytes;
-    if (!zs_part_is_changed(p, number)) {
-        const enum zs_status status = zs_present_chunk(p->level, &p->present, number, is_empty, &bytes, err);
+    const uint64_t number = numbers[rank];
+    struct zs_source source;
+    if (!zs_shard_is_changed(shard, number)) {
+        const enum zs_status status =
+            zs_stored_shard_chunk(shard->level, &shard->stored, number, is_empty, &source, err);
         if (status != ZS_OK)
-            return zs_fail_in_shard(w, status, err);
-        if (!*is_empty && bytes.memory == NULL && bytes.object->store->is_remote &&
-            zs_ahead_find(&w->ahead, bytes.offset, bytes.size) == NULL)
-            ZS_TRY(fetch_ahead(w, p, numbers, place, err));
-        return *is_empty ? ZS_OK : copy_bytes(w, &bytes, 0, bytes.size, s, err);
+            return zs_fail_in_shard(writer, status, err);
+        if (!*is_empty && source.memory == NULL && source.object->store->is_remote &&
+            ahead_find(&writer->ahead, source.offset, source.size) == NULL)
+            ZS_TRY(fetch_ahead(writer, shard, numbers, rank, err));
+        return *is_empty ? ZS_OK : copy_bytes(writer, &source, 0, source.size, sink, err);
     }
-    if (p->inner == NULL) {
-        const uint64_t *entry = &p->fresh->entries[2 * number];
+    if (shard->inner == NULL) {
+        const uint64_t *entry = &shard->fresh->entries[2 * number];
         *is_empty = entry[0] == ZS_INDEX_EMPTY;
-        return *is_empty ? ZS_OK : copy_bytes(w, NULL, entry[0], entry[1], s, err);
+        return *is_empty ? ZS_OK : copy_bytes(writer, NULL, entry[0], entry[1], sink, err);
     }
-    ZS_TRY(is_all_empty(w, p->inner[number], is_empty, err));
+    ZS_TRY(is_all_empty(writer, shard->inner[number], is_empty, err));
     if (*is_empty)
         return ZS_OK;
-    return (p->inner[number]->level->bytes_codec_count > 0 ? build_encoded : build)(w, p->inner[number], s, err);
+    return (shard->inner[number]->level->bytes_codec_count > 0 ? build_encoded : build)(writer, shard->inner[number],
+                                                                                        sink, err);
 }
 
-/* Writes a shard, its chunks in the wanted order, as it is before its own bytes codecs. */
-static enum zs_status build(struct zs_shard_writer *w, struct part *p, struct sink *s, struct zs_error *err)
+/* Writes a shard, its chunks in the wanted order, before its own bytes codecs. */
+static enum zs_status build(struct zs_shard_writer *writer, struct shard *shard, struct sink *sink,
+                            struct zs_error *err)
 {
-    const struct zs_level *level = p->level;
-    const uint64_t start = s->size;
+    const struct zs_level *level = shard->level;
+    const uint64_t start = sink->size;
     uint64_t *numbers = zs_calloc((size_t)level->inner_count, sizeof *numbers);
     struct zs_shard_index *index = zs_shard_index_alloc(level);
     enum zs_status status =
         numbers != NULL && index != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot order the chunks of a shard");
     if (status == ZS_OK)
-        status = zs_chunk_order_list(level, w->order, numbers, err);
-    if (status == ZS_OK && !zs_part_is_put(p))
-        status = zs_part_open(w, p, err);
+        status = zs_chunk_order_list(level, writer->order, numbers, err);
+    if (status == ZS_OK && !zs_shard_is_put(shard))
+        status = zs_shard_open_stored(writer, shard, err);
     if (status == ZS_OK && level->index_at_start)
-        status = zs_sink_reserve_index(s, level, err);
+        status = zs_sink_reserve_index(sink, level, err);
     for (uint64_t i = 0; i < level->inner_count && status == ZS_OK; i++) {
-        const uint64_t at = s->size;
+        const uint64_t at = sink->size;
         uint64_t *entry = &index->entries[2 * numbers[i]];
         bool is_empty = false;
-        status = zs_build_chunk(w, p, numbers, i, &is_empty, s, err);
+        status = zs_build_chunk(writer, shard, numbers, i, &is_empty, sink, err);
         entry[0] = is_empty ? ZS_INDEX_EMPTY : at - start;
-        entry[1] = is_empty ? ZS_INDEX_EMPTY : s->size - at;
+        entry[1] = is_empty ? ZS_INDEX_EMPTY : sink->size - at;
     }
     if (status == ZS_OK)
-        status = zs_sink_write_index(s, level, index, start, err);
+        status = zs_sink_write_index(sink, level, index, start, err);
     free(index);
     free(numbers);
     return status;
 }
 
-static enum zs_status publish_copy(struct zs_shard_writer *w, struct zs_error *err)
+static enum zs_status publish_copy(struct zs_shard_writer *writer, struct zs_error *err)
 {
-    struct sink s = {0};
-    ZS_TRY(zs_store_create(w->store, w->key, &s.out, err));
-    const enum zs_status status = (w->root->level->bytes_codec_count > 0 ? build_encoded : build)(w, w->root, &s, err);
-    zs_ahead_clear(&w->ahead);
+    struct sink sink = {0};
+    ZS_TRY(zs_store_create(writer->store, writer->key, &sink.out, err));
+    const enum zs_status status =
+        (writer->root->level->bytes_codec_count > 0 ? build_encoded : build)(writer, writer->root, &sink, err);
+    zs_ahead_clear(&writer->ahead);
     if (status == ZS_OK)
-        return zs_writer_commit(s.out, err);
-    zs_writer_abort(s.out);
+        return zs_writer_commit(sink.out, err);
+    zs_writer_abort(sink.out);
     return status;
 }
 
-static enum zs_status publish_temp(struct zs_shard_writer *w, struct zs_error *err)
+static enum zs_status publish_temp(struct zs_shard_writer *writer, struct zs_error *err)
 {
-    struct sink s = {.out = w->temp, .size = w->temp_size};
-    const enum zs_status status = zs_sink_write_index(&s, w->root->level, w->root->fresh, 0, err);
-    w->is_broken = true; /* behind the index no chunk can be put, if this fails */
+    struct sink sink = {.out = writer->temp, .size = writer->temp_size};
+    const enum zs_status status = zs_sink_write_index(&sink, writer->root->level, writer->root->fresh, 0, err);
+    writer->is_broken = true; /* if this fails, no chunk can be put behind the index */
     ZS_TRY(status);
     bool is_kept;
-    const enum zs_status committed = zs_writer_try_commit(s.out, &is_kept, err);
+    const enum zs_status committed = zs_writer_try_commit(sink.out, &is_kept, err);
     if (!is_kept)
-        w->temp = NULL;
-    w->is_lost = committed != ZS_OK && !is_kept; /* it was given away */
+        writer->temp = NULL;
+    writer->is_lost = committed != ZS_OK && !is_kept; /* it was given away */
     return committed;
 }
 
-/* A new object in place of what is there. */
-static enum zs_status publish_anew(struct zs_shard_writer *w, struct zs_error *err)
+/* Replaces the object by a new one. */
+static enum zs_status publish_anew(struct zs_shard_writer *writer, struct zs_error *err)
 {
     bool all_empty;
-    ZS_TRY(is_all_empty(w, w->root, &all_empty, err));
+    ZS_TRY(is_all_empty(writer, writer->root, &all_empty, err));
     if (all_empty)
-        return zs_store_remove(w->store, w->key, err);
-    const struct zs_level *level = w->root->level;
+        return zs_store_remove(writer->store, writer->key, err);
+    const struct zs_level *level = writer->root->level;
     uint64_t *numbers = zs_calloc((size_t)level->inner_count, sizeof *numbers);
     if (numbers == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot order the chunks of a shard");
-    enum zs_status status = zs_chunk_order_list(level, w->order, numbers, err);
+    enum zs_status status = zs_chunk_order_list(level, writer->order, numbers, err);
     if (status == ZS_OK)
-        status = w->temp != NULL && temp_is_final(w, numbers) ? publish_temp(w, err) : publish_copy(w, err);
+        status = writer->temp != NULL && temp_is_final(writer, numbers) ? publish_temp(writer, err)
+                                                                        : publish_copy(writer, err);
     free(numbers);
     return status;
 }
 
-void zs_shard_writer_forget_journal(const struct zs_shard_writer *w)
+void zs_shard_writer_forget_journal(const struct zs_shard_writer *writer)
 {
     struct zs_error ignored;
-    const enum zs_status status = zs_journal_remove(w->store, w->key, &ignored);
+    const enum zs_status status = zs_journal_remove(writer->store, writer->key, &ignored);
     (void)status;
 }
 
-/* How an object that is there is changed; NULL: it is not, a new one takes its place. */
-static enum zs_status (*const ways[])(struct zs_shard_writer *w, bool *done, struct zs_error *err) = {
+/* How a stored object is changed; NULL: it is replaced. */
+static enum zs_status (*const ways[])(struct zs_shard_writer *writer, bool *done, struct zs_error *err) = {
     [ZS_UPDATE_REWRITE] = NULL,
     [ZS_UPDATE_APPEND] = zs_shard_append,
     [ZS_UPDATE_IN_PLACE] = zs_shard_overwrite,
 };
 
-enum zs_status zs_shard_writer_publish(struct zs_shard_writer *w, enum zs_update update, bool *is_lost,
+enum zs_status zs_shard_writer_publish(struct zs_shard_writer *writer, enum zs_update update, bool *is_lost,
                                        struct zs_error *err)
 {
     bool done = false;
-    *is_lost = w->is_lost;
-    if (w->is_lost)
-        return zs_fail(err, ZS_IO, "%s/%s: an earlier write to it failed", w->store->root, w->key);
-    /* What keeps nothing of the old shard is best written anew. */
-    if (ways[update] != NULL && zs_shard_writer_will_read(w)) {
-        const enum zs_status status = ways[update](w, &done, err);
+    *is_lost = writer->is_lost;
+    if (writer->is_lost)
+        return zs_fail(err, ZS_IO, "%s/%s: an earlier write to it failed", writer->store->root, writer->key);
+    /* A shard that keeps nothing of the stored one is written anew. */
+    if (ways[update] != NULL && zs_shard_writer_will_read(writer)) {
+        const enum zs_status status = ways[update](writer, &done, err);
         if (status != ZS_OK || done)
             return status;
     }
-    const bool has_journal = zs_shard_writer_is_recovered(w);
-    if (!has_journal && w->object != NULL && w->store->ops->file_open != NULL)
-        ZS_TRY(zs_journal_remove(w->store, w->key, err)); /* left beside a shard in order */
-    const enum zs_status status = publish_anew(w, err);
+    const bool has_journal = zs_shard_writer_is_recovered(writer);
+    if (!has_journal && writer->object != NULL && writer->store->ops->file_open != NULL)
+        ZS_TRY(zs_journal_remove(writer->store, writer->key, err)); /* left beside a shard in order */
+    const enum zs_status status = publish_anew(writer, err);
     if (status == ZS_OK && has_journal)
-        zs_shard_writer_forget_journal(w);
-    *is_lost = w->is_lost;
+        zs_shard_writer_forget_journal(writer);
+    *is_lost = writer->is_lost;
     return status;
 }

@@ -1,19 +1,17 @@
-/* Chunks of fixed encoded size, overwritten where they are. */
-#include "shard/ways.h"
-
+/* Overwriting chunks of fixed encoded size in place. */
 #include <stdlib.h>
 
-#include "codec/packed.h"
+#include "codec/chain.h"
 #include "shard/range_plan.h"
 #include "shard/writer_private.h"
 
-/* Whether a chunk has as many bytes whatever its pixels: nothing stands behind the array's stages but checksums. */
-static bool has_fixed_size(const struct zs_level *leaf)
+/* Whether all chunks have the same number of encoded bytes: no bytes codecs but checksums. */
+static bool has_fixed_size(const struct zs_level *level)
 {
-    if (zs_leaf_is_packed(leaf))
+    if (zs_chunk_is_packed(level))
         return false;
-    for (int i = 0; i < leaf->bytes_codec_count; i++)
-        if (leaf->bytes_codecs[i].codec->strip == NULL)
+    for (int i = 0; i < level->bytes_codec_count; i++)
+        if (level->bytes_codecs[i].codec->strip == NULL)
             return false;
     return true;
 }
@@ -24,11 +22,10 @@ static int by_offset(const void *x, const void *y)
     return (p->offset > q->offset) - (p->offset < q->offset);
 }
 
-/* Whether each chunk of a shard has bytes of its own. Those that share theirs, as some writers have it, cannot be
- * overwritten alone. */
-static enum zs_status check_apart(const struct part *p, bool *are_apart, struct zs_error *err)
+/* Whether no two chunks of a shard share bytes, as some writers let them: those cannot be overwritten one by one. */
+static enum zs_status check_apart(const struct shard *shard, bool *are_apart, struct zs_error *err)
 {
-    const struct zs_shard_index *index = p->present.index;
+    const struct zs_shard_index *index = shard->stored.index;
     struct zs_range *ranges = zs_calloc((size_t)index->count, sizeof *ranges);
     size_t n = 0;
     if (ranges == NULL)
@@ -36,7 +33,7 @@ static enum zs_status check_apart(const struct part *p, bool *are_apart, struct 
     enum zs_status status = ZS_OK;
     for (uint64_t i = 0; i < index->count && status == ZS_OK; i++) {
         bool is_empty;
-        status = zs_shard_index_entry(p->level, index, i, &is_empty, &ranges[n].offset, &ranges[n].size, err);
+        status = zs_shard_index_entry(shard->level, index, i, &is_empty, &ranges[n].offset, &ranges[n].size, err);
         n += status == ZS_OK && !is_empty && ranges[n].size > 0;
     }
     qsort(ranges, n, sizeof *ranges, by_offset);
@@ -47,62 +44,62 @@ static enum zs_status check_apart(const struct part *p, bool *are_apart, struct 
     return status;
 }
 
-static enum zs_status overwrite(struct zs_shard_writer *w, struct part *p, struct zs_file *file, bool *fits,
+static enum zs_status overwrite(struct zs_shard_writer *writer, struct shard *shard, struct zs_file *file, bool *fits,
                                 struct zs_error *err);
 
-/* One chunk of a part that was put. */
-static enum zs_status overwrite_chunk(struct zs_shard_writer *w, struct part *p, uint64_t number, struct zs_file *file,
-                                      bool *fits, struct zs_error *err)
+/* Overwrites one chunk that was put, or an inner shard. */
+static enum zs_status overwrite_chunk(struct zs_shard_writer *writer, struct shard *shard, uint64_t number,
+                                      struct zs_file *file, bool *fits, struct zs_error *err)
 {
-    if (p->inner != NULL)
-        return overwrite(w, p->inner[number], file, fits, err);
-    const uint64_t *entry = &p->fresh->entries[2 * number];
-    struct zs_bytes bytes;
+    if (shard->inner != NULL)
+        return overwrite(writer, shard->inner[number], file, fits, err);
+    const uint64_t *entry = &shard->fresh->entries[2 * number];
+    struct zs_source source;
     bool is_empty;
-    ZS_TRY(zs_present_chunk(p->level, &p->present, number, &is_empty, &bytes, err));
+    ZS_TRY(zs_stored_shard_chunk(shard->level, &shard->stored, number, &is_empty, &source, err));
     if (is_empty && entry[0] == ZS_INDEX_EMPTY)
         return ZS_OK;
-    *fits = !is_empty && entry[1] == bytes.size;
+    *fits = !is_empty && entry[1] == source.size;
     if (!*fits || file == NULL)
         return ZS_OK;
-    struct sink s = {.file = file, .size = bytes.offset};
-    return zs_build_from_temp(w, entry[0], entry[1], &s, err);
+    struct sink sink = {.file = file, .size = source.offset};
+    return zs_build_from_temp(writer, entry[0], entry[1], &sink, err);
 }
 
-/* Overwrites what was put in a part and in those inside of it; with file NULL only looks whether all of it fits. */
-static enum zs_status overwrite(struct zs_shard_writer *w, struct part *p, struct zs_file *file, bool *fits,
+/* Overwrites the chunks that were put in a shard and its inner shards; with `file` NULL only checks whether all fit. */
+static enum zs_status overwrite(struct zs_shard_writer *writer, struct shard *shard, struct zs_file *file, bool *fits,
                                 struct zs_error *err)
 {
-    ZS_TRY(zs_part_open(w, p, err));
-    *fits = p->present.index != NULL && !p->present.index->is_absent && p->level->bytes_codec_count == 0;
+    ZS_TRY(zs_shard_open_stored(writer, shard, err));
+    *fits = shard->stored.index != NULL && !shard->stored.index->is_absent && shard->level->bytes_codec_count == 0;
     if (*fits && file == NULL)
-        ZS_TRY(check_apart(p, fits, err));
-    for (uint64_t i = 0; i < p->level->inner_count && *fits; i++)
-        if (zs_part_is_changed(p, i))
-            ZS_TRY(overwrite_chunk(w, p, i, file, fits, err));
+        ZS_TRY(check_apart(shard, fits, err));
+    for (uint64_t i = 0; i < shard->level->inner_count && *fits; i++)
+        if (zs_shard_is_changed(shard, i))
+            ZS_TRY(overwrite_chunk(writer, shard, i, file, fits, err));
     return ZS_OK;
 }
 
-enum zs_status zs_shard_overwrite(struct zs_shard_writer *w, bool *done, struct zs_error *err)
+enum zs_status zs_shard_overwrite(struct zs_shard_writer *writer, bool *done, struct zs_error *err)
 {
-    const struct zs_level *leaf = w->root->level;
+    const struct zs_level *innermost = writer->root->level;
     struct zs_file *file;
     bool fits = false;
     *done = false;
-    while (leaf->is_shard)
-        leaf++;
-    if (!has_fixed_size(leaf) || w->root->present.index->is_recovered)
+    while (innermost->is_shard)
+        innermost++;
+    if (!has_fixed_size(innermost) || writer->root->stored.index->is_recovered)
         return ZS_OK;
-    enum zs_status status = overwrite(w, w->root, NULL, &fits, err);
+    enum zs_status status = overwrite(writer, writer->root, NULL, &fits, err);
     if (status != ZS_OK && status != ZS_CORRUPT)
-        return zs_fail_in_shard(w, status, err);
-    if (status == ZS_CORRUPT || !fits) /* who rewrites it may not need what is torn */
+        return zs_fail_in_shard(writer, status, err);
+    if (status == ZS_CORRUPT || !fits) /* rewriting the shard may not need what is torn */
         return ZS_OK;
-    ZS_TRY(zs_shard_writer_file(w, &file, err));
+    ZS_TRY(zs_shard_writer_file(writer, &file, err));
     if (file == NULL)
         return ZS_OK;
     *done = true;
-    status = overwrite(w, w->root, file, &fits, err);
+    status = overwrite(writer, writer->root, file, &fits, err);
     if (status == ZS_OK)
         status = zs_file_flush(file, err);
     zs_file_close(file);

@@ -95,7 +95,7 @@ enum zs_status zs_shard_index_entry(const struct zs_level *level, const struct z
     const uint64_t o = index->entries[2 * number], n = index->entries[2 * number + 1];
     if (o == ZS_INDEX_EMPTY && n == ZS_INDEX_EMPTY)
         return ZS_OK;
-    /* Chunks live in what the index leaves. */
+    /* Chunks lie beside the index. */
     const uint64_t low = level->index_at_start ? level->index_size : 0;
     const uint64_t high = level->index_at_start ? index->shard_size : index->shard_size - level->index_size;
     if (o == ZS_INDEX_EMPTY || n == ZS_INDEX_EMPTY)

@@ -8,9 +8,9 @@
 #define ZS_INDEX_EMPTY UINT64_MAX
 
 struct zs_shard_index {
-    bool is_absent;      /* there is no such shard object: every chunk is empty, and `entries` has none */
-    bool is_recovered;   /* from a journal (journal.h): the shard itself has none that is valid, or had none just now */
-    bool is_remembered;  /* by the process, and not read just now: what it says of empty chunks may be out of date */
+    bool is_absent;      /* the object does not exist: every chunk is empty, and `entries` has none */
+    bool is_recovered;   /* it comes from a journal (journal.h): the shard had no valid index when it was read */
+    bool is_remembered;  /* this process read it earlier: chunks that are empty in it may have been added since */
     uint64_t shard_size; /* bytes of the shard that the entries speak of */
     uint64_t version;    /* of the object it was read from (store/store.h) */
     uint64_t count;      /* inner chunks */

@@ -9,7 +9,7 @@
 #define MAGIC "ZSUNDO01"
 #define MAGIC_BYTES 8
 #define HEAD_BYTES (MAGIC_BYTES + 8 + 8 + 4)
-/* Bytes that tell a shard from others. */
+/* Bytes of a shard that identify it. */
 #define TAIL_BYTES ((uint64_t)64 << 10)
 
 static void store_le(unsigned char *p, uint64_t v, int n)
@@ -23,7 +23,7 @@ static uint64_t load_le64(const unsigned char *p)
     return (uint64_t)zs_load_le32(p) | (uint64_t)zs_load_le32(p + 4) << 32;
 }
 
-/* Bytes before `size` that appending to the shard does not change: an index at the start is overwritten. */
+/* Number of bytes before `size` that appending does not change: all but an index at the start. */
 static uint64_t tail_of(const struct zs_level *level, uint64_t size)
 {
     return zs_min_u64(TAIL_BYTES, size - (level->index_at_start ? level->index_size : 0));
@@ -81,7 +81,7 @@ static enum zs_status check(const struct zs_level *level, const struct zs_buffer
     uint32_t crc;
     if (bytes->size != all || memcmp(bytes->data, MAGIC, MAGIC_BYTES) != 0 ||
         zs_load_le32(bytes->data + all - 4) != zs_crc32c(bytes->data, all - 4))
-        return zs_fail(err, ZS_NOT_FOUND, "the journal is none");
+        return zs_fail(err, ZS_NOT_FOUND, "expected a journal, found something else");
     const uint64_t size = load_le64(bytes->data + MAGIC_BYTES), n = load_le64(bytes->data + MAGIC_BYTES + 8);
     if (size < level->index_size || size > zs_object_size(object) || n != tail_of(level, size))
         return zs_fail(err, ZS_NOT_FOUND, "the journal is of another shard");

@@ -1,4 +1,4 @@
-/* shard/journal.h: how the index of a shard is found while the shard is appended to (append.h), or when that was cut
+/* shard/journal.h: how the index of a shard is found while the shard is appended to (append.c), or when that was cut
  * off.
  *
  * Before anything of the shard changes, a small file beside it (zs_journal_key(): c/0/.shardedzarr-1.journal of c/0/1)
@@ -20,13 +20,13 @@
 #include "shard/index.h"
 #include "store/store.h"
 
-/* Writes the journal of a shard, whose present object and index these are; on the disk when it returns (zs_sync). */
+/* Writes the journal of a shard that is stored as `object` with `index`; it is on the disk on return (zs_sync). */
 enum zs_status zs_journal_write(struct zs_store *store, const char *key, const struct zs_level *level,
                                 const struct zs_shard_index *index, struct zs_object *object,
                                 struct zs_error *err) ZS_MUST_CHECK;
 
-/* The index that the shard had, which `object` is; is_recovered is set in it. ZS_NOT_FOUND when there is no journal, or
- * none of this object. */
+/* Reads the index that the shard `object` had from its journal, and sets is_recovered in it. ZS_NOT_FOUND when there is
+ * no journal, or one of another object. */
 enum zs_status zs_journal_read(struct zs_store *store, const char *key, const struct zs_level *level,
                                struct zs_object *object, struct zs_shard_index **index,
                                struct zs_error *err) ZS_MUST_CHECK;

@@ -1,10 +1,10 @@
-#include "shard/order.h"
+#include "shard/writer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct keyed {
-    uint64_t key; /* as much of the place on the curve as fits */
+    uint64_t key; /* as much of the position on the curve as fits */
     uint64_t number;
 };
 
@@ -50,8 +50,8 @@ static void axes_to_hilbert(uint64_t *x, int n, int bits)
         x[i] ^= t;
 }
 
-/* The place of a chunk on the curve, of which bit planes [first, last) are taken, most significant first: a plane holds
- * one bit per dimension. */
+/* Bit planes [first, last) of a chunk's position on the curve, most significant first: a plane holds one bit per
+ * dimension. */
 static uint64_t key_of(const struct curve *c, uint64_t number, int first, int last)
 {
     uint64_t at[ZS_MAX_NDIM], x[ZS_MAX_NDIM], key = 0;
@@ -70,7 +70,8 @@ static uint64_t key_of(const struct curve *c, uint64_t number, int first, int la
     return key;
 }
 
-/* Sorts chunks whose planes before `first` are equal; those that 64 bits do not tell apart by the planes behind. */
+/* Sorts chunks whose planes before `first` are equal; chunks that are equal in 64 bits are sorted by the planes
+ * behind. */
 static void sort(const struct curve *c, struct keyed *list, size_t count, int first)
 {
     const int last = first + 64 / c->n < c->bits ? first + 64 / c->n : c->bits;

@@ -10,6 +10,12 @@ static int by_offset(const void *a, const void *b)
     return (x->size > y->size) - (x->size < y->size);
 }
 
+struct zs_range_policy zs_range_policy_of(bool is_remote)
+{
+    return is_remote ? (struct zs_range_policy){.max_gap = (uint64_t)128 << 10, .max_size = (uint64_t)4 << 20}
+                     : (struct zs_range_policy){.max_gap = 4096, .max_size = (uint64_t)512 << 10};
+}
+
 size_t zs_range_plan(struct zs_range *ranges, size_t n, struct zs_range_policy policy, struct zs_range_group *groups)
 {
     if (n > 1)

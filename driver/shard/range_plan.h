@@ -2,6 +2,7 @@
 #ifndef ZS_SHARD_RANGE_PLAN_H
 #define ZS_SHARD_RANGE_PLAN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,10 +18,15 @@ struct zs_range_group {
 };
 
 struct zs_range_policy {
-    uint64_t max_gap;  /* bytes not wanted that are fetched rather than asking twice */
-    /* of a group, unless one range alone is larger: keeps requests side by side, and memory bounded */
+    uint64_t max_gap; /* fetched between two ranges to save a request */
+    /* of a group, unless one range alone is larger: bounds memory, and leaves several requests to run side by side */
     uint64_t max_size;
 };
+
+/* Locally a request costs microseconds: merging pays for small neighbours only, and groups stay small so that threads
+ * share the work evenly. A remote request costs milliseconds of a server and a connection, in which some hundred
+ * kilobytes would have come; not a round trip, since requests are under way side by side. */
+struct zs_range_policy zs_range_policy_of(bool is_remote);
 
 /* Sorts the ranges by offset and groups them; ranges may overlap. Groups are written to groups[n] at most; returns how
  * many. */

@@ -5,331 +5,332 @@
 
 /* ---- Parts ---- */
 
-static void close_present(struct zs_shard_writer *w, struct part *p)
+static void close_stored(struct zs_shard_writer *writer, struct shard *shard)
 {
-    w->memory -= p->present.decoded.capacity;
-    zs_present_clear(&p->present);
-    p->is_opened = false;
+    writer->memory -= shard->stored.decoded.capacity;
+    zs_stored_shard_clear(&shard->stored);
+    shard->is_opened = false;
 }
 
-static void part_free(struct zs_shard_writer *w, struct part *p)
+static void shard_free(struct zs_shard_writer *writer, struct shard *shard)
 {
-    if (p == NULL)
+    if (shard == NULL)
         return;
-    for (uint64_t i = 0; p->inner != NULL && i < p->level->inner_count; i++)
-        part_free(w, p->inner[i]);
-    close_present(w, p);
-    free(p->inner);
-    free(p->fresh);
-    free(p->was_put);
-    free(p);
+    for (uint64_t i = 0; shard->inner != NULL && i < shard->level->inner_count; i++)
+        shard_free(writer, shard->inner[i]);
+    close_stored(writer, shard);
+    free(shard->inner);
+    free(shard->fresh);
+    free(shard->was_put);
+    free(shard);
 }
 
-static struct part *part_create(const struct zs_level *level, struct part *outer, uint64_t number)
+static struct shard *shard_create(const struct zs_level *level, struct shard *outer, uint64_t number)
 {
-    struct part *p = zs_calloc(1, sizeof *p);
-    if (p == NULL)
+    struct shard *shard = zs_calloc(1, sizeof *shard);
+    if (shard == NULL)
         return NULL;
-    *p = (struct part){.level = level, .outer = outer, .number = number};
+    *shard = (struct shard){.level = level, .outer = outer, .number = number};
     if (level[1].is_shard) {
-        p->inner = zs_calloc((size_t)level->inner_count, sizeof *p->inner);
+        shard->inner = zs_calloc((size_t)level->inner_count, sizeof *shard->inner);
     } else {
-        p->fresh = zs_shard_index_alloc(level);
-        p->was_put = zs_calloc((size_t)level->inner_count, 1);
+        shard->fresh = zs_shard_index_alloc(level);
+        shard->was_put = zs_calloc((size_t)level->inner_count, 1);
     }
-    if (level[1].is_shard ? p->inner == NULL : p->fresh == NULL || p->was_put == NULL) {
-        free(p->inner);
-        free(p->fresh);
-        free(p->was_put);
-        free(p);
+    if (level[1].is_shard ? shard->inner == NULL : shard->fresh == NULL || shard->was_put == NULL) {
+        free(shard->inner);
+        free(shard->fresh);
+        free(shard->was_put);
+        free(shard);
         return NULL;
     }
-    for (uint64_t i = 0; p->fresh != NULL && i < 2 * p->fresh->count; i++)
-        p->fresh->entries[i] = ZS_INDEX_EMPTY;
-    return p;
+    for (uint64_t i = 0; shard->fresh != NULL && i < 2 * shard->fresh->count; i++)
+        shard->fresh->entries[i] = ZS_INDEX_EMPTY;
+    return shard;
 }
 
-enum zs_status zs_fail_in_shard(const struct zs_shard_writer *w, enum zs_status status, struct zs_error *err)
+enum zs_status zs_fail_in_shard(const struct zs_shard_writer *writer, enum zs_status status, struct zs_error *err)
 {
-    return zs_fail_in(err, status, "%s/%s", w->store->root, w->key);
+    return zs_fail_in(err, status, "%s/%s", writer->store->root, writer->key);
 }
 
-enum zs_status zs_part_open(struct zs_shard_writer *w, struct part *p, struct zs_error *err)
+enum zs_status zs_shard_open_stored(struct zs_shard_writer *writer, struct shard *shard, struct zs_error *err)
 {
-    if (p->is_opened)
+    if (shard->is_opened)
         return ZS_OK;
-    struct zs_bytes bytes = {.object = w->object, .size = w->object != NULL ? zs_object_size(w->object) : 0};
-    bool is_empty = w->object == NULL;
-    if (p->outer != NULL) {
-        ZS_TRY(zs_part_open(w, p->outer, err));
+    struct zs_source source = writer->object != NULL ? zs_source_of(writer->object) : (struct zs_source){0};
+    bool is_empty = writer->object == NULL;
+    if (shard->outer != NULL) {
+        ZS_TRY(zs_shard_open_stored(writer, shard->outer, err));
         const enum zs_status status =
-            zs_present_chunk(p->outer->level, &p->outer->present, p->number, &is_empty, &bytes, err);
+            zs_stored_shard_chunk(shard->outer->level, &shard->outer->stored, shard->number, &is_empty, &source, err);
         if (status != ZS_OK)
-            return zs_fail_in_shard(w, status, err);
+            return zs_fail_in_shard(writer, status, err);
     }
-    const enum zs_status status = is_empty ? ZS_OK : zs_present_open(p->level, &bytes, &p->present, err);
+    const enum zs_status status = is_empty ? ZS_OK : zs_stored_shard_open(shard->level, &source, &shard->stored, err);
     if (status != ZS_OK)
-        return zs_fail_in_shard(w, status, err);
-    w->memory += p->present.decoded.capacity;
-    p->is_opened = true;
+        return zs_fail_in_shard(writer, status, err);
+    writer->memory += shard->stored.decoded.capacity;
+    shard->is_opened = true;
     return ZS_OK;
 }
 
-bool zs_part_is_changed(const struct part *p, uint64_t number)
+bool zs_shard_is_changed(const struct shard *shard, uint64_t number)
 {
-    return p->inner != NULL ? p->inner[number] != NULL && p->inner[number]->put_count > 0 : p->was_put[number] != 0;
+    return shard->inner != NULL ? shard->inner[number] != NULL && shard->inner[number]->put_count > 0
+                                : shard->was_put[number] != 0;
 }
 
-/* Leaf chunks in one chunk of the level inside of this one. */
-static uint64_t leaves_per_chunk(const struct zs_level *level)
+/* Number of innermost chunks in one inner chunk of this level. */
+static uint64_t innermost_per_chunk(const struct zs_level *level)
 {
-    uint64_t n = 1; /* the leaves of a shard have numbers that fit 64 bits: all its elements have */
+    uint64_t n = 1; /* fits 64 bits, since the number of elements does */
     for (level++; level->is_shard; level++)
         n *= level->inner_count;
     return n;
 }
 
-bool zs_part_is_put(const struct part *p)
+bool zs_shard_is_put(const struct shard *shard)
 {
-    return p->put_count == p->level->inner_count * leaves_per_chunk(p->level);
+    return shard->put_count == shard->level->inner_count * innermost_per_chunk(shard->level);
 }
 
-/* The innermost shard of leaf `number`, which becomes its number in there. With make false: NULL where it was not
- * touched. */
-static struct part *find_part(const struct zs_shard_writer *w, uint64_t *number, bool make)
+/* The innermost shard around innermost chunk *number, which becomes the number within it. With make false: NULL where
+ * nothing in it was put or asked for. */
+static struct shard *find_shard(const struct zs_shard_writer *writer, uint64_t *number, bool make)
 {
-    struct part *p = w->root;
-    while (p != NULL && p->inner != NULL) {
-        const uint64_t leaves = leaves_per_chunk(p->level), i = *number / leaves;
-        if (p->inner[i] == NULL && make)
-            p->inner[i] = part_create(p->level + 1, p, i);
-        p = p->inner[i];
-        *number %= leaves;
+    struct shard *shard = writer->root;
+    while (shard != NULL && shard->inner != NULL) {
+        const uint64_t innermost = innermost_per_chunk(shard->level), i = *number / innermost;
+        if (shard->inner[i] == NULL && make)
+            shard->inner[i] = shard_create(shard->level + 1, shard, i);
+        shard = shard->inner[i];
+        *number %= innermost;
     }
-    return p;
+    return shard;
 }
 
-static enum zs_status touch_part(const struct zs_shard_writer *w, uint64_t *number, struct part **part,
+static enum zs_status make_shard(const struct zs_shard_writer *writer, uint64_t *number, struct shard **part,
                                  struct zs_error *err)
 {
-    *part = find_part(w, number, true);
+    *part = find_shard(writer, number, true);
     return *part != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard");
 }
 
 enum zs_status zs_shard_writer_create(struct zs_store *store, const char *key, const struct zs_level *level,
                                       enum zs_chunk_order order, struct zs_shard_index *base, struct zs_object *object,
-                                      struct zs_shard_writer **writer, struct zs_error *err)
+                                      struct zs_shard_writer **out, struct zs_error *err)
 {
-    struct zs_shard_writer *w = zs_calloc(1, sizeof *w);
-    if (w != NULL) {
-        w->store = store;
-        w->key = zs_strdup(key);
-        w->root = part_create(level, NULL, 0);
+    struct zs_shard_writer *writer = zs_calloc(1, sizeof *writer);
+    if (writer != NULL) {
+        writer->store = store;
+        writer->key = zs_strdup(key);
+        writer->root = shard_create(level, NULL, 0);
     }
-    if (w == NULL || w->key == NULL || w->root == NULL) {
-        zs_shard_writer_free(w);
+    if (writer == NULL || writer->key == NULL || writer->root == NULL) {
+        zs_shard_writer_free(writer);
         free(base);
         zs_object_close(object);
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard of %llu chunks",
                        (unsigned long long)level->inner_count);
     }
-    const enum zs_status status = zs_shard_writer_rebase(w, order, base, object, err);
+    const enum zs_status status = zs_shard_writer_rebase(writer, order, base, object, err);
     if (status != ZS_OK)
-        zs_shard_writer_free(w);
+        zs_shard_writer_free(writer);
     else
-        *writer = w;
+        *out = writer;
     return status;
 }
 
-void zs_shard_writer_free(struct zs_shard_writer *w)
+void zs_shard_writer_free(struct zs_shard_writer *writer)
 {
-    if (w == NULL)
+    if (writer == NULL)
         return;
-    zs_writer_abort(w->temp);
-    zs_ahead_clear(&w->ahead);
-    part_free(w, w->root);
-    zs_object_close(w->object);
-    free(w->key);
-    free(w);
+    zs_writer_abort(writer->temp);
+    zs_ahead_clear(&writer->ahead);
+    shard_free(writer, writer->root);
+    zs_object_close(writer->object);
+    free(writer->key);
+    free(writer);
 }
 
-static void close_all(struct zs_shard_writer *w, struct part *p)
+static void close_all(struct zs_shard_writer *writer, struct shard *shard)
 {
-    close_present(w, p);
-    for (uint64_t i = 0; p->inner != NULL && i < p->level->inner_count; i++)
-        if (p->inner[i] != NULL)
-            close_all(w, p->inner[i]);
+    close_stored(writer, shard);
+    for (uint64_t i = 0; shard->inner != NULL && i < shard->level->inner_count; i++)
+        if (shard->inner[i] != NULL)
+            close_all(writer, shard->inner[i]);
 }
 
-void zs_shard_writer_forget_present(struct zs_shard_writer *w)
+void zs_shard_writer_forget_stored(struct zs_shard_writer *writer)
 {
-    close_all(w, w->root);
-    zs_object_close(w->object);
-    w->object = NULL;
+    close_all(writer, writer->root);
+    zs_object_close(writer->object);
+    writer->object = NULL;
 }
 
-enum zs_status zs_shard_writer_rebase(struct zs_shard_writer *w, enum zs_chunk_order order, struct zs_shard_index *base,
-                                      struct zs_object *object, struct zs_error *err)
+enum zs_status zs_shard_writer_rebase(struct zs_shard_writer *writer, enum zs_chunk_order order,
+                                      struct zs_shard_index *base, struct zs_object *object, struct zs_error *err)
 {
-    zs_shard_writer_forget_present(w);
-    w->object = object;
-    w->order = order;
+    zs_shard_writer_forget_stored(writer);
+    writer->object = object;
+    writer->order = order;
     if (base == NULL) {
-        const enum zs_status status = zs_part_open(w, w->root, err);
+        const enum zs_status status = zs_shard_open_stored(writer, writer->root, err);
         if (status != ZS_OK)
-            zs_shard_writer_forget_present(w);
+            zs_shard_writer_forget_stored(writer);
         return status;
     }
-    w->root->present.index = base;
+    writer->root->stored.index = base;
     if (object != NULL)
-        w->root->present.bytes = (struct zs_bytes){.object = object, .size = zs_object_size(object)};
-    w->root->is_opened = true;
+        writer->root->stored.source = zs_source_of(object);
+    writer->root->is_opened = true;
     return ZS_OK;
 }
 
-const struct zs_object *zs_shard_writer_object(const struct zs_shard_writer *w)
+const struct zs_object *zs_shard_writer_object(const struct zs_shard_writer *writer)
 {
-    return w->object;
+    return writer->object;
 }
 
-bool zs_shard_writer_is_recovered(const struct zs_shard_writer *w)
+bool zs_shard_writer_is_recovered(const struct zs_shard_writer *writer)
 {
-    return w->root->present.index != NULL && w->root->present.index->is_recovered;
+    return writer->root->stored.index != NULL && writer->root->stored.index->is_recovered;
 }
 
-enum zs_status zs_shard_writer_file(const struct zs_shard_writer *w, struct zs_file **file, struct zs_error *err)
+enum zs_status zs_shard_writer_file(const struct zs_shard_writer *writer, struct zs_file **file, struct zs_error *err)
 {
     *file = NULL;
-    const enum zs_status status = zs_file_open(w->store, w->key, file, err);
+    const enum zs_status status = zs_file_open(writer->store, writer->key, file, err);
     if (status != ZS_OK)
         return status == ZS_UNSUPPORTED || status == ZS_NOT_FOUND ? ZS_OK : status;
-    if ((*file)->version == w->object->version)
+    if ((*file)->version == writer->object->version)
         return ZS_OK;
     zs_file_close(*file);
     *file = NULL;
     return ZS_OK;
 }
 
-bool zs_shard_writer_will_read(const struct zs_shard_writer *w)
+bool zs_shard_writer_will_read(const struct zs_shard_writer *writer)
 {
-    const struct zs_shard_index *index = w->root->present.index;
-    if (index == NULL || index->is_absent || w->root->level->bytes_codec_count > 0)
+    const struct zs_shard_index *index = writer->root->stored.index;
+    if (index == NULL || index->is_absent || writer->root->level->bytes_codec_count > 0)
         return false;
     for (uint64_t i = 0; i < index->count; i++)
-        if (!zs_part_is_changed(w->root, i) && index->entries[2 * i] != ZS_INDEX_EMPTY)
+        if (!zs_shard_is_changed(writer->root, i) && index->entries[2 * i] != ZS_INDEX_EMPTY)
             return true;
     return false;
 }
 
-bool zs_shard_writer_is_broken(const struct zs_shard_writer *w)
+bool zs_shard_writer_is_broken(const struct zs_shard_writer *writer)
 {
-    return w->is_broken;
+    return writer->is_broken;
 }
 
-uint64_t zs_shard_writer_memory(const struct zs_shard_writer *w)
+uint64_t zs_shard_writer_memory(const struct zs_shard_writer *writer)
 {
-    return w->memory;
+    return writer->memory;
 }
 
-uint64_t zs_shard_writer_most_bytes(const struct zs_shard_writer *w)
+uint64_t zs_shard_writer_most_bytes(const struct zs_shard_writer *writer)
 {
-    return w->temp_size + (w->object != NULL ? zs_object_size(w->object) : 0);
+    return writer->temp_size + (writer->object != NULL ? zs_object_size(writer->object) : 0);
 }
 /* ---- Putting and getting ---- */
 
-static enum zs_status prepare_temp(struct zs_shard_writer *w, struct zs_error *err)
+static enum zs_status prepare_temp(struct zs_shard_writer *writer, struct zs_error *err)
 {
-    if (w->is_broken || w->is_lost)
-        return zs_fail(err, ZS_IO, "%s/%s: an earlier write to it failed", w->store->root, w->key);
-    if (w->temp != NULL)
+    if (writer->is_broken || writer->is_lost)
+        return zs_fail(err, ZS_IO, "%s/%s: an earlier write to it failed", writer->store->root, writer->key);
+    if (writer->temp != NULL)
         return ZS_OK;
-    const struct zs_level *level = w->root->level;
-    ZS_TRY(zs_store_create(w->store, w->key, &w->temp, err));
-    if (level->index_at_start && w->root->inner == NULL && level->bytes_codec_count == 0) {
-        struct sink s = {.out = w->temp};
-        const enum zs_status status = zs_sink_reserve_index(&s, level, err);
+    const struct zs_level *level = writer->root->level;
+    ZS_TRY(zs_store_create(writer->store, writer->key, &writer->temp, err));
+    if (level->index_at_start && writer->root->inner == NULL && level->bytes_codec_count == 0) {
+        struct sink sink = {.out = writer->temp};
+        const enum zs_status status = zs_sink_reserve_index(&sink, level, err);
         if (status != ZS_OK) {
-            zs_writer_abort(w->temp);
-            w->temp = NULL;
+            zs_writer_abort(writer->temp);
+            writer->temp = NULL;
             return status;
         }
-        w->temp_size = level->index_size;
+        writer->temp_size = level->index_size;
     }
     return ZS_OK;
 }
 
-enum zs_status zs_shard_writer_put(struct zs_shard_writer *w, uint64_t number, const void *data, size_t n,
+enum zs_status zs_shard_writer_put(struct zs_shard_writer *writer, uint64_t number, const void *data, size_t n,
                                    struct zs_error *err)
 {
-    struct part *p;
-    ZS_TRY(touch_part(w, &number, &p, err));
+    struct shard *shard;
+    ZS_TRY(make_shard(writer, &number, &shard, err));
     if (data != NULL) {
-        ZS_TRY(prepare_temp(w, err));
-        const enum zs_status status = zs_writer_write(w->temp, data, n, err);
-        w->is_broken = status != ZS_OK;
+        ZS_TRY(prepare_temp(writer, err));
+        const enum zs_status status = zs_writer_write(writer->temp, data, n, err);
+        writer->is_broken = status != ZS_OK;
         ZS_TRY(status);
     }
-    uint64_t *entry = &p->fresh->entries[2 * number];
+    uint64_t *entry = &shard->fresh->entries[2 * number];
     if (entry[0] != ZS_INDEX_EMPTY)
-        w->replaced++;
-    entry[0] = data != NULL ? w->temp_size : ZS_INDEX_EMPTY;
+        writer->replaced++;
+    entry[0] = data != NULL ? writer->temp_size : ZS_INDEX_EMPTY;
     entry[1] = data != NULL ? n : ZS_INDEX_EMPTY;
     if (data != NULL)
-        w->temp_size += n;
-    for (struct part *q = p; q != NULL && !p->was_put[number]; q = q->outer)
+        writer->temp_size += n;
+    for (struct shard *q = shard; q != NULL && !shard->was_put[number]; q = q->outer)
         q->put_count++;
-    p->was_put[number] = 1;
+    shard->was_put[number] = 1;
     return ZS_OK;
 }
 
-uint64_t zs_shard_writer_put_count(const struct zs_shard_writer *w)
+uint64_t zs_shard_writer_put_count(const struct zs_shard_writer *writer)
 {
-    return w->root->put_count;
+    return writer->root->put_count;
 }
 
-bool zs_shard_writer_has(const struct zs_shard_writer *w, uint64_t number)
+bool zs_shard_writer_has(const struct zs_shard_writer *writer, uint64_t number)
 {
-    const struct part *p = find_part(w, &number, false);
-    return p != NULL && p->was_put[number] != 0;
+    const struct shard *shard = find_shard(writer, &number, false);
+    return shard != NULL && shard->was_put[number] != 0;
 }
 
-enum zs_status zs_shard_writer_get_present(struct zs_shard_writer *w, uint64_t number, bool *is_empty,
-                                           struct zs_buffer *out, struct zs_error *err)
+enum zs_status zs_shard_writer_get_stored(struct zs_shard_writer *writer, uint64_t number, bool *is_empty,
+                                          struct zs_buffer *out, struct zs_error *err)
 {
-    struct part *p;
-    struct zs_bytes bytes;
-    ZS_TRY(touch_part(w, &number, &p, err));
-    ZS_TRY(zs_part_open(w, p, err));
-    enum zs_status status = zs_present_chunk(p->level, &p->present, number, is_empty, &bytes, err);
-    if (status == ZS_OK && bytes.size > zs_level_bound(&p->level[1]) && !*is_empty)
+    struct shard *shard;
+    struct zs_source source;
+    ZS_TRY(make_shard(writer, &number, &shard, err));
+    ZS_TRY(zs_shard_open_stored(writer, shard, err));
+    enum zs_status status = zs_stored_shard_chunk(shard->level, &shard->stored, number, is_empty, &source, err);
+    if (status == ZS_OK && source.size > zs_level_bound(&shard->level[1]) && !*is_empty)
         status = zs_fail(err, ZS_CORRUPT, "expected at most %zu encoded bytes, found %llu",
-                         zs_level_bound(&p->level[1]), (unsigned long long)bytes.size);
+                         zs_level_bound(&shard->level[1]), (unsigned long long)source.size);
     if (status == ZS_OK && !*is_empty)
-        status = zs_buffer_reset(out, (size_t)bytes.size, err);
+        status = zs_buffer_reset(out, (size_t)source.size, err);
     if (status == ZS_OK && !*is_empty)
-        status = zs_bytes_read(&bytes, 0, (size_t)bytes.size, out->data, err);
+        status = zs_source_read(&source, 0, (size_t)source.size, out->data, err);
     if (status != ZS_OK)
-        return zs_fail_in_shard(w, status, err);
-    out->size = *is_empty ? 0 : (size_t)bytes.size;
+        return zs_fail_in_shard(writer, status, err);
+    out->size = *is_empty ? 0 : (size_t)source.size;
     return ZS_OK;
 }
 
-enum zs_status zs_shard_writer_get(struct zs_shard_writer *w, uint64_t number, bool *is_empty, struct zs_buffer *out,
-                                   struct zs_error *err)
+enum zs_status zs_shard_writer_get(struct zs_shard_writer *writer, uint64_t number, bool *is_empty,
+                                   struct zs_buffer *out, struct zs_error *err)
 {
     uint64_t inside = number;
-    const struct part *p = find_part(w, &inside, false);
-    if (p == NULL || !p->was_put[inside])
-        return zs_shard_writer_get_present(w, number, is_empty, out, err);
-    const uint64_t *entry = &p->fresh->entries[2 * inside];
+    const struct shard *shard = find_shard(writer, &inside, false);
+    if (shard == NULL || !shard->was_put[inside])
+        return zs_shard_writer_get_stored(writer, number, is_empty, out, err);
+    const uint64_t *entry = &shard->fresh->entries[2 * inside];
     out->size = 0;
     *is_empty = entry[0] == ZS_INDEX_EMPTY;
     if (*is_empty)
         return ZS_OK;
-    if (w->is_lost)
-        return zs_fail(err, ZS_IO, "%s/%s: an earlier write to it failed", w->store->root, w->key);
+    if (writer->is_lost)
+        return zs_fail(err, ZS_IO, "%s/%s: an earlier write to it failed", writer->store->root, writer->key);
     ZS_TRY(zs_buffer_reset(out, (size_t)entry[1], err));
-    ZS_TRY(zs_writer_read(w->temp, entry[0], (size_t)entry[1], out->data, err));
+    ZS_TRY(zs_writer_read(writer->temp, entry[0], (size_t)entry[1], out->data, err));
     out->size = (size_t)entry[1];
     return ZS_OK;
 }

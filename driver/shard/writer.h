@@ -3,9 +3,8 @@
  * Encoded chunks are appended to a file under a temporary name as they come, so memory does not depend on the shard.
  * When all came in the wanted order, that file becomes the shard; else it is copied once in that order. Over an
  * existing shard, chunks that were not replaced are copied as the bytes they are. In nested shards an inner shard of
- * which nothing was replaced is copied so too, and one that was touched is built like its outer one. Only what a
- * shard's own bytes codecs need is held in memory: the encoded bytes of that
- * shard. */
+ * which nothing was replaced is copied so too, and one with changes is built like its outer one. Only what a shard's
+ * own bytes codecs need is held in memory: the encoded bytes of that shard. */
 #ifndef ZS_SHARD_WRITER_H
 #define ZS_SHARD_WRITER_H
 
@@ -17,19 +16,19 @@ enum zs_chunk_order { ZS_ORDER_ROW_MAJOR, ZS_ORDER_MORTON, ZS_ORDER_HILBERT };
 
 struct zs_shard_writer;
 
-/* A writer for the shard `key`, whose levels follow each other from `level` (a shard) to the leaf; they are borrowed.
- * `object` is its present object, NULL when it is absent, and `base` its index, or NULL: then it is read. The writer
- * takes over both, also on failure. */
+/* Creates a writer for the shard `key`, whose levels follow each other from `level` (a shard) to the innermost; they
+ * are borrowed. `object` is its stored object, NULL when it is absent, and `base` the index of that, or NULL: then it
+ * is read. The writer takes over both, also on failure. */
 enum zs_status zs_shard_writer_create(struct zs_store *store, const char *key, const struct zs_level *level,
                                       enum zs_chunk_order order, struct zs_shard_index *base, struct zs_object *object,
                                       struct zs_shard_writer **writer, struct zs_error *err) ZS_MUST_CHECK;
 void zs_shard_writer_free(struct zs_shard_writer *writer); /* drops what was not published; NULL is allowed */
 
-/* Leaf chunks have numbers: that of the outermost inner chunk (zs_shard_index_number()) times the leaves in one, plus
- * the number in there. */
+/* The number of an innermost chunk: that of the outermost inner chunk around it (zs_shard_index_number()) times the
+ * number of innermost chunks in one, plus the number within it. */
 
-/* Sets chunk `number` to n encoded bytes, or to empty with data NULL. A put that fails is as if it had not been made;
- * if it was in writing, what was put before can be published, but no more bytes can be put. */
+/* Sets chunk `number` to n encoded bytes, or to empty with data NULL. A put that fails has no effect, but after a
+ * failure to write (is_broken) no more bytes can be put; what was put before can be published. */
 enum zs_status zs_shard_writer_put(struct zs_shard_writer *writer, uint64_t number, const void *data, size_t n,
                                    struct zs_error *err) ZS_MUST_CHECK;
 
@@ -42,36 +41,52 @@ bool zs_shard_writer_has(const struct zs_shard_writer *writer, uint64_t number);
 /* Bytes of memory that are held for shards with bytes codecs of their own. */
 uint64_t zs_shard_writer_memory(const struct zs_shard_writer *writer);
 
-/* The shard will have so many bytes at most, but for its index and what its own bytes codecs add. */
+/* Most bytes that the shard will have, besides its index and what its own bytes codecs add. */
 uint64_t zs_shard_writer_most_bytes(const struct zs_shard_writer *writer);
 
-/* Encoded bytes of a chunk as the shard would now hold it, or as its present object holds it, into `out`; *is_empty
- * when there are none. */
+/* Reads the encoded bytes of a chunk into `out`, as the shard would now hold it, or as the stored object does;
+ * *is_empty when there are none. */
 enum zs_status zs_shard_writer_get(struct zs_shard_writer *writer, uint64_t number, bool *is_empty,
                                    struct zs_buffer *out, struct zs_error *err) ZS_MUST_CHECK;
-enum zs_status zs_shard_writer_get_present(struct zs_shard_writer *writer, uint64_t number, bool *is_empty,
-                                           struct zs_buffer *out, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_shard_writer_get_stored(struct zs_shard_writer *writer, uint64_t number, bool *is_empty,
+                                          struct zs_buffer *out, struct zs_error *err) ZS_MUST_CHECK;
 
-/* The present object that all that was not put is taken from; NULL when there is none. */
+/* The stored object, which chunks that were not put are taken from; NULL when there is none. */
 const struct zs_object *zs_shard_writer_object(const struct zs_shard_writer *writer);
-/* Whether publishing reads some of it, and so finds out by its version if it was replaced: it fails then, and the
+/* Whether publishing reads some of it, and so detects by its version that it was replaced: then it fails, and the
  * object is stale. */
 bool zs_shard_writer_will_read(const struct zs_shard_writer *writer);
-/* Another object is the present one, whose chunks lie in `order`: as in zs_shard_writer_create(). What was put stays.
- * After a failure there is none. */
+/* Bases the writer on another stored object, whose chunks lie in `order`; `base` and `object` as in
+ * zs_shard_writer_create(). What was put stays. After a failure there is no stored object. */
 enum zs_status zs_shard_writer_rebase(struct zs_shard_writer *writer, enum zs_chunk_order order,
                                       struct zs_shard_index *base, struct zs_object *object,
                                       struct zs_error *err) ZS_MUST_CHECK;
-void zs_shard_writer_forget_present(struct zs_shard_writer *writer); /* there is none */
+void zs_shard_writer_forget_stored(struct zs_shard_writer *writer); /* there is none */
 
-/* Whether the index of that object was taken from a journal: it was being changed when it was opened, or its writer was
- * killed. */
+/* Whether the index of that object comes from a journal: an append was going on when it was opened, or was cut off. */
 bool zs_shard_writer_is_recovered(const struct zs_shard_writer *writer);
 
-/* Publishes the shard, or removes the object when all chunks are empty; the writer has done its work then, and is
- * freed. An object that is there is changed as `update` says, where it can be (ways.h), under its lock; else
- * replaced. After a failure everything that was put is still there, for another try, but where *is_lost is set. */
+/* Publishes the shard, or removes the object when all chunks are empty; the writer can only be freed then. The lock of
+ * the object must be held. A stored object is changed as `update` says, where it can be (writer_private.h), else
+ * replaced. After a failure everything that was put is kept for another try, unless *is_lost is set. */
 enum zs_status zs_shard_writer_publish(struct zs_shard_writer *writer, enum zs_update update, bool *is_lost,
                                        struct zs_error *err) ZS_MUST_CHECK;
+
+/* ---- order.c: space-filling orders of the chunks of a shard ---- */
+
+/* Fills numbers[level->inner_count] with the chunk numbers in the wanted physical order. Dimensions of one chunk take
+ * no part in the curve. Morton: bits interleaved, last stored dimension lowest. Hilbert: Skilling's transform (AIP
+ * Conf. Proc. 707, 2004) on the smallest cube that holds the grid. ZS_NO_MEMORY only. */
+enum zs_status zs_chunk_order_list(const struct zs_level *level, enum zs_chunk_order order, uint64_t *numbers,
+                                   struct zs_error *err) ZS_MUST_CHECK;
+
+/* Whether the chunks of a shard lie in the order of numbers[count], by their offsets entries[2 * number]
+ * (shard/index.h); empty chunks do not count. */
+bool zs_chunks_lie_in(const uint64_t *entries, const uint64_t *numbers, uint64_t count);
+
+/* The order in which the chunks of a shard lie: `likely` where that fits, as it always does for few chunks;
+ * ZS_ORDER_ROW_MAJOR when none fits, or without memory. */
+enum zs_chunk_order zs_chunk_order_of(const struct zs_level *level, const struct zs_shard_index *index,
+                                      enum zs_chunk_order likely);
 
 #endif

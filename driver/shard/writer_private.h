@@ -1,25 +1,32 @@
-/* shard/writer_private.h: what the files that make one shard share: writer.c (what was put), build.c (a shard is
- * built whole), append.c and in_place.c (one that is there is changed). */
+/* shard/writer_private.h: what the files of the shard writer share: writer.c (chunks are put), build.c (a shard is
+ * built whole), append.c and in_place.c (a stored one is changed). */
 #ifndef ZS_SHARD_WRITER_PRIVATE_H
 #define ZS_SHARD_WRITER_PRIVATE_H
 
-#include "shard/ahead.h"
-#include "shard/present.h"
+#include "shard/range_plan.h"
+#include "shard/walk.h"
 #include "shard/writer.h"
 
+/* Ranges of a remote object that were fetched ahead of being copied. Zero: nothing was. */
+struct zs_ahead {
+    struct zs_range_group *groups;
+    unsigned char **bytes; /* of each group */
+    size_t count;
+};
+
 /* A shard of any level of which some chunks were put or asked for. */
-struct part {
+struct shard {
     const struct zs_level *level;
-    struct part *outer; /* NULL: the object itself */
-    uint64_t number;    /* in the outer one */
-    uint64_t put_count; /* different leaf chunks put, in inner shards too */
-    bool is_opened;     /* `present` is what the store has */
-    struct zs_present present;
-    /* Of leaf chunks: what was put, offsets in temp. */
+    struct shard *outer; /* NULL: the object itself */
+    uint64_t number;     /* in the outer one */
+    uint64_t put_count;  /* different innermost chunks put, in inner shards too */
+    bool is_opened;      /* `stored` is set */
+    struct zs_stored_shard stored;
+    /* Where chunks are innermost ones: entries of those that were put, with offsets in temp. */
     struct zs_shard_index *fresh;
     unsigned char *was_put;
-    /* Of inner shards: NULL until touched. */
-    struct part **inner;
+    /* Where chunks are shards: NULL until something in them is put or asked for. */
+    struct shard **inner;
 };
 
 struct zs_shard_writer {
@@ -27,44 +34,48 @@ struct zs_shard_writer {
     char *key;
     enum zs_chunk_order order;
 
-    struct zs_writer *temp; /* made at the first chunk with bytes; with the index at the start, its room is kept free */
+    struct zs_writer
+        *temp; /* created with the first chunk that has bytes; an index at the start has its place kept free */
     uint64_t temp_size;
-    uint64_t replaced; /* chunks put more than once with bytes: their first bytes are waste */
-    bool is_broken;    /* a write failed: what temp holds from temp_size on is not known */
+    uint64_t replaced; /* chunks put more than once: their first bytes are wasted */
+    bool is_broken;    /* a write failed: the bytes of temp from temp_size on are unknown */
     bool is_lost;      /* publishing failed after temp was given away */
 
-    struct part *root;
+    struct shard *root;
     struct zs_object *object;
-    uint64_t memory; /* bytes of zs_present.decoded */
+    uint64_t memory;       /* bytes of zs_present.decoded */
     struct zs_ahead ahead; /* of a remote object, while the shard is built */
 };
 
 /* ---- writer.c ---- */
 
 /* Puts the object's name before the message. */
-enum zs_status zs_fail_in_shard(const struct zs_shard_writer *w, enum zs_status status,
+enum zs_status zs_fail_in_shard(const struct zs_shard_writer *writer, enum zs_status status,
                                 struct zs_error *err) ZS_MUST_CHECK;
 
-/* Reads what the store has of a part, from the outermost in. */
-enum zs_status zs_part_open(struct zs_shard_writer *w, struct part *p, struct zs_error *err) ZS_MUST_CHECK;
-
-/* Whether inner chunk `number` is another than the store has. */
-bool zs_part_is_changed(const struct part *p, uint64_t number);
-
-/* Whether all its leaf chunks were put: nothing of it that the store has is needed. */
-bool zs_part_is_put(const struct part *p);
-
-/* The file of the present object, to be changed where it is; NULL where that is not possible, or another object is
- * there. */
-enum zs_status zs_shard_writer_file(const struct zs_shard_writer *w, struct zs_file **file,
+/* Reads what the store has of a shard, and before that of the shards around it. */
+enum zs_status zs_shard_open_stored(struct zs_shard_writer *writer, struct shard *shard,
                                     struct zs_error *err) ZS_MUST_CHECK;
 
-/* Removes the journal of a shard that needs none any more. One that stays does no harm. */
-void zs_shard_writer_forget_journal(const struct zs_shard_writer *w);
+/* Whether inner chunk `number` differs from the stored one. */
+bool zs_shard_is_changed(const struct shard *shard, uint64_t number);
+
+/* Whether all innermost chunks were put, so that nothing stored is needed. */
+bool zs_shard_is_put(const struct shard *shard);
+
+/* Opens the file of the stored object, to be changed in place; NULL where that is not possible, or another object is
+ * stored now. */
+enum zs_status zs_shard_writer_file(const struct zs_shard_writer *writer, struct zs_file **file,
+                                    struct zs_error *err) ZS_MUST_CHECK;
+
+/* Removes the journal of a shard that needs none any more. If that fails, it does no harm. */
+void zs_shard_writer_forget_journal(const struct zs_shard_writer *writer);
 
 /* ---- build.c ---- */
 
-/* Where a shard is built: in an object, in one that is being changed, or in memory when it is encoded as a whole. */
+void zs_ahead_clear(struct zs_ahead *ahead);
+
+/* Where a shard is written to: an object, one that is being changed, or memory when it is encoded as a whole. */
 struct sink {
     struct zs_writer *out;
     struct zs_file *file;
@@ -72,20 +83,55 @@ struct sink {
     uint64_t size; /* where the next bytes go */
 };
 
-/* Room for an index in front, to be filled when it is known. */
-enum zs_status zs_sink_reserve_index(struct sink *s, const struct zs_level *level, struct zs_error *err) ZS_MUST_CHECK;
+/* Keeps the place of an index at the start free. */
+enum zs_status zs_sink_reserve_index(struct sink *sink, const struct zs_level *level,
+                                     struct zs_error *err) ZS_MUST_CHECK;
 
-/* The index of a shard that begins at `start`: in that room, or behind its chunks. */
-enum zs_status zs_sink_write_index(struct sink *s, const struct zs_level *level, const struct zs_shard_index *index,
+/* Writes the index of a shard that begins at `start`: to that place, or behind its chunks. */
+enum zs_status zs_sink_write_index(struct sink *sink, const struct zs_level *level, const struct zs_shard_index *index,
                                    uint64_t start, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Writes the inner chunk at `place` of the order `numbers` as it shall be; nothing when it is empty, which *is_empty
- * tells. */
-enum zs_status zs_build_chunk(struct zs_shard_writer *w, struct part *p, const uint64_t *numbers, uint64_t place,
-                              bool *is_empty, struct sink *s, struct zs_error *err) ZS_MUST_CHECK;
+/* Writes inner chunk numbers[rank] as it is to be; nothing when it is empty: *is_empty. */
+enum zs_status zs_build_chunk(struct zs_shard_writer *writer, struct shard *shard, const uint64_t *numbers,
+                              uint64_t rank, bool *is_empty, struct sink *sink, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Copies bytes that were put. */
-enum zs_status zs_build_from_temp(struct zs_shard_writer *w, uint64_t offset, uint64_t size, struct sink *s,
+enum zs_status zs_build_from_temp(struct zs_shard_writer *writer, uint64_t offset, uint64_t size, struct sink *sink,
                                   struct zs_error *err) ZS_MUST_CHECK;
+
+/* ---- append.c, in_place.c: a stored shard is changed ----
+ *
+ * How that is done (enum zs_update of shardedzarr.h), with the lock of the shard held. A function sets *done where it
+ * changed the shard; where it cannot, it has changed nothing, and the shard is rewritten.
+ *
+ * REWRITE (build.c). A new object takes the place of the old one: whole at any moment, for everyone, on every store.
+ * The whole shard is written, however little of it changes.
+ *
+ * APPEND (append.c). New chunks are written behind the last byte of the file, and then the index: behind them, or at
+ * the start of the shard. No byte that the old index speaks of changes, so readers that have that index go on with it.
+ * In order:
+ *   1. the journal (journal.h): the size and the index that the shard has; flushed, and its folder
+ *   2. the chunks; flushed
+ *   3. the index; flushed: from here on the new chunks are read
+ *   4. the journal is removed
+ * From 2 (index at the end) or 3 (at the start) to the end of 3 the file has no valid index. Its checksum shows that; a
+ * shard without one (index_codecs) is rewritten. In that time, and when the writer was killed or lost power in it, this
+ * driver takes the index from the journal and reads all that was there before; other readers get an error, never other
+ * pixels. The next writer of the shard cuts the file to its old size and goes on from there; what the killed writer was
+ * about to add is lost, as it is when a rewrite is killed. After the end of 3 the new chunks are on the disk: the index
+ * is valid only when they are, in whatever order the disk writes. A writer that fails (the disk is full) restores the
+ * shard. Bytes that no entry speaks of any more stay in the file; when they would be more than half of it, it is
+ * rewritten without them.
+ *
+ * IN_PLACE (in_place.c). Chunks of fixed encoded size (a chain without compressor) are overwritten where they are; no
+ * other byte of the shard changes. All chunks of a flush must be in the shard already, with bytes of their own. After a
+ * kill or a power failure a chunk may be old, new, or half of each: a mixture is an error where the chunk has a
+ * checksum, else wrong pixels that nobody can detect; readers beside the writer may see one for a moment. Flushed at
+ * the end.
+ *
+ * APPEND and IN_PLACE need a file that can be changed: on a local disk, without hard links to it (a backup would change
+ * too), and not through a symbolic link. A shard that is encoded as a whole is always rewritten. */
+enum zs_status zs_shard_append(struct zs_shard_writer *writer, bool *done, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_shard_overwrite(struct zs_shard_writer *writer, bool *done, struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

@@ -7,7 +7,7 @@
 #include "store/vsi.h"
 #include "store/vsi_settings.h"
 
-static enum zs_status open_at(const char *path, const struct zs_place *place, struct zs_store **store,
+static enum zs_status open_at(const char *path, const struct zs_scatter *place, struct zs_store **store,
                               struct zs_error *err)
 {
     struct zs_store *vsi;
@@ -19,7 +19,7 @@ static enum zs_status open_at(const char *path, const struct zs_place *place, st
 
 enum zs_status zs_store_open_vsi(const char *root, struct zs_store **store, struct zs_error *err)
 {
-    const struct zs_place place = zs_place_of(root);
+    const struct zs_scatter place = zs_place_of(root);
     char *path = zs_strdup(root);
     zs_vsi_hand_down_settings();
     if (path == NULL)

@@ -61,7 +61,7 @@ static bool is_network(const char *path, bool *speaks_http)
 
 /* Whether it is a network's file system with listings, how long one page of those may be told to be, and whether the
  * server, not GDAL, picks the names that begin with something. */
-static bool lists(const char *path, struct zs_place *place)
+static bool lists(const char *path, struct zs_scatter *place)
 {
     static const struct {
         const char *prefix, *page_option;
@@ -92,9 +92,9 @@ static bool is_virtual(const char *path)
     return found;
 }
 
-struct zs_place zs_place_of(const char *path)
+struct zs_scatter zs_place_of(const char *path)
 {
-    struct zs_place place = {.is_memory = begins(path, "/vsimem/")};
+    struct zs_scatter place = {.is_memory = begins(path, "/vsimem/")};
     char *decoded = NULL;
     const char *innermost = path;
     for (const char *next; (next = path_within(innermost, &place.is_archive, &decoded)) != NULL;)

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-struct zs_place {
+struct zs_scatter {
     bool is_local;    /* a path of the operating system, not of a virtual file system */
     bool is_memory;   /* /vsimem/ */
     bool is_archive;  /* in an archive, wherever that lies */
@@ -15,6 +15,6 @@ struct zs_place {
     bool picks_names; /* a server lists only those names that begin with something, when it is asked to */
     const char *page_option; /* GDAL's setting for the length of one page of a listing; NULL where there are none */
 };
-struct zs_place zs_place_of(const char *path);
+struct zs_scatter zs_place_of(const char *path);
 
 #endif

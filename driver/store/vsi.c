@@ -78,7 +78,7 @@ static bool is_silently_missing(const char *path)
  * refused shard for an absent one would give nodata where there are pixels. */
 static bool failure_means_absent(const struct zs_store *store, const char *path)
 {
-    const struct zs_place *place = &((const struct vsi_store *)store)->place;
+    const struct zs_scatter *place = &((const struct vsi_store *)store)->place;
     if (place->is_archive) /* which gives no reasons, but a table of contents where it can be read */
         return is_not_listed(path);
     if (place->speaks_http) {
@@ -137,7 +137,7 @@ static bool mix_bytes(VSILFILE *file, uint64_t offset, uint64_t n, uint64_t *ver
  * answers are remembered. */
 static bool measure(const struct vsi_object *o, VSILFILE *file, uint64_t *size, uint64_t *version)
 {
-    const struct zs_place *place = &((const struct vsi_store *)o->base.store)->place;
+    const struct zs_scatter *place = &((const struct vsi_store *)o->base.store)->place;
     if (VSIFSeekL(file, 0, SEEK_END) != 0)
         return false;
     *size = *version = VSIFTellL(file);
@@ -404,7 +404,7 @@ static const struct zs_store_ops vsi_ops = {
     .free = vsi_free,
 };
 
-enum zs_status zs_store_open_vsi_place(const char *root, const struct zs_place *place, struct zs_store **store,
+enum zs_status zs_store_open_vsi_place(const char *root, const struct zs_scatter *place, struct zs_store **store,
                                        struct zs_error *err)
 {
     struct vsi_store *s = zs_calloc(1, sizeof *s);

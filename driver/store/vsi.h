@@ -6,7 +6,7 @@
 #include "store/store.h"
 
 /* `root` is of that kind of place; copied. */
-enum zs_status zs_store_open_vsi_place(const char *root, const struct zs_place *place, struct zs_store **store,
+enum zs_status zs_store_open_vsi_place(const char *root, const struct zs_scatter *place, struct zs_store **store,
                                        struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

@@ -195,7 +195,7 @@ static enum zs_status prove_empty(const struct zs_store *store, const char *pref
 static enum zs_status explain_nothing(const struct zs_store *store, const char *prefix, const char *path,
                                       struct zs_error *err)
 {
-    const struct zs_place *place = &((const struct vsi_store *)store)->place;
+    const struct zs_scatter *place = &((const struct vsi_store *)store)->place;
     VSIStatBufL st;
     if (place->is_listable) {
         const enum zs_status status = fail_list(store, prefix, ZS_IO, err);

@@ -8,7 +8,7 @@
 
 struct vsi_store {
     struct zs_store base;
-    struct zs_place place;
+    struct zs_scatter place;
     char *path; /* base.path */
 };
 

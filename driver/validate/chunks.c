@@ -9,10 +9,6 @@
 
 #define WHERE_SIZE 1024
 
-/* As array/array.c has them: locally a request is cheap, and small groups share the work evenly. */
-static const struct zs_range_policy local_ranges = {.max_gap = 4096, .max_size = (uint64_t)512 << 10};
-static const struct zs_range_policy remote_ranges = {.max_gap = (uint64_t)128 << 10, .max_size = (uint64_t)4 << 20};
-
 /* "red/c/0/1, inner chunk [2,3]"; of a level between: "inner shard". Level 0 is the object itself. */
 static const char *describe(const struct zs_checked_object *o, int k, const uint64_t *origin, char where[WHERE_SIZE])
 {
@@ -20,7 +16,7 @@ static const char *describe(const struct zs_checked_object *o, int k, const uint
     int n = snprintf(where, WHERE_SIZE, "%s", o->key);
     for (int d = 0; k > 0 && d < level->ndim && n > 0 && n < WHERE_SIZE; d++)
         n += snprintf(where + n, WHERE_SIZE - (size_t)n, "%s%llu%s",
-                      d > 0            ? ","
+                      d > 0             ? ","
                       : level->is_shard ? ", inner shard ["
                                         : ", inner chunk [",
                       (unsigned long long)(origin[d] / level->shape[d]), d == level->ndim - 1 ? "]" : "");
@@ -61,7 +57,7 @@ static void check_overlaps(const struct zs_checked_object *o, const struct zs_ch
                      (unsigned long long)(b->offset + b->size));
             char what[64];
             snprintf(what, sizeof what, "shard index entry %zu overlaps another", b->tag);
-            zs_report(o->c, ZS_SEVERITY_ERROR, describe(o, s->level, s->piece.origin, where), what, expected, found);
+            zs_report(o->c, ZS_SEVERITY_ERROR, describe(o, s->level, s->chunk.origin, where), what, expected, found);
         }
         if (b->offset + b->size >= end)
             widest = i;
@@ -71,7 +67,7 @@ static void check_overlaps(const struct zs_checked_object *o, const struct zs_ch
 /* Bytes of the shard that no entry names, beside its index: what a writer appended to, or aligned. */
 static void count_dead(const struct zs_checked_object *o, const struct zs_checked_shard *s)
 {
-    uint64_t end = 0, dead = s->piece.size - o->levels[s->level].index_size;
+    uint64_t end = 0, dead = s->chunk.bytes.size - o->levels[s->level].index_size;
     for (size_t i = 0; i < s->range_count; i++) { /* sorted, and inside the shard; what overlaps counts once */
         const uint64_t from = zs_max_u64(end, s->ranges[i].offset), to = s->ranges[i].offset + s->ranges[i].size;
         if (to > from) {
@@ -86,8 +82,8 @@ static void count_dead(const struct zs_checked_object *o, const struct zs_checke
     pthread_mutex_unlock(&o->c->lock);
     char where[WHERE_SIZE], what[128];
     snprintf(what, sizeof what, "%llu of %llu bytes are dead: no entry of the shard index names them",
-             (unsigned long long)dead, (unsigned long long)s->piece.size);
-    zs_report(o->c, ZS_SEVERITY_NOTE, describe(o, s->level, s->piece.origin, where), what, NULL, NULL);
+             (unsigned long long)dead, (unsigned long long)s->chunk.bytes.size);
+    zs_report(o->c, ZS_SEVERITY_NOTE, describe(o, s->level, s->chunk.origin, where), what, NULL, NULL);
 }
 
 /* Turns the index into ranges; entries that lie outside are reported and left out. */
@@ -104,51 +100,31 @@ static enum zs_status take_entries(const struct zs_checked_object *o, struct zs_
             status = zs_fail(err, ZS_CORRUPT, "shard index entry %llu: expected at most %zu encoded bytes, found %llu",
                              (unsigned long long)i, most, (unsigned long long)r.size);
         if (status != ZS_OK)
-            ZS_TRY(report(o, s->level, s->piece.origin, status, err));
+            ZS_TRY(report(o, s->level, s->chunk.origin, status, err));
         else if (!is_empty)
             s->ranges[s->range_count++] = r;
     }
     return ZS_OK;
 }
 
-static enum zs_status read_index(const struct zs_level *level, const struct zs_piece *p, struct zs_shard_index *index,
-                                 struct zs_error *err)
-{
-    uint64_t at;
-    index->shard_size = p->size;
-    ZS_TRY(zs_shard_index_offset(level, p->size, &at, err));
-    if (p->memory != NULL)
-        memcpy(index->entries, p->memory + at, (size_t)level->index_size);
-    else
-        ZS_TRY(zs_object_read(p->object, p->offset + at, (size_t)level->index_size, index->entries, err));
-    return zs_shard_index_decode(level, index, err);
-}
-
 /* Reads and checks the index of a level-k shard. One that cannot be read is reported, and has no ranges. */
-static enum zs_status shard_open(const struct zs_checked_object *o, int k, const struct zs_piece *piece,
+static enum zs_status shard_open(const struct zs_checked_object *o, int k, const struct zs_checked_chunk *chunk,
                                  struct zs_checked_shard *s, struct zs_error *err)
 {
     const struct zs_level *level = &o->levels[k];
-    *s = (struct zs_checked_shard){.level = k, .piece = *piece};
-    uint64_t at;
-    const enum zs_status fits = zs_shard_index_offset(level, piece->size, &at, err); /* before allocating for it */
-    if (fits != ZS_OK)
-        return report(o, k, piece->origin, fits, err);
-    struct zs_shard_index *index = zs_shard_index_alloc(level);
+    *s = (struct zs_checked_shard){.level = k, .chunk = *chunk};
+    struct zs_shard_index *index = NULL;
+    enum zs_status status = zs_source_index(level, &chunk->bytes, &index, err);
+    if (status != ZS_OK)
+        return report(o, k, chunk->origin, status, err);
     s->ranges = zs_calloc((size_t)level->inner_count, sizeof *s->ranges);
     s->groups = zs_calloc((size_t)level->inner_count, sizeof *s->groups);
-    enum zs_status status = index != NULL && s->ranges != NULL && s->groups != NULL
-                                ? read_index(level, piece, index, err)
-                                : zs_fail(err, ZS_NO_MEMORY, "%s: no memory for its index", o->key);
-    if (status != ZS_OK)
-        status = report(o, k, piece->origin, status, err);
-    else
-        status = take_entries(o, s, index, err);
+    status = s->ranges != NULL && s->groups != NULL ? take_entries(o, s, index, err)
+                                                    : zs_fail(err, ZS_NO_MEMORY, "%s: no memory for its index", o->key);
     free(index);
     if (status != ZS_OK)
         return status;
-    s->group_count =
-        zs_range_plan(s->ranges, s->range_count, o->c->store->is_remote ? remote_ranges : local_ranges, s->groups);
+    s->group_count = zs_range_plan(s->ranges, s->range_count, zs_range_policy_of(o->c->store->is_remote), s->groups);
     check_overlaps(o, s);
     count_dead(o, s);
     return ZS_OK;
@@ -162,44 +138,42 @@ static void shard_close(struct zs_checked_shard *s)
 
 /* ---- Chunks ---- */
 
-static enum zs_status check_piece(const struct zs_checked_object *o, int k, const struct zs_piece *piece,
+static enum zs_status check_chunk(const struct zs_checked_object *o, int k, const struct zs_checked_chunk *chunk,
                                   struct zs_error *err);
 
-static enum zs_status check_leaf(const struct zs_checked_object *o, const struct zs_piece *p,
-                                 struct zs_scratch *scratch, struct zs_error *err)
+static enum zs_status check_innermost(const struct zs_checked_object *o, const struct zs_checked_chunk *chunk,
+                                      struct zs_scratch *scratch, struct zs_error *err)
 {
     const int k = o->array->chain.count - 1;
-    const struct zs_level *leaf = &o->levels[k];
+    const struct zs_level *level = &o->levels[k];
     struct zs_buffer *decoded = zs_scratch_buffer(scratch, ZS_SCRATCH_DECODED);
-    ZS_TRY(zs_buffer_reset(decoded, (size_t)leaf->decoded_size, err));
-    const enum zs_status status = zs_leaf_decode(leaf, scratch, p->memory, (size_t)p->size, decoded->data, err);
+    ZS_TRY(zs_buffer_reset(decoded, (size_t)level->decoded_size, err));
+    const enum zs_status status =
+        zs_chunk_decode(level, scratch, chunk->bytes.memory, (size_t)chunk->bytes.size, decoded->data, err);
     if (status != ZS_OK)
-        return report(o, k, p->origin, status, err);
-    return zs_check_advance(o->c, 0, 1, leaf->decoded_size, err);
+        return report(o, k, chunk->origin, status, err);
+    return zs_check_advance(o->c, 0, 1, level->decoded_size, err);
 }
 
-/* Fetches what a group of leaf chunks spans, unless it is at hand, and decodes each. */
-static enum zs_status check_leaves(const struct zs_checked_object *o, const struct zs_checked_shard *s,
-                                   const struct zs_range_group *g, struct zs_scratch *scratch, struct zs_error *err)
+/* Fetches what a group of innermost chunks spans, unless it is at hand, and decodes each. */
+static enum zs_status check_innermost_group(const struct zs_checked_object *o, const struct zs_checked_shard *s,
+                                            const struct zs_range_group *g, struct zs_scratch *scratch,
+                                            struct zs_error *err)
 {
     const struct zs_level *level = &o->levels[s->level];
-    const unsigned char *bytes = s->piece.memory != NULL ? s->piece.memory + g->offset : NULL;
-    if (bytes == NULL) {
-        struct zs_buffer *fetched = zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED);
-        ZS_TRY(zs_buffer_reset(fetched, (size_t)g->size, err));
-        const enum zs_status status =
-            zs_object_read(s->piece.object, s->piece.offset + g->offset, (size_t)g->size, fetched->data, err);
-        if (status != ZS_OK)
-            return report(o, s->level, s->piece.origin, status, err);
-        bytes = fetched->data;
-    }
+    const struct zs_source range = zs_source_range(&s->chunk.bytes, g->offset, g->size);
+    const unsigned char *bytes;
+    const enum zs_status status =
+        zs_source_fetch(&range, SIZE_MAX, zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED), &bytes, err);
+    if (status != ZS_OK)
+        return report(o, s->level, s->chunk.origin, status, err);
     for (size_t i = g->first; i < g->first + g->count; i++) {
         const struct zs_range *r = &s->ranges[i];
         if (i > g->first && r->offset == r[-1].offset && r->size == r[-1].size)
             continue; /* the same bytes for several chunks: once is enough */
-        struct zs_piece p = {.memory = bytes + (r->offset - g->offset), .size = r->size};
-        origin_of(level, s->piece.origin, r->tag, p.origin);
-        ZS_TRY(check_leaf(o, &p, scratch, err));
+        struct zs_checked_chunk chunk = {.bytes = {.memory = bytes + (r->offset - g->offset), .size = r->size}};
+        origin_of(level, s->chunk.origin, r->tag, chunk.origin);
+        ZS_TRY(check_innermost(o, &chunk, scratch, err));
     }
     return ZS_OK;
 }
@@ -211,7 +185,7 @@ static enum zs_status check_group(const struct zs_checked_object *o, const struc
     const struct zs_range_group *g = &s->groups[number];
     if (!level[1].is_shard) {
         struct zs_scratch *scratch = zs_scratch_acquire();
-        const enum zs_status status = scratch != NULL ? check_leaves(o, s, g, scratch, err)
+        const enum zs_status status = scratch != NULL ? check_innermost_group(o, s, g, scratch, err)
                                                       : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a scratch");
         zs_scratch_release(scratch);
         return status;
@@ -220,84 +194,83 @@ static enum zs_status check_group(const struct zs_checked_object *o, const struc
         const struct zs_range *r = &s->ranges[i];
         if (i > g->first && r->offset == r[-1].offset && r->size == r[-1].size)
             continue;
-        struct zs_piece p = {.object = s->piece.object, .offset = s->piece.offset + r->offset, .size = r->size};
-        if (s->piece.memory != NULL)
-            p.memory = s->piece.memory + r->offset;
-        origin_of(level, s->piece.origin, r->tag, p.origin);
-        ZS_TRY(check_piece(o, s->level + 1, &p, err));
+        struct zs_checked_chunk chunk = {.bytes = zs_source_range(&s->chunk.bytes, r->offset, r->size)};
+        origin_of(level, s->chunk.origin, r->tag, chunk.origin);
+        ZS_TRY(check_chunk(o, s->level + 1, &chunk, err));
     }
     return ZS_OK;
 }
 
-static enum zs_status check_shard(const struct zs_checked_object *o, int k, const struct zs_piece *piece,
+static enum zs_status check_shard(const struct zs_checked_object *o, int k, const struct zs_checked_chunk *chunk,
                                   struct zs_error *err)
 {
     struct zs_checked_shard s;
-    enum zs_status status = shard_open(o, k, piece, &s, err);
+    enum zs_status status = shard_open(o, k, chunk, &s, err);
     for (size_t i = 0; i < s.group_count && status == ZS_OK; i++)
         status = check_group(o, &s, i, err);
     shard_close(&s);
     return status;
 }
 
-/* The whole chunk's encoded bytes into `fetched`, unless they are at hand. */
-static enum zs_status fetch(const struct zs_checked_object *o, int k, const struct zs_piece *piece,
-                            struct zs_buffer *fetched, const unsigned char **bytes, struct zs_error *err)
+/* Whether the encoded bytes of a chunk are not too many to be taken whole. */
+static enum zs_status check_size(const struct zs_checked_object *o, int k, const struct zs_source *bytes,
+                                 struct zs_error *err)
 {
     const size_t most = zs_level_bound(&o->levels[k]);
-    *bytes = piece->memory;
-    if (piece->size > most)
+    if (bytes->size > most)
         return zs_fail(err, ZS_CORRUPT, "expected at most %zu encoded bytes, found %llu", most,
-                       (unsigned long long)piece->size);
-    if (piece->size > o->c->memory)
+                       (unsigned long long)bytes->size);
+    if (bytes->size > o->c->memory)
         return zs_fail(err, ZS_UNSUPPORTED, "a chunk of %llu encoded bytes is more than the budget of %llu",
-                       (unsigned long long)piece->size, (unsigned long long)o->c->memory);
-    if (piece->memory != NULL)
-        return ZS_OK;
-    ZS_TRY(zs_buffer_reset(fetched, (size_t)piece->size, err));
-    ZS_TRY(zs_object_read(piece->object, piece->offset, (size_t)piece->size, fetched->data, err));
-    *bytes = fetched->data;
+                       (unsigned long long)bytes->size, (unsigned long long)o->c->memory);
     return ZS_OK;
 }
 
 /* A shard with codecs of its own, decoded whole. */
-static enum zs_status check_wrapped(const struct zs_checked_object *o, int k, const struct zs_piece *piece,
-                                    struct zs_scratch *scratch, struct zs_error *err)
+static enum zs_status check_encoded_shard(const struct zs_checked_object *o, int k,
+                                          const struct zs_checked_chunk *chunk, struct zs_error *err)
 {
     const struct zs_level *level = &o->levels[k];
     const uint64_t limit = zs_min_u64(zs_level_bound(level), o->c->memory);
     struct zs_buffer decoded = {0};
-    enum zs_status status = zs_bytes_decode_up_to(level->bytes_codecs, level->bytes_codec_count, scratch, piece->memory,
-                                                  (size_t)piece->size, (size_t)limit, &decoded, err);
-    if (status != ZS_OK) {
-        status = report(o, k, piece->origin, status, err);
+    enum zs_status status = zs_source_decode(level, &chunk->bytes, (size_t)limit, &decoded, err);
+    if (status == ZS_OK) {
+        struct zs_checked_chunk shard = *chunk;
+        shard.bytes = (struct zs_source){.memory = decoded.data, .size = decoded.size};
+        status = check_shard(o, k, &shard, err);
     } else {
-        struct zs_piece inner = {.memory = decoded.data, .size = decoded.size};
-        memcpy(inner.origin, piece->origin, sizeof inner.origin);
-        status = check_shard(o, k, &inner, err);
+        status = report(o, k, chunk->origin, status, err);
     }
     zs_buffer_free(&decoded);
     return status;
 }
 
+/* A chunk of the innermost level, fetched if it is not at hand. */
+static enum zs_status fetch_and_check(const struct zs_checked_object *o, int k, const struct zs_checked_chunk *chunk,
+                                      struct zs_error *err)
+{
+    struct zs_scratch *scratch = zs_scratch_acquire();
+    if (scratch == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a scratch");
+    struct zs_checked_chunk fetched = *chunk;
+    enum zs_status status = zs_source_fetch(&chunk->bytes, SIZE_MAX, zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED),
+                                            &fetched.bytes.memory, err);
+    status = status == ZS_OK ? check_innermost(o, &fetched, scratch, err) : report(o, k, chunk->origin, status, err);
+    zs_scratch_release(scratch);
+    return status;
+}
+
 /* A chunk of level k, whatever it is. */
-static enum zs_status check_piece(const struct zs_checked_object *o, int k, const struct zs_piece *piece,
+static enum zs_status check_chunk(const struct zs_checked_object *o, int k, const struct zs_checked_chunk *chunk,
                                   struct zs_error *err)
 {
     const struct zs_level *level = &o->levels[k];
     if (level->is_shard && level->bytes_codec_count == 0)
-        return check_shard(o, k, piece, err);
-    struct zs_scratch *scratch = zs_scratch_acquire();
-    if (scratch == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a scratch");
-    struct zs_piece p = *piece;
-    enum zs_status status = fetch(o, k, piece, zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED), &p.memory, err);
+        return check_shard(o, k, chunk, err);
+    const enum zs_status status = check_size(o, k, &chunk->bytes, err);
     if (status != ZS_OK)
-        status = report(o, k, piece->origin, status, err);
-    else
-        status = level->is_shard ? check_wrapped(o, k, &p, scratch, err) : check_leaf(o, &p, scratch, err);
-    zs_scratch_release(scratch);
-    return status;
+        return report(o, k, chunk->origin, status, err);
+    return (level->is_shard ? check_encoded_shard : fetch_and_check)(o, k, chunk, err);
 }
 
 /* ---- Objects ---- */
@@ -322,7 +295,7 @@ enum zs_status zs_checked_object_open(struct zs_check *c, const struct zs_checke
     pthread_mutex_unlock(&c->lock);
     const struct zs_level *level = &o->levels[0];
     o->is_shard = level->is_shard && level->bytes_codec_count == 0;
-    const struct zs_piece whole = {.object = o->object, .size = zs_object_size(o->object)};
+    const struct zs_checked_chunk whole = {.bytes = zs_source_of(o->object)};
     return o->is_shard ? shard_open(o, 0, &whole, &o->shard, err) : ZS_OK;
 }
 
@@ -335,8 +308,8 @@ enum zs_status zs_checked_object_check(const struct zs_checked_object *o, size_t
 {
     if (o->is_shard)
         return check_group(o, &o->shard, task, err);
-    const struct zs_piece whole = {.object = o->object, .size = zs_object_size(o->object)};
-    return check_piece(o, 0, &whole, err);
+    const struct zs_checked_chunk whole = {.bytes = zs_source_of(o->object)};
+    return check_chunk(o, 0, &whole, err);
 }
 
 void zs_checked_object_close(struct zs_checked_object *o)

@@ -3,22 +3,20 @@
 #ifndef ZS_VALIDATE_CHUNKS_H
 #define ZS_VALIDATE_CHUNKS_H
 
-#include "shard/index.h"
 #include "shard/range_plan.h"
+#include "shard/walk.h"
 #include "validate/validate_private.h"
 
-/* The bytes of one chunk of some level. */
-struct zs_piece {
-    struct zs_object *object;    /* an open object; NULL: */
-    const unsigned char *memory; /* ... bytes at hand, of which `offset` is not counted */
-    uint64_t offset, size;
+/* A chunk of some level. */
+struct zs_checked_chunk {
+    struct zs_source bytes;       /* encoded */
     uint64_t origin[ZS_MAX_NDIM]; /* its first element, from that of the stored object */
 };
 
 /* A shard whose index was read. */
 struct zs_checked_shard {
     int level; /* in the array's chain */
-    struct zs_piece piece;
+    struct zs_checked_chunk chunk;
     /* of the inner chunks that are stored and lie in the shard, by offset; tag: number in the index */
     struct zs_range *ranges;
     size_t range_count;

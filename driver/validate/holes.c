@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "array/array.h"
-#include "array/unsaved.h"
+#include "array/pending_writes.h"
 #include "base/checked.h"
 #include "validate/validate_private.h"
 
@@ -120,7 +120,7 @@ static enum zs_status collect(struct holes *h, uint64_t number, struct zs_error 
 {
     const struct zs_grid *grid = &h->base->grid;
     uint64_t start[ZS_MAX_NDIM], length[ZS_MAX_NDIM], from[ZS_MAX_NDIM], to[ZS_MAX_NDIM], at[ZS_MAX_NDIM];
-    zs_grid_box(&h->small->grid, 0, number, start, length);
+    zs_grid_extent(&h->small->grid, 0, number, start, length);
     for (int d = 0; d < grid->ndim; d++) {
         const double factor = is_shrunk(h, d) ? h->shrink->factor[d] : 1;
         const uint64_t last = grid->meta->shape[d] - 1;
@@ -141,7 +141,7 @@ static enum zs_status collect(struct holes *h, uint64_t number, struct zs_error 
 /* The elements of the overview that come from object `number` of the base alone; false when there are none. */
 static bool find_window(const struct holes *h, uint64_t number, uint64_t *start, uint64_t *count)
 {
-    zs_grid_box(&h->base->grid, 0, number, start, count);
+    zs_grid_extent(&h->base->grid, 0, number, start, count);
     for (int d = 0; d < h->base->grid.ndim; d++) {
         const uint64_t base = h->base->grid.meta->shape[d], small = h->small->grid.meta->shape[d];
         uint64_t end = zs_min_u64(base, start[d] + count[d]);

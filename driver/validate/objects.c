@@ -65,21 +65,21 @@ static enum zs_status check_batch(struct batch *b, size_t count, int threads, st
 }
 
 /* As many threads as have room for a group of encoded chunks and a decoded one each. */
-static int threads_within(const struct zs_check *c, const struct zs_level *leaf)
+static int threads_within(const struct zs_check *c, const struct zs_level *level)
 {
-    const uint64_t each = leaf->decoded_size + zs_level_bound(leaf);
+    const uint64_t each = level->decoded_size + zs_level_bound(level);
     const int wanted = c->store->is_remote && c->threads < REMOTE_THREADS ? REMOTE_THREADS : c->threads;
     return (int)zs_max_u64(1, zs_min_u64((uint64_t)wanted, c->memory / each));
 }
 
 enum zs_status zs_check_objects(struct zs_check *c, const struct zs_checked_array *array, struct zs_error *err)
 {
-    const struct zs_level *leaf = &array->chain.levels[array->chain.count - 1];
+    const struct zs_level *level = &array->chain.levels[array->chain.count - 1];
     const uint64_t count = array->is_listed ? array->object_count : array->grid_count;
-    if (leaf->decoded_size > c->memory) {
+    if (level->decoded_size > c->memory) {
         zs_report_numbers(c, ZS_SEVERITY_UNCHECKED, array->node->path,
                           "its chunks are larger than the memory that may be used, in bytes", c->memory,
-                          leaf->decoded_size);
+                          level->decoded_size);
         return ZS_OK;
     }
     if (!array->is_listed && count > MAX_PROBES) {
@@ -93,7 +93,7 @@ enum zs_status zs_check_objects(struct zs_check *c, const struct zs_checked_arra
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a batch of objects");
     b->c = c;
     b->array = array;
-    const int threads = threads_within(c, leaf);
+    const int threads = threads_within(c, level);
     enum zs_status status = ZS_OK;
     for (; b->first < count && status == ZS_OK; b->first += BATCH)
         status = check_batch(b, (size_t)zs_min_u64(BATCH, count - b->first), threads, err);

@@ -7,7 +7,7 @@
 
 #include "base/parallel.h"
 #include "base/utf8.h"
-#include "codec/zstd.h"
+#include "codec/codec.h"
 #include "validate/validate_private.h"
 #include "zarr/icechunk.h"
 

@@ -9,9 +9,9 @@
 /* As deep as nodes and chunk keys go (store.c). */
 #define MAX_DEPTH 128
 
-/* What a directory is, which decides what its files may be. */
+/* What a directory is, which decides which files in it are the store's own. */
 struct place {
-    const char *array;               /* path of the array whose chunks are here */
+    const char *array;                /* path of the array whose chunks are here */
     const struct zs_array_meta *meta; /* NULL: its document is missing, or not understood */
     bool has_document;
 };
@@ -98,7 +98,7 @@ static bool is_own(const struct place *place, const char *key)
 
 /* ---- The walk ---- */
 
-/* Reads the document in a directory. What is no Zarr v3 node is somebody else's file. */
+/* Reads the document in a directory. A file that is no Zarr v3 node is somebody else's. */
 static enum zs_status load(const struct search *s, const char *path, struct zs_node **node, struct zs_error *err)
 {
     char *key = zs_document_key(path);

@@ -63,16 +63,16 @@ static enum zs_status translate(const zs_json *document, bool is_array, zs_json 
     if (status == ZS_NO_MEMORY || (is_array && status == ZS_OK))
         return status;
     const zs_json *attributes = zs_json_get(document, "attributes");
-    zs_json *said = zs_json_new_object();
-    zs_json_add_int64(said, "zarr_format", 3);
-    bool is_whole = zs_json_add_string(said, "node_type", is_array ? "array" : "group") != NULL;
+    zs_json *translated = zs_json_new_object();
+    zs_json_add_int64(translated, "zarr_format", 3);
+    bool is_whole = zs_json_add_string(translated, "node_type", is_array ? "array" : "group") != NULL;
     if (attributes != NULL)
-        is_whole = zs_json_add(said, "attributes", zs_json_copy(attributes)) != NULL && is_whole;
+        is_whole = zs_json_add(translated, "attributes", zs_json_copy(attributes)) != NULL && is_whole;
     if (!is_whole) {
-        zs_json_free(said);
+        zs_json_free(translated);
         return zs_fail(reason, ZS_NO_MEMORY, "cannot allocate a node");
     }
-    *out = said;
+    *out = translated;
     return status;
 }
 
@@ -80,12 +80,12 @@ static enum zs_status create(const char *path, const char *key, const zs_json *d
                              struct zs_node **out, struct zs_error *err)
 {
     struct zs_error reason = {0};
-    zs_json *said = NULL;
+    zs_json *translated = NULL;
     struct zs_node *node;
-    const enum zs_status status = translate(document, is_array, &said, &reason);
-    if (said == NULL)
+    const enum zs_status status = translate(document, is_array, &translated, &reason);
+    if (translated == NULL)
         return zs_fail(err, status, "%s: %s", key, reason.message);
-    ZS_TRY(zs_node_create_at(path, key, said, true, &node, err));
+    ZS_TRY(zs_node_create_at(path, key, translated, true, &node, err));
     if (status != ZS_OK) { /* else it would say what the little that is known of it lacks */
         (void)zs_fail_in(&reason, status, "%s", key);
         const enum zs_status refused = zs_node_refuse(node, status, reason.message, err);

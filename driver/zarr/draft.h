@@ -7,8 +7,8 @@
  *   meta/root/g/a.array.json        an array; of the root, meta/root.array.json
  *   data/root/g/a/c0/3              its chunks, or its shards
  *
- * What is read is said in the words of the specification that came after, and the rest of the driver knows no other:
- * the storage transformer as sharding_indexed, the memory layout F as a transpose, the compressor and numcodecs'
+ * What is read is translated to the words of the specification that came after, and the rest of the driver knows no
+ * other: the storage transformer as sharding_indexed, the memory layout F as a transpose, the compressor and numcodecs'
  * filters as codecs. Such stores are only read.
  */
 #ifndef ZS_ZARR_DRAFT_H

@@ -10,8 +10,8 @@
 
 #define SHARDING "/storage_transformers/sharding/"
 
-/* What of an array is known when its codecs are said. */
-struct said {
+/* What of an array is known before its codecs are translated. */
+struct array_layout {
     int ndim;
     bool is_big; /* the byte order of what is stored */
     bool is_sharded;
@@ -50,8 +50,8 @@ enum zs_status zs_draft_check_extensions(const zs_json *draft, struct zs_error *
 static enum zs_status check_members(const zs_json *draft, struct zs_error *err)
 {
     static const char *const known[] = {
-        "shape",      "data_type",  "chunk_grid", "chunk_memory_layout",  "compressor",
-        "fill_value", "extensions", "attributes", "storage_transformers", "dimension_separator", NULL};
+        "shape",      "data_type",  "chunk_grid",           "chunk_memory_layout", "compressor", "fill_value",
+        "extensions", "attributes", "storage_transformers", "dimension_separator", NULL};
     return zs_members_check(draft, known, err);
 }
 
@@ -136,7 +136,7 @@ static enum zs_status add_type(zs_json *document, const char *type, bool *is_big
 }
 
 /* A string, or an extension with its type and another that does as well. */
-static enum zs_status say_type(const zs_json *draft, zs_json *document, bool *is_big, struct zs_error *err)
+static enum zs_status translate_type(const zs_json *draft, zs_json *document, bool *is_big, struct zs_error *err)
 {
     const zs_json *given = zs_json_get(draft, "data_type");
     const char *type = NULL, *fallback = NULL;
@@ -175,7 +175,7 @@ static enum zs_status read_sizes(const zs_json *list, const char *name, int n, u
 }
 
 /* The sharding storage transformer, the only one. */
-static enum zs_status read_transformers(const zs_json *draft, struct said *said, struct zs_error *err)
+static enum zs_status read_transformers(const zs_json *draft, struct array_layout *array, struct zs_error *err)
 {
     const zs_json *list = zs_json_get(draft, "storage_transformers"), *first = zs_json_first(list);
     if (zs_json_typeof(list) != ZS_JSON_NULL && !zs_json_is_array(list))
@@ -194,13 +194,13 @@ static enum zs_status read_transformers(const zs_json *draft, struct said *said,
         return zs_fail_in(err, status, "storage transformer \"%.100s\"", name);
     const zs_json *per_shard = zs_json_get(zs_json_get(first, "configuration"), "chunks_per_shard");
     uint64_t one;
-    said->is_sharded = true;
-    if (said->ndim == 0 && zs_json_size(per_shard) == 1 && zs_json_uint64(zs_json_first(per_shard), &one) && one == 1)
+    array->is_sharded = true;
+    if (array->ndim == 0 && zs_json_size(per_shard) == 1 && zs_json_uint64(zs_json_first(per_shard), &one) && one == 1)
         return ZS_OK; /* as zarr-python writes it */
-    return read_sizes(per_shard, "storage_transformers: chunks_per_shard", said->ndim, said->per_shard, err);
+    return read_sizes(per_shard, "storage_transformers: chunks_per_shard", array->ndim, array->per_shard, err);
 }
 
-static enum zs_status read_grid(const zs_json *draft, struct said *said, struct zs_error *err)
+static enum zs_status read_grid(const zs_json *draft, struct array_layout *array, struct zs_error *err)
 {
     const zs_json *grid = zs_json_get(draft, "chunk_grid"), *shape = zs_json_get(draft, "shape");
     if (!zs_json_is_array(shape))
@@ -208,7 +208,7 @@ static enum zs_status read_grid(const zs_json *draft, struct said *said, struct 
     if (zs_json_size(shape) > ZS_MAX_NDIM)
         return zs_fail(err, ZS_UNSUPPORTED, "shape: expected at most %d dimensions, found %zu", ZS_MAX_NDIM,
                        zs_json_size(shape));
-    said->ndim = (int)zs_json_size(shape);
+    array->ndim = (int)zs_json_size(shape);
     if (!zs_json_is_object(grid))
         return zs_fail(err, ZS_INVALID, "chunk_grid: expected an object");
     if (!zs_json_equals(zs_json_get(grid, "type"), "regular"))
@@ -218,8 +218,8 @@ static enum zs_status read_grid(const zs_json *draft, struct said *said, struct 
     const enum zs_status status = zs_members_check(grid, known, err);
     if (status != ZS_OK)
         return zs_fail_in(err, status, "chunk_grid");
-    ZS_TRY(read_sizes(zs_json_get(grid, "chunk_shape"), "chunk_grid: chunk_shape", said->ndim, said->chunk, err));
-    return read_transformers(draft, said, err);
+    ZS_TRY(read_sizes(zs_json_get(grid, "chunk_shape"), "chunk_grid: chunk_shape", array->ndim, array->chunk, err));
+    return read_transformers(draft, array, err);
 }
 
 /* A shape, `factor` (may be NULL) times `sizes`. */
@@ -238,15 +238,16 @@ static enum zs_status add_shape(zs_json *parent, int ndim, const uint64_t *sizes
     return is_whole ? ZS_OK : no_memory(err);
 }
 
-static enum zs_status say_grid(const zs_json *draft, const struct said *said, zs_json *document, struct zs_error *err)
+static enum zs_status translate_grid(const zs_json *draft, const struct array_layout *array, zs_json *document,
+                                     struct zs_error *err)
 {
     const zs_json *separator = zs_json_get(zs_json_get(draft, "chunk_grid"), "separator");
     if (separator == NULL)
         separator = zs_json_get(draft, "dimension_separator");
     zs_json *grid = zs_json_add_object(document, "chunk_grid");
     zs_json_add_string(grid, "name", "regular");
-    ZS_TRY(add_shape(zs_json_add_object(grid, "configuration"), said->ndim, said->chunk,
-                     said->is_sharded ? said->per_shard : NULL, err));
+    ZS_TRY(add_shape(zs_json_add_object(grid, "configuration"), array->ndim, array->chunk,
+                     array->is_sharded ? array->per_shard : NULL, err));
     zs_json *keys = zs_json_add_object(document, "chunk_key_encoding");
     zs_json_add_string(keys, "name", "default");
     zs_json *configuration = zs_json_add_object(keys, "configuration");
@@ -273,7 +274,8 @@ static bool add_bytes(zs_json *codecs, bool is_big)
 }
 
 /* In which order chunks are stored. */
-static enum zs_status say_layout(const zs_json *draft, const struct said *said, zs_json *codecs, struct zs_error *err)
+static enum zs_status translate_layout(const zs_json *draft, const struct array_layout *array, zs_json *codecs,
+                                       struct zs_error *err)
 {
     const zs_json *layout = zs_json_get(draft, "chunk_memory_layout");
     if (layout == NULL || zs_json_equals(layout, "C"))
@@ -281,19 +283,19 @@ static enum zs_status say_layout(const zs_json *draft, const struct said *said, 
     if (!zs_json_equals(layout, "F"))
         return zs_fail(err, ZS_UNSUPPORTED, "chunk_memory_layout: expected \"C\" or \"F\", found \"%.100s\"",
                        text_of(layout));
-    if (said->ndim < 2)
+    if (array->ndim < 2)
         return ZS_OK;
     zs_json *order = zs_json_add_array(add_codec(codecs, "transpose", NULL), "order");
     bool is_whole = order != NULL;
-    for (int d = said->ndim - 1; d >= 0; d--)
+    for (int d = array->ndim - 1; d >= 0; d--)
         is_whole = is_whole && zs_json_add_int64(order, NULL, d) != NULL;
     return is_whole ? ZS_OK : no_memory(err);
 }
 
 /* A type of a filter's configuration by the specification's name. What it takes has the order of bytes of what came
  * before; what it gives, its own. */
-static enum zs_status say_filter_type(zs_json *configuration, const char *id, const char *member, bool is_output,
-                                      bool *is_big, struct zs_error *err)
+static enum zs_status translate_filter_type(zs_json *configuration, const char *id, const char *member, bool is_output,
+                                            bool *is_big, struct zs_error *err)
 {
     const char *type;
     bool big = false;
@@ -306,14 +308,14 @@ static enum zs_status say_filter_type(zs_json *configuration, const char *id, co
         return zs_fail(err, ZS_UNSUPPORTED, "filter \"%.100s\": %s: \"%.40s\" is not supported here", id, member, type);
     if (is_output)
         *is_big = big;
-    zs_json *said = zs_json_new_object();
-    zs_json *text = zs_json_add_string(said, "t", name) != NULL ? zs_json_copy(zs_json_get(said, "t")) : NULL;
-    zs_json_free(said);
+    zs_json *holder = zs_json_new_object();
+    zs_json *text = zs_json_add_string(holder, "t", name) != NULL ? zs_json_copy(zs_json_get(holder, "t")) : NULL;
+    zs_json_free(holder);
     return text != NULL && zs_json_set(configuration, member, text) != NULL ? ZS_OK : no_memory(err);
 }
 
 /* zarr-python keeps what it applies before the compressor, as configurations of numcodecs, among the attributes. */
-static enum zs_status say_filters(const zs_json *draft, bool is_big, zs_json *codecs, struct zs_error *err)
+static enum zs_status translate_filters(const zs_json *draft, bool is_big, zs_json *codecs, struct zs_error *err)
 {
     static const char *const of_arrays[] = {"delta", "fixedscaleoffset", "quantize", "astype", "bitround"};
     const zs_json *filters = zs_json_get(zs_json_get(draft, "attributes"), "filters");
@@ -335,16 +337,16 @@ static enum zs_status say_filters(const zs_json *draft, bool is_big, zs_json *co
         zs_json_remove(configuration, "id");
         if (!is_of_array)
             continue;
-        ZS_TRY(say_filter_type(configuration, id, "dtype", false, &is_big, err));
-        ZS_TRY(say_filter_type(configuration, id, "decode_dtype", false, &is_big, err));
-        ZS_TRY(say_filter_type(configuration, id, "astype", true, &is_big, err));
-        ZS_TRY(say_filter_type(configuration, id, "encode_dtype", true, &is_big, err));
+        ZS_TRY(translate_filter_type(configuration, id, "dtype", false, &is_big, err));
+        ZS_TRY(translate_filter_type(configuration, id, "decode_dtype", false, &is_big, err));
+        ZS_TRY(translate_filter_type(configuration, id, "astype", true, &is_big, err));
+        ZS_TRY(translate_filter_type(configuration, id, "encode_dtype", true, &is_big, err));
     }
     return is_bytes || add_bytes(codecs, is_big) ? ZS_OK : no_memory(err);
 }
 
 /* "https://purl.org/zarr/spec/codec/gzip/1.0", or the name alone. */
-static enum zs_status say_compressor(const zs_json *draft, zs_json *codecs, struct zs_error *err)
+static enum zs_status translate_compressor(const zs_json *draft, zs_json *codecs, struct zs_error *err)
 {
     static const char *const known[] = {"gzip", "zlib", "blosc", "bz2", "lz4", "lzma", "zstd"};
     const zs_json *compressor = zs_json_get(draft, "compressor");
@@ -363,12 +365,13 @@ static enum zs_status say_compressor(const zs_json *draft, zs_json *codecs, stru
     return zs_fail(err, ZS_UNSUPPORTED, "compressor \"%.100s\" is not supported", url);
 }
 
-static enum zs_status say_codecs(const zs_json *draft, const struct said *said, zs_json *document, struct zs_error *err)
+static enum zs_status translate_codecs(const zs_json *draft, const struct array_layout *array, zs_json *document,
+                                       struct zs_error *err)
 {
     zs_json *codecs = zs_json_add_array(document, "codecs");
-    if (said->is_sharded) {
+    if (array->is_sharded) {
         zs_json *sharding = add_codec(codecs, "sharding_indexed", NULL);
-        ZS_TRY(add_shape(sharding, said->ndim, said->chunk, NULL, err));
+        ZS_TRY(add_shape(sharding, array->ndim, array->chunk, NULL, err));
         codecs = zs_json_add_array(sharding, "codecs");
         if (!add_bytes(zs_json_add_array(sharding, "index_codecs"), false) ||
             zs_json_add_string(sharding, "index_location", "end") == NULL)
@@ -376,9 +379,9 @@ static enum zs_status say_codecs(const zs_json *draft, const struct said *said, 
     }
     if (codecs == NULL)
         return no_memory(err);
-    ZS_TRY(say_layout(draft, said, codecs, err));
-    ZS_TRY(say_filters(draft, said->is_big, codecs, err));
-    return say_compressor(draft, codecs, err);
+    ZS_TRY(translate_layout(draft, array, codecs, err));
+    ZS_TRY(translate_filters(draft, array->is_big, codecs, err));
+    return translate_compressor(draft, codecs, err);
 }
 
 /* ---- All of it ---- */
@@ -392,10 +395,10 @@ static bool copy_member(const zs_json *draft, const char *name, zs_json *documen
 
 static enum zs_status say(const zs_json *draft, zs_json *document, struct zs_error *err)
 {
-    struct said said = {0};
+    struct array_layout array = {0};
     ZS_TRY(check_members(draft, err));
     ZS_TRY(zs_draft_check_extensions(draft, err));
-    ZS_TRY(read_grid(draft, &said, err));
+    ZS_TRY(read_grid(draft, &array, err));
     zs_json_add_int64(document, "zarr_format", 3);
     if (zs_json_add_string(document, "node_type", "array") == NULL || !copy_member(draft, "shape", document) ||
         !copy_member(draft, "fill_value", document) || !copy_member(draft, "attributes", document))
@@ -403,9 +406,9 @@ static enum zs_status say(const zs_json *draft, zs_json *document, struct zs_err
     zs_json *attributes = zs_json_get_mutable(document, "attributes");
     if (zs_json_is_object(attributes))
         zs_json_remove(attributes, "filters");
-    ZS_TRY(say_type(draft, document, &said.is_big, err));
-    ZS_TRY(say_grid(draft, &said, document, err));
-    return say_codecs(draft, &said, document, err);
+    ZS_TRY(translate_type(draft, document, &array.is_big, err));
+    ZS_TRY(translate_grid(draft, &array, document, err));
+    return translate_codecs(draft, &array, document, err);
 }
 
 enum zs_status zs_draft_array_document(const zs_json *draft, zs_json **out, struct zs_error *err)

@@ -13,13 +13,14 @@
 /* One data type as the metadata declare it. */
 struct zs_dtype {
     enum zs_data_type type;
-    size_t size;           /* bytes of one element */
-    size_t swap_unit;      /* bytes that change order with endianness: size, half of it for complex, 1 for none */
-    char name[48];         /* as in the metadata: "uint16", "numpy.datetime64" */
-    char unit[8];          /* datetime64 and timedelta64: "s", "ns", "D", "generic" ... (ASCII: "us"); else "" */
-    int64_t unit_scale;    /* ... and its scale factor; else 1 */
-    const struct zs_small_type *small; /* how it is stored, where that is in fewer bits than in memory; else NULL */
-    bool is_declared_signed; /* an unsigned type, by ZS_UNSIGNED_ATTRIBUTE; documents say the signed one of that size */
+    size_t size;        /* bytes of one element */
+    size_t swap_unit;   /* bytes that change order with endianness: size, half of it for complex, 1 for none */
+    char name[48];      /* as in the metadata: "uint16", "numpy.datetime64" */
+    char unit[8];       /* datetime64 and timedelta64: "s", "ns", "D", "generic" ... (ASCII: "us"); else "" */
+    int64_t unit_scale; /* ... and its scale factor; else 1 */
+    const struct zs_small_type *small; /* the stored type, where it has fewer bits than in memory; else NULL */
+    bool is_declared_signed; /* an unsigned type, by ZS_UNSIGNED_ATTRIBUTE; documents have the signed type of that size
+                              */
 };
 
 /* With "true", elements of a signed type are unsigned: older formats of netCDF have no unsigned types (NUG). */

@@ -20,6 +20,19 @@ int zs_path_compare(const char *a, const char *b)
     return rank_a - rank_b;
 }
 
+size_t zs_path_position(const void *list, size_t count, size_t size, zs_path_of_fn path_of, const char *path)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (zs_path_compare(path_of((const char *)list + middle * size), path) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* ---- The table ---- */
 
 void zs_hierarchy_entry_free(struct zs_hierarchy_entry *entry)
@@ -30,19 +43,17 @@ void zs_hierarchy_entry_free(struct zs_hierarchy_entry *entry)
     *entry = (struct zs_hierarchy_entry){0};
 }
 
+static const char *path_of_entry(const void *entry)
+{
+    return ((const struct zs_hierarchy_entry *)entry)->path;
+}
+
 /* Position of the first entry not before `path`; whether it is the one of `path` itself. */
 static size_t position(const struct zs_hierarchy *h, const char *path, bool *is_there)
 {
-    size_t low = 0, high = h->count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (zs_path_compare(h->entries[middle].path, path) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    *is_there = low < h->count && strcmp(h->entries[low].path, path) == 0;
-    return low;
+    const size_t i = zs_path_position(h->entries, h->count, sizeof *h->entries, path_of_entry, path);
+    *is_there = i < h->count && strcmp(h->entries[i].path, path) == 0;
+    return i;
 }
 
 void zs_hierarchy_within(const struct zs_hierarchy *h, const char *path, size_t *first, size_t *end)
@@ -110,8 +121,8 @@ enum zs_status zs_hierarchy_children(struct zs_hierarchy *h, const char *path, c
                        : zs_store_list(h->store, path, names, err);
 }
 
-/* Whether a path without zarr.json is a group all the same: old writers left groups out. It has directories then, which
- * must not be the chunks of an array above it. */
+/* Whether a path without zarr.json is a group: old writers left out the documents of groups. It has directories then,
+ * which must not be the chunks of an array above it. */
 static bool is_implicit_group(struct zs_hierarchy *h, const char *path)
 {
     char **names;
@@ -123,8 +134,8 @@ static bool is_implicit_group(struct zs_hierarchy *h, const char *path)
     zs_names_free(names);
     char *parent = has_directory ? zs_path_parent(path) : NULL;
     const struct zs_node *above = NULL;
-    const bool is_group = parent != NULL && zs_hierarchy_find(h, parent, true, &above, NULL) == ZS_OK &&
-                          above->type == ZS_NODE_GROUP;
+    const bool is_group =
+        parent != NULL && zs_hierarchy_find(h, parent, true, &above, NULL) == ZS_OK && above->type == ZS_NODE_GROUP;
     free(parent);
     return is_group;
 }
@@ -137,7 +148,7 @@ static enum zs_status answer(const struct zs_hierarchy_entry *entry, const struc
     return ZS_OK;
 }
 
-/* Asks the store. The answer is kept by the caller. */
+/* Reads a node from the store. The caller keeps it. */
 static enum zs_status ask(struct zs_hierarchy *h, const char *path, bool guess_groups, struct zs_node **node,
                           struct zs_error *err)
 {
@@ -150,7 +161,7 @@ static enum zs_status ask(struct zs_hierarchy *h, const char *path, bool guess_g
     return zs_fail(err, ZS_NOT_FOUND, "%s: there is no array or group \"%s\"", h->store->root, path);
 }
 
-/* What consolidated metadata do not list, with a node of its name in another group. */
+/* Fails for a path that consolidated metadata do not list, and names a node of that name in another group. */
 static enum zs_status not_listed(struct zs_hierarchy *h, const char *path, struct zs_error *err)
 {
     const char *elsewhere = NULL;
@@ -158,10 +169,9 @@ static enum zs_status not_listed(struct zs_hierarchy *h, const char *path, struc
     for (size_t i = 0; i < h->count && elsewhere == NULL && path[0] != '\0'; i++)
         if (h->entries[i].node != NULL && strcmp(zs_path_name(h->entries[i].path), zs_path_name(path)) == 0)
             elsewhere = h->entries[i].path;
-    const enum zs_status status =
-        zs_fail(err, ZS_NOT_FOUND, "%s: the consolidated metadata list no array or group \"%s\"%s%s%s", h->store->root,
-                path, elsewhere != NULL ? "; they list \"" : "", elsewhere != NULL ? elsewhere : "",
-                elsewhere != NULL ? "\"" : "");
+    const enum zs_status status = zs_fail(
+        err, ZS_NOT_FOUND, "%s: the consolidated metadata list no array or group \"%s\"%s%s%s", h->store->root, path,
+        elsewhere != NULL ? "; they list \"" : "", elsewhere != NULL ? elsewhere : "", elsewhere != NULL ? "\"" : "");
     (void)pthread_mutex_unlock(&h->lock);
     return status;
 }
@@ -178,7 +188,7 @@ enum zs_status zs_hierarchy_find(struct zs_hierarchy *h, const char *path, bool 
     (void)pthread_mutex_unlock(&h->lock);
     if (is_there)
         return status;
-    if (zs_pending_is_vacant(&h->pending, path)) /* the store may have what is to go */
+    if (zs_changes_are_vacant(&h->pending, path)) /* the store may have what is to go */
         return zs_fail(err, ZS_NOT_FOUND, "%s: there is no array or group \"%s\"", h->store->root, path);
     if (h->is_consolidated)
         return not_listed(h, path, err);
@@ -240,7 +250,7 @@ enum zs_status zs_hierarchy_create(struct zs_store *store, struct zs_hierarchy *
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a hierarchy");
     }
     h->store = store;
-    h->is_consolidated = h->is_new = true; /* all that there is will be told */
+    h->is_consolidated = h->is_new = true; /* all nodes will be added */
     *out = h;
     return ZS_OK;
 }
@@ -254,7 +264,7 @@ static enum zs_status create_root(struct zs_store *store, zs_json **document, st
     return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s", store->root);
 }
 
-/* The draft's root is a group where it has no document of its own. */
+/* Opens a store of the draft, whose root is a group where it has no document of its own. */
 static enum zs_status open_draft(struct zs_hierarchy *h, const zs_json *entry, struct zs_node **root,
                                  struct zs_error *err)
 {
@@ -268,7 +278,7 @@ static enum zs_status open_draft(struct zs_hierarchy *h, const zs_json *entry, s
     return status == ZS_OK ? ZS_OK : zs_fail(err, status, "%s", reason.message);
 }
 
-/* Takes the document, whatever comes. */
+/* Takes over the document, also on failure. */
 static enum zs_status open_document(struct zs_store *store, zs_json *document, bool use_consolidated,
                                     struct zs_hierarchy **out, struct zs_error *err)
 {
@@ -322,7 +332,7 @@ void zs_hierarchy_free(struct zs_hierarchy *h)
         zs_hierarchy_entry_free(&h->entries[--h->count]);
     while (h->retired_count > 0)
         zs_node_free(h->retired[--h->retired_count]);
-    zs_pending_clear(&h->pending);
+    zs_changes_clear(&h->pending);
     free(h->retired);
     free(h->entries);
     free(h->listing);

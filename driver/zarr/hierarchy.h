@@ -1,4 +1,4 @@
-/* zarr/hierarchy.h: the nodes of a store: found by path, read once, kept. */
+/* zarr/hierarchy.h: the nodes of a store, found by path; each is read once and kept. */
 #ifndef ZS_ZARR_HIERARCHY_H
 #define ZS_ZARR_HIERARCHY_H
 
@@ -15,17 +15,17 @@ struct zs_hierarchy;
  * zarr.json at the root. The store is borrowed. */
 enum zs_status zs_hierarchy_open(struct zs_store *store, bool use_consolidated, struct zs_hierarchy **h,
                                  struct zs_error *err) ZS_MUST_CHECK;
-/* The same of a root zarr.json that was read already; messages do not say where it lies. */
+/* Like zs_hierarchy_open(), with the text of the root zarr.json at hand; messages do not name its location. */
 enum zs_status zs_hierarchy_open_text(struct zs_store *store, const char *text, size_t size, bool use_consolidated,
                                       struct zs_hierarchy **h, struct zs_error *err) ZS_MUST_CHECK;
-/* The hierarchy of a store to be: what is not added to it, first of all its root, is not there. Nothing is asked of the
- * store. */
+/* The hierarchy of a store that is being created: it has the nodes that are added to it, first of all its root. The
+ * store is not read. */
 enum zs_status zs_hierarchy_create(struct zs_store *store, struct zs_hierarchy **h, struct zs_error *err) ZS_MUST_CHECK;
 void zs_hierarchy_free(struct zs_hierarchy *h);
 
 struct zs_store *zs_hierarchy_store(const struct zs_hierarchy *h);
 
-/* Whether the root carried consolidated metadata that are in use. */
+/* Whether consolidated metadata of the root are in use. */
 bool zs_hierarchy_is_consolidated(const struct zs_hierarchy *h);
 
 /* The node at `path` ("" is the root; leading and trailing slashes are ignored), borrowed until the hierarchy is freed.
@@ -40,7 +40,7 @@ enum zs_status zs_hierarchy_node(struct zs_hierarchy *h, const char *path, const
 enum zs_status zs_hierarchy_node_at(struct zs_hierarchy *h, const char *base, const char *name,
                                     const struct zs_node **node, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Whether it is that of a store of the draft. */
+/* Whether the store is one of the draft. */
 bool zs_hierarchy_is_draft(const struct zs_hierarchy *h);
 /* ZS_UNSUPPORTED for a store that is only read: of the draft, or of a layout (store.h). Every change below asks it. */
 enum zs_status zs_hierarchy_check_writable(const struct zs_hierarchy *h, struct zs_error *err) ZS_MUST_CHECK;
@@ -52,7 +52,7 @@ enum zs_status zs_hierarchy_check_writable(const struct zs_hierarchy *h, struct 
 enum zs_status zs_hierarchy_list(struct zs_hierarchy *h, const struct zs_node ***nodes, size_t *count,
                                  struct zs_error *err) ZS_MUST_CHECK;
 
-/* The same of what is known by now: nothing is asked of the store. */
+/* Like zs_hierarchy_list(), of the nodes that are known by now: the store is not read. */
 enum zs_status zs_hierarchy_list_known(struct zs_hierarchy *h, const struct zs_node ***nodes, size_t *count,
                                        struct zs_error *err) ZS_MUST_CHECK;
 /* Position in such a list of the node at `name` relative to the group `base` ("" for the root); `count` when it is not
@@ -60,24 +60,24 @@ enum zs_status zs_hierarchy_list_known(struct zs_hierarchy *h, const struct zs_n
 enum zs_status zs_nodes_find(const struct zs_node *const *nodes, size_t count, const char *base, const char *name,
                              size_t *at, struct zs_error *err) ZS_MUST_CHECK;
 
-/* The next node directly in `group` in such a list, from position *at on (0 at first), which goes behind it and all
- * that is below; NULL when there is no more. */
+/* The next node directly in `group` in such a list, from position *at on (0 at first). *at moves behind that node and
+ * all below it. NULL when there is no more. */
 const struct zs_node *zs_nodes_child(const struct zs_node *const *nodes, size_t count, const char *group, size_t *at);
 
 /* ---- Changing documents (hierarchy_edit.c): in memory first, in the store at the flush. Nobody else may use the
  * hierarchy during these calls. Nodes handed out stay valid, also those removed or replaced, until the hierarchy is
  * freed. ---- */
 
-/* The node that is in the store at `path`, whether or not consolidated metadata, which may be older, list it: for those
- * who are about to put something there. A directory without zarr.json is none. Nothing is asked of the store that
- * zs_hierarchy_create() was given. */
-enum zs_status zs_hierarchy_look(struct zs_hierarchy *h, const char *path, const struct zs_node **node,
-                                 struct zs_error *err) ZS_MUST_CHECK;
+/* The node that is stored at `path`, whether or not consolidated metadata, which may be older, list it: for callers
+ * that are about to write there. A directory without zarr.json is no node. A store that is being created is not
+ * read. */
+enum zs_status zs_hierarchy_stored_node(struct zs_hierarchy *h, const char *path, const struct zs_node **node,
+                                        struct zs_error *err) ZS_MUST_CHECK;
 
-/* The same for those who are about to make a node there: *node is NULL where there is nothing, or only chunks that a
- * process left when it was killed. In stores where listing is cheap a directory without zarr.json that has others is a
- * group here. ZS_INVALID or ZS_UNSUPPORTED where a zarr.json is no node, and for what is no path inside the store
- * (name.h). */
+/* Like zs_hierarchy_stored_node(), for callers that are about to create a node there: *node is NULL where there is
+ * nothing, or only chunks that a killed process left. In stores where listing is cheap, a directory without zarr.json
+ * that has directories counts as a group. ZS_INVALID or ZS_UNSUPPORTED where a zarr.json is no node, and for what is no
+ * path inside the store (name.h). */
 enum zs_status zs_hierarchy_occupant(struct zs_hierarchy *h, const char *path, const struct zs_node **node,
                                      struct zs_error *err) ZS_MUST_CHECK;
 
@@ -102,16 +102,16 @@ enum zs_status zs_hierarchy_restate(struct zs_hierarchy *h, struct zs_node *node
  * flush, the last of all. ZS_ARGUMENT for the root, ZS_INVALID for what is no path inside the store. */
 enum zs_status zs_hierarchy_remove(struct zs_hierarchy *h, const char *path, struct zs_error *err) ZS_MUST_CHECK;
 
-/* The same, but its objects stay: the node is about to be elsewhere. */
+/* Like zs_hierarchy_remove(), but the objects stay: the node is about to be renamed. */
 enum zs_status zs_hierarchy_leave(struct zs_hierarchy *h, const char *path, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Whether it is that of a store to be: nothing is in it but what was put there through this hierarchy. */
+/* Whether the store is being created: it has only what was added through this hierarchy. */
 bool zs_hierarchy_is_new(const struct zs_hierarchy *h);
 bool zs_hierarchy_is_changed(const struct zs_hierarchy *h);
 
-/* While it is held, a flush succeeds and leaves the changes in memory: several steps appear at once, by the root's
- * consolidated metadata, or not at all. Where there are none it has no effect: each document speaks for itself as soon
- * as it is written. */
+/* While the hierarchy is held, a flush succeeds and leaves the changes in memory, so that several steps appear at once,
+ * with the root's consolidated metadata. Without these it has no effect: each document is visible as soon as it is
+ * written. */
 void zs_hierarchy_hold(struct zs_hierarchy *h, bool is_held);
 
 /* Whether the store still has the array that `node` is: for those who are about to put chunks there. ZS_OK where its
@@ -128,8 +128,8 @@ enum zs_status zs_hierarchy_check_array(const struct zs_hierarchy *h, const stru
  * be read: then nothing is written. On failure everything remains to be written. */
 enum zs_status zs_hierarchy_flush(struct zs_hierarchy *h, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Finishes what a writer began that was killed, where locks tell that it was: before zs_hierarchy_open() of a store
- * that is to be changed. */
+/* Finishes what a killed writer began, in stores with locks, which show that it is dead: before zs_hierarchy_open() of
+ * a store that is to be changed. */
 enum zs_status zs_hierarchy_recover(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Limits of the walk by listing: a store is metadata written by strangers, and every directory costs requests. What

@@ -6,7 +6,7 @@
 #include "zarr/document.h"
 #include "zarr/hierarchy_private.h"
 
-/* What is changed is named in one spelling, and lies in the store, whoever made the path. */
+/* Checks that a path is in its one spelling, and inside the store. */
 static enum zs_status check_path(const char *path, struct zs_error *err)
 {
     char *clean;
@@ -53,14 +53,15 @@ zs_json *zs_document_own(const zs_json *document)
     return own;
 }
 
-/* Notes that the document of a node is about to change from what it is. A document that is new is written as it is. */
+/* Notes that the document of a node is about to change, with what it says now. A new document is written whole
+ * anyway. */
 static enum zs_status note_edit(struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err)
 {
-    const struct zs_change *known = zs_pending_find(&h->pending, node->path);
+    const struct zs_change *known = zs_changes_find(&h->pending, node->path);
     if (known != NULL && !zs_change_is_removal(known))
         return ZS_OK;
     zs_json *before = zs_document_own(node->document);
-    struct zs_change *change = before != NULL ? zs_pending_note(&h->pending, node->path) : NULL;
+    struct zs_change *change = before != NULL ? zs_changes_note(&h->pending, node->path) : NULL;
     if (change == NULL) {
         zs_json_free(before);
         return no_memory(node->path, err);
@@ -72,11 +73,11 @@ static enum zs_status note_edit(struct zs_hierarchy *h, const struct zs_node *no
     return ZS_OK;
 }
 
-/* Looks what a node's own document says, before more than its attributes changes: consolidated metadata may be older.
- * *is_there: there is one. */
+/* Reads a node's own document before more than its attributes change: consolidated metadata may be older. *is_there:
+ * there is one. */
 static enum zs_status note_own(struct zs_hierarchy *h, const char *path, bool *is_there, struct zs_error *err)
 {
-    struct zs_change *change = zs_pending_find(&h->pending, path);
+    struct zs_change *change = zs_changes_find(&h->pending, path);
     *is_there = true;
     if (change->kind != ZS_CHANGE_EDIT || !change->is_copy || change->own != NULL)
         return ZS_OK;
@@ -89,7 +90,7 @@ enum zs_status zs_hierarchy_edit(struct zs_hierarchy *h, const struct zs_node *n
                                  struct zs_error *err)
 {
     ZS_TRY(zs_hierarchy_check_writable(h, err));
-    /* what is at its path by now; const for those who borrow it */
+    /* the node at its path now; const for those who borrow it */
     struct zs_node *mine = (struct zs_node *)(uintptr_t)zs_hierarchy_known(h, node->path);
     if (mine == NULL)
         return zs_fail(err, ZS_INVALID, "/%s: was removed", node->path);
@@ -113,7 +114,7 @@ enum zs_status zs_hierarchy_edit(struct zs_hierarchy *h, const struct zs_node *n
     return ZS_OK;
 }
 
-/* Takes the node out of an entry, which then says that nothing is there. */
+/* Removes the node from an entry, which then says that nothing is there. */
 static enum zs_status vacate(struct zs_hierarchy *h, struct zs_hierarchy_entry *entry, struct zs_error *err)
 {
     if (entry->node == NULL)
@@ -170,11 +171,11 @@ static enum zs_status note_node(struct zs_hierarchy *h, const char *path, struct
         ZS_TRY(note_own(h, path, &is_there, err));
     }
     if (is_there) { /* who adds it may have made room */
-        zs_pending_find(&h->pending, path)->may_be_gone = true;
+        zs_changes_find(&h->pending, path)->may_be_gone = true;
         return ZS_OK;
     }
-    const bool is_fresh = zs_pending_find(&h->pending, path) == NULL && is_known_absent(h, path);
-    struct zs_change *change = zs_pending_note(&h->pending, path);
+    const bool is_fresh = zs_changes_find(&h->pending, path) == NULL && is_known_absent(h, path);
+    struct zs_change *change = zs_changes_note(&h->pending, path);
     if (change == NULL)
         return no_memory(path, err);
     change->kind = ZS_CHANGE_NEW;
@@ -182,7 +183,7 @@ static enum zs_status note_node(struct zs_hierarchy *h, const char *path, struct
     return ZS_OK;
 }
 
-/* Paths that are too deep or too long are found by nobody. */
+/* Checks that a path is not so deep or long that listing would not find it. */
 static enum zs_status check_depth(const char *path, struct zs_error *err)
 {
     int depth = 1;
@@ -213,7 +214,7 @@ enum zs_status zs_hierarchy_add(struct zs_hierarchy *h, struct zs_node *node, st
 enum zs_status zs_hierarchy_put_again(struct zs_hierarchy *h, struct zs_node *node, zs_json *before,
                                       struct zs_error *err)
 {
-    struct zs_change *change = before != NULL ? zs_pending_note(&h->pending, node->path) : NULL;
+    struct zs_change *change = before != NULL ? zs_changes_note(&h->pending, node->path) : NULL;
     if (change == NULL) {
         zs_json_free(before);
         const enum zs_status status = no_memory(node->path, err);
@@ -241,11 +242,11 @@ enum zs_status zs_hierarchy_restate(struct zs_hierarchy *h, struct zs_node *node
         zs_node_free(node);
         return status;
     }
-    return put_node(h, node, err); /* one that is not there is for the flush to name */
+    return put_node(h, node, err); /* the flush reports one that is gone */
 }
 
-enum zs_status zs_hierarchy_look(struct zs_hierarchy *h, const char *path, const struct zs_node **node,
-                                 struct zs_error *err)
+enum zs_status zs_hierarchy_stored_node(struct zs_hierarchy *h, const char *path, const struct zs_node **node,
+                                        struct zs_error *err)
 {
     char *clean;
     zs_json *document = NULL;
@@ -253,7 +254,7 @@ enum zs_status zs_hierarchy_look(struct zs_hierarchy *h, const char *path, const
     ZS_TRY(zs_path_clean(path, &clean, err));
     enum zs_status status = zs_hierarchy_find(h, clean, false, node, err);
     const bool is_known = status != ZS_NOT_FOUND && (status != ZS_OK || !(*node)->is_implicit);
-    if (!is_known && !h->is_new && !zs_pending_is_vacant(&h->pending, clean))
+    if (!is_known && !h->is_new && !zs_changes_are_vacant(&h->pending, clean))
         status = zs_document_load(h->store, clean, &document, err);
     if (!is_known && document != NULL)
         status = zs_node_create(clean, document, true, &found, err);
@@ -314,13 +315,13 @@ enum zs_status zs_hierarchy_occupant(struct zs_hierarchy *h, const char *path, c
     bool is_group = false;
     *node = NULL;
     ZS_TRY(check_path(path, err));
-    enum zs_status status = zs_hierarchy_look(h, path, node, &reason);
+    enum zs_status status = zs_hierarchy_stored_node(h, path, node, &reason);
     if (status != ZS_NOT_FOUND)
         return status == ZS_OK ? ZS_OK : zs_fail(err, status, "%s", reason.message);
     *node = NULL;
     if (h->is_consolidated && zs_hierarchy_find(h, path, false, node, NULL) == ZS_OK)
         return ZS_OK; /* nodes below it are listed */
-    if (!h->store->is_remote && !h->is_new && !zs_pending_is_vacant(&h->pending, path))
+    if (!h->store->is_remote && !h->is_new && !zs_changes_are_vacant(&h->pending, path))
         ZS_TRY(has_nodes_below(h->store, path, false, &is_group, err));
     if (!is_group)
         return note_absence(h, path, reason.message, err);
@@ -339,9 +340,9 @@ static enum zs_status take_out(struct zs_hierarchy *h, const char *path, enum zs
     zs_hierarchy_within(h, path, &first, &end);
     for (size_t i = first; i < end; i++)
         ZS_TRY(vacate(h, &h->entries[i], err));
-    zs_pending_forget(&h->pending, path); /* what was to be written below is not any more: the tree goes as one */
+    zs_changes_forget(&h->pending, path); /* what was to be written below is not any more: the tree goes as one */
     forget_listing(h);
-    struct zs_change *change = zs_pending_note(&h->pending, path);
+    struct zs_change *change = zs_changes_note(&h->pending, path);
     if (change == NULL)
         return no_memory(path, err);
     change->kind = kind;

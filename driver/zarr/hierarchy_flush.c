@@ -1,8 +1,8 @@
-/* The flush of what was changed: each zarr.json is read again, and what was changed alone is put into it (pending.c):
- * whatever else is in the file, or came to it meanwhile, stays. All documents are built before the first is put:
- * what cannot be written, or somebody else changed, is found while the store is as it was. Other writers of this
- * library wait meanwhile, at the lock of the root's document; those of others, and all where there are no locks, are
- * found by what the documents say. */
+/* Flushing changes: each zarr.json is read again, and only what was changed is put into it (pending_changes.c);
+ * whatever else is in the file, or came to it meanwhile, stays. All documents are built before the first is written, so
+ * that what cannot be written, or what somebody else changed, is found while the store is unchanged. Writers that use
+ * this library wait for the lock of the root's document; changes of others, and of all where there are no locks, show
+ * in the documents. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ enum zs_status zs_document_load(struct zs_store *store, const char *path, zs_jso
 
 /* ---- Consolidated metadata ---- */
 
-/* A member: its name, and the document that is to be there, borrowed; NULL: none. */
+/* A member of consolidated metadata: its name, and the document that it is to have, borrowed; NULL: it goes. */
 struct member {
     const char *name;
     const zs_json *document;
@@ -34,29 +34,20 @@ static int compare_members(const void *a, const void *b)
     return zs_path_compare(((const struct member *)a)->name, ((const struct member *)b)->name);
 }
 
-/* The first member not before `name`. */
-static size_t member_position(const struct member *members, size_t count, const char *name)
+static const char *name_of(const void *member)
 {
-    size_t low = 0, high = count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (zs_path_compare(members[middle].name, name) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return ((const struct member *)member)->name;
 }
 
-/* What consolidated metadata of a group are to have. */
+/* The members that consolidated metadata of a group are to have. */
 struct members {
     struct member *list; /* those of now, sorted, then those that come */
     size_t count, old;
-    size_t n;      /* bytes of a path that are the group's, with the slash behind */
+    size_t n;                 /* bytes of a path that are the group's, with the slash behind */
     bool is_changed, is_last; /* nothing is left, and nothing is about to come */
 };
 
-/* Whether consolidated metadata have a document as it is, without what it consolidates itself. */
+/* Whether consolidated metadata have a document as it is now, without its own consolidated metadata. */
 static bool is_listed_so(const zs_json *listed, const zs_json *document)
 {
     zs_json *own = zs_json_get(document, "consolidated_metadata") != NULL ? zs_document_own(document) : NULL;
@@ -68,7 +59,7 @@ static bool is_listed_so(const zs_json *listed, const zs_json *document)
 static void merge_change(struct members *m, const struct zs_change *change)
 {
     const char *name = change->path + m->n;
-    size_t at = member_position(m->list, m->old, name);
+    size_t at = zs_path_position(m->list, m->old, sizeof *m->list, name_of, name);
     /* Removals first: a path may have been removed and come back. */
     for (size_t i = at; change->was_removed && i < m->old && zs_path_is_within(m->list[i].name, name); i++)
         m->list[i].document = NULL;
@@ -84,7 +75,7 @@ static void merge_change(struct members *m, const struct zs_change *change)
     m->list[at].document = change->written;
 }
 
-/* The object of the members; NULL without memory. */
+/* Builds the object of the members; NULL without memory. */
 static zs_json *members_object(const struct members *m)
 {
     zs_json *object = zs_json_new_object();
@@ -101,8 +92,8 @@ static zs_json *members_object(const struct members *m)
     return object;
 }
 
-/* Brings inline consolidated metadata of the group at `path` in step with what changed below. Empty ones are not in
- * use, unless they were until now, and a first entry would hide all that they do not list. */
+/* Updates inline consolidated metadata of the group at `path` with what changed below. Empty ones are not in use,
+ * unless they were until now: a first entry would hide all that they do not list. */
 static enum zs_status update_consolidated(const struct zs_hierarchy *h, const char *path, zs_json *document,
                                           bool *is_changed, struct zs_error *err)
 {
@@ -112,7 +103,7 @@ static enum zs_status update_consolidated(const struct zs_hierarchy *h, const ch
     if (!zs_json_is_object(metadata) || (zs_json_size(metadata) == 0 && !was_used))
         return ZS_OK;
     size_t first, end;
-    zs_pending_within(&h->pending, path, &first, &end);
+    zs_changes_within(&h->pending, path, &first, &end);
     struct members m = {.n = path[0] != '\0' ? strlen(path) + 1 : 0, .is_last = true};
     m.list = zs_calloc(zs_json_size(metadata) + (end - first) + 1, sizeof *m.list);
     if (m.list == NULL)
@@ -143,7 +134,7 @@ static enum zs_status update_consolidated(const struct zs_hierarchy *h, const ch
 
 /* ---- One document ---- */
 
-/* A document of a flush, by the path of its node. */
+/* A document that a flush may write. */
 struct outgoing {
     char *path;
     char *text;               /* NULL: it stays as it is */
@@ -169,7 +160,7 @@ static enum zs_status prepare(struct zs_hierarchy *h, struct outgoing *o, struct
     o->text = NULL;
     if (status == ZS_OK && is_changed)
         status = zs_document_print(h->store, o->path, document, &o->text, err);
-    if (status == ZS_OK && node != NULL) { /* groups above, which come later, list it as it is then */
+    if (status == ZS_OK && node != NULL) { /* groups above, which come later, list it in this form */
         zs_json_free(o->change->written);
         o->change->written = document;
         document = NULL;
@@ -180,7 +171,7 @@ static enum zs_status prepare(struct zs_hierarchy *h, struct outgoing *o, struct
 
 static enum zs_status put(struct zs_hierarchy *h, const struct outgoing *o, struct zs_error *err)
 {
-    /* the root, by which a store opens, and what was there before: after what they speak of */
+    /* the root, with which a store opens, and changed documents come after what they refer to */
     if (o->path[0] == '\0' || o->change == NULL || o->change->kind != ZS_CHANGE_NEW)
         ZS_TRY(zs_store_settle(h->store, err));
     if (o->text == NULL)
@@ -197,8 +188,7 @@ static int compare_paths(const void *a, const void *b)
     return zs_path_compare(((const struct outgoing *)b)->path, ((const struct outgoing *)a)->path);
 }
 
-/* All documents of a flush: of what changed, and of all groups above, without doubles, in the order in which they are
- * written. */
+/* All documents of a flush, in the order in which they are written: of changed nodes, and of all groups above. */
 struct outgoings {
     struct outgoing *list;
     size_t count, capacity;
@@ -251,12 +241,12 @@ static enum zs_status list_documents(const struct zs_hierarchy *h, struct outgoi
     }
     all->count = kept;
     for (size_t i = 0; i < kept; i++)
-        all->list[i].change = zs_pending_find(&h->pending, all->list[i].path);
+        all->list[i].change = zs_changes_find(&h->pending, all->list[i].path);
     return ZS_OK;
 }
 
-/* A tree goes when nothing speaks of it any more: what is its own, and not what others put there. A store that cannot
- * be listed keeps its chunks, without a document. */
+/* Removes the objects of a node and all below it, not what others put there, when nothing refers to it any more. A
+ * store that cannot be listed keeps the chunks, without a document. */
 static enum zs_status remove_tree(struct zs_store *store, const char *path, struct zs_error *err)
 {
     bool was_link; /* to what is not of this store, its document neither */
@@ -276,7 +266,7 @@ static enum zs_status remove_tree(struct zs_store *store, const char *path, stru
 
 bool zs_hierarchy_is_unmade(const struct zs_hierarchy *h)
 {
-    const struct zs_change *root = zs_pending_find(&h->pending, "");
+    const struct zs_change *root = zs_changes_find(&h->pending, "");
     return root != NULL && root->kind == ZS_CHANGE_NEW;
 }
 
@@ -294,7 +284,7 @@ static enum zs_status put_all(struct zs_hierarchy *h, const struct outgoings *al
 enum zs_status zs_hierarchy_flush_locked(struct zs_hierarchy *h, struct zs_error *err)
 {
     struct outgoings all = {0};
-    enum zs_status status = zs_store_settle(h->store, err); /* the chunks that they speak of */
+    enum zs_status status = zs_store_settle(h->store, err); /* the chunks that they refer to */
     if (status == ZS_OK)
         status = list_documents(h, &all, err);
     for (size_t i = 0; i < all.count && status == ZS_OK; i++)
@@ -302,12 +292,12 @@ enum zs_status zs_hierarchy_flush_locked(struct zs_hierarchy *h, struct zs_error
     if (status == ZS_OK)
         status = put_all(h, &all, err);
     free_documents(&all);
-    if (status == ZS_OK) /* else all is tried again: writing a document twice does no harm */
-        zs_pending_clear(&h->pending);
+    if (status == ZS_OK) /* after a failure all is tried again: writing a document twice does no harm */
+        zs_changes_clear(&h->pending);
     return status;
 }
 
-/* The same with a journal, by which the next writer finishes it should this one be killed. */
+/* Like zs_hierarchy_flush_locked(), with a journal by which the next writer finishes it should this one be killed. */
 static enum zs_status flush_safely(struct zs_hierarchy *h, struct zs_error *err)
 {
     bool has_journal;
@@ -332,13 +322,13 @@ enum zs_status zs_hierarchy_flush(struct zs_hierarchy *h, struct zs_error *err)
     return h->pending.count == 0 || h->is_held ? ZS_OK : lock_and_flush(h, err);
 }
 
-/* The removal that is to take away what is at a path; NULL (without memory too) where there is none. */
-static const struct zs_change *removal_of(const struct zs_pending *p, const char *path)
+/* The pending removal of a path or of a group above it; NULL where there is none, and without memory. */
+static const struct zs_change *removal_of(const struct zs_pending_changes *changes, const char *path)
 {
     const struct zs_change *removal = NULL;
-    char *above = p->count > 0 ? zs_strdup(path) : NULL;
+    char *above = changes->count > 0 ? zs_strdup(path) : NULL;
     while (above != NULL && removal == NULL) {
-        const struct zs_change *change = zs_pending_find(p, above);
+        const struct zs_change *change = zs_changes_find(changes, above);
         removal = change != NULL && change->kind == ZS_CHANGE_REMOVED ? change : NULL;
         char *next = zs_path_parent(above);
         free(above);
@@ -353,19 +343,18 @@ enum zs_status zs_hierarchy_flush_removal(struct zs_hierarchy *h, const char *pa
     const struct zs_change *removal = removal_of(&h->pending, path);
     if (removal == NULL || zs_hierarchy_is_unmade(h))
         return ZS_OK;
-    struct zs_pending all = h->pending;
-    h->pending = (struct zs_pending){0};
-    struct zs_change *alone = zs_pending_note(&h->pending, removal->path);
-    enum zs_status status =
-        alone != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot note a change of %s", path);
+    struct zs_pending_changes all = h->pending;
+    h->pending = (struct zs_pending_changes){0};
+    struct zs_change *alone = zs_changes_note(&h->pending, removal->path);
+    enum zs_status status = alone != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot note a change of %s", path);
     if (status == ZS_OK) {
         alone->kind = ZS_CHANGE_REMOVED;
         alone->was_removed = true;
         status = lock_and_flush(h, err);
     }
-    zs_pending_clear(&h->pending);
+    zs_changes_clear(&h->pending);
     h->pending = all;
     if (status == ZS_OK)
-        zs_pending_forget(&h->pending, removal->path);
+        zs_changes_forget(&h->pending, removal->path);
     return status;
 }

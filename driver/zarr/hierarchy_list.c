@@ -1,4 +1,4 @@
-/* Where many nodes come from at once: consolidated metadata, or a walk through the store. */
+/* Finding many nodes at once: in consolidated metadata, or by a walk through the store. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ static int compare_entries(const void *a, const void *b)
     return zs_path_compare(((const struct zs_hierarchy_entry *)a)->path, ((const struct zs_hierarchy_entry *)b)->path);
 }
 
-/* Whether a key is the path of something below the root; *is_beyond: of something that cannot be listed. */
+/* Whether a key is a path below the root; *is_beyond: it is, but too deep or long to be listed. */
 static bool is_usable_key(const char *key, bool *is_beyond)
 {
     int depth = 1;
@@ -215,7 +215,7 @@ static int compare_nodes(const void *a, const void *b)
     return zs_path_compare((*(const struct zs_node *const *)a)->path, (*(const struct zs_node *const *)b)->path);
 }
 
-/* Everything in the table that is a node. */
+/* Appends all nodes of the table. */
 static enum zs_status append_known(struct walk *w, struct zs_error *err)
 {
     enum zs_status status = w->h->has_beyond ? fail_beyond(w->h, err) : ZS_OK;
@@ -227,7 +227,7 @@ static enum zs_status append_known(struct walk *w, struct zs_error *err)
     return status;
 }
 
-/* What was added and waits for the flush, which no walk finds. */
+/* Appends new nodes that are not flushed, which no walk finds. */
 static enum zs_status append_added(struct walk *w, struct zs_error *err)
 {
     const size_t found = w->count;
@@ -235,8 +235,7 @@ static enum zs_status append_added(struct walk *w, struct zs_error *err)
     for (size_t i = 0; i < w->h->pending.count; i++) {
         const struct zs_change *change = w->h->pending.list[i];
         const struct zs_node *node = change->kind == ZS_CHANGE_NEW ? zs_hierarchy_known(w->h, change->path) : NULL;
-        if (node == NULL ||
-            bsearch(&node, w->nodes, found, sizeof *w->nodes, compare_nodes) != NULL)
+        if (node == NULL || bsearch(&node, w->nodes, found, sizeof *w->nodes, compare_nodes) != NULL)
             continue;
         ZS_TRY(append(w, node, err));
     }
@@ -254,7 +253,7 @@ static enum zs_status walk_store(struct walk *w, struct zs_error *err)
     return append_added(w, err);
 }
 
-/* Hands out a copy of w->nodes. */
+/* Returns a copy of a list of nodes. */
 static enum zs_status copy_nodes(const struct zs_node *const *nodes, size_t n, const struct zs_node ***out,
                                  size_t *count, struct zs_error *err)
 {
@@ -281,6 +280,11 @@ enum zs_status zs_hierarchy_list_known(struct zs_hierarchy *h, const struct zs_n
     return ZS_OK;
 }
 
+static const char *path_of_node(const void *node)
+{
+    return (*(const struct zs_node *const *)node)->path;
+}
+
 enum zs_status zs_nodes_find(const struct zs_node *const *nodes, size_t count, const char *base, const char *name,
                              size_t *at, struct zs_error *err)
 {
@@ -291,16 +295,9 @@ enum zs_status zs_nodes_find(const struct zs_node *const *nodes, size_t count, c
     *at = count;
     if (status != ZS_OK)
         return status == ZS_NO_MEMORY ? status : ZS_OK; /* else no path that a node can have */
-    size_t low = 0, high = count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (zs_path_compare(nodes[middle]->path, clean) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low < count && strcmp(nodes[low]->path, clean) == 0)
-        *at = low;
+    const size_t i = zs_path_position(nodes, count, sizeof *nodes, path_of_node, clean);
+    if (i < count && strcmp(nodes[i]->path, clean) == 0)
+        *at = i;
     free(clean);
     return ZS_OK;
 }
@@ -321,22 +318,17 @@ static size_t behind(const struct zs_node *const *nodes, size_t count, size_t at
 
 const struct zs_node *zs_nodes_child(const struct zs_node *const *nodes, size_t count, const char *group, size_t *at)
 {
-    size_t low = *at, high = count;
-    while (low < high) { /* what is before the group, and the group itself */
-        const size_t middle = low + (high - low) / 2;
-        if (zs_path_compare(nodes[middle]->path, group) <= 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < count; low++) {
-        const struct zs_node *node = nodes[low];
+    size_t i = *at + zs_path_position(nodes + *at, count - *at, sizeof *nodes, path_of_node, group);
+    if (i < count && strcmp(nodes[i]->path, group) == 0)
+        i++; /* the group itself */
+    for (; i < count; i++) {
+        const struct zs_node *node = nodes[i];
         const char *below = zs_path_below(group, node->path);
         if (below == NULL)
             break;
         if (strchr(below, '/') != NULL) /* its group is not in the list */
             continue;
-        *at = behind(nodes, count, low, node->path);
+        *at = behind(nodes, count, i, node->path);
         return node;
     }
     *at = count;

@@ -1,4 +1,4 @@
-/* zarr/hierarchy_private.h: the table of nodes, shared by the files of the hierarchy. */
+/* zarr/hierarchy_private.h: the table of nodes, which the files of the hierarchy share. */
 #ifndef ZS_ZARR_HIERARCHY_PRIVATE_H
 #define ZS_ZARR_HIERARCHY_PRIVATE_H
 
@@ -7,8 +7,9 @@
 #include "zarr/draft.h"
 #include "zarr/hierarchy.h"
 #include "zarr/name.h"
+#include "zarr/pending_changes.h"
 
-/* What is known about one path: its node, or why there is none. */
+/* What is known of one path: its node, or why there is none. */
 struct zs_hierarchy_entry {
     char *path;
     struct zs_node *node;  /* NULL: */
@@ -16,80 +17,29 @@ struct zs_hierarchy_entry {
     char *message;         /* ... and the error's words */
 };
 
-/* ---- pending.c: what is to be written at the next flush ---- */
-
-enum zs_change_kind {
-    ZS_CHANGE_EDIT,    /* of the document of a node that is in the store */
-    ZS_CHANGE_NEW,     /* a document where nothing is */
-    ZS_CHANGE_REMOVED, /* the node and all below it are to go */
-    ZS_CHANGE_LEFT     /* ... from what lists them; the objects are not looked at */
-};
-struct zs_change {
-    char *path;
-    enum zs_change_kind kind;
-    bool was_removed;  /* what was at and below the path before is gone, even if something is there again */
-    bool is_fresh;     /* ZS_CHANGE_NEW, where the store itself had nothing at or below the path */
-    bool may_be_gone;  /* ZS_CHANGE_EDIT: another document comes in its place, or its group had none before */
-    bool is_put;       /* a flush that failed later has written it */
-    zs_json *before;   /* ZS_CHANGE_EDIT: the document as it was read, but for consolidated metadata; owned */
-    bool is_copy;      /* ... from consolidated metadata above, which may be older than the node's own zarr.json: */
-    zs_json *own;      /* ... that one, NULL as long as nothing but attributes changes; owned */
-    zs_json *written;  /* the document as this flush writes it, for the consolidated metadata above; owned */
-};
-
-/* One for each path, sorted by zs_path_compare(): what is below a group follows it directly. */
-struct zs_pending {
-    struct zs_change **list;
-    size_t count, capacity;
-};
-
-/* What is noted of a path; NULL where nothing is. */
-struct zs_change *zs_pending_find(const struct zs_pending *p, const char *path);
-/* The same, noted now where nothing is, as an empty edit; NULL without memory. */
-struct zs_change *zs_pending_note(struct zs_pending *p, const char *path);
-/* The changes at and below a path: *first to the one before *end. */
-void zs_pending_within(const struct zs_pending *p, const char *path, size_t *first, size_t *end);
-/* Forgets them. */
-void zs_pending_forget(struct zs_pending *p, const char *path);
-void zs_pending_clear(struct zs_pending *p);
-/* Whether the store need not be asked for `path`: what it has there is to go, or it had nothing when the group above
- * was made. */
-bool zs_pending_is_vacant(const struct zs_pending *p, const char *path);
-bool zs_change_is_removal(const struct zs_change *change);
-/* Whether an edit changes more than attributes. */
-bool zs_change_restates(const struct zs_change *change, const struct zs_node *node);
-
-/* The one rule: what changed from `before` to `ours` is put over *theirs, what the store has now (NULL: nothing).
- * ZS_INVALID, which names the node, where that is not there any more, or came meanwhile, or says something else of a
- * member that changed. *is_changed: *theirs is to be written. */
-enum zs_status zs_change_merge(zs_json **theirs, const struct zs_node *node, const struct zs_change *change,
-                               bool *is_changed, struct zs_error *err) ZS_MUST_CHECK;
-
 struct zs_hierarchy {
     struct zs_store *store;
     bool is_consolidated; /* set before the hierarchy is handed out */
     bool has_beyond;      /* set likewise: consolidated metadata list what zs_hierarchy_list() does not */
     bool is_draft;        /* set likewise: nodes are where `draft` has them, and nothing is written */
     struct zs_draft draft;
-    bool is_new;          /* of a store that is being made: all that is in it was added here */
-    pthread_mutex_t lock; /* for all below; never held during a request */
+    bool is_new;                        /* of a store that is being made: all that is in it was added here */
+    pthread_mutex_t lock;               /* for all below; never held during a request */
     struct zs_hierarchy_entry *entries; /* sorted by zs_path_compare: hostile names cannot make it slow, as a hash's */
     size_t count, capacity;
     const struct zs_node **listing; /* the answer of zs_hierarchy_list(), NULL before the first */
     size_t listing_count;
 
     /* Of one thread at a time, as all changing is. */
-    struct zs_pending pending;
-    bool is_held; /* see zs_hierarchy_hold() */
+    struct zs_pending_changes pending;
+    bool is_held;             /* see zs_hierarchy_hold() */
     struct zs_node **retired; /* no longer in the table, but pointers to them may be about */
     size_t retired_count;
 };
 
-/* Order of paths in which what is below a group follows it directly. */
-int zs_path_compare(const char *a, const char *b);
-
-/* Puts an entry at its place and takes over what it points to; the lock is held. What is known already stays, unless it
- * is that nothing is there. Returns the entry for the path; NULL without memory, the entry then still the caller's. */
+/* Inserts an entry and takes over what it points to; the lock is held. An entry that is known already stays, unless it
+ * says that nothing is there. Returns the entry for the path; NULL without memory: then the entry still belongs to the
+ * caller. */
 const struct zs_hierarchy_entry *zs_hierarchy_insert(struct zs_hierarchy *h, struct zs_hierarchy_entry entry);
 
 /* The node at a clean path; as zs_hierarchy_node(), but unless `guess_groups` a directory without zarr.json, not known
@@ -107,7 +57,7 @@ enum zs_status zs_hierarchy_consolidate(struct zs_hierarchy *h, struct zs_error 
 
 void zs_hierarchy_entry_free(struct zs_hierarchy_entry *entry);
 
-/* The node at a clean path as far as the table has one, else NULL. Nothing is asked; the lock is not taken. */
+/* The node at a clean path, if the table has it, else NULL. The store is not read, and the lock is not taken. */
 const struct zs_node *zs_hierarchy_known(const struct zs_hierarchy *h, const char *path);
 
 /* The entries at and below a clean path: *first to the one before *end. */
@@ -117,32 +67,32 @@ void zs_hierarchy_within(const struct zs_hierarchy *h, const char *path, size_t 
 
 /* A copy of a document without consolidated metadata, which are not its own; NULL without memory. */
 zs_json *zs_document_own(const zs_json *document);
-/* Puts a node, which is taken over, where the store has its document, as that was `before` (taken over): at the next
- * flush the document gets what differs, and what lists nodes has it. */
+/* Puts a node, which is taken over, in the place of a stored document, which was `before` (taken over): the next flush
+ * writes what differs to the document, and the node to consolidated metadata. */
 enum zs_status zs_hierarchy_put_again(struct zs_hierarchy *h, struct zs_node *node, zs_json *before,
                                       struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- hierarchy_flush.c ---- */
 
-/* Whether nothing of the store is in its place: its root is still to be written. */
+/* Whether the root of the store is still to be written. */
 bool zs_hierarchy_is_unmade(const struct zs_hierarchy *h);
-/* The document at `path` as the store has it now, NULL when it has none. */
+/* Reads the document at `path`; NULL when the store has none. */
 enum zs_status zs_document_load(struct zs_store *store, const char *path, zs_json **document,
                                 struct zs_error *err) ZS_MUST_CHECK;
-/* zs_hierarchy_flush() by who has the lock of the root's document, or knows that there is none. */
+/* Like zs_hierarchy_flush(), with the lock of the root's document held, or without locks. */
 enum zs_status zs_hierarchy_flush_locked(struct zs_hierarchy *h, struct zs_error *err) ZS_MUST_CHECK;
-/* Takes the node at `path` and all below it from the store, which has it listed nowhere any more, now: what comes there
- * before the next flush must not share its keys. Where it is not to be removed nothing happens. */
-enum zs_status zs_hierarchy_flush_removal(struct zs_hierarchy *h, const char *path,
-                                          struct zs_error *err) ZS_MUST_CHECK;
+/* Removes the node at `path` and all below it from the store now, if a removal is pending: what is created there before
+ * the next flush must not share its keys. */
+enum zs_status zs_hierarchy_flush_removal(struct zs_hierarchy *h, const char *path, struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- recover.c, by who has the lock of the root's document ---- */
 
-/* Says what is about to change of documents that are there, but for attributes alone; *is_put: anything is. */
+/* Writes a journal of the stored documents that are about to change in more than attributes; *is_put: there are
+ * some. */
 enum zs_status zs_recovery_note_changes(const struct zs_hierarchy *h, bool *is_put, struct zs_error *err) ZS_MUST_CHECK;
 enum zs_status zs_recovery_note_rename(struct zs_store *store, const char *from, const char *to,
-                                 struct zs_error *err) ZS_MUST_CHECK;
-/* It is done. */
+                                       struct zs_error *err) ZS_MUST_CHECK;
+/* Removes the journal. */
 enum zs_status zs_recovery_done(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
 enum zs_status zs_hierarchy_recover_locked(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
 

@@ -12,7 +12,7 @@
 #include "zarr/node.h"
 
 #define STAMP "morton_hive_commit"
-/* Directories that are looked into for a leaf: they are there for those below them. */
+/* Directories that are listed to find a leaf: they are there for those below them. */
 #define MAX_LISTINGS 4096
 
 /* An array of all cells of a level. */
@@ -20,8 +20,8 @@ struct hive_array {
     struct zs_node *shown, *stored; /* both at "6/count", in the flat store and in a leaf */
     char *folder;                   /* where chunks of the former are */
     const struct zs_hive_level *level;
-    uint64_t chunks;                /* stored in a leaf, along the cells */
-    struct zs_map leaves;           /* that were asked for it */
+    uint64_t chunks;      /* stored in a leaf, along the cells */
+    struct zs_map leaves; /* that were asked for it */
 };
 
 struct hive_store {
@@ -33,7 +33,7 @@ struct hive_store {
     struct hive_array *arrays;
     size_t count;
     pthread_mutex_t lock;
-    struct zs_map stamps[ZS_HIVE_MAX_ORDER + 1]; /* of each level: leaves that were looked at */
+    struct zs_map stamps[ZS_HIVE_MAX_ORDER + 1]; /* of each level: leaves whose stamp was checked */
 };
 
 static char is_in_leaf[1], is_absent[1];
@@ -56,7 +56,7 @@ static enum zs_status load(struct zs_store *store, zs_json **document, struct zs
 }
 
 /* Whether a leaf is there and finished. */
-static enum zs_status look_at(struct zs_store *store, const char *leaf, bool *is_there, struct zs_error *err)
+static enum zs_status check_stamp(struct zs_store *store, const char *leaf, bool *is_there, struct zs_error *err)
 {
     zs_json *document = NULL;
     const enum zs_status status = load(store, &document, err, leaf, "");
@@ -146,7 +146,7 @@ static enum zs_status check_leaf(struct hive_store *s, struct hive_array *a, uin
     if (known != NULL)
         return ZS_OK;
     if (stamp == NULL) {
-        ZS_TRY(look_at(s->inner, leaf, is_there, err));
+        ZS_TRY(check_stamp(s->inner, leaf, is_there, err));
         remember(s, stamps, number, *is_there);
     }
     if (*is_there)
@@ -189,7 +189,7 @@ static enum zs_status find_leaf(struct search *f, const char *prefix, int order,
     if (order == level->node) {
         char *leaf = zs_hive_leaf(hive, level, number);
         f->number = number;
-        const enum zs_status status = leaf != NULL ? look_at(f->s->inner, leaf, &f->is_found, err)
+        const enum zs_status status = leaf != NULL ? check_stamp(f->s->inner, leaf, &f->is_found, err)
                                                    : zs_fail(err, ZS_NO_MEMORY, "no memory for a path");
         free(leaf);
         return status;

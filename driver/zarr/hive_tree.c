@@ -43,14 +43,14 @@ static void add_overviews(struct zs_hive *hive, const zs_json *pyramid)
 enum zs_status zs_hive_parse(const zs_json *manifest, struct zs_hive *hive, struct zs_error *err)
 {
     static const char spec[] = "morton-hive/";
-    const char *said = "";
+    const char *spec_name = "";
     struct zs_hive_level level = {0};
     memset(hive, 0, sizeof *hive);
-    (void)zs_json_string(zs_json_get(manifest, "spec"), &said);
-    if (strncmp(said, spec, sizeof spec - 1) != 0 || said[sizeof spec] != '\0' || said[sizeof spec - 1] < '1' ||
-        said[sizeof spec - 1] > '3')
-        return zs_fail(err, ZS_UNSUPPORTED, "spec: expected morton-hive/1 to 3, found \"%.60s\"", said);
-    hive->version = said[sizeof spec - 1] - '0';
+    (void)zs_json_string(zs_json_get(manifest, "spec"), &spec_name);
+    if (strncmp(spec_name, spec, sizeof spec - 1) != 0 || spec_name[sizeof spec] != '\0' ||
+        spec_name[sizeof spec - 1] < '1' || spec_name[sizeof spec - 1] > '3')
+        return zs_fail(err, ZS_UNSUPPORTED, "spec: expected morton-hive/1 to 3, found \"%.60s\"", spec_name);
+    hive->version = spec_name[sizeof spec - 1] - '0';
     const zs_json *schedule = zs_json_get(zs_json_get(manifest, "temporal"), "schedule");
     if (zs_json_typeof(schedule) != ZS_JSON_NULL && !zs_json_equals(schedule, "none"))
         return zs_fail(err, ZS_UNSUPPORTED, "temporal: leaves of time windows are not supported");

@@ -1,9 +1,9 @@
-/* What two sessions changed of one object, put together. */
+/* Merging what two sessions changed of one object. */
 #include <string.h>
 
 #include "zarr/json.h"
 
-/* One value on all sides; NULL: there it is none. */
+/* One value as each side has it; NULL: that side has none. */
 struct sides {
     const zs_json *before, *mine, *now;
 };
@@ -26,14 +26,14 @@ static bool is_mixable(const zs_json *value)
     return zs_json_is_object(value) && !is_whole(value);
 }
 
-/* Adds what becomes of a value, where anything does. `name` is NULL in a list. */
+/* Adds the merged value, unless it is removed. `name` is NULL in a list. */
 static bool add_merged(zs_json *parent, const char *name, struct sides s)
 {
     zs_json *value;
     return merge_any(s, &value) && (value == NULL || zs_json_add(parent, name, value) != NULL);
 }
 
-/* Hands out what was built whole. */
+/* Returns what was built, or frees it. */
 static bool done(zs_json *built, bool ok, zs_json **merged)
 {
     if (!ok)
@@ -99,7 +99,7 @@ static bool merge_by_key(struct sides s, const char *key, zs_json **merged)
     return done(list, ok, merged);
 }
 
-/* Lists of one length; those that are not there have as many empty objects. */
+/* Merges lists of one length, element by element; a missing list counts as as many empty objects. */
 static bool merge_by_place(struct sides s, zs_json **merged)
 {
     zs_json *list = zs_json_new_array();
@@ -139,7 +139,7 @@ static bool are_all(bool (*is)(const zs_json *), struct sides s)
     return (s.before == NULL || is(s.before)) && (s.mine == NULL || is(s.mine)) && (s.now == NULL || is(s.now));
 }
 
-/* What both changed. */
+/* Merges a value that both sides changed. */
 static bool merge_both(struct sides s, zs_json **merged)
 {
     if (are_all(is_mixable, s))

@@ -6,7 +6,7 @@
 #include "zarr/contents.h"
 #include "zarr/hierarchy_private.h"
 
-/* The node of a document (taken over), unless it is an array that nobody could read. */
+/* Creates the node of a document (taken over); fails for an array that could not be read. */
 static enum zs_status make(const char *path, zs_json *document, struct zs_node **node, struct zs_error *err)
 {
     if (document == NULL)
@@ -35,7 +35,7 @@ enum zs_status zs_root_make(struct zs_hierarchy *h, const struct zs_node **node,
     return add(h, "", zs_group_document(), node, err);
 }
 
-/* Whether a node may be made at a path; what was left there goes. */
+/* Checks that a node may be created at a path, and removes chunks that were left there. */
 static enum zs_status clear(struct zs_hierarchy *h, const char *path, struct zs_error *err)
 {
     const struct zs_node *occupant;
@@ -43,7 +43,7 @@ static enum zs_status clear(struct zs_hierarchy *h, const char *path, struct zs_
     if (occupant != NULL)
         return zs_fail(err, ZS_ARGUMENT, "%s: there is %s /%s already", zs_hierarchy_store(h)->root,
                        occupant->type == ZS_NODE_ARRAY ? "an array" : "a group", path);
-    ZS_TRY(zs_hierarchy_flush_removal(h, path, err)); /* never chunks without the document that speaks of them */
+    ZS_TRY(zs_hierarchy_flush_removal(h, path, err)); /* never chunks without the document that describes them */
     if (zs_hierarchy_is_new(h))
         return ZS_OK;
     const enum zs_status status = zs_contents_remove_below(zs_hierarchy_store(h), path, err);
@@ -158,15 +158,16 @@ static enum zs_status check_shape(const struct zs_node *node, const uint64_t *sh
         return zs_fail(err, ZS_UNSUPPORTED, "array /%s: it cannot be read, and not change its shape", node->path);
     for (int d = 0; d < *ndim && shape != NULL && meta != NULL; d++)
         if (shape[d] != meta->shape[d] && meta->edges[d] != NULL)
-            return zs_fail(err, ZS_UNSUPPORTED, "array /%s: its document lists the lengths of chunks along dimension "
-                           "%d, for %llu elements: it does not say those of more", node->path, d,
-                           (unsigned long long)meta->shape[d]);
+            return zs_fail(err, ZS_UNSUPPORTED,
+                           "array /%s: its document lists the lengths of chunks along dimension "
+                           "%d, for %llu elements: it does not say those of more",
+                           node->path, d, (unsigned long long)meta->shape[d]);
     return ZS_OK;
 }
 
 enum zs_status zs_array_restate(struct zs_hierarchy *h, const struct zs_node *node, const uint64_t *shape,
-                                const char *const *names, const zs_json *attributes,
-                                const struct zs_node **replacement, struct zs_error *err)
+                                const char *const *names, const zs_json *attributes, const struct zs_node **replacement,
+                                struct zs_error *err)
 {
     struct zs_node *made;
     int ndim;

@@ -1,4 +1,4 @@
-/* zarr/make.h: new nodes of a hierarchy. They are in memory at once, in the store at its flush. */
+/* zarr/make.h: creating nodes, in memory at once, in the store at the flush. */
 #ifndef ZS_ZARR_MAKE_H
 #define ZS_ZARR_MAKE_H
 
@@ -32,13 +32,13 @@ enum zs_status zs_array_refill(struct zs_hierarchy *h, const struct zs_node *nod
  * business. ZS_UNSUPPORTED where the document lists the lengths of chunks along a dimension that changes, ZS_INVALID
  * for a shape that no array can have. */
 enum zs_status zs_array_restate(struct zs_hierarchy *h, const struct zs_node *node, const uint64_t *shape,
-                                const char *const *names, const zs_json *attributes,
-                                const struct zs_node **replacement, struct zs_error *err) ZS_MUST_CHECK;
+                                const char *const *names, const zs_json *attributes, const struct zs_node **replacement,
+                                struct zs_error *err) ZS_MUST_CHECK;
 
-/* Gives a node, and with it all below, another name in its group, at once: what was changed is to be flushed before,
- * and arrays of it opened again. ZS_ARGUMENT for a name that is none or is taken, ZS_UNSUPPORTED where the store has no
- * directories. A process that is killed meanwhile leaves the node where it was or will be, at worst not listed in
- * consolidated metadata: never listed where it is not. */
+/* Renames a node within its group, with all below it, at once. Changes are to be flushed before, and its arrays opened
+ * again. ZS_ARGUMENT for an invalid or taken name, ZS_UNSUPPORTED where the store has no directories. A process that is
+ * killed meanwhile leaves the node at its old or new path, at worst not listed in consolidated metadata, but never
+ * listed where it is not. */
 enum zs_status zs_node_rename(struct zs_hierarchy *h, const char *path, const char *name,
                               struct zs_error *err) ZS_MUST_CHECK;
 /* Whether the name is one that the node may have. */

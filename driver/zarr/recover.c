@@ -1,6 +1,6 @@
-/* Changes of several documents that a killed writer began: it says in a journal what it is about to do, and the next
- * writer finishes it. The journal is written and read under the lock of the root's document: who has that, and finds
- * one, knows that its writer is dead. */
+/* Finishing changes of several documents that a killed writer began. A writer says in a journal what it is about to do;
+ * the journal is written and read under the lock of the root's document, so whoever has that and finds a journal knows
+ * that its writer is dead. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,14 +73,13 @@ enum zs_status zs_recovery_done(struct zs_store *store, struct zs_error *err)
 
 /* ---- Finishing ---- */
 
-/* Puts a document, taken over, and what it was before, likewise, to what `h` writes. */
+/* Adds the change from document `before` to `after`, both taken over, to those that `h` writes. */
 static enum zs_status put_again(struct zs_hierarchy *h, const char *path, zs_json *before, zs_json *after,
                                 struct zs_error *err)
 {
     struct zs_node *node = NULL;
-    enum zs_status status = before != NULL && after != NULL
-                                ? ZS_OK
-                                : zs_fail(err, ZS_NO_MEMORY, "%s: no memory", h->store->root);
+    enum zs_status status =
+        before != NULL && after != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "%s: no memory", h->store->root);
     if (status == ZS_OK)
         status = zs_node_create(path, after, true, &node, err);
     else
@@ -102,18 +101,18 @@ static enum zs_status finish_change(struct zs_hierarchy *h, const zs_json *membe
         return zs_fail(err, ZS_INVALID, "expected the path of a node and two documents");
     ZS_TRY(put_again(h, path, zs_json_copy(before), zs_json_copy(after), err));
     ZS_TRY(zs_document_load(h->store, path, &theirs, err));
-    const enum zs_status status = zs_change_merge(&theirs, zs_hierarchy_known(h, path),
-                                                  zs_pending_find(&h->pending, path), &is_changed, err);
+    const enum zs_status status =
+        zs_change_merge(&theirs, zs_hierarchy_known(h, path), zs_changes_find(&h->pending, path), &is_changed, err);
     zs_json_free(theirs);
     if (status == ZS_INVALID)
-        zs_pending_forget(&h->pending, path);
+        zs_changes_forget(&h->pending, path);
     return status == ZS_INVALID ? ZS_OK : status;
 }
 
-/* What is at and below a path is listed from now on. */
+/* Lists what is at and below a path in consolidated metadata. */
 static enum zs_status list_again(struct zs_hierarchy *h, const char *path, struct zs_error *err)
 {
-    struct zs_hierarchy *stored = NULL; /* as the documents say, whatever lists them */
+    struct zs_hierarchy *stored = NULL; /* by the documents, whatever lists them */
     const struct zs_node **nodes = NULL;
     size_t count = 0;
     enum zs_status status = zs_hierarchy_open(h->store, false, &stored, err);
@@ -121,14 +120,14 @@ static enum zs_status list_again(struct zs_hierarchy *h, const char *path, struc
         status = zs_hierarchy_list(stored, &nodes, &count, err);
     for (size_t i = 0; i < count && status == ZS_OK; i++)
         if (zs_path_is_within(nodes[i]->path, path) && nodes[i]->document != NULL)
-            status = put_again(h, nodes[i]->path, zs_document_own(nodes[i]->document),
-                               zs_json_copy(nodes[i]->document), err);
+            status = put_again(h, nodes[i]->path, zs_document_own(nodes[i]->document), zs_json_copy(nodes[i]->document),
+                               err);
     free(nodes);
     zs_hierarchy_free(stored);
     return status;
 }
 
-/* It is where it was, or where it was to be. */
+/* Finishes a rename: the node is at its new path or still at the old one. */
 static enum zs_status finish_rename(struct zs_hierarchy *h, const char *from, const char *to, struct zs_error *err)
 {
     const char *const paths[] = {to, from};
@@ -184,11 +183,10 @@ enum zs_status zs_hierarchy_recover_locked(struct zs_store *store, struct zs_err
         return ZS_OK;
     const enum zs_status status = journal != NULL ? finish(store, journal, &reason) : ZS_OK;
     zs_json_free(journal);
-    /* what is no journal, or speaks of no nodes, is of use to nobody */
+    /* an invalid journal is of no use */
     if (status == ZS_OK || status == ZS_INVALID || status == ZS_NOT_FOUND)
         return zs_recovery_done(store, err);
-    return zs_fail(err, status, "%s: what a writer began that was killed cannot be finished: %s", store->root,
-                   reason.message);
+    return zs_fail(err, status, "%s: cannot finish what a killed writer began: %s", store->root, reason.message);
 }
 
 enum zs_status zs_hierarchy_recover(struct zs_store *store, struct zs_error *err)
@@ -198,7 +196,7 @@ enum zs_status zs_hierarchy_recover(struct zs_store *store, struct zs_error *err
     struct zs_lock *lock = NULL;
     if (store->is_remote || store->ops->lock == NULL)
         return ZS_OK;
-    ZS_TRY(read_journal(store, &is_there, &journal, err)); /* without waiting for who writes just now */
+    ZS_TRY(read_journal(store, &is_there, &journal, err)); /* without waiting for a present writer */
     zs_json_free(journal);
     if (!is_there)
         return ZS_OK;

@@ -1,4 +1,4 @@
-/* Nodes that get another name. */
+/* Renaming nodes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ static void clear(struct moving *m)
     free(m->list);
 }
 
-/* Copies of all documents at and below a path. */
+/* Copies all documents at and below a path. */
 static enum zs_status collect(struct zs_hierarchy *h, const char *path, struct moving *m, struct zs_error *err)
 {
     const struct zs_node **nodes;
@@ -50,7 +50,7 @@ static enum zs_status collect(struct zs_hierarchy *h, const char *path, struct m
     return status;
 }
 
-/* Adds what was collected, which is taken over, at a path. */
+/* Adds the collected documents, which are taken over, at a path. */
 static enum zs_status settle(struct zs_hierarchy *h, const char *path, struct moving *m, struct zs_error *err)
 {
     const bool is_unmade = zs_hierarchy_is_unmade(h);
@@ -73,7 +73,8 @@ static enum zs_status settle(struct zs_hierarchy *h, const char *path, struct mo
     return ZS_OK;
 }
 
-/* The node is listed nowhere while its directory moves: who reads then must not take its chunks for missing ones. */
+/* Renames a node. It is listed nowhere while its directory moves: a reader must not take its chunks for missing
+ * ones. */
 static enum zs_status move(struct zs_hierarchy *h, const char *from, const char *to, struct zs_error *err)
 {
     struct moving m = {0};
@@ -121,7 +122,7 @@ static enum zs_status move_safely(struct zs_hierarchy *h, const char *from, cons
     return status;
 }
 
-/* Path that a node has by another name, freed with free(), where it may have that. */
+/* The path of a node by another name, if it may have that name; freed with free(). */
 static enum zs_status new_path(struct zs_hierarchy *h, const char *path, const char *name, char **out,
                                struct zs_error *err)
 {

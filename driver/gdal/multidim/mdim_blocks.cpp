@@ -9,7 +9,7 @@
 
 extern "C"
 {
-#include "codec/terms.h"
+#include "codec/description.h"
 #include "zarr/extension.h"
 }
 
@@ -96,7 +96,7 @@ static bool putInline(const void *data, size_t size, GDALMDArrayRawBlockInfo &bl
 }
 
 /* The file that a chunk is in, and where; or, in a store that has it in no file of its own, its bytes. */
-static bool putPlace(struct zs_store *store, const struct zs_chunk_place &found, GDALMDArrayRawBlockInfo &block,
+static bool putPlace(struct zs_store *store, const struct zs_chunk_bytes &found, GDALMDArrayRawBlockInfo &block,
                      struct zs_error *err)
 {
     struct zs_store *where = nullptr;
@@ -124,7 +124,7 @@ bool zsMdimRawBlock(const ZSMdimStore &store, const struct zs_node *node, struct
                     const uint64_t *coordinates, GDALMDArrayRawBlockInfo &block)
 {
     struct zs_error err;
-    struct zs_chunk_place found = {};
+    struct zs_chunk_bytes found = {};
     block.clear();
     if (!store.IsInPlace())
     {
@@ -136,7 +136,7 @@ bool zsMdimRawBlock(const ZSMdimStore &store, const struct zs_node *node, struct
         zsReport(err);
         return false;
     }
-    const ZSOwned<struct zs_chunk_place> cleared(&found, zs_chunk_place_clear);
+    const ZSOwned<struct zs_chunk_bytes> cleared(&found, zs_chunk_bytes_clear);
     if (found.key == nullptr && found.data == nullptr)
         return true; // what is missing has no file, no size, and no more to say
     CPLStringList terms = termsOf(node, array);

@@ -9,7 +9,7 @@
 
 extern "C"
 {
-#include "codec/compression.h"
+#include "codec/description.h"
 #include "geo/coordinates.h"
 #include "geo/place.h"
 #include "raster/listing.h"

@@ -1,8 +1,10 @@
-#include "codec/compression.h"
+#include "codec/description.h"
 
 #include <string.h>
 
 #include "codec/chain.h"
+#include "codec/codec.h"
+#include "zarr/extension.h"
 
 static const char NUMCODECS[] = "numcodecs.";
 
@@ -14,7 +16,7 @@ static const char *name_of(const zs_json *codec)
     return strncmp(name, NUMCODECS, strlen(NUMCODECS)) == 0 ? name + strlen(NUMCODECS) : name;
 }
 
-/* Blosc is called by what is inside. */
+/* The compressor of a codec; of blosc, the one inside. */
 static const char *compressor(const char *codec, const zs_json *configuration)
 {
     if (strcmp(codec, "blosc") == 0)
@@ -57,4 +59,39 @@ static bool has_checksum(const zs_json *codecs, int depth)
 bool zs_has_chunk_checksum(const struct zs_array_meta *meta)
 {
     return has_checksum(meta->codecs, 0);
+}
+
+/* ---- Terms of the metadata ---- */
+
+/* Reads one list of codecs. Returns the list of a shard's chunks; NULL where there is none. */
+static const zs_json *read_list(const zs_json *codecs, const struct zs_array_meta *meta, struct zs_terms *terms)
+{
+    size_t compressors = 0;
+    const zs_json *inner = NULL;
+    for (const zs_json *c = zs_json_first(codecs); c != NULL && inner == NULL; c = zs_json_next(c)) {
+        const zs_json *configuration;
+        const struct zs_codec *codec;
+        const char *name = zs_extension_name(c, &configuration);
+        if (name == NULL || zs_codec_find(name, &codec, NULL) != ZS_OK) {
+            terms->is_all = false;
+        } else if (codec->kind == ZS_BYTES_TO_BYTES) {
+            terms->compressor = compressors++ == 0 ? c : NULL;
+        } else if (codec->arrange != NULL) {
+            inner = codec->kind == ZS_ARRAY_TO_BYTES ? zs_json_get(configuration, "codecs") : NULL;
+        } else if (strcmp(codec->name, "bytes") == 0) {
+            terms->has_endian = meta->dtype.swap_unit > 1 && meta->dtype.small == NULL &&
+                                zs_endian_parse(configuration, &terms->is_big_endian, NULL) == ZS_OK;
+        } else {
+            terms->is_all = false;
+        }
+    }
+    terms->is_all = terms->is_all && (inner != NULL || compressors < 2);
+    return inner;
+}
+
+void zs_terms_find(const struct zs_array_meta *meta, struct zs_terms *terms)
+{
+    *terms = (struct zs_terms){.is_all = true};
+    for (const zs_json *list = meta->codecs; list != NULL;)
+        list = read_list(list, meta, terms);
 }

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array/texts.h"
+#include "array/strings_private.h"
 #include "base/checked.h"
 #include "base/utf8.h"
 
@@ -10,9 +10,9 @@
 #define LIKELY_RATIO 16
 #define LIKELY_BYTES ((size_t)64 << 10)
 
-static const struct zs_level *leaf_of(const struct zs_texts *t)
+static const struct zs_level *leaf_of(const struct zs_texts *texts)
 {
-    return &t->chain.levels[t->chain.count - 1];
+    return &texts->chain.levels[texts->chain.count - 1];
 }
 
 /* Decoders are given room for all that they may make: at first not for much more than is likely. */
@@ -25,11 +25,11 @@ enum zs_status zs_text_decode(const struct zs_level *level, const void *data, si
     const size_t likely = n < limit / LIKELY_RATIO ? LIKELY_RATIO * n + LIKELY_BYTES : limit;
     enum zs_status status = ZS_CORRUPT;
     if (likely < limit)
-        status = zs_bytes_decode_up_to(level->bytes_codecs, level->bytes_codec_count, scratch, data, n, likely, out,
-                                       NULL);
+        status =
+            zs_bytes_decode_up_to(level->bytes_codecs, level->bytes_codec_count, scratch, data, n, likely, out, NULL);
     if (status != ZS_OK)
-        status = zs_bytes_decode_up_to(level->bytes_codecs, level->bytes_codec_count, scratch, data, n, limit, out,
-                                       err);
+        status =
+            zs_bytes_decode_up_to(level->bytes_codecs, level->bytes_codec_count, scratch, data, n, limit, out, err);
     zs_scratch_release(scratch);
     return status;
 }
@@ -61,26 +61,26 @@ static enum zs_status find_starts(struct zs_text_items *items, struct zs_error *
 
 static enum zs_status check_size(struct zs_text_items *items, struct zs_error *err)
 {
-    const size_t item = items->t->item;
-    if (items->bytes.size != leaf_of(items->t)->stored_size)
+    const size_t item = items->texts->item;
+    if (items->bytes.size != leaf_of(items->texts)->stored_size)
         return zs_fail(err, ZS_CORRUPT, "expected %llu bytes of text, found %zu",
-                       (unsigned long long)leaf_of(items->t)->stored_size, items->bytes.size);
-    if (items->t->type != ZS_TEXT_UTF32 || (items->room = malloc(item)) != NULL)
+                       (unsigned long long)leaf_of(items->texts)->stored_size, items->bytes.size);
+    if (items->texts->type != ZS_TEXT_UTF32 || (items->room = malloc(item)) != NULL)
         return ZS_OK;
     return zs_fail(err, ZS_NO_MEMORY, "no memory for text");
 }
 
-enum zs_status zs_text_items_open(const struct zs_texts *t, const void *data, size_t n, struct zs_text_items *items,
+enum zs_status zs_text_items_open(const struct zs_texts *texts, const void *data, size_t n, struct zs_text_items *items,
                                   struct zs_error *err)
 {
-    const struct zs_level *leaf = leaf_of(t);
-    *items = (struct zs_text_items){.t = t, .count = leaf->decoded_size};
-    if (t->item != 0 && leaf->stored_size > t->max_chunk)
-        return zs_fail(err, ZS_UNSUPPORTED, "expected chunks of at most %zu bytes of text", t->max_chunk);
-    enum zs_status status =
-        zs_text_decode(leaf, data, n, t->item != 0 ? (size_t)leaf->stored_size : t->max_chunk, &items->bytes, err);
+    const struct zs_level *level = leaf_of(texts);
+    *items = (struct zs_text_items){.texts = texts, .count = level->decoded_size};
+    if (texts->item != 0 && level->stored_size > texts->max_chunk)
+        return zs_fail(err, ZS_UNSUPPORTED, "expected chunks of at most %zu bytes of text", texts->max_chunk);
+    enum zs_status status = zs_text_decode(
+        level, data, n, texts->item != 0 ? (size_t)level->stored_size : texts->max_chunk, &items->bytes, err);
     if (status == ZS_OK)
-        status = t->item != 0 ? check_size(items, err) : find_starts(items, err);
+        status = texts->item != 0 ? check_size(items, err) : find_starts(items, err);
     return status;
 }
 
@@ -91,10 +91,10 @@ void zs_text_items_close(struct zs_text_items *items)
     free(items->room);
 }
 
-static uint32_t load_code(const struct zs_texts *t, const unsigned char *p)
+static uint32_t load_code(const struct zs_texts *texts, const unsigned char *p)
 {
     const uint32_t code = zs_load_le32(p);
-    if (!t->is_big_endian)
+    if (!texts->is_big_endian)
         return code;
     return code << 24 | (code & 0xFF00) << 8 | (code >> 8 & 0xFF00) | code >> 24;
 }
@@ -103,12 +103,12 @@ static uint32_t load_code(const struct zs_texts *t, const unsigned char *p)
 static enum zs_status take_code_points(struct zs_text_items *items, const unsigned char *p, size_t *n,
                                        struct zs_error *err)
 {
-    size_t length = items->t->item / 4;
-    while (length > 0 && load_code(items->t, p + 4 * (length - 1)) == 0)
+    size_t length = items->texts->item / 4;
+    while (length > 0 && load_code(items->texts, p + 4 * (length - 1)) == 0)
         length--;
     *n = 0;
     for (size_t k = 0; k < length; k++) {
-        const uint32_t code = load_code(items->t, p + 4 * k);
+        const uint32_t code = load_code(items->texts, p + 4 * k);
         const size_t put = zs_utf8_put(code, items->room + *n); /* at most 4 bytes, as the code has */
         if (put == 0)
             return zs_fail(err, ZS_CORRUPT, "0x%08lx is no code point", (unsigned long)code);
@@ -117,19 +117,18 @@ static enum zs_status take_code_points(struct zs_text_items *items, const unsign
     return ZS_OK;
 }
 
-enum zs_status zs_text_item(struct zs_text_items *items, uint64_t i, const char **text, size_t *n,
-                            struct zs_error *err)
+enum zs_status zs_text_item(struct zs_text_items *items, uint64_t i, const char **text, size_t *n, struct zs_error *err)
 {
-    const unsigned char *p = items->bytes.data + (items->starts != NULL ? items->starts[i] : i * items->t->item);
+    const unsigned char *p = items->bytes.data + (items->starts != NULL ? items->starts[i] : i * items->texts->item);
     if (items->starts != NULL) {
         *n = zs_load_le32(p);
         *text = (const char *)p + 4;
-    } else if (items->t->type == ZS_TEXT_UTF32) {
+    } else if (items->texts->type == ZS_TEXT_UTF32) {
         *text = items->room;
         ZS_TRY(take_code_points(items, p, n, err));
     } else {
         *text = (const char *)p;
-        for (*n = items->t->item; *n > 0 && p[*n - 1] == '\0';)
+        for (*n = items->texts->item; *n > 0 && p[*n - 1] == '\0';)
             --*n;
     }
     if (zs_utf8_check(*text, *n, NULL) && memchr(*text, '\0', *n) == NULL)
@@ -139,20 +138,21 @@ enum zs_status zs_text_item(struct zs_text_items *items, uint64_t i, const char 
 
 /* ---- To be stored ---- */
 
-static enum zs_status append_code(const struct zs_texts *t, uint32_t code, struct zs_buffer *out, struct zs_error *err)
+static enum zs_status append_code(const struct zs_texts *texts, uint32_t code, struct zs_buffer *out,
+                                  struct zs_error *err)
 {
     unsigned char bytes[4];
     for (int b = 0; b < 4; b++)
-        bytes[t->is_big_endian ? 3 - b : b] = (unsigned char)(code >> (8 * b));
+        bytes[texts->is_big_endian ? 3 - b : b] = (unsigned char)(code >> (8 * b));
     return zs_buffer_append(out, bytes, sizeof bytes, err);
 }
 
-enum zs_status zs_text_items_begin(const struct zs_texts *t, uint64_t count, struct zs_buffer *out,
+enum zs_status zs_text_items_begin(const struct zs_texts *texts, uint64_t count, struct zs_buffer *out,
                                    struct zs_error *err)
 {
     const unsigned char bytes[4] = {(unsigned char)count, (unsigned char)(count >> 8), (unsigned char)(count >> 16),
                                     (unsigned char)(count >> 24)};
-    if (t->item != 0)
+    if (texts->item != 0)
         return ZS_OK;
     if (count > UINT32_MAX)
         return zs_fail(err, ZS_UNSUPPORTED, "expected chunks of fewer than 2^32 texts");
@@ -160,20 +160,20 @@ enum zs_status zs_text_items_begin(const struct zs_texts *t, uint64_t count, str
 }
 
 /* UTF-8 that was checked. */
-static enum zs_status append_code_points(const struct zs_texts *t, const char *text, size_t n, struct zs_buffer *out,
-                                         struct zs_error *err)
+static enum zs_status append_code_points(const struct zs_texts *texts, const char *text, size_t n,
+                                         struct zs_buffer *out, struct zs_error *err)
 {
     for (size_t i = 0; i < n;) {
         const unsigned char first = (unsigned char)text[i++];
         uint32_t code = first < 0x80 ? first : first < 0xE0 ? first & 0x1Fu : first < 0xF0 ? first & 0x0Fu : first & 7u;
         while (i < n && ((unsigned char)text[i] & 0xC0) == 0x80)
             code = code << 6 | ((unsigned char)text[i++] & 0x3Fu);
-        ZS_TRY(append_code(t, code, out, err));
+        ZS_TRY(append_code(texts, code, out, err));
     }
     return ZS_OK;
 }
 
-enum zs_status zs_text_item_append(const struct zs_texts *t, const char *text, size_t n, struct zs_buffer *out,
+enum zs_status zs_text_item_append(const struct zs_texts *texts, const char *text, size_t n, struct zs_buffer *out,
                                    struct zs_error *err)
 {
     const unsigned char size[4] = {(unsigned char)n, (unsigned char)(n >> 8), (unsigned char)(n >> 16),
@@ -181,21 +181,21 @@ enum zs_status zs_text_item_append(const struct zs_texts *t, const char *text, s
     size_t codes;
     if (!zs_utf8_check(text, n, &codes))
         return zs_fail(err, ZS_ARGUMENT, "expected text in UTF-8");
-    const size_t units = t->type == ZS_TEXT_UTF32 ? 4 * codes : n;
-    if (t->item != 0 && units > t->item)
+    const size_t chunks = texts->type == ZS_TEXT_UTF32 ? 4 * codes : n;
+    if (texts->item != 0 && chunks > texts->item)
         return zs_fail(err, ZS_ARGUMENT, "\"%.60s\": expected text of at most %zu %s", text,
-                       t->type == ZS_TEXT_UTF32 ? t->item / 4 : t->item,
-                       t->type == ZS_TEXT_UTF32 ? "code points" : "bytes");
-    if (units > t->max_chunk || out->size > t->max_chunk - units)
-        return zs_fail(err, ZS_ARGUMENT, "expected chunks of at most %zu bytes of text, found more", t->max_chunk);
-    const size_t end = out->size + t->item;
-    if (t->item == 0)
+                       texts->type == ZS_TEXT_UTF32 ? texts->item / 4 : texts->item,
+                       texts->type == ZS_TEXT_UTF32 ? "code points" : "bytes");
+    if (chunks > texts->max_chunk || out->size > texts->max_chunk - chunks)
+        return zs_fail(err, ZS_ARGUMENT, "expected chunks of at most %zu bytes of text, found more", texts->max_chunk);
+    const size_t end = out->size + texts->item;
+    if (texts->item == 0)
         ZS_TRY(zs_buffer_append(out, size, sizeof size, err));
-    if (t->type == ZS_TEXT_UTF32)
-        ZS_TRY(append_code_points(t, text, n, out, err));
+    if (texts->type == ZS_TEXT_UTF32)
+        ZS_TRY(append_code_points(texts, text, n, out, err));
     else
         ZS_TRY(zs_buffer_append(out, text, n, err));
-    while (t->item != 0 && out->size < end)
+    while (texts->item != 0 && out->size < end)
         ZS_TRY(zs_buffer_append(out, "", 1, err));
     return ZS_OK;
 }

@@ -1,7 +1,7 @@
-/* array/texts.h: an opened array of text, as strings.c reads it and strings_write.c writes it. Its chunks are those of
- * an array of bytes with the same document; what is in them is told by its data type. */
-#ifndef ZS_ARRAY_TEXTS_H
-#define ZS_ARRAY_TEXTS_H
+/* array/strings_private.h: an opened array of text, shared by strings_read.c and strings_write.c. Its chunks are those
+ * of an array of bytes with the same document; what is in them is told by its data type. */
+#ifndef ZS_ARRAY_STRINGS_PRIVATE_H
+#define ZS_ARRAY_STRINGS_PRIVATE_H
 
 #include "array/grid.h"
 #include "array/strings.h"
@@ -20,9 +20,9 @@ struct zs_texts {
 };
 
 /* On failure nothing needs to be closed. */
-enum zs_status zs_texts_open(struct zs_store *store, const struct zs_node *node, size_t max_chunk, struct zs_texts *t,
-                             struct zs_error *err) ZS_MUST_CHECK;
-void zs_texts_close(struct zs_texts *t);
+enum zs_status zs_texts_open(struct zs_store *store, const struct zs_node *node, size_t max_chunk,
+                             struct zs_texts *texts, struct zs_error *err) ZS_MUST_CHECK;
+void zs_texts_close(struct zs_texts *texts);
 
 /* Elements of a request: those numbered [from, to) in each dimension, as `all` counts them. */
 struct zs_text_part {
@@ -36,19 +36,19 @@ enum zs_status zs_text_check(const struct zs_node *node, const struct zs_text_re
 
 /* The chunks of level k that hold elements of a part, one after the other: `part` is set to those in the next one,
  * whose place in the grid of that level is `at`. False behind the last. Begin with is_first. */
-bool zs_text_next(const struct zs_texts *t, int k, const struct zs_text_part *whole, bool is_first,
+bool zs_text_next(const struct zs_texts *texts, int k, const struct zs_text_part *whole, bool is_first,
                   struct zs_text_part *part, uint64_t *at);
 
-/* Calls f for each element of a part: its numbers in the request, and that in its leaf chunk as it is stored, which is
- * at `at`. */
+/* Calls f for each element of a part: its numbers in the request, and that in its innermost chunk as it is stored,
+ * which is at `at`. */
 typedef enum zs_status (*zs_text_each_fn)(void *ctx, const uint64_t *number, uint64_t stored, struct zs_error *err);
-enum zs_status zs_text_each(const struct zs_texts *t, const struct zs_text_part *part, const uint64_t *at,
+enum zs_status zs_text_each(const struct zs_texts *texts, const struct zs_text_part *part, const uint64_t *at,
                             zs_text_each_fn f, void *ctx, struct zs_error *err) ZS_MUST_CHECK;
 
-/* ---- What is in a decoded leaf chunk (text_items.c) ---- */
+/* ---- What is in a decoded innermost chunk (strings_items.c) ---- */
 
 struct zs_text_items {
-    const struct zs_texts *t;
+    const struct zs_texts *texts;
     uint64_t count;
     struct zs_buffer bytes;
     size_t *starts; /* of elements of any length: where each begins, behind its size; else NULL */
@@ -61,17 +61,17 @@ enum zs_status zs_text_decode(const struct zs_level *level, const void *data, si
 
 /* Decodes n encoded bytes. ZS_CORRUPT where they are not laid out as count elements, ZS_UNSUPPORTED where they are more
  * than t->max_chunk. Closed also on failure. */
-enum zs_status zs_text_items_open(const struct zs_texts *t, const void *data, size_t n, struct zs_text_items *items,
+enum zs_status zs_text_items_open(const struct zs_texts *texts, const void *data, size_t n, struct zs_text_items *items,
                                   struct zs_error *err) ZS_MUST_CHECK;
 void zs_text_items_close(struct zs_text_items *items);
 /* An element as UTF-8; *text is valid until the next. ZS_CORRUPT where it is none. */
 enum zs_status zs_text_item(struct zs_text_items *items, uint64_t i, const char **text, size_t *n,
                             struct zs_error *err) ZS_MUST_CHECK;
 /* Appends an element, as it is stored. ZS_ARGUMENT for what is no UTF-8, or too long. */
-enum zs_status zs_text_item_append(const struct zs_texts *t, const char *text, size_t n, struct zs_buffer *out,
+enum zs_status zs_text_item_append(const struct zs_texts *texts, const char *text, size_t n, struct zs_buffer *out,
                                    struct zs_error *err) ZS_MUST_CHECK;
 /* What stands before all elements. */
-enum zs_status zs_text_items_begin(const struct zs_texts *t, uint64_t count, struct zs_buffer *out,
+enum zs_status zs_text_items_begin(const struct zs_texts *texts, uint64_t count, struct zs_buffer *out,
                                    struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

@@ -3,15 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array/indexes.h"
-#include "array/texts.h"
+#include "array/strings_private.h"
 #include "base/checked.h"
+#include "shard/walk.h"
 
 /* Shards that are no larger come whole, where more than one of their chunks is wanted: each request is a wait. */
 #define SMALL_SHARD ((uint64_t)1 << 20)
 
 struct reader {
-    const struct zs_texts *t;
+    const struct zs_texts *texts;
     zs_text_take_fn take;
     void *ctx;
     bool is_blank;
@@ -70,7 +70,7 @@ enum zs_status zs_text_check(const struct zs_node *node, const struct zs_text_re
 static enum zs_status take_element(void *ctx, const uint64_t *number, uint64_t stored, struct zs_error *err)
 {
     struct reader *r = ctx;
-    const char *text = r->t->fill;
+    const char *text = r->texts->fill;
     size_t n = 0;
     if (r->items == NULL)
         n = strlen(text);
@@ -79,129 +79,112 @@ static enum zs_status take_element(void *ctx, const uint64_t *number, uint64_t s
     return r->take(r->ctx, number, text, n, err);
 }
 
-/* The elements of a part in leaf chunks that are missing. */
+/* The elements of a part in innermost chunks that are missing. */
 static enum zs_status take_missing(struct reader *r, const struct zs_text_part *whole, struct zs_error *err)
 {
     struct zs_text_part part;
     uint64_t at[ZS_MAX_NDIM];
-    const int leaf = r->t->chain.count - 1;
+    const int innermost = r->texts->chain.count - 1;
     r->items = NULL;
-    for (bool first = true; zs_text_next(r->t, leaf, whole, first, &part, at); first = false)
-        ZS_TRY(zs_text_each(r->t, &part, at, take_element, r, err));
+    for (bool first = true; zs_text_next(r->texts, innermost, whole, first, &part, at); first = false)
+        ZS_TRY(zs_text_each(r->texts, &part, at, take_element, r, err));
     return ZS_OK;
 }
 
-static enum zs_status take_leaf(struct reader *r, const struct zs_text_part *part, const uint64_t *at,
-                                const void *data, size_t n, struct zs_error *err)
+static enum zs_status take_innermost(struct reader *r, const struct zs_text_part *part, const uint64_t *at,
+                                     const void *data, size_t n, struct zs_error *err)
 {
     struct zs_text_items items;
-    enum zs_status status = zs_text_items_open(r->t, data, n, &items, err);
+    enum zs_status status = zs_text_items_open(r->texts, data, n, &items, err);
     r->items = &items;
     r->is_blank = false;
     if (status == ZS_OK)
-        status = zs_text_each(r->t, part, at, take_element, r, err);
+        status = zs_text_each(r->texts, part, at, take_element, r, err);
     zs_text_items_close(&items);
     r->items = NULL;
     return status;
 }
 
-/* Bytes of a chunk of level k, and of all in a shard that has codecs of its own. */
-static enum zs_status fetch(const struct reader *r, const struct zs_source *src, uint64_t offset, uint64_t size,
-                            struct zs_buffer *out, struct zs_error *err)
+/* The encoded bytes of a chunk, or of a shard: those at hand, or read into `buffer`. */
+static enum zs_status fetch(const struct reader *r, const struct zs_source *source, struct zs_buffer *buffer,
+                            const unsigned char **bytes, struct zs_error *err)
 {
-    if (size > zs_bytes_bound(r->t->max_chunk))
-        return zs_fail(err, ZS_UNSUPPORTED, "expected chunks of at most %zu bytes of text", r->t->max_chunk);
-    ZS_TRY(zs_buffer_reset(out, (size_t)size, err));
-    out->size = (size_t)size;
-    if (src->memory == NULL)
-        return zs_object_read(src->object, src->offset + offset, (size_t)size, out->data, err);
-    memcpy(out->data, src->memory + offset, (size_t)size);
-    return ZS_OK;
+    if (source->size > zs_bytes_bound(r->texts->max_chunk))
+        return zs_fail(err, ZS_UNSUPPORTED, "expected chunks of at most %zu bytes of text", r->texts->max_chunk);
+    return zs_source_fetch(source, SIZE_MAX, buffer, bytes, err);
 }
 
 static enum zs_status take_shard(struct reader *r, int k, const struct zs_text_part *whole,
-                                 const struct zs_source *src, struct zs_error *err);
+                                 const struct zs_source *shard, struct zs_error *err);
 
-/* The chunk of level k at [offset, offset + size) of a shard. */
+/* Hands over the elements of a part that lie in a chunk of level k. */
 static enum zs_status take_chunk(struct reader *r, int k, const struct zs_text_part *part, const uint64_t *at,
-                                 const struct zs_source *src, uint64_t offset, uint64_t size, struct zs_error *err)
+                                 const struct zs_source *chunk, struct zs_error *err)
 {
-    const struct zs_level *level = &r->t->chain.levels[k];
-    struct zs_source inner = *src;
-    struct zs_buffer data = {0}, decoded = {0};
-    enum zs_status status = ZS_OK;
-    inner.offset = src->offset + offset;
-    inner.size = size;
-    if (src->memory != NULL) {
-        inner.memory = src->memory + offset;
-        inner.offset = 0;
+    const struct zs_level *level = &r->texts->chain.levels[k];
+    struct zs_buffer fetched = {0}, decoded = {0};
+    const unsigned char *bytes;
+    if (level->is_shard && level->bytes_codec_count == 0)
+        return take_shard(r, k, part, chunk, err);
+    enum zs_status status = fetch(r, chunk, &fetched, &bytes, err);
+    if (status == ZS_OK && level->is_shard)
+        status = zs_text_decode(level, bytes, (size_t)chunk->size, zs_bytes_bound(r->texts->max_chunk), &decoded, err);
+    if (status == ZS_OK && level->is_shard) {
+        const struct zs_source shard = {.memory = decoded.data, .size = decoded.size, .version = chunk->version};
+        status = take_shard(r, k, part, &shard, err);
+    } else if (status == ZS_OK) {
+        status = take_innermost(r, part, at, bytes, (size_t)chunk->size, err);
     }
-    if (!level->is_shard) {
-        status = fetch(r, src, offset, size, &data, err);
-        if (status == ZS_OK)
-            status = take_leaf(r, part, at, data.data, data.size, err);
-    } else if (level->bytes_codec_count > 0) {
-        status = fetch(r, src, offset, size, &data, err);
-        if (status == ZS_OK)
-            status = zs_text_decode(level, data.data, data.size, zs_bytes_bound(r->t->max_chunk), &decoded, err);
-        inner = (struct zs_source){.memory = decoded.data, .size = decoded.size, .version = src->version};
-        if (status == ZS_OK)
-            status = take_shard(r, k, part, &inner, err);
-    } else {
-        status = take_shard(r, k, part, &inner, err);
-    }
-    zs_buffer_free(&data);
+    zs_buffer_free(&fetched);
     zs_buffer_free(&decoded);
     return status;
 }
 
-/* Where `whole` lies in a shard of level k, whose own codecs are undone. */
+/* Hands over the elements of `whole`, which lie in a shard of level k whose own codecs are undone. */
 static enum zs_status take_shard(struct reader *r, int k, const struct zs_text_part *whole,
-                                 const struct zs_source *src, struct zs_error *err)
+                                 const struct zs_source *shard, struct zs_error *err)
 {
-    const struct zs_level *level = &r->t->chain.levels[k];
+    const struct zs_level *level = &r->texts->chain.levels[k];
     struct zs_text_part part;
     uint64_t at[ZS_MAX_NDIM], inside[ZS_MAX_NDIM];
     struct zs_shard_index *index;
-    if (level->index_size > r->t->max_chunk)
-        return zs_fail(err, ZS_UNSUPPORTED, "shard index: expected at most %zu bytes", r->t->max_chunk);
-    ZS_TRY(zs_index_read(level, src, &index, err));
+    if (level->index_size > r->texts->max_chunk)
+        return zs_fail(err, ZS_UNSUPPORTED, "shard index: expected at most %zu bytes", r->texts->max_chunk);
+    ZS_TRY(zs_source_index(level, shard, &index, err));
     enum zs_status status = ZS_OK;
-    for (bool first = true; status == ZS_OK && zs_text_next(r->t, k + 1, whole, first, &part, at); first = false) {
+    for (bool first = true; status == ZS_OK && zs_text_next(r->texts, k + 1, whole, first, &part, at); first = false) {
         bool is_empty;
-        uint64_t offset, size;
-        zs_grid_inside(&r->t->grid, k, at, inside);
-        status = zs_shard_index_entry(level, index, zs_shard_index_number(level, inside), &is_empty, &offset, &size,
-                                      err);
+        struct zs_source chunk;
+        zs_grid_inside(&r->texts->grid, k, at, inside);
+        status = zs_source_chunk(level, shard, index, zs_shard_index_number(level, inside), UINT64_MAX, &is_empty,
+                                 &chunk, err);
         if (status == ZS_OK)
-            status = is_empty ? take_missing(r, &part, err)
-                              : take_chunk(r, k + 1, &part, at, src, offset, size, err);
+            status = is_empty ? take_missing(r, &part, err) : take_chunk(r, k + 1, &part, at, &chunk, err);
     }
     free(index);
     return status;
 }
 
-/* Whether the elements lie in several leaf chunks. */
+/* Whether the elements lie in several innermost chunks. */
 static bool is_many(const struct reader *r, const struct zs_text_part *whole)
 {
     struct zs_text_part part;
     uint64_t at[ZS_MAX_NDIM];
-    const int leaf = r->t->chain.count - 1;
-    return zs_text_next(r->t, leaf, whole, true, &part, at) && zs_text_next(r->t, leaf, whole, false, &part, at);
+    const int innermost = r->texts->chain.count - 1;
+    return zs_text_next(r->texts, innermost, whole, true, &part, at) &&
+           zs_text_next(r->texts, innermost, whole, false, &part, at);
 }
 
 static enum zs_status take_shard_object(struct reader *r, const struct zs_text_part *part, const uint64_t *at,
                                         struct zs_object *object, struct zs_error *err)
 {
     struct zs_buffer data = {0};
-    struct zs_source src = {.object = object, .size = zs_object_size(object), .version = object->version};
+    struct zs_source shard = zs_source_of(object);
     enum zs_status status = ZS_OK;
-    if (src.size > 0 && src.size <= SMALL_SHARD && is_many(r, part)) {
-        status = fetch(r, &src, 0, src.size, &data, err);
-        src.memory = data.data;
-    }
+    if (shard.size > 0 && shard.size <= SMALL_SHARD && is_many(r, part))
+        status = fetch(r, &shard, &data, &shard.memory, err);
     if (status == ZS_OK)
-        status = take_chunk(r, 0, part, at, &src, 0, src.size, err);
+        status = take_chunk(r, 0, part, at, &shard, err);
     zs_buffer_free(&data);
     return status;
 }
@@ -210,24 +193,23 @@ static enum zs_status take_shard_object(struct reader *r, const struct zs_text_p
 static enum zs_status take_object(struct reader *r, const struct zs_text_part *part, const uint64_t *at,
                                   struct zs_error *err)
 {
-    const struct zs_texts *t = r->t;
-    char *key = zs_chunk_key(t->bytes->array, t->node->path, at);
+    const struct zs_texts *texts = r->texts;
+    char *key = zs_chunk_key(texts->bytes->array, texts->node->path, at);
     if (key == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
     struct zs_object *object = NULL;
     struct zs_buffer data = {0};
-    const bool is_sharded = t->chain.count > 1;
-    enum zs_status status = is_sharded
-                                ? zs_object_open(t->store, key, &object, err)
-                                : zs_store_get(t->store, key, zs_bytes_bound(t->max_chunk), &data, err);
+    const bool is_sharded = texts->chain.count > 1;
+    enum zs_status status = is_sharded ? zs_object_open(texts->store, key, &object, err)
+                                       : zs_store_get(texts->store, key, zs_bytes_bound(texts->max_chunk), &data, err);
     if (status == ZS_NOT_FOUND)
         status = take_missing(r, part, err);
     else if (status == ZS_OK)
         status = is_sharded ? take_shard_object(r, part, at, object, err)
-                            : take_leaf(r, part, at, data.data, data.size, err);
+                            : take_innermost(r, part, at, data.data, data.size, err);
     zs_object_close(object);
     zs_buffer_free(&data);
-    status = status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s/%s", t->store->root, key);
+    status = status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s/%s", texts->store->root, key);
     free(key);
     return status;
 }
@@ -241,7 +223,7 @@ enum zs_status zs_texts_read(struct zs_hierarchy *h, const struct zs_node *node,
     ZS_TRY(zs_text_check(node, request, &all, err));
     ZS_TRY(zs_texts_open(zs_hierarchy_store(h), node,
                          request->max_chunk != 0 ? request->max_chunk : ZS_STRINGS_MAX_BYTES, &t, err));
-    struct reader r = {.t = &t, .take = take, .ctx = ctx, .is_blank = true};
+    struct reader r = {.texts = &t, .take = take, .ctx = ctx, .is_blank = true};
     enum zs_status status = ZS_OK;
     for (bool first = true; status == ZS_OK && zs_text_next(&t, 0, &all, first, &part, at); first = false)
         status = take_object(&r, &part, at, err);

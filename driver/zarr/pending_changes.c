@@ -1,4 +1,4 @@
-/* What was changed in memory and is not in the store yet, and how it comes there beside what others changed. */
+/* The table of pending changes, and how a change is put over what others changed meanwhile. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,55 +7,51 @@
 
 /* ---- The table ---- */
 
-/* Position of the first change not before `path`. */
-static size_t position(const struct zs_pending *p, const char *path)
+static const char *path_of(const void *change)
 {
-    size_t low = 0, high = p->count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (zs_path_compare(p->list[middle]->path, path) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return (*(struct zs_change *const *)change)->path;
 }
 
-struct zs_change *zs_pending_find(const struct zs_pending *p, const char *path)
+static size_t position(const struct zs_pending_changes *changes, const char *path)
 {
-    const size_t i = position(p, path);
-    return i < p->count && strcmp(p->list[i]->path, path) == 0 ? p->list[i] : NULL;
+    return zs_path_position(changes->list, changes->count, sizeof *changes->list, path_of, path);
 }
 
-struct zs_change *zs_pending_note(struct zs_pending *p, const char *path)
+struct zs_change *zs_changes_find(const struct zs_pending_changes *changes, const char *path)
 {
-    struct zs_change *change = zs_pending_find(p, path);
+    const size_t i = position(changes, path);
+    return i < changes->count && strcmp(changes->list[i]->path, path) == 0 ? changes->list[i] : NULL;
+}
+
+struct zs_change *zs_changes_note(struct zs_pending_changes *changes, const char *path)
+{
+    struct zs_change *change = zs_changes_find(changes, path);
     if (change != NULL)
         return change;
-    if (p->count == p->capacity) {
-        const size_t capacity = p->capacity == 0 ? 16 : 2 * p->capacity;
-        struct zs_change **grown = realloc(p->list, capacity * sizeof *grown);
+    if (changes->count == changes->capacity) {
+        const size_t capacity = changes->capacity == 0 ? 16 : 2 * changes->capacity;
+        struct zs_change **grown = realloc(changes->list, capacity * sizeof *grown);
         if (grown == NULL)
             return NULL;
-        p->list = grown;
-        p->capacity = capacity;
+        changes->list = grown;
+        changes->capacity = capacity;
     }
     change = zs_calloc(1, sizeof *change);
     if (change == NULL || (change->path = zs_strdup(path)) == NULL) {
         free(change);
         return NULL;
     }
-    const size_t i = position(p, path);
-    memmove(p->list + i + 1, p->list + i, (p->count - i) * sizeof *p->list);
-    p->list[i] = change;
-    p->count++;
+    const size_t i = position(changes, path);
+    memmove(changes->list + i + 1, changes->list + i, (changes->count - i) * sizeof *changes->list);
+    changes->list[i] = change;
+    changes->count++;
     return change;
 }
 
-void zs_pending_within(const struct zs_pending *p, const char *path, size_t *first, size_t *end)
+void zs_changes_within(const struct zs_pending_changes *changes, const char *path, size_t *first, size_t *end)
 {
-    *first = *end = position(p, path);
-    while (*end < p->count && zs_path_is_within(p->list[*end]->path, path))
+    *first = *end = position(changes, path);
+    while (*end < changes->count && zs_path_is_within(changes->list[*end]->path, path))
         ++*end;
 }
 
@@ -68,23 +64,23 @@ static void change_free(struct zs_change *change)
     free(change);
 }
 
-void zs_pending_forget(struct zs_pending *p, const char *path)
+void zs_changes_forget(struct zs_pending_changes *changes, const char *path)
 {
     size_t first, end;
-    zs_pending_within(p, path, &first, &end);
+    zs_changes_within(changes, path, &first, &end);
     for (size_t i = first; i < end; i++)
-        change_free(p->list[i]);
+        change_free(changes->list[i]);
     if (end > first)
-        memmove(p->list + first, p->list + end, (p->count - end) * sizeof *p->list);
-    p->count -= end - first;
+        memmove(changes->list + first, changes->list + end, (changes->count - end) * sizeof *changes->list);
+    changes->count -= end - first;
 }
 
-void zs_pending_clear(struct zs_pending *p)
+void zs_changes_clear(struct zs_pending_changes *changes)
 {
-    while (p->count > 0)
-        change_free(p->list[--p->count]);
-    free(p->list);
-    *p = (struct zs_pending){0};
+    while (changes->count > 0)
+        change_free(changes->list[--changes->count]);
+    free(changes->list);
+    *changes = (struct zs_pending_changes){0};
 }
 
 bool zs_change_is_removal(const struct zs_change *change)
@@ -92,12 +88,12 @@ bool zs_change_is_removal(const struct zs_change *change)
     return change->kind == ZS_CHANGE_REMOVED || change->kind == ZS_CHANGE_LEFT;
 }
 
-bool zs_pending_is_vacant(const struct zs_pending *p, const char *path)
+bool zs_changes_are_vacant(const struct zs_pending_changes *changes, const char *path)
 {
-    char *above = p->count > 0 ? zs_strdup(path) : NULL;
+    char *above = changes->count > 0 ? zs_strdup(path) : NULL;
     bool is_vacant = false;
     while (above != NULL && !is_vacant) { /* without memory the store is asked */
-        const struct zs_change *change = zs_pending_find(p, above);
+        const struct zs_change *change = zs_changes_find(changes, above);
         is_vacant = change != NULL && (change->was_removed || change->is_fresh);
         char *next = zs_path_parent(above);
         free(above);
@@ -163,6 +159,12 @@ static bool is_less(const zs_json *shape, const zs_json *other)
     return false;
 }
 
+/* What a node's own document said before it was changed. */
+static const zs_json *before_of(const struct zs_change *change)
+{
+    return change->own != NULL ? change->own : change->before;
+}
+
 /* Puts a member of our document, or that it is gone, over theirs. */
 static enum zs_status merge_member(zs_json *theirs, const struct zs_node *node, const struct zs_change *change,
                                    const char *name, bool *is_changed, struct zs_error *err)
@@ -170,7 +172,7 @@ static enum zs_status merge_member(zs_json *theirs, const struct zs_node *node, 
     const zs_json *ours = zs_json_get(node->document, name), *is = zs_json_get(theirs, name);
     if (!is_compared(name) || zs_json_is_same(zs_json_get(change->before, name), ours) || zs_json_is_same(is, ours))
         return ZS_OK;
-    const zs_json *was = zs_json_get(change->own != NULL ? change->own : change->before, name);
+    const zs_json *was = zs_json_get(before_of(change), name);
     if (!zs_json_is_same(is, was))
         return zs_fail(err, ZS_INVALID,
                        "%s/zarr.json: \"%s\" is not what it was when this array was opened, somebody else changed it: "
@@ -186,22 +188,30 @@ static enum zs_status merge_member(zs_json *theirs, const struct zs_node *node, 
     return ours == NULL || zs_json_set(theirs, name, zs_json_copy(ours)) != NULL ? ZS_OK : no_memory(node, err);
 }
 
-/* Whether what is there now is the array that was opened, and not another that somebody made in its place: what is said
- * of the one is not of the other. It may have become longer, and its fill value another. */
+/* The member, of some, in which a stored document is neither as the node has it now nor as it was before the node was
+ * changed (`before` is NULL where it was not); NULL when there is none. */
+static const char *changed_member(const char *const *members, size_t count, const zs_json *stored,
+                                  const struct zs_node *node, const zs_json *before)
+{
+    for (size_t i = 0; i < count; i++) {
+        const zs_json *is = zs_json_get(stored, members[i]);
+        if (!zs_json_is_same(is, zs_json_get(node->document, members[i])) &&
+            (before == NULL || !zs_json_is_same(is, zs_json_get(before, members[i]))))
+            return members[i];
+    }
+    return NULL;
+}
+
+/* Whether what is stored now is the array that was opened, and not another that somebody made in its place: changes of
+ * the one are not for the other. It may have become longer, and its fill value another. */
 static enum zs_status check_is_same(const zs_json *theirs, const struct zs_node *node, const struct zs_change *change,
                                     struct zs_error *err)
 {
     static const char *const members[] = {"data_type", "codecs", "chunk_grid", "chunk_key_encoding"};
-    const zs_json *was = change->own != NULL ? change->own : change->before;
-    const char *other = NULL;
-    for (size_t i = 0; i < sizeof members / sizeof members[0] && node->type == ZS_NODE_ARRAY; i++) {
-        const zs_json *is = zs_json_get(theirs, members[i]);
-        if (!zs_json_is_same(is, zs_json_get(was, members[i])) &&
-            !zs_json_is_same(is, zs_json_get(node->document, members[i])))
-            other = members[i];
-    }
-    if (node->type == ZS_NODE_ARRAY &&
-        zs_json_size(zs_json_get(theirs, "shape")) != zs_json_size(zs_json_get(node->document, "shape")))
+    if (node->type != ZS_NODE_ARRAY)
+        return ZS_OK;
+    const char *other = changed_member(members, sizeof members / sizeof members[0], theirs, node, before_of(change));
+    if (zs_json_size(zs_json_get(theirs, "shape")) != zs_json_size(zs_json_get(node->document, "shape")))
         other = "shape";
     if (other == NULL)
         return ZS_OK;
@@ -238,13 +248,68 @@ enum zs_status zs_change_merge(zs_json **theirs, const struct zs_node *node, con
     if (is_edit && !change->may_be_gone)
         return zs_fail(err, ZS_INVALID, "/%s: somebody else removed this %s meanwhile: its changes are not written",
                        node->path, type);
-    /* A group that is the same is of both. */
+    /* Both may have added the same group. */
     if (!is_edit && !change->was_removed && !change->is_put && *theirs != NULL &&
         (node->type == ZS_NODE_ARRAY || !zs_json_is_same(*theirs, node->document)))
-        return zs_fail(err, ZS_INVALID, "/%s: somebody else made it meanwhile: it stays as it is, and this %s is not "
-                                        "written", node->path, type);
+        return zs_fail(err, ZS_INVALID,
+                       "/%s: somebody else made it meanwhile: it stays as it is, and this %s is not "
+                       "written",
+                       node->path, type);
     zs_json_free(*theirs);
     *theirs = zs_json_copy(node->document);
     *is_changed = true;
     return *theirs != NULL ? ZS_OK : no_memory(node, err);
+}
+
+/* ---- Whether an array is still the one that was opened ---- */
+
+/* Members that say where chunks are and what they mean. */
+static const char *const array_members[] = {"node_type", "data_type",          "fill_value", "chunk_grid",
+                                            "codecs",    "chunk_key_encoding", "shape",      "storage_transformers"};
+
+static enum zs_status compare(const struct zs_node *node, const struct zs_change *change, const zs_json *document,
+                              struct zs_error *err)
+{
+    /* our own new shape is not written yet */
+    const char *other = changed_member(array_members, sizeof array_members / sizeof array_members[0], document, node,
+                                       change != NULL ? before_of(change) : NULL);
+    return other == NULL ? ZS_OK
+                         : zs_fail(err, ZS_INVALID,
+                                   "\"%s\" is not what it was when this array was opened, somebody else changed it: no "
+                                   "pixels are written",
+                                   other);
+}
+
+static enum zs_status check_document(const struct zs_hierarchy *h, const struct zs_node *node,
+                                     const struct zs_change *change, uint64_t *version, struct zs_error *err)
+{
+    struct zs_object *object = NULL;
+    uint64_t found = 0;
+    if (!h->store->is_remote) { /* where opening costs less than reading */
+        ZS_TRY(zs_object_open(h->store, node->key, &object, err));
+        found = object->is_versioned ? object->version : 0;
+        zs_object_close(object);
+    }
+    if (found != 0 && found == *version)
+        return ZS_OK;
+    zs_json *document = NULL;
+    zs_store_forget(h->store, node->key);
+    ZS_TRY(zs_document_get(h->store, node->key, &document, err));
+    enum zs_status status = compare(node, change, document, err);
+    zs_json_free(document);
+    *version = status == ZS_OK ? found : 0;
+    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s/%s", h->store->root, node->key);
+}
+
+enum zs_status zs_hierarchy_check_array(const struct zs_hierarchy *h, const struct zs_node *node, uint64_t *version,
+                                        struct zs_error *err)
+{
+    const struct zs_change *change = zs_changes_find(&h->pending, node->path);
+    if (change != NULL && (change->kind != ZS_CHANGE_EDIT || change->may_be_gone))
+        return ZS_OK;
+    const enum zs_status status = check_document(h, node, change, version, err);
+    if (status == ZS_NOT_FOUND)
+        return zs_fail(err, ZS_INVALID, "%s/%s: this array was removed after it was opened: no pixels are written",
+                       h->store->root, node->key);
+    return status;
 }

@@ -1,0 +1,235 @@
+#include "array/plan.h"
+
+#include "base/strided.h"
+
+static void chunk_overlap(const struct zs_plan *plan, const struct zs_planned *c, const struct zs_window *w,
+                          uint64_t *start, uint64_t *count)
+{
+    zs_chunk_overlap(plan->array, plan->array->chain.count - 1, c->where.chunk, w, start, count);
+}
+
+static char *element_of_window(int ndim, const struct zs_window *w, const uint64_t *start)
+{
+    char *dst = w->data;
+    for (int d = 0; d < ndim; d++)
+        dst += (ptrdiff_t)(start[d] - w->start[d]) * w->stride[d];
+    return dst;
+}
+
+/* How elements, which have `size` bytes at their source, come into a window. */
+struct target {
+    const struct zs_plan *plan;
+    size_t size;
+    zs_convert_fn convert;
+    void *ctx;
+};
+
+static void copy_to_window(const struct target *target, const struct zs_window *w, const uint64_t *start,
+                           const uint64_t *count, const void *src, const ptrdiff_t *stride)
+{
+    const int n = target->plan->array->meta->ndim;
+    if (target->plan->take != NULL)
+        target->plan->take(target->plan->ctx, w->data, start, count, src, stride);
+    else
+        zs_copy_strided(n, count, src, stride, element_of_window(n, w, start), w->stride, target->size, target->convert,
+                        target->ctx);
+}
+
+static struct target target_of(const struct zs_plan *plan)
+{
+    return (struct target){plan, plan->array->meta->dtype.size, plan->convert, plan->ctx};
+}
+
+void zs_whole_chunk(const struct zs_array *array, uint64_t chunk, struct zs_extent *extent)
+{
+    zs_grid_extent(&array->grid, array->chain.count - 1, chunk, extent->start, extent->count);
+}
+
+const unsigned char *zs_element_at(int ndim, const unsigned char *decoded, const struct zs_extent *extent,
+                                   const uint64_t *at, const ptrdiff_t *stride)
+{
+    for (int d = 0; d < ndim; d++)
+        decoded += (ptrdiff_t)(at[d] - extent->start[d]) * stride[d];
+    return decoded;
+}
+
+/* Elements of a chunk on their way to windows. */
+struct elements {
+    const unsigned char *at;
+    struct zs_extent extent; /* which they are */
+    ptrdiff_t stride[ZS_MAX_NDIM];
+    struct target target;
+};
+
+static void scatter_elements(const struct zs_plan *plan, const struct zs_planned *c, const struct elements *e)
+{
+    const int n = plan->array->meta->ndim;
+    for (size_t i = 0; i < c->overlap_count; i++) {
+        const struct zs_window *w = &plan->windows[plan->overlaps[c->first_overlap + i].window];
+        uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
+        chunk_overlap(plan, c, w, start, count);
+        copy_to_window(&e->target, w, start, count, zs_element_at(n, e->at, &e->extent, start, e->stride), e->stride);
+    }
+}
+
+void zs_scatter(const struct zs_plan *plan, const struct zs_planned *c, const unsigned char *decoded,
+                const struct zs_extent *extent)
+{
+    const struct zs_array *array = plan->array;
+    struct elements e = {.at = decoded, .target = target_of(plan)};
+    if (plan->is_prefetch)
+        return;
+    if (extent != NULL)
+        e.extent = *extent;
+    else
+        zs_whole_chunk(array, c->where.chunk, &e.extent);
+    if (decoded != NULL)
+        zs_dense_strides(array->innermost, e.extent.count, e.stride);
+    else
+        e.at = array->meta->fill_value; /* which all strides of 0 repeat */
+    scatter_elements(plan, c, &e);
+}
+
+void zs_scatter_stored(const struct zs_plan *plan, const struct zs_planned *c, const void *stored)
+{
+    const struct zs_array *array = plan->array;
+    const size_t size = zs_lookup_stored_size(array->innermost->lookup);
+    struct elements e = {.at = stored, .target = {plan, size, zs_lookup_convert, array->innermost->lookup}};
+    zs_whole_chunk(array, c->where.chunk, &e.extent);
+    zs_dense_strides(array->innermost, e.extent.count, e.stride);
+    for (int d = 0; d < array->meta->ndim; d++)
+        e.stride[d] = e.stride[d] / (ptrdiff_t)array->innermost->item_size * (ptrdiff_t)size;
+    scatter_elements(plan, c, &e);
+}
+
+void zs_fill_gap(const struct zs_plan *plan, const struct zs_gap *g)
+{
+    const struct zs_array *array = plan->array;
+    const struct zs_window *w = &plan->windows[g->window];
+    uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
+    const ptrdiff_t still[ZS_MAX_NDIM] = {0};
+    zs_chunk_overlap(array, g->level, g->number, w, start, count);
+    const struct target target = target_of(plan);
+    copy_to_window(&target, w, start, count, array->meta->fill_value, still);
+}
+
+uint64_t zs_elements_used(const struct zs_plan *plan, const struct zs_planned *c)
+{
+    const struct zs_array *array = plan->array;
+    uint64_t used = 0;
+    for (size_t i = 0; i < c->overlap_count; i++) {
+        uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM], size = 1;
+        chunk_overlap(plan, c, &plan->windows[plan->overlaps[c->first_overlap + i].window], start, count);
+        for (int d = 0; d < array->meta->ndim; d++)
+            size *= count[d];
+        used += size;
+    }
+    return used;
+}
+
+bool zs_is_wholly_used(const struct zs_plan *plan, const struct zs_planned *c)
+{
+    return zs_elements_used(plan, c) >=
+           zs_grid_elements(&plan->array->grid, plan->array->chain.count - 1, c->where.chunk);
+}
+
+void *zs_direct_destination(const struct zs_plan *plan, const struct zs_planned *c)
+{
+    const struct zs_array *array = plan->array;
+    if (c->overlap_count != 1 || plan->convert != NULL || plan->take != NULL || plan->is_prefetch)
+        return NULL;
+    const struct zs_window *w = &plan->windows[plan->overlaps[c->first_overlap].window];
+    uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
+    struct zs_extent chunk;
+    ptrdiff_t stride[ZS_MAX_NDIM];
+    chunk_overlap(plan, c, w, start, count);
+    zs_whole_chunk(array, c->where.chunk, &chunk);
+    zs_dense_strides(array->innermost, chunk.count, stride);
+    for (int d = 0; d < array->meta->ndim; d++)
+        if (count[d] != chunk.count[d] || (count[d] > 1 && stride[d] != w->stride[d]))
+            return NULL;
+    return element_of_window(array->meta->ndim, w, start);
+}
+
+/* ---- A run of elements ---- */
+
+/* Elements of a chunk that follow each other as they are stored. */
+struct run {
+    const struct zs_plan *plan;
+    const struct zs_planned *c;
+    const unsigned char *data; /* of the first of them */
+    uint64_t first;
+    struct zs_extent chunk;
+    ptrdiff_t stride[ZS_MAX_NDIM]; /* of the chunk */
+};
+
+/* Copies what windows want of an extent of the chunk, all of which lies in the run. */
+static void scatter_extent(const struct run *r, const struct zs_extent *extent)
+{
+    const struct zs_array *array = r->plan->array;
+    const int n = array->meta->ndim;
+    for (size_t i = 0; i < r->c->overlap_count; i++) {
+        const struct zs_window *w = &r->plan->windows[r->plan->overlaps[r->c->first_overlap + i].window];
+        uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
+        ptrdiff_t at = -(ptrdiff_t)(r->first * array->innermost->item_size);
+        bool is_apart = false;
+        for (int d = 0; d < n && !is_apart; d++) {
+            const uint64_t end = zs_min_u64(extent->start[d] + extent->count[d], w->start[d] + w->count[d]);
+            start[d] = zs_max_u64(extent->start[d], w->start[d]);
+            is_apart = start[d] >= end;
+            count[d] = is_apart ? 0 : end - start[d];
+            at += is_apart ? 0 : (ptrdiff_t)(start[d] - r->chunk.start[d]) * r->stride[d];
+        }
+        const struct target target = target_of(r->plan);
+        if (!is_apart)
+            copy_to_window(&target, w, start, count, r->data + at, r->stride);
+    }
+}
+
+/* Splits the run into extents. These have one position, which is set, in each stored dimension before j, and in the
+ * others the `count` elements from number `first` on. */
+static void scatter_below(const struct run *r, int j, struct zs_extent *extent, uint64_t first, uint64_t count)
+{
+    const struct zs_array *array = r->plan->array;
+    const int n = array->meta->ndim, *axis = array->innermost->axis;
+    uint64_t inner = 1; /* elements at one position of dimension j */
+    for (int k = j + 1; k < n; k++)
+        inner *= r->chunk.count[axis[k]];
+    const int d = axis[j];
+    const uint64_t head = first % inner != 0 ? zs_min_u64(count, inner - first % inner) : 0;
+    if (head > 0) {
+        extent->start[d] = r->chunk.start[d] + first / inner;
+        extent->count[d] = 1;
+        scatter_below(r, j + 1, extent, first % inner, head);
+        first += head;
+        count -= head;
+    }
+    if (count >= inner) {
+        extent->start[d] = r->chunk.start[d] + first / inner;
+        extent->count[d] = count / inner;
+        for (int k = j + 1; k < n; k++) {
+            extent->start[axis[k]] = r->chunk.start[axis[k]];
+            extent->count[axis[k]] = r->chunk.count[axis[k]];
+        }
+        scatter_extent(r, extent);
+        first += count / inner * inner;
+        count %= inner;
+    }
+    if (count > 0) {
+        extent->start[d] = r->chunk.start[d] + first / inner;
+        extent->count[d] = 1;
+        scatter_below(r, j + 1, extent, 0, count);
+    }
+}
+
+void zs_scatter_run(const struct zs_plan *plan, const struct zs_planned *c, uint64_t first, uint64_t count,
+                    const unsigned char *data)
+{
+    struct run r = {.plan = plan, .c = c, .data = data, .first = first};
+    struct zs_extent extent;
+    if (plan->is_prefetch)
+        return;
+    zs_whole_chunk(plan->array, c->where.chunk, &r.chunk);
+    zs_dense_strides(plan->array->innermost, r.chunk.count, r.stride);
+    scatter_below(&r, 0, &extent, first, count);
+}

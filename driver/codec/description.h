@@ -1,0 +1,27 @@
+/* codec/description.h: how chunks are encoded: in a word for people, and in the terms of the metadata for those who
+ * decode them by themselves. */
+#ifndef ZS_CODEC_DESCRIPTION_H
+#define ZS_CODEC_DESCRIPTION_H
+
+#include "zarr/node.h"
+
+/* The compressor of the innermost chunks, else that of whole shards, as GTiff spells it: "ZSTD", "DEFLATE". NULL where
+ * nothing is compressed, and for others: rasterio fails on a name that it does not know, and makes of this one a
+ * creation option. Only names are looked at: whether the codecs can be used is another question. */
+const char *zs_compression_name(const struct zs_array_meta *meta);
+
+/* Whether each innermost chunk has a crc32c, as CHUNK_CHECKSUM=YES makes it. */
+bool zs_has_chunk_checksum(const struct zs_array_meta *meta);
+
+struct zs_terms {
+    const zs_json *compressor; /* the one codec from bytes to bytes, borrowed from the node; NULL: none, or several */
+    bool has_endian;           /* elements are plain, of several bytes each, in this order: */
+    bool is_big_endian;
+    bool is_all; /* nothing else changes the bytes but an order of the dimensions */
+};
+
+/* The terms of the innermost chunks of an array that can be opened. Codecs around a shard do not matter: its index
+ * speaks of the bytes before them. */
+void zs_terms_find(const struct zs_array_meta *meta, struct zs_terms *terms);
+
+#endif
