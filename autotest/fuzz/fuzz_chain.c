@@ -4,6 +4,7 @@
 
 #include "array/array.h"
 #include "fuzz.h"
+#include "../unit/memory_store.h"
 
 static void read_corners(struct zs_array *a)
 {

@@ -4,6 +4,7 @@
 #include "codec/codec.h"
 #include "fuzz.h"
 #include "../unit/icechunk_make.h"
+#include "../unit/memory_store.h"
 #include "zarr/hierarchy.h"
 #include "zarr/icechunk.h"
 

@@ -3,6 +3,7 @@
  * rest of it is looked at; byte 1 the part that is changed; byte 2 the size of the shard; the shard; the journal. */
 #include "codec/crc32c.h"
 #include "layouts.h"
+#include "../unit/memory_store.h"
 
 /* Of four chunks each. */
 static const char *const layouts[] = {

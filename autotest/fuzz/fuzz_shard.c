@@ -1,6 +1,7 @@
 /* A shard of anyone's under metadata that are in order: read whole and in parts, changed, read again. Byte 0 is the
  * layout and how a shard is changed, byte 1 the part that is changed; the rest is the object. */
 #include "layouts.h"
+#include "../unit/memory_store.h"
 
 static const char *const layouts[] = {
     SHARD("[4,4]", "\"bytes\"", BARE_INDEX),

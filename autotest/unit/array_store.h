@@ -7,6 +7,7 @@
 
 #include "array/array.h"
 #include "check.h"
+#include "memory_store.h"
 #include "store/store.h"
 
 /* The same sequence for the same seed, on every machine (splitmix64). */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "check.h"
+#include "memory_store.h"
 #include "raster/overviews.h"
 
 struct geo_store {

@@ -1,6 +1,7 @@
 /* Stores of the 2022 draft: where nodes are, what their documents say in the words of the specification, and that
  * nothing is written. */
 #include "check.h"
+#include "memory_store.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,6 @@
 /* Nodes are found by path, read once and listed, in stores of every completeness. */
 #include "check.h"
+#include "memory_store.h"
 
 #include <stdlib.h>
 

@@ -4,6 +4,7 @@
 #include "check.h"
 #include "codec/codec.h"
 #include "icechunk_make.h"
+#include "memory_store.h"
 #include "zarr/flexbuffer.h"
 #include "zarr/hierarchy.h"
 #include "zarr/icechunk_private.h"

@@ -1,6 +1,6 @@
 /* store/store.h: where bytes live: named objects of bytes below one root. One table of functions, filled by local.c
- * (directories), vsi.c (every GDAL virtual file system), http.c (before vsi.c where objects can be had by plain GET
- * requests; open.c decides) and memory_store.c (tests, fault injection).
+ * (directories), vsi.c (every GDAL virtual file system) and http.c (before vsi.c where objects can be had by plain GET
+ * requests; open.c decides).
  *
  * Keys are relative to the root, with "/" between components and none at either end. No component is "", "." or "..",
  * or has a control character: whatever a file may have named, such a key is ZS_ARGUMENT and nothing is done. Absent is
@@ -28,8 +28,6 @@ struct zs_uploads; /* store/uploads.h */
 /* A directory, or a URL or archive in any GDAL virtual file system. Nothing is opened or requested yet. `root` is
  * copied. */
 enum zs_status zs_store_open_vsi(const char *root, struct zs_store **store, struct zs_error *err) ZS_MUST_CHECK;
-/* Objects in memory, empty at first. */
-enum zs_status zs_store_open_memory(struct zs_store **store, struct zs_error *err) ZS_MUST_CHECK;
 void zs_store_free(struct zs_store *store); /* NULL is allowed */
 /* Whether reading below this path may mean waiting for a network: by its prefix, or that of the file an archive lies
  * in. */

@@ -1,10 +1,8 @@
-/* Objects in memory: the plain model of a store, for tests. An object that is open keeps its bytes when it is
- * replaced. */
+#include "memory_store.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "store/store.h"
 
 /* Bytes that never change once published, shared by the store and the objects opened on them. */
 struct blob {
