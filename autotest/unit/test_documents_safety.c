@@ -34,7 +34,7 @@ static void stage_open(struct stage *s, bool is_consolidated)
     const char *tmp = getenv("TMPDIR");
     s->root = zs_format("%s/test_documents_safety.XXXXXX", tmp != NULL ? tmp : "/tmp");
     CHECK(mkdtemp(s->root) != NULL);
-    CHECK(zs_store_open_vsi(s->root, &s->inner, NULL) == ZS_OK);
+    CHECK(zs_store_open(s->root, &s->inner, NULL) == ZS_OK);
     zs_store_set_sync(s->inner, ZS_SYNC_NO);
     put(s->inner, "zarr.json", is_consolidated ? CONSOLIDATED : GROUP);
     put(s->inner, "g/zarr.json", GROUP);

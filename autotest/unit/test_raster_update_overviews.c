@@ -347,7 +347,7 @@ static void test_removal_does_not_follow_links_out_of_the_store(void)
     struct zs_store *store;
     struct zs_hierarchy *h;
     struct stat st;
-    check_ok(zs_store_open_vsi(root, &store, &err), &err);
+    check_ok(zs_store_open(root, &store, &err), &err);
     check_ok(zs_hierarchy_open(store, true, &h, &err), &err);
     check_ok(zs_store_remove_tree(store, "g", &err), &err);
     CHECK(lstat(g, &st) != 0);

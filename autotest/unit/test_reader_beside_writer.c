@@ -53,7 +53,7 @@ static struct zs_store *open_store(const struct scene *s)
 {
     struct zs_error err;
     struct zs_store *store = NULL;
-    must(zs_store_open_vsi(s->root, &store, &err), &err);
+    must(zs_store_open(s->root, &store, &err), &err);
     return store;
 }
 

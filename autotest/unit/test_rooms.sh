@@ -28,6 +28,9 @@ done
 # The two faces of gdal/ share what lies in gdal/ itself, and know nothing of each other.
 crossing=$(grep -n '#include "gdal/multidim/' gdal/raster/*; grep -n '#include "gdal/raster/' gdal/multidim/*)
 [ -z "$crossing" ] || complain "one face includes the other: $crossing"
+# What GDAL's file systems are like is known in one place.
+others=$(grep -l '#include <cpl_vsi' ./*/*.[ch] | grep -v '^./store/vsi')
+[ -z "$others" ] || complain "cpl_vsi.h is for store/vsi*.c: $others"
 # Two windows of code fit side by side, and a printed page.
 wide=$(LC_ALL=C.UTF-8 grep -nE '^.{121}' ./*/*.[ch] gdal/*.cpp gdal/*/*.h gdal/*/*.cpp ../include/*.h)
 [ -z "$wide" ] || complain "more than 120 columns: $wide"

@@ -222,7 +222,7 @@ static struct zs_store *vsi_store(const char *root)
 {
     struct zs_error err;
     struct zs_store *store = NULL;
-    must(zs_store_open_vsi(root, &store, &err), &err);
+    must(zs_store_open(root, &store, &err), &err);
     return store;
 }
 

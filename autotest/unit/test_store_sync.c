@@ -48,7 +48,7 @@ static const char *notes_of_puts(enum zs_sync sync, int count, bool at_end)
     struct zs_store *store = NULL;
     char root[] = "/tmp/test_store_sync.XXXXXX";
     CHECK(mkdtemp(root) != NULL);
-    must(zs_store_open_vsi(root, &store, &err), &err);
+    must(zs_store_open(root, &store, &err), &err);
     put_object(store, "c/first", "x", 1); /* makes the folder */
     zs_store_set_sync(store, sync);
     memset(noted, 0, sizeof noted);
@@ -87,7 +87,7 @@ static void test_what_cannot_be_put_on_the_disk_is_an_error_and_the_old_object_s
     struct zs_store *store = NULL;
     char root[] = "/tmp/test_store_sync.XXXXXX";
     CHECK(mkdtemp(root) != NULL);
-    must(zs_store_open_vsi(root, &store, &err), &err);
+    must(zs_store_open(root, &store, &err), &err);
     put_object(store, "a", "old", 3);
     fails = true;
     CHECK(zs_store_put(store, "a", "new", 3, &err) == ZS_IO);
@@ -116,7 +116,7 @@ static const char *notes_of_update(enum zs_update update, enum zs_sync sync)
                    "[{'name':'sharding_indexed','configuration':{'chunk_shape':[1],'codecs':['bytes']}}]");
     const struct zs_array_options options = {.threads = 1, .update = update};
     CHECK(mkdtemp(root) != NULL);
-    must(zs_store_open_vsi(root, &store, &err), &err);
+    must(zs_store_open(root, &store, &err), &err);
     zs_store_set_sync(store, sync);
     for (int turn = 0; turn < 2; turn++) { /* all of them, and then one */
         struct zs_array *a = NULL;

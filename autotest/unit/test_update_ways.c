@@ -491,7 +491,7 @@ static void test_files_with_other_names_are_not_changed_where_they_are(void)
     struct zs_error err;
     struct zs_node *node = node_of(SHARD("'bytes'", ""));
     struct zs_store *store = NULL;
-    must(zs_store_open_vsi(root, &store, &err), &err);
+    must(zs_store_open(root, &store, &err), &err);
     uint16_t model[SIDE * SIDE];
     fill(store, node, 12, model);
     for (int way = ZS_UPDATE_APPEND; way <= ZS_UPDATE_IN_PLACE; way++) {
@@ -532,7 +532,7 @@ static void test_ways_can_be_mixed_by_those_who_have_the_shard_open(void)
         uint16_t model[SIDE * SIDE];
         uint64_t rng = 9;
         for (int i = 0; i < 3; i++)
-            must(zs_store_open_vsi(root, &stores[i], &err), &err);
+            must(zs_store_open(root, &stores[i], &err), &err);
         fill(stores[0], node, 14, model);
         for (int i = 0; i < 3; i++)
             arrays[i] = open_with(stores[i], node, (enum zs_update)i);

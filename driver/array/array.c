@@ -10,7 +10,7 @@
 
 /* Indexes are small beside what they save: a request each. This holds the indexes of 4000 shards of 1024 chunks. */
 #define INDEX_CACHE_BYTES ((uint64_t)64 << 20)
-/* Opened objects. They are closed while they are idle where descriptors are scarce (base/files.h). */
+/* Opened objects. They are closed while they are idle where descriptors are scarce (base/descriptors.h). */
 #define OPEN_OBJECTS 4096
 /* A few kilobytes may honestly decode to a chunk of gigabytes, and one pixel of it takes them all. The largest chunks
  * that are published have 64 MB (global forecasts: all steps of a small tile); a few hundred MB are somebody's own
@@ -161,7 +161,7 @@ enum zs_status zs_array_open_path(const char *store_path, const char *array_path
     struct zs_store *store = NULL;
     struct zs_hierarchy *h = NULL;
     const struct zs_node *node = NULL;
-    ZS_TRY(zs_store_open_vsi(store_path, &store, err));
+    ZS_TRY(zs_store_open(store_path, &store, err));
     enum zs_status status = zs_hierarchy_open(store, true, &h, err);
     if (status == ZS_OK)
         status = zs_hierarchy_node(h, array_path, &node, err);

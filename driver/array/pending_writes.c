@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "array/indexes.h"
-#include "base/files.h"
+#include "base/descriptors.h"
 #include "base/limits.h"
 #include "base/parallel.h"
 #include "base/strided.h"

@@ -5,7 +5,7 @@
 
 #include "array/pending_writes.h"
 #include "array/plan.h"
-#include "base/files.h"
+#include "base/descriptors.h"
 #include "base/parallel.h"
 #include "base/strided.h"
 

@@ -12,6 +12,18 @@ static inline uint32_t zs_load_le32(const unsigned char *p)
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
+static inline uint64_t zs_load_le64(const unsigned char *p)
+{
+    return zs_load_le32(p) | (uint64_t)zs_load_le32(p + 4) << 32;
+}
+
+/* The n lowest bytes of `v`. */
+static inline void zs_store_le(unsigned char *p, uint64_t v, int n)
+{
+    for (int i = 0; i < n; i++)
+        p[i] = (unsigned char)(v >> 8 * i);
+}
+
 static inline bool zs_mul_u64(uint64_t a, uint64_t b, uint64_t *out)
 {
     if (a != 0 && b > UINT64_MAX / a)

@@ -11,8 +11,8 @@
  * normal; beyond this a loop gets fewer helpers. */
 #define ZS_MOST_POOL_THREADS 128
 
-/* Files (files.h): one in so many of the descriptors that the process may have (RLIMIT_NOFILE) is for us, others are
- * GDAL's, PROJ's and the program's. Beyond, files that nobody reads just now are closed, and opened again when they
+/* Files (descriptors.h): one in so many of the descriptors that the process may have (RLIMIT_NOFILE) is for us, others
+ * are GDAL's, PROJ's and the program's. Beyond, files that nobody reads just now are closed, and opened again when they
  * are. Half of them may be of shards that are being written; beyond, shards are published before they are complete. */
 #define ZS_SHARE_OF_FILES 2
 /* ... and no more than so many where there is no such limit. */

@@ -79,3 +79,10 @@ void zs_map_free(struct zs_map *map)
     free(map->slots);
     *map = (struct zs_map){0};
 }
+
+uint64_t zs_hash(uint64_t hash, const void *data, size_t n)
+{
+    for (const unsigned char *p = data; n > 0; n--)
+        hash = (hash ^ *p++) * 0x100000001B3u;
+    return hash;
+}

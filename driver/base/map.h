@@ -1,4 +1,4 @@
-/* base/map.h: a table from 64-bit numbers to pointers. Not locked. */
+/* base/map.h: a table from 64-bit numbers to pointers, not locked, and the hash that makes such numbers of bytes. */
 #ifndef ZS_BASE_MAP_H
 #define ZS_BASE_MAP_H
 
@@ -22,5 +22,9 @@ void *zs_map_remove(struct zs_map *map, uint64_t key); /* the value that was the
 /* Walks all values in no order: start with *at = 0, until NULL. The map must not change meanwhile. */
 void *zs_map_next(const struct zs_map *map, size_t *at, uint64_t *key);
 void zs_map_free(struct zs_map *map);
+
+/* FNV-1a of n bytes, going on from `hash`, which is ZS_HASH at first. */
+#define ZS_HASH 0xCBF29CE484222325u
+uint64_t zs_hash(uint64_t hash, const void *data, size_t n);
 
 #endif

@@ -42,6 +42,62 @@ char *zs_format(const char *format, ...)
     return s;
 }
 
+void *zs_grow(void *array, size_t count, size_t *capacity, size_t size)
+{
+    if (count < *capacity)
+        return array;
+    const size_t wanted = *capacity == 0 ? 16 : 2 * *capacity;
+    void *grown = wanted <= SIZE_MAX / size ? realloc(array, wanted * size) : NULL;
+    if (grown != NULL)
+        *capacity = wanted;
+    return grown;
+}
+
+enum zs_status zs_names_add(struct zs_names *names, char *name, struct zs_error *err)
+{
+    char **grown = name != NULL ? zs_grow(names->list, names->count + 1, &names->capacity, sizeof *grown) : NULL;
+    if (grown == NULL) {
+        free(name);
+        return zs_fail_memory(err);
+    }
+    names->list = grown;
+    names->list[names->count++] = name;
+    names->list[names->count] = NULL;
+    return ZS_OK;
+}
+
+enum zs_status zs_names_finish(struct zs_names *names, enum zs_status status, char ***list, struct zs_error *err)
+{
+    if (status == ZS_OK && names->list == NULL && (names->list = zs_calloc(1, sizeof *names->list)) == NULL)
+        status = zs_fail_memory(err);
+    if (status == ZS_OK)
+        *list = names->list;
+    else
+        zs_names_free(names->list);
+    return status;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void zs_names_sort(char **list)
+{
+    size_t n = 0;
+    while (list[n] != NULL)
+        n++;
+    if (n > 1)
+        qsort(list, n, sizeof *list, compare_names);
+}
+
+void zs_names_free(char **list)
+{
+    for (char **name = list; name != NULL && *name != NULL; name++)
+        free(*name);
+    free(list);
+}
+
 enum zs_status zs_buffer_reserve(struct zs_buffer *b, size_t capacity, struct zs_error *err)
 {
     if (capacity <= b->capacity && b->data != NULL)

@@ -1,7 +1,8 @@
-/* base/memory.h: allocation, owned strings and a growable byte buffer. */
+/* base/memory.h: allocation, owned strings and lists of them, and a growable byte buffer. */
 #ifndef ZS_BASE_MEMORY_H
 #define ZS_BASE_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,23 @@ char *zs_strndup(const char *s, size_t n);
 
 /* printf into a fresh string. NULL without memory. Freed with free(). */
 char *zs_format(const char *format, ...) ZS_PRINTF(1, 2);
+
+/* Makes room for one more item of `size` bytes behind `count` of them: *capacity doubles when it is full. Returns the
+ * array, or NULL without memory; then `array` is as it was. */
+void *zs_grow(void *array, size_t count, size_t *capacity, size_t size);
+
+/* A NULL-terminated list of strings while it grows. Zero-initialise; `list` is NULL as long as it is empty. */
+struct zs_names {
+    char **list;
+    size_t count, capacity;
+};
+/* Takes `name` over, also on failure. NULL is allowed and fails: what was to be the name had no memory. */
+enum zs_status zs_names_add(struct zs_names *names, char *name, struct zs_error *err) ZS_MUST_CHECK;
+/* Hands the list over when `status` is ZS_OK, an empty one too, and else frees it. Returns that status. */
+enum zs_status zs_names_finish(struct zs_names *names, enum zs_status status, char ***list,
+                               struct zs_error *err) ZS_MUST_CHECK;
+void zs_names_free(char **list); /* NULL is allowed */
+void zs_names_sort(char **list); /* by their bytes */
 
 /* Bytes that grow. Zero-initialise; release with zs_buffer_free(). The memory is kept when the size is set to 0, so a
  * worker that keeps its buffer touches fresh memory once (first touch costs more than decoding into it). */

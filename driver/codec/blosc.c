@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "codec/blocks.h"
 #include "codec/codec.h"
 
@@ -136,17 +137,6 @@ static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *sc
 /* Chunks with more blocks than this have tables that are larger than a block: they are read whole. */
 #define MAX_OFFSETS_BYTES ((uint64_t)1 << 20)
 
-static uint32_t little_u32(const unsigned char *p)
-{
-    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
-static void put_little_u32(unsigned char *p, uint32_t v)
-{
-    for (int i = 0; i < 4; i++)
-        p[i] = (unsigned char)(v >> 8 * i);
-}
-
 /* Returns no blocks when the frame's header is invalid. */
 static struct zs_blocks *no_blocks(void)
 {
@@ -159,11 +149,11 @@ static struct zs_blocks *table_of(const unsigned char *head, uint64_t n, uint64_
     struct zs_blocks *b = zs_blocks_alloc((size_t)count, false);
     if (b == NULL)
         return NULL;
-    b->size = little_u32(head + 4);
-    b->block_size = little_u32(head + 8);
+    b->size = zs_load_le32(head + 4);
+    b->block_size = zs_load_le32(head + 8);
     memcpy(b->head, head, FRAME_HEAD);
     for (size_t i = 0; i < b->count; i++) {
-        b->at[i].offset = little_u32(head + FRAME_HEAD + 4 * i);
+        b->at[i].offset = zs_load_le32(head + FRAME_HEAD + 4 * i);
         if (b->at[i].offset < first || b->at[i].offset >= n) {
             free(b);
             return no_blocks();
@@ -183,9 +173,9 @@ static enum zs_status read_blocks(const unsigned char *head, size_t have, uint64
     if (have < FRAME_HEAD && n >= FRAME_HEAD)
         return ZS_OK;
     bool is_known = n >= FRAME_HEAD && n <= INT32_MAX && decoded <= BLOSC_MAX_BUFFERSIZE && decoded > 0;
-    is_known = is_known && head[0] == BLOSC_VERSION_FORMAT && little_u32(head + 4) == decoded &&
-               little_u32(head + 12) == n && head[3] > 0;
-    const uint64_t block_size = is_known ? little_u32(head + 8) : 0;
+    is_known = is_known && head[0] == BLOSC_VERSION_FORMAT && zs_load_le32(head + 4) == decoded &&
+               zs_load_le32(head + 12) == n && head[3] > 0;
+    const uint64_t block_size = is_known ? zs_load_le32(head + 8) : 0;
     const uint64_t count = block_size > 0 ? (decoded + block_size - 1) / block_size : 0;
     if (is_known && (head[2] & FLAG_PLAIN) != 0) {
         *blocks = n == FRAME_HEAD + decoded ? zs_blocks_plain(decoded, FRAME_HEAD, plain_size) : no_blocks();
@@ -211,10 +201,10 @@ static enum zs_status decode_block(const struct zs_blocks *blocks, size_t i, str
     memcpy(frame->data, blocks->head, FRAME_HEAD);
     if (size < blocks->block_size)
         frame->data[2] |= FLAG_UNSPLIT; /* a shorter last block is never split, whatever the flag of its frame says */
-    put_little_u32(frame->data + 4, (uint32_t)size);
-    put_little_u32(frame->data + 8, (uint32_t)size);
-    put_little_u32(frame->data + 12, (uint32_t)(start + n));
-    put_little_u32(frame->data + FRAME_HEAD, (uint32_t)start);
+    zs_store_le(frame->data + 4, (uint32_t)size, 4);
+    zs_store_le(frame->data + 8, (uint32_t)size, 4);
+    zs_store_le(frame->data + 12, (uint32_t)(start + n), 4);
+    zs_store_le(frame->data + FRAME_HEAD, (uint32_t)start, 4);
     memcpy(frame->data + start, src, n);
     const int r = blosc_decompress_ctx(frame->data, dst, size, 1);
     if (r < 0 || (size_t)r != size)

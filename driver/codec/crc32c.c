@@ -30,21 +30,13 @@ static void table_make(void)
             table[k][i] = (table[k - 1][i] >> 8) ^ table[0][table[k - 1][i] & 0xFF];
 }
 
-static uint64_t load_le64(const unsigned char *p)
-{
-    uint64_t v = 0;
-    for (int i = 7; i >= 0; i--)
-        v = v << 8 | p[i];
-    return v;
-}
-
 uint32_t zs_crc32c_portable(const void *data, size_t n)
 {
     pthread_once(&table_once, table_make);
     const unsigned char *p = data;
     uint32_t c = 0xFFFFFFFFu;
     for (; n >= 8; n -= 8, p += 8) {
-        const uint64_t v = load_le64(p) ^ c;
+        const uint64_t v = zs_load_le64(p) ^ c;
         c = table[7][v & 0xFF] ^ table[6][v >> 8 & 0xFF] ^ table[5][v >> 16 & 0xFF] ^ table[4][v >> 24 & 0xFF] ^
             table[3][v >> 32 & 0xFF] ^ table[2][v >> 40 & 0xFF] ^ table[1][v >> 48 & 0xFF] ^ table[0][v >> 56];
     }

@@ -9,8 +9,7 @@
 
 extern "C"
 {
-#include "store/names.h"
-#include "store/store.h"
+#include "store/vsi.h"
 #include "zarr/hive.h"
 #include "zarr/icechunk.h"
 }

@@ -136,7 +136,7 @@ static ZSOwned<struct zs_raster> createRaster(const ZSConnection &connection, co
     const std::string group = groupOf(options, spec.arrays[0].name);
     const struct zs_array_options arrayOptions = zsArrayOptions(options.threads);
     store.name = path;
-    enum zs_status status = zs_store_open_vsi(path.c_str(), &store.store, &err);
+    enum zs_status status = zs_store_open(path.c_str(), &store.store, &err);
     if (status == ZS_OK && (!options.fsync || path != connection.store))
         zs_store_set_sync(store.store, options.fsync ? ZS_SYNC_LATER : ZS_SYNC_NO); // later: before it takes its place
     if (status == ZS_OK && !options.append)
@@ -178,7 +178,7 @@ static void removeAppended(const std::string &path, const std::string &group)
 {
     ZSStore store;
     struct zs_error err;
-    if (zs_store_open_vsi(path.c_str(), &store.store, &err) != ZS_OK ||
+    if (zs_store_open(path.c_str(), &store.store, &err) != ZS_OK ||
         zs_hierarchy_open(store.store, true, &store.hierarchy, &err) != ZS_OK ||
         zs_hierarchy_remove(store.hierarchy, group.c_str(), &err) != ZS_OK ||
         zs_hierarchy_flush(store.hierarchy, &err) != ZS_OK) {

@@ -166,7 +166,7 @@ static std::string storeOf(const char *name)
 static bool isWritable(const std::string &path, struct zs_error *err)
 {
     ZSStore store;
-    return zs_store_open_vsi(path.c_str(), &store.store, err) != ZS_OK ||
+    return zs_store_open(path.c_str(), &store.store, err) != ZS_OK ||
            zs_hierarchy_open(store.store, false, &store.hierarchy, err) != ZS_OK ||
            zs_hierarchy_check_writable(store.hierarchy, err) == ZS_OK;
 }

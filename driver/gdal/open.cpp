@@ -559,7 +559,7 @@ static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, const 
     const struct zs_node *node = nullptr;
     const auto store = std::make_shared<ZSStore>();
     store->name = connection.store;
-    if (zs_store_open_vsi(connection.store.c_str(), &store->store, err) != ZS_OK)
+    if (zs_store_open(connection.store.c_str(), &store->store, err) != ZS_OK)
         return a;
     const bool consolidated = zsUsesConsolidated(info.papszOpenOptions);
     const bool mayBeOther = a.isOurs || !zsIsRemote(connection.store);

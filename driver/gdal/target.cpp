@@ -38,7 +38,7 @@ struct Contents
         zs_contents_clear(&found);
         zs_store_free(store);
         store = nullptr;
-        const enum zs_status status = zs_store_open_vsi(path.c_str(), &store, err);
+        const enum zs_status status = zs_store_open(path.c_str(), &store, err);
         return status == ZS_OK ? zs_contents_find(store, &found, err) : status;
     }
     bool Find(const std::string &path, bool orNoListings = false)
@@ -93,7 +93,7 @@ bool zsIsLink(const std::string &path)
     struct zs_error err;
     struct zs_store *store = nullptr;
     bool isLink = false;
-    if (zs_store_open_vsi(path.c_str(), &store, &err) == ZS_OK && zs_store_is_link(store, "", &isLink, &err) != ZS_OK)
+    if (zs_store_open(path.c_str(), &store, &err) == ZS_OK && zs_store_is_link(store, "", &isLink, &err) != ZS_OK)
         CPLDebug("ShardedZarr", "%s", err.message);
     zs_store_free(store);
     return isLink;
@@ -196,7 +196,7 @@ static bool isOneRaster(const std::string &root, const char *advice)
     const struct zs_node *group = nullptr;
     const struct zs_node **rasters = nullptr, **nodes = nullptr;
     size_t count = 0, nodeCount = 0;
-    if (zs_store_open_vsi(root.c_str(), &store.store, &err) != ZS_OK ||
+    if (zs_store_open(root.c_str(), &store.store, &err) != ZS_OK ||
         zs_hierarchy_open(store.store, false, &store.hierarchy, &err) != ZS_OK ||
         zs_hierarchy_node(store.hierarchy, "", &group, &err) != ZS_OK ||
         zs_hierarchy_list(store.hierarchy, &nodes, &nodeCount, &err) != ZS_OK) {

@@ -12,17 +12,6 @@
 /* Bytes of a shard that identify it. */
 #define TAIL_BYTES ((uint64_t)64 << 10)
 
-static void store_le(unsigned char *p, uint64_t v, int n)
-{
-    for (int i = 0; i < n; i++)
-        p[i] = (unsigned char)(v >> (8 * i));
-}
-
-static uint64_t load_le64(const unsigned char *p)
-{
-    return (uint64_t)zs_load_le32(p) | (uint64_t)zs_load_le32(p + 4) << 32;
-}
-
 /* Number of bytes before `size` that appending does not change: all but an index at the start. */
 static uint64_t tail_of(const struct zs_level *level, uint64_t size)
 {
@@ -61,11 +50,11 @@ enum zs_status zs_journal_write(struct zs_store *store, const char *key, const s
         bytes != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a journal of %zu bytes", all);
     if (status == ZS_OK) {
         memcpy(bytes, MAGIC, MAGIC_BYTES);
-        store_le(bytes + MAGIC_BYTES, size, 8);
-        store_le(bytes + MAGIC_BYTES + 8, n, 8);
-        store_le(bytes + MAGIC_BYTES + 16, crc, 4);
+        zs_store_le(bytes + MAGIC_BYTES, size, 8);
+        zs_store_le(bytes + MAGIC_BYTES + 8, n, 8);
+        zs_store_le(bytes + MAGIC_BYTES + 16, crc, 4);
         zs_shard_index_encode(level, index, bytes + HEAD_BYTES);
-        store_le(bytes + all - 4, zs_crc32c(bytes, all - 4), 4);
+        zs_store_le(bytes + all - 4, zs_crc32c(bytes, all - 4), 4);
         status = zs_store_put(store, journal, bytes, all, err);
     }
     free(bytes);
@@ -82,7 +71,7 @@ static enum zs_status check(const struct zs_level *level, const struct zs_buffer
     if (bytes->size != all || memcmp(bytes->data, MAGIC, MAGIC_BYTES) != 0 ||
         zs_load_le32(bytes->data + all - 4) != zs_crc32c(bytes->data, all - 4))
         return zs_fail(err, ZS_NOT_FOUND, "expected a journal, found something else");
-    const uint64_t size = load_le64(bytes->data + MAGIC_BYTES), n = load_le64(bytes->data + MAGIC_BYTES + 8);
+    const uint64_t size = zs_load_le64(bytes->data + MAGIC_BYTES), n = zs_load_le64(bytes->data + MAGIC_BYTES + 8);
     if (size < level->index_size || size > zs_object_size(object) || n != tail_of(level, size))
         return zs_fail(err, ZS_NOT_FOUND, "the journal is of another shard");
     ZS_TRY(tail_crc(object, size, n, &crc, err));
@@ -109,7 +98,7 @@ enum zs_status zs_journal_read(struct zs_store *store, const char *key, const st
                          (unsigned long long)level->index_size);
     if (status == ZS_OK) {
         memcpy(x->entries, bytes.data + HEAD_BYTES, (size_t)level->index_size);
-        x->shard_size = load_le64(bytes.data + MAGIC_BYTES);
+        x->shard_size = zs_load_le64(bytes.data + MAGIC_BYTES);
         x->version = object->version;
         x->is_recovered = true;
         status = zs_shard_index_decode(level, x, err);

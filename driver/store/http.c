@@ -8,9 +8,7 @@
 
 #include "base/cache.h"
 #include "base/checked.h"
-#include "store/http_client.h"
-#include "store/http_remembered.h"
-#include "store/names.h"
+#include "base/map.h"
 
 struct http_store {
     struct zs_store base;
@@ -124,14 +122,6 @@ static void http_close(struct zs_object *object)
     free(o);
 }
 
-static uint64_t version_of(const char *tag, uint64_t size)
-{
-    uint64_t v = 0xCBF29CE484222325u ^ size; /* FNV-1a */
-    for (; tag != NULL && *tag != '\0'; tag++)
-        v = (v ^ (unsigned char)*tag) * 0x100000001B3u;
-    return v;
-}
-
 static enum zs_status object_new(struct http_store *h, const char *key, uint64_t size, const char *tag,
                                  bool is_strong_etag, struct zs_object **object, struct zs_error *err)
 {
@@ -144,12 +134,12 @@ static enum zs_status object_new(struct http_store *h, const char *key, uint64_t
     if (o == NULL || o->key == NULL || (tag != NULL && o->tag == NULL)) {
         if (o != NULL)
             http_close(&o->base);
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an object handle");
+        return zs_fail_memory(err);
     }
     o->is_strong_etag = is_strong_etag;
     o->base.store = &h->base;
     o->base.size = size;
-    o->base.version = version_of(o->tag, size);
+    o->base.version = zs_hash(ZS_HASH ^ size, o->tag, tag != NULL ? strlen(tag) : 0);
     o->base.is_versioned = tag != NULL && is_strong_etag;
     *object = &o->base;
     return ZS_OK;
@@ -568,7 +558,7 @@ enum zs_status zs_store_over_http(struct zs_store *vsi, struct zs_store **store,
     char *root = zs_strdup(vsi->root);
     struct http_store *h = zs_calloc(1, sizeof *h);
     if (status == ZS_OK && (h == NULL || root == NULL))
-        status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a store");
+        status = zs_fail_memory(err);
     if (status != ZS_OK) {
         if (client != NULL)
             zs_http_client_free(client);

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE /* timegm() */
-#include "store/http_client.h"
+#include "store/http.h"
 
 #include <cpl_conv.h>
 #include <cpl_http.h>
@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "store/vsi_settings.h"
+#include "store/vsi.h"
 
 /* An answer longer than was asked for is broken off, but not before this: a long error page shall be told from an
  * object. */
@@ -41,8 +41,9 @@ struct zs_http_client {
     unsigned number;
     pthread_mutex_t lock;
     pid_t pid; /* a forked child shares the sockets, and must not use them */
-    unsigned session_count, idle_count, idle_capacity;
+    unsigned session_count;
     unsigned *idle;
+    size_t idle_count, idle_capacity;
 };
 
 /* ---- Connections ---- */
@@ -60,7 +61,8 @@ static unsigned session_take(struct zs_http_client *h)
     if (h->pid != getpid()) {
         h->pid = getpid();
         atomic_fetch_sub(&idle_sessions, (int)h->idle_count);
-        h->session_count = h->idle_count = 0;
+        h->session_count = 0;
+        h->idle_count = 0;
     }
     unsigned session;
     if (h->idle_count > 0) {
@@ -86,20 +88,13 @@ static void session_return(struct zs_http_client *h, unsigned session)
 {
     const bool keep = atomic_fetch_add(&idle_sessions, 1) < MAX_IDLE_SESSIONS;
     pthread_mutex_lock(&h->lock);
-    bool kept = keep && h->idle_count < h->idle_capacity;
-    if (keep && !kept) {
-        const unsigned capacity = h->idle_capacity == 0 ? 16 : 2 * h->idle_capacity;
-        unsigned *grown = realloc(h->idle, capacity * sizeof *grown);
-        if (grown != NULL) {
-            h->idle = grown;
-            h->idle_capacity = capacity;
-            kept = true;
-        }
-    }
-    if (kept)
+    unsigned *grown = keep ? zs_grow(h->idle, h->idle_count, &h->idle_capacity, sizeof *grown) : NULL;
+    if (grown != NULL) {
+        h->idle = grown;
         h->idle[h->idle_count++] = session;
+    }
     pthread_mutex_unlock(&h->lock);
-    if (!kept) {
+    if (grown == NULL) {
         atomic_fetch_sub(&idle_sessions, 1);
         session_close(h, session);
     }
@@ -461,7 +456,7 @@ enum zs_status zs_http_get(struct zs_http_client *h, const char *key, const char
     limit = limit < MIN_ANSWER_LIMIT ? MIN_ANSWER_LIMIT : limit;
     char *path = zs_vsi_path(h->vsi, key);
     if (path == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+        return zs_fail_memory(err);
     struct zs_vsi_quiet q;
     zs_vsi_quiet_begin(&q, h->vsi);
     ask_once(h, path, range, etag, limit, -1, a);
@@ -498,7 +493,7 @@ void zs_http_client_free(struct zs_http_client *h)
     if (h == NULL)
         return;
     if (h->pid == getpid())
-        for (unsigned i = 0; i < h->idle_count; i++) {
+        for (size_t i = 0; i < h->idle_count; i++) {
             session_close(h, h->idle[i]);
             atomic_fetch_sub(&idle_sessions, 1);
         }
@@ -524,7 +519,7 @@ enum zs_status zs_http_client_create(struct zs_store *vsi, struct zs_http_client
         return ZS_OK;
     struct zs_http_client *h = zs_calloc(1, sizeof *h);
     if (h == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an HTTP client");
+        return zs_fail_memory(err);
     pthread_mutex_init(&h->lock, NULL);
     h->vsi = vsi;
     h->pid = getpid();

@@ -1,10 +1,11 @@
-#include "store/http_remembered.h"
+#include "store/http.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cache.h"
+#include "base/map.h"
 
 /* Indexes of 2000 shards of 1024 chunks. */
 #define MEMORY_BYTES ((uint64_t)32 << 20)
@@ -32,17 +33,10 @@ static struct zs_cache *the_cache(void)
     return cache;
 }
 
-static uint64_t hash(uint64_t h, const char *s)
-{
-    do
-        h = (h ^ (unsigned char)*s) * 0x100000001B3u; /* FNV-1a */
-    while (*s++ != '\0');
-    return h;
-}
-
 static struct zs_cache_key key_of(const char *root, const char *key, bool tail)
 {
-    return (struct zs_cache_key){tail, hash(hash(0xCBF29CE484222325u, root), key)};
+    const uint64_t of_root = zs_hash(ZS_HASH, root, strlen(root) + 1);
+    return (struct zs_cache_key){tail, zs_hash(of_root, key, strlen(key) + 1)};
 }
 
 static bool is_named(const struct memory *m, const char *root, const char *key)

@@ -11,10 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/files.h"
-#include "store/listing.h"
-#include "store/local_private.h"
-#include "store/lock.h"
+#include "base/descriptors.h"
+#include "store/local.h"
+#include "store/vsi.h"
 
 /* A store that is replaced oftener than this while it is being opened does not open. */
 #define ANCHOR_ATTEMPTS 8
@@ -162,18 +161,18 @@ static enum zs_status local_open(struct zs_store *store, const char *key, struct
 {
     struct local_object *o = zs_calloc(1, sizeof *o);
     if (o == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an object handle");
+        return zs_fail_memory(err);
     o->base.store = store;
     zs_idle_file_init(&o->file);
     o->path = zs_vsi_path(store, key);
-    enum zs_status status = o->path != NULL ? open_file(o, err) : fail_memory(err);
+    enum zs_status status = o->path != NULL ? open_file(o, err) : zs_fail_memory(err);
     /* What takes the place before any metadata were read is the store. */
     struct local_store *s = store_of(store);
     for (int i = 0;
          i < ANCHOR_ATTEMPTS && strcmp(key, "zarr.json") == 0 && !atomic_load(&s->has_metadata) && is_elsewhere(store);
          i++) {
         anchor(s);
-        status = o->path != NULL ? open_file(o, err) : fail_memory(err);
+        status = o->path != NULL ? open_file(o, err) : zs_fail_memory(err);
     }
     status = check_opened(s, key, status, err);
     if (status != ZS_OK) {
@@ -218,7 +217,7 @@ static enum zs_status enter_parent(struct zs_store *store, const char *key, stru
     struct folder *f;
     char *parent = zs_key_parent(key);
     if (parent == NULL)
-        return fail_memory(err);
+        return zs_fail_memory(err);
     pthread_mutex_lock(&s->lock);
     const enum zs_status status = zs_folder_enter(s, parent, false, &f, err);
     pthread_mutex_unlock(&s->lock);
@@ -233,7 +232,7 @@ static enum zs_status local_remove(struct zs_store *store, const char *key, stru
         return status == ZS_NOT_FOUND ? ZS_OK : status;
     char *path = zs_vsi_path(store, key);
     if (path == NULL)
-        return fail_memory(err);
+        return zs_fail_memory(err);
     if (unlink(path) != 0 && !means_absent(errno))
         status = zs_fail(err, ZS_IO, "%s: cannot be removed: %s", path, strerror(errno));
     free(path);
@@ -261,7 +260,7 @@ static enum zs_status local_rename(struct zs_store *store, const char *from, con
         return status == ZS_NOT_FOUND ? ZS_OK : status;
     char *parent = zs_key_parent(to), *before = zs_vsi_path(store, from), *after = zs_vsi_path(store, to);
     if (parent == NULL || before == NULL || after == NULL)
-        status = fail_memory(err);
+        status = zs_fail_memory(err);
     else if (lstat(after, &st) == 0)
         status = zs_fail(err, ZS_ARGUMENT, "%s: there is something already", after);
     else if (rename(before, after) != 0 && errno != ENOENT)
@@ -282,7 +281,7 @@ static enum zs_status local_is_link(struct zs_store *store, const char *prefix, 
     char *path = zs_vsi_path(store, prefix);
     struct stat st;
     if (path == NULL)
-        return fail_memory(err);
+        return zs_fail_memory(err);
     *is_link = lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
     free(path);
     return ZS_OK;
@@ -306,7 +305,7 @@ static enum zs_status local_remove_link(struct zs_store *store, const char *pref
     ZS_TRY(local_is_link(store, prefix, was_link, err));
     char *path = zs_vsi_path(store, prefix);
     if (path == NULL)
-        return fail_memory(err);
+        return zs_fail_memory(err);
     if (*was_link && unlink(path) != 0)
         status = zs_fail(err, ZS_IO, "%s: cannot be removed: %s", path, strerror(errno));
     free(path);
@@ -337,7 +336,7 @@ static enum zs_status read_directory(DIR *dir, const char *path, struct zs_names
         if (entry == NULL)
             return ZS_OK;
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            ZS_TRY(zs_names_add(names, entry->d_name, strlen(entry->d_name), is_directory(dir, entry), err));
+            ZS_TRY(zs_names_add(names, zs_format(is_directory(dir, entry) ? "%s/" : "%s", entry->d_name), err));
     }
 }
 
@@ -345,7 +344,7 @@ static enum zs_status local_list(struct zs_store *store, const char *prefix, cha
 {
     char *path = zs_vsi_path(store, prefix);
     if (path == NULL)
-        return fail_memory(err);
+        return zs_fail_memory(err);
     struct zs_names found = {0};
     DIR *dir = zs_open_directory(path);
     enum zs_status status = ZS_OK;
@@ -366,9 +365,7 @@ static void local_free(struct zs_store *store)
 {
     struct local_store *s = store_of(store);
     zs_folders_forget(s);
-    while (s->unsynced_count > 0)
-        free(s->unsynced[--s->unsynced_count]);
-    free(s->unsynced);
+    zs_names_free(s->unsynced.list);
     pthread_mutex_destroy(&s->lock);
     if (s->root >= 0)
         close(s->root);
@@ -401,7 +398,7 @@ enum zs_status zs_store_open_local(const char *root, struct zs_store **store, st
         .file_close = zs_local_file_close,
         .is_changed = local_is_changed,
         .lock = zs_local_lock,
-        .unlock = zs_lock_release,
+        .unlock = zs_local_unlock,
         .is_replaced = is_elsewhere,
         .moved = local_moved,
         .sync = zs_local_sync,
@@ -410,7 +407,7 @@ enum zs_status zs_store_open_local(const char *root, struct zs_store **store, st
     struct local_store *s = zs_calloc(1, sizeof *s);
     if (s == NULL || (s->base.root = zs_strdup(root)) == NULL) {
         free(s);
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a store");
+        return zs_fail_memory(err);
     }
     s->base.path = s->base.root;
     s->root = -1;

@@ -2,9 +2,95 @@
 #ifndef ZS_STORE_LOCAL_H
 #define ZS_STORE_LOCAL_H
 
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "base/map.h"
 #include "store/store.h"
 
 /* The directory need not exist. `root` is copied. */
 enum zs_status zs_store_open_local(const char *root, struct zs_store **store, struct zs_error *err) ZS_MUST_CHECK;
+
+/* ---- Inside: what the files local*.c share ---- */
+
+/* A folder of the store that was found to lie in it. */
+struct folder {
+    struct folder *next; /* of the same hash */
+    char *prefix;
+    uint64_t mount; /* folders with the same one can be renamed into each other */
+    bool is_clean;  /* no files of dead writers */
+    bool is_dirty;  /* to be put on the disk by zs_folders_sync() */
+};
+
+struct local_store {
+    struct zs_store base;
+    pthread_mutex_t lock;  /* of all below */
+    struct zs_map folders; /* by a hash of their prefix */
+    char *real_root;       /* without symbolic links; NULL until something is written or removed */
+    int root;              /* the directory that was opened, so that no other gets its number; -1 when there was none */
+    dev_t root_device;
+    ino_t root_number;
+    atomic_bool has_metadata; /* a zarr.json was read in it */
+    struct zs_names unsynced; /* keys of objects that zs_store_sync() shall put on the disk */
+};
+
+static inline struct local_store *store_of(struct zs_store *store)
+{
+    return (struct local_store *)store;
+}
+
+static inline bool means_absent(int code)
+{
+    return code == ENOENT || code == ENOTDIR;
+}
+
+/* ---- local.c ---- */
+
+struct stat;
+uint64_t zs_local_version(const struct stat *st);
+/* ZS_IO when another store has taken the place of the one that was opened. */
+enum zs_status zs_local_check_root(const struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
+
+/* ---- local_write.c: the operations of zs_store_ops of these names ---- */
+
+enum zs_status zs_local_create(struct zs_store *store, const char *key, struct zs_writer **writer, struct zs_error *err)
+    ZS_MUST_CHECK;
+enum zs_status zs_local_write(struct zs_writer *writer, const void *data, size_t n, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_local_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n,
+                              struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_local_read_back(struct zs_writer *writer, uint64_t offset, size_t n, void *data, struct zs_error *err)
+    ZS_MUST_CHECK;
+enum zs_status zs_local_commit(struct zs_writer *writer, struct zs_error *err) ZS_MUST_CHECK;
+void zs_local_abort(struct zs_writer *writer);
+enum zs_status zs_local_lock(struct zs_store *store, const char *key, struct zs_lock **lock, struct zs_error *err)
+    ZS_MUST_CHECK;
+void zs_local_unlock(struct zs_store *store, struct zs_lock *lock);
+enum zs_status zs_local_sync(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
+
+enum zs_status zs_local_file_open(struct zs_store *store, const char *key, struct zs_file **file, struct zs_error *err)
+    ZS_MUST_CHECK;
+enum zs_status zs_local_file_write(struct zs_file *file, uint64_t offset, const void *data, size_t n,
+                                   struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_local_file_truncate(struct zs_file *file, uint64_t size, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_local_file_flush(struct zs_file *file, struct zs_error *err) ZS_MUST_CHECK;
+void zs_local_file_close(struct zs_file *file);
+bool zs_local_is_changed(const struct zs_object *object, int fd, bool or_recently);
+
+/* ---- local_folders.c: all under the store's lock ---- */
+
+/* The folder of a prefix, made if wanted. It is looked at once, and found to lie in the store: ZS_UNSUPPORTED when a
+ * symbolic link leads out of it, ZS_NOT_FOUND when it is not there. It lives until zs_folders_forget(). */
+enum zs_status zs_folder_enter(struct local_store *s, const char *prefix, bool make, struct folder **folder,
+                               struct zs_error *err) ZS_MUST_CHECK;
+void zs_folders_forget(struct local_store *s); /* after one was removed */
+
+/* Puts what was renamed into a folder on the disk. */
+enum zs_status zs_folder_sync(const struct local_store *s, const char *prefix, struct zs_error *err) ZS_MUST_CHECK;
+/* The same for the folders of n keys, those above them, and the root in its own. */
+enum zs_status zs_folders_sync(struct local_store *s, char **keys, size_t n, struct zs_error *err) ZS_MUST_CHECK;
+
+char *zs_key_parent(const char *key); /* NULL without memory; freed with free() */
 
 #endif

@@ -1,7 +1,6 @@
 /* The folders of a local store: each is looked at once, and not at every chunk. */
 #define _GNU_SOURCE /* statx(), O_DIRECTORY */
-#include "base/files.h"
-#include "store/local_private.h"
+#include "store/local.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -9,13 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static uint64_t hash_of(const char *text)
-{
-    uint64_t v = 0xCBF29CE484222325u; /* FNV-1a */
-    for (; *text != '\0'; text++)
-        v = (v ^ (unsigned char)*text) * 0x100000001B3u;
-    return v;
-}
+#include "base/descriptors.h"
+#include "store/vsi.h"
 
 char *zs_key_parent(const char *key)
 {
@@ -39,33 +33,11 @@ void zs_folders_forget(struct local_store *s)
     s->real_root = NULL;
 }
 
-static enum zs_status sync_path(const char *path, struct zs_error *err)
-{
-    const int fd = zs_open_file(path, O_RDONLY | O_DIRECTORY);
-    enum zs_status status = ZS_OK;
-    /* Some file systems cannot: what they say then is no failure to write. */
-    if (fd >= 0 && fsync(fd) != 0 && errno != EINVAL && errno != ENOTSUP && errno != EROFS)
-        status = zs_fail(err, ZS_IO, "%s: cannot be written to the disk: %s", path, strerror(errno));
-    if (fd >= 0)
-        close(fd);
-    return status;
-}
-
 enum zs_status zs_folder_sync(const struct local_store *s, const char *prefix, struct zs_error *err)
 {
     char *path = zs_vsi_path(&s->base, prefix);
-    const enum zs_status status = path != NULL ? sync_path(path, err) : fail_memory(err);
+    const enum zs_status status = path != NULL ? zs_directory_sync(path, err) : zs_fail_memory(err);
     free(path);
-    return status;
-}
-
-/* After a directory was made. */
-static enum zs_status sync_parent(const char *path, struct zs_error *err)
-{
-    const char *slash = strrchr(path, '/');
-    char *parent = slash == NULL ? zs_strdup(".") : zs_strndup(path, slash > path ? (size_t)(slash - path) : 1);
-    const enum zs_status status = parent != NULL ? sync_path(parent, err) : fail_memory(err);
-    free(parent);
     return status;
 }
 
@@ -75,7 +47,7 @@ static enum zs_status mark_dirty(struct local_store *s, const char *key, struct 
     char *prefix = zs_key_parent(key);
     struct folder *f;
     for (bool is_last = false; !is_last;) {
-        const enum zs_status status = prefix != NULL ? zs_folder_enter(s, prefix, false, &f, err) : fail_memory(err);
+        const enum zs_status status = prefix != NULL ? zs_folder_enter(s, prefix, false, &f, err) : zs_fail_memory(err);
         is_last = status != ZS_OK || f->is_dirty || prefix[0] == '\0';
         if (status == ZS_OK)
             f->is_dirty = true;
@@ -100,7 +72,7 @@ enum zs_status zs_folders_sync(struct local_store *s, char **keys, size_t n, str
                 ZS_TRY(zs_folder_sync(s, f->prefix, err));
             f->is_dirty = false;
         }
-    return n > 0 ? sync_parent(s->base.root, err) : ZS_OK;
+    return n > 0 ? zs_entry_sync(s->base.root, err) : ZS_OK;
 }
 
 /* Makes one directory; *is_new tells whether it was not there. */
@@ -109,7 +81,7 @@ static enum zs_status make_directory(const struct zs_store *store, const char *p
     *is_new = mkdir(path, 0755) == 0;
     if (!*is_new && errno != EEXIST)
         return zs_fail(err, errno == ENOENT ? ZS_NOT_FOUND : ZS_IO, "%s: cannot be created: %s", path, strerror(errno));
-    return *is_new && store->sync == ZS_SYNC_EACH ? sync_parent(path, err) : ZS_OK;
+    return *is_new && store->sync == ZS_SYNC_EACH ? zs_entry_sync(path, err) : ZS_OK;
 }
 
 /* Makes the root, and those above it. */
@@ -120,7 +92,7 @@ static enum zs_status make_root(const struct zs_store *store, const char *path, 
     if (path[0] == '\0' || stat(path, &st) == 0)
         return ZS_OK;
     char *parent = zs_key_parent(path);
-    enum zs_status status = parent != NULL ? make_root(store, parent, is_new, err) : fail_memory(err);
+    enum zs_status status = parent != NULL ? make_root(store, parent, is_new, err) : zs_fail_memory(err);
     free(parent);
     return status == ZS_OK ? make_directory(store, path, is_new, err) : status;
 }
@@ -184,27 +156,28 @@ static enum zs_status look_at_folder(struct local_store *s, const char *prefix, 
 enum zs_status zs_folder_enter(struct local_store *s, const char *prefix, bool make, struct folder **folder,
                                struct zs_error *err)
 {
-    const uint64_t hash = hash_of(prefix);
+    const uint64_t hash = zs_hash(ZS_HASH, prefix, strlen(prefix));
     for (*folder = zs_map_get(&s->folders, hash); *folder != NULL; *folder = (*folder)->next)
         if (strcmp((*folder)->prefix, prefix) == 0)
             return ZS_OK;
     if (prefix[0] != '\0') {
         char *parent = zs_key_parent(prefix);
         struct folder *above;
-        const enum zs_status status = parent != NULL ? zs_folder_enter(s, parent, make, &above, err) : fail_memory(err);
+        const enum zs_status status =
+            parent != NULL ? zs_folder_enter(s, parent, make, &above, err) : zs_fail_memory(err);
         free(parent);
         ZS_TRY(status);
     }
     char *path = zs_vsi_path(&s->base, prefix);
     struct folder *f = zs_calloc(1, sizeof *f);
     enum zs_status status =
-        path != NULL && f != NULL && (f->prefix = zs_strdup(prefix)) != NULL ? ZS_OK : fail_memory(err);
+        path != NULL && f != NULL && (f->prefix = zs_strdup(prefix)) != NULL ? ZS_OK : zs_fail_memory(err);
     if (status == ZS_OK)
         status = look_at_folder(s, prefix, path, make, &f->is_clean, err);
     if (status == ZS_OK) {
         f->mount = mount_of(path);
         f->next = zs_map_get(&s->folders, hash);
-        status = zs_map_set(&s->folders, hash, f) ? ZS_OK : fail_memory(err);
+        status = zs_map_set(&s->folders, hash, f) ? ZS_OK : zs_fail_memory(err);
     }
     free(path);
     if (status != ZS_OK) {

@@ -1,22 +1,28 @@
-/* Objects that are written: under a temporary name, which becomes theirs when they are whole, and on the disk when that
- * is wanted. */
-#define _GNU_SOURCE /* sync_file_range() */
+/* What is written to a local store: objects under a temporary name, which becomes theirs when they are whole; objects
+ * that are changed where they are; the locks of both. */
+#define _GNU_SOURCE /* sync_file_range(), O_DIRECTORY, st_mtim, CLOCK_REALTIME_COARSE */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "base/files.h"
-#include "store/local_private.h"
-#include "store/lock.h"
+#include "base/descriptors.h"
+#include "store/local.h"
 #include "store/staging.h"
-#include "store/temporary.h"
+#include "store/vsi.h"
 
 /* The disk begins to write after this many bytes, so that it has little left to do when a shard is finished. */
 #define WRITE_BEHIND_BYTES ((uint64_t)8 << 20)
+
+/* Times of files go by ticks of the kernel, of ten milliseconds at most. */
+#define TICK_NANOSECONDS 10000000
+/* A file that was changed less than this ago may be being changed. */
+#define RECENT_SECONDS 2
 
 struct local_writer {
     struct zs_writer base;
@@ -32,7 +38,7 @@ static enum zs_status make_temporary(struct local_store *s, struct folder *f, st
 {
     char *directory = zs_vsi_path(&s->base, f->prefix);
     if (directory == NULL)
-        return fail_memory(err);
+        return zs_fail_memory(err);
     if (!f->is_clean)
         zs_temporary_clean(directory);
     f->is_clean = true;
@@ -49,7 +55,7 @@ static enum zs_status place_temporary(struct local_store *s, struct local_writer
 {
     struct folder *root, *parent;
     char *prefix = zs_key_parent(w->key);
-    enum zs_status status = prefix != NULL ? zs_folder_enter(s, prefix, true, &parent, err) : fail_memory(err);
+    enum zs_status status = prefix != NULL ? zs_folder_enter(s, prefix, true, &parent, err) : zs_fail_memory(err);
     free(prefix);
     ZS_TRY(status);
     ZS_TRY(zs_folder_enter(s, "", true, &root, err));
@@ -85,12 +91,12 @@ enum zs_status zs_local_create(struct zs_store *store, const char *key, struct z
     struct local_store *s = store_of(store);
     struct local_writer *w = zs_calloc(1, sizeof *w);
     if (w == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a writer");
+        return zs_fail_memory(err);
     w->base.store = store;
     w->fd = -1;
     w->key = zs_strdup(key);
     w->path = zs_vsi_path(store, key);
-    enum zs_status status = w->key != NULL && w->path != NULL ? ZS_OK : fail_memory(err);
+    enum zs_status status = w->key != NULL && w->path != NULL ? ZS_OK : zs_fail_memory(err);
     pthread_mutex_lock(&s->lock);
     if (status == ZS_OK)
         status = place_temporary(s, w, err);
@@ -159,7 +165,7 @@ static enum zs_status move_into_place(struct local_writer *w, struct zs_error *e
         struct folder *f;
         pthread_mutex_lock(&s->lock);
         zs_folders_forget(s);
-        const enum zs_status status = prefix != NULL ? zs_folder_enter(s, prefix, true, &f, err) : fail_memory(err);
+        const enum zs_status status = prefix != NULL ? zs_folder_enter(s, prefix, true, &f, err) : zs_fail_memory(err);
         pthread_mutex_unlock(&s->lock);
         free(prefix);
         ZS_TRY(status);
@@ -173,22 +179,9 @@ static enum zs_status move_into_place(struct local_writer *w, struct zs_error *e
 static enum zs_status sync_later(struct local_store *s, struct local_writer *w, struct zs_error *err)
 {
     (void)sync_file_range(w->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
-    enum zs_status status = ZS_OK;
     pthread_mutex_lock(&s->lock);
-    if (s->unsynced_count == s->unsynced_capacity) {
-        const size_t capacity = s->unsynced_capacity == 0 ? 64 : 2 * s->unsynced_capacity;
-        char **grown = realloc(s->unsynced, capacity * sizeof *grown);
-        if (grown != NULL) {
-            s->unsynced = grown;
-            s->unsynced_capacity = capacity;
-        } else {
-            status = fail_memory(err);
-        }
-    }
-    if (status == ZS_OK) {
-        s->unsynced[s->unsynced_count++] = w->key;
-        w->key = NULL;
-    }
+    const enum zs_status status = zs_names_add(&s->unsynced, w->key, err);
+    w->key = NULL;
     pthread_mutex_unlock(&s->lock);
     return status;
 }
@@ -203,7 +196,7 @@ static enum zs_status sync_entry(struct local_writer *w, struct zs_error *err)
     if (s->base.sync == ZS_SYNC_LATER)
         return sync_later(s, w, err);
     char *prefix = zs_key_parent(w->key);
-    const enum zs_status status = prefix != NULL ? zs_folder_sync(s, prefix, err) : fail_memory(err);
+    const enum zs_status status = prefix != NULL ? zs_folder_sync(s, prefix, err) : zs_fail_memory(err);
     free(prefix);
     return status;
 }
@@ -212,7 +205,7 @@ static enum zs_status sync_file(const struct zs_store *store, const char *key, s
 {
     char *path = zs_vsi_path(store, key);
     if (path == NULL)
-        return fail_memory(err);
+        return zs_fail_memory(err);
     enum zs_status status = ZS_OK;
     const int fd = zs_open_file(path, O_RDONLY | O_NONBLOCK);
     if (fd < 0 ? !means_absent(errno) : fdatasync(fd) != 0) /* absent: removed since */
@@ -228,12 +221,14 @@ enum zs_status zs_local_sync(struct zs_store *store, struct zs_error *err)
     struct local_store *s = store_of(store);
     enum zs_status status = ZS_OK;
     pthread_mutex_lock(&s->lock);
-    for (size_t i = 0; i < s->unsynced_count && status == ZS_OK; i++)
-        status = sync_file(store, s->unsynced[i], err);
+    for (size_t i = 0; i < s->unsynced.count && status == ZS_OK; i++)
+        status = sync_file(store, s->unsynced.list[i], err);
     if (status == ZS_OK)
-        status = zs_folders_sync(s, s->unsynced, s->unsynced_count, err);
-    while (status == ZS_OK && s->unsynced_count > 0)
-        free(s->unsynced[--s->unsynced_count]);
+        status = zs_folders_sync(s, s->unsynced.list, s->unsynced.count, err);
+    if (status == ZS_OK) {
+        zs_names_free(s->unsynced.list);
+        s->unsynced = (struct zs_names){0};
+    }
     pthread_mutex_unlock(&s->lock);
     return status;
 }
@@ -254,6 +249,151 @@ enum zs_status zs_local_commit(struct zs_writer *writer, struct zs_error *err)
     return status;
 }
 
+/* ---- Objects changed where they are ---- */
+
+struct local_file {
+    struct zs_file base;
+    int fd;
+    char *path;
+};
+
+static int64_t nanoseconds(const struct timespec *t)
+{
+    return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
+}
+
+/* Two contents of one size must not have one version: the next change falls into a later tick than the last one. */
+static void wait_for_tick(const struct stat *st)
+{
+    const struct timespec pause = {.tv_nsec = TICK_NANOSECONDS / 20};
+    struct timespec now;
+    while (clock_gettime(CLOCK_REALTIME_COARSE, &now) == 0 && nanoseconds(&now) <= nanoseconds(&st->st_mtim) &&
+           nanoseconds(&st->st_mtim) - nanoseconds(&now) < TICK_NANOSECONDS)
+        (void)nanosleep(&pause, NULL);
+}
+
+static void local_file_free(struct local_file *c)
+{
+    if (c->fd >= 0)
+        (void)close(c->fd);
+    free(c->path);
+    free(c);
+}
+
+static enum zs_status open_file(struct local_file *c, struct zs_error *err)
+{
+    struct stat st;
+    c->fd = zs_open_file(c->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (c->fd < 0 && means_absent(errno))
+        return zs_fail(err, ZS_NOT_FOUND, "%s: there is no such file", c->path);
+    if (c->fd < 0 && zs_means_too_many_files(errno))
+        return zs_fail(err, ZS_IO, "%s: cannot be opened: %s", c->path, strerror(errno));
+    if (c->fd < 0 || fstat(c->fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_nlink != 1)
+        return zs_fail(err, ZS_UNSUPPORTED, "%s: cannot be changed where it is", c->path);
+    c->base.size = (uint64_t)st.st_size;
+    c->base.version = zs_local_version(&st);
+    wait_for_tick(&st);
+    return ZS_OK;
+}
+
+enum zs_status zs_local_file_open(struct zs_store *store, const char *key, struct zs_file **file, struct zs_error *err)
+{
+    struct local_store *s = store_of(store);
+    struct folder *f;
+    struct local_file *c = zs_calloc(1, sizeof *c);
+    char *prefix = zs_key_parent(key);
+    if (c == NULL || prefix == NULL || (c->path = zs_vsi_path(store, key)) == NULL) {
+        free(prefix);
+        free(c);
+        return zs_fail_memory(err);
+    }
+    c->base.store = store;
+    c->fd = -1;
+    (void)pthread_mutex_lock(&s->lock);
+    enum zs_status status = zs_folder_enter(s, prefix, false, &f, err);
+    (void)pthread_mutex_unlock(&s->lock);
+    free(prefix);
+    if (status == ZS_OK)
+        status = open_file(c, err);
+    if (status == ZS_OK)
+        status = zs_local_check_root(store, err);
+    if (status != ZS_OK)
+        local_file_free(c);
+    else
+        *file = &c->base;
+    return status;
+}
+
+enum zs_status zs_local_file_write(struct zs_file *file, uint64_t offset, const void *data, size_t n,
+                                   struct zs_error *err)
+{
+    const struct local_file *c = (const struct local_file *)file;
+    return zs_file_write_at(c->fd, c->path, offset, data, n, err);
+}
+
+enum zs_status zs_local_file_truncate(struct zs_file *file, uint64_t size, struct zs_error *err)
+{
+    const struct local_file *c = (const struct local_file *)file;
+    int failed;
+    do
+        failed = ftruncate(c->fd, (off_t)size);
+    while (failed != 0 && errno == EINTR);
+    return failed == 0 ? ZS_OK
+                       : zs_fail(err, ZS_IO, "%s: cannot be cut to %llu bytes: %s", c->path, (unsigned long long)size,
+                                 strerror(errno));
+}
+
+enum zs_status zs_local_file_flush(struct zs_file *file, struct zs_error *err)
+{
+    const struct local_file *c = (const struct local_file *)file;
+    if (file->store->sync == ZS_SYNC_NO || fdatasync(c->fd) == 0)
+        return ZS_OK;
+    return zs_fail(err, ZS_IO, "%s: cannot be written to the disk: %s", c->path, strerror(errno));
+}
+
+void zs_local_file_close(struct zs_file *file)
+{
+    local_file_free((struct local_file *)file);
+}
+
+bool zs_local_is_changed(const struct zs_object *object, int fd, bool or_recently)
+{
+    struct stat st;
+    struct timespec now;
+    if (fstat(fd, &st) != 0 || clock_gettime(CLOCK_REALTIME, &now) != 0)
+        return false;
+    return zs_local_version(&st) != object->version || (or_recently && now.tv_sec - st.st_mtim.tv_sec < RECENT_SECONDS);
+}
+
+/* ---- Locks ---- */
+
+struct zs_lock {
+    int fd; /* of a directory */
+};
+
+/* Locks a directory for all that is in it: an object that is renamed into place is another file each time, and a file
+ * beside it would be left behind. Where it cannot be opened, or its file system has no locks (some network ones), *lock
+ * stays NULL. */
+static enum zs_status lock_directory(const char *path, struct zs_lock **lock, struct zs_error *err)
+{
+    const int fd = zs_open_file(path, O_RDONLY | O_DIRECTORY);
+    if (fd < 0)
+        return !zs_means_too_many_files(errno)
+                   ? ZS_OK
+                   : zs_fail(err, ZS_IO, "%s: cannot be locked: %s", path, strerror(errno));
+    int failed;
+    do
+        failed = flock(fd, LOCK_EX);
+    while (failed != 0 && errno == EINTR);
+    if (failed == 0)
+        *lock = zs_calloc(1, sizeof **lock);
+    if (*lock == NULL)
+        (void)close(fd);
+    else
+        (*lock)->fd = fd;
+    return failed != 0 || *lock != NULL ? ZS_OK : zs_fail_memory(err);
+}
+
 /* Locks the folder of an object, which is made if need be: where it is not nobody else could be held back. */
 enum zs_status zs_local_lock(struct zs_store *store, const char *key, struct zs_lock **lock, struct zs_error *err)
 {
@@ -261,15 +401,22 @@ enum zs_status zs_local_lock(struct zs_store *store, const char *key, struct zs_
     struct folder *f;
     char *prefix = zs_key_parent(key);
     char *path = prefix != NULL ? zs_vsi_path(store, prefix) : NULL;
-    enum zs_status status = path != NULL ? ZS_OK : fail_memory(err);
+    enum zs_status status = path != NULL ? ZS_OK : zs_fail_memory(err);
     const bool is_ours = status == ZS_OK && prefix[0] == '\0' && zs_staging_is_path(store->root); /* locked already */
     pthread_mutex_lock(&s->lock);
     if (status == ZS_OK)
         status = zs_folder_enter(s, prefix, true, &f, err);
     pthread_mutex_unlock(&s->lock);
     if (status == ZS_OK && !is_ours)
-        status = zs_lock_directory(path, lock, err);
+        status = lock_directory(path, lock, err);
     free(path);
     free(prefix);
     return status;
+}
+
+void zs_local_unlock(struct zs_store *store, struct zs_lock *lock)
+{
+    (void)store;
+    (void)close(lock->fd);
+    free(lock);
 }

@@ -5,29 +5,28 @@
 #include "store/http.h"
 #include "store/local.h"
 #include "store/vsi.h"
-#include "store/vsi_settings.h"
 
-static enum zs_status open_at(const char *path, const struct zs_scatter *place, struct zs_store **store,
+static enum zs_status open_at(const char *path, const struct zs_path_kind *kind, struct zs_store **store,
                               struct zs_error *err)
 {
     struct zs_store *vsi;
-    if (place->is_local)
+    if (kind->is_local)
         return zs_store_open_local(path, store, err);
-    ZS_TRY(zs_store_open_vsi_place(path, place, &vsi, err));
+    ZS_TRY(zs_store_open_vsi(path, kind, &vsi, err));
     return zs_store_over_http(vsi, store, err);
 }
 
-enum zs_status zs_store_open_vsi(const char *root, struct zs_store **store, struct zs_error *err)
+enum zs_status zs_store_open(const char *root, struct zs_store **store, struct zs_error *err)
 {
-    const struct zs_scatter place = zs_place_of(root);
+    const struct zs_path_kind kind = zs_path_kind_of(root);
     char *path = zs_strdup(root);
     zs_vsi_hand_down_settings();
     if (path == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a store");
+        return zs_fail_memory(err);
     /* A trailing slash would double in every path, which object stores take literally. */
     for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
         path[n - 1] = '\0';
-    const enum zs_status status = open_at(path, &place, store, err);
+    const enum zs_status status = open_at(path, &kind, store, err);
     free(path);
     return status;
 }

@@ -1,29 +1,148 @@
-#define _GNU_SOURCE /* renameat2() */
+#define _GNU_SOURCE /* renameat2(), getentropy(), O_CLOEXEC */
 #include "store/staging.h"
 
-#include <cpl_vsi.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/files.h"
-#include "base/memory.h"
+#include "base/descriptors.h"
+#include "store/vsi.h"
 
-#define TEMPORARY ".tmp" /* being written, or being removed */
-#define ASIDE ".old"     /* an older store, between two renames */
-#define CHANCE_LENGTH 16 /* hexadecimal digits of a name */
+#define PREFIX ".shardedzarr-" /* of files */
+#define TEMPORARY ".tmp"       /* being written, or being removed */
+#define ASIDE ".old"           /* an older store, between two renames */
+#define JOURNAL ".journal"
+#define FILE_DIGITS 32      /* random hexadecimal digits in the name of a file */
+#define DIRECTORY_DIGITS 16 /* ... of a directory */
 #define ATTEMPTS 16
-#define DEAD_AFTER (24 * 3600) /* seconds without an upload */
+/* Seconds since the last write or upload, after which something that nobody can lock has no writer. */
+#define DEAD_AFTER (24 * 60 * 60)
+
+/* ---- Random names ---- */
+
+static const char hex[] = "0123456789abcdef";
+
+/* n digits, 32 at most, and a zero. */
+static bool make_random(char *digits, size_t n)
+{
+    unsigned char bytes[FILE_DIGITS / 2];
+    if (getentropy(bytes, n / 2) != 0)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        digits[i] = hex[bytes[i / 2] >> (i % 2 == 0 ? 4 : 0) & 15];
+    digits[n] = '\0';
+    return true;
+}
+
+/* Whether a text begins with just n digits. */
+static bool is_random(const char *text, size_t n)
+{
+    return strspn(text, hex) == n;
+}
+
+/* ---- Files ---- */
+
+static bool is_unfinished(const char *name)
+{
+    if (strncmp(name, PREFIX, strlen(PREFIX)) != 0)
+        return false;
+    name += strlen(PREFIX);
+    return is_random(name, FILE_DIGITS) && strcmp(name + FILE_DIGITS, TEMPORARY) == 0;
+}
+
+bool zs_is_temporary_name(const char *name)
+{
+    const size_t n = strlen(name);
+    return is_unfinished(name) || (n > strlen(PREFIX JOURNAL) && strncmp(name, PREFIX, strlen(PREFIX)) == 0 &&
+                                   strcmp(name + n - strlen(JOURNAL), JOURNAL) == 0);
+}
+
+char *zs_journal_key(const char *key)
+{
+    const char *slash = strrchr(key, '/');
+    const int folder = slash != NULL ? (int)(slash + 1 - key) : 0;
+    return zs_format("%.*s" PREFIX "%s" JOURNAL, folder, key, key + folder);
+}
+
+char *zs_temporary_path(const char *directory)
+{
+    char digits[FILE_DIGITS + 1];
+    if (!make_random(digits, FILE_DIGITS))
+        return NULL;
+    const size_t n = strlen(directory);
+    return zs_format("%s%s" PREFIX "%s" TEMPORARY, directory, n > 0 && directory[n - 1] == '/' ? "" : "/", digits);
+}
+
+/* Whether the lock is ours, or there are no locks here; false when somebody who looked for dead files took this for
+ * one. */
+static bool lock(int fd)
+{
+    struct stat st;
+    while (flock(fd, LOCK_EX) != 0)
+        if (errno != EINTR)
+            return true;
+    return fstat(fd, &st) != 0 || st.st_nlink > 0;
+}
+
+enum zs_status zs_temporary_create(const char *directory, int *fd, char **path, struct zs_error *err)
+{
+    for (;;) {
+        *path = zs_temporary_path(directory);
+        if (*path == NULL)
+            return zs_fail_memory(err);
+        *fd = zs_create_file(*path, O_RDWR | O_CREAT | O_EXCL, 0666);
+        if (*fd >= 0 && lock(*fd))
+            return ZS_OK;
+        const int code = errno;
+        if (*fd >= 0)
+            close(*fd);
+        else if (code != EEXIST)
+            zs_error_set(err, "%s: cannot be created: %s", *path, strerror(code));
+        const bool failed = *fd < 0 && code != EEXIST;
+        free(*path);
+        *path = NULL;
+        if (failed)
+            return code == ENOENT ? ZS_NOT_FOUND : ZS_IO;
+    }
+}
+
+static bool is_dead(int fd)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+        return false;
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+        return true;
+    return errno != EWOULDBLOCK && errno != EINTR && time(NULL) - st.st_mtime > DEAD_AFTER;
+}
+
+void zs_temporary_clean(const char *directory)
+{
+    DIR *dir = opendir(directory);
+    for (const struct dirent *entry; dir != NULL && (entry = readdir(dir)) != NULL;) {
+        if (!is_unfinished(entry->d_name)) /* a journal is of use to the next writer */
+            continue;
+        const int fd = openat(dirfd(dir), entry->d_name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        if (fd < 0)
+            continue;
+        /* Under the lock: its writer, should it live, cannot have it. Once renamed, the name is not this any more. */
+        if (is_dead(fd))
+            (void)unlinkat(dirfd(dir), entry->d_name, 0);
+        close(fd);
+    }
+    if (dir != NULL)
+        closedir(dir);
+}
+
+/* ---- Whole stores ---- */
 
 static bool is_local(const char *path)
 {
@@ -35,13 +154,7 @@ static bool has_rename(const char *path)
     return is_local(path) || strncmp(path, "/vsimem/", 8) == 0;
 }
 
-static bool exists(const char *path)
-{
-    VSIStatBufL st;
-    return VSIStatExL(path, &st, VSI_STAT_EXISTS_FLAG) == 0;
-}
-
-/* ---- Names ---- */
+/* ---- Names of directories ---- */
 
 /* Length of the directory of a path, with its slash; 0 when it has none. */
 static size_t directory_length(const char *path)
@@ -50,14 +163,14 @@ static size_t directory_length(const char *path)
     return slash != NULL ? (size_t)(slash - path) + 1 : 0;
 }
 
-/* A name beside `root` that nobody else comes upon; NULL without memory or chance. */
+/* A name beside `root` that nobody else comes upon; NULL without memory or randomness. */
 static char *name_beside(const char *root, const char *ending)
 {
-    uint64_t chance;
-    if (getrandom(&chance, sizeof chance, 0) != (ssize_t)sizeof chance)
+    char digits[DIRECTORY_DIGITS + 1];
+    if (!make_random(digits, DIRECTORY_DIGITS))
         return NULL;
     const size_t n = directory_length(root);
-    return zs_format("%.*s.%s.%016llx%s", (int)n, root, root + n, (unsigned long long)chance, ending);
+    return zs_format("%.*s.%s.%s%s", (int)n, root, root + n, digits, ending);
 }
 
 /* Whether `entry` is a name that name_beside() gives for a place called `name`. */
@@ -66,17 +179,16 @@ static bool is_beside(const char *entry, const char *name, const char *ending)
     const size_t n = strlen(name);
     if (entry[0] != '.' || strncmp(entry + 1, name, n) != 0 || entry[n + 1] != '.')
         return false;
-    const char *chance = entry + n + 2;
-    return strspn(chance, "0123456789abcdef") == CHANCE_LENGTH && strcmp(chance + CHANCE_LENGTH, ending) == 0;
+    const char *digits = entry + n + 2;
+    return is_random(digits, DIRECTORY_DIGITS) && strcmp(digits + DIRECTORY_DIGITS, ending) == 0;
 }
 
 bool zs_staging_is_path(const char *path)
 {
     const char *entry = path + directory_length(path);
-    const size_t n = strlen(entry), chance = CHANCE_LENGTH + strlen(TEMPORARY);
-    return entry[0] == '.' && n > chance + 2 && entry[n - chance - 1] == '.' &&
-           strspn(entry + n - chance, "0123456789abcdef") == CHANCE_LENGTH &&
-           strcmp(entry + n - strlen(TEMPORARY), TEMPORARY) == 0;
+    const size_t n = strlen(entry), end = DIRECTORY_DIGITS + strlen(TEMPORARY);
+    return entry[0] == '.' && n > end + 2 && entry[n - end - 1] == '.' &&
+           is_random(entry + n - end, DIRECTORY_DIGITS) && strcmp(entry + n - strlen(TEMPORARY), TEMPORARY) == 0;
 }
 
 /* The path at which a rename changes what `root` stands for. NULL without memory, and for a link that leads nowhere
@@ -92,38 +204,6 @@ static char *resolve(const char *root)
 }
 
 /* ---- Directories ---- */
-
-/* Makes the directories above `path`, and counts those that were not there. */
-static enum zs_status make_parents(const char *path, int *made, struct zs_error *err)
-{
-    const size_t n = directory_length(path);
-    if (n <= 1)
-        return ZS_OK;
-    char *parent = zs_strndup(path, n - 1);
-    if (parent == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
-    enum zs_status status = ZS_OK;
-    if (!exists(parent)) {
-        status = make_parents(parent, made, err);
-        if (status == ZS_OK && VSIMkdir(parent, 0755) == 0)
-            ++*made;
-        else if (status == ZS_OK && !exists(parent))
-            status = zs_fail(err, ZS_IO, "%s: cannot be created: %s", parent, strerror(errno));
-    }
-    free(parent);
-    return status;
-}
-
-/* Whether `path` is a directory with nothing in it. */
-static bool is_empty_directory(const char *path)
-{
-    VSIStatBufL st;
-    VSIDIR *d = VSIStatL(path, &st) == 0 && VSI_ISDIR(st.st_mode) ? VSIOpenDir(path, 0, NULL) : NULL;
-    const bool is_empty = d != NULL && VSIGetNextDirEntry(d) == NULL;
-    if (d != NULL)
-        VSICloseDir(d);
-    return is_empty;
-}
 
 /* Locks a directory; -1 when it is gone, another process holds it, or cannot tell. */
 static int lock_directory(const char *path)
@@ -145,11 +225,11 @@ static enum zs_status make_beside(struct zs_staging *s, struct zs_error *err)
     for (int i = 0; i < ATTEMPTS; i++) {
         char *path = name_beside(s->root, TEMPORARY);
         if (path == NULL)
-            return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+            return zs_fail_memory(err);
         errno = 0;
-        if (VSIMkdir(path, 0755) == 0) {
+        if (zs_vsi_make_directory(path) == 0) {
             s->lock = is_local(path) ? lock_directory(path) : -1;
-            if (s->lock >= 0 || exists(path)) {
+            if (s->lock >= 0 || zs_vsi_exists(path)) {
                 s->path = path;
                 s->is_beside = true;
                 return ZS_OK;
@@ -179,8 +259,8 @@ enum zs_status zs_staging_begin(const char *root, bool replaces, struct zs_stagi
     s->root = resolve(root);
     if (s->root == NULL)
         return zs_fail(err, ZS_IO, "%s: cannot be followed: %s", root, strerror(errno));
-    if (has_rename(s->root) && !(is_current_directory(s->root) && is_empty_directory(s->root))) {
-        ZS_TRY(make_parents(s->root, &s->made, err));
+    if (has_rename(s->root) && !(is_current_directory(s->root) && zs_vsi_is_empty_directory(s->root))) {
+        ZS_TRY(zs_vsi_make_parents(s->root, &s->made, err));
         struct stat st;
         const bool is_there = is_local(s->root) && stat(s->root, &st) == 0;
         const enum zs_status status = make_beside(s, err);
@@ -190,11 +270,11 @@ enum zs_status zs_staging_begin(const char *root, bool replaces, struct zs_stagi
             return ZS_OK;
         }
         /* An empty directory in one that nobody may write to: nothing is lost there. */
-        if (status != ZS_IO || !is_there || !is_empty_directory(s->root))
+        if (status != ZS_IO || !is_there || !zs_vsi_is_empty_directory(s->root))
             return status;
     }
     s->path = replaces && !has_rename(s->root) ? name_beside(s->root, TEMPORARY) : zs_strdup(s->root);
-    return s->path != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    return s->path != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 /* ---- Taking the place ---- */
@@ -204,13 +284,13 @@ enum zs_status zs_staging_begin(const char *root, bool replaces, struct zs_stagi
 static int rename_both(const struct zs_staging *s, char **older)
 {
     char *aside = name_beside(s->root, ASIDE);
-    if (aside == NULL || VSIRename(s->root, aside) != 0) {
+    if (aside == NULL || zs_vsi_rename(s->root, aside) != 0) {
         free(aside);
         return -1;
     }
-    if (VSIRename(s->path, s->root) != 0) {
+    if (zs_vsi_rename(s->path, s->root) != 0) {
         const int reason = errno;
-        (void)VSIRename(aside, s->root);
+        (void)zs_vsi_rename(aside, s->root);
         free(aside);
         errno = reason;
         return -1;
@@ -235,22 +315,9 @@ static int take_local(const struct zs_staging *s, char **older)
 
 static int take_in_memory(const struct zs_staging *s, char **older)
 {
-    if (is_empty_directory(s->root)) /* /vsimem/ removes others too */
-        (void)VSIRmdir(s->root);
-    return exists(s->root) ? rename_both(s, older) : VSIRename(s->path, s->root);
-}
-
-/* The rename itself on the disk, as far as that is possible. */
-static void sync_parent(const char *path)
-{
-    const size_t n = directory_length(path);
-    char *parent = n > 0 ? zs_strndup(path, n) : zs_strdup(".");
-    const int fd = parent != NULL ? zs_open_file(parent, O_RDONLY | O_DIRECTORY) : -1;
-    if (fd >= 0) {
-        (void)fsync(fd);
-        (void)close(fd);
-    }
-    free(parent);
+    if (zs_vsi_is_empty_directory(s->root)) /* /vsimem/ removes others too */
+        (void)zs_vsi_remove_directory(s->root);
+    return zs_vsi_exists(s->root) ? rename_both(s, older) : zs_vsi_rename(s->path, s->root);
 }
 
 enum zs_status zs_staging_publish(struct zs_staging *s, bool sync, char **older, struct zs_error *err)
@@ -264,8 +331,10 @@ enum zs_status zs_staging_publish(struct zs_staging *s, bool sync, char **older,
     if ((is_local(s->root) ? take_local(s, older) : take_in_memory(s, older)) != 0)
         return zs_fail(err, ZS_IO, "%s: cannot be put in place: %s", s->root,
                        errno != 0 ? strerror(errno) : "no reason given");
-    if (sync && is_local(s->root))
-        sync_parent(s->root);
+    if (sync && is_local(s->root)) {
+        const enum zs_status ignored = zs_entry_sync(s->root, NULL); /* as far as that is possible */
+        (void)ignored;
+    }
     s->is_beside = false;
     s->made = 0;
     return ZS_OK;
@@ -277,7 +346,7 @@ void zs_staging_end(struct zs_staging *s)
         (void)close(s->lock);
     for (size_t n; s->made > 0 && (n = directory_length(s->root)) > 1; s->made--) {
         s->root[n - 1] = '\0';
-        if (!is_empty_directory(s->root) || VSIRmdir(s->root) != 0)
+        if (!zs_vsi_is_empty_directory(s->root) || zs_vsi_remove_directory(s->root) != 0)
             break;
     }
     free(s->root);
@@ -288,7 +357,7 @@ void zs_staging_end(struct zs_staging *s)
 char *zs_staging_set_aside(const char *root)
 {
     char *path = has_rename(root) ? name_beside(root, TEMPORARY) : NULL;
-    if (path != NULL && VSIRename(root, path) == 0)
+    if (path != NULL && zs_vsi_rename(root, path) == 0)
         return path;
     free(path);
     return NULL;
@@ -298,21 +367,15 @@ char *zs_staging_set_aside(const char *root)
 
 struct leftovers {
     const char *root;
-    char **paths;
-    size_t count;
+    struct zs_names paths;
     bool has_writer; /* one that lives */
 };
 
-static void append(struct leftovers *l, char *path)
+/* What there is no memory for is left to the next writer. */
+static void append(struct zs_names *paths, char *path)
 {
-    char **grown = path != NULL ? realloc(l->paths, (l->count + 2) * sizeof *grown) : NULL;
-    if (grown == NULL) {
-        free(path);
-        return;
-    }
-    l->paths = grown;
-    l->paths[l->count++] = path;
-    l->paths[l->count] = NULL;
+    const enum zs_status ignored = zs_names_add(paths, path, NULL);
+    (void)ignored;
 }
 
 /* Notes the entry if it is one that nobody holds. */
@@ -330,19 +393,20 @@ static void note(struct leftovers *l, const char *entry)
         return;
     }
     (void)close(lock);
-    append(l, path);
+    append(&l->paths, path);
 }
 
 /* Puts an older store back that lost its place to nobody. */
 static void put_back(struct leftovers *l)
 {
-    for (size_t i = 0; i < l->count && !exists(l->root); i++) {
-        const size_t n = strlen(l->paths[i]);
-        if (strcmp(l->paths[i] + n - strlen(ASIDE), ASIDE) != 0 || rename(l->paths[i], l->root) != 0)
+    char **paths = l->paths.list;
+    for (size_t i = 0; i < l->paths.count && !zs_vsi_exists(l->root); i++) {
+        const size_t n = strlen(paths[i]);
+        if (strcmp(paths[i] + n - strlen(ASIDE), ASIDE) != 0 || rename(paths[i], l->root) != 0)
             continue;
-        free(l->paths[i]);
-        l->paths[i] = l->paths[--l->count];
-        l->paths[l->count] = NULL;
+        free(paths[i]);
+        paths[i] = paths[--l->paths.count];
+        paths[l->paths.count] = NULL;
     }
 }
 
@@ -362,45 +426,25 @@ char **zs_staging_leftovers(const char *root)
         put_back(&l);
     free(parent);
     free(place);
-    return l.paths;
-}
-
-/* Whether there are objects below the prefix, and the youngest is that old. */
-static bool is_old(const char *prefix)
-{
-    const time_t now = time(NULL);
-    VSIDIR *d = VSIOpenDir(prefix, -1, NULL);
-    size_t count = 0;
-    bool result = d != NULL;
-    for (const VSIDIREntry *e; result && (e = VSIGetNextDirEntry(d)) != NULL;)
-        if (!e->bModeKnown || !VSI_ISDIR(e->nMode)) {
-            result = e->bMTimeKnown && now - (time_t)e->nMTime > DEAD_AFTER;
-            count++;
-        }
-    if (d != NULL)
-        VSICloseDir(d);
-    return result && count > 0;
+    return l.paths.list;
 }
 
 char **zs_staging_old_prefixes(const char *root)
 {
     const size_t n = directory_length(root);
-    char *parent = n > 0 ? zs_strndup(root, n - 1) : NULL, *prefix = zs_format("PREFIX=.%s.", root + n);
-    const char *const options[] = {prefix, NULL};
-    VSIDIR *d = parent != NULL && prefix != NULL ? VSIOpenDir(parent, 0, options) : NULL;
-    struct leftovers l = {.root = root};
-    for (const VSIDIREntry *e; d != NULL && (e = VSIGetNextDirEntry(d)) != NULL;) {
-        char *name = zs_strndup(e->pszName, strcspn(e->pszName, "/"));
-        char *path = name != NULL && is_beside(name, root + n, TEMPORARY) ? zs_format("%s/%s", parent, name) : NULL;
-        if (path != NULL && is_old(path))
-            append(&l, path);
+    char *parent = n > 0 ? zs_strndup(root, n - 1) : NULL, *begin = zs_format(".%s.", root + n);
+    struct zs_names names = {0}, old = {0};
+    if (parent != NULL && begin != NULL)
+        zs_vsi_find_names(parent, begin, &names);
+    for (size_t i = 0; i < names.count; i++) {
+        char *path = is_beside(names.list[i], root + n, TEMPORARY) ? zs_format("%s/%s", parent, names.list[i]) : NULL;
+        if (path != NULL && zs_vsi_is_older(path, time(NULL) - DEAD_AFTER))
+            append(&old, path);
         else
             free(path);
-        free(name);
     }
-    if (d != NULL)
-        VSICloseDir(d);
+    zs_names_free(names.list);
     free(parent);
-    free(prefix);
-    return l.paths;
+    free(begin);
+    return old.list;
 }

@@ -1,16 +1,35 @@
-/* store/staging.h: where a new store is written before it takes its place.
+/* store/staging.h: where files and whole stores are written before they take their place, under names that tell them
+ * from what is finished.
  *
- * On file systems that rename (local ones and /vsimem/) that is a hidden directory beside the place, ".NAME.<16
- * digits>.tmp", locked by its maker for as long as it lives. It takes the place by a rename: by an exchange where
- * another is there. So a place holds the old or the new, whole, at every moment. Elsewhere a store is written in place,
- * and one that replaces another under such a hidden
- * name. */
+ * A file has a random name and is locked for as long as its writer lives. So two writers never share one, whatever
+ * machines or containers they run in, and what a killed writer left is told from what is being written.
+ *
+ * A new store, on file systems that rename (local ones and /vsimem/), is written to a hidden directory beside its path,
+ * ".NAME.<16 digits>.tmp", locked by its maker for as long as it lives. A rename moves it to its path; where another
+ * store is there, the two are exchanged. So at every moment the path holds the old store or the new one, whole.
+ * Elsewhere a store is written in place, and one that replaces another under such a hidden name. */
 #ifndef ZS_STORE_STAGING_H
 #define ZS_STORE_STAGING_H
 
 #include <stdbool.h>
 
-#include "base/status.h"
+#include "store/store.h"
+
+/* ---- Files; paths are of the operating system (zs_is_temporary_name() and zs_journal_key() are in store.h) ---- */
+
+/* A path in `directory` that nothing has yet; zs_is_temporary_name() knows its last part. NULL without memory or
+ * randomness; freed with free(). */
+char *zs_temporary_path(const char *directory);
+
+/* Makes and locks such a file, open for reading and writing; closing the descriptor releases the lock. *path is freed
+ * with free(). ZS_NOT_FOUND when there is no such directory. */
+enum zs_status zs_temporary_create(const char *directory, int *fd, char **path, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Removes those in `directory` whose writer is gone: nobody holds their lock or, where files cannot be locked, nobody
+ * has written to them for a day. What cannot be removed stays. */
+void zs_temporary_clean(const char *directory);
+
+/* ---- Whole stores ---- */
 
 struct zs_staging {
     char *root;     /* the place, with a symbolic link at its end followed */

@@ -38,7 +38,7 @@ enum zs_status zs_store_locate(struct zs_store *store, const char *key, struct z
     *where = store;
     *offset = 0;
     *inner = zs_strdup(key);
-    return *inner != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "no memory for a key");
+    return *inner != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 bool zs_store_is_replaced(const struct zs_store *store)
@@ -68,7 +68,7 @@ enum zs_status zs_store_moved(struct zs_store *store, const char *root, struct z
 {
     char *copy = zs_strdup(root);
     if (copy == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+        return zs_fail_memory(err);
     if (store->path == store->root)
         store->path = copy;
     free(store->root);
@@ -258,7 +258,7 @@ enum zs_status zs_store_create(struct zs_store *store, const char *key, struct z
     if ((*writer)->key != NULL)
         return ZS_OK;
     zs_writer_abort(*writer);
-    return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a writer");
+    return zs_fail_memory(err);
 }
 
 enum zs_status zs_writer_write(struct zs_writer *writer, const void *data, size_t n, struct zs_error *err)
@@ -343,7 +343,7 @@ static enum zs_status remove_some(void *ctx, size_t item, struct zs_error *err)
     bool *gone = n > 1 ? zs_calloc(n, sizeof *gone) : NULL;
     enum zs_status status = ZS_OK;
     if (n > 1 && gone == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a list of %zu objects", n);
+        return zs_fail_memory(err);
     if (n > 1)
         status = r->store->ops->remove_batch(r->store, keys, n, gone, err);
     for (size_t i = 0; i < n && status == ZS_OK; i++)
@@ -359,7 +359,7 @@ enum zs_status zs_store_remove_all(struct zs_store *store, const char *const *ke
     struct removal r = {store, others, 0, store->max_batch > 0 ? store->max_batch : 1};
     enum zs_status status = ZS_OK;
     if (others == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a list of %zu objects", n);
+        return zs_fail_memory(err);
     for (size_t i = 0; i < n && status == ZS_OK; i++) {
         status = check_key(store, keys[i], err);
         if (status == ZS_OK && is_document(keys[i]))
@@ -497,7 +497,7 @@ static enum zs_status remove_objects(struct zs_store *store, const char *prefix,
     }
     const enum zs_status status = is_complete
                                       ? zs_store_remove_all(store, (const char *const *)keys, n, err)
-                                      : zs_fail(err, ZS_NO_MEMORY, "%s/%s: cannot remove it", store->root, prefix);
+                                      : zs_fail_memory(err);
     zs_names_free(keys);
     return status;
 }
@@ -522,7 +522,7 @@ static enum zs_status remove_tree(struct zs_store *store, const char *prefix, in
             continue;
         char *key = zs_format("%s/%.*s", prefix, (int)(n - 1), *name);
         status = key != NULL ? remove_tree(store, key, depth + 1, err)
-                             : zs_fail(err, ZS_NO_MEMORY, "%s/%s: cannot remove it", store->root, prefix);
+                             : zs_fail_memory(err);
         free(key);
     }
     zs_names_free(names);
@@ -538,27 +538,4 @@ enum zs_status zs_store_remove_tree(struct zs_store *store, const char *prefix, 
     const enum zs_status ignored = zs_store_settle(store, NULL); /* what failed need not be removed */
     (void)ignored;
     return remove_tree(store, prefix, 0, err);
-}
-
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-void zs_names_sort(char **names)
-{
-    size_t n = 0;
-    while (names[n] != NULL)
-        n++;
-    if (n > 1)
-        qsort(names, n, sizeof *names, compare_names);
-}
-
-void zs_names_free(char **names)
-{
-    if (names == NULL)
-        return;
-    for (char **p = names; *p != NULL; p++)
-        free(*p);
-    free(names);
 }

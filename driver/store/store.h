@@ -27,7 +27,7 @@ struct zs_uploads; /* store/uploads.h */
 
 /* A directory, or a URL or archive in any GDAL virtual file system. Nothing is opened or requested yet. `root` is
  * copied. */
-enum zs_status zs_store_open_vsi(const char *root, struct zs_store **store, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_store_open(const char *root, struct zs_store **store, struct zs_error *err) ZS_MUST_CHECK;
 void zs_store_free(struct zs_store *store); /* NULL is allowed */
 /* Whether reading below this path may mean waiting for a network: by its prefix, or that of the file an archive lies
  * in. */
@@ -73,8 +73,6 @@ enum zs_status zs_store_list(struct zs_store *store, const char *prefix, char **
 /* The same with temporary files, for those who account for everything. */
 enum zs_status zs_store_list_all(struct zs_store *store, const char *prefix, char ***names,
                                  struct zs_error *err) ZS_MUST_CHECK;
-void zs_names_free(char **names);
-void zs_names_sort(char **names); /* by their bytes */
 /* Whether a file of that name is an unfinished one or a journal of this driver, whose writer may be at work or dead. */
 bool zs_is_temporary_name(const char *name);
 /* Gives the directory of a prefix another name; one that is not there is fine. ZS_UNSUPPORTED where prefixes are no

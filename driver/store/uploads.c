@@ -142,14 +142,10 @@ static enum zs_status enter(struct zs_uploads *a, struct upload *u, struct zs_er
         (void)pthread_cond_wait(&a->done, &a->lock);
     tidy(a, u->size);
     ZS_TRY(failure(a, err));
-    if (a->count == a->capacity) {
-        const size_t capacity = a->capacity == 0 ? 32 : 2 * a->capacity;
-        struct upload **grown = realloc(a->list, capacity * sizeof(struct upload *));
-        if (grown == NULL)
-            return zs_fail(err, ZS_NO_MEMORY, "cannot list what is sent");
-        a->list = grown;
-        a->capacity = capacity;
-    }
+    struct upload **grown = zs_grow(a->list, a->count, &a->capacity, sizeof(struct upload *));
+    if (grown == NULL)
+        return zs_fail_memory(err);
+    a->list = grown;
     a->list[a->count++] = u;
     a->under_way++;
     a->held += memory_of(u);
@@ -163,7 +159,7 @@ enum zs_status zs_uploads_send(struct zs_uploads *a, const char *key, struct zs_
     if (u == NULL || (u->key = zs_strdup(key)) == NULL) {
         free(u);
         writer->store->ops->abort(writer);
-        return zs_fail(err, ZS_NO_MEMORY, "cannot send an object");
+        return zs_fail_memory(err);
     }
     u->all = a;
     u->writer = writer;
@@ -231,7 +227,7 @@ enum zs_status zs_uploads_open(struct zs_uploads *a, const char *key, struct zs_
     struct upload_object *o = zs_calloc(1, sizeof *o);
     *object = NULL;
     if (o == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an object handle");
+        return zs_fail_memory(err);
     (void)pthread_mutex_lock(&a->lock);
     struct upload *u = find(a, key);
     if (u != NULL) {
@@ -254,7 +250,7 @@ enum zs_status zs_uploads_create(struct zs_uploads **uploads, struct zs_error *e
 {
     struct zs_uploads *a = zs_calloc(1, sizeof *a);
     if (a == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a list of uploads");
+        return zs_fail_memory(err);
     a->here.ops = &here_ops;
     (void)pthread_mutex_init(&a->lock, NULL);
     (void)pthread_cond_init(&a->done, NULL);

@@ -9,9 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/http_client.h"
-#include "store/lock.h"
-#include "store/vsi_private.h"
+#include "store/http.h"
+#include "store/vsi.h"
 
 /* What tells versions of a file in memory apart: so many of its first and of its last bytes, where an index is. */
 #define FINGERPRINT_BYTES ((uint64_t)64 << 10)
@@ -78,21 +77,21 @@ static bool is_silently_missing(const char *path)
  * refused shard for an absent one would give nodata where there are pixels. */
 static bool failure_means_absent(const struct zs_store *store, const char *path)
 {
-    const struct zs_scatter *place = &((const struct vsi_store *)store)->place;
-    if (place->is_archive) /* which gives no reasons, but a table of contents where it can be read */
+    const struct zs_path_kind *kind = zs_vsi_kind(store);
+    if (kind->is_archive) /* which gives no reasons, but a table of contents where it can be read */
         return is_not_listed(path);
-    if (place->speaks_http) {
+    if (kind->speaks_http) {
         const int code = VSIGetLastErrorNo();
         return code == VSIE_AWSObjectNotFound ||
                (code == VSIE_HttpError && is_silently_missing(path) &&
-                (zs_http_look(path) == ZS_HTTP_ABSENT || (place->is_listable && is_not_listed(path))));
+                (zs_http_look(path) == ZS_HTTP_ABSENT || (kind->is_listable && is_not_listed(path))));
     }
     if (errno == ENOENT || errno == ENOTDIR)
         return true;
     VSIStatBufL st;
     if (VSIStatExL(path, &st, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) == 0)
         return VSI_ISDIR(st.st_mode);
-    return place->is_memory || is_not_listed(path);
+    return kind->is_memory || is_not_listed(path);
 }
 
 /* Says why a file could not be opened: that is found out before whether it is absent, which asks again. */
@@ -106,7 +105,7 @@ static enum zs_status fail_open(const struct zs_store *store, const char *path, 
 static VSILFILE *open_file(const struct zs_store *store, const char *path)
 {
     VSILFILE *file = VSIFOpenExL(path, "rb", TRUE);
-    if (file == NULL && ((const struct vsi_store *)store)->place.speaks_http && VSIGetLastErrorNo() == 0) {
+    if (file == NULL && zs_vsi_kind(store)->speaks_http && VSIGetLastErrorNo() == 0) {
         /* /vsicurl remembers that it could not open this before, but not why. Ask the server again. */
         VSICurlPartialClearCache(path);
         file = VSIFOpenExL(path, "rb", TRUE);
@@ -137,14 +136,14 @@ static bool mix_bytes(VSILFILE *file, uint64_t offset, uint64_t n, uint64_t *ver
  * answers are remembered. */
 static bool measure(const struct vsi_object *o, VSILFILE *file, uint64_t *size, uint64_t *version)
 {
-    const struct zs_scatter *place = &((const struct vsi_store *)o->base.store)->place;
+    const struct zs_path_kind *kind = zs_vsi_kind(o->base.store);
     if (VSIFSeekL(file, 0, SEEK_END) != 0)
         return false;
     *size = *version = VSIFTellL(file);
     VSIStatBufL st;
-    if (place->is_archive && !place->is_remote && VSIStatL(o->path, &st) == 0)
+    if (kind->is_archive && !kind->is_remote && VSIStatL(o->path, &st) == 0)
         *version = (*version ^ (uint64_t)st.st_mtime) * 0x9E3779B97F4A7C15u;
-    if (!place->is_memory)
+    if (!kind->is_memory)
         return true;
     const uint64_t n = *size < FINGERPRINT_BYTES ? *size : FINGERPRINT_BYTES;
     return mix_bytes(file, 0, n, version) && (*size == n || mix_bytes(file, *size - n, n, version));
@@ -173,19 +172,13 @@ static void vsi_close(struct zs_object *object)
 static void handle_return(struct vsi_object *o, VSILFILE *file)
 {
     pthread_mutex_lock(&o->lock);
-    if (o->idle_count == o->idle_capacity) {
-        const size_t capacity = o->idle_capacity == 0 ? 4 : 2 * o->idle_capacity;
-        VSILFILE **grown = realloc(o->idle, capacity * sizeof *grown);
-        if (grown != NULL) {
-            o->idle = grown;
-            o->idle_capacity = capacity;
-        }
-    }
-    const bool kept = o->idle_count < o->idle_capacity;
-    if (kept)
+    VSILFILE **grown = zs_grow(o->idle, o->idle_count, &o->idle_capacity, sizeof(VSILFILE *));
+    if (grown != NULL) {
+        o->idle = grown;
         o->idle[o->idle_count++] = file;
+    }
     pthread_mutex_unlock(&o->lock);
-    if (!kept)
+    if (grown == NULL)
         VSIFCloseL(file);
 }
 
@@ -207,7 +200,7 @@ static enum zs_status vsi_open(struct zs_store *store, const char *key, struct z
         free(o);
         free(path);
         free(name);
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an object handle");
+        return zs_fail_memory(err);
     }
     o->base.store = store;
     o->path = path;
@@ -248,7 +241,7 @@ static enum zs_status read_handle(struct vsi_object *o, VSILFILE *file, uint64_t
     if (VSIFSeekL(file, offset, SEEK_SET) == 0)
         got = VSIFReadL(data, 1, n, file);
     /* Others write to files in memory in place: whether they did shows afterwards. */
-    if (((const struct vsi_store *)o->base.store)->place.is_memory && !is_unchanged(o, file))
+    if (zs_vsi_kind(o->base.store)->is_memory && !is_unchanged(o, file))
         return fail_replaced(o, err);
     if (got != n)
         return zs_fail(err, ZS_IO, "%s: expected %zu bytes at offset %llu, found %zu: %s", o->name, n,
@@ -287,7 +280,7 @@ static enum zs_status vsi_remove(struct zs_store *store, const char *key, struct
 {
     char *path = zs_vsi_path(store, key);
     if (path == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+        return zs_fail_memory(err);
     struct zs_vsi_quiet q;
     zs_vsi_quiet_begin(&q, store);
     enum zs_status status = ZS_OK;
@@ -316,7 +309,7 @@ static enum zs_status vsi_remove_batch(struct zs_store *store, const char *const
         is_complete = (paths[i] = zs_vsi_path(store, keys[i])) != NULL;
     if (!is_complete) {
         zs_names_free(paths);
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a list of %zu paths", n);
+        return zs_fail_memory(err);
     }
     struct zs_vsi_quiet q;
     zs_vsi_quiet_begin(&q, store);
@@ -351,7 +344,7 @@ static void vsi_remove_directory(struct zs_store *store, const char *prefix)
 /* In memory alone: what servers call renaming is copying and deleting, one object after the other. */
 static enum zs_status vsi_rename(struct zs_store *store, const char *from, const char *to, struct zs_error *err)
 {
-    if (!((const struct vsi_store *)store)->place.is_memory)
+    if (!zs_vsi_kind(store)->is_memory)
         return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: has no directories that could be renamed", store->root, from);
     VSIStatBufL st;
     enum zs_status status = ZS_OK;
@@ -359,7 +352,7 @@ static enum zs_status vsi_rename(struct zs_store *store, const char *from, const
     struct zs_vsi_quiet q;
     zs_vsi_quiet_begin(&q, store);
     if (before == NULL || after == NULL)
-        status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+        status = zs_fail_memory(err);
     else if (VSIStatL(after, &st) == 0)
         status = zs_fail(err, ZS_ARGUMENT, "%s/%s: there is something already", store->root, to);
     else if (VSIStatL(before, &st) == 0 && VSIRename(before, after) != 0)
@@ -377,10 +370,24 @@ static void vsi_free(struct zs_store *store)
     free(store);
 }
 
+/* Files in /vsimem/ are this process's own: one lock for all of them. */
+static pthread_mutex_t in_memory = PTHREAD_MUTEX_INITIALIZER;
+
 static enum zs_status vsi_lock(struct zs_store *store, const char *key, struct zs_lock **lock, struct zs_error *err)
 {
     (void)key;
-    return ((const struct vsi_store *)store)->place.is_memory ? zs_lock_memory(lock, err) : ZS_OK;
+    (void)err;
+    if (zs_vsi_kind(store)->is_memory) {
+        (void)pthread_mutex_lock(&in_memory);
+        *lock = (struct zs_lock *)&in_memory;
+    }
+    return ZS_OK;
+}
+
+static void vsi_unlock(struct zs_store *store, struct zs_lock *lock)
+{
+    (void)store;
+    (void)pthread_mutex_unlock((pthread_mutex_t *)lock);
 }
 
 static const struct zs_store_ops vsi_ops = {
@@ -400,12 +407,12 @@ static const struct zs_store_ops vsi_ops = {
     .rename = vsi_rename,
     .list = zs_vsi_list,
     .lock = vsi_lock,
-    .unlock = zs_lock_release,
+    .unlock = vsi_unlock,
     .free = vsi_free,
 };
 
-enum zs_status zs_store_open_vsi_place(const char *root, const struct zs_scatter *place, struct zs_store **store,
-                                       struct zs_error *err)
+enum zs_status zs_store_open_vsi(const char *root, const struct zs_path_kind *kind, struct zs_store **store,
+                                 struct zs_error *err)
 {
     struct vsi_store *s = zs_calloc(1, sizeof *s);
     char *path = zs_strdup(root), *shown = zs_path_shown(root);
@@ -413,11 +420,11 @@ enum zs_status zs_store_open_vsi_place(const char *root, const struct zs_scatter
         free(s);
         free(path);
         free(shown);
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a store");
+        return zs_fail_memory(err);
     }
-    s->place = *place;
+    s->kind = *kind;
     s->path = path;
-    s->base = (struct zs_store){.ops = &vsi_ops, .root = shown, .path = path, .is_remote = place->is_remote};
+    s->base = (struct zs_store){.ops = &vsi_ops, .root = shown, .path = path, .is_remote = kind->is_remote};
     s->base.max_batch = strncmp(path, "/vsis3/", strlen("/vsis3/")) == 0 ? MAX_BATCH : 0;
     *store = &s->base;
     return ZS_OK;

@@ -1,12 +1,112 @@
-/* store/vsi.h: a store in GDAL's virtual file systems. The way that always works. */
+/* store/vsi.h: GDAL's virtual file systems: their paths, their errors and settings, and a store in them. Outside gdal/
+ * only the files vsi*.c include cpl_vsi.h. */
 #ifndef ZS_STORE_VSI_H
 #define ZS_STORE_VSI_H
 
-#include "store/place.h"
 #include "store/store.h"
 
-/* `root` is of that kind of place; copied. */
-enum zs_status zs_store_open_vsi_place(const char *root, const struct zs_scatter *place, struct zs_store **store,
-                                       struct zs_error *err) ZS_MUST_CHECK;
+/* ---- Kinds of paths (vsi_paths.c) ---- */
+
+/* What GDAL's prefixes tell of a path; where one looks into another file, that file's path tells. */
+struct zs_path_kind {
+    bool is_local;    /* a path of the operating system, not of a virtual file system */
+    bool is_memory;   /* /vsimem/ */
+    bool is_archive;  /* in an archive, wherever that lies */
+    bool is_remote;   /* behind a network */
+    bool speaks_http; /* ... and failures come with the status of an answer */
+    bool is_listable; /* directories can be listed, even if one attempt may fail; a web server may have no listings */
+    bool picks_names; /* a server lists only those names that begin with something, when it is asked to */
+    const char *page_option; /* GDAL's setting for the length of one page of a listing; NULL where there are none */
+};
+struct zs_path_kind zs_path_kind_of(const char *path);
+
+/* ---- Names (vsi_paths.c). NULL without memory; freed with free() ---- */
+
+/* The path of an object, "" for the root. In a URL the key is percent-encoded and stands before the query of the root,
+ * which often is a signature; so in the URL that is an option of /vsicurl?. */
+char *zs_vsi_path(const struct zs_store *store, const char *key);
+
+/* The URL under which a plain GET finds an object of a network's file system, signed where its settings ask for that.
+ * NULL also when GDAL cannot tell. */
+char *zs_vsi_object_url(const char *path);
+
+/* A root as messages may show it: without "user:password@", without the query of a URL and without the options of a
+ * prefix, which hold signatures, headers and keys. */
+char *zs_path_shown(const char *path);
+/* A text of others with each URL and each path of GDAL's shown likewise. */
+char *zs_text_shown(const char *text);
+
+/* ---- Directories of a local disk and of /vsimem/ (vsi_paths.c) ---- */
+
+bool zs_vsi_exists(const char *path);
+/* Makes the directories above `path`; *made, unless NULL, counts those that were not there. Another writer may make one
+ * at the same moment. */
+enum zs_status zs_vsi_make_parents(const char *path, int *made, struct zs_error *err) ZS_MUST_CHECK;
+/* -1 with errno where it fails. */
+int zs_vsi_make_directory(const char *path);
+int zs_vsi_remove_directory(const char *path);
+int zs_vsi_rename(const char *from, const char *to);
+bool zs_vsi_is_empty_directory(const char *path);
+
+/* ---- Prefixes beside a store (vsi_list.c) ---- */
+
+/* Names directly in `path` that begin with `begin`, as far as they can be listed. */
+void zs_vsi_find_names(const char *path, const char *begin, struct zs_names *names);
+/* Whether there are objects below a prefix, and all were written before `time` (seconds since 1970). */
+bool zs_vsi_is_older(const char *prefix, int64_t time);
+
+/* ---- GDAL's errors and settings around our calls (vsi_settings.c) ---- */
+
+/* Between the two calls nothing is printed; afterwards GDAL's error state is what it was. */
+struct zs_vsi_quiet {
+    int type, number;
+    char *message;
+    bool readdir_set; /* a thread-local setting to take back */
+};
+void zs_vsi_quiet_begin(struct zs_vsi_quiet *q, const struct zs_store *store);
+void zs_vsi_quiet_end(struct zs_vsi_quiet *q);
+
+/* Why the last call failed, as far as GDAL says it, without what zs_text_shown() leaves out. Valid until the next calls
+ * into GDAL. */
+const char *zs_vsi_reason(void);
+
+/* From now on threads of base/parallel.h have the thread-local settings of the one that asked. */
+void zs_vsi_hand_down_settings(void);
+
+/* What GDAL was told for this path or for all: GDAL_HTTP_HEADERS and the like. NULL when nothing; borrowed, valid until
+ * the setting changes. */
+const char *zs_vsi_option(const char *path, const char *name);
+
+/* ---- The store ---- */
+
+/* `root` is of that kind; copied. It works everywhere, if not always with the fewest requests. */
+enum zs_status zs_store_open_vsi(const char *root, const struct zs_path_kind *kind, struct zs_store **store,
+                                 struct zs_error *err) ZS_MUST_CHECK;
+
+/* Inside: what vsi.c, vsi_list.c and vsi_write.c share. */
+struct vsi_store {
+    struct zs_store base;
+    struct zs_path_kind kind;
+    char *path; /* base.path */
+};
+
+static inline const struct zs_path_kind *zs_vsi_kind(const struct zs_store *store)
+{
+    return &((const struct vsi_store *)(const void *)store)->kind;
+}
+
+/* Operations of the store's table. */
+enum zs_status zs_vsi_list(struct zs_store *store, const char *prefix, char ***names,
+                           struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_vsi_create(struct zs_store *store, const char *key, struct zs_writer **writer,
+                             struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_vsi_write(struct zs_writer *writer, const void *data, size_t n, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_vsi_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n,
+                            struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_vsi_read_back(struct zs_writer *writer, uint64_t offset, size_t n, void *data,
+                                struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_vsi_commit(struct zs_writer *writer, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_vsi_send(struct zs_writer *writer, struct zs_error *err) ZS_MUST_CHECK;
+void zs_vsi_abort(struct zs_writer *writer);
 
 #endif

@@ -9,10 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/http_client.h"
-#include "store/listing.h"
-#include "store/names.h"
-#include "store/vsi_private.h"
+#include "store/http.h"
+#include "store/vsi.h"
 
 /* Pages are not shorter than this by themselves: less came in one, which was there. */
 #define MIN_PAGE 100
@@ -40,7 +38,7 @@ struct listing {
 static enum zs_status read_names(const struct zs_store *store, const char *prefix, const struct listing *l,
                                  bool *is_open, struct zs_names *found, struct zs_error *err)
 {
-    const char *option = l->page > 0 ? ((const struct vsi_store *)store)->place.page_option : NULL;
+    const char *option = l->page > 0 ? zs_vsi_kind(store)->page_option : NULL;
     const char *told = option != NULL ? CPLGetThreadLocalConfigOption(option, NULL) : NULL;
     char number[16], *kept = told != NULL ? zs_strdup(told) : NULL;
     char *filter = l->begin != NULL ? zs_format("PREFIX=%s", l->begin) : NULL;
@@ -57,7 +55,8 @@ static enum zs_status read_names(const struct zs_store *store, const char *prefi
         size_t n = strlen(entry->pszName);
         while (n > 0 && entry->pszName[n - 1] == '/')
             n--;
-        status = zs_names_add(found, entry->pszName, n, entry->bModeKnown && VSI_ISDIR(entry->nMode), err);
+        const bool is_prefix = entry->bModeKnown && VSI_ISDIR(entry->nMode);
+        status = zs_names_add(found, zs_format(is_prefix ? "%.*s/" : "%.*s", (int)n, entry->pszName), err);
     }
     if (status == ZS_OK && dir != NULL && VSIGetLastErrorNo() != 0)
         status = fail_list(store, prefix, ZS_IO, err);
@@ -108,7 +107,7 @@ static enum zs_status list_path(const struct zs_store *store, const char *prefix
 {
     const struct listing l = {.path = path, .begin = begin};
     ZS_TRY(read_names(store, prefix, &l, is_open, found, err));
-    const bool has_pages = ((const struct vsi_store *)store)->place.page_option != NULL;
+    const bool has_pages = zs_vsi_kind(store)->page_option != NULL;
     return has_pages && found->count >= MIN_PAGE ? confirm(store, prefix, l, found, err) : ZS_OK;
 }
 
@@ -125,7 +124,7 @@ static size_t length_above(const struct zs_store *store, const char *path, size_
 {
     const char *bucket = strchr(path + 1, '/');
     size_t least = bucket != NULL ? (size_t)(bucket - path) + 2 : n;
-    if (((const struct vsi_store *)store)->place.is_archive)
+    if (zs_vsi_kind(store)->is_archive)
         least = length_without_slashes(store->path, strlen(store->path));
     n = length_without_slashes(path, n);
     while (n > 0 && path[n - 1] != '/')
@@ -151,14 +150,14 @@ static enum zs_status look_in(const struct zs_store *store, const char *prefix, 
     const struct listing first = {.path = parent, .most = MAX_PAGE};
     struct zs_names names = {0};
     enum zs_status status = read_names(store, prefix, &first, is_open, &names, err);
-    size_t length = names.count == MAX_PAGE && ((const struct vsi_store *)store)->place.picks_names ? n : 0;
+    size_t length = names.count == MAX_PAGE && zs_vsi_kind(store)->picks_names ? n : 0;
     *has = has_prefix(&names, name, n);
     for (bool is_all = !*is_open || *has || names.count < MIN_PAGE; status == ZS_OK && !is_all;) {
         char *begin = zs_strndup(name, length);
         zs_names_free(names.list);
         names = (struct zs_names){0};
         status = begin != NULL ? list_path(store, prefix, parent, begin, is_open, &names, err)
-                               : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a name");
+                               : zs_fail_memory(err);
         *has = has_prefix(&names, name, n);
         is_all = *is_open || length-- == 0;
         free(begin);
@@ -178,7 +177,7 @@ static enum zs_status prove_empty(const struct zs_store *store, const char *pref
         above = length_above(store, path, n);
         char *parent = above > 0 ? zs_strndup(path, above) : NULL;
         if (parent == NULL && above > 0)
-            status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+            status = zs_fail_memory(err);
         if (parent == NULL)
             break;
         const char *name = path + above + strspn(path + above, "/");
@@ -195,16 +194,16 @@ static enum zs_status prove_empty(const struct zs_store *store, const char *pref
 static enum zs_status explain_nothing(const struct zs_store *store, const char *prefix, const char *path,
                                       struct zs_error *err)
 {
-    const struct zs_scatter *place = &((const struct vsi_store *)store)->place;
+    const struct zs_path_kind *kind = zs_vsi_kind(store);
     VSIStatBufL st;
-    if (place->is_listable) {
+    if (kind->is_listable) {
         const enum zs_status status = fail_list(store, prefix, ZS_IO, err);
-        bool is_empty = place->is_memory && VSIStatL(path, &st) != 0;
-        if (!place->is_memory && (VSIGetLastErrorNo() == 0 || place->is_archive))
+        bool is_empty = kind->is_memory && VSIStatL(path, &st) != 0;
+        if (!kind->is_memory && (VSIGetLastErrorNo() == 0 || kind->is_archive))
             ZS_TRY(prove_empty(store, prefix, path, &is_empty, err));
         return is_empty ? zs_fail(err, ZS_NOT_FOUND, "%s/%s: there is nothing", store->root, prefix) : status;
     }
-    char *folder = place->speaks_http ? zs_format("%s/", path) : NULL;
+    char *folder = kind->speaks_http ? zs_format("%s/", path) : NULL;
     const bool is_failed = folder != NULL && zs_http_look(folder) == ZS_HTTP_FAILED;
     free(folder);
     return fail_list(store, prefix, is_failed ? ZS_IO : ZS_UNSUPPORTED, err);
@@ -214,7 +213,7 @@ enum zs_status zs_vsi_list(struct zs_store *store, const char *prefix, char ***n
 {
     char *path = zs_vsi_path(store, prefix);
     if (path == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+        return zs_fail_memory(err);
     struct zs_vsi_quiet q;
     zs_vsi_quiet_begin(&q, store);
     struct zs_names found = {0};
@@ -225,4 +224,34 @@ enum zs_status zs_vsi_list(struct zs_store *store, const char *prefix, char ***n
     zs_vsi_quiet_end(&q);
     free(path);
     return zs_names_finish(&found, status, names, err);
+}
+
+/* ---- Of prefixes that are no store ---- */
+
+void zs_vsi_find_names(const char *path, const char *begin, struct zs_names *names)
+{
+    char *filter = zs_format("PREFIX=%s", begin);
+    const char *const options[] = {filter, NULL};
+    VSIDIR *d = filter != NULL ? VSIOpenDir(path, 0, options) : NULL;
+    enum zs_status status = ZS_OK;
+    for (const VSIDIREntry *e; status == ZS_OK && d != NULL && (e = VSIGetNextDirEntry(d)) != NULL;)
+        status = zs_names_add(names, zs_strndup(e->pszName, strcspn(e->pszName, "/")), NULL);
+    if (d != NULL)
+        VSICloseDir(d);
+    free(filter);
+}
+
+bool zs_vsi_is_older(const char *prefix, int64_t time)
+{
+    VSIDIR *d = VSIOpenDir(prefix, -1, NULL);
+    size_t count = 0;
+    bool is_older = d != NULL;
+    for (const VSIDIREntry *e; is_older && (e = VSIGetNextDirEntry(d)) != NULL;)
+        if (!e->bModeKnown || !VSI_ISDIR(e->nMode)) {
+            is_older = e->bMTimeKnown && e->nMTime < time;
+            count++;
+        }
+    if (d != NULL)
+        VSICloseDir(d);
+    return is_older && count > 0;
 }

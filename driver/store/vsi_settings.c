@@ -1,5 +1,3 @@
-#include "store/vsi_settings.h"
-
 #include <cpl_conv.h>
 #include <cpl_error.h>
 #include <cpl_string.h>
@@ -11,6 +9,7 @@
 #include <string.h>
 
 #include "base/parallel.h"
+#include "store/vsi.h"
 
 /* ---- Around calls ---- */
 

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/checked.h"
-#include "base/files.h"
-#include "store/temporary.h"
-#include "store/vsi_private.h"
+#include "base/descriptors.h"
+#include "store/staging.h"
+#include "store/vsi.h"
 
 /* Uploads and copies go through a buffer of this size. */
 #define COPY_BUFFER_BYTES ((size_t)1 << 20)
@@ -35,7 +35,7 @@ struct vsi_writer {
 /* Whether a file can be renamed into place within this file system, so that it appears whole. */
 static bool has_rename(const struct zs_store *store)
 {
-    return ((const struct vsi_store *)store)->place.is_memory;
+    return zs_vsi_kind(store)->is_memory;
 }
 
 /* A file where GDAL makes temporary ones. Without a name from the start on a local disk, so that a killed writer leaves
@@ -45,7 +45,7 @@ static enum zs_status open_upload(struct vsi_writer *w, struct zs_error *err)
     const char *directory = CPLGetPath(CPLGenerateTempFilename("shardedzarr"));
     if (directory[0] == '\0')
         directory = ".";
-    if (!zs_place_of(directory).is_local) {
+    if (!zs_path_kind_of(directory).is_local) {
         w->temp_path = zs_temporary_path(directory);
         w->file = w->temp_path != NULL ? VSIFOpenExL(w->temp_path, "wb+", TRUE) : NULL;
     } else {
@@ -58,27 +58,6 @@ static enum zs_status open_upload(struct vsi_writer *w, struct zs_error *err)
         zs_files_take(1);
     }
     return w->file != NULL ? ZS_OK : zs_fail(err, ZS_IO, "%s: cannot be created: %s", directory, zs_vsi_reason());
-}
-
-/* Makes the directory that `path` is in, and those above it. */
-static enum zs_status make_parent_directory(const char *path, struct zs_error *err)
-{
-    const char *slash = strrchr(path, '/');
-    if (slash == NULL || slash == path)
-        return ZS_OK;
-    char *dir = zs_strndup(path, (size_t)(slash - path));
-    if (dir == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
-    VSIStatBufL st;
-    enum zs_status status = ZS_OK;
-    if (VSIStatL(dir, &st) != 0) {
-        status = make_parent_directory(dir, err);
-        /* Another writer may make it at the same moment. */
-        if (status == ZS_OK && VSIMkdir(dir, 0755) != 0 && VSIStatL(dir, &st) != 0)
-            status = zs_fail(err, ZS_IO, "%s: cannot be created: %s", dir, zs_vsi_reason());
-    }
-    free(dir);
-    return status;
 }
 
 static void writer_free(struct vsi_writer *w)
@@ -95,12 +74,12 @@ static void writer_free(struct vsi_writer *w)
 /* A file beside what it will be. */
 static enum zs_status open_beside(struct vsi_writer *w, struct zs_error *err)
 {
-    ZS_TRY(make_parent_directory(w->path, err));
+    ZS_TRY(zs_vsi_make_parents(w->path, NULL, err));
     char *directory = zs_strndup(w->path, (size_t)(strrchr(w->path, '/') - w->path));
     w->temp_path = directory != NULL ? zs_temporary_path(directory) : NULL;
     free(directory);
     if (w->temp_path == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+        return zs_fail_memory(err);
     w->file = VSIFOpenExL(w->temp_path, "wb+", TRUE);
     return w->file != NULL ? ZS_OK : zs_fail(err, ZS_IO, "%s: cannot be created: %s", w->temp_path, zs_vsi_reason());
 }
@@ -109,14 +88,14 @@ enum zs_status zs_vsi_create(struct zs_store *store, const char *key, struct zs_
 {
     struct vsi_writer *w = zs_calloc(1, sizeof *w);
     if (w == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a writer");
+        return zs_fail_memory(err);
     w->base.store = store;
     pthread_mutex_init(&w->lock, NULL);
     w->path = zs_vsi_path(store, key);
     w->name = zs_format("%s/%s", store->root, key);
     enum zs_status status = w->path != NULL && w->name != NULL
                                 ? ZS_OK
-                                : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+                                : zs_fail_memory(err);
     struct zs_vsi_quiet q;
     zs_vsi_quiet_begin(&q, store);
     if (status == ZS_OK)
@@ -215,7 +194,7 @@ static enum zs_status upload(struct vsi_writer *w, struct zs_error *err)
 {
     void *buffer = malloc(COPY_BUFFER_BYTES);
     if (buffer == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu bytes", COPY_BUFFER_BYTES);
+        return zs_fail_memory(err);
     enum zs_status status = copy_to(w, NULL, buffer, err);
     const char *setting = begin_whole(w);
     VSILFILE *out = status == ZS_OK ? VSIFOpenExL(w->path, "wb", TRUE) : NULL;

@@ -163,7 +163,7 @@ enum zs_status zs_validate(const char *path, const struct zs_validate_options *o
     c.memory = options->memory != 0 ? options->memory : DEFAULT_MEMORY;
     char *root, *commit;
     ZS_TRY(zs_icechunk_split(path, &root, &commit, err));
-    enum zs_status status = zs_store_open_vsi(root, &c.store, err);
+    enum zs_status status = zs_store_open(root, &c.store, err);
     if (status == ZS_OK) {
         pthread_mutex_init(&c.lock, NULL);
         status = check_all(&c, commit, err);

@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/parallel.h"
-#include "store/http_remembered.h"
+#include "store/http.h"
 #include "zarr/icechunk_private.h"
 
 /* Manifests that a store keeps for itself, whatever the budget of the process: one that is larger would be read again
@@ -183,14 +184,6 @@ static void ice_close(struct zs_object *object)
     free(o);
 }
 
-static uint64_t hash(uint64_t h, const void *data, size_t n)
-{
-    const unsigned char *p = data;
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ p[i]) * 0x100000001B3u; /* FNV-1a */
-    return h;
-}
-
 /* The object that the reference leads to. */
 static enum zs_status place(struct ice_store *s, struct ice_object *o, struct zs_error *err)
 {
@@ -215,8 +208,8 @@ static enum zs_status place(struct ice_store *s, struct ice_object *o, struct zs
 /* The snapshot says which object a key is, and none is ever changed. */
 static uint64_t version_of(const struct ice_store *s, const struct ice_object *o, const char *key)
 {
-    const uint64_t v = hash(0xCBF29CE484222325u, s->commit.id, strlen(s->commit.id));
-    return hash(hash(v, key, strlen(key)), &o->ref.offset, sizeof o->ref.offset);
+    const uint64_t v = zs_hash(ZS_HASH, s->commit.id, strlen(s->commit.id));
+    return zs_hash(zs_hash(v, key, strlen(key)), &o->ref.offset, sizeof o->ref.offset);
 }
 
 static enum zs_status ice_open(struct zs_store *store, const char *key, struct zs_object **object, struct zs_error *err)

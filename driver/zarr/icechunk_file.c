@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/utf8.h"
 #include "zarr/icechunk_private.h"
 
@@ -147,13 +148,6 @@ void zs_icechunk_files_free(struct zs_icechunk_files *files)
     files->name = NULL;
 }
 
-static uint64_t hash(uint64_t h, const char *s)
-{
-    for (; *s != '\0'; s++)
-        h = (h ^ (unsigned char)*s) * 0x100000001B3u; /* FNV-1a */
-    return h;
-}
-
 /* Whether the id that a file has is that of its name, and the rest is in order. */
 static enum zs_status check(struct zs_icechunk_file *file, enum zs_icechunk_type type, const char *id,
                             zs_icechunk_decode_fn decode, struct zs_error *err)
@@ -199,7 +193,8 @@ static char *name_of(const struct zs_icechunk_files *files, enum zs_icechunk_typ
 
 static struct zs_cache_key key_of(const char *name)
 {
-    return (struct zs_cache_key){hash(0xCBF29CE484222325u, name), hash(0x9E3779B97F4A7C15u, name)};
+    const size_t n = strlen(name);
+    return (struct zs_cache_key){zs_hash(ZS_HASH, name, n), zs_hash(0x9E3779B97F4A7C15u, name, n)};
 }
 
 /* The same, of the cache. */

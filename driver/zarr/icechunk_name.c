@@ -1,10 +1,9 @@
 /* Which commit of an Icechunk repository a name asks for. */
-#define _GNU_SOURCE /* GDAL's VSIStatBufL */
-#include <cpl_vsi.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "store/vsi.h"
 #include "zarr/icechunk_private.h"
 
 static const char *const words[] = {"branch=", "tag=", "snapshot=", "as_of="};
@@ -29,10 +28,9 @@ static char *last_word(char *path)
 
 enum zs_status zs_icechunk_split(const char *path, char **root, char **commit, struct zs_error *err)
 {
-    VSIStatBufL st;
     char *left = zs_strdup(path), *taken = zs_strdup(""), *word;
     while (left != NULL && taken != NULL && (word = last_word(left)) != NULL) {
-        if (!zs_path_is_remote(left) && VSIStatExL(left, &st, VSI_STAT_EXISTS_FLAG) == 0)
+        if (!zs_path_is_remote(left) && zs_vsi_exists(left))
             break; /* a file has that name */
         char *longer = zs_format("%s%s%s", word + 1, taken[0] != '\0' ? "&" : "", taken);
         free(taken);

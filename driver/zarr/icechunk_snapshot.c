@@ -30,11 +30,6 @@ static enum zs_status fail_broken(struct zs_error *err)
     return zs_fail(err, ZS_CORRUPT, "expected the FlatBuffer of a snapshot, found offsets that lead elsewhere");
 }
 
-static uint64_t load_le64(const unsigned char *p)
-{
-    return zs_load_le32(p) | (uint64_t)zs_load_le32(p + 4) << 32;
-}
-
 /* ---- Files ---- */
 
 /* Manifest i of the list, which is of structs in version 1. */
@@ -44,7 +39,7 @@ static bool file_at(const struct zs_icechunk_snapshot *s, size_t i, struct zs_ic
     uint64_t refs;
     if (s->files_are_structs) {
         const unsigned char *p = s->files.data + FILE_BYTES * i;
-        *m = (struct zs_icechunk_manifest){p, load_le64(p + FILE_SIZE_AT), zs_load_le32(p + FILE_REFS_AT)};
+        *m = (struct zs_icechunk_manifest){p, zs_load_le64(p + FILE_SIZE_AT), zs_load_le32(p + FILE_REFS_AT)};
         return i < s->files.count;
     }
     if (!zs_flat_vector_table(&s->files, i, &t) || !zs_flat_struct(&t, FILE_ID, ZS_ICECHUNK_ID_BYTES, &m->id) ||

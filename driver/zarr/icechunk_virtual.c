@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/vsi_settings.h"
+#include "store/vsi.h"
 #include "zarr/flexbuffer.h"
 #include "zarr/icechunk_private.h"
 
@@ -219,7 +219,7 @@ static enum zs_status find_place(struct zs_icechunk_places *p, const char *root,
         free(copy);
         return zs_fail(err, ZS_NO_MEMORY, "no memory for a store");
     }
-    const enum zs_status status = zs_store_open_vsi(root, store, err);
+    const enum zs_status status = zs_store_open(root, store, err);
     if (status != ZS_OK) {
         free(copy);
         return status;

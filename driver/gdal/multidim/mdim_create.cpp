@@ -66,7 +66,7 @@ static std::shared_ptr<ZSMdimStore> createStore(const char *name, GDALDataset *s
     const struct zs_node *root = nullptr;
     struct zs_error err;
     store->name = target->Path();
-    enum zs_status status = zs_store_open_vsi(target->Path().c_str(), &store->store, &err);
+    enum zs_status status = zs_store_open(target->Path().c_str(), &store->store, &err);
     if (status == ZS_OK)
     {
         zs_store_set_sync(store->store, options.fsync ? ZS_SYNC_LATER : ZS_SYNC_NO);

@@ -10,8 +10,8 @@
 
 extern "C"
 {
-#include "store/file_bytes.h"
-#include "store/temporary.h"
+#include "base/descriptors.h"
+#include "store/staging.h"
 }
 
 /* Pixels of a band that are read at once: whole rows of the source's blocks, one at least. */

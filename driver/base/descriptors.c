@@ -1,14 +1,18 @@
-#define _GNU_SOURCE /* O_CLOEXEC */
-#include "base/files.h"
+#define _GNU_SOURCE /* O_CLOEXEC, O_DIRECTORY, pread(), pwrite() */
+#include "base/descriptors.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
-#include <stddef.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "base/memory.h"
 
 static struct {
     pthread_mutex_t lock; /* of the list of those that are open, and of opening and closing them */
@@ -52,7 +56,7 @@ static bool close_down_to(int most)
     for (struct zs_idle_file *f = files.oldest, *next; f != NULL && files.open > most; f = next) {
         int nobody = 0;
         next = f->newer;
-        if (!atomic_compare_exchange_strong(&f->pins, &nobody, -1))
+        if (!__atomic_compare_exchange_n(&f->pins, &nobody, -1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
             continue;
         list_remove(f);
         (void)close(f->fd);
@@ -100,19 +104,74 @@ int zs_open_file(const char *path, int flags)
     return zs_create_file(path, flags, 0);
 }
 
+/* ---- Bytes ---- */
+
+enum zs_status zs_file_read_at(int fd, const char *path, uint64_t offset, size_t n, void *data, struct zs_error *err)
+{
+    for (size_t done = 0; done < n;) {
+        const size_t part = n - done < SSIZE_MAX ? n - done : SSIZE_MAX;
+        const ssize_t got = pread(fd, (char *)data + done, part, (off_t)(offset + done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return zs_fail(err, ZS_IO, "%s: expected %zu bytes at offset %llu, found %zu%s%s", path, n,
+                           (unsigned long long)offset, done, got < 0 ? ": " : "", got < 0 ? strerror(errno) : "");
+        done += (size_t)got;
+    }
+    return ZS_OK;
+}
+
+enum zs_status zs_file_write_at(int fd, const char *path, uint64_t offset, const void *data, size_t n,
+                                struct zs_error *err)
+{
+    for (size_t done = 0; done < n;) {
+        const size_t part = n - done < SSIZE_MAX ? n - done : SSIZE_MAX;
+        const ssize_t put = pwrite(fd, (const char *)data + done, part, (off_t)(offset + done));
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put <= 0)
+            return zs_fail(err, ZS_IO, "%s: writing %zu bytes at offset %llu failed: %s", path, n,
+                           (unsigned long long)offset, put < 0 ? strerror(errno) : "nothing was written");
+        done += (size_t)put;
+    }
+    return ZS_OK;
+}
+
+/* ---- Directories on the disk ---- */
+
+enum zs_status zs_directory_sync(const char *path, struct zs_error *err)
+{
+    const int fd = zs_open_file(path, O_RDONLY | O_DIRECTORY);
+    enum zs_status status = ZS_OK;
+    /* Some file systems cannot: what they say then is no failure to write. */
+    if (fd >= 0 && fsync(fd) != 0 && errno != EINVAL && errno != ENOTSUP && errno != EROFS)
+        status = zs_fail(err, ZS_IO, "%s: cannot be written to the disk: %s", path, strerror(errno));
+    if (fd >= 0)
+        (void)close(fd);
+    return status;
+}
+
+enum zs_status zs_entry_sync(const char *path, struct zs_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    char *parent = slash == NULL ? zs_strdup(".") : zs_strndup(path, slash > path ? (size_t)(slash - path) : 1);
+    const enum zs_status status = parent != NULL ? zs_directory_sync(parent, err) : zs_fail_memory(err);
+    free(parent);
+    return status;
+}
+
 /* ---- Idle files ---- */
 
 void zs_idle_file_init(struct zs_idle_file *f)
 {
-    *f = (struct zs_idle_file){.fd = -1};
-    atomic_init(&f->pins, -1);
+    *f = (struct zs_idle_file){.fd = -1, .pins = -1};
 }
 
 int zs_idle_file_acquire(struct zs_idle_file *f)
 {
-    int pins = atomic_load(&f->pins);
+    int pins = __atomic_load_n(&f->pins, __ATOMIC_SEQ_CST);
     while (pins >= 0)
-        if (atomic_compare_exchange_weak(&f->pins, &pins, pins + 1))
+        if (__atomic_compare_exchange_n(&f->pins, &pins, pins + 1, true, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
             return f->fd;
     return -1;
 }
@@ -125,7 +184,7 @@ int zs_idle_file_opened(struct zs_idle_file *f, int fd)
         (void)close(fd);
     } else {
         f->fd = fd;
-        atomic_store(&f->pins, 1);
+        __atomic_store_n(&f->pins, 1, __ATOMIC_SEQ_CST);
         list_push(f);
         (void)close_down_to(most_files() - atomic_load(&files.taken));
     }
@@ -135,7 +194,7 @@ int zs_idle_file_opened(struct zs_idle_file *f, int fd)
 
 void zs_idle_file_release(struct zs_idle_file *f)
 {
-    (void)atomic_fetch_sub(&f->pins, 1);
+    (void)__atomic_fetch_sub(&f->pins, 1, __ATOMIC_SEQ_CST);
 }
 
 void zs_idle_file_close(struct zs_idle_file *f)
@@ -145,7 +204,7 @@ void zs_idle_file_close(struct zs_idle_file *f)
         list_remove(f);
         (void)close(f->fd);
         f->fd = -1;
-        atomic_store(&f->pins, -1);
+        __atomic_store_n(&f->pins, -1, __ATOMIC_SEQ_CST);
     }
     (void)pthread_mutex_unlock(&files.lock);
 }

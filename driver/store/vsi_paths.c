@@ -1,0 +1,341 @@
+/* Paths of GDAL's virtual file systems: their kinds, the names of objects in them and in messages, and their
+ * directories. */
+#define _GNU_SOURCE /* VSIStatBufL is a struct stat64 */
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/vsi.h"
+
+static bool begins(const char *path, const char *prefix)
+{
+    return strncmp(path, prefix, strlen(prefix)) == 0;
+}
+
+/* The path of the file in which a prefix looks, in `*decoded` (freed with CPLFree()) or in `path` itself; NULL when it
+ * looks in none. */
+static const char *path_within(const char *path, bool *is_archive, char **decoded)
+{
+    static const char *const archives[] = {"/vsizip/", "/vsitar/", "/vsi7z/", "/vsirar/"};
+    static const char *const others[] = {"/vsigzip/", "/vsisparse/", "/vsicrypt/"};
+    const char *file = NULL;
+    for (size_t i = 0; i < sizeof archives / sizeof archives[0] && file == NULL; i++)
+        if (begins(path, archives[i])) {
+            *is_archive = true;
+            file = path + strlen(archives[i]);
+            file += *file == '{';
+        }
+    for (size_t i = 0; i < sizeof others / sizeof others[0] && file == NULL; i++)
+        if (begins(path, others[i]))
+            file = path + strlen(others[i]);
+    if (file == NULL && begins(path, "/vsisubfile/")) { /* offset_size,path */
+        file = strchr(path, ',');
+        return file != NULL ? file + 1 : NULL;
+    }
+    if (file == NULL && begins(path, "/vsicached?") && *decoded == NULL) /* options, and file=path, URL-encoded */
+        file = path = *decoded = CPLUnescapeString(path, NULL, CPLES_URL);
+    if (file == NULL)
+        return NULL;
+    const char *named = begins(path, "/vsicached?") || begins(path, "/vsicrypt/") ? strstr(path, "file=") : NULL;
+    if (named != NULL)
+        return named + strlen("file=");
+    return begins(file, "vsi") ? file - 1 : file; /* GDAL takes /vsizip/vsicurl/ for /vsizip//vsicurl/ */
+}
+
+static bool is_network(const char *path, bool *speaks_http)
+{
+    static const char *const systems[] = {"/vsicurl",  "/vsis3",    "/vsigs",    "/vsiaz",      "/vsiadls",
+                                          "/vsioss",   "/vsiswift", "/vsihdfs",  "/vsiwebhdfs"};
+    for (size_t i = 0; i < sizeof systems / sizeof systems[0]; i++) {
+        if (!begins(path, systems[i]))
+            continue;
+        const char *rest = path + strlen(systems[i]);
+        if (*rest != '/' && *rest != '?' && !begins(rest, "_streaming/"))
+            continue;
+        *speaks_http = strcmp(systems[i], "/vsihdfs") != 0;
+        return true;
+    }
+    return false;
+}
+
+/* Whether it is a network's file system with listings, how long one page of those may be told to be, and whether the
+ * server, not GDAL, picks the names that begin with something. */
+static bool lists(const char *path, struct zs_path_kind *kind)
+{
+    static const struct {
+        const char *prefix, *page_option;
+        bool picks;
+    } systems[] = {{"/vsis3/", "AWS_MAX_KEYS", true},         {"/vsigs/", "AWS_MAX_KEYS", true},
+                   {"/vsioss/", "AWS_MAX_KEYS", true},        {"/vsiaz/", "AZURE_MAX_RESULTS", true},
+                   {"/vsiadls/", "AZURE_MAX_RESULTS", false}, {"/vsiswift/", NULL, false},
+                   {"/vsihdfs/", NULL, false},                {"/vsiwebhdfs/", NULL, false}};
+    for (size_t i = 0; i < sizeof systems / sizeof systems[0]; i++)
+        if (begins(path, systems[i].prefix)) {
+            kind->page_option = systems[i].page_option;
+            kind->picks_names = systems[i].picks;
+            return true;
+        }
+    return false;
+}
+
+/* Whether GDAL has a handler for it, and does not take it for a path of the operating system. */
+static bool is_virtual(const char *path)
+{
+    char **prefixes = VSIGetFileSystemsPrefixes();
+    bool found = false;
+    for (char **prefix = prefixes; prefix != NULL && *prefix != NULL && !found; prefix++) {
+        const size_t n = strlen(*prefix);
+        found = n > 0 && (begins(path, *prefix) || (strlen(path) + 1 == n && strncmp(path, *prefix, n - 1) == 0));
+    }
+    CSLDestroy(prefixes);
+    return found;
+}
+
+struct zs_path_kind zs_path_kind_of(const char *path)
+{
+    struct zs_path_kind kind = {.is_memory = begins(path, "/vsimem/")};
+    char *decoded = NULL;
+    const char *innermost = path;
+    for (const char *next; (next = path_within(innermost, &kind.is_archive, &decoded)) != NULL;)
+        innermost = next;
+    kind.is_remote = is_network(innermost, &kind.speaks_http);
+    kind.is_listable = kind.is_memory || kind.is_archive || lists(path, &kind);
+    /* Those that this GDAL was built without fail all the same, and are not looked for on a disk. */
+    kind.is_local = innermost == path && !kind.is_remote && (!begins(path, "/vsi") || !is_virtual(path));
+    CPLFree(decoded);
+    return kind;
+}
+
+bool zs_path_is_remote(const char *path)
+{
+    return zs_path_kind_of(path).is_remote;
+}
+
+/* ---- Names ---- */
+
+static bool is_unreserved(unsigned char c)
+{
+    return isalnum(c) || strchr("-._~/!$&'()*,;=:@+", c) != NULL;
+}
+
+/* The URL of what is at `key` below that of a root. */
+static char *url_below(const char *root, const char *key)
+{
+    size_t before = strcspn(root, "?");
+    const char *query = root + before;
+    while (before > 0 && root[before - 1] == '/')
+        before--;
+    char *url = malloc(strlen(root) + 3 * strlen(key) + 2);
+    if (url == NULL)
+        return NULL;
+    char *p = url + before;
+    memcpy(url, root, before);
+    *p++ = '/';
+    for (; *key != '\0'; key++)
+        p += snprintf(p, 4, is_unreserved((unsigned char)*key) ? "%c" : "%%%02X", (unsigned char)*key);
+    memcpy(p, query, strlen(query) + 1);
+    return url;
+}
+
+/* Where the value of url= begins in "/vsicurl?a=b&url=...&c=d"; NULL elsewhere. */
+static const char *url_option(const char *path)
+{
+    if (!begins(path, "/vsicurl?"))
+        return NULL;
+    for (const char *p = strchr(path, '?'); p != NULL; p = strchr(p + 1, '&'))
+        if (begins(p + 1, "url="))
+            return p + strlen("?url=");
+    return NULL;
+}
+
+/* The same with another value; `tail` is what follows it. */
+static char *with_url(const char *path, const char *value, const char *url)
+{
+    char *escaped = CPLEscapeString(url, -1, CPLES_URL);
+    char *whole = escaped != NULL ? zs_format("%.*s%s%s", (int)(value - path), path, escaped,
+                                              value + strcspn(value, "&"))
+                                  : NULL;
+    CPLFree(escaped);
+    return whole;
+}
+
+/* The value of url=, decoded; freed with CPLFree(). */
+static char *decode_url(const char *value)
+{
+    char *copy = zs_strndup(value, strcspn(value, "&"));
+    char *url = copy != NULL ? CPLUnescapeString(copy, NULL, CPLES_URL) : NULL;
+    free(copy);
+    return url;
+}
+
+char *zs_vsi_path(const struct zs_store *store, const char *key)
+{
+    static const char *const plain[] = {"/vsicurl/", "/vsicurl_streaming/"};
+    const char *root = store->path, *value = url_option(root);
+    if (key[0] == '\0')
+        return zs_strdup(root);
+    if (value != NULL) {
+        char *url = decode_url(value), *below = url != NULL ? url_below(url, key) : NULL;
+        char *path = below != NULL ? with_url(root, value, below) : NULL;
+        CPLFree(url);
+        free(below);
+        return path;
+    }
+    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
+        if (begins(root, plain[i]))
+            return url_below(root, key);
+    const size_t n = strlen(root);
+    return zs_format(n > 0 && root[n - 1] == '/' ? "%s%s" : "%s/%s", root, key);
+}
+
+char *zs_vsi_object_url(const char *path)
+{
+    static const char *const systems[][2] = {{"/vsis3/", "AWS_NO_SIGN_REQUEST"},
+                                             {"/vsigs/", "GS_NO_SIGN_REQUEST"},
+                                             {"/vsiaz/", "AZURE_NO_SIGN_REQUEST"},
+                                             {"/vsioss/", "OSS_NO_SIGN_REQUEST"}};
+    for (size_t i = 0; i < sizeof systems / sizeof systems[0]; i++) {
+        if (!begins(path, systems[i][0]))
+            continue;
+        const char *no_sign = zs_vsi_option(path, systems[i][1]);
+        if (no_sign != NULL && CPLTestBool(no_sign))
+            break;
+        char *url = VSIGetSignedURL(path, NULL);
+        char *copy = url != NULL ? zs_strdup(url) : NULL;
+        CPLFree(url);
+        return copy;
+    }
+    const char *url = VSIGetActualURL(path);
+    return url != NULL && begins(url, "http") ? zs_strdup(url) : NULL;
+}
+
+/* ---- In messages ---- */
+
+/* Copies one word up to any of `ends`, a URL or a path with one in it, and leaves out what is secret. Returns where it
+ * ends. */
+static const char *copy_word(const char *p, const char *ends, char **to)
+{
+    const char *first = p;
+    for (bool is_url = false; *p != '\0' && strchr(ends, *p) == NULL;) {
+        if (begins(p, "://")) {
+            is_url = true;
+            const char *at = NULL, *end = p + 3 + strcspn(p + 3, "/?}");
+            for (const char *c = p + 3; c < end && strchr(ends, *c) == NULL; c++)
+                at = *c == '@' ? c : at;
+            memcpy(*to, p, 3);
+            *to += 3;
+            p = at != NULL ? at + 1 : p + 3;
+        } else if (*p == '?' && (is_url || memchr(first + 1, '/', (size_t)(p - first)) == NULL)) {
+            while (*p != '\0' && *p != '}' && strchr(ends, *p) == NULL)
+                p++;
+        } else if (begins(first, "/vsicrypt/") && (begins(p, "key=") || begins(p, "key_b64="))) {
+            p += strcspn(p, ",");
+        } else {
+            *(*to)++ = *p++;
+        }
+    }
+    return p;
+}
+
+char *zs_text_shown(const char *text)
+{
+    static const char ends[] = " \t\r\n\"'<>`|";
+    char *shown = malloc(strlen(text) + 1), *to = shown;
+    if (shown == NULL)
+        return NULL;
+    for (const char *p = text; *p != '\0';) {
+        size_t n = strcspn(p, ends);
+        const char *scheme = strstr(p, "://");
+        if (begins(p, "/vsi") || (scheme != NULL && (size_t)(scheme - p) < n)) {
+            p = copy_word(p, ends, &to);
+            n = 0;
+        }
+        memcpy(to, p, n);
+        to += n;
+        p += n;
+        if (*p != '\0')
+            *to++ = *p++;
+    }
+    *to = '\0';
+    return shown;
+}
+
+char *zs_path_shown(const char *path)
+{
+    const char *value = url_option(path);
+    char *url = value != NULL ? decode_url(value) : NULL;
+    const char *whole = url != NULL ? url : path;
+    if ((value != NULL && url == NULL) || !begins(path, "/vsi"))
+        return value != NULL ? NULL : zs_strdup(path);
+    char *shown = malloc(strlen("/vsicurl/") + strlen(whole) + 1), *to = shown;
+    if (shown != NULL && url != NULL)
+        to += snprintf(to, sizeof "/vsicurl/", "/vsicurl/");
+    if (shown != NULL) {
+        (void)copy_word(whole, "", &to);
+        *to = '\0';
+    }
+    CPLFree(url);
+    return shown;
+}
+
+/* ---- Directories ---- */
+
+bool zs_vsi_exists(const char *path)
+{
+    VSIStatBufL st;
+    return VSIStatExL(path, &st, VSI_STAT_EXISTS_FLAG) == 0;
+}
+
+enum zs_status zs_vsi_make_parents(const char *path, int *made, struct zs_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    if (slash == NULL || slash == path)
+        return ZS_OK;
+    char *parent = zs_strndup(path, (size_t)(slash - path));
+    if (parent == NULL)
+        return zs_fail_memory(err);
+    enum zs_status status = ZS_OK;
+    if (!zs_vsi_exists(parent)) {
+        status = zs_vsi_make_parents(parent, made, err);
+        errno = 0;
+        const bool is_new = status == ZS_OK && VSIMkdir(parent, 0755) == 0;
+        const int reason = errno;
+        if (is_new && made != NULL)
+            ++*made;
+        if (status == ZS_OK && !is_new && !zs_vsi_exists(parent))
+            status = zs_fail(err, ZS_IO, "%s: cannot be created: %s", parent,
+                             reason != 0 ? strerror(reason) : "no reason given");
+    }
+    free(parent);
+    return status;
+}
+
+int zs_vsi_make_directory(const char *path)
+{
+    return VSIMkdir(path, 0755);
+}
+
+int zs_vsi_remove_directory(const char *path)
+{
+    return VSIRmdir(path);
+}
+
+int zs_vsi_rename(const char *from, const char *to)
+{
+    return VSIRename(from, to);
+}
+
+bool zs_vsi_is_empty_directory(const char *path)
+{
+    VSIStatBufL st;
+    VSIDIR *d = VSIStatL(path, &st) == 0 && VSI_ISDIR(st.st_mode) ? VSIOpenDir(path, 0, NULL) : NULL;
+    const bool is_empty = d != NULL && VSIGetNextDirEntry(d) == NULL;
+    if (d != NULL)
+        VSICloseDir(d);
+    return is_empty;
+}
