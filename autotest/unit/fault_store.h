@@ -59,9 +59,10 @@ static inline bool fault_now(struct zs_store *store, enum fault_call call, struc
     return true;
 }
 
-static inline enum zs_status fault_open(struct zs_store *store, const char *key, struct zs_object **object,
-                                        struct zs_error *err)
+static inline enum zs_status fault_open(struct zs_store *store, const char *key, struct zs_first_read *first,
+                                        struct zs_object **object, struct zs_error *err)
 {
+    (void)first;
     if (fault_now(store, FAULT_OPEN, err))
         return ZS_IO;
     struct fault_object *o = calloc(1, sizeof *o);
@@ -247,28 +248,29 @@ static inline void fault_free(struct zs_store *store)
 static inline void fault_store_init(struct fault_store *s, struct zs_store *inner)
 {
     static char root[] = "fault";
-    static const struct zs_store_ops ops = {
-        .open = fault_open,
-        .read = fault_read,
-        .close = fault_close,
-        .create = fault_create,
-        .write = fault_write,
-        .patch = fault_patch,
-        .read_back = fault_read_back,
-        .commit = fault_commit,
-        .abort = fault_abort,
-        .remove = fault_remove,
-        .list = fault_list,
-        .rename = fault_rename,
-        .file_open = fault_file_open,
-        .file_write = fault_file_write,
-        .file_truncate = fault_file_truncate,
-        .file_flush = fault_file_flush,
-        .file_close = fault_file_close,
-        .lock = fault_lock,
-        .unlock = fault_unlock,
-        .free = fault_free,
-    };
+    static const struct zs_writing_ops writing = {.create = fault_create,
+                                                  .write = fault_write,
+                                                  .patch = fault_patch,
+                                                  .read_back = fault_read_back,
+                                                  .commit = fault_commit,
+                                                  .abort = fault_abort,
+                                                  .remove = fault_remove};
+    static const struct zs_change_ops change = {.open = fault_file_open,
+                                                .write = fault_file_write,
+                                                .truncate = fault_file_truncate,
+                                                .flush = fault_file_flush,
+                                                .close = fault_file_close};
+    static const struct zs_lock_ops locks = {.lock = fault_lock, .unlock = fault_unlock};
+    static const struct zs_directory_ops directories = {.rename = fault_rename};
+    static const struct zs_store_ops ops = {.open = fault_open,
+                                            .read = fault_read,
+                                            .close = fault_close,
+                                            .list = fault_list,
+                                            .free = fault_free,
+                                            .writing = &writing,
+                                            .change = &change,
+                                            .locks = &locks,
+                                            .directories = &directories};
     *s = (struct fault_store){.base = {.ops = &ops, .root = root}, .inner = inner};
     atomic_init(&s->calls, 0);
 }

@@ -74,9 +74,10 @@ static bool is_at(const struct memory_store *s, size_t i, const char *key)
     return i < s->count && strcmp(s->entries[i].key, key) == 0;
 }
 
-static enum zs_status memory_open(struct zs_store *store, const char *key, struct zs_object **object,
-                                  struct zs_error *err)
+static enum zs_status memory_open(struct zs_store *store, const char *key, struct zs_first_read *first,
+                                  struct zs_object **object, struct zs_error *err)
 {
+    (void)first;
     struct memory_store *s = store_of(store);
     struct memory_object *opened = zs_calloc(1, sizeof *opened);
     if (opened == NULL)
@@ -179,15 +180,9 @@ static enum zs_status memory_read_back(struct zs_writer *writer, uint64_t offset
 /* Room for one more entry. */
 static bool reserve(struct memory_store *s)
 {
-    if (s->count < s->capacity)
-        return true;
-    const size_t capacity = s->capacity == 0 ? 16 : 2 * s->capacity;
-    struct entry *grown = realloc(s->entries, capacity * sizeof *grown);
-    if (grown == NULL)
-        return false;
-    s->entries = grown;
-    s->capacity = capacity;
-    return true;
+    struct entry *grown = zs_grow(s->entries, s->count, &s->capacity, sizeof *grown);
+    s->entries = grown != NULL ? grown : s->entries;
+    return grown != NULL;
 }
 
 static enum zs_status memory_commit(struct zs_writer *writer, struct zs_error *err)
@@ -225,7 +220,7 @@ static enum zs_status memory_file_open(struct zs_store *store, const char *key, 
                                        struct zs_error *err)
 {
     struct zs_object *object;
-    ZS_TRY(memory_open(store, key, &object, err));
+    ZS_TRY(zs_object_open(store, key, &object, err));
     struct memory_file *c = zs_calloc(1, sizeof *c);
     if (c != NULL && (c->key = zs_strdup(key)) != NULL) {
         c->base = (struct zs_file){.store = store, .size = object->size, .version = object->version};
@@ -375,27 +370,27 @@ static void memory_free(struct zs_store *store)
 
 enum zs_status zs_store_open_memory(struct zs_store **store, struct zs_error *err)
 {
-    static const struct zs_store_ops ops = {
-        .open = memory_open,
-        .read = memory_read,
-        .close = memory_close,
-        .create = memory_create,
-        .write = memory_write,
-        .patch = memory_patch,
-        .read_back = memory_read_back,
-        .commit = memory_commit,
-        .abort = memory_abort,
-        .remove = memory_remove,
-        .list = memory_list,
-        .file_open = memory_file_open,
-        .file_write = memory_file_write,
-        .file_truncate = memory_file_truncate,
-        .file_flush = memory_file_flush,
-        .file_close = memory_file_close,
-        .lock = memory_lock,
-        .unlock = memory_unlock,
-        .free = memory_free,
-    };
+    static const struct zs_writing_ops writing = {.create = memory_create,
+                                                  .write = memory_write,
+                                                  .patch = memory_patch,
+                                                  .read_back = memory_read_back,
+                                                  .commit = memory_commit,
+                                                  .abort = memory_abort,
+                                                  .remove = memory_remove};
+    static const struct zs_change_ops change = {.open = memory_file_open,
+                                                .write = memory_file_write,
+                                                .truncate = memory_file_truncate,
+                                                .flush = memory_file_flush,
+                                                .close = memory_file_close};
+    static const struct zs_lock_ops locks = {.lock = memory_lock, .unlock = memory_unlock};
+    static const struct zs_store_ops ops = {.open = memory_open,
+                                            .read = memory_read,
+                                            .close = memory_close,
+                                            .list = memory_list,
+                                            .free = memory_free,
+                                            .writing = &writing,
+                                            .change = &change,
+                                            .locks = &locks};
     struct memory_store *s = zs_calloc(1, sizeof *s);
     if (s != NULL)
         s->base = (struct zs_store){.ops = &ops, .root = zs_strdup("memory")};

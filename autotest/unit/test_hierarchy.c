@@ -30,14 +30,14 @@ struct counting {
     bool no_listing;
 };
 
-static enum zs_status counting_get(struct zs_store *s, const char *key, size_t max_bytes, struct zs_buffer *out,
-                                   struct zs_error *err)
+static enum zs_status counting_open(struct zs_store *s, const char *key, struct zs_first_read *first,
+                                    struct zs_object **object, struct zs_error *err)
 {
     struct counting *c = (struct counting *)s;
     atomic_fetch_add(&c->gets, 1);
     if (c->refused != NULL && strcmp(key, c->refused) == 0)
         return zs_fail(err, ZS_IO, "%s/%s: 403 Forbidden", s->root, key);
-    return zs_store_get(c->inner, key, max_bytes, out, err);
+    return zs_object_open_first(c->inner, key, first, object, err);
 }
 
 static enum zs_status counting_list(struct zs_store *s, const char *prefix, char ***names, struct zs_error *err)
@@ -49,7 +49,7 @@ static enum zs_status counting_list(struct zs_store *s, const char *prefix, char
     return zs_store_list(c->inner, prefix, names, err);
 }
 
-static const struct zs_store_ops counting_ops = {.get = counting_get, .list = counting_list};
+static const struct zs_store_ops counting_ops = {.open = counting_open, .list = counting_list};
 
 static void put(struct zs_store *store, const char *key, const char *text)
 {

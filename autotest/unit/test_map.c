@@ -72,8 +72,18 @@ static void test_random_operations_do_what_an_array_does(void)
     random_operations(4, (uint64_t)1 << 52);
 }
 
+/* Vectors that the authors of the hash publish. */
+static void test_the_hash_is_fnv_1a_and_goes_on_from_the_one_before(void)
+{
+    CHECK_EQ_U64(zs_hash(ZS_HASH, "", 0), 0xCBF29CE484222325u);
+    CHECK_EQ_U64(zs_hash(ZS_HASH, "a", 1), 0xAF63DC4C8601EC8Cu);
+    CHECK_EQ_U64(zs_hash(ZS_HASH, "foobar", 6), 0x85944171F73967E8u);
+    CHECK_EQ_U64(zs_hash(zs_hash(ZS_HASH, "foo", 3), "bar", 3), 0x85944171F73967E8u);
+}
+
 int main(void)
 {
+    RUN(test_the_hash_is_fnv_1a_and_goes_on_from_the_one_before);
     RUN(test_an_empty_map_has_nothing);
     RUN(test_random_operations_do_what_an_array_does);
     return check_result();

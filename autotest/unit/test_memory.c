@@ -166,8 +166,60 @@ static void test_idle_scratches_shrink_to_half_of_the_budget_and_go_with_the_las
         zs_scratch_release(scratch[i]);
 }
 
+static void test_little_endian_numbers_are_loaded_as_they_were_stored(void)
+{
+    unsigned char bytes[9] = {0};
+    zs_store_le(bytes, 0x8877665544332211u, 8);
+    CHECK_EQ_MEM(bytes, "\x11\x22\x33\x44\x55\x66\x77\x88", 9);
+    CHECK_EQ_U64(zs_load_le64(bytes), 0x8877665544332211u);
+    CHECK_EQ_U64(zs_load_le32(bytes + 4), 0x88776655u);
+    zs_store_le(bytes, 0xFFFFFFFFu, 2);
+    CHECK_EQ_U64(zs_load_le32(bytes), 0x4433FFFFu);
+}
+
+static void test_an_array_grows_and_keeps_its_items(void)
+{
+    uint64_t *items = NULL;
+    size_t capacity = 0;
+    for (size_t n = 0; n < 1000; n++) {
+        uint64_t *grown = zs_grow(items, n, &capacity, sizeof *grown);
+        if (!CHECK(grown != NULL && capacity > n))
+            break;
+        items = grown;
+        items[n] = n;
+    }
+    for (size_t n = 0; n < 1000; n++)
+        CHECK_EQ_U64(items[n], n);
+    capacity = SIZE_MAX / 8;
+    CHECK(zs_grow(items, capacity, &capacity, 8) == NULL); /* twice as many bytes have no number */
+    CHECK_EQ_U64(capacity, SIZE_MAX / 8);
+    free(items);
+}
+
+static void test_a_list_of_names_ends_with_null_and_may_be_empty(void)
+{
+    struct zs_error err;
+    struct zs_names names = {0};
+    char **list = NULL;
+    CHECK(zs_names_finish(&names, ZS_OK, &list, &err) == ZS_OK);
+    if (CHECK(list != NULL))
+        CHECK(list[0] == NULL);
+    zs_names_free(list);
+    names = (struct zs_names){0};
+    for (int i = 99; i >= 0; i--)
+        CHECK(zs_names_add(&names, zs_format("%02d", i), &err) == ZS_OK);
+    CHECK(zs_names_add(&names, NULL, &err) == ZS_NO_MEMORY);
+    CHECK(zs_names_finish(&names, ZS_OK, &list, &err) == ZS_OK);
+    zs_names_sort(list);
+    CHECK(strcmp(list[0], "00") == 0 && strcmp(list[99], "99") == 0 && list[100] == NULL);
+    zs_names_free(list);
+}
+
 int main(void)
 {
+    RUN(test_little_endian_numbers_are_loaded_as_they_were_stored);
+    RUN(test_an_array_grows_and_keeps_its_items);
+    RUN(test_a_list_of_names_ends_with_null_and_may_be_empty);
     RUN(test_calloc_gives_zeroed_memory_also_for_nothing);
     RUN(test_calloc_refuses_what_overflows);
     RUN(test_strings_are_copied);

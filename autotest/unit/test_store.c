@@ -357,8 +357,105 @@ static void test_an_absent_object_in_a_folder_called_as_a_remote_store_is_absent
     free(mirror);
 }
 
+/* ---- A store before another, of five functions ---- */
+
+static enum zs_status before_open(struct zs_store *s, const char *key, struct zs_first_read *first,
+                                  struct zs_object **object, struct zs_error *err)
+{
+    char *inner = zs_format("below/%s", key);
+    const enum zs_status status = zs_object_open_first(s->inner, inner, first, object, err);
+    free(inner);
+    return status;
+}
+
+static enum zs_status before_read(struct zs_object *object, uint64_t offset, size_t n, void *data, struct zs_error *err)
+{
+    (void)object, (void)offset, (void)n, (void)data; /* objects are the inner store's */
+    return zs_fail(err, ZS_IO, "no object of this store");
+}
+
+static void before_close(struct zs_object *object)
+{
+    (void)object;
+}
+
+static enum zs_status before_list(struct zs_store *s, const char *prefix, char ***names, struct zs_error *err)
+{
+    return zs_store_list(s->inner, prefix, names, err);
+}
+
+static void before_free(struct zs_store *s)
+{
+    zs_store_free(s->inner);
+}
+
+static struct zs_store store_before(struct zs_store *inner, const char *read_only)
+{
+    static const struct zs_store_ops ops = {.open = before_open,
+                                            .read = before_read,
+                                            .close = before_close,
+                                            .list = before_list,
+                                            .free = before_free};
+    static char root[] = "before";
+    return (struct zs_store){.ops = &ops, .inner = inner, .root = root, .read_only = read_only};
+}
+
+static void test_what_a_store_before_another_leaves_out_is_the_inner_stores(void)
+{
+    struct zs_store *inner, *where;
+    struct zs_lock *lock = NULL;
+    struct zs_error err = {""};
+    char *key, bytes[2];
+    uint64_t offset;
+    struct zs_object *object = NULL;
+    CHECK(zs_store_open_memory(&inner, &err) == ZS_OK);
+    struct zs_store outer = store_before(inner, NULL);
+    put_object(&outer, "below/a", "abcd", 4);
+    expect_bytes(&outer, "a", "abcd");
+    CHECK(zs_object_open_tail(&outer, "a", 2, bytes, &object, &err) == ZS_OK);
+    CHECK_EQ_MEM(bytes, "cd", 2);
+    zs_object_close(object);
+    CHECK(zs_object_open_range(&outer, "a", 1, 2, bytes, &object, &err) == ZS_OK);
+    CHECK_EQ_MEM(bytes, "bc", 2);
+    zs_object_close(object);
+    CHECK(zs_object_open_range(&outer, "a", 3, 2, bytes, &object, &err) == ZS_CORRUPT && object == NULL);
+    CHECK(zs_store_lock(&outer, "a", &lock, &err) == ZS_OK);
+    CHECK(lock != NULL && zs_store_has_files(&outer));
+    zs_store_unlock(&outer, lock);
+    CHECK(zs_store_locate(&outer, "a", &where, &key, &offset, &err) == ZS_OK);
+    CHECK(where == &outer && strcmp(key, "a") == 0 && offset == 0);
+    free(key);
+    CHECK(!zs_store_overlap(&outer) && !zs_store_overlaps(&outer));
+    CHECK(zs_store_remove(&outer, "below/a", &err) == ZS_OK);
+    CHECK(zs_object_open(&outer, "a", &object, &err) == ZS_NOT_FOUND);
+    zs_store_free(&outer);
+}
+
+static void test_a_store_that_is_only_read_lets_nobody_write_to_the_inner_one(void)
+{
+    struct zs_store *inner;
+    struct zs_writer *writer;
+    struct zs_file *file;
+    struct zs_lock *lock = NULL;
+    struct zs_error err = {""};
+    CHECK(zs_store_open_memory(&inner, &err) == ZS_OK);
+    put_object(inner, "below/a", "abcd", 4);
+    struct zs_store outer = store_before(inner, "is only read in this test");
+    CHECK(zs_store_create(&outer, "below/a", &writer, &err) == ZS_UNSUPPORTED);
+    CHECK_CONTAINS(err.message, "before: is only read in this test");
+    CHECK(zs_store_remove(&outer, "below/a", &err) == ZS_UNSUPPORTED);
+    CHECK(zs_file_open(&outer, "below/a", &file, &err) == ZS_UNSUPPORTED && !zs_store_has_files(&outer));
+    CHECK(zs_store_rename(&outer, "below", "above", &err) == ZS_UNSUPPORTED);
+    CHECK(zs_store_lock(&outer, "a", &lock, &err) == ZS_OK);
+    CHECK(lock == NULL && !zs_store_has_locks(&outer));
+    expect_bytes(&outer, "a", "abcd");
+    zs_store_free(&outer);
+}
+
 int main(void)
 {
+    RUN(test_what_a_store_before_another_leaves_out_is_the_inner_stores);
+    RUN(test_a_store_that_is_only_read_lets_nobody_write_to_the_inner_one);
     RUN(test_what_is_remote_follows_from_the_prefix_and_from_what_an_archive_lies_on);
     RUN(test_an_absent_object_in_a_folder_called_as_a_remote_store_is_absent);
     RUN(test_memory_keeps_the_contract);

@@ -551,10 +551,10 @@ static enum zs_status finish(struct going *g, struct zs_error *err)
 }
 
 /* Whether shards wait for others, to be sent side by side: each upload waits for the network. Uploads in the background
- * (store->uploads) wait for nobody. */
+ * (zs_store_overlaps()) wait for nobody. */
 static bool goes_side_by_side(const struct zs_array *array)
 {
-    return array->store->is_remote && array->store->uploads == NULL;
+    return array->store->is_remote && !zs_store_overlaps(array->store);
 }
 
 /* How many of these shards may be sent at once: GDAL holds their bytes in memory meanwhile. */

@@ -21,7 +21,7 @@ struct zs_cache_key {
     uint64_t id;
 };
 
-/* What an entry takes besides its value, for callers who count bytes. */
+/* Bytes that an entry takes besides its value, for callers that count them. */
 #define ZS_CACHE_ENTRY_BYTES ((size_t)128)
 
 /* destroy releases a value; it is called without the cache's lock held and must not use a cache. NULL without
@@ -32,18 +32,17 @@ void zs_cache_free(struct zs_cache *cache); /* nothing may be pinned; NULL is al
 /* The value for `key`, pinned, or NULL when it is not there. */
 struct zs_cache_entry *zs_cache_get(struct zs_cache *cache, struct zs_cache_key key);
 
-/* The same, but on a miss the first caller gets NULL with *must_load true, and every other one waits until that one
- * calls zs_cache_put() or zs_cache_abandon() for the key. A caller must not hold one unfinished load while it asks for
- * another key: two such callers could wait for each other. */
+/* The same, but on a miss the first caller gets NULL with *must_load true, and all others wait until it calls
+ * zs_cache_put() or zs_cache_abandon() for the key. A caller must not ask for another key before that (deadlock). */
 struct zs_cache_entry *zs_cache_get_or_load(struct zs_cache *cache, struct zs_cache_key key, bool *must_load);
 void zs_cache_abandon(struct zs_cache *cache, struct zs_cache_key key);
 
-/* Hands `value` over to the cache and returns it pinned. Should the key be there already, the older value is replaced
- * (who has it pinned keeps it until release). NULL without memory; the value then still belongs to the caller. */
+/* Hands `value` over to the cache and returns it pinned. Replaces an older value of the key, which lives on while it is
+ * pinned. NULL without memory; the value then still belongs to the caller. */
 struct zs_cache_entry *zs_cache_put(struct zs_cache *cache, struct zs_cache_key key, void *value, uint64_t bytes);
 
 void *zs_cache_value(const struct zs_cache_entry *entry);
-/* Pins once more what is pinned, to be released once more. */
+/* Pins a pinned value once more; release it once more. */
 void zs_cache_pin(struct zs_cache *cache, struct zs_cache_entry *entry);
 void zs_cache_release(struct zs_cache *cache, struct zs_cache_entry *entry);
 
@@ -51,22 +50,22 @@ void zs_cache_release(struct zs_cache *cache, struct zs_cache_entry *entry);
 void zs_cache_remove(struct zs_cache *cache, struct zs_cache_key key);
 void zs_cache_clear(struct zs_cache *cache);
 
-/* What the cache may hold: its own budget, or that of the process where it shares that and it is less. */
+/* The bytes that the cache may hold: its own budget or, if that is less, the one of the process that it shares. */
 uint64_t zs_cache_budget(struct zs_cache *cache);
 
 /* ---- The budget of the process ---- */
 
-/* A new cache whose values count in the budget of the process: when all of them are over it, those go that were not
- * used longest, in whichever cache they are. The budget is at least `asked` bytes while the cache lives. */
+/* Makes a cache whose values count in the budget of the process. Beyond the budget, the least recently used values go,
+ * in whichever cache they are. The budget is at least `asked` bytes while the cache lives. */
 void zs_cache_share_budget(struct zs_cache *cache, uint64_t asked);
 
-/* The process's budget: what was set (64 MiB until then), or the most that was asked for. */
+/* The process's budget: the one set (64 MiB until then), or the most that a cache asked for. */
 void zs_budget_set(uint64_t bytes);
 uint64_t zs_budget(void);
 uint64_t zs_budget_used(void);
 
-/* Counts memory that is in no cache (chunks that were changed) and makes room for it in the caches; false when that was
- * not enough: the caller should give something back soon. Everything taken is given back once. */
+/* Counts memory that is in no cache (changed chunks) and makes room for it in the caches. False when that was not
+ * enough: the caller should give something back soon. Give back once what was taken. */
 bool zs_budget_take(uint64_t bytes);
 void zs_budget_give(uint64_t bytes);
 

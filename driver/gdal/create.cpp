@@ -155,9 +155,10 @@ static ZSOwned<struct zs_raster> createRaster(const ZSConnection &connection, co
         options.RenameDimensions(spec, axes, taken);
     }
     if (status == ZS_OK)
-        status = zs_store_overlap(store.store, &err); // not before the claim, which others must see
-    if (status == ZS_OK)
+    {
+        zs_store_overlap(store.store); // not before the claim, which others must see
         status = zs_raster_create(store.store, group.c_str(), &spec, &arrayOptions, &raster, &err);
+    }
     if (status == ZS_OK)
         return {raster, zs_raster_free};
     zsReport(err);

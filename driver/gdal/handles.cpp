@@ -18,18 +18,10 @@ std::string ZSStore::Entry() const
     return std::string(store->root) + "/" + (store->manifest != nullptr ? store->manifest : "zarr.json");
 }
 
-bool ZSOverlap::Begin(const ZSStore &store)
+void ZSOverlap::Begin(const ZSStore &store)
 {
-    struct zs_error err;
-    if (store.store->uploads != nullptr || !store.store->is_remote)
-        return true; // whoever began it ends it
-    if (zs_store_overlap(store.store, &err) != ZS_OK)
-    {
-        zsReport(err);
-        return false;
-    }
-    m_store = store.store;
-    return true;
+    if (zs_store_overlap(store.store)) // else whoever began it ends it
+        m_store = store.store;
 }
 
 bool ZSOverlap::End()

@@ -47,9 +47,8 @@ class ZSOverlap
     ZSOverlap(const ZSOverlap &) = delete;
     ZSOverlap &operator=(const ZSOverlap &) = delete;
     ~ZSOverlap();
-    /* False with CPLError emitted. */
-    bool Begin(const ZSStore &store);
-    bool End();
+    void Begin(const ZSStore &store);
+    bool End(); // false with CPLError emitted
 };
 
 /* What the open options ask for: nothing before Parse(), by which the table of options (options.h) sets all. */

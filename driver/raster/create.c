@@ -388,8 +388,7 @@ enum zs_status zs_raster_finish(struct zs_store *store, const char *group, struc
     const enum zs_status status =
         mark != NULL ? zs_store_remove(store, mark, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
     free(mark);
-    if (store->ops->remove_directory != NULL)
-        store->ops->remove_directory(store, group); /* if it is empty: nothing came of it */
+    zs_store_remove_directory(store, group); /* if it is empty: nothing came of it */
     return status;
 }
 

@@ -449,8 +449,8 @@ void zs_overviews_free(struct zs_overviews *o)
             const enum zs_status ignored = zs_store_remove_tree(store, level->own->path, NULL);
             (void)ignored;
             char *group = zs_path_parent(level->own->path);
-            if (group != NULL && store->ops->remove_directory != NULL)
-                store->ops->remove_directory(store, group); /* if nothing else is in it */
+            if (group != NULL)
+                zs_store_remove_directory(store, group); /* if nothing else is in it */
             free(group);
         }
         zs_node_free(level->own);

@@ -396,7 +396,7 @@ enum zs_status zs_shard_writer_publish(struct zs_shard_writer *writer, enum zs_u
             return status;
     }
     const bool has_journal = zs_shard_writer_is_recovered(writer);
-    if (!has_journal && writer->object != NULL && writer->store->ops->file_open != NULL)
+    if (!has_journal && writer->object != NULL && zs_store_has_files(writer->store))
         ZS_TRY(zs_journal_remove(writer->store, writer->key, err)); /* left beside a shard in order */
     const enum zs_status status = publish_anew(writer, err);
     if (status == ZS_OK && has_journal)

@@ -12,13 +12,12 @@
 
 struct http_store {
     struct zs_store base;
-    struct zs_store *vsi;
     struct zs_http_client *client;
-    atomic_bool use_vsi;     /* the server does not play along */
-    atomic_bool no_ranges;   /* it gives objects whole, and no other way */
-    atomic_bool proven;      /* it did so far */
-    atomic_bool no_suffix;   /* it knows ranges, but not "the last n bytes" */
-    atomic_bool no_if_match; /* it denied a version that it had named itself */
+    atomic_bool use_vsi;     /* plain requests fail; VSI may do better */
+    atomic_bool no_ranges;   /* the server sends whole objects only */
+    atomic_bool proven;      /* a plain request succeeded */
+    atomic_bool no_suffix;   /* the server knows ranges, but not "the last n bytes" */
+    atomic_bool no_if_match; /* the server denied an ETag that it had sent itself */
 };
 
 struct http_object {
@@ -42,7 +41,7 @@ static enum zs_status request(struct http_store *h, const char *key, const char 
     return ZS_OK;
 }
 
-/* Whether to give up on plain requests to this store, and to let VSI try. */
+/* Whether VSI must read from this store, since plain requests are refused. */
 static bool must_use_vsi(struct http_store *h, const struct zs_http_answer *a)
 {
     /* VSI knows more than a signed URL: it follows buckets to their regions, and finds credentials anew. */
@@ -62,49 +61,13 @@ static enum zs_status fail_answer(const struct http_store *h, const char *key, c
     return zs_fail(err, ZS_IO, "%s/%s: expected %s, found %s", h->base.root, key, expected, a->found);
 }
 
-/* The status of the same request through VSI. Where that failed as well, the server's own words are better than what
- * VSI makes of them. */
+/* Returns the status of the same request through VSI. If that failed as well, reports the server's own words rather
+ * than VSI's. */
 static enum zs_status after_vsi(const struct http_store *h, const char *key, const char *expected,
                                 const struct zs_http_answer *a, enum zs_status status, struct zs_error *err)
 {
     const bool is_known = status == ZS_OK || status == ZS_NO_MEMORY || (status == ZS_NOT_FOUND && !a->lacks_bucket);
     return is_known || !a->has_reason ? status : fail_answer(h, key, expected, a, err);
-}
-
-/* ---- Whole objects ---- */
-
-static enum zs_status http_get(struct zs_store *store, const char *key, size_t max_bytes, struct zs_buffer *out,
-                               struct zs_error *err)
-{
-    struct http_store *h = (struct http_store *)store;
-    if (atomic_load(&h->use_vsi))
-        return zs_store_get(h->vsi, key, max_bytes, out, err);
-    struct zs_http_answer a;
-    ZS_TRY(request(h, key, NULL, NULL, max_bytes < ZS_HTTP_MAX_ANSWER_BYTES ? max_bytes : ZS_HTTP_MAX_ANSWER_BYTES, &a,
-                   err));
-    enum zs_status status;
-    if (a.kind == ZS_HTTP_TOO_LONG && max_bytes > ZS_HTTP_MAX_ANSWER_BYTES) {
-        status = zs_store_get(h->vsi, key, max_bytes, out, err);
-        if (status == ZS_NOT_FOUND) /* it was there */
-            status = fail_answer(h, key, "the object", &a, err);
-    } else if (a.kind == ZS_HTTP_TOO_LONG || (a.kind == ZS_HTTP_WHOLE && a.size > max_bytes)) {
-        status =
-            zs_fail(err, ZS_INVALID, "%s/%s: expected at most %zu bytes, found more", h->base.root, key, max_bytes);
-    } else if (a.kind == ZS_HTTP_WHOLE) {
-        status = zs_buffer_reset(out, a.size, err);
-        if (status == ZS_OK && a.size > 0)
-            memcpy(out->data, a.bytes, a.size);
-        if (status == ZS_OK)
-            out->size = a.size;
-    } else if (a.kind == ZS_HTTP_ABSENT) {
-        status = fail_absent(h, key, err);
-    } else if (must_use_vsi(h, &a)) {
-        status = after_vsi(h, key, "the object", &a, zs_store_get(h->vsi, key, max_bytes, out, err), err);
-    } else {
-        status = fail_answer(h, key, "the object", &a, err);
-    }
-    zs_http_answer_free(&a);
-    return status;
 }
 
 /* ---- Opening ---- */
@@ -145,14 +108,14 @@ static enum zs_status object_new(struct http_store *h, const char *key, uint64_t
     return ZS_OK;
 }
 
-/* What else the answer to its opening says of an object. */
+/* Notes what else the answer to its opening says of an object. */
 static void describe(struct zs_object *object, const struct zs_http_answer *a)
 {
     object->modified = a->modified;
     object->etag = a->is_etag ? ((const struct http_object *)object)->tag : NULL;
 }
 
-/* An object from the answer to a request for its first (or last) n bytes, which go to `data` when there are so many. */
+/* Makes an object of the answer to a request for its first (or last) n bytes; copies them if it has so many. */
 static enum zs_status object_from_answer(struct http_store *h, const char *key, bool tail, size_t n, void *data,
                                          const struct zs_http_answer *a, struct zs_object **object,
                                          struct zs_error *err)
@@ -172,11 +135,11 @@ static enum zs_status object_from_answer(struct http_store *h, const char *key, 
         return ZS_OK;
     memcpy(data, a->kind == ZS_HTTP_WHOLE && tail ? a->bytes + (a->size - n) : a->bytes, n);
     if (n > 0 && a->is_strong_etag && !atomic_load(&h->no_if_match))
-        zs_http_remembered_put(h->vsi->path, key, tail, n, &(struct zs_remembered){size, a->tag, data});
+        zs_http_remembered_put(h->base.path, key, tail, n, &(struct zs_remembered){size, a->tag, data});
     return ZS_OK;
 }
 
-/* Asks for all of an object, of a server that has no other answer; it was there before where `was_there`. */
+/* Requests all of an object, from a server that sends nothing less. `was_there`: it was found before. */
 static enum zs_status ask_whole(struct http_store *h, const char *key, const char *etag, bool was_there,
                                 struct zs_http_answer *a, struct zs_error *err)
 {
@@ -198,7 +161,7 @@ static enum zs_status ask_whole(struct http_store *h, const char *key, const cha
     return status;
 }
 
-/* Keeps all of an object where there is room; else each read asks again. */
+/* Keeps all of an object if there is room; else each read requests it again. */
 static void keep_whole(struct http_object *o, struct zs_http_answer *a)
 {
     if (o->whole.result == NULL && zs_budget_take(a->size)) {
@@ -225,14 +188,15 @@ static enum zs_status open_whole(struct http_store *h, const char *key, bool was
     return status;
 }
 
-/* An object whose first (or last) n bytes are remembered; *object is NULL where they are not. */
+/* Opens an object whose first (or last) n bytes are remembered; *object is NULL where they are not. */
 static enum zs_status object_from_memory(struct http_store *h, const char *key, bool tail, size_t n, void *data,
                                          struct zs_object **object, struct zs_error *err)
 {
     struct zs_remembered found;
     void *entry;
     *object = NULL;
-    if (n == 0 || atomic_load(&h->no_if_match) || !zs_http_remembered_find(h->vsi->path, key, tail, n, &found, &entry))
+    if (n == 0 || atomic_load(&h->no_if_match) ||
+        !zs_http_remembered_find(h->base.path, key, tail, n, &found, &entry))
         return ZS_OK;
     const enum zs_status status = object_new(h, key, found.size, found.etag, true, object, err);
     if (status == ZS_OK) {
@@ -243,12 +207,9 @@ static enum zs_status object_from_memory(struct http_store *h, const char *key, 
     return status;
 }
 
-static enum zs_status http_open_head(struct zs_store *store, const char *key, size_t n, void *head,
-                                     struct zs_object **object, struct zs_error *err)
+static enum zs_status open_head(struct http_store *h, const char *key, size_t n, void *head,
+                                struct zs_object **object, struct zs_error *err)
 {
-    struct http_store *h = (struct http_store *)store;
-    if (atomic_load(&h->use_vsi))
-        return zs_object_open_head(h->vsi, key, n, head, object, err);
     ZS_TRY(object_from_memory(h, key, false, n, head, object, err));
     if (*object != NULL)
         return ZS_OK;
@@ -267,7 +228,8 @@ static enum zs_status http_open_head(struct zs_store *store, const char *key, si
     else if (a.kind == ZS_HTTP_TOO_LONG)
         status = open_whole(h, key, true, false, n, head, object, err);
     else if (must_use_vsi(h, &a))
-        status = after_vsi(h, key, "the first bytes", &a, zs_object_open_head(h->vsi, key, n, head, object, err), err);
+        status = after_vsi(h, key, "the first bytes", &a, zs_object_open_head(h->base.inner, key, n, head, object, err),
+                           err);
     else
         status = fail_answer(h, key, "the first bytes", &a, err);
     zs_http_answer_free(&a);
@@ -281,16 +243,10 @@ static enum zs_status http_open_head(struct zs_store *store, const char *key, si
     return status;
 }
 
-static enum zs_status http_open(struct zs_store *store, const char *key, struct zs_object **object,
-                                struct zs_error *err)
-{
-    return http_open_head(store, key, 0, NULL, object, err);
-}
-
 static enum zs_status open_tail_in_two(struct http_store *h, const char *key, size_t n, void *tail,
                                        struct zs_object **object, struct zs_error *err)
 {
-    ZS_TRY(http_open(&h->base, key, object, err));
+    ZS_TRY(open_head(h, key, 0, NULL, object, err));
     const uint64_t size = zs_object_size(*object);
     const enum zs_status status = size < n ? ZS_OK : zs_object_read(*object, size - n, n, tail, err);
     if (status != ZS_OK) {
@@ -300,12 +256,9 @@ static enum zs_status open_tail_in_two(struct http_store *h, const char *key, si
     return status;
 }
 
-static enum zs_status http_open_tail(struct zs_store *store, const char *key, size_t n, void *tail,
-                                     struct zs_object **object, struct zs_error *err)
+static enum zs_status open_tail(struct http_store *h, const char *key, size_t n, void *tail,
+                                struct zs_object **object, struct zs_error *err)
 {
-    struct http_store *h = (struct http_store *)store;
-    if (atomic_load(&h->use_vsi))
-        return zs_object_open_tail(h->vsi, key, n, tail, object, err);
     ZS_TRY(object_from_memory(h, key, true, n, tail, object, err));
     if (*object != NULL)
         return ZS_OK;
@@ -330,7 +283,7 @@ static enum zs_status http_open_tail(struct zs_store *store, const char *key, si
         other_way = a.kind != ZS_HTTP_FAILED;
     }
     zs_http_answer_free(&a);
-    if (other_way) { /* whatever is wrong, the plainer requests will fail on it too */
+    if (other_way) { /* if something else is wrong, the plainer requests fail as well */
         status = open_tail_in_two(h, key, n, tail, object, err);
         if (status == ZS_OK)
             atomic_store(&h->no_suffix, true);
@@ -338,7 +291,8 @@ static enum zs_status http_open_tail(struct zs_store *store, const char *key, si
     return status;
 }
 
-/* An object from the answer to a request for a range of it. *other_way: it is none, and plainer requests may do. */
+/* Makes an object of the answer to a request for a range of it. *other_way: the answer is unfit, plainer requests may
+ * do. */
 static enum zs_status object_from_range(struct http_store *h, const char *key, uint64_t offset, size_t n, void *data,
                                         const struct zs_http_answer *a, bool *other_way, struct zs_object **object,
                                         struct zs_error *err)
@@ -359,11 +313,10 @@ static enum zs_status object_from_range(struct http_store *h, const char *key, u
     return ZS_OK;
 }
 
-static enum zs_status http_open_range(struct zs_store *store, const char *key, uint64_t offset, size_t n, void *data,
-                                      struct zs_object **object, struct zs_error *err)
+static enum zs_status open_range(struct http_store *h, const char *key, uint64_t offset, size_t n, void *data,
+                                 struct zs_object **object, struct zs_error *err)
 {
-    struct http_store *h = (struct http_store *)store;
-    bool other_way = atomic_load(&h->use_vsi) || atomic_load(&h->no_ranges) || n == 0 || n > ZS_HTTP_MAX_ANSWER_BYTES;
+    bool other_way = atomic_load(&h->no_ranges) || n == 0 || n > ZS_HTTP_MAX_ANSWER_BYTES;
     enum zs_status status = ZS_OK;
     if (!other_way) {
         char range[64];
@@ -375,12 +328,65 @@ static enum zs_status http_open_range(struct zs_store *store, const char *key, u
     }
     if (!other_way)
         return status;
-    ZS_TRY(http_open(store, key, object, err));
+    ZS_TRY(open_head(h, key, 0, NULL, object, err));
     status = zs_object_read(*object, offset, n, data, err);
     if (status != ZS_OK) {
         zs_object_close(*object);
         *object = NULL;
     }
+    return status;
+}
+
+/* Opens an object and reads all of it. */
+static enum zs_status open_all(struct http_store *h, const char *key, struct zs_first_read *first,
+                               struct zs_object **object, struct zs_error *err)
+{
+    struct zs_http_answer a;
+    ZS_TRY(request(h, key, NULL, NULL, (size_t)zs_min_u64(first->n, ZS_HTTP_MAX_ANSWER_BYTES), &a, err));
+    enum zs_status status;
+    if (a.kind == ZS_HTTP_TOO_LONG && first->n > ZS_HTTP_MAX_ANSWER_BYTES) {
+        status = zs_object_open_first(h->base.inner, key, first, object, err);
+        if (status == ZS_NOT_FOUND) /* it was there */
+            status = fail_answer(h, key, "the object", &a, err);
+    } else if (a.kind == ZS_HTTP_TOO_LONG || (a.kind == ZS_HTTP_WHOLE && a.size > first->n)) {
+        status = zs_fail(err, ZS_INVALID, "%s/%s: expected at most %zu bytes, found more", h->base.root, key, first->n);
+    } else if (a.kind == ZS_HTTP_WHOLE) {
+        status = zs_buffer_reset(first->all, a.size, err);
+        if (status == ZS_OK && a.size > 0)
+            memcpy(first->all->data, a.bytes, a.size);
+        if (status == ZS_OK) {
+            first->all->size = a.size;
+            status = object_new(h, key, a.size, a.tag, a.is_strong_etag, object, err);
+        }
+        if (status == ZS_OK)
+            describe(*object, &a);
+    } else if (a.kind == ZS_HTTP_ABSENT) {
+        status = fail_absent(h, key, err);
+    } else if (must_use_vsi(h, &a)) {
+        status = after_vsi(h, key, "the object", &a, zs_object_open_first(h->base.inner, key, first, object, err), err);
+    } else {
+        status = fail_answer(h, key, "the object", &a, err);
+    }
+    zs_http_answer_free(&a);
+    return status;
+}
+
+static enum zs_status http_open(struct zs_store *store, const char *key, struct zs_first_read *first,
+                                struct zs_object **object, struct zs_error *err)
+{
+    struct http_store *h = (struct http_store *)store;
+    if (atomic_load(&h->use_vsi))
+        return zs_object_open_first(store->inner, key, first, object, err);
+    enum zs_status status;
+    if (first->kind == ZS_READ_ALL)
+        status = open_all(h, key, first, object, err);
+    else if (first->kind == ZS_READ_RANGE)
+        status = open_range(h, key, first->offset, first->n, first->data, object, err);
+    else if (first->kind == ZS_READ_TAIL)
+        status = open_tail(h, key, first->n, first->data, object, err);
+    else
+        status = open_head(h, key, first->n, first->data, object, err);
+    first->is_read = status == ZS_OK;
     return status;
 }
 
@@ -401,14 +407,14 @@ static enum zs_status read_through_vsi(struct http_object *o, uint64_t offset, s
         return fail_replaced(o, err); /* or not: VSI does not compare ETags */
     pthread_mutex_lock(&o->lock);
     if (o->twin == NULL)
-        status = zs_object_open(h->vsi, o->key, &o->twin, err);
+        status = zs_object_open(h->base.inner, o->key, &o->twin, err);
     pthread_mutex_unlock(&o->lock);
     if (status == ZS_NOT_FOUND || (status == ZS_OK && zs_object_size(o->twin) != o->base.size))
         return fail_replaced(o, err);
     return status == ZS_OK ? zs_object_read(o->twin, offset, n, data, err) : status;
 }
 
-/* Whether an answer with bytes is not of the object that was opened. */
+/* Whether an answer has bytes of another object than the one that was opened. */
 static bool is_other(const struct http_object *o, const struct zs_http_answer *a)
 {
     const uint64_t total = a->kind == ZS_HTTP_WHOLE ? a->size : a->total;
@@ -423,7 +429,7 @@ static const char *expected_etag(const struct http_object *o)
     return o->is_strong_etag && !atomic_load(&h->no_if_match) ? o->tag : NULL;
 }
 
-/* One thread asks, the others find what it kept. */
+/* Reads from the whole object: one thread requests it, the others find it kept. */
 static enum zs_status read_from_whole(struct http_object *o, uint64_t offset, size_t n, void *data,
                                       struct zs_error *err)
 {
@@ -495,60 +501,37 @@ static enum zs_status http_read(struct zs_object *object, uint64_t offset, size_
 
 /* ---- The store ---- */
 
-static enum zs_status http_create(struct zs_store *store, const char *key, struct zs_writer **writer,
-                                  struct zs_error *err)
-{
-    return zs_store_create(((struct http_store *)store)->vsi, key, writer, err);
-}
-
-static enum zs_status http_remove(struct zs_store *store, const char *key, struct zs_error *err)
-{
-    return zs_store_remove(((struct http_store *)store)->vsi, key, err);
-}
-
-static enum zs_status http_remove_batch(struct zs_store *store, const char *const *keys, size_t n, bool *gone,
-                                        struct zs_error *err)
-{
-    struct zs_store *vsi = ((struct http_store *)store)->vsi;
-    return vsi->ops->remove_batch(vsi, keys, n, gone, err);
-}
-
 static enum zs_status http_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
 {
-    return zs_store_list(((struct http_store *)store)->vsi, prefix, names, err);
+    return zs_store_list(store->inner, prefix, names, err);
 }
 
 static void http_forget(struct zs_store *store, const char *key)
 {
-    zs_http_remembered_forget(((struct http_store *)store)->vsi->path, key);
+    zs_http_remembered_forget(store->path, key);
 }
 
 static void http_free(struct zs_store *store)
 {
     struct http_store *h = (struct http_store *)store;
     zs_http_client_free(h->client);
-    zs_store_free(h->vsi);
+    zs_store_free(h->base.inner);
     free(h->base.root);
     free(h);
 }
 
-enum zs_status zs_store_over_http(struct zs_store *vsi, struct zs_store **store, struct zs_error *err)
+/* GDAL's directories of object stores cost requests, and nothing needs them. */
+static const struct zs_directory_ops no_directories;
+static const struct zs_store_ops ops = {.open = http_open,
+                                        .read = http_read,
+                                        .close = http_close,
+                                        .list = http_list,
+                                        .free = http_free,
+                                        .directories = &no_directories,
+                                        .forget = http_forget};
+
+enum zs_status zs_store_open_http(struct zs_store *vsi, struct zs_store **store, struct zs_error *err)
 {
-    static const struct zs_store_ops ops = {
-        .open = http_open,
-        .read = http_read,
-        .close = http_close,
-        .create = http_create, /* of a writer of VSI's: what else is done with it is done there */
-        .remove = http_remove,
-        .remove_batch = http_remove_batch,
-        .list = http_list,
-        .free = http_free,
-        .open_tail = http_open_tail,
-        .open_head = http_open_head,
-        .open_range = http_open_range,
-        .get = http_get,
-        .forget = http_forget,
-    };
     struct zs_http_client *client;
     enum zs_status status = zs_http_client_create(vsi, &client, err);
     if (status == ZS_OK && client == NULL) {
@@ -567,9 +550,8 @@ enum zs_status zs_store_over_http(struct zs_store *vsi, struct zs_store **store,
         free(h);
         return status;
     }
-    h->base = (struct zs_store){.ops = &ops, .root = root, .path = vsi->path, .is_remote = true};
+    h->base = (struct zs_store){.ops = &ops, .inner = vsi, .root = root, .path = vsi->path, .is_remote = true};
     h->base.max_batch = vsi->max_batch;
-    h->vsi = vsi;
     h->client = client;
     *store = &h->base;
     return ZS_OK;

@@ -6,17 +6,17 @@
 
 #include "store/store.h"
 
-/* Puts plain GET requests before a store in GDAL's virtual file systems (vsi.h) that can be read so, and takes it over,
- * also on failure; else *store = vsi. The inner store is the road that always works: writing, listing and removing go
- * there, and so does reading as soon as a server shows that it does not play along. */
-enum zs_status zs_store_over_http(struct zs_store *vsi, struct zs_store **store, struct zs_error *err) ZS_MUST_CHECK;
+/* Puts plain GET requests before a store in GDAL's virtual file systems (vsi.h), which it takes over, also on failure;
+ * *store = vsi where its objects cannot be read so. Writing, listing and removing go to the inner store, and so does
+ * reading once plain requests are refused. */
+enum zs_status zs_store_open_http(struct zs_store *vsi, struct zs_store **store, struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- The client (http_client.c) ----
  *
  * Plain GET requests through GDAL's HTTP client, with the settings that GDAL has for it. The only file that includes
  * cpl_http.h. */
 
-/* Most bytes of one answer: GDAL's client counts them in an int, and grows its buffer by a quarter beyond them. */
+/* The most bytes of one answer: GDAL's client counts them in an int, and its buffer grows by a quarter beyond. */
 #define ZS_HTTP_MAX_ANSWER_BYTES ((size_t)1 << 30)
 
 /* What a server said. */
@@ -27,7 +27,7 @@ enum zs_http_kind {
     ZS_HTTP_REPLACED, /* 412 */
     ZS_HTTP_BEYOND,   /* 416: the range is outside; total may be known */
     ZS_HTTP_TOO_LONG, /* more than was asked for: the range was not understood */
-    ZS_HTTP_REFUSED,  /* another answer for which the asker is to blame, 501, and what has no URL */
+    ZS_HTTP_REFUSED,  /* another 4xx, 501, and a path that has no URL */
     ZS_HTTP_FAILED    /* the server, the network, or an answer that contradicts itself */
 };
 
@@ -42,14 +42,14 @@ struct zs_http_answer {
     uint64_t modified;            /* seconds since 1970; 0 where it is not told */
     char found[400];  /* for messages */
     bool has_reason;  /* found[] tells what the server wrote about its refusal */
-    bool lacks_bucket; /* ... that there is no such bucket: then no object is absent, the name is wrong */
+    bool lacks_bucket; /* ... that there is no such bucket: the name is wrong, which is not an absent object */
     bool is_cut;      /* ZS_HTTP_FAILED: the connection broke before the answer was complete */
 };
 
 struct zs_http_client;
 
-/* A client for the objects of a store of vsi.c, which is borrowed and lends its paths. *client is NULL where GDAL has
- * no HTTP client, and where requests of our own would not be what the user asked for. */
+/* Makes a client for the objects of a store of vsi.c, which is borrowed. *client is NULL where GDAL has no HTTP client,
+ * and where settings ask for something that only VSI's own requests do. */
 enum zs_status zs_http_client_create(struct zs_store *vsi, struct zs_http_client **client,
                                      struct zs_error *err) ZS_MUST_CHECK;
 void zs_http_client_free(struct zs_http_client *client); /* NULL is allowed */
@@ -57,16 +57,16 @@ void zs_http_client_free(struct zs_http_client *client); /* NULL is allowed */
 /* Whether each object's URL is signed, of /vsis3/ and the like. */
 bool zs_http_client_signs(const struct zs_http_client *client);
 
-/* One GET, from any thread. `range` as in a Range header ("0-19", "-20"); NULL for all. `etag`, unless NULL, must still
- * be the object's. An answer of more than `limit` bytes may be broken off. One that is cut short is asked for again as
- * GDAL's client does for a server's errors (GDAL_HTTP_MAX_RETRY, GDAL_HTTP_RETRY_DELAY). Fails only without memory: the
- * answer says the rest, and is released with zs_http_answer_free(). */
+/* Makes one GET request, from any thread. `range` as in a Range header ("0-19", "-20"); NULL for all. `etag`, unless
+ * NULL, must still be the object's. May break off an answer of more than `limit` bytes. Retries an answer that is cut
+ * short as GDAL's client retries a server's errors (GDAL_HTTP_MAX_RETRY, GDAL_HTTP_RETRY_DELAY). Fails only without
+ * memory; the answer tells every other failure. Release it with zs_http_answer_free(). */
 enum zs_status zs_http_get(struct zs_http_client *client, const char *key, const char *range, const char *etag,
                            size_t limit, struct zs_http_answer *answer, struct zs_error *err) ZS_MUST_CHECK;
 void zs_http_answer_free(struct zs_http_answer *answer);
 
-/* What the server says to a GET of the URL behind any path of GDAL's that has one: where only the number of an answer
- * is wanted, which GDAL's own files do not give. ZS_HTTP_REFUSED where there is no such URL. */
+/* Requests the URL behind any path of GDAL's, for the status alone, which GDAL's own files do not give. ZS_HTTP_REFUSED
+ * where the path has no URL. */
 enum zs_http_kind zs_http_look(const char *path);
 
 /* ---- What this process remembers of remote objects (http_remembered.c) ----
@@ -81,8 +81,8 @@ struct zs_remembered {
     const unsigned char *bytes; /* n of them */
 };
 
-/* The first (or last, `tail`) n bytes of the object `key` below `root`; *entry, unless it is NULL, keeps what *found
- * points to until zs_http_remembered_release(). False where nothing is remembered. */
+/* Finds the first (or last, `tail`) n bytes of the object `key` below `root`. *found is valid until *entry is released
+ * with zs_http_remembered_release(). False where nothing is remembered. */
 bool zs_http_remembered_find(const char *root, const char *key, bool tail, size_t n, struct zs_remembered *found,
                              void **entry);
 void zs_http_remembered_release(void *entry);

@@ -17,16 +17,16 @@
 
 #include "store/vsi.h"
 
-/* An answer longer than was asked for is broken off, but not before this: a long error page shall be told from an
- * object. */
+/* Breaks off an answer that is longer than was asked for, but not before this many bytes: a long error page must be
+ * told from an object. */
 #define MIN_ANSWER_LIMIT ((size_t)256 << 10)
-/* Idle connections that all stores of the process keep together: each is a file descriptor. */
+/* Idle connections that all stores of the process keep, in total: each is a file descriptor. */
 #define MAX_IDLE_SESSIONS 128
 
 /* Seconds before a request is made again, as GDAL's. */
 #define DEFAULT_RETRY_DELAY 30.0
 
-/* The prefix of what is a URL as it is. */
+/* The prefix before a plain URL. */
 #define PLAIN "/vsicurl/"
 
 /* curl's codes for an answer that was broken off since it is too long (curl.h is not ours to include). */
@@ -102,8 +102,8 @@ static void session_return(struct zs_http_client *h, unsigned session)
 
 /* ---- Requests ---- */
 
-/* What GDAL's client takes from the configuration, and may be set for a path alone (VSISetPathSpecificOption()), which
- * it does not look at by itself. */
+/* Settings that GDAL's client takes from the configuration. They may be set for one path (VSISetPathSpecificOption()),
+ * which the client does not look at. */
 static const char *const client_options[][2] = {
     {"GDAL_HTTP_VERSION", "HTTP_VERSION"},
     {"GDAL_HTTP_CONNECTTIMEOUT", "CONNECTTIMEOUT"},
@@ -173,7 +173,7 @@ static char **request_options(const char *path, const char *session, const char 
         if (value != NULL)
             options = CSLSetNameValue(options, client_options[i][1], value);
     }
-    /* The handle behind a session keeps what it was told last, so this is always told. */
+    /* The handle behind a session keeps its last setting, so this is always set. */
     options = CSLSetNameValue(options, "MAX_FILE_SIZE", CPLSPrintf("%zu", limit));
 
     char **lines = NULL;
@@ -205,10 +205,10 @@ static bool has_name(const char *line, const char *name)
     return strncasecmp(line, name, n) == 0 && line[n] == '=';
 }
 
-/* Where the headers of the last answer surely begin. curl follows redirections and answers challenges, and GDAL puts
- * the headers of all answers into one list, without their status lines. Each answer before the last has a Location or a
- * challenge, and every one should have a Date, early. Where that does not tell, only what stands at a Content-Range and
- * behind it is surely of the last: better no ETag than another's. */
+/* Finds where the headers of the last answer surely begin. curl follows redirections and answers challenges, and GDAL
+ * puts the headers of all answers into one list, without their status lines. Each answer before the last has a Location
+ * or a challenge, and each should have a Date, early. Otherwise only a Content-Range and the headers behind it surely
+ * belong to the last answer: no ETag is better than that of another answer. */
 static int last_answer(char **lines)
 {
     int last_mark = -1, last_date = -1, content_range = -1, answers = 1, dates = 0, i = 0;
@@ -269,7 +269,7 @@ static bool parse_content_range(const char *text, struct zs_http_answer *a)
     return *text == '*' || parse_u64(&text, &a->total);
 }
 
-/* The text of an XML element; of what servers write only what can be printed. */
+/* Copies the text of an XML element, and only printable characters. */
 static void copy_element(const char *xml, const char *name, char *text, size_t n)
 {
     char begin[32];
@@ -281,8 +281,8 @@ static void copy_element(const char *xml, const char *name, char *text, size_t n
     text[used] = '\0';
 }
 
-/* Adds why S3, or one of its kin, refused: <Error><Code>AccessDenied</Code><Message>Access Denied</Message>. GDAL ends
- * its bytes with a zero. */
+/* Adds why S3, or a server like it, refused: <Error><Code>AccessDenied</Code><Message>Access Denied</Message>. GDAL
+ * ends its bytes with a zero. */
 static void add_reason(struct zs_http_answer *a)
 {
     char code[64], message[200];
@@ -348,15 +348,14 @@ static void classify(const CPLHTTPResult *r, bool is_range, size_t limit, struct
     else if (has_range && a->first <= a->last)
         a->kind = is_range && a->last - a->first + 1 == a->size ? ZS_HTTP_PART : ZS_HTTP_FAILED;
     else if (length != NULL && header(r, "Content-Encoding") == NULL && strtoull(length, NULL, 10) != a->size)
-        a->kind = ZS_HTTP_FAILED; /* broken off, where curl was told not to mind */
+        a->kind = ZS_HTTP_FAILED; /* broken off, and curl was told to ignore that */
     else
         a->kind = ZS_HTTP_WHOLE;
     a->is_cut = a->kind == ZS_HTTP_FAILED && code == 0 &&
                 (is_broken(r->nStatus) || (r->nStatus == 0 && (length != NULL || has_range)));
 }
 
-/* Object stores send some of their refusals (another region) as redirections that lead nowhere, which look like an
- * answer. */
+/* Whether an answer is a refusal: object stores send some (another region) as redirections that lead nowhere. */
 static bool is_xml_error(const CPLHTTPResult *r, const struct zs_http_answer *a)
 {
     const char *type = r->pszContentType;
@@ -460,7 +459,7 @@ enum zs_status zs_http_get(struct zs_http_client *h, const char *key, const char
     struct zs_vsi_quiet q;
     zs_vsi_quiet_begin(&q, h->vsi);
     ask_once(h, path, range, etag, limit, -1, a);
-    /* GDAL's client asks again for the status of an answer, not for what its body lacks. */
+    /* GDAL's client retries for the status of an answer, not for a body that is cut short. */
     if (a->is_cut) {
         const char *most = zs_vsi_option(path, "GDAL_HTTP_MAX_RETRY"),
                    *wait = zs_vsi_option(path, "GDAL_HTTP_RETRY_DELAY");
@@ -478,7 +477,7 @@ enum zs_status zs_http_get(struct zs_http_client *h, const char *key, const char
 
 /* ---- The client ---- */
 
-/* Where requests of our own would not be what the user asked for. */
+/* Whether settings ask for something that only VSI's own requests do. */
 static bool belongs_to_vsi(const char *path)
 {
     static const char *const settings[] = {"VSICURL_PC_URL_SIGNING", "VSICURL_PC_COLLECTION", "VSICURL_QUERY_STRING"};

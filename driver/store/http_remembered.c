@@ -10,7 +10,7 @@
 /* Indexes of 2000 shards of 1024 chunks. */
 #define MEMORY_BYTES ((uint64_t)32 << 20)
 
-/* One end of an object. The key of the cache is a hash of the name: the name itself tells whether it is meant. */
+/* One end of an object. The key of the cache is a hash of the name, so the name itself is compared as well. */
 struct memory {
     struct zs_remembered what;
     size_t n;
@@ -72,7 +72,7 @@ void zs_http_remembered_put(const char *root, const char *key, bool tail, size_t
         return;
     struct memory *m = malloc(sizeof *m + r + k + e + n);
     if (m == NULL)
-        return; /* only the next to open it is the poorer */
+        return; /* the next opening requests it again */
     unsigned char *at = m->data;
     m->n = n;
     m->name_size = r + k;

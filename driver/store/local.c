@@ -1,5 +1,5 @@
-/* Directories of the operating system, without GDAL between: descriptors tell what is a file and what version it is,
- * and say when its bytes are on the disk. */
+/* A store in a directory of the operating system, without GDAL between: descriptors tell whether a path is a file,
+ * which version it is, and when its bytes are on the disk. */
 #define _GNU_SOURCE /* O_PATH, st_mtim */
 #include <dirent.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "store/local.h"
 #include "store/vsi.h"
 
-/* A store that is replaced oftener than this while it is being opened does not open. */
+/* A store does not open when it is replaced more often than this meanwhile. */
 #define ANCHOR_ATTEMPTS 8
 
 struct local_object {
@@ -81,7 +81,8 @@ static enum zs_status open_file(struct local_object *o, struct zs_error *err)
     return ZS_OK;
 }
 
-/* The descriptor of an opened object, which may have been closed meanwhile. Another object under its name is none. */
+/* Gives the descriptor of an opened object; opens the file again if it was closed meanwhile, and fails if another
+ * object has its name by now. */
 static enum zs_status acquire_file(struct local_object *o, int *fd, struct zs_error *err)
 {
     struct stat st;
@@ -114,8 +115,8 @@ static void anchor(struct local_store *s)
     }
 }
 
-/* Whether another directory is at the root by now, or none. Looked at after a file was, since that may be the
- * other's. */
+/* Whether another directory is at the root by now, or none. Call it after opening a file, which may be the other
+ * directory's. */
 static bool is_elsewhere(const struct zs_store *store)
 {
     const struct local_store *s = (const struct local_store *)store;
@@ -123,7 +124,7 @@ static bool is_elsewhere(const struct zs_store *store)
     return s->root >= 0 && (stat(s->base.root, &st) != 0 || st.st_dev != s->root_device || st.st_ino != s->root_number);
 }
 
-/* Whether what is absent is so because the store is being removed: its metadata go first. */
+/* Whether an object is absent because the store is being removed: its metadata go first. */
 static bool is_being_removed(const struct local_store *s, const char *key)
 {
     struct stat st;
@@ -143,7 +144,7 @@ enum zs_status zs_local_check_root(const struct zs_store *store, struct zs_error
     return zs_fail(err, ZS_IO, "%s: this store was replaced or removed after it was opened", store->root);
 }
 
-/* The same after looking for an object, which gave `status`. */
+/* The same after an attempt to open an object, which gave `status`. */
 static enum zs_status check_opened(struct local_store *s, const char *key, enum zs_status status, struct zs_error *err)
 {
     if (status != ZS_OK && status != ZS_NOT_FOUND)
@@ -156,9 +157,10 @@ static enum zs_status check_opened(struct local_store *s, const char *key, enum 
     return status;
 }
 
-static enum zs_status local_open(struct zs_store *store, const char *key, struct zs_object **object,
-                                 struct zs_error *err)
+static enum zs_status local_open(struct zs_store *store, const char *key, struct zs_first_read *first,
+                                 struct zs_object **object, struct zs_error *err)
 {
+    (void)first;
     struct local_object *o = zs_calloc(1, sizeof *o);
     if (o == NULL)
         return zs_fail_memory(err);
@@ -166,7 +168,7 @@ static enum zs_status local_open(struct zs_store *store, const char *key, struct
     zs_idle_file_init(&o->file);
     o->path = zs_vsi_path(store, key);
     enum zs_status status = o->path != NULL ? open_file(o, err) : zs_fail_memory(err);
-    /* What takes the place before any metadata were read is the store. */
+    /* Until metadata were read, a directory that replaces the root is the store. */
     struct local_store *s = store_of(store);
     for (int i = 0;
          i < ANCHOR_ATTEMPTS && strcmp(key, "zarr.json") == 0 && !atomic_load(&s->has_metadata) && is_elsewhere(store);
@@ -190,7 +192,7 @@ static enum zs_status local_read(struct zs_object *object, uint64_t offset, size
     ZS_TRY(acquire_file(o, &fd, err));
     const enum zs_status status = zs_file_read_at(fd, o->path, offset, n, data, err);
     struct stat st;
-    /* what a killed writer had appended was cut off */
+    /* the unfinished append of a killed writer was cut off */
     if (status != ZS_OK && fstat(fd, &st) == 0 && (uint64_t)st.st_size < object->size)
         __atomic_store_n(&object->is_stale, true, __ATOMIC_RELAXED);
     zs_idle_file_release(&o->file);
@@ -210,7 +212,7 @@ static bool local_is_changed(const struct zs_object *object, bool or_recently)
 
 /* ---- Removing ---- */
 
-/* Whether what is to be removed can be there: ZS_NOT_FOUND when its folder is not. */
+/* Enters the folder of an object that is to be removed: ZS_NOT_FOUND when that is absent. */
 static enum zs_status enter_parent(struct zs_store *store, const char *key, struct zs_error *err)
 {
     struct local_store *s = store_of(store);
@@ -373,37 +375,39 @@ static void local_free(struct zs_store *store)
     free(s);
 }
 
+static const struct zs_writing_ops writing = {.create = zs_local_create,
+                                              .write = zs_local_write,
+                                              .patch = zs_local_patch,
+                                              .read_back = zs_local_read_back,
+                                              .commit = zs_local_commit,
+                                              .abort = zs_local_abort,
+                                              .remove = local_remove,
+                                              .sync = zs_local_sync};
+static const struct zs_change_ops change = {.open = zs_local_file_open,
+                                            .write = zs_local_file_write,
+                                            .truncate = zs_local_file_truncate,
+                                            .flush = zs_local_file_flush,
+                                            .close = zs_local_file_close,
+                                            .is_changed = local_is_changed};
+static const struct zs_lock_ops locks = {.lock = zs_local_lock, .unlock = zs_local_unlock};
+static const struct zs_directory_ops directories = {.remove = local_remove_directory,
+                                                    .rename = local_rename,
+                                                    .is_link = local_is_link,
+                                                    .remove_link = local_remove_link,
+                                                    .is_replaced = is_elsewhere,
+                                                    .moved = local_moved};
+static const struct zs_store_ops ops = {.open = local_open,
+                                        .read = local_read,
+                                        .close = local_close,
+                                        .list = local_list,
+                                        .free = local_free,
+                                        .writing = &writing,
+                                        .change = &change,
+                                        .locks = &locks,
+                                        .directories = &directories};
+
 enum zs_status zs_store_open_local(const char *root, struct zs_store **store, struct zs_error *err)
 {
-    static const struct zs_store_ops ops = {
-        .open = local_open,
-        .read = local_read,
-        .close = local_close,
-        .create = zs_local_create,
-        .write = zs_local_write,
-        .patch = zs_local_patch,
-        .read_back = zs_local_read_back,
-        .commit = zs_local_commit,
-        .abort = zs_local_abort,
-        .remove = local_remove,
-        .remove_directory = local_remove_directory,
-        .rename = local_rename,
-        .is_link = local_is_link,
-        .remove_link = local_remove_link,
-        .list = local_list,
-        .file_open = zs_local_file_open,
-        .file_write = zs_local_file_write,
-        .file_truncate = zs_local_file_truncate,
-        .file_flush = zs_local_file_flush,
-        .file_close = zs_local_file_close,
-        .is_changed = local_is_changed,
-        .lock = zs_local_lock,
-        .unlock = zs_local_unlock,
-        .is_replaced = is_elsewhere,
-        .moved = local_moved,
-        .sync = zs_local_sync,
-        .free = local_free,
-    };
     struct local_store *s = zs_calloc(1, sizeof *s);
     if (s == NULL || (s->base.root = zs_strdup(root)) == NULL) {
         free(s);

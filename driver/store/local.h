@@ -10,18 +10,18 @@
 #include "base/map.h"
 #include "store/store.h"
 
-/* The directory need not exist. `root` is copied. */
+/* Opens a directory, which need not exist. Copies `root`. */
 enum zs_status zs_store_open_local(const char *root, struct zs_store **store, struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- Inside: what the files local*.c share ---- */
 
-/* A folder of the store that was found to lie in it. */
+/* A folder that was found to lie in the store. */
 struct folder {
     struct folder *next; /* of the same hash */
     char *prefix;
-    uint64_t mount; /* folders with the same one can be renamed into each other */
+    uint64_t mount; /* files can be renamed between folders of the same mount */
     bool is_clean;  /* no files of dead writers */
-    bool is_dirty;  /* to be put on the disk by zs_folders_sync() */
+    bool is_dirty;  /* zs_folders_sync() must flush it */
 };
 
 struct local_store {
@@ -29,11 +29,11 @@ struct local_store {
     pthread_mutex_t lock;  /* of all below */
     struct zs_map folders; /* by a hash of their prefix */
     char *real_root;       /* without symbolic links; NULL until something is written or removed */
-    int root;              /* the directory that was opened, so that no other gets its number; -1 when there was none */
+    int root;              /* the opened directory, held so that no other gets its number; -1: there was none */
     dev_t root_device;
     ino_t root_number;
     atomic_bool has_metadata; /* a zarr.json was read in it */
-    struct zs_names unsynced; /* keys of objects that zs_store_sync() shall put on the disk */
+    struct zs_names unsynced; /* keys of objects that zs_store_sync() must flush */
 };
 
 static inline struct local_store *store_of(struct zs_store *store)
@@ -50,7 +50,7 @@ static inline bool means_absent(int code)
 
 struct stat;
 uint64_t zs_local_version(const struct stat *st);
-/* ZS_IO when another store has taken the place of the one that was opened. */
+/* ZS_IO when the root is no longer the store that was opened. */
 enum zs_status zs_local_check_root(const struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- local_write.c: the operations of zs_store_ops of these names ---- */
@@ -80,15 +80,15 @@ bool zs_local_is_changed(const struct zs_object *object, int fd, bool or_recentl
 
 /* ---- local_folders.c: all under the store's lock ---- */
 
-/* The folder of a prefix, made if wanted. It is looked at once, and found to lie in the store: ZS_UNSUPPORTED when a
- * symbolic link leads out of it, ZS_NOT_FOUND when it is not there. It lives until zs_folders_forget(). */
+/* Finds the folder of a prefix, or makes it, and checks once that it lies in the store. ZS_UNSUPPORTED when a symbolic
+ * link leads out of it, ZS_NOT_FOUND when it is absent. The result lives until zs_folders_forget(). */
 enum zs_status zs_folder_enter(struct local_store *s, const char *prefix, bool make, struct folder **folder,
                                struct zs_error *err) ZS_MUST_CHECK;
 void zs_folders_forget(struct local_store *s); /* after one was removed */
 
-/* Puts what was renamed into a folder on the disk. */
+/* Flushes the entries of a folder to the disk, after a rename into it. */
 enum zs_status zs_folder_sync(const struct local_store *s, const char *prefix, struct zs_error *err) ZS_MUST_CHECK;
-/* The same for the folders of n keys, those above them, and the root in its own. */
+/* The same for the folders of n keys, all folders above them, and the directory that the root is in. */
 enum zs_status zs_folders_sync(struct local_store *s, char **keys, size_t n, struct zs_error *err) ZS_MUST_CHECK;
 
 char *zs_key_parent(const char *key); /* NULL without memory; freed with free() */

@@ -1,4 +1,4 @@
-/* The folders of a local store: each is looked at once, and not at every chunk. */
+/* The folders of a local store: each is checked once, and not for every chunk. */
 #define _GNU_SOURCE /* statx(), O_DIRECTORY */
 #include "store/local.h"
 
@@ -41,7 +41,7 @@ enum zs_status zs_folder_sync(const struct local_store *s, const char *prefix, s
     return status;
 }
 
-/* Marks the folder of a key and those above it, which may be new as well. */
+/* Marks the folder of a key and all folders above it, which may be new as well. */
 static enum zs_status mark_dirty(struct local_store *s, const char *key, struct zs_error *err)
 {
     char *prefix = zs_key_parent(key);
@@ -75,7 +75,7 @@ enum zs_status zs_folders_sync(struct local_store *s, char **keys, size_t n, str
     return n > 0 ? zs_entry_sync(s->base.root, err) : ZS_OK;
 }
 
-/* Makes one directory; *is_new tells whether it was not there. */
+/* Makes one directory; *is_new: it was not there. */
 static enum zs_status make_directory(const struct zs_store *store, const char *path, bool *is_new, struct zs_error *err)
 {
     *is_new = mkdir(path, 0755) == 0;
@@ -97,8 +97,7 @@ static enum zs_status make_root(const struct zs_store *store, const char *path, 
     return status == ZS_OK ? make_directory(store, path, is_new, err) : status;
 }
 
-/* A link may lead from one place of a store to another, but what is written or removed through it must not be somebody
- * else's. */
+/* Refuses a link that leads out of the store: files of others must not be written or removed through it. */
 static enum zs_status check_link(const struct local_store *s, const char *path, struct zs_error *err)
 {
     char *target = realpath(path, NULL);
@@ -120,8 +119,8 @@ static uint64_t mount_of(const char *path)
     return (st.stx_mnt_id << 40) ^ ((uint64_t)st.stx_dev_major << 20) ^ st.stx_dev_minor;
 }
 
-/* Looks at one folder whose parents were found to lie in the store, and makes it if wanted. ZS_NOT_FOUND when it is not
- * there. */
+/* Checks one folder whose parents are known to lie in the store, and makes it if wanted. ZS_NOT_FOUND when it is
+ * absent. */
 static enum zs_status look_at_folder(struct local_store *s, const char *prefix, const char *path, bool make,
                                      bool *is_new, struct zs_error *err)
 {

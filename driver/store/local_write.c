@@ -1,5 +1,5 @@
-/* What is written to a local store: objects under a temporary name, which becomes theirs when they are whole; objects
- * that are changed where they are; the locks of both. */
+/* Writing to a local store: objects under a temporary name, renamed when they are whole; objects changed in place;
+ * locks for both. */
 #define _GNU_SOURCE /* sync_file_range(), O_DIRECTORY, st_mtim, CLOCK_REALTIME_COARSE */
 #include <fcntl.h>
 #include <limits.h>
@@ -16,10 +16,10 @@
 #include "store/staging.h"
 #include "store/vsi.h"
 
-/* The disk begins to write after this many bytes, so that it has little left to do when a shard is finished. */
+/* Asks the disk to begin writing after this many bytes, so that little is left when a shard is finished. */
 #define WRITE_BEHIND_BYTES ((uint64_t)8 << 20)
 
-/* Times of files go by ticks of the kernel, of ten milliseconds at most. */
+/* Times of files advance by ticks of the kernel, of ten milliseconds at most. */
 #define TICK_NANOSECONDS 10000000
 /* A file that was changed less than this ago may be being changed. */
 #define RECENT_SECONDS 2
@@ -30,7 +30,7 @@ struct local_writer {
     char *key, *path;
     char *temp_path;
     uint64_t size;
-    uint64_t sent; /* so many bytes the disk was told to write */
+    uint64_t sent; /* bytes that the disk was asked to write */
 };
 
 static enum zs_status make_temporary(struct local_store *s, struct folder *f, struct local_writer *w,
@@ -49,8 +49,8 @@ static enum zs_status make_temporary(struct local_store *s, struct folder *f, st
     return status;
 }
 
-/* Temporary files lie in the root, where the next writer finds those of a dead one with one look; and beside what they
- * will be where they could not be renamed from there. */
+/* Makes the temporary file in the root, where the next writer finds those of a dead one in a single directory; or
+ * beside the object where it could not be renamed from the root. */
 static enum zs_status place_temporary(struct local_store *s, struct local_writer *w, struct zs_error *err)
 {
     struct folder *root, *parent;
@@ -138,7 +138,7 @@ enum zs_status zs_local_read_back(struct zs_writer *writer, uint64_t offset, siz
     return zs_file_read_at(w->fd, w->temp_path, offset, n, data, err);
 }
 
-/* What was written is what is there, and on the disk if that is wanted. */
+/* Checks that all bytes were written, and flushes them if wanted. */
 static enum zs_status finish_file(const struct local_writer *w, struct zs_error *err)
 {
     struct stat st;
@@ -175,7 +175,7 @@ static enum zs_status move_into_place(struct local_writer *w, struct zs_error *e
     return zs_fail(err, ZS_IO, "%s: cannot be renamed to %s: %s", w->temp_path, w->path, strerror(errno));
 }
 
-/* Keeps the key for zs_store_sync(), and has the disk begin. */
+/* Keeps the key for zs_store_sync(), and asks the disk to begin writing. */
 static enum zs_status sync_later(struct local_store *s, struct local_writer *w, struct zs_error *err)
 {
     (void)sync_file_range(w->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
@@ -186,8 +186,8 @@ static enum zs_status sync_later(struct local_store *s, struct local_writer *w, 
     return status;
 }
 
-/* Puts the entry of what was renamed on the disk: now, or with all others at zs_store_sync(), since one by one each
- * would wait. */
+/* Flushes the entry of a renamed file: now, or at zs_store_sync() with all others, so that they do not wait one by
+ * one. */
 static enum zs_status sync_entry(struct local_writer *w, struct zs_error *err)
 {
     struct local_store *s = store_of(w->base.store);
@@ -262,7 +262,8 @@ static int64_t nanoseconds(const struct timespec *t)
     return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
 }
 
-/* Two contents of one size must not have one version: the next change falls into a later tick than the last one. */
+/* Waits until the next change falls into a later tick than the last one: two contents of one size must not have one
+ * version. */
 static void wait_for_tick(const struct stat *st)
 {
     const struct timespec pause = {.tv_nsec = TICK_NANOSECONDS / 20};
@@ -371,9 +372,9 @@ struct zs_lock {
     int fd; /* of a directory */
 };
 
-/* Locks a directory for all that is in it: an object that is renamed into place is another file each time, and a file
- * beside it would be left behind. Where it cannot be opened, or its file system has no locks (some network ones), *lock
- * stays NULL. */
+/* Locks a directory for all objects in it: an object is another file after each rename, and a lock file beside it would
+ * be left behind. *lock stays NULL where the directory cannot be opened, or its file system has no locks (some network
+ * ones). */
 static enum zs_status lock_directory(const char *path, struct zs_lock **lock, struct zs_error *err)
 {
     const int fd = zs_open_file(path, O_RDONLY | O_DIRECTORY);
@@ -394,7 +395,7 @@ static enum zs_status lock_directory(const char *path, struct zs_lock **lock, st
     return failed != 0 || *lock != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
-/* Locks the folder of an object, which is made if need be: where it is not nobody else could be held back. */
+/* Locks the folder of an object, and makes it if it is absent: without it there is nothing to lock. */
 enum zs_status zs_local_lock(struct zs_store *store, const char *key, struct zs_lock **lock, struct zs_error *err)
 {
     struct local_store *s = store_of(store);

@@ -1,4 +1,4 @@
-/* Which of the fillings a root gets. */
+/* Decides which filling a root gets, and which stores stand before it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,11 +9,11 @@
 static enum zs_status open_at(const char *path, const struct zs_path_kind *kind, struct zs_store **store,
                               struct zs_error *err)
 {
-    struct zs_store *vsi;
     if (kind->is_local)
         return zs_store_open_local(path, store, err);
-    ZS_TRY(zs_store_open_vsi(path, kind, &vsi, err));
-    return zs_store_over_http(vsi, store, err);
+    ZS_TRY(zs_store_open_vsi(path, kind, store, err));
+    ZS_TRY(zs_store_open_http(*store, store, err));
+    return kind->is_remote ? zs_store_open_uploads(*store, store, err) : ZS_OK;
 }
 
 enum zs_status zs_store_open(const char *root, struct zs_store **store, struct zs_error *err)

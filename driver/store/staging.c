@@ -81,8 +81,8 @@ char *zs_temporary_path(const char *directory)
     return zs_format("%s%s" PREFIX "%s" TEMPORARY, directory, n > 0 && directory[n - 1] == '/' ? "" : "/", digits);
 }
 
-/* Whether the lock is ours, or there are no locks here; false when somebody who looked for dead files took this for
- * one. */
+/* Locks a file, or does nothing where there are no locks. False when another process took it for a dead file and
+ * removed it. */
 static bool lock(int fd)
 {
     struct stat st;
@@ -133,7 +133,7 @@ void zs_temporary_clean(const char *directory)
         const int fd = openat(dirfd(dir), entry->d_name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         if (fd < 0)
             continue;
-        /* Under the lock: its writer, should it live, cannot have it. Once renamed, the name is not this any more. */
+        /* Under its lock, which a living writer would hold. A renamed file no longer has this name. */
         if (is_dead(fd))
             (void)unlinkat(dirfd(dir), entry->d_name, 0);
         close(fd);
@@ -163,7 +163,7 @@ static size_t directory_length(const char *path)
     return slash != NULL ? (size_t)(slash - path) + 1 : 0;
 }
 
-/* A name beside `root` that nobody else comes upon; NULL without memory or randomness. */
+/* A new random name beside `root`; NULL without memory or randomness. */
 static char *name_beside(const char *root, const char *ending)
 {
     char digits[DIRECTORY_DIGITS + 1];
@@ -173,7 +173,7 @@ static char *name_beside(const char *root, const char *ending)
     return zs_format("%.*s.%s.%s%s", (int)n, root, root + n, digits, ending);
 }
 
-/* Whether `entry` is a name that name_beside() gives for a place called `name`. */
+/* Whether `entry` is a name that name_beside() gives for a store called `name`. */
 static bool is_beside(const char *entry, const char *name, const char *ending)
 {
     const size_t n = strlen(name);
@@ -191,7 +191,7 @@ bool zs_staging_is_path(const char *path)
            is_random(entry + n - end, DIRECTORY_DIGITS) && strcmp(entry + n - strlen(TEMPORARY), TEMPORARY) == 0;
 }
 
-/* The path at which a rename changes what `root` stands for. NULL without memory, and for a link that leads nowhere
+/* Follows `root` to the path that a rename must replace. NULL without memory, and for a link that leads nowhere
  * (errno). */
 static char *resolve(const char *root)
 {
@@ -218,8 +218,8 @@ static int lock_directory(const char *path)
     return -1;
 }
 
-/* A new directory beside the place, locked where it is local. Who looks for leftovers may take it for one before it is
- * locked, and remove it: then another is made. A file system without locks keeps its leftovers. */
+/* Makes a directory beside the store, locked where it is local. Another process may take it for a leftover before it is
+ * locked, and remove it: then this makes another. A file system without locks keeps its leftovers. */
 static enum zs_status make_beside(struct zs_staging *s, struct zs_error *err)
 {
     for (int i = 0; i < ATTEMPTS; i++) {
@@ -245,7 +245,7 @@ static enum zs_status make_beside(struct zs_staging *s, struct zs_error *err)
     return zs_fail(err, ZS_IO, "%s: cannot be created: all names beside it are taken", s->root);
 }
 
-/* Whether this process works in that directory: another that takes its place would not be where the process is. */
+/* Whether this is the process's working directory, which would not follow a rename. */
 static bool is_current_directory(const char *path)
 {
     struct stat here, there;
@@ -269,7 +269,7 @@ enum zs_status zs_staging_begin(const char *root, bool replaces, struct zs_stagi
                 (void)chmod(s->path, st.st_mode & 07777);
             return ZS_OK;
         }
-        /* An empty directory in one that nobody may write to: nothing is lost there. */
+        /* An empty directory in one that is not writable: nothing is lost by writing in place. */
         if (status != ZS_IO || !is_there || !zs_vsi_is_empty_directory(s->root))
             return status;
     }
@@ -279,7 +279,7 @@ enum zs_status zs_staging_begin(const char *root, bool replaces, struct zs_stagi
 
 /* ---- Taking the place ---- */
 
-/* Two renames, where there is no exchange. Who is killed between them leaves both stores whole: see
+/* Renames twice, where there is no exchange. A kill between the renames leaves both stores whole: see
  * zs_staging_leftovers(). */
 static int rename_both(const struct zs_staging *s, char **older)
 {
@@ -371,14 +371,14 @@ struct leftovers {
     bool has_writer; /* one that lives */
 };
 
-/* What there is no memory for is left to the next writer. */
+/* Without memory the path is left to the next writer. */
 static void append(struct zs_names *paths, char *path)
 {
     const enum zs_status ignored = zs_names_add(paths, path, NULL);
     (void)ignored;
 }
 
-/* Notes the entry if it is one that nobody holds. */
+/* Notes an entry that is a leftover, and whose lock nobody holds. */
 static void note(struct leftovers *l, const char *entry)
 {
     const size_t n = directory_length(l->root);
@@ -396,7 +396,7 @@ static void note(struct leftovers *l, const char *entry)
     append(&l->paths, path);
 }
 
-/* Puts an older store back that lost its place to nobody. */
+/* Puts an older store back if no new one is at its path. */
 static void put_back(struct leftovers *l)
 {
     char **paths = l->paths.list;
@@ -412,11 +412,11 @@ static void put_back(struct leftovers *l)
 
 char **zs_staging_leftovers(const char *root)
 {
-    char *place = is_local(root) ? resolve(root) : NULL;
-    const size_t n = place != NULL ? directory_length(place) : 0;
-    char *parent = place == NULL ? NULL : n > 0 ? zs_strndup(place, n) : zs_strdup(".");
+    char *resolved = is_local(root) ? resolve(root) : NULL;
+    const size_t n = resolved != NULL ? directory_length(resolved) : 0;
+    char *parent = resolved == NULL ? NULL : n > 0 ? zs_strndup(resolved, n) : zs_strdup(".");
     DIR *d = parent != NULL ? opendir(parent) : NULL;
-    struct leftovers l = {.root = place};
+    struct leftovers l = {.root = resolved};
     for (const struct dirent *e; d != NULL && (e = readdir(d)) != NULL;)
         if (e->d_name[0] == '.')
             note(&l, e->d_name);
@@ -425,7 +425,7 @@ char **zs_staging_leftovers(const char *root)
     if (!l.has_writer)
         put_back(&l);
     free(parent);
-    free(place);
+    free(resolved);
     return l.paths.list;
 }
 

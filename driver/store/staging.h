@@ -17,55 +17,56 @@
 
 /* ---- Files; paths are of the operating system (zs_is_temporary_name() and zs_journal_key() are in store.h) ---- */
 
-/* A path in `directory` that nothing has yet; zs_is_temporary_name() knows its last part. NULL without memory or
- * randomness; freed with free(). */
+/* A new random path in `directory`; zs_is_temporary_name() knows its name. NULL without memory or randomness; freed
+ * with free(). */
 char *zs_temporary_path(const char *directory);
 
 /* Makes and locks such a file, open for reading and writing; closing the descriptor releases the lock. *path is freed
  * with free(). ZS_NOT_FOUND when there is no such directory. */
 enum zs_status zs_temporary_create(const char *directory, int *fd, char **path, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Removes those in `directory` whose writer is gone: nobody holds their lock or, where files cannot be locked, nobody
- * has written to them for a day. What cannot be removed stays. */
+/* Removes the files in `directory` whose writer is gone: nobody holds their lock or, where files cannot be locked,
+ * nobody has written to them for a day. Files that cannot be removed stay. */
 void zs_temporary_clean(const char *directory);
 
 /* ---- Whole stores ---- */
 
 struct zs_staging {
-    char *root;     /* the place, with a symbolic link at its end followed */
+    char *root;     /* the final path, with a symbolic link at its end followed */
     char *path;     /* where to write: beside it, or the same */
     bool is_beside;
     int lock;       /* of the directory at `path`; -1 where there is none */
-    int made;       /* directories above the place that were not there */
+    int made;       /* directories above the final path that were not there */
 };
 
-/* Makes the directory, and those above it. `replaces` says that something is at `root`. Released with zs_staging_end(),
- * also on failure. */
+/* Makes the directory, and those above it. `replaces`: something is at `root`. Release with zs_staging_end(), also on
+ * failure. */
 enum zs_status zs_staging_begin(const char *root, bool replaces, struct zs_staging *s,
                                 struct zs_error *err) ZS_MUST_CHECK;
 
-/* Puts what is at `path` at the place, and the rename on the disk if `sync`. *older, freed with free(), says where that
- * is now which was there: to be removed by the caller. NULL when nothing was, or an empty directory. On failure what
- * was there is there. */
+/* Moves the store at `path` to its final path, and flushes the rename to the disk if `sync`. *older, freed with free(),
+ * is the path to which the older store was moved, for the caller to remove; NULL when there was none, or an empty
+ * directory. On failure the older store is where it was. */
 enum zs_status zs_staging_publish(struct zs_staging *s, bool sync, char **older, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Gives up the lock. What was not put in place must be gone by now: so go the directories that were made for it. */
+/* Releases the lock, and removes directories that were made for a store that was not published. The caller removes that
+ * store before. */
 void zs_staging_end(struct zs_staging *s);
 
-/* Whether a path is called as such a directory is: its maker holds its lock, and nobody else looks at it. */
+/* Whether a path has the name of such a directory: its maker holds its lock, and nobody else looks at it. */
 bool zs_staging_is_path(const char *path);
 
-/* What writers that are gone left beside a place: NULL-terminated paths, freed with zs_names_free(); NULL when there is
- * nothing. An older store that one of them had taken away, and not yet replaced, is put back. */
+/* Finds what dead writers left beside a store: NULL-terminated paths, freed with zs_names_free(); NULL when there are
+ * none. Puts back an older store that a writer had moved away and not yet replaced. */
 char **zs_staging_leftovers(const char *root);
 
-/* The same on a store of objects, where nothing tells whether a writer lives: of those beside the place whatever has
- * had nothing written to it for a day. One that was killed while it took the place may have left all that there is:
- * remove them when another has taken it. */
+/* The same on an object store, where nothing tells whether a writer lives: prefixes beside the store to which nothing
+ * was written for a day. After a kill during publishing one of them may be the only copy: remove them when a new store
+ * is in place. */
 char **zs_staging_old_prefixes(const char *root);
 
-/* Where a store that is to go gets out of sight, at once and whole: a path beside it, freed with free(). NULL where
- * that cannot be. */
+/* Moves a store that is to be removed out of sight, at once and whole: to the returned path beside it, freed with
+ * free(). NULL where that is impossible. */
 char *zs_staging_set_aside(const char *root);
 
 #endif

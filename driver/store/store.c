@@ -4,14 +4,34 @@
 #include <string.h>
 
 #include "base/parallel.h"
-#include "store/uploads.h"
+
+/* ---- Who does what ---- */
+
+/* The store whose operations apply where `store` leaves some out. */
+static struct zs_store *next(const struct zs_store *store)
+{
+    return store->read_only == NULL ? store->inner : NULL;
+}
+
+/* Each finds the store that has a group of operations: `store`, or one that it stands before. NULL where none has. */
+#define FINDER(name, group)                                                                                            \
+    static struct zs_store *name(struct zs_store *store)                                                               \
+    {                                                                                                                  \
+        while (store != NULL && store->ops->group == NULL)                                                             \
+            store = next(store);                                                                                       \
+        return store;                                                                                                  \
+    }
+FINDER(find_writing, writing)
+FINDER(find_overlap, overlap)
+FINDER(find_change, change)
+FINDER(find_locks, locks)
+FINDER(find_directories, directories)
+FINDER(find_forget, forget)
 
 void zs_store_free(struct zs_store *store)
 {
-    if (store == NULL)
-        return;
-    zs_uploads_free(store->uploads);
-    store->ops->free(store);
+    if (store != NULL)
+        store->ops->free(store);
 }
 
 void zs_store_set_sync(struct zs_store *store, enum zs_sync sync)
@@ -21,7 +41,8 @@ void zs_store_set_sync(struct zs_store *store, enum zs_sync sync)
 
 enum zs_status zs_store_sync(struct zs_store *store, struct zs_error *err)
 {
-    return store->ops->sync != NULL ? store->ops->sync(store, err) : ZS_OK;
+    struct zs_store *s = find_writing(store);
+    return s != NULL && s->ops->writing->sync != NULL ? s->ops->writing->sync(s, err) : ZS_OK;
 }
 
 enum zs_status zs_store_check_writable(const struct zs_store *store, struct zs_error *err)
@@ -43,25 +64,34 @@ enum zs_status zs_store_locate(struct zs_store *store, const char *key, struct z
 
 bool zs_store_is_replaced(const struct zs_store *store)
 {
-    return store->ops->is_replaced != NULL && store->ops->is_replaced(store);
+    const struct zs_directory_ops *directories = store->ops->directories;
+    if (directories != NULL && directories->is_replaced != NULL)
+        return directories->is_replaced(store);
+    return store->inner != NULL && zs_store_is_replaced(store->inner);
 }
 
-enum zs_status zs_store_overlap(struct zs_store *store, struct zs_error *err)
+bool zs_store_overlap(struct zs_store *store)
 {
-    return store->is_remote && store->uploads == NULL ? zs_uploads_create(&store->uploads, err) : ZS_OK;
+    struct zs_store *s = find_overlap(store);
+    return s != NULL && s->ops->overlap->begin(s);
+}
+
+bool zs_store_overlaps(struct zs_store *store)
+{
+    struct zs_store *s = find_overlap(store);
+    return s != NULL && s->ops->overlap->is_on(s);
 }
 
 enum zs_status zs_store_settle(struct zs_store *store, struct zs_error *err)
 {
-    return store->uploads != NULL ? zs_uploads_settle(store->uploads, err) : ZS_OK;
+    struct zs_store *s = find_overlap(store);
+    return s != NULL ? s->ops->overlap->settle(s, err) : ZS_OK;
 }
 
 enum zs_status zs_store_overlap_end(struct zs_store *store, struct zs_error *err)
 {
-    const enum zs_status status = zs_store_settle(store, err);
-    zs_uploads_free(store->uploads);
-    store->uploads = NULL;
-    return status;
+    struct zs_store *s = find_overlap(store);
+    return s != NULL ? s->ops->overlap->end(s, err) : ZS_OK;
 }
 
 enum zs_status zs_store_moved(struct zs_store *store, const char *root, struct zs_error *err)
@@ -73,14 +103,14 @@ enum zs_status zs_store_moved(struct zs_store *store, const char *root, struct z
         store->path = copy;
     free(store->root);
     store->root = copy;
-    if (store->ops->moved != NULL)
-        store->ops->moved(store);
-    return ZS_OK;
+    if (store->ops->directories != NULL && store->ops->directories->moved != NULL)
+        store->ops->directories->moved(store);
+    return store->inner != NULL ? zs_store_moved(store->inner, root, err) : ZS_OK;
 }
 
 /* ---- Keys ---- */
 
-/* Whether a key or prefix of n bytes stays in the store, and can be a path everywhere. */
+/* Whether a key or prefix of n bytes cannot leave the store, and can be a path everywhere. */
 static bool is_key(const char *key, size_t n)
 {
     for (size_t start = 0, i = 0; i <= n; i++) {
@@ -96,8 +126,8 @@ static bool is_key(const char *key, size_t n)
     return true;
 }
 
-/* The second lock: names from files are looked at where they are read, but nothing leaves the store where they were
- * not. */
+/* The second check: names from files are checked where they are read; here none leaves the store even if that was
+ * forgotten. */
 static enum zs_status check_key(const struct zs_store *store, const char *key, struct zs_error *err)
 {
     if (is_key(key, strlen(key)))
@@ -113,69 +143,77 @@ static enum zs_status check_prefix(const struct zs_store *store, const char *pre
 
 /* ---- Objects ---- */
 
-enum zs_status zs_object_open(struct zs_store *store, const char *key, struct zs_object **object, struct zs_error *err)
+/* Reads the bytes that the filling did not read with the opening. */
+static enum zs_status read_first(struct zs_object *object, const char *key, const struct zs_first_read *first,
+                                 struct zs_error *err)
 {
-    ZS_TRY(check_key(store, key, err));
-    *object = NULL;
-    if (store->uploads != NULL)
-        ZS_TRY(zs_uploads_open(store->uploads, key, object, err));
-    return *object != NULL ? ZS_OK : store->ops->open(store, key, object, err);
+    const uint64_t size = object->size;
+    if (first->kind == ZS_READ_RANGE)
+        return zs_object_read(object, first->offset, first->n, first->data, err);
+    if (first->kind != ZS_READ_ALL) /* too few bytes: callers see it by the size, and know better what to say */
+        return size < first->n ? ZS_OK
+                               : zs_object_read(object, first->kind == ZS_READ_TAIL ? size - first->n : 0, first->n,
+                                                first->data, err);
+    if (size > first->n)
+        return zs_fail(err, ZS_INVALID, "%s/%s: expected at most %zu bytes, found %llu", object->store->root, key,
+                       first->n, (unsigned long long)size);
+    ZS_TRY(zs_buffer_reset(first->all, (size_t)size, err));
+    ZS_TRY(zs_object_read(object, 0, (size_t)size, first->all->data, err));
+    first->all->size = (size_t)size;
+    return ZS_OK;
 }
 
-/* Whether one request of the store's own does it all; not of what is here. */
-static bool asks_at_once(const struct zs_store *store, bool can, const char *key)
-{
-    return can && (store->uploads == NULL || !zs_uploads_has(store->uploads, key));
-}
-
-/* Opens, then reads n bytes from one end; nothing when there are fewer, which the caller sees by the size, and knows
- * better what to say of. */
-static enum zs_status open_and_read(struct zs_store *store, const char *key, bool tail, size_t n, void *data,
+enum zs_status zs_object_open_first(struct zs_store *store, const char *key, struct zs_first_read *first,
                                     struct zs_object **object, struct zs_error *err)
 {
-    ZS_TRY(zs_object_open(store, key, object, err));
-    const uint64_t size = zs_object_size(*object);
-    if (size < n)
+    *object = NULL;
+    ZS_TRY(check_key(store, key, err));
+    ZS_TRY(store->ops->open(store, key, first, object, err));
+    if (first->is_read || first->kind == ZS_READ_NONE)
         return ZS_OK;
-    const enum zs_status status = zs_object_read(*object, tail ? size - n : 0, n, data, err);
+    const enum zs_status status = read_first(*object, key, first, err);
+    first->is_read = true;
     if (status != ZS_OK) {
         zs_object_close(*object);
         *object = NULL;
     }
     return status;
+}
+
+enum zs_status zs_object_open(struct zs_store *store, const char *key, struct zs_object **object, struct zs_error *err)
+{
+    return zs_object_open_first(store, key, &(struct zs_first_read){.kind = ZS_READ_NONE}, object, err);
 }
 
 enum zs_status zs_object_open_tail(struct zs_store *store, const char *key, size_t n, void *tail,
                                    struct zs_object **object, struct zs_error *err)
 {
-    ZS_TRY(check_key(store, key, err));
-    if (asks_at_once(store, store->ops->open_tail != NULL, key))
-        return store->ops->open_tail(store, key, n, tail, object, err);
-    return open_and_read(store, key, true, n, tail, object, err);
+    return zs_object_open_first(store, key, &(struct zs_first_read){.kind = ZS_READ_TAIL, .n = n, .data = tail}, object,
+                                err);
 }
 
 enum zs_status zs_object_open_head(struct zs_store *store, const char *key, size_t n, void *head,
                                    struct zs_object **object, struct zs_error *err)
 {
-    ZS_TRY(check_key(store, key, err));
-    if (asks_at_once(store, store->ops->open_head != NULL, key))
-        return store->ops->open_head(store, key, n, head, object, err);
-    return open_and_read(store, key, false, n, head, object, err);
+    return zs_object_open_first(store, key, &(struct zs_first_read){.kind = ZS_READ_HEAD, .n = n, .data = head}, object,
+                                err);
 }
 
 enum zs_status zs_object_open_range(struct zs_store *store, const char *key, uint64_t offset, size_t n, void *data,
                                     struct zs_object **object, struct zs_error *err)
 {
-    ZS_TRY(check_key(store, key, err));
-    if (asks_at_once(store, store->ops->open_range != NULL, key))
-        return store->ops->open_range(store, key, offset, n, data, object, err);
-    ZS_TRY(zs_object_open(store, key, object, err));
-    const enum zs_status status = zs_object_read(*object, offset, n, data, err);
-    if (status != ZS_OK) {
-        zs_object_close(*object);
-        *object = NULL;
-    }
-    return status;
+    struct zs_first_read first = {.kind = ZS_READ_RANGE, .offset = offset, .n = n, .data = data};
+    return zs_object_open_first(store, key, &first, object, err);
+}
+
+enum zs_status zs_store_get(struct zs_store *store, const char *key, size_t max_bytes, struct zs_buffer *out,
+                            struct zs_error *err)
+{
+    struct zs_object *object;
+    struct zs_first_read first = {.kind = ZS_READ_ALL, .n = max_bytes, .all = out};
+    ZS_TRY(zs_object_open_first(store, key, &first, &object, err));
+    zs_object_close(object);
+    return ZS_OK;
 }
 
 uint64_t zs_object_size(const struct zs_object *object)
@@ -198,8 +236,15 @@ bool zs_object_is_remembered(const struct zs_object *object)
 
 void zs_store_forget(struct zs_store *store, const char *key)
 {
-    if (store->ops->forget != NULL)
-        store->ops->forget(store, key);
+    struct zs_store *s = find_forget(store), *where;
+    char *inner = NULL;
+    uint64_t offset;
+    if (s != NULL)
+        s->ops->forget(s, key);
+    else if (store->ops->locate != NULL && store->ops->locate(store, key, &where, &inner, &offset, NULL) == ZS_OK &&
+             inner != NULL)
+        zs_store_forget(where, inner);
+    free(inner);
 }
 
 bool zs_object_is_stale(const struct zs_object *object)
@@ -213,29 +258,6 @@ void zs_object_close(struct zs_object *object)
         object->store->ops->close(object);
 }
 
-enum zs_status zs_store_get(struct zs_store *store, const char *key, size_t max_bytes, struct zs_buffer *out,
-                            struct zs_error *err)
-{
-    ZS_TRY(check_key(store, key, err));
-    if (asks_at_once(store, store->ops->get != NULL, key))
-        return store->ops->get(store, key, max_bytes, out, err);
-    struct zs_object *object;
-    ZS_TRY(zs_object_open(store, key, &object, err));
-    const uint64_t size = zs_object_size(object);
-    enum zs_status status = ZS_OK;
-    if (size > max_bytes)
-        status = zs_fail(err, ZS_INVALID, "%s/%s: expected at most %zu bytes, found %llu", store->root, key, max_bytes,
-                         (unsigned long long)size);
-    if (status == ZS_OK)
-        status = zs_buffer_reset(out, (size_t)size, err);
-    if (status == ZS_OK)
-        status = zs_object_read(object, 0, (size_t)size, out->data, err);
-    if (status == ZS_OK)
-        out->size = (size_t)size;
-    zs_object_close(object);
-    return status;
-}
-
 enum zs_status zs_store_put(struct zs_store *store, const char *key, const void *data, size_t n, struct zs_error *err)
 {
     struct zs_writer *writer;
@@ -247,23 +269,31 @@ enum zs_status zs_store_put(struct zs_store *store, const char *key, const void 
     return status;
 }
 
-enum zs_status zs_store_create(struct zs_store *store, const char *key, struct zs_writer **writer, struct zs_error *err)
+/* The store that is written to. */
+static enum zs_status check_writing(struct zs_store *store, const char *key, struct zs_store **found,
+                                    struct zs_error *err)
 {
     ZS_TRY(check_key(store, key, err));
-    ZS_TRY(store->ops->create(store, key, writer, err));
-    if (store->uploads == NULL)
-        return ZS_OK;
-    (*writer)->uploads = store->uploads;
-    (*writer)->key = zs_strdup(key);
-    if ((*writer)->key != NULL)
-        return ZS_OK;
-    zs_writer_abort(*writer);
-    return zs_fail_memory(err);
+    ZS_TRY(zs_store_check_writable(store, err));
+    *found = find_writing(store);
+    return *found != NULL ? ZS_OK : zs_fail(err, ZS_UNSUPPORTED, "%s: this store is only read", store->root);
+}
+
+enum zs_status zs_store_create(struct zs_store *store, const char *key, struct zs_writer **writer, struct zs_error *err)
+{
+    struct zs_store *s;
+    ZS_TRY(check_writing(store, key, &s, err));
+    return s->ops->writing->create(s, key, writer, err);
+}
+
+static const struct zs_writing_ops *ops_of(const struct zs_writer *writer)
+{
+    return writer->store->ops->writing;
 }
 
 enum zs_status zs_writer_write(struct zs_writer *writer, const void *data, size_t n, struct zs_error *err)
 {
-    const enum zs_status status = n == 0 ? ZS_OK : writer->store->ops->write(writer, data, n, err);
+    const enum zs_status status = n == 0 ? ZS_OK : ops_of(writer)->write(writer, data, n, err);
     writer->size += status == ZS_OK ? n : 0;
     return status;
 }
@@ -271,29 +301,25 @@ enum zs_status zs_writer_write(struct zs_writer *writer, const void *data, size_
 enum zs_status zs_writer_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n,
                                struct zs_error *err)
 {
-    return n == 0 ? ZS_OK : writer->store->ops->patch(writer, offset, data, n, err);
+    return n == 0 ? ZS_OK : ops_of(writer)->patch(writer, offset, data, n, err);
 }
 
 enum zs_status zs_writer_read(struct zs_writer *writer, uint64_t offset, size_t n, void *data, struct zs_error *err)
 {
-    return n == 0 ? ZS_OK : writer->store->ops->read_back(writer, offset, n, data, err);
+    return n == 0 ? ZS_OK : ops_of(writer)->read_back(writer, offset, n, data, err);
 }
 
 enum zs_status zs_writer_commit(struct zs_writer *writer, struct zs_error *err)
 {
-    char *key = writer->key;
-    const enum zs_status status = writer->uploads != NULL ? zs_uploads_send(writer->uploads, key, writer, err)
-                                                          : writer->store->ops->commit(writer, err);
-    free(key);
-    return status;
+    return ops_of(writer)->commit(writer, err);
 }
 
 enum zs_status zs_writer_try_commit(struct zs_writer *writer, bool *is_kept, struct zs_error *err)
 {
     *is_kept = false;
-    if (writer->uploads != NULL || !writer->store->is_remote || writer->store->ops->send == NULL)
+    if (!writer->store->is_remote || ops_of(writer)->send == NULL)
         return zs_writer_commit(writer, err);
-    const enum zs_status status = writer->store->ops->send(writer, err);
+    const enum zs_status status = ops_of(writer)->send(writer, err);
     *is_kept = status != ZS_OK;
     if (!*is_kept)
         zs_writer_abort(writer); /* releases what was sent */
@@ -302,24 +328,27 @@ enum zs_status zs_writer_try_commit(struct zs_writer *writer, bool *is_kept, str
 
 void zs_writer_abort(struct zs_writer *writer)
 {
-    if (writer == NULL)
-        return;
-    char *key = writer->key;
-    writer->store->ops->abort(writer);
-    free(key);
+    if (writer != NULL)
+        ops_of(writer)->abort(writer);
 }
 
 enum zs_status zs_store_remove(struct zs_store *store, const char *key, struct zs_error *err)
 {
-    ZS_TRY(check_key(store, key, err));
-    if (store->uploads != NULL)
-        zs_uploads_forget(store->uploads, key);
-    return store->ops->remove(store, key, err);
+    struct zs_store *s;
+    ZS_TRY(check_writing(store, key, &s, err));
+    return s->ops->writing->remove(s, key, err);
+}
+
+enum zs_status zs_store_remove_batch(struct zs_store *store, const char *const *keys, size_t n, bool *gone,
+                                     struct zs_error *err)
+{
+    struct zs_store *s = find_writing(store);
+    return s->ops->writing->remove_batch(s, keys, n, gone, err);
 }
 
 /* ---- Removing many ---- */
 
-/* Requests at once: what object stores take without slowing down. */
+/* Requests at once: object stores take as many without slowing down. */
 #define REMOVING_THREADS 16
 
 struct removal {
@@ -334,7 +363,7 @@ static bool is_document(const char *key)
     return strcmp(slash != NULL ? slash + 1 : key, "zarr.json") == 0;
 }
 
-/* What one request did not remove goes, or fails, by itself. */
+/* Removes one by one what the batch request did not remove. */
 static enum zs_status remove_some(void *ctx, size_t item, struct zs_error *err)
 {
     const struct removal *r = ctx;
@@ -345,7 +374,7 @@ static enum zs_status remove_some(void *ctx, size_t item, struct zs_error *err)
     if (n > 1 && gone == NULL)
         return zs_fail_memory(err);
     if (n > 1)
-        status = r->store->ops->remove_batch(r->store, keys, n, gone, err);
+        status = zs_store_remove_batch(r->store, keys, n, gone, err);
     for (size_t i = 0; i < n && status == ZS_OK; i++)
         if (gone == NULL || !gone[i])
             status = zs_store_remove(r->store, keys[i], err);
@@ -366,8 +395,6 @@ enum zs_status zs_store_remove_all(struct zs_store *store, const char *const *ke
             status = zs_store_remove(store, keys[i], err);
         else
             others[r.n++] = keys[i];
-        if (status == ZS_OK && store->uploads != NULL)
-            zs_uploads_forget(store->uploads, keys[i]);
     }
     if (status == ZS_OK)
         status = zs_parallel_for(store->is_remote ? REMOVING_THREADS : 1, (r.n + r.step - 1) / r.step, remove_some, &r,
@@ -376,59 +403,67 @@ enum zs_status zs_store_remove_all(struct zs_store *store, const char *const *ke
     return status;
 }
 
-enum zs_status zs_store_rename(struct zs_store *store, const char *from, const char *to, struct zs_error *err)
+/* ---- Changing in place, locks ---- */
+
+bool zs_store_has_files(struct zs_store *store)
 {
-    ZS_TRY(check_key(store, from, err));
-    ZS_TRY(check_key(store, to, err));
-    if (store->ops->rename == NULL)
-        return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: has no directories that could be renamed", store->root, from);
-    return store->ops->rename(store, from, to, err);
+    return find_change(store) != NULL;
 }
 
 enum zs_status zs_file_open(struct zs_store *store, const char *key, struct zs_file **file, struct zs_error *err)
 {
     ZS_TRY(check_key(store, key, err));
-    if (store->ops->file_open == NULL)
-        return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: cannot be changed where it is", store->root, key);
-    return store->ops->file_open(store, key, file, err);
+    struct zs_store *s = find_change(store);
+    return s != NULL ? s->ops->change->open(s, key, file, err)
+                     : zs_fail(err, ZS_UNSUPPORTED, "%s/%s: cannot be changed where it is", store->root, key);
 }
 
 enum zs_status zs_file_write(struct zs_file *file, uint64_t offset, const void *data, size_t n, struct zs_error *err)
 {
-    return n == 0 ? ZS_OK : file->store->ops->file_write(file, offset, data, n, err);
+    return n == 0 ? ZS_OK : file->store->ops->change->write(file, offset, data, n, err);
 }
 
 enum zs_status zs_file_truncate(struct zs_file *file, uint64_t size, struct zs_error *err)
 {
-    return file->store->ops->file_truncate(file, size, err);
+    return file->store->ops->change->truncate(file, size, err);
 }
 
 enum zs_status zs_file_flush(struct zs_file *file, struct zs_error *err)
 {
-    return file->store->ops->file_flush(file, err);
+    return file->store->ops->change->flush(file, err);
 }
 
 void zs_file_close(struct zs_file *file)
 {
-    file->store->ops->file_close(file);
+    file->store->ops->change->close(file);
 }
 
 bool zs_object_is_changed(const struct zs_object *object, bool or_recently)
 {
-    return object->store->ops->is_changed != NULL && object->store->ops->is_changed(object, or_recently);
+    const struct zs_change_ops *change = object->store->ops->change;
+    return change != NULL && change->is_changed != NULL && change->is_changed(object, or_recently);
+}
+
+bool zs_store_has_locks(struct zs_store *store)
+{
+    return find_locks(store) != NULL;
 }
 
 enum zs_status zs_store_lock(struct zs_store *store, const char *key, struct zs_lock **lock, struct zs_error *err)
 {
     *lock = NULL;
-    return store->ops->lock != NULL ? store->ops->lock(store, key, lock, err) : ZS_OK;
+    struct zs_store *s = find_locks(store);
+    return s != NULL ? s->ops->locks->lock(s, key, lock, err) : ZS_OK;
 }
 
 void zs_store_unlock(struct zs_store *store, struct zs_lock *lock)
 {
-    if (lock != NULL)
-        store->ops->unlock(store, lock);
+    struct zs_store *s = lock != NULL ? find_locks(store) : NULL;
+    if (s != NULL)
+        s->ops->locks->unlock(s, lock);
 }
+
+/* ---- Listing, directories, links ---- */
 
 static enum zs_status list(struct zs_store *store, const char *prefix, bool with_temporary, char ***names,
                            struct zs_error *err)
@@ -458,7 +493,7 @@ enum zs_status zs_store_list_all(struct zs_store *store, const char *prefix, cha
     return list(store, prefix, true, names, err);
 }
 
-/* Deeper trees than this are no store's: nodes end at 32 (zarr/hierarchy.h), chunk keys have a level per dimension. */
+/* No store has deeper trees: nodes end at 32 levels (zarr/hierarchy.h), chunk keys have one per dimension. */
 #define MAX_TREE_DEPTH 128
 
 static bool is_prefix(const char *name)
@@ -467,18 +502,40 @@ static bool is_prefix(const char *name)
     return n > 0 && name[n - 1] == '/';
 }
 
+void zs_store_remove_directory(struct zs_store *store, const char *prefix)
+{
+    struct zs_store *s = find_directories(store);
+    if (s != NULL && s->ops->directories->remove != NULL)
+        s->ops->directories->remove(s, prefix);
+}
+
+enum zs_status zs_store_rename(struct zs_store *store, const char *from, const char *to, struct zs_error *err)
+{
+    ZS_TRY(check_key(store, from, err));
+    ZS_TRY(check_key(store, to, err));
+    struct zs_store *s = find_directories(store);
+    if (s == NULL || s->ops->directories->rename == NULL)
+        return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: has no directories that could be renamed", store->root, from);
+    return s->ops->directories->rename(s, from, to, err);
+}
+
 enum zs_status zs_store_is_link(struct zs_store *store, const char *prefix, bool *is_link, struct zs_error *err)
 {
     *is_link = false;
     ZS_TRY(check_prefix(store, prefix, err));
-    return store->ops->is_link != NULL ? store->ops->is_link(store, prefix, is_link, err) : ZS_OK;
+    struct zs_store *s = find_directories(store);
+    return s != NULL && s->ops->directories->is_link != NULL ? s->ops->directories->is_link(s, prefix, is_link, err)
+                                                             : ZS_OK;
 }
 
 enum zs_status zs_store_remove_link(struct zs_store *store, const char *prefix, bool *was_link, struct zs_error *err)
 {
     *was_link = false;
     ZS_TRY(check_prefix(store, prefix, err));
-    return store->ops->remove_link != NULL ? store->ops->remove_link(store, prefix, was_link, err) : ZS_OK;
+    struct zs_store *s = find_directories(store);
+    return s != NULL && s->ops->directories->remove_link != NULL
+               ? s->ops->directories->remove_link(s, prefix, was_link, err)
+               : ZS_OK;
 }
 
 /* Removes the objects among the names directly below a prefix. */
@@ -526,8 +583,8 @@ static enum zs_status remove_tree(struct zs_store *store, const char *prefix, in
         free(key);
     }
     zs_names_free(names);
-    if (status == ZS_OK && store->ops->remove_directory != NULL)
-        store->ops->remove_directory(store, prefix);
+    if (status == ZS_OK)
+        zs_store_remove_directory(store, prefix);
     return status;
 }
 
@@ -535,7 +592,5 @@ enum zs_status zs_store_remove_tree(struct zs_store *store, const char *prefix, 
 {
     if (prefix[0] == '\0')
         return zs_fail(err, ZS_ARGUMENT, "%s: expected a part of the store to remove, found all of it", store->root);
-    const enum zs_status ignored = zs_store_settle(store, NULL); /* what failed need not be removed */
-    (void)ignored;
     return remove_tree(store, prefix, 0, err);
 }

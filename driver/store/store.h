@@ -1,6 +1,6 @@
 /* store/store.h: where bytes live: named objects of bytes below one root. One table of functions, filled by local.c
- * (directories), vsi.c (every GDAL virtual file system) and http.c (before vsi.c where objects can be had by plain GET
- * requests; open.c decides).
+ * (directories) and vsi.c (every GDAL virtual file system). A store may stand before another: http.c reads objects by
+ * plain GET requests, uploads.c overlaps commits (open.c puts both there); others show a format of their own as Zarr.
  *
  * Keys are relative to the root, with "/" between components and none at either end. No component is "", "." or "..",
  * or has a control character: whatever a file may have named, such a key is ZS_ARGUMENT and nothing is done. Absent is
@@ -21,92 +21,92 @@ struct zs_store;
 struct zs_object;
 struct zs_writer;
 struct zs_file;
-struct zs_uploads; /* store/uploads.h */
 
 /* ---- Stores ---- */
 
-/* A directory, or a URL or archive in any GDAL virtual file system. Nothing is opened or requested yet. `root` is
- * copied. */
+/* Opens a directory, or a URL or archive in any GDAL virtual file system. Requests nothing yet. Copies `root`. */
 enum zs_status zs_store_open(const char *root, struct zs_store **store, struct zs_error *err) ZS_MUST_CHECK;
 void zs_store_free(struct zs_store *store); /* NULL is allowed */
-/* Whether reading below this path may mean waiting for a network: by its prefix, or that of the file an archive lies
- * in. */
+/* Whether reading below this path may wait for a network: its prefix tells, or that of the file an archive lies in. */
 bool zs_path_is_remote(const char *path);
 
-/* When what is committed is put on the disk (fsync). EACH, at first: before it appears under its key, and its folder
- * when the commit returns. LATER, where nobody looks at the store before it is complete: at zs_store_sync(), which
- * costs less than one by one. Of no consequence where there is no local disk. */
+/* When committed objects are flushed to a local disk (fsync). EACH, the default: before the object appears under its
+ * key, and its folder when the commit returns. LATER: at zs_store_sync(), which costs less than one by one, for stores
+ * that nobody reads before they are complete. */
 enum zs_sync { ZS_SYNC_EACH, ZS_SYNC_LATER, ZS_SYNC_NO };
 void zs_store_set_sync(struct zs_store *store, enum zs_sync sync);
 enum zs_status zs_store_sync(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
-/* From now on what is committed to a remote store is sent beside the caller's work, several objects at once, and a
- * commit that failed may be told by a later one: for stores that nobody looks at before they are complete. Reading,
- * removing and listing through this store see all that was committed. zs_store_settle() waits for it, and says of the
- * first failure: before something is committed that speaks of it. */
-enum zs_status zs_store_overlap(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
+/* From now on a commit to a remote store returns before the object is sent: several are sent at once, beside the
+ * caller's work, and a later commit may report the failure of an earlier one. For stores that nobody reads before they
+ * are complete. Reading, removing and listing through this store see every committed object. Returns false where
+ * nothing changes: commits overlap already, or the store is not remote. */
+bool zs_store_overlap(struct zs_store *store);
+bool zs_store_overlaps(struct zs_store *store); /* whether they do now */
+/* Waits for all commits and returns the first failure. Call it before committing an object that refers to others. */
 enum zs_status zs_store_settle(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
-/* Waits likewise; commits are one by one from now on. No object may be open that was opened since they were not. */
+/* Waits likewise, and commits one by one again. Every object opened since zs_store_overlap() must be closed. */
 enum zs_status zs_store_overlap_end(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
-/* The store's directory was renamed to `root`. Nobody else may use the store during the call. */
+/* Tells the store that its directory was renamed to `root`. No other thread may use the store meanwhile. */
 enum zs_status zs_store_moved(struct zs_store *store, const char *root, struct zs_error *err) ZS_MUST_CHECK;
 
-/* The whole object into `out` (from its start). ZS_INVALID when it has more than max_bytes, before anything is
- * allocated for them. */
+/* Reads the whole object into `out`, from its start. ZS_INVALID, before allocating, when it has more than max_bytes. */
 enum zs_status zs_store_get(struct zs_store *store, const char *key, size_t max_bytes, struct zs_buffer *out,
                             struct zs_error *err) ZS_MUST_CHECK;
 /* Publishes an object from memory, whole or not at all. */
 enum zs_status zs_store_put(struct zs_store *store, const char *key, const void *data, size_t n,
                             struct zs_error *err) ZS_MUST_CHECK;
-/* Removes an object; one that is absent is fine. Of a symbolic link, the link. */
+/* Removes an object, or a symbolic link itself; an absent one is fine. */
 enum zs_status zs_store_remove(struct zs_store *store, const char *key, struct zs_error *err) ZS_MUST_CHECK;
-/* Removes n objects; absent ones are fine. Those called zarr.json go first, in their order and one by one: so chunks
- * never vanish before their document. In a remote store the others go side by side, many with one request where the
- * store can. */
+/* Removes n objects; absent ones are fine. Removes those called zarr.json first, in their order and one by one, so that
+ * chunks never vanish before their document. Removes the others of a remote store side by side, many with one request
+ * where the store can. */
 enum zs_status zs_store_remove_all(struct zs_store *store, const char *const *keys, size_t n,
                                    struct zs_error *err) ZS_MUST_CHECK;
-/* Names directly below `prefix` ("" is the root) of objects and, with a trailing "/", of prefixes of further objects.
- * NULL-terminated, freed with zs_names_free(). Without temporary files, and what no key can name. ZS_UNSUPPORTED where
- * the file system has no listings (a web server); ZS_IO where one failed, or not all pages of it came; ZS_NOT_FOUND
- * where nothing is there, or an empty list. */
+/* Lists the names directly below `prefix` ("" is the root) of objects and, with a trailing "/", of prefixes of further
+ * objects: NULL-terminated, freed with zs_names_free(). Leaves out temporary files, and names that no key can have.
+ * ZS_UNSUPPORTED where the file system has no listings (a web server); ZS_IO where a listing failed or is not complete;
+ * ZS_NOT_FOUND, or an empty list, where nothing is there. */
 enum zs_status zs_store_list(struct zs_store *store, const char *prefix, char ***names,
                              struct zs_error *err) ZS_MUST_CHECK;
-/* The same with temporary files, for those who account for everything. */
+/* The same with temporary files, for callers that account for everything. */
 enum zs_status zs_store_list_all(struct zs_store *store, const char *prefix, char ***names,
                                  struct zs_error *err) ZS_MUST_CHECK;
-/* Whether a file of that name is an unfinished one or a journal of this driver, whose writer may be at work or dead. */
+/* Whether this is the name of an unfinished file or a journal of this driver, whose writer may be at work or dead. */
 bool zs_is_temporary_name(const char *name);
-/* Gives the directory of a prefix another name; one that is not there is fine. ZS_UNSUPPORTED where prefixes are no
- * directories, ZS_ARGUMENT where something has the new name. */
+/* Renames the directory of a prefix; an absent one is fine. ZS_UNSUPPORTED where prefixes are no directories,
+ * ZS_ARGUMENT where something has the new name. */
 enum zs_status zs_store_rename(struct zs_store *store, const char *from, const char *to,
                                struct zs_error *err) ZS_MUST_CHECK;
-/* Removes every object below `prefix` (not ""), those directly in it before those in what is below: so a Zarr node
- * loses its metadata before its chunks, and never reads as fill value. Nothing there is fine. ZS_UNSUPPORTED where
- * listing is impossible. A symbolic link goes, and what it leads to stays. Temporary files go as well. */
+/* Removes the directory of a prefix if it is empty, where prefixes are directories. Reports no failure. */
+void zs_store_remove_directory(struct zs_store *store, const char *prefix);
+/* Removes every object below `prefix` (not ""), also temporary files, and those directly in it first: so a Zarr node
+ * loses its metadata before its chunks, and never reads as fill value. Removes a symbolic link, not what it leads to.
+ * Nothing there is fine. ZS_UNSUPPORTED where listing is impossible. */
 enum zs_status zs_store_remove_tree(struct zs_store *store, const char *prefix, struct zs_error *err) ZS_MUST_CHECK;
-/* Whether what is at `prefix` is a symbolic link, to whatever. */
+/* Whether `prefix` is a symbolic link, to whatever. */
 enum zs_status zs_store_is_link(struct zs_store *store, const char *prefix, bool *is_link,
                                 struct zs_error *err) ZS_MUST_CHECK;
-/* Removes what is at `prefix` if that is a symbolic link, which *was_link tells, and else does nothing. */
+/* Removes `prefix` if it is a symbolic link, which *was_link tells; else does nothing. */
 enum zs_status zs_store_remove_link(struct zs_store *store, const char *prefix, bool *was_link,
                                     struct zs_error *err) ZS_MUST_CHECK;
 
 /* ZS_UNSUPPORTED for a store that is only read. */
 enum zs_status zs_store_check_writable(const struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Where the bytes of an object are, which is elsewhere where a store stands before others: the store, borrowed, the key
- * in it, freed with free(), and the offset there. *inner is NULL where they are in no object of their own. */
+/* Tells where the bytes of an object are, since a store before others may have other keys: the store, borrowed; the key
+ * in it, freed with free(); the offset there. *inner is NULL where the bytes are in no object. */
 enum zs_status zs_store_locate(struct zs_store *store, const char *key, struct zs_store **where, char **inner,
                                uint64_t *offset, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Whether another store, or none, has taken the place of the one that was opened. False where nobody can tell. */
+/* Whether the root is now another store than the one that was opened, or none. False where this cannot be told. */
 bool zs_store_is_replaced(const struct zs_store *store);
 
 /* ---- Objects opened for reading, from many threads at once ---- */
 
 enum zs_status zs_object_open(struct zs_store *store, const char *key, struct zs_object **object,
                               struct zs_error *err) ZS_MUST_CHECK;
-/* The same, and reads the object's last n bytes into `tail`, in one request where the transport can. When the object
- * has fewer than n bytes (see its size) `tail` is not filled. */
+/* Opens an object and reads its last n bytes into `tail`, in one request where the transport can. Does not fill `tail`
+ * when the object has fewer than n bytes, which its size tells. */
 enum zs_status zs_object_open_tail(struct zs_store *store, const char *key, size_t n, void *tail,
                                    struct zs_object **object, struct zs_error *err) ZS_MUST_CHECK;
 /* The same for the first n bytes. */
@@ -115,83 +115,96 @@ enum zs_status zs_object_open_head(struct zs_store *store, const char *key, size
 /* The same for the n bytes at `offset`, which are known to be there: ZS_CORRUPT where the object is shorter. */
 enum zs_status zs_object_open_range(struct zs_store *store, const char *key, uint64_t offset, size_t n, void *data,
                                     struct zs_object **object, struct zs_error *err) ZS_MUST_CHECK;
-/* Whether what the first two brought was remembered by this process and not asked for: reading on finds out if the
- * object was replaced, but whoever does not need to read on should zs_store_forget() it and open it again. */
+/* Whether the head or tail was remembered by this process and not requested. A further read finds out whether the
+ * object was replaced; without one, call zs_store_forget() and open it again. */
 bool zs_object_is_remembered(const struct zs_object *object);
 void zs_store_forget(struct zs_store *store, const char *key);
 /* Forgets what this process remembers of all stores. */
 void zs_store_forget_all(void);
 uint64_t zs_object_size(const struct zs_object *object);
-/* Reads exactly n bytes. A range beyond the end is ZS_CORRUPT, a short answer ZS_IO, and so is finding that the object
- * is no longer the one that was opened, which zs_object_is_stale() tells from then on. */
+/* Reads exactly n bytes. ZS_CORRUPT for a range beyond the end. ZS_IO for a short answer, and where the object under
+ * the key is no longer the one that was opened: zs_object_is_stale() tells that from then on. */
 enum zs_status zs_object_read(struct zs_object *object, uint64_t offset, size_t n, void *data,
                               struct zs_error *err) ZS_MUST_CHECK;
-/* Whether a read found that another object has taken its place. Opening it anew gives that one. */
+/* Whether a read found another object under the key. Opening the key again gives that one. */
 bool zs_object_is_stale(const struct zs_object *object);
 void zs_object_close(struct zs_object *object); /* NULL is allowed */
 
-/* ---- Objects being written, by one thread at a time: appears whole under its key at commit, replacing an older one,
- * or not at all ----
+/* ---- Objects being written, by one thread at a time ----
  *
- * Where there are symbolic links, one at the key itself is replaced; through one that leads out of the store nothing is
- * written, listed for removal, or removed: ZS_UNSUPPORTED. Reading follows links. */
+ * An object appears whole under its key at commit, replacing an older one, or not at all. A symbolic link at the key
+ * itself is replaced. Through a link that leads out of the store nothing is written, listed for removal, or removed:
+ * ZS_UNSUPPORTED. Reading follows links. */
 
 enum zs_status zs_store_create(struct zs_store *store, const char *key, struct zs_writer **writer,
                                struct zs_error *err) ZS_MUST_CHECK;
 enum zs_status zs_writer_write(struct zs_writer *writer, const void *data, size_t n,
                                struct zs_error *err) ZS_MUST_CHECK;
-/* Replaces bytes written before, and reads them back: offset + n must not exceed what was written. */
+/* These replace bytes written before, and read them back: offset + n must not exceed what was written. */
 enum zs_status zs_writer_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n,
                                struct zs_error *err) ZS_MUST_CHECK;
 enum zs_status zs_writer_read(struct zs_writer *writer, uint64_t offset, size_t n, void *data,
                               struct zs_error *err) ZS_MUST_CHECK;
-/* releases it, also on failure */
+/* Publishes the object and releases the writer, also on failure. */
 enum zs_status zs_writer_commit(struct zs_writer *writer, struct zs_error *err) ZS_MUST_CHECK;
-/* The same, but where it says *is_kept after a failure the writer is there with all that was written: it can be read
- * back, and be committed again. */
+/* The same, but when it sets *is_kept after a failure, the writer still has all that was written: it can be read back,
+ * and be committed again. */
 enum zs_status zs_writer_try_commit(struct zs_writer *writer, bool *is_kept, struct zs_error *err) ZS_MUST_CHECK;
-/* releases it; NULL is allowed */
+/* Gives up the object and releases the writer. NULL is allowed. */
 void zs_writer_abort(struct zs_writer *writer);
 
-/* ---- Objects changed where they are, by who holds their lock ----
+/* ---- Objects changed in place, by the holder of their lock ----
  *
- * Nothing of it is whole or not at all: a kill leaves what was written by then, a power failure any of what was written
- * since the last flush. Who has the object open sees the new bytes; who opens it anew also another version. */
+ * No change is atomic: a kill leaves the bytes written until then, a power failure any of those written since the last
+ * flush. Readers that have the object open see the new bytes; those that open it again also see another version. */
 
-/* ZS_UNSUPPORTED where an object must be replaced instead: other than on a local disk, of what has several names (hard
- * links: one may be a backup) or is a symbolic link, and where it cannot be opened for writing. */
+/* Whether objects of this store can be changed in place at all. */
+bool zs_store_has_files(struct zs_store *store);
+/* ZS_UNSUPPORTED where the object must be replaced instead: it is not on a local disk, has several names (hard links:
+ * one may be a backup), is a symbolic link, or cannot be opened for writing. */
 enum zs_status zs_file_open(struct zs_store *store, const char *key, struct zs_file **file,
                             struct zs_error *err) ZS_MUST_CHECK;
 enum zs_status zs_file_write(struct zs_file *file, uint64_t offset, const void *data, size_t n,
                              struct zs_error *err) ZS_MUST_CHECK;
 enum zs_status zs_file_truncate(struct zs_file *file, uint64_t size, struct zs_error *err) ZS_MUST_CHECK;
-/* What was written is on the disk, unless ZS_SYNC_NO. */
+/* Flushes to the disk, unless ZS_SYNC_NO. */
 enum zs_status zs_file_flush(struct zs_file *file, struct zs_error *err) ZS_MUST_CHECK;
 void zs_file_close(struct zs_file *file);
 
-/* The key of a file beside an object that tells how a change of it is undone: zs_is_temporary_name() knows it. NULL
- * without memory, freed with free(). */
+/* The key of an object's journal: a file beside it that tells how a change of it is undone, and that
+ * zs_is_temporary_name() knows. NULL without memory; freed with free(). */
 char *zs_journal_key(const char *key);
 
-/* Whether an object was changed where it is since it was opened; with or_recently also whether it was so a moment
- * before. Then bytes that were found broken may be of two times, and opening it anew and reading again tells. */
+/* Whether an object was changed in place since it was opened or, with or_recently, shortly before. Then bytes that look
+ * broken may be partly old: open the object and read them again. */
 bool zs_object_is_changed(const struct zs_object *object, bool or_recently);
 
 /* ---- Two writers of one object ---- */
 
-/* Waits until no other writer, in this process or another, holds the lock of this object, and holds it. Where a file
- * system has no locks that is ZS_OK with *lock NULL. Nobody who holds one may ask for another. */
+/* Locks an object: waits for other writers, in this process and others. ZS_OK with *lock NULL where the file system has
+ * no locks. A thread must not hold two locks (deadlock). */
 struct zs_lock;
+bool zs_store_has_locks(struct zs_store *store);
 enum zs_status zs_store_lock(struct zs_store *store, const char *key, struct zs_lock **lock,
                              struct zs_error *err) ZS_MUST_CHECK;
 void zs_store_unlock(struct zs_store *store, struct zs_lock *lock); /* NULL is allowed */
 
 /* ---- What a filling provides ---- */
 
-struct zs_store_ops {
-    enum zs_status (*open)(struct zs_store *s, const char *key, struct zs_object **object, struct zs_error *err);
-    enum zs_status (*read)(struct zs_object *object, uint64_t offset, size_t n, void *data, struct zs_error *err);
-    void (*close)(struct zs_object *object);
+/* Bytes that are read with the opening of an object, in one request where the transport can. */
+struct zs_first_read {
+    enum { ZS_READ_NONE, ZS_READ_HEAD, ZS_READ_TAIL, ZS_READ_RANGE, ZS_READ_ALL } kind;
+    uint64_t offset;       /* of a range */
+    size_t n;              /* bytes; of ZS_READ_ALL the most that there may be */
+    void *data;            /* where they go; untouched when HEAD or TAIL is more than the object has */
+    struct zs_buffer *all; /* where those of ZS_READ_ALL go */
+    bool is_read;          /* set by a filling that read them; else store.c does so */
+};
+/* zs_object_open(), _tail(), _head(), _range() and zs_store_get() in one, for stores before others. */
+enum zs_status zs_object_open_first(struct zs_store *store, const char *key, struct zs_first_read *first,
+                                    struct zs_object **object, struct zs_error *err) ZS_MUST_CHECK;
+
+struct zs_writing_ops {
     enum zs_status (*create)(struct zs_store *s, const char *key, struct zs_writer **writer, struct zs_error *err);
     enum zs_status (*write)(struct zs_writer *writer, const void *data, size_t n, struct zs_error *err);
     enum zs_status (*patch)(struct zs_writer *writer, uint64_t offset, const void *data, size_t n,
@@ -200,58 +213,74 @@ struct zs_store_ops {
     enum zs_status (*commit)(struct zs_writer *writer, struct zs_error *err);
     void (*abort)(struct zs_writer *writer);
     enum zs_status (*remove)(struct zs_store *s, const char *key, struct zs_error *err);
-    enum zs_status (*list)(struct zs_store *s, const char *prefix, char ***names, struct zs_error *err);
-    void (*free)(struct zs_store *s);
-    /* Optional (NULL: made of the ones above): where one request does it all. */
-    enum zs_status (*open_tail)(struct zs_store *s, const char *key, size_t n, void *tail, struct zs_object **object,
-                                struct zs_error *err);
-    enum zs_status (*open_head)(struct zs_store *s, const char *key, size_t n, void *head, struct zs_object **object,
-                                struct zs_error *err);
-    enum zs_status (*open_range)(struct zs_store *s, const char *key, uint64_t offset, size_t n, void *data,
-                                 struct zs_object **object, struct zs_error *err);
-    enum zs_status (*get)(struct zs_store *s, const char *key, size_t max_bytes, struct zs_buffer *out,
-                          struct zs_error *err);
     /* Optional: the commit of a remote store in two, of which `abort` is the second. */
     enum zs_status (*send)(struct zs_writer *writer, struct zs_error *err);
-    /* Optional: of a store before others. */
-    enum zs_status (*locate)(struct zs_store *s, const char *key, struct zs_store **where, char **inner,
-                             uint64_t *offset, struct zs_error *err);
-    /* Optional: where objects are remembered. */
-    void (*forget)(struct zs_store *s, const char *key);
     /* Optional, where is max_batch: removes up to so many objects with one request, and tells in `gone` which. */
     enum zs_status (*remove_batch)(struct zs_store *s, const char *const *keys, size_t n, bool *gone,
                                    struct zs_error *err);
-    /* Optional: removes the empty directory of a prefix, where prefixes are directories; failing is no matter. */
-    void (*remove_directory)(struct zs_store *s, const char *prefix);
-    /* Optional: where prefixes are directories. */
-    enum zs_status (*rename)(struct zs_store *s, const char *from, const char *to, struct zs_error *err);
-    /* Optional: where a root can be told from another that has its name. */
-    bool (*is_replaced)(const struct zs_store *s);
-    /* Optional: after `root` changed. */
-    void (*moved)(struct zs_store *s);
     /* Optional: where there is a disk. */
     enum zs_status (*sync)(struct zs_store *s, struct zs_error *err);
-    /* Optional: where there are symbolic links. */
-    enum zs_status (*is_link)(struct zs_store *s, const char *prefix, bool *is_link, struct zs_error *err);
-    enum zs_status (*remove_link)(struct zs_store *s, const char *prefix, bool *was_link, struct zs_error *err);
-    /* Optional, all or none: where objects can be changed where they are. */
-    enum zs_status (*file_open)(struct zs_store *s, const char *key, struct zs_file **file, struct zs_error *err);
-    enum zs_status (*file_write)(struct zs_file *file, uint64_t offset, const void *data, size_t n,
-                                 struct zs_error *err);
-    enum zs_status (*file_truncate)(struct zs_file *file, uint64_t size, struct zs_error *err);
-    enum zs_status (*file_flush)(struct zs_file *file, struct zs_error *err);
-    void (*file_close)(struct zs_file *file);
-    /* Optional: ... and who reads finds out. */
+};
+
+/* Commits that are sent beside the caller's work: zs_store_overlap(), _settle() and _overlap_end(). */
+struct zs_overlap_ops {
+    bool (*begin)(struct zs_store *s);
+    bool (*is_on)(struct zs_store *s);
+    enum zs_status (*settle)(struct zs_store *s, struct zs_error *err);
+    enum zs_status (*end)(struct zs_store *s, struct zs_error *err);
+};
+
+/* Objects changed where they are: zs_file_open() and what follows it. */
+struct zs_change_ops {
+    enum zs_status (*open)(struct zs_store *s, const char *key, struct zs_file **file, struct zs_error *err);
+    enum zs_status (*write)(struct zs_file *file, uint64_t offset, const void *data, size_t n, struct zs_error *err);
+    enum zs_status (*truncate)(struct zs_file *file, uint64_t size, struct zs_error *err);
+    enum zs_status (*flush)(struct zs_file *file, struct zs_error *err);
+    void (*close)(struct zs_file *file);
+    /* Optional: where readers find out. */
     bool (*is_changed)(const struct zs_object *object, bool or_recently);
-    /* Optional, both or none: where there are locks. */
+};
+
+struct zs_lock_ops {
     enum zs_status (*lock)(struct zs_store *s, const char *key, struct zs_lock **lock, struct zs_error *err);
     void (*unlock)(struct zs_store *s, struct zs_lock *lock);
+};
+
+/* Prefixes that are directories, and symbolic links; each is optional. */
+struct zs_directory_ops {
+    void (*remove)(struct zs_store *s, const char *prefix); /* an empty one; failing is no matter */
+    enum zs_status (*rename)(struct zs_store *s, const char *from, const char *to, struct zs_error *err);
+    enum zs_status (*is_link)(struct zs_store *s, const char *prefix, bool *is_link, struct zs_error *err);
+    enum zs_status (*remove_link)(struct zs_store *s, const char *prefix, bool *was_link, struct zs_error *err);
+    bool (*is_replaced)(const struct zs_store *s); /* the root can be told from another of its name */
+    void (*moved)(struct zs_store *s);             /* after `root` changed */
+};
+
+struct zs_store_ops {
+    enum zs_status (*open)(struct zs_store *s, const char *key, struct zs_first_read *first, struct zs_object **object,
+                           struct zs_error *err);
+    enum zs_status (*read)(struct zs_object *object, uint64_t offset, size_t n, void *data, struct zs_error *err);
+    void (*close)(struct zs_object *object);
+    enum zs_status (*list)(struct zs_store *s, const char *prefix, char ***names, struct zs_error *err);
+    void (*free)(struct zs_store *s);
+
+    /* Optional. What is NULL in a store before another (`inner`) is that store's, unless this one is only read. */
+    const struct zs_writing_ops *writing;
+    const struct zs_overlap_ops *overlap;
+    const struct zs_change_ops *change;
+    const struct zs_lock_ops *locks;
+    const struct zs_directory_ops *directories;
+    void (*forget)(struct zs_store *s, const char *key);
+    /* Optional: where a store before others has other keys than they. */
+    enum zs_status (*locate)(struct zs_store *s, const char *key, struct zs_store **where, char **inner,
+                             uint64_t *offset, struct zs_error *err);
 };
 
 /* What every filling's own structures begin with. */
 struct zs_store {
     const struct zs_store_ops *ops;
-    char *root;       /* for messages: without credentials and queries (names.h) */
+    struct zs_store *inner; /* that this one stands before; NULL: none. Its own, freed with it */
+    char *root;       /* for messages: without credentials and queries (vsi.h) */
     const char *path; /* ... and what opens it, where that is a path; may be `root` itself */
     enum zs_sync sync;
     bool is_remote; /* a round trip costs more than reading some more bytes */
@@ -260,7 +289,6 @@ struct zs_store {
     const char *manifest;
     const char *read_only; /* why nothing can be written, behind "root: "; NULL where it can. Static. */
     bool is_snapshot; /* it shows one of many states that its root has: nothing is kept beside it that tells of one */
-    struct zs_uploads *uploads; /* NULL: commits are not overlapped */
 };
 struct zs_object {
     struct zs_store *store;
@@ -279,8 +307,15 @@ struct zs_file {
 struct zs_writer {
     struct zs_store *store;
     uint64_t size;
-    struct zs_uploads *uploads; /* that it is handed to, under this key */
-    char *key;
 };
+
+/* Puts a store before a remote one, which it takes over, also on failure. It adds nothing until zs_store_overlap()
+ * (uploads.c). */
+enum zs_status zs_store_open_uploads(struct zs_store *inner, struct zs_store **store,
+                                     struct zs_error *err) ZS_MUST_CHECK;
+
+/* For stores before others: the batch operation of the store that has it, of at most max_batch keys. */
+enum zs_status zs_store_remove_batch(struct zs_store *store, const char *const *keys, size_t n, bool *gone,
+                                     struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

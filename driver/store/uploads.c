@@ -1,6 +1,7 @@
-#include "store/uploads.h"
-
+/* A store before a remote one that sends several objects at once, beside the caller's work: see zs_store_overlap(). It
+ * reads objects that are under way, and for a while those that were sent, from their local files. */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,14 +9,15 @@
 #include "base/checked.h"
 #include "base/limits.h"
 #include "base/parallel.h"
+#include "store/store.h"
 
-/* GDAL holds no more than so much of an object in memory while it is sent (vsi.c). */
+/* GDAL holds at most this much of an object in memory while it is sent (vsi_write.c). */
 #define PART_BYTES ((uint64_t)128 << 20)
-/* Local files that stay open for those who read what was sent. */
+/* Local files of sent objects that stay open for readers. */
 #define MAX_KEPT 128
 
 struct upload {
-    struct zs_uploads *all;
+    struct uploads *all;
     char *key;
     struct zs_writer *writer;
     struct zs_async *async;
@@ -24,8 +26,9 @@ struct upload {
     size_t readers;
 };
 
-struct zs_uploads {
-    struct zs_store here; /* that the objects of zs_uploads_open() belong to */
+struct uploads {
+    struct zs_store base;
+    atomic_bool is_on;    /* commits overlap */
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t done;
     struct upload **list; /* in the order in which they were sent */
@@ -38,10 +41,22 @@ struct zs_uploads {
     struct zs_error err;
 };
 
+/* A sent object whose bytes are still here. */
 struct upload_object {
     struct zs_object base;
     struct upload *upload;
 };
+
+struct upload_writer {
+    struct zs_writer base;
+    struct zs_writer *inner;
+    char *key;
+};
+
+static struct uploads *uploads_of(struct zs_store *store)
+{
+    return (struct uploads *)store;
+}
 
 static uint64_t memory_of(const struct upload *u)
 {
@@ -51,7 +66,7 @@ static uint64_t memory_of(const struct upload *u)
 /* ---- The list; with the lock held ---- */
 
 /* The latest of a key. */
-static struct upload *find(const struct zs_uploads *a, const char *key)
+static struct upload *find(const struct uploads *a, const char *key)
 {
     for (size_t i = a->count; i-- > 0;)
         if (!a->list[i]->is_forgotten && strcmp(a->list[i]->key, key) == 0)
@@ -61,16 +76,14 @@ static struct upload *find(const struct zs_uploads *a, const char *key)
 
 static void upload_free(struct upload *u)
 {
-    if (u->writer != NULL)
-        u->writer->store->ops->abort(u->writer); /* releases the local file */
+    zs_writer_abort(u->writer); /* releases the local file */
     free(u->key);
     free(u);
 }
 
-/* Lets go of those that are sent and not read any more: of the forgotten ones, and of the oldest until `room` bytes are
- * free among what may be kept. That is on a disk, or on what is taken for one and is memory: as much as GDAL's caches
- * may have. */
-static void tidy(struct zs_uploads *a, uint64_t room)
+/* Frees uploads that are sent and have no readers: the forgotten ones, and the oldest until there is room for `room`
+ * bytes. The limit is that of GDAL's caches, since temporary files may lie in memory. */
+static void tidy(struct uploads *a, uint64_t room)
 {
     const uint64_t most = 4 * zs_budget();
     for (size_t i = 0; i < a->count;) {
@@ -80,7 +93,7 @@ static void tidy(struct zs_uploads *a, uint64_t room)
             i++;
             continue;
         }
-        const enum zs_status ignored = zs_async_wait(u->async, NULL); /* it is at its end, and said how it went */
+        const enum zs_status ignored = zs_async_wait(u->async, NULL); /* run() has noted its result */
         (void)ignored;
         a->kept -= u->size;
         memmove(a->list + i, a->list + i + 1, (--a->count - i) * sizeof *a->list);
@@ -88,13 +101,13 @@ static void tidy(struct zs_uploads *a, uint64_t room)
     }
 }
 
-static void wait_for(struct zs_uploads *a, const struct upload *u)
+static void wait_for(struct uploads *a, const struct upload *u)
 {
     while (!u->is_done)
         (void)pthread_cond_wait(&a->done, &a->lock);
 }
 
-static void forget(struct zs_uploads *a, const char *key)
+static void forget(struct uploads *a, const char *key)
 {
     struct upload *u = find(a, key);
     if (u == NULL)
@@ -109,11 +122,11 @@ static void forget(struct zs_uploads *a, const char *key)
 static enum zs_status run(void *ctx, size_t item, struct zs_error *unused)
 {
     struct upload *u = ctx;
-    struct zs_uploads *a = u->all;
+    struct uploads *a = u->all;
     struct zs_error err = {0};
     (void)item;
     (void)unused;
-    const enum zs_status status = u->writer->store->ops->send(u->writer, &err);
+    const enum zs_status status = u->writer->store->ops->writing->send(u->writer, &err);
     (void)pthread_mutex_lock(&a->lock);
     if (status != ZS_OK && a->first == ZS_OK) {
         a->first = status;
@@ -129,13 +142,13 @@ static enum zs_status run(void *ctx, size_t item, struct zs_error *unused)
     return ZS_OK;
 }
 
-static enum zs_status failure(const struct zs_uploads *a, struct zs_error *err)
+static enum zs_status failure(const struct uploads *a, struct zs_error *err)
 {
     return a->first == ZS_OK ? ZS_OK : zs_fail(err, a->first, "%s", a->err.message);
 }
 
-/* Puts it into the list when there is room for it. */
-static enum zs_status enter(struct zs_uploads *a, struct upload *u, struct zs_error *err)
+/* Waits until there is room for an upload, and puts it into the list. */
+static enum zs_status enter(struct uploads *a, struct upload *u, struct zs_error *err)
 {
     forget(a, u->key);
     while (a->under_way >= ZS_MOST_UPLOADS || (a->under_way > 0 && a->held + memory_of(u) > zs_budget()))
@@ -153,12 +166,14 @@ static enum zs_status enter(struct zs_uploads *a, struct upload *u, struct zs_er
     return ZS_OK;
 }
 
-enum zs_status zs_uploads_send(struct zs_uploads *a, const char *key, struct zs_writer *writer, struct zs_error *err)
+/* Sends an object and takes the writer over, also on failure. Waits while too many or too large objects are under way,
+ * and for an older one of that key. After one failure all later calls fail and nothing more is sent. */
+static enum zs_status send(struct uploads *a, const char *key, struct zs_writer *writer, struct zs_error *err)
 {
     struct upload *u = zs_calloc(1, sizeof *u);
     if (u == NULL || (u->key = zs_strdup(key)) == NULL) {
         free(u);
-        writer->store->ops->abort(writer);
+        zs_writer_abort(writer);
         return zs_fail_memory(err);
     }
     u->all = a;
@@ -176,12 +191,14 @@ enum zs_status zs_uploads_send(struct zs_uploads *a, const char *key, struct zs_
         return status;
     }
     if (is_started)
-        return ZS_OK; /* zs_uploads_settle() says how it goes */
+        return ZS_OK; /* settle() says how it goes */
     return async != NULL ? zs_async_wait(async, err) : run(u, 0, err);
 }
 
-enum zs_status zs_uploads_settle(struct zs_uploads *a, struct zs_error *err)
+/* Waits for all uploads; returns the first failure, from then on. */
+static enum zs_status settle(struct zs_store *store, struct zs_error *err)
 {
+    struct uploads *a = uploads_of(store);
     (void)pthread_mutex_lock(&a->lock);
     while (a->under_way > 0)
         (void)pthread_cond_wait(&a->done, &a->lock);
@@ -190,22 +207,51 @@ enum zs_status zs_uploads_settle(struct zs_uploads *a, struct zs_error *err)
     return status;
 }
 
-void zs_uploads_forget(struct zs_uploads *a, const char *key)
+/* Waits for the upload of a key, and frees its bytes. */
+static void let_go(struct zs_store *store, const char *key)
 {
+    struct uploads *a = uploads_of(store);
+    if (!atomic_load(&a->is_on))
+        return;
     (void)pthread_mutex_lock(&a->lock);
     forget(a, key);
     tidy(a, 0);
     (void)pthread_mutex_unlock(&a->lock);
 }
 
-/* ---- Reading what was sent ---- */
+/* ---- Reading what was sent, and the rest ---- */
 
-static enum zs_status read_here(struct zs_object *object, uint64_t offset, size_t n, void *data, struct zs_error *err)
+static enum zs_status uploads_open(struct zs_store *store, const char *key, struct zs_first_read *first,
+                                   struct zs_object **object, struct zs_error *err)
+{
+    struct uploads *a = uploads_of(store);
+    if (!atomic_load(&a->is_on))
+        return zs_object_open_first(store->inner, key, first, object, err);
+    struct upload_object *o = zs_calloc(1, sizeof *o);
+    if (o == NULL)
+        return zs_fail_memory(err);
+    (void)pthread_mutex_lock(&a->lock);
+    struct upload *u = find(a, key);
+    if (u != NULL) {
+        u->readers++;
+        o->base = (struct zs_object){.store = store, .size = u->size, .version = u->version};
+        o->upload = u;
+        *object = &o->base;
+    }
+    (void)pthread_mutex_unlock(&a->lock);
+    if (u != NULL)
+        return ZS_OK;
+    free(o);
+    return zs_object_open_first(store->inner, key, first, object, err);
+}
+
+static enum zs_status uploads_read(struct zs_object *object, uint64_t offset, size_t n, void *data,
+                                   struct zs_error *err)
 {
     return zs_writer_read(((struct upload_object *)object)->upload->writer, offset, n, data, err);
 }
 
-static void close_here(struct zs_object *object)
+static void uploads_close(struct zs_object *object)
 {
     struct upload *u = ((struct upload_object *)object)->upload;
     (void)pthread_mutex_lock(&u->all->lock);
@@ -214,61 +260,160 @@ static void close_here(struct zs_object *object)
     free(object);
 }
 
-bool zs_uploads_has(struct zs_uploads *a, const char *key)
+static enum zs_status uploads_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
 {
-    (void)pthread_mutex_lock(&a->lock);
-    const bool has = find(a, key) != NULL;
-    (void)pthread_mutex_unlock(&a->lock);
-    return has;
+    const enum zs_status ignored = settle(store, NULL); /* zs_store_list() says what failed; removing need not know */
+    (void)ignored;
+    return store->inner->ops->list(store->inner, prefix, names, err);
 }
 
-enum zs_status zs_uploads_open(struct zs_uploads *a, const char *key, struct zs_object **object, struct zs_error *err)
+static enum zs_status uploads_remove(struct zs_store *store, const char *key, struct zs_error *err)
 {
-    struct upload_object *o = zs_calloc(1, sizeof *o);
-    *object = NULL;
-    if (o == NULL)
+    let_go(store, key);
+    return zs_store_remove(store->inner, key, err);
+}
+
+static enum zs_status uploads_remove_batch(struct zs_store *store, const char *const *keys, size_t n, bool *gone,
+                                           struct zs_error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        let_go(store, keys[i]);
+    return zs_store_remove_batch(store->inner, keys, n, gone, err);
+}
+
+/* ---- Writing, while commits overlap; else the inner store's writers are given ---- */
+
+static enum zs_status uploads_create(struct zs_store *store, const char *key, struct zs_writer **writer,
+                                     struct zs_error *err)
+{
+    if (!atomic_load(&uploads_of(store)->is_on))
+        return zs_store_create(store->inner, key, writer, err);
+    struct upload_writer *w = zs_calloc(1, sizeof *w);
+    if (w == NULL || (w->key = zs_strdup(key)) == NULL) {
+        free(w);
         return zs_fail_memory(err);
-    (void)pthread_mutex_lock(&a->lock);
-    struct upload *u = find(a, key);
-    if (u != NULL) {
-        u->readers++;
-        o->base = (struct zs_object){.store = &a->here, .size = u->size, .version = u->version};
-        o->upload = u;
-        *object = &o->base;
     }
-    (void)pthread_mutex_unlock(&a->lock);
-    if (u == NULL)
-        free(o);
-    return ZS_OK;
+    w->base.store = store;
+    const enum zs_status status = zs_store_create(store->inner, key, &w->inner, err);
+    if (status == ZS_OK) {
+        *writer = &w->base;
+        return ZS_OK;
+    }
+    free(w->key);
+    free(w);
+    return status;
+}
+
+static struct zs_writer *inner_of(struct zs_writer *writer)
+{
+    return ((struct upload_writer *)writer)->inner;
+}
+
+static enum zs_status uploads_write(struct zs_writer *writer, const void *data, size_t n, struct zs_error *err)
+{
+    return zs_writer_write(inner_of(writer), data, n, err);
+}
+
+static enum zs_status uploads_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n,
+                                    struct zs_error *err)
+{
+    return zs_writer_patch(inner_of(writer), offset, data, n, err);
+}
+
+static enum zs_status uploads_read_back(struct zs_writer *writer, uint64_t offset, size_t n, void *data,
+                                        struct zs_error *err)
+{
+    return zs_writer_read(inner_of(writer), offset, n, data, err);
+}
+
+static void uploads_abort(struct zs_writer *writer)
+{
+    struct upload_writer *w = (struct upload_writer *)writer;
+    zs_writer_abort(w->inner);
+    free(w->key);
+    free(w);
+}
+
+static enum zs_status uploads_commit(struct zs_writer *writer, struct zs_error *err)
+{
+    struct upload_writer *w = (struct upload_writer *)writer;
+    const enum zs_status status = send(uploads_of(writer->store), w->key, w->inner, err);
+    w->inner = NULL;
+    uploads_abort(writer);
+    return status;
 }
 
 /* ---- All of them ---- */
 
-static const struct zs_store_ops here_ops = {.read = read_here, .close = close_here};
-
-enum zs_status zs_uploads_create(struct zs_uploads **uploads, struct zs_error *err)
+static bool begin(struct zs_store *store)
 {
-    struct zs_uploads *a = zs_calloc(1, sizeof *a);
-    if (a == NULL)
-        return zs_fail_memory(err);
-    a->here.ops = &here_ops;
-    (void)pthread_mutex_init(&a->lock, NULL);
-    (void)pthread_cond_init(&a->done, NULL);
-    *uploads = a;
-    return ZS_OK;
+    return !atomic_exchange(&uploads_of(store)->is_on, true);
 }
 
-void zs_uploads_free(struct zs_uploads *a)
+static bool is_on(struct zs_store *store)
 {
-    if (a == NULL)
-        return;
-    const enum zs_status ignored = zs_uploads_settle(a, NULL);
-    (void)ignored;
+    return atomic_load(&uploads_of(store)->is_on);
+}
+
+/* All objects of uploads_open() must be closed. */
+static enum zs_status end(struct zs_store *store, struct zs_error *err)
+{
+    struct uploads *a = uploads_of(store);
+    const enum zs_status status = settle(store, err);
+    (void)pthread_mutex_lock(&a->lock);
     for (size_t i = 0; i < a->count; i++)
         a->list[i]->is_forgotten = true;
     tidy(a, 0);
+    a->first = ZS_OK;
+    (void)pthread_mutex_unlock(&a->lock);
+    atomic_store(&a->is_on, false);
+    return status;
+}
+
+static void uploads_free(struct zs_store *store)
+{
+    struct uploads *a = uploads_of(store);
+    const enum zs_status ignored = end(store, NULL);
+    (void)ignored;
     free(a->list);
     (void)pthread_cond_destroy(&a->done);
     (void)pthread_mutex_destroy(&a->lock);
+    zs_store_free(store->inner);
+    free(store->root);
     free(a);
+}
+
+static const struct zs_writing_ops writing = {.create = uploads_create,
+                                              .write = uploads_write,
+                                              .patch = uploads_patch,
+                                              .read_back = uploads_read_back,
+                                              .commit = uploads_commit,
+                                              .abort = uploads_abort,
+                                              .remove = uploads_remove,
+                                              .remove_batch = uploads_remove_batch};
+static const struct zs_overlap_ops overlap = {.begin = begin, .is_on = is_on, .settle = settle, .end = end};
+static const struct zs_store_ops ops = {.open = uploads_open,
+                                        .read = uploads_read,
+                                        .close = uploads_close,
+                                        .list = uploads_list,
+                                        .free = uploads_free,
+                                        .writing = &writing,
+                                        .overlap = &overlap};
+
+enum zs_status zs_store_open_uploads(struct zs_store *inner, struct zs_store **store, struct zs_error *err)
+{
+    struct uploads *a = zs_calloc(1, sizeof *a);
+    char *root = zs_strdup(inner->root);
+    if (a == NULL || root == NULL) {
+        free(a);
+        free(root);
+        zs_store_free(inner);
+        return zs_fail_memory(err);
+    }
+    a->base = (struct zs_store){.ops = &ops, .inner = inner, .root = root, .path = inner->path, .is_remote = true};
+    a->base.max_batch = inner->max_batch;
+    (void)pthread_mutex_init(&a->lock, NULL);
+    (void)pthread_cond_init(&a->done, NULL);
+    *store = &a->base;
+    return ZS_OK;
 }

@@ -1,4 +1,4 @@
-/* A store in GDAL's virtual file systems: reading, removing, listing. What is written: vsi_write.c. */
+/* A store in GDAL's virtual file systems: reading, removing, directories. */
 #define _GNU_SOURCE /* VSIStatBufL is a struct stat64 */
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -12,7 +12,7 @@
 #include "store/http.h"
 #include "store/vsi.h"
 
-/* What tells versions of a file in memory apart: so many of its first and of its last bytes, where an index is. */
+/* Versions of a file in memory are told apart by this many of its first and of its last bytes, where an index is. */
 #define FINGERPRINT_BYTES ((uint64_t)64 << 10)
 
 /* Objects that S3 removes with one request. */
@@ -27,7 +27,7 @@ struct vsi_object {
     size_t idle_count, idle_capacity;
 };
 
-/* Why something cannot be opened: GDAL says nothing of what its settings keep it from. */
+/* Why a file cannot be opened: GDAL says nothing when one of its settings forbids it. */
 static const char *reason_not_opened(void)
 {
     static const char *const limits[] = {"CPL_VSIL_CURL_ALLOWED_EXTENSIONS", "CPL_VSIL_CURL_ALLOWED_FILENAME"};
@@ -42,7 +42,7 @@ static const char *reason_not_opened(void)
 
 /* ---- Reading ---- */
 
-/* Whether the nearest directory above `path` that can be listed does not have what `path` lies in. */
+/* Whether `path`, or a directory above it, is missing in the listing of the nearest directory that can be listed. */
 static bool is_not_listed(const char *path)
 {
     char *at = zs_strdup(path);
@@ -60,8 +60,8 @@ static bool is_not_listed(const char *path)
     return is_missing;
 }
 
-/* Whether GDAL tells 400 and 404 alone of opening it again. Its files give no status by its number, but where they are
- * not to explain themselves they warn of all others. */
+/* Whether opening the file again fails with status 400 or 404. GDAL's files do not give the status, but unless they are
+ * asked for an error they warn of every other one. */
 static bool is_silently_missing(const char *path)
 {
     VSICurlPartialClearCache(path);
@@ -73,8 +73,8 @@ static bool is_silently_missing(const char *path)
     return file == NULL && CPLGetLastErrorType() == CE_None && VSIGetLastErrorNo() == 0;
 }
 
-/* Whether a failed open means that there is no such object. Everything that is not surely so is a failure: taking a
- * refused shard for an absent one would give nodata where there are pixels. */
+/* Whether a failed open means that there is no such object. In doubt it is a failure: taking a refused shard for an
+ * absent one would give nodata where there are pixels. */
 static bool failure_means_absent(const struct zs_store *store, const char *path)
 {
     const struct zs_path_kind *kind = zs_vsi_kind(store);
@@ -94,7 +94,7 @@ static bool failure_means_absent(const struct zs_store *store, const char *path)
     return kind->is_memory || is_not_listed(path);
 }
 
-/* Says why a file could not be opened: that is found out before whether it is absent, which asks again. */
+/* Says why a file could not be opened. Takes the reason first: finding out whether the file is absent asks again. */
 static enum zs_status fail_open(const struct zs_store *store, const char *path, const char *name, const char *what,
                                 struct zs_error *err)
 {
@@ -131,9 +131,9 @@ static bool mix_bytes(VSILFILE *file, uint64_t offset, uint64_t n, uint64_t *ver
     return true;
 }
 
-/* Size and version of an opened file. GDAL's file systems know no versions: what stands in memory is told apart by its
- * bytes, what lies in an archive by the archive's word. Over a network asking would cost more than it tells, since
- * answers are remembered. */
+/* Finds the size and the version of an opened file. GDAL's file systems have no versions: files in memory are told
+ * apart by their bytes, those in an archive by the time that it gives. Over a network GDAL remembers answers, so that
+ * asking would cost a request and tell nothing. */
 static bool measure(const struct vsi_object *o, VSILFILE *file, uint64_t *size, uint64_t *version)
 {
     const struct zs_path_kind *kind = zs_vsi_kind(o->base.store);
@@ -149,7 +149,7 @@ static bool measure(const struct vsi_object *o, VSILFILE *file, uint64_t *size, 
     return mix_bytes(file, 0, n, version) && (*size == n || mix_bytes(file, *size - n, n, version));
 }
 
-/* Whether a handle still has, or has as well, what the object was when it was opened. */
+/* Whether a handle has the size and the version with which the object was opened. */
 static bool is_unchanged(const struct vsi_object *o, VSILFILE *file)
 {
     uint64_t size, version;
@@ -192,8 +192,10 @@ static VSILFILE *handle_take(struct vsi_object *o)
     return file;
 }
 
-static enum zs_status vsi_open(struct zs_store *store, const char *key, struct zs_object **object, struct zs_error *err)
+static enum zs_status vsi_open(struct zs_store *store, const char *key, struct zs_first_read *first,
+                               struct zs_object **object, struct zs_error *err)
 {
+    (void)first;
     struct vsi_object *o = zs_calloc(1, sizeof *o);
     char *path = zs_vsi_path(store, key), *name = zs_format("%s/%s", store->root, key);
     if (o == NULL || path == NULL || name == NULL) {
@@ -240,7 +242,7 @@ static enum zs_status read_handle(struct vsi_object *o, VSILFILE *file, uint64_t
     size_t got = 0;
     if (VSIFSeekL(file, offset, SEEK_SET) == 0)
         got = VSIFReadL(data, 1, n, file);
-    /* Others write to files in memory in place: whether they did shows afterwards. */
+    /* Other writers may change files in memory in place: this shows only afterwards. */
     if (zs_vsi_kind(o->base.store)->is_memory && !is_unchanged(o, file))
         return fail_replaced(o, err);
     if (got != n)
@@ -288,7 +290,7 @@ static enum zs_status vsi_remove(struct zs_store *store, const char *key, struct
         status = zs_fail(err, ZS_IO, "%s/%s: cannot be removed: %s", store->root, key, zs_vsi_reason());
         errno = 0;
         VSIErrorReset();
-        VSILFILE *file = open_file(store, path); /* not a stat, which says of nothing why it fails */
+        VSILFILE *file = open_file(store, path); /* not a stat, which gives no reason when it fails */
         if (file == NULL && failure_means_absent(store, path))
             status = ZS_OK;
         if (file != NULL)
@@ -299,7 +301,7 @@ static enum zs_status vsi_remove(struct zs_store *store, const char *key, struct
     return status;
 }
 
-/* /vsis3/ alone has one request for many; elsewhere GDAL would make one after the other. */
+/* Only /vsis3/ removes many with one request; elsewhere GDAL would make one after the other. */
 static enum zs_status vsi_remove_batch(struct zs_store *store, const char *const *keys, size_t n, bool *gone,
                                        struct zs_error *err)
 {
@@ -341,7 +343,7 @@ static void vsi_remove_directory(struct zs_store *store, const char *prefix)
     free(path);
 }
 
-/* In memory alone: what servers call renaming is copying and deleting, one object after the other. */
+/* Renames in memory alone: servers would copy and delete one object after the other. */
 static enum zs_status vsi_rename(struct zs_store *store, const char *from, const char *to, struct zs_error *err)
 {
     if (!zs_vsi_kind(store)->is_memory)
@@ -390,26 +392,25 @@ static void vsi_unlock(struct zs_store *store, struct zs_lock *lock)
     (void)pthread_mutex_unlock((pthread_mutex_t *)lock);
 }
 
-static const struct zs_store_ops vsi_ops = {
-    .open = vsi_open,
-    .read = vsi_read,
-    .close = vsi_close,
-    .create = zs_vsi_create,
-    .write = zs_vsi_write,
-    .patch = zs_vsi_patch,
-    .read_back = zs_vsi_read_back,
-    .commit = zs_vsi_commit,
-    .send = zs_vsi_send,
-    .abort = zs_vsi_abort,
-    .remove = vsi_remove,
-    .remove_batch = vsi_remove_batch,
-    .remove_directory = vsi_remove_directory,
-    .rename = vsi_rename,
-    .list = zs_vsi_list,
-    .lock = vsi_lock,
-    .unlock = vsi_unlock,
-    .free = vsi_free,
-};
+static const struct zs_writing_ops writing = {.create = zs_vsi_create,
+                                              .write = zs_vsi_write,
+                                              .patch = zs_vsi_patch,
+                                              .read_back = zs_vsi_read_back,
+                                              .commit = zs_vsi_commit,
+                                              .send = zs_vsi_send,
+                                              .abort = zs_vsi_abort,
+                                              .remove = vsi_remove,
+                                              .remove_batch = vsi_remove_batch};
+static const struct zs_lock_ops locks = {.lock = vsi_lock, .unlock = vsi_unlock};
+static const struct zs_directory_ops directories = {.remove = vsi_remove_directory, .rename = vsi_rename};
+static const struct zs_store_ops vsi_ops = {.open = vsi_open,
+                                            .read = vsi_read,
+                                            .close = vsi_close,
+                                            .list = zs_vsi_list,
+                                            .free = vsi_free,
+                                            .writing = &writing,
+                                            .locks = &locks,
+                                            .directories = &directories};
 
 enum zs_status zs_store_open_vsi(const char *root, const struct zs_path_kind *kind, struct zs_store **store,
                                  struct zs_error *err)

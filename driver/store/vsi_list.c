@@ -1,5 +1,5 @@
-/* Listing in GDAL's virtual file systems, which tell neither why a listing fails nor, on object stores, that it did: of
- * an empty directory and of a refusal they say the same, and when a later page fails they end. */
+/* Listing in GDAL's virtual file systems. These do not tell why a listing fails and, on object stores, not even that it
+ * did: a refusal looks like an empty directory, and a listing ends early when a later page fails. */
 #define _GNU_SOURCE /* VSIStatBufL is a struct stat64 */
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -12,11 +12,11 @@
 #include "store/http.h"
 #include "store/vsi.h"
 
-/* Pages are not shorter than this by themselves: less came in one, which was there. */
+/* Servers send no shorter pages than this: fewer names came in one page, and are complete. */
 #define MIN_PAGE 100
-/* ... nor longer than this, where they can be told. */
+/* ... nor longer pages than this, where the length can be set. */
 #define MAX_PAGE 1000
-/* So often a directory that changes is listed until two listings agree. */
+/* A directory that changes is listed this often until two listings agree. */
 #define MAX_LISTINGS 4
 
 static enum zs_status fail_list(const struct zs_store *store, const char *prefix, enum zs_status status,
@@ -81,7 +81,7 @@ static bool are_equal(struct zs_names *a, struct zs_names *b)
     return equal;
 }
 
-/* Lists again, in pages of other lengths, until two listings agree: one that ended with a page ends elsewhere then. */
+/* Lists again, in pages of other lengths, until two listings agree: one that was cut at a page ends elsewhere then. */
 static enum zs_status confirm(const struct zs_store *store, const char *prefix, struct listing l,
                               struct zs_names *found, struct zs_error *err)
 {
@@ -101,7 +101,7 @@ static enum zs_status confirm(const struct zs_store *store, const char *prefix, 
     return zs_fail(err, ZS_IO, "%s/%s: cannot be listed: its listings end at different places", store->root, prefix);
 }
 
-/* Lists all that is at a path, or all whose names begin so. */
+/* Lists all names at a path, or all that begin with `begin`. */
 static enum zs_status list_path(const struct zs_store *store, const char *prefix, const char *path, const char *begin,
                                 bool *is_open, struct zs_names *found, struct zs_error *err)
 {
@@ -142,8 +142,8 @@ static bool has_prefix(const struct zs_names *names, const char *prefix, size_t 
     return false;
 }
 
-/* Whether the listing of a parent has the prefix that `n` bytes name. Of a long one, only those names are read that
- * begin as this does, for as many bytes as any does. */
+/* Whether the listing of a parent has the prefix that `n` bytes name. In a long listing, reads only names that share
+ * their first bytes with the prefix: as many bytes as some name shares. */
 static enum zs_status look_in(const struct zs_store *store, const char *prefix, const char *parent, const char *name,
                               size_t n, bool *is_open, bool *has, struct zs_error *err)
 {
@@ -166,8 +166,8 @@ static enum zs_status look_in(const struct zs_store *store, const char *prefix, 
     return status;
 }
 
-/* Looks for a path in the listing of the nearest path above it that has one: what is not there is empty, and what is
- * there, or below it, failed to be listed. */
+/* Looks for a path in the listing of the nearest path above it that has one. If the path is not there it is empty; else
+ * its listing failed. */
 static enum zs_status prove_empty(const struct zs_store *store, const char *prefix, const char *path, bool *is_empty,
                                   struct zs_error *err)
 {
@@ -190,7 +190,7 @@ static enum zs_status prove_empty(const struct zs_store *store, const char *pref
     return status;
 }
 
-/* What it means that no directory opens: nothing is there, it failed, or there are no listings. */
+/* Says what it means that no directory opens: it is absent, listing it failed, or there are no listings. */
 static enum zs_status explain_nothing(const struct zs_store *store, const char *prefix, const char *path,
                                       struct zs_error *err)
 {

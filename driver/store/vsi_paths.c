@@ -17,8 +17,8 @@ static bool begins(const char *path, const char *prefix)
     return strncmp(path, prefix, strlen(prefix)) == 0;
 }
 
-/* The path of the file in which a prefix looks, in `*decoded` (freed with CPLFree()) or in `path` itself; NULL when it
- * looks in none. */
+/* The path of the file that a prefix looks into, in `*decoded` (freed with CPLFree()) or in `path` itself; NULL when it
+ * looks into none. */
 static const char *path_within(const char *path, bool *is_archive, char **decoded)
 {
     static const char *const archives[] = {"/vsizip/", "/vsitar/", "/vsi7z/", "/vsirar/"};
@@ -63,8 +63,8 @@ static bool is_network(const char *path, bool *speaks_http)
     return false;
 }
 
-/* Whether it is a network's file system with listings, how long one page of those may be told to be, and whether the
- * server, not GDAL, picks the names that begin with something. */
+/* Whether a network's file system has listings; if so, notes the setting for the length of a page, and whether the
+ * server, not GDAL, filters names by their beginning. */
 static bool lists(const char *path, struct zs_path_kind *kind)
 {
     static const struct {
@@ -83,7 +83,7 @@ static bool lists(const char *path, struct zs_path_kind *kind)
     return false;
 }
 
-/* Whether GDAL has a handler for it, and does not take it for a path of the operating system. */
+/* Whether GDAL has a virtual file system for this path. */
 static bool is_virtual(const char *path)
 {
     char **prefixes = VSIGetFileSystemsPrefixes();
@@ -105,7 +105,7 @@ struct zs_path_kind zs_path_kind_of(const char *path)
         innermost = next;
     kind.is_remote = is_network(innermost, &kind.speaks_http);
     kind.is_listable = kind.is_memory || kind.is_archive || lists(path, &kind);
-    /* Those that this GDAL was built without fail all the same, and are not looked for on a disk. */
+    /* A network path fails even if this GDAL was built without it; it is not looked for on a disk. */
     kind.is_local = innermost == path && !kind.is_remote && (!begins(path, "/vsi") || !is_virtual(path));
     CPLFree(decoded);
     return kind;
@@ -123,7 +123,7 @@ static bool is_unreserved(unsigned char c)
     return isalnum(c) || strchr("-._~/!$&'()*,;=:@+", c) != NULL;
 }
 
-/* The URL of what is at `key` below that of a root. */
+/* The URL of an object below the URL of a root. */
 static char *url_below(const char *root, const char *key)
 {
     size_t before = strcspn(root, "?");

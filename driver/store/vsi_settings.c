@@ -13,8 +13,8 @@
 
 /* ---- Around calls ---- */
 
-/* VSI functions print what they dislike and leave it as the last error; here both would be wrong: a missing object is
- * often normal, and the caller gets a status. /vsicurl would also list the parent directory of all it opens. */
+/* VSI functions print their errors and leave the last one set. Here both would be wrong: a missing object is often
+ * normal, and the caller gets a status. /vsicurl would also list the parent directory of each file that it opens. */
 void zs_vsi_quiet_begin(struct zs_vsi_quiet *q, const struct zs_store *store)
 {
     q->type = (int)CPLGetLastErrorType();

@@ -1,5 +1,5 @@
-/* What is written to a store in GDAL's virtual file systems: in memory a file beside, which is renamed; elsewhere a
- * temporary one, which is uploaded whole. */
+/* Writing to a store in GDAL's virtual file systems: in memory to a file beside the object, which is renamed; elsewhere
+ * to a temporary file, which is uploaded whole. */
 #define _GNU_SOURCE /* O_CLOEXEC */
 #include <cpl_conv.h>
 #include <cpl_vsi.h>
@@ -18,8 +18,8 @@
 
 /* Uploads and copies go through a buffer of this size. */
 #define COPY_BUFFER_BYTES ((size_t)1 << 20)
-/* What is larger than 50 MB GDAL sends in parts, one after the other, with a request before and one after them. Up to
- * this, it is told to hold all of an object in memory and to send it in one. */
+/* GDAL sends objects of more than 50 MB in parts, one after the other, with a request before and one after them. Up to
+ * this size, it is told to hold the object in memory and to send it with one request. */
 #define MAX_WHOLE_MB 128
 
 struct vsi_writer {
@@ -38,7 +38,7 @@ static bool has_rename(const struct zs_store *store)
     return zs_vsi_kind(store)->is_memory;
 }
 
-/* A file where GDAL makes temporary ones. Without a name from the start on a local disk, so that a killed writer leaves
+/* Makes a file where GDAL makes temporary ones; on a local disk without a name, so that a killed writer leaves
  * nothing. */
 static enum zs_status open_upload(struct vsi_writer *w, struct zs_error *err)
 {
@@ -71,7 +71,7 @@ static void writer_free(struct vsi_writer *w)
     free(w);
 }
 
-/* A file beside what it will be. */
+/* Makes a file beside the object. */
 static enum zs_status open_beside(struct vsi_writer *w, struct zs_error *err)
 {
     ZS_TRY(zs_vsi_make_parents(w->path, NULL, err));
@@ -151,7 +151,7 @@ enum zs_status zs_vsi_read_back(struct zs_writer *writer, uint64_t offset, size_
     return status;
 }
 
-/* Copies all that was written, no byte less; only reads it when `out` is NULL. */
+/* Copies all bytes that were written, or fails; only reads them when `out` is NULL. */
 static enum zs_status copy_to(struct vsi_writer *w, VSILFILE *out, void *buffer, struct zs_error *err)
 {
     const uint64_t size = w->base.size;
@@ -171,7 +171,7 @@ static enum zs_status copy_to(struct vsi_writer *w, VSILFILE *out, void *buffer,
     return ZS_OK;
 }
 
-/* Has an object sent in one request. The name of the setting that is to be taken back, or NULL. */
+/* Tells GDAL to send the object in one request. Returns the name of the setting to take back, or NULL. */
 static const char *begin_whole(const struct vsi_writer *w)
 {
     static const char *const settings[][2] = {{"/vsis3/", "VSIS3_CHUNK_SIZE"}, {"/vsigs/", "VSIGS_CHUNK_SIZE"}};
@@ -188,8 +188,8 @@ static const char *begin_whole(const struct vsi_writer *w)
     return NULL;
 }
 
-/* One upload of the finished file, for file systems that only know whole objects. That it can be read back is found out
- * before it is begun: an upload cannot be given up, closing it publishes what it has. */
+/* Uploads the finished file, for file systems that only know whole objects. Reads it once before: an upload cannot be
+ * aborted, since closing it publishes what it has. */
 static enum zs_status upload(struct vsi_writer *w, struct zs_error *err)
 {
     void *buffer = malloc(COPY_BUFFER_BYTES);

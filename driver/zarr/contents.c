@@ -210,9 +210,8 @@ enum zs_status zs_contents_find(struct zs_store *store, struct zs_contents *cont
 enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_contents *contents, struct zs_error *err)
 {
     ZS_TRY(zs_store_remove_all(store, (const char *const *)contents->own.names, contents->own.count, err));
-    for (size_t i = 0; i < contents->directories.count && !store->is_remote && store->ops->remove_directory != NULL;
-         i++)
-        store->ops->remove_directory(store, contents->directories.names[i]);
+    for (size_t i = 0; i < contents->directories.count && !store->is_remote; i++)
+        zs_store_remove_directory(store, contents->directories.names[i]);
     return ZS_OK;
 }
 
@@ -224,8 +223,8 @@ enum zs_status zs_contents_remove_below(struct zs_store *store, const char *path
     if (status == ZS_OK)
         status = zs_contents_remove(store, &contents, err);
     zs_contents_clear(&contents);
-    if (status == ZS_OK && !store->is_remote && store->ops->remove_directory != NULL)
-        store->ops->remove_directory(store, path); /* if it is empty */
+    if (status == ZS_OK && !store->is_remote)
+        zs_store_remove_directory(store, path);
     return status;
 }
 

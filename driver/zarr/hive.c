@@ -26,7 +26,6 @@ struct hive_array {
 
 struct hive_store {
     struct zs_store base;
-    struct zs_store *inner;
     struct zs_hive hive;
     zs_json *root;            /* its document */
     const zs_json *documents; /* of all others, consolidated in that: by path */
@@ -101,7 +100,7 @@ static enum zs_status compare_array(struct hive_store *s, const struct hive_arra
 {
     zs_json *document = NULL;
     char *below = zs_format("/%s", a->stored->path);
-    enum zs_status status = below != NULL ? load(s->inner, &document, err, leaf, below)
+    enum zs_status status = below != NULL ? load(s->base.inner, &document, err, leaf, below)
                                           : zs_fail(err, ZS_NO_MEMORY, "no memory for a path");
     *is_there = status == ZS_OK;
     const zs_json *first = a->stored->document;
@@ -146,7 +145,7 @@ static enum zs_status check_leaf(struct hive_store *s, struct hive_array *a, uin
     if (known != NULL)
         return ZS_OK;
     if (stamp == NULL) {
-        ZS_TRY(check_stamp(s->inner, leaf, is_there, err));
+        ZS_TRY(check_stamp(s->base.inner, leaf, is_there, err));
         remember(s, stamps, number, *is_there);
     }
     if (*is_there)
@@ -189,7 +188,7 @@ static enum zs_status find_leaf(struct search *f, const char *prefix, int order,
     if (order == level->node) {
         char *leaf = zs_hive_leaf(hive, level, number);
         f->number = number;
-        const enum zs_status status = leaf != NULL ? check_stamp(f->s->inner, leaf, &f->is_found, err)
+        const enum zs_status status = leaf != NULL ? check_stamp(f->s->base.inner, leaf, &f->is_found, err)
                                                    : zs_fail(err, ZS_NO_MEMORY, "no memory for a path");
         free(leaf);
         return status;
@@ -197,7 +196,7 @@ static enum zs_status find_leaf(struct search *f, const char *prefix, int order,
     char **names = NULL;
     if (f->listings++ >= MAX_LISTINGS)
         return zs_fail(err, ZS_UNSUPPORTED, "expected a leaf within %d directories", MAX_LISTINGS);
-    enum zs_status status = list_folders(f->s->inner, prefix, &names, err);
+    enum zs_status status = list_folders(f->s->base.inner, prefix, &names, err);
     for (char **name = names; status == ZS_OK && *name != NULL && !f->is_found; name++) {
         int child_order;
         uint64_t child;
@@ -290,7 +289,7 @@ static enum zs_status add_arrays(struct hive_store *s, const struct zs_hive_leve
                                  const char *group, const char *dimension, zs_json *documents, struct zs_error *err)
 {
     char **names = NULL, *folder = zs_format("%s/%s", leaf, group);
-    enum zs_status status = folder != NULL ? list_folders(s->inner, folder, &names, err)
+    enum zs_status status = folder != NULL ? list_folders(s->base.inner, folder, &names, err)
                                            : zs_fail(err, ZS_NO_MEMORY, "no memory for a path");
     free(folder);
     for (char **name = names; status == ZS_OK && *name != NULL; name++) {
@@ -298,7 +297,7 @@ static enum zs_status add_arrays(struct hive_store *s, const struct zs_hive_leve
         if (!zs_is_node_name(*name) || strcmp(*name, "morton") == 0 || strcmp(*name, "cell_ids") == 0)
             continue; /* which cells there are */
         char *path = zs_format("%s/%s", group, *name), *below = zs_format("/%s/%s", group, *name);
-        status = path != NULL && below != NULL ? load(s->inner, &document, err, leaf, below)
+        status = path != NULL && below != NULL ? load(s->base.inner, &document, err, leaf, below)
                                                : zs_fail(err, ZS_NO_MEMORY, "no memory for a path");
         if (status == ZS_OK)
             status = add_array(s, level, path, document, dimension, documents, err);
@@ -320,7 +319,7 @@ static enum zs_status add_level(struct hive_store *s, const struct zs_hive_level
     zs_json *document = NULL;
     const char *dimension = "cells";
     enum zs_status status = leaf != NULL && group != NULL && below != NULL
-                                ? load(s->inner, &document, err, leaf, below)
+                                ? load(s->base.inner, &document, err, leaf, below)
                                 : zs_fail(err, ZS_NO_MEMORY, "no memory for a path");
     if (status == ZS_OK && restate_dggs(document)) {
         const zs_json *kept = zs_json_add(documents, group, document);
@@ -424,82 +423,50 @@ static enum zs_status key_in_leaf(struct hive_store *s, const char *key, char **
 
 /* ---- Its functions ---- */
 
-static enum zs_status hive_object(struct zs_store *store, const char *key, struct zs_object **object,
-                                  struct zs_error *err)
-{
-    char *inner;
-    ZS_TRY(key_in_leaf(hive_of(store), key, &inner, err));
-    const enum zs_status status = zs_object_open(hive_of(store)->inner, inner, object, err);
-    free(inner);
-    return status;
-}
-
-static enum zs_status hive_tail(struct zs_store *store, const char *key, size_t n, void *tail,
-                                struct zs_object **object, struct zs_error *err)
-{
-    char *inner;
-    ZS_TRY(key_in_leaf(hive_of(store), key, &inner, err));
-    const enum zs_status status = zs_object_open_tail(hive_of(store)->inner, inner, n, tail, object, err);
-    free(inner);
-    return status;
-}
-
-static enum zs_status hive_head(struct zs_store *store, const char *key, size_t n, void *head,
-                                struct zs_object **object, struct zs_error *err)
-{
-    char *inner;
-    ZS_TRY(key_in_leaf(hive_of(store), key, &inner, err));
-    const enum zs_status status = zs_object_open_head(hive_of(store)->inner, inner, n, head, object, err);
-    free(inner);
-    return status;
-}
-
-static enum zs_status hive_get(struct zs_store *store, const char *key, size_t max_bytes, struct zs_buffer *out,
-                               struct zs_error *err)
-{
-    struct hive_store *s = hive_of(store);
-    const zs_json *document = document_of(s, key);
+/* A document, which is nowhere but in memory. */
+struct document_object {
+    struct zs_object base;
     char *text;
-    enum zs_status status;
-    if (document == NULL) {
-        ZS_TRY(key_in_leaf(s, key, &text, err));
-        status = zs_store_get(s->inner, text, max_bytes, out, err);
-    } else {
-        text = zs_json_print(document);
-        status = text != NULL ? zs_buffer_reset(out, strlen(text), err) : zs_fail(err, ZS_NO_MEMORY, "no memory");
-        if (status == ZS_OK)
-            memcpy(out->data, text, out->size = strlen(text));
+};
+
+static enum zs_status open_document(struct zs_store *store, const zs_json *document, struct zs_object **object,
+                                    struct zs_error *err)
+{
+    struct document_object *o = zs_calloc(1, sizeof *o);
+    if (o == NULL || (o->text = zs_json_print(document)) == NULL) {
+        free(o);
+        return zs_fail_memory(err);
     }
-    free(text);
+    o->base = (struct zs_object){.store = store, .size = strlen(o->text)};
+    *object = &o->base;
+    return ZS_OK;
+}
+
+/* Objects of leaves are the inner store's. */
+static enum zs_status hive_open(struct zs_store *store, const char *key, struct zs_first_read *first,
+                                struct zs_object **object, struct zs_error *err)
+{
+    char *inner;
+    const zs_json *document = document_of(hive_of(store), key);
+    if (document != NULL)
+        return open_document(store, document, object, err);
+    ZS_TRY(key_in_leaf(hive_of(store), key, &inner, err));
+    const enum zs_status status = zs_object_open_first(store->inner, inner, first, object, err);
+    free(inner);
     return status;
 }
 
-/* Objects are the inner store's. */
 static enum zs_status hive_read(struct zs_object *object, uint64_t offset, size_t n, void *data, struct zs_error *err)
 {
-    (void)offset;
-    (void)n;
-    (void)data;
-    return zs_store_check_writable(object->store, err);
+    (void)err;
+    memcpy(data, ((const struct document_object *)object)->text + offset, n);
+    return ZS_OK;
 }
 
 static void hive_close(struct zs_object *object)
 {
-    (void)object;
-}
-
-static enum zs_status hive_create(struct zs_store *store, const char *key, struct zs_writer **writer,
-                                  struct zs_error *err)
-{
-    (void)key;
-    (void)writer;
-    return zs_store_check_writable(store, err);
-}
-
-static enum zs_status hive_remove(struct zs_store *store, const char *key, struct zs_error *err)
-{
-    (void)key;
-    return zs_store_check_writable(store, err);
+    free(((struct document_object *)object)->text);
+    free(object);
 }
 
 /* All there is is consolidated. */
@@ -510,28 +477,14 @@ static enum zs_status hive_list(struct zs_store *store, const char *prefix, char
     return zs_store_check_writable(store, err);
 }
 
-static void hive_forget(struct zs_store *store, const char *key)
-{
-    char *inner;
-    if (key_in_leaf(hive_of(store), key, &inner, NULL) != ZS_OK)
-        return;
-    zs_store_forget(hive_of(store)->inner, inner);
-    free(inner);
-}
-
 static enum zs_status hive_locate(struct zs_store *store, const char *key, struct zs_store **where, char **inner,
                                   uint64_t *offset, struct zs_error *err)
 {
     char *below;
     ZS_TRY(key_in_leaf(hive_of(store), key, &below, err));
-    const enum zs_status status = zs_store_locate(hive_of(store)->inner, below, where, inner, offset, err);
+    const enum zs_status status = zs_store_locate(store->inner, below, where, inner, offset, err);
     free(below);
     return status;
-}
-
-static bool hive_is_replaced(const struct zs_store *store)
-{
-    return zs_store_is_replaced(hive_of(store)->inner);
 }
 
 /* All but the store that it shows. */
@@ -554,23 +507,16 @@ static void release(struct hive_store *s)
 
 static void hive_free(struct zs_store *store)
 {
-    zs_store_free(hive_of(store)->inner);
+    zs_store_free(store->inner);
     release(hive_of(store));
 }
 
-static const struct zs_store_ops ops = {.open = hive_object,
+static const struct zs_store_ops ops = {.open = hive_open,
                                         .read = hive_read,
                                         .close = hive_close,
-                                        .create = hive_create,
-                                        .remove = hive_remove,
                                         .list = hive_list,
                                         .free = hive_free,
-                                        .open_tail = hive_tail,
-                                        .open_head = hive_head,
-                                        .get = hive_get,
-                                        .locate = hive_locate,
-                                        .forget = hive_forget,
-                                        .is_replaced = hive_is_replaced};
+                                        .locate = hive_locate};
 
 static enum zs_status open_hive(struct hive_store *s, const zs_json *manifest, struct zs_error *err)
 {
@@ -591,10 +537,9 @@ enum zs_status zs_hive_open(struct zs_store **store, struct zs_error *err)
         zs_json_free(manifest);
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a store");
     }
-    s->base = (struct zs_store){.ops = &ops, .root = root, .is_remote = (*store)->is_remote};
+    s->base = (struct zs_store){.ops = &ops, .inner = *store, .root = root, .is_remote = (*store)->is_remote};
     s->base.manifest = ZS_HIVE_MANIFEST;
     s->base.read_only = "is a store that " ZS_HIVE_MANIFEST " describes, which is only read";
-    s->inner = *store;
     status = open_hive(s, manifest, err);
     zs_json_free(manifest);
     if (status != ZS_OK) {

@@ -21,7 +21,6 @@
 
 struct ice_store {
     struct zs_store base;
-    struct zs_store *inner;
     struct zs_icechunk_files files;
     struct zs_icechunk_commit commit;
     struct zs_icechunk_snapshot snapshot;
@@ -31,9 +30,10 @@ struct ice_store {
     size_t next_kept;
 };
 
-/* A chunk: bytes in a manifest, or a range of another object, which is opened by the first read. */
+/* A document; or a chunk: bytes in a manifest, or a range of another object, which is opened by the first read. */
 struct ice_object {
     struct zs_object base;
+    char *text; /* of a document */
     struct zs_cache_entry *manifest;
     struct zs_icechunk_ref ref;
     struct zs_store *where;
@@ -178,6 +178,7 @@ static void ice_close(struct zs_object *object)
 {
     struct ice_object *o = (struct ice_object *)object;
     zs_object_close(o->inner);
+    free(o->text);
     zs_icechunk_file_release(o->manifest);
     (void)pthread_mutex_destroy(&o->lock);
     free(o->key);
@@ -200,7 +201,7 @@ static enum zs_status place(struct ice_store *s, struct ice_object *o, struct zs
         return status;
     }
     zs_icechunk_id_print(ref->chunk_id, text);
-    o->where = s->inner;
+    o->where = s->base.inner;
     o->key = zs_format("chunks/%s", text);
     return o->key != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "no memory for a key");
 }
@@ -212,7 +213,8 @@ static uint64_t version_of(const struct ice_store *s, const struct ice_object *o
     return zs_hash(zs_hash(v, key, strlen(key)), &o->ref.offset, sizeof o->ref.offset);
 }
 
-static enum zs_status ice_open(struct zs_store *store, const char *key, struct zs_object **object, struct zs_error *err)
+static enum zs_status open_chunk(struct zs_store *store, const char *key, struct zs_object **object,
+                                 struct zs_error *err)
 {
     struct ice_store *s = ice_of(store);
     struct ice_object *o = zs_calloc(1, sizeof *o);
@@ -266,8 +268,9 @@ static enum zs_status open_inner(struct ice_object *o, uint64_t offset, size_t n
 static enum zs_status ice_read(struct zs_object *object, uint64_t offset, size_t n, void *data, struct zs_error *err)
 {
     struct ice_object *o = (struct ice_object *)object;
-    if (o->ref.bytes != NULL) {
-        memcpy(data, o->ref.bytes + offset, n);
+    const void *bytes = o->text != NULL ? (const void *)o->text : o->ref.bytes;
+    if (bytes != NULL) {
+        memcpy(data, (const unsigned char *)bytes + offset, n);
         return ZS_OK;
     }
     bool is_read;
@@ -288,7 +291,7 @@ static enum zs_status open_end(struct zs_store *store, const char *key, bool tai
     const struct ice_store *s = ice_of(store);
     struct zs_remembered found;
     void *entry;
-    ZS_TRY(ice_open(store, key, object, err));
+    ZS_TRY(open_chunk(store, key, object, err));
     const struct ice_object *o = (const struct ice_object *)*object;
     const uint64_t size = zs_object_size(*object);
     if (size < n)
@@ -313,18 +316,6 @@ static enum zs_status open_end(struct zs_store *store, const char *key, bool tai
     return status;
 }
 
-static enum zs_status ice_tail(struct zs_store *store, const char *key, size_t n, void *tail,
-                               struct zs_object **object, struct zs_error *err)
-{
-    return open_end(store, key, true, n, tail, object, err);
-}
-
-static enum zs_status ice_head(struct zs_store *store, const char *key, size_t n, void *head,
-                               struct zs_object **object, struct zs_error *err)
-{
-    return open_end(store, key, false, n, head, object, err);
-}
-
 /* ---- The store ---- */
 
 /* The document of a key; NULL where it is that of none. */
@@ -341,54 +332,32 @@ static const zs_json *document_of(const struct ice_store *s, const char *key)
     return NULL;
 }
 
-static enum zs_status get_document(const zs_json *document, size_t max_bytes, struct zs_buffer *out,
-                                   struct zs_error *err)
+static enum zs_status open_document(struct zs_store *store, const zs_json *document, struct zs_object **object,
+                                    struct zs_error *err)
 {
-    char *text = zs_json_print(document);
-    const size_t n = text != NULL ? strlen(text) : 0;
-    enum zs_status status = text == NULL     ? zs_fail(err, ZS_NO_MEMORY, "no memory for a document")
-                            : n > max_bytes ? zs_fail(err, ZS_INVALID, "expected documents of at most %zu bytes in "
-                                                                       "all, found %zu", max_bytes, n)
-                                            : zs_buffer_reset(out, n, err);
-    if (status == ZS_OK)
-        memcpy(out->data, text, out->size = n);
-    free(text);
-    return status;
+    struct ice_object *o = zs_calloc(1, sizeof *o);
+    if (o == NULL || (o->text = zs_json_print(document)) == NULL || pthread_mutex_init(&o->lock, NULL) != 0) {
+        if (o != NULL)
+            free(o->text);
+        free(o);
+        return zs_fail_memory(err);
+    }
+    o->base = (struct zs_object){.store = store, .size = strlen(o->text)};
+    *object = &o->base;
+    return ZS_OK;
 }
 
-static enum zs_status ice_get(struct zs_store *store, const char *key, size_t max_bytes, struct zs_buffer *out,
-                              struct zs_error *err)
+static enum zs_status ice_open(struct zs_store *store, const char *key, struct zs_first_read *first,
+                               struct zs_object **object, struct zs_error *err)
 {
-    struct zs_object *object;
     const zs_json *document = document_of(ice_of(store), key);
     if (document != NULL)
-        return get_document(document, max_bytes, out, err);
-    ZS_TRY(ice_open(store, key, &object, err));
-    const uint64_t size = zs_object_size(object);
-    enum zs_status status =
-        size <= max_bytes ? zs_buffer_reset(out, (size_t)size, err)
-                          : zs_fail(err, ZS_INVALID, "%s/%s: expected at most %zu bytes, found %llu", store->root, key,
-                                    max_bytes, (unsigned long long)size);
-    if (status == ZS_OK)
-        status = zs_object_read(object, 0, (size_t)size, out->data, err);
-    if (status == ZS_OK)
-        out->size = (size_t)size;
-    zs_object_close(object);
-    return status;
-}
-
-static enum zs_status ice_create(struct zs_store *store, const char *key, struct zs_writer **writer,
-                                 struct zs_error *err)
-{
-    (void)key;
-    (void)writer;
-    return zs_store_check_writable(store, err);
-}
-
-static enum zs_status ice_remove(struct zs_store *store, const char *key, struct zs_error *err)
-{
-    (void)key;
-    return zs_store_check_writable(store, err);
+        return open_document(store, document, object, err);
+    if (first->kind != ZS_READ_HEAD && first->kind != ZS_READ_TAIL)
+        return open_chunk(store, key, object, err);
+    ZS_TRY(open_end(store, key, first->kind == ZS_READ_TAIL, first->n, first->data, object, err));
+    first->is_read = true;
+    return ZS_OK;
 }
 
 /* All there is is consolidated. */
@@ -403,7 +372,7 @@ static enum zs_status ice_list(struct zs_store *store, const char *prefix, char 
 static void ice_forget(struct zs_store *store, const char *key)
 {
     struct zs_object *object;
-    if (!store->is_remote || ice_open(store, key, &object, NULL) != ZS_OK)
+    if (!store->is_remote || open_chunk(store, key, &object, NULL) != ZS_OK)
         return;
     const struct ice_object *o = (const struct ice_object *)object;
     char *name = o->key != NULL ? zs_format("%s?%llu+%llu", o->key, (unsigned long long)o->ref.offset,
@@ -419,7 +388,7 @@ static enum zs_status ice_locate(struct zs_store *store, const char *key, struct
                                  uint64_t *offset, struct zs_error *err)
 {
     struct zs_object *object;
-    ZS_TRY(ice_open(store, key, &object, err));
+    ZS_TRY(open_chunk(store, key, &object, err));
     const struct ice_object *o = (const struct ice_object *)object;
     *where = o->where != NULL ? o->where : store;
     *offset = o->ref.offset;
@@ -427,11 +396,6 @@ static enum zs_status ice_locate(struct zs_store *store, const char *key, struct
     const bool ok = o->key == NULL || *inner != NULL;
     zs_object_close(object);
     return ok ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "no memory for a key");
-}
-
-static bool ice_is_replaced(const struct zs_store *store)
-{
-    return zs_store_is_replaced(ice_of(store)->inner);
 }
 
 /* All but the store that it reads. */
@@ -451,7 +415,7 @@ static void release(struct ice_store *s)
 
 static void ice_free(struct zs_store *store)
 {
-    struct zs_store *inner = ice_of(store)->inner;
+    struct zs_store *inner = store->inner;
     release(ice_of(store));
     zs_store_free(inner);
 }
@@ -459,16 +423,10 @@ static void ice_free(struct zs_store *store)
 static const struct zs_store_ops ops = {.open = ice_open,
                                         .read = ice_read,
                                         .close = ice_close,
-                                        .create = ice_create,
-                                        .remove = ice_remove,
                                         .list = ice_list,
                                         .free = ice_free,
-                                        .open_tail = ice_tail,
-                                        .open_head = ice_head,
-                                        .get = ice_get,
-                                        .locate = ice_locate,
                                         .forget = ice_forget,
-                                        .is_replaced = ice_is_replaced};
+                                        .locate = ice_locate};
 
 enum zs_status zs_icechunk_describe(const struct zs_store *store, zs_json **document, struct zs_error *err)
 {
@@ -510,10 +468,9 @@ enum zs_status zs_icechunk_open(struct zs_store **store, const char *commit, zs_
         free(root);
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a store");
     }
-    s->base = (struct zs_store){.ops = &ops, .root = root, .is_remote = (*store)->is_remote};
+    s->base = (struct zs_store){.ops = &ops, .inner = *store, .root = root, .is_remote = (*store)->is_remote};
     s->base.read_only = ZS_ICECHUNK_READ_ONLY;
     s->base.is_snapshot = true;
-    s->inner = *store;
     struct zs_icechunk_wish wish;
     enum zs_status status = zs_icechunk_wish_parse(commit, &wish, err);
     if (status == ZS_OK)

@@ -194,7 +194,7 @@ enum zs_status zs_hierarchy_recover(struct zs_store *store, struct zs_error *err
     zs_json *journal;
     bool is_there;
     struct zs_lock *lock = NULL;
-    if (store->is_remote || store->ops->lock == NULL)
+    if (store->is_remote || !zs_store_has_locks(store))
         return ZS_OK;
     ZS_TRY(read_journal(store, &is_there, &journal, err)); /* without waiting for a present writer */
     zs_json_free(journal);

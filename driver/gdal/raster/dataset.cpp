@@ -169,8 +169,7 @@ CPLErr ShardedZarrDataset::MakeOverviews(const char *resampling, const std::vect
                                          GDALProgressFunc progress, void *progressData, CSLConstList options)
 {
     ZSOverlap overlap; // ends when the levels are closed
-    if (!overlap.Begin(*m_view.store))
-        return CE_Failure;
+    overlap.Begin(*m_view.store);
     // Those of the mask first: pixels are made of valid ones alone.
     CPLErr result = m_masks.MakeLevels(resampling, factors, options);
     if (result != CE_None)
@@ -221,8 +220,7 @@ CPLErr ShardedZarrDataset::FlushDocuments()
     ZSOverlap overlap;
     if (pending.empty())
         return CE_None;
-    if (!overlap.Begin(*m_view.store))
-        return CE_Failure;
+    overlap.Begin(*m_view.store);
     if (m_georef->IsPending())
         AddMasksToGeoref();
     CPLErr result = CE_None;
