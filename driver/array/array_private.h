@@ -64,7 +64,7 @@ struct zs_array {
     struct zs_store *own_store;
 };
 
-/* Takes the array's lock, alone or shared; released with pthread_rwlock_unlock(&a->lock). */
+/* Takes the array's lock, alone or shared; released with pthread_rwlock_unlock(&array->lock). */
 void zs_array_lock(struct zs_array *array, bool shared);
 
 /* Puts "root/path/c/0/1, inner chunk [3,4]: " before the message already there; returns `status`. */
@@ -98,7 +98,7 @@ struct zs_location {
 };
 
 /* Finds the bytes of n innermost chunks of one level-0 chunk. Indexes are read, verified and cached on the way. Blobs
- * that locations point into are appended, pinned, to *pins (array of *pin_count entries of a->chunks, grown with
+ * that locations point into are appended, pinned, to *pins (array of *pin_count entries of array->chunks, grown with
  * realloc). *is_stale is set when it fails because the shard was replaced since its index was read. */
 enum zs_status zs_locate(struct zs_array *array, struct zs_location **locations, size_t n,
                          struct zs_cache_entry ***pins, size_t *pin_count, bool *is_stale,
@@ -106,9 +106,9 @@ enum zs_status zs_locate(struct zs_array *array, struct zs_location **locations,
 
 /* Keeps the index of a level-0 shard in the caches, or its bytes where they were decoded as a whole. */
 struct zs_pins {
-    struct zs_cache_entry **blobs; /* of a->chunks */
+    struct zs_cache_entry **blobs; /* of array->chunks */
     size_t blob_count;
-    struct zs_cache_entry *index; /* of a->indexes */
+    struct zs_cache_entry *index; /* of array->indexes */
 };
 
 /* Reads the index of the level-0 shard around an innermost chunk, for zs_is_known_empty(). With `pins` NULL only where

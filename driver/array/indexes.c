@@ -87,61 +87,58 @@ static bool is_plausible(const struct zs_level *level, const struct zs_shard_ind
     return true;
 }
 
-/* Opens a level-0 shard, whose own level is `level`, and reads its index: in one request from a remote store.
- * ZS_CORRUPT also where an index may be something else, unless is_final. */
+/* Opens a shard on a local disk, whose index may change at any moment. ZS_CORRUPT also where it may be no index, unless
+ * is_final. */
+static enum zs_status open_local(struct zs_array *array, const struct zs_level *level, const char *key, bool is_final,
+                                 struct zs_object **object, struct zs_shard_index **index, struct zs_error *err)
+{
+    ZS_TRY(zs_object_open(array->store, key, object, err));
+    const struct zs_source source = zs_source_of(*object);
+    const enum zs_status status = zs_source_index(level, &source, index, err);
+    if (status == ZS_IO && zs_object_is_stale(*object))
+        return ZS_CORRUPT;
+    ZS_TRY(status);
+    /* An index at the start may be younger than the size. */
+    const bool is_mixed = level->index_at_start && zs_object_is_changed(*object, false);
+    if (is_mixed || (!is_final && zs_object_is_changed(*object, true) && !is_plausible(level, *index)))
+        return zs_fail(err, ZS_CORRUPT, "the shard was changed while it was opened");
+    return ZS_OK;
+}
+
+/* Opens a remote shard: the index comes in the same request. */
+static enum zs_status open_remote(struct zs_array *array, const struct zs_level *level, const char *key,
+                                  struct zs_object **object, struct zs_shard_index **index, struct zs_error *err)
+{
+    uint64_t at;
+    *index = zs_shard_index_alloc(level);
+    if (*index == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard index of %llu bytes",
+                       (unsigned long long)level->index_size);
+    ZS_TRY((level->index_at_start ? zs_object_open_head : zs_object_open_tail)(
+        array->store, key, (size_t)level->index_size, (*index)->entries, object, err));
+    (*index)->shard_size = zs_object_size(*object);
+    (*index)->version = (*object)->version;
+    (*index)->is_remembered = zs_object_is_remembered(*object);
+    ZS_TRY(zs_shard_index_offset(level, (*index)->shard_size, &at, err)); /* there are bytes enough for an index */
+    return zs_shard_index_decode(level, *index, err);
+}
+
+/* Opens a level-0 shard, whose own level is `level`, and reads its index. Both are NULL after a failure. */
 static enum zs_status open_once(struct zs_array *array, const struct zs_level *level, const char *key, bool is_final,
                                 struct zs_object **object, struct zs_shard_index **index, struct zs_error *err)
 {
-    struct zs_object *o = NULL;
-    struct zs_shard_index *x = NULL;
-    enum zs_status status;
+    *object = NULL;
+    *index = NULL;
     if (array->distrusts_memory)
         zs_store_forget(array->store, key);
-    if (!array->store->is_remote) {
-        status = zs_object_open(array->store, key, &o, err);
-        if (status == ZS_OK) {
-            const struct zs_source source = zs_source_of(o);
-            status = zs_source_index(level, &source, &x, err);
-            /* An index at the start may be younger than the size. */
-            if (status == ZS_OK && level->index_at_start && zs_object_is_changed(o, false))
-                status = zs_fail(err, ZS_CORRUPT, "the shard was changed while it was opened");
-            else if (status == ZS_IO && zs_object_is_stale(o))
-                status = ZS_CORRUPT;
-            if (status == ZS_OK && !is_final && zs_object_is_changed(o, true) && !is_plausible(level, x)) {
-                free(x);
-                x = NULL;
-                status = zs_fail(err, ZS_CORRUPT, "the shard was changed while it was opened");
-            }
-        }
-    } else {
-        x = zs_shard_index_alloc(level);
-        status = x == NULL ? zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard index of %llu bytes",
-                                     (unsigned long long)level->index_size)
-                           : (level->index_at_start ? zs_object_open_head : zs_object_open_tail)(
-                                 array->store, key, (size_t)level->index_size, x->entries, &o, err);
-        uint64_t at;
-        if (status == ZS_OK) {
-            x->shard_size = zs_object_size(o);
-            x->version = o->version;
-            x->is_remembered = zs_object_is_remembered(o);
-            /* whether there are bytes enough for an index */
-            status = zs_shard_index_offset(level, x->shard_size, &at, err);
-        }
-        if (status == ZS_OK)
-            status = zs_shard_index_decode(level, x, err);
-        if (status != ZS_OK) {
-            free(x);
-            x = NULL;
-        }
-    }
+    const enum zs_status status = array->store->is_remote ? open_remote(array, level, key, object, index, err)
+                                                          : open_local(array, level, key, is_final, object, index, err);
     if (status != ZS_OK) {
-        zs_object_close(o);
-        free(x);
-        o = NULL;
-        x = NULL;
+        zs_object_close(*object);
+        free(*index);
+        *object = NULL;
+        *index = NULL;
     }
-    *object = o;
-    *index = x;
     return status;
 }
 

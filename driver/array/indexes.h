@@ -6,7 +6,7 @@
 #include "array/array_private.h"
 #include "shard/walk.h"
 
-/* The opened object of a level-0 chunk, pinned in a->objects. ZS_NOT_FOUND when there is none. */
+/* The opened object of a level-0 chunk, pinned in array->objects. ZS_NOT_FOUND when there is none. */
 enum zs_status zs_shard_object(struct zs_array *array, uint64_t shard, struct zs_cache_entry **entry,
                                struct zs_error *err) ZS_MUST_CHECK;
 

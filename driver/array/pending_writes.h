@@ -82,7 +82,8 @@ enum zs_status zs_pending_load(struct zs_array *array, uint64_t chunk, void *dat
 enum zs_status zs_pending_put(struct zs_array *array, uint64_t chunk, const void *data, size_t n,
                               struct zs_written *written, enum zs_status *later, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Sets a->pending->order to that of the stored shards, if there are some; once, and not where the order was given. */
+/* Sets array->pending->order to that of the stored shards, if there are some; once, and not where the order was given.
+ */
 void zs_pending_find_order(struct zs_array *array);
 
 /* Publishes all shards, oldest first, to a remote store side by side. Those that fail stay for another try, and the

@@ -116,7 +116,7 @@ bool zs_is_at_hand(const struct zs_planned *c);
 
 typedef enum zs_status (*zs_cut_fn)(void *ctx, const struct zs_window *windows, size_t n, struct zs_error *err);
 
-/* Splits the windows into parts with at most a->plan_overlaps overlaps (or in one chunk), and calls `run` with one
+/* Splits the windows into parts with at most array->plan_overlaps overlaps (or in one chunk), and calls `run` with one
  * after another. Cuts go between shards, inside of a shard between its chunks. No chunk is in two parts, and shards
  * that are found absent are not cut. Stops at the first error. */
 enum zs_status zs_cut(struct zs_array *array, const struct zs_window *windows, size_t n, zs_cut_fn run, void *ctx,
@@ -126,8 +126,7 @@ enum zs_status zs_cut(struct zs_array *array, const struct zs_window *windows, s
  * UINT64_MAX when 64 bits cannot count them. */
 uint64_t zs_count_chunks(struct zs_array *array, const struct zs_window *windows, size_t n);
 
-/* ---- read_blocks.c: chunks of which little is wanted, and whose codecs can decode a part, are read block by block
- * ---- */
+/* ---- read_blocks.c: chunks of which little is wanted are read block by block, where their codecs can ---- */
 
 /* After zs_plan_locations(): chunks that are read block by block get their tables, and an item for each block that is
  * wanted; cached blocks are pinned. A chunk that is an object of its own gets its range. */

@@ -47,7 +47,7 @@ static bool grow_extent(const struct zs_array *array, const struct zs_extent *ch
     return true;
 }
 
-/* Caches what was wanted of a decoded chunk, and as much of what follows as p->keep allows. */
+/* Caches what was wanted of a decoded chunk, and as much of what follows as plan->keep allows. */
 static void cache_extent(struct zs_plan *plan, const struct zs_planned *c, const unsigned char *decoded)
 {
     const struct zs_array *array = plan->array;

@@ -12,10 +12,10 @@
 /* Names are short: more than this, decoded, is not made of one chunk or of all elements together. */
 #define ZS_STRINGS_MAX_BYTES ((size_t)16 << 20)
 
-/* Who asks for texts by themselves may have chunks as large as those of numbers. */
+/* For callers that read arrays of text as such: chunks may be as large as those of numbers. */
 #define ZS_STRINGS_MAX_CHUNK ((size_t)512 << 20)
 
-/* Elements that lie a step apart. */
+/* A window with steps. */
 struct zs_text_request {
     int ndim;
     uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM], step[ZS_MAX_NDIM];
@@ -24,20 +24,20 @@ struct zs_text_request {
 
 /* ---- Reading ---- */
 
-/* Takes the element that is number[d] of the request in each dimension: n bytes of UTF-8, without a NUL and with none
- * behind. */
+/* Takes the element that is number[d] of the request in each dimension: n bytes of UTF-8, without a NUL, and none
+ * follows. */
 typedef enum zs_status (*zs_text_take_fn)(void *ctx, const uint64_t *number, const char *text, size_t n,
                                           struct zs_error *err);
 
-/* Hands over all elements of a request, chunk by chunk; missing chunks give the fill value. *is_blank, which may be
- * NULL: none of their chunks is there. ZS_ARGUMENT: not such an array, or elements outside of it. ZS_CORRUPT: what is
- * stored is not Unicode, has a NUL in it, or is not laid out as above. Holds a chunk at a time, and small shards. */
+/* Gives all elements of a request to `take`, chunk by chunk; absent chunks give the fill value. *is_blank, which may be
+ * NULL: all chunks are absent. ZS_ARGUMENT: not an array of text, or elements outside of it. ZS_CORRUPT: what is stored
+ * is not Unicode, has a NUL in it, or is not laid out as above. Holds one chunk at a time, and small shards. */
 enum zs_status zs_texts_read(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_text_request *request,
                              zs_text_take_fn take, void *ctx, bool *is_blank, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Whether the node is an array of text of one dimension; *length is then its number of elements. */
 bool zs_strings_length(const struct zs_node *node, uint64_t *length);
-/* The sizes of an array of text of any rank. ZS_INVALID where it has none. */
+/* The shape of an array of text. ZS_INVALID where it has none. */
 enum zs_status zs_strings_shape(const struct zs_node *node, int *ndim, uint64_t *shape,
                                 struct zs_error *err) ZS_MUST_CHECK;
 
@@ -58,8 +58,8 @@ void zs_strings_free(char **values, size_t count);
  * without memory. */
 zs_json *zs_strings_document(const struct zs_array_spec *spec);
 
-/* Gives the element that is number[d] of the request in each dimension: a text that is valid until the next; NULL is
- * "". */
+/* Gives the element that is number[d] of the request in each dimension: a text that is valid until the next call; NULL
+ * is "". */
 typedef enum zs_status (*zs_text_give_fn)(void *ctx, const uint64_t *number, const char **text, struct zs_error *err);
 
 /* Writes all elements of a request, at once: the others of a chunk stay, and each object that is touched is replaced,

@@ -15,7 +15,7 @@ static const struct zs_level *leaf_of(const struct zs_texts *texts)
     return &texts->chain.levels[texts->chain.count - 1];
 }
 
-/* Decoders are given room for all that they may make: at first not for much more than is likely. */
+/* Decoders are given room for all that they may produce; at first for little more than is likely. */
 enum zs_status zs_text_decode(const struct zs_level *level, const void *data, size_t n, size_t limit,
                               struct zs_buffer *out, struct zs_error *err)
 {

@@ -9,8 +9,8 @@
 
 /* ---- The array of bytes ---- */
 
-/* The codecs of text as those of bytes: vlen-utf8 is called bytes (*has_vlen tells that it was there). NULL when they
- * cannot be. Documents are no deeper than zarr/json.h lets them be. */
+/* Turns the codecs of text into those of an array of bytes: vlen-utf8 becomes bytes (*has_vlen: there was one). NULL
+ * when that is impossible. The depth of documents is limited by zarr/json.h. */
 static zs_json *codecs_of_bytes(const zs_json *codecs, bool *has_vlen, bool *is_big_endian)
 {
     zs_json *out = zs_json_new_array();
@@ -56,7 +56,7 @@ static zs_json *document_of_bytes(const zs_json *document, bool *has_vlen, bool 
     return NULL;
 }
 
-/* What codecs do to numbers, or to their bits, is not meant for those that we take text for. */
+/* Refuses codecs that change numbers: the bytes of text are none. */
 static enum zs_status check_codecs(const struct zs_chain *chain, struct zs_error *err)
 {
     const struct zs_level *level = &chain->levels[chain->count - 1];
@@ -66,7 +66,8 @@ static enum zs_status check_codecs(const struct zs_chain *chain, struct zs_error
     return ZS_OK;
 }
 
-/* Chunks have as many elements as those of bytes, but more bytes. False where these do not fit. */
+/* Sets the sizes of chunks in bytes, which have as many elements as those of the array of bytes. False where they do
+ * not fit 64 bits. */
 static bool scale_sizes(struct zs_texts *texts)
 {
     uint64_t all;

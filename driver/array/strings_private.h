@@ -1,5 +1,5 @@
 /* array/strings_private.h: an opened array of text, shared by strings_read.c and strings_write.c. Its chunks are those
- * of an array of bytes with the same document; what is in them is told by its data type. */
+ * of an array of bytes with the same document; their content depends on its data type. */
 #ifndef ZS_ARRAY_STRINGS_PRIVATE_H
 #define ZS_ARRAY_STRINGS_PRIVATE_H
 
@@ -30,17 +30,18 @@ struct zs_text_part {
     uint64_t from[ZS_MAX_NDIM], to[ZS_MAX_NDIM];
 };
 
-/* All of a request. ZS_ARGUMENT where it is not of an array of text, or does not lie in it. */
+/* Checks a request, and sets *all to it. ZS_ARGUMENT where the node is no array of text, or elements lie outside of
+ * it. */
 enum zs_status zs_text_check(const struct zs_node *node, const struct zs_text_request *request,
                              struct zs_text_part *all, struct zs_error *err) ZS_MUST_CHECK;
 
-/* The chunks of level k that hold elements of a part, one after the other: `part` is set to those in the next one,
- * whose place in the grid of that level is `at`. False behind the last. Begin with is_first. */
+/* The level-k chunks that hold elements of `whole`, one after the other: sets *part to the elements in the next one,
+ * and `at` to its position in the grid of that level. False after the last. Begin with is_first. */
 bool zs_text_next(const struct zs_texts *texts, int k, const struct zs_text_part *whole, bool is_first,
                   struct zs_text_part *part, uint64_t *at);
 
-/* Calls f for each element of a part: its numbers in the request, and that in its innermost chunk as it is stored,
- * which is at `at`. */
+/* Calls f for each element of a part, which lies in the innermost chunk at `at`: with its numbers in the request, and
+ * its number in the chunk as stored. */
 typedef enum zs_status (*zs_text_each_fn)(void *ctx, const uint64_t *number, uint64_t stored, struct zs_error *err);
 enum zs_status zs_text_each(const struct zs_texts *texts, const struct zs_text_part *part, const uint64_t *at,
                             zs_text_each_fn f, void *ctx, struct zs_error *err) ZS_MUST_CHECK;
@@ -51,7 +52,7 @@ struct zs_text_items {
     const struct zs_texts *texts;
     uint64_t count;
     struct zs_buffer bytes;
-    size_t *starts; /* of elements of any length: where each begins, behind its size; else NULL */
+    size_t *starts; /* elements of any length: where each begins, with its size; else NULL */
     char *room;     /* of those of UTF-32 */
 };
 
@@ -64,13 +65,13 @@ enum zs_status zs_text_decode(const struct zs_level *level, const void *data, si
 enum zs_status zs_text_items_open(const struct zs_texts *texts, const void *data, size_t n, struct zs_text_items *items,
                                   struct zs_error *err) ZS_MUST_CHECK;
 void zs_text_items_close(struct zs_text_items *items);
-/* An element as UTF-8; *text is valid until the next. ZS_CORRUPT where it is none. */
+/* An element as UTF-8; *text is valid until the next call. ZS_CORRUPT where it is not UTF-8. */
 enum zs_status zs_text_item(struct zs_text_items *items, uint64_t i, const char **text, size_t *n,
                             struct zs_error *err) ZS_MUST_CHECK;
 /* Appends an element, as it is stored. ZS_ARGUMENT for what is no UTF-8, or too long. */
 enum zs_status zs_text_item_append(const struct zs_texts *texts, const char *text, size_t n, struct zs_buffer *out,
                                    struct zs_error *err) ZS_MUST_CHECK;
-/* What stands before all elements. */
+/* Appends what stands before all elements of a chunk. */
 enum zs_status zs_text_items_begin(const struct zs_texts *texts, uint64_t count, struct zs_buffer *out,
                                    struct zs_error *err) ZS_MUST_CHECK;
 

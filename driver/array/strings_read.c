@@ -7,7 +7,8 @@
 #include "base/checked.h"
 #include "shard/walk.h"
 
-/* Shards that are no larger come whole, where more than one of their chunks is wanted: each request is a wait. */
+/* Shards of at most so many bytes are fetched as a whole where more than one of their chunks is wanted: each request
+ * waits for the network. */
 #define SMALL_SHARD ((uint64_t)1 << 20)
 
 struct reader {
@@ -79,7 +80,7 @@ static enum zs_status take_element(void *ctx, const uint64_t *number, uint64_t s
     return r->take(r->ctx, number, text, n, err);
 }
 
-/* The elements of a part in innermost chunks that are missing. */
+/* Gives the fill value for the elements of a part. */
 static enum zs_status take_missing(struct reader *r, const struct zs_text_part *whole, struct zs_error *err)
 {
     struct zs_text_part part;
@@ -189,7 +190,7 @@ static enum zs_status take_shard_object(struct reader *r, const struct zs_text_p
     return status;
 }
 
-/* The stored object at `at` of the grid; its absence is no failure. */
+/* Reads the stored object at position `at` of the grid; one that is absent gives the fill value. */
 static enum zs_status take_object(struct reader *r, const struct zs_text_part *part, const uint64_t *at,
                                   struct zs_error *err)
 {

@@ -1,11 +1,11 @@
-/* Arrays of text, written: each call brings its elements to the store, chunk by chunk, shard by shard. */
+/* Writing arrays of text: each call stores its elements, chunk by chunk, shard by shard. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "array/strings_private.h"
 #include "shard/writer.h"
 
-/* The codecs of an array of bytes, as those of texts: NULL without memory. */
+/* Turns the codecs of an array of bytes into those of text; NULL without memory. */
 static zs_json *codecs_of_texts(const zs_json *codecs)
 {
     zs_json *out = zs_json_new_array();
@@ -47,7 +47,7 @@ struct writer {
     const struct zs_texts *texts;
     zs_text_give_fn give;
     void *ctx;
-    char **values; /* of the chunk that is written, as it is stored: what replaces elements, else NULL */
+    char **values; /* of the chunk that is written, in stored order: new elements, else NULL */
 };
 
 /* ---- One chunk ---- */
@@ -62,7 +62,7 @@ static enum zs_status give_element(void *ctx, const uint64_t *number, uint64_t s
     return w->values[stored] != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "no memory for text");
 }
 
-/* Appends all elements of a chunk: those that are given, else those of `items`, else the fill value. */
+/* Appends all elements of a chunk: the new one, else that of `items`, else the fill value. */
 static enum zs_status append_all(struct writer *w, struct zs_text_items *items, uint64_t count, struct zs_buffer *out,
                                  bool *is_empty, struct zs_error *err)
 {
@@ -80,8 +80,8 @@ static enum zs_status append_all(struct writer *w, struct zs_text_items *items, 
     return ZS_OK;
 }
 
-/* The encoded bytes of a chunk that has elements of a part, over what it was (NULL: nothing was there): in `scratch`,
- * whose they are. */
+/* Encodes a chunk with new elements of a part and what it had before (NULL: nothing was stored). *encoded is memory of
+ * `scratch` or of `plain`. */
 static enum zs_status encode(struct writer *w, const struct zs_text_part *part, const uint64_t *at,
                              const struct zs_buffer *before, struct zs_scratch *scratch, struct zs_buffer *plain,
                              bool *is_empty, const void **encoded, size_t *n, struct zs_error *err)
@@ -110,7 +110,7 @@ static enum zs_status encode(struct writer *w, const struct zs_text_part *part, 
     return status;
 }
 
-/* ---- One object, whose lock is held ---- */
+/* ---- One object, with its lock held ---- */
 
 static enum zs_status put_leaf(struct writer *w, const struct zs_text_part *part, const uint64_t *at,
                                struct zs_shard_writer *shard, const char *key, struct zs_error *err)
