@@ -6,9 +6,11 @@
 #include <cstdlib>
 
 #include "compat.h"
+#include "driver.h"
 
 extern "C"
 {
+#include "codec/codec.h"
 #include "store/vsi.h"
 #include "zarr/hive.h"
 #include "zarr/icechunk.h"
@@ -360,4 +362,132 @@ std::string zsShown(const std::string &name)
     const std::string shown = text != nullptr ? text : "";
     free(text);
     return shown;
+}
+
+/* ---- What gdal.GetSubdatasetInfo() says of a name ---- */
+
+#if ZS_GDAL_AT_LEAST(8)
+#include "connection.h"
+
+namespace
+{
+struct Info final : public GDALSubdatasetInfo
+{
+    Info(const char *name, const ZSConnection &connection) : GDALSubdatasetInfo(name)
+    {
+        m_driverPrefixComponent = m_fileName.substr(0, m_fileName.find(':'));
+        m_pathComponent = connection.storeText;
+        m_isQuoted = m_pathComponent[0] == '"';
+        m_subdatasetComponent = connection.arrayText;
+    }
+
+  private:
+    void parseFileName() override
+    {
+    }
+};
+} // namespace
+
+GDALSubdatasetInfo *zsSubdatasetInfo(const char *name)
+{
+    ZSConnection connection;
+    std::string reason;
+    if (!STARTS_WITH_CI(name, "SHARDEDZARR:") || !zsParseConnection(name, connection, reason) || !connection.has_array)
+        return nullptr;
+    return new Info(name, connection);
+}
+#endif
+
+/* ---- Icechunk repositories ---- */
+
+bool zsIsRepository(const std::string &store)
+{
+    VSIStatBufL st;
+    return !zsIsRemote(store) &&
+           (zsIsIcechunkFile(store + "/" ZS_ICECHUNK_REPOSITORY) ||
+            VSIStatExL((store + "/" ZS_ICECHUNK_MAIN).c_str(), &st, VSI_STAT_EXISTS_FLAG) == 0);
+}
+
+bool zsIsNamedRepository(const ZSConnection &connection)
+{
+    const std::string &store = connection.store;
+    const std::string base = CPLString(store.substr(store.rfind('/') + 1)).tolower();
+    return connection.prefix == ZSConnection::Prefix::ICECHUNK || !connection.commit.empty() ||
+           base.find("icechunk") != std::string::npos;
+}
+
+bool zsIsNoRepository(const ZSConnection &connection)
+{
+    const std::string &store = connection.store;
+    if (zsIsRemote(store) && connection.commit.empty())
+        return true; // only requests could tell
+    char *current = CPLGetCurrentDir();
+    std::string path = store[0] == '/' || current == nullptr ? store : std::string(current) + "/" + store;
+    CPLFree(current);
+    while (path.size() > 1 && connection.commit.empty() && !zsIsRepository(path))
+        path.resize(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
+    if (path.size() <= 1)
+        return true;
+    CPLError(CE_Failure, CPLE_NotSupported, "%s: %s", zsShown(path).c_str(), ZS_ICECHUNK_READ_ONLY);
+    return false;
+}
+
+/* ---- Which commit ---- */
+
+/* A value with %XX for what would end it. */
+static std::string escapedValue(const std::string &value)
+{
+    std::string out;
+    for (const char c : value)
+        out += strchr("&?%\"", c) != nullptr ? std::string(CPLSPrintf("%%%02X", c)) : std::string(1, c);
+    return out;
+}
+
+bool zsTakeCommitOptions(CSLConstList options, ZSConnection &connection, std::string &reason)
+{
+    const CPLStringList words(CSLTokenizeString2(connection.commit.c_str(), "&", 0));
+    for (const char *name : {"branch", "tag", "snapshot", "as_of"})
+    {
+        const char *given = CSLFetchNameValue(options, name);
+        const char *named = words.FetchNameValue(name);
+        if (given == nullptr)
+            continue;
+        if (named != nullptr && zsUnescapedWord(named) != given)
+        {
+            reason = std::string(name) + ": expected " + zsUnescapedWord(named) + ", as the name says, or no option; "
+                     "found " + given;
+            return false;
+        }
+        if (named == nullptr)
+            connection.commit += (connection.commit.empty() ? "" : "&") + std::string(name) + "=" + escapedValue(given);
+    }
+    return true;
+}
+
+enum zs_status zsOpenRepository(const ZSConnection &connection, ZSStore &store, struct zs_error *err)
+{
+    return zs_icechunk_open(&store.store, connection.commit.c_str(), zs_zstd_decode, err);
+}
+
+/* A member of a description: a text, or a list of texts with commas between. */
+static void take(CPLStringList &items, const char *name, const zs_json *member)
+{
+    const char *text = nullptr;
+    std::string all;
+    for (const zs_json *m = zs_json_first(member); m != nullptr; m = zs_json_next(m))
+        all += zs_json_string(m, &text) ? (all.empty() ? "" : ",") + std::string(text) : "";
+    if (zs_json_string(member, &text) || zs_json_is_array(member))
+        items.SetNameValue(CPLString(name).toupper().c_str(), zs_json_is_array(member) ? all.c_str() : text);
+}
+
+void zsDescribeRepository(const ZSStore &store, GDALDataset &dataset)
+{
+    zs_json *document = nullptr;
+    CPLStringList items;
+    if (zs_icechunk_describe(store.store, &document, nullptr) != ZS_OK)
+        return;
+    for (const char *name : {"snapshot", "time", "message", "branch", "tag", "branches", "tags"})
+        take(items, name, zs_json_get(document, name));
+    zs_json_free(document);
+    dataset.GDALMajorObject::SetMetadata(items.List(), "ICECHUNK"); // nothing is to be stored of it
 }

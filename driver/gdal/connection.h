@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "handles.h"
+
 /* What a connection string asks for. */
 struct ZSConnection
 {
@@ -64,5 +66,24 @@ bool zsIsRemote(const std::string &path);
 
 /* A name as messages may show it: without passwords and without the query of a URL. */
 std::string zsShown(const std::string &name);
+
+/* ---- Icechunk repositories among the stores that are opened (zarr/icechunk.h) ---- */
+
+/* Whether it is a repository, as far as a look at the disk tells; of no remote one. */
+bool zsIsRepository(const std::string &store);
+/* Whether it is one by its name, or because one of its commits is asked for: then its history is asked first. */
+bool zsIsNamedRepository(const ZSConnection &connection);
+
+/* Whether it is none, and lies in none; else why nothing is written there or removed is said (CPLError). */
+bool zsIsNoRepository(const ZSConnection &connection);
+
+/* Adds what open options ask for to the connection. False, with a reason, where the name says otherwise. */
+bool zsTakeCommitOptions(CSLConstList options, ZSConnection &connection, std::string &reason);
+
+/* Puts the store of the commit in the place of the store. ZS_NOT_FOUND: it is no repository. */
+enum zs_status zsOpenRepository(const ZSConnection &connection, ZSStore &store, struct zs_error *err);
+
+/* Fills the metadata domain ICECHUNK: which commit it is, and which others have names. */
+void zsDescribeRepository(const ZSStore &store, GDALDataset &dataset);
 
 #endif

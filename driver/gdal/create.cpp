@@ -13,10 +13,7 @@
 #include "guard.h"
 #include "gdal/raster/healpix_target.h"
 #include "gdal/multidim/mdim.h"
-#include "gdal/multidim/mdim_options.h"
 #include "gdal/raster/new_arrays.h"
-#include "gdal/raster/packing.h"
-#include "repository.h"
 #include "gdal/raster/source_axes.h"
 #include "target.h"
 

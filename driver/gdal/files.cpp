@@ -5,7 +5,6 @@
 
 #include "connection.h"
 #include "handles.h"
-#include "repository.h"
 #include "target.h"
 
 extern "C"

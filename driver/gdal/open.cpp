@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <string_view>
 
-#include "gdal/raster/choices.h"
 #include "gdal/raster/container.h"
 #include "gdal/raster/dataset.h"
-#include "gdal/raster/group.h"
+#include "gdal/raster/selection.h"
 #include "guard.h"
-#include "gdal/raster/healpix_map.h"
 #include "gdal/multidim/mdim.h"
 #include "options.h"
-#include "repository.h"
 
 extern "C"
 {

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "gdal/connection.h"
+#include "gdal/creation_options.h"
 #include "gdal/handles.h"
 #include "gdal/target.h"
 #include "gdal/types.h"
@@ -155,7 +156,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     bool WriteDocuments();
     bool TakePlace();
 
-    /* ---- Of what changes its shape, or goes (mdim_change.cpp) ---- */
+    /* ---- Of what changes its shape, or goes (mdim_store.cpp) ---- */
 
     using Shapes = std::map<std::string, std::vector<uint64_t>>; /* of arrays, by path */
 
@@ -377,7 +378,7 @@ std::shared_ptr<GDALAttribute> zsMdimNewAttribute(const std::shared_ptr<ZSMdimSt
 bool zsMdimDeleteAttribute(const std::shared_ptr<ZSMdimStore> &store, const std::string &path, const std::string &owner,
                            const std::string &name);
 
-/* ---- mdim_blocks.cpp ---- */
+/* ---- mdim_read.cpp ---- */
 
 /* What GetStructuralInfo() says beside the codecs. */
 void zsMdimTellStructure(const struct zs_node *node, const struct zs_array_info &info, CPLStringList &list);
@@ -477,7 +478,7 @@ enum zs_status zsMdimWrite(struct zs_array *array, const ZSMdimRequest &request,
 bool zsMdimCopyValues(GDALMDArray &to, const GDALMDArray &from, const ZSMdimChunks &chunks, GUInt64 &cost,
                       GUInt64 totalCost, GDALProgressFunc progress, void *progressData);
 
-/* ---- mdim_open.cpp ---- */
+/* ---- mdim_group.cpp ---- */
 
 /* A dataset of the store's root group; closing it flushes the store. */
 std::unique_ptr<GDALDataset> zsMdimDataset(const std::shared_ptr<ZSMdimStore> &store, GDALAccess access);
@@ -486,5 +487,49 @@ std::unique_ptr<GDALDataset> zsMdimDataset(const std::shared_ptr<ZSMdimStore> &s
 std::unique_ptr<GDALDataset> zsMdimOpen(const std::shared_ptr<ZSStore> &store, const struct zs_node *node,
                                         const ZSConnection &connection, const ZSOpenOptions &options,
                                         GDALAccess access, struct zs_error *err);
+
+/* ---- mdim_create.cpp: the creation options of rasters that mean something here ---- */
+
+/* Warns of options, in this driver's words, that are of rasters alone: a copy through the multidimensional API takes
+ * the same list. */
+void zsWarnOfRasterOptions(CSLConstList options);
+
+/* How a new array of any rank is laid out. */
+class ZSMdimArrayOptions
+{
+    ZSCreationOptions m_options;
+    std::vector<ZSDimension> m_dimensions;
+    std::vector<ZSDivision> m_chunks, m_shards; /* what the spec's edges are borrowed from */
+    std::vector<std::string> m_names;
+    bool m_isCoordinate, m_hasCompression = false;
+
+    bool ApplyChunks(struct zs_array_spec &spec);
+    bool ApplyShards(struct zs_array_spec &spec);
+    bool Suits(const char *name, const char *value, const struct zs_array_spec &spec) const;
+
+  public:
+    /* isCoordinate: of the coordinates of a dimension, which are best in one piece, and read as they were written. */
+    explicit ZSMdimArrayOptions(bool isCoordinate) : m_isCoordinate(isCoordinate)
+    {
+    }
+    /* Sets chunks, shards and encoding of the spec, whose rank, shape, names and type are set; it borrows from this.
+     * `own` are the array's, `all` those of all arrays, which count where they suit this one. False (CPLError emitted)
+     * for an option that there is not, and values that are not allowed. */
+    bool Apply(CSLConstList own, CSLConstList all, struct zs_array_spec &spec);
+
+    /* Whether shapes, or how to compress, were asked for. */
+    bool HasShape() const
+    {
+        return m_options.chunk.IsGiven() || m_options.shard.IsGiven();
+    }
+    bool HasCompression() const
+    {
+        return m_hasCompression;
+    }
+    int ChunkOrder() const
+    {
+        return m_options.chunk_order;
+    }
+};
 
 #endif

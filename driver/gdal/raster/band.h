@@ -8,7 +8,6 @@
 
 #include <gdal_rat.h>
 
-#include "dataset_part.h"
 #include "gdal/compat.h"
 #include "items.h"
 #include "view.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "choices.h"
+#include "selection.h"
 #include "gdal/guard.h"
 
 /* A longer list helps nobody: each entry is two texts in a list that programs search from its begin, and print. What

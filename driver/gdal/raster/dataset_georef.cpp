@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "gdal/connection.h"
-#include "healpix_map.h"
 #include "healpix_target.h"
 
 extern "C"

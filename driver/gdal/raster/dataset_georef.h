@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "dataset_part.h"
 #include "view.h"
 
 extern "C"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "choices.h"
+#include "selection.h"
 #include "gdal/connection.h"
 #include "gdal/guard.h"
 #include "source_axes.h"

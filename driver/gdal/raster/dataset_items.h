@@ -7,7 +7,6 @@
 #include <functional>
 #include <memory>
 
-#include "dataset_part.h"
 #include "items.h"
 #include "view.h"
 

@@ -6,7 +6,6 @@
 #include <memory>
 #include <vector>
 
-#include "dataset_part.h"
 #include "view.h"
 
 extern "C"

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "gdal/types.h"
-#include "healpix_map.h"
 
 extern "C"
 {

@@ -4,7 +4,6 @@
 
 #include <memory>
 
-#include "dataset_part.h"
 #include "view.h"
 
 class ShardedZarrDataset;

@@ -11,7 +11,6 @@
 #include <ogr_spatialref.h>
 
 #include "dataset.h"
-#include "healpix_map.h"
 
 extern "C"
 {

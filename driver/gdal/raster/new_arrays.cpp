@@ -1,12 +1,16 @@
 #include "new_arrays.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
-#include "gdal/creation_options.h"
 #include "dataset.h"
+#include "gdal/creation_options.h"
+#include "gdal/types.h"
 
 extern "C"
 {
+#include "codec/cast.h"
 #include "geo/cf.h"
 }
 
@@ -78,4 +82,162 @@ std::string ZSNewArrays::MaskName(const struct zs_raster_spec &spec) const
     for (int i = 2; isTaken(name); i++)
         name = "mask_" + std::to_string(i);
     return name;
+}
+
+/* ---- SCALE_OFFSET ---- */
+
+/* ---- What is stored ---- */
+
+static void limitsOf(enum zs_data_type type, double &low, double &high)
+{
+    const size_t bits = 8 * zs_dtype_of(type).size;
+    const bool isSigned = type == ZS_INT8 || type == ZS_INT16 || type == ZS_INT32;
+    low = isSigned ? -std::ldexp(1.0, static_cast<int>(bits) - 1) : 0;
+    high = std::ldexp(1.0, static_cast<int>(bits) - (isSigned ? 1 : 0)) - 1;
+}
+
+/* The smallest float whose arithmetic gives each of the integers back, at least as large as `least`: three results are
+ * rounded on the way there and back, and half a step is lost. GDT_Unknown when there is none. */
+static GDALDataType floatFor(const struct zs_encoding &e, GDALDataType least)
+{
+    double low, high;
+    limitsOf(e.packed_type, low, high);
+    const double most = std::max(-low, high) + 2 * std::fabs(e.offset * e.factor);
+    if (least != GDT_Float64 && most < std::ldexp(1.0, 21))
+        return GDT_Float32;
+    return most < std::ldexp(1.0, 50) ? GDT_Float64 : GDT_Unknown;
+}
+
+static bool fail(const std::string &message)
+{
+    CPLError(CE_Failure, CPLE_IllegalArg, "SCALE_OFFSET: %s", message.c_str());
+    return false;
+}
+
+/* The scale and offset that all bands of the source have, or the options say. */
+static bool findScale(const ZSCreationOptions &options, GDALDataset *source, double &scale, double &offset)
+{
+    bool isKnown = options.has_scale || options.has_offset;
+    scale = options.has_scale ? options.scale : 1;
+    offset = options.has_offset ? options.offset : 0;
+    for (int b = 1; source != nullptr && b <= source->GetRasterCount(); b++)
+    {
+        GDALRasterBand &band = *source->GetRasterBand(b);
+        int hasScale = FALSE, hasOffset = FALSE;
+        const double s = band.GetScale(&hasScale), o = band.GetOffset(&hasOffset);
+        const double bandScale = options.has_scale ? options.scale : hasScale ? s : 1,
+        bandOffset = options.has_offset ? options.offset : hasOffset ? o : 0;
+        if (b > 1 && (bandScale != scale || bandOffset != offset))
+            return fail("expected one scale and offset for all bands, found others in band " + std::to_string(b));
+        scale = bandScale;
+        offset = bandOffset;
+        isKnown = isKnown || hasScale || hasOffset;
+    }
+    if (!isKnown)
+        return fail(std::string(source != nullptr ? "the source" : "a new raster") +
+                    " has neither scale nor offset; give them by the options SCALE and OFFSET");
+    if (!std::isfinite(scale) || scale == 0 || !std::isfinite(1 / scale) || !std::isfinite(offset))
+        return fail("expected a finite scale other than 0 and a finite offset");
+    return true;
+}
+
+bool ZSPacking::Start(ZSCreationOptions &options, GDALDataset *source, GDALDataType &type)
+{
+    struct zs_encoding &e = options.encoding;
+    double scale, offset;
+    if (!options.scale_offset)
+        return !(options.has_scale || options.has_offset) || fail("SCALE and OFFSET are for SCALE_OFFSET=YES");
+    const bool isInteger = GDALDataTypeIsInteger(type) != FALSE;
+    if (GDALDataTypeIsComplex(type) || (isInteger && source == nullptr) ||
+        (isInteger && GDALGetDataTypeSizeBytes(type) > 4))
+        return fail(std::string("expected ") +
+                    (source != nullptr ? "integers of at most 32 bits, or floats"
+                                       : "Float32 or Float64, the type of the values") +
+                    ", found " + GDALGetDataTypeName(type));
+    if (!findScale(options, source, scale, offset))
+        return false;
+    e.is_packed = true;
+    e.factor = 1 / scale;
+    e.offset = offset;
+    e.packed_type = ZS_UINT16;
+    if (options.has_packed_type)
+        e.packed_type = options.packed_type;
+    else if (isInteger && !zsZarrType(type, &e.packed_type))
+        return fail(std::string("Zarr has no data type for ") + GDALGetDataTypeName(type));
+    const GDALDataType of = floatFor(e, isInteger ? GDT_Float32 : type);
+    if (of == GDT_Unknown || (source == nullptr && of != type && type == GDT_Float32))
+        return fail(std::string(zs_dtype_of(e.packed_type).name) + " with this offset has more digits than " +
+                    (of == GDT_Unknown ? "Float64" : "Float32"));
+
+    double low, high;
+    limitsOf(e.packed_type, low, high);
+    int has = FALSE;
+    m_nodata = source != nullptr ? source->GetRasterBand(1)->GetNoDataValue(&has) : 0;
+    m_hasNodata = has != FALSE;
+    if (isInteger && m_hasNodata && !(m_nodata >= low && m_nodata <= high && m_nodata == std::floor(m_nodata)))
+    {
+        CPLError(CE_Warning, CPLE_AppDefined, "nodata value %.17g cannot be a %s and is left out", m_nodata,
+                 zs_dtype_of(e.packed_type).name);
+        m_hasNodata = false;
+    }
+    // Integers keep the one that says so; for floats it is where values are rare, at an end.
+    e.has_missing = !isInteger || m_hasNodata;
+    e.missing = static_cast<int64_t>(isInteger ? m_nodata : low < 0 ? low : high);
+    m_isUsed = true;
+    m_unpacks = isInteger;
+    m_factor64 = e.factor;
+    m_offset64 = e.offset;
+    m_factor = static_cast<float>(m_factor64);
+    m_offset = static_cast<float>(m_offset64);
+    type = of;
+    return true;
+}
+
+void ZSPacking::Finish(struct zs_raster_spec &spec, std::vector<struct zs_meaning> &bands) const
+{
+    if (!m_isUsed)
+        return;
+    const double fill = spec.encoding.has_missing ? std::numeric_limits<double>::quiet_NaN() : m_offset64;
+    ZSStoring storing{GDT_Float64, spec.dtype.type, spec.dtype.size};
+    zsStore(&storing, &fill, spec.nodata, static_cast<ptrdiff_t>(spec.dtype.size), 1);
+    spec.has_nodata = spec.encoding.has_missing;
+    for (auto &m : bands)
+    {
+        m.has_scale = m.has_offset = m.has_nodata = false;
+        if (!m_unpacks || m.metadata == nullptr)
+            continue;
+        char **kept = m.metadata;
+        for (char **item = m.metadata; *item != nullptr; item++)
+        {
+            if (STARTS_WITH(*item, "STATISTICS_"))
+                free(*item);
+            else
+                *kept++ = *item;
+        }
+        *kept = nullptr;
+    }
+}
+
+/* ---- Pixels ---- */
+
+/* As scale_offset decodes, step by step in the arithmetic of the type. */
+template <class T> static void unpack(T *p, size_t n, bool unpacks, T factor, T offset, bool hasNodata, double nodata)
+{
+    constexpr T none = std::numeric_limits<T>::quiet_NaN();
+    const T key = static_cast<T>(nodata);
+    for (size_t i = 0; i < n; i++)
+    {
+        const bool isNone = hasNodata && p[i] == key;
+        p[i] = isNone ? none : unpacks ? p[i] / factor + offset : p[i];
+    }
+}
+
+void ZSPacking::Unpack(void *pixels, GDALDataType type, size_t n) const
+{
+    if (!m_isUsed)
+        return;
+    if (type == GDT_Float32)
+        unpack(static_cast<float *>(pixels), n, m_unpacks, m_factor, m_offset, m_hasNodata, m_nodata);
+    else
+        unpack(static_cast<double *>(pixels), n, m_unpacks, m_factor64, m_offset64, m_hasNodata, m_nodata);
 }

@@ -7,10 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "gdal/connection.h"
 #include "gdal/handles.h"
 
 extern "C"
 {
+#include "base/status.h"
 #include "raster/healpix_read.h"
 #include "raster/slices.h"
 }
@@ -121,6 +123,44 @@ class ZSView
     {
         return m_maps[source];
     }
+};
+
+/* ---- HEALPix cells as a map: faces as subdatasets, sizes, georeferencing that PROJ gives ---- */
+
+/* What a connection asks for of the sphere, ":face=3", which is then taken out of it; ZS_HEALPIX_SPHERE where it asks
+ * for no face. False, with the reason in err, where there is no such face. An array with a dimension of that name is
+ * asked for that. */
+bool zsTakeFace(const ZSArray &array, ZSConnection &connection, int &shown, struct zs_error *err);
+
+/* The twelve faces of what `name` names, behind what is listed already. */
+void zsListFaces(CPLStringList &list, const std::string &name, const std::string &title);
+/* The same of an array that a connection chose a part of. */
+void zsListFaces(CPLStringList &list, const ZSConnection &connection, const std::string &path);
+
+/* Pixels along the sides of a raster; false, with the reason in err, where GDAL has no so large ones. */
+bool zsHealpixSize(const ZSArray &array, int shown, int &width, int &height, struct zs_error *err);
+/* The side of a block: that of the square which a chunk is, within reason. */
+int zsHealpixBlock(const ZSArray &array);
+
+/* Where faces lie, into `georef`. */
+void zsHealpixGeoref(const struct zs_healpix &healpix, int shown, struct zs_georef &georef);
+
+/* ---- Parts of a dataset ---- */
+
+class ZSDatasetPart
+{
+  public:
+    ZSDatasetPart() = default;
+    ZSDatasetPart(const ZSDatasetPart &) = delete;
+    ZSDatasetPart &operator=(const ZSDatasetPart &) = delete;
+    virtual ~ZSDatasetPart() = default;
+
+    /* Whether something was set that is not in the store. */
+    virtual bool IsPending() const = 0;
+    /* Hands it to the documents of the store, which are published together when all parts did so. */
+    virtual enum zs_status Flush(struct zs_error *err) = 0;
+    /* It was published. */
+    virtual void SetPublished() = 0;
 };
 
 #endif

@@ -1,15 +1,18 @@
-/* gdal/raster/group.h: a group whose arrays lie on one grid as one dataset. */
-#ifndef ZS_GDAL_GROUP_H
-#define ZS_GDAL_GROUP_H
+/* gdal/raster/selection.h: what a name selects: slices of an array; a group whose arrays lie on one grid. */
+#ifndef ZS_GDAL_SELECTION_H
+#define ZS_GDAL_SELECTION_H
 
-#include "dataset.h"
+#include "gdal/connection.h"
+#include "view.h"
 
 extern "C"
 {
 #include "raster/groups.h"
 }
 
-/* Such groups of a store. */
+class ShardedZarrDataset;
+
+/* Groups whose arrays lie on one grid, of a store. */
 class ZSRasterGroups
 {
     struct zs_raster_groups m_groups = {};
@@ -49,5 +52,20 @@ std::unique_ptr<ShardedZarrDataset> zsOpenRasterGroup(const std::shared_ptr<ZSSt
 
 /* "[4x10980x10980] b02, b03, b04, b08 (UInt16)" */
 std::string zsDescribeGroup(const struct zs_raster_group &group);
+
+/* What dimension `dim` of an array is called in names of datasets and in metadata. */
+std::string zsDimensionName(const struct zs_node *node, int dim);
+
+/* What a connection asks for of the dimensions but X and Y, in their order; empty when that is all of them. Reads
+ * coordinates only of dimensions that are asked for by value. False, with the reason in err, when there is nothing
+ * such. */
+bool zsChoose(const ZSStore &store, const struct zs_node *node, const struct zs_axes &axes,
+              const ZSConnection &connection, std::vector<struct zs_choice> &choices, struct zs_error *err);
+
+/* The same choices as text, for what is kept of a part and not of the whole: ":3", ":*:0..24". */
+std::string zsChoicesText(const std::vector<struct zs_choice> &choices);
+
+/* ":name=", behind which a value or a range follows. */
+std::string zsNamedChoice(const struct zs_node *node, int dim);
 
 #endif
