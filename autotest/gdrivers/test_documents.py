@@ -202,7 +202,7 @@ def test_the_options_are_those_of_the_driver(item, section, heading):
 
 @pytest.mark.no_driver
 def test_the_configuration_options_are_those_in_the_sources():
-    sources = "".join(open(name).read() for name in glob.glob(os.path.join(PROJECT, "driver", "*", "*.c*")))
+    sources = "".join(open(name).read() for name in glob.glob(os.path.join(PROJECT, "driver", "**", "*.c*"), recursive=True))
     asked = set(re.findall(r'ConfigOption\(\s*"([A-Z0-9_]+)"', sources))
     said = set(options_of_manual("Configuration options"))
     assert asked and asked <= said
