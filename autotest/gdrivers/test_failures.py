@@ -69,6 +69,20 @@ def test_a_server_on_a_port_with_404_that_dies_gives_an_error_and_no_zeros(tmp_p
         assert "s.zarr/c/" in error_of(read_all, dataset)
 
 
+@pytest.mark.parametrize("status", [404, 503])
+def test_the_body_of_a_refusal_is_no_chunk_where_a_kept_connection_was_reset(tmp_path, server, status):
+    """curl then asks again by itself, and GDAL's client does not tell the status of that answer."""
+    oracle.write(tmp_path / "s.zarr", array_meta((2, 8), "uint8", (1, 8), [LITTLE]), counting((2, 8)) + 1)
+    server.faults["s.zarr/c/1/0"] = ["idle", (status, "<Error/>"), (status, "<Error/>")]
+    dataset = open_array(server.vsi("s.zarr"))
+    assert dataset.ReadAsArray(0, 0, 8, 1).tolist() == [list(range(1, 9))]  # leaves a connection
+    if status == 404:
+        assert dataset.ReadAsArray(0, 1, 8, 1).tolist() == [[0] * 8]
+    else:
+        assert "s.zarr/c/1/0" in error_of(dataset.ReadAsArray, 0, 1, 8, 1)
+    assert len(server.faults["s.zarr/c/1/0"]) < 2
+
+
 @pytest.mark.parametrize("status", [400, 401, 403, 500, 503])
 def test_through_gdals_files_only_a_404_is_absent(tmp_path, server, status):
     write_store(tmp_path / "s.zarr")
