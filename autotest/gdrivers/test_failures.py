@@ -521,6 +521,19 @@ def break_object(path, way):
         file.write(broken[way])
 
 
+@pytest.mark.parametrize("level", ["ovr_2x/zarr.json", "ovr_2x/a/zarr.json"])
+@pytest.mark.parametrize("fault", [503, 403, "short"])
+def test_overviews_that_cannot_be_asked_for_are_an_error_and_found_later(tmp_path, server, level, fault):
+    source = gdal.GetDriverByName("MEM").Create("", 64, 64)
+    options = ["ARRAY_NAME=a", "CHUNK_SHAPE=16", "OVERVIEWS=2,4", "CREATE_CONSOLIDATED_METADATA=NO"]
+    assert gdal.GetDriverByName("ShardedZarr").CreateCopy(str(tmp_path / "s.zarr"), source, options=options)
+    server.faults["s.zarr/" + level] = fault
+    band = held_band(gdal.Open("SHARDEDZARR:%s:/a" % server.vsi("s.zarr")))
+    assert level in error_of(band.GetOverviewCount)
+    server.faults.clear()
+    assert band.GetOverviewCount() == 2
+
+
 @pytest.mark.parametrize("way", ["html", "empty", "short", "changed"])
 def test_a_broken_coordinate_is_an_error_that_names_its_object(tmp_path, way):
     path = write_with_coordinates(tmp_path / "s.zarr")
