@@ -270,7 +270,15 @@ def with_table(dataset):
     dataset.GetRasterBand(1).SetDefaultRAT(table)
 
 
-LOSSES = {"ground control points": with_gcps, "metadata domain GEOLOCATION": with_geolocation, "raster attribute table": with_table,
+def with_epoch(dataset):
+    srs = osr.SpatialReference()
+    srs.ImportFromEPSG(9000)  # ITRF2014, which is dynamic
+    srs.SetCoordinateEpoch(2021.3)
+    dataset.SetSpatialRef(srs)
+
+
+LOSSES = {"ground control points": with_gcps, "coordinate epoch": with_epoch, "metadata domain GEOLOCATION": with_geolocation,
+          "raster attribute table": with_table,
           "masks that are not one for all bands": lambda dataset: dataset.GetRasterBand(1).CreateMaskBand(0),
           "nodata values that differ between bands": lambda dataset: dataset.GetRasterBand(2).SetNoDataValue(3),
           "data types that differ between bands": lambda dataset: dataset.AddBand(gdal.GDT_Float64)}

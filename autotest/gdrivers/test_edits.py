@@ -3,6 +3,7 @@ import glob
 import json
 import os
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -663,6 +664,21 @@ def test_an_edit_of_georeferencing_leaves_what_others_say(tmp_path, edit):
         seen = open_ours(name_of(path, "/" + name))
         assert geotransform(seen) == moved
         assert seen.GetSpatialRef().GetAuthorityCode(None) == ("32634" if edit == "other crs" else "32633")
+
+
+@pytest.mark.parametrize("other", ["zonal", None])
+def test_a_crs_changes_the_units_of_both_axes_or_of_none(tmp_path, other):
+    """zonal(y), which does not follow, has y in degrees."""
+    path = georeferenced(tmp_path / "a.zarr", ("degrees_north", "degrees_east"), (1e5, 1e5), mapping=None)
+    for name in {"b", "zonal"} - {other}:
+        shutil.rmtree(os.path.join(path, name))
+    dataset = update(path, "/a")
+    before = geotransform(dataset)
+    dataset.SetSpatialRef(wkt(32634))
+    dataset = None
+    assert [attributes_of(path, name)["units"] for name in "yx"] == (["degrees_north", "degrees_east"] if other else ["m", "m"])
+    seen = open_ours(name_of(path, "/a"))
+    assert geotransform(seen) == pytest.approx(before) and seen.GetSpatialRef().GetAuthorityCode(None) == "32634"
 
 
 @pytest.mark.parametrize("first", ["crs", "transform"])

@@ -69,6 +69,20 @@ def test_a_server_on_a_port_with_404_that_dies_gives_an_error_and_no_zeros(tmp_p
         assert "s.zarr/c/" in error_of(read_all, dataset)
 
 
+@pytest.mark.parametrize("status", [404, 503])
+def test_the_body_of_a_refusal_is_no_chunk_where_a_kept_connection_was_reset(tmp_path, server, status):
+    """curl then asks again by itself, and GDAL's client does not tell the status of that answer."""
+    oracle.write(tmp_path / "s.zarr", array_meta((2, 8), "uint8", (1, 8), [LITTLE]), counting((2, 8)) + 1)
+    server.faults["s.zarr/c/1/0"] = ["idle", (status, "<Error/>"), (status, "<Error/>")]
+    dataset = open_array(server.vsi("s.zarr"))
+    assert dataset.ReadAsArray(0, 0, 8, 1).tolist() == [list(range(1, 9))]  # leaves a connection
+    if status == 404:
+        assert dataset.ReadAsArray(0, 1, 8, 1).tolist() == [[0] * 8]
+    else:
+        assert "s.zarr/c/1/0" in error_of(dataset.ReadAsArray, 0, 1, 8, 1)
+    assert len(server.faults["s.zarr/c/1/0"]) < 2
+
+
 @pytest.mark.parametrize("status", [400, 401, 403, 500, 503])
 def test_through_gdals_files_only_a_404_is_absent(tmp_path, server, status):
     write_store(tmp_path / "s.zarr")
@@ -505,6 +519,19 @@ def break_object(path, way):
     broken = {"html": b"<html></html>", "empty": b"", "short": there[:len(there) // 2], "changed": b"\x55" + there[1:]}
     with open(path, "wb") as file:
         file.write(broken[way])
+
+
+@pytest.mark.parametrize("level", ["ovr_2x/zarr.json", "ovr_2x/a/zarr.json"])
+@pytest.mark.parametrize("fault", [503, 403, "short"])
+def test_overviews_that_cannot_be_asked_for_are_an_error_and_found_later(tmp_path, server, level, fault):
+    source = gdal.GetDriverByName("MEM").Create("", 64, 64)
+    options = ["ARRAY_NAME=a", "CHUNK_SHAPE=16", "OVERVIEWS=2,4", "CREATE_CONSOLIDATED_METADATA=NO"]
+    assert gdal.GetDriverByName("ShardedZarr").CreateCopy(str(tmp_path / "s.zarr"), source, options=options)
+    server.faults["s.zarr/" + level] = fault
+    band = held_band(gdal.Open("SHARDEDZARR:%s:/a" % server.vsi("s.zarr")))
+    assert level in error_of(band.GetOverviewCount)
+    server.faults.clear()
+    assert band.GetOverviewCount() == 2
 
 
 @pytest.mark.parametrize("way", ["html", "empty", "short", "changed"])

@@ -96,7 +96,7 @@ class RangeServer(Server):
     """Serves the files under `root` on 127.0.0.1 while used as a context.
 
     faults       {path: what to answer instead}: an HTTP status, alone or with a body in XML; "short" for a body that breaks off half way,
-                 "reset" where the connection is reset then; a list of them is used up, one for each request
+                 "reset" where the connection is reset then, "idle" where it is reset before any answer; a list of them is used up, one for each request
     ranges       "all"; "plain": any with a suffix range ("the last n bytes") is answered with `no_suffix`; "none": Range is ignored
     preconditions, etags  whether If-Match is obeyed, and answers have an ETag
     before       called with (method, path, headers) before each answer; a status that it returns is the answer
@@ -138,6 +138,11 @@ class _Handler(Handler):
             fault = owner.faults.get(path)
             if isinstance(fault, list):
                 fault = fault.pop(0) if fault else None
+        if fault == "idle":
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.close_connection = True
+            self.connection.close()
+            return
         if isinstance(fault, int):
             status, headers, body = fault, {}, b""
         elif isinstance(fault, tuple):

@@ -4,7 +4,10 @@
 #include <cpl_vsi.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -12,13 +15,18 @@
 #include "array_store.h"
 
 static char noted[4096]; /* "d": bytes of a file, "r": renamed, "f": a folder */
+static pthread_mutex_t noting = PTHREAD_MUTEX_INITIALIZER;
 static bool fails;
+static unsigned disk_us;           /* what the disk takes for a file */
+static atomic_int waiting, at_once; /* for a file; the most of them */
 
 static int note(char letter)
 {
+    pthread_mutex_lock(&noting);
     const size_t n = strlen(noted);
     if (n + 1 < sizeof noted)
         noted[n] = letter;
+    pthread_mutex_unlock(&noting);
     errno = EIO;
     return fails ? -1 : 0;
 }
@@ -26,6 +34,11 @@ static int note(char letter)
 int fdatasync(int fd)
 {
     (void)fd;
+    const int n = atomic_fetch_add(&waiting, 1) + 1;
+    for (int most = atomic_load(&at_once); n > most && !atomic_compare_exchange_weak(&at_once, &most, n);)
+        ;
+    usleep(disk_us);
+    atomic_fetch_sub(&waiting, 1);
     return note('d');
 }
 
@@ -79,6 +92,24 @@ static void test_a_new_store_is_put_on_the_disk_at_its_end_each_folder_once(void
 {
     CHECK_EQ_STR(notes_of_puts(ZS_SYNC_LATER, 3, false), "rrr");
     CHECK_EQ_STR(notes_of_puts(ZS_SYNC_LATER, 3, true), "rrrdddfff"); /* c, the root, and the one above it */
+}
+
+static void test_files_of_a_new_store_wait_for_the_disk_side_by_side(void)
+{
+    disk_us = 20000;
+    atomic_store(&at_once, 0);
+    (void)notes_of_puts(ZS_SYNC_LATER, 16, true);
+    CHECK(atomic_load(&at_once) > 1);
+
+    struct rlimit limit;
+    CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    const struct rlimit few = {.rlim_cur = 16, .rlim_max = limit.rlim_max};
+    CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
+    atomic_store(&at_once, 0);
+    (void)notes_of_puts(ZS_SYNC_LATER, 16, true);
+    CHECK(atomic_load(&at_once) <= 2);
+    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    disk_us = 0;
 }
 
 static void test_what_cannot_be_put_on_the_disk_is_an_error_and_the_old_object_stays(void)
@@ -148,6 +179,7 @@ int main(void)
     RUN(test_bytes_are_on_the_disk_before_the_rename_and_the_folder_after_it);
     RUN(test_without_sync_nothing_waits_for_the_disk);
     RUN(test_a_new_store_is_put_on_the_disk_at_its_end_each_folder_once);
+    RUN(test_files_of_a_new_store_wait_for_the_disk_side_by_side);
     RUN(test_what_cannot_be_put_on_the_disk_is_an_error_and_the_old_object_stays);
     RUN(test_a_shard_that_is_changed_waits_for_the_disk_as_often_as_its_order_needs);
     return check_result();

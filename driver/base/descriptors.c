@@ -30,6 +30,12 @@ static int most_files(void)
     return (int)(limit.rlim_cur / ZS_SHARE_OF_FILES);
 }
 
+int zs_files_at_once(int most)
+{
+    const int share = most_files() / 4;
+    return share < 1 ? 1 : share < most ? share : most;
+}
+
 /* ---- The list, under its lock ---- */
 
 static void list_remove(struct zs_idle_file *f)

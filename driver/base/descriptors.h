@@ -52,5 +52,7 @@ void zs_files_take(int n);
 void zs_files_give(int n);
 /* Whether too many of these are open: the caller should finish a file soon. */
 bool zs_files_are_scarce(void);
+/* How many files, of `most` and at least one, may be opened at once that are closed again at once. */
+int zs_files_at_once(int most);
 
 #endif

@@ -22,5 +22,8 @@
 #define ZS_MOST_FETCHES 32
 /* Uploads at once, of an array to a remote store. */
 #define ZS_MOST_UPLOADS 16
+/* Files and folders that are waited for at once until they are on a local disk: many of them cost it little more than
+ * one. Where the process may have few descriptors, fewer. */
+#define ZS_MOST_SYNCS 16
 
 #endif

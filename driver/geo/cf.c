@@ -349,13 +349,15 @@ static enum zs_status write_slot(struct zs_hierarchy *h, const struct zs_slot *s
     return status == ZS_OK && !stays ? describe_axis(h, c, geo, is_x, err) : status;
 }
 
-/* What there is of a coordinate variable under a CRS that was set alone. */
+/* Gives a coordinate variable the units of a CRS that was set alone. Where arrays that do not follow use either, the
+ * units of both stay: X in metres beside Y in degrees fits no CRS. */
 static enum zs_status keep_axis(struct zs_hierarchy *h, const struct zs_node *node, int dim,
                                 const struct zs_georef_out *geo, bool is_x, struct zs_error *err)
 {
     const char *name = zs_dimension_name(node, dim);
     const struct zs_node *c = zs_is_node_name(name) ? zs_sibling(h, node, name) : NULL;
-    if (c == NULL || geo->keeps_srs || geo->is_shared[is_x] || !is_coordinate(c, name) || !is_of_other_units(c, geo))
+    const bool is_shared = geo->is_shared[0] || geo->is_shared[1];
+    if (c == NULL || geo->keeps_srs || is_shared || !is_coordinate(c, name) || !is_of_other_units(c, geo))
         return ZS_OK;
     return describe_axis(h, c, geo, is_x, err);
 }

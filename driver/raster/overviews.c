@@ -273,8 +273,8 @@ static bool is_current(const struct zs_node *small, const struct zs_node *large,
     return is_by_one_factor(small, large, axes);
 }
 
-static enum zs_status find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, bool needs_all,
-                           bool with_outdated, char ***paths, size_t *count, struct zs_error *err)
+static enum zs_status find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, bool with_outdated,
+                           char ***paths, size_t *count, struct zs_error *err)
 {
     struct family f;
     const struct zs_node *levels[MAX_FOUND];
@@ -282,7 +282,7 @@ static enum zs_status find(struct zs_hierarchy *h, const struct zs_node *node, s
     *paths = NULL;
     *count = 0;
     find_family(h, node, &f);
-    if (needs_all && f.failure != ZS_OK)
+    if (f.failure != ZS_OK)
         return zs_fail(err, f.failure, "%s", f.reason.message);
     for (int i = 0; i < f.count; i++)
         if (!f.is_ancestor[i] && axes.y >= 0 && is_version(f.found[i], node, axes) &&
@@ -307,13 +307,7 @@ static enum zs_status find(struct zs_hierarchy *h, const struct zs_node *node, s
 enum zs_status zs_overviews_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, char ***paths,
                                  size_t *count, struct zs_error *err)
 {
-    return find(h, node, axes, false, false, paths, count, err);
-}
-
-enum zs_status zs_overviews_find_all(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
-                                     char ***paths, size_t *count, struct zs_error *err)
-{
-    return find(h, node, axes, true, false, paths, count, err);
+    return find(h, node, axes, false, paths, count, err);
 }
 
 static bool is_ours(const struct zs_node *base, const char *path)
@@ -334,7 +328,7 @@ enum zs_status zs_overviews_own(struct zs_hierarchy *h, const struct zs_node *no
                                 size_t *count, struct zs_error *err)
 {
     size_t n = 0;
-    ZS_TRY(find(h, node, axes, true, true, paths, count, err));
+    ZS_TRY(find(h, node, axes, true, paths, count, err));
     for (size_t i = 0; i < *count; i++) {
         if (is_ours(node, (*paths)[i]))
             (*paths)[n++] = (*paths)[i];

@@ -13,14 +13,14 @@
  * overviews of its own that way). What does not count since the base was given another shape is outdated: nobody reads
  * it, and it goes when overviews are made or removed. Sorted from large to
  * small. *paths is an array of *count owned array paths, freed with zs_paths_free(), NULL when there are none. The base
- * itself may be any level; only smaller ones are its overviews. Nodes that cannot be had are no overviews; ZS_NO_MEMORY
- * only. */
+ * itself may be any level; only smaller ones are its overviews. A node that cannot be asked for (network, disk) is an
+ * error; one that is absent, broken or of a kind that is not known is no overview. */
 enum zs_status zs_overviews_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, char ***paths,
                                  size_t *count, struct zs_error *err) ZS_MUST_CHECK;
 void zs_paths_free(char **paths, size_t count);
 
 /* The same of those that lie in a group ovr_<N>x beside the array, under its name, outdated ones too: they go where it
- * goes. A node that cannot be asked for is an error. */
+ * goes. */
 enum zs_status zs_overviews_own(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, char ***paths,
                                 size_t *count, struct zs_error *err) ZS_MUST_CHECK;
 

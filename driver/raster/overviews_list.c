@@ -187,7 +187,7 @@ enum zs_status zs_overviews_list(struct zs_hierarchy *h, const struct zs_node *b
         return ZS_OK;
     enum zs_status status = collect_entries(h, base, axes, group, &layout, only_present, &e, err);
     if (status == ZS_OK)
-        status = zs_overviews_find_all(h, base, axes, &paths, &count, err);
+        status = zs_overviews_find(h, base, axes, &paths, &count, err);
     for (size_t i = 0; i < count && status == ZS_OK; i++) {
         const struct zs_node *level;
         if (zs_hierarchy_node(h, paths[i], &level, NULL) == ZS_OK && zs_path_below(group->path, paths[i]) != NULL)

@@ -230,7 +230,7 @@ static enum zs_status set_up(struct zs_overviews *o, const int *factors, const c
     char **paths;
     size_t path_count;
     ZS_TRY(zs_overviews_own(o->h, o->base, o->axes, &o->before, &o->before_count, err));
-    ZS_TRY(zs_overviews_find_all(o->h, o->base, o->axes, &paths, &path_count, err));
+    ZS_TRY(zs_overviews_find(o->h, o->base, o->axes, &paths, &path_count, err));
     enum zs_status status = ZS_OK;
     for (size_t i = 0; i < o->count && status == ZS_OK; i++) {
         o->levels[i].factor = factors[i];
@@ -375,7 +375,7 @@ static enum zs_status remove_outdated(struct zs_overviews *o, bool *any, struct 
 {
     char **paths;
     size_t count;
-    ZS_TRY(zs_overviews_find_all(o->h, o->base, o->axes, &paths, &count, err));
+    ZS_TRY(zs_overviews_find(o->h, o->base, o->axes, &paths, &count, err));
     enum zs_status status = ZS_OK;
     for (size_t i = 0; i < o->before_count && status == ZS_OK; i++) {
         const struct zs_node *node;

@@ -7,10 +7,6 @@
 
 #define zs_no_memory_for_overviews(err) zs_fail(err, ZS_NO_MEMORY, "no memory for overviews")
 
-/* As zs_overviews_find(), for those who change what is there: a node that cannot be asked for is an error. */
-enum zs_status zs_overviews_find_all(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
-                                     char ***paths, size_t *count, struct zs_error *err) ZS_MUST_CHECK;
-
 /* Whether an array that is in the place of a level of the base, ovr_<N>x/<name>, is one, of whatever size: as many
  * dimensions of the base's names, or of those that they have at a level, and of the same data type. */
 bool zs_overviews_is_level(const struct zs_node *base, const struct zs_node *node);

@@ -96,7 +96,7 @@ static enum zs_status add_family(struct zs_hierarchy *h, struct relatives *r, st
     if (style != NULL)
         base.style = *style;
     ZS_TRY(add_relative(r, base, err));
-    ZS_TRY(zs_overviews_find_all(h, base.node, base.axes, &paths, &count, err));
+    ZS_TRY(zs_overviews_find(h, base.node, base.axes, &paths, &count, err));
     enum zs_status status = ZS_OK;
     for (size_t i = 0; i < count && status == ZS_OK; i++) {
         struct relative level = base;

@@ -44,6 +44,9 @@ struct zs_http_answer {
     bool has_reason;  /* found[] tells what the server wrote about its refusal */
     bool lacks_bucket; /* ... that there is no such bucket: the name is wrong, which is not an absent object */
     bool is_cut;      /* ZS_HTTP_FAILED: the connection broke before the answer was complete */
+    /* ZS_HTTP_FAILED: a kept connection was reset, curl asked again by itself, and GDAL's client, which found curl's
+     * message of the first attempt, did not look at the status of the second. Asked for once more by zs_http_get(). */
+    bool is_untold;
 };
 
 struct zs_http_client;

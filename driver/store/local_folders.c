@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "base/descriptors.h"
+#include "base/limits.h"
+#include "base/parallel.h"
 #include "store/vsi.h"
 
 char *zs_key_parent(const char *key)
@@ -60,18 +62,51 @@ static enum zs_status mark_dirty(struct local_store *s, const char *key, struct 
     return ZS_OK;
 }
 
+struct dirty_folders {
+    const struct local_store *store;
+    struct folder **list;
+    size_t count;
+};
+
+static enum zs_status list_dirty(const struct local_store *s, struct dirty_folders *dirty, struct zs_error *err)
+{
+    for (int pass = 0; pass < 2; pass++) { /* counts them, then lists them */
+        size_t at = 0;
+        uint64_t hash;
+        if (pass == 1 && (dirty->list = zs_calloc(dirty->count + 1, sizeof *dirty->list)) == NULL)
+            return zs_fail_memory(err);
+        dirty->count = 0;
+        for (struct folder *f; (f = zs_map_next(&s->folders, &at, &hash)) != NULL;)
+            for (; f != NULL; f = f->next) {
+                if (!f->is_dirty)
+                    continue;
+                if (pass == 1)
+                    dirty->list[dirty->count] = f;
+                dirty->count++;
+            }
+    }
+    return ZS_OK;
+}
+
+static enum zs_status sync_dirty(void *ctx, size_t item, struct zs_error *err)
+{
+    const struct dirty_folders *dirty = ctx;
+    struct folder *f = dirty->list[item];
+    ZS_TRY(zs_folder_sync(dirty->store, f->prefix, err));
+    f->is_dirty = false;
+    return ZS_OK;
+}
+
 enum zs_status zs_folders_sync(struct local_store *s, char **keys, size_t n, struct zs_error *err)
 {
     for (size_t i = 0; i < n; i++)
         ZS_TRY(mark_dirty(s, keys[i], err));
-    size_t at = 0;
-    uint64_t hash;
-    for (struct folder *f; (f = zs_map_next(&s->folders, &at, &hash)) != NULL;)
-        for (; f != NULL; f = f->next) {
-            if (f->is_dirty)
-                ZS_TRY(zs_folder_sync(s, f->prefix, err));
-            f->is_dirty = false;
-        }
+    struct dirty_folders dirty = {.store = s};
+    ZS_TRY(list_dirty(s, &dirty, err));
+    const int threads = zs_files_at_once(ZS_MOST_SYNCS);
+    const enum zs_status status = zs_parallel_for(threads, dirty.count, sync_dirty, &dirty, err);
+    free(dirty.list);
+    ZS_TRY(status);
     return n > 0 ? zs_entry_sync(s->base.root, err) : ZS_OK;
 }
 

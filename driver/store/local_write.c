@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "base/descriptors.h"
+#include "base/limits.h"
+#include "base/parallel.h"
 #include "store/local.h"
 #include "store/staging.h"
 #include "store/vsi.h"
@@ -201,9 +203,11 @@ static enum zs_status sync_entry(struct local_writer *w, struct zs_error *err)
     return status;
 }
 
-static enum zs_status sync_file(const struct zs_store *store, const char *key, struct zs_error *err)
+/* One of those that were kept for later. */
+static enum zs_status sync_file(void *ctx, size_t item, struct zs_error *err)
 {
-    char *path = zs_vsi_path(store, key);
+    struct local_store *s = ctx;
+    char *path = zs_vsi_path(&s->base, s->unsynced.list[item]);
     if (path == NULL)
         return zs_fail_memory(err);
     enum zs_status status = ZS_OK;
@@ -219,10 +223,9 @@ static enum zs_status sync_file(const struct zs_store *store, const char *key, s
 enum zs_status zs_local_sync(struct zs_store *store, struct zs_error *err)
 {
     struct local_store *s = store_of(store);
-    enum zs_status status = ZS_OK;
     pthread_mutex_lock(&s->lock);
-    for (size_t i = 0; i < s->unsynced.count && status == ZS_OK; i++)
-        status = sync_file(store, s->unsynced.list[i], err);
+    const int threads = zs_files_at_once(ZS_MOST_SYNCS);
+    enum zs_status status = zs_parallel_for(threads, s->unsynced.count, sync_file, s, err);
     if (status == ZS_OK)
         status = zs_folders_sync(s, s->unsynced.list, s->unsynced.count, err);
     if (status == ZS_OK) {

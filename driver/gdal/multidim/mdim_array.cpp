@@ -31,7 +31,7 @@ class ZSMdimArray final : public ZSMdimNodeArray<GDALPamMDArray>
     mutable bool m_levelsFound = false;
     mutable std::vector<std::string> m_levels; /* paths of smaller versions, from large to small */
 
-    std::vector<std::string> FindLevels() const;
+    bool FindLevels() const; // false, and told: they could not be asked for
     std::vector<std::string> Levels() const;
 #endif
 
@@ -282,7 +282,7 @@ std::shared_ptr<OGRSpatialReference> ZSMdimArray::GetSpatialRef() const
 /* ---- Its overviews: those of the raster that it is ---- */
 
 #if ZS_GDAL_AT_LEAST(13)
-std::vector<std::string> ZSMdimArray::FindLevels() const
+bool ZSMdimArray::FindLevels() const
 {
     struct zs_axes axes;
     struct zs_error err;
@@ -290,23 +290,23 @@ std::vector<std::string> ZSMdimArray::FindLevels() const
     size_t count = 0;
     if (m_dimensions.size() < 2 ||
         zs_axes_find(m_store->Hierarchy(), m_node, nullptr, nullptr, &axes, &err) != ZS_OK || axes.y < 0)
-        return {};
+        return true;
     if (zs_overviews_find(m_store->Hierarchy(), m_node, axes, &paths, &count, &err) != ZS_OK)
     {
         zsReport(err);
-        return {};
+        return false;
     }
     const auto freed = [count](char **p) { zs_paths_free(p, count); };
     const std::unique_ptr<char *, decltype(freed)> owned(paths, freed);
-    return std::vector<std::string>(paths, paths + count);
+    m_levels.assign(paths, paths + count);
+    return true;
 }
 
 std::vector<std::string> ZSMdimArray::Levels() const
 {
     const std::lock_guard<std::mutex> held(m_lock);
     if (!m_levelsFound)
-        m_levels = FindLevels();
-    m_levelsFound = true;
+        m_levelsFound = FindLevels();
     return m_levels;
 }
 

@@ -376,6 +376,9 @@ bool zsCheckLosses(const char *name, GDALDataset &source, bool strict)
     Losses losses;
     if (source.GetGCPCount() > 0)
         losses.Add("ground control points");
+    const OGRSpatialReference *srs = source.GetSpatialRef();
+    if (srs != nullptr && srs->GetCoordinateEpoch() > 0) // what is written of a CRS is its WKT or code
+        losses.Add("coordinate epoch of the CRS");
     addDomains(source, losses);
     const auto own = dynamic_cast<ShardedZarrDataset *>(&source);
     if (own != nullptr && own->HasIrregularAxes())

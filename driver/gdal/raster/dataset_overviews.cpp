@@ -39,9 +39,9 @@ enum zs_status ZSOverviews::Open(ZSArray &base, struct zs_error *err)
     const std::lock_guard<std::mutex> guard(base.lock);
     if (base.overviewsFound)
         return ZS_OK;
-    base.overviewsFound = true;
     if (base.isHealpix)
     {
+        base.overviewsFound = true;
         const struct zs_node *levels[ZS_HEALPIX_MAX_ORDER];
         const size_t n = zs_healpix_levels_find(m_view.store->hierarchy, base.node, &base.healpix, levels);
         for (size_t i = 0; i < n; i++)
@@ -54,6 +54,7 @@ enum zs_status ZSOverviews::Open(ZSArray &base, struct zs_error *err)
     char **paths = nullptr;
     size_t count = 0;
     ZS_TRY(zs_overviews_find(m_view.store->hierarchy, base.node, base.axes, &paths, &count, err));
+    base.overviewsFound = true;
     const auto release = [count](char **list) { zs_paths_free(list, count); };
     const std::unique_ptr<char *, decltype(release)> released(paths, release);
     for (size_t i = 0; i < count; i++)
@@ -82,18 +83,18 @@ static std::shared_ptr<ZSArray> levelLike(const ZSArray &level, const ZSArray &b
     return nullptr;
 }
 
-/* Levels that all arrays have. */
+/* Levels that all arrays have. Where these could not be asked for, whoever asks next tries again. */
 void ZSOverviews::Find()
 {
     if (m_isFound || m_dataset.IsOverview())
         return;
-    m_isFound = true;
     struct zs_error err;
     for (const auto &source : m_view.sources)
     {
         if (Open(*source.array, &err) != ZS_OK)
-            zsReport(err);
+            return zsReport(err);
     }
+    m_isFound = true;
     for (const auto &opened : m_view.Array(0).overviews)
     {
         ZSBandSources level;
