@@ -35,7 +35,8 @@ plugin=/usr/lib/$(gcc -print-multiarch)/gdalplugins/gdal_ShardedZarr.so
 doc=/usr/share/doc/gdal-plugin-shardedzarr
 man=/usr/share/man/man1/shardedzarr-validate.1.gz
 dpkg-deb -x "$deb" "$tmp/package"
-printf '%s\n' /usr/bin/shardedzarr-validate "$plugin" $man $doc/README.md $doc/manual.md $doc/copyright $doc/changelog.gz \
+pages=$(find driver/doc -name '*.md' -o -name '*.png' | sed "s|^|$doc/|")
+printf '%s\n' /usr/bin/shardedzarr-validate "$plugin" $man $doc/README.md $pages $doc/copyright $doc/changelog.gz \
     $doc/changelog.Debian.gz | sort >"$tmp/expected"
 (cd "$tmp/package" && find . ! -type d -size +0 | sed 's/^\.//' | sort) | diff "$tmp/expected" - || fail "the package holds other files (>) than expected (<)"
 gzip -dc "$tmp/package$doc/changelog.gz" | cmp - driver/CHANGELOG.md || fail "changelog.gz is not driver/CHANGELOG.md"

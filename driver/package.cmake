@@ -7,7 +7,8 @@ set(docs ${CMAKE_INSTALL_DATADIR}/doc/${package})
 
 install(TARGETS gdal_ShardedZarr LIBRARY DESTINATION ${SHARDEDZARR_PLUGIN_DIR} COMPONENT plugin)
 install(TARGETS shardedzarr-validate COMPONENT plugin)
-install(FILES README.md driver/manual.md DESTINATION ${docs} COMPONENT plugin)
+install(FILES README.md DESTINATION ${docs} COMPONENT plugin)
+install(DIRECTORY driver/doc DESTINATION ${docs}/driver COMPONENT plugin FILES_MATCHING PATTERN "*.md" PATTERN "*.png") # links lead there
 install(FILES LICENSE DESTINATION ${docs} RENAME copyright COMPONENT plugin) # as Debian calls it
 
 # SOURCE's text, as NAME.gz (Debian's habit for changelogs and manual pages) into DESTINATION.
