@@ -7,6 +7,7 @@ An entry is a heading `#### NAME`. What stands between it and the line `Example:
 autotest/gdrivers/test_documents.py fails where a page is not as this script makes it."""
 import os
 import re
+import textwrap
 import xml.etree.ElementTree
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -34,12 +35,17 @@ def choices(option):
     return "Value: " + kind + (" from %s" % low if low else "") + (" to %s" % high if high and high != "2147483647" else "")
 
 
+def as_code(text):
+    """Names of options, and what they are set to, as code"""
+    return re.sub(r"\b(?!GDAL\b)[A-Z][A-Z0-9_]{3,}(=\w+)?\b", r"`\g<0>`", text)
+
+
 def entry(option):
     """The lines of an entry between its heading and its example"""
     help, _, usual = option.get("description").partition(" Default: ")
-    usual = re.sub(r"\b[A-Z]+_[A-Z_]+\b", "`\\g<0>`", usual.rstrip("."))
-    usual = "; ".join(["`%s`" % option.get("default")] * ("default" in option.attrib) + [usual] * bool(usual))
-    return "\n- %s\n%s\n%s\n\n" % (choices(option), "- Default: %s\n" % usual if usual else "", help.rstrip(".") + ".")
+    usual = "; ".join(["`%s`" % option.get("default")] * ("default" in option.attrib) + [as_code(usual.rstrip("."))] * bool(usual))
+    help = textwrap.fill(as_code(help.rstrip(".") + "."), 120, break_long_words=False, break_on_hyphens=False)
+    return "\n- %s\n%s\n%s\n\n" % (choices(option), "- Default: %s\n" % usual if usual else "", help)
 
 
 def names(driver, item):
@@ -47,7 +53,7 @@ def names(driver, item):
 
 
 def table_of_aliases(driver, item):
-    rows = ["| `%s` | %s |\n" % (name, option.get("description")[len(ALIAS):]) for name, option in declared(driver, item, True).items()]
+    rows = ["| `%s` | %s |\n" % (name, as_code(option.get("description")[len(ALIAS):])) for name, option in declared(driver, item, True).items()]
     return "".join(rows)
 
 
