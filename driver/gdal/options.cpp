@@ -350,14 +350,15 @@ static const std::vector<Row<Opening>> &openingRows()
          "GDAL_CACHEMAX",
          [](Opening &o, Value &v) { o.cache_bytes = bytesOf(v, 1 << 20); }},
         {ZS_OPENING, "MAX_CHUNK_SIZE", number(0, 1e9, "megabytes"),
-         "Largest chunk that is decoded, in megabytes; larger ones are refused. Default: 512, or GDAL_CACHEMAX where that is more",
+         "Largest chunk that is decoded, in megabytes; larger ones are refused. Default: 512, or GDAL_CACHEMAX where "
+         "that is more",
          [](Opening &o, Value &v) { o.max_chunk_bytes = bytesOf(v, 1 << 20); }},
         {ZS_OPENING, "FSYNC", flag("YES"),
          "Whether changes are on the disk before they replace what was there. Default: SHARDEDZARR_FSYNC if set",
          [](Opening &o, Value &v) { o.fsync = v.isYes; }, "SHARDEDZARR_FSYNC"},
         {ZS_OPENING, "UPDATE", choice("REWRITE APPEND IN_PLACE", "REWRITE"),
-         "How an existing shard is changed: REWRITE replaces it, APPEND writes new chunks behind the old ones, IN_PLACE "
-         "overwrites chunks that are not compressed. Other than on a local disk it is always REWRITE",
+         "How an existing shard is changed: REWRITE replaces it, APPEND writes new chunks behind the old ones, "
+         "IN_PLACE overwrites chunks that are not compressed. Other than on a local disk it is always REWRITE",
          [](Opening &o, Value &v) { o.update = static_cast<enum zs_update>(v.choice); }},
         {ZS_OPENING, "BRANCH", anyText(),
          "Of an Icechunk repository: the branch whose newest commit is opened. Default: main", nullptr},
