@@ -29,7 +29,7 @@ fail() {
 version=$(sed -n -E 's/^project\(ShardedZarr VERSION ([0-9.]+) .*/\1/p' CMakeLists.txt)
 [ "$(sed -n -E 's/^## ([0-9.]+).*/\1/p' driver/CHANGELOG.md | head -n 1)" = "$version" ] || fail "driver/CHANGELOG.md does not begin with $version"
 export DEBFULLNAME="A Maker" DEBEMAIL=maker@shardedzarr.test
-cmake "$build" >/dev/null # finds dpkg-dev, where it was not there before, and who makes the packages
+cmake -DSHARDEDZARR_HOMEPAGE=https://shardedzarr.test/ "$build" >/dev/null # finds dpkg-dev, where it was not there before, and who makes the packages
 (cd "$build" && cpack -G DEB -B "$tmp/made" >"$tmp/log" 2>&1) || fail "cpack: $(cat "$tmp/log")"
 deb=$(ls "$tmp"/made/gdal-plugin-shardedzarr_"$version"-*.deb) || fail "it made no package of version $version"
 dev=$(ls "$tmp"/made/libshardedzarr-dev_"$version"-*.deb) || fail "it made no -dev package of version $version"
@@ -42,7 +42,7 @@ holds() { # DEB DIRECTORY FILE...: the package has these files and no other
     dpkg-deb -x "$package" "$directory"
     printf '%s\n' "$@" | sort >"$tmp/expected"
     (cd "$directory" && find . ! -type d -size +0 | sed 's/^\.//' | sort) | diff "$tmp/expected" - || fail "$package holds other files (>) than expected (<)"
-    for field in Maintainer Description; do
+    for field in Homepage Description Section; do
         dpkg-deb -f "$package" $field | grep -q . || fail "$package has no $field"
     done
     [ "$(dpkg-deb -f "$package" Maintainer)" = "$DEBFULLNAME <$DEBEMAIL>" ] || fail "$package is of $(dpkg-deb -f "$package" Maintainer)"

@@ -69,6 +69,7 @@ if(NOT DPKG_SHLIBDEPS)
   return()
 endif()
 set(revision 1)
+set(SHARDEDZARR_HOMEPAGE "" CACHE STRING "Address of the project's page, for the Homepage of the packages")
 string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC) # SOURCE_DATE_EPOCH, where it is set
 
 # Who makes a package is its maintainer, and says his name as for all of Debian's tools (dch), by DEBFULLNAME and DEBEMAIL; else as they guess it.
@@ -113,7 +114,7 @@ set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXE
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_RELEASE ${revision})
-set(CPACK_DEBIAN_PACKAGE_HOMEPAGE ${PROJECT_HOMEPAGE_URL})
+set(CPACK_DEBIAN_PACKAGE_HOMEPAGE ${SHARDEDZARR_HOMEPAGE})
 set(CPACK_DEBIAN_PLUGIN_PACKAGE_NAME ${package})
 set(CPACK_DEBIAN_PLUGIN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PLUGIN_PACKAGE_SHLIBDEPS ON)
