@@ -25,9 +25,12 @@ import os
 import re
 import xml.etree.ElementTree
 
-import numpy as np
-from distributed import Client, as_completed
-from osgeo import gdal, gdal_array, osr
+try:
+    import numpy as np
+    from distributed import Client, as_completed
+    from osgeo import gdal, gdal_array, osr
+except ImportError as error:
+    raise SystemExit("%s: Debian's packages python3-gdal and python3-distributed have it" % error) from None
 
 gdal.UseExceptions()
 

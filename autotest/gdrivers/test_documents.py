@@ -1,14 +1,16 @@
-"""README.md and driver/manual.md say what is so: every command runs as it stands, every option of the driver is there, and no other.
+"""README.md and the pages in driver/doc say what is so: every command runs as it stands and prints what is shown, every option of the driver
+is there, and no other; what is named is there.
 
-Commands are those in fences marked ```sh, and the examples in tables. A fence marked ```sh FILE is tested by that file instead. What stands for
-a host, a bucket and the user's own files is here: see the fixture `place`."""
+Commands are those in fences marked ```sh and ```python, and the examples of options. A fence ```text behind one is what it prints, where `...`
+stands for anything (a line of `...` for any lines). A fence ```sh FILE is tested by that file instead; ```python xarray runs with the
+libraries that autotest/peers.sh installs. What stands for a host, a bucket and the user's own files is here: see the fixture `place`."""
 import glob
+import importlib.util
 import os
 import re
 import shutil
 import subprocess
 import sys
-import xml.etree.ElementTree
 
 import numpy as np
 import pytest
@@ -16,13 +18,14 @@ from osgeo import gdal
 
 import oracle
 from objectstore import ObjectStore
-from option_cases import is_alias
 from stores import LITTLE, array_meta, group_meta, plain_meta, random_values, sharding
 from support import PROJECT, need
 from webserver import RangeServer
 from writing import UTM, driver, source
 
-README, MANUAL = "README.md", "driver/manual.md"
+DOC = os.path.join("driver", "doc")
+PAGES = ["README.md"] + sorted(os.path.relpath(name, PROJECT) for name in glob.glob(os.path.join(PROJECT, DOC, "*.md")))
+REFERENCE, PERFORMANCE = os.path.join(DOC, "shardedzarr.md"), os.path.join(DOC, "performance.md")
 PLUGINS = os.environ["GDAL_DRIVER_PATH"]
 
 
@@ -32,12 +35,26 @@ def read(document):
 
 
 def fences(document):
-    """[(what is said behind ```sh, the commands)]"""
-    return re.findall(r"^```sh *([^\n]*)\n(.*?)^```$", read(document), re.M | re.S)
+    """[(language, what is said behind it, the lines, what is printed: None where that is not shown)]"""
+    found = re.findall(r"^```(sh|python) *([^\n]*)\n(.*?)^```$(?:\n\n?```text\n(.*?)^```$)?", read(document), re.M | re.S)
+    return [(*fence, printed or None) for *fence, printed in found]
 
 
-def commands(document):
-    return [line for said, text in fences(document) for line in text.splitlines() if not said and line and not line.startswith("#")]
+def commands(fence):
+    """The commands of a fence, each as it is given to a shell"""
+    language, said, text, _ = fence
+    if said and said != "xarray":
+        return []
+    if language == "python":
+        return ["%s - <<'END'\n%sEND" % (os.environ.get("SHARDEDZARR_PEERS", "peers.sh") if said == "xarray" else "python3", text)]
+    lines = text.replace("\\\n", " ").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def shown(text):
+    """A regular expression of what is shown"""
+    lines = [r"(?:.*\n)*?" if line == "..." else re.escape(line).replace(re.escape("..."), ".*") + r" *\n" for line in text.splitlines()]
+    return "".join(lines)
 
 
 def table(document, heading):
@@ -92,12 +109,14 @@ def make_sphere(path):
 
 @pytest.fixture
 def place(tmp_path):
-    """A function that runs a command in a folder with scene.tif, scene.zarr, forecast.zarr, forecast.icechunk, healpix.zarr and scenes/;
+    """A function that runs a command in a folder with scene.tif, world.tif, scene.zarr, forecast.zarr, forecast.icechunk, healpix.zarr and scenes/;
     https://example.com/ is a server of that folder, /vsis3/bucket/ an object store, and our programs are found. It gives what is printed, and the requests to the server."""
     pixels = np.add.outer(np.arange(3) * 1000, np.add.outer(np.arange(610), np.arange(640))).astype("uint16")
     scene = source(pixels, UTM, "EPSG:32633", 0)
     gdal.Translate(str(tmp_path / "scene.tif"), scene)
     gdal.Translate(str(tmp_path / "scene.zarr"), scene, format="ShardedZarr")
+    world = source(np.add.outer(np.arange(180), np.arange(360)).astype("int16")[np.newaxis], (-180, 1, 0, 90, 0, -1), "EPSG:4326")
+    gdal.Translate(str(tmp_path / "world.tif"), world)
     (tmp_path / "scenes").mkdir()
     for number in range(2):
         gdal.Translate(str(tmp_path / "scenes" / ("%d.tif" % number)), scene, srcWin=[200 * number, 0, 400, 300])
@@ -123,6 +142,7 @@ def place(tmp_path):
             program = command.split()[0]
             need(program, shutil.which(program, path=environment["PATH"]))
             server.log.clear()
+            environment["GDAL_DRIVER_PATH"] = "disable" if program == os.environ.get("SHARDEDZARR_PEERS") else PLUGINS  # it has a GDAL of its own
             done = subprocess.run(["sh", "-c", command.replace("https://example.com/", "http://%s/" % server.host)], cwd=tmp_path, text=True,
                                   capture_output=True, env=environment, stdin=subprocess.DEVNULL)
             assert done.returncode == 0, (command, done.stdout[-500:], done.stderr[-2000:])
@@ -131,79 +151,138 @@ def place(tmp_path):
         yield run
 
 
-@pytest.mark.parametrize("document", [README, MANUAL])
-def test_every_command_runs_as_it_stands(place, document):
-    found = commands(document)
-    assert len(found) >= 6
-    for command in found:
-        if "mosaic.py" in command and "libasan" in os.environ.get("LD_PRELOAD", ""):
-            continue  # as in test_mosaic.py
-        place(command)
+@pytest.mark.parametrize("document", PAGES)
+def test_every_command_runs_as_it_stands_and_prints_what_is_shown(place, document):
+    for fence in fences(document):
+        printed = "".join(place(command)[0] for command in commands(fence) if not is_slow_here(command))
+        if fence[-1] is not None:
+            assert re.fullmatch(shown(fence[-1]), printed), "%s: after\n%s\nexpected\n%s\nfound\n%s" % (document, *fence[2:], printed)
+
+
+def is_slow_here(command):
+    return "mosaic.py" in command and "libasan" in os.environ.get("LD_PRELOAD", "")  # as in test_mosaic.py
 
 
 @pytest.mark.no_driver
 def test_what_tests_the_other_commands_is_there():
-    for document in (README, MANUAL):
-        for said, _ in fences(document):
-            assert not said or os.path.exists(os.path.join(PROJECT, said)), said
+    for document in PAGES:
+        for language, said, *_ in fences(document):
+            assert not said or (language, said) == ("python", "xarray") or os.path.exists(os.path.join(PROJECT, said)), said
 
 
-@pytest.mark.parametrize("section, around", [("Open options", "gdalinfo %s scene.zarr"), ("Configuration options", "gdalinfo %s scene.zarr"),
-                                             ("Creation options", "gdal_translate -q -of ShardedZarr %s scene.tif new.zarr")])
-def test_every_option_has_an_example_that_runs(place, section, around):
-    for option, (*_, example) in options_of_manual(section).items():
-        assert re.search(r"(-oo|-co|--config) %s[= ]" % option, example), option
-        if option == "APPEND_SUBDATASET":
-            place(around % "")
-        elif "-of" in around:
-            place("rm -rf new.zarr")
-        asks_history = option in ("BRANCH", "TAG", "SNAPSHOT", "AS_OF")
-        output, _ = place((around.replace("scene.zarr", "forecast.icechunk") if asks_history else around) % example.strip("`"))
-        assert "-of" in around or "ShardedZarr" in output
+@pytest.mark.no_driver
+def test_quoted_code_is_in_its_file():
+    quoted = re.findall(r"^```(?:c|python) (\S+\.\w+)\n(.*?)^```$", read(os.path.join(DOC, "contributing.md")), re.M | re.S)
+    assert len(quoted) == 2
+    for file, text in quoted:
+        assert text in read(file), file
+
+
+@pytest.mark.no_driver
+@pytest.mark.parametrize("document", PAGES)
+def test_what_a_page_names_is_there(document):
+    """Files in `code`, with the folder or without it, and links with the heading that they lead to."""
+    text = re.sub(r"^```.*?^```$", "", read(document), flags=re.M | re.S)
+    for name in re.findall(r"`([\w./-]+\.(?:c|h|cpp|py|sh|md|cmake))`", text):
+        homes = ["", "driver", "include", "autotest/unit", "autotest/gdrivers", "autotest", DOC, os.path.dirname(document)]
+        assert any(os.path.exists(os.path.join(PROJECT, home, name)) for home in homes), name
+    for target, _, heading in re.findall(r"\]\(([^)#:]*)(#([^)]*))?\)", text):
+        path = os.path.normpath(os.path.join(os.path.dirname(document), target)) if target else document
+        assert os.path.exists(os.path.join(PROJECT, path)), target
+        assert not heading or heading in headings(path), "%s#%s" % (path, heading)
+
+
+def headings(document):
+    """The names by which links lead to the headings of a page"""
+    text = re.sub(r"^```.*?^```$", "", read(document), flags=re.M | re.S)
+    return [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in re.findall(r"^#+ (.*)$", text, re.M)]
+
+
+@pytest.mark.no_driver
+def test_the_readme_is_short_and_begins_with_its_two_commands():
+    assert len(read("README.md").splitlines()) <= 110
+    first = [line.split("#")[0].strip() for line in re.search(r"^```.*?\n(.*?)^```", read("README.md"), re.M | re.S)[1].splitlines()]
+    assert first == ["sh data/egm96.sh", "sh autotest/run.sh"]
+    assert all(os.path.getsize(name) <= 100000 for name in glob.glob(os.path.join(PROJECT, DOC, "*.png")))
 
 
 def test_reading_costs_the_requests_that_are_said(place):
-    rows = table(MANUAL, "command")
+    rows = table(PERFORMANCE, "command")
     assert len(rows) >= 3
     for command, (said,) in rows.items():
         requests = place(command)[1]
         assert 1 <= len(requests) <= int(re.match(r"\d+", said).group()), (command, [(r.method, r.path, r.range) for r in requests])
 
 
+# ------------------------------------------------------------------------------------------------------------- messages
+
+@pytest.mark.no_driver
+def test_the_messages_that_are_explained_are_those_of_the_sources():
+    """Each heading of troubleshooting.md that is code is a message, with `...` for what differs."""
+    sources = "".join(open(name).read() for name in glob.glob(os.path.join(PROJECT, "driver", "**", "*.c*"), recursive=True))
+    sources = re.sub(r'"\s*\n\s*"', "", sources)
+    explained = re.findall(r"^### `(.*)`$", read(os.path.join(DOC, "troubleshooting.md")), re.M)
+    assert len(explained) >= 10
+    for message in explained:
+        for words in filter(None, (words.strip() for words in message.split("..."))):
+            assert words.replace('"', '\\"') in sources, words
+
+
 # -------------------------------------------------------------------------------------------------------------- options
 
-def options_of_manual(section):
-    text = read(MANUAL).split("\n## %s\n" % section)[1].split("\n## ")[0]
+@pytest.fixture(scope="module")
+def options():
+    """The module driver/doc/options.py"""
+    spec = importlib.util.spec_from_file_location("options", os.path.join(PROJECT, DOC, "options.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def entries(section):
+    """{option: its example} of the section of the reference, and of the other pages, that begins with this heading"""
     found = {}
-    for row in re.findall(r"^\| `([A-Z0-9_]+)` \| (.*) \|$", text, re.M):
-        assert row[0] not in found
-        found[row[0]] = row[1].split(" | ")
+    for page in PAGES:
+        for text in re.findall(r"^## %s.*?\n(.*?)(?=^## |\Z)" % section, read(page), re.M | re.S):
+            for name, body in re.findall(r"^#### (\w+)\n(.*?)(?=^#|\Z)", text, re.M | re.S):
+                assert name not in found
+                found[name] = re.search(r"^Example: `(.*)`$", body, re.M)[1]
     return found
 
 
-def declared(item):
-    """{option: the values that its declaration names, its default}"""
-    return {option.get("name"): [value.text for value in option.iter("Value")] + [option.get("default")] * (option.get("default") is not None)
-            for option in xml.etree.ElementTree.fromstring(driver().GetMetadataItem(item)).iter("Option")
-            if not is_alias(option)}
+SECTIONS = [("Open options", "-oo", "gdalinfo %s scene.zarr"), ("Configuration options", "--config", "gdalinfo %s scene.zarr"),
+            ("Creation options", "-co", "gdal_translate -q -of ShardedZarr %s scene.tif new.zarr")]
 
 
-@pytest.mark.parametrize("item, section, heading", [("DMD_OPENOPTIONLIST", "Open options", "open option"),
-                                                    ("DMD_CREATIONOPTIONLIST", "Creation options", "creation option")])
-def test_the_options_are_those_of_the_driver(item, section, heading):
-    options = declared(item)
-    for rows in (options_of_manual(section), table(README, heading)):
-        assert set(rows) == set(options)
-    for option, values in options.items():
-        said = " ".join(options_of_manual(section)[option])
-        for value in values:
-            assert re.search(r"(?<!\w)%s(?!\w)" % re.escape(value), said), (option, value)
+@pytest.mark.parametrize("section, argument, around", SECTIONS)
+def test_every_option_has_an_example_that_runs(place, section, argument, around):
+    for option, example in entries(section).items():
+        assert re.search(r"%s %s[= ]" % (argument, option), example), option
+        if "-of" in around:
+            place("rm -rf new.zarr")
+        if option == "APPEND_SUBDATASET":
+            place(around % "")
+        asks_history = option in ("BRANCH", "TAG", "SNAPSHOT", "AS_OF")
+        output, _ = place((around.replace("scene.zarr", "forecast.icechunk") if asks_history else around) % example)
+        assert "-of" in around or "ShardedZarr" in output
+
+
+def test_the_options_are_those_of_the_driver(options):
+    assert set(entries("Open options")) == set(options.declared(driver(), options.OPEN))
+    assert set(entries("Creation options")) == set(options.declared(driver(), options.CREATION))
+
+
+def test_what_is_said_of_options_is_what_the_driver_declares(options):
+    """`python3 driver/doc/options.py` writes it anew."""
+    for page in options.PAGES:
+        text = read(os.path.join(DOC, page))
+        assert options.generated(text, driver()) == text, page
 
 
 @pytest.mark.no_driver
 def test_the_configuration_options_are_those_in_the_sources():
     sources = "".join(open(name).read() for name in glob.glob(os.path.join(PROJECT, "driver", "**", "*.c*"), recursive=True))
     asked = set(re.findall(r'ConfigOption\(\s*"([A-Z0-9_]+)"', sources))
-    said = set(options_of_manual("Configuration options"))
+    said = set(entries("Configuration options"))
     assert asked and asked <= said
     assert all(option in sources for option in said), "that nothing asks for"

@@ -283,20 +283,20 @@ static const std::vector<Row<Creation>> &creationRows()
          [](Creation &o, Value &v) { o.single_array = v.isYes; }},
         {ZS_RASTER, "APPEND_SUBDATASET", flag("NO"), "Whether to add an array to an existing store",
          [](Creation &o, Value &v) { o.append = v.isYes; }},
-        {STORE, "OVERWRITE", flag("NO"), "Whether to replace a store that holds other than one raster",
+        {STORE, "OVERWRITE", flag("NO"), "Whether a store is replaced, too, that holds other than one raster",
          [](Creation &o, Value &v) { o.overwrite = v.isYes; }},
         {STORE, "CREATE_CONSOLIDATED_METADATA", flag("YES"),
          "Whether the root of a new store has the metadata of all nodes, so that it opens in one request",
          [](Creation &o, Value &v) { o.consolidates = v.isYes; }},
         {STORE, "FSYNC", flag("YES"),
-         "Whether what is written is put on the disk before it takes its place; with NO a power failure may take "
-         "pixels away. Default: the configuration option SHARDEDZARR_FSYNC if set",
+         "Whether what is written is on the disk before it replaces what was there. With NO a power failure may take "
+         "pixels away. Default: SHARDEDZARR_FSYNC if set",
          [](Creation &o, Value &v) { o.fsync = v.isYes; }, "SHARDEDZARR_FSYNC"},
         {STORE, "UPDATE", choice("REWRITE APPEND IN_PLACE", "REWRITE"),
-         "The open option, for what is written into shards after they were flushed",
+         "As the open option, for what the same session writes into shards that it has flushed",
          [](Creation &o, Value &v) { o.update = static_cast<enum zs_update>(v.choice); }},
         {STORE, "NUM_THREADS", anyText("ALL_CPUS"),
-         "Number of threads that encode, or ALL_CPUS. Default: GDAL_NUM_THREADS if set, else ALL_CPUS",
+         "Number of threads that encode, or ALL_CPUS. Default: GDAL_NUM_THREADS if set",
          [](Creation &o, Value &v) { setThreads(o.threads, v); }, "GDAL_NUM_THREADS"},
 
         // Where pixels lie
@@ -331,7 +331,7 @@ static const std::vector<Row<Opening>> &openingRows()
 {
     static const std::vector<Row<Opening>> rows = {
         {ZS_OPENING, "USE_CONSOLIDATED_METADATA", flag("YES"),
-         "Whether inline consolidated metadata of the root group are used where they are present", nullptr},
+         "Whether the metadata of all nodes that the root may hold (consolidated metadata) are used", nullptr},
         {ZS_OPENING, "MULTIBAND", flag("YES"),
          "Whether arrays of three and more dimensions are opened as bands; NO lists their slices as subdatasets",
          [](Opening &o, Value &v) { o.multiband = v.isYes; }},
@@ -343,22 +343,22 @@ static const std::vector<Row<Opening>> &openingRows()
         {ZS_OPENING, "DIM_Y", anyText(), "Name or index of the Y dimension",
          [](Opening &o, Value &v) { o.dim_y = v.text; }},
         {ZS_OPENING, "NUM_THREADS", anyText("ALL_CPUS"),
-         "Number of threads that decode, or ALL_CPUS. Default: GDAL_NUM_THREADS if set, else ALL_CPUS",
+         "Number of threads that decode, or ALL_CPUS. Default: GDAL_NUM_THREADS if set",
          [](Opening &o, Value &v) { setThreads(o.threads, v); }, "GDAL_NUM_THREADS"},
         {ZS_OPENING, "CACHE_SIZE", number(0, 1e9, "megabytes"),
          "Most decoded chunks that are kept, in megabytes. Default: what all datasets share, a quarter of "
          "GDAL_CACHEMAX",
          [](Opening &o, Value &v) { o.cache_bytes = bytesOf(v, 1 << 20); }},
         {ZS_OPENING, "MAX_CHUNK_SIZE", number(0, 1e9, "megabytes"),
-         "Chunks of more megabytes, decoded, are refused. Default: 512, or GDAL_CACHEMAX where that is more",
+         "Largest chunk that is decoded, in megabytes; larger ones are refused. Default: 512, or GDAL_CACHEMAX where "
+         "that is more",
          [](Opening &o, Value &v) { o.max_chunk_bytes = bytesOf(v, 1 << 20); }},
         {ZS_OPENING, "FSYNC", flag("YES"),
-         "Whether what is changed is put on the disk before it takes the place of what was there. Default: the "
-         "configuration option SHARDEDZARR_FSYNC if set",
+         "Whether changes are on the disk before they replace what was there. Default: SHARDEDZARR_FSYNC if set",
          [](Opening &o, Value &v) { o.fsync = v.isYes; }, "SHARDEDZARR_FSYNC"},
         {ZS_OPENING, "UPDATE", choice("REWRITE APPEND IN_PLACE", "REWRITE"),
-         "How shards that are there are changed: REWRITE puts a new one in their place, APPEND writes new chunks "
-         "behind the old ones, IN_PLACE overwrites chunks that are not compressed; on local disks, else REWRITE",
+         "How an existing shard is changed: REWRITE replaces it, APPEND writes new chunks behind the old ones, "
+         "IN_PLACE overwrites chunks that are not compressed. Other than on a local disk it is always REWRITE",
          [](Opening &o, Value &v) { o.update = static_cast<enum zs_update>(v.choice); }},
         {ZS_OPENING, "BRANCH", anyText(),
          "Of an Icechunk repository: the branch whose newest commit is opened. Default: main", nullptr},
