@@ -1,5 +1,6 @@
 """HEALPix cells as a map: each place has the value of its cell, whichever way a store says what its cells are."""
 import json
+import os
 import subprocess
 
 import numpy as np
@@ -8,7 +9,7 @@ from osgeo import gdal, osr
 
 import oracle
 from stores import LITTLE, MULTISCALES, array_meta, convention, default_fill, group_meta, plain_meta, sharding
-from support import error_of, fixture_path, geotransform, held_band, name_of, open_array, open_ours, run_peer, subdatasets
+from support import GDAL, error_of, fixture_path, geotransform, held_band, name_of, open_array, open_ours, run_peer, subdatasets
 
 DGGS = "7b255807-140c-42ca-97f6-7a1cfecdbc38"
 WGS84 = {"name": "WGS84", "semimajor_axis": 6378137.0, "inverse_flattening": 298.257223563}
@@ -271,6 +272,15 @@ def test_statistics_and_histograms_count_each_cell_once(tmp_path):
     assert np.allclose(band.ComputeStatistics(False), [values.min(), values.max(), values.mean(), values.std()])
     assert band.GetHistogram(-0.5, 1199.5, 1200, False, False) == list(np.bincount(values, minlength=1200))
     assert band.GetMinimum() == values.min()
+
+
+@pytest.mark.skipif(GDAL < 3140000, reason="GDAL 3.14 computes statistics without setting them")
+def test_statistics_that_are_not_to_be_set_are_only_computed(tmp_path):
+    band = held_band(open_array(put_store(tmp_path / "s.zarr", 3, np.arange(768, dtype="int32")), "/v"))
+    assert band.ComputeStatistics(False, options=["SET_STATISTICS=NO"])[:2] == [0, 767]
+    assert band.GetMetadataItem("STATISTICS_MAXIMUM") is None
+    band = None
+    assert os.listdir(tmp_path) == ["s.zarr"]
 
 
 @pytest.mark.parametrize("how", ["Fill", "WriteArray", "WriteArray and FlushCache", "nodata"])

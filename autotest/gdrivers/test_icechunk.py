@@ -30,6 +30,11 @@ BROKEN = sorted(name for name in map(os.path.basename, glob.glob(ROOT + "/*"))
                 if name not in GOOD and name not in VIRTUAL)
 
 
+def by_us(name):
+    """A name by which we open a repository without a sharded array, which a GDAL that reads Icechunk opens by itself."""
+    return str(name) if gdal.GetDriverByName("Icechunk") is None else "SHARDEDZARR:%s" % name
+
+
 def open_mdim(name, **options):
     dataset = gdal.OpenEx(str(name), gdal.OF_MULTIDIM_RASTER, **options)
     assert dataset.GetDriver().ShortName == "ShardedZarr"
@@ -63,16 +68,16 @@ def same(found, expected):
 
 @pytest.mark.parametrize("name", sorted(GOOD))
 def test_good_repositories_read_as_they_were_written(name):
-    same(checked_all(fixture_path("icechunk", name)), GOOD[name])
+    same(checked_all(by_us(fixture_path("icechunk", name))), GOOD[name])
 
 
 def test_a_repository_is_opened_by_the_object_at_its_root_too():
-    same(checked_all(fixture_path("icechunk", "sparse") + "/repo"), GOOD["sparse"])
+    same(checked_all(by_us(fixture_path("icechunk", "sparse") + "/repo")), GOOD["sparse"])
 
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_broken_repositories_are_errors_that_name_the_object(name):
-    message = error_of(checked_all, fixture_path("icechunk", name))
+    message = error_of(checked_all, by_us(fixture_path("icechunk", name)))
     assert name in message
     if "_manifest_" in name and "snapshot" not in name and "location" not in name and "last_modified" not in name:
         assert "/manifests/" in message or "/my_array/c/0" in message
@@ -85,9 +90,9 @@ def test_nothing_is_put_into_a_repository(tmp_path):
     copy = str(tmp_path / "r")
     shutil.copytree(source, copy)
     before = sorted(glob.glob(copy + "/**", recursive=True))
-    message = error_of(gdal.OpenEx, copy, gdal.OF_UPDATE)
+    message = error_of(gdal.OpenEx, by_us(copy), gdal.OF_UPDATE)
     assert "only read" in message and "gdalmdimtranslate" in message
-    dataset = gdal.Open(copy)
+    dataset = gdal.Open(by_us(copy))
     assert dataset.GetRasterBand(1).ComputeStatistics(False)[0] == 1
     dataset = None
     assert sorted(glob.glob(copy + "/**", recursive=True)) == before
@@ -215,7 +220,7 @@ def test_what_is_referred_to_and_is_gone_is_an_error(written, tmp_path):
         copy = str(tmp_path / folder)
         shutil.copytree(written.repo(), copy)
         shutil.rmtree(copy + "/" + folder)
-        message = error_of(checked_all, copy)
+        message = error_of(checked_all, by_us(copy))
         assert "/%s/" % folder in message and "not there" in message
 
 
@@ -270,17 +275,32 @@ print(gdal.GetDriverByName("Icechunk") is not None, *[dataset.GetDriver().ShortN
 
 
 def test_beside_gdals_own_driver_only_sharded_arrays_are_ours(written, tmp_path):
-    if gdal.GetDriverByName("Icechunk") is not None:
-        pytest.skip("this GDAL has its own")
+    its_own = "-" if gdal.GetDriverByName("Icechunk") is None else "Icechunk"
     (tmp_path / "gdal_icechunk.py").write_text(OTHER)
     plain, broken = fixture_path("icechunk", "sparse"), fixture_path("icechunk", "repo_offline")
     names = [written.repo(), plain, broken, "ICECHUNK:" + written.repo(), "SHARDEDZARR:" + plain, written.repo("?tag=first")]
-    done = subprocess.run([sys.executable, "-c", ASK, *names], capture_output=True, text=True,
-                          env={**os.environ, "GDAL_PYTHON_DRIVER_PATH": str(tmp_path)})
+    stand_in = {"GDAL_PYTHON_DRIVER_PATH": str(tmp_path)} if its_own == "-" else {}
+    done = subprocess.run([sys.executable, "-c", ASK, *names], capture_output=True, text=True, env={**os.environ, **stand_in})
     is_there, *drivers = done.stdout.split()
     if is_there != "True":
         pytest.skip("this GDAL takes no drivers in Python")
-    assert drivers == ["ShardedZarr", "-", "-", "-", "ShardedZarr", "ShardedZarr"], done.stderr
+    assert drivers == ["ShardedZarr", its_own, "-", its_own, "ShardedZarr", "ShardedZarr"], done.stderr
+
+
+def gdals_own(name):
+    if gdal.GetDriverByName("Icechunk") is None:
+        pytest.skip("GDAL reads Icechunk from 3.14 on")
+    return read_all(gdal.OpenEx("ICECHUNK:" + name, gdal.OF_MULTIDIM_RASTER))
+
+
+@pytest.mark.parametrize("name", sorted(GOOD))
+def test_gdals_own_driver_reads_what_we_read(name):
+    same(gdals_own(fixture_path("icechunk", name)), checked_all(by_us(fixture_path("icechunk", name))))
+
+
+def test_gdals_own_driver_reads_sharded_arrays_as_we_do(written):
+    for query in ("", "?tag=first", "?branch=dev"):
+        same(gdals_own(written.repo(query)), checked_all(written.repo(query)))
 
 
 # --------------------------------------------------------------------------------------------------------- over a network
@@ -360,6 +380,22 @@ def test_whoever_would_write_there_is_told_what_to_use(written, tmp_path):
     assert {name: os.path.getmtime(name) for name in glob.glob(copy + "/**", recursive=True)} == before
 
 
+@pytest.mark.parametrize("change", ["copy of another driver", "copy", "delete", "rename"])
+def test_no_file_of_a_repository_goes_or_moves_by_its_list_of_files(written, tmp_path, change):
+    copy = str(tmp_path / "r.icechunk")
+    shutil.copytree(written.repo(), copy)
+    before = sorted(glob.glob(copy + "/**", recursive=True))
+    for name in (copy, "SHARDEDZARR:%s:/v" % copy):
+        assert not gdal.OpenEx(name, gdal.OF_RASTER).GetFileList()
+    memory = gdal.GetDriverByName("MEM").Create("", 10, 10)
+    other = gdal.GetDriverByName("Icechunk") or gdal.GetDriverByName("GTiff")  # has no callbacks: GDAL goes by the list
+    error_of({"copy of another driver": lambda: gdal.GetDriverByName("GTiff").CreateCopy(copy, memory),
+              "copy": lambda: gdal.GetDriverByName("ShardedZarr").CreateCopy(copy, memory),
+              "delete": lambda: other.Delete(copy), "rename": lambda: other.Rename(copy + "2", copy)}[change])
+    assert sorted(glob.glob(copy + "/**", recursive=True)) == before
+    same_as_commit(copy, written, 3)
+
+
 def open_ours_for_update(name):
     return gdal.OpenEx(name, gdal.OF_RASTER | gdal.OF_UPDATE)
 
@@ -371,14 +407,14 @@ VALUES = np.concatenate([np.arange(1, 31), np.zeros(10)]).astype("uint16")
 
 def virtual(written, name):
     gdal.ErrorReset()
-    values = open_mdim(str(written.root / "virtual.icechunk")).GetRootGroup().OpenMDArray(name).ReadAsArray()
+    values = open_mdim(by_us(written.root / "virtual.icechunk")).GetRootGroup().OpenMDArray(name).ReadAsArray()
     if gdal.GetLastErrorType() == gdal.CE_Failure:
         raise RuntimeError(gdal.GetLastErrorMsg())
     return values
 
 
 def arrays_of(written):
-    return open_mdim(str(written.root / "virtual.icechunk")).GetRootGroup().GetMDArrayNames()
+    return open_mdim(by_us(written.root / "virtual.icechunk")).GetRootGroup().GetMDArrayNames()
 
 
 def test_virtual_chunks_of_local_files_are_read_where_that_is_allowed(written, config):
@@ -401,7 +437,7 @@ def test_virtual_chunks_of_a_server_are_read(written, name):
 @pytest.mark.parametrize("name", ["virtual_ref_uncompressed", "virtual_ref_compressed", "missing_virtual_ref"])
 def test_gdals_virtual_chunks_are_read_and_absent_ones_are_errors(s3, name):
     s3.objects["cdn.proj.org/test_dummy/foo"] = b"foo\n"
-    array = open_mdim(fixture_path("icechunk", name)).GetRootGroup().OpenMDArray("my_array")
+    array = open_mdim(by_us(fixture_path("icechunk", name))).GetRootGroup().OpenMDArray("my_array")
     if name == "missing_virtual_ref":
         assert "does-not-exist" in error_of(array.ReadAsArray)
     else:
@@ -423,7 +459,7 @@ def test_a_repository_and_its_virtual_chunks_are_read_from_a_bucket(written, s3)
         s3.objects["bucket/a b/raw.bin"] = file.read()
     same_as_commit("/vsis3/bucket/repo.icechunk", written, 3)
     same_as_commit("/vsis3/bucket/repo.icechunk?as_of=" + after(written.commits[0]), written, 0)
-    group = open_mdim("/vsis3/bucket/virtual.icechunk").GetRootGroup()
+    group = open_mdim(by_us("/vsis3/bucket/virtual.icechunk")).GetRootGroup()
     assert np.array_equal(group.OpenMDArray("s3").ReadAsArray(), VALUES)
 
 

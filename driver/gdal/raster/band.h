@@ -132,7 +132,7 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     GDALRasterBand *GetMaskBand() override;
     int GetMaskFlags() override;
     CPLErr ComputeStatistics(int approximate, double *min, double *max, double *mean, double *deviation,
-                             GDALProgressFunc progress, void *progressData) override;
+                             GDALProgressFunc progress, void *progressData ZS_STATISTICS_OPTIONS) override;
     CPLErr GetHistogram(double min, double max, int buckets, GUIntBig *histogram, int includeOutOfRange,
                         int approximate, GDALProgressFunc progress, void *progressData) override;
     CPLErr GetDefaultHistogram(double *min, double *max, int *buckets, GUIntBig **histogram, int force,

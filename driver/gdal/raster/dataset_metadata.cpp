@@ -171,6 +171,8 @@ CPLErr ShardedZarrDataset::SetMetadataItem(const char *name, const char *value, 
 
 char **ShardedZarrDataset::GetFileList()
 {
+    if (m_view.store->store->is_snapshot)
+        return nullptr; // GDAL deletes and moves listed files where a driver has no callback, and a ref is the history
     const std::string root = m_view.store->store->root;
     CPLStringList files;
     files.AddString(m_view.store->Entry().c_str());
@@ -184,7 +186,7 @@ char **ShardedZarrDataset::GetFileList()
         if (strcmp(node->key, "zarr.json") != 0 && !zs_hierarchy_is_consolidated(m_view.store->hierarchy))
             files.AddString((root + "/" + node->key).c_str());
     }
-    if (m_view.store->store->is_remote || m_view.store->store->is_snapshot)
+    if (m_view.store->store->is_remote)
         return files.StealList();
     // GDAL adds the store once more, under the name by which it was opened, and a side-car file.
     const CPLStringList others(GDALPamDataset::GetFileList());

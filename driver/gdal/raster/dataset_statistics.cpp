@@ -128,14 +128,16 @@ void ShardedZarrRasterBand::DropStatistics(bool isBlock)
 }
 
 CPLErr ShardedZarrRasterBand::ComputeStatistics(int approximate, double *min, double *max, double *mean,
-                                                double *deviation, GDALProgressFunc progress, void *progressData)
+                                                double *deviation, GDALProgressFunc progress,
+                                                void *progressData ZS_STATISTICS_OPTIONS)
 {
     ShardedZarrDataset *cells = Dataset().m_statistics.CellsOf(nBand);
     if (cells == nullptr)
-        return GDALPamRasterBand::ComputeStatistics(approximate, min, max, mean, deviation, progress, progressData);
+        return GDALPamRasterBand::ComputeStatistics(approximate, min, max, mean, deviation, progress,
+                                                    progressData ZS_STATISTICS_ARGUMENTS);
     double found[4] = {};
     const CPLErr result = cells->GetRasterBand(nBand)->ComputeStatistics(
-        approximate, &found[0], &found[1], &found[2], &found[3], progress, progressData);
+        approximate, &found[0], &found[1], &found[2], &found[3], progress, progressData ZS_STATISTICS_ARGUMENTS);
     if (result != CE_None)
         return result;
     double *const wanted[] = {min, max, mean, deviation};
@@ -144,7 +146,7 @@ CPLErr ShardedZarrRasterBand::ComputeStatistics(int approximate, double *min, do
         if (wanted[i] != nullptr)
             *wanted[i] = found[i];
     }
-    return SetStatistics(found[0], found[1], found[2], found[3]);
+    return ZS_SETS_STATISTICS ? SetStatistics(found[0], found[1], found[2], found[3]) : CE_None;
 }
 
 CPLErr ShardedZarrRasterBand::GetHistogram(double min, double max, int buckets, GUIntBig *histogram,

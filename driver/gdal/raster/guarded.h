@@ -108,8 +108,8 @@ class ZSGuardedBand final : public ShardedZarrRasterBand
     ZS_GUARDED(int, GetMaskFlags, (), ())
     ZS_GUARDED(CPLErr, ComputeStatistics,
                (int approximate, double *min, double *max, double *mean, double *deviation, GDALProgressFunc progress,
-                void *progressData),
-               (approximate, min, max, mean, deviation, progress, progressData))
+                void *progressData ZS_STATISTICS_OPTIONS),
+               (approximate, min, max, mean, deviation, progress, progressData ZS_STATISTICS_ARGUMENTS))
     ZS_GUARDED(CPLErr, GetHistogram,
                (double min, double max, int buckets, GUIntBig *histogram, int includeOutOfRange, int approximate,
                 GDALProgressFunc progress, void *progressData),
