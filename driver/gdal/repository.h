@@ -12,7 +12,8 @@ bool zsIsRepository(const std::string &store);
 /* Whether it is one by its name, or because one of its commits is asked for: then its history is asked first. */
 bool zsIsNamedRepository(const ZSConnection &connection);
 
-/* Whether it is none, and lies in none; else why nothing is written there or removed is said (CPLError). */
+/* Whether a name is of no repository, and of nothing in one; else CPLError says why nothing is written there. Asks a
+ * remote store for two objects, and for those of each folder above that is called after Icechunk. */
 bool zsIsNoRepository(const ZSConnection &connection);
 
 /* Adds what open options ask for to the connection. False, with a reason, where the name says otherwise. */

@@ -53,15 +53,19 @@ static enum zs_status fail_absent(const struct ice_store *s, const char *key, st
     return zs_fail(err, ZS_NOT_FOUND, "%s/%s: there is no such object in the snapshot", s->base.root, key);
 }
 
-/* What an array's document says of it, read once. */
-static enum zs_status load_meta(struct ice_store *s, struct zs_icechunk_array *a, struct zs_error *err)
+/* Reads, once, how an array's document spells the keys of its chunks. */
+static enum zs_status load_keys(struct ice_store *s, struct zs_icechunk_array *a, struct zs_error *err)
 {
     enum zs_status status = ZS_OK;
     (void)pthread_mutex_lock(&s->lock);
-    if (a->meta == NULL)
-        status = zs_array_meta_parse(a->path[0] == '\0' ? s->snapshot.root : zs_json_get(s->snapshot.shown, a->path),
-                                     &a->meta, err);
+    if (a->keys == NULL)
+        status = zs_array_keys_parse(a->path[0] == '\0' ? s->snapshot.root : zs_json_get(s->snapshot.shown, a->path),
+                                     &a->keys, err);
     (void)pthread_mutex_unlock(&s->lock);
+    /* old writers gave a scalar one dimension */
+    if (status == ZS_OK && a->keys->ndim != a->ndim && !(a->keys->ndim == 0 && a->ndim == 1))
+        status = zs_fail(err, ZS_CORRUPT, "%s/%s: expected %d dimensions, as the snapshot says, found %d",
+                         s->base.root, a->path, a->ndim, a->keys->ndim);
     return status;
 }
 
@@ -77,8 +81,8 @@ static enum zs_status parse_key(struct ice_store *s, const char *key, struct zs_
             return fail_absent(s, key, err);
         below = key + n + 1;
     }
-    ZS_TRY(load_meta(s, *array, err));
-    return zs_chunk_key_parse((*array)->meta, below, index) ? ZS_OK : fail_absent(s, key, err);
+    ZS_TRY(load_keys(s, *array, err));
+    return zs_chunk_key_parse((*array)->keys, below, index) ? ZS_OK : fail_absent(s, key, err);
 }
 
 /* Keeps a manifest that was used. */
@@ -138,7 +142,7 @@ static void load_coordinates(struct ice_store *s, const struct zs_icechunk_array
     struct loading l = {.s = s};
     char text[ZS_ICECHUNK_ID_TEXT];
     zs_icechunk_id_print(id, text);
-    if (!s->base.is_remote || a->meta->ndim > 1 || zs_icechunk_file_is_known(&s->files, ZS_ICECHUNK_MANIFEST, text))
+    if (!s->base.is_remote || a->keys->ndim > 1 || zs_icechunk_file_is_known(&s->files, ZS_ICECHUNK_MANIFEST, text))
         return;
     const size_t n = zs_icechunk_snapshot_coordinates(&s->snapshot, a, COORDINATES_BYTES, l.ids, MOST_COORDINATES);
     if (n > 1)
@@ -158,7 +162,7 @@ static enum zs_status find_chunk(struct ice_store *s, const char *key, struct zs
     load_coordinates(s, a, id);
     ZS_TRY(get_manifest(s, id, manifest, err));
     bool is_there = false;
-    enum zs_status status = zs_icechunk_manifest_find(zs_icechunk_file_of(*manifest), a->id, index, a->meta->ndim,
+    enum zs_status status = zs_icechunk_manifest_find(zs_icechunk_file_of(*manifest), a->id, index, a->keys->ndim,
                                                       &is_there, ref, err);
     char text[ZS_ICECHUNK_ID_TEXT];
     zs_icechunk_id_print(id, text);

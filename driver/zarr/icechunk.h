@@ -16,11 +16,11 @@
     "is an Icechunk repository, which is only read: write with Icechunk's own library, or into a plain store that "    \
     "gdalmdimtranslate copies it to"
 
-/* A name is that of a repository, and behind it, where not the newest commit of the branch main is meant, which:
- * ?branch=x, ?tag=x or ?snapshot=ID; or ?as_of=time, the last commit at or before 2026-09-01, 2026-09-01T06:00:00Z or
- * 2026-09-01T08:00:00+02:00, which goes with a branch, too: ?branch=x&as_of=time. %XX in a value is a byte. Splits it
- * into the root and "branch=x&as_of=time", "" where nothing of that is there or a file has the name as it is; both are
- * freed with free(). Words of a URL's query that are none of these stay. */
+/* Splits a name into the root of a repository and the commit that is asked for behind it: ?branch=x, ?tag=x,
+ * ?snapshot=ID, ?as_of=TIME or ?branch=x&as_of=TIME. The last two are the last commit of the branch at or before the
+ * time: 2026-09-01, 2026-09-01T06:00:00Z or 2026-09-01T08:00:00+02:00. %XX in a value is a byte. *commit is
+ * "branch=x&as_of=TIME", or "" for the newest commit of the branch main; a file that is called like the whole name is
+ * the root. Other words of a URL's query stay in the root, wherever they stand. Both are freed with free(). */
 enum zs_status zs_icechunk_split(const char *name, char **root, char **commit, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Decodes a frame of zstd of n bytes into `out` (from its start), `limit` bytes at most, with a dictionary or NULL.

@@ -174,12 +174,8 @@ static enum zs_status load(const struct zs_icechunk_files *files, enum zs_icechu
 {
     const char *key = name + strlen(files->name) + 1;
     struct zs_icechunk_file *f = NULL;
-    enum zs_status status = zs_icechunk_file_read(files, key, type, &f, err);
-    if (status == ZS_NOT_FOUND)
-        return zs_fail(err, ZS_CORRUPT, "%s/%s: the repository refers to this object, which is not there",
-                       files->store->root, key);
-    ZS_TRY(status);
-    status = check(f, type, id, files->decode, err);
+    ZS_TRY(zs_icechunk_file_read(files, key, type, &f, err));
+    enum zs_status status = check(f, type, id, files->decode, err);
     if (status != ZS_OK)
         status = zs_fail_in(err, status, "%s/%s", files->store->root, key);
     else if ((f->name = zs_strdup(name)) == NULL)
@@ -191,10 +187,15 @@ static enum zs_status load(const struct zs_icechunk_files *files, enum zs_icechu
     return status;
 }
 
+static const char *folder_of(enum zs_icechunk_type type)
+{
+    return type == ZS_ICECHUNK_SNAPSHOT ? "snapshots" : "manifests";
+}
+
 /* What a file is called in the cache: where it is, and its key. NULL without memory. */
 static char *name_of(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id)
 {
-    return zs_format("%s/%s/%s", files->name, type == ZS_ICECHUNK_SNAPSHOT ? "snapshots" : "manifests", id);
+    return zs_format("%s/%s/%s", files->name, folder_of(type), id);
 }
 
 static struct zs_cache_key key_of(const char *name)
@@ -225,14 +226,24 @@ static enum zs_status get(const struct zs_icechunk_files *files, enum zs_icechun
     return status != ZS_OK ? status : zs_fail(err, ZS_NO_MEMORY, "no memory for a file");
 }
 
-enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
-                                    struct zs_cache_entry **entry, struct zs_error *err)
+enum zs_status zs_icechunk_file_find(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
+                                     struct zs_cache_entry **entry, struct zs_error *err)
 {
     char *name = name_of(files, type, id);
     const enum zs_status status =
         name != NULL ? get(files, type, id, name, entry, err) : zs_fail(err, ZS_NO_MEMORY, "no memory for a name");
     free(name);
     return status;
+}
+
+enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
+                                    struct zs_cache_entry **entry, struct zs_error *err)
+{
+    const enum zs_status status = zs_icechunk_file_find(files, type, id, entry, err);
+    return status != ZS_NOT_FOUND
+               ? status
+               : zs_fail(err, ZS_CORRUPT, "%s/%s/%s: the repository refers to this object, which is not there",
+                         files->store->root, folder_of(type), id);
 }
 
 bool zs_icechunk_file_is_known(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id)

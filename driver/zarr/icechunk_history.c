@@ -66,6 +66,12 @@ static int64_t days_of(int year, int month, int day)
     return 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1 - 719468;
 }
 
+static bool is_day(int year, int month, int day)
+{
+    const int next = month == 12 ? 1 : month + 1;
+    return day <= days_of(year + (next == 1), next, 1) - days_of(year, month, 1);
+}
+
 /* Microseconds since 1970 of a time as in ISO 8601, UTC unless it says otherwise. */
 static bool parse_time(const char *text, uint64_t *out)
 {
@@ -73,7 +79,8 @@ static bool parse_time(const char *text, uint64_t *out)
     int64_t micro = 0;
     const char *p = text;
     if (!two_digits(&p, '\0', 19, 99, &century) || !two_digits(&p, '\0', 0, 99, &year) ||
-        !two_digits(&p, '-', 1, 12, &month) || !two_digits(&p, '-', 1, 31, &day))
+        !two_digits(&p, '-', 1, 12, &month) || !two_digits(&p, '-', 1, 31, &day) ||
+        !is_day(100 * century + year, month, day))
         return false;
     if (*p == 'T' || *p == 't' || *p == ' ') {
         if (!two_digits(&p, *p, 0, 23, &hour) || !two_digits(&p, ':', 0, 59, &minute) ||
@@ -397,24 +404,51 @@ static enum zs_status get_ref(struct zs_store *store, const char *key, char id[Z
     return status;
 }
 
-/* Whether a tag that is there was deleted: its name is not given again. */
-static enum zs_status check_deleted(struct zs_store *store, const char *tag, struct zs_error *err)
+/* Whether an object is there: ZS_OK or ZS_NOT_FOUND. */
+static enum zs_status check_there(struct zs_store *store, const char *folder, const char *name, struct zs_error *err)
 {
     struct zs_object *object = NULL;
-    char *key = zs_format("refs/tag.%s/ref.json.deleted", tag);
+    char *key = zs_format("refs/%s/%s", folder, name);
     const enum zs_status status =
         key != NULL ? zs_object_open(store, key, &object, err) : zs_fail(err, ZS_NO_MEMORY, "no memory for a key");
     zs_object_close(object);
     free(key);
-    if (status == ZS_OK)
-        return ZS_NOT_FOUND;
-    return status == ZS_NOT_FOUND ? ZS_OK : status;
+    return status;
 }
 
-/* The names of a kind, where the store can be listed; NULL or released with zs_json_free(). */
+/* The id of the snapshot that the branch or tag in a folder is of. A tag that was deleted is still there, and its
+ * tombstone beside it: ZS_NOT_FOUND. */
+static enum zs_status find_in_folder(struct zs_store *store, const char *folder, char id[ZS_ICECHUNK_ID_TEXT],
+                                     struct zs_error *err)
+{
+    char *key = zs_format("refs/%s/ref.json", folder);
+    enum zs_status status = key != NULL ? get_ref(store, key, id, err)
+                                        : zs_fail(err, ZS_NO_MEMORY, "no memory for a key");
+    free(key);
+    if (status != ZS_OK || strncmp(folder, "tag.", strlen("tag.")) != 0)
+        return status;
+    status = check_there(store, folder, "ref.json.deleted", err);
+    return status == ZS_OK ? ZS_NOT_FOUND : status == ZS_NOT_FOUND ? ZS_OK : status;
+}
+
+/* A name as the object_store of Rust spells it in a key: some characters, and all beyond ASCII, as %XX. Icechunk has it
+ * for all but S3. NULL without memory. */
+static char *spell(const char *name)
+{
+    char *out = malloc(3 * strlen(name) + 1), *to = out;
+    for (const char *c = name; out != NULL && *c != '\0'; c++) {
+        const bool is_plain = *c >= 0x20 && *c < 0x7F && strchr("\\{}^%`[]\"><~#|*?", *c) == NULL;
+        to += is_plain ? (*to = *c, 1) : snprintf(to, 4, "%%%02X", (unsigned char)*c);
+    }
+    if (out != NULL)
+        *to = '\0';
+    return out;
+}
+
+/* The names of a kind, as they are asked for, where the store can be listed; NULL or released with zs_json_free(). */
 static zs_json *list_names(struct zs_store *store, const char *what)
 {
-    char **names = NULL;
+    char **names = NULL, id[ZS_ICECHUNK_ID_TEXT];
     const size_t n = strlen(what);
     if (zs_store_list(store, "refs", &names, NULL) != ZS_OK)
         return NULL;
@@ -425,8 +459,10 @@ static zs_json *list_names(struct zs_store *store, const char *what)
         if (strncmp(*name, what, n) != 0 || (*name)[n] != '.' || (*name)[length - 1] != '/')
             continue;
         (*name)[length - 1] = '\0';
-        if (strcmp(what, "tag") != 0 || check_deleted(store, *name + n + 1, NULL) == ZS_OK)
-            (void)zs_json_add_string(out, NULL, *name + n + 1);
+        if (find_in_folder(store, *name, id, NULL) != ZS_OK) /* what was deleted may leave its folder */
+            continue;
+        zs_icechunk_unescape(*name);
+        (void)zs_json_add_string(out, NULL, *name + n + 1);
     }
     zs_names_free(names);
     return out;
@@ -435,14 +471,16 @@ static zs_json *list_names(struct zs_store *store, const char *what)
 static enum zs_status find_named(struct zs_store *store, const char *what, const char *name,
                                  char id[ZS_ICECHUNK_ID_TEXT], struct zs_error *err)
 {
-    char *key = zs_format("refs/%s.%s/ref.json", what, name), *folder = zs_format("%s.%s", what, name);
+    char *folder = zs_format("%s.%s", what, name), *spelt = folder != NULL ? spell(folder) : NULL;
     enum zs_status status = ZS_NOT_FOUND;
-    if (key == NULL || folder == NULL)
+    if (spelt == NULL)
         status = zs_fail(err, ZS_NO_MEMORY, "no memory for a key");
     else if (zs_is_inside_name(folder))
-        status = get_ref(store, key, id, err);
-    free(key);
+        status = find_in_folder(store, folder, id, err);
+    if (status == ZS_NOT_FOUND && spelt != NULL && strcmp(spelt, folder) != 0)
+        status = find_in_folder(store, spelt, id, err);
     free(folder);
+    free(spelt);
     return status;
 }
 
@@ -485,22 +523,32 @@ static enum zs_status walk_back_in_files(const struct zs_icechunk_files *files, 
                    MOST_COMMITS);
 }
 
+/* A snapshot that is asked for by its id: its file is read, and remembered for who opens it. */
+static enum zs_status find_snapshot_file(const struct zs_icechunk_files *files, const char *wanted,
+                                         struct zs_icechunk_commit *commit, struct zs_error *err)
+{
+    char main_id[ZS_ICECHUNK_ID_TEXT];
+    struct zs_cache_entry *entry = NULL;
+    ZS_TRY(find_named(files->store, "branch", "main", main_id, err));
+    enum zs_status status = ZS_NOT_FOUND;
+    if (zs_icechunk_is_id(wanted))
+        status = zs_icechunk_file_find(files, ZS_ICECHUNK_SNAPSHOT, wanted, &entry, err);
+    zs_icechunk_file_release(entry);
+    if (status == ZS_NOT_FOUND)
+        return zs_fail(err, ZS_ARGUMENT, "%s: there is no snapshot \"%.100s\"; that of the branch main is %s",
+                       files->store->root, wanted, main_id);
+    if (status == ZS_OK)
+        memcpy(commit->id, wanted, sizeof commit->id);
+    return status;
+}
+
 static enum zs_status find_in_files(const struct zs_icechunk_files *files, const struct wish *wish,
                                     struct zs_icechunk_commit *commit, struct zs_error *err)
 {
     const char *what = wish->tag != NULL ? "tag" : "branch", *name = wish->tag != NULL ? wish->tag : wish->branch;
-    if (wish->snapshot != NULL) { /* that there is one is for the snapshot itself to say */
-        char main_id[ZS_ICECHUNK_ID_TEXT];
-        ZS_TRY(find_named(files->store, "branch", "main", main_id, err));
-        if (!zs_icechunk_is_id(wish->snapshot))
-            return zs_fail(err, ZS_ARGUMENT, "%s: there is no snapshot \"%.100s\"; that of the branch main is %s",
-                           files->store->root, wish->snapshot, main_id);
-        memcpy(commit->id, wish->snapshot, sizeof commit->id);
-        return ZS_OK;
-    }
+    if (wish->snapshot != NULL)
+        return find_snapshot_file(files, wish->snapshot, commit, err);
     enum zs_status status = find_named(files->store, what, name, commit->id, err);
-    if (status == ZS_OK && wish->tag != NULL)
-        status = check_deleted(files->store, name, err);
     if (status == ZS_NOT_FOUND)
         return fail_unlisted(files->store, what, name, err);
     if (status == ZS_OK && wish->as_of != NULL && (status = walk_back_in_files(files, wish, commit->id, err)) != ZS_OK)

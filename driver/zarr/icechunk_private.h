@@ -51,9 +51,11 @@ enum zs_status zs_icechunk_file_read(const struct zs_icechunk_files *files, cons
                                      struct zs_error *err) ZS_MUST_CHECK;
 void zs_icechunk_file_free(void *file); /* NULL is allowed */
 
-/* A snapshot or manifest by its id, which it is compared with; what it says is checked as far as a reader follows it.
- * Pinned in the process's cache: released with zs_icechunk_file_release(). Absent is ZS_CORRUPT: something refers to
- * it. */
+/* Finds a snapshot or manifest by its id, which the file must have too, and checks all of it that readers follow. It is
+ * pinned in the process's cache: release it with zs_icechunk_file_release(). ZS_NOT_FOUND where there is none. */
+enum zs_status zs_icechunk_file_find(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
+                                     struct zs_cache_entry **entry, struct zs_error *err) ZS_MUST_CHECK;
+/* The same for an id that something refers to: its absence is ZS_CORRUPT. */
 enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
                                     struct zs_cache_entry **entry, struct zs_error *err) ZS_MUST_CHECK;
 /* Whether the process has it already. */
@@ -69,6 +71,8 @@ struct zs_icechunk_wish {
     const char *branch, *tag, *snapshot, *as_of;
     char *text; /* that they are in; freed with free() */
 };
+/* Replaces %XX by the bytes that they stand for, in place. */
+void zs_icechunk_unescape(char *text);
 enum zs_status zs_icechunk_wish_parse(const char *commit, struct zs_icechunk_wish *wish,
                                       struct zs_error *err) ZS_MUST_CHECK;
 
@@ -96,7 +100,8 @@ struct zs_icechunk_array {
     char *path;              /* "" for the root */
     const unsigned char *id; /* of the node */
     struct zs_flat_vector manifests;
-    struct zs_array_meta *meta; /* read by its first reader; borrows from `shown` or `root` */
+    int ndim;                   /* as the snapshot says */
+    struct zs_array_meta *keys; /* how its chunks are called: read when the first is asked for */
 };
 
 struct zs_icechunk_snapshot {

@@ -177,6 +177,7 @@ static enum zs_status add_array(struct zs_icechunk_snapshot *s, const struct zs_
         return fail_broken(err);
     ZS_TRY(read_shape(&data, zs_icechunk_file_of(s->file)->version, &ndim, err));
     ZS_TRY(check_manifests(s, a, ndim, err));
+    a->ndim = (int)ndim;
     a->path = zs_strdup(path);
     if (a->path == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "no memory for a path");
@@ -349,7 +350,7 @@ void zs_icechunk_snapshot_close(struct zs_icechunk_snapshot *s)
 {
     for (size_t i = 0; i < s->count; i++) {
         free(s->arrays[i].path);
-        zs_array_meta_free(s->arrays[i].meta);
+        zs_array_meta_free(s->arrays[i].keys);
     }
     free(s->arrays);
     zs_json_free(s->documents);
@@ -389,7 +390,7 @@ static bool contains(const struct zs_flat_vector *extents, const uint64_t *index
 
 const unsigned char *zs_icechunk_snapshot_find(const struct zs_icechunk_array *a, const uint64_t *index)
 {
-    const size_t ndim = (size_t)a->meta->ndim;
+    const size_t ndim = (size_t)a->keys->ndim;
     const unsigned char *id;
     struct zs_flat_vector extents;
     for (size_t i = 0; i < a->manifests.count; i++)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/names.h"
 #include "store/vsi_settings.h"
 #include "zarr/flexbuffer.h"
 #include "zarr/icechunk_private.h"
@@ -30,9 +31,14 @@ struct split {
     char *root, *key;
 };
 
+/* The location is shown without the password and the signature that it may have. */
 static enum zs_status fail_location(const char *expected, const char *location, struct zs_error *err)
 {
-    return zs_fail(err, ZS_INVALID, "virtual chunk: expected %s, found %.200s", expected, location);
+    char *shown = zs_text_shown(location);
+    const enum zs_status status = zs_fail(err, ZS_INVALID, "virtual chunk: expected %s, found %.200s", expected,
+                                          shown != NULL ? shown : "another");
+    free(shown);
+    return status;
 }
 
 /* ---- vcc:// ---- */
@@ -146,11 +152,9 @@ static enum zs_status split_remote(const struct zs_buffer *config, const struct 
     if (s->root == NULL)
         s->root = zs_format("%s%.*s%.*s", scheme->root, (int)n, name, scheme->is_url ? (int)strcspn(query, "#") : 0,
                             query);
-    char *key = zs_strndup(path + 1, length);
-    char *decoded = key != NULL ? CPLUnescapeString(key, NULL, CPLES_URL) : NULL;
-    s->key = decoded != NULL ? zs_strdup(decoded) : NULL;
-    free(key);
-    CPLFree(decoded);
+    s->key = zs_strndup(path + 1, length);
+    if (s->key != NULL)
+        zs_icechunk_unescape(s->key); /* not by GDAL's function, for which a plus sign is a blank */
     return s->root != NULL && s->key != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "no memory for a location");
 }
 
@@ -161,19 +165,15 @@ static enum zs_status split_local(const char *location, struct split *s, struct 
         return zs_fail(err, ZS_UNSUPPORTED,
                        "virtual chunk: %.200s is a local file, which is read where the configuration option "
                        ALLOW_LOCAL " is YES", location);
-    char *path = CPLUnescapeString(location + strlen("file://"), NULL, CPLES_URL);
-    const char *slash = path != NULL ? strrchr(path, '/') : NULL;
-    enum zs_status status = ZS_OK;
-    if (slash == NULL || path[0] != '/' || strncmp(path, "/vsi", 4) == 0) {
-        status = fail_location("file:// and the absolute path of a local file", location, err);
-    } else {
-        s->root = slash == path ? zs_strdup("/") : zs_strndup(path, (size_t)(slash - path));
-        s->key = zs_strdup(slash + 1);
-        if (s->root == NULL || s->key == NULL)
-            status = zs_fail(err, ZS_NO_MEMORY, "no memory for a location");
-    }
-    CPLFree(path);
-    return status;
+    const char *path = location + strlen("file://");
+    s->root = zs_strdup("/"); /* one store for all: their folders may be many */
+    s->key = zs_strdup(path[0] == '/' ? path + 1 : "");
+    if (s->root == NULL || s->key == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "no memory for a location");
+    zs_icechunk_unescape(s->key);
+    return s->key[0] != '\0' && strncmp(s->key, "vsi", 3) != 0
+               ? ZS_OK
+               : fail_location("file:// and the absolute path of a local file", location, err);
 }
 
 static enum zs_status split(const struct zs_buffer *config, const char *location, struct split *s, struct zs_error *err)
