@@ -255,6 +255,34 @@ bool zs_icechunk_file_is_known(const struct zs_icechunk_files *files, enum zs_ic
     return entry != NULL;
 }
 
+/* The same for the one object of version 2, of which the process remembers no more than that it is there. */
+static char *info_name(const struct zs_icechunk_files *files)
+{
+    return zs_format("%s/%s", files->name, ZS_ICECHUNK_REPOSITORY);
+}
+
+bool zs_icechunk_has_info(const struct zs_icechunk_files *files)
+{
+    char *name = info_name(files);
+    struct zs_cache_entry *entry = name != NULL ? zs_cache_get(cache, key_of(name)) : NULL;
+    zs_icechunk_file_release(entry);
+    free(name);
+    return entry != NULL;
+}
+
+void zs_icechunk_note_info(const struct zs_icechunk_files *files)
+{
+    struct zs_icechunk_file *file = files->store->is_remote ? zs_calloc(1, sizeof *file) : NULL;
+    if (file == NULL || (file->name = info_name(files)) == NULL) {
+        zs_icechunk_file_free(file);
+        return;
+    }
+    struct zs_cache_entry *entry = zs_cache_put(cache, key_of(file->name), file, ZS_CACHE_ENTRY_BYTES + sizeof *file);
+    if (entry == NULL)
+        zs_icechunk_file_free(file);
+    zs_icechunk_file_release(entry);
+}
+
 const struct zs_icechunk_file *zs_icechunk_file_of(const struct zs_cache_entry *entry)
 {
     return zs_cache_value(entry);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/parallel.h"
 #include "zarr/document.h"
 #include "zarr/icechunk_private.h"
 #include "zarr/name.h"
@@ -525,11 +526,9 @@ static enum zs_status walk_back_in_files(const struct zs_icechunk_files *files, 
 
 /* A snapshot that is asked for by its id: its file is read, and remembered for who opens it. */
 static enum zs_status find_snapshot_file(const struct zs_icechunk_files *files, const char *wanted,
-                                         struct zs_icechunk_commit *commit, struct zs_error *err)
+                                         const char *main_id, struct zs_icechunk_commit *commit, struct zs_error *err)
 {
-    char main_id[ZS_ICECHUNK_ID_TEXT];
     struct zs_cache_entry *entry = NULL;
-    ZS_TRY(find_named(files->store, "branch", "main", main_id, err));
     enum zs_status status = ZS_NOT_FOUND;
     if (zs_icechunk_is_id(wanted))
         status = zs_icechunk_file_find(files, ZS_ICECHUNK_SNAPSHOT, wanted, &entry, err);
@@ -542,16 +541,40 @@ static enum zs_status find_snapshot_file(const struct zs_icechunk_files *files, 
     return status;
 }
 
+/* The branch or tag that is read first: of a snapshot that is asked for by its id the branch main, which every
+ * repository has. */
+struct first_ref {
+    struct zs_store *store;
+    const char *what, *name;
+    char id[ZS_ICECHUNK_ID_TEXT];
+};
+
+static struct first_ref first_ref_of(struct zs_store *store, const struct wish *wish)
+{
+    return (struct first_ref){store, wish->tag != NULL ? "tag" : "branch",
+                              wish->tag != NULL        ? wish->tag
+                              : wish->snapshot != NULL ? "main"
+                                                       : wish->branch, ""};
+}
+
+static enum zs_status load_first_ref(void *ctx, size_t item, struct zs_error *err)
+{
+    struct first_ref *ref = ctx;
+    (void)item;
+    return find_named(ref->store, ref->what, ref->name, ref->id, err);
+}
+
 static enum zs_status find_in_files(const struct zs_icechunk_files *files, const struct wish *wish,
+                                    const struct first_ref *ref, enum zs_status status,
                                     struct zs_icechunk_commit *commit, struct zs_error *err)
 {
-    const char *what = wish->tag != NULL ? "tag" : "branch", *name = wish->tag != NULL ? wish->tag : wish->branch;
+    if (status == ZS_NOT_FOUND && wish->snapshot == NULL)
+        return fail_unlisted(files->store, ref->what, ref->name, err);
+    ZS_TRY(status);
     if (wish->snapshot != NULL)
-        return find_snapshot_file(files, wish->snapshot, commit, err);
-    enum zs_status status = find_named(files->store, what, name, commit->id, err);
-    if (status == ZS_NOT_FOUND)
-        return fail_unlisted(files->store, what, name, err);
-    if (status == ZS_OK && wish->as_of != NULL && (status = walk_back_in_files(files, wish, commit->id, err)) != ZS_OK)
+        return find_snapshot_file(files, wish->snapshot, ref->id, commit, err);
+    memcpy(commit->id, ref->id, sizeof commit->id);
+    if (wish->as_of != NULL && (status = walk_back_in_files(files, wish, commit->id, err)) != ZS_OK)
         status = zs_fail_in(err, status, "%s", files->store->root);
     return status;
 }
@@ -572,43 +595,72 @@ static enum zs_status check_wish(const struct zs_icechunk_wish *asked, struct wi
     return ZS_OK;
 }
 
+/* Reads the object of version 2, or, where there is none, the first reference of version 1. Over a network both are
+ * asked for at once, since only the answers tell which version it is: *ref_status is then that of the reference. */
+static enum zs_status read_first(const struct zs_icechunk_files *files, struct zs_icechunk_file **file,
+                                 struct first_ref *ref, enum zs_status *ref_status, struct zs_error *err)
+{
+    const bool is_either = files->store->is_remote && !zs_icechunk_has_info(files);
+    struct zs_async *async = is_either ? zs_async_start(load_first_ref, ref) : NULL;
+    struct zs_error ref_error;
+    const bool is_asked = async != NULL;
+    const enum zs_status status = zs_icechunk_file_read(files, ZS_ICECHUNK_REPOSITORY, ZS_ICECHUNK_INFO, file, err);
+    *ref_status = zs_async_wait(async, &ref_error);
+    if (status == ZS_NOT_FOUND && !is_asked)
+        *ref_status = load_first_ref(ref, 0, err);
+    else if (status == ZS_NOT_FOUND && *ref_status != ZS_OK)
+        *err = ref_error;
+    return status;
+}
+
+/* All that the object of version 2 says. */
+static enum zs_status find_in_file(const struct zs_icechunk_files *files, const struct zs_icechunk_file *file,
+                                   const struct wish *wish, struct zs_icechunk_commit *commit, struct zs_error *err)
+{
+    struct info info;
+    zs_icechunk_note_info(files);
+    commit->has_info = true;
+    enum zs_status status = read_info(file, &info, err);
+    if (status == ZS_OK)
+        status = find_in_info(&info, wish, commit, err);
+    if (status == ZS_OK)
+        status = keep_config(&info, commit, err);
+    if (status == ZS_OK && ((commit->branches = names_of(&info.branches)) == NULL ||
+                            (commit->tags = names_of(&info.tags)) == NULL))
+        status = zs_fail(err, ZS_NO_MEMORY, "no memory for names");
+    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s/" ZS_ICECHUNK_REPOSITORY, files->store->root);
+}
+
+/* Remembers by which name the commit was found. */
+static enum zs_status keep_name(const struct wish *wish, struct zs_icechunk_commit *commit, struct zs_error *err)
+{
+    const char *branch = wish->tag == NULL && wish->snapshot == NULL ? wish->branch : NULL;
+    commit->branch = branch != NULL ? zs_strdup(branch) : NULL;
+    commit->tag = wish->tag != NULL ? zs_strdup(wish->tag) : NULL;
+    if ((branch == NULL || commit->branch != NULL) && (wish->tag == NULL || commit->tag != NULL))
+        return ZS_OK;
+    zs_icechunk_commit_clear(commit);
+    return zs_fail(err, ZS_NO_MEMORY, "no memory for a name");
+}
+
 enum zs_status zs_icechunk_find(const struct zs_icechunk_files *files, const struct zs_icechunk_wish *asked,
                                 struct zs_icechunk_commit *commit, struct zs_error *err)
 {
     struct zs_icechunk_file *file = NULL;
-    struct info info;
     struct wish wish;
+    enum zs_status ref_status;
     ZS_TRY(check_wish(asked, &wish, err));
-    enum zs_status status =
-        zs_icechunk_file_read(files, ZS_ICECHUNK_REPOSITORY, ZS_ICECHUNK_INFO, &file, err);
-    if (status == ZS_NOT_FOUND) {
-        status = find_in_files(files, &wish, commit, err);
+    struct first_ref ref = first_ref_of(files->store, &wish);
+    enum zs_status status = read_first(files, &file, &ref, &ref_status, err);
+    if (status == ZS_OK) {
+        status = find_in_file(files, file, &wish, commit, err);
+    } else if (status == ZS_NOT_FOUND) {
+        status = find_in_files(files, &wish, &ref, ref_status, commit, err);
         if (status == ZS_OK && !files->store->is_remote) {
             commit->branches = list_names(files->store, "branch");
             commit->tags = list_names(files->store, "tag");
         }
-    } else if (status == ZS_OK) {
-        commit->has_info = true;
-        status = read_info(file, &info, err);
-        if (status == ZS_OK)
-            status = find_in_info(&info, &wish, commit, err);
-        if (status == ZS_OK)
-            status = keep_config(&info, commit, err);
-        if (status == ZS_OK && ((commit->branches = names_of(&info.branches)) == NULL ||
-                                (commit->tags = names_of(&info.tags)) == NULL))
-            status = zs_fail(err, ZS_NO_MEMORY, "no memory for names");
-        if (status != ZS_OK)
-            status = zs_fail_in(err, status, "%s/" ZS_ICECHUNK_REPOSITORY, files->store->root);
     }
     zs_icechunk_file_free(file);
-    if (status != ZS_OK)
-        return status;
-    const char *branch = wish.tag == NULL && wish.snapshot == NULL ? wish.branch : NULL;
-    commit->branch = branch != NULL ? zs_strdup(branch) : NULL;
-    commit->tag = wish.tag != NULL ? zs_strdup(wish.tag) : NULL;
-    if ((branch != NULL && commit->branch == NULL) || (wish.tag != NULL && commit->tag == NULL)) {
-        zs_icechunk_commit_clear(commit);
-        return zs_fail(err, ZS_NO_MEMORY, "no memory for a name");
-    }
-    return ZS_OK;
+    return status == ZS_OK ? keep_name(&wish, commit, err) : status;
 }

@@ -60,6 +60,9 @@ enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum 
                                     struct zs_cache_entry **entry, struct zs_error *err) ZS_MUST_CHECK;
 /* Whether the process has it already. */
 bool zs_icechunk_file_is_known(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id);
+/* Whether this process has seen that a remote repository is of version 2, which it stays; and remembers that it is. */
+bool zs_icechunk_has_info(const struct zs_icechunk_files *files);
+void zs_icechunk_note_info(const struct zs_icechunk_files *files);
 const struct zs_icechunk_file *zs_icechunk_file_of(const struct zs_cache_entry *entry);
 void zs_icechunk_file_pin(struct zs_cache_entry *entry);     /* once more */
 void zs_icechunk_file_release(struct zs_cache_entry *entry); /* NULL is allowed */
