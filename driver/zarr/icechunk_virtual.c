@@ -165,15 +165,23 @@ static enum zs_status split_local(const char *location, struct split *s, struct 
         return zs_fail(err, ZS_UNSUPPORTED,
                        "virtual chunk: %.200s is a local file, which is read where the configuration option "
                        ALLOW_LOCAL " is YES", location);
-    const char *path = location + strlen("file://");
-    s->root = zs_strdup("/"); /* one store for all: their folders may be many */
-    s->key = zs_strdup(path[0] == '/' ? path + 1 : "");
-    if (s->root == NULL || s->key == NULL)
+    char *path = zs_strdup(location + strlen("file://"));
+    if (path == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "no memory for a location");
-    zs_icechunk_unescape(s->key);
-    return s->key[0] != '\0' && strncmp(s->key, "vsi", 3) != 0
-               ? ZS_OK
-               : fail_location("file:// and the absolute path of a local file", location, err);
+    zs_icechunk_unescape(path);
+    /* The folder below / is the store's root: there are few, unlike those that the files themselves lie in. */
+    const char *slash = path[0] == '/' ? strchr(path + 1, '/') : NULL;
+    enum zs_status status = ZS_OK;
+    if (slash == NULL || strncmp(path, "/vsi", 4) == 0) {
+        status = fail_location("file:// and the absolute path of a local file", location, err);
+    } else {
+        s->root = zs_strndup(path, (size_t)(slash - path));
+        s->key = zs_strdup(slash + 1);
+        if (s->root == NULL || s->key == NULL)
+            status = zs_fail(err, ZS_NO_MEMORY, "no memory for a location");
+    }
+    free(path);
+    return status;
 }
 
 static enum zs_status split(const struct zs_buffer *config, const char *location, struct split *s, struct zs_error *err)
