@@ -208,42 +208,42 @@ static void test_virtual_locations_choose_no_file_system_of_their_own(void)
                                           "http://u:p@host/x",  "https://host",          "vsicurl://x/y",
                                           "ftp://host/x",       "file:///etc/passwd",    "FILE:///etc/passwd",
                                           "vcc://none/x",       "http://a?b/c",          "s3://bucket?x=/vsimem/y"};
-    struct zs_icechunk_places places = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    struct zs_icechunk_elsewhere elsewhere = {.lock = PTHREAD_MUTEX_INITIALIZER};
     const struct zs_buffer config = {0};
     struct zs_error err;
     struct zs_store *store;
     char *key;
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
-        if (!CHECK(zs_icechunk_place(&places, &config, refused[i], &store, &key, &err) != ZS_OK))
+        if (!CHECK(zs_icechunk_elsewhere_find(&elsewhere, &config, refused[i], &store, &key, &err) != ZS_OK))
             printf("%s\n", refused[i]);
-    if (CHECK(zs_icechunk_place(&places, &config, "s3://bucket/a/b", &store, &key, &err) == ZS_OK)) {
+    if (CHECK(zs_icechunk_elsewhere_find(&elsewhere, &config, "s3://bucket/a/b", &store, &key, &err) == ZS_OK)) {
         CHECK_EQ_STR(store->root, "/vsis3/bucket");
         CHECK_EQ_STR(key, "a/b");
         free(key);
     }
-    if (CHECK(zs_icechunk_place(&places, &config, "https://h:8/a%20b?sig=1", &store, &key, &err) == ZS_OK)) {
-        CHECK_EQ_STR(store->path, "/vsicurl/https://h:8?sig=1");
-        CHECK_EQ_STR(key, "a b");
+    if (CHECK(zs_icechunk_elsewhere_find(&elsewhere, &config, "https://h/a%20b+c?sig=1", &store, &key, &err) == ZS_OK)) {
+        CHECK_EQ_STR(store->path, "/vsicurl/https://h?sig=1");
+        CHECK_EQ_STR(key, "a b+c");
         free(key);
     }
-    zs_icechunk_places_clear(&places);
+    zs_icechunk_elsewhere_clear(&elsewhere);
 }
 
 static void test_messages_show_no_password_and_no_signature(void)
 {
     static const char *const locations[] = {"https://user:secret@host/x", "ftp://host/x?X-Amz-Signature=secret",
                                             "https://host?sig=secret", "vcc://none/x?sig=secret"};
-    struct zs_icechunk_places places = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    struct zs_icechunk_elsewhere elsewhere = {.lock = PTHREAD_MUTEX_INITIALIZER};
     const struct zs_buffer config = {0};
     struct zs_error err;
     struct zs_store *store;
     char *key;
     for (size_t i = 0; i < sizeof locations / sizeof locations[0]; i++) {
-        CHECK(zs_icechunk_place(&places, &config, locations[i], &store, &key, &err) != ZS_OK);
+        CHECK(zs_icechunk_elsewhere_find(&elsewhere, &config, locations[i], &store, &key, &err) != ZS_OK);
         CHECK(strstr(err.message, "secret") == NULL);
         CHECK_CONTAINS(err.message, "found ");
     }
-    zs_icechunk_places_clear(&places);
+    zs_icechunk_elsewhere_clear(&elsewhere);
 }
 
 int main(void)

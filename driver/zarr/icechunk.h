@@ -11,7 +11,7 @@
 #define ZS_ICECHUNK_REPOSITORY "repo"
 /* ... and one of version 1. */
 #define ZS_ICECHUNK_MAIN "refs/branch.main/ref.json"
-/* What is said to who would write. */
+/* The message for attempts to write. */
 #define ZS_ICECHUNK_READ_ONLY                                                                                          \
     "is an Icechunk repository, which is only read: write with Icechunk's own library, or into a plain store that "    \
     "gdalmdimtranslate copies it to"
@@ -28,22 +28,22 @@ enum zs_status zs_icechunk_split(const char *name, char **root, char **commit, s
 typedef enum zs_status (*zs_icechunk_decode_fn)(const void *dictionary, size_t dictionary_size, const void *src,
                                                 size_t n, size_t limit, struct zs_buffer *out, struct zs_error *err);
 
-/* Puts a store that shows a commit (above) in the place of *store, which that takes over. ZS_NOT_FOUND: there is no
- * repository at the root. ZS_ARGUMENT: it has no such branch, tag, snapshot or time; the message lists what there is.
- * On failure *store stays what it is. */
+/* Replaces *store, which the new one takes over, by the store of a commit (see above). ZS_NOT_FOUND: there is no
+ * repository at the root. ZS_ARGUMENT: it has no such branch, tag, snapshot or time; the message lists those that it
+ * has. On failure *store stays as it is. */
 enum zs_status zs_icechunk_open(struct zs_store **store, const char *commit, zs_icechunk_decode_fn decode,
                                 struct zs_error *err) ZS_MUST_CHECK;
 
-/* What such a store shows, released with zs_json_free(): members "snapshot", "time" (2026-09-01T00:00:00.000000Z),
- * "message", "branch" or "tag", and "branches" and "tags", lists that are absent where the store of a repository of
- * version 1 cannot be listed cheaply. */
+/* Describes the commit of such a store, released with zs_json_free(): members "snapshot", "time" (as
+ * 2026-09-01T00:00:00.000000Z), "message", "branch" or "tag", and "branches" and "tags", lists that are absent for a
+ * repository of version 1 over a network, where listing takes requests. */
 enum zs_status zs_icechunk_describe(const struct zs_store *store, zs_json **document,
                                     struct zs_error *err) ZS_MUST_CHECK;
 
 /* Forgets what this process remembers of snapshots and manifests. */
 void zs_icechunk_forget_all(void);
 
-/* Whether n bytes are those that each of its metadata files begins with. */
+/* Whether n bytes begin as each metadata file of Icechunk does. */
 #define ZS_ICECHUNK_MAGIC_BYTES 12
 bool zs_icechunk_is_file(const void *bytes, size_t n);
 

@@ -69,7 +69,7 @@ void zs_icechunk_file_free(void *file)
     free(f);
 }
 
-/* The FlatBuffer behind the header of a file whose bytes are f->bytes, which may be replaced. */
+/* Checks the header of a file, f->bytes, and decodes the FlatBuffer behind it, whose bytes take their place. */
 static enum zs_status take_content(struct zs_icechunk_file *f, enum zs_icechunk_type type,
                                    zs_icechunk_decode_fn decode, struct zs_error *err)
 {
@@ -135,7 +135,7 @@ enum zs_status zs_icechunk_files_init(struct zs_icechunk_files *files, struct zs
     static atomic_uint_least64_t number;
     (void)pthread_once(&once, cache_create);
     *files = (struct zs_icechunk_files){store, decode, NULL};
-    /* What is on a disk may be put back by hand, ids and all, and is read fast enough. */
+    /* Local files are not remembered: somebody may put others in their place, and they are read fast. */
     files->name = store->is_remote ? zs_strdup(store->path != NULL ? store->path : store->root)
                                    : zs_format("%llu", (unsigned long long)atomic_fetch_add(&number, 1));
     return cache != NULL && files->name != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "no memory for a repository");
@@ -154,7 +154,7 @@ static uint64_t hash(uint64_t h, const char *s)
     return h;
 }
 
-/* Whether the id that a file has is that of its name, and the rest is in order. */
+/* Checks that a file has the id that it is called by, and the references of a manifest. */
 static enum zs_status check(struct zs_icechunk_file *file, enum zs_icechunk_type type, const char *id,
                             zs_icechunk_decode_fn decode, struct zs_error *err)
 {
@@ -192,7 +192,7 @@ static const char *folder_of(enum zs_icechunk_type type)
     return type == ZS_ICECHUNK_SNAPSHOT ? "snapshots" : "manifests";
 }
 
-/* What a file is called in the cache: where it is, and its key. NULL without memory. */
+/* Makes the name of a file in the cache: that of the repository and the file's key. NULL without memory. */
 static char *name_of(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id)
 {
     return zs_format("%s/%s/%s", files->name, folder_of(type), id);
@@ -203,7 +203,7 @@ static struct zs_cache_key key_of(const char *name)
     return (struct zs_cache_key){hash(0xCBF29CE484222325u, name), hash(0x9E3779B97F4A7C15u, name)};
 }
 
-/* The same, of the cache. */
+/* Gets a file from the cache, or loads it into the cache. */
 static enum zs_status get(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
                           const char *name, struct zs_cache_entry **entry, struct zs_error *err)
 {
@@ -212,7 +212,7 @@ static enum zs_status get(const struct zs_icechunk_files *files, enum zs_icechun
     while ((*entry = zs_cache_get_or_load(cache, key, &must_load)) != NULL) {
         if (strcmp(zs_icechunk_file_of(*entry)->name, name) == 0)
             return ZS_OK;
-        zs_cache_release(cache, *entry); /* of another name with the same two hashes */
+        zs_cache_release(cache, *entry); /* a file of another name with the same hashes */
         zs_cache_remove(cache, key);
     }
     struct zs_icechunk_file *file = NULL;
@@ -255,7 +255,7 @@ bool zs_icechunk_file_is_known(const struct zs_icechunk_files *files, enum zs_ic
     return entry != NULL;
 }
 
-/* The same for the one object of version 2, of which the process remembers no more than that it is there. */
+/* Makes the name of a note in the cache that the repository is of version 2. NULL without memory. */
 static char *info_name(const struct zs_icechunk_files *files)
 {
     return zs_format("%s/%s", files->name, ZS_ICECHUNK_REPOSITORY);

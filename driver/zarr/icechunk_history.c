@@ -34,7 +34,7 @@ enum { SNAPSHOT_PARENT_ID = 1, SNAPSHOT_FLUSHED_AT = 3 };
 #define NO_PARENT UINT32_MAX
 /* Names that a message lists. */
 #define MOST_NAMES 10
-/* Commits of version 1 that are walked back in search of a time: each is a request. */
+/* Most commits of version 1 that are read in search of a time: each is a request. */
 #define MOST_COMMITS 10000
 #define MAX_REF_BYTES ((size_t)65536)
 
@@ -181,7 +181,7 @@ static bool is_named(const struct zs_flat_vector *name, const char *text)
     return name->count == strlen(text) && memcmp(name->data, text, name->count) == 0;
 }
 
-/* Names that increase, of snapshots that there are. */
+/* Checks that names increase, and that each leads to a snapshot of the list. */
 static enum zs_status check_refs(const struct info *info, const struct zs_flat_vector *refs, const char *what,
                                  struct zs_error *err)
 {
@@ -250,7 +250,7 @@ static zs_json *names_of(const struct zs_flat_vector *refs)
     return NULL;
 }
 
-/* "there are a, b" of a list of names, which is NULL where nobody knows; freed with free(). */
+/* Prints "; there are a, b" for a list of names, and nothing for NULL, a list that nobody has. Freed with free(). */
 static char *print_names(const zs_json *names)
 {
     const zs_json *first = zs_json_first(names);
@@ -345,7 +345,7 @@ static enum zs_status find_snapshot(const struct info *info, const char *wanted,
     return status;
 }
 
-/* What is wished for, checked. */
+/* A wish that was checked, and its time as a number. */
 struct wish {
     const char *branch, *tag, *snapshot, *as_of;
     uint64_t time;
@@ -485,7 +485,7 @@ static enum zs_status find_named(struct zs_store *store, const char *what, const
     return status;
 }
 
-/* Says that a name is none, where there is a repository at all. */
+/* Fails with a list of the names that there are; ZS_NOT_FOUND where there is no repository. */
 static enum zs_status fail_unlisted(struct zs_store *store, const char *what, const char *name, struct zs_error *err)
 {
     char main_id[ZS_ICECHUNK_ID_TEXT];

@@ -34,7 +34,7 @@ struct zs_icechunk_file {
     char *name; /* in the cache */
 };
 
-/* Where they are. */
+/* The files of a repository. */
 struct zs_icechunk_files {
     struct zs_store *store;
     zs_icechunk_decode_fn decode;
@@ -83,7 +83,7 @@ enum zs_status zs_icechunk_wish_parse(const char *commit, struct zs_icechunk_wis
 
 struct zs_icechunk_commit {
     char id[ZS_ICECHUNK_ID_TEXT];
-    char *branch, *tag; /* that led to it; NULL where it was named itself */
+    char *branch, *tag; /* by which it was found; NULL where its id was given */
     bool has_info;      /* the repository is of version 2, with one object for its history */
     struct zs_buffer config; /* of that, as a FlexBuffer; or nothing */
     zs_json *branches, *tags; /* lists of names; NULL where they were not asked for */
@@ -173,18 +173,18 @@ enum zs_status zs_icechunk_manifest_location(const struct zs_icechunk_file *file
 /* ---- Virtual chunks (icechunk_virtual.c) ---- */
 
 /* The buckets, servers and folders that they lie in. Zero-initialise all but the lock. */
-struct zs_icechunk_places {
+struct zs_icechunk_elsewhere {
     pthread_mutex_t lock;
     char **roots;
     struct zs_store **stores;
     size_t count;
 };
 
-/* The store that a URL is of, which lives as long as the places, and the key in it, freed with free(). */
-enum zs_status zs_icechunk_place(struct zs_icechunk_places *places, const struct zs_buffer *config,
-                                 const char *location, struct zs_store **store, char **key,
-                                 struct zs_error *err) ZS_MUST_CHECK;
-void zs_icechunk_places_clear(struct zs_icechunk_places *places);
+/* The store that a URL is of, which lives as long as `elsewhere`, and the key in it, freed with free(). */
+enum zs_status zs_icechunk_elsewhere_find(struct zs_icechunk_elsewhere *elsewhere, const struct zs_buffer *config,
+                                          const char *location, struct zs_store **store, char **key,
+                                          struct zs_error *err) ZS_MUST_CHECK;
+void zs_icechunk_elsewhere_clear(struct zs_icechunk_elsewhere *elsewhere);
 
 /* Whether an object that was opened is the one that a reference means, as far as its server tells. */
 enum zs_status zs_icechunk_object_check(const struct zs_object *object, const struct zs_icechunk_ref *ref,

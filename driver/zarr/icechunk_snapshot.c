@@ -98,7 +98,7 @@ static enum zs_status read_files(struct zs_icechunk_snapshot *s, const struct zs
 
 /* ---- Nodes ---- */
 
-/* The number of dimensions that an array has, as the table tells, and that it has a shape. */
+/* Reads the number of dimensions of an array, which must have a shape. */
 static enum zs_status read_shape(const struct zs_flat_table *data, int version, size_t *ndim, struct zs_error *err)
 {
     struct zs_flat_vector shape, shape_v2;
@@ -149,7 +149,7 @@ static enum zs_status check_manifests(const struct zs_icechunk_snapshot *s, cons
             if (from >= to)
                 return zs_fail(err, ZS_CORRUPT, "manifest %zu: expected an extent, found %u to %u", i, from, to);
         }
-        /* neighbours: of all pairs there may be too many */
+        /* only neighbours are compared: pairs may be too many */
         if (i > 0 && extents_at(a, i - 1, &id, &before) && before.count == extents.count && overlap(&before, &extents))
             return zs_fail(err, ZS_CORRUPT, "manifest %zu: expected other chunks than those of the one before", i);
         if (!extents_at(a, i, &id, &extents) || !zs_icechunk_snapshot_manifest(s, id, &m)) {
@@ -226,7 +226,7 @@ static enum zs_status read_document(const struct zs_flat_table *node, uint64_t t
     return zs_fail(err, ZS_INVALID, "node_type: expected \"%s\", as the snapshot says", kind);
 }
 
-/* The root's document gives up its own consolidated metadata for those of the snapshot. */
+/* Adds the document of a node. The root's loses its own consolidated metadata: the snapshot's replace them. */
 static enum zs_status add_document(struct zs_icechunk_snapshot *s, const char *path, zs_json *document,
                                    struct zs_error *err)
 {
@@ -312,7 +312,7 @@ static enum zs_status read_snapshot(struct zs_icechunk_snapshot *s, struct zs_er
     return read_nodes(s, &nodes, err);
 }
 
-/* All documents in the root's, as consolidated metadata are. */
+/* Puts all documents into the root's, as consolidated metadata. */
 static enum zs_status consolidate(struct zs_icechunk_snapshot *s, struct zs_error *err)
 {
     if (s->count > 0 && s->arrays[0].path[0] == '\0')
