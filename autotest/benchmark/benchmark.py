@@ -26,7 +26,7 @@ DIFFERS = "reads other values than the first"
 SLOW = 8.0  # a contender that takes so many seconds is not asked again
 PLUGINS, PEERS, LIMIT = (os.environ["BENCHMARK_" + name] for name in ("PLUGINS", "PEERS", "LIMIT"))
 OWN = ["ours"] + ["before"] * ("BENCHMARK_BEFORE" in os.environ)
-FOLDERS = {"ours": PLUGINS, "before": os.environ.get("BENCHMARK_BEFORE", "disable")}  # of plugins
+FOLDERS = {"ours": PLUGINS, "plain": PLUGINS, "before": os.environ.get("BENCHMARK_BEFORE", "disable")}  # of plugins
 
 
 def environment(contender, case=None):
@@ -53,7 +53,7 @@ def run_one(contender, case, base, scale, check):
     if contender == "limit":
         command = limit_command(case, base, scale)
     else:
-        python = PEERS if contender in cases.PEERS else "/usr/bin/python3"
+        python = PEERS if contender in cases.LIBRARIES else "/usr/bin/python3"
         command = [python, os.path.join(HERE, "worker.py"), contender, case.name, base, scale] + ["check"] * check
     try:
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=600, env=environment(contender, case))
@@ -70,7 +70,7 @@ def run(contender, case, data, server, scale, check):
         return run_one(contender, case, data + "/", scale, check)
     server.latency = case.latency
     before = len(server.log)
-    base = ("/vsicurl/" if contender in cases.GDALS else "") + "http://%s/" % server.host
+    base = ("/vsicurl/" if contender in cases.VIA_GDAL else "") + "http://%s/" % server.host
     result = run_one(contender, case, base, scale, check)
     asked = server.log[before:]
     return {**result, "requests": len(asked), "sent": sum(request.sent for request in asked)}
@@ -111,7 +111,7 @@ def missed(case, medians):
     if not ours:
         return ["all: it fails"]
     for bar, most in case.bars.items():
-        if bar in ("cog", "gdal", "limit") or bar in cases.PEERS:
+        if bar in ("cog", "gdal", "plain", "limit") or bar in cases.LIBRARIES:
             value, what = ratio(medians, bar), "%.2f x " + bar
         elif bar == "size":
             value, what = ours["size"] / medians["cog"]["size"], "%.2f x the size of cog"
@@ -120,7 +120,7 @@ def missed(case, medians):
         if value is not None and value > most:
             words.append("%s > %g" % (what % value, most))
     if case.latency is None:
-        words += ["behind %s" % peer for peer in cases.PEERS if (ratio(medians, peer) or 0) > 1]
+        words += ["behind %s" % peer for peer in cases.LIBRARIES if (ratio(medians, peer) or 0) > 1]
     return words
 
 
@@ -142,10 +142,10 @@ def cell(result):
 
 
 def print_table(results, full):
-    contenders = cases.GDALS + ["limit"] + cases.PEERS
+    contenders = cases.VIA_GDAL + ["limit"] + cases.LIBRARIES
     if not any("before" in medians for medians in results.values()):
         contenders.remove("before")
-    others = [name for name in contenders if name in ("before", "cog", "gdal", "limit")]
+    others = [name for name in contenders if name in ("before", "cog", "gdal", "plain", "limit")]
     head = ["case"] + contenders + ["/" + name for name in others] + ["to reach" if full else ""]
     rows = [head]
     for name, medians in results.items():
@@ -167,7 +167,7 @@ def main():
     parser.add_argument("--size", choices=SCALES, default="small")
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--cases", default="")
-    parser.add_argument("--contenders", default=",".join(OWN + ["gdal", "cog", "limit"] + cases.PEERS))
+    parser.add_argument("--contenders", default=",".join(OWN + ["gdal", "cog", "plain", "limit"] + cases.LIBRARIES))
     arguments = parser.parse_args()
     full = arguments.size == "full"
     rounds = (5 if full else 0) if arguments.rounds is None else arguments.rounds

@@ -13,6 +13,9 @@ from rasters import Layout, scaled
 OURS = ["ours", "before"]  # before: as this driver was, where a plugin is given
 GDALS = OURS + ["gdal", "cog"]
 PEERS = ["zarr-python", "zarrs", "tensorstore"]
+# Of Icechunk repositories: this driver in the plain store of the same objects, and Icechunk's own library.
+REPOSITORY = OURS + ["plain", "icechunk"]
+VIA_GDAL, LIBRARIES = GDALS + ["plain"], PEERS + ["icechunk"]
 CASES = {}
 
 
@@ -175,6 +178,10 @@ add("deep: map, plain", "deep plain", OURS + ["gdal"] + PEERS, map_at(200), bars
 add("deep: pixel, plain", "deep plain", OURS + ["gdal"] + PEERS, pixel)
 add("deep: map, MRMS", "deep mrms", DEEP_ONES, map_at(200), bars={**DEEP_BARS, "megabytes": 180})
 add("deep: map, IMERG", "deep imerg", DEEP_ONES, map_at(200), bars=DEEP_BARS)
+add("repository: read all", "repository", REPOSITORY, whole, bars={"plain": 1.02, "icechunk": 1.0})
+add("repository: 500 windows", "repository", REPOSITORY, windows(256, 500))
+add("repository: a million references", "million", OURS, pixel, opening=True, environment={"ICECHUNK_ALLOW_LOCAL_CHUNK_LOCATION": "YES"},
+    bars={"seconds": 0.3, "megabytes": 200})
 SMALL_CACHE = {"GDAL_CACHEMAX": "64"}
 add("30000: create", "big", GDALS, layout=Layout("big", shard=8192), environment=SMALL_CACHE, only_full=True, bars={"megabytes": 250})
 add("30000: checksum", "big", GDALS, checksum, environment=SMALL_CACHE, only_full=True, bars={"cog": 0.9, "megabytes": 200})
@@ -200,3 +207,5 @@ for latency in (0, 0.05):
 
 for what, action in (("map", map_at(200)), ("pixel", pixel)):
     add("HTTP 50 ms: deep, %s" % what, "deep", OURS + ["gdal", "tensorstore"], action, opening=True, latency=0.05)
+for what, action in (("map", map_at(20)), ("pixel", pixel)):
+    add("HTTP 50 ms: repository, %s" % what, "repository slices", REPOSITORY, action, opening=True, latency=0.05, prefixed=True, bars={"icechunk": 0.8})

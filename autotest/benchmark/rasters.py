@@ -4,6 +4,7 @@ Sources, source_*.raw with an ENVI header, are what "create" reads too. SCALE di
 """
 import os
 import shutil
+import subprocess
 import sys
 import zlib
 from dataclasses import dataclass
@@ -43,6 +44,7 @@ class Layout:
     overviews: bool = False
     arrays: int = 1  # into which the bands are divided
     cog: bool = True
+    repository: bool = False  # an Icechunk repository beside it, with the same objects
 
 
 LAYOUTS = {
@@ -54,6 +56,8 @@ LAYOUTS = {
     "slices": Layout("slices", chunk=128, shard=512),
     "uint8": Layout("half uint8"), "uint16": Layout("half"), "float32": Layout("half float32"),
 }
+REPOSITORIES = {"repository": Layout("half", cog=False, repository=True), "repository slices": Layout("slices", chunk=128, shard=512, cog=False, repository=True)}
+LAYOUTS.update(REPOSITORIES)
 CHUNKS = [64, 128, 256, 1024]  # and 512, which is "uint16"
 CODECS = ["blosc-zstd", "blosc-lz4", "gzip", "none"]  # and zstd, which is "uint16"
 LAYOUTS.update({"chunk %d" % chunk: Layout("half", chunk=chunk) for chunk in CHUNKS})
@@ -187,12 +191,22 @@ def make(directory, name, scale):
     make_source(directory, layout.source, scale)
     source = gdal.Open(source_path(directory, layout.source))
     gdal.GetDriverByName("ShardedZarr").CreateCopy(base + ".zarr", source, strict=0, options=our_options(layout, scale))
+    if layout.repository:
+        make_repository("copy", base + ".zarr", base + ".icechunk")
     if layout.cog:
         cog = gdal.GetDriverByName("COG")
         gdal.PushErrorHandler("CPLQuietErrorHandler")  # it finds the tiles of the small size unexpectedly small
         for part in range(layout.arrays):
             view = source if layout.arrays == 1 else gdal.Translate("", source, format="VRT", bandList=[part + 1])
             cog.CreateCopy(base + (".tif" if layout.arrays == 1 else "_%d.tif" % (part + 1)), view, options=cog_options(layout, scale))
+
+
+def make_repository(what, source, target, *more):
+    """With the peers' Python, which has Icechunk."""
+    shutil.rmtree(target, ignore_errors=True)
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "repository.py")
+    subprocess.run([os.environ["BENCHMARK_PEERS"], script, what, source, target, *map(str, more)], check=True, stdout=subprocess.DEVNULL,
+                   env={**os.environ, "ICECHUNK_LOG": "error"})
 
 
 def make_deep(directory, name, scale):
@@ -254,6 +268,8 @@ def main(directory, scale, *names):
         shutil.rmtree(os.path.join(directory, file_name(name) + ".zarr"), ignore_errors=True)
         if name == "sparse":
             make_sparse(directory, int(scale))
+        elif name == "million":
+            make_repository("million", os.path.join(directory, "million"), os.path.join(directory, "million.icechunk"), scaled(1000, int(scale)))
         elif name == "cube":
             import cubes
             cubes.make(directory, int(scale))

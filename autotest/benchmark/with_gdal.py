@@ -69,11 +69,14 @@ class Gdal:
     needs_prefix = True  # where a directory cannot be listed, as over HTTP
 
     def open(self, base, name, prefixed=False):
-        path, arrays = base + rasters.file_name(name) + ".zarr", rasters.LAYOUTS[name].arrays if name in rasters.LAYOUTS else 1
+        path, arrays = base + rasters.file_name(name) + self.ending(name), rasters.LAYOUTS[name].arrays if name in rasters.LAYOUTS else 1
         if arrays > 1:
             return Parts([Raster('%s:"%s":/data_%d' % (self.prefix, path, i + 1), self.driver) for i in range(arrays)])
         prefixed = prefixed or self.needs_prefix and base.startswith("/vsicurl/")
         return Raster('%s:"%s"' % (self.prefix, path) if prefixed else path, self.driver)
+
+    def ending(self, name):
+        return ".zarr"
 
     def options(self, layout, scale):
         shard, chunk = rasters.scaled(layout.shard, scale), rasters.chunk_of(layout, scale)
@@ -93,6 +96,9 @@ class Gdal:
 class Ours(Gdal):
     driver, prefix, needs_prefix = "ShardedZarr", "SHARDEDZARR", False
 
+    def ending(self, name):
+        return ".icechunk" if name in rasters.REPOSITORIES or name == "million" else ".zarr"
+
     def options(self, layout, scale):
         return rasters.our_options(layout, scale)
 
@@ -108,6 +114,11 @@ class Ours(Gdal):
     def add_map(self, target, update, step, pixels):
         dataset = gdal.OpenEx(target, gdal.OF_RASTER | gdal.OF_UPDATE, open_options=["UPDATE=" + update])
         dataset.GetRasterBand(step + 1).WriteArray(pixels)
+
+
+class Plain(Ours):
+    def ending(self, name):
+        return ".zarr"
 
 
 class Cog(Gdal):
@@ -126,5 +137,5 @@ class Cog(Gdal):
         return Raster(target, "GTiff")
 
 
-CONTENDERS = {"ours": Ours, "before": Ours, "gdal": Gdal, "cog": Cog}
+CONTENDERS = {"ours": Ours, "before": Ours, "plain": Plain, "gdal": Gdal, "cog": Cog}
 assert os.environ["GDAL_NUM_THREADS"]

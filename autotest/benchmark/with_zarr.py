@@ -65,6 +65,15 @@ class ZarrPython:
         array[...] = np.memmap(source, dtype, "r", shape=shape)
 
 
+class Icechunk(ZarrPython):
+    def open(self, base, name, prefixed=False):
+        import icechunk
+        path = base + rasters.file_name(name) + ".icechunk"
+        storage = icechunk.http_storage(path) if path.startswith("http") else icechunk.local_filesystem_storage(path)
+        array = self.zarr.open_array(icechunk.Repository.open(storage).readonly_session("main").store, path="data", mode="r")
+        return Raster(array, array.chunks, np.asarray)
+
+
 class Zarrs(ZarrPython):
     def __init__(self):
         super().__init__()
@@ -98,4 +107,4 @@ class Tensorstore(ZarrPython):
         array.write(np.memmap(source, dtype, "r", shape=shape)).result()
 
 
-CONTENDERS = {"zarr-python": ZarrPython, "zarrs": Zarrs, "tensorstore": Tensorstore}
+CONTENDERS = {"zarr-python": ZarrPython, "icechunk": Icechunk, "zarrs": Zarrs, "tensorstore": Tensorstore}

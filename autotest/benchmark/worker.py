@@ -21,7 +21,7 @@ import rasters
 
 
 def contender_of(name):
-    if name in cases.GDALS:
+    if name in cases.VIA_GDAL:
         import with_gdal
         return with_gdal.CONTENDERS[name]()
     import with_zarr

@@ -153,6 +153,34 @@ def test_names_of_history_lead_to_their_commits(written):
         same_as_commit(written.repo(query), written, commit)
 
 
+def test_arrays_of_text_are_read(written):
+    assert open_mdim(str(written.root / "virtual.icechunk")).GetRootGroup().OpenMDArray("names").Read() == ["Zürich", "", "Bern"]
+
+
+@pytest.mark.parametrize("written", [1], indirect=True)
+def test_names_are_found_however_version_1_spells_their_folders(written, tmp_path):
+    copy, refs = str(tmp_path / "r.icechunk"), str(tmp_path / "r.icechunk" / "refs")
+    shutil.copytree(written.repo(), copy)
+    shutil.copytree(refs + "/tag.first", refs + "/tag.%C3%A4?*".replace("?", "%3F").replace("*", "%2A"))
+    shutil.copytree(refs + "/branch.dev", refs + "/branch.ü")
+    os.mkdir(refs + "/branch.removed")  # as Icechunk leaves it
+    same_as_commit(copy + "?tag=%C3%A4%3F*", written, 0)
+    same_as_commit(copy + "?branch=ü", written, 2)
+    assert open_mdim(copy).GetMetadata("ICECHUNK")["BRANCHES"] == "dev,main,ü"
+    assert "there are dev, main, ü" in error_of(open_mdim, copy + "?branch=removed")
+    assert "there are ä?*, first" in error_of(open_mdim, copy + "?tag=x")
+
+
+@pytest.mark.parametrize("time", ["2026-02-29", "2026-04-31T00:00:00Z", "2026-09-01T24:00", "2026-09-01T", "now"])
+def test_times_that_do_not_exist_are_errors(written, time):
+    assert "expected a time like" in error_of(open_mdim, written.repo("?as_of=" + time))
+
+
+def test_a_snapshot_that_is_not_there_is_an_error_that_names_one_that_is(written):
+    message = error_of(open_mdim, written.repo("?snapshot=" + "0" * 20))
+    assert "there is no snapshot" in message and written.commits[3]["id"] in message
+
+
 def test_open_options_say_the_same(written):
     commits = written.commits
     for option, commit in [("BRANCH=dev", 2), ("TAG=first", 0), ("SNAPSHOT=" + commits[1]["id"], 1), ("AS_OF=" + after(commits[0]), 0)]:
@@ -326,11 +354,19 @@ def test_a_repository_on_a_plain_server_is_read(written, remote):
     assert "no tag" in error_of(gdal.Open, remote.vsi("repo.icechunk?tag=nope"))
 
 
+@pytest.mark.parametrize("query", ["?branch=dev&key=a%2Fb", "?key=a%2Fb&branch=dev", "?a=1&branch=dev&b=2", "?branch=dev&"])
+def test_the_commit_stands_anywhere_in_the_query_of_a_url(written, remote, query):
+    same_as_commit(remote.vsi("repo.icechunk") + query, written, 2)
+    left = "&".join(word for word in query[1:].split("&") if word != "branch=dev")
+    assert {request.query for request in remote.requests("/(repo|refs|snapshots|manifests|chunks)")} == {left}
+
+
 def test_only_what_is_needed_is_asked_for(written, remote):
     name = "SHARDEDZARR:%s:/v" % remote.vsi("repo.icechunk")
     dataset = open_ours(name, ["MERGE_GAP=0"])
-    mutable = [("repo", None)] + [("refs/branch.main/ref.json", None)] * os.path.exists(written.repo("/refs"))
-    assert asked(remote) == mutable + [("snapshots/" + written.commits[3]["id"], None)]
+    both, is_first = {("repo", None), ("refs/branch.main/ref.json", None)}, os.path.exists(written.repo("/refs"))
+    *first, second = asked(remote)  # which version it is only the answers tell
+    assert len(first) == 2 and set(first) == both and second == ("snapshots/" + written.commits[3]["id"], None)
     assert np.array_equal(dataset.GetRasterBand(2).ReadAsArray(0, 0, 10, 10), written.values(3)["v"][1, :10, :10])
     (manifest, _), (index, index_range), (chunk, chunk_range) = asked(remote)
     assert manifest.startswith("manifests/") and index.startswith("chunks/") and chunk == index and index_range != chunk_range
@@ -340,9 +376,29 @@ def test_only_what_is_needed_is_asked_for(written, remote):
     assert len(asked(remote)) == 1  # the index is known, and so is the manifest
     # Again in the process: of what never changes only the chunk is asked for.
     dataset = open_ours(name, ["MERGE_GAP=0"])
-    assert asked(remote) == mutable
+    again = asked(remote)
+    assert set(again) == both and len(again) == 2 if is_first else again == [("repo", None)]
     dataset.GetRasterBand(2).ReadAsArray(0, 0, 10, 10)
     assert asked(remote) == [(chunk, chunk_range)]
+
+
+def round_trips(server, action):
+    """How many answers, of those that waited for others, follow one another."""
+    begun, latency = [], 0.2
+    server.latency, server.before = latency, lambda method, path, headers: begun.append(time.monotonic()) and None
+    action()
+    server.latency, server.before = 0, None
+    return sum(1 for before, at in zip([-1.0] + begun, begun) if at - before > latency / 2)
+
+
+def test_the_first_pixel_takes_five_round_trips_and_the_next_window_two(written, remote):
+    opened = []
+
+    def first():
+        opened.append(open_ours("SHARDEDZARR:%s:/v" % remote.vsi("repo.icechunk"), ["MERGE_GAP=0"]))
+        opened[0].GetRasterBand(1).ReadAsArray(0, 0, 1, 1)
+    assert round_trips(remote, first) <= 5
+    assert round_trips(remote, lambda: opened[0].GetRasterBand(5).ReadAsArray(45, 35, 1, 1)) <= 2
 
 
 def test_manifests_of_coordinates_come_side_by_side(written, remote):
@@ -396,6 +452,22 @@ def test_no_file_of_a_repository_goes_or_moves_by_its_list_of_files(written, tmp
     same_as_commit(copy, written, 3)
 
 
+def test_nothing_is_put_into_a_repository_in_a_bucket(written, s3):
+    for name in glob.glob(written.repo("/**"), recursive=True):
+        if os.path.isfile(name):
+            with open(name, "rb") as file:
+                s3.objects["bucket/repo.icechunk/" + os.path.relpath(name, written.repo())] = s3.objects["bucket/r/" + os.path.relpath(name, written.repo())] = file.read()
+    before, memory, ours = dict(s3.objects), gdal.GetDriverByName("MEM").Create("", 10, 10), gdal.GetDriverByName("ShardedZarr")
+    for attempt in (lambda: ours.CreateCopy("/vsis3/bucket/repo.icechunk", memory), lambda: ours.CreateCopy("/vsis3/bucket/r", memory),
+                    lambda: ours.CreateCopy("/vsis3/bucket/repo.icechunk/below.zarr", memory), lambda: ours.Delete("/vsis3/bucket/r"),
+                    lambda: ours.CreateMultiDimensional("/vsis3/bucket/r")):
+        message = error_of(attempt)
+        assert "only read" in message and "gdalmdimtranslate" in message, message
+    assert s3.objects == before
+    ours.CreateCopy("/vsis3/bucket/new.zarr", memory)
+    assert "bucket/new.zarr/zarr.json" in s3.objects
+
+
 def open_ours_for_update(name):
     return gdal.OpenEx(name, gdal.OF_RASTER | gdal.OF_UPDATE)
 
@@ -424,6 +496,11 @@ def test_virtual_chunks_of_local_files_are_read_where_that_is_allowed(written, c
     assert np.array_equal(virtual(written, "file"), VALUES)
     assert "it was replaced" in error_of(virtual, written, "stale")
     assert "not there" in error_of(virtual, written, "absent")
+
+
+def test_virtual_chunks_may_lie_in_many_folders(written, config):
+    config("ICECHUNK_ALLOW_LOCAL_CHUNK_LOCATION", "YES")
+    assert virtual(written, "folders").tolist() == [i % 100 for i in range(300)]
 
 
 @pytest.mark.parametrize("name", ["http", "named", "tagged", "open"])
@@ -456,11 +533,12 @@ def test_a_repository_and_its_virtual_chunks_are_read_from_a_bucket(written, s3)
             with open(name, "rb") as file:
                 s3.objects["bucket/" + os.path.relpath(name, written.root)] = file.read()
     with open(written.root / "raw.bin", "rb") as file:
-        s3.objects["bucket/a b/raw.bin"] = file.read()
+        s3.objects["bucket/a b/raw.bin"] = s3.objects["bucket/b+c/raw.bin"] = file.read()
     same_as_commit("/vsis3/bucket/repo.icechunk", written, 3)
     same_as_commit("/vsis3/bucket/repo.icechunk?as_of=" + after(written.commits[0]), written, 0)
     group = open_mdim(by_us("/vsis3/bucket/virtual.icechunk")).GetRootGroup()
-    assert np.array_equal(group.OpenMDArray("s3").ReadAsArray(), VALUES)
+    for name in ("s3", "plus"):
+        assert np.array_equal(group.OpenMDArray(name).ReadAsArray(), VALUES)
 
 
 # ------------------------------------------------------------------------------------------------------------ validation

@@ -108,6 +108,47 @@ static void test_what_is_referred_to_and_is_absent_is_never_fill_value(void)
     }
 }
 
+/* Puts n bytes in the place of others. */
+static void replace(struct flat *f, const void *from, const void *to, size_t n)
+{
+    for (size_t i = 0; i + n <= f->size; i++)
+        if (memcmp(f->data + i, from, n) == 0)
+            memcpy(f->data + i, to, n);
+}
+
+static void test_a_manifest_without_the_array_that_the_snapshot_says_it_has_is_an_error(void)
+{
+    static const unsigned char other[8] = {1, 2, 3, 4, 5, 6, 7, 9};
+    struct zs_error err;
+    struct flat f;
+    unsigned char values[12];
+    ice_make_manifest(&f);
+    replace(&f, ice_node, other, sizeof other);
+    CHECK(read_all(made(ICE_MANIFEST, f.data, f.size), "", values, &err) == ZS_CORRUPT);
+    CHECK_CONTAINS(err.message, ice_keys[ICE_MANIFEST]);
+}
+
+static void test_a_document_of_more_dimensions_than_the_snapshot_says_is_an_error(void)
+{
+    static const char begin[] =
+        "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[2,6],\"data_type\":\"uint8\",\"chunk_grid\":{\"name\":"
+        "\"regular\",\"configuration\":{\"chunk_shape\":[1,6]}},\"chunk_key_encoding\":\"default\",\"fill_value\":9,"
+        "\"codecs\":[\"bytes\"]";
+    char document[sizeof ice_document];
+    struct zs_error err;
+    struct zs_object *object;
+    struct flat f;
+    (void)snprintf(document, sizeof document, "%-*s}", (int)sizeof document - 2, begin);
+    ice_make_snapshot(&f);
+    replace(&f, ice_document, document, strlen(document));
+    struct zs_store *store = made(ICE_SNAPSHOT, f.data, f.size);
+    if (CHECK(zs_icechunk_open(&store, "", zs_zstd_decode, &err) == ZS_OK)) {
+        CHECK(zs_object_open(store, "t2m/c/0/0", &object, &err) == ZS_CORRUPT);
+        CHECK_CONTAINS(err.message, "expected 1 dimensions");
+    }
+    zs_store_free(store);
+}
+
 static void test_an_id_is_printed_in_crockfords_base_32(void)
 {
     char text[ZS_ICECHUNK_ID_TEXT];
@@ -168,25 +209,42 @@ static void test_virtual_locations_choose_no_file_system_of_their_own(void)
                                           "http://u:p@host/x",  "https://host",          "vsicurl://x/y",
                                           "ftp://host/x",       "file:///etc/passwd",    "FILE:///etc/passwd",
                                           "vcc://none/x",       "http://a?b/c",          "s3://bucket?x=/vsimem/y"};
-    struct zs_icechunk_places places = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    struct zs_icechunk_elsewhere elsewhere = {.lock = PTHREAD_MUTEX_INITIALIZER};
     const struct zs_buffer config = {0};
     struct zs_error err;
     struct zs_store *store;
     char *key;
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
-        if (!CHECK(zs_icechunk_place(&places, &config, refused[i], &store, &key, &err) != ZS_OK))
+        if (!CHECK(zs_icechunk_elsewhere_find(&elsewhere, &config, refused[i], &store, &key, &err) != ZS_OK))
             printf("%s\n", refused[i]);
-    if (CHECK(zs_icechunk_place(&places, &config, "s3://bucket/a/b", &store, &key, &err) == ZS_OK)) {
+    if (CHECK(zs_icechunk_elsewhere_find(&elsewhere, &config, "s3://bucket/a/b", &store, &key, &err) == ZS_OK)) {
         CHECK_EQ_STR(store->root, "/vsis3/bucket");
         CHECK_EQ_STR(key, "a/b");
         free(key);
     }
-    if (CHECK(zs_icechunk_place(&places, &config, "https://h:8/a%20b?sig=1", &store, &key, &err) == ZS_OK)) {
-        CHECK_EQ_STR(store->path, "/vsicurl/https://h:8?sig=1");
-        CHECK_EQ_STR(key, "a b");
+    if (CHECK(zs_icechunk_elsewhere_find(&elsewhere, &config, "https://h/a%20b+c?s=1", &store, &key, &err) == ZS_OK)) {
+        CHECK_EQ_STR(store->path, "/vsicurl/https://h?s=1");
+        CHECK_EQ_STR(key, "a b+c");
         free(key);
     }
-    zs_icechunk_places_clear(&places);
+    zs_icechunk_elsewhere_clear(&elsewhere);
+}
+
+static void test_messages_show_no_password_and_no_signature(void)
+{
+    static const char *const locations[] = {"https://user:secret@host/x", "ftp://host/x?X-Amz-Signature=secret",
+                                            "https://host?sig=secret", "vcc://none/x?sig=secret"};
+    struct zs_icechunk_elsewhere elsewhere = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    const struct zs_buffer config = {0};
+    struct zs_error err;
+    struct zs_store *store;
+    char *key;
+    for (size_t i = 0; i < sizeof locations / sizeof locations[0]; i++) {
+        CHECK(zs_icechunk_elsewhere_find(&elsewhere, &config, locations[i], &store, &key, &err) != ZS_OK);
+        CHECK(strstr(err.message, "secret") == NULL);
+        CHECK_CONTAINS(err.message, "found ");
+    }
+    zs_icechunk_elsewhere_clear(&elsewhere);
 }
 
 int main(void)
@@ -195,6 +253,9 @@ int main(void)
     RUN(test_any_other_byte_is_an_error_or_read_within_the_file);
     RUN(test_a_file_that_is_cut_anywhere_is_an_error);
     RUN(test_what_is_referred_to_and_is_absent_is_never_fill_value);
+    RUN(test_a_manifest_without_the_array_that_the_snapshot_says_it_has_is_an_error);
+    RUN(test_a_document_of_more_dimensions_than_the_snapshot_says_is_an_error);
+    RUN(test_messages_show_no_password_and_no_signature);
     RUN(test_an_id_is_printed_in_crockfords_base_32);
     RUN(test_a_frame_that_claims_too_much_takes_no_memory);
     RUN(test_a_flexbuffer_is_read_in_place_whatever_is_in_it);

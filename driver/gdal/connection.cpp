@@ -408,23 +408,53 @@ bool zsIsRepository(const std::string &store)
             VSIStatExL((store + "/" ZS_ICECHUNK_MAIN).c_str(), &st, VSI_STAT_EXISTS_FLAG) == 0);
 }
 
+static bool isCalledRepository(const std::string &store)
+{
+    return CPLString(store.substr(store.rfind('/') + 1)).tolower().find("icechunk") != std::string::npos;
+}
+
 bool zsIsNamedRepository(const ZSConnection &connection)
 {
-    const std::string &store = connection.store;
-    const std::string base = CPLString(store.substr(store.rfind('/') + 1)).tolower();
     return connection.prefix == ZSConnection::Prefix::ICECHUNK || !connection.commit.empty() ||
-           base.find("icechunk") != std::string::npos;
+           isCalledRepository(connection.store);
+}
+
+/* Asks a remote store for the objects that a repository has: one request where it is one of version 2, else two. */
+static bool isRemoteRepository(const std::string &path)
+{
+    ZSStore store;
+    if (zs_store_open(path.c_str(), &store.store, nullptr) != ZS_OK)
+        return false;
+    for (const char *key : {ZS_ICECHUNK_REPOSITORY, ZS_ICECHUNK_MAIN})
+    {
+        struct zs_object *object = nullptr;
+        char bytes[ZS_ICECHUNK_MAGIC_BYTES] = {};
+        const bool isThere =
+            zs_object_open_head(store.store, key, sizeof bytes, bytes, &object, nullptr) == ZS_OK;
+        zs_object_close(object);
+        if (isThere && (EQUAL(key, ZS_ICECHUNK_MAIN) || zs_icechunk_is_file(bytes, sizeof bytes)))
+            return true;
+    }
+    return false;
+}
+
+/* Whether nothing may be put at a path since it is a repository. `isAbove`: the path of a folder above what is
+ * written, which a remote store is only asked for where it is called so. */
+static bool isProtected(const std::string &path, bool isAbove)
+{
+    if (!zsIsRemote(path))
+        return zsIsRepository(path);
+    return (!isAbove || isCalledRepository(path)) && isRemoteRepository(path);
 }
 
 bool zsIsNoRepository(const ZSConnection &connection)
 {
     const std::string &store = connection.store;
-    if (zsIsRemote(store) && connection.commit.empty())
-        return true; // only requests could tell
     char *current = CPLGetCurrentDir();
     std::string path = store[0] == '/' || current == nullptr ? store : std::string(current) + "/" + store;
     CPLFree(current);
-    while (path.size() > 1 && connection.commit.empty() && !zsIsRepository(path))
+    const size_t whole = path.size();
+    while (path.size() > 1 && connection.commit.empty() && !isProtected(path, path.size() < whole))
         path.resize(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
     if (path.size() <= 1)
         return true;

@@ -69,18 +69,20 @@ std::string zsShown(const std::string &name);
 
 /* ---- Icechunk repositories among the stores that are opened (zarr/icechunk.h) ---- */
 
-/* Whether it is a repository, as far as a look at the disk tells; of no remote one. */
+/* Whether there is a repository at a local path. Remote stores are not asked: false. */
 bool zsIsRepository(const std::string &store);
-/* Whether it is one by its name, or because one of its commits is asked for: then its history is asked first. */
+/* Whether a name is that of a repository: it has `icechunk` in it, a commit behind it, or GDAL's prefix. Then the
+ * history is read before a zarr.json is looked for. */
 bool zsIsNamedRepository(const ZSConnection &connection);
 
-/* Whether it is none, and lies in none; else why nothing is written there or removed is said (CPLError). */
+/* Whether a name is of no repository, and of nothing in one; else CPLError says why nothing is written there. Asks a
+ * remote store for two objects, and for those of each folder above that is called after Icechunk. */
 bool zsIsNoRepository(const ZSConnection &connection);
 
-/* Adds what open options ask for to the connection. False, with a reason, where the name says otherwise. */
+/* Adds the commit that open options ask for to the connection. False, with a reason, where the name has another. */
 bool zsTakeCommitOptions(CSLConstList options, ZSConnection &connection, std::string &reason);
 
-/* Puts the store of the commit in the place of the store. ZS_NOT_FOUND: it is no repository. */
+/* Replaces the store by that of the commit. ZS_NOT_FOUND: it is no repository. */
 enum zs_status zsOpenRepository(const ZSConnection &connection, ZSStore &store, struct zs_error *err);
 
 /* Fills the metadata domain ICECHUNK: which commit it is, and which others have names. */

@@ -164,7 +164,7 @@ static enum zs_status try_place(struct zs_overviews *o, struct made_level *level
 }
 
 /* Path for a level that is not there yet, freed with free(). */
-static enum zs_status find_place(struct zs_overviews *o, struct made_level *level, char **place, struct zs_error *err)
+static enum zs_status find_store(struct zs_overviews *o, struct made_level *level, char **place, struct zs_error *err)
 {
     const char *slash = o->group[0] != '\0' ? "/" : "";
     for (int k = 1; k <= MAX_PLACES; k++) {
@@ -194,7 +194,7 @@ static enum zs_status set_up_level(struct zs_overviews *o, struct made_level *le
         return zs_array_open_node(o->h, level->node, options, &level->array, err);
     struct zs_store *store = zs_hierarchy_store(o->h);
     char *path = NULL;
-    ZS_TRY(find_place(o, level, &path, err));
+    ZS_TRY(find_store(o, level, &path, err));
     zs_json *document = level_document(o, level->factor);
     enum zs_status status = document != NULL ? ZS_OK : zs_no_memory_for_overviews(err);
     /* Chunks that somebody left there, a process that was killed say, would show through where there is only fill

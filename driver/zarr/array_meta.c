@@ -214,18 +214,37 @@ static enum zs_status parse(const zs_json *document, struct zs_array_meta *meta,
     return parse_dimension_names(document, meta, err);
 }
 
-enum zs_status zs_array_meta_parse(const zs_json *document, struct zs_array_meta **out, struct zs_error *err)
+static enum zs_status parse_keys(const zs_json *document, struct zs_array_meta *meta, struct zs_error *err)
+{
+    ZS_TRY(parse_shape(zs_json_get(document, "shape"), meta, err));
+    return parse_chunk_key_encoding(document, meta, err);
+}
+
+typedef enum zs_status (*parse_fn)(const zs_json *document, struct zs_array_meta *meta, struct zs_error *err);
+
+static enum zs_status create_meta(const zs_json *document, parse_fn fill, struct zs_array_meta **out,
+                                  struct zs_error *err)
 {
     struct zs_array_meta *meta = zs_calloc(1, sizeof *meta);
     if (meta == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate the metadata of an array");
-    enum zs_status status = parse(document, meta, err);
+    const enum zs_status status = fill(document, meta, err);
     if (status != ZS_OK) {
         zs_array_meta_free(meta);
         return status;
     }
     *out = meta;
     return ZS_OK;
+}
+
+enum zs_status zs_array_meta_parse(const zs_json *document, struct zs_array_meta **out, struct zs_error *err)
+{
+    return create_meta(document, parse, out, err);
+}
+
+enum zs_status zs_array_keys_parse(const zs_json *document, struct zs_array_meta **out, struct zs_error *err)
+{
+    return create_meta(document, parse_keys, out, err);
 }
 
 void zs_array_meta_free(struct zs_array_meta *meta)

@@ -1,5 +1,5 @@
-/* An Icechunk repository as the store that a commit in it is: documents of its snapshot, and chunks by the references
- * of its manifests. Nothing that is referred to is absent: that would read as fill value. */
+/* The store of a commit of an Icechunk repository: documents come from its snapshot, chunks by the references of its
+ * manifests. What is referred to and is not there is an error and never absent: absent chunks read as fill value. */
 #include "zarr/icechunk.h"
 
 #include <pthread.h>
@@ -24,8 +24,8 @@ struct ice_store {
     struct zs_icechunk_files files;
     struct zs_icechunk_commit commit;
     struct zs_icechunk_snapshot snapshot;
-    pthread_mutex_t lock; /* of what is below, and of the arrays' metadata */
-    struct zs_icechunk_places places;
+    pthread_mutex_t lock; /* of the members below, and of the arrays' keys */
+    struct zs_icechunk_elsewhere elsewhere;
     struct zs_cache_entry *kept[KEPT_MANIFESTS];
     size_t next_kept;
 };
@@ -54,19 +54,23 @@ static enum zs_status fail_absent(const struct ice_store *s, const char *key, st
     return zs_fail(err, ZS_NOT_FOUND, "%s/%s: there is no such object in the snapshot", s->base.root, key);
 }
 
-/* What an array's document says of it, read once. */
-static enum zs_status load_meta(struct ice_store *s, struct zs_icechunk_array *a, struct zs_error *err)
+/* Reads, once, how an array's document spells the keys of its chunks. */
+static enum zs_status load_keys(struct ice_store *s, struct zs_icechunk_array *a, struct zs_error *err)
 {
     enum zs_status status = ZS_OK;
     (void)pthread_mutex_lock(&s->lock);
-    if (a->meta == NULL)
-        status = zs_array_meta_parse(a->path[0] == '\0' ? s->snapshot.root : zs_json_get(s->snapshot.shown, a->path),
-                                     &a->meta, err);
+    if (a->keys == NULL)
+        status = zs_array_keys_parse(a->path[0] == '\0' ? s->snapshot.root : zs_json_get(s->snapshot.shown, a->path),
+                                     &a->keys, err);
     (void)pthread_mutex_unlock(&s->lock);
+    /* old writers gave a scalar one dimension */
+    if (status == ZS_OK && a->keys->ndim != a->ndim && !(a->keys->ndim == 0 && a->ndim == 1))
+        status = zs_fail(err, ZS_CORRUPT, "%s/%s: expected %d dimensions, as the snapshot says, found %d",
+                         s->base.root, a->path, a->ndim, a->keys->ndim);
     return status;
 }
 
-/* The array that a key is a chunk's of, and which. ZS_NOT_FOUND for other keys. */
+/* Finds the array and the position of the chunk that a key names. ZS_NOT_FOUND for other keys. */
 static enum zs_status parse_key(struct ice_store *s, const char *key, struct zs_icechunk_array **array,
                                 uint64_t *index, struct zs_error *err)
 {
@@ -78,11 +82,11 @@ static enum zs_status parse_key(struct ice_store *s, const char *key, struct zs_
             return fail_absent(s, key, err);
         below = key + n + 1;
     }
-    ZS_TRY(load_meta(s, *array, err));
-    return zs_chunk_key_parse((*array)->meta, below, index) ? ZS_OK : fail_absent(s, key, err);
+    ZS_TRY(load_keys(s, *array, err));
+    return zs_chunk_key_parse((*array)->keys, below, index) ? ZS_OK : fail_absent(s, key, err);
 }
 
-/* Keeps a manifest that was used. */
+/* Pins a manifest while it is among the last KEPT_MANIFESTS that were used. */
 static void keep(struct ice_store *s, struct zs_cache_entry *entry)
 {
     struct zs_cache_entry *older = NULL;
@@ -100,7 +104,7 @@ static void keep(struct ice_store *s, struct zs_cache_entry *entry)
     zs_icechunk_file_release(older);
 }
 
-/* A manifest, with as many references as the snapshot says, where it does. */
+/* Gets a manifest, pinned. It must have as many references as the snapshot says it has, if it says so. */
 static enum zs_status get_manifest(struct ice_store *s, const unsigned char *id, struct zs_cache_entry **entry,
                                    struct zs_error *err)
 {
@@ -123,7 +127,7 @@ struct loading {
     const unsigned char *ids[MOST_COORDINATES];
 };
 
-/* What fails is told to who needs it. */
+/* Ignores failures: who needs the manifest asks again, and gets the error. */
 static enum zs_status load_one(void *ctx, size_t item, struct zs_error *err)
 {
     const struct loading *l = ctx;
@@ -133,20 +137,22 @@ static enum zs_status load_one(void *ctx, size_t item, struct zs_error *err)
     return ZS_OK;
 }
 
-/* Who reads one coordinate of a grid reads the others next: over a network their manifests come side by side. */
+/* Fetches, over a network, the manifests of a group's coordinates side by side when the first is read: the others are
+ * read next. */
 static void load_coordinates(struct ice_store *s, const struct zs_icechunk_array *a, const unsigned char *id)
 {
     struct loading l = {.s = s};
     char text[ZS_ICECHUNK_ID_TEXT];
     zs_icechunk_id_print(id, text);
-    if (!s->base.is_remote || a->meta->ndim > 1 || zs_icechunk_file_is_known(&s->files, ZS_ICECHUNK_MANIFEST, text))
+    if (!s->base.is_remote || a->keys->ndim > 1 || zs_icechunk_file_is_known(&s->files, ZS_ICECHUNK_MANIFEST, text))
         return;
     const size_t n = zs_icechunk_snapshot_coordinates(&s->snapshot, a, COORDINATES_BYTES, l.ids, MOST_COORDINATES);
     if (n > 1)
         (void)!zs_parallel_for(MOST_COORDINATES, n, load_one, &l, NULL);
 }
 
-/* Where the chunk of a key is; *manifest is pinned, and has what *ref points to. ZS_NOT_FOUND: nowhere. */
+/* Finds where the chunk of a key lies. *manifest is pinned, *ref points into it. ZS_NOT_FOUND: there is no reference,
+ * and the chunk is fill value. */
 static enum zs_status find_chunk(struct ice_store *s, const char *key, struct zs_cache_entry **manifest,
                                  struct zs_icechunk_ref *ref, struct zs_error *err)
 {
@@ -159,7 +165,7 @@ static enum zs_status find_chunk(struct ice_store *s, const char *key, struct zs
     load_coordinates(s, a, id);
     ZS_TRY(get_manifest(s, id, manifest, err));
     bool is_there = false;
-    enum zs_status status = zs_icechunk_manifest_find(zs_icechunk_file_of(*manifest), a->id, index, a->meta->ndim,
+    enum zs_status status = zs_icechunk_manifest_find(zs_icechunk_file_of(*manifest), a->id, index, a->keys->ndim,
                                                       &is_there, ref, err);
     char text[ZS_ICECHUNK_ID_TEXT];
     zs_icechunk_id_print(id, text);
@@ -185,8 +191,8 @@ static void ice_close(struct zs_object *object)
     free(o);
 }
 
-/* The object that the reference leads to. */
-static enum zs_status place(struct ice_store *s, struct ice_object *o, struct zs_error *err)
+/* Sets the store and the key of the object that the reference leads to. */
+static enum zs_status find_object(struct ice_store *s, struct ice_object *o, struct zs_error *err)
 {
     const struct zs_icechunk_ref *ref = &o->ref;
     char text[ZS_ICECHUNK_ID_TEXT];
@@ -196,7 +202,7 @@ static enum zs_status place(struct ice_store *s, struct ice_object *o, struct zs
         char *location;
         ZS_TRY(zs_icechunk_manifest_location(zs_icechunk_file_of(o->manifest), ref, s->files.decode, &location, err));
         const enum zs_status status =
-            zs_icechunk_place(&s->places, &s->commit.config, location, &o->where, &o->key, err);
+            zs_icechunk_elsewhere_find(&s->elsewhere, &s->commit.config, location, &o->where, &o->key, err);
         free(location);
         return status;
     }
@@ -206,7 +212,7 @@ static enum zs_status place(struct ice_store *s, struct ice_object *o, struct zs
     return o->key != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "no memory for a key");
 }
 
-/* The snapshot says which object a key is, and none is ever changed. */
+/* Makes a version of a chunk: a key is the same object as long as the snapshot is the same. */
 static uint64_t version_of(const struct ice_store *s, const struct ice_object *o, const char *key)
 {
     const uint64_t v = zs_hash(ZS_HASH, s->commit.id, strlen(s->commit.id));
@@ -230,7 +236,7 @@ static enum zs_status open_chunk(struct zs_store *store, const char *key, struct
         o->base.size = o->ref.size;
         o->base.is_versioned = true;
         o->base.version = version_of(s, o, key);
-        status = place(s, o, err);
+        status = find_object(s, o, err);
         if (status != ZS_OK)
             status = zs_fail_in(err, status, "%s/%s", store->root, key);
     }
@@ -241,7 +247,7 @@ static enum zs_status open_chunk(struct zs_store *store, const char *key, struct
     return status;
 }
 
-/* Opens what a chunk lies in by reading of it what is wanted first. */
+/* Opens the object that a chunk lies in with the first read of it: one request for both. */
 static enum zs_status open_inner(struct ice_object *o, uint64_t offset, size_t n, void *data, bool *is_read,
                                  struct zs_error *err)
 {
@@ -261,7 +267,7 @@ static enum zs_status open_inner(struct ice_object *o, uint64_t offset, size_t n
         inner = NULL;
     }
     (void)pthread_mutex_unlock(&o->lock);
-    zs_object_close(inner); /* another thread's stays: they read side by side */
+    zs_object_close(inner); /* another thread was faster, and its object stays */
     return status;
 }
 
@@ -283,8 +289,8 @@ static enum zs_status ice_read(struct zs_object *object, uint64_t offset, size_t
     return status == ZS_CORRUPT ? zs_fail_in(err, status, "%s/%s", o->where->root, o->key) : status;
 }
 
-/* Opens a chunk with its first (or last) n bytes, where shards have their indexes. Of objects that never change the
- * process remembers these. */
+/* Opens a chunk and reads its first or last n bytes: the index of a shard. The process remembers those of native
+ * chunks, which never change. */
 static enum zs_status open_end(struct zs_store *store, const char *key, bool tail, size_t n, void *data,
                                struct zs_object **object, struct zs_error *err)
 {
@@ -318,7 +324,7 @@ static enum zs_status open_end(struct zs_store *store, const char *key, bool tai
 
 /* ---- The store ---- */
 
-/* The document of a key; NULL where it is that of none. */
+/* Finds the document that a key names; NULL for other keys. */
 static const zs_json *document_of(const struct ice_store *s, const char *key)
 {
     static const char end[] = "/zarr.json";
@@ -360,7 +366,7 @@ static enum zs_status ice_open(struct zs_store *store, const char *key, struct z
     return ZS_OK;
 }
 
-/* All there is is consolidated. */
+/* Lists nothing: the root's document has the metadata of all nodes. */
 static enum zs_status ice_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
 {
     (void)names;
@@ -368,7 +374,7 @@ static enum zs_status ice_list(struct zs_store *store, const char *prefix, char 
                    prefix);
 }
 
-/* The ends of a chunk that were found broken. */
+/* Forgets the first and last bytes of a chunk, which were found broken. */
 static void ice_forget(struct zs_store *store, const char *key)
 {
     struct zs_object *object;
@@ -398,7 +404,7 @@ static enum zs_status ice_locate(struct zs_store *store, const char *key, struct
     return ok ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "no memory for a key");
 }
 
-/* All but the store that it reads. */
+/* Frees everything but the store that it stands before. */
 static void release(struct ice_store *s)
 {
     for (size_t i = 0; i < KEPT_MANIFESTS; i++)
@@ -406,8 +412,8 @@ static void release(struct ice_store *s)
     zs_icechunk_snapshot_close(&s->snapshot);
     zs_icechunk_commit_clear(&s->commit);
     zs_icechunk_files_free(&s->files);
-    zs_icechunk_places_clear(&s->places);
-    (void)pthread_mutex_destroy(&s->places.lock);
+    zs_icechunk_elsewhere_clear(&s->elsewhere);
+    (void)pthread_mutex_destroy(&s->elsewhere.lock);
     (void)pthread_mutex_destroy(&s->lock);
     free(s->base.root);
     free(s);
@@ -463,7 +469,7 @@ enum zs_status zs_icechunk_open(struct zs_store **store, const char *commit, zs_
     struct ice_store *s = zs_calloc(1, sizeof *s);
     char *root = zs_strdup((*store)->root);
     if (s == NULL || root == NULL || pthread_mutex_init(&s->lock, NULL) != 0 ||
-        pthread_mutex_init(&s->places.lock, NULL) != 0) {
+        pthread_mutex_init(&s->elsewhere.lock, NULL) != 0) {
         free(s);
         free(root);
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a store");

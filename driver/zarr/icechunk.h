@@ -11,16 +11,16 @@
 #define ZS_ICECHUNK_REPOSITORY "repo"
 /* ... and one of version 1. */
 #define ZS_ICECHUNK_MAIN "refs/branch.main/ref.json"
-/* What is said to who would write. */
+/* The message for attempts to write. */
 #define ZS_ICECHUNK_READ_ONLY                                                                                          \
     "is an Icechunk repository, which is only read: write with Icechunk's own library, or into a plain store that "    \
     "gdalmdimtranslate copies it to"
 
-/* A name is that of a repository, and behind it, where not the newest commit of the branch main is meant, which:
- * ?branch=x, ?tag=x or ?snapshot=ID; or ?as_of=time, the last commit at or before 2026-09-01, 2026-09-01T06:00:00Z or
- * 2026-09-01T08:00:00+02:00, which goes with a branch, too: ?branch=x&as_of=time. %XX in a value is a byte. Splits it
- * into the root and "branch=x&as_of=time", "" where nothing of that is there or a file has the name as it is; both are
- * freed with free(). Words of a URL's query that are none of these stay. */
+/* Splits a name into the root of a repository and the commit that is asked for behind it: ?branch=x, ?tag=x,
+ * ?snapshot=ID, ?as_of=TIME or ?branch=x&as_of=TIME. The last two are the last commit of the branch at or before the
+ * time: 2026-09-01, 2026-09-01T06:00:00Z or 2026-09-01T08:00:00+02:00. %XX in a value is a byte. *commit is
+ * "branch=x&as_of=TIME", or "" for the newest commit of the branch main; a file that is called like the whole name is
+ * the root. Other words of a URL's query stay in the root, wherever they stand. Both are freed with free(). */
 enum zs_status zs_icechunk_split(const char *name, char **root, char **commit, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Decodes a frame of zstd of n bytes into `out` (from its start), `limit` bytes at most, with a dictionary or NULL.
@@ -28,22 +28,22 @@ enum zs_status zs_icechunk_split(const char *name, char **root, char **commit, s
 typedef enum zs_status (*zs_icechunk_decode_fn)(const void *dictionary, size_t dictionary_size, const void *src,
                                                 size_t n, size_t limit, struct zs_buffer *out, struct zs_error *err);
 
-/* Puts a store that shows a commit (above) in the place of *store, which that takes over. ZS_NOT_FOUND: there is no
- * repository at the root. ZS_ARGUMENT: it has no such branch, tag, snapshot or time; the message lists what there is.
- * On failure *store stays what it is. */
+/* Replaces *store, which the new one takes over, by the store of a commit (see above). ZS_NOT_FOUND: there is no
+ * repository at the root. ZS_ARGUMENT: it has no such branch, tag, snapshot or time; the message lists those that it
+ * has. On failure *store stays as it is. */
 enum zs_status zs_icechunk_open(struct zs_store **store, const char *commit, zs_icechunk_decode_fn decode,
                                 struct zs_error *err) ZS_MUST_CHECK;
 
-/* What such a store shows, released with zs_json_free(): members "snapshot", "time" (2026-09-01T00:00:00.000000Z),
- * "message", "branch" or "tag", and "branches" and "tags", lists that are absent where the store of a repository of
- * version 1 cannot be listed cheaply. */
+/* Describes the commit of such a store, released with zs_json_free(): members "snapshot", "time" (as
+ * 2026-09-01T00:00:00.000000Z), "message", "branch" or "tag", and "branches" and "tags", lists that are absent for a
+ * repository of version 1 over a network, where listing takes requests. */
 enum zs_status zs_icechunk_describe(const struct zs_store *store, zs_json **document,
                                     struct zs_error *err) ZS_MUST_CHECK;
 
 /* Forgets what this process remembers of snapshots and manifests. */
 void zs_icechunk_forget_all(void);
 
-/* Whether n bytes are those that each of its metadata files begins with. */
+/* Whether n bytes begin as each metadata file of Icechunk does. */
 #define ZS_ICECHUNK_MAGIC_BYTES 12
 bool zs_icechunk_is_file(const void *bytes, size_t n);
 

@@ -70,7 +70,7 @@ void zs_icechunk_file_free(void *file)
     free(f);
 }
 
-/* The FlatBuffer behind the header of a file whose bytes are f->bytes, which may be replaced. */
+/* Checks the header of a file, f->bytes, and decodes the FlatBuffer behind it, whose bytes take their place. */
 static enum zs_status take_content(struct zs_icechunk_file *f, enum zs_icechunk_type type,
                                    zs_icechunk_decode_fn decode, struct zs_error *err)
 {
@@ -136,7 +136,7 @@ enum zs_status zs_icechunk_files_init(struct zs_icechunk_files *files, struct zs
     static atomic_uint_least64_t number;
     (void)pthread_once(&once, cache_create);
     *files = (struct zs_icechunk_files){store, decode, NULL};
-    /* What is on a disk may be put back by hand, ids and all, and is read fast enough. */
+    /* Local files are not remembered: somebody may put others in their place, and they are read fast. */
     files->name = store->is_remote ? zs_strdup(store->path != NULL ? store->path : store->root)
                                    : zs_format("%llu", (unsigned long long)atomic_fetch_add(&number, 1));
     return cache != NULL && files->name != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "no memory for a repository");
@@ -148,7 +148,7 @@ void zs_icechunk_files_free(struct zs_icechunk_files *files)
     files->name = NULL;
 }
 
-/* Whether the id that a file has is that of its name, and the rest is in order. */
+/* Checks that a file has the id that it is called by, and the references of a manifest. */
 static enum zs_status check(struct zs_icechunk_file *file, enum zs_icechunk_type type, const char *id,
                             zs_icechunk_decode_fn decode, struct zs_error *err)
 {
@@ -168,12 +168,8 @@ static enum zs_status load(const struct zs_icechunk_files *files, enum zs_icechu
 {
     const char *key = name + strlen(files->name) + 1;
     struct zs_icechunk_file *f = NULL;
-    enum zs_status status = zs_icechunk_file_read(files, key, type, &f, err);
-    if (status == ZS_NOT_FOUND)
-        return zs_fail(err, ZS_CORRUPT, "%s/%s: the repository refers to this object, which is not there",
-                       files->store->root, key);
-    ZS_TRY(status);
-    status = check(f, type, id, files->decode, err);
+    ZS_TRY(zs_icechunk_file_read(files, key, type, &f, err));
+    enum zs_status status = check(f, type, id, files->decode, err);
     if (status != ZS_OK)
         status = zs_fail_in(err, status, "%s/%s", files->store->root, key);
     else if ((f->name = zs_strdup(name)) == NULL)
@@ -185,10 +181,15 @@ static enum zs_status load(const struct zs_icechunk_files *files, enum zs_icechu
     return status;
 }
 
-/* What a file is called in the cache: where it is, and its key. NULL without memory. */
+static const char *folder_of(enum zs_icechunk_type type)
+{
+    return type == ZS_ICECHUNK_SNAPSHOT ? "snapshots" : "manifests";
+}
+
+/* Makes the name of a file in the cache: that of the repository and the file's key. NULL without memory. */
 static char *name_of(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id)
 {
-    return zs_format("%s/%s/%s", files->name, type == ZS_ICECHUNK_SNAPSHOT ? "snapshots" : "manifests", id);
+    return zs_format("%s/%s/%s", files->name, folder_of(type), id);
 }
 
 static struct zs_cache_key key_of(const char *name)
@@ -197,7 +198,7 @@ static struct zs_cache_key key_of(const char *name)
     return (struct zs_cache_key){zs_hash(ZS_HASH, name, n), zs_hash(0x9E3779B97F4A7C15u, name, n)};
 }
 
-/* The same, of the cache. */
+/* Gets a file from the cache, or loads it into the cache. */
 static enum zs_status get(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
                           const char *name, struct zs_cache_entry **entry, struct zs_error *err)
 {
@@ -206,7 +207,7 @@ static enum zs_status get(const struct zs_icechunk_files *files, enum zs_icechun
     while ((*entry = zs_cache_get_or_load(cache, key, &must_load)) != NULL) {
         if (strcmp(zs_icechunk_file_of(*entry)->name, name) == 0)
             return ZS_OK;
-        zs_cache_release(cache, *entry); /* of another name with the same two hashes */
+        zs_cache_release(cache, *entry); /* a file of another name with the same hashes */
         zs_cache_remove(cache, key);
     }
     struct zs_icechunk_file *file = NULL;
@@ -220,14 +221,24 @@ static enum zs_status get(const struct zs_icechunk_files *files, enum zs_icechun
     return status != ZS_OK ? status : zs_fail(err, ZS_NO_MEMORY, "no memory for a file");
 }
 
-enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
-                                    struct zs_cache_entry **entry, struct zs_error *err)
+enum zs_status zs_icechunk_file_find(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
+                                     struct zs_cache_entry **entry, struct zs_error *err)
 {
     char *name = name_of(files, type, id);
     const enum zs_status status =
         name != NULL ? get(files, type, id, name, entry, err) : zs_fail(err, ZS_NO_MEMORY, "no memory for a name");
     free(name);
     return status;
+}
+
+enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
+                                    struct zs_cache_entry **entry, struct zs_error *err)
+{
+    const enum zs_status status = zs_icechunk_file_find(files, type, id, entry, err);
+    return status != ZS_NOT_FOUND
+               ? status
+               : zs_fail(err, ZS_CORRUPT, "%s/%s/%s: the repository refers to this object, which is not there",
+                         files->store->root, folder_of(type), id);
 }
 
 bool zs_icechunk_file_is_known(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id)
@@ -237,6 +248,34 @@ bool zs_icechunk_file_is_known(const struct zs_icechunk_files *files, enum zs_ic
     zs_icechunk_file_release(entry);
     free(name);
     return entry != NULL;
+}
+
+/* Makes the name of a note in the cache that the repository is of version 2. NULL without memory. */
+static char *info_name(const struct zs_icechunk_files *files)
+{
+    return zs_format("%s/%s", files->name, ZS_ICECHUNK_REPOSITORY);
+}
+
+bool zs_icechunk_has_info(const struct zs_icechunk_files *files)
+{
+    char *name = info_name(files);
+    struct zs_cache_entry *entry = name != NULL ? zs_cache_get(cache, key_of(name)) : NULL;
+    zs_icechunk_file_release(entry);
+    free(name);
+    return entry != NULL;
+}
+
+void zs_icechunk_note_info(const struct zs_icechunk_files *files)
+{
+    struct zs_icechunk_file *file = files->store->is_remote ? zs_calloc(1, sizeof *file) : NULL;
+    if (file == NULL || (file->name = info_name(files)) == NULL) {
+        zs_icechunk_file_free(file);
+        return;
+    }
+    struct zs_cache_entry *entry = zs_cache_put(cache, key_of(file->name), file, ZS_CACHE_ENTRY_BYTES + sizeof *file);
+    if (entry == NULL)
+        zs_icechunk_file_free(file);
+    zs_icechunk_file_release(entry);
 }
 
 const struct zs_icechunk_file *zs_icechunk_file_of(const struct zs_cache_entry *entry)

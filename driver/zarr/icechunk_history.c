@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/parallel.h"
 #include "zarr/document.h"
 #include "zarr/icechunk_private.h"
 #include "zarr/name.h"
@@ -33,7 +34,7 @@ enum { SNAPSHOT_PARENT_ID = 1, SNAPSHOT_FLUSHED_AT = 3 };
 #define NO_PARENT UINT32_MAX
 /* Names that a message lists. */
 #define MOST_NAMES 10
-/* Commits of version 1 that are walked back in search of a time: each is a request. */
+/* Most commits of version 1 that are read in search of a time: each is a request. */
 #define MOST_COMMITS 10000
 #define MAX_REF_BYTES ((size_t)65536)
 
@@ -66,6 +67,12 @@ static int64_t days_of(int year, int month, int day)
     return 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1 - 719468;
 }
 
+static bool is_day(int year, int month, int day)
+{
+    const int next = month == 12 ? 1 : month + 1;
+    return day <= days_of(year + (next == 1), next, 1) - days_of(year, month, 1);
+}
+
 /* Microseconds since 1970 of a time as in ISO 8601, UTC unless it says otherwise. */
 static bool parse_time(const char *text, uint64_t *out)
 {
@@ -73,7 +80,8 @@ static bool parse_time(const char *text, uint64_t *out)
     int64_t micro = 0;
     const char *p = text;
     if (!two_digits(&p, '\0', 19, 99, &century) || !two_digits(&p, '\0', 0, 99, &year) ||
-        !two_digits(&p, '-', 1, 12, &month) || !two_digits(&p, '-', 1, 31, &day))
+        !two_digits(&p, '-', 1, 12, &month) || !two_digits(&p, '-', 1, 31, &day) ||
+        !is_day(100 * century + year, month, day))
         return false;
     if (*p == 'T' || *p == 't' || *p == ' ') {
         if (!two_digits(&p, *p, 0, 23, &hour) || !two_digits(&p, ':', 0, 59, &minute) ||
@@ -173,7 +181,7 @@ static bool is_named(const struct zs_flat_vector *name, const char *text)
     return name->count == strlen(text) && memcmp(name->data, text, name->count) == 0;
 }
 
-/* Names that increase, of snapshots that there are. */
+/* Checks that names increase, and that each leads to a snapshot of the list. */
 static enum zs_status check_refs(const struct info *info, const struct zs_flat_vector *refs, const char *what,
                                  struct zs_error *err)
 {
@@ -242,7 +250,7 @@ static zs_json *names_of(const struct zs_flat_vector *refs)
     return NULL;
 }
 
-/* "there are a, b" of a list of names, which is NULL where nobody knows; freed with free(). */
+/* Prints "; there are a, b" for a list of names, and nothing for NULL, a list that nobody has. Freed with free(). */
 static char *print_names(const zs_json *names)
 {
     const zs_json *first = zs_json_first(names);
@@ -337,7 +345,7 @@ static enum zs_status find_snapshot(const struct info *info, const char *wanted,
     return status;
 }
 
-/* What is wished for, checked. */
+/* A wish that was checked, and its time as a number. */
 struct wish {
     const char *branch, *tag, *snapshot, *as_of;
     uint64_t time;
@@ -397,24 +405,51 @@ static enum zs_status get_ref(struct zs_store *store, const char *key, char id[Z
     return status;
 }
 
-/* Whether a tag that is there was deleted: its name is not given again. */
-static enum zs_status check_deleted(struct zs_store *store, const char *tag, struct zs_error *err)
+/* Whether an object is there: ZS_OK or ZS_NOT_FOUND. */
+static enum zs_status check_there(struct zs_store *store, const char *folder, const char *name, struct zs_error *err)
 {
     struct zs_object *object = NULL;
-    char *key = zs_format("refs/tag.%s/ref.json.deleted", tag);
+    char *key = zs_format("refs/%s/%s", folder, name);
     const enum zs_status status =
         key != NULL ? zs_object_open(store, key, &object, err) : zs_fail(err, ZS_NO_MEMORY, "no memory for a key");
     zs_object_close(object);
     free(key);
-    if (status == ZS_OK)
-        return ZS_NOT_FOUND;
-    return status == ZS_NOT_FOUND ? ZS_OK : status;
+    return status;
 }
 
-/* The names of a kind, where the store can be listed; NULL or released with zs_json_free(). */
+/* The id of the snapshot that the branch or tag in a folder is of. A tag that was deleted is still there, and its
+ * tombstone beside it: ZS_NOT_FOUND. */
+static enum zs_status find_in_folder(struct zs_store *store, const char *folder, char id[ZS_ICECHUNK_ID_TEXT],
+                                     struct zs_error *err)
+{
+    char *key = zs_format("refs/%s/ref.json", folder);
+    enum zs_status status = key != NULL ? get_ref(store, key, id, err)
+                                        : zs_fail(err, ZS_NO_MEMORY, "no memory for a key");
+    free(key);
+    if (status != ZS_OK || strncmp(folder, "tag.", strlen("tag.")) != 0)
+        return status;
+    status = check_there(store, folder, "ref.json.deleted", err);
+    return status == ZS_OK ? ZS_NOT_FOUND : status == ZS_NOT_FOUND ? ZS_OK : status;
+}
+
+/* A name as the object_store of Rust spells it in a key: some characters, and all beyond ASCII, as %XX. Icechunk has it
+ * for all but S3. NULL without memory. */
+static char *spell(const char *name)
+{
+    char *out = malloc(3 * strlen(name) + 1), *to = out;
+    for (const char *c = name; out != NULL && *c != '\0'; c++) {
+        const bool is_plain = *c >= 0x20 && *c < 0x7F && strchr("\\{}^%`[]\"><~#|*?", *c) == NULL;
+        to += is_plain ? (*to = *c, 1) : snprintf(to, 4, "%%%02X", (unsigned char)*c);
+    }
+    if (out != NULL)
+        *to = '\0';
+    return out;
+}
+
+/* The names of a kind, as they are asked for, where the store can be listed; NULL or released with zs_json_free(). */
 static zs_json *list_names(struct zs_store *store, const char *what)
 {
-    char **names = NULL;
+    char **names = NULL, id[ZS_ICECHUNK_ID_TEXT];
     const size_t n = strlen(what);
     if (zs_store_list(store, "refs", &names, NULL) != ZS_OK)
         return NULL;
@@ -425,8 +460,10 @@ static zs_json *list_names(struct zs_store *store, const char *what)
         if (strncmp(*name, what, n) != 0 || (*name)[n] != '.' || (*name)[length - 1] != '/')
             continue;
         (*name)[length - 1] = '\0';
-        if (strcmp(what, "tag") != 0 || check_deleted(store, *name + n + 1, NULL) == ZS_OK)
-            (void)zs_json_add_string(out, NULL, *name + n + 1);
+        if (find_in_folder(store, *name, id, NULL) != ZS_OK) /* what was deleted may leave its folder */
+            continue;
+        zs_icechunk_unescape(*name);
+        (void)zs_json_add_string(out, NULL, *name + n + 1);
     }
     zs_names_free(names);
     return out;
@@ -435,18 +472,20 @@ static zs_json *list_names(struct zs_store *store, const char *what)
 static enum zs_status find_named(struct zs_store *store, const char *what, const char *name,
                                  char id[ZS_ICECHUNK_ID_TEXT], struct zs_error *err)
 {
-    char *key = zs_format("refs/%s.%s/ref.json", what, name), *folder = zs_format("%s.%s", what, name);
+    char *folder = zs_format("%s.%s", what, name), *spelt = folder != NULL ? spell(folder) : NULL;
     enum zs_status status = ZS_NOT_FOUND;
-    if (key == NULL || folder == NULL)
+    if (spelt == NULL)
         status = zs_fail(err, ZS_NO_MEMORY, "no memory for a key");
     else if (zs_is_inside_name(folder))
-        status = get_ref(store, key, id, err);
-    free(key);
+        status = find_in_folder(store, folder, id, err);
+    if (status == ZS_NOT_FOUND && spelt != NULL && strcmp(spelt, folder) != 0)
+        status = find_in_folder(store, spelt, id, err);
     free(folder);
+    free(spelt);
     return status;
 }
 
-/* Says that a name is none, where there is a repository at all. */
+/* Fails with a list of the names that there are; ZS_NOT_FOUND where there is no repository. */
 static enum zs_status fail_unlisted(struct zs_store *store, const char *what, const char *name, struct zs_error *err)
 {
     char main_id[ZS_ICECHUNK_ID_TEXT];
@@ -485,25 +524,57 @@ static enum zs_status walk_back_in_files(const struct zs_icechunk_files *files, 
                    MOST_COMMITS);
 }
 
+/* A snapshot that is asked for by its id: its file is read, and remembered for who opens it. */
+static enum zs_status find_snapshot_file(const struct zs_icechunk_files *files, const char *wanted,
+                                         const char *main_id, struct zs_icechunk_commit *commit, struct zs_error *err)
+{
+    struct zs_cache_entry *entry = NULL;
+    enum zs_status status = ZS_NOT_FOUND;
+    if (zs_icechunk_is_id(wanted))
+        status = zs_icechunk_file_find(files, ZS_ICECHUNK_SNAPSHOT, wanted, &entry, err);
+    zs_icechunk_file_release(entry);
+    if (status == ZS_NOT_FOUND)
+        return zs_fail(err, ZS_ARGUMENT, "%s: there is no snapshot \"%.100s\"; that of the branch main is %s",
+                       files->store->root, wanted, main_id);
+    if (status == ZS_OK)
+        memcpy(commit->id, wanted, sizeof commit->id);
+    return status;
+}
+
+/* The branch or tag that is read first: of a snapshot that is asked for by its id the branch main, which every
+ * repository has. */
+struct first_ref {
+    struct zs_store *store;
+    const char *what, *name;
+    char id[ZS_ICECHUNK_ID_TEXT];
+};
+
+static struct first_ref first_ref_of(struct zs_store *store, const struct wish *wish)
+{
+    return (struct first_ref){store, wish->tag != NULL ? "tag" : "branch",
+                              wish->tag != NULL        ? wish->tag
+                              : wish->snapshot != NULL ? "main"
+                                                       : wish->branch, ""};
+}
+
+static enum zs_status load_first_ref(void *ctx, size_t item, struct zs_error *err)
+{
+    struct first_ref *ref = ctx;
+    (void)item;
+    return find_named(ref->store, ref->what, ref->name, ref->id, err);
+}
+
 static enum zs_status find_in_files(const struct zs_icechunk_files *files, const struct wish *wish,
+                                    const struct first_ref *ref, enum zs_status status,
                                     struct zs_icechunk_commit *commit, struct zs_error *err)
 {
-    const char *what = wish->tag != NULL ? "tag" : "branch", *name = wish->tag != NULL ? wish->tag : wish->branch;
-    if (wish->snapshot != NULL) { /* that there is one is for the snapshot itself to say */
-        char main_id[ZS_ICECHUNK_ID_TEXT];
-        ZS_TRY(find_named(files->store, "branch", "main", main_id, err));
-        if (!zs_icechunk_is_id(wish->snapshot))
-            return zs_fail(err, ZS_ARGUMENT, "%s: there is no snapshot \"%.100s\"; that of the branch main is %s",
-                           files->store->root, wish->snapshot, main_id);
-        memcpy(commit->id, wish->snapshot, sizeof commit->id);
-        return ZS_OK;
-    }
-    enum zs_status status = find_named(files->store, what, name, commit->id, err);
-    if (status == ZS_OK && wish->tag != NULL)
-        status = check_deleted(files->store, name, err);
-    if (status == ZS_NOT_FOUND)
-        return fail_unlisted(files->store, what, name, err);
-    if (status == ZS_OK && wish->as_of != NULL && (status = walk_back_in_files(files, wish, commit->id, err)) != ZS_OK)
+    if (status == ZS_NOT_FOUND && wish->snapshot == NULL)
+        return fail_unlisted(files->store, ref->what, ref->name, err);
+    ZS_TRY(status);
+    if (wish->snapshot != NULL)
+        return find_snapshot_file(files, wish->snapshot, ref->id, commit, err);
+    memcpy(commit->id, ref->id, sizeof commit->id);
+    if (wish->as_of != NULL && (status = walk_back_in_files(files, wish, commit->id, err)) != ZS_OK)
         status = zs_fail_in(err, status, "%s", files->store->root);
     return status;
 }
@@ -524,43 +595,72 @@ static enum zs_status check_wish(const struct zs_icechunk_wish *asked, struct wi
     return ZS_OK;
 }
 
+/* Reads the object of version 2, or, where there is none, the first reference of version 1. Over a network both are
+ * asked for at once, since only the answers tell which version it is: *ref_status is then that of the reference. */
+static enum zs_status read_first(const struct zs_icechunk_files *files, struct zs_icechunk_file **file,
+                                 struct first_ref *ref, enum zs_status *ref_status, struct zs_error *err)
+{
+    const bool is_either = files->store->is_remote && !zs_icechunk_has_info(files);
+    struct zs_async *async = is_either ? zs_async_start(load_first_ref, ref) : NULL;
+    struct zs_error ref_error;
+    const bool is_asked = async != NULL;
+    const enum zs_status status = zs_icechunk_file_read(files, ZS_ICECHUNK_REPOSITORY, ZS_ICECHUNK_INFO, file, err);
+    *ref_status = zs_async_wait(async, &ref_error);
+    if (status == ZS_NOT_FOUND && !is_asked)
+        *ref_status = load_first_ref(ref, 0, err);
+    else if (status == ZS_NOT_FOUND && *ref_status != ZS_OK)
+        *err = ref_error;
+    return status;
+}
+
+/* All that the object of version 2 says. */
+static enum zs_status find_in_file(const struct zs_icechunk_files *files, const struct zs_icechunk_file *file,
+                                   const struct wish *wish, struct zs_icechunk_commit *commit, struct zs_error *err)
+{
+    struct info info;
+    zs_icechunk_note_info(files);
+    commit->has_info = true;
+    enum zs_status status = read_info(file, &info, err);
+    if (status == ZS_OK)
+        status = find_in_info(&info, wish, commit, err);
+    if (status == ZS_OK)
+        status = keep_config(&info, commit, err);
+    if (status == ZS_OK && ((commit->branches = names_of(&info.branches)) == NULL ||
+                            (commit->tags = names_of(&info.tags)) == NULL))
+        status = zs_fail(err, ZS_NO_MEMORY, "no memory for names");
+    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s/" ZS_ICECHUNK_REPOSITORY, files->store->root);
+}
+
+/* Remembers by which name the commit was found. */
+static enum zs_status keep_name(const struct wish *wish, struct zs_icechunk_commit *commit, struct zs_error *err)
+{
+    const char *branch = wish->tag == NULL && wish->snapshot == NULL ? wish->branch : NULL;
+    commit->branch = branch != NULL ? zs_strdup(branch) : NULL;
+    commit->tag = wish->tag != NULL ? zs_strdup(wish->tag) : NULL;
+    if ((branch == NULL || commit->branch != NULL) && (wish->tag == NULL || commit->tag != NULL))
+        return ZS_OK;
+    zs_icechunk_commit_clear(commit);
+    return zs_fail(err, ZS_NO_MEMORY, "no memory for a name");
+}
+
 enum zs_status zs_icechunk_find(const struct zs_icechunk_files *files, const struct zs_icechunk_wish *asked,
                                 struct zs_icechunk_commit *commit, struct zs_error *err)
 {
     struct zs_icechunk_file *file = NULL;
-    struct info info;
     struct wish wish;
+    enum zs_status ref_status;
     ZS_TRY(check_wish(asked, &wish, err));
-    enum zs_status status =
-        zs_icechunk_file_read(files, ZS_ICECHUNK_REPOSITORY, ZS_ICECHUNK_INFO, &file, err);
-    if (status == ZS_NOT_FOUND) {
-        status = find_in_files(files, &wish, commit, err);
+    struct first_ref ref = first_ref_of(files->store, &wish);
+    enum zs_status status = read_first(files, &file, &ref, &ref_status, err);
+    if (status == ZS_OK) {
+        status = find_in_file(files, file, &wish, commit, err);
+    } else if (status == ZS_NOT_FOUND) {
+        status = find_in_files(files, &wish, &ref, ref_status, commit, err);
         if (status == ZS_OK && !files->store->is_remote) {
             commit->branches = list_names(files->store, "branch");
             commit->tags = list_names(files->store, "tag");
         }
-    } else if (status == ZS_OK) {
-        commit->has_info = true;
-        status = read_info(file, &info, err);
-        if (status == ZS_OK)
-            status = find_in_info(&info, &wish, commit, err);
-        if (status == ZS_OK)
-            status = keep_config(&info, commit, err);
-        if (status == ZS_OK && ((commit->branches = names_of(&info.branches)) == NULL ||
-                                (commit->tags = names_of(&info.tags)) == NULL))
-            status = zs_fail(err, ZS_NO_MEMORY, "no memory for names");
-        if (status != ZS_OK)
-            status = zs_fail_in(err, status, "%s/" ZS_ICECHUNK_REPOSITORY, files->store->root);
     }
     zs_icechunk_file_free(file);
-    if (status != ZS_OK)
-        return status;
-    const char *branch = wish.tag == NULL && wish.snapshot == NULL ? wish.branch : NULL;
-    commit->branch = branch != NULL ? zs_strdup(branch) : NULL;
-    commit->tag = wish.tag != NULL ? zs_strdup(wish.tag) : NULL;
-    if ((branch != NULL && commit->branch == NULL) || (wish.tag != NULL && commit->tag == NULL)) {
-        zs_icechunk_commit_clear(commit);
-        return zs_fail(err, ZS_NO_MEMORY, "no memory for a name");
-    }
-    return ZS_OK;
+    return status == ZS_OK ? keep_name(&wish, commit, err) : status;
 }

@@ -47,7 +47,7 @@ static bool index_at(const struct zs_flat_vector *refs, size_t i, struct zs_flat
     return zs_flat_vector_table(refs, i, t) && zs_flat_vector(t, REF_INDEX, 4, index) && index->of != NULL;
 }
 
-/* The order of two indices of n numbers. */
+/* Compares two indices of n numbers. */
 static int compare_index(const unsigned char *a, const unsigned char *b, size_t n)
 {
     for (size_t d = 0; d < n; d++) {
@@ -74,7 +74,7 @@ static bool read_ref(const struct zs_flat_table *t, struct zs_icechunk_ref *ref)
     return true;
 }
 
-/* What one reference says. */
+/* Checks the fields of a reference against each other. */
 static enum zs_status check_ref(const struct zs_icechunk_ref *ref, uint64_t compression, struct zs_error *err)
 {
     const int kinds = (ref->bytes != NULL) + (ref->chunk_id != NULL) + (ref->location.of != NULL) +
@@ -95,7 +95,7 @@ static enum zs_status check_ref(const struct zs_icechunk_ref *ref, uint64_t comp
     return ZS_OK;
 }
 
-/* All references of an array: in order, of one number of dimensions. */
+/* Checks all references of an array: their order, and that they have one number of dimensions. */
 static enum zs_status check_array(const struct array *a, uint64_t compression, struct zs_error *err)
 {
     struct zs_flat_vector before = {0};
@@ -198,8 +198,8 @@ enum zs_status zs_icechunk_manifest_find(const struct zs_icechunk_file *file,
     if (!zs_flat_root(&file->flat, &root) || !zs_flat_vector(&root, MANIFEST_ARRAYS, 4, &arrays) ||
         !find_array(&arrays, node, &a, is_there))
         return fail_broken(err);
-    if (!*is_there)
-        return ZS_OK;
+    if (!*is_there) /* writers name a manifest where it has chunks of the array */
+        return zs_fail(err, ZS_CORRUPT, "expected references of the array, as the snapshot says, found none");
     *is_there = false;
     for (int d = 0; d < ndim; d++)
         for (int b = 0; b < 4; b++)

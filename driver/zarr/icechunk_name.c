@@ -1,4 +1,5 @@
 /* Which commit of an Icechunk repository a name asks for. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -18,33 +19,43 @@ static size_t word_of(const char *text)
     return i;
 }
 
-/* The last of the words behind a path, with the character before it; NULL where there is none. */
-static char *last_word(char *path)
+/* Appends to a text of at most `size` bytes; there is room. */
+static void append(char *text, size_t size, char before, const char *word, int n)
 {
-    char *question = strrchr(path, '?'), *and = strrchr(path, '&');
-    char *last = and != NULL && (question == NULL || and > question) ? and : question;
-    return last != NULL && word_of(last + 1) < WORDS ? last : NULL;
+    const size_t at = strlen(text);
+    (void)snprintf(text + at, size - at, "%.1s%.*s", &before, n, word);
+}
+
+/* Splits a path whose query begins at `query`: the words that name a commit go to `commit`, all else to `left`, each of
+ * `size` bytes. */
+static void split_query(const char *path, const char *query, char *left, char *commit, size_t size)
+{
+    (void)snprintf(left, size, "%.*s", (int)(query - path), path);
+    for (const char *word = query, *next; word != NULL; word = next) { /* with the '?' or '&' before it */
+        next = strchr(word + 1, '&');
+        const int n = next != NULL ? (int)(next - word) - 1 : (int)strlen(word + 1);
+        if (word_of(word + 1) < WORDS)
+            append(commit, size, commit[0] != '\0' ? '&' : '\0', word + 1, n);
+        else
+            append(left, size, strlen(left) == (size_t)(query - path) ? '?' : '&', word + 1, n);
+    }
 }
 
 enum zs_status zs_icechunk_split(const char *path, char **root, char **commit, struct zs_error *err)
 {
-    char *left = zs_strdup(path), *taken = zs_strdup(""), *word;
-    while (left != NULL && taken != NULL && (word = last_word(left)) != NULL) {
-        if (!zs_path_is_remote(left) && zs_vsi_exists(left))
-            break; /* a file has that name */
-        char *longer = zs_format("%s%s%s", word + 1, taken[0] != '\0' ? "&" : "", taken);
+    const size_t size = strlen(path) + 1;
+    const char *query = strrchr(path, '?');
+    char *left = zs_strdup(path), *taken = zs_calloc(1, size);
+    if (left == NULL || taken == NULL) {
+        free(left);
         free(taken);
-        taken = longer;
-        *word = '\0';
+        return zs_fail(err, ZS_NO_MEMORY, "no memory for a name");
     }
-    if (left != NULL && taken != NULL) {
-        *root = left;
-        *commit = taken;
-        return ZS_OK;
-    }
-    free(left);
-    free(taken);
-    return zs_fail(err, ZS_NO_MEMORY, "no memory for a name");
+    if (query != NULL && (zs_path_is_remote(path) || !zs_vsi_exists(path)))
+        split_query(path, query, left, taken, size); /* else a file has that name */
+    *root = left;
+    *commit = taken;
+    return ZS_OK;
 }
 
 static int hex_digit(char c)
@@ -54,8 +65,7 @@ static int hex_digit(char c)
     return found != NULL ? (int)(found - digits) % 16 : -1;
 }
 
-/* Undoes %XX, in place. */
-static void unescape(char *text)
+void zs_icechunk_unescape(char *text)
 {
     char *to = text;
     for (const char *from = text; *from != '\0'; from++, to++) {
@@ -80,7 +90,7 @@ enum zs_status zs_icechunk_wish_parse(const char *commit, struct zs_icechunk_wis
         if (which == WORDS || *values[which] != NULL)
             return zs_fail(err, ZS_ARGUMENT, "expected branch=, tag=, snapshot= or as_of=, each once, found %.100s",
                            word);
-        unescape(word);
+        zs_icechunk_unescape(word);
         *values[which] = word + strlen(words[which]);
     }
     return ZS_OK;

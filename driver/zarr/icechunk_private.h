@@ -34,7 +34,7 @@ struct zs_icechunk_file {
     char *name; /* in the cache */
 };
 
-/* Where they are. */
+/* The files of a repository. */
 struct zs_icechunk_files {
     struct zs_store *store;
     zs_icechunk_decode_fn decode;
@@ -51,13 +51,18 @@ enum zs_status zs_icechunk_file_read(const struct zs_icechunk_files *files, cons
                                      struct zs_error *err) ZS_MUST_CHECK;
 void zs_icechunk_file_free(void *file); /* NULL is allowed */
 
-/* A snapshot or manifest by its id, which it is compared with; what it says is checked as far as a reader follows it.
- * Pinned in the process's cache: released with zs_icechunk_file_release(). Absent is ZS_CORRUPT: something refers to
- * it. */
+/* Finds a snapshot or manifest by its id, which the file must have too, and checks all of it that readers follow. It is
+ * pinned in the process's cache: release it with zs_icechunk_file_release(). ZS_NOT_FOUND where there is none. */
+enum zs_status zs_icechunk_file_find(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
+                                     struct zs_cache_entry **entry, struct zs_error *err) ZS_MUST_CHECK;
+/* The same for an id that something refers to: its absence is ZS_CORRUPT. */
 enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
                                     struct zs_cache_entry **entry, struct zs_error *err) ZS_MUST_CHECK;
 /* Whether the process has it already. */
 bool zs_icechunk_file_is_known(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id);
+/* Whether this process has seen that a remote repository is of version 2, which it stays; and remembers that it is. */
+bool zs_icechunk_has_info(const struct zs_icechunk_files *files);
+void zs_icechunk_note_info(const struct zs_icechunk_files *files);
 const struct zs_icechunk_file *zs_icechunk_file_of(const struct zs_cache_entry *entry);
 void zs_icechunk_file_pin(struct zs_cache_entry *entry);     /* once more */
 void zs_icechunk_file_release(struct zs_cache_entry *entry); /* NULL is allowed */
@@ -69,6 +74,8 @@ struct zs_icechunk_wish {
     const char *branch, *tag, *snapshot, *as_of;
     char *text; /* that they are in; freed with free() */
 };
+/* Replaces %XX by the bytes that they stand for, in place. */
+void zs_icechunk_unescape(char *text);
 enum zs_status zs_icechunk_wish_parse(const char *commit, struct zs_icechunk_wish *wish,
                                       struct zs_error *err) ZS_MUST_CHECK;
 
@@ -76,7 +83,7 @@ enum zs_status zs_icechunk_wish_parse(const char *commit, struct zs_icechunk_wis
 
 struct zs_icechunk_commit {
     char id[ZS_ICECHUNK_ID_TEXT];
-    char *branch, *tag; /* that led to it; NULL where it was named itself */
+    char *branch, *tag; /* by which it was found; NULL where its id was given */
     bool has_info;      /* the repository is of version 2, with one object for its history */
     struct zs_buffer config; /* of that, as a FlexBuffer; or nothing */
     zs_json *branches, *tags; /* lists of names; NULL where they were not asked for */
@@ -96,7 +103,8 @@ struct zs_icechunk_array {
     char *path;              /* "" for the root */
     const unsigned char *id; /* of the node */
     struct zs_flat_vector manifests;
-    struct zs_array_meta *meta; /* read by its first reader; borrows from `shown` or `root` */
+    int ndim;                   /* as the snapshot says */
+    struct zs_array_meta *keys; /* how its chunks are called: read when the first is asked for */
 };
 
 struct zs_icechunk_snapshot {
@@ -165,18 +173,18 @@ enum zs_status zs_icechunk_manifest_location(const struct zs_icechunk_file *file
 /* ---- Virtual chunks (icechunk_virtual.c) ---- */
 
 /* The buckets, servers and folders that they lie in. Zero-initialise all but the lock. */
-struct zs_icechunk_places {
+struct zs_icechunk_elsewhere {
     pthread_mutex_t lock;
     char **roots;
     struct zs_store **stores;
     size_t count;
 };
 
-/* The store that a URL is of, which lives as long as the places, and the key in it, freed with free(). */
-enum zs_status zs_icechunk_place(struct zs_icechunk_places *places, const struct zs_buffer *config,
-                                 const char *location, struct zs_store **store, char **key,
-                                 struct zs_error *err) ZS_MUST_CHECK;
-void zs_icechunk_places_clear(struct zs_icechunk_places *places);
+/* The store that a URL is of, which lives as long as `elsewhere`, and the key in it, freed with free(). */
+enum zs_status zs_icechunk_elsewhere_find(struct zs_icechunk_elsewhere *elsewhere, const struct zs_buffer *config,
+                                          const char *location, struct zs_store **store, char **key,
+                                          struct zs_error *err) ZS_MUST_CHECK;
+void zs_icechunk_elsewhere_clear(struct zs_icechunk_elsewhere *elsewhere);
 
 /* Whether an object that was opened is the one that a reference means, as far as its server tells. */
 enum zs_status zs_icechunk_object_check(const struct zs_object *object, const struct zs_icechunk_ref *ref,

@@ -93,7 +93,7 @@ static enum zs_status read_files(struct zs_icechunk_snapshot *s, const struct zs
 
 /* ---- Nodes ---- */
 
-/* The number of dimensions that an array has, as the table tells, and that it has a shape. */
+/* Reads the number of dimensions of an array, which must have a shape. */
 static enum zs_status read_shape(const struct zs_flat_table *data, int version, size_t *ndim, struct zs_error *err)
 {
     struct zs_flat_vector shape, shape_v2;
@@ -144,7 +144,7 @@ static enum zs_status check_manifests(const struct zs_icechunk_snapshot *s, cons
             if (from >= to)
                 return zs_fail(err, ZS_CORRUPT, "manifest %zu: expected an extent, found %u to %u", i, from, to);
         }
-        /* neighbours: of all pairs there may be too many */
+        /* only neighbours are compared: pairs may be too many */
         if (i > 0 && extents_at(a, i - 1, &id, &before) && before.count == extents.count && overlap(&before, &extents))
             return zs_fail(err, ZS_CORRUPT, "manifest %zu: expected other chunks than those of the one before", i);
         if (!extents_at(a, i, &id, &extents) || !zs_icechunk_snapshot_manifest(s, id, &m)) {
@@ -172,6 +172,7 @@ static enum zs_status add_array(struct zs_icechunk_snapshot *s, const struct zs_
         return fail_broken(err);
     ZS_TRY(read_shape(&data, zs_icechunk_file_of(s->file)->version, &ndim, err));
     ZS_TRY(check_manifests(s, a, ndim, err));
+    a->ndim = (int)ndim;
     a->path = zs_strdup(path);
     if (a->path == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "no memory for a path");
@@ -220,7 +221,7 @@ static enum zs_status read_document(const struct zs_flat_table *node, uint64_t t
     return zs_fail(err, ZS_INVALID, "node_type: expected \"%s\", as the snapshot says", kind);
 }
 
-/* The root's document gives up its own consolidated metadata for those of the snapshot. */
+/* Adds the document of a node. The root's loses its own consolidated metadata: the snapshot's replace them. */
 static enum zs_status add_document(struct zs_icechunk_snapshot *s, const char *path, zs_json *document,
                                    struct zs_error *err)
 {
@@ -306,7 +307,7 @@ static enum zs_status read_snapshot(struct zs_icechunk_snapshot *s, struct zs_er
     return read_nodes(s, &nodes, err);
 }
 
-/* All documents in the root's, as consolidated metadata are. */
+/* Puts all documents into the root's, as consolidated metadata. */
 static enum zs_status consolidate(struct zs_icechunk_snapshot *s, struct zs_error *err)
 {
     if (s->count > 0 && s->arrays[0].path[0] == '\0')
@@ -344,7 +345,7 @@ void zs_icechunk_snapshot_close(struct zs_icechunk_snapshot *s)
 {
     for (size_t i = 0; i < s->count; i++) {
         free(s->arrays[i].path);
-        zs_array_meta_free(s->arrays[i].meta);
+        zs_array_meta_free(s->arrays[i].keys);
     }
     free(s->arrays);
     zs_json_free(s->documents);
@@ -384,7 +385,7 @@ static bool contains(const struct zs_flat_vector *extents, const uint64_t *index
 
 const unsigned char *zs_icechunk_snapshot_find(const struct zs_icechunk_array *a, const uint64_t *index)
 {
-    const size_t ndim = (size_t)a->meta->ndim;
+    const size_t ndim = (size_t)a->keys->ndim;
     const unsigned char *id;
     struct zs_flat_vector extents;
     for (size_t i = 0; i < a->manifests.count; i++)

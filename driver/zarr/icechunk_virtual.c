@@ -11,7 +11,7 @@
 #include "zarr/icechunk_private.h"
 
 /* Buckets and servers that the chunks of one repository lie in. */
-#define MOST_PLACES 256
+#define MOST_STORES 256
 #define ALLOW_LOCAL "ICECHUNK_ALLOW_LOCAL_CHUNK_LOCATION"
 
 static const struct scheme {
@@ -30,14 +30,19 @@ struct split {
     char *root, *key;
 };
 
+/* The location is shown without the password and the signature that it may have. */
 static enum zs_status fail_location(const char *expected, const char *location, struct zs_error *err)
 {
-    return zs_fail(err, ZS_INVALID, "virtual chunk: expected %s, found %.200s", expected, location);
+    char *shown = zs_text_shown(location);
+    const enum zs_status status = zs_fail(err, ZS_INVALID, "virtual chunk: expected %s, found %.200s", expected,
+                                          shown != NULL ? shown : "another");
+    free(shown);
+    return status;
 }
 
 /* ---- vcc:// ---- */
 
-/* The prefix that the container of a name stands for in the configuration. */
+/* Finds the URL prefix that a container of a name has in the repository's configuration. */
 static bool find_prefix(const struct zs_buffer *config, const char *name, size_t n, const char **prefix, size_t *length)
 {
     struct zs_flex root, containers, container, value;
@@ -67,7 +72,7 @@ static enum zs_status expand(const struct zs_buffer *config, const char *locatio
 
 /* ---- Buckets that anyone may read ---- */
 
-/* The text that a map has of a name, if n bytes of it are letters, digits, and these. */
+/* Gets a text from a map where all its characters are letters, digits or in `others`. */
 static bool get_plain(const struct zs_flex *map, const char *name, const char *others, const char **text, size_t *n)
 {
     struct zs_flex value;
@@ -79,7 +84,7 @@ static bool get_plain(const struct zs_flex *map, const char *name, const char *o
     return true;
 }
 
-/* How the container of a location is reached: the longest prefix counts. */
+/* Finds the settings of S3 of the container that a location lies in: the one with the longest prefix. */
 static bool find_settings(const struct zs_buffer *config, const char *location, struct zs_flex *settings)
 {
     struct zs_flex root, containers, container, value;
@@ -97,8 +102,8 @@ static bool find_settings(const struct zs_buffer *config, const char *location, 
     return longest > 0;
 }
 
-/* The root of a bucket of S3 whose requests are not to be signed, which are those of any web server; NULL where they
- * are GDAL's to sign, as it is told to. Freed with free(). */
+/* Makes the root of a bucket of S3 that is read without signatures, as any web server is. NULL for others: GDAL signs
+ * their requests by its own settings. Freed with free(). */
 static char *open_bucket(const struct zs_buffer *config, const char *location, const char *bucket, size_t n)
 {
     struct zs_flex settings, value;
@@ -122,7 +127,7 @@ static char *open_bucket(const struct zs_buffer *config, const char *location, c
 
 /* Whether n characters are the name of a bucket, or of a server and its port; nothing else, as a password, a query or
  * a path, passes for one. */
-static bool is_place(const char *name, size_t n, bool is_url)
+static bool is_bucket_or_server(const char *name, size_t n, bool is_url)
 {
     bool only_dots = true;
     for (size_t i = 0; i < n; i++) {
@@ -139,18 +144,16 @@ static enum zs_status split_remote(const struct zs_buffer *config, const struct 
 {
     const char *name = location + strlen(scheme->begin), *path = name + strcspn(name, "/?#");
     const size_t n = (size_t)(path - name), length = *path == '/' ? strcspn(path + 1, "?#") : 0;
-    if (!is_place(name, n, scheme->is_url) || length == 0)
+    if (!is_bucket_or_server(name, n, scheme->is_url) || length == 0)
         return fail_location("a server or bucket, and a path", location, err);
     const char *query = path + 1 + length; /* of a URL, and signed at times: it stays behind the path */
     s->root = open_bucket(config, location, name, n);
     if (s->root == NULL)
         s->root = zs_format("%s%.*s%.*s", scheme->root, (int)n, name, scheme->is_url ? (int)strcspn(query, "#") : 0,
                             query);
-    char *key = zs_strndup(path + 1, length);
-    char *decoded = key != NULL ? CPLUnescapeString(key, NULL, CPLES_URL) : NULL;
-    s->key = decoded != NULL ? zs_strdup(decoded) : NULL;
-    free(key);
-    CPLFree(decoded);
+    s->key = zs_strndup(path + 1, length);
+    if (s->key != NULL)
+        zs_icechunk_unescape(s->key); /* not by GDAL's function, for which a plus sign is a blank */
     return s->root != NULL && s->key != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "no memory for a location");
 }
 
@@ -161,18 +164,22 @@ static enum zs_status split_local(const char *location, struct split *s, struct 
         return zs_fail(err, ZS_UNSUPPORTED,
                        "virtual chunk: %.200s is a local file, which is read where the configuration option "
                        ALLOW_LOCAL " is YES", location);
-    char *path = CPLUnescapeString(location + strlen("file://"), NULL, CPLES_URL);
-    const char *slash = path != NULL ? strrchr(path, '/') : NULL;
+    char *path = zs_strdup(location + strlen("file://"));
+    if (path == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "no memory for a location");
+    zs_icechunk_unescape(path);
+    /* The folder below / is the store's root: there are few, unlike those that the files themselves lie in. */
+    const char *slash = path[0] == '/' ? strchr(path + 1, '/') : NULL;
     enum zs_status status = ZS_OK;
-    if (slash == NULL || path[0] != '/' || strncmp(path, "/vsi", 4) == 0) {
+    if (slash == NULL || strncmp(path, "/vsi", 4) == 0) {
         status = fail_location("file:// and the absolute path of a local file", location, err);
     } else {
-        s->root = slash == path ? zs_strdup("/") : zs_strndup(path, (size_t)(slash - path));
+        s->root = zs_strndup(path, (size_t)(slash - path));
         s->key = zs_strdup(slash + 1);
         if (s->root == NULL || s->key == NULL)
             status = zs_fail(err, ZS_NO_MEMORY, "no memory for a location");
     }
-    CPLFree(path);
+    free(path);
     return status;
 }
 
@@ -199,7 +206,7 @@ static enum zs_status split(const struct zs_buffer *config, const char *location
 /* ---- Stores ---- */
 
 /* The store of a root, opened once. */
-static enum zs_status find_place(struct zs_icechunk_places *p, const char *root, struct zs_store **store,
+static enum zs_status find_store(struct zs_icechunk_elsewhere *p, const char *root, struct zs_store **store,
                                  struct zs_error *err)
 {
     for (size_t i = 0; i < p->count; i++)
@@ -207,9 +214,9 @@ static enum zs_status find_place(struct zs_icechunk_places *p, const char *root,
             *store = p->stores[i];
             return ZS_OK;
         }
-    if (p->count == MOST_PLACES)
+    if (p->count == MOST_STORES)
         return zs_fail(err, ZS_UNSUPPORTED, "virtual chunk: expected at most %d buckets and servers, found more",
-                       MOST_PLACES);
+                       MOST_STORES);
     char **roots = realloc(p->roots, (p->count + 1) * sizeof *roots);
     p->roots = roots != NULL ? roots : p->roots;
     struct zs_store **stores = realloc(p->stores, (p->count + 1) * sizeof(struct zs_store *));
@@ -229,14 +236,15 @@ static enum zs_status find_place(struct zs_icechunk_places *p, const char *root,
     return ZS_OK;
 }
 
-enum zs_status zs_icechunk_place(struct zs_icechunk_places *p, const struct zs_buffer *config, const char *location,
-                                 struct zs_store **store, char **key, struct zs_error *err)
+enum zs_status zs_icechunk_elsewhere_find(struct zs_icechunk_elsewhere *p, const struct zs_buffer *config,
+                                          const char *location, struct zs_store **store, char **key,
+                                          struct zs_error *err)
 {
     struct split s = {0};
     enum zs_status status = split(config, location, &s, err);
     if (status == ZS_OK) {
         (void)pthread_mutex_lock(&p->lock);
-        status = find_place(p, s.root, store, err);
+        status = find_store(p, s.root, store, err);
         (void)pthread_mutex_unlock(&p->lock);
     }
     free(s.root);
@@ -247,7 +255,7 @@ enum zs_status zs_icechunk_place(struct zs_icechunk_places *p, const struct zs_b
     return status;
 }
 
-void zs_icechunk_places_clear(struct zs_icechunk_places *p)
+void zs_icechunk_elsewhere_clear(struct zs_icechunk_elsewhere *p)
 {
     for (size_t i = 0; i < p->count; i++) {
         zs_store_free(p->stores[i]);

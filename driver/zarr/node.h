@@ -69,6 +69,10 @@ void zs_node_free(struct zs_node *node); /* NULL is allowed */
  * fit a uint64_t. */
 enum zs_status zs_array_meta_parse(const zs_json *document, struct zs_array_meta **meta,
                                    struct zs_error *err) ZS_MUST_CHECK;
+/* The same of an array of any data type and any codecs, for who needs no more than the keys of its chunks: of the
+ * metadata there are shape and key encoding, all else is zero. */
+enum zs_status zs_array_keys_parse(const zs_json *document, struct zs_array_meta **meta,
+                                   struct zs_error *err) ZS_MUST_CHECK;
 void zs_array_meta_free(struct zs_array_meta *meta); /* NULL is allowed */
 
 /* Key of the chunk at grid position index[ndim] of the array at a path: "path/c/0/3", "path/0.3", "path/c" (0-d); of

@@ -5,7 +5,7 @@
 OUT/repo.icechunk has three commits of a sharded array `v` (time, y, x) with coordinates, of an array `split` whose manifests are many, of `inline`,
 `scalar` and `group/deep`; a tag `first` of the first commit, `gone`, which is deleted, and a branch `dev` with a commit of its own.
 OUT/virtual.icechunk has virtual chunks in OUT/raw.bin by `file` (its path), `http` (URL, that of OUT) and, with version 2, `named` (vcc://);
-`stale` says that the file was changed since, `tagged` has the
+`names` are texts, `plus` is in `b+c/raw.bin`, `folders` has each chunk in one of 300 folders; `stale` says that the file was changed since, `tagged` has the
 ETag that webserver.py gives the file, `retagged` another. A bucket is `s3`; `open` is one whose requests are not signed, at URL. OUT/info.json tells ids and times of commits; OUT/NAME-COMMIT.npy what an array holds.
 """
 import datetime
@@ -108,6 +108,9 @@ if version == 2:
     os.link(out + "/raw.bin", out + "/open/raw.bin")
     locations["open"] = "s3://open/raw.bin"
 locations["s3"] = "s3://bucket/a b/raw.bin"
+os.makedirs(out + "/b+c")
+os.link(out + "/raw.bin", out + "/b+c/raw.bin")
+locations["plus"] = "s3://bucket/b+c/raw.bin"
 if version == 2:
     locations["named"] = "vcc://here/raw.bin"
 for name, location in locations.items():
@@ -115,6 +118,12 @@ for name, location in locations.items():
     for i in range(3):
         session.store.set_virtual_ref("%s/c/%d" % (name, i), location, offset=20 * i + 2, length=20,
                                       **({"checksum": CHECKSUMS[name]} if name in CHECKSUMS else {}))
+root.create_array("names", shape=(3,), chunks=(2,), dtype=str)[...] = np.array(["Zürich", "", "Bern"], dtype=object)
+root.create_array("folders", shape=(300,), chunks=(1,), dtype="uint16", fill_value=0, compressors=None)
+for i in range(300):
+    os.makedirs("%s/folders/%d" % (out, i))
+    os.link(out + "/raw.bin", "%s/folders/%d/raw.bin" % (out, i))
+    session.store.set_virtual_ref("folders/c/%d" % i, "file://%s/folders/%d/raw.bin" % (out, i), offset=2 * (i % 100), length=2)
 session.commit("virtual")
 with open(out + "/info.json", "w") as file:
     json.dump(info, file)
