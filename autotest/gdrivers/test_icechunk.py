@@ -331,6 +331,15 @@ def test_gdals_own_driver_reads_sharded_arrays_as_we_do(written):
         same(gdals_own(written.repo(query)), checked_all(written.repo(query)))
 
 
+def test_gdals_view_of_a_repository_is_left_to_gdal(written):
+    """There a manifest that is missing looks like chunks that are absent."""
+    view = "/vsiicechunk/{%s}" % written.repo()
+    assert "Icechunk repository itself" in error_of(gdal.OpenEx, 'SHARDEDZARR:"%s"' % view, gdal.OF_MULTIDIM_RASTER)
+    if gdal.GetDriverByName("Icechunk") is not None:
+        for name in (view, 'ZARR:"%s"' % view):
+            assert gdal.OpenEx(name, gdal.OF_MULTIDIM_RASTER).GetDriver().ShortName == "Zarr"
+
+
 # --------------------------------------------------------------------------------------------------------- over a network
 
 @pytest.fixture

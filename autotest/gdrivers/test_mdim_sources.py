@@ -168,5 +168,6 @@ def test_options_of_rasters_are_told_to_change_nothing_in_a_copy_of_arrays(tmp_p
     root.CreateMDArray("v", [root.CreateDimension("x", None, None, 4)], gdal.ExtendedDataType.Create(gdal.GDT_Byte)).Write(b"abcd")
     options = ["OVERVIEWS=NONE", "STATISTICS=YES", "COMPRESS=ZSTD", "FSYNC=NO"]
     copy, messages = warnings_of(lambda: gdal.GetDriverByName("ShardedZarr").CreateCopy(str(tmp_path / "a.zarr"), made, options=options))
+    messages = [message for message in messages if "does not support" not in message]  # what GDAL 3.14 says before us
     assert [message.split(":")[0] for message in messages] == ["OVERVIEWS", "STATISTICS"]
     assert copy.GetRootGroup().OpenMDArray("v").Read() == b"abcd"

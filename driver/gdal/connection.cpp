@@ -345,6 +345,12 @@ bool zsParseConnection(const char *name, ZSConnection &c, std::string &reason)
         reason = c.store.empty() ? "there is no path" : "a drive is no store";
         return false;
     }
+    // GDAL 3.14's view of a repository does not tell what is absent from what could not be read.
+    if (STARTS_WITH(c.store.c_str(), "/vsiicechunk/"))
+    {
+        reason = "expected the path of the Icechunk repository itself";
+        return false;
+    }
     return true;
 }
 
